@@ -1,0 +1,131 @@
+package load
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// Coverage says what the absence of a row from a stream proves.
+type Coverage int
+
+const (
+	// Carried streams say nothing: their staged rows are dropped and main
+	// keeps what it has.
+	Carried Coverage = iota
+	// Unproven streams bring rows but prove no absence (grade best_effort).
+	Unproven
+	// ByID streams prove what is absent under the ids that were asked for.
+	ByID
+	// Whole streams prove every absence.
+	Whole
+)
+
+// Outcome of asking for one id.
+type Outcome string
+
+// Answered ids are covered by what was staged for them; Gone ids answered 404;
+// for Missed ids the last rows stay.
+const (
+	Answered Outcome = "answered"
+	Gone     Outcome = "404"
+	Missed   Outcome = "missed"
+)
+
+// Asked notes what became of ids that a stream of details was asked for.
+func (s *Stage) Asked(ctx context.Context, st string, ids []string, outcome Outcome) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	l, err := s.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.give(l)
+	rows := askedBatch(ids, outcome)
+	defer rows.Release()
+	if err := l.insert(ctx, asked(st), rows); err != nil {
+		return fmt.Errorf("note %d ids of %s: %w", len(ids), st, err)
+	}
+	return nil
+}
+
+func askedBatch(ids []string, outcome Outcome) arrow.RecordBatch {
+	text := arrow.BinaryTypes.String
+	b := array.NewRecordBuilder(memory.DefaultAllocator,
+		arrow.NewSchema([]arrow.Field{{Name: "id", Type: text}, {Name: "outcome", Type: text}}, nil))
+	defer b.Release()
+	for _, id := range ids {
+		b.Field(0).(*array.StringBuilder).Append(id)
+		b.Field(1).(*array.StringBuilder).Append(string(outcome))
+	}
+	return b.NewRecordBatch()
+}
+
+// scope is the SQL condition on rows "m" of a table in main that says: if this
+// row is not staged, it is gone.
+func (s *Stage) scope(t stream.Table, cover map[string]Coverage) string {
+	list, detail := s.sources(t.Name)
+	root := list.Root()
+	if t.Name != root.Name {
+		return s.childScope(t, list, cover)
+	}
+	switch {
+	case cover[list.Name] == Whole && !list.IsDetail():
+		return "TRUE"
+	case list.IsDetail() && cover[list.Name] != Carried:
+		return "m." + warehouse.Quote(list.Param) + " IN " + answered(list.Name)
+	case detail.Name != "" && cover[detail.Name] == ByID:
+		return "m." + warehouse.Quote(detail.Param) + " IN (SELECT id FROM " + asked(detail.Name) + " WHERE outcome = '404')"
+	}
+	return "FALSE"
+}
+
+func answered(st string) string {
+	return "(SELECT id FROM " + asked(st) + " WHERE outcome IN ('answered', '404'))"
+}
+
+// childScope covers the rows under records that were staged or are gone.
+func (s *Stage) childScope(t stream.Table, st stream.Stream, cover map[string]Coverage) string {
+	if cover[st.Name] == Whole && !st.IsDetail() {
+		return "TRUE"
+	}
+	parent := enclosing(st, t)
+	if parent.Name != st.Root().Name {
+		return fmt.Sprintf("(%s) IN (SELECT %s FROM main.%s m WHERE %s)", columns("m.", t.Parents),
+			columns("m.", parent.Key), warehouse.Quote(parent.Name), s.scope(parent, cover))
+	}
+	return fmt.Sprintf("(%s) IN (SELECT %s FROM %s UNION ALL SELECT %s FROM %s WHERE gone)", columns("m.", t.Parents),
+		columns("", parent.Key), fresh(parent.Name), columns("", parent.Key), closing(parent.Name))
+}
+
+// enclosing is the table whose rows hold the rows of t.
+func enclosing(st stream.Stream, t stream.Table) stream.Table {
+	best := st.Root()
+	for _, o := range st.Tables {
+		if o.At != "" && len(o.At) > len(best.At) && len(t.At) > len(o.At) && t.At[:len(o.At)+1] == o.At+"." {
+			best = o
+		}
+	}
+	return best
+}
+
+// sources are the streams that fill a table: the one that lists it and, where
+// there is one, the stream of details laid over it.
+func (s *Stage) sources(table string) (list, detail stream.Stream) {
+	for _, name := range stream.Feeding(s.streams, table) {
+		st, _ := stream.Find(s.streams, name)
+		if st.Over != "" {
+			detail = st
+		} else {
+			list = st
+		}
+	}
+	return list, detail
+}

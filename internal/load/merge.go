@@ -1,0 +1,169 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// Limits are the gates of a night.
+type Limits struct {
+	// Share and Rows bound how much of a table may vanish in one night: more
+	// than both stops the night.
+	Share float64
+	Rows  int64
+	// AllowMassDelete lets such a night pass.
+	AllowMassDelete bool
+}
+
+// Change counts what a night did to one table.
+type Change struct {
+	Table              string
+	Before, After      int64
+	New, Changed, Gone int64
+}
+
+// MassDeleteError says that more of a table would vanish than a night may take.
+type MassDeleteError struct {
+	Table        string
+	Gone, Before int64
+}
+
+func (e *MassDeleteError) Error() string {
+	return fmt.Sprintf("merge table %s: %d of %d rows would vanish in one night; nothing was published: "+
+		"if that is true of the service, run again with --allow-mass-delete", e.Table, e.Gone, e.Before)
+}
+
+// Merge brings main to what the streams showed. Every changed and vanished row
+// moves from main to past, new versions enter main, and a row that did not
+// change is not touched. Nothing is written before all gates have passed.
+func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Limits) ([]Change, error) {
+	if err := s.Settle(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.unite(ctx, cover); err != nil {
+		return nil, err
+	}
+	tables := stream.Tables(s.streams)
+	changes := make([]Change, len(tables))
+	for i, t := range tables {
+		c, err := s.findClosing(ctx, t, cover)
+		if err != nil {
+			return nil, fmt.Errorf("compare table %s: %w", t.Name, err)
+		}
+		if err := limits.check(c); err != nil {
+			return nil, err
+		}
+		changes[i] = c
+	}
+	for i, t := range tables {
+		if err := s.apply(ctx, t, &changes[i]); err != nil {
+			return nil, fmt.Errorf("merge table %s: %w", t.Name, err)
+		}
+	}
+	return changes, s.noteDeletions(ctx, cover)
+}
+
+func (l Limits) check(c Change) error {
+	if l.AllowMassDelete || c.Gone <= l.Rows || float64(c.Gone) <= l.Share*float64(c.Before) {
+		return nil
+	}
+	return &MassDeleteError{c.Table, c.Gone, c.Before}
+}
+
+// closing names the keys of a table whose current version ends tonight, with
+// gone true for those that have no successor.
+func closing(table string) string { return staged("closing", table) }
+
+// findClosing compares fingerprints and reads no other column. It runs for
+// parents before children: a child's scope looks at its parent's closing keys.
+func (s *Stage) findClosing(ctx context.Context, t stream.Table, cover map[string]Coverage) (Change, error) {
+	c := Change{Table: t.Name}
+	find := fmt.Sprintf(`CREATE TABLE %s AS SELECT %s, f.row_hash IS NULL AS gone
+		FROM main.%s m LEFT JOIN %s f ON %s
+		WHERE m.row_hash IS DISTINCT FROM f.row_hash AND (f.row_hash IS NOT NULL OR %s)`,
+		closing(t.Name), columns("m.", t.Key), warehouse.Quote(t.Name), fresh(t.Name),
+		equal("m.", "f.", t.Key), s.scope(t, cover))
+	if err := s.draft.Exec(ctx, find); err != nil {
+		return c, err
+	}
+	count := fmt.Sprintf(`SELECT (SELECT count(*) FROM main.%s),
+		count(*) FILTER (NOT gone), count(*) FILTER (gone) FROM %s`, warehouse.Quote(t.Name), closing(t.Name))
+	err := s.draft.DB.QueryRowContext(ctx, count).Scan(&c.Before, &c.Changed, &c.Gone)
+	return c, err
+}
+
+// apply moves the closing rows to past and brings in what main lacks then.
+func (s *Stage) apply(ctx context.Context, t stream.Table, c *Change) error {
+	if c.Changed+c.Gone > 0 {
+		if err := s.draft.Exec(ctx, s.closeRows(t), dropRows(t)); err != nil {
+			return err
+		}
+	}
+	added, err := s.draft.DB.ExecContext(ctx, s.addRows(t, c.Before-c.Changed-c.Gone))
+	if err != nil {
+		return err
+	}
+	n, err := added.RowsAffected()
+	c.New = n - c.Changed
+	c.After = c.Before - c.Changed - c.Gone + n
+	return err
+}
+
+func (s *Stage) closeRows(t stream.Table) string {
+	cols := warehouse.Columns("", s.defs[t.Name]) + ", valid_from, row_hash"
+	return fmt.Sprintf(`INSERT INTO past.%[1]s (%[2]s, valid_to, run_id)
+		SELECT %[2]s, %[3]s, %[4]s FROM main.%[1]s SEMI JOIN %[5]s USING (%[6]s)`,
+		warehouse.Quote(t.Name), cols, s.draft.Stamp(), warehouse.Literal(s.draft.Run), closing(t.Name), columns("", t.Key))
+}
+
+func dropRows(t stream.Table) string {
+	return fmt.Sprintf("DELETE FROM main.%s m USING %s c WHERE %s",
+		warehouse.Quote(t.Name), closing(t.Name), equal("m.", "c.", t.Key))
+}
+
+// addRows skips the join against main when nothing is left there, as on the
+// first night.
+func (s *Stage) addRows(t stream.Table, left int64) string {
+	def := s.defs[t.Name]
+	add := fmt.Sprintf("INSERT INTO main.%s (%s, valid_from, row_hash) SELECT %s, %s, row_hash FROM %s",
+		warehouse.Quote(t.Name), warehouse.Columns("", def), warehouse.Columns("", def), s.draft.Stamp(), fresh(t.Name))
+	if left == 0 {
+		return add
+	}
+	return add + fmt.Sprintf(" ANTI JOIN main.%s USING (%s)", warehouse.Quote(t.Name), columns("", t.Key))
+}
+
+// noteDeletions keeps the key and the evidence of every record that is gone.
+func (s *Stage) noteDeletions(ctx context.Context, cover map[string]Coverage) error {
+	for _, t := range stream.Tables(s.streams) {
+		list, detail := s.sources(t.Name)
+		if t.Name != list.Root().Name {
+			continue
+		}
+		note := fmt.Sprintf(`INSERT INTO meta.deletions (run_id, table_name, key, evidence)
+			SELECT %s, %s, concat_ws('/', %s), %s FROM %s WHERE gone`, warehouse.Literal(s.draft.Run),
+			warehouse.Literal(t.Name), columns("", t.Key), evidence(t, list, detail, cover), closing(t.Name))
+		if err := s.draft.Exec(ctx, note); err != nil {
+			return fmt.Errorf("note deletions of %s: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+func evidence(t stream.Table, list, detail stream.Stream, cover map[string]Coverage) string {
+	absent := warehouse.Literal("absent from a proven walk of " + list.Name)
+	st := list
+	if detail.Name != "" {
+		st = detail
+	}
+	if !st.IsDetail() || cover[st.Name] == Carried || len(t.Key) != 1 {
+		return absent
+	}
+	answer := warehouse.Literal("404 from " + st.Path)
+	return fmt.Sprintf("CASE WHEN %s IN (SELECT id FROM %s WHERE outcome = '404') THEN %s ELSE %s END",
+		strings.TrimSpace(columns("", t.Key)), asked(st.Name), answer, absent)
+}

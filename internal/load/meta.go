@@ -1,0 +1,192 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// Reject is a value or a record that did not fit, kept raw beside the reason.
+// Column is empty when the whole record did not fit.
+type Reject struct {
+	Table, Key, Column, Raw, Reason string
+	Seq                             uint64
+}
+
+// Drift counts something that the schema does not know or had to convert.
+type Drift struct {
+	Table, Path, Kind, Sample string
+	Count                     int64
+}
+
+const createRejects = `CREATE TABLE stage.rejects
+	(table_name VARCHAR, key VARCHAR, column_name VARCHAR, raw VARCHAR, reason VARCHAR, seq UBIGINT)`
+
+// Reject stages rejected values.
+func (s *Stage) Reject(ctx context.Context, rejects []Reject) error {
+	if len(rejects) == 0 {
+		return nil
+	}
+	l, err := s.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.give(l)
+	rows := rejectBatch(rejects)
+	defer rows.Release()
+	if err := l.insert(ctx, "stage.rejects", rows); err != nil {
+		return fmt.Errorf("stage %d rejects: %w", len(rejects), err)
+	}
+	return nil
+}
+
+func rejectBatch(rejects []Reject) arrow.RecordBatch {
+	var fields []arrow.Field
+	for _, name := range []string{"table_name", "key", "column_name", "raw", "reason"} {
+		fields = append(fields, arrow.Field{Name: name, Type: arrow.BinaryTypes.String})
+	}
+	fields = append(fields, arrow.Field{Name: "seq", Type: arrow.PrimitiveTypes.Uint64})
+	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema(fields, nil))
+	defer b.Release()
+	for _, r := range rejects {
+		for i, text := range []string{r.Table, r.Key, r.Column, r.Raw, r.Reason} {
+			b.Field(i).(*array.StringBuilder).Append(text)
+		}
+		b.Field(5).(*array.Uint64Builder).Append(r.Seq)
+	}
+	return b.NewRecordBatch()
+}
+
+// NoteRejects replaces the rejects of every table that was read tonight, so
+// that meta.rejects tells what does not fit today and does not grow by the
+// same values every night. It returns how many there are.
+func (s *Stage) NoteRejects(ctx context.Context, cover map[string]Coverage) (int64, error) {
+	if err := s.Settle(ctx); err != nil {
+		return 0, err
+	}
+	for _, t := range stream.Tables(s.streams) {
+		list, detail := s.sources(t.Name)
+		if cover[list.Name] == Carried && cover[detail.Name] == Carried {
+			continue
+		}
+		if _, err := s.draft.DB.ExecContext(ctx, "DELETE FROM meta.rejects WHERE table_name = ?", t.Name); err != nil {
+			return 0, fmt.Errorf("replace rejects of %s: %w", t.Name, err)
+		}
+	}
+	note := fmt.Sprintf(`INSERT INTO meta.rejects (run_id, seq, table_name, key, column_name, raw, reason)
+		SELECT %s, max(seq), table_name, key, nullif(column_name, ''), raw, reason FROM stage.rejects
+		GROUP BY table_name, key, column_name, raw, reason`, warehouse.Literal(s.draft.Run))
+	res, err := s.draft.DB.ExecContext(ctx, note)
+	if err != nil {
+		return 0, fmt.Errorf("note rejects: %w", err)
+	}
+	return res.RowsAffected()
+}
+
+// NoteDrift adds the night's counts to meta.drift, keeping when each was first
+// seen and its first sample.
+func NoteDrift(ctx context.Context, d *warehouse.Draft, seen []Drift) error {
+	for _, one := range seen {
+		_, err := d.DB.ExecContext(ctx, `UPDATE meta.drift SET last_run = ?, count = count + ?
+			WHERE table_name = ? AND path = ? AND kind = ?`, d.Run, one.Count, one.Table, one.Path, one.Kind)
+		if err == nil {
+			_, err = d.DB.ExecContext(ctx, `INSERT INTO meta.drift (table_name, path, kind, first_run, last_run, count, sample)
+				SELECT $1, $2, $3, $4, $4, $5, $6 WHERE NOT EXISTS
+				(FROM meta.drift WHERE table_name = $1 AND path = $2 AND kind = $3)`,
+				one.Table, one.Path, one.Kind, d.Run, one.Count, one.Sample)
+		}
+		if err != nil {
+			return fmt.Errorf("note drift of %s.%s: %w", one.Table, one.Path, err)
+		}
+	}
+	return nil
+}
+
+// NoteRun writes a run into meta: its row, its streams and their telemetry.
+// A run that is there already is replaced, so that a resumed one counts once.
+func NoteRun(ctx context.Context, d *warehouse.Draft, r warehouse.Run) error {
+	for _, table := range []string{"runs", "streams", "requests"} {
+		if _, err := d.DB.ExecContext(ctx, "DELETE FROM meta."+table+" WHERE run_id = ?", r.ID); err != nil {
+			return fmt.Errorf("note run %s: %w", r.ID, err)
+		}
+	}
+	err := insert(ctx, d, "runs", []string{"run_id", "started_at", "ended_at", "snapshot_at", "outcome", "exit_code",
+		"requests", "bytes", "retries", "throttled_seconds", "rows", "rows_new", "rows_changed", "rows_gone",
+		"program_version", "error"},
+		r.ID, r.StartedAt, instant(r.EndedAt), instant(r.SnapshotAt), r.Outcome, r.ExitCode, r.Requests, r.Bytes, r.Retries,
+		r.ThrottledSeconds, r.Rows, r.New, r.Changed, r.Gone, r.Program, text(r.Error))
+	if err != nil {
+		return err
+	}
+	for _, st := range r.Streams {
+		if err := noteStream(ctx, d, r.ID, st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func noteStream(ctx context.Context, d *warehouse.Draft, run string, st warehouse.RunStream) error {
+	err := insert(ctx, d, "streams", []string{"run_id", "stream", "grade", "reason", "pages", "requests", "passes",
+		"total_first", "total_last", "distinct_ids", "repeated_ids", "rows", "fetched", "carried", "rechecked", "failed", "age_since"},
+		run, st.Stream, st.Grade, text(st.Reason), st.Pages, st.Requests, st.Passes, total(st.TotalFirst), total(st.TotalLast),
+		st.Distinct, st.Repeated, st.Rows, st.Fetched, st.Carried, st.Rechecked, st.Failed, instant(st.AgeSince))
+	if err != nil {
+		return err
+	}
+	return insert(ctx, d, "requests", []string{"run_id", "stream", "requests", "bytes", "retries", "rate_limited",
+		"latency_p50_ms", "latency_p95_ms", "latency_max_ms", "rate_wait_seconds", "retry_after_seconds", "rate_used", "landed"},
+		run, st.Stream, st.Requests, st.Bytes, st.Retries, st.RateLimited, st.LatencyP50, st.LatencyP95, st.LatencyMax,
+		st.RateWaitSeconds, st.RetryAfterSeconds, st.RateUsed, st.Landed)
+}
+
+// NoteTables writes what the night did to each table.
+func NoteTables(ctx context.Context, d *warehouse.Draft, changes []Change) error {
+	for _, c := range changes {
+		if err := insert(ctx, d, "tables", []string{"run_id", "table_name", "rows", "rows_new", "rows_changed", "rows_gone"},
+			d.Run, c.Table, c.After, c.New, c.Changed, c.Gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insert adds one row to a table of meta.
+func insert(ctx context.Context, d *warehouse.Draft, table string, cols []string, values ...any) error {
+	marks := strings.TrimSuffix(strings.Repeat("?, ", len(cols)), ", ")
+	statement := fmt.Sprintf("INSERT INTO meta.%s (%s) VALUES (%s)", table, columns("", cols), marks)
+	if _, err := d.DB.ExecContext(ctx, statement, values...); err != nil {
+		return fmt.Errorf("write meta.%s: %w", table, err)
+	}
+	return nil
+}
+
+// The ledger writes what is unknown as a zero or -1; meta has NULL for it.
+func instant(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t
+}
+
+func text(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func total(n int64) any {
+	if n < 0 {
+		return nil
+	}
+	return n
+}

@@ -1,0 +1,128 @@
+package stream
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Type is the SQL type of a column. The decoder knows these and no others.
+type Type string
+
+// The types that schema files may use.
+const (
+	Text    Type = "VARCHAR"
+	Bool    Type = "BOOLEAN"
+	Int32   Type = "INTEGER"
+	Int64   Type = "BIGINT"
+	Money   Type = "DECIMAL(18,6)"
+	Instant Type = "TIMESTAMPTZ"
+	JSON    Type = "JSON"
+)
+
+// Column is one column as its schema file states it.
+type Column struct {
+	Name    string
+	Type    Type
+	NotNull bool
+	// Comment is meaning, unit and source in the spec.
+	Comment string
+	// Untracked columns change without meaning: they open no new version in
+	// history. Their line in the schema file ends with "-- untracked".
+	Untracked bool
+}
+
+// Definition is one table as its schema file states it, columns in order.
+type Definition struct {
+	Name    string
+	Comment string
+	Columns []Column
+}
+
+// Column returns the column of that name.
+func (d Definition) Column(name string) (Column, bool) {
+	i := slices.IndexFunc(d.Columns, func(c Column) bool { return c.Name == name })
+	if i < 0 {
+		return Column{}, false
+	}
+	return d.Columns[i], true
+}
+
+// The schema files keep to one column a line so that this reader stays
+// trivial; a test of internal/warehouse compares what it reads with what
+// DuckDB makes of the same file.
+var (
+	createLine  = regexp.MustCompile(`^CREATE TABLE (\w+) \($`)
+	columnLine  = regexp.MustCompile(`^\s+(\w+)\s+([A-Z]+(?:\(\d+,\d+\))?)( NOT NULL)?,?(?:\s*--\s*(.*))?$`)
+	commentLine = regexp.MustCompile(`^COMMENT ON (TABLE|COLUMN) (\w+)(?:\.(\w+))? IS '((?:[^']|'')*)';$`)
+)
+
+// ParseDefinition reads one schema file: a CREATE TABLE with one column a
+// line, then one COMMENT ON a line for the table and each column. Anything
+// else is an error that names the line.
+func ParseDefinition(name, sql string) (Definition, error) {
+	d := Definition{}
+	for n, line := range strings.Split(sql, "\n") {
+		if err := d.read(strings.TrimRight(line, " ")); err != nil {
+			return Definition{}, fmt.Errorf("read schema %s, line %d: %w", name, n+1, err)
+		}
+	}
+	return d, d.complete(name)
+}
+
+func (d *Definition) read(line string) error {
+	switch {
+	case line == "" || line == ");" || strings.HasPrefix(line, "--"):
+		return nil
+	case createLine.MatchString(line):
+		d.Name = createLine.FindStringSubmatch(line)[1]
+		return nil
+	case commentLine.MatchString(line):
+		return d.comment(commentLine.FindStringSubmatch(line))
+	case columnLine.MatchString(line):
+		return d.add(columnLine.FindStringSubmatch(line))
+	}
+	return fmt.Errorf("unexpected text %q: use one column or one COMMENT a line", line)
+}
+
+func (d *Definition) add(m []string) error {
+	c := Column{Name: m[1], Type: Type(m[2]), NotNull: m[3] != "", Untracked: m[4] == "untracked"}
+	if !slices.Contains([]Type{Text, Bool, Int32, Int64, Money, Instant, JSON}, c.Type) {
+		return fmt.Errorf("column %q has type %s, which the decoder does not know", c.Name, c.Type)
+	}
+	if _, dup := d.Column(c.Name); dup {
+		return fmt.Errorf("column %q is stated twice", c.Name)
+	}
+	d.Columns = append(d.Columns, c)
+	return nil
+}
+
+func (d *Definition) comment(m []string) error {
+	text := strings.ReplaceAll(m[4], "''", "'")
+	if m[2] != d.Name {
+		return fmt.Errorf("comment names table %q in the file of %q", m[2], d.Name)
+	}
+	if m[1] == "TABLE" {
+		d.Comment = text
+		return nil
+	}
+	i := slices.IndexFunc(d.Columns, func(c Column) bool { return c.Name == m[3] })
+	if i < 0 {
+		return fmt.Errorf("comment names column %q, which the table has not", m[3])
+	}
+	d.Columns[i].Comment = text
+	return nil
+}
+
+func (d Definition) complete(name string) error {
+	if d.Name == "" || d.Comment == "" {
+		return fmt.Errorf("read schema %s: no CREATE TABLE or no COMMENT ON TABLE", name)
+	}
+	for _, c := range d.Columns {
+		if c.Comment == "" {
+			return fmt.Errorf("read schema %s: column %q has no COMMENT", name, c.Name)
+		}
+	}
+	return nil
+}

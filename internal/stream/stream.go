@@ -1,0 +1,157 @@
+// Package stream states every endpoint of the service once, as data: where it
+// is, which scopes it needs, how its answer is wrapped, which records name its
+// path parameter and which tables its records fill. It also reads the table
+// definitions of the schema files, the other half of that statement.
+//
+// It must not know how a request is sent, how a record is decoded or where a
+// table is stored: it imports nothing of this project.
+package stream
+
+import "slices"
+
+// Envelope says how an answer wraps its records (spec section 4.1).
+type Envelope int
+
+const (
+	// Sniffed is the zero value, for endpoints whose envelope the spec does
+	// not show, marked (E) in section 4.2: a paginated envelope, a bare array,
+	// an object with records or a single object, told apart by their shape.
+	Sniffed Envelope = iota
+	// Paginated is the object of section 4.1 with records and totals.
+	Paginated
+	// Object is one JSON object, which is the record.
+	Object
+	// Array is a bare JSON array of records.
+	Array
+	// Records is an object holding one list and no totals; Stream.List names
+	// the list, "records" by default.
+	Records
+	// Raw is an object of no standard form; entries are recognised by their
+	// fields.
+	Raw
+)
+
+// Rule says which details of a stream may be carried forward from the last
+// snapshot instead of being fetched again (design section 5).
+type Rule int
+
+const (
+	// EveryNight fetches all of them: lists, and what nothing vouches for.
+	EveryNight Rule = iota
+	// ByRow fetches a detail when its row in the list is new or changed.
+	ByRow
+	// WhileLive fetches a detail every night while its parent is live, since
+	// the parent's row does not show the change.
+	WhileLive
+)
+
+// Ref names a column of a table.
+type Ref struct {
+	Table  string
+	Column string
+}
+
+// Table is one warehouse table that the records of a stream fill. Its columns
+// are stated in schema/<name>.sql.
+type Table struct {
+	// Name is the table's name in main.
+	Name string
+	// At is the dotted path, inside a record, of the list or object whose
+	// items are the rows. Empty: the record itself.
+	At string
+	// Key are the columns that identify a row.
+	Key []string
+	// Parents are the columns that take the key of the enclosing row, for
+	// child tables. The enclosing row is the record, or the item of the
+	// longest other At that is a prefix of this one.
+	Parents []string
+	// Value is the column that takes an item which is a bare string or number
+	// where an object could stand ("name" of a tag).
+	Value string
+	// Const fills a column with a fixed text: the kind of a location.
+	Const map[string]string
+}
+
+// Stream is one endpoint of the service as a source of records.
+type Stream struct {
+	// Name identifies the stream in configuration, logs and meta.streams.
+	Name string
+	// Path is relative to the base URL and holds at most one {parameter}.
+	Path string
+	// Query is the fixed part of the query string.
+	Query string
+	// Spec are the sections of the spec that this literal was read from.
+	Spec string
+	// Scopes are needed together (spec section 5). Nil: not shown, so the
+	// stream is tried and a 403 skips it.
+	Scopes []string
+	// Envelope is how the answer wraps its records.
+	Envelope Envelope
+	// List is the name of the list in a Records envelope.
+	List string
+	// Parents are the columns whose values name the path parameter. Empty for
+	// endpoints that have none, or whose parameter is the team id.
+	Parents []Ref
+	// Param is the column that takes the path parameter in the first table
+	// when the record itself leaves it empty.
+	Param string
+	// Rule says which details may be carried.
+	Rule Rule
+	// Over names the stream whose rows this one completes: both fill the same
+	// first table and neither overwrites the other with its emptiness.
+	Over string
+	// Tables are filled by the records. The first holds a record's own row.
+	Tables []Table
+}
+
+// Root is the table of a record's own row.
+func (s Stream) Root() Table { return s.Tables[0] }
+
+// IsDetail reports whether the stream is asked once per id that other records
+// name, rather than walked as one list.
+func (s Stream) IsDetail() bool { return len(s.Parents) > 0 }
+
+// Find returns the stream of that name among streams.
+func Find(streams []Stream, name string) (Stream, bool) {
+	i := slices.IndexFunc(streams, func(s Stream) bool { return s.Name == name })
+	if i < 0 {
+		return Stream{}, false
+	}
+	return streams[i], true
+}
+
+// Feeding returns the names of the streams that fill a table.
+func Feeding(streams []Stream, table string) []string {
+	var names []string
+	for _, s := range streams {
+		if slices.ContainsFunc(s.Tables, func(t Table) bool { return t.Name == table }) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// Tables lists every table that the streams fill, each once, in the order in
+// which the streams state them.
+func Tables(streams []Stream) []Table {
+	var all []Table
+	for _, s := range streams {
+		for _, t := range s.Tables {
+			if !slices.ContainsFunc(all, func(o Table) bool { return o.Name == t.Name }) {
+				all = append(all, t)
+			}
+		}
+	}
+	return all
+}
+
+// Enums gives, per column name, the values that the spec lists (section 2.7).
+// Other values are kept and counted: the lists are open.
+func Enums() map[string][]string {
+	return map[string][]string{
+		"channel_type": {"WEBSITE", "NEWSLETTER", "PHOTO_SOCIAL", "PROFESSIONAL_SOCIAL",
+			"VIDEO_SHARING", "SHORT_VIDEO", "MICROBLOG", "PODCAST", "OTHER"},
+		"placement_type": {"FULL_FEATURE", "PRESS_RELEASE", "MENTION", "QUOTE", "LISTICLE"},
+		"token_type":     {"full_access", "custom", "read_only"},
+	}
+}

@@ -1,0 +1,171 @@
+package warehouse_test
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+	"placementsync/schema"
+)
+
+// all gives a warehouse with every table.
+func all(t *testing.T) *warehouse.Warehouse {
+	t.Helper()
+	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Tables: stream.Tables(stream.All())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestDefinitionsAreWhatDuckDBReads holds the line reader of internal/stream
+// to DuckDB's own understanding of the same file.
+func TestDefinitionsAreWhatDuckDBReads(t *testing.T) {
+	w := all(t)
+	d, err := w.Begin(t.Context(), "r", night)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Discard()
+	for name, def := range w.Definitions() {
+		sql, err := schema.FS.ReadFile(name + ".sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Exec(t.Context(), "CREATE SCHEMA plain", "USE plain", string(sql), "USE main"); err != nil {
+			t.Fatalf("DuckDB refuses schema/%s.sql: %v", name, err)
+		}
+		if diff := cmp.Diff(untrack(def.Columns), describe(t, d, "plain", name)); diff != "" {
+			t.Errorf("%s read differently (-stream +duckdb):\n%s", name, diff)
+		}
+		if err := d.Exec(t.Context(), "DROP SCHEMA plain CASCADE"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func untrack(cols []stream.Column) []stream.Column {
+	plain := slices.Clone(cols)
+	for i := range plain {
+		plain[i].Untracked = false
+	}
+	return plain
+}
+
+func describe(t *testing.T, d *warehouse.Draft, schema, table string) []stream.Column {
+	t.Helper()
+	rows, err := d.DB.QueryContext(t.Context(), `SELECT column_name, replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ'),
+		NOT is_nullable, comment FROM duckdb_columns() WHERE schema_name = ? AND table_name = ? ORDER BY column_index`, schema, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var cols []stream.Column
+	for rows.Next() {
+		var c stream.Column
+		if err := rows.Scan(&c.Name, &c.Type, &c.NotNull, &c.Comment); err != nil {
+			t.Fatal(err)
+		}
+		cols = append(cols, c)
+	}
+	return cols
+}
+
+func TestEveryTableHasCurrentClosedAndHistory(t *testing.T) {
+	w := all(t)
+	d, err := w.Begin(t.Context(), "r", night)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Discard()
+	for _, table := range w.Tables() {
+		own := len(w.Definition(table.Name).Columns)
+		for schema, extra := range map[string]int{"main": 2, "past": 4} {
+			if got := len(describe(t, d, schema, table.Name)); got != own+extra {
+				t.Errorf("%s.%s has %d columns, want %d", schema, table.Name, got, own+extra)
+			}
+		}
+		if err := d.Exec(t.Context(), "FROM history."+warehouse.Quote(table.Name),
+			"FROM "+warehouse.Quote(table.Name+"_at")+"(TIMESTAMP '2026-11-01')"); err != nil {
+			t.Errorf("history of %s: %v", table.Name, err)
+		}
+	}
+}
+
+func TestEveryPublishedColumnIsExplained(t *testing.T) {
+	d, err := all(t).Begin(t.Context(), "r", night)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Discard()
+	var silent string
+	err = d.DB.QueryRowContext(t.Context(), `SELECT coalesce(string_agg(schema_name || '.' || table_name || '.' || column_name, ', '), '')
+		FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, schema_name, table_name)
+		WHERE schema_name IN ('main', 'past', 'meta') AND coalesce(duckdb_columns.comment, '') = ''`).Scan(&silent)
+	if err != nil || silent != "" {
+		t.Errorf("columns without a comment: %s (error %v)", silent, err)
+	}
+}
+
+func TestHistoryShowsTheRowsOfATime(t *testing.T) {
+	w := open(t)
+	d := draft(t, w, "20261102T020000Z", "new", 1)
+	defer d.Discard()
+	if err := d.Exec(t.Context(), `INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, row_hash, valid_to, run_id)
+		VALUES ('p', 1, 'old', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1, TIMESTAMPTZ '2026-11-02 02:00:00+00', 'r')`); err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[string]string{
+		"2026-11-01 01:59:59": "", "2026-11-01 02:00:00": "old", "2026-11-02 01:59:59": "old", "2026-11-02 02:00:00": "new"} {
+		var got string
+		err := d.DB.QueryRowContext(t.Context(), "SELECT coalesce(string_agg(name, ','), '') FROM product_listing_tags_at(?::TIMESTAMP)", at).Scan(&got)
+		if err != nil || got != want {
+			t.Errorf("at %s got %q, want %q (error %v)", at, got, want, err)
+		}
+	}
+}
+
+func TestNewColumnIsAddedAndAChangedOneRefused(t *testing.T) {
+	cases := []struct{ name, spoil, want string }{
+		{"a column that the warehouse lacks is added", "DROP VIEW history.product_listing_tags; ALTER TABLE main.product_listing_tags DROP COLUMN name; ALTER TABLE past.product_listing_tags DROP COLUMN name", ""},
+		{"a column of another type is refused", "ALTER TABLE main.product_listing_tags ALTER name TYPE BIGINT USING 1", "name is BIGINT in the warehouse and VARCHAR in this program"},
+		{"a column that this program lacks is refused", "ALTER TABLE main.product_listing_tags ADD COLUMN colour VARCHAR", "colour is VARCHAR in the warehouse and absent"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			w := open(t)
+			d := draft(t, w, "20261101T020000Z", "one", 0)
+			if err := d.Exec(t.Context(), strings.Split(c.spoil, "; ")...); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.Publish(t.Context(), slices.Clone(files)); err != nil {
+				t.Fatal(err)
+			}
+			next, err := w.Begin(t.Context(), "20261102T020000Z", night)
+			if c.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := len(describe(t, next, "main", "product_listing_tags")); got != 6 {
+					t.Errorf("got %d columns, want 6", got)
+				}
+				next.Discard()
+				return
+			}
+			var refused *warehouse.SchemaError
+			if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "rebuild") {
+				t.Errorf("got error %v, want a SchemaError with %q and the mending command", err, c.want)
+			}
+			left, globErr := filepath.Glob(filepath.Join(w.Dir(), "versions", ".*"))
+			if len(left) > 0 || globErr != nil {
+				t.Errorf("the refused run left %v behind (%v)", left, globErr)
+			}
+		})
+	}
+}

@@ -1,0 +1,90 @@
+package warehouse
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"placementsync/internal/stream"
+	"placementsync/schema"
+)
+
+// Definitions reads the embedded schema files: the tables of main by name, and
+// those of meta in name order.
+func Definitions() (main map[string]stream.Definition, meta []stream.Definition, err error) {
+	main = map[string]stream.Definition{}
+	err = fs.WalkDir(schema.FS, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		sql, err := schema.FS.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("read schema %s: %w", name, err)
+		}
+		def, err := stream.ParseDefinition(name, string(sql))
+		if err != nil {
+			return err
+		}
+		if path.Dir(name) == "meta" {
+			meta = append(meta, def)
+		} else {
+			main[def.Name] = def
+		}
+		return nil
+	})
+	return main, meta, err
+}
+
+// Columns lists the names of a definition's columns, quoted and joined for
+// SQL, each behind a prefix such as "m.".
+func Columns(prefix string, def stream.Definition) string {
+	names := make([]string, len(def.Columns))
+	for i, c := range def.Columns {
+		names[i] = prefix + Quote(c.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Quote makes an SQL identifier of a name. It is the only place where names
+// enter SQL text.
+func Quote(name string) string {
+	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+}
+
+// Literal makes an SQL text literal, for the few statements that take no
+// parameters (ATTACH, COMMENT, COPY).
+func Literal(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+}
+
+// systemColumns are what the warehouse adds to every table of main, and
+// closedColumns to their counterparts in past.
+func systemColumns() []stream.Column {
+	return []stream.Column{
+		{Name: "valid_from", Type: stream.Instant, NotNull: true,
+			Comment: "Time of the snapshot that first showed this version of the row."},
+		{Name: "row_hash", Type: "UBIGINT", NotNull: true,
+			Comment: "Fingerprint of the row's values, stable across program versions: equal means unchanged."},
+	}
+}
+
+func closedColumns() []stream.Column {
+	return []stream.Column{
+		{Name: "valid_to", Type: stream.Instant, NotNull: true,
+			Comment: "Time of the snapshot that no longer showed this version of the row (exclusive)."},
+		{Name: "run_id", Type: stream.Text, NotNull: true, Comment: "Run that closed this version."},
+	}
+}
+
+// sortedNames gives the names of the definitions in order, so that files and
+// catalogues come out the same every night.
+func sortedNames(defs map[string]stream.Definition) []string {
+	names := make([]string, 0, len(defs))
+	for name := range defs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

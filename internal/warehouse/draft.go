@@ -1,0 +1,103 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Draft is a version being built in a private folder: a copy of the newest
+// catalogue to which a run applies its changes. Nobody sees it before Publish.
+type Draft struct {
+	*Instance
+	// Run is the run's id, At the time of its snapshot.
+	Run string
+	At  time.Time
+	// Dir is the private folder; scratch files may live in it until Seal.
+	Dir string
+	// Previous is the version that the draft started from; empty on the first
+	// night.
+	Previous string
+
+	w *Warehouse
+}
+
+// Begin starts a version from the newest one. It needs the Lock: leftovers of
+// killed runs are removed, and a publish that was cut short is finished first.
+func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft, error) {
+	if err := w.tidy(); err != nil {
+		return nil, err
+	}
+	previous, _, err := w.Latest()
+	if err != nil {
+		return nil, err
+	}
+	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: previous, w: w,
+		Dir: w.path(versionsDir, "."+run+draftSuffix)}
+	if err := d.open(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("begin version %s: %w", run, err), d.Discard())
+	}
+	return d, nil
+}
+
+func (d *Draft) open(ctx context.Context) error {
+	if err := os.MkdirAll(d.Dir, privateDir); err != nil {
+		return err
+	}
+	path := filepath.Join(d.Dir, CatalogFile)
+	if err := d.copyPrevious(ctx, path); err != nil {
+		return err
+	}
+	in, err := d.w.newInstance(ctx, path, d.Dir)
+	if err != nil {
+		return err
+	}
+	d.Instance = in
+	return d.w.ensureCatalog(ctx, in)
+}
+
+func (d *Draft) copyPrevious(ctx context.Context, path string) error {
+	if d.Previous == "" {
+		return d.w.createCatalog(ctx, path)
+	}
+	return copyFile(filepath.Join(d.w.VersionPath(d.Previous), CatalogFile), path)
+}
+
+// Stamp is the snapshot's time as SQL.
+func (d *Draft) Stamp() string { return stamp(d.At) }
+
+// Discard drops the draft. What was published stays as it was.
+func (d *Draft) Discard() error {
+	var err error
+	if d.Instance != nil {
+		err = d.Instance.Close()
+		d.Instance = nil
+	}
+	return errors.Join(err, os.RemoveAll(d.Dir))
+}
+
+// tidy removes what killed runs left behind and finishes a publish that was
+// cut between the switch and the series.
+func (w *Warehouse) tidy() error {
+	entries, err := os.ReadDir(w.path(versionsDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("tidy the versions: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			if err := os.RemoveAll(w.path(versionsDir, e.Name())); err != nil {
+				return fmt.Errorf("remove the leftover of a killed run: %w", err)
+			}
+		}
+	}
+	run, ok, err := w.Latest()
+	if err != nil || !ok {
+		return err
+	}
+	return w.finish(run)
+}

@@ -1,0 +1,130 @@
+package warehouse
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// This file holds every rename, link and fsync of the project. A file or
+// folder appears whole under its name, or not at all: written beside its
+// place, synced, renamed, and the folder synced so that the name survives a
+// power cut too.
+
+// WriteFile replaces path with data in one step.
+func WriteFile(path string, data []byte, mode fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// appendLine adds one line to a file and syncs it. A torn last line of an
+// earlier crash is ended first, so that it spoils itself alone.
+func appendLine(path string, line []byte, mode fs.FileMode) (err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, mode)
+	if err != nil {
+		return fmt.Errorf("append to %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if torn, err := endsTorn(f); err != nil {
+		return fmt.Errorf("append to %s: %w", path, err)
+	} else if torn {
+		line = append([]byte("\n"), line...)
+	}
+	if _, err := f.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("append to %s: %w", path, err)
+	}
+	return f.Sync()
+}
+
+func endsTorn(f *os.File) (bool, error) {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return false, err
+	}
+	last := make([]byte, 1)
+	_, err = f.ReadAt(last, info.Size()-1)
+	return last[0] != '\n', err
+}
+
+// rename moves a synced file or folder to its final name and makes the name
+// durable.
+func rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncPath(filepath.Dir(to))
+}
+
+// syncPath flushes a file, or the names in a folder, to the disk.
+func syncPath(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// swapLink points a symlink at a new target in one step: readers that resolve
+// it see the old target or the new one.
+func swapLink(target, link string) error {
+	if now, err := os.Readlink(link); err == nil && now == target {
+		return nil
+	}
+	next := filepath.Join(filepath.Dir(link), "."+filepath.Base(link)+".next")
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Symlink(target, next); err != nil {
+		return err
+	}
+	return rename(next, link)
+}
+
+// placeLink gives a file a second name, in one step: a hard link where the
+// file system allows it, a copy elsewhere.
+func placeLink(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), publicDir); err != nil {
+		return err
+	}
+	next := filepath.Join(filepath.Dir(to), "."+filepath.Base(to)+".next")
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if os.Link(from, next) != nil {
+		if err := copyFile(from, next); err != nil {
+			return err
+		}
+	}
+	return rename(next, to)
+}
+
+// copyFile copies a file and syncs the copy. io.Copy between two files asks
+// the kernel for copy_file_range, which shares the blocks instead of copying
+// them where the file system can (btrfs, XFS, bcachefs).
+func copyFile(from, to string) (err error) {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	dst, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, publicFile)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	return errors.Join(err, dst.Sync(), dst.Close())
+}

@@ -1,0 +1,108 @@
+package warehouse
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/duckdb/duckdb-go/v2"
+)
+
+// storageVersion is the file format of published catalogues: every DuckDB
+// since 1.0 opens it.
+const storageVersion = "v1.0.0"
+
+// Instance is one DuckDB in this process with one or more files attached.
+// DB runs statements; Connect gives a raw connection for Arrow.
+type Instance struct {
+	connector *duckdb.Connector
+	DB        *sql.DB
+}
+
+// createCatalog makes an empty DuckDB file of the published storage version,
+// which only ATTACH can choose.
+func (w *Warehouse) createCatalog(ctx context.Context, path string) error {
+	in, err := w.newInstance(ctx, "", filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	err = in.Exec(ctx, fmt.Sprintf("ATTACH %s AS made (STORAGE_VERSION %s)", Literal(path), Literal(storageVersion)),
+		"DETACH made")
+	return errors.Join(err, in.Close())
+}
+
+// newInstance opens a DuckDB file (or memory, for the path "") whose spills go
+// to scratch.
+func (w *Warehouse) newInstance(ctx context.Context, path, scratch string) (*Instance, error) {
+	connector, err := duckdb.NewConnector(path, func(exec driver.ExecerContext) error {
+		// Per connection: times without a zone are UTC wherever the job runs.
+		_, err := exec.ExecContext(ctx, "SET TimeZone = 'UTC'", nil)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", cmp.Or(path, "DuckDB"), err)
+	}
+	in := &Instance{connector, sql.OpenDB(connector)}
+	if err := in.Exec(ctx, w.settings(scratch)...); err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	return in, nil
+}
+
+func (w *Warehouse) settings(scratch string) []string {
+	set := []string{
+		"SET GLOBAL temp_directory = " + Literal(filepath.Join(scratch, "spill")),
+		// Order is stated where it matters (Parquet); keeping it elsewhere
+		// makes DuckDB rewrite ragged row groups.
+		"SET GLOBAL preserve_insertion_order = false",
+		"SET GLOBAL autoinstall_known_extensions = false",
+	}
+	if w.cfg.MemoryLimit != "" {
+		set = append(set, "SET GLOBAL memory_limit = "+Literal(w.cfg.MemoryLimit))
+	}
+	if w.cfg.Threads > 0 {
+		set = append(set, fmt.Sprintf("SET GLOBAL threads = %d", w.cfg.Threads))
+	}
+	return set
+}
+
+// Connect opens a raw connection to the instance.
+func (in *Instance) Connect(ctx context.Context) (driver.Conn, error) {
+	return in.connector.Connect(ctx)
+}
+
+// Exec runs statements in order and stops at the first that fails.
+func (in *Instance) Exec(ctx context.Context, statements ...string) error {
+	for _, s := range statements {
+		if _, err := in.DB.ExecContext(ctx, s); err != nil {
+			return fmt.Errorf("run %q: %w", head(s), err)
+		}
+	}
+	return nil
+}
+
+// head is enough of a statement to find it by.
+func head(statement string) string {
+	const most = 160
+	if len(statement) > most {
+		return statement[:most] + "..."
+	}
+	return statement
+}
+
+// Close ends the instance. Attached files are checkpointed by their owners
+// before.
+func (in *Instance) Close() error {
+	return errors.Join(in.DB.Close(), in.connector.Close())
+}
+
+// stamp writes an instant for SQL with microseconds, the resolution of
+// TIMESTAMPTZ.
+func stamp(t time.Time) string {
+	return "TIMESTAMPTZ " + Literal(t.UTC().Format("2006-01-02 15:04:05.000000")+"+00")
+}

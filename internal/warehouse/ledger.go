@@ -1,0 +1,109 @@
+package warehouse
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// Outcomes of a run.
+const (
+	Complete    = "complete"
+	Partial     = "partial"
+	Failed      = "failed"
+	Interrupted = "interrupted"
+)
+
+// Run is what the ledger keeps of one night, failed ones too. It is written to
+// state/ when the night ends and joins meta.runs at the next publish.
+type Run struct {
+	ID         string    `json:"run_id"`
+	StartedAt  time.Time `json:"started_at"`
+	EndedAt    time.Time `json:"ended_at"`
+	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
+	Outcome    string    `json:"outcome"`
+	ExitCode   int       `json:"exit_code"`
+	Program    string    `json:"program_version"`
+	Error      string    `json:"error,omitempty"`
+
+	Requests         int64   `json:"requests"`
+	Bytes            int64   `json:"bytes"`
+	Retries          int64   `json:"retries"`
+	ThrottledSeconds float64 `json:"throttled_seconds"`
+
+	Rows    int64 `json:"rows"`
+	New     int64 `json:"rows_new"`
+	Changed int64 `json:"rows_changed"`
+	Gone    int64 `json:"rows_gone"`
+
+	Streams []RunStream `json:"streams"`
+}
+
+// RunStream is what one stream did in a run: its grade with the evidence, and
+// its telemetry.
+type RunStream struct {
+	Stream     string `json:"stream"`
+	Grade      string `json:"grade"`
+	Reason     string `json:"reason"`
+	Pages      int64  `json:"pages"`
+	Requests   int64  `json:"requests"`
+	Passes     int64  `json:"passes"`
+	TotalFirst int64  `json:"total_first"`
+	TotalLast  int64  `json:"total_last"`
+	Distinct   int64  `json:"distinct_ids"`
+	Repeated   int64  `json:"repeated_ids"`
+	Rows       int64  `json:"rows"`
+	Fetched    int64  `json:"fetched"`
+	Carried    int64  `json:"carried"`
+	Rechecked  int64  `json:"rechecked"`
+	Failed     int64  `json:"failed"`
+	// AgeSince is when the rows of a carried stream were last proven.
+	AgeSince time.Time `json:"age_since,omitzero"`
+
+	Bytes             int64   `json:"bytes"`
+	Retries           int64   `json:"retries"`
+	RateLimited       int64   `json:"rate_limited"`
+	Landed            int64   `json:"landed_hits"`
+	LatencyP50        float64 `json:"latency_p50_ms"`
+	LatencyP95        float64 `json:"latency_p95_ms"`
+	LatencyMax        float64 `json:"latency_max_ms"`
+	RateWaitSeconds   float64 `json:"rate_wait_seconds"`
+	RetryAfterSeconds float64 `json:"retry_after_seconds"`
+	RateUsed          float64 `json:"rate_used"`
+}
+
+// Record adds a run to the ledger.
+func (w *Warehouse) Record(r Run) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("record run %s: %w", r.ID, err)
+	}
+	return appendLine(w.path(stateDir, "runs.jsonl"), line, privateFile)
+}
+
+// Runs reads the ledger, oldest first. A line torn by a crash is passed over:
+// the run it belonged to is recorded again when it resumes.
+func (w *Warehouse) Runs() ([]Run, error) {
+	data, err := os.ReadFile(w.path(stateDir, "runs.jsonl"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the ledger: %w", err)
+	}
+	var runs []Run
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, len(data)+1)
+	for lines.Scan() {
+		var r Run
+		if json.Unmarshal(lines.Bytes(), &r) == nil {
+			runs = append(runs, r)
+		}
+	}
+	return runs, lines.Err()
+}

@@ -1,0 +1,66 @@
+package warehouse
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Manifest is what a version says about itself, beside its files.
+type Manifest struct {
+	RunID      string          `json:"run_id"`
+	SnapshotAt time.Time       `json:"snapshot_at"`
+	Program    string          `json:"program_version"`
+	Schema     string          `json:"schema_version"`
+	Catalog    ManifestFileSum `json:"catalog"`
+	Tables     []ManifestTable `json:"tables"`
+}
+
+// ManifestFileSum identifies a file's bytes.
+type ManifestFileSum struct {
+	File   string `json:"file"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// ManifestTable describes one table of the snapshot. Grade is the worst of the
+// streams that fill it; KeyMin and KeyMax are those of its first key column.
+type ManifestTable struct {
+	Name   string `json:"table"`
+	Rows   int64  `json:"rows"`
+	Grade  string `json:"grade"`
+	KeyMin string `json:"key_min"`
+	KeyMax string `json:"key_max"`
+	ManifestFileSum
+}
+
+// ReadManifest reads the manifest of a published version.
+func (w *Warehouse) ReadManifest(run string) (Manifest, error) {
+	var m Manifest
+	data, err := os.ReadFile(filepath.Join(w.VersionPath(run), ManifestFile))
+	if err == nil {
+		err = json.Unmarshal(data, &m)
+	}
+	if err != nil {
+		return m, fmt.Errorf("read the manifest of %s: %w", run, err)
+	}
+	return m, nil
+}
+
+// sumFile hashes a file of a version.
+func sumFile(dir, name string) (sum ManifestFileSum, err error) {
+	f, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		return sum, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	return ManifestFileSum{name, n, hex.EncodeToString(h.Sum(nil))}, err
+}

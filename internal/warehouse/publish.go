@@ -1,0 +1,172 @@
+package warehouse
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// VerifyError says that a version is not what its manifest claims, so that it
+// was not published.
+type VerifyError struct{ Run, Table, Problem string }
+
+func (e *VerifyError) Error() string {
+	return fmt.Sprintf("verify version %s: table %s: %s: nothing was published, the last snapshot stays",
+		e.Run, e.Table, e.Problem)
+}
+
+// Publish seals the draft, verifies it as a reader would open it, and makes it
+// visible in one step: the symlink "latest" moves from the last version to
+// this one. Until that step readers and disk show the last snapshot, after it
+// the new one; a crash in between leaves one of the two, never a mixture.
+//
+// tables carry name, grade and file of each table; rows, key range, size and
+// checksum are filled in here.
+func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
+	m := Manifest{RunID: d.Run, SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: SchemaVersion(), Tables: tables}
+	if err := d.seal(ctx, &m); err != nil {
+		return m, fmt.Errorf("publish version %s: %w: nothing was published, the last snapshot stays", d.Run, err)
+	}
+	if err := d.w.verify(ctx, d.Dir, m); err != nil {
+		return m, err
+	}
+	if err := rename(d.Dir, d.w.VersionPath(d.Run)); err != nil {
+		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
+	}
+	if err := swapLink(filepath.Join(versionsDir, d.Run), d.w.path(latestLink)); err != nil {
+		return m, fmt.Errorf("switch to version %s: %w", d.Run, err)
+	}
+	return m, d.w.finish(d.Run)
+}
+
+// seal writes everything to disk: the catalogue checkpointed and closed, the
+// manifest with sizes and checksums, files and folder synced.
+func (d *Draft) seal(ctx context.Context, m *Manifest) error {
+	if err := d.measure(ctx, m.Tables); err != nil {
+		return err
+	}
+	if err := d.closeCatalog(ctx); err != nil {
+		return err
+	}
+	var err error
+	if m.Catalog, err = d.sealFile(CatalogFile); err != nil {
+		return err
+	}
+	for i := range m.Tables {
+		if m.Tables[i].ManifestFileSum, err = d.sealFile(m.Tables[i].File); err != nil {
+			return err
+		}
+	}
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := WriteFile(filepath.Join(d.Dir, ManifestFile), append(data, '\n'), publicFile); err != nil {
+		return err
+	}
+	return errors.Join(os.Chmod(d.Dir, publicDir), syncPath(d.Dir))
+}
+
+func (d *Draft) sealFile(name string) (ManifestFileSum, error) {
+	path := filepath.Join(d.Dir, name)
+	if err := errors.Join(os.Chmod(path, publicFile), syncPath(path)); err != nil {
+		return ManifestFileSum{}, err
+	}
+	return sumFile(d.Dir, name)
+}
+
+func (d *Draft) closeCatalog(ctx context.Context) error {
+	if err := d.Exec(ctx, "CHECKPOINT"); err != nil {
+		return err
+	}
+	err := d.Instance.Close()
+	d.Instance = nil
+	return errors.Join(err, os.RemoveAll(filepath.Join(d.Dir, "spill")))
+}
+
+// measure counts the rows of every table and finds the range of its key.
+func (d *Draft) measure(ctx context.Context, tables []ManifestTable) error {
+	for i := range tables {
+		t := &tables[i]
+		key, err := d.w.firstKey(t.Name)
+		if err != nil {
+			return err
+		}
+		q := fmt.Sprintf("SELECT count(*), coalesce(min(%[1]s), ''), coalesce(max(%[1]s), '') FROM main.%[2]s",
+			Quote(key), Quote(t.Name))
+		if err := d.DB.QueryRowContext(ctx, q).Scan(&t.Rows, &t.KeyMin, &t.KeyMax); err != nil {
+			return fmt.Errorf("measure table %s: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+func (w *Warehouse) firstKey(table string) (string, error) {
+	for _, t := range w.cfg.Tables {
+		if t.Name == table {
+			return t.Key[0], nil
+		}
+	}
+	return "", fmt.Errorf("find the key of table %q: no stream fills it", table)
+}
+
+// finish does what follows the switch and may be repeated: the name at the
+// top, the series for BI, and the removal of versions past keep_versions.
+func (w *Warehouse) finish(run string) error {
+	if err := swapLink(filepath.Join(latestLink, CatalogFile), w.CatalogPath()); err != nil {
+		return fmt.Errorf("link %s: %w", CatalogFile, err)
+	}
+	m, err := w.ReadManifest(run)
+	if err != nil {
+		return err
+	}
+	if err := w.extendSeries(m); err != nil {
+		return fmt.Errorf("extend the Parquet series: %w", err)
+	}
+	return w.dropVersions(run)
+}
+
+// extendSeries gives every table's Parquet file its place in the series: one a
+// table and day, the last run of the day.
+func (w *Warehouse) extendSeries(m Manifest) error {
+	day := "snapshot_date=" + m.SnapshotAt.UTC().Format(time.DateOnly)
+	for _, t := range m.Tables {
+		from := filepath.Join(w.VersionPath(m.RunID), t.File)
+		to := w.path(seriesDir, t.Name, day, t.File)
+		if sameFile(from, to) {
+			continue
+		}
+		if err := placeLink(from, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// dropVersions removes the oldest versions beyond keep_versions, never the
+// one that readers see.
+func (w *Warehouse) dropVersions(latest string) error {
+	runs, err := w.Versions()
+	if err != nil {
+		return err
+	}
+	for _, run := range runs[:max(0, len(runs)-max(1, w.cfg.KeepVersions))] {
+		if run == latest {
+			continue
+		}
+		if err := os.RemoveAll(w.VersionPath(run)); err != nil {
+			return fmt.Errorf("remove the old version %s: %w", run, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package warehouse
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"placementsync/schema"
+)
+
+// verify opens a sealed version as a reader would, read only and in its own
+// DuckDB, and compares it with its manifest: rows in the catalogue, rows in
+// Parquet, and no key twice.
+func (w *Warehouse) verify(ctx context.Context, dir string, m Manifest) (err error) {
+	scratch := filepath.Join(dir, "..", "."+m.RunID+".verify")
+	in, err := w.newInstance(ctx, "", scratch)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	catalog := filepath.Join(dir, CatalogFile)
+	if err := in.Exec(ctx, fmt.Sprintf("ATTACH %s AS sealed (READ_ONLY)", Literal(catalog))); err != nil {
+		return err
+	}
+	for _, t := range m.Tables {
+		if err := w.verifyTable(ctx, in, dir, m.RunID, t); err != nil {
+			return err
+		}
+	}
+	return in.Exec(ctx, "DETACH sealed")
+}
+
+func (w *Warehouse) verifyTable(ctx context.Context, in *Instance, dir, run string, t ManifestTable) error {
+	var rows, keys, parquet int64
+	q := fmt.Sprintf("SELECT (SELECT count(*) FROM sealed.main.%[1]s), (SELECT count(*) FROM (SELECT DISTINCT %[2]s FROM sealed.main.%[1]s)), (SELECT count(*) FROM read_parquet(%[3]s))",
+		Quote(t.Name), w.keyColumns("", t.Name), Literal(filepath.Join(dir, t.File)))
+	if err := in.DB.QueryRowContext(ctx, q).Scan(&rows, &keys, &parquet); err != nil {
+		return &VerifyError{run, t.Name, err.Error()}
+	}
+	switch {
+	case rows != t.Rows:
+		return &VerifyError{run, t.Name, fmt.Sprintf("%d rows in the catalog, %d in the manifest", rows, t.Rows)}
+	case parquet != t.Rows:
+		return &VerifyError{run, t.Name, fmt.Sprintf("%d rows in Parquet, %d in the manifest", parquet, t.Rows)}
+	case keys != rows:
+		return &VerifyError{run, t.Name, fmt.Sprintf("%d rows share a key with another", rows-keys)}
+	}
+	return nil
+}
+
+// keyColumns lists a table's key for SQL, each column behind a prefix.
+func (w *Warehouse) keyColumns(prefix, table string) string {
+	var quoted []string
+	for _, t := range w.cfg.Tables {
+		if t.Name == table {
+			for _, k := range t.Key {
+				quoted = append(quoted, prefix+Quote(k))
+			}
+		}
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// SchemaVersion names the schema files by their content, so that a version
+// says which tables it was written for without anybody counting.
+func SchemaVersion() string {
+	h := sha256.New()
+	_ = fs.WalkDir(schema.FS, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			data, _ := schema.FS.ReadFile(name)
+			fmt.Fprintf(h, "%s %d\n%s", name, len(data), data)
+		}
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil))[:12]
+}

@@ -1,0 +1,136 @@
+// Package warehouse owns the folder of design section 3 and the DuckDB files
+// in it: who may write (lock), what a version is made of (draft, manifest),
+// how it becomes visible in one step (publish), which versions stay, and the
+// ledger of runs.
+//
+// It must not know where rows come from: nothing of HTTP, JSON records or
+// Arrow. It opens files; others fill them.
+package warehouse
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"placementsync/internal/stream"
+)
+
+// Names inside the folder; documented in the README since readers rely on them.
+const (
+	CatalogFile  = "catalog.duckdb"
+	ManifestFile = "manifest.json"
+	latestLink   = "latest"
+	versionsDir  = "versions"
+	seriesDir    = "parquet"
+	rawDir       = "raw"
+	stateDir     = "state"
+	draftSuffix  = ".draft"
+)
+
+// Folders that hold what the service answered are closed to other users;
+// published files are for everybody who may enter the folder.
+const (
+	privateDir  = 0o700
+	publicDir   = 0o755
+	privateFile = 0o600
+	publicFile  = 0o644
+)
+
+// Config says where the warehouse is and what it may use.
+type Config struct {
+	// Dir is the folder; it is created by the first run.
+	Dir string
+	// KeepVersions is how many versions stay for rollback, at least 1.
+	KeepVersions int
+	// MemoryLimit is DuckDB's memory_limit, such as "512MB". The process
+	// takes 310 to 480 MiB more than this.
+	MemoryLimit string
+	// Threads bounds DuckDB's threads. Zero: all cores.
+	Threads int
+	// Program is the version written into manifests and meta.runs.
+	Program string
+	// Tables are the tables of main with their keys, in a stable order.
+	Tables []stream.Table
+}
+
+// Warehouse is an opened folder. Opening does no I/O beyond reading the
+// embedded schema.
+type Warehouse struct {
+	cfg  Config
+	defs map[string]stream.Definition
+	meta []stream.Definition
+}
+
+// Open reads the embedded schema and checks that every table has its file.
+func Open(cfg Config) (*Warehouse, error) {
+	defs, meta, err := Definitions()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range cfg.Tables {
+		if _, ok := defs[t.Name]; !ok {
+			return nil, fmt.Errorf("open warehouse: table %q has no file in schema/", t.Name)
+		}
+	}
+	return &Warehouse{cfg: cfg, defs: defs, meta: meta}, nil
+}
+
+// Dir is the folder of the warehouse.
+func (w *Warehouse) Dir() string { return w.cfg.Dir }
+
+// Tables are the tables of main, in the order of the configuration.
+func (w *Warehouse) Tables() []stream.Table { return w.cfg.Tables }
+
+// Definition gives the columns of a table of main.
+func (w *Warehouse) Definition(table string) stream.Definition { return w.defs[table] }
+
+// Definitions gives the columns of all tables of main by name.
+func (w *Warehouse) Definitions() map[string]stream.Definition { return w.defs }
+
+// CatalogPath is what readers open: two symlinks away from the newest version.
+func (w *Warehouse) CatalogPath() string { return filepath.Join(w.cfg.Dir, CatalogFile) }
+
+// RawPath is the landing folder of a run.
+func (w *Warehouse) RawPath(run string) string { return filepath.Join(w.cfg.Dir, rawDir, run) }
+
+// VersionPath is the folder of a published version.
+func (w *Warehouse) VersionPath(run string) string {
+	return filepath.Join(w.cfg.Dir, versionsDir, run)
+}
+
+func (w *Warehouse) path(parts ...string) string {
+	return filepath.Join(append([]string{w.cfg.Dir}, parts...)...)
+}
+
+// Latest returns the run that readers see now; ok is false before the first
+// publish.
+func (w *Warehouse) Latest() (run string, ok bool, err error) {
+	target, err := os.Readlink(w.path(latestLink))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("read the newest version: %w", err)
+	}
+	return filepath.Base(target), true, nil
+}
+
+// Versions lists the published versions, oldest first.
+func (w *Warehouse) Versions() ([]string, error) {
+	entries, err := os.ReadDir(w.path(versionsDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list versions: %w", err)
+	}
+	var runs []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			runs = append(runs, e.Name())
+		}
+	}
+	slices.Sort(runs)
+	return runs, nil
+}

@@ -1,0 +1,270 @@
+package warehouse_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/duckdb/duckdb-go/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+var night = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
+
+// open gives a warehouse with one table, product_listing_tags, in a folder of
+// its own.
+func open(t *testing.T) *warehouse.Warehouse {
+	t.Helper()
+	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "product_listing_tags" })
+	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 2, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// draft begins a version and puts one row with the given tag into it.
+func draft(t *testing.T, w *warehouse.Warehouse, run, tag string, day int) *warehouse.Draft {
+	t.Helper()
+	d, err := w.Begin(t.Context(), run, night.AddDate(0, 0, day))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(d.Dir, "product_listing_tags.parquet")
+	err = d.Exec(t.Context(),
+		fmt.Sprintf("INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
+			"SELECT 'p', count(*) + 1, %s, %s, 1 FROM main.product_listing_tags", warehouse.Literal(tag), d.Stamp()),
+		"COPY main.product_listing_tags TO "+warehouse.Literal(file)+" (FORMAT parquet)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+var files = []warehouse.ManifestTable{{Name: "product_listing_tags", Grade: "exact",
+	ManifestFileSum: warehouse.ManifestFileSum{File: "product_listing_tags.parquet"}}}
+
+func publish(t *testing.T, w *warehouse.Warehouse, run, tag string, day int) warehouse.Manifest {
+	t.Helper()
+	m, err := draft(t, w, run, tag, day).Publish(t.Context(), slices.Clone(files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// read opens the catalogue as any reader would, by its name at the top.
+func read(t *testing.T, w *warehouse.Warehouse) []string {
+	t.Helper()
+	db, err := sql.Open("duckdb", w.CatalogPath()+"?access_mode=READ_ONLY")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	return tags(t, db)
+}
+
+func tags(t *testing.T, db *sql.DB) []string {
+	t.Helper()
+	var all string
+	if err := db.QueryRowContext(t.Context(), "SELECT string_agg(name, ',' ORDER BY position) FROM product_listing_tags").Scan(&all); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(all, ",")
+}
+
+func TestPublishSwitchesReadersInOneStep(t *testing.T) {
+	w := open(t)
+	publish(t, w, "20261101T020000Z", "one", 0)
+	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+		t.Fatalf("got %v after the first night", got)
+	}
+	old, err := sql.Open("duckdb", w.CatalogPath()+"?access_mode=READ_ONLY")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	if got := tags(t, old); len(got) != 1 {
+		t.Fatalf("got %v through the early connection", got)
+	}
+
+	publish(t, w, "20261102T020000Z", "two", 1)
+	if got := read(t, w); !cmp.Equal(got, []string{"one", "two"}) {
+		t.Errorf("a new connection got %v, want both nights", got)
+	}
+	if got := tags(t, old); !cmp.Equal(got, []string{"one"}) {
+		t.Errorf("the early connection got %v, want the night it opened", got)
+	}
+}
+
+func TestDraftIsInvisibleUntilPublished(t *testing.T) {
+	w := open(t)
+	publish(t, w, "20261101T020000Z", "one", 0)
+	d := draft(t, w, "20261102T020000Z", "two", 1)
+	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+		t.Errorf("a reader got %v while a draft was open", got)
+	}
+	if err := d.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+		t.Errorf("a reader got %v after a discarded draft", got)
+	}
+	if _, err := os.Stat(d.Dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the discarded draft left its folder: %v", err)
+	}
+}
+
+func TestPublishRefusesWhatDoesNotVerify(t *testing.T) {
+	cases := map[string]string{
+		"rows of one key": "INSERT INTO main.product_listing_tags SELECT * FROM main.product_listing_tags",
+		"rows that Parquet lacks": "INSERT INTO main.product_listing_tags (product_listing_id, position, valid_from, row_hash) " +
+			"VALUES ('q', 9, now(), 2)",
+	}
+	for name, spoil := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := open(t)
+			publish(t, w, "20261101T020000Z", "one", 0)
+			d := draft(t, w, "20261102T020000Z", "two", 1)
+			if err := d.Exec(t.Context(), spoil); err != nil {
+				t.Fatal(err)
+			}
+			_, err := d.Publish(t.Context(), slices.Clone(files))
+			var verify *warehouse.VerifyError
+			if !errors.As(err, &verify) || verify.Table != "product_listing_tags" {
+				t.Fatalf("got error %v, want a VerifyError of the table", err)
+			}
+			if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+				t.Errorf("a reader got %v, want the last snapshot", got)
+			}
+		})
+	}
+}
+
+func TestManifestDescribesTheFiles(t *testing.T) {
+	w := open(t)
+	published := publish(t, w, "20261101T020000Z", "one", 3)
+	m, err := w.ReadManifest("20261101T020000Z")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(published, m); diff != "" {
+		t.Errorf("manifest on disk differs from what was published (-published +disk):\n%s", diff)
+	}
+	info, err := os.Stat(filepath.Join(w.VersionPath(m.RunID), m.Tables[0].File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := m.Tables[0]
+	if got.Rows != 1 || got.KeyMin != "p" || got.KeyMax != "p" || got.Bytes != info.Size() || len(got.SHA256) != 64 {
+		t.Errorf("got %+v for one row of key p in %d bytes", got, info.Size())
+	}
+}
+
+func TestSeriesHoldsTheLastRunOfADay(t *testing.T) {
+	w := open(t)
+	publish(t, w, "20261101T020000Z", "one", 0)
+	m := publish(t, w, "20261101T030000Z", "two", 0)
+	series := filepath.Join(w.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
+	a, errA := os.Stat(series)
+	b, errB := os.Stat(filepath.Join(w.VersionPath(m.RunID), "product_listing_tags.parquet"))
+	if errA != nil || errB != nil || !os.SameFile(a, b) {
+		t.Errorf("the day's file is not that of the last run: %v %v", errA, errB)
+	}
+}
+
+func TestOldVersionsAreDroppedAndLatestStays(t *testing.T) {
+	w := open(t)
+	for i := range 4 {
+		publish(t, w, night.AddDate(0, 0, i).Format("20060102T150405Z"), fmt.Sprint(i), i)
+	}
+	got, err := w.Versions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"20261103T020000Z", "20261104T020000Z"}; !cmp.Equal(got, want) {
+		t.Errorf("got versions %v, want the last two %v", got, want)
+	}
+}
+
+func TestBeginRemovesLeftoversAndFinishesACutPublish(t *testing.T) {
+	w := open(t)
+	publish(t, w, "20261101T020000Z", "one", 0)
+	left := filepath.Join(w.Dir(), "versions", ".20261102T020000Z.draft")
+	series := filepath.Join(w.Dir(), "parquet")
+	if err := errors.Join(os.Mkdir(left, 0o700), os.RemoveAll(series), os.Remove(w.CatalogPath())); err != nil {
+		t.Fatal(err)
+	}
+	d := draft(t, w, "20261103T020000Z", "two", 2)
+	defer d.Discard()
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the leftover is still there: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(series, "product_listing_tags", "snapshot_date=2026-11-01")); err != nil {
+		t.Errorf("the series was not finished: %v", err)
+	}
+	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+		t.Errorf("a reader got %v", got)
+	}
+}
+
+func TestLockIsExclusiveAndNamesItsHolder(t *testing.T) {
+	w := open(t)
+	held, err := w.Lock("20261101T020000Z", night)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Lock("20261101T020001Z", night)
+	var other *warehouse.HeldError
+	if !errors.As(err, &other) {
+		t.Fatalf("got %v, want a HeldError", err)
+	}
+	if other.PID != os.Getpid() || other.Run != "20261101T020000Z" || !other.Since.Equal(night) {
+		t.Errorf("got holder %+v", other)
+	}
+	if err := held.Release(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := w.Lock("20261101T020002Z", night)
+	if err != nil {
+		t.Fatalf("the lock was not given back: %v", err)
+	}
+	if err := again.Release(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLedgerKeepsRunsBehindATornLine(t *testing.T) {
+	w := open(t)
+	if err := os.MkdirAll(filepath.Join(w.Dir(), "state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	want := []warehouse.Run{{ID: "a", Outcome: warehouse.Failed, ExitCode: 1}, {ID: "b", Outcome: warehouse.Complete, Rows: 7}}
+	if err := w.Record(want[0]); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(w.Dir(), "state", "runs.jsonl")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(whole, `{"run_id":"torn`...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Record(want[1]); err != nil {
+		t.Fatal(err)
+	}
+	got, err := w.Runs()
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("ledger differs (-want +got), error %v:\n%s", err, diff)
+	}
+}

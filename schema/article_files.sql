@@ -1,0 +1,38 @@
+-- Files of an article: one row per file. Key: article_id, position. The shape of an item is
+-- not shown: a bare text goes to value, an object to the columns of a file.
+CREATE TABLE article_files (
+    article_id  VARCHAR NOT NULL,
+    position    BIGINT NOT NULL,
+    value       VARCHAR,
+    id          VARCHAR,
+    name        VARCHAR,
+    file_key    VARCHAR,
+    file_url    VARCHAR,
+    size        BIGINT,
+    mime_type   VARCHAR,
+    team_id     VARCHAR,
+    folder_id   VARCHAR,
+    uploaded_by VARCHAR,
+    created_at  TIMESTAMPTZ,
+    updated_at  TIMESTAMPTZ,
+    deleted_at  TIMESTAMPTZ,
+    extra       JSON
+);
+
+COMMENT ON TABLE article_files IS 'Files of an article, one row per file, in the order of the answer.';
+COMMENT ON COLUMN article_files.article_id IS 'Id of the article: articles.id.';
+COMMENT ON COLUMN article_files.position IS 'Place in the list of files, counted from 1.';
+COMMENT ON COLUMN article_files.value IS 'The item itself where it is a bare text, such as an id or an address. Spec 2.6 Article.files (item type not shown).';
+COMMENT ON COLUMN article_files.id IS 'Id of the file. Spec 2.8 File.id.';
+COMMENT ON COLUMN article_files.name IS 'Name of the file. Spec 2.8 File.name.';
+COMMENT ON COLUMN article_files.file_key IS 'Key of the file in the storage of the service. Spec 2.8 File.file_key.';
+COMMENT ON COLUMN article_files.file_url IS 'Address of the file. Spec 2.8 File.file_url.';
+COMMENT ON COLUMN article_files.size IS 'Size of the file, in bytes. Spec 2.8 File.size.';
+COMMENT ON COLUMN article_files.mime_type IS 'Media type of the file. Spec 2.8 File.mime_type.';
+COMMENT ON COLUMN article_files.team_id IS 'Id of the team. Spec 2.8 File.team_id.';
+COMMENT ON COLUMN article_files.folder_id IS 'Id of the folder; NULL at the top. Spec 2.8 File.folder_id.';
+COMMENT ON COLUMN article_files.uploaded_by IS 'Who uploaded the file. Spec 2.8 File.uploaded_by.';
+COMMENT ON COLUMN article_files.created_at IS 'When the record was created, UTC. Spec 2.8 File.created_at.';
+COMMENT ON COLUMN article_files.updated_at IS 'When the record was last changed, UTC. Spec 2.8 File.updated_at.';
+COMMENT ON COLUMN article_files.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not. Spec 2.8 File.deleted_at.';
+COMMENT ON COLUMN article_files.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

@@ -1,0 +1,44 @@
+-- Articles in full, from GET /articles/{article_id}. Key: id. Files are in article_files,
+-- the status history in article_statuses.
+CREATE TABLE articles (
+    id                             VARCHAR NOT NULL,
+    name                           VARCHAR,
+    brief_doc_url                  VARCHAR,
+    draft_doc_url                  VARCHAR,
+    live_url                       VARCHAR,
+    campaign_id                    VARCHAR,
+    product_id                     VARCHAR,
+    profile_id                     VARCHAR,
+    updated_at                     TIMESTAMPTZ,
+    writer_id                      VARCHAR,
+    writer_first_name              VARCHAR,
+    writer_last_name               VARCHAR,
+    support_agent                  VARCHAR,
+    status_name                    VARCHAR,
+    status_prefix                  VARCHAR,
+    status_color                   VARCHAR,
+    expected_completion_date       TIMESTAMPTZ,
+    expected_completion_date_title VARCHAR,
+    extra                          JSON
+);
+
+COMMENT ON TABLE articles IS 'Articles with their present status, one row per article that a campaign or an order item names. From GET /articles/{article_id}.';
+COMMENT ON COLUMN articles.id IS 'Id of the article. Spec 2.6 Article.id.';
+COMMENT ON COLUMN articles.name IS 'Name of the article. Spec 2.6 Article.name.';
+COMMENT ON COLUMN articles.brief_doc_url IS 'Address of the brief. Spec 2.6 Article.brief_doc_url.';
+COMMENT ON COLUMN articles.draft_doc_url IS 'Address of the draft. Spec 2.6 Article.draft_doc_url.';
+COMMENT ON COLUMN articles.live_url IS 'Address of the published article; NULL until it is published. Spec 2.6 Article.live_url.';
+COMMENT ON COLUMN articles.campaign_id IS 'Id of the campaign: campaigns.id. Spec 2.6 Article.campaign_id.';
+COMMENT ON COLUMN articles.product_id IS 'Id of the product. Spec 2.6 Article.product_id.';
+COMMENT ON COLUMN articles.profile_id IS 'Id of the client profile. Spec 2.6 Article.profile_id.';
+COMMENT ON COLUMN articles.updated_at IS 'When the article was last changed, UTC. Spec 2.6 Article.updated_at.';
+COMMENT ON COLUMN articles.writer_id IS 'Id of the writer. Spec 2.6 Article.writer.id.';
+COMMENT ON COLUMN articles.writer_first_name IS 'First name of the writer. Spec 2.6 Article.writer.first_name.';
+COMMENT ON COLUMN articles.writer_last_name IS 'Last name of the writer. Spec 2.6 Article.writer.last_name.';
+COMMENT ON COLUMN articles.support_agent IS 'Support agent; the type is not shown. Spec 2.6 Article.support_agent.';
+COMMENT ON COLUMN articles.status_name IS 'Name of the present status for people. Spec 2.6 Article.status.name.';
+COMMENT ON COLUMN articles.status_prefix IS 'Stable identifier of the present status; the set is not shown. Spec 2.6 Article.status.prefix.';
+COMMENT ON COLUMN articles.status_color IS 'Colour of the present status in the dashboard. Spec 2.6 Article.status.color.';
+COMMENT ON COLUMN articles.expected_completion_date IS 'When the article is expected to be done, UTC. Spec 2.6 Article.expected_completion_date.';
+COMMENT ON COLUMN articles.expected_completion_date_title IS 'What the expected date stands for. Spec 2.6 Article.expected_completion_date_title.';
+COMMENT ON COLUMN articles.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

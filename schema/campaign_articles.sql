@@ -1,0 +1,47 @@
+-- Articles as rows of their campaign, from GET /campaigns/{id}/articles. Key: id. The status
+-- history is in article_statuses; addons and includes of the order item are in
+-- campaign_article_addons and _includes.
+CREATE TABLE campaign_articles (
+    id                            VARCHAR NOT NULL,
+    name                          VARCHAR,
+    live_url                      VARCHAR,
+    brief_doc_url                 VARCHAR,
+    draft_doc_url                 VARCHAR,
+    campaign_id                   VARCHAR,
+    order_item_id                 VARCHAR,
+    created_at                    TIMESTAMPTZ,
+    updated_at                    TIMESTAMPTZ,
+    deleted_at                    TIMESTAMPTZ,
+    total_images                  BIGINT,
+    writer_id                     VARCHAR,
+    writer_first_name             VARCHAR,
+    writer_last_name              VARCHAR,
+    order_item_name               VARCHAR,
+    order_item_outlet_id          VARCHAR,
+    order_item_outlet_name        VARCHAR,
+    order_item_outlet_logo        VARCHAR,
+    order_item_outlet_website_url VARCHAR,
+    extra                         JSON
+);
+
+COMMENT ON TABLE campaign_articles IS 'Articles of a campaign, one row per article. From GET /campaigns/{id}/articles.';
+COMMENT ON COLUMN campaign_articles.id IS 'Id of the article: articles.id. Spec 2.6 CampaignArticleRow.id.';
+COMMENT ON COLUMN campaign_articles.name IS 'Name of the article. Spec 2.6 CampaignArticleRow.name.';
+COMMENT ON COLUMN campaign_articles.live_url IS 'Address of the published article; NULL until it is published. Spec 2.6 CampaignArticleRow.live_url.';
+COMMENT ON COLUMN campaign_articles.brief_doc_url IS 'Address of the brief. Spec 2.6 CampaignArticleRow.brief_doc_url.';
+COMMENT ON COLUMN campaign_articles.draft_doc_url IS 'Address of the draft. Spec 2.6 CampaignArticleRow.draft_doc_url.';
+COMMENT ON COLUMN campaign_articles.campaign_id IS 'Id of the campaign: campaigns.id. Spec 2.6 CampaignArticleRow.campaign_id.';
+COMMENT ON COLUMN campaign_articles.order_item_id IS 'Id of the order item: order_items.id. Spec 2.6 CampaignArticleRow.order_item_id.';
+COMMENT ON COLUMN campaign_articles.created_at IS 'When the record was created, UTC. Spec 2.6 CampaignArticleRow.created_at.';
+COMMENT ON COLUMN campaign_articles.updated_at IS 'When the record was last changed, UTC. Spec 2.6 CampaignArticleRow.updated_at.';
+COMMENT ON COLUMN campaign_articles.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not. Spec 2.6 CampaignArticleRow.deleted_at.';
+COMMENT ON COLUMN campaign_articles.total_images IS 'How many images the article has. Spec 2.6 CampaignArticleRow.total_images.';
+COMMENT ON COLUMN campaign_articles.writer_id IS 'Id of the writer. Spec 2.6 CampaignArticleRow.writer.id.';
+COMMENT ON COLUMN campaign_articles.writer_first_name IS 'First name of the writer. Spec 2.6 CampaignArticleRow.writer.first_name.';
+COMMENT ON COLUMN campaign_articles.writer_last_name IS 'Last name of the writer. Spec 2.6 CampaignArticleRow.writer.last_name.';
+COMMENT ON COLUMN campaign_articles.order_item_name IS 'Name of the order item. Spec 2.6 CampaignArticleRow.order_item.name.';
+COMMENT ON COLUMN campaign_articles.order_item_outlet_id IS 'Id of the outlet. Spec 2.6 CampaignArticleRow.order_item.outlet.id.';
+COMMENT ON COLUMN campaign_articles.order_item_outlet_name IS 'Name of the outlet. Spec 2.6 CampaignArticleRow.order_item.outlet.name.';
+COMMENT ON COLUMN campaign_articles.order_item_outlet_logo IS 'Address of the logo of the outlet. Spec 2.6 CampaignArticleRow.order_item.outlet.logo.';
+COMMENT ON COLUMN campaign_articles.order_item_outlet_website_url IS 'Website of the outlet. Spec 2.6 CampaignArticleRow.order_item.outlet.website_url.';
+COMMENT ON COLUMN campaign_articles.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

@@ -1,0 +1,15 @@
+// Package schema holds the tables of the warehouse as SQL, one file a table:
+// the only statement of their columns, types and meanings. The files directly
+// here are the tables of main, those under meta describe the nights.
+//
+// It must not know who reads the files: it imports nothing of this project.
+package schema
+
+import "embed"
+
+// FS holds <table>.sql for every table of main and meta/<table>.sql for every
+// table of meta, in the form that stream.ParseDefinition reads. The columns
+// that make history (valid_from, run_id, row_hash) are added by the warehouse.
+//
+//go:embed *.sql meta/*.sql
+var FS embed.FS

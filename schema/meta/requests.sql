@@ -1,0 +1,31 @@
+-- Cost of every stream of a run in requests and time. Key: run_id, stream.
+CREATE TABLE requests (
+    run_id              VARCHAR NOT NULL,
+    stream              VARCHAR NOT NULL,
+    requests            BIGINT,
+    bytes               BIGINT,
+    retries             BIGINT,
+    rate_limited        BIGINT,
+    latency_p50_ms      DECIMAL(18,6),
+    latency_p95_ms      DECIMAL(18,6),
+    latency_max_ms      DECIMAL(18,6),
+    rate_wait_seconds   DECIMAL(18,6),
+    retry_after_seconds DECIMAL(18,6),
+    rate_used           DECIMAL(18,6),
+    landed              BIGINT
+);
+
+COMMENT ON TABLE requests IS 'Requests of each stream in a run: counts, latencies, and how the rate limit was used.';
+COMMENT ON COLUMN requests.run_id IS 'The night that the row is about: runs.run_id.';
+COMMENT ON COLUMN requests.stream IS 'Name of the stream.';
+COMMENT ON COLUMN requests.requests IS 'Requests sent, retries included.';
+COMMENT ON COLUMN requests.bytes IS 'Bytes of answers received, in bytes on the wire.';
+COMMENT ON COLUMN requests.retries IS 'Requests that repeated an earlier one after a failure.';
+COMMENT ON COLUMN requests.rate_limited IS 'Answers with status 429.';
+COMMENT ON COLUMN requests.latency_p50_ms IS 'Median time to a whole answer, in milliseconds.';
+COMMENT ON COLUMN requests.latency_p95_ms IS '95th percentile of the time to a whole answer, in milliseconds.';
+COMMENT ON COLUMN requests.latency_max_ms IS 'Longest time to a whole answer, in milliseconds.';
+COMMENT ON COLUMN requests.rate_wait_seconds IS 'Time that workers waited for the governor, summed over workers, in seconds.';
+COMMENT ON COLUMN requests.retry_after_seconds IS 'Time that the service asked to pause by Retry-After, in seconds.';
+COMMENT ON COLUMN requests.rate_used IS 'Share of the allowed request rate that was used, from 0 to 1; NULL without a limit.';
+COMMENT ON COLUMN requests.landed IS 'Answers taken from the landing of an interrupted run instead of the service.';

@@ -1,0 +1,37 @@
+-- The ledger of nights: one row per run that published. Key: run_id.
+CREATE TABLE runs (
+    run_id            VARCHAR NOT NULL,
+    started_at        TIMESTAMPTZ,
+    ended_at          TIMESTAMPTZ,
+    snapshot_at       TIMESTAMPTZ,
+    outcome           VARCHAR,
+    exit_code         BIGINT,
+    requests          BIGINT,
+    bytes             BIGINT,
+    retries           BIGINT,
+    throttled_seconds DECIMAL(18,6),
+    rows              BIGINT,
+    rows_new          BIGINT,
+    rows_changed      BIGINT,
+    rows_gone         BIGINT,
+    program_version   VARCHAR,
+    error             VARCHAR
+);
+
+COMMENT ON TABLE runs IS 'Nights, one row per run: what it did and what it cost.';
+COMMENT ON COLUMN runs.run_id IS 'Id of the run, its start in UTC such as 20261120T020000Z, made unique.';
+COMMENT ON COLUMN runs.started_at IS 'When the run started, UTC.';
+COMMENT ON COLUMN runs.ended_at IS 'When the run ended, UTC; NULL while it runs.';
+COMMENT ON COLUMN runs.snapshot_at IS 'Time of the snapshot, UTC: the boundary that history carries as valid_from and valid_to.';
+COMMENT ON COLUMN runs.outcome IS 'How the run ended: complete, partial, failed or interrupted.';
+COMMENT ON COLUMN runs.exit_code IS 'Exit code of the program.';
+COMMENT ON COLUMN runs.requests IS 'Requests sent, retries included.';
+COMMENT ON COLUMN runs.bytes IS 'Bytes of answers received, in bytes on the wire.';
+COMMENT ON COLUMN runs.retries IS 'Requests that repeated an earlier one after a failure.';
+COMMENT ON COLUMN runs.throttled_seconds IS 'Time for which the service made all workers pause, in seconds.';
+COMMENT ON COLUMN runs.rows IS 'Rows of all tables in the snapshot.';
+COMMENT ON COLUMN runs.rows_new IS 'Rows whose key the last snapshot lacked.';
+COMMENT ON COLUMN runs.rows_changed IS 'Rows whose contents differ from the last snapshot.';
+COMMENT ON COLUMN runs.rows_gone IS 'Rows of the last snapshot whose key is gone.';
+COMMENT ON COLUMN runs.program_version IS 'Version of the program that ran.';
+COMMENT ON COLUMN runs.error IS 'Why the run did not complete; NULL when it did.';

@@ -1,0 +1,17 @@
+-- Counts of every table of a snapshot. Key: run_id, table_name.
+CREATE TABLE tables (
+    run_id       VARCHAR NOT NULL,
+    table_name   VARCHAR NOT NULL,
+    rows         BIGINT,
+    rows_new     BIGINT,
+    rows_changed BIGINT,
+    rows_gone    BIGINT
+);
+
+COMMENT ON TABLE tables IS 'Rows of each table in a snapshot and how they changed against the one before.';
+COMMENT ON COLUMN tables.run_id IS 'The night that the row is about: runs.run_id.';
+COMMENT ON COLUMN tables.table_name IS 'Name of the table.';
+COMMENT ON COLUMN tables.rows IS 'Rows in the snapshot.';
+COMMENT ON COLUMN tables.rows_new IS 'Rows whose key the last snapshot lacked.';
+COMMENT ON COLUMN tables.rows_changed IS 'Rows whose contents differ from the last snapshot.';
+COMMENT ON COLUMN tables.rows_gone IS 'Rows of the last snapshot whose key is gone.';

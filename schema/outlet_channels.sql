@@ -1,0 +1,38 @@
+-- Channels of an outlet, from outlet_channels of GET /outlets/{outlet_id}. Key: id. The
+-- union do_follow_links_allowed is split into four columns.
+CREATE TABLE outlet_channels (
+    id                        VARCHAR NOT NULL,
+    outlet_id                 VARCHAR,
+    channel_type              VARCHAR,
+    placement_type            VARCHAR,
+    channel_handle            VARCHAR,
+    channel_url               VARCHAR,
+    is_do_follow              BOOLEAN,
+    domain_authority          BIGINT,
+    domain_ranking            BIGINT,
+    do_follow_links_allowed   BOOLEAN,
+    do_follow_links_limit     INTEGER,
+    do_follow_links_unlimited BOOLEAN,
+    do_follow_links_raw       VARCHAR,
+    disclaimer_name           VARCHAR,
+    disclaimer_description    VARCHAR,
+    extra                     JSON
+);
+
+COMMENT ON TABLE outlet_channels IS 'Channels of an outlet, one row per channel. From GET /outlets/{outlet_id}.';
+COMMENT ON COLUMN outlet_channels.id IS 'Id of the channel. Spec 2.2 OutletChannel.id.';
+COMMENT ON COLUMN outlet_channels.outlet_id IS 'Id of the outlet: outlets.id. The enclosing outlet where the channel names none. Spec 2.2 OutletChannel.outlet_id.';
+COMMENT ON COLUMN outlet_channels.channel_type IS 'Type of channel, usually a value of spec 2.7; other texts are kept. Spec 2.2 OutletChannel.channel_type.';
+COMMENT ON COLUMN outlet_channels.placement_type IS 'Type of placement, usually a value of spec 2.7; other texts are kept. Spec 2.2 OutletChannel.placement_type.';
+COMMENT ON COLUMN outlet_channels.channel_handle IS 'Handle of the channel, such as an account name. Spec 2.2 OutletChannel.channel_handle.';
+COMMENT ON COLUMN outlet_channels.channel_url IS 'Address of the channel. Spec 2.2 OutletChannel.channel_url.';
+COMMENT ON COLUMN outlet_channels.is_do_follow IS 'Whether links carry search engine credit (do-follow). Spec 2.2 OutletChannel.is_do_follow.';
+COMMENT ON COLUMN outlet_channels.domain_authority IS 'Domain authority score of the channel, a whole number. Spec 2.2 OutletChannel.domain_authority.';
+COMMENT ON COLUMN outlet_channels.domain_ranking IS 'Domain ranking score of the channel, a whole number. Spec 2.2 OutletChannel.domain_ranking.';
+COMMENT ON COLUMN outlet_channels.do_follow_links_allowed IS 'Whether do-follow links are allowed at all; true for a capacity above zero; NULL when not known. Spec 2.2 OutletChannel.do_follow_links_allowed.';
+COMMENT ON COLUMN outlet_channels.do_follow_links_limit IS 'How many do-follow links are allowed; NULL when no limit is known. Spec 2.2 OutletChannel.do_follow_links_allowed.';
+COMMENT ON COLUMN outlet_channels.do_follow_links_unlimited IS 'Whether the capacity is stated to be unlimited; NULL when nothing is stated. Spec 2.2 OutletChannel.do_follow_links_allowed.';
+COMMENT ON COLUMN outlet_channels.do_follow_links_raw IS 'The JSON text of the answer, from which the three columns before were read. Spec 2.2 OutletChannel.do_follow_links_allowed.';
+COMMENT ON COLUMN outlet_channels.disclaimer_name IS 'Name of the disclaimer that applies. Spec 2.2 OutletChannel.disclaimer_name.';
+COMMENT ON COLUMN outlet_channels.disclaimer_description IS 'Text of the disclaimer that applies. Spec 2.2 OutletChannel.disclaimer_description.';
+COMMENT ON COLUMN outlet_channels.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

@@ -1,0 +1,13 @@
+-- Tags of an outlet: one row per tag. Key: outlet_id, position.
+CREATE TABLE outlet_tags (
+    outlet_id VARCHAR NOT NULL,
+    position  BIGINT NOT NULL,
+    name      VARCHAR,
+    extra     JSON
+);
+
+COMMENT ON TABLE outlet_tags IS 'Tags of an outlet, one row per tag, in the order of the answer.';
+COMMENT ON COLUMN outlet_tags.outlet_id IS 'Id of the outlet: outlets.id.';
+COMMENT ON COLUMN outlet_tags.position IS 'Place in the list of tags, counted from 1.';
+COMMENT ON COLUMN outlet_tags.name IS 'Name of the tag; the item itself where it is a bare text. Spec 2.2 Tag.name.';
+COMMENT ON COLUMN outlet_tags.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

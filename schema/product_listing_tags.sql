@@ -1,0 +1,13 @@
+-- Tags of a product listing: one row per tag. Key: product_listing_id, position.
+CREATE TABLE product_listing_tags (
+    product_listing_id VARCHAR NOT NULL,
+    position           BIGINT NOT NULL,
+    name               VARCHAR,
+    extra              JSON
+);
+
+COMMENT ON TABLE product_listing_tags IS 'Tags of a product listing, one row per tag, in the order of the answer.';
+COMMENT ON COLUMN product_listing_tags.product_listing_id IS 'Id of the listing: product_listings.id.';
+COMMENT ON COLUMN product_listing_tags.position IS 'Place in the list of tags, counted from 1.';
+COMMENT ON COLUMN product_listing_tags.name IS 'Name of the tag; the item itself where it is a bare text. Spec 2.2 Tag.name.';
+COMMENT ON COLUMN product_listing_tags.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

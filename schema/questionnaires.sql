@@ -1,0 +1,35 @@
+-- Questionnaires of campaigns, from questionnaire of GET /campaigns. Key: id.
+CREATE TABLE questionnaires (
+    id              VARCHAR NOT NULL,
+    campaign_id     VARCHAR,
+    objectives      VARCHAR,
+    keywords        VARCHAR,
+    target_audience VARCHAR,
+    tone            VARCHAR,
+    writing_samples VARCHAR,
+    file_id         VARCHAR,
+    file_name       VARCHAR,
+    file_size       BIGINT,
+    file_url        VARCHAR,
+    created_at      TIMESTAMPTZ,
+    updated_at      TIMESTAMPTZ,
+    deleted_at      TIMESTAMPTZ,
+    extra           JSON
+);
+
+COMMENT ON TABLE questionnaires IS 'Questionnaires of campaigns, at most one per campaign. From GET /campaigns.';
+COMMENT ON COLUMN questionnaires.id IS 'Id of the questionnaire. Spec 2.5 Questionnaire.id.';
+COMMENT ON COLUMN questionnaires.campaign_id IS 'Id of the campaign: campaigns.id; the enclosing campaign where the questionnaire names none. Spec 2.5 Questionnaire.campaign_id.';
+COMMENT ON COLUMN questionnaires.objectives IS 'Objectives. Spec 2.5 Questionnaire.objectives.';
+COMMENT ON COLUMN questionnaires.keywords IS 'Keywords. Spec 2.5 Questionnaire.keywords.';
+COMMENT ON COLUMN questionnaires.target_audience IS 'Target audience. Spec 2.5 Questionnaire.target_audience.';
+COMMENT ON COLUMN questionnaires.tone IS 'Tone of the texts. Spec 2.5 Questionnaire.tone.';
+COMMENT ON COLUMN questionnaires.writing_samples IS 'Writing samples. Spec 2.5 Questionnaire.writing_samples.';
+COMMENT ON COLUMN questionnaires.file_id IS 'Id of the questionnaire file. Spec 2.5 Questionnaire.file_id.';
+COMMENT ON COLUMN questionnaires.file_name IS 'Name of the questionnaire file. Spec 2.5 Questionnaire.file_name.';
+COMMENT ON COLUMN questionnaires.file_size IS 'Size of the questionnaire file, in bytes. Spec 2.5 Questionnaire.file_size.';
+COMMENT ON COLUMN questionnaires.file_url IS 'Address of the questionnaire file. Spec 2.5 Questionnaire.file_url.';
+COMMENT ON COLUMN questionnaires.created_at IS 'When the record was created, UTC. Spec 2.5 Questionnaire.created_at.';
+COMMENT ON COLUMN questionnaires.updated_at IS 'When the record was last changed, UTC. Spec 2.5 Questionnaire.updated_at.';
+COMMENT ON COLUMN questionnaires.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not. Spec 2.5 Questionnaire.deleted_at.';
+COMMENT ON COLUMN questionnaires.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';
