@@ -62,7 +62,7 @@ func (s *Stage) dropCopies(ctx context.Context, st stream.Stream, t stream.Table
 	if err != nil || copies == 0 {
 		return err
 	}
-	stale := fmt.Sprintf(`CREATE OR REPLACE TABLE stage.stale AS SELECT rowid AS at, seq, %[2]s FROM %[1]s
+	stale := fmt.Sprintf(`CREATE OR REPLACE TABLE stage.stale AS SELECT rowid AS place, seq, %[2]s FROM %[1]s
 		WHERE (%[2]s) IN (SELECT (%[2]s) FROM %[1]s GROUP BY ALL HAVING count(*) > 1)
 		QUALIFY row_number() OVER (PARTITION BY %[2]s ORDER BY seq DESC, rowid DESC) > 1`, name, key)
 	statements := []string{stale}
@@ -71,7 +71,7 @@ func (s *Stage) dropCopies(ctx context.Context, st stream.Stream, t stream.Table
 			statements = append(statements, dropInner(st, t, inner))
 		}
 	}
-	statements = append(statements, fmt.Sprintf("DELETE FROM %s WHERE rowid IN (SELECT at FROM stage.stale)", name))
+	statements = append(statements, fmt.Sprintf("DELETE FROM %s WHERE rowid IN (SELECT place FROM stage.stale)", name))
 	return s.draft.Exec(ctx, statements...)
 }
 

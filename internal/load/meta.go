@@ -190,3 +190,38 @@ func total(n int64) any {
 	}
 	return n
 }
+
+// NotePastRuns adds the runs of the ledger that meta does not hold yet: those
+// that published nothing.
+func NotePastRuns(ctx context.Context, d *warehouse.Draft, runs []warehouse.Run) error {
+	known, err := knownRuns(ctx, d)
+	if err != nil {
+		return fmt.Errorf("read meta.runs: %w", err)
+	}
+	for _, r := range runs {
+		if known[r.ID] {
+			continue
+		}
+		if err := NoteRun(ctx, d, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func knownRuns(ctx context.Context, d *warehouse.Draft) (map[string]bool, error) {
+	rows, err := d.DB.QueryContext(ctx, "SELECT run_id FROM meta.runs")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	known := map[string]bool{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		known[id] = true
+	}
+	return known, rows.Err()
+}

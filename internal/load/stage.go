@@ -51,8 +51,8 @@ func Open(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Defini
 	if err := s.create(ctx); err != nil {
 		return nil, fmt.Errorf("open the stage: %w", err)
 	}
-	for range lanes {
-		l, err := newLane(ctx, d)
+	for i := range lanes {
+		l, err := newLane(ctx, d, i)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("open the stage: %w", err), s.closeLanes())
 		}
@@ -175,10 +175,11 @@ func (s *Stage) closeLanes() error {
 type lane struct {
 	conn  driver.Conn
 	arrow *duckdb.Arrow
+	view  string
 	open  bool
 }
 
-func newLane(ctx context.Context, d *warehouse.Draft) (*lane, error) {
+func newLane(ctx context.Context, d *warehouse.Draft, number int) (*lane, error) {
 	conn, err := d.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -187,7 +188,14 @@ func newLane(ctx context.Context, d *warehouse.Draft) (*lane, error) {
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return &lane{conn: conn, arrow: a}, nil
+	l := &lane{conn: conn, arrow: a, view: fmt.Sprintf("batch%d", number)}
+	// The view of a batch is made in the current catalogue. A transaction
+	// writes to one file only, so that has to be the stage; and two of them
+	// must not make the same view, hence a name per lane.
+	if err := l.exec(ctx, "USE stage"); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return l, nil
 }
 
 // insert registers the batch as a view and copies it as it stands. Only this
@@ -205,12 +213,12 @@ func (l *lane) insert(ctx context.Context, table string, rows arrow.RecordBatch)
 		return err
 	}
 	defer reader.Release()
-	release, err := l.arrow.RegisterView(reader, "batch")
+	release, err := l.arrow.RegisterView(reader, l.view)
 	if err != nil {
 		return err
 	}
 	defer release()
-	return l.exec(ctx, "INSERT INTO "+table+" SELECT * FROM batch")
+	return l.exec(ctx, "INSERT INTO "+table+" SELECT * FROM "+l.view)
 }
 
 func (l *lane) exec(ctx context.Context, statement string) error {

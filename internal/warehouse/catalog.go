@@ -12,34 +12,48 @@ import (
 // ensureCatalog brings the attached file to the state that schema/ describes:
 // schemas, tables, columns, comments, history views and as-of macros. It is
 // idempotent; a column that is new in schema/ is added, anything else that
-// differs is refused by addColumns.
+// differs is refused. All of it is one transaction, since a commit for each of
+// some hundred statements would take a second of every night.
 func (w *Warehouse) ensureCatalog(ctx context.Context, in *Instance) error {
-	if err := in.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS past", "CREATE SCHEMA IF NOT EXISTS history",
-		"CREATE SCHEMA IF NOT EXISTS meta", "CREATE SCHEMA IF NOT EXISTS mart"); err != nil {
+	have, err := readColumns(ctx, in)
+	if err != nil {
 		return err
+	}
+	statements := []string{"CREATE SCHEMA IF NOT EXISTS past", "CREATE SCHEMA IF NOT EXISTS history",
+		"CREATE SCHEMA IF NOT EXISTS meta", "CREATE SCHEMA IF NOT EXISTS mart"}
+	for _, t := range w.layout() {
+		changes, err := t.ensure(have[t.schema+"."+t.def.Name])
+		if err != nil {
+			return err
+		}
+		statements = append(statements, changes...)
 	}
 	for _, t := range w.cfg.Tables {
-		if err := w.ensureTable(ctx, in, w.defs[t.Name]); err != nil {
-			return err
-		}
+		statements = append(statements, historyView(w.defs[t.Name]), asOfMacro(w.defs[t.Name]))
 	}
-	for _, def := range w.meta {
-		if err := ensureColumns(ctx, in, "meta", def, def.Columns); err != nil {
-			return err
-		}
-	}
-	return nil
+	return in.Atomically(ctx, statements)
 }
 
-func (w *Warehouse) ensureTable(ctx context.Context, in *Instance, def stream.Definition) error {
-	current := slices.Concat(def.Columns, systemColumns())
-	if err := ensureColumns(ctx, in, "main", def, current); err != nil {
-		return err
+// placed is a table as it stands in one schema of the catalogue.
+type placed struct {
+	schema  string
+	def     stream.Definition
+	columns []stream.Column
+}
+
+// layout lists every stored table: current, closed and meta.
+func (w *Warehouse) layout() []placed {
+	var all []placed
+	for _, t := range w.cfg.Tables {
+		def := w.defs[t.Name]
+		current := slices.Concat(def.Columns, systemColumns())
+		all = append(all, placed{"main", def, current},
+			placed{"past", def, slices.Concat(current, closedColumns())})
 	}
-	if err := ensureColumns(ctx, in, "past", def, slices.Concat(current, closedColumns())); err != nil {
-		return err
+	for _, def := range w.meta {
+		all = append(all, placed{"meta", def, def.Columns})
 	}
-	return in.Exec(ctx, historyView(def), asOfMacro(def))
+	return all
 }
 
 // historyView unites current and closed rows: what users of type 2 history
@@ -59,32 +73,29 @@ func asOfMacro(def stream.Definition) string {
 		Quote(def.Name+"_at"), Quote(def.Name))
 }
 
-// ensureColumns creates a table, or adds the columns that an existing one
-// lacks, and writes the comments.
-func ensureColumns(ctx context.Context, in *Instance, schema string, def stream.Definition, cols []stream.Column) error {
-	table := Quote(schema) + "." + Quote(def.Name)
-	if err := in.Exec(ctx, createTable(table, cols)); err != nil {
-		return err
+// ensure gives the statements that create a table, or add the columns that an
+// existing one lacks, and write the comments that differ.
+func (t placed) ensure(have map[string]stream.Column) ([]string, error) {
+	if err := compatible(t.schema+"."+t.def.Name, have, t.columns); err != nil {
+		return nil, err
 	}
-	have, err := readColumns(ctx, in, schema, def.Name)
-	if err != nil {
-		return err
+	table := Quote(t.schema) + "." + Quote(t.def.Name)
+	var statements []string
+	if have == nil {
+		statements = append(statements, createTable(table, t.columns),
+			fmt.Sprintf("COMMENT ON TABLE %s IS %s", table, Literal(t.def.Comment)))
 	}
-	if err := compatible(schema+"."+def.Name, have, cols); err != nil {
-		return err
-	}
-	statements := []string{fmt.Sprintf("COMMENT ON TABLE %s IS %s", table, Literal(def.Comment))}
-	for _, c := range cols {
+	for _, c := range t.columns {
 		old, ok := have[c.Name]
-		if !ok {
+		if !ok && have != nil {
 			statements = append(statements, fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", table, Quote(c.Name), c.Type))
 		}
-		if !ok || old.Comment != c.Comment {
+		if old.Comment != c.Comment {
 			statements = append(statements,
 				fmt.Sprintf("COMMENT ON COLUMN %s.%s IS %s", table, Quote(c.Name), Literal(c.Comment)))
 		}
 	}
-	return in.Exec(ctx, statements...)
+	return statements, nil
 }
 
 func createTable(table string, cols []stream.Column) string {
@@ -95,7 +106,7 @@ func createTable(table string, cols []stream.Column) string {
 			lines[i] += " NOT NULL"
 		}
 	}
-	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (%s)", table, strings.Join(lines, ", "))
+	return fmt.Sprintf("CREATE TABLE %s (%s)", table, strings.Join(lines, ", "))
 }
 
 // SchemaError says that the warehouse and this program disagree about a table
@@ -121,23 +132,27 @@ func compatible(table string, have map[string]stream.Column, want []stream.Colum
 	return nil
 }
 
-// readColumns reads a table's columns from DuckDB's own catalogue.
-func readColumns(ctx context.Context, in *Instance, schema, table string) (map[string]stream.Column, error) {
-	rows, err := in.DB.QueryContext(ctx, `SELECT column_name, data_type, NOT is_nullable, coalesce(comment, '')
-		FROM duckdb_columns() WHERE database_name = current_database() AND schema_name = ? AND table_name = ?`, schema, table)
+// readColumns reads the columns of all tables from DuckDB's own catalogue, by
+// "schema.table" and column name.
+func readColumns(ctx context.Context, in *Instance) (map[string]map[string]stream.Column, error) {
+	rows, err := in.DB.QueryContext(ctx, `SELECT schema_name || '.' || table_name, column_name,
+		replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ'), NOT is_nullable, coalesce(comment, '')
+		FROM duckdb_columns() WHERE database_name = current_database()`)
 	if err != nil {
-		return nil, fmt.Errorf("read columns of %s.%s: %w", schema, table, err)
+		return nil, fmt.Errorf("read the catalog: %w", err)
 	}
 	defer rows.Close()
-	found := map[string]stream.Column{}
+	found := map[string]map[string]stream.Column{}
 	for rows.Next() {
+		var table string
 		var c stream.Column
-		var duck string
-		if err := rows.Scan(&c.Name, &duck, &c.NotNull, &c.Comment); err != nil {
-			return nil, err
+		if err := rows.Scan(&table, &c.Name, &c.Type, &c.NotNull, &c.Comment); err != nil {
+			return nil, fmt.Errorf("read the catalog: %w", err)
 		}
-		c.Type = stream.Type(strings.Replace(duck, "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ", 1))
-		found[c.Name] = c
+		if found[table] == nil {
+			found[table] = map[string]stream.Column{}
+		}
+		found[table][c.Name] = c
 	}
 	return found, rows.Err()
 }

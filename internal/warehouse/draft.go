@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -100,4 +101,16 @@ func (w *Warehouse) tidy() error {
 		return err
 	}
 	return w.finish(run)
+}
+
+// LastProven tells when a stream was last read, by the grades of earlier runs
+// in meta; ok is false when it never was.
+func (d *Draft) LastProven(ctx context.Context, stream string) (at time.Time, ok bool, err error) {
+	var last sql.NullTime
+	err = d.DB.QueryRowContext(ctx, `SELECT max(r.snapshot_at) FROM meta.streams s JOIN meta.runs r USING (run_id)
+		WHERE s.stream = ? AND s.grade IN ('exact', 'repaired', 'best_effort')`, stream).Scan(&last)
+	if err != nil {
+		return at, false, fmt.Errorf("find the last proof of %s: %w", stream, err)
+	}
+	return last.Time, last.Valid, nil
 }

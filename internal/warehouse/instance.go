@@ -86,6 +86,20 @@ func (in *Instance) Exec(ctx context.Context, statements ...string) error {
 	return nil
 }
 
+// Atomically runs statements in one transaction: all of them or none.
+func (in *Instance) Atomically(ctx context.Context, statements []string) error {
+	tx, err := in.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
+	for _, s := range statements {
+		if _, err := tx.ExecContext(ctx, s); err != nil {
+			return errors.Join(fmt.Errorf("run %q: %w", head(s), err), tx.Rollback())
+		}
+	}
+	return tx.Commit()
+}
+
 // head is enough of a statement to find it by.
 func head(statement string) string {
 	const most = 160

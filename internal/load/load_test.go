@@ -1,0 +1,343 @@
+package load_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/load"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+var night = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
+
+// house is a warehouse in a folder of its own, with the streams under test.
+type house struct {
+	t       *testing.T
+	w       *warehouse.Warehouse
+	streams []stream.Stream
+	night   int
+}
+
+func newHouse(t *testing.T, names ...string) *house {
+	t.Helper()
+	streams := slices.DeleteFunc(stream.All(), func(s stream.Stream) bool { return !slices.Contains(names, s.Name) })
+	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 2, MemoryLimit: "256MB", Threads: 2,
+		Program: "test", Tables: stream.Tables(streams)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &house{t: t, w: w, streams: streams}
+}
+
+// rows of one stream: per table, JSON objects of the columns that are not NULL.
+type rows map[string]string
+
+// showing is what a night saw of one stream.
+type showing struct {
+	rows  rows
+	cover load.Coverage
+	asked map[load.Outcome][]string
+}
+
+// run stages a night, merges it and publishes; it returns what changed.
+func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]load.Change, error) {
+	h.t.Helper()
+	ctx := h.t.Context()
+	at := night.AddDate(0, 0, h.night)
+	h.night++
+	d, err := h.w.Begin(ctx, at.Format("20060102T150405Z"), at)
+	must(h.t, err)
+	defer func() { must(h.t, d.Discard()) }()
+	s, err := load.Open(ctx, d, h.w.Definitions(), h.streams)
+	must(h.t, err)
+	cover := map[string]load.Coverage{}
+	for name, saw := range seen {
+		cover[name] = saw.cover
+		h.stage(ctx, s, name, saw)
+	}
+	changes, err := s.Merge(ctx, cover, limits)
+	if err != nil {
+		must(h.t, s.Close(ctx))
+		return nil, err
+	}
+	files, err := load.WriteParquet(ctx, d, h.w.Definitions(), h.w.Tables())
+	must(h.t, err)
+	must(h.t, s.Close(ctx))
+	_, err = d.Publish(ctx, files)
+	must(h.t, err)
+	byTable := map[string]load.Change{}
+	for _, c := range changes {
+		byTable[c.Table] = c
+	}
+	return byTable, nil
+}
+
+func (h *house) stage(ctx context.Context, s *load.Stage, name string, saw showing) {
+	h.t.Helper()
+	for table, text := range saw.rows {
+		must(h.t, s.Add(ctx, name, table, h.batch(table, text)))
+	}
+	for outcome, ids := range saw.asked {
+		must(h.t, s.Asked(ctx, name, ids, outcome))
+	}
+}
+
+// batch makes the record batch that the decoder would make of these rows.
+func (h *house) batch(table, text string) arrow.RecordBatch {
+	h.t.Helper()
+	kinds := map[stream.Type]arrow.DataType{stream.Text: arrow.BinaryTypes.String, stream.JSON: arrow.BinaryTypes.String,
+		stream.Bool: arrow.FixedWidthTypes.Boolean, stream.Int32: arrow.PrimitiveTypes.Int32, stream.Int64: arrow.PrimitiveTypes.Int64,
+		stream.Money: &arrow.Decimal128Type{Precision: 18, Scale: 6}, stream.Instant: arrow.FixedWidthTypes.Timestamp_us}
+	var fields []arrow.Field
+	for _, c := range h.w.Definition(table).Columns {
+		fields = append(fields, arrow.Field{Name: c.Name, Type: kinds[c.Type], Nullable: true})
+	}
+	for _, name := range []string{"row_hash", "seq"} {
+		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Uint64})
+	}
+	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema(fields, nil), strings.NewReader("["+text+"]"))
+	must(h.t, err)
+	return b
+}
+
+// see asks the published catalogue and gives the rows as text.
+func (h *house) see(query string) []string {
+	h.t.Helper()
+	d, err := h.w.Begin(h.t.Context(), "reader", night)
+	must(h.t, err)
+	defer func() { must(h.t, d.Discard()) }()
+	found, err := d.DB.QueryContext(h.t.Context(), query)
+	must(h.t, err)
+	defer found.Close()
+	cols, err := found.Columns()
+	must(h.t, err)
+	var lines []string
+	for found.Next() {
+		cells := make([]any, len(cols))
+		for i := range cells {
+			cells[i] = new(any)
+		}
+		must(h.t, found.Scan(cells...))
+		line := make([]string, len(cells))
+		for i, c := range cells {
+			line[i] = fmt.Sprint(*c.(*any))
+		}
+		lines = append(lines, strings.Join(line, " "))
+	}
+	must(h.t, found.Err())
+	return lines
+}
+
+func (h *house) want(query string, want ...string) {
+	h.t.Helper()
+	if diff := cmp.Diff(want, h.see(query)); diff != "" {
+		h.t.Errorf("%s (-want +got):\n%s", query, diff)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listing and price write rows of product_listings as their decoder would.
+func listing(id, name string, hash, seq int) string {
+	return fmt.Sprintf(`{"id":%q,"name":%q,"row_hash":%d,"seq":%d}`, id, name, hash, seq)
+}
+
+func price(id string, position int, amount string, hash, seq int) string {
+	return fmt.Sprintf(`{"product_listing_id":%q,"position":%d,"unit_amount":%q,"row_hash":%d,"seq":%d}`, id, position, amount, hash, seq)
+}
+
+func whole(listings, prices string) map[string]showing {
+	r := rows{"product_listings": listings}
+	if prices != "" {
+		r["product_listing_prices"] = prices
+	}
+	return map[string]showing{"product_listings": {rows: r, cover: load.Whole}}
+}
+
+const history = `SELECT name, strftime(valid_from, '%d'), strftime(valid_to, '%d') FROM history.product_listings ORDER BY id, valid_from`
+
+func TestMergeKeepsOneVersionPerChange(t *testing.T) {
+	h := newHouse(t, "product_listings")
+	first := whole(listing("a", "apple", 1, 1)+","+listing("b", "bear", 2, 2), price("a", 1, "1.5", 5, 1)+","+price("b", 1, "2", 6, 2))
+	changes, err := h.run(first, load.Limits{})
+	must(t, err)
+	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", After: 2, New: 2}); got != want {
+		t.Errorf("first night: got %+v, want %+v", got, want)
+	}
+
+	changes, err = h.run(first, load.Limits{})
+	must(t, err)
+	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", Before: 2, After: 2}); got != want {
+		t.Errorf("a night without changes: got %+v, want %+v", got, want)
+	}
+	h.want(history, "apple 01 <nil>", "bear 01 <nil>")
+
+	changes, err = h.run(whole(listing("a", "apricot", 9, 1)+","+listing("c", "cat", 3, 2), price("a", 1, "1.75", 7, 1)), load.Limits{Rows: 10})
+	must(t, err)
+	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", Before: 2, After: 2, New: 1, Changed: 1, Gone: 1}); got != want {
+		t.Errorf("third night: got %+v, want %+v", got, want)
+	}
+	h.want(history, "apple 01 03", "apricot 03 <nil>", "bear 01 03", "cat 03 <nil>")
+	h.want(`SELECT product_listing_id, unit_amount::VARCHAR, strftime(valid_to, '%d') FROM history.product_listing_prices ORDER BY 1, valid_from`,
+		"a 1.500000 03", "a 1.750000 <nil>", "b 2.000000 03")
+	h.want(`SELECT name FROM product_listings_at(TIMESTAMP '2026-11-02 12:00:00') ORDER BY 1`, "apple", "bear")
+	h.want(`SELECT table_name, key, evidence FROM meta.deletions`, "product_listings b absent from a proven walk of product_listings")
+}
+
+func TestMergeClosesOnlyWhatIsProvenAbsent(t *testing.T) {
+	cases := []struct {
+		name  string
+		cover load.Coverage
+		rows  string
+		want  []string
+	}{
+		{"a proven walk closes what it lacks", load.Whole, listing("a", "apricot", 9, 1), []string{"a apricot"}},
+		{"an unproven walk brings rows and closes none", load.Unproven, listing("a", "apricot", 9, 1), []string{"a apricot", "b bear"}},
+		{"a carried stream changes nothing", load.Carried, listing("a", "apricot", 9, 1), []string{"a apple", "b bear"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHouse(t, "product_listings")
+			_, err := h.run(whole(listing("a", "apple", 1, 1)+","+listing("b", "bear", 2, 2), price("b", 1, "2", 6, 2)), load.Limits{})
+			must(t, err)
+			_, err = h.run(map[string]showing{"product_listings": {rows: rows{"product_listings": c.rows}, cover: c.cover}}, load.Limits{Rows: 10})
+			must(t, err)
+			h.want("SELECT id, name FROM product_listings ORDER BY id", c.want...)
+			prices := []string{"b"}
+			if c.cover == load.Whole {
+				prices = nil
+			}
+			h.want("SELECT product_listing_id FROM product_listing_prices", prices...)
+		})
+	}
+}
+
+func TestLatestCopyOfARecordWinsWithItsChildren(t *testing.T) {
+	h := newHouse(t, "product_listings")
+	_, err := h.run(whole(listing("a", "early", 1, 1)+","+listing("a", "late", 2, 9),
+		price("a", 1, "1", 3, 1)+","+price("a", 2, "2", 4, 1)+","+price("a", 1, "10", 5, 9)), load.Limits{})
+	must(t, err)
+	h.want("SELECT name FROM product_listings", "late")
+	h.want("SELECT position, unit_amount::VARCHAR FROM product_listing_prices", "1 10.000000")
+}
+
+func TestMassDeletePublishesNothing(t *testing.T) {
+	many := func(n int) string {
+		var all []string
+		for i := range n {
+			all = append(all, listing(fmt.Sprintf("p%03d", i), "x", i+1, i))
+		}
+		return strings.Join(all, ",")
+	}
+	limits := load.Limits{Share: 0.2, Rows: 50}
+	h := newHouse(t, "product_listings")
+	_, err := h.run(whole(many(300), ""), limits)
+	must(t, err)
+	_, err = h.run(whole(many(240), ""), limits)
+	must(t, err) // 60 of 300 is 20 %, not more
+	_, err = h.run(whole(many(180), ""), limits)
+	var mass *load.MassDeleteError
+	if !errors.As(err, &mass) || mass.Gone != 60 || mass.Before != 240 {
+		t.Fatalf("got %v, want a MassDeleteError for 60 of 240", err)
+	}
+	h.want("SELECT count(*) FROM product_listings", "240")
+	limits.AllowMassDelete = true
+	_, err = h.run(whole(many(180), ""), limits)
+	must(t, err)
+	h.want("SELECT count(*) FROM product_listings", "180")
+}
+
+func TestListAndDetailCompleteOneAnother(t *testing.T) {
+	h := newHouse(t, "orders", "order_details")
+	list := `{"id":"o1","team_name":"Red","team_contact_email":"red@x","status":"paid","total":"10.5","name":"","row_hash":1,"seq":1},
+		{"id":"o2","team_name":"Blue","status":"open","row_hash":2,"seq":2}`
+	item := func(outlet string, seq int) string {
+		return fmt.Sprintf(`{"order_id":"o1","position":1,"product_id":"p","outlet_name":%q,"row_hash":%d,"seq":%d}`, outlet, seq, seq)
+	}
+	seen := map[string]showing{
+		"orders": {cover: load.Whole, rows: rows{"orders": list, "order_line_items": item("lean", 1)}},
+		"order_details": {cover: load.ByID, rows: rows{
+			"orders":           `{"id":"o1","name":"Ann","email":"ann@x","team_name":"","status":"paid","total":"10.5","row_hash":7,"seq":5}`,
+			"order_line_items": item("full", 5)},
+			asked: map[load.Outcome][]string{load.Answered: {"o1"}, load.Gone: {"o2"}}},
+	}
+	_, err := h.run(seen, load.Limits{Rows: 10})
+	must(t, err)
+	h.want("SELECT id, team_name, team_contact_email, name, email, total::VARCHAR, status FROM orders ORDER BY id",
+		"o1 Red red@x Ann ann@x 10.500000 paid", "o2 Blue <nil> <nil> <nil> <nil> open")
+	h.want("SELECT outlet_name FROM order_line_items", "full")
+	changes, err := h.run(seen, load.Limits{Rows: 10})
+	must(t, err)
+	if c := changes["orders"]; c.New+c.Changed+c.Gone != 0 {
+		t.Errorf("the same answers again changed %+v", c)
+	}
+}
+
+func TestDetailsCloseOnlyUnderIDsThatAnswered(t *testing.T) {
+	h := newHouse(t, "outlets", "outlet_listings")
+	outlet := func(id string, hash int) string {
+		return fmt.Sprintf(`{"id":%q,"row_hash":%d,"seq":%d}`, id, hash, hash)
+	}
+	channel := func(id, outlet string, hash int) string {
+		return fmt.Sprintf(`{"id":%q,"outlet_id":%q,"row_hash":%d,"seq":%d}`, id, outlet, hash, hash)
+	}
+	link := func(channel string, hash int) string {
+		return fmt.Sprintf(`{"outlet_channel_id":%q,"position":1,"url":"u","row_hash":%d,"seq":%d}`, channel, hash, hash)
+	}
+	first := showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a", "b", "c"}}, rows: rows{
+		"outlets":                     outlet("a", 1) + "," + outlet("b", 2) + "," + outlet("c", 3),
+		"outlet_channels":             channel("a1", "a", 1) + "," + channel("a2", "a", 1) + "," + channel("b1", "b", 2) + "," + channel("c1", "c", 3),
+		"outlet_channel_social_links": link("a2", 1) + "," + link("b1", 2) + "," + link("c1", 3)}}
+	_, err := h.run(map[string]showing{"outlets": first}, load.Limits{})
+	must(t, err)
+	second := showing{cover: load.ByID, rows: rows{"outlets": outlet("a", 1), "outlet_channels": channel("a1", "a", 1)},
+		asked: map[load.Outcome][]string{load.Answered: {"a"}, load.Gone: {"b"}, load.Missed: {"c"}}}
+	_, err = h.run(map[string]showing{"outlets": second}, load.Limits{Rows: 10})
+	must(t, err)
+	h.want("SELECT id FROM outlets ORDER BY id", "a", "c")
+	h.want("SELECT id FROM outlet_channels ORDER BY id", "a1", "c1")
+	h.want("SELECT outlet_channel_id FROM outlet_channel_social_links", "c1")
+	h.want("SELECT key, evidence FROM meta.deletions WHERE table_name = 'outlets'", "b 404 from /outlets/{outlet_id}")
+}
+
+func TestParquetIsSortedAndNamesItsRun(t *testing.T) {
+	h := newHouse(t, "product_listings")
+	_, err := h.run(whole(listing("c", "x", 1, 1)+","+listing("a", "y", 2, 2)+","+listing("b", "z", 3, 3), ""), load.Limits{})
+	must(t, err)
+	file := warehouse.Literal(h.w.VersionPath("20261101T020000Z") + "/product_listings.parquet")
+	h.want("SELECT id FROM read_parquet("+file+")", "a", "b", "c")
+	h.want("SELECT value::VARCHAR FROM parquet_kv_metadata("+file+") WHERE key = 'run_id'", "20261101T020000Z")
+}
+
+// TestRegisteredViewIsReadAsItStands holds the driver to the one form of
+// statement that staging relies on, with more rows than DuckDB hands around at
+// once and columns of every kind.
+func TestRegisteredViewIsReadAsItStands(t *testing.T) {
+	h := newHouse(t, "product_listings")
+	const n = 5_000
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`{"id":"p%04d","name":"n%d","min_delivery_days":%d,"is_featured":%t,"max_delivery_days":%d,"row_hash":%d,"seq":%d}`,
+			i, i, i, i%2 == 0, i%60, i+1, i))
+	}
+	_, err := h.run(whole(strings.Join(all, ","), ""), load.Limits{})
+	must(t, err)
+	h.want(`SELECT count(*), count(*) FILTER (name = 'n' || min_delivery_days AND is_featured = (min_delivery_days % 2 = 0)
+		AND max_delivery_days = min_delivery_days % 60 AND id = printf('p%04d', min_delivery_days)) FROM product_listings`, "5000 5000")
+}
