@@ -1,0 +1,266 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// binder writes a YAML document into a Config. The library's own decoder stops at
+// the first problem and quotes the source around it, tokens included; this one goes
+// on, names lines and paths, and shows no value it should not.
+type binder struct {
+	lookupEnv func(string) (string, bool)
+	problems  []Problem
+	lines     map[string]int    // path of each key that is written: its line
+	broken    map[string]bool   // paths whose value could not be bound
+	written   map[string]string // paths whose value was expanded: the text in the file
+}
+
+func newBinder(lookupEnv func(string) (string, bool)) *binder {
+	return &binder{
+		lookupEnv: lookupEnv,
+		lines:     map[string]int{},
+		broken:    map[string]bool{},
+		written:   map[string]string{},
+	}
+}
+
+func (b *binder) report(line int, path, format string, args ...any) {
+	b.broken[path] = true
+	b.problems = append(b.problems, Problem{Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// document binds data as a whole. It returns false when nothing could be read, and
+// the absence of a key therefore means nothing.
+func (b *binder) document(data []byte, cfg *Config) bool {
+	if line, message := unparsable(data); message != "" {
+		b.report(line, "", "%s", message)
+		return false
+	}
+	// Duplicate keys are left to the binder, which reports all of them.
+	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		line, message := syntaxProblem(err)
+		b.report(line, "", "is not valid YAML: %s", message)
+		return false
+	}
+	if len(file.Docs) > 1 {
+		b.report(lineOfToken(file.Docs[1].Start), "", "holds %d YAML documents: keep one and remove the --- between them", len(file.Docs))
+	}
+	if len(file.Docs) > 0 {
+		b.section(file.Docs[0].Body, "", reflect.ValueOf(cfg).Elem())
+	}
+	return !b.broken[""]
+}
+
+// unparsable finds what must not be handed to the parser at all.
+func unparsable(data []byte) (line int, message string) {
+	if len(data) > maxFileSize {
+		return 0, fmt.Sprintf("is larger than %d KiB: give a configuration file", maxFileSize>>10)
+	}
+	for text := range bytes.Lines(data) {
+		line++
+		if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
+			return line, "is not UTF-8 text: give a configuration file"
+		}
+	}
+	return 0, ""
+}
+
+// syntaxProblem takes the message alone: the error's own text quotes the source.
+func syntaxProblem(err error) (line int, message string) {
+	var syntax yaml.Error
+	if !errors.As(err, &syntax) {
+		return 0, "it cannot be parsed"
+	}
+	return lineOfToken(syntax.GetToken()), syntax.GetMessage()
+}
+
+// value binds node to the field v at path, by the kind of the field.
+func (b *binder) value(node ast.Node, path string, v reflect.Value) {
+	switch {
+	case v.Kind() == reflect.Struct:
+		b.section(node, path, v)
+	case v.Kind() == reflect.Slice:
+		b.list(node, path, v)
+	default:
+		b.scalar(node, path, v)
+	}
+}
+
+// section binds a mapping. One without any key, as when all of them are commented
+// out, leaves the defaults.
+func (b *binder) section(node ast.Node, path string, v reflect.Value) {
+	if isEmpty(node) {
+		return
+	}
+	mapping, ok := node.(ast.MapNode)
+	if !ok {
+		b.report(lineOf(node), path, "is %s, not a section: write keys below it, such as %s", shape(node), keysOf(path)[0])
+		return
+	}
+	known := map[string]reflect.Value{}
+	for key, field := range fields(v.Type()) {
+		known[key] = v.FieldByIndex(field.Index)
+	}
+	for entries := mapping.MapRange(); entries.Next(); {
+		b.entry(entries.KeyValue(), path, known)
+	}
+}
+
+func (b *binder) entry(entry *ast.MappingValueNode, section string, known map[string]reflect.Value) {
+	key := keyText(entry.Key)
+	path, line := joinPath(section, key), lineOf(entry.Key)
+	field, ok := known[key]
+	if !ok {
+		b.report(line, path, "unknown key: %s", remedy(section, key))
+		return
+	}
+	if first, seen := b.lines[path]; seen {
+		b.report(line, path, "is given twice, first in line %d: keep one", first)
+		return
+	}
+	b.lines[path] = line
+	b.value(entry.Value, path, field)
+}
+
+func remedy(section, key string) string {
+	if above, below, dotted := strings.Cut(key, "."); dotted {
+		return fmt.Sprintf("write %s below %s:, not with a dot", below, above)
+	}
+	if near := suggest(section, key); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "known here: " + strings.Join(keysOf(section), ", ")
+}
+
+func (b *binder) list(node ast.Node, path string, v reflect.Value) {
+	sequence, ok := node.(*ast.SequenceNode)
+	if !ok {
+		b.report(lineOf(node), path, "is %s, not a list: write [] for none, or [a, b]", shape(node))
+		return
+	}
+	list := reflect.MakeSlice(v.Type(), len(sequence.Values), len(sequence.Values))
+	for i, item := range sequence.Values {
+		itemPath := fmt.Sprintf("%s[%d]", path, i)
+		b.lines[itemPath] = lineOf(item)
+		b.value(item, itemPath, list.Index(i))
+	}
+	v.Set(list)
+}
+
+// scalar binds text, a number, a switch or a duration.
+func (b *binder) scalar(node ast.Node, path string, v reflect.Value) {
+	text, plain, ok := scalarText(node)
+	if !ok {
+		b.report(lineOf(node), path, "is %s, not %s: write %s", shape(node), wanted(v), sample(v))
+		return
+	}
+	expanded, messages := expand(text, b.lookupEnv)
+	for _, message := range messages {
+		b.report(lineOf(node), path, "%s", message)
+	}
+	if len(messages) > 0 {
+		return
+	}
+	shown := strconv.Quote(text)
+	if plain {
+		shown = text
+	} else if expanded != text {
+		shown, plain = text, true // ${N} is as good as the number it stands for
+		b.written[path] = text
+	}
+	if !set(v, expanded, plain) {
+		b.report(lineOf(node), path, "%s is not %s: write %s", shown, wanted(v), sample(v))
+	}
+}
+
+// set parses text into v. plain says that text is a bare YAML number or switch and
+// not a string; without it "50" in quotes would pass for a number.
+func set(v reflect.Value, text string, plain bool) bool {
+	if v.Type() == reflect.TypeFor[time.Duration]() {
+		d, err := time.ParseDuration(text)
+		v.SetInt(int64(d))
+		return err == nil
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+		return true
+	case reflect.Bool:
+		v.SetBool(text == "true")
+		return plain && (text == "true" || text == "false")
+	case reflect.Int:
+		n, err := strconv.Atoi(text)
+		v.SetInt(int64(n))
+		return plain && err == nil
+	case reflect.Float64:
+		f, err := strconv.ParseFloat(text, 64)
+		v.SetFloat(f)
+		return plain && err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
+	}
+	panic("config: a field of kind " + v.Kind().String() + " cannot be bound")
+}
+
+func wanted(v reflect.Value) string {
+	if v.Type() == reflect.TypeFor[time.Duration]() {
+		return "a duration with a unit"
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	default:
+		return "text"
+	}
+}
+
+func sample(v reflect.Value) string {
+	if v.Type() == reflect.TypeFor[time.Duration]() {
+		return "one such as 30s, 5m or 6h"
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		return "one of the two, without quotes"
+	case reflect.Int:
+		return "one such as 10, without quotes"
+	case reflect.Float64:
+		return "one such as 0.5, without quotes"
+	default:
+		return `a value, or "" for none`
+	}
+}
+
+// fields iterates over the keys that a section of type t knows.
+func fields(t reflect.Type) iter.Seq2[string, reflect.StructField] {
+	return func(yield func(string, reflect.StructField) bool) {
+		for i := range t.NumField() {
+			field := t.Field(i)
+			if key := field.Tag.Get("yaml"); key != "-" && !yield(key, field) {
+				return
+			}
+		}
+	}
+}
+
+func joinPath(section, key string) string {
+	if section == "" {
+		return key
+	}
+	return section + "." + key
+}

@@ -1,0 +1,211 @@
+// Package config reads config.yaml: defaults, strict decode, validation of
+// everything at once, and a redacted form for display.
+//
+// It is a leaf: it knows the file format and the bounds of its values, and must
+// not know any component that uses them (cmd/sync hands each its part), nor the
+// names of the streams (their owner checks streams.include and streams.exclude).
+package config
+
+import "time"
+
+// Config is the whole of config.yaml. A value returned without error by [Load]
+// or [Parse] satisfies every rule of [Config.Validate] and is read-only from
+// then on. Each key's default is that of [Default], shown and explained for the
+// operator in config.example.yaml.
+type Config struct {
+	API       API       `yaml:"api"`
+	Streams   Streams   `yaml:"streams"`
+	Run       Run       `yaml:"run"`
+	Warehouse Warehouse `yaml:"warehouse"`
+	Retention Retention `yaml:"retention"`
+	Schedule  Schedule  `yaml:"schedule"`
+	Serve     Serve     `yaml:"serve"`
+	Notify    Notify    `yaml:"notify"`
+	Privacy   Privacy   `yaml:"privacy"`
+}
+
+// API is the service that is extracted and the manners of talking to it.
+type API struct {
+	// BaseURL is absolute, without query, fragment or credentials. No default.
+	BaseURL string `yaml:"base_url"`
+	// AllowInsecure accepts plain http to hosts other than loopback.
+	AllowInsecure bool `yaml:"allow_insecure"`
+	// Token is the bearer token. Exactly one of Token and TokenFile is set.
+	Token Secret `yaml:"token"`
+	// TokenFile is the path of a file holding the token; see [API.ReadToken].
+	TokenFile string `yaml:"token_file"`
+	// TeamID selects the team; empty: the one GET /auth/token names.
+	TeamID string `yaml:"team_id"`
+	// UserAgent is sent with every request; empty: placementsync/<version>,
+	// filled in by the caller, who knows the version.
+	UserAgent string `yaml:"user_agent"`
+	// RequestsPerSecond bounds all workers together; 0: no limit.
+	RequestsPerSecond float64 `yaml:"requests_per_second"`
+	// Burst is how many requests may start at once after a pause.
+	Burst int `yaml:"burst"`
+	// Concurrency is the number of requests in flight.
+	Concurrency int `yaml:"concurrency"`
+	// PageSize is the limit asked of paginated endpoints; the service may cap it.
+	PageSize int `yaml:"page_size"`
+	// Timeout bounds one attempt, not the retries together (spec section 8).
+	Timeout time.Duration `yaml:"timeout"`
+	Retry   Retry         `yaml:"retry"`
+}
+
+// Retry is the client's retry rule (spec section 8): before attempt n+1 it waits
+// min(Max, Base*2^n) plus up to Jitter of that; Retry-After is capped by Max.
+type Retry struct {
+	// MaxRetries is the number of repeats; 0: a request is tried once.
+	MaxRetries int           `yaml:"max_retries"`
+	Base       time.Duration `yaml:"base"`
+	Max        time.Duration `yaml:"max"`
+	// Jitter is a share of the delay, 0 to 1.
+	Jitter float64 `yaml:"jitter"`
+}
+
+// Streams selects what a night reads and how often it reads it again.
+type Streams struct {
+	// Include lists stream names or patterns (*, ?, [a-z]); empty: all.
+	Include []string `yaml:"include"`
+	// Exclude is taken away from what Include selects.
+	Exclude []string `yaml:"exclude"`
+	// Details says which single records are fetched.
+	Details Details `yaml:"details"`
+	// LiveDays is how long after its last change a parent counts as live.
+	LiveDays int `yaml:"live_days"`
+	// Recheck is the number of nights within which all settled details are read
+	// again; 0: never.
+	Recheck int `yaml:"recheck"`
+	// MaxPasses bounds the repeats of a walk whose list changes under it; a walk
+	// that reaches it is graded best_effort.
+	MaxPasses int `yaml:"max_passes"`
+}
+
+// Details says which records of the N+1 endpoints a night fetches.
+type Details string
+
+// The values of streams.details.
+const (
+	DetailsChanged Details = "changed" // new, changed, live, and a rotating share of the rest
+	DetailsAll     Details = "all"     // every one, every night
+	DetailsNone    Details = "none"    // none: lists only
+)
+
+// Run is about the conduct of one night.
+type Run struct {
+	// ResumeMaxAge is how old an interrupted night may be to be taken up again;
+	// an older one is left and a new night begins. 0: never resume.
+	ResumeMaxAge time.Duration `yaml:"resume_max_age"`
+	// MassDeleteShare and MassDeleteRows are the guard against a service that
+	// answers with half of its records: a night in which a table would lose more
+	// than this share (0 to 1) and also more than this many rows is not published.
+	MassDeleteShare float64 `yaml:"mass_delete_share"`
+	MassDeleteRows  int     `yaml:"mass_delete_rows"`
+}
+
+// Warehouse is the folder that is written, and the means allowed for it.
+type Warehouse struct {
+	// Dir is relative to the folder of the config file.
+	Dir string `yaml:"dir"`
+	// KeepVersions is the number of published versions kept for rollback.
+	KeepVersions int `yaml:"keep_versions"`
+	// MemoryLimit is DuckDB's, such as 512MB; the process needs up to 480 MiB more.
+	MemoryLimit string `yaml:"memory_limit"`
+	// Threads is DuckDB's; 0: all cores.
+	Threads int `yaml:"threads"`
+}
+
+// Retention is what prune leaves standing. The newest is always kept.
+type Retention struct {
+	// RawDays is the age in days up to which landed bodies are kept.
+	RawDays int `yaml:"raw_days"`
+	// Daily, Weekly and Monthly count the snapshots kept at each grain; 0: none.
+	Daily   int `yaml:"daily"`
+	Weekly  int `yaml:"weekly"`
+	Monthly int `yaml:"monthly"`
+}
+
+// Schedule is when the daemon starts a night.
+type Schedule struct {
+	// Cron has five fields or a descriptor such as @daily.
+	Cron string `yaml:"cron"`
+	// Timezone is an IANA name.
+	Timezone string `yaml:"timezone"`
+	// CatchUp runs one missed night after downtime.
+	CatchUp bool `yaml:"catch_up"`
+}
+
+// Serve is the daemon's HTTP side.
+type Serve struct {
+	// Listen is host:port; a host that is not loopback needs AuthToken.
+	Listen string `yaml:"listen"`
+	// AuthToken is the bearer token asked for everything but /hooks and /healthz;
+	// empty: nothing is asked.
+	AuthToken Secret `yaml:"auth_token"`
+	// WebhookSecrets are the signing secrets, several during a rotation (spec
+	// section 6); empty: the webhook endpoint does not exist.
+	WebhookSecrets []Secret `yaml:"webhook_secrets"`
+	// WebhookMaxAge is the age at which a delivery's timestamp is refused.
+	WebhookMaxAge time.Duration `yaml:"webhook_max_age"`
+	// RefreshOnEvent publishes a small version after a status change.
+	RefreshOnEvent bool `yaml:"refresh_on_event"`
+}
+
+// Notify holds addresses that are told how a night ended. They are secrets, since
+// such services put the credential into the path. Empty: nobody is told.
+type Notify struct {
+	// FailureURL gets a JSON POST when a night failed or is partial.
+	FailureURL Secret `yaml:"failure_url"`
+	// HeartbeatURL is called after every success.
+	HeartbeatURL Secret `yaml:"heartbeat_url"`
+}
+
+// Privacy keeps values out of everything that is staged or published.
+type Privacy struct {
+	// Hash lists columns (table.column) replaced by a keyed hash.
+	Hash []string `yaml:"hash"`
+	// Drop lists columns (table.column) left NULL.
+	Drop []string `yaml:"drop"`
+	// Raw says what becomes of the landed bodies after publishing.
+	Raw Raw `yaml:"raw"`
+	// HashKey comes from the environment variable named by [HashKeyVar] alone,
+	// never from the file; it is set whenever Hash is not empty.
+	HashKey Secret `yaml:"-"`
+}
+
+// HashKeyVar names the environment variable that keys the hashes of privacy.hash.
+const HashKeyVar = "PLACEMENTSYNC_HASH_KEY"
+
+// Raw says what becomes of the landed bodies once a night is published.
+type Raw string
+
+// The values of privacy.raw.
+const (
+	RawKeep    Raw = "keep"    // until retention.raw_days
+	RawDiscard Raw = "discard" // deleted as soon as the night is published
+)
+
+// Default returns the configuration of an empty file. It lacks the two keys that
+// have no default, api.base_url and the token, and so is not yet valid.
+func Default() Config {
+	return Config{
+		API: API{
+			RequestsPerSecond: 10,
+			Burst:             10,
+			Concurrency:       8,
+			PageSize:          100,
+			Timeout:           30 * time.Second,
+			Retry:             Retry{MaxRetries: 5, Base: 250 * time.Millisecond, Max: 4 * time.Second, Jitter: 0.1},
+		},
+		Streams: Streams{
+			Include: []string{}, Exclude: []string{},
+			Details: DetailsChanged, LiveDays: 45, Recheck: 7, MaxPasses: 4,
+		},
+		Run:       Run{ResumeMaxAge: 6 * time.Hour, MassDeleteShare: 0.2, MassDeleteRows: 50},
+		Warehouse: Warehouse{Dir: "./warehouse", KeepVersions: 3, MemoryLimit: "512MB"},
+		Retention: Retention{RawDays: 7, Daily: 30, Weekly: 12, Monthly: 24},
+		Schedule:  Schedule{Cron: "0 2 * * *", Timezone: "UTC", CatchUp: true},
+		Serve:     Serve{Listen: "127.0.0.1:8080", WebhookSecrets: []Secret{}, WebhookMaxAge: 5 * time.Minute},
+		Privacy:   Privacy{Hash: []string{}, Drop: []string{"orders.client_secret"}, Raw: RawKeep},
+	}
+}

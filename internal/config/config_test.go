@@ -1,0 +1,351 @@
+package config_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/config"
+)
+
+// env is the environment of the files under testdata.
+func env(name string) (string, bool) {
+	value, ok := map[string]string{
+		"PLACEMENTSYNC_TOKEN": "pc_hunter2",
+		"WEBHOOK_SECRET":      "whsec-hunter2",
+		"CONCURRENCY":         "16",
+		"EMPTY":               "",
+		"QUOTED":              "a: b\n\"c\" ${CONCURRENCY} $$",
+	}[name]
+	return value, ok
+}
+
+// envWithHashKey is env after the operator has set the key of the hashes.
+func envWithHashKey(name string) (string, bool) {
+	if name == config.HashKeyVar {
+		return "hash-hunter2", true
+	}
+	return env(name)
+}
+
+// minimal is the shortest valid file followed by more.
+func minimal(more string) []byte {
+	return []byte("api:\n  base_url: https://api.example.com\n  token: ${PLACEMENTSYNC_TOKEN}\n" + more)
+}
+
+// TestBadFiles holds one file per rule. Its leading "# want:" comments are the whole
+// report, without the file's name.
+func TestBadFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.yaml")
+	if err != nil || len(files) < 90 {
+		t.Fatalf("found %d bad files (%v), want them all", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			_, err := config.Load(file, env)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			got := strings.ReplaceAll(err.Error(), file+":", "")
+			if diff := cmp.Diff(wanted(t, file), strings.Split(got, "\n")); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			if strings.Contains(got, "hunter2") {
+				t.Errorf("a secret is shown: %s", got)
+			}
+		})
+	}
+}
+
+func wanted(t *testing.T, file string) []string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for line := range strings.Lines(string(text)) {
+		if message, ok := strings.CutPrefix(line, "# want: "); ok {
+			want = append(want, strings.TrimSpace(message))
+		}
+	}
+	return want
+}
+
+func TestMinimalFileGivesTheDefaults(t *testing.T) {
+	for _, file := range []string{"minimal.yaml", "empty_sections.yaml"} {
+		got, err := config.Load(filepath.Join("testdata/good", file), env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := config.Default()
+		want.API.BaseURL, want.API.Token = got.API.BaseURL, got.API.Token
+		want.Warehouse.Dir = "testdata/good/warehouse"
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
+	}
+}
+
+func TestExampleEqualsTheDefaults(t *testing.T) {
+	got, err := config.Load("../../config.example.yaml", env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Default()
+	want.API.BaseURL, want.API.Token = "https://api.example.com", "pc_hunter2"
+	want.Warehouse.Dir = "../../warehouse"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("config.example.yaml differs from Default (-default +example):\n%s", diff)
+	}
+}
+
+func TestExampleShowsEveryKey(t *testing.T) {
+	example, err := os.ReadFile("../../config.example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := config.Default().Redacted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(all)) {
+		key, _, ok := strings.Cut(line, ":")
+		if key = strings.TrimSpace(key); ok && !strings.Contains(string(example), key+":") {
+			t.Errorf("config.example.yaml does not show %s", key)
+		}
+	}
+}
+
+func TestFullFile(t *testing.T) {
+	got, err := config.Load("testdata/good/full.yaml", envWithHashKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Config{
+		API: config.API{
+			BaseURL: "http://api.example.com:8443/v1", AllowInsecure: true,
+			TokenFile: "testdata/good/secrets/token", TeamID: "0123",
+			UserAgent:         "nightly/1.0 (+https://example.com)",
+			RequestsPerSecond: 2.5, Burst: 4, Concurrency: 16, PageSize: 50, Timeout: 90 * time.Second,
+			Retry: config.Retry{Base: time.Second, Max: 8 * time.Second},
+		},
+		Streams: config.Streams{
+			Include: []string{"outlet*", "orders"}, Exclude: []string{"outlet_products"},
+			Details: config.DetailsAll, MaxPasses: 1,
+		},
+		Run:       config.Run{MassDeleteShare: 1},
+		Warehouse: config.Warehouse{Dir: "testdata/data", KeepVersions: 1, MemoryLimit: "0.5 GiB", Threads: 2},
+		Retention: config.Retention{Daily: 1, Weekly: 2, Monthly: 3},
+		Schedule:  config.Schedule{Cron: "@hourly", Timezone: "Europe/Berlin"},
+		Serve: config.Serve{
+			Listen: "[::]:9090", AuthToken: "5$-a:b#c",
+			WebhookSecrets: []config.Secret{"whsec-hunter2", "plain$text"},
+			WebhookMaxAge:  time.Hour, RefreshOnEvent: true,
+		},
+		Notify: config.Notify{FailureURL: "https://hooks.example.com/whsec-hunter2", HeartbeatURL: "http://127.0.0.1/beat"},
+		Privacy: config.Privacy{
+			Hash: []string{"orders.guest_email"}, Drop: []string{}, Raw: config.RawDiscard, HashKey: "hash-hunter2",
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("full.yaml (-want +got):\n%s", diff)
+	}
+}
+
+func TestAllProblemsAreReportedAtOnce(t *testing.T) {
+	_, err := config.Parse("config.yaml", []byte(`
+api:
+  base_url: http://api.example.com
+  page_size: 0
+  pagesize: 10
+schedule:
+  cron: tonight
+  timezone: Moon
+streams:
+  live_days: soon
+`), env)
+	want := []config.Problem{
+		{Line: 2, Path: "api.token"},
+		{Line: 3, Path: "api.base_url"},
+		{Line: 4, Path: "api.page_size"},
+		{Line: 5, Path: "api.pagesize"},
+		{Line: 7, Path: "schedule.cron"},
+		{Line: 8, Path: "schedule.timezone"},
+		{Line: 10, Path: "streams.live_days"},
+	}
+	if diff := cmp.Diff(want, places(t, err)); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	const line = "config.yaml:4: api.page_size: 0 is below 1: use 1 to 1000\n"
+	if !strings.Contains(err.Error(), line) {
+		t.Errorf("got:\n%v\nwant a line:\n%s", err, line)
+	}
+}
+
+// places returns the problems of err without their messages.
+func places(t *testing.T, err error) []config.Problem {
+	t.Helper()
+	report, ok := errors.AsType[*config.Error](err)
+	if !ok {
+		t.Fatalf("got %v, want a *config.Error", err)
+	}
+	var problems []config.Problem
+	for _, p := range report.Problems {
+		problems = append(problems, config.Problem{Line: p.Line, Path: p.Path})
+	}
+	return problems
+}
+
+func TestEmptyFileNamesWhatIsMissing(t *testing.T) {
+	for _, text := range []string{"", "\n", "# nothing yet\n", "---\n"} {
+		_, err := config.Parse("config.yaml", []byte(text), env)
+		want := []config.Problem{{Path: "api.base_url"}, {Path: "api.token"}}
+		if diff := cmp.Diff(want, places(t, err)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func TestMissingFileTellsHowToCreateOne(t *testing.T) {
+	_, err := config.Load("testdata/none.yaml", env)
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, want fs.ErrNotExist", err)
+	}
+	const hint = "cp config.example.yaml testdata/none.yaml"
+	if err == nil || !strings.Contains(err.Error(), hint) {
+		t.Errorf("got %v, want it to say %s", err, hint)
+	}
+}
+
+func TestFilesThatAreNoConfiguration(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"binary":  {"api:\n  team_id: \x00", "f:2: is not UTF-8 text: give a configuration file"},
+		"latin-1": {"api:\n\n  team_id: b\xfcro", "f:3: is not UTF-8 text: give a configuration file"},
+		"huge":    {strings.Repeat("# text\n", 1<<16), "f: is larger than 64 KiB: give a configuration file"},
+	} {
+		_, err := config.Parse("f", []byte(test.text), env)
+		if err == nil || err.Error() != test.want {
+			t.Errorf("%s: got %v, want %s", name, err, test.want)
+		}
+	}
+	if _, err := config.Load("testdata", env); err == nil || !strings.Contains(err.Error(), "testdata: cannot be read: is a directory") {
+		t.Errorf("a folder: got %v", err)
+	}
+}
+
+func TestVariablesCannotInjectYAML(t *testing.T) {
+	cfg, err := config.Parse("f", minimal("serve: {auth_token: \"\"}\nwarehouse:\n  dir: /data/${QUOTED}\n"), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := env("QUOTED")
+	if got := cfg.Warehouse.Dir; got != "/data/"+want {
+		t.Errorf("got %q, want the variable's value as it is: %q", got, want)
+	}
+}
+
+func TestVariablesAreNotExpandedInKeys(t *testing.T) {
+	_, err := config.Parse("f", minimal("${EMPTY}: 1\n"), env)
+	if err == nil || !strings.Contains(err.Error(), `f:4: "${EMPTY}": unknown key`) {
+		t.Errorf("got %v, want an unknown key", err)
+	}
+}
+
+func TestWithoutEnvironmentVariablesAreUnset(t *testing.T) {
+	_, err := config.Parse("f", minimal(""), nil)
+	if err == nil || !strings.Contains(err.Error(), "PLACEMENTSYNC_TOKEN is not set") {
+		t.Errorf("got %v, want the variable named", err)
+	}
+}
+
+func TestAbsolutePathsStay(t *testing.T) {
+	cfg, err := config.Parse("etc/config.yaml", minimal("warehouse: {dir: /data}\n"), env)
+	if err != nil || cfg.Warehouse.Dir != "/data" {
+		t.Errorf("got %q, %v, want /data", cfg.Warehouse.Dir, err)
+	}
+}
+
+func TestValidateChecksAConfigMadeInCode(t *testing.T) {
+	cfg := config.Default()
+	cfg.API.BaseURL, cfg.API.Token = "http://127.0.0.1:8080", "pc_demo"
+	if err := cfg.Validate(); err != nil {
+		t.Errorf("valid: got %v", err)
+	}
+	cfg.API.PageSize = 0
+	err := cfg.Validate()
+	const want = "api.page_size: 0 is below 1: use 1 to 1000"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestLoopbackHostsNeedNoEncryption(t *testing.T) {
+	for _, host := range []string{"localhost", "LOCALHOST:80", "127.0.0.1", "127.8.9.1:8080", "[::1]:8080", "[::ffff:127.0.0.1]"} {
+		cfg := config.Default()
+		cfg.API.BaseURL, cfg.API.Token = "http://"+host, "pc_demo"
+		if err := cfg.Validate(); err != nil {
+			t.Errorf("%s: got %v", host, err)
+		}
+	}
+}
+
+func TestWithin(t *testing.T) {
+	_, err := config.Parse("f", []byte("api: {page_size: 0}\nwarehouse: {threads: -1}\n"), env)
+	report, _ := errors.AsType[*config.Error](err)
+	for name, test := range map[string]struct {
+		sections []string
+		want     []config.Problem
+	}{
+		"one section":  {[]string{"warehouse"}, []config.Problem{{Line: 2, Path: "warehouse.threads"}}},
+		"no section":   {nil, nil},
+		"two sections": {[]string{"api", "warehouse"}, places(t, err)},
+	} {
+		left := report.Within(test.sections...)
+		if left == nil && test.want == nil {
+			continue
+		}
+		if diff := cmp.Diff(test.want, places(t, left)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	_, err = config.Parse("f", minimal("warehose: {}\n"), env)
+	report, _ = errors.AsType[*config.Error](err)
+	if report.Within("warehouse") == nil {
+		t.Error("an unknown section was dropped, though it may be the misspelt one")
+	}
+}
+
+// FuzzParse demands that any input gives an error or a configuration that is valid
+// and can be shown.
+func FuzzParse(f *testing.F) {
+	for _, pattern := range []string{"testdata/bad/*.yaml", "testdata/good/*.yaml", "../../config.example.yaml"} {
+		files, _ := filepath.Glob(pattern)
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		cfg, err := config.Parse("config.yaml", data, envWithHashKey)
+		if err != nil {
+			places(t, err)
+			return
+		}
+		if err := cfg.Validate(); err != nil {
+			t.Errorf("accepted, then refused: %v", err)
+		}
+		if text, err := cfg.Redacted(); err != nil || strings.Contains(string(text), "hunter2") {
+			t.Errorf("redacted: %v\n%s", err, text)
+		}
+	})
+}

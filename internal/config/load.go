@@ -1,0 +1,81 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxFileSize keeps a wrong path (a dump, a device) from being read whole.
+const maxFileSize = 64 << 10
+
+// Load reads, expands, decodes and validates the file at path. Every problem of
+// the file is in the one *Error returned; errors.Is(err, fs.ErrNotExist) tells a
+// missing file. The Config that comes with an error is good for those sections
+// alone that [Error.Within] finds nothing in.
+func Load(path string, lookupEnv func(string) (string, bool)) (Config, error) {
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Default(), unreadable(path, "does not exist: create it with cp config.example.yaml "+path+" and fill in api.base_url", err)
+	case err != nil:
+		return Default(), unreadable(path, fmt.Sprintf("cannot be read: %v: give the path of a readable file", errors.Unwrap(err)), err)
+	}
+	return Parse(path, data, lookupEnv)
+}
+
+func unreadable(path, message string, cause error) error {
+	return &Error{File: path, Problems: []Problem{{Message: message}}, cause: cause}
+}
+
+// Parse is [Load] for data already read. name is shown in problems, and its folder
+// is what relative paths are resolved against. ${VAR} in a scalar value is replaced
+// through lookupEnv after the YAML has been parsed, so that no value can add keys;
+// $$ stands for a dollar sign. A variable that is not set is a problem wherever it
+// is used, also for a key that may be left out: a misspelt name must not quietly
+// mean empty. One that is set to nothing is an empty value.
+func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Config, error) {
+	if lookupEnv == nil {
+		lookupEnv = func(string) (string, bool) { return "", false }
+	}
+	b := newBinder(lookupEnv)
+	cfg := Default()
+	if !b.document(data, &cfg) {
+		return Default(), newError(name, b.problems)
+	}
+	if key, ok := lookupEnv(HashKeyVar); ok {
+		cfg.Privacy.HashKey = Secret(key)
+	}
+	v := validator{broken: b.broken, written: b.written}
+	v.config(cfg)
+	cfg.resolve(filepath.Dir(name))
+	return cfg, newError(name, append(b.problems, b.located(v.problems)...))
+}
+
+// resolve makes paths independent of the working directory of the process, which
+// under cron or systemd is not the folder of the file.
+func (c *Config) resolve(dir string) {
+	for _, path := range []*string{&c.Warehouse.Dir, &c.API.TokenFile} {
+		if *path != "" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(dir, *path)
+		}
+	}
+}
+
+// located gives each problem of the validator the line of its key, or for a key
+// that is not written that of the section it belongs in.
+func (b *binder) located(problems []Problem) []Problem {
+	for i, p := range problems {
+		for path := p.Path; path != "" && problems[i].Line == 0; path = parentPath(path) {
+			problems[i].Line = b.lines[path]
+		}
+	}
+	return problems
+}
+
+func parentPath(path string) string {
+	return path[:max(0, strings.LastIndexAny(path, ".["))]
+}

@@ -1,0 +1,89 @@
+package config
+
+import (
+	"regexp"
+	"strconv"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+)
+
+// isEmpty tells a key or document that has nothing behind it.
+func isEmpty(node ast.Node) bool {
+	switch node.(type) {
+	case nil, *ast.NullNode, *ast.CommentGroupNode:
+		return true
+	}
+	return false
+}
+
+func lineOf(node ast.Node) int {
+	if node == nil {
+		return 0
+	}
+	return lineOfToken(node.GetToken())
+}
+
+func lineOfToken(t *token.Token) int {
+	if t == nil || t.Position == nil {
+		return 0
+	}
+	return t.Position.Line
+}
+
+// scalarText returns the text of a scalar as it is written, since ids with leading
+// zeros are texts that look like numbers. plain tells a bare number or switch.
+func scalarText(node ast.Node) (text string, plain, ok bool) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value, false, true
+	case *ast.LiteralNode:
+		return n.Value.Value, false, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return n.GetToken().Value, true, true
+	}
+	return "", false, false
+}
+
+var plainKey = regexp.MustCompile(`^[A-Za-z0-9_.<-]+$`)
+
+// keyText returns the key, quoted if it is none that could be known: it goes to a
+// terminal, and control characters in it must not.
+func keyText(key ast.MapKeyNode) string {
+	text := ""
+	if name, ok := key.(*ast.StringNode); ok {
+		text = name.Value
+	} else if t := key.GetToken(); t != nil {
+		text = t.Value
+	}
+	if plainKey.MatchString(text) {
+		return text
+	}
+	return strconv.Quote(text)
+}
+
+// shape names what stands where something else should. It shows no value: a token
+// in the wrong place is still a token.
+func shape(node ast.Node) string {
+	switch node.(type) {
+	case nil, *ast.NullNode:
+		return "without a value"
+	case ast.MapNode:
+		return "a section"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.StringNode, *ast.LiteralNode:
+		return "text"
+	case *ast.IntegerNode, *ast.FloatNode:
+		return "a number"
+	case *ast.InfinityNode, *ast.NanNode:
+		return "infinite or undefined"
+	case *ast.BoolNode:
+		return "a switch"
+	case *ast.AnchorNode, *ast.AliasNode:
+		return "a YAML anchor or alias (not understood here)"
+	case *ast.TagNode:
+		return "a tagged YAML value (not understood here)"
+	}
+	return "something else"
+}

@@ -1,0 +1,165 @@
+package config_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"placementsync/internal/config"
+)
+
+const secret config.Secret = "pc_hunter2"
+
+func TestSecretDoesNotPrint(t *testing.T) {
+	holder := struct {
+		One  config.Secret
+		Many []config.Secret
+	}{secret, []config.Secret{secret}}
+	for _, verb := range []string{"%s", "%v", "%+v", "%#v", "%q", "%x", "%X", "%d", "%t", "%U", "%c", "%20s", "%-5v"} {
+		for _, value := range []any{secret, holder, &holder, []any{secret}, map[config.Secret]int{secret: 1}} {
+			mustHide(t, verb, fmt.Sprintf(verb, value))
+		}
+	}
+	mustHide(t, "error", fmt.Errorf("token %v", secret).Error())
+}
+
+func mustHide(t *testing.T, how, got string) {
+	t.Helper()
+	hex := fmt.Sprintf("%x", "hunter2")
+	if strings.Contains(got, "hunter2") || strings.Contains(strings.ToLower(got), hex) {
+		t.Errorf("%s shows the secret: %s", how, got)
+	}
+	if got = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(got); !strings.Contains(got, "<secret>") {
+		t.Errorf("%s does not say that there is a secret: %s", how, got)
+	}
+}
+
+func TestSecretDoesNotMarshal(t *testing.T) {
+	holder := map[string]any{"token": secret, "list": []config.Secret{secret}}
+	asJSON, err := json.Marshal(holder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustHide(t, "json", string(asJSON))
+	asYAML, err := yaml.Marshal(holder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustHide(t, "yaml", string(asYAML))
+}
+
+func TestSecretDoesNotLog(t *testing.T) {
+	for name, handler := range map[string]func(*bytes.Buffer) slog.Handler{
+		"text": func(b *bytes.Buffer) slog.Handler { return slog.NewTextHandler(b, nil) },
+		"json": func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil) },
+	} {
+		var log bytes.Buffer
+		slog.New(handler(&log)).Info("login", "token", secret, "api", config.API{Token: secret})
+		mustHide(t, name, log.String())
+	}
+}
+
+func TestEmptySecretShowsThatItIsEmpty(t *testing.T) {
+	if got := fmt.Sprint(config.Secret("")); got != "" {
+		t.Errorf("got %q, want nothing", got)
+	}
+	if got := secret.Reveal(); got != "pc_hunter2" {
+		t.Errorf("Reveal: got %q, want the text", got)
+	}
+}
+
+func TestRedactedShowsEverythingButSecrets(t *testing.T) {
+	cfg, err := config.Load("testdata/good/full.yaml", envWithHashKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.API.Token, cfg.API.TokenFile = secret, ""
+	text, err := cfg.Redacted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// token, auth_token, two webhook_secrets, two notify addresses
+	if got := bytes.Count(text, []byte("<secret>")); got != 6 {
+		t.Errorf("got %d marks, want 6:\n%s", got, text)
+	}
+	for _, part := range []string{"hunter2", "5$", "plain$text", "/beat", "hash_key"} {
+		if bytes.Contains(text, []byte(part)) {
+			t.Errorf("%q is shown:\n%s", part, text)
+		}
+	}
+	for _, part := range []string{"timeout: 1m30s", "keep_versions: 1", `team_id: "0123"`, "raw: discard"} {
+		if !bytes.Contains(text, []byte(part)) {
+			t.Errorf("%q is not shown:\n%s", part, text)
+		}
+	}
+}
+
+func TestRedactedDefaultsAreReadBack(t *testing.T) {
+	want := config.Default()
+	want.API.BaseURL = "https://api.example.com"
+	text, err := want.Redacted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = config.Parse("f", text, env)
+	const only = `f:4: api.token: is empty: give the token as ${PLACEMENTSYNC_TOKEN}, or its file as api.token_file`
+	if err == nil || err.Error() != only {
+		t.Errorf("got %v, want only the missing token, from:\n%s", err, text)
+	}
+}
+
+func TestReadToken(t *testing.T) {
+	api := config.API{TokenFile: "token"}
+	for name, test := range map[string]struct{ text, want, fault string }{
+		"trimmed":       {"  pc_hunter2\r\n", "pc_hunter2", ""},
+		"other prefix":  {"hunter2", "hunter2", ""},
+		"empty":         {" \n", "", `api.token_file "token" is empty`},
+		"two lines":     {"pc_a\nhunter2", "", "holds white space"},
+		"control":       {"pc_\x00hunter2", "", "holds white space or characters"},
+		"a wrong file":  {strings.Repeat("hunter2", 2000), "", "is too long for a token"},
+		"quoted header": {"Bearer hunter2", "", "holds white space"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := api.ReadToken(func(string) ([]byte, error) { return []byte(test.text), nil })
+			if got.Reveal() != test.want {
+				t.Errorf("got %q, want %q", got.Reveal(), test.want)
+			}
+			if message := fmt.Sprint(err); (err != nil) != (test.fault != "") || !strings.Contains(message, test.fault) && err != nil || strings.Contains(message, "hunter2") {
+				t.Errorf("got %v, want %q", err, test.fault)
+			}
+		})
+	}
+}
+
+func TestReadTokenOfAMissingFile(t *testing.T) {
+	api := config.API{TokenFile: "gone"}
+	_, err := api.ReadToken(func(name string) ([]byte, error) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	})
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "api.token_file: open gone") {
+		t.Errorf("got %v, want the file named", err)
+	}
+}
+
+func TestReadTokenWithoutAFileIsTheToken(t *testing.T) {
+	got, err := config.API{Token: secret}.ReadToken(nil)
+	if got != secret || err != nil {
+		t.Errorf("got %v, %v, want the token", got.Reveal(), err)
+	}
+}
+
+func TestTokenDoubt(t *testing.T) {
+	if got := config.TokenDoubt(secret); got != "" {
+		t.Errorf("got %q, want no doubt", got)
+	}
+	if got := config.TokenDoubt("ghp_hunter2"); !strings.Contains(got, "pc_") || strings.Contains(got, "hunter2") {
+		t.Errorf("got %q, want the prefix named and no more", got)
+	}
+}

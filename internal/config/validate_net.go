@@ -1,0 +1,138 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	_ "time/tzdata" // a minimal machine or container has no time zones of its own
+
+	"github.com/robfig/cron/v3"
+)
+
+// baseURL shows no more of a refused address than scheme and host: credentials and
+// keys hide in the rest.
+func (v *validator) baseURL(a API) {
+	const path = "api.base_url"
+	u, err := url.Parse(a.BaseURL)
+	switch {
+	case a.BaseURL == "":
+		v.add(path, "is empty: give the address of the service, such as https://api.example.com")
+	case err != nil || !isWeb(u):
+		v.add(path, "is not an absolute http or https address: write one such as https://api.example.com")
+	case u.User != nil:
+		v.add(path, "holds credentials: remove them and use api.token")
+	case u.RawQuery != "" || u.ForceQuery || strings.Contains(a.BaseURL, "#"):
+		v.add(path, "%s has a query or fragment behind it: end it with the path", v.show(path, u.Scheme+"://"+u.Host))
+	case u.Scheme == "http" && !a.AllowInsecure && !isLoopback(u.Hostname()):
+		v.add(path, "%s would send the token unencrypted: use https, or set api.allow_insecure: true",
+			v.show(path, u.Scheme+"://"+u.Host))
+	}
+}
+
+func isWeb(u *url.URL) bool {
+	port := u.Port()
+	if _, err := strconv.ParseUint(port, 10, 16); port != "" && err != nil {
+		return false
+	}
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.Opaque == ""
+}
+
+// isLoopback goes by the text, without asking a resolver: an answer from the network
+// must not decide whether a token may leave unencrypted.
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+func (v *validator) printable(path, text string) {
+	for _, r := range text {
+		if r < ' ' || r > '~' {
+			v.add(path, "%s holds characters that cannot be sent: use printable ASCII", v.show(path, text))
+			return
+		}
+	}
+}
+
+func (v *validator) schedule(s Schedule) {
+	v.cron(s.Cron)
+	if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "" {
+		v.add("schedule.timezone", "%s is not a time zone: use an IANA name such as UTC or Europe/Berlin",
+			v.show("schedule.timezone", s.Timezone))
+	}
+}
+
+func (v *validator) cron(text string) {
+	const path = "schedule.cron"
+	if strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=") {
+		// Besides saying it twice, a zone without fields makes the parser panic.
+		v.add(path, "%s names a time zone: move it to schedule.timezone", v.show(path, text))
+		return
+	}
+	schedule, err := cron.ParseStandard(text)
+	if err != nil {
+		reason := fmt.Sprintf(" (%v)", err)
+		if v.written[path] != "" {
+			reason = "" // it would quote what came from the environment
+		}
+		v.add(path, "%s is not a schedule%s: write five fields such as \"0 2 * * *\"", v.show(path, text), reason)
+		return
+	}
+	// Any start would do: the search reaches over a leap year.
+	if schedule.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		v.add(path, "%s never comes: check day and month", v.show(path, text))
+	}
+}
+
+func (v *validator) serve(s Serve) {
+	v.listen(s)
+	v.secretText("serve.auth_token", s.AuthToken)
+	for i, secret := range s.WebhookSecrets {
+		item := fmt.Sprintf("serve.webhook_secrets[%d]", i)
+		if secret == "" {
+			v.add(item, "is empty: anyone could sign with it: give the signing secret, or remove it")
+		}
+		v.secretText(item, secret)
+	}
+	between(v, "serve.webhook_max_age", s.WebhookMaxAge, time.Second, 24*time.Hour)
+}
+
+func (v *validator) listen(s Serve) {
+	const path = "serve.listen"
+	host, port, err := net.SplitHostPort(s.Listen)
+	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
+		v.add(path, "%s is not host:port: write one such as 127.0.0.1:8080", v.show(path, s.Listen))
+		return
+	}
+	if !isLoopback(host) && s.AuthToken == "" && !v.broken["serve.auth_token"] {
+		v.add(path, "%s is reachable from other machines: set serve.auth_token, or listen on 127.0.0.1",
+			v.show(path, s.Listen))
+	}
+}
+
+func (v *validator) secretText(path string, secret Secret) {
+	if strings.ContainsFunc(secret.Reveal(), unfitForHeader) {
+		v.add(path, "holds white space or characters that cannot be sent: use printable ASCII without spaces")
+	}
+}
+
+func (v *validator) notify(n Notify) {
+	v.notifyURL("notify.failure_url", n.FailureURL)
+	v.notifyURL("notify.heartbeat_url", n.HeartbeatURL)
+}
+
+func (v *validator) notifyURL(path string, address Secret) {
+	if address == "" {
+		return
+	}
+	if u, err := url.Parse(address.Reveal()); err != nil || !isWeb(u) {
+		v.add(path, "is not an absolute http or https address: write one such as https://hooks.example.com/abc")
+	}
+}

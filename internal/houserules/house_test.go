@@ -1,0 +1,71 @@
+package houserules_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rule is one habit of the house that can be checked.
+type rule struct {
+	name  string
+	check func(tree) []finding
+}
+
+func rules() []rule {
+	return []rule{
+		{"a package imports what its row allows", ourImports},
+		{"a dependency is imported where it belongs", foreignImports},
+		{"a package introduces itself once", packageComments},
+		{"an exported name is documented", exportedNames},
+		{"functions and files are short", sizes},
+		{"a package has no hidden state", hiddenState},
+		{"the process is touched in cmd/sync alone", forbiddenNames},
+		{"tests do not sleep", sleeps},
+		{"names say what is inside", emptyNames},
+		{"the project is finished and speaks of itself alone", words},
+	}
+}
+
+func TestHouseRules(t *testing.T) {
+	project := projectTree(t)
+	if len(project.sources) == 0 {
+		t.Fatal("no source found: the tests must run in their own folder")
+	}
+	for _, r := range rules() {
+		t.Run(r.name, func(t *testing.T) {
+			for _, f := range r.check(project) {
+				t.Error(f)
+			}
+		})
+	}
+}
+
+// breach is a made-up file or a few, and the findings a rule must have in them.
+type breach struct {
+	name  string
+	files map[string]string
+	want  []string // "path:line: what" or a beginning of it; empty: the files keep the rule
+}
+
+// mustCatch shows that check is able to fail, and to pass.
+func mustCatch(t *testing.T, check func(tree) []finding, breaches []breach) {
+	t.Helper()
+	for _, b := range breaches {
+		t.Run(b.name, func(t *testing.T) {
+			var got []string
+			for _, f := range check(parseTree(t, b.files)) {
+				got = append(got, f.String())
+			}
+			slices.Sort(got)
+			if len(got) != len(b.want) {
+				t.Fatalf("got %d findings, want %d:\n%s", len(got), len(b.want), strings.Join(got, "\n"))
+			}
+			for i, want := range b.want {
+				if !strings.HasPrefix(got[i], want) {
+					t.Errorf("got  %s\nwant %s: ...", got[i], want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,211 @@
+package houserules_test
+
+import (
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// row states what of this project a package may import, and why no more.
+type row struct {
+	dir string
+	may []string
+	why string
+}
+
+// everything stands for all packages of the project.
+const everything = "*"
+
+// importTable is the architecture: a package missing here may not exist, an arrow
+// missing here may not be drawn.
+func importTable() []row {
+	return []row{
+		{"internal/stream", nil, "an endpoint is data; everyone may depend on it because it depends on nothing"},
+		{"internal/config", nil, "components have their own config structs, cmd/sync maps one to the other"},
+		{"internal/sim", nil, "a second reading of the spec tests nothing if it shares code with the first"},
+		{"schema", nil, "SQL and the file that embeds it"},
+		{"queries", nil, "SQL and the file that embeds it"},
+		{"internal/fetch", []string{"internal/stream"}, "the stages meet in internal/pipeline alone"},
+		{"internal/transform", []string{"internal/stream"}, "bytes in, records out: it is told the columns"},
+		{"internal/warehouse", []string{"schema", "internal/stream"}, "owns the folder and the DuckDB files, whoever fills them"},
+		{"internal/load", []string{"internal/stream", "internal/warehouse"}, "the stages meet in internal/pipeline alone"},
+		{"internal/query", []string{"internal/warehouse", "queries"}, "reads what is published, however it came there"},
+		{"internal/webhook", []string{"internal/warehouse", "queries"}, "an inbox in the warehouse folder; the night empties it"},
+		{"internal/report", []string{"internal/warehouse", "queries"}, "reads what is published, however it came there"},
+		{"internal/pipeline", []string{
+			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
+			"internal/query", "internal/webhook", "internal/report", "schema", "queries",
+		}, "one night: it is handed its configuration, and does not know who started it"},
+		{"internal/daemon", nil, "gets the night as a function, and so can be tested with any"},
+		{"cmd/sync", []string{everything}, "the wiring"},
+		{"internal/houserules", nil, "has no code but tests"},
+	}
+}
+
+// testImports may be imported by every package's tests besides its own row.
+func testImports() []string {
+	return []string{"internal/sim", "schema", "internal/config", "internal/stream"}
+}
+
+// ourImports holds the import table.
+func ourImports(t tree) []finding {
+	var found []finding
+	table := importTable()
+	for _, s := range t.sources {
+		at := slices.IndexFunc(table, func(r row) bool { return r.dir == s.dir() })
+		if at < 0 {
+			found = append(found, s.find(s.file.Package,
+				"give it a row with a reason in internal/houserules/imports_test.go, or move its code",
+				"package %s is not in the import table", s.dir()))
+			continue
+		}
+		found = append(found, table[at].breaches(s)...)
+	}
+	return found
+}
+
+func (r row) breaches(s source) []finding {
+	may := r.may
+	if s.isTest() {
+		may = slices.Concat(may, testImports(), []string{r.dir})
+	}
+	var found []finding
+	for importPath, pos := range s.imports() {
+		ours, ok := strings.CutPrefix(importPath, module+"/")
+		if ok && !slices.Contains(may, ours) && !slices.Contains(may, everything) {
+			found = append(found, s.find(pos, "move the code to the package that may, or pass it in from above",
+				"%s must not import %s (%s)", r.dir, ours, r.why))
+		}
+	}
+	return found
+}
+
+// dependency states who may import a package that is not ours.
+type dependency struct {
+	path  string // it and everything below
+	code  []string
+	tests []string // besides code; everything: all tests
+	why   string
+}
+
+func dependencies() []dependency {
+	all := []string{everything}
+	return []dependency{
+		{"github.com/duckdb", []string{"internal/warehouse", "internal/load", "internal/query"},
+			[]string{"internal/pipeline", "cmd/sync"}, "the driver needs cgo, and its locks one owner"},
+		{"github.com/robfig/cron", []string{"internal/daemon", "internal/config"}, nil, "schedules are the daemon's"},
+		{"github.com/goccy/go-yaml", []string{"internal/config"}, nil, "no component knows the file format"},
+		{"github.com/spf13", []string{"cmd/sync"}, nil, "commands are parsed in one place"},
+		{"log", nil, nil, "it is global: take a *slog.Logger"},
+		{"github.com/google/go-cmp", nil, all, "it panics, as only a test may"},
+		{"go.uber.org/goleak", nil, all, "it is for tests"},
+		{"github.com/rogpeppe/go-internal", nil, all, "it is for tests"},
+		{"github.com/stretchr/testify", nil, nil, "tests use the standard library and go-cmp"},
+	}
+}
+
+// foreignImports holds the table of dependencies, and the purity of the transform.
+func foreignImports(t tree) []finding {
+	var found []finding
+	for _, s := range t.sources {
+		for importPath, pos := range s.imports() {
+			for _, d := range dependencies() {
+				if within(importPath, []string{d.path}) && importPath != "log/slog" && !d.allows(s) {
+					found = append(found, s.find(pos, "move the code to a package that may",
+						"%s must not import %s (%s)", s.dir(), importPath, d.why))
+				}
+			}
+			if s.dir() == "internal/transform" && !s.isTest() && within(importPath, impure()) {
+				found = append(found, s.find(pos, "take the bytes or the value as an argument",
+					"internal/transform must not import %s (it is pure: no I/O)", importPath))
+			}
+		}
+	}
+	return found
+}
+
+func (d dependency) allows(s source) bool {
+	if slices.Contains(d.code, s.dir()) {
+		return true
+	}
+	return s.isTest() && (slices.Contains(d.tests, s.dir()) || slices.Contains(d.tests, everything))
+}
+
+func impure() []string {
+	return []string{"os", "net", "io/fs", "syscall", "database", "path/filepath", "log/slog", "embed"}
+}
+
+func TestOurImportsAreHeld(t *testing.T) {
+	mustCatch(t, ourImports, []breach{
+		{"a stage imports another", map[string]string{
+			"internal/fetch/a.go": "package fetch\nimport (\n\t\"fmt\"\n\t\"placementsync/internal/stream\"\n\t\"placementsync/internal/load\"\n)",
+		}, []string{"internal/fetch/a.go:5: internal/fetch must not import internal/load (the stages meet in internal/pipeline alone)"}},
+		{"a test of a stage imports another", map[string]string{
+			"internal/fetch/a_test.go": "package fetch_test\nimport _ \"placementsync/internal/fetch\"\nimport _ \"placementsync/internal/sim\"\nimport _ \"placementsync/internal/transform\"",
+		}, []string{"internal/fetch/a_test.go:4: internal/fetch must not import internal/transform"}},
+		{"the night knows its configuration file", map[string]string{
+			"internal/pipeline/a.go": "package pipeline\nimport \"placementsync/internal/config\"",
+		}, []string{"internal/pipeline/a.go:2: internal/pipeline must not import internal/config"}},
+		{"a package without a row", map[string]string{"internal/extra/a.go": "package extra"},
+			[]string{"internal/extra/a.go:1: package internal/extra is not in the import table"}},
+		{"the command wires everything", map[string]string{
+			"cmd/sync/a.go": "package main\nimport \"placementsync/internal/config\"",
+		}, nil},
+	})
+}
+
+func TestForeignImportsAreHeld(t *testing.T) {
+	mustCatch(t, foreignImports, []breach{
+		{"the driver in the wrong place", map[string]string{
+			"internal/fetch/a.go":         "package fetch\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/load/a.go":          "package load\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/pipeline/a_test.go": "package pipeline\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/pipeline/b.go":      "package pipeline\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+		}, []string{"internal/fetch/a.go:2: internal/fetch must not import", "internal/pipeline/b.go:2: internal/pipeline must not import"}},
+		{"log is refused, log/slog is not", map[string]string{
+			"internal/fetch/a.go": "package fetch\nimport \"log\"\nimport \"log/slog\"",
+		}, []string{"internal/fetch/a.go:2: internal/fetch must not import log (it is global: take a *slog.Logger)"}},
+		{"a test library in code", map[string]string{
+			"internal/fetch/a.go":      "package fetch\nimport \"github.com/google/go-cmp/cmp\"",
+			"internal/fetch/a_test.go": "package fetch\nimport \"github.com/google/go-cmp/cmp\"",
+		}, []string{"internal/fetch/a.go:2: internal/fetch must not import github.com/google/go-cmp/cmp (it panics, as only a test may)"}},
+		{"a transform that reads files", map[string]string{
+			"internal/transform/a.go":      "package transform\nimport \"os\"",
+			"internal/transform/a_test.go": "package transform\nimport \"os\"",
+		}, []string{"internal/transform/a.go:2: internal/transform must not import os (it is pure: no I/O)"}},
+	})
+}
+
+// TestTransformNeedsNoCgo looks at what transform imports, near and far: its tests
+// are to run on a machine without a C compiler.
+func TestTransformNeedsNoCgo(t *testing.T) {
+	if sources, _ := filepath.Glob("../transform/*.go"); len(sources) == 0 {
+		t.Skip("there is no internal/transform")
+	}
+	if found := cgoPackages(t, module+"/internal/transform"); len(found) > 0 {
+		t.Errorf("internal/transform: it reaches cgo through %s: remove that import (go list -deps shows the way)",
+			strings.Join(found, ", "))
+	}
+	if found := cgoPackages(t, "github.com/duckdb/duckdb-go/v2"); len(found) == 0 {
+		t.Error("the DuckDB driver passes for free of cgo: this test sees nothing")
+	}
+}
+
+// cgoPackages lists the packages below importPath that hold C code. The standard
+// library's are not counted, since each has a form without.
+func cgoPackages(t *testing.T, importPath string) []string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", "duckdb_arrow",
+		"-f", "{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}", importPath)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	cmd.Stderr = t.Output()
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("list the imports of %s: %v", path.Base(importPath), err)
+	}
+	return strings.Fields(string(out))
+}

@@ -1,0 +1,128 @@
+package houserules_test
+
+import (
+	"go/ast"
+	"go/token"
+	"slices"
+	"testing"
+)
+
+// ban keeps names of a package out of the code.
+type ban struct {
+	importPath string
+	names      []string
+	except     []string // folders or files
+	tests      bool     // whether tests are held to it as well
+	do         string
+}
+
+func bans() []ban {
+	return []ban{
+		{"os", []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "Setenv", "Args", "Stdin", "Stdout", "Stderr", "Exit"},
+			[]string{"cmd/sync"}, false, "take it as an argument from cmd/sync"},
+		{"fmt", []string{"Print", "Printf", "Println"},
+			[]string{"cmd/sync"}, false, "write to an io.Writer that is handed in"},
+		{"log/slog", []string{
+			"Debug", "DebugContext", "Info", "InfoContext", "Warn", "WarnContext", "Error", "ErrorContext",
+			"Log", "LogAttrs", "With", "Default", "SetDefault",
+		}, nil, true, "take a *slog.Logger"},
+		{"github.com/prometheus/client_golang/prometheus",
+			[]string{"DefaultRegisterer", "DefaultGatherer", "Register", "MustRegister", "Unregister"},
+			nil, true, "take a *prometheus.Registry"},
+		{"github.com/prometheus/client_golang/prometheus/promhttp", []string{"Handler", "InstrumentMetricHandler"},
+			nil, true, "use promhttp.HandlerFor with the registry that is handed in"},
+		{"github.com/prometheus/client_golang/prometheus/promauto",
+			[]string{"NewCounter", "NewCounterVec", "NewGauge", "NewGaugeVec", "NewHistogram", "NewHistogramVec"},
+			nil, true, "use promauto.With(registry)"},
+		{"os", []string{"Rename"}, []string{"internal/warehouse/durable.go"}, false,
+			"use the durable write of internal/warehouse: a rename without fsync may lose both files"},
+	}
+}
+
+// forbiddenNames holds the bans, and keeps the clock out of the transform.
+func forbiddenNames(t tree) []finding {
+	var found []finding
+	for _, s := range t.sources {
+		for selector, name := range s.uses() {
+			for _, b := range bans() {
+				if b.covers(s) && b.importPath == name[0] && slices.Contains(b.names, name[1]) {
+					found = append(found, s.find(selector.Pos(), b.do, "%s.%s is used", selector.X, name[1]))
+				}
+			}
+			clock := name[0] == "time" && slices.Contains([]string{"Now", "Since", "Until", "After", "Sleep"}, name[1])
+			if clock && s.dir() == "internal/transform" && !s.isTest() {
+				found = append(found, s.find(selector.Pos(), "take the time as an argument", "time.%s is used in a pure package", name[1]))
+			}
+		}
+	}
+	return found
+}
+
+func (b ban) covers(s source) bool {
+	return (b.tests || !s.isTest()) && !within(s.path, b.except)
+}
+
+// sleeps finds time.Sleep in tests. In a bubble of testing/synctest it takes no time
+// and is the way to let it pass.
+func sleeps(t tree) []finding {
+	var found []finding
+	for _, s := range t.sources {
+		if !s.isTest() {
+			continue
+		}
+		bubbles := bubbles(s)
+		for selector, name := range s.uses() {
+			inBubble := slices.ContainsFunc(bubbles, func(call *ast.CallExpr) bool { return encloses(call, selector.Pos()) })
+			if name == [2]string{"time", "Sleep"} && !inBubble {
+				found = append(found, s.find(selector.Pos(), "wait for the event, or run it in synctest.Test", "the test sleeps"))
+			}
+		}
+	}
+	return found
+}
+
+func bubbles(s source) []*ast.CallExpr {
+	var calls []*ast.CallExpr
+	for node := range ast.Preorder(s.file) {
+		if call, ok := node.(*ast.CallExpr); ok && selectorName(call.Fun) == "synctest.Test" {
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}
+
+func encloses(node ast.Node, pos token.Pos) bool { return node.Pos() <= pos && pos < node.End() }
+
+func TestForbiddenNamesAreFound(t *testing.T) {
+	used := func(name, dir, imported, code, what string) breach {
+		file := dir + "/a.go"
+		return breach{name, map[string]string{file: "package a\nimport " + imported + "\nfunc f() { " + code + " }"},
+			[]string{file + ":3: " + what}}
+	}
+	mustCatch(t, forbiddenNames, []breach{
+		used("environment", "internal/fetch", `"os"`, `os.Getenv("A")`, "os.Getenv is used"),
+		used("environment by another name", "internal/fetch", `sys "os"`, `sys.Exit(1)`, "sys.Exit is used"),
+		used("printing", "internal/fetch", `"fmt"`, `fmt.Println()`, "fmt.Println is used"),
+		used("the default logger", "cmd/sync", `"log/slog"`, `slog.Info("a")`, "slog.Info is used"),
+		used("the default registry", "internal/daemon", `"github.com/prometheus/client_golang/prometheus"`,
+			`prometheus.MustRegister()`, "prometheus.MustRegister is used"),
+		used("a rename", "internal/fetch", `"os"`, `os.Rename("a", "b")`, "os.Rename is used"),
+		used("a clock in the transform", "internal/transform", `"time"`, `time.Now()`, "time.Now is used in a pure package"),
+		{"what is allowed", map[string]string{
+			"cmd/sync/a.go":                 "package main\nimport (\"os\"; \"fmt\")\nfunc f() { fmt.Println(os.Args) }",
+			"internal/warehouse/durable.go": "package warehouse\nimport \"os\"\nfunc f() { os.Rename(\"a\", \"b\") }",
+			"internal/fetch/a.go":           "package fetch\nimport (\"os\"; \"log/slog\")\nfunc f() { os.ReadFile(\"a\"); slog.New(nil) }",
+			"internal/fetch/a_test.go":      "package fetch\nimport \"os\"\nfunc f() { os.Getenv(\"A\") }",
+		}, nil},
+	})
+}
+
+func TestSleepsAreFound(t *testing.T) {
+	const head = "package a\nimport (\"time\"; \"testing/synctest\")\n"
+	mustCatch(t, sleeps, []breach{
+		{"in a test", map[string]string{"a/a_test.go": head + "func f() { time.Sleep(1) }"},
+			[]string{"a/a_test.go:3: the test sleeps"}},
+		{"in a bubble", map[string]string{"a/a_test.go": head + "func f() { synctest.Test(nil, func() { time.Sleep(1) }) }"}, nil},
+		{"in code", map[string]string{"a/a.go": head + "func f() { time.Sleep(1) }"}, nil},
+	})
+}

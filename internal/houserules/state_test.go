@@ -1,0 +1,259 @@
+package houserules_test
+
+import (
+	"go/ast"
+	"go/token"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// hiddenState refuses init functions, and package variables that anything could
+// change: a variable of a package is a constant that Go has no const for. It has an
+// initialiser that is a table, a literal or one of fixedCalls, and is never the
+// target of an assignment, an increment, delete, clear or &.
+func hiddenState(t tree) []finding {
+	var found []finding
+	for _, sources := range t.packages() {
+		names := map[string]bool{}
+		for _, s := range sources {
+			for name, value := range packageVariables(s) {
+				names[name.Name] = true
+				found = append(found, fixed(s, name, value)...)
+			}
+		}
+		for _, s := range sources {
+			found = append(found, inits(s)...)
+			found = append(found, changes(s, names)...)
+		}
+	}
+	return found
+}
+
+func inits(s source) []finding {
+	var found []finding
+	for _, decl := range s.file.Decls {
+		if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+			found = append(found, s.find(f.Pos(), "call it where it is needed", "an init function runs unasked"))
+		}
+	}
+	return found
+}
+
+// fixedCalls returns the calls that make a value nobody can change.
+func fixedCalls() []string {
+	return []string{
+		"errors.New", "fmt.Errorf", // sentinels
+		"regexp.MustCompile", "strings.NewReplacer", "template.Must", // compiled once, safe for all
+		"time.Date", "reflect.TypeFor", "netip.MustParseAddr", "netip.MustParsePrefix", // values
+	}
+}
+
+// packageVariables maps the names to their initialisers, nil where there is none.
+// Blank names (interface assertions) and embedded files are left out.
+func packageVariables(s source) map[*ast.Ident]ast.Expr {
+	variables := map[*ast.Ident]ast.Expr{}
+	for _, decl := range s.file.Decls {
+		group, ok := decl.(*ast.GenDecl)
+		if !ok || group.Tok != token.VAR {
+			continue
+		}
+		for _, spec := range group.Specs {
+			v := spec.(*ast.ValueSpec)
+			for i, name := range v.Names {
+				if name.Name != "_" && !isEmbed(group.Doc) && !isEmbed(v.Doc) {
+					variables[name] = nil
+					if i < len(v.Values) {
+						variables[name] = v.Values[i]
+					}
+				}
+			}
+		}
+	}
+	return variables
+}
+
+func isEmbed(comments *ast.CommentGroup) bool {
+	return comments != nil && slices.ContainsFunc(comments.List, func(c *ast.Comment) bool {
+		return strings.HasPrefix(c.Text, "//go:embed ")
+	})
+}
+
+// fixed looks at how a variable begins.
+func fixed(s source, name *ast.Ident, value ast.Expr) []finding {
+	const do = "make it a field of a value that is passed on, or a function that returns it"
+	switch v := value.(type) {
+	case nil:
+		return []finding{s.find(name.Pos(), do, "variable %s has no value and so can only be there to change", name.Name)}
+	case *ast.UnaryExpr:
+		if v.Op == token.AND {
+			return []finding{s.find(name.Pos(), do, "variable %s points at something that can change", name.Name)}
+		}
+	case *ast.CompositeLit:
+		if of := selectorName(v.Type); strings.HasPrefix(of, "sync.") || strings.HasPrefix(of, "atomic.") {
+			return []finding{s.find(name.Pos(), do, "variable %s is a %s, which is there to change", name.Name, of)}
+		}
+	case *ast.CallExpr:
+		if called := selectorName(v.Fun); !isConversion(v) && !slices.Contains(fixedCalls(), called) {
+			return []finding{s.find(name.Pos(), do+"; a call whose result nobody can change belongs in fixedCalls",
+				"variable %s is made by a call of %s", name.Name, called)}
+		}
+	}
+	return nil
+}
+
+// isConversion recognises []byte("text") and the like.
+func isConversion(call *ast.CallExpr) bool {
+	switch call.Fun.(type) {
+	case *ast.ArrayType, *ast.ParenExpr, *ast.MapType:
+		return true
+	}
+	return false
+}
+
+func selectorName(expr ast.Expr) string {
+	switch e := expr.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return selectorName(e.X) + "." + e.Sel.Name
+	case *ast.IndexExpr:
+		return selectorName(e.X)
+	case *ast.IndexListExpr:
+		return selectorName(e.X)
+	}
+	return ""
+}
+
+// changes finds where a package variable, of this package or of another of ours, is
+// written to. A name that the function declares itself is not the package's.
+func changes(s source, names map[string]bool) []finding {
+	imports := s.importNames()
+	var found []finding
+	for _, decl := range s.file.Decls {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		local := declaredIn(f)
+		for node := range ast.Preorder(f) {
+			for _, target := range targets(node) {
+				root, qualified := rootOf(target)
+				foreign := qualified && strings.HasPrefix(imports[root.Name], module+"/")
+				if (foreign || names[root.Name]) && !local[root.Name] {
+					found = append(found, s.find(target.Pos(), "pass the value instead",
+						"%s writes to a package variable through %s", f.Name.Name, root.Name))
+				}
+			}
+		}
+	}
+	return found
+}
+
+// declaredIn collects the parameters and variables of f, whatever their scope in it.
+func declaredIn(f *ast.FuncDecl) map[string]bool {
+	local := map[string]bool{}
+	add := func(exprs ...ast.Expr) {
+		for _, expr := range exprs {
+			if name, ok := expr.(*ast.Ident); ok {
+				local[name.Name] = true
+			}
+		}
+	}
+	for node := range ast.Preorder(f) {
+		switch n := node.(type) {
+		case *ast.Field:
+			for _, name := range n.Names {
+				add(name)
+			}
+		case *ast.ValueSpec:
+			for _, name := range n.Names {
+				add(name)
+			}
+		case *ast.RangeStmt:
+			if n.Tok == token.DEFINE {
+				add(n.Key, n.Value)
+			}
+		case *ast.AssignStmt:
+			if n.Tok == token.DEFINE {
+				add(n.Lhs...)
+			}
+		}
+	}
+	return local
+}
+
+// targets returns what a statement or expression writes to, or lets others write to.
+func targets(node ast.Node) []ast.Expr {
+	switch n := node.(type) {
+	case *ast.AssignStmt:
+		if n.Tok != token.DEFINE {
+			return n.Lhs
+		}
+	case *ast.IncDecStmt:
+		return []ast.Expr{n.X}
+	case *ast.UnaryExpr:
+		if n.Op == token.AND {
+			return []ast.Expr{n.X}
+		}
+	case *ast.CallExpr:
+		if called := selectorName(n.Fun); called == "delete" || called == "clear" {
+			return n.Args[:1]
+		}
+	}
+	return nil
+}
+
+// rootOf strips x[i], x.f and *x down to x. qualified tells that x is the operand of
+// a selector and so may be the name of a package.
+func rootOf(expr ast.Expr) (root *ast.Ident, qualified bool) {
+	switch e := expr.(type) {
+	case *ast.Ident:
+		return e, false
+	case *ast.IndexExpr:
+		return rootOf(e.X)
+	case *ast.StarExpr:
+		return rootOf(e.X)
+	case *ast.ParenExpr:
+		return rootOf(e.X)
+	case *ast.SelectorExpr:
+		root, _ := rootOf(e.X)
+		return root, root != nil
+	}
+	return &ast.Ident{}, false
+}
+
+func TestHiddenStateIsRefused(t *testing.T) {
+	made := func(name, declaration, what string) breach {
+		return breach{name, map[string]string{"a/a.go": "package a\n" + declaration}, []string{"a/a.go:2: " + what}}
+	}
+	mustCatch(t, hiddenState, []breach{
+		made("init", "func init() {}", "an init function runs unasked"),
+		made("no value", "var mu sync.Mutex", "variable mu has no value and so can only be there to change"),
+		made("a lock", "var mu = sync.Mutex{}", "variable mu is a sync.Mutex, which is there to change"),
+		made("a pointer", "var client = &http.Client{}", "variable client points at something that can change"),
+		made("a call", "var log = slog.New(nil)", "variable log is made by a call of slog.New"),
+		made("a cache", "var cache = map[string]int{}; func f() { cache[\"a\"] = 1 }", "f writes to a package variable through cache"),
+		made("a counter", "var n = 0; func f() { n++ }", "f writes to a package variable through n"),
+		made("a pointer taken", "var n = 0; func f() *int { return &n }", "f writes to a package variable through n"),
+		made("an emptied table", "var m = map[int]int{}; func f() { clear(m) }", "f writes to a package variable through m"),
+		made("another package's", "import \"placementsync/queries\"; func f() { queries.All[0] = 1 }", "f writes to a package variable through queries"),
+	})
+	mustCatch(t, hiddenState, []breach{{"what cannot change", map[string]string{
+		"a/a.go": `package a
+//go:embed *.sql
+var files embed.FS
+var (
+	_ io.Reader = (*T)(nil)
+	ErrGone     = errors.New("gone")
+	word        = regexp.MustCompile("a")
+	table       = map[string]int{"a": 1}
+	version     = "dev"
+	null        = []byte("null")
+)
+func f(word string) int { word += "x"; table := map[string]int{}; table[word]++; return table[word] }
+func (t *T) init() {}
+`,
+		"a/a_test.go": "package a\nvar n int\nfunc f() { n++ }",
+	}, nil}})
+}
