@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -64,3 +65,21 @@ func heldBy(path string) error {
 
 // Release gives the warehouse back.
 func (l *Lock) Release() error { return l.file.Unlock() }
+
+// Held returns a *HeldError when a run has the lock now, and nil otherwise. It
+// creates nothing.
+func (w *Warehouse) Held() error {
+	path := w.path(stateDir, "lock")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	probe := flock.New(path)
+	ok, err := probe.TryRLock()
+	if err != nil {
+		return fmt.Errorf("look at the lock %s: %w", path, err)
+	}
+	if !ok {
+		return heldBy(path)
+	}
+	return probe.Unlock()
+}

@@ -134,3 +134,23 @@ func (w *Warehouse) Versions() ([]string, error) {
 	slices.Sort(runs)
 	return runs, nil
 }
+
+// Free is the room in bytes on the disk that holds the warehouse, or will hold
+// it; -1 where the system does not say.
+func (w *Warehouse) Free() (int64, error) {
+	dir, err := filepath.Abs(w.cfg.Dir)
+	if err != nil {
+		return 0, fmt.Errorf("look at the disk: %w", err)
+	}
+	for {
+		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	free, err := freeBytes(dir)
+	if err != nil {
+		return 0, fmt.Errorf("look at the disk of %s: %w", dir, err)
+	}
+	return free, nil
+}

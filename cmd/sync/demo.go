@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/config"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/query"
+	"placementsync/internal/sim"
+)
+
+// demoOptions are the flags of demo.
+type demoOptions struct {
+	dir    string
+	nights int
+	seed   uint64
+	keep   bool
+}
+
+// demoToken is the one that the demo service accepts. It opens nothing else.
+const demoToken = "pc_demo"
+
+func demoCommand(g *globals) *cobra.Command {
+	var o demoOptions
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Sync several simulated nights from the embedded demo service",
+		Long: "Start the embedded demo service on a loopback address, sync several simulated nights\n" +
+			"of it into a warehouse of their own, and show what came of it.",
+		Args: cobra.NoArgs,
+		RunE: ran(func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), g, o) }),
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.dir, "dir", "demo", "`folder` for the demo's configuration and warehouse; an earlier demo there is replaced")
+	f.IntVar(&o.nights, "nights", 14, "simulated nights")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of the simulated world")
+	f.BoolVar(&o.keep, "keep-serving", false, "leave the demo service running afterwards, until interrupted")
+	return cmd
+}
+
+func runDemo(ctx context.Context, g *globals, o demoOptions) error {
+	if o.nights < 1 {
+		return usage("--nights is %d: use 1 or more", o.nights)
+	}
+	service := sim.New(sim.Options{Seed: o.seed, Token: demoToken})
+	base, stop, err := service.Serve(ctx, "")
+	if err != nil {
+		return fmt.Errorf("start the demo service: %w", err)
+	}
+	defer stop()
+	if err := prepareDemo(o.dir, base); err != nil {
+		return err
+	}
+	g.config = filepath.Join(o.dir, "config.yaml")
+	cfg, err := g.load()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(g.stdout, "demo service at %s, %d nights into %s\n\n", base, o.nights, cfg.Warehouse.Dir)
+	last, err := demoNights(ctx, g, o, service, cfg)
+	if err != nil {
+		return err
+	}
+	if err := showDemo(ctx, g, last); err != nil {
+		return err
+	}
+	if o.keep {
+		fmt.Fprintf(g.stdout, "\nthe demo service goes on at %s until you interrupt it\n", base)
+		<-ctx.Done()
+	}
+	return nil
+}
+
+// demoMark is the first line of a configuration that a demo wrote; a folder
+// whose configuration does not begin with it is not the demo's to replace.
+const demoMark = "# written by placementsync demo\n"
+
+func prepareDemo(dir, base string) error {
+	path := filepath.Join(dir, "config.yaml")
+	old, err := os.ReadFile(path)
+	if err == nil && !bytes.HasPrefix(old, []byte(demoMark)) {
+		return usage("%s is not from a demo: choose another folder with --dir", path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look at the demo folder: %w", err)
+	}
+	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "warehouse")), os.MkdirAll(dir, 0o755)); err != nil {
+		return fmt.Errorf("make the demo folder: %w", err)
+	}
+	text := demoMark + fmt.Sprintf("api:\n  base_url: %s\n  token: %s\n  requests_per_second: 0 # the demo service has no limit\nwarehouse:\n  dir: ./warehouse\n", base, demoToken)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write the demo configuration: %w", err)
+	}
+	return nil
+}
+
+// demoNights lives through the nights, each at 02:00 of a simulated day.
+func demoNights(ctx context.Context, g *globals, o demoOptions, service *sim.Service, cfg config.Config) (pipeline.Result, error) {
+	night, err := g.nightConfig(cfg)
+	if err != nil {
+		return pipeline.Result{}, err
+	}
+	night.Log = slog.New(slog.DiscardHandler)
+	t := newTable("night", "outcome", "rows", "new", "changed", "gone", "requests", "received", "took")
+	alignRight(t, 3, 4, 5, 6, 7, 8, 9)
+	var last pipeline.Result
+	for range o.nights {
+		service.Advance(1)
+		night.Now = runningFrom(service.Now().Add(2 * time.Hour))
+		if last, err = pipeline.Run(ctx, night); err != nil {
+			return last, err
+		}
+		r := last.Run
+		t.AppendRow(table.Row{r.StartedAt.Format("2006-01-02 15:04"), r.Outcome, r.Rows, r.New, r.Changed, r.Gone,
+			r.Requests, size(r.Bytes), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)})
+	}
+	_, err = fmt.Fprintln(g.stdout, t.Render())
+	return last, err
+}
+
+// runningFrom is a clock that shows a simulated time and goes on from there.
+func runningFrom(simulated time.Time) func() time.Time {
+	begun := time.Now()
+	return func() time.Time { return simulated.Add(time.Since(begun)) }
+}
+
+// showDemo prints the last night, the heads of the queries, and what to try.
+func showDemo(ctx context.Context, g *globals, last pipeline.Result) error {
+	fmt.Fprintln(g.stdout, "\nThe last night, stream by stream:")
+	if err := showNight(g, last, false); err != nil {
+		return err
+	}
+	db, err := openCatalog(ctx, g)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	queries, err := query.List()
+	if err != nil {
+		return err
+	}
+	for _, q := range queries {
+		fmt.Fprintf(g.stdout, "\n%s (first rows of placementsync query %s)\n", q.Title, q.Name)
+		if err := showHead(ctx, g, db, q); err != nil {
+			return err
+		}
+	}
+	return tryNext(g)
+}
+
+func showHead(ctx context.Context, g *globals, db *query.DB, q query.Query) error {
+	const rows = 6
+	w, err := query.NewWriter(query.Table, g.stdout, query.Screen{Terminal: true, Width: g.width, Rows: rows})
+	if err != nil {
+		return err
+	}
+	_, err = db.Run(ctx, q, nil, w)
+	return err
+}
+
+func tryNext(g *globals) error {
+	const text = `
+What to try next:
+  bin/placementsync query --config %[1]s --format json "select count(*) from product_listings"
+  bin/placementsync query --config %[1]s price_by_segment --param currency=USD
+  bin/placementsync query --config %[1]s "from history.product_listing_prices where valid_to is not null limit 5"
+  bin/placementsync query --list
+  bin/placementsync runs --config %[1]s
+  bin/placementsync schema product_listings
+  bin/placementsync demo --keep-serving, then bin/placementsync check --config %[1]s
+Any DuckDB reads %[2]s, any Parquet tool %[3]s.
+`
+	dir := filepath.Join(filepath.Dir(g.config), "warehouse")
+	_, err := fmt.Fprintf(g.stdout, text, g.config, filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "latest", "*.parquet"))
+	return err
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
+)
+
+// queryOptions are the flags of query.
+type queryOptions struct {
+	file   string
+	list   bool
+	params []string
+	format string
+	out    string
+	rows   int
+}
+
+func queryCommand(g *globals) *cobra.Command {
+	var o queryOptions
+	cmd := &cobra.Command{
+		Use:   "query [SQL | NAME]",
+		Short: "Ask the newest snapshot: SQL text, a file, or a named query",
+		Long: "Ask the newest snapshot, read only. A single word is the name of a query (see --list),\n" +
+			"anything else is SQL. A query sees the catalog and nothing else: no file, no network.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: ran(func(cmd *cobra.Command, args []string) error { return runQuery(cmd.Context(), g, o, args) }),
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.file, "file", "f", "", "read the SQL from a `file`")
+	f.BoolVar(&o.list, "list", false, "list the named queries with their parameters")
+	f.StringArrayVar(&o.params, "param", nil, "`name=value` of a parameter, may be repeated")
+	f.StringVar(&o.format, "format", "table", "table, csv, json, jsonl, markdown or parquet (with -o)")
+	f.StringVarP(&o.out, "output", "o", "", "write to a `file`, which appears whole")
+	f.IntVar(&o.rows, "rows", 0, "rows that a terminal shows at most; 0: the default of the table")
+	return cmd
+}
+
+func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) error {
+	if o.list {
+		return listQueries(g.stdout)
+	}
+	q, err := o.query(args)
+	if err != nil {
+		return err
+	}
+	values, err := o.values()
+	if err != nil {
+		return err
+	}
+	format, err := query.ParseFormat(o.format)
+	if err != nil {
+		return err
+	}
+	db, err := openCatalog(ctx, g)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if o.out != "" {
+		_, err := db.Save(ctx, q, values, format, o.out)
+		return err
+	}
+	w, err := query.NewWriter(format, g.stdout, query.Screen{Terminal: g.width > 0, Width: g.width, Rows: o.rows})
+	if err != nil {
+		return err
+	}
+	_, err = db.Run(ctx, q, values, w)
+	return err
+}
+
+func (o queryOptions) query(args []string) (query.Query, error) {
+	switch {
+	case o.file != "" && len(args) > 0:
+		return query.Query{}, usage("query takes either SQL or --file, not both")
+	case o.file != "":
+		text, err := os.ReadFile(o.file)
+		if err != nil {
+			return query.Query{}, usage("read the query: %v", err)
+		}
+		return query.Text(string(text)), nil
+	case len(args) == 0:
+		return query.Query{}, usage("query needs SQL or the name of a query: see --list")
+	}
+	return query.Resolve(args[0])
+}
+
+func (o queryOptions) values() (map[string]string, error) {
+	values := map[string]string{}
+	for _, p := range o.params {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok {
+			return nil, usage("--param is %q: use name=value", p)
+		}
+		values[name] = value
+	}
+	return values, nil
+}
+
+// openCatalog opens the newest version for reading.
+func openCatalog(ctx context.Context, g *globals) (*query.DB, error) {
+	cfg, err := g.loadWarehouse()
+	if err != nil {
+		return nil, err
+	}
+	wh, err := warehouse.Open(warehouseConfig(cfg))
+	if err != nil {
+		return nil, err
+	}
+	if _, published, err := wh.Latest(); err != nil || !published {
+		if err == nil {
+			err = fmt.Errorf("open %s: nothing is published yet: start a night with placementsync run", wh.CatalogPath())
+		}
+		return nil, err
+	}
+	return query.Open(ctx, wh.CatalogPath(), query.Options{MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads})
+}
+
+func listQueries(w io.Writer) error {
+	all, err := query.List()
+	if err != nil {
+		return err
+	}
+	for _, q := range all {
+		if _, err := fmt.Fprintf(w, "%s\n  %s\n  one row per %s\n", q.Name, q.Title, strings.TrimPrefix(q.Grain, "one row per ")); err != nil {
+			return err
+		}
+		if q.About != "" {
+			fmt.Fprintf(w, "  %s\n", q.About)
+		}
+		for _, p := range q.Params {
+			fmt.Fprintf(w, "  --param %s\n", p)
+		}
+		fmt.Fprintln(w)
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// execute runs one command and returns the exit code: results on stdout,
+// everything else on stderr.
+func execute(ctx context.Context, args []string, p process) int {
+	g := &globals{process: p}
+	root := newRoot(g)
+	root.SetArgs(args)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintln(p.stderr, "placementsync:", message(err))
+	}
+	return exitCode(ctx, err)
+}
+
+func newRoot(g *globals) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "placementsync",
+		Short: "Sync a media placement marketplace into DuckDB and Parquet",
+		Long: "placementsync walks every endpoint of the service, proves that it saw everything,\n" +
+			"and publishes one consistent snapshot as a DuckDB file and as Parquet.\n\n" + exitCodes(),
+		SilenceUsage: true, SilenceErrors: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return g.check() },
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&g.config, "config", "config.yaml", "configuration `file`")
+	flags.StringVar(&g.logFormat, "log-format", "text", "text or json, for the log on stderr")
+	flags.BoolVar(&g.quiet, "quiet", false, "log warnings and errors only")
+	root.AddCommand(demoCommand(g), checkCommand(g), runCommand(g), runsCommand(g), queryCommand(g),
+		schemaCommand(g), versionCommand(g))
+	return root
+}
+
+func (g *globals) check() error {
+	if g.logFormat != "text" && g.logFormat != "json" {
+		return usage("--log-format is %q: use text or json", g.logFormat)
+	}
+	return nil
+}
+
+// ran marks the errors of a command that began its work. All others come from
+// cobra reading the command line.
+func ran(run func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := run(cmd, args); err != nil {
+			return &workError{err}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/pipeline"
+)
+
+// runOptions are the flags of one night.
+type runOptions struct {
+	full            bool
+	streams         string
+	dryRun          bool
+	allowMassDelete bool
+}
+
+func runCommand(g *globals) *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run one night: extract, prove, load, publish",
+		Long: "Run one night. The snapshot becomes visible in one step at the end; whatever goes\n" +
+			"wrong before leaves the last one as it was.\n\n" + exitCodes(),
+		Args: cobra.NoArgs,
+		RunE: ran(func(cmd *cobra.Command, _ []string) error { return runNight(cmd.Context(), g, o) }),
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.full, "full", false, "read every single record again, also unchanged ones")
+	f.StringVar(&o.streams, "streams", "", "read only these streams, `names` separated by commas; the others keep their rows")
+	f.BoolVar(&o.dryRun, "dry-run", false, "extract and check, publish nothing")
+	f.BoolVar(&o.allowMassDelete, "allow-mass-delete", false, "publish although much of a table is gone")
+	return cmd
+}
+
+func runNight(ctx context.Context, g *globals, o runOptions) error {
+	cfg, err := g.load()
+	if err != nil {
+		return err
+	}
+	if o.streams != "" {
+		cfg.Streams.Include = strings.Split(o.streams, ",")
+	}
+	night, err := g.nightConfig(cfg)
+	if err != nil {
+		return err
+	}
+	if o.full {
+		night.Details = "all"
+	}
+	night.DryRun = o.dryRun
+	night.Limits.AllowMassDelete = o.allowMassDelete
+	res, err := pipeline.Run(ctx, night)
+	if len(res.Run.Streams) > 0 {
+		if shown := showNight(g, res, o.dryRun); shown != nil && err == nil {
+			err = shown
+		}
+	}
+	if code := res.Run.ExitCode; code != 0 {
+		return &codeError{code, err}
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/warehouse"
+)
+
+func runsCommand(g *globals) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "runs",
+		Short: "Show the ledger: what each night did, also failed ones",
+		Args:  cobra.NoArgs,
+		RunE:  ran(func(*cobra.Command, []string) error { return showRuns(g, format) }),
+	}
+	cmd.Flags().StringVar(&format, "format", "table", "table or json; json has the streams too")
+	return cmd
+}
+
+func showRuns(g *globals, format string) error {
+	if format != "table" && format != "json" {
+		return usage("--format is %q: use table or json", format)
+	}
+	cfg, err := g.loadWarehouse()
+	if err != nil {
+		return err
+	}
+	wh, err := warehouse.Open(warehouseConfig(cfg))
+	if err != nil {
+		return err
+	}
+	runs, err := wh.Runs()
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		return writeJSON(g.stdout, runs)
+	}
+	return runsTable(g.stdout, runs)
+}
+
+func runsTable(w io.Writer, runs []warehouse.Run) error {
+	if len(runs) == 0 {
+		_, err := fmt.Fprintln(w, "no run yet: start one with placementsync run")
+		return err
+	}
+	t := newTable("run", "started", "took", "outcome", "exit", "requests", "received", "retries", "rows", "new", "changed", "gone", "grades", "error")
+	for _, r := range runs {
+		t.AppendRow(table.Row{r.ID, r.StartedAt.Format(time.DateTime), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond),
+			r.Outcome, r.ExitCode, r.Requests, size(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, grades(r), firstLine(r.Error)})
+	}
+	alignRight(t, 3, 5, 6, 7, 8, 9, 10, 11, 12)
+	_, err := fmt.Fprintln(w, t.Render())
+	return err
+}
+
+// grades sums up the streams of a run: "8 exact, 1 skipped".
+func grades(r warehouse.Run) string {
+	counts := map[string]int{}
+	var order []string
+	for _, s := range r.Streams {
+		if counts[s.Grade] == 0 {
+			order = append(order, s.Grade)
+		}
+		counts[s.Grade]++
+	}
+	text := ""
+	for i, g := range order {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%d %s", counts[g], g)
+	}
+	return text
+}
+
+func writeJSON(w io.Writer, value any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(value)
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/warehouse"
+)
+
+// showNight prints what a night came to: a line a stream with grade and cost,
+// then what changed.
+func showNight(g *globals, res pipeline.Result, dryRun bool) error {
+	t := newTable("stream", "grade", "rows", "requests", "passes", "why")
+	for _, s := range res.Run.Streams {
+		t.AppendRow(table.Row{s.Stream, s.Grade, s.Rows, s.Requests, s.Passes, firstLine(s.Reason)})
+	}
+	alignRight(t, 3, 4, 5)
+	if _, err := fmt.Fprintln(g.stdout, t.Render()); err != nil {
+		return err
+	}
+	return closing(g.stdout, res, dryRun)
+}
+
+func closing(w io.Writer, res pipeline.Result, dryRun bool) error {
+	r := res.Run
+	verdict := "published"
+	switch {
+	case dryRun && r.ExitCode == exitComplete:
+		verdict = "dry run, nothing published"
+	case r.Outcome == warehouse.Partial:
+		verdict = "published, partial: some streams keep earlier rows or have none"
+	case r.Outcome != warehouse.Complete:
+		verdict = "nothing published, the last snapshot stays"
+	}
+	_, err := fmt.Fprintf(w, "\nrun %s: %s\n%d rows, %d new, %d changed, %d gone; %d requests, %s, %d retries, %s\n",
+		r.ID, verdict, r.Rows, r.New, r.Changed, r.Gone, r.Requests, size(r.Bytes), r.Retries,
+		r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
+	return err
+}
+
+// newTable is a table without decoration, for people and for grep.
+func newTable(header ...string) table.Writer {
+	t := table.NewWriter()
+	style := table.StyleDefault
+	style.Options = table.OptionsNoBordersAndSeparators
+	style.Format.Header = text.FormatDefault
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	t.SetStyle(style)
+	row := make(table.Row, len(header))
+	for i, h := range header {
+		row[i] = h
+	}
+	t.AppendHeader(row)
+	return t
+}
+
+func alignRight(t table.Writer, columns ...int) {
+	var configs []table.ColumnConfig
+	for _, c := range columns {
+		configs = append(configs, table.ColumnConfig{Number: c, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.SetColumnConfigs(configs)
+}
+
+// firstLine keeps tables to one line a row.
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// size writes bytes for people.
+func size(n int64) string {
+	const kib = 1024
+	switch {
+	case n < kib:
+		return fmt.Sprintf("%d B", n)
+	case n < kib*kib:
+		return fmt.Sprintf("%.1f KiB", float64(n)/kib)
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/kib/kib)
+}

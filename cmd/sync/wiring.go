@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path"
+
+	"placementsync/internal/config"
+	"placementsync/internal/fetch"
+	"placementsync/internal/load"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// This file maps the configuration to the components, so that none of them
+// knows the file's form.
+
+// load reads the whole configuration: for commands that talk to the service.
+func (g *globals) load() (config.Config, error) { return config.Load(g.config, g.lookupEnv) }
+
+// loadWarehouse reads what an analyst needs: problems elsewhere in the file,
+// such as a token that only the operator's environment has, do not matter.
+func (g *globals) loadWarehouse() (config.Config, error) {
+	cfg, err := g.load()
+	var bad *config.Error
+	if errors.As(err, &bad) && !errors.Is(err, os.ErrNotExist) {
+		err = bad.Within("warehouse")
+	}
+	return cfg, err
+}
+
+func warehouseConfig(c config.Config) warehouse.Config {
+	return warehouse.Config{Dir: c.Warehouse.Dir, KeepVersions: c.Warehouse.KeepVersions,
+		MemoryLimit: c.Warehouse.MemoryLimit, Threads: c.Warehouse.Threads, Program: version,
+		Tables: stream.Tables(stream.All())}
+}
+
+func fetchConfig(c config.Config) fetch.Config {
+	a := c.API
+	agent := a.UserAgent
+	if agent == "" {
+		agent = "placementsync/" + version
+	}
+	return fetch.Config{BaseURL: a.BaseURL, UserAgent: agent,
+		Token: func(context.Context) (string, error) {
+			token, err := a.ReadToken(os.ReadFile)
+			return token.Reveal(), err
+		},
+		RequestsPerSecond: a.RequestsPerSecond, Burst: a.Burst, Concurrency: a.Concurrency,
+		PageSize: a.PageSize, MaxPasses: c.Streams.MaxPasses, Timeout: a.Timeout,
+		Retry: fetch.Retry{MaxRetries: a.Retry.MaxRetries, Base: a.Retry.Base, Max: a.Retry.Max, Jitter: a.Retry.Jitter},
+	}
+}
+
+// nightConfig is the night that the configuration describes.
+func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
+	streams, err := chosen(stream.All(), c.Streams.Include, c.Streams.Exclude)
+	if err != nil {
+		return pipeline.Config{}, err
+	}
+	return pipeline.Config{
+		Warehouse: warehouseConfig(c), Fetch: fetchConfig(c), Streams: stream.All(), Chosen: streams,
+		TeamID:  c.API.TeamID,
+		Details: string(c.Streams.Details),
+		Limits:  load.Limits{Share: c.Run.MassDeleteShare, Rows: int64(c.Run.MassDeleteRows)},
+		Now:     g.now, Log: g.logger(),
+	}, nil
+}
+
+// chosen applies the patterns of streams.include and streams.exclude. A
+// pattern that fits no stream is a mistake of whoever wrote it.
+func chosen(all []stream.Stream, include, exclude []string) ([]string, error) {
+	for _, pattern := range append(append([]string{}, include...), exclude...) {
+		if !fitsAny(all, pattern) {
+			return nil, usage("no stream is called %q: use one of %s", pattern, streamNames(all))
+		}
+	}
+	var names []string
+	for _, s := range all {
+		if (len(include) == 0 || fits(s.Name, include)) && !fits(s.Name, exclude) {
+			names = append(names, s.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, usage("streams.include and streams.exclude leave no stream to read")
+	}
+	return names, nil
+}
+
+func fits(name string, patterns []string) bool {
+	for _, p := range patterns {
+		if ok, err := path.Match(p, name); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func fitsAny(all []stream.Stream, pattern string) bool {
+	for _, s := range all {
+		if fits(s.Name, []string{pattern}) {
+			return true
+		}
+	}
+	return false
+}
+
+func streamNames(all []stream.Stream) string {
+	text := ""
+	for i, s := range all {
+		if i > 0 {
+			text += ", "
+		}
+		text += s.Name
+	}
+	return text
+}

@@ -1,0 +1,137 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/load"
+	"placementsync/internal/stream"
+	"placementsync/internal/transform"
+)
+
+// batchRows is when a decoder hands its rows on. Batches between 4,000 and
+// 20,000 rows load best; near DuckDB's row group size they make it rewrite.
+const batchRows = 8_192
+
+// errStage marks errors of the warehouse while a stream is read: they end the
+// night, since no other stream could be loaded either.
+var errStage = errors.New("stage rows")
+
+type driftKey struct{ table, path, kind string }
+
+// sink decodes the bodies of one stream and stages their rows. Its decoders
+// are as many as can run at once; whoever finds none free waits.
+type sink struct {
+	night    *night
+	stream   stream.Stream
+	decoders chan *transform.Decoder
+	all      []*transform.Decoder
+	count    atomic.Int64
+	mu       sync.Mutex // guards night.drift
+}
+
+func (n *night) newSink(s stream.Stream) (*sink, error) {
+	b, err := transform.Compile(s, n.wh.Definitions())
+	if err != nil {
+		return nil, err
+	}
+	k := &sink{night: n, stream: s, decoders: make(chan *transform.Decoder, runtime.GOMAXPROCS(0))}
+	for range cap(k.decoders) {
+		d := b.NewDecoder()
+		k.all = append(k.all, d)
+		k.decoders <- d
+	}
+	return k, nil
+}
+
+// read is the fetch.Reader of the stream: it says what a body holds, after its
+// rows are decoded. A body that is no answer leaves no row and is asked again.
+func (k *sink) read(ctx context.Context, r fetch.Response) (fetch.Page, error) {
+	var d *transform.Decoder
+	select {
+	case d = <-k.decoders:
+	case <-ctx.Done():
+		return fetch.Page{}, context.Cause(ctx)
+	}
+	defer func() { k.decoders <- d }()
+	page, err := k.decode(ctx, d, r)
+	if errors.Is(err, transform.ErrMalformed) {
+		return fetch.Page{}, fmt.Errorf("%w: %w", fetch.ErrMalformed, err)
+	}
+	if err != nil {
+		return fetch.Page{}, err
+	}
+	k.count.Add(int64(page.Records))
+	facts := fetch.Page{Records: page.Records, IDs: slices.Clone(page.IDs), Total: page.Total, TotalPages: page.TotalPages,
+		Current: page.Current, Next: page.Next, Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling}
+	if d.Rows() < batchRows {
+		return facts, nil
+	}
+	return facts, k.flush(ctx, d)
+}
+
+// decode makes room first when the rows held leave too little for the body.
+func (k *sink) decode(ctx context.Context, d *transform.Decoder, r fetch.Response) (transform.Page, error) {
+	origin := transform.Origin{Seq: r.Seq, Param: r.Param}
+	page, err := d.Decode(r.Body, origin)
+	if !errors.Is(err, transform.ErrFull) {
+		return page, err
+	}
+	if err := k.flush(ctx, d); err != nil {
+		return page, err
+	}
+	return d.Decode(r.Body, origin)
+}
+
+func (k *sink) records() int64 { return k.count.Load() }
+
+// flush stages what a decoder holds.
+func (k *sink) flush(ctx context.Context, d *transform.Decoder) error {
+	err := k.note(ctx, d.Findings())
+	for _, b := range d.Flush() {
+		if err != nil {
+			b.Record.Release()
+			continue
+		}
+		err = k.night.stage.Add(ctx, k.stream.Name, b.Table, b.Record)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errStage, err)
+	}
+	return nil
+}
+
+func (k *sink) flushAll(ctx context.Context) error {
+	for _, d := range k.all {
+		if err := k.flush(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note adds what a decoder found to the night's counts and stages the rejects.
+func (k *sink) note(ctx context.Context, d transform.Findings) error {
+	k.mu.Lock()
+	for _, one := range d.Drift {
+		key := driftKey{one.Table, one.Path, one.Kind}
+		sum, ok := k.night.drift[key]
+		if !ok {
+			sum = load.Drift{Table: one.Table, Path: one.Path, Kind: one.Kind, Sample: one.Sample}
+		}
+		sum.Count += one.Count
+		k.night.drift[key] = sum
+	}
+	k.mu.Unlock()
+	rejects := make([]load.Reject, len(d.Rejects))
+	for i, r := range d.Rejects {
+		rejects[i] = load.Reject(r)
+	}
+	return k.night.stage.Reject(ctx, rejects)
+}

@@ -1,0 +1,120 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/load"
+	"placementsync/internal/stream"
+)
+
+// readDetails asks for every id that a record names.
+func (n *night) readDetails(ctx context.Context, s stream.Stream, sink *sink, r *streamResult) error {
+	if err := n.stage.Settle(ctx); err != nil {
+		return fmt.Errorf("%w: %w", errStage, err)
+	}
+	var ids []string
+	d, err := n.client.Details(ctx, s, noted(n.stage.ParentIDs(ctx, s), &ids), sink.read)
+	r.evidence = fetch.Evidence{Stream: s.Name, Grade: d.Grade, Reason: d.Reason, Requests: d.Requests,
+		Distinct: d.Found, Repeated: d.Repeated, TotalFirst: -1, TotalLast: -1}
+	r.asked, r.missed, r.gone = int64(d.Asked), int64(d.Failed), int64(len(d.Gone))
+	if err != nil {
+		return err
+	}
+	n.grade(s, r, d)
+	r.cover = provenBy(d)
+	if err := n.noteAsked(ctx, s, ids, d); err != nil {
+		return fmt.Errorf("%w: %w", errStage, err)
+	}
+	return nil
+}
+
+// provenBy is ByID when it is known of every id whether it was answered whole.
+func provenBy(d fetch.Details) load.Coverage {
+	if d.Failed > len(d.Failures) || d.Failed == 0 && d.Grade == fetch.BestEffort {
+		return load.Unproven
+	}
+	return load.ByID
+}
+
+// grade lowers a stream of details to what its ids are worth: they are as
+// complete as the lists that named them.
+func (n *night) grade(s stream.Stream, r *streamResult, d fetch.Details) {
+	for _, p := range n.done {
+		from := p.evidence.Grade
+		if !feeds(p.stream, s) || r.evidence.Grade.Worse(from) == r.evidence.Grade {
+			continue
+		}
+		r.evidence.Reason = fmt.Sprintf("ids come from %s, which is %s", p.stream.Name, from)
+		if from == fetch.CarriedForward || from == fetch.Skipped {
+			from = fetch.BestEffort
+		}
+		r.evidence.Grade = r.evidence.Grade.Worse(from)
+	}
+	if d.Asked == 0 && r.evidence.Grade == fetch.BestEffort {
+		r.evidence.Grade = fetch.Skipped
+	}
+	if d.Failed > 0 {
+		r.failed = &PartError{Stream: s.Name, Failed: d.Failed, Asked: d.Asked, First: d.Failures[0].Err}
+		r.evidence.Reason = r.failed.Error()
+	}
+}
+
+// PartError says that some ids of a stream could not be read, so that their
+// last rows stay.
+type PartError struct {
+	Stream        string
+	Failed, Asked int
+	First         error
+}
+
+func (e *PartError) Error() string {
+	return fmt.Sprintf("read %s: %d of %d ids failed, their last rows stay; first: %v", e.Stream, e.Failed, e.Asked, e.First)
+}
+
+// Unwrap returns why the first id failed.
+func (e *PartError) Unwrap() error { return e.First }
+
+func feeds(parent, s stream.Stream) bool {
+	for _, ref := range s.Parents {
+		for _, t := range parent.Tables {
+			if t.Name == ref.Table {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// noteAsked tells the stage what each id's absence proves.
+func (n *night) noteAsked(ctx context.Context, s stream.Stream, ids []string, d fetch.Details) error {
+	var missed []string
+	for _, f := range d.Failures {
+		missed = append(missed, f.ID)
+	}
+	other := map[string]bool{}
+	for _, id := range slices.Concat(missed, d.Gone) {
+		other[id] = true
+	}
+	answered := slices.DeleteFunc(ids, func(id string) bool { return other[id] })
+	return errors.Join(n.stage.Asked(ctx, s.Name, answered, load.Answered),
+		n.stage.Asked(ctx, s.Name, d.Gone, load.Gone), n.stage.Asked(ctx, s.Name, missed, load.Missed))
+}
+
+// noted keeps the ids that pass.
+func noted(ids iter.Seq2[string, error], into *[]string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for id, err := range ids {
+			if err == nil {
+				*into = append(*into, id)
+			}
+			if !yield(id, err) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/load"
+	"placementsync/internal/stream"
+)
+
+// streamResult is what one stream came to tonight.
+type streamResult struct {
+	stream   stream.Stream
+	cover    load.Coverage
+	evidence fetch.Evidence
+	// asked, missed and gone count the ids of a stream of details.
+	asked, missed, gone int64
+	rows                int64
+	// failed is why a stream that should have been read was not.
+	failed error
+	// since is when the rows of a carried stream were last proven.
+	since time.Time
+}
+
+// extract reads the streams one after the other, lists before details, each
+// with all workers at once: the shorter a walk, the less can change under it,
+// and the governor is fully used either way. Only what makes the rest
+// pointless is an error; a stream that fails is a result.
+func (n *night) extract(ctx context.Context) error {
+	for _, s := range n.cfg.Streams {
+		r, err := n.read(ctx, s)
+		if err != nil {
+			return err
+		}
+		n.done = append(n.done, r)
+		n.cfg.Log.Info("stream read", "stream", s.Name, "grade", r.evidence.Grade, "reason", r.evidence.Reason,
+			"rows", r.rows)
+	}
+	return n.requireSome()
+}
+
+// requireSome ends a night in which nothing could be read.
+func (n *night) requireSome() error {
+	var reasons []string
+	for _, r := range n.done {
+		if r.cover != load.Carried {
+			return nil
+		}
+		reasons = append(reasons, fmt.Sprintf("%s: %s", r.stream.Name, r.evidence.Reason))
+	}
+	return &NothingError{reasons}
+}
+
+// read takes one stream as far as it can be taken.
+func (n *night) read(ctx context.Context, s stream.Stream) (streamResult, error) {
+	r := streamResult{stream: s, evidence: fetch.Evidence{Stream: s.Name, Grade: fetch.Skipped, TotalFirst: -1, TotalLast: -1}}
+	if reason := n.cfg.skipReason(n.token, s); reason != "" {
+		r.evidence.Reason = reason
+		return r, n.carry(ctx, &r)
+	}
+	sink, err := n.newSink(s)
+	if err != nil {
+		return r, err
+	}
+	if s.IsDetail() {
+		err = n.readDetails(ctx, s, sink, &r)
+	} else {
+		err = n.readList(ctx, s, sink, &r)
+	}
+	if err == nil {
+		err = sink.flushAll(ctx)
+	}
+	r.rows = sink.records()
+	return r, n.judge(ctx, &r, err)
+}
+
+func (n *night) readList(ctx context.Context, s stream.Stream, sink *sink, r *streamResult) (err error) {
+	param := ""
+	if s.Parents == nil {
+		param = n.token.TeamID
+	}
+	r.evidence, err = n.client.Walk(ctx, s, param, sink.read)
+	r.cover = load.Whole
+	if r.evidence.Grade == fetch.BestEffort {
+		r.cover = load.Unproven
+	}
+	return err
+}
+
+// judge decides what an error means for the night: an end for all, a skipped
+// stream, or one whose last rows are carried.
+func (n *night) judge(ctx context.Context, r *streamResult, err error) error {
+	var auth *fetch.AuthError
+	var scope *fetch.ScopeError
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil || errors.As(err, &auth) || errors.Is(err, errStage):
+		return err
+	case errors.As(err, &scope):
+		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "403: "+err.Error()
+		if r.stream.Scopes != nil {
+			r.failed = err
+		}
+	default:
+		r.evidence.Grade, r.evidence.Reason, r.failed = fetch.Skipped, err.Error(), err
+	}
+	return n.carry(ctx, r)
+}
+
+// carry keeps the last rows of a stream that was not read. Without any it is
+// skipped: nothing missing is passed off as empty.
+func (n *night) carry(ctx context.Context, r *streamResult) error {
+	since, ok, err := n.draft.LastProven(ctx, r.stream.Name)
+	if err != nil {
+		return err
+	}
+	r.cover = load.Carried
+	if ok {
+		r.since, r.evidence.Grade = since, fetch.CarriedForward
+	}
+	return nil
+}

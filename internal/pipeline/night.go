@@ -1,0 +1,219 @@
+// Package pipeline is one night: the only place where fetch, transform, load
+// and warehouse meet. Reading order: Run in this file, then preflight, extract,
+// decode and publish.
+//
+// It must not know configuration files, flags, schedules or terminals: cmd
+// wires those to it.
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"time"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/load"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// Config is what a night needs to know.
+type Config struct {
+	Warehouse warehouse.Config
+	Fetch     fetch.Config
+	// Streams are all that the warehouse has tables for, lists before details.
+	Streams []stream.Stream
+	// Chosen names the streams to read; the others keep their rows.
+	Chosen []string
+	// Details is "none" to read lists only; anything else reads every single
+	// record that a list names.
+	Details string
+	// TeamID is the team of the partner. Empty: taken from the token.
+	TeamID string
+	// Limits are the gates.
+	Limits load.Limits
+	// DryRun extracts and gates, and publishes nothing.
+	DryRun bool
+	// Now gives the snapshot's time. Waiting and latencies are measured on the
+	// real clock in fetch.
+	Now func() time.Time
+	Log *slog.Logger
+}
+
+// Result is what a night did. A partial night is a result and not an error:
+// Run.Outcome and the grades in Run.Streams say what is missing and why.
+type Result struct {
+	Run      warehouse.Run
+	Changes  []load.Change
+	Manifest warehouse.Manifest
+}
+
+// NothingError says that no stream could be read, so that there is nothing to
+// publish.
+type NothingError struct{ Reasons []string }
+
+func (e *NothingError) Error() string {
+	msg := "extract: no stream could be read; nothing was published, the last snapshot stays"
+	for _, r := range e.Reasons {
+		msg += "\n  " + r
+	}
+	return msg
+}
+
+// night is the state of one run.
+type night struct {
+	cfg    Config
+	wh     *warehouse.Warehouse
+	client *fetch.Client
+	draft  *warehouse.Draft
+	stage  *load.Stage
+	token  Token
+	// done holds what each stream came to, in the order of cfg.Streams.
+	done  []streamResult
+	drift map[driftKey]load.Drift
+	run   warehouse.Run
+}
+
+// Run executes one night: lock, preflight, extract, gate, merge, publish. It
+// returns what the night did, also together with an error. Errors that decide
+// something: *warehouse.HeldError (another run is at work), *fetch.AuthError,
+// *load.MassDeleteError, *warehouse.VerifyError, *NothingError. After an error
+// the last snapshot is untouched and the landed answers are kept.
+func Run(ctx context.Context, cfg Config) (Result, error) {
+	wh, err := warehouse.Open(cfg.Warehouse)
+	if err != nil {
+		return Result{}, err
+	}
+	now := cfg.Now().UTC().Truncate(time.Microsecond)
+	n := &night{cfg: cfg, wh: wh, drift: map[driftKey]load.Drift{}}
+	n.run = warehouse.Run{ID: newRunID(wh, now), StartedAt: now, SnapshotAt: now, Program: cfg.Warehouse.Program}
+	lock, err := wh.Lock(n.run.ID, now)
+	if err != nil {
+		return Result{}, err
+	}
+	res, err := n.execute(ctx)
+	res.Run = n.end(ctx, err)
+	return res, errors.Join(err, wh.Record(res.Run), lock.Release())
+}
+
+// newRunID is the time of the run in UTC, with a number behind it when a run
+// of the same second has landed answers already.
+func newRunID(wh *warehouse.Warehouse, at time.Time) string {
+	base := at.Format("20060102T150405Z")
+	id := base
+	for i := 2; taken(wh, id); i++ {
+		id = fmt.Sprintf("%s-%d", base, i)
+	}
+	return id
+}
+
+func taken(wh *warehouse.Warehouse, id string) bool {
+	for _, path := range []string{wh.RawPath(id), wh.VersionPath(id)} {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *night) execute(ctx context.Context) (res Result, err error) {
+	landing, err := fetch.OpenLanding(n.wh.RawPath(n.run.ID), fetch.LandingOptions{})
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, landing.Close()) }()
+	if n.client, err = fetch.New(n.cfg.Fetch, landing, n.cfg.Log); err != nil {
+		return res, err
+	}
+	defer n.client.Close()
+	if n.token, err = preflight(ctx, n.client, n.cfg.TeamID); err != nil {
+		return res, err
+	}
+	if n.draft, err = n.wh.Begin(ctx, n.run.ID, n.run.SnapshotAt); err != nil {
+		return res, err
+	}
+	// Publish empties the draft; on every other path it is dropped.
+	defer func() { err = errors.Join(err, n.draft.Discard()) }()
+	if n.stage, err = load.Open(ctx, n.draft, n.wh.Definitions(), n.cfg.Streams); err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, n.stage.Close(context.WithoutCancel(ctx))) }()
+	if err := n.extract(ctx); err != nil {
+		return res, err
+	}
+	return n.publish(ctx)
+}
+
+// end closes the ledger's entry of this run.
+func (n *night) end(ctx context.Context, err error) warehouse.Run {
+	r := &n.run
+	r.EndedAt = r.StartedAt.Add(n.elapsed())
+	n.tally()
+	switch {
+	case err == nil:
+		r.Outcome = n.outcome()
+	case ctx.Err() != nil:
+		r.Outcome, r.SnapshotAt = warehouse.Interrupted, time.Time{}
+	default:
+		r.Outcome, r.SnapshotAt = warehouse.Failed, time.Time{}
+	}
+	if err != nil {
+		r.Error = err.Error()
+	}
+	r.ExitCode = ExitCode(ctx, r.Outcome, err)
+	return *r
+}
+
+// outcome is partial when a stream failed, so that its rows are those of an
+// earlier night or are missing.
+func (n *night) outcome() string {
+	for _, d := range n.done {
+		if d.failed != nil {
+			return warehouse.Partial
+		}
+	}
+	return warehouse.Complete
+}
+
+func (n *night) tally() {
+	r := &n.run
+	r.Streams, r.Requests, r.Bytes, r.Retries, r.ThrottledSeconds = nil, 0, 0, 0, 0
+	cost := map[string]fetch.Telemetry{}
+	if n.client != nil {
+		for _, t := range n.client.Telemetry() {
+			cost[t.Stream] = t
+			r.Requests += t.Requests
+			r.Bytes += t.Bytes
+			r.Retries += t.Retries
+			r.ThrottledSeconds += t.RetryWait.Seconds()
+		}
+	}
+	for _, d := range n.done {
+		s := n.ledgerStream(d, cost[d.stream.Name])
+		r.Streams = append(r.Streams, s)
+	}
+}
+
+func (n *night) elapsed() time.Duration {
+	return max(0, n.cfg.Now().Sub(n.run.StartedAt))
+}
+
+// ExitCode is the published meaning of how a night ended (design section 6).
+func ExitCode(ctx context.Context, outcome string, err error) int {
+	var held *warehouse.HeldError
+	switch {
+	case errors.As(err, &held):
+		return 4
+	case outcome == warehouse.Interrupted || err != nil && ctx.Err() != nil:
+		return 130
+	case err != nil || outcome == warehouse.Failed:
+		return 1
+	case outcome == warehouse.Partial:
+		return 3
+	}
+	return 0
+}

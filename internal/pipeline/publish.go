@@ -1,0 +1,116 @@
+package pipeline
+
+import (
+	"context"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/load"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// publish takes the staged rows through the gates into a version and makes it
+// visible. With DryRun it stops behind the gates.
+func (n *night) publish(ctx context.Context) (Result, error) {
+	cover := n.coverage()
+	changes, err := n.stage.Merge(ctx, cover, n.cfg.Limits)
+	if err != nil {
+		return Result{}, err
+	}
+	for _, c := range changes {
+		n.run.Rows += c.After
+		n.run.New += c.New
+		n.run.Changed += c.Changed
+		n.run.Gone += c.Gone
+	}
+	if n.cfg.DryRun {
+		return Result{Changes: changes}, nil
+	}
+	if err := n.noteMeta(ctx, cover, changes); err != nil {
+		return Result{}, err
+	}
+	files, err := load.WriteParquet(ctx, n.draft, n.wh.Definitions(), n.wh.Tables())
+	if err != nil {
+		return Result{}, err
+	}
+	for i := range files {
+		files[i].Grade = string(n.tableGrade(files[i].Name))
+	}
+	if err := n.stage.Close(ctx); err != nil {
+		return Result{}, err
+	}
+	m, err := n.draft.Publish(ctx, files)
+	return Result{Changes: changes, Manifest: m}, err
+}
+
+func (n *night) coverage() map[string]load.Coverage {
+	cover := map[string]load.Coverage{}
+	for _, r := range n.done {
+		cover[r.stream.Name] = r.cover
+	}
+	return cover
+}
+
+// tableGrade is the worst grade of the streams that fill a table.
+func (n *night) tableGrade(table string) fetch.Grade {
+	var g fetch.Grade
+	for _, name := range stream.Feeding(n.cfg.Streams, table) {
+		for _, r := range n.done {
+			if r.stream.Name == name {
+				g = g.Worse(r.evidence.Grade)
+			}
+		}
+	}
+	return g
+}
+
+// noteMeta writes what the night saw beside its rows. Runs of the ledger that
+// are not in the catalogue yet, the failed ones, join it here.
+func (n *night) noteMeta(ctx context.Context, cover map[string]load.Coverage, changes []load.Change) error {
+	if _, err := n.stage.NoteRejects(ctx, cover); err != nil {
+		return err
+	}
+	seen := make([]load.Drift, 0, len(n.drift))
+	for _, d := range n.drift {
+		seen = append(seen, d)
+	}
+	if err := load.NoteDrift(ctx, n.draft, seen); err != nil {
+		return err
+	}
+	if err := load.NoteTables(ctx, n.draft, changes); err != nil {
+		return err
+	}
+	past, err := n.wh.Runs()
+	if err != nil {
+		return err
+	}
+	if err := load.NotePastRuns(ctx, n.draft, past); err != nil {
+		return err
+	}
+	return load.NoteRun(ctx, n.draft, n.end(ctx, nil))
+}
+
+// ledgerStream puts what a stream proved and what it cost side by side.
+func (n *night) ledgerStream(r streamResult, t fetch.Telemetry) warehouse.RunStream {
+	e := r.evidence
+	return warehouse.RunStream{
+		Stream: r.stream.Name, Grade: string(e.Grade), Reason: e.Reason, Pages: int64(e.Pages), Requests: t.Requests,
+		Passes: int64(e.Passes), TotalFirst: e.TotalFirst, TotalLast: e.TotalLast, Distinct: int64(e.Distinct),
+		Repeated: int64(e.Repeated), Rows: r.rows, Fetched: r.asked - r.missed, Failed: r.missed, AgeSince: r.since,
+		Bytes: t.Bytes, Retries: t.Retries, RateLimited: t.TooMany, Landed: t.Hits,
+		LatencyP50: t.P50.Seconds() * 1e3, LatencyP95: t.P95.Seconds() * 1e3, LatencyMax: t.Max.Seconds() * 1e3,
+		RateWaitSeconds: t.RateWait.Seconds(), RetryAfterSeconds: t.RetryWait.Seconds(),
+		RateUsed: rateUsed(t, n.cfg.Fetch.RequestsPerSecond),
+	}
+}
+
+// rateUsed is the share of the allowed rate that a stream spent while it was
+// read; 0 when there is no limit or no span to divide by.
+func rateUsed(t fetch.Telemetry, allowed float64) float64 {
+	span := t.Last.Sub(t.First).Seconds()
+	if allowed <= 0 || span <= 0 {
+		return 0
+	}
+	// The first request of the span came from the burst.
+	return float64(t.Requests-1) / (span * allowed)
+}
