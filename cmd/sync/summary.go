@@ -82,6 +82,8 @@ func size(n int64) string {
 		return fmt.Sprintf("%d B", n)
 	case n < kib*kib:
 		return fmt.Sprintf("%.1f KiB", float64(n)/kib)
+	case n < kib*kib*kib:
+		return fmt.Sprintf("%.1f MiB", float64(n)/kib/kib)
 	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/kib/kib)
+	return fmt.Sprintf("%.1f GiB", float64(n)/kib/kib/kib)
 }

@@ -3,6 +3,9 @@ package load
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -71,20 +74,40 @@ func askedBatch(ids []string, outcome Outcome) arrow.RecordBatch {
 // scope is the SQL condition on rows "m" of a table in main that says: if this
 // row is not staged, it is gone.
 func (s *Stage) scope(t stream.Table, cover map[string]Coverage) string {
-	list, detail := s.sources(t.Name)
-	root := list.Root()
-	if t.Name != root.Name {
-		return s.childScope(t, list, cover)
+	lists, detail := s.sources(t.Name)
+	var parts []string
+	for _, list := range lists {
+		parts = append(parts, s.streamScope(t, list, detail, cover))
 	}
+	if len(lists) == 0 {
+		parts = append(parts, s.streamScope(t, detail, stream.Stream{}, cover))
+	}
+	return "(" + strings.Join(parts, " OR ") + ")"
+}
+
+// streamScope is the part of a table's scope that one stream answers for.
+func (s *Stage) streamScope(t stream.Table, st, detail stream.Stream, cover map[string]Coverage) string {
 	switch {
-	case cover[list.Name] == Whole && !list.IsDetail():
-		return "TRUE"
-	case list.IsDetail() && cover[list.Name] != Carried:
-		return "m." + warehouse.Quote(list.Param) + " IN " + answered(list.Name)
+	case t.Name != st.Root().Name:
+		return s.childScope(t, st, cover)
+	case cover[st.Name] == Whole && !st.IsDetail():
+		return fixed(st.Root())
+	case st.IsDetail() && cover[st.Name] == ByID:
+		return "m." + warehouse.Quote(st.Param) + " IN " + answered(st.Name)
 	case detail.Name != "" && cover[detail.Name] == ByID:
 		return "m." + warehouse.Quote(detail.Param) + " IN (SELECT id FROM " + asked(detail.Name) + " WHERE outcome = '404')"
 	}
 	return "FALSE"
+}
+
+// fixed tells the rows of one stream from those of others that fill the same
+// table, by the columns that its literal fixes.
+func fixed(root stream.Table) string {
+	parts := []string{"TRUE"}
+	for _, column := range slices.Sorted(maps.Keys(root.Const)) {
+		parts = append(parts, fmt.Sprintf("m.%s = %s", warehouse.Quote(column), warehouse.Literal(root.Const[column])))
+	}
+	return strings.Join(parts, " AND ")
 }
 
 func answered(st string) string {
@@ -116,16 +139,16 @@ func enclosing(st stream.Stream, t stream.Table) stream.Table {
 	return best
 }
 
-// sources are the streams that fill a table: the one that lists it and, where
-// there is one, the stream of details laid over it.
-func (s *Stage) sources(table string) (list, detail stream.Stream) {
+// sources are the streams that fill a table: those that list its rows and,
+// where there is one, the stream of details laid over a list.
+func (s *Stage) sources(table string) (lists []stream.Stream, detail stream.Stream) {
 	for _, name := range stream.Feeding(s.streams, table) {
 		st, _ := stream.Find(s.streams, name)
 		if st.Over != "" {
 			detail = st
 		} else {
-			list = st
+			lists = append(lists, st)
 		}
 	}
-	return list, detail
+	return lists, detail
 }

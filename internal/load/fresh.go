@@ -90,25 +90,20 @@ func within(st stream.Stream, inner, outer stream.Table) bool {
 	return outer.At == "" || strings.HasPrefix(inner.At, outer.At+".")
 }
 
-// freshTable is a view where one stream fills the table, so that nothing is
-// copied, and a union where several do.
+// freshTable is a view where no list and detail have to be united, so that
+// nothing is copied.
 func (s *Stage) freshTable(t stream.Table) string {
-	list, detail := s.sources(t.Name)
+	lists, detail := s.sources(t.Name)
 	def := s.defs[t.Name]
 	cols := warehouse.Columns("", def) + ", row_hash, seq"
 	switch {
-	case detail.Name == "":
+	case detail.Name == "" || len(lists) == 0:
 		return "CREATE VIEW " + fresh(t.Name) + " AS " + s.allOf(t.Name, cols)
-	case list.Name == "":
-		return fmt.Sprintf("CREATE VIEW %s AS SELECT %s FROM %s", fresh(t.Name), cols, staged(detail.Name, t.Name))
-	case t.Name == list.Root().Name:
-		return fmt.Sprintf("CREATE TABLE %s AS %s", fresh(t.Name), laidOver(def, t, list, detail))
+	case t.Name == detail.Root().Name:
+		return fmt.Sprintf("CREATE TABLE %s AS %s", fresh(t.Name), laidOver(def, t, lists[0], detail))
 	}
-	root := list.Root()
-	return fmt.Sprintf(`CREATE VIEW %s AS SELECT %s FROM %s
-		UNION ALL SELECT %s FROM %s WHERE %s NOT IN (SELECT %s FROM %s)`,
-		fresh(t.Name), cols, staged(detail.Name, t.Name), cols, staged(list.Name, t.Name),
-		warehouse.Quote(t.Parents[0]), columns("", root.Key), staged(detail.Name, root.Name))
+	return fmt.Sprintf("CREATE VIEW %s AS SELECT %s FROM %s UNION ALL SELECT %s FROM %s WHERE %s",
+		fresh(t.Name), cols, staged(detail.Name, t.Name), cols, staged(lists[0].Name, t.Name), notDetailed(t, detail))
 }
 
 func (s *Stage) allOf(table, cols string) string {
@@ -117,6 +112,15 @@ func (s *Stage) allOf(table, cols string) string {
 		parts = append(parts, "SELECT "+cols+" FROM "+staged(name, table))
 	}
 	return strings.Join(parts, " UNION ALL ")
+}
+
+// notDetailed keeps the child rows of a list for the records whose detail was
+// not staged: where it was, its rows are the fuller ones. All rows of a record
+// share its seq, which leads from a child row to its record.
+func notDetailed(t stream.Table, detail stream.Stream) string {
+	root, list := detail.Root(), detail.Over
+	return fmt.Sprintf("seq IN (SELECT l.seq FROM %s l ANTI JOIN %s d USING (%s))",
+		staged(list, root.Name), staged(detail.Name, root.Name), columns("", root.Key))
 }
 
 // laidOver joins the row of a list with that of its detail, column by column:

@@ -3,7 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -140,13 +140,14 @@ func (s *Stage) addRows(t stream.Table, left int64) string {
 // noteDeletions keeps the key and the evidence of every record that is gone.
 func (s *Stage) noteDeletions(ctx context.Context, cover map[string]Coverage) error {
 	for _, t := range stream.Tables(s.streams) {
-		list, detail := s.sources(t.Name)
-		if t.Name != list.Root().Name {
+		lists, detail := s.sources(t.Name)
+		sources := append(lists, detail)
+		if t.Name != sources[0].Root().Name {
 			continue
 		}
 		note := fmt.Sprintf(`INSERT INTO meta.deletions (run_id, table_name, key, evidence)
 			SELECT %s, %s, concat_ws('/', %s), %s FROM %s WHERE gone`, warehouse.Literal(s.draft.Run),
-			warehouse.Literal(t.Name), columns("", t.Key), evidence(t, list, detail, cover), closing(t.Name))
+			warehouse.Literal(t.Name), columns("", t.Key), evidence(t, sources, cover), closing(t.Name))
 		if err := s.draft.Exec(ctx, note); err != nil {
 			return fmt.Errorf("note deletions of %s: %w", t.Name, err)
 		}
@@ -154,16 +155,14 @@ func (s *Stage) noteDeletions(ctx context.Context, cover map[string]Coverage) er
 	return nil
 }
 
-func evidence(t stream.Table, list, detail stream.Stream, cover map[string]Coverage) string {
-	absent := warehouse.Literal("absent from a proven walk of " + list.Name)
-	st := list
-	if detail.Name != "" {
-		st = detail
+// evidence tells, as SQL, an answer of 404 from absence.
+func evidence(t stream.Table, sources []stream.Stream, cover map[string]Coverage) string {
+	absent := warehouse.Literal("absent from a proven walk of " + sources[0].Name)
+	for _, st := range sources {
+		if st.Name != "" && st.IsDetail() && cover[st.Name] == ByID && slices.Contains(t.Key, st.Param) {
+			return fmt.Sprintf("CASE WHEN %s IN (SELECT id FROM %s WHERE outcome = '404') THEN %s ELSE %s END",
+				warehouse.Quote(st.Param), asked(st.Name), warehouse.Literal("404 from "+st.Path), absent)
+		}
 	}
-	if !st.IsDetail() || cover[st.Name] == Carried || len(t.Key) != 1 {
-		return absent
-	}
-	answer := warehouse.Literal("404 from " + st.Path)
-	return fmt.Sprintf("CASE WHEN %s IN (SELECT id FROM %s WHERE outcome = '404') THEN %s ELSE %s END",
-		strings.TrimSpace(columns("", t.Key)), asked(st.Name), answer, absent)
+	return absent
 }

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,8 +74,7 @@ func (s *Stage) NoteRejects(ctx context.Context, cover map[string]Coverage) (int
 		return 0, err
 	}
 	for _, t := range stream.Tables(s.streams) {
-		list, detail := s.sources(t.Name)
-		if cover[list.Name] == Carried && cover[detail.Name] == Carried {
+		if !s.wasRead(t, cover) {
 			continue
 		}
 		if _, err := s.draft.DB.ExecContext(ctx, "DELETE FROM meta.rejects WHERE table_name = ?", t.Name); err != nil {
@@ -89,6 +89,11 @@ func (s *Stage) NoteRejects(ctx context.Context, cover map[string]Coverage) (int
 		return 0, fmt.Errorf("note rejects: %w", err)
 	}
 	return res.RowsAffected()
+}
+
+// wasRead reports whether any stream that fills the table was read tonight.
+func (s *Stage) wasRead(t stream.Table, cover map[string]Coverage) bool {
+	return slices.ContainsFunc(stream.Feeding(s.streams, t.Name), func(name string) bool { return cover[name] != Carried })
 }
 
 // NoteDrift adds the night's counts to meta.drift, keeping when each was first

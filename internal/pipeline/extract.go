@@ -73,7 +73,11 @@ func (n *night) read(ctx context.Context, s stream.Stream) (streamResult, error)
 	if err == nil {
 		err = sink.flushAll(ctx)
 	}
+	// Passes over a list overlap; its records are those it has ids for.
 	r.rows = sink.records()
+	if !s.IsDetail() && r.evidence.Distinct > 0 {
+		r.rows = int64(r.evidence.Distinct)
+	}
 	return r, n.judge(ctx, &r, err)
 }
 

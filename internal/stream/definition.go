@@ -73,7 +73,7 @@ func ParseDefinition(name, sql string) (Definition, error) {
 
 func (d *Definition) read(line string) error {
 	switch {
-	case line == "" || line == ");" || strings.HasPrefix(line, "--"):
+	case line == "" || line == ");" || strings.HasPrefix(strings.TrimSpace(line), "--"):
 		return nil
 	case createLine.MatchString(line):
 		d.Name = createLine.FindStringSubmatch(line)[1]

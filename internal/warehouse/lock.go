@@ -30,7 +30,7 @@ type Lock struct{ file *flock.Flock }
 // Lock takes the warehouse for a run, creating the folder when there is none.
 // It returns a *HeldError when another run has it.
 func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
-	if err := os.MkdirAll(w.path(stateDir), privateDir); err != nil {
+	if err := w.makeFolders(); err != nil {
 		return nil, fmt.Errorf("take the lock: %w", err)
 	}
 	path := w.path(stateDir, "lock")

@@ -106,6 +106,13 @@ func (w *Warehouse) path(parts ...string) string {
 	return filepath.Join(append([]string{w.cfg.Dir}, parts...)...)
 }
 
+// makeFolders creates the folder: open to readers where versions are
+// published, closed where answers of the service and state are kept.
+func (w *Warehouse) makeFolders() error {
+	return errors.Join(os.MkdirAll(w.path(versionsDir), publicDir), os.MkdirAll(w.path(seriesDir), publicDir),
+		os.MkdirAll(w.path(rawDir), privateDir), os.MkdirAll(w.path(stateDir), privateDir))
+}
+
 // Latest returns the run that readers see now; ok is false before the first
 // publish.
 func (w *Warehouse) Latest() (run string, ok bool, err error) {

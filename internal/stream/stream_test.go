@@ -1,0 +1,147 @@
+package stream_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/stream"
+)
+
+// TestLiteralsAreWhole walks every literal: what a misprint would break is
+// named here and not on some night.
+func TestLiteralsAreWhole(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range stream.All() {
+		t.Run(s.Name, func(t *testing.T) {
+			for problem, broken := range map[string]bool{
+				"the name is used twice":                seen[s.Name],
+				"no path":                               !strings.HasPrefix(s.Path, "/"),
+				"no section of the spec":                s.Spec == "",
+				"no table":                              len(s.Tables) == 0,
+				"more than one path parameter":          strings.Count(s.Path, "{") > 1,
+				"a parameter that nothing names":        strings.Contains(s.Path, "{") != (s.IsDetail() || strings.Contains(s.Path, "{team_id}")),
+				"details without a column for their id": s.IsDetail() && s.Param == "",
+				"a list that is carried by a rule":      !s.IsDetail() && s.Rule != stream.EveryNight,
+			} {
+				if broken {
+					t.Error(problem)
+				}
+			}
+			seen[s.Name] = true
+			checkTables(t, s)
+		})
+	}
+}
+
+func checkTables(t *testing.T, s stream.Stream) {
+	t.Helper()
+	if len(s.Tables) > 0 && (s.Root().At != "" || len(s.Root().Parents) > 0) {
+		t.Errorf("the first table, %s, is not the record's own", s.Root().Name)
+	}
+	for _, table := range s.Tables[1:] {
+		if table.At == "" || len(table.Parents) == 0 {
+			t.Errorf("child table %s does not say where its rows are or whose they are", table.Name)
+		}
+	}
+	for _, table := range s.Tables {
+		if len(table.Key) == 0 {
+			t.Errorf("table %s has no key", table.Name)
+		}
+	}
+}
+
+func TestEveryReferenceLeadsToATable(t *testing.T) {
+	all := stream.All()
+	for _, s := range all {
+		for _, ref := range s.Parents {
+			if len(stream.Feeding(all, ref.Table)) == 0 {
+				t.Errorf("%s takes ids from %s.%s, which no stream fills", s.Name, ref.Table, ref.Column)
+			}
+		}
+		over, ok := stream.Find(all, s.Over)
+		if s.Over != "" && (!ok || over.Root().Name != s.Root().Name) {
+			t.Errorf("%s completes %q, which is no stream of the same table", s.Name, s.Over)
+		}
+	}
+}
+
+// TestParentsAreReadFirst holds the order of All: the ids of a stream of
+// details are there when its turn comes.
+func TestParentsAreReadFirst(t *testing.T) {
+	all := stream.All()
+	for i, s := range all {
+		for _, ref := range s.Parents {
+			for _, feeder := range stream.Feeding(all, ref.Table) {
+				at := slices.IndexFunc(all, func(o stream.Stream) bool { return o.Name == feeder })
+				if at > i {
+					t.Errorf("%s stands before %s, which names its ids", s.Name, feeder)
+				}
+			}
+		}
+	}
+}
+
+func TestTablesAreListedOnce(t *testing.T) {
+	var names []string
+	for _, table := range stream.Tables(stream.All()) {
+		names = append(names, table.Name)
+	}
+	sorted := slices.Sorted(slices.Values(names))
+	if once := slices.Compact(slices.Clone(sorted)); !slices.Equal(once, sorted) {
+		t.Errorf("a table is listed twice in %v", sorted)
+	}
+	if got := stream.Feeding(stream.All(), "orders"); !cmp.Equal(got, []string{"orders", "order_details"}) {
+		t.Errorf("orders is filled by %v", got)
+	}
+}
+
+const small = `-- Two columns.
+CREATE TABLE prices (
+    id    VARCHAR NOT NULL,
+    -- between columns
+    views BIGINT, -- untracked
+    total DECIMAL(18,6)
+);
+
+COMMENT ON TABLE prices IS 'It''s prices.';
+COMMENT ON COLUMN prices.id IS 'Id.';
+COMMENT ON COLUMN prices.views IS 'Times seen.';
+COMMENT ON COLUMN prices.total IS 'Sum.';
+`
+
+func TestParseDefinitionReadsTypesAndComments(t *testing.T) {
+	got, err := stream.ParseDefinition("prices.sql", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := stream.Definition{Name: "prices", Comment: "It's prices.", Columns: []stream.Column{
+		{Name: "id", Type: stream.Text, NotNull: true, Comment: "Id."},
+		{Name: "views", Type: stream.Int64, Comment: "Times seen.", Untracked: true},
+		{Name: "total", Type: stream.Money, Comment: "Sum."},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("definition differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseDefinitionNamesWhatIsWrong(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, want string }{
+		"a type that no decoder knows": {"BIGINT", "DOUBLE", `line 5: column "views" has type DOUBLE`},
+		"a column stated twice":        {"total DECIMAL", "id    DECIMAL", `line 6: column "id" is stated twice`},
+		"a column without a comment":   {"COMMENT ON COLUMN prices.id IS 'Id.';\n", "", `column "id" has no COMMENT`},
+		"a comment on nothing":         {"prices.views IS", "prices.clicks IS", `names column "clicks"`},
+		"a comment on another table":   {"COLUMN prices.total", "COLUMN costs.total", `names table "costs"`},
+		"other SQL":                    {"-- Two columns.", "DROP TABLE prices;", `line 1: unexpected text "DROP TABLE prices;"`},
+		"no table":                     {small, "-- nothing\n", "no CREATE TABLE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := stream.ParseDefinition("prices.sql", strings.Replace(small, c.from, c.to, 1))
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "prices.sql") {
+				t.Errorf("got error %v, want it to name the file and %q", err, c.want)
+			}
+		})
+	}
+}
