@@ -1,0 +1,182 @@
+package sim_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/sim"
+)
+
+// scopesOf is the table of spec section 5.
+func scopesOf() map[string][]string {
+	return map[string][]string{
+		"/outlets":                              {"outlets.lists"},
+		"/outlets/{outlet_id}":                  {"outlets.read"},
+		"/outlets/{id}/products":                {"outlets.read"},
+		"/outlets/locations/countries":          {"outlets.read"},
+		"/outlets/locations/states":             {"outlets.read"},
+		"/outlets/locations/cities":             {"outlets.read"},
+		"/tags":                                 {"tags.lists"},
+		"/outlet-disclaimers":                   {"outlet_disclaimers.lists"},
+		"/products/{product_id}":                {"products.read"},
+		"/products/listings":                    {"products.read"},
+		"/products/categories":                  {"products.read"},
+		"/orders":                               {"orders.lists"},
+		"/order-items":                          {"orders.lists"},
+		"/profiles/{id}/orders":                 {"orders.lists"},
+		"/profiles/{id}/order-items":            {"orders.lists"},
+		"/orders/{order_id}":                    {"orders.read"},
+		"/teams/{team_id}/profiles":             {"profiles.lists"},
+		"/campaigns":                            {"campaigns.lists"},
+		"/profiles/{id}/campaigns":              {"campaigns.lists"},
+		"/campaigns/{id}":                       {"campaigns.read"},
+		"/campaigns/{id}/articles":              {"campaigns.read"},
+		"/campaigns/{id}/articles/status-count": {"campaigns.read"},
+		"/articles/{id}/comments":               {"articles.read", "articles.lists"},
+		"/files":                                {"files.lists"},
+		"/files/{id}":                           {"files.read"},
+		"/files/{id}/download":                  {"files.read"},
+		"/folders":                              {"folders.lists"},
+	}
+}
+
+func TestScopesOpenTheirRoutesAndNoOthers(t *testing.T) {
+	paths := samples(t, sim.New(sim.Options{}), 1)
+	var all []string
+	for _, scopes := range scopesOf() {
+		all = append(all, scopes...)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	for _, missing := range all {
+		rest := slices.DeleteFunc(slices.Clone(all), func(scope string) bool { return scope == missing })
+		s := serve(t, sim.Options{Scopes: rest, TokenType: "custom"})
+		for pattern, needed := range scopesOf() {
+			want := http.StatusOK
+			if slices.Contains(needed, missing) {
+				want = http.StatusForbidden
+			}
+			if got := s.get(paths[pattern][0]).status; got != want {
+				t.Errorf("without %s: GET %s: status %d, want %d", missing, pattern, got, want)
+			}
+		}
+	}
+}
+
+func TestTokenTypes(t *testing.T) {
+	paths := samples(t, sim.New(sim.Options{}), 1)
+	article := paths["/articles/{id}"][0]
+	for name, tc := range map[string]struct {
+		opts sim.Options
+		want int
+	}{
+		"read_only reads an article within its scopes": {sim.Options{}, http.StatusOK},
+		"an article may need full access":              {sim.Options{ArticleNeedsFullAccess: true}, http.StatusForbidden},
+		"full access needs no scope": {
+			sim.Options{TokenType: "full_access", Scopes: []string{}, ArticleNeedsFullAccess: true}, http.StatusOK,
+		},
+		"a token without scopes reads nothing": {sim.Options{Scopes: []string{}}, http.StatusForbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, tc.opts)
+			if got := s.get(article).status; got != tc.want {
+				t.Errorf("status %d, want %d", got, tc.want)
+			}
+			if got := s.get("/auth/token").status; got != http.StatusOK {
+				t.Errorf("GET /auth/token: status %d", got)
+			}
+		})
+	}
+}
+
+func TestWrongTokensAreUnauthorized(t *testing.T) {
+	s := serve(t, sim.Options{Token: "pc_right"})
+	for _, token := range []string{"", "pc_wrong", "right", "pc_right ", "PC_RIGHT"} {
+		got, err := s.request(http.MethodGet, "/tags", token)
+		// A header's trailing blank is no part of its value.
+		if err != nil || got.status != http.StatusUnauthorized && token != "pc_right " {
+			t.Errorf("token %q: status %d, %v", token, got.status, err)
+		}
+	}
+	s.service.SetToken("pc_rotated")
+	if got, _ := s.request(http.MethodGet, "/tags", "pc_right"); got.status != http.StatusUnauthorized {
+		t.Errorf("rotated token: status %d", got.status)
+	}
+	if got, _ := s.request(http.MethodGet, "/tags", "pc_rotated"); got.status != http.StatusOK {
+		t.Errorf("new token: status %d", got.status)
+	}
+}
+
+func TestWritingIsRefusedAndCounted(t *testing.T) {
+	s := serve(t, sim.Options{})
+	writing := []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+	for _, method := range writing {
+		if got, err := s.request(method, "/campaigns", "pc_demo"); err != nil || got.status != http.StatusMethodNotAllowed {
+			t.Errorf("%s: status %d, %v", method, got.status, err)
+		}
+	}
+	s.get("/campaigns?limit=2")
+	stats := s.service.Stats()
+	for _, method := range append(writing, http.MethodGet) {
+		if stats.Methods[method] != 1 {
+			t.Errorf("%s counted %d times", method, stats.Methods[method])
+		}
+	}
+	want := sim.Request{Method: "GET", Path: "/campaigns?limit=2", Route: "/campaigns", Status: 200}
+	if log := s.service.Requests(); len(log) != 5 || log[4] != want {
+		t.Errorf("log %+v", log)
+	}
+	s.service.ResetRequests()
+	if got := s.service.Stats().Total; got != 0 {
+		t.Errorf("%d requests after the reset", got)
+	}
+}
+
+func TestRateLimitAnswersRetryAfter(t *testing.T) {
+	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	s := serve(t, sim.Options{RateLimit: 0.5, RateBurst: 2, Clock: func() time.Time { return now }})
+	var got []int
+	for range 4 {
+		got = append(got, s.get("/tags").status)
+	}
+	if want := []int{200, 200, 429, 429}; !slices.Equal(got, want) {
+		t.Fatalf("statuses %v, want %v", got, want)
+	}
+	if retry := s.get("/tags").header.Get("Retry-After"); retry != "2" {
+		t.Errorf("Retry-After %q, want 2", retry)
+	}
+	if throttled := s.service.Stats().Throttled; throttled != 3 {
+		t.Errorf("%d throttled, want 3", throttled)
+	}
+	now = now.Add(2 * time.Second)
+	if status := s.get("/tags").status; status != http.StatusOK {
+		t.Errorf("status %d after the wait", status)
+	}
+}
+
+func TestServeListensOnLoopbackUntilItsContextEnds(t *testing.T) {
+	service := sim.New(sim.Options{})
+	if _, _, err := service.Serve(t.Context(), "0.0.0.0:0"); err == nil || !strings.Contains(err.Error(), "loopback") {
+		t.Errorf("an open address: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	base, stop, err := service.Serve(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := served{t, service, base}
+	if got := s.get("/tags").status; got != http.StatusOK {
+		t.Errorf("status %d", got)
+	}
+	cancel()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.request(http.MethodGet, "/tags", "pc_demo"); err == nil {
+		t.Error("answers after the stop")
+	}
+}

@@ -1,0 +1,122 @@
+package sim
+
+import (
+	"encoding/hex"
+	"math/rand/v2"
+)
+
+// seed decides everything in a world that looks random.
+type seed uint64
+
+// kind is a sort of record. It keeps the ids of different sorts apart.
+type kind uint64
+
+const (
+	kindOutlet kind = iota + 1
+	kindChannel
+	kindProduct
+	kindProductType
+	kindDisclaimer
+	kindTeam
+	kindProfile
+	kindOrder
+	kindItem
+	kindCampaign
+	kindQuestionnaire
+	kindArticle
+	kindStatus
+	kindComment
+	kindFile
+	kindFolder
+	kindPerson
+	kindRoute
+)
+
+// mix is the finaliser of splitmix64: cheap, and every input bit reaches
+// every output bit.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// roll is a number that record n of a kind has for good. Salts tell the rolls
+// of one record apart.
+func (s seed) roll(k kind, n uint32, salt uint64) uint64 {
+	return mix(uint64(s) ^ mix(uint64(k)<<40|uint64(n)) ^ mix(salt)<<1)
+}
+
+// rng draws the events of one day of one subject, so that a subject's events
+// do not depend on how many draws another one took.
+func (s seed) rng(day int, subject kind) *rand.Rand {
+	return rand.New(rand.NewPCG(mix(uint64(s)^mix(uint64(subject))), uint64(int64(day))))
+}
+
+// pick takes one element by a roll.
+func pick[T any](from []T, roll uint64) T {
+	return from[(roll>>8)%uint64(len(from))]
+}
+
+// oneIn is true for one roll in n.
+func oneIn(roll uint64, n uint64) bool { return (roll>>16)%n == 0 }
+
+// about rounds an expected number of events up or down by chance, so that the
+// mean is kept even when less than one a day is expected.
+func about(r *rand.Rand, expected float64) int {
+	whole := int(expected)
+	if r.Float64() < expected-float64(whole) {
+		whole++
+	}
+	return whole
+}
+
+// idLen is the length of a UUID's text.
+const idLen = 36
+
+// appendID appends the id of record n of a kind: a UUID that holds n itself,
+// masked. Ids are thus found again without an index, which a million listings
+// could not afford.
+func (s seed) appendID(b []byte, k kind, n uint32) []byte {
+	h := s.roll(k, n, 0)
+	masked := n ^ uint32(s.roll(k, uint32(h), h>>32&0xffff))
+	raw := [16]byte{
+		byte(masked >> 24), byte(masked >> 16), byte(masked >> 8), byte(masked),
+		byte(h >> 56), byte(h >> 48), byte(h>>52)&0x0f | 0x40, byte(h >> 49),
+		byte(h>>58) | 0x80, byte(h >> 51),
+		byte(h >> 40), byte(h >> 32), byte(h >> 24), byte(h >> 16), byte(h >> 8), byte(h),
+	}
+	for i, cut := range [...][2]int{{0, 4}, {4, 6}, {6, 8}, {8, 10}, {10, 16}} {
+		if i > 0 {
+			b = append(b, '-')
+		}
+		b = hex.AppendEncode(b, raw[cut[0]:cut[1]])
+	}
+	return b
+}
+
+// id is appendID as a string.
+func (s seed) id(k kind, n uint32) string { return string(s.appendID(nil, k, n)) }
+
+// serial finds the record that an id names; false when the id is none of ours.
+func (s seed) serial(k kind, id string) (uint32, bool) {
+	if len(id) != idLen {
+		return 0, false
+	}
+	head, err := hex.DecodeString(id[:8])
+	if err != nil {
+		return 0, false
+	}
+	tail, err := hex.DecodeString(id[24:])
+	if err != nil {
+		return 0, false
+	}
+	var masked, low uint32
+	for i, c := range head {
+		masked = masked<<8 | uint32(c)
+		low = low<<8 | uint32(tail[i+2])
+	}
+	high := uint64(tail[0])<<8 | uint64(tail[1])
+	n := masked ^ uint32(s.roll(k, low, high))
+	return n, s.id(k, n) == id
+}

@@ -1,0 +1,107 @@
+package sim_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"placementsync/internal/sim"
+)
+
+func TestSurvivorsAreWhatALongWalkCannotMiss(t *testing.T) {
+	for _, order := range []sim.ListOrder{sim.NewestFirst, sim.Unordered} {
+		for _, path := range paged() {
+			t.Run(fmt.Sprintf("order %d of %s", order, path), func(t *testing.T) {
+				walkUnderChurn(t, path, sim.Options{Order: order, ChurnEvery: 2})
+			})
+		}
+	}
+}
+
+func walkUnderChurn(t *testing.T, path string, opts sim.Options) {
+	t.Helper()
+	s := serve(t, opts)
+	before := ids(t, s.service.Records(path))
+	s.service.MarkStart()
+	for range 3 {
+		s.walk(path, 25)
+	}
+	inserted, deleted := s.service.Churned(path)
+	if inserted == 0 || deleted == 0 {
+		t.Fatalf("%d inserted, %d deleted", inserted, deleted)
+	}
+	after := ids(t, s.service.Records(path))
+	var want []string
+	for _, id := range after {
+		if slices.Contains(before, id) {
+			want = append(want, id)
+		}
+	}
+	if got := s.service.Survivors(path); !slices.Equal(got, want) {
+		t.Errorf("%d survivors, want %d", len(got), len(want))
+	}
+	if len(after) != len(before)+inserted-deleted {
+		t.Errorf("%d records were %d, %d inserted, %d deleted", len(after), len(before), inserted, deleted)
+	}
+	if opts.Order == sim.NewestFirst {
+		headIsNew(t, s, path)
+	}
+}
+
+// headIsNew checks that churn inserts at the head of a newest-first list.
+func headIsNew(t *testing.T, s served, path string) {
+	t.Helper()
+	records := s.service.Records(path)
+	for i := 1; i < len(records); i++ {
+		if created(t, records[i-1]).Before(created(t, records[i])) {
+			t.Fatalf("record %d is older than the next one", i-1)
+		}
+	}
+}
+
+func TestChurnCountsTheRequestsOfEachList(t *testing.T) {
+	s := serve(t, sim.Options{ChurnEvery: 5})
+	for range 50 {
+		s.get("/orders?limit=1")
+		s.get("/tags")
+	}
+	for path, want := range map[string]int{"/orders": 10, "/campaigns": 0, "/tags": 0} {
+		if inserted, deleted := s.service.Churned(path); inserted != want || deleted != want {
+			t.Errorf("%s: %d inserted, %d deleted, want %d", path, inserted, deleted, want)
+		}
+	}
+}
+
+func TestAWorldLivesOnAfterChurn(t *testing.T) {
+	s := serve(t, sim.Options{ChurnEvery: 1})
+	for _, path := range paged() {
+		s.walk(path, 10)
+	}
+	s.service.Advance(30)
+	for _, path := range paged() {
+		headIsNew(t, s, path)
+		if got := len(s.walk(path, 50)); got == 0 {
+			t.Errorf("%s is empty", path)
+		}
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	s := serve(t, sim.Options{ChurnEvery: 2})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 20 {
+			s.service.Advance(1)
+			s.service.MarkStart()
+			s.service.Records("/orders")
+			s.service.Survivors("/orders")
+			s.service.Stats()
+			s.service.SetFaults()
+		}
+	}()
+	for i := range 60 {
+		s.get(paged()[i%len(paged())])
+	}
+	<-done
+}

@@ -1,0 +1,194 @@
+package sim_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"placementsync/internal/sim"
+)
+
+func TestFaultKindsOfAWholeAnswer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fault sim.Fault
+		check func(got answer) bool
+	}{
+		"status": {
+			sim.Fault{Kind: sim.FaultStatus, Status: 503, RetryAfter: "7"},
+			func(got answer) bool { return got.status == 503 && got.header.Get("Retry-After") == "7" },
+		},
+		"status by default": {
+			sim.Fault{}, func(got answer) bool { return got.status == 500 },
+		},
+		"HTML": {
+			sim.Fault{Kind: sim.FaultHTML},
+			func(got answer) bool {
+				return got.status == 200 && bytes.HasPrefix(got.body, []byte("<!DOCTYPE html>"))
+			},
+		},
+		"broken JSON": {
+			sim.Fault{Kind: sim.FaultBrokenJSON},
+			func(got answer) bool { return got.status == 200 && len(got.body) > 0 && !json.Valid(got.body) },
+		},
+		"empty": {
+			sim.Fault{Kind: sim.FaultEmpty},
+			func(got answer) bool { return got.status == 200 && len(got.body) == 0 },
+		},
+		"slow": {
+			sim.Fault{Kind: sim.FaultSlow, Delay: time.Microsecond},
+			func(got answer) bool { return got.status == 200 && json.Valid(got.body) },
+		},
+		"redirect": {
+			sim.Fault{Kind: sim.FaultRedirect, Location: "http://127.0.0.1:1/x"},
+			func(got answer) bool {
+				return got.status == 302 && got.header.Get("Location") == "http://127.0.0.1:1/x"
+			},
+		},
+		"rewrite": {
+			sim.Fault{Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte("other") }},
+			func(got answer) bool { return string(got.body) == "other" },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, sim.Options{Faults: []sim.Fault{tc.fault}})
+			if got := s.get("/orders"); !tc.check(got) {
+				t.Errorf("status %d, header %v, body %.60s", got.status, got.header, got.body)
+			}
+		})
+	}
+}
+
+func TestFaultsBreakTheConnection(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind sim.FaultKind
+		want error
+	}{
+		"reset before the first byte": {sim.FaultReset, syscall.ECONNRESET},
+		"reset in the body":           {sim.FaultResetBody, syscall.ECONNRESET},
+		"truncated body":              {sim.FaultTruncate, io.ErrUnexpectedEOF},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, sim.Options{Faults: []sim.Fault{{Kind: tc.kind}}})
+			got, err := s.request(http.MethodGet, "/orders?limit=100", "pc_demo")
+			// Half a body may be overtaken by the reset that follows it.
+			failed := errors.Join(err, got.err)
+			if !errors.Is(failed, tc.want) && !errors.Is(failed, io.ErrUnexpectedEOF) && !errors.Is(failed, io.EOF) {
+				t.Errorf("error %v", failed)
+			}
+			if json.Valid(got.body) && len(got.body) > 0 {
+				t.Error("the body arrived whole")
+			}
+		})
+	}
+}
+
+func TestFaultsOnPages(t *testing.T) {
+	s := serve(t, sim.Options{})
+	s.service.SetFaults(sim.Fault{Path: "/orders", Kind: sim.FaultEndlessPages})
+	if got := s.page("/orders?page=99"); got.NextPage == nil || *got.NextPage != 100 || len(got.Records) != 0 {
+		t.Errorf("endless pages: next %v, %d records", got.NextPage, len(got.Records))
+	}
+	s.service.SetFaults(sim.Fault{Path: "/orders", Kind: sim.FaultSamePage})
+	first, later := s.page("/orders?page=1"), s.page("/orders?page=12")
+	if !sameBytes(first.Records, later.Records) {
+		t.Error("the same page differs")
+	}
+	if later.NextPage == nil {
+		t.Error("the same page ends")
+	}
+	for delta, want := range map[int]int{-3: 197, 50: 250} {
+		s.service.SetFaults(sim.Fault{Kind: sim.FaultTotals, Delta: delta})
+		if got := s.page("/orders").TotalRecords; got != want {
+			t.Errorf("total %d, want %d", got, want)
+		}
+	}
+}
+
+func TestFaultRulesChooseTheirRequests(t *testing.T) {
+	statuses := func(s served, count int) (out []int) {
+		for range count {
+			out = append(out, s.get("/orders?limit=1").status)
+		}
+		return out
+	}
+	s := serve(t, sim.Options{Faults: []sim.Fault{
+		{Path: "/tags", Status: 501},
+		{Path: "/orders", Skip: 2, Times: 2, Status: 502},
+	}})
+	if got, want := statuses(s, 6), []int{200, 200, 502, 502, 200, 200}; !slices.Equal(got, want) {
+		t.Errorf("statuses %v, want %v", got, want)
+	}
+	if got := s.get("/tags").status; got != 501 {
+		t.Errorf("status %d of another path", got)
+	}
+	if got := s.service.Stats().Spoilt; got != 3 {
+		t.Errorf("%d spoilt, want 3", got)
+	}
+}
+
+func TestFaultProbabilityDependsOnTheSeedAlone(t *testing.T) {
+	run := func(seed uint64) (out []int) {
+		s := serve(t, sim.Options{Seed: seed, Faults: []sim.Fault{{Probability: 0.3, Status: 500}}})
+		for range 200 {
+			out = append(out, s.get("/tags").status)
+		}
+		return out
+	}
+	first := run(7)
+	failed := 0
+	for _, status := range first {
+		if status == http.StatusInternalServerError {
+			failed++
+		}
+	}
+	if failed < 40 || failed > 80 {
+		t.Errorf("%d of 200 failed at a probability of 0.3", failed)
+	}
+	if !slices.Equal(first, run(7)) {
+		t.Error("the same seed fails otherwise")
+	}
+	if slices.Equal(first, run(8)) {
+		t.Error("another seed fails alike")
+	}
+}
+
+func TestFaultFuncDecidesFirst(t *testing.T) {
+	s := serve(t, sim.Options{FaultFunc: func(r *http.Request, n int) *sim.Fault {
+		if n == 2 && r.URL.Path == "/tags" {
+			return &sim.Fault{Status: http.StatusTeapot}
+		}
+		return nil
+	}})
+	for i, want := range []int{200, http.StatusTeapot, 200} {
+		if got := s.get("/tags").status; got != want {
+			t.Errorf("request %d: status %d, want %d", i+1, got, want)
+		}
+	}
+}
+
+func TestResetAbortsWhereThereIsNoConnection(t *testing.T) {
+	service := sim.New(sim.Options{Faults: []sim.Fault{{Kind: sim.FaultReset}}})
+	defer func() {
+		if got := recover(); got != http.ErrAbortHandler {
+			t.Errorf("recovered %v", got)
+		}
+	}()
+	service.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/tags", nil))
+}
+
+func TestFaultsTellAListFromItsDetails(t *testing.T) {
+	s := serve(t, sim.Options{Faults: []sim.Fault{{Route: "/orders/{order_id}", Status: 500}}})
+	order := ids(t, s.service.Records("/orders"))[0]
+	for path, want := range map[string]int{"/orders": 200, "/orders/" + order: 500, "/nothing": 404} {
+		if got := s.get(path).status; got != want {
+			t.Errorf("GET %s: status %d, want %d", path, got, want)
+		}
+	}
+}

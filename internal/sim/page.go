@@ -1,0 +1,232 @@
+package sim
+
+import (
+	"cmp"
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// defaultLimit is the page size of a request that names none (spec 4.1).
+const defaultLimit = 25
+
+// errBadQuery is answered with 400.
+var errBadQuery = errors.New("limit and page must be whole numbers from 1")
+
+// page is the part of a list that a request asks for.
+type page struct {
+	limit, number int
+}
+
+// parsePage reads limit and page; a limit beyond the cap becomes the cap.
+func parsePage(query url.Values, limitCap int) (page, error) {
+	limit, err := positive(query.Get("limit"), defaultLimit)
+	if err != nil {
+		return page{}, err
+	}
+	number, err := positive(query.Get("page"), 1)
+	return page{limit: min(limit, limitCap), number: number}, err
+}
+
+// positive reads a whole number from 1; an empty text is the default.
+func positive(text string, otherwise int) (int, error) {
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, errBadQuery
+	}
+	return n, nil
+}
+
+// bounds is the half-open range of the page within so many records.
+func (p page) bounds(total int) (from, to int) {
+	if p.number > total/p.limit+1 {
+		return total, total
+	}
+	from = min((p.number-1)*p.limit, total)
+	return from, min(from+p.limit, total)
+}
+
+// listKeys are the filters that the spec knows as list-valued.
+func listKeys() []string {
+	return []string{"disclaimer_ids", "placement_types", "channel_types", "tags", "product_ids"}
+}
+
+// parseFilters reads filters[key]=v and filters[key][0]=v. The form with bare
+// brackets is ignored without a word, as is a list-valued key without an
+// index.
+func parseFilters(query url.Values) map[string][]string {
+	filters := map[string][]string{}
+	for name, values := range query {
+		rest, ok := strings.CutPrefix(name, "filters[")
+		if !ok {
+			continue
+		}
+		key, index, ok := strings.Cut(rest, "]")
+		scalar := index == ""
+		if !ok || scalar && slices.Contains(listKeys(), key) || !scalar && !isIndex(index) {
+			continue
+		}
+		filters[key] = append(filters[key], values...)
+	}
+	return filters
+}
+
+// isIndex tells whether a bracket holds a number.
+func isIndex(bracket string) bool {
+	inner, ok := strings.CutPrefix(bracket, "[")
+	if !ok {
+		return false
+	}
+	inner, ok = strings.CutSuffix(inner, "]")
+	_, err := strconv.ParseUint(inner, 10, 31)
+	return ok && err == nil
+}
+
+// refine applies the filters and the order that a request asks for.
+func (w *world) refine(v view, query url.Values) view {
+	if filters := parseFilters(query); len(filters) > 0 && v.match != nil {
+		v = v.with(slices.DeleteFunc(v.numbers(), func(n uint32) bool {
+			for key, values := range filters {
+				if !v.match(n, key, values) {
+					return true
+				}
+			}
+			return false
+		}))
+	}
+	return w.sorted(v, query.Get("sort_by"), query.Get("order_by") == "asc")
+}
+
+// sorted orders a view by a field, ties by id. A field that nobody knows, and
+// none at all, leave the default order, which asc turns round.
+func (w *world) sorted(v view, field string, ascending bool) view {
+	byID := func(a, b uint32) int { return cmp.Compare(w.seed.id(v.kind, a), w.seed.id(v.kind, b)) }
+	var compare func(a, b uint32) int
+	switch {
+	case field == "id":
+		compare = byID
+	case field != "" && v.sortKey != nil:
+		compare = v.sortKey(field)
+	}
+	if compare == nil {
+		if ascending {
+			v.toHead = !v.toHead
+		}
+		return v
+	}
+	order := v.numbers()
+	slices.SortFunc(order, func(a, b uint32) int {
+		by := compare(a, b)
+		if !ascending {
+			by = -by
+		}
+		return cmp.Or(by, byID(a, b))
+	})
+	return v.with(order)
+}
+
+// twist is what a fault does to a page.
+type twist struct {
+	totals  int  // added to total_records
+	endless bool // next_page never ends
+	same    bool // every page is the first one
+}
+
+// writeList writes what a list request answers.
+func (w *world) writeList(e *enc, rt *route, v view, query url.Values, t twist) error {
+	p, err := parsePage(query, w.opts.PageCap)
+	if err != nil {
+		return err
+	}
+	v = w.refine(v, query)
+	shape := w.shape(rt)
+	switch {
+	case shape == EnvelopePaginated:
+		w.writePage(e, v, p, t)
+		return nil
+	case rt.open && w.opts.PageUntotalled:
+		from, to := p.bounds(v.len())
+		if t.same {
+			from, to = page{p.limit, 1}.bounds(v.len())
+		}
+		w.writeBare(e, shape, v, from, to)
+		return nil
+	}
+	w.writeBare(e, shape, v, 0, v.len())
+	return nil
+}
+
+// shape is the envelope that a route answers in this world.
+func (w *world) shape(rt *route) Envelope {
+	if rt.open && w.opts.Envelope != EnvelopeMixed {
+		return w.opts.Envelope
+	}
+	return rt.shape
+}
+
+// writeRecords writes the elements of an array, without its brackets.
+func writeRecords(e *enc, v view, from, to int) {
+	for i := from; i < to; i++ {
+		v.render(e, v.at(i))
+	}
+}
+
+// writeBare writes an array, alone or as the only field of an object.
+func (w *world) writeBare(e *enc, shape Envelope, v view, from, to int) {
+	if shape == EnvelopeArray {
+		e.b = append(e.b, '[')
+		writeRecords(e, v, from, to)
+		e.close(']')
+		return
+	}
+	e.b = append(e.b, '{')
+	e.arr("records")
+	writeRecords(e, v, from, to)
+	e.close(']')
+	e.end()
+}
+
+// writePage writes the envelope of spec 4.1. Worlds of odd seeds have the
+// numbers before the records; nobody promised an order of fields.
+func (w *world) writePage(e *enc, v view, p page, t twist) {
+	from, to := p.bounds(v.len())
+	if t.same {
+		from, to = page{p.limit, 1}.bounds(v.len())
+	}
+	e.b = append(e.b, '{')
+	numbersFirst := w.seed%2 == 1
+	if numbersFirst {
+		writeNumbers(e, v.len(), p, t)
+	}
+	e.arr("records")
+	writeRecords(e, v, from, to)
+	e.close(']')
+	if !numbersFirst {
+		writeNumbers(e, v.len(), p, t)
+	}
+	e.end()
+}
+
+// writeNumbers writes the totals and the neighbours of a page.
+func writeNumbers(e *enc, records int, p page, t twist) {
+	total := max(0, records+t.totals)
+	pages := (total + p.limit - 1) / p.limit
+	e.num("total_records", int64(total))
+	e.num("total_pages", int64(pages))
+	e.num("current_page", int64(p.number))
+	if p.number < pages || t.endless || t.same {
+		e.num("next_page", int64(p.number)+1)
+	} else {
+		e.null("next_page")
+	}
+	if p.number > 1 {
+		e.num("previous_page", int64(p.number)-1)
+	} else {
+		e.null("previous_page")
+	}
+}

@@ -1,0 +1,323 @@
+package sim
+
+import (
+	"math"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// enc appends JSON without reflection. Every value it writes is followed by a
+// comma; closing a bracket takes the last one back.
+type enc struct {
+	b []byte
+	s seed
+	// record is the roll of the record being written: it fixes which optional
+	// fields are absent or null, so that they stay so from day to day.
+	record uint64
+	// escape writes strings as a service would that emits ASCII only.
+	escape bool
+}
+
+// reset makes the encoder like new, save for the room of its buffer.
+func (e *enc) reset() { *e = enc{b: e.b[:0], s: e.s} }
+
+// begin opens a top-level record and takes its roll.
+func (e *enc) begin(k kind, n uint32) {
+	e.record = e.s.roll(k, n, 1)
+	e.escape = oneIn(e.record, 8)
+	e.b = append(e.b, '{')
+}
+
+// end closes an object.
+func (e *enc) end() { e.close('}') }
+
+// close writes a closing bracket in place of the comma before it, if any.
+func (e *enc) close(bracket byte) {
+	if last := len(e.b) - 1; e.b[last] == ',' {
+		e.b[last] = bracket
+	} else {
+		e.b = append(e.b, bracket)
+	}
+	e.b = append(e.b, ',')
+}
+
+// trim takes the comma after a whole document back.
+func (e *enc) trim() {
+	if last := len(e.b) - 1; last >= 0 && e.b[last] == ',' {
+		e.b = e.b[:last]
+	}
+}
+
+// key writes a field's name, which never needs escapes.
+func (e *enc) key(key string) {
+	e.b = append(e.b, '"')
+	e.b = append(e.b, key...)
+	e.b = append(e.b, '"', ':')
+}
+
+// obj opens an object; the caller closes it with end.
+func (e *enc) obj(key string) {
+	e.key(key)
+	e.b = append(e.b, '{')
+}
+
+// arr opens a list; the caller closes it with close(']').
+func (e *enc) arr(key string) {
+	e.key(key)
+	e.b = append(e.b, '[')
+}
+
+// raw writes a field whose value is JSON text already.
+func (e *enc) raw(key, json string) {
+	e.key(key)
+	e.b = append(e.b, json...)
+	e.b = append(e.b, ',')
+}
+
+// fragment writes fields or values that end with their comma already.
+func (e *enc) fragment(json string) { e.b = append(e.b, json...) }
+
+func (e *enc) null(key string) { e.raw(key, "null") }
+
+// str writes a text field.
+func (e *enc) str(key, value string) {
+	e.key(key)
+	e.value(value)
+}
+
+// word writes a string that is known to need no escapes.
+func (e *enc) word(key, value string) {
+	e.key(key)
+	e.b = append(e.b, '"')
+	e.b = append(e.b, value...)
+	e.b = append(e.b, '"', ',')
+}
+
+// value writes a string that is a list's element.
+func (e *enc) value(s string) {
+	e.b = append(appendString(e.b, s, e.escape), ',')
+}
+
+// num writes a whole number.
+func (e *enc) num(key string, n int64) {
+	e.key(key)
+	e.b = append(strconv.AppendInt(e.b, n, 10), ',')
+}
+
+func (e *enc) flag(key string, v bool) {
+	e.key(key)
+	e.b = append(strconv.AppendBool(e.b, v), ',')
+}
+
+// id writes the id of record n of a kind, which is computed on the spot.
+func (e *enc) id(key string, k kind, n uint32) {
+	e.key(key)
+	e.b = append(e.b, '"')
+	e.b = append(e.s.appendID(e.b, k, n), '"', ',')
+}
+
+// when writes an instant in Unix seconds; 0 is null.
+func (e *enc) when(key string, sec int64) {
+	if sec == 0 {
+		e.null(key)
+		return
+	}
+	e.key(key)
+	e.b = append(appendTime(e.b, sec), ',')
+}
+
+// money writes an amount as a number, with or without noise.
+func (e *enc) money(key string, m micros) {
+	e.key(key)
+	e.b = append(appendMoney(e.b, m), ',')
+}
+
+// keep says whether an optional field of the current record has a value: one
+// in sixteen is null and one in sixteen absent. The null is written here.
+func (e *enc) keep(key string) bool {
+	last := len(key) - 1
+	name := uint64(key[0]) | uint64(key[last/2])<<8 | uint64(key[last])<<16 | uint64(last)<<24
+	switch mix(e.record^name) % 16 {
+	case 0:
+		e.null(key)
+		return false
+	case 1:
+		return false
+	}
+	return true
+}
+
+// optStr writes a text that may be missing; an empty one is null.
+func (e *enc) optStr(key, value string) {
+	switch {
+	case !e.keep(key):
+	case value == "":
+		e.null(key)
+	default:
+		e.str(key, value)
+	}
+}
+
+// optNum writes a whole number that may be missing.
+func (e *enc) optNum(key string, n int64) {
+	if e.keep(key) {
+		e.num(key, n)
+	}
+}
+
+// optFlag writes a boolean that may be missing.
+func (e *enc) optFlag(key string, v bool) {
+	if e.keep(key) {
+		e.flag(key, v)
+	}
+}
+
+// optMoney writes an amount that may be missing.
+func (e *enc) optMoney(key string, m micros) {
+	if e.keep(key) {
+		e.money(key, m)
+	}
+}
+
+// optID writes the id of record n, or null when n is negative.
+func (e *enc) optID(key string, k kind, n int64) {
+	if n < 0 {
+		e.null(key)
+		return
+	}
+	e.id(key, k, uint32(n))
+}
+
+// unknown writes fields that no spec lists, on a few records.
+func (e *enc) unknown() {
+	switch e.record >> 20 % 24 {
+	case 0:
+		e.raw("legacy_ref", `{"system":"v1","keys":[7,null,"x"]}`)
+	case 1:
+		e.raw("x_score", "0.875")
+	case 2:
+		e.raw("internal_note", `"kept \u2603 for audit"`)
+	}
+}
+
+// appendString appends a JSON string. With ascii set, everything beyond ASCII
+// and the slash are escaped, which is the same text in other bytes.
+func appendString(b []byte, s string, ascii bool) []byte {
+	b = append(b, '"')
+	copied := 0
+	for i := 0; i < len(s); {
+		if !special(s[i], ascii) {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		b = append(b, s[copied:i]...)
+		b = appendEscaped(b, r)
+		i += size
+		copied = i
+	}
+	b = append(b, s[copied:]...)
+	return append(b, '"')
+}
+
+// special tells whether the character that begins with a byte is escaped.
+func special(c byte, ascii bool) bool {
+	return c < ' ' || c == '"' || c == '\\' || ascii && (c == '/' || c >= utf8.RuneSelf)
+}
+
+// appendEscaped appends a character as an escape, the shortest there is.
+func appendEscaped(b []byte, r rune) []byte {
+	switch {
+	case r == '/' || r == '"' || r == '\\':
+		return append(b, '\\', byte(r))
+	case r == '\n':
+		return append(b, '\\', 'n')
+	case r == '\t':
+		return append(b, '\\', 't')
+	case r > 0xffff:
+		r -= 0x10000
+		return appendUnit(appendUnit(b, 0xd800+r>>10), 0xdc00+r&0x3ff)
+	}
+	return appendUnit(b, r)
+}
+
+// appendUnit appends one UTF-16 unit as an escape.
+func appendUnit(b []byte, r rune) []byte {
+	const digits = "0123456789abcdef"
+	return append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
+}
+
+// timeLayout is how one instant is written. The choice is a function of the
+// instant, so that records made in the same second are exactly equal in time
+// and the order of a list is the order of the texts' instants.
+func timeLayout(roll uint64) (layout string, zone *time.Location) {
+	switch n := roll % 32; {
+	case n < 15:
+		return time.RFC3339, time.UTC
+	case n < 21:
+		return "2006-01-02T15:04:05.000Z", time.UTC
+	case n < 25:
+		return "2006-01-02T15:04:05.000000Z", time.UTC
+	case n < 27:
+		return "2006-01-02T15:04:05.000000000Z", time.UTC
+	case n < 29:
+		return time.RFC3339, time.FixedZone("", 2*60*60)
+	case n < 31:
+		return "2006-01-02T15:04:05.000Z07:00", time.FixedZone("", -5*60*60)
+	}
+	return "2006-01-02T15:04:05.000000", time.UTC
+}
+
+// appendTime appends an instant as a JSON string in one of the forms of ISO
+// 8601: Z or an offset or no zone at all, and 0, 3, 6 or 9 digits of fraction.
+func appendTime(b []byte, sec int64) []byte {
+	h := mix(uint64(sec))
+	layout, zone := timeLayout(h)
+	t := time.Unix(sec, int64(h>>32%1_000_000_000)).In(zone)
+	b = append(b, '"')
+	return append(t.AppendFormat(b, layout), '"')
+}
+
+// micros is an amount of money in millionths of its currency.
+type micros int64
+
+// dollars is the amount of so many whole units.
+func dollars(n int64) micros { return micros(n) * 1_000_000 }
+
+// share is a part of an amount, cut to the millionth.
+func (m micros) share(perMille int64) micros { return m / 1000 * micros(perMille) }
+
+// appendMoney appends an amount as a JSON number. Some carry the noise of
+// binary floating point, some trailing zeros, some an exponent; all of them
+// round to the same six decimals. The form is a function of the amount.
+func appendMoney(b []byte, m micros) []byte {
+	value := float64(m) / 1e6
+	switch h := mix(uint64(m)); {
+	case m != 0 && h%12 == 0:
+		return strconv.AppendFloat(b, math.Nextafter(value, 0), 'f', -1, 64)
+	case h%12 == 1 && m%10_000 == 0:
+		return strconv.AppendFloat(b, value, 'f', 2, 64)
+	case h%96 == 2 && m >= dollars(1000):
+		return strconv.AppendFloat(b, value, 'e', -1, 64)
+	}
+	return appendDecimal(b, m)
+}
+
+// appendDecimal appends an amount in its shortest plain form.
+func appendDecimal(b []byte, m micros) []byte {
+	if m < 0 {
+		b, m = append(b, '-'), -m
+	}
+	b = strconv.AppendInt(b, int64(m/1_000_000), 10)
+	rest := int64(m % 1_000_000)
+	if rest == 0 {
+		return b
+	}
+	b = append(b, '.')
+	for unit := int64(100_000); rest > 0; unit /= 10 {
+		b = append(b, byte('0'+rest/unit))
+		rest %= unit
+	}
+	return b
+}

@@ -1,0 +1,124 @@
+package sim
+
+import (
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+const jsonMime = "application/json"
+
+// cut is where a connection is broken.
+type cut int
+
+const (
+	cutNowhere cut = iota
+	cutBefore      // before the first byte
+	cutReset       // in the middle, by a reset
+	cutShort       // in the middle, by closing
+)
+
+// reply is a response that is yet to be sent.
+type reply struct {
+	status     int
+	mime       string
+	retryAfter string
+	location   string
+	body       []byte
+	cut        cut
+	slow       bool
+	delay      time.Duration
+}
+
+// errorReply is an error's answer; the spec does not show its body.
+func errorReply(status int, message string) reply {
+	e := enc{b: []byte{'{'}}
+	e.obj("error")
+	e.num("status", int64(status))
+	e.str("message", message)
+	e.end()
+	e.end()
+	e.trim()
+	return reply{status: status, mime: jsonMime, body: e.b}
+}
+
+// send writes the reply, or as much of it as its fault allows.
+func (out reply) send(rw http.ResponseWriter, r *http.Request) {
+	if out.cut == cutBefore {
+		reset(rw)
+		return
+	}
+	header := rw.Header()
+	header.Set("Content-Length", strconv.Itoa(len(out.body)))
+	for name, value := range map[string]string{
+		"Content-Type": out.mime, "Retry-After": out.retryAfter, "Location": out.location,
+	} {
+		if value != "" {
+			header.Set(name, value)
+		}
+	}
+	rw.WriteHeader(out.status)
+	switch {
+	case out.cut != cutNowhere:
+		out.sendHalf(rw)
+	case out.slow:
+		out.trickle(rw, r)
+	default:
+		// The client may be gone; there is nobody left to tell.
+		_, _ = rw.Write(out.body)
+	}
+}
+
+// sendHalf leaves a promise of Content-Length unkept. Returning then makes
+// net/http close the connection.
+func (out reply) sendHalf(rw http.ResponseWriter) {
+	_, _ = rw.Write(out.body[:len(out.body)/2])
+	_ = http.NewResponseController(rw).Flush()
+	if out.cut == cutReset {
+		reset(rw)
+	}
+}
+
+// trickle sends the body in eight parts.
+func (out reply) trickle(rw http.ResponseWriter, r *http.Request) {
+	const parts = 8
+	for i := range parts {
+		if !wait(r, out.delay) {
+			return
+		}
+		part := out.body[len(out.body)*i/parts : len(out.body)*(i+1)/parts]
+		if _, err := rw.Write(part); err != nil {
+			return
+		}
+		_ = http.NewResponseController(rw).Flush()
+	}
+}
+
+// wait sleeps; false when the request was given up meanwhile.
+func wait(r *http.Request, d time.Duration) bool {
+	if d <= 0 {
+		return r.Context().Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}
+
+// reset drops the connection so that the peer sees a reset, not an end.
+func reset(rw http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(rw).Hijack()
+	if err != nil {
+		// No connection of its own (HTTP/2, a recorder): abort is all there is.
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.Close()
+}

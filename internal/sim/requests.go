@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"sync"
+)
+
+// maxLogged bounds the list of requests; the counters go on beyond it.
+const maxLogged = 1 << 20
+
+// Request is one request that the service received.
+type Request struct {
+	Method string
+	// Path is path and query as they were sent.
+	Path string
+	// Route is the pattern of spec 4.2 that answered; empty when none did.
+	Route string
+	// Status is the answer's; 0 when the connection was broken off instead.
+	Status int
+}
+
+// Stats are counts over all requests since the start or the last
+// ResetRequests.
+type Stats struct {
+	// Total is all requests.
+	Total int
+	// Throttled is the answers 429 of the rate limit, not those of faults.
+	Throttled int
+	// Spoilt is the requests that met a fault.
+	Spoilt int
+	// Bytes is the length of all bodies, as far as they were meant to be sent.
+	Bytes int64
+	// Routes counts by pattern of spec 4.2, Methods by HTTP method.
+	Routes, Methods map[string]int
+}
+
+// requests is the log and its counters.
+type requests struct {
+	mu    sync.Mutex
+	log   []Request
+	stats Stats
+}
+
+// reset forgets everything.
+func (q *requests) reset() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.log = nil
+	q.stats = Stats{Routes: map[string]int{}, Methods: map[string]int{}}
+}
+
+// add counts a request and, within bounds, lists it.
+func (q *requests) add(request Request, bytes int, throttled, spoilt bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.log) < maxLogged {
+		q.log = append(q.log, request)
+	}
+	q.stats.Total++
+	q.stats.Bytes += int64(bytes)
+	q.stats.Methods[request.Method]++
+	if request.Route != "" {
+		q.stats.Routes[request.Route]++
+	}
+	if throttled {
+		q.stats.Throttled++
+	}
+	if spoilt {
+		q.stats.Spoilt++
+	}
+}
+
+// Requests lists the requests received so far, in the order of their answers.
+func (s *Service) Requests() []Request {
+	s.requests.mu.Lock()
+	defer s.requests.mu.Unlock()
+	return slices.Clone(s.requests.log)
+}
+
+// Stats counts the requests received so far.
+func (s *Service) Stats() Stats {
+	s.requests.mu.Lock()
+	defer s.requests.mu.Unlock()
+	out := s.requests.stats
+	out.Routes, out.Methods = maps.Clone(out.Routes), maps.Clone(out.Methods)
+	return out
+}
+
+// ResetRequests forgets the requests and sets all counts to zero.
+func (s *Service) ResetRequests() { s.requests.reset() }

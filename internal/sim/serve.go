@@ -1,0 +1,199 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ServeHTTP answers one request: 405 for anything but GET, then faults, the
+// rate limit, the token, the scopes, and at last the endpoint.
+func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	if !wait(r, s.opts.Latency) {
+		return
+	}
+	e := s.buffers.Get().(*enc)
+	defer s.buffers.Put(e)
+	e.reset()
+
+	path, under := strings.CutPrefix(r.URL.Path, s.opts.BasePath)
+	rt, id := s.router.find(path)
+	if !under {
+		rt = nil
+	}
+	fault := s.faults.choose(r, path, rt)
+	out, throttled := s.answer(e, r, rt, id, fault)
+	request := Request{Method: r.Method, Path: r.URL.RequestURI(), Status: out.status}
+	if rt != nil {
+		request.Route = rt.pattern
+	}
+	s.requests.add(request, len(out.body), throttled, fault != nil)
+	out.send(rw, r)
+}
+
+// answer makes the reply; its body may be the buffer's.
+func (s *Service) answer(e *enc, r *http.Request, rt *route, id string, fault *Fault) (out reply, throttled bool) {
+	if r.Method != http.MethodGet {
+		return errorReply(http.StatusMethodNotAllowed, "this service is read only"), false
+	}
+	if fault != nil && fault.replaces() {
+		return fault.answer(), false
+	}
+	if retry, limited := s.limited(); limited {
+		out = errorReply(http.StatusTooManyRequests, "slow down")
+		out.retryAfter = retry
+		return out, true
+	}
+	out, ok := s.refuse(r, rt)
+	if !ok {
+		out = s.render(e, r.URL.Query(), rt, id, fault)
+	}
+	if fault != nil {
+		out = fault.spoil(out)
+	}
+	return out, false
+}
+
+// limited takes a turn of the rate limit; when there is none left it says
+// after how many whole seconds there is.
+func (s *Service) limited() (retryAfter string, limited bool) {
+	if s.limiter == nil {
+		return "", false
+	}
+	now := s.opts.Clock()
+	turn := s.limiter.ReserveN(now, 1)
+	delay := turn.DelayFrom(now)
+	if delay <= 0 {
+		return "", false
+	}
+	turn.CancelAt(now)
+	return strconv.Itoa(int(math.Ceil(delay.Seconds()))), true
+}
+
+// refuse is the reply to a request that may not be answered; false when it
+// may.
+func (s *Service) refuse(r *http.Request, rt *route) (reply, bool) {
+	s.mu.RLock()
+	token := s.token
+	s.mu.RUnlock()
+	switch {
+	case !strings.HasPrefix(token, "pc_") || r.Header.Get("Authorization") != "Bearer "+token:
+		return errorReply(http.StatusUnauthorized, "missing or invalid token"), true
+	case rt == nil:
+		return errorReply(http.StatusNotFound, "no such endpoint"), true
+	case !s.allowed(rt):
+		return errorReply(http.StatusForbidden, "token lacks scope "+strings.Join(rt.scopes, " and ")), true
+	}
+	return reply{}, false
+}
+
+// allowed tells whether the token's scopes open a route (spec section 5).
+func (s *Service) allowed(rt *route) bool {
+	if s.opts.TokenType == "full_access" {
+		return true
+	}
+	if rt.pattern == articlePattern && s.opts.ArticleNeedsFullAccess {
+		return false
+	}
+	for _, scope := range rt.scopes {
+		if !slices.Contains(s.opts.Scopes, scope) {
+			return false
+		}
+	}
+	return true
+}
+
+// render is the reply of an endpoint.
+func (s *Service) render(e *enc, query url.Values, rt *route, id string, fault *Fault) reply {
+	out := s.renderLocked(e, query, rt, id, fault)
+	if rt.top != nil && s.opts.ChurnEvery > 0 {
+		s.mu.Lock()
+		s.world.churn(rt)
+		s.mu.Unlock()
+	}
+	return out
+}
+
+// renderLocked writes the answer of an endpoint while the world stands still.
+// Sending it happens later, so that a slow reader does not hold the world up.
+func (s *Service) renderLocked(e *enc, query url.Values, rt *route, id string, fault *Fault) reply {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	w := s.world
+	out := reply{status: http.StatusOK, mime: jsonMime}
+	if rt.object != nil {
+		if !rt.object(w, e, id, query) {
+			return errorReply(http.StatusNotFound, "no such record")
+		}
+		if rt.binary {
+			out.mime = "application/octet-stream"
+		}
+	} else {
+		v, ok := rt.list(w, id)
+		if !ok {
+			return errorReply(http.StatusNotFound, "no such record")
+		}
+		if err := w.writeList(e, rt, v, query, fault.twist()); err != nil {
+			return errorReply(http.StatusBadRequest, err.Error())
+		}
+	}
+	e.trim()
+	out.body = e.b
+	return out
+}
+
+// errNotLoopback is the refusal of an address that others could reach.
+var errNotLoopback = errors.New("the demo service listens on loopback addresses only")
+
+// Serve listens on a loopback address such as 127.0.0.1:0, which is also what
+// an empty one means, until ctx ends or stop is called; stop waits for the
+// requests in flight and may be called more than once. The base URL includes
+// Options.BasePath.
+func (s *Service) Serve(ctx context.Context, addr string) (baseURL string, stop func() error, err error) {
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return "", nil, fmt.Errorf("listen on %q: %w", addr, err)
+	}
+	if !listener.Addr().(*net.TCPAddr).IP.IsLoopback() {
+		return "", nil, errors.Join(fmt.Errorf("listen on %q: %w", addr, errNotLoopback), listener.Close())
+	}
+	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	return "http://" + listener.Addr().String() + s.opts.BasePath, s.stopper(ctx, server, done), nil
+}
+
+// stopper makes the function that ends a server, and lets ctx end it too.
+func (s *Service) stopper(ctx context.Context, server *http.Server, done <-chan error) func() error {
+	const grace = 5 * time.Second
+	shutdown := func() error {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		if err := server.Shutdown(limited); err != nil {
+			return errors.Join(fmt.Errorf("stop the demo service: %w", err), server.Close())
+		}
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve the demo service: %w", err)
+		}
+		return nil
+	}
+	stop := sync.OnceValue(shutdown)
+	unregister := context.AfterFunc(ctx, func() { _ = stop() })
+	return func() error {
+		unregister()
+		return stop()
+	}
+}

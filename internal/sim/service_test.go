@@ -1,0 +1,178 @@
+package sim_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"placementsync/internal/sim"
+)
+
+// served is a service behind real HTTP.
+type served struct {
+	t       *testing.T
+	service *sim.Service
+	base    string
+}
+
+func serve(t *testing.T, opts sim.Options) served {
+	t.Helper()
+	service := sim.New(opts)
+	server := httptest.NewServer(service)
+	t.Cleanup(server.Close)
+	return served{t, service, server.URL}
+}
+
+// answer is a response whose body was read, as far as it could be.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	err    error // of reading the body
+}
+
+// request sends one request with the token and does not follow redirects.
+func (s served) request(method, path, token string) (answer, error) {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), method, s.base+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header.Set("Accept", "application/json")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		return answer{}, err
+	}
+	body, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	return answer{response.StatusCode, response.Header, body, err}, nil
+}
+
+// get sends a GET with the default token; the answer must arrive whole.
+func (s served) get(path string) answer {
+	s.t.Helper()
+	got, err := s.request(http.MethodGet, path, "pc_demo")
+	if err != nil || got.err != nil {
+		s.t.Fatalf("GET %s: %v %v", path, err, got.err)
+	}
+	return got
+}
+
+// envelope is that of spec 4.1.
+type envelope struct {
+	Records      []json.RawMessage `json:"records"`
+	TotalRecords int               `json:"total_records"`
+	TotalPages   int               `json:"total_pages"`
+	CurrentPage  int               `json:"current_page"`
+	NextPage     *int              `json:"next_page"`
+	PreviousPage *int              `json:"previous_page"`
+}
+
+func (s served) page(path string) envelope {
+	s.t.Helper()
+	got := s.get(path)
+	if got.status != http.StatusOK {
+		s.t.Fatalf("GET %s: status %d: %s", path, got.status, got.body)
+	}
+	var out envelope
+	if err := json.Unmarshal(got.body, &out); err != nil {
+		s.t.Fatalf("GET %s: %v", path, err)
+	}
+	return out
+}
+
+// walk unites all pages of a list by following next_page.
+func (s served) walk(path string, limit int) []json.RawMessage {
+	s.t.Helper()
+	var out []json.RawMessage
+	for number := 1; ; {
+		page := s.page(fmt.Sprintf("%s?limit=%d&page=%d", path, limit, number))
+		out = append(out, page.Records...)
+		if page.NextPage == nil {
+			return out
+		}
+		number = *page.NextPage
+	}
+}
+
+// record reads a record of any kind as fields.
+func record(t *testing.T, raw json.RawMessage) map[string]any {
+	t.Helper()
+	var out map[string]any
+	if err := json.Unmarshal(raw, &out); err != nil {
+		t.Fatalf("%v in %s", err, raw)
+	}
+	return out
+}
+
+// sameBytes compares records as they were sent.
+func sameBytes(a, b []json.RawMessage) bool {
+	return slices.EqualFunc(a, b, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
+}
+
+// ids are the ids of records, in their order.
+func ids(t *testing.T, records []json.RawMessage) []string {
+	t.Helper()
+	var out []string
+	for _, raw := range records {
+		var named struct {
+			ID string `json:"id"`
+		}
+		if err := json.Unmarshal(raw, &named); err != nil || named.ID == "" {
+			t.Fatalf("no id in %s: %v", raw, err)
+		}
+		out = append(out, named.ID)
+	}
+	return out
+}
+
+// samples fills the patterns of all routes with ids that exist: for each route
+// the paths of up to so many parents.
+func samples(t *testing.T, service *sim.Service, most int) map[string][]string {
+	t.Helper()
+	parents := map[string][]string{
+		"teams":     {service.TeamID()},
+		"outlets":   values(t, service.Records("/products/listings"), "outlet_id"),
+		"products":  ids(t, service.Records("/products/listings")),
+		"orders":    ids(t, service.Records("/orders")),
+		"profiles":  values(t, service.Records("/orders"), "profile_id"),
+		"campaigns": ids(t, service.Records("/campaigns")),
+		"articles":  values(t, service.Records("/order-items"), "article_id"),
+		"files":     ids(t, service.Records("/files")),
+	}
+	out := map[string][]string{}
+	for _, pattern := range service.Routes() {
+		before, after, ok := strings.Cut(pattern, "{")
+		if !ok {
+			out[pattern] = []string{pattern}
+			continue
+		}
+		_, rest, _ := strings.Cut(after, "}")
+		from := parents[strings.Trim(before, "/")]
+		for _, id := range from[:min(most, len(from))] {
+			out[pattern] = append(out[pattern], before+id+rest)
+		}
+	}
+	return out
+}
+
+// values are the distinct texts of one field of records, where it is one.
+func values(t *testing.T, records []json.RawMessage, field string) []string {
+	t.Helper()
+	var out []string
+	for _, raw := range records {
+		if text, ok := record(t, raw)[field].(string); ok && !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
+}

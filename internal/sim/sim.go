@@ -1,0 +1,184 @@
+// Package sim is the demo service: a marketplace in memory that answers every
+// readable endpoint of the service's specification, for the demo, for tests
+// and for benchmarks.
+//
+// It is a second, independent reading of spec/api.md and must not know
+// anything else of this project: a mistake that the client and its test
+// partner shared would be invisible. Its world is a function of a seed and of
+// the number of simulated days, and holds every oddity that the specification
+// allows.
+package sim
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Service is the demo service: an http.Handler around a simulated world. All
+// methods are safe for concurrent use.
+type Service struct {
+	opts     Options
+	router   router
+	buffers  sync.Pool
+	faults   faults
+	requests requests
+	limiter  *rate.Limiter
+
+	mu    sync.RWMutex // guards token and world
+	token string
+	world *world
+}
+
+// New makes the service on its day 0.
+func New(opts Options) *Service {
+	opts = opts.withDefaults()
+	s := &Service{opts: opts, router: newRouter(), token: opts.Token, world: newWorld(opts)}
+	s.buffers.New = func() any { return &enc{s: seed(opts.Seed)} }
+	s.faults.seed, s.faults.program = seed(opts.Seed), opts.FaultFunc
+	s.faults.set(opts.Faults)
+	s.requests.reset()
+	if opts.RateLimit > 0 {
+		s.limiter = rate.NewLimiter(rate.Limit(opts.RateLimit), opts.RateBurst)
+	}
+	return s
+}
+
+// Advance lives through so many simulated days. Two days at once are the same
+// as twice one day.
+func (s *Service) Advance(days int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range days {
+		s.world.step()
+	}
+}
+
+// Day is the number of simulated days since the start.
+func (s *Service) Day() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.world.day
+}
+
+// Now is the simulated instant, in UTC: everything that the world knows
+// happened before it, except what churn inserted.
+func (s *Service) Now() time.Time {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.world.now()
+}
+
+// TeamID is the id of the partner's team, as GET /auth/token answers it.
+func (s *Service) TeamID() string { return seed(s.opts.Seed).id(kindTeam, 0) }
+
+// SetToken rotates the token: the old one is answered with 401 from now on.
+func (s *Service) SetToken(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.token = token
+}
+
+// SetFaults replaces the rules of Options.Faults and starts their counts anew.
+func (s *Service) SetFaults(rules ...Fault) { s.faults.set(rules) }
+
+// Routes are the patterns of all endpoints that answer GET, as spec 4.2 writes
+// them.
+func (s *Service) Routes() []string {
+	var out []string
+	for _, rt := range s.router.routes {
+		out = append(out, rt.pattern)
+	}
+	return out
+}
+
+// Records are the records that a full walk of a list endpoint would see at
+// this moment, in listing order and byte for byte as they are served. The
+// route is a path such as /orders or /campaigns/<id>/articles; an unknown one,
+// and one that answers an object, has none.
+func (s *Service) Records(path string) []json.RawMessage {
+	rt, id := s.router.find(path)
+	if rt == nil || rt.list == nil {
+		return nil
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	v, ok := rt.list(s.world, id)
+	if !ok {
+		return nil
+	}
+	out := make([]json.RawMessage, 0, v.len())
+	e := enc{s: s.world.seed}
+	for i := range v.len() {
+		e.b = e.b[:0]
+		v.render(&e, v.at(i))
+		e.trim()
+		out = append(out, slices.Clone(e.b))
+	}
+	return out
+}
+
+// Object is what GET of an object endpoint answers at this moment, byte for
+// byte; false when it answers 404 or a list. The path may have a query.
+func (s *Service) Object(path string) (json.RawMessage, bool) {
+	path, rawQuery, _ := strings.Cut(path, "?")
+	rt, id := s.router.find(path)
+	query, err := url.ParseQuery(rawQuery)
+	if rt == nil || rt.object == nil || err != nil {
+		return nil, false
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	e := enc{s: s.world.seed}
+	if !rt.object(s.world, &e, id, query) {
+		return nil, false
+	}
+	e.trim()
+	return e.b, true
+}
+
+// MarkStart remembers which records the top-level lists hold now, for
+// Survivors.
+func (s *Service) MarkStart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.world.lists() {
+		l.mark()
+	}
+}
+
+// Survivors are the ids of a top-level list's records, for example of /orders,
+// that were listed at MarkStart and ever since: what a complete walk in
+// between cannot miss.
+func (s *Service) Survivors(path string) []string {
+	rt, _ := s.router.find(path)
+	if rt == nil || rt.top == nil {
+		return nil
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	v, _ := rt.list(s.world, "")
+	var out []string
+	for _, n := range rt.top(s.world).survivors() {
+		out = append(out, s.world.seed.id(v.kind, n))
+	}
+	return out
+}
+
+// Churned is how many records churn inserted into a top-level list and deleted
+// from it so far.
+func (s *Service) Churned(path string) (inserted, deleted int) {
+	rt, _ := s.router.find(path)
+	if rt == nil || rt.top == nil {
+		return 0, 0
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	l := rt.top(s.world)
+	return l.inserted, l.deleted
+}

@@ -1,0 +1,280 @@
+package sim_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"placementsync/internal/sim"
+)
+
+// snapshot is everything that a service lists, and the answers of its objects.
+func snapshot(t *testing.T, service *sim.Service) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, paths := range samples(t, service, 150) {
+		for _, path := range paths {
+			if object, ok := service.Object(path); ok {
+				out[path] = string(object)
+				continue
+			}
+			out[path] = string(bytes.Join(rawBytes(service.Records(path)), []byte{'\n'}))
+		}
+	}
+	return out
+}
+
+func TestSameSeedSameBytes(t *testing.T) {
+	one, two := sim.New(sim.Options{Seed: 5}), sim.New(sim.Options{Seed: 5})
+	one.Advance(3)
+	for range 3 {
+		two.Advance(1)
+	}
+	a, b := snapshot(t, one), snapshot(t, two)
+	if len(a) != len(b) || len(a) < 1000 {
+		t.Fatalf("%d and %d answers", len(a), len(b))
+	}
+	for path, want := range a {
+		if b[path] != want {
+			t.Errorf("%s differs", path)
+		}
+	}
+	other := sim.New(sim.Options{Seed: 6})
+	if sameBytes(one.Records("/orders"), other.Records("/orders")) {
+		t.Error("another seed makes the same orders")
+	}
+}
+
+func TestEachDayDiffers(t *testing.T) {
+	service := sim.New(sim.Options{})
+	for day := range 5 {
+		want := time.Date(2026, 11, 1+day, 0, 0, 0, 0, time.UTC)
+		if service.Day() != day || !service.Now().Equal(want) {
+			t.Errorf("day %d, now %v, want %d, %v", service.Day(), service.Now(), day, want)
+		}
+		before := map[string][]json.RawMessage{}
+		for _, path := range paged() {
+			before[path] = service.Records(path)
+		}
+		service.Advance(1)
+		for _, path := range []string{"/outlets", "/products/listings", "/orders", "/order-items", "/campaigns"} {
+			if sameBytes(before[path], service.Records(path)) {
+				t.Errorf("%s is the same on days %d and %d", path, day, day+1)
+			}
+		}
+	}
+}
+
+func TestSizesAreThoseAskedFor(t *testing.T) {
+	service := sim.New(sim.Options{
+		Outlets: 50, Listings: 321, Profiles: 5, Campaigns: 77, Orders: 300, Folders: 3, HistoryDays: 400,
+	})
+	for path, want := range map[string]int{
+		"/products/listings": 321, "/campaigns": 77, "/orders": 300, "/folders": 3,
+		"/teams/" + service.TeamID() + "/profiles": 5,
+	} {
+		if got := len(service.Records(path)); got != want {
+			t.Errorf("%s: %d records, want %d", path, got, want)
+		}
+	}
+}
+
+func TestChangedShareOfListings(t *testing.T) {
+	service := sim.New(sim.Options{
+		Listings: 8_000, HistoryDays: 2, Outlets: 2_000, ListingChange: 0.02, ListingTurnover: -1,
+	})
+	byID := map[string]string{}
+	for _, raw := range service.Records("/products/listings") {
+		byID[ids(t, []json.RawMessage{raw})[0]] = string(raw)
+	}
+	service.Advance(1)
+	changed := 0
+	for _, raw := range service.Records("/products/listings") {
+		if byID[ids(t, []json.RawMessage{raw})[0]] != string(raw) {
+			changed++
+		}
+	}
+	if changed < 120 || changed > 180 {
+		t.Errorf("%d of 8,000 rows changed, want about 160", changed)
+	}
+}
+
+// past is what must never be taken back.
+type past struct {
+	paid     map[string]any // date_paid by order
+	history  map[string][]any
+	campaign map[string]string // row by campaign
+	statuses map[string]int    // statuses of all articles by campaign
+}
+
+func remember(t *testing.T, service *sim.Service) past {
+	t.Helper()
+	out := past{map[string]any{}, map[string][]any{}, map[string]string{}, map[string]int{}}
+	for _, raw := range service.Records("/orders") {
+		if order := record(t, raw); order["date_paid"] != nil {
+			out.paid[order["id"].(string)] = order["date_paid"]
+		}
+	}
+	for _, raw := range service.Records("/campaigns") {
+		id := record(t, raw)["id"].(string)
+		out.campaign[id] = string(raw)
+		for _, row := range service.Records("/campaigns/" + id + "/articles") {
+			article := record(t, row)
+			history := article["status"].([]any)
+			out.history[article["id"].(string)] = history
+			out.statuses[id] += len(history)
+		}
+	}
+	return out
+}
+
+func TestThePastIsNeverTakenBack(t *testing.T) {
+	service := sim.New(sim.Options{})
+	silent, grown := 0, 0
+	before := remember(t, service)
+	for range 10 {
+		service.Advance(1)
+		after := remember(t, service)
+		for id, paid := range before.paid {
+			if after.paid[id] != paid {
+				t.Errorf("order %s was paid %v and now %v", id, paid, after.paid[id])
+			}
+		}
+		for id, history := range before.history {
+			if len(after.history[id]) > len(history) {
+				grown++
+			}
+			checkGrown(t, id, history, after.history[id])
+		}
+		for id, row := range before.campaign {
+			if after.statuses[id] != before.statuses[id] && after.campaign[id] == row {
+				silent++
+			}
+		}
+		before = after
+	}
+	if grown == 0 || silent == 0 {
+		t.Errorf("%d histories grew, %d behind an unchanged campaign row", grown, silent)
+	}
+}
+
+func checkGrown(t *testing.T, id string, before, after []any) {
+	t.Helper()
+	if len(after) < len(before) {
+		t.Errorf("the history of article %s shrank", id)
+		return
+	}
+	for i := range before {
+		a, b := before[i].(map[string]any), after[i].(map[string]any)
+		if a["prefix"] != b["prefix"] || a["effective_at"] != b["effective_at"] {
+			t.Errorf("entry %d of article %s was rewritten", i, id)
+		}
+	}
+}
+
+func TestUpdatedAtMovesWithARowsOwnFieldsAlone(t *testing.T) {
+	service := sim.New(sim.Options{})
+	moved := 0
+	for range 6 {
+		before := remember(t, service).campaign
+		service.Advance(1)
+		for _, raw := range service.Records("/campaigns") {
+			row := record(t, raw)
+			old, ok := before[row["id"].(string)]
+			if !ok {
+				continue
+			}
+			was := record(t, json.RawMessage(old))
+			if (was["status"] != row["status"]) != (was["updated_at"] != row["updated_at"]) {
+				t.Errorf("status %v to %v, updated_at %v to %v", was["status"], row["status"], was["updated_at"], row["updated_at"])
+			}
+			if was["updated_at"] != row["updated_at"] {
+				moved++
+			}
+		}
+	}
+	if moved == 0 {
+		t.Error("no campaign was ever updated")
+	}
+}
+
+func TestReferencesHold(t *testing.T) {
+	s := serve(t, sim.Options{Seed: 2})
+	s.service.Advance(14)
+	orders := ids(t, s.service.Records("/orders"))
+	items := ids(t, s.service.Records("/order-items"))
+	listed := ids(t, s.service.Records("/products/listings"))
+	withdrawn, missing := 0, 0
+	for _, raw := range s.service.Records("/order-items") {
+		item := record(t, raw)
+		if !slices.Contains(orders, item["order_id"].(string)) {
+			t.Errorf("item %s names no order", item["id"])
+		}
+		if article, ok := item["article_id"].(string); ok {
+			s.checkArticle(article, item, items)
+		}
+		product := item["product_id"].(string)
+		switch got := s.get("/products/" + product); {
+		case got.status == http.StatusNotFound:
+			missing++
+		case !slices.Contains(listed, product):
+			withdrawn++
+			if record(t, got.body)["deleted_at"] == nil || record(t, got.body)["active"] != false {
+				t.Errorf("withdrawn product %s", got.body)
+			}
+		}
+	}
+	if withdrawn == 0 || missing == 0 {
+		t.Errorf("%d items of withdrawn products, %d of forgotten ones", withdrawn, missing)
+	}
+}
+
+// checkArticle follows an item to its article, its campaign and back.
+func (s served) checkArticle(id string, item map[string]any, items []string) {
+	s.t.Helper()
+	article := record(s.t, s.get("/articles/"+id).body)
+	if article["product_id"] != item["product_id"] {
+		s.t.Errorf("article %s is of another product than item %s", id, item["id"])
+	}
+	rows := s.service.Records("/campaigns/" + article["campaign_id"].(string) + "/articles")
+	at := slices.Index(ids(s.t, rows), id)
+	if at < 0 {
+		s.t.Fatalf("article %s is not among its campaign's", id)
+	}
+	row := record(s.t, rows[at])
+	if row["order_item_id"] != item["id"] || !slices.Contains(items, item["id"].(string)) {
+		s.t.Errorf("article %s names item %s", id, row["order_item_id"])
+	}
+	statuses := row["status"].([]any)
+	last := statuses[len(statuses)-1].(map[string]any)
+	if last["prefix"] != article["status"].(map[string]any)["prefix"] {
+		s.t.Errorf("article %s stands at %v, its history at %v", id, article["status"], last["prefix"])
+	}
+}
+
+func TestLineItemsHaveIDsOncePaid(t *testing.T) {
+	service := sim.New(sim.Options{})
+	items := ids(t, service.Records("/order-items"))
+	unpaid := 0
+	for _, raw := range service.Records("/orders") {
+		order := record(t, raw)
+		for _, line := range order["line_items"].([]any) {
+			id, ok := line.(map[string]any)["id"].(string)
+			if ok != (order["date_paid"] != nil) {
+				t.Errorf("order %s paid %v has line id %q", order["id"], order["date_paid"], id)
+			}
+			if ok && !slices.Contains(items, id) {
+				t.Errorf("line %s is no order item", id)
+			}
+			if !ok {
+				unpaid++
+			}
+		}
+	}
+	if unpaid == 0 {
+		t.Error("no unpaid line seen")
+	}
+}
