@@ -16,13 +16,23 @@ import (
 
 // WriteFile replaces path with data in one step.
 func WriteFile(path string, data []byte, mode fs.FileMode) error {
+	return WriteWhole(path, mode, func(f *os.File) error {
+		_, err := f.Write(data)
+		return err
+	})
+}
+
+// WriteWhole lets fill write a file beside its place and then moves it there
+// in one step. When fill fails, path stays as it was.
+func WriteWhole(path string, mode fs.FileMode, fill func(f *os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err == nil {
+	if err = fill(f); err == nil {
+		err = errors.Join(f.Chmod(mode), f.Sync())
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = rename(f.Name(), path)
 	}
 	if err != nil {

@@ -1,0 +1,79 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	duckdb "github.com/duckdb/duckdb-go/v2"
+)
+
+// UsageError says that a query was asked for in a way that it cannot be: an
+// unknown name, a parameter it has not, a value of the wrong type. Its text
+// lists what would be right.
+type UsageError struct {
+	// Problem says what is wrong.
+	Problem string
+	// Params are the parameters of the query, where there is one.
+	Params []Param
+	// Names are the queries to choose from, when the name was unknown.
+	Names []string
+}
+
+func (e *UsageError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Problem)
+	if len(e.Params) > 0 {
+		b.WriteString("; parameters:")
+	}
+	for _, p := range e.Params {
+		b.WriteString("\n  " + p.String())
+	}
+	if len(e.Names) > 0 {
+		b.WriteString("; queries: " + strings.Join(e.Names, ", "))
+	}
+	return b.String()
+}
+
+// RefusedError says that a statement wanted more than to read the catalog.
+type RefusedError struct {
+	// Reason is what is refused and why, verb first.
+	Reason string
+	// Err is DuckDB's error.
+	Err error
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("%s (DuckDB: %s)", e.Reason, firstLine(e.Err.Error()))
+}
+
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+const (
+	refuseWrite   = "refuse to write: query opens the catalog read only"
+	refuseFiles   = "refuse to touch files, extensions or the network: query reads the catalog only; save an answer with -o FILE"
+	refuseSetting = "refuse to change a setting: the settings of query are fixed"
+)
+
+// explain turns DuckDB's refusals into RefusedError. The texts are DuckDB's;
+// a test holds each of them.
+func explain(err error) error {
+	var de *duckdb.Error
+	if !errors.As(err, &de) {
+		return err
+	}
+	switch {
+	case strings.Contains(de.Msg, "read-only mode"):
+		return &RefusedError{Reason: refuseWrite, Err: err}
+	case strings.Contains(de.Msg, "configuration has been locked"):
+		return &RefusedError{Reason: refuseSetting, Err: err}
+	case de.Type == duckdb.ErrorTypePermission:
+		return &RefusedError{Reason: refuseFiles, Err: err}
+	}
+	return err
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}

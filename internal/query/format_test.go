@@ -1,0 +1,74 @@
+package query_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"placementsync/internal/query"
+)
+
+// TestFormats runs the query of every archive in testdata and compares what
+// each format makes of its answer. In an archive, lines end with LF alone.
+func TestFormats(t *testing.T) {
+	archives, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatalf("no archives (%v)", err)
+	}
+	db := open(t, "")
+	for _, path := range archives {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			checkArchive(t, db, path)
+		})
+	}
+}
+
+func checkArchive(t *testing.T, db *query.DB, path string) {
+	archive, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text query.Query
+	for _, file := range archive.Files {
+		if file.Name == "query.sql" {
+			text = query.Text(string(file.Data))
+			continue
+		}
+		t.Run(file.Name, func(t *testing.T) {
+			format, screen := asked(file.Name)
+			got, err := answer(t, db, text, nil, format, screen)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = strings.ReplaceAll(got, "\r\n", "\n")
+			if diff := cmp.Diff(string(file.Data), got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", format, diff)
+			}
+		})
+	}
+}
+
+// asked reads the name of a section: a format, or a table on some screen.
+func asked(name string) (query.Format, query.Screen) {
+	switch name {
+	case "terminal":
+		return query.Table, query.Screen{Terminal: true}
+	case "narrow":
+		return query.Table, query.Screen{Terminal: true, Width: 60}
+	case "short":
+		return query.Table, query.Screen{Terminal: true, Rows: 2}
+	case "short-pipe":
+		return query.Table, query.Screen{Rows: 2}
+	}
+	return query.Format(name), query.Screen{}
+}
+
+func TestCSVRecordsEndWithCRLF(t *testing.T) {
+	got, err := answer(t, open(t, ""), query.Text("SELECT 1 AS a"), nil, query.CSV, query.Screen{})
+	if want := "a\r\n1\r\n"; err != nil || got != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}

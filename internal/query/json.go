@@ -1,0 +1,78 @@
+package query
+
+import (
+	"bufio"
+	"fmt"
+)
+
+// jsonWriter writes an object a row, columns in order: as the items of an
+// array, or a line each.
+type jsonWriter struct {
+	out *bufio.Writer
+	// first, next and end stand before the first row, before every other and
+	// after the last; none stands for no rows at all.
+	first, next, end, none string
+
+	names [][]byte
+	rows  int64
+	line  []byte
+}
+
+func newJSONArray(out *bufio.Writer) *jsonWriter {
+	return &jsonWriter{out: out, first: "[\n", next: ",\n", end: "\n]\n", none: "[]\n"}
+}
+
+func newJSONLines(out *bufio.Writer) *jsonWriter {
+	return &jsonWriter{out: out, next: "\n", end: "\n"}
+}
+
+func (w *jsonWriter) Begin(columns []Column) error {
+	for _, name := range unique(columns) {
+		w.names = append(w.names, append(appendQuoted(nil, []byte(name)), ':'))
+	}
+	return nil
+}
+
+// unique numbers repeated names as DuckDB does for a table made of an answer:
+// an object must not hold a name twice.
+func unique(columns []Column) []string {
+	names := make([]string, len(columns))
+	taken := map[string]bool{}
+	for i, c := range columns {
+		name := c.Name
+		for n := 1; taken[name]; n++ {
+			name = fmt.Sprintf("%s_%d", c.Name, n)
+		}
+		names[i], taken[name] = name, true
+	}
+	return names
+}
+
+func (w *jsonWriter) Row(r Row) error {
+	before := w.next
+	if w.rows == 0 {
+		before = w.first
+	}
+	w.rows++
+	w.line = append(append(w.line[:0], before...), '{')
+	for i, name := range w.names {
+		if i > 0 {
+			w.line = append(w.line, ',')
+		}
+		w.line = r.AppendJSON(append(w.line, name...), i)
+	}
+	w.line = append(w.line, '}')
+	_, err := w.out.Write(w.line)
+	return err
+}
+
+func (w *jsonWriter) End() error {
+	end := w.end
+	if w.rows == 0 {
+		end = w.none
+	}
+	if _, err := w.out.WriteString(end); err != nil {
+		return err
+	}
+	return w.out.Flush()
+}

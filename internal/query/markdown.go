@@ -1,0 +1,61 @@
+package query
+
+import (
+	"bufio"
+	"strings"
+)
+
+// markdownWriter writes a pipe table, unpadded so that it streams. Nothing in
+// a cell can end the cell or become markup.
+type markdownWriter struct {
+	out    *bufio.Writer
+	escape *strings.Replacer
+	cols   int
+	cell   []byte
+}
+
+// newMarkdown escapes what would draw a link, an image or HTML in a document:
+// a text of the service stays a text.
+func newMarkdown(out *bufio.Writer) *markdownWriter {
+	return &markdownWriter{out: out, escape: strings.NewReplacer(
+		`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`,
+		"[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "&", "&amp;",
+	)}
+}
+
+func (w *markdownWriter) Begin(columns []Column) error {
+	w.cols = len(columns)
+	names, rules := make([]string, w.cols), make([]string, w.cols)
+	for i, c := range columns {
+		names[i], rules[i] = w.plain(c.Name), "---"
+		if c.Numeric {
+			rules[i] = "---:"
+		}
+	}
+	if err := w.line(names); err != nil {
+		return err
+	}
+	return w.line(rules)
+}
+
+func (w *markdownWriter) Row(r Row) error {
+	cells := make([]string, w.cols)
+	for i := range cells {
+		if r.IsNull(i) {
+			cells[i] = null
+			continue
+		}
+		w.cell = r.AppendText(w.cell[:0], i)
+		cells[i] = w.plain(string(w.cell))
+	}
+	return w.line(cells)
+}
+
+func (w *markdownWriter) End() error { return w.out.Flush() }
+
+func (w *markdownWriter) line(cells []string) error {
+	_, err := w.out.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+	return err
+}
+
+func (w *markdownWriter) plain(s string) string { return w.escape.Replace(harmless(s)) }

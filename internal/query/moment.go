@@ -1,0 +1,160 @@
+package query
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+)
+
+// Layouts in RFC 3339 form. A timestamp without a zone is no instant and gets
+// no Z.
+const (
+	secondLayout = "2006-01-02T15:04:05"
+	clockLayout  = "15:04:05"
+)
+
+func timestampCodec(t *arrow.TimestampType) codec {
+	name, zone := "TIMESTAMP", ""
+	switch {
+	case t.TimeZone != "":
+		name, zone = "TIMESTAMPTZ", "Z"
+	case t.Unit == arrow.Second:
+		name = "TIMESTAMP_S"
+	case t.Unit == arrow.Millisecond:
+		name = "TIMESTAMP_MS"
+	case t.Unit == arrow.Nanosecond:
+		name = "TIMESTAMP_NS"
+	}
+	return quoted(name, func(dst []byte, a arrow.Array, i int) []byte {
+		v := int64(value[arrow.Timestamp](a, i))
+		if text := infinite(v, math.MaxInt64); text != "" {
+			return append(dst, text...)
+		}
+		at := instant(v, t.Unit)
+		dst = at.AppendFormat(dst, secondLayout)
+		return append(appendFraction(dst, at.Nanosecond()), zone...)
+	})
+}
+
+// infinite names DuckDB's two infinite dates and times, which are the largest
+// number of the type and its negative.
+func infinite(v, largest int64) string {
+	switch v {
+	case largest:
+		return "infinity"
+	case -largest:
+		return "-infinity"
+	}
+	return ""
+}
+
+// instant avoids Timestamp.ToTime, whose nanoseconds overflow outside the
+// years 1678 to 2262.
+func instant(v int64, unit arrow.TimeUnit) time.Time {
+	switch unit {
+	case arrow.Second:
+		return time.Unix(v, 0).UTC()
+	case arrow.Millisecond:
+		return time.UnixMilli(v).UTC()
+	case arrow.Microsecond:
+		return time.UnixMicro(v).UTC()
+	}
+	return time.Unix(0, v).UTC()
+}
+
+// appendFraction writes microseconds, or nanoseconds, only when there are any.
+func appendFraction(dst []byte, nanos int) []byte {
+	switch {
+	case nanos == 0:
+		return dst
+	case nanos%1000 == 0:
+		return fmt.Appendf(dst, ".%06d", nanos/1000)
+	}
+	return fmt.Appendf(dst, ".%09d", nanos)
+}
+
+func appendDate(dst []byte, a arrow.Array, i int) []byte {
+	days := int64(value[arrow.Date32](a, i))
+	if text := infinite(days, math.MaxInt32); text != "" {
+		return append(dst, text...)
+	}
+	return time.Unix(days*24*60*60, 0).UTC().AppendFormat(dst, time.DateOnly)
+}
+
+func timeOfDay(unit arrow.TimeUnit) appender {
+	return func(dst []byte, a arrow.Array, i int) []byte {
+		return appendClock(dst, time.Duration(a.(*array.Time64).Value(i))*unit.Multiplier())
+	}
+}
+
+// appendClock writes the time since midnight; DuckDB's day may end at 24:00:00.
+func appendClock(dst []byte, d time.Duration) []byte {
+	if d == 24*time.Hour {
+		return append(dst, "24:00:00"...)
+	}
+	dst = time.Unix(0, int64(d)).UTC().AppendFormat(dst, clockLayout)
+	return appendFraction(dst, int(d%time.Second))
+}
+
+// appendTimeTZ reads DuckDB's form: 40 bits of microseconds over 24 bits of
+// offset, which is stored as its distance from the largest one.
+func appendTimeTZ(dst []byte, a arrow.Array, i int) []byte {
+	const largestOffset = 16*60*60 - 1
+	bits := binary.LittleEndian.Uint64(bytesAt(a, i))
+	dst = appendClock(dst, time.Duration(bits>>24)*time.Microsecond)
+	offset := largestOffset - int(bits&(1<<24-1))
+	sign := '+'
+	if offset < 0 {
+		sign, offset = '-', -offset
+	}
+	dst = fmt.Appendf(dst, "%c%02d:%02d", sign, offset/3600, offset/60%60)
+	if seconds := offset % 60; seconds != 0 {
+		dst = fmt.Appendf(dst, ":%02d", seconds)
+	}
+	return dst
+}
+
+// appendInterval writes an interval as DuckDB casts it to text: 1 year
+// 2 months 3 days 04:05:06.
+func appendInterval(dst []byte, a arrow.Array, i int) []byte {
+	v := value[arrow.MonthDayNanoInterval](a, i)
+	start := len(dst)
+	dst = appendUnits(dst, start, int64(v.Months/12), "year")
+	dst = appendUnits(dst, start, int64(v.Months%12), "month")
+	dst = appendUnits(dst, start, int64(v.Days), "day")
+	if v.Nanoseconds == 0 && len(dst) > start {
+		return dst
+	}
+	if len(dst) > start {
+		dst = append(dst, ' ')
+	}
+	return appendHours(dst, time.Duration(v.Nanoseconds))
+}
+
+func appendUnits(dst []byte, start int, n int64, unit string) []byte {
+	if n == 0 {
+		return dst
+	}
+	if len(dst) > start {
+		dst = append(dst, ' ')
+	}
+	dst = append(append(strconv.AppendInt(dst, n, 10), ' '), unit...)
+	if n != 1 && n != -1 {
+		dst = append(dst, 's')
+	}
+	return dst
+}
+
+// appendHours writes a duration whose hours may exceed a day.
+func appendHours(dst []byte, d time.Duration) []byte {
+	if d < 0 {
+		dst, d = append(dst, '-'), -d
+	}
+	dst = fmt.Appendf(dst, "%02d:%02d:%02d", int64(d/time.Hour), int64(d/time.Minute)%60, int64(d/time.Second)%60)
+	return appendFraction(dst, int(d%time.Second))
+}

@@ -1,0 +1,150 @@
+package query
+
+import (
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+
+	"placementsync/queries"
+)
+
+// Query is SQL to run. Named queries state their parameters; the parameters of
+// a text are whatever $names it holds, each bound as VARCHAR.
+type Query struct {
+	// Name is the name of the file under queries, without its ending. Empty
+	// for a text of the user.
+	Name string
+	// Title, Grain and About say what the answer shows, what a row stands for
+	// and what has to be known about the numbers.
+	Title, Grain, About string
+	// Params are the parameters that a named query declares.
+	Params []Param
+	// SQL is the text, header included.
+	SQL string
+}
+
+// Param is one parameter of a named query.
+type Param struct {
+	Name string
+	// Type is VARCHAR, BIGINT, BOOLEAN, DATE, TIMESTAMPTZ or DECIMAL; the last
+	// is bound as text, which the SQL casts.
+	Type string
+	// Default is the value when none is given; "NULL" stands for NULL.
+	Default string
+	About   string
+}
+
+// String is the parameter as a list shows it.
+func (p Param) String() string {
+	if p.Default == "" {
+		return p.Name + " " + p.Type
+	}
+	return fmt.Sprintf("%s %s (default %s): %s", p.Name, p.Type, p.Default, p.About)
+}
+
+// Text is SQL of the user's own.
+func Text(sql string) Query { return Query{SQL: sql} }
+
+var nameOnly = regexp.MustCompile(`^\w+$`)
+
+// Resolve reads what a user asks for: a single word names a query, all else is
+// SQL. An unknown name is a *UsageError.
+func Resolve(text string) (Query, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return Query{}, &UsageError{Problem: "the query is empty"}
+	}
+	if !nameOnly.MatchString(text) {
+		return Text(text), nil
+	}
+	all, err := List()
+	if err != nil {
+		return Query{}, err
+	}
+	i := slices.IndexFunc(all, func(q Query) bool { return q.Name == text })
+	if i >= 0 {
+		return all[i], nil
+	}
+	unknown := &UsageError{Problem: fmt.Sprintf("no query is named %q", text)}
+	for _, q := range all {
+		unknown.Names = append(unknown.Names, q.Name)
+	}
+	return Query{}, unknown
+}
+
+// List returns the named queries, sorted by name.
+func List() ([]Query, error) {
+	files, err := fs.Glob(queries.FS, "*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("list queries: %w", err)
+	}
+	var all []Query
+	for _, file := range files {
+		text, err := fs.ReadFile(queries.FS, file)
+		if err != nil {
+			return nil, fmt.Errorf("list queries: %w", err)
+		}
+		q, err := parseQuery(strings.TrimSuffix(file, ".sql"), string(text))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, q)
+	}
+	return all, nil
+}
+
+var (
+	headerLine = regexp.MustCompile(`^-- (title|grain|about|param): (.+)$`)
+	paramField = regexp.MustCompile(`^(\w+) (VARCHAR|BIGINT|BOOLEAN|DATE|TIMESTAMPTZ|DECIMAL) (\S+) -- (.+)$`)
+)
+
+// parseQuery reads the header: the comment lines at the top of the file, of
+// which those of a known form carry meaning.
+func parseQuery(name, text string) (Query, error) {
+	q := Query{Name: name, SQL: text}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if !strings.HasPrefix(line, "--") {
+			break
+		}
+		if err := q.header(line); err != nil {
+			return Query{}, fmt.Errorf("read query %q: %w", name, err)
+		}
+	}
+	if q.Title == "" || q.Grain == "" || q.About == "" {
+		return Query{}, fmt.Errorf("read query %q: its header needs title, grain and about", name)
+	}
+	return q, nil
+}
+
+func (q *Query) header(line string) error {
+	m := headerLine.FindStringSubmatch(line)
+	if m == nil {
+		return nil
+	}
+	switch m[1] {
+	case "title":
+		q.Title = m[2]
+	case "grain":
+		q.Grain = m[2]
+	case "about":
+		q.About = m[2]
+	case "param":
+		p := paramField.FindStringSubmatch(m[2])
+		if p == nil {
+			return fmt.Errorf("state a parameter as name type default -- meaning, not %q", m[2])
+		}
+		q.Params = append(q.Params, Param{Name: p[1], Type: p[2], Default: p[3], About: p[4]})
+	}
+	return nil
+}
+
+// wrap says which query an error is about.
+func (q Query) wrap(err error) error {
+	if q.Name == "" {
+		return fmt.Errorf("run query: %w", err)
+	}
+	return fmt.Errorf("run query %q: %w", q.Name, err)
+}

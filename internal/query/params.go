@@ -1,0 +1,164 @@
+package query
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	duckdb "github.com/duckdb/duckdb-go/v2"
+)
+
+// bind makes the arguments of a query from the values given as text. Values
+// travel as prepared parameters and never become part of the SQL.
+func bind(conn *duckdb.Conn, q Query, values map[string]string) ([]any, error) {
+	params := q.Params
+	if q.Name == "" {
+		var err error
+		if params, err = paramsOf(conn, q.SQL, len(values) > 0); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkNames(q, params, values); err != nil {
+		return nil, err
+	}
+	args := make([]any, 0, len(params))
+	for _, p := range params {
+		arg, err := p.bind(values)
+		if err != nil {
+			return nil, &UsageError{Problem: q.prefix() + err.Error(), Params: params}
+		}
+		args = append(args, sql.Named(p.Name, arg))
+	}
+	return args, nil
+}
+
+// paramsOf finds the parameters of a text. A text of several statements cannot
+// take any, since DuckDB has to run the first ones to prepare the last; PIVOT
+// is such a text in disguise.
+func paramsOf(conn *duckdb.Conn, text string, wanted bool) ([]Param, error) {
+	prepared, err := conn.Prepare(text)
+	var de *duckdb.Error
+	switch {
+	case errors.As(err, &de):
+		return nil, Query{}.wrap(explain(err))
+	case err != nil && wanted:
+		return nil, &UsageError{Problem: "a text of several statements takes no parameters: give one statement (a PIVOT without IN counts as several)"}
+	case err != nil:
+		return nil, nil
+	}
+	stmt, ok := prepared.(*duckdb.Stmt)
+	if !ok {
+		return nil, fmt.Errorf("read parameters: statement is %T, not DuckDB's", prepared)
+	}
+	params, err := named(stmt)
+	return params, errors.Join(err, stmt.Close())
+}
+
+func named(stmt *duckdb.Stmt) ([]Param, error) {
+	var params []Param
+	for n := range stmt.NumInput() {
+		name, err := stmt.ParamName(n + 1)
+		if err != nil {
+			return nil, fmt.Errorf("read parameters: %w", err)
+		}
+		params = append(params, Param{Name: name, Type: "VARCHAR"})
+	}
+	return params, nil
+}
+
+func checkNames(q Query, params []Param, values map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if slices.ContainsFunc(params, func(p Param) bool { return p.Name == name }) {
+			continue
+		}
+		problem := fmt.Sprintf("%sunknown parameter %q", q.prefix(), name)
+		if len(params) == 0 {
+			problem += "; the query has none"
+		}
+		return &UsageError{Problem: problem, Params: params}
+	}
+	return nil
+}
+
+func (q Query) prefix() string {
+	if q.Name == "" {
+		return ""
+	}
+	return fmt.Sprintf("query %q: ", q.Name)
+}
+
+// bind gives the value of the parameter, from values or its default, with the
+// type that the query declares.
+func (p Param) bind(values map[string]string) (any, error) {
+	text, given := values[p.Name]
+	if !given {
+		text = p.Default
+	}
+	if text == "" && !given {
+		return nil, fmt.Errorf("parameter %q has no value", p.Name)
+	}
+	if declared := p.Default != ""; declared && text == "NULL" {
+		return nil, nil
+	}
+	arg, err := parse(p.Type, text)
+	if err != nil {
+		return nil, fmt.Errorf("parameter %q: %w", p.Name, err)
+	}
+	return arg, nil
+}
+
+var decimalText = regexp.MustCompile(`^[+-]?\d+(\.\d+)?$`)
+
+func parse(typ, text string) (any, error) {
+	switch typ {
+	case "BIGINT":
+		n, err := strconv.ParseInt(text, 10, 64)
+		return typed(n, duckdb.TYPE_BIGINT, err, text, "a whole number such as 10")
+	case "BOOLEAN":
+		b, err := parseBool(text)
+		return typed(b, duckdb.TYPE_BOOLEAN, err, text, "true or false")
+	case "DATE":
+		d, err := time.Parse(time.DateOnly, text)
+		return typed(d, duckdb.TYPE_DATE, err, text, "a date such as 2026-11-01")
+	case "TIMESTAMPTZ":
+		t, err := parseInstant(text)
+		return typed(t, duckdb.TYPE_TIMESTAMP_TZ, err, text, "a time such as 2026-11-01T02:00:00Z, or a date, taken as UTC")
+	case "DECIMAL":
+		var err error
+		if !decimalText.MatchString(text) {
+			err = strconv.ErrSyntax
+		}
+		return typed(text, duckdb.TYPE_VARCHAR, err, text, "a number such as 12.50")
+	}
+	return duckdb.Typed(text, duckdb.TYPE_VARCHAR), nil
+}
+
+func typed(v any, t duckdb.Type, err error, text, want string) (any, error) {
+	if err != nil {
+		return nil, fmt.Errorf("%q is not %s", text, want)
+	}
+	return duckdb.Typed(v, t), nil
+}
+
+func parseBool(text string) (bool, error) {
+	switch strings.ToLower(text) {
+	case "true", "yes":
+		return true, nil
+	case "false", "no":
+		return false, nil
+	}
+	return false, strconv.ErrSyntax
+}
+
+func parseInstant(text string) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return t, nil
+	}
+	return time.ParseInLocation(time.DateOnly, text, time.UTC)
+}

@@ -1,0 +1,135 @@
+package query_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"placementsync/internal/query"
+)
+
+// typed is a query with a parameter of every type.
+func typed() query.Query {
+	return query.Query{
+		Name: "typed",
+		SQL: `SELECT typeof($text) AS text_type, $text AS text, typeof($n) AS n_type, $n AS n, $yes AS yes,
+			typeof($day) AS day_type, $day AS day, $at AS "at", CAST($amount AS DECIMAL(18, 6)) AS amount`,
+		Params: []query.Param{
+			{Name: "text", Type: "VARCHAR", Default: "x", About: "a text"},
+			{Name: "n", Type: "BIGINT", Default: "7", About: "a number"},
+			{Name: "yes", Type: "BOOLEAN", Default: "true", About: "a switch"},
+			{Name: "day", Type: "DATE", Default: "2026-02-28", About: "a day"},
+			{Name: "at", Type: "TIMESTAMPTZ", Default: "2026-02-28", About: "a time"},
+			{Name: "amount", Type: "DECIMAL", Default: "0.1", About: "an amount"},
+		},
+	}
+}
+
+func TestParametersAreBoundWithTheirType(t *testing.T) {
+	db := open(t, "")
+	cases := map[string]struct {
+		values map[string]string
+		want   string
+	}{
+		"defaults": {nil, `{"text_type":"VARCHAR","text":"x","n_type":"BIGINT","n":7,"yes":true,"day_type":"DATE","day":"2026-02-28","at":"2026-02-28T00:00:00Z","amount":0.100000}`},
+		"given": {
+			map[string]string{"text": "'; DROP TABLE orders; --", "n": "-9223372036854775808", "yes": "no", "day": "2024-02-29", "at": "2026-03-29T03:30:00.000001+02:00", "amount": "-12.345678"},
+			`{"text_type":"VARCHAR","text":"'; DROP TABLE orders; --","n_type":"BIGINT","n":-9223372036854775808,"yes":false,"day_type":"DATE","day":"2024-02-29","at":"2026-03-29T01:30:00.000001Z","amount":-12.345678}`,
+		},
+		"an empty text is a text": {
+			map[string]string{"text": ""},
+			`{"text_type":"VARCHAR","text":"","n_type":"BIGINT","n":7,"yes":true,"day_type":"DATE","day":"2026-02-28","at":"2026-02-28T00:00:00Z","amount":0.100000}`,
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := answer(t, db, typed(), c.values, query.JSONL, query.Screen{})
+			if err != nil || strings.TrimSpace(got) != c.want {
+				t.Errorf("got %v\n%s\nwant\n%s", err, got, c.want)
+			}
+		})
+	}
+}
+
+func TestWrongParametersListTheRightOnes(t *testing.T) {
+	db := open(t, "")
+	cases := map[string]struct {
+		query  query.Query
+		values map[string]string
+		want   string
+	}{
+		"unknown":            {typed(), map[string]string{"txt": "x"}, `query "typed": unknown parameter "txt"; parameters:`},
+		"no number":          {typed(), map[string]string{"n": "7.5"}, `parameter "n": "7.5" is not a whole number`},
+		"number too big":     {typed(), map[string]string{"n": "9223372036854775808"}, "is not a whole number"},
+		"no switch":          {typed(), map[string]string{"yes": "1"}, `"1" is not true or false`},
+		"no day":             {typed(), map[string]string{"day": "2026-02-30"}, `"2026-02-30" is not a date`},
+		"no time":            {typed(), map[string]string{"at": "yesterday"}, `"yesterday" is not a time`},
+		"no amount":          {typed(), map[string]string{"amount": "1e3"}, `"1e3" is not a number`},
+		"text, unknown":      {query.Text("SELECT $a AS a"), map[string]string{"a": "1", "b": "2"}, `unknown parameter "b"; parameters:` + "\n  a VARCHAR"},
+		"text, missing":      {query.Text("SELECT $a AS a"), nil, `parameter "a" has no value; parameters:` + "\n  a VARCHAR"},
+		"text, none":         {query.Text("SELECT 1"), map[string]string{"a": "1"}, `unknown parameter "a"; the query has none`},
+		"several statements": {query.Text("SELECT 1; SELECT $a"), map[string]string{"a": "1"}, "several statements takes no parameters"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := answer(t, db, c.query, c.values, query.CSV, query.Screen{})
+			var usage *query.UsageError
+			if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want a usage error with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestValuesNeverBecomeSQL(t *testing.T) {
+	db := open(t, oneListing)
+	text := query.Text("SELECT count(*) AS n FROM product_listings WHERE country = $c OR name = $c")
+	for value, want := range map[string]string{
+		"DE":                          "{\"n\":1}\n",
+		"' OR '1'='1":                 "{\"n\":0}\n",
+		"x'); DELETE FROM orders; --": "{\"n\":0}\n",
+		"$c":                          "{\"n\":0}\n",
+		"Robert'); DROP TABLE x; --":  "{\"n\":1}\n",
+		"NULL":                        "{\"n\":0}\n",
+	} {
+		got, err := answer(t, db, text, map[string]string{"c": value}, query.JSONL, query.Screen{})
+		if err != nil || got != want {
+			t.Errorf("%q: got %q, %v, want %q", value, got, err, want)
+		}
+	}
+}
+
+func TestResolve(t *testing.T) {
+	t.Run("a word names a query", func(t *testing.T) {
+		q, err := query.Resolve(" price_by_segment\n")
+		if err != nil || q.Name != "price_by_segment" || len(q.Params) == 0 {
+			t.Errorf("got %+v, %v", q, err)
+		}
+	})
+	t.Run("all else is SQL", func(t *testing.T) {
+		q, err := query.Resolve("FROM orders")
+		if err != nil || q.Name != "" || q.SQL != "FROM orders" {
+			t.Errorf("got %+v, %v", q, err)
+		}
+	})
+	for text, want := range map[string]string{"prices": "price_by_segment", " ": "empty"} {
+		t.Run("refuses "+text, func(t *testing.T) {
+			_, err := query.Resolve(text)
+			var usage *query.UsageError
+			if !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want a usage error with %q", err, want)
+			}
+		})
+	}
+}
+
+func TestUnknownFormatsListTheKnown(t *testing.T) {
+	_, err := query.ParseFormat("xml")
+	var usage *query.UsageError
+	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "table, csv, json, jsonl, markdown, parquet") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := query.NewWriter(query.Parquet, nil, query.Screen{}); !errors.As(err, &usage) {
+		t.Errorf("parquet without a file: got %v", err)
+	}
+}

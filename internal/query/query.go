@@ -1,0 +1,206 @@
+// Package query answers questions about a warehouse: SQL text or a named query
+// with parameters, streamed to a writer of the wanted format or saved to a
+// file. The user's SQL runs on an instance that can read the catalog and
+// nothing else: no other file, no network, no extension, no setting.
+//
+// It must not know how the catalog came about, and it never writes to it.
+package query
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	duckdb "github.com/duckdb/duckdb-go/v2"
+
+	"placementsync/internal/warehouse"
+)
+
+// Options bound what a query may use. Zero values leave DuckDB's defaults.
+type Options struct {
+	// MemoryLimit is a size as DuckDB reads it, such as "512MB".
+	MemoryLimit string
+	// Threads is the number of threads of the instance.
+	Threads int
+	// TempDir is where a private folder takes what does not fit the memory
+	// limit, until Close. Empty: the folder for temporary files of the system.
+	TempDir string
+}
+
+// DB is one catalog, opened read only. Its queries run one after another.
+type DB struct {
+	pool  *sql.DB
+	conn  *sql.Conn
+	opts  Options
+	spill string
+}
+
+// Open opens the DuckDB file at path, which may be a symlink. The file is
+// attached to a private instance in memory, under the name catalog, so that
+// opening it again after a new night sees the new file even while this handle
+// is open.
+func Open(ctx context.Context, path string, opts Options) (*DB, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open catalog %q: %w", path, err)
+	}
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("open catalog %q: no such file; a first run creates it: %w", path, os.ErrNotExist)
+	}
+	db, err := start(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("open catalog %q: %w", path, err)
+	}
+	if err := db.lockDown(ctx, path); err != nil {
+		return nil, errors.Join(fmt.Errorf("open catalog %q: %w", path, err), db.Close())
+	}
+	return db, nil
+}
+
+// Close releases the file.
+func (db *DB) Close() error {
+	return errors.Join(db.conn.Close(), db.pool.Close(), os.RemoveAll(db.spill))
+}
+
+// start makes an empty instance in memory with a single connection: settings
+// such as USE belong to a connection, and a second one would lack them.
+func start(ctx context.Context, opts Options) (*DB, error) {
+	spill, err := os.MkdirTemp(opts.TempDir, "query-*")
+	if err != nil {
+		return nil, err
+	}
+	db, err := connect(ctx, ":memory:?"+opts.settings(spill).Encode())
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(spill))
+	}
+	db.opts, db.spill = opts, spill
+	return db, nil
+}
+
+func connect(ctx context.Context, dsn string) (*DB, error) {
+	pool, err := sql.Open("duckdb", dsn)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	return &DB{pool: pool, conn: conn}, nil
+}
+
+func (o Options) settings(spill string) url.Values {
+	s := url.Values{
+		"autoinstall_known_extensions": {"false"},
+		"autoload_known_extensions":    {"false"},
+		"allow_community_extensions":   {"false"},
+		"allow_persistent_secrets":     {"false"},
+		"temp_directory":               {spill},
+	}
+	if o.MemoryLimit != "" {
+		s.Set("memory_limit", o.MemoryLimit)
+	}
+	if o.Threads > 0 {
+		s.Set("threads", strconv.Itoa(o.Threads))
+	}
+	return s
+}
+
+// lockDown attaches the catalog and then closes every door behind it. The last
+// statement makes the others final.
+func (db *DB) lockDown(ctx context.Context, path string) error {
+	return db.exec(ctx,
+		"ATTACH "+warehouse.Literal(path)+" AS catalog (READ_ONLY)",
+		"USE catalog",
+		"SET TimeZone = 'UTC'",
+		// Arrow then carries the exact DuckDB type of every column.
+		"SET arrow_lossless_conversion = true",
+		"SET enable_external_access = false",
+		"SET lock_configuration = true",
+	)
+}
+
+func (db *DB) exec(ctx context.Context, statements ...string) error {
+	for _, s := range statements {
+		if _, err := db.conn.ExecContext(ctx, s); err != nil {
+			return explain(err)
+		}
+	}
+	return nil
+}
+
+// Run answers a query: its rows go to w as they come. Text may hold several
+// statements; the result of the last one is the answer. It returns the number
+// of rows. Errors are *UsageError for parameters, *RefusedError for what a
+// query may not do, and otherwise DuckDB's own.
+func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
+	var rows int64
+	err := db.read(ctx, q, values, func(r array.RecordReader) error {
+		var err error
+		rows, err = copyRows(r, w)
+		return err
+	})
+	return rows, err
+}
+
+// read runs the query and hands its answer to use, in Arrow batches.
+func (db *DB) read(ctx context.Context, q Query, values map[string]string, use func(array.RecordReader) error) error {
+	return db.conn.Raw(func(raw any) error {
+		conn, ok := raw.(*duckdb.Conn)
+		if !ok {
+			return fmt.Errorf("run query: connection is %T, not DuckDB's", raw)
+		}
+		args, err := bind(conn, q, values)
+		if err != nil {
+			return err
+		}
+		return readArrow(ctx, conn, q, args, use)
+	})
+}
+
+func readArrow(ctx context.Context, conn driver.Conn, q Query, args []any, use func(array.RecordReader) error) error {
+	arrow, err := duckdb.NewArrowFromConn(conn)
+	if err != nil {
+		return fmt.Errorf("run query: %w", err)
+	}
+	reader, err := arrow.QueryContext(ctx, q.SQL, args...)
+	if err != nil {
+		return q.wrap(explain(err))
+	}
+	defer reader.Release()
+	if err := use(reader); err != nil {
+		return err
+	}
+	if err := reader.Err(); err != nil {
+		return q.wrap(explain(err))
+	}
+	return nil
+}
+
+func copyRows(r array.RecordReader, w Writer) (int64, error) {
+	columns := columnsOf(r.Schema())
+	if err := w.Begin(columns); err != nil {
+		return 0, err
+	}
+	var rows int64
+	for r.Next() {
+		batch := newBatch(columns, r.RecordBatch())
+		for i := range batch.len {
+			if err := w.Row(Row{batch: batch, at: i}); err != nil {
+				return rows, err
+			}
+		}
+		rows += int64(batch.len)
+	}
+	if r.Err() != nil {
+		return rows, nil // the caller reports it; a half-written answer gets no end
+	}
+	return rows, w.End()
+}

@@ -1,0 +1,213 @@
+package query_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/query"
+)
+
+const oneListing = "INSERT INTO product_listings (id, name, country) VALUES ('p1', 'Robert''); DROP TABLE x; --', 'DE')"
+
+func TestQueryRefusesEverythingButReading(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret.csv")
+	if err := os.WriteFile(secret, []byte("a\n1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, oneListing)
+	dir := filepath.Dir(secret)
+	cases := map[string]struct{ sql, reason string }{
+		"insert":           {"INSERT INTO product_listings (id) VALUES ('x')", "refuse to write"},
+		"update":           {"UPDATE product_listings SET name = 'x'", "refuse to write"},
+		"delete":           {"DELETE FROM product_listings", "refuse to write"},
+		"create":           {"CREATE TABLE t AS SELECT 1", "refuse to write"},
+		"drop":             {"DROP TABLE product_listings", "refuse to write"},
+		"alter":            {"ALTER TABLE product_listings ADD COLUMN x INTEGER", "refuse to write"},
+		"last of several":  {"SELECT 1; DELETE FROM product_listings", "refuse to write"},
+		"first of several": {"DELETE FROM product_listings; SELECT 1", "refuse to write"},
+		"read a file":      {"SELECT * FROM read_csv('/etc/passwd')", "refuse to touch files"},
+		"read text":        {"SELECT * FROM read_text('" + secret + "')", "refuse to touch files"},
+		"list files":       {"SELECT * FROM glob('" + dir + "/*')", "refuse to touch files"},
+		"copy to":          {"COPY (SELECT 1) TO '" + dir + "/out.csv'", "refuse to touch files"},
+		"copy from":        {"COPY product_listings FROM '" + secret + "'", "refuse to"},
+		"export":           {"EXPORT DATABASE '" + dir + "/all'", "refuse to touch files"},
+		"attach a file":    {"ATTACH '" + dir + "/new.duckdb'", "refuse to touch files"},
+		"install":          {"INSTALL httpfs", "refuse to touch files"},
+		"load":             {"LOAD httpfs", "refuse to touch files"},
+		"network":          {"SELECT * FROM read_csv('https://example.com/x.csv')", "refuse to touch files"},
+		"open the door":    {"SET enable_external_access = true", "refuse to change a setting"},
+		"more memory":      {"SET memory_limit = '100GB'", "refuse to change a setting"},
+		"unlock":           {"SET lock_configuration = false", "refuse to change a setting"},
+		"reset":            {"RESET enable_external_access", "refuse to change a setting"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := answer(t, db, query.Text(c.sql), nil, query.CSV, query.Screen{})
+			var refused *query.RefusedError
+			if !errors.As(err, &refused) || !strings.HasPrefix(refused.Reason, c.reason) {
+				t.Errorf("%s: got %v, want a refusal %q", c.sql, err, c.reason)
+			}
+		})
+	}
+	if left, err := filepath.Glob(dir + "/*"); err != nil || len(left) != 1 {
+		t.Errorf("files after the refusals: %v, %v", left, err)
+	}
+}
+
+func TestFilesCannotBeNamedAsTables(t *testing.T) {
+	_, err := answer(t, open(t, ""), query.Text("SELECT * FROM '/etc/passwd'"), nil, query.CSV, query.Screen{})
+	if err == nil || strings.Contains(err.Error(), "root:") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSeveralStatementsAnswerWithTheLast(t *testing.T) {
+	text := "CREATE TEMP TABLE t AS SELECT range AS n FROM range(3); SELECT 'lost'; SELECT sum(n) AS total FROM t; -- end"
+	got, err := answer(t, open(t, ""), query.Text(text), nil, query.JSONL, query.Screen{})
+	if want := "{\"total\":3}\n"; err != nil || got != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+func TestPivotAnswers(t *testing.T) {
+	text := "PIVOT (FROM (VALUES ('a', 1), ('b', 2)) AS v(k, n)) ON k USING sum(n)"
+	got, err := answer(t, open(t, ""), query.Text(text), nil, query.JSONL, query.Screen{})
+	if want := "{\"a\":1,\"b\":2}\n"; err != nil || got != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+func TestTimesAreUTCWhereverTheProgramRuns(t *testing.T) {
+	t.Setenv("TZ", "America/New_York")
+	text := "SELECT date_trunc('month', TIMESTAMPTZ '2026-03-01 00:30:00+00')::VARCHAR AS month"
+	got, err := answer(t, open(t, ""), query.Text(text), nil, query.JSONL, query.Screen{})
+	if want := "{\"month\":\"2026-03-01 00:00:00+00\"}\n"; err != nil || got != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+func TestErrorsOfSQLComeThrough(t *testing.T) {
+	db := open(t, "")
+	for sql, want := range map[string]string{
+		"SELEC 1":                       "syntax error",
+		"SELECT * FROM nowhere":         "nowhere does not exist",
+		"SELECT 'x'::INTEGER":           "Could not convert string 'x'",
+		"-- nothing but a comment":      "empty query",
+		"SELECT error('in the middle')": "in the middle",
+	} {
+		_, err := answer(t, db, query.Text(sql), nil, query.CSV, query.Screen{})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "run query: ") {
+			t.Errorf("%s: got %v, want %q", sql, err, want)
+		}
+	}
+}
+
+func TestAMissingCatalogIsAnErrorAndCreatesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalog.duckdb")
+	_, err := query.Open(t.Context(), path, query.Options{})
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want ErrNotExist", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("stat after open: %v", err)
+	}
+}
+
+func TestOpeningAgainFollowsTheSwappedSymlink(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(dir, "catalog.duckdb")
+	point := func(fixture string) {
+		next := filepath.Join(dir, "next")
+		if err := errors.Join(os.Symlink(catalog(t, fixture), next), os.Rename(next, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := func(db *query.DB) string {
+		got, err := answer(t, db, query.Text("SELECT count(*) AS n FROM product_listings"), nil, query.JSONL, query.Screen{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	point("")
+	old := openAt(t, link)
+	point(oneListing)
+	if diff := cmp.Diff([]string{"{\"n\":0}\n", "{\"n\":1}\n"}, []string{count(old), count(openAt(t, link))}); diff != "" {
+		t.Errorf("old and new handle (-want +got):\n%s", diff)
+	}
+}
+
+func TestACancelledQueryStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w, err := query.NewWriter(query.CSV, &strings.Builder{}, query.Screen{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = open(t, "").Run(ctx, query.Text("SELECT count(*) FROM range(1e12::BIGINT)"), nil, w)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
+
+func TestAWriterErrorEndsTheQuery(t *testing.T) {
+	w, err := query.NewWriter(query.CSV, brokenPipe{}, query.Screen{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = open(t, "").Run(t.Context(), query.Text("FROM range(100000)"), nil, w)
+	if !errors.Is(err, os.ErrClosed) {
+		t.Errorf("got %v, want os.ErrClosed", err)
+	}
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+func TestWhatExceedsTheMemorySpillsAndLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	db, err := query.Open(t.Context(), catalog(t, ""), query.Options{MemoryLimit: "40MB", Threads: 1, TempDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "SELECT count(*) AS n FROM (SELECT DISTINCT md5(range::VARCHAR) FROM range(600000))"
+	got, err := answer(t, db, query.Text(text), nil, query.JSONL, query.Screen{})
+	if want := "{\"n\":600000}\n"; err != nil || got != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestStatementsOtherThanSelectAnswer(t *testing.T) {
+	db := open(t, "CREATE VIEW by_name AS SELECT name FROM product_listings;"+
+		"CREATE SCHEMA history; CREATE VIEW history.listings AS FROM main.product_listings;"+
+		"CREATE MACRO named(n) AS TABLE SELECT id FROM product_listings WHERE name = n;"+oneListing)
+	for sql, want := range map[string]string{
+		"SHOW TABLES":                                  "by_name",
+		"DESCRIBE product_listings":                    "is_do_follow",
+		"SUMMARIZE SELECT 1 AS a":                      "column_name",
+		"EXPLAIN SELECT 1":                             "physical_plan",
+		"FROM by_name":                                 "Robert",
+		"SELECT id FROM history.listings":              "p1",
+		"SELECT id FROM catalog.main.product_listings": "p1",
+		"FROM named('Robert''); DROP TABLE x; --')":    "p1",
+		"SELECT comment FROM duckdb_tables() WHERE table_name = 'product_listings'": "Purchasable placements",
+	} {
+		got, err := answer(t, db, query.Text(sql), nil, query.CSV, query.Screen{})
+		if err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, %v, want %q in it", sql, got, err, want)
+		}
+	}
+}

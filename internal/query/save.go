@@ -1,0 +1,99 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	duckdb "github.com/duckdb/duckdb-go/v2"
+
+	"placementsync/internal/warehouse"
+)
+
+// Save answers a query into a file of any format. The file appears whole or
+// not at all; one that is there is replaced. It returns the number of rows.
+func (db *DB) Save(ctx context.Context, q Query, values map[string]string, f Format, file string) (int64, error) {
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return 0, &UsageError{Problem: fmt.Sprintf("%q is not a regular file; leave -o out to write to the terminal or a pipe", file)}
+	}
+	const public fs.FileMode = 0o644
+	var rows int64
+	err := warehouse.WriteWhole(file, public, func(temp *os.File) error {
+		var err error
+		if f == Parquet {
+			rows, err = db.saveParquet(ctx, q, values, temp.Name())
+		} else {
+			rows, err = db.saveText(ctx, q, values, f, temp)
+		}
+		return err
+	})
+	return rows, err
+}
+
+func (db *DB) saveText(ctx context.Context, q Query, values map[string]string, f Format, to *os.File) (int64, error) {
+	w, err := NewWriter(f, to, Screen{})
+	if err != nil {
+		return 0, err
+	}
+	return db.Run(ctx, q, values, w)
+}
+
+// saveParquet lets a second instance write the file. The SQL of the user runs
+// on the locked one, as always; the second sees nothing but the rows of the
+// answer, and may open nothing but the file.
+func (db *DB) saveParquet(ctx context.Context, q Query, values map[string]string, file string) (int64, error) {
+	var rows int64
+	err := db.read(ctx, q, values, func(answer array.RecordReader) error {
+		var err error
+		rows, err = db.writeParquet(ctx, answer, file)
+		return err
+	})
+	return rows, err
+}
+
+func (db *DB) writeParquet(ctx context.Context, answer array.RecordReader, file string) (rows int64, err error) {
+	scribe, err := start(ctx, db.opts)
+	if err != nil {
+		return 0, fmt.Errorf("write parquet: %w", err)
+	}
+	defer func() { err = errors.Join(err, scribe.Close()) }()
+	if err := scribe.exec(ctx,
+		"SET TimeZone = 'UTC'",
+		"SET allowed_paths = ["+warehouse.Literal(file)+"]",
+		"SET enable_external_access = false",
+		"SET lock_configuration = true",
+	); err != nil {
+		return 0, fmt.Errorf("write parquet: %w", err)
+	}
+	release, err := scribe.register(newExact(answer), "answer")
+	if err != nil {
+		return 0, fmt.Errorf("write parquet: %w", err)
+	}
+	defer release()
+	// A view on Arrow may only be read whole and as it is.
+	result, err := scribe.conn.ExecContext(ctx, "COPY (SELECT * FROM answer) TO "+warehouse.Literal(file)+
+		" (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880, USE_TMP_FILE false)")
+	if err != nil {
+		return 0, fmt.Errorf("write parquet: %w", err)
+	}
+	return result.RowsAffected()
+}
+
+func (db *DB) register(r array.RecordReader, name string) (release func(), err error) {
+	err = db.conn.Raw(func(raw any) error {
+		conn, ok := raw.(*duckdb.Conn)
+		if !ok {
+			return fmt.Errorf("connection is %T, not DuckDB's", raw)
+		}
+		arrow, err := duckdb.NewArrowFromConn(conn)
+		if err != nil {
+			return err
+		}
+		release, err = arrow.RegisterView(r, name)
+		return err
+	})
+	return release, err
+}

@@ -1,0 +1,158 @@
+package query
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// valuer is what Arrow's arrays of a plain type have in common.
+type valuer[T any] interface{ Value(i int) T }
+
+func value[T any](a arrow.Array, i int) T { return a.(valuer[T]).Value(i) }
+
+func appendInt[T int8 | int16 | int32 | int64](dst []byte, a arrow.Array, i int) []byte {
+	return strconv.AppendInt(dst, int64(value[T](a, i)), 10)
+}
+
+func appendUint[T uint8 | uint16 | uint32 | uint64](dst []byte, a arrow.Array, i int) []byte {
+	return strconv.AppendUint(dst, uint64(value[T](a, i)), 10)
+}
+
+// appendFloat writes the shortest digits that read back as the same number,
+// with an exponent only where the plain form is long, as JSON encoders do.
+func appendFloat[T float32 | float64](dst []byte, a arrow.Array, i int) []byte {
+	v := float64(value[T](a, i))
+	if math.IsInf(v, 0) {
+		return appendInfinity(dst, v < 0)
+	}
+	bits, form := 64, byte('f')
+	if _, single := any(T(0)).(float32); single {
+		bits = 32
+	}
+	if abs := math.Abs(v); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		form = 'e'
+	}
+	return strconv.AppendFloat(dst, v, form, -1, bits)
+}
+
+func appendInfinity(dst []byte, negative bool) []byte {
+	if negative {
+		dst = append(dst, '-')
+	}
+	return append(dst, "Infinity"...)
+}
+
+// finite is appendFloat for JSON, which has no NaN and no infinity.
+func finite[T float32 | float64](dst []byte, a arrow.Array, i int) []byte {
+	if v := float64(value[T](a, i)); math.IsNaN(v) || math.IsInf(v, 0) {
+		return append(dst, "null"...)
+	}
+	return appendFloat[T](dst, a, i)
+}
+
+func decimalCodec(t *arrow.Decimal128Type) codec {
+	return number(fmt.Sprintf("DECIMAL(%d,%d)", t.Precision, t.Scale), func(dst []byte, a arrow.Array, i int) []byte {
+		return appendScaled(dst, value[decimal128.Num](a, i), int(t.Scale))
+	})
+}
+
+// appendScaled writes all digits of the scale: 12.500000 for DECIMAL(18,6).
+func appendScaled(dst []byte, n decimal128.Num, scale int) []byte {
+	if n.Sign() < 0 {
+		dst, n = append(dst, '-'), n.Negate()
+	}
+	digits := n.BigInt().Append(nil, 10)
+	if missing := scale + 1 - len(digits); missing > 0 {
+		digits = append(slices.Repeat([]byte{'0'}, missing), digits...)
+	}
+	point := len(digits) - scale
+	dst = append(dst, digits[:point]...)
+	if scale > 0 {
+		dst = append(append(dst, '.'), digits[point:]...)
+	}
+	return dst
+}
+
+// bytesAt reads a value of any binary array.
+func bytesAt(a arrow.Array, i int) []byte { return value[[]byte](a, i) }
+
+// appendHugeint reads two's complement, 16 bytes, the low half first.
+func appendHugeint(dst []byte, a arrow.Array, i int) []byte {
+	b := bytesAt(a, i)
+	high, low := int64(binary.LittleEndian.Uint64(b[8:])), binary.LittleEndian.Uint64(b)
+	n := new(big.Int).Lsh(big.NewInt(high), 64)
+	return n.Add(n, new(big.Int).SetUint64(low)).Append(dst, 10)
+}
+
+func appendUhugeint(dst []byte, a arrow.Array, i int) []byte {
+	b := slices.Clone(bytesAt(a, i))
+	slices.Reverse(b)
+	return new(big.Int).SetBytes(b).Append(dst, 10)
+}
+
+// appendBignum reads DuckDB's form: three bytes of header whose top bit says
+// positive, then the magnitude, all bits of a negative number inverted.
+func appendBignum(dst []byte, a arrow.Array, i int) []byte {
+	b := slices.Clone(bytesAt(a, i))
+	if b[0]&0x80 != 0 {
+		return new(big.Int).SetBytes(b[3:]).Append(dst, 10)
+	}
+	for k := range b {
+		b[k] = ^b[k]
+	}
+	n := new(big.Int).SetBytes(b[3:])
+	return n.Neg(n).Append(dst, 10)
+}
+
+// appendBit reads DuckDB's form: a byte with the number of padding bits, then
+// the bits behind the padding.
+func appendBit(dst []byte, a arrow.Array, i int) []byte {
+	b := bytesAt(a, i)
+	for n := int(b[0]); n < 8*(len(b)-1); n++ {
+		bit := b[1+n/8] >> (7 - n%8) & 1
+		dst = append(dst, '0'+bit)
+	}
+	return dst
+}
+
+func appendBool(dst []byte, a arrow.Array, i int) []byte {
+	return strconv.AppendBool(dst, value[bool](a, i))
+}
+
+func appendBool8(dst []byte, a arrow.Array, i int) []byte {
+	return strconv.AppendBool(dst, value[int8](a, i) != 0)
+}
+
+func appendString(dst []byte, a arrow.Array, i int) []byte {
+	return append(dst, value[string](a, i)...)
+}
+
+func appendBase64(dst []byte, a arrow.Array, i int) []byte {
+	return base64.StdEncoding.AppendEncode(dst, bytesAt(a, i))
+}
+
+func appendUUID(dst []byte, a arrow.Array, i int) []byte {
+	b := bytesAt(a, i)
+	return fmt.Appendf(dst, "%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// appendDocument writes a JSON value on one line with its digits as they are.
+// A text that is no JSON, which DuckDB does not stop from entering such a
+// column, becomes a JSON string.
+func appendDocument(dst []byte, a arrow.Array, i int) []byte {
+	text := []byte(value[string](a, i))
+	out, err := jsontext.AppendFormat(dst, text, jsontext.AllowDuplicateNames(true))
+	if err != nil {
+		return appendQuoted(dst, text)
+	}
+	return out
+}

@@ -1,0 +1,244 @@
+package query
+
+import (
+	"bufio"
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// Screen says where a table is shown.
+type Screen struct {
+	// Terminal tables have rules, types under the names, a row count and
+	// notes on what was cut. Others are plain aligned text, nothing cut.
+	Terminal bool
+	// Width is the width of the terminal; 0: as wide as it takes.
+	Width int
+	// Rows is how many rows a terminal shows at most, and from how many rows
+	// plain text takes its column widths; 0: 10,000.
+	Rows int
+}
+
+const (
+	null       = "NULL"
+	defaultMax = 10_000
+	// gutter is what a rule and two spaces add to a column.
+	gutter = 3
+)
+
+// tableWriter keeps the first rows to know the widths of the columns.
+type tableWriter struct {
+	out     *bufio.Writer
+	screen  Screen
+	columns []Column
+	cells   [][]string
+	rows    int
+	widths  []int
+	scratch []byte
+}
+
+func newTable(out *bufio.Writer, screen Screen) *tableWriter {
+	if screen.Rows <= 0 {
+		screen.Rows = defaultMax
+	}
+	return &tableWriter{out: out, screen: screen}
+}
+
+func (w *tableWriter) Begin(columns []Column) error {
+	w.columns = columns
+	return nil
+}
+
+func (w *tableWriter) Row(r Row) error {
+	w.rows++
+	switch {
+	case w.rows <= w.screen.Rows:
+		w.cells = append(w.cells, w.read(r))
+		return nil
+	case w.screen.Terminal:
+		return nil
+	}
+	if w.widths == nil {
+		if err := w.startPlain(); err != nil {
+			return err
+		}
+	}
+	return w.plainLine(w.read(r))
+}
+
+func (w *tableWriter) End() error {
+	err := w.finish()
+	if err != nil {
+		return err
+	}
+	return w.out.Flush()
+}
+
+func (w *tableWriter) finish() error {
+	switch {
+	case w.screen.Terminal:
+		return w.render()
+	case w.widths == nil:
+		return w.startPlain()
+	}
+	return nil
+}
+
+func (w *tableWriter) read(r Row) []string {
+	cells := make([]string, len(w.columns))
+	for i := range cells {
+		if r.IsNull(i) {
+			cells[i] = null
+			continue
+		}
+		w.scratch = r.AppendText(w.scratch[:0], i)
+		cells[i] = harmless(string(w.scratch))
+	}
+	return cells
+}
+
+// measure finds the widths of the columns, none above most.
+func (w *tableWriter) measure(most int, withTypes bool) []int {
+	widths := make([]int, len(w.columns))
+	for i, c := range w.columns {
+		widths[i] = width(harmless(c.Name))
+		if withTypes {
+			widths[i] = max(widths[i], width(c.Type))
+		}
+	}
+	for _, row := range w.cells {
+		for i, cell := range row {
+			widths[i] = max(widths[i], width(cell))
+		}
+	}
+	for i := range widths {
+		widths[i] = min(widths[i], most)
+	}
+	return widths
+}
+
+func width(s string) int { return text.StringWidthWithoutEscSequences(s) }
+
+// startPlain writes what was kept. A text longer than the widest column sticks
+// out rather than pushing every other line apart.
+func (w *tableWriter) startPlain() error {
+	const widest = 60
+	w.widths = w.measure(widest, false)
+	names := make([]string, len(w.columns))
+	for i, c := range w.columns {
+		names[i] = harmless(c.Name)
+	}
+	if err := w.plainLine(names); err != nil {
+		return err
+	}
+	for _, row := range w.cells {
+		if err := w.plainLine(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *tableWriter) plainLine(cells []string) error {
+	var b strings.Builder
+	for i, cell := range cells {
+		if i > 0 {
+			b.WriteString("  ")
+		}
+		pad := strings.Repeat(" ", max(0, w.widths[i]-width(cell)))
+		if w.columns[i].Numeric {
+			b.WriteString(pad + cell)
+		} else {
+			b.WriteString(cell + pad)
+		}
+	}
+	_, err := w.out.WriteString(strings.TrimRight(b.String(), " ") + "\n")
+	return err
+}
+
+// fit chooses the widest limit on cells at which all columns are seen, or
+// else, at the narrowest, how many columns are.
+func (w *tableWriter) fit() (widths []int, shown int) {
+	for _, most := range []int{80, 60, 40, 30, 20} {
+		widths = w.measure(most, true)
+		shown = len(widths)
+		if w.screen.Width <= 0 {
+			return widths, shown
+		}
+		total := 1
+		for i, n := range widths {
+			if total += n + gutter; total > w.screen.Width {
+				shown = max(i, 1)
+				break
+			}
+		}
+		if shown == len(widths) {
+			return widths, shown
+		}
+	}
+	return widths, shown
+}
+
+func (w *tableWriter) render() error {
+	widths, shown := w.fit()
+	t := table.NewWriter()
+	style := table.StyleLight
+	style.Format.Header = text.FormatDefault
+	t.SetStyle(style)
+	header, configs := table.Row{}, []table.ColumnConfig{}
+	for i, c := range w.columns[:shown] {
+		header = append(header, snip(harmless(c.Name), widths[i])+"\n"+snip(c.Type, widths[i]))
+		align := text.AlignLeft
+		if c.Numeric {
+			align = text.AlignRight
+		}
+		configs = append(configs, table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align})
+	}
+	t.AppendHeader(header)
+	t.SetColumnConfigs(configs)
+	cut := false
+	for _, row := range w.cells {
+		cells := table.Row{}
+		for i, cell := range row[:shown] {
+			cut = cut || width(cell) > widths[i]
+			cells = append(cells, snip(cell, widths[i]))
+		}
+		t.AppendRow(cells)
+	}
+	_, err := fmt.Fprintf(w.out, "%s\n%s\n", t.Render(), strings.Join(w.notes(shown, cut), "; "))
+	return err
+}
+
+func snip(s string, most int) string {
+	if width(s) <= most {
+		return s
+	}
+	return text.Snip(s, most, "…")
+}
+
+// notes says how many rows there are and what is not seen of them.
+func (w *tableWriter) notes(shown int, cut bool) []string {
+	notes := []string{counted(w.rows, "row")}
+	if hidden := w.rows - len(w.cells); hidden > 0 {
+		notes = []string{fmt.Sprintf("%d of %s shown", len(w.cells), counted(w.rows, "row"))}
+	}
+	if shown < len(w.columns) {
+		notes = append(notes, fmt.Sprintf("%d of %s shown", shown, counted(len(w.columns), "column")))
+	}
+	if cut {
+		notes = append(notes, "long texts cut")
+	}
+	if len(notes) > 1 || w.rows > len(w.cells) {
+		notes = append(notes, "--format csv gives all")
+	}
+	return notes
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

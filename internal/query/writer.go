@@ -1,0 +1,65 @@
+package query
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Writer takes an answer, row by row. After an error nothing more is called.
+type Writer interface {
+	Begin(columns []Column) error
+	Row(r Row) error
+	End() error
+}
+
+// Format is how an answer is written.
+type Format string
+
+// The formats. Parquet needs a file, see Save.
+const (
+	Table    Format = "table"
+	CSV      Format = "csv"
+	JSON     Format = "json"
+	JSONL    Format = "jsonl"
+	Markdown Format = "markdown"
+	Parquet  Format = "parquet"
+)
+
+// Formats lists all formats, for help texts.
+func Formats() []Format { return []Format{Table, CSV, JSON, JSONL, Markdown, Parquet} }
+
+// ParseFormat reads the name of a format; another name is a *UsageError.
+func ParseFormat(name string) (Format, error) {
+	if f := Format(name); slices.Contains(Formats(), f) {
+		return f, nil
+	}
+	var names []string
+	for _, f := range Formats() {
+		names = append(names, string(f))
+	}
+	return "", &UsageError{Problem: fmt.Sprintf("unknown format %q: use %s", name, strings.Join(names, ", "))}
+}
+
+// NewWriter makes the writer of a format. Parquet is a *UsageError: it cannot
+// be streamed. The screen matters to Table only.
+func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
+	out := bufio.NewWriter(w)
+	switch f {
+	case Table:
+		return newTable(out, screen), nil
+	case CSV:
+		return &csvWriter{out: out}, nil
+	case JSON:
+		return newJSONArray(out), nil
+	case JSONL:
+		return newJSONLines(out), nil
+	case Markdown:
+		return newMarkdown(out), nil
+	case Parquet:
+		return nil, &UsageError{Problem: "parquet needs a file: name it with -o FILE"}
+	}
+	return nil, &UsageError{Problem: fmt.Sprintf("unknown format %q", f)}
+}

@@ -1,0 +1,38 @@
+-- title: Commissions by month
+-- grain: one row per month and commission status
+-- about: What was earned in commissions and how much of it is paid. An item counts in the month in which its order was paid, or in which it was created where that is not known; items that the service marked deleted are left out. The spec gives commissions no currency: the sums hold only if the team settles in one. Sums are exact, rounded to 2 places at the end.
+-- param: timezone VARCHAR UTC -- time zone in which months begin, such as America/New_York
+-- param: since DATE NULL -- leave out months before the one of this date
+WITH items AS (
+    SELECT
+        CAST(date_trunc('month', coalesce(date_paid, created_at) AT TIME ZONE $timezone) AS DATE) AS month,
+        commission_status,
+        commission_amount AS amount,
+        commission_date_paid IS NOT NULL AS is_paid
+    FROM order_items
+    WHERE deleted_at IS NULL
+),
+sums AS (
+    SELECT
+        month,
+        commission_status,
+        count(*)                                      AS items,
+        count(*) FILTER (amount IS NULL)              AS items_without_amount,
+        coalesce(sum(amount), 0)                      AS commission,
+        coalesce(sum(amount) FILTER (is_paid), 0)     AS paid,
+        coalesce(sum(amount) FILTER (NOT is_paid), 0) AS unpaid
+    FROM items
+    WHERE CAST($since AS DATE) IS NULL OR month >= date_trunc('month', CAST($since AS DATE))
+    GROUP BY ALL
+)
+SELECT
+    month,
+    commission_status,
+    items,
+    items_without_amount,
+    CAST(commission AS DECIMAL(18, 2))                         AS commission_total,
+    CAST(paid AS DECIMAL(18, 2))                               AS commission_paid,
+    CAST(unpaid AS DECIMAL(18, 2))                             AS commission_unpaid,
+    CAST(100 * paid / nullif(commission, 0) AS DECIMAL(18, 1)) AS paid_percent
+FROM sums
+ORDER BY month, commission_status

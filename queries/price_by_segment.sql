@@ -1,0 +1,42 @@
+-- title: Price by segment
+-- grain: one row per country, channel type, placement type, pricing tier and currency
+-- about: What a placement costs. Quartiles and median are prices that occur (the lower one of two in the middle); the mean is exact; all are rounded to 2 places, half away from zero. Amounts of different currencies are never mixed; a currency that the service does not name is a segment of its own.
+-- param: currency VARCHAR NULL -- only prices in this currency
+-- param: min_listings BIGINT 1 -- leave out segments with fewer listings
+WITH prices AS (
+    SELECT l.id, l.country, l.channel_type, l.placement_type, p.pricing_tier, p.currency, p.unit_amount
+    FROM product_listings AS l
+    JOIN product_listing_prices AS p ON p.product_listing_id = l.id
+    WHERE p.unit_amount IS NOT NULL
+      AND ($currency IS NULL OR p.currency = $currency)
+),
+segments AS (
+    SELECT
+        country, channel_type, placement_type, pricing_tier, currency,
+        count(DISTINCT id) AS listings,
+        min(unit_amount)   AS lowest,
+        max(unit_amount)   AS highest,
+        -- One list keeps the amounts in memory once, not three times.
+        quantile_disc(unit_amount, [0.25, 0.5, 0.75]) AS quartiles,
+        -- Dividing decimals is binary in DuckDB; whole millionths stay exact.
+        CAST(sum(unit_amount) * 1000000 AS HUGEINT) AS millionths,
+        count(*) * 10000                            AS hundredth
+    FROM prices
+    GROUP BY ALL
+)
+SELECT
+    country,
+    channel_type,
+    placement_type,
+    pricing_tier,
+    currency,
+    listings,
+    CAST(lowest AS DECIMAL(18, 2))       AS min_price,
+    CAST(quartiles[1] AS DECIMAL(18, 2)) AS p25_price,
+    CAST(quartiles[2] AS DECIMAL(18, 2)) AS median_price,
+    CAST(quartiles[3] AS DECIMAL(18, 2)) AS p75_price,
+    CAST(highest AS DECIMAL(18, 2))      AS max_price,
+    CAST(sign(millionths) * ((2 * abs(millionths) + hundredth) // (2 * hundredth)) AS DECIMAL(20, 0)) * 0.01 AS mean_price
+FROM segments
+WHERE listings >= $min_listings
+ORDER BY country, channel_type, placement_type, pricing_tier, currency
