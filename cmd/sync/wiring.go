@@ -5,12 +5,14 @@ import (
 	"errors"
 	"os"
 	"path"
+	"strings"
 
 	"placementsync/internal/config"
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
+	"placementsync/internal/transform"
 	"placementsync/internal/warehouse"
 )
 
@@ -60,13 +62,34 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	if err != nil {
 		return pipeline.Config{}, err
 	}
+	private, err := privacy(c.Privacy)
+	if err != nil {
+		return pipeline.Config{}, err
+	}
 	return pipeline.Config{
 		Warehouse: warehouseConfig(c), Fetch: fetchConfig(c), Streams: stream.All(), Chosen: streams,
 		TeamID:  c.API.TeamID,
+		Privacy: private,
 		Details: string(c.Streams.Details),
 		Limits:  load.Limits{Share: c.Run.MassDeleteShare, Rows: int64(c.Run.MassDeleteRows)},
 		Now:     g.now, Log: g.logger(),
 	}, nil
+}
+
+// privacy checks that every rule names a column: a misprint here would publish
+// what was to be kept private.
+func privacy(p config.Privacy) (transform.Privacy, error) {
+	defs, _, err := warehouse.Definitions()
+	if err != nil {
+		return transform.Privacy{}, err
+	}
+	for _, name := range append(append([]string{}, p.Drop...), p.Hash...) {
+		table, column, _ := strings.Cut(name, ".")
+		if _, ok := defs[table].Column(column); !ok {
+			return transform.Privacy{}, usage("privacy names %q, which is no column: placementsync schema lists them", name)
+		}
+	}
+	return transform.Privacy{Drop: p.Drop, Hash: p.Hash, Key: []byte(p.HashKey.Reveal())}, nil
 }
 
 // chosen applies the patterns of streams.include and streams.exclude. A

@@ -41,6 +41,9 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := b.Protect(n.cfg.Privacy); err != nil {
+		return nil, err
+	}
 	k := &sink{night: n, stream: s, decoders: make(chan *transform.Decoder, runtime.GOMAXPROCS(0))}
 	for range cap(k.decoders) {
 		d := b.NewDecoder()
@@ -69,7 +72,7 @@ func (k *sink) read(ctx context.Context, r fetch.Response) (fetch.Page, error) {
 	}
 	k.count.Add(int64(page.Records))
 	facts := fetch.Page{Records: page.Records, IDs: slices.Clone(page.IDs), Total: page.Total, TotalPages: page.TotalPages,
-		Current: page.Current, Next: page.Next, Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling}
+		Current: page.Current, Next: page.Next, Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls}
 	if d.Rows() < batchRows {
 		return facts, nil
 	}

@@ -18,6 +18,7 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
+	"placementsync/internal/transform"
 	"placementsync/internal/warehouse"
 )
 
@@ -34,6 +35,8 @@ type Config struct {
 	Details string
 	// TeamID is the team of the partner. Empty: taken from the token.
 	TeamID string
+	// Privacy keeps values out of everything that is staged or published.
+	Privacy transform.Privacy
 	// Limits are the gates.
 	Limits load.Limits
 	// DryRun extracts and gates, and publishes nothing.

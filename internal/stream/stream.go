@@ -70,6 +70,13 @@ type Table struct {
 	Value string
 	// Const fills a column with a fixed text: the kind of a location.
 	Const map[string]string
+	// ID is the column that takes the item's "id" where the table calls it
+	// otherwise: the order_id of a profile's order. A field of the column's
+	// own name wins.
+	ID string
+	// Link tables only say what belongs to what: the other fields of their
+	// records are described by another table, and are neither kept nor counted.
+	Link bool
 }
 
 // Stream is one endpoint of the service as a source of records.

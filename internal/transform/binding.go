@@ -1,0 +1,112 @@
+package transform
+
+import (
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Binding is a stream bound to its table definitions: which field of a record
+// goes to which column of which table. It is immutable; any number of decoders
+// share it.
+type Binding struct {
+	name   string
+	tables []*layoutOf
+	// fields are all fields of all nodes by id. Nodes have ids in the same
+	// space, with nil here, so that "what followed last time" is one array.
+	fields []*field
+	list   string
+	object bool
+	raw    bool
+}
+
+// Tables lists the staged tables, the record's own first, each once.
+func (b *Binding) Tables() []Table {
+	var all []Table
+	for _, t := range b.tables {
+		if !slices.ContainsFunc(all, func(o Table) bool { return o.Name == t.name }) {
+			all = append(all, Table{Name: t.name, Schema: t.schema})
+		}
+	}
+	return all
+}
+
+// layoutOf is one table of the binding. Columns are known by their index.
+type layoutOf struct {
+	index  int
+	name   string
+	schema *arrow.Schema
+	cols   []columnOf
+	root   *node
+	// enclosing is the table whose open row this one's rows belong to; -1 for
+	// the record's own table.
+	enclosing int
+	// within are the tables whose rows lie inside a row of this one.
+	within []int
+	// keys and required columns are never NULL in a row that is kept.
+	keys, required []int
+	// parents take the key of the enclosing row.
+	parents []inherited
+	// given are the columns that children inherit from an open row.
+	given  []int
+	consts []constant
+	// Each of these is the index of a column, -1 when the table has none.
+	position, value, param, prefix, extra, created int
+	// names is the number of distinct fields, for the set of those seen.
+	names int
+	// link tables keep no field that has no column.
+	link bool
+	// private tables have columns whose values must not show up elsewhere.
+	private bool
+}
+
+type columnOf struct {
+	name  string
+	kind  kind
+	arrow arrow.DataType
+	// seed keeps equal values of different columns apart in the row's hash.
+	seed    uint64
+	tracked bool
+	// canonical columns hold JSON text, hashed by meaning.
+	canonical bool
+	enum      []string
+	// hide makes a private text of a value before it is kept; nil: as it is.
+	hide func(dst, value []byte) []byte
+}
+
+type inherited struct{ col, from int }
+
+type constant struct {
+	col  int
+	text string
+}
+
+// node is one object within a row: the record or item itself, or an object
+// whose fields are columns with a common prefix.
+type node struct {
+	id     int
+	prefix string
+	fields map[string]*field
+}
+
+// field is one member that a node knows. It may have several readings; the
+// JSON type of the value chooses.
+type field struct {
+	id   int
+	name string
+	// quoted is the usual text of the name in a body, with the colon.
+	quoted string
+	// bit is the field's place in the set of fields seen in a row.
+	bit int
+	// col takes a scalar; -1: none.
+	col int
+	// group takes an object.
+	group *node
+	// child is the table that takes a list or object; -1: none.
+	child int
+	union *union
+	// alias is a second name for its column, which gives way to the first.
+	alias bool
+	// dropped values are read over: their column is not to be kept.
+	dropped bool
+}

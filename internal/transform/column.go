@@ -1,0 +1,283 @@
+package transform
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"placementsync/internal/stream"
+)
+
+// kind is how a column lies in memory and how its values are read.
+type kind uint8
+
+const (
+	text kind = iota
+	document
+	boolean
+	integer32
+	integer64
+	money
+	instant
+	unsigned
+)
+
+// layout gives the kind of every SQL type.
+func layout(t stream.Type) (kind, bool) {
+	k, ok := map[stream.Type]kind{
+		stream.Text: text, stream.JSON: document, stream.Bool: boolean, stream.Int32: integer32,
+		stream.Int64: integer64, stream.Money: money, stream.Instant: instant,
+	}[t]
+	return k, ok
+}
+
+// arrowType is what DuckDB reads as the SQL type of the kind.
+func (k kind) arrowType() arrow.DataType {
+	switch k {
+	case boolean:
+		return arrow.FixedWidthTypes.Boolean
+	case integer32:
+		return arrow.PrimitiveTypes.Int32
+	case integer64:
+		return arrow.PrimitiveTypes.Int64
+	case money:
+		return &arrow.Decimal128Type{Precision: moneyDigits, Scale: moneyPlaces}
+	case instant:
+		return arrow.FixedWidthTypes.Timestamp_us
+	case unsigned:
+		return arrow.PrimitiveTypes.Uint64
+	}
+	return arrow.BinaryTypes.String
+}
+
+// width is the size of a value in bytes; 0 for text and bits.
+func (k kind) width() int {
+	switch k {
+	case integer32:
+		return 4
+	case integer64, instant, unsigned:
+		return 8
+	case money:
+		return 16
+	}
+	return 0
+}
+
+// column is an append-only buffer in Arrow's layout that can be cut back, which
+// Arrow's own builders cannot: a body that breaks in the middle leaves no row.
+type column struct {
+	kind kind
+	n    int
+	// valid is nil while no value is NULL.
+	valid   []byte
+	data    []byte
+	offsets []int32
+}
+
+func newColumn(k kind) column {
+	c := column{kind: k}
+	if k <= document {
+		c.offsets = []int32{0}
+	}
+	return c
+}
+
+func appendBit(b []byte, n int, set bool) []byte {
+	if n&7 == 0 {
+		b = append(b, 0)
+	}
+	if set {
+		b[n>>3] |= 1 << (n & 7)
+	}
+	return b
+}
+
+func bitAt(b []byte, i int) bool { return b[i>>3]>>(i&7)&1 == 1 }
+
+// count adds a value that is not NULL.
+func (c *column) count() {
+	if c.valid != nil {
+		c.valid = appendBit(c.valid, c.n, true)
+	}
+	c.n++
+}
+
+// skip adds a NULL.
+func (c *column) skip() {
+	if c.valid == nil {
+		c.valid = allValid(c.n)
+	}
+	c.valid = appendBit(c.valid, c.n, false)
+	c.n++
+}
+
+func allValid(n int) []byte {
+	b := bytes.Repeat([]byte{0xff}, n>>3+1)
+	return cutBits(b, n)
+}
+
+func (c *column) isNull(i int) bool { return c.valid != nil && !bitAt(c.valid, i) }
+
+// seal ends a text value whose bytes were appended to data.
+func (c *column) seal() {
+	c.offsets = append(c.offsets, int32(len(c.data)))
+	c.count()
+}
+
+// absorb lets the last value take the place of an empty text before it.
+func (c *column) absorb() {
+	c.offsets[c.n-1] = c.offsets[c.n]
+	c.offsets = c.offsets[:c.n]
+	if c.n--; c.valid != nil {
+		c.valid = cutBits(c.valid, c.n)
+	}
+}
+
+func (c *column) text(s string) {
+	c.data = append(c.data, s...)
+	c.seal()
+}
+
+func (c *column) bool(v bool) {
+	c.data = appendBit(c.data, c.n, v)
+	c.count()
+}
+
+// int appends a whole number, in the width of the column.
+func (c *column) int(v int64) {
+	switch c.kind {
+	case integer32:
+		c.data = binary.NativeEndian.AppendUint32(c.data, uint32(v))
+	case money:
+		c.data = binary.NativeEndian.AppendUint64(c.data, uint64(v))
+		c.data = binary.NativeEndian.AppendUint64(c.data, uint64(v>>63))
+	default:
+		c.data = binary.NativeEndian.AppendUint64(c.data, uint64(v))
+	}
+	c.count()
+}
+
+func (c *column) null() {
+	switch c.kind {
+	case text, document:
+		c.offsets = append(c.offsets, int32(len(c.data)))
+	case boolean:
+		c.data = appendBit(c.data, c.n, false)
+	default:
+		var zero [16]byte
+		c.data = append(c.data, zero[:c.kind.width()]...)
+	}
+	c.skip()
+}
+
+// cut drops all values from the n-th on.
+func (c *column) cut(n int) {
+	if c.n <= n {
+		return
+	}
+	c.n = n
+	if c.valid != nil {
+		c.valid = cutBits(c.valid, n)
+	}
+	switch c.kind {
+	case text, document:
+		c.offsets = c.offsets[:n+1]
+		c.data = c.data[:c.offsets[n]]
+	case boolean:
+		c.data = cutBits(c.data, n)
+	default:
+		c.data = c.data[:n*c.kind.width()]
+	}
+}
+
+func cutBits(b []byte, n int) []byte {
+	b = b[:(n+7)>>3]
+	if n&7 != 0 {
+		b[n>>3] &= 1<<(n&7) - 1
+	}
+	return b
+}
+
+// bytes is the i-th value of any kind but boolean.
+func (c *column) bytes(i int) []byte {
+	if c.kind <= document {
+		return c.data[c.offsets[i]:c.offsets[i+1]]
+	}
+	w := c.kind.width()
+	return c.data[i*w : (i+1)*w]
+}
+
+// word is the i-th value of a kind that fits 64 bits.
+func (c *column) word(i int) uint64 {
+	switch c.kind {
+	case boolean:
+		if bitAt(c.data, i) {
+			return 1
+		}
+		return 0
+	case integer32:
+		return uint64(int32(binary.NativeEndian.Uint32(c.data[i*4:])))
+	}
+	return binary.NativeEndian.Uint64(c.data[i*c.kind.width():])
+}
+
+func (c *column) equal(i, j int) bool {
+	if c.kind == boolean {
+		return bitAt(c.data, i) == bitAt(c.data, j)
+	}
+	return bytes.Equal(c.bytes(i), c.bytes(j))
+}
+
+// inherit appends the i-th value of a column of the same kind.
+func (c *column) inherit(from *column, i int) {
+	if c.kind <= document {
+		c.data = append(c.data, from.bytes(i)...)
+		c.seal()
+		return
+	}
+	c.int(int64(from.word(i)))
+}
+
+// take hands the values over as an Arrow array and leaves the column empty,
+// with room for as many values again.
+func (c *column) take(t arrow.DataType) arrow.Array {
+	nulls := c.nulls()
+	bufs := []*memory.Buffer{nil}
+	if nulls > 0 {
+		bufs[0] = memory.NewBufferBytes(c.valid)
+	}
+	if c.kind <= document {
+		bufs = append(bufs, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(c.offsets)))
+	}
+	data := array.NewData(t, c.n, append(bufs, memory.NewBufferBytes(c.data)), nil, nulls, 0)
+	defer data.Release()
+	c.renew()
+	return array.MakeFromData(data)
+}
+
+func (c *column) nulls() int {
+	if c.valid == nil {
+		return 0
+	}
+	n := c.n
+	for _, b := range c.valid {
+		n -= bits.OnesCount8(b)
+	}
+	return n
+}
+
+func (c *column) renew() {
+	fresh := column{kind: c.kind, data: make([]byte, 0, roomFor(len(c.data)))}
+	if c.kind <= document {
+		fresh.offsets = append(make([]int32, 0, roomFor(len(c.offsets))), 0)
+	}
+	*c = fresh
+}
+
+// roomFor adds an eighth to the last size, so that a batch a little larger
+// than the one before does not copy its columns to grow them.
+func roomFor(n int) int { return n + n/8 }

@@ -1,0 +1,238 @@
+package transform
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/zeebo/xxh3"
+
+	"placementsync/internal/stream"
+)
+
+// extraColumn takes the fields that the schema does not know.
+const extraColumn = "extra"
+
+// Compile binds the tables of a stream to their definitions, by name. An error
+// says which table or column is missing or does not fit.
+func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, error) {
+	c := compiler{stream: s, binding: &Binding{
+		name: s.Name, list: s.List, object: s.Envelope == stream.Object, raw: s.Envelope == stream.Raw,
+	}}
+	if s.List == "" {
+		c.binding.list = "records"
+	}
+	for i, t := range s.Tables {
+		d, ok := defs[t.Name]
+		if !ok {
+			return nil, fmt.Errorf("compile stream %q: no definition of table %q", s.Name, t.Name)
+		}
+		if err := c.table(i, t, d); err != nil {
+			return nil, fmt.Errorf("compile stream %q, table %q: %w", s.Name, t.Name, err)
+		}
+	}
+	if len(c.binding.tables) == 0 {
+		return nil, fmt.Errorf("compile stream %q: it fills no table", s.Name)
+	}
+	return c.binding, nil
+}
+
+type compiler struct {
+	stream  stream.Stream
+	binding *Binding
+}
+
+func (c *compiler) table(i int, t stream.Table, d stream.Definition) error {
+	l := &layoutOf{index: i, name: t.Name, enclosing: -1, link: t.Link}
+	if err := l.addColumns(t, d); err != nil {
+		return err
+	}
+	if err := l.nameColumns(t); err != nil {
+		return err
+	}
+	c.binding.tables = append(c.binding.tables, l)
+	b := nodes{binding: c.binding, layout: l, made: map[string]*node{}}
+	l.root = b.at("")
+	if err := b.alias(t.ID); err != nil {
+		return err
+	}
+	if i == 0 {
+		return c.rootColumns(l)
+	}
+	return c.nest(l, t)
+}
+
+// addColumns takes over the schema's columns and appends the system's.
+func (l *layoutOf) addColumns(t stream.Table, d stream.Definition) error {
+	enums := stream.Enums()
+	for _, col := range d.Columns {
+		k, ok := layout(col.Type)
+		if !ok {
+			return fmt.Errorf("column %q has type %s, which the decoder does not know", col.Name, col.Type)
+		}
+		l.cols = append(l.cols, columnOf{
+			name: col.Name, kind: k, arrow: k.arrowType(), seed: seed(col.Name, k),
+			tracked:   !col.Untracked && !slices.Contains(t.Parents, col.Name),
+			canonical: k == document, enum: enums[col.Name],
+		})
+		if col.NotNull {
+			l.required = append(l.required, len(l.cols)-1)
+		}
+	}
+	for _, name := range []string{HashColumn, SeqColumn} {
+		if l.col(name) >= 0 {
+			return fmt.Errorf("column %q is the decoder's own", name)
+		}
+		l.cols = append(l.cols, columnOf{name: name, kind: unsigned, arrow: unsigned.arrowType()})
+	}
+	fields := make([]arrow.Field, len(l.cols))
+	for i, col := range l.cols {
+		fields[i] = arrow.Field{Name: col.name, Type: col.arrow, Nullable: col.kind != unsigned}
+	}
+	l.schema = arrow.NewSchema(fields, nil)
+	return nil
+}
+
+// seed starts a column's hash. Both widths of integers share a class, so that
+// widening a column changes no fingerprint.
+func seed(name string, k kind) uint64 {
+	class := "tjbiimz"[k : k+1]
+	return xxh3.HashString(class + ":" + name)
+}
+
+func (l *layoutOf) col(name string) int {
+	return slices.IndexFunc(l.cols, func(c columnOf) bool { return c.name == name })
+}
+
+// find returns the index of a column that the stream literal names.
+func (l *layoutOf) find(name, role string) (int, error) {
+	if i := l.col(name); i >= 0 {
+		return i, nil
+	}
+	return -1, fmt.Errorf("no column %q (%s)", name, role)
+}
+
+// nameColumns finds the columns that the stream literal names.
+func (l *layoutOf) nameColumns(t stream.Table) error {
+	var err error
+	for _, name := range t.Key {
+		i, err := l.find(name, "key")
+		if err != nil {
+			return err
+		}
+		l.keys = append(l.keys, i)
+		if !slices.Contains(l.required, i) {
+			l.required = append(l.required, i)
+		}
+	}
+	for name, fixed := range t.Const {
+		i, err := l.find(name, "constant")
+		if err != nil {
+			return err
+		}
+		l.consts = append(l.consts, constant{i, fixed})
+	}
+	l.value = -1
+	if t.Value != "" {
+		if l.value, err = l.find(t.Value, "bare values"); err != nil {
+			return err
+		}
+	}
+	l.position, l.param, l.prefix = -1, -1, -1
+	l.extra, l.created = l.col(extraColumn), l.col("created_at")
+	if l.extra >= 0 && l.cols[l.extra].kind != document {
+		return fmt.Errorf("column %q must be JSON", extraColumn)
+	}
+	return nil
+}
+
+func (c *compiler) rootColumns(l *layoutOf) error {
+	var err error
+	if c.stream.Param != "" {
+		l.param, err = l.find(c.stream.Param, "path parameter")
+	}
+	if c.binding.raw {
+		l.prefix = l.col("prefix")
+		if l.value < 0 {
+			l.value = l.col("count")
+		}
+	}
+	if l.created >= 0 && l.cols[l.created].kind != instant {
+		l.created = -1
+	}
+	return err
+}
+
+// nest hangs a child table into the node tree of the row that encloses it.
+func (c *compiler) nest(l *layoutOf, t stream.Table) error {
+	l.enclosing = c.enclosing(l.index)
+	if l.enclosing > l.index {
+		return fmt.Errorf("state it after %q, which encloses it", c.stream.Tables[l.enclosing].Name)
+	}
+	up := c.binding.tables[l.enclosing]
+	l.position = l.col("position")
+	if err := l.inherit(t, up); err != nil {
+		return err
+	}
+	for u := up; ; u = c.binding.tables[u.enclosing] {
+		if u.within = append(u.within, l.index); u.enclosing < 0 {
+			break
+		}
+	}
+	path := t.At
+	if at := c.stream.Tables[l.enclosing].At; at != "" {
+		path = strings.TrimPrefix(path, at+".")
+	}
+	parts := strings.Split(path, ".")
+	b := nodes{binding: c.binding, layout: up, made: up.root.all(map[string]*node{})}
+	n := up.root
+	for _, part := range parts[:len(parts)-1] {
+		f := b.field(n, part)
+		if f.group == nil {
+			f.group = b.at(n.prefix + part + "_")
+		}
+		n = f.group
+	}
+	last := parts[len(parts)-1]
+	b.field(n, last).child = l.index
+	if l.name == up.name {
+		// Rows of one kind within another nest one level deep: the inner ones
+		// have the same list, always empty.
+		(&nodes{binding: c.binding, layout: l}).field(l.root, last)
+	}
+	return nil
+}
+
+// enclosing is the table with the longest At that is a prefix.
+func (c *compiler) enclosing(i int) int {
+	best, at := 0, c.stream.Tables[i].At
+	for j, o := range c.stream.Tables {
+		if o.At != "" && strings.HasPrefix(at, o.At+".") && len(o.At) > len(c.stream.Tables[best].At) {
+			best = j
+		}
+	}
+	return best
+}
+
+// inherit pairs the parent columns with the enclosing row's key, in order.
+func (l *layoutOf) inherit(t stream.Table, up *layoutOf) error {
+	if len(t.Parents) != len(up.keys) {
+		return fmt.Errorf("names %d parent columns, but %q has a key of %d", len(t.Parents), up.name, len(up.keys))
+	}
+	for i, name := range t.Parents {
+		col, err := l.find(name, "parent key")
+		if err != nil {
+			return err
+		}
+		from := up.keys[i]
+		if l.cols[col].kind != up.cols[from].kind {
+			return fmt.Errorf("column %q has another type than %q of %q", name, up.cols[from].name, up.name)
+		}
+		l.parents = append(l.parents, inherited{col, from})
+		if !slices.Contains(up.given, from) {
+			up.given = append(up.given, from)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package transform_test
+
+import (
+	"strings"
+	"testing"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/transform"
+)
+
+func TestEveryStreamOfTheCatalogueCompiles(t *testing.T) {
+	for _, s := range stream.All() {
+		tables := compile(t, s).Tables()
+		for i, table := range tables {
+			def := definitions(t, s)[table.Name]
+			fields := table.Schema.Fields()
+			if table.Name != s.Tables[i].Name || len(fields) != len(def.Columns)+2 {
+				t.Fatalf("%s: table %s has %d columns", s.Name, table.Name, len(fields))
+			}
+			for n, c := range def.Columns {
+				if fields[n].Name != c.Name {
+					t.Errorf("%s: column %d is %s, want %s", table.Name, n, fields[n].Name, c.Name)
+				}
+			}
+			if fields[len(fields)-2].Name != transform.HashColumn || fields[len(fields)-1].Name != transform.SeqColumn {
+				t.Errorf("%s: ends with %v", table.Name, fields[len(fields)-2:])
+			}
+		}
+	}
+}
+
+func TestTablesOfOneNameAreListedOnce(t *testing.T) {
+	if tables := compile(t, streamNamed(t, "comments")).Tables(); len(tables) != 1 {
+		t.Errorf("%d tables, want 1", len(tables))
+	}
+}
+
+func TestCompileNamesWhatIsMissing(t *testing.T) {
+	root := stream.Table{Name: "r", Key: []string{"id"}}
+	child := stream.Table{Name: "c", At: "cs", Key: []string{"r_id", "position"}, Parents: []string{"r_id"}}
+	for want, c := range map[string]struct {
+		stream stream.Stream
+		root   string
+		child  string
+	}{
+		`no definition of table "r"`: {stream: stream.Stream{Tables: []stream.Table{root}}},
+		`no column "id" (key)`:       {stream: stream.Stream{Tables: []stream.Table{root}}, root: "a"},
+		`no column "p" (path param`:  {stream: stream.Stream{Param: "p", Tables: []stream.Table{root}}, root: "id"},
+		`no column "r_id" (`:         {stream: stream.Stream{Tables: []stream.Table{root, child}}, root: "id", child: "position:BIGINT"},
+		`has another type`:           {stream: stream.Stream{Tables: []stream.Table{root, child}}, root: "id", child: "r_id:BIGINT position:BIGINT"},
+		`does not know`:              {stream: stream.Stream{Tables: []stream.Table{root}}, root: "id a:DOUBLE"},
+		`must be JSON`:               {stream: stream.Stream{Tables: []stream.Table{root}}, root: "id extra"},
+		`is the decoder's own`:       {stream: stream.Stream{Tables: []stream.Table{root}}, root: "id seq"},
+		`it fills no table`:          {},
+		`no column "v" (bare`:        {stream: stream.Stream{Tables: []stream.Table{{Name: "r", Value: "v"}}}, root: "id"},
+		`no column "k" (constant`:    {stream: stream.Stream{Tables: []stream.Table{{Name: "r", Const: map[string]string{"k": ""}}}}, root: "id"},
+		`names 0 parent columns`:     {stream: stream.Stream{Tables: []stream.Table{root, {Name: "c", At: "cs"}}}, root: "id", child: "a"},
+		`state it after "d"`: {stream: stream.Stream{Tables: []stream.Table{root,
+			{Name: "c", At: "ds.cs", Parents: []string{"id"}}, {Name: "d", At: "ds"}}}, root: "id", child: "id"},
+	} {
+		defs := map[string]stream.Definition{}
+		if c.root != "" {
+			defs["r"] = define("r", c.root)
+		}
+		if c.child != "" {
+			defs["c"], defs["d"] = define("c", c.child), define("d", c.child)
+		}
+		if _, err := transform.Compile(c.stream, defs); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}

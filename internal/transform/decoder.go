@@ -1,0 +1,126 @@
+package transform
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Decoder decodes the bodies of one stream, one after the other, into rows
+// that it holds until Flush. It is for one goroutine.
+type Decoder struct {
+	binding *Binding
+	scan    scanner
+	tables  []*table
+	// after is, by the id of a field or node, the field that followed it last:
+	// records are alike, so that a name is nearly always guessed.
+	after []*field
+	found findings
+	hash  hasher
+	json  shaper
+	// path names the objects between the open row, which begins at base, and
+	// the position.
+	path   []string
+	base   int
+	strays strays
+	later  []later
+	// careful reads the members of every object in an order that settles what
+	// a single pass in document order cannot.
+	careful bool
+	scratch []byte
+	sent    []byte
+	label   []byte
+
+	origin Origin
+	page   Page
+	seq    uint64
+	// created is the created_at of the last record.
+	created int64
+	outside []outside
+	// rows and marks are where the body began.
+	rows  []int
+	marks marks
+}
+
+// NewDecoder returns a decoder without rows.
+func (b *Binding) NewDecoder() *Decoder {
+	d := &Decoder{
+		binding: b, after: make([]*field, len(b.fields)),
+		found: findings{index: map[string]int{}}, rows: make([]int, len(b.tables)),
+	}
+	for _, l := range b.tables {
+		d.tables = append(d.tables, newTable(l))
+	}
+	return d
+}
+
+// Decode reads one body and appends its rows. After an error, ErrMalformed or
+// ErrFull, neither rows nor findings of the body are kept. The body is not
+// referred to after the return.
+func (d *Decoder) Decode(body []byte, o Origin) (Page, error) {
+	d.begin(body, o)
+	err := d.body()
+	if err == nil {
+		if d.scan.peek(); d.scan.pos < len(body) {
+			err = d.scan.fail("want the end of the body")
+		}
+	}
+	d.scan.buf = nil
+	if err != nil {
+		d.undo()
+		if errors.Is(err, ErrFull) && d.Rows() == 0 {
+			err = fmt.Errorf("%w: one column's text is beyond what a batch holds", ErrMalformed)
+		}
+		return Page{}, fmt.Errorf("decode %s: %w", d.binding.name, err)
+	}
+	d.found.commit()
+	d.page.Falling = d.page.Falling && len(d.page.IDs) > 0
+	return d.page, nil
+}
+
+func (d *Decoder) begin(body []byte, o Origin) {
+	d.scan = scanner{buf: body}
+	d.origin, d.outside = o, d.outside[:0]
+	d.path, d.base, d.later = d.path[:0], 0, d.later[:0]
+	d.strays.cut(level{})
+	for i, t := range d.tables {
+		d.rows[i] = t.rows
+	}
+	d.marks = d.found.mark()
+	d.newPage()
+}
+
+func (d *Decoder) newPage() {
+	d.page = Page{IDs: d.page.IDs[:0], Total: -1, TotalPages: -1, Current: -1, Next: -1, Falling: d.tables[0].created >= 0}
+}
+
+// undo drops what the body has brought so far.
+func (d *Decoder) undo() {
+	for i, t := range d.tables {
+		t.cut(d.rows[i])
+	}
+	d.found.undo(d.marks)
+	d.newPage()
+}
+
+// Rows is the row count of the largest table, to decide when to flush.
+func (d *Decoder) Rows() int {
+	n := 0
+	for _, t := range d.tables {
+		n = max(n, t.rows)
+	}
+	return n
+}
+
+// Flush returns the rows of all tables that have some, and forgets them.
+func (d *Decoder) Flush() []Batch {
+	var batches []Batch
+	for _, t := range d.tables {
+		if t.rows > 0 {
+			batches = append(batches, t.take())
+		}
+	}
+	return batches
+}
+
+// Findings returns rejects and drift since it was last asked.
+func (d *Decoder) Findings() Findings { return d.found.take() }

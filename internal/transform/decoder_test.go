@@ -1,0 +1,214 @@
+package transform_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/transform"
+)
+
+const rich = `{"records":[{"id":"a","label":"caf\u00e9","flag":"yes","doc":{"k":[1,2]},"zz":{"n":null},"parts":[{"name":"p"},7,{"colour":1}],` +
+	`"at":"2026-03-01","price":1e-7,"token_type":"new"},{"parts":[{"name":"late"}],"id":"b","id":"c"},{"label":"no id"}],"total_records":3,"next_page":null}`
+
+func TestABrokenBodyLeavesNothing(t *testing.T) {
+	for _, s := range []string{rich, "[" + rich[len(`{"records":[`):strings.Index(rich, `],"total`)] + "]"} {
+		d := decoderOf(t, "things")
+		keep := decodeText(t, d, `{"id":"before","zz":1,"big":"x","parts":["bare"]}`)
+		for n := range len(s) {
+			page, err := d.Decode([]byte(s[:n]), transform.Origin{Seq: 2})
+			if !errors.Is(err, transform.ErrMalformed) {
+				t.Fatalf("the first %d bytes gave page %+v, error %v; want ErrMalformed", n, page, err)
+			}
+		}
+		if diff := cmp.Diff(keep, render(t, d, transform.Page{Records: 1, IDs: make([]uint64, 1)}, nil)); diff != "" {
+			t.Errorf("broken bodies left traces (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// decodeText decodes a body and renders a second decoder of the same, which
+// leaves the rows in the first.
+func decodeText(t *testing.T, d *transform.Decoder, body string) string {
+	t.Helper()
+	other := decoderOf(t, "things")
+	var text string
+	for _, d := range []*transform.Decoder{d, other} {
+		page, err := d.Decode([]byte(body), transform.Origin{Seq: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d == other {
+			text = render(t, d, page, nil)
+		}
+	}
+	return text
+}
+
+func TestARepeatedBodyDecodesAlike(t *testing.T) {
+	d := decoderOf(t, "things")
+	var want string
+	for i := range 3 {
+		page, err := d.Decode([]byte(rich), transform.Origin{Seq: 1})
+		got := render(t, d, page, err)
+		if i == 0 {
+			want = got
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("decode %d differs (-first +this):\n%s", i, diff)
+		}
+	}
+}
+
+func TestBatchesDoNotChange(t *testing.T) {
+	d := decoderOf(t, "things")
+	body := []byte(`[{"id":"first","label":"one","doc":{"a":1},"parts":[{"name":"p"}]}]`)
+	if _, err := d.Decode(body, transform.Origin{}); err != nil {
+		t.Fatal(err)
+	}
+	clear(body)
+	batches := d.Flush()
+	want := fmt.Sprint(rowsOf(t, batches))
+	if d.Rows() != 0 || len(d.Flush()) != 0 {
+		t.Error("rows are left after Flush")
+	}
+	for range 100 {
+		if _, err := d.Decode([]byte(rich), transform.Origin{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Flush()
+	if got := fmt.Sprint(rowsOf(t, batches)); got != want || !strings.Contains(got, "first") {
+		t.Errorf("batch is now %s, was %s", got, want)
+	}
+}
+
+func TestDecodersShareABinding(t *testing.T) {
+	b := compile(t, streamNamed(t, "things"))
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			d := b.NewDecoder()
+			for range 50 {
+				if _, err := d.Decode([]byte(rich), transform.Origin{}); err != nil {
+					t.Error(err)
+				}
+			}
+			if d.Rows() != 150 {
+				t.Errorf("%d rows, want 150", d.Rows())
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestPageTellsTheOrderOfCreation(t *testing.T) {
+	for name, c := range map[string]struct {
+		days    []int
+		falling bool
+	}{
+		"falling": {[]int{9, 8, 8, 1}, true}, "rising": {[]int{1, 2}, false}, "rising at the end": {[]int{5, 4, 6}, false},
+		"one": {[]int{3}, true}, "none": {nil, false}, "unknown in between": {[]int{5, 0, 4}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var records []string
+			for i, day := range c.days {
+				at := "null"
+				if day > 0 {
+					at = fmt.Sprintf(`"2026-03-0%dT00:00:00Z"`, day)
+				}
+				records = append(records, fmt.Sprintf(`{"id":"%d","created_at":%s}`, i, at))
+			}
+			page, err := decoderOf(t, "product_listings").Decode([]byte("["+strings.Join(records, ",")+"]"), transform.Origin{})
+			if err != nil || page.Falling != c.falling {
+				t.Errorf("falling is %v, error %v; want %v", page.Falling, err, c.falling)
+			}
+		})
+	}
+}
+
+func TestIDsAreThoseOfTheKeys(t *testing.T) {
+	d := decoderOf(t, "status_counts")
+	ids := func(param, body string) []uint64 {
+		page, err := d.Decode([]byte(body), transform.Origin{Param: param})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append([]uint64(nil), page.IDs...)
+	}
+	a := ids("c", `[{"prefix":"x","count":1},{"prefix":"y","count":1}]`)
+	if b := ids("c", `[{"prefix":"y","count":2},{"prefix":"x","count":3}]`); len(b) != 2 || a[0] != b[1] || a[1] != b[0] {
+		t.Errorf("ids %v and %v of the same keys in another order", a, b)
+	}
+	if b := ids("d", `[{"prefix":"x","count":1}]`); b[0] == a[0] {
+		t.Error("ids do not depend on the whole key")
+	}
+}
+
+func TestDriftIsBounded(t *testing.T) {
+	d := decoderOf(t, "things")
+	for i := range 3000 {
+		if _, err := d.Decode(fmt.Appendf(nil, `{"id":"a","f%d":%q}`, i, strings.Repeat("é", 300)), transform.Origin{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	drift := d.Findings().Drift
+	if n := len(drift); n != 1001 {
+		t.Fatalf("%d paths, want 1,000 and one for the rest", n)
+	}
+	for _, f := range drift {
+		if (f.Path == "…") != (f.Count == 2000) || len(f.Sample) > 200 || strings.ContainsRune(f.Sample, '\uFFFD') {
+			t.Errorf("drift %+v", f)
+		}
+	}
+	if again := d.Findings(); len(again.Drift) != 0 {
+		t.Errorf("%d findings are told twice", len(again.Drift))
+	}
+}
+
+func TestAFewAllocationsPerPage(t *testing.T) {
+	d := decoderOf(t, "product_listings")
+	body := listingsPage()
+	allocs := testing.AllocsPerRun(50, func() {
+		if _, err := d.Decode(body, transform.Origin{Seq: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if d.Rows() >= 10_000 {
+			d.Flush()
+		}
+	})
+	if allocs > 100 {
+		t.Errorf("%v allocations for a page of 100 records, want at most 100", allocs)
+	}
+}
+
+func TestEnvelopesByShape(t *testing.T) {
+	records := `{"id":"a","label":"x"},{"id":"b"}`
+	for name, body := range map[string]string{
+		"paginated":        `{"records":[` + records + `],"total_records":2,"total_pages":1,"current_page":1,"next_page":null,"previous_page":null}`,
+		"totals first":     `{"total_records":2,"total_pages":1,"records":[` + records + `]}`,
+		"bare":             `[` + records + `]`,
+		"records":          `{"records":[` + records + `]}`,
+		"under other name": `{"items":[` + records + `]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, e := range []stream.Envelope{stream.Sniffed, stream.Paginated, stream.Array, stream.Records} {
+				s := streamNamed(t, "things")
+				s.Envelope = e
+				d := compile(t, s).NewDecoder()
+				page, err := d.Decode([]byte(body), transform.Origin{})
+				if err != nil || page.Records != 2 || len(page.IDs) != 2 || d.Rows() != 2 {
+					t.Errorf("envelope %d: page %+v, %d rows, error %v; want 2 records", e, page, d.Rows(), err)
+				}
+				if want := strings.Contains(body, "total"); page.Paginated != want || want && page.Total != 2 {
+					t.Errorf("envelope %d: paginated %v, total %d", e, page.Paginated, page.Total)
+				}
+			}
+		})
+	}
+}

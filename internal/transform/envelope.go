@@ -1,0 +1,204 @@
+package transform
+
+import (
+	"fmt"
+	"strings"
+)
+
+// outside is a member of the envelope that is neither the list nor pagination.
+type outside struct {
+	name string
+	pos  int
+	raw  []byte
+}
+
+// body reads the whole body. What wraps the records is told by its shape
+// wherever the spec leaves doubt (sections 4.1 and 4.2).
+func (d *Decoder) body() error {
+	c := d.scan.peek()
+	switch {
+	case d.binding.object && c != '{':
+		return d.scan.fail("want an object")
+	case d.binding.object:
+		return d.record(nil)
+	case d.binding.raw && (c == '{' || c == '['):
+		return d.entries()
+	case c == '[':
+		return d.records()
+	case c == '{':
+		return d.envelope()
+	}
+	return d.scan.fail("want an object or a list")
+}
+
+// records reads a list of records.
+func (d *Decoder) records() error {
+	if err := d.scan.open(); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		more, err := d.scan.next(']', first)
+		if !more || err != nil {
+			return err
+		}
+		if err := d.record(nil); err != nil {
+			return err
+		}
+	}
+}
+
+// envelope reads an object that wraps a list, or is the only record.
+func (d *Decoder) envelope() error {
+	start := d.scan.pos
+	listed := false
+	if err := d.scan.open(); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		more, err := d.scan.next('}', first)
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		if err := d.wrapping(&listed); err != nil {
+			return err
+		}
+	}
+	if !listed {
+		return d.sniff(start)
+	}
+	d.strange("")
+	return nil
+}
+
+// wrapping reads one member of the envelope.
+func (d *Decoder) wrapping(listed *bool) error {
+	quoted, f, err := d.scan.name()
+	if err != nil {
+		return err
+	}
+	name := string(d.plainName(quoted, f))
+	c := d.scan.peek()
+	if name == d.binding.list && (c == '[' || c == 'n') {
+		return d.listed(listed, name)
+	}
+	pos := d.scan.pos
+	raw, err := d.scan.skip()
+	if err != nil {
+		return err
+	}
+	if !d.pagination(name, raw) {
+		d.outside = append(d.outside, outside{name, pos, raw})
+	}
+	return nil
+}
+
+// listed reads the list in its place. Should it come twice, the last counts.
+func (d *Decoder) listed(again *bool, name string) error {
+	if *again {
+		page := d.page
+		d.undo()
+		d.page.Total, d.page.TotalPages, d.page.Current, d.page.Next = page.Total, page.TotalPages, page.Current, page.Next
+		d.page.Paginated = page.Paginated
+		d.found.count(d.tables[0].name, DuplicateField, []byte("$envelope."+name), nil)
+	}
+	*again = true
+	if d.scan.peek() == 'n' {
+		return d.scan.literal("null")
+	}
+	return d.records()
+}
+
+// pagination notes a member of section 4.1. Texts of digits are accepted.
+func (d *Decoder) pagination(name string, raw []byte) bool {
+	var to *int64
+	switch name {
+	case "total_records":
+		to = &d.page.Total
+	case "total_pages":
+		to = &d.page.TotalPages
+	case "current_page":
+		to = &d.page.Current
+	case "next_page":
+		to = &d.page.Next
+	case "previous_page":
+		to = new(int64)
+	default:
+		return false
+	}
+	d.page.Paginated = true
+	*to = -1
+	if name == "next_page" && string(raw) == "null" {
+		*to = 0
+	}
+	if raw[0] == '"' {
+		raw = raw[1 : len(raw)-1]
+	}
+	if n, _, ok := wholeNumber(raw); ok {
+		*to = n
+	}
+	return true
+}
+
+// sniff finds the records of an object that has no list of the usual name: the
+// object is the record if it has its key; else its only list is the list.
+func (d *Decoder) sniff(start int) error {
+	end := d.scan.pos
+	lists, list := 0, outside{}
+	for _, o := range d.outside {
+		if d.isKey(o.name) {
+			d.undo()
+			d.scan.pos = start
+			return d.record(nil)
+		}
+		if o.raw[0] == '[' {
+			lists, list = lists+1, o
+		}
+	}
+	switch {
+	case lists == 1:
+		d.scan.pos, d.scan.depth = list.pos, 1
+		if err := d.records(); err != nil {
+			return err
+		}
+		d.scan.pos, d.scan.depth = end, 0
+	case lists == 0 && d.page.Total == 0:
+	default:
+		return fmt.Errorf("%w: no list %q and no record in an object with the members %s", ErrMalformed, d.binding.list, d.seen())
+	}
+	d.strange(list.name)
+	return nil
+}
+
+// isKey reports whether a member is a key field that only a record has.
+func (d *Decoder) isKey(name string) bool {
+	root := d.tables[0]
+	for _, k := range root.keys {
+		if root.layoutOf.cols[k].name == name && k != root.param {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *Decoder) seen() string {
+	var names []string
+	for _, o := range d.outside {
+		names = append(names, fmt.Sprintf("%q", o.name))
+	}
+	if len(names) > 10 {
+		names = append(names[:10], "...")
+	}
+	return "[" + strings.Join(names, " ") + "]"
+}
+
+// strange counts the members of the envelope that the spec does not name.
+func (d *Decoder) strange(list string) {
+	for _, o := range d.outside {
+		if o.name != list {
+			d.found.count(d.tables[0].name, UnknownField, []byte("$envelope."+o.name), o.raw)
+		}
+	}
+}

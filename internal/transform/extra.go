@@ -1,0 +1,162 @@
+package transform
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// strays are the values of the open rows that no column takes, until their row
+// is closed: a stack of arenas, so that keeping one allocates nothing.
+type strays struct {
+	all   []stray
+	path  []string
+	names []byte
+}
+
+type stray struct {
+	// path and name say where the value stands in its row.
+	pathLo, pathHi, nameLo, nameHi int
+	raw                            []byte
+}
+
+// level is a height of the stack.
+type level struct{ all, path, names int }
+
+func (s *strays) mark() level { return level{len(s.all), len(s.path), len(s.names)} }
+
+func (s *strays) cut(l level) {
+	s.all, s.path, s.names = s.all[:l.all], s.path[:l.path], s.names[:l.names]
+}
+
+func (s *strays) add(path []string, name string, raw []byte) {
+	e := stray{pathLo: len(s.path), nameLo: len(s.names), raw: raw}
+	s.path = append(s.path, path...)
+	s.names = append(s.names, name...)
+	e.pathHi, e.nameHi = len(s.path), len(s.names)
+	s.all = append(s.all, e)
+}
+
+// depth is the number of names that lead to a value.
+func (e stray) depth() int { return e.pathHi - e.pathLo + 1 }
+
+// part is the i-th of these names.
+func (s *strays) part(e stray, i int) string {
+	if i < e.pathHi-e.pathLo {
+		return s.path[e.pathLo+i]
+	}
+	return string(s.names[e.nameLo:e.nameHi])
+}
+
+func (s *strays) compare(a, b stray) int {
+	for i := range min(a.depth(), b.depth()) {
+		if c := strings.Compare(s.part(a, i), s.part(b, i)); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(a.depth(), b.depth())
+}
+
+// keep counts a value that no column takes and puts it aside until the row is
+// closed.
+func (d *Decoder) keep(t *table, kind, name string, raw []byte) {
+	if t.link {
+		return
+	}
+	d.count(t, kind, name, raw)
+	d.strays.add(d.path[d.base:], name, raw)
+}
+
+// gather writes the strays of the open row into its extra column: one object,
+// names sorted, those from nested objects under their path. Nulls are left out:
+// to the service they are the same as a field that is absent, and a field that
+// is new and empty is no change of the row.
+func (d *Decoder) gather(t *table, from level) error {
+	own := d.strays.all[from.all:]
+	if len(own) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(own, d.strays.compare)
+	for i := 1; i < len(own); i++ {
+		if d.strays.compare(own[i-1], own[i]) == 0 && !d.careful {
+			return errAgain
+		}
+	}
+	own = slices.DeleteFunc(own, func(e stray) bool { return string(e.raw) == "null" })
+	if len(own) == 0 {
+		return nil
+	}
+	if t.extra < 0 {
+		for _, e := range own {
+			d.reject(t, "", d.strays.dotted(e), e.raw, "no column takes it, and the table has no extra")
+		}
+		return nil
+	}
+	c := &t.cols[t.extra]
+	c.data = d.nest(c.data, own, 0)
+	c.seal()
+	return nil
+}
+
+// nest writes strays that agree in the names above a depth as one object.
+func (d *Decoder) nest(dst []byte, own []stray, depth int) []byte {
+	dst = append(dst, '{')
+	for i := 0; i < len(own); {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		name, end := d.strays.part(own[i], depth), i+1
+		for end < len(own) && d.strays.part(own[end], depth) == name {
+			end++
+		}
+		dst = append(quoteName(dst, name), ':')
+		if own[i].depth() == depth+1 {
+			dst, _ = d.json.append(dst, own[i].raw, sorted)
+		} else {
+			dst = d.nest(dst, own[i:end], depth+1)
+		}
+		i = end
+	}
+	return append(dst, '}')
+}
+
+// dotted is the path of a stray in its row.
+func (s *strays) dotted(e stray) string {
+	return strings.Join(append(slices.Clone(s.path[e.pathLo:e.pathHi]), s.part(e, e.depth()-1)), ".")
+}
+
+// dotted is the path of a field of the open row.
+func (d *Decoder) dotted(name string) []byte {
+	d.label = d.label[:0]
+	for _, p := range d.path[d.base:] {
+		d.label = append(append(d.label, p...), '.')
+	}
+	d.label = append(d.label, name...)
+	return d.label
+}
+
+func (d *Decoder) count(t *table, kind, name string, sample []byte) {
+	if t.private && kind != UnknownField && kind != UnknownEnum {
+		sample = []byte(withheld)
+	}
+	d.found.count(t.name, kind, d.dotted(name), sample)
+}
+
+// refuse keeps a value of the open row that did not fit its column. The key
+// is added when the row is closed.
+func (d *Decoder) refuse(t *table, name string, raw []byte, reason string) {
+	d.reject(t, "", string(d.dotted(name)), raw, reason)
+}
+
+// withheld stands for raw text that may hold a private value.
+const withheld = `"(withheld: the record holds private columns)"`
+
+func (d *Decoder) reject(t *table, key, column string, raw []byte, reason string) {
+	if t.private {
+		raw = []byte(withheld)
+	}
+	d.found.rejects = append(d.found.rejects, Reject{
+		Table: t.name, Key: validText([]byte(key)), Column: validText([]byte(column)),
+		Raw: validText(raw), Reason: reason, Seq: d.seq,
+	})
+}

@@ -1,0 +1,218 @@
+package transform_test
+
+import (
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/transform"
+)
+
+// outcome is what two decoders must agree on, in an order of its own.
+type outcome struct {
+	Rows    []string
+	Rejects []string
+}
+
+func (o *outcome) add(table string, r row) {
+	var cells []string
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		cells = append(cells, name+"="+r[name])
+	}
+	o.Rows = append(o.Rows, table+" "+strings.Join(cells, " "))
+}
+
+func (o *outcome) sort() {
+	slices.Sort(o.Rows)
+	slices.Sort(o.Rejects)
+}
+
+func fastOutcome(t testing.TB, d *transform.Decoder, defs map[string]stream.Definition) outcome {
+	t.Helper()
+	var o outcome
+	for table, rows := range rowsOf(t, d.Flush()) {
+		for _, r := range rows {
+			delete(r, transform.HashColumn)
+			delete(r, transform.SeqColumn)
+			for name, text := range r {
+				if c, _ := defs[table].Column(name); c.Type == stream.JSON || strings.HasSuffix(name, "do_follow_links_raw") {
+					r[name] = canon(parse(t, []byte(text)))
+				}
+			}
+			o.add(table, r)
+		}
+	}
+	for _, r := range d.Findings().Rejects {
+		o.Rejects = append(o.Rejects, r.Table+" | "+r.Key+" | "+r.Column)
+	}
+	o.sort()
+	return o
+}
+
+func slowOutcome(r *reference) outcome {
+	var o outcome
+	for table, rows := range r.rows {
+		for _, row := range rows {
+			o.add(table, row)
+		}
+	}
+	o.Rejects = r.rejects
+	o.sort()
+	return o
+}
+
+// kit is a stream with what decoding it takes.
+type kit struct {
+	stream  stream.Stream
+	defs    map[string]stream.Definition
+	binding *transform.Binding
+}
+
+func kitOf(t testing.TB, s stream.Stream) kit {
+	t.Helper()
+	return kit{s, definitions(t, s), compile(t, s)}
+}
+
+// agree decodes a body of records both ways and compares.
+func agree(t testing.TB, k kit, body []byte) {
+	t.Helper()
+	d := k.binding.NewDecoder()
+	if _, err := d.Decode(body, transform.Origin{Seq: 3, Param: "p"}); err != nil {
+		t.Fatalf("decode %s: %v", body, err)
+	}
+	slow := slowOutcome(decodeSlowly(t, k, body, "p"))
+	if diff := cmp.Diff(slow, fastOutcome(t, d, k.defs)); diff != "" {
+		t.Fatalf("decoders differ on %s (-slow +fast):\n%s", body, diff)
+	}
+}
+
+// generated are the streams whose records FuzzRecords writes.
+func generated(t testing.TB) []kit {
+	var all []kit
+	for _, name := range []string{"things", "outlet_listings", "product_listings", "orders", "order_items", "campaigns", "campaign_articles"} {
+		all = append(all, kitOf(t, streamNamed(t, name)))
+	}
+	for _, name := range []string{"outlets", "articles"} {
+		s := streamNamed(t, name)
+		s.Envelope = stream.Array
+		all = append(all, kitOf(t, s))
+	}
+	return all
+}
+
+// FuzzRecords compares the decoder with the reference on random records.
+func FuzzRecords(f *testing.F) {
+	for i := range uint64(300) {
+		f.Add(i)
+	}
+	kits := generated(f)
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		k := kits[r.IntN(len(kits))]
+		a := author{Rand: r, stream: k.stream, defs: k.defs}
+		agree(t, k, a.body())
+	})
+}
+
+// FuzzBody feeds any bytes: no panic, nothing kept of what is malformed, and
+// the reference's rows for what is a list of records.
+func FuzzBody(f *testing.F) {
+	for _, s := range []string{
+		`[{"id":"a","parts":[{"name":"x"}],"at":"2026-01-01","price":1.5,"doc":{"a":[1]},"new":{"b":null}}]`,
+		`{"records":[{"id":"a"}],"total_records":1,"next_page":null}`, `{"id":"a","owner":{"id":1,"name":"n"}}`,
+		`{"data":[]}`, `[{"id":"a","label":"\ud800"},7]`, "[{\"id\":\"a\",\"label\":\"\xff\"}]", `{}`, `[`, `[{"id":"a","id":"b"}]`,
+	} {
+		f.Add([]byte(s))
+	}
+	things := kitOf(f, streamNamed(f, "things"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		d := things.binding.NewDecoder()
+		_, err := d.Decode(body, transform.Origin{})
+		valid := jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+		if err != nil {
+			if found := d.Findings(); !errors.Is(err, transform.ErrMalformed) || d.Rows() > 0 || len(found.Rejects)+len(found.Drift) > 0 {
+				t.Fatalf("decode: %v, with %d rows and findings %v", err, d.Rows(), found)
+			}
+			return
+		}
+		if !valid {
+			t.Fatalf("decoded %q, which is no JSON", body)
+		}
+		if trimmed := strings.TrimLeft(string(body), " \t\r\n"); trimmed[0] == '[' {
+			agree(t, things, body)
+		}
+	})
+}
+
+// FuzzScalar puts a text, bare and quoted, into every type of column.
+func FuzzScalar(f *testing.F) {
+	for _, v := range values {
+		f.Add(strings.Trim(v, `"`))
+	}
+	things := kitOf(f, streamNamed(f, "things"))
+	f.Fuzz(func(t *testing.T, text string) {
+		quoted, _ := jsontext.AppendQuote(nil, text)
+		for _, v := range []string{text, string(quoted)} {
+			body := []byte(`[{"id":"a","label":` + v + `,"flag":` + v + `,"small":` + v + `,"big":` + v + `,"price":` + v + `,"at":` + v + `,"doc":` + v + `}]`)
+			if jsontext.Value(v).IsValid() {
+				agree(t, things, body)
+			}
+		}
+	})
+}
+
+// FuzzUnion compares the reading of do_follow_links_allowed.
+func FuzzUnion(f *testing.F) {
+	for _, v := range values {
+		f.Add(v)
+	}
+	for _, v := range []string{`"5 link"`, `"-0"`, `" none "`, `"1e1 links"`, `"unlimited links"`, `3.0`, `"00"`, `"2  links"`} {
+		f.Add(v)
+	}
+	s := streamNamed(f, "outlets")
+	s.Envelope = stream.Array
+	outlets := kitOf(f, s)
+	f.Fuzz(func(t *testing.T, v string) {
+		if jsontext.Value(v).IsValid() {
+			agree(t, outlets, []byte(`[{"id":"o","outlet_channels":[{"id":"c","do_follow_links_allowed":`+v+`}]}]`))
+		}
+	})
+}
+
+// FuzzEnvelope wraps records in any JSON: there is an error or a page, and
+// what a page counts is there.
+func FuzzEnvelope(f *testing.F) {
+	for _, v := range []string{`null`, `[]`, `{}`, `{"id":"a"}`, `[{"id":"a"},{"id":"b"}]`, `"x"`, `{"prefix":"a","count":1}`, `{"a":1}`, `{"a":{"count":2}}`} {
+		for _, name := range []string{"records", "data", "total_records", "next_page", "id"} {
+			f.Add(name, v)
+		}
+	}
+	var kits []kit
+	for _, e := range []stream.Envelope{stream.Sniffed, stream.Paginated, stream.Object, stream.Records, stream.Array, stream.Raw} {
+		for _, name := range []string{"things", "status_counts", "countries"} {
+			s := streamNamed(f, name)
+			s.Envelope = e
+			kits = append(kits, kitOf(f, s))
+		}
+	}
+	f.Fuzz(func(t *testing.T, name, v string) {
+		quoted, _ := jsontext.AppendQuote(nil, name)
+		for _, k := range kits {
+			for _, body := range []string{v, `{` + string(quoted) + `:` + v + `}`, `{"total_records":1,` + string(quoted) + `:` + v + `,"x":0}`} {
+				d := k.binding.NewDecoder()
+				page, err := d.Decode([]byte(body), transform.Origin{Param: "p"})
+				rows := rowsOf(t, d.Flush())[k.stream.Root().Name]
+				if err == nil && (len(page.IDs) != len(rows) || page.Records < len(rows)) || err != nil && len(rows) > 0 {
+					t.Fatalf("%s: page %+v, error %v, but %d rows", body, page, err, len(rows))
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package transform_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"placementsync/internal/stream"
+)
+
+// values are what a service may put anywhere.
+var values = []string{
+	`null`, `true`, `false`, `""`, `"x"`, `"true"`, `"No"`, `0`, `1`, `-0`, `7`, `"7"`, `7.0`, `7e0`, `7.5`, `-3`,
+	`9007199254740993`, `9223372036854775807`, `9223372036854775808`, `-9223372036854775808`, `2147483648`, `1e400`, `1e-400`,
+	`149.99`, `149.99999999999997`, `"239.86784"`, `999999999999.9999995`, `-0.0000005`, `"abc"`, `"007"`,
+	`"2026-03-01T12:34:56Z"`, `"2026-03-01 12:34:56.123456789+02:00"`, `"2026-03-01"`, `"2026-02-30"`, `"0001-01-01T00:00:00+05"`,
+	`"Unlimited"`, `"2 links"`, `" 10 "`, `"WEBSITE"`, `"caf\u00e9 \ud83d\ude00 \ud800 \\ \/ \n"`, `"é—"`, "\"\xff\"",
+	`[]`, `{}`, `[1]`, `["a",{"name":"b"},null,3,true,[4]]`, `{"name":"n"}`, `{"id":"i","name":"n","zz":{"b":1,"a":[]}}`, `[{"id":"1"},{"id":"2"}]`,
+}
+
+// author writes random records of a stream: mostly plausible, with fields
+// twice, in any order, flat or nested, and with every value anywhere.
+type author struct {
+	*rand.Rand
+	stream stream.Stream
+	defs   map[string]stream.Definition
+}
+
+func (a *author) body() []byte {
+	var records []string
+	for i := range 1 + a.IntN(4) {
+		records = append(records, a.record(0, fmt.Sprintf("r%d", i)))
+	}
+	return []byte("[" + strings.Join(records, a.space()+",") + "]")
+}
+
+func (a *author) space() string {
+	return []string{"", "", "", " ", "\n\t"}[a.IntN(5)]
+}
+
+func (a *author) value() string { return values[a.IntN(len(values))] }
+
+func (a *author) record(ti int, id string) string {
+	t := a.stream.Tables[ti]
+	var members []string
+	if a.IntN(12) > 0 {
+		members = append(members, fmt.Sprintf(`"id":%q`, id))
+	}
+	for _, c := range a.defs[t.Name].Columns {
+		if c.Name != "id" && a.IntN(3) > 0 {
+			members = append(members, a.member(c.Name))
+		}
+	}
+	for range a.IntN(3) {
+		members = append(members, fmt.Sprintf(`"%s":%s`, []string{"zz", "\\u007ay", "a b", "extra", "id"}[a.IntN(5)], a.value()))
+	}
+	for ci, child := range a.stream.Tables {
+		if name, ok := a.listName(t.At, child.At); ok && ci != ti && a.IntN(4) > 0 {
+			members = append(members, a.list(name, ci))
+		}
+	}
+	if a.IntN(3) == 0 {
+		a.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+	}
+	if a.IntN(6) == 0 && len(members) > 0 {
+		members = append(members, members[a.IntN(len(members))])
+	}
+	return "{" + a.space() + strings.Join(members, ","+a.space()) + "}"
+}
+
+// listName is the name of a list directly within the rows of a path.
+func (a *author) listName(at, child string) (string, bool) {
+	if at != "" {
+		at += "."
+	}
+	name, ok := strings.CutPrefix(child, at)
+	return name, ok && name != "" && strings.Count(name, ".") <= strings.Count(child, ".")
+}
+
+func (a *author) list(path string, ci int) string {
+	var items []string
+	for i := range a.IntN(4) {
+		if a.IntN(5) == 0 {
+			items = append(items, a.value())
+		} else {
+			items = append(items, a.record(ci, fmt.Sprintf("c%d", i)))
+		}
+	}
+	return nest(strings.Split(path, "."), "["+strings.Join(items, ",")+"]")
+}
+
+// member writes a column's value flat, or inside the object that the name up
+// to its first underscore would be.
+func (a *author) member(column string) string {
+	if head, rest, ok := strings.Cut(column, "_"); ok && rest != "" && a.IntN(4) == 0 {
+		return nest([]string{head, rest}, a.value())
+	}
+	return nest([]string{column}, a.value())
+}
+
+func nest(path []string, value string) string {
+	if len(path) == 1 {
+		return fmt.Sprintf("%q:%s", path[0], value)
+	}
+	return fmt.Sprintf("%q:{%s}", path[0], nest(path[1:], value))
+}

@@ -1,0 +1,77 @@
+package transform_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/transform"
+)
+
+var update = flag.Bool("update", false, "write the .want files anew")
+
+// TestBodies decodes testdata/<stream>/<case>.json and compares everything it
+// comes to with the .want file beside it.
+func TestBodies(t *testing.T) {
+	bodies, err := filepath.Glob("testdata/*/*.json")
+	if err != nil || len(bodies) == 0 {
+		t.Fatalf("find bodies: %v, %d found", err, len(bodies))
+	}
+	for _, path := range bodies {
+		name := filepath.Base(filepath.Dir(path))
+		t.Run(strings.TrimSuffix(strings.TrimPrefix(path, "testdata/"), ".json"), func(t *testing.T) {
+			body, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := decoderOf(t, name)
+			page, err := d.Decode(body, transform.Origin{Seq: 1, Param: "param"})
+			compareFile(t, strings.TrimSuffix(path, ".json")+".want", render(t, d, page, err))
+		})
+	}
+}
+
+func compareFile(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-want +got):\n%s", path, diff)
+	}
+}
+
+// TestEveryTableHasACase holds the rule that adding a table adds a body.
+func TestEveryTableHasACase(t *testing.T) {
+	for _, s := range stream.All() {
+		wants, err := filepath.Glob(filepath.Join("testdata", s.Name, "*.want"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all strings.Builder
+		for _, w := range wants {
+			text, err := os.ReadFile(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Write(text)
+		}
+		for _, table := range s.Tables {
+			if !strings.Contains(all.String(), "\n"+table.Name+" (") {
+				t.Errorf("stream %s: no body under testdata fills table %s", s.Name, table.Name)
+			}
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package transform
+
+import "math"
+
+// Instants are microseconds since 1970 in UTC, of the years 1 to 9999.
+const (
+	microsPerSecond = 1_000_000
+	secondsPerDay   = 86_400
+	firstInstant    = -62_135_596_800 * microsPerSecond
+	lastInstant     = 253_402_300_800*microsPerSecond - 1
+)
+
+// clock is an instant being read from its text.
+type clock struct {
+	rest     []byte
+	day      int64 // since 1970-01-01
+	seconds  int64 // since midnight, local
+	micros   int64
+	offset   int64 // seconds east of UTC
+	rounded  bool
+	zoneless bool
+}
+
+// parseInstant reads an ISO 8601 date, or date and time of day, with up to
+// nine digits of fraction and a zone of Z, +hh, +hhmm or +hh:mm. A text without
+// a zone is UTC. Microseconds are rounded half up. Leap seconds, days that no
+// calendar has and years outside 1 to 9999 are not accepted.
+func parseInstant(b []byte) (micros int64, rounded, zoneless, ok bool) {
+	c := clock{rest: b}
+	if !c.date() {
+		return 0, false, false, false
+	}
+	if len(c.rest) == 0 {
+		c.zoneless = true
+	} else if !c.timeOfDay() || !c.zone() {
+		return 0, false, false, false
+	}
+	micros = ((c.day*secondsPerDay)+c.seconds-c.offset)*microsPerSecond + c.micros
+	return micros, c.rounded, c.zoneless, firstInstant <= micros && micros <= lastInstant
+}
+
+// number reads exactly n digits that make at most top; -1 if they do not.
+func (c *clock) number(n int, top int64) int64 {
+	if len(c.rest) < n {
+		return -1
+	}
+	var v int64
+	for _, d := range c.rest[:n] {
+		if d -= '0'; d > 9 {
+			return -1
+		}
+		v = v*10 + int64(d)
+	}
+	c.rest = c.rest[n:]
+	if v > top {
+		return -1
+	}
+	return v
+}
+
+// sep reads one byte out of a set.
+func (c *clock) sep(set string) bool {
+	if len(c.rest) == 0 {
+		return false
+	}
+	for i := range len(set) {
+		if c.rest[0] == set[i] {
+			c.rest = c.rest[1:]
+			return true
+		}
+	}
+	return false
+}
+
+func (c *clock) date() bool {
+	year := c.number(4, 9999)
+	if year < 1 || !c.sep("-") {
+		return false
+	}
+	month := c.number(2, 12)
+	if month < 1 || !c.sep("-") {
+		return false
+	}
+	day := c.number(2, daysIn(year, month))
+	c.day = dayOf(year, month, day)
+	return day >= 1
+}
+
+func daysIn(year, month int64) int64 {
+	switch month {
+	case 4, 6, 9, 11:
+		return 30
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	}
+	return 31
+}
+
+// dayOf counts days since 1970-01-01 in the Gregorian calendar. Years start in
+// March here, so that the leap day ends one.
+func dayOf(year, month, day int64) int64 {
+	if month <= 2 {
+		year, month = year-1, month+12
+	}
+	return 365*year + year/4 - year/100 + year/400 + (153*(month-3)+2)/5 + day - 1 - 719_468
+}
+
+func (c *clock) timeOfDay() bool {
+	if !c.sep("Tt ") {
+		return false
+	}
+	hour := c.number(2, 23)
+	if hour < 0 || !c.sep(":") {
+		return false
+	}
+	minute := c.number(2, 59)
+	if minute < 0 {
+		return false
+	}
+	c.seconds = hour*3600 + minute*60
+	if !c.sep(":") {
+		return true
+	}
+	second := c.number(2, 59)
+	c.seconds += second
+	return second >= 0 && (!c.sep(".") || c.fraction())
+}
+
+func (c *clock) fraction() bool {
+	n := digits(c.rest, 0)
+	if n == 0 || n > 9 {
+		return false
+	}
+	nanos := c.number(n, math.MaxInt64)
+	for range 9 - n {
+		nanos *= 10
+	}
+	c.micros = (nanos + 500) / 1000
+	c.rounded = nanos%1000 != 0
+	return true
+}
+
+func (c *clock) zone() bool {
+	if len(c.rest) == 0 {
+		c.zoneless = true
+		return true
+	}
+	if c.sep("Zz") {
+		return len(c.rest) == 0
+	}
+	sign := int64(1)
+	if c.rest[0] == '-' {
+		sign = -1
+	}
+	if !c.sep("+-") {
+		return false
+	}
+	hour, minute := c.number(2, 23), int64(0)
+	if len(c.rest) > 0 {
+		c.sep(":")
+		minute = c.number(2, 59)
+	}
+	c.offset = sign * (hour*3600 + minute*60)
+	return hour >= 0 && minute >= 0 && len(c.rest) == 0
+}

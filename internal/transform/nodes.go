@@ -1,0 +1,109 @@
+package transform
+
+import (
+	"slices"
+	"strings"
+)
+
+// nodes builds the tree of objects of one table from its column names: every
+// underscore may be the border between an object and its field, since only a
+// body shows which ones are.
+type nodes struct {
+	binding *Binding
+	layout  *layoutOf
+	made    map[string]*node
+}
+
+// at returns the node whose fields are the columns that start with a prefix.
+func (b *nodes) at(prefix string) *node {
+	if n, ok := b.made[prefix]; ok {
+		return n
+	}
+	n := &node{id: b.number(nil), prefix: prefix, fields: map[string]*field{}}
+	b.made[prefix] = n
+	for i, c := range b.layout.cols {
+		if rest, ok := strings.CutPrefix(c.name, prefix); ok && rest != "" && b.bindable(i) {
+			b.bind(n, rest, i)
+		}
+	}
+	b.bindName(n)
+	return n
+}
+
+// bind makes a column reachable from a node, as a field of its own and inside
+// every object that its name allows.
+func (b *nodes) bind(n *node, rest string, col int) {
+	f := b.field(n, rest)
+	f.col = col
+	f.union = b.layout.union(col)
+	if b.layout.cols[col].kind == text {
+		f.group = b.at(n.prefix + rest + "_")
+	}
+	for i := 1; i < len(rest)-1; i++ {
+		if rest[i] == '_' {
+			b.field(n, rest[:i]).group = b.at(n.prefix + rest[:i+1])
+		}
+	}
+}
+
+// bindName lets the name inside an object stand for the object, where a text
+// column has the object's name and none has the name's: a disclaimer is a text
+// or an object with a name. A name is no key.
+func (b *nodes) bindName(n *node) {
+	l := b.layout
+	owner := l.col(strings.TrimSuffix(n.prefix, "_"))
+	if n.prefix == "" || owner < 0 || l.cols[owner].kind != text || slices.Contains(l.keys, owner) {
+		return
+	}
+	if l.col(n.prefix+"name") < 0 {
+		b.field(n, "name").col = owner
+	}
+}
+
+// alias lets the item's id fill a column of another name.
+func (b *nodes) alias(column string) error {
+	if column == "" {
+		return nil
+	}
+	col, err := b.layout.find(column, "id")
+	if err == nil {
+		f := b.field(b.layout.root, "id")
+		f.col, f.alias = col, true
+	}
+	return err
+}
+
+// field returns the field of that name, new if need be.
+func (b *nodes) field(n *node, name string) *field {
+	if f, ok := n.fields[name]; ok {
+		return f
+	}
+	f := &field{name: name, quoted: `"` + name + `":`, bit: b.layout.names, col: -1, child: -1}
+	f.id = b.number(f)
+	b.layout.names++
+	n.fields[name] = f
+	return f
+}
+
+func (b *nodes) number(f *field) int {
+	b.binding.fields = append(b.binding.fields, f)
+	return len(b.binding.fields) - 1
+}
+
+// bindable columns take a field of their name; the others are the decoder's:
+// a record's own "extra" is an unknown field like any other.
+func (b *nodes) bindable(col int) bool {
+	l := b.layout
+	return l.cols[col].kind != unsigned && col != l.extra && !l.derived(col)
+}
+
+// all collects the nodes of a tree by prefix.
+func (n *node) all(into map[string]*node) map[string]*node {
+	into[n.prefix] = n
+	for _, f := range n.fields {
+		if f.group != nil && into[f.group.prefix] == nil {
+			f.group.all(into)
+		}
+	}
+	return into
+}

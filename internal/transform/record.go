@@ -1,0 +1,225 @@
+package transform
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// errAgain asks for the record to be read again, carefully.
+var errAgain = errors.New("read the record again")
+
+// later is a list that was met before the key its rows inherit.
+type later struct {
+	child, pos, depth int
+}
+
+// record reads the value at the position as one record. Prefix is the text
+// that names it in a map of status counts, else empty.
+func (d *Decoder) record(prefix []byte) error {
+	root := d.tables[0]
+	d.seq = d.origin.Seq<<seqBits | uint64(min(d.page.Records, 1<<seqBits-1))
+	start, depth, mark := d.scan.pos, d.scan.depth, d.found.mark()
+	reason, err := d.row(root, nil, 0, prefix)
+	if err == errAgain {
+		d.found.undo(mark)
+		d.scan.pos, d.scan.depth, d.careful = start, depth, true
+		reason, err = d.row(root, nil, 0, prefix)
+		d.careful = false
+	}
+	if err != nil {
+		return err
+	}
+	d.page.Records++
+	if reason != "" {
+		d.found.undo(mark)
+		d.reject(root, "", "", d.scan.buf[start:d.scan.pos], reason)
+		return nil
+	}
+	d.note(root)
+	return nil
+}
+
+// note takes what the walk needs from the row just closed.
+func (d *Decoder) note(root *table) {
+	last := root.rows - 1
+	d.page.IDs = append(d.page.IDs, root.identity(last))
+	first := len(d.page.IDs) == 1
+	d.page.Last = time.Time{}
+	if root.created < 0 || root.cols[root.created].isNull(last) {
+		d.page.Falling = false
+		return
+	}
+	at := int64(root.cols[root.created].word(last))
+	d.page.Last = time.UnixMicro(at).UTC()
+	switch {
+	case first:
+		d.page.First = d.page.Last
+	case at > d.created:
+		d.page.Falling = false
+	case at < d.created:
+		d.page.Falls++
+	}
+	d.created = at
+}
+
+// row reads the value at the position as one row of a table: the record's own
+// when up is nil, else the item at a place of a list in up's open row. A reason
+// says why there is no row; the value has been read in any case.
+func (d *Decoder) row(t, up *table, place int, prefix []byte) (reason string, err error) {
+	path, base, strays, lists := len(d.path), d.base, d.strays.mark(), len(d.later)
+	found := len(d.found.rejects)
+	d.base = path
+	t.begin(d.tables)
+	t.give(up, place)
+	switch c := d.scan.peek(); {
+	case c == '{':
+		err = d.object(t, t.root)
+	case t.value < 0 || c == '[' || c == 't' || c == 'f' || c == 'n':
+		reason = "want an object"
+		_, err = d.scan.skip()
+	default:
+		err = d.value(t, t.value, t.layoutOf.cols[t.value].name)
+	}
+	if err == nil && reason == "" {
+		if reason, err = d.close(t, prefix, lists, strays); err == nil && reason == "" {
+			d.sign(t, found)
+		}
+	}
+	if err != nil || reason != "" {
+		t.undo(d.tables)
+	}
+	d.path, d.base, d.later = d.path[:path], base, d.later[:lists]
+	d.strays.cut(strays)
+	return reason, err
+}
+
+// give fills the columns that an item has from where it stands.
+func (t *table) give(up *table, place int) {
+	if up == nil {
+		return
+	}
+	for _, p := range t.parents {
+		t.cols[p.col].inherit(&up.cols[p.from], up.rows)
+	}
+	if t.position >= 0 {
+		t.cols[t.position].int(int64(place))
+	}
+}
+
+// close completes the open row: what the record left empty, the lists that had
+// to wait for the key, extra and the system columns.
+func (d *Decoder) close(t *table, prefix []byte, lists int, strays level) (reason string, err error) {
+	if t.param >= 0 && d.origin.Param != "" {
+		t.fallback(t.param, d.origin.Param)
+	}
+	if t.prefix >= 0 && len(prefix) > 0 {
+		t.fallback(t.prefix, string(prefix))
+	}
+	for _, k := range t.keys {
+		if !t.filled(k) {
+			return fmt.Sprintf("no %q, which is the key", t.layoutOf.cols[k].name), nil
+		}
+	}
+	pos, depth := d.scan.pos, d.scan.depth
+	for _, l := range d.later[lists:] {
+		d.scan.pos, d.scan.depth = l.pos, l.depth
+		if err := d.items(t, d.tables[l.child]); err != nil {
+			return "", err
+		}
+	}
+	d.scan.pos, d.scan.depth = pos, depth
+	if err := d.gather(t, strays); err != nil {
+		return "", err
+	}
+	for _, r := range t.required {
+		if !t.set(r) {
+			return fmt.Sprintf("no %q, which is required", t.layoutOf.cols[r].name), nil
+		}
+	}
+	return "", t.end(d.seq, &d.hash)
+}
+
+// fallback fills a text column of the open row that is empty.
+func (t *table) fallback(col int, s string) {
+	if t.filled(col) {
+		return
+	}
+	c := &t.cols[col]
+	c.cut(t.rows)
+	c.text(s)
+}
+
+// sign names the closed row in the rejects that its values caused.
+func (d *Decoder) sign(t *table, from int) {
+	for i := from; i < len(d.found.rejects); i++ {
+		if r := &d.found.rejects[i]; r.Key == "" && r.Table == t.name {
+			r.Key = t.keyText(t.rows - 1)
+		}
+	}
+}
+
+// keyText writes the key of a row for people.
+func (t *table) keyText(row int) string {
+	var s []byte
+	for i, k := range t.keys {
+		if i > 0 {
+			s = append(s, '/')
+		}
+		if c := &t.cols[k]; c.kind <= document {
+			s = append(s, c.bytes(row)...)
+		} else {
+			s = strconv.AppendInt(s, int64(c.word(row)), 10)
+		}
+	}
+	return string(s)
+}
+
+// list reads a field whose items are rows of a child table.
+func (d *Decoder) list(t *table, f *field) error {
+	if t.keyed() {
+		return d.items(t, d.tables[f.child])
+	}
+	d.later = append(d.later, later{f.child, d.scan.pos, d.scan.depth})
+	_, err := d.scan.skip()
+	return err
+}
+
+// items reads a list; an object or a scalar in its stead is its only item, and
+// an empty text or object is no item.
+func (d *Decoder) items(up, t *table) error {
+	if d.scan.peek() != '[' {
+		if d.scan.empty() {
+			_, err := d.scan.skip()
+			return err
+		}
+		return d.item(up, t, 1)
+	}
+	if err := d.scan.open(); err != nil {
+		return err
+	}
+	for place := 1; ; place++ {
+		more, err := d.scan.next(']', place == 1)
+		if !more || err != nil {
+			return err
+		}
+		if err := d.item(up, t, place); err != nil {
+			return err
+		}
+	}
+}
+
+func (d *Decoder) item(up, t *table, place int) error {
+	if d.scan.peek() == 'n' {
+		return d.scan.literal("null")
+	}
+	start, mark := d.scan.pos, d.found.mark()
+	reason, err := d.row(t, up, place, nil)
+	if err != nil || reason == "" {
+		return err
+	}
+	d.found.undo(mark)
+	d.reject(t, up.keyText(up.rows), "", d.scan.buf[start:d.scan.pos], reason)
+	return nil
+}

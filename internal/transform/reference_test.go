@@ -1,0 +1,294 @@
+package transform_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"placementsync/internal/stream"
+)
+
+// reference is a second decoder, written for clarity alone: maps, big
+// rationals and the time package. It must come to the same rows and rejects.
+type reference struct {
+	stream  stream.Stream
+	defs    map[string]stream.Definition
+	param   string
+	rows    map[string][]row
+	rejects []string // table, key and column
+}
+
+// decodeSlowly reads records, or one record, without an envelope.
+func decodeSlowly(t testing.TB, k kit, body []byte, param string) *reference {
+	t.Helper()
+	r := &reference{stream: k.stream, defs: k.defs, param: param, rows: map[string][]row{}}
+	v := parse(t, body)
+	records, many := v.([]any)
+	if !many {
+		records = []any{v}
+	}
+	for _, v := range records {
+		if !r.add(0, v, nil, nil, 0) {
+			r.reject(r.stream.Root().Name, "", "")
+		}
+	}
+	return r
+}
+
+func parse(t testing.TB, body []byte) any {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("parse %q: %v", body, err)
+	}
+	return v
+}
+
+// canon writes a value so that equal ones are equal text.
+func canon(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err.Error()
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func (r *reference) reject(table, key, column string) {
+	r.rejects = append(r.rejects, table+" | "+key+" | "+column)
+}
+
+// add makes the rows of one record or item, or none at all.
+func (r *reference) add(ti int, v any, up row, upKey []string, place int) bool {
+	own := &reference{stream: r.stream, defs: r.defs, rows: map[string][]row{}}
+	t := r.stream.Tables[ti]
+	w := &walker{reference: own, table: t, def: r.defs[t.Name], row: row{}, extra: map[string]any{}, lists: map[int]any{}}
+	maps.Copy(w.row, t.Const)
+	for i, p := range t.Parents {
+		w.row[p] = up[upKey[i]]
+	}
+	if _, ok := w.def.Column("position"); ok && ti > 0 {
+		w.row["position"] = itoa(place)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		w.object(v, "", nil)
+	case string, json.Number:
+		if t.Value == "" {
+			return false
+		}
+		w.scalar(t.Value, nil, t.Value, v)
+	default:
+		return false
+	}
+	if p := r.stream.Param; ti == 0 && p != "" && w.row[p] == "" {
+		w.row[p] = r.param
+	}
+	if !w.close() {
+		return false
+	}
+	for table, rows := range own.rows {
+		r.rows[table] = append(r.rows[table], rows...)
+	}
+	r.rejects = append(r.rejects, own.rejects...)
+	return true
+}
+
+// close checks the key, names it in the rejects and adds what lies within.
+func (w *walker) close() bool {
+	var key []string
+	for _, k := range w.table.Key {
+		if w.row[k] == "" {
+			return false
+		}
+		key = append(key, w.row[k])
+	}
+	name := strings.Join(key, "/")
+	for _, column := range w.pending {
+		w.reject(w.table.Name, name, column)
+	}
+	for _, ti := range slices.Sorted(maps.Keys(w.lists)) {
+		w.items(ti, w.lists[ti], name)
+	}
+	if len(w.extra) > 0 {
+		w.row["extra"] = canon(w.extra)
+	}
+	w.rows[w.table.Name] = append(w.rows[w.table.Name], w.row)
+	return true
+}
+
+func (w *walker) items(ti int, v any, name string) {
+	list, ok := v.([]any)
+	if m, object := v.(map[string]any); v == "" || object && len(m) == 0 {
+		return
+	}
+	if !ok {
+		list = []any{v}
+	}
+	for i, item := range list {
+		if item != nil && !w.add(ti, item, w.row, w.table.Key, i+1) {
+			w.reject(w.stream.Tables[ti].Name, name, "")
+		}
+	}
+}
+
+// walker reads the object of one row.
+type walker struct {
+	*reference
+	table   stream.Table
+	def     stream.Definition
+	row     row
+	extra   map[string]any
+	lists   map[int]any
+	pending []string // columns rejected before the key is known
+}
+
+// object reads scalars, then objects, then lists, so that the order of members
+// does not matter.
+func (w *walker) object(m map[string]any, prefix string, path []string) {
+	for turn := range 3 {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			if turnOf(m[name]) == turn {
+				w.member(prefix, append(slices.Clone(path), name), m[name])
+			}
+		}
+	}
+}
+
+func turnOf(v any) int {
+	switch v.(type) {
+	case map[string]any:
+		return 1
+	case []any:
+		return 2
+	}
+	return 0
+}
+
+func (w *walker) member(prefix string, path []string, v any) {
+	full := prefix + path[len(path)-1]
+	column, typ := w.target(prefix, path[len(path)-1])
+	m, object := v.(map[string]any)
+	_, list := v.([]any)
+	child := w.child(path)
+	switch {
+	case typ == stream.Bool && w.isUnion(column):
+		w.union(strings.TrimSuffix(column, "allowed"), path, v)
+	case v == nil:
+	case child >= 0:
+		w.lists[child] = v
+	case typ == stream.JSON:
+		w.row[column] = canon(v)
+	case object && (typ == stream.Text || w.group(full, path)):
+		w.object(m, full+"_", path)
+	case column != "" && (object || list):
+		w.pending = append(w.pending, strings.Join(path, "."))
+	case column != "":
+		w.scalar(column, path, path[len(path)-1], v)
+	default:
+		w.loose(full, path, v)
+	}
+}
+
+// target is the column that a scalar of this name goes to.
+func (w *walker) target(prefix, name string) (string, stream.Type) {
+	if c, ok := w.column(prefix + name); ok {
+		return c.Name, c.Type
+	}
+	owner, ok := w.column(strings.TrimSuffix(prefix, "_"))
+	if name == "name" && ok && owner.Type == stream.Text && !slices.Contains(w.table.Key, owner.Name) {
+		return owner.Name, owner.Type
+	}
+	return "", ""
+}
+
+func (w *walker) column(name string) (stream.Column, bool) {
+	c, ok := w.def.Column(name)
+	stem := name[:strings.LastIndex(name, "_")+1]
+	if name == "extra" || strings.HasSuffix(stem, "do_follow_links_") && w.isUnion(stem+"allowed") && name != stem+"allowed" {
+		return stream.Column{}, false
+	}
+	return c, ok
+}
+
+func (w *walker) isUnion(column string) bool {
+	stem, ok := strings.CutSuffix(column, "do_follow_links_allowed")
+	_, has := w.def.Column(stem + "do_follow_links_raw")
+	return ok && has
+}
+
+// group reports whether an object of this name is known.
+func (w *walker) group(full string, path []string) bool {
+	for _, c := range w.def.Columns {
+		if _, ok := w.column(c.Name); ok && strings.HasPrefix(c.Name, full+"_") && len(c.Name) > len(full)+1 {
+			return true
+		}
+	}
+	return slices.ContainsFunc(w.stream.Tables, func(t stream.Table) bool {
+		return strings.HasPrefix(t.At, w.at(path)+".")
+	})
+}
+
+func (w *walker) at(path []string) string {
+	return strings.TrimPrefix(w.table.At+"."+strings.Join(path, "."), ".")
+}
+
+func (w *walker) child(path []string) int {
+	return slices.IndexFunc(w.stream.Tables, func(t stream.Table) bool { return t.At != "" && t.At == w.at(path) })
+}
+
+// loose reads a value that no column takes by its name.
+func (w *walker) loose(full string, path []string, v any) {
+	_, list := v.([]any)
+	if w.group(full, path) {
+		if v == "" || list && len(v.([]any)) == 0 {
+			return
+		}
+		if c, ok := w.column(full + "_name"); ok && c.Type == stream.Text && !list {
+			w.scalar(c.Name, path, path[len(path)-1], v)
+			return
+		}
+	}
+	w.keep(path, v)
+}
+
+// keep puts a value into extra, under its path.
+func (w *walker) keep(path []string, v any) {
+	if _, ok := w.def.Column("extra"); !ok {
+		w.pending = append(w.pending, strings.Join(path, "."))
+		return
+	}
+	at := w.extra
+	for _, p := range path[:len(path)-1] {
+		if at[p] == nil {
+			at[p] = map[string]any{}
+		}
+		at = at[p].(map[string]any)
+	}
+	at[path[len(path)-1]] = v
+}
+
+// scalar reads a value that is no container into a column.
+func (w *walker) scalar(column string, path []string, name string, v any) {
+	if path == nil {
+		path = []string{name}
+	}
+	c, _ := w.def.Column(column)
+	text, ok := convert(c.Type, v)
+	old, set := w.row[column]
+	switch {
+	case !ok:
+		w.pending = append(w.pending, strings.Join(path, "."))
+	case text == "" && c.Type != stream.Text, text == "" && set, text == old && set:
+	case set && old != "":
+		w.keep(path, v)
+	default:
+		w.row[column] = text
+	}
+}

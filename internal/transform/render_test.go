@@ -1,0 +1,125 @@
+package transform_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"placementsync/internal/transform"
+)
+
+// row is a decoded row as exact text, by column; NULLs are absent.
+type row map[string]string
+
+// rowsOf reads batches back, by table.
+func rowsOf(t testing.TB, batches []transform.Batch) map[string][]row {
+	t.Helper()
+	all := map[string][]row{}
+	for _, b := range batches {
+		for i := range int(b.Record.NumRows()) {
+			r := row{}
+			for n, f := range b.Record.Schema().Fields() {
+				if c := b.Record.Column(n); !c.IsNull(i) {
+					r[f.Name] = cell(t, c, i)
+				}
+			}
+			all[b.Table] = append(all[b.Table], r)
+		}
+	}
+	return all
+}
+
+func cell(t testing.TB, c arrow.Array, i int) string {
+	t.Helper()
+	switch c := c.(type) {
+	case *array.String:
+		return c.Value(i)
+	case *array.Boolean:
+		return strconv.FormatBool(c.Value(i))
+	case *array.Int32:
+		return strconv.FormatInt(int64(c.Value(i)), 10)
+	case *array.Int64:
+		return strconv.FormatInt(c.Value(i), 10)
+	case *array.Uint64:
+		return strconv.FormatUint(c.Value(i), 10)
+	case *array.Decimal128:
+		return c.Value(i).ToString(6)
+	case *array.Timestamp:
+		return time.UnixMicro(int64(c.Value(i))).UTC().Format("2006-01-02T15:04:05.999999Z")
+	}
+	t.Fatalf("column of unexpected type %s", c.DataType())
+	return ""
+}
+
+// render writes everything a body came to as the text of a .want file.
+func render(t testing.TB, d *transform.Decoder, page transform.Page, err error) string {
+	t.Helper()
+	var b strings.Builder
+	if err != nil {
+		fmt.Fprintf(&b, "error %v\n", err)
+	} else {
+		renderPage(&b, page)
+	}
+	for _, batch := range d.Flush() {
+		renderBatch(t, &b, batch)
+	}
+	found := d.Findings()
+	for _, r := range found.Rejects {
+		fmt.Fprintf(&b, "\nreject %s key=%q column=%q seq=%s\n  raw    %s\n  reason %s\n",
+			r.Table, r.Key, r.Column, seqText(r.Seq), r.Raw, r.Reason)
+	}
+	if len(found.Drift) > 0 {
+		b.WriteByte('\n')
+	}
+	for _, f := range found.Drift {
+		fmt.Fprintf(&b, "drift %s %s %s x%d %s\n", f.Table, f.Path, f.Kind, f.Count, f.Sample)
+	}
+	return b.String()
+}
+
+func renderPage(b *strings.Builder, p transform.Page) {
+	fmt.Fprintf(b, "page records=%d ids=%d", p.Records, len(p.IDs))
+	if p.Paginated {
+		fmt.Fprintf(b, " total=%d pages=%d current=%d next=%d", p.Total, p.TotalPages, p.Current, p.Next)
+	}
+	if !p.First.IsZero() || !p.Last.IsZero() {
+		fmt.Fprintf(b, " first=%s last=%s", instantText(p.First), instantText(p.Last))
+	}
+	if p.Falling {
+		b.WriteString(" falling")
+	}
+	b.WriteByte('\n')
+}
+
+func instantText(at time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return at.Format(time.RFC3339Nano)
+}
+
+func seqText(seq uint64) string { return fmt.Sprintf("%d:%d", seq>>20, seq&(1<<20-1)) }
+
+func renderBatch(t testing.TB, b *strings.Builder, batch transform.Batch) {
+	t.Helper()
+	seqs := batch.Record.Column(int(batch.Record.NumCols()) - 1).(*array.Uint64)
+	for i := range int(batch.Record.NumRows()) {
+		fmt.Fprintf(b, "\n%s (%s)\n", batch.Table, seqText(seqs.Value(i)))
+		for n, f := range batch.Record.Schema().Fields() {
+			c := batch.Record.Column(n)
+			if c.IsNull(i) || f.Name == transform.HashColumn || f.Name == transform.SeqColumn {
+				continue
+			}
+			text := cell(t, c, i)
+			if c.DataType().ID() == arrow.STRING && (text == "" || strconv.Quote(text) != `"`+text+`"` && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[")) {
+				text = strconv.QuoteToASCII(text)
+			}
+			fmt.Fprintf(b, "  %s = %s\n", f.Name, text)
+		}
+	}
+}

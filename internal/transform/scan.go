@@ -1,0 +1,278 @@
+package transform
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+)
+
+// maxDepth bounds the nesting of a body: the service needs six levels.
+const maxDepth = 64
+
+// form says what a string token holds beyond plain ASCII.
+type form uint8
+
+const (
+	plain   form = 0
+	wide    form = 1 // bytes of 0x80 and above
+	escaped form = 2 // a backslash
+)
+
+// scanner reads JSON tokens strictly (RFC 8259) from a body in memory. It
+// allows what the service might send and readers can settle: invalid UTF-8 in
+// strings and duplicate names. Positions are plain offsets, so that a value
+// can be read again later: that is what makes records whose key follows their
+// lists cheap.
+//
+// It exists because the token decoder of jsontext, with unquoting and hashing
+// on top but no columns yet, stays below the rate that the night needs; what
+// is rare (escapes, quoting) is still left to jsontext.
+type scanner struct {
+	buf   []byte
+	pos   int
+	depth int
+}
+
+func (s *scanner) fail(what string) error {
+	if s.pos >= len(s.buf) {
+		return fmt.Errorf("%w: ends at byte %d, %s", ErrMalformed, s.pos, what)
+	}
+	return fmt.Errorf("%w: byte %d is %q, %s", ErrMalformed, s.pos, s.buf[s.pos], what)
+}
+
+// peek skips white space and returns the next byte, 0 at the end.
+func (s *scanner) peek() byte {
+	for s.pos < len(s.buf) {
+		c := s.buf[s.pos]
+		if c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			return c
+		}
+		s.pos++
+	}
+	return 0
+}
+
+// open steps into the object or array at the position.
+func (s *scanner) open() error {
+	if s.depth++; s.depth > maxDepth {
+		return s.fail(fmt.Sprintf("nested deeper than %d", maxDepth))
+	}
+	s.pos++
+	return nil
+}
+
+// next steps to the next member or item of the open container, or out of it.
+func (s *scanner) next(end byte, first bool) (bool, error) {
+	c := s.peek()
+	if c == end {
+		s.pos++
+		s.depth--
+		return false, nil
+	}
+	if first {
+		return true, nil
+	}
+	if c != ',' {
+		return false, s.fail("want a comma or the end of the container")
+	}
+	s.pos++
+	if s.peek() == end {
+		return false, s.fail("want a value after the comma")
+	}
+	return true, nil
+}
+
+// name reads a member name, still quoted, and the colon behind it.
+func (s *scanner) name() ([]byte, form, error) {
+	if s.peek() != '"' {
+		return nil, plain, s.fail("want a member name")
+	}
+	start := s.pos
+	f, err := s.text()
+	if err != nil {
+		return nil, f, err
+	}
+	return s.buf[start:s.pos], f, s.colon()
+}
+
+func (s *scanner) colon() error {
+	end := s.pos
+	if s.peek() != ':' {
+		return s.fail("want a colon after the name")
+	}
+	if s.pos++; s.pos == end {
+		return s.fail("want a value")
+	}
+	return nil
+}
+
+const (
+	ones = 0x0101010101010101
+	tops = 0x8080808080808080
+)
+
+// text reads the string at the position, eight bytes at a step while they are
+// plain.
+func (s *scanner) text() (form, error) {
+	f, b, i := plain, s.buf, s.pos+1
+	for {
+		for ; i+8 <= len(b); i += 8 {
+			if marks := special(binary.LittleEndian.Uint64(b[i:])); marks != 0 {
+				i += bits.TrailingZeros64(marks) >> 3
+				break
+			}
+		}
+		for ; i < len(b) && isPlain(b[i]); i++ {
+		}
+		if i >= len(b) {
+			s.pos = i
+			return f, s.fail("in a string")
+		}
+		switch c := b[i]; {
+		case c == '"':
+			s.pos = i + 1
+			return f, nil
+		case c >= 0x80:
+			f |= wide
+			for ; i < len(b) && b[i] >= 0x80; i++ {
+			}
+		case c == '\\':
+			f |= escaped
+			n := escapeLen(b[i:])
+			if n == 0 {
+				s.pos = i
+				return f, s.fail("want an escape that JSON knows")
+			}
+			i += n
+		default:
+			s.pos = i
+			return f, s.fail("want control characters escaped")
+		}
+	}
+}
+
+func isPlain(c byte) bool { return c >= ' ' && c < 0x80 && c != '"' && c != '\\' }
+
+// special marks, in the top bit of each byte, whether a word holds a quote, a
+// backslash, a control character or a byte of 0x80 and above. The lowest mark
+// is exact; those above it may be false.
+func special(w uint64) uint64 {
+	quote, slash := w^(ones*'"'), w^(ones*'\\')
+	return (w | (w - ones*' ') | (quote - ones) | (slash - ones)) & tops
+}
+
+// escapeLen is the length of the escape at the start of b, 0 if it is none.
+func escapeLen(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if len(b) < 6 {
+			return 0
+		}
+		for _, c := range b[2:6] {
+			if !isHex(c) {
+				return 0
+			}
+		}
+		return 6
+	}
+	return 0
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// number reads the number at the position.
+func (s *scanner) number() error {
+	b, i := s.buf, s.pos
+	if b[i] == '-' {
+		i++
+	}
+	start := i
+	i = digits(b, i)
+	ok := i > start && (b[start] != '0' || i == start+1)
+	if ok && i < len(b) && b[i] == '.' {
+		start = i + 1
+		i = digits(b, start)
+		ok = i > start
+	}
+	if ok && i < len(b) && b[i]|0x20 == 'e' {
+		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		start = i
+		i = digits(b, start)
+		ok = i > start
+	}
+	if s.pos = i; !ok {
+		return s.fail("in a number")
+	}
+	return nil
+}
+
+func digits(b []byte, i int) int {
+	for ; i < len(b) && b[i]-'0' <= 9; i++ {
+	}
+	return i
+}
+
+func (s *scanner) literal(want string) error {
+	if rest := s.buf[s.pos:]; len(rest) < len(want) || string(rest[:len(want)]) != want {
+		return s.fail("want " + want)
+	}
+	s.pos += len(want)
+	return nil
+}
+
+// scalar reads a string, number, true, false or null and returns its text.
+func (s *scanner) scalar() ([]byte, form, error) {
+	var err error
+	var f form
+	c := s.peek()
+	start := s.pos
+	switch c {
+	case '"':
+		f, err = s.text()
+	case 't':
+		err = s.literal("true")
+	case 'f':
+		err = s.literal("false")
+	case 'n':
+		err = s.literal("null")
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		err = s.number()
+	default:
+		err = s.fail("want a value")
+	}
+	return s.buf[start:s.pos], f, err
+}
+
+// skip reads any value and returns its text.
+func (s *scanner) skip() ([]byte, error) {
+	c := s.peek()
+	start := s.pos
+	if c != '{' && c != '[' {
+		raw, _, err := s.scalar()
+		return raw, err
+	}
+	end := c + 2 // the closing byte follows the opening one by two in ASCII
+	err := s.open()
+	for first := true; err == nil; first = false {
+		var more bool
+		if more, err = s.next(end, first); !more || err != nil {
+			break
+		}
+		if c == '{' {
+			if _, _, err = s.name(); err != nil {
+				break
+			}
+		}
+		_, err = s.skip()
+	}
+	return s.buf[start:s.pos], err
+}

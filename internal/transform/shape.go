@@ -1,0 +1,202 @@
+package transform
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/zeebo/xxh3"
+)
+
+// shaper writes JSON values again: without white space, with sorted names, or
+// in a form whose bytes are equal exactly when the values are. Its input has
+// passed a scanner before, so that it meets no syntax error; what is not valid
+// Unicode comes out as U+FFFD, since DuckDB takes no other JSON.
+type shaper struct {
+	scan    scanner
+	out     []byte
+	buf     []byte
+	members []member
+	names   []byte
+	scratch []byte
+	clean   bool
+	style   style
+}
+
+type style uint8
+
+const (
+	compact style = iota // order kept
+	sorted               // names sorted, other text kept
+	meaning              // names sorted, numbers and strings by value
+)
+
+// member is one name of an object, and where its value stands.
+type member struct {
+	lo, hi int // the name, unescaped, in names
+	at     int
+}
+
+// append writes a value behind dst and reports whether its text was valid.
+func (w *shaper) append(dst, raw []byte, s style) ([]byte, bool) {
+	w.scan = scanner{buf: raw}
+	w.out, w.style, w.clean = dst, s, true
+	w.members, w.names = w.members[:0], w.names[:0]
+	w.value()
+	return w.out, w.clean
+}
+
+// fingerprint is equal for values that mean the same: the order of names, the
+// writing of numbers and strings and white space do not matter.
+func (w *shaper) fingerprint(raw []byte) uint64 {
+	w.buf, _ = w.append(w.buf[:0], raw, meaning)
+	return xxh3.Hash(w.buf)
+}
+
+func (w *shaper) value() {
+	switch w.scan.peek() {
+	case '{':
+		if w.style == compact {
+			w.inOrder('{', '}')
+		} else {
+			w.byName()
+		}
+	case '[':
+		w.inOrder('[', ']')
+	default:
+		raw, f, _ := w.scan.scalar()
+		w.scalar(raw, f)
+	}
+}
+
+func (w *shaper) inOrder(begin, end byte) {
+	w.out = append(w.out, begin)
+	_ = w.scan.open()
+	for first := true; ; first = false {
+		more, err := w.scan.next(end, first)
+		if !more || err != nil {
+			break
+		}
+		if !first {
+			w.out = append(w.out, ',')
+		}
+		if begin == '{' {
+			name, f, _ := w.scan.name()
+			w.scalar(name, f)
+			w.out = append(w.out, ':')
+		}
+		w.value()
+	}
+	w.out = append(w.out, end)
+}
+
+func (w *shaper) byName() {
+	base := len(w.members)
+	w.index()
+	end, depth := w.scan.pos, w.scan.depth
+	slices.SortStableFunc(w.members[base:], func(a, b member) int {
+		return bytes.Compare(w.names[a.lo:a.hi], w.names[b.lo:b.hi])
+	})
+	w.out = append(w.out, '{')
+	for i := base; i < len(w.members); i++ {
+		if i > base {
+			w.out = append(w.out, ',')
+		}
+		m := w.members[i]
+		w.name(w.names[m.lo:m.hi])
+		w.scan.pos = m.at
+		count := len(w.members)
+		w.value()
+		w.members = w.members[:count]
+	}
+	w.out = append(w.out, '}')
+	w.members = w.members[:base]
+	w.scan.pos, w.scan.depth = end, depth
+}
+
+// index collects the members of the object at the position and steps over it.
+func (w *shaper) index() {
+	_ = w.scan.open()
+	for first := true; ; first = false {
+		more, err := w.scan.next('}', first)
+		if !more || err != nil {
+			return
+		}
+		name, f, _ := w.scan.name()
+		m := member{lo: len(w.names), at: w.scan.pos}
+		var clean bool
+		w.names, clean = appendText(w.names, name, f)
+		w.clean = w.clean && clean
+		m.hi = len(w.names)
+		w.members = append(w.members, m)
+		_, _ = w.scan.skip()
+	}
+}
+
+func (w *shaper) name(name []byte) {
+	if w.style == meaning {
+		w.exact(name)
+	} else {
+		w.out, _ = jsontext.AppendQuote(w.out, name)
+	}
+	w.out = append(w.out, ':')
+}
+
+// exact writes a text with its length, so that no two texts look alike.
+func (w *shaper) exact(s []byte) {
+	w.out = binary.AppendUvarint(append(w.out, '"'), uint64(len(s)))
+	w.out = append(w.out, s...)
+}
+
+func (w *shaper) scalar(raw []byte, f form) {
+	switch {
+	case raw[0] != '"' && (w.style != meaning || raw[0] > '9'):
+		w.out = append(w.out, raw...)
+	case raw[0] != '"':
+		w.out = appendNumber(w.out, raw)
+	case f == plain && w.style != meaning:
+		w.out = append(w.out, raw...)
+	default:
+		var clean bool
+		w.scratch, clean = appendText(w.scratch[:0], raw, f)
+		w.clean = w.clean && clean
+		switch {
+		case w.style == meaning:
+			w.exact(w.scratch)
+		case clean:
+			w.out = append(w.out, raw...)
+		default:
+			w.out, _ = jsontext.AppendQuote(w.out, w.scratch)
+		}
+	}
+}
+
+// appendNumber writes a number so that equal ones look alike: 1, 1.0 and 10e-1.
+func appendNumber(dst, raw []byte) []byte {
+	d, _ := splitDecimal(raw)
+	if d.exp <= -farAway || d.exp >= farAway {
+		return append(append(dst, '~'), raw...)
+	}
+	all := len(d.whole) + len(d.part)
+	lo, hi := 0, all
+	for lo < hi && d.digit(lo) == 0 {
+		lo++
+	}
+	for hi > lo && d.digit(hi-1) == 0 {
+		hi--
+	}
+	dst = append(dst, '#')
+	if lo == hi {
+		return append(dst, '0')
+	}
+	if d.negative {
+		dst = append(dst, '-')
+	}
+	for i := lo; i < hi; i++ {
+		dst = append(dst, '0'+d.digit(i))
+	}
+	exp := d.exp - int64(len(d.part)) + int64(all-hi)
+	return strconv.AppendInt(append(dst, 'e'), exp, 10)
+}

@@ -1,0 +1,135 @@
+// Package transform turns the JSON bodies of the service into Arrow record
+// batches, one per table of the stream, exactly: money and integers from the
+// digits of the text, times as UTC instants, unknown fields kept, and a value
+// that does not fit kept raw beside a reason.
+//
+// It is pure: no I/O, no clock, no cgo. It must not know where a body came
+// from, where a batch goes or how a table is stored; it imports the stream
+// literals and table definitions, and nothing else of this project.
+package transform
+
+import (
+	"errors"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// ErrMalformed says that a body is not JSON, or not JSON of a shape in which
+// records can be recognised. Nothing of such a body is kept.
+var ErrMalformed = errors.New("malformed body")
+
+// ErrFull says that a body does not fit beside the rows already held: flush
+// and decode it again. Nothing of the body is kept.
+var ErrFull = errors.New("decoder is full")
+
+// Names of the two system columns that end every staged row.
+const (
+	// HashColumn is the fingerprint of a row's tracked values.
+	HashColumn = "row_hash"
+	// SeqColumn orders copies of a row; all rows of one record share it.
+	SeqColumn = "seq"
+)
+
+// seqBits is the share of a seq that counts records within one body. Records
+// beyond that many share the last number.
+const seqBits = 20
+
+// Kinds of drift: what was seen that the schema does not say. The value is
+// kept in every case.
+const (
+	// UnknownField is a field that no column takes; it is kept in extra.
+	UnknownField = "unknown_field"
+	// UnknownEnum is a value outside a list that the spec gives.
+	UnknownEnum = "unknown_enum"
+	// Converted is a value of another JSON type that means the same.
+	Converted = "converted"
+	// Rounded is an amount or instant with more digits than its column holds.
+	Rounded = "rounded"
+	// Zoneless is a time without a zone, taken as UTC.
+	Zoneless = "zoneless"
+	// InvalidUTF8 is text with bytes or escapes that are no characters; each
+	// became U+FFFD.
+	InvalidUTF8 = "invalid_utf8"
+	// DuplicateField is a name that one object states twice; the last counts.
+	DuplicateField = "duplicate_field"
+	// Conflict is a second, different value for one column; the outer one
+	// stays in the column, the other goes to extra.
+	Conflict = "conflict"
+)
+
+// Origin says which response a body is.
+type Origin struct {
+	// Seq numbers the responses of a night; later copies of a row win.
+	Seq uint64
+	// Param is the path parameter the body was asked with, if any.
+	Param string
+}
+
+// Page is what a walk needs to know of one body.
+type Page struct {
+	// Records counts the records of the body, rejected ones included.
+	Records int
+	// IDs are hashes of the keys of the accepted records, in body order. The
+	// slice is reused by the next Decode.
+	IDs []uint64
+	// Total, TotalPages, Current and Next are the pagination members of
+	// section 4.1; -1 when absent or null. A next_page of null is 0 instead:
+	// it says that this is the last page, and absence says nothing.
+	Total, TotalPages, Current, Next int64
+	// Paginated says that at least one pagination member was there.
+	Paginated bool
+	// First and Last are created_at of the first and last accepted record;
+	// zero when it is not given.
+	First, Last time.Time
+	// Falling says that every accepted record has a created_at and that it
+	// never rises along the body.
+	Falling bool
+	// Falls counts neighbours whose created_at truly falls: ties show no order.
+	Falls int
+}
+
+// Table is a staged table: the schema's columns in order, then row_hash and
+// seq.
+type Table struct {
+	Name   string
+	Schema *arrow.Schema
+}
+
+// Batch holds rows of one table. Its memory is never reused by the decoder.
+type Batch struct {
+	Table  string
+	Record arrow.RecordBatch
+}
+
+// Reject is a value, item or record that did not fit, kept raw.
+type Reject struct {
+	Table string
+	// Key is the key of the row that the value belongs to, parts joined by
+	// "/". A rejected item names its enclosing row, a rejected record nothing.
+	Key string
+	// Column is the dotted path of the field; empty for a whole item.
+	Column string
+	// Raw is the JSON text as it was sent, invalid UTF-8 replaced.
+	Raw    string
+	Reason string
+	Seq    uint64
+}
+
+// Drift counts one kind of surprise at one path of a table.
+type Drift struct {
+	Table string
+	// Path is the dotted path within the row's object. Envelope members stand
+	// under "$envelope.".
+	Path string
+	Kind string
+	// Sample is the start of the first value seen.
+	Sample string
+	Count  int64
+}
+
+// Findings are the rejects and the drift since Findings was last asked.
+type Findings struct {
+	Rejects []Reject
+	Drift   []Drift
+}

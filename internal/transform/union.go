@@ -1,0 +1,121 @@
+package transform
+
+import (
+	"bytes"
+	"math"
+	"strings"
+)
+
+// The field do_follow_links_allowed (spec 2.2, 9) is split once, here, by this
+// table. Words are read without regard to case and surrounding spaces; raw is
+// the JSON text as sent.
+//
+//	JSON                      allowed  limit  unlimited  raw
+//	absent                    NULL     NULL   NULL       NULL
+//	null                      NULL     NULL   NULL       null
+//	true, "true", "yes"       true     NULL   NULL       as sent
+//	false, "false", "no"      false    0      false      as sent
+//	"none", 0, "0"            false    0      false      as sent
+//	n > 0, "n", "n link(s)"   true     n      false      as sent
+//	"unlimited (links)"       true     NULL   true       as sent
+//	""                        NULL     NULL   NULL       "" (counted as converted)
+//	anything else             NULL     NULL   NULL       as sent (counted as unknown_enum)
+//
+// Whole numbers may be written in any form JSON has; negative ones, fractions
+// and those beyond 32 bits are "anything else".
+const (
+	unionStem    = "do_follow_links_"
+	unionAllowed = unionStem + "allowed"
+)
+
+// union holds the indexes of the four columns.
+type union struct{ allowed, limit, unlimited, raw int }
+
+// union returns the union that a column leads, nil for other columns.
+func (l *layoutOf) union(col int) *union {
+	prefix, ok := strings.CutSuffix(l.cols[col].name, unionAllowed)
+	if !ok {
+		return nil
+	}
+	stem := prefix + unionStem
+	u := &union{col, l.col(stem + "limit"), l.col(stem + "unlimited"), l.col(stem + "raw")}
+	if u.limit < 0 || u.unlimited < 0 || u.raw < 0 {
+		return nil
+	}
+	l.cols[u.raw].canonical = true
+	return u
+}
+
+// derived columns are filled by a union and by no field of their own.
+func (l *layoutOf) derived(col int) bool {
+	for i := range l.cols {
+		if u := l.union(i); u != nil && (col == u.limit || col == u.unlimited || col == u.raw) {
+			return true
+		}
+	}
+	return false
+}
+
+// capacity is one row of the table above.
+type capacity struct {
+	allowed, limit, unlimited bool // whether the column is not NULL
+	n                         int64
+	endless                   bool
+}
+
+func forbidden() capacity { return capacity{allowed: true, limit: true, unlimited: true} }
+
+// readCapacity reads a value that is no container: its JSON text, and for a
+// string the text inside. Drift is empty for a value that the table knows.
+func readCapacity(raw, inside []byte) (c capacity, drift string) {
+	word := raw
+	if raw[0] == '"' {
+		word = bytes.ToLower(bytes.Trim(inside, " "))
+	}
+	switch string(word) {
+	case "null":
+		if raw[0] == '"' {
+			return c, UnknownEnum
+		}
+		return c, ""
+	case "":
+		return c, Converted
+	case "true", "yes":
+		return capacity{allowed: true}, ""
+	case "false", "no", "none":
+		return forbidden(), ""
+	case "unlimited", "unlimited links":
+		return capacity{allowed: true, unlimited: true, endless: true}, ""
+	}
+	return readLimit(word, raw[0] == '"')
+}
+
+func readLimit(word []byte, quoted bool) (capacity, string) {
+	if quoted {
+		word = bytes.TrimSuffix(bytes.TrimSuffix(word, []byte(" link")), []byte(" links"))
+	}
+	n, _, ok := wholeNumber(word)
+	switch {
+	case !ok || n < 0 || n > math.MaxInt32:
+		return capacity{}, UnknownEnum
+	case n == 0:
+		return forbidden(), ""
+	}
+	return capacity{allowed: true, limit: true, unlimited: true, n: n}, ""
+}
+
+// capacity fills the four columns of the open row.
+func (t *table) capacity(u *union, c capacity, raw []byte) {
+	if c.allowed {
+		t.cols[u.allowed].bool(c.endless || c.n > 0 || !c.limit)
+	}
+	if c.limit {
+		t.cols[u.limit].int(c.n)
+	}
+	if c.unlimited {
+		t.cols[u.unlimited].bool(c.endless)
+	}
+	col := &t.cols[u.raw]
+	col.data = append(col.data, raw...)
+	col.seal()
+}
