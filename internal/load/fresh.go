@@ -18,10 +18,12 @@ func (s *Stage) unite(ctx context.Context, cover map[string]Coverage) error {
 			return fmt.Errorf("keep the latest copies of %s: %w", st.Name, err)
 		}
 	}
+	var statements []string
 	for _, t := range stream.Tables(s.streams) {
-		if err := s.draft.Exec(ctx, s.freshTable(t)); err != nil {
-			return fmt.Errorf("unite table %s: %w", t.Name, err)
-		}
+		statements = append(statements, s.freshTable(t))
+	}
+	if err := s.draft.Atomically(ctx, statements); err != nil {
+		return fmt.Errorf("unite lists and details: %w", err)
 	}
 	return nil
 }
@@ -44,12 +46,11 @@ func (s *Stage) latest(ctx context.Context, st stream.Stream, c Coverage) error 
 }
 
 func (s *Stage) empty(ctx context.Context, st stream.Stream) error {
+	var statements []string
 	for _, t := range st.Tables {
-		if err := s.draft.Exec(ctx, "DELETE FROM "+staged(st.Name, t.Name)); err != nil {
-			return err
-		}
+		statements = append(statements, "DELETE FROM "+staged(st.Name, t.Name))
 	}
-	return nil
+	return s.draft.Atomically(ctx, statements)
 }
 
 // dropCopies keeps, of rows with one key, the one with the highest seq, and

@@ -2,6 +2,8 @@ package load
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -59,12 +61,28 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 		}
 		changes[i] = c
 	}
-	for i, t := range tables {
-		if err := s.apply(ctx, t, &changes[i]); err != nil {
-			return nil, fmt.Errorf("merge table %s: %w", t.Name, err)
+	return changes, s.applyAll(ctx, changes, cover)
+}
+
+// applyAll writes all tables in one transaction: a commit for each of some
+// hundred statements would cost a small night more than its rows.
+func (s *Stage) applyAll(ctx context.Context, changes []Change, cover map[string]Coverage) error {
+	if err := s.draft.Exec(ctx, "SET GLOBAL force_compression = 'auto'"); err != nil {
+		return err
+	}
+	tx, err := s.draft.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin the merge: %w", err)
+	}
+	for i, t := range stream.Tables(s.streams) {
+		if err := s.apply(ctx, tx, t, &changes[i]); err != nil {
+			return errors.Join(fmt.Errorf("merge table %s: %w", t.Name, err), tx.Rollback())
 		}
 	}
-	return changes, s.noteDeletions(ctx, cover)
+	if err := s.noteDeletions(ctx, tx, cover); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
 }
 
 func (l Limits) check(c Change) error {
@@ -97,13 +115,15 @@ func (s *Stage) findClosing(ctx context.Context, t stream.Table, cover map[strin
 }
 
 // apply moves the closing rows to past and brings in what main lacks then.
-func (s *Stage) apply(ctx context.Context, t stream.Table, c *Change) error {
+func (s *Stage) apply(ctx context.Context, tx *sql.Tx, t stream.Table, c *Change) error {
 	if c.Changed+c.Gone > 0 {
-		if err := s.draft.Exec(ctx, s.closeRows(t), dropRows(t)); err != nil {
-			return err
+		for _, statement := range []string{s.closeRows(t), dropRows(t)} {
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
+				return err
+			}
 		}
 	}
-	added, err := s.draft.DB.ExecContext(ctx, s.addRows(t, c.Before-c.Changed-c.Gone))
+	added, err := tx.ExecContext(ctx, s.addRows(t, c.Before-c.Changed-c.Gone))
 	if err != nil {
 		return err
 	}
@@ -138,7 +158,7 @@ func (s *Stage) addRows(t stream.Table, left int64) string {
 }
 
 // noteDeletions keeps the key and the evidence of every record that is gone.
-func (s *Stage) noteDeletions(ctx context.Context, cover map[string]Coverage) error {
+func (s *Stage) noteDeletions(ctx context.Context, tx *sql.Tx, cover map[string]Coverage) error {
 	for _, t := range stream.Tables(s.streams) {
 		lists, detail := s.sources(t.Name)
 		sources := append(lists, detail)
@@ -148,7 +168,7 @@ func (s *Stage) noteDeletions(ctx context.Context, cover map[string]Coverage) er
 		note := fmt.Sprintf(`INSERT INTO meta.deletions (run_id, table_name, key, evidence)
 			SELECT %s, %s, concat_ws('/', %s), %s FROM %s WHERE gone`, warehouse.Literal(s.draft.Run),
 			warehouse.Literal(t.Name), columns("", t.Key), evidence(t, sources, cover), closing(t.Name))
-		if err := s.draft.Exec(ctx, note); err != nil {
+		if _, err := tx.ExecContext(ctx, note); err != nil {
 			return fmt.Errorf("note deletions of %s: %w", t.Name, err)
 		}
 	}

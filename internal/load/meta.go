@@ -2,6 +2,8 @@ package load
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,34 +98,77 @@ func (s *Stage) wasRead(t stream.Table, cover map[string]Coverage) bool {
 	return slices.ContainsFunc(stream.Feeding(s.streams, t.Name), func(name string) bool { return cover[name] != Carried })
 }
 
-// NoteDrift adds the night's counts to meta.drift, keeping when each was first
-// seen and its first sample.
-func NoteDrift(ctx context.Context, d *warehouse.Draft, seen []Drift) error {
-	for _, one := range seen {
-		_, err := d.DB.ExecContext(ctx, `UPDATE meta.drift SET last_run = ?, count = count + ?
-			WHERE table_name = ? AND path = ? AND kind = ?`, d.Run, one.Count, one.Table, one.Path, one.Kind)
-		if err == nil {
-			_, err = d.DB.ExecContext(ctx, `INSERT INTO meta.drift (table_name, path, kind, first_run, last_run, count, sample)
-				SELECT $1, $2, $3, $4, $4, $5, $6 WHERE NOT EXISTS
-				(FROM meta.drift WHERE table_name = $1 AND path = $2 AND kind = $3)`,
-				one.Table, one.Path, one.Kind, d.Run, one.Count, one.Sample)
-		}
-		if err != nil {
+// Notes is what a night writes into meta beside its rows.
+type Notes struct {
+	// Run is this night. One of the same id that is there already is
+	// replaced, so that a resumed run counts once.
+	Run warehouse.Run
+	// Ledger are the runs known to state/; those that meta lacks, since they
+	// published nothing, join it.
+	Ledger  []warehouse.Run
+	Changes []Change
+	Drift   []Drift
+}
+
+// Note writes the notes in one transaction.
+func Note(ctx context.Context, d *warehouse.Draft, n Notes) error {
+	tx, err := d.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin the notes: %w", err)
+	}
+	if err := n.write(ctx, tx, d.Run); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+func (n Notes) write(ctx context.Context, tx *sql.Tx, run string) error {
+	for _, one := range n.Drift {
+		if err := noteDrift(ctx, tx, run, one); err != nil {
 			return fmt.Errorf("note drift of %s.%s: %w", one.Table, one.Path, err)
 		}
 	}
-	return nil
+	for _, c := range n.Changes {
+		if err := insert(ctx, tx, "tables", []string{"run_id", "table_name", "rows", "rows_new", "rows_changed", "rows_gone"},
+			run, c.Table, c.After, c.New, c.Changed, c.Gone); err != nil {
+			return err
+		}
+	}
+	known, err := knownRuns(ctx, tx)
+	if err != nil {
+		return fmt.Errorf("read meta.runs: %w", err)
+	}
+	for _, r := range n.Ledger {
+		if !known[r.ID] {
+			if err := noteRun(ctx, tx, r); err != nil {
+				return err
+			}
+		}
+	}
+	return noteRun(ctx, tx, n.Run)
 }
 
-// NoteRun writes a run into meta: its row, its streams and their telemetry.
-// A run that is there already is replaced, so that a resumed one counts once.
-func NoteRun(ctx context.Context, d *warehouse.Draft, r warehouse.Run) error {
+// noteDrift adds a count, keeping when it was first seen and the first sample.
+func noteDrift(ctx context.Context, tx *sql.Tx, run string, one Drift) error {
+	if _, err := tx.ExecContext(ctx, `UPDATE meta.drift SET last_run = ?, count = count + ?
+		WHERE table_name = ? AND path = ? AND kind = ?`, run, one.Count, one.Table, one.Path, one.Kind); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO meta.drift (table_name, path, kind, first_run, last_run, count, sample)
+		SELECT $1, $2, $3, $4, $4, $5, $6 WHERE NOT EXISTS
+		(FROM meta.drift WHERE table_name = $1 AND path = $2 AND kind = $3)`,
+		one.Table, one.Path, one.Kind, run, one.Count, one.Sample)
+	return err
+}
+
+// noteRun writes a run's row, its streams and their telemetry.
+func noteRun(ctx context.Context, tx *sql.Tx, r warehouse.Run) error {
 	for _, table := range []string{"runs", "streams", "requests"} {
-		if _, err := d.DB.ExecContext(ctx, "DELETE FROM meta."+table+" WHERE run_id = ?", r.ID); err != nil {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM meta."+table+" WHERE run_id = ?", r.ID); err != nil {
 			return fmt.Errorf("note run %s: %w", r.ID, err)
 		}
 	}
-	err := insert(ctx, d, "runs", []string{"run_id", "started_at", "ended_at", "snapshot_at", "outcome", "exit_code",
+	err := insert(ctx, tx, "runs", []string{"run_id", "started_at", "ended_at", "snapshot_at", "outcome", "exit_code",
 		"requests", "bytes", "retries", "throttled_seconds", "rows", "rows_new", "rows_changed", "rows_gone",
 		"program_version", "error"},
 		r.ID, r.StartedAt, instant(r.EndedAt), instant(r.SnapshotAt), r.Outcome, r.ExitCode, r.Requests, r.Bytes, r.Retries,
@@ -132,43 +177,49 @@ func NoteRun(ctx context.Context, d *warehouse.Draft, r warehouse.Run) error {
 		return err
 	}
 	for _, st := range r.Streams {
-		if err := noteStream(ctx, d, r.ID, st); err != nil {
+		if err := noteStream(ctx, tx, r.ID, st); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func noteStream(ctx context.Context, d *warehouse.Draft, run string, st warehouse.RunStream) error {
-	err := insert(ctx, d, "streams", []string{"run_id", "stream", "grade", "reason", "pages", "requests", "passes",
+func noteStream(ctx context.Context, tx *sql.Tx, run string, st warehouse.RunStream) error {
+	err := insert(ctx, tx, "streams", []string{"run_id", "stream", "grade", "reason", "pages", "requests", "passes",
 		"total_first", "total_last", "distinct_ids", "repeated_ids", "rows", "fetched", "carried", "rechecked", "failed", "age_since"},
 		run, st.Stream, st.Grade, text(st.Reason), st.Pages, st.Requests, st.Passes, total(st.TotalFirst), total(st.TotalLast),
 		st.Distinct, st.Repeated, st.Rows, st.Fetched, st.Carried, st.Rechecked, st.Failed, instant(st.AgeSince))
 	if err != nil {
 		return err
 	}
-	return insert(ctx, d, "requests", []string{"run_id", "stream", "requests", "bytes", "retries", "rate_limited",
+	return insert(ctx, tx, "requests", []string{"run_id", "stream", "requests", "bytes", "retries", "rate_limited",
 		"latency_p50_ms", "latency_p95_ms", "latency_max_ms", "rate_wait_seconds", "retry_after_seconds", "rate_used", "landed"},
 		run, st.Stream, st.Requests, st.Bytes, st.Retries, st.RateLimited, st.LatencyP50, st.LatencyP95, st.LatencyMax,
 		st.RateWaitSeconds, st.RetryAfterSeconds, st.RateUsed, st.Landed)
 }
 
-// NoteTables writes what the night did to each table.
-func NoteTables(ctx context.Context, d *warehouse.Draft, changes []Change) error {
-	for _, c := range changes {
-		if err := insert(ctx, d, "tables", []string{"run_id", "table_name", "rows", "rows_new", "rows_changed", "rows_gone"},
-			d.Run, c.Table, c.After, c.New, c.Changed, c.Gone); err != nil {
-			return err
-		}
+func knownRuns(ctx context.Context, tx *sql.Tx) (map[string]bool, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT run_id FROM meta.runs")
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	defer rows.Close()
+	known := map[string]bool{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		known[id] = true
+	}
+	return known, rows.Err()
 }
 
 // insert adds one row to a table of meta.
-func insert(ctx context.Context, d *warehouse.Draft, table string, cols []string, values ...any) error {
+func insert(ctx context.Context, tx *sql.Tx, table string, cols []string, values ...any) error {
 	marks := strings.TrimSuffix(strings.Repeat("?, ", len(cols)), ", ")
 	statement := fmt.Sprintf("INSERT INTO meta.%s (%s) VALUES (%s)", table, columns("", cols), marks)
-	if _, err := d.DB.ExecContext(ctx, statement, values...); err != nil {
+	if _, err := tx.ExecContext(ctx, statement, values...); err != nil {
 		return fmt.Errorf("write meta.%s: %w", table, err)
 	}
 	return nil
@@ -194,39 +245,4 @@ func total(n int64) any {
 		return nil
 	}
 	return n
-}
-
-// NotePastRuns adds the runs of the ledger that meta does not hold yet: those
-// that published nothing.
-func NotePastRuns(ctx context.Context, d *warehouse.Draft, runs []warehouse.Run) error {
-	known, err := knownRuns(ctx, d)
-	if err != nil {
-		return fmt.Errorf("read meta.runs: %w", err)
-	}
-	for _, r := range runs {
-		if known[r.ID] {
-			continue
-		}
-		if err := NoteRun(ctx, d, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func knownRuns(ctx context.Context, d *warehouse.Draft) (map[string]bool, error) {
-	rows, err := d.DB.QueryContext(ctx, "SELECT run_id FROM meta.runs")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	known := map[string]bool{}
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		known[id] = true
-	}
-	return known, rows.Err()
 }

@@ -63,8 +63,12 @@ func Open(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Defini
 
 func (s *Stage) create(ctx context.Context) error {
 	path := filepath.Join(s.draft.Dir, stageFile)
-	statements := []string{"ATTACH " + warehouse.Literal(path) + " AS stage", "CREATE SCHEMA stage.fresh",
-		"CREATE SCHEMA stage.closing", createRejects}
+	// Staged rows are read once: compressing them costs more than it saves.
+	// Merge switches back, since it writes what stays.
+	if err := s.draft.Exec(ctx, "ATTACH "+warehouse.Literal(path)+" AS stage", "SET GLOBAL force_compression = 'uncompressed'"); err != nil {
+		return err
+	}
+	statements := []string{"CREATE SCHEMA stage.fresh", "CREATE SCHEMA stage.closing", createRejects}
 	for _, st := range s.streams {
 		statements = append(statements,
 			"CREATE SCHEMA stage."+warehouse.Quote(st.Name),
@@ -73,7 +77,7 @@ func (s *Stage) create(ctx context.Context) error {
 			statements = append(statements, createStaged(staged(st.Name, t.Name), s.defs[t.Name]))
 		}
 	}
-	return s.draft.Exec(ctx, statements...)
+	return s.draft.Atomically(ctx, statements)
 }
 
 // createStaged makes a table of the columns that the decoder's batches have.

@@ -72,7 +72,7 @@ func (k *sink) read(ctx context.Context, r fetch.Response) (fetch.Page, error) {
 	}
 	k.count.Add(int64(page.Records))
 	facts := fetch.Page{Records: page.Records, IDs: slices.Clone(page.IDs), Total: page.Total, TotalPages: page.TotalPages,
-		Current: page.Current, Next: page.Next, Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls}
+		Next: page.Next, Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls}
 	if d.Rows() < batchRows {
 		return facts, nil
 	}

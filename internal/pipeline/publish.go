@@ -1,7 +1,10 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
@@ -70,24 +73,14 @@ func (n *night) noteMeta(ctx context.Context, cover map[string]load.Coverage, ch
 	if _, err := n.stage.NoteRejects(ctx, cover); err != nil {
 		return err
 	}
-	seen := make([]load.Drift, 0, len(n.drift))
-	for _, d := range n.drift {
-		seen = append(seen, d)
-	}
-	if err := load.NoteDrift(ctx, n.draft, seen); err != nil {
-		return err
-	}
-	if err := load.NoteTables(ctx, n.draft, changes); err != nil {
-		return err
-	}
 	past, err := n.wh.Runs()
 	if err != nil {
 		return err
 	}
-	if err := load.NotePastRuns(ctx, n.draft, past); err != nil {
-		return err
-	}
-	return load.NoteRun(ctx, n.draft, n.end(ctx, nil))
+	seen := slices.SortedFunc(maps.Values(n.drift), func(a, b load.Drift) int {
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind))
+	})
+	return load.Note(ctx, n.draft, load.Notes{Run: n.end(ctx, nil), Ledger: past, Changes: changes, Drift: seen})
 }
 
 // ledgerStream puts what a stream proved and what it cost side by side.

@@ -61,6 +61,9 @@ func (w *Warehouse) settings(scratch string) []string {
 		// makes DuckDB rewrite ragged row groups.
 		"SET GLOBAL preserve_insertion_order = false",
 		"SET GLOBAL autoinstall_known_extensions = false",
+		// Seal checkpoints what is published. All else, the stage, is thrown
+		// away, and compressing it on the way out would be work for nothing.
+		"PRAGMA disable_checkpoint_on_shutdown",
 	}
 	if w.cfg.MemoryLimit != "" {
 		set = append(set, "SET GLOBAL memory_limit = "+Literal(w.cfg.MemoryLimit))
