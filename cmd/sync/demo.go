@@ -178,7 +178,9 @@ What to try next:
   bin/placementsync query --list
   bin/placementsync runs --config %[1]s
   bin/placementsync schema product_listings
-  bin/placementsync demo --keep-serving, then bin/placementsync check --config %[1]s
+or, with a demo service that stays, from another terminal:
+  bin/placementsync demo --nights 1 --keep-serving
+  bin/placementsync check --config %[1]s
 Any DuckDB reads %[2]s, any Parquet tool %[3]s.
 `
 	dir := filepath.Join(filepath.Dir(g.config), "warehouse")

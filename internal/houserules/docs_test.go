@@ -19,7 +19,8 @@ type page struct {
 
 func pages() []page {
 	return []page{
-		{"docs/schema.md", []string{"schema", "--format", "markdown"}},
+		{"docs/tables.md", []string{"schema", "--format", "markdown"}},
+		{"docs/cli.md", []string{"docs", "cli"}},
 	}
 }
 

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// background is a program that a script has started and watches.
+type background struct {
+	cmd            *exec.Cmd
+	stdout, stderr output
+	done           chan struct{} // closed at its end
+}
+
+// output collects what a program writes and tells when there is more.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{} // holds one notice at most
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	select {
+	case o.more <- struct{}{}:
+	default:
+	}
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func start(ts *testscript.TestScript, neg bool, args []string) {
+	s := stageOf(ts)
+	demand(ts, !neg && len(args) > 0 && s.program == nil, "start PROGRAM ARG... (one at a time)")
+	path, err := exec.LookPath(args[0])
+	ts.Check(err)
+	more := make(chan struct{}, 1)
+	b := &background{cmd: exec.Command(path, args[1:]...), stdout: output{more: more}, stderr: output{more: more}, done: make(chan struct{})}
+	b.cmd.Dir = ts.MkAbs(".")
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "SIM_URL", "PLACEMENTSYNC_TOKEN"} {
+		b.cmd.Env = append(b.cmd.Env, name+"="+ts.Getenv(name))
+	}
+	b.cmd.Stdout, b.cmd.Stderr = &b.stdout, &b.stderr
+	ts.Check(b.cmd.Start())
+	go func() {
+		defer close(b.done)
+		_ = b.cmd.Wait() // ended looks at how it ended
+	}()
+	s.program = b
+	ts.Defer(func() { // of a script that failed meanwhile
+		_ = b.cmd.Process.Kill()
+		<-b.done
+	})
+}
+
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	b := stageOf(ts).program
+	demand(ts, !neg && len(args) == 1 && b != nil, "await REGEXP (after start)")
+	pattern, err := regexp.Compile(`(?m)` + args[0])
+	ts.Check(err)
+	for ended := false; ; {
+		if pattern.MatchString(b.stdout.String()) || pattern.MatchString(b.stderr.String()) {
+			return
+		}
+		if ended {
+			ts.Fatalf("the program ended without %q:\n%s%s", args[0], &b.stdout, &b.stderr)
+		}
+		select {
+		case <-b.stdout.more: // shared with stderr
+		case <-b.done:
+			ended = true
+		}
+	}
+}
+
+func interrupt(ts *testscript.TestScript, neg bool, args []string) {
+	b := stageOf(ts).program
+	demand(ts, !neg && len(args) == 0 && b != nil, "interrupt (after start)")
+	ts.Check(b.cmd.Process.Signal(os.Interrupt))
+}
+
+func ended(ts *testscript.TestScript, neg bool, args []string) {
+	s := stageOf(ts)
+	demand(ts, !neg && len(args) == 1 && s.program != nil, "ended CODE (after start)")
+	b := s.program
+	s.program = nil
+	<-b.done
+	_, outErr := io.WriteString(ts.Stdout(), b.stdout.String())
+	_, errErr := io.WriteString(ts.Stderr(), b.stderr.String())
+	ts.Check(errors.Join(outErr, errErr))
+	if code := b.cmd.ProcessState.ExitCode(); args[0] != strconv.Itoa(code) {
+		ts.Fatalf("exit code is %d, want %s", code, args[0])
+	}
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestShownCommandsAreTold holds that no command is shown to users that is not run:
+// those of the program by a script, those of make by .ci/run.
+func TestShownCommandsAreTold(t *testing.T) {
+	var hints strings.Builder
+	if err := tryNext(&globals{process: process{stdout: &hints}, config: "demo/config.yaml"}); err != nil {
+		t.Fatal(err)
+	}
+	told := slices.Concat(scriptCommands(t), ciCommands(t))
+	for _, place := range []struct {
+		name  string
+		lines []string
+		least int // commands, or this test has lost sight of them
+	}{
+		{"README.md", shellLines(t, "../../README.md"), 10},
+		{"the end of the demo", strings.Split(hints.String(), "\n"), 5},
+	} {
+		t.Run(place.name, func(t *testing.T) {
+			shown := 0
+			for _, line := range place.lines {
+				command := words(strings.TrimSpace(line), `"'`)
+				if len(command) == 0 || !slices.Contains([]string{"placementsync", "make"}, filepath.Base(command[0])) {
+					continue
+				}
+				shown++
+				command[0] = filepath.Base(command[0])
+				if !slices.ContainsFunc(told, func(other []string) bool { return slices.Equal(command, other) }) {
+					t.Errorf("a command is shown that nothing runs: %s\nadd it to cmd/sync/testdata/script, word for word", line)
+				}
+			}
+			if shown < place.least {
+				t.Errorf("found %d commands, want %d or more", shown, place.least)
+			}
+		})
+	}
+}
+
+// TestExitCodesAreTold holds that each row of the published table stands in the
+// README and is the end of some script.
+func TestExitCodesAreTold(t *testing.T) {
+	readme := read(t, "../../README.md")
+	var scripts strings.Builder
+	for _, script := range scriptFiles(t) {
+		scripts.WriteString(read(t, script))
+	}
+	rows := regexp.MustCompile(`(?m)^  (\d+) +(.+)$`).FindAllStringSubmatch(exitCodes(), -1)
+	if len(rows) != 6 {
+		t.Fatalf("found %d exit codes in the help, want 6", len(rows))
+	}
+	for _, row := range rows {
+		if !strings.Contains(readme, "| "+row[1]+" | "+row[2]) {
+			t.Errorf("README.md does not say that %s is %q", row[1], row[2])
+		}
+		if !regexp.MustCompile(`(?m)^(exits|ended) ` + row[1] + `\b`).MatchString(scripts.String()) {
+			t.Errorf("no script ends with exit code %s", row[1])
+		}
+	}
+}
+
+// shellLines are the lines of the blocks that are marked sh.
+func shellLines(t *testing.T, file string) []string {
+	t.Helper()
+	var lines []string
+	inside := false
+	for line := range strings.Lines(read(t, file)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inside = line == "```sh"
+		case inside:
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// scriptCommands are the runs of the program in all scripts.
+func scriptCommands(t *testing.T) [][]string {
+	t.Helper()
+	run := regexp.MustCompile(`^(?:exec|start|exits \d+) (placementsync\b.*)$`)
+	var commands [][]string
+	for _, script := range scriptFiles(t) {
+		for line := range strings.Lines(read(t, script)) {
+			if m := run.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
+				commands = append(commands, words(m[1], "'"))
+			}
+		}
+	}
+	return commands
+}
+
+func scriptFiles(t *testing.T) []string {
+	t.Helper()
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("find scripts: %v, %d found", err, len(scripts))
+	}
+	return scripts
+}
+
+// ciCommands are the targets that .ci/run makes.
+func ciCommands(t *testing.T) [][]string {
+	t.Helper()
+	var commands [][]string
+	for _, m := range regexp.MustCompile(`(?m)^step (make .+)$`).FindAllStringSubmatch(read(t, "../../.ci/run"), -1) {
+		commands = append(commands, strings.Fields(m[1]))
+	}
+	return commands
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// words splits a line as a shell does that knows only these quotes and comments. In
+// a script a doubled quote stands for one.
+func words(line, quotes string) []string {
+	var found []string
+	var word strings.Builder
+	begun, quote := false, rune(0)
+	end := func() {
+		if begun {
+			found = append(found, word.String())
+		}
+		word.Reset()
+		begun = false
+	}
+	for at, r := range line {
+		switch {
+		case quote == 0 && strings.ContainsRune(quotes, r):
+			if begun && at > 0 && rune(line[at-1]) == r {
+				word.WriteRune(r)
+			}
+			quote, begun = r, true
+		case r == quote:
+			quote = 0
+		case quote == 0 && r == '#' && !begun:
+			return found
+		case quote == 0 && r == ' ':
+			end()
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	end()
+	return found
+}
+
+func TestWordsAreSplit(t *testing.T) {
+	for _, c := range []struct {
+		line, quotes string
+		want         []string
+	}{
+		{`bin/placementsync query "select 'a' from b" # why`, `"'`, []string{"bin/placementsync", "query", "select 'a' from b"}},
+		{`query 'select ''a'' from b' --x=1`, `'`, []string{"query", "select 'a' from b", "--x=1"}},
+		{`# all of it`, `"'`, nil},
+	} {
+		if got := words(c.line, c.quotes); !slices.Equal(got, c.want) {
+			t.Errorf("words of %s: got %q, want %q", c.line, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"placementsync/internal/warehouse"
+)
+
+// TestMain lets this test binary be the program: scripts run it as a process of
+// its own, with its exit code, signals and lock.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"placementsync": main})
+}
+
+// TestScripts tells the command line as transcripts, one file per subject. Besides
+// the commands of testscript they have:
+//
+//	exits CODE PROGRAM ARG...   run to the end, and demand the exit code
+//	start PROGRAM ARG...        run in the background
+//	await REGEXP                wait until its output matches
+//	interrupt                   send it SIGINT
+//	ended CODE                  wait for its end, and demand the exit code
+//	hold-lock DIR               take the lock of a warehouse until the script ends
+//	sim-serve [FLAG...]         start a demo service, and set SIM_URL
+//	sim-fault [KIND[@ROUTE]...] replace its faults; none: it is well again
+//	sim-advance DAYS            let its world live on
+//	sim-count PATH VAR [DAY]    set VAR to the number of records of a list; with DAY that of the demo
+//	sim-await PATH              wait until that path has been asked for
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Values[stageKey{}] = &stage{seen: map[string]chan struct{}{}}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "start": start, "await": await, "interrupt": interrupt, "ended": ended,
+			"hold-lock": holdLock, "sim-serve": simServe, "sim-fault": simFault,
+			"sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait,
+		},
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+type stageKey struct{}
+
+func stageOf(ts *testscript.TestScript) *stage { return ts.Value(stageKey{}).(*stage) }
+
+// demand ends the script unless the command was written as it must be.
+func demand(ts *testscript.TestScript, ok bool, usage string) {
+	if !ok {
+		ts.Fatalf("usage: %s", usage)
+	}
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	demand(ts, !neg && len(args) >= 2, "exits CODE PROGRAM ARG...")
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		code = failed.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if args[0] != strconv.Itoa(code) {
+		ts.Fatalf("exit code is %d, want %s", code, args[0])
+	}
+}
+
+func holdLock(ts *testscript.TestScript, neg bool, args []string) {
+	demand(ts, !neg && len(args) == 1, "hold-lock DIR")
+	wh, err := warehouse.Open(warehouse.Config{Dir: ts.MkAbs(args[0])})
+	ts.Check(err)
+	lock, err := wh.Lock("20261101T020000Z", time.Date(2026, time.November, 1, 2, 0, 0, 0, time.UTC))
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(lock.Release()) })
+}
