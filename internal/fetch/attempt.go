@@ -1,0 +1,194 @@
+package fetch
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// newHTTP returns the HTTP client: no compression, since decoding gzip costs
+// more than everything else at catalogue sizes, and as many idle connections
+// as there are requests in flight.
+func (c *Client) newHTTP() *http.Client {
+	transport := c.cfg.Transport
+	if transport == nil {
+		dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+		transport = &http.Transport{
+			Proxy:                  c.cfg.Proxy,
+			DialContext:            dialer.DialContext,
+			DisableCompression:     true,
+			ForceAttemptHTTP2:      true,
+			MaxIdleConns:           c.cfg.Concurrency,
+			MaxIdleConnsPerHost:    c.cfg.Concurrency,
+			IdleConnTimeout:        90 * time.Second,
+			TLSHandshakeTimeout:    10 * time.Second,
+			MaxResponseHeaderBytes: 1 << 20,
+			ReadBufferSize:         64 << 10,
+		}
+	}
+	return &http.Client{Transport: transport, CheckRedirect: sameOrigin}
+}
+
+// maxRedirects ends a loop of redirects.
+const maxRedirects = 5
+
+// sameOrigin follows a redirect within the origin. Elsewhere the token would
+// go with it, so the 3xx itself becomes the answer.
+func sameOrigin(r *http.Request, via []*http.Request) error {
+	if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host || len(via) > maxRedirects {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// attempt sends a call once and leaves status and body in it. Success is an
+// answer that can be landed: 2xx with its whole body, or 404.
+func (c *Client) attempt(ctx context.Context, q *call) error {
+	token, _, err := c.tokens.current(ctx)
+	if err != nil {
+		return c.tokenError(q, err)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, c.cfg.Timeout, errTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(limited, http.MethodGet, q.url, nil)
+	if err != nil {
+		return c.failure(q, 0, err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set("Accept-Encoding", "identity")
+	request.Header.Set("User-Agent", c.cfg.UserAgent)
+
+	q.sent = time.Now()
+	err = c.exchange(request, q)
+	q.took = time.Since(q.sent)
+	q.meter.observe(q)
+	if err != nil && ctx.Err() != nil {
+		return stopped(ctx, q.Stream)
+	}
+	if err != nil && errors.Is(context.Cause(limited), errTimeout) {
+		return c.failure(q, 0, fmt.Errorf("%w (%v)", errTimeout, c.cfg.Timeout))
+	}
+	return err
+}
+
+func (c *Client) exchange(request *http.Request, q *call) error {
+	q.status, q.body = 0, q.body[:0]
+	response, err := c.http.Do(request)
+	if err != nil {
+		// Its URL, query included, is in the outer error already.
+		if outer, ok := errors.AsType[*url.Error](err); ok {
+			err = outer.Err
+		}
+		return c.failure(q, 0, err)
+	}
+	defer response.Body.Close()
+	q.status = response.StatusCode
+	if !okay(q.status) {
+		return c.refusal(q, response)
+	}
+	q.body, err = readBody(response, c.cfg.MaxBody, q.body)
+	if err != nil {
+		return c.failure(q, 0, fmt.Errorf("read the body: %w", err))
+	}
+	return nil
+}
+
+func okay(status int) bool { return status >= 200 && status <= 299 }
+
+// refusal turns an answer that is not 2xx into a decision.
+func (c *Client) refusal(q *call, response *http.Response) error {
+	// Reading it whole lets the connection be used again; what is longer than
+	// this is not worth it.
+	head, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	q.body = append(q.body[:0], head...)
+	failed := c.failure(q, q.status, nil)
+	failed.retryAfter = response.Header.Get("Retry-After")
+	switch {
+	case q.status == http.StatusUnauthorized:
+		return &AuthError{*failed}
+	case q.status == http.StatusForbidden:
+		return &ScopeError{*failed}
+	case q.status == http.StatusNotFound:
+		// Landed as evidence, without its body.
+		q.body = q.body[:0]
+		return nil
+	case q.status >= 300 && q.status <= 399:
+		failed.Err = c.redirectRefused(response)
+	}
+	return failed
+}
+
+func (c *Client) redirectRefused(response *http.Response) error {
+	to, err := response.Location()
+	if err != nil {
+		return errors.New("refuse the redirect: it names no target")
+	}
+	if to.Host == c.base.Host && to.Scheme == c.base.Scheme {
+		return fmt.Errorf("refuse the redirect: more than %d in a row", maxRedirects)
+	}
+	return fmt.Errorf("refuse the redirect to %q: the token would go with it", c.tokens.scrub(to.Scheme+"://"+to.Host))
+}
+
+// failure is the error of one attempt.
+func (c *Client) failure(q *call, code int, err error) *StatusError {
+	if err != nil {
+		err = c.scrubbed(err)
+	}
+	return &StatusError{
+		Code: code, Stream: q.Stream, URL: c.redact(q.url), Attempts: 1,
+		Excerpt: c.excerpt(q.body), Err: err,
+	}
+}
+
+// firstRead bounds what a Content-Length alone can make us allocate.
+const firstRead = 16 << 20
+
+// readBody appends the whole body to into, up to limit bytes. A body shorter
+// than its Content-Length is an error of the transport.
+func readBody(response *http.Response, limit int64, into []byte) ([]byte, error) {
+	if response.ContentLength > limit {
+		return into, fmt.Errorf("%w: %d bytes are announced, %d allowed", ErrTooLarge, response.ContentLength, limit)
+	}
+	body, err := decoded(response)
+	if err != nil {
+		return into, err
+	}
+	into = slices.Grow(into, int(min(max(response.ContentLength, 0), firstRead))+512)
+	for {
+		if len(into) == cap(into) {
+			into = slices.Grow(into, len(into))
+		}
+		n, err := body.Read(into[len(into):cap(into)])
+		into = into[:len(into)+n]
+		switch {
+		case int64(len(into)) > limit:
+			return into, fmt.Errorf("%w: more than %d bytes came", ErrTooLarge, limit)
+		case err == io.EOF:
+			return into, nil
+		case err != nil:
+			return into, err
+		}
+	}
+}
+
+// decoded undoes gzip where something on the way compressed the body although
+// it was asked not to; the limit applies to what comes out.
+func decoded(response *http.Response) (io.Reader, error) {
+	switch coding := strings.ToLower(response.Header.Get("Content-Encoding")); coding {
+	case "", "identity":
+		return response.Body, nil
+	case "gzip", "x-gzip":
+		return gzip.NewReader(response.Body)
+	default:
+		return nil, fmt.Errorf("content encoding %.20q was not asked for", coding)
+	}
+}

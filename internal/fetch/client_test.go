@@ -1,0 +1,278 @@
+package fetch_test
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"placementsync/internal/fetch"
+)
+
+// script answers each request with its next step and repeats the last one.
+type script struct {
+	steps []http.HandlerFunc
+	n     atomic.Int64
+}
+
+func play(steps ...http.HandlerFunc) *script { return &script{steps: steps} }
+
+func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	i := int(s.n.Add(1)) - 1
+	s.steps[min(i, len(s.steps)-1)](w, r)
+}
+
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(code)
+		fmt.Fprintf(w, "status %d for %s", code, token)
+	}
+}
+
+func body(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
+}
+
+// truncated promises more than it sends and cuts the connection.
+func truncated(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Length", "1000")
+	io.WriteString(w, `{"id":"`)
+	panic(http.ErrAbortHandler)
+}
+
+func reset(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+func one(t *testing.T, c *fetch.Client) error {
+	t.Helper()
+	var got collector
+	_, err := c.Get(t.Context(), fetch.Request{Stream: "token", Path: "/auth/token", Query: "access_token=hidden&x=1"}, got.read)
+	return err
+}
+
+func TestFailuresAreRetriedAsTheSpecSays(t *testing.T) {
+	good := body(`{"id":"a"}`)
+	cases := []struct {
+		name     string
+		steps    []http.HandlerFunc
+		requests int64
+		want     string // in the error; empty: success
+	}{
+		{"429 is retried", []http.HandlerFunc{status(429), good}, 2, ""},
+		{"500 is retried", []http.HandlerFunc{status(500), good}, 2, ""},
+		{"502 is retried", []http.HandlerFunc{status(502), good}, 2, ""},
+		{"503 is retried", []http.HandlerFunc{status(503), good}, 2, ""},
+		{"504 is retried", []http.HandlerFunc{status(504), good}, 2, ""},
+		{"a reset is retried", []http.HandlerFunc{reset, good}, 2, ""},
+		{"a truncated body is retried", []http.HandlerFunc{truncated, good}, 2, ""},
+		{"HTML is retried", []http.HandlerFunc{body("<html>"), good}, 2, ""},
+		{"an empty body is retried", []http.HandlerFunc{body(""), good}, 2, ""},
+		{"400 is final", []http.HandlerFunc{status(400), good}, 1, "answered 400 Bad Request"},
+		{"401 is final", []http.HandlerFunc{status(401), good}, 1, "issue or configure a valid one"},
+		{"403 is final", []http.HandlerFunc{status(403), good}, 1, "lacks the scope"},
+		{"404 is final", []http.HandlerFunc{status(404), good}, 1, "no such record"},
+		{"501 is final", []http.HandlerFunc{status(501), good}, 1, "answered 501 Not Implemented"},
+		{"505 is final", []http.HandlerFunc{status(505), good}, 1, "answered 505"},
+		{"retries are bounded", []http.HandlerFunc{status(503)}, 3, "after 3 attempts"},
+		{"HTML for good is told", []http.HandlerFunc{body("<html>\x1b[31m")}, 3, `body begins "<html>[31m"`},
+		{"a body beyond the limit is final", []http.HandlerFunc{body(strings.Repeat("x", 5000))}, 1, "exceeds the limit"},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			service := play(tc.steps...)
+			cfg := served(t, service)
+			cfg.MaxBody = 4096
+			err := one(t, client(t, cfg, nil))
+			if n := service.n.Load(); n != tc.requests {
+				t.Errorf("made %d requests, want %d", n, tc.requests)
+			}
+			checkError(t, err, tc.want)
+		})
+	}
+}
+
+func checkError(t *testing.T, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("got error %v, want none", err)
+	case want != "" && err == nil:
+		t.Errorf("got no error, want %q", want)
+	case err != nil && !strings.Contains(err.Error(), want):
+		t.Errorf("got error %q, want %q in it", err, want)
+	}
+	for ; err != nil; err = errors.Unwrap(err) {
+		if text := err.Error(); strings.Contains(text, token) || strings.Contains(text, "hidden") {
+			t.Errorf("error tells a secret: %q", text)
+		}
+	}
+}
+
+func TestErrorsAreDecisions(t *testing.T) {
+	for code, matches := range map[int]func(error) bool{
+		401: is[*fetch.AuthError], 403: is[*fetch.ScopeError], 404: is[*fetch.GoneError], 400: is[*fetch.StatusError],
+	} {
+		err := one(t, client(t, quick(play(status(code))), nil))
+		if !matches(err) {
+			t.Errorf("error for %d is %T", code, err)
+		}
+		failed, ok := errors.AsType[*fetch.StatusError](err)
+		if !ok || failed.Code != code || failed.Stream != "token" || failed.Attempts != 1 {
+			t.Errorf("status error for %d is %+v", code, failed)
+		}
+	}
+	err := one(t, client(t, quick(play(body("<html>"))), nil))
+	if !errors.Is(err, fetch.ErrMalformed) {
+		t.Errorf("error for HTML is %v, want ErrMalformed", err)
+	}
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+func TestRequestsCarryTheHeadersOfTheSpec(t *testing.T) {
+	var seen *http.Request
+	cfg := quick(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = r
+		io.WriteString(w, `{"id":"a"}`)
+	}))
+	cfg.UserAgent = "placementsync/1"
+	if err := one(t, client(t, cfg, nil)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"Authorization": "Bearer " + token, "Accept": "application/json",
+		"Accept-Encoding": "identity", "User-Agent": "placementsync/1",
+	} {
+		if got := seen.Header.Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if seen.Method != http.MethodGet {
+		t.Errorf("method is %s", seen.Method)
+	}
+}
+
+func TestARotatedTokenIsPickedUpOnce(t *testing.T) {
+	reads := 0
+	cfg := quick(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer pc_new" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		io.WriteString(w, `{"id":"a"}`)
+	}))
+	cfg.Token = func(context.Context) (string, error) {
+		reads++
+		return []string{"pc_old", "pc_new\n"}[min(reads, 2)-1], nil
+	}
+	c := client(t, cfg, nil)
+	for range 3 {
+		if err := one(t, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if reads != 2 {
+		t.Errorf("read the token %d times, want 2", reads)
+	}
+}
+
+func TestAnUnreadableTokenSourceIsAnAuthError(t *testing.T) {
+	service := play(status(200))
+	cfg := quick(service)
+	cfg.Token = func(context.Context) (string, error) { return " ", nil }
+	err := one(t, client(t, cfg, nil))
+	if !is[*fetch.AuthError](err) || service.n.Load() != 0 {
+		t.Errorf("got %v after %d requests, want an AuthError and no request", err, service.n.Load())
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	elsewhere := play(body(`{"id":"stolen"}`))
+	other := httptest.NewServer(elsewhere)
+	t.Cleanup(other.Close)
+	to := func(target string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, http.StatusFound) }
+	}
+	t.Run("to another host is refused", func(t *testing.T) {
+		checkError(t, one(t, client(t, served(t, to(other.URL+"/?token="+token)), nil)), "the token would go with it")
+		if elsewhere.n.Load() != 0 {
+			t.Error("the other host was asked")
+		}
+	})
+	t.Run("within the host is followed", func(t *testing.T) {
+		checkError(t, one(t, client(t, served(t, play(to("/elsewhere"), body(`{"id":"a"}`))), nil)), "")
+	})
+	t.Run("in a circle ends", func(t *testing.T) {
+		checkError(t, one(t, client(t, served(t, to("/again")), nil)), "in a row")
+	})
+}
+
+func TestCompressedBodies(t *testing.T) {
+	zipped := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			defer z.Close()
+			io.WriteString(z, text)
+		}
+	}
+	t.Run("sent unasked are unpacked", func(t *testing.T) {
+		checkError(t, one(t, client(t, served(t, zipped(`{"id":"a"}`)), nil)), "")
+	})
+	t.Run("that explode meet the limit", func(t *testing.T) {
+		cfg := served(t, zipped(strings.Repeat(" ", 10<<20)))
+		cfg.MaxBody = 1 << 20
+		checkError(t, one(t, client(t, cfg, nil)), "more than 1048576 bytes came")
+	})
+}
+
+func TestATimeoutCoversTheBodyOfOneAttempt(t *testing.T) {
+	trickle := func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "{")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}
+	cfg := served(t, play(trickle, body(`{"id":"a"}`)))
+	cfg.Timeout = 50 * time.Millisecond
+	checkError(t, one(t, client(t, cfg, nil)), "")
+	cfg = served(t, play(trickle))
+	cfg.Timeout, cfg.Retry.MaxRetries = 20*time.Millisecond, 1
+	checkError(t, one(t, client(t, cfg, nil)), "after 2 attempts: the attempt ran out of time (20ms)")
+}
+
+func TestCancellingAbortsWhatIsInFlight(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("interrupted")
+	cfg := served(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		cancel(stop)
+		<-r.Context().Done()
+	}))
+	var got collector
+	_, err := client(t, cfg, nil).Walk(ctx, ordersStream, "", got.read)
+	if !errors.Is(err, stop) {
+		t.Errorf("got %v, want the cause of the cancellation", err)
+	}
+}
+
+func TestNewRefusesWhatMakesNoSense(t *testing.T) {
+	bad := quick(nil)
+	bad.BaseURL, bad.PageSize, bad.Retry.Jitter, bad.RequestsPerSecond = "ftp://u:pw@host", -1, 2, -1
+	_, err := fetch.New(bad, nil, nil)
+	if err == nil || strings.Contains(err.Error(), "pw") {
+		t.Fatalf("got %v, want an error without the password", err)
+	}
+	for _, want := range []string{"base URL", "page size is -1", "jitter", "requests per second"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error %q does not mention %q", err, want)
+		}
+	}
+}

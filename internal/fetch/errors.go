@@ -1,0 +1,169 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Sentinels that a decision hangs on, matched with errors.Is.
+var (
+	// ErrMalformed is wrapped by a Reader's error when a body is not what the
+	// endpoint answers: HTML, truncated JSON, nothing. The client asks again.
+	ErrMalformed = errors.New("malformed body")
+	// ErrTooLarge says that a body exceeds Config.MaxBody.
+	ErrTooLarge = errors.New("body exceeds the limit")
+	// ErrNotLanded says that an offline client was asked for what has not
+	// landed.
+	ErrNotLanded = errors.New("not landed")
+	// errTimeout names the timeout of one attempt.
+	errTimeout = errors.New("the attempt ran out of time")
+)
+
+// StatusError is a request that did not end in a readable answer (spec section
+// 7). It is final: what may be retried has been.
+type StatusError struct {
+	// Code is the HTTP status. 0: no whole answer came, see Err. 2xx: one came
+	// and could not be read, see Err.
+	Code int
+	// Stream asked.
+	Stream string
+	// URL was asked, with secrets removed.
+	URL string
+	// Attempts counts the requests made. 0: none, see Err.
+	Attempts int
+	// Excerpt is the beginning of the last body, printable characters only.
+	Excerpt string
+	// Err is the cause when it is not the status itself; may be nil.
+	Err error
+
+	// retryAfter is the header of spec section 8.
+	retryAfter string
+}
+
+// Error tells what was asked, how often and what came back.
+func (e *StatusError) Error() string { return e.text("run again to resume: what has landed is kept") }
+
+func (e *StatusError) text(advice string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "fetch stream %q: GET %s", e.Stream, e.URL)
+	if e.Code != 0 {
+		fmt.Fprintf(&b, " answered %d", e.Code)
+		if name := http.StatusText(e.Code); name != "" {
+			fmt.Fprintf(&b, " %s", name)
+		}
+	}
+	if e.Attempts > 1 {
+		fmt.Fprintf(&b, " after %d attempts", e.Attempts)
+	}
+	if e.Err != nil {
+		fmt.Fprintf(&b, ": %v", e.Err)
+	}
+	if e.Excerpt != "" {
+		fmt.Fprintf(&b, ": body begins %q", e.Excerpt)
+	}
+	fmt.Fprintf(&b, "; %s", advice)
+	return b.String()
+}
+
+// Unwrap returns the cause, if any.
+func (e *StatusError) Unwrap() error { return e.Err }
+
+// transient reports whether spec section 8 retries it.
+func (e *StatusError) transient() bool {
+	switch e.Code {
+	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	case 0:
+		return !errors.Is(e.Err, ErrTooLarge) && !errors.Is(e.Err, ErrNotLanded)
+	}
+	return errors.Is(e.Err, ErrMalformed)
+}
+
+// AuthError is a 401 that reading the token again did not mend. No stream can
+// go on.
+type AuthError struct{ StatusError }
+
+// Error tells what to do about the token.
+func (e *AuthError) Error() string {
+	return e.text("the token was read again and is not accepted: issue or configure a valid one")
+}
+
+// Unwrap returns the StatusError, so that its fields can be had by errors.As.
+func (e *AuthError) Unwrap() error { return &e.StatusError }
+
+// ScopeError is a 403: the token lacks the scope of the route (spec section
+// 5). The stream is skipped, others go on.
+type ScopeError struct{ StatusError }
+
+// Error tells what to do about the scope.
+func (e *ScopeError) Error() string {
+	return e.text("the token lacks the scope of this route: skip the stream or have the scope added")
+}
+
+// Unwrap returns the StatusError, so that its fields can be had by errors.As.
+func (e *ScopeError) Unwrap() error { return &e.StatusError }
+
+// GoneError is a 404. For a detail it is evidence that the record was deleted.
+type GoneError struct{ StatusError }
+
+// Error tells that the record or the route is not there.
+func (e *GoneError) Error() string { return e.text("there is no such record or route") }
+
+// Unwrap returns the StatusError, so that its fields can be had by errors.As.
+func (e *GoneError) Unwrap() error { return &e.StatusError }
+
+// LandingError says that the landing cannot be written or read. The run cannot
+// go on, since nothing may be interpreted that has not landed.
+type LandingError struct {
+	// Dir is the landing's folder.
+	Dir string
+	// Err is what the file system said.
+	Err error
+}
+
+// Error tells what is kept and what to do.
+func (e *LandingError) Error() string {
+	return fmt.Sprintf("land into %q: %v; what landed before is kept: make room or repair the disk, then run again to resume", e.Dir, e.Err)
+}
+
+// Unwrap returns what the file system said.
+func (e *LandingError) Unwrap() error { return e.Err }
+
+// stopError is the end of a call whose context ended. Its cause may be the
+// failure of another call, which decides nothing about this one.
+type stopError struct {
+	stream string
+	cause  error
+}
+
+func (e *stopError) Error() string {
+	return fmt.Sprintf("stop fetching stream %q: %v; run again to resume: what has landed is kept", e.stream, e.cause)
+}
+
+func (e *stopError) Unwrap() error { return e.cause }
+
+func stopped(ctx context.Context, stream string) error {
+	return &stopError{stream, context.Cause(ctx)}
+}
+
+// own finds a call's own error of a type, not one that stopped it from aside.
+func own[E error](err error) (E, bool) {
+	if _, aside := errors.AsType[*stopError](err); aside {
+		var none E
+		return none, false
+	}
+	return errors.AsType[E](err)
+}
+
+// ends reports whether an error over one id ends its whole stream: nothing
+// more can be fetched, or it was not the service that failed.
+func ends(err error) bool {
+	_, auth := own[*AuthError](err)
+	_, scope := own[*ScopeError](err)
+	_, service := own[*StatusError](err)
+	return auth || scope || !service
+}

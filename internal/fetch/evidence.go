@@ -1,0 +1,76 @@
+package fetch
+
+import "fmt"
+
+// Grade says how sure it is that a stream's rows are all there.
+type Grade string
+
+// The grades, best first. Fetching gives the first three; the other two are
+// given by the pipeline to what was not fetched.
+const (
+	// Exact: proven, and nothing moved while it was read.
+	Exact Grade = "exact"
+	// Repaired: the list moved while it was read, and yet it is proven that
+	// no record is missing that was there all the time.
+	Repaired Grade = "repaired"
+	// BestEffort: the bound was reached without a proof.
+	BestEffort Grade = "best_effort"
+	// CarriedForward: the rows are those of the last snapshot.
+	CarriedForward Grade = "carried_forward"
+	// Skipped: the stream was not asked, since the token lacks the scope.
+	Skipped Grade = "skipped"
+)
+
+func (g Grade) rank() int {
+	switch g {
+	case Exact:
+		return 1
+	case Repaired:
+		return 2
+	case BestEffort:
+		return 3
+	case CarriedForward:
+		return 4
+	case Skipped:
+		return 5
+	}
+	return 0
+}
+
+// Worse returns the worse of two grades; the empty grade is better than any.
+func (g Grade) Worse(o Grade) Grade {
+	if o.rank() > g.rank() {
+		return o
+	}
+	return g
+}
+
+// Evidence is what a walk saw: the ground that its grade stands on.
+type Evidence struct {
+	Stream string
+	// Param is the path parameter of the list; may be empty.
+	Param string
+	Grade Grade
+	// Reason says in words why the grade is what it is.
+	Reason string
+	// Pages is the number of pages in the longest pass.
+	Pages int
+	// Requests counts the answers used, landed ones included, repeats of a
+	// failed attempt not.
+	Requests int
+	// Passes counts the passes that went beyond page 1.
+	Passes int
+	// TotalFirst and TotalLast are total_records of the first and the last
+	// answer; -1: not stated.
+	TotalFirst, TotalLast int64
+	// Distinct is the number of ids over all passes.
+	Distinct int
+	// Repeated counts ids that came more than once within a pass.
+	Repeated int
+	// NewestFirst says that created_at was seen to fall along the last pass.
+	NewestFirst bool
+}
+
+func (e *Evidence) grade(g Grade, format string, args ...any) {
+	e.Grade, e.Reason = g, fmt.Sprintf(format, args...)
+}

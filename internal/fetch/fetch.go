@@ -1,0 +1,278 @@
+// Package fetch reads the service: politely, completely, and nothing but GET.
+//
+// A [Client] walks lists ([Client.Walk]), reads single records
+// ([Client.Details], [Client.Get]), spends the allowed request rate over all
+// of them, retries as spec section 8 says, lands every answer in a [Landing]
+// before it is interpreted, and says with a [Grade] and its [Evidence] what the
+// answers prove about completeness.
+//
+// It must not know what a record means, how JSON is decoded or where rows are
+// stored: a [Reader], handed in by the caller, interprets a body and reports
+// only the facts that the proof needs.
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Config is what a [Client] needs to know. Zero values take the default that
+// the field names; [New] refuses what makes no sense.
+type Config struct {
+	// BaseURL is absolute, with an optional path prefix, without credentials.
+	BaseURL string
+	// UserAgent is sent with every request. Defaults to "placementsync".
+	UserAgent string
+	// Token returns the bearer token. It is called before the first request
+	// and once more when a request is answered 401, since an operator may
+	// have rotated the token (spec section 5).
+	Token func(ctx context.Context) (string, error)
+	// RequestsPerSecond bounds all requests together; 0: no limit.
+	RequestsPerSecond float64
+	// Burst is how many requests may start at once. Defaults to 1.
+	Burst int
+	// Concurrency is the number of requests in flight. Defaults to 8.
+	Concurrency int
+	// PageSize is the limit asked of lists; the service may cap it. Defaults
+	// to 100.
+	PageSize int
+	// MaxPasses bounds the passes over one list, 1 to 250. Defaults to 4.
+	MaxPasses int
+	// MaxPages bounds the pages of one pass when the service states no total,
+	// so that an endless chain of pages ends. Defaults to 100,000.
+	MaxPages int
+	// Timeout bounds one attempt including its body. Defaults to 30 s.
+	Timeout time.Duration
+	// Retry is the rule for repeating a request.
+	Retry Retry
+	// MaxBody bounds one body, in bytes after decoding, up to 2 GiB. Defaults
+	// to 256 MiB.
+	MaxBody int64
+	// Offline answers from the landing alone: what has not landed is
+	// [ErrNotLanded] and nothing is sent.
+	Offline bool
+	// Proxy chooses a proxy for a request; nil: none.
+	Proxy func(*http.Request) (*url.URL, error)
+	// Transport sends requests in place of the client's own one; nil: its own.
+	Transport http.RoundTripper
+	// Random returns numbers in [0,1) for the jitter and is safe for
+	// concurrent use; nil: the standard library's source.
+	Random func() float64
+}
+
+func (c Config) withDefaults() Config {
+	if c.UserAgent == "" {
+		c.UserAgent = "placementsync"
+	}
+	c.Burst = max(c.Burst, 1)
+	if c.Concurrency == 0 {
+		c.Concurrency = 8
+	}
+	if c.PageSize == 0 {
+		c.PageSize = 100
+	}
+	if c.MaxPasses == 0 {
+		c.MaxPasses = 4
+	}
+	if c.MaxPages == 0 {
+		c.MaxPages = 100_000
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 30 * time.Second
+	}
+	if c.MaxBody == 0 {
+		c.MaxBody = 256 << 20
+	}
+	if c.Random == nil {
+		c.Random = rand.Float64
+	}
+	c.Retry = c.Retry.withDefaults()
+	return c
+}
+
+func (c Config) validate() error {
+	var problems []error
+	refuse := func(bad bool, format string, args ...any) {
+		if bad {
+			problems = append(problems, fmt.Errorf(format, args...))
+		}
+	}
+	base, err := url.Parse(c.BaseURL)
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
+		// The text is not repeated: it may hold a password.
+		problems = append(problems, errors.New("base URL is not an absolute http or https address"))
+	} else {
+		refuse(base.User != nil, "base URL of host %q holds credentials: use the token", base.Host)
+		refuse(base.RawQuery != "" || base.Fragment != "", "base URL of host %q has a query or fragment: remove it", base.Host)
+	}
+	refuse(c.Token == nil, "no token source given")
+	refuse(c.RequestsPerSecond < 0, "requests per second is %v: use 0 for no limit", c.RequestsPerSecond)
+	refuse(c.Concurrency < 1, "concurrency is %d: at least 1 is needed", c.Concurrency)
+	refuse(c.PageSize < 1, "page size is %d: at least 1 is needed", c.PageSize)
+	refuse(c.MaxPasses < 1 || c.MaxPasses > 250, "passes are bounded by %d: use 1 to 250", c.MaxPasses)
+	refuse(c.MaxPages < 1, "pages are bounded by %d: at least 1 is needed", c.MaxPages)
+	refuse(c.MaxBody < 1 || c.MaxBody > 2<<30, "body limit is %d: use 1 byte to 2 GiB", c.MaxBody)
+	refuse(c.Timeout < 0, "timeout is %v: it cannot be negative", c.Timeout)
+	return errors.Join(problems...)
+}
+
+// Request identifies one request within a run: two equal ones are the same
+// question, and a resumed run asks it once.
+type Request struct {
+	// Stream is the name of the stream that asks.
+	Stream string
+	// Path is relative to the base URL and holds at most one {parameter}.
+	Path string
+	// Query is the query string without the page number, escaped.
+	Query string
+	// Param fills the {parameter}, unescaped.
+	Param string
+	// Pass counts the passes over a list from 1; 0 for single records.
+	Pass int
+	// Page is the page asked for, from 1; 0 asks without a page number.
+	Page int
+}
+
+// target is the request's path and query as they are sent.
+func (r Request) target() (string, error) {
+	path := r.Path
+	if before, after, found := strings.Cut(path, "{"); found {
+		// An id that vanishes in the path would ask for something else.
+		if r.Param == "" || r.Param == "." || r.Param == ".." {
+			return "", &StatusError{Stream: r.Stream, URL: path, Err: fmt.Errorf("id %q cannot stand in the path", r.Param)}
+		}
+		_, rest, _ := strings.Cut(after, "}")
+		path = before + url.PathEscape(r.Param) + rest
+	}
+	query := r.Query
+	if r.Page > 0 {
+		query = join(query, "page="+strconv.Itoa(r.Page))
+	}
+	if query == "" {
+		return path, nil
+	}
+	return path + "?" + query, nil
+}
+
+// join appends one parameter to a query string.
+func join(query, parameter string) string {
+	if query == "" {
+		return parameter
+	}
+	return query + "&" + parameter
+}
+
+// Response is the answer to a request.
+type Response struct {
+	Request
+	// Seq is unique in the run and rises in landing order: of two copies of a
+	// record the one with the higher Seq is the later. 0 without a landing.
+	Seq uint64
+	// Status is the HTTP status.
+	Status int
+	// Body is the whole body. It is only valid during the call that gets it.
+	Body []byte
+	// Landed tells an answer from the landing from one asked for just now.
+	Landed bool
+}
+
+// Reader interprets one body. It is called concurrently, also for bodies that
+// landed in an earlier attempt at the run. An error that wraps [ErrMalformed]
+// makes the client ask again; any other error ends the walk.
+type Reader func(ctx context.Context, r Response) (Page, error)
+
+// Page is what a Reader found in one body: facts for the proof, no records.
+// The zero value is a bare list without records.
+type Page struct {
+	// Records is their number.
+	Records int
+	// IDs are 64-bit hashes of the records' ids, one per record that has one.
+	IDs []uint64
+	// Paginated says that the envelope of spec section 4.1 was seen. Without
+	// it the next three fields are taken as absent.
+	Paginated bool
+	// Total is total_records; -1: absent or null.
+	Total int64
+	// TotalPages is total_pages; -1: absent or null.
+	TotalPages int64
+	// Next is next_page; 0: null, which says that this is the last page;
+	// -1: absent, which says nothing.
+	Next int64
+	// First and Last are created_at of the first and last record.
+	First, Last time.Time
+	// Falling says that every record has created_at and that it never rises
+	// from one record to the next.
+	Falling bool
+	// Falls counts neighbours whose created_at truly falls: a list of ties
+	// shows no order.
+	Falls int
+}
+
+// Client reads one service for one run. It is safe for concurrent use.
+type Client struct {
+	cfg      Config
+	base     *url.URL
+	log      *slog.Logger
+	landing  *Landing
+	http     *http.Client
+	tokens   *tokens
+	governor *governor
+	slots    chan struct{}
+	buffers  sync.Pool
+	ask      step
+
+	mu     sync.Mutex
+	meters map[string]*meter
+}
+
+// New returns a client that lands into landing, or nowhere when landing is
+// nil, and logs to log unless that is nil. It does no I/O. The landing stays
+// the caller's to close.
+func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
+	cfg = cfg.withDefaults()
+	if err := errors.Join(cfg.validate(), cfg.Retry.validate()); err != nil {
+		return nil, fmt.Errorf("configure the client: %w", err)
+	}
+	base, err := url.Parse(strings.TrimRight(cfg.BaseURL, "/"))
+	if err != nil {
+		return nil, fmt.Errorf("configure the client: base URL is not an address: %w", errors.Unwrap(err))
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	c := &Client{
+		cfg: cfg, base: base, log: log, landing: landing,
+		tokens:   &tokens{read: cfg.Token},
+		governor: newGovernor(cfg.RequestsPerSecond, cfg.Burst),
+		slots:    make(chan struct{}, cfg.Concurrency),
+		meters:   make(map[string]*meter),
+	}
+	c.http = c.newHTTP()
+	c.ask = c.stack()
+	return c, nil
+}
+
+// Close drops idle connections. Calls in progress end with their contexts.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Get asks one question and reads its answer.
+func (c *Client) Get(ctx context.Context, r Request, read Reader) (Page, error) {
+	target, err := r.target()
+	if err != nil {
+		return Page{}, err
+	}
+	q := &call{Request: r, url: c.base.String() + target, read: read, meter: c.meter(r.Stream)}
+	if err := c.ask(ctx, q); err != nil {
+		return Page{}, err
+	}
+	return q.page, nil
+}

@@ -1,0 +1,188 @@
+package fetch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+const (
+	// share of the configured rate is spent. A service with the same bucket
+	// counts at its own end of the network, where requests arrive closer
+	// together than they left; the rest, and one token of the burst, is room
+	// for that.
+	share = 0.99
+	// cut is what a 429 leaves of the rate.
+	cut = 0.7
+	// regain is how much of the full rate comes back per second.
+	regain = 0.1
+	// settle is how long a lowered rate is given before a 429 lowers it again:
+	// requests in flight are refused together and mean one thing.
+	settle = time.Second
+)
+
+// governor spends the allowed request rate over all workers. A 429 pauses all
+// of them and lowers the rate, which then recovers (additive increase,
+// multiplicative decrease).
+type governor struct {
+	mu    sync.Mutex
+	full  rate.Limit
+	burst int
+	// bucket is replaced by one with a single token after a pause: the
+	// service's bucket was empty when it answered 429, whatever ours gathered
+	// meanwhile, and it promised no more than one answer.
+	bucket *rate.Limiter
+	// epoch counts the pauses. A token taken in an earlier epoch is void.
+	epoch      int
+	pausedTill time.Time
+	drained    bool
+
+	// While the rate is lowered it rises from lowered to top, from since on.
+	since        time.Time
+	lowered, top rate.Limit
+
+	window pace
+}
+
+func newGovernor(perSecond float64, burst int) *governor {
+	g := &governor{full: rate.Inf, burst: max(burst-1, 1), drained: true}
+	if perSecond > 0 {
+		g.full = rate.Limit(perSecond * share)
+	}
+	g.bucket = rate.NewLimiter(g.full, g.burst)
+	return g
+}
+
+// waited is the time one request spent in front of the governor.
+type waited struct{ rate, pause time.Duration }
+
+// wait returns when a request may be sent.
+func (g *governor) wait(ctx context.Context) (waited, error) {
+	var total waited
+	for {
+		token, left, epoch := g.next()
+		if token == nil {
+			d, err := sleep(ctx, left)
+			total.pause += d
+			if err != nil {
+				return total, err
+			}
+			continue
+		}
+		if left == 0 {
+			return total, ctx.Err()
+		}
+		d, err := sleep(ctx, left)
+		total.rate += d
+		if err != nil {
+			token.Cancel()
+			return total, err
+		}
+		if g.current(epoch) {
+			return total, nil
+		}
+	}
+}
+
+// next takes a token, or returns none while everything is paused; either way
+// with the time to wait.
+func (g *governor) next() (*rate.Reservation, time.Duration, int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	if left := g.pausedTill.Sub(now); left > 0 {
+		return nil, left, g.epoch
+	}
+	if !g.drained {
+		g.bucket = rate.NewLimiter(g.bucket.Limit(), g.burst)
+		g.bucket.AllowN(now, g.burst-1)
+		g.drained = true
+	}
+	g.recover(now)
+	g.window.count(now)
+	token := g.bucket.ReserveN(now, 1)
+	return token, token.DelayFrom(now), g.epoch
+}
+
+func (g *governor) current(epoch int) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.epoch == epoch
+}
+
+// throttle is told of a 429: nothing is sent for d, and then more slowly.
+// sent is when the refused request left.
+func (g *governor) throttle(d time.Duration, sent time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	if till := now.Add(d); till.After(g.pausedTill) {
+		g.pausedTill = till
+	}
+	g.epoch++
+	g.drained = false
+	if g.since.IsZero() || sent.Sub(g.since) >= settle {
+		g.lower(now)
+	}
+}
+
+func (g *governor) lower(now time.Time) {
+	limit := g.bucket.Limit()
+	if g.since.IsZero() {
+		g.top = g.full
+		if g.full == rate.Inf {
+			// Without a configured rate the pace that was refused is the
+			// measure, until it has been regained.
+			g.top = g.window.perSecond(now)
+			limit = g.top
+		}
+	}
+	g.since, g.lowered = g.pausedTill, limit*cut
+	g.bucket.SetLimitAt(now, g.lowered)
+}
+
+func (g *governor) recover(now time.Time) {
+	if g.since.IsZero() || now.Before(g.since) {
+		return
+	}
+	limit := g.lowered + g.top*regain*rate.Limit(now.Sub(g.since).Seconds())
+	if limit >= g.top {
+		limit, g.since = g.full, time.Time{}
+	}
+	g.bucket.SetLimitAt(now, limit)
+}
+
+// pace measures requests a second, for clients without a configured rate.
+type pace struct {
+	start time.Time
+	n     int
+	last  float64
+}
+
+func (p *pace) count(now time.Time) {
+	if elapsed := now.Sub(p.start); elapsed >= time.Second {
+		p.last = float64(p.n) / elapsed.Seconds()
+		p.start, p.n = now, 0
+	}
+	p.n++
+}
+
+func (p *pace) perSecond(now time.Time) rate.Limit {
+	elapsed := max(now.Sub(p.start).Seconds(), 0.25)
+	return rate.Limit(max(p.last, float64(p.n)/elapsed, 1))
+}
+
+// governed waits for the governor's leave.
+func (c *Client) governed(next step) step {
+	return func(ctx context.Context, q *call) error {
+		spent, err := c.governor.wait(ctx)
+		q.meter.rateWait.Add(int64(spent.rate))
+		q.meter.pauseWait.Add(int64(spent.pause))
+		if err != nil {
+			return stopped(ctx, q.Stream)
+		}
+		return next(ctx, q)
+	}
+}

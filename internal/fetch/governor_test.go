@@ -1,0 +1,293 @@
+package fetch_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"placementsync/internal/fetch"
+)
+
+// bucket is a service that answers in latency and limits the rate itself.
+type bucket struct {
+	limiter    *rate.Limiter
+	latency    time.Duration
+	retryAfter string
+
+	mu      sync.Mutex
+	served  []time.Time
+	refused int
+}
+
+func (b *bucket) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	now := time.Now()
+	time.Sleep(b.latency)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.limiter != nil && !b.limiter.AllowN(now, 1) {
+		b.refused++
+		if b.retryAfter != "" {
+			w.Header().Set("Retry-After", b.retryAfter)
+		}
+		w.WriteHeader(http.StatusTooManyRequests)
+		return
+	}
+	b.served = append(b.served, now)
+	io.WriteString(w, `{"id":"a"}`)
+}
+
+// fetchIDs asks for n details and returns how long that took.
+func fetchIDs(t *testing.T, c *fetch.Client, n int) time.Duration {
+	t.Helper()
+	start := time.Now()
+	var got collector
+	d, err := c.Details(t.Context(), detail, numbers(n), got.read)
+	if err != nil || d.Found != n {
+		t.Fatalf("found %d of %d: %v", d.Found, n, err)
+	}
+	return time.Since(start)
+}
+
+func numbers(n int) func(func(string, error) bool) {
+	return func(yield func(string, error) bool) {
+		for i := range n {
+			if !yield(fmt.Sprintf("id%d", i), nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestTheAllowedRateIsSpentAndNotExceeded(t *testing.T) {
+	for _, tc := range []struct{ perSecond, burst int }{{50, 50}, {50, 1}, {10, 10}, {7, 3}} {
+		t.Run(fmt.Sprintf("%d a second, burst %d", tc.perSecond, tc.burst), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				service := &bucket{
+					limiter: rate.NewLimiter(rate.Limit(tc.perSecond), tc.burst), latency: 90 * time.Millisecond,
+				}
+				cfg := quick(service)
+				cfg.RequestsPerSecond, cfg.Burst = float64(tc.perSecond), tc.burst
+				const n = 2000
+				took := fetchIDs(t, client(t, cfg, nil), n)
+				if service.refused > 0 {
+					t.Errorf("%d requests were refused", service.refused)
+				}
+				allowed := float64(tc.perSecond) * took.Seconds()
+				if used := n / allowed; used < 0.97 {
+					t.Errorf("used %.1f%% of the rate, want at least 97%%", 100*used)
+				}
+			})
+		})
+	}
+}
+
+func TestA429PausesAllWorkersAndLowersTheRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := &bucket{latency: 10 * time.Millisecond}
+		refusal := play(status(200))
+		cfg := quick(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if refusal.n.Add(1) == 400 {
+				w.Header().Set("Retry-After", "3")
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			service.ServeHTTP(w, r)
+		}))
+		cfg.RequestsPerSecond, cfg.Retry = 100, fetch.DefaultRetry()
+		c := client(t, cfg, nil)
+		fetchIDs(t, c, 1500)
+
+		pause, resumed := longestPause(service.served)
+		if pause < 2900*time.Millisecond || pause > 3200*time.Millisecond {
+			t.Errorf("the longest pause was %v, want 3s", pause)
+		}
+		after := perSecond(service.served, resumed, resumed.Add(time.Second))
+		if after < 60 || after > 85 {
+			t.Errorf("%d requests in the second after the pause, want about 70 to 80", after)
+		}
+		later := perSecond(service.served, resumed.Add(5*time.Second), resumed.Add(6*time.Second))
+		if later < 97 {
+			t.Errorf("%d requests in the sixth second after the pause, want the full rate again", later)
+		}
+		if m := c.Telemetry()[0]; m.TooMany != 1 || m.Retries != 1 || m.RetryWait < 3*time.Second || m.RateWait == 0 {
+			t.Errorf("telemetry is %+v", m)
+		}
+	})
+}
+
+func longestPause(times []time.Time) (longest time.Duration, end time.Time) {
+	for i, at := range times[1:] {
+		if d := at.Sub(times[i]); d > longest {
+			longest, end = d, at
+		}
+	}
+	return longest, end
+}
+
+func perSecond(times []time.Time, from, to time.Time) (n int) {
+	for _, at := range times {
+		if !at.Before(from) && at.Before(to) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAServiceSlowerThanConfiguredIsFollowed(t *testing.T) {
+	for name, configured := range map[string]float64{"a configured rate": 100, "no configured rate": 0} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				service := &bucket{limiter: rate.NewLimiter(20, 20), latency: 50 * time.Millisecond, retryAfter: "1"}
+				cfg := quick(service)
+				cfg.RequestsPerSecond, cfg.Burst, cfg.Retry = configured, 10, fetch.DefaultRetry()
+				cfg.Retry.MaxRetries = 20
+				took := fetchIDs(t, client(t, cfg, nil), 1000)
+				t.Logf("took %v, %d refused", took, service.refused)
+				if took > 100*time.Second {
+					t.Errorf("took %v, at the service's rate it is 50s", took)
+				}
+				if service.refused > 400 {
+					t.Errorf("%d of 1000 requests were refused", service.refused)
+				}
+			})
+		})
+	}
+}
+
+func TestDelays(t *testing.T) {
+	cases := []struct {
+		name       string
+		code       int
+		retryAfter string
+		random     float64
+		want       []time.Duration
+	}{
+		{"double up to the maximum", 503, "", 0, delays("250ms 500ms 1s 2s 4s 4s")},
+		{"gain a share of themselves by jitter", 503, "", 0.5, delays("262.5ms 525ms 1.05s 2.1s 4.2s 4.2s")},
+		{"follow Retry-After", 503, "2", 0.5, delays("2s 2s 2s 2s 2s 2s")},
+		{"follow Retry-After on 429", 429, "1", 0, delays("1s 1s 1s 1s 1s 1s")},
+		{"are none for Retry-After 0", 503, "0", 0, delays("0s 0s 0s 0s 0s 0s")},
+		{"cap a huge Retry-After", 503, "86400", 0.5, delays("4s 4s 4s 4s 4s 4s")},
+		{"cap one beyond all numbers", 503, "99999999999999999999999", 0, delays("4s 4s 4s 4s 4s 4s")},
+		{"are computed for a date", 503, "Fri, 20 Nov 2026 02:00:00 GMT", 0, delays("250ms 500ms 1s 2s 4s 4s")},
+		{"are computed for nonsense", 503, "soon", 0, delays("250ms 500ms 1s 2s 4s 4s")},
+		{"are computed for a negative number", 503, "-1", 0, delays("250ms 500ms 1s 2s 4s 4s")},
+		{"are computed for a fraction", 503, "1.5", 0, delays("250ms 500ms 1s 2s 4s 4s")},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var at []time.Time
+				cfg := quick(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					at = append(at, time.Now())
+					w.Header().Set("Retry-After", tc.retryAfter)
+					w.WriteHeader(tc.code)
+				}))
+				cfg.Retry = fetch.DefaultRetry()
+				cfg.Retry.MaxRetries = len(tc.want)
+				cfg.Random = func() float64 { return tc.random }
+				checkError(t, one(t, client(t, cfg, nil)), "after 7 attempts")
+				for i, want := range tc.want {
+					if got := at[i+1].Sub(at[i]); got != want {
+						t.Errorf("delay %d is %v, want %v", i, got, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+func delays(text string) (all []time.Duration) {
+	for rest := text; rest != ""; {
+		var word string
+		if n, _ := fmt.Sscanf(rest, "%s", &word); n == 0 {
+			break
+		}
+		rest = rest[min(len(rest), len(word)+1):]
+		d, err := time.ParseDuration(word)
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+func TestDetails(t *testing.T) {
+	t.Run("report what is gone and what failed and go on", func(t *testing.T) {
+		cfg := quick(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/v1/outlets/id3", "/v1/outlets/id1":
+				w.WriteHeader(http.StatusNotFound)
+			case "/v1/outlets/id7":
+				w.WriteHeader(http.StatusBadRequest)
+			default:
+				io.WriteString(w, `{"id":"a"}`)
+			}
+		}))
+		var got collector
+		d, err := client(t, cfg, nil).Details(t.Context(), detail, numbers(10), got.read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Asked != 10 || d.Found != 7 || fmt.Sprint(d.Gone) != "[id1 id3]" || d.Failed != 1 {
+			t.Errorf("got %+v", d)
+		}
+		if d.Grade != fetch.BestEffort || d.Failures[0].ID != "id7" || !is[*fetch.StatusError](d.Failures[0].Err) {
+			t.Errorf("got grade %q and failures %+v", d.Grade, d.Failures)
+		}
+	})
+	t.Run("refuse ids that change the path, without asking", func(t *testing.T) {
+		service := play(status(200))
+		var got collector
+		ids := func(yield func(string, error) bool) {
+			for _, id := range []string{"", ".", "..", "", ".", ".."} {
+				if !yield(id, nil) {
+					return
+				}
+			}
+		}
+		d, err := client(t, quick(service), nil).Details(t.Context(), detail, ids, got.read)
+		if err != nil || d.Failed != 6 || service.n.Load() != 0 {
+			t.Errorf("got %+v and %v after %d requests", d, err, service.n.Load())
+		}
+	})
+	t.Run("stop at a missing scope", func(t *testing.T) { stops[*fetch.ScopeError](t, status(403), 8) })
+	t.Run("stop at a refused token", func(t *testing.T) { stops[*fetch.AuthError](t, status(401), 8) })
+	t.Run("stop at a dead endpoint after a few ids", func(t *testing.T) { stops[*fetch.StatusError](t, status(501), 20) })
+	t.Run("walk lists by id and take the worst grade", func(t *testing.T) {
+		shelves := map[string]*shelf{
+			"/v1/campaigns/id0/articles": {n: 25, dated: true},
+			"/v1/campaigns/id1/articles": {n: 25, lie: 3},
+			"/v1/campaigns/id2/articles": {n: 3},
+		}
+		var got collector
+		c := client(t, quick(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			shelves[r.URL.Path].ServeHTTP(w, r)
+		})), nil)
+		d, err := c.Details(t.Context(), rows, numbers(3), got.read)
+		if err != nil || d.Found != 3 || d.Grade != fetch.BestEffort || len(got.ids) != 25 {
+			t.Errorf("got %+v, %d ids and %v", d, len(got.ids), err)
+		}
+	})
+}
+
+// stops checks that a service which fails throughout is left alone soon.
+func stops[E error](t *testing.T, answer http.HandlerFunc, most int64) {
+	t.Helper()
+	service := play(answer)
+	var got collector
+	d, err := client(t, quick(service), nil).Details(t.Context(), detail, numbers(1000), got.read)
+	if !is[E](err) || d.Grade != fetch.BestEffort {
+		t.Errorf("got %+v and error %v", d, err)
+	}
+	if n := service.n.Load(); n > most {
+		t.Errorf("made %d requests, want at most %d", n, most)
+	}
+}

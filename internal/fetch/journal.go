@@ -1,0 +1,160 @@
+package fetch
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/zeebo/xxh3"
+)
+
+// line is one answer in the journal, a JSON object. Its last member, sum,
+// covers the text before it: after a power cut a line can be whole and wrong.
+type line struct {
+	Seq     uint64    `json:"seq"`
+	Stream  string    `json:"stream"`
+	Path    string    `json:"path"`
+	Query   string    `json:"query,omitempty"`
+	Param   string    `json:"param,omitempty"`
+	Pass    int       `json:"pass,omitempty"`
+	Page    int       `json:"page,omitempty"`
+	Status  int       `json:"status"`
+	Segment uint32    `json:"segment"`
+	Offset  int64     `json:"offset"`
+	Stored  uint32    `json:"stored"`
+	Size    uint32    `json:"size"`
+	Sum     uint32    `json:"crc32c"`
+	At      time.Time `json:"at"`
+	Millis  float64   `json:"ms"`
+}
+
+const lineSum = `,"sum":"%08x"}` + "\n"
+
+func (n *line) marshal() ([]byte, error) {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return nil, err
+	}
+	text = text[:len(text)-1]
+	return fmt.Appendf(text, lineSum, castagnoli(text)), nil
+}
+
+// parseLine reads one line with its newline; anything but what marshal wrote
+// is refused.
+func parseLine(text []byte) (line, bool) {
+	var n line
+	cut := len(text) - len(fmt.Sprintf(lineSum, 0))
+	if cut < 0 || string(text[cut:]) != fmt.Sprintf(lineSum, castagnoli(text[:cut])) {
+		return n, false
+	}
+	return n, json.Unmarshal(text, &n) == nil
+}
+
+func (n *line) request() Request {
+	return Request{Stream: n.Stream, Path: n.Path, Query: n.Query, Param: n.Param, Pass: n.Pass, Page: n.Page}
+}
+
+func (n *line) key() xxh3.Uint128 { return n.request().key() }
+
+func (n *line) entry() entry {
+	return entry{
+		seq: n.Seq, offset: n.Offset, stored: n.Stored, size: n.Size, sum: n.Sum,
+		segment: n.Segment, status: uint32(n.Status),
+	}
+}
+
+// key stands for the request in the index. 128 bits make a collision within a
+// run less likely than any fault of the machine.
+func (r Request) key() xxh3.Uint128 {
+	return xxh3.HashString128(fmt.Sprintf("%q %q %q %q %d %d", r.Stream, r.Path, r.Query, r.Param, r.Pass, r.Page))
+}
+
+// lines yields every line of the journal up to end with the offset behind it;
+// ok is false for one that is torn or garbage.
+func (l *Landing) lines(end int64) iter.Seq2[scanned, error] {
+	return func(yield func(scanned, error) bool) {
+		in := bufio.NewReaderSize(io.NewSectionReader(l.journal, 0, end), 64<<10)
+		var at int64
+		for {
+			text, err := in.ReadBytes('\n')
+			if err != nil && !errors.Is(err, io.EOF) {
+				yield(scanned{}, err)
+				return
+			}
+			if len(text) == 0 {
+				return
+			}
+			at += int64(len(text))
+			s := scanned{text: text, end: at}
+			s.line, s.ok = parseLine(text)
+			if !yield(s, nil) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+type scanned struct {
+	line
+	text []byte
+	end  int64
+	ok   bool
+}
+
+// Replay yields the landed answers in the order of Seq: of several to one
+// request the last alone, since the others were asked again for a reason. A
+// body is valid until the next one. A body that the disk lost is yielded as an
+// error beside its request, and the replay goes on if the caller does.
+func (l *Landing) Replay() iter.Seq2[Response, error] {
+	return func(yield func(Response, error) bool) {
+		l.mu.Lock()
+		end := l.end
+		l.mu.Unlock()
+		var body []byte
+		for s, err := range l.lines(end) {
+			if err != nil {
+				yield(Response{}, l.broken(err))
+				return
+			}
+			if !s.ok || !l.latest(&s.line) {
+				continue
+			}
+			r := Response{Request: s.request(), Seq: s.Seq, Status: s.Status, Landed: true}
+			body, err = l.load(s.entry(), body)
+			if err != nil {
+				err = l.broken(fmt.Errorf("replay answer %d of stream %q: %w", s.Seq, s.Stream, err))
+			} else {
+				r.Body = body
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// latest reports whether a line is the one that Lookup would find.
+func (l *Landing) latest(n *line) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.index[n.key()].seq == n.Seq
+}
+
+// copyLatest writes the lines that the index holds.
+func (l *Landing) copyLatest(end int64, to io.Writer) error {
+	for s, err := range l.lines(end) {
+		if err != nil {
+			return err
+		}
+		if s.ok && l.latest(&s.line) {
+			if _, err := to.Write(s.text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

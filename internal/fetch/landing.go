@@ -1,0 +1,341 @@
+package fetch
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/zeebo/xxh3"
+)
+
+// LandingOptions are the sizes of a landing. Zero values take the defaults.
+type LandingOptions struct {
+	// SegmentBytes is the size after which a new segment file is begun.
+	// Defaults to 256 MiB.
+	SegmentBytes int64
+	// SyncBytes is how much may land between two fsyncs, and so how much a
+	// power cut can cost; a killed process loses nothing. Negative: nothing is
+	// ever synced. Defaults to 16 MiB.
+	SyncBytes int64
+}
+
+func (o LandingOptions) withDefaults() LandingOptions {
+	if o.SegmentBytes == 0 {
+		o.SegmentBytes = 256 << 20
+	}
+	if o.SyncBytes == 0 {
+		o.SyncBytes = 16 << 20
+	}
+	return o
+}
+
+// Landing is the folder where a run's answers are stored before anything is
+// made of them: bodies as independent zstd frames, one after the other in
+// segment files, and a journal with one line per answer, in the order of Seq.
+// It is safe for concurrent use by one process; the caller sees to it that
+// there is only one.
+type Landing struct {
+	dir     string
+	options LandingOptions
+	packer  *zstd.Encoder
+	opener  *zstd.Decoder
+	frames  sync.Pool
+
+	mu       sync.Mutex
+	index    map[xxh3.Uint128]entry
+	seq      uint64
+	journal  *os.File
+	end      int64 // of the journal
+	segments []*os.File
+	offset   int64 // of the last segment
+	unsynced int64
+	dirty    int // index of the first segment that holds unsynced bytes
+	closed   bool
+
+	syncing sync.Mutex
+}
+
+// entry is where one answer lies: all that is kept in memory of it.
+type entry struct {
+	seq     uint64
+	offset  int64
+	stored  uint32
+	size    uint32
+	sum     uint32
+	segment uint32
+	status  uint32
+}
+
+// OpenLanding opens the landing in dir, creating it if need be. What an
+// interrupted run left torn is dropped: those answers are asked for again.
+func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
+	l := &Landing{dir: dir, options: options.withDefaults(), index: make(map[xxh3.Uint128]entry)}
+	defer func() {
+		if err != nil {
+			err = l.broken(errors.Join(err, l.closeFiles()))
+		}
+	}()
+	if l.packer, err = newPacker(); err != nil {
+		return nil, err
+	}
+	if l.opener, err = newOpener(); err != nil {
+		return nil, err
+	}
+	if err = os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err = l.openFiles(); err != nil {
+		return nil, err
+	}
+	return l, l.restore()
+}
+
+// newPacker returns an encoder whose EncodeAll may be called concurrently.
+func newPacker() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(true),
+		zstd.WithZeroFrames(true), zstd.WithWindowSize(1<<20))
+}
+
+// newOpener returns a decoder whose DecodeAll may be called concurrently.
+func newOpener() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(4<<30))
+}
+
+func (l *Landing) broken(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &LandingError{Dir: l.dir, Err: err}
+}
+
+const (
+	journalName = "journal.jsonl"
+	segmentName = "%06d.zst"
+)
+
+func (l *Landing) openFiles() (err error) {
+	if l.journal, err = openFile(filepath.Join(l.dir, journalName)); err != nil {
+		return err
+	}
+	for {
+		if _, err := os.Stat(l.segmentPath(len(l.segments))); err != nil {
+			break
+		}
+		if err := l.addSegment(); err != nil {
+			return err
+		}
+	}
+	if len(l.segments) == 0 {
+		return l.addSegment()
+	}
+	return nil
+}
+
+func openFile(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+}
+
+// segmentPath is the file of the segment with that index; files count from 1.
+func (l *Landing) segmentPath(i int) string {
+	return filepath.Join(l.dir, fmt.Sprintf(segmentName, i+1))
+}
+
+// addSegment opens the next segment file. The folder is synced with the next
+// group of answers.
+func (l *Landing) addSegment() error {
+	f, err := openFile(l.segmentPath(len(l.segments)))
+	if err != nil {
+		return err
+	}
+	l.segments = append(l.segments, f)
+	l.offset = 0
+	return nil
+}
+
+// castagnoli sums bodies: it is computed in hardware.
+func castagnoli(body []byte) uint32 {
+	return crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
+}
+
+// Append lands one answer and returns its Seq. When it returns without an
+// error the answer survives the death of the process, and that of the machine
+// from the next sync on.
+func (l *Landing) Append(r Response, at time.Time, took time.Duration) (uint64, error) {
+	frame := l.frame()
+	defer l.frames.Put(frame)
+	*frame = l.packer.EncodeAll(r.Body, (*frame)[:0])
+	n := line{
+		Stream: r.Stream, Path: r.Path, Query: r.Query, Param: r.Param, Pass: r.Pass, Page: r.Page,
+		Status: r.Status, Stored: uint32(len(*frame)), Size: uint32(len(r.Body)), Sum: castagnoli(r.Body),
+		At: at.UTC(), Millis: float64(took.Microseconds()) / 1000,
+	}
+	due, err := l.append(&n, *frame)
+	if err == nil && due {
+		err = l.sync()
+	}
+	return n.Seq, l.broken(err)
+}
+
+// append writes the frame and then its line, at fixed offsets: what a failed
+// write leaves behind is overwritten by the next.
+func (l *Landing) append(n *line, frame []byte) (due bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false, os.ErrClosed
+	}
+	if l.offset > 0 && l.offset+int64(len(frame)) > l.options.SegmentBytes {
+		if err := l.addSegment(); err != nil {
+			return false, err
+		}
+	}
+	n.Seq, n.Segment, n.Offset = l.seq+1, uint32(len(l.segments)-1), l.offset
+	text, err := n.marshal()
+	if err != nil {
+		return false, err
+	}
+	if _, err := l.segments[n.Segment].WriteAt(frame, l.offset); err != nil {
+		return false, err
+	}
+	if _, err := l.journal.WriteAt(text, l.end); err != nil {
+		return false, err
+	}
+	l.seq = n.Seq
+	l.offset += int64(len(frame))
+	l.end += int64(len(text))
+	l.unsynced += int64(len(frame) + len(text))
+	l.index[n.key()] = n.entry()
+	return l.unsynced >= l.options.SyncBytes && l.options.SyncBytes > 0, nil
+}
+
+func (l *Landing) frame() *[]byte {
+	if b, ok := l.frames.Get().(*[]byte); ok && cap(*b) <= maxPooled {
+		return b
+	}
+	return new([]byte)
+}
+
+// Lookup returns the last landed answer to a request, reading its body into
+// buffer. An answer whose bytes the disk no longer has counts as not landed.
+func (l *Landing) Lookup(r Request, buffer []byte) (Response, bool) {
+	l.mu.Lock()
+	e, found := l.index[r.key()]
+	l.mu.Unlock()
+	if !found {
+		return Response{Body: buffer}, false
+	}
+	body, err := l.load(e, buffer)
+	if err != nil {
+		return Response{Body: buffer}, false
+	}
+	return Response{Request: r, Seq: e.seq, Status: int(e.status), Body: body, Landed: true}, true
+}
+
+var errOtherBody = errors.New("the body is not the one that landed")
+
+// load reads, unpacks and verifies one body.
+func (l *Landing) load(e entry, buffer []byte) ([]byte, error) {
+	frame := l.frame()
+	defer l.frames.Put(frame)
+	if cap(*frame) < int(e.stored) {
+		*frame = make([]byte, e.stored)
+	}
+	packed := (*frame)[:e.stored]
+	if _, err := l.segment(e).ReadAt(packed, e.offset); err != nil {
+		return buffer, err
+	}
+	// A damaged header must not make the decoder allocate what it claims.
+	var header zstd.Header
+	if err := header.Decode(packed); err != nil {
+		return buffer, err
+	}
+	if header.HasFCS && header.FrameContentSize != uint64(e.size) {
+		return buffer, errOtherBody
+	}
+	body, err := l.opener.DecodeAll(packed, buffer[:0])
+	if err != nil {
+		return buffer, err
+	}
+	if len(body) != int(e.size) || castagnoli(body) != e.sum {
+		return buffer, errOtherBody
+	}
+	return body, nil
+}
+
+func (l *Landing) segment(e entry) *os.File {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.segments[e.segment]
+}
+
+// Len is the number of requests with a landed answer.
+func (l *Landing) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.index)
+}
+
+// Sync makes everything landed so far durable.
+func (l *Landing) Sync() error { return l.broken(l.sync()) }
+
+// sync writes bodies before the journal, so that a line on disk has its body
+// there too. Others go on landing meanwhile.
+func (l *Landing) sync() error {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	l.mu.Lock()
+	pending, touched := l.unsynced, l.segments[l.dirty:]
+	l.unsynced, l.dirty = 0, len(l.segments)-1
+	l.mu.Unlock()
+	if pending == 0 || l.options.SyncBytes < 0 {
+		return nil
+	}
+	var errs []error
+	for _, f := range touched {
+		errs = append(errs, f.Sync())
+	}
+	errs = append(errs, l.journal.Sync(), syncDir(l.dir))
+	return errors.Join(errs...)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Close syncs and closes the landing. It may be called twice.
+func (l *Landing) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil
+	}
+	l.closed = true
+	l.mu.Unlock()
+	return l.broken(errors.Join(l.sync(), l.closeFiles()))
+}
+
+func (l *Landing) closeFiles() error {
+	var errs []error
+	if l.packer != nil {
+		errs = append(errs, l.packer.Close())
+	}
+	if l.opener != nil {
+		l.opener.Close()
+	}
+	if l.journal != nil {
+		errs = append(errs, l.journal.Close())
+	}
+	for _, f := range l.segments {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,318 @@
+package fetch
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// pass is one reading of a list from page 1 to its end.
+type pass struct {
+	number      int
+	limit       int // records asked for per page
+	maxPages    int
+	concurrency int
+	width       int // of the last wave
+
+	mu    sync.Mutex
+	pages []facts
+	// ids are those of all pages: as they came while the pass is read, sorted
+	// and each once after finish.
+	ids       []uint64
+	firstIDs  []uint64 // of page 1, sorted
+	prints    map[uint64]bool
+	records   int
+	anonymous int // records without an id
+	repeated  int
+	total     int64 // of page 1; -1: not stated
+	lastTotal int64 // of the answer that came last
+	moving    bool  // some answer had another total
+	end       bool  // an empty or repeated page came in this wave
+	bounded   bool  // the chain of pages was cut
+}
+
+// facts is what is kept of one page.
+type facts struct {
+	records    int
+	totalPages int64
+	next       int64
+	first      time.Time
+	last       time.Time
+	falls      int
+	falling    bool
+	// repeats says that the page held the same ids as an earlier one: the
+	// service ignores the page number or stays on the last page.
+	repeats bool
+}
+
+func newPass(number int, cfg Config) *pass {
+	return &pass{
+		number: number, limit: cfg.PageSize, maxPages: cfg.MaxPages, concurrency: cfg.Concurrency,
+		prints: make(map[uint64]bool),
+	}
+}
+
+// begin starts a wave.
+func (p *pass) begin() { p.end = false }
+
+// open makes room for a page before it is asked for.
+func (p *pass) open(number int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.pages) < number {
+		p.pages = append(p.pages, facts{})
+	}
+}
+
+// sawEnd reports whether a page of this wave lay beyond the list's end.
+func (p *pass) sawEnd() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.end
+}
+
+// add takes the facts of one page.
+func (p *pass) add(number int, page Page) {
+	if !page.Paginated {
+		page.Total, page.TotalPages, page.Next = -1, -1, -1
+	}
+	p.open(number)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if number == 1 {
+		p.total = page.Total
+		p.firstIDs = sorted(page.IDs)
+		p.ids = make([]uint64, 0, min(max(page.Total, 0), 1<<24)+int64(len(page.IDs)))
+	}
+	p.lastTotal = page.Total
+	p.moving = p.moving || page.Total != p.total
+	f := facts{
+		records: page.Records, totalPages: page.TotalPages, next: page.Next,
+		first: page.First, last: page.Last, falls: page.Falls, falling: page.Falling,
+	}
+	if f.repeats = p.repeats(page); !f.repeats {
+		p.ids = append(p.ids, page.IDs...)
+		p.records += page.Records
+		p.anonymous += page.Records - len(page.IDs)
+	}
+	p.end = p.end || f.repeats || f.records == 0
+	p.pages[number-1] = f
+}
+
+// repeats reports whether an earlier page held the same ids, by a sum over
+// them that does not depend on their order.
+func (p *pass) repeats(page Page) bool {
+	if page.Records == 0 {
+		return false
+	}
+	print := uint64(page.Records)
+	for _, id := range page.IDs {
+		print += mixed(id)
+	}
+	seen := p.prints[print]
+	p.prints[print] = true
+	return seen
+}
+
+// mixed spreads an id over all bits (the finaliser of splitmix64): sums of
+// plain hashes of similar ids collide.
+func mixed(id uint64) uint64 {
+	id = (id ^ id>>30) * 0xbf58476d1ce4e5b9
+	id = (id ^ id>>27) * 0x94d049bb133111eb
+	return id ^ id>>31
+}
+
+// planned is the number of pages that the total makes of the count that page
+// 1 returned, which may be lower than the limit that was asked.
+func (p *pass) planned() int64 {
+	per := int64(max(p.pages[0].records, 1))
+	return (max(p.total, 1) + per - 1) / per
+}
+
+// bound is where a chain of pages is cut.
+func (p *pass) bound() int64 {
+	if p.total < 0 {
+		return int64(p.maxPages)
+	}
+	return 2*p.planned() + 16
+}
+
+// wave is the number of pages to ask for next. What the total promises is
+// asked for at once; total_pages can only make it fewer. Beyond that the next
+// pages are felt for, more at a time the longer it goes on. Without a total
+// they are read one after the other: only then do the same ids twice in a row
+// prove anything.
+func (p *pass) wave() int {
+	read := int64(len(p.pages))
+	if p.total < 0 {
+		return 1
+	}
+	if read == 1 && p.total >= 0 && p.planned() > 1 {
+		n := p.planned()
+		if stated := p.pages[0].totalPages; stated > 1 {
+			n = min(n, stated)
+		}
+		return int(n - read)
+	}
+	p.width = min(max(1, 2*p.width), p.concurrency)
+	return int(min(int64(p.width), p.bound()-read))
+}
+
+// ended reports whether the pass is at the end of the list. The length of a
+// page never says so: a service may cap or filter its pages. Total and
+// next_page do when they agree; a service whose total, pages and next_page all
+// state the same false end cannot be told from an honest one.
+func (p *pass) ended() bool {
+	if p.over() {
+		return true
+	}
+	p.bounded = int64(len(p.pages)) >= p.bound()
+	return p.bounded
+}
+
+func (p *pass) over() bool {
+	last := p.pages[len(p.pages)-1]
+	short := p.total >= 0 && int64(p.records) < p.total
+	switch {
+	case last.repeats:
+		// One insert makes a page of one record repeat; it takes two.
+		return p.total >= 0 || last.records > 1 || p.pages[len(p.pages)-2].repeats
+	case last.records == 0:
+		return last.next <= 0 || !short || p.emptyTail()
+	case last.next > 0 || short || p.total >= 0 && int64(p.records) > p.total:
+		return false
+	case last.next == 0:
+		return true
+	}
+	// Without next_page only a page beyond the end shows the end, unless the
+	// total has been reached and the last page was not even full.
+	return p.total >= 0 && last.records < p.pages[0].records
+}
+
+// emptyPages is how many empty pages in a row are followed by their next_page
+// while records are missing: a service may filter its pages after cutting them.
+const emptyPages = 16
+
+func (p *pass) emptyTail() bool {
+	if len(p.pages) < emptyPages {
+		return false
+	}
+	tail := p.pages[len(p.pages)-emptyPages:]
+	return !slices.ContainsFunc(tail, func(f facts) bool { return f.records > 0 })
+}
+
+// finish sorts the ids and counts those that came more than once. A page that
+// came again beyond the end does not count, one within the list does.
+func (p *pass) finish() {
+	slices.Sort(p.ids)
+	all := len(p.ids)
+	p.ids = slices.Compact(p.ids)
+	p.repeated = all - len(p.ids)
+	within := len(p.pages)
+	for within > 0 && (p.pages[within-1].repeats || p.pages[within-1].records == 0) {
+		within--
+	}
+	for _, f := range p.pages[:within] {
+		if f.repeats {
+			p.repeated += f.records
+		}
+	}
+}
+
+// quiet reports whether nothing was seen to move: the total was the same in
+// every answer, no id came twice, and together they make the total. Where the
+// service states no total the last condition is void.
+func (p *pass) quiet() bool {
+	if p.moving || p.bounded || p.repeated > 0 {
+		return false
+	}
+	return p.total < 0 || int64(len(p.ids)+p.anonymous) == p.total
+}
+
+// whole reports whether page 1 alone holds everything the total counts. One
+// answer is one state of the service: nothing can move within it.
+func (p *pass) whole() bool {
+	first := p.pages[0]
+	return p.total >= 0 && first.next <= 0 && int64(first.records) == p.total &&
+		len(slices.Compact(slices.Clone(p.firstIDs)))+p.anonymous == first.records
+}
+
+// unpaged reports whether a list without totals was answered whole by page 1,
+// since page 2 was page 1 once more or page 1 was empty. Pages of one record
+// are no ground to stand on: a single insert moves page 1 to page 2.
+func (p *pass) unpaged() bool {
+	if p.total >= 0 || p.moving || p.repeated > 0 {
+		return false
+	}
+	if p.limit == 1 && p.pages[0].records == 1 {
+		return false
+	}
+	return p.pages[0].records == 0 || len(p.pages) == 2 && p.pages[1].repeats
+}
+
+// lone reports whether a list without totals had one page and nothing on the
+// next.
+func (p *pass) lone() bool {
+	return p.total < 0 && p.quiet() && len(p.pages) == 2 && p.pages[1].records == 0
+}
+
+// confirmable reports whether reading page 1 once more can complete the proof.
+func (p *pass) confirmable() bool {
+	return p.lone() || p.total >= 0 && p.quiet() && p.newestFirst()
+}
+
+// enoughFalls is how often created_at must fall before the order counts as
+// seen: nine records fall by chance once in 9! lists.
+const enoughFalls = 8
+
+// newestFirst reports whether created_at never rises along the pass and falls
+// often enough for that to be no accident.
+func (p *pass) newestFirst() bool {
+	falls := 0
+	var above *facts
+	for i := range p.pages {
+		f := &p.pages[i]
+		if f.records == 0 || f.repeats {
+			continue
+		}
+		if !f.falling || above != nil && f.first.After(above.last) {
+			return false
+		}
+		if above != nil && above.last.After(f.first) {
+			falls++
+		}
+		falls += f.falls
+		above = f
+	}
+	return falls >= enoughFalls
+}
+
+// filled is the number of pages that brought records.
+func (p *pass) filled() int {
+	n := 0
+	for _, f := range p.pages {
+		if f.records > 0 && !f.repeats {
+			n++
+		}
+	}
+	return max(n, 1)
+}
+
+// trouble says why the pass proves nothing.
+func (p *pass) trouble() string {
+	distinct := len(p.ids) + p.anonymous
+	switch {
+	case p.bounded:
+		return fmt.Sprintf("the chain of pages was cut at page %d", len(p.pages))
+	case p.moving:
+		return fmt.Sprintf("total_records moved from %d to %d", p.total, p.lastTotal)
+	case p.repeated > 0:
+		return fmt.Sprintf("%d ids came more than once", p.repeated)
+	case p.total >= 0 && int64(distinct) != p.total:
+		return fmt.Sprintf("total_records is %d and %d records came", p.total, distinct)
+	case p.number == 1:
+		return "the list is not newest first, and one pass proves nothing then"
+	}
+	return "the list changed between the passes"
+}

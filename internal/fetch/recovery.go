@@ -1,0 +1,141 @@
+package fetch
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+)
+
+// restore reads the journal of an interrupted run into the index. A line
+// counts if it is whole and its body's bytes are there; the bodies that may
+// have landed after the last sync are unpacked to see whether they are.
+func (l *Landing) restore() error {
+	sizes, doubtful, err := l.sizes()
+	if err != nil {
+		return err
+	}
+	end, err := size(l.journal)
+	if err != nil {
+		return err
+	}
+	r := restoring{l: l, sizes: sizes, doubtful: doubtful, ends: make([]int64, len(sizes))}
+	for s, err := range l.lines(end) {
+		if err != nil {
+			return err
+		}
+		r.take(s)
+	}
+	l.offset = r.ends[len(r.ends)-1]
+	// What lies behind the last good frame is overwritten, but a later reader
+	// of the folder should not wonder about it.
+	if err := l.segments[len(l.segments)-1].Truncate(l.offset); err != nil {
+		return err
+	}
+	if r.holes {
+		return l.rewrite(end)
+	}
+	l.end = r.end
+	return l.journal.Truncate(l.end)
+}
+
+// restoring is the state of one reading of the journal.
+type restoring struct {
+	l        *Landing
+	sizes    []int64
+	doubtful int64   // global offset from which bodies are unpacked
+	ends     []int64 // of the good frames, per segment
+	end      int64   // of the journal up to its last good line
+	skipped  bool
+	holes    bool
+	buffer   []byte
+}
+
+func (r *restoring) take(s scanned) {
+	if !s.ok || !r.present(s.entry()) {
+		r.skipped = true
+		return
+	}
+	r.holes = r.holes || r.skipped
+	r.end = s.end
+	r.ends[s.Segment] = max(r.ends[s.Segment], s.Offset+int64(s.Stored))
+	r.l.seq = max(r.l.seq, s.Seq)
+	r.l.index[s.key()] = s.entry()
+}
+
+// present reports whether a body is there, unpacking it if that is in doubt.
+func (r *restoring) present(e entry) bool {
+	if int(e.segment) >= len(r.sizes) || e.offset < 0 || e.offset+int64(e.stored) > r.sizes[e.segment] {
+		return false
+	}
+	at := e.offset
+	for _, n := range r.sizes[:e.segment] {
+		at += n
+	}
+	if at < r.doubtful {
+		return true
+	}
+	body, err := r.l.load(e, r.buffer)
+	r.buffer = body
+	return err == nil
+}
+
+// sizes returns the segments' sizes and the global offset before which
+// everything was synced: two groups back, since one may have been in the
+// making while the next one landed, and the start where nothing ever is.
+func (l *Landing) sizes() (sizes []int64, doubtful int64, err error) {
+	var total int64
+	for _, f := range l.segments {
+		n, err := size(f)
+		if err != nil {
+			return nil, 0, err
+		}
+		sizes = append(sizes, n)
+		total += n
+	}
+	if l.options.SyncBytes < 0 {
+		return sizes, 0, nil
+	}
+	return sizes, total - 2*l.options.SyncBytes, nil
+}
+
+func size(f *os.File) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// rewrite replaces a journal that has holes by one without them, whole or not
+// at all, so that later lines cannot be taken for the missing ones.
+func (l *Landing) rewrite(end int64) (err error) {
+	path := filepath.Join(l.dir, journalName)
+	next, err := os.OpenFile(path+".next", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			next.Close()
+		}
+	}()
+	out := bufio.NewWriter(next)
+	if err := l.copyLatest(end, out); err != nil {
+		return err
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if err := next.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".next", path); err != nil {
+		return err
+	}
+	l.journal.Close()
+	l.journal = next
+	if l.end, err = size(next); err != nil {
+		return err
+	}
+	return syncDir(l.dir)
+}

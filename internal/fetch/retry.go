@@ -1,0 +1,125 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Retry is the rule of spec section 8: before attempt n+1 the client waits
+// min(Max, Base*2^n) plus up to Jitter of that; a Retry-After replaces the
+// computed delay and is capped by Max.
+type Retry struct {
+	// MaxRetries is the number of repeats; 0: a request is tried once.
+	MaxRetries int
+	// Base is the first delay. Defaults to 250 ms.
+	Base time.Duration
+	// Max bounds every delay before jitter. Defaults to 4 s.
+	Max time.Duration
+	// Jitter is a share of the delay, 0 to 1; 0: none.
+	Jitter float64
+}
+
+// DefaultRetry is the rule with the values that the spec gives, and 5 repeats.
+func DefaultRetry() Retry {
+	return Retry{MaxRetries: 5, Base: 250 * time.Millisecond, Max: 4 * time.Second, Jitter: 0.1}
+}
+
+func (r Retry) withDefaults() Retry {
+	if r.Base == 0 {
+		r.Base = DefaultRetry().Base
+	}
+	if r.Max == 0 {
+		r.Max = DefaultRetry().Max
+	}
+	return r
+}
+
+func (r Retry) validate() error {
+	if r.MaxRetries < 0 || r.Base < 0 || r.Max < 0 || r.Jitter < 0 || r.Jitter > 1 {
+		return fmt.Errorf("retry rule %+v is out of range: nothing may be negative, jitter is at most 1", r)
+	}
+	return nil
+}
+
+// delay is the wait after the 0-indexed attempt; random is in [0,1).
+func (r Retry) delay(attempt int, retryAfter string, random float64) time.Duration {
+	if after, ok := r.stated(retryAfter); ok {
+		return after
+	}
+	d := r.Max
+	// Beyond 30 doublings the shift could overflow; Max is long reached.
+	if attempt < 30 && r.Base < r.Max>>attempt {
+		d = r.Base << attempt
+	}
+	return d + time.Duration(float64(d)*r.Jitter*random)
+}
+
+// stated reads a Retry-After in integer seconds, capped by Max.
+func (r Retry) stated(retryAfter string) (time.Duration, bool) {
+	seconds, err := strconv.ParseUint(strings.TrimSpace(retryAfter), 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, false
+	}
+	if seconds > uint64(r.Max/time.Second) {
+		return r.Max, true
+	}
+	return time.Duration(seconds) * time.Second, true
+}
+
+// retried repeats a call as the rule says. A 429 slows all other calls too.
+func (c *Client) retried(next step) step {
+	return func(ctx context.Context, q *call) error {
+		for attempt := 0; ; attempt++ {
+			err := next(ctx, q)
+			failed, ok := own[*StatusError](err)
+			if !ok {
+				return err
+			}
+			failed.Attempts = attempt + 1
+			if !failed.transient() {
+				return err
+			}
+			delay := c.cfg.Retry.delay(attempt, failed.retryAfter, c.cfg.Random())
+			if failed.Code == http.StatusTooManyRequests {
+				c.governor.throttle(delay, q.sent)
+			}
+			if attempt == c.cfg.Retry.MaxRetries {
+				return err
+			}
+			if err := c.pause(ctx, q, failed, delay); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// pause waits before the next attempt.
+func (c *Client) pause(ctx context.Context, q *call, failed *StatusError, delay time.Duration) error {
+	q.meter.retries.Add(1)
+	c.log.DebugContext(ctx, "request is repeated", "stream", q.Stream, "url", failed.URL,
+		"status", failed.Code, "attempt", failed.Attempts, "delay", delay, "cause", failed.Err)
+	waited, err := sleep(ctx, delay)
+	q.meter.backoff.Add(int64(waited))
+	if err != nil {
+		return stopped(ctx, q.Stream)
+	}
+	return nil
+}
+
+// sleep waits for d or the end of ctx and returns how long it waited.
+func sleep(ctx context.Context, d time.Duration) (time.Duration, error) {
+	start := time.Now()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return time.Since(start), nil
+	case <-ctx.Done():
+		return time.Since(start), ctx.Err()
+	}
+}

@@ -1,0 +1,288 @@
+package fetch_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/stream"
+)
+
+const token = "pc_verysecret"
+
+// direct is a network without wires: it hands each request to a handler.
+type direct struct{ http.Handler }
+
+func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, r)
+	return w.Result(), r.Context().Err()
+}
+
+// quick is a configuration whose retries take no time worth mentioning.
+func quick(h http.Handler) fetch.Config {
+	return fetch.Config{
+		BaseURL:   "http://service.test/v1",
+		Token:     func(context.Context) (string, error) { return token, nil },
+		Transport: direct{h},
+		Retry:     fetch.Retry{MaxRetries: 2, Base: time.Microsecond, Max: time.Millisecond},
+		PageSize:  10,
+	}
+}
+
+// served is quick over real HTTP.
+func served(t *testing.T, h http.Handler) fetch.Config {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	cfg := quick(nil)
+	cfg.BaseURL, cfg.Transport = server.URL+"/v1", nil
+	return cfg
+}
+
+func client(t *testing.T, cfg fetch.Config, landing *fetch.Landing) *fetch.Client {
+	t.Helper()
+	c, err := fetch.New(cfg, landing, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func landing(t *testing.T, dir string) *fetch.Landing {
+	t.Helper()
+	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+var (
+	ordersStream = stream.Stream{Name: "orders", Path: "/orders", Envelope: stream.Paginated}
+	sniffed      = stream.Stream{Name: "items", Path: "/items", Envelope: stream.Sniffed}
+	detail       = stream.Stream{
+		Name: "outlets", Path: "/outlets/{outlet_id}", Envelope: stream.Object,
+		Parents: []stream.Ref{{Table: "listings", Column: "outlet_id"}},
+	}
+	rows = stream.Stream{
+		Name: "rows", Path: "/campaigns/{id}/articles", Envelope: stream.Sniffed,
+		Parents: []stream.Ref{{Table: "campaigns", Column: "id"}},
+	}
+)
+
+// record is what the services of these tests list.
+type record struct {
+	ID      string `json:"id"`
+	Created *int64 `json:"created_at,omitempty"`
+}
+
+// envelope tells absent from null where that matters.
+type envelope struct {
+	Records      []record        `json:"records"`
+	TotalRecords *int64          `json:"total_records"`
+	TotalPages   *int64          `json:"total_pages"`
+	NextPage     json.RawMessage `json:"next_page"`
+}
+
+// collector is a Reader that keeps the ids it was shown.
+type collector struct {
+	mu  sync.Mutex
+	ids map[string]uint64 // id to the Seq of its latest copy
+}
+
+func (c *collector) read(_ context.Context, r fetch.Response) (fetch.Page, error) {
+	e, paginated, err := parse(r.Body)
+	if err != nil {
+		return fetch.Page{}, fmt.Errorf("%w: %w", fetch.ErrMalformed, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ids == nil {
+		c.ids = make(map[string]uint64)
+	}
+	p := fetch.Page{
+		Records: len(e.Records), Paginated: paginated, Falling: true,
+		Total: value(e.TotalRecords), TotalPages: value(e.TotalPages), Next: next(e.NextPage),
+	}
+	for i, rec := range e.Records {
+		c.ids[rec.ID] = max(c.ids[rec.ID], r.Seq)
+		p.IDs = append(p.IDs, hash(rec.ID))
+		order(&p, e.Records, i)
+	}
+	return p, nil
+}
+
+func order(p *fetch.Page, records []record, i int) {
+	created := records[i].Created
+	if created == nil {
+		p.Falling = false
+		return
+	}
+	at := time.Unix(*created, 0)
+	if i == 0 {
+		p.First, p.Last = at, at
+	}
+	p.Falling = p.Falling && !at.After(p.Last)
+	if at.Before(p.Last) {
+		p.Falls++
+	}
+	p.Last = at
+}
+
+func (c *collector) sorted() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var ids []string
+	for id := range c.ids {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func parse(body []byte) (e envelope, paginated bool, err error) {
+	if len(body) > 0 && body[0] == '[' {
+		return e, false, json.Unmarshal(body, &e.Records)
+	}
+	var one record
+	if err := json.Unmarshal(body, &e); err != nil {
+		return e, false, err
+	}
+	if e.Records == nil && json.Unmarshal(body, &one) == nil && one.ID != "" {
+		e.Records = []record{one}
+	}
+	return e, e.TotalRecords != nil || e.NextPage != nil, nil
+}
+
+func value(n *int64) int64 {
+	if n == nil {
+		return -1
+	}
+	return *n
+}
+
+func next(raw json.RawMessage) int64 {
+	if raw == nil {
+		return -1
+	}
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func hash(id string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(id))
+	return h.Sum64()
+}
+
+// shelf is a list of n records and the knobs of how it is served.
+type shelf struct {
+	n int
+	// cap bounds limit; 0: none.
+	cap int
+	// shape is "" for the paginated envelope, array, records, or fixed for an
+	// array that ignores page and limit.
+	shape string
+	// dated gives the records a falling created_at.
+	dated bool
+	// lie is added to total_records.
+	lie int
+	// honestNext computes next_page from the records where total lies.
+	honestNext bool
+	// endless states a next page always.
+	endless bool
+	// clamp answers pages beyond the end with the last one.
+	clamp bool
+	// noNext leaves next_page out.
+	noNext bool
+
+	mu    sync.Mutex
+	asked []string
+}
+
+func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+	s.mu.Lock()
+	s.asked = append(s.asked, r.URL.RequestURI())
+	s.mu.Unlock()
+	if s.cap > 0 {
+		limit = min(limit, s.cap)
+	}
+	if s.shape == "fixed" {
+		limit, page = s.n, 1
+	}
+	if s.clamp {
+		page = min(page, max(1, (s.n+limit-1)/limit))
+	}
+	var records []record
+	for i := (page - 1) * limit; i < min(page*limit, s.n); i++ {
+		records = append(records, s.record(i))
+	}
+	s.write(w, records, page, limit)
+}
+
+func (s *shelf) record(i int) record {
+	r := record{ID: fmt.Sprintf("r%05d", i)}
+	if s.dated {
+		at := int64(1_000_000 - i)
+		r.Created = &at
+	}
+	return r
+}
+
+func (s *shelf) write(w http.ResponseWriter, records []record, page, limit int) {
+	if records == nil {
+		records = []record{}
+	}
+	switch s.shape {
+	case "array", "fixed":
+		json.NewEncoder(w).Encode(records)
+		return
+	case "records":
+		json.NewEncoder(w).Encode(map[string]any{"records": records})
+		return
+	}
+	total := s.n + s.lie
+	end := total
+	if s.honestNext {
+		end = s.n
+	}
+	body := map[string]any{
+		"records": records, "total_records": total, "total_pages": (total + limit - 1) / limit,
+		"current_page": page, "next_page": page + 1, "previous_page": nil,
+	}
+	if page*limit >= end && !s.endless {
+		body["next_page"] = nil
+	}
+	if s.noNext {
+		delete(body, "next_page")
+	}
+	json.NewEncoder(w).Encode(body)
+}
+
+func (s *shelf) requests() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.asked)
+}

@@ -1,0 +1,140 @@
+package fetch
+
+import (
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Telemetry is what one stream cost so far.
+type Telemetry struct {
+	Stream string
+	// Requests counts attempts sent.
+	Requests int64
+	// Bytes counts body bytes received.
+	Bytes int64
+	// Retries counts attempts that repeated another one.
+	Retries int64
+	// TooMany counts answers 429.
+	TooMany int64
+	// Hits counts answers taken from the landing instead of the service.
+	Hits int64
+	// P50, P95 and Max are latencies of attempts, from sending to the last
+	// byte; the percentiles are rounded up by at most a fifth.
+	P50, P95, Max time.Duration
+	// RateWait is the time spent waiting for the configured rate, summed over
+	// all workers.
+	RateWait time.Duration
+	// RetryWait is the time spent waiting for Retry-After and before
+	// repeats, summed over all workers.
+	RetryWait time.Duration
+	// First and Last are when the first and the last attempt were sent.
+	First, Last time.Time
+}
+
+// Telemetry returns a snapshot per stream, sorted by name. It may be called at
+// any time.
+func (c *Client) Telemetry() []Telemetry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]Telemetry, 0, len(c.meters))
+	for name, m := range maps.All(c.meters) {
+		all = append(all, m.snapshot(name))
+	}
+	slices.SortFunc(all, func(a, b Telemetry) int { return strings.Compare(a.Stream, b.Stream) })
+	return all
+}
+
+func (c *Client) meter(stream string) *meter {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.meters[stream]
+	if m == nil {
+		m = &meter{}
+		c.meters[stream] = m
+	}
+	return m
+}
+
+// meter counts for one stream. Durations are nanoseconds.
+type meter struct {
+	requests, bytes, retries, tooMany, hits atomic.Int64
+	rateWait, pauseWait, backoff            atomic.Int64
+	first, last                             atomic.Int64
+	latency                                 histogram
+}
+
+func (m *meter) observe(q *call) {
+	m.requests.Add(1)
+	m.bytes.Add(int64(len(q.body)))
+	if q.status == http.StatusTooManyRequests {
+		m.tooMany.Add(1)
+	}
+	at := q.sent.UnixNano()
+	m.first.CompareAndSwap(0, at)
+	raise(&m.last, at)
+	m.latency.add(q.took)
+}
+
+func (m *meter) snapshot(stream string) Telemetry {
+	t := Telemetry{
+		Stream: stream, Requests: m.requests.Load(), Bytes: m.bytes.Load(),
+		Retries: m.retries.Load(), TooMany: m.tooMany.Load(), Hits: m.hits.Load(),
+		P50: m.latency.quantile(0.50), P95: m.latency.quantile(0.95), Max: time.Duration(m.latency.max.Load()),
+		RateWait:  time.Duration(m.rateWait.Load()),
+		RetryWait: time.Duration(m.pauseWait.Load() + m.backoff.Load()),
+	}
+	if first := m.first.Load(); first != 0 {
+		t.First, t.Last = time.Unix(0, first).UTC(), time.Unix(0, m.last.Load()).UTC()
+	}
+	return t
+}
+
+// histogram counts durations in buckets that each reach a quarter of an octave
+// further than the one before, from 16 µs to an hour and more: it never grows.
+type histogram struct {
+	buckets [112]atomic.Int64
+	max     atomic.Int64
+}
+
+const (
+	bucketFloor   = 16 * time.Microsecond
+	bucketsOctave = 4
+)
+
+func (h *histogram) add(d time.Duration) {
+	i := 0
+	if d > bucketFloor {
+		i = int(math.Ceil(math.Log2(float64(d)/float64(bucketFloor)) * bucketsOctave))
+	}
+	h.buckets[min(i, len(h.buckets)-1)].Add(1)
+	raise(&h.max, int64(d))
+}
+
+// quantile is the upper end of the bucket that holds it, at most the maximum.
+func (h *histogram) quantile(p float64) time.Duration {
+	var counts [len(h.buckets)]int64
+	var total int64
+	for i := range counts {
+		counts[i] = h.buckets[i].Load()
+		total += counts[i]
+	}
+	rank := int64(math.Ceil(p * float64(total)))
+	for i, n := range counts {
+		if rank -= n; n > 0 && rank <= 0 {
+			end := float64(bucketFloor) * math.Exp2(float64(i)/bucketsOctave)
+			return min(time.Duration(end), time.Duration(h.max.Load()))
+		}
+	}
+	return 0
+}
+
+// raise sets v to at least n.
+func raise(v *atomic.Int64, n int64) {
+	for old := v.Load(); n > old && !v.CompareAndSwap(old, n); old = v.Load() {
+	}
+}

@@ -1,0 +1,105 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// tokens holds the current bearer token and every earlier one of the run, so
+// that none of them reaches a text.
+type tokens struct {
+	read func(ctx context.Context) (string, error)
+
+	mu    sync.Mutex
+	known []string
+	// generation counts the reads that brought another token.
+	generation int
+}
+
+// current returns the token and its generation, reading it if need be.
+func (t *tokens) current(ctx context.Context) (string, int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.generation == 0 {
+		if _, err := t.reread(ctx); err != nil {
+			return "", 0, err
+		}
+	}
+	return t.known[len(t.known)-1], t.generation, nil
+}
+
+// renew reads the token again unless another call did since generation, and
+// reports whether there is another token now. Workers that were refused
+// together thus read the source once.
+func (t *tokens) renew(ctx context.Context, generation int) (bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.generation != generation {
+		return true, nil
+	}
+	return t.reread(ctx)
+}
+
+func (t *tokens) reread(ctx context.Context) (bool, error) {
+	token, err := t.read(ctx)
+	if err != nil {
+		return false, fmt.Errorf("read the token: %w", err)
+	}
+	token = strings.TrimSpace(token)
+	if token == "" {
+		return false, errors.New("read the token: its source is empty; configure a token")
+	}
+	if len(t.known) > 0 && t.known[len(t.known)-1] == token {
+		return false, nil
+	}
+	t.known = append(slices.DeleteFunc(t.known, func(k string) bool { return k == token }), token)
+	t.generation++
+	return true, nil
+}
+
+// scrub replaces every token known so far.
+func (t *tokens) scrub(text string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, token := range t.known {
+		text = strings.ReplaceAll(text, token, secretMark)
+	}
+	return text
+}
+
+// authorised repeats a call that was answered 401 once, with the token that
+// its source holds by now. The same token is not tried twice.
+func (c *Client) authorised(next step) step {
+	return func(ctx context.Context, q *call) error {
+		_, generation, err := c.tokens.current(ctx)
+		if err != nil {
+			return c.tokenError(q, err)
+		}
+		err = next(ctx, q)
+		refused, ok := own[*AuthError](err)
+		if !ok {
+			return err
+		}
+		renewed, readErr := c.tokens.renew(ctx, generation)
+		if readErr != nil {
+			refused.Err = c.scrubbed(readErr)
+		}
+		if !renewed {
+			return refused
+		}
+		c.log.InfoContext(ctx, "token changed at its source", "stream", q.Stream)
+		return next(ctx, q)
+	}
+}
+
+// tokenError is the refusal of a call that has no token to send.
+func (c *Client) tokenError(q *call, err error) error {
+	return &AuthError{StatusError{
+		Code: http.StatusUnauthorized, Stream: q.Stream, URL: c.redact(q.url), Err: c.scrubbed(err),
+	}}
+}

@@ -1,0 +1,164 @@
+package fetch_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"placementsync/internal/fetch"
+)
+
+// movingList inserts and deletes one record per every requests, at phases of
+// its own, and remembers what it must be judged by.
+type movingList struct {
+	every     int
+	unordered bool
+	untotaled bool
+
+	mu       sync.Mutex
+	rng      *rand.Rand
+	records  []record
+	born     int64
+	requests int
+	phases   [2]int
+	start    map[string]bool // existed all the time so far
+	states   map[uint64]bool // sums over the ids of every state answered
+}
+
+func newMovingList(seed uint64, every, n int, unordered bool) *movingList {
+	l := &movingList{
+		every: every, unordered: unordered, rng: rand.New(rand.NewPCG(seed, uint64(every))),
+		start: make(map[string]bool), states: make(map[uint64]bool),
+	}
+	for range n {
+		l.insert()
+	}
+	for _, r := range l.records {
+		l.start[r.ID] = true
+	}
+	l.phases = [2]int{l.rng.IntN(every), l.rng.IntN(every)}
+	return l
+}
+
+// insert puts a new record at the head, or anywhere with any date.
+func (l *movingList) insert() {
+	l.born++
+	created, at := l.born, 0
+	if l.unordered {
+		created, at = l.rng.Int64N(1000), l.rng.IntN(len(l.records)+1)
+	}
+	l.records = slices.Insert(l.records, at, record{ID: fmt.Sprint("id", l.born), Created: &created})
+}
+
+func (l *movingList) remove() {
+	if len(l.records) == 0 {
+		return
+	}
+	i := l.rng.IntN(len(l.records))
+	delete(l.start, l.records[i].ID)
+	l.records = slices.Delete(l.records, i, i+1)
+}
+
+func (l *movingList) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+	l.mu.Lock()
+	// Parallel requests arrive in any order.
+	yields := l.rng.IntN(8)
+	l.mu.Unlock()
+	for range yields {
+		runtime.Gosched()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	phase := l.requests % l.every
+	l.requests++
+	if phase == l.phases[0] {
+		l.insert()
+	}
+	if phase == l.phases[1] {
+		l.remove()
+	}
+	l.states[l.sum()] = true
+	from := min((page-1)*limit, len(l.records))
+	records := l.records[from:min(from+limit, len(l.records))]
+	if l.untotaled {
+		json.NewEncoder(w).Encode(records)
+		return
+	}
+	body := map[string]any{"records": records, "total_records": len(l.records), "next_page": nil}
+	if page*limit < len(l.records) {
+		body["next_page"] = page + 1
+	}
+	json.NewEncoder(w).Encode(body)
+}
+
+func (l *movingList) sum() (sum uint64) {
+	for _, r := range l.records {
+		sum += hash(r.ID)
+	}
+	return sum
+}
+
+// judge walks a moving list once and fails the test for a wrong grade.
+func judge(t *testing.T, l *movingList, pageSize int) fetch.Grade {
+	t.Helper()
+	cfg := quick(l)
+	cfg.PageSize = pageSize
+	var got collector
+	e, err := client(t, cfg, nil).Walk(t.Context(), sniffed, "", got.read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var union uint64
+	for id := range got.ids {
+		union += hash(id)
+	}
+	if e.Grade == fetch.Exact && !l.states[union] {
+		t.Errorf("graded exact, but the ids read are no state of the list: %+v", e)
+	}
+	for id := range l.start {
+		if _, found := got.ids[id]; !found && e.Grade != fetch.BestEffort {
+			t.Errorf("record %s existed all the time and is missing: %+v", id, e)
+		}
+	}
+	return e.Grade
+}
+
+func TestTortureMovingListsAreNeverGradedTooHigh(t *testing.T) {
+	seeds, everies := uint64(24), []int{1, 3, 8, 20, 50}
+	if os.Getenv("PLACEMENTSYNC_TORTURE") != "" {
+		seeds, everies = 400, nil
+		for every := range 50 {
+			everies = append(everies, every+1)
+		}
+	}
+	worlds := map[string]struct{ unordered, untotaled bool }{
+		"newest first":            {},
+		"unordered":               {unordered: true},
+		"newest first, no totals": {untotaled: true},
+		"unordered, no totals":    {unordered: true, untotaled: true},
+	}
+	for name, world := range worlds {
+		t.Run(name, func(t *testing.T) {
+			for _, every := range everies {
+				grades := map[fetch.Grade]int{}
+				for seed := range seeds {
+					sizes := rand.New(rand.NewPCG(seed, 1))
+					l := newMovingList(seed, every, 1+sizes.IntN(150), world.unordered)
+					l.untotaled = world.untotaled
+					grades[judge(t, l, 1+sizes.IntN(20))]++
+				}
+				t.Logf("one insert and delete per %2d requests: exact %3d, repaired %3d, best_effort %3d of %d", every,
+					grades[fetch.Exact], grades[fetch.Repaired], grades[fetch.BestEffort], seeds)
+			}
+		})
+	}
+}
