@@ -89,7 +89,9 @@ func (s *Stage) scope(t stream.Table, cover map[string]Coverage) string {
 func (s *Stage) streamScope(t stream.Table, st, detail stream.Stream, cover map[string]Coverage) string {
 	switch {
 	case t.Name != st.Root().Name:
-		return s.childScope(t, st, cover)
+		return s.childScope(t, st, detail, cover)
+	case cover[st.Name] == Whole && !st.IsDetail() && detail.Name != "":
+		return "m." + warehouse.Quote(detail.Param) + " NOT IN " + kept(detail)
 	case cover[st.Name] == Whole && !st.IsDetail():
 		return fixed(st.Root())
 	case st.IsDetail() && cover[st.Name] == ByID:
@@ -115,8 +117,8 @@ func answered(st string) string {
 }
 
 // childScope covers the rows under records that were staged or are gone.
-func (s *Stage) childScope(t stream.Table, st stream.Stream, cover map[string]Coverage) string {
-	if cover[st.Name] == Whole && !st.IsDetail() {
+func (s *Stage) childScope(t stream.Table, st, detail stream.Stream, cover map[string]Coverage) string {
+	if cover[st.Name] == Whole && !st.IsDetail() && detail.Name == "" {
 		return "TRUE"
 	}
 	parent := enclosing(st, t)

@@ -10,12 +10,27 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// unite makes, for every table, the rows that main shall have: the latest copy
-// of each record, list and detail laid over one another.
-func (s *Stage) unite(ctx context.Context, cover map[string]Coverage) error {
+// Finish ends the staging of a stream: its rows become visible to queries, the
+// latest copy of each record stays, and those of a carried stream go.
+func (s *Stage) Finish(ctx context.Context, st stream.Stream, c Coverage) error {
+	if err := s.Settle(ctx); err != nil {
+		return err
+	}
+	if err := s.latest(ctx, st, c); err != nil {
+		return fmt.Errorf("keep the latest copies of %s: %w", st.Name, err)
+	}
+	return nil
+}
+
+// unite makes, for every table, the rows that main shall have: list and detail
+// laid over one another.
+func (s *Stage) unite(ctx context.Context) error {
 	for _, st := range s.streams {
-		if err := s.latest(ctx, st, cover[st.Name]); err != nil {
-			return fmt.Errorf("keep the latest copies of %s: %w", st.Name, err)
+		if st.Over == "" {
+			continue
+		}
+		if err := s.uniteExtras(ctx, st); err != nil {
+			return fmt.Errorf("unite lists and details: %w", err)
 		}
 	}
 	var statements []string
@@ -95,16 +110,10 @@ func within(st stream.Stream, inner, outer stream.Table) bool {
 // nothing is copied.
 func (s *Stage) freshTable(t stream.Table) string {
 	lists, detail := s.sources(t.Name)
-	def := s.defs[t.Name]
-	cols := warehouse.Columns("", def) + ", row_hash, seq"
-	switch {
-	case detail.Name == "" || len(lists) == 0:
-		return "CREATE VIEW " + fresh(t.Name) + " AS " + s.allOf(t.Name, cols)
-	case t.Name == detail.Root().Name:
-		return fmt.Sprintf("CREATE TABLE %s AS %s", fresh(t.Name), laidOver(def, t, lists[0], detail))
+	if detail.Name == "" || len(lists) == 0 {
+		return "CREATE VIEW " + fresh(t.Name) + " AS " + s.allOf(t.Name, warehouse.Columns("", s.defs[t.Name])+", row_hash, seq")
 	}
-	return fmt.Sprintf("CREATE VIEW %s AS SELECT %s FROM %s UNION ALL SELECT %s FROM %s WHERE %s",
-		fresh(t.Name), cols, staged(detail.Name, t.Name), cols, staged(lists[0].Name, t.Name), notDetailed(t, detail))
+	return fmt.Sprintf("CREATE TABLE %s AS %s", fresh(t.Name), s.united(t, detail))
 }
 
 func (s *Stage) allOf(table, cols string) string {
@@ -113,39 +122,6 @@ func (s *Stage) allOf(table, cols string) string {
 		parts = append(parts, "SELECT "+cols+" FROM "+staged(name, table))
 	}
 	return strings.Join(parts, " UNION ALL ")
-}
-
-// notDetailed keeps the child rows of a list for the records whose detail was
-// not staged: where it was, its rows are the fuller ones. All rows of a record
-// share its seq, which leads from a child row to its record.
-func notDetailed(t stream.Table, detail stream.Stream) string {
-	root, list := detail.Root(), detail.Over
-	return fmt.Sprintf("seq IN (SELECT l.seq FROM %s l ANTI JOIN %s d USING (%s))",
-		staged(list, root.Name), staged(detail.Name, root.Name), columns("", root.Key))
-}
-
-// laidOver joins the row of a list with that of its detail, column by column:
-// what one leaves empty the other fills. The fingerprint is that of the united
-// row, made from its texts, since those of the two halves do not add up.
-func laidOver(def stream.Definition, t stream.Table, list, detail stream.Stream) string {
-	var cols []string
-	for _, c := range def.Columns {
-		cols = append(cols, united(c)+" AS "+warehouse.Quote(c.Name))
-	}
-	return fmt.Sprintf(`SELECT *, %s AS row_hash FROM (SELECT %s, coalesce(d.seq, l.seq) AS seq
-		FROM %s d FULL JOIN %s l ON %s)`, textHash(def), strings.Join(cols, ", "),
-		staged(detail.Name, t.Name), staged(list.Name, t.Name), equal("d.", "l.", t.Key))
-}
-
-func united(c stream.Column) string {
-	d, l := "d."+warehouse.Quote(c.Name), "l."+warehouse.Quote(c.Name)
-	switch {
-	case c.Name == "extra":
-		return fmt.Sprintf("CASE WHEN %[1]s IS NULL OR %[2]s IS NULL THEN coalesce(%[1]s, %[2]s) ELSE json_merge_patch(%[2]s, %[1]s)::VARCHAR END", d, l)
-	case c.Type == stream.Text:
-		return fmt.Sprintf("coalesce(nullif(%[1]s, ''), %[2]s, %[1]s)", d, l)
-	}
-	return fmt.Sprintf("coalesce(%s, %s)", d, l)
 }
 
 // textHash fingerprints a row by md5 over "name=value" of its columns in name

@@ -66,6 +66,9 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 		cover[name] = saw.cover
 		h.stage(ctx, s, name, saw)
 	}
+	for _, st := range h.streams {
+		must(h.t, s.Finish(ctx, st, cover[st.Name]))
+	}
 	changes, err := s.Merge(ctx, cover, limits)
 	if err != nil {
 		must(h.t, s.Close(ctx))

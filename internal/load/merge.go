@@ -46,7 +46,7 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 	if err := s.Settle(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.unite(ctx, cover); err != nil {
+	if err := s.unite(ctx); err != nil {
 		return nil, err
 	}
 	tables := stream.Tables(s.streams)
@@ -79,7 +79,7 @@ func (s *Stage) applyAll(ctx context.Context, changes []Change, cover map[string
 			return errors.Join(fmt.Errorf("merge table %s: %w", t.Name, err), tx.Rollback())
 		}
 	}
-	if err := s.noteDeletions(ctx, tx, cover); err != nil {
+	if err := errors.Join(s.noteDeletions(ctx, tx, cover), s.noteDetails(ctx, tx, cover)); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()

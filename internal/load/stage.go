@@ -11,10 +11,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -72,7 +70,8 @@ func (s *Stage) create(ctx context.Context) error {
 	for _, st := range s.streams {
 		statements = append(statements,
 			"CREATE SCHEMA stage."+warehouse.Quote(st.Name),
-			"CREATE TABLE "+asked(st.Name)+" (id VARCHAR NOT NULL, outcome VARCHAR NOT NULL)")
+			"CREATE TABLE "+asked(st.Name)+" (id VARCHAR NOT NULL, outcome VARCHAR NOT NULL)",
+			"CREATE TABLE "+planned(st.Name)+" (id VARCHAR, fingerprint VARCHAR, why VARCHAR)")
 		for _, t := range st.Tables {
 			statements = append(statements, createStaged(staged(st.Name, t.Name), s.defs[t.Name]))
 		}
@@ -239,49 +238,3 @@ func (l *lane) commit(ctx context.Context) error {
 }
 
 func (l *lane) close() error { return l.conn.Close() }
-
-// ParentIDs gives, sorted and once each, the ids that a stream of details is
-// to be asked for: every value of its parent columns that was staged tonight
-// or stands in main, and every id that main describes already, so that what
-// nothing names any longer is closed by an answer and not by silence.
-func (s *Stage) ParentIDs(ctx context.Context, st stream.Stream) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		rows, err := s.draft.DB.QueryContext(ctx, s.parentQuery(st))
-		if err != nil {
-			yield("", fmt.Errorf("list the ids for %s: %w", st.Name, err))
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var id string
-			if err := rows.Scan(&id); !yield(id, err) {
-				return
-			}
-		}
-		if err := rows.Err(); err != nil {
-			yield("", fmt.Errorf("list the ids for %s: %w", st.Name, err))
-		}
-	}
-}
-
-func (s *Stage) parentQuery(st stream.Stream) string {
-	var from []string
-	add := func(column, table string) {
-		from = append(from, fmt.Sprintf("SELECT %s AS id FROM %s", warehouse.Quote(column), table))
-	}
-	for _, ref := range st.Parents {
-		for _, name := range stream.Feeding(s.streams, ref.Table) {
-			add(ref.Column, staged(name, ref.Table))
-		}
-		if s.inMain(ref.Table) {
-			add(ref.Column, "main."+warehouse.Quote(ref.Table))
-		}
-	}
-	if !slices.ContainsFunc(st.Parents, func(r stream.Ref) bool { return r.Table == st.Root().Name }) {
-		add(st.Param, "main."+warehouse.Quote(st.Root().Name))
-	}
-	return "SELECT DISTINCT id FROM (" + strings.Join(from, " UNION ALL ") +
-		") WHERE id IS NOT NULL AND id <> '' ORDER BY id"
-}
-
-func (s *Stage) inMain(table string) bool { return len(stream.Feeding(s.streams, table)) > 0 }

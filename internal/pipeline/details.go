@@ -12,16 +12,18 @@ import (
 	"placementsync/internal/stream"
 )
 
-// readDetails asks for every id that a record names.
+// readDetails asks for every id that the plan of the night wants read.
 func (n *night) readDetails(ctx context.Context, s stream.Stream, sink *sink, r *streamResult) error {
-	if err := n.stage.Settle(ctx); err != nil {
-		return fmt.Errorf("%w: %w", errStage, err)
+	plan, err := n.plan(ctx, s)
+	if err != nil {
+		return err
 	}
 	var ids []string
-	d, err := n.client.Details(ctx, s, noted(n.stage.ParentIDs(ctx, s), &ids), sink.read)
+	d, err := n.client.Details(ctx, s, noted(n.stage.Asks(ctx, s), &ids), sink.read)
 	r.evidence = fetch.Evidence{Stream: s.Name, Grade: d.Grade, Reason: d.Reason, Requests: d.Requests,
 		Distinct: d.Found, Repeated: d.Repeated, TotalFirst: -1, TotalLast: -1}
 	r.asked, r.missed, r.gone = int64(d.Asked), int64(d.Failed), int64(len(d.Gone))
+	r.kept, r.rechecked = plan.Carried, plan.Recheck
 	if err != nil {
 		return err
 	}
@@ -31,6 +33,21 @@ func (n *night) readDetails(ctx context.Context, s stream.Stream, sink *sink, r 
 		return fmt.Errorf("%w: %w", errStage, err)
 	}
 	return nil
+}
+
+// plan decides which details are asked for tonight.
+func (n *night) plan(ctx context.Context, s stream.Stream) (load.Plan, error) {
+	rereading := load.Rereading{All: n.cfg.Details != "changed", LiveDays: n.cfg.LiveDays, Recheck: n.cfg.Recheck}
+	plan, err := n.stage.Plan(ctx, s, rereading, n.wasRead)
+	if err != nil {
+		return plan, fmt.Errorf("%w: %w", errStage, err)
+	}
+	return plan, nil
+}
+
+// wasRead reports whether a stream was read tonight.
+func (n *night) wasRead(name string) bool {
+	return slices.ContainsFunc(n.done, func(r streamResult) bool { return r.stream.Name == name && r.cover != load.Carried })
 }
 
 // provenBy is ByID when it is known of every id whether it was answered whole.
@@ -55,7 +72,7 @@ func (n *night) grade(s stream.Stream, r *streamResult, d fetch.Details) {
 		}
 		r.evidence.Grade = r.evidence.Grade.Worse(from)
 	}
-	if d.Asked == 0 && r.evidence.Grade == fetch.BestEffort {
+	if d.Asked == 0 && r.kept == 0 && r.evidence.Grade == fetch.BestEffort {
 		r.evidence.Grade = fetch.Skipped
 	}
 	if d.Failed > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -18,7 +19,10 @@ type streamResult struct {
 	evidence fetch.Evidence
 	// asked, missed and gone count the ids of a stream of details.
 	asked, missed, gone int64
-	rows                int64
+	// kept counts the ids whose rows are carried by the plan, rechecked those
+	// that were read again although settled.
+	kept, rechecked int64
+	rows            int64
 	// failed is why a stream that should have been read was not.
 	failed error
 	// since is when the rows of a carried stream were last proven.
@@ -32,6 +36,9 @@ type streamResult struct {
 func (n *night) extract(ctx context.Context) error {
 	for _, s := range n.cfg.Streams {
 		r, err := n.read(ctx, s)
+		if err == nil {
+			err = n.stage.Finish(ctx, s, r.cover)
+		}
 		if err != nil {
 			return err
 		}
@@ -46,7 +53,7 @@ func (n *night) extract(ctx context.Context) error {
 func (n *night) requireSome() error {
 	var reasons []string
 	for _, r := range n.done {
-		if r.cover != load.Carried {
+		if r.cover != load.Carried && (!r.stream.IsDetail() || r.asked > 0) {
 			return nil
 		}
 		reasons = append(reasons, fmt.Sprintf("%s: %s", r.stream.Name, r.evidence.Reason))
@@ -83,7 +90,7 @@ func (n *night) read(ctx context.Context, s stream.Stream) (streamResult, error)
 
 func (n *night) readList(ctx context.Context, s stream.Stream, sink *sink, r *streamResult) (err error) {
 	param := ""
-	if s.Parents == nil {
+	if strings.Contains(s.Path, "{team_id}") {
 		param = n.token.TeamID
 	}
 	r.evidence, err = n.client.Walk(ctx, s, param, sink.read)
@@ -123,6 +130,13 @@ func (n *night) carry(ctx context.Context, r *streamResult) error {
 		return err
 	}
 	r.cover = load.Carried
+	if r.stream.Over != "" {
+		// The list goes on without its details: the plan tells which of them
+		// still describe their record.
+		if _, err := n.stage.Plan(ctx, r.stream, load.Rereading{LiveDays: n.cfg.LiveDays}, n.wasRead); err != nil {
+			return err
+		}
+	}
 	if ok {
 		r.since, r.evidence.Grade = since, fetch.CarriedForward
 	}

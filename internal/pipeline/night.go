@@ -30,9 +30,13 @@ type Config struct {
 	Streams []stream.Stream
 	// Chosen names the streams to read; the others keep their rows.
 	Chosen []string
-	// Details is "none" to read lists only; anything else reads every single
-	// record that a list names.
+	// Details is "changed" to read single records by the rules of their
+	// streams, "none" to read lists only, and anything else to read all.
 	Details string
+	// LiveDays is how long after its last change a parent is live, and
+	// Recheck the number of nights within which settled details are read
+	// again; 0: never.
+	LiveDays, Recheck int
 	// TeamID is the team of the partner. Empty: taken from the token.
 	TeamID string
 	// Privacy keeps values out of everything that is staged or published.

@@ -26,15 +26,23 @@ func outlets() Stream {
 	return Stream{
 		Name: "outlets", Path: "/outlets/{outlet_id}", Spec: "2.2 Outlet, 4.2, 5",
 		Scopes: []string{"outlets.read"}, Envelope: Object, Param: "id", Rule: ByRow,
-		Parents: []Ref{
-			{"outlet_listings", "outlet_id"}, {"product_listings", "outlet_id"}, {"order_items", "outlet_id"},
-		},
+		Parents: outletRefs(),
 		Tables: []Table{
 			{Name: "outlets", Key: []string{"id"}},
 			child("outlet_tags", "tags", "outlet_id", "name"),
 			{Name: "outlet_channels", At: "outlet_channels", Key: []string{"id"}, Parents: []string{"outlet_id"}},
 			child("outlet_channel_social_links", "outlet_channels.social_links", "outlet_channel_id", "url"),
 		},
+	}
+}
+
+// outletRefs are the records that name an outlet. An outlet's own fields show
+// in its listings; an order item names it and shows its name only.
+func outletRefs() []Ref {
+	return []Ref{
+		{Table: "outlet_listings", Column: "outlet_id", Vouches: true},
+		{Table: "product_listings", Column: "outlet_id", Vouches: true},
+		{Table: "order_items", Column: "outlet_id"},
 	}
 }
 
@@ -63,7 +71,7 @@ func orderDetails() Stream {
 	return Stream{
 		Name: "order_details", Path: "/orders/{order_id}", Query: "include_outlets_data=true",
 		Spec: "2.4 Order, LineItem, 4.2, 5, 9", Scopes: []string{"orders.read"}, Envelope: Object,
-		Parents: []Ref{{"orders", "id"}, {"order_items", "order_id"}}, Param: "id", Rule: ByRow,
+		Parents: []Ref{{Table: "orders", Column: "id", Vouches: true}, {Table: "order_items", Column: "order_id"}}, Param: "id", Rule: ByRow,
 		Over: "orders", Tables: orderTables(),
 	}
 }
@@ -91,10 +99,15 @@ func campaigns() Stream {
 	return Stream{
 		Name: "campaigns", Path: "/campaigns", Spec: "2.5 Campaign, Questionnaire, 4.2, 5",
 		Scopes: []string{"campaigns.lists"}, Envelope: Sniffed,
-		Tables: []Table{
-			{Name: "campaigns", Key: []string{"id"}},
-			{Name: "questionnaires", At: "questionnaire", Key: []string{"id"}, Parents: []string{"campaign_id"}},
-		},
+		Tables: campaignTables(),
+	}
+}
+
+// campaignTables serves the list and the detail.
+func campaignTables() []Table {
+	return []Table{
+		{Name: "campaigns", Key: []string{"id"}},
+		{Name: "questionnaires", At: "questionnaire", Key: []string{"id"}, Parents: []string{"campaign_id"}},
 	}
 }
 
@@ -102,7 +115,7 @@ func campaignArticles() Stream {
 	return Stream{
 		Name: "campaign_articles", Path: "/campaigns/{id}/articles", Spec: "2.6 CampaignArticleRow, 4.2, 5",
 		Scopes: []string{"campaigns.read"}, Envelope: Sniffed,
-		Parents: []Ref{{"campaigns", "id"}}, Param: "campaign_id", Rule: WhileLive,
+		Parents: []Ref{{Table: "campaigns", Column: "id"}}, Param: "campaign_id", Rule: WhileLive, Life: AsCampaign,
 		Tables: []Table{
 			{Name: "campaign_articles", Key: []string{"id"}},
 			child("article_statuses", "status", "article_id", "name"),
@@ -115,7 +128,8 @@ func campaignArticles() Stream {
 func articles() Stream {
 	return Stream{
 		Name: "articles", Path: "/articles/{id}", Spec: "2.6 Article, 4.2, 5", Envelope: Object,
-		Parents: []Ref{{"campaign_articles", "id"}, {"order_items", "article_id"}}, Param: "id", Rule: WhileLive,
+		Parents: []Ref{{Table: "campaign_articles", Column: "id"}, {Table: "order_items", Column: "article_id"}},
+		Param:   "id", Rule: WhileLive, Life: AsArticle,
 		Tables: []Table{
 			{Name: "articles", Key: []string{"id"}},
 			child("article_files", "files", "article_id", "value"),

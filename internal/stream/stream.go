@@ -49,7 +49,25 @@ const (
 type Ref struct {
 	Table  string
 	Column string
+	// Vouches says that the table's rows show every change of the detail that
+	// they name: while they stay the same, the detail does.
+	Vouches bool
 }
+
+// Life says what keeps a detail of a WhileLive stream worth asking for every
+// night.
+type Life int
+
+const (
+	// AsCampaign: its campaign changed lately or holds an article that is not
+	// published yet.
+	AsCampaign Life = iota + 1
+	// AsArticle: its campaign is live, or it is not published yet itself.
+	AsArticle
+	// AsProfile: one of its campaigns is live, or it or an order of it changed
+	// lately.
+	AsProfile
+)
 
 // Table is one warehouse table that the records of a stream fill. Its columns
 // are stated in schema/<name>.sql.
@@ -102,8 +120,10 @@ type Stream struct {
 	// Param is the column that takes the path parameter in the first table
 	// when the record itself leaves it empty.
 	Param string
-	// Rule says which details may be carried.
+	// Rule says which details may be carried, and Life, for WhileLive, what
+	// they live by.
 	Rule Rule
+	Life Life
 	// Over names the stream whose rows this one completes: both fill the same
 	// first table and neither overwrites the other with its emptiness.
 	Over string

@@ -1,0 +1,154 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+)
+
+func TestRefusedTokenPublishesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.goodNight()
+	h.service.SetToken("pc_another")
+	_, err := h.badNight(t.Context(), 1)
+	if _, ok := errors.AsType[*fetch.AuthError](err); !ok {
+		t.Errorf("got %v, want an AuthError", err)
+	}
+	requireNoToken(t, h.path(), err.Error())
+}
+
+// TestTokenRevokedInTheMiddle refuses the token while details are read.
+func TestTokenRevokedInTheMiddle(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.goodNight()
+	h.service.SetFaults(sim.Fault{Route: "/orders/{order_id}", Skip: 2, Kind: sim.FaultStatus, Status: http.StatusUnauthorized})
+	_, err := h.badNight(t.Context(), 1)
+	if refused, ok := errors.AsType[*fetch.AuthError](err); !ok || refused.Stream != "order_details" {
+		t.Errorf("got %v, want an AuthError of order_details", err)
+	}
+}
+
+func TestRotatedTokenIsReadAgain(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	ref := newReference(t, h.service, h.cfg.Streams)
+	var current atomic.Pointer[string]
+	swap := func(to string) { current.Store(&to) }
+	swap(token)
+	h.cfg.Fetch.Token = func(context.Context) (string, error) { return *current.Load(), nil }
+	var seen atomic.Int32
+	h.arrive = func(*http.Request) {
+		if seen.Add(1) == 5 {
+			swap("pc_rotated")
+			h.service.SetToken("pc_rotated")
+		}
+	}
+	h.goodNight()
+	h.requireValues(ref)
+}
+
+func TestForbiddenStream(t *testing.T) {
+	forbid := func(route string) sim.Fault {
+		return sim.Fault{Route: route, Kind: sim.FaultStatus, Status: http.StatusForbidden}
+	}
+	t.Run("whose scope the token shows makes the night partial", func(t *testing.T) {
+		t.Parallel()
+		h := newHouse(t, smallWorld(), few()...)
+		h.service.SetFaults(forbid("/products/listings"))
+		res := h.partialNight()
+		h.requireStream(res.Run, "product_listings", fetch.Skipped, "403")
+	})
+	t.Run("whose scope nobody shows is skipped", func(t *testing.T) {
+		t.Parallel()
+		h := newHouse(t, smallWorld(), "campaigns", "campaign_articles", "articles")
+		h.service.SetFaults(forbid("/articles/{id}"))
+		res := h.goodNight()
+		h.requireStream(res.Run, "articles", fetch.Skipped, "403")
+	})
+	t.Run("keeps its last rows", func(t *testing.T) {
+		t.Parallel()
+		h := newHouse(t, smallWorld(), "campaigns", "campaign_articles", "articles")
+		h.goodNight()
+		before := h.snapshot()
+		h.service.SetFaults(forbid("/articles/{id}"))
+		res := h.goodNight()
+		h.requireStream(res.Run, "articles", fetch.CarriedForward, "403")
+		if after := h.snapshot(); after["articles"] != before["articles"] || before["articles"] == "0" {
+			t.Errorf("articles has %s rows, before %s", after["articles"], before["articles"])
+		}
+	})
+}
+
+func TestCustomTokenReadsWhatItMay(t *testing.T) {
+	t.Parallel()
+	world := smallWorld()
+	world.TokenType = "custom"
+	world.Scopes = []string{"outlets.lists", "outlets.read", "orders.lists", "campaigns.lists"}
+	h := newHouse(t, world)
+	res := h.goodNight()
+	var read []stream.Stream
+	for _, s := range h.cfg.Streams {
+		missing := slices.DeleteFunc(slices.Clone(s.Scopes), func(scope string) bool { return slices.Contains(world.Scopes, scope) })
+		if len(missing) > 0 {
+			h.requireStream(res.Run, s.Name, fetch.Skipped, "missing scope "+strings.Join(missing, ", "))
+			continue
+		}
+		if s.Scopes != nil {
+			read = append(read, s)
+		}
+	}
+	if len(read) == 0 || len(read) == len(h.cfg.Streams) {
+		t.Fatalf("%d of %d streams were read", len(read), len(h.cfg.Streams))
+	}
+	h.requireValues(newReference(t, h.service, read))
+	for _, table := range []string{"product_listings", "campaign_articles", "articles"} {
+		if n := h.snapshot()[table]; n != "0" {
+			t.Errorf("%s rows of %s came from nowhere", n, table)
+		}
+	}
+}
+
+func TestTokenThatMayReadNothing(t *testing.T) {
+	for name, streams := range map[string][]string{"all streams": nil, "streams with scopes": few()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			world := smallWorld()
+			world.TokenType, world.Scopes = "custom", []string{}
+			h := newHouse(t, world, streams...)
+			// The token's own endpoint needs no scope, and is no catalogue.
+			h.cfg.Chosen = slices.DeleteFunc(h.cfg.Chosen, func(name string) bool { return name == "token" })
+			_, err := h.badNight(t.Context(), 1)
+			nothing, ok := errors.AsType[*pipeline.NothingError](err)
+			if !ok || !strings.Contains(err.Error(), "missing scope products.read") {
+				t.Fatalf("got %v, want a NothingError", err)
+			}
+			if len(nothing.Reasons) != len(h.cfg.Streams) {
+				t.Errorf("%d reasons for %d streams", len(nothing.Reasons), len(h.cfg.Streams))
+			}
+		})
+	}
+}
+
+func TestStreamsThatAreNotChosenKeepTheirRows(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.goodNight()
+	before := h.snapshot()
+	h.cfg.Chosen = []string{"product_listings"}
+	res := h.goodNight()
+	h.requireStream(res.Run, "orders", fetch.CarriedForward, "not chosen")
+	if after := h.snapshot(); after["orders"] != before["orders"] || before["orders"] == "0" {
+		t.Errorf("orders has %s rows, before %s", after["orders"], before["orders"])
+	}
+}

@@ -1,0 +1,85 @@
+package pipeline_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/sim"
+)
+
+// TestWhatDoesNotFitIsKept answers listings with wrong values. The rows stay,
+// the values stand beside their reasons, and what is merely new is counted.
+func TestWhatDoesNotFitIsKept(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), "product_listings")
+	h.answerListings("spoilt.json")
+	first := h.goodNight()
+	rejects := []string{
+		`product_listing_includes third  "no object"`,
+		`product_listing_prices first/1 unit_amount "a lot"`,
+		`product_listing_prices first/2 unit_amount 1234567890123`,
+		`product_listings   {"name": "nameless", "min_delivery_days": 1}`,
+		`product_listings first min_delivery_days "abc"`,
+		`product_listings second created_at "yesterday"`,
+		`product_listings second is_indexed 7`,
+		`product_listings third name ["a", "list"]`,
+	}
+	h.requireRejects(rejects...)
+	h.requireDrift(first.Run.ID, first.Run.ID, `max_delivery_days converted x1 "7"`,
+		`placement_type unknown_enum x1 "HOLOGRAM"`, `surprise unknown_field x2 {"a": 1}`)
+	h.requireLines(`SELECT concat_ws(' ', id, coalesce(name, '-'), coalesce(min_delivery_days::VARCHAR, '-'), coalesce(max_delivery_days::VARCHAR, '-'),
+		coalesce(created_at::VARCHAR, '-'), coalesce(placement_type, '-'), coalesce(extra::VARCHAR, '-')) FROM product_listings ORDER BY 1`,
+		"first First - 7 - QUOTE -", `second Second - - - HOLOGRAM {"surprise":{"a":1}}`, `third - - - - MENTION {"surprise":2}`)
+	h.requireLines("SELECT position || ' ' || coalesce(unit_amount::VARCHAR, '-') FROM product_listing_prices ORDER BY 1",
+		"1 -", "2 -", "3 12.500000")
+	h.requireLines("SELECT position || ' ' || channel_type FROM product_listing_includes", "2 PODCAST")
+
+	second := h.goodNight()
+	h.requireRejects(rejects...)
+	h.requireDrift(first.Run.ID, second.Run.ID, `max_delivery_days converted x2 "7"`,
+		`placement_type unknown_enum x2 "HOLOGRAM"`, `surprise unknown_field x4 {"a": 1}`)
+
+	h.answerListings("clean.json")
+	h.goodNight()
+	h.requireRejects()
+	h.requireDrift(first.Run.ID, second.Run.ID, `max_delivery_days converted x2 "7"`,
+		`placement_type unknown_enum x2 "HOLOGRAM"`, `surprise unknown_field x4 {"a": 1}`)
+}
+
+// answerListings answers all requests for listings with a file of testdata.
+func (h *house) answerListings(file string) {
+	h.t.Helper()
+	body, err := os.ReadFile(filepath.Join("testdata", file))
+	must(h.t, err)
+	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return body }})
+}
+
+// requireRejects holds meta.rejects: table, key, column and raw text of each.
+func (h *house) requireRejects(want ...string) {
+	h.t.Helper()
+	h.requireLines(`SELECT table_name || ' ' || coalesce(key, '') || ' ' || coalesce(column_name, '') || ' ' || raw FROM meta.rejects
+		WHERE reason <> '' AND run_id <> '' ORDER BY 1`, want...)
+}
+
+// requireDrift holds meta.drift of listings and the runs that it spans.
+func (h *house) requireDrift(first, last string, want ...string) {
+	h.t.Helper()
+	h.requireLines(`SELECT path || ' ' || kind || ' x' || count || ' ' || sample FROM meta.drift
+		WHERE table_name = 'product_listings' ORDER BY 1`, want...)
+	h.requireLines("SELECT DISTINCT first_run || ' ' || last_run FROM meta.drift WHERE table_name = 'product_listings'", first+" "+last)
+}
+
+// requireLines compares the one column of a query with texts.
+func (h *house) requireLines(text string, want ...string) {
+	h.t.Helper()
+	var got []string
+	for _, r := range query(h.t, h.catalog(), text) {
+		got = append(got, r[0].String)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		h.t.Errorf("%s (-want +got):\n%s", text, diff)
+	}
+}
