@@ -70,9 +70,9 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 		Warehouse: warehouseConfig(c), Fetch: fetchConfig(c), Streams: stream.All(), Chosen: streams,
 		TeamID:  c.API.TeamID,
 		Privacy: private,
-		Details: string(c.Streams.Details),
-		Limits:  load.Limits{Share: c.Run.MassDeleteShare, Rows: int64(c.Run.MassDeleteRows)},
-		Now:     g.now, Log: g.logger(),
+		Details: string(c.Streams.Details), LiveDays: c.Streams.LiveDays, Recheck: c.Streams.Recheck,
+		Limits: load.Limits{Share: c.Run.MassDeleteShare, Rows: int64(c.Run.MassDeleteRows)},
+		Now:    g.now, Log: g.logger(),
 	}, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"placementsync/internal/stream"
@@ -76,15 +75,4 @@ func closedColumns() []stream.Column {
 			Comment: "Time of the snapshot that no longer showed this version of the row (exclusive)."},
 		{Name: "run_id", Type: stream.Text, NotNull: true, Comment: "Run that closed this version."},
 	}
-}
-
-// sortedNames gives the names of the definitions in order, so that files and
-// catalogues come out the same every night.
-func sortedNames(defs map[string]stream.Definition) []string {
-	names := make([]string, 0, len(defs))
-	for name := range defs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
