@@ -176,8 +176,9 @@ func (p *pass) over() bool {
 	short := p.total >= 0 && int64(p.records) < p.total
 	switch {
 	case last.repeats:
-		// One insert makes a page of one record repeat; it takes two.
-		return p.total >= 0 || last.records > 1 || p.pages[len(p.pages)-2].repeats
+		// One insert makes a page of one record repeat, where one was asked
+		// for; it takes two. No service caps a higher limit at one.
+		return p.total >= 0 || last.records > 1 || p.limit > 1 || p.pages[len(p.pages)-2].repeats
 	case last.records == 0:
 		return last.next <= 0 || !short || p.emptyTail()
 	case last.next > 0 || short || p.total >= 0 && int64(p.records) > p.total:

@@ -49,7 +49,7 @@ func (s *Stage) latest(ctx context.Context, st stream.Stream, c Coverage) error 
 	if c == Carried {
 		return s.empty(ctx, st)
 	}
-	for _, t := range st.Tables {
+	for _, t := range tablesOf(st) {
 		if len(t.Parents) > 0 && slices.Equal(t.Key[:len(t.Parents)], t.Parents) {
 			continue // keyed by its parent and position: unique as its parent is
 		}
@@ -62,7 +62,7 @@ func (s *Stage) latest(ctx context.Context, st stream.Stream, c Coverage) error 
 
 func (s *Stage) empty(ctx context.Context, st stream.Stream) error {
 	var statements []string
-	for _, t := range st.Tables {
+	for _, t := range tablesOf(st) {
 		statements = append(statements, "DELETE FROM "+staged(st.Name, t.Name))
 	}
 	return s.draft.Atomically(ctx, statements)
@@ -82,7 +82,7 @@ func (s *Stage) dropCopies(ctx context.Context, st stream.Stream, t stream.Table
 		WHERE (%[2]s) IN (SELECT (%[2]s) FROM %[1]s GROUP BY ALL HAVING count(*) > 1)
 		QUALIFY row_number() OVER (PARTITION BY %[2]s ORDER BY seq DESC, rowid DESC) > 1`, name, key)
 	statements := []string{stale}
-	for _, inner := range st.Tables {
+	for _, inner := range tablesOf(st) {
 		if inner.Name != t.Name && within(st, inner, t) {
 			statements = append(statements, dropInner(st, t, inner))
 		}

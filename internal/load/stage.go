@@ -72,12 +72,16 @@ func (s *Stage) create(ctx context.Context) error {
 			"CREATE SCHEMA stage."+warehouse.Quote(st.Name),
 			"CREATE TABLE "+asked(st.Name)+" (id VARCHAR NOT NULL, outcome VARCHAR NOT NULL)",
 			"CREATE TABLE "+planned(st.Name)+" (id VARCHAR, fingerprint VARCHAR, why VARCHAR)")
-		for _, t := range st.Tables {
+		for _, t := range tablesOf(st) {
 			statements = append(statements, createStaged(staged(st.Name, t.Name), s.defs[t.Name]))
 		}
 	}
 	return s.draft.Atomically(ctx, statements)
 }
+
+// tablesOf are the tables of one stream, each once: a record and the items in
+// it may be rows of the same.
+func tablesOf(st stream.Stream) []stream.Table { return stream.Tables([]stream.Stream{st}) }
 
 // createStaged makes a table of the columns that the decoder's batches have.
 // JSON arrives as text and becomes JSON when it is merged.

@@ -4,8 +4,13 @@ package stream
 // their records name.
 func All() []Stream {
 	return []Stream{
+		token(),
 		outletListings(), productListings(), orders(), orderItems(), campaigns(),
-		outlets(), orderDetails(), campaignArticles(), articles(),
+		locations("country", "countries"), locations("state", "states"), locations("city", "cities"),
+		tags(), disclaimers(), productCategories(), profiles(), files(), folders(),
+		outlets(), outletProducts(), orderDetails(), campaignDetails(),
+		campaignArticles(), statusCounts(), articles(), articleComments(), products(),
+		profileOrders(), profileOrderItems(), profileCampaigns(),
 	}
 }
 

@@ -1,0 +1,13 @@
+-- Disclaimers of outlets, from GET /outlet-disclaimers. Key: id.
+CREATE TABLE disclaimers (
+    id          VARCHAR NOT NULL,
+    name        VARCHAR,
+    description VARCHAR,
+    extra       JSON
+);
+
+COMMENT ON TABLE disclaimers IS 'Disclaimers that channels can carry, one row per disclaimer. From GET /outlet-disclaimers.';
+COMMENT ON COLUMN disclaimers.id IS 'Id of the disclaimer. Spec 2.2 DisclaimerRecord.id.';
+COMMENT ON COLUMN disclaimers.name IS 'Name of the disclaimer. Spec 2.2 DisclaimerRecord.name.';
+COMMENT ON COLUMN disclaimers.description IS 'Text of the disclaimer. Spec 2.2 DisclaimerRecord.description.';
+COMMENT ON COLUMN disclaimers.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

@@ -1,0 +1,31 @@
+-- Files of the team, from GET /files. Key: id.
+CREATE TABLE files (
+    id          VARCHAR NOT NULL,
+    name        VARCHAR,
+    file_key    VARCHAR,
+    file_url    VARCHAR,
+    size        BIGINT,
+    mime_type   VARCHAR,
+    team_id     VARCHAR,
+    folder_id   VARCHAR,
+    uploaded_by VARCHAR,
+    created_at  TIMESTAMPTZ,
+    updated_at  TIMESTAMPTZ,
+    deleted_at  TIMESTAMPTZ,
+    extra       JSON
+);
+
+COMMENT ON TABLE files IS 'Files of the team, one row per file. From GET /files.';
+COMMENT ON COLUMN files.id IS 'Id of the file. Spec 2.8 File.id.';
+COMMENT ON COLUMN files.name IS 'Name of the file. Spec 2.8 File.name.';
+COMMENT ON COLUMN files.file_key IS 'Key of the file in the storage of the service. Spec 2.8 File.file_key.';
+COMMENT ON COLUMN files.file_url IS 'Address of the file. Spec 2.8 File.file_url.';
+COMMENT ON COLUMN files.size IS 'Size of the file, in bytes. Spec 2.8 File.size.';
+COMMENT ON COLUMN files.mime_type IS 'Media type of the file. Spec 2.8 File.mime_type.';
+COMMENT ON COLUMN files.team_id IS 'Id of the team. Spec 2.8 File.team_id.';
+COMMENT ON COLUMN files.folder_id IS 'Id of the folder; NULL at the top. Spec 2.8 File.folder_id.';
+COMMENT ON COLUMN files.uploaded_by IS 'Who uploaded the file. Spec 2.8 File.uploaded_by.';
+COMMENT ON COLUMN files.created_at IS 'When the record was created, UTC. Spec 2.8 File.created_at.';
+COMMENT ON COLUMN files.updated_at IS 'When the record was last changed, UTC. Spec 2.8 File.updated_at.';
+COMMENT ON COLUMN files.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not. Spec 2.8 File.deleted_at.';
+COMMENT ON COLUMN files.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

@@ -1,0 +1,13 @@
+-- Example links of a product: one row per link. Key: product_id, position.
+CREATE TABLE product_example_links (
+    product_id VARCHAR NOT NULL,
+    position   BIGINT NOT NULL,
+    url        VARCHAR,
+    extra      JSON
+);
+
+COMMENT ON TABLE product_example_links IS 'Example links of a product, one row per link, in the order of the answer.';
+COMMENT ON COLUMN product_example_links.product_id IS 'Id of the product: products.id.';
+COMMENT ON COLUMN product_example_links.position IS 'Place in the list of links, counted from 1.';
+COMMENT ON COLUMN product_example_links.url IS 'Address of the link; the item itself where it is a bare text. Spec 2.3 Product.example_links (item type not shown).';
+COMMENT ON COLUMN product_example_links.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

@@ -1,0 +1,16 @@
+-- What an order item of a profile includes: one row per included placement. Key:
+-- profile_order_item_id, position.
+CREATE TABLE profile_order_item_includes (
+    profile_order_item_id VARCHAR NOT NULL,
+    position              BIGINT NOT NULL,
+    channel_type          VARCHAR,
+    placement_type        VARCHAR,
+    extra                 JSON
+);
+
+COMMENT ON TABLE profile_order_item_includes IS 'Placements that an order item of a profile includes, one row each; no rows for an empty list and for null. Spec 2.4 ProfileOrderItem.includes.';
+COMMENT ON COLUMN profile_order_item_includes.profile_order_item_id IS 'Id of the order item: profile_order_items.id.';
+COMMENT ON COLUMN profile_order_item_includes.position IS 'Place in the list of includes, counted from 1.';
+COMMENT ON COLUMN profile_order_item_includes.channel_type IS 'Type of channel, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.channel_type.';
+COMMENT ON COLUMN profile_order_item_includes.placement_type IS 'Type of placement, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.placement_type.';
+COMMENT ON COLUMN profile_order_item_includes.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

@@ -1,0 +1,13 @@
+-- Primary goals of a profile: one row per goal. Key: profile_id, position.
+CREATE TABLE profile_primary_goals (
+    profile_id VARCHAR NOT NULL,
+    position   BIGINT NOT NULL,
+    name       VARCHAR,
+    extra      JSON
+);
+
+COMMENT ON TABLE profile_primary_goals IS 'Primary goals of a profile, one row per goal, in the order of the answer.';
+COMMENT ON COLUMN profile_primary_goals.profile_id IS 'Id of the profile: profiles.id.';
+COMMENT ON COLUMN profile_primary_goals.position IS 'Place in the list of goals, counted from 1.';
+COMMENT ON COLUMN profile_primary_goals.name IS 'The goal; the item itself where it is a bare text. Spec 2.5 Profile.primary_goals (item type not shown).';
+COMMENT ON COLUMN profile_primary_goals.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

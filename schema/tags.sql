@@ -1,0 +1,9 @@
+-- Tags of the service, from GET /tags. Key: name.
+CREATE TABLE tags (
+    name  VARCHAR NOT NULL,
+    extra JSON
+);
+
+COMMENT ON TABLE tags IS 'Tags that outlets and listings can carry, one row per tag. From GET /tags.';
+COMMENT ON COLUMN tags.name IS 'Name of the tag. Spec 2.2 Tag.name.';
+COMMENT ON COLUMN tags.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';
