@@ -46,9 +46,10 @@ func importTable() []row {
 	}
 }
 
-// testImports may be imported by every package's tests besides its own row.
+// testImports may be imported by every package's tests besides its own row:
+// the fake, what is only data, and the reader through which a query is tested.
 func testImports() []string {
-	return []string{"internal/sim", "schema", "internal/config", "internal/stream"}
+	return []string{"internal/sim", "schema", "internal/config", "internal/stream", "internal/query"}
 }
 
 // ourImports holds the import table.
