@@ -69,7 +69,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	return pipeline.Config{
 		Warehouse: warehouseConfig(c), Fetch: fetchConfig(c), Streams: stream.All(), Chosen: streams,
 		TeamID:  c.API.TeamID,
-		Privacy: private,
+		Privacy: private, ResumeMaxAge: c.Run.ResumeMaxAge,
 		Details: string(c.Streams.Details), LiveDays: c.Streams.LiveDays, Recheck: c.Streams.Recheck,
 		Limits: load.Limits{Share: c.Run.MassDeleteShare, Rows: int64(c.Run.MassDeleteRows)},
 		Now:    g.now, Log: g.logger(),

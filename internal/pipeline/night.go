@@ -45,6 +45,9 @@ type Config struct {
 	Limits load.Limits
 	// DryRun extracts and gates, and publishes nothing.
 	DryRun bool
+	// ResumeMaxAge is how old a run that did not publish may be to be taken up
+	// again: its answers are used and not asked for a second time. 0: never.
+	ResumeMaxAge time.Duration
 	// Now gives the snapshot's time. Waiting and latencies are measured on the
 	// real clock in fetch.
 	Now func() time.Time
@@ -102,9 +105,33 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	res, err := n.execute(ctx)
+	res, err := n.begin(ctx, now)
 	res.Run = n.end(ctx, err)
 	return res, errors.Join(err, wh.Record(res.Run), lock.Release())
+}
+
+// begin takes up the last run if it did not publish and is young enough, or
+// starts a new one.
+func (n *night) begin(ctx context.Context, now time.Time) (Result, error) {
+	last, ok, err := n.wh.Unfinished()
+	if err != nil {
+		return Result{}, err
+	}
+	if ok && !n.cfg.DryRun && last.Source == n.cfg.Fetch.BaseURL && now.Sub(last.StartedAt) <= n.cfg.ResumeMaxAge {
+		n.run.ID, n.run.StartedAt, n.run.SnapshotAt = last.Run, last.StartedAt, last.StartedAt
+		n.cfg.Log.Info("run resumed", "run", last.Run, "started", last.StartedAt)
+	}
+	if n.cfg.DryRun {
+		return n.execute(ctx)
+	}
+	if err := n.wh.Start(warehouse.Unfinished{Run: n.run.ID, StartedAt: n.run.StartedAt, Source: n.cfg.Fetch.BaseURL}); err != nil {
+		return Result{}, err
+	}
+	res, err := n.execute(ctx)
+	if err == nil {
+		err = n.wh.Finished()
+	}
+	return res, err
 }
 
 // newRunID is the time of the run in UTC, with a number behind it when a run

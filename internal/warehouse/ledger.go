@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -86,8 +87,9 @@ func (w *Warehouse) Record(r Run) error {
 	return appendLine(w.path(stateDir, "runs.jsonl"), line, privateFile)
 }
 
-// Runs reads the ledger, oldest first. A line torn by a crash is passed over:
-// the run it belonged to is recorded again when it resumes.
+// Runs reads the ledger, oldest first. A run that was taken up again has a line
+// for each time it ended; the last one counts. A line torn by a crash is passed
+// over.
 func (w *Warehouse) Runs() ([]Run, error) {
 	data, err := os.ReadFile(w.path(stateDir, "runs.jsonl"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,9 +103,11 @@ func (w *Warehouse) Runs() ([]Run, error) {
 	lines.Buffer(nil, len(data)+1)
 	for lines.Scan() {
 		var r Run
-		if json.Unmarshal(lines.Bytes(), &r) == nil {
-			runs = append(runs, r)
+		if json.Unmarshal(lines.Bytes(), &r) != nil {
+			continue
 		}
+		runs = slices.DeleteFunc(runs, func(o Run) bool { return o.ID == r.ID })
+		runs = append(runs, r)
 	}
 	return runs, lines.Err()
 }
