@@ -33,6 +33,9 @@ type Drift struct {
 const createRejects = `CREATE TABLE stage.rejects
 	(table_name VARCHAR, key VARCHAR, column_name VARCHAR, raw VARCHAR, reason VARCHAR, seq UBIGINT)`
 
+const createDrift = `CREATE TABLE stage.drift
+	(table_name VARCHAR, path VARCHAR, kind VARCHAR, sample VARCHAR, count BIGINT)`
+
 // Reject stages rejected values.
 func (s *Stage) Reject(ctx context.Context, rejects []Reject) error {
 	if len(rejects) == 0 {
@@ -75,13 +78,14 @@ func (s *Stage) NoteRejects(ctx context.Context, cover map[string]Coverage) (int
 	if err := s.Settle(ctx); err != nil {
 		return 0, err
 	}
+	read := []string{"''"}
 	for _, t := range stream.Tables(s.streams) {
-		if !s.wasRead(t, cover) {
-			continue
+		if s.wasRead(t, cover) {
+			read = append(read, warehouse.Literal(t.Name))
 		}
-		if _, err := s.draft.DB.ExecContext(ctx, "DELETE FROM meta.rejects WHERE table_name = ?", t.Name); err != nil {
-			return 0, fmt.Errorf("replace rejects of %s: %w", t.Name, err)
-		}
+	}
+	if err := s.draft.Exec(ctx, "DELETE FROM meta.rejects WHERE table_name IN ("+strings.Join(read, ", ")+")"); err != nil {
+		return 0, fmt.Errorf("replace the rejects: %w", err)
 	}
 	note := fmt.Sprintf(`INSERT INTO meta.rejects (run_id, seq, table_name, key, column_name, raw, reason)
 		SELECT %s, max(seq), table_name, key, nullif(column_name, ''), raw, reason FROM stage.rejects
@@ -111,22 +115,23 @@ type Notes struct {
 }
 
 // Note writes the notes in one transaction.
-func Note(ctx context.Context, d *warehouse.Draft, n Notes) error {
-	tx, err := d.DB.BeginTx(ctx, nil)
+func (s *Stage) Note(ctx context.Context, n Notes) error {
+	if err := s.stageDrift(ctx, n.Drift); err != nil {
+		return err
+	}
+	tx, err := s.draft.DB.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin the notes: %w", err)
 	}
-	if err := n.write(ctx, tx, d.Run); err != nil {
+	if err := n.write(ctx, tx, s.draft.Run); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
 }
 
 func (n Notes) write(ctx context.Context, tx *sql.Tx, run string) error {
-	for _, one := range n.Drift {
-		if err := noteDrift(ctx, tx, run, one); err != nil {
-			return fmt.Errorf("note drift of %s.%s: %w", one.Table, one.Path, err)
-		}
+	if err := noteDrift(ctx, tx, run); err != nil {
+		return fmt.Errorf("note the drift: %w", err)
 	}
 	for _, c := range n.Changes {
 		if err := insert(ctx, tx, "tables", []string{"run_id", "table_name", "rows", "rows_new", "rows_changed", "rows_gone"},
@@ -148,16 +153,48 @@ func (n Notes) write(ctx context.Context, tx *sql.Tx, run string) error {
 	return noteRun(ctx, tx, n.Run)
 }
 
-// noteDrift adds a count, keeping when it was first seen and the first sample.
-func noteDrift(ctx context.Context, tx *sql.Tx, run string, one Drift) error {
-	if _, err := tx.ExecContext(ctx, `UPDATE meta.drift SET last_run = ?, count = count + ?
-		WHERE table_name = ? AND path = ? AND kind = ?`, run, one.Count, one.Table, one.Path, one.Kind); err != nil {
+// stageDrift hands the counts over as one batch.
+func (s *Stage) stageDrift(ctx context.Context, seen []Drift) error {
+	l, err := s.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.give(l)
+	rows := driftBatch(seen)
+	defer rows.Release()
+	if err := l.insert(ctx, "stage.drift", rows); err != nil {
+		return fmt.Errorf("stage the drift: %w", err)
+	}
+	return l.commit(ctx)
+}
+
+func driftBatch(seen []Drift) arrow.RecordBatch {
+	var fields []arrow.Field
+	for _, name := range []string{"table_name", "path", "kind", "sample"} {
+		fields = append(fields, arrow.Field{Name: name, Type: arrow.BinaryTypes.String})
+	}
+	fields = append(fields, arrow.Field{Name: "count", Type: arrow.PrimitiveTypes.Int64})
+	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema(fields, nil))
+	defer b.Release()
+	for _, d := range seen {
+		for i, text := range []string{d.Table, d.Path, d.Kind, d.Sample} {
+			b.Field(i).(*array.StringBuilder).Append(text)
+		}
+		b.Field(4).(*array.Int64Builder).Append(d.Count)
+	}
+	return b.NewRecordBatch()
+}
+
+// noteDrift adds the counts, keeping when each was first seen and the first
+// sample.
+func noteDrift(ctx context.Context, tx *sql.Tx, run string) error {
+	if _, err := tx.ExecContext(ctx, `UPDATE meta.drift m SET last_run = ?, count = m.count + s.count
+		FROM stage.drift s WHERE m.table_name = s.table_name AND m.path = s.path AND m.kind = s.kind`, run); err != nil {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO meta.drift (table_name, path, kind, first_run, last_run, count, sample)
-		SELECT $1, $2, $3, $4, $4, $5, $6 WHERE NOT EXISTS
-		(FROM meta.drift WHERE table_name = $1 AND path = $2 AND kind = $3)`,
-		one.Table, one.Path, one.Kind, run, one.Count, one.Sample)
+		SELECT table_name, path, kind, $1, $1, count, sample FROM stage.drift
+		ANTI JOIN meta.drift USING (table_name, path, kind)`, run)
 	return err
 }
 

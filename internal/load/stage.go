@@ -66,7 +66,7 @@ func (s *Stage) create(ctx context.Context) error {
 	if err := s.draft.Exec(ctx, "ATTACH "+warehouse.Literal(path)+" AS stage", "SET GLOBAL force_compression = 'uncompressed'"); err != nil {
 		return err
 	}
-	statements := []string{"CREATE SCHEMA stage.fresh", "CREATE SCHEMA stage.closing", createRejects}
+	statements := []string{"CREATE SCHEMA stage.fresh", "CREATE SCHEMA stage.closing", createRejects, createDrift}
 	for _, st := range s.streams {
 		statements = append(statements,
 			"CREATE SCHEMA stage."+warehouse.Quote(st.Name),

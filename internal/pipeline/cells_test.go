@@ -25,6 +25,10 @@ func (e expected) kinds() []kind {
 		}
 	}
 	never := func(any) (string, bool) { return "", false }
+	extra := "extra"
+	if e.link {
+		extra = ""
+	}
 	return []kind{
 		{e.text, []string{"VARCHAR"}, text},
 		{e.whole, []string{"BIGINT"}, whole},
@@ -32,7 +36,7 @@ func (e expected) kinds() []kind {
 		{e.money, []string{"DECIMAL(18,6)"}, money},
 		{e.when, []string{"TIMESTAMP WITH TIME ZONE"}, instant},
 		{e.json, []string{"JSON"}, document},
-		{"extra", []string{"JSON"}, never},
+		{extra, []string{"JSON"}, never},
 		{capacity[0] + " " + capacity[1], []string{"BOOLEAN"}, never},
 		{capacity[2], []string{"INTEGER"}, never},
 		{capacity[3], []string{"VARCHAR"}, never},
@@ -77,7 +81,7 @@ func (it item) cells(e expected, inner []string) cells {
 		used = append(used, e.capacity+"allowed")
 		it.capacity(e.capacity, c)
 	}
-	if left := leftover(it.value, used, ""); left != nil && !e.loose {
+	if left := leftover(it.value, used, ""); left != nil && !e.link {
 		c["extra"] = canonical(left)
 	}
 	return c

@@ -80,7 +80,7 @@ func (n *night) noteMeta(ctx context.Context, cover map[string]load.Coverage, ch
 	seen := slices.SortedFunc(maps.Values(n.drift), func(a, b load.Drift) int {
 		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind))
 	})
-	return load.Note(ctx, n.draft, load.Notes{Run: n.end(ctx, nil), Ledger: past, Changes: changes, Drift: seen})
+	return n.stage.Note(ctx, load.Notes{Run: n.end(ctx, nil), Ledger: past, Changes: changes, Drift: seen})
 }
 
 // ledgerStream puts what a stream proved and what it cost side by side.

@@ -33,9 +33,9 @@ type expected struct {
 	capacity string
 	// replies are items of this list within an item, and rows of the same table.
 	replies string
-	// loose tables are compared without extra: what of the record they leave to
-	// another table is not an unknown field.
-	loose bool
+	// link tables say what belongs to what and have no extra: the record is
+	// described by another table.
+	link bool
 }
 
 const (
@@ -260,11 +260,11 @@ func profileTables() []expected {
 			text: "profile_id=/id name", whole: "position=#1",
 		},
 		{
-			table: "profile_orders", key: "profile_id order_id", path: "/profiles/{id}/orders", ids: "profiles.id", loose: true,
+			table: "profile_orders", key: "profile_id order_id", path: "/profiles/{id}/orders", ids: "profiles.id", link: true,
 			text: "profile_id=? order_id=id",
 		},
 		{
-			table: "profile_campaigns", key: "profile_id campaign_id", path: "/profiles/{id}/campaigns", ids: "profiles.id", loose: true,
+			table: "profile_campaigns", key: "profile_id campaign_id", path: "/profiles/{id}/campaigns", ids: "profiles.id", link: true,
 			text: "profile_id=? campaign_id=id",
 		},
 		{
@@ -293,7 +293,7 @@ func smallTables() []expected {
 		{table: "folders", key: "id", path: "/folders", text: "id name team_id created_by", when: life},
 		{
 			table: "token", key: "team_id", path: "/auth/token", list: ".",
-			text: "team_id source token_type pro_pricing_enabled", json: "scopes",
+			text: "team_id source token_type", flag: "pro_pricing_enabled", json: "scopes",
 		},
 	}
 }
