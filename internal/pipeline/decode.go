@@ -63,6 +63,7 @@ func (k *sink) read(ctx context.Context, r fetch.Response) (fetch.Page, error) {
 		return fetch.Page{}, context.Cause(ctx)
 	}
 	defer func() { k.decoders <- d }()
+	k.night.step("answer landed")
 	page, err := k.decode(ctx, d, r)
 	if errors.Is(err, transform.ErrMalformed) {
 		return fetch.Page{}, fmt.Errorf("%w: %w", fetch.ErrMalformed, err)

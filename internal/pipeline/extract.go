@@ -43,6 +43,7 @@ func (n *night) extract(ctx context.Context) error {
 			return err
 		}
 		n.done = append(n.done, r)
+		n.step("stream staged")
 		n.cfg.Log.Info("stream read", "stream", s.Name, "grade", r.evidence.Grade, "reason", r.evidence.Reason,
 			"rows", r.rows)
 	}

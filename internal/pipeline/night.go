@@ -129,6 +129,7 @@ func (n *night) begin(ctx context.Context, now time.Time) (Result, error) {
 	}
 	res, err := n.execute(ctx)
 	if err == nil {
+		n.step("published")
 		err = n.wh.Finished()
 	}
 	return res, err
@@ -152,6 +153,13 @@ func taken(wh *warehouse.Warehouse, id string) bool {
 		}
 	}
 	return false
+}
+
+// step tells a crash trial where the night is.
+func (n *night) step(name string) {
+	if tell := n.cfg.Warehouse.Step; tell != nil {
+		tell(name)
+	}
 }
 
 func (n *night) execute(ctx context.Context) (res Result, err error) {

@@ -29,6 +29,7 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 	if n.cfg.DryRun {
 		return Result{Changes: changes}, nil
 	}
+	n.step("merged")
 	if err := n.noteMeta(ctx, cover, changes); err != nil {
 		return Result{}, err
 	}
@@ -36,6 +37,7 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	n.step("parquet written")
 	for i := range files {
 		files[i].Grade = string(n.tableGrade(files[i].Name))
 	}

@@ -51,9 +51,11 @@ func (d *Draft) open(ctx context.Context) error {
 		return err
 	}
 	path := filepath.Join(d.Dir, CatalogFile)
+	d.w.cfg.step("before copy")
 	if err := d.copyPrevious(ctx, path); err != nil {
 		return err
 	}
+	d.w.cfg.step("after copy")
 	in, err := d.w.newInstance(ctx, path, d.Dir)
 	if err != nil {
 		return err

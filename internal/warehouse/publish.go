@@ -31,15 +31,20 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	if err := d.seal(ctx, &m); err != nil {
 		return m, fmt.Errorf("publish version %s: %w: nothing was published, the last snapshot stays", d.Run, err)
 	}
+	d.w.cfg.step("before verify")
 	if err := d.w.verify(ctx, d.Dir, m); err != nil {
 		return m, err
 	}
+	step := d.w.cfg.step
+	step("before rename")
 	if err := rename(d.Dir, d.w.VersionPath(d.Run)); err != nil {
 		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
 	}
+	step("after rename")
 	if err := swapLink(filepath.Join(versionsDir, d.Run), d.w.path(latestLink)); err != nil {
 		return m, fmt.Errorf("switch to version %s: %w", d.Run, err)
 	}
+	step("after switch")
 	return m, d.w.finish(d.Run)
 }
 
@@ -49,9 +54,11 @@ func (d *Draft) seal(ctx context.Context, m *Manifest) error {
 	if err := d.measure(ctx, m.Tables); err != nil {
 		return err
 	}
+	d.w.cfg.step("before checkpoint")
 	if err := d.closeCatalog(ctx); err != nil {
 		return err
 	}
+	d.w.cfg.step("after checkpoint")
 	var err error
 	if m.Catalog, err = d.sealFile(CatalogFile); err != nil {
 		return err
@@ -68,7 +75,10 @@ func (d *Draft) seal(ctx context.Context, m *Manifest) error {
 	if err := WriteFile(filepath.Join(d.Dir, ManifestFile), append(data, '\n'), publicFile); err != nil {
 		return err
 	}
-	return errors.Join(os.Chmod(d.Dir, publicDir), syncPath(d.Dir))
+	d.w.cfg.step("before fsync of the version")
+	err = errors.Join(os.Chmod(d.Dir, publicDir), syncPath(d.Dir))
+	d.w.cfg.step("after fsync of the version")
+	return err
 }
 
 func (d *Draft) sealFile(name string) (ManifestFileSum, error) {
@@ -124,9 +134,11 @@ func (w *Warehouse) finish(run string) error {
 	if err != nil {
 		return err
 	}
+	w.cfg.step("before series")
 	if err := w.extendSeries(m); err != nil {
 		return fmt.Errorf("extend the Parquet series: %w", err)
 	}
+	w.cfg.step("after series")
 	return w.dropVersions(run)
 }
 
@@ -143,6 +155,7 @@ func (w *Warehouse) extendSeries(m Manifest) error {
 		if err := placeLink(from, to); err != nil {
 			return err
 		}
+		w.cfg.step("mid series")
 	}
 	return nil
 }

@@ -55,6 +55,16 @@ type Config struct {
 	Program string
 	// Tables are the tables of main with their keys, in a stable order.
 	Tables []stream.Table
+	// Step is told before and after each step that changes what is on the
+	// disk, by name; nil: nobody is. A crash trial ends the process there.
+	Step func(name string)
+}
+
+// step tells that a named step begins or has ended.
+func (c Config) step(name string) {
+	if c.Step != nil {
+		c.Step(name)
+	}
 }
 
 // Warehouse is an opened folder. Opening does no I/O beyond reading the
