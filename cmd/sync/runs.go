@@ -51,12 +51,12 @@ func runsTable(w io.Writer, runs []warehouse.Run) error {
 		_, err := fmt.Fprintln(w, "no run yet: start one with placementsync run")
 		return err
 	}
-	t := newTable("run", "started", "took", "outcome", "exit", "requests", "received", "retries", "rows", "new", "changed", "gone", "grades", "error")
+	t := newTable("run", "started", "took", "attempts", "outcome", "exit", "requests", "received", "retries", "rows", "new", "changed", "gone", "grades", "error")
 	for _, r := range runs {
 		t.AppendRow(table.Row{r.ID, r.StartedAt.Format(time.DateTime), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond),
-			r.Outcome, r.ExitCode, r.Requests, size(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, grades(r), firstLine(r.Error)})
+			r.Attempts, r.Outcome, r.ExitCode, r.Requests, size(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, grades(r), firstLine(r.Error)})
 	}
-	alignRight(t, 3, 5, 6, 7, 8, 9, 10, 11, 12)
+	alignRight(t, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13)
 	_, err := fmt.Fprintln(w, t.Render())
 	return err
 }

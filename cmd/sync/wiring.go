@@ -28,7 +28,7 @@ func (g *globals) loadWarehouse() (config.Config, error) {
 	cfg, err := g.load()
 	var bad *config.Error
 	if errors.As(err, &bad) && !errors.Is(err, os.ErrNotExist) {
-		err = bad.Within("warehouse")
+		err = bad.Within("warehouse", "retention")
 	}
 	return cfg, err
 }

@@ -30,6 +30,9 @@ type Run struct {
 	Outcome    string    `json:"outcome"`
 	ExitCode   int       `json:"exit_code"`
 	Program    string    `json:"program_version"`
+	// Attempts counts how often the run ended, the last time included: more
+	// than once when it was taken up again.
+	Attempts int `json:"attempts"`
 	Error      string    `json:"error,omitempty"`
 
 	Requests         int64   `json:"requests"`
@@ -106,7 +109,11 @@ func (w *Warehouse) Runs() ([]Run, error) {
 		if json.Unmarshal(lines.Bytes(), &r) != nil {
 			continue
 		}
-		runs = slices.DeleteFunc(runs, func(o Run) bool { return o.ID == r.ID })
+		r.Attempts = 1
+		if i := slices.IndexFunc(runs, func(o Run) bool { return o.ID == r.ID }); i >= 0 {
+			r.Attempts += runs[i].Attempts
+			runs = slices.Delete(runs, i, i+1)
+		}
 		runs = append(runs, r)
 	}
 	return runs, lines.Err()

@@ -139,16 +139,14 @@ func (w *Warehouse) finish(run string) error {
 		return fmt.Errorf("extend the Parquet series: %w", err)
 	}
 	w.cfg.step("after series")
-	return w.dropVersions(run)
+	return w.dropVersions()
 }
 
 // extendSeries gives every table's Parquet file its place in the series: one a
 // table and day, the last run of the day.
 func (w *Warehouse) extendSeries(m Manifest) error {
-	day := "snapshot_date=" + m.SnapshotAt.UTC().Format(time.DateOnly)
 	for _, t := range m.Tables {
-		from := filepath.Join(w.VersionPath(m.RunID), t.File)
-		to := w.path(seriesDir, t.Name, day, t.File)
+		from, to := filepath.Join(w.VersionPath(m.RunID), t.File), w.seriesFile(t, m.SnapshotAt)
 		if sameFile(from, to) {
 			continue
 		}
@@ -168,17 +166,14 @@ func sameFile(a, b string) bool {
 
 // dropVersions removes the oldest versions beyond keep_versions, never the
 // one that readers see.
-func (w *Warehouse) dropVersions(latest string) error {
-	runs, err := w.Versions()
+func (w *Warehouse) dropVersions() error {
+	old, err := w.oldVersions(Retention{}, time.Time{})
 	if err != nil {
 		return err
 	}
-	for _, run := range runs[:max(0, len(runs)-max(1, w.cfg.KeepVersions))] {
-		if run == latest {
-			continue
-		}
-		if err := os.RemoveAll(w.VersionPath(run)); err != nil {
-			return fmt.Errorf("remove the old version %s: %w", run, err)
+	for _, path := range old {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("remove the old version %s: %w", path, err)
 		}
 	}
 	return nil

@@ -13,8 +13,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"placementsync/internal/stream"
 )
@@ -138,17 +136,10 @@ func (w *Warehouse) Latest() (run string, ok bool, err error) {
 
 // Versions lists the published versions, oldest first.
 func (w *Warehouse) Versions() ([]string, error) {
-	entries, err := os.ReadDir(w.path(versionsDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	runs, err := folders(w.path(versionsDir))
+	if err != nil {
 		return nil, fmt.Errorf("list versions: %w", err)
 	}
-	var runs []string
-	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			runs = append(runs, e.Name())
-		}
-	}
-	slices.Sort(runs)
 	return runs, nil
 }
 

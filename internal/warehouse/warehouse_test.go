@@ -248,7 +248,7 @@ func TestLedgerKeepsRunsBehindATornLine(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(w.Dir(), "state"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	want := []warehouse.Run{{ID: "a", Outcome: warehouse.Failed, ExitCode: 1}, {ID: "b", Outcome: warehouse.Complete, Rows: 7}}
+	want := []warehouse.Run{{ID: "a", Outcome: warehouse.Failed, ExitCode: 1, Attempts: 1}, {ID: "b", Outcome: warehouse.Complete, Rows: 7, Attempts: 1}}
 	if err := w.Record(want[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -266,5 +266,14 @@ func TestLedgerKeepsRunsBehindATornLine(t *testing.T) {
 	got, err := w.Runs()
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("ledger differs (-want +got), error %v:\n%s", err, diff)
+	}
+
+	if err := w.Record(warehouse.Run{ID: "a", Outcome: warehouse.Complete}); err != nil {
+		t.Fatal(err)
+	}
+	got, err = w.Runs()
+	want = []warehouse.Run{want[1], {ID: "a", Outcome: warehouse.Complete, Attempts: 2}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("a run that was taken up is not one run (-want +got), error %v:\n%s", err, diff)
 	}
 }

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/config"
+	"placementsync/internal/warehouse"
+)
+
+func pruneCommand(g *globals) *cobra.Command {
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove what the configured retention no longer keeps",
+		Long: "Remove landed answers, days of the Parquet series and versions that the configuration's\n" +
+			"retention and keep_versions no longer keep. The newest of everything stays.",
+		Args: cobra.NoArgs,
+		RunE: ran(func(*cobra.Command, []string) error {
+			return g.locked("prune", func(w *warehouse.Warehouse, c config.Config) error { return prune(g, w, c, dryRun) })
+		}),
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only list what would be removed")
+	return cmd
+}
+
+func prune(g *globals, w *warehouse.Warehouse, c config.Config, dryRun bool) error {
+	r := c.Retention
+	gone, err := w.Prune(warehouse.Retention{RawDays: r.RawDays, Daily: r.Daily, Weekly: r.Weekly, Monthly: r.Monthly}, g.now(), dryRun)
+	if err != nil {
+		return err
+	}
+	did := "removed"
+	if dryRun {
+		did = "would remove"
+	}
+	if len(gone) == 0 {
+		_, err := fmt.Fprintln(g.stdout, did, "nothing")
+		return err
+	}
+	t := newTable(did, "size")
+	var sum int64
+	for _, p := range gone {
+		t.AppendRow(table.Row{p.Path, size(p.Bytes)})
+		sum += p.Bytes
+	}
+	alignRight(t, 2)
+	_, err = fmt.Fprintf(g.stdout, "%s\n\n%d in all, %s\n", t.Render(), len(gone), size(sum))
+	return err
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/config"
+	"placementsync/internal/warehouse"
+)
+
+func rollbackCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "rollback [RUN]",
+		Short: "Point readers at an earlier version, in one step",
+		Long: "Point readers at an earlier version: the one before the newest, or the one named.\n" +
+			"What later versions put into the Parquet series is taken back. The later versions\n" +
+			"stay until keep_versions drops them, so that a rollback can be undone by another;\n" +
+			"the next night builds on the version that readers see then.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: ran(func(_ *cobra.Command, args []string) error {
+			run := ""
+			if len(args) > 0 {
+				run = args[0]
+			}
+			return g.locked("rollback", func(w *warehouse.Warehouse, _ config.Config) error {
+				m, err := w.Rollback(run)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(g.stdout, "readers see %s again, the snapshot of %s\n", m.RunID, m.SnapshotAt.Format(time.RFC3339))
+				return err
+			})
+		}),
+	}
+}
+
+// locked lets work change the warehouse while no run can.
+func (g *globals) locked(name string, work func(*warehouse.Warehouse, config.Config) error) error {
+	cfg, err := g.loadWarehouse()
+	if err != nil {
+		return err
+	}
+	wh, err := warehouse.Open(warehouseConfig(cfg))
+	if err != nil {
+		return err
+	}
+	lock, err := wh.Lock(name, g.now())
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(wh, cfg), lock.Release())
+}

@@ -1,0 +1,159 @@
+package warehouse_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/warehouse"
+)
+
+func day(text string) time.Time {
+	t, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+func TestRetentionKeepsTheLastOfEachGrain(t *testing.T) {
+	// 2026-11-01 is a Sunday, the last day of ISO week 44.
+	days := []string{"2026-09-29", "2026-09-30", "2026-10-15", "2026-10-31", "2026-11-01", "2026-11-02", "2026-11-03", "2026-11-10"}
+	for name, c := range map[string]struct {
+		keep warehouse.Retention
+		want string
+	}{
+		"nothing asked keeps the newest":       {warehouse.Retention{}, "2026-11-10"},
+		"days count only those with snapshots": {warehouse.Retention{Daily: 3}, "2026-11-02 2026-11-03 2026-11-10"},
+		"the last of each ISO week":            {warehouse.Retention{Weekly: 3}, "2026-11-01 2026-11-03 2026-11-10"},
+		"the last of each month":               {warehouse.Retention{Monthly: 3}, "2026-09-30 2026-10-31 2026-11-10"},
+		"grains add up":                        {warehouse.Retention{Daily: 1, Weekly: 2, Monthly: 2}, "2026-10-31 2026-11-03 2026-11-10"},
+		"more than there are keeps all":        {warehouse.Retention{Daily: 99}, strings.Join(days, " ")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var all []time.Time
+			for _, d := range days {
+				all = append(all, day(d))
+			}
+			var got []string
+			for d := range c.keep.Keeps(all) {
+				got = append(got, d.Format(time.DateOnly))
+			}
+			slices.Sort(got)
+			if want := strings.Fields(c.want); !cmp.Equal(got, want) {
+				t.Errorf("kept %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func TestPruneRemovesOldAndNeverTheNewest(t *testing.T) {
+	w := open(t)
+	runs := []string{"20261001T020000Z", "20261002T020000Z", "20261020T020000Z"}
+	for i, run := range runs {
+		publish(t, w, run, run, []int{-31, -30, -12}[i])
+		raw := w.RawPath(run)
+		if err := errors.Join(os.MkdirAll(raw, 0o700), os.WriteFile(filepath.Join(raw, "journal.jsonl"), []byte("12345"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep := warehouse.Retention{RawDays: 7, Daily: 1, Monthly: 1}
+	now := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	planned, err := w.Prune(keep, now, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"raw/20261001T020000Z", "raw/20261002T020000Z",
+		"parquet/product_listing_tags/snapshot_date=2026-10-01", "parquet/product_listing_tags/snapshot_date=2026-10-02"}
+	if got := paths(planned); !cmp.Equal(got, want) {
+		t.Fatalf("would remove %v, want %v", got, want)
+	}
+	if planned[0].Bytes != 5 {
+		t.Errorf("raw of 5 bytes counts as %d", planned[0].Bytes)
+	}
+	for _, p := range planned {
+		if _, err := os.Stat(filepath.Join(w.Dir(), p.Path)); err != nil {
+			t.Errorf("the dry run removed %s: %v", p.Path, err)
+		}
+	}
+	if _, err := w.Prune(keep, now, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range planned {
+		if _, err := os.Stat(filepath.Join(w.Dir(), p.Path)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is still there: %v", p.Path, err)
+		}
+	}
+	if got := read(t, w); len(got) != 3 {
+		t.Errorf("the newest snapshot reads %v", got)
+	}
+	if again, err := w.Prune(keep, now, false); err != nil || len(again) != 0 {
+		t.Errorf("a second prune removed %v (error %v)", again, err)
+	}
+}
+
+func paths(pruned []warehouse.Pruned) []string {
+	var all []string
+	for _, p := range pruned {
+		all = append(all, p.Path)
+	}
+	return all
+}
+
+func TestPruneLeavesWhatCanBeResumed(t *testing.T) {
+	w := open(t)
+	publish(t, w, "20261101T020000Z", "one", 0)
+	for _, run := range []string{"20261001T020000Z", "20261101T020000Z"} {
+		if err := os.MkdirAll(w.RawPath(run), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lock, err := w.Lock("20261001T020000Z", night)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Release()
+	if err := w.Start(warehouse.Unfinished{Run: "20261001T020000Z", StartedAt: night}); err != nil {
+		t.Fatal(err)
+	}
+	gone, err := w.Prune(warehouse.Retention{Daily: 9}, night.AddDate(1, 0, 0), false)
+	if err != nil || len(gone) != 0 {
+		t.Errorf("removed %v (error %v), want the unfinished run and the newest to stay", gone, err)
+	}
+}
+
+func TestRollbackShowsTheEarlierSnapshotAndTakesBackItsSeries(t *testing.T) {
+	w := open(t)
+	publish(t, w, "20261101T020000Z", "one", 0)
+	publish(t, w, "20261102T020000Z", "two", 1)
+	m, err := w.Rollback("")
+	if err != nil || m.RunID != "20261101T020000Z" {
+		t.Fatalf("rolled back to %q: %v", m.RunID, err)
+	}
+	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+		t.Errorf("a reader got %v", got)
+	}
+	series := filepath.Join(w.Dir(), "parquet", "product_listing_tags")
+	if days, err := filepath.Glob(filepath.Join(series, "*")); err != nil || !cmp.Equal(days, []string{filepath.Join(series, "snapshot_date=2026-11-01")}) {
+		t.Errorf("the series has %v (error %v)", days, err)
+	}
+	if _, err := w.Rollback("20261102T020000Z"); err != nil {
+		t.Fatalf("the rollback cannot be undone: %v", err)
+	}
+	if got := read(t, w); !cmp.Equal(got, []string{"one", "two"}) {
+		t.Errorf("a reader got %v after the undo", got)
+	}
+	if _, err := w.Rollback("20270101T000000Z"); err == nil || !strings.Contains(err.Error(), "20261101T020000Z") {
+		t.Errorf("got %v, want an error that lists the versions", err)
+	}
+	publish(t, w, "20261103T020000Z", "three", 2)
+	if got := read(t, w); !cmp.Equal(got, []string{"one", "two", "three"}) {
+		t.Errorf("the next night built on %v", got)
+	}
+}
