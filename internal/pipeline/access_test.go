@@ -12,7 +12,6 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
-	"placementsync/internal/stream"
 )
 
 func TestRefusedTokenPublishesNothing(t *testing.T) {
@@ -88,35 +87,6 @@ func TestForbiddenStream(t *testing.T) {
 			t.Errorf("articles has %s rows, before %s", after["articles"], before["articles"])
 		}
 	})
-}
-
-func TestCustomTokenReadsWhatItMay(t *testing.T) {
-	t.Parallel()
-	world := smallWorld()
-	world.TokenType = "custom"
-	world.Scopes = []string{"outlets.lists", "outlets.read", "orders.lists", "campaigns.lists"}
-	h := newHouse(t, world)
-	res := h.goodNight()
-	var read []stream.Stream
-	for _, s := range h.cfg.Streams {
-		missing := slices.DeleteFunc(slices.Clone(s.Scopes), func(scope string) bool { return slices.Contains(world.Scopes, scope) })
-		if len(missing) > 0 {
-			h.requireStream(res.Run, s.Name, fetch.Skipped, "missing scope "+strings.Join(missing, ", "))
-			continue
-		}
-		if s.Scopes != nil {
-			read = append(read, s)
-		}
-	}
-	if len(read) == 0 || len(read) == len(h.cfg.Streams) {
-		t.Fatalf("%d of %d streams were read", len(read), len(h.cfg.Streams))
-	}
-	h.requireValues(newReference(t, h.service, read))
-	for _, table := range []string{"product_listings", "campaign_articles", "articles"} {
-		if n := h.snapshot()[table]; n != "0" {
-			t.Errorf("%s rows of %s came from nowhere", n, table)
-		}
-	}
 }
 
 func TestTokenThatMayReadNothing(t *testing.T) {

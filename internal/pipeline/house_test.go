@@ -95,7 +95,18 @@ func (h *house) nightWithin(ctx context.Context) (pipeline.Result, error) {
 // goodNight runs a night that must come out complete.
 func (h *house) goodNight() pipeline.Result {
 	h.t.Helper()
-	res, err := h.night()
+	return h.complete(h.night())
+}
+
+// sameDay runs a complete night in which the world stands still.
+func (h *house) sameDay() pipeline.Result {
+	h.t.Helper()
+	h.at = h.at.Add(time.Hour)
+	return h.complete(pipeline.Run(h.t.Context(), h.cfg))
+}
+
+func (h *house) complete(res pipeline.Result, err error) pipeline.Result {
+	h.t.Helper()
 	if err != nil || res.Run.Outcome != warehouse.Complete || res.Run.ExitCode != 0 {
 		h.t.Fatalf("night %s ended %s with %d: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
 	}

@@ -51,12 +51,13 @@ type layoutOf struct {
 	given  []int
 	consts []constant
 	// Each of these is the index of a column, -1 when the table has none.
-	position, value, param, prefix, extra, created int
+	position, value, param, prefix, status, extra, created int
 	// names is the number of distinct fields, for the set of those seen.
 	names int
 	// link tables keep no field that has no column.
 	link bool
-	// private tables have columns whose values must not show up elsewhere.
+	// private tables, or tables within, have columns whose values must not show
+	// up elsewhere.
 	private bool
 }
 
@@ -70,9 +71,13 @@ type columnOf struct {
 	// canonical columns hold JSON text, hashed by meaning.
 	canonical bool
 	enum      []string
-	// hide makes a private text of a value before it is kept; nil: as it is.
+	// dropped columns are NULL in every row, whatever filled them.
+	dropped bool
+	// hide makes a private text of a value when its row is closed; nil: as it is.
 	hide func(dst, value []byte) []byte
 }
+
+func (c *columnOf) private() bool { return c.dropped || c.hide != nil }
 
 type inherited struct{ col, from int }
 
@@ -107,6 +112,6 @@ type field struct {
 	union *union
 	// alias is a second name for its column, which gives way to the first.
 	alias bool
-	// dropped values are read over: their column is not to be kept.
-	dropped bool
+	// private fields hold a value that must not be kept where no column takes it.
+	private bool
 }

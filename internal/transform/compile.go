@@ -139,7 +139,7 @@ func (l *layoutOf) nameColumns(t stream.Table) error {
 			return err
 		}
 	}
-	l.position, l.param, l.prefix = -1, -1, -1
+	l.position, l.param, l.prefix, l.status = -1, -1, -1, -1
 	l.extra, l.created = l.col(extraColumn), l.col("created_at")
 	if l.extra >= 0 && l.cols[l.extra].kind != document {
 		return fmt.Errorf("column %q must be JSON", extraColumn)
@@ -153,7 +153,7 @@ func (c *compiler) rootColumns(l *layoutOf) error {
 		l.param, err = l.find(c.stream.Param, "path parameter")
 	}
 	if c.binding.raw {
-		l.prefix = l.col("prefix")
+		l.prefix, l.status = l.col("prefix"), l.col("id")
 		if l.value < 0 {
 			l.value = l.col("count")
 		}

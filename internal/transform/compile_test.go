@@ -30,7 +30,7 @@ func TestEveryStreamOfTheCatalogueCompiles(t *testing.T) {
 }
 
 func TestTablesOfOneNameAreListedOnce(t *testing.T) {
-	if tables := compile(t, streamNamed(t, "comments")).Tables(); len(tables) != 1 {
+	if tables := compile(t, streamNamed(t, "article_comments")).Tables(); len(tables) != 1 {
 		t.Errorf("%d tables, want 1", len(tables))
 	}
 }

@@ -23,6 +23,9 @@ type Decoder struct {
 	base   int
 	strays strays
 	later  []later
+	// secret is the dotted path of the private field that the position lies
+	// in; empty: none.
+	secret string
 	// careful reads the members of every object in an order that settles what
 	// a single pass in document order cannot.
 	careful bool
@@ -80,7 +83,7 @@ func (d *Decoder) Decode(body []byte, o Origin) (Page, error) {
 func (d *Decoder) begin(body []byte, o Origin) {
 	d.scan = scanner{buf: body}
 	d.origin, d.outside = o, d.outside[:0]
-	d.path, d.base, d.later = d.path[:0], 0, d.later[:0]
+	d.path, d.base, d.later, d.secret = d.path[:0], 0, d.later[:0], ""
 	d.strays.cut(level{})
 	for i, t := range d.tables {
 		d.rows[i] = t.rows

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/stream"
 	"placementsync/internal/transform"
 )
 
@@ -133,7 +132,7 @@ func TestPageTellsTheOrderOfCreation(t *testing.T) {
 }
 
 func TestIDsAreThoseOfTheKeys(t *testing.T) {
-	d := decoderOf(t, "status_counts")
+	d := decoderOf(t, "campaign_status_counts")
 	ids := func(param, body string) []uint64 {
 		page, err := d.Decode([]byte(body), transform.Origin{Param: param})
 		if err != nil {
@@ -184,31 +183,5 @@ func TestAFewAllocationsPerPage(t *testing.T) {
 	})
 	if allocs > 100 {
 		t.Errorf("%v allocations for a page of 100 records, want at most 100", allocs)
-	}
-}
-
-func TestEnvelopesByShape(t *testing.T) {
-	records := `{"id":"a","label":"x"},{"id":"b"}`
-	for name, body := range map[string]string{
-		"paginated":        `{"records":[` + records + `],"total_records":2,"total_pages":1,"current_page":1,"next_page":null,"previous_page":null}`,
-		"totals first":     `{"total_records":2,"total_pages":1,"records":[` + records + `]}`,
-		"bare":             `[` + records + `]`,
-		"records":          `{"records":[` + records + `]}`,
-		"under other name": `{"items":[` + records + `]}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, e := range []stream.Envelope{stream.Sniffed, stream.Paginated, stream.Array, stream.Records} {
-				s := streamNamed(t, "things")
-				s.Envelope = e
-				d := compile(t, s).NewDecoder()
-				page, err := d.Decode([]byte(body), transform.Origin{})
-				if err != nil || page.Records != 2 || len(page.IDs) != 2 || d.Rows() != 2 {
-					t.Errorf("envelope %d: page %+v, %d rows, error %v; want 2 records", e, page, d.Rows(), err)
-				}
-				if want := strings.Contains(body, "total"); page.Paginated != want || want && page.Total != 2 {
-					t.Errorf("envelope %d: paginated %v, total %d", e, page.Paginated, page.Total)
-				}
-			}
-		})
 	}
 }

@@ -2,8 +2,8 @@ package transform
 
 // entries reads a body of no standard form (spec 4.2, "raw"): status counts as
 // a map by prefix, a list, or either of them inside an object. An entry is an
-// object with a prefix or id, and a count; in a map it may lack the prefix, and
-// be no more than the count.
+// object with a prefix or id, and a count; in a map it may lack both, and be no
+// more than the count.
 func (d *Decoder) entries() error { return d.entriesAt("", "") }
 
 // entriesAt reads the value at the position; name is its name in the object
@@ -17,7 +17,7 @@ func (d *Decoder) entriesAt(name, path string) error {
 	}
 	raw, err := d.scan.skip()
 	if err == nil {
-		d.found.count(d.tables[0].name, UnknownField, []byte("$envelope"+path), raw)
+		d.around(path, raw)
 	}
 	return err
 }
@@ -44,11 +44,13 @@ func (d *Decoder) entryObject(name, path string) error {
 		return err
 	}
 	end := d.scan.pos
-	switch seen := look(all); {
+	switch seen := look(all, name != ""); {
 	case seen.entry:
 		d.scan.pos, d.scan.depth = start, depth
 		return d.record([]byte(name))
 	case seen.scalars > 0 && seen.containers == 0 && seen.numbers < seen.scalars:
+		d.number()
+		d.page.Records++
 		d.reject(d.tables[0], "", "", d.scan.buf[start:end], "want an entry with a prefix or id, and a count")
 		return nil
 	case seen.scalars > 0 && seen.containers == 0:
@@ -89,9 +91,11 @@ type glance struct {
 	scalars, numbers, containers int
 }
 
-func look(all []entry) glance {
+// look tells what an object is; mapped says that it is a member of another,
+// whose name for it can be its prefix.
+func look(all []entry, mapped bool) glance {
 	var g glance
-	var counted, named bool
+	var counted, named, labelled bool
 	for _, e := range all {
 		if e.raw[0] == '{' || e.raw[0] == '[' {
 			g.containers++
@@ -103,7 +107,9 @@ func look(all []entry) glance {
 		}
 		counted = counted || string(e.name) == "count"
 		named = named || string(e.name) == "prefix" || string(e.name) == "id"
+		labelled = labelled || string(e.name) == "name"
 	}
-	g.entry = counted && named
+	alone := g.containers == 0 && (g.scalars == 1 || labelled)
+	g.entry = counted && (named || mapped && alone)
 	return g
 }

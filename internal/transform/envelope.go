@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -172,15 +173,11 @@ func (d *Decoder) sniff(start int) error {
 	return nil
 }
 
-// isKey reports whether a member is a key field that only a record has.
+// isKey reports whether a member fills a key column that only a record fills.
 func (d *Decoder) isKey(name string) bool {
-	root := d.tables[0]
-	for _, k := range root.keys {
-		if root.layoutOf.cols[k].name == name && k != root.param {
-			return true
-		}
-	}
-	return false
+	t := d.tables[0]
+	f := t.root.fields[name]
+	return f != nil && f.col >= 0 && f.col != t.param && slices.Contains(t.keys, f.col)
 }
 
 func (d *Decoder) seen() string {
@@ -198,7 +195,15 @@ func (d *Decoder) seen() string {
 func (d *Decoder) strange(list string) {
 	for _, o := range d.outside {
 		if o.name != list {
-			d.found.count(d.tables[0].name, UnknownField, []byte("$envelope."+o.name), o.raw)
+			d.around("."+o.name, o.raw)
 		}
 	}
+}
+
+// around counts a member of the envelope by its path. It may hold records.
+func (d *Decoder) around(path string, raw []byte) {
+	if d.tables[0].private {
+		raw = []byte(withheld)
+	}
+	d.found.count(d.tables[0].name, UnknownField, []byte("$envelope"+path), raw)
 }

@@ -63,6 +63,10 @@ func (d *Decoder) keep(t *table, kind, name string, raw []byte) {
 	if t.link {
 		return
 	}
+	if d.secret != "" {
+		d.conceal(t, kind, []byte(d.secret))
+		return
+	}
 	d.count(t, kind, name, raw)
 	d.strays.add(d.path[d.base:], name, raw)
 }
@@ -135,8 +139,11 @@ func (d *Decoder) dotted(name string) []byte {
 	return d.label
 }
 
+// count counts a surprise of the open row. Where a table has private columns,
+// only a field that none of them takes may show a sample.
 func (d *Decoder) count(t *table, kind, name string, sample []byte) {
-	if t.private && kind != UnknownField && kind != UnknownEnum {
+	shown := kind == UnknownField && (t.extra < 0 || !t.layoutOf.cols[t.extra].dropped)
+	if t.private && !shown {
 		sample = []byte(withheld)
 	}
 	d.found.count(t.name, kind, d.dotted(name), sample)
@@ -147,9 +154,6 @@ func (d *Decoder) count(t *table, kind, name string, sample []byte) {
 func (d *Decoder) refuse(t *table, name string, raw []byte, reason string) {
 	d.reject(t, "", string(d.dotted(name)), raw, reason)
 }
-
-// withheld stands for raw text that may hold a private value.
-const withheld = `"(withheld: the record holds private columns)"`
 
 func (d *Decoder) reject(t *table, key, column string, raw []byte, reason string) {
 	if t.private {

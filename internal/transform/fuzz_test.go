@@ -96,10 +96,11 @@ func agree(t testing.TB, k kit, body []byte) {
 // generated are the streams whose records FuzzRecords writes.
 func generated(t testing.TB) []kit {
 	var all []kit
-	for _, name := range []string{"things", "outlet_listings", "product_listings", "orders", "order_items", "campaigns", "campaign_articles"} {
+	for _, name := range []string{"things", "outlet_listings", "product_listings", "orders", "order_items", "campaigns", "campaign_articles",
+		"profiles", "profile_order_items", "files", "disclaimers"} {
 		all = append(all, kitOf(t, streamNamed(t, name)))
 	}
-	for _, name := range []string{"outlets", "articles"} {
+	for _, name := range []string{"outlets", "articles", "products", "campaign_details"} {
 		s := streamNamed(t, name)
 		s.Envelope = stream.Array
 		all = append(all, kitOf(t, s))
@@ -196,7 +197,7 @@ func FuzzEnvelope(f *testing.F) {
 	}
 	var kits []kit
 	for _, e := range []stream.Envelope{stream.Sniffed, stream.Paginated, stream.Object, stream.Records, stream.Array, stream.Raw} {
-		for _, name := range []string{"things", "status_counts", "countries"} {
+		for _, name := range []string{"things", "campaign_status_counts", "countries"} {
 			s := streamNamed(f, name)
 			s.Envelope = e
 			kits = append(kits, kitOf(f, s))

@@ -67,7 +67,8 @@ func (d *Decoder) plainName(quoted []byte, f form) []byte {
 // settled reads an object whose members cannot be taken as they come: a name
 // is there twice, or two members differ about one column. The last of equal
 // names counts; scalars come first, so that the outer value wins and the key
-// is known, and of them a column's own name before an alias; lists come last.
+// is known; an alias gives way to the column's own name, flat or nested; lists
+// come last.
 func (d *Decoder) settled(t *table, n *node) error {
 	all, err := d.index(n)
 	if err != nil {
@@ -136,9 +137,9 @@ func turn(e entry) int {
 	switch {
 	case e.field != nil && e.field.child >= 0:
 		return 3
-	case e.raw[0] == '{' || e.raw[0] == '[':
-		return 2
 	case e.field != nil && e.field.alias:
+		return 2
+	case e.raw[0] == '{' || e.raw[0] == '[':
 		return 1
 	}
 	return 0
@@ -151,7 +152,7 @@ func (d *Decoder) member(t *table, f *field) error {
 	}
 	c := d.scan.peek()
 	switch {
-	case f.dropped:
+	case f.col >= 0 && t.layoutOf.cols[f.col].dropped && (c != '{' || f.group == nil):
 		_, err := d.scan.skip()
 		return err
 	case f.union != nil:
@@ -163,10 +164,7 @@ func (d *Decoder) member(t *table, f *field) error {
 	case f.col >= 0 && t.cols[f.col].kind == document:
 		return d.document(t, f)
 	case c == '{' && f.group != nil:
-		d.path = append(d.path, f.name)
-		err := d.object(t, f.group)
-		d.path = d.path[:len(d.path)-1]
-		return err
+		return d.group(t, f)
 	case f.col >= 0 && c != '[' && c != '{':
 		return d.value(t, f.col, f.name)
 	case f.col >= 0:
@@ -175,6 +173,19 @@ func (d *Decoder) member(t *table, f *field) error {
 		return err
 	}
 	return d.loose(t, f)
+}
+
+// group reads an object whose fields are columns with a common prefix. One that
+// stands where a private text could is as private as the text.
+func (d *Decoder) group(t *table, f *field) error {
+	around := d.secret
+	if f.col >= 0 && t.layoutOf.cols[f.col].private() {
+		d.secret = string(d.dotted(f.name))
+	}
+	d.path = append(d.path, f.name)
+	err := d.object(t, f.group)
+	d.path, d.secret = d.path[:len(d.path)-1], around
+	return err
 }
 
 // loose reads a value that is no object where an object is known: nothing, the
@@ -189,6 +200,11 @@ func (d *Decoder) loose(t *table, f *field) error {
 		if name := f.group.fields["name"]; name != nil && name.col >= 0 && t.cols[name.col].kind == text {
 			return d.value(t, name.col, f.name)
 		}
+	}
+	if f.private {
+		d.conceal(t, UnknownField, d.dotted(f.name))
+		_, err := d.scan.skip()
+		return err
 	}
 	return d.unknown(t, []byte(f.name))
 }

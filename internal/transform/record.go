@@ -19,7 +19,7 @@ type later struct {
 // that names it in a map of status counts, else empty.
 func (d *Decoder) record(prefix []byte) error {
 	root := d.tables[0]
-	d.seq = d.origin.Seq<<seqBits | uint64(min(d.page.Records, 1<<seqBits-1))
+	d.number()
 	start, depth, mark := d.scan.pos, d.scan.depth, d.found.mark()
 	reason, err := d.row(root, nil, 0, prefix)
 	if err == errAgain {
@@ -39,6 +39,11 @@ func (d *Decoder) record(prefix []byte) error {
 	}
 	d.note(root)
 	return nil
+}
+
+// number gives the record about to be read its seq.
+func (d *Decoder) number() {
+	d.seq = d.origin.Seq<<seqBits | uint64(min(d.page.Records, 1<<seqBits-1))
 }
 
 // note takes what the walk needs from the row just closed.
@@ -111,11 +116,11 @@ func (t *table) give(up *table, place int) {
 // close completes the open row: what the record left empty, the lists that had
 // to wait for the key, extra and the system columns.
 func (d *Decoder) close(t *table, prefix []byte, lists int, strays level) (reason string, err error) {
-	if t.param >= 0 && d.origin.Param != "" {
+	if t.param >= 0 {
 		t.fallback(t.param, d.origin.Param)
 	}
-	if t.prefix >= 0 && len(prefix) > 0 {
-		t.fallback(t.prefix, string(prefix))
+	if t.prefix >= 0 {
+		t.identify(prefix)
 	}
 	for _, k := range t.keys {
 		if !t.filled(k) {
@@ -141,9 +146,18 @@ func (d *Decoder) close(t *table, prefix []byte, lists int, strays level) (reaso
 	return "", t.end(d.seq, &d.hash)
 }
 
+// identify completes an entry of status counts. The name that a map gives it is
+// its prefix, and the prefix, which is stable (spec 3), its id where it has none.
+func (t *table) identify(name []byte) {
+	t.fallback(t.prefix, string(name))
+	if t.status >= 0 && t.filled(t.prefix) {
+		t.fallback(t.status, string(t.cols[t.prefix].bytes(t.rows)))
+	}
+}
+
 // fallback fills a text column of the open row that is empty.
 func (t *table) fallback(col int, s string) {
-	if t.filled(col) {
+	if t.filled(col) || s == "" {
 		return
 	}
 	c := &t.cols[col]

@@ -10,33 +10,17 @@ import (
 	"placementsync/schema"
 )
 
-// sketches are streams of shapes that the catalogue may hold: a list of bare
-// texts, status counts of no standard form, replies within comments, a path
-// parameter in the key. Their tables stand below, one column a word.
+// sketches are streams beside the catalogue: things have a column of every type,
+// and parts without extra.
 func sketches() []stream.Stream {
-	return []stream.Stream{
-		{Name: "countries", Envelope: stream.Records, List: "countries", Tables: []stream.Table{
-			{Name: "locations", Key: []string{"kind", "name"}, Value: "name", Const: map[string]string{"kind": "country"}},
-		}},
-		{Name: "status_counts", Envelope: stream.Raw, Param: "campaign_id", Tables: []stream.Table{
-			{Name: "status_counts", Key: []string{"campaign_id", "prefix"}},
-		}},
-		{Name: "comments", Envelope: stream.Records, Param: "article_id", Tables: []stream.Table{
-			{Name: "comments", Key: []string{"article_id", "id"}},
-			{Name: "comments", At: "replies", Key: []string{"article_id", "id"}, Parents: []string{"article_id", "parent_id"}},
-		}},
-		{Name: "things", Tables: []stream.Table{
-			{Name: "things", Key: []string{"id"}},
-			{Name: "parts", At: "parts", Key: []string{"thing_id", "position"}, Parents: []string{"thing_id"}},
-		}},
-	}
+	return []stream.Stream{{Name: "things", Tables: []stream.Table{
+		{Name: "things", Key: []string{"id"}},
+		{Name: "parts", At: "parts", Key: []string{"thing_id", "position"}, Parents: []string{"thing_id"}},
+	}}}
 }
 
 func sketchedTables() map[string]stream.Definition {
 	return map[string]stream.Definition{
-		"locations":     define("locations", "kind name extra:JSON"),
-		"status_counts": define("status_counts", "campaign_id prefix id name count:BIGINT extra:JSON"),
-		"comments":      define("comments", "article_id id parent_id content author_name author_email extra:JSON"),
 		"things": define("things", "id label flag:BOOLEAN small:INTEGER big:BIGINT price:DECIMAL(18,6) at:TIMESTAMPTZ "+
 			"doc:JSON seen:BIGINT:untracked token_type owner owner_id extra:JSON"),
 		"parts": define("parts", "thing_id position:BIGINT name"),

@@ -9,8 +9,8 @@ import (
 )
 
 // maxText bounds the text of one column in one batch: Arrow's offsets have 32
-// bits.
-const maxText = math.MaxInt32
+// bits, and the hash of a last private text must still fit.
+const maxText = math.MaxInt32 - hashedText
 
 // table holds the rows of one table since the last Flush. At most one row is
 // open: its columns that have a value are one longer than rows.
@@ -98,6 +98,12 @@ func (t *table) end(seq uint64, h *hasher) error {
 		}
 		if len(c.data) > maxText {
 			return ErrFull
+		}
+		if col.private() {
+			if c.conceal(col); c.n == t.rows {
+				c.null()
+				continue
+			}
 		}
 		if col.tracked {
 			sum += h.value(c, t.rows, col)

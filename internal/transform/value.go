@@ -20,18 +20,13 @@ func (d *Decoder) value(t *table, col int, name string) error {
 		return nil
 	}
 	if c.n > t.rows+1 {
-		return d.settle(t, c, name, raw)
+		return d.settle(t, col, name, raw)
 	}
 	return nil
 }
 
 func (d *Decoder) text(t *table, col int, name string, raw []byte, f form) {
 	c := &t.cols[col]
-	if hide := t.layoutOf.cols[col].hide; hide != nil {
-		c.data = hide(c.data, d.plain(raw, f))
-		c.seal()
-		return
-	}
 	switch {
 	case raw[0] != '"':
 		c.data = append(c.data, raw...)
@@ -91,14 +86,6 @@ func (d *Decoder) typed(t *table, c *column, name string, raw []byte, f form) (r
 		d.count(t, Converted, name, raw)
 	}
 	return ""
-}
-
-// plain is the text that a scalar stands for.
-func (d *Decoder) plain(raw []byte, f form) []byte {
-	if raw[0] != '"' {
-		return raw
-	}
-	return d.inside(raw, f)
 }
 
 // inside is the text of a quoted string, valid until the next call.
@@ -170,7 +157,8 @@ func (d *Decoder) amount(t *table, c *column, name string, v, raw []byte) (reaso
 // settle decides between two values for one column of the open row. An empty
 // text gives way; of two different values the first stays, which is the outer
 // one when the record is read carefully.
-func (d *Decoder) settle(t *table, c *column, name string, raw []byte) error {
+func (d *Decoder) settle(t *table, col int, name string, raw []byte) error {
+	c := &t.cols[col]
 	if c.kind == text && len(c.bytes(t.rows)) == 0 {
 		c.absorb()
 		return nil
@@ -182,6 +170,10 @@ func (d *Decoder) settle(t *table, c *column, name string, raw []byte) error {
 	}
 	if !d.careful {
 		return errAgain
+	}
+	if t.layoutOf.cols[col].private() {
+		d.conceal(t, Conflict, d.dotted(name))
+		return nil
 	}
 	d.keep(t, Conflict, name, raw)
 	return nil
@@ -200,7 +192,7 @@ func (d *Decoder) document(t *table, f *field) error {
 	}
 	c.seal()
 	if c.n > t.rows+1 {
-		return d.settle(t, c, f.name, raw)
+		return d.settle(t, f.col, f.name, raw)
 	}
 	return nil
 }
@@ -241,6 +233,10 @@ func (d *Decoder) union(t *table, f *field) error {
 func (d *Decoder) secondUnion(t *table, f *field, raw []byte) error {
 	if !d.careful {
 		return errAgain
+	}
+	if t.layoutOf.cols[f.union.raw].private() {
+		d.conceal(t, Conflict, d.dotted(f.name))
+		return nil
 	}
 	d.keep(t, Conflict, f.name, raw)
 	return nil
