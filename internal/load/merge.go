@@ -52,7 +52,7 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 	tables := stream.Tables(s.streams)
 	changes := make([]Change, len(tables))
 	for i, t := range tables {
-		c, err := s.findClosing(ctx, t, cover)
+		c, err := s.findClosing(ctx, t, s.scope(t, cover))
 		if err != nil {
 			return nil, fmt.Errorf("compare table %s: %w", t.Name, err)
 		}
@@ -98,13 +98,13 @@ func closing(table string) string { return staged("closing", table) }
 
 // findClosing compares fingerprints and reads no other column. It runs for
 // parents before children: a child's scope looks at its parent's closing keys.
-func (s *Stage) findClosing(ctx context.Context, t stream.Table, cover map[string]Coverage) (Change, error) {
+func (s *Stage) findClosing(ctx context.Context, t stream.Table, scope string) (Change, error) {
 	c := Change{Table: t.Name}
 	find := fmt.Sprintf(`CREATE TABLE %s AS SELECT %s, f.row_hash IS NULL AS gone
 		FROM main.%s m LEFT JOIN %s f ON %s
 		WHERE m.row_hash IS DISTINCT FROM f.row_hash AND (f.row_hash IS NOT NULL OR %s)`,
 		closing(t.Name), columns("m.", t.Key), warehouse.Quote(t.Name), fresh(t.Name),
-		equal("m.", "f.", t.Key), s.scope(t, cover))
+		equal("m.", "f.", t.Key), scope)
 	if err := s.draft.Exec(ctx, find); err != nil {
 		return c, err
 	}

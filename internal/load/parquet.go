@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -13,7 +14,9 @@ import (
 const rowGroup = 122_880
 
 // WriteParquet copies every table of main into the draft's folder, sorted by
-// key, and names the files for the manifest.
+// key, and names the files for the manifest. Beside the columns of schema/ a
+// file has valid_from and row_hash, so that history can be rebuilt from files
+// alone, and says in its metadata which run and which time it is of.
 func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table) ([]warehouse.ManifestTable, error) {
 	written := make([]warehouse.ManifestTable, len(tables))
 	for i, t := range tables {
@@ -27,8 +30,8 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 }
 
 func copyTable(d *warehouse.Draft, def stream.Definition, t stream.Table, path string) string {
-	return fmt.Sprintf(`COPY (SELECT %s, valid_from FROM main.%s ORDER BY %s) TO %s
-		(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE %d, KV_METADATA {run_id: %s, schema_version: %s})`,
+	return fmt.Sprintf(`COPY (SELECT %s, valid_from, row_hash FROM main.%s ORDER BY %s) TO %s
+		(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE %d, KV_METADATA {run_id: %s, snapshot_at: %s, schema_version: %s})`,
 		warehouse.Columns("", def), warehouse.Quote(t.Name), columns("", t.Key), warehouse.Literal(path), rowGroup,
-		warehouse.Literal(d.Run), warehouse.Literal(warehouse.SchemaVersion()))
+		warehouse.Literal(d.Run), warehouse.Literal(d.At.Format(time.RFC3339Nano)), warehouse.Literal(warehouse.SchemaVersion()))
 }

@@ -38,6 +38,18 @@ func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft
 	if err != nil {
 		return nil, err
 	}
+	return w.draft(ctx, run, at, previous)
+}
+
+// BeginEmpty starts a version from nothing, as Begin does.
+func (w *Warehouse) BeginEmpty(ctx context.Context, run string, at time.Time) (*Draft, error) {
+	if err := w.tidy(); err != nil {
+		return nil, err
+	}
+	return w.draft(ctx, run, at, "")
+}
+
+func (w *Warehouse) draft(ctx context.Context, run string, at time.Time, previous string) (*Draft, error) {
 	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: previous, w: w,
 		Dir: w.path(versionsDir, "."+run+draftSuffix)}
 	if err := d.open(ctx); err != nil {

@@ -32,8 +32,8 @@ type Run struct {
 	Program    string    `json:"program_version"`
 	// Attempts counts how often the run ended, the last time included: more
 	// than once when it was taken up again.
-	Attempts int `json:"attempts"`
-	Error      string    `json:"error,omitempty"`
+	Attempts int    `json:"attempts"`
+	Error    string `json:"error,omitempty"`
 
 	Requests         int64   `json:"requests"`
 	Bytes            int64   `json:"bytes"`

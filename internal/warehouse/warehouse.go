@@ -110,6 +110,11 @@ func (w *Warehouse) VersionPath(run string) string {
 	return filepath.Join(w.cfg.Dir, versionsDir, run)
 }
 
+// VersionCatalog is the DuckDB file of a published version.
+func (w *Warehouse) VersionCatalog(run string) string {
+	return filepath.Join(w.VersionPath(run), CatalogFile)
+}
+
 func (w *Warehouse) path(parts ...string) string {
 	return filepath.Join(append([]string{w.cfg.Dir}, parts...)...)
 }
