@@ -36,7 +36,7 @@ func newRoot(g *globals) *cobra.Command {
 	flags.StringVar(&g.logFormat, "log-format", "text", "text or json, for the log on stderr")
 	flags.BoolVar(&g.quiet, "quiet", false, "log warnings and errors only")
 	root.AddCommand(demoCommand(g), checkCommand(g), runCommand(g), runsCommand(g), queryCommand(g),
-		schemaCommand(g), rebuildCommand(g), rollbackCommand(g), pruneCommand(g), versionCommand(g), docsCommand(g))
+		schemaCommand(g), replayCommand(g), rebuildCommand(g), rollbackCommand(g), pruneCommand(g), versionCommand(g), docsCommand(g))
 	return root
 }
 

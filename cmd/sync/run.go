@@ -53,8 +53,13 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	night.DryRun = o.dryRun
 	night.Limits.AllowMassDelete = o.allowMassDelete
 	res, err := pipeline.Run(ctx, night)
+	return g.ended(res, err, o.dryRun)
+}
+
+// ended shows what a night came to and makes its exit code the program's.
+func (g *globals) ended(res pipeline.Result, err error, dryRun bool) error {
 	if len(res.Run.Streams) > 0 {
-		if shown := showNight(g, res, o.dryRun); shown != nil && err == nil {
+		if shown := showNight(g, res, dryRun); shown != nil && err == nil {
 			err = shown
 		}
 	}

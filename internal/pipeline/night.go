@@ -7,6 +7,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,6 +87,9 @@ type night struct {
 	done  []streamResult
 	drift map[driftKey]load.Drift
 	run   warehouse.Run
+	// landed is the run whose answers are used, base the version to build on
+	// when offline.
+	landed, base string
 }
 
 // Run executes one night: lock, preflight, extract, gate, merge, publish. It
@@ -155,6 +159,13 @@ func taken(wh *warehouse.Warehouse, id string) bool {
 	return false
 }
 
+func (n *night) beginDraft(ctx context.Context) (*warehouse.Draft, error) {
+	if n.cfg.Fetch.Offline {
+		return n.wh.BeginFrom(ctx, n.run.ID, n.run.SnapshotAt, n.base)
+	}
+	return n.wh.Begin(ctx, n.run.ID, n.run.SnapshotAt)
+}
+
 // step tells a crash trial where the night is.
 func (n *night) step(name string) {
 	if tell := n.cfg.Warehouse.Step; tell != nil {
@@ -163,7 +174,7 @@ func (n *night) step(name string) {
 }
 
 func (n *night) execute(ctx context.Context) (res Result, err error) {
-	landing, err := fetch.OpenLanding(n.wh.RawPath(n.run.ID), fetch.LandingOptions{})
+	landing, err := fetch.OpenLanding(n.wh.RawPath(cmp.Or(n.landed, n.run.ID)), fetch.LandingOptions{})
 	if err != nil {
 		return res, err
 	}
@@ -175,7 +186,7 @@ func (n *night) execute(ctx context.Context) (res Result, err error) {
 	if n.token, err = preflight(ctx, n.client, n.cfg.TeamID); err != nil {
 		return res, err
 	}
-	if n.draft, err = n.wh.Begin(ctx, n.run.ID, n.run.SnapshotAt); err != nil {
+	if n.draft, err = n.beginDraft(ctx); err != nil {
 		return res, err
 	}
 	// Publish empties the draft; on every other path it is dropped.

@@ -38,7 +38,7 @@ func Rebuild(ctx context.Context, cfg Config) (r Rebuilt, err error) {
 	if err != nil {
 		return r, err
 	}
-	d, err := wh.BeginEmpty(ctx, id, now)
+	d, err := wh.BeginFrom(ctx, id, now, "")
 	if err != nil {
 		return r, err
 	}

@@ -31,26 +31,20 @@ type Draft struct {
 // Begin starts a version from the newest one. It needs the Lock: leftovers of
 // killed runs are removed, and a publish that was cut short is finished first.
 func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft, error) {
-	if err := w.tidy(); err != nil {
-		return nil, err
-	}
-	previous, _, err := w.Latest()
+	latest, _, err := w.Latest()
 	if err != nil {
 		return nil, err
 	}
-	return w.draft(ctx, run, at, previous)
+	return w.BeginFrom(ctx, run, at, latest)
 }
 
-// BeginEmpty starts a version from nothing, as Begin does.
-func (w *Warehouse) BeginEmpty(ctx context.Context, run string, at time.Time) (*Draft, error) {
+// BeginFrom starts a version from the one of another run, or from nothing when
+// base is empty, as Begin does.
+func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, base string) (*Draft, error) {
 	if err := w.tidy(); err != nil {
 		return nil, err
 	}
-	return w.draft(ctx, run, at, "")
-}
-
-func (w *Warehouse) draft(ctx context.Context, run string, at time.Time, previous string) (*Draft, error) {
-	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: previous, w: w,
+	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: base, w: w,
 		Dir: w.path(versionsDir, "."+run+draftSuffix)}
 	if err := d.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("begin version %s: %w", run, err), d.Discard())

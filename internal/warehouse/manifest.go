@@ -14,12 +14,14 @@ import (
 
 // Manifest is what a version says about itself, beside its files.
 type Manifest struct {
-	RunID      string          `json:"run_id"`
-	SnapshotAt time.Time       `json:"snapshot_at"`
-	Program    string          `json:"program_version"`
-	Schema     string          `json:"schema_version"`
-	Catalog    ManifestFileSum `json:"catalog"`
-	Tables     []ManifestTable `json:"tables"`
+	RunID      string    `json:"run_id"`
+	SnapshotAt time.Time `json:"snapshot_at"`
+	Program    string    `json:"program_version"`
+	Schema     string    `json:"schema_version"`
+	// Previous is the version that this one was built on; empty: on nothing.
+	Previous string          `json:"previous,omitempty"`
+	Catalog  ManifestFileSum `json:"catalog"`
+	Tables   []ManifestTable `json:"tables"`
 }
 
 // ManifestFileSum identifies a file's bytes.

@@ -27,7 +27,8 @@ func (e *VerifyError) Error() string {
 // tables carry name, grade and file of each table; rows, key range, size and
 // checksum are filled in here.
 func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
-	m := Manifest{RunID: d.Run, SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: SchemaVersion(), Tables: tables}
+	m := Manifest{RunID: d.Run, SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: SchemaVersion(),
+		Previous: d.Previous, Tables: tables}
 	if err := d.seal(ctx, &m); err != nil {
 		return m, fmt.Errorf("publish version %s: %w: nothing was published, the last snapshot stays", d.Run, err)
 	}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/pipeline"
+)
+
+func replayCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "replay RUN",
+		Short: "Build the tables of a landed run again, without the network",
+		Long: "Build the tables of a landed run again from the answers that it stored, without the\n" +
+			"network, and publish them: for a run that did not publish, or for the newest one after\n" +
+			"a new version of the program reads something better.\n\n" + exitCodes(),
+		Args: cobra.ExactArgs(1),
+		RunE: ran(func(cmd *cobra.Command, args []string) error { return replay(cmd.Context(), g, args[0]) }),
+	}
+}
+
+func replay(ctx context.Context, g *globals, run string) error {
+	cfg, err := g.load()
+	if err != nil {
+		return err
+	}
+	night, err := g.nightConfig(cfg)
+	if err != nil {
+		return err
+	}
+	res, err := pipeline.Replay(ctx, night, run)
+	return g.ended(res, err, false)
+}

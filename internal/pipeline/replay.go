@@ -1,0 +1,84 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"placementsync/internal/load"
+	"placementsync/internal/warehouse"
+)
+
+// Replay builds the tables of a landed run again, from its answers alone and on
+// the version that the run built on, and publishes them under a run id of their
+// own and the time of the old snapshot: for a run that did not publish, or the
+// newest one after the program reads something better. A run that later nights
+// build on is refused. What the run was not answered is carried.
+func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
+	wh, err := warehouse.Open(cfg.Warehouse)
+	if err != nil {
+		return Result{}, err
+	}
+	n := &night{cfg: cfg, wh: wh, drift: map[driftKey]load.Drift{}, landed: run}
+	n.cfg.Fetch.Offline = true
+	at, ok := warehouse.RunTime(run)
+	if _, err := os.Stat(wh.RawPath(run)); err != nil || !ok {
+		return Result{}, fmt.Errorf("replay %q: nothing has landed under this run: placementsync runs lists them", run)
+	}
+	if at, err = n.snapshotOf(run, at); err != nil {
+		return Result{}, err
+	}
+	n.run = warehouse.Run{ID: newRunID(wh, at), StartedAt: cfg.Now(), SnapshotAt: at, Program: cfg.Warehouse.Program}
+	lock, err := wh.Lock(n.run.ID, cfg.Now())
+	if err != nil {
+		return Result{}, err
+	}
+	if n.base, err = replayBase(wh, run); err != nil {
+		return Result{}, errors.Join(err, lock.Release())
+	}
+	res, err := n.execute(ctx)
+	res.Run = n.end(ctx, err)
+	return res, errors.Join(err, wh.Record(res.Run), lock.Release())
+}
+
+// snapshotOf is the time of a run's snapshot: its id has the second, the ledger
+// has it whole.
+func (n *night) snapshotOf(run string, at time.Time) (time.Time, error) {
+	runs, err := n.wh.Runs()
+	if err != nil {
+		return at, err
+	}
+	if i := slices.IndexFunc(runs, func(r warehouse.Run) bool { return r.ID == run }); i >= 0 {
+		return runs[i].StartedAt, nil
+	}
+	return at, nil
+}
+
+// replayBase is the version that a run built on or would have.
+func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
+	versions, err := wh.Versions()
+	if err != nil {
+		return "", err
+	}
+	latest, _, err := wh.Latest()
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case !slices.Contains(versions, run) && run > latest:
+		return latest, nil
+	case run != latest:
+		return "", fmt.Errorf("replay %s: later nights build on it: roll back to it first, or use placementsync rebuild", run)
+	}
+	m, err := wh.ReadManifest(run)
+	if err != nil {
+		return "", err
+	}
+	if m.Previous != "" && !slices.Contains(versions, m.Previous) {
+		return "", fmt.Errorf("replay %s: the version %s that it built on is no longer kept: use placementsync rebuild", run, m.Previous)
+	}
+	return m.Previous, nil
+}
