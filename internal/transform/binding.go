@@ -56,6 +56,8 @@ type layoutOf struct {
 	names int
 	// link tables keep no field that has no column.
 	link bool
+	// concealed are the private columns.
+	concealed []int
 	// private tables, or tables within, have columns whose values must not show
 	// up elsewhere.
 	private bool
@@ -114,4 +116,6 @@ type field struct {
 	alias bool
 	// private fields hold a value that must not be kept where no column takes it.
 	private bool
+	// dropped fields fill a column that is NULL in every row.
+	dropped bool
 }

@@ -152,7 +152,7 @@ func (d *Decoder) member(t *table, f *field) error {
 	}
 	c := d.scan.peek()
 	switch {
-	case f.col >= 0 && t.layoutOf.cols[f.col].dropped && (c != '{' || f.group == nil):
+	case f.dropped && (c != '{' || f.group == nil):
 		_, err := d.scan.skip()
 		return err
 	case f.union != nil:

@@ -106,8 +106,13 @@ func (l *layoutOf) finds(col int) bool {
 // tables with those within, fields with those inside their objects.
 func (b *Binding) seclude() {
 	for _, l := range b.tables {
-		private := slices.ContainsFunc(l.cols, func(c columnOf) bool { return c.private() })
-		if !private {
+		l.concealed = nil
+		for i := range l.cols {
+			if l.cols[i].private() {
+				l.concealed = append(l.concealed, i)
+			}
+		}
+		if len(l.concealed) == 0 {
 			continue
 		}
 		for up := l; ; up = b.tables[up.enclosing] {
@@ -118,6 +123,7 @@ func (b *Binding) seclude() {
 		for _, n := range l.root.all(map[string]*node{}) {
 			for _, f := range n.fields {
 				f.private = l.holds(f)
+				f.dropped = f.col >= 0 && l.cols[f.col].dropped
 			}
 		}
 	}

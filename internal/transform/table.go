@@ -85,9 +85,15 @@ func (t *table) meet(f *field) bool {
 	return again
 }
 
-// end closes the row: columns without a value become NULL, and the system
-// columns are appended. It fails when a column has outgrown a batch.
+// end closes the row: private values are concealed, columns without a value
+// become NULL, and the system columns are appended. It fails when a column has
+// outgrown a batch.
 func (t *table) end(seq uint64, h *hasher) error {
+	for _, i := range t.concealed {
+		if t.set(i) && len(t.cols[i].data) <= maxText {
+			t.cols[i].conceal(&t.layoutOf.cols[i])
+		}
+	}
 	var sum uint64
 	data := len(t.cols) - 2
 	for i := range data {
@@ -98,12 +104,6 @@ func (t *table) end(seq uint64, h *hasher) error {
 		}
 		if len(c.data) > maxText {
 			return ErrFull
-		}
-		if col.private() {
-			if c.conceal(col); c.n == t.rows {
-				c.null()
-				continue
-			}
 		}
 		if col.tracked {
 			sum += h.value(c, t.rows, col)

@@ -1,0 +1,102 @@
+package transform_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/transform"
+)
+
+func TestEnvelopesByShape(t *testing.T) {
+	records := `{"id":"a","label":"x"},{"id":"b"}`
+	for name, body := range map[string]string{
+		"paginated":        `{"records":[` + records + `],"total_records":2,"total_pages":1,"current_page":1,"next_page":null,"previous_page":null}`,
+		"totals first":     `{"total_records":2,"total_pages":1,"records":[` + records + `]}`,
+		"bare":             `[` + records + `]`,
+		"records":          `{"records":[` + records + `]}`,
+		"under other name": `{"items":[` + records + `]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, e := range []stream.Envelope{stream.Sniffed, stream.Paginated, stream.Array, stream.Records} {
+				s := streamNamed(t, "things")
+				s.Envelope = e
+				d := compile(t, s).NewDecoder()
+				page, err := d.Decode([]byte(body), transform.Origin{})
+				if err != nil || page.Records != 2 || len(page.IDs) != 2 || d.Rows() != 2 {
+					t.Errorf("envelope %d: page %+v, %d rows, error %v; want 2 records", e, page, d.Rows(), err)
+				}
+				if want := strings.Contains(body, "total"); page.Paginated != want || want && page.Total != 2 {
+					t.Errorf("envelope %d: paginated %v, total %d", e, page.Paginated, page.Total)
+				}
+			}
+		})
+	}
+}
+
+// TestUnknownEnvelopesAreReadInAllShapes holds that an endpoint whose envelope the
+// spec does not show, marked (E) in its section 4.2, comes to the same rows and
+// findings whatever wraps its records.
+func TestUnknownEnvelopesAreReadInAllShapes(t *testing.T) {
+	for _, s := range stream.All() {
+		if s.Envelope != stream.Sniffed {
+			continue
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			records := recordsOf(t, s.Name)
+			all, err := json.Marshal(records)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := decoded(t, s, string(all))
+			for _, shape := range []string{
+				`{"records":%s}`, `{"items":%s}`,
+				`{"records":%s,"total_records":9,"total_pages":1,"current_page":1,"next_page":null,"previous_page":null}`,
+				`{"total_records":9,"next_page":2,"data":%s}`,
+			} {
+				if diff := cmp.Diff(want, decoded(t, s, fmt.Sprintf(shape, all))); diff != "" {
+					t.Errorf("%s differs from a bare list (-bare +this):\n%s", shape, diff)
+				}
+			}
+			if diff := cmp.Diff(decoded(t, s, "["+string(records[0])+"]"), decoded(t, s, string(records[0]))); diff != "" {
+				t.Errorf("a single record differs from a list of one (-list +single):\n%s", diff)
+			}
+		})
+	}
+}
+
+// recordsOf are the records of a stream's case that shows all of its fields.
+func recordsOf(t *testing.T, name string) []json.RawMessage {
+	t.Helper()
+	body, err := os.ReadFile(filepath.Join("testdata", name, "record.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []json.RawMessage
+	if body[0] == '[' {
+		err = json.Unmarshal(body, &records)
+	} else {
+		wrapped := struct{ Records *[]json.RawMessage }{&records}
+		err = json.Unmarshal(body, &wrapped)
+	}
+	if err != nil || len(records) == 0 {
+		t.Fatalf("read the records of %s: %v, %d found", name, err, len(records))
+	}
+	return records
+}
+
+// decoded is everything that a body comes to but its page.
+func decoded(t *testing.T, s stream.Stream, body string) string {
+	t.Helper()
+	d := compile(t, s).NewDecoder()
+	if _, err := d.Decode([]byte(body), transform.Origin{Seq: 1, Param: "param"}); err != nil {
+		t.Fatal(err)
+	}
+	return render(t, d, transform.Page{}, nil)
+}
