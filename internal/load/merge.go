@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -79,7 +80,7 @@ func (s *Stage) applyAll(ctx context.Context, changes []Change, cover map[string
 			return errors.Join(fmt.Errorf("merge table %s: %w", t.Name, err), tx.Rollback())
 		}
 	}
-	if err := errors.Join(s.noteDeletions(ctx, tx, cover), s.noteDetails(ctx, tx, cover)); err != nil {
+	if err := errors.Join(s.noteDeletions(ctx, tx, cover, changes), s.noteDetails(ctx, tx, cover)); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
@@ -92,29 +93,42 @@ func (l Limits) check(c Change) error {
 	return &MassDeleteError{c.Table, c.Gone, c.Before}
 }
 
-// closing names the keys of a table whose current version ends tonight, with
-// gone true for those that have no successor.
+// closing names the keys of a table whose version changes tonight: new ones,
+// changed ones, and those that are gone.
 func closing(table string) string { return staged("closing", table) }
 
 // findClosing compares fingerprints and reads no other column. It runs for
 // parents before children: a child's scope looks at its parent's closing keys.
+// A table that is empty yet needs no comparison: all of it is new.
 func (s *Stage) findClosing(ctx context.Context, t stream.Table, scope string) (Change, error) {
 	c := Change{Table: t.Name}
-	find := fmt.Sprintf(`CREATE TABLE %s AS SELECT %s, f.row_hash IS NULL AS gone
-		FROM main.%s m LEFT JOIN %s f ON %s
+	err := s.draft.DB.QueryRowContext(ctx, "SELECT count(*) FROM main."+warehouse.Quote(t.Name)).Scan(&c.Before)
+	if err != nil {
+		return c, err
+	}
+	keys := make([]string, len(t.Key))
+	for i, k := range t.Key {
+		keys[i] = fmt.Sprintf("coalesce(m.%[1]s, f.%[1]s) AS %[1]s", warehouse.Quote(k))
+	}
+	find := fmt.Sprintf(`CREATE TABLE %s AS SELECT %s, f.row_hash IS NULL AS gone, m.row_hash IS NULL AS fresh
+		FROM main.%s m FULL JOIN %s f ON %s
 		WHERE m.row_hash IS DISTINCT FROM f.row_hash AND (f.row_hash IS NOT NULL OR %s)`,
-		closing(t.Name), columns("m.", t.Key), warehouse.Quote(t.Name), fresh(t.Name),
+		closing(t.Name), strings.Join(keys, ", "), warehouse.Quote(t.Name), fresh(t.Name),
 		equal("m.", "f.", t.Key), scope)
+	if c.Before == 0 {
+		find = fmt.Sprintf("CREATE TABLE %s AS SELECT %s, TRUE AS gone, TRUE AS fresh FROM main.%s WHERE FALSE",
+			closing(t.Name), columns("", t.Key), warehouse.Quote(t.Name))
+	}
 	if err := s.draft.Exec(ctx, find); err != nil {
 		return c, err
 	}
-	count := fmt.Sprintf(`SELECT (SELECT count(*) FROM main.%s),
-		count(*) FILTER (NOT gone), count(*) FILTER (gone) FROM %s`, warehouse.Quote(t.Name), closing(t.Name))
-	err := s.draft.DB.QueryRowContext(ctx, count).Scan(&c.Before, &c.Changed, &c.Gone)
+	err = s.draft.DB.QueryRowContext(ctx, fmt.Sprintf(`SELECT count(*) FILTER (fresh), count(*) FILTER (NOT gone AND NOT fresh),
+		count(*) FILTER (gone) FROM %s`, closing(t.Name))).Scan(&c.New, &c.Changed, &c.Gone)
 	return c, err
 }
 
-// apply moves the closing rows to past and brings in what main lacks then.
+// apply moves the closing rows to past and brings in their successors and the
+// new ones. A table in which nothing changed is not touched.
 func (s *Stage) apply(ctx context.Context, tx *sql.Tx, t stream.Table, c *Change) error {
 	if c.Changed+c.Gone > 0 {
 		for _, statement := range []string{s.closeRows(t), dropRows(t)} {
@@ -123,14 +137,19 @@ func (s *Stage) apply(ctx context.Context, tx *sql.Tx, t stream.Table, c *Change
 			}
 		}
 	}
-	added, err := tx.ExecContext(ctx, s.addRows(t, c.Before-c.Changed-c.Gone))
-	if err != nil {
-		return err
+	if c.Before == 0 || c.New+c.Changed > 0 {
+		added, err := tx.ExecContext(ctx, s.addRows(t, c.Before == 0))
+		if err != nil {
+			return err
+		}
+		n, err := added.RowsAffected()
+		if err != nil {
+			return err
+		}
+		c.New = n - c.Changed
 	}
-	n, err := added.RowsAffected()
-	c.New = n - c.Changed
-	c.After = c.Before - c.Changed - c.Gone + n
-	return err
+	c.After = c.Before + c.New - c.Gone
+	return nil
 }
 
 func (s *Stage) closeRows(t stream.Table) string {
@@ -145,24 +164,24 @@ func dropRows(t stream.Table) string {
 		warehouse.Quote(t.Name), closing(t.Name), equal("m.", "c.", t.Key))
 }
 
-// addRows skips the join against main when nothing is left there, as on the
-// first night.
-func (s *Stage) addRows(t stream.Table, left int64) string {
+// addRows brings in the rows that closing names, and all where main was empty,
+// as on the first night.
+func (s *Stage) addRows(t stream.Table, all bool) string {
 	def := s.defs[t.Name]
 	add := fmt.Sprintf("INSERT INTO main.%s (%s, valid_from, row_hash) SELECT %s, %s, row_hash FROM %s",
 		warehouse.Quote(t.Name), warehouse.Columns("", def), warehouse.Columns("", def), s.draft.Stamp(), fresh(t.Name))
-	if left == 0 {
+	if all {
 		return add
 	}
-	return add + fmt.Sprintf(" ANTI JOIN main.%s USING (%s)", warehouse.Quote(t.Name), columns("", t.Key))
+	return add + fmt.Sprintf(" SEMI JOIN (SELECT * FROM %s WHERE NOT gone) USING (%s)", closing(t.Name), columns("", t.Key))
 }
 
 // noteDeletions keeps the key and the evidence of every record that is gone.
-func (s *Stage) noteDeletions(ctx context.Context, tx *sql.Tx, cover map[string]Coverage) error {
-	for _, t := range stream.Tables(s.streams) {
+func (s *Stage) noteDeletions(ctx context.Context, tx *sql.Tx, cover map[string]Coverage, changes []Change) error {
+	for i, t := range stream.Tables(s.streams) {
 		lists, detail := s.sources(t.Name)
 		sources := append(lists, detail)
-		if t.Name != sources[0].Root().Name {
+		if t.Name != sources[0].Root().Name || changes[i].Gone == 0 {
 			continue
 		}
 		note := fmt.Sprintf(`INSERT INTO meta.deletions (run_id, table_name, key, evidence)

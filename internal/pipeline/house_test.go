@@ -4,9 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -35,6 +37,9 @@ type house struct {
 	arrive func(r *http.Request)
 	// at is the time of the night that runs next or ran last.
 	at time.Time
+	// opened is the catalogue in the file that shown tells of.
+	opened *sql.DB
+	shown  fs.FileInfo
 }
 
 const token = "pc_top-secret-of-the-test"
@@ -226,10 +231,16 @@ func (h *house) path(parts ...string) string {
 	return filepath.Join(append([]string{h.cfg.Warehouse.Dir}, parts...)...)
 }
 
-// catalog opens the published DuckDB file through the links, as any reader does.
+// catalog opens the published DuckDB file through the links, as any reader
+// does; once per version, since opening takes longer than most questions.
 func (h *house) catalog() *sql.DB {
 	h.t.Helper()
-	return open(h.t, h.path("catalog.duckdb")+"?access_mode=read_only&threads=1")
+	now, err := os.Stat(h.path("catalog.duckdb"))
+	must(h.t, err)
+	if h.shown == nil || !os.SameFile(h.shown, now) {
+		h.opened, h.shown = open(h.t, h.path("catalog.duckdb")+"?access_mode=read_only&threads=1"), now
+	}
+	return h.opened
 }
 
 func open(t *testing.T, dsn string) *sql.DB {

@@ -14,13 +14,16 @@ import (
 // idempotent; a column that is new in schema/ is added, anything else that
 // differs is refused. All of it is one transaction, since a commit for each of
 // some hundred statements would take a second of every night.
-func (w *Warehouse) ensureCatalog(ctx context.Context, in *Instance) error {
+//
+// base is the schema version of the catalogue that the file is a copy of.
+func (w *Warehouse) ensureCatalog(ctx context.Context, in *Instance, base string) error {
 	have, err := readColumns(ctx, in)
 	if err != nil {
 		return err
 	}
-	statements := []string{"CREATE SCHEMA IF NOT EXISTS past", "CREATE SCHEMA IF NOT EXISTS history",
+	schemas := []string{"CREATE SCHEMA IF NOT EXISTS past", "CREATE SCHEMA IF NOT EXISTS history",
 		"CREATE SCHEMA IF NOT EXISTS meta", "CREATE SCHEMA IF NOT EXISTS mart"}
+	var statements []string
 	for _, t := range w.layout() {
 		changes, err := t.ensure(have[t.schema+"."+t.def.Name])
 		if err != nil {
@@ -28,10 +31,13 @@ func (w *Warehouse) ensureCatalog(ctx context.Context, in *Instance) error {
 		}
 		statements = append(statements, changes...)
 	}
+	// Views and macros are made anew only where they could be other ones.
 	for _, t := range w.cfg.Tables {
-		statements = append(statements, historyView(w.defs[t.Name]), asOfMacro(w.defs[t.Name]))
+		if def := w.defs[t.Name]; len(statements) > 0 || have["history."+def.Name] == nil || base != SchemaVersion() {
+			statements = append(statements, historyView(def), asOfMacro(def))
+		}
 	}
-	return in.Atomically(ctx, statements)
+	return in.Atomically(ctx, append(schemas, statements...))
 }
 
 // placed is a table as it stands in one schema of the catalogue.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -99,21 +100,46 @@ func (d *Draft) closeCatalog(ctx context.Context) error {
 	return errors.Join(err, os.RemoveAll(filepath.Join(d.Dir, "spill")))
 }
 
-// measure counts the rows of every table and finds the range of its key.
+// measure counts the rows of every table and finds the range of its key, in one
+// statement for all.
 func (d *Draft) measure(ctx context.Context, tables []ManifestTable) error {
-	for i := range tables {
-		t := &tables[i]
+	var parts []string
+	for i, t := range tables {
 		key, err := d.w.firstKey(t.Name)
 		if err != nil {
 			return err
 		}
-		q := fmt.Sprintf("SELECT count(*), coalesce(min(%[1]s), ''), coalesce(max(%[1]s), '') FROM main.%[2]s",
-			Quote(key), Quote(t.Name))
-		if err := d.DB.QueryRowContext(ctx, q).Scan(&t.Rows, &t.KeyMin, &t.KeyMax); err != nil {
-			return fmt.Errorf("measure table %s: %w", t.Name, err)
+		parts = append(parts, fmt.Sprintf("SELECT %d, count(*), coalesce(min(%[2]s), ''), coalesce(max(%[2]s), '') FROM main.%[3]s",
+			i, Quote(key), Quote(t.Name)))
+	}
+	return eachRow(ctx, d.Instance, parts, func(scan func(...any) error) error {
+		var i int
+		var one ManifestTable
+		if err := scan(&i, &one.Rows, &one.KeyMin, &one.KeyMax); err != nil {
+			return err
+		}
+		t := &tables[i]
+		t.Rows, t.KeyMin, t.KeyMax = one.Rows, one.KeyMin, one.KeyMax
+		return nil
+	})
+}
+
+// eachRow runs the parts as one UNION ALL and hands over its rows.
+func eachRow(ctx context.Context, in *Instance, parts []string, take func(scan func(...any) error) error) error {
+	if len(parts) == 0 {
+		return nil
+	}
+	rows, err := in.DB.QueryContext(ctx, strings.Join(parts, " UNION ALL "))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := take(rows.Scan); err != nil {
+			return err
 		}
 	}
-	return nil
+	return rows.Err()
 }
 
 func (w *Warehouse) firstKey(table string) (string, error) {

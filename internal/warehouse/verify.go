@@ -27,21 +27,29 @@ func (w *Warehouse) verify(ctx context.Context, dir string, m Manifest) (err err
 	if err := in.Exec(ctx, fmt.Sprintf("ATTACH %s AS sealed (READ_ONLY)", Literal(catalog))); err != nil {
 		return err
 	}
-	for _, t := range m.Tables {
-		if err := w.verifyTable(ctx, in, dir, m.RunID, t); err != nil {
+	var parts []string
+	for i, t := range m.Tables {
+		parts = append(parts, fmt.Sprintf(`SELECT %d, (SELECT count(*) FROM sealed.main.%[2]s),
+			(SELECT count(*) FROM (SELECT DISTINCT %[3]s FROM sealed.main.%[2]s)), (SELECT count(*) FROM read_parquet(%[4]s))`,
+			i, Quote(t.Name), w.keyColumns("", t.Name), Literal(filepath.Join(dir, t.File))))
+	}
+	err = eachRow(ctx, in, parts, func(scan func(...any) error) error {
+		var i int
+		var rows, keys, parquet int64
+		if err := scan(&i, &rows, &keys, &parquet); err != nil {
 			return err
 		}
+		return compare(m.RunID, m.Tables[i], rows, keys, parquet)
+	})
+	var failed *VerifyError
+	if err != nil && !errors.As(err, &failed) {
+		err = &VerifyError{m.RunID, "(any)", err.Error()}
 	}
-	return in.Exec(ctx, "DETACH sealed")
+	return errors.Join(err, in.Exec(ctx, "DETACH sealed"))
 }
 
-func (w *Warehouse) verifyTable(ctx context.Context, in *Instance, dir, run string, t ManifestTable) error {
-	var rows, keys, parquet int64
-	q := fmt.Sprintf("SELECT (SELECT count(*) FROM sealed.main.%[1]s), (SELECT count(*) FROM (SELECT DISTINCT %[2]s FROM sealed.main.%[1]s)), (SELECT count(*) FROM read_parquet(%[3]s))",
-		Quote(t.Name), w.keyColumns("", t.Name), Literal(filepath.Join(dir, t.File)))
-	if err := in.DB.QueryRowContext(ctx, q).Scan(&rows, &keys, &parquet); err != nil {
-		return &VerifyError{run, t.Name, err.Error()}
-	}
+// compare holds what a reader counted against the manifest.
+func compare(run string, t ManifestTable, rows, keys, parquet int64) error {
 	switch {
 	case rows != t.Rows:
 		return &VerifyError{run, t.Name, fmt.Sprintf("%d rows in the catalog, %d in the manifest", rows, t.Rows)}
