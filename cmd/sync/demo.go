@@ -98,7 +98,7 @@ func prepareDemo(dir, base string) error {
 	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "warehouse")), os.MkdirAll(dir, 0o755)); err != nil {
 		return fmt.Errorf("make the demo folder: %w", err)
 	}
-	text := demoMark + fmt.Sprintf("api:\n  base_url: %s\n  token: %s\n  requests_per_second: 0 # the demo service has no limit\nwarehouse:\n  dir: ./warehouse\n", base, demoToken)
+	text := demoMark + fmt.Sprintf("api:\n  base_url: %s\n  token: %s\n  requests_per_second: 0 # the demo service has no limit\nwarehouse:\n  dir: ./warehouse\n  threads: 1 # so little is loaded fastest by one\n", base, demoToken)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the demo configuration: %w", err)
 	}
