@@ -11,7 +11,7 @@ CREATE TABLE campaign_status_counts (
 
 COMMENT ON TABLE campaign_status_counts IS 'How many articles of a campaign are in each status, one row per campaign and status. From GET /campaigns/{id}/articles/status-count.';
 COMMENT ON COLUMN campaign_status_counts.campaign_id IS 'Id of the campaign: campaigns.id. Spec 4.2 GET /campaigns/{id}/articles/status-count.';
-COMMENT ON COLUMN campaign_status_counts.id IS 'Id of the status. Spec 2.6 ArticleStatusCount.id.';
+COMMENT ON COLUMN campaign_status_counts.id IS 'Id of the status; its prefix where the service shows none. Spec 2.6 ArticleStatusCount.id.';
 COMMENT ON COLUMN campaign_status_counts.name IS 'Name of the status for people. Spec 2.6 ArticleStatusCount.name.';
 COMMENT ON COLUMN campaign_status_counts.prefix IS 'Stable identifier of the status; the set is not shown. Spec 2.6 ArticleStatusCount.prefix.';
 COMMENT ON COLUMN campaign_status_counts.count IS 'How many articles are in the status. Spec 2.6 ArticleStatusCount.count.';
