@@ -35,10 +35,16 @@ func (s *Stage) live(life stream.Life, days int) string {
 	return "SELECT NULL::VARCHAR WHERE FALSE"
 }
 
+// liveCampaigns counts a campaign whose own row changed tonight as live as well:
+// an article may have come to it, of which updated_at need not tell.
 func (s *Stage) liveCampaigns(since string) string {
-	return fmt.Sprintf(`SELECT id FROM (%s) WHERE greatest(created_at, updated_at) >= %s
+	ids := fmt.Sprintf(`SELECT id FROM (%s) WHERE greatest(created_at, updated_at) >= %s
 		UNION ALL SELECT campaign_id FROM (%s) WHERE coalesce(live_url, '') = ''`,
 		s.known("campaigns", "id", "created_at", "updated_at"), since, s.known("campaign_articles", "campaign_id", "live_url"))
+	if _, detail := s.sources("campaigns"); detail.Name != "" {
+		ids += fmt.Sprintf(" UNION ALL SELECT id FROM %s WHERE why = '%s'", planned(detail.Name), whyChanged)
+	}
+	return ids
 }
 
 // known are columns of a table as far as they are known tonight: staged rows,

@@ -186,7 +186,7 @@ func (j job) config() pipeline.Config {
 	}
 	cfg := pipeline.Config{
 		Warehouse: warehouse.Config{Dir: j.Dir, KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test",
-			Tables: stream.Tables(streams), Step: j.Strike.hook()},
+			Tables: stream.Tables(streams), Step: j.Strike.hook(die)},
 		Fetch: fetch.Config{BaseURL: j.URL, PageSize: 7, UserAgent: j.Agent,
 			Token: func(context.Context) (string, error) { return token, nil }},
 		Streams: streams, Details: "changed", LiveDays: 45, Recheck: 7, Limits: load.Limits{Share: 0.2, Rows: 50},
@@ -199,7 +199,7 @@ func (j job) config() pipeline.Config {
 }
 
 // hook counts the steps and strikes; nil where nothing is to be struck.
-func (s strike) hook() func(step string) {
+func (s strike) hook(blow func()) func(step string) {
 	if s.Step == "" {
 		return nil
 	}
@@ -211,13 +211,17 @@ func (s strike) hook() func(step string) {
 		if armed = armed || step == s.After; !armed || step != s.Step {
 			return
 		}
-		if left--; left > 0 {
-			return
+		if left--; left == 0 {
+			blow()
 		}
-		if self, err := os.FindProcess(os.Getpid()); err == nil && self.Kill() == nil {
-			// The signal may take a moment, in which nothing must go on.
-			select {}
-		}
+	}
+}
+
+// die ends this process by SIGKILL. The signal may take a moment, in which
+// nothing must go on.
+func die() {
+	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Kill() == nil {
+		select {}
 	}
 }
 

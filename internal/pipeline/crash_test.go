@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -215,6 +216,14 @@ func landings(t *testing.T, journal string) map[string]int {
 	return all
 }
 
+// publishInPeace runs the night that is under way, or the next one.
+func (c *trial) publishInPeace(t *testing.T) {
+	t.Helper()
+	if killed, published := c.try(t, strike{}, 0, inPeace); killed || !published {
+		t.Fatalf("the night ended without a snapshot, killed: %t", killed)
+	}
+}
+
 // inPeace lets the night come to its end.
 func inPeace(_ *testing.T, p *child, _ <-chan struct{}) { <-p.exited }
 
@@ -240,18 +249,32 @@ func after(moment time.Duration) func(*testing.T, *child, <-chan struct{}) {
 // and compares all that two warehouses have.
 func (c *trial) finish(t *testing.T) {
 	t.Helper()
-	for range 2 {
-		if killed, published := c.try(t, strike{}, 0, inPeace); killed || !published {
-			t.Fatalf("the last night ended without a snapshot, killed: %t", killed)
-		}
-	}
+	c.publishInPeace(t)
+	c.publishInPeace(t)
 	requireTidy(t, c.dir)
+	if diff := gocmp.Diff(ledger(t, c.cfg.Warehouse.Dir), ledger(t, c.dir)); diff != "" {
+		t.Errorf("the ledgers differ (-spared +struck):\n%s", diff)
+	}
 	for _, folder := range []string{"parquet", "versions"} {
 		if diff := gocmp.Diff(files(t, c.path(folder)), files(t, filepath.Join(c.dir, folder))); diff != "" {
 			t.Errorf("%s differs (-spared +struck):\n%s", folder, diff)
 		}
 	}
 	requireReadable(t, filepath.Join(c.dir, "parquet", "*", "*", "*.parquet"))
+}
+
+// ledger tells how every night ended.
+func ledger(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	wh, err := warehouse.Open(warehouse.Config{Dir: dir})
+	must(t, err)
+	runs, err := wh.Runs()
+	must(t, err)
+	ends := map[string]string{}
+	for _, r := range runs {
+		ends[r.ID] = fmt.Sprintf("%s with %d, %d rows", r.Outcome, r.ExitCode, r.Rows)
+	}
+	return ends
 }
 
 // strikes has every named step. Those of one night follow each other, so that
@@ -291,6 +314,19 @@ func TestKilledAtEveryStep(t *testing.T) {
 		}
 	}
 	c.finish(t)
+}
+
+// TestKilledRunIsInTheLedger kills a run that nobody takes up.
+func TestKilledRunIsInTheLedger(t *testing.T) {
+	t.Parallel()
+	c := newTrial(t, 5, few()...)
+	c.try(t, strike{Step: "merged"}, 0, inPeace)
+	j := c.job(struck, c.dir)
+	j.At = c.at.Add(7 * time.Hour)
+	res := c.complete(pipeline.Run(t.Context(), j.config()))
+	if end := ledger(t, c.dir)[c.night]; res.Run.ID == c.night || !strings.HasPrefix(end, warehouse.Failed) {
+		t.Errorf("run %s began after %s was killed, which the ledger has as %q", res.Run.ID, c.night, end)
+	}
 }
 
 // TestKilledAtRandom is the same at moments that nobody chose.

@@ -137,7 +137,8 @@ func TestEveryDeletionHasItsEvidence(t *testing.T) {
 	t.Parallel()
 	world := richWorld()
 	world.ListingTurnover = 0.1
-	h := newHouse(t, world)
+	h := newHouse(t, world, "outlet_listings", "product_listings", "products", "files")
+	h.carrying(45, 0)
 	h.goodNight()
 	res := h.goodNight()
 	gone, noted := map[string]int{}, map[string]int{}

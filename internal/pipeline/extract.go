@@ -114,7 +114,7 @@ func (n *night) judge(ctx context.Context, r *streamResult, err error) error {
 		return err
 	case errors.As(err, &scope):
 		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "403: "+err.Error()
-		if r.stream.Scopes != nil {
+		if n.token.shows(r.stream) {
 			r.failed = err
 		}
 	default:

@@ -117,6 +117,9 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 // begin takes up the last run if it did not publish and is young enough, or
 // starts a new one.
 func (n *night) begin(ctx context.Context, now time.Time) (Result, error) {
+	if err := n.wh.Recover(); err != nil {
+		return Result{}, err
+	}
 	last, ok, err := n.wh.Unfinished()
 	if err != nil {
 		return Result{}, err

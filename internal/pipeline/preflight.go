@@ -70,6 +70,13 @@ func (t Token) Missing(s stream.Stream) []string {
 	})
 }
 
+// shows reports whether the token's type and scopes say that it may read a
+// stream, so that a 403 is a fault. Otherwise the stream was tried, and a 403
+// is the answer.
+func (t Token) shows(s stream.Stream) bool {
+	return s.Scopes != nil && slices.Contains([]string{"full_access", "custom", "read_only"}, t.Type)
+}
+
 // SkipReason says why the token cannot read a stream; empty when it can try.
 func (t Token) SkipReason(s stream.Stream) string {
 	missing := t.Missing(s)

@@ -44,6 +44,9 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 	if err := n.stage.Close(ctx); err != nil {
 		return Result{}, err
 	}
+	if err := n.draft.Enclose(n.end(ctx, nil)); err != nil {
+		return Result{}, err
+	}
 	m, err := n.draft.Publish(ctx, files)
 	return Result{Changes: changes, Manifest: m}, err
 }

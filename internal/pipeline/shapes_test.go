@@ -9,23 +9,28 @@ import (
 )
 
 // TestEveryShapeOfAnEnvelope reads worlds in which all endpoints whose envelope
-// the spec does not show answer in one and the same shape.
+// the spec does not show answer in one and the same shape, with a token of each
+// type.
 func TestEveryShapeOfAnEnvelope(t *testing.T) {
 	for name, c := range map[string]struct {
 		envelope sim.Envelope
+		token    string
 		paged    bool
+		streams  []string
 	}{
-		"paginated":        {envelope: sim.EnvelopePaginated},
-		"bare arrays":      {envelope: sim.EnvelopeArray},
-		"records alone":    {envelope: sim.EnvelopeRecords},
-		"arrays in pages":  {sim.EnvelopeArray, true},
-		"records in pages": {sim.EnvelopeRecords, true},
+		"paginated":       {envelope: sim.EnvelopePaginated, token: "full_access"},
+		"bare arrays":     {envelope: sim.EnvelopeArray, token: "read_only"},
+		"records alone":   {envelope: sim.EnvelopeRecords, token: "custom"},
+		"arrays in pages": {sim.EnvelopeArray, "read_only", true, append(unshown(), "outlet_listings", "outlets")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			world := smallWorld()
-			world.Envelope, world.PageUntotalled = c.envelope, c.paged
-			h := newHouse(t, world)
+			world.Envelope, world.PageUntotalled, world.TokenType = c.envelope, c.paged, c.token
+			if c.token == "full_access" {
+				world.Scopes, world.ArticleNeedsFullAccess = []string{}, true
+			}
+			h := newHouse(t, world, c.streams...)
 			h.cfg.Fetch.PageSize = 3
 			ref := newReference(t, h.service, h.cfg.Streams)
 			res := h.goodNight()
@@ -38,4 +43,15 @@ func TestEveryShapeOfAnEnvelope(t *testing.T) {
 			}
 		})
 	}
+}
+
+// unshown names the streams whose envelope the spec does not show.
+func unshown() []string {
+	var names []string
+	for _, s := range stream.All() {
+		if s.Envelope == stream.Sniffed {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 )
@@ -88,6 +89,47 @@ func (w *Warehouse) Record(r Run) error {
 		return fmt.Errorf("record run %s: %w", r.ID, err)
 	}
 	return appendLine(w.path(stateDir, "runs.jsonl"), line, privateFile)
+}
+
+// runFile is the ledger's entry of a run inside its version: what Recover reads
+// when the run was killed between its publish and its entry.
+const runFile = "run.json"
+
+// Enclose writes the run's entry into the draft.
+func (d *Draft) Enclose(r Run) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("enclose run %s: %w", r.ID, err)
+	}
+	return WriteFile(filepath.Join(d.Dir, runFile), append(data, '\n'), privateFile)
+}
+
+// Recover enters the newest version's run into the ledger if it is not there:
+// it was killed after its publish. It needs the Lock.
+func (w *Warehouse) Recover() error {
+	latest, ok, err := w.Latest()
+	if err != nil || !ok {
+		return err
+	}
+	runs, err := w.Runs()
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(runs, func(r Run) bool { return r.ID == latest && r.Outcome != Failed && r.Outcome != Interrupted }) {
+		return nil
+	}
+	data, err := os.ReadFile(filepath.Join(w.VersionPath(latest), runFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a version that was rebuilt is no run
+	}
+	var r Run
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	if err != nil {
+		return fmt.Errorf("recover the ledger's entry of %s: %w", latest, err)
+	}
+	return w.Record(r)
 }
 
 // Runs reads the ledger, oldest first. A run that was taken up again has a line

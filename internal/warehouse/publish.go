@@ -39,10 +39,19 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	}
 	step := d.w.cfg.step
 	step("before rename")
+	// A run that was killed between rename and switch and taken up again
+	// finds its own folder, which nobody has seen.
+	if err := os.RemoveAll(d.w.VersionPath(d.Run)); err != nil {
+		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
+	}
 	if err := rename(d.Dir, d.w.VersionPath(d.Run)); err != nil {
 		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
 	}
 	step("after rename")
+	// The name at the top leads through the switch: it has to be there first.
+	if err := d.w.linkCatalog(); err != nil {
+		return m, err
+	}
 	if err := swapLink(filepath.Join(versionsDir, d.Run), d.w.path(latestLink)); err != nil {
 		return m, fmt.Errorf("switch to version %s: %w", d.Run, err)
 	}
@@ -151,11 +160,18 @@ func (w *Warehouse) firstKey(table string) (string, error) {
 	return "", fmt.Errorf("find the key of table %q: no stream fills it", table)
 }
 
+func (w *Warehouse) linkCatalog() error {
+	if err := swapLink(filepath.Join(latestLink, CatalogFile), w.CatalogPath()); err != nil {
+		return fmt.Errorf("link %s: %w", CatalogFile, err)
+	}
+	return nil
+}
+
 // finish does what follows the switch and may be repeated: the name at the
 // top, the series for BI, and the removal of versions past keep_versions.
 func (w *Warehouse) finish(run string) error {
-	if err := swapLink(filepath.Join(latestLink, CatalogFile), w.CatalogPath()); err != nil {
-		return fmt.Errorf("link %s: %w", CatalogFile, err)
+	if err := w.linkCatalog(); err != nil {
+		return err
 	}
 	m, err := w.ReadManifest(run)
 	if err != nil {
