@@ -34,6 +34,9 @@ type Details struct {
 	Failed int
 	// Failures are the first of them.
 	Failures []Failure
+	// Unproven are all ids whose records are not known whole: those that
+	// failed, and lists that were answered without a proof.
+	Unproven []string
 	// Grade is the worst of all ids; one that failed counts as best_effort.
 	Grade Grade
 	// Reason says in words why the grade is what it is.
@@ -110,6 +113,9 @@ func (d *details) one(ctx context.Context, id string) error {
 		return nil
 	}
 	r.Found++
+	if evidence.Grade == BestEffort {
+		r.Unproven = append(r.Unproven, id)
+	}
 	if worse := r.Grade.Worse(evidence.Grade); worse != r.Grade {
 		r.Grade, r.Reason = worse, fmt.Sprintf("id %q: %s", id, evidence.Reason)
 	}
@@ -119,6 +125,7 @@ func (d *details) one(ctx context.Context, id string) error {
 func (d *details) failed(id string, err error) error {
 	r := &d.result
 	r.Failed++
+	r.Unproven = append(r.Unproven, id)
 	if len(r.Failures) < failuresKept {
 		r.Failures = append(r.Failures, Failure{id, err})
 	}

@@ -33,8 +33,9 @@ const (
 // Outcome of asking for one id.
 type Outcome string
 
-// Answered ids are covered by what was staged for them; Gone ids answered 404;
-// for Missed ids the last rows stay.
+// Answered ids are covered by what was staged for them; Gone ids answered 404.
+// Missed ids failed or were answered without a proof: what was staged for them
+// is used, and their other rows stay.
 const (
 	Answered Outcome = "answered"
 	Gone     Outcome = "404"
@@ -122,12 +123,26 @@ func (s *Stage) childScope(t stream.Table, st, detail stream.Stream, cover map[s
 		return "TRUE"
 	}
 	parent := enclosing(st, t)
+	if detail.Name != "" && parent.Name == st.Root().Name {
+		return fmt.Sprintf("(%s) IN (%s)", columns("m.", t.Parents), told(t, detail))
+	}
 	if parent.Name != st.Root().Name {
 		return fmt.Sprintf("(%s) IN (SELECT %s FROM main.%s m WHERE %s)", columns("m.", t.Parents),
 			columns("m.", parent.Key), warehouse.Quote(parent.Name), s.scope(parent, cover))
 	}
 	return fmt.Sprintf("(%s) IN (SELECT %s FROM %s UNION ALL SELECT %s FROM %s WHERE gone)", columns("m.", t.Parents),
 		columns("", parent.Key), fresh(parent.Name), columns("", parent.Key), closing(parent.Name))
+}
+
+// told are the records of a united stream of which something is known of the
+// rows inside them: their detail was read, their list row has such rows, or
+// they are gone. A list that leaves these rows out says nothing of them.
+func told(t stream.Table, detail stream.Stream) string {
+	root := detail.Root()
+	key := columns("", root.Key)
+	return fmt.Sprintf(`SELECT %[1]s FROM %[2]s UNION ALL SELECT %[1]s FROM (%[3]s) WHERE seq IN (SELECT seq FROM %[4]s)
+		UNION ALL SELECT %[1]s FROM %[5]s WHERE gone`, key, staged(detail.Name, root.Name), notKept(detail),
+		staged(detail.Over, t.Name), closing(root.Name))
 }
 
 // enclosing is the table whose rows hold the rows of t.

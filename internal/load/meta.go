@@ -78,23 +78,42 @@ func (s *Stage) NoteRejects(ctx context.Context, cover map[string]Coverage) (int
 	if err := s.Settle(ctx); err != nil {
 		return 0, err
 	}
+	var drops []string
 	read := []string{"''"}
 	for _, t := range stream.Tables(s.streams) {
 		if s.wasRead(t, cover) {
+			drops = append(drops, s.dropRejects(t))
 			read = append(read, warehouse.Literal(t.Name))
 		}
 	}
-	if err := s.draft.Exec(ctx, "DELETE FROM meta.rejects WHERE table_name IN ("+strings.Join(read, ", ")+")"); err != nil {
+	if err := s.draft.Atomically(ctx, drops); err != nil {
 		return 0, fmt.Errorf("replace the rejects: %w", err)
 	}
 	note := fmt.Sprintf(`INSERT INTO meta.rejects (run_id, seq, table_name, key, column_name, raw, reason)
 		SELECT %s, max(seq), table_name, key, nullif(column_name, ''), raw, reason FROM stage.rejects
-		GROUP BY table_name, key, column_name, raw, reason`, warehouse.Literal(s.draft.Run))
+		WHERE table_name IN (%s) GROUP BY table_name, key, column_name, raw, reason`,
+		warehouse.Literal(s.draft.Run), strings.Join(read, ", "))
 	res, err := s.draft.DB.ExecContext(ctx, note)
 	if err != nil {
 		return 0, fmt.Errorf("note rejects: %w", err)
 	}
 	return res.RowsAffected()
+}
+
+// dropRejects removes the rejects of a table except those of rows that stand in
+// main and were not read tonight, or stand in a record of which that is true:
+// their values are NULL still, and this is where they are kept.
+func (s *Stage) dropRejects(t stream.Table) string {
+	lists, detail := s.sources(t.Name)
+	root := append(lists, detail)[0].Root()
+	keep := make([]string, 0, 2)
+	for _, of := range []stream.Table{t, root} {
+		key := "concat_ws('/', " + columns("", of.Key) + ")"
+		keep = append(keep, fmt.Sprintf("key NOT IN (SELECT %[1]s FROM main.%[2]s EXCEPT SELECT %[1]s FROM %[3]s)",
+			key, warehouse.Quote(of.Name), fresh(of.Name)))
+	}
+	return fmt.Sprintf("DELETE FROM meta.rejects WHERE table_name = %s AND (coalesce(key, '') = '' OR (%s))",
+		warehouse.Literal(t.Name), strings.Join(keep, " AND "))
 }
 
 // wasRead reports whether any stream that fills the table was read tonight.
@@ -108,7 +127,7 @@ type Notes struct {
 	// replaced, so that a resumed run counts once.
 	Run warehouse.Run
 	// Ledger are the runs known to state/; those that meta lacks, since they
-	// published nothing, join it.
+	// published nothing or were rolled back, join it without a snapshot.
 	Ledger  []warehouse.Run
 	Changes []Change
 	Drift   []Drift
@@ -145,6 +164,7 @@ func (n Notes) write(ctx context.Context, tx *sql.Tx, run string) error {
 	}
 	for _, r := range n.Ledger {
 		if !known[r.ID] {
+			r.SnapshotAt = time.Time{} // none of this catalogue's
 			if err := noteRun(ctx, tx, r); err != nil {
 				return err
 			}

@@ -87,7 +87,7 @@ func (s *Stage) why(st stream.Stream, r Rereading, proven func(string) bool) str
 	if r.Recheck > 0 {
 		// The turn of an id comes by its hash, that of a night by its number.
 		rules = append(rules, fmt.Sprintf(`WHEN md5_number_lower(i.id) %% %d = (SELECT count(*) FROM meta.runs
-			WHERE outcome IN ('complete', 'partial')) %% %[1]d THEN '%s'`, r.Recheck, whyRecheck))
+			WHERE snapshot_at IS NOT NULL) %% %[1]d THEN '%s'`, r.Recheck, whyRecheck))
 	}
 	return "CASE " + strings.Join(rules, " ") + fmt.Sprintf(" ELSE '%s' END", whyCarried)
 }

@@ -297,10 +297,13 @@ func strikes() []strike {
 		strike{"after series", 1, "after switch"}, strike{Step: "published"})
 }
 
-// TestKilledAtEveryStep kills a run at every step that changes what is on the
+// TestTortureKilledAtEveryStep kills a run at every step that changes what is on the
 // disk. Whatever is published then can be read, the next run takes the night
 // up without asking twice, and the warehouse ends as one that was never struck.
-func TestKilledAtEveryStep(t *testing.T) {
+func TestTortureKilledAtEveryStep(t *testing.T) {
+	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
+		t.Skip("set PLACEMENTSYNC_TORTURE to run it")
+	}
 	t.Parallel()
 	c := newTrial(t, 3, some()...)
 	for _, s := range strikes() {
@@ -316,8 +319,11 @@ func TestKilledAtEveryStep(t *testing.T) {
 	c.finish(t)
 }
 
-// TestKilledRunIsInTheLedger kills a run that nobody takes up.
-func TestKilledRunIsInTheLedger(t *testing.T) {
+// TestTortureKilledRunIsInTheLedger kills a run that nobody takes up.
+func TestTortureKilledRunIsInTheLedger(t *testing.T) {
+	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
+		t.Skip("set PLACEMENTSYNC_TORTURE to run it")
+	}
 	t.Parallel()
 	c := newTrial(t, 5, few()...)
 	c.try(t, strike{Step: "merged"}, 0, inPeace)
@@ -329,8 +335,11 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	}
 }
 
-// TestKilledAtRandom is the same at moments that nobody chose.
-func TestKilledAtRandom(t *testing.T) {
+// TestTortureKilledAtRandom is the same at moments that nobody chose.
+func TestTortureKilledAtRandom(t *testing.T) {
+	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
+		t.Skip("set PLACEMENTSYNC_TORTURE to run it")
+	}
 	t.Parallel()
 	c := newTrial(t, 4, some()...)
 	c.storm(t, rand.New(rand.NewPCG(4, 0)), 3)
@@ -406,9 +415,12 @@ func TestTortureCrash(t *testing.T) {
 	}
 }
 
-// TestTenAtOnce starts ten runs of one warehouse in the same moment: one
+// TestTortureTenAtOnce starts ten runs of one warehouse in the same moment: one
 // works, nine say who does.
-func TestTenAtOnce(t *testing.T) {
+func TestTortureTenAtOnce(t *testing.T) {
+	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
+		t.Skip("set PLACEMENTSYNC_TORTURE to run it")
+	}
 	t.Parallel()
 	const all = 10
 	h := newHouse(t, smallWorld(), few()...)

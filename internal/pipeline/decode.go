@@ -33,7 +33,8 @@ type sink struct {
 	decoders chan *transform.Decoder
 	all      []*transform.Decoder
 	count    atomic.Int64
-	mu       sync.Mutex // guards night.drift
+	mu       sync.Mutex // guards night.drift and broken
+	broken   error
 }
 
 func (n *night) newSink(s stream.Stream) (*sink, error) {
@@ -95,8 +96,21 @@ func (k *sink) decode(ctx context.Context, d *transform.Decoder, r fetch.Respons
 
 func (k *sink) records() int64 { return k.count.Load() }
 
-// flush stages what a decoder holds.
+// flush stages what a decoder holds. It holds rows of other bodies than the one
+// that filled it, so that the end of one walk must not cut it short; and an
+// error of the stage is kept for flushAll, since a walk that has failed already
+// would not report it.
 func (k *sink) flush(ctx context.Context, d *transform.Decoder) error {
+	err := k.stage(context.WithoutCancel(ctx), d)
+	if err != nil {
+		k.mu.Lock()
+		k.broken = errors.Join(k.broken, err)
+		k.mu.Unlock()
+	}
+	return err
+}
+
+func (k *sink) stage(ctx context.Context, d *transform.Decoder) error {
 	err := k.note(ctx, d.Findings())
 	for _, b := range d.Flush() {
 		if err != nil {
@@ -117,7 +131,7 @@ func (k *sink) flushAll(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return k.broken
 }
 
 // note adds what a decoder found to the night's counts and stages the rejects.

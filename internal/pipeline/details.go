@@ -28,7 +28,7 @@ func (n *night) readDetails(ctx context.Context, s stream.Stream, sink *sink, r 
 		return err
 	}
 	n.grade(s, r, d)
-	r.cover = provenBy(d)
+	r.cover = load.ByID
 	if err := n.noteAsked(ctx, s, ids, d); err != nil {
 		return fmt.Errorf("%w: %w", errStage, err)
 	}
@@ -48,14 +48,6 @@ func (n *night) plan(ctx context.Context, s stream.Stream) (load.Plan, error) {
 // wasRead reports whether a stream was read tonight.
 func (n *night) wasRead(name string) bool {
 	return slices.ContainsFunc(n.done, func(r streamResult) bool { return r.stream.Name == name && r.cover != load.Carried })
-}
-
-// provenBy is ByID when it is known of every id whether it was answered whole.
-func provenBy(d fetch.Details) load.Coverage {
-	if d.Failed > len(d.Failures) || d.Failed == 0 && d.Grade == fetch.BestEffort {
-		return load.Unproven
-	}
-	return load.ByID
 }
 
 // grade lowers a stream of details to what its ids are worth: they are as
@@ -109,17 +101,13 @@ func feeds(parent, s stream.Stream) bool {
 
 // noteAsked tells the stage what each id's absence proves.
 func (n *night) noteAsked(ctx context.Context, s stream.Stream, ids []string, d fetch.Details) error {
-	var missed []string
-	for _, f := range d.Failures {
-		missed = append(missed, f.ID)
-	}
 	other := map[string]bool{}
-	for _, id := range slices.Concat(missed, d.Gone) {
+	for _, id := range slices.Concat(d.Unproven, d.Gone) {
 		other[id] = true
 	}
 	answered := slices.DeleteFunc(ids, func(id string) bool { return other[id] })
 	return errors.Join(n.stage.Asked(ctx, s.Name, answered, load.Answered),
-		n.stage.Asked(ctx, s.Name, d.Gone, load.Gone), n.stage.Asked(ctx, s.Name, missed, load.Missed))
+		n.stage.Asked(ctx, s.Name, d.Gone, load.Gone), n.stage.Asked(ctx, s.Name, d.Unproven, load.Missed))
 }
 
 // noted keeps the ids that pass.

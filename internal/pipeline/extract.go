@@ -50,11 +50,13 @@ func (n *night) extract(ctx context.Context) error {
 	return n.requireSome()
 }
 
-// requireSome ends a night in which nothing could be read.
+// requireSome ends a night in which nothing could be read. What the token says
+// of itself is nothing of the service.
 func (n *night) requireSome() error {
 	var reasons []string
 	for _, r := range n.done {
-		if r.cover != load.Carried && (!r.stream.IsDetail() || r.asked > 0) {
+		told := r.stream.Path != tokenPath || len(n.cfg.Chosen) == 1
+		if r.cover != load.Carried && (!r.stream.IsDetail() || r.asked > 0) && told {
 			return nil
 		}
 		reasons = append(reasons, fmt.Sprintf("%s: %s", r.stream.Name, r.evidence.Reason))
@@ -78,8 +80,8 @@ func (n *night) read(ctx context.Context, s stream.Stream) (streamResult, error)
 	} else {
 		err = n.readList(ctx, s, sink, &r)
 	}
-	if err == nil {
-		err = sink.flushAll(ctx)
+	if err == nil || sink.broken != nil {
+		err = errors.Join(err, sink.flushAll(ctx))
 	}
 	// Passes over a list overlap; its records are those it has ids for.
 	r.rows = sink.records()

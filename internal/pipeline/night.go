@@ -220,6 +220,9 @@ func (n *night) end(ctx context.Context, err error) warehouse.Run {
 	if err != nil {
 		r.Error = err.Error()
 	}
+	if n.cfg.DryRun {
+		r.SnapshotAt = time.Time{}
+	}
 	r.ExitCode = ExitCode(ctx, r.Outcome, err)
 	return *r
 }

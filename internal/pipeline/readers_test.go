@@ -163,9 +163,12 @@ func (r *reader) lookAtParquet(ctx context.Context) (run string, err error) {
 	return run, err
 }
 
-// TestReadersDuringPublishes reads in eight processes while nights are
+// TestTortureReadersDuringPublishes reads in eight processes while nights are
 // published.
-func TestReadersDuringPublishes(t *testing.T) {
+func TestTortureReadersDuringPublishes(t *testing.T) {
+	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
+		t.Skip("set PLACEMENTSYNC_TORTURE to run it")
+	}
 	t.Parallel()
 	h := newHouse(t, trialWorld(5), some()...)
 	nights := 5
