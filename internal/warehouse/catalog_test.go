@@ -115,7 +115,7 @@ func TestEveryPublishedColumnIsExplained(t *testing.T) {
 
 func TestHistoryShowsTheRowsOfATime(t *testing.T) {
 	w := open(t)
-	d := draft(t, w, "20261102T020000Z", "new", 1)
+	d := draft(t, w, "20261102T020000Z", "new")
 	defer d.Discard()
 	if err := d.Exec(t.Context(), `INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, row_hash, valid_to, run_id)
 		VALUES ('p', 1, 'old', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1, TIMESTAMPTZ '2026-11-02 02:00:00+00', 'r')`); err != nil {
@@ -140,14 +140,14 @@ func TestNewColumnIsAddedAndAChangedOneRefused(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w := open(t)
-			d := draft(t, w, "20261101T020000Z", "one", 0)
+			d := draft(t, w, "20261101T020000Z", "one")
 			if err := d.Exec(t.Context(), strings.Split(c.spoil, "; ")...); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := d.Publish(t.Context(), slices.Clone(files)); err != nil {
 				t.Fatal(err)
 			}
-			next, err := w.Begin(t.Context(), "20261102T020000Z", night)
+			next, err := w.Begin(t.Context(), "20261102T020000Z", night.AddDate(0, 0, 1))
 			if c.want == "" {
 				if err != nil {
 					t.Fatal(err)

@@ -44,6 +44,9 @@ func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, bas
 	if err := w.tidy(); err != nil {
 		return nil, err
 	}
+	if err := w.ready(base, at); err != nil {
+		return nil, fmt.Errorf("begin version %s: %w", run, err)
+	}
 	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: base, w: w,
 		Dir: w.path(versionsDir, "."+run+draftSuffix)}
 	if err := d.open(ctx); err != nil {
@@ -117,7 +120,31 @@ func (w *Warehouse) tidy() error {
 	if err != nil || !ok {
 		return err
 	}
+	if _, err := os.Stat(w.VersionPath(run)); errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing to finish; ready tells whoever builds on it
+	}
 	return w.finish(run)
+}
+
+// ready checks what a draft is to build on: a version that is there, of an
+// earlier time. With a clock that went back, history would end before it began.
+func (w *Warehouse) ready(base string, at time.Time) error {
+	if base == "" {
+		return nil
+	}
+	m, err := w.ReadManifest(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: version %s, which readers should see, is gone: "+
+			"use placementsync rollback RUN with a version that is kept, or placementsync rebuild", err, base)
+	}
+	if err != nil {
+		return err
+	}
+	if !at.After(m.SnapshotAt) {
+		return fmt.Errorf("the snapshot's time %s is not after that of version %s, %s: look at the clock; nothing was changed",
+			at.UTC().Format(time.RFC3339), base, m.SnapshotAt.Format(time.RFC3339))
+	}
+	return nil
 }
 
 // LastProven tells when a stream was last read, by the grades of earlier runs

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // This file holds every rename, link and fsync of the project. A file or
@@ -115,11 +116,21 @@ func placeLink(from, to string) error {
 		return err
 	}
 	if os.Link(from, next) != nil {
-		if err := copyFile(from, next); err != nil {
+		if err := copyWithTime(from, next); err != nil {
 			return err
 		}
 	}
 	return rename(next, to)
+}
+
+// copyWithTime copies a file with the time of its last change, by which
+// sameFile knows it again.
+func copyWithTime(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	return errors.Join(copyFile(from, to), os.Chtimes(to, time.Time{}, info.ModTime()))
 }
 
 // copyFile copies a file and syncs the copy. io.Copy between two files asks

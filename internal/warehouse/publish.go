@@ -20,13 +20,27 @@ func (e *VerifyError) Error() string {
 		e.Run, e.Table, e.Problem)
 }
 
+// AfterSwitchError says that a version is published, and that something that
+// follows was not done: the next run does it.
+type AfterSwitchError struct {
+	Run string
+	Err error
+}
+
+func (e *AfterSwitchError) Error() string {
+	return fmt.Sprintf("finish version %s: %v: readers see it already, the next run finishes it", e.Run, e.Err)
+}
+
+func (e *AfterSwitchError) Unwrap() error { return e.Err }
+
 // Publish seals the draft, verifies it as a reader would open it, and makes it
 // visible in one step: the symlink "latest" moves from the last version to
 // this one. Until that step readers and disk show the last snapshot, after it
 // the new one; a crash in between leaves one of the two, never a mixture.
 //
 // tables carry name, grade and file of each table; rows, key range, size and
-// checksum are filled in here.
+// checksum are filled in here. An *AfterSwitchError means that the version is
+// published all the same; any other error that nothing is.
 func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
 	m := Manifest{RunID: d.Run, SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: SchemaVersion(),
 		Previous: d.Previous, Tables: tables}
@@ -56,7 +70,10 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 		return m, fmt.Errorf("switch to version %s: %w", d.Run, err)
 	}
 	step("after switch")
-	return m, d.w.finish(d.Run)
+	if err := d.w.finish(d.Run); err != nil {
+		return m, &AfterSwitchError{d.Run, err}
+	}
+	return m, nil
 }
 
 // seal writes everything to disk: the catalogue checkpointed and closed, the
@@ -178,33 +195,12 @@ func (w *Warehouse) finish(run string) error {
 		return err
 	}
 	w.cfg.step("before series")
+	// Only the newest: what prune removed of the others shall not come back.
 	if err := w.extendSeries(m); err != nil {
 		return fmt.Errorf("extend the Parquet series: %w", err)
 	}
 	w.cfg.step("after series")
 	return w.dropVersions()
-}
-
-// extendSeries gives every table's Parquet file its place in the series: one a
-// table and day, the last run of the day.
-func (w *Warehouse) extendSeries(m Manifest) error {
-	for _, t := range m.Tables {
-		from, to := filepath.Join(w.VersionPath(m.RunID), t.File), w.seriesFile(t, m.SnapshotAt)
-		if sameFile(from, to) {
-			continue
-		}
-		if err := placeLink(from, to); err != nil {
-			return err
-		}
-		w.cfg.step("mid series")
-	}
-	return nil
-}
-
-func sameFile(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
 // dropVersions removes the oldest versions beyond keep_versions, never the

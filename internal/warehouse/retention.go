@@ -78,7 +78,9 @@ func (w *Warehouse) oldRaw(r Retention, now time.Time) ([]string, error) {
 	return old, nil
 }
 
-// oldVersions finds the versions beyond keep_versions.
+// oldVersions finds the versions beyond keep_versions. Those that the newest
+// was built on stay first, since a rollback leads to them; then the youngest of
+// the others, such as what a rollback turned away from.
 func (w *Warehouse) oldVersions(Retention, time.Time) ([]string, error) {
 	runs, err := w.Versions()
 	if err != nil {
@@ -88,9 +90,21 @@ func (w *Warehouse) oldVersions(Retention, time.Time) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var old []string
-	for _, run := range runs[:max(0, len(runs)-max(1, w.cfg.KeepVersions))] {
-		if run != latest {
+	keep := []string{latest}
+	line := w.lineage(latest)
+	slices.Reverse(line)
+	for _, m := range line {
+		keep = append(keep, m.RunID)
+	}
+	slices.Reverse(runs)
+	keep = append(keep, runs...)
+	var kept, old []string
+	for _, run := range keep {
+		switch {
+		case !slices.Contains(runs, run), slices.Contains(kept, run), slices.Contains(old, w.VersionPath(run)):
+		case len(kept) < max(1, w.cfg.KeepVersions):
+			kept = append(kept, run)
+		default:
 			old = append(old, w.VersionPath(run))
 		}
 	}

@@ -56,8 +56,8 @@ func TestRetentionKeepsTheLastOfEachGrain(t *testing.T) {
 func TestPruneRemovesOldAndNeverTheNewest(t *testing.T) {
 	w := open(t)
 	runs := []string{"20261001T020000Z", "20261002T020000Z", "20261020T020000Z"}
-	for i, run := range runs {
-		publish(t, w, run, run, []int{-31, -30, -12}[i])
+	for _, run := range runs {
+		publish(t, w, run, run)
 		raw := w.RawPath(run)
 		if err := errors.Join(os.MkdirAll(raw, 0o700), os.WriteFile(filepath.Join(raw, "journal.jsonl"), []byte("12345"), 0o600)); err != nil {
 			t.Fatal(err)
@@ -108,7 +108,7 @@ func paths(pruned []warehouse.Pruned) []string {
 
 func TestPruneLeavesWhatCanBeResumed(t *testing.T) {
 	w := open(t)
-	publish(t, w, "20261101T020000Z", "one", 0)
+	publish(t, w, "20261101T020000Z", "one")
 	for _, run := range []string{"20261001T020000Z", "20261101T020000Z"} {
 		if err := os.MkdirAll(w.RawPath(run), 0o700); err != nil {
 			t.Fatal(err)
@@ -125,35 +125,5 @@ func TestPruneLeavesWhatCanBeResumed(t *testing.T) {
 	gone, err := w.Prune(warehouse.Retention{Daily: 9}, night.AddDate(1, 0, 0), false)
 	if err != nil || len(gone) != 0 {
 		t.Errorf("removed %v (error %v), want the unfinished run and the newest to stay", gone, err)
-	}
-}
-
-func TestRollbackShowsTheEarlierSnapshotAndTakesBackItsSeries(t *testing.T) {
-	w := open(t)
-	publish(t, w, "20261101T020000Z", "one", 0)
-	publish(t, w, "20261102T020000Z", "two", 1)
-	m, err := w.Rollback("")
-	if err != nil || m.RunID != "20261101T020000Z" {
-		t.Fatalf("rolled back to %q: %v", m.RunID, err)
-	}
-	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
-		t.Errorf("a reader got %v", got)
-	}
-	series := filepath.Join(w.Dir(), "parquet", "product_listing_tags")
-	if days, err := filepath.Glob(filepath.Join(series, "*")); err != nil || !cmp.Equal(days, []string{filepath.Join(series, "snapshot_date=2026-11-01")}) {
-		t.Errorf("the series has %v (error %v)", days, err)
-	}
-	if _, err := w.Rollback("20261102T020000Z"); err != nil {
-		t.Fatalf("the rollback cannot be undone: %v", err)
-	}
-	if got := read(t, w); !cmp.Equal(got, []string{"one", "two"}) {
-		t.Errorf("a reader got %v after the undo", got)
-	}
-	if _, err := w.Rollback("20270101T000000Z"); err == nil || !strings.Contains(err.Error(), "20261101T020000Z") {
-		t.Errorf("got %v, want an error that lists the versions", err)
-	}
-	publish(t, w, "20261103T020000Z", "three", 2)
-	if got := read(t, w); !cmp.Equal(got, []string{"one", "two", "three"}) {
-		t.Errorf("the next night built on %v", got)
 	}
 }

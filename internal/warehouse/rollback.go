@@ -3,18 +3,20 @@ package warehouse
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
-	"time"
 )
 
-// Rollback points readers at an earlier version, in one step; run "" means the
-// one before the newest. Files of the Parquet series that came from later
-// versions are taken back too. The later versions stay in their folders until
-// keep_versions drops them, so that a rollback can be undone by another. It
-// needs the Lock.
+// Rollback points readers at another version, in one step; run "" means the
+// one that the newest was built on. The Parquet series follows: files of
+// versions that the target does not build on are taken back, those of kept
+// versions that it does build on stand. The other versions stay in their
+// folders until keep_versions drops them, so that a rollback can be undone by
+// another. It needs the Lock.
+//
+// The series is taken back before the switch and extended after it: if the
+// process ends in between, days are missing until the rollback is repeated, and
+// never is there one that no version stands for.
 func (w *Warehouse) Rollback(run string) (Manifest, error) {
 	target, err := w.rollbackTarget(run)
 	if err != nil {
@@ -24,13 +26,14 @@ func (w *Warehouse) Rollback(run string) (Manifest, error) {
 	if err != nil {
 		return m, err
 	}
-	if err := swapLink(filepath.Join(versionsDir, target), w.path(latestLink)); err != nil {
-		return m, fmt.Errorf("switch back to version %s: %w", target, err)
-	}
 	if err := w.takeBackSeries(target); err != nil {
 		return m, fmt.Errorf("take back the Parquet series: %w", err)
 	}
-	return m, errors.Join(w.extendSeries(m), w.Finished())
+	w.cfg.step("series taken back")
+	if err := swapLink(filepath.Join(versionsDir, target), w.path(latestLink)); err != nil {
+		return m, fmt.Errorf("switch back to version %s: %w", target, err)
+	}
+	return m, errors.Join(w.linkCatalog(), w.extendSeries(w.lineage(target)...), w.Finished())
 }
 
 func (w *Warehouse) rollbackTarget(run string) (string, error) {
@@ -43,10 +46,7 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 		return "", errors.Join(err, fmt.Errorf("roll back: nothing is published"))
 	}
 	if run == "" {
-		if at := slices.Index(versions, latest); at > 0 {
-			return versions[at-1], nil
-		}
-		return "", fmt.Errorf("roll back: no version is kept before %s", latest)
+		return w.before(latest, versions)
 	}
 	if !slices.Contains(versions, run) {
 		return "", fmt.Errorf("roll back: no version %q is kept: there are %v", run, versions)
@@ -54,50 +54,32 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 	return run, nil
 }
 
-// takeBackSeries removes the series' files of versions later than the target;
-// where an earlier kept version has the same day, its file takes the place.
-func (w *Warehouse) takeBackSeries(target string) error {
-	versions, err := w.Versions()
-	if err != nil {
-		return err
+// before is the version that another was built on, or, of one that was rebuilt
+// from Parquet or is damaged, the one before it by time.
+func (w *Warehouse) before(run string, versions []string) (string, error) {
+	m, err := w.ReadManifest(run)
+	if err == nil && slices.Contains(versions, m.Previous) {
+		return m.Previous, nil
 	}
-	for _, run := range versions[slices.Index(versions, target)+1:] {
+	at, _ := slices.BinarySearch(versions, run)
+	if at == 0 || m.Previous != "" {
+		return "", fmt.Errorf("roll back: the version that %s was built on is not kept: there are %v", run, versions)
+	}
+	return versions[at-1], nil
+}
+
+// lineage are the kept versions that a version was built on, itself included,
+// oldest first.
+func (w *Warehouse) lineage(run string) []Manifest {
+	var line []Manifest
+	for run != "" {
 		m, err := w.ReadManifest(run)
 		if err != nil {
-			return err
+			break // not kept any more
 		}
-		for _, t := range m.Tables {
-			placed := w.seriesFile(t, m.SnapshotAt)
-			if !sameFile(filepath.Join(w.VersionPath(run), t.File), placed) {
-				continue
-			}
-			if err := removeUp(placed, w.path(seriesDir)); err != nil {
-				return err
-			}
-		}
+		line = append(line, m)
+		run = m.Previous
 	}
-	return nil
-}
-
-// seriesFile is the place of a table's file in the series.
-func (w *Warehouse) seriesFile(t ManifestTable, at time.Time) string {
-	return w.path(seriesDir, t.Name, seriesDay+at.UTC().Format(time.DateOnly), t.File)
-}
-
-// seriesDay starts the name of a day's folder, in the form that readers of
-// partitioned Parquet take for a column.
-const seriesDay = "snapshot_date="
-
-// removeUp removes a file and the folders above it that it leaves empty, up to
-// a root that stays.
-func removeUp(path, root string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for dir := filepath.Dir(path); dir != root; dir = filepath.Dir(dir) {
-		if os.Remove(dir) != nil {
-			return syncPath(dir) // not empty: another file lives there
-		}
-	}
-	return nil
+	slices.Reverse(line)
+	return line
 }

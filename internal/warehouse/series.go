@@ -2,8 +2,11 @@ package warehouse
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -68,3 +71,111 @@ func (d *Draft) enlist(ctx context.Context, byRun map[string]Snapshot, table, fi
 
 // Meta are the definitions of the tables of meta.
 func (w *Warehouse) Meta() []stream.Definition { return w.meta }
+
+// extendSeries gives the Parquet files of versions, oldest first, their places
+// in the series: one a table and day, the last run of the day. What is in its
+// place already costs a look at it.
+func (w *Warehouse) extendSeries(line ...Manifest) error {
+	for _, m := range lastOfDay(line) {
+		for _, t := range m.Tables {
+			from, to := filepath.Join(w.VersionPath(m.RunID), t.File), w.seriesFile(t, m.SnapshotAt)
+			if sameFile(from, to) {
+				continue
+			}
+			if err := placeLink(from, to); err != nil {
+				return err
+			}
+			w.cfg.step("mid series")
+		}
+	}
+	return nil
+}
+
+// lastOfDay drops the versions that a later one of the same day has replaced
+// in the series.
+func lastOfDay(line []Manifest) []Manifest {
+	var last []Manifest
+	for _, m := range line {
+		if n := len(last); n > 0 && dayOf(last[n-1].SnapshotAt) == dayOf(m.SnapshotAt) {
+			last = last[:n-1]
+		}
+		last = append(last, m)
+	}
+	return last
+}
+
+// takeBackSeries removes the series' files of versions that the target was not
+// built on.
+func (w *Warehouse) takeBackSeries(target string) error {
+	versions, err := w.Versions()
+	if err != nil {
+		return err
+	}
+	line := w.lineage(target)
+	for _, run := range versions {
+		if slices.ContainsFunc(line, func(m Manifest) bool { return m.RunID == run }) {
+			continue
+		}
+		m, err := w.ReadManifest(run)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // what it had in the series cannot be told
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.takeBack(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Warehouse) takeBack(m Manifest) error {
+	for _, t := range m.Tables {
+		placed := w.seriesFile(t, m.SnapshotAt)
+		if !sameFile(filepath.Join(w.VersionPath(m.RunID), t.File), placed) {
+			continue
+		}
+		if err := removeUp(placed, w.path(seriesDir)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameFile tells whether two names lead to one file, or to a copy that
+// placeLink made of the other: where a file system has no hard links the copy
+// carries the time of its origin to the nanosecond.
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	if errX != nil || errY != nil {
+		return false
+	}
+	return os.SameFile(x, y) || x.Size() == y.Size() && x.ModTime().Equal(y.ModTime())
+}
+
+// seriesFile is the place of a table's file in the series.
+func (w *Warehouse) seriesFile(t ManifestTable, at time.Time) string {
+	return w.path(seriesDir, t.Name, seriesDay+dayOf(at), t.File)
+}
+
+// seriesDay starts the name of a day's folder, in the form that readers of
+// partitioned Parquet take for a column.
+const seriesDay = "snapshot_date="
+
+func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
+
+// removeUp removes a file and the folders above it that it leaves empty, up to
+// a root that stays.
+func removeUp(path, root string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for dir := filepath.Dir(path); dir != root; dir = filepath.Dir(dir) {
+		if os.Remove(dir) != nil {
+			return syncPath(dir) // not empty: another file lives there
+		}
+	}
+	return nil
+}

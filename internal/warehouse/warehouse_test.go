@@ -21,11 +21,16 @@ import (
 var night = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 
 // open gives a warehouse with one table, product_listing_tags, in a folder of
-// its own.
+// its own; it keeps two versions.
 func open(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
+	return openKeeping(t, 2)
+}
+
+func openKeeping(t *testing.T, versions int) *warehouse.Warehouse {
+	t.Helper()
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "product_listing_tags" })
-	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 2, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
+	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: versions, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,9 +38,10 @@ func open(t *testing.T) *warehouse.Warehouse {
 }
 
 // draft begins a version and puts one row with the given tag into it.
-func draft(t *testing.T, w *warehouse.Warehouse, run, tag string, day int) *warehouse.Draft {
+func draft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehouse.Draft {
 	t.Helper()
-	d, err := w.Begin(t.Context(), run, night.AddDate(0, 0, day))
+	at, _ := warehouse.RunTime(run)
+	d, err := w.Begin(t.Context(), run, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,9 +59,9 @@ func draft(t *testing.T, w *warehouse.Warehouse, run, tag string, day int) *ware
 var files = []warehouse.ManifestTable{{Name: "product_listing_tags", Grade: "exact",
 	ManifestFileSum: warehouse.ManifestFileSum{File: "product_listing_tags.parquet"}}}
 
-func publish(t *testing.T, w *warehouse.Warehouse, run, tag string, day int) warehouse.Manifest {
+func publish(t *testing.T, w *warehouse.Warehouse, run, tag string) warehouse.Manifest {
 	t.Helper()
-	m, err := draft(t, w, run, tag, day).Publish(t.Context(), slices.Clone(files))
+	m, err := draft(t, w, run, tag).Publish(t.Context(), slices.Clone(files))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +90,7 @@ func tags(t *testing.T, db *sql.DB) []string {
 
 func TestPublishSwitchesReadersInOneStep(t *testing.T) {
 	w := open(t)
-	publish(t, w, "20261101T020000Z", "one", 0)
+	publish(t, w, "20261101T020000Z", "one")
 	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Fatalf("got %v after the first night", got)
 	}
@@ -97,7 +103,7 @@ func TestPublishSwitchesReadersInOneStep(t *testing.T) {
 		t.Fatalf("got %v through the early connection", got)
 	}
 
-	publish(t, w, "20261102T020000Z", "two", 1)
+	publish(t, w, "20261102T020000Z", "two")
 	if got := read(t, w); !cmp.Equal(got, []string{"one", "two"}) {
 		t.Errorf("a new connection got %v, want both nights", got)
 	}
@@ -108,8 +114,8 @@ func TestPublishSwitchesReadersInOneStep(t *testing.T) {
 
 func TestDraftIsInvisibleUntilPublished(t *testing.T) {
 	w := open(t)
-	publish(t, w, "20261101T020000Z", "one", 0)
-	d := draft(t, w, "20261102T020000Z", "two", 1)
+	publish(t, w, "20261101T020000Z", "one")
+	d := draft(t, w, "20261102T020000Z", "two")
 	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("a reader got %v while a draft was open", got)
 	}
@@ -133,8 +139,8 @@ func TestPublishRefusesWhatDoesNotVerify(t *testing.T) {
 	for name, spoil := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
-			publish(t, w, "20261101T020000Z", "one", 0)
-			d := draft(t, w, "20261102T020000Z", "two", 1)
+			publish(t, w, "20261101T020000Z", "one")
+			d := draft(t, w, "20261102T020000Z", "two")
 			if err := d.Exec(t.Context(), spoil); err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +158,7 @@ func TestPublishRefusesWhatDoesNotVerify(t *testing.T) {
 
 func TestManifestDescribesTheFiles(t *testing.T) {
 	w := open(t)
-	published := publish(t, w, "20261101T020000Z", "one", 3)
+	published := publish(t, w, "20261101T020000Z", "one")
 	m, err := w.ReadManifest("20261101T020000Z")
 	if err != nil {
 		t.Fatal(err)
@@ -172,8 +178,8 @@ func TestManifestDescribesTheFiles(t *testing.T) {
 
 func TestSeriesHoldsTheLastRunOfADay(t *testing.T) {
 	w := open(t)
-	publish(t, w, "20261101T020000Z", "one", 0)
-	m := publish(t, w, "20261101T030000Z", "two", 0)
+	publish(t, w, "20261101T020000Z", "one")
+	m := publish(t, w, "20261101T030000Z", "two")
 	series := filepath.Join(w.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
 	a, errA := os.Stat(series)
 	b, errB := os.Stat(filepath.Join(w.VersionPath(m.RunID), "product_listing_tags.parquet"))
@@ -185,7 +191,7 @@ func TestSeriesHoldsTheLastRunOfADay(t *testing.T) {
 func TestOldVersionsAreDroppedAndLatestStays(t *testing.T) {
 	w := open(t)
 	for i := range 4 {
-		publish(t, w, night.AddDate(0, 0, i).Format("20060102T150405Z"), fmt.Sprint(i), i)
+		publish(t, w, night.AddDate(0, 0, i).Format("20060102T150405Z"), fmt.Sprint(i))
 	}
 	got, err := w.Versions()
 	if err != nil {
@@ -198,13 +204,13 @@ func TestOldVersionsAreDroppedAndLatestStays(t *testing.T) {
 
 func TestBeginRemovesLeftoversAndFinishesACutPublish(t *testing.T) {
 	w := open(t)
-	publish(t, w, "20261101T020000Z", "one", 0)
+	publish(t, w, "20261101T020000Z", "one")
 	left := filepath.Join(w.Dir(), "versions", ".20261102T020000Z.draft")
 	series := filepath.Join(w.Dir(), "parquet")
 	if err := errors.Join(os.Mkdir(left, 0o700), os.RemoveAll(series), os.Remove(w.CatalogPath())); err != nil {
 		t.Fatal(err)
 	}
-	d := draft(t, w, "20261103T020000Z", "two", 2)
+	d := draft(t, w, "20261103T020000Z", "two")
 	defer d.Discard()
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the leftover is still there: %v", err)

@@ -1,0 +1,189 @@
+package warehouse_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/warehouse"
+)
+
+func TestRollbackShowsTheEarlierSnapshotAndTakesBackItsSeries(t *testing.T) {
+	w := open(t)
+	publish(t, w, "20261101T020000Z", "one")
+	publish(t, w, "20261102T020000Z", "two")
+	m, err := w.Rollback("")
+	if err != nil || m.RunID != "20261101T020000Z" {
+		t.Fatalf("rolled back to %q: %v", m.RunID, err)
+	}
+	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+		t.Errorf("a reader got %v", got)
+	}
+	series := filepath.Join(w.Dir(), "parquet", "product_listing_tags")
+	if days, err := filepath.Glob(filepath.Join(series, "*")); err != nil || !cmp.Equal(days, []string{filepath.Join(series, "snapshot_date=2026-11-01")}) {
+		t.Errorf("the series has %v (error %v)", days, err)
+	}
+	if _, err := w.Rollback("20261102T020000Z"); err != nil {
+		t.Fatalf("the rollback cannot be undone: %v", err)
+	}
+	if got := read(t, w); !cmp.Equal(got, []string{"one", "two"}) {
+		t.Errorf("a reader got %v after the undo", got)
+	}
+	if _, err := w.Rollback("20270101T000000Z"); err == nil || !strings.Contains(err.Error(), "20261101T020000Z") {
+		t.Errorf("got %v, want an error that lists the versions", err)
+	}
+	publish(t, w, "20261103T020000Z", "three")
+	if got := read(t, w); !cmp.Equal(got, []string{"one", "two", "three"}) {
+		t.Errorf("the next night built on %v", got)
+	}
+}
+
+// nights publishes one version for each tag, a day apart.
+func nights(t *testing.T, w *warehouse.Warehouse, tags ...string) {
+	t.Helper()
+	for i, tag := range tags {
+		publish(t, w, night.AddDate(0, 0, i).Format("20060102T150405Z"), tag)
+	}
+}
+
+// days are the days of the series.
+func days(t *testing.T, w *warehouse.Warehouse) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(w.Dir(), "parquet", "product_listing_tags", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range found {
+		found[i] = strings.TrimPrefix(filepath.Base(found[i]), "snapshot_date=")
+	}
+	return found
+}
+
+func rollback(t *testing.T, w *warehouse.Warehouse, run string) string {
+	t.Helper()
+	m, err := w.Rollback(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.RunID
+}
+
+func TestRollbackFollowsWhatWasBuiltOn(t *testing.T) {
+	w := openKeeping(t, 3)
+	nights(t, w, "one", "two")
+	rollback(t, w, "")
+	publish(t, w, "20261103T020000Z", "three")
+	if got := read(t, w); !cmp.Equal(got, []string{"one", "three"}) {
+		t.Fatalf("the night after a rollback built on %v", got)
+	}
+	if got := rollback(t, w, ""); got != "20261101T020000Z" {
+		t.Errorf("rolled back to %s, want the version that the newest was built on", got)
+	}
+	if _, err := w.Rollback(""); err == nil || !strings.Contains(err.Error(), "not kept") {
+		t.Errorf("got %v, want an error: nothing is before the first", err)
+	}
+}
+
+func TestUndoneRollbackBringsAllDaysBack(t *testing.T) {
+	w := openKeeping(t, 3)
+	nights(t, w, "one", "two", "three")
+	rollback(t, w, "20261101T020000Z")
+	if got := days(t, w); !cmp.Equal(got, []string{"2026-11-01"}) {
+		t.Errorf("after a rollback over two days the series has %v", got)
+	}
+	rollback(t, w, "20261103T020000Z")
+	if got, want := days(t, w), []string{"2026-11-01", "2026-11-02", "2026-11-03"}; !cmp.Equal(got, want) {
+		t.Errorf("after the undo the series has %v, want %v", got, want)
+	}
+}
+
+func TestRollbackAcrossBranchesLeavesNoDayOfTheOther(t *testing.T) {
+	w := openKeeping(t, 4)
+	nights(t, w, "one", "two")
+	rollback(t, w, "")
+	publish(t, w, "20261103T020000Z", "three")
+	rollback(t, w, "20261102T020000Z")
+	if got, want := days(t, w), []string{"2026-11-01", "2026-11-02"}; !cmp.Equal(got, want) {
+		t.Errorf("the series has %v, want the days of the version shown %v", got, want)
+	}
+}
+
+func TestCopiedSeriesIsKnownAsItsOwn(t *testing.T) {
+	w := openKeeping(t, 3)
+	nights(t, w, "one", "two")
+	// A file system without hard links: the series holds copies.
+	from := filepath.Join(w.VersionPath("20261102T020000Z"), "product_listing_tags.parquet")
+	to := filepath.Join(w.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-02", "product_listing_tags.parquet")
+	info, err := os.Stat(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(from)
+	if err := errors.Join(err, os.Remove(to), os.WriteFile(to, data, 0o600), os.Chtimes(to, info.ModTime(), info.ModTime())); err != nil {
+		t.Fatal(err)
+	}
+	rollback(t, w, "")
+	if got := days(t, w); !cmp.Equal(got, []string{"2026-11-01"}) {
+		t.Errorf("the series has %v, want the copy taken back", got)
+	}
+}
+
+func TestVersionsThatTheNewestWasBuiltOnStayFirst(t *testing.T) {
+	w := open(t) // keeps two
+	nights(t, w, "one", "two")
+	rollback(t, w, "")
+	publish(t, w, "20261103T020000Z", "three")
+	got, err := w.Versions()
+	if want := []string{"20261101T020000Z", "20261103T020000Z"}; err != nil || !cmp.Equal(got, want) {
+		t.Errorf("kept %v (error %v), want the newest and the one below it %v", got, err, want)
+	}
+}
+
+func TestVersionThatIsGoneIsToldWithItsRemedy(t *testing.T) {
+	w := open(t)
+	nights(t, w, "one", "two")
+	if err := os.RemoveAll(w.VersionPath("20261102T020000Z")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.Begin(t.Context(), "20261103T020000Z", night.AddDate(0, 0, 2))
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "rebuild") || !strings.Contains(err.Error(), "rollback") {
+		t.Errorf("got %v, want an error that names both remedies", err)
+	}
+	if got := rollback(t, w, ""); got != "20261101T020000Z" {
+		t.Errorf("rolled back to %s", got)
+	}
+	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+		t.Errorf("a reader got %v", got)
+	}
+}
+
+func TestClockThatWentBackIsRefused(t *testing.T) {
+	w := open(t)
+	nights(t, w, "one")
+	_, err := w.Begin(t.Context(), "20261031T020000Z", night.AddDate(0, 0, -1))
+	if err == nil || !strings.Contains(err.Error(), "clock") {
+		t.Errorf("got %v, want an error about the clock", err)
+	}
+}
+
+func TestErrorAfterTheSwitchSaysThatItIsPublished(t *testing.T) {
+	w := open(t)
+	d := draft(t, w, "20261101T020000Z", "one")
+	// A file where the folder of the series should be.
+	if err := errors.Join(os.RemoveAll(filepath.Join(w.Dir(), "parquet")), os.WriteFile(filepath.Join(w.Dir(), "parquet"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.Publish(t.Context(), files)
+	var after *warehouse.AfterSwitchError
+	if !errors.As(err, &after) || after.Run != "20261101T020000Z" {
+		t.Fatalf("got %v, want an AfterSwitchError", err)
+	}
+	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+		t.Errorf("a reader got %v", got)
+	}
+}
