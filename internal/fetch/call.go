@@ -40,6 +40,9 @@ func (c *Client) remembered(next step) step {
 		return next
 	}
 	return func(ctx context.Context, q *call) error {
+		if q.Fresh && !c.cfg.Offline {
+			return next(ctx, q)
+		}
 		hit, err := c.recall(ctx, q)
 		if hit {
 			return err

@@ -140,6 +140,10 @@ type Request struct {
 	Pass int
 	// Page is the page asked for, from 1; 0 asks without a page number.
 	Page int
+	// Fresh asks the service though an answer has landed: for what must be
+	// true now and not when the run began. It is no part of the question, and
+	// offline it has no effect.
+	Fresh bool
 }
 
 // target is the request's path and query as they are sent.

@@ -10,10 +10,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -87,6 +84,10 @@ type night struct {
 	done  []streamResult
 	drift map[driftKey]load.Drift
 	run   warehouse.Run
+	// resumed is the run that was taken up; nil when this is a new one.
+	resumed *warehouse.Unfinished
+	// published is set when readers see the snapshot.
+	published bool
 	// landed is the run whose answers are used, base the version to build on
 	// when offline.
 	landed, base string
@@ -110,56 +111,20 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		return Result{}, err
 	}
 	res, err := n.begin(ctx, now)
+	err = n.afterPublish(err)
 	res.Run = n.end(ctx, err)
-	return res, errors.Join(err, wh.Record(res.Run), lock.Release())
+	return res, errors.Join(err, n.afterPublish(wh.Record(res.Run)), lock.Release())
 }
 
-// begin takes up the last run if it did not publish and is young enough, or
-// starts a new one.
-func (n *night) begin(ctx context.Context, now time.Time) (Result, error) {
-	if err := n.wh.Recover(); err != nil {
-		return Result{}, err
+// afterPublish turns an error that came when readers saw the snapshot already
+// into a line of the log: the night is what it published, and the next run
+// finishes what is left.
+func (n *night) afterPublish(err error) error {
+	if err == nil || !n.published {
+		return err
 	}
-	last, ok, err := n.wh.Unfinished()
-	if err != nil {
-		return Result{}, err
-	}
-	if ok && !n.cfg.DryRun && last.Source == n.cfg.Fetch.BaseURL && now.Sub(last.StartedAt) <= n.cfg.ResumeMaxAge {
-		n.run.ID, n.run.StartedAt, n.run.SnapshotAt = last.Run, last.StartedAt, last.StartedAt
-		n.cfg.Log.Info("run resumed", "run", last.Run, "started", last.StartedAt)
-	}
-	if n.cfg.DryRun {
-		return n.execute(ctx)
-	}
-	if err := n.wh.Start(warehouse.Unfinished{Run: n.run.ID, StartedAt: n.run.StartedAt, Source: n.cfg.Fetch.BaseURL}); err != nil {
-		return Result{}, err
-	}
-	res, err := n.execute(ctx)
-	if err == nil {
-		n.step("published")
-		err = n.wh.Finished()
-	}
-	return res, err
-}
-
-// newRunID is the time of the run in UTC, with a number behind it when a run
-// of the same second has landed answers already.
-func newRunID(wh *warehouse.Warehouse, at time.Time) string {
-	base := at.Format("20060102T150405Z")
-	id := base
-	for i := 2; taken(wh, id); i++ {
-		id = fmt.Sprintf("%s-%d", base, i)
-	}
-	return id
-}
-
-func taken(wh *warehouse.Warehouse, id string) bool {
-	for _, path := range []string{wh.RawPath(id), wh.VersionPath(id)} {
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			return true
-		}
-	}
-	return false
+	n.cfg.Log.Warn("published, and then not finished: the next run does it", "run", n.run.ID, "cause", err)
+	return nil
 }
 
 func (n *night) beginDraft(ctx context.Context) (*warehouse.Draft, error) {
@@ -187,6 +152,9 @@ func (n *night) execute(ctx context.Context) (res Result, err error) {
 	}
 	defer n.client.Close()
 	if n.token, err = preflight(ctx, n.client, n.cfg.TeamID); err != nil {
+		return res, err
+	}
+	if err := n.admit(); err != nil {
 		return res, err
 	}
 	if n.draft, err = n.beginDraft(ctx); err != nil {

@@ -22,10 +22,16 @@ type Token struct {
 // tokenPath is asked before anything else (spec sections 2.1 and 5).
 const tokenPath = "/auth/token"
 
-// preflight asks who we are, which decides what can be read at all.
+// access names what a token can read.
+func (t Token) access() string {
+	return fmt.Sprintf("%s team=%s scopes=%s", t.Type, t.TeamID, strings.Join(slices.Sorted(slices.Values(t.Scopes)), ","))
+}
+
+// preflight asks who we are, which decides what can be read at all. A run that
+// is taken up asks again: its token may have been changed since.
 func preflight(ctx context.Context, c *fetch.Client, teamID string) (Token, error) {
 	var t Token
-	_, err := c.Get(ctx, fetch.Request{Stream: "token", Path: tokenPath}, func(_ context.Context, r fetch.Response) (fetch.Page, error) {
+	_, err := c.Get(ctx, fetch.Request{Stream: "token", Path: tokenPath, Fresh: true}, func(_ context.Context, r fetch.Response) (fetch.Page, error) {
 		var err error
 		t, err = parseToken(r.Body)
 		return fetch.Page{Records: 1}, err

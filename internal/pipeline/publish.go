@@ -3,6 +3,7 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -48,6 +49,8 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	m, err := n.draft.Publish(ctx, files)
+	var after *warehouse.AfterSwitchError
+	n.published = err == nil || errors.As(err, &after)
 	return Result{Changes: changes, Manifest: m}, err
 }
 

@@ -40,8 +40,22 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 		return Result{}, errors.Join(err, lock.Release())
 	}
 	res, err := n.execute(ctx)
+	if err == nil {
+		err = forget(wh, run)
+	}
+	err = n.afterPublish(err)
 	res.Run = n.end(ctx, err)
-	return res, errors.Join(err, wh.Record(res.Run), lock.Release())
+	return res, errors.Join(err, n.afterPublish(wh.Record(res.Run)), lock.Release())
+}
+
+// forget drops the note of a run that waits to be taken up: what it landed is
+// published now.
+func forget(wh *warehouse.Warehouse, run string) error {
+	waiting, ok, err := wh.Unfinished()
+	if err != nil || !ok || waiting.Run != run {
+		return err
+	}
+	return wh.Finished()
 }
 
 // snapshotOf is the time of a run's snapshot: its id has the second, the ledger

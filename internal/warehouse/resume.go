@@ -17,6 +17,9 @@ type Unfinished struct {
 	// Source is the base URL that it read; answers of another service are no
 	// answers to this one's questions.
 	Source string `json:"source"`
+	// Access is what its token could read; answers to another token's
+	// questions are other answers. Empty until the service has said it.
+	Access string `json:"access,omitempty"`
 }
 
 func (w *Warehouse) unfinishedPath() string { return w.path(stateDir, "unfinished.json") }

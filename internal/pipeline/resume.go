@@ -1,0 +1,111 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"placementsync/internal/warehouse"
+)
+
+// otherAccessError says that the token of a run that was taken up reads other
+// things now, so that its answers must not be mixed with new ones.
+type otherAccessError struct{ before, now string }
+
+func (e *otherAccessError) Error() string {
+	return fmt.Sprintf("take up the run: its token could read %q, this one %q", e.before, e.now)
+}
+
+// begin takes up the last run if it did not publish and is young enough, or
+// starts a new one.
+func (n *night) begin(ctx context.Context, now time.Time) (Result, error) {
+	if err := n.wh.Recover(); err != nil {
+		return Result{}, err
+	}
+	if n.cfg.DryRun {
+		return n.execute(ctx)
+	}
+	if err := n.takeUp(now); err != nil {
+		return Result{}, err
+	}
+	res, err := n.attempt(ctx)
+	var other *otherAccessError
+	if errors.As(err, &other) {
+		n.cfg.Log.Warn("run not resumed", "run", n.run.ID, "cause", other)
+		n.resumed, n.run.ID = nil, newRunID(n.wh, now)
+		n.run.StartedAt, n.run.SnapshotAt = now, now
+		res, err = n.attempt(ctx)
+	}
+	return res, err
+}
+
+func (n *night) takeUp(now time.Time) error {
+	last, ok, err := n.wh.Unfinished()
+	if err != nil {
+		return err
+	}
+	if !ok || last.Source != n.cfg.Fetch.BaseURL || now.Sub(last.StartedAt) > n.cfg.ResumeMaxAge {
+		return nil
+	}
+	n.resumed = &last
+	n.run.ID, n.run.StartedAt, n.run.SnapshotAt = last.Run, last.StartedAt, last.StartedAt
+	n.cfg.Log.Info("run resumed", "run", last.Run, "started", last.StartedAt)
+	return nil
+}
+
+// attempt notes that the run is at work, and that it ended well.
+func (n *night) attempt(ctx context.Context) (Result, error) {
+	if err := n.note(""); err != nil {
+		return Result{}, err
+	}
+	res, err := n.execute(ctx)
+	if err != nil {
+		return res, err
+	}
+	n.step("published")
+	return res, n.wh.Finished()
+}
+
+func (n *night) note(access string) error {
+	if n.resumed != nil && access == "" {
+		access = n.resumed.Access
+	}
+	return n.wh.Start(warehouse.Unfinished{Run: n.run.ID, StartedAt: n.run.StartedAt,
+		Source: n.cfg.Fetch.BaseURL, Access: access})
+}
+
+// admit compares what the token reads with what it read when the run began,
+// and notes it.
+func (n *night) admit() error {
+	access := n.token.access()
+	switch {
+	case n.cfg.DryRun || n.cfg.Fetch.Offline:
+		return nil
+	case n.resumed != nil && n.resumed.Access != "" && n.resumed.Access != access:
+		return &otherAccessError{n.resumed.Access, access}
+	}
+	return n.note(access)
+}
+
+// newRunID is the time of the run in UTC, with a number behind it when a run
+// of the same second has landed answers already.
+func newRunID(wh *warehouse.Warehouse, at time.Time) string {
+	base := at.Format("20060102T150405Z")
+	id := base
+	for i := 2; taken(wh, id); i++ {
+		id = fmt.Sprintf("%s-%d", base, i)
+	}
+	return id
+}
+
+func taken(wh *warehouse.Warehouse, id string) bool {
+	for _, path := range []string{wh.RawPath(id), wh.VersionPath(id)} {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}
