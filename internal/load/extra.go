@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// extras names the united unknown fields of records whose list and detail both
-// have some, and not the same.
+// extras names the united unknown fields of records of which two sources have
+// some, and not the same.
 func extras(table string) string { return staged("fresh", "$extra "+table) }
 
 // uniteExtras merges these here and not in SQL: DuckDB's JSON functions turn
@@ -29,40 +29,63 @@ func (s *Stage) uniteExtras(ctx context.Context, detail stream.Stream) error {
 	if err := s.draft.Exec(ctx, fmt.Sprintf("CREATE TABLE %s (id VARCHAR, extra VARCHAR)", extras(root.Name))); err != nil {
 		return err
 	}
-	rows, err := s.draft.DB.QueryContext(ctx, fmt.Sprintf("SELECT d.%[1]s, l.extra, d.extra FROM %[2]s d JOIN %[3]s l USING (%[1]s) WHERE d.extra <> l.extra",
-		warehouse.Quote(root.Key[0]), staged(detail.Name, root.Name), staged(detail.Over, root.Name)))
+	rows, err := s.draft.DB.QueryContext(ctx, twoExtras(detail))
 	if err != nil {
 		return err
 	}
-	merged, err := mergeRows(rows)
-	if err != nil || merged == nil {
-		return err
-	}
-	defer merged.Release()
+	defer rows.Close()
 	l, err := s.take(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.give(l)
-	if err := l.insert(ctx, extras(root.Name), merged); err != nil {
-		return err
+	for {
+		merged, err := mergeRows(rows)
+		if err != nil {
+			return err
+		}
+		if merged == nil {
+			return l.commit(ctx)
+		}
+		err = l.insert(ctx, extras(root.Name), merged)
+		merged.Release()
+		if err != nil {
+			return err
+		}
 	}
-	return l.commit(ctx)
 }
 
-// mergeRows gives the ids with their merged objects; nil when there are none.
+// twoExtras selects id and the unknown fields of both sources, the one that
+// yields first: list and detail, or main and the half that came tonight alone.
+func twoExtras(detail stream.Stream) string {
+	root := detail.Root()
+	pair := func(under, over, without string) string {
+		return fmt.Sprintf("SELECT o.%[1]s, u.extra::VARCHAR, o.extra FROM %[3]s o JOIN %[2]s u USING (%[1]s)%[4]s WHERE o.extra <> u.extra::VARCHAR",
+			warehouse.Quote(root.Key[0]), under, over, without)
+	}
+	without := func(other string) string {
+		return fmt.Sprintf(" ANTI JOIN %s w USING (%s)", other, warehouse.Quote(root.Key[0]))
+	}
+	main, list, got := "main."+warehouse.Quote(root.Name), "("+notKept(detail)+")", staged(detail.Name, root.Name)
+	return strings.Join([]string{pair(list, got, ""), pair(main, list, without(got)), pair(main, got, without(list))}, " UNION ALL ")
+}
+
+// mergedRows is how many records are merged into one batch.
+const mergedRows = 4096
+
+// mergeRows gives the next ids with their merged objects; nil when there are
+// no more.
 func mergeRows(rows *sql.Rows) (arrow.RecordBatch, error) {
-	defer rows.Close()
 	text := arrow.BinaryTypes.String
 	b := array.NewRecordBuilder(memory.DefaultAllocator,
 		arrow.NewSchema([]arrow.Field{{Name: "id", Type: text}, {Name: "extra", Type: text}}, nil))
 	defer b.Release()
-	for rows.Next() {
-		var id, list, detail string
-		if err := rows.Scan(&id, &list, &detail); err != nil {
+	for b.Field(0).Len() < mergedRows && rows.Next() {
+		var id, under, over string
+		if err := rows.Scan(&id, &under, &over); err != nil {
 			return nil, err
 		}
-		object, err := mergeObjects(list, detail)
+		object, err := mergeObjects(under, over)
 		if err != nil {
 			return nil, fmt.Errorf("unite the unknown fields of %q: %w", id, err)
 		}

@@ -78,13 +78,14 @@ func (s *Stage) dropCopies(ctx context.Context, st stream.Stream, t stream.Table
 	if err != nil || copies == 0 {
 		return err
 	}
-	stale := fmt.Sprintf(`CREATE OR REPLACE TABLE stage.stale AS SELECT rowid AS place, seq, %[2]s FROM %[1]s
+	stale := fmt.Sprintf(`CREATE OR REPLACE TABLE stage.stale AS
+		SELECT rowid AS place, seq, %[2]s, seq = max(seq) OVER (PARTITION BY %[2]s) AS beside FROM %[1]s
 		WHERE (%[2]s) IN (SELECT (%[2]s) FROM %[1]s GROUP BY ALL HAVING count(*) > 1)
 		QUALIFY row_number() OVER (PARTITION BY %[2]s ORDER BY seq DESC, rowid DESC) > 1`, name, key)
 	statements := []string{stale}
 	for _, inner := range tablesOf(st) {
 		if inner.Name != t.Name && within(st, inner, t) {
-			statements = append(statements, dropInner(st, t, inner))
+			statements = append(statements, dropInner(st, t, inner)...)
 		}
 	}
 	statements = append(statements, fmt.Sprintf("DELETE FROM %s WHERE rowid IN (SELECT place FROM stage.stale)", name))
@@ -92,13 +93,22 @@ func (s *Stage) dropCopies(ctx context.Context, st stream.Stream, t stream.Table
 }
 
 // dropInner removes child rows of stale records. They share the record's seq,
-// and rows inside an item also its key.
-func dropInner(st stream.Stream, outer, inner stream.Table) string {
-	del := fmt.Sprintf("DELETE FROM %s WHERE ", staged(st.Name, inner.Name))
-	if enclosing(st, inner).Name == outer.Name {
-		return del + fmt.Sprintf("(seq, %s) IN (SELECT (seq, %s) FROM stage.stale)", columns("", inner.Parents), columns("", outer.Key))
+// and rows inside an item also its key. Where the copies of an item stand beside
+// one another in one record, so do their rows, and those of the last copy begin
+// where the positions last begin anew.
+func dropInner(st stream.Stream, outer, inner stream.Table) []string {
+	name := staged(st.Name, inner.Name)
+	if enclosing(st, inner).Name != outer.Name {
+		return []string{"DELETE FROM " + name + " WHERE seq IN (SELECT seq FROM stage.stale)"}
 	}
-	return del + "seq IN (SELECT seq FROM stage.stale)"
+	item, key := columns("", inner.Parents), columns("", outer.Key)
+	drop := fmt.Sprintf("DELETE FROM %s WHERE (seq, %s) IN (SELECT (seq, %s) FROM stage.stale WHERE NOT beside)", name, item, key)
+	if !slices.Contains(inner.Key, "position") {
+		return []string{drop}
+	}
+	return []string{drop, fmt.Sprintf(`DELETE FROM %[1]s WHERE rowid IN (
+		SELECT place FROM (SELECT rowid AS place, max(rowid) FILTER (position = 1) OVER (PARTITION BY seq, %[2]s) AS last FROM %[1]s
+			WHERE (seq, %[2]s) IN (SELECT (seq, %[3]s) FROM stage.stale WHERE beside)) WHERE place < last)`, name, item, key)}
 }
 
 // within reports whether rows of inner stand inside rows of outer.

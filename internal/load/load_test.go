@@ -27,6 +27,8 @@ type house struct {
 	w       *warehouse.Warehouse
 	streams []stream.Stream
 	night   int
+	// plans makes nights plan their details, as real ones do.
+	plans bool
 }
 
 func newHouse(t *testing.T, names ...string) *house {
@@ -68,6 +70,10 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 	}
 	for _, st := range h.streams {
 		must(h.t, s.Finish(ctx, st, cover[st.Name]))
+		if h.plans && st.IsDetail() {
+			_, err := s.Plan(ctx, st, load.Rereading{}, func(string) bool { return true })
+			must(h.t, err)
+		}
 	}
 	changes, err := s.Merge(ctx, cover, limits)
 	if err != nil {
@@ -117,7 +123,7 @@ func (h *house) batch(table, text string) arrow.RecordBatch {
 // see asks the published catalogue and gives the rows as text.
 func (h *house) see(query string) []string {
 	h.t.Helper()
-	d, err := h.w.Begin(h.t.Context(), "reader", night)
+	d, err := h.w.Begin(h.t.Context(), "reader", night.AddDate(0, 0, h.night))
 	must(h.t, err)
 	defer func() { must(h.t, d.Discard()) }()
 	found, err := d.DB.QueryContext(h.t.Context(), query)

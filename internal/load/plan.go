@@ -183,14 +183,15 @@ func (s *Stage) parentQuery(st stream.Stream) string {
 }
 
 // noteDetails keeps for the next night what each detail that answered looked
-// like from outside, and forgets those that are gone.
+// like from outside. Of those that did not answer it keeps nothing, so that the
+// next night asks again, live or settled.
 func (s *Stage) noteDetails(ctx context.Context, tx *sql.Tx, cover map[string]Coverage) error {
 	for _, st := range s.streams {
 		if !st.IsDetail() || cover[st.Name] == Carried {
 			continue
 		}
 		name := warehouse.Literal(st.Name)
-		forget := fmt.Sprintf("DELETE FROM meta.details WHERE stream = %s AND id IN %s", name, answered(st.Name))
+		forget := fmt.Sprintf("DELETE FROM meta.details WHERE stream = %s AND id IN (SELECT id FROM %s)", name, asked(st.Name))
 		keep := fmt.Sprintf(`INSERT INTO meta.details (stream, id, fingerprint, run_id, read_at)
 			SELECT %s, id, fingerprint, %s, %s FROM %s WHERE id IN (SELECT id FROM %s WHERE outcome = '%s')`,
 			name, warehouse.Literal(s.draft.Run), s.draft.Stamp(), planned(st.Name), asked(st.Name), Answered)

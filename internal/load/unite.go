@@ -33,7 +33,7 @@ func (s *Stage) united(t stream.Table, detail stream.Stream) string {
 func (s *Stage) unitedRecords(t stream.Table, detail stream.Stream) string {
 	return fmt.Sprintf(`%s d FULL JOIN (%s) l ON %s
 		LEFT JOIN main.%s m ON m.%[5]s = coalesce(d.%[5]s, l.%[5]s) AND (d.seq IS NULL OR l.seq IS NULL)
-		LEFT JOIN %[6]s x ON x.id = d.%[5]s`,
+		LEFT JOIN %[6]s x ON x.id = coalesce(d.%[5]s, l.%[5]s)`,
 		staged(detail.Name, t.Name), notKept(detail), equal("d.", "l.", t.Key),
 		warehouse.Quote(t.Name), warehouse.Quote(t.Key[0]), extras(t.Name))
 }

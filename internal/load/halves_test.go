@@ -1,0 +1,77 @@
+package load_test
+
+import (
+	"fmt"
+	"testing"
+
+	"placementsync/internal/load"
+)
+
+// TestUnknownFieldsOfAHalfJoinThoseOfMain reads a list without its details, and
+// details without their list: what main knows from the other half stays.
+func TestUnknownFieldsOfAHalfJoinThoseOfMain(t *testing.T) {
+	row := func(extra string, seq int) string {
+		return fmt.Sprintf(`{"id":"o1","extra":%q,"row_hash":%d,"seq":%[2]d}`, extra, seq)
+	}
+	list := func(extra string) showing {
+		return showing{cover: load.Whole, rows: rows{"orders": row(extra, 1)}}
+	}
+	detail := func(extra string) showing {
+		return showing{cover: load.ByID, rows: rows{"orders": row(extra, 5)}, asked: map[load.Outcome][]string{load.Answered: {"o1"}}}
+	}
+	both := map[string]showing{"orders": list(`{"a":1.10,"b":null}`), "order_details": detail(`{"c":2}`)}
+	for name, c := range map[string]struct {
+		second map[string]showing
+		want   string
+	}{
+		"a list alone":   {map[string]showing{"orders": list(`{"a":2.20}`)}, `{"a":2.20,"b":null,"c":2}`},
+		"a detail alone": {map[string]showing{"order_details": detail(`{"c":3}`)}, `{"a":1.10,"b":null,"c":3}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, "orders", "order_details")
+			_, err := h.run(both, load.Limits{})
+			must(t, err)
+			h.want("SELECT extra::VARCHAR FROM orders", `{"a":1.10,"b":null,"c":2}`)
+			_, err = h.run(c.second, load.Limits{Rows: 10})
+			must(t, err)
+			h.want("SELECT extra::VARCHAR FROM orders", c.want)
+		})
+	}
+}
+
+// TestRepeatedItemKeepsTheRowsOfItsLastCopy sends one channel twice in one
+// outlet, with links of its own each time.
+func TestRepeatedItemKeepsTheRowsOfItsLastCopy(t *testing.T) {
+	channel := func(handle string) string {
+		return fmt.Sprintf(`{"id":"c","outlet_id":"a","channel_handle":%q,"row_hash":1,"seq":1}`, handle)
+	}
+	link := func(channel string, position int, url string) string {
+		return fmt.Sprintf(`{"outlet_channel_id":%q,"position":%d,"url":%q,"row_hash":1,"seq":1}`, channel, position, url)
+	}
+	h := newHouse(t, "outlets", "outlet_listings")
+	_, err := h.run(map[string]showing{"outlets": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a"}}, rows: rows{
+		"outlets":         `{"id":"a","row_hash":1,"seq":1}`,
+		"outlet_channels": channel("early") + "," + channel("late"),
+		"outlet_channel_social_links": link("c", 1, "old1") + "," + link("c", 2, "old2") + "," + link("c", 3, "old3") + "," +
+			link("d", 1, "other") + "," + link("c", 1, "new1") + "," + link("c", 2, "new2")}}}, load.Limits{})
+	must(t, err)
+	h.want("SELECT channel_handle FROM outlet_channels", "late")
+	h.want("SELECT outlet_channel_id, position, url FROM outlet_channel_social_links ORDER BY ALL",
+		"c 1 new1", "c 2 new2", "d 1 other")
+}
+
+// TestMissedDetailIsAskedForAgain plans the night after one in which a detail
+// did not answer, though nothing of it changed.
+func TestMissedDetailIsAskedForAgain(t *testing.T) {
+	h := newHouse(t, "orders", "order_details")
+	h.plans = true
+	list := showing{cover: load.Whole, rows: rows{"orders": `{"id":"o1","row_hash":1,"seq":1}`}}
+	detail := func(o load.Outcome) showing {
+		return showing{cover: load.ByID, asked: map[load.Outcome][]string{o: {"o1"}}}
+	}
+	for i, outcome := range []load.Outcome{load.Answered, load.Missed} {
+		_, err := h.run(map[string]showing{"orders": list, "order_details": detail(outcome)}, load.Limits{Rows: 10})
+		must(t, err)
+		h.want("SELECT count(*) FROM meta.details WHERE stream = 'order_details'", []string{"1", "0"}[i])
+	}
+}
