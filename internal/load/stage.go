@@ -184,6 +184,10 @@ type lane struct {
 	arrow *duckdb.Arrow
 	view  string
 	open  bool
+	// broken is the first statement that failed. It took the rows of the
+	// whole transaction with it, and DuckDB ends such a one by COMMIT without
+	// a word, so the lane takes and commits nothing more.
+	broken error
 }
 
 func newLane(ctx context.Context, d *warehouse.Draft, number int) (*lane, error) {
@@ -208,7 +212,11 @@ func newLane(ctx context.Context, d *warehouse.Draft, number int) (*lane, error)
 // insert registers the batch as a view and copies it as it stands. Only this
 // form of statement is safe on such a view: a projection gives wrong columns
 // and a filter is ignored.
-func (l *lane) insert(ctx context.Context, table string, rows arrow.RecordBatch) error {
+func (l *lane) insert(ctx context.Context, table string, rows arrow.RecordBatch) (err error) {
+	if l.broken != nil {
+		return l.broken
+	}
+	defer func() { l.broken = err }()
 	if !l.open {
 		if err := l.exec(ctx, "BEGIN"); err != nil {
 			return err
@@ -234,11 +242,12 @@ func (l *lane) exec(ctx context.Context, statement string) error {
 }
 
 func (l *lane) commit(ctx context.Context) error {
-	if !l.open {
-		return nil
+	if l.broken != nil || !l.open {
+		return l.broken
 	}
 	l.open = false
-	return l.exec(ctx, "COMMIT")
+	l.broken = l.exec(ctx, "COMMIT")
+	return l.broken
 }
 
 func (l *lane) close() error { return l.conn.Close() }

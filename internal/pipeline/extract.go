@@ -105,14 +105,17 @@ func (n *night) readList(ctx context.Context, s stream.Stream, sink *sink, r *st
 }
 
 // judge decides what an error means for the night: an end for all, a skipped
-// stream, or one whose last rows are carried.
+// stream, or one whose last rows are carried. A disk that could not take an
+// answer ends it, even if only for a moment: the service is not to blame, and
+// the next run resumes.
 func (n *night) judge(ctx context.Context, r *streamResult, err error) error {
 	var auth *fetch.AuthError
 	var scope *fetch.ScopeError
+	var disk *fetch.LandingError
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil || errors.As(err, &auth) || errors.Is(err, errStage):
+	case ctx.Err() != nil || errors.As(err, &auth) || errors.As(err, &disk) || errors.Is(err, errStage):
 		return err
 	case errors.As(err, &scope):
 		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "403: "+err.Error()
