@@ -22,6 +22,9 @@ type LandingOptions struct {
 	// power cut can cost; a killed process loses nothing. Negative: nothing is
 	// ever synced. Defaults to 16 MiB.
 	SyncBytes int64
+	// Step is told before and after each fsync, by name; nil: nobody is. A
+	// crash trial ends the process there.
+	Step func(name string)
 }
 
 func (o LandingOptions) withDefaults() LandingOptions {
@@ -30,6 +33,9 @@ func (o LandingOptions) withDefaults() LandingOptions {
 	}
 	if o.SyncBytes == 0 {
 		o.SyncBytes = 16 << 20
+	}
+	if o.Step == nil {
+		o.Step = func(string) {}
 	}
 	return o
 }
@@ -296,10 +302,13 @@ func (l *Landing) sync() error {
 		return nil
 	}
 	var errs []error
+	l.options.Step("before fsync of the landing")
 	for _, f := range touched {
 		errs = append(errs, f.Sync())
 	}
+	l.options.Step("mid fsync of the landing")
 	errs = append(errs, l.journal.Sync(), syncDir(l.dir))
+	l.options.Step("after fsync of the landing")
 	return errors.Join(errs...)
 }
 

@@ -79,6 +79,7 @@ func (s *Stage) applyAll(ctx context.Context, changes []Change, cover map[string
 		if err := s.apply(ctx, tx, t, &changes[i]); err != nil {
 			return errors.Join(fmt.Errorf("merge table %s: %w", t.Name, err), tx.Rollback())
 		}
+		s.draft.Step("mid merge")
 	}
 	if err := errors.Join(s.noteDeletions(ctx, tx, cover, changes), s.noteDetails(ctx, tx, cover)); err != nil {
 		return errors.Join(err, tx.Rollback())

@@ -118,6 +118,7 @@ func (k *sink) stage(ctx context.Context, d *transform.Decoder) error {
 			continue
 		}
 		err = k.night.stage.Add(ctx, k.stream.Name, b.Table, b.Record)
+		k.night.step("mid stage")
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStage, err)

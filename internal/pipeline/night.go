@@ -142,7 +142,7 @@ func (n *night) step(name string) {
 }
 
 func (n *night) execute(ctx context.Context) (res Result, err error) {
-	landing, err := fetch.OpenLanding(n.wh.RawPath(cmp.Or(n.landed, n.run.ID)), fetch.LandingOptions{})
+	landing, err := fetch.OpenLanding(n.wh.RawPath(cmp.Or(n.landed, n.run.ID)), fetch.LandingOptions{Step: n.step})
 	if err != nil {
 		return res, err
 	}

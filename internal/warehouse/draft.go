@@ -60,11 +60,9 @@ func (d *Draft) open(ctx context.Context) error {
 		return err
 	}
 	path := filepath.Join(d.Dir, CatalogFile)
-	d.w.cfg.step("before copy")
 	if err := d.copyPrevious(ctx, path); err != nil {
 		return err
 	}
-	d.w.cfg.step("after copy")
 	in, err := d.w.newInstance(ctx, path, d.Dir)
 	if err != nil {
 		return err
@@ -86,8 +84,11 @@ func (d *Draft) copyPrevious(ctx context.Context, path string) error {
 	if d.Previous == "" {
 		return d.w.createCatalog(ctx, path)
 	}
-	return copyFile(filepath.Join(d.w.VersionPath(d.Previous), CatalogFile), path)
+	return d.w.disk.copyFile(filepath.Join(d.w.VersionPath(d.Previous), CatalogFile), path)
 }
+
+// Step tells a crash trial where the work on the draft is.
+func (d *Draft) Step(name string) { d.w.cfg.step(name) }
 
 // Stamp is the snapshot's time as SQL.
 func (d *Draft) Stamp() string { return stamp(d.At) }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -15,26 +16,60 @@ import (
 // place, synced, renamed, and the folder synced so that the name survives a
 // power cut too.
 
+// disk does these steps and tells a crash trial of each, before and after; nil:
+// nobody. The names are the same every night: "before fsync manifest.json".
+type disk struct{ tell func(step string) }
+
+// around does one step.
+func (d disk) around(step, path string, do func() error) error {
+	if d.tell == nil {
+		return do()
+	}
+	name := step + " " + stable(path)
+	d.tell("before " + name)
+	err := do()
+	d.tell("after " + name)
+	return err
+}
+
+// stable names a file or folder by what is the same every night: a draft and a
+// version have the name of their run.
+func stable(path string) string {
+	name := filepath.Base(path)
+	if _, ok := RunTime(strings.TrimSuffix(strings.TrimPrefix(name, "."), draftSuffix)); ok {
+		return "of the version"
+	}
+	return name
+}
+
 // WriteFile replaces path with data in one step.
 func WriteFile(path string, data []byte, mode fs.FileMode) error {
-	return WriteWhole(path, mode, func(f *os.File) error {
-		_, err := f.Write(data)
-		return err
-	})
+	return disk{}.writeFile(path, data, mode)
 }
 
 // WriteWhole lets fill write a file beside its place and then moves it there
 // in one step. When fill fails, path stays as it was.
 func WriteWhole(path string, mode fs.FileMode, fill func(f *os.File) error) error {
+	return disk{}.writeWhole(path, mode, fill)
+}
+
+func (d disk) writeFile(path string, data []byte, mode fs.FileMode) error {
+	return d.writeWhole(path, mode, func(f *os.File) error {
+		_, err := f.Write(data)
+		return err
+	})
+}
+
+func (d disk) writeWhole(path string, mode fs.FileMode, fill func(f *os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	if err = fill(f); err == nil {
-		err = errors.Join(f.Chmod(mode), f.Sync())
+		err = errors.Join(f.Chmod(mode), d.around("fsync", path, f.Sync))
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = rename(f.Name(), path)
+		err = d.rename(f.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
@@ -44,7 +79,7 @@ func WriteWhole(path string, mode fs.FileMode, fill func(f *os.File) error) erro
 
 // appendLine adds one line to a file and syncs it. A torn last line of an
 // earlier crash is ended first, so that it spoils itself alone.
-func appendLine(path string, line []byte, mode fs.FileMode) (err error) {
+func (d disk) appendLine(path string, line []byte, mode fs.FileMode) (err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, mode)
 	if err != nil {
 		return fmt.Errorf("append to %s: %w", path, err)
@@ -58,7 +93,7 @@ func appendLine(path string, line []byte, mode fs.FileMode) (err error) {
 	if _, err := f.Write(append(line, '\n')); err != nil {
 		return fmt.Errorf("append to %s: %w", path, err)
 	}
-	return f.Sync()
+	return d.around("fsync", path, f.Sync)
 }
 
 func endsTorn(f *os.File) (bool, error) {
@@ -73,11 +108,28 @@ func endsTorn(f *os.File) (bool, error) {
 
 // rename moves a synced file or folder to its final name and makes the name
 // durable.
-func rename(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
+func (d disk) rename(from, to string) error {
+	if err := d.around("rename", to, func() error { return os.Rename(from, to) }); err != nil {
 		return err
 	}
-	return syncPath(filepath.Dir(to))
+	return d.around("fsync beside", to, func() error { return syncPath(filepath.Dir(to)) })
+}
+
+func (d disk) sync(path string) error {
+	return d.around("fsync", path, func() error { return syncPath(path) })
+}
+
+// discard removes a folder that others may look into. It leaves its name first,
+// so that a kill leaves no half of it under that name; tidy finds the rest.
+func (d disk) discard(path string) error {
+	gone := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".gone")
+	if err := os.RemoveAll(gone); err != nil {
+		return err
+	}
+	if err := d.around("removal", path, func() error { return os.Rename(path, gone) }); err != nil {
+		return err
+	}
+	return os.RemoveAll(gone)
 }
 
 // syncPath flushes a file, or the names in a folder, to the disk.
@@ -91,7 +143,7 @@ func syncPath(path string) error {
 
 // swapLink points a symlink at a new target in one step: readers that resolve
 // it see the old target or the new one.
-func swapLink(target, link string) error {
+func (d disk) swapLink(target, link string) error {
 	if now, err := os.Readlink(link); err == nil && now == target {
 		return nil
 	}
@@ -102,12 +154,12 @@ func swapLink(target, link string) error {
 	if err := os.Symlink(target, next); err != nil {
 		return err
 	}
-	return rename(next, link)
+	return d.rename(next, link)
 }
 
 // placeLink gives a file a second name, in one step: a hard link where the
 // file system allows it, a copy elsewhere.
-func placeLink(from, to string) error {
+func (d disk) placeLink(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), publicDir); err != nil {
 		return err
 	}
@@ -116,27 +168,27 @@ func placeLink(from, to string) error {
 		return err
 	}
 	if os.Link(from, next) != nil {
-		if err := copyWithTime(from, next); err != nil {
+		if err := d.copyWithTime(from, next); err != nil {
 			return err
 		}
 	}
-	return rename(next, to)
+	return d.rename(next, to)
 }
 
 // copyWithTime copies a file with the time of its last change, by which
 // sameFile knows it again.
-func copyWithTime(from, to string) error {
+func (d disk) copyWithTime(from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {
 		return err
 	}
-	return errors.Join(copyFile(from, to), os.Chtimes(to, time.Time{}, info.ModTime()))
+	return errors.Join(d.copyFile(from, to), os.Chtimes(to, time.Time{}, info.ModTime()))
 }
 
 // copyFile copies a file and syncs the copy. io.Copy between two files asks
 // the kernel for copy_file_range, which shares the blocks instead of copying
 // them where the file system can (btrfs, XFS, bcachefs).
-func copyFile(from, to string) (err error) {
+func (d disk) copyFile(from, to string) (err error) {
 	src, err := os.Open(from)
 	if err != nil {
 		return err
@@ -147,5 +199,5 @@ func copyFile(from, to string) (err error) {
 		return err
 	}
 	_, err = io.Copy(dst, src)
-	return errors.Join(err, dst.Sync(), dst.Close())
+	return errors.Join(err, d.around("fsync", to, dst.Sync), dst.Close())
 }

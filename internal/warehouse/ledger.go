@@ -88,7 +88,7 @@ func (w *Warehouse) Record(r Run) error {
 	if err != nil {
 		return fmt.Errorf("record run %s: %w", r.ID, err)
 	}
-	return appendLine(w.path(stateDir, "runs.jsonl"), line, privateFile)
+	return w.disk.appendLine(w.path(stateDir, "runs.jsonl"), line, privateFile)
 }
 
 // runFile is the ledger's entry of a run inside its version: what Recover reads
@@ -101,7 +101,7 @@ func (d *Draft) Enclose(r Run) error {
 	if err != nil {
 		return fmt.Errorf("enclose run %s: %w", r.ID, err)
 	}
-	return WriteFile(filepath.Join(d.Dir, runFile), append(data, '\n'), privateFile)
+	return d.w.disk.writeFile(filepath.Join(d.Dir, runFile), append(data, '\n'), privateFile)
 }
 
 // Recover enters the newest version's run into the ledger if it is not there:

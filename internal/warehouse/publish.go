@@ -51,25 +51,21 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	if err := d.w.verify(ctx, d.Dir, m); err != nil {
 		return m, err
 	}
-	step := d.w.cfg.step
-	step("before rename")
 	// A run that was killed between rename and switch and taken up again
 	// finds its own folder, which nobody has seen.
 	if err := os.RemoveAll(d.w.VersionPath(d.Run)); err != nil {
 		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
 	}
-	if err := rename(d.Dir, d.w.VersionPath(d.Run)); err != nil {
+	if err := d.w.disk.rename(d.Dir, d.w.VersionPath(d.Run)); err != nil {
 		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
 	}
-	step("after rename")
 	// The name at the top leads through the switch: it has to be there first.
 	if err := d.w.linkCatalog(); err != nil {
 		return m, err
 	}
-	if err := swapLink(filepath.Join(versionsDir, d.Run), d.w.path(latestLink)); err != nil {
+	if err := d.w.disk.swapLink(filepath.Join(versionsDir, d.Run), d.w.path(latestLink)); err != nil {
 		return m, fmt.Errorf("switch to version %s: %w", d.Run, err)
 	}
-	step("after switch")
 	if err := d.w.finish(d.Run); err != nil {
 		return m, &AfterSwitchError{d.Run, err}
 	}
@@ -100,18 +96,16 @@ func (d *Draft) seal(ctx context.Context, m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	if err := WriteFile(filepath.Join(d.Dir, ManifestFile), append(data, '\n'), publicFile); err != nil {
+	if err := d.w.disk.writeFile(filepath.Join(d.Dir, ManifestFile), append(data, '\n'), publicFile); err != nil {
 		return err
 	}
-	d.w.cfg.step("before fsync of the version")
-	err = errors.Join(os.Chmod(d.Dir, publicDir), syncPath(d.Dir))
-	d.w.cfg.step("after fsync of the version")
+	err = errors.Join(os.Chmod(d.Dir, publicDir), d.w.disk.sync(d.Dir))
 	return err
 }
 
 func (d *Draft) sealFile(name string) (ManifestFileSum, error) {
 	path := filepath.Join(d.Dir, name)
-	if err := errors.Join(os.Chmod(path, publicFile), syncPath(path)); err != nil {
+	if err := errors.Join(os.Chmod(path, publicFile), d.w.disk.sync(path)); err != nil {
 		return ManifestFileSum{}, err
 	}
 	return sumFile(d.Dir, name)
@@ -178,7 +172,7 @@ func (w *Warehouse) firstKey(table string) (string, error) {
 }
 
 func (w *Warehouse) linkCatalog() error {
-	if err := swapLink(filepath.Join(latestLink, CatalogFile), w.CatalogPath()); err != nil {
+	if err := w.disk.swapLink(filepath.Join(latestLink, CatalogFile), w.CatalogPath()); err != nil {
 		return fmt.Errorf("link %s: %w", CatalogFile, err)
 	}
 	return nil
@@ -194,12 +188,10 @@ func (w *Warehouse) finish(run string) error {
 	if err != nil {
 		return err
 	}
-	w.cfg.step("before series")
 	// Only the newest: what prune removed of the others shall not come back.
 	if err := w.extendSeries(m); err != nil {
 		return fmt.Errorf("extend the Parquet series: %w", err)
 	}
-	w.cfg.step("after series")
 	return w.dropVersions()
 }
 
@@ -211,7 +203,7 @@ func (w *Warehouse) dropVersions() error {
 		return err
 	}
 	for _, path := range old {
-		if err := os.RemoveAll(path); err != nil {
+		if err := w.disk.discard(path); err != nil {
 			return fmt.Errorf("remove the old version %s: %w", path, err)
 		}
 	}

@@ -30,7 +30,7 @@ func (w *Warehouse) Start(u Unfinished) error {
 	if err != nil {
 		return fmt.Errorf("note the start of run %s: %w", u.Run, err)
 	}
-	return WriteFile(w.unfinishedPath(), append(data, '\n'), privateFile)
+	return w.disk.writeFile(w.unfinishedPath(), append(data, '\n'), privateFile)
 }
 
 // Finished forgets the note of Start: there is nothing to take up.

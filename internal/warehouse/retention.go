@@ -43,7 +43,7 @@ func (w *Warehouse) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, er
 	for _, path := range doomed {
 		size, err := sizeOf(path)
 		if err == nil && !dryRun {
-			err = os.RemoveAll(path)
+			err = w.remove(path)
 		}
 		if err != nil {
 			return gone, fmt.Errorf("prune %s: %w", path, err)
@@ -52,6 +52,15 @@ func (w *Warehouse) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, er
 		gone = append(gone, Pruned{name, size})
 	}
 	return gone, nil
+}
+
+// remove drops what retention no longer keeps: a version as a whole, since
+// Rollback may look into it.
+func (w *Warehouse) remove(path string) error {
+	if filepath.Dir(path) == w.path(versionsDir) {
+		return w.disk.discard(path)
+	}
+	return os.RemoveAll(path)
 }
 
 // oldRaw finds the landed answers of runs that are too old. Those of the

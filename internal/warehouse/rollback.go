@@ -29,8 +29,7 @@ func (w *Warehouse) Rollback(run string) (Manifest, error) {
 	if err := w.takeBackSeries(target); err != nil {
 		return m, fmt.Errorf("take back the Parquet series: %w", err)
 	}
-	w.cfg.step("series taken back")
-	if err := swapLink(filepath.Join(versionsDir, target), w.path(latestLink)); err != nil {
+	if err := w.disk.swapLink(filepath.Join(versionsDir, target), w.path(latestLink)); err != nil {
 		return m, fmt.Errorf("switch back to version %s: %w", target, err)
 	}
 	return m, errors.Join(w.linkCatalog(), w.extendSeries(w.lineage(target)...), w.Finished())

@@ -82,10 +82,9 @@ func (w *Warehouse) extendSeries(line ...Manifest) error {
 			if sameFile(from, to) {
 				continue
 			}
-			if err := placeLink(from, to); err != nil {
+			if err := w.disk.placeLink(from, to); err != nil {
 				return err
 			}
-			w.cfg.step("mid series")
 		}
 	}
 	return nil

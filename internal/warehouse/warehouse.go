@@ -69,6 +69,7 @@ func (c Config) step(name string) {
 // embedded schema.
 type Warehouse struct {
 	cfg  Config
+	disk disk
 	defs map[string]stream.Definition
 	meta []stream.Definition
 }
@@ -84,7 +85,7 @@ func Open(cfg Config) (*Warehouse, error) {
 			return nil, fmt.Errorf("open warehouse: table %q has no file in schema/", t.Name)
 		}
 	}
-	return &Warehouse{cfg: cfg, defs: defs, meta: meta}, nil
+	return &Warehouse{cfg: cfg, disk: disk{cfg.Step}, defs: defs, meta: meta}, nil
 }
 
 // Dir is the folder of the warehouse.
