@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -36,7 +37,7 @@ func showRuns(g *globals, format string) error {
 	if err != nil {
 		return err
 	}
-	runs, err := wh.Runs()
+	runs, err := wh.Told()
 	if err != nil {
 		return err
 	}
@@ -53,12 +54,27 @@ func runsTable(w io.Writer, runs []warehouse.Run) error {
 	}
 	t := newTable("run", "started", "took", "attempts", "outcome", "exit", "requests", "received", "retries", "rows", "new", "changed", "gone", "grades", "error")
 	for _, r := range runs {
-		t.AppendRow(table.Row{r.ID, r.StartedAt.Format(time.DateTime), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond),
-			r.Attempts, r.Outcome, r.ExitCode, r.Requests, size(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, grades(r), firstLine(r.Error)})
+		t.AppendRow(table.Row{r.ID, r.StartedAt.Format(time.DateTime), took(r),
+			r.Attempts, r.Outcome, code(r), r.Requests, size(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, grades(r), firstLine(r.Error)})
 	}
 	alignRight(t, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13)
 	_, err := fmt.Fprintln(w, t.Render())
 	return err
+}
+
+// took and code are unknown of a run that was killed.
+func took(r warehouse.Run) string {
+	if r.EndedAt.IsZero() {
+		return ""
+	}
+	return r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond).String()
+}
+
+func code(r warehouse.Run) string {
+	if r.ExitCode < 0 {
+		return ""
+	}
+	return strconv.Itoa(r.ExitCode)
 }
 
 // grades sums up the streams of a run: "8 exact, 1 skipped".

@@ -228,7 +228,7 @@ func noteRun(ctx context.Context, tx *sql.Tx, r warehouse.Run) error {
 	err := insert(ctx, tx, "runs", []string{"run_id", "started_at", "ended_at", "snapshot_at", "outcome", "exit_code",
 		"requests", "bytes", "retries", "throttled_seconds", "rows", "rows_new", "rows_changed", "rows_gone",
 		"program_version", "error"},
-		r.ID, r.StartedAt, instant(r.EndedAt), instant(r.SnapshotAt), r.Outcome, r.ExitCode, r.Requests, r.Bytes, r.Retries,
+		r.ID, r.StartedAt, instant(r.EndedAt), instant(r.SnapshotAt), r.Outcome, total(int64(r.ExitCode)), r.Requests, r.Bytes, r.Retries,
 		r.ThrottledSeconds, r.Rows, r.New, r.Changed, r.Gone, r.Program, text(r.Error))
 	if err != nil {
 		return err

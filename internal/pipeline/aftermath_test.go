@@ -22,7 +22,7 @@ func TestNightIsCompleteThoughItsSeriesIsNot(t *testing.T) {
 	h.goodNight()
 	series := h.path("parquet", "orders")
 	h.cfg.Warehouse.Step = func(name string) {
-		if name == "after switch" {
+		if name == "after rename latest" {
 			must(t, errors.Join(os.RemoveAll(series), os.WriteFile(series, nil, 0o600)))
 		}
 	}

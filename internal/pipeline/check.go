@@ -56,6 +56,9 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	if p.Latest, _, err = wh.Latest(); err != nil {
 		return p, err
 	}
+	if err := wh.CheckFormat(); err != nil {
+		return p, err
+	}
 	if p.FreeBytes, err = wh.Free(); err != nil {
 		return p, err
 	}

@@ -110,7 +110,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	res, err := n.begin(ctx, now)
+	res, err := n.begin(ctx, now, lock)
 	err = n.afterPublish(err)
 	res.Run = n.end(ctx, err)
 	return res, errors.Join(err, n.afterPublish(wh.Record(res.Run)), lock.Release())

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,14 +22,14 @@ func (e *otherAccessError) Error() string {
 
 // begin takes up the last run if it did not publish and is young enough, or
 // starts a new one.
-func (n *night) begin(ctx context.Context, now time.Time) (Result, error) {
+func (n *night) begin(ctx context.Context, now time.Time, lock *warehouse.Lock) (Result, error) {
 	if err := n.wh.Recover(); err != nil {
 		return Result{}, err
 	}
 	if n.cfg.DryRun {
 		return n.execute(ctx)
 	}
-	if err := n.takeUp(now); err != nil {
+	if err := n.takeUp(now, lock); err != nil {
 		return Result{}, err
 	}
 	res, err := n.attempt(ctx)
@@ -37,12 +38,15 @@ func (n *night) begin(ctx context.Context, now time.Time) (Result, error) {
 		n.cfg.Log.Warn("run not resumed", "run", n.run.ID, "cause", other)
 		n.resumed, n.run.ID = nil, newRunID(n.wh, now)
 		n.run.StartedAt, n.run.SnapshotAt = now, now
+		if err := lock.Name(n.run.ID, now); err != nil {
+			return Result{}, err
+		}
 		res, err = n.attempt(ctx)
 	}
 	return res, err
 }
 
-func (n *night) takeUp(now time.Time) error {
+func (n *night) takeUp(now time.Time, lock *warehouse.Lock) error {
 	last, ok, err := n.wh.Unfinished()
 	if err != nil {
 		return err
@@ -52,8 +56,8 @@ func (n *night) takeUp(now time.Time) error {
 	}
 	n.resumed = &last
 	n.run.ID, n.run.StartedAt, n.run.SnapshotAt = last.Run, last.StartedAt, last.StartedAt
-	n.cfg.Log.Info("run resumed", "run", last.Run, "started", last.StartedAt)
-	return nil
+	n.cfg.Log.Info("run resumed", "run", last.Run, "started", last.StartedAt, "attempt", last.Attempt+1)
+	return lock.Name(last.Run, now)
 }
 
 // attempt notes that the run is at work, and that it ended well.
@@ -70,11 +74,12 @@ func (n *night) attempt(ctx context.Context) (Result, error) {
 }
 
 func (n *night) note(access string) error {
-	if n.resumed != nil && access == "" {
-		access = n.resumed.Access
+	u := warehouse.Unfinished{Run: n.run.ID, StartedAt: n.run.StartedAt, Source: n.cfg.Fetch.BaseURL,
+		Access: access, Attempt: 1, Program: n.run.Program}
+	if last := n.resumed; last != nil {
+		u.Attempt, u.Access = last.Attempt+1, cmp.Or(access, last.Access)
 	}
-	return n.wh.Start(warehouse.Unfinished{Run: n.run.ID, StartedAt: n.run.StartedAt,
-		Source: n.cfg.Fetch.BaseURL, Access: access})
+	return n.wh.Start(u)
 }
 
 // admit compares what the token reads with what it read when the run began,

@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,9 +16,12 @@ import (
 // differs is refused. All of it is one transaction, since a commit for each of
 // some hundred statements would take a second of every night.
 //
-// base is the schema version of the catalogue that the file is a copy of.
-func (w *Warehouse) ensureCatalog(ctx context.Context, in *Instance, base string) error {
+// base is the manifest of the catalogue that the file is a copy of.
+func (w *Warehouse) ensureCatalog(ctx context.Context, in *Instance, base Manifest) error {
 	have, err := readColumns(ctx, in)
+	if err == nil {
+		err = w.compatible(have, base.Program)
+	}
 	if err != nil {
 		return err
 	}
@@ -25,15 +29,11 @@ func (w *Warehouse) ensureCatalog(ctx context.Context, in *Instance, base string
 		"CREATE SCHEMA IF NOT EXISTS meta", "CREATE SCHEMA IF NOT EXISTS mart"}
 	var statements []string
 	for _, t := range w.layout() {
-		changes, err := t.ensure(have[t.schema+"."+t.def.Name])
-		if err != nil {
-			return err
-		}
-		statements = append(statements, changes...)
+		statements = append(statements, t.ensure(have[t.name()])...)
 	}
 	// Views and macros are made anew only where they could be other ones.
 	for _, t := range w.cfg.Tables {
-		if def := w.defs[t.Name]; len(statements) > 0 || have["history."+def.Name] == nil || base != SchemaVersion() {
+		if def := w.defs[t.Name]; len(statements) > 0 || have["history."+def.Name] == nil || base.Schema != SchemaVersion() {
 			statements = append(statements, historyView(def), asOfMacro(def))
 		}
 	}
@@ -46,6 +46,8 @@ type placed struct {
 	def     stream.Definition
 	columns []stream.Column
 }
+
+func (t placed) name() string { return t.schema + "." + t.def.Name }
 
 // layout lists every stored table: current, closed and meta.
 func (w *Warehouse) layout() []placed {
@@ -81,10 +83,7 @@ func asOfMacro(def stream.Definition) string {
 
 // ensure gives the statements that create a table, or add the columns that an
 // existing one lacks, and write the comments that differ.
-func (t placed) ensure(have map[string]stream.Column) ([]string, error) {
-	if err := compatible(t.schema+"."+t.def.Name, have, t.columns); err != nil {
-		return nil, err
-	}
+func (t placed) ensure(have map[string]stream.Column) []string {
 	table := Quote(t.schema) + "." + Quote(t.def.Name)
 	var statements []string
 	if have == nil {
@@ -101,7 +100,7 @@ func (t placed) ensure(have map[string]stream.Column) ([]string, error) {
 				fmt.Sprintf("COMMENT ON COLUMN %s.%s IS %s", table, Quote(c.Name), Literal(c.Comment)))
 		}
 	}
-	return statements, nil
+	return statements
 }
 
 func createTable(table string, cols []stream.Column) string {
@@ -116,23 +115,49 @@ func createTable(table string, cols []stream.Column) string {
 }
 
 // SchemaError says that the warehouse and this program disagree about a table
-// in a way that adding a column cannot mend.
-type SchemaError struct{ Table, Column, Have, Want string }
+// in a way that adding a column cannot mend. Column is empty when this program
+// lacks the whole table. Program is the version that wrote the warehouse.
+type SchemaError struct{ Table, Column, Have, Want, Program string }
 
 func (e *SchemaError) Error() string {
-	return fmt.Sprintf("open the catalog: %s.%s is %s in the warehouse and %s in this program; nothing was changed: "+
-		"use the program version that wrote it, or run \"placementsync rebuild\"", e.Table, e.Column, e.Have, e.Want)
+	return fmt.Sprintf("open the catalog: %s is %s in the warehouse and %s in this program; nothing was changed: "+
+		"use the program that wrote it (version %s), or run \"placementsync rebuild\"",
+		strings.TrimSuffix(e.Table+"."+e.Column, "."), e.Have, e.Want, cmp.Or(e.Program, "unknown"))
 }
 
-// compatible refuses a column that is gone from schema/ or has another type.
-func compatible(table string, have map[string]stream.Column, want []stream.Column) error {
+// compatible refuses a catalogue that has what this program lacks or reads
+// otherwise: carried along unread it would grow stale without a word.
+func (w *Warehouse) compatible(have map[string]map[string]stream.Column, program string) error {
+	var refused *SchemaError
+	for table := range have {
+		schema, name, _ := strings.Cut(table, ".")
+		_, main := w.defs[name]
+		meta := slices.ContainsFunc(w.meta, func(def stream.Definition) bool { return def.Name == name })
+		if (schema == "main" || schema == "past") && !main || schema == "meta" && !meta {
+			refused = &SchemaError{Table: table, Have: "a table", Want: "absent"}
+		}
+	}
+	for _, t := range w.layout() {
+		if err := differing(t.name(), have[t.name()], t.columns); err != nil {
+			refused = err
+		}
+	}
+	if refused == nil {
+		return nil
+	}
+	refused.Program = program
+	return refused
+}
+
+// differing finds a column that is gone from schema/ or has another type.
+func differing(table string, have map[string]stream.Column, want []stream.Column) *SchemaError {
 	for name, old := range have {
 		i := slices.IndexFunc(want, func(c stream.Column) bool { return c.Name == name })
 		if i < 0 {
-			return &SchemaError{table, name, string(old.Type), "absent"}
+			return &SchemaError{Table: table, Column: name, Have: string(old.Type), Want: "absent"}
 		}
 		if old.Type != want[i].Type {
-			return &SchemaError{table, name, string(old.Type), string(want[i].Type)}
+			return &SchemaError{Table: table, Column: name, Have: string(old.Type), Want: string(want[i].Type)}
 		}
 	}
 	return nil

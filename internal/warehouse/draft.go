@@ -68,16 +68,7 @@ func (d *Draft) open(ctx context.Context) error {
 		return err
 	}
 	d.Instance = in
-	return d.w.ensureCatalog(ctx, in, d.w.schemaOf(d.Previous))
-}
-
-// schemaOf is the schema version of a published version; empty when unknown.
-func (w *Warehouse) schemaOf(run string) string {
-	m, err := w.ReadManifest(run)
-	if err != nil {
-		return ""
-	}
-	return m.Schema
+	return d.w.ensureCatalog(ctx, in, d.w.manifestOf(d.Previous))
 }
 
 func (d *Draft) copyPrevious(ctx context.Context, path string) error {

@@ -13,12 +13,14 @@ import (
 	"time"
 )
 
-// Outcomes of a run.
+// Outcomes of a run. Killed is one that did not come to write its entry: it was
+// ended by SIGKILL or with the machine, or the disk had no room for a line.
 const (
 	Complete    = "complete"
 	Partial     = "partial"
 	Failed      = "failed"
 	Interrupted = "interrupted"
+	Killed      = "killed"
 )
 
 // Run is what the ledger keeps of one night, failed ones too. It is written to
@@ -26,10 +28,10 @@ const (
 type Run struct {
 	ID         string    `json:"run_id"`
 	StartedAt  time.Time `json:"started_at"`
-	EndedAt    time.Time `json:"ended_at"`
+	EndedAt    time.Time `json:"ended_at,omitzero"` // zero: killed, nobody knows when
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
 	Outcome    string    `json:"outcome"`
-	ExitCode   int       `json:"exit_code"`
+	ExitCode   int       `json:"exit_code"` // -1: killed
 	Program    string    `json:"program_version"`
 	// Attempts counts how often the run ended, the last time included: more
 	// than once when it was taken up again.
@@ -104,32 +106,65 @@ func (d *Draft) Enclose(r Run) error {
 	return d.w.disk.writeFile(filepath.Join(d.Dir, runFile), append(data, '\n'), privateFile)
 }
 
-// Recover enters the newest version's run into the ledger if it is not there:
-// it was killed after its publish. It needs the Lock.
+// Recover enters what the ledger lacks of runs that were killed. It needs the
+// Lock.
 func (w *Warehouse) Recover() error {
-	latest, ok, err := w.Latest()
-	if err != nil || !ok {
-		return err
+	missing, err := w.missing()
+	for _, r := range missing {
+		err = errors.Join(err, w.Record(r))
 	}
+	return err
+}
+
+// missing are the entries that the ledger lacks: of a run that was killed after
+// its publish, whole; of one killed before, what its note tells.
+func (w *Warehouse) missing() ([]Run, error) {
 	runs, err := w.Runs()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if slices.ContainsFunc(runs, func(r Run) bool { return r.ID == latest && r.Outcome != Failed && r.Outcome != Interrupted }) {
-		return nil
+	latest, ok, err := w.Latest()
+	if err != nil {
+		return nil, err
 	}
-	data, err := os.ReadFile(filepath.Join(w.VersionPath(latest), runFile))
+	var missing []Run
+	known := entryOf(runs, latest)
+	if ok && (known.ID == "" || known.Outcome == Failed || known.Outcome == Interrupted || known.Outcome == Killed) {
+		if missing, err = w.enclosed(latest); err != nil {
+			return nil, err
+		}
+	}
+	u, ok, err := w.note()
+	if err != nil || !ok || u.Run == latest || entryOf(runs, u.Run).Attempts >= u.Attempt {
+		return missing, err
+	}
+	return append(missing, Run{ID: u.Run, StartedAt: u.StartedAt, Outcome: Killed, ExitCode: -1, Program: u.Program,
+		Error: "the run ended without a word: it was killed, or the machine went down; nothing was published by it"}), nil
+}
+
+// enclosed reads a version's own entry. A version that was rebuilt is no run
+// and has none.
+func (w *Warehouse) enclosed(run string) ([]Run, error) {
+	data, err := os.ReadFile(filepath.Join(w.VersionPath(run), runFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // a version that was rebuilt is no run
+		return nil, nil
 	}
 	var r Run
 	if err == nil {
 		err = json.Unmarshal(data, &r)
 	}
 	if err != nil {
-		return fmt.Errorf("recover the ledger's entry of %s: %w", latest, err)
+		return nil, fmt.Errorf("recover the ledger's entry of %s: %w", run, err)
 	}
-	return w.Record(r)
+	return []Run{r}, nil
+}
+
+func entryOf(runs []Run, id string) Run {
+	i := slices.IndexFunc(runs, func(r Run) bool { return r.ID == id })
+	if i < 0 {
+		return Run{}
+	}
+	return runs[i]
 }
 
 // Runs reads the ledger, oldest first. A run that was taken up again has a line
@@ -148,15 +183,35 @@ func (w *Warehouse) Runs() ([]Run, error) {
 	lines.Buffer(nil, len(data)+1)
 	for lines.Scan() {
 		var r Run
-		if json.Unmarshal(lines.Bytes(), &r) != nil {
-			continue
+		if json.Unmarshal(lines.Bytes(), &r) == nil {
+			runs = enter(runs, r)
 		}
-		r.Attempts = 1
-		if i := slices.IndexFunc(runs, func(o Run) bool { return o.ID == r.ID }); i >= 0 {
-			r.Attempts += runs[i].Attempts
-			runs = slices.Delete(runs, i, i+1)
-		}
-		runs = append(runs, r)
 	}
 	return runs, lines.Err()
+}
+
+// Told is the ledger as it can be shown at any time: Runs, and what the next run
+// would Recover. Of a run that is at work now it says nothing.
+func (w *Warehouse) Told() ([]Run, error) {
+	var atWork *HeldError
+	held := w.Held()
+	if held != nil && !errors.As(held, &atWork) {
+		return nil, held
+	}
+	runs, err := w.Runs()
+	if err != nil || atWork != nil {
+		return runs, err
+	}
+	missing, err := w.missing()
+	for _, r := range missing {
+		runs = enter(runs, r)
+	}
+	return runs, err
+}
+
+// enter adds a line to the runs that the lines before it make.
+func enter(runs []Run, r Run) []Run {
+	r.Attempts = 1 + entryOf(runs, r.ID).Attempts
+	runs = slices.DeleteFunc(runs, func(o Run) bool { return o.ID == r.ID })
+	return append(runs, r)
 }

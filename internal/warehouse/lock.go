@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -19,22 +20,29 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
+	if e.PID == 0 {
+		return "take the lock: another run is at work and has not said which: wait for it to end, nothing was changed"
+	}
 	return fmt.Sprintf("take the lock: run %s is at work since %s (process %d): wait for it to end, nothing was changed",
 		e.Run, e.Since.Format(time.RFC3339), e.PID)
 }
 
 // Lock is the right to write into the warehouse. The kernel gives it back when
 // the process dies, however it dies, so no lock is ever stale.
-type Lock struct{ file *flock.Flock }
+type Lock struct {
+	file *flock.Flock
+	path string
+}
 
 // Lock takes the warehouse for a run, creating the folder when there is none.
-// It returns a *HeldError when another run has it.
+// It returns a *HeldError when another run has it, and a *NewerError when the
+// warehouse is a newer program's.
 func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if err := w.makeFolders(); err != nil {
 		return nil, fmt.Errorf("take the lock: %w", err)
 	}
 	path := w.path(stateDir, "lock")
-	l := &Lock{flock.New(path, flock.SetPermissions(privateFile))}
+	l := &Lock{flock.New(path, flock.SetPermissions(privateFile)), path}
 	ok, err := l.file.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("take the lock %s: %w", path, err)
@@ -42,25 +50,51 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if !ok {
 		return nil, heldBy(path)
 	}
-	holder, err := json.Marshal(HeldError{PID: os.Getpid(), Run: run, Since: now})
+	err = l.Name(run, now)
 	if err == nil {
-		// In place: a rename would put another file under the lock's name.
-		err = os.WriteFile(path, holder, privateFile)
+		err = w.CheckFormat()
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("take the lock %s: %w", path, err), l.Release())
+		return nil, errors.Join(err, l.Release())
 	}
 	return l, nil
 }
 
-// heldBy reads who holds the lock. The holder may be about to write its name;
-// then it stays unnamed.
+// Name says under the lock which run holds it, and since when.
+func (l *Lock) Name(run string, since time.Time) error {
+	holder, err := json.Marshal(HeldError{PID: os.Getpid(), Run: run, Since: since})
+	if err == nil {
+		// In place: a rename would put another file under the lock's name.
+		err = os.WriteFile(l.path, holder, privateFile)
+	}
+	if err != nil {
+		return fmt.Errorf("write the holder into the lock %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// heldBy reads who holds the lock. A holder writes its name right after it took
+// the lock: for a moment the file is empty or names one that was killed.
 func heldBy(path string) error {
+	const looks, pause = 50, 20 * time.Millisecond
 	held := &HeldError{}
-	if data, err := os.ReadFile(path); err == nil {
-		_ = json.Unmarshal(data, held)
+	for range looks {
+		data, err := os.ReadFile(path)
+		if err == nil && json.Unmarshal(data, held) == nil && alive(held.PID) {
+			break
+		}
+		time.Sleep(pause)
 	}
 	return held
+}
+
+// alive reports whether a process exists, as far as can be told.
+func alive(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	return !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // Release gives the warehouse back.

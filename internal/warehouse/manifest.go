@@ -12,12 +12,51 @@ import (
 	"time"
 )
 
+// Format numbers what the files of a warehouse mean. It rises when an older
+// program would misread or spoil what this one writes; a new column or table is
+// no reason, since the schema is compared by itself.
+const Format = 1
+
+// NewerError says that a newer program has written the warehouse.
+type NewerError struct {
+	Run, Program string
+	Format       int
+}
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("open the warehouse: version %s was written by placementsync %s in format %d and this program knows %d; "+
+		"nothing was changed: use that program or a newer one", e.Run, e.Program, e.Format, Format)
+}
+
+// CheckFormat returns a *NewerError when a newer program has written the newest
+// version. A manifest that cannot be read says nothing.
+func (w *Warehouse) CheckFormat() error {
+	latest, ok, err := w.Latest()
+	if err != nil || !ok {
+		return err
+	}
+	if m := w.manifestOf(latest); m.Format > Format {
+		return &NewerError{latest, m.Program, m.Format}
+	}
+	return nil
+}
+
+// manifestOf is the manifest of a published version; empty when unknown.
+func (w *Warehouse) manifestOf(run string) Manifest {
+	m, err := w.ReadManifest(run)
+	if err != nil {
+		return Manifest{}
+	}
+	return m
+}
+
 // Manifest is what a version says about itself, beside its files.
 type Manifest struct {
 	RunID      string    `json:"run_id"`
 	SnapshotAt time.Time `json:"snapshot_at"`
 	Program    string    `json:"program_version"`
 	Schema     string    `json:"schema_version"`
+	Format     int       `json:"format"`
 	// Previous is the version that this one was built on; empty: on nothing.
 	Previous string          `json:"previous,omitempty"`
 	Catalog  ManifestFileSum `json:"catalog"`

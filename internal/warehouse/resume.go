@@ -20,17 +20,40 @@ type Unfinished struct {
 	// Access is what its token could read; answers to another token's
 	// questions are other answers. Empty until the service has said it.
 	Access string `json:"access,omitempty"`
+	// Attempt counts how often the run was started, this time included.
+	Attempt int `json:"attempt"`
+	// Program is the version that started it.
+	Program string `json:"program_version"`
 }
 
 func (w *Warehouse) unfinishedPath() string { return w.path(stateDir, "unfinished.json") }
 
-// Start notes that a run is at work, so that a later one can take it up.
+// Start notes that a run is at work, so that a later one can take it up. What
+// an earlier run left that is given up with this goes: a version that was never
+// switched to would pass for one that was. It needs the Lock.
 func (w *Warehouse) Start(u Unfinished) error {
+	if err := w.giveUp(u.Run); err != nil {
+		return err
+	}
 	data, err := json.Marshal(u)
 	if err != nil {
 		return fmt.Errorf("note the start of run %s: %w", u.Run, err)
 	}
 	return w.disk.writeFile(w.unfinishedPath(), append(data, '\n'), privateFile)
+}
+
+func (w *Warehouse) giveUp(next string) error {
+	last, ok, err := w.note()
+	if err != nil || !ok || last.Run == next {
+		return err
+	}
+	if latest, _, err := w.Latest(); err != nil || latest == last.Run {
+		return err
+	}
+	if err := w.disk.discard(w.VersionPath(last.Run)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("give up run %s: %w", last.Run, err)
+	}
+	return nil
 }
 
 // Finished forgets the note of Start: there is nothing to take up.
@@ -44,6 +67,19 @@ func (w *Warehouse) Finished() error {
 // Unfinished returns the run to take up; ok is false when there is none. One
 // that was killed between its publish and its note of it is none.
 func (w *Warehouse) Unfinished() (u Unfinished, ok bool, err error) {
+	if u, ok, err = w.note(); err != nil || !ok {
+		return u, false, err
+	}
+	latest, _, err := w.Latest()
+	if err != nil {
+		return u, false, err
+	}
+	_, landed := os.Stat(w.RawPath(u.Run))
+	return u, latest != u.Run && landed == nil, nil
+}
+
+// note reads what Start wrote; ok is false when no run left one.
+func (w *Warehouse) note() (u Unfinished, ok bool, err error) {
 	data, err := os.ReadFile(w.unfinishedPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return u, false, nil
@@ -54,10 +90,5 @@ func (w *Warehouse) Unfinished() (u Unfinished, ok bool, err error) {
 	if err != nil {
 		return u, false, fmt.Errorf("read the unfinished run: %w", err)
 	}
-	latest, _, err := w.Latest()
-	if err != nil {
-		return u, false, err
-	}
-	_, landed := os.Stat(w.RawPath(u.Run))
-	return u, latest != u.Run && landed == nil, nil
+	return u, true, nil
 }

@@ -21,10 +21,10 @@ CREATE TABLE runs (
 COMMENT ON TABLE runs IS 'Nights, one row per run: what it did and what it cost.';
 COMMENT ON COLUMN runs.run_id IS 'Id of the run, its start in UTC such as 20261120T020000Z, made unique.';
 COMMENT ON COLUMN runs.started_at IS 'When the run started, UTC.';
-COMMENT ON COLUMN runs.ended_at IS 'When the run ended, UTC; NULL while it runs.';
+COMMENT ON COLUMN runs.ended_at IS 'When the run ended, UTC; NULL when it was killed.';
 COMMENT ON COLUMN runs.snapshot_at IS 'Time of the snapshot, UTC: the boundary that history carries as valid_from and valid_to.';
-COMMENT ON COLUMN runs.outcome IS 'How the run ended: complete, partial, failed or interrupted.';
-COMMENT ON COLUMN runs.exit_code IS 'Exit code of the program.';
+COMMENT ON COLUMN runs.outcome IS 'How the run ended: complete, partial, failed, interrupted or killed.';
+COMMENT ON COLUMN runs.exit_code IS 'Exit code of the program; NULL when it was killed.';
 COMMENT ON COLUMN runs.requests IS 'Requests sent, retries included.';
 COMMENT ON COLUMN runs.bytes IS 'Bytes of answers received, in bytes on the wire.';
 COMMENT ON COLUMN runs.retries IS 'Requests that repeated an earlier one after a failure.';

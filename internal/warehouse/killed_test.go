@@ -1,0 +1,119 @@
+package warehouse_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/warehouse"
+)
+
+// TestWarehouseOfANewerProgramIsRefused holds every command that writes to
+// leaving alone what it might misread: all of them take the lock first.
+func TestWarehouseOfANewerProgramIsRefused(t *testing.T) {
+	w := open(t)
+	publish(t, w, "20261101T020000Z", "one")
+	path := filepath.Join(w.VersionPath("20261101T020000Z"), warehouse.ManifestFile)
+	m, err := w.ReadManifest("20261101T020000Z")
+	must(t, err)
+	if m.Format != warehouse.Format {
+		t.Errorf("the manifest has format %d, want %d", m.Format, warehouse.Format)
+	}
+	m.Format, m.Program = warehouse.Format+1, "v9.1.0"
+	data, err := json.Marshal(m)
+	must(t, err)
+	must(t, os.WriteFile(path, data, 0o600))
+	_, err = w.Lock("20261102T020000Z", night)
+	want := &warehouse.NewerError{Run: "20261101T020000Z", Program: "v9.1.0", Format: warehouse.Format + 1}
+	if newer, ok := errors.AsType[*warehouse.NewerError](err); !ok || !cmp.Equal(newer, want) ||
+		!strings.Contains(err.Error(), "v9.1.0 in format 2") || !strings.Contains(err.Error(), "nothing was changed") {
+		t.Errorf("got %v, want %v", err, want)
+	}
+	must(t, w.Held())
+}
+
+// TestKilledRunGetsItsEntry follows a run that is started and never ends by
+// itself: it is in the ledger once for each start, and whoever asks before the
+// next run comes is told too.
+func TestKilledRunGetsItsEntry(t *testing.T) {
+	w := open(t)
+	note := warehouse.Unfinished{Run: "20261101T020000Z", StartedAt: night, Attempt: 1, Program: "test"}
+	must(t, locked(t, w, note.Run, func() error { return w.Start(note) }))
+	killed := warehouse.Run{ID: note.Run, StartedAt: night, Outcome: warehouse.Killed, ExitCode: -1, Program: "test", Attempts: 1}
+	requireLedger(t, w.Told, killed)
+	requireLedger(t, w.Runs)
+
+	must(t, locked(t, w, note.Run, w.Recover))
+	must(t, locked(t, w, note.Run, w.Recover))
+	requireLedger(t, w.Runs, killed)
+	requireLedger(t, w.Told, killed)
+
+	note.Attempt, killed.Attempts = 2, 2
+	must(t, locked(t, w, note.Run, func() error {
+		must(t, w.Start(note))
+		requireLedger(t, w.Told, warehouse.Run{ID: note.Run, StartedAt: night, Outcome: warehouse.Killed, ExitCode: -1, Program: "test", Attempts: 1})
+		return nil
+	}))
+	requireLedger(t, w.Told, killed)
+	must(t, locked(t, w, note.Run, w.Recover))
+	requireLedger(t, w.Runs, killed)
+
+	must(t, w.Record(warehouse.Run{ID: note.Run, StartedAt: night, Outcome: warehouse.Complete, Program: "test"}))
+	requireLedger(t, w.Told, warehouse.Run{ID: note.Run, StartedAt: night, Outcome: warehouse.Complete, Program: "test", Attempts: 3})
+}
+
+// locked does something as a run would, under the lock.
+func locked(t *testing.T, w *warehouse.Warehouse, run string, do func() error) error {
+	t.Helper()
+	lock, err := w.Lock(run, night)
+	must(t, err)
+	return errors.Join(do(), lock.Release())
+}
+
+func requireLedger(t *testing.T, read func() ([]warehouse.Run, error), want ...warehouse.Run) {
+	t.Helper()
+	got, err := read()
+	must(t, err)
+	for i := range got {
+		if got[i].Outcome == warehouse.Killed && !strings.Contains(got[i].Error, "killed") {
+			t.Errorf("the entry of %s does not say why: %q", got[i].ID, got[i].Error)
+		}
+		got[i].Error = ""
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the ledger differs (-want +got):\n%s", diff)
+	}
+}
+
+// TestVersionThatWasNeverSwitchedToGoesWithItsRun gives up a run that was killed
+// between the rename of its version and the switch: nobody has seen it, and a
+// rollback must not choose it.
+func TestVersionThatWasNeverSwitchedToGoesWithItsRun(t *testing.T) {
+	w := open(t)
+	publish(t, w, "20261101T020000Z", "one")
+	start := func(run string) {
+		t.Helper()
+		must(t, locked(t, w, run, func() error { return w.Start(warehouse.Unfinished{Run: run, StartedAt: night, Attempt: 1}) }))
+	}
+	start("20261102T020000Z")
+	must(t, os.CopyFS(w.VersionPath("20261102T020000Z"), os.DirFS(w.VersionPath("20261101T020000Z"))))
+	start("20261103T020000Z")
+	publish(t, w, "20261103T020000Z", "three")
+	versions, err := w.Versions()
+	if want := []string{"20261101T020000Z", "20261103T020000Z"}; err != nil || !slices.Equal(versions, want) {
+		t.Errorf("got versions %v (%v), want %v", versions, err, want)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
