@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -18,6 +19,8 @@ type background struct {
 	cmd            *exec.Cmd
 	stdout, stderr output
 	done           chan struct{} // closed at its end
+	signalled      time.Time     // when the first signal went out
+	ended          time.Time     // valid once done is closed
 }
 
 // output collects what a program writes and tells when there is more.
@@ -59,6 +62,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	go func() {
 		defer close(b.done)
 		_ = b.cmd.Wait() // ended looks at how it ended
+		b.ended = time.Now()
 	}()
 	s.program = b
 	ts.Defer(func() { // of a script that failed meanwhile
@@ -87,15 +91,21 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func interrupt(ts *testscript.TestScript, neg bool, args []string) {
-	b := stageOf(ts).program
-	demand(ts, !neg && len(args) == 0 && b != nil, "interrupt (after start)")
-	ts.Check(b.cmd.Process.Signal(os.Interrupt))
+// signalling makes the command that sends a signal to the program.
+func signalling(s os.Signal) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		b := stageOf(ts).program
+		demand(ts, !neg && len(args) == 0 && b != nil, "interrupt | terminate (after start)")
+		if b.signalled.IsZero() {
+			b.signalled = time.Now()
+		}
+		ts.Check(b.cmd.Process.Signal(s))
+	}
 }
 
 func ended(ts *testscript.TestScript, neg bool, args []string) {
 	s := stageOf(ts)
-	demand(ts, !neg && len(args) == 1 && s.program != nil, "ended CODE (after start)")
+	demand(ts, !neg && (len(args) == 1 || len(args) == 2) && s.program != nil, "ended CODE [WITHIN] (after start)")
 	b := s.program
 	s.program = nil
 	<-b.done
@@ -104,5 +114,12 @@ func ended(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(errors.Join(outErr, errErr))
 	if code := b.cmd.ProcessState.ExitCode(); args[0] != strconv.Itoa(code) {
 		ts.Fatalf("exit code is %d, want %s", code, args[0])
+	}
+	if len(args) == 2 {
+		within, err := time.ParseDuration(args[1])
+		ts.Check(err)
+		if took := b.ended.Sub(b.signalled); took > within {
+			ts.Fatalf("the program ended %v after the first signal, want %v at most", took, within)
+		}
 	}
 }

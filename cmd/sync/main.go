@@ -7,16 +7,12 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
 )
 
 // version is set by the build.
 var version = "dev"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal ends the work in order, the second ends the process.
-	context.AfterFunc(ctx, stop)
-	os.Exit(execute(ctx, os.Args[1:], hostProcess()))
+	p := hostProcess()
+	os.Exit(interruptible(p.stderr, func(ctx context.Context) int { return execute(ctx, os.Args[1:], p) }))
 }

@@ -17,6 +17,9 @@ type process struct {
 	now            func() time.Time
 	// width is that of the terminal on stdout; 0: stdout is none.
 	width int
+	// step is told of every step of a night that changes what is on the disk;
+	// nil: nobody is.
+	step func(name string)
 }
 
 func hostProcess() process {

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,7 +19,26 @@ import (
 // TestMain lets this test binary be the program: scripts run it as a process of
 // its own, with its exit code, signals and lock.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"placementsync": main})
+	testscript.Main(m, map[string]func(){
+		"placementsync": main,
+		// Its database is busy when a signal comes, and heeds it or does not.
+		"placementsync-merging": func() { mainHeldBy(func(ctx context.Context) { <-ctx.Done() }) },
+		"placementsync-stuck":   func() { mainHeldBy(func(context.Context) { select {} }) },
+	})
+}
+
+// mainHeldBy is the program, with a night that stops in the middle of its merge.
+func mainHeldBy(hold func(ctx context.Context)) {
+	p := hostProcess()
+	os.Exit(interruptible(p.stderr, func(ctx context.Context) int {
+		p.step = func(name string) {
+			if name == "mid merge" {
+				fmt.Fprintln(p.stderr, "held at", name)
+				hold(ctx)
+			}
+		}
+		return execute(ctx, os.Args[1:], p)
+	}))
 }
 
 // TestScripts tells the command line as transcripts, one file per subject. Besides
@@ -24,8 +47,8 @@ func TestMain(m *testing.M) {
 //	exits CODE PROGRAM ARG...   run to the end, and demand the exit code
 //	start PROGRAM ARG...        run in the background
 //	await REGEXP                wait until its output matches
-//	interrupt                   send it SIGINT
-//	ended CODE                  wait for its end, and demand the exit code
+//	interrupt, terminate        send it SIGINT, SIGTERM
+//	ended CODE [WITHIN]         wait for its end, and demand the exit code, and that it came in time after the first signal
 //	hold-lock DIR               take the lock of a warehouse until the script ends
 //	sim-serve [FLAG...]         start a demo service, and set SIM_URL
 //	sim-fault [KIND[@ROUTE]...] replace its faults; none: it is well again
@@ -40,7 +63,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "start": start, "await": await, "interrupt": interrupt, "ended": ended,
+			"exits": exits, "start": start, "await": await, "interrupt": signalling(os.Interrupt), "terminate": signalling(syscall.SIGTERM), "ended": ended,
 			"hold-lock": holdLock, "sim-serve": simServe, "sim-fault": simFault,
 			"sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait,
 		},

@@ -66,8 +66,10 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	if err != nil {
 		return pipeline.Config{}, err
 	}
+	folder := warehouseConfig(c)
+	folder.Step = g.step
 	return pipeline.Config{
-		Warehouse: warehouseConfig(c), Fetch: fetchConfig(c), Streams: stream.All(), Chosen: streams,
+		Warehouse: folder, Fetch: fetchConfig(c), Streams: stream.All(), Chosen: streams,
 		TeamID:  c.API.TeamID,
 		Privacy: private, ResumeMaxAge: c.Run.ResumeMaxAge,
 		Details: string(c.Streams.Details), LiveDays: c.Streams.LiveDays, Recheck: c.Streams.Recheck,

@@ -77,12 +77,12 @@ func (s *Stage) applyAll(ctx context.Context, changes []Change, cover map[string
 	}
 	for i, t := range stream.Tables(s.streams) {
 		if err := s.apply(ctx, tx, t, &changes[i]); err != nil {
-			return errors.Join(fmt.Errorf("merge table %s: %w", t.Name, err), tx.Rollback())
+			return errors.Join(fmt.Errorf("merge table %s: %w", t.Name, err), warehouse.Undo(tx))
 		}
 		s.draft.Step("mid merge")
 	}
 	if err := errors.Join(s.noteDeletions(ctx, tx, cover, changes), s.noteDetails(ctx, tx, cover)); err != nil {
-		return errors.Join(err, tx.Rollback())
+		return errors.Join(err, warehouse.Undo(tx))
 	}
 	return tx.Commit()
 }

@@ -143,7 +143,7 @@ func (s *Stage) Note(ctx context.Context, n Notes) error {
 		return fmt.Errorf("begin the notes: %w", err)
 	}
 	if err := n.write(ctx, tx, s.draft.Run); err != nil {
-		return errors.Join(err, tx.Rollback())
+		return errors.Join(err, warehouse.Undo(tx))
 	}
 	return tx.Commit()
 }

@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -112,6 +113,9 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	}
 	res, err := n.begin(ctx, now, lock)
 	err = n.afterPublish(err)
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w; what has landed is kept, run again to resume: %w", cause, err)
+	}
 	res.Run = n.end(ctx, err)
 	return res, errors.Join(err, n.afterPublish(wh.Record(res.Run)), lock.Release())
 }

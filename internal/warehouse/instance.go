@@ -41,7 +41,8 @@ func (w *Warehouse) createCatalog(ctx context.Context, path string) error {
 func (w *Warehouse) newInstance(ctx context.Context, path, scratch string) (*Instance, error) {
 	connector, err := duckdb.NewConnector(path, func(exec driver.ExecerContext) error {
 		// Per connection: times without a zone are UTC wherever the job runs.
-		_, err := exec.ExecContext(ctx, "SET TimeZone = 'UTC'", nil)
+		// What is cleared away after an interruption may need a new one.
+		_, err := exec.ExecContext(context.WithoutCancel(ctx), "SET TimeZone = 'UTC'", nil)
 		return err
 	})
 	if err != nil {
@@ -97,10 +98,18 @@ func (in *Instance) Atomically(ctx context.Context, statements []string) error {
 	}
 	for _, s := range statements {
 		if _, err := tx.ExecContext(ctx, s); err != nil {
-			return errors.Join(fmt.Errorf("run %q: %w", head(s), err), tx.Rollback())
+			return errors.Join(fmt.Errorf("run %q: %w", head(s), err), Undo(tx))
 		}
 	}
 	return tx.Commit()
+}
+
+// Undo rolls a transaction back, if the end of its context has not done so.
+func Undo(tx *sql.Tx) error {
+	if err := tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	return nil
 }
 
 // head is enough of a statement to find it by.

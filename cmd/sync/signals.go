@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// grace is how long a command may take to end in order after the first signal.
+// The promise to whoever sends it is 5 s.
+const grace = 4 * time.Second
+
+// interruptible runs a command's work and returns its exit code. SIGINT and
+// SIGTERM end the context of the work. What does not end in time by that, such
+// as a database in the middle of a long step, is left where it is, and so it is
+// at a second signal: a run may be killed at any instruction and loses nothing.
+func interruptible(stderr io.Writer, work func(ctx context.Context) int) int {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	done := make(chan int, 1)
+	go func() { done <- work(ctx) }()
+	select {
+	case code := <-done:
+		return code
+	case s := <-signals:
+		cancel(fmt.Errorf("signal %q came: %w", s, context.Canceled))
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case code := <-done:
+		return code
+	case <-signals:
+	case <-timer.C:
+	}
+	fmt.Fprintln(stderr, "placementsync: ended in the middle of its work: what has landed and the last snapshot are kept, run again to resume")
+	return exitInterrupted
+}
