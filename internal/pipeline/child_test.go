@@ -157,6 +157,11 @@ type job struct {
 	Streams []string
 	At      time.Time
 	Strike  strike
+	// Room bounds the bytes of every file that is written, as a full disk
+	// would; 0: no bound. With Moment it does so only while the answer of
+	// that number lands.
+	Room   int64
+	Moment int
 	// Gate makes the process wait for its input to be closed.
 	Gate bool
 }
@@ -232,7 +237,10 @@ func TestNightChild(t *testing.T) {
 	if j.Gate {
 		<-untilTold()
 	}
-	res, err := pipeline.Run(t.Context(), j.config())
+	cfg := j.config()
+	restore := j.starve(t, &cfg)
+	res, err := pipeline.Run(t.Context(), cfg)
+	restore()
 	end := ended{Run: res.Run.ID, Outcome: res.Run.Outcome, Code: pipeline.ExitCode(t.Context(), res.Run.Outcome, err)}
 	if err != nil {
 		end.Error = err.Error()

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
@@ -41,12 +40,16 @@ type trial struct {
 	asked   *questions
 	// dir is the warehouse whose runs are struck.
 	dir string
-	// night is the run that is under way, and peace what it asks in peace.
-	night string
-	peace map[string]int
-	tries int
-	// took is how long a night takes in peace.
-	took time.Duration
+	// night is the run that is under way, tried the last one that was
+	// published, and peace what the night asks in peace.
+	night, tried string
+	peace        map[string]int
+	tries        int
+	// took is how long a night takes in peace, and steps are what it tells of.
+	took  time.Duration
+	steps []string
+	// reached counts the kills by step; those by the clock have none.
+	reached map[string]int
 }
 
 // trialWorld is small and changes every night.
@@ -63,7 +66,8 @@ func some() []string {
 
 func newTrial(t *testing.T, seed uint64, streams ...string) *trial {
 	t.Helper()
-	c := &trial{house: newHouse(t, trialWorld(seed), streams...), streams: streams, dir: t.TempDir(), asked: &questions{}}
+	c := &trial{house: newHouse(t, trialWorld(seed), streams...), streams: streams, dir: t.TempDir(), asked: &questions{},
+		reached: map[string]int{}}
 	c.arrive = c.asked.note
 	c.asked.forget(0)
 	return c
@@ -118,35 +122,63 @@ func (c *trial) begin(t *testing.T) {
 	c.at = c.service.Now().Add(2 * time.Hour)
 	c.asked.forget(0)
 	start := time.Now()
-	res, err := pipeline.Run(t.Context(), c.job(spared, c.cfg.Warehouse.Dir).config())
+	var told walked
+	night := c.job(spared, c.cfg.Warehouse.Dir).config()
+	night.Warehouse.Step = told.step
+	res, err := pipeline.Run(t.Context(), night)
 	c.complete(res, err)
 	c.night, c.peace, c.tries, c.took = res.Run.ID, c.asked.of(spared), 0, time.Since(start)
+	c.steps = told.steps
+}
+
+// walked keeps the steps of a night.
+type walked struct {
+	mu    sync.Mutex
+	steps []string
+}
+
+func (w *walked) step(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.steps = append(w.steps, name)
 }
 
 // try runs the night in another process, which meets its end by fate. It
 // reports whether the process was killed and whether the night is published.
 func (c *trial) try(t *testing.T, s strike, n int, fate func(*testing.T, *child, <-chan struct{})) (killed, published bool) {
 	t.Helper()
+	p, published := c.attempt(t, job{Strike: s}, n, fate)
+	if killed = p.killed(); killed {
+		c.reached[s.Step]++
+	} else {
+		c.requireComplete(t, p)
+	}
+	return killed, published
+}
+
+// attempt runs the night as a job says, whatever comes of it, and holds what is
+// published then to being whole.
+func (c *trial) attempt(t *testing.T, j job, n int, fate func(*testing.T, *child, <-chan struct{})) (p *child, published bool) {
+	t.Helper()
 	if c.night == "" {
 		c.begin(t)
 	}
-	before := landings(t, filepath.Join(c.dir, "raw", c.night, "journal.jsonl"))
+	night := c.night
+	before := landings(t, filepath.Join(c.dir, "raw", night, "journal.jsonl"))
 	c.tries++
 	heard := c.asked.forget(n)
-	j := c.job(struck, c.dir)
-	j.At, j.Strike = c.now(t), s
-	p := j.start(t)
+	told := c.job(struck, c.dir)
+	told.At, told.Strike, told.Room, told.Moment = c.now(t), j.Strike, j.Room, j.Moment
+	p = told.start(t)
 	fate(t, p, heard)
-	killed, published = p.killed(), requireIntact(t, c.dir) == c.night
+	<-p.exited
+	published = requireIntact(t, c.dir) == night
 	c.requireNew(t, before)
-	if !killed {
-		c.requireComplete(t, p)
-	}
 	if published {
-		c.night = ""
+		c.tried, c.night = night, ""
 		requireSame(t, c.cfg.Warehouse.Dir, c.dir)
 	}
-	return killed, published
+	return p, published
 }
 
 // now is later for a run that is taken up. One that was killed before it left
@@ -166,8 +198,9 @@ func (c *trial) requireComplete(t *testing.T, p *child) {
 	t.Helper()
 	var end ended
 	p.read(t, &end)
-	if end.Run != c.night || end.Code != 0 || end.Outcome != warehouse.Complete {
-		t.Fatalf("try %d of run %s ended as %s: %s with %d: %s", c.tries, c.night, end.Run, end.Outcome, end.Code, end.Error)
+	night := cmp.Or(c.night, c.tried)
+	if end.Run != night || end.Code != 0 || end.Outcome != warehouse.Complete {
+		t.Fatalf("try %d of run %s ended as %s: %s with %d: %s", c.tries, night, end.Run, end.Outcome, end.Code, end.Error)
 	}
 }
 
@@ -275,207 +308,4 @@ func ledger(t *testing.T, dir string) map[string]string {
 		ends[r.ID] = fmt.Sprintf("%s with %d, %d rows", r.Outcome, r.ExitCode, r.Rows)
 	}
 	return ends
-}
-
-// strikes has every named step. Those of one night follow each other, so that
-// each strikes a run that was taken up after the one before.
-func strikes() []strike {
-	all := []strike{{"answer landed", 1, ""}, {"answer landed", 12, ""}}
-	for _, step := range []string{"before copy", "after copy"} {
-		all = append(all, strike{Step: step})
-	}
-	all = append(all, strike{"stream staged", 1, ""}, strike{"stream staged", 4, ""})
-	for _, step := range []string{
-		"merged", "parquet written", "before checkpoint", "after checkpoint", "before fsync of the version",
-		"after fsync of the version", "before verify", "before rename", "after rename", "after switch",
-	} {
-		all = append(all, strike{Step: step})
-	}
-	// What a run finishes for the one before it, and then does for itself.
-	return append(all, strike{Step: "before series"}, strike{"mid series", 4, ""}, strike{"after series", 1, ""},
-		strike{"before series", 1, "after switch"}, strike{"mid series", 4, "after switch"},
-		strike{"after series", 1, "after switch"}, strike{Step: "published"})
-}
-
-// TestTortureKilledAtEveryStep kills a run at every step that changes what is on the
-// disk. Whatever is published then can be read, the next run takes the night
-// up without asking twice, and the warehouse ends as one that was never struck.
-func TestTortureKilledAtEveryStep(t *testing.T) {
-	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
-		t.Skip("set PLACEMENTSYNC_TORTURE to run it")
-	}
-	t.Parallel()
-	c := newTrial(t, 3, some()...)
-	for _, s := range strikes() {
-		reached := t.Run(s.String(), func(t *testing.T) {
-			if killed, _ := c.try(t, s, 0, inPeace); !killed {
-				t.Error("the run came to its end: the step was not reached")
-			}
-		})
-		if !reached {
-			return
-		}
-	}
-	c.finish(t)
-}
-
-// TestTortureKilledRunIsInTheLedger kills a run that nobody takes up.
-func TestTortureKilledRunIsInTheLedger(t *testing.T) {
-	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
-		t.Skip("set PLACEMENTSYNC_TORTURE to run it")
-	}
-	t.Parallel()
-	c := newTrial(t, 5, few()...)
-	c.try(t, strike{Step: "merged"}, 0, inPeace)
-	j := c.job(struck, c.dir)
-	j.At = c.at.Add(7 * time.Hour)
-	res := c.complete(pipeline.Run(t.Context(), j.config()))
-	if end := ledger(t, c.dir)[c.night]; res.Run.ID == c.night || !strings.HasPrefix(end, warehouse.Failed) {
-		t.Errorf("run %s began after %s was killed, which the ledger has as %q", res.Run.ID, c.night, end)
-	}
-}
-
-// TestTortureKilledAtRandom is the same at moments that nobody chose.
-func TestTortureKilledAtRandom(t *testing.T) {
-	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
-		t.Skip("set PLACEMENTSYNC_TORTURE to run it")
-	}
-	t.Parallel()
-	c := newTrial(t, 4, some()...)
-	c.storm(t, rand.New(rand.NewPCG(4, 0)), 3)
-	c.finish(t)
-}
-
-// score counts what a storm did.
-type score struct{ nights, kills, published, late int }
-
-// storm strikes every night up to three times, the last try is in peace.
-func (c *trial) storm(t *testing.T, random *rand.Rand, nights int) score {
-	t.Helper()
-	var s score
-	for s.nights < nights && !t.Failed() {
-		s.nights++
-		published := false
-		for range 1 + random.IntN(3) {
-			var killed bool
-			if killed, published = c.strikeOnce(t, random); killed {
-				s.kills++
-			} else {
-				s.late++
-			}
-			if published {
-				s.published++
-				break
-			}
-		}
-		if !published {
-			c.try(t, strike{}, 0, inPeace)
-		}
-	}
-	return s
-}
-
-// strikeOnce strikes by the clock or at a step.
-func (c *trial) strikeOnce(t *testing.T, random *rand.Rand) (killed, published bool) {
-	t.Helper()
-	if random.IntN(3) == 0 {
-		steps := strikes()
-		s := steps[random.IntN(len(steps))]
-		s.Nth = 1 + random.IntN(max(s.Nth, 1)*2)
-		return c.try(t, s, 0, inPeace)
-	}
-	if c.night == "" {
-		c.begin(t)
-	}
-	// A run that is taken up asks for little.
-	n := random.IntN(max(1, len(c.peace)>>(2*c.tries)))
-	moment := time.Duration(random.Int64N(int64(cmp.Or(c.took, time.Second))))
-	return c.try(t, strike{}, n, after(moment))
-}
-
-// TestTortureCrash goes on for as many nights as the promise names.
-func TestTortureCrash(t *testing.T) {
-	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
-		t.Skip("takes a quarter of an hour: set PLACEMENTSYNC_TORTURE")
-	}
-	for name, storm := range map[string]struct {
-		seed    uint64
-		nights  int
-		streams []string
-	}{"all streams": {1, 70, nil}, "some streams": {2, 140, some()}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			start := time.Now()
-			c := newTrial(t, storm.seed, storm.streams...)
-			s := c.storm(t, rand.New(rand.NewPCG(storm.seed, 1)), storm.nights)
-			c.finish(t)
-			t.Logf("%d nights, %d kills, %d strikes that came too late, %d nights published by a run that was struck or spared by chance, in %v",
-				s.nights, s.kills, s.late, s.published, time.Since(start).Round(time.Second))
-		})
-	}
-}
-
-// TestTortureTenAtOnce starts ten runs of one warehouse in the same moment: one
-// works, nine say who does.
-func TestTortureTenAtOnce(t *testing.T) {
-	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
-		t.Skip("set PLACEMENTSYNC_TORTURE to run it")
-	}
-	t.Parallel()
-	const all = 10
-	h := newHouse(t, smallWorld(), few()...)
-	proceed := make(chan struct{})
-	h.arrive = func(*http.Request) { <-proceed }
-	h.service.Advance(1)
-	at := h.service.Now()
-	ends := make(chan *child, all)
-	var starters []*child
-	for range all {
-		p := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: few(), At: at, Gate: true}.start(t)
-		starters = append(starters, p)
-		go func() {
-			<-p.exited
-			ends <- p
-		}()
-	}
-	for _, p := range starters {
-		select {
-		case <-p.said.ready:
-		case <-p.exited:
-			t.Errorf("process %d ended at once:\n%s", p.cmd.Process.Pid, p.said)
-		}
-	}
-	for _, p := range starters {
-		must(t, p.input.Close())
-	}
-	refused := map[*child]bool{}
-	for range all - 1 {
-		refused[<-ends] = true
-	}
-	close(proceed)
-	h.requireOneAtWork(starters, refused)
-}
-
-// requireOneAtWork holds the refused processes to naming the one that worked.
-func (h *house) requireOneAtWork(starters []*child, refused map[*child]bool) {
-	h.t.Helper()
-	var worker *child
-	for _, p := range starters {
-		if !refused[p] {
-			worker = p
-		}
-	}
-	var done ended
-	worker.read(h.t, &done)
-	if done.Code != 0 || h.latest() != done.Run {
-		h.t.Errorf("the run that worked ended with %d: %s", done.Code, done.Error)
-	}
-	want := &warehouse.HeldError{PID: worker.cmd.Process.Pid, Run: done.Run, Since: h.service.Now().UTC()}
-	for p := range refused {
-		var end ended
-		p.read(h.t, &end)
-		if end.Code != 4 || !gocmp.Equal(end.Held, want) {
-			h.t.Errorf("process %d ended with %d: %s; want 4 and %v", p.cmd.Process.Pid, end.Code, end.Error, want)
-		}
-	}
 }

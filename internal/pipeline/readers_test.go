@@ -22,6 +22,8 @@ type vigil struct {
 	// Keep holds one connection open all the time; otherwise every round makes
 	// a new one.
 	Keep bool
+	// Pause is how long it rests between two rounds.
+	Pause time.Duration
 }
 
 func (v vigil) String() string {
@@ -57,7 +59,7 @@ func TestReaderChild(t *testing.T) {
 			must(t, r.close())
 			leave(t, v.Report, r.seen)
 			return
-		default:
+		case <-time.After(v.Pause):
 			r.round(t.Context())
 		}
 	}
@@ -163,20 +165,26 @@ func (r *reader) lookAtParquet(ctx context.Context) (run string, err error) {
 	return run, err
 }
 
+// TestReadersDuringPublishes is the short form of
+// TestTortureReadersDuringPublishes.
+func TestReadersDuringPublishes(t *testing.T) {
+	t.Parallel()
+	readDuringPublishes(t, 4, 4)
+}
+
 // TestTortureReadersDuringPublishes reads in eight processes while nights are
 // published.
 func TestTortureReadersDuringPublishes(t *testing.T) {
-	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
-		t.Skip("set PLACEMENTSYNC_TORTURE to run it")
-	}
+	requireTorture(t)
 	t.Parallel()
-	h := newHouse(t, trialWorld(5), some()...)
-	nights := 5
-	if os.Getenv("PLACEMENTSYNC_TORTURE") != "" {
-		nights = 20
-	}
+	readDuringPublishes(t, 8, 20)
+}
+
+func readDuringPublishes(t *testing.T, processes, nights int) {
+	t.Helper()
+	h := newHouse(t, trialWorld(5), few()...)
 	published := []publication{h.publication()}
-	readers := h.startReaders()
+	readers := h.startReaders(processes)
 	for range nights {
 		published = append(published, h.publication())
 	}
@@ -203,7 +211,7 @@ type publication struct {
 func (h *house) publication() publication {
 	h.t.Helper()
 	h.service.Advance(1)
-	j := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: some(), At: h.service.Now().Add(2 * time.Hour)}
+	j := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: few(), At: h.service.Now().Add(2 * time.Hour)}
 	p := publication{run: h.complete(pipeline.Run(h.t.Context(), j.config())).Run.ID, at: time.Now()}
 	db := opened(h.t, h.path("catalog.duckdb")+"?access_mode=read_only&threads=1")
 	defer db.Close()
@@ -219,11 +227,11 @@ type post struct {
 	number int
 }
 
-// startReaders starts two readers of each kind and returns when all read.
-func (h *house) startReaders() map[post]*child {
+// startReaders starts readers, as many of each kind, and returns when all read.
+func (h *house) startReaders(processes int) map[post]*child {
 	h.t.Helper()
 	readers := map[post]*child{}
-	for i := range 8 {
+	for i := range processes {
 		v := vigil{Dir: h.cfg.Warehouse.Dir, Parquet: i%2 == 1, Keep: i/2%2 == 1, Report: filepath.Join(h.t.TempDir(), "report.json")}
 		readers[post{v, i}] = spawn(h.t, "TestReaderChild", v.Report, v)
 	}
