@@ -206,12 +206,12 @@ func (c *trial) requireComplete(t *testing.T, p *child) {
 
 // requireNew compares what this try asked, and what had landed before it, with
 // the questions of a night in peace: nothing may be more, except that page 1
-// of a list is read again to confirm its walk.
+// of a list is read again to confirm its walk, and that each run asks who it is.
 func (c *trial) requireNew(t *testing.T, landed map[string]int) {
 	t.Helper()
 	for path, n := range c.asked.of(struck) {
 		again := n+landed[path] > c.peace[path]
-		if again && !strings.HasSuffix(path, "page=1") {
+		if again && !strings.HasSuffix(path, "page=1") && path != "/auth/token" {
 			t.Errorf("%s had landed %d times and was asked %d times in try %d; in peace it is asked %d times", path, landed[path], n,
 				c.tries, c.peace[path])
 		}

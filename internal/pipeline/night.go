@@ -109,15 +109,15 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	n.run = warehouse.Run{ID: newRunID(wh, now), StartedAt: now, SnapshotAt: now, Program: cfg.Warehouse.Program}
 	lock, err := wh.Lock(n.run.ID, now)
 	if err != nil {
-		return Result{}, err
+		return Result{}, wh.Full(err)
 	}
 	res, err := n.begin(ctx, now, lock)
-	err = n.afterPublish(err)
+	err = wh.Full(n.afterPublish(err))
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w; what has landed is kept, run again to resume: %w", cause, err)
 	}
 	res.Run = n.end(ctx, err)
-	return res, errors.Join(err, n.afterPublish(wh.Record(res.Run)), lock.Release())
+	return res, wh.Full(errors.Join(err, n.afterPublish(wh.Record(res.Run)), lock.Release()))
 }
 
 // afterPublish turns an error that came when readers saw the snapshot already
