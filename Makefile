@@ -9,6 +9,7 @@ TAGS := duckdb_arrow
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 BINARY := bin/placementsync
 PREFIX ?= /usr/local
+SECTIONS ?= all
 
 # 0.8.2 is the newest release, and one that reads Go 1.26 code; pinned, so that a new
 # check is met when the pin is moved and not when the lint is needed. Not
@@ -50,8 +51,10 @@ docs: ## write the generated pages under docs/ again
 	go test -tags $(TAGS) ./internal/houserules -run TestDocs -update
 
 .PHONY: bench
-bench: ## run the benchmarks
+bench: build ## measure, and write docs/performance.md (SECTIONS=nights,large,decode,limited,tiny,stages,year)
 	go test -tags $(TAGS) -run '^$$' -bench . -benchmem -timeout 60m ./...
+	PLACEMENTSYNC_BENCH=$(SECTIONS) PLACEMENTSYNC_BENCH_DOCS=$(CURDIR)/docs \
+		go test -tags $(TAGS) -run TestPerformance -v -timeout 6h ./internal/bench
 
 .PHONY: torture
 torture: ## run the long fault trials (up to an hour)

@@ -1,0 +1,79 @@
+package bench_test
+
+import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	_ "github.com/duckdb/duckdb-go/v2"
+)
+
+// baseline is what DuckDB alone does with the same records: NDJSON on disk into
+// a DuckDB file, and from there to Parquet.
+type baseline struct{ NDJSON, Dir string }
+
+// listingColumns are the columns of a listing, stated so that DuckDB does not
+// have to find them out. Lists of texts stay lists; unions stay JSON.
+const listingColumns = `{id: 'VARCHAR', name: 'VARCHAR', description: 'VARCHAR', requirements: 'VARCHAR',
+	min_delivery_days: 'BIGINT', max_delivery_days: 'BIGINT', is_featured: 'BOOLEAN', example_links: 'JSON[]',
+	created_at: 'TIMESTAMPTZ', outlet_id: 'VARCHAR', outlet_name: 'VARCHAR', website_url: 'VARCHAR', logo: 'VARCHAR',
+	city: 'VARCHAR', state: 'VARCHAR', country: 'VARCHAR', is_indexed: 'BOOLEAN', channel_id: 'VARCHAR',
+	channel_type: 'VARCHAR', is_do_follow: 'BOOLEAN', domain_authority: 'BIGINT', domain_ranking: 'BIGINT',
+	disclaimer: 'JSON', tags: 'JSON[]', placement_type: 'VARCHAR',
+	prices: 'STRUCT(unit_amount DECIMAL(18,6), currency VARCHAR, pricing_tier VARCHAR)[]',
+	includes: 'STRUCT(channel_type VARCHAR, placement_type VARCHAR)[]'}`
+
+// statements load the records once, with the prices still inside, and take
+// those apart afterwards: reading the files a second time costs more.
+func (b baseline) statements() []string {
+	file := func(name string) string { return "'" + filepath.Join(b.Dir, name) + "'" }
+	return []string{
+		"SET TimeZone = 'UTC'",
+		"SET temp_directory = " + file("spill"),
+		"ATTACH " + file("baseline.duckdb") + " AS made (STORAGE_VERSION 'v1.0.0')",
+		"USE made",
+		fmt.Sprintf("CREATE TABLE product_listings AS SELECT * FROM read_json('%s/*.ndjson', format = 'newline_delimited', columns = %s)",
+			b.NDJSON, listingColumns),
+		`CREATE TABLE product_listing_prices AS
+			SELECT id AS product_listing_id, generate_subscripts(prices, 1) AS position, unnest(prices, recursive := true)
+			FROM product_listings`,
+		"CHECKPOINT",
+		"COPY (SELECT * EXCLUDE (prices) FROM product_listings) TO " + file("product_listings.parquet") + " (FORMAT parquet, COMPRESSION zstd)",
+		"COPY product_listing_prices TO " + file("product_listing_prices.parquet") + " (FORMAT parquet, COMPRESSION zstd)",
+	}
+}
+
+// TestBaselineChild runs the baseline in a process of its own, with DuckDB's own
+// settings for memory and threads.
+func TestBaselineChild(t *testing.T) {
+	var b baseline
+	assigned(t, &b)
+	db, err := sql.Open("duckdb", "")
+	must(t, err)
+	db.SetMaxOpenConns(1) // USE and SET belong to a connection
+	for _, statement := range b.statements() {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	must(t, db.Close())
+}
+
+// alone measures DuckDB alone.
+func alone(t *testing.T, ndjson string) usage {
+	t.Helper()
+	dir, remove := scratch(t)
+	defer remove()
+	return measure(t, again(t, "TestBaselineChild", baseline{ndjson, dir}))
+}
+
+// engine is DuckDB's version.
+func engine(t *testing.T) (version string) {
+	t.Helper()
+	db, err := sql.Open("duckdb", "")
+	must(t, err)
+	defer db.Close()
+	must(t, db.QueryRowContext(t.Context(), "SELECT version()").Scan(&version))
+	return version
+}

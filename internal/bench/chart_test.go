@@ -1,0 +1,94 @@
+package bench_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// The chart is three panels of one width, one below the other.
+const (
+	chartWidth  = 760
+	panelHeight = 150
+	panelGap    = 56
+	leftMargin  = 64
+	rightMargin = 20
+	topMargin   = 40
+)
+
+// chartStyle follows the reader's light or dark setting.
+const chartStyle = `<style>
+text { font: 12px system-ui, sans-serif; fill: #57606a }
+.title { font-weight: 600; fill: #24292f }
+.grid { stroke: #d0d7de; stroke-width: 1 }
+.dot { fill: #0969da; fill-opacity: .25 }
+.line { fill: none; stroke: #0969da; stroke-width: 2 }
+@media (prefers-color-scheme: dark) {
+text { fill: #8b949e }
+.title { fill: #e6edf3 }
+.grid { stroke: #30363d }
+.dot { fill: #58a6ff; fill-opacity: .3 }
+.line { stroke: #58a6ff }
+}
+</style>
+`
+
+// chart draws the year: each night a dot, and the median of its neighbours as a
+// line.
+func chart(days []day) string {
+	panels := []struct {
+		title string
+		of    func(day) float64
+	}{
+		{"DuckDB file (MB)", func(d day) float64 { return d.Catalog / megabyte }},
+		{"merge (s)", func(d day) float64 { return d.Merge }},
+		{"publish (s)", func(d day) float64 { return d.Publish }},
+	}
+	height := topMargin + len(panels)*(panelHeight+panelGap)
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-label="A year of nights">`+"\n", chartWidth, height)
+	b.WriteString(chartStyle)
+	for i, p := range panels {
+		drawPanel(&b, days, p.title, topMargin+i*(panelHeight+panelGap), p.of)
+	}
+	b.WriteString("</svg>\n")
+	return b.String()
+}
+
+func drawPanel(b *strings.Builder, days []day, title string, top int, of func(day) float64) {
+	high := 0.0
+	for _, d := range days {
+		high = max(high, of(d))
+	}
+	step := tick(high / 3)
+	high = step * max(1, math.Ceil(high/step))
+	x := func(number int) float64 {
+		return leftMargin + float64(number)/float64(max(1, len(days)))*(chartWidth-leftMargin-rightMargin)
+	}
+	y := func(v float64) float64 { return float64(top) + panelHeight*(1-v/high) }
+	fmt.Fprintf(b, `<text class="title" x="%d" y="%d">%s</text>`+"\n", leftMargin, top-14, title)
+	for v := 0.0; v <= high*1.001; v += step {
+		fmt.Fprintf(b, `<path class="grid" d="M%d %.1fH%d"/><text x="%d" y="%.1f" text-anchor="end">%.4g</text>`+"\n",
+			leftMargin, y(v), chartWidth-rightMargin, leftMargin-8, y(v)+4, v)
+	}
+	for number := 0; number <= len(days); number += int(tick(float64(len(days)) / 8)) {
+		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle">%d</text>`+"\n", x(number), top+panelHeight+18, number)
+	}
+	path := strings.Builder{}
+	for i, d := range days {
+		fmt.Fprintf(b, `<circle class="dot" cx="%.1f" cy="%.1f" r="2"/>`, x(d.Day), y(of(d)))
+		fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(i, 1)], x(d.Day), y(near(days, d.Day, of)))
+	}
+	fmt.Fprintf(b, "\n"+`<path class="line" d="%s"/>`+"\n", path.String())
+}
+
+// tick is a round distance near the given one: 1, 2 or 5 times a power of ten.
+func tick(distance float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(max(distance, 1e-9))))
+	for _, n := range []float64{1, 2, 5} {
+		if distance <= n*power {
+			return n * power
+		}
+	}
+	return 10 * power
+}

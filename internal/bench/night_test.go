@@ -1,0 +1,66 @@
+package bench_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// catalogOnly reads the lists of a catalog world, and of GET /outlets nothing:
+// it shows a third of the products once more.
+const catalogOnly = "streams: {exclude: [outlet_listings, outlets, outlet_products, products], details: none}\n"
+
+// job is a night of the program as users have it.
+type job struct {
+	binary, dir string
+	service     *service
+	// rest is what the configuration says beside address, token and folder.
+	rest string
+	// rate is api.requests_per_second; 0: no limit.
+	rate int
+	// page is api.page_size; 0: the default.
+	page int
+}
+
+// outcome is what a night cost.
+type outcome struct {
+	usage
+	// Tail is the time from the last response to the visible snapshot, in
+	// seconds: readers see it when the link "latest" was made.
+	Tail float64
+	tally
+	Catalog, Parquet, Landed float64 // bytes
+}
+
+func (j job) warehouse() string { return filepath.Join(j.dir, "warehouse") }
+
+func (j job) write(t *testing.T) (config string) {
+	t.Helper()
+	if j.page == 0 {
+		j.page = 100
+	}
+	config = filepath.Join(j.dir, "config.yaml")
+	text := fmt.Sprintf("api: {base_url: %q, token: pc_demo, requests_per_second: %d, page_size: %d}\nwarehouse: {dir: %q}\n%s",
+		j.service.url, j.rate, j.page, j.warehouse(), j.rest)
+	must(t, os.WriteFile(config, []byte(text), 0o600))
+	return config
+}
+
+// run measures one night.
+func (j job) run(t *testing.T) outcome {
+	t.Helper()
+	config := j.write(t)
+	j.service.seen(t)
+	o := outcome{usage: measure(t, exec.CommandContext(t.Context(), j.binary, "run", "--config", config))}
+	o.tally = j.service.seen(t)
+	latest := filepath.Join(j.warehouse(), "latest")
+	link, err := os.Lstat(latest)
+	must(t, err)
+	o.Tail = link.ModTime().Sub(o.Last).Seconds()
+	o.Catalog = bytesIn(t, filepath.Join(latest, "catalog.duckdb"))
+	o.Parquet = bytesIn(t, filepath.Join(latest, "*.parquet"))
+	o.Landed = bytesIn(t, filepath.Join(j.warehouse(), "raw", "*", "*"))
+	return o
+}

@@ -1,0 +1,141 @@
+package bench_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Circumstances are what a measurement depends on.
+type Circumstances struct {
+	Date     string `json:"date"`
+	Commit   string `json:"commit"`
+	CPU      string `json:"cpu"`
+	Cores    int    `json:"cores"`
+	RAM      string `json:"ram"`
+	System   string `json:"system"`
+	Go       string `json:"go"`
+	DuckDB   string `json:"duckdb"`
+	Listings int    `json:"listings"`
+	Runs     int    `json:"runs"`
+	// Load is how many processes wanted to run in the minute before.
+	Load string `json:"load"`
+}
+
+// result is a section as it is kept.
+type result struct {
+	Circumstances
+	findings
+}
+
+func circumstances(t *testing.T, s settings) Circumstances {
+	t.Helper()
+	return Circumstances{
+		Date: time.Now().UTC().Format(time.DateOnly), Commit: said(t, "git", "describe", "--always", "--dirty", "--exclude=*"),
+		CPU: lineOf("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), RAM: lineOf("/proc/meminfo", "MemTotal"),
+		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), DuckDB: engine(t),
+		Listings: s.listings, Runs: s.runs, Load: firstWord("/proc/loadavg"),
+	}
+}
+
+func said(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), name, args...).Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// lineOf finds the value of a "name : value" line; "unknown" where the system
+// has no such file.
+func lineOf(path, name string) string {
+	data, _ := os.ReadFile(path)
+	for line := range strings.Lines(string(data)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown"
+}
+
+func firstWord(path string) string {
+	data, _ := os.ReadFile(path)
+	if words := strings.Fields(string(data)); len(words) > 0 {
+		return words[0]
+	}
+	return "unknown"
+}
+
+// keep merges a section into the results that are there, and renders all anew.
+func keep(t *testing.T, docs, name string, r result) {
+	t.Helper()
+	path := filepath.Join(docs, "performance.json")
+	all := readResults(t, path)
+	all[name] = r
+	leave(t, path, all)
+	render(t, docs, all)
+}
+
+func readResults(t *testing.T, path string) map[string]result {
+	t.Helper()
+	all := map[string]result{}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all
+	}
+	must(t, err)
+	must(t, json.Unmarshal(data, &all))
+	return all
+}
+
+// TestRenderPerformance writes the page again from what was measured before:
+// for a change of its words.
+func TestRenderPerformance(t *testing.T) {
+	docs := os.Getenv(docsVar)
+	if docs == "" || os.Getenv(sectionsVar) != "" || os.Getenv(assignment) != "" {
+		t.Skipf("renders when %s alone is set", docsVar)
+	}
+	render(t, docs, readResults(t, filepath.Join(docs, "performance.json")))
+}
+
+func render(t *testing.T, docs string, all map[string]result) {
+	t.Helper()
+	var page bytes.Buffer
+	writePage(&page, all)
+	must(t, os.WriteFile(filepath.Join(docs, "performance.md"), page.Bytes(), 0o644))
+	if y, ok := all["year"]; ok {
+		must(t, os.WriteFile(filepath.Join(docs, "performance-year.svg"), []byte(chart(y.Days)), 0o644))
+	}
+}
+
+// table writes figures for the terminal.
+func table(f findings) string {
+	var b strings.Builder
+	for _, one := range f.Figures {
+		fmt.Fprintf(&b, "%-70s %12s  %-16s %s\n", one.What, shown(one.median(), one.Unit), one.bound(), verdict(one))
+	}
+	for _, one := range f.Numbers {
+		fmt.Fprintf(&b, "%-70s %12s\n", one.What, shown(one.median(), one.Unit))
+	}
+	for _, s := range f.Stages {
+		fmt.Fprintf(&b, "%-70s %8.2f CPU s %8.2f s\n", s.Name, s.CPU, s.Wall)
+	}
+	return b.String()
+}
+
+func verdict(f figure) string {
+	if f.reached() {
+		return "reached"
+	}
+	return "missed"
+}

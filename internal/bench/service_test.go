@@ -1,0 +1,226 @@
+package bench_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"placementsync/internal/sim"
+)
+
+// world is what the demo service of a measurement holds. Catalog worlds have
+// listings and little else.
+type world struct {
+	Listings int
+	// Catalog leaves out orders, campaigns and files.
+	Catalog bool
+	// Tiny holds some of everything, as much as makes a night without changes
+	// take about 300 requests.
+	Tiny bool
+	// Rate limits the requests a second, as the service does; 0: no limit.
+	Rate  float64
+	Burst int
+	// Dump, if set, makes the process write the listings there and end.
+	Dump string
+}
+
+func (w world) options() sim.Options {
+	o := sim.Options{Seed: 7, Listings: w.Listings, ListingChange: 0.01, ListingTurnover: 0.001, RateLimit: w.Rate, RateBurst: w.Burst}
+	if w.Catalog {
+		o.HistoryDays, o.Orders, o.Campaigns, o.Files, o.Folders = 1, -1, -1, -1, -1
+		o.Outlets = max(50, w.Listings/200)
+	}
+	if w.Tiny {
+		o.Outlets, o.Listings, o.Campaigns, o.Orders = 60, 200, 17, 90
+	}
+	return o
+}
+
+// tally is what the service saw since it was last asked.
+type tally struct {
+	Requests, Limited int
+	Bytes             int64
+	// First and Last are when the first request came and the last answer was
+	// written; Busy is for how many seconds there was a request to answer.
+	First, Last time.Time
+	Busy        float64
+}
+
+// meter counts what passes through a handler.
+type meter struct {
+	next http.Handler
+
+	mu    sync.Mutex
+	open  int
+	since time.Time
+	seen  tally
+}
+
+func (m *meter) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	m.enter()
+	counted := &counter{ResponseWriter: rw}
+	m.next.ServeHTTP(counted, r)
+	m.exit(counted)
+}
+
+func (m *meter) enter() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	if m.seen.Requests++; m.seen.Requests == 1 {
+		m.seen.First = now
+	}
+	if m.open++; m.open == 1 {
+		m.since = now
+	}
+}
+
+func (m *meter) exit(c *counter) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seen.Last = time.Now()
+	m.seen.Bytes += c.bytes
+	if c.status == http.StatusTooManyRequests {
+		m.seen.Limited++
+	}
+	if m.open--; m.open == 0 {
+		m.seen.Busy += m.seen.Last.Sub(m.since).Seconds()
+	}
+}
+
+func (m *meter) take() tally {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seen := m.seen
+	m.seen = tally{}
+	return seen
+}
+
+// counter remembers status and length of an answer.
+type counter struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+func (c *counter) WriteHeader(status int) {
+	c.status = status
+	c.ResponseWriter.WriteHeader(status)
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(b)
+	c.bytes += int64(n)
+	return n, err
+}
+
+// TestServiceChild is the demo service in a process of its own. It says its
+// address, and then a tally for each line that it is told: the number of days
+// to live through before it goes on.
+func TestServiceChild(t *testing.T) {
+	var w world
+	assigned(t, &w)
+	service := sim.New(w.options())
+	if w.Dump != "" {
+		dump(t, service, w.Dump)
+		return
+	}
+	m := &meter{next: service}
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must(t, err)
+	server := &http.Server{Handler: m, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }()
+	fmt.Println("http://" + listener.Addr().String())
+	for told := bufio.NewScanner(os.Stdin); told.Scan(); {
+		days, err := strconv.Atoi(told.Text())
+		must(t, err)
+		service.Advance(days)
+		must(t, json.NewEncoder(os.Stdout).Encode(m.take()))
+	}
+	must(t, server.Close())
+}
+
+// dumpFiles is how many files the listings are written to, so that DuckDB can
+// read them with as many threads as it has.
+const dumpFiles = 8
+
+// dump writes the listings of day 0, byte for byte as they are served.
+func dump(t *testing.T, service *sim.Service, dir string) {
+	t.Helper()
+	records := service.Records("/products/listings")
+	for i := range dumpFiles {
+		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("listings-%d.ndjson", i)))
+		must(t, err)
+		out := bufio.NewWriterSize(f, 1<<20)
+		for _, r := range records[len(records)*i/dumpFiles : len(records)*(i+1)/dumpFiles] {
+			_, _ = out.Write(r) // Flush reports the first error
+			_ = out.WriteByte('\n')
+		}
+		must(t, out.Flush())
+		must(t, f.Close())
+	}
+}
+
+// service is the demo service seen from the harness.
+type service struct {
+	url   string
+	cmd   *exec.Cmd
+	told  io.WriteCloser
+	heard *bufio.Scanner
+}
+
+func serve(t *testing.T, w world) *service {
+	t.Helper()
+	s := &service{cmd: again(t, "TestServiceChild", w)}
+	var err error
+	s.told, err = s.cmd.StdinPipe()
+	must(t, err)
+	out, err := s.cmd.StdoutPipe()
+	must(t, err)
+	s.cmd.Stderr = os.Stderr
+	must(t, s.cmd.Start())
+	s.heard = bufio.NewScanner(out)
+	for s.heard.Scan() {
+		if url := s.heard.Text(); strings.HasPrefix(url, "http://") {
+			s.url = url
+			return s
+		}
+	}
+	t.Fatalf("the demo service did not start: %v", s.cmd.Wait())
+	return nil
+}
+
+// advance lets days pass and returns what was seen before.
+func (s *service) advance(t *testing.T, days int) tally {
+	t.Helper()
+	_, err := fmt.Fprintln(s.told, days)
+	must(t, err)
+	if !s.heard.Scan() {
+		t.Fatalf("the demo service has ended: %v", s.cmd.Wait())
+	}
+	var seen tally
+	must(t, json.Unmarshal(s.heard.Bytes(), &seen))
+	return seen
+}
+
+// seen is what came since it was last asked.
+func (s *service) seen(t *testing.T) tally { return s.advance(t, 0) }
+
+func (s *service) stop(t *testing.T) {
+	t.Helper()
+	must(t, s.told.Close())
+	for s.heard.Scan() { // its last words
+	}
+	must(t, s.cmd.Wait())
+}

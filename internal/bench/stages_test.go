@@ -1,0 +1,99 @@
+package bench_test
+
+import (
+	"cmp"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// stage is a part of a night with the CPU seconds it took.
+type stage struct {
+	Name string  `json:"name"`
+	CPU  float64 `json:"cpu_seconds"`
+	Wall float64 `json:"wall_seconds,omitempty"`
+}
+
+// measureStages samples a first night. What follows the last response comes in
+// steps, one after the other; what comes before runs side by side and is told
+// apart by the functions that the samples lie in.
+func measureStages(t *testing.T, s settings) findings {
+	t.Helper()
+	service := serve(t, world{Listings: s.listings, Catalog: true})
+	defer service.stop(t)
+	dir, remove := scratch(t)
+	defer remove()
+	in := inside{URL: service.url, Dir: dir, Profile: filepath.Join(dir, "cpu.pprof"), Report: filepath.Join(dir, "steps.json")}
+	measure(t, again(t, "TestInsideChild", in))
+	var steps []stepped
+	collect(t, in.Report, &steps)
+	stages := append(extracting(t, in.Profile), following(steps)...)
+	slices.SortStableFunc(stages, func(a, b stage) int { return cmp.Compare(b.CPU, a.CPU) })
+	return findings{Stages: stages}
+}
+
+// following are the stages that are steps.
+func following(steps []stepped) []stage {
+	var stages []stage
+	for _, s := range [][3]string{
+		{"begin the draft", "", "after copy"},
+		{"compare and merge", "stream staged", "merged"},
+		{"notes and Parquet", "merged", "parquet written"},
+		{"close the stage, count", "parquet written", "before checkpoint"},
+		{"checkpoint", "before checkpoint", "after checkpoint"},
+		{"checksums and fsync", "after checkpoint", "before verify"},
+		{"verify", "before verify", "before rename"},
+		{"switch and series", "before rename", "published"},
+	} {
+		from, to := at(steps, s[1]), at(steps, s[2])
+		stages = append(stages, stage{s[0], to.CPU - from.CPU, to.Wall - from.Wall})
+	}
+	return stages
+}
+
+// extracting splits the samples of the extraction. A sample counts for the
+// first that fits.
+func extracting(t *testing.T, profile string) []stage {
+	t.Helper()
+	within := []struct{ name, focus string }{
+		{"staging in DuckDB, on our threads", `load\.\(\*lane\)|load\.\(\*Stage\)\.(Finish|Settle|Plan)`},
+		{"decode", `internal/transform\.`},
+		{"land (zstd, checksum, journal)", `fetch\.\(\*Landing\)`},
+		{"HTTP", `net/http\.|fetch\.\(\*Client\)`},
+	}
+	var stages []stage
+	var before []string
+	for _, w := range within {
+		args := []string{"-focus=" + w.focus}
+		if len(before) > 0 {
+			args = append(args, "-ignore="+strings.Join(before, "|"))
+		}
+		stages = append(stages, stage{Name: w.name, CPU: samples(t, profile, args...)})
+		before = append(before, w.focus)
+	}
+	stages = append(stages,
+		stage{Name: "garbage collection", CPU: samples(t, profile, `-focus=runtime\.gcBgMarkWorker|runtime\.bgsweep|runtime\.bgscavenge`)},
+		stage{Name: "DuckDB, on its own threads, all night", CPU: samples(t, profile, `-focus=runtime\._ExternalCode`)})
+	return stages
+}
+
+// samples are the CPU seconds of a profile that a filter of pprof leaves.
+func samples(t *testing.T, profile string, filter ...string) float64 {
+	t.Helper()
+	args := slices.Concat([]string{"tool", "pprof", "-top", "-unit=ms", "-nodefraction=0", "-nodecount=100000"}, filter, []string{profile})
+	out, err := exec.CommandContext(t.Context(), "go", args...).Output()
+	if err != nil {
+		return 0 // pprof fails where nothing is left
+	}
+	total := regexp.MustCompile(`accounting for ([0-9.]+)(?:ms)?,`).FindSubmatch(out)
+	if total == nil {
+		t.Fatalf("read pprof's answer: no total in %.200q", out)
+	}
+	ms, err := strconv.ParseFloat(string(total[1]), 64)
+	must(t, err)
+	return ms / 1000
+}

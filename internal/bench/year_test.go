@@ -1,0 +1,103 @@
+package bench_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+)
+
+// day is one night of the year.
+type day struct {
+	Day int `json:"day"`
+	// Merge is from the last staged stream to the merged draft, Publish from
+	// there to the switch. Seconds.
+	Merge   float64 `json:"merge_seconds"`
+	Publish float64 `json:"publish_seconds"`
+	// Catalog is the size of the DuckDB file in bytes.
+	Catalog float64 `json:"catalog_bytes"`
+	Closed  int64   `json:"closed_rows"`
+}
+
+// year is a warehouse through many nights.
+type year struct {
+	Listings, Days int
+	Dir, Report    string
+}
+
+// TestYearChild lives through the year: the pipeline of the program and the
+// demo service in one process, each night on its own simulated day. Answers and
+// the series are removed as retention would do it.
+func TestYearChild(t *testing.T) {
+	var y year
+	assigned(t, &y)
+	service := sim.New(world{Listings: y.Listings, Catalog: true}.options())
+	url, stop, err := service.Serve(t.Context(), "")
+	must(t, err)
+	in := inside{URL: url, Dir: y.Dir}
+	days := make([]day, y.Days)
+	for i := range days {
+		days[i] = y.night(t, in, i+1, service.Now)
+		service.Advance(1)
+	}
+	must(t, stop())
+	leave(t, y.Report, days)
+}
+
+func (y year) night(t *testing.T, in inside, number int, now func() time.Time) day {
+	t.Helper()
+	r := newRecorder()
+	res, err := pipeline.Run(t.Context(), in.config(now, r.step))
+	must(t, err)
+	d := day{Day: number, Merge: at(r.steps, "merged").Wall - at(r.steps, "stream staged").Wall,
+		Publish: at(r.steps, "after switch").Wall - at(r.steps, "merged").Wall,
+		Closed:  res.Run.Changed + res.Run.Gone}
+	folder := filepath.Join(y.Dir, "warehouse")
+	d.Catalog = bytesIn(t, filepath.Join(folder, "latest", "catalog.duckdb"))
+	must(t, os.RemoveAll(filepath.Join(folder, "raw")))
+	must(t, os.RemoveAll(filepath.Join(folder, "parquet")))
+	return d
+}
+
+// around is how many nights on each side of a day its median is taken of: a
+// single night tells more of the machine than of the warehouse.
+const around = 4
+
+func near(days []day, number int, of func(day) float64) float64 {
+	from, to := max(1, number-around), min(len(days), number+around)
+	return figure{Runs: each(days[from-1:to], of)}.median()
+}
+
+func measureYear(t *testing.T, s settings) findings {
+	t.Helper()
+	dir, remove := scratch(t)
+	defer remove()
+	y := year{Listings: max(1_000, s.listings/10), Days: s.days, Dir: dir, Report: filepath.Join(dir, "year.json")}
+	measure(t, again(t, "TestYearChild", y))
+	var days []day
+	collect(t, y.Report, &days)
+	merge, publish := func(d day) float64 { return d.Merge }, func(d day) float64 { return d.Publish }
+	size := func(d day) float64 { return d.Catalog / megabyte }
+	const early = 10
+	ratio := func(of func(day) float64) []float64 {
+		return []float64{near(days, len(days), of) / near(days, early, of)}
+	}
+	return findings{
+		Figures: []figure{
+			{What: "merge, last night of the year against the 10th", Unit: "x", Goal: 1.5, Runs: ratio(merge)},
+			{What: "publish, last night of the year against the 10th", Unit: "x", Goal: 1.5, Runs: ratio(publish)},
+		},
+		Numbers: []figure{
+			{What: "merge, 10th night", Unit: "s", Runs: []float64{near(days, early, merge)}},
+			{What: "merge, last night", Unit: "s", Runs: []float64{near(days, len(days), merge)}},
+			{What: "publish, 10th night", Unit: "s", Runs: []float64{near(days, early, publish)}},
+			{What: "publish, last night", Unit: "s", Runs: []float64{near(days, len(days), publish)}},
+			{What: "DuckDB file, 10th night", Unit: "MB", Runs: []float64{near(days, early, size)}},
+			{What: "DuckDB file, last night", Unit: "MB", Runs: []float64{near(days, len(days), size)}},
+		},
+		Days: days,
+	}
+}
