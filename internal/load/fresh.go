@@ -63,7 +63,7 @@ func (s *Stage) latest(ctx context.Context, st stream.Stream, c Coverage) error 
 func (s *Stage) empty(ctx context.Context, st stream.Stream) error {
 	var statements []string
 	for _, t := range tablesOf(st) {
-		statements = append(statements, "DELETE FROM "+staged(st.Name, t.Name))
+		statements = append(statements, "DELETE FROM "+s.home(st.Name, t.Name))
 	}
 	return s.draft.Atomically(ctx, statements)
 }
@@ -71,7 +71,7 @@ func (s *Stage) empty(ctx context.Context, st stream.Stream) error {
 // dropCopies keeps, of rows with one key, the one with the highest seq, and
 // removes the rows that came inside the others.
 func (s *Stage) dropCopies(ctx context.Context, st stream.Stream, t stream.Table) error {
-	name, key := staged(st.Name, t.Name), columns("", t.Key)
+	name, key := s.home(st.Name, t.Name), columns("", t.Key)
 	var copies int64
 	err := s.draft.DB.QueryRowContext(ctx,
 		fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s GROUP BY %s HAVING count(*) > 1)", name, key)).Scan(&copies)
@@ -85,7 +85,7 @@ func (s *Stage) dropCopies(ctx context.Context, st stream.Stream, t stream.Table
 	statements := []string{stale}
 	for _, inner := range tablesOf(st) {
 		if inner.Name != t.Name && within(st, inner, t) {
-			statements = append(statements, dropInner(st, t, inner)...)
+			statements = append(statements, s.dropInner(st, t, inner)...)
 		}
 	}
 	statements = append(statements, fmt.Sprintf("DELETE FROM %s WHERE rowid IN (SELECT place FROM stage.stale)", name))
@@ -96,8 +96,8 @@ func (s *Stage) dropCopies(ctx context.Context, st stream.Stream, t stream.Table
 // and rows inside an item also its key. Where the copies of an item stand beside
 // one another in one record, so do their rows, and those of the last copy begin
 // where the positions last begin anew.
-func dropInner(st stream.Stream, outer, inner stream.Table) []string {
-	name := staged(st.Name, inner.Name)
+func (s *Stage) dropInner(st stream.Stream, outer, inner stream.Table) []string {
+	name := s.home(st.Name, inner.Name)
 	if enclosing(st, inner).Name != outer.Name {
 		return []string{"DELETE FROM " + name + " WHERE seq IN (SELECT seq FROM stage.stale)"}
 	}

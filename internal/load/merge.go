@@ -68,7 +68,11 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 // applyAll writes all tables in one transaction: a commit for each of some
 // hundred statements would cost a small night more than its rows.
 func (s *Stage) applyAll(ctx context.Context, changes []Change, cover map[string]Coverage) error {
-	if err := s.draft.Exec(ctx, compression(changes)...); err != nil {
+	var rows int64
+	for _, c := range changes {
+		rows += c.Before + c.New
+	}
+	if err := s.draft.Exec(ctx, compression(rows)...); err != nil {
 		return err
 	}
 	tx, err := s.draft.DB.BeginTx(ctx, nil)
@@ -84,7 +88,10 @@ func (s *Stage) applyAll(ctx context.Context, changes []Change, cover map[string
 	if err := errors.Join(s.noteDeletions(ctx, tx, cover, changes), s.noteDetails(ctx, tx, cover)); err != nil {
 		return errors.Join(err, warehouse.Undo(tx))
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	return s.release(ctx)
 }
 
 func (l Limits) check(c Change) error {
@@ -99,12 +106,8 @@ func (l Limits) check(c Change) error {
 // nothing: some milliseconds for each of hundreds of columns.
 const smallCatalog = 500_000
 
-// compression chooses how what stays is written, now that its size is known.
-func compression(changes []Change) []string {
-	var rows int64
-	for _, c := range changes {
-		rows += c.Before + c.New
-	}
+// compression chooses how what stays is written, by the rows of the catalog.
+func compression(rows int64) []string {
 	disabled := "none"
 	if rows < smallCatalog {
 		disabled = "fsst"
@@ -121,9 +124,11 @@ func closing(table string) string { return staged("closing", table) }
 // A table that is empty yet needs no comparison: all of it is new.
 func (s *Stage) findClosing(ctx context.Context, t stream.Table, scope string) (Change, error) {
 	c := Change{Table: t.Name}
-	err := s.draft.DB.QueryRowContext(ctx, "SELECT count(*) FROM main."+warehouse.Quote(t.Name)).Scan(&c.Before)
-	if err != nil {
-		return c, err
+	if !s.feeds.adopted[t.Name] {
+		err := s.draft.DB.QueryRowContext(ctx, "SELECT count(*) FROM main."+warehouse.Quote(t.Name)).Scan(&c.Before)
+		if err != nil {
+			return c, err
+		}
 	}
 	keys := make([]string, len(t.Key))
 	for i, k := range t.Key {
@@ -146,7 +151,7 @@ func (s *Stage) findClosing(ctx context.Context, t stream.Table, scope string) (
 	if c.Before == 0 {
 		count = "SELECT count(*), 0, 0 FROM " + fresh(t.Name)
 	}
-	err = s.draft.DB.QueryRowContext(ctx, count).Scan(&c.New, &c.Changed, &c.Gone)
+	err := s.draft.DB.QueryRowContext(ctx, count).Scan(&c.New, &c.Changed, &c.Gone)
 	return c, err
 }
 
@@ -160,7 +165,7 @@ func (s *Stage) apply(ctx context.Context, tx *sql.Tx, t stream.Table, c *Change
 			}
 		}
 	}
-	if c.Before == 0 || c.New+c.Changed > 0 {
+	if !s.feeds.adopted[t.Name] && (c.Before == 0 || c.New+c.Changed > 0) {
 		added, err := tx.ExecContext(ctx, s.addRows(t, c.Before == 0))
 		if err != nil {
 			return err

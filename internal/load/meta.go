@@ -78,11 +78,17 @@ func (s *Stage) NoteRejects(ctx context.Context, cover map[string]Coverage) (int
 	if err := s.Settle(ctx); err != nil {
 		return 0, err
 	}
+	known, err := s.rejectedTables(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read the rejects: %w", err)
+	}
 	var drops []string
 	read := []string{"''"}
 	for _, t := range stream.Tables(s.streams) {
 		if s.wasRead(t, cover) {
-			drops = append(drops, s.dropRejects(t))
+			if known[t.Name] {
+				drops = append(drops, s.dropRejects(t))
+			}
 			read = append(read, warehouse.Literal(t.Name))
 		}
 	}
@@ -98,6 +104,30 @@ func (s *Stage) NoteRejects(ctx context.Context, cover map[string]Coverage) (int
 		return 0, fmt.Errorf("note rejects: %w", err)
 	}
 	return res.RowsAffected()
+}
+
+// rejectedTables are those that have rejects of earlier nights: for the others
+// there is no need to look through keys.
+func (s *Stage) rejectedTables(ctx context.Context) (map[string]bool, error) {
+	rows, err := s.draft.DB.QueryContext(ctx, "SELECT DISTINCT table_name FROM meta.rejects")
+	if err != nil {
+		return nil, err
+	}
+	return textSet(rows)
+}
+
+// textSet reads a column of texts and closes the rows.
+func textSet(rows *sql.Rows) (map[string]bool, error) {
+	defer rows.Close()
+	set := map[string]bool{}
+	for rows.Next() {
+		var one string
+		if err := rows.Scan(&one); err != nil {
+			return nil, err
+		}
+		set[one] = true
+	}
+	return set, rows.Err()
 }
 
 // dropRejects removes the rejects of a table except those of rows that stand in
@@ -260,16 +290,7 @@ func knownRuns(ctx context.Context, tx *sql.Tx) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	known := map[string]bool{}
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		known[id] = true
-	}
-	return known, rows.Err()
+	return textSet(rows)
 }
 
 // insert adds one row to a table of meta.

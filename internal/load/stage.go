@@ -40,17 +40,19 @@ type Stage struct {
 	streams []stream.Stream
 	free    chan *lane
 	settle  sync.Mutex
+	feeds   feeds
 }
 
 // Open attaches the stage to a draft, with one table per stream and table:
 // the columns of schema/ in order, then row_hash and seq.
 func Open(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, streams []stream.Stream) (*Stage, error) {
-	s := &Stage{draft: d, defs: defs, streams: streams, free: make(chan *lane, lanes)}
+	s := &Stage{draft: d, defs: defs, streams: streams, free: make(chan *lane, lanes),
+		feeds: feeds{open: map[string]*feed{}, adopted: map[string]bool{}, unfit: map[string]bool{}}}
 	if err := s.create(ctx); err != nil {
 		return nil, fmt.Errorf("open the stage: %w", err)
 	}
 	for i := range lanes {
-		l, err := newLane(ctx, d, i)
+		l, err := newLane(ctx, d, fmt.Sprintf("batch%d", i), "stage")
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("open the stage: %w", err), s.closeLanes())
 		}
@@ -109,19 +111,32 @@ func asked(st string) string { return staged(st, "$asked") }
 // fresh names the rows that a table of main shall have, from all streams.
 func fresh(table string) string { return staged("fresh", table) }
 
-// Add stages the rows of one batch and releases it. It blocks while all lanes
-// are busy, which is what keeps memory flat: whoever decodes waits.
+// Add stages the rows of one batch and releases it. It blocks while DuckDB is
+// busy, which is what keeps memory flat: whoever decodes waits.
 func (s *Stage) Add(ctx context.Context, st, table string, rows arrow.RecordBatch) error {
 	defer rows.Release()
+	f, err := s.feed(ctx, st, table, rows)
+	if f != nil {
+		shaped := s.shape(table, rows)
+		defer shaped.Release()
+		err = f.send(ctx, shaped)
+	} else if err == nil {
+		err = s.addSmall(ctx, st, table, rows)
+	}
+	if err != nil {
+		return fmt.Errorf("stage %d rows of %s.%s: %w", rows.NumRows(), st, table, err)
+	}
+	return nil
+}
+
+// addSmall stages a batch by a statement of its own.
+func (s *Stage) addSmall(ctx context.Context, st, table string, rows arrow.RecordBatch) error {
 	l, err := s.take(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.give(l)
-	if err := l.insert(ctx, staged(st, table), rows); err != nil {
-		return fmt.Errorf("stage %d rows of %s.%s: %w", rows.NumRows(), st, table, err)
-	}
-	return nil
+	return l.insert(ctx, staged(st, table), rows)
 }
 
 func (s *Stage) take(ctx context.Context) (*lane, error) {
@@ -139,7 +154,7 @@ func (s *Stage) give(l *lane) { s.free <- l }
 func (s *Stage) Settle(ctx context.Context) error {
 	s.settle.Lock()
 	defer s.settle.Unlock()
-	var err error
+	err := s.closeFeeds()
 	held := make([]*lane, 0, lanes)
 	for range lanes {
 		l, takeErr := s.take(ctx)
@@ -161,6 +176,8 @@ func (s *Stage) Settle(ctx context.Context) error {
 
 // Close ends the stage and removes its file; the draft stays open.
 func (s *Stage) Close(ctx context.Context) error {
+	// A feed that failed has said so to whom it concerned.
+	_ = s.closeFeeds()
 	err := s.closeLanes()
 	if s.draft.Instance != nil {
 		err = errors.Join(err, s.draft.Exec(ctx, "DETACH stage"))
@@ -190,7 +207,7 @@ type lane struct {
 	broken error
 }
 
-func newLane(ctx context.Context, d *warehouse.Draft, number int) (*lane, error) {
+func newLane(ctx context.Context, d *warehouse.Draft, view, catalog string) (*lane, error) {
 	conn, err := d.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -199,11 +216,11 @@ func newLane(ctx context.Context, d *warehouse.Draft, number int) (*lane, error)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	l := &lane{conn: conn, arrow: a, view: fmt.Sprintf("batch%d", number)}
+	l := &lane{conn: conn, arrow: a, view: view}
 	// The view of a batch is made in the current catalogue. A transaction
-	// writes to one file only, so that has to be the stage; and two of them
-	// must not make the same view, hence a name per lane.
-	if err := l.exec(ctx, "USE stage"); err != nil {
+	// writes to one file only, so that has to be the one of the table; and two
+	// of them must not make the same view, hence a name per lane.
+	if err := l.exec(ctx, "USE "+catalog); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return l, nil

@@ -1,0 +1,64 @@
+package load_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"placementsync/internal/load"
+)
+
+// TestManyRowsEnterAnEmptyTableDirectly holds the short way of a first night to
+// what the long way would have made of it: copies reduced to the last, columns
+// and comments as in schema/, and a next night that compares with it.
+func TestManyRowsEnterAnEmptyTableDirectly(t *testing.T) {
+	const many = 3_000
+	h := newHouse(t, "product_listings")
+	var listings, prices []string
+	for i := range many {
+		id := fmt.Sprintf("id%04d", i)
+		listings = append(listings, listing(id, "old", i, 1))
+		prices = append(prices, price(id, 1, "1.5", i, 1))
+	}
+	listings = append(listings, listing("id0000", "late", many, 2))
+	prices = append(prices, price("id0000", 1, "2.5", many, 2))
+	saw := whole(strings.Join(listings, ","), strings.Join(prices, ","))
+	changes, err := h.run(saw, load.Limits{})
+	must(t, err)
+	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", After: many, New: many}); got != want {
+		t.Errorf("first night: got %+v, want %+v", got, want)
+	}
+	h.want("SELECT count(*), count(DISTINCT id), count(valid_from) FROM main.product_listings", "3000 3000 3000")
+	h.want("SELECT name, unit_amount FROM main.product_listings JOIN main.product_listing_prices ON product_listing_id = id WHERE name = 'late'",
+		"late 2.5")
+	h.want(`SELECT column_name FROM duckdb_columns() WHERE table_name = 'product_listings' AND schema_name = 'main'
+		AND (column_name = 'seq' OR comment IS NULL) AND column_name NOT IN ('valid_from', 'row_hash')`)
+	h.want("SELECT view_name FROM duckdb_views() WHERE database_name = 'catalog' AND schema_name = 'main' AND NOT internal")
+
+	listings[1] = listing("id0001", "new", many+1, 3)
+	changes, err = h.run(whole(strings.Join(listings, ","), strings.Join(prices, ",")), load.Limits{})
+	must(t, err)
+	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", Before: many, After: many, Changed: 1}); got != want {
+		t.Errorf("second night: got %+v, want %+v", got, want)
+	}
+	h.want("SELECT name, valid_to IS NULL FROM history.product_listings WHERE id = 'id0001' ORDER BY valid_from", "old false", "new true")
+}
+
+// TestFailedFeedIsNeverUsed holds a feed whose INSERT fails to what a lane does.
+func TestFailedFeedIsNeverUsed(t *testing.T) {
+	const many = 3_000
+	h := newHouse(t, "product_listings")
+	ctx := t.Context()
+	d, err := h.w.Begin(ctx, "20261101T020000Z", night)
+	must(t, err)
+	defer func() { must(t, d.Discard()) }()
+	s, err := load.Open(ctx, d, h.w.Definitions(), h.streams)
+	must(t, err)
+	bad := strings.Repeat(`{"name":"no id","row_hash":1,"seq":1},`, many)
+	// The batch is taken before DuckDB looks at it, so that only the end tells.
+	_ = s.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", strings.TrimSuffix(bad, ",")))
+	if _, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{}); err == nil {
+		t.Error("the merge went on without the rows that are lost")
+	}
+	must(t, s.Close(ctx))
+}
