@@ -141,7 +141,7 @@ func showDemo(ctx context.Context, g *globals, last pipeline.Result) error {
 	if err := showNight(g, last, false); err != nil {
 		return err
 	}
-	db, err := openCatalog(ctx, g)
+	db, err := openCatalog(ctx, g, query.Options{})
 	if err != nil {
 		return err
 	}

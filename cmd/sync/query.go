@@ -21,6 +21,8 @@ type queryOptions struct {
 	format string
 	out    string
 	rows   int
+	asOf   string
+	unsafe bool
 }
 
 func queryCommand(g *globals) *cobra.Command {
@@ -40,7 +42,13 @@ func queryCommand(g *globals) *cobra.Command {
 	f.StringVar(&o.format, "format", "table", "table, csv, json, jsonl, markdown or parquet (with -o)")
 	f.StringVarP(&o.out, "output", "o", "", "write to a `file`, which appears whole")
 	f.IntVar(&o.rows, "rows", 0, "rows that a terminal shows at most; 0: the default of the table")
+	asOfFlag(cmd, &o.asOf)
+	f.BoolVar(&o.unsafe, "unsafe", false, "let the SQL reach files, the network and extensions; the warehouse stays read only")
 	return cmd
+}
+
+func asOfFlag(cmd *cobra.Command, asOf *string) {
+	cmd.Flags().StringVar(asOf, "as-of", "", "ask the warehouse as it was: a `time`, a date (the last snapshot of that day, UTC) or the id of a run")
 }
 
 func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) error {
@@ -59,7 +67,7 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	if err != nil {
 		return err
 	}
-	db, err := openCatalog(ctx, g)
+	db, err := openCatalog(ctx, g, query.Options{AsOf: o.asOf, Unsafe: o.unsafe})
 	if err != nil {
 		return err
 	}
@@ -104,8 +112,9 @@ func (o queryOptions) values() (map[string]string, error) {
 	return values, nil
 }
 
-// openCatalog opens the newest version for reading.
-func openCatalog(ctx context.Context, g *globals) (*query.DB, error) {
+// openCatalog opens the newest version for reading, within the limits of the
+// configuration.
+func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB, error) {
 	cfg, err := g.loadWarehouse()
 	if err != nil {
 		return nil, err
@@ -120,7 +129,15 @@ func openCatalog(ctx context.Context, g *globals) (*query.DB, error) {
 		}
 		return nil, err
 	}
-	return query.Open(ctx, wh.CatalogPath(), query.Options{MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads})
+	opts.MemoryLimit, opts.Threads = cfg.Warehouse.MemoryLimit, cfg.Warehouse.Threads
+	db, err := query.Open(ctx, wh.CatalogPath(), opts)
+	if err != nil {
+		return nil, err
+	}
+	if s, ok := db.AsOf(); ok && !g.quiet {
+		fmt.Fprintf(g.stderr, "as of snapshot %s\n", s)
+	}
+	return db, nil
 }
 
 func listQueries(w io.Writer) error {

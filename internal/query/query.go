@@ -32,6 +32,12 @@ type Options struct {
 	// TempDir is where a private folder takes what does not fit the memory
 	// limit, until Close. Empty: the folder for temporary files of the system.
 	TempDir string
+	// AsOf shows the catalog as it was: at a time, on a date or after a run,
+	// see Find. Empty: as it is.
+	AsOf string
+	// Unsafe lets SQL reach files, the network and extensions, and change
+	// settings. The catalog stays read only.
+	Unsafe bool
 }
 
 // DB is one catalog, opened read only. Its queries run one after another.
@@ -40,12 +46,21 @@ type DB struct {
 	conn  *sql.Conn
 	opts  Options
 	spill string
+	asOf  *Snapshot
+}
+
+// AsOf is the snapshot that Options.AsOf chose; ok is false without one.
+func (db *DB) AsOf() (s Snapshot, ok bool) {
+	if db.asOf == nil {
+		return Snapshot{}, false
+	}
+	return *db.asOf, true
 }
 
 // Open opens the DuckDB file at path, which may be a symlink. The file is
 // attached to a private instance in memory, under the name catalog, so that
 // opening it again after a new night sees the new file even while this handle
-// is open.
+// is open. A snapshot in opts that is not there is a *UsageError.
 func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -59,7 +74,10 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 		return nil, fmt.Errorf("open catalog %q: %w", path, err)
 	}
 	if err := db.lockDown(ctx, path); err != nil {
-		return nil, errors.Join(fmt.Errorf("open catalog %q: %w", path, err), db.Close())
+		if misuse := (*UsageError)(nil); !errors.As(err, &misuse) {
+			err = fmt.Errorf("open catalog %q: %w", path, err)
+		}
+		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
@@ -116,15 +134,39 @@ func (o Options) settings(spill string) url.Values {
 // lockDown attaches the catalog and then closes every door behind it. The last
 // statement makes the others final.
 func (db *DB) lockDown(ctx context.Context, path string) error {
-	return db.exec(ctx,
-		"ATTACH "+warehouse.Literal(path)+" AS catalog (READ_ONLY)",
-		"USE catalog",
-		"SET TimeZone = 'UTC'",
-		// Arrow then carries the exact DuckDB type of every column.
-		"SET arrow_lossless_conversion = true",
-		"SET enable_external_access = false",
-		"SET lock_configuration = true",
-	)
+	if err := db.attach(ctx, path); err != nil {
+		return err
+	}
+	// Arrow then carries the exact DuckDB type of every column.
+	set := []string{"SET arrow_lossless_conversion = true"}
+	if !db.opts.Unsafe {
+		set = append(set, "SET enable_external_access = false", "SET lock_configuration = true")
+	}
+	return db.exec(ctx, set...)
+}
+
+func (db *DB) attach(ctx context.Context, path string) error {
+	const utc = "SET TimeZone = 'UTC'"
+	file := "ATTACH " + warehouse.Literal(path) + " AS %s (READ_ONLY)"
+	if db.opts.AsOf == "" {
+		return db.exec(ctx, fmt.Sprintf(file, home), "USE "+home, utc)
+	}
+	if err := db.exec(ctx, fmt.Sprintf(file, newest), "ATTACH ':memory:' AS "+home, "USE "+home, utc); err != nil {
+		return err
+	}
+	all, err := db.snapshots(ctx, newest)
+	if err != nil {
+		return err
+	}
+	s, err := Find(all, db.opts.AsOf)
+	if err != nil {
+		return err
+	}
+	db.asOf = &s
+	if err := db.goBack(ctx, s); err != nil {
+		return fmt.Errorf("go back to %s: %w", s, err)
+	}
+	return nil
 }
 
 func (db *DB) exec(ctx context.Context, statements ...string) error {

@@ -1,0 +1,205 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"placementsync/internal/warehouse"
+)
+
+// The instance knows the catalog by one name, whichever time it shows. To go
+// back, the file is attached under another, and home is a database in memory
+// whose views show the file's tables as they were: a query that names home,
+// or nothing at all, cannot reach past them by mistake.
+const (
+	home   = "catalog"
+	newest = "newest"
+)
+
+// goBack fills home with the catalog as it was when a snapshot was the newest.
+// Tables become views that leave out what was not known yet; views and macros
+// are made again from their own definitions, so that an old file is asked with
+// the views that it has, and shows them of that time.
+func (db *DB) goBack(ctx context.Context, s Snapshot) error {
+	tables, err := db.storedTables(ctx)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, schema := range []string{"past", "history", "meta", "mart"} {
+		fmt.Fprintf(&text, "CREATE SCHEMA IF NOT EXISTS %s.%s;\n", home, schema)
+	}
+	for _, t := range tables {
+		text.WriteString(t.asOf(s))
+	}
+	// One text in one transaction: some thousand comments are written alone in
+	// half a second, together in a fraction of that.
+	if err := db.exec(ctx, "BEGIN", text.String(), "COMMIT"); err != nil {
+		return err
+	}
+	derived, err := db.statements(ctx, derivedSQL)
+	if err != nil {
+		return err
+	}
+	if err := db.settle(ctx, derived); err != nil {
+		return err
+	}
+	comments, err := db.statements(ctx, viewCommentsSQL)
+	if err != nil {
+		return err
+	}
+	return db.exec(ctx, comments...)
+}
+
+// storedTable is a table of the file. A column holds its name and its comment.
+type storedTable struct {
+	schema, name, comment string
+	columns               [][2]string
+}
+
+func (db *DB) storedTables(ctx context.Context) ([]storedTable, error) {
+	rows, err := db.conn.QueryContext(ctx, `SELECT c.schema_name, c.table_name, coalesce(t.comment, ''), c.column_name, coalesce(c.comment, '')
+		FROM duckdb_columns() c JOIN duckdb_tables() t USING (database_name, schema_name, table_name)
+		WHERE database_name = ? ORDER BY c.schema_name, c.table_name, c.column_index`, newest)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var tables []storedTable
+	for rows.Next() {
+		var t storedTable
+		var column [2]string
+		if err := rows.Scan(&t.schema, &t.name, &t.comment, &column[0], &column[1]); err != nil {
+			return nil, err
+		}
+		if n := len(tables); n == 0 || tables[n-1].schema != t.schema || tables[n-1].name != t.name {
+			tables = append(tables, t)
+		}
+		last := &tables[len(tables)-1]
+		last.columns = append(last.columns, column)
+	}
+	return tables, rows.Err()
+}
+
+// asOf is the table as a view of home, with its comments.
+func (t storedTable) asOf(s Snapshot) string {
+	var b strings.Builder
+	name := home + "." + warehouse.Quote(t.schema) + "." + warehouse.Quote(t.name)
+	fmt.Fprintf(&b, "CREATE VIEW %s AS %s;\n", name, t.known(s))
+	if t.comment != "" {
+		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", name, warehouse.Literal(t.comment))
+	}
+	for _, c := range t.columns {
+		if c[1] != "" {
+			fmt.Fprintf(&b, "COMMENT ON COLUMN %s.%s IS %s;\n", name, warehouse.Quote(c[0]), warehouse.Literal(c[1]))
+		}
+	}
+	return b.String()
+}
+
+// known selects the rows that the table had. What is in main now was in it
+// then if it had begun; what has left it since is in past.
+func (t storedTable) known(s Snapshot) string {
+	at := instantLiteral(s.At)
+	from := func(schema string) string { return newest + "." + schema + "." + warehouse.Quote(t.name) }
+	switch {
+	case t.schema == "main" && t.has("valid_from"):
+		return fmt.Sprintf("SELECT %[1]s FROM %[2]s WHERE valid_from <= %[3]s UNION ALL SELECT %[1]s FROM %[4]s WHERE valid_from <= %[3]s AND valid_to > %[3]s",
+			t.list(), from("main"), at, from("past"))
+	case t.schema == "past":
+		return fmt.Sprintf("SELECT %s FROM %s WHERE valid_to <= %s", t.list(), from("past"), at)
+	}
+	return fmt.Sprintf("SELECT %s FROM %s%s", t.list(), from(warehouse.Quote(t.schema)), t.metaFilter(at))
+}
+
+// metaFilter leaves out what meta did not hold yet. A table whose rows are
+// updated in place (details, drift) shows those that existed, with the values
+// that they have now.
+func (t storedTable) metaFilter(at string) string {
+	published := " IN (SELECT run_id FROM " + newest + ".meta.runs WHERE snapshot_at <= " + at + ")"
+	switch {
+	case t.schema != "meta":
+		return ""
+	case t.has("read_at"):
+		return " WHERE read_at <= " + at
+	case t.has("run_id"):
+		return " WHERE run_id" + published
+	case t.has("first_run"):
+		return " WHERE first_run" + published
+	case t.has("received_at"):
+		return " WHERE received_at <= " + at
+	}
+	return ""
+}
+
+func (t storedTable) has(column string) bool {
+	return slices.ContainsFunc(t.columns, func(c [2]string) bool { return c[0] == column })
+}
+
+func (t storedTable) list() string {
+	names := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		names[i] = warehouse.Quote(c[0])
+	}
+	return strings.Join(names, ", ")
+}
+
+func instantLiteral(t time.Time) string {
+	return "TIMESTAMPTZ " + warehouse.Literal(t.UTC().Format("2006-01-02 15:04:05.000000")+"+00")
+}
+
+const (
+	// derivedSQL gives the statements that make the views and macros of the
+	// file again. Their texts name no database and so mean the one in use.
+	derivedSQL = `SELECT sql FROM duckdb_views() WHERE database_name = $1 AND NOT internal
+		UNION ALL SELECT format('CREATE MACRO "{}"."{}"({}) AS {}{}', schema_name, function_name, array_to_string(parameters, ', '),
+			CASE function_type WHEN 'table_macro' THEN 'TABLE ' ELSE '' END, macro_definition)
+		FROM duckdb_functions() WHERE database_name = $1 AND NOT internal AND function_type IN ('macro', 'table_macro')`
+	// viewCommentsSQL gives those that a view's text lacks.
+	viewCommentsSQL = `SELECT format('COMMENT ON VIEW "{}"."{}" IS ''{}''', schema_name, view_name, replace(comment, '''', ''''''))
+		FROM duckdb_views() WHERE database_name = $1 AND NOT internal AND comment IS NOT NULL
+		UNION ALL SELECT format('COMMENT ON COLUMN "{}"."{}"."{}" IS ''{}''', c.schema_name, view_name, column_name, replace(c.comment, '''', ''''''))
+		FROM duckdb_columns() c JOIN duckdb_views() v USING (database_name, schema_name)
+		WHERE database_name = $1 AND v.view_name = c.table_name AND NOT v.internal AND c.comment IS NOT NULL`
+)
+
+// statements reads SQL that the file's own catalogue spells.
+func (db *DB) statements(ctx context.Context, query string) ([]string, error) {
+	rows, err := db.conn.QueryContext(ctx, query, newest)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var statements []string
+	for rows.Next() {
+		var statement string
+		if err := rows.Scan(&statement); err != nil {
+			return nil, err
+		}
+		statements = append(statements, statement)
+	}
+	return statements, rows.Err()
+}
+
+// settle runs statements of which some need what others make: as long as a
+// round brings any of them through, the rest is tried again.
+func (db *DB) settle(ctx context.Context, statements []string) error {
+	for len(statements) > 0 {
+		var failed []string
+		var problems []error
+		for _, s := range statements {
+			if err := db.exec(ctx, s); err != nil {
+				failed, problems = append(failed, s), append(problems, err)
+			}
+		}
+		if len(failed) == len(statements) {
+			return errors.Join(problems...)
+		}
+		statements = failed
+	}
+	return nil
+}
