@@ -65,6 +65,10 @@ func (w *Warehouse) settings(scratch string) []string {
 		// Seal checkpoints what is published. All else, the stage, is thrown
 		// away, and compressing it on the way out would be work for nothing.
 		"PRAGMA disable_checkpoint_on_shutdown",
+		// Metadata that a later night takes over as it is cannot be found by a
+		// DuckDB before 1.5 ("Failed to load metadata pointer"), whatever the
+		// storage version says.
+		"SET GLOBAL experimental_metadata_reuse = false",
 	}
 	if w.cfg.MemoryLimit != "" {
 		set = append(set, "SET GLOBAL memory_limit = "+Literal(w.cfg.MemoryLimit))
