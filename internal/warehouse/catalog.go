@@ -34,8 +34,11 @@ func (w *Warehouse) ensureCatalog(ctx context.Context, in *Instance, base Manife
 	// Views and macros are made anew only where they could be other ones.
 	for _, t := range w.cfg.Tables {
 		if def := w.defs[t.Name]; len(statements) > 0 || have["history."+def.Name] == nil || base.Schema != SchemaVersion() {
-			statements = append(statements, historyView(def), asOfMacro(def))
+			statements = append(statements, historyView(def), asOfMacro(def), changesMacro(def, t.Key))
 		}
+	}
+	if len(statements) > 0 {
+		statements = append(statements, allChanges(w.cfg.Tables))
 	}
 	return in.Atomically(ctx, append(schemas, statements...))
 }
@@ -72,6 +75,10 @@ func historyView(def stream.Definition) string {
 		SELECT %[1]s, valid_from, NULL::TIMESTAMPTZ AS valid_to FROM main.%[2]s
 		UNION ALL SELECT %[1]s, valid_from, valid_to FROM past.%[2]s`, cols, name)
 }
+
+// generatedVersion counts the forms that the generated views and macros have
+// had, so that a warehouse whose schema files are the same gets the new ones.
+const generatedVersion = 2
 
 // asOfMacro gives the rows of a table as they were at a time.
 func asOfMacro(def stream.Definition) string {

@@ -78,6 +78,7 @@ func (w *Warehouse) keyColumns(prefix, table string) string {
 // says which tables it was written for without anybody counting.
 func SchemaVersion() string {
 	h := sha256.New()
+	fmt.Fprintf(h, "generated %d\n", generatedVersion)
 	_ = fs.WalkDir(schema.FS, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
 			data, _ := schema.FS.ReadFile(name)
