@@ -18,11 +18,9 @@ type queryOptions struct {
 	file   string
 	list   bool
 	params []string
-	format string
-	out    string
-	rows   int
 	asOf   string
 	unsafe bool
+	answer answerOptions
 }
 
 func queryCommand(g *globals) *cobra.Command {
@@ -39,9 +37,7 @@ func queryCommand(g *globals) *cobra.Command {
 	f.StringVarP(&o.file, "file", "f", "", "read the SQL from a `file`")
 	f.BoolVar(&o.list, "list", false, "list the named queries with their parameters")
 	f.StringArrayVar(&o.params, "param", nil, "`name=value` of a parameter, may be repeated")
-	f.StringVar(&o.format, "format", "table", "table, csv, json, jsonl, markdown or parquet (with -o)")
-	f.StringVarP(&o.out, "output", "o", "", "write to a `file`, which appears whole")
-	f.IntVar(&o.rows, "rows", 0, "rows that a terminal shows at most; 0: the default of the table")
+	o.answer.flags(cmd)
 	asOfFlag(cmd, &o.asOf)
 	f.BoolVar(&o.unsafe, "unsafe", false, "let the SQL reach files, the network and extensions; the warehouse stays read only")
 	return cmd
@@ -63,8 +59,7 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	if err != nil {
 		return err
 	}
-	format, err := query.ParseFormat(o.format)
-	if err != nil {
+	if _, err := query.ParseFormat(o.answer.format); err != nil {
 		return err
 	}
 	db, err := openCatalog(ctx, g, query.Options{AsOf: o.asOf, Unsafe: o.unsafe})
@@ -72,16 +67,7 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 		return err
 	}
 	defer db.Close()
-	if o.out != "" {
-		_, err := db.Save(ctx, q, values, format, o.out)
-		return err
-	}
-	w, err := query.NewWriter(format, g.stdout, query.Screen{Terminal: g.width > 0, Width: g.width, Rows: o.rows})
-	if err != nil {
-		return err
-	}
-	_, err = db.Run(ctx, q, values, w)
-	return err
+	return o.answer.write(ctx, g, db, q, values)
 }
 
 func (o queryOptions) query(args []string) (query.Query, error) {

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/query"
+)
+
+// answerOptions are the flags of commands that answer with rows.
+type answerOptions struct {
+	format string
+	out    string
+	rows   int
+}
+
+func (o *answerOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.format, "format", "table", "table (plain, aligned text on a pipe), csv, json, jsonl, markdown or parquet (with -o)")
+	f.StringVarP(&o.out, "output", "o", "", "write to a `file`, which appears whole")
+	f.IntVar(&o.rows, "rows", 0, "rows that a terminal shows at most; 0: the default of the table")
+}
+
+// write runs a query and sends its answer where the flags say.
+func (o answerOptions) write(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) error {
+	format, err := query.ParseFormat(o.format)
+	if err != nil {
+		return err
+	}
+	if o.out != "" {
+		_, err := db.Save(ctx, q, values, format, o.out)
+		return err
+	}
+	w, err := query.NewWriter(format, g.stdout, query.Screen{Terminal: g.width > 0, Width: g.width, Rows: o.rows})
+	if err != nil {
+		return err
+	}
+	_, err = db.Run(ctx, q, values, w)
+	return err
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/query"
+)
+
+// diffOptions are the flags of diff.
+type diffOptions struct {
+	tables  []string
+	summary bool
+	answer  answerOptions
+}
+
+func diffCommand(g *globals) *cobra.Command {
+	var o diffOptions
+	cmd := &cobra.Command{
+		Use:   "diff [FROM] [TO]",
+		Short: "Show what changed between two snapshots, field by field",
+		Long: "Show what changed between two snapshots: records that are new, gone or changed, and of the\n" +
+			"changed ones every field with its old and its new value. FROM and TO are times, dates (the\n" +
+			"last snapshot of that day, UTC) or ids of runs; without them the last two snapshots are\n" +
+			"compared, with FROM alone that one and the newest. A new or vanished record is one row with\n" +
+			"the whole record as JSON. In json and jsonl values are JSON with all their digits.",
+		Args: cobra.MaximumNArgs(2),
+		RunE: ran(func(cmd *cobra.Command, args []string) error { return runDiff(cmd.Context(), g, o, args) }),
+	}
+	cmd.Flags().StringSliceVar(&o.tables, "table", nil, "only these `tables`, separated by commas; * stands for any text")
+	cmd.Flags().BoolVar(&o.summary, "summary", false, "only how many records and fields changed in each table")
+	o.answer.flags(cmd)
+	return cmd
+}
+
+func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) error {
+	format, err := query.ParseFormat(o.answer.format)
+	if err != nil {
+		return err
+	}
+	db, err := openCatalog(ctx, g, query.Options{})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	all, err := db.Snapshots(ctx)
+	if err != nil {
+		return err
+	}
+	d := query.Diff{Tables: o.tables}
+	if d.From, d.To, err = query.Between(all, names...); err != nil {
+		return err
+	}
+	if !g.quiet {
+		fmt.Fprintf(g.stderr, "from snapshot %s\nto snapshot %s\n", d.From, d.To)
+	}
+	if err := o.counts(ctx, g, db, d, format); err != nil || o.summary {
+		return err
+	}
+	exact := format == query.JSON || format == query.JSONL
+	q, err := db.Changes(ctx, d, exact)
+	if err != nil {
+		return err
+	}
+	return o.answer.write(ctx, g, db, q, nil)
+}
+
+// counts shows the summary: alone when it was asked for, and before the
+// changes when a person reads them.
+func (o diffOptions) counts(ctx context.Context, g *globals, db *query.DB, d query.Diff, f query.Format) error {
+	forReading := f == query.Table && o.answer.out == ""
+	if !o.summary && !forReading {
+		return nil
+	}
+	q, err := db.ChangeCounts(ctx, d)
+	if err != nil {
+		return err
+	}
+	if err := o.answer.write(ctx, g, db, q, nil); err != nil || o.summary {
+		return err
+	}
+	_, err = fmt.Fprintln(g.stdout)
+	return err
+}

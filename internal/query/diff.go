@@ -1,0 +1,128 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"placementsync/internal/warehouse"
+)
+
+// Between chooses the two snapshots of a comparison: without a name the last
+// two, with one that snapshot and the newest. It is a *UsageError when there
+// are no two, or when they stand the wrong way round.
+func Between(all []Snapshot, names ...string) (from, to Snapshot, err error) {
+	if len(all) < 2 {
+		return from, to, &UsageError{Problem: fmt.Sprintf("a comparison needs two snapshots, the catalog knows of %d", len(all))}
+	}
+	from, to = all[len(all)-2], all[len(all)-1]
+	if len(names) > 0 {
+		if from, err = Find(all, names[0]); err != nil {
+			return from, to, err
+		}
+	}
+	if len(names) > 1 {
+		if to, err = Find(all, names[1]); err != nil {
+			return from, to, err
+		}
+	}
+	if !from.At.Before(to.At) {
+		return from, to, &UsageError{Problem: fmt.Sprintf("compare an earlier snapshot with a later one, not %s with %s", from, to)}
+	}
+	return from, to, nil
+}
+
+// Diff asks what changed between two snapshots, see Between.
+type Diff struct {
+	From, To Snapshot
+	// Tables are patterns of table names such as order*. None: all tables.
+	Tables []string
+}
+
+// Changes is the query for the changes themselves, a row for each field of a
+// changed record and one for each record that is new or gone, in the order of
+// table, key and field. With exact, the columns old and new are JSON; without,
+// texts are themselves and all else is as in JSON.
+func (db *DB) Changes(ctx context.Context, d Diff, exact bool) (Query, error) {
+	oldValue, newValue := `"old"`, `"new"`
+	if !exact {
+		oldValue, newValue = plain(oldValue), plain(newValue)
+	}
+	return db.changes(ctx, d, `SELECT table_name AS "table", "key", kind, field, `+oldValue+` AS "old", `+newValue+` AS "new"
+		FROM (%s) ORDER BY table_name, "key", field`)
+}
+
+// ChangeCounts is the query for how much changed: a row for each table in
+// which anything did.
+func (db *DB) ChangeCounts(ctx context.Context, d Diff) (Query, error) {
+	return db.changes(ctx, d, `SELECT table_name AS "table",
+			count(*) FILTER (kind = 'new') AS "new", count(DISTINCT "key") FILTER (kind = 'changed') AS changed,
+			count(*) FILTER (kind = 'gone') AS gone, count(field) AS fields
+		FROM (%s) GROUP BY table_name ORDER BY table_name`)
+}
+
+func plain(json string) string {
+	return fmt.Sprintf(`CASE WHEN starts_with(%[1]s::VARCHAR, '"') THEN %[1]s ->> '$' ELSE %[1]s::VARCHAR END`, json)
+}
+
+// changes unites the catalog's own macros, which know the keys.
+func (db *DB) changes(ctx context.Context, d Diff, around string) (Query, error) {
+	tables, err := db.comparable(ctx, d.Tables)
+	if err != nil {
+		return Query{}, err
+	}
+	parts := make([]string, len(tables))
+	for i, t := range tables {
+		parts[i] = fmt.Sprintf("SELECT %s AS table_name, * FROM %s(%s, %s)", warehouse.Literal(t),
+			warehouse.Quote(t+warehouse.ChangesSuffix), instantLiteral(d.From.At), instantLiteral(d.To.At))
+	}
+	return Text(fmt.Sprintf(around, strings.Join(parts, " UNION ALL "))), nil
+}
+
+// comparable lists the tables that the catalog can compare and that a pattern
+// names.
+func (db *DB) comparable(ctx context.Context, patterns []string) ([]string, error) {
+	var all []any
+	err := db.conn.QueryRowContext(ctx, `SELECT list(DISTINCT table_name ORDER BY table_name)
+		FROM duckdb_tables() t JOIN duckdb_functions() f ON f.function_name = t.table_name || ?
+		WHERE t.database_name = ? AND t.schema_name = 'main' AND f.database_name = t.database_name`,
+		warehouse.ChangesSuffix, home).Scan(&all)
+	if err != nil {
+		return nil, fmt.Errorf("list the tables to compare: %w", err)
+	}
+	names := make([]string, len(all))
+	for i, name := range all {
+		names[i] = fmt.Sprint(name)
+	}
+	if len(names) == 0 {
+		return nil, &UsageError{Problem: "the catalog cannot compare snapshots: the next night, or placementsync rebuild, adds what it lacks"}
+	}
+	return match(names, patterns)
+}
+
+// match picks the names that a pattern fits, all without a pattern. A pattern
+// that fits none is a *UsageError.
+func match(names, patterns []string) ([]string, error) {
+	if len(patterns) == 0 {
+		return names, nil
+	}
+	var picked []string
+	for _, p := range patterns {
+		fits := func(name string) bool {
+			ok, err := path.Match(p, name)
+			return ok && err == nil
+		}
+		if !slices.ContainsFunc(names, fits) {
+			return nil, &UsageError{Problem: fmt.Sprintf("no table is called %q; tables: %s", p, strings.Join(names, ", "))}
+		}
+		for _, name := range names {
+			if fits(name) && !slices.Contains(picked, name) {
+				picked = append(picked, name)
+			}
+		}
+	}
+	slices.Sort(picked)
+	return picked, nil
+}
