@@ -55,7 +55,7 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	if err != nil {
 		return err
 	}
-	values, err := o.values()
+	values, err := paramValues(o.params)
 	if err != nil {
 		return err
 	}
@@ -86,9 +86,10 @@ func (o queryOptions) query(args []string) (query.Query, error) {
 	return query.Resolve(args[0])
 }
 
-func (o queryOptions) values() (map[string]string, error) {
+// paramValues reads the values of --param.
+func paramValues(params []string) (map[string]string, error) {
 	values := map[string]string{}
-	for _, p := range o.params {
+	for _, p := range params {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok {
 			return nil, usage("--param is %q: use name=value", p)

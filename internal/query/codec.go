@@ -13,7 +13,9 @@ type appender func(dst []byte, a arrow.Array, i int) []byte
 type codec struct {
 	name    string
 	numeric bool
-	text    appender
+	// free texts can begin with anything; dates and numbers cannot.
+	free bool
+	text appender
 	// json is nil where the JSON is the quoted text.
 	json appender
 }
@@ -62,13 +64,13 @@ func codecOf(f arrow.Field) codec {
 	}
 	switch t.ID() {
 	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
-		return quoted("VARCHAR", appendString)
+		return codec{name: "VARCHAR", free: true, text: appendString}
 	case arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW:
 		return quoted("BLOB", appendBase64)
 	case arrow.BOOL:
 		return codec{name: "BOOLEAN", text: appendBool, json: appendBool}
 	case arrow.DICTIONARY:
-		return quoted("ENUM", appendEnum)
+		return codec{name: "ENUM", free: true, text: appendEnum}
 	}
 	return quoted(nestedName(t), func(dst []byte, a arrow.Array, i int) []byte { return append(dst, a.ValueStr(i)...) })
 }
@@ -78,7 +80,7 @@ func extensionCodec(name string) (codec, bool) {
 	case "bool8":
 		return codec{name: "BOOLEAN", text: appendBool8, json: appendBool8}, true
 	case "json":
-		return codec{name: "JSON", text: appendString, json: appendDocument}, true
+		return codec{name: "JSON", free: true, text: appendString, json: appendDocument}, true
 	case "uuid":
 		return quoted("UUID", appendUUID), true
 	case "hugeint":

@@ -3,38 +3,54 @@ package query
 import (
 	"bufio"
 	"bytes"
+	"slices"
 )
 
 // csvWriter follows RFC 4180: CRLF between records, quotes where needed. NULL
 // is an empty field, an empty text is "".
 type csvWriter struct {
-	out  *bufio.Writer
-	cols int
-	line []byte
-	cell []byte
+	out *bufio.Writer
+	// defuse marks texts that a spreadsheet would run as a formula.
+	defuse bool
+
+	columns []Column
+	line    []byte
+	cell    []byte
 }
 
 func (w *csvWriter) Begin(columns []Column) error {
-	w.cols = len(columns)
+	w.columns = columns
 	for i, c := range columns {
-		w.field(i, []byte(c.Name))
+		w.field(i, w.safe([]byte(c.Name)))
 	}
 	return w.flushLine()
 }
 
 func (w *csvWriter) Row(r Row) error {
-	for i := range w.cols {
+	for i := range w.columns {
 		if r.IsNull(i) {
 			w.separate(i)
 			continue
 		}
 		w.cell = r.AppendText(w.cell[:0], i)
+		if w.columns[i].codec.free {
+			w.cell = w.safe(w.cell)
+		}
 		w.field(i, w.cell)
 	}
 	return w.flushLine()
 }
 
 func (w *csvWriter) End() error { return w.out.Flush() }
+
+// safe puts an apostrophe before a text that begins like a formula: programs
+// for tables then show it as it is.
+func (w *csvWriter) safe(text []byte) []byte {
+	if !w.defuse || len(text) == 0 || bytes.IndexByte([]byte("=+-@\t\r\n"), text[0]) < 0 {
+		return text
+	}
+	return slices.Insert(text, 0, '\'')
+}
 
 func (w *csvWriter) separate(i int) {
 	if i > 0 {

@@ -78,7 +78,7 @@ func (db *DB) changes(ctx context.Context, d Diff, around string) (Query, error)
 		parts[i] = fmt.Sprintf("SELECT %s AS table_name, * FROM %s(%s, %s)", warehouse.Literal(t),
 			warehouse.Quote(t+warehouse.ChangesSuffix), instantLiteral(d.From.At), instantLiteral(d.To.At))
 	}
-	return Text(fmt.Sprintf(around, strings.Join(parts, " UNION ALL "))), nil
+	return Query{SQL: fmt.Sprintf(around, strings.Join(parts, " UNION ALL ")), long: true}, nil
 }
 
 // comparable lists the tables that the catalog can compare and that a pattern

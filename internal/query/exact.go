@@ -16,11 +16,15 @@ type exact struct {
 	current arrow.RecordBatch
 }
 
-func newExact(r array.RecordReader) *exact {
+func newExact(r array.RecordReader, plainJSON bool) *exact {
 	e := &exact{RecordReader: r}
 	fields := r.Schema().Fields()
 	for i, f := range fields {
-		if extension(f) != "hugeint" {
+		switch name := extension(f); {
+		case name == "json" && plainJSON:
+			fields[i] = arrow.Field{Name: f.Name, Type: storageType(f.Type), Nullable: true}
+			continue
+		case name != "hugeint":
 			continue
 		}
 		fields[i] = arrow.Field{Name: f.Name, Type: &arrow.Decimal128Type{Precision: 38}, Nullable: true}
@@ -28,6 +32,14 @@ func newExact(r array.RecordReader) *exact {
 	}
 	e.schema = arrow.NewSchema(fields, nil)
 	return e
+}
+
+// storageType unwraps the type of an extension, see storage.
+func storageType(t arrow.DataType) arrow.DataType {
+	if x, ok := t.(arrow.ExtensionType); ok {
+		return x.StorageType()
+	}
+	return t
 }
 
 // Schema is that of the batches of RecordBatch.

@@ -23,6 +23,10 @@ type Query struct {
 	Params []Param
 	// SQL is the text, header included.
 	SQL string
+
+	// long answers are read piece by piece; those of stored tables, whose SQL
+	// is SELECT columns FROM table, without being spooled first.
+	long, stored bool
 }
 
 // Param is one parameter of a named query.

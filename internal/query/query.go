@@ -203,6 +203,9 @@ func (db *DB) read(ctx context.Context, q Query, values map[string]string, use f
 		if err != nil {
 			return err
 		}
+		if q.long {
+			return readLong(ctx, conn, q, args, use)
+		}
 		return readArrow(ctx, conn, q, args, use)
 	})
 }

@@ -48,34 +48,28 @@ func (db *DB) saveParquet(ctx context.Context, q Query, values map[string]string
 	var rows int64
 	err := db.read(ctx, q, values, func(answer array.RecordReader) error {
 		var err error
-		rows, err = db.writeParquet(ctx, answer, file)
+		rows, err = db.writeParquet(ctx, answer, file, parquetOptions{})
 		return err
 	})
 	return rows, err
 }
 
-func (db *DB) writeParquet(ctx context.Context, answer array.RecordReader, file string) (rows int64, err error) {
+func (db *DB) writeParquet(ctx context.Context, answer array.RecordReader, place string, o parquetOptions) (rows int64, err error) {
 	scribe, err := start(ctx, db.opts)
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
 	defer func() { err = errors.Join(err, scribe.Close()) }()
-	if err := scribe.exec(ctx,
-		"SET TimeZone = 'UTC'",
-		"SET allowed_paths = ["+warehouse.Literal(file)+"]",
-		"SET enable_external_access = false",
-		"SET lock_configuration = true",
-	); err != nil {
+	settings := append([]string{"SET TimeZone = 'UTC'"}, o.allow(place)...)
+	if err := scribe.exec(ctx, append(settings, "SET enable_external_access = false", "SET lock_configuration = true")...); err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
-	release, err := scribe.register(newExact(answer), "answer")
+	release, err := scribe.register(newExact(answer, o.plainJSON), "answer")
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
 	defer release()
-	// A view on Arrow may only be read whole and as it is.
-	result, err := scribe.conn.ExecContext(ctx, "COPY (SELECT * FROM answer) TO "+warehouse.Literal(file)+
-		" (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880, USE_TMP_FILE false)")
+	result, err := scribe.conn.ExecContext(ctx, o.copyTo(place))
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}

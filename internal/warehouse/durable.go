@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -75,6 +76,54 @@ func (d disk) writeWhole(path string, mode fs.FileMode, fill func(f *os.File) er
 		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
 	}
 	return nil
+}
+
+// WriteFolder lets fill write a folder beside its place and then moves it
+// there in one step, instead of the folder that may be there: a reader finds
+// the old one or the new one, whole. When fill fails, path stays as it was.
+func WriteFolder(path string, fill func(dir string) error) error {
+	next, err := os.MkdirTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err = fill(next); err == nil {
+		err = syncTree(next)
+	}
+	if err == nil {
+		err = placeFolder(next, path)
+	}
+	// What is left under this name is half a folder, or the one replaced.
+	if err = errors.Join(err, os.RemoveAll(next)); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// placeFolder gives a folder its name. One that holds something cannot be
+// renamed over, so the two change names.
+func placeFolder(next, path string) error {
+	err := os.Rename(next, path)
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
+		err = exchange(next, path)
+	}
+	if err != nil {
+		return err
+	}
+	return syncPath(filepath.Dir(path))
+}
+
+// syncTree flushes a folder and all in it, and opens it to readers.
+func syncTree(dir string) error {
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		mode := fs.FileMode(publicFile)
+		if entry.IsDir() {
+			mode = publicDir
+		}
+		return errors.Join(os.Chmod(path, mode), syncPath(path))
+	})
 }
 
 // appendLine adds one line to a file and syncs it. A torn last line of an
@@ -200,4 +249,17 @@ func (d disk) copyFile(from, to string) (err error) {
 	}
 	_, err = io.Copy(dst, src)
 	return errors.Join(err, d.around("fsync", to, dst.Sync), dst.Close())
+}
+
+// exchangeSlowly is for file systems that cannot exchange names: for a moment
+// there is no folder b.
+func exchangeSlowly(a, b string) error {
+	aside := a + ".old"
+	if err := os.Rename(b, aside); err != nil {
+		return err
+	}
+	if err := os.Rename(a, b); err != nil {
+		return errors.Join(err, os.Rename(aside, b))
+	}
+	return os.Rename(aside, a)
 }

@@ -1,0 +1,297 @@
+package query
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"placementsync/internal/warehouse"
+)
+
+// Export says what goes into a folder, and how.
+type Export struct {
+	// Tables are patterns of table names, of main or with a schema before a
+	// dot. None, and no Query: all tables of main.
+	Tables []string
+	// Query is exported instead of tables, with the values of its parameters.
+	Query  *Query
+	Values map[string]string
+	// Format is Parquet or CSV.
+	Format Format
+	// PartitionBy is a column; each of its values gets a folder of its own
+	// (Parquet only).
+	PartitionBy string
+	// Raw leaves CSV cells that a spreadsheet would run as formulas.
+	Raw bool
+	// Program is the version that the manifest names.
+	Program string
+}
+
+// ExportManifest is what an exported folder says about itself.
+type ExportManifest struct {
+	// Kind tells a folder that export may replace from any other.
+	Kind       string       `json:"kind"`
+	RunID      string       `json:"run_id"`
+	SnapshotAt time.Time    `json:"snapshot_at"`
+	Program    string       `json:"program_version"`
+	Format     Format       `json:"format"`
+	Partition  string       `json:"partition_by,omitempty"`
+	Files      []ExportFile `json:"files"`
+}
+
+// ExportFile is one file of an exported folder.
+type ExportFile struct {
+	// Source is the table or query that the file holds, or a part of which.
+	Source string `json:"source"`
+	// File is its path within the folder, with slashes.
+	File string `json:"file"`
+	// Rows are those of the source: of all its files together.
+	Rows    int64          `json:"rows"`
+	Bytes   int64          `json:"bytes"`
+	SHA256  string         `json:"sha256"`
+	Columns []ExportColumn `json:"columns"`
+}
+
+// ExportColumn is one column of a file, with the type that it had in the
+// catalog. JSON is text in both formats.
+type ExportColumn struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+const exportKind = "placementsync export"
+
+// source is one answer of an export.
+type source struct {
+	name  string
+	query Query
+}
+
+// Export writes tables or the answer of a query into a folder that appears
+// whole: an earlier export there is replaced in one step, anything else is
+// refused with a *UsageError.
+func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest, error) {
+	m := ExportManifest{Kind: exportKind, Program: e.Program, Format: e.Format, Partition: e.PartitionBy}
+	sources, err := db.sources(ctx, e)
+	if err != nil {
+		return m, err
+	}
+	dir, err = exportTarget(dir)
+	if err != nil {
+		return m, err
+	}
+	s, err := db.shown(ctx)
+	if err != nil {
+		return m, err
+	}
+	m.RunID, m.SnapshotAt = s.Run, s.At
+	err = warehouse.WriteFolder(dir, func(next string) error {
+		for _, src := range sources {
+			files, err := db.exportOne(ctx, next, src, e)
+			if err != nil {
+				return fmt.Errorf("export %s: %w", src.name, err)
+			}
+			m.Files = append(m.Files, files...)
+		}
+		return writeManifest(filepath.Join(next, warehouse.ManifestFile), m)
+	})
+	return m, err
+}
+
+// shown is the snapshot that the instance shows; zero for a catalog without.
+func (db *DB) shown(ctx context.Context) (Snapshot, error) {
+	if db.asOf != nil {
+		return *db.asOf, nil
+	}
+	all, err := db.Snapshots(ctx)
+	if err != nil || len(all) == 0 {
+		return Snapshot{}, err
+	}
+	return all[len(all)-1], nil
+}
+
+func writeManifest(path string, m ExportManifest) error {
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(data, '\n'), 0o644)
+}
+
+func (db *DB) sources(ctx context.Context, e Export) ([]source, error) {
+	switch {
+	case e.Format != Parquet && e.Format != CSV:
+		return nil, &UsageError{Problem: fmt.Sprintf("export writes parquet or csv, not %q", e.Format)}
+	case e.Format == CSV && e.PartitionBy != "":
+		return nil, &UsageError{Problem: "a partitioned export is parquet: leave out the format or the partition"}
+	case e.Query != nil:
+		name := e.Query.Name
+		if name == "" {
+			name = "answer"
+		}
+		return []source{{name, *e.Query}}, nil
+	}
+	return db.tableSources(ctx, e.Tables)
+}
+
+// tableSources selects whole tables without the fingerprint, which means
+// nothing elsewhere.
+func (db *DB) tableSources(ctx context.Context, patterns []string) ([]source, error) {
+	rows, err := db.conn.QueryContext(ctx, `SELECT c.schema_name, c.table_name, bool_or(t.table_oid IS NOT NULL),
+			string_agg(format('"{}"', column_name), ', ' ORDER BY column_index)
+		FROM duckdb_columns() c LEFT JOIN duckdb_tables() t USING (database_name, schema_name, table_name)
+		WHERE database_name = ? AND NOT c.internal AND column_name <> 'row_hash' GROUP BY ALL ORDER BY ALL`, home)
+	if err != nil {
+		return nil, fmt.Errorf("list tables: %w", err)
+	}
+	defer rows.Close()
+	all := map[string]source{}
+	var current []string
+	for rows.Next() {
+		var schema, table, columns string
+		var stored bool
+		if err := rows.Scan(&schema, &table, &stored, &columns); err != nil {
+			return nil, fmt.Errorf("list tables: %w", err)
+		}
+		name := schema + "." + table
+		if schema == "main" {
+			name = table
+			current = append(current, table)
+		}
+		text := fmt.Sprintf("SELECT %s FROM %s.%s.%s", columns, home, warehouse.Quote(schema), warehouse.Quote(table))
+		all[name] = source{name, Query{SQL: text, long: true, stored: stored}}
+	}
+	return pick(all, current, patterns, rows.Err())
+}
+
+func pick(all map[string]source, current, patterns []string, err error) ([]source, error) {
+	if err != nil {
+		return nil, fmt.Errorf("list tables: %w", err)
+	}
+	names := current
+	for name := range all {
+		if !slices.Contains(names, name) && len(patterns) > 0 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	picked, err := match(names, patterns)
+	if err != nil {
+		return nil, err
+	}
+	sources := make([]source, len(picked))
+	for i, name := range picked {
+		sources[i] = all[name]
+	}
+	return sources, nil
+}
+
+// exportTarget follows links, so that what they point at is replaced and not
+// they, and refuses a folder that would lose something.
+func exportTarget(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("export to %q: %w", dir, err)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	if parent, err := os.Stat(filepath.Dir(dir)); err != nil || !parent.IsDir() {
+		return "", &UsageError{Problem: fmt.Sprintf("%q is no folder to make an export in: create it first", filepath.Dir(dir))}
+	}
+	return dir, replaceable(dir)
+}
+
+func replaceable(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0:
+		return nil
+	case err != nil:
+		return &UsageError{Problem: fmt.Sprintf("export to %q: %v", dir, err)}
+	}
+	var m ExportManifest
+	data, err := os.ReadFile(filepath.Join(dir, warehouse.ManifestFile))
+	if err != nil || json.Unmarshal(data, &m) != nil || m.Kind != exportKind {
+		return &UsageError{Problem: fmt.Sprintf("%q holds what no export wrote: name a new or empty folder", dir)}
+	}
+	return onlyListed(dir, m)
+}
+
+// onlyListed refuses a folder in which somebody put files of their own.
+func onlyListed(dir string, m ExportManifest) error {
+	listed := map[string]bool{warehouse.ManifestFile: true}
+	for _, f := range m.Files {
+		listed[f.File] = true
+	}
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err == nil && !listed[filepath.ToSlash(name)] {
+			err = &UsageError{Problem: fmt.Sprintf("%q holds %q, which no export wrote: name a new or empty folder", dir, name)}
+		}
+		return err
+	})
+}
+
+// describe measures what was written for a source: one file, or a folder.
+func describe(dir, place string, f ExportFile) ([]ExportFile, error) {
+	var files []ExportFile
+	err := filepath.WalkDir(place, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		one := f
+		if one.Bytes, one.SHA256, err = sum(path); err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		one.File = filepath.ToSlash(name)
+		files = append(files, one)
+		return err
+	})
+	return files, err
+}
+
+func sum(path string) (n int64, digest string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	h := sha256.New()
+	n, err = io.Copy(h, f)
+	return n, hex.EncodeToString(h.Sum(nil)), err
+}
+
+func exported(columns []Column) []ExportColumn {
+	out := make([]ExportColumn, len(columns))
+	for i, c := range columns {
+		out[i] = ExportColumn{c.Name, c.Type}
+	}
+	return out
+}
+
+// partitionColumn finds the column of an answer that a partition names.
+func partitionColumn(columns []Column, name string) error {
+	var names []string
+	for _, c := range columns {
+		if c.Name == name {
+			return nil
+		}
+		names = append(names, c.Name)
+	}
+	return &UsageError{Problem: fmt.Sprintf("there is no column %q to partition by; columns: %s", name, strings.Join(names, ", "))}
+}

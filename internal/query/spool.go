@@ -1,0 +1,136 @@
+package query
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	duckdb "github.com/duckdb/duckdb-go/v2"
+)
+
+const (
+	// spool is where a long answer waits: the driver holds a whole answer in
+	// memory and outside of DuckDB's limit, while a temporary table stays
+	// within it and spills.
+	spool = `temp.main."spooled answer"`
+	// spoolRows is how many rows of a long answer are in memory at a time.
+	spoolRows = 40_960
+)
+
+// readLong is readArrow for answers of any length. A stored table is read in
+// place, piece by piece; any other answer is spooled first. It takes one
+// statement, whose columns have different names.
+func readLong(ctx context.Context, conn *duckdb.Conn, q Query, args []any, use func(array.RecordReader) error) error {
+	from, err := duckdb.NewArrowFromConn(conn)
+	if err != nil {
+		return fmt.Errorf("run query: %w", err)
+	}
+	r := &pieces{ctx: ctx, from: from, text: q.SQL}
+	defer r.Release()
+	if !q.stored {
+		if err := execOn(ctx, conn, "CREATE OR REPLACE TEMP TABLE "+spool+" AS "+q.SQL, args...); err != nil {
+			return q.wrap(explain(err))
+		}
+		r.text = "SELECT * FROM " + spool
+	}
+	if err := r.start(); err != nil {
+		return q.wrap(explain(err))
+	}
+	if err := use(r); err != nil {
+		return err
+	}
+	if r.err != nil {
+		return q.wrap(explain(r.err))
+	}
+	return execOn(ctx, conn, "DROP TABLE IF EXISTS "+spool)
+}
+
+func execOn(ctx context.Context, conn *duckdb.Conn, text string, args ...any) error {
+	values := make([]driver.NamedValue, len(args))
+	for i, a := range args {
+		values[i] = driver.NamedValue{Ordinal: i + 1, Value: a}
+		if n, ok := a.(sql.NamedArg); ok {
+			values[i].Name, values[i].Value = n.Name, n.Value
+		}
+	}
+	_, err := conn.ExecContext(ctx, text, values)
+	return err
+}
+
+// pieces reads a stored table by ranges of its row numbers, as one answer.
+type pieces struct {
+	ctx  context.Context
+	from *duckdb.Arrow
+	text string
+	// next is the first row number of the next piece, end that after the last.
+	next, end int64
+	part      array.RecordReader
+	err       error
+}
+
+var _ array.RecordReader = (*pieces)(nil)
+
+func (p *pieces) start() error {
+	_, table, _ := strings.Cut(p.text, " FROM ")
+	last, err := p.from.QueryContext(p.ctx, "SELECT coalesce(max(rowid) + 1, 0)::BIGINT FROM "+table)
+	if err != nil {
+		return err
+	}
+	defer last.Release()
+	if last.Next() {
+		p.end = last.RecordBatch().Column(0).(*array.Int64).Value(0)
+	}
+	return errors.Join(last.Err(), p.open())
+}
+
+// open moves on to the next piece.
+func (p *pieces) open() error {
+	part, err := p.from.QueryContext(p.ctx, fmt.Sprintf("%s WHERE rowid >= %d AND rowid < %d", p.text, p.next, p.next+spoolRows))
+	if err != nil {
+		return err
+	}
+	p.Release()
+	p.part, p.next = part, p.next+spoolRows
+	return nil
+}
+
+// Next moves to the next batch.
+func (p *pieces) Next() bool {
+	for !p.part.Next() {
+		if p.err = p.part.Err(); p.err != nil || p.next >= p.end {
+			return false
+		}
+		if p.err = p.open(); p.err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Schema is that of all pieces.
+func (p *pieces) Schema() *arrow.Schema { return p.part.Schema() }
+
+// RecordBatch is valid until Next.
+func (p *pieces) RecordBatch() arrow.RecordBatch { return p.part.RecordBatch() }
+
+// Record is RecordBatch under its former name, which the interface still has.
+func (p *pieces) Record() arrow.RecordBatch { return p.part.RecordBatch() }
+
+// Err is what ended the reading too early.
+func (p *pieces) Err() error { return p.err }
+
+// Retain is part of the interface; pieces have one reader.
+func (p *pieces) Retain() {}
+
+// Release ends the reading.
+func (p *pieces) Release() {
+	if p.part != nil {
+		p.part.Release()
+	}
+	p.part = nil
+}
