@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"placementsync/internal/stream"
@@ -36,6 +37,19 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 func copyTable(d *warehouse.Draft, def stream.Definition, t stream.Table, path string) string {
 	return fmt.Sprintf(`COPY (SELECT %s, valid_from, row_hash FROM main.%s ORDER BY %s) TO %s
 		(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL %d, ROW_GROUP_SIZE %d, KV_METADATA {run_id: %s, snapshot_at: %s, schema_version: %s})`,
-		warehouse.Columns("", def), warehouse.Quote(t.Name), columns("", t.Key), warehouse.Literal(path), zstdLevel, rowGroup,
+		flat(def), warehouse.Quote(t.Name), columns("", t.Key), warehouse.Literal(path), zstdLevel, rowGroup,
 		warehouse.Literal(d.Run), warehouse.Literal(d.At.Format(time.RFC3339Nano)), warehouse.Literal(warehouse.SchemaVersion()))
+}
+
+// flat selects the columns of a table with JSON as plain text: marked as JSON,
+// it is binary to polars and a type of its own to pyarrow.
+func flat(def stream.Definition) string {
+	names := make([]string, len(def.Columns))
+	for i, c := range def.Columns {
+		names[i] = warehouse.Quote(c.Name)
+		if c.Type == stream.JSON {
+			names[i] += "::VARCHAR AS " + names[i]
+		}
+	}
+	return strings.Join(names, ", ")
 }
