@@ -1,0 +1,91 @@
+package query_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/query"
+)
+
+func TestAsOfShowsEverySchemaOfThatTime(t *testing.T) {
+	path := nights(t)
+	for name, c := range map[string]struct{ when, sql, want string }{
+		"first night by time":        {"2026-11-01T02:00:00Z", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", "aold,bgone,dsame"},
+		"second night by date":       {"2026-11-02", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", `anew "name",bgone,c=c,dother`},
+		"last night by run":          {"20261103T020000Z", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", `anew "name",c=c,dsame`},
+		"between nights":             {"2026-11-02 01:59", "SELECT count(*) AS v FROM catalog.main.product_listings", "3"},
+		"far in the future":          {"2099-01-01", "SELECT count(*) AS v FROM product_listings", "3"},
+		"closed by then":             {"2026-11-02", "SELECT string_agg(id, ',' ORDER BY id) AS v FROM past.product_listings", "a,d"},
+		"history knows no later end": {"2026-11-02", "SELECT string_agg(id, ',' ORDER BY id) AS v FROM history.product_listings WHERE valid_to IS NULL", "a,b,c,d"},
+		"runs":                       {"2026-11-02", "SELECT count(*) AS v FROM meta.runs", "2"},
+		"grades":                     {"2026-11-01", "SELECT count(*) AS v FROM meta.streams", "1"},
+		"views on views":             {"2026-11-01", "SELECT string_agg(name, ',') AS v FROM mart.outer_names", "OLD,GONE,SAME"},
+		"macro":                      {"2026-11-02", "SELECT count(*) AS v FROM product_listings_at(TIMESTAMP '2026-11-01 12:00:00')", "3"},
+		"macro beyond":               {"2026-11-01", "SELECT count(*) AS v FROM product_listings_at(TIMESTAMP '2026-11-03 12:00:00')", "3"},
+		"type":                       {"2026-11-01", "SELECT typeof(unit_amount) AS v FROM product_listing_prices", "DECIMAL(18,6)"},
+		"comment of a column":        {"2026-11-01", "SELECT count(*) AS v FROM duckdb_columns() WHERE table_name = 'product_listings' AND schema_name = 'main' AND database_name = 'catalog' AND comment LIKE 'Id of%' AND column_name = 'id'", "1"},
+		"comment of a view":          {"2026-11-01", "SELECT comment AS v FROM duckdb_views() WHERE view_name = 'z_names' AND database_name = 'catalog'", "It's names."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := answer(t, openAsOf(t, path, c.when), query.Text(c.sql), nil, query.Markdown, query.Screen{})
+			if want := "| " + c.want + " |\n"; err != nil || !strings.HasSuffix(got, want) {
+				t.Errorf("%s as of %s: got %q, %v, want %q", c.sql, c.when, got, err, want)
+			}
+		})
+	}
+}
+
+func TestAsOfRefusesWhatIsNoSnapshot(t *testing.T) {
+	path := nights(t)
+	for when, want := range map[string]string{
+		"2026-10-31":       `"2026-10-31" is before the first snapshot, 20261101T020000Z of 2026-11-01T02:00:00Z`,
+		"20261031T020000Z": `run "20261031T020000Z" is not in the catalog; the newest are 20261103T020000Z, 20261102T020000Z, 20261101T020000Z`,
+		"yesterday":        `"yesterday" is no time such as 2026-11-01T02:00:00Z, no date such as 2026-11-01 and no id of a run`,
+	} {
+		_, err := query.Open(t.Context(), path, query.Options{AsOf: when})
+		var misuse *query.UsageError
+		if !errors.As(err, &misuse) || misuse.Problem != want {
+			t.Errorf("as of %s: got %v, want %q", when, err, want)
+		}
+	}
+	_, err := query.Open(t.Context(), catalog(t, ""), query.Options{AsOf: "2026-11-01"})
+	var misuse *query.UsageError
+	if !errors.As(err, &misuse) {
+		t.Errorf("a catalog without history: got %v, want a usage error", err)
+	}
+}
+
+func TestAsOfStaysLockedIn(t *testing.T) {
+	db := openAsOf(t, nights(t), "2026-11-02")
+	for _, sql := range []string{"FROM read_text('/etc/passwd')", "ATTACH '/tmp/x.duckdb'", "SET memory_limit = '1GB'", "DELETE FROM newest.main.product_listings"} {
+		var refused *query.RefusedError
+		if _, err := answer(t, db, query.Text(sql), nil, query.CSV, query.Screen{}); !errors.As(err, &refused) {
+			t.Errorf("%s: got %v, want a refusal", sql, err)
+		}
+	}
+}
+
+func TestUnsafeReachesFilesButCannotWriteTheCatalog(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "more.csv")
+	if err := os.WriteFile(file, []byte("id\np1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db, err := query.Open(t.Context(), catalog(t, oneListing), query.Options{Unsafe: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	got, err := answer(t, db, query.Text("SELECT country FROM product_listings JOIN '"+file+"' USING (id)"), nil, query.JSONL, query.Screen{})
+	if diff := cmp.Diff("{\"country\":\"DE\"}\n", got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	var refused *query.RefusedError
+	if _, err := answer(t, db, query.Text("DELETE FROM product_listings"), nil, query.CSV, query.Screen{}); !errors.As(err, &refused) {
+		t.Errorf("got %v, want a refusal", err)
+	}
+}

@@ -1,0 +1,128 @@
+package query_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/query"
+)
+
+func TestDiffTellsEveryField(t *testing.T) {
+	db := openAt(t, nights(t))
+	for name, c := range map[string]struct {
+		names  []string
+		tables []string
+		want   string
+	}{
+		"the last two nights": {nil, nil, `{"table":"product_listing_prices","key":"a/1","kind":"changed","field":"extra","old":null,"new":{"x":1.10}}
+{"table":"product_listing_prices","key":"a/1","kind":"changed","field":"unit_amount","old":9.500000,"new":123456789012.123456}
+{"table":"product_listings","key":"b","kind":"gone","field":null,"old":{"id":"b","name":"gone"},"new":null}
+{"table":"product_listings","key":"d","kind":"changed","field":"name","old":"other","new":"same"}
+`},
+		"over a night, what came back is no change": {[]string{"2026-11-01", "2026-11-03"}, []string{"product_listings"},
+			`{"table":"product_listings","key":"a","kind":"changed","field":"name","old":"old","new":"new \"name\""}
+{"table":"product_listings","key":"b","kind":"gone","field":null,"old":{"id":"b","name":"gone"},"new":null}
+{"table":"product_listings","key":"c","kind":"new","field":null,"old":null,"new":{"id":"c","name":"=c","created_at":"2026-11-01T12:00:00.500000Z"}}
+`},
+		"from one to the newest": {[]string{"20261102T020000Z"}, []string{"*_listings"}, `{"table":"product_listings","key":"b","kind":"gone","field":null,"old":{"id":"b","name":"gone"},"new":null}
+{"table":"product_listings","key":"d","kind":"changed","field":"name","old":"other","new":"same"}
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q, err := db.Changes(t.Context(), between(t, db, c.tables, c.names...), true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := answer(t, db, q, nil, query.JSONL, query.Screen{})
+			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func between(t *testing.T, db *query.DB, tables []string, names ...string) query.Diff {
+	t.Helper()
+	all, err := db.Snapshots(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to, err := query.Between(all, names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return query.Diff{From: from, To: to, Tables: tables}
+}
+
+func TestDiffForReadingHasPlainTexts(t *testing.T) {
+	db := openAt(t, nights(t))
+	d := between(t, db, nil, "2026-11-01", "2026-11-02")
+	changes, err := db.Changes(t.Context(), d, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts, err := db.ChangeCounts(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, q := range []query.Query{changes, counts} {
+		text, err := answer(t, db, q, nil, query.Table, query.Screen{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, text)
+	}
+	want := []string{`table             key  kind     field  old   new
+product_listings  a    changed  name   old   new "name"
+product_listings  c    new      NULL   NULL  {"id":"c","name":"=c","created_at":"2026-11-01T12:00:00.500000Z"}
+product_listings  d    changed  name   same  other
+`, `table             new  changed  gone  fields
+product_listings    1        2     0       2
+`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestChangesAreATableFunctionOfTheCatalog(t *testing.T) {
+	db := openAt(t, nights(t))
+	for sql, want := range map[string]string{
+		"SELECT key, new ->> '$' AS v FROM product_listings_changes(TIMESTAMP '2026-11-01 02:00:00', TIMESTAMP '2026-11-02 02:00:00') WHERE field = 'name' ORDER BY key LIMIT 1": `{"key":"a","v":"new \"name\""}` + "\n",
+		"SELECT table_name, count(*) AS n FROM changes(TIMESTAMP '2026-11-02 02:00:00', TIMESTAMP '2026-11-03 02:00:00') GROUP BY ALL ORDER BY ALL LIMIT 1":                      `{"table_name":"product_listing_prices","n":2}` + "\n",
+	} {
+		got, err := answer(t, db, query.Text(sql), nil, query.JSONL, query.Screen{})
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", sql, err, diff)
+		}
+	}
+}
+
+func TestDiffRefusesWhatCannotBeCompared(t *testing.T) {
+	db := openAt(t, nights(t))
+	all, err := db.Snapshots(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var misuse *query.UsageError
+	for name, c := range map[string]struct {
+		all   []query.Snapshot
+		names []string
+	}{
+		"one snapshot":      {all[:1], nil},
+		"the wrong way":     {all, []string{"2026-11-03", "2026-11-01"}},
+		"the same":          {all, []string{"2026-11-03"}},
+		"before the first":  {all, []string{"2026-10-01"}},
+		"an unknown second": {all, []string{"2026-11-01", "nosuch"}},
+	} {
+		if _, _, err := query.Between(c.all, c.names...); !errors.As(err, &misuse) {
+			t.Errorf("%s: got %v, want a usage error", name, err)
+		}
+	}
+	d := query.Diff{From: all[0], To: all[1], Tables: []string{"nosuch"}}
+	if _, err := db.Changes(t.Context(), d, true); !errors.As(err, &misuse) {
+		t.Errorf("unknown table: got %v, want a usage error", err)
+	}
+}
