@@ -1,0 +1,159 @@
+package query_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/query"
+)
+
+// contents reads a folder: paths with slashes, and what the files hold.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, pattern := range []string{"*", "*/*", "*/*/*"} {
+		paths, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			if info, err := os.Stat(path); err != nil || info.IsDir() {
+				continue
+			}
+			name, err := filepath.Rel(dir, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[filepath.ToSlash(name)] = string(data)
+		}
+	}
+	return files
+}
+
+func TestExportDefusesFormulasInCSV(t *testing.T) {
+	text := query.Text(`SELECT * FROM (VALUES ('=1+1', '{"a":1}'::JSON, -5, DATE '2026-11-01'), ('+49', '-1', 6, NULL), ('@x', NULL, 7, NULL), (chr(9) || 'y', NULL, 8, NULL), ('a=b', NULL, -0.5, NULL)) AS t("=name", doc, n, day)`)
+	for name, c := range map[string]struct {
+		raw  bool
+		want string
+	}{
+		"by default": {false, "'=name,doc,n,day\r\n'=1+1,\"{\"\"a\"\":1}\",-5.0,2026-11-01\r\n'+49,'-1,6.0,\r\n'@x,,7.0,\r\n'\ty,,8.0,\r\na=b,,-0.5,\r\n"},
+		"raw":        {true, "=name,doc,n,day\r\n=1+1,\"{\"\"a\"\":1}\",-5.0,2026-11-01\r\n+49,-1,6.0,\r\n@x,,7.0,\r\n\ty,,8.0,\r\na=b,,-0.5,\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "out")
+			if _, err := open(t, "").Export(t.Context(), dir, query.Export{Query: &text, Format: query.CSV, Raw: c.raw}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, contents(t, dir)["answer.csv"]); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestExportWritesTablesAndTheirManifest(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "it's out")
+	m, err := openAsOf(t, nights(t), "2026-11-02").Export(t.Context(), dir, query.Export{Format: query.Parquet, Program: "v1", Tables: []string{"product_*", "mart.z_names"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range m.Files {
+		got = append(got, f.File)
+		if f.Bytes != int64(len(contents(t, dir)[f.File])) || len(f.SHA256) != 64 {
+			t.Errorf("%s: %d bytes, sha256 %q", f.File, f.Bytes, f.SHA256)
+		}
+	}
+	if diff := cmp.Diff([]string{"mart.z_names.parquet", "product_listing_prices.parquet", "product_listings.parquet"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if m.RunID != "20261102T020000Z" || m.Files[2].Rows != 4 || m.Files[2].Columns[0] != (query.ExportColumn{Name: "id", Type: "VARCHAR"}) {
+		t.Errorf("manifest: %+v", m)
+	}
+	back := readBack(t, filepath.Join(dir, "product_listing_prices.parquet"))
+	want := []string{`{"product_listing_id":"a","position":1,"unit_amount":9.500000,"currency":"USD","pricing_tier":null,"extra":null,"valid_from":"2026-11-01T02:00:00Z"}` + "\n",
+		`{"types":["VARCHAR","BIGINT","DECIMAL(18,6)","VARCHAR","VARCHAR","VARCHAR","TIMESTAMP WITH TIME ZONE"]}` + "\n"}
+	if diff := cmp.Diff(want, back); diff != "" {
+		t.Errorf("read back (-want +got):\n%s", diff)
+	}
+}
+
+func TestExportPartitionsWithinItsFolder(t *testing.T) {
+	parent := t.TempDir()
+	text := query.Text("SELECT '../../' || range AS part, range AS n FROM range(2)")
+	m, err := open(t, "").Export(t.Context(), filepath.Join(parent, "out"), query.Export{Query: &text, Format: query.Parquet, PartitionBy: "part"})
+	if err != nil || len(m.Files) != 2 || m.Files[0].File != "answer/part=..%2F..%2F0/data_0.parquet" {
+		t.Errorf("got %+v, %v", m.Files, err)
+	}
+	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 1 {
+		t.Errorf("beside the folder: %v, %v", entries, err)
+	}
+}
+
+func TestExportReplacesItsOwnFoldersOnly(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "out")
+	db := open(t, oneListing)
+	export := func(text string) error {
+		q := query.Text(text)
+		_, err := db.Export(t.Context(), dir, query.Export{Query: &q, Format: query.CSV})
+		return err
+	}
+	var misuse *query.UsageError
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := export("SELECT 1 AS a"); err != nil {
+		t.Fatalf("into an empty folder: %v", err)
+	}
+	before := contents(t, dir)
+	if err := export("SELECT error('late') AS a"); err == nil || !strings.Contains(err.Error(), "late") {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
+		t.Errorf("a failed export left (-want +got):\n%s", diff)
+	}
+	if err := export("SELECT 2 AS a"); err != nil || contents(t, dir)["answer.csv"] != "a\r\n2\r\n" {
+		t.Errorf("not replaced: %v, %v", contents(t, dir), err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := export("SELECT 3 AS a"); !errors.As(err, &misuse) {
+		t.Errorf("a file of somebody else: got %v, want a usage error", err)
+	}
+	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 1 {
+		t.Errorf("beside the folder: %v, %v", entries, err)
+	}
+}
+
+func TestExportRefusesWhatItCannotWrite(t *testing.T) {
+	db := open(t, oneListing)
+	parent := t.TempDir()
+	var misuse *query.UsageError
+	for name, e := range map[string]query.Export{
+		"format":      {Format: query.JSON},
+		"table":       {Format: query.CSV, Tables: []string{"nosuch"}},
+		"partition":   {Format: query.Parquet, PartitionBy: "nosuch"},
+		"partitioned": {Format: query.CSV, PartitionBy: "country"},
+	} {
+		if _, err := db.Export(t.Context(), filepath.Join(parent, "out"), e); !errors.As(err, &misuse) {
+			t.Errorf("%s: got %v, want a usage error", name, err)
+		}
+	}
+	if _, err := db.Export(t.Context(), filepath.Join(parent, "no", "such"), query.Export{Format: query.CSV}); !errors.As(err, &misuse) {
+		t.Errorf("folder: got %v, want a usage error", err)
+	}
+	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 0 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
