@@ -13,6 +13,8 @@ import (
 
 // dictionaryTable is one table of the data dictionary.
 type dictionaryTable struct {
+	// Schema is main or meta.
+	Schema  string             `json:"schema"`
 	Table   string             `json:"table"`
 	About   string             `json:"about"`
 	Key     []string           `json:"key"`
@@ -21,9 +23,13 @@ type dictionaryTable struct {
 }
 
 type dictionaryColumn struct {
-	Name  string `json:"name"`
-	Type  string `json:"type"`
-	About string `json:"about"`
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Nullable bool   `json:"nullable"`
+	About    string `json:"about"`
+	// Source is where the specification of the service has the column; empty:
+	// it is the program's own.
+	Source string `json:"source,omitempty"`
 }
 
 func schemaCommand(g *globals) *cobra.Command {
@@ -31,7 +37,10 @@ func schemaCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema [TABLE ...]",
 		Short: "Print the data dictionary: tables, columns, types, keys, meaning, source",
-		RunE:  ran(func(_ *cobra.Command, args []string) error { return showSchema(g, format, args) }),
+		Long: "Print the data dictionary: the tables of main and meta with their columns, types, keys,\n" +
+			"meaning, and source in the specification of the service. Names may hold *, and those of\n" +
+			"meta begin with meta.",
+		RunE: ran(func(_ *cobra.Command, args []string) error { return showSchema(g, format, args) }),
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, markdown or json")
 	return cmd
@@ -56,7 +65,7 @@ func showSchema(g *globals, format string, names []string) error {
 // dictionary joins what schema/ says of columns with what the stream literals
 // say of keys and sources.
 func dictionary(names []string) ([]dictionaryTable, error) {
-	defs, _, err := warehouse.Definitions()
+	defs, metas, err := warehouse.Definitions()
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +76,11 @@ func dictionary(names []string) ([]dictionaryTable, error) {
 			tables = append(tables, describe(t, defs[t.Name], all))
 		}
 	}
+	for _, def := range metas {
+		if len(names) == 0 || fits("meta."+def.Name, names) {
+			tables = append(tables, dictionaryTable{Schema: "meta", Table: def.Name, About: def.Comment, Key: def.Key, Columns: describeColumns(def)})
+		}
+	}
 	if len(tables) == 0 {
 		return nil, usage("no table is called %s: placementsync schema lists them", strings.Join(names, " or "))
 	}
@@ -74,15 +88,50 @@ func dictionary(names []string) ([]dictionaryTable, error) {
 }
 
 func describe(t stream.Table, def stream.Definition, all []stream.Stream) dictionaryTable {
-	d := dictionaryTable{Table: t.Name, About: def.Comment, Key: t.Key}
+	d := dictionaryTable{Schema: "main", Table: t.Name, About: def.Comment, Key: t.Key, Columns: describeColumns(def)}
 	for _, name := range stream.Feeding(all, t.Name) {
 		s, _ := stream.Find(all, name)
 		d.Streams = append(d.Streams, "GET "+s.Path)
 	}
-	for _, c := range def.Columns {
-		d.Columns = append(d.Columns, dictionaryColumn{c.Name, string(c.Type), c.Comment})
-	}
 	return d
+}
+
+// describeColumns splits what a comment says into meaning and source: it ends
+// with the place in the specification, where there is one.
+func describeColumns(def stream.Definition) []dictionaryColumn {
+	columns := make([]dictionaryColumn, len(def.Columns))
+	for i, c := range def.Columns {
+		d := dictionaryColumn{Name: c.Name, Type: string(c.Type), Nullable: !c.NotNull, About: c.Comment}
+		if at := strings.LastIndex(c.Comment, " Spec "); at >= 0 {
+			d.About, d.Source = c.Comment[:at], strings.TrimSuffix(c.Comment[at+1:], ".")
+		}
+		columns[i] = d
+	}
+	return columns
+}
+
+// title is the name by which SQL finds the table.
+func (d dictionaryTable) title() string {
+	if d.Schema == "main" {
+		return d.Table
+	}
+	return d.Schema + "." + d.Table
+}
+
+// from says who fills the table.
+func (d dictionaryTable) from(quote string) string {
+	if len(d.Streams) == 0 {
+		return "every night"
+	}
+	return quote + strings.Join(d.Streams, quote+", "+quote) + quote
+}
+
+// meaning is what a table shows of a column, on one line.
+func (c dictionaryColumn) meaning() string {
+	if c.Source == "" {
+		return c.About
+	}
+	return c.About + " " + c.Source + "."
 }
 
 func schemaText(w io.Writer, tables []dictionaryTable) error {
@@ -91,12 +140,12 @@ func schemaText(w io.Writer, tables []dictionaryTable) error {
 		for _, c := range d.Columns {
 			name, kind = max(name, len(c.Name)), max(kind, len(c.Type))
 		}
-		if _, err := fmt.Fprintf(w, "%s\n  %s\n  key: %s\n  from: %s\n", d.Table, d.About,
-			strings.Join(d.Key, ", "), strings.Join(d.Streams, ", ")); err != nil {
+		if _, err := fmt.Fprintf(w, "%s\n  %s\n  key: %s\n  from: %s\n", d.title(), d.About,
+			strings.Join(d.Key, ", "), d.from("")); err != nil {
 			return err
 		}
 		for _, c := range d.Columns {
-			if _, err := fmt.Fprintf(w, "    %-*s  %-*s  %s\n", name, c.Name, kind, c.Type, c.About); err != nil {
+			if _, err := fmt.Fprintf(w, "    %-*s  %-*s  %s\n", name, c.Name, kind, c.Type, c.meaning()); err != nil {
 				return err
 			}
 		}
@@ -108,19 +157,19 @@ func schemaText(w io.Writer, tables []dictionaryTable) error {
 }
 
 func schemaMarkdown(w io.Writer, tables []dictionaryTable) error {
-	const head = "# Tables\n\nEvery table of `main`, generated by `make docs` from `schema/` and `internal/stream`.\n" +
+	const head = "# Tables\n\nEvery table of `main` and `meta`, generated by `make docs` from `schema/` and `internal/stream`.\n" +
 		"`main` adds `valid_from` (time of the snapshot that first showed this version of the row) and\n" +
 		"`row_hash` (its fingerprint); `past` adds `valid_to` and `run_id`; `history` unites both.\n"
 	if _, err := io.WriteString(w, head); err != nil {
 		return err
 	}
 	for _, d := range tables {
-		if _, err := fmt.Fprintf(w, "\n## %s\n\n%s\n\nKey: `%s`. From `%s`.\n\n| column | type | meaning |\n|---|---|---|\n",
-			d.Table, d.About, strings.Join(d.Key, "`, `"), strings.Join(d.Streams, "`, `")); err != nil {
+		if _, err := fmt.Fprintf(w, "\n## %s\n\n%s\n\nKey: `%s`. From %s.\n\n| column | type | meaning |\n|---|---|---|\n",
+			d.title(), d.About, strings.Join(d.Key, "`, `"), d.from("`")); err != nil {
 			return err
 		}
 		for _, c := range d.Columns {
-			if _, err := fmt.Fprintf(w, "| `%s` | %s | %s |\n", c.Name, c.Type, strings.ReplaceAll(c.About, "|", `\|`)); err != nil {
+			if _, err := fmt.Fprintf(w, "| `%s` | %s | %s |\n", c.Name, c.Type, strings.ReplaceAll(c.meaning(), "|", `\|`)); err != nil {
 				return err
 			}
 		}

@@ -38,6 +38,9 @@ type Definition struct {
 	Name    string
 	Comment string
 	Columns []Column
+	// Key are the columns that the header of the file names behind "Key:". For
+	// tables of main the stream literals say it.
+	Key []string
 }
 
 // Column returns the column of that name.
@@ -53,6 +56,7 @@ func (d Definition) Column(name string) (Column, bool) {
 // trivial; a test of internal/warehouse compares what it reads with what
 // DuckDB makes of the same file.
 var (
+	keyLine     = regexp.MustCompile(`^--.*\bKey: (\w+(?:, \w+)*)\.`)
 	createLine  = regexp.MustCompile(`^CREATE TABLE (\w+) \($`)
 	columnLine  = regexp.MustCompile(`^\s+(\w+)\s+([A-Z]+(?:\(\d+,\d+\))?)( NOT NULL)?,?(?:\s*--\s*(.*))?$`)
 	commentLine = regexp.MustCompile(`^COMMENT ON (TABLE|COLUMN) (\w+)(?:\.(\w+))? IS '((?:[^']|'')*)';$`)
@@ -72,6 +76,9 @@ func ParseDefinition(name, sql string) (Definition, error) {
 }
 
 func (d *Definition) read(line string) error {
+	if m := keyLine.FindStringSubmatch(line); m != nil {
+		d.Key = strings.Split(m[1], ", ")
+	}
 	switch {
 	case line == "" || line == ");" || strings.HasPrefix(strings.TrimSpace(line), "--"):
 		return nil
