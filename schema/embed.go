@@ -1,6 +1,7 @@
 // Package schema holds the tables of the warehouse as SQL, one file a table:
 // the only statement of their columns, types and meanings. The files directly
-// here are the tables of main, those under meta describe the nights.
+// here are the tables of main, those under meta describe the nights, those under
+// mart are views for analysis.
 //
 // It must not know who reads the files: it imports nothing of this project.
 package schema
@@ -10,6 +11,8 @@ import "embed"
 // FS holds <table>.sql for every table of main and meta/<table>.sql for every
 // table of meta, in the form that stream.ParseDefinition reads. The columns
 // that make history (valid_from, run_id, row_hash) are added by the warehouse.
+// mart/<view>.sql is a CREATE VIEW with its comments; it names tables of main
+// without a schema.
 //
-//go:embed *.sql meta/*.sql
+//go:embed *.sql meta/*.sql mart/*.sql
 var FS embed.FS

@@ -50,9 +50,10 @@ func importTable() []row {
 }
 
 // testImports may be imported by every package's tests besides its own row:
-// the fake, what is only data, and the reader through which a query is tested.
+// the fake, what is only data, and the catalog and the reader through which a
+// query is tested.
 func testImports() []string {
-	return []string{"internal/sim", "schema", "internal/config", "internal/stream", "internal/query"}
+	return []string{"internal/sim", "schema", "internal/config", "internal/stream", "internal/warehouse", "internal/query"}
 }
 
 // ourImports holds the import table.

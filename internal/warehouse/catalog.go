@@ -32,14 +32,16 @@ func (w *Warehouse) ensureCatalog(ctx context.Context, in *Instance, base Manife
 		statements = append(statements, t.ensure(have[t.name()])...)
 	}
 	// Views and macros are made anew only where they could be other ones.
+	changed := len(statements) > 0 || base.Schema != SchemaVersion()
 	for _, t := range w.cfg.Tables {
-		if def := w.defs[t.Name]; len(statements) > 0 || have["history."+def.Name] == nil || base.Schema != SchemaVersion() {
+		if def := w.defs[t.Name]; changed || have["history."+def.Name] == nil {
 			statements = append(statements, historyView(def), asOfMacro(def), changesMacro(def, t.Key))
 		}
 	}
 	if len(statements) > 0 {
 		statements = append(statements, allChanges(w.cfg.Tables))
 	}
+	statements = append(statements, w.martStatements(have, changed)...)
 	return in.Atomically(ctx, append(schemas, statements...))
 }
 

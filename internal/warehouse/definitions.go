@@ -15,7 +15,7 @@ import (
 func Definitions() (main map[string]stream.Definition, meta []stream.Definition, err error) {
 	main = map[string]stream.Definition{}
 	err = fs.WalkDir(schema.FS, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+		if err != nil || entry.IsDir() || path.Dir(name) == path.Dir(martFiles) {
 			return err
 		}
 		sql, err := schema.FS.ReadFile(name)

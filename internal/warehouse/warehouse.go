@@ -72,6 +72,7 @@ type Warehouse struct {
 	disk disk
 	defs map[string]stream.Definition
 	meta []stream.Definition
+	mart []MartView
 }
 
 // Open reads the embedded schema and checks that every table has its file.
@@ -85,7 +86,11 @@ func Open(cfg Config) (*Warehouse, error) {
 			return nil, fmt.Errorf("open warehouse: table %q has no file in schema/", t.Name)
 		}
 	}
-	return &Warehouse{cfg: cfg, disk: disk{cfg.Step}, defs: defs, meta: meta}, nil
+	mart, err := MartViews()
+	if err != nil {
+		return nil, err
+	}
+	return &Warehouse{cfg: cfg, disk: disk{cfg.Step}, defs: defs, meta: meta, mart: mart}, nil
 }
 
 // Dir is the folder of the warehouse.

@@ -1,0 +1,134 @@
+package warehouse
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"placementsync/internal/stream"
+	"placementsync/schema"
+)
+
+// MartView is one analysis view of the schema mart.
+type MartView struct {
+	Name string
+	// SQL is its file: CREATE VIEW mart.<name>, then its comments. It names
+	// tables of main without a schema, so that it can be made over any copy of
+	// main, history and meta.
+	SQL string
+	// Reads are the tables of main that it reads, itself or as history.
+	Reads []string
+	// On are the views of mart that it is built on.
+	On []string
+}
+
+// MartViews lists the views of mart, each after those that it is built on.
+func MartViews() ([]MartView, error) {
+	files, err := fs.Glob(schema.FS, martFiles)
+	if err != nil {
+		return nil, fmt.Errorf("list the views of mart: %w", err)
+	}
+	views := map[string]MartView{}
+	for _, file := range files {
+		sql, err := schema.FS.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read schema %s: %w", file, err)
+		}
+		v := parseMart(strings.TrimSuffix(path.Base(file), ".sql"), string(sql))
+		views[v.Name] = v
+	}
+	return inOrder(views)
+}
+
+// martFiles are the schema files that hold views of mart instead of tables.
+const martFiles = "mart/*.sql"
+
+// source finds what a view reads: the files write FROM and JOIN in capitals,
+// and one name after each.
+var source = regexp.MustCompile(`\b(?:FROM|JOIN)\s+(?:(\w+)\.)?(\w+)`)
+
+// parseMart reads the sources of a view. What is in no schema may also be a
+// common table expression of the view, which nothing is called that main has.
+func parseMart(name, sql string) MartView {
+	v := MartView{Name: name, SQL: sql}
+	for _, m := range source.FindAllStringSubmatch(sql, -1) {
+		switch m[1] {
+		case "mart":
+			v.On = append(v.On, m[2])
+		case "", "history":
+			v.Reads = append(v.Reads, m[2])
+		}
+	}
+	return v
+}
+
+// inOrder puts each view after those that it is built on.
+func inOrder(views map[string]MartView) ([]MartView, error) {
+	var ordered []MartView
+	placed := map[string]bool{}
+	var place func(name string, above []string) error
+	place = func(name string, above []string) error {
+		v, ok := views[name]
+		if !ok || slices.Contains(above, name) {
+			return fmt.Errorf("order the views of mart: %s does not lead to a view of its own",
+				strings.Join(append(above, name), " on "))
+		}
+		for _, on := range v.On {
+			if err := place(on, append(slices.Clone(above), name)); err != nil {
+				return err
+			}
+		}
+		if !placed[name] {
+			placed[name] = true
+			ordered = append(ordered, v)
+		}
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(views)) {
+		if err := place(name, nil); err != nil {
+			return nil, err
+		}
+	}
+	return ordered, nil
+}
+
+// martStatements make the views of mart anew, all of them: a view remembers
+// the columns of those that it is built on. There are none to run when nothing
+// changed and no view is missing.
+func (w *Warehouse) martStatements(have map[string]map[string]stream.Column, changed bool) []string {
+	var drops, creates []string
+	wanted := map[string]bool{}
+	for _, v := range w.mart {
+		if w.canMake(v, wanted) {
+			wanted[v.Name] = true
+			creates = append(creates, v.SQL)
+			changed = changed || have["mart."+v.Name] == nil
+		}
+	}
+	for _, table := range slices.Sorted(maps.Keys(have)) {
+		if name, ok := strings.CutPrefix(table, "mart."); ok {
+			drops = append(drops, "DROP VIEW mart."+Quote(name))
+			changed = changed || !wanted[name]
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return append(drops, creates...)
+}
+
+// canMake tells whether the warehouse keeps all that a view reads: one that is
+// configured with few tables goes without the views of the others.
+func (w *Warehouse) canMake(v MartView, made map[string]bool) bool {
+	kept := func(table string) bool {
+		_, isTable := w.defs[table]
+		return !isTable || slices.ContainsFunc(w.cfg.Tables, func(t stream.Table) bool { return t.Name == table })
+	}
+	lacking := func(name string) bool { return !kept(name) }
+	return !slices.ContainsFunc(v.Reads, lacking) &&
+		!slices.ContainsFunc(v.On, func(name string) bool { return !made[name] })
+}

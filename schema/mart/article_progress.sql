@@ -1,0 +1,87 @@
+-- Where every article stands, with what it is written for.
+-- grain: one row per article
+CREATE VIEW mart.article_progress AS
+WITH known AS (
+    SELECT
+        id,
+        coalesce(a.name, c.name)               AS article_name,
+        coalesce(a.campaign_id, c.campaign_id) AS campaign_id,
+        a.profile_id,
+        c.order_item_id,
+        c.created_at,
+        coalesce(a.writer_id, c.writer_id)     AS writer_id,
+        coalesce(nullif(trim(concat_ws(' ', a.writer_first_name, a.writer_last_name)), ''),
+            nullif(trim(concat_ws(' ', c.writer_first_name, c.writer_last_name)), '')) AS writer_name,
+        a.status_prefix,
+        a.status_name,
+        a.expected_completion_date             AS expected_at,
+        a.expected_completion_date_title       AS expected_for,
+        coalesce(a.live_url, c.live_url)           AS live_url,
+        coalesce(a.brief_doc_url, c.brief_doc_url) AS brief_doc_url,
+        coalesce(a.draft_doc_url, c.draft_doc_url) AS draft_doc_url
+    FROM articles AS a
+    FULL JOIN campaign_articles AS c USING (id)
+    WHERE c.deleted_at IS NULL
+),
+named AS (
+    SELECT article_id, min(id) AS order_item_id
+    FROM order_items
+    WHERE article_id IS NOT NULL AND deleted_at IS NULL
+    GROUP BY article_id
+),
+begun AS (
+    SELECT article_id, min(effective_at) AS began_at FROM article_statuses GROUP BY article_id
+)
+SELECT
+    k.id                                       AS article_id,
+    k.article_name,
+    k.campaign_id,
+    g.name                                     AS campaign_name,
+    coalesce(k.profile_id, g.profile_id)       AS profile_id,
+    coalesce(p.name, g.profile_name)           AS profile_name,
+    coalesce(k.order_item_id, n.order_item_id) AS order_item_id,
+    i.outlet_id,
+    i.outlet_name,
+    k.writer_id,
+    k.writer_name,
+    CASE WHEN k.status_prefix IS NULL THEN s.status_prefix ELSE k.status_prefix END AS status_prefix,
+    CASE WHEN k.status_prefix IS NULL THEN s.status_name ELSE k.status_name END     AS status_name,
+    CASE WHEN k.status_prefix IS NULL OR k.status_prefix = s.status_prefix THEN s.began_at END AS status_since,
+    coalesce(k.created_at, b.began_at)         AS started_at,
+    coalesce(i.date_paid, o.date_paid)         AS order_paid_at,
+    k.expected_at,
+    k.expected_for,
+    k.live_url,
+    k.brief_doc_url,
+    k.draft_doc_url
+FROM known AS k
+LEFT JOIN mart.article_stays AS s ON s.article_id = k.id AND s.ended_at IS NULL
+LEFT JOIN begun AS b ON b.article_id = k.id
+LEFT JOIN campaigns AS g ON g.id = k.campaign_id
+LEFT JOIN profiles AS p ON p.id = coalesce(k.profile_id, g.profile_id)
+LEFT JOIN named AS n ON n.article_id = k.id
+LEFT JOIN order_items AS i ON i.id = coalesce(k.order_item_id, n.order_item_id)
+LEFT JOIN orders AS o ON o.id = i.order_id;
+
+COMMENT ON VIEW mart.article_progress IS 'Articles with campaign, order item, writer, present status and dates, one row per article that is not marked deleted. United from the article and its row in the campaign; where both say something, the article holds.';
+COMMENT ON COLUMN mart.article_progress.article_id IS 'Id of the article: articles.id.';
+COMMENT ON COLUMN mart.article_progress.article_name IS 'Name of the article.';
+COMMENT ON COLUMN mart.article_progress.campaign_id IS 'Id of the campaign: campaigns.id.';
+COMMENT ON COLUMN mart.article_progress.campaign_name IS 'Name of the campaign.';
+COMMENT ON COLUMN mart.article_progress.profile_id IS 'Id of the client profile: profiles.id.';
+COMMENT ON COLUMN mart.article_progress.profile_name IS 'Name of the client profile.';
+COMMENT ON COLUMN mart.article_progress.order_item_id IS 'Id of the item that pays for it: order_items.id.';
+COMMENT ON COLUMN mart.article_progress.outlet_id IS 'Id of the outlet: outlets.id.';
+COMMENT ON COLUMN mart.article_progress.outlet_name IS 'Name of the outlet.';
+COMMENT ON COLUMN mart.article_progress.writer_id IS 'Id of the writer; NULL while none is assigned.';
+COMMENT ON COLUMN mart.article_progress.writer_name IS 'First and last name of the writer.';
+COMMENT ON COLUMN mart.article_progress.status_prefix IS 'Stable identifier of the present status: the article''s own, or the last of its history.';
+COMMENT ON COLUMN mart.article_progress.status_name IS 'Name of the present status for people.';
+COMMENT ON COLUMN mart.article_progress.status_since IS 'When it entered the present status, UTC; NULL when the history does not say.';
+COMMENT ON COLUMN mart.article_progress.started_at IS 'When the article was created, or entered its first status where that is not known, UTC.';
+COMMENT ON COLUMN mart.article_progress.order_paid_at IS 'When the order was paid, UTC.';
+COMMENT ON COLUMN mart.article_progress.expected_at IS 'When the article is expected to be done, UTC.';
+COMMENT ON COLUMN mart.article_progress.expected_for IS 'What the expected date stands for.';
+COMMENT ON COLUMN mart.article_progress.live_url IS 'Address of the published article; NULL until it is published.';
+COMMENT ON COLUMN mart.article_progress.brief_doc_url IS 'Address of the brief.';
+COMMENT ON COLUMN mart.article_progress.draft_doc_url IS 'Address of the draft.';

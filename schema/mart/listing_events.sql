@@ -1,0 +1,37 @@
+-- When product listings came, went and came back.
+-- grain: one row per product listing and event
+CREATE VIEW mart.listing_events AS
+WITH borders AS (
+    SELECT id, valid_from AS happened_at, 1 AS step FROM history.product_listings
+    UNION ALL
+    SELECT id, valid_to, -1 FROM history.product_listings WHERE valid_to IS NOT NULL
+),
+-- A version that follows at once on another is a change, not an arrival.
+moves AS (
+    SELECT id, happened_at, sum(step) AS step
+    FROM borders
+    GROUP BY id, happened_at
+    HAVING sum(step) <> 0
+),
+returned AS (
+    SELECT DISTINCT m.id, m.happened_at
+    FROM moves AS m
+    JOIN history.product_listings AS h ON h.id = m.id AND h.valid_to < m.happened_at
+    WHERE m.step > 0
+)
+SELECT
+    happened_at,
+    id AS listing_id,
+    CASE
+        WHEN step < 0 THEN 'withdrawn'
+        WHEN r.id IS NOT NULL THEN 'returned'
+        WHEN happened_at = (SELECT min(snapshot_at) FROM meta.runs) THEN 'first snapshot'
+        ELSE 'new'
+    END AS event
+FROM moves
+LEFT JOIN returned AS r USING (id, happened_at);
+
+COMMENT ON VIEW mart.listing_events IS 'When product listings came and went, one row per listing and event, as far as the snapshots show it. Ask for a range of happened_at: it is a view over the whole history.';
+COMMENT ON COLUMN mart.listing_events.happened_at IS 'Time of the first snapshot with the listing, or of the first one without it, UTC.';
+COMMENT ON COLUMN mart.listing_events.listing_id IS 'Id of the listing: product_listings.id.';
+COMMENT ON COLUMN mart.listing_events.event IS 'new, withdrawn, returned (it had been withdrawn), or first snapshot (it was there when the history began).';

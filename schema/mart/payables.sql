@@ -1,0 +1,44 @@
+-- What is owed on sold items: commissions, and the shares of publishers and resellers.
+-- grain: one row per order item and kind
+CREATE VIEW mart.payables AS
+WITH items AS (
+    SELECT * FROM order_items
+    WHERE deleted_at IS NULL AND is_refunded IS NOT TRUE AND refund_date IS NULL
+),
+owed AS (
+    SELECT 'commission' AS kind, *, commission_amount AS amount, commission_date_paid AS settled_at,
+        commission_date_paid IS NOT NULL AS is_settled
+    FROM items
+    UNION ALL
+    SELECT 'publisher', *, vendor_cost, coalesce(publisher_paid_date, vendor_paid_date),
+        is_publisher_paid IS TRUE OR publisher_paid_date IS NOT NULL OR vendor_paid_date IS NOT NULL
+    FROM items
+    UNION ALL
+    SELECT 'reseller', *, reseller_price, reseller_paid_date, is_reseller_paid IS TRUE OR reseller_paid_date IS NOT NULL
+    FROM items
+)
+SELECT
+    kind,
+    id        AS order_item_id,
+    order_id,
+    outlet_id,
+    outlet_name,
+    product_name,
+    date_paid AS order_paid_at,
+    amount,
+    is_settled,
+    settled_at
+FROM owed
+WHERE amount <> 0;
+
+COMMENT ON VIEW mart.payables IS 'What is owed on sold items, one row per item and kind that has an amount. Items that were refunded or are marked deleted are left out. The spec gives items no currency.';
+COMMENT ON COLUMN mart.payables.kind IS 'commission (commission_amount), publisher (vendor_cost) or reseller (reseller_price).';
+COMMENT ON COLUMN mart.payables.order_item_id IS 'Id of the item: order_items.id.';
+COMMENT ON COLUMN mart.payables.order_id IS 'Id of the order: orders.id.';
+COMMENT ON COLUMN mart.payables.outlet_id IS 'Id of the outlet: outlets.id.';
+COMMENT ON COLUMN mart.payables.outlet_name IS 'Name of the outlet.';
+COMMENT ON COLUMN mart.payables.product_name IS 'Name of the product when sold.';
+COMMENT ON COLUMN mart.payables.order_paid_at IS 'When the order was paid, UTC; NULL when not known.';
+COMMENT ON COLUMN mart.payables.amount IS 'What is owed, or was.';
+COMMENT ON COLUMN mart.payables.is_settled IS 'Whether it is paid: a commission by its date of payment, publisher and reseller by flag or date, the publisher also by the date at which the vendor was paid.';
+COMMENT ON COLUMN mart.payables.settled_at IS 'When it was paid, UTC; NULL while it is not, or when only the flag says so.';

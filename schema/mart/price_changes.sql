@@ -1,0 +1,39 @@
+-- What a price was before and after each snapshot that changed it.
+-- grain: one row per product listing, tier, currency and snapshot
+CREATE VIEW mart.price_changes AS
+WITH closed AS (
+    SELECT
+        product_listing_id, pricing_tier, currency, unit_amount, valid_to AS changed_at,
+        row_number() OVER (PARTITION BY product_listing_id, pricing_tier, currency, valid_to ORDER BY position) AS nth
+    FROM history.product_listing_prices
+    WHERE valid_to IS NOT NULL AND unit_amount IS NOT NULL
+),
+opened AS (
+    SELECT
+        product_listing_id, pricing_tier, currency, unit_amount, valid_from AS changed_at,
+        row_number() OVER (PARTITION BY product_listing_id, pricing_tier, currency, valid_from ORDER BY position) AS nth
+    FROM history.product_listing_prices
+    WHERE unit_amount IS NOT NULL
+)
+SELECT
+    o.changed_at,
+    o.product_listing_id AS listing_id,
+    o.pricing_tier,
+    o.currency,
+    c.unit_amount        AS old_amount,
+    o.unit_amount        AS new_amount
+FROM opened AS o
+JOIN closed AS c ON c.product_listing_id = o.product_listing_id
+    AND c.changed_at = o.changed_at
+    AND c.pricing_tier IS NOT DISTINCT FROM o.pricing_tier
+    AND c.currency IS NOT DISTINCT FROM o.currency
+    AND c.nth = o.nth
+WHERE o.unit_amount <> c.unit_amount;
+
+COMMENT ON VIEW mart.price_changes IS 'Price changes of product listings, one row per listing, tier, currency and snapshot that showed another amount than the one before. Several prices of one tier and currency are compared in their order. A price that is new or gone is no change. Ask for a range of changed_at: it is a view over the whole history.';
+COMMENT ON COLUMN mart.price_changes.changed_at IS 'Time of the snapshot that first showed the new amount, UTC.';
+COMMENT ON COLUMN mart.price_changes.listing_id IS 'Id of the listing: product_listings.id.';
+COMMENT ON COLUMN mart.price_changes.pricing_tier IS 'Tier that the price is for.';
+COMMENT ON COLUMN mart.price_changes.currency IS 'Currency of both amounts; NULL when the service names none.';
+COMMENT ON COLUMN mart.price_changes.old_amount IS 'Amount in the snapshot before, in units of currency.';
+COMMENT ON COLUMN mart.price_changes.new_amount IS 'Amount since then, in units of currency.';
