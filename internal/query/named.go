@@ -32,10 +32,12 @@ type Query struct {
 // Param is one parameter of a named query.
 type Param struct {
 	Name string
-	// Type is VARCHAR, BIGINT, BOOLEAN, DATE, TIMESTAMPTZ or DECIMAL; the last
-	// is bound as text, which the SQL casts.
+	// Type is VARCHAR, BIGINT, COUNT (a BIGINT that is not negative), BOOLEAN,
+	// DATE, TIMESTAMPTZ, TIMEZONE (the name of one) or DECIMAL; the last two
+	// are bound as text.
 	Type string
-	// Default is the value when none is given; "NULL" stands for NULL.
+	// Default is the value when none is given; "NULL" stands for NULL. A DATE
+	// may count back from the newest snapshot: "snapshot-7d".
 	Default string
 	About   string
 }
@@ -101,7 +103,7 @@ func List() ([]Query, error) {
 
 var (
 	headerLine = regexp.MustCompile(`^-- (title|grain|about|param): (.+)$`)
-	paramField = regexp.MustCompile(`^(\w+) (VARCHAR|BIGINT|BOOLEAN|DATE|TIMESTAMPTZ|DECIMAL) (\S+) -- (.+)$`)
+	paramField = regexp.MustCompile(`^(\w+) (VARCHAR|BIGINT|COUNT|BOOLEAN|DATE|TIMESTAMPTZ|TIMEZONE|DECIMAL) (\S+) -- (.+)$`)
 )
 
 // parseQuery reads the header: the comment lines at the top of the file, of

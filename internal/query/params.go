@@ -1,7 +1,9 @@
 package query
 
 import (
+	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,7 +18,7 @@ import (
 
 // bind makes the arguments of a query from the values given as text. Values
 // travel as prepared parameters and never become part of the SQL.
-func bind(conn *duckdb.Conn, q Query, values map[string]string) ([]any, error) {
+func bind(ctx context.Context, conn *duckdb.Conn, q Query, values map[string]string) ([]any, error) {
 	params := q.Params
 	if q.Name == "" {
 		var err error
@@ -29,7 +31,16 @@ func bind(conn *duckdb.Conn, q Query, values map[string]string) ([]any, error) {
 	}
 	args := make([]any, 0, len(params))
 	for _, p := range params {
-		arg, err := p.bind(values)
+		text, err := p.text(values)
+		if err != nil {
+			return nil, &UsageError{Problem: q.prefix() + err.Error(), Params: params}
+		}
+		if days, ok := daysBack(p.Type, text); ok {
+			if text, err = snapshotDate(ctx, conn, days); err != nil {
+				return nil, q.wrap(err)
+			}
+		}
+		arg, err := p.bind(text)
 		if err != nil {
 			return nil, &UsageError{Problem: q.prefix() + err.Error(), Params: params}
 		}
@@ -93,17 +104,21 @@ func (q Query) prefix() string {
 	return fmt.Sprintf("query %q: ", q.Name)
 }
 
-// bind gives the value of the parameter, from values or its default, with the
-// type that the query declares.
-func (p Param) bind(values map[string]string) (any, error) {
+// text is the value of the parameter as it was given, or its default.
+func (p Param) text(values map[string]string) (string, error) {
 	text, given := values[p.Name]
 	if !given {
 		text = p.Default
 	}
 	if text == "" && !given {
-		return nil, fmt.Errorf("parameter %q has no value", p.Name)
+		return "", fmt.Errorf("parameter %q has no value", p.Name)
 	}
-	if declared := p.Default != ""; declared && text == "NULL" {
+	return text, nil
+}
+
+// bind gives a value the type that the query declares.
+func (p Param) bind(text string) (any, error) {
+	if declared := p.Default != ""; declared && text == nullText {
 		return nil, nil
 	}
 	arg, err := parse(p.Type, text)
@@ -113,6 +128,9 @@ func (p Param) bind(values map[string]string) (any, error) {
 	return arg, nil
 }
 
+// nullText stands for NULL as the value of a declared parameter.
+const nullText = "NULL"
+
 var decimalText = regexp.MustCompile(`^[+-]?\d+(\.\d+)?$`)
 
 func parse(typ, text string) (any, error) {
@@ -120,15 +138,23 @@ func parse(typ, text string) (any, error) {
 	case "BIGINT":
 		n, err := strconv.ParseInt(text, 10, 64)
 		return typed(n, duckdb.TYPE_BIGINT, err, text, "a whole number such as 10")
+	case "COUNT":
+		n, err := strconv.ParseInt(text, 10, 64)
+		if n < 0 {
+			err = strconv.ErrRange
+		}
+		return typed(n, duckdb.TYPE_BIGINT, err, text, "a whole number from 0 on")
 	case "BOOLEAN":
 		b, err := parseBool(text)
 		return typed(b, duckdb.TYPE_BOOLEAN, err, text, "true or false")
 	case "DATE":
 		d, err := time.Parse(time.DateOnly, text)
-		return typed(d, duckdb.TYPE_DATE, err, text, "a date such as 2026-11-01")
+		return typed(d, duckdb.TYPE_DATE, err, text, "a date such as 2026-11-01 or snapshot-7d")
 	case "TIMESTAMPTZ":
 		t, err := parseInstant(text)
 		return typed(t, duckdb.TYPE_TIMESTAMP_TZ, err, text, "a time such as 2026-11-01T02:00:00Z, or a date, taken as UTC")
+	case "TIMEZONE":
+		return typed(text, duckdb.TYPE_VARCHAR, checkZone(text), text, "a time zone such as UTC or America/New_York")
 	case "DECIMAL":
 		var err error
 		if !decimalText.MatchString(text) {
@@ -161,4 +187,45 @@ func parseInstant(text string) (time.Time, error) {
 		return t, nil
 	}
 	return time.ParseInLocation(time.DateOnly, text, time.UTC)
+}
+
+// checkZone refuses what is no name of the time zone database; "" and Local
+// mean a zone to Go alone.
+func checkZone(text string) error {
+	if text == "" || text == "Local" {
+		return strconv.ErrSyntax
+	}
+	_, err := time.LoadLocation(text)
+	return err
+}
+
+var backText = regexp.MustCompile(`^snapshot-(\d{1,5})d$`)
+
+// daysBack reads a date that counts back from the snapshot.
+func daysBack(typ, text string) (days int, ok bool) {
+	m := backText.FindStringSubmatch(text)
+	if typ != "DATE" || m == nil {
+		return 0, false
+	}
+	days, err := strconv.Atoi(m[1])
+	return days, err == nil
+}
+
+// snapshotDate is the day, in UTC, so many days before the newest snapshot, or
+// nullText before the first. A query gets it as a value rather than finding it
+// itself, since DuckDB carries only a value down into a view over history.
+func snapshotDate(ctx context.Context, conn *duckdb.Conn, days int) (string, error) {
+	rows, err := conn.QueryContext(ctx, "SELECT snapshot_at FROM mart.snapshot", nil)
+	if err != nil {
+		return "", fmt.Errorf("find the newest snapshot: %w", err)
+	}
+	row := make([]driver.Value, 1)
+	if err := errors.Join(rows.Next(row), rows.Close()); err != nil {
+		return "", fmt.Errorf("find the newest snapshot: %w", err)
+	}
+	at, ok := row[0].(time.Time)
+	if !ok {
+		return nullText, nil
+	}
+	return at.UTC().AddDate(0, 0, -days).Format(time.DateOnly), nil
 }

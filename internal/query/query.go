@@ -199,7 +199,7 @@ func (db *DB) read(ctx context.Context, q Query, values map[string]string, use f
 		if !ok {
 			return fmt.Errorf("run query: connection is %T, not DuckDB's", raw)
 		}
-		args, err := bind(conn, q, values)
+		args, err := bind(ctx, conn, q, values)
 		if err != nil {
 			return err
 		}
