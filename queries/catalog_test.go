@@ -3,41 +3,76 @@ package queries_test
 import (
 	"bytes"
 	"database/sql"
-	"io/fs"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"placementsync/internal/query"
-	"placementsync/schema"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
 )
 
-// catalog is the bytes of a DuckDB file with every table of main and no row.
-func catalog(t *testing.T) []byte {
+// fixtureNight is the time of the only snapshot of most fixtures.
+var fixtureNight = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
+
+// catalog is the bytes of a DuckDB file as the warehouse makes it, with every
+// table and view and no row. Rows that a fixture gives no valid_from begin at
+// the fixture's night.
+func catalog(t testing.TB) []byte {
 	t.Helper()
-	files, err := fs.Glob(schema.FS, "*.sql")
-	if err != nil {
+	d := draft(t)
+	var statements []string
+	for _, table := range stream.Tables(stream.All()) {
+		for _, schema := range []string{"main", "past"} {
+			name := schema + "." + warehouse.Quote(table.Name)
+			statements = append(statements,
+				fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT %s", name, d.Stamp()),
+				fmt.Sprintf("ALTER TABLE %s ALTER row_hash SET DEFAULT 0", name))
+		}
+		statements = append(statements, fmt.Sprintf("ALTER TABLE past.%s ALTER run_id SET DEFAULT 'fixture'", warehouse.Quote(table.Name)))
+	}
+	if err := d.Atomically(t.Context(), statements); err != nil {
 		t.Fatal(err)
 	}
-	var statements []string
-	for _, file := range files {
-		text, err := fs.ReadFile(schema.FS, file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		statements = append(statements, string(text))
+	return closed(t, d)
+}
+
+// closed is the bytes of a draft's file.
+func closed(t testing.TB, d *warehouse.Draft) []byte {
+	t.Helper()
+	if err := d.Exec(t.Context(), "CHECKPOINT"); err != nil {
+		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "catalog.duckdb")
-	fill(t, path, "BEGIN;"+strings.Join(statements, "\n")+"COMMIT;")
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(filepath.Join(d.Dir, warehouse.CatalogFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data
 }
 
-func fill(t *testing.T, path, text string) {
+// draft begins a version in a warehouse of its own.
+func draft(t testing.TB) *warehouse.Draft {
+	t.Helper()
+	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Tables: stream.Tables(stream.All())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := w.Begin(t.Context(), "fixture", fixtureNight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Discard(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func fill(t testing.TB, path, text string) {
 	t.Helper()
 	db, err := sql.Open("duckdb", path)
 	if err != nil {
@@ -52,7 +87,7 @@ func fill(t *testing.T, path, text string) {
 }
 
 // open copies the empty catalog and puts the rows of the fixture in.
-func open(t *testing.T, fixture string, empty []byte) *query.DB {
+func open(t testing.TB, fixture string, empty []byte) *query.DB {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "catalog.duckdb")
 	if err := os.WriteFile(path, empty, 0o600); err != nil {
@@ -86,7 +121,7 @@ func params(t *testing.T, text string) map[string]string {
 }
 
 // answer is what the query says, as CSV with plain line ends.
-func answer(t *testing.T, db *query.DB, q query.Query, values map[string]string) string {
+func answer(t testing.TB, db *query.DB, q query.Query, values map[string]string) string {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := query.NewWriter(query.CSV, &out, query.Screen{})

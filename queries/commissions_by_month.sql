@@ -1,7 +1,7 @@
 -- title: Commissions by month
 -- grain: one row per month and commission status
 -- about: What was earned in commissions and how much of it is paid. An item counts in the month in which its order was paid, or in which it was created where that is not known; items that the service marked deleted are left out. The spec gives commissions no currency: the sums hold only if the team settles in one. Sums are exact, rounded to 2 places at the end.
--- param: timezone VARCHAR UTC -- time zone in which months begin, such as America/New_York
+-- param: timezone TIMEZONE UTC -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- leave out months before the one of this date
 WITH items AS (
     SELECT

@@ -2,7 +2,7 @@
 -- grain: one row per country, channel type, placement type, pricing tier and currency
 -- about: What a placement costs. Quartiles and median are prices that occur (the lower one of two in the middle); the mean is exact; all are rounded to 2 places, half away from zero. Amounts of different currencies are never mixed; a currency that the service does not name is a segment of its own.
 -- param: currency VARCHAR NULL -- only prices in this currency
--- param: min_listings BIGINT 1 -- leave out segments with fewer listings
+-- param: min_listings COUNT 1 -- leave out segments with fewer listings
 WITH prices AS (
     SELECT l.id, l.country, l.channel_type, l.placement_type, p.pricing_tier, p.currency, p.unit_amount
     FROM product_listings AS l

@@ -1,0 +1,39 @@
+-- title: Comments and revisions by article
+-- grain: one row per article, most rounds of revision first
+-- about: How much an article was talked over: comments, replies to them, how many people wrote them (by e-mail address, or name where there is none), and how often it entered a status that asks for a revision. The service shows neither internal nor archived comments.
+-- param: revision VARCHAR revision_requested -- status prefixes that mean a revision was asked for
+-- param: open_only BOOLEAN false -- only articles that are neither published nor ended
+-- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
+-- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
+WITH talk AS (
+    SELECT
+        article_id,
+        count(*) FILTER (parent_comment_id IS NULL)        AS comments,
+        count(*) FILTER (parent_comment_id IS NOT NULL)    AS replies,
+        count(DISTINCT coalesce(author_email, author_name)) AS commenters,
+        max(created_at)                                    AS last_comment_at
+    FROM article_comments
+    GROUP BY article_id
+),
+rounds AS (
+    SELECT article_id, count(*) AS revision_rounds
+    FROM article_statuses
+    WHERE list_contains(string_split($revision, ','), prefix)
+    GROUP BY article_id
+)
+SELECT
+    p.article_id,
+    p.article_name,
+    p.writer_name,
+    p.status_prefix,
+    coalesce(t.comments, 0)        AS comments,
+    coalesce(t.replies, 0)         AS replies,
+    coalesce(t.commenters, 0)      AS commenters,
+    coalesce(r.revision_rounds, 0) AS revision_rounds,
+    t.last_comment_at
+FROM mart.article_progress AS p
+LEFT JOIN talk AS t USING (article_id)
+LEFT JOIN rounds AS r USING (article_id)
+WHERE NOT $open_only
+   OR (p.live_url IS NULL AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE)
+ORDER BY revision_rounds DESC, comments + replies DESC, article_id

@@ -1,0 +1,20 @@
+-- title: Articles by present status
+-- grain: one row per present status (by its stable prefix)
+-- about: Where the articles stand at the snapshot and for how long they have stood there, in days of 24 hours; the median is one that occurred. Articles whose history does not tell since when do not count in the days. Deleted articles are left out.
+WITH standing AS (
+    SELECT
+        status_prefix,
+        status_name,
+        status_since,
+        epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(status_since) AS micros
+    FROM mart.article_progress
+)
+SELECT
+    status_prefix,
+    arg_max(status_name, coalesce(status_since, TIMESTAMPTZ '-infinity'))  AS status_name,
+    count(*)                                                        AS articles,
+    CAST(quantile_disc(micros, 0.5) / 86400e6 AS DECIMAL(18, 2))    AS p50_days_in_status,
+    CAST(max(micros) / 86400e6 AS DECIMAL(18, 2))                   AS oldest_days
+FROM standing
+GROUP BY status_prefix
+ORDER BY articles DESC, status_prefix

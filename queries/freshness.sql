@@ -1,0 +1,31 @@
+-- title: Freshness
+-- grain: one row per stream of the newest snapshot, the stalest first
+-- about: When each stream was last read from the service (graded exact, repaired or best_effort) and last proven complete (exact or repaired), counted back from the newest snapshot in hours. runs_behind is how many snapshots were published since it was read. Empty when it never was.
+WITH readings AS (
+    SELECT s.stream, s.grade, r.snapshot_at, s.run_id = n.run_id AS is_newest
+    FROM meta.streams AS s
+    JOIN meta.runs AS r ON r.run_id = s.run_id
+    CROSS JOIN mart.snapshot AS n
+    WHERE r.snapshot_at IS NOT NULL
+),
+latest AS (
+    SELECT
+        stream,
+        max(snapshot_at) FILTER (grade IN ('exact', 'repaired', 'best_effort')) AS last_read_at,
+        max(snapshot_at) FILTER (grade IN ('exact', 'repaired'))                AS last_proven_at
+    FROM readings
+    GROUP BY stream
+    HAVING bool_or(is_newest)
+)
+SELECT
+    l.stream,
+    l.last_read_at,
+    l.last_proven_at,
+    CAST((epoch_us(n.snapshot_at) - epoch_us(l.last_read_at)) / 3600e6 AS DECIMAL(18, 2))   AS hours_since_read,
+    CAST((epoch_us(n.snapshot_at) - epoch_us(l.last_proven_at)) / 3600e6 AS DECIMAL(18, 2)) AS hours_since_proven,
+    CASE WHEN l.last_read_at IS NOT NULL THEN
+        (SELECT count(*) FROM meta.runs AS r WHERE r.snapshot_at > l.last_read_at)
+    END AS runs_behind
+FROM latest AS l
+CROSS JOIN mart.snapshot AS n
+ORDER BY l.last_read_at NULLS FIRST, l.last_proven_at NULLS FIRST, l.stream

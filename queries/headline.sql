@@ -1,0 +1,45 @@
+-- title: Headline numbers
+-- grain: one row per measure: rows of all tables, then listings, outlets, orders, order items, campaigns and articles
+-- about: What the newest snapshot holds, and how that differs from the snapshot before it and from the newest one that is at least 7 days older. Empty where there was no such snapshot, or it did not know the table. Records that the service marked deleted and still shows are counted.
+WITH snapshots AS (
+    SELECT
+        run_id,
+        snapshot_at,
+        row_number() OVER (ORDER BY snapshot_at DESC)                        AS place,
+        max(snapshot_at) OVER ()                                             AS newest_at
+    FROM meta.runs
+    WHERE snapshot_at IS NOT NULL
+),
+chosen AS (
+    SELECT
+        arg_min(run_id, place)                                               AS newest,
+        arg_min(run_id, place) FILTER (place = 2)                            AS previous,
+        arg_min(run_id, place) FILTER (snapshot_at <= newest_at - INTERVAL 7 DAY) AS week_ago
+    FROM snapshots
+),
+measures AS (
+    SELECT * FROM (VALUES (1, 'rows', NULL), (2, 'listings', 'product_listings'), (3, 'outlets', 'outlets'), (4, 'orders', 'orders'),
+        (5, 'order_items', 'order_items'), (6, 'campaigns', 'campaigns'), (7, 'articles', 'articles')) AS m(place, measure, table_name)
+),
+counted AS (
+    SELECT
+        m.place,
+        m.measure,
+        CAST(sum(t.rows) FILTER (t.run_id = c.newest) AS BIGINT)   AS value,
+        CAST(sum(t.rows) FILTER (t.run_id = c.previous) AS BIGINT) AS previous,
+        CAST(sum(t.rows) FILTER (t.run_id = c.week_ago) AS BIGINT) AS week_ago
+    FROM measures AS m
+    CROSS JOIN chosen AS c
+    LEFT JOIN meta.tables AS t ON t.run_id IN (c.newest, c.previous, c.week_ago)
+        AND (m.table_name IS NULL OR t.table_name = m.table_name)
+    GROUP BY m.place, m.measure
+)
+SELECT
+    measure,
+    value,
+    previous,
+    week_ago,
+    value - previous AS change_previous,
+    value - week_ago AS change_week
+FROM counted
+ORDER BY place

@@ -1,0 +1,46 @@
+-- title: Orders paid without a commission
+-- grain: one row per paid order, newest first
+-- about: Paid orders none of whose items has a commission, or that have no items at all. A commission of zero is none. Deleted orders and items and refunded items do not count; an order whose items were all refunded is left out. The spec gives orders and items no currency.
+-- param: since DATE NULL -- only orders paid on or after this date, UTC
+-- param: partial BOOLEAN false -- also orders some of whose items have a commission
+WITH sold AS (
+    SELECT
+        order_id,
+        count(*)                                                       AS all_items,
+        count(*) FILTER (counts)                                       AS items,
+        count(*) FILTER (counts AND NOT paying)                        AS lacking,
+        coalesce(sum(sale_price) FILTER (counts AND NOT paying), 0)    AS sales
+    FROM (
+        SELECT
+            *,
+            is_refunded IS NOT TRUE AND refund_date IS NULL AS counts,
+            coalesce(commission_amount, 0) <> 0             AS paying
+        FROM order_items
+        WHERE deleted_at IS NULL
+    )
+    GROUP BY order_id
+),
+paid AS (
+    SELECT o.*, coalesce(s.all_items, 0) AS all_items, coalesce(s.items, 0) AS items, coalesce(s.lacking, 0) AS lacking, coalesce(s.sales, 0) AS sales
+    FROM orders AS o
+    LEFT JOIN sold AS s ON s.order_id = o.id
+    WHERE o.deleted_at IS NULL AND o.date_paid IS NOT NULL
+      AND ($since IS NULL OR o.date_paid >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE 'UTC')
+)
+SELECT
+    id        AS order_id,
+    reference_number,
+    status    AS order_status,
+    date_paid AS paid_at,
+    CAST(total AS DECIMAL(18, 2)) AS order_total,
+    items,
+    lacking   AS items_without_commission,
+    CAST(sales AS DECIMAL(18, 2)) AS sale_without_commission,
+    CASE
+        WHEN all_items = 0 THEN 'no items'
+        WHEN lacking = items THEN 'no commission on any item'
+        ELSE 'no commission on some items'
+    END AS reason
+FROM paid
+WHERE all_items = 0 OR (lacking > 0 AND ($partial OR lacking = items))
+ORDER BY date_paid DESC, id

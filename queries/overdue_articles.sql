@@ -1,0 +1,26 @@
+-- title: Overdue articles
+-- grain: one row per article that is past its expected date, longest first
+-- about: Articles that are neither published nor ended at the snapshot although they were expected before it. Days are of 24 hours, rounded to 2 places. An article with a live address counts as published.
+-- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
+-- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
+WITH late AS (
+    SELECT *, epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(expected_at) AS micros
+    FROM mart.article_progress
+    WHERE live_url IS NULL
+      AND list_contains(string_split($published || ',' || $ended, ','), status_prefix) IS NOT TRUE
+)
+SELECT
+    article_id,
+    article_name,
+    campaign_name,
+    profile_name,
+    writer_name,
+    outlet_name,
+    status_prefix,
+    status_name,
+    expected_at,
+    expected_for,
+    CAST(micros / 86400e6 AS DECIMAL(18, 2)) AS days_overdue
+FROM late
+WHERE micros > 0
+ORDER BY expected_at, article_id

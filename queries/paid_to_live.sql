@@ -1,0 +1,46 @@
+-- title: From order paid to live
+-- grain: one row per month in which articles were published
+-- about: How long it took from the payment of the order until the article was first published, and until it was begun, in days of 24 hours; p50 and p90 are times that occurred. Articles without a known payment, and those that were live before it, are counted and left out of the days.
+-- param: timezone TIMEZONE UTC -- time zone in which months begin, such as America/New_York
+-- param: since DATE NULL -- leave out months before the one of this date
+-- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
+WITH live AS (
+    SELECT article_id, min(began_at) AS published_at
+    FROM mart.article_stays
+    WHERE list_contains(string_split($published, ','), status_prefix)
+    GROUP BY article_id
+),
+spans AS (
+    SELECT
+        CAST(date_trunc('month', published_at AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) AS month,
+        order_paid_at IS NULL        AS unpaid,
+        published_at < order_paid_at AS early,
+        CASE WHEN published_at >= order_paid_at THEN epoch_us(published_at) - epoch_us(order_paid_at) END AS micros,
+        CASE WHEN published_at >= order_paid_at THEN epoch_us(started_at) - epoch_us(order_paid_at) END   AS start_micros
+    FROM live
+    JOIN mart.article_progress USING (article_id)
+),
+months AS (
+    SELECT
+        month,
+        count(*)                                AS articles,
+        count(*) FILTER (unpaid)                AS unpaid,
+        count(*) FILTER (early)                 AS early,
+        quantile_disc(micros, [0.5, 0.9])       AS quantiles,
+        avg(micros)                             AS mean,
+        quantile_disc(start_micros, 0.5)        AS start
+    FROM spans
+    WHERE $since IS NULL OR month >= date_trunc('month', CAST($since AS DATE))
+    GROUP BY month
+)
+SELECT
+    month,
+    articles,
+    unpaid AS articles_without_payment,
+    early  AS articles_live_before_payment,
+    CAST(quantiles[1] / 86400e6 AS DECIMAL(18, 2)) AS p50_days,
+    CAST(quantiles[2] / 86400e6 AS DECIMAL(18, 2)) AS p90_days,
+    CAST(mean / 86400e6 AS DECIMAL(18, 2))         AS mean_days,
+    CAST(start / 86400e6 AS DECIMAL(18, 2))        AS p50_days_to_start
+FROM months
+ORDER BY month

@@ -1,0 +1,37 @@
+-- title: Ageing of what is owed
+-- grain: one row per kind (commission, publisher, reseller) and age, empty ones too
+-- about: What is not paid yet on sold items, by the time since the order was paid, in whole days of 24 hours at the snapshot: commissions (commission_amount), publishers (vendor_cost) and resellers (reseller_price). Refunded and deleted items, and items without such an amount, are left out. The spec gives items no currency: the sums hold only if the team settles in one.
+WITH owed AS (
+    SELECT
+        kind,
+        amount,
+        (epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(order_paid_at)) // 86400000000 AS days
+    FROM mart.payables
+    WHERE NOT is_settled
+),
+banded AS (
+    SELECT
+        *,
+        CASE
+            WHEN days IS NULL THEN 5
+            WHEN days <= 30 THEN 1
+            WHEN days <= 60 THEN 2
+            WHEN days <= 90 THEN 3
+            ELSE 4
+        END AS band
+    FROM owed
+),
+frame AS (
+    SELECT unnest(['commission', 'publisher', 'reseller']) AS kind, b.band, b.age_band
+    FROM (VALUES (1, '0-30 days'), (2, '31-60 days'), (3, '61-90 days'), (4, 'over 90 days'), (5, 'unknown')) AS b(band, age_band)
+)
+SELECT
+    f.kind,
+    f.age_band,
+    count(b.amount)                                     AS items,
+    CAST(coalesce(sum(b.amount), 0) AS DECIMAL(18, 2))  AS amount,
+    max(b.days)                                         AS oldest_days
+FROM frame AS f
+LEFT JOIN banded AS b ON b.kind = f.kind AND b.band = f.band
+GROUP BY f.kind, f.band, f.age_band
+ORDER BY f.kind, f.band

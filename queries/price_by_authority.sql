@@ -1,0 +1,29 @@
+-- title: Price by domain authority
+-- grain: one row per tier, currency and band of ten points
+-- about: What authority costs. Quartiles are prices that occur. The price per point is a price divided by its own domain authority, its median rounded to 4 places; it is empty for an authority of zero or unknown. An authority that is unknown or not between 0 and 100 is a band of its own.
+-- param: currency VARCHAR NULL -- only prices in this currency
+-- param: tier VARCHAR NULL -- only prices of this tier
+WITH bands AS (
+    SELECT
+        pricing_tier,
+        currency,
+        authority_band,
+        count(*)                                      AS prices,
+        quantile_disc(unit_amount, [0.25, 0.5, 0.75]) AS quartiles,
+        quantile_disc(unit_amount / nullif(domain_authority, 0), 0.5) FILTER (domain_authority > 0) AS per_point
+    FROM mart.listing_prices
+    WHERE ($currency IS NULL OR currency = $currency)
+      AND ($tier IS NULL OR pricing_tier = $tier)
+    GROUP BY ALL
+)
+SELECT
+    pricing_tier,
+    currency,
+    authority_band,
+    prices,
+    CAST(quartiles[1] AS DECIMAL(18, 2)) AS p25_price,
+    CAST(quartiles[2] AS DECIMAL(18, 2)) AS median_price,
+    CAST(quartiles[3] AS DECIMAL(18, 2)) AS p75_price,
+    CAST(per_point AS DECIMAL(18, 4))    AS median_price_per_point
+FROM bands
+ORDER BY pricing_tier, currency, authority_band

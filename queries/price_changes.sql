@@ -1,0 +1,39 @@
+-- title: Price changes
+-- grain: one row per product listing, tier, currency and snapshot that showed another price than the one before
+-- about: Which prices moved, newest first, then by the size of the move. Names are those of the listing at that time. A price that is new or gone is no change, and neither is a listing that left and came back. Prices are rounded to 2 places and percent to 1; a price that was zero has no percent and is always shown.
+-- param: since DATE snapshot-7d -- only changes that a snapshot showed on or after this date, UTC
+-- param: currency VARCHAR NULL -- only prices in this currency
+-- param: tier VARCHAR NULL -- only prices of this tier
+-- param: min_percent DECIMAL 0 -- leave out smaller moves, in percent of the old price
+-- param: top COUNT NULL -- only so many rows
+WITH changes AS (
+    SELECT *, 100 * (new_amount - old_amount) / nullif(old_amount, 0) AS percent
+    FROM mart.price_changes
+    WHERE ($since IS NULL OR changed_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE 'UTC')
+      AND ($currency IS NULL OR currency = $currency)
+      AND ($tier IS NULL OR pricing_tier = $tier)
+),
+chosen AS (
+    SELECT *
+    FROM changes
+    WHERE percent IS NULL OR abs(percent) >= CAST($min_percent AS DECIMAL(18, 6))
+    ORDER BY changed_at DESC, abs(percent) DESC NULLS FIRST, listing_id, pricing_tier, currency, old_amount
+    LIMIT $top
+)
+SELECT
+    c.changed_at,
+    c.listing_id,
+    l.name AS listing_name,
+    l.outlet_name,
+    l.country,
+    c.pricing_tier,
+    c.currency,
+    CAST(c.old_amount AS DECIMAL(18, 2))                AS old_price,
+    CAST(c.new_amount AS DECIMAL(18, 2))                AS new_price,
+    CAST(c.new_amount - c.old_amount AS DECIMAL(18, 2)) AS change,
+    CAST(c.percent AS DECIMAL(38, 1))                   AS change_percent
+FROM chosen AS c
+LEFT JOIN history.product_listings AS l ON l.id = c.listing_id
+    AND l.valid_from <= c.changed_at
+    AND (l.valid_to IS NULL OR l.valid_to > c.changed_at)
+ORDER BY c.changed_at DESC, abs(c.percent) DESC NULLS FIRST, c.listing_id, c.pricing_tier, c.currency, c.old_amount

@@ -1,0 +1,34 @@
+-- title: Price moves by day
+-- grain: one row per day, tier and currency with a change
+-- about: How many prices rose and fell, and by how much: quartiles of the moves in percent of the old price, each a move that occurred, rounded to 1 place. A day is that of the snapshot that showed the move; prices that were zero count in changes and rises alone.
+-- param: since DATE snapshot-30d -- first day
+-- param: timezone TIMEZONE UTC -- time zone in which days begin, such as America/New_York
+WITH changes AS (
+    SELECT *, 100 * (new_amount - old_amount) / nullif(old_amount, 0) AS percent
+    FROM mart.price_changes
+    WHERE $since IS NULL OR changed_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)
+),
+days AS (
+    SELECT
+        CAST(changed_at AT TIME ZONE CAST($timezone AS VARCHAR) AS DATE) AS day,
+        pricing_tier,
+        currency,
+        count(*)                                         AS changes,
+        count(*) FILTER (new_amount > old_amount)        AS rises,
+        count(*) FILTER (new_amount < old_amount)        AS falls,
+        quantile_disc(percent, [0.25, 0.5, 0.75])        AS quartiles
+    FROM changes
+    GROUP BY ALL
+)
+SELECT
+    day,
+    pricing_tier,
+    currency,
+    changes,
+    rises,
+    falls,
+    CAST(quartiles[1] AS DECIMAL(38, 1)) AS p25_percent,
+    CAST(quartiles[2] AS DECIMAL(38, 1)) AS median_percent,
+    CAST(quartiles[3] AS DECIMAL(38, 1)) AS p75_percent
+FROM days
+ORDER BY day, pricing_tier, currency

@@ -1,0 +1,41 @@
+-- title: Refunds by month
+-- grain: one row per month in which the orders were paid (empty: not known)
+-- about: How much of what was sold in a month was refunded since, or is to be. Refunded is an item that says so or has a date of refund; due is one that requires a refund and has none. Days run from the payment of the order to the refund, of 24 hours, the median one that occurred. The spec gives items no currency: the sums hold only if the team settles in one.
+-- param: timezone TIMEZONE UTC -- time zone in which months begin, such as America/New_York
+-- param: since DATE NULL -- leave out months before the one of this date
+WITH items AS (
+    SELECT
+        CAST(date_trunc('month', date_paid AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) AS month,
+        is_refunded IS TRUE OR refund_date IS NOT NULL AS refunded,
+        refund_required IS TRUE AND NOT refunded       AS due,
+        sale_price,
+        CASE WHEN refund_date >= date_paid THEN epoch_us(refund_date) - epoch_us(date_paid) END AS micros
+    FROM order_items
+    WHERE deleted_at IS NULL
+),
+months AS (
+    SELECT
+        month,
+        count(*)                                            AS items,
+        count(*) FILTER (refunded)                          AS refunded,
+        count(*) FILTER (due)                               AS refund_due,
+        coalesce(sum(sale_price), 0)                        AS sales,
+        coalesce(sum(sale_price) FILTER (refunded), 0)      AS refunded_sales,
+        coalesce(sum(sale_price) FILTER (due), 0)           AS due_sales,
+        quantile_disc(micros, 0.5)                          AS micros
+    FROM items
+    WHERE $since IS NULL OR month >= date_trunc('month', CAST($since AS DATE))
+    GROUP BY month
+)
+SELECT
+    month,
+    items,
+    refunded,
+    refund_due,
+    CAST(sales AS DECIMAL(18, 2))                  AS sale_total,
+    CAST(refunded_sales AS DECIMAL(18, 2))         AS refunded_total,
+    CAST(due_sales AS DECIMAL(18, 2))              AS refund_due_total,
+    CAST(100 * refunded / items AS DECIMAL(38, 1)) AS refunded_percent,
+    CAST(micros / 86400e6 AS DECIMAL(18, 2))       AS p50_days_to_refund
+FROM months
+ORDER BY month

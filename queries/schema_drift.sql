@@ -1,0 +1,15 @@
+-- title: Drift of the service
+-- grain: one row per field or value that the schema does not know, new ones first
+-- about: Fields and values that are not in the specification. Unknown fields are kept in the column extra of their table, unknown values in their column. New is what the newest snapshot saw first.
+SELECT
+    d.table_name,
+    d.path,
+    d.kind,
+    coalesce(d.first_run = n.run_id, false) AS is_new,
+    d.first_run,
+    d.last_run,
+    d.count,
+    d.sample
+FROM meta.drift AS d
+CROSS JOIN mart.snapshot AS n
+ORDER BY is_new DESC, d.last_run DESC, d.table_name, d.kind, d.path

@@ -1,0 +1,19 @@
+-- title: Snapshots
+-- grain: one row per published snapshot, newest first
+-- about: What each night brought and how long it took. hours_since_previous is the time between two snapshots. Nights that published nothing are left out; the runs command knows them.
+-- param: top COUNT 30 -- only so many rows
+SELECT
+    run_id,
+    snapshot_at,
+    outcome,
+    rows,
+    rows_new,
+    rows_changed,
+    rows_gone,
+    requests,
+    CAST((epoch_us(ended_at) - epoch_us(started_at)) / 60e6 AS DECIMAL(18, 2)) AS minutes,
+    CAST((epoch_us(snapshot_at) - epoch_us(lag(snapshot_at) OVER (ORDER BY snapshot_at, run_id))) / 3600e6 AS DECIMAL(18, 2)) AS hours_since_previous
+FROM meta.runs
+WHERE snapshot_at IS NOT NULL
+ORDER BY snapshot_at DESC, run_id DESC
+LIMIT $top

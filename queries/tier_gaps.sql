@@ -1,0 +1,52 @@
+-- title: Gaps between tiers
+-- grain: one row per currency and pair of tiers, in the order of their names
+-- about: What a tier costs more than another one for the same product. The gap is the compared tier's price less the tier's, for each listing that has both in one currency; quartiles are gaps that occurred. Where a listing has several prices of a tier, the lowest stands. Prices without a tier are left out.
+-- param: currency VARCHAR NULL -- only prices in this currency
+WITH lowest AS (
+    SELECT product_listing_id, currency, pricing_tier, min(unit_amount) AS amount
+    FROM product_listing_prices
+    WHERE unit_amount IS NOT NULL AND pricing_tier IS NOT NULL
+      AND ($currency IS NULL OR currency = $currency)
+    GROUP BY ALL
+),
+pairs AS (
+    SELECT
+        a.currency,
+        a.pricing_tier AS tier,
+        b.pricing_tier AS compared_tier,
+        a.amount,
+        b.amount            AS compared,
+        b.amount - a.amount AS gap
+    FROM lowest AS a
+    JOIN lowest AS b ON b.product_listing_id = a.product_listing_id
+        AND b.currency IS NOT DISTINCT FROM a.currency
+        AND b.pricing_tier > a.pricing_tier
+),
+gaps AS (
+    SELECT
+        currency,
+        tier,
+        compared_tier,
+        count(*)                               AS listings,
+        quantile_disc(amount, 0.5)             AS median_price,
+        quantile_disc(compared, 0.5)           AS compared_median_price,
+        quantile_disc(gap, [0.25, 0.5, 0.75])  AS quartiles,
+        quantile_disc(100 * gap / nullif(amount, 0), 0.5) AS percent,
+        count(*) FILTER (gap < 0)              AS compared_cheaper
+    FROM pairs
+    GROUP BY ALL
+)
+SELECT
+    currency,
+    tier,
+    compared_tier,
+    listings,
+    CAST(median_price AS DECIMAL(18, 2))          AS median_price,
+    CAST(compared_median_price AS DECIMAL(18, 2)) AS compared_median_price,
+    CAST(quartiles[1] AS DECIMAL(18, 2))          AS p25_gap,
+    CAST(quartiles[2] AS DECIMAL(18, 2))          AS median_gap,
+    CAST(quartiles[3] AS DECIMAL(18, 2))          AS p75_gap,
+    CAST(percent AS DECIMAL(38, 1))               AS median_gap_percent,
+    compared_cheaper
+FROM gaps
+ORDER BY currency, tier, compared_tier

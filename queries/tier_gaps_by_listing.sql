@@ -1,0 +1,39 @@
+-- title: Widest gaps between tiers
+-- grain: one row per product listing and currency that has prices of several tiers
+-- about: The cheapest and the dearest tier of each listing and the gap between them, widest first in percent of the cheapest. Prices without a tier, and listings whose cheapest price is not above zero, are left out.
+-- param: currency VARCHAR NULL -- only prices in this currency
+-- param: top COUNT 100 -- only so many rows
+WITH spans AS (
+    SELECT
+        product_listing_id,
+        currency,
+        arg_min(pricing_tier, unit_amount) AS low_tier,
+        min(unit_amount)                   AS low,
+        arg_max(pricing_tier, unit_amount) AS high_tier,
+        max(unit_amount)                   AS high
+    FROM product_listing_prices
+    WHERE unit_amount IS NOT NULL AND pricing_tier IS NOT NULL
+      AND ($currency IS NULL OR currency = $currency)
+    GROUP BY ALL
+),
+widest AS (
+    SELECT *, 100 * (high - low) / low AS percent
+    FROM spans
+    WHERE low > 0 AND low_tier <> high_tier
+    ORDER BY percent DESC, product_listing_id, currency
+    LIMIT $top
+)
+SELECT
+    w.product_listing_id AS listing_id,
+    l.name               AS listing_name,
+    l.outlet_name,
+    w.currency,
+    w.low_tier           AS lowest_tier,
+    CAST(w.low AS DECIMAL(18, 2))          AS lowest_price,
+    w.high_tier          AS highest_tier,
+    CAST(w.high AS DECIMAL(18, 2))         AS highest_price,
+    CAST(w.high - w.low AS DECIMAL(18, 2)) AS gap,
+    CAST(w.percent AS DECIMAL(38, 1))      AS gap_percent
+FROM widest AS w
+LEFT JOIN product_listings AS l ON l.id = w.product_listing_id
+ORDER BY w.percent DESC, listing_id, w.currency

@@ -1,0 +1,77 @@
+-- title: Articles by week
+-- grain: one row per week from Monday, oldest first, up to the week of the snapshot
+-- about: Articles begun, published for the first time and ended otherwise in a week; at its end, or at the snapshot in the last week, those in progress and the backlog: items paid, not refunded, for which no article had begun. Articles that are done at a time nobody knows are never in progress. Deleted articles and items are left out.
+-- param: weeks COUNT 12 -- number of weeks
+-- param: timezone TIMEZONE UTC -- time zone in which weeks begin, such as America/New_York
+-- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
+-- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
+WITH calendar AS (
+    SELECT
+        CAST(date_trunc('week', snapshot_at AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) - CAST(7 * ago AS INTEGER) AS week,
+        CAST(week AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)       AS began_at,
+        CAST(week + 7 AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)   AS ended_at,
+        ended_at <= snapshot_at                                                AS is_complete
+    FROM mart.snapshot
+    CROSS JOIN range($weeks) AS t(ago)
+),
+ends AS (
+    SELECT
+        article_id,
+        min(began_at) FILTER (list_contains(string_split($published, ','), status_prefix)) AS published_at,
+        min(began_at) FILTER (list_contains(string_split($ended, ','), status_prefix))     AS ended_at
+    FROM mart.article_stays
+    GROUP BY article_id
+),
+articles_known AS (
+    SELECT
+        p.started_at,
+        e.published_at,
+        CASE WHEN e.published_at IS NULL THEN e.ended_at END AS ended_at,
+        coalesce(e.published_at, e.ended_at)                 AS done_at,
+        done_at IS NULL AND (p.live_url IS NOT NULL
+            OR list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS TRUE) AS is_done
+    FROM mart.article_progress AS p
+    LEFT JOIN ends AS e USING (article_id)
+),
+article_counts AS (
+    SELECT
+        c.week,
+        count(*) FILTER (a.started_at >= c.began_at)   AS started,
+        count(*) FILTER (a.published_at >= c.began_at AND a.published_at < c.ended_at) AS published,
+        count(*) FILTER (a.ended_at >= c.began_at AND a.ended_at < c.ended_at)         AS ended,
+        count(*) FILTER (NOT a.is_done AND (a.done_at IS NULL OR a.done_at >= c.ended_at)) AS in_progress
+    FROM calendar AS c
+    JOIN articles_known AS a ON a.started_at < c.ended_at
+    GROUP BY c.week
+),
+begun AS (
+    SELECT order_item_id, min(started_at) AS started_at
+    FROM mart.article_progress
+    WHERE order_item_id IS NOT NULL
+    GROUP BY order_item_id
+),
+waiting AS (
+    SELECT i.date_paid AS paid_at, b.started_at
+    FROM order_items AS i
+    LEFT JOIN begun AS b ON b.order_item_id = i.id
+    WHERE i.deleted_at IS NULL AND i.is_refunded IS NOT TRUE AND i.refund_date IS NULL
+      AND (b.started_at IS NOT NULL OR (b.order_item_id IS NULL AND i.article_id IS NULL))
+),
+item_counts AS (
+    SELECT c.week, count(*) AS backlog
+    FROM calendar AS c
+    JOIN waiting AS w ON w.paid_at < c.ended_at AND (w.started_at IS NULL OR w.started_at >= c.ended_at)
+    GROUP BY c.week
+)
+SELECT
+    c.week,
+    c.is_complete,
+    coalesce(a.started, 0)     AS started,
+    coalesce(a.published, 0)   AS published,
+    coalesce(a.ended, 0)       AS ended,
+    coalesce(a.in_progress, 0) AS in_progress_at_end,
+    coalesce(i.backlog, 0)     AS backlog_at_end
+FROM calendar AS c
+LEFT JOIN article_counts AS a USING (week)
+LEFT JOIN item_counts AS i USING (week)
+ORDER BY c.week

@@ -1,0 +1,37 @@
+-- title: Load of writers
+-- grain: one row per writer, and one for articles without
+-- about: What each writer has in hand at the snapshot and has lately finished. Open is an article that is neither published nor ended; in revision and overdue are open ones. Days to publish run from the beginning of the article to its first publication, of those published in the window, of 24 hours; the median is one that occurred.
+-- param: days COUNT 30 -- length of the window that ends at the snapshot, in days
+-- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
+-- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
+-- param: revision VARCHAR revision_requested -- status prefixes that mean a revision was asked for
+WITH live AS (
+    SELECT article_id, min(began_at) AS published_at
+    FROM mart.article_stays
+    WHERE list_contains(string_split($published, ','), status_prefix)
+    GROUP BY article_id
+),
+known AS (
+    SELECT
+        p.*,
+        p.live_url IS NULL
+            AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE AS is_open,
+        l.published_at > s.snapshot_at - to_days(CAST($days AS INTEGER)) AND l.published_at <= s.snapshot_at AS is_recent,
+        epoch_us(l.published_at) - epoch_us(p.started_at)                                               AS micros,
+        s.snapshot_at
+    FROM mart.article_progress AS p
+    LEFT JOIN live AS l USING (article_id)
+    CROSS JOIN mart.snapshot AS s
+)
+SELECT
+    writer_id,
+    arg_max(writer_name, coalesce(started_at, TIMESTAMPTZ '-infinity'))                       AS writer_name,
+    count(*)                                                                                  AS articles,
+    count(*) FILTER (is_open)                                                                 AS open_articles,
+    count(*) FILTER (is_open AND list_contains(string_split($revision, ','), status_prefix)) AS in_revision,
+    count(*) FILTER (is_open AND expected_at < snapshot_at)                                   AS overdue,
+    count(*) FILTER (is_recent)                                                               AS published_recently,
+    CAST(quantile_disc(micros, 0.5) FILTER (is_recent AND micros >= 0) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_publish
+FROM known
+GROUP BY writer_id
+ORDER BY open_articles DESC, writer_id
