@@ -6,27 +6,32 @@
 -- param: min_authority COUNT 30 -- leave out listings with less domain authority
 -- param: top COUNT 20 -- how many of each tier and currency
 WITH valued AS (
-    SELECT *, unit_amount / domain_authority AS per_point
+    SELECT listing_id, position, pricing_tier, currency, domain_authority, unit_amount, unit_amount / domain_authority AS per_point
     FROM mart.listing_prices
     WHERE unit_amount > 0 AND domain_authority >= greatest(1, $min_authority)
       AND ($currency IS NULL OR currency = $currency)
       AND ($tier IS NULL OR pricing_tier = $tier)
+),
+-- Names are joined to the few that remain.
+best AS (
+    SELECT *, row_number() OVER (PARTITION BY pricing_tier, currency ORDER BY per_point, domain_authority DESC, listing_id, position) AS rank
+    FROM valued
+    QUALIFY rank <= $top
 )
 SELECT
-    pricing_tier,
-    currency,
-    row_number() OVER value_order AS rank,
-    listing_id,
-    listing_name,
-    outlet_name,
-    country,
-    channel_type,
-    placement_type,
-    is_do_follow,
-    domain_authority,
-    CAST(unit_amount AS DECIMAL(18, 2)) AS price,
-    CAST(per_point AS DECIMAL(18, 4))   AS price_per_point
-FROM valued
-WINDOW value_order AS (PARTITION BY pricing_tier, currency ORDER BY per_point, domain_authority DESC, listing_id, position)
-QUALIFY rank <= $top
-ORDER BY pricing_tier, currency, rank
+    b.pricing_tier,
+    b.currency,
+    b.rank,
+    b.listing_id,
+    l.name AS listing_name,
+    l.outlet_name,
+    l.country,
+    l.channel_type,
+    l.placement_type,
+    l.is_do_follow,
+    b.domain_authority,
+    CAST(b.unit_amount AS DECIMAL(18, 2)) AS price,
+    CAST(b.per_point AS DECIMAL(18, 4))   AS price_per_point
+FROM best AS b
+JOIN product_listings AS l ON l.id = b.listing_id
+ORDER BY b.pricing_tier, b.currency, b.rank

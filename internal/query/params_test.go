@@ -68,6 +68,10 @@ func TestWrongParametersListTheRightOnes(t *testing.T) {
 		"text, unknown":      {query.Text("SELECT $a AS a"), map[string]string{"a": "1", "b": "2"}, `unknown parameter "b"; parameters:` + "\n  a VARCHAR"},
 		"text, missing":      {query.Text("SELECT $a AS a"), nil, `parameter "a" has no value; parameters:` + "\n  a VARCHAR"},
 		"text, none":         {query.Text("SELECT 1"), map[string]string{"a": "1"}, `unknown parameter "a"; the query has none`},
+		"below zero":         {window(), map[string]string{"since": "2026-01-01", "top": "-1"}, `"-1" is not a whole number from 0 on`},
+		"no time zone":       {window(), map[string]string{"since": "2026-01-01", "timezone": "Mars/Olympus"}, `"Mars/Olympus" is not a time zone`},
+		"the local zone":     {window(), map[string]string{"since": "2026-01-01", "timezone": "Local"}, `"Local" is not a time zone`},
+		"no way back":        {window(), map[string]string{"since": "snapshot-x"}, `"snapshot-x" is not a date such as 2026-11-01 or snapshot-7d`},
 		"several statements": {query.Text("SELECT 1; SELECT $a"), map[string]string{"a": "1"}, "several statements takes no parameters"},
 	}
 	for name, c := range cases {
@@ -76,6 +80,40 @@ func TestWrongParametersListTheRightOnes(t *testing.T) {
 			var usage *query.UsageError
 			if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want a usage error with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// window has the parameters that a query over a stretch of time takes.
+func window() query.Query {
+	return query.Query{
+		Name: "window",
+		SQL:  "SELECT $since AS since, $timezone AS timezone, $top AS top",
+		Params: []query.Param{
+			{Name: "since", Type: "DATE", Default: "snapshot-7d", About: "first day"},
+			{Name: "timezone", Type: "TIMEZONE", Default: "UTC", About: "zone of the days"},
+			{Name: "top", Type: "COUNT", Default: "NULL", About: "rows"},
+		},
+	}
+}
+
+func TestADateCountsBackFromTheSnapshot(t *testing.T) {
+	const view = "CREATE SCHEMA mart; CREATE VIEW mart.snapshot AS SELECT "
+	for name, c := range map[string]struct {
+		fixture string
+		values  map[string]string
+		want    string
+	}{
+		"by default":          {view + "TIMESTAMPTZ '2026-03-03 00:30:00+01' AS snapshot_at", nil, `{"since":"2026-02-23","timezone":"UTC","top":null}`},
+		"as given":            {view + "TIMESTAMPTZ '2024-03-01 00:00:00+00' AS snapshot_at", map[string]string{"since": "snapshot-1d", "top": "0"}, `{"since":"2024-02-29","timezone":"UTC","top":0}`},
+		"before the first":    {view + "NULL::TIMESTAMPTZ AS snapshot_at", nil, `{"since":null,"timezone":"UTC","top":null}`},
+		"a date stands as is": {"", map[string]string{"since": "2026-01-31", "timezone": "Asia/Tokyo"}, `{"since":"2026-01-31","timezone":"Asia/Tokyo","top":null}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := answer(t, open(t, c.fixture), window(), c.values, query.JSONL, query.Screen{})
+			if err != nil || strings.TrimSpace(got) != c.want {
+				t.Errorf("got %v\n%s\nwant\n%s", err, got, c.want)
 			}
 		})
 	}

@@ -1,0 +1,103 @@
+package warehouse_test
+
+import (
+	"slices"
+	"testing"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+func TestViewsOfMartComeAfterThoseTheyAreBuiltOn(t *testing.T) {
+	views, err := warehouse.MartViews()
+	if err != nil || len(views) == 0 {
+		t.Fatalf("got %d views, error %v", len(views), err)
+	}
+	var before []string
+	for _, v := range views {
+		for _, on := range v.On {
+			if !slices.Contains(before, on) {
+				t.Errorf("%s comes before %s, which it is built on", v.Name, on)
+			}
+		}
+		before = append(before, v.Name)
+	}
+}
+
+func TestEveryViewOfMartIsMadeAndExplained(t *testing.T) {
+	d, err := all(t).Begin(t.Context(), "r", night)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Discard()
+	views, err := warehouse.MartViews()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range views {
+		columns := describe(t, d, "mart", v.Name)
+		if len(columns) == 0 {
+			t.Errorf("mart.%s is not there", v.Name)
+		}
+		if about := one(t, d, "SELECT coalesce(max(comment), '') FROM duckdb_views() WHERE view_name = ? AND schema_name = 'mart'", v.Name); about == "" {
+			t.Errorf("mart.%s has no comment", v.Name)
+		}
+		if err := d.Exec(t.Context(), "FROM mart."+warehouse.Quote(v.Name)); err != nil {
+			t.Errorf("read mart.%s: %v", v.Name, err)
+		}
+	}
+	if silent := one(t, d, "SELECT coalesce(string_agg(table_name || '.' || column_name, ', '), '') FROM duckdb_columns() WHERE schema_name = ? AND coalesce(comment, '') = ''", "mart"); silent != "" {
+		t.Errorf("columns without a comment: %s", silent)
+	}
+}
+
+func one(t *testing.T, d *warehouse.Draft, text string, args ...any) string {
+	t.Helper()
+	var s string
+	if err := d.DB.QueryRowContext(t.Context(), text, args...).Scan(&s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestNoViewOfMartIsCalledLikeATable(t *testing.T) {
+	views, err := warehouse.MartViews()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range stream.Tables(stream.All()) {
+		if slices.ContainsFunc(views, func(v warehouse.MartView) bool { return v.Name == table.Name }) {
+			t.Errorf("mart.%s hides the table from every view that reads it", table.Name)
+		}
+	}
+}
+
+// TestViewsOfMartFollowTheProgram spoils the views of one night and looks at
+// the next.
+func TestViewsOfMartFollowTheProgram(t *testing.T) {
+	const made = "SELECT string_agg(view_name, ',' ORDER BY view_name) FROM duckdb_views() WHERE schema_name = ?"
+	for name, c := range map[string]struct{ spoil, want string }{
+		"a warehouse has the views of its tables": {"SELECT 1", "snapshot"},
+		"a missing view is made":                  {"DROP VIEW mart.snapshot", "snapshot"},
+		"a view that nobody states goes":          {"CREATE VIEW mart.old AS SELECT 1", "snapshot"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t)
+			d := draft(t, w, "20261101T020000Z", "one", 0)
+			if err := d.Exec(t.Context(), c.spoil); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.Publish(t.Context(), slices.Clone(files)); err != nil {
+				t.Fatal(err)
+			}
+			next, err := w.Begin(t.Context(), "20261102T020000Z", night)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer next.Discard()
+			if got := one(t, next, made, "mart"); got != c.want {
+				t.Errorf("got views %q, want %q", got, c.want)
+			}
+		})
+	}
+}
