@@ -35,5 +35,6 @@ SELECT
 FROM chosen AS c
 LEFT JOIN history.product_listings AS l ON l.id = c.listing_id
     AND l.valid_from <= c.changed_at
-    AND (l.valid_to IS NULL OR l.valid_to > c.changed_at)
+    -- An OR here would make the join compare every row with every other.
+    AND coalesce(l.valid_to, TIMESTAMPTZ 'infinity') > c.changed_at
 ORDER BY c.changed_at DESC, abs(c.percent) DESC NULLS FIRST, c.listing_id, c.pricing_tier, c.currency, c.old_amount
