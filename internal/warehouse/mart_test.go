@@ -83,14 +83,14 @@ func TestViewsOfMartFollowTheProgram(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
-			d := draft(t, w, "20261101T020000Z", "one", 0)
+			d := draft(t, w, "20261101T020000Z", "one")
 			if err := d.Exec(t.Context(), c.spoil); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := d.Publish(t.Context(), slices.Clone(files)); err != nil {
 				t.Fatal(err)
 			}
-			next, err := w.Begin(t.Context(), "20261102T020000Z", night)
+			next, err := w.Begin(t.Context(), "20261102T020000Z", night.AddDate(0, 0, 1))
 			if err != nil {
 				t.Fatal(err)
 			}
