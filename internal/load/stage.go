@@ -64,8 +64,9 @@ func Open(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Defini
 func (s *Stage) create(ctx context.Context) error {
 	path := filepath.Join(s.draft.Dir, stageFile)
 	// Staged rows are read once: compressing them costs more than it saves.
-	// Merge switches back, since it writes what stays.
-	if err := s.draft.Exec(ctx, "ATTACH "+warehouse.Literal(path)+" AS stage", "SET GLOBAL force_compression = 'uncompressed'"); err != nil {
+	// Merge switches back, since it writes what stays. And nobody recovers a
+	// stage, so that a log of it would be time and syncs for nothing.
+	if err := s.draft.Exec(ctx, "ATTACH "+warehouse.Literal(path)+" AS stage (RECOVERY_MODE NO_WAL_WRITES)", "SET GLOBAL force_compression = 'uncompressed'"); err != nil {
 		return err
 	}
 	statements := []string{"CREATE SCHEMA stage.fresh", "CREATE SCHEMA stage.closing", createRejects, createDrift}
