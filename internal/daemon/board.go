@@ -1,0 +1,91 @@
+package daemon
+
+import (
+	"sync"
+	"time"
+)
+
+// ledgerAge is how long the ledger is believed, since other processes write to it.
+const ledgerAge = 30 * time.Second
+
+// board is what the page, the metrics and the probes read while nights come and go.
+type board struct {
+	now    func() time.Time
+	ledger func() ([]Night, error)
+
+	mu       sync.Mutex
+	next     time.Time // the slot that comes
+	running  time.Time // when the night began that runs now; zero: none does
+	stopping bool
+	beat     time.Time // when the schedule was last looked at
+	missed   map[string]int
+	nights   []Night
+	readAt   time.Time
+	readErr  error
+}
+
+// snapshot is the board at one moment.
+type snapshot struct {
+	At            time.Time
+	Next, Running time.Time
+	Stopping      bool
+	Beat          time.Time
+	Missed        map[string]int
+	// Nights are oldest first, and not to be changed.
+	Nights    []Night
+	LedgerErr error
+}
+
+// read takes the board as it is, with a ledger that is not older than ledgerAge.
+func (b *board) read() snapshot {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	if b.readAt.IsZero() || now.Sub(b.readAt) >= ledgerAge || now.Before(b.readAt) {
+		nights, err := b.ledger()
+		if b.readAt, b.readErr = now, err; err == nil {
+			b.nights = nights
+		}
+	}
+	missed := make(map[string]int, len(b.missed))
+	for why, n := range b.missed {
+		missed[why] = n
+	}
+	return snapshot{At: now, Next: b.next, Running: b.running, Stopping: b.stopping, Beat: b.beat,
+		Missed: missed, Nights: b.nights, LedgerErr: b.readErr}
+}
+
+// change writes to the board.
+func (b *board) change(write func(b *board)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	write(b)
+}
+
+// miss counts slots without a night, by the reason.
+func (b *board) miss(why string, n int) {
+	b.change(func(b *board) {
+		if b.missed == nil {
+			b.missed = map[string]int{}
+		}
+		b.missed[why] += n
+	})
+}
+
+// published returns the newest night that has given readers a snapshot.
+func (s snapshot) published() (Night, bool) {
+	for i := len(s.Nights) - 1; i >= 0; i-- {
+		if s.Nights[i].Published() {
+			return s.Nights[i], true
+		}
+	}
+	return Night{}, false
+}
+
+// last returns the newest night, however it ended.
+func (s snapshot) last() (Night, bool) {
+	if len(s.Nights) == 0 {
+		return Night{}, false
+	}
+	return s.Nights[len(s.Nights)-1], true
+}

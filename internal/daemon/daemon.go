@@ -1,0 +1,158 @@
+// Package daemon runs nights by a schedule and tells how they went: status page,
+// metrics, health. Reading order: Run in this file, then nights, board and server.
+//
+// It must not know what a night does, how the configuration is written or where
+// the ledger lies: it is handed the night and the ledger as functions, progress as
+// a value, and the webhook receiver as an http.Handler.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// ErrHeld is wrapped by the error of a night that did not begin since another run
+// is at work in the warehouse.
+var ErrHeld = errors.New("another run holds the lock")
+
+// Config is what stays the same as long as the daemon runs.
+type Config struct {
+	// Ledger returns the nights so far, oldest first, also those of other
+	// processes. It is called at most twice a minute and after each night.
+	Ledger func() ([]Night, error)
+	// Progress tells how far the night is that runs now; false: none does. It is
+	// safe for concurrent use.
+	Progress func() (Progress, bool)
+	// Report returns the file of the newest report, or "" when there is none.
+	Report func() string
+	// Streams are the names of all streams, for metrics that exist from the start.
+	Streams []string
+	// Reload reads the configuration again. An error leaves the old one.
+	Reload func() (Settings, error)
+	// Hangups asks for a Reload with each value; nil: nobody does.
+	Hangups <-chan struct{}
+	// Notify tells the service manager a state such as READY=1; nil: there is
+	// none. Watchdog is how often it wants to hear of us; 0: never.
+	Notify   func(state string) error
+	Watchdog time.Duration
+	// HeldRetry is how long a night waits that found another run at work.
+	// Defaults to 5 minutes.
+	HeldRetry time.Duration
+	// HookResults counts webhook deliveries by result, since the start and every
+	// result from the start; nil: there is no receiver.
+	HookResults func() map[string]uint64
+	// Version is shown on the status page and in the metrics.
+	Version string
+	// Metrics is where the daemon registers its metrics, and which it serves.
+	Metrics *prometheus.Registry
+	Now     func() time.Time
+	Log     *slog.Logger
+}
+
+// Settings is what a Reload may change.
+type Settings struct {
+	Schedule Schedule
+	// CatchUp runs one night at once when slots have passed without any.
+	CatchUp bool
+	// Night runs one night to its end. The Night it returns counts also beside an
+	// error. When ctx ends it finishes a commit, or stops and leaves the rest to
+	// be resumed.
+	Night func(ctx context.Context) (Night, error)
+	// AuthToken is asked for everything but /hooks and /healthz; "": nothing is.
+	AuthToken string
+	// Hooks answers POST /hooks; nil: there is no such endpoint.
+	Hooks http.Handler
+}
+
+// Daemon is one process of placementsync serve.
+type Daemon struct {
+	cfg     Config
+	set     atomic.Pointer[Settings]
+	board   *board
+	metrics *metrics
+	server  *http.Server
+}
+
+// New returns a daemon that does nothing until Run.
+func New(cfg Config, set Settings) *Daemon {
+	if cfg.HeldRetry == 0 {
+		cfg.HeldRetry = 5 * time.Minute
+	}
+	if cfg.Notify == nil {
+		cfg.Notify = func(string) error { return nil }
+	}
+	d := &Daemon{cfg: cfg, board: &board{now: cfg.Now, ledger: cfg.Ledger}}
+	d.set.Store(&set)
+	d.metrics = newMetrics(cfg, d)
+	d.server = newServer(d.Handler(), cfg.Log)
+	return d
+}
+
+// Run serves on l and starts nights until ctx ends; it closes l. Then a night that
+// commits is waited for, one that reads is stopped, and the server answers to the
+// last: a webhook that comes meanwhile is not lost.
+func (d *Daemon) Run(ctx context.Context, l net.Listener) error {
+	served := make(chan error, 1)
+	go func() { served <- d.server.Serve(l) }()
+	inner, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	broken := make(chan error, 1)
+	go func() {
+		err := <-served
+		stop(err)
+		broken <- err
+	}()
+	d.metrics.recall(d.board.read())
+	d.tell("READY=1")
+	d.cfg.Log.Info("serving", "address", l.Addr().String(), "schedule", d.settings().Schedule.String())
+	d.nights(inner)
+	d.tell("STOPPING=1")
+	return errors.Join(d.shutdown(), unlessClosed(<-broken))
+}
+
+// shutdown lets answers in progress end, for a while.
+func (d *Daemon) shutdown() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := d.server.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("stop serving: %w", err), d.server.Close())
+	}
+	return nil
+}
+
+func unlessClosed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serve: %w", err)
+}
+
+func (d *Daemon) settings() *Settings { return d.set.Load() }
+
+// tell tells the service manager; that it cannot be told is no reason to stop.
+func (d *Daemon) tell(state string) {
+	if err := d.cfg.Notify(state); err != nil {
+		d.cfg.Log.Warn("service manager not told", "state", state, "error", err)
+	}
+}
+
+// reload takes new settings, or keeps the old ones when they are bad.
+func (d *Daemon) reload() {
+	set, err := d.cfg.Reload()
+	if err != nil {
+		d.metrics.reloads.WithLabelValues("refused").Inc()
+		d.cfg.Log.Error("configuration refused, the old one stays", "error", err)
+		return
+	}
+	d.set.Store(&set)
+	d.metrics.reloads.WithLabelValues("applied").Inc()
+	d.cfg.Log.Info("configuration reloaded", "schedule", set.Schedule.String())
+}

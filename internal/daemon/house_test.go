@@ -1,0 +1,199 @@
+package daemon_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"placementsync/internal/daemon"
+)
+
+// house is a daemon whose nights do what a test wants. Everything in it may be
+// used in a bubble of synctest, whose clock begins at midnight of 2000-01-01 UTC.
+type house struct {
+	t   *testing.T
+	cfg daemon.Config
+	set daemon.Settings
+	d   *daemon.Daemon
+
+	mu     sync.Mutex
+	ledger []daemon.Night
+	begun  []string // when nights began
+	told   []string // what the service manager was told
+	log    lines
+
+	stop context.CancelFunc
+	done chan error
+}
+
+// lines is a log that can be read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// newHouse is due at 02:00 UTC; each night takes ten minutes, unless run says
+// otherwise, and is good.
+func newHouse(t *testing.T, run func(ctx context.Context) (daemon.Night, error)) *house {
+	t.Helper()
+	h := &house{t: t}
+	if run == nil {
+		run = lasting(10 * time.Minute)
+	}
+	h.cfg = daemon.Config{
+		Ledger:   h.runs,
+		Progress: func() (daemon.Progress, bool) { return daemon.Progress{}, false },
+		Report:   func() string { return "" },
+		Streams:  []string{"orders", "outlets"},
+		Notify:   h.hear,
+		Version:  "v1.2.3",
+		Metrics:  prometheus.NewRegistry(),
+		Now:      time.Now,
+		Log:      slog.New(slog.NewTextHandler(&h.log, nil)),
+	}
+	h.set = daemon.Settings{Schedule: schedule(t, "0 2 * * *", "UTC"), CatchUp: true, Night: h.recorded(run)}
+	return h
+}
+
+// lasting is a good night of a length; cut short it is interrupted.
+func lasting(d time.Duration) func(ctx context.Context) (daemon.Night, error) {
+	return func(ctx context.Context) (daemon.Night, error) {
+		select {
+		case <-time.After(d):
+			return daemon.Night{Outcome: daemon.Complete}, nil
+		case <-ctx.Done():
+			return daemon.Night{Outcome: daemon.Interrupted}, ctx.Err()
+		}
+	}
+}
+
+// recorded gives a night its times and a line in the ledger, if it began.
+func (h *house) recorded(run func(ctx context.Context) (daemon.Night, error)) func(ctx context.Context) (daemon.Night, error) {
+	return func(ctx context.Context) (daemon.Night, error) {
+		began := time.Now().UTC()
+		h.mu.Lock()
+		h.begun = append(h.begun, began.Format("01-02 15:04"))
+		h.mu.Unlock()
+		n, err := run(ctx)
+		n.Run, n.Started, n.Ended = began.Format("20060102T150405Z"), began, time.Now().UTC()
+		if n.Outcome == daemon.Complete || n.Outcome == daemon.Partial {
+			n.Snapshot = began
+		}
+		if !errors.Is(err, daemon.ErrHeld) {
+			h.record(n)
+		}
+		return n, err
+	}
+}
+
+func (h *house) record(n daemon.Night) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ledger = append(h.ledger, n)
+}
+
+func (h *house) runs() ([]daemon.Night, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.ledger), nil
+}
+
+func (h *house) hear(state string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.told = append(h.told, state)
+	return nil
+}
+
+// open makes the daemon without running it.
+func (h *house) open() *daemon.Daemon {
+	if h.d == nil {
+		h.d = daemon.New(h.cfg, h.set)
+	}
+	return h.d
+}
+
+// run starts the daemon on a listener that nobody can reach.
+func (h *house) run() {
+	ctx, stop := context.WithCancel(context.WithoutCancel(h.t.Context()))
+	h.stop, h.done = stop, make(chan error, 1)
+	d := h.open()
+	go func() { h.done <- d.Run(ctx, newDeaf()) }()
+	synctest.Wait()
+}
+
+// end stops the daemon and waits for it.
+func (h *house) end() {
+	h.t.Helper()
+	h.stop()
+	if err := <-h.done; err != nil {
+		h.t.Errorf("the daemon ended with %v", err)
+	}
+}
+
+func (h *house) get(path string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.open().Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return w
+}
+
+// metric returns the line of a series.
+func (h *house) metric(series string) string {
+	h.t.Helper()
+	for line := range strings.Lines(h.get("/metrics").Body.String()) {
+		if value, ok := strings.CutPrefix(line, "placementsync_"+series+" "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	h.t.Errorf("there is no metric placementsync_%s", series)
+	return ""
+}
+
+func (h *house) nights() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.begun)
+}
+
+// deaf is a listener without callers.
+type deaf struct {
+	once   sync.Once
+	closed chan struct{}
+}
+
+func newDeaf() *deaf { return &deaf{closed: make(chan struct{})} }
+
+func (l *deaf) Accept() (net.Conn, error) {
+	<-l.closed
+	return nil, net.ErrClosed
+}
+
+func (l *deaf) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *deaf) Addr() net.Addr { return &net.TCPAddr{} }

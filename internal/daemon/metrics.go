@@ -1,0 +1,189 @@
+package daemon
+
+import (
+	"math"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// metrics are what nights leave behind for Prometheus. Counters count since the
+// start of the process; what the last night came to is a gauge, and is read from
+// the ledger at the start, so that a restart does not hide it.
+type metrics struct {
+	runs, missed, reloads *prometheus.CounterVec
+
+	duration, lastSuccess prometheus.Gauge
+	newRows, changed      prometheus.Gauge
+	gone                  prometheus.Gauge
+
+	requests, retries, throttled, rejects *prometheus.CounterVec
+	rows                                  *prometheus.GaugeVec
+	grade                                 *prometheus.GaugeVec
+}
+
+func grades() []string {
+	return []string{"exact", "repaired", "best_effort", "carried_forward", "skipped"}
+}
+
+func newMetrics(cfg Config, d *Daemon) *metrics {
+	make := promauto.With(cfg.Metrics)
+	counter := func(name, help, label string) *prometheus.CounterVec {
+		return make.NewCounterVec(prometheus.CounterOpts{Name: "placementsync_" + name, Help: help}, []string{label})
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return make.NewGauge(prometheus.GaugeOpts{Name: "placementsync_" + name, Help: help})
+	}
+	m := &metrics{
+		runs:        counter("runs_total", "Nights that ended since the start of the process.", "outcome"),
+		missed:      counter("missed_slots_total", "Slots of the schedule without a night of their own.", "reason"),
+		reloads:     counter("config_reloads_total", "Reloads of the configuration.", "result"),
+		duration:    gauge("last_run_duration_seconds", "How long the last night took."),
+		lastSuccess: gauge("last_success_timestamp_seconds", "When the last night that published a snapshot ended; 0: never."),
+		newRows:     gauge("last_run_new_rows", "Rows that the last published night brought."),
+		changed:     gauge("last_run_changed_rows", "Rows that the last published night changed."),
+		gone:        gauge("last_run_gone_rows", "Rows that the last published night closed."),
+		requests:    counter("stream_requests_total", "Requests sent.", "stream"),
+		retries:     counter("stream_retries_total", "Requests that repeated another one.", "stream"),
+		throttled:   counter("stream_throttled_seconds_total", "Time waited for Retry-After and before repeats, over all workers.", "stream"),
+		rejects:     counter("stream_rejects_total", "Values and records that did not fit and were kept raw.", "stream"),
+		rows: make.NewGaugeVec(prometheus.GaugeOpts{Name: "placementsync_stream_rows",
+			Help: "Records that the last night read."}, []string{"stream"}),
+		grade: make.NewGaugeVec(prometheus.GaugeOpts{Name: "placementsync_stream_grade",
+			Help: "1 for the grade that the last night gave to a stream, 0 for the others."}, []string{"stream", "grade"}),
+	}
+	m.precreate(cfg.Streams)
+	registerNow(cfg, d)
+	return m
+}
+
+// precreate makes every series exist before its first event: a rate over one that
+// appears with its first event does not see it.
+func (m *metrics) precreate(streams []string) {
+	for _, outcome := range []string{Complete, Partial, Failed, Interrupted, Held} {
+		m.runs.WithLabelValues(outcome)
+	}
+	for _, why := range []string{missedRunning, missedHeld, missedDowntime} {
+		m.missed.WithLabelValues(why)
+	}
+	m.reloads.WithLabelValues("applied")
+	m.reloads.WithLabelValues("refused")
+	for _, s := range streams {
+		for _, c := range []*prometheus.CounterVec{m.requests, m.retries, m.throttled, m.rejects} {
+			c.WithLabelValues(s)
+		}
+		m.rows.WithLabelValues(s)
+		for _, g := range grades() {
+			m.grade.WithLabelValues(s, g)
+		}
+	}
+}
+
+// registerNow registers what is looked up at the moment of a scrape.
+func registerNow(cfg Config, d *Daemon) {
+	lookup := func(name, help string, value func() float64) {
+		cfg.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "placementsync_" + name, Help: help}, value))
+	}
+	lookup("snapshot_age_seconds", "Age of the snapshot that readers see; NaN before the first.", func() float64 {
+		seen := d.board.read()
+		if n, ok := seen.published(); ok {
+			return seen.At.Sub(n.Snapshot).Seconds()
+		}
+		return math.NaN()
+	})
+	lookup("next_run_timestamp_seconds", "When the next night is due.", func() float64 {
+		return unix(d.board.read().Next)
+	})
+	lookup("ready", "1 when /readyz says so.", func() float64 { return truth(len(d.unready()) == 0) })
+	lookup("run_active", "1 while a night is at work.", func() float64 { return truth(!d.board.read().Running.IsZero()) })
+	if cfg.HookResults != nil {
+		cfg.Metrics.MustRegister(hookResults(cfg.HookResults))
+	}
+	lookup("run_requests", "Requests of the night that is at work; 0 when none is.", func() float64 {
+		p, _ := d.cfg.Progress()
+		return float64(p.Requests)
+	})
+	lookup("run_requests_per_second", "Rate of requests of the night that is at work; 0 when none is.", func() float64 {
+		p, _ := d.cfg.Progress()
+		return p.PerSecond
+	})
+	cfg.Metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "placementsync_build_info", Help: "The version, always 1.",
+			ConstLabels: prometheus.Labels{"version": cfg.Version}}, func() float64 { return 1 }))
+}
+
+// hookResults turns the receiver's own counts into a metric.
+type hookResults func() map[string]uint64
+
+func (h hookResults) desc() *prometheus.Desc {
+	return prometheus.NewDesc("placementsync_webhook_results_total", "Webhook deliveries by result.", []string{"result"}, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (h hookResults) Describe(to chan<- *prometheus.Desc) { to <- h.desc() }
+
+// Collect implements prometheus.Collector.
+func (h hookResults) Collect(to chan<- prometheus.Metric) {
+	for result, n := range h() {
+		to <- prometheus.MustNewConstMetric(h.desc(), prometheus.CounterValue, float64(n), result)
+	}
+}
+
+// recall shows the last nights of the ledger as if they had just ended. They are
+// not counted.
+func (m *metrics) recall(s snapshot) {
+	if n, ok := s.published(); ok {
+		m.show(n)
+	}
+	if n, ok := s.last(); ok {
+		m.duration.Set(n.Took().Seconds())
+	}
+}
+
+// note counts a night that ended.
+func (m *metrics) note(n Night) {
+	m.runs.WithLabelValues(n.Outcome).Inc()
+	if n.Outcome == Held {
+		return
+	}
+	m.duration.Set(n.Took().Seconds())
+	for _, s := range n.Streams {
+		m.requests.WithLabelValues(s.Name).Add(float64(s.Requests))
+		m.retries.WithLabelValues(s.Name).Add(float64(s.Retries))
+		m.throttled.WithLabelValues(s.Name).Add(s.Throttled.Seconds())
+		m.rejects.WithLabelValues(s.Name).Add(float64(s.Rejects))
+	}
+	if n.Published() {
+		m.show(n)
+	}
+}
+
+// show is what a published night came to.
+func (m *metrics) show(n Night) {
+	m.lastSuccess.Set(unix(n.Ended))
+	m.newRows.Set(float64(n.New))
+	m.changed.Set(float64(n.Changed))
+	m.gone.Set(float64(n.Gone))
+	for _, s := range n.Streams {
+		m.rows.WithLabelValues(s.Name).Set(float64(s.Rows))
+		for _, g := range grades() {
+			m.grade.WithLabelValues(s.Name, g).Set(truth(g == s.Grade))
+		}
+	}
+}
+
+func unix(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1e3
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

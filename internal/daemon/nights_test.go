@@ -1,0 +1,220 @@
+package daemon_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/daemon"
+)
+
+// began fails unless exactly these nights began.
+func began(t *testing.T, h *house, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, h.nights()); diff != "" {
+		t.Errorf("nights began (-want +got):\n%s", diff)
+	}
+}
+
+func TestNightsBeginAtTheirSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		h.run()
+		time.Sleep(50*time.Hour + time.Minute)
+		h.end()
+		began(t, h, "01-01 02:00", "01-02 02:00", "01-03 02:00")
+		if got := h.metric(`runs_total{outcome="complete"}`); got != "2" {
+			t.Errorf("%s nights are counted as complete, want 2", got)
+		}
+	})
+}
+
+func TestTwoNightsAreNeverAtWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, lasting(30*time.Hour))
+		h.run()
+		time.Sleep(80 * time.Hour)
+		began(t, h, "01-01 02:00", "01-03 02:00")
+		if got := h.metric(`missed_slots_total{reason="running"}`); got != "2" {
+			t.Errorf("%s slots are missed, want those of the second and the fourth", got)
+		}
+		if text := h.get("/").Body.String(); !strings.Contains(text, "2<small>running</small>") {
+			t.Error("the page does not tell of the missed slots")
+		}
+		h.end()
+	})
+}
+
+func TestOneNightCatchesUp(t *testing.T) {
+	good := func(at time.Time) daemon.Night {
+		return daemon.Night{Run: "earlier", Outcome: daemon.Complete, Started: at, Ended: at.Add(time.Minute), Snapshot: at}
+	}
+	cut := daemon.Night{Run: "cut", Outcome: daemon.Interrupted}
+	day := 24 * time.Hour
+	for _, c := range []struct {
+		name    string
+		ledger  func(now time.Time) []daemon.Night
+		catchUp bool
+		missed  string // besides the one that is caught up
+		want    []string
+	}{
+		{"after three days away", func(now time.Time) []daemon.Night { return []daemon.Night{good(now.Add(-3*day + 2*time.Hour))} },
+			true, "1", []string{"01-01 00:00", "01-01 02:00"}},
+		{"not unless wanted", func(now time.Time) []daemon.Night { return []daemon.Night{good(now.Add(-3*day + 2*time.Hour))} },
+			false, "2", []string{"01-01 02:00"}},
+		{"not when none was missed", func(now time.Time) []daemon.Night { return []daemon.Night{good(now.Add(-22 * time.Hour))} },
+			true, "0", []string{"01-01 02:00"}},
+		{"not before the first night", func(time.Time) []daemon.Night { return nil }, true, "0", []string{"01-01 02:00"}},
+		{"when the last one was cut short", func(now time.Time) []daemon.Night { return []daemon.Night{good(now.Add(-22 * time.Hour)), cut} },
+			true, "0", []string{"01-01 00:00", "01-01 02:00"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHouse(t, nil)
+				h.ledger, h.set.CatchUp = c.ledger(time.Now()), c.catchUp
+				h.run()
+				time.Sleep(3 * time.Hour)
+				h.end()
+				began(t, h, c.want...)
+				if got := h.metric(`missed_slots_total{reason="downtime"}`); got != c.missed {
+					t.Errorf("%s slots are missed, want %s", got, c.missed)
+				}
+			})
+		})
+	}
+}
+
+func TestANightWaitsForAnotherRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		h := newHouse(t, func(context.Context) (daemon.Night, error) {
+			if tries++; tries <= 2 {
+				return daemon.Night{}, fmt.Errorf("%w: run 20000101T015900Z", daemon.ErrHeld)
+			}
+			return daemon.Night{Outcome: daemon.Complete}, nil
+		})
+		h.run()
+		time.Sleep(3 * time.Hour)
+		h.end()
+		began(t, h, "01-01 02:00", "01-01 02:05", "01-01 02:10")
+		if got := h.metric(`runs_total{outcome="held"}`); got != "2" {
+			t.Errorf("%s nights are counted as held, want 2", got)
+		}
+	})
+}
+
+func TestAWaitEndsAtTheNextSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, func(context.Context) (daemon.Night, error) { return daemon.Night{}, daemon.ErrHeld })
+		h.cfg.HeldRetry = 20 * time.Hour
+		h.run()
+		time.Sleep(26*time.Hour + time.Minute)
+		h.end()
+		began(t, h, "01-01 02:00", "01-01 22:00", "01-02 02:00")
+		if got := h.metric(`missed_slots_total{reason="held"}`); got != "1" {
+			t.Errorf("%s slots are missed, want 1", got)
+		}
+	})
+}
+
+func TestDrainWaitsForTheNight(t *testing.T) {
+	t.Run("that stops", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHouse(t, nil)
+			h.run()
+			time.Sleep(2*time.Hour + time.Minute)
+			h.end()
+			if got := h.metric(`runs_total{outcome="interrupted"}`); got != "1" {
+				t.Errorf("%s nights are interrupted, want 1", got)
+			}
+		})
+	})
+	t.Run("that commits", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHouse(t, func(context.Context) (daemon.Night, error) {
+				time.Sleep(10 * time.Minute)
+				return daemon.Night{Outcome: daemon.Complete}, nil
+			})
+			h.run()
+			time.Sleep(2*time.Hour + time.Minute)
+			h.stop()
+			synctest.Wait()
+			if w := h.get("/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "stopping") {
+				t.Errorf("while it drains /readyz answers %d %q", w.Code, w.Body)
+			}
+			h.end()
+			if got := h.metric(`runs_total{outcome="complete"}`); got != "1" {
+				t.Errorf("%s nights are complete, want 1", got)
+			}
+		})
+	})
+}
+
+func TestReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		hangups := make(chan struct{})
+		h.cfg.Hangups = hangups
+		next := func() (daemon.Settings, error) { return daemon.Settings{}, errors.New("config.yaml:3: api.burst: is bad") }
+		h.cfg.Reload = func() (daemon.Settings, error) { return next() }
+		h.run()
+
+		hangups <- struct{}{}
+		synctest.Wait()
+		if log := h.log.String(); !strings.Contains(log, "the old one stays") || !strings.Contains(log, "api.burst") {
+			t.Errorf("a bad configuration is logged as\n%s", log)
+		}
+		next = func() (daemon.Settings, error) {
+			set := h.set
+			set.Schedule = schedule(t, "0 5 * * *", "UTC")
+			return set, nil
+		}
+		time.Sleep(3 * time.Hour)
+		hangups <- struct{}{}
+		time.Sleep(3 * time.Hour)
+		h.end()
+		began(t, h, "01-01 02:00", "01-01 05:00")
+		for _, result := range []string{"applied", "refused"} {
+			if got := h.metric(`config_reloads_total{result="` + result + `"}`); got != "1" {
+				t.Errorf("%s reloads are %s, want 1", got, result)
+			}
+		}
+	})
+}
+
+func TestServiceManagerIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		h.cfg.Watchdog = 20 * time.Second
+		h.run()
+		time.Sleep(time.Minute + time.Second)
+		h.end()
+		first, last := h.told[0], h.told[len(h.told)-1]
+		if first != "READY=1" || last != "STOPPING=1" {
+			t.Errorf("it is told %q first and %q last", first, last)
+		}
+		beats := slices.DeleteFunc(slices.Clone(h.told), func(s string) bool { return s != "WATCHDOG=1" })
+		if len(beats) != 6 {
+			t.Errorf("the watchdog hears %d times in a minute, want 6", len(beats))
+		}
+	})
+}
+
+func TestALedgerThatIsUnreadableIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		h.cfg.Ledger = func() ([]daemon.Night, error) { return nil, errors.New("read /secret/path: broken") }
+		h.run()
+		defer h.end()
+		if w := h.get("/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "ledger") || strings.Contains(w.Body.String(), "/secret") {
+			t.Errorf("/readyz answers %d %q", w.Code, w.Body)
+		}
+	})
+}

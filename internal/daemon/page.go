@@ -1,0 +1,140 @@
+package daemon
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed page.html
+var pageText string
+
+// shownNights are the lines of the table of nights.
+const shownNights = 14
+
+// page is what the status page shows.
+type page struct {
+	snapshot
+	Version  string
+	Schedule string
+	// Refresh is after how many seconds the browser asks again.
+	Refresh int
+	Unready []string
+	Good    *Night
+	Recent  []Night // newest first
+	Now     *Progress
+	Report  bool
+	Hooks   bool
+}
+
+// status renders the page. It needs no script: it is asked for again by the
+// browser, more often while a night is at work.
+func (d *Daemon) status(w http.ResponseWriter, _ *http.Request) {
+	var text bytes.Buffer
+	if err := pageTemplate.Execute(&text, d.page()); err != nil {
+		d.cfg.Log.Error("status page not rendered", "error", err)
+		answer(w, http.StatusInternalServerError, "the page could not be rendered: see the log")
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(text.Bytes()) // an error means that the asker has left
+}
+
+func (d *Daemon) page() page {
+	set := d.settings()
+	p := page{snapshot: d.board.read(), Version: d.cfg.Version, Schedule: set.Schedule.String(), Refresh: 60,
+		Unready: d.unready(), Hooks: set.Hooks != nil}
+	if good, ok := p.published(); ok {
+		p.Good = &good
+	}
+	p.Recent = slices.Clone(p.Nights[max(0, len(p.Nights)-shownNights):])
+	slices.Reverse(p.Recent)
+	if now, ok := d.cfg.Progress(); ok {
+		p.Now, p.Refresh = &now, 3
+	}
+	_, err := os.Stat(d.cfg.Report())
+	p.Report = err == nil
+	return p
+}
+
+// State sums the page up in one word, which is also its colour.
+func (p page) State() string {
+	last, ok := p.last()
+	switch {
+	case len(p.Unready) > 0:
+		return "not ready"
+	case ok && last.Outcome != Complete:
+		return last.Outcome
+	}
+	return "ready"
+}
+
+// Share is how much of a stream is done, 0 to 100; -1: not known.
+func (s StreamProgress) Share() int64 {
+	switch {
+	case s.State == "read":
+		return 100
+	case s.Total <= 0:
+		return -1
+	}
+	return min(100, 100*s.Done/s.Total)
+}
+
+// Read counts the streams that are done.
+func (p Progress) Read() int {
+	n := 0
+	for _, s := range p.Streams {
+		if s.State == "read" {
+			n++
+		}
+	}
+	return n
+}
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"count": count, "span": span, "line": firstLine, "class": class,
+	"stamp": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") },
+	"ago":   func(from, to time.Time) string { return span(to.Sub(from)) },
+	"rate":  func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
+}).Parse(pageText))
+
+// class makes the name of a CSS class from a word of ours.
+func class(word string) string { return strings.NewReplacer("_", "-", " ", "-").Replace(word) }
+
+// count writes a number with separators: 1,234,567.
+func count(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// span writes a duration for people, to two units: 2 d 3 h, 4 min 10 s.
+func span(d time.Duration) string {
+	d = max(d, 0)
+	switch {
+	case d >= 24*time.Hour:
+		return fmt.Sprintf("%d d %d h", d/(24*time.Hour), d/time.Hour%24)
+	case d >= time.Hour:
+		return fmt.Sprintf("%d h %d min", d/time.Hour, d/time.Minute%60)
+	case d >= time.Minute:
+		return fmt.Sprintf("%d min %d s", d/time.Minute, d/time.Second%60)
+	case d >= 10*time.Second || d%time.Second == 0:
+		return fmt.Sprintf("%d s", d/time.Second)
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// firstLine keeps a row of a table to one line.
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}

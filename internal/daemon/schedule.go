@@ -1,0 +1,91 @@
+package daemon
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// Schedule says when nights are due, by the wall clock of a time zone.
+//
+// The cron library's own handling of zones leaves out a day whose hour is skipped
+// in spring, and comes twice when it is repeated in autumn. So it is asked about
+// the wall clock alone, and each time on the wall is mapped to one instant: of an
+// hour that comes twice the first, of an hour that is skipped the moment of the
+// change.
+type Schedule struct {
+	wall cron.Schedule
+	zone *time.Location
+	text string
+}
+
+// NewSchedule reads five cron fields, or a descriptor such as @daily.
+func NewSchedule(text string, zone *time.Location) (Schedule, error) {
+	wall, err := cron.ParseStandard(text)
+	if err != nil {
+		return Schedule{}, fmt.Errorf("read schedule %q: %w", text, err)
+	}
+	return Schedule{wall: wall, zone: zone, text: text}, nil
+}
+
+// String returns the schedule as it was written, with its zone.
+func (s Schedule) String() string { return s.text + " " + s.zone.String() }
+
+// Next returns the first slot after t, in the schedule's zone.
+func (s Schedule) Next(t time.Time) time.Time {
+	if every, ok := s.wall.(cron.ConstantDelaySchedule); ok {
+		return every.Next(t).In(s.zone) // it measures time and looks at no clock
+	}
+	// The wall repeats at most a few hours, and is mapped in order, so this ends.
+	for onWall := s.wall.Next(wallOf(t.In(s.zone))); !onWall.IsZero(); onWall = s.wall.Next(onWall) {
+		if at := s.instant(onWall); at.After(t) {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// Interval is the time from one slot to the next around t: where the slots are
+// uneven, the longer one of the two that begin at t and at the slot after it.
+func (s Schedule) Interval(t time.Time) time.Duration {
+	first := s.Next(t)
+	return max(first.Sub(t), s.Next(first).Sub(first))
+}
+
+// passed counts the slots after from up to and including until, and returns the
+// last of them. It stops counting at a thousand.
+func (s Schedule) passed(from, until time.Time) (n int, last time.Time) {
+	for at := s.Next(from); !at.IsZero() && !at.After(until) && n < 1000; at = s.Next(at) {
+		n, last = n+1, at
+	}
+	return n, last
+}
+
+// wallOf is what the clock on the wall shows, as a time without changes.
+func wallOf(t time.Time) time.Time {
+	year, month, day := t.Date()
+	return time.Date(year, month, day, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
+}
+
+// instant is when the wall shows a time first, or the moment of the change where
+// it never does.
+func (s Schedule) instant(onWall time.Time) time.Time {
+	year, month, day := onWall.Date()
+	at := time.Date(year, month, day, onWall.Hour(), onWall.Minute(), onWall.Second(), 0, s.zone)
+	begun, ends := at.ZoneBounds()
+	switch shown := wallOf(at); {
+	case shown.After(onWall):
+		return begun
+	case shown.Before(onWall):
+		return ends
+	case begun.IsZero():
+		return at
+	}
+	_, offset := at.Zone()
+	_, earlier := begun.Add(-time.Second).Zone()
+	if first := at.Add(time.Duration(offset-earlier) * time.Second); first.Before(begun) {
+		return first
+	}
+	return at
+}

@@ -1,0 +1,138 @@
+package daemon
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	_ "embed"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Policies of the pages: everything is refused but what they need. The report is
+// one file with its script and style inside.
+const (
+	pagePolicy   = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	reportPolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; " +
+		"font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+//go:embed page.css
+var pageStyle []byte
+
+func newServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+}
+
+// Handler answers all endpoints.
+func (d *Daemon) Handler() http.Handler {
+	closed := http.NewServeMux()
+	closed.Handle("GET /metrics", promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	closed.HandleFunc("GET /readyz", d.readyz)
+	closed.HandleFunc("GET /{$}", d.status)
+	closed.HandleFunc("GET /page.css", style)
+	closed.HandleFunc("GET /report", d.report)
+
+	open := http.NewServeMux()
+	open.HandleFunc("/hooks", d.hooks)
+	open.HandleFunc("GET /healthz", d.healthz)
+	open.Handle("/", d.guarded(closed))
+	return guardedHeaders(open)
+}
+
+// guardedHeaders keeps browsers from guessing, framing and telling others.
+func guardedHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", pagePolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// guarded asks for the token, if there is one: as a bearer token, or as the
+// password of basic authentication, which every browser can ask for.
+func (d *Daemon) guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if token := d.settings().AuthToken; token != "" && !same(token, presented(r)) {
+			w.Header().Set("WWW-Authenticate", `Basic realm="placementsync", charset="UTF-8"`)
+			answer(w, http.StatusUnauthorized, "give serve.auth_token as a bearer token, or as the password of any user")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func presented(r *http.Request) string {
+	if _, password, ok := r.BasicAuth(); ok {
+		return password
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// same compares in constant time; the hashes hide the lengths as well.
+func same(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+// hooks hands a delivery on. Without a receiver there is no such endpoint: it is
+// never open.
+func (d *Daemon) hooks(w http.ResponseWriter, r *http.Request) {
+	receiver := d.settings().Hooks
+	switch {
+	case receiver == nil:
+		http.NotFound(w, r)
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		answer(w, http.StatusMethodNotAllowed, "deliveries are posted")
+	default:
+		receiver.ServeHTTP(w, r)
+	}
+}
+
+func style(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/css; charset=utf-8")
+	_, _ = w.Write(pageStyle) // an error means that the asker has left
+}
+
+// report serves the newest report.
+func (d *Daemon) report(w http.ResponseWriter, r *http.Request) {
+	file, err := os.Open(d.cfg.Report())
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			d.cfg.Log.Error("report not served", "error", err)
+		}
+		http.NotFound(w, r)
+		return
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", reportPolicy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	http.ServeContent(w, r, "", info.ModTime(), file)
+}
