@@ -162,7 +162,9 @@ func TestReload(t *testing.T) {
 		h := newHouse(t, nil)
 		hangups := make(chan struct{})
 		h.cfg.Hangups = hangups
-		next := func() (daemon.Settings, error) { return daemon.Settings{}, errors.New("config.yaml:3: api.burst: is bad") }
+		next := func() (daemon.Settings, error) {
+			return daemon.Settings{}, errors.New("config.yaml:3: api.burst: is bad")
+		}
 		h.cfg.Reload = func() (daemon.Settings, error) { return next() }
 		h.run()
 

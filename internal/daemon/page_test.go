@@ -1,0 +1,100 @@
+package daemon_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/daemon"
+)
+
+// busy is a house in the middle of a night, with nights of every outcome behind it.
+func busy(t *testing.T) *house {
+	t.Helper()
+	h := newHouse(t, nil)
+	now := instant(t, "2026-11-21T02:04:10Z")
+	h.cfg.Now = func() time.Time { return now }
+	h.cfg.Report = func() string { return "page_test.go" }
+	for i, outcome := range []string{daemon.Complete, daemon.Interrupted, daemon.Partial, daemon.Failed, daemon.Complete} {
+		began := now.AddDate(0, 0, i-5).Truncate(time.Hour)
+		n := daemon.Night{Run: began.Format("20060102T150405Z"), Started: began, Ended: began.Add(6*time.Minute + 12*time.Second),
+			Outcome: outcome, Rows: 1_234_567, New: 812, Changed: 12_040, Gone: 33, Requests: 3_412, Retries: 7, Bytes: 12 << 20}
+		switch outcome {
+		case daemon.Failed:
+			n.Error = "extract: no stream could be read; nothing was published, the last snapshot stays\nsecond line <b>"
+			n.Rows, n.New, n.Changed, n.Gone = 0, 0, 0, 0
+		case daemon.Complete, daemon.Partial:
+			n.Snapshot = began
+		}
+		n.Streams = someStreams(began)
+		h.ledger = append(h.ledger, n)
+	}
+	h.cfg.Progress = func() (daemon.Progress, bool) {
+		return daemon.Progress{Run: "20261121T020000Z", Started: now.Add(-4 * time.Minute), Phase: "reading product_listings",
+			Requests: 1_204, Expected: 3_412, Retries: 3, PerSecond: 9.8, Allowed: 10, Left: 3*time.Minute + 42*time.Second,
+			Streams: []daemon.StreamProgress{
+				{Name: "token", State: "read", Rows: 1, Requests: 1, Grade: "exact"},
+				{Name: "outlet_listings", State: "read", Rows: 41_022, Requests: 412, Grade: "repaired"},
+				{Name: "product_listings", State: "reading", Done: 310, Total: 821, Rows: 31_000, Requests: 313, Retries: 3},
+				{Name: "article_comments", State: "reading", Done: 12, Rows: 40, Requests: 12},
+				{Name: "orders", State: "waiting"},
+			}}, true
+	}
+	return h
+}
+
+func someStreams(began time.Time) []daemon.Stream {
+	return []daemon.Stream{
+		{Name: "token", Grade: "exact", Reason: "answered whole in one response", Rows: 1, Requests: 1},
+		{Name: "outlet_listings", Grade: "repaired", Reason: "the list changed during pass 1; pass 2 brought nothing new", Rows: 41_022, Requests: 823, Retries: 4},
+		{Name: "product_listings", Grade: "best_effort", Reason: "the list still changed in pass 4 of 4", Rows: 82_100, Requests: 3_284, Rejects: 12},
+		{Name: "orders", Grade: "carried_forward", Reason: `fetch stream "orders": GET /orders answered 503 Service Unavailable after 6 attempts; run again to resume: what has landed is kept`,
+			Rows: 9_001, Requests: 6, Retries: 5, Since: began.AddDate(0, 0, -1)},
+		{Name: "files", Grade: "skipped", Reason: "missing scope files.read"},
+	}
+}
+
+func TestPageShowsNightsStreamsAndProgress(t *testing.T) {
+	t.Parallel()
+	text := busy(t).get("/").Body.String()
+	for _, want := range []string{
+		`<title>ready - placementsync</title>`, `content="3"`, `<a href="report">`,
+		"2026-11-20 02:00 UTC<small>1 d 0 h old, complete</small>",
+		"1,204 of about 3,412 requests, 9.8 a second of 10.0 allowed, 3 retries, about 3 min 42 s left",
+		`<progress max="100" value="37">37 %</progress> 310 of 821`, `<progress></progress> 12`,
+		`<span class="state failed">failed</span>`, "6 min 12 s", "1,234,567",
+		"extract: no stream could be read; nothing was published, the last snapshot stays</td>",
+		`<span class="grade carried-forward">carried_forward</span>`, "(rows of 2026-11-19 02:00 UTC)",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(text, "<script") || strings.Contains(text, "style=") {
+		t.Error("the page needs what its policy forbids")
+	}
+}
+
+func TestPageEscapesWhatTheServiceSays(t *testing.T) {
+	t.Parallel()
+	h := busy(t)
+	h.ledger[3].Error = `<script>alert(1)</script> & "quoted"`
+	h.ledger[4].Streams[0].Reason = `<img src=x onerror=alert(1)>`
+	text := h.get("/").Body.String()
+	if strings.Contains(text, "<script>") || strings.Contains(text, "<img") {
+		t.Error("markup of others gets into the page")
+	}
+	if !strings.Contains(text, "&lt;script&gt;alert(1)&lt;/script&gt; &amp;") {
+		t.Error("the error is not shown as it is")
+	}
+}
+
+func TestPageBeforeTheFirstNight(t *testing.T) {
+	t.Parallel()
+	text := newHouse(t, nil).get("/").Body.String()
+	for _, want := range []string{"nothing yet", "Not ready: no night has succeeded yet", "There was no night yet", "<title>not ready", `content="60"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}

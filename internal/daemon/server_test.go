@@ -1,0 +1,278 @@
+package daemon_test
+
+import (
+	"context"
+	"encoding/base64"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/daemon"
+)
+
+// serve runs a house on a real listener and returns its address.
+func serve(t *testing.T, h *house) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- h.open().Run(ctx, l) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("the daemon ended with %v", err)
+		}
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return "http://" + l.Addr().String()
+}
+
+// ask sends a request with an Authorization header and returns what came back.
+func ask(t *testing.T, method, url, authorization string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if authorization != "" {
+		r.Header.Set("Authorization", authorization)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(body)
+}
+
+func TestTheTokenIsAskedFor(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	h.set.AuthToken = "opensesame"
+	base := serve(t, h)
+	basic := func(password string) string {
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte("anyone:"+password))
+	}
+	for _, c := range []struct {
+		name, path, authorization string
+		want                      int
+	}{
+		{"nothing is given", "/", "", 401},
+		{"nothing is given for the metrics", "/metrics", "", 401},
+		{"nothing is given for a page that is none", "/nosuch", "", 401},
+		{"another token", "/metrics", "Bearer opensesam", 401},
+		{"the beginning of an empty one", "/metrics", "Bearer ", 401},
+		{"another password", "/", basic("sesame"), 401},
+		{"as a bearer token", "/metrics", "Bearer opensesame", 200},
+		{"as a password", "/", basic("opensesame"), 200},
+		{"in lower case", "/", "bearer opensesame", 200},
+		{"health needs none", "/healthz", "", 200},
+		{"readiness needs one", "/readyz", "", 401},
+		{"the hooks need none, and are not there", "/hooks", "", 404},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			res, _ := ask(t, http.MethodGet, base+c.path, c.authorization)
+			if res.StatusCode != c.want {
+				t.Errorf("GET %s answers %d, want %d", c.path, res.StatusCode, c.want)
+			}
+			if c.want == 401 && res.Header.Get("WWW-Authenticate") == "" {
+				t.Error("a browser is not told to ask for a password")
+			}
+		})
+	}
+}
+
+func TestHooksExistWithAReceiverOnly(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	receiver := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
+	hangups := make(chan struct{})
+	reloaded := make(chan struct{}, 1)
+	h.cfg.Hangups = hangups
+	h.cfg.Reload = func() (daemon.Settings, error) {
+		set := h.set
+		set.Hooks = receiver
+		reloaded <- struct{}{}
+		return set, nil
+	}
+	base := serve(t, h)
+	if res, _ := ask(t, http.MethodPost, base+"/hooks", ""); res.StatusCode != 404 {
+		t.Errorf("without a receiver POST /hooks answers %d, want 404", res.StatusCode)
+	}
+	hangups <- struct{}{}
+	<-reloaded
+	hangups <- struct{}{} // taken once the first is done
+	<-reloaded
+	if res, _ := ask(t, http.MethodPost, base+"/hooks", ""); res.StatusCode != 202 {
+		t.Errorf("POST /hooks answers %d, want the receiver's 202", res.StatusCode)
+	}
+	if res, _ := ask(t, http.MethodGet, base+"/hooks", ""); res.StatusCode != 405 {
+		t.Errorf("GET /hooks answers %d, want 405", res.StatusCode)
+	}
+}
+
+func TestAnswersAreGuarded(t *testing.T) {
+	t.Parallel()
+	base := serve(t, newHouse(t, nil))
+	res, _ := ask(t, http.MethodGet, base+"/", "")
+	for header, want := range map[string]string{
+		"Content-Security-Policy": "default-src 'none'; style-src 'self'",
+		"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+	} {
+		if got := res.Header.Get(header); !strings.HasPrefix(got, want) {
+			t.Errorf("%s is %q, want %q", header, got, want)
+		}
+	}
+	if res, _ := ask(t, http.MethodGet, base+"/"+strings.Repeat("a", 64<<10), ""); res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("a request of 64 KiB is answered %d, want 431", res.StatusCode)
+	}
+	if res, _ := ask(t, http.MethodPost, base+"/", ""); res.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST / answers %d, want 405", res.StatusCode)
+	}
+	if res, body := ask(t, http.MethodGet, base+"/page.css", ""); res.StatusCode != 200 || !strings.Contains(body, "prefers-color-scheme: dark") {
+		t.Errorf("the style is answered %d", res.StatusCode)
+	}
+}
+
+func TestReportIsServedOnceThereIsOne(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	file := filepath.Join(t.TempDir(), "report.html")
+	h.cfg.Report = func() string { return file }
+	base := serve(t, h)
+	if res, _ := ask(t, http.MethodGet, base+"/report", ""); res.StatusCode != 404 {
+		t.Errorf("without a report GET /report answers %d, want 404", res.StatusCode)
+	}
+	if _, page := ask(t, http.MethodGet, base+"/", ""); strings.Contains(page, `href="report"`) {
+		t.Error("the page links a report that is not there")
+	}
+	if err := os.WriteFile(file, []byte("<!doctype html><title>prices</title>"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	res, body := ask(t, http.MethodGet, base+"/report", "")
+	if res.StatusCode != 200 || !strings.Contains(body, "prices") || !strings.Contains(res.Header.Get("Content-Security-Policy"), "script-src 'unsafe-inline'") {
+		t.Errorf("GET /report answers %d %q under %q", res.StatusCode, body, res.Header.Get("Content-Security-Policy"))
+	}
+	if _, page := ask(t, http.MethodGet, base+"/", ""); !strings.Contains(page, `href="report"`) {
+		t.Error("the page does not link the report")
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	t.Parallel()
+	now := instant(t, "2026-11-20T12:00:00Z")
+	night := func(outcome string, ago time.Duration) daemon.Night {
+		n := daemon.Night{Run: outcome, Outcome: outcome, Started: now.Add(-ago), Ended: now.Add(-ago)}
+		if outcome != daemon.Failed {
+			n.Snapshot = n.Started
+		}
+		return n
+	}
+	for _, c := range []struct {
+		name   string
+		ledger []daemon.Night
+		code   int
+		why    string
+	}{
+		{"before the first night", nil, 503, "no night has succeeded yet"},
+		{"after a success", []daemon.Night{night(daemon.Complete, 10*time.Hour)}, 200, "ready"},
+		{"after a partial one", []daemon.Night{night(daemon.Partial, 10*time.Hour)}, 200, "ready"},
+		{"one failed since", []daemon.Night{night(daemon.Complete, 34*time.Hour), night(daemon.Failed, 10*time.Hour)}, 200, "ready"},
+		{"two failed since", []daemon.Night{night(daemon.Complete, 58*time.Hour), night(daemon.Failed, 10*time.Hour)}, 503,
+			"the last success complete ended 2 d 10 h ago, more than twice the interval of the schedule (1 d 0 h)"},
+		{"only failures", []daemon.Night{night(daemon.Failed, time.Hour)}, 503, "no night has succeeded yet"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, nil)
+			h.cfg.Now, h.ledger = func() time.Time { return now }, c.ledger
+			w := h.get("/readyz")
+			if w.Code != c.code || !strings.Contains(w.Body.String(), c.why) {
+				t.Errorf("/readyz answers %d %q, want %d %q", w.Code, w.Body, c.code, c.why)
+			}
+			if got := h.metric("ready") == "1"; got != (c.code == 200) {
+				t.Errorf("the metric says %v", got)
+			}
+		})
+	}
+}
+
+// TestHealthSeesAScheduleThatStandsStill hangs the loop in a reload.
+func TestHealthSeesAScheduleThatStandsStill(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	hangups, arrived, release := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	later := make(chan time.Duration, 1)
+	later <- 0
+	h.cfg.Now = func() time.Time {
+		d := <-later
+		later <- d
+		return time.Now().Add(d)
+	}
+	h.cfg.Hangups = hangups
+	h.cfg.Reload = func() (daemon.Settings, error) {
+		close(arrived)
+		<-release
+		return h.set, nil
+	}
+	base := serve(t, h)
+	defer close(release)
+	hangups <- struct{}{}
+	<-arrived
+	if res, _ := ask(t, http.MethodGet, base+"/healthz", ""); res.StatusCode != 200 {
+		t.Errorf("at once it answers %d, want 200", res.StatusCode)
+	}
+	<-later
+	later <- 10 * time.Minute
+	if res, body := ask(t, http.MethodGet, base+"/healthz", ""); res.StatusCode != 503 {
+		t.Errorf("after ten minutes it answers %d %q, want 503", res.StatusCode, body)
+	}
+}
+
+func TestNotifierSpeaksToASocket(t *testing.T) {
+	t.Parallel()
+	if daemon.Notifier("") != nil {
+		t.Error("there is a notifier without a socket")
+	}
+	dir, err := os.MkdirTemp("", "n") // t.TempDir is too long for the name of a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "s")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Skipf("no datagram sockets here: %v", err)
+	}
+	defer socket.Close()
+	if err := daemon.Notifier(path)("READY=1"); err != nil {
+		t.Fatal(err)
+	}
+	text := make([]byte, 64)
+	n, err := socket.Read(text)
+	if err != nil || string(text[:n]) != "READY=1" {
+		t.Errorf("the socket got %q, %v", text[:n], err)
+	}
+}
+
+func TestHandlerIsReadyForUse(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(newHouse(t, nil).open().Handler())
+	defer server.Close()
+	if res, _ := ask(t, http.MethodGet, server.URL+"/healthz", ""); res.StatusCode != 200 {
+		t.Errorf("before Run /healthz answers %d", res.StatusCode)
+	}
+}
