@@ -33,6 +33,7 @@ type sink struct {
 	decoders chan *transform.Decoder
 	all      []*transform.Decoder
 	count    atomic.Int64
+	rejects  atomic.Int64
 	mu       sync.Mutex // guards night.drift and broken
 	broken   error
 }
@@ -75,6 +76,7 @@ func (k *sink) read(ctx context.Context, r fetch.Response) (fetch.Page, error) {
 	k.count.Add(int64(page.Records))
 	facts := fetch.Page{Records: page.Records, IDs: slices.Clone(page.IDs), Total: page.Total, TotalPages: page.TotalPages,
 		Next: page.Next, Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls}
+	k.night.cfg.Watch.answered(r, facts)
 	if d.Rows() < batchRows {
 		return facts, nil
 	}
@@ -148,6 +150,7 @@ func (k *sink) note(ctx context.Context, d transform.Findings) error {
 		k.night.drift[key] = sum
 	}
 	k.mu.Unlock()
+	k.rejects.Add(int64(len(d.Rejects)))
 	rejects := make([]load.Reject, len(d.Rejects))
 	for i, r := range d.Rejects {
 		rejects[i] = load.Reject(r)

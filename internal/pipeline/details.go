@@ -18,6 +18,7 @@ func (n *night) readDetails(ctx context.Context, s stream.Stream, sink *sink, r 
 	if err != nil {
 		return err
 	}
+	n.cfg.Watch.asking(s, plan.Fetch)
 	var ids []string
 	d, err := n.client.Details(ctx, s, noted(n.stage.Asks(ctx, s), &ids), sink.read)
 	r.evidence = fetch.Evidence{Stream: s.Name, Grade: d.Grade, Reason: d.Reason, Requests: d.Requests,

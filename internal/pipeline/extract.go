@@ -22,7 +22,8 @@ type streamResult struct {
 	// kept counts the ids whose rows are carried by the plan, rechecked those
 	// that were read again although settled.
 	kept, rechecked int64
-	rows            int64
+	// rejects counts values and records that did not fit.
+	rows, rejects int64
 	// failed is why a stream that should have been read was not.
 	failed error
 	// since is when the rows of a carried stream were last proven.
@@ -43,6 +44,7 @@ func (n *night) extract(ctx context.Context) error {
 			return err
 		}
 		n.done = append(n.done, r)
+		n.cfg.Watch.read(r)
 		n.step("stream staged")
 		n.cfg.Log.Info("stream read", "stream", s.Name, "grade", r.evidence.Grade, "reason", r.evidence.Reason,
 			"rows", r.rows)
@@ -71,6 +73,7 @@ func (n *night) read(ctx context.Context, s stream.Stream) (streamResult, error)
 		r.evidence.Reason = reason
 		return r, n.carry(ctx, &r)
 	}
+	n.cfg.Watch.reading(s)
 	sink, err := n.newSink(s)
 	if err != nil {
 		return r, err
@@ -84,7 +87,7 @@ func (n *night) read(ctx context.Context, s stream.Stream) (streamResult, error)
 		err = errors.Join(err, sink.flushAll(ctx))
 	}
 	// Passes over a list overlap; its records are those it has ids for.
-	r.rows = sink.records()
+	r.rows, r.rejects = sink.records(), sink.rejects.Load()
 	if !s.IsDetail() && r.evidence.Distinct > 0 {
 		r.rows = int64(r.evidence.Distinct)
 	}

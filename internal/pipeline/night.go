@@ -47,6 +47,8 @@ type Config struct {
 	// ResumeMaxAge is how old a run that did not publish may be to be taken up
 	// again: its answers are used and not asked for a second time. 0: never.
 	ResumeMaxAge time.Duration
+	// Watch is shown how far the night is; nil: nobody watches.
+	Watch *Watch
 	// Now gives the snapshot's time. Waiting and latencies are measured on the
 	// real clock in fetch.
 	Now func() time.Time
@@ -98,7 +100,8 @@ type night struct {
 // returns what the night did, also together with an error. Errors that decide
 // something: *warehouse.HeldError (another run is at work), *fetch.AuthError,
 // *load.MassDeleteError, *warehouse.VerifyError, *NothingError. After an error
-// the last snapshot is untouched and the landed answers are kept.
+// the last snapshot is untouched and the landed answers are kept. When ctx ends
+// while the service is read, the night ends; a commit that has begun is finished.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
@@ -155,6 +158,10 @@ func (n *night) execute(ctx context.Context) (res Result, err error) {
 		return res, err
 	}
 	defer n.client.Close()
+	if err := n.show(); err != nil {
+		return res, err
+	}
+	defer n.cfg.Watch.end()
 	if n.token, err = preflight(ctx, n.client, n.cfg.TeamID); err != nil {
 		return res, err
 	}
@@ -173,7 +180,21 @@ func (n *night) execute(ctx context.Context) (res Result, err error) {
 	if err := n.extract(ctx); err != nil {
 		return res, err
 	}
-	return n.publish(ctx)
+	// Whoever stops the program now waits for this: it is short against what it
+	// would throw away, and a second signal ends it at once.
+	return n.publish(context.WithoutCancel(ctx))
+}
+
+// show tells the watch, if there is one, what the night is about to do.
+func (n *night) show() error {
+	if n.cfg.Watch == nil {
+		return nil
+	}
+	runs, err := n.wh.Runs()
+	if err == nil {
+		n.cfg.Watch.begin(n, runs)
+	}
+	return err
 }
 
 // end closes the ledger's entry of this run.

@@ -16,6 +16,7 @@ import (
 // publish takes the staged rows through the gates into a version and makes it
 // visible. With DryRun it stops behind the gates.
 func (n *night) publish(ctx context.Context) (Result, error) {
+	n.cfg.Watch.phase("merging")
 	cover := n.coverage()
 	changes, err := n.stage.Merge(ctx, cover, n.cfg.Limits)
 	if err != nil {
@@ -31,6 +32,7 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 		return Result{Changes: changes}, nil
 	}
 	n.step("merged")
+	n.cfg.Watch.phase("publishing")
 	if err := n.noteMeta(ctx, cover, changes); err != nil {
 		return Result{}, err
 	}
@@ -97,7 +99,7 @@ func (n *night) ledgerStream(r streamResult, t fetch.Telemetry) warehouse.RunStr
 	return warehouse.RunStream{
 		Stream: r.stream.Name, Grade: string(e.Grade), Reason: e.Reason, Pages: int64(e.Pages), Requests: t.Requests,
 		Passes: int64(e.Passes), TotalFirst: e.TotalFirst, TotalLast: e.TotalLast, Distinct: int64(e.Distinct),
-		Repeated: int64(e.Repeated), Rows: r.rows, Fetched: r.asked - r.missed, Carried: r.kept,
+		Repeated: int64(e.Repeated), Rows: r.rows, Rejects: r.rejects, Fetched: r.asked - r.missed, Carried: r.kept,
 		Rechecked: r.rechecked, Failed: r.missed, AgeSince: r.since,
 		Bytes: t.Bytes, Retries: t.Retries, RateLimited: t.TooMany, Landed: t.Hits,
 		LatencyP50: t.P50.Seconds() * 1e3, LatencyP95: t.P95.Seconds() * 1e3, LatencyMax: t.Max.Seconds() * 1e3,

@@ -65,6 +65,7 @@ type RunStream struct {
 	Distinct   int64  `json:"distinct_ids"`
 	Repeated   int64  `json:"repeated_ids"`
 	Rows       int64  `json:"rows"`
+	Rejects    int64  `json:"rejects"`
 	Fetched    int64  `json:"fetched"`
 	Carried    int64  `json:"carried"`
 	Rechecked  int64  `json:"rechecked"`
