@@ -52,7 +52,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	}
 	night.DryRun = o.dryRun
 	night.Limits.AllowMassDelete = o.allowMassDelete
-	res, err := pipeline.Run(ctx, night)
+	res, err := g.nightly(ctx, cfg, night)
 	return g.ended(res, err, o.dryRun)
 }
 

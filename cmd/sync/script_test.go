@@ -48,6 +48,10 @@ func mainHeldBy(hold func(ctx context.Context)) {
 //	start PROGRAM ARG...        run in the background
 //	await REGEXP                wait until its output matches
 //	interrupt, terminate        send it SIGINT, SIGTERM
+//	hangup                      send it SIGHUP
+//	get PATH [TOKEN]            ask it for a page, once it serves
+//	receive                     start a receiver of notifications, and set RECEIVER_URL
+//	received REGEXP             demand that it got a matching request
 //	ended CODE [WITHIN]         wait for its end, and demand the exit code, and that it came in time after the first signal
 //	hold-lock DIR               take the lock of a warehouse until the script ends
 //	sim-serve [FLAG...]         start a demo service, and set SIM_URL
@@ -65,6 +69,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "start": start, "await": await, "interrupt": signalling(os.Interrupt), "terminate": signalling(syscall.SIGTERM), "ended": ended,
 			"hold-lock": holdLock, "sim-serve": simServe, "sim-fault": simFault,
+			"get": get, "hangup": hangup, "receive": receive, "received": received,
 			"sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait,
 		},
 		RequireExplicitExec: true,

@@ -17,8 +17,9 @@ import (
 // stage is what a script has around it: at most one demo service and one program
 // in the background.
 type stage struct {
-	service *sim.Service
-	program *background
+	service  *sim.Service
+	program  *background
+	receiver *receiver
 
 	mu   sync.Mutex // guards seen
 	seen map[string]chan struct{}

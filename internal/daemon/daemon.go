@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -37,8 +38,8 @@ type Config struct {
 	Streams []string
 	// Reload reads the configuration again. An error leaves the old one.
 	Reload func() (Settings, error)
-	// Hangups asks for a Reload with each value; nil: nobody does.
-	Hangups <-chan struct{}
+	// Hangups asks for a Reload with each signal; nil: nobody does.
+	Hangups <-chan os.Signal
 	// Notify tells the service manager a state such as READY=1; nil: there is
 	// none. Watchdog is how often it wants to hear of us; 0: never.
 	Notify   func(state string) error

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -160,7 +161,7 @@ func TestDrainWaitsForTheNight(t *testing.T) {
 func TestReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil)
-		hangups := make(chan struct{})
+		hangups := make(chan os.Signal)
 		h.cfg.Hangups = hangups
 		next := func() (daemon.Settings, error) {
 			return daemon.Settings{}, errors.New("config.yaml:3: api.burst: is bad")
@@ -168,7 +169,7 @@ func TestReload(t *testing.T) {
 		h.cfg.Reload = func() (daemon.Settings, error) { return next() }
 		h.run()
 
-		hangups <- struct{}{}
+		hangups <- os.Interrupt
 		synctest.Wait()
 		if log := h.log.String(); !strings.Contains(log, "the old one stays") || !strings.Contains(log, "api.burst") {
 			t.Errorf("a bad configuration is logged as\n%s", log)
@@ -179,7 +180,7 @@ func TestReload(t *testing.T) {
 			return set, nil
 		}
 		time.Sleep(3 * time.Hour)
-		hangups <- struct{}{}
+		hangups <- os.Interrupt
 		time.Sleep(3 * time.Hour)
 		h.end()
 		began(t, h, "01-01 02:00", "01-01 05:00")

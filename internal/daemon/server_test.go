@@ -99,7 +99,7 @@ func TestHooksExistWithAReceiverOnly(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	receiver := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
-	hangups := make(chan struct{})
+	hangups := make(chan os.Signal)
 	reloaded := make(chan struct{}, 1)
 	h.cfg.Hangups = hangups
 	h.cfg.Reload = func() (daemon.Settings, error) {
@@ -112,9 +112,9 @@ func TestHooksExistWithAReceiverOnly(t *testing.T) {
 	if res, _ := ask(t, http.MethodPost, base+"/hooks", ""); res.StatusCode != 404 {
 		t.Errorf("without a receiver POST /hooks answers %d, want 404", res.StatusCode)
 	}
-	hangups <- struct{}{}
+	hangups <- os.Interrupt
 	<-reloaded
-	hangups <- struct{}{} // taken once the first is done
+	hangups <- os.Interrupt // taken once the first is done
 	<-reloaded
 	if res, _ := ask(t, http.MethodPost, base+"/hooks", ""); res.StatusCode != 202 {
 		t.Errorf("POST /hooks answers %d, want the receiver's 202", res.StatusCode)
@@ -214,7 +214,7 @@ func TestReadiness(t *testing.T) {
 func TestHealthSeesAScheduleThatStandsStill(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
-	hangups, arrived, release := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	hangups, arrived, release := make(chan os.Signal), make(chan struct{}), make(chan struct{})
 	later := make(chan time.Duration, 1)
 	later <- 0
 	h.cfg.Now = func() time.Time {
@@ -230,7 +230,7 @@ func TestHealthSeesAScheduleThatStandsStill(t *testing.T) {
 	}
 	base := serve(t, h)
 	defer close(release)
-	hangups <- struct{}{}
+	hangups <- os.Interrupt
 	<-arrived
 	if res, _ := ask(t, http.MethodGet, base+"/healthz", ""); res.StatusCode != 200 {
 		t.Errorf("at once it answers %d, want 200", res.StatusCode)

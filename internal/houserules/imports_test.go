@@ -41,6 +41,7 @@ func importTable() []row {
 			"internal/query", "internal/webhook", "internal/report", "schema", "queries",
 		}, "one night: it is handed its configuration, and does not know who started it"},
 		{"internal/daemon", nil, "gets the night as a function, and so can be tested with any"},
+		{"internal/notify", nil, "is handed what to tell"},
 		{"cmd/sync", []string{everything}, "the wiring"},
 		{"internal/houserules", nil, "has no code but tests"},
 		{"internal/bench", []string{
@@ -103,6 +104,8 @@ func dependencies() []dependency {
 		{"github.com/duckdb", []string{"internal/warehouse", "internal/load", "internal/query"},
 			[]string{"internal/pipeline", "internal/bench", "cmd/sync"}, "the driver needs cgo, and its locks one owner"},
 		{"github.com/robfig/cron", []string{"internal/daemon", "internal/config"}, nil, "schedules are the daemon's"},
+		{"github.com/prometheus", []string{"internal/daemon", "cmd/sync"}, nil, "metrics are the daemon's, and their registry is handed in"},
+		{"github.com/vbauerster/mpb", []string{"cmd/sync"}, nil, "terminals are known to the command alone"},
 		{"github.com/goccy/go-yaml", []string{"internal/config"}, nil, "no component knows the file format"},
 		{"github.com/spf13", []string{"cmd/sync"}, nil, "commands are parsed in one place"},
 		{"log", nil, nil, "it is global: take a *slog.Logger"},

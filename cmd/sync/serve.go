@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/config"
+	"placementsync/internal/daemon"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+func serveCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Run nights by the schedule, with status page, metrics and health",
+		Long: "Run nights by the schedule of the configuration, one at a time, until told to stop.\n\n" +
+			"SIGTERM or an interrupt stops it in order: a night that commits is finished, one that\n" +
+			"still reads is left to be resumed; the second signal ends it at once. SIGHUP reads the\n" +
+			"configuration again; a bad one is refused, and the old one stays.",
+		Args: cobra.NoArgs,
+		RunE: ran(func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), g) }),
+	}
+}
+
+// service is what serve needs from start to end.
+type service struct {
+	g     *globals
+	first config.Config // some of it cannot change while it runs
+	log   *slog.Logger
+	watch pipeline.Watch
+}
+
+func serve(ctx context.Context, g *globals) error {
+	cfg, err := g.load()
+	if err != nil {
+		return err
+	}
+	s := &service{g: g, first: cfg, log: g.logger()}
+	set, err := s.settings(cfg)
+	if err != nil {
+		return err
+	}
+	wh, err := warehouse.Open(warehouseConfig(cfg))
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", cfg.Serve.Listen)
+	if err != nil {
+		return fmt.Errorf("serve on %s (serve.listen): %w", cfg.Serve.Listen, err)
+	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	return daemon.New(s.daemon(wh, hangups), set).Run(ctx, listener)
+}
+
+func (s *service) daemon(wh *warehouse.Warehouse, hangups <-chan os.Signal) daemon.Config {
+	socket, _ := s.g.lookupEnv("NOTIFY_SOCKET")
+	return daemon.Config{
+		Ledger: func() ([]daemon.Night, error) {
+			runs, err := wh.Runs()
+			return nightsOf(runs), err
+		},
+		Progress: s.progress,
+		Report:   func() string { return filepath.Join(wh.Dir(), "report.html") },
+		Streams:  streamsOf(stream.All()),
+		Reload:   s.reload, Hangups: hangups,
+		Notify: daemon.Notifier(socket), Watchdog: s.watchdog(),
+		Version: version, Metrics: prometheus.NewRegistry(), Now: s.g.now, Log: s.log,
+	}
+}
+
+// settings maps what may change while serve runs.
+func (s *service) settings(cfg config.Config) (daemon.Settings, error) {
+	zone, err := time.LoadLocation(cfg.Schedule.Timezone)
+	if err != nil {
+		return daemon.Settings{}, fmt.Errorf("read schedule.timezone: %w", err)
+	}
+	schedule, err := daemon.NewSchedule(cfg.Schedule.Cron, zone)
+	if err != nil {
+		return daemon.Settings{}, err
+	}
+	night, err := s.g.nightConfig(cfg)
+	if err != nil {
+		return daemon.Settings{}, err
+	}
+	night.Watch, night.Log = &s.watch, s.log
+	return daemon.Settings{
+		Schedule: schedule, CatchUp: cfg.Schedule.CatchUp, AuthToken: cfg.Serve.AuthToken.Reveal(),
+		Night: func(ctx context.Context) (daemon.Night, error) {
+			res, err := s.g.nightly(ctx, cfg, night)
+			return s.ended(res, err)
+		},
+	}, nil
+}
+
+// ended hands a night to the daemon, which only needs to know whether it began.
+func (s *service) ended(res pipeline.Result, err error) (daemon.Night, error) {
+	night := nightOf(res.Run)
+	if night.Outcome == "" {
+		night.Outcome = daemon.Failed
+	}
+	if held, ok := errors.AsType[*warehouse.HeldError](err); ok {
+		return night, fmt.Errorf("%w: %w", daemon.ErrHeld, held)
+	}
+	if err != nil {
+		s.log.Error("night failed", "run", night.Run, "outcome", night.Outcome, "error", err)
+	}
+	return night, err
+}
+
+// reload reads the configuration again and keeps what cannot change.
+func (s *service) reload() (daemon.Settings, error) {
+	cfg, err := s.g.load()
+	if err != nil {
+		return daemon.Settings{}, err
+	}
+	for _, fixed := range []struct {
+		key       string
+		old, want *string
+	}{
+		{"warehouse.dir", &s.first.Warehouse.Dir, &cfg.Warehouse.Dir},
+		{"serve.listen", &s.first.Serve.Listen, &cfg.Serve.Listen},
+	} {
+		if *fixed.old != *fixed.want {
+			s.log.Warn("not changed before a restart", "key", fixed.key, "stays", *fixed.old, "asked", *fixed.want)
+			*fixed.want = *fixed.old
+		}
+	}
+	// The address may be an open one that stays, with a token that is gone.
+	if err := cfg.Validate(); err != nil {
+		return daemon.Settings{}, err
+	}
+	return s.settings(cfg)
+}
+
+// watchdog is how often the service manager wants to hear of us.
+func (s *service) watchdog() time.Duration {
+	text, _ := s.g.lookupEnv("WATCHDOG_USEC")
+	micros, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(micros) * time.Microsecond
+}
+
+func (s *service) progress() (daemon.Progress, bool) {
+	p, ok := s.watch.Progress()
+	shown := daemon.Progress{Run: p.Run, Started: p.StartedAt, Phase: p.Phase, Requests: p.Requests, Retries: p.Retries,
+		Expected: p.Expected, Left: p.Left, PerSecond: p.PerSecond, Allowed: p.Allowed}
+	for _, one := range p.Streams {
+		shown.Streams = append(shown.Streams, daemon.StreamProgress{Name: one.Name, State: one.State, Done: one.Done, Total: one.Total,
+			Rows: one.Rows, Requests: one.Requests, Retries: one.Retries, Grade: string(one.Grade)})
+	}
+	return shown, ok
+}
+
+func nightsOf(runs []warehouse.Run) []daemon.Night {
+	nights := make([]daemon.Night, len(runs))
+	for i, r := range runs {
+		nights[i] = nightOf(r)
+	}
+	return nights
+}
+
+func nightOf(r warehouse.Run) daemon.Night {
+	n := daemon.Night{Run: r.ID, Started: r.StartedAt, Ended: r.EndedAt, Snapshot: r.SnapshotAt, Outcome: r.Outcome, Error: r.Error,
+		Requests: r.Requests, Bytes: r.Bytes, Retries: r.Retries, Rows: r.Rows, New: r.New, Changed: r.Changed, Gone: r.Gone}
+	for _, s := range r.Streams {
+		n.Streams = append(n.Streams, daemon.Stream{Name: s.Stream, Grade: s.Grade, Reason: s.Reason, Rows: s.Rows, Rejects: s.Rejects,
+			Requests: s.Requests, Retries: s.Retries, Since: s.AgeSince,
+			Throttled: time.Duration(s.RetryAfterSeconds * float64(time.Second))})
+	}
+	return n
+}
+
+func streamsOf(all []stream.Stream) []string {
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = s.Name
+	}
+	return names
+}

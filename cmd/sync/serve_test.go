@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// get asks the daemon in the background, at the address that its log names.
+func get(ts *testscript.TestScript, neg bool, args []string) {
+	b := stageOf(ts).program
+	demand(ts, !neg && len(args) >= 1 && len(args) <= 2 && b != nil, "get PATH [TOKEN] (after start)")
+	at := regexp.MustCompile(`msg=serving address=(\S+)`).FindStringSubmatch(b.stderr.String())
+	demand(ts, at != nil, "get PATH (after await serving)")
+	r, err := http.NewRequest(http.MethodGet, "http://"+at[1]+args[0], nil)
+	ts.Check(err)
+	if len(args) == 2 {
+		r.Header.Set("Authorization", "Bearer "+args[1])
+	}
+	res, err := http.DefaultClient.Do(r)
+	ts.Check(err)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	ts.Check(err)
+	fmt.Fprintf(ts.Stdout(), "%d\n%s", res.StatusCode, body)
+}
+
+func hangup(ts *testscript.TestScript, neg bool, args []string) {
+	b := stageOf(ts).program
+	demand(ts, !neg && len(args) == 0 && b != nil, "hangup (after start)")
+	ts.Check(b.cmd.Process.Signal(syscall.SIGHUP))
+}
+
+// receiver keeps what was sent to RECEIVER_URL, a line each.
+type receiver struct{ got output }
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	body, _ := io.ReadAll(q.Body)                                                // what came counts
+	_, _ = fmt.Fprintf(&r.got, "%s %s %s\n", q.Method, q.URL.Path, string(body)) // a buffer takes all
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func receive(ts *testscript.TestScript, neg bool, args []string) {
+	s := stageOf(ts)
+	demand(ts, !neg && len(args) == 0 && s.receiver == nil, "receive")
+	s.receiver = &receiver{got: output{more: make(chan struct{}, 1)}}
+	server := httptest.NewServer(s.receiver)
+	ts.Defer(server.Close)
+	ts.Setenv("RECEIVER_URL", server.URL)
+}
+
+// received looks at what has come so far: a program sends before it ends.
+func received(ts *testscript.TestScript, neg bool, args []string) {
+	s := stageOf(ts)
+	demand(ts, len(args) == 1 && s.receiver != nil, "received REGEXP (after receive)")
+	pattern, err := regexp.Compile(`(?m)` + args[0])
+	ts.Check(err)
+	if got := s.receiver.got.String(); pattern.MatchString(got) == neg {
+		ts.Fatalf("received is\n%s", strings.TrimSpace(got))
+	}
+}
