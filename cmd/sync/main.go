@@ -14,5 +14,8 @@ var version = "dev"
 
 func main() {
 	p := hostProcess()
-	os.Exit(interruptible(p.stderr, func(ctx context.Context) int { return execute(ctx, os.Args[1:], p) }))
+	os.Exit(interruptible(p.stderr, func(ctx context.Context, patient func()) int {
+		p.patient = patient
+		return execute(ctx, os.Args[1:], p)
+	}))
 }

@@ -15,17 +15,24 @@ type process struct {
 	stdout, stderr io.Writer
 	lookupEnv      func(string) (string, bool)
 	now            func() time.Time
-	// width is that of the terminal on stdout; 0: stdout is none.
-	width int
+	// width is that of the terminal on stdout, stderrWidth of that on stderr; 0:
+	// it is none.
+	width, stderrWidth int
 	// step is told of every step of a night that changes what is on the disk;
 	// nil: nobody is.
 	step func(name string)
+	// patient is called by a command that may take its time after the first
+	// signal; the second still ends it at once. nil: none may.
+	patient func()
 }
 
 func hostProcess() process {
 	p := process{stdout: os.Stdout, stderr: os.Stderr, lookupEnv: os.LookupEnv, now: time.Now}
 	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		p.width = w
+	}
+	if w, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil {
+		p.stderrWidth = w
 	}
 	return p
 }
@@ -40,12 +47,16 @@ type globals struct {
 
 // logger writes structured lines to stderr: constant messages, typed keys.
 func (g *globals) logger() *slog.Logger {
-	options := &slog.HandlerOptions{Level: slog.LevelInfo}
 	if g.quiet {
-		options.Level = slog.LevelWarn
+		return g.loggerTo(g.stderr, slog.LevelWarn)
 	}
+	return g.loggerTo(g.stderr, slog.LevelInfo)
+}
+
+func (g *globals) loggerTo(w io.Writer, least slog.Level) *slog.Logger {
+	options := &slog.HandlerOptions{Level: least}
 	if g.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(g.stderr, options))
+		return slog.New(slog.NewJSONHandler(w, options))
 	}
-	return slog.New(slog.NewTextHandler(g.stderr, options))
+	return slog.New(slog.NewTextHandler(w, options))
 }

@@ -52,7 +52,11 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	}
 	night.DryRun = o.dryRun
 	night.Limits.AllowMassDelete = o.allowMassDelete
+	night.Watch = &pipeline.Watch{}
+	log, stop := g.follow(night.Watch)
+	night.Log = log
 	res, err := g.nightly(ctx, cfg, night)
+	stop()
 	return g.ended(res, err, o.dryRun)
 }
 

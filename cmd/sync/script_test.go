@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 // mainHeldBy is the program, with a night that stops in the middle of its merge.
 func mainHeldBy(hold func(ctx context.Context)) {
 	p := hostProcess()
-	os.Exit(interruptible(p.stderr, func(ctx context.Context) int {
+	os.Exit(interruptible(p.stderr, func(ctx context.Context, patient func()) int {
+		p.patient = patient
 		p.step = func(name string) {
 			if name == "mid merge" {
 				fmt.Fprintln(p.stderr, "held at", name)

@@ -62,9 +62,13 @@ func serve(ctx context.Context, g *globals) error {
 	if err != nil {
 		return fmt.Errorf("serve on %s (serve.listen): %w", cfg.Serve.Listen, err)
 	}
+	defer every(logsEvery, func() { logProgress(s.log, &s.watch) })()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
+	if g.patient != nil {
+		g.patient()
+	}
 	return daemon.New(s.daemon(wh, hangups), set).Run(ctx, listener)
 }
 
@@ -98,7 +102,7 @@ func (s *service) settings(cfg config.Config) (daemon.Settings, error) {
 	if err != nil {
 		return daemon.Settings{}, err
 	}
-	night.Watch, night.Log = &s.watch, s.log
+	night.Watch, night.Log, night.FinishCommit = &s.watch, s.log, true
 	return daemon.Settings{
 		Schedule: schedule, CatchUp: cfg.Schedule.CatchUp, AuthToken: cfg.Serve.AuthToken.Reveal(),
 		Night: func(ctx context.Context) (daemon.Night, error) {

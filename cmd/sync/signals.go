@@ -6,26 +6,28 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// grace is how long a command may take to end in order after the first signal.
-// The promise to whoever sends it is 5 s.
+// grace is how long a command may take to end in order after the first signal,
+// unless it has said that it is patient. The promise to whoever sends it is 5 s.
 const grace = 4 * time.Second
 
 // interruptible runs a command's work and returns its exit code. SIGINT and
 // SIGTERM end the context of the work. What does not end in time by that, such
 // as a database in the middle of a long step, is left where it is, and so it is
 // at a second signal: a run may be killed at any instruction and loses nothing.
-func interruptible(stderr io.Writer, work func(ctx context.Context) int) int {
+func interruptible(stderr io.Writer, work func(ctx context.Context, patient func()) int) int {
+	var patient atomic.Bool
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	done := make(chan int, 1)
-	go func() { done <- work(ctx) }()
+	go func() { done <- work(ctx, func() { patient.Store(true) }) }()
 	select {
 	case code := <-done:
 		return code
@@ -34,6 +36,9 @@ func interruptible(stderr io.Writer, work func(ctx context.Context) int) int {
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
+	if patient.Load() {
+		timer.Stop()
+	}
 	select {
 	case code := <-done:
 		return code

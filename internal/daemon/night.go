@@ -8,6 +8,7 @@ const (
 	Partial     = "partial"
 	Failed      = "failed"
 	Interrupted = "interrupted"
+	Killed      = "killed" // its process died
 	// Held: another run was at work, so this one did not begin.
 	Held = "held"
 )

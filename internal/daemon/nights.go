@@ -130,7 +130,7 @@ func (s *shift) catchUp(ctx context.Context) {
 		owed, _ = set.Schedule.passed(good.Started, seen.At)
 	}
 	switch {
-	case owed == 0 && last.Outcome != Interrupted:
+	case owed == 0 && last.Outcome != Interrupted && last.Outcome != Killed:
 	case !set.CatchUp:
 		s.miss(missedDowntime, owed)
 	default:

@@ -44,6 +44,9 @@ type Config struct {
 	Limits load.Limits
 	// DryRun extracts and gates, and publishes nothing.
 	DryRun bool
+	// FinishCommit merges and publishes to the end although ctx has ended
+	// meanwhile; without it the night ends there too.
+	FinishCommit bool
 	// ResumeMaxAge is how old a run that did not publish may be to be taken up
 	// again: its answers are used and not asked for a second time. 0: never.
 	ResumeMaxAge time.Duration
@@ -100,8 +103,7 @@ type night struct {
 // returns what the night did, also together with an error. Errors that decide
 // something: *warehouse.HeldError (another run is at work), *fetch.AuthError,
 // *load.MassDeleteError, *warehouse.VerifyError, *NothingError. After an error
-// the last snapshot is untouched and the landed answers are kept. When ctx ends
-// while the service is read, the night ends; a commit that has begun is finished.
+// the last snapshot is untouched and the landed answers are kept.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
@@ -180,9 +182,10 @@ func (n *night) execute(ctx context.Context) (res Result, err error) {
 	if err := n.extract(ctx); err != nil {
 		return res, err
 	}
-	// Whoever stops the program now waits for this: it is short against what it
-	// would throw away, and a second signal ends it at once.
-	return n.publish(context.WithoutCancel(ctx))
+	if n.cfg.FinishCommit {
+		ctx = context.WithoutCancel(ctx)
+	}
+	return n.publish(ctx)
 }
 
 // show tells the watch, if there is one, what the night is about to do.

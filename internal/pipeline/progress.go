@@ -42,7 +42,7 @@ const (
 type StreamProgress struct {
 	Name  string
 	State string
-	// Done of Total answers: pages of the pass over a list, or single records.
+	// Done of Total: pages of the pass over a list, or ids that are asked for.
 	// Total is 0 until the service has told.
 	Done, Total int64
 	// Pass counts the passes over a list.
@@ -56,6 +56,8 @@ type StreamProgress struct {
 	// Grade and Reason are empty until it is read.
 	Grade  fetch.Grade
 	Reason string
+
+	byID bool
 }
 
 // Watch lets others see how far a night is. The zero value is ready, and safe for
@@ -88,13 +90,14 @@ func (w *Watch) Progress() (Progress, bool) {
 	return p, true
 }
 
-// perSecond is the rate since a stream began, without what the burst gave.
+// perSecond is the rate since a stream began; 0 in its first second, which shows
+// the burst and not the rate.
 func perSecond(t fetch.Telemetry, now time.Time) float64 {
-	span := now.Sub(t.First).Seconds()
-	if t.Requests < 2 || span <= 0 {
+	span := now.Sub(t.First)
+	if t.Requests == 0 || span < time.Second {
 		return 0
 	}
-	return float64(t.Requests-1) / span
+	return float64(t.Requests) / span.Seconds()
 }
 
 // estimate says what is left to ask for, and how long that takes.
@@ -191,13 +194,20 @@ func (w *Watch) reading(s stream.Stream) {
 
 // asking says how many single records a stream will be asked for.
 func (w *Watch) asking(s stream.Stream, total int64) {
-	w.change(s.Name, func(p *StreamProgress) { p.Total = total })
+	w.change(s.Name, func(p *StreamProgress) { p.Total, p.byID = total, true })
 }
 
 // answered counts an answer. Each pass over a list begins anew.
 func (w *Watch) answered(r fetch.Response, page fetch.Page) {
 	w.change(r.Stream, func(p *StreamProgress) {
-		if r.Pass > p.Pass {
+		switch {
+		case p.byID:
+			if r.Pass <= 1 && r.Page <= 1 { // what belongs to one id may have pages
+				p.Done++
+			}
+			p.Rows += int64(page.Records)
+			return
+		case r.Pass > p.Pass:
 			p.Pass, p.Done, p.Rows = r.Pass, 0, 0
 		}
 		if page.Paginated && page.TotalPages > 0 {

@@ -53,21 +53,24 @@ func TestWatchSeesTheNight(t *testing.T) {
 }
 
 // TestStoppingFinishesTheCommit ends the context of a night at the step where the
-// rows are merged, and at the one before.
+// rows are merged, and at one before.
 func TestStoppingFinishesTheCommit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		at      string
-		outcome string
-		code    int
+		name, at string
+		finish   bool
+		outcome  string
+		code     int
 	}{
-		{"merged", warehouse.Complete, 0},
-		{"answer landed", warehouse.Interrupted, 130},
+		{"a commit is finished", "mid merge", true, warehouse.Complete, 0},
+		{"unless nobody waits", "mid merge", false, warehouse.Interrupted, 130},
+		{"reading is not", "answer landed", true, warehouse.Interrupted, 130},
 	} {
-		t.Run(c.at, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t, smallWorld(), few()...)
 			ctx, stop := context.WithCancel(t.Context())
+			h.cfg.FinishCommit = c.finish
 			h.cfg.Warehouse.Step = func(name string) {
 				if name == c.at {
 					stop()

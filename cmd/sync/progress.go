@@ -1,0 +1,215 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"placementsync/internal/pipeline"
+)
+
+// How often progress is told: to eyes, and to a log.
+const (
+	redraw    = 200 * time.Millisecond
+	logsEvery = time.Minute
+)
+
+// follow tells how far the watched night is until stop is called: with bars on a
+// terminal, with a line a minute in any other log. The night logs to log.
+func (g *globals) follow(watch *pipeline.Watch) (log *slog.Logger, stop func()) {
+	if g.stderrWidth == 0 || g.quiet {
+		log = g.logger()
+		return log, every(logsEvery, func() { logProgress(log, watch) })
+	}
+	b := newBars(g.stderr, g.stderrWidth)
+	stopDrawing := every(redraw, func() { b.draw(watch) })
+	return g.loggerTo(b, slog.LevelWarn), func() {
+		stopDrawing()
+		b.close()
+	}
+}
+
+// every calls do again and again until stop, which waits for a call in progress.
+func every(pause time.Duration, do func()) (stop func()) {
+	ticker, quit := time.NewTicker(pause), make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			select {
+			case <-ticker.C:
+				do()
+			case <-quit:
+				return
+			}
+		}
+	})
+	return sync.OnceFunc(func() {
+		ticker.Stop()
+		close(quit)
+		running.Wait()
+	})
+}
+
+func logProgress(log *slog.Logger, watch *pipeline.Watch) {
+	p, ok := watch.Progress()
+	if !ok {
+		return
+	}
+	one, read := current(p)
+	log.Info("progress", "run", p.Run, "phase", p.Phase, "stream", one.Name, "done", one.Done, "total", one.Total, "rows", one.Rows,
+		"streams_read", read, "streams", len(p.Streams), "requests", p.Requests, "retries", p.Retries,
+		"requests_per_second", p.PerSecond, "allowed_per_second", p.Allowed, "left", p.Left)
+}
+
+// current is the stream that is read, and how many have been.
+func current(p pipeline.Progress) (one pipeline.StreamProgress, read int) {
+	for _, s := range p.Streams {
+		switch s.State {
+		case pipeline.Read:
+			read++
+		case pipeline.Reading:
+			one = s
+		}
+	}
+	return one, read
+}
+
+// bars are two lines at the foot of a terminal, the stream that is read and the
+// total, below a line for each stream that has been read.
+type bars struct {
+	out           io.Writer
+	progress      *mpb.Progress
+	stream, total *mpb.Bar
+
+	mu    sync.Mutex // guards what follows
+	now   pipeline.Progress
+	ended bool
+	told  map[string]bool
+}
+
+func newBars(out io.Writer, width int) *bars {
+	const widest = 120 // more makes long bars, and tells no more
+	b := &bars{out: out, told: map[string]bool{}}
+	b.progress = mpb.New(mpb.WithOutput(out), mpb.WithWidth(min(width, widest)), mpb.WithAutoRefresh(), mpb.WithRefreshRate(redraw))
+	style := mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]")
+	line := func(name, facts func() string) *mpb.Bar {
+		return b.progress.New(0, style,
+			mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return name() }, decor.WC{W: 24, C: decor.DindentRight})),
+			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + facts() })))
+	}
+	b.stream = line(b.streamName, b.streamFacts)
+	b.total = line(func() string { return "total" }, b.totalFacts)
+	return b
+}
+
+// draw takes a new look at the night.
+func (b *bars) draw(watch *pipeline.Watch) {
+	p, ok := watch.Progress()
+	if !ok {
+		return
+	}
+	b.mu.Lock()
+	b.now = p
+	b.mu.Unlock()
+	one, read := current(p)
+	b.stream.SetTotal(max(one.Total, one.Done+1), false)
+	b.stream.SetCurrent(one.Done)
+	if p.Expected > 0 {
+		b.total.SetTotal(p.Expected+1, false)
+		b.total.SetCurrent(p.Requests)
+	} else {
+		b.total.SetTotal(int64(len(p.Streams))+1, false)
+		b.total.SetCurrent(int64(read))
+	}
+	for _, s := range p.Streams {
+		b.tell(s)
+	}
+}
+
+// tell leaves a line for a stream that has been read.
+func (b *bars) tell(s pipeline.StreamProgress) {
+	if s.State == pipeline.Read && !b.told[s.Name] {
+		b.told[s.Name] = true
+		_, _ = fmt.Fprintf(b, "%-24s %-15s %9d rows %7d requests %s\n", s.Name, s.Grade, s.Rows, s.Requests, retried(s.Retries))
+	}
+}
+
+func (b *bars) snapshot() pipeline.Progress {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.now
+}
+
+func (b *bars) streamName() string {
+	p := b.snapshot()
+	if one, _ := current(p); one.Name != "" {
+		return one.Name
+	}
+	return p.Phase
+}
+
+func (b *bars) streamFacts() string {
+	one, _ := current(b.snapshot())
+	if one.Name == "" {
+		return ""
+	}
+	of := ""
+	if one.Total > 0 {
+		of = fmt.Sprintf("/%d", one.Total)
+	}
+	return fmt.Sprintf("%d%s, %d rows%s%s", one.Done, of, one.Rows, retried(one.Retries), left(one.Left))
+}
+
+func (b *bars) totalFacts() string {
+	p := b.snapshot()
+	_, read := current(p)
+	of, allowed := "", ""
+	if p.Expected > 0 {
+		of = fmt.Sprintf("/%d", p.Expected)
+	}
+	if p.Allowed > 0 {
+		allowed = fmt.Sprintf("/%g", p.Allowed)
+	}
+	return fmt.Sprintf("%d/%d streams, %d%s requests, %.1f%s a second%s%s", read, len(p.Streams), p.Requests, of,
+		p.PerSecond, allowed, retried(p.Retries), left(p.Left))
+}
+
+func retried(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d retries", n)
+}
+
+func left(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %s left", d.Round(time.Second))
+}
+
+// Write puts lines above the bars, and after their end where they were.
+func (b *bars) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	ended := b.ended
+	b.mu.Unlock()
+	if ended {
+		return b.out.Write(text)
+	}
+	return b.progress.Write(text)
+}
+
+// close takes the bars away.
+func (b *bars) close() {
+	b.mu.Lock()
+	b.ended = true
+	b.mu.Unlock()
+	b.stream.Abort(true)
+	b.total.Abort(true)
+	b.progress.Wait()
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+)
+
+// TestProgressIsShownOnATerminal runs a night before a terminal of 110 columns, and
+// reads what it was sent.
+func TestProgressIsShownOnATerminal(t *testing.T) {
+	t.Parallel()
+	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken})
+	base, stop, err := service.Serve(context.WithoutCancel(t.Context()), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stop() })
+	screen := &output{more: make(chan struct{}, 1)}
+	g := &globals{process: process{stdout: screen, stderr: screen, stderrWidth: 110, now: time.Now,
+		lookupEnv: func(string) (string, bool) { return "", false }}, logFormat: "text"}
+	dir := t.TempDir()
+	if err := prepareDemo(dir, base); err != nil {
+		t.Fatal(err)
+	}
+	g.config = filepath.Join(dir, "config.yaml")
+	if err := runNight(t.Context(), g, runOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	shown := screen.String()
+	for _, pattern := range []string{
+		`(?m)^orders +exact +8 rows +\d+ requests`,
+		`total +\[.*\] +\d+/27 streams, \d+(/\d+)? requests, \d+\.\d a second`,
+	} {
+		if !regexp.MustCompile(pattern).MatchString(shown) {
+			t.Errorf("the screen lacks %s:\n%s", pattern, shown)
+		}
+	}
+	if strings.Contains(shown, "level=INFO") {
+		t.Error("log lines of progress are mixed into the bars")
+	}
+}
+
+func TestBarsSayWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	b := &bars{now: pipeline.Progress{Phase: "reading orders", Requests: 51, Retries: 2, Expected: 90, PerSecond: 9.81, Allowed: 10, Left: 4 * time.Second,
+		Streams: []pipeline.StreamProgress{{Name: "token", State: pipeline.Read},
+			{Name: "orders", State: pipeline.Reading, Done: 3, Total: 7, Rows: 300, Retries: 2, Left: 1500 * time.Millisecond}}}}
+	for got, want := range map[string]string{
+		b.streamName():  "orders",
+		b.streamFacts(): "3/7, 300 rows, 2 retries, 2s left",
+		b.totalFacts():  "1/2 streams, 51/90 requests, 9.8/10 a second, 2 retries, 4s left",
+	} {
+		if got != want {
+			t.Errorf("shown is %q, want %q", got, want)
+		}
+	}
+	b.now = pipeline.Progress{Phase: "merging"}
+	if b.streamName() != "merging" || b.streamFacts() != "" {
+		t.Errorf("without a stream shown is %q %q", b.streamName(), b.streamFacts())
+	}
+}
+
+// TestLinesOutliveTheBars holds that a warning after the night still arrives.
+func TestLinesOutliveTheBars(t *testing.T) {
+	t.Parallel()
+	screen := &output{more: make(chan struct{}, 1)}
+	g := &globals{process: process{stderr: screen, stderrWidth: 80}, logFormat: "json"}
+	log, stop := g.follow(&pipeline.Watch{})
+	log.Warn("before")
+	stop()
+	log.Warn("after")
+	log.Info("never")
+	if got := screen.String(); !strings.Contains(got, `"msg":"before"`) || !strings.Contains(got, `"msg":"after"`) || strings.Contains(got, "never") {
+		t.Errorf("the screen shows %q", got)
+	}
+}
+
+func TestNoBarsWithoutATerminal(t *testing.T) {
+	t.Parallel()
+	for _, g := range []*globals{
+		{process: process{stderr: &output{more: make(chan struct{}, 1)}}},
+		{process: process{stderr: &output{more: make(chan struct{}, 1)}, stderrWidth: 80}, quiet: true},
+	} {
+		log, stop := g.follow(&pipeline.Watch{})
+		if log.Enabled(t.Context(), slog.LevelInfo) == g.quiet {
+			t.Errorf("quiet is %v and lines of progress are %v", g.quiet, !g.quiet)
+		}
+		stop()
+	}
+}
