@@ -55,23 +55,21 @@ func tokenDoubt(cfg config.Config) string {
 func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	fmt.Fprintf(w, "service        %s answered in %s\n", cfg.API.BaseURL, p.Took.Round(time.Millisecond))
 	fmt.Fprintf(w, "token          type %s, team %s, %d scopes\n", orUnknown(p.Token.Type), orUnknown(p.Token.TeamID), len(p.Token.Scopes))
-	fmt.Fprintf(w, "warehouse      %s, newest snapshot %s, %s free\n", cfg.Warehouse.Dir, orUnknown(p.Latest), size(p.FreeBytes))
+	fmt.Fprintf(w, "warehouse      %s, newest snapshot %s\n", cfg.Warehouse.Dir, orUnknown(p.Latest))
+	fmt.Fprintf(w, "disk           %s\n", room(p.FreeBytes, p.NeedBytes))
 	if p.Held != nil {
 		fmt.Fprintf(w, "lock           %v\n", p.Held)
 	}
-	t := newTable("stream", "plan", "requests last time")
+	t := newTable("stream", "plan", "requests last time", "at the configured rate")
 	for _, s := range p.Streams {
 		does := "run"
 		if s.Skip != "" {
 			does = "skip: " + s.Skip
 		}
-		t.AppendRow(table.Row{s.Name, does, lastRequests(s.LastRequests)})
+		t.AppendRow(table.Row{s.Name, does, lastRequests(s.LastRequests), pace(s.LastRequests, cfg.API.RequestsPerSecond)})
 	}
-	alignRight(t, 3)
-	fmt.Fprintf(w, "\n%s\n", t.Render())
-	if p.Requests > 0 {
-		fmt.Fprintf(w, "\nabout %d requests, %s at the configured rate\n", p.Requests, pace(p.Requests, cfg.API.RequestsPerSecond))
-	}
+	alignRight(t, 3, 4)
+	fmt.Fprintf(w, "\n%s\n\n%s\n", t.Render(), expected(p, cfg.API.RequestsPerSecond))
 	if p.Held != nil {
 		return p.Held
 	}
@@ -85,12 +83,43 @@ func lastRequests(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// pace is the least time that so many requests take.
-func pace(requests int64, perSecond float64) string {
-	if perSecond <= 0 {
-		return "no limit"
+// expected sums the plan up, as far as the last nights allow.
+func expected(p pipeline.Plan, perSecond float64) string {
+	if p.Requests == 0 {
+		return "requests and time are known after the first night"
 	}
-	return "about " + time.Duration(float64(requests)/perSecond*float64(time.Second)).Round(time.Second).String()
+	text := fmt.Sprintf("about %d requests", p.Requests)
+	if perSecond > 0 {
+		text += fmt.Sprintf(", %s at %g a second", pace(p.Requests, perSecond), perSecond)
+	}
+	if p.Unknown > 0 {
+		text += fmt.Sprintf("; more for %d streams that were not read yet", p.Unknown)
+	}
+	return text
+}
+
+// pace is the least time that so many requests take; empty when it is not known.
+func pace(requests int64, perSecond float64) string {
+	if perSecond <= 0 || requests < 0 {
+		return ""
+	}
+	took := time.Duration(float64(requests) / perSecond * float64(time.Second))
+	if took < time.Minute {
+		return fmt.Sprintf("%.0f s", took.Seconds())
+	}
+	return fmt.Sprintf("%.1f min", took.Minutes())
+}
+
+func room(free, need int64) string {
+	switch {
+	case free < 0:
+		return "the system does not say how much is free"
+	case need == 0:
+		return size(free) + " free"
+	case free < need:
+		return fmt.Sprintf("%s free, TOO LITTLE: a night may take %s: make room, or prune", size(free), size(need))
+	}
+	return fmt.Sprintf("%s free, a night may take %s", size(free), size(need))
 }
 
 func orUnknown(s string) string {

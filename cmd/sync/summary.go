@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/warehouse"
 )
@@ -24,7 +25,26 @@ func showNight(g *globals, res pipeline.Result, dryRun bool) error {
 	if _, err := fmt.Fprintln(g.stdout, t.Render()); err != nil {
 		return err
 	}
+	if err := showChanges(g.stdout, res.Changes); err != nil {
+		return err
+	}
 	return closing(g.stdout, res, dryRun)
+}
+
+// showChanges prints the tables in which anything moved.
+func showChanges(w io.Writer, changes []load.Change) error {
+	t := newTable("table", "rows", "new", "changed", "gone")
+	for _, c := range changes {
+		if c.New+c.Changed+c.Gone > 0 {
+			t.AppendRow(table.Row{c.Table, c.After, c.New, c.Changed, c.Gone})
+		}
+	}
+	if t.Length() == 0 {
+		return nil
+	}
+	alignRight(t, 2, 3, 4, 5)
+	_, err := fmt.Fprintf(w, "\n%s\n", t.Render())
+	return err
 }
 
 func closing(w io.Writer, res pipeline.Result, dryRun bool) error {

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -16,14 +18,17 @@ type Plan struct {
 	Took time.Duration
 	// Latest is the run that readers see; empty before the first.
 	Latest string
-	// FreeBytes is the room on the warehouse's disk.
-	FreeBytes int64
+	// FreeBytes is the room on the warehouse's disk; -1: unknown. NeedBytes is
+	// what a night may take of it: what the newest version takes, and as much
+	// again for the draft that becomes the next one; 0 before the first.
+	FreeBytes, NeedBytes int64
 	// Held says which run is at work now; nil: none.
 	Held    *warehouse.HeldError
 	Streams []Planned
 	// Requests is how many the last night made for the streams that would
-	// run now; 0 before the first.
+	// run now; 0 before the first. Unknown counts those that were never read.
 	Requests int64
+	Unknown  int
 }
 
 // Planned is the plan for one stream.
@@ -31,7 +36,8 @@ type Planned struct {
 	Name string
 	// Skip is why it would not be read; empty: it would.
 	Skip string
-	// LastRequests is what it took in the last run that read it; -1: never.
+	// LastRequests is what it took in the last run that read it, answers that
+	// had landed before included; -1: never.
 	LastRequests int64
 }
 
@@ -62,10 +68,31 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	if p.FreeBytes, err = wh.Free(); err != nil {
 		return p, err
 	}
+	if p.NeedBytes, err = needs(wh, p.Latest); err != nil {
+		return p, err
+	}
 	if err := wh.Held(); err != nil && !errors.As(err, &p.Held) {
 		return p, err
 	}
 	return p, p.planStreams(cfg, wh)
+}
+
+// needs measures the newest version twice.
+func needs(wh *warehouse.Warehouse, latest string) (int64, error) {
+	if latest == "" {
+		return 0, nil
+	}
+	files, err := os.ReadDir(wh.VersionPath(latest))
+	if err != nil {
+		return 0, fmt.Errorf("measure the newest version: %w", err)
+	}
+	var total int64
+	for _, f := range files {
+		if info, err := f.Info(); err == nil { // else it was pruned just now
+			total += info.Size()
+		}
+	}
+	return 2 * total, nil
 }
 
 func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
@@ -77,6 +104,9 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 		one := Planned{Name: s.Name, Skip: cfg.skipReason(p.Token, s), LastRequests: lastRequests(runs, s.Name)}
 		if one.Skip == "" {
 			p.Requests += max(0, one.LastRequests)
+			if one.LastRequests < 0 {
+				p.Unknown++
+			}
 		}
 		p.Streams = append(p.Streams, one)
 	}
@@ -86,8 +116,8 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 func lastRequests(runs []warehouse.Run, stream string) int64 {
 	for i := len(runs) - 1; i >= 0; i-- {
 		for _, s := range runs[i].Streams {
-			if s.Stream == stream && s.Requests > 0 {
-				return s.Requests
+			if n := s.Requests + s.Landed; s.Stream == stream && n > 0 {
+				return n
 			}
 		}
 	}

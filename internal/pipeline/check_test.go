@@ -37,6 +37,9 @@ func TestCheckPlansTheNight(t *testing.T) {
 	if plan.Requests != want || plan.Latest != res.Run.ID {
 		t.Errorf("the plan says %d requests after %s, want %d after %s", plan.Requests, plan.Latest, want, res.Run.ID)
 	}
+	if plan.NeedBytes <= 0 || plan.FreeBytes <= 0 || plan.Unknown != 0 {
+		t.Errorf("the plan needs %d of %d bytes, and knows nothing of %d streams", plan.NeedBytes, plan.FreeBytes, plan.Unknown)
+	}
 	if one := planned(t, plan, "orders"); one.Skip != "" || one.LastRequests <= 0 {
 		t.Errorf("the plan of orders is %+v", one)
 	}
