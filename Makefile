@@ -60,10 +60,22 @@ bench: build ## measure, and write docs/performance.md (SECTIONS=nights,large,de
 torture: ## run the long fault trials (up to an hour)
 	PLACEMENTSYNC_TORTURE=1 go test -tags $(TAGS) -run Torture -timeout 60m ./...
 
+# Names of folders below PREFIX, as packagers know them.
+BINDIR = $(DESTDIR)$(PREFIX)/bin
+SHAREDIR = $(DESTDIR)$(PREFIX)/share
+UNITDIR = $(DESTDIR)$(PREFIX)/lib/systemd/system
+
 .PHONY: install
-install: build ## install to PREFIX/bin (/usr/local/bin unless set)
-	install -d '$(DESTDIR)$(PREFIX)/bin'
-	install -m 0755 $(BINARY) '$(DESTDIR)$(PREFIX)/bin/placementsync'
+install: build ## install program, completion, man page and units to PREFIX (/usr/local)
+	install -d '$(BINDIR)' '$(UNITDIR)' '$(SHAREDIR)/man/man1' '$(SHAREDIR)/bash-completion/completions' \
+		'$(SHAREDIR)/zsh/site-functions' '$(SHAREDIR)/fish/vendor_completions.d'
+	install -m 0755 $(BINARY) '$(BINDIR)/placementsync'
+	$(BINARY) docs man > '$(SHAREDIR)/man/man1/placementsync.1'
+	$(BINARY) completion bash > '$(SHAREDIR)/bash-completion/completions/placementsync'
+	$(BINARY) completion zsh > '$(SHAREDIR)/zsh/site-functions/_placementsync'
+	$(BINARY) completion fish > '$(SHAREDIR)/fish/vendor_completions.d/placementsync.fish'
+	@for unit in deploy/*.service deploy/*.timer; do \
+		sed 's|/usr/local/bin|$(PREFIX)/bin|' "$$unit" > '$(UNITDIR)'/"$${unit##*/}" || exit 1; done
 
 .PHONY: clean
 clean: ## remove what the targets above have written

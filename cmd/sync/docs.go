@@ -19,6 +19,14 @@ func docsCommand(g *globals) *cobra.Command {
 			return cliMarkdown(g.stdout, cmd.Root())
 		}),
 	})
+	docs.AddCommand(&cobra.Command{
+		Use:   "man",
+		Short: "Write the manual page",
+		Args:  cobra.NoArgs,
+		RunE: ran(func(cmd *cobra.Command, _ []string) error {
+			return manPage(g.stdout, cmd.Root())
+		}),
+	})
 	return docs
 }
 

@@ -27,8 +27,7 @@ func pruneCommand(g *globals) *cobra.Command {
 }
 
 func prune(g *globals, w *warehouse.Warehouse, c config.Config, dryRun bool) error {
-	r := c.Retention
-	gone, err := w.Prune(warehouse.Retention{RawDays: r.RawDays, Daily: r.Daily, Weekly: r.Weekly, Monthly: r.Monthly}, g.now(), dryRun)
+	gone, err := w.Prune(retention(c), g.now(), dryRun)
 	if err != nil {
 		return err
 	}
@@ -49,4 +48,9 @@ func prune(g *globals, w *warehouse.Warehouse, c config.Config, dryRun bool) err
 	alignRight(t, 2)
 	_, err = fmt.Fprintf(g.stdout, "%s\n\n%d in all, %s\n", t.Render(), len(gone), size(sum))
 	return err
+}
+
+func retention(c config.Config) warehouse.Retention {
+	r := c.Retention
+	return warehouse.Retention{RawDays: r.RawDays, Daily: r.Daily, Weekly: r.Weekly, Monthly: r.Monthly}
 }

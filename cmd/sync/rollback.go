@@ -43,6 +43,11 @@ func (g *globals) locked(name string, work func(*warehouse.Warehouse, config.Con
 	if err != nil {
 		return err
 	}
+	return g.lockedFor(cfg, name, func(wh *warehouse.Warehouse) error { return work(wh, cfg) })
+}
+
+// lockedFor is locked for a configuration that is known already.
+func (g *globals) lockedFor(cfg config.Config, name string, work func(*warehouse.Warehouse) error) error {
 	wh, err := warehouse.Open(warehouseConfig(cfg))
 	if err != nil {
 		return err
@@ -51,5 +56,5 @@ func (g *globals) locked(name string, work func(*warehouse.Warehouse, config.Con
 	if err != nil {
 		return err
 	}
-	return errors.Join(work(wh, cfg), lock.Release())
+	return errors.Join(work(wh), lock.Release())
 }

@@ -107,9 +107,31 @@ func (s *service) settings(cfg config.Config) (daemon.Settings, error) {
 		Schedule: schedule, CatchUp: cfg.Schedule.CatchUp, AuthToken: cfg.Serve.AuthToken.Reveal(),
 		Night: func(ctx context.Context) (daemon.Night, error) {
 			res, err := s.g.nightly(ctx, cfg, night)
+			if err == nil {
+				s.prune(cfg)
+			}
 			return s.ended(res, err)
 		},
 	}, nil
+}
+
+// prune applies the retention after a night, since nobody else would: the folder
+// may belong to a user who exists as long as serve runs.
+func (s *service) prune(cfg config.Config) {
+	var gone []warehouse.Pruned
+	err := s.g.lockedFor(cfg, "prune", func(wh *warehouse.Warehouse) (err error) {
+		gone, err = wh.Prune(retention(cfg), s.g.now(), false)
+		return err
+	})
+	if err != nil {
+		s.log.Warn("not pruned, the next night tries again", "error", err)
+		return
+	}
+	var bytes int64
+	for _, p := range gone {
+		bytes += p.Bytes
+	}
+	s.log.Info("pruned", "removed", len(gone), "bytes", bytes)
 }
 
 // ended hands a night to the daemon, which only needs to know whether it began.

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"placementsync/internal/config"
+	"placementsync/internal/daemon"
+	"placementsync/internal/load"
+	"placementsync/internal/notify"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/warehouse"
+)
+
+// TestUnitsAreValid has systemd read the units, where it is there, with this test
+// binary in the place of the program.
+func TestUnitsAreValid(t *testing.T) {
+	t.Parallel()
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("there is no systemd-analyze")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, unit := range []string{"placementsync.service", "placementsync-run.service", "placementsync-run.timer"} {
+		text := strings.ReplaceAll(read(t, "../../deploy/"+unit), "/usr/local/bin/placementsync", self)
+		if err := os.WriteFile(filepath.Join(dir, unit), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	systemd := func(args ...string) {
+		cmd := exec.CommandContext(t.Context(), analyze, args...)
+		cmd.Dir = dir
+		// Without a man page installed, Documentation= is not looked up.
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("systemd-analyze %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	systemd("verify", "--man=no", "./placementsync.service", "./placementsync-run.service", "./placementsync-run.timer")
+	// 2.0 of 10 is what systemd calls safe, with the network that a sync needs.
+	systemd("security", "--offline=true", "--threshold=20", "--no-pager", "./placementsync.service", "./placementsync-run.service")
+}
+
+// TestDeployedCommandsAreRead holds that units and crontab call commands with flags
+// that exist.
+func TestDeployedCommandsAreRead(t *testing.T) {
+	t.Parallel()
+	commands := regexp.MustCompile(`(?m)^[^#\n]*?/usr/local/bin/placementsync ([^>\n]+)`)
+	for file, want := range map[string]string{"placementsync.service": "serve", "placementsync-run.service": "run", "crontab": "run"} {
+		found := commands.FindStringSubmatch(read(t, "../../deploy/"+file))
+		if found == nil {
+			t.Errorf("deploy/%s calls nothing", file)
+			continue
+		}
+		cmd, rest, err := newRoot(&globals{}).Find(strings.Fields(found[1]))
+		if err != nil || cmd.Name() != want {
+			t.Errorf("deploy/%s calls %q, want %s: %v", file, found[1], want, err)
+			continue
+		}
+		if err := cmd.ParseFlags(rest); err != nil {
+			t.Errorf("deploy/%s calls %q: %v", file, found[1], err)
+		}
+	}
+}
+
+// TestOperationsAreCurrent compares docs/operations.md with the code: each exit
+// code, alert, gate and metric must be told of, and no other.
+func TestOperationsAreCurrent(t *testing.T) {
+	t.Parallel()
+	text := read(t, "../../docs/operations.md")
+	headings := func(pattern string) []string {
+		var found []string
+		for _, m := range regexp.MustCompile(`(?m)^### `+pattern).FindAllStringSubmatch(text, -1) {
+			found = append(found, m[1])
+		}
+		return found
+	}
+	var codes []string
+	for _, row := range regexp.MustCompile(`(?m)^  (\d+) `).FindAllStringSubmatch(exitCodes(), -1) {
+		codes = append(codes, row[1])
+	}
+	same(t, "exit codes", codes, headings(`Exit code (\d+)`))
+	same(t, "alerts", []string{notify.Failed, notify.Partial, notify.Gate}, headings("Alert `([a-z]+)`"))
+	same(t, "metrics", metricNames(t), mentioned(text))
+
+	for gate, err := range map[string]error{
+		"mass delete":  &load.MassDeleteError{Table: "orders", Gone: 60, Before: 60},
+		"verification": &warehouse.VerifyError{Run: "r", Table: "orders", Problem: "p"},
+		"nothing read": &pipeline.NothingError{},
+	} {
+		section, _, _ := strings.Cut(after(text, "### Gate: "+gate+"\n"), "\n### ")
+		quoted := regexp.MustCompile("`([^`]*nothing was published[^`]*)`").FindStringSubmatch(section)
+		if quoted == nil || !strings.Contains(err.Error(), quoted[1]) {
+			t.Errorf("the section of the gate %s quotes %q, which is not in %q", gate, quoted, err)
+		}
+	}
+}
+
+func after(text, mark string) string {
+	_, rest, _ := strings.Cut(text, mark)
+	return rest
+}
+
+// same compares what the code has with what the page tells, in any order.
+func same(t *testing.T, what string, code, page []string) {
+	t.Helper()
+	missing := func(from, in []string, complaint string) {
+		has := map[string]bool{}
+		for _, one := range in {
+			has[one] = true
+		}
+		for _, one := range from {
+			if !has[one] {
+				t.Errorf("docs/operations.md, %s: %s %s", what, complaint, one)
+			}
+		}
+	}
+	missing(code, page, "it does not tell of")
+	missing(page, code, "the code does not know")
+}
+
+// metricNames are those of the daemon, without what describes any process.
+func metricNames(t *testing.T) []string {
+	t.Helper()
+	cfg := config.Default()
+	g := &globals{process: process{stderr: &bytes.Buffer{}, lookupEnv: os.LookupEnv}}
+	s := &service{g: g, first: cfg, log: g.logger()}
+	registry := prometheus.NewRegistry()
+	daemon.New(daemon.Config{Metrics: registry, Log: s.log, Progress: s.progress, Streams: []string{"orders"}, Now: g.now,
+		HookResults: func() map[string]uint64 { return map[string]uint64{"stored": 0} }}, daemon.Settings{})
+	described := make(chan *prometheus.Desc, 1000)
+	registry.Describe(described)
+	close(described)
+	var names []string
+	for d := range described {
+		if m := regexp.MustCompile(`fqName: "(placementsync_[a-z_]+)"`).FindStringSubmatch(d.String()); m != nil {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
+// mentioned are the metrics that a page names.
+func mentioned(text string) []string {
+	return regexp.MustCompile(`placementsync_[a-z_]+`).FindAllString(text, -1)
+}
