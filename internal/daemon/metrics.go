@@ -11,13 +11,12 @@ import (
 
 // metrics are what nights leave behind for Prometheus. Counters count since the
 // start of the process; what the last night came to is a gauge, and is read from
-// the ledger at the start, so that a restart does not hide it.
+// the ledger at the start, so that a restart does not hide it. Times are looked up
+// in the ledger at each scrape: other processes run nights too.
 type metrics struct {
 	runs, missed, reloads *prometheus.CounterVec
 
-	duration, lastSuccess prometheus.Gauge
-	newRows, changed      prometheus.Gauge
-	gone                  prometheus.Gauge
+	newRows, changed, gone prometheus.Gauge
 
 	requests, retries, throttled, rejects *prometheus.CounterVec
 	rows                                  *prometheus.GaugeVec
@@ -37,18 +36,16 @@ func newMetrics(cfg Config, d *Daemon) *metrics {
 		return make.NewGauge(prometheus.GaugeOpts{Name: "placementsync_" + name, Help: help})
 	}
 	m := &metrics{
-		runs:        counter("runs_total", "Nights that ended since the start of the process.", "outcome"),
-		missed:      counter("missed_slots_total", "Slots of the schedule without a night of their own.", "reason"),
-		reloads:     counter("config_reloads_total", "Reloads of the configuration.", "result"),
-		duration:    gauge("last_run_duration_seconds", "How long the last night took."),
-		lastSuccess: gauge("last_success_timestamp_seconds", "When the last night that published a snapshot ended; 0: never."),
-		newRows:     gauge("last_run_new_rows", "Rows that the last published night brought."),
-		changed:     gauge("last_run_changed_rows", "Rows that the last published night changed."),
-		gone:        gauge("last_run_gone_rows", "Rows that the last published night closed."),
-		requests:    counter("stream_requests_total", "Requests sent.", "stream"),
-		retries:     counter("stream_retries_total", "Requests that repeated another one.", "stream"),
-		throttled:   counter("stream_throttled_seconds_total", "Time waited for Retry-After and before repeats, over all workers.", "stream"),
-		rejects:     counter("stream_rejects_total", "Values and records that did not fit and were kept raw.", "stream"),
+		runs:      counter("runs_total", "Nights that ended since the start of the process.", "outcome"),
+		missed:    counter("missed_slots_total", "Slots of the schedule without a night of their own.", "reason"),
+		reloads:   counter("config_reloads_total", "Reloads of the configuration.", "result"),
+		newRows:   gauge("last_run_new_rows", "Rows that the last published night brought."),
+		changed:   gauge("last_run_changed_rows", "Rows that the last published night changed."),
+		gone:      gauge("last_run_gone_rows", "Rows that the last published night closed."),
+		requests:  counter("stream_requests_total", "Requests sent.", "stream"),
+		retries:   counter("stream_retries_total", "Requests that repeated another one.", "stream"),
+		throttled: counter("stream_throttled_seconds_total", "Time waited for Retry-After and before repeats, over all workers.", "stream"),
+		rejects:   counter("stream_rejects_total", "Values and records that did not fit and were kept raw.", "stream"),
 		rows: make.NewGaugeVec(prometheus.GaugeOpts{Name: "placementsync_stream_rows",
 			Help: "Records that the last night read."}, []string{"stream"}),
 		grade: make.NewGaugeVec(prometheus.GaugeOpts{Name: "placementsync_stream_grade",
@@ -93,6 +90,14 @@ func registerNow(cfg Config, d *Daemon) {
 		}
 		return math.NaN()
 	})
+	lookup("last_success_timestamp_seconds", "When the last night that published a snapshot ended; 0: never.", func() float64 {
+		n, _ := d.board.read().published()
+		return unix(n.Ended)
+	})
+	lookup("last_run_duration_seconds", "How long the last night took.", func() float64 {
+		n, _ := d.board.read().last()
+		return n.Took().Seconds()
+	})
 	lookup("next_run_timestamp_seconds", "When the next night is due.", func() float64 {
 		return unix(d.board.read().Next)
 	})
@@ -131,14 +136,11 @@ func (h hookResults) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// recall shows the last nights of the ledger as if they had just ended. They are
-// not counted.
+// recall shows the last published night of the ledger as if it had just ended. It
+// is not counted.
 func (m *metrics) recall(s snapshot) {
 	if n, ok := s.published(); ok {
 		m.show(n)
-	}
-	if n, ok := s.last(); ok {
-		m.duration.Set(n.Took().Seconds())
 	}
 }
 
@@ -148,7 +150,6 @@ func (m *metrics) note(n Night) {
 	if n.Outcome == Held {
 		return
 	}
-	m.duration.Set(n.Took().Seconds())
 	for _, s := range n.Streams {
 		m.requests.WithLabelValues(s.Name).Add(float64(s.Requests))
 		m.retries.WithLabelValues(s.Name).Add(float64(s.Retries))
@@ -162,7 +163,6 @@ func (m *metrics) note(n Night) {
 
 // show is what a published night came to.
 func (m *metrics) show(n Night) {
-	m.lastSuccess.Set(unix(n.Ended))
 	m.newRows.Set(float64(n.New))
 	m.changed.Set(float64(n.Changed))
 	m.gone.Set(float64(n.Gone))
