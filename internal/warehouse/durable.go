@@ -126,6 +126,18 @@ func syncTree(dir string) error {
 	})
 }
 
+// removeTorn removes what killed runs left beside a file that they were about to
+// replace. Nobody else may be writing it.
+func removeTorn(path string) error {
+	beside, err := os.ReadDir(filepath.Dir(path))
+	for _, e := range beside {
+		if strings.HasPrefix(e.Name(), "."+filepath.Base(path)+".") {
+			err = errors.Join(err, os.Remove(filepath.Join(filepath.Dir(path), e.Name())))
+		}
+	}
+	return err
+}
+
 // appendLine adds one line to a file and syncs it. A torn last line of an
 // earlier crash is ended first, so that it spoils itself alone.
 func (d disk) appendLine(path string, line []byte, mode fs.FileMode) (err error) {

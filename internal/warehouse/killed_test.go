@@ -44,7 +44,13 @@ func TestWarehouseOfANewerProgramIsRefused(t *testing.T) {
 func TestKilledRunGetsItsEntry(t *testing.T) {
 	w := open(t)
 	note := warehouse.Unfinished{Run: "20261101T020000Z", StartedAt: night, Attempt: 1, Program: "test"}
-	must(t, locked(t, w, note.Run, func() error { return w.Start(note) }))
+	must(t, locked(t, w, note.Run, func() error {
+		must(t, os.WriteFile(filepath.Join(w.Dir(), "state", ".unfinished.json.12345"), []byte("{"), 0o600))
+		return w.Start(note)
+	}))
+	if left, err := filepath.Glob(filepath.Join(w.Dir(), "state", ".*")); err != nil || len(left) > 0 {
+		t.Errorf("the start of a run leaves what a killed one left: %v (%v)", left, err)
+	}
 	killed := warehouse.Run{ID: note.Run, StartedAt: night, Outcome: warehouse.Killed, ExitCode: -1, Program: "test", Attempts: 1}
 	requireLedger(t, w.Told, killed)
 	requireLedger(t, w.Runs)

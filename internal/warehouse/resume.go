@@ -36,6 +36,9 @@ func (w *Warehouse) Start(u Unfinished) error {
 		return err
 	}
 	data, err := json.Marshal(u)
+	if err == nil {
+		err = removeTorn(w.unfinishedPath())
+	}
 	if err != nil {
 		return fmt.Errorf("note the start of run %s: %w", u.Run, err)
 	}
