@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
+	"net/http"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,19 +20,10 @@ import (
 func TestProgressIsShownOnATerminal(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken})
-	base, stop, err := service.Serve(context.WithoutCancel(t.Context()), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = stop() })
 	screen := &output{more: make(chan struct{}, 1)}
 	g := &globals{process: process{stdout: screen, stderr: screen, stderrWidth: 110, now: time.Now,
 		lookupEnv: func(string) (string, bool) { return "", false }}, logFormat: "text"}
-	dir := t.TempDir()
-	if err := prepareDemo(dir, base); err != nil {
-		t.Fatal(err)
-	}
-	g.config = filepath.Join(dir, "config.yaml")
+	serveDemo(t, g, service)
 	if err := runNight(t.Context(), g, runOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +59,60 @@ func TestBarsSayWhatIsKnown(t *testing.T) {
 	if b.streamName() != "merging" || b.streamFacts() != "" {
 		t.Errorf("without a stream shown is %q %q", b.streamName(), b.streamFacts())
 	}
+}
+
+// TestProgressIsLogged asks for the line in the middle of a night.
+func TestProgressIsLogged(t *testing.T) {
+	t.Parallel()
+	watch := &pipeline.Watch{}
+	text := &output{more: make(chan struct{}, 1)}
+	log := slog.New(slog.NewJSONHandler(text, nil))
+	logProgress(log, watch)
+	if got := text.String(); got != "" {
+		t.Errorf("without a night logged is %q", got)
+	}
+	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken,
+		FaultFunc: func(r *http.Request, _ int) *sim.Fault {
+			if r.URL.Path == "/orders" {
+				logProgress(log, watch)
+			}
+			return nil
+		}})
+	g := &globals{process: process{stdout: io.Discard, stderr: io.Discard, now: time.Now,
+		lookupEnv: func(string) (string, bool) { return "", false }}}
+	serveDemo(t, g, service)
+	cfg, err := g.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	night, err := g.nightConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	night.Watch = watch
+	if _, err := pipeline.Run(t.Context(), night); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"msg":"progress"`, `"stream":"orders"`, `"streams":27`, `"phase":"reading orders"`, `"allowed_per_second":0`} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the line lacks %s: %s", want, text)
+		}
+	}
+}
+
+// serveDemo starts a service, and writes a configuration for it that g reads.
+func serveDemo(t *testing.T, g *globals, service *sim.Service) {
+	t.Helper()
+	base, stop, err := service.Serve(context.WithoutCancel(t.Context()), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stop() })
+	dir := t.TempDir()
+	if err := prepareDemo(dir, base); err != nil {
+		t.Fatal(err)
+	}
+	g.config = filepath.Join(dir, "config.yaml")
 }
 
 // TestLinesOutliveTheBars holds that a warning after the night still arrives.
