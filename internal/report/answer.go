@@ -1,0 +1,70 @@
+package report
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Answer is what a query gave: texts as CSV has them, exact.
+type Answer struct {
+	Columns []Column
+	Rows    [][]Cell
+	// Total counts all rows of the answer, kept or not.
+	Total int64
+}
+
+// Column is one column of an answer, with its SQL type.
+type Column struct {
+	Name, Type string
+}
+
+// Cell is one value. The text of NULL is empty.
+type Cell struct {
+	Text string
+	Null bool
+}
+
+// Number is the value for drawing; ok is false for NULL and what is no number.
+// What is written out stays the text.
+func (c Cell) Number() (n float64, ok bool) {
+	n, err := strconv.ParseFloat(c.Text, 64)
+	return n, err == nil
+}
+
+// at gives the value of a column by name. A column that the query does not
+// have is NULL: it is then shown as unknown, and a test compares the names.
+func (a Answer) at(row []Cell, column string) Cell {
+	i := slices.IndexFunc(a.Columns, func(c Column) bool { return c.Name == column })
+	if i < 0 || i >= len(row) {
+		return Cell{Null: true}
+	}
+	return row[i]
+}
+
+// text is at for labels.
+func (a Answer) text(row []Cell, column string) string { return a.at(row, column).Text }
+
+// where keeps the rows that hold in order.
+func (a Answer) where(keep func(row []Cell) bool) Answer {
+	kept := a
+	kept.Rows = nil
+	for _, row := range a.Rows {
+		if keep(row) {
+			kept.Rows = append(kept.Rows, row)
+		}
+	}
+	return kept
+}
+
+// distinct gives the different values of a column in the order of the rows.
+func (a Answer) distinct(label func(row []Cell) string) []string {
+	var found []string
+	seen := map[string]bool{}
+	for _, row := range a.Rows {
+		if l := label(row); !seen[l] {
+			seen[l] = true
+			found = append(found, l)
+		}
+	}
+	return found
+}

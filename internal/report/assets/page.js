@@ -1,0 +1,106 @@
+// Theme, charts, sortable tables, copying. Without it the page still shows
+// every number, in its tables.
+(() => {
+  const all = (selector, from = document) => [...from.querySelectorAll(selector)];
+
+  const themes = ["system", "light", "dark"];
+  const button = document.getElementById("theme");
+  const remember = (theme) => { try { localStorage.setItem("placementsync-theme", theme); } catch { /* a browser may forbid it */ } };
+  const recall = () => { try { return localStorage.getItem("placementsync-theme"); } catch { return null; } };
+  const dress = (theme) => {
+    button.textContent = `Theme: ${theme}`;
+    if (theme === "system") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+  };
+  let theme = themes.includes(recall()) ? recall() : "system";
+  dress(theme);
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    theme = themes[(themes.indexOf(theme) + 1) % themes.length];
+    remember(theme);
+    dress(theme);
+  });
+
+  const charts = JSON.parse(document.getElementById("charts").textContent) || [];
+  const chosen = new Map();
+  const node = (chart) => document.getElementById(`chart-${chart.id}`);
+  const draw = (chart) => Draw.into(node(chart), chart, chart.variants[chosen.get(chart.id) || 0]);
+  const drawAll = () => charts.forEach(draw);
+  for (const select of all("select[data-chart]")) {
+    const choose = () => {
+      chosen.set(select.dataset.chart, Number(select.value));
+      draw(charts.find((c) => c.id === select.dataset.chart));
+    };
+    select.addEventListener("change", choose);
+  }
+  // The text paints first, then the charts.
+  requestAnimationFrame(() => setTimeout(() => {
+    charts.forEach((c) => chosen.set(c.id, Number(document.querySelector(`select[data-chart="${CSS.escape(c.id)}"]`)?.value || 0)));
+    drawAll();
+    document.documentElement.dataset.drawn = "";
+    let width = innerWidth, wait;
+    addEventListener("resize", () => {
+      if (innerWidth === width || matchMedia("print").matches) return;
+      width = innerWidth;
+      clearTimeout(wait);
+      wait = setTimeout(drawAll, 120);
+    });
+  }));
+
+  // A cell sorts by its exact number where it has one, else by its text.
+  const key = (row, column) => row.cells[column].dataset.sort ?? row.cells[column].textContent;
+  const compare = (a, b) => {
+    const [x, y] = [Number(a), Number(b)];
+    if (a !== "" && b !== "" && !Number.isNaN(x) && !Number.isNaN(y)) return x - y;
+    return a.localeCompare(b, "en", { numeric: true });
+  };
+  const blank = (text) => text === "" || text === "\u2013";
+  const fold = 12;
+  const refold = (body) => [...body.rows].forEach((row, i) => row.classList.toggle("over", i >= fold));
+  const sort = (table, head, column) => {
+    const down = head.ariaSort ? head.ariaSort === "ascending" : head.classList.contains("n");
+    all("th", table).forEach((h) => { h.ariaSort = null; });
+    head.ariaSort = down ? "descending" : "ascending";
+    const body = table.tBodies[0];
+    const rows = [...body.rows].sort((a, b) => {
+      const [x, y] = [key(a, column), key(b, column)];
+      if (blank(x) || blank(y)) return blank(x) - blank(y);
+      return down ? compare(y, x) : compare(x, y);
+    });
+    body.append(...rows);
+    refold(body);
+  };
+  for (const table of all("table")) {
+    all("th", table).forEach((head, column) => {
+      const b = document.createElement("button");
+      b.type = "button";
+      b.append(...head.childNodes);
+      b.addEventListener("click", () => sort(table, head, column));
+      head.append(b);
+    });
+    const body = table.tBodies[0];
+    if (body.rows.length <= fold + 3) continue;
+    refold(body);
+    const more = document.createElement("button");
+    more.type = "button";
+    more.className = "all";
+    more.textContent = `Show all ${body.rows.length} rows`;
+    more.addEventListener("click", () => { table.classList.add("unfolded"); more.remove(); });
+    table.parentElement.after(more);
+  }
+
+  for (const b of all(".copy")) {
+    b.hidden = false;
+    b.addEventListener("click", async () => {
+      const code = b.parentElement.querySelector("code");
+      try {
+        await navigator.clipboard.writeText(code.textContent);
+        b.textContent = "Copied";
+      } catch {
+        getSelection().selectAllChildren(code);
+        b.textContent = "Selected";
+      }
+      setTimeout(() => { b.textContent = "Copy"; }, 1500);
+    });
+  }
+})();

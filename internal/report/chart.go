@@ -1,0 +1,169 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// plot says how to draw an answer: which chart, and how rows become series.
+type plot struct {
+	kind            string
+	across, stacked bool
+	log             bool
+	// choice names what the variants differ in.
+	choice string
+	// split are the columns whose values make the variants; none: one variant.
+	split []string
+	// variants turns the rows of one variant into series.
+	variant func(a Answer) Variant
+}
+
+// variantsKept bounds the choices of a chart, so that a page stays small
+// however many currencies and tiers there are.
+const variantsKept = 24
+
+func (p plot) draw(a Answer) []Variant {
+	if len(p.split) == 0 {
+		return nonEmpty(p.variant(a))
+	}
+	label := func(row []Cell) string { return label(a, row, p.split...) }
+	var all []Variant
+	for _, l := range a.distinct(label) {
+		v := p.variant(a.where(func(row []Cell) bool { return label(row) == l }))
+		v.Label = l
+		all = append(all, nonEmpty(v)...)
+		if len(all) == variantsKept {
+			break
+		}
+	}
+	return all
+}
+
+func nonEmpty(v Variant) []Variant {
+	if len(v.Categories) == 0 {
+		return nil
+	}
+	return []Variant{v}
+}
+
+// label joins the values of columns; what has no name says so.
+func label(a Answer, row []Cell, columns ...string) string {
+	parts := make([]string, len(columns))
+	for i, name := range columns {
+		c := a.at(row, name)
+		switch {
+		case name == "currency":
+			parts[i] = unitName(c)
+		case c.Null || c.Text == "":
+			parts[i] = "(" + strings.ReplaceAll(name, "_", " ") + " unknown)"
+		default:
+			parts[i] = c.Text
+		}
+	}
+	return strings.Join(parts, " \u00b7 ")
+}
+
+// measure is a column that is drawn as one series.
+type measure struct {
+	column, name string
+	colour       int
+	// below draws the values downward: what leaves against what comes.
+	below bool
+	as    shape
+}
+
+// wide makes a series of each measure, a category of each row.
+func wide(category func(a Answer, row []Cell) string, most int, measures ...measure) func(Answer) Variant {
+	return func(a Answer) Variant {
+		var v Variant
+		rows := a.Rows[:min(len(a.Rows), most)]
+		for _, row := range rows {
+			v.Categories = append(v.Categories, category(a, row))
+		}
+		for _, m := range measures {
+			s := Series{Name: m.name, Colour: m.colour}
+			for _, row := range rows {
+				s.add(a.at(row, m.column), m)
+			}
+			v.Series = append(v.Series, s)
+		}
+		return v
+	}
+}
+
+func (s *Series) add(c Cell, m measure) {
+	n, ok := c.Number()
+	if m.below {
+		n = -n
+	}
+	if ok {
+		s.Values = append(s.Values, n)
+	} else {
+		s.Values = append(s.Values, nil)
+	}
+	if m.as == asText {
+		m.as = asNumber
+	}
+	s.Texts = append(s.Texts, field{as: m.as}.write(c))
+}
+
+// long makes a series of each value of a column: rows are (category, series,
+// value). At most so many series are kept, in the order of the rows.
+func long(category func(a Answer, row []Cell) string, series, value string, most int) func(Answer) Variant {
+	return func(a Answer) Variant {
+		name := func(row []Cell) string { return label(a, row, series) }
+		categories := a.distinct(func(row []Cell) string { return category(a, row) })
+		v := Variant{Categories: categories}
+		for i, n := range a.distinct(name) {
+			if i == most {
+				break
+			}
+			at := map[string]Cell{}
+			for _, row := range a.Rows {
+				if name(row) == n {
+					at[category(a, row)] = a.at(row, value)
+				}
+			}
+			s := Series{Name: n, Colour: i}
+			for _, c := range categories {
+				cell, known := at[c]
+				s.add(Cell{Text: cell.Text, Null: !known || cell.Null}, measure{})
+			}
+			v.Series = append(v.Series, s)
+		}
+		return v
+	}
+}
+
+// boxes makes a box of each row, of the five columns given.
+func boxes(category func(a Answer, row []Cell) string, most int, five [5]string) func(Answer) Variant {
+	return func(a Answer) Variant {
+		s := Series{Name: "prices"}
+		var v Variant
+		for _, row := range a.Rows[:min(len(a.Rows), most)] {
+			box, texts, whole := [5]float64{}, [5]string{}, true
+			for i, column := range five {
+				c := a.at(row, column)
+				n, ok := c.Number()
+				box[i], texts[i], whole = n, grouped(c.Text), whole && ok
+			}
+			if !whole {
+				continue
+			}
+			v.Categories = append(v.Categories, category(a, row))
+			s.Values = append(s.Values, box)
+			s.Texts = append(s.Texts, fmt.Sprintf("median %s, half of them %s to %s, all %s to %s",
+				texts[2], texts[1], texts[3], texts[0], texts[4]))
+		}
+		v.Series = []Series{s}
+		return v
+	}
+}
+
+// by is the label of a row by columns, for categories.
+func by(columns ...string) func(a Answer, row []Cell) string {
+	return func(a Answer, row []Cell) string { return label(a, row, columns...) }
+}
+
+// byMonth is the month of a row.
+func byMonth(a Answer, row []Cell) string { return month(label(a, row, "month")) }

@@ -1,0 +1,107 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// page asks for everything, in the order in which it is shown.
+func (b *builder) page() (Page, error) {
+	var err error
+	if b.now, err = b.readMoments(); err != nil {
+		return Page{}, err
+	}
+	p := Page{
+		Snapshot: clock(b.now.at), Run: b.now.run, Outcome: b.now.outcome, Tone: tagOf(b.now.outcome),
+		Later: b.now.at.UTC().Format(momentLayout), Since: b.now.earlier(),
+	}
+	if p.Notices, err = b.notices(); err != nil {
+		return p, err
+	}
+	headlines, err := b.headlines()
+	if err != nil {
+		return p, err
+	}
+	p.Sections = append(p.Sections, headlines)
+	for _, s := range []section{prices(), commissions(), articles(), quality()} {
+		shown, err := b.section(s)
+		if err != nil {
+			return p, err
+		}
+		p.Sections = append(p.Sections, shown)
+	}
+	p.Charts = b.charts
+	return p, nil
+}
+
+// notices warn of what the page cannot show as it should be: a partial night,
+// and streams that are not of this night.
+func (b *builder) notices() ([]Notice, error) {
+	a, ok, err := b.answer(Question{Query: "stream_grades", Rows: rowsRead})
+	if err != nil || !ok {
+		return nil, err
+	}
+	var carried, missing []string
+	b.skipped = map[string]string{}
+	for _, row := range a.Rows {
+		stream, reason := a.text(row, "stream"), a.text(row, "reason")
+		switch a.text(row, "grade") {
+		case "carried_forward":
+			carried = append(carried, fmt.Sprintf("%s: rows of %s UTC (%s)", stream, moment(a.text(row, "oldest_at")), reason))
+		case "best_effort":
+			carried = append(carried, fmt.Sprintf("%s: read without a proof that nothing is missing (%s)", stream, reason))
+		case "skipped":
+			b.skipped[stream] = reason
+			missing = append(missing, fmt.Sprintf("%s: %s", stream, reason))
+		}
+	}
+	var notices []Notice
+	if b.now.outcome == "partial" || len(carried) > 0 {
+		notices = append(notices, Notice{Title: "This snapshot is partial: some of it was not read in this night.", Lines: carried})
+	}
+	if len(missing) > 0 {
+		notices = append(notices, Notice{Title: "Streams that were never read, so that their numbers are missing here:", Lines: missing})
+	}
+	return notices, nil
+}
+
+// rowsRead bounds what is read of an answer that a chart or a sum needs whole.
+const rowsRead = 2000
+
+// headlines are the numbers of one query, asked at up to three times.
+func (b *builder) headlines() (Section, error) {
+	out := Section{ID: "headlines", Title: "Headlines"}
+	now := Question{Query: "report_headlines", Rows: rowsRead}
+	a, ok, err := b.answer(now)
+	if err != nil {
+		return out, err
+	}
+	if !ok || len(a.Rows) == 0 {
+		out.Empty = "This snapshot does not hold the tables that the headlines are made of."
+		return out, nil
+	}
+	out.Sources = []Source{b.source(now)}
+	var before []earlierFigures
+	for _, e := range []earlierFigures{{since: "since the last snapshot", at: b.now.previous}, {since: "since last week", at: b.now.week}} {
+		if e.at.IsZero() {
+			continue
+		}
+		q := now
+		q.AsOf = e.at
+		old, ok, err := b.answer(q)
+		if err != nil {
+			return out, err
+		}
+		if !ok {
+			continue
+		}
+		e.values = figures(old)
+		source := b.source(q)
+		source.Label = strings.TrimPrefix(e.since, "since ") + ":"
+		out.Sources, before = append(out.Sources, source), append(before, e)
+	}
+	for _, row := range a.Rows {
+		out.Tiles = append(out.Tiles, tile(a, row, before))
+	}
+	return out, nil
+}

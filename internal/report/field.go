@@ -1,0 +1,120 @@
+package report
+
+import (
+	"strings"
+)
+
+// shape is how the values of a column are written.
+type shape int
+
+const (
+	asText shape = iota
+	asNumber
+	asPercent
+	asChange
+	asDays
+	asMoment
+	asMonth
+	asTag
+	asYes
+)
+
+// field is one column of a table: which column of the answer, and how.
+type field struct {
+	column, label string
+	as            shape
+	// about explains the head where its label is too short to.
+	about string
+	// sub is a column whose text stands below, smaller.
+	sub string
+	// unit is a column that names the unit, such as the currency.
+	unit string
+}
+
+func (f field) head() Head {
+	return Head{Label: f.label, About: f.about, Numeric: f.numeric()}
+}
+
+func (f field) numeric() bool {
+	return f.as == asNumber || f.as == asPercent || f.as == asChange || f.as == asDays
+}
+
+func (f field) datum(a Answer, row []Cell) Datum {
+	c := a.at(row, f.column)
+	d := Datum{Text: f.write(c), Numeric: f.numeric()}
+	if d.Numeric || f.as == asMoment {
+		d.Sort = c.Text
+	}
+	if f.as == asTag {
+		d.Tag, d.Text = tagOf(c.Text), strings.ReplaceAll(d.Text, "_", " ")
+	}
+	if f.sub != "" {
+		d.Sub = a.text(row, f.sub)
+	}
+	if f.unit != "" && !c.Null {
+		d.Text += thin + unitName(a.at(row, f.unit))
+	}
+	return d
+}
+
+// write is the value for people. Numbers keep every digit of the answer.
+func (f field) write(c Cell) string {
+	if c.Null {
+		return unknown
+	}
+	switch f.as {
+	case asNumber:
+		return grouped(c.Text)
+	case asPercent:
+		return grouped(c.Text) + thin + "%"
+	case asChange:
+		return signed(c.Text) + thin + "%"
+	case asDays:
+		return grouped(c.Text) + thin + "d"
+	case asMoment:
+		return moment(c.Text)
+	case asMonth:
+		return month(c.Text)
+	case asYes:
+		return map[string]string{"true": "yes", "false": "no"}[c.Text]
+	}
+	return c.Text
+}
+
+// signed writes a plus before what is above zero.
+func signed(digits string) string {
+	if strings.HasPrefix(digits, "-") || strings.Trim(digits, "0.") == "" {
+		return grouped(digits)
+	}
+	return "+" + grouped(digits)
+}
+
+// month is the date of a month's first day without the day.
+func month(date string) string {
+	const yearAndMonth = len("2006-01")
+	return date[:min(len(date), yearAndMonth)]
+}
+
+// unitName names a currency; prices without one are a kind of their own.
+func unitName(c Cell) string {
+	if c.Null || c.Text == "" {
+		return "(no currency)"
+	}
+	return c.Text
+}
+
+// tagOf gives the tone of a word of this program. A word of the service has
+// none: its values are unknown, and must not become names of classes.
+func tagOf(word string) string {
+	switch word {
+	case "exact", "complete":
+		return "good"
+	case "repaired":
+		return "fair"
+	case "best_effort", "carried_forward", "partial":
+		return "poor"
+	case "skipped":
+		return "none"
+	}
+	return ""
+}

@@ -1,0 +1,80 @@
+package report
+
+import (
+	"math/big"
+	"strings"
+	"time"
+)
+
+// earlierFigures are the headline numbers of an earlier snapshot.
+type earlierFigures struct {
+	since  string
+	at     time.Time
+	values map[string]Cell
+}
+
+// figures are the values of an answer by what they are of.
+func figures(a Answer) map[string]Cell {
+	values := map[string]Cell{}
+	for _, row := range a.Rows {
+		values[figure(a, row)] = a.at(row, "value")
+	}
+	return values
+}
+
+func figure(a Answer, row []Cell) string {
+	return label(a, row, "figure", "unit")
+}
+
+func tile(a Answer, row []Cell, before []earlierFigures) Tile {
+	value, unit := a.at(row, "value"), a.text(row, "unit")
+	t := Tile{Label: a.text(row, "figure"), Value: figureText(value, unit), Unit: unit, About: a.text(row, "about")}
+	for _, e := range before {
+		t.Changes = append(t.Changes, change(value, e.values[figure(a, row)], unit, e.since))
+	}
+	return t
+}
+
+// figureText writes a headline: a count without the decimals that the column,
+// being one for all, has.
+func figureText(c Cell, unit string) string {
+	text := field{as: asNumber}.write(c)
+	if unit == "" {
+		text = strings.TrimSuffix(text, ".00")
+	}
+	return text
+}
+
+// change compares two decimals exactly, since money must not be rounded on the
+// way to a difference.
+func change(now, then Cell, unit, since string) Change {
+	n, nok := new(big.Rat).SetString(now.Text)
+	t, tok := new(big.Rat).SetString(then.Text)
+	if !nok || !tok {
+		return Change{Direction: "none", Text: "not known", Since: since}
+	}
+	difference := new(big.Rat).Sub(n, t)
+	if difference.Sign() == 0 {
+		return Change{Direction: "same", Text: "no change", Since: since}
+	}
+	const cents, tenths = 2, 1
+	c := Change{Direction: "up", Since: since}
+	arrow := "\u25b2\u00a0"
+	if difference.Sign() < 0 {
+		c.Direction, arrow = "down", "\u25bc\u00a0"
+	}
+	c.Text = arrow + figureText(Cell{Text: plus(difference, cents)}, unit)
+	if t.Sign() != 0 {
+		share := new(big.Rat).Quo(difference, new(big.Rat).Abs(t))
+		c.Text += " (" + grouped(plus(share.Mul(share, big.NewRat(100, 1)), tenths)) + thin + "%)"
+	}
+	return c
+}
+
+func plus(r *big.Rat, decimals int) string {
+	text := r.FloatString(decimals)
+	if r.Sign() > 0 {
+		return "+" + text
+	}
+	return text
+}

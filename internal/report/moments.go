@@ -1,0 +1,62 @@
+package report
+
+import (
+	"fmt"
+	"time"
+)
+
+// moments are the snapshots that the page is about.
+type moments struct {
+	answer Answer
+	// at is the time of the newest snapshot; previous and week are zero where
+	// there is none.
+	at, previous, week time.Time
+	run, outcome       string
+}
+
+// snapshotsKept is enough to find last week among hourly snapshots.
+const snapshotsKept = 400
+
+// readMoments finds the newest snapshot, the one before, and the newest of
+// those a week older. Nights do not begin on the second, so that a week may be
+// half a day short.
+func (b *builder) readMoments() (moments, error) {
+	q := Question{Query: "snapshots", Params: []Param{{"top", fmt.Sprint(snapshotsKept)}}, Rows: snapshotsKept}
+	a, err := b.ask(b.ctx, q)
+	if err != nil {
+		return moments{}, err
+	}
+	if len(a.Rows) == 0 {
+		return moments{}, fmt.Errorf("read the snapshots: the warehouse has none")
+	}
+	first := a.Rows[0]
+	m := moments{answer: a, run: a.text(first, "run_id"), outcome: a.text(first, "outcome")}
+	const week, slack = 7 * 24 * time.Hour, 12 * time.Hour
+	for i, row := range a.Rows {
+		at, err := time.Parse(time.RFC3339Nano, a.text(row, "snapshot_at"))
+		switch {
+		case err != nil:
+			return moments{}, fmt.Errorf("read the snapshots: %w", err)
+		case i == 0:
+			m.at = at
+		case i == 1:
+			m.previous = at
+		}
+		if m.week.IsZero() && !at.After(m.at.Add(slack-week)) {
+			m.week = at
+		}
+	}
+	return m, nil
+}
+
+// earlier lists what the newest snapshot is compared with.
+func (m moments) earlier() []Earlier {
+	var list []Earlier
+	if !m.previous.IsZero() {
+		list = append(list, Earlier{"the last snapshot", clock(m.previous)})
+	}
+	if !m.week.IsZero() {
+		list = append(list, Earlier{"last week", clock(m.week)})
+	}
+	return list
+}

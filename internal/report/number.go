@@ -1,0 +1,52 @@
+package report
+
+import (
+	"strings"
+	"time"
+)
+
+const (
+	// minus is the typographic sign: as wide as a digit, and never at the end
+	// of a line.
+	minus = "\u2212"
+	// unknown stands where there is no value.
+	unknown = "\u2013"
+	// thin parts a number from its unit without breaking the line there.
+	thin = "\u202f"
+)
+
+// grouped writes a decimal text with thousands separators: digits as they are,
+// none added, none rounded away.
+func grouped(digits string) string {
+	sign := ""
+	if rest, ok := strings.CutPrefix(digits, "-"); ok {
+		sign, digits = minus, rest
+	}
+	whole, fraction, hasFraction := strings.Cut(digits, ".")
+	if strings.Trim(whole, "0123456789") != "" {
+		return sign + digits
+	}
+	var b strings.Builder
+	b.WriteString(sign)
+	for i, d := range whole {
+		if i > 0 && (len(whole)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	if hasFraction {
+		b.WriteString("." + fraction)
+	}
+	return b.String()
+}
+
+// moment writes an RFC 3339 time as people read it, UTC; other texts stay.
+func moment(text string) string {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return text
+	}
+	return clock(t)
+}
+
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }

@@ -1,0 +1,135 @@
+package report
+
+import (
+	"html/template"
+)
+
+// Page is everything that the template shows.
+type Page struct {
+	Snapshot, Run, Outcome string
+	// Tone is that of the outcome's tag.
+	Tone string
+	// Later is the time that --as-of needs for this snapshot.
+	Later string
+	// Since say which earlier snapshots the changes are against.
+	Since    []Earlier
+	Notices  []Notice
+	Sections []Section
+	Charts   []Chart
+}
+
+// Earlier is a snapshot that the newest one is compared with.
+type Earlier struct{ Label, Snapshot string }
+
+// Notice is a warning at the top of the page.
+type Notice struct {
+	Title string
+	Lines []string
+}
+
+// Section is one subject, with headline numbers or panels.
+type Section struct {
+	ID, Title, Lead string
+	Tiles           []Tile
+	Panels          []Panel
+	// Empty says why there is nothing, in place of the panels.
+	Empty string
+	// Sources give the tiles again, and those of earlier snapshots.
+	Sources []Source
+}
+
+// Tile is one headline number.
+type Tile struct {
+	Label, Value, Unit, About string
+	Changes                   []Change
+}
+
+// Change is how a headline number moved since an earlier snapshot.
+type Change struct {
+	// Direction is up, down, same or none, the last where nothing is known.
+	Direction, Text, Since string
+}
+
+// Panel is one question: a chart, a table, or both.
+type Panel struct {
+	ID, Title, About string
+	HasChart         bool
+	// Choices are the labels of the chart's variants; one needs no choice.
+	Choices []string
+	// Choice says what is chosen.
+	Choice string
+	Table  *Table
+	Wide   bool
+	Empty  string
+	Source Source
+}
+
+// Table is an answer as it is shown.
+type Table struct {
+	Caption string
+	Heads   []Head
+	Rows    [][]Datum
+	// Folded tables wait behind their chart.
+	Folded bool
+	// More says how to get the rows that are not shown.
+	More string
+}
+
+// Head is the head of a column; Numeric ones stand right.
+type Head struct {
+	Label, About string
+	Numeric      bool
+}
+
+// Datum is one cell: Text for people, Sort for sorting where it differs.
+type Datum struct {
+	Text, Sort string
+	Numeric    bool
+	// Tag colours a cell by its meaning: a grade or an outcome.
+	Tag string
+	// Sub is a second, quieter line.
+	Sub string
+}
+
+// Source is the command that gives the numbers again.
+type Source struct{ Label, Command string }
+
+// Chart is what the script draws: plain data, no options of the library.
+type Chart struct {
+	ID    string `json:"id"`
+	Kind  string `json:"kind"`
+	Label string `json:"label"`
+	// Across draws bars from left to right, a name each.
+	Across bool `json:"across,omitempty"`
+	// Stacked puts the series upon one another.
+	Stacked bool `json:"stacked,omitempty"`
+	// Log asks for a logarithmic axis of values.
+	Log      bool      `json:"log,omitempty"`
+	Variants []Variant `json:"variants"`
+}
+
+// Variant is one state of a chart, chosen by its label.
+type Variant struct {
+	Label      string   `json:"label"`
+	Unit       string   `json:"unit,omitempty"`
+	Categories []string `json:"categories"`
+	Series     []Series `json:"series"`
+}
+
+// Series is a row of values, one per category. Texts are the exact values as
+// they are shown; Values are for drawing. Of a box, a value has five numbers.
+type Series struct {
+	Name   string   `json:"name"`
+	Colour int      `json:"colour"`
+	Values []any    `json:"values"`
+	Texts  []string `json:"texts"`
+}
+
+// assets are the parts of the page that no snapshot changes.
+type assets struct {
+	Style  template.CSS
+	Chart  template.JS
+	Script template.JS
+	Policy string
+	Notice string
+}

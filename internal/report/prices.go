@@ -1,0 +1,167 @@
+package report
+
+// Five numbers of a price, of which a box is drawn.
+func quartiles() [5]string {
+	return [5]string{"min_price", "p25_price", "median_price", "p75_price", "max_price"}
+}
+
+// Bounds of what charts and tables hold, whatever the size of the catalog.
+const (
+	tableRows   = 25
+	chartBars   = 15
+	daysDrawn   = 62
+	weeksDrawn  = 26
+	monthsDrawn = 24
+)
+
+const perTier = "Tier and currency"
+
+func prices() section {
+	return section{
+		id: "prices", title: "Prices",
+		lead:    "Amounts of different currencies and tiers are never mixed. A price without a currency is a kind of its own.",
+		streams: []string{"product_listings"},
+		panels: []panel{
+			priceSpread(), priceDistribution(), priceByAuthority(), priceMoves(), listingTurnover(),
+			latestPriceChanges(), tierGaps(), bestValue(),
+		},
+	}
+}
+
+func priceSpread() panel {
+	return panel{
+		id: "price-spread", title: "Price by segment", wide: true,
+		about: "Lowest, quartiles and highest price, on a logarithmic scale; the segments with most listings first.",
+		query: "report_price_spread", read: rowsRead, shown: 60,
+		plot: &plot{kind: "box", across: true, log: true, choice: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
+			variant: boxes(by("segment"), chartBars, quartiles())},
+		fields: []field{
+			{column: "segment_by", label: "By"}, {column: "segment", label: "Segment"},
+			{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
+			{column: "listings", label: "Listings", as: asNumber}, {column: "min_price", label: "Lowest", as: asNumber},
+			{column: "p25_price", label: "Lower quartile", as: asNumber}, {column: "median_price", label: "Median", as: asNumber},
+			{column: "p75_price", label: "Upper quartile", as: asNumber}, {column: "max_price", label: "Highest", as: asNumber},
+		},
+		empty: "No listing of this snapshot has a price.",
+	}
+}
+
+func priceDistribution() panel {
+	return panel{
+		id: "price-distribution", title: "How prices are spread",
+		about: "Listings in each band of prices; the last band is open above.",
+		query: "price_distribution", read: rowsRead, shown: 60,
+		plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"},
+			variant: wide(priceBand, 60, measure{column: "listings", name: "listings"})},
+		fields: []field{
+			{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
+			{column: "price_from", label: "From", as: asNumber}, {column: "price_below", label: "Below", as: asNumber},
+			{column: "listings", label: "Listings", as: asNumber},
+		},
+		empty: "No listing of this snapshot has a price.",
+	}
+}
+
+// priceBand names a band: whole units, and open above the last.
+func priceBand(a Answer, row []Cell) string {
+	from, below := a.at(row, "price_from"), a.at(row, "price_below")
+	if below.Null {
+		return "from " + figureText(from, "")
+	}
+	return figureText(from, "") + " to " + figureText(below, "")
+}
+
+func priceByAuthority() panel {
+	return panel{
+		id: "price-authority", title: "Price by domain authority",
+		about: "Median price in each band of ten points.",
+		query: "price_by_authority", read: rowsRead, shown: 60,
+		plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"},
+			variant: wide(by("authority_band"), chartBars, measure{column: "median_price", name: "median price"})},
+		fields: []field{
+			{column: "pricing_tier", label: "Tier"}, {column: "authority_band", label: "Authority"},
+			{column: "listings", label: "Listings", as: asNumber},
+			{column: "p25_price", label: "Lower quartile", as: asNumber}, {column: "median_price", label: "Median", as: asNumber, unit: "currency"},
+			{column: "p75_price", label: "Upper quartile", as: asNumber}, {column: "median_price_per_point", label: "Per point", as: asNumber},
+		},
+		empty: "No listing of this snapshot has a price.",
+	}
+}
+
+func priceMoves() panel {
+	return panel{
+		id: "price-moves", title: "Price moves by day",
+		about: "Prices that rose and that fell against the snapshot before, in the last 30 days.",
+		query: "price_moves", read: rowsRead, shown: 60,
+		plot: &plot{kind: "bar", stacked: true, choice: perTier, split: []string{"pricing_tier", "currency"},
+			variant: wide(by("day"), daysDrawn,
+				measure{column: "rises", name: "risen", colour: 1}, measure{column: "falls", name: "fallen", colour: 0, below: true})},
+		fields: []field{
+			{column: "day", label: "Day"}, {column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
+			{column: "changes", label: "Changes", as: asNumber}, {column: "rises", label: "Risen", as: asNumber},
+			{column: "falls", label: "Fallen", as: asNumber}, {column: "median_percent", label: "Median change", as: asChange},
+		},
+		empty: "No price moved in the last 30 days.",
+	}
+}
+
+func listingTurnover() panel {
+	return panel{
+		id: "listing-turnover", title: "Listings that came and went",
+		about: "New, returned and withdrawn listings on the days that have a snapshot.",
+		query: "listing_turnover", read: daysDrawn, shown: daysDrawn,
+		plot: &plot{kind: "bar", stacked: true, variant: wide(by("day"), daysDrawn,
+			measure{column: "new_listings", name: "new", colour: 2}, measure{column: "returned_listings", name: "returned", colour: 7},
+			measure{column: "withdrawn_listings", name: "withdrawn", colour: 3, below: true})},
+		fields: []field{
+			{column: "day", label: "Day"}, {column: "new_listings", label: "New", as: asNumber},
+			{column: "returned_listings", label: "Returned", as: asNumber}, {column: "withdrawn_listings", label: "Withdrawn", as: asNumber},
+			{column: "net", label: "Net", as: asNumber}, {column: "listings_at_end", label: "Listings", as: asNumber},
+		},
+		empty: "There is one snapshot only, so that nothing can have come or gone.",
+	}
+}
+
+func latestPriceChanges() panel {
+	return panel{
+		id: "price-changes", title: "Latest price changes", wide: true,
+		about: "Of the last 7 days: the newest day first, and the largest change within it.",
+		query: "price_changes", shown: tableRows,
+		fields: []field{
+			{column: "changed_at", label: "Changed", as: asMoment}, {column: "listing_name", label: "Listing", sub: "outlet_name"},
+			{column: "country", label: "Country"}, {column: "pricing_tier", label: "Tier"},
+			{column: "old_price", label: "Old price", as: asNumber}, {column: "new_price", label: "New price", as: asNumber, unit: "currency"},
+			{column: "change_percent", label: "Change", as: asChange},
+		},
+		empty: "No price changed in the last 7 days.",
+	}
+}
+
+func tierGaps() panel {
+	return panel{
+		id: "tier-gaps", title: "Tiers of the same listing",
+		about: "Listings that have a price in both tiers, and what lies between.",
+		query: "tier_gaps", shown: tableRows,
+		fields: []field{
+			{column: "lower_tier", label: "Tier"}, {column: "higher_tier", label: "Against"},
+			{column: "listings", label: "Listings", as: asNumber}, {column: "median_gap", label: "Median gap", as: asNumber, unit: "currency"},
+			{column: "median_gap_percent", label: "In percent", as: asChange},
+			{column: "listings_inverted", label: "Inverted", as: asNumber, about: "Listings whose higher tier costs less"},
+		},
+		empty: "No listing has prices in two tiers of one currency.",
+	}
+}
+
+func bestValue() panel {
+	return panel{
+		id: "best-value", title: "Best value",
+		about: "The lowest price for a point of domain authority, from authority 30 on: five of each tier and currency.",
+		query: "best_value", params: []Param{{"top", "5"}}, shown: tableRows,
+		fields: []field{
+			{column: "pricing_tier", label: "Tier"}, {column: "rank", label: "Rank", as: asNumber},
+			{column: "listing_name", label: "Listing", sub: "outlet_name"}, {column: "domain_authority", label: "Authority", as: asNumber},
+			{column: "price", label: "Price", as: asNumber, unit: "currency"}, {column: "price_per_point", label: "Per point", as: asNumber},
+		},
+		empty: "No listing with a price has a domain authority of 30 or more.",
+	}
+}

@@ -1,0 +1,80 @@
+package report
+
+func quality() section {
+	return section{
+		id: "quality", title: "Data quality",
+		lead:   "How sure it is that nothing is missing, what did not fit, and how fresh everything is.",
+		panels: []panel{grades(), nights(), freshness(), rejects(), drift()},
+	}
+}
+
+func grades() panel {
+	return panel{
+		id: "grades", title: "Grades of the streams", wide: true,
+		about: "Exact: proven that no record is missing. Repaired: the same, though the list moved meanwhile. Best effort: no proof. Carried forward: rows of an earlier night. Skipped: never read.",
+		query: "stream_grades", shown: 60,
+		fields: []field{
+			{column: "stream", label: "Stream"}, {column: "grade", label: "Grade", as: asTag}, {column: "rows", label: "Rows", as: asNumber},
+			{column: "fetched", label: "Fetched", as: asNumber}, {column: "carried", label: "Carried", as: asNumber},
+			{column: "failed", label: "Failed", as: asNumber}, {column: "oldest_days", label: "Oldest", as: asDays}, {column: "reason", label: "Evidence"},
+		},
+		empty: "The run left no grades.",
+	}
+}
+
+func nights() panel {
+	return panel{
+		id: "nights", title: "What each night changed",
+		about: "Rows of all tables that were new, changed or gone; the newest night first in the table.",
+		query: "snapshots", read: 30, shown: 30,
+		plot: &plot{kind: "bar", stacked: true, variant: wide(by("run_id"), 30,
+			measure{column: "rows_new", name: "new", colour: 2}, measure{column: "rows_changed", name: "changed", colour: 0},
+			measure{column: "rows_gone", name: "gone", colour: 3, below: true})},
+		fields: []field{
+			{column: "snapshot_at", label: "Snapshot", as: asMoment, sub: "run_id"}, {column: "outcome", label: "Outcome", as: asTag},
+			{column: "rows", label: "Rows", as: asNumber}, {column: "rows_new", label: "New", as: asNumber},
+			{column: "rows_changed", label: "Changed", as: asNumber}, {column: "rows_gone", label: "Gone", as: asNumber},
+			{column: "requests", label: "Requests", as: asNumber}, {column: "minutes", label: "Minutes", as: asNumber},
+		},
+		empty: "The warehouse has no snapshot.",
+	}
+}
+
+func freshness() panel {
+	return panel{
+		id: "freshness", title: "Freshness",
+		about: "When each stream was last read, and last proven complete.",
+		query: "freshness", shown: 60,
+		fields: []field{
+			{column: "stream", label: "Stream"}, {column: "last_read_at", label: "Last read", as: asMoment},
+			{column: "last_proven_at", label: "Last proven", as: asMoment}, {column: "runs_behind", label: "Runs behind", as: asNumber},
+		},
+		empty: "The runs left no grades.",
+	}
+}
+
+func rejects() panel {
+	return panel{
+		id: "rejects", title: "Values that did not fit",
+		about: "Kept as they were sent in meta.rejects; the column is NULL.",
+		query: "rejects_by_column", shown: tableRows,
+		fields: []field{
+			{column: "table_name", label: "Table"}, {column: "column_name", label: "Column"}, {column: "reason", label: "Reason"},
+			{column: "rejects", label: "Rejects", as: asNumber}, {column: "sample", label: "Example"},
+		},
+		empty: "Every value of this night fitted its column.",
+	}
+}
+
+func drift() panel {
+	return panel{
+		id: "drift", title: "Fields and values the schema does not know",
+		about: "Kept in the column extra, and counted over all runs; new ones first.",
+		query: "schema_drift", shown: 40,
+		fields: []field{
+			{column: "table_name", label: "Table"}, {column: "path", label: "Field or value"}, {column: "kind", label: "Kind"},
+			{column: "is_new", label: "New", as: asYes}, {column: "count", label: "Records", as: asNumber}, {column: "sample", label: "Example"},
+		},
+		empty: "The service sent nothing that the schema does not know.",
+	}
+}

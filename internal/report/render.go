@@ -1,0 +1,67 @@
+package report
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+)
+
+//go:embed assets
+var files embed.FS
+
+// render writes the page. All that came from the service passes html/template,
+// which escapes it for the place where it stands: text, attribute, or JSON in
+// a script element.
+func render(w io.Writer, page Page) error {
+	fixed, err := readAssets()
+	if err != nil {
+		return err
+	}
+	t, err := template.New("page.html").ParseFS(files, "assets/page.html")
+	if err != nil {
+		return err
+	}
+	return t.Execute(w, struct {
+		Page
+		Assets assets
+	}{page, fixed})
+}
+
+func readAssets() (assets, error) {
+	texts := map[string]string{}
+	for _, name := range []string{"page.css", "page.js", "draw.js", "echarts.min.js", "NOTICE"} {
+		text, err := files.ReadFile("assets/" + name)
+		if err != nil {
+			return assets{}, err
+		}
+		texts[name] = strings.TrimSpace(string(text))
+	}
+	own := texts["draw.js"] + "\n" + texts["page.js"]
+	return assets{
+		Style:  template.CSS(texts["page.css"]),
+		Chart:  template.JS(texts["echarts.min.js"]),
+		Script: template.JS(own),
+		Policy: policy(texts["page.css"], texts["echarts.min.js"], own),
+		Notice: texts["NOTICE"],
+	}, nil
+}
+
+// policy lets the browser run these scripts and this style and nothing else,
+// and load nothing from anywhere.
+func policy(style string, scripts ...string) string {
+	allowed := make([]string, len(scripts))
+	for i, s := range scripts {
+		allowed[i] = hash(s)
+	}
+	return fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'",
+		strings.Join(allowed, " "), hash(style))
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
