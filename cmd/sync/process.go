@@ -37,6 +37,9 @@ func hostProcess() process {
 	return p
 }
 
+// defaultConfig is the configuration file when no flag names one.
+const defaultConfig = "config.yaml"
+
 // globals are the flags of every command.
 type globals struct {
 	process

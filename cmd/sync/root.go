@@ -32,12 +32,12 @@ func newRoot(g *globals) *cobra.Command {
 		PersistentPreRunE: func(*cobra.Command, []string) error { return g.check() },
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&g.config, "config", "config.yaml", "configuration `file`")
+	flags.StringVar(&g.config, "config", defaultConfig, "configuration `file`")
 	flags.StringVar(&g.logFormat, "log-format", "text", "text or json, for the log on stderr")
 	flags.BoolVar(&g.quiet, "quiet", false, "log warnings and errors only")
 	root.AddCommand(demoCommand(g), checkCommand(g), runCommand(g), serveCommand(g), runsCommand(g), queryCommand(g),
-		diffCommand(g), exportCommand(g),
-		schemaCommand(g), replayCommand(g), rebuildCommand(g), rollbackCommand(g), pruneCommand(g), versionCommand(g), docsCommand(g))
+		diffCommand(g), reportCommand(g), exportCommand(g), schemaCommand(g), replayCommand(g), rebuildCommand(g),
+		rollbackCommand(g), pruneCommand(g), versionCommand(g), docsCommand(g))
 	return root
 }
 

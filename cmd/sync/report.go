@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/query"
+	"placementsync/internal/report"
+	"placementsync/internal/warehouse"
+)
+
+func reportCommand(g *globals) *cobra.Command {
+	out := "report.html"
+	cmd := &cobra.Command{
+		Use:   "report",
+		Short: "Make one HTML page of the newest snapshot, with charts",
+		Long: "Make one HTML page of the newest snapshot: headline numbers and how they moved,\n" +
+			"prices, commissions, articles and how good the data is. The page is a single file that\n" +
+			"loads nothing from anywhere; below every number stands the query that gives it.",
+		Args: cobra.NoArgs,
+		RunE: ran(func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), g, out) }),
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", out, "`file` to write, which appears whole; - is stdout")
+	return cmd
+}
+
+func runReport(ctx context.Context, g *globals, out string) (err error) {
+	// Going back in time is how the page is made, and nothing to tell of.
+	silent := *g
+	silent.quiet = true
+	a := &analyst{open: func(ctx context.Context, asOf string) (*query.DB, error) {
+		return openCatalog(ctx, &silent, query.Options{AsOf: asOf})
+	}}
+	defer func() { err = errors.Join(err, a.close()) }()
+	opts := report.Options{Program: "placementsync query"}
+	if g.config != defaultConfig {
+		opts.Program += " --config " + g.config
+	}
+	if out == "-" {
+		return report.Write(ctx, g.stdout, a.ask, opts)
+	}
+	if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() {
+		return usage("%q is not a regular file: use -o - to write to the terminal or a pipe", out)
+	}
+	const public = 0o644
+	if err := warehouse.WriteWhole(out, public, func(f *os.File) error { return report.Write(ctx, f, a.ask, opts) }); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(g.stdout, "wrote %s: open it in a browser\n", out)
+	return err
+}
+
+// analyst answers the questions of a report: the newest snapshot through one
+// handle, each earlier one through a handle of its own.
+type analyst struct {
+	open    func(ctx context.Context, asOf string) (*query.DB, error)
+	handles map[time.Time]*query.DB
+}
+
+func (a *analyst) ask(ctx context.Context, q report.Question) (report.Answer, error) {
+	db, err := a.handle(ctx, q.AsOf)
+	if err != nil {
+		return report.Answer{}, err
+	}
+	named, err := query.Resolve(q.Query)
+	if err != nil {
+		return report.Answer{}, err
+	}
+	values := map[string]string{}
+	for _, p := range q.Params {
+		values[p.Name] = p.Value
+	}
+	kept := &head{keep: q.Rows}
+	if kept.answer.Total, err = db.Run(ctx, named, values, kept); query.IsMissing(err) {
+		err = &report.MissingError{Query: q.Query, Err: err}
+	}
+	return kept.answer, err
+}
+
+func (a *analyst) handle(ctx context.Context, at time.Time) (*query.DB, error) {
+	if db := a.handles[at]; db != nil {
+		return db, nil
+	}
+	asOf := ""
+	if !at.IsZero() {
+		asOf = at.UTC().Format(time.RFC3339Nano)
+	}
+	db, err := a.open(ctx, asOf)
+	if err != nil {
+		return nil, err
+	}
+	if a.handles == nil {
+		a.handles = map[time.Time]*query.DB{}
+	}
+	a.handles[at] = db
+	return db, nil
+}
+
+func (a *analyst) close() error {
+	var problems []error
+	for _, db := range a.handles {
+		problems = append(problems, db.Close())
+	}
+	return errors.Join(problems...)
+}
+
+// head is a query.Writer that keeps the first rows of an answer.
+type head struct {
+	answer report.Answer
+	keep   int
+}
+
+func (h *head) Begin(columns []query.Column) error {
+	for _, c := range columns {
+		h.answer.Columns = append(h.answer.Columns, report.Column{Name: c.Name, Type: c.Type})
+	}
+	return nil
+}
+
+func (h *head) Row(r query.Row) error {
+	if len(h.answer.Rows) == h.keep {
+		return nil
+	}
+	cells := make([]report.Cell, len(h.answer.Columns))
+	for i := range cells {
+		cells[i] = report.Cell{Text: string(r.AppendText(nil, i)), Null: r.IsNull(i)}
+	}
+	h.answer.Rows = append(h.answer.Rows, cells)
+	return nil
+}
+
+func (h *head) End() error { return nil }

@@ -1,0 +1,60 @@
+-- title: Headline numbers of the report
+-- grain: one row per figure, and per pricing tier and currency for the median prices
+-- about: The numbers at the top of the report; with --as-of those of an earlier snapshot. Every one is that of another query, summed up: what is owed is payables_ageing, overdue is overdue_articles, the margin is margin_by_outlet. Amounts of orders and items have no currency: the sums hold if the team settles in one. Days are of 24 hours back from the snapshot.
+-- param: prices BIGINT 3 -- median prices of so many tiers and currencies, those with most prices
+-- param: published VARCHAR published,live -- status prefixes of an article that is published, separated by commas
+-- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes of an article that ended unpublished
+WITH clock AS (
+    SELECT snapshot_at AS now FROM mart.snapshot
+),
+markets AS (
+    SELECT pricing_tier, currency, count(*) AS prices, quantile_disc(unit_amount, 0.5) AS median
+    FROM mart.listing_prices
+    GROUP BY ALL
+    ORDER BY prices DESC, pricing_tier, currency
+    LIMIT $prices
+),
+open_articles AS (
+    SELECT expected_at
+    FROM mart.article_progress
+    WHERE NOT list_contains(string_split($published || ',' || $ended, ','), coalesce(status_prefix, ''))
+),
+live AS (
+    SELECT article_id, min(began_at) AS live_at
+    FROM mart.article_stays
+    WHERE list_contains(string_split($published, ','), status_prefix)
+    GROUP BY article_id
+),
+figures AS (
+    SELECT 1 AS place, 'Product listings' AS figure, NULL AS unit, count(*) AS value, NULL AS about FROM product_listings
+    UNION ALL
+    SELECT 2, 'Outlets', NULL, count(*), NULL FROM outlet_listings
+    UNION ALL
+    SELECT 3, 'Median price, ' || coalesce(pricing_tier, 'no tier'), coalesce(currency, 'no currency'), median, NULL FROM markets
+    UNION ALL
+    SELECT 4, 'Orders paid, 30 days', NULL, count(*), NULL
+    FROM orders, clock WHERE deleted_at IS NULL AND date_paid > now - INTERVAL 720 HOURS AND date_paid <= now
+    UNION ALL
+    SELECT 5, 'Margin, 30 days', 'amount', coalesce(sum(margin), 0), 'of order items paid, refunded ones left out'
+    FROM mart.order_item_margins, clock WHERE NOT is_refunded AND paid_at > now - INTERVAL 720 HOURS AND paid_at <= now
+    UNION ALL
+    SELECT 6, 'Unpaid commissions', 'amount', coalesce(sum(amount), 0), NULL
+    FROM mart.payables WHERE kind = 'commission' AND NOT is_settled
+    UNION ALL
+    SELECT 7, 'Owed to publishers', 'amount', coalesce(sum(amount), 0), NULL
+    FROM mart.payables WHERE kind = 'publisher' AND NOT is_settled
+    UNION ALL
+    SELECT 8, 'Articles in progress', NULL, count(*), NULL FROM open_articles
+    UNION ALL
+    SELECT 9, 'Articles overdue', NULL, count(*), NULL FROM open_articles, clock WHERE expected_at < now
+    UNION ALL
+    SELECT 10, 'Articles published, 7 days', NULL, count(*), NULL
+    FROM live, clock WHERE live_at > now - INTERVAL 168 HOURS AND live_at <= now
+)
+SELECT
+    figure,
+    unit,
+    CAST(value AS DECIMAL(18, 2)) AS value,
+    about
+FROM figures
+ORDER BY place, figure, unit
