@@ -1,8 +1,11 @@
 package report
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Answer is what a query gave: texts as CSV has them, exact.
@@ -11,6 +14,9 @@ type Answer struct {
 	Rows    [][]Cell
 	// Total counts all rows of the answer, kept or not.
 	Total int64
+
+	// lacking collects the columns that were looked for in vain.
+	lacking map[string]bool
 }
 
 // Column is one column of an answer, with its SQL type.
@@ -31,14 +37,23 @@ func (c Cell) Number() (n float64, ok bool) {
 	return n, err == nil
 }
 
-// at gives the value of a column by name. A column that the query does not
-// have is NULL: it is then shown as unknown, and a test compares the names.
+// at gives the value of a column by name. A column that the answer does not
+// have is noted: the page and the query disagree.
 func (a Answer) at(row []Cell, column string) Cell {
 	i := slices.IndexFunc(a.Columns, func(c Column) bool { return c.Name == column })
-	if i < 0 || i >= len(row) {
+	if i < 0 {
+		a.lacking[column] = true
 		return Cell{Null: true}
 	}
 	return row[i]
+}
+
+// whole is an error when a column was looked for that is not there.
+func (a Answer) whole(query string) error {
+	if len(a.lacking) == 0 {
+		return nil
+	}
+	return fmt.Errorf("read the answer of %q: it has no column %s", query, strings.Join(slices.Sorted(maps.Keys(a.lacking)), ", "))
 }
 
 // text is at for labels.

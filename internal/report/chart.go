@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +18,9 @@ type plot struct {
 	split []string
 	// variants turns the rows of one variant into series.
 	variant func(a Answer) Variant
+	// weigh is the column by whose sum the variants are ordered, the heaviest
+	// first; none: as the rows are.
+	weigh string
 }
 
 // variantsKept bounds the choices of a chart, so that a page stays small
@@ -27,8 +32,17 @@ func (p plot) draw(a Answer) []Variant {
 		return nonEmpty(p.variant(a))
 	}
 	label := func(row []Cell) string { return label(a, row, p.split...) }
+	labels := a.distinct(label)
+	if p.weigh != "" {
+		weights := map[string]float64{}
+		for _, row := range a.Rows {
+			n, _ := a.at(row, p.weigh).Number()
+			weights[label(row)] += n
+		}
+		slices.SortStableFunc(labels, func(x, y string) int { return cmp.Compare(weights[y], weights[x]) })
+	}
 	var all []Variant
-	for _, l := range a.distinct(label) {
+	for _, l := range labels {
 		v := p.variant(a.where(func(row []Cell) bool { return label(row) == l }))
 		v.Label = l
 		all = append(all, nonEmpty(v)...)
@@ -167,3 +181,14 @@ func by(columns ...string) func(a Answer, row []Cell) string {
 
 // byMonth is the month of a row.
 func byMonth(a Answer, row []Cell) string { return month(label(a, row, "month")) }
+
+// oldestFirst is wide for rows that come newest first. Rows whose value of
+// known is NULL are left out: of the first night everything is new, and it
+// would dwarf the others.
+func oldestFirst(known string, category func(a Answer, row []Cell) string, measures ...measure) func(Answer) Variant {
+	return func(a Answer) Variant {
+		a = a.where(func(row []Cell) bool { return !a.at(row, known).Null })
+		slices.Reverse(a.Rows)
+		return wide(category, len(a.Rows), measures...)(a)
+	}
+}

@@ -77,7 +77,7 @@ func (b *builder) panel(p panel) (Panel, int, error) {
 		b.chart(&out, p, a)
 	}
 	out.Table = p.table(a, out.HasChart)
-	return out, len(a.Rows), nil
+	return out, len(a.Rows), a.whole(p.query)
 }
 
 func (b *builder) chart(out *Panel, p panel, a Answer) {

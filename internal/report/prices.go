@@ -49,14 +49,14 @@ func priceSpread() panel {
 func priceDistribution() panel {
 	return panel{
 		id: "price-distribution", title: "How prices are spread",
-		about: "Listings in each band of prices; the last band is open above.",
+		about: "Prices in each band; the last band is open above.",
 		query: "price_distribution", read: rowsRead, shown: 60,
-		plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"},
-			variant: wide(priceBand, 60, measure{column: "listings", name: "listings"})},
+		plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
+			variant: wide(priceBand, 60, measure{column: "prices", name: "prices"})},
 		fields: []field{
 			{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
 			{column: "price_from", label: "From", as: asNumber}, {column: "price_below", label: "Below", as: asNumber},
-			{column: "listings", label: "Listings", as: asNumber},
+			{column: "prices", label: "Prices", as: asNumber},
 		},
 		empty: "No listing of this snapshot has a price.",
 	}
@@ -76,7 +76,7 @@ func priceByAuthority() panel {
 		id: "price-authority", title: "Price by domain authority",
 		about: "Median price in each band of ten points.",
 		query: "price_by_authority", read: rowsRead, shown: 60,
-		plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"},
+		plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "listings",
 			variant: wide(by("authority_band"), chartBars, measure{column: "median_price", name: "median price"})},
 		fields: []field{
 			{column: "pricing_tier", label: "Tier"}, {column: "authority_band", label: "Authority"},
@@ -93,7 +93,7 @@ func priceMoves() panel {
 		id: "price-moves", title: "Price moves by day",
 		about: "Prices that rose and that fell against the snapshot before, in the last 30 days.",
 		query: "price_moves", read: rowsRead, shown: 60,
-		plot: &plot{kind: "bar", stacked: true, choice: perTier, split: []string{"pricing_tier", "currency"},
+		plot: &plot{kind: "bar", stacked: true, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "changes",
 			variant: wide(by("day"), daysDrawn,
 				measure{column: "rises", name: "risen", colour: 1}, measure{column: "falls", name: "fallen", colour: 0, below: true})},
 		fields: []field{

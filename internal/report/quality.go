@@ -27,7 +27,7 @@ func nights() panel {
 		id: "nights", title: "What each night changed",
 		about: "Rows of all tables that were new, changed or gone; the newest night first in the table.",
 		query: "snapshots", read: 30, shown: 30,
-		plot: &plot{kind: "bar", stacked: true, variant: wide(by("run_id"), 30,
+		plot: &plot{kind: "bar", stacked: true, variant: oldestFirst("hours_since_previous", by("run_id"),
 			measure{column: "rows_new", name: "new", colour: 2}, measure{column: "rows_changed", name: "changed", colour: 0},
 			measure{column: "rows_gone", name: "gone", colour: 3, below: true})},
 		fields: []field{

@@ -86,5 +86,6 @@ func (b *builder) answer(q Question) (a Answer, ok bool, err error) {
 	if errors.As(err, &missing) {
 		return Answer{}, false, nil
 	}
+	a.lacking = map[string]bool{}
 	return a, err == nil, err
 }

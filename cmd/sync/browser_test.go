@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// browser is one tab of a headless Chromium, spoken to over two pipes with the
+// DevTools protocol. It keeps what a page must not do.
+type browser struct {
+	t       *testing.T
+	to      io.Writer
+	from    *bufio.Reader
+	session string
+	calls   int
+	// problems are errors on the console, requests for anything but the file,
+	// and breaches of the page's policy.
+	problems []string
+}
+
+// startBrowser skips the test where there is no Chromium.
+func startBrowser(t *testing.T) *browser {
+	t.Helper()
+	program := chromium()
+	if program == "" {
+		t.Skip("no chromium was found: apt-get install chromium, and this test opens the report in it")
+	}
+	toRead, toWrite := pipe(t)
+	fromRead, fromWrite := pipe(t)
+	// A page that never draws ends the browser, and the test with it.
+	const patience = 2 * time.Minute
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--hide-scrollbars", "--disable-dev-shm-usage",
+		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
+	cmd.ExtraFiles = []*os.File{toRead, fromWrite} // the protocol's 3 and 4
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start %s: %v", program, err)
+	}
+	toRead.Close()
+	fromWrite.Close()
+	b := &browser{t: t, to: toWrite, from: bufio.NewReader(fromRead)}
+	t.Cleanup(func() {
+		cancel()
+		t.Logf("chromium ended: %v", cmd.Wait())
+	})
+	b.openTab()
+	return b
+}
+
+func chromium() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if program, err := exec.LookPath(name); err == nil {
+			return program
+		}
+	}
+	return ""
+}
+
+func pipe(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return r, w
+}
+
+func (b *browser) openTab() {
+	b.t.Helper()
+	var target struct{ TargetID string }
+	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	var attached struct{ SessionID string }
+	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+	b.session = attached.SessionID
+	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
+		b.call(domain+".enable", nil, nil)
+	}
+}
+
+// protocolMessage is an answer or an event of the protocol.
+type protocolMessage struct {
+	ID     int
+	Method string
+	Params json.RawMessage
+	Result json.RawMessage
+	Error  *struct{ Message string }
+}
+
+// call sends a command and waits for its answer.
+func (b *browser) call(method string, params map[string]any, result any) {
+	b.t.Helper()
+	b.calls++
+	text, err := json.Marshal(map[string]any{"id": b.calls, "method": method, "params": params, "sessionId": b.session})
+	if b.session == "" {
+		text, err = json.Marshal(map[string]any{"id": b.calls, "method": method, "params": params})
+	}
+	if err == nil {
+		_, err = b.to.Write(append(text, 0))
+	}
+	if err != nil {
+		b.t.Fatalf("%s: %v", method, err)
+	}
+	for {
+		m := b.next()
+		switch {
+		case m.ID != b.calls:
+		case m.Error != nil:
+			b.t.Fatalf("%s: %s", method, m.Error.Message)
+		default:
+			if result != nil {
+				if err := json.Unmarshal(m.Result, result); err != nil {
+					b.t.Fatalf("%s: %v", method, err)
+				}
+			}
+			return
+		}
+	}
+}
+
+// next reads one message and notes what it says of the page.
+func (b *browser) next() protocolMessage {
+	b.t.Helper()
+	text, err := b.from.ReadBytes(0)
+	if err != nil {
+		b.t.Fatalf("read from chromium: %v", err)
+	}
+	var m protocolMessage
+	if err := json.Unmarshal(text[:len(text)-1], &m); err != nil {
+		b.t.Fatalf("read from chromium: %v", err)
+	}
+	switch m.Method {
+	case "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded":
+		b.problems = append(b.problems, string(m.Params))
+	case "Network.requestWillBeSent":
+		var sent struct{ Request struct{ URL string } }
+		if err := json.Unmarshal(m.Params, &sent); err != nil || !strings.HasPrefix(sent.Request.URL, "file:") {
+			b.problems = append(b.problems, "a request for "+sent.Request.URL)
+		}
+	}
+	return m
+}
+
+// visit opens a file in a window of a size and a colour scheme, and waits until
+// the page has drawn its charts.
+func (b *browser) visit(file string, width, height int, scheme string) {
+	b.t.Helper()
+	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
+	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	b.call("Page.navigate", map[string]any{"url": "file://" + filepath.ToSlash(file)}, nil)
+	for b.next().Method != "Page.loadEventFired" {
+	}
+	b.eval(`new Promise((done) => {
+		const root = document.documentElement, drawn = () => "drawn" in root.dataset && done(true);
+		new MutationObserver(drawn).observe(root, {attributes: true});
+		drawn();
+	})`, nil)
+}
+
+// eval gives the value of an expression, which may be a promise.
+func (b *browser) eval(expression string, value any) {
+	b.t.Helper()
+	var answer struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails *struct{ Text string }
+	}
+	b.call("Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}, &answer)
+	if answer.ExceptionDetails != nil {
+		b.t.Fatalf("evaluate %s: %s", expression, answer.ExceptionDetails.Text)
+	}
+	if value == nil {
+		return
+	}
+	if err := json.Unmarshal(answer.Result.Value, value); err != nil {
+		b.t.Fatalf("evaluate %s: %v", expression, err)
+	}
+}
+
+// pictures saves the page in slices, and as it prints, for eyes: where
+// PLACEMENTSYNC_PICTURES names a folder.
+func (b *browser) pictures(name string, width int) {
+	b.t.Helper()
+	dir := os.Getenv("PLACEMENTSYNC_PICTURES")
+	if dir == "" {
+		return
+	}
+	var height int
+	b.eval("document.documentElement.scrollHeight", &height)
+	const slice = 1500
+	for i := 0; i*slice < height; i++ {
+		clip := map[string]int{"x": 0, "y": i * slice, "width": width, "height": min(slice, height-i*slice), "scale": 1}
+		b.save("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true, "clip": clip}, filepath.Join(dir, fmt.Sprintf("%s-%d.png", name, i)))
+	}
+	b.save("Page.printToPDF", map[string]any{"printBackground": true}, filepath.Join(dir, name+".pdf"))
+}
+
+func (b *browser) save(method string, params map[string]any, file string) {
+	b.t.Helper()
+	var shot struct{ Data string }
+	b.call(method, params, &shot)
+	data, err := base64.StdEncoding.DecodeString(shot.Data)
+	if err == nil {
+		err = os.WriteFile(file, data, 0o644)
+	}
+	if err != nil {
+		b.t.Errorf("save %s: %v", file, err)
+	}
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestReportInChromium opens the report of a demo as a person would: from the
+// disk, in both themes, wide and on a phone.
+func TestReportInChromium(t *testing.T) {
+	if chromium() == "" {
+		t.Skip("no chromium was found: apt-get install chromium, and this test opens the report in it")
+	}
+	file := demoReport(t)
+	b := startBrowser(t)
+	for _, view := range []struct {
+		name, scheme  string
+		width, height int
+	}{
+		{"wide-light", "light", 1400, 900}, {"wide-dark", "dark", 1400, 900},
+		{"phone-light", "light", 390, 844}, {"phone-dark", "dark", 390, 844},
+	} {
+		t.Run(view.name, func(t *testing.T) {
+			b.t = t
+			b.visit(file, view.width, view.height, view.scheme)
+			checkCharts(t, b)
+			checkWidth(t, b, view.width)
+			b.pictures(view.name, view.width)
+		})
+	}
+	t.Run("controls", func(t *testing.T) { b.t = t; checkControls(t, b) })
+	t.Run("paint", func(t *testing.T) { b.t = t; checkPaint(t, b) })
+	b.t = t
+	if len(b.problems) > 0 {
+		t.Errorf("the page did what it must not do:\n%q", b.problems)
+	}
+}
+
+// demoReport makes the report of a demo; with PLACEMENTSYNC_REPORT, takes that
+// file instead.
+func demoReport(t *testing.T) string {
+	t.Helper()
+	if file := os.Getenv("PLACEMENTSYNC_REPORT"); file != "" {
+		return file
+	}
+	dir := t.TempDir()
+	page := filepath.Join(dir, "report.html")
+	mustRun(t, "demo", "--nights", "3", "--dir", dir)
+	mustRun(t, "report", "--config", filepath.Join(dir, "config.yaml"), "-o", page)
+	return page
+}
+
+// mustRun runs the program within the test and gives what it wrote to stdout.
+func mustRun(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, problems bytes.Buffer
+	p := process{stdout: &out, stderr: &problems, lookupEnv: func(string) (string, bool) { return "", false }, now: time.Now}
+	if code := execute(t.Context(), args, p); code != exitComplete {
+		t.Fatalf("placementsync %q ended with %d:\n%s", args, code, problems.String())
+	}
+	return out.String()
+}
+
+func checkCharts(t *testing.T, b *browser) {
+	t.Helper()
+	var charts []struct {
+		ID            string
+		Width, Height float64
+		Shapes        int
+	}
+	b.eval(`[...document.querySelectorAll(".chart")].map((c) => {
+		const svg = c.querySelector("svg"), box = svg ? svg.getBoundingClientRect() : {width: 0, height: 0};
+		return {id: c.id, width: box.width, height: box.height, shapes: svg ? svg.querySelectorAll("path").length : 0};
+	})`, &charts)
+	const least = 10
+	if len(charts) < least {
+		t.Errorf("the page has %d charts, want %d or more", len(charts), least)
+	}
+	for _, c := range charts {
+		if c.Width < 200 || c.Height < 60 || c.Shapes < 3 {
+			t.Errorf("%s is not drawn: %.0f by %.0f with %d shapes", c.ID, c.Width, c.Height, c.Shapes)
+		}
+	}
+}
+
+// checkWidth holds that nothing but a table's own frame scrolls sideways.
+func checkWidth(t *testing.T, b *browser, width int) {
+	t.Helper()
+	var got int
+	b.eval("document.documentElement.scrollWidth", &got)
+	if got > width {
+		t.Errorf("the page is %d wide in a window of %d", got, width)
+	}
+}
+
+func checkControls(t *testing.T, b *browser) {
+	t.Helper()
+	for _, c := range []struct{ what, expression, want string }{
+		{"a head sorts its table", `(() => {
+			const table = [...document.querySelectorAll("table")].find((t) => t.caption.textContent === "Grades of the streams");
+			const head = [...table.tHead.rows[0].cells].findIndex((c) => c.textContent === "Rows");
+			table.tHead.rows[0].cells[head].querySelector("button").click();
+			const rows = [...table.tBodies[0].rows].map((r) => r.cells[head].dataset.sort).filter((v) => v !== undefined).map(Number);
+			return table.tHead.rows[0].cells[head].ariaSort + " " + rows.every((v, i) => i === 0 || rows[i - 1] >= v);
+		})()`, "descending true"},
+		{"the theme can be chosen", `(() => {
+			const seen = [], button = document.getElementById("theme");
+			for (let i = 0; i < 3; i++) { button.click(); seen.push(getComputedStyle(document.documentElement).colorScheme); }
+			return seen.join();
+		})()`, "light,dark,light dark"},
+		{"a choice draws another chart", `(() => {
+			const select = document.querySelector("select[data-chart]");
+			const chart = document.getElementById("chart-" + select.dataset.chart), before = chart.innerHTML;
+			select.value = "1";
+			select.dispatchEvent(new Event("change"));
+			return String(chart.innerHTML !== before);
+		})()`, "true"},
+		{"names with markup are text", `String(document.querySelectorAll("main b:not(.change b), main script, main img").length)`, "0"},
+	} {
+		var got string
+		b.eval(c.expression, &got)
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", c.what, got, c.want)
+		}
+	}
+}
+
+func checkPaint(t *testing.T, b *browser) {
+	t.Helper()
+	var milliseconds float64
+	b.eval(`performance.getEntriesByName("first-contentful-paint")[0].startTime`, &milliseconds)
+	t.Logf("first paint after %.0f ms", milliseconds)
+}
