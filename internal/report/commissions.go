@@ -60,7 +60,7 @@ func marginFields() []field {
 		{column: "vendor_cost_total", label: "Vendor", as: asNumber}, {column: "internal_cost_total", label: "Internal", as: asNumber},
 		{column: "reseller_total", label: "Resellers", as: asNumber}, {column: "commission_total", label: "Commission", as: asNumber},
 		{column: "margin_total", label: "Margin", as: asNumber}, {column: "margin_percent", label: "Of sales", as: asPercent},
-		{column: "items_with_unknown_cost", label: "Cost unknown", as: asNumber, about: "Items of which some cost is not known, counted as zero"},
+		{column: "items_without_vendor_cost", label: "Cost unknown", as: asNumber, about: "Items whose vendor cost is not known, counted as zero"},
 	}
 }
 

@@ -76,11 +76,11 @@ func priceByAuthority() panel {
 		id: "price-authority", title: "Price by domain authority",
 		about: "Median price in each band of ten points.",
 		query: "price_by_authority", read: rowsRead, shown: 60,
-		plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "listings",
+		plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
 			variant: wide(by("authority_band"), chartBars, measure{column: "median_price", name: "median price"})},
 		fields: []field{
 			{column: "pricing_tier", label: "Tier"}, {column: "authority_band", label: "Authority"},
-			{column: "listings", label: "Listings", as: asNumber},
+			{column: "prices", label: "Prices", as: asNumber},
 			{column: "p25_price", label: "Lower quartile", as: asNumber}, {column: "median_price", label: "Median", as: asNumber, unit: "currency"},
 			{column: "p75_price", label: "Upper quartile", as: asNumber}, {column: "median_price_per_point", label: "Per point", as: asNumber},
 		},
@@ -143,10 +143,10 @@ func tierGaps() panel {
 		about: "Listings that have a price in both tiers, and what lies between.",
 		query: "tier_gaps", shown: tableRows,
 		fields: []field{
-			{column: "lower_tier", label: "Tier"}, {column: "higher_tier", label: "Against"},
+			{column: "compared_tier", label: "Tier"}, {column: "tier", label: "Against"},
 			{column: "listings", label: "Listings", as: asNumber}, {column: "median_gap", label: "Median gap", as: asNumber, unit: "currency"},
 			{column: "median_gap_percent", label: "In percent", as: asChange},
-			{column: "listings_inverted", label: "Inverted", as: asNumber, about: "Listings whose higher tier costs less"},
+			{column: "compared_cheaper", label: "Cheaper", as: asNumber, about: "Listings that cost less in the tier than in the one it is held against"},
 		},
 		empty: "No listing has prices in two tiers of one currency.",
 	}
