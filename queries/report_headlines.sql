@@ -1,7 +1,7 @@
 -- title: Headline numbers of the report
 -- grain: one row per figure, and per pricing tier and currency for the median prices
--- about: The numbers at the top of the report; with --as-of those of an earlier snapshot. Every one is that of another query, summed up: what is owed is payables_ageing, overdue is overdue_articles, the margin is margin_by_outlet. Amounts of orders and items have no currency: the sums hold if the team settles in one. Days are of 24 hours back from the snapshot.
--- param: prices BIGINT 3 -- median prices of so many tiers and currencies, those with most prices
+-- about: The numbers at the top of the report; with --as-of those of an earlier snapshot. Every one is that of another query, summed up: what is owed is payables_ageing, overdue is overdue_articles, the margin is that of margin_by_outlet, refunded items left out. Amounts of orders and items have no currency: the sums hold if the team settles in one. Days are of 24 hours back from the snapshot.
+-- param: prices COUNT 3 -- median prices of so many tiers and currencies, those with most prices
 -- param: published VARCHAR published,live -- status prefixes of an article that is published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes of an article that ended unpublished
 WITH clock AS (
@@ -17,7 +17,8 @@ markets AS (
 open_articles AS (
     SELECT expected_at
     FROM mart.article_progress
-    WHERE NOT list_contains(string_split($published || ',' || $ended, ','), coalesce(status_prefix, ''))
+    WHERE live_url IS NULL
+      AND list_contains(string_split($published || ',' || $ended, ','), status_prefix) IS NOT TRUE
 ),
 live AS (
     SELECT article_id, min(began_at) AS live_at
@@ -26,35 +27,34 @@ live AS (
     GROUP BY article_id
 ),
 figures AS (
-    SELECT 1 AS place, 'Product listings' AS figure, NULL AS unit, count(*) AS value, NULL AS about FROM product_listings
+    SELECT 1 AS place, 'Product listings' AS figure, NULL AS unit, count(*) AS value FROM product_listings
     UNION ALL
-    SELECT 2, 'Outlets', NULL, count(*), NULL FROM outlet_listings
+    SELECT 2, 'Outlets', NULL, count(*) FROM outlet_listings
     UNION ALL
-    SELECT 3, 'Median price, ' || coalesce(pricing_tier, 'no tier'), coalesce(currency, 'no currency'), median, NULL FROM markets
+    SELECT 3, 'Median price, ' || coalesce(pricing_tier, 'no tier'), coalesce(currency, 'no currency'), median FROM markets
     UNION ALL
-    SELECT 4, 'Orders paid, 30 days', NULL, count(*), NULL
+    SELECT 4, 'Orders paid, 30 days', NULL, count(*)
     FROM orders, clock WHERE deleted_at IS NULL AND date_paid > now - INTERVAL 720 HOURS AND date_paid <= now
     UNION ALL
-    SELECT 5, 'Margin, 30 days', 'amount', coalesce(sum(margin), 0), 'of order items paid, refunded ones left out'
+    SELECT 5, 'Margin, 30 days', 'amount', coalesce(sum(margin), 0)
     FROM mart.order_item_margins, clock WHERE NOT is_refunded AND paid_at > now - INTERVAL 720 HOURS AND paid_at <= now
     UNION ALL
-    SELECT 6, 'Unpaid commissions', 'amount', coalesce(sum(amount), 0), NULL
+    SELECT 6, 'Unpaid commissions', 'amount', coalesce(sum(amount), 0)
     FROM mart.payables WHERE kind = 'commission' AND NOT is_settled
     UNION ALL
-    SELECT 7, 'Owed to publishers', 'amount', coalesce(sum(amount), 0), NULL
+    SELECT 7, 'Owed to publishers', 'amount', coalesce(sum(amount), 0)
     FROM mart.payables WHERE kind = 'publisher' AND NOT is_settled
     UNION ALL
-    SELECT 8, 'Articles in progress', NULL, count(*), NULL FROM open_articles
+    SELECT 8, 'Articles in progress', NULL, count(*) FROM open_articles
     UNION ALL
-    SELECT 9, 'Articles overdue', NULL, count(*), NULL FROM open_articles, clock WHERE expected_at < now
+    SELECT 9, 'Articles overdue', NULL, count(*) FROM open_articles, clock WHERE expected_at < now
     UNION ALL
-    SELECT 10, 'Articles published, 7 days', NULL, count(*), NULL
+    SELECT 10, 'Articles published, 7 days', NULL, count(*)
     FROM live, clock WHERE live_at > now - INTERVAL 168 HOURS AND live_at <= now
 )
 SELECT
     figure,
     unit,
-    CAST(value AS DECIMAL(18, 2)) AS value,
-    about
+    CAST(value AS DECIMAL(18, 2)) AS value
 FROM figures
 ORDER BY place, figure, unit

@@ -1,7 +1,7 @@
 -- title: Price spread by one segment at a time
 -- grain: one row per way to segment, segment, pricing tier and currency
 -- about: What a placement costs by placement type, by channel type and by country, for the boxes of the report. Quartiles and median are prices that occur (the lower one of two in the middle); all are rounded to 2 places. The tier and currency with most prices come first, and in them the segments with most listings. A segment that the service does not name is NULL.
--- param: top BIGINT 15 -- segments of each way, tier and currency at most
+-- param: top COUNT 15 -- segments of each way, tier and currency at most
 WITH prices AS (
     SELECT listing_id, placement_type, channel_type, country, pricing_tier, currency, unit_amount,
         count(*) OVER (PARTITION BY pricing_tier, currency) AS market

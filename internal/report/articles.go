@@ -28,7 +28,7 @@ func funnel() panel {
 func weekly() panel {
 	return panel{
 		id: "weekly-throughput", title: "Started and published by week",
-		about: "Weeks begin on Monday; the last one is not over.",
+		about: "Weeks begin on Monday; the last one may not be over.",
 		query: "weekly_throughput", read: weeksDrawn, shown: weeksDrawn,
 		plot: &plot{kind: "bar", variant: wide(by("week"), weeksDrawn,
 			measure{column: "started", name: "started", colour: 5}, measure{column: "published", name: "published", colour: 2})},

@@ -67,11 +67,11 @@ func label(a Answer, row []Cell, columns ...string) string {
 		c := a.at(row, name)
 		switch {
 		case name == "currency":
-			parts[i] = unitName(c)
+			parts[i] = clipped(unitName(c))
 		case c.Null || c.Text == "":
 			parts[i] = "(" + strings.ReplaceAll(name, "_", " ") + " unknown)"
 		default:
-			parts[i] = c.Text
+			parts[i] = clipped(c.Text)
 		}
 	}
 	return strings.Join(parts, " \u00b7 ")
@@ -90,6 +90,9 @@ type measure struct {
 func wide(category func(a Answer, row []Cell) string, most int, measures ...measure) func(Answer) Variant {
 	return func(a Answer) Variant {
 		var v Variant
+		a = a.where(func(row []Cell) bool {
+			return slices.ContainsFunc(measures, func(m measure) bool { return !a.at(row, m.column).Null })
+		})
 		rows := a.Rows[:min(len(a.Rows), most)]
 		for _, row := range rows {
 			v.Categories = append(v.Categories, category(a, row))

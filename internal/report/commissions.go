@@ -95,7 +95,7 @@ func marginByOutlet() panel {
 
 func oldestPayables() panel {
 	return panel{
-		id: "payables-open", title: "Longest unpaid",
+		id: "payables-open", title: "Longest unpaid", wide: true,
 		about: "Commissions, publishers and resellers waiting longest.",
 		query: "payables_open", params: []Param{{"top", "25"}}, shown: tableRows,
 		fields: []field{
@@ -109,7 +109,7 @@ func oldestPayables() panel {
 
 func ordersWithoutCommission() panel {
 	return panel{
-		id: "orders-without-commission", title: "Paid orders without a commission",
+		id: "orders-without-commission", title: "Paid orders without a commission", wide: true,
 		about: "Newest first, with the reason.",
 		query: "orders_without_commission", shown: tableRows,
 		fields: []field{

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strings"
 )
 
 // page asks for everything, in the order in which it is shown.
@@ -82,7 +81,7 @@ func (b *builder) headlines() (Section, error) {
 	}
 	out.Sources = []Source{b.source(now)}
 	var before []earlierFigures
-	for _, e := range []earlierFigures{{since: "since the last snapshot", at: b.now.previous}, {since: "since last week", at: b.now.week}} {
+	for _, e := range []earlierFigures{{since: "last snapshot", at: b.now.previous}, {since: "last week", at: b.now.week}} {
 		if e.at.IsZero() {
 			continue
 		}
@@ -97,7 +96,7 @@ func (b *builder) headlines() (Section, error) {
 		}
 		e.values = figures(old)
 		source := b.source(q)
-		source.Label = strings.TrimPrefix(e.since, "since ") + ":"
+		source.Label = e.since + ":"
 		out.Sources, before = append(out.Sources, source), append(before, e)
 	}
 	for _, row := range a.Rows {

@@ -41,18 +41,24 @@ func (f field) numeric() bool {
 
 func (f field) datum(a Answer, row []Cell) Datum {
 	c := a.at(row, f.column)
-	d := Datum{Text: f.write(c), Numeric: f.numeric()}
-	if d.Numeric || f.as == asMoment {
-		d.Sort = c.Text
-	}
+	d := Datum{Text: clipped(f.write(c))}
 	if f.as == asTag {
 		d.Tag, d.Text = tagOf(c.Text), strings.ReplaceAll(d.Text, "_", " ")
 	}
 	if f.sub != "" {
-		d.Sub = a.text(row, f.sub)
+		d.Sub = clipped(a.text(row, f.sub))
 	}
 	if f.unit != "" && !c.Null {
-		d.Text += thin + unitName(a.at(row, f.unit))
+		d.Text += thin + clipped(unitName(a.at(row, f.unit)))
+	}
+	const wide = 24
+	switch {
+	case f.numeric():
+		d.Class, d.Sort = "n", c.Text
+	case f.as == asMoment:
+		d.Class, d.Sort = "t", c.Text
+	case f.sub != "" || len(d.Text) > wide:
+		d.Class = "w"
 	}
 	return d
 }

@@ -13,6 +13,9 @@ type earlierFigures struct {
 	values map[string]Cell
 }
 
+// noCurrency is the unit of an amount that the service gives no currency.
+const noCurrency = "amount"
+
 // figures are the values of an answer by what they are of.
 func figures(a Answer) map[string]Cell {
 	values := map[string]Cell{}
@@ -28,7 +31,10 @@ func figure(a Answer, row []Cell) string {
 
 func tile(a Answer, row []Cell, before []earlierFigures) Tile {
 	value, unit := a.at(row, "value"), a.text(row, "unit")
-	t := Tile{Label: a.text(row, "figure"), Value: figureText(value, unit), Unit: unit, About: a.text(row, "about")}
+	t := Tile{Label: clipped(a.text(row, "figure")), Value: figureText(value, unit), Unit: clipped(unit)}
+	if unit == noCurrency {
+		t.Unit = ""
+	}
 	for _, e := range before {
 		t.Changes = append(t.Changes, change(value, e.values[figure(a, row)], unit, e.since))
 	}

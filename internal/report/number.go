@@ -21,6 +21,8 @@ func grouped(digits string) string {
 	sign := ""
 	if rest, ok := strings.CutPrefix(digits, "-"); ok {
 		sign, digits = minus, rest
+	} else if rest, ok := strings.CutPrefix(digits, "+"); ok {
+		sign, digits = "+", rest
 	}
 	whole, fraction, hasFraction := strings.Cut(digits, ".")
 	if strings.Trim(whole, "0123456789") != "" {
@@ -38,6 +40,22 @@ func grouped(digits string) string {
 		b.WriteString("." + fraction)
 	}
 	return b.String()
+}
+
+// longest is how many characters of a text of the service are shown: a page
+// stays small whatever somebody calls a thing.
+const longest = 160
+
+// clipped shortens a text, and shows that it did.
+func clipped(text string) string {
+	if len(text) <= longest {
+		return text
+	}
+	runes := []rune(text)
+	if len(runes) <= longest {
+		return text
+	}
+	return string(runes[:longest]) + "\u2026"
 }
 
 // moment writes an RFC 3339 time as people read it, UTC; other texts stay.

@@ -40,8 +40,8 @@ type Section struct {
 
 // Tile is one headline number.
 type Tile struct {
-	Label, Value, Unit, About string
-	Changes                   []Change
+	Label, Value, Unit string
+	Changes            []Change
 }
 
 // Change is how a headline number moved since an earlier snapshot.
@@ -84,7 +84,8 @@ type Head struct {
 // Datum is one cell: Text for people, Sort for sorting where it differs.
 type Datum struct {
 	Text, Sort string
-	Numeric    bool
+	// Class is how it is set: n a number, t a time, w a long text.
+	Class string
 	// Tag colours a cell by its meaning: a grade or an outcome.
 	Tag string
 	// Sub is a second, quieter line.
@@ -111,7 +112,6 @@ type Chart struct {
 // Variant is one state of a chart, chosen by its label.
 type Variant struct {
 	Label      string   `json:"label"`
-	Unit       string   `json:"unit,omitempty"`
 	Categories []string `json:"categories"`
 	Series     []Series `json:"series"`
 }

@@ -23,7 +23,7 @@ func prices() section {
 		streams: []string{"product_listings"},
 		panels: []panel{
 			priceSpread(), priceDistribution(), priceByAuthority(), priceMoves(), listingTurnover(),
-			latestPriceChanges(), tierGaps(), bestValue(),
+			latestPriceChanges(), tierGaps(), doFollow(), bestValue(),
 		},
 	}
 }
@@ -152,9 +152,24 @@ func tierGaps() panel {
 	}
 }
 
+func doFollow() panel {
+	return panel{
+		id: "do-follow", title: "What a do-follow link costs",
+		about: "The median against that of all prices of the tier, and against listings alike in all else.",
+		query: "premium_do_follow", shown: tableRows,
+		fields: []field{
+			{column: "pricing_tier", label: "Tier"}, {column: "is_do_follow", label: "Do-follow", as: asYes},
+			{column: "median_price", label: "Median", as: asNumber, unit: "currency"},
+			{column: "premium_percent", label: "Premium", as: asChange},
+			{column: "like_premium_percent", label: "Among alike", as: asChange},
+		},
+		empty: "No listing of this snapshot has a price.",
+	}
+}
+
 func bestValue() panel {
 	return panel{
-		id: "best-value", title: "Best value",
+		id: "best-value", title: "Best value", wide: true,
 		about: "The lowest price for a point of domain authority, from authority 30 on: five of each tier and currency.",
 		query: "best_value", params: []Param{{"top", "5"}}, shown: tableRows,
 		fields: []field{

@@ -55,7 +55,7 @@ func freshness() panel {
 
 func rejects() panel {
 	return panel{
-		id: "rejects", title: "Values that did not fit",
+		id: "rejects", wide: true, title: "Values that did not fit",
 		about: "Kept as they were sent in meta.rejects; the column is NULL.",
 		query: "rejects_by_column", shown: tableRows,
 		fields: []field{
@@ -68,7 +68,7 @@ func rejects() panel {
 
 func drift() panel {
 	return panel{
-		id: "drift", title: "Fields and values the schema does not know",
+		id: "drift", wide: true, title: "Fields and values the schema does not know",
 		about: "Kept in the column extra, and counted over all runs; new ones first.",
 		query: "schema_drift", shown: 40,
 		fields: []field{

@@ -44,7 +44,6 @@ const Draw = (() => {
   const values = (chart, variant) => ({
     type: chart.log && lowest(variant) > 0 ? "log" : "value",
     min: chart.log && lowest(variant) > 0 ? below(lowest(variant)) : undefined,
-    name: variant.unit || "", nameLocation: "end", nameTextStyle: { color: quiet, fontFamily: font, fontSize: 11 },
     splitLine: { lineStyle: { color: "var(--faint)" } }, axisLine: { show: false }, splitNumber: 4,
     axisLabel: { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true, formatter: (v) => short.format(v) },
   });
@@ -66,14 +65,20 @@ const Draw = (() => {
       barCategoryGap: "30%", itemStyle: { color: colour(s.colour), borderRadius: chart.stacked ? 0 : 2 } };
   };
 
-  const options = (chart, variant, narrow) => {
-    const many = variant.series.length > 1;
+  // legendHeight makes room for names that need more than one line.
+  const legendHeight = (variant, width) => {
+    const wide = variant.series.reduce((sum, s) => sum + 26 + 7 * Math.min(s.name.length, 24), 0);
+    return 14 + 20 * Math.ceil(wide / (width - 16));
+  };
+
+  const options = (chart, variant, width) => {
+    const many = variant.series.length > 1, narrow = width < 480;
     const category = names(chart, variant, narrow), value = values(chart, variant);
     return {
       animation: false, textStyle: { fontFamily: font },
-      grid: { left: 4, right: 16, top: many ? 34 : variant.unit && !chart.across ? 28 : 10, bottom: variant.unit && chart.across ? 4 : 4, containLabel: true },
+      grid: { left: 4, right: 16, top: many ? legendHeight(variant, width) : 10, bottom: 4, containLabel: true },
       legend: many ? { top: 0, left: 0, type: "plain", itemWidth: 10, itemHeight: 10, itemGap: 14, inactiveColor: "var(--line)",
-        icon: "roundRect", textStyle: { color: quiet, fontFamily: font, fontSize: 12 } } : undefined,
+        icon: "roundRect", textStyle: { color: quiet, fontFamily: font, fontSize: 12, width: 150, overflow: "truncate" } } : undefined,
       tooltip: { trigger: "axis", axisPointer: { type: "shadow", shadowStyle: { color: "rgba(128,128,128,0.12)" } }, confine: true,
         backgroundColor: "var(--card)", borderColor: "var(--line)", borderWidth: 1, padding: 8, transitionDuration: 0, formatter: tip(chart, variant) },
       xAxis: chart.across ? value : category, yAxis: chart.across ? category : value,
@@ -81,18 +86,19 @@ const Draw = (() => {
     };
   };
 
-  const height = (chart, variant) => {
+  const height = (chart, variant, width) => {
     const lines = chart.stacked || chart.kind === "box" ? 1 : variant.series.length;
-    const [perBar, around, upright] = [11 + 13 * lines, variant.series.length > 1 ? 66 : 40, 250];
+    const legend = variant.series.length > 1 ? legendHeight(variant, width) : 10;
+    const [perBar, around, upright] = [11 + 13 * lines, 32 + legend, 236 + legend];
     return chart.across ? around + perBar * variant.categories.length : upright;
   };
 
   // into draws a variant into its element, or again after a change of width.
   const into = (node, chart, variant) => {
-    node.style.height = `${height(chart, variant)}px`;
+    node.style.height = `${height(chart, variant, node.clientWidth)}px`;
     node.drawn = node.drawn || echarts.init(node, null, { renderer: "svg" });
     node.drawn.resize({ silent: true });
-    node.drawn.setOption(options(chart, variant, node.clientWidth < 480), { notMerge: true });
+    node.drawn.setOption(options(chart, variant, node.clientWidth), { notMerge: true });
     const svg = node.querySelector("svg");
     if (svg) svg.setAttribute("viewBox", `0 0 ${node.clientWidth} ${node.clientHeight}`);
   };

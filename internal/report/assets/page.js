@@ -55,7 +55,7 @@
     return a.localeCompare(b, "en", { numeric: true });
   };
   const blank = (text) => text === "" || text === "\u2013";
-  const fold = 12;
+  const fold = 10;
   const refold = (body) => [...body.rows].forEach((row, i) => row.classList.toggle("over", i >= fold));
   const sort = (table, head, column) => {
     const down = head.ariaSort ? head.ariaSort === "ascending" : head.classList.contains("n");
