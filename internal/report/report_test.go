@@ -1,0 +1,247 @@
+package report_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"placementsync/internal/report"
+)
+
+// archive answers questions with texts instead of a warehouse: an answer is a
+// line of column names and a line a row, fields parted by a bar.
+type archive map[string]string
+
+func (a archive) ask(_ context.Context, q report.Question) (report.Answer, error) {
+	text, ok := a[q.Query+"@"+q.AsOf.Format("02")]
+	if !ok || q.AsOf.IsZero() {
+		text, ok = a[q.Query]
+	}
+	if !ok {
+		return report.Answer{}, &report.MissingError{Query: q.Query, Err: errors.New("no such table")}
+	}
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	var answer report.Answer
+	for name := range strings.SplitSeq(lines[0], "|") {
+		answer.Columns = append(answer.Columns, report.Column{Name: name})
+	}
+	for _, line := range lines[1:] {
+		answer.Total++
+		if len(answer.Rows) == q.Rows {
+			continue
+		}
+		var row []report.Cell
+		for cell := range strings.SplitSeq(line, "|") {
+			row = append(row, report.Cell{Text: strings.TrimPrefix(cell, "NULL"), Null: cell == "NULL"})
+		}
+		answer.Rows = append(answer.Rows, row)
+	}
+	return answer, nil
+}
+
+const (
+	nights = "run_id|snapshot_at|outcome|rows|rows_new|rows_changed|rows_gone|requests|minutes|hours_since_previous\n" +
+		"r9|2026-11-09T02:00:00.5Z|complete|10|1|2|3|4|5.00|24.00\n" +
+		"r8|2026-11-08T02:00:00Z|complete|10|1|2|3|4|5.00|24.00\n" +
+		"r2|2026-11-02T02:00:01Z|complete|10|10|0|0|4|5.00|NULL"
+	headlines = "figure|unit|value\nProduct listings|NULL|1234.00\nUnpaid commissions|amount|9000.10\nMedian price, pro|USD|50.00"
+)
+
+func page(t *testing.T, a archive) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := report.Write(t.Context(), &out, a.ask, report.Options{Program: "placementsync query"}); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// markup is a page without its style and its scripts, which end it.
+func markup(page string) string {
+	before, rest, _ := strings.Cut(page, "<style>")
+	_, rest, _ = strings.Cut(rest, "</style>")
+	rest, _, _ = strings.Cut(rest, "<script")
+	return before + rest
+}
+
+// seen is the text of a page as a reader sees it, without scripts and style.
+func seen(page string) string {
+	page = markup(page)
+	page = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " ")
+	return strings.Join(strings.Fields(html.UnescapeString(page)), " ")
+}
+
+func TestHeadlinesSayHowTheyMoved(t *testing.T) {
+	text := seen(page(t, archive{
+		"snapshots":           nights,
+		"report_headlines":    headlines,
+		"report_headlines@08": "figure|unit|value\nProduct listings|NULL|1200.00\nUnpaid commissions|amount|9000.10\nMedian price, pro|EUR|50.00",
+		"report_headlines@02": "figure|unit|value\nProduct listings|NULL|0.00\nUnpaid commissions|amount|12000.35\nMedian price, pro|USD|40.00",
+	}))
+	for _, want := range []string{
+		"Product listings 1,234 last snapshot ▲\u00a0+34 (+2.8 %) last week ▲\u00a0+1,234 ",
+		"Unpaid commissions 9,000.10 last snapshot no change last week ▼\u00a0−3,000.25 (−25.0 %)",
+		"Median price, pro 50.00 USD last snapshot not known last week ▲\u00a0+10.00 (+25.0 %)",
+		"Snapshot 2026-11-09 02:00 UTC Run r9 Outcome complete Compared with the last snapshot 2026-11-08 02:00 UTC Compared with last week 2026-11-02 02:00 UTC",
+		"last week: placementsync query --as-of 2026-11-02T02:00:01Z report_headlines",
+	} {
+		if !strings.Contains(text, strings.Join(strings.Fields(want), " ")) {
+			t.Errorf("the page does not say %q:\n%.1500s", want, text)
+		}
+	}
+}
+
+func TestAFirstSnapshotIsComparedWithNothing(t *testing.T) {
+	first := strings.Join(strings.Split(nights, "\n")[:2], "\n")
+	text := seen(page(t, archive{"snapshots": first, "report_headlines": headlines}))
+	if !strings.Contains(text, "nothing: this is the first snapshot") || strings.Contains(text, "not known") {
+		t.Errorf("a first snapshot is compared with something:\n%.900s", text)
+	}
+}
+
+func TestAPartialNightIsFlaggedAtTheTop(t *testing.T) {
+	text := seen(page(t, archive{
+		"snapshots": strings.ReplaceAll(nights, "complete", "partial"),
+		"stream_grades": "stream|grade|reason|rows|fetched|carried|failed|oldest_at|oldest_days\n" +
+			"orders|carried_forward|answered 500|5|0|0|0|2026-11-07T02:00:00Z|2.00\n" +
+			"articles|skipped|missing scope articles:read|0|0|0|0|NULL|NULL",
+	}))
+	for _, want := range []string{
+		"This snapshot is partial: some of it was not read in this night. orders: rows of 2026-11-07 02:00 UTC (answered 500)",
+		"articles: missing scope articles:read",
+		"Articles Days are of 24 hours. A median or a 90th percentile is a time that occurred. Not read, so that nothing is known here. articles: missing scope articles:read.",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+func TestTextsOfTheServiceAreTexts(t *testing.T) {
+	const evil = `</script><script>alert(1)</script><img src=x onerror=alert(2)>{{.}} =cmd()|' /C calc'!A0`
+	hostile := strings.ReplaceAll(evil, "|", "/")
+	whole := page(t, archive{
+		"snapshots": nights,
+		"articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days\n" +
+			hostile + "|" + hostile + "|3|1.00|2.00",
+		"schema_drift":    "table_name|path|kind|is_new|count|sample\n" + hostile + "|" + hostile + "|field|true|3|" + hostile,
+		"margin_by_month": "month|items|items_without_vendor_cost|sale_total|vendor_cost_total|internal_cost_total|reseller_total|commission_total|margin_total|margin_percent\n2026-10-01|1|0|1.00|1.00|1.00|1.00|1.00|1.00|1.0",
+	})
+	if n := strings.Count(whole, "<script"); n != 3 {
+		t.Errorf("the page has %d script elements, want its own 3", n)
+	}
+	if strings.Contains(whole, "<img") || strings.Contains(whole, "</script><script>alert") {
+		t.Error("markup of the service became markup of the page")
+	}
+	if !strings.Contains(seen(whole), strings.Join(strings.Fields(hostile), " ")) {
+		t.Error("the text is not shown as it was written")
+	}
+}
+
+// TestThePageStaysSmall answers every query with as many rows as are read, each
+// with texts longer than anybody would write.
+func TestThePageStaysSmall(t *testing.T) {
+	var size int
+	ask := func(ctx context.Context, q report.Question) (report.Answer, error) {
+		a, err := archive{"snapshots": nights}.ask(ctx, report.Question{Query: "snapshots", Rows: 3})
+		if err != nil || q.Query == "snapshots" {
+			return a, err
+		}
+		return huge(q), nil
+	}
+	var out bytes.Buffer
+	if err := report.Write(t.Context(), &out, ask, report.Options{Program: "placementsync query"}); err != nil {
+		t.Fatal(err)
+	}
+	const most = 3_000_000
+	if size = out.Len(); size > most {
+		t.Errorf("the page has %d bytes, over %d", size, most)
+	}
+	t.Logf("the largest page has %d bytes", size)
+}
+
+// huge is an answer with every column that any query has.
+func huge(q report.Question) report.Answer {
+	a := report.Answer{Total: 1_000_000}
+	for _, name := range columns() {
+		a.Columns = append(a.Columns, report.Column{Name: name})
+	}
+	for i := range q.Rows {
+		number := report.Cell{Text: fmt.Sprintf("%d123456.75", i)}
+		long := report.Cell{Text: fmt.Sprint(i, strings.Repeat("<\u00e9", 2000))}
+		row := make([]report.Cell, len(a.Columns))
+		for c, column := range a.Columns {
+			row[c] = number
+			if strings.HasSuffix(column.Name, "_name") || column.Name == "sample" || column.Name == "segment" {
+				row[c] = long
+			}
+		}
+		a.Rows = append(a.Rows, row)
+	}
+	return a
+}
+
+// columns finds the names that the sources of this package speak of.
+func columns() []string {
+	sources, _ := filepath.Glob("*.go")
+	seen := map[string]bool{}
+	for _, file := range sources {
+		text, _ := os.ReadFile(file)
+		for _, m := range regexp.MustCompile(`"([a-z][a-z0-9]*(?:_[a-z0-9]+)*)"`).FindAllStringSubmatch(string(text), -1) {
+			seen[m[1]] = true
+		}
+	}
+	var names []string
+	for name := range seen {
+		names = append(names, name)
+	}
+	return names
+}
+
+func TestTheSameAnswersMakeTheSamePage(t *testing.T) {
+	a := archive{"snapshots": nights, "report_headlines": headlines}
+	if page(t, a) != page(t, a) {
+		t.Error("two pages of one snapshot differ")
+	}
+}
+
+func TestWhatTheSnapshotLacksIsSaidInPlace(t *testing.T) {
+	text := seen(page(t, archive{"snapshots": nights}))
+	if !strings.Contains(text, "Price by segment Lowest, quartiles and highest price, on a logarithmic scale; the segments with most listings first. This snapshot does not hold the tables") {
+		t.Errorf("a query that cannot be answered leaves no word:\n%.2000s", text)
+	}
+}
+
+func TestAnswersWithoutRowsSaySo(t *testing.T) {
+	text := seen(page(t, archive{"snapshots": nights, "articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days"}))
+	if !strings.Contains(text, "This snapshot has no articles.") {
+		t.Error("an empty answer is not explained")
+	}
+}
+
+func TestAColumnThatIsNotThereIsAnError(t *testing.T) {
+	a := archive{"snapshots": nights, "articles_by_status": "status_prefix|status_name\ndraft|Draft"}
+	err := report.Write(t.Context(), &bytes.Buffer{}, a.ask, report.Options{})
+	if err == nil || !strings.Contains(err.Error(), `read the answer of "articles_by_status": it has no column articles`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestThePageLoadsNothing(t *testing.T) {
+	whole := markup(page(t, archive{"snapshots": nights, "report_headlines": headlines}))
+	if !strings.Contains(html.UnescapeString(whole), `content="default-src 'none'; script-src 'sha256-`) {
+		t.Error("the page has no policy")
+	}
+	for _, tag := range []string{"<link", "<iframe", " src=", "@import", "url("} {
+		if strings.Contains(whole, tag) {
+			t.Errorf("the page could load something: it has %q", tag)
+		}
+	}
+}
