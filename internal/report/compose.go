@@ -81,7 +81,7 @@ func (b *builder) headlines() (Section, error) {
 	}
 	out.Sources = []Source{b.source(now)}
 	var before []earlierFigures
-	for _, e := range []earlierFigures{{since: "last snapshot", at: b.now.previous}, {since: "last week", at: b.now.week}} {
+	for _, e := range []earlierFigures{{since: "vs last", at: b.now.previous}, {since: "vs week ago", at: b.now.week}} {
 		if e.at.IsZero() {
 			continue
 		}
@@ -96,7 +96,7 @@ func (b *builder) headlines() (Section, error) {
 		}
 		e.values = figures(old)
 		source := b.source(q)
-		source.Label = e.since + ":"
+		source.Label = e.since
 		out.Sources, before = append(out.Sources, source), append(before, e)
 	}
 	for _, row := range a.Rows {

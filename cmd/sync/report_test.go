@@ -1,0 +1,50 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestReportSaysWhatSQLSays compares numbers of the page with what plain SQL,
+// which shares nothing with the named queries, says of the same warehouse.
+func TestReportSaysWhatSQLSays(t *testing.T) {
+	dir := t.TempDir()
+	config := filepath.Join(dir, "config.yaml")
+	mustRun(t, "demo", "--nights", "2", "--dir", dir)
+	page := mustRun(t, "report", "--config", config, "-o", "-")
+	tiles := map[string]string{}
+	tile := regexp.MustCompile(`<h3>([^<]*)</h3>\s*<p class="value">([^<]*)`)
+	for _, m := range tile.FindAllStringSubmatch(page, -1) {
+		tiles[html.UnescapeString(m[1])] = strings.NewReplacer(",", "", "\u2212", "-").Replace(strings.TrimSpace(m[2]))
+	}
+	for figure, sql := range map[string]string{
+		"Product listings":     "select count(*) from product_listings",
+		"Outlets":              "select count(*) from outlet_listings",
+		"Unpaid commissions":   "select sum(commission_amount)::decimal(18,2) from order_items where commission_date_paid is null and deleted_at is null and is_refunded is not true and refund_date is null",
+		"Articles overdue":     "select count(*) from articles where live_url is null and expected_completion_date < (select max(snapshot_at) from meta.runs)",
+		"Orders paid, 30 days": "select count(*) from orders where deleted_at is null and date_paid > (select max(snapshot_at) from meta.runs) - interval 30 day",
+	} {
+		if want := scalar(t, config, sql); tiles[figure] != want {
+			t.Errorf("%s is %q on the page, and %q in SQL", figure, tiles[figure], want)
+		}
+	}
+	if want := scalar(t, config, "select max(run_id) from meta.runs"); !strings.Contains(page, "<code>"+want+"</code>") {
+		t.Errorf("the page does not name run %s", want)
+	}
+}
+
+// scalar is the one value that a query gives.
+func scalar(t *testing.T, config, sql string) string {
+	t.Helper()
+	var rows []map[string]any
+	d := json.NewDecoder(strings.NewReader(mustRun(t, "query", "--config", config, "--format", "json", "select ("+sql+")::varchar as v")))
+	if err := d.Decode(&rows); err != nil || len(rows) != 1 {
+		t.Fatalf("ask %q: %d rows, %v", sql, len(rows), err)
+	}
+	return fmt.Sprint(rows[0]["v"])
+}
