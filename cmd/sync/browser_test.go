@@ -38,7 +38,7 @@ func startBrowser(t *testing.T) *browser {
 	toRead, toWrite := pipe(t)
 	fromRead, fromWrite := pipe(t)
 	// A page that never draws ends the browser, and the test with it.
-	const patience = 2 * time.Minute
+	const patience = 5 * time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--hide-scrollbars", "--disable-dev-shm-usage",

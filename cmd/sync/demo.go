@@ -176,6 +176,7 @@ What to try next:
   bin/placementsync query --config %[1]s price_by_segment --param currency=USD
   bin/placementsync query --config %[1]s "from history.product_listing_prices where valid_to is not null limit 5"
   bin/placementsync query --list
+  bin/placementsync report --config %[1]s
   bin/placementsync runs --config %[1]s
   bin/placementsync schema product_listings
 or, with a demo service that stays, from another terminal:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -32,7 +33,7 @@ func TestReportInChromium(t *testing.T) {
 		})
 	}
 	t.Run("controls", func(t *testing.T) { b.t = t; checkControls(t, b) })
-	t.Run("paint", func(t *testing.T) { b.t = t; checkPaint(t, b) })
+	t.Run("paint", func(t *testing.T) { b.t = t; checkPaint(t, b, file) })
 	b.t = t
 	if len(b.problems) > 0 {
 		t.Errorf("the page did what it must not do:\n%q", b.problems)
@@ -128,9 +129,19 @@ func checkControls(t *testing.T, b *browser) {
 	}
 }
 
-func checkPaint(t *testing.T, b *browser) {
+// checkPaint takes the best of three, since the machine may be busy.
+func checkPaint(t *testing.T, b *browser, file string) {
 	t.Helper()
-	var milliseconds float64
-	b.eval(`performance.getEntriesByName("first-contentful-paint")[0].startTime`, &milliseconds)
-	t.Logf("first paint after %.0f ms", milliseconds)
+	const tries, most = 3, 1000.0
+	best := math.Inf(1)
+	for range tries {
+		b.visit(file, 1400, 900, "light")
+		var milliseconds float64
+		b.eval(`performance.getEntriesByName("first-contentful-paint")[0].startTime`, &milliseconds)
+		best = min(best, milliseconds)
+	}
+	if best > most {
+		t.Errorf("the first paint came after %.0f ms, over %.0f", best, most)
+	}
+	t.Logf("first paint after %.0f ms", best)
 }
