@@ -81,7 +81,7 @@ func (b *builder) headlines() (Section, error) {
 	}
 	out.Sources = []Source{b.source(now)}
 	var before []earlierFigures
-	for _, e := range []earlierFigures{{since: "vs last", at: b.now.previous}, {since: "vs week ago", at: b.now.week}} {
+	for _, e := range []earlierFigures{{since: "vs last", at: b.now.previous}, {since: "vs week", at: b.now.week}} {
 		if e.at.IsZero() {
 			continue
 		}

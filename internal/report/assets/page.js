@@ -33,8 +33,8 @@
     };
     select.addEventListener("change", choose);
   }
-  // The text paints first, then the charts.
-  requestAnimationFrame(() => setTimeout(() => {
+  const start = () => {
+    if ("drawn" in document.documentElement.dataset) return;
     charts.forEach((c) => chosen.set(c.id, Number(document.querySelector(`select[data-chart="${CSS.escape(c.id)}"]`)?.value || 0)));
     drawAll();
     document.documentElement.dataset.drawn = "";
@@ -45,7 +45,10 @@
       clearTimeout(wait);
       wait = setTimeout(drawAll, 120);
     });
-  }));
+  };
+  // The text paints first, then the charts; who prints at once gets both.
+  requestAnimationFrame(() => setTimeout(start));
+  addEventListener("beforeprint", start);
 
   // A cell sorts by its exact number where it has one, else by its text.
   const key = (row, column) => row.cells[column].dataset.sort ?? row.cells[column].textContent;
