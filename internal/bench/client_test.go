@@ -50,11 +50,15 @@ func (r *recorder) step(name string) {
 }
 
 // at is the last step of a name.
-func at(steps []stepped, name string) (found stepped) {
+func at(t *testing.T, steps []stepped, name string) (found stepped) {
+	t.Helper()
 	for _, s := range steps {
 		if s.Name == name {
 			found = s
 		}
+	}
+	if found.Name == "" {
+		t.Fatalf("the night has no step %q any more", name)
 	}
 	return found
 }

@@ -31,25 +31,26 @@ func measureStages(t *testing.T, s settings) findings {
 	measure(t, again(t, "TestInsideChild", in))
 	var steps []stepped
 	collect(t, in.Report, &steps)
-	stages := append(extracting(t, in.Profile), following(steps)...)
+	stages := append(extracting(t, in.Profile), following(t, steps)...)
 	slices.SortStableFunc(stages, func(a, b stage) int { return cmp.Compare(b.CPU, a.CPU) })
 	return findings{Stages: stages}
 }
 
 // following are the stages that are steps.
-func following(steps []stepped) []stage {
-	var stages []stage
+func following(t *testing.T, steps []stepped) []stage {
+	t.Helper()
+	begun := steps[slices.IndexFunc(steps, func(s stepped) bool { return s.Name == "mid stage" })]
+	stages := []stage{{"begin: token, draft, stage", begun.CPU, begun.Wall}}
 	for _, s := range [][3]string{
-		{"begin the draft", "", "after copy"},
 		{"compare and merge", "stream staged", "merged"},
 		{"notes and Parquet", "merged", "parquet written"},
 		{"close the stage, count", "parquet written", "before checkpoint"},
 		{"checkpoint", "before checkpoint", "after checkpoint"},
 		{"checksums and fsync", "after checkpoint", "before verify"},
-		{"verify", "before verify", "before rename"},
-		{"switch and series", "before rename", "published"},
+		{"verify", "before verify", "before rename of the version"},
+		{"switch and series", "before rename of the version", "ended"},
 	} {
-		from, to := at(steps, s[1]), at(steps, s[2])
+		from, to := at(t, steps, s[1]), at(t, steps, s[2])
 		stages = append(stages, stage{s[0], to.CPU - from.CPU, to.Wall - from.Wall})
 	}
 	return stages
@@ -60,7 +61,7 @@ func following(steps []stepped) []stage {
 func extracting(t *testing.T, profile string) []stage {
 	t.Helper()
 	within := []struct{ name, focus string }{
-		{"staging in DuckDB, on our threads", `load\.\(\*lane\)|load\.\(\*Stage\)\.(Finish|Settle|Plan)`},
+		{"staging in DuckDB, on our threads", `load\.\(\*(lane|arrivals)\)|load\.\(\*Stage\)\.(Add|Reject|Finish|Settle|Plan)`},
 		{"decode", `internal/transform\.`},
 		{"land (zstd, checksum, journal)", `fetch\.\(\*Landing\)`},
 		{"HTTP", `net/http\.|fetch\.\(\*Client\)`},
@@ -84,7 +85,7 @@ func extracting(t *testing.T, profile string) []stage {
 // samples are the CPU seconds of a profile that a filter of pprof leaves.
 func samples(t *testing.T, profile string, filter ...string) float64 {
 	t.Helper()
-	args := slices.Concat([]string{"tool", "pprof", "-top", "-unit=ms", "-nodefraction=0", "-nodecount=100000"}, filter, []string{profile})
+	args := slices.Concat([]string{"tool", "pprof", "-top", "-unit=ms", "-symbolize=none", "-nodefraction=0", "-nodecount=100000"}, filter, []string{profile})
 	out, err := exec.CommandContext(t.Context(), "go", args...).Output()
 	if err != nil {
 		return 0 // pprof fails where nothing is left

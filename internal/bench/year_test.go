@@ -52,8 +52,8 @@ func (y year) night(t *testing.T, in inside, number int, now func() time.Time) d
 	r := newRecorder()
 	res, err := pipeline.Run(t.Context(), in.config(now, r.step))
 	must(t, err)
-	d := day{Day: number, Merge: at(r.steps, "merged").Wall - at(r.steps, "stream staged").Wall,
-		Publish: at(r.steps, "after switch").Wall - at(r.steps, "merged").Wall,
+	d := day{Day: number, Merge: at(t, r.steps, "merged").Wall - at(t, r.steps, "stream staged").Wall,
+		Publish: at(t, r.steps, "after rename latest").Wall - at(t, r.steps, "merged").Wall,
 		Closed:  res.Run.Changed + res.Run.Gone}
 	folder := filepath.Join(y.Dir, "warehouse")
 	d.Catalog = bytesIn(t, filepath.Join(folder, "latest", "catalog.duckdb"))
