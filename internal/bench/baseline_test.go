@@ -11,7 +11,12 @@ import (
 
 // baseline is what DuckDB alone does with the same records: NDJSON on disk into
 // a DuckDB file, and from there to Parquet.
-type baseline struct{ NDJSON, Dir string }
+type baseline struct {
+	NDJSON, Dir string
+	// Whole makes tables of the other lists too, the same ones as the program
+	// has, and not of the prices alone.
+	Whole bool
+}
 
 // listingColumns are the columns of a listing, stated so that DuckDB does not
 // have to find them out. Lists of texts stay lists; unions stay JSON.
@@ -28,7 +33,7 @@ const listingColumns = `{id: 'VARCHAR', name: 'VARCHAR', description: 'VARCHAR',
 // those apart afterwards: reading the files a second time costs more.
 func (b baseline) statements() []string {
 	file := func(name string) string { return "'" + filepath.Join(b.Dir, name) + "'" }
-	return []string{
+	statements := []string{
 		"SET TimeZone = 'UTC'",
 		"SET temp_directory = " + file("spill"),
 		"ATTACH " + file("baseline.duckdb") + " AS made (STORAGE_VERSION 'v1.0.0')",
@@ -42,6 +47,29 @@ func (b baseline) statements() []string {
 		"COPY (SELECT * EXCLUDE (prices) FROM product_listings) TO " + file("product_listings.parquet") + " (FORMAT parquet, COMPRESSION zstd)",
 		"COPY product_listing_prices TO " + file("product_listing_prices.parquet") + " (FORMAT parquet, COMPRESSION zstd)",
 	}
+	if b.Whole {
+		statements = append(statements, b.lists(file)...)
+	}
+	return statements
+}
+
+// lists take the other lists apart: items are texts, or objects of one.
+func (b baseline) lists(file func(string) string) []string {
+	item := `CREATE TABLE product_listing_%[1]s AS SELECT id AS product_listing_id, position,
+		CASE json_type(item) WHEN 'OBJECT' THEN item->>'%[2]s' ELSE item->>'$' END AS %[2]s
+		FROM (SELECT id, generate_subscripts(%[1]s, 1) AS position, unnest(%[1]s) AS item FROM product_listings)`
+	statements := []string{
+		fmt.Sprintf(item, "tags", "name"),
+		fmt.Sprintf(item, "example_links", "url"),
+		`CREATE TABLE product_listing_includes AS
+			SELECT id AS product_listing_id, generate_subscripts(includes, 1) AS position, unnest(includes, recursive := true)
+			FROM product_listings`,
+		"CHECKPOINT",
+	}
+	for _, list := range []string{"tags", "example_links", "includes"} {
+		statements = append(statements, fmt.Sprintf("COPY product_listing_%s TO %s (FORMAT parquet, COMPRESSION zstd)", list, file(list+".parquet")))
+	}
+	return statements
 }
 
 // TestBaselineChild runs the baseline in a process of its own, with DuckDB's own
@@ -61,11 +89,11 @@ func TestBaselineChild(t *testing.T) {
 }
 
 // alone measures DuckDB alone.
-func alone(t *testing.T, ndjson string) usage {
+func alone(t *testing.T, ndjson string, whole bool) usage {
 	t.Helper()
 	dir, remove := scratch(t)
 	defer remove()
-	return measure(t, again(t, "TestBaselineChild", baseline{ndjson, dir}))
+	return measure(t, again(t, "TestBaselineChild", baseline{ndjson, dir, whole}))
 }
 
 // engine is DuckDB's version.

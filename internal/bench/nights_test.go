@@ -33,16 +33,25 @@ func measureNights(t *testing.T, s settings) findings {
 	w := world{Listings: s.listings, Catalog: true}
 	ndjson, remove := prepare(t, w)
 	defer remove()
-	var base []usage
+	var base, whole []usage
 	var first, second []outcome
 	for i := range s.runs {
-		base = append(base, alone(t, ndjson))
+		base = append(base, alone(t, ndjson, false))
+		whole = append(whole, alone(t, ndjson, true))
 		a, b := twoNights(t, s, w)
 		first, second = append(first, a), append(second, b)
 		t.Logf("run %d: DuckDB %.1f s, %.1f CPU s; first night %.1f s, %.1f CPU s; second %.1f s, %.1f CPU s",
 			i+1, base[i].Wall, base[i].CPU, a.Wall, a.CPU, b.Wall, b.CPU)
 	}
-	return nightFindings(base, first, second, bytesIn(t, filepath.Join(ndjson, "*")))
+	found := nightFindings(base, first, second, bytesIn(t, filepath.Join(ndjson, "*")))
+	cpuOf := func(u usage) float64 { return u.CPU }
+	found.Numbers = append(found.Numbers,
+		figure{What: "first night against DuckDB alone making all five tables, wall time", Unit: "x",
+			Runs: pairs(each(first, wallOf), each(whole, func(u usage) float64 { return u.Wall }))},
+		figure{What: "first night against DuckDB alone making all five tables, CPU time", Unit: "x",
+			Runs: pairs(each(first, func(o outcome) float64 { return o.CPU }), each(whole, cpuOf))},
+		figure{What: "DuckDB alone making all five tables, CPU time", Unit: "s", Runs: each(whole, cpuOf)})
+	return found
 }
 
 func nightFindings(base []usage, first, second []outcome, ndjson float64) findings {
