@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -80,7 +81,7 @@ func (s *service) daemon(wh *warehouse.Warehouse, hangups <-chan os.Signal) daem
 			return nightsOf(runs), err
 		},
 		Progress: s.progress,
-		Report:   func() string { return filepath.Join(wh.Dir(), "report.html") },
+		Report:   func() string { return reportFile(wh.Dir()) },
 		Streams:  streamsOf(stream.All()),
 		Reload:   s.reload, Hangups: hangups,
 		Notify: daemon.Notifier(socket), Watchdog: s.watchdog(),
@@ -109,6 +110,7 @@ func (s *service) settings(cfg config.Config) (daemon.Settings, error) {
 			res, err := s.g.nightly(ctx, cfg, night)
 			if err == nil {
 				s.prune(cfg)
+				s.report(ctx, cfg)
 			}
 			return s.ended(res, err)
 		},
@@ -133,6 +135,23 @@ func (s *service) prune(cfg config.Config) {
 	}
 	s.log.Info("pruned", "removed", len(gone), "bytes", bytes)
 }
+
+// report makes the page that /report serves, unless serve is about to end.
+func (s *service) report(ctx context.Context, cfg config.Config) {
+	quietly := *s.g
+	quietly.stdout = io.Discard
+	err := runReport(ctx, &quietly, reportFile(cfg.Warehouse.Dir))
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		s.log.Warn("report not written, the last one stays", "error", err)
+	default:
+		s.log.Info("report written")
+	}
+}
+
+// reportFile is where the report of the newest night lies.
+func reportFile(dir string) string { return filepath.Join(dir, "report.html") }
 
 // ended hands a night to the daemon, which only needs to know whether it began.
 func (s *service) ended(res pipeline.Result, err error) (daemon.Night, error) {
