@@ -275,3 +275,19 @@ func exchangeSlowly(a, b string) error {
 	}
 	return os.Rename(aside, a)
 }
+
+// Rename moves a synced file to another name in its folder and makes the name
+// durable.
+func Rename(from, to string) error { return disk{}.rename(from, to) }
+
+// SyncFolder makes the names in a folder durable.
+func SyncFolder(dir string) error { return syncPath(dir) }
+
+// Link gives a file a second name, durably: a hard link where the file system
+// allows it, a copy elsewhere. A name that is that file already stays.
+func Link(from, to string) error {
+	if sameFile(from, to) {
+		return nil
+	}
+	return disk{}.placeLink(from, to)
+}

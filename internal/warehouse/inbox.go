@@ -1,0 +1,10 @@
+package warehouse
+
+// InboxPath is the folder in which webhook deliveries wait for the next night.
+func (w *Warehouse) InboxPath() string { return w.path(stateDir, "inbox") }
+
+// LandedEvents is the folder of the deliveries that a run took from the inbox.
+func (w *Warehouse) LandedEvents(run string) string { return w.path(rawDir, run, "webhooks") }
+
+// Landed lists the runs that have landed answers, oldest first.
+func (w *Warehouse) Landed() ([]string, error) { return folders(w.path(rawDir)) }

@@ -1,0 +1,88 @@
+package webhook
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"placementsync/internal/warehouse"
+)
+
+// Batch is what a night takes from the inbox: copies in a folder of its own, so
+// that the run can be taken up again or replayed, and the names to remove once
+// it has published.
+type Batch struct {
+	inbox, folder string
+	done          []string
+}
+
+// Land brings everything acknowledged so far into a folder, by hard link where
+// a segment is closed. A receiver, in this process or another, may go on
+// writing meanwhile. Landing twice into one folder adds what is new.
+func Land(inbox, folder string) (Batch, error) {
+	b := Batch{inbox: inbox, folder: folder}
+	for attempt := 1; ; attempt++ {
+		names, err := segments(inbox)
+		if err != nil || len(names) == 0 {
+			return b, err
+		}
+		if err = os.MkdirAll(folder, privateDir); err == nil {
+			err = b.land(names)
+		}
+		// The receiver sealed a segment between listing and opening it.
+		if errors.Is(err, fs.ErrNotExist) && attempt < 5 {
+			continue
+		}
+		if err != nil {
+			return b, fmt.Errorf("land the inbox: %w", err)
+		}
+		return b, nil
+	}
+}
+
+func (b *Batch) land(names []string) error {
+	b.done = nil
+	for _, name := range names {
+		from, to := filepath.Join(b.inbox, name), sealed(filepath.Join(b.folder, name))
+		if filepath.Ext(name) == openSuffix {
+			if err := copyWhole(from, to); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := warehouse.Link(from, to); err != nil {
+			return err
+		}
+		b.done = append(b.done, name)
+	}
+	return nil
+}
+
+// copyWhole copies the whole lines of a segment that is written to.
+func copyWhole(from, to string) (err error) {
+	f, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	var whole bytes.Buffer
+	if _, err := readLines(f, func(line []byte, _ Event) bool { whole.Write(line); return true }); err != nil {
+		return err
+	}
+	return warehouse.WriteFile(to, whole.Bytes(), privateFile)
+}
+
+// Empty removes what was landed and is closed. It is for after the publish; a
+// segment that was still written to comes once more and is known again by its
+// event ids.
+func (b Batch) Empty() error {
+	for _, name := range b.done {
+		if err := os.Remove(filepath.Join(b.inbox, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("empty the inbox: %w", err)
+		}
+	}
+	return nil
+}

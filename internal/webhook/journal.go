@@ -1,0 +1,206 @@
+package webhook
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"placementsync/internal/warehouse"
+)
+
+// The journal is a folder of segments, each a file of lines. A segment that is
+// written to ends in ".open", one that is closed for good in ".log". Nothing is
+// ever appended to a segment of another process, nor behind a failed write, so
+// that a torn line can only be a segment's last.
+const (
+	openSuffix   = ".open"
+	sealedSuffix = ".log"
+	segmentName  = "20060102T150405.000000000Z"
+	privateFile  = 0o600
+	privateDir   = 0o700
+)
+
+// maxLine bounds a line in bytes, and so what reading a damaged segment takes.
+const maxLine = 64 << 20
+
+// lineSum is the last member of a line. It covers the text before it: after a
+// power cut a line can be whole and wrong.
+const lineSum = `,"sum":"%08x"}` + "\n"
+
+func sum(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
+
+// appendLine writes an event as one line.
+func appendLine(to []byte, e Event) ([]byte, error) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return to, fmt.Errorf("write event %q: %w", e.ID, err)
+	}
+	text = text[:len(text)-1]
+	return fmt.Appendf(append(to, text...), lineSum, sum(text)), nil
+}
+
+// parseLine reads a line with its newline; anything but what appendLine wrote is
+// refused.
+func parseLine(text []byte) (Event, bool) {
+	var e Event
+	cut := len(text) - len(fmt.Sprintf(lineSum, 0))
+	if cut < 0 || string(text[cut:]) != fmt.Sprintf(lineSum, sum(text[:cut])) {
+		return e, false
+	}
+	return e, json.Unmarshal(text, &e) == nil
+}
+
+// Read gives the events of a folder of segments, oldest segment first. Lines
+// that are torn or damaged were never acknowledged, or are lost to the disk:
+// they are passed over. A folder that is not there holds nothing.
+func Read(dir string) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		names, err := segments(dir)
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		for _, name := range names {
+			if more, err := readSegment(filepath.Join(dir, name), yield); err != nil {
+				yield(Event{}, fmt.Errorf("read the inbox: %w", err))
+				return
+			} else if !more {
+				return
+			}
+		}
+	}
+}
+
+// segments lists the segments of a folder in the order of their names, which is
+// that of their age.
+func segments(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the inbox: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); !strings.HasPrefix(e.Name(), ".") && (ext == openSuffix || ext == sealedSuffix) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+func readSegment(path string, yield func(Event, error) bool) (more bool, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return readLines(f, func(_ []byte, e Event) bool { return yield(e, nil) })
+}
+
+// readLines hands over every whole line with its event.
+func readLines(r io.Reader, take func([]byte, Event) bool) (more bool, err error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	lines.Split(wholeLines)
+	for lines.Scan() {
+		if e, ok := parseLine(lines.Bytes()); ok && !take(lines.Bytes(), e) {
+			return false, nil
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return true, nil // no line of ours: the rest is damaged
+	}
+	return true, lines.Err()
+}
+
+// wholeLines splits into lines with their newlines, and leaves out an
+// unfinished one at the end.
+func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i+1], nil
+	}
+	if atEOF {
+		return len(data), nil, nil
+	}
+	return 0, nil, nil
+}
+
+// segment is the one that is written to.
+type segment struct {
+	file  *os.File
+	size  int64
+	since time.Time
+}
+
+// newSegment creates a segment whose name is durable before anything in it is
+// acknowledged.
+func newSegment(dir string, now time.Time) (*segment, error) {
+	for at := now.UTC(); ; at = at.Add(1) {
+		path := filepath.Join(dir, at.Format(segmentName)+openSuffix)
+		if _, err := os.Lstat(sealed(path)); err == nil {
+			continue
+		}
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, privateFile)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err == nil {
+			err = warehouse.SyncFolder(dir)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("begin a segment of the inbox: %w", err)
+		}
+		return &segment{file: f, since: now}, nil
+	}
+}
+
+// append writes lines and syncs them. After an error the segment must not be
+// used again: what the disk has of the lines is unknown.
+func (s *segment) append(lines []byte) error {
+	n, err := s.file.Write(lines)
+	s.size += int64(n)
+	if err == nil {
+		err = s.file.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("write to the inbox: %w", err)
+	}
+	return nil
+}
+
+// seal closes a segment for good.
+func (s *segment) seal() error {
+	return errors.Join(s.file.Close(), warehouse.Rename(s.file.Name(), sealed(s.file.Name())))
+}
+
+// sealed is the name of a segment once it is closed.
+func sealed(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + sealedSuffix }
+
+// sealAll closes what a killed process left open. It needs the inbox's lock.
+func sealAll(dir string) error {
+	names, err := segments(dir)
+	if err != nil {
+		return err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return filepath.Ext(name) != openSuffix })
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if err := warehouse.Rename(path, sealed(path)); err != nil {
+			return fmt.Errorf("seal a segment of the inbox: %w", err)
+		}
+	}
+	return nil
+}

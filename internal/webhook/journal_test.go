@@ -1,0 +1,155 @@
+package webhook_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/webhook"
+)
+
+// written is an inbox of one segment with n events, and the segment's bytes.
+func written(t *testing.T, n int) (segment string, data []byte) {
+	t.Helper()
+	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	for i := range n {
+		if got := d.send(delivery{id: fmt.Sprint("e", i), topic: "t", body: fmt.Sprintf(`{"n": %d}`, i)}); got != http.StatusNoContent {
+			t.Fatalf("answered %d", got)
+		}
+	}
+	d.stop()
+	files := segmentsIn(t, d.dir)
+	if len(files) != 1 {
+		t.Fatalf("the inbox holds %v, want one segment", files)
+	}
+	data, err := os.ReadFile(files[0])
+	must(t, err)
+	return files[0], data
+}
+
+func segmentsIn(t testing.TB, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "2*"))
+	must(t, err)
+	return files
+}
+
+// TestAJournalCutAnywhereKeepsEveryWholeLine is a crash at every byte: what was
+// synced is a prefix of the file, and what was acknowledged is in the prefix.
+func TestAJournalCutAnywhereKeepsEveryWholeLine(t *testing.T) {
+	segment, data := written(t, 3)
+	dir := filepath.Dir(segment)
+	for cut := range len(data) + 1 {
+		must(t, os.WriteFile(segment, data[:cut], 0o600))
+		// The delivery of open is the first line and not counted by kept.
+		want := max(0, bytes.Count(data[:cut], []byte("\n"))-1)
+		if got := kept(t, dir); len(got) != want {
+			t.Fatalf("cut at %d of %d: %v, want %d events", cut, len(data), got, want)
+		}
+	}
+}
+
+func TestAReceiverGoesOnBehindATornSegment(t *testing.T) {
+	segment, data := written(t, 2)
+	dir := filepath.Dir(segment)
+	// As a killed process leaves it: open, and torn.
+	must(t, os.Remove(segment))
+	must(t, os.WriteFile(strings.TrimSuffix(segment, ".log")+".open", data[:len(data)-5], 0o600))
+	d := newDesk(t, webhook.Config{Dir: dir, Secrets: []string{secret}}).open()
+	for _, id := range []string{"e0", "e1", "e2"} {
+		if got := d.send(delivery{id: id, body: "{}"}); got != http.StatusNoContent {
+			t.Fatalf("answered %d", got)
+		}
+	}
+	if diff := cmp.Diff([]string{"e0", "e1", "e2"}, kept(t, dir)); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+}
+
+func TestADamagedLineSpoilsItselfAlone(t *testing.T) {
+	segment, data := written(t, 3)
+	for at := range data {
+		spoiled := bytes.Clone(data)
+		spoiled[at] ^= 0x20
+		must(t, os.WriteFile(segment, spoiled, 0o600))
+		if got := len(kept(t, filepath.Dir(segment))); got < 1 {
+			t.Fatalf("a bit at %d of %d spoiled all but %d events", at, len(data), got)
+		}
+	}
+}
+
+func TestANightTakesWhatIsThereAndRemovesWhatIsClosed(t *testing.T) {
+	d := newDesk(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1}).open()
+	for _, id := range []string{"a", "b"} {
+		d.send(delivery{id: id, body: "{}"})
+	}
+	folder := filepath.Join(t.TempDir(), "webhooks")
+	batch, err := webhook.Land(d.dir, folder)
+	must(t, err)
+	d.send(delivery{id: "c", body: "{}"})
+	if diff := cmp.Diff([]string{"a", "b"}, kept(t, folder)); diff != "" {
+		t.Errorf("landed (-want +got):\n%s", diff)
+	}
+	must(t, batch.Empty())
+	if got := kept(t, d.dir); !cmp.Equal(got, []string{"b", "c"}) {
+		t.Errorf("left are %v, want b, which was in the open segment, and c", got)
+	}
+	if batch, err = webhook.Land(d.dir, folder); err != nil {
+		t.Fatal(err)
+	}
+	must(t, batch.Empty())
+	if diff := cmp.Diff([]string{"a", "b", "c"}, kept(t, folder)); diff != "" {
+		t.Errorf("landed the second time (-want +got):\n%s", diff)
+	}
+}
+
+func TestANightWithoutAnInboxTakesNothing(t *testing.T) {
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "webhooks")
+	batch, err := webhook.Land(filepath.Join(dir, "none"), folder)
+	must(t, err)
+	must(t, batch.Empty())
+	if _, err := os.Stat(folder); !os.IsNotExist(err) {
+		t.Errorf("an empty folder was made: %v", err)
+	}
+}
+
+func TestAnOldSegmentIsClosed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "inbox")
+	synctest.Test(t, func(t *testing.T) {
+		d := newRoom(t, dir)
+		if got := d.send("a"); got != http.StatusNoContent {
+			t.Fatalf("answered %d", got)
+		}
+		time.Sleep(16 * time.Minute)
+		synctest.Wait()
+		if files := segmentsIn(t, dir); len(files) != 1 || filepath.Ext(files[0]) != ".log" {
+			t.Errorf("the inbox holds %v, want one closed segment", files)
+		}
+	})
+}
+
+func FuzzJournal(f *testing.F) {
+	f.Add([]byte("{}\n"))
+	f.Add([]byte(`{"id":"a","received":"2026-11-20T02:00:00Z","body":"e30=","sum":"00000000"}` + "\n"))
+	f.Add([]byte("\n\n\xff"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := t.TempDir()
+		must(t, os.WriteFile(filepath.Join(dir, "20261120T020000.000000000Z.open"), data, 0o600))
+		before := kept(t, dir)
+		folder := filepath.Join(t.TempDir(), "landed")
+		_, err := webhook.Land(dir, folder)
+		must(t, err)
+		if diff := cmp.Diff(before, kept(t, folder)); diff != "" {
+			t.Errorf("landing changed the events (-before +after):\n%s", diff)
+		}
+	})
+}

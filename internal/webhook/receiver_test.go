@@ -1,0 +1,431 @@
+package webhook_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/webhook"
+)
+
+const secret = "whsec-of-the-test"
+
+// desk is a receiver at work behind real HTTP.
+type desk struct {
+	t        testing.TB
+	receiver *webhook.Receiver
+	url      string
+	dir      string
+	now      time.Time
+	stop     func()
+}
+
+// newDesk starts a receiver on an inbox; the rest of cfg has its defaults.
+func newDesk(t testing.TB, cfg webhook.Config) *desk {
+	t.Helper()
+	d := &desk{t: t, dir: cfg.Dir, now: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}
+	if d.dir == "" {
+		d.dir = filepath.Join(t.TempDir(), "inbox")
+	}
+	cfg.Dir = d.dir
+	var err error
+	if d.receiver, err = webhook.New(cfg, slog.New(slog.DiscardHandler), func() time.Time { return d.now }); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(d.receiver)
+	d.url = server.URL
+	d.stop = sync.OnceFunc(func() { server.Close() })
+	t.Cleanup(d.stop)
+	return d
+}
+
+// open starts the receiver's work and waits until it takes deliveries; end
+// stops it.
+func (d *desk) open() *desk {
+	d.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- d.receiver.Run(ctx) }()
+	closeServer := d.stop
+	d.stop = sync.OnceFunc(func() {
+		closeServer()
+		cancel()
+		if err := <-ended; err != nil {
+			d.t.Error(err)
+		}
+	})
+	d.t.Cleanup(d.stop)
+	for {
+		// An unsigned delivery tells nothing of the journal, so a known one is
+		// tried until it is taken.
+		status := d.send(delivery{id: "hello", topic: "hello", body: "{}"})
+		if status == http.StatusNoContent {
+			return d
+		}
+		if status != http.StatusServiceUnavailable {
+			d.t.Fatalf("the first delivery was answered %d", status)
+		}
+	}
+}
+
+// delivery is one POST; what is empty is left out, but a signature of "" is
+// the right one.
+type delivery struct {
+	method, id, topic, body string
+	signature               string
+	timestamp               string
+	source                  string
+}
+
+func sign(key, body string) string {
+	mac := hmac.New(sha256.New, []byte(key))
+	mac.Write([]byte(body))
+	return "v0=" + hex.EncodeToString(mac.Sum(nil))
+}
+
+const unsigned = "none"
+
+func (d *desk) request(one delivery) *http.Request {
+	method := one.method
+	if method == "" {
+		method = http.MethodPost
+	}
+	req, err := http.NewRequest(method, d.url, strings.NewReader(one.body))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if one.signature == "" {
+		one.signature = sign(secret, one.body)
+	}
+	if one.signature != unsigned {
+		req.Header.Set("x-hook-signature", one.signature)
+	}
+	for name, value := range map[string]string{"x-hook-event-id": one.id, "x-hook-topic": one.topic,
+		"x-hook-timestamp": one.timestamp, "x-hook-source": one.source} {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	return req
+}
+
+func (d *desk) send(one delivery) int {
+	d.t.Helper()
+	resp, err := http.DefaultClient.Do(d.request(one))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode
+}
+
+// kept lists what the inbox has, without the delivery of open.
+func kept(t testing.TB, dir string) []string {
+	t.Helper()
+	var ids []string
+	for e, err := range webhook.Read(dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.ID != "hello" {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+func TestSignatures(t *testing.T) {
+	const body = `{"a": 1}`
+	good := sign(secret, body)
+	cases := []struct {
+		name, signature string
+		want            int
+	}{
+		{"the right one", good, http.StatusNoContent},
+		{"upper case digits", "v0=" + strings.ToUpper(good[3:]), http.StatusNoContent},
+		{"a second one is right", "v0=" + strings.Repeat("0", 64) + "," + good, http.StatusNoContent},
+		{"the first of two is right", good + ", " + sign("other", body), http.StatusNoContent},
+		{"under the second secret", sign("second", body), http.StatusNoContent},
+		{"beside another scheme", "v1=abc," + good, http.StatusNoContent},
+		{"of another body", sign(secret, body+" "), http.StatusUnauthorized},
+		{"under a secret that is not ours", sign("other", body), http.StatusUnauthorized},
+		{"under the empty secret", sign("", body), http.StatusUnauthorized},
+		{"missing", unsigned, http.StatusUnauthorized},
+		{"only the scheme", "v0=", http.StatusUnauthorized},
+		{"only commas", ",,,", http.StatusUnauthorized},
+		{"without the scheme", good[3:], http.StatusUnauthorized},
+		{"another scheme", "v1=" + good[3:], http.StatusUnauthorized},
+		{"cut short", good[:len(good)-2], http.StatusUnauthorized},
+		{"too long", good + "00", http.StatusUnauthorized},
+		{"no hex", "v0=" + strings.Repeat("g", 64), http.StatusUnauthorized},
+		{"a header beyond all measure", strings.Repeat("v0=00,", 2000) + good, http.StatusUnauthorized},
+	}
+	d := newDesk(t, webhook.Config{Secrets: []string{secret, "second"}}).open()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := d.send(delivery{id: c.name, topic: "x", body: body, signature: c.signature}); got != c.want {
+				t.Errorf("answered %d, want %d", got, c.want)
+			}
+		})
+	}
+	if got := len(kept(t, d.dir)); got != 6 {
+		t.Errorf("%d events are kept, want the 6 signed ones", got)
+	}
+}
+
+func TestSeveralSignatureHeadersCountAsOne(t *testing.T) {
+	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	req := d.request(delivery{id: "1", body: "{}", signature: sign("other", "{}")})
+	req.Header.Add("x-hook-signature", sign(secret, "{}"))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusNoContent {
+		t.Errorf("answered %d", resp.StatusCode)
+	}
+}
+
+func TestWithoutASecretThereIsNoEndpoint(t *testing.T) {
+	d := newDesk(t, webhook.Config{})
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		if got := d.send(delivery{method: method, body: "{}", signature: sign("", "{}")}); got != http.StatusNotFound {
+			t.Errorf("%s is answered %d, want 404", method, got)
+		}
+	}
+}
+
+func TestAnEmptySecretIsRefused(t *testing.T) {
+	if _, err := webhook.New(webhook.Config{Secrets: []string{secret, ""}}, slog.New(slog.DiscardHandler), time.Now); err == nil {
+		t.Error("a receiver was made that anyone could sign for")
+	}
+	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	if d.receiver.Reload([]string{""}, 0) == nil {
+		t.Error("the empty secret was taken")
+	}
+	if got := d.send(delivery{id: "1", body: "{}"}); got != http.StatusNoContent {
+		t.Errorf("after the refusal a good delivery is answered %d", got)
+	}
+}
+
+func TestReloadRotatesTheSecret(t *testing.T) {
+	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	if err := d.receiver.Reload([]string{"new"}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.send(delivery{id: "1", body: "{}"}); got != http.StatusUnauthorized {
+		t.Errorf("the old secret is answered %d", got)
+	}
+	if got := d.send(delivery{id: "1", body: "{}", signature: sign("new", "{}")}); got != http.StatusNoContent {
+		t.Errorf("the new secret is answered %d", got)
+	}
+}
+
+func TestWhatIsNoDelivery(t *testing.T) {
+	d := newDesk(t, webhook.Config{Secrets: []string{secret}, MaxBody: 100}).open()
+	long := strings.Repeat("x", 101)
+	cases := []struct {
+		name string
+		one  delivery
+		want int
+	}{
+		{"a GET", delivery{method: http.MethodGet}, http.StatusMethodNotAllowed},
+		{"a PUT", delivery{method: http.MethodPut, body: "{}"}, http.StatusMethodNotAllowed},
+		{"a body that is too large", delivery{body: long}, http.StatusRequestEntityTooLarge},
+		{"a body as large as allowed", delivery{id: "1", body: long[1:]}, http.StatusNoContent},
+		{"no JSON", delivery{id: "2", topic: webhook.StatusChanged, body: "<xml/>"}, http.StatusNoContent},
+		{"an empty body", delivery{id: "3", topic: webhook.CommentCreated}, http.StatusNoContent},
+		{"an unknown topic", delivery{id: "4", topic: "order.paid", body: "{}"}, http.StatusNoContent},
+		{"no topic", delivery{id: "5", body: "[]"}, http.StatusNoContent},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := d.send(c.one); got != c.want {
+				t.Errorf("answered %d, want %d", got, c.want)
+			}
+		})
+	}
+	if diff := cmp.Diff([]string{"1", "2", "3", "4", "5"}, kept(t, d.dir)); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+}
+
+func TestTimestamps(t *testing.T) {
+	d := newDesk(t, webhook.Config{Secrets: []string{secret}, MaxAge: 5 * time.Minute})
+	d.openStrict(5 * time.Minute)
+	at := func(off time.Duration) string { return d.now.Add(off).Format(time.RFC3339Nano) }
+	cases := []struct {
+		name, timestamp string
+		want            int
+	}{
+		{"now", at(0), http.StatusNoContent},
+		{"as old as allowed", at(-5 * time.Minute), http.StatusNoContent},
+		{"in another zone", d.now.In(time.FixedZone("", 3*3600)).Format(time.RFC3339), http.StatusNoContent},
+		{"without a zone", d.now.Format("2006-01-02T15:04:05.999"), http.StatusNoContent},
+		{"the service's clock is ahead", at(4 * time.Minute), http.StatusNoContent},
+		{"older than allowed", at(-5*time.Minute - time.Millisecond), http.StatusUnauthorized},
+		{"from the far future", at(6 * time.Minute), http.StatusUnauthorized},
+		{"none", "", http.StatusUnauthorized},
+		{"no time", "yesterday", http.StatusUnauthorized},
+		{"seconds since 1970", fmt.Sprint(d.now.Unix()), http.StatusUnauthorized},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := d.send(delivery{id: c.name, body: "{}", timestamp: c.timestamp}); got != c.want {
+				t.Errorf("answered %d, want %d", got, c.want)
+			}
+		})
+	}
+	t.Run("a late retry of what is kept", func(t *testing.T) {
+		if got := d.send(delivery{id: "now", body: "{}", timestamp: at(-48 * time.Hour)}); got != http.StatusNoContent {
+			t.Errorf("answered %d: the service would go on trying", got)
+		}
+	})
+}
+
+// openStrict is open for a receiver that demands a timestamp.
+func (d *desk) openStrict(maxAge time.Duration) {
+	must(d.t, d.receiver.Reload([]string{secret}, 0))
+	d.open()
+	must(d.t, d.receiver.Reload([]string{secret}, maxAge))
+}
+
+func TestAReplayIsStoredOnce(t *testing.T) {
+	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	one := delivery{id: "e1", topic: "x", body: `{"n": 1}`}
+	for range 3 {
+		if got := d.send(one); got != http.StatusNoContent {
+			t.Fatalf("answered %d", got)
+		}
+	}
+	d.stop()
+	again := newDesk(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).open()
+	if got := again.send(one); got != http.StatusNoContent {
+		t.Fatalf("after a restart answered %d", got)
+	}
+	if diff := cmp.Diff([]string{"e1"}, kept(t, d.dir)); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+	want := map[string]uint64{"stored": 0, "replayed": 2, "unsigned": 0, "stale": 0, "too_large": 0, "bad_request": 0, "unavailable": 0}
+	got := again.receiver.Counts()
+	delete(got, "unavailable") // how often open had to ask is no matter
+	delete(want, "unavailable")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+}
+
+func TestConcurrentReplaysAreStoredOnce(t *testing.T) {
+	var mu sync.Mutex
+	told := map[string]int{}
+	d := newDesk(t, webhook.Config{Secrets: []string{secret}, Stored: func(e webhook.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		told[e.ID]++
+	}}).open()
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() {
+			if got := d.send(delivery{id: fmt.Sprint("e", i%20), body: "{}"}); got != http.StatusNoContent {
+				t.Errorf("answered %d", got)
+			}
+		})
+	}
+	all.Wait()
+	d.stop()
+	http.DefaultClient.CloseIdleConnections()
+	if got := kept(t, d.dir); len(got) != 20 {
+		t.Errorf("%d events are kept, want 20", len(got))
+	}
+	for id, n := range told {
+		if n != 1 {
+			t.Errorf("%s was told %d times", id, n)
+		}
+	}
+}
+
+func TestAMissingIDIsThatOfTheContents(t *testing.T) {
+	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	for _, one := range []delivery{{topic: "a", body: "{}"}, {topic: "a", body: "{}"}, {topic: "b", body: "{}"},
+		{id: strings.Repeat("long", 1000), body: "{}"}} {
+		if got := d.send(one); got != http.StatusNoContent {
+			t.Fatalf("answered %d", got)
+		}
+	}
+	ids := kept(t, d.dir)
+	if len(ids) != 3 || !strings.HasPrefix(ids[0], "body:") || !strings.HasPrefix(ids[2], "id:") {
+		t.Errorf("kept %q", ids)
+	}
+}
+
+func TestTheEnvelopeIsKeptWithTheExactBytes(t *testing.T) {
+	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	body := "{\n \"a\":\t\"\xff\x00\" }\r\n"
+	d.send(delivery{id: "e", topic: "t", source: "s", timestamp: "2026-11-20T01:59:59Z", body: body})
+	for e, err := range webhook.Read(d.dir) {
+		must(t, err)
+		if e.ID != "e" {
+			continue
+		}
+		want := webhook.Event{ID: "e", Topic: "t", Source: "s", Sent: "2026-11-20T01:59:59Z", Received: d.now, Body: []byte(body)}
+		if diff := cmp.Diff(want, e); diff != "" {
+			t.Errorf("kept (-want +got):\n%s", diff)
+		}
+		return
+	}
+	t.Error("nothing is kept")
+}
+
+func TestADiskThatFailsIsNotAcknowledged(t *testing.T) {
+	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	d.stop()
+	blocked := newDesk(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).open()
+	// Whatever name a segment gets, there is no folder for it any more.
+	must(t, os.Rename(d.dir, d.dir+".away"))
+	if got := blocked.send(delivery{id: "lost?", body: "{}"}); got != http.StatusServiceUnavailable {
+		t.Errorf("answered %d, want 503", got)
+	}
+	must(t, os.Rename(d.dir+".away", d.dir))
+	if got := blocked.send(delivery{id: "lost?", body: "{}"}); got != http.StatusNoContent {
+		t.Errorf("the retry is answered %d", got)
+	}
+	if diff := cmp.Diff([]string{"lost?"}, kept(t, d.dir)); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+}
+
+func TestOneInboxHasOneReceiver(t *testing.T) {
+	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	second := newDesk(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}})
+	var busy *webhook.BusyError
+	if err := second.receiver.Run(t.Context()); !errors.As(err, &busy) {
+		t.Errorf("a second receiver ended with %v, want a *BusyError", err)
+	}
+	if got := second.send(delivery{id: "1", body: "{}"}); got != http.StatusServiceUnavailable {
+		t.Errorf("the second receiver answers %d, want 503", got)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

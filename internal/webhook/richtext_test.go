@@ -1,0 +1,148 @@
+package webhook_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/webhook"
+)
+
+func TestRichTextBecomesPlain(t *testing.T) {
+	doc := func(nodes string) string { return `{"type":"doc","content":[` + nodes + `]}` }
+	cases := []struct{ name, document, want string }{
+		{"a paragraph", doc(`{"type":"paragraph","content":[{"type":"text","text":"Fine "},{"type":"text","text":"by me.","marks":[{"type":"bold"}]}]}`), "Fine by me."},
+		{"two paragraphs", doc(`{"type":"paragraph","content":[{"type":"text","text":"a"}]},{"type":"paragraph","content":[{"type":"text","text":"b"}]}`), "a\nb"},
+		{"a break", doc(`{"type":"paragraph","content":[{"type":"text","text":"a"},{"type":"hardBreak"},{"type":"text","text":"b"}]}`), "a\nb"},
+		{"a heading and a quote", doc(`{"type":"heading","attrs":{"level":2},"content":[{"type":"text","text":"H"}]},{"type":"blockquote","content":[{"type":"paragraph","content":[{"type":"text","text":"q"}]}]}`), "H\nq"},
+		{"a list", doc(`{"type":"bulletList","content":[{"type":"listItem","content":[{"type":"paragraph","content":[{"type":"text","text":"a"}]},{"type":"paragraph","content":[{"type":"text","text":"a2"}]}]},{"type":"listItem","content":[{"type":"paragraph","content":[{"type":"text","text":"b"}]}]}]},{"type":"paragraph","content":[{"type":"text","text":"end"}]}`), "- a\n  a2\n- b\nend"},
+		{"a list in a numbered list", doc(`{"type":"orderedList","attrs":{"start":3},"content":[{"type":"listItem","content":[{"type":"paragraph","content":[{"type":"text","text":"a"}]},{"type":"bulletList","content":[{"type":"listItem","content":[{"type":"paragraph","content":[{"type":"text","text":"b"}]}]}]}]},{"type":"listItem","content":[{"type":"paragraph","content":[{"type":"text","text":"c"}]}]}]}`), "3. a\n   - b\n4. c"},
+		{"a mention", doc(`{"type":"paragraph","content":[{"type":"text","text":"Ask "},{"type":"mention","attrs":{"id":"u1","label":"Ada"}},{"type":"text","text":"."}]}`), "Ask @Ada."},
+		{"a link", doc(`{"type":"paragraph","content":[{"type":"text","text":"draft","marks":[{"type":"link","attrs":{"href":"https://example.com/d"}}]}]}`), "draft (https://example.com/d)"},
+		{"a bare link", doc(`{"type":"paragraph","content":[{"type":"text","text":"https://example.com","marks":[{"type":"link","attrs":{"href":"https://example.com"}}]}]}`), "https://example.com"},
+		{"an image", doc(`{"type":"image","attrs":{"src":"https://example.com/i.png","alt":"the chart"}}`), "the chart"},
+		{"an unknown block", doc(`{"type":"panel","content":[{"type":"paragraph","content":[{"type":"text","text":"inside"}]}]}`), "inside"},
+		{"an unknown inline node", doc(`{"type":"paragraph","content":[{"type":"text","text":"a"},{"type":"date","text":"1 May"}]}`), "a1 May"},
+		{"a rule", doc(`{"type":"paragraph","content":[{"type":"text","text":"a"}]},{"type":"horizontalRule"},{"type":"paragraph","content":[{"type":"text","text":"b"}]}`), "a\n---\nb"},
+		{"an empty document", doc(``), ""},
+		{"an empty paragraph", doc(`{"type":"paragraph"},{"type":"paragraph","content":[{"type":"text","text":"b"}]}`), "b"},
+		{"a plain text", `"as the endpoint has it"`, "as the endpoint has it"},
+		{"nodes of wrong types", doc(`7,null,"x",{"type":9,"content":{"type":"text","text":"y"}},{"type":"text","text":5,"marks":"z"}`), "x\ny"},
+		{"a number", `5`, ""},
+		{"no JSON", `{`, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, webhook.PlainText([]byte(c.document))); diff != "" {
+				t.Errorf("text (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRichTextIsBounded(t *testing.T) {
+	deep := strings.Repeat(`{"type":"x","content":[`, 4000) + `{"type":"text","text":"deep"}` + strings.Repeat("]}", 4000)
+	if got := webhook.PlainText([]byte(deep)); got != "…" {
+		t.Errorf("a deep document became %q", got)
+	}
+	item := `{"type":"listItem","content":["a\n` + strings.Repeat("b\\n", 20_000) + `"]}`
+	lists := strings.Repeat(`{"type":"bulletList","content":[`, 30) + strings.ReplaceAll(item, "\n", "\\n") + strings.Repeat("]}", 30)
+	if got := webhook.PlainText([]byte(lists)); len(got) > 1<<20+10 {
+		t.Errorf("a nested list became %d bytes", len(got))
+	}
+}
+
+func TestRecords(t *testing.T) {
+	at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
+	const tail = `"event_id":"e","topic":"%","source":null,"sent_at":"2026-11-20T01:00:00Z","received_at":"2026-11-20T02:00:00Z"`
+	cases := []struct{ name, topic, body, want string }{
+		{"a status change", webhook.StatusChanged, ` {"article_id":"a", "n":1.50} `, `{"article_id":"a", "n":1.50,` + tail + `}`},
+		{"a number for an id", webhook.StatusChanged, `{"article_id":7}`, `{"article_id":7,` + tail + `}`},
+		{"a comment", webhook.CommentUpdated, `{"id":"c","content":{"type":"doc","content":[{"type":"text","text":"hi"}]}}`,
+			`{"id":"c","content":{"type":"doc","content":[{"type":"text","text":"hi"}]},` + tail + `,"content_text":"hi"}`},
+		{"a comment without contents", webhook.CommentArchived, `{"id":"c","content":null}`, `{"id":"c","content":null,` + tail + `}`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			e := webhook.Event{ID: "e", Topic: c.topic, Sent: "2026-11-20T01:00:00Z", Received: at, Body: []byte(c.body)}
+			got, err := e.Record()
+			must(t, err)
+			if diff := cmp.Diff(strings.ReplaceAll(c.want, "%", c.topic), string(got)); diff != "" {
+				t.Errorf("record (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoEventOfItsTopic(t *testing.T) {
+	for name, e := range map[string]webhook.Event{
+		"no JSON":                      {Topic: webhook.StatusChanged, Body: []byte("article_id=1")},
+		"an empty body":                {Topic: webhook.StatusChanged},
+		"two objects":                  {Topic: webhook.StatusChanged, Body: []byte(`{"article_id":"a"}{}`)},
+		"a list":                       {Topic: webhook.StatusChanged, Body: []byte(`["a"]`)},
+		"a status without its article": {Topic: webhook.StatusChanged, Body: []byte(`{"status":{"prefix":"x"}}`)},
+		"an article that is an object": {Topic: webhook.StatusChanged, Body: []byte(`{"article_id":{}}`)},
+		"a comment without reference":  {Topic: webhook.CommentCreated, Body: []byte(`{"content":"x"}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var invalid *webhook.InvalidError
+			if got, err := e.Record(); !errors.As(err, &invalid) {
+				t.Errorf("became %s, %v", got, err)
+			}
+		})
+	}
+}
+
+func FuzzPlainText(f *testing.F) {
+	f.Add([]byte(`{"type":"doc","content":[{"type":"orderedList","attrs":{"start":-1},"content":[{"type":"mention"}]}]}`))
+	f.Add([]byte(`"x"`))
+	f.Fuzz(func(t *testing.T, document []byte) {
+		if got := webhook.PlainText(document); !utf8.ValidString(got) || len(got) > 1<<20+10 {
+			t.Errorf("%d bytes, valid %v", len(got), utf8.ValidString(got))
+		}
+	})
+}
+
+func FuzzRecord(f *testing.F) {
+	f.Add(webhook.StatusChanged, []byte(`{"article_id":"a"}`))
+	f.Add(webhook.CommentCreated, []byte(`{"id":"c","content":{"type":"doc"}}`))
+	f.Add("x", []byte(`{}`))
+	f.Fuzz(func(t *testing.T, topic string, body []byte) {
+		e := webhook.Event{ID: "e", Topic: topic, Body: body}
+		record, err := e.Record()
+		var invalid *webhook.InvalidError
+		if err != nil {
+			if !errors.As(err, &invalid) {
+				t.Errorf("an error of another kind: %v", err)
+			}
+			return
+		}
+		var members map[string]any
+		if err := json.Unmarshal(record, &members); err != nil || members["event_id"] != "e" {
+			t.Errorf("%s: %v", record, err)
+		}
+	})
+}
+
+func FuzzSignature(f *testing.F) {
+	f.Add("v0=00,v0=", []byte("{}"))
+	f.Add(sign(secret, "{}"), []byte("{}"))
+	f.Fuzz(func(t *testing.T, header string, body []byte) {
+		got := webhook.Signed([]string{secret}, header, body)
+		want := strings.Contains(strings.ToLower(header), sign(secret, string(body)))
+		if got && !want {
+			t.Errorf("%q passes for %q", header, body)
+		}
+		if right := sign(secret, string(body)); !webhook.Signed([]string{secret}, right+","+cutOff(header), body) {
+			t.Errorf("%s does not pass before %q", right, header)
+		}
+	})
+}
+
+// cutOff keeps a header within what is read.
+func cutOff(header string) string { return header[:min(len(header), 3000)] }

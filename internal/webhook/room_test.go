@@ -1,0 +1,84 @@
+package webhook_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"placementsync/internal/webhook"
+)
+
+// room is a receiver without a network, for a bubble.
+type room struct{ receiver *webhook.Receiver }
+
+func newRoom(t *testing.T, dir string) room {
+	t.Helper()
+	receiver, err := webhook.New(webhook.Config{Dir: dir, Secrets: []string{secret}}, slog.New(slog.DiscardHandler), time.Now)
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- receiver.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	synctest.Wait()
+	return room{receiver}
+}
+
+func (r room) send(id string) int {
+	body := strings.NewReader("{}")
+	req := httptest.NewRequest(http.MethodPost, "/hooks", body)
+	req.Header.Set("x-hook-event-id", id)
+	req.Header.Set("x-hook-signature", sign(secret, "{}"))
+	w := httptest.NewRecorder()
+	r.receiver.ServeHTTP(w, req)
+	return w.Code
+}
+
+// BenchmarkDeliveries sends 500 signed deliveries a second over HTTP and tells
+// the time to their answers.
+func BenchmarkDeliveries(b *testing.B) {
+	const rate = 500
+	d := newDesk(b, webhook.Config{Secrets: []string{secret}}).open()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	defer client.CloseIdleConnections()
+	body := `{"article_id":"` + strings.Repeat("a", 36) + `","notes":"` + strings.Repeat("x", 1000) + `"}`
+	signature := sign(secret, body)
+	took := make([]time.Duration, b.N)
+	var failed atomic.Int64
+	var all sync.WaitGroup
+	tick := time.NewTicker(time.Second / rate)
+	defer tick.Stop()
+	b.ResetTimer()
+	for i := range b.N {
+		<-tick.C
+		all.Go(func() {
+			start := time.Now()
+			resp, err := client.Do(d.request(delivery{id: fmt.Sprint(i), topic: webhook.StatusChanged, body: body, signature: signature}))
+			if err != nil || resp.StatusCode != http.StatusNoContent {
+				failed.Add(1)
+				return
+			}
+			took[i] = time.Since(start)
+			_ = resp.Body.Close()
+		})
+	}
+	all.Wait()
+	b.StopTimer()
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1e3, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1e3, "p99-ms")
+	b.ReportMetric(float64(failed.Load()), "failed")
+}
