@@ -86,7 +86,8 @@ func (s *Stage) NoteRejects(ctx context.Context, cover map[string]Coverage) (int
 	read := []string{"''"}
 	for _, t := range stream.Tables(s.streams) {
 		if s.wasRead(t, cover) {
-			if known[t.Name] {
+			// An event comes once, and so does what did not fit of it.
+			if known[t.Name] && !s.ofEvents(t.Name) {
 				drops = append(drops, s.dropRejects(t))
 			}
 			read = append(read, warehouse.Literal(t.Name))

@@ -28,6 +28,7 @@ const (
 	whyNew     = "new"
 	whyChanged = "changed"
 	whyLive    = "live"
+	whyEvent   = "event"
 	whyRecheck = "recheck"
 	whyAll     = "all"
 	whyCarried = "carried"
@@ -54,8 +55,9 @@ func (s *Stage) Plan(ctx context.Context, st stream.Stream, r Rereading, proven 
 	}
 	make := fmt.Sprintf(`CREATE OR REPLACE TABLE %s AS
 		SELECT i.id, v.fingerprint, %s AS why
-		FROM (%s) i LEFT JOIN (%s) v USING (id) LEFT JOIN meta.details d ON d.stream = %s AND d.id = i.id`,
-		planned(st.Name), s.why(st, r, proven), s.parentQuery(st), s.vouched(st), warehouse.Literal(st.Name))
+		FROM (%s) i LEFT JOIN (%s) v USING (id) LEFT JOIN (%s) t USING (id)
+		LEFT JOIN meta.details d ON d.stream = %s AND d.id = i.id`, planned(st.Name), s.why(st, r, proven),
+		s.parentQuery(st), s.vouched(st), s.touched(st.Life), warehouse.Literal(st.Name))
 	if err := s.draft.Exec(ctx, make); err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
@@ -70,12 +72,12 @@ func (s *Stage) Plan(ctx context.Context, st stream.Stream, r Rereading, proven 
 }
 
 // why is the rule of the stream as an SQL expression over an id "i", its
-// fingerprint tonight "v" and what is known of it "d".
+// fingerprint tonight "v", its last event "t" and what is known of it "d".
 func (s *Stage) why(st stream.Stream, r Rereading, proven func(string) bool) string {
 	if r.All || st.Rule == stream.EveryNight {
 		return warehouse.Literal(whyAll)
 	}
-	rules := []string{fmt.Sprintf("WHEN d.id IS NULL THEN '%s'", whyNew)}
+	rules := []string{fmt.Sprintf("WHEN d.id IS NULL THEN '%s' WHEN t.at > d.read_at THEN '%s'", whyNew, whyEvent)}
 	if st.Rule == stream.ByRow {
 		if !s.vouchedWhole(st, proven) {
 			return warehouse.Literal(whyAll)

@@ -69,7 +69,8 @@ func (s *Stage) create(ctx context.Context) error {
 	if err := s.draft.Exec(ctx, "ATTACH "+warehouse.Literal(path)+" AS stage (RECOVERY_MODE NO_WAL_WRITES)", "SET GLOBAL force_compression = 'uncompressed'"); err != nil {
 		return err
 	}
-	statements := []string{"CREATE SCHEMA stage.fresh", "CREATE SCHEMA stage.closing", createRejects, createDrift}
+	statements := []string{"CREATE SCHEMA stage.fresh", "CREATE SCHEMA stage.closing", createRejects, createDrift, createEvents, createVerdicts,
+		"CREATE TABLE stage.new_events AS FROM stage.events"}
 	for _, st := range s.streams {
 		statements = append(statements,
 			"CREATE SCHEMA stage."+warehouse.Quote(st.Name),

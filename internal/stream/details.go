@@ -118,7 +118,7 @@ func campaignDetails() Stream {
 	return Stream{
 		Name: "campaign_details", Path: "/campaigns/{id}", Spec: "2.5 Campaign, Questionnaire, 4.2, 5",
 		Scopes: []string{"campaigns.read"}, Envelope: Object,
-		Parents: []Ref{{Table: "campaigns", Column: "id", Vouches: true}}, Param: "id", Rule: ByRow,
+		Parents: []Ref{{Table: "campaigns", Column: "id", Vouches: true}}, Param: "id", Rule: ByRow, Life: AsCampaign,
 		Over: "campaigns", Tables: campaignTables(),
 	}
 }

@@ -120,13 +120,20 @@ type Stream struct {
 	// Param is the column that takes the path parameter in the first table
 	// when the record itself leaves it empty.
 	Param string
-	// Rule says which details may be carried, and Life, for WhileLive, what
-	// they live by.
+	// Rule says which details may be carried, and Life what those of WhileLive
+	// live by. An event about what a detail lives by has it read again, by
+	// whatever rule.
 	Rule Rule
 	Life Life
 	// Over names the stream whose rows this one completes: both fill the same
 	// first table and neither overwrites the other with its emptiness.
 	Over string
+	// Topics are the webhook topics whose bodies are the records. Such a stream
+	// has no path.
+	Topics []string
+	// Like names a table that describes the same things: what is private in its
+	// columns is private in those of the same name here.
+	Like string
 	// Tables are filled by the records. The first holds a record's own row.
 	Tables []Table
 }
