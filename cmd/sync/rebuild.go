@@ -28,7 +28,7 @@ func rebuild(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	r, err := pipeline.Rebuild(ctx, pipeline.Config{Warehouse: warehouseConfig(cfg), Streams: stream.All(), Now: g.now, Log: g.logger()})
+	r, err := pipeline.Rebuild(ctx, pipeline.Config{Warehouse: warehouseConfig(cfg), Streams: stream.Known(), Now: g.now, Log: g.logger()})
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func dictionary(names []string) ([]dictionaryTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := stream.All()
+	all := stream.Known()
 	var tables []dictionaryTable
 	for _, t := range stream.Tables(all) {
 		if len(names) == 0 || fits(t.Name, names) {
@@ -91,7 +91,11 @@ func describe(t stream.Table, def stream.Definition, all []stream.Stream) dictio
 	d := dictionaryTable{Schema: "main", Table: t.Name, About: def.Comment, Key: t.Key, Columns: describeColumns(def)}
 	for _, name := range stream.Feeding(all, t.Name) {
 		s, _ := stream.Find(all, name)
-		d.Streams = append(d.Streams, "GET "+s.Path)
+		if s.IsEvents() {
+			d.Streams = append(d.Streams, s.Topics...)
+		} else {
+			d.Streams = append(d.Streams, "GET "+s.Path)
+		}
 	}
 	return d
 }

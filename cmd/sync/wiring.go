@@ -36,7 +36,7 @@ func (g *globals) loadWarehouse() (config.Config, error) {
 func warehouseConfig(c config.Config) warehouse.Config {
 	return warehouse.Config{Dir: c.Warehouse.Dir, KeepVersions: c.Warehouse.KeepVersions,
 		MemoryLimit: c.Warehouse.MemoryLimit, Threads: c.Warehouse.Threads, Program: version,
-		Tables: stream.Tables(stream.All())}
+		Tables: stream.Tables(stream.Known())}
 }
 
 func fetchConfig(c config.Config) fetch.Config {
@@ -69,7 +69,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	folder := warehouseConfig(c)
 	folder.Step = g.step
 	return pipeline.Config{
-		Warehouse: folder, Fetch: fetchConfig(c), Streams: stream.All(), Chosen: streams,
+		Warehouse: folder, Fetch: fetchConfig(c), Streams: stream.Known(), Chosen: streams,
 		TeamID:  c.API.TeamID,
 		Privacy: private, ResumeMaxAge: c.Run.ResumeMaxAge,
 		Details: string(c.Streams.Details), LiveDays: c.Streams.LiveDays, Recheck: c.Streams.Recheck,

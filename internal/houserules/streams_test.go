@@ -37,7 +37,7 @@ func (p places) missing() []finding {
 		for _, t := range s.Tables {
 			found = append(found, p.table(s, t)...)
 		}
-		if !slices.Contains(p.routes, s.Path) {
+		if !s.IsEvents() && !slices.Contains(p.routes, s.Path) {
 			found = append(found, finding{"internal/sim/routes.go", 1, fmt.Sprintf("no route answers %s of stream %q", s.Path, s.Name),
 				"serve it in the demo service as the spec describes it"})
 		}
@@ -64,7 +64,7 @@ func (p places) literal(s stream.Stream) []finding {
 		}
 	}
 	_, known := stream.Find(p.streams, s.Over)
-	refuse(s.Name == "" || !strings.HasPrefix(s.Path, "/") || s.Spec == "", "fill the field in", "lacks name, path or spec")
+	refuse(s.Name == "" || strings.HasPrefix(s.Path, "/") == s.IsEvents() || s.Spec == "", "fill the field in", "lacks name, path or spec")
 	refuse(len(s.Tables) == 0, "name the table that its records fill", "has no table")
 	refuse(namesakes > 1, "rename one", "is stated twice")
 	refuse(s.IsDetail() && (s.Param == "" || !strings.Contains(s.Path, "{")), "say where the id goes in the path and in the table", "has parents, but no parameter")
@@ -134,7 +134,7 @@ func (p places) hasCase(name string) bool {
 // four places: the literal, the schema files, the demo service, a case of the decoder.
 func TestStreamsAreComplete(t *testing.T) {
 	project := places{
-		streams: stream.All(), schema: schema.FS, routes: sim.New(sim.Options{}).Routes(),
+		streams: stream.Known(), schema: schema.FS, routes: sim.New(sim.Options{}).Routes(),
 		cases: os.DirFS(filepath.Join("..", "transform", "testdata")),
 	}
 	for _, f := range project.missing() {
@@ -171,6 +171,8 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 		{"no case", func(p *places) { p.cases = fstest.MapFS{} }, `internal/transform/testdata/pets:1: stream "pets" has no case`},
 		{"a body without rows", func(p *places) { p.cases = fstest.MapFS{"pets/a.json": file("{}")} }, `internal/transform/testdata/pets:1: stream "pets" has no case`},
 		{"no section of the spec", func(p *places) { p.streams[0].Spec = "" }, `internal/stream/all.go:1: stream "pets" lacks name, path or spec`},
+		{"events have no route", func(p *places) { p.streams[0].Path, p.streams[0].Topics, p.routes = "", []string{"pet.born"}, nil }, ""},
+		{"events with a path", func(p *places) { p.streams[0].Topics = []string{"pet.born"} }, `internal/stream/all.go:1: stream "pets" lacks name, path or spec`},
 		{"no such list", func(p *places) { p.streams[0].Over = "dogs" }, `internal/stream/all.go:1: stream "pets" lies over "dogs"`},
 	}
 	for _, c := range cases {

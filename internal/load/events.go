@@ -178,20 +178,20 @@ func (s *Stage) ofEvents(table string) bool {
 func (s *Stage) touched(life stream.Life) string {
 	statuses := s.known("article_status_events", "article_id", "campaign_id", "received_at")
 	comments := s.known("article_comment_events", "comment_id", "parent_comment_id", "received_at")
-	articles := fmt.Sprintf(`SELECT article_id AS id, received_at AS at FROM (%s)
+	articles := fmt.Sprintf(`SELECT article_id AS id, received_at AS heard FROM (%s)
 		UNION ALL SELECT c.article_id, e.received_at FROM (SELECT comment_id AS id, received_at FROM (%[2]s)
 			UNION ALL SELECT parent_comment_id, received_at FROM (%[2]s)) e JOIN (%[3]s) c USING (id)`,
 		statuses, comments, s.known("article_comments", "id", "article_id"))
 	switch life {
 	case stream.AsArticle:
 	case stream.AsCampaign:
-		articles = fmt.Sprintf(`SELECT campaign_id AS id, received_at AS at FROM (%s)
-			UNION ALL SELECT a.campaign_id, t.at FROM (%s) t JOIN (%s) a USING (id)`,
+		articles = fmt.Sprintf(`SELECT campaign_id AS id, received_at AS heard FROM (%s)
+			UNION ALL SELECT a.campaign_id, t.heard FROM (%s) t JOIN (%s) a USING (id)`,
 			statuses, articles, s.known("articles", "id", "campaign_id"))
 	default:
-		return "SELECT NULL::VARCHAR AS id, NULL::TIMESTAMPTZ AS at WHERE FALSE"
+		return "SELECT NULL::VARCHAR AS id, NULL::TIMESTAMPTZ AS heard WHERE FALSE"
 	}
-	return "SELECT id, max(at) AS at FROM (" + articles + ") GROUP BY id"
+	return "SELECT id, max(heard) AS heard FROM (" + articles + ") GROUP BY id"
 }
 
 // literals lists texts for SQL.

@@ -77,7 +77,7 @@ func (s *Stage) why(st stream.Stream, r Rereading, proven func(string) bool) str
 	if r.All || st.Rule == stream.EveryNight {
 		return warehouse.Literal(whyAll)
 	}
-	rules := []string{fmt.Sprintf("WHEN d.id IS NULL THEN '%s' WHEN t.at > d.read_at THEN '%s'", whyNew, whyEvent)}
+	rules := []string{fmt.Sprintf("WHEN d.id IS NULL THEN '%s' WHEN t.heard > d.read_at THEN '%s'", whyNew, whyEvent)}
 	if st.Rule == stream.ByRow {
 		if !s.vouchedWhole(st, proven) {
 			return warehouse.Literal(whyAll)

@@ -101,6 +101,9 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 		return err
 	}
 	for _, s := range cfg.Streams {
+		if s.IsEvents() {
+			continue // nothing is asked for
+		}
 		one := Planned{Name: s.Name, Skip: cfg.skipReason(p.Token, s), LastRequests: lastRequests(runs, s.Name)}
 		if one.Skip == "" {
 			p.Requests += max(0, one.LastRequests)

@@ -43,7 +43,7 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.Protect(n.cfg.Privacy); err != nil {
+	if err := b.Protect(n.rules(s)); err != nil {
 		return nil, err
 	}
 	k := &sink{night: n, stream: s, decoders: make(chan *transform.Decoder, runtime.GOMAXPROCS(0))}

@@ -58,7 +58,7 @@ func (n *night) requireSome() error {
 	var reasons []string
 	for _, r := range n.done {
 		told := r.stream.Path != tokenPath || len(n.cfg.Chosen) == 1
-		if r.cover != load.Carried && (!r.stream.IsDetail() || r.asked > 0) && told {
+		if r.cover != load.Carried && !r.stream.IsEvents() && (!r.stream.IsDetail() || r.asked > 0) && told {
 			return nil
 		}
 		reasons = append(reasons, fmt.Sprintf("%s: %s", r.stream.Name, r.evidence.Reason))
@@ -78,9 +78,12 @@ func (n *night) read(ctx context.Context, s stream.Stream) (streamResult, error)
 	if err != nil {
 		return r, err
 	}
-	if s.IsDetail() {
+	switch {
+	case s.IsEvents():
+		err = n.readEvents(ctx, s, sink, &r)
+	case s.IsDetail():
 		err = n.readDetails(ctx, s, sink, &r)
-	} else {
+	default:
 		err = n.readList(ctx, s, sink, &r)
 	}
 	if err == nil || sink.broken != nil {

@@ -19,6 +19,7 @@ import (
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
 	"placementsync/internal/warehouse"
+	"placementsync/internal/webhook"
 )
 
 // Config is what a night needs to know.
@@ -92,6 +93,10 @@ type night struct {
 	run   warehouse.Run
 	// resumed is the run that was taken up; nil when this is a new one.
 	resumed *warehouse.Unfinished
+	// inbox is what the night took of the webhook events, eventsTaken whether
+	// it has looked.
+	inbox       webhook.Batch
+	eventsTaken bool
 	// published is set when readers see the snapshot.
 	published bool
 	// landed is the run whose answers are used, base the version to build on

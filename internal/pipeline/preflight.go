@@ -98,6 +98,8 @@ func (t Token) SkipReason(s stream.Stream) string {
 // skipReason says why a stream is not read tonight; empty when it is.
 func (c Config) skipReason(t Token, s stream.Stream) string {
 	switch {
+	case s.IsEvents():
+		return "" // they cost no request, and wait nowhere else
 	case !slices.Contains(c.Chosen, s.Name):
 		return "not chosen"
 	case s.IsDetail() && c.Details == "none":

@@ -83,6 +83,9 @@ func (n *night) noteMeta(ctx context.Context, cover map[string]load.Coverage, ch
 	if _, err := n.stage.NoteRejects(ctx, cover); err != nil {
 		return err
 	}
+	if err := n.noteEvents(ctx); err != nil {
+		return err
+	}
 	past, err := n.wh.Runs()
 	if err != nil {
 		return err

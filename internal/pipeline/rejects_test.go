@@ -75,11 +75,17 @@ func (h *house) requireDrift(first, last string, want ...string) {
 // requireLines compares the one column of a query with texts.
 func (h *house) requireLines(text string, want ...string) {
 	h.t.Helper()
+	if diff := cmp.Diff(want, h.lines(text)); diff != "" {
+		h.t.Errorf("%s (-want +got):\n%s", text, diff)
+	}
+}
+
+// lines reads the one column of a query.
+func (h *house) lines(text string) []string {
+	h.t.Helper()
 	var got []string
 	for _, r := range query(h.t, h.catalog(), text) {
 		got = append(got, r[0].String)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		h.t.Errorf("%s (-want +got):\n%s", text, diff)
-	}
+	return got
 }

@@ -70,7 +70,7 @@ func (n *night) attempt(ctx context.Context) (Result, error) {
 		return res, err
 	}
 	n.step("published")
-	return res, n.wh.Finished()
+	return res, errors.Join(n.wh.Finished(), n.inbox.Empty())
 }
 
 func (n *night) note(access string) error {

@@ -1,0 +1,125 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Delivery is a webhook delivery (spec section 6): the envelope, which goes
+// into headers, and the body.
+type Delivery struct {
+	ID, Topic, Source string
+	// SentAt is the timestamp. Zero: the header is left out.
+	SentAt time.Time
+	Body   []byte
+}
+
+// Deliver sends a delivery as the service does and returns the status of the
+// answer. Several secrets sign it as during a rotation, none not at all.
+func Deliver(ctx context.Context, client *http.Client, url string, d Delivery, secrets ...string) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(d.Body))
+	if err != nil {
+		return 0, fmt.Errorf("deliver event %q: %w", d.ID, err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("x-hook-event-id", d.ID)
+	request.Header.Set("x-hook-topic", d.Topic)
+	request.Header.Set("x-hook-source", d.Source)
+	if !d.SentAt.IsZero() {
+		request.Header.Set("x-hook-timestamp", d.SentAt.UTC().Format("2006-01-02T15:04:05.000Z"))
+	}
+	var entries []string
+	for _, secret := range secrets {
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write(d.Body)
+		entries = append(entries, fmt.Sprintf("v0=%x", mac.Sum(nil)))
+	}
+	if len(entries) > 0 {
+		request.Header.Set("x-hook-signature", strings.Join(entries, ","))
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("deliver event %q: %w", d.ID, err)
+	}
+	return response.StatusCode, response.Body.Close()
+}
+
+// errNoRecord says that an event was wanted about what the world has not.
+var errNoRecord = errors.New("the demo service has no such record")
+
+// StatusChange is the delivery that tells of the present status of an article.
+func (s *Service) StatusChange(article string) (Delivery, error) {
+	raw, ok := s.Object("/articles/" + article)
+	if !ok {
+		return Delivery{}, fmt.Errorf("tell of article %q: %w", article, errNoRecord)
+	}
+	var a struct {
+		Campaign *string `json:"campaign_id"`
+		Profile  *string `json:"profile_id"`
+		Status   struct {
+			Prefix string `json:"prefix"`
+		} `json:"status"`
+		Updated string `json:"updated_at"`
+	}
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return Delivery{}, fmt.Errorf("tell of article %q: %w", article, err)
+	}
+	body := map[string]any{"article_id": article, "campaign_id": a.Campaign, "profile_id": a.Profile,
+		"status": map[string]string{"id": "st-" + a.Status.Prefix, "prefix": a.Status.Prefix}, "effective_at": a.Updated, "changed_at": a.Updated}
+	return s.delivery("article.status_changed", article+a.Status.Prefix, body)
+}
+
+// CommentChange is the delivery about the n-th comment of an article; topic is
+// comment.created, comment.updated or comment.archived. Its contents are rich
+// text, a paragraph for each line.
+func (s *Service) CommentChange(topic, article string, n int) (Delivery, error) {
+	records := s.Records("/articles/" + article + "/comments")
+	if n >= len(records) {
+		return Delivery{}, fmt.Errorf("tell of comment %d of article %q: %w", n, article, errNoRecord)
+	}
+	var c struct {
+		ID      string  `json:"id"`
+		Content string  `json:"content"`
+		Created string  `json:"created_at"`
+		Updated string  `json:"updated_at"`
+		Parent  *string `json:"parent_comment_id"`
+		Author  struct {
+			Name string `json:"name"`
+		} `json:"author"`
+	}
+	if err := json.Unmarshal(records[n], &c); err != nil {
+		return Delivery{}, fmt.Errorf("tell of comment %d of article %q: %w", n, article, err)
+	}
+	body := map[string]any{"id": c.ID, "content": document(c.Content), "author": map[string]string{"name": c.Author.Name},
+		"created_at": c.Created, "updated_at": c.Updated, "parent_comment_id": c.Parent}
+	return s.delivery(topic, c.ID+c.Updated+topic, body)
+}
+
+// document is a text as rich text.
+func document(text string) any {
+	var paragraphs []any
+	for line := range strings.SplitSeq(text, "\n") {
+		paragraphs = append(paragraphs, map[string]any{"type": "paragraph",
+			"content": []any{map[string]any{"type": "text", "text": line}}})
+	}
+	return map[string]any{"type": "doc", "content": paragraphs}
+}
+
+// delivery names an event by what it is about, so that the same one has the same
+// id each time.
+func (s *Service) delivery(topic, about string, body any) (Delivery, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return Delivery{}, fmt.Errorf("make a delivery: %w", err)
+	}
+	sum := sha256.Sum256([]byte(about))
+	return Delivery{ID: fmt.Sprintf("evt_%x", sum[:12]), Topic: topic, Source: "demo", SentAt: s.Now(), Body: raw}, nil
+}
