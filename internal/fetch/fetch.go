@@ -57,6 +57,9 @@ type Config struct {
 	// MaxBody bounds one body, in bytes after decoding, up to 2 GiB. Defaults
 	// to 256 MiB.
 	MaxBody int64
+	// Allowance is what the client spends in place of a rate and burst of its
+	// own; nil: its own.
+	Allowance *Allowance
 	// Offline answers from the landing alone: what has not landed is
 	// [ErrNotLanded] and nothing is sent.
 	Offline bool
@@ -94,6 +97,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Random == nil {
 		c.Random = rand.Float64
+	}
+	if c.Allowance == nil {
+		c.Allowance = NewAllowance(c.RequestsPerSecond, c.Burst)
 	}
 	c.Retry = c.Retry.withDefaults()
 	return c
@@ -256,7 +262,7 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 	c := &Client{
 		cfg: cfg, base: base, log: log, landing: landing,
 		tokens:   &tokens{read: cfg.Token},
-		governor: newGovernor(cfg.RequestsPerSecond, cfg.Burst),
+		governor: cfg.Allowance.governor,
 		slots:    make(chan struct{}, cfg.Concurrency),
 		meters:   make(map[string]*meter),
 	}

@@ -55,6 +55,16 @@ func newGovernor(perSecond float64, burst int) *governor {
 	return g
 }
 
+// Allowance is a request rate that several clients spend together, such as that
+// of a night and those of the refreshes around it.
+type Allowance struct{ governor *governor }
+
+// NewAllowance allows so many requests a second, and burst of them at once
+// after a pause; a rate of 0: no limit.
+func NewAllowance(perSecond float64, burst int) *Allowance {
+	return &Allowance{newGovernor(perSecond, max(burst, 1))}
+}
+
 // waited is the time one request spent in front of the governor.
 type waited struct{ rate, pause time.Duration }
 

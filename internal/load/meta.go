@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -256,10 +257,10 @@ func noteRun(ctx context.Context, tx *sql.Tx, r warehouse.Run) error {
 			return fmt.Errorf("note run %s: %w", r.ID, err)
 		}
 	}
-	err := insert(ctx, tx, "runs", []string{"run_id", "started_at", "ended_at", "snapshot_at", "outcome", "exit_code",
+	err := insert(ctx, tx, "runs", []string{"run_id", "kind", "started_at", "ended_at", "snapshot_at", "outcome", "exit_code",
 		"requests", "bytes", "retries", "throttled_seconds", "rows", "rows_new", "rows_changed", "rows_gone",
 		"program_version", "error"},
-		r.ID, r.StartedAt, instant(r.EndedAt), instant(r.SnapshotAt), r.Outcome, total(int64(r.ExitCode)), r.Requests, r.Bytes, r.Retries,
+		r.ID, cmp.Or(r.Kind, warehouse.Night), r.StartedAt, instant(r.EndedAt), instant(r.SnapshotAt), r.Outcome, total(int64(r.ExitCode)), r.Requests, r.Bytes, r.Retries,
 		r.ThrottledSeconds, r.Rows, r.New, r.Changed, r.Gone, r.Program, text(r.Error))
 	if err != nil {
 		return err

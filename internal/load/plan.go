@@ -58,6 +58,26 @@ func (s *Stage) Plan(ctx context.Context, st stream.Stream, r Rereading, proven 
 		FROM (%s) i LEFT JOIN (%s) v USING (id) LEFT JOIN (%s) t USING (id)
 		LEFT JOIN meta.details d ON d.stream = %s AND d.id = i.id`, planned(st.Name), s.why(st, r, proven),
 		s.parentQuery(st), s.vouched(st), s.touched(st.Life), warehouse.Literal(st.Name))
+	return s.makePlan(ctx, st, make)
+}
+
+// PlanOnly decides to ask for some ids of a stream, known or not, and to carry
+// all others.
+func (s *Stage) PlanOnly(ctx context.Context, st stream.Stream, ids []string) (Plan, error) {
+	if err := s.Settle(ctx); err != nil {
+		return Plan{}, err
+	}
+	// The fingerprint stays that of the night that saw the rows in the lists.
+	targets := literals(ids)
+	make := fmt.Sprintf(`CREATE OR REPLACE TABLE %s AS
+		SELECT i.id, d.fingerprint, CASE WHEN i.id IN (%s) THEN '%s' ELSE '%s' END AS why
+		FROM (%s UNION SELECT unnest([%s])) i LEFT JOIN meta.details d ON d.stream = %s AND d.id = i.id`, planned(st.Name),
+		targets, whyEvent, whyCarried, s.parentQuery(st), targets, warehouse.Literal(st.Name))
+	return s.makePlan(ctx, st, make)
+}
+
+// makePlan makes the list of a stream's ids and counts it.
+func (s *Stage) makePlan(ctx context.Context, st stream.Stream, make string) (Plan, error) {
 	if err := s.draft.Exec(ctx, make); err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
@@ -89,7 +109,7 @@ func (s *Stage) why(st stream.Stream, r Rereading, proven func(string) bool) str
 	if r.Recheck > 0 {
 		// The turn of an id comes by its hash, that of a night by its number.
 		rules = append(rules, fmt.Sprintf(`WHEN md5_number_lower(i.id) %% %d = (SELECT count(*) FROM meta.runs
-			WHERE snapshot_at IS NOT NULL) %% %[1]d THEN '%s'`, r.Recheck, whyRecheck))
+			WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh') %% %[1]d THEN '%s'`, r.Recheck, whyRecheck))
 	}
 	return "CASE " + strings.Join(rules, " ") + fmt.Sprintf(" ELSE '%s' END", whyCarried)
 }

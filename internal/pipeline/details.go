@@ -38,6 +38,9 @@ func (n *night) readDetails(ctx context.Context, s stream.Stream, sink *sink, r 
 
 // plan decides which details are asked for tonight.
 func (n *night) plan(ctx context.Context, s stream.Stream) (load.Plan, error) {
+	if n.only != nil {
+		return n.planRefresh(ctx, s)
+	}
 	rereading := load.Rereading{All: n.cfg.Details != "changed", LiveDays: n.cfg.LiveDays, Recheck: n.cfg.Recheck}
 	plan, err := n.stage.Plan(ctx, s, rereading, n.wasRead)
 	if err != nil {

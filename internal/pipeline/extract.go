@@ -69,7 +69,11 @@ func (n *night) requireSome() error {
 // read takes one stream as far as it can be taken.
 func (n *night) read(ctx context.Context, s stream.Stream) (streamResult, error) {
 	r := streamResult{stream: s, evidence: fetch.Evidence{Stream: s.Name, Grade: fetch.Skipped, TotalFirst: -1, TotalLast: -1}}
-	if reason := n.cfg.skipReason(n.token, s); reason != "" {
+	reason := n.cfg.skipReason(n.token, s)
+	if n.only != nil && !s.IsEvents() && (reason != "" || len(n.only.of(s)) == 0) {
+		return r, n.leave(ctx, &r)
+	}
+	if reason != "" {
 		r.evidence.Reason = reason
 		return r, n.carry(ctx, &r)
 	}
@@ -94,7 +98,10 @@ func (n *night) read(ctx context.Context, s stream.Stream) (streamResult, error)
 	if !s.IsDetail() && r.evidence.Distinct > 0 {
 		r.rows = int64(r.evidence.Distinct)
 	}
-	return r, n.judge(ctx, &r, err)
+	if err := n.judge(ctx, &r, err); err != nil || n.only == nil || r.cover != load.ByID {
+		return r, err
+	}
+	return r, n.lessen(ctx, &r)
 }
 
 func (n *night) readList(ctx context.Context, s stream.Stream, sink *sink, r *streamResult) (err error) {

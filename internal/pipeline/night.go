@@ -99,6 +99,8 @@ type night struct {
 	eventsTaken bool
 	// published is set when readers see the snapshot.
 	published bool
+	// only are the records that a refresh reads; nil for a night.
+	only *Targets
 	// landed is the run whose answers are used, base the version to build on
 	// when offline.
 	landed, base string
@@ -116,18 +118,23 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	}
 	now := cfg.Now().UTC().Truncate(time.Microsecond)
 	n := &night{cfg: cfg, wh: wh, drift: map[driftKey]load.Drift{}}
-	n.run = warehouse.Run{ID: newRunID(wh, now), StartedAt: now, SnapshotAt: now, Program: cfg.Warehouse.Program}
+	n.run = warehouse.Run{ID: newRunID(wh, now), Kind: warehouse.Night, StartedAt: now, SnapshotAt: now, Program: cfg.Warehouse.Program}
 	lock, err := wh.Lock(n.run.ID, now)
 	if err != nil {
 		return Result{}, wh.Full(err)
 	}
 	res, err := n.begin(ctx, now, lock)
-	err = wh.Full(n.afterPublish(err))
+	return n.settle(ctx, lock, res, err)
+}
+
+// settle ends a run: it enters the ledger, and the lock is given back.
+func (n *night) settle(ctx context.Context, lock *warehouse.Lock, res Result, err error) (Result, error) {
+	err = n.wh.Full(n.afterPublish(err))
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w; what has landed is kept, run again to resume: %w", cause, err)
 	}
 	res.Run = n.end(ctx, err)
-	return res, wh.Full(errors.Join(err, n.afterPublish(wh.Record(res.Run)), lock.Release()))
+	return res, n.wh.Full(errors.Join(err, n.afterPublish(n.wh.Record(res.Run)), lock.Release()))
 }
 
 // afterPublish turns an error that came when readers saw the snapshot already
@@ -178,6 +185,7 @@ func (n *night) execute(ctx context.Context) (res Result, err error) {
 	if n.draft, err = n.beginDraft(ctx); err != nil {
 		return res, err
 	}
+	n.draft.Kind = n.run.Kind
 	// Publish empties the draft; on every other path it is dropped.
 	defer func() { err = errors.Join(err, n.draft.Discard()) }()
 	if n.stage, err = load.Open(ctx, n.draft, n.wh.Definitions(), n.cfg.Streams); err != nil {

@@ -31,7 +31,7 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if at, err = n.snapshotOf(run, at); err != nil {
 		return Result{}, err
 	}
-	n.run = warehouse.Run{ID: newRunID(wh, at), StartedAt: cfg.Now(), SnapshotAt: at, Program: cfg.Warehouse.Program}
+	n.run = warehouse.Run{ID: newRunID(wh, at), Kind: warehouse.Night, StartedAt: cfg.Now(), SnapshotAt: at, Program: cfg.Warehouse.Program}
 	lock, err := wh.Lock(n.run.ID, cfg.Now())
 	if err != nil {
 		return Result{}, err
@@ -66,6 +66,9 @@ func (n *night) snapshotOf(run string, at time.Time) (time.Time, error) {
 		return at, err
 	}
 	if i := slices.IndexFunc(runs, func(r warehouse.Run) bool { return r.ID == run }); i >= 0 {
+		if !runs[i].IsNight() {
+			return at, fmt.Errorf("replay %s: it is a refresh, which asked for a few records only: replay a night", run)
+		}
 		return runs[i].StartedAt, nil
 	}
 	return at, nil

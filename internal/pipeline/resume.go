@@ -87,7 +87,7 @@ func (n *night) note(access string) error {
 func (n *night) admit() error {
 	access := n.token.access()
 	switch {
-	case n.cfg.DryRun || n.cfg.Fetch.Offline:
+	case n.cfg.DryRun || n.cfg.Fetch.Offline || n.only != nil:
 		return nil
 	case n.resumed != nil && n.resumed.Access != "" && n.resumed.Access != access:
 		return &otherAccessError{n.resumed.Access, access}

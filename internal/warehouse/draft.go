@@ -19,6 +19,8 @@ type Draft struct {
 	// Run is the run's id, At the time of its snapshot.
 	Run string
 	At  time.Time
+	// Kind is that of the run; empty: a night.
+	Kind string
 	// Dir is the private folder; scratch files may live in it until Seal.
 	Dir string
 	// Previous is the version that the draft started from; empty on the first
@@ -139,11 +141,28 @@ func (w *Warehouse) ready(base string, at time.Time) error {
 	return nil
 }
 
+// LastJudged is what the last snapshot says of a stream: its grade with the
+// reason, and since when its oldest rows are proven. ok is false when it says
+// nothing.
+func (d *Draft) LastJudged(ctx context.Context, stream string) (last RunStream, ok bool, err error) {
+	err = d.DB.QueryRowContext(ctx, `SELECT grade, coalesce(reason, ''), coalesce(s.age_since, r.snapshot_at)
+		FROM meta.streams s JOIN meta.runs r USING (run_id)
+		WHERE s.stream = ? AND r.snapshot_at IS NOT NULL ORDER BY r.snapshot_at DESC LIMIT 1`, stream).
+		Scan(&last.Grade, &last.Reason, &last.AgeSince)
+	if errors.Is(err, sql.ErrNoRows) {
+		return last, false, nil
+	}
+	if err != nil {
+		return last, false, fmt.Errorf("find the last grade of %s: %w", stream, err)
+	}
+	return last, true, nil
+}
+
 // LastProven tells when a stream was last read, by the grades of earlier runs
 // in meta; ok is false when it never was.
 func (d *Draft) LastProven(ctx context.Context, stream string) (at time.Time, ok bool, err error) {
 	var last sql.NullTime
-	err = d.DB.QueryRowContext(ctx, `SELECT max(r.snapshot_at) FROM meta.streams s JOIN meta.runs r USING (run_id)
+	err = d.DB.QueryRowContext(ctx, `SELECT max(coalesce(s.age_since, r.snapshot_at)) FROM meta.streams s JOIN meta.runs r USING (run_id)
 		WHERE s.stream = ? AND s.grade IN ('exact', 'repaired', 'best_effort')`, stream).Scan(&last)
 	if err != nil {
 		return at, false, fmt.Errorf("find the last proof of %s: %w", stream, err)

@@ -23,10 +23,20 @@ const (
 	Killed      = "killed"
 )
 
+// Kinds of runs. A ledger from before there were refreshes has none: all of its
+// runs are nights.
+const (
+	Night   = "night"
+	Refresh = "refresh"
+)
+
 // Run is what the ledger keeps of one night, failed ones too. It is written to
 // state/ when the night ends and joins meta.runs at the next publish.
 type Run struct {
-	ID         string    `json:"run_id"`
+	ID string `json:"run_id"`
+	// Kind tells a night from a refresh, which reads the few records that
+	// events named and counts for no schedule.
+	Kind       string    `json:"kind,omitempty"`
 	StartedAt  time.Time `json:"started_at"`
 	EndedAt    time.Time `json:"ended_at,omitzero"` // zero: killed, nobody knows when
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
@@ -50,6 +60,9 @@ type Run struct {
 
 	Streams []RunStream `json:"streams"`
 }
+
+// IsNight reports whether the run is a night.
+func (r Run) IsNight() bool { return r.Kind != Refresh }
 
 // RunStream is what one stream did in a run: its grade with the evidence, and
 // its telemetry.

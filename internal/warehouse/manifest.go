@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -52,15 +53,21 @@ func (w *Warehouse) manifestOf(run string) Manifest {
 
 // Manifest is what a version says about itself, beside its files.
 type Manifest struct {
-	RunID      string    `json:"run_id"`
+	RunID string `json:"run_id"`
+	// Kind is that of the run, see Run; empty: a night.
+	Kind       string    `json:"kind,omitempty"`
 	SnapshotAt time.Time `json:"snapshot_at"`
 	Program    string    `json:"program_version"`
 	Schema     string    `json:"schema_version"`
 	Format     int       `json:"format"`
 	// Previous is the version that this one was built on; empty: on nothing.
-	Previous string          `json:"previous,omitempty"`
-	Catalog  ManifestFileSum `json:"catalog"`
-	Tables   []ManifestTable `json:"tables"`
+	Previous string `json:"previous,omitempty"`
+	// Night is the newest night that this one builds on, where Previous is a
+	// refresh: refreshes come and go between nights, and what leads back from
+	// one to the other must not go with them.
+	Night   string          `json:"night,omitempty"`
+	Catalog ManifestFileSum `json:"catalog"`
+	Tables  []ManifestTable `json:"tables"`
 }
 
 // ManifestFileSum identifies a file's bytes.
@@ -79,6 +86,19 @@ type ManifestTable struct {
 	KeyMin string `json:"key_min"`
 	KeyMax string `json:"key_max"`
 	ManifestFileSum
+}
+
+// base is the version that a rollback leads to: the night before.
+func (m Manifest) base() string { return cmp.Or(m.Night, m.Previous) }
+
+// nightBefore is the night that a refresh builds on; empty when the version is
+// a night itself, or unknown.
+func (w *Warehouse) nightBefore(run string) string {
+	m, err := w.ReadManifest(run)
+	if err != nil || m.Kind != Refresh {
+		return ""
+	}
+	return m.base()
 }
 
 // ReadManifest reads the manifest of a published version.

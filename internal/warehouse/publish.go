@@ -42,7 +42,7 @@ func (e *AfterSwitchError) Unwrap() error { return e.Err }
 // checksum are filled in here. An *AfterSwitchError means that the version is
 // published all the same; any other error that nothing is.
 func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
-	m := Manifest{RunID: d.Run, SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: SchemaVersion(), Format: Format,
+	m := Manifest{RunID: d.Run, Kind: d.Kind, Night: d.w.nightBefore(d.Previous), SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: SchemaVersion(), Format: Format,
 		Previous: d.Previous, Tables: tables}
 	if err := d.seal(ctx, &m); err != nil {
 		return m, fmt.Errorf("publish version %s: %w: nothing was published, the last snapshot stays", d.Run, err)

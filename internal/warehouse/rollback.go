@@ -57,8 +57,8 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 // from Parquet or is damaged, the one before it by time.
 func (w *Warehouse) before(run string, versions []string) (string, error) {
 	m, err := w.ReadManifest(run)
-	if err == nil && slices.Contains(versions, m.Previous) {
-		return m.Previous, nil
+	if err == nil && slices.Contains(versions, m.base()) {
+		return m.base(), nil
 	}
 	at, _ := slices.BinarySearch(versions, run)
 	if at == 0 || m.Previous != "" {
@@ -77,7 +77,7 @@ func (w *Warehouse) lineage(run string) []Manifest {
 			break // not kept any more
 		}
 		line = append(line, m)
-		run = m.Previous
+		run = m.base()
 	}
 	slices.Reverse(line)
 	return line
