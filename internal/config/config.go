@@ -145,7 +145,8 @@ type Serve struct {
 	// WebhookSecrets are the signing secrets, several during a rotation (spec
 	// section 6); empty: the webhook endpoint does not exist.
 	WebhookSecrets []Secret `yaml:"webhook_secrets"`
-	// WebhookMaxAge is the age at which a delivery's timestamp is refused.
+	// WebhookMaxAge is how far a delivery's timestamp may be from now, either
+	// way; 0: any age. The signature does not cover the timestamp.
 	WebhookMaxAge time.Duration `yaml:"webhook_max_age"`
 	// RefreshOnEvent publishes a small version after a status change.
 	RefreshOnEvent bool `yaml:"refresh_on_event"`

@@ -101,7 +101,7 @@ func (v *validator) serve(s Serve) {
 		}
 		v.secretText(item, secret)
 	}
-	between(v, "serve.webhook_max_age", s.WebhookMaxAge, time.Second, 24*time.Hour)
+	between(v, "serve.webhook_max_age", s.WebhookMaxAge, 0, 7*24*time.Hour)
 }
 
 func (v *validator) listen(s Serve) {

@@ -1,0 +1,86 @@
+package sim_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/sim"
+)
+
+// TestDeliveriesAreSigned holds the signature against one that was made with
+// openssl dgst -sha256 -hmac.
+func TestDeliveriesAreSigned(t *testing.T) {
+	var got *http.Request
+	var body []byte
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		body, _ = io.ReadAll(r.Body)
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	defer server.Close()
+	d := sim.Delivery{ID: "e", Topic: "t", Source: "s", Body: []byte(`{"a":1}`)}
+	status, err := sim.Deliver(t.Context(), server.Client(), server.URL, d, "key", "other")
+	if err != nil || status != http.StatusAccepted {
+		t.Fatalf("answered %d, %v", status, err)
+	}
+	const want = "v0=88a67f24bbcdaed0e6c997404bb79a743baf44c6bab2f4c27328e3009d22e342," +
+		"v0=6d5318f92e5561f77c1b686ef4a062a4a6504dcd982edac901b8e395de2db6e4"
+	if diff := cmp.Diff(want, got.Header.Get("x-hook-signature")); diff != "" {
+		t.Errorf("signature (-want +got):\n%s", diff)
+	}
+	envelope := []string{got.Header.Get("x-hook-event-id"), got.Header.Get("x-hook-topic"), got.Header.Get("x-hook-source"), got.Header.Get("x-hook-timestamp"), string(body)}
+	if diff := cmp.Diff([]string{"e", "t", "s", "", `{"a":1}`}, envelope); diff != "" {
+		t.Errorf("envelope (-want +got):\n%s", diff)
+	}
+}
+
+func TestDeliveriesTellOfTheWorld(t *testing.T) {
+	s := sim.New(sim.Options{Seed: 7})
+	s.Advance(3)
+	article := commented(t, s)
+	status, err := s.StatusChange(article)
+	if err != nil {
+		t.Fatal(err)
+	}
+	comment, err := s.CommentChange("comment.archived", article, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.CommentChange("comment.archived", article, 0)
+	if err != nil || again.ID != comment.ID || status.ID == comment.ID {
+		t.Errorf("ids %q, %q and %q, %v", status.ID, comment.ID, again.ID, err)
+	}
+	var body struct {
+		ID      string `json:"id"`
+		Content struct {
+			Type string `json:"type"`
+		} `json:"content"`
+		Author map[string]string `json:"author"`
+	}
+	if err := json.Unmarshal(comment.Body, &body); err != nil || body.Content.Type != "doc" || body.ID == "" || len(body.Author) != 1 {
+		t.Errorf("comment %s, %v", comment.Body, err)
+	}
+	if _, err := s.StatusChange("none"); err == nil {
+		t.Error("an article that there is not has a status")
+	}
+}
+
+// commented finds an article with a comment.
+func commented(t *testing.T, s *sim.Service) string {
+	t.Helper()
+	for _, raw := range s.Records("/order-items") {
+		var item struct {
+			Article string `json:"article_id"`
+		}
+		if json.Unmarshal(raw, &item) == nil && item.Article != "" && len(s.Records("/articles/"+item.Article+"/comments")) > 0 {
+			return item.Article
+		}
+	}
+	t.Fatal("no article has a comment")
+	return ""
+}
