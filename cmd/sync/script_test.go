@@ -50,6 +50,7 @@ func mainHeldBy(hold func(ctx context.Context)) {
 //	await REGEXP                wait until its output matches
 //	interrupt, terminate        send it SIGINT, SIGTERM
 //	hangup                      send it SIGHUP
+//	deliver SECRET ID TOPIC BODY STATUS  send it a webhook and demand the status
 //	get PATH [TOKEN]            ask it for a page, once it serves
 //	receive                     start a receiver of notifications, and set RECEIVER_URL
 //	received REGEXP             demand that it got a matching request
@@ -70,7 +71,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "start": start, "await": await, "interrupt": signalling(os.Interrupt), "terminate": signalling(syscall.SIGTERM), "ended": ended,
 			"hold-lock": holdLock, "sim-serve": simServe, "sim-fault": simFault,
-			"get": get, "hangup": hangup, "receive": receive, "received": received,
+			"get": get, "hangup": hangup, "deliver": deliver, "receive": receive, "received": received,
 			"sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait,
 		},
 		RequireExplicitExec: true,

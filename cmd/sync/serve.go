@@ -19,6 +19,7 @@ import (
 
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
+	"placementsync/internal/fetch"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -43,6 +44,7 @@ type service struct {
 	first config.Config // some of it cannot change while it runs
 	log   *slog.Logger
 	watch pipeline.Watch
+	hooks *hooks
 }
 
 func serve(ctx context.Context, g *globals) error {
@@ -51,11 +53,14 @@ func serve(ctx context.Context, g *globals) error {
 		return err
 	}
 	s := &service{g: g, first: cfg, log: g.logger()}
-	set, err := s.settings(cfg)
+	wh, err := warehouse.Open(warehouseConfig(cfg))
 	if err != nil {
 		return err
 	}
-	wh, err := warehouse.Open(warehouseConfig(cfg))
+	if s.hooks, err = s.newHooks(wh); err != nil {
+		return err
+	}
+	set, err := s.settings(cfg)
 	if err != nil {
 		return err
 	}
@@ -70,7 +75,8 @@ func serve(ctx context.Context, g *globals) error {
 	if g.patient != nil {
 		g.patient()
 	}
-	return daemon.New(s.daemon(wh, hangups), set).Run(ctx, listener)
+	d := daemon.New(s.daemon(wh, hangups), set)
+	return s.hooks.around(ctx, func(ctx context.Context) error { return d.Run(ctx, listener) })
 }
 
 func (s *service) daemon(wh *warehouse.Warehouse, hangups <-chan os.Signal) daemon.Config {
@@ -82,8 +88,8 @@ func (s *service) daemon(wh *warehouse.Warehouse, hangups <-chan os.Signal) daem
 		},
 		Progress: s.progress,
 		Report:   func() string { return reportFile(wh.Dir()) },
-		Streams:  streamsOf(stream.All()),
-		Reload:   s.reload, Hangups: hangups,
+		Streams:  streamsOf(stream.Known()), HookResults: s.hooks.receiver.Counts,
+		Reload: s.reload, Hangups: hangups,
 		Notify: daemon.Notifier(socket), Watchdog: s.watchdog(),
 		Version: version, Metrics: prometheus.NewRegistry(), Now: s.g.now, Log: s.log,
 	}
@@ -103,11 +109,21 @@ func (s *service) settings(cfg config.Config) (daemon.Settings, error) {
 	if err != nil {
 		return daemon.Settings{}, err
 	}
-	night.Watch, night.Log, night.FinishCommit = &s.watch, s.log, true
+	night.Fetch.Allowance = fetch.NewAllowance(night.Fetch.RequestsPerSecond, night.Fetch.Burst)
+	night.Log, night.FinishCommit = s.log, true
+	if err := s.hooks.use(cfg, night); err != nil {
+		return daemon.Settings{}, err
+	}
+	night.Watch = &s.watch
 	return daemon.Settings{
 		Schedule: schedule, CatchUp: cfg.Schedule.CatchUp, AuthToken: cfg.Serve.AuthToken.Reveal(),
+		Hooks: s.hooks.handler(cfg),
 		Night: func(ctx context.Context) (daemon.Night, error) {
-			res, err := s.g.nightly(ctx, cfg, night)
+			var res pipeline.Result
+			err := s.hooks.inTurn(ctx, func() (err error) {
+				res, err = s.g.nightly(ctx, cfg, night)
+				return err
+			})
 			if err == nil {
 				s.prune(cfg)
 				s.report(ctx, cfg)
@@ -214,10 +230,13 @@ func (s *service) progress() (daemon.Progress, bool) {
 	return shown, ok
 }
 
+// nightsOf leaves out refreshes: they count for no schedule and no readiness.
 func nightsOf(runs []warehouse.Run) []daemon.Night {
-	nights := make([]daemon.Night, len(runs))
-	for i, r := range runs {
-		nights[i] = nightOf(r)
+	nights := []daemon.Night{}
+	for _, r := range runs {
+		if r.IsNight() {
+			nights = append(nights, nightOf(r))
+		}
 	}
 	return nights
 }

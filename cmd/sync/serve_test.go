@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -8,8 +9,11 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"placementsync/internal/sim"
 )
 
 // get asks the daemon in the background, at the address that its log names.
@@ -63,5 +67,19 @@ func received(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	if got := s.receiver.got.String(); pattern.MatchString(got) == neg {
 		ts.Fatalf("received is\n%s", strings.TrimSpace(got))
+	}
+}
+
+// deliver sends a webhook to the daemon in the background and demands a status.
+func deliver(ts *testscript.TestScript, neg bool, args []string) {
+	b := stageOf(ts).program
+	demand(ts, !neg && len(args) == 5 && b != nil, "deliver SECRET ID TOPIC BODY STATUS (after start)")
+	at := regexp.MustCompile(`msg=serving address=(\S+)`).FindStringSubmatch(b.stderr.String())
+	demand(ts, at != nil, "deliver ... (after await serving)")
+	d := sim.Delivery{ID: args[1], Topic: args[2], SentAt: time.Now(), Body: []byte(args[3])}
+	status, err := sim.Deliver(context.Background(), http.DefaultClient, "http://"+at[1]+"/hooks", d, args[0])
+	ts.Check(err)
+	if got := fmt.Sprint(status); got != args[4] {
+		ts.Fatalf("answered %s, want %s", got, args[4])
 	}
 }

@@ -1,7 +1,17 @@
 package warehouse
 
+import (
+	"errors"
+	"os"
+)
+
 // InboxPath is the folder in which webhook deliveries wait for the next night.
 func (w *Warehouse) InboxPath() string { return w.path(stateDir, "inbox") }
+
+// MakeInbox makes the folder of InboxPath and returns it.
+func (w *Warehouse) MakeInbox() (string, error) {
+	return w.InboxPath(), errors.Join(w.makeFolders(), os.MkdirAll(w.InboxPath(), privateDir))
+}
 
 // LandedEvents is the folder of the deliveries that a run took from the inbox.
 func (w *Warehouse) LandedEvents(run string) string { return w.path(rawDir, run, "webhooks") }

@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -102,6 +103,8 @@ type Receiver struct {
 	budget  *semaphore.Weighted
 	counts  map[string]*atomic.Uint64
 	at      atomic.Pointer[committer]
+	ready   chan struct{}
+	opened  sync.Once
 	seldom  rate.Sometimes
 	refused rate.Sometimes
 }
@@ -115,7 +118,7 @@ type policy struct {
 // New makes a receiver. It refuses an empty secret.
 func New(cfg Config, log *slog.Logger, now func() time.Time) (*Receiver, error) {
 	r := &Receiver{cfg: cfg.withDefaults(log), now: now, budget: semaphore.NewWeighted(bodiesInFlight),
-		counts: map[string]*atomic.Uint64{}, seldom: rate.Sometimes{Interval: time.Minute}, refused: rate.Sometimes{Interval: time.Minute}}
+		counts: map[string]*atomic.Uint64{}, ready: make(chan struct{}), seldom: rate.Sometimes{Interval: time.Minute}, refused: rate.Sometimes{Interval: time.Minute}}
 	for _, result := range Results() {
 		r.counts[result] = new(atomic.Uint64)
 	}
@@ -152,9 +155,13 @@ func (r *Receiver) Run(ctx context.Context) error {
 		return err
 	}
 	r.at.Store(c)
+	r.opened.Do(func() { close(r.ready) })
 	defer r.at.CompareAndSwap(c, nil)
 	return c.run(ctx)
 }
+
+// Ready is closed when Run has opened the inbox.
+func (r *Receiver) Ready() <-chan struct{} { return r.ready }
 
 // ServeHTTP takes one delivery: 2xx once it is on the disk or known, 401
 // without a good signature or with a timestamp that is too old, 413 when it is

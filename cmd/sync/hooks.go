@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"placementsync/internal/config"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/warehouse"
+	"placementsync/internal/webhook"
+)
+
+// refreshWindow is how long events are collected for one refresh.
+const refreshWindow = 30 * time.Second
+
+// hooks are the webhooks of serve: the receiver, and what refreshes after a
+// status change.
+type hooks struct {
+	receiver  *webhook.Receiver
+	refresher *pipeline.Refresher
+	// turn is held by the night or the refresh that runs: a night waits for a
+	// refresh to end, which takes seconds, and does not find the lock held.
+	turn chan struct{}
+	// night is that of the configuration in force; nil: no refreshes.
+	night atomic.Pointer[pipeline.Config]
+}
+
+func (s *service) newHooks(wh *warehouse.Warehouse) (*hooks, error) {
+	h := &hooks{turn: make(chan struct{}, 1)}
+	h.refresher = pipeline.NewRefresher(s.log, refreshWindow, h.refresh)
+	inbox, err := wh.MakeInbox()
+	if err != nil {
+		return nil, err
+	}
+	h.receiver, err = webhook.New(webhook.Config{Dir: inbox, Stored: h.stored}, s.log, s.g.now)
+	return h, err
+}
+
+// use puts a configuration in force. One whose secrets are refused changes
+// nothing.
+func (h *hooks) use(cfg config.Config, night pipeline.Config) error {
+	var secrets []string
+	for _, one := range cfg.Serve.WebhookSecrets {
+		secrets = append(secrets, one.Reveal())
+	}
+	if err := h.receiver.Reload(secrets, cfg.Serve.WebhookMaxAge); err != nil {
+		return err
+	}
+	h.night.Store(nil)
+	if cfg.Serve.RefreshOnEvent {
+		h.night.Store(&night)
+	}
+	return nil
+}
+
+// handler is nil without a secret: there is no endpoint then.
+func (h *hooks) handler(cfg config.Config) http.Handler {
+	if len(cfg.Serve.WebhookSecrets) == 0 {
+		return nil
+	}
+	return h.receiver
+}
+
+func (h *hooks) stored(e webhook.Event) {
+	if h.night.Load() != nil {
+		t := e.Targets()
+		h.refresher.Add(t.Article, t.Campaign)
+	}
+}
+
+func (h *hooks) refresh(ctx context.Context, t pipeline.Targets) error {
+	night := h.night.Load()
+	if night == nil {
+		return nil // switched off meanwhile
+	}
+	return h.inTurn(ctx, func() error {
+		_, err := pipeline.Refresh(ctx, *night, t)
+		return err
+	})
+}
+
+// inTurn runs a night or a refresh when no other one does.
+func (h *hooks) inTurn(ctx context.Context, do func() error) error {
+	select {
+	case h.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-h.turn }()
+	return do()
+}
+
+// around runs serve between the start and the end of the receiver, which goes
+// last: what the server still accepts has to be kept.
+func (h *hooks) around(ctx context.Context, serve func(context.Context) error) error {
+	inner, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	receiving, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	received := make(chan error, 1)
+	go func() {
+		err := h.receiver.Run(receiving)
+		stop(err)
+		received <- err
+	}()
+	refreshed := make(chan struct{})
+	go func() {
+		h.refresher.Run(inner)
+		close(refreshed)
+	}()
+	select {
+	case <-h.receiver.Ready():
+	case <-inner.Done():
+	}
+	err := serve(inner)
+	stop(nil)
+	<-refreshed
+	end()
+	return errors.Join(err, <-received)
+}
