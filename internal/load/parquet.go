@@ -18,25 +18,15 @@ const rowGroup = 122_880
 // percent larger: dictionaries have compressed most of it before.
 const zstdLevel = 1
 
-// WriteParquet copies every table of main into the draft's folder and names the
-// files for the manifest. A table of one row group is sorted by key. A larger one
-// stays in the catalog's order, near that of the service: its keys are random, so
-// that sorting by them helps hardly any reader, takes as long as all else in the
-// writing, spills, and made the file of product listings a fifth larger. Beside the columns of schema/ a
+// WriteParquet copies every table of main into the draft's folder, sorted by
+// key, and names the files for the manifest. Beside the columns of schema/ a
 // file has valid_from and row_hash, so that history can be rebuilt from files
 // alone, and says in its metadata which run and which time it is of.
 func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table) ([]warehouse.ManifestTable, error) {
-	large, err := largeTables(ctx, d)
-	if err != nil {
-		return nil, fmt.Errorf("look at the tables: %w", err)
-	}
 	written := make([]warehouse.ManifestTable, len(tables))
 	for i, t := range tables {
-		file, order := t.Name+".parquet", ""
-		if !large[t.Name] {
-			order = " ORDER BY " + columns("", t.Key)
-		}
-		if err := d.Exec(ctx, copyTable(d, defs[t.Name], order, filepath.Join(d.Dir, file))); err != nil {
+		file := t.Name + ".parquet"
+		if err := d.Exec(ctx, copyTable(d, defs[t.Name], t, filepath.Join(d.Dir, file))); err != nil {
 			return nil, fmt.Errorf("write %s: %w", file, err)
 		}
 		written[i] = warehouse.ManifestTable{Name: t.Name, ManifestFileSum: warehouse.ManifestFileSum{File: file}}
@@ -44,21 +34,10 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 	return written, nil
 }
 
-// largeTables are those of main with more rows than a row group holds. The size
-// is an upper estimate, which is good enough.
-func largeTables(ctx context.Context, d *warehouse.Draft) (map[string]bool, error) {
-	rows, err := d.DB.QueryContext(ctx, fmt.Sprintf(`SELECT table_name FROM duckdb_tables()
-		WHERE database_name = current_database() AND schema_name = 'main' AND estimated_size > %d`, rowGroup))
-	if err != nil {
-		return nil, err
-	}
-	return textSet(rows)
-}
-
-func copyTable(d *warehouse.Draft, def stream.Definition, order, path string) string {
-	return fmt.Sprintf(`COPY (SELECT %s, valid_from, row_hash FROM main.%s%s) TO %s
+func copyTable(d *warehouse.Draft, def stream.Definition, t stream.Table, path string) string {
+	return fmt.Sprintf(`COPY (SELECT %s, valid_from, row_hash FROM main.%s ORDER BY %s) TO %s
 		(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL %d, ROW_GROUP_SIZE %d, KV_METADATA {run_id: %s, snapshot_at: %s, schema_version: %s})`,
-		flat(def), warehouse.Quote(def.Name), order, warehouse.Literal(path), zstdLevel, rowGroup,
+		flat(def), warehouse.Quote(t.Name), columns("", t.Key), warehouse.Literal(path), zstdLevel, rowGroup,
 		warehouse.Literal(d.Run), warehouse.Literal(d.At.Format(time.RFC3339Nano)), warehouse.Literal(warehouse.SchemaVersion()))
 }
 
