@@ -106,8 +106,8 @@ func read(t *testing.T, e expected, db *sql.DB, from string) []cells {
 		if slices.Contains(systemColumns(), name) {
 			continue
 		}
-		if !slices.Contains(wanted[name], types[name]) {
-			t.Errorf("%s.%s is %s, want one of %q", from, name, types[name], wanted[name])
+		if fits := fitting(wanted[name], from); !slices.Contains(fits, types[name]) {
+			t.Errorf("%s.%s is %s, want one of %q", from, name, types[name], fits)
 		}
 		names, exprs = append(names, name), append(exprs, exactly(name, types[name]))
 	}
@@ -124,12 +124,21 @@ func read(t *testing.T, e expected, db *sql.DB, from string) []cells {
 			if !v.Valid {
 				continue
 			}
-			if all[i][names[n]] = v.String; types[names[n]] == "JSON" {
+			if all[i][names[n]] = v.String; slices.Contains(wanted[names[n]], "JSON") {
 				all[i][names[n]] = canonical(decode(v.String))
 			}
 		}
 	}
 	return all
+}
+
+// fitting are the types that fit where rows are read from: in Parquet a document
+// is text.
+func fitting(wanted []string, from string) []string {
+	if strings.Contains(from, ".parquet") && slices.Contains(wanted, "JSON") {
+		return []string{"VARCHAR"}
+	}
+	return wanted
 }
 
 func columnTypes(t *testing.T, db *sql.DB, from string) map[string]string {
