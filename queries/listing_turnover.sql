@@ -1,7 +1,7 @@
 -- title: New and withdrawn listings
 -- grain: one row per day that has a snapshot
 -- about: How the catalog of product listings came and went, by the day of the snapshot that showed it. A listing that had been withdrawn and is back counts as returned, one that was there when the history began as none of these. listings_at_end is the number at the last snapshot of the day.
--- param: since DATE snapshot-30d -- first day
+-- param: since DATE? snapshot-30d -- first day
 -- param: timezone TIMEZONE UTC -- time zone in which days begin, such as America/New_York
 WITH days AS (
     SELECT DISTINCT CAST(snapshot_at AT TIME ZONE CAST($timezone AS VARCHAR) AS DATE) AS day

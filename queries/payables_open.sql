@@ -1,7 +1,7 @@
 -- title: What is owed, item by item
 -- grain: one row per order item and kind (commission, publisher, reseller) that is not paid yet
 -- about: The items behind the ageing, oldest first, those of unknown age last. age_days is the time since the order was paid, in whole days of 24 hours at the snapshot. The spec gives items no currency.
--- param: kind VARCHAR NULL -- only commission, publisher or reseller
+-- param: kind commission|publisher|reseller NULL -- only what is owed of this kind
 -- param: min_days COUNT 0 -- leave out what is younger, in days
 -- param: top COUNT NULL -- only so many rows
 WITH owed AS (

@@ -1,7 +1,7 @@
 -- title: Headline numbers of the report
 -- grain: one row per figure, and per pricing tier and currency for the median prices
--- about: The numbers at the top of the report; with --as-of those of an earlier snapshot. Every one is that of another query, summed up: what is owed is payables_ageing, overdue is overdue_articles, the margin is that of margin_by_outlet, refunded items left out. Amounts of orders and items have no currency: the sums hold if the team settles in one. Days are of 24 hours back from the snapshot.
--- param: prices COUNT 3 -- median prices of so many tiers and currencies, those with most prices
+-- about: The numbers at the top of the report; with --as-of those of an earlier snapshot. Every one is that of another query, summed up: listings and outlets are those of headline, what is owed is payables_ageing, overdue is overdue_articles, the margin is that of margin_by_outlet, refunded items left out. Amounts of orders and items have no currency: the sums hold if the team settles in one. Days are of 24 hours back from the snapshot.
+-- param: prices COUNT? 3 -- median prices of so many tiers and currencies, those with most prices
 -- param: published VARCHAR published,live -- status prefixes of an article that is published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes of an article that ended unpublished
 WITH clock AS (
@@ -29,7 +29,7 @@ live AS (
 figures AS (
     SELECT 1 AS place, 'Product listings' AS figure, NULL AS unit, count(*) AS value FROM product_listings
     UNION ALL
-    SELECT 2, 'Outlets', NULL, count(*) FROM outlet_listings
+    SELECT 2, 'Outlets', NULL, count(*) FROM outlets
     UNION ALL
     SELECT 3, 'Median price, ' || coalesce(pricing_tier, 'no tier'), coalesce(currency, 'no currency'), median FROM markets
     UNION ALL

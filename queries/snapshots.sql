@@ -1,7 +1,7 @@
 -- title: Snapshots
 -- grain: one row per published snapshot, newest first
 -- about: What each night brought and how long it took. hours_since_previous is the time between two snapshots. Nights that published nothing are left out; the runs command knows them.
--- param: top COUNT 30 -- only so many rows
+-- param: top COUNT? 30 -- only so many rows
 SELECT
     run_id,
     snapshot_at,

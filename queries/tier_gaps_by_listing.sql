@@ -2,7 +2,7 @@
 -- grain: one row per product listing and currency that has prices of several tiers
 -- about: The cheapest and the dearest tier of each listing and the gap between them, widest first in percent of the cheapest. Prices without a tier, and listings whose cheapest price is not above zero, are left out.
 -- param: currency VARCHAR NULL -- only prices in this currency
--- param: top COUNT 100 -- only so many rows
+-- param: top COUNT? 100 -- only so many rows
 WITH spans AS (
     SELECT
         product_listing_id,

@@ -16,8 +16,9 @@ type UsageError struct {
 	Problem string
 	// Params are the parameters of the query, where there is one.
 	Params []Param
-	// Names are the queries to choose from, when the name was unknown.
-	Names []string
+	// Names are the queries to choose from, when the name was unknown, and
+	// Nearest those of them that may have been meant.
+	Names, Nearest []string
 }
 
 func (e *UsageError) Error() string {
@@ -28,6 +29,9 @@ func (e *UsageError) Error() string {
 	}
 	for _, p := range e.Params {
 		b.WriteString("\n  " + p.String())
+	}
+	if len(e.Nearest) > 0 {
+		b.WriteString("; did you mean " + strings.Join(e.Nearest, " or ") + "?")
 	}
 	if len(e.Names) > 0 {
 		b.WriteString("; queries: " + strings.Join(e.Names, ", "))

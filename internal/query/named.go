@@ -33,9 +33,12 @@ type Query struct {
 type Param struct {
 	Name string
 	// Type is VARCHAR, BIGINT, COUNT (a BIGINT that is not negative), BOOLEAN,
-	// DATE, TIMESTAMPTZ, TIMEZONE (the name of one) or DECIMAL; the last two
-	// are bound as text.
+	// DATE, TIMESTAMPTZ, TIMEZONE (the name of one), DECIMAL, or the texts to
+	// choose from, with bars between them; the last three are bound as text.
 	Type string
+	// Nullable parameters take NULL, which means any or all; so do those whose
+	// default it is. In the header their type ends with a question mark.
+	Nullable bool
 	// Default is the value when none is given; "NULL" stands for NULL. A DATE
 	// may count back from the newest snapshot: "snapshot-7d".
 	Default string
@@ -47,7 +50,11 @@ func (p Param) String() string {
 	if p.Default == "" {
 		return p.Name + " " + p.Type
 	}
-	return fmt.Sprintf("%s %s (default %s): %s", p.Name, p.Type, p.Default, p.About)
+	kind := p.Type
+	if p.Nullable {
+		kind += " or NULL"
+	}
+	return fmt.Sprintf("%s %s (default %s): %s", p.Name, kind, p.Default, p.About)
 }
 
 // Text is SQL of the user's own.
@@ -77,6 +84,7 @@ func Resolve(text string) (Query, error) {
 	for _, q := range all {
 		unknown.Names = append(unknown.Names, q.Name)
 	}
+	unknown.Nearest = nearest(unknown.Names, text)
 	return Query{}, unknown
 }
 
@@ -103,7 +111,7 @@ func List() ([]Query, error) {
 
 var (
 	headerLine = regexp.MustCompile(`^-- (title|grain|about|param): (.+)$`)
-	paramField = regexp.MustCompile(`^(\w+) (VARCHAR|BIGINT|COUNT|BOOLEAN|DATE|TIMESTAMPTZ|TIMEZONE|DECIMAL) (\S+) -- (.+)$`)
+	paramField = regexp.MustCompile(`^(\w+) (VARCHAR|BIGINT|COUNT|BOOLEAN|DATE|TIMESTAMPTZ|TIMEZONE|DECIMAL|\w+(?:\|\w+)+)(\??) (\S+) -- (.+)$`)
 )
 
 // parseQuery reads the header: the comment lines at the top of the file, of
@@ -142,7 +150,7 @@ func (q *Query) header(line string) error {
 		if p == nil {
 			return fmt.Errorf("state a parameter as name type default -- meaning, not %q", m[2])
 		}
-		q.Params = append(q.Params, Param{Name: p[1], Type: p[2], Default: p[3], About: p[4]})
+		q.Params = append(q.Params, Param{Name: p[1], Type: p[2], Nullable: p[3] != "", Default: p[4], About: p[5]})
 	}
 	return nil
 }

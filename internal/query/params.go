@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -113,6 +114,10 @@ func (p Param) text(values map[string]string) (string, error) {
 	if text == "" && !given {
 		return "", fmt.Errorf("parameter %q has no value", p.Name)
 	}
+	// Where a query does not ask for NULL, it would answer with nothing.
+	if declared := p.Default != ""; declared && text == nullText && p.Default != nullText && !p.Nullable {
+		return "", fmt.Errorf("parameter %q: it cannot be NULL", p.Name)
+	}
 	return text, nil
 }
 
@@ -131,16 +136,20 @@ func (p Param) bind(text string) (any, error) {
 // nullText stands for NULL as the value of a declared parameter.
 const nullText = "NULL"
 
-var decimalText = regexp.MustCompile(`^[+-]?\d+(\.\d+)?$`)
+// decimalText is what DECIMAL(18,6) holds, or rounds.
+var decimalText = regexp.MustCompile(`^[+-]?\d{1,12}(\.\d{1,20})?$`)
 
 func parse(typ, text string) (any, error) {
+	if choices := strings.Split(typ, "|"); len(choices) > 1 {
+		return choice(choices, text)
+	}
 	switch typ {
 	case "BIGINT":
 		n, err := strconv.ParseInt(text, 10, 64)
 		return typed(n, duckdb.TYPE_BIGINT, err, text, "a whole number such as 10")
 	case "COUNT":
 		n, err := strconv.ParseInt(text, 10, 64)
-		if n < 0 {
+		if n < 0 || n > math.MaxInt32 {
 			err = strconv.ErrRange
 		}
 		return typed(n, duckdb.TYPE_BIGINT, err, text, "a whole number from 0 on")
@@ -163,6 +172,14 @@ func parse(typ, text string) (any, error) {
 		return typed(text, duckdb.TYPE_VARCHAR, err, text, "a number such as 12.50")
 	}
 	return duckdb.Typed(text, duckdb.TYPE_VARCHAR), nil
+}
+
+func choice(choices []string, text string) (any, error) {
+	var err error
+	if !slices.Contains(choices, text) {
+		err = strconv.ErrSyntax
+	}
+	return typed(text, duckdb.TYPE_VARCHAR, err, text, strings.Join(choices, " or "))
 }
 
 func typed(v any, t duckdb.Type, err error, text, want string) (any, error) {

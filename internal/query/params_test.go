@@ -72,6 +72,10 @@ func TestWrongParametersListTheRightOnes(t *testing.T) {
 		"no time zone":       {window(), map[string]string{"since": "2026-01-01", "timezone": "Mars/Olympus"}, `"Mars/Olympus" is not a time zone`},
 		"the local zone":     {window(), map[string]string{"since": "2026-01-01", "timezone": "Local"}, `"Local" is not a time zone`},
 		"no way back":        {window(), map[string]string{"since": "snapshot-x"}, `"snapshot-x" is not a date such as 2026-11-01 or snapshot-7d`},
+		"too many":           {window(), map[string]string{"since": "2026-01-01", "top": "2147483648"}, `"2147483648" is not a whole number from 0 on`},
+		"too large":          {typed(), map[string]string{"amount": "1234567890123"}, "is not a number"},
+		"no choice":          {window(), map[string]string{"since": "2026-01-01", "kind": "bye"}, `parameter "kind": "bye" is not buy or sell; parameters:`},
+		"nothing":            {window(), map[string]string{"since": "2026-01-01", "timezone": "NULL"}, `parameter "timezone": it cannot be NULL`},
 		"several statements": {query.Text("SELECT 1; SELECT $a"), map[string]string{"a": "1"}, "several statements takes no parameters"},
 	}
 	for name, c := range cases {
@@ -89,11 +93,12 @@ func TestWrongParametersListTheRightOnes(t *testing.T) {
 func window() query.Query {
 	return query.Query{
 		Name: "window",
-		SQL:  "SELECT $since AS since, $timezone AS timezone, $top AS top",
+		SQL:  "SELECT $since AS since, $timezone AS timezone, $top AS top, $kind AS kind",
 		Params: []query.Param{
-			{Name: "since", Type: "DATE", Default: "snapshot-7d", About: "first day"},
+			{Name: "since", Type: "DATE", Nullable: true, Default: "snapshot-7d", About: "first day"},
 			{Name: "timezone", Type: "TIMEZONE", Default: "UTC", About: "zone of the days"},
 			{Name: "top", Type: "COUNT", Default: "NULL", About: "rows"},
+			{Name: "kind", Type: "buy|sell", Default: "NULL", About: "kind"},
 		},
 	}
 }
@@ -105,10 +110,11 @@ func TestADateCountsBackFromTheSnapshot(t *testing.T) {
 		values  map[string]string
 		want    string
 	}{
-		"by default":          {view + "TIMESTAMPTZ '2026-03-03 00:30:00+01' AS snapshot_at", nil, `{"since":"2026-02-23","timezone":"UTC","top":null}`},
-		"as given":            {view + "TIMESTAMPTZ '2024-03-01 00:00:00+00' AS snapshot_at", map[string]string{"since": "snapshot-1d", "top": "0"}, `{"since":"2024-02-29","timezone":"UTC","top":0}`},
-		"before the first":    {view + "NULL::TIMESTAMPTZ AS snapshot_at", nil, `{"since":null,"timezone":"UTC","top":null}`},
-		"a date stands as is": {"", map[string]string{"since": "2026-01-31", "timezone": "Asia/Tokyo"}, `{"since":"2026-01-31","timezone":"Asia/Tokyo","top":null}`},
+		"by default":          {view + "TIMESTAMPTZ '2026-03-03 00:30:00+01' AS snapshot_at", nil, `{"since":"2026-02-23","timezone":"UTC","top":null,"kind":null}`},
+		"as given":            {view + "TIMESTAMPTZ '2024-03-01 00:00:00+00' AS snapshot_at", map[string]string{"since": "snapshot-1d", "top": "0", "kind": "sell"}, `{"since":"2024-02-29","timezone":"UTC","top":0,"kind":"sell"}`},
+		"before the first":    {view + "NULL::TIMESTAMPTZ AS snapshot_at", nil, `{"since":null,"timezone":"UTC","top":null,"kind":null}`},
+		"nothing, for all":    {"", map[string]string{"since": "NULL", "top": "NULL"}, `{"since":null,"timezone":"UTC","top":null,"kind":null}`},
+		"a date stands as is": {"", map[string]string{"since": "2026-01-31", "timezone": "Asia/Tokyo"}, `{"since":"2026-01-31","timezone":"Asia/Tokyo","top":null,"kind":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := answer(t, open(t, c.fixture), window(), c.values, query.JSONL, query.Screen{})
@@ -150,7 +156,11 @@ func TestResolve(t *testing.T) {
 			t.Errorf("got %+v, %v", q, err)
 		}
 	})
-	for text, want := range map[string]string{"prices": "price_by_segment", " ": "empty"} {
+	for text, want := range map[string]string{
+		"prices": "price_by_segment", " ": "empty",
+		"price_by_segmnt": "did you mean price_by_segment?", "Tier_Gap": "did you mean tier_gaps or tier_gaps_by_listing?",
+		"zzz": `"zzz"; queries: article_cycle_time`,
+	} {
 		t.Run("refuses "+text, func(t *testing.T) {
 			_, err := query.Resolve(text)
 			var usage *query.UsageError

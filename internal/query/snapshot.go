@@ -18,7 +18,7 @@ type Snapshot struct {
 	At time.Time
 }
 
-// String names a snapshot for people: run and time.
+// String is the run and the time, for people.
 func (s Snapshot) String() string { return s.Run + " of " + s.At.UTC().Format(time.RFC3339Nano) }
 
 // Snapshots lists what the catalog knows of snapshots, oldest first. It is
