@@ -11,7 +11,8 @@ import "embed"
 // FS holds <table>.sql for every table of main and meta/<table>.sql for every
 // table of meta, in the form that stream.ParseDefinition reads. The columns
 // that make history (valid_from, run_id, row_hash) are added by the warehouse.
-// mart/<view>.sql is a CREATE VIEW with its comments; it names tables of main
+// mart/<view>.sql is a CREATE VIEW with its comments, one a line and in the
+// order of its columns, each with the type behind it; it names tables of main
 // without a schema.
 //
 //go:embed *.sql meta/*.sql mart/*.sql

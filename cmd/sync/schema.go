@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,14 +12,18 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// dictionaryTable is one table of the data dictionary.
+// dictionaryTable is one table or view of the data dictionary.
 type dictionaryTable struct {
-	// Schema is main or meta.
-	Schema  string             `json:"schema"`
-	Table   string             `json:"table"`
-	About   string             `json:"about"`
-	Key     []string           `json:"key"`
+	// Schema is main, meta or mart, which has views alone.
+	Schema string `json:"schema"`
+	Table  string `json:"table"`
+	About  string `json:"about"`
+	// Key are the columns that tell rows apart; of a view, Grain says it.
+	Key   []string `json:"key"`
+	Grain string   `json:"grain,omitempty"`
+	// Streams fill a table of main; Reads are the tables behind a view.
 	Streams []string           `json:"streams"`
+	Reads   []string           `json:"reads,omitempty"`
 	Columns []dictionaryColumn `json:"columns"`
 }
 
@@ -37,9 +42,9 @@ func schemaCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema [TABLE ...]",
 		Short: "Print the data dictionary: tables, columns, types, keys, meaning, source",
-		Long: "Print the data dictionary: the tables of main and meta with their columns, types, keys,\n" +
-			"meaning, and source in the specification of the service. Names may hold *, and those of\n" +
-			"meta begin with meta.",
+		Long: "Print the data dictionary: the tables of main and meta and the views of mart with their\n" +
+			"columns, types, keys, meaning, and source in the specification of the service. Names may\n" +
+			"hold *, and those of meta and mart begin with meta. or mart.",
 		RunE: ran(func(_ *cobra.Command, args []string) error { return showSchema(g, format, args) }),
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, markdown or json")
@@ -69,18 +74,23 @@ func dictionary(names []string) ([]dictionaryTable, error) {
 	if err != nil {
 		return nil, err
 	}
+	views, err := warehouse.MartViews()
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(views, func(a, b warehouse.MartView) int { return strings.Compare(a.Name, b.Name) })
 	all := stream.Known()
 	var tables []dictionaryTable
 	for _, t := range stream.Tables(all) {
-		if len(names) == 0 || fits(t.Name, names) {
-			tables = append(tables, describe(t, defs[t.Name], all))
-		}
+		tables = append(tables, describe(t, defs[t.Name], all))
+	}
+	for _, v := range views {
+		tables = append(tables, describeView(v, defs))
 	}
 	for _, def := range metas {
-		if len(names) == 0 || fits("meta."+def.Name, names) {
-			tables = append(tables, dictionaryTable{Schema: "meta", Table: def.Name, About: def.Comment, Key: def.Key, Columns: describeColumns(def)})
-		}
+		tables = append(tables, dictionaryTable{Schema: "meta", Table: def.Name, About: def.Comment, Key: def.Key, Columns: describeColumns(def.Columns)})
 	}
+	tables = slices.DeleteFunc(tables, func(d dictionaryTable) bool { return len(names) > 0 && !fits(d.title(), names) })
 	if len(tables) == 0 {
 		return nil, usage("no table is called %s: placementsync schema lists them", strings.Join(names, " or "))
 	}
@@ -88,7 +98,7 @@ func dictionary(names []string) ([]dictionaryTable, error) {
 }
 
 func describe(t stream.Table, def stream.Definition, all []stream.Stream) dictionaryTable {
-	d := dictionaryTable{Schema: "main", Table: t.Name, About: def.Comment, Key: t.Key, Columns: describeColumns(def)}
+	d := dictionaryTable{Schema: "main", Table: t.Name, About: def.Comment, Key: t.Key, Columns: describeColumns(def.Columns)}
 	for _, name := range stream.Feeding(all, t.Name) {
 		s, _ := stream.Find(all, name)
 		if s.IsEvents() {
@@ -100,11 +110,29 @@ func describe(t stream.Table, def stream.Definition, all []stream.Stream) dictio
 	return d
 }
 
+func describeView(v warehouse.MartView, defs map[string]stream.Definition) dictionaryTable {
+	d := dictionaryTable{Schema: "mart", Table: v.Name, About: v.About, Grain: v.Grain, Columns: describeColumns(v.Columns)}
+	for _, name := range v.Reads {
+		if _, stored := defs[name]; stored {
+			d.Reads = append(d.Reads, name)
+		}
+	}
+	for _, name := range v.On {
+		d.Reads = append(d.Reads, "mart."+name)
+	}
+	for _, name := range v.Meta {
+		d.Reads = append(d.Reads, "meta."+name)
+	}
+	slices.Sort(d.Reads)
+	d.Reads = slices.Compact(d.Reads)
+	return d
+}
+
 // describeColumns splits what a comment says into meaning and source: it ends
 // with the place in the specification, where there is one.
-func describeColumns(def stream.Definition) []dictionaryColumn {
-	columns := make([]dictionaryColumn, len(def.Columns))
-	for i, c := range def.Columns {
+func describeColumns(all []stream.Column) []dictionaryColumn {
+	columns := make([]dictionaryColumn, len(all))
+	for i, c := range all {
 		d := dictionaryColumn{Name: c.Name, Type: string(c.Type), Nullable: !c.NotNull, About: c.Comment}
 		if at := strings.LastIndex(c.Comment, " Spec "); at >= 0 {
 			d.About, d.Source = c.Comment[:at], strings.TrimSuffix(c.Comment[at+1:], ".")
@@ -122,12 +150,21 @@ func (d dictionaryTable) title() string {
 	return d.Schema + "." + d.Table
 }
 
-// from says who fills the table.
+// from says who fills the table, or what the view is made of.
 func (d dictionaryTable) from(quote string) string {
-	if len(d.Streams) == 0 {
+	sources := slices.Concat(d.Streams, d.Reads)
+	if len(sources) == 0 {
 		return "every night"
 	}
-	return quote + strings.Join(d.Streams, quote+", "+quote) + quote
+	return quote + strings.Join(sources, quote+", "+quote) + quote
+}
+
+// rows says what tells the rows apart.
+func (d dictionaryTable) rows(quote string) (label, text string) {
+	if d.Grain != "" {
+		return "grain", d.Grain
+	}
+	return "key", quote + strings.Join(d.Key, quote+", "+quote) + quote
 }
 
 // meaning is what a table shows of a column, on one line.
@@ -144,8 +181,8 @@ func schemaText(w io.Writer, tables []dictionaryTable) error {
 		for _, c := range d.Columns {
 			name, kind = max(name, len(c.Name)), max(kind, len(c.Type))
 		}
-		if _, err := fmt.Fprintf(w, "%s\n  %s\n  key: %s\n  from: %s\n", d.title(), d.About,
-			strings.Join(d.Key, ", "), d.from("")); err != nil {
+		label, rows := d.rows("")
+		if _, err := fmt.Fprintf(w, "%s\n  %s\n  %s: %s\n  from: %s\n", d.title(), d.About, label, rows, d.from("")); err != nil {
 			return err
 		}
 		for _, c := range d.Columns {
@@ -161,15 +198,16 @@ func schemaText(w io.Writer, tables []dictionaryTable) error {
 }
 
 func schemaMarkdown(w io.Writer, tables []dictionaryTable) error {
-	const head = "# Tables\n\nEvery table of `main` and `meta`, generated by `make docs` from `schema/` and `internal/stream`.\n" +
+	const head = "# Tables\n\nEvery table of `main` and `meta` and every view of `mart`, generated by `make docs` from `schema/` and `internal/stream`.\n" +
 		"`main` adds `valid_from` (time of the snapshot that first showed this version of the row) and\n" +
 		"`row_hash` (its fingerprint); `past` adds `valid_to` and `run_id`; `history` unites both.\n"
 	if _, err := io.WriteString(w, head); err != nil {
 		return err
 	}
 	for _, d := range tables {
-		if _, err := fmt.Fprintf(w, "\n## %s\n\n%s\n\nKey: `%s`. From %s.\n\n| column | type | meaning |\n|---|---|---|\n",
-			d.title(), d.About, strings.Join(d.Key, "`, `"), d.from("`")); err != nil {
+		label, rows := d.rows("`")
+		if _, err := fmt.Fprintf(w, "\n## %s\n\n%s\n\n%s: %s. From %s.\n\n| column | type | meaning |\n|---|---|---|\n",
+			d.title(), d.About, strings.ToUpper(label[:1])+label[1:], rows, d.from("`")); err != nil {
 			return err
 		}
 		for _, c := range d.Columns {

@@ -24,6 +24,12 @@ type MartView struct {
 	Reads []string
 	// On are the views of mart that it is built on.
 	On []string
+	// Meta are the tables of meta that it reads.
+	Meta []string
+	// Grain says what a row stands for, About what the view holds.
+	Grain, About string
+	// Columns are in the order of the view.
+	Columns []stream.Column
 }
 
 // MartViews lists the views of mart, each after those that it is built on.
@@ -59,11 +65,35 @@ func parseMart(name, sql string) MartView {
 		switch m[1] {
 		case "mart":
 			v.On = append(v.On, m[2])
+		case "meta":
+			v.Meta = append(v.Meta, m[2])
 		case "", "history":
 			v.Reads = append(v.Reads, m[2])
 		}
 	}
+	v.explain()
 	return v
+}
+
+var (
+	grainLine   = regexp.MustCompile(`(?m)^-- grain: (.+)$`)
+	viewComment = regexp.MustCompile(`(?m)^COMMENT ON (?:VIEW|COLUMN) mart\.\w+(?:\.(\w+))? IS '((?:[^']|'')*)';(?: -- (\S+))?$`)
+)
+
+// explain reads what the file says of the view. A test compares it with what
+// DuckDB makes of the same file.
+func (v *MartView) explain() {
+	if m := grainLine.FindStringSubmatch(v.SQL); m != nil {
+		v.Grain = m[1]
+	}
+	for _, m := range viewComment.FindAllStringSubmatch(v.SQL, -1) {
+		text := strings.ReplaceAll(m[2], "''", "'")
+		if m[1] == "" {
+			v.About = text
+			continue
+		}
+		v.Columns = append(v.Columns, stream.Column{Name: m[1], Type: stream.Type(m[3]), Comment: text})
+	}
 }
 
 // inOrder puts each view after those that it is built on.

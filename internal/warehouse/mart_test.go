@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -35,12 +37,12 @@ func TestEveryViewOfMartIsMadeAndExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range views {
-		columns := describe(t, d, "mart", v.Name)
-		if len(columns) == 0 {
-			t.Errorf("mart.%s is not there", v.Name)
+		if diff := cmp.Diff(describe(t, d, "mart", v.Name), v.Columns); diff != "" || len(v.Columns) == 0 {
+			t.Errorf("mart.%s: what DuckDB (-) and the file (+) say of its columns:\n%s", v.Name, diff)
 		}
-		if about := one(t, d, "SELECT coalesce(max(comment), '') FROM duckdb_views() WHERE view_name = ? AND schema_name = 'mart'", v.Name); about == "" {
-			t.Errorf("mart.%s has no comment", v.Name)
+		about := one(t, d, "SELECT coalesce(max(comment), '') FROM duckdb_views() WHERE view_name = ? AND schema_name = 'mart'", v.Name)
+		if about == "" || about != v.About || v.Grain == "" {
+			t.Errorf("mart.%s has comment %q, read as %q, and grain %q", v.Name, about, v.About, v.Grain)
 		}
 		if err := d.Exec(t.Context(), "FROM mart."+warehouse.Quote(v.Name)); err != nil {
 			t.Errorf("read mart.%s: %v", v.Name, err)

@@ -12,9 +12,9 @@ FROM article_statuses
 WHERE effective_at IS NOT NULL;
 
 COMMENT ON VIEW mart.article_stays IS 'Stays of articles in a status, one row per status that an article entered. Statuses without a time are left out.';
-COMMENT ON COLUMN mart.article_stays.article_id IS 'Id of the article: articles.id.';
-COMMENT ON COLUMN mart.article_stays.position IS 'Place in the status list: article_statuses.position.';
-COMMENT ON COLUMN mart.article_stays.status_prefix IS 'Stable identifier of the status.';
-COMMENT ON COLUMN mart.article_stays.status_name IS 'Name of the status for people.';
-COMMENT ON COLUMN mart.article_stays.began_at IS 'When the article entered the status, UTC.';
-COMMENT ON COLUMN mart.article_stays.ended_at IS 'When it entered the next one, UTC; NULL while it is in this one.';
+COMMENT ON COLUMN mart.article_stays.article_id IS 'Id of the article: articles.id.'; -- VARCHAR
+COMMENT ON COLUMN mart.article_stays.position IS 'Place in the status list: article_statuses.position.'; -- BIGINT
+COMMENT ON COLUMN mart.article_stays.status_prefix IS 'Stable identifier of the status.'; -- VARCHAR
+COMMENT ON COLUMN mart.article_stays.status_name IS 'Name of the status for people.'; -- VARCHAR
+COMMENT ON COLUMN mart.article_stays.began_at IS 'When the article entered the status, UTC.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.article_stays.ended_at IS 'When it entered the next one, UTC; NULL while it is in this one.'; -- TIMESTAMPTZ

@@ -32,6 +32,6 @@ FROM moves
 LEFT JOIN returned AS r USING (id, happened_at);
 
 COMMENT ON VIEW mart.listing_events IS 'When product listings came and went, one row per listing and event, as far as the snapshots show it. Ask for a range of happened_at: it is a view over the whole history.';
-COMMENT ON COLUMN mart.listing_events.happened_at IS 'Time of the first snapshot with the listing, or of the first one without it, UTC.';
-COMMENT ON COLUMN mart.listing_events.listing_id IS 'Id of the listing: product_listings.id.';
-COMMENT ON COLUMN mart.listing_events.event IS 'new, withdrawn, returned (it had been withdrawn), or first snapshot (it was there when the history began).';
+COMMENT ON COLUMN mart.listing_events.happened_at IS 'Time of the first snapshot with the listing, or of the first one without it, UTC.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.listing_events.listing_id IS 'Id of the listing: product_listings.id.'; -- VARCHAR
+COMMENT ON COLUMN mart.listing_events.event IS 'new, withdrawn, returned (it had been withdrawn), or first snapshot (it was there when the history began).'; -- VARCHAR

@@ -21,18 +21,18 @@ FROM order_items
 WHERE deleted_at IS NULL;
 
 COMMENT ON VIEW mart.order_item_margins IS 'Sold items with price, costs and margin, one row per order item that is not marked deleted. The spec gives items no currency: sums hold only if the team settles in one.';
-COMMENT ON COLUMN mart.order_item_margins.order_item_id IS 'Id of the item: order_items.id.';
-COMMENT ON COLUMN mart.order_item_margins.order_id IS 'Id of the order: orders.id.';
-COMMENT ON COLUMN mart.order_item_margins.paid_at IS 'When the order was paid, UTC.';
-COMMENT ON COLUMN mart.order_item_margins.outlet_id IS 'Id of the outlet: outlets.id.';
-COMMENT ON COLUMN mart.order_item_margins.outlet_name IS 'Name of the outlet.';
-COMMENT ON COLUMN mart.order_item_margins.product_id IS 'Id of the product: products.id.';
-COMMENT ON COLUMN mart.order_item_margins.product_name IS 'Name of the product when sold.';
-COMMENT ON COLUMN mart.order_item_margins.product_type IS 'Type of the product.';
-COMMENT ON COLUMN mart.order_item_margins.is_refunded IS 'Whether the item was refunded: it says so or has a date of refund.';
-COMMENT ON COLUMN mart.order_item_margins.sale_price IS 'Price that the item was sold for.';
-COMMENT ON COLUMN mart.order_item_margins.vendor_cost IS 'What the vendor charges; NULL when not known.';
-COMMENT ON COLUMN mart.order_item_margins.internal_cost IS 'Internal cost; NULL when there is none or it is not known.';
-COMMENT ON COLUMN mart.order_item_margins.reseller_price IS 'Price for the reseller; NULL when there is none or it is not known.';
-COMMENT ON COLUMN mart.order_item_margins.commission_amount IS 'Commission; NULL when there is none or it is not known.';
-COMMENT ON COLUMN mart.order_item_margins.margin IS 'Sale price less vendor cost, internal cost, reseller price and commission, those not known taken as nothing; NULL without a sale price.';
+COMMENT ON COLUMN mart.order_item_margins.order_item_id IS 'Id of the item: order_items.id.'; -- VARCHAR
+COMMENT ON COLUMN mart.order_item_margins.order_id IS 'Id of the order: orders.id.'; -- VARCHAR
+COMMENT ON COLUMN mart.order_item_margins.paid_at IS 'When the order was paid, UTC.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.order_item_margins.outlet_id IS 'Id of the outlet: outlets.id.'; -- VARCHAR
+COMMENT ON COLUMN mart.order_item_margins.outlet_name IS 'Name of the outlet.'; -- VARCHAR
+COMMENT ON COLUMN mart.order_item_margins.product_id IS 'Id of the product: products.id.'; -- VARCHAR
+COMMENT ON COLUMN mart.order_item_margins.product_name IS 'Name of the product when sold.'; -- VARCHAR
+COMMENT ON COLUMN mart.order_item_margins.product_type IS 'Type of the product.'; -- VARCHAR
+COMMENT ON COLUMN mart.order_item_margins.is_refunded IS 'Whether the item was refunded: it says so or has a date of refund.'; -- BOOLEAN
+COMMENT ON COLUMN mart.order_item_margins.sale_price IS 'Price that the item was sold for.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.order_item_margins.vendor_cost IS 'What the vendor charges; NULL when not known.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.order_item_margins.internal_cost IS 'Internal cost; NULL when there is none or it is not known.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.order_item_margins.reseller_price IS 'Price for the reseller; NULL when there is none or it is not known.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.order_item_margins.commission_amount IS 'Commission; NULL when there is none or it is not known.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.order_item_margins.margin IS 'Sale price less vendor cost, internal cost, reseller price and commission, those not known taken as nothing; NULL without a sale price.'; -- DECIMAL(18,6)

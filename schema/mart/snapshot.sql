@@ -8,5 +8,5 @@ FROM meta.runs
 WHERE snapshot_at IS NOT NULL;
 
 COMMENT ON VIEW mart.snapshot IS 'The newest snapshot, always one row: the time that queries take as now, so that an answer does not depend on when it is asked.';
-COMMENT ON COLUMN mart.snapshot.run_id IS 'Run that made the snapshot: meta.runs.run_id.';
-COMMENT ON COLUMN mart.snapshot.snapshot_at IS 'Time of the snapshot, UTC; NULL before the first.';
+COMMENT ON COLUMN mart.snapshot.run_id IS 'Run that made the snapshot: meta.runs.run_id.'; -- VARCHAR
+COMMENT ON COLUMN mart.snapshot.snapshot_at IS 'Time of the snapshot, UTC; NULL before the first.'; -- TIMESTAMPTZ
