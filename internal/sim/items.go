@@ -15,6 +15,13 @@ const (
 	commissionRefunded = "refunded"
 )
 
+// What the rolls of an item and its order decide.
+const (
+	commissionRoll = 21 + iota
+	vendorRoll
+	resellerRoll
+)
+
 // item is an order item: a paid line and the commission it brings.
 type item struct {
 	n, order         uint32
@@ -34,10 +41,9 @@ type item struct {
 func (w *world) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 {
 	n := uint32(len(w.items))
 	l := o.lines[lineIndex]
-	sale := l.price * micros(l.quantity)
 	w.items = append(w.items, item{
 		n: n, order: o.n, line: lineIndex, created: at, updated: at, article: -1,
-		commission: sale.share(100) + sale/100_000*567, // 10.567 %
+		commission: w.commission(o.n, l.sale()),
 		status:     commissionPending, next: w.after(r, 2, 7),
 	})
 	p := &w.profiles[o.profile]
@@ -47,6 +53,14 @@ func (w *world) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 
 	}
 	w.openItems = append(w.openItems, n)
 	return n
+}
+
+// commission is 10.567 % of a sale; a few orders bring none.
+func (w *world) commission(order uint32, sale micros) micros {
+	if oneIn(w.seed.roll(kindOrder, order, commissionRoll), 40) {
+		return 0
+	}
+	return sale.share(100) + sale/100_000*567
 }
 
 // stepItems lets commissions go on: pending, perhaps on hold, approved, paid,
@@ -134,7 +148,7 @@ func (w *world) renderItem(e *enc, n uint32) {
 	e.id("order_id", kindOrder, o.n)
 	e.id("client_id", kindPerson, 100+o.profile)
 	e.when("date_paid", o.paid)
-	e.money("sale_price", l.price*micros(l.quantity))
+	e.money("sale_price", l.sale())
 	e.key("product_name")
 	w.productName(e, l.product, t)
 	e.money("product_price", l.price)
@@ -153,7 +167,11 @@ func (w *world) commissionFields(e *enc, it *item) {
 	e.str("commission_status", it.status)
 	e.flag("is_accounting_completed", it.accounted != 0)
 	e.flag("is_publisher_paid", it.accounted != 0)
-	e.optFlag("is_reseller_paid", it.commissionPaid != 0)
+	resellerPaid := int64(0)
+	if w.resold(it.n) {
+		resellerPaid = it.commissionPaid
+	}
+	e.optFlag("is_reseller_paid", resellerPaid != 0)
 	e.flag("refund_required", it.refunded != 0)
 	e.flag("is_refunded", it.refunded != 0)
 	e.when("refund_date", it.refunded)
@@ -168,15 +186,25 @@ func (w *world) commissionFields(e *enc, it *item) {
 		e.when("publisher_paid_date", it.accounted)
 	}
 	if e.keep("reseller_paid_date") {
-		e.when("reseller_paid_date", it.commissionPaid)
+		e.when("reseller_paid_date", resellerPaid)
 	}
 }
 
 // vendorFields writes the costs, and the invoice once the books are closed.
+// With the commission they leave a margin on most items; a few vendors ask
+// more than the sale brings.
 func (w *world) vendorFields(e *enc, it *item, l line) {
-	e.optMoney("internal_cost", l.price.share(555))
-	e.optMoney("reseller_price", l.price.share(850))
-	e.optMoney("vendor_cost", l.price.share(600))
+	vendor := int64(420 + w.seed.roll(kindItem, it.n, vendorRoll)%200)
+	if vendor%16 == 0 {
+		vendor += 500
+	}
+	e.optMoney("internal_cost", l.sale().share(85))
+	if w.resold(it.n) {
+		e.optMoney("reseller_price", l.sale().share(120))
+	} else if e.keep("reseller_price") {
+		e.null("reseller_price")
+	}
+	e.optMoney("vendor_cost", l.sale().share(vendor))
 	if it.accounted == 0 {
 		return
 	}
@@ -185,6 +213,9 @@ func (w *world) vendorFields(e *enc, it *item, l line) {
 	e.when("vendor_paid_date", it.accounted)
 	e.optStr("vendor_invoice_url", "https://billing.example.com/v/"+strconv.Itoa(int(it.n)))
 }
+
+// resold tells whether a reseller has a share in the item.
+func (w *world) resold(n uint32) bool { return oneIn(w.seed.roll(kindItem, n, resellerRoll), 5) }
 
 // itemArticle writes the article that fulfils the item, if one was begun.
 func (w *world) itemArticle(e *enc, it *item) {

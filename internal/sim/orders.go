@@ -36,6 +36,9 @@ type line struct {
 	item     int64
 }
 
+// sale is what the line costs the client.
+func (l line) sale() micros { return l.price * micros(l.quantity) }
+
 // newOrder makes the next order at or after an instant.
 func (w *world) newOrder(r *rand.Rand, wish int64) uint32 {
 	n := uint32(len(w.orders))
@@ -77,7 +80,7 @@ func (w *world) addLines(r *rand.Rand, o *order) {
 // settle computes the amounts, so that they agree to the last digit.
 func (o *order) settle(roll uint64) {
 	for _, l := range o.lines {
-		o.subtotal += l.price * micros(l.quantity)
+		o.subtotal += l.sale()
 	}
 	o.fee = o.subtotal.share(29) + dollars(3)/10
 	if roll%5 == 0 {
