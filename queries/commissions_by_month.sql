@@ -1,6 +1,6 @@
 -- title: Commissions by month
 -- grain: one row per month and commission status
--- about: What was earned in commissions and how much of it is paid. An item counts in the month in which its order was paid, or in which it was created where that is not known; items that the service marked deleted are left out. The spec gives commissions no currency: the sums hold only if the team settles in one. Sums are exact, rounded to 2 places at the end.
+-- about: What was earned in commissions and how much of it is paid. An item counts in the month in which its order was paid, or in which it was created where that is not known; items that the service marked deleted are left out. The commission of a refunded item is refunded unless it was paid, and owed to nobody: total is paid, unpaid and refunded together, and the percent are of what is paid and unpaid. The spec gives commissions no currency: the sums hold only if the team settles in one. Sums are exact, rounded to 2 places at the end.
 -- param: timezone TIMEZONE UTC -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- leave out months before the one of this date
 WITH items AS (
@@ -8,7 +8,8 @@ WITH items AS (
         CAST(date_trunc('month', coalesce(date_paid, created_at) AT TIME ZONE $timezone) AS DATE) AS month,
         commission_status,
         commission_amount AS amount,
-        commission_date_paid IS NOT NULL AS is_paid
+        commission_date_paid IS NOT NULL AS is_paid,
+        NOT is_paid AND (is_refunded IS TRUE OR refund_date IS NOT NULL) AS is_void
     FROM order_items
     WHERE deleted_at IS NULL
 ),
@@ -20,7 +21,8 @@ sums AS (
         count(*) FILTER (amount IS NULL)              AS items_without_amount,
         coalesce(sum(amount), 0)                      AS commission,
         coalesce(sum(amount) FILTER (is_paid), 0)     AS paid,
-        coalesce(sum(amount) FILTER (NOT is_paid), 0) AS unpaid
+        coalesce(sum(amount) FILTER (is_void), 0)     AS refunded,
+        commission - paid - refunded                  AS unpaid
     FROM items
     WHERE CAST($since AS DATE) IS NULL OR month >= date_trunc('month', CAST($since AS DATE))
     GROUP BY ALL
@@ -33,6 +35,7 @@ SELECT
     CAST(commission AS DECIMAL(18, 2))                         AS commission_total,
     CAST(paid AS DECIMAL(18, 2))                               AS commission_paid,
     CAST(unpaid AS DECIMAL(18, 2))                             AS commission_unpaid,
-    CAST(100 * paid / nullif(commission, 0) AS DECIMAL(18, 1)) AS paid_percent
+    CAST(refunded AS DECIMAL(18, 2))                           AS commission_refunded,
+    CAST(100 * paid / nullif(paid + unpaid, 0) AS DECIMAL(38, 1)) AS paid_percent
 FROM sums
 ORDER BY month, commission_status

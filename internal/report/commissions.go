@@ -36,6 +36,7 @@ func commissionsByMonth() panel {
 			{column: "month", label: "Month", as: asMonth}, {column: "commission_status", label: "Status"},
 			{column: "items", label: "Items", as: asNumber}, {column: "commission_total", label: "Commission", as: asNumber},
 			{column: "commission_paid", label: "Paid", as: asNumber}, {column: "commission_unpaid", label: "Unpaid", as: asNumber},
+			{column: "commission_refunded", label: "Refunded", as: asNumber},
 			{column: "paid_percent", label: "Paid share", as: asPercent},
 		},
 		empty: "This snapshot has no order items.",
