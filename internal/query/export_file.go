@@ -20,7 +20,7 @@ func (db *DB) exportOne(ctx context.Context, dir string, src source, e Export) (
 		place = filepath.Join(dir, src.name)
 	}
 	about := ExportFile{Source: src.name}
-	err := db.read(ctx, src.query, e.Values, func(answer array.RecordReader) error {
+	err := db.read(ctx, src.query.ofAnyLength(true), e.Values, func(answer array.RecordReader) error {
 		columns := columnsOf(answer.Schema())
 		about.Columns = exported(columns)
 		var err error

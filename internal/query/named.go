@@ -27,6 +27,14 @@ type Query struct {
 	// long answers are read piece by piece; those of stored tables, whose SQL
 	// is SELECT columns FROM table, without being spooled first.
 	long, stored bool
+	// spooled answers may be of any length: they are read as long ones where
+	// their SQL allows it.
+	spooled bool
+}
+
+func (q Query) ofAnyLength(yes bool) Query {
+	q.spooled = yes && !q.long
+	return q
 }
 
 // Param is one parameter of a named query.

@@ -184,7 +184,7 @@ func (db *DB) exec(ctx context.Context, statements ...string) error {
 // query may not do, and otherwise DuckDB's own.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
 	var rows int64
-	err := db.read(ctx, q, values, func(r array.RecordReader) error {
+	err := db.read(ctx, q.ofAnyLength(endless(w)), values, func(r array.RecordReader) error {
 		var err error
 		rows, err = copyRows(r, w)
 		return err
@@ -202,6 +202,9 @@ func (db *DB) read(ctx context.Context, q Query, values map[string]string, use f
 		args, err := bind(ctx, conn, q, values)
 		if err != nil {
 			return err
+		}
+		if q.spooled && spoolAnswer(ctx, conn, q, args) {
+			q.SQL, q.long, q.stored = "SELECT * FROM "+spool, true, true
 		}
 		if q.long {
 			return readLong(ctx, conn, q, args, use)

@@ -46,7 +46,7 @@ func (db *DB) saveText(ctx context.Context, q Query, values map[string]string, f
 // answer, and may open nothing but the file.
 func (db *DB) saveParquet(ctx context.Context, q Query, values map[string]string, file string) (int64, error) {
 	var rows int64
-	err := db.read(ctx, q, values, func(answer array.RecordReader) error {
+	err := db.read(ctx, q.ofAnyLength(true), values, func(answer array.RecordReader) error {
 		var err error
 		rows, err = db.writeParquet(ctx, answer, file, parquetOptions{})
 		return err

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -48,6 +49,47 @@ func readLong(ctx context.Context, conn *duckdb.Conn, q Query, args []any, use f
 		return q.wrap(explain(r.err))
 	}
 	return execOn(ctx, conn, "DROP TABLE IF EXISTS "+spool)
+}
+
+// beginning is how a text begins that can follow CREATE TABLE AS, behind its
+// comments: not so DESCRIBE, which DuckDB takes for a SELECT all the same.
+var beginning = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SELECT|FROM|WITH|VALUES|TABLE)\b)`)
+
+// spoolAnswer puts the answer of a text into the spool. It is false for what
+// cannot be stored as it is, and for what fails: read at once it will tell why,
+// in terms of the text as it was written.
+func spoolAnswer(ctx context.Context, conn *duckdb.Conn, q Query, args []any) bool {
+	return beginning.MatchString(q.SQL) && storable(conn, q.SQL) &&
+		execOn(ctx, conn, "CREATE OR REPLACE TEMP TABLE "+spool+" AS "+q.SQL, args...) == nil
+}
+
+// storable tells whether a text is one SELECT whose columns differ in name and
+// have a type: a table would change what else is in the answer.
+func storable(conn *duckdb.Conn, text string) bool {
+	prepared, err := conn.Prepare(text)
+	if err != nil {
+		return false
+	}
+	defer prepared.Close()
+	stmt, ok := prepared.(*duckdb.Stmt)
+	if !ok {
+		return false
+	}
+	if kind, err := stmt.StatementType(); err != nil || kind != duckdb.STATEMENT_TYPE_SELECT {
+		return false
+	}
+	columns, err := stmt.ColumnCount()
+	seen := map[string]bool{}
+	for i := range columns {
+		name, nameErr := stmt.ColumnName(i)
+		kind, kindErr := stmt.ColumnType(i)
+		name = strings.ToLower(name)
+		if errors.Join(nameErr, kindErr) != nil || seen[name] || kind == duckdb.TYPE_SQLNULL {
+			return false
+		}
+		seen[name] = true
+	}
+	return err == nil && columns > 0
 }
 
 func execOn(ctx context.Context, conn *duckdb.Conn, text string, args ...any) error {

@@ -15,6 +15,15 @@ type Writer interface {
 	End() error
 }
 
+// endless tells whether a writer passes rows on and keeps none.
+func endless(w Writer) bool {
+	switch w.(type) {
+	case *csvWriter, *jsonWriter, *markdownWriter:
+		return true
+	}
+	return false
+}
+
 // Format is how an answer is written.
 type Format string
 
