@@ -117,6 +117,22 @@ func TestVersionThatWasNeverSwitchedToGoesWithItsRun(t *testing.T) {
 	}
 }
 
+// TestARunKilledWhenItHadPublishedIsNotTakenUp lets a refresh follow a night that
+// was killed before it could drop its note: behind the newer version, the note must
+// not pass for a run to take up and publish once more.
+func TestARunKilledWhenItHadPublishedIsNotTakenUp(t *testing.T) {
+	w := open(t)
+	const killed = "20261101T020000Z"
+	must(t, os.MkdirAll(w.RawPath(killed), 0o700))
+	must(t, locked(t, w, killed, func() error { return w.Start(warehouse.Unfinished{Run: killed, StartedAt: night, Attempt: 1}) }))
+	publish(t, w, killed, "one")
+	must(t, locked(t, w, "20261101T030000Z", w.Recover))
+	publish(t, w, "20261101T030000Z", "two")
+	if u, waits, err := w.Unfinished(); waits || err != nil {
+		t.Errorf("run %s waits to be taken up (%v)", u.Run, err)
+	}
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

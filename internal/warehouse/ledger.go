@@ -120,14 +120,25 @@ func (d *Draft) Enclose(r Run) error {
 	return d.w.disk.writeFile(filepath.Join(d.Dir, runFile), append(data, '\n'), privateFile)
 }
 
-// Recover enters what the ledger lacks of runs that were killed. It needs the
-// Lock.
+// Recover enters what the ledger lacks of runs that were killed, and drops the
+// note of one that was killed when it had published: behind a newer version it
+// would pass for a run to take up. It needs the Lock.
 func (w *Warehouse) Recover() error {
 	missing, err := w.missing()
 	for _, r := range missing {
 		err = errors.Join(err, w.Record(r))
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	u, ok, err := w.note()
+	if err != nil || !ok {
+		return err
+	}
+	if latest, _, err := w.Latest(); err != nil || latest != u.Run {
+		return err
+	}
+	return w.Finished()
 }
 
 // missing are the entries that the ledger lacks: of a run that was killed after
