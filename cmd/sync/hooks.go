@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ const refreshWindow = 30 * time.Second
 // hooks are the webhooks of serve: the receiver, and what refreshes after a
 // status change.
 type hooks struct {
+	log       *slog.Logger
 	receiver  *webhook.Receiver
 	refresher *pipeline.Refresher
 	// turn is held by the night or the refresh that runs: a night waits for a
@@ -29,7 +31,7 @@ type hooks struct {
 }
 
 func (s *service) newHooks(wh *warehouse.Warehouse) (*hooks, error) {
-	h := &hooks{turn: make(chan struct{}, 1)}
+	h := &hooks{log: s.log, turn: make(chan struct{}, 1)}
 	h.refresher = pipeline.NewRefresher(s.log, refreshWindow, h.refresh)
 	inbox, err := wh.MakeInbox()
 	if err != nil {
@@ -49,10 +51,11 @@ func (h *hooks) use(cfg config.Config, night pipeline.Config) error {
 	if err := h.receiver.Reload(secrets, cfg.Serve.WebhookMaxAge); err != nil {
 		return err
 	}
-	h.night.Store(nil)
-	if cfg.Serve.RefreshOnEvent {
-		h.night.Store(&night)
+	if !cfg.Serve.RefreshOnEvent {
+		h.night.Store(nil)
+		return nil
 	}
+	h.night.Store(&night)
 	return nil
 }
 
@@ -77,12 +80,17 @@ func (h *hooks) refresh(ctx context.Context, t pipeline.Targets) error {
 		return nil // switched off meanwhile
 	}
 	return h.inTurn(ctx, func() error {
-		_, err := pipeline.Refresh(ctx, *night, t)
+		res, err := pipeline.Refresh(ctx, *night, t)
+		if err == nil {
+			h.log.Info("refreshed", "run", res.Run.ID, "outcome", res.Run.Outcome, "articles", len(t.Articles),
+				"campaigns", len(t.Campaigns), "took", res.Run.EndedAt.Sub(res.Run.StartedAt))
+		}
 		return err
 	})
 }
 
-// inTurn runs a night or a refresh when no other one does.
+// inTurn runs a night or a refresh when no other one does, and none any more once
+// ctx has ended.
 func (h *hooks) inTurn(ctx context.Context, do func() error) error {
 	select {
 	case h.turn <- struct{}{}:
@@ -90,11 +98,15 @@ func (h *hooks) inTurn(ctx context.Context, do func() error) error {
 		return context.Cause(ctx)
 	}
 	defer func() { <-h.turn }()
+	if ctx.Err() != nil { // the turn and the end came at once
+		return context.Cause(ctx)
+	}
 	return do()
 }
 
 // around runs serve between the start and the end of the receiver, which goes
-// last: what the server still accepts has to be kept.
+// last: what the server still accepts has to be kept. Where the receiver cannot
+// begin, since another process has the inbox, nothing is served at all.
 func (h *hooks) around(ctx context.Context, serve func(context.Context) error) error {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -111,11 +123,12 @@ func (h *hooks) around(ctx context.Context, serve func(context.Context) error) e
 		h.refresher.Run(inner)
 		close(refreshed)
 	}()
+	var err error
 	select {
 	case <-h.receiver.Ready():
+		err = serve(inner)
 	case <-inner.Done():
 	}
-	err := serve(inner)
 	stop(nil)
 	<-refreshed
 	end()

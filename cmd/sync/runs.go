@@ -17,7 +17,7 @@ func runsCommand(g *globals) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "Show the ledger: what each night did, also failed ones",
+		Short: "Show the ledger: what each night and refresh did, also failed ones",
 		Args:  cobra.NoArgs,
 		RunE:  ran(func(*cobra.Command, []string) error { return showRuns(g, format) }),
 	}
@@ -52,14 +52,22 @@ func runsTable(w io.Writer, runs []warehouse.Run) error {
 		_, err := fmt.Fprintln(w, "no run yet: start one with placementsync run")
 		return err
 	}
-	t := newTable("run", "started", "took", "attempts", "outcome", "exit", "requests", "received", "retries", "rows", "new", "changed", "gone", "grades", "error")
+	t := newTable("run", "kind", "started", "took", "attempts", "outcome", "exit", "requests", "received", "retries", "rows", "new", "changed", "gone", "grades", "error")
 	for _, r := range runs {
-		t.AppendRow(table.Row{r.ID, r.StartedAt.Format(time.DateTime), took(r),
+		t.AppendRow(table.Row{r.ID, kind(r), r.StartedAt.Format(time.DateTime), took(r),
 			r.Attempts, r.Outcome, code(r), r.Requests, size(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, grades(r), firstLine(r.Error)})
 	}
-	alignRight(t, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13)
+	alignRight(t, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14)
 	_, err := fmt.Fprintln(w, t.Render())
 	return err
+}
+
+// kind tells nights from refreshes; entries of old have none, and are nights.
+func kind(r warehouse.Run) string {
+	if r.IsNight() {
+		return warehouse.Night
+	}
+	return r.Kind
 }
 
 // took and code are unknown of a run that was killed.

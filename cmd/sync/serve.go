@@ -68,6 +68,7 @@ func serve(ctx context.Context, g *globals) error {
 	if err != nil {
 		return fmt.Errorf("serve on %s (serve.listen): %w", cfg.Serve.Listen, err)
 	}
+	defer listener.Close() // of a serve that does not come to use it
 	defer every(logsEvery, func() { logProgress(s.log, &s.watch) })()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -121,11 +122,12 @@ func (s *service) settings(cfg config.Config) (daemon.Settings, error) {
 		Night: func(ctx context.Context) (daemon.Night, error) {
 			var res pipeline.Result
 			err := s.hooks.inTurn(ctx, func() (err error) {
-				res, err = s.g.nightly(ctx, cfg, night)
+				if res, err = s.g.nightly(ctx, cfg, night); err == nil {
+					s.prune(cfg) // a refresh would hold the lock
+				}
 				return err
 			})
 			if err == nil {
-				s.prune(cfg)
 				s.report(ctx, cfg)
 			}
 			return s.ended(res, err)
@@ -172,13 +174,21 @@ func reportFile(dir string) string { return filepath.Join(dir, "report.html") }
 // ended hands a night to the daemon, which only needs to know whether it began.
 func (s *service) ended(res pipeline.Result, err error) (daemon.Night, error) {
 	night := nightOf(res.Run)
-	if night.Outcome == "" {
+	switch {
+	case night.Outcome != "":
+	case errors.Is(err, context.Canceled): // told to stop before its turn came
+		night.Outcome = daemon.Interrupted
+	default:
 		night.Outcome = daemon.Failed
 	}
-	if held, ok := errors.AsType[*warehouse.HeldError](err); ok {
+	held, ok := errors.AsType[*warehouse.HeldError](err)
+	switch {
+	case ok:
 		return night, fmt.Errorf("%w: %w", daemon.ErrHeld, held)
-	}
-	if err != nil {
+	case err == nil:
+	case night.Outcome == daemon.Interrupted:
+		s.log.Info("night interrupted, the next one takes it up", "run", night.Run, "cause", err)
+	default:
 		s.log.Error("night failed", "run", night.Run, "outcome", night.Outcome, "error", err)
 	}
 	return night, err
