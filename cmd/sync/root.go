@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -16,10 +17,25 @@ func execute(ctx context.Context, args []string, p process) int {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	err := root.ExecuteContext(ctx)
-	if err != nil {
+	code := exitCode(ctx, err)
+	var work *workError
+	switch {
+	case err == nil || err.Error() == "": // all has been said
+	case g.logFormat == "json" && errors.As(err, &work): // whoever collects the lines gets this one too
+		g.logger().Error("command failed", "command", commandOf(root, args), "exit_code", code, "error", err)
+	default:
 		fmt.Fprintln(p.stderr, "placementsync:", message(err))
 	}
-	return exitCode(ctx, err)
+	return code
+}
+
+// commandOf names the command that arguments lead to.
+func commandOf(root *cobra.Command, args []string) string {
+	cmd, _, err := root.Find(args)
+	if err != nil {
+		return ""
+	}
+	return cmd.Name()
 }
 
 func newRoot(g *globals) *cobra.Command {

@@ -22,8 +22,9 @@ type Progress struct {
 	// Expected is how many requests the whole night may take, from the last
 	// night and from what the lists have told so far; 0: unknown.
 	Expected int64
-	// PerSecond is the rate at which the current stream is asked for, Allowed
-	// the configured one; 0: no limit.
+	// PerSecond is the rate at which the current stream is asked for, or, in its
+	// first second, that of the night so far; Allowed is the configured one; 0:
+	// no limit.
 	PerSecond, Allowed float64
 	// Left is the time that the rest will take at that rate; 0: unknown.
 	Left time.Duration
@@ -78,7 +79,12 @@ func (w *Watch) Progress() (Progress, bool) {
 	}
 	p := w.now
 	p.Streams = slices.Clone(w.now.Streams)
+	var all fetch.Telemetry
 	for _, t := range w.client.Telemetry() {
+		if t.Requests > 0 && (all.First.IsZero() || t.First.Before(all.First)) {
+			all.First = t.First
+		}
+		all.Requests += t.Requests
 		p.Requests += t.Requests
 		p.Retries += t.Retries
 		if s := p.find(t.Stream); s != nil {
@@ -86,11 +92,11 @@ func (w *Watch) Progress() (Progress, bool) {
 			s.PerSecond = perSecond(t, time.Now())
 		}
 	}
-	p.estimate(w.expected)
+	p.estimate(w.expected, perSecond(all, time.Now()))
 	return p, true
 }
 
-// perSecond is the rate since a stream began; 0 in its first second, which shows
+// perSecond is the rate since the first request; 0 in its first second, which shows
 // the burst and not the rate.
 func perSecond(t fetch.Telemetry, now time.Time) float64 {
 	span := now.Sub(t.First)
@@ -100,8 +106,9 @@ func perSecond(t fetch.Telemetry, now time.Time) float64 {
 	return float64(t.Requests) / span.Seconds()
 }
 
-// estimate says what is left to ask for, and how long that takes.
-func (p *Progress) estimate(expected []int64) {
+// estimate says what is left to ask for, and how long that takes. Overall is the
+// rate of the night so far: most streams are shorter than what a rate takes.
+func (p *Progress) estimate(expected []int64, overall float64) {
 	left, known := int64(0), true
 	for i := range p.Streams {
 		s := &p.Streams[i]
@@ -109,8 +116,8 @@ func (p *Progress) estimate(expected []int64) {
 		known = known && rest >= 0
 		left += max(rest, 0)
 		if s.State == Reading {
-			p.PerSecond = s.PerSecond
-			s.Left = lasting(rest, cmp.Or(s.PerSecond, p.Allowed))
+			p.PerSecond = cmp.Or(s.PerSecond, overall)
+			s.Left = lasting(rest, cmp.Or(p.PerSecond, p.Allowed))
 		}
 	}
 	if known {
