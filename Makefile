@@ -33,7 +33,7 @@ demo: build ## build, then run the main job on the embedded demo service
 
 .PHONY: test
 test: ## run all tests with the race detector
-	go test -race -tags $(TAGS) ./...
+	go test -race -timeout 14m -tags $(TAGS) ./...
 
 .PHONY: lint
 lint: ## check format, go vet and staticcheck
