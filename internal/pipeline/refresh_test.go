@@ -2,7 +2,10 @@ package pipeline_test
 
 import (
 	"errors"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -122,4 +125,46 @@ func TestARefreshThatFailsLeavesTheSnapshot(t *testing.T) {
 	m.service.SetFaults()
 	m.goodNight()
 	m.requireLines("SELECT event_id FROM article_status_events", "e")
+}
+
+// TestEventsOfAnInboxThatWasNotEmptiedJoinOnce puts back what a night and a refresh
+// took from the inbox, as if they had been killed between their publish and that.
+func TestEventsOfAnInboxThatWasNotEmptiedJoinOnce(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, smallWorld())
+	m.goodNight()
+	targets := pipeline.Targets{Articles: m.lines("SELECT min(id) FROM articles")}
+	m.deliver(raw("a", "article.status_changed", `{"article_id":"1"}`))
+	m.deliver(raw("b", "article.status_changed", `{"article_id":"2"}`))
+	m.deliver(raw("c", "other.topic", `{}`)) // closes the segment of b
+	taken := t.TempDir()
+	must(t, os.CopyFS(taken, os.DirFS(m.path("state", "inbox"))))
+	putBack := func() {
+		t.Helper()
+		segments, err := filepath.Glob(filepath.Join(taken, "*.log"))
+		must(t, err)
+		if len(segments) != 2 {
+			t.Fatalf("%d closed segments were taken, want 2", len(segments))
+		}
+		for _, s := range segments {
+			back := m.path("state", "inbox", filepath.Base(s))
+			if _, err := os.Stat(back); !errors.Is(err, fs.ErrNotExist) {
+				t.Fatalf("segment %s still waits: %v", back, err)
+			}
+			must(t, os.Link(s, back))
+		}
+	}
+	once := func() {
+		t.Helper()
+		m.requireLines("SELECT event_id FROM article_status_events ORDER BY 1", "a", "b")
+		m.requireLines("SELECT event_id FROM meta.webhook_events ORDER BY 1", "a", "b", "c")
+	}
+	m.goodNight()
+	once()
+	putBack()
+	m.refresh(targets)
+	once()
+	putBack()
+	m.goodNight()
+	once()
 }
