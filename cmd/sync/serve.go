@@ -77,7 +77,11 @@ func serve(ctx context.Context, g *globals) error {
 		g.patient()
 	}
 	d := daemon.New(s.daemon(wh, hangups), set)
-	return s.hooks.around(ctx, func(ctx context.Context) error { return d.Run(ctx, listener) })
+	err = s.hooks.around(ctx, func(ctx context.Context) error { return d.Run(ctx, listener) })
+	if err == nil {
+		s.log.Info("stopped", "reason", context.Cause(ctx))
+	}
+	return err
 }
 
 func (s *service) daemon(wh *warehouse.Warehouse, hangups <-chan os.Signal) daemon.Config {
