@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 )
 
 // page asks for everything, in the order in which it is shown.
@@ -22,7 +23,7 @@ func (b *builder) page() (Page, error) {
 		return p, err
 	}
 	p.Sections = append(p.Sections, headlines)
-	for _, s := range []section{prices(), commissions(), articles(), quality()} {
+	for _, s := range sections() {
 		shown, err := b.section(s)
 		if err != nil {
 			return p, err
@@ -31,6 +32,15 @@ func (b *builder) page() (Page, error) {
 	}
 	p.Charts = b.charts
 	return p, nil
+}
+
+// sections lists what follows the headlines.
+func sections() []section { return []section{prices(), commissions(), articles(), quality()} }
+
+// needed tells whether numbers of the page come from the stream: not so events
+// of webhooks, which most warehouses do without.
+func needed(stream string) bool {
+	return slices.ContainsFunc(sections(), func(s section) bool { return slices.Contains(s.streams, stream) })
 }
 
 // notices warn of what the page cannot show as it should be: a partial night,
@@ -51,7 +61,9 @@ func (b *builder) notices() ([]Notice, error) {
 			carried = append(carried, fmt.Sprintf("%s: read without a proof that nothing is missing (%s)", stream, reason))
 		case "skipped":
 			b.skipped[stream] = reason
-			missing = append(missing, fmt.Sprintf("%s: %s", stream, reason))
+			if needed(stream) {
+				missing = append(missing, fmt.Sprintf("%s: %s", stream, reason))
+			}
 		}
 	}
 	var notices []Notice

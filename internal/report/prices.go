@@ -20,7 +20,7 @@ func prices() section {
 	return section{
 		id: "prices", title: "Prices",
 		lead:    "Amounts of different currencies and tiers are never mixed. A price without a currency is a kind of its own.",
-		streams: []string{"product_listings"},
+		streams: []string{"product_listings", "outlets"},
 		panels: []panel{
 			priceSpread(), priceDistribution(), priceByAuthority(), priceMoves(), listingTurnover(),
 			latestPriceChanges(), tierGaps(), doFollow(), bestValue(),

@@ -111,8 +111,12 @@ func TestAPartialNightIsFlaggedAtTheTop(t *testing.T) {
 		"snapshots": strings.ReplaceAll(nights, "complete", "partial"),
 		"stream_grades": "stream|grade|reason|rows|fetched|carried|failed|oldest_at|oldest_days\n" +
 			"orders|carried_forward|answered 500|5|0|0|0|2026-11-07T02:00:00Z|2.00\n" +
-			"articles|skipped|missing scope articles:read|0|0|0|0|NULL|NULL",
+			"articles|skipped|missing scope articles:read|0|0|0|0|NULL|NULL\n" +
+			"article_status_events|skipped|no delivery|0|0|0|0|NULL|NULL",
 	}))
+	if strings.Contains(text, "article_status_events: no delivery") {
+		t.Error("a stream of which the page shows nothing is missed")
+	}
 	for _, want := range []string{
 		"This snapshot is partial: some of it was not read in this night. orders: rows of 2026-11-07 02:00 UTC (answered 500)",
 		"articles: missing scope articles:read",
