@@ -31,7 +31,7 @@ func (e *UsageError) Error() string {
 		b.WriteString("\n  " + p.String())
 	}
 	if len(e.Nearest) > 0 {
-		b.WriteString("; did you mean " + strings.Join(e.Nearest, " or ") + "?")
+		b.WriteString(" (did you mean " + strings.Join(e.Nearest, " or ") + "?)")
 	}
 	if len(e.Names) > 0 {
 		b.WriteString("; queries: " + strings.Join(e.Names, ", "))
