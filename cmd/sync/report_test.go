@@ -24,7 +24,7 @@ func TestReportSaysWhatSQLSays(t *testing.T) {
 	}
 	for figure, sql := range map[string]string{
 		"Product listings":     "select count(*) from product_listings",
-		"Outlets":              "select count(*) from outlet_listings",
+		"Outlets":              "select count(*) from outlets",
 		"Unpaid commissions":   "select sum(commission_amount)::decimal(18,2) from order_items where commission_date_paid is null and deleted_at is null and is_refunded is not true and refund_date is null",
 		"Articles overdue":     "select count(*) from articles where live_url is null and expected_completion_date < (select max(snapshot_at) from meta.runs)",
 		"Orders paid, 30 days": "select count(*) from orders where deleted_at is null and date_paid > (select max(snapshot_at) from meta.runs) - interval 30 day",
