@@ -184,7 +184,7 @@ func TestTortureCrash(t *testing.T) {
 		seed    uint64
 		nights  int
 		streams []string
-	}{"all streams": {1, 70, nil}, "some streams": {2, 140, some()}} {
+	}{"all streams": {1, 60, nil}, "some streams": {2, 140, some()}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
