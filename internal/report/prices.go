@@ -31,14 +31,14 @@ func prices() section {
 func priceSpread() panel {
 	return panel{
 		id: "price-spread", title: "Price by segment", wide: true,
-		about: "Lowest, quartiles and highest price, on a logarithmic scale; the segments with most listings first.",
+		about: "Lowest, quartiles and highest price, on a logarithmic scale; the segments with most prices first.",
 		query: "report_price_spread", read: rowsRead, shown: 60,
 		plot: &plot{kind: "box", across: true, log: true, choice: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
 			variant: boxes(by("segment"), chartBars, quartiles())},
 		fields: []field{
 			{column: "segment_by", label: "By"}, {column: "segment", label: "Segment"},
 			{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
-			{column: "listings", label: "Listings", as: asNumber}, {column: "min_price", label: "Lowest", as: asNumber},
+			{column: "prices", label: "Prices", as: asNumber}, {column: "min_price", label: "Lowest", as: asNumber},
 			{column: "p25_price", label: "Lower quartile", as: asNumber}, {column: "median_price", label: "Median", as: asNumber},
 			{column: "p75_price", label: "Upper quartile", as: asNumber}, {column: "max_price", label: "Highest", as: asNumber},
 		},
