@@ -218,7 +218,7 @@ func TestTheSameAnswersMakeTheSamePage(t *testing.T) {
 
 func TestWhatTheSnapshotLacksIsSaidInPlace(t *testing.T) {
 	text := seen(page(t, archive{"snapshots": nights}))
-	if !strings.Contains(text, "Price by segment Lowest, quartiles and highest price, on a logarithmic scale; the segments with most listings first. This snapshot does not hold the tables") {
+	if !strings.Contains(text, "Price by segment Lowest, quartiles and highest price, on a logarithmic scale; the segments with most prices first. This snapshot does not hold the tables") {
 		t.Errorf("a query that cannot be answered leaves no word:\n%.2000s", text)
 	}
 }
