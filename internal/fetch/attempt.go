@@ -83,6 +83,9 @@ func (c *Client) attempt(ctx context.Context, q *call) error {
 func (c *Client) exchange(request *http.Request, q *call) error {
 	q.status, q.body = 0, q.body[:0]
 	response, err := c.http.Do(request)
+	if err != nil && aborted(request) {
+		return stopped(request.Context(), q.Stream)
+	}
 	if err != nil {
 		// Its URL, query included, is in the outer error already.
 		if outer, ok := errors.AsType[*url.Error](err); ok {
@@ -96,10 +99,21 @@ func (c *Client) exchange(request *http.Request, q *call) error {
 		return c.refusal(q, response)
 	}
 	q.body, err = readBody(response, c.cfg.MaxBody, q.body)
+	if err != nil && aborted(request) {
+		return stopped(request.Context(), q.Stream)
+	}
 	if err != nil {
 		return c.failure(q, 0, fmt.Errorf("read the body: %w", err))
 	}
 	return nil
+}
+
+// aborted reports whether a request ended with its context, and not by its timeout.
+// What it then says is the failure of another call, whose text is that call's
+// to write until all have ended.
+func aborted(request *http.Request) bool {
+	cause := context.Cause(request.Context())
+	return cause != nil && !errors.Is(cause, errTimeout)
 }
 
 func okay(status int) bool { return status >= 200 && status <= 299 }

@@ -80,7 +80,9 @@ func (c *Client) retried(next step) step {
 			if !ok {
 				return err
 			}
-			failed.Attempts = attempt + 1
+			if attempt > 0 {
+				failed.Attempts = attempt + 1
+			}
 			if !failed.transient() {
 				return err
 			}

@@ -100,6 +100,6 @@ func (c *Client) authorised(next step) step {
 // tokenError is the refusal of a call that has no token to send.
 func (c *Client) tokenError(q *call, err error) error {
 	return &AuthError{StatusError{
-		Code: http.StatusUnauthorized, Stream: q.Stream, URL: c.redact(q.url), Err: c.scrubbed(err),
+		Code: http.StatusUnauthorized, Stream: q.Stream, URL: c.redact(q.url), Attempts: 1, Err: c.scrubbed(err),
 	}}
 }
