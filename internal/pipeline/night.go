@@ -144,8 +144,13 @@ func (n *night) afterPublish(err error) error {
 	if err == nil || !n.published {
 		return err
 	}
-	n.cfg.Log.Warn("published, and then not finished: the next run does it", "run", n.run.ID, "cause", err)
+	warnUnfinished(n.cfg.Log, n.run.ID, err)
 	return nil
+}
+
+// warnUnfinished tells of what was left undone behind a publish.
+func warnUnfinished(log *slog.Logger, run string, cause error) {
+	log.Warn("published, and then not finished: the next run does it", "run", run, "cause", cause)
 }
 
 func (n *night) beginDraft(ctx context.Context) (*warehouse.Draft, error) {

@@ -60,7 +60,7 @@ func Rebuild(ctx context.Context, cfg Config) (r Rebuilt, err error) {
 	r.Manifest, err = d.Publish(ctx, files)
 	var after *warehouse.AfterSwitchError
 	if errors.As(err, &after) {
-		cfg.Log.Warn("published, and then not finished: the next run does it", "run", id, "cause", err)
+		warnUnfinished(cfg.Log, id, err)
 		err = nil
 	}
 	return r, err
