@@ -92,6 +92,6 @@ func showExport(g *globals, dir string, m query.ExportManifest) error {
 		}
 	}
 	alignRight(t, 2, 3)
-	_, err := fmt.Fprintf(g.stdout, "%s\n\nsnapshot %s in %s: %d files and their manifest.json\n", t.Render(), m.RunID, dir, len(m.Files))
+	_, err := fmt.Fprintf(g.stdout, "%s\n\nsnapshot %s in %s: files: %d, beside manifest.json\n", t.Render(), m.RunID, dir, len(m.Files))
 	return err
 }
