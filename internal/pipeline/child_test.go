@@ -158,8 +158,8 @@ type job struct {
 	At      time.Time
 	Strike  strike
 	// Room bounds the bytes of every file that is written, as a full disk
-	// would; 0: no bound. With Moment it does so only while the answer of
-	// that number lands.
+	// would; 0: no bound. With Moment it does so only while the order's detail
+	// of that number lands.
 	Room   int64
 	Moment int
 	// Gate makes the process wait for its input to be closed.

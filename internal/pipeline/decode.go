@@ -155,7 +155,10 @@ func (k *sink) flush(ctx context.Context, d *transform.Decoder) error {
 }
 
 func (k *sink) stage(ctx context.Context, d *transform.Decoder) error {
-	err := k.note(ctx, d.Findings())
+	err := k.night.opened(ctx)
+	if err == nil {
+		err = k.note(ctx, d.Findings())
+	}
 	for _, b := range d.Flush() {
 		if err != nil {
 			b.Record.Release()

@@ -30,13 +30,13 @@ func TestFullDiskKeepsTheLastSnapshot(t *testing.T) {
 	requireTidy(t, c.dir)
 }
 
-// TestDiskFullForAMomentEndsTheNight takes the room away while one answer lands.
+// TestDiskFullForAMomentEndsTheNight takes the room away while one detail lands.
 // The night must not go on as if the service had failed.
 func TestDiskFullForAMomentEndsTheNight(t *testing.T) {
 	t.Parallel()
 	c := newTrial(t, 7, few()...)
 	c.publishInPeace(t)
-	c.starved(t, job{Room: 1, Moment: 3}, "land into")
+	c.starved(t, job{Room: 1, Moment: 2}, "land into")
 	c.publishInPeace(t)
 }
 

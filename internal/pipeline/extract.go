@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ type streamResult struct {
 func (n *night) extract(ctx context.Context) error {
 	for _, s := range n.cfg.Streams {
 		r, err := n.read(ctx, s)
+		err = cmp.Or(err, n.opened(ctx))
 		if err == nil {
 			err = n.stage.Finish(ctx, s, r.cover)
 		}
@@ -81,6 +83,11 @@ func (n *night) read(ctx context.Context, s stream.Stream) (streamResult, error)
 	sink, err := n.newSink(s)
 	if err != nil {
 		return r, err
+	}
+	if s.IsEvents() || s.IsDetail() {
+		if err := n.opened(ctx); err != nil {
+			return r, err
+		}
 	}
 	switch {
 	case s.IsEvents():
@@ -144,6 +151,9 @@ func (n *night) judge(ctx context.Context, r *streamResult, err error) error {
 // carry keeps the last rows of a stream that was not read. Without any it is
 // skipped: nothing missing is passed off as empty.
 func (n *night) carry(ctx context.Context, r *streamResult) error {
+	if err := n.opened(ctx); err != nil {
+		return err
+	}
 	since, ok, err := n.draft.LastProven(ctx, r.stream.Name)
 	if err != nil {
 		return err

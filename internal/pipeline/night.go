@@ -84,9 +84,11 @@ type night struct {
 	cfg    Config
 	wh     *warehouse.Warehouse
 	client *fetch.Client
-	draft  *warehouse.Draft
-	stage  *load.Stage
-	token  Token
+	// draft and stage may be used once opened has returned.
+	draft   *warehouse.Draft
+	stage   *load.Stage
+	opening *opening
+	token   Token
 	// done holds what each stream came to, in the order of cfg.Streams.
 	done  []streamResult
 	drift map[driftKey]load.Drift
@@ -153,13 +155,6 @@ func warnUnfinished(log *slog.Logger, run string, cause error) {
 	log.Warn("published, and then not finished: the next run does it", "run", run, "cause", cause)
 }
 
-func (n *night) beginDraft(ctx context.Context) (*warehouse.Draft, error) {
-	if n.cfg.Fetch.Offline {
-		return n.wh.BeginFrom(ctx, n.run.ID, n.run.SnapshotAt, n.base)
-	}
-	return n.wh.Begin(ctx, n.run.ID, n.run.SnapshotAt)
-}
-
 // step tells a crash trial where the night is.
 func (n *night) step(name string) {
 	if tell := n.cfg.Warehouse.Step; tell != nil {
@@ -187,16 +182,8 @@ func (n *night) execute(ctx context.Context) (res Result, err error) {
 	if err := n.admit(); err != nil {
 		return res, err
 	}
-	if n.draft, err = n.beginDraft(ctx); err != nil {
-		return res, err
-	}
-	n.draft.Kind = n.run.Kind
-	// Publish empties the draft; on every other path it is dropped.
-	defer func() { err = errors.Join(err, n.draft.Discard()) }()
-	if n.stage, err = load.Open(ctx, n.draft, n.wh.Definitions(), n.cfg.Streams); err != nil {
-		return res, err
-	}
-	defer func() { err = errors.Join(err, n.stage.Close(context.WithoutCancel(ctx))) }()
+	ctx, closeAll := n.open(ctx)
+	defer func() { err = closeAll(err) }()
 	if err := n.extract(ctx); err != nil {
 		return res, err
 	}
