@@ -265,7 +265,7 @@ func (w *world) renderProfileItem(e *enc, n uint32) {
 	w.productName(e, l.product, t)
 	if e.keep("description") {
 		e.key("description")
-		w.productDescription(e, t.roll)
+		w.productDescription(e, t)
 	}
 	e.flag("is_add_on", l.addOn)
 	e.id("profile_id", kindProfile, o.profile)

@@ -90,7 +90,7 @@ func (w *world) productHead(e *enc, n uint32, t traits) {
 	w.productName(e, n, t)
 	if e.keep("description") {
 		e.key("description")
-		w.productDescription(e, t.roll)
+		w.productDescription(e, t)
 	}
 	if e.keep("requirements") {
 		e.raw("requirements", pick(w.words.requirements, mix(t.roll)))
@@ -101,12 +101,22 @@ func (w *world) productHead(e *enc, n uint32, t traits) {
 	e.optFlag("is_featured", t.roll>>50%9 == 0)
 }
 
-// productDescription appends three to six sentences.
-func (w *world) productDescription(e *enc, roll uint64) {
+// productDescription appends what is said of the placement, which no other one
+// shares, and then two to five sentences out of the desk's stock.
+func (w *world) productDescription(e *enc, t traits) {
+	facts, sentences := mix(t.roll), uint64(len(w.words.sentences))
 	e.b = append(e.b, '"')
-	for i := range 3 + roll>>44%4 {
+	e.b = append(e.b, w.outlets[t.outlet].nameText...)
+	e.b = append(e.b, " counted "...)
+	e.b = strconv.AppendUint(e.b, 900+facts%4_000_000, 10)
+	e.b = append(e.b, " visits last month, "...)
+	e.b = strconv.AppendUint(e.b, 11+facts>>24%80, 10)
+	e.b = append(e.b, " % of them by search; rate card "...)
+	e.b = strconv.AppendUint(e.b, facts>>32, 36)
+	e.b = append(e.b, ". "...)
+	for i := range 2 + t.roll>>44%4 {
 		// A stride of 3 through ten sentences repeats none.
-		e.b = append(e.b, w.words.sentences[(roll>>12+3*i)%uint64(len(w.words.sentences))]...)
+		e.b = append(e.b, w.words.sentences[(t.roll>>12+3*i)%sentences]...)
 	}
 	e.b = append(e.b, '"', ',')
 }
