@@ -75,3 +75,22 @@ func TestMissedDetailIsAskedForAgain(t *testing.T) {
 		h.want("SELECT count(*) FROM meta.details WHERE stream = 'order_details'", []string{"1", "0"}[i])
 	}
 }
+
+// TestSwappedValuesAreAChange lets two prices of a listing swap their amounts,
+// which leaves the sum of their fingerprints as it was.
+func TestSwappedValuesAreAChange(t *testing.T) {
+	h := newHouse(t, "product_listings", "products")
+	h.plans = true
+	const first, second = 5<<32 + 7, 9<<32 + 3
+	var seen []string
+	for _, hashes := range [][2]int{{first, second}, {first + 4<<32, second - 4<<32}} {
+		list := whole(listing("p1", "a", 1, 1), price("p1", 1, "10", hashes[0], 1)+","+price("p1", 2, "20", hashes[1], 1))
+		list["products"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"p1"}}}
+		_, err := h.run(list, load.Limits{Rows: 10})
+		must(t, err)
+		seen = append(seen, h.see("SELECT fingerprint FROM meta.details WHERE stream = 'products'")...)
+	}
+	if len(seen) != 2 || seen[0] == seen[1] {
+		t.Errorf("the fingerprints of the two nights are %q, want two that differ", seen)
+	}
+}

@@ -143,8 +143,11 @@ func (s *Stage) vouchers(st stream.Stream) []voucher {
 	return all
 }
 
-// vouched gives the fingerprint of each id: the sum of those of all rows that
-// name it tonight, those inside them included, which share their seq.
+// vouched gives the fingerprint of each id: the sum over all rows that name it
+// tonight, those inside them included, which share their seq. A row's own
+// fingerprint is a sum over its values, so that adding rows up as they are would
+// not see two of them swap a value, as prices do between tiers: the product of
+// its halves ties a row's values together.
 func (s *Stage) vouched(st stream.Stream) string {
 	var parts []string
 	for _, v := range s.vouchers(st) {
@@ -158,7 +161,7 @@ func (s *Stage) vouched(st stream.Stream) string {
 	if len(parts) == 0 {
 		return "SELECT NULL::VARCHAR AS id, NULL::VARCHAR AS fingerprint WHERE FALSE"
 	}
-	return "SELECT id, sum(row_hash)::VARCHAR AS fingerprint FROM (" + strings.Join(parts, " UNION ALL ") + ") GROUP BY id"
+	return "SELECT id, sum(xor(row_hash, (row_hash >> 32) * (row_hash & 4294967295)))::VARCHAR AS fingerprint FROM (" + strings.Join(parts, " UNION ALL ") + ") GROUP BY id"
 }
 
 // Asks gives, sorted, the ids that the plan of a stream asks for.
