@@ -19,7 +19,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 )
 
@@ -36,6 +35,9 @@ type Config struct {
 	MaxAge time.Duration
 	// MaxBody bounds a body in bytes. Defaults to 1 MiB.
 	MaxBody int64
+	// MaxInFlight bounds the memory of all bodies that are not answered yet, in
+	// bytes. Defaults to 32 MiB.
+	MaxInFlight int64
 	// SegmentBytes and SegmentAge are when a segment of the journal is closed,
 	// from when on a night can remove it. Default to 16 MiB and 15 minutes.
 	SegmentBytes int64
@@ -50,6 +52,9 @@ type Config struct {
 func (c Config) withDefaults(log *slog.Logger) Config {
 	if c.MaxBody <= 0 {
 		c.MaxBody = 1 << 20
+	}
+	if c.MaxInFlight <= 0 {
+		c.MaxInFlight = 32 << 20
 	}
 	if c.SegmentBytes <= 0 {
 		c.SegmentBytes = 16 << 20
@@ -76,19 +81,18 @@ const (
 	TooLarge = "too_large"
 	// BadRequest is a body that broke off or came too slowly.
 	BadRequest = "bad_request"
+	// Crowded is a body that was not whole yet when there was no room left.
+	Crowded = "crowded"
 	// Unavailable is our own fault: the service shall try again.
 	Unavailable = "unavailable"
 )
 
 // Results lists all of them.
 func Results() []string {
-	return []string{Stored, Replayed, Unsigned, Stale, TooLarge, BadRequest, Unavailable}
+	return []string{Stored, Replayed, Unsigned, Stale, TooLarge, BadRequest, Crowded, Unavailable}
 }
 
 const (
-	// bodiesInFlight bounds the memory of all deliveries that are not answered
-	// yet, in bytes.
-	bodiesInFlight = 32 << 20
 	// readTime bounds the arrival of a body, commitTime the wait for the disk.
 	readTime   = 10 * time.Second
 	commitTime = 5 * time.Second
@@ -97,16 +101,17 @@ const (
 // Receiver is the http.Handler of the endpoint. Run has to be at work for it to
 // take anything.
 type Receiver struct {
-	cfg     Config
-	now     func() time.Time
-	policy  atomic.Pointer[policy]
-	budget  *semaphore.Weighted
-	counts  map[string]*atomic.Uint64
-	at      atomic.Pointer[committer]
-	ready   chan struct{}
-	opened  sync.Once
-	seldom  rate.Sometimes
-	refused rate.Sometimes
+	cfg    Config
+	now    func() time.Time
+	policy atomic.Pointer[policy]
+	bodies *bodies
+	counts map[string]*atomic.Uint64
+	at     atomic.Pointer[committer]
+	ready  chan struct{}
+	opened sync.Once
+	// told bounds what the log is told of each result: anybody can send what is
+	// not signed, and a disk that is full has no room for complaints.
+	told map[string]*rate.Sometimes
 }
 
 // policy is what can be changed while the receiver is at work.
@@ -117,10 +122,11 @@ type policy struct {
 
 // New makes a receiver. It refuses an empty secret.
 func New(cfg Config, log *slog.Logger, now func() time.Time) (*Receiver, error) {
-	r := &Receiver{cfg: cfg.withDefaults(log), now: now, budget: semaphore.NewWeighted(bodiesInFlight),
-		counts: map[string]*atomic.Uint64{}, ready: make(chan struct{}), seldom: rate.Sometimes{Interval: time.Minute}, refused: rate.Sometimes{Interval: time.Minute}}
+	cfg = cfg.withDefaults(log)
+	r := &Receiver{cfg: cfg, now: now, bodies: newBodies(cfg.MaxInFlight), ready: make(chan struct{}),
+		counts: map[string]*atomic.Uint64{}, told: map[string]*rate.Sometimes{}}
 	for _, result := range Results() {
-		r.counts[result] = new(atomic.Uint64)
+		r.counts[result], r.told[result] = new(atomic.Uint64), &rate.Sometimes{Interval: time.Minute}
 	}
 	return r, r.Reload(cfg.Secrets, cfg.MaxAge)
 }
@@ -186,36 +192,40 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // receive reads a delivery and has it committed. Nothing is parsed before the
-// signature is proven, and nothing of the body after: that is for the night.
+// signature is proven, and nothing of the body after: that is for the night. What
+// does not even claim a signature is not read.
 func (r *Receiver) receive(w http.ResponseWriter, req *http.Request, p *policy) (Event, answer) {
-	weight := min(req.ContentLength, r.cfg.MaxBody)
-	if weight < 0 {
-		weight = r.cfg.MaxBody
+	signature := strings.Join(req.Header.Values(headerSignature), ",")
+	if len(signatures(signature)) == 0 {
+		return Event{}, answer{result: Unsigned}
 	}
-	if !r.budget.TryAcquire(weight) {
-		return Event{}, answer{Unavailable, errors.New("receive a webhook: too many deliveries at once")}
-	}
-	defer r.budget.Release(weight)
-	body, err := r.read(w, req)
+	control := http.NewResponseController(w)
+	arriving := r.bodies.enter(http.MaxBytesReader(w, req.Body, r.cfg.MaxBody), func() {
+		_ = control.SetReadDeadline(time.Unix(0, 0)) // fails where take ends the body at its next byte
+	})
+	defer arriving.leave()
+	body, err := read(control, arriving)
 	var large *http.MaxBytesError
 	switch {
+	case !arriving.whole():
+		return Event{}, answer{Crowded, errCrowded}
 	case errors.As(err, &large):
 		return Event{}, answer{result: TooLarge}
 	case err != nil:
 		return Event{}, answer{BadRequest, err}
-	case !signed(p.keys, strings.Join(req.Header.Values(headerSignature), ","), body):
+	case !signed(p.keys, signature, body):
 		return Event{}, answer{result: Unsigned}
 	}
 	e := newEvent(req.Header, body, r.now())
 	return e, r.commit(req.Context(), &delivery{event: e, stale: !e.fresh(p.maxAge), done: make(chan answer, 1)})
 }
 
-func (r *Receiver) read(w http.ResponseWriter, req *http.Request) ([]byte, error) {
+func read(control *http.ResponseController, body io.Reader) ([]byte, error) {
 	// A server that knows no deadlines, as in a test, reads without one.
-	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := control.SetReadDeadline(time.Now().Add(readTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, fmt.Errorf("receive a webhook: %w", err)
 	}
-	return io.ReadAll(http.MaxBytesReader(w, req.Body, r.cfg.MaxBody))
+	return io.ReadAll(body)
 }
 
 // commit waits until a delivery is on the disk. One that is given up here may
@@ -248,27 +258,41 @@ func (r *Receiver) commit(ctx context.Context, d *delivery) answer {
 	}
 }
 
-// reply answers and tells the operator of what needs a hand, once a minute at
-// most: anybody can send what is not signed.
+// reply answers.
 func (r *Receiver) reply(w http.ResponseWriter, got answer) {
+	r.tell(got)
 	switch got.result {
 	case Stored, Replayed:
 		w.WriteHeader(http.StatusNoContent)
 	case Unsigned:
-		r.seldom.Do(func() { r.cfg.log.Warn("webhook refused", "reason", "no good signature") })
 		http.Error(w, "no good signature", http.StatusUnauthorized)
 	case Stale:
-		r.refused.Do(func() {
-			r.cfg.log.Warn("webhook refused", "reason", "timestamp too far from now: compare the clocks, or raise serve.webhook_max_age")
-		})
 		http.Error(w, "timestamp too far from now", http.StatusUnauthorized)
 	case TooLarge:
 		http.Error(w, "body too large", http.StatusRequestEntityTooLarge)
 	case BadRequest:
 		http.Error(w, "body not read", http.StatusBadRequest)
 	default:
-		r.cfg.log.Error("webhook not kept", "cause", got.err)
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "not kept: try again", http.StatusServiceUnavailable)
+	}
+}
+
+// tell tells the operator of what needs a hand, of each kind once a minute.
+func (r *Receiver) tell(got answer) {
+	tell := r.told[got.result]
+	switch got.result {
+	case Unsigned:
+		tell.Do(func() { r.cfg.log.Warn("webhook refused", "reason", "no good signature") })
+	case Stale:
+		tell.Do(func() {
+			r.cfg.log.Warn("webhook refused", "reason", "timestamp too far from now: compare the clocks, or raise serve.webhook_max_age")
+		})
+	case Crowded:
+		tell.Do(func() {
+			r.cfg.log.Warn("webhook not kept", "reason", "it arrived too slowly while others needed the room")
+		})
+	case Unavailable:
+		tell.Do(func() { r.cfg.log.Error("webhook not kept", "cause", got.err) })
 	}
 }

@@ -317,7 +317,7 @@ func TestAReplayIsStoredOnce(t *testing.T) {
 	if diff := cmp.Diff([]string{"e1"}, kept(t, d.dir)); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
-	want := map[string]uint64{"stored": 0, "replayed": 2, "unsigned": 0, "stale": 0, "too_large": 0, "bad_request": 0, "unavailable": 0}
+	want := map[string]uint64{"stored": 0, "replayed": 2, "unsigned": 0, "stale": 0, "too_large": 0, "bad_request": 0, "crowded": 0, "unavailable": 0}
 	if diff := cmp.Diff(want, again.receiver.Counts()); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
