@@ -2,7 +2,11 @@ package daemon_test
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,6 +40,30 @@ func TestEverySeriesExistsFromTheStart(t *testing.T) {
 	if text := h.get("/metrics").Body.String(); !strings.Contains(text, "go_goroutines ") {
 		t.Error("the process is not measured")
 	}
+}
+
+// TestScrapesWaitForOneAnother has more of them at once than are answered at once.
+func TestScrapesWaitForOneAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, slow := newHouse(t, nil), make(chan struct{})
+		h.cfg.HookResults = func() map[string]uint64 { <-slow; return nil }
+		handler := h.open().Handler()
+		answers := make([]int, 20)
+		var all sync.WaitGroup
+		for i := range answers {
+			all.Go(func() {
+				w := httptest.NewRecorder()
+				handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+				answers[i] = w.Code
+			})
+		}
+		synctest.Wait()
+		close(slow)
+		all.Wait()
+		if slices.ContainsFunc(answers, func(status int) bool { return status != http.StatusOK }) {
+			t.Errorf("answered %v", answers)
+		}
+	})
 }
 
 func TestNightsAreMeasured(t *testing.T) {

@@ -41,7 +41,7 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 // Handler answers all endpoints.
 func (d *Daemon) Handler() http.Handler {
 	closed := http.NewServeMux()
-	closed.Handle("GET /metrics", promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	closed.Handle("GET /metrics", inTurn(4, promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{})))
 	closed.HandleFunc("GET /readyz", d.readyz)
 	closed.HandleFunc("GET /{$}", d.status)
 	closed.HandleFunc("GET /page.css", style)
@@ -52,6 +52,21 @@ func (d *Daemon) Handler() http.Handler {
 	open.HandleFunc("GET /healthz", d.healthz)
 	open.Handle("/", d.guarded(closed))
 	return guardedHeaders(open)
+}
+
+// inTurn answers n at a time. The others wait, which takes milliseconds, where a
+// refusal would be a gap in somebody's graph.
+func inTurn(n int, next http.Handler) http.Handler {
+	turns := make(chan struct{}, n)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case turns <- struct{}{}:
+		case <-r.Context().Done():
+			return
+		}
+		defer func() { <-turns }()
+		next.ServeHTTP(w, r)
+	})
 }
 
 // guardedHeaders keeps browsers from guessing, framing and telling others.
