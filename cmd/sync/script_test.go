@@ -21,6 +21,8 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"placementsync": main,
+		// The demo service in a process of its own.
+		"placementsync-service": mainService,
 		// Its database is busy when a signal comes, and heeds it or does not.
 		"placementsync-merging": func() { mainHeldBy(func(ctx context.Context) { <-ctx.Done() }) },
 		"placementsync-stuck":   func() { mainHeldBy(func(context.Context) { select {} }) },

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/sim"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// worldSize is what the demo service of a trial holds.
+type worldSize struct{ Listings, Campaigns, Orders int }
+
+// service is the demo service of that size, of today, so that some of it is live.
+func (w worldSize) service() *sim.Service {
+	return sim.New(sim.Options{Listings: w.Listings, Campaigns: w.Campaigns, Orders: w.Orders, Token: demoToken,
+		Start: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -7)})
+}
+
+// articles are the ids of the world's first day, which events are about.
+func (w worldSize) articles(t *testing.T) []string {
+	t.Helper()
+	type record struct {
+		ID string `json:"id"`
+	}
+	service := w.service()
+	var ids []string
+	for _, raw := range service.Records("/campaigns") {
+		var campaign, article record
+		must(t, json.Unmarshal(raw, &campaign))
+		for _, raw := range service.Records("/campaigns/" + campaign.ID + "/articles") {
+			must(t, json.Unmarshal(raw, &article))
+			ids = append(ids, article.ID)
+		}
+	}
+	if len(ids) == 0 {
+		t.Fatal("the world has no articles")
+	}
+	return ids
+}
+
+// mainService is the demo service in a process of its own: it says its address,
+// lives through a day for each line that it is told, and ends with its input.
+func mainService() {
+	var size worldSize
+	err := json.Unmarshal([]byte(os.Args[1]), &size)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(exitUsage)
+	}
+	service := size.service()
+	url, stop, err := service.Serve(context.Background(), "")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(exitFailed)
+	}
+	fmt.Println(url)
+	for told := bufio.NewScanner(os.Stdin); told.Scan(); {
+		service.Advance(1)
+	}
+	_ = stop() // who waits for it has closed the input
+}
+
+// demoService is that process seen from a trial.
+type demoService struct {
+	url  string
+	told io.WriteCloser
+}
+
+func startService(t *testing.T, size worldSize) *demoService {
+	t.Helper()
+	text, err := json.Marshal(size)
+	must(t, err)
+	path, err := exec.LookPath("placementsync-service")
+	must(t, err)
+	cmd := exec.Command(path, string(text))
+	s := &demoService{}
+	s.told, err = cmd.StdinPipe()
+	must(t, err)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	cmd.Stderr = os.Stderr
+	must(t, cmd.Start())
+	t.Cleanup(func() {
+		must(t, s.told.Close())
+		must(t, cmd.Wait())
+	})
+	if s.url, err = bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("the demo service did not start: %v", err)
+	}
+	s.url = strings.TrimSpace(s.url)
+	return s
+}
+
+// age lets a day pass in the world again and again, until the function that it
+// returns is called.
+func (s *demoService) age(ctx context.Context, every time.Duration) (stop func()) {
+	return during(ctx, func(ctx context.Context) {
+		eachTime(ctx, every, func() { _, _ = fmt.Fprintln(s.told) }) // a service that ended fails the nights
+	})
+}
+
+// during runs work until ctx ends; wait waits for its end.
+func during(ctx context.Context, work func(context.Context)) (wait func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		work(ctx)
+	}()
+	return func() { <-done }
+}
+
+func eachTime(ctx context.Context, every time.Duration, do func()) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			do()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// served is a serve in a process of its own.
+type served struct {
+	cmd    *exec.Cmd
+	dir    string
+	url    string
+	stderr output
+	done   chan struct{}
+}
+
+// loadSecret signs the deliveries of a trial.
+const loadSecret = "whsec-of-the-trial"
+
+// startServe starts serve on an empty warehouse. A night is due every second, so
+// that one follows the other.
+func startServe(t *testing.T, service string) *served {
+	t.Helper()
+	p := &served{dir: t.TempDir(), stderr: output{more: make(chan struct{}, 1)}, done: make(chan struct{})}
+	config := fmt.Sprintf("api: {base_url: %q, token: %s, requests_per_second: 0}\nschedule: {cron: '@every 1s'}\n"+
+		"serve: {listen: '127.0.0.1:0', webhook_secrets: [%s]}\n", service, demoToken, loadSecret)
+	must(t, os.WriteFile(filepath.Join(p.dir, "config.yaml"), []byte(config), 0o600))
+	p.cmd = p.command(t, "serve")
+	p.cmd.Stderr = &p.stderr
+	must(t, p.cmd.Start())
+	go func() {
+		defer close(p.done)
+		_ = p.cmd.Wait() // end looks at how it ended
+	}()
+	t.Cleanup(func() { // of a trial that failed meanwhile
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	})
+	p.url = "http://" + p.await(t, `msg=serving address=(\S+)`)
+	return p
+}
+
+// command is the program, with the configuration of this warehouse.
+func (p *served) command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	path, err := exec.LookPath("placementsync")
+	must(t, err)
+	cmd := exec.Command(path, args...)
+	cmd.Dir = p.dir
+	return cmd
+}
+
+// await waits until the log matches, and returns the last group.
+func (p *served) await(t *testing.T, expression string) (group string) {
+	t.Helper()
+	pattern := regexp.MustCompile("(?m)" + expression)
+	p.until(t, expression, func(log string) bool {
+		found := pattern.FindStringSubmatch(log)
+		if found != nil {
+			group = found[len(found)-1]
+		}
+		return found != nil
+	})
+	return group
+}
+
+// awaitNights waits until n have ended.
+func (p *served) awaitNights(t *testing.T, n int) {
+	t.Helper()
+	p.until(t, fmt.Sprintf("%d nights", n), func(log string) bool { return strings.Count(log, `msg="night ended"`) >= n })
+}
+
+func (p *served) until(t *testing.T, what string, holds func(log string) bool) {
+	t.Helper()
+	for !holds(p.stderr.String()) {
+		select {
+		case <-p.stderr.more:
+		case <-p.done:
+			t.Fatalf("serve ended without %s:\n%s", what, &p.stderr)
+		}
+	}
+}
+
+// nights counts those that have begun.
+func (p *served) nights() int { return strings.Count(p.stderr.String(), `msg="night started"`) }
+
+// demandCounts compares what serve says in its metrics with what was sent.
+func (p *served) demandCounts(t *testing.T, s *senders) {
+	t.Helper()
+	response, err := http.Get(p.url + "/metrics")
+	must(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	must(t, err)
+	for result, want := range s.results() {
+		if line := fmt.Sprintf("placementsync_webhook_results_total{result=%q} %d\n", result, want); !strings.Contains(string(text), line) {
+			t.Errorf("the metrics do not say %s", line)
+		}
+	}
+}
+
+// end stops serve in order.
+func (p *served) end(t *testing.T) {
+	t.Helper()
+	must(t, p.cmd.Process.Signal(os.Interrupt))
+	<-p.done
+	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("serve ended with %d", code)
+	}
+	for line := range strings.Lines(p.stderr.String()) {
+		if strings.Contains(line, "level=ERROR") || strings.Contains(line, "outcome=partial") || strings.Contains(line, "panic") {
+			t.Errorf("serve says %s", line)
+		}
+	}
+}
+
+// run runs the program to its end and returns what it printed.
+func (p *served) run(t *testing.T, args ...string) []byte {
+	t.Helper()
+	var printed, said bytes.Buffer
+	cmd := p.command(t, args...)
+	cmd.Stdout, cmd.Stderr = &printed, &said
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, &said)
+	}
+	return printed.Bytes()
+}
+
+// events counts the rows that the warehouse has of each event.
+func (p *served) events(t *testing.T) map[string]int {
+	t.Helper()
+	text := p.run(t, "query", "--format", "csv", "SELECT event_id, count(*) FROM meta.webhook_events GROUP BY 1")
+	records, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	must(t, err)
+	count := map[string]int{}
+	for _, r := range records[1:] {
+		count[r[0]], err = strconv.Atoi(r[1])
+		must(t, err)
+	}
+	return count
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"placementsync/internal/sim"
+)
+
+// sending is one delivery of a trial.
+type sending struct {
+	delivery sim.Delivery
+	secrets  []string
+	// deserves is the status that it must be answered with.
+	deserves int
+	// replays says that its event was sent before.
+	replays bool
+
+	status int
+	err    error
+	took   time.Duration // from when it was due, not from when its turn came
+}
+
+// senders send the deliveries of a trial, each when it is due.
+type senders struct {
+	url    string
+	client *http.Client
+	gap    time.Duration
+	all    []sending
+}
+
+func newSenders(b burden, url string, articles []string) *senders {
+	s := &senders{url: url + "/hooks", gap: time.Second / time.Duration(b.Rate),
+		client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1024}}}
+	for i := range int(b.Lasts / s.gap) {
+		s.all = append(s.all, newSending(i, articles[i%len(articles)]))
+	}
+	return s
+}
+
+// newSending makes the i-th delivery. Of a hundred two bear no good signature,
+// and two repeat an event: one that was just sent, and one that is long known.
+func newSending(i int, article string) sending {
+	s := sending{secrets: []string{loadSecret}, deserves: http.StatusNoContent}
+	event := i
+	switch i % 100 {
+	case 13:
+		s.secrets, s.deserves = nil, http.StatusUnauthorized
+	case 47:
+		s.secrets, s.deserves = []string{"another"}, http.StatusUnauthorized
+	case 71:
+		event, s.replays = i-1, true
+	case 91:
+		event, s.replays = i-60, true
+	}
+	body := fmt.Sprintf(`{"article_id":%q,"status":{"id":"st-%d","prefix":"published"},"effective_at":"2026-11-20T02:00:00Z","notes":%q}`,
+		article, event, strings.Repeat("note ", 40))
+	s.delivery = sim.Delivery{ID: fmt.Sprintf("evt-%07d", event), Topic: "article.status_changed", Source: "trial", Body: []byte(body)}
+	return s
+}
+
+// send sends all of them and waits for their answers.
+func (s *senders) send(ctx context.Context) sendings {
+	defer s.client.CloseIdleConnections()
+	tick := time.NewTicker(max(s.gap, 2*time.Millisecond))
+	defer tick.Stop()
+	var answered sync.WaitGroup
+	start := time.Now()
+	for next := 0; next < len(s.all); <-tick.C {
+		for ; next < len(s.all) && time.Since(start) >= time.Duration(next)*s.gap; next++ {
+			one, due := &s.all[next], start.Add(time.Duration(next)*s.gap)
+			answered.Go(func() { one.send(ctx, s, due) })
+		}
+	}
+	answered.Wait()
+	return s.sum(time.Since(start))
+}
+
+func (one *sending) send(ctx context.Context, s *senders, due time.Time) {
+	one.delivery.SentAt = due
+	one.status, one.err = sim.Deliver(ctx, s.client, s.url, one.delivery, one.secrets...)
+	one.took = time.Since(due)
+}
+
+// sendings are what came of all deliveries.
+type sendings struct {
+	Sent, Accepted, Refused int
+	// Rate is the number a second that was really sent.
+	Rate float64
+	// Wrong were answered with another status than they deserve, Broken not at
+	// all: connections that were refused, reset or timed out.
+	Wrong, Broken int
+	// Fives are the answers among them that say 5xx.
+	Fives    int
+	Problems []string
+	P50, P99 time.Duration
+	Longest  time.Duration
+}
+
+func (s *senders) sum(took time.Duration) sendings {
+	f := sendings{Sent: len(s.all), Rate: float64(len(s.all)) / took.Seconds()}
+	var times []time.Duration
+	for _, one := range s.all {
+		times = append(times, one.took)
+		switch {
+		case one.err != nil:
+			f.Broken++
+			f.Problems = problem(f.Problems, one.err.Error())
+		case one.status != one.deserves:
+			f.Wrong++
+			f.Problems = problem(f.Problems, fmt.Sprintf("%s was answered %d", one.delivery.ID, one.status))
+		case one.status == http.StatusNoContent:
+			f.Accepted++
+		default:
+			f.Refused++
+		}
+		if one.status >= 500 {
+			f.Fives++
+		}
+	}
+	f.P50, f.P99, f.Longest = shares(times)
+	return f
+}
+
+// problem keeps the first few.
+func problem(known []string, one string) []string {
+	if len(known) < 5 {
+		known = append(known, one)
+	}
+	return known
+}
+
+// shares are the median, the 99th of a hundred and the longest.
+func shares(times []time.Duration) (p50, p99, longest time.Duration) {
+	if len(times) == 0 {
+		return 0, 0, 0
+	}
+	slices.Sort(times)
+	at := func(share float64) time.Duration { return times[int(math.Ceil(share*float64(len(times))))-1] }
+	return at(0.5), at(0.99), at(1)
+}
+
+// acknowledged are the events that serve has answered for.
+func (s *senders) acknowledged() map[string]bool {
+	ids := map[string]bool{}
+	for _, one := range s.all {
+		if one.status == http.StatusNoContent {
+			ids[one.delivery.ID] = true
+		}
+	}
+	return ids
+}
+
+// results are the counts that serve must come to.
+func (s *senders) results() map[string]int {
+	count := map[string]int{"unavailable": 0, "stale": 0, "too_large": 0}
+	for _, one := range s.all {
+		switch {
+		case one.deserves == http.StatusUnauthorized:
+			count["unsigned"]++
+		case one.replays:
+			count["replayed"]++
+		default:
+			count["stored"]++
+		}
+	}
+	return count
+}
+
+// stall keeps n connections open on which a large delivery begins and does not go
+// on. Each is begun anew when serve has lost patience.
+func stall(ctx context.Context, t *testing.T, url string, n int) (wait func()) {
+	t.Helper()
+	address := strings.TrimPrefix(url, "http://")
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				stallOnce(ctx, address)
+			}
+		})
+	}
+	return all.Wait
+}
+
+func stallOnce(ctx context.Context, address string) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	_, _ = fmt.Fprintf(conn, "POST /hooks HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nX-Hook-Signature: v0=%s\r\n\r\n{",
+		address, 1<<20, strings.Repeat("0", 64))
+	_, _ = conn.Read(make([]byte, 1)) // the answer, or the end
+}
