@@ -1,26 +1,26 @@
 package config
 
 import (
-	"cmp"
+	"math"
 	"reflect"
-	"slices"
 	"strings"
+
+	"placementsync/internal/nearest"
 )
 
 // suggest returns the path of the known key that an unknown one in section was
 // probably meant to be, or "". Of two equally near, the one of the section wins.
 func suggest(section, unknown string) string {
-	known := keyPaths(reflect.TypeFor[Config](), "")
-	rank := func(path string) int {
-		d := 2 * distance(strings.ToLower(unknown), lastSegment(path))
+	best, least := "", math.MaxInt
+	for _, path := range keyPaths(reflect.TypeFor[Config](), "") {
+		edits, near := nearest.Edits(lastSegment(path), unknown)
+		rank := 2 * edits
 		if parentPath(path) != section {
-			d++
+			rank++
 		}
-		return d
-	}
-	best := slices.MinFunc(known, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
-	if rank(best) > 2*max(1, len(unknown)/3)+1 {
-		return ""
+		if near && rank < least {
+			best, least = path, rank
+		}
 	}
 	return best
 }
@@ -49,26 +49,4 @@ func keysOf(path string) []string {
 		}
 	}
 	return keys
-}
-
-// distance is the number of single-byte edits between a and b (Levenshtein). Keys
-// are short ASCII words, and foreign ones need no better answer than "far".
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substitute := diagonal
-			if a[i] != b[j] {
-				substitute++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitute, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -25,7 +25,8 @@ const everything = "*"
 func importTable() []row {
 	return []row{
 		{"internal/stream", nil, "an endpoint is data; everyone may depend on it because it depends on nothing"},
-		{"internal/config", nil, "components have their own config structs, cmd/sync maps one to the other"},
+		{"internal/nearest", nil, "compares words, whatever they stand for"},
+		{"internal/config", []string{"internal/nearest"}, "components have their own config structs, cmd/sync maps one to the other"},
 		{"internal/sim", nil, "a second reading of the spec tests nothing if it shares code with the first"},
 		{"schema", nil, "SQL and the file that embeds it"},
 		{"queries", nil, "SQL and the file that embeds it"},
@@ -33,7 +34,7 @@ func importTable() []row {
 		{"internal/transform", []string{"internal/stream"}, "bytes in, records out: it is told the columns"},
 		{"internal/warehouse", []string{"schema", "internal/stream"}, "owns the folder and the DuckDB files, whoever fills them"},
 		{"internal/load", []string{"internal/stream", "internal/warehouse"}, "the stages meet in internal/pipeline alone"},
-		{"internal/query", []string{"internal/warehouse", "queries"}, "reads what is published, however it came there"},
+		{"internal/query", []string{"internal/warehouse", "internal/nearest", "queries"}, "reads what is published, however it came there"},
 		{"internal/webhook", []string{"internal/warehouse"}, "an inbox in the warehouse folder; the night empties it"},
 		{"internal/report", []string{"internal/warehouse", "queries"}, "reads what is published, however it came there"},
 		{"internal/pipeline", []string{

@@ -92,7 +92,7 @@ func Resolve(text string) (Query, error) {
 	for _, q := range all {
 		unknown.Names = append(unknown.Names, q.Name)
 	}
-	unknown.Nearest = nearest(unknown.Names, text)
+	unknown.Nearest = meant(unknown.Names, text)
 	return Query{}, unknown
 }
 

@@ -1,0 +1,36 @@
+package nearest_test
+
+import (
+	"testing"
+
+	"placementsync/internal/nearest"
+)
+
+func TestEdits(t *testing.T) {
+	cases := []struct {
+		known, misspelt string
+		edits           int
+		near            bool
+	}{
+		{"cron", "cron", 0, true},
+		{"cron", "CRON", 0, true},
+		{"cron", "corn", 2, false},
+		{"cron", "crn", 1, true},
+		{"token", "tokens", 1, true},
+		{"base_url", "base_ulr", 2, true},
+		{"timeout", "tiemuot", 3, false},
+		{"article_cycle_time", "artical_cycel_tim", 5, false},
+		{"article_cycle_time", "article_cylce_tim", 3, true},
+		{"", "a", 1, true},
+		{"a", "", 1, true},
+		{"", "", 0, true},
+		{"burst", "выдача", 12, false},
+	}
+	for _, c := range cases {
+		t.Run(c.known+" for "+c.misspelt, func(t *testing.T) {
+			if edits, near := nearest.Edits(c.known, c.misspelt); edits != c.edits || near != c.near {
+				t.Errorf("%d edits, near %t, want %d and %t", edits, near, c.edits, c.near)
+			}
+		})
+	}
+}
