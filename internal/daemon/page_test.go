@@ -48,7 +48,7 @@ func someStreams(began time.Time) []daemon.Stream {
 		{Name: "token", Grade: "exact", Reason: "answered whole in one response", Rows: 1, Requests: 1},
 		{Name: "outlet_listings", Grade: "repaired", Reason: "the list changed during pass 1; pass 2 brought nothing new", Rows: 41_022, Requests: 823, Retries: 4},
 		{Name: "product_listings", Grade: "best_effort", Reason: "the list still changed in pass 4 of 4", Rows: 82_100, Requests: 3_284, Rejects: 12},
-		{Name: "orders", Grade: "carried_forward", Reason: `fetch stream "orders": GET /orders answered 503 Service Unavailable after 6 attempts; run again to resume: what has landed is kept`,
+		{Name: "orders", Grade: "carried_forward", Reason: `fetch stream "orders": GET /orders answered 503 Service Unavailable after 6 attempts; what has landed is kept, the next run asks again`,
 			Rows: 9_001, Requests: 6, Retries: 5, Since: began.AddDate(0, 0, -1)},
 		{Name: "files", Grade: "skipped", Reason: "missing scope files.read"},
 	}

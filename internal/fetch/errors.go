@@ -43,8 +43,11 @@ type StatusError struct {
 	retryAfter string
 }
 
-// Error tells what was asked, how often and what came back.
-func (e *StatusError) Error() string { return e.text("run again to resume: what has landed is kept") }
+// Error tells what was asked, how often and what came back. Whether the next run
+// takes this one up is not known here.
+func (e *StatusError) Error() string {
+	return e.text("what has landed is kept, the next run asks again")
+}
 
 func (e *StatusError) text(advice string) string {
 	var b strings.Builder
@@ -141,7 +144,7 @@ type stopError struct {
 }
 
 func (e *stopError) Error() string {
-	return fmt.Sprintf("stop fetching stream %q: %v; run again to resume: what has landed is kept", e.stream, e.cause)
+	return fmt.Sprintf("stop fetching stream %q: %v", e.stream, e.cause)
 }
 
 func (e *stopError) Unwrap() error { return e.cause }

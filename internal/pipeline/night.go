@@ -132,11 +132,25 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 // settle ends a run: it enters the ledger, and the lock is given back.
 func (n *night) settle(ctx context.Context, lock *warehouse.Lock, res Result, err error) (Result, error) {
 	err = n.wh.Full(n.afterPublish(err))
-	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
-		err = fmt.Errorf("%w; what has landed is kept, run again to resume: %w", cause, err)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		if !errors.Is(err, cause) {
+			err = fmt.Errorf("%w: %w", cause, err)
+		}
+		err = fmt.Errorf("%w; %s", err, n.afterStop())
 	}
 	res.Run = n.end(ctx, err)
 	return res, n.wh.Full(errors.Join(err, n.afterPublish(n.wh.Record(res.Run)), lock.Release()))
+}
+
+// afterStop says how a run that was stopped goes on.
+func (n *night) afterStop() string {
+	switch {
+	case n.only != nil:
+		return "the last snapshot stays, and the next night reads what this refresh was to read"
+	case n.cfg.DryRun || n.cfg.Fetch.Offline:
+		return "the last snapshot stays: begin again"
+	}
+	return "what has landed is kept, run again to resume"
 }
 
 // afterPublish turns an error that came when readers saw the snapshot already

@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -72,6 +73,25 @@ func TestARefreshReadsItsTargetsAndCarriesTheRest(t *testing.T) {
 	row, _ := m.service.Object("/articles/" + article)
 	if prefix := m.one("SELECT status_prefix FROM articles WHERE id = ?", article); !strings.Contains(string(row), `"`+prefix+`"`) {
 		t.Errorf("status %q, the service has %s", prefix, row)
+	}
+}
+
+// TestAStoppedRefreshSaysHowItGoesOn holds that it does not promise to be taken up.
+func TestAStoppedRefreshSaysHowItGoesOn(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, smallWorld())
+	m.goodNight()
+	article := m.someArticle()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	m.arrive = func(*http.Request) { stop() }
+	m.at = m.at.Add(time.Hour)
+	res, err := pipeline.Refresh(ctx, m.cfg, pipeline.Targets{Articles: []string{article}})
+	if err == nil || res.Run.Outcome != warehouse.Interrupted {
+		t.Fatalf("the refresh ended %q with %v", res.Run.Outcome, err)
+	}
+	if text := err.Error(); !strings.HasSuffix(text, "the next night reads what this refresh was to read") || strings.Contains(text, "resume") {
+		t.Errorf("the refresh says %q", text)
 	}
 }
 
