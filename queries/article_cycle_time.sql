@@ -1,9 +1,12 @@
 -- title: Article cycle time
 -- grain: one row per article status (by its stable prefix)
--- about: How long articles stay in a status. A stay lasts from one status of an article to its next by time; the last one is still open and counts in open_articles, not in the days. p50 and p90 are stays that occurred. Days are of 24 hours, rounded to 2 places. Statuses without a time are left out.
+-- about: How long articles stay in a status. A stay lasts from one status of an article to its next by time; the last one is still open and counts in open_articles, not in the days, unless the article is marked deleted. p50 and p90 are stays that occurred. Days are of 24 hours, rounded to 2 places. Statuses without a time are left out.
 -- param: since DATE NULL -- only stays that began on or after this date, UTC
 WITH measured AS (
-    SELECT *, epoch_us(ended_at) - epoch_us(began_at) AS micros
+    SELECT
+        *,
+        epoch_us(ended_at) - epoch_us(began_at) AS micros,
+        ended_at IS NULL AND article_id NOT IN (SELECT id FROM campaign_articles WHERE deleted_at IS NOT NULL) AS is_open
     FROM mart.article_stays
     WHERE CAST($since AS DATE) IS NULL OR began_at >= CAST($since AS TIMESTAMP) AT TIME ZONE 'UTC'
 ),
@@ -13,7 +16,7 @@ statuses AS (
         arg_max(status_name, began_at)     AS status_name,
         count(DISTINCT article_id)         AS articles,
         count(micros)                      AS finished_stays,
-        count(*) FILTER (ended_at IS NULL) AS open_articles,
+        count(*) FILTER (is_open)          AS open_articles,
         quantile_disc(micros, [0.5, 0.9])  AS quantiles,
         avg(micros)                        AS mean
     FROM measured

@@ -1,16 +1,16 @@
 -- title: Widest gaps between tiers
 -- grain: one row per product listing and currency that has prices of several tiers
--- about: The cheapest and the dearest tier of each listing and the gap between them, widest first in percent of the cheapest. Prices without a tier, and listings whose cheapest price is not above zero, are left out.
+-- about: The cheapest and the dearest tier of each listing and the gap between them, widest first in percent of the cheapest. Of tiers with the same price the first by name is named. Prices without a tier, and listings whose cheapest price is not above zero, are left out.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- param: top COUNT? 100 -- only so many rows
 WITH spans AS (
     SELECT
         product_listing_id,
         currency,
-        arg_min(pricing_tier, unit_amount) AS low_tier,
-        min(unit_amount)                   AS low,
-        arg_max(pricing_tier, unit_amount) AS high_tier,
-        max(unit_amount)                   AS high
+        arg_min(pricing_tier, (unit_amount, pricing_tier))  AS low_tier,
+        min(unit_amount)                                    AS low,
+        arg_min(pricing_tier, (-unit_amount, pricing_tier)) AS high_tier,
+        max(unit_amount)                                    AS high
     FROM product_listing_prices
     WHERE unit_amount IS NOT NULL AND pricing_tier IS NOT NULL
       AND ($currency IS NULL OR currency = $currency)
