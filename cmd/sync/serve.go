@@ -244,19 +244,16 @@ func (s *service) progress() (daemon.Progress, bool) {
 	return shown, ok
 }
 
-// nightsOf leaves out refreshes: they count for no schedule and no readiness.
 func nightsOf(runs []warehouse.Run) []daemon.Night {
-	nights := []daemon.Night{}
-	for _, r := range runs {
-		if r.IsNight() {
-			nights = append(nights, nightOf(r))
-		}
+	nights := make([]daemon.Night, len(runs))
+	for i, r := range runs {
+		nights[i] = nightOf(r)
 	}
 	return nights
 }
 
 func nightOf(r warehouse.Run) daemon.Night {
-	n := daemon.Night{Run: r.ID, Started: r.StartedAt, Ended: r.EndedAt, Snapshot: r.SnapshotAt, Outcome: r.Outcome, Error: r.Error,
+	n := daemon.Night{Run: r.ID, Refresh: !r.IsNight(), Started: r.StartedAt, Ended: r.EndedAt, Snapshot: r.SnapshotAt, Outcome: r.Outcome, Error: r.Error,
 		Requests: r.Requests, Bytes: r.Bytes, Retries: r.Retries, Rows: r.Rows, New: r.New, Changed: r.Changed, Gone: r.Gone}
 	for _, s := range r.Streams {
 		n.Streams = append(n.Streams, daemon.Stream{Name: s.Stream, Grade: s.Grade, Reason: s.Reason, Rows: s.Rows, Rejects: s.Rejects,

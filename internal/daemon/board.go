@@ -20,6 +20,7 @@ type board struct {
 	beat     time.Time // when the schedule was last looked at
 	missed   map[string]int
 	nights   []Night
+	refresh  Night // the newest that was published
 	readAt   time.Time
 	readErr  error
 }
@@ -32,7 +33,9 @@ type snapshot struct {
 	Beat          time.Time
 	Missed        map[string]int
 	// Nights are oldest first, and not to be changed.
-	Nights    []Night
+	Nights []Night
+	// Refresh is the newest one that was published; zero: there is none.
+	Refresh   Night
 	LedgerErr error
 }
 
@@ -42,9 +45,9 @@ func (b *board) read() snapshot {
 	defer b.mu.Unlock()
 	now := b.now()
 	if b.readAt.IsZero() || now.Sub(b.readAt) >= ledgerAge || now.Before(b.readAt) {
-		nights, err := b.ledger()
+		runs, err := b.ledger()
 		if b.readAt, b.readErr = now, err; err == nil {
-			b.nights = nights
+			b.sort(runs)
 		}
 	}
 	missed := make(map[string]int, len(b.missed))
@@ -52,7 +55,20 @@ func (b *board) read() snapshot {
 		missed[why] = n
 	}
 	return snapshot{At: now, Next: b.next, Running: b.running, Stopping: b.stopping, Beat: b.beat,
-		Missed: missed, Nights: b.nights, LedgerErr: b.readErr}
+		Missed: missed, Nights: b.nights, Refresh: b.refresh, LedgerErr: b.readErr}
+}
+
+// sort keeps the nights, and of refreshes the newest that readers have seen.
+func (b *board) sort(runs []Night) {
+	b.nights, b.refresh = []Night{}, Night{}
+	for _, r := range runs {
+		switch {
+		case !r.Refresh:
+			b.nights = append(b.nights, r)
+		case r.Published():
+			b.refresh = r
+		}
+	}
 }
 
 // change writes to the board.
@@ -80,6 +96,15 @@ func (s snapshot) published() (Night, bool) {
 		}
 	}
 	return Night{}, false
+}
+
+// seen returns the night or refresh whose snapshot readers see.
+func (s snapshot) seen() (Night, bool) {
+	n, ok := s.published()
+	if ok && s.Refresh.Snapshot.After(n.Snapshot) {
+		return s.Refresh, true
+	}
+	return n, ok
 }
 
 // last returns the newest night, however it ended.

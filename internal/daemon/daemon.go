@@ -26,8 +26,8 @@ var ErrHeld = errors.New("another run holds the lock")
 
 // Config is what stays the same as long as the daemon runs.
 type Config struct {
-	// Ledger returns the nights so far, oldest first, also those of other
-	// processes. It is called at most twice a minute and after each night.
+	// Ledger returns the nights and refreshes so far, oldest first, also those of
+	// other processes. It is called at most twice a minute and after each night.
 	Ledger func() ([]Night, error)
 	// Progress tells how far the night is that runs now; false: none does. It is
 	// safe for concurrent use.

@@ -84,9 +84,9 @@ func registerNow(cfg Config, d *Daemon) {
 		cfg.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "placementsync_" + name, Help: help}, value))
 	}
 	lookup("snapshot_age_seconds", "Age of the snapshot that readers see; NaN before the first.", func() float64 {
-		seen := d.board.read()
-		if n, ok := seen.published(); ok {
-			return seen.At.Sub(n.Snapshot).Seconds()
+		now := d.board.read()
+		if n, ok := now.seen(); ok {
+			return now.At.Sub(n.Snapshot).Seconds()
 		}
 		return math.NaN()
 	})

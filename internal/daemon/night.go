@@ -15,7 +15,10 @@ const (
 
 // Night is one run as the daemon shows and counts it.
 type Night struct {
-	Run            string
+	Run string
+	// Refresh is a run between nights, which counts for nothing but what readers
+	// see.
+	Refresh        bool
 	Started, Ended time.Time
 	// Snapshot is the time that the published rows are of; zero: none were.
 	Snapshot time.Time

@@ -27,11 +27,13 @@ type page struct {
 	// Refresh is after how many seconds the browser asks again.
 	Refresh int
 	Unready []string
-	Good    *Night
-	Recent  []Night // newest first
-	Now     *Progress
-	Report  bool
-	Hooks   bool
+	// Good is the newest night that was published, Seen what readers see: that
+	// night, or a refresh after it.
+	Good, Seen *Night
+	Recent     []Night // newest first
+	Now        *Progress
+	Report     bool
+	Hooks      bool
 }
 
 // status renders the page. It needs no script: it is asked for again by the
@@ -53,6 +55,9 @@ func (d *Daemon) page() page {
 		Unready: d.unready(), Hooks: set.Hooks != nil}
 	if good, ok := p.published(); ok {
 		p.Good = &good
+	}
+	if seen, ok := p.seen(); ok {
+		p.Seen = &seen
 	}
 	p.Recent = slices.Clone(p.Nights[max(0, len(p.Nights)-shownNights):])
 	slices.Reverse(p.Recent)

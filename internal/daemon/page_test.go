@@ -75,6 +75,28 @@ func TestPageShowsNightsStreamsAndProgress(t *testing.T) {
 	}
 }
 
+// TestARefreshIsWhatReadersSee and is no night.
+func TestARefreshIsWhatReadersSee(t *testing.T) {
+	t.Parallel()
+	h := busy(t)
+	night := h.ledger[4]
+	at := night.Snapshot.Add(23 * time.Hour)
+	h.ledger = append(h.ledger, daemon.Night{Run: "refresh", Refresh: true, Started: at, Ended: at, Snapshot: at, Outcome: daemon.Complete},
+		daemon.Night{Run: "failed refresh", Refresh: true, Started: at, Ended: at, Outcome: daemon.Failed})
+	text := h.get("/").Body.String()
+	for _, want := range []string{"<title>ready", "2026-11-21 01:00 UTC<small>1 h 4 min old, complete, from a refresh</small>", "<h2>Streams of " + night.Run} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(text, `<th scope="row">2026-11-21 01:00`) {
+		t.Error("a refresh stands among the nights")
+	}
+	if age, night := h.metric("snapshot_age_seconds"), h.metric("last_run_duration_seconds"); age != "3850" || night != "372" {
+		t.Errorf("the snapshot is %s s old, want 3850; the last night took %s s, want 372", age, night)
+	}
+}
+
 func TestPageEscapesWhatTheServiceSays(t *testing.T) {
 	t.Parallel()
 	h := busy(t)
