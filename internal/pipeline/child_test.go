@@ -162,6 +162,8 @@ type job struct {
 	// of that number lands.
 	Room   int64
 	Moment int
+	// Dry publishes nothing.
+	Dry bool
 	// Gate makes the process wait for its input to be closed.
 	Gate bool
 }
@@ -195,7 +197,7 @@ func (j job) config() pipeline.Config {
 		Fetch: fetch.Config{BaseURL: j.URL, PageSize: 7, UserAgent: j.Agent,
 			Token: func(context.Context) (string, error) { return token, nil }},
 		Streams: streams, Details: "changed", LiveDays: 45, Recheck: 7, Limits: load.Limits{Share: 0.2, Rows: 50},
-		ResumeMaxAge: 6 * time.Hour, Now: func() time.Time { return j.At }, Log: slog.New(slog.DiscardHandler),
+		DryRun: j.Dry, ResumeMaxAge: 6 * time.Hour, Now: func() time.Time { return j.At }, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, s := range streams {
 		cfg.Chosen = append(cfg.Chosen, s.Name)

@@ -139,7 +139,14 @@ func (n *night) settle(ctx context.Context, lock *warehouse.Lock, res Result, er
 		err = fmt.Errorf("%w; %s", err, n.afterStop())
 	}
 	res.Run = n.end(ctx, err)
-	return res, n.wh.Full(errors.Join(err, n.afterPublish(n.wh.Record(res.Run)), lock.Release()))
+	return res, n.wh.Full(errors.Join(err, n.afterPublish(n.record(res.Run)), lock.Release()))
+}
+
+func (n *night) record(r warehouse.Run) error {
+	if err := n.wh.Record(r); err != nil {
+		return err
+	}
+	return n.wh.FinishedAside()
 }
 
 // afterStop says how a run that was stopped goes on.

@@ -51,7 +51,7 @@ func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 	if err := n.mayRefresh(now); err != nil {
 		return Result{}, errors.Join(err, lock.Release())
 	}
-	res, err := n.execute(ctx)
+	res, err := n.aside(ctx)
 	if err == nil {
 		err = n.inbox.Empty()
 	}

@@ -27,7 +27,7 @@ func (n *night) begin(ctx context.Context, now time.Time, lock *warehouse.Lock) 
 		return Result{}, err
 	}
 	if n.cfg.DryRun {
-		return n.execute(ctx)
+		return n.aside(ctx)
 	}
 	if err := n.takeUp(now, lock); err != nil {
 		return Result{}, err
@@ -44,6 +44,16 @@ func (n *night) begin(ctx context.Context, now time.Time, lock *warehouse.Lock) 
 		res, err = n.attempt(ctx)
 	}
 	return res, err
+}
+
+// aside executes a run that nobody takes up. Its note goes when the ledger has it.
+func (n *night) aside(ctx context.Context) (Result, error) {
+	err := n.wh.StartAside(warehouse.Unfinished{Run: n.run.ID, Kind: n.run.Kind, StartedAt: n.run.StartedAt,
+		Source: n.cfg.Fetch.BaseURL, Attempt: 1, Program: n.run.Program})
+	if err != nil {
+		return Result{}, err
+	}
+	return n.execute(ctx)
 }
 
 func (n *night) takeUp(now time.Time, lock *warehouse.Lock) error {

@@ -121,6 +121,37 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	}
 }
 
+// TestKilledDryRunIsInTheLedger kills a run that is not taken up while another one
+// waits: the ledger tells of both, and the one that waits is taken up.
+func TestKilledDryRunIsInTheLedger(t *testing.T) {
+	t.Parallel()
+	c := newTrial(t, 6, few()...)
+	c.try(t, strike{Step: "merged"}, 0, inPeace)
+	dry := c.job(struck, c.dir)
+	dry.At, dry.Dry, dry.Strike = c.at.Add(time.Minute), true, strike{Step: "mid merge"}
+	if p := dry.start(t); !p.killed() {
+		t.Fatalf("the dry run was not killed:\n%s", p.said)
+	}
+	wh, err := warehouse.Open(dry.config().Warehouse)
+	must(t, err)
+	killed := dry.At.UTC().Format("20060102T150405Z")
+	requireKilled(t, wh.Told, c.night)
+	requireKilled(t, wh.Told, killed)
+	j := c.job(struck, c.dir)
+	j.At = c.at.Add(2 * time.Minute)
+	if res := c.complete(pipeline.Run(t.Context(), j.config())); res.Run.ID != c.night {
+		t.Errorf("run %s was begun, and %s is not taken up", res.Run.ID, c.night)
+	}
+	requireKilled(t, wh.Runs, killed)
+	dry.At, dry.Strike = c.at.Add(time.Hour), strike{}
+	c.complete(pipeline.Run(t.Context(), dry.config()))
+	runs, err := wh.Told()
+	must(t, err)
+	if last := runs[len(runs)-1]; last.Outcome != warehouse.Complete || !last.SnapshotAt.IsZero() || len(runs) != 3 {
+		t.Errorf("after a dry run in peace the ledger says %+v", runs)
+	}
+}
+
 func requireKilled(t *testing.T, ledger func() ([]warehouse.Run, error), run string) {
 	t.Helper()
 	runs, err := ledger()

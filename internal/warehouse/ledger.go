@@ -128,10 +128,13 @@ func (w *Warehouse) Recover() error {
 	for _, r := range missing {
 		err = errors.Join(err, w.Record(r))
 	}
+	if err == nil {
+		err = w.FinishedAside()
+	}
 	if err != nil {
 		return err
 	}
-	u, ok, err := w.note()
+	u, ok, err := readNote(w.unfinishedPath())
 	if err != nil || !ok {
 		return err
 	}
@@ -159,12 +162,21 @@ func (w *Warehouse) missing() ([]Run, error) {
 			return nil, err
 		}
 	}
-	u, ok, err := w.note()
-	if err != nil || !ok || u.Run == latest || entryOf(runs, u.Run).Attempts >= u.Attempt {
-		return missing, err
+	for _, note := range []string{w.unfinishedPath(), w.asidePath()} {
+		u, ok, err := readNote(note)
+		if err != nil {
+			return nil, err
+		}
+		if ok && u.Run != latest && entryOf(runs, u.Run).Attempts < u.Attempt {
+			missing = append(missing, u.killed())
+		}
 	}
-	return append(missing, Run{ID: u.Run, StartedAt: u.StartedAt, Outcome: Killed, ExitCode: -1, Program: u.Program,
-		Error: "the run ended without a word: it was killed, or the machine went down; nothing was published by it"}), nil
+	return missing, nil
+}
+
+func (u Unfinished) killed() Run {
+	return Run{ID: u.Run, Kind: u.Kind, StartedAt: u.StartedAt, Outcome: Killed, ExitCode: -1, Program: u.Program,
+		Error: "the run ended without a word: it was killed, or the machine went down; nothing was published by it"}
 }
 
 // enclosed reads a version's own entry. A version that was rebuilt is no run

@@ -24,9 +24,15 @@ type Unfinished struct {
 	Attempt int `json:"attempt"`
 	// Program is the version that started it.
 	Program string `json:"program_version"`
+	// Kind is that of Run.
+	Kind string `json:"kind,omitempty"`
 }
 
 func (w *Warehouse) unfinishedPath() string { return w.path(stateDir, "unfinished.json") }
+
+// asidePath is the note of a run that nobody takes up. It stands beside that of one
+// that may be waiting.
+func (w *Warehouse) asidePath() string { return w.path(stateDir, "aside.json") }
 
 // Start notes that a run is at work, so that a later one can take it up. What
 // an earlier run left that is given up with this goes: a version that was never
@@ -35,18 +41,26 @@ func (w *Warehouse) Start(u Unfinished) error {
 	if err := w.giveUp(u.Run); err != nil {
 		return err
 	}
+	return w.noteStart(w.unfinishedPath(), u)
+}
+
+// StartAside notes that a run is at work that is not taken up, so that the ledger
+// tells of it should it be killed. It needs the Lock.
+func (w *Warehouse) StartAside(u Unfinished) error { return w.noteStart(w.asidePath(), u) }
+
+func (w *Warehouse) noteStart(path string, u Unfinished) error {
 	data, err := json.Marshal(u)
 	if err == nil {
-		err = removeTorn(w.unfinishedPath())
+		err = removeTorn(path)
 	}
 	if err != nil {
 		return fmt.Errorf("note the start of run %s: %w", u.Run, err)
 	}
-	return w.disk.writeFile(w.unfinishedPath(), append(data, '\n'), privateFile)
+	return w.disk.writeFile(path, append(data, '\n'), privateFile)
 }
 
 func (w *Warehouse) giveUp(next string) error {
-	last, ok, err := w.note()
+	last, ok, err := readNote(w.unfinishedPath())
 	if err != nil || !ok || last.Run == next {
 		return err
 	}
@@ -60,8 +74,13 @@ func (w *Warehouse) giveUp(next string) error {
 }
 
 // Finished forgets the note of Start: there is nothing to take up.
-func (w *Warehouse) Finished() error {
-	if err := os.Remove(w.unfinishedPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (w *Warehouse) Finished() error { return forget(w.unfinishedPath()) }
+
+// FinishedAside forgets the note of StartAside, once the run is in the ledger.
+func (w *Warehouse) FinishedAside() error { return forget(w.asidePath()) }
+
+func forget(note string) error {
+	if err := os.Remove(note); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("note the end of a run: %w", err)
 	}
 	return nil
@@ -70,7 +89,7 @@ func (w *Warehouse) Finished() error {
 // Unfinished returns the run to take up; ok is false when there is none. One
 // that was killed between its publish and its note of it is none.
 func (w *Warehouse) Unfinished() (u Unfinished, ok bool, err error) {
-	if u, ok, err = w.note(); err != nil || !ok {
+	if u, ok, err = readNote(w.unfinishedPath()); err != nil || !ok {
 		return u, false, err
 	}
 	latest, _, err := w.Latest()
@@ -81,9 +100,9 @@ func (w *Warehouse) Unfinished() (u Unfinished, ok bool, err error) {
 	return u, latest != u.Run && landed == nil, nil
 }
 
-// note reads what Start wrote; ok is false when no run left one.
-func (w *Warehouse) note() (u Unfinished, ok bool, err error) {
-	data, err := os.ReadFile(w.unfinishedPath())
+// readNote reads what Start or StartAside wrote; ok is false when no run left one.
+func readNote(path string) (u Unfinished, ok bool, err error) {
+	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return u, false, nil
 	}
