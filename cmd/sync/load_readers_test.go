@@ -93,40 +93,54 @@ func (r *readers) ask(path string, mark []byte) error {
 	return err
 }
 
-// growth is the resident memory of serve in the first and the last third of a
-// trial, in bytes: the lowest tenth of the samples, which is what stays between
-// nights, and the most, which is what a night takes.
-type growth struct {
-	FirstLow, LastLow, FirstMost, LastMost float64
+// memory samples what a process holds, until the context of watch ends.
+type memory struct {
+	mu      sync.Mutex
+	samples []float64
 }
 
-func (g growth) String() string {
-	const mib = 1 << 20
-	return fmt.Sprintf("between nights %.0f MiB in the first third, %.0f MiB in the last; at most %.0f and %.0f MiB",
-		g.FirstLow/mib, g.LastLow/mib, g.FirstMost/mib, g.LastMost/mib)
-}
-
-// sampleMemory looks at the resident memory of a process until ctx ends.
-func sampleMemory(ctx context.Context, pid int) func() growth {
-	var samples []float64
-	wait := during(ctx, func(ctx context.Context) {
+func watchMemory(ctx context.Context, pid int) *memory {
+	m := &memory{}
+	during(ctx, func(ctx context.Context) {
 		eachTime(ctx, 100*time.Millisecond, func() {
-			if n := resident(pid); n > 0 {
-				samples = append(samples, n)
-			}
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.samples = append(m.samples, resident(pid))
 		})
 	})
-	return func() growth {
-		wait()
-		third := len(samples) / 3
-		if third == 0 {
-			return growth{} // a system that does not tell
+	return m
+}
+
+// level is the resident memory of a while, in bytes: what stays between nights, and
+// the most that a night took.
+type level struct{ Low, Most float64 }
+
+// phase is the level of the share of all samples since the last phase that begins
+// and ends there, and begins another phase.
+func (m *memory) phase(shares ...[2]float64) []level {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	levels := make([]level, len(shares))
+	for i, s := range shares {
+		n := float64(len(m.samples))
+		if part := m.samples[int(n*s[0]):int(n*s[1])]; len(part) > 0 {
+			levels[i] = level{slices.Min(part), slices.Max(part)}
 		}
-		first, last := samples[:third], samples[len(samples)-third:]
-		slices.Sort(first)
-		slices.Sort(last)
-		return growth{first[third/10], last[third/10], first[third-1], last[third-1]}
 	}
+	m.samples = nil
+	return levels
+}
+
+// growth is the memory before the load, in its first and last third, and after it.
+type growth struct{ Before, First, Last, After level }
+
+func (g growth) String() string {
+	return fmt.Sprintf("%v before the load, %v in its first third, %v in its last, %v after it", g.Before, g.First, g.Last, g.After)
+}
+
+func (l level) String() string {
+	const mib = 1 << 20
+	return fmt.Sprintf("%.0f to %.0f MiB", l.Low/mib, l.Most/mib)
 }
 
 // resident is the memory that the system says a process has; 0: it does not say.
