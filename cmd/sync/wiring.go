@@ -36,6 +36,7 @@ func (g *globals) loadWarehouse() (config.Config, error) {
 func warehouseConfig(c config.Config) warehouse.Config {
 	return warehouse.Config{Dir: c.Warehouse.Dir, KeepVersions: c.Warehouse.KeepVersions,
 		MemoryLimit: c.Warehouse.MemoryLimit, Threads: c.Warehouse.Threads, Program: version,
+		PublishedMode: c.Warehouse.Mode(), DiscardRaw: c.Privacy.Raw == config.RawDiscard,
 		Tables: stream.Tables(stream.Known())}
 }
 

@@ -6,7 +6,11 @@
 // names of the streams (their owner checks streams.include and streams.exclude).
 package config
 
-import "time"
+import (
+	"io/fs"
+	"strconv"
+	"time"
+)
 
 // Config is the whole of config.yaml. A value returned without error by [Load]
 // or [Parse] satisfies every rule of [Config.Validate] and is read-only from
@@ -113,6 +117,18 @@ type Warehouse struct {
 	MemoryLimit string `yaml:"memory_limit"`
 	// Threads is DuckDB's; 0: all cores.
 	Threads int `yaml:"threads"`
+	// PublishedMode are the rights of published files, in octal; see
+	// [Warehouse.Mode].
+	PublishedMode string `yaml:"published_mode"`
+}
+
+// Mode is PublishedMode as a number; 0: what the umask leaves of 0644.
+func (w Warehouse) Mode() fs.FileMode {
+	mode, err := strconv.ParseUint(w.PublishedMode, 8, 9)
+	if err != nil {
+		return 0
+	}
+	return fs.FileMode(mode)
 }
 
 // Retention is what prune leaves standing. The newest is always kept.
@@ -169,8 +185,9 @@ type Privacy struct {
 	Drop []string `yaml:"drop"`
 	// Raw says what becomes of the landed bodies after publishing.
 	Raw Raw `yaml:"raw"`
-	// HashKey comes from the environment variable named by [HashKeyVar] alone,
-	// never from the file; it is set whenever Hash is not empty.
+	// HashKey comes from the environment variable named by [HashKeyVar], or the
+	// file that this variable with _FILE behind it names, and never from
+	// config.yaml; it is set whenever Hash is not empty.
 	HashKey Secret `yaml:"-"`
 }
 

@@ -141,7 +141,7 @@ func TestFullFile(t *testing.T) {
 			Details: config.DetailsAll, MaxPasses: 1,
 		},
 		Run:       config.Run{MassDeleteShare: 1},
-		Warehouse: config.Warehouse{Dir: "testdata/data", KeepVersions: 1, MemoryLimit: "0.5 GiB", Threads: 2},
+		Warehouse: config.Warehouse{Dir: "testdata/data", KeepVersions: 1, MemoryLimit: "0.5 GiB", Threads: 2, PublishedMode: "0640"},
 		Retention: config.Retention{Daily: 1, Weekly: 2, Monthly: 3},
 		Schedule:  config.Schedule{Cron: "@hourly", Timezone: "Europe/Berlin"},
 		Serve: config.Serve{

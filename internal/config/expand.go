@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 )
@@ -35,9 +36,37 @@ func lookup(reference string, lookupEnv func(string) (string, bool)) (value, mes
 		// The text is not shown: it may be a secret with a dollar sign in it.
 		return "", "holds ${ that does not begin a variable: write ${NAME}, or $$ for a dollar sign"
 	}
-	value, ok := lookupEnv(name)
-	if !ok {
-		return "", fmt.Sprintf("the environment variable %s is not set: set it, or write the value here", name)
+	value, ok, message := variable(name, lookupEnv)
+	if !ok && message == "" {
+		message = fmt.Sprintf("the environment variable %s is not set: set it, or write the value here", name)
 	}
-	return value, ""
+	return value, message
+}
+
+// fileSuffix behind the name of a variable makes it name a file that holds the
+// value: others who may look at this process see its environment and not its files.
+const fileSuffix = "_FILE"
+
+// variable reads NAME, or the file that NAME_FILE names, without the white space
+// around its text. A message says why that could not be done, and nothing of what
+// the file holds.
+func variable(name string, lookupEnv func(string) (string, bool)) (value string, ok bool, message string) {
+	value, ok = lookupEnv(name)
+	path, named := lookupEnv(name + fileSuffix)
+	if !named || strings.HasSuffix(name, fileSuffix) {
+		return value, ok, ""
+	}
+	if ok {
+		return "", false, fmt.Sprintf("the environment has both %s and %s%s: keep one of the two", name, name, fileSuffix)
+	}
+	data, err := os.ReadFile(path)
+	switch text := strings.TrimSpace(string(data)); {
+	case err != nil:
+		return "", false, fmt.Sprintf("the file that %s%s names cannot be read: %v: give the path of one that this user can read",
+			name, fileSuffix, err)
+	case len(text) > maxTokenSize || text == "":
+		return "", false, fmt.Sprintf("the file that %s%s names holds %d bytes: give one that holds the value alone", name, fileSuffix, len(data))
+	default:
+		return text, true, ""
+	}
 }

@@ -36,7 +36,8 @@ func unreadable(path, message string, cause error) error {
 // through lookupEnv after the YAML has been parsed, so that no value can add keys;
 // $$ stands for a dollar sign. A variable that is not set is a problem wherever it
 // is used, also for a key that may be left out: a misspelt name must not quietly
-// mean empty. One that is set to nothing is an empty value.
+// mean empty. One that is set to nothing is an empty value. Where VAR_FILE is set
+// instead, the value is what the file of that name holds.
 func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Config, error) {
 	if lookupEnv == nil {
 		lookupEnv = func(string) (string, bool) { return "", false }
@@ -46,7 +47,11 @@ func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Con
 	if !b.document(data, &cfg) {
 		return Default(), newError(name, b.problems)
 	}
-	if key, ok := lookupEnv(HashKeyVar); ok {
+	key, ok, message := variable(HashKeyVar, lookupEnv)
+	if message != "" {
+		b.report(0, "privacy.hash", "%s", message)
+	}
+	if ok {
 		cfg.Privacy.HashKey = Secret(key)
 	}
 	v := validator{broken: b.broken, written: b.written}

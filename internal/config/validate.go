@@ -157,6 +157,7 @@ func (v *validator) warehouse(w Warehouse) {
 			v.show("warehouse.memory_limit", w.MemoryLimit))
 	}
 	between(v, "warehouse.threads", w.Threads, 0, 1024)
+	oneOf(v, "warehouse.published_mode", w.PublishedMode, "", "0600", "0640", "0644")
 }
 
 func (v *validator) retention(r Retention) {
@@ -214,7 +215,9 @@ func oneOf[T ~string](v *validator, path string, value T, known ...T) {
 	}
 	names := make([]string, len(known))
 	for i, k := range known {
-		names[i] = string(k)
+		if names[i] = string(k); k == "" {
+			names[i] = `""`
+		}
 	}
 	v.add(path, "%s is unknown: use %s", v.show(path, string(value)), strings.Join(names, ", "))
 }

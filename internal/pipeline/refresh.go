@@ -53,7 +53,7 @@ func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 	}
 	res, err := n.aside(ctx)
 	if err == nil {
-		err = n.inbox.Empty()
+		err = errors.Join(n.inbox.Empty(), wh.DiscardSpent())
 	}
 	return n.settle(ctx, lock, res, err)
 }

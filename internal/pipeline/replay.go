@@ -24,9 +24,9 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	}
 	n := &night{cfg: cfg, wh: wh, drift: map[driftKey]load.Drift{}, landed: run}
 	n.cfg.Fetch.Offline = true
-	at, ok := warehouse.RunTime(run)
-	if _, err := os.Stat(wh.RawPath(run)); err != nil || !ok {
-		return Result{}, fmt.Errorf("replay %q: nothing has landed under this run: placementsync runs lists them", run)
+	at, err := landedAt(wh, run)
+	if err != nil {
+		return Result{}, err
 	}
 	if at, err = n.snapshotOf(run, at); err != nil {
 		return Result{}, err
@@ -41,11 +41,32 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	}
 	res, err := n.execute(ctx)
 	if err == nil {
-		err = forget(wh, run)
+		err = errors.Join(forget(wh, run), wh.DiscardSpent())
 	}
 	err = n.afterPublish(err)
 	res.Run = n.end(ctx, err)
 	return res, errors.Join(err, n.afterPublish(wh.Record(res.Run)), lock.Release())
+}
+
+// landedAt is when a run began whose answers are there to be read.
+func landedAt(wh *warehouse.Warehouse, run string) (time.Time, error) {
+	at, ok := warehouse.RunTime(run)
+	known, err := wh.Runs()
+	if err != nil {
+		return at, err
+	}
+	_, err = os.Stat(wh.RawPath(run))
+	spent, spentErr := wh.Spent(run)
+	switch {
+	case spentErr != nil:
+		return at, spentErr
+	case ok && err == nil && !spent:
+		return at, nil
+	case spent || slices.ContainsFunc(known, func(r warehouse.Run) bool { return r.ID == run }):
+		return at, fmt.Errorf("replay %s: what it landed is not kept: privacy.raw discards it when a night is published, "+
+			"retention.raw_days when it is old; placementsync rebuild builds from the Parquet snapshots", run)
+	}
+	return at, fmt.Errorf("replay %q: nothing has landed under this run: placementsync runs lists them", run)
 }
 
 // forget drops the note of a run that waits to be taken up: what it landed is

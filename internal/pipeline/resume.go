@@ -80,7 +80,7 @@ func (n *night) attempt(ctx context.Context) (Result, error) {
 		return res, err
 	}
 	n.step("published")
-	return res, errors.Join(n.wh.Finished(), n.inbox.Empty())
+	return res, errors.Join(n.wh.Finished(), n.inbox.Empty(), n.wh.DiscardSpent())
 }
 
 func (n *night) note(access string) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,11 @@ import (
 
 // disk does these steps and tells a crash trial of each, before and after; nil:
 // nobody. The names are the same every night: "before fsync manifest.json".
-type disk struct{ tell func(step string) }
+type disk struct {
+	tell func(step string)
+	// mode are the rights of published files, as in Config.PublishedMode.
+	mode fs.FileMode
+}
 
 // around does one step.
 func (d disk) around(step, path string, do func() error) error {
@@ -43,13 +48,14 @@ func stable(path string) string {
 	return name
 }
 
-// WriteFile replaces path with data in one step.
+// WriteFile replaces path with data in one step. Of mode the umask takes away.
 func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	return disk{}.writeFile(path, data, mode)
 }
 
 // WriteWhole lets fill write a file beside its place and then moves it there
-// in one step. When fill fails, path stays as it was.
+// in one step. When fill fails, path stays as it was. Of mode the umask takes
+// away.
 func WriteWhole(path string, mode fs.FileMode, fill func(f *os.File) error) error {
 	return disk{}.writeWhole(path, mode, fill)
 }
@@ -62,12 +68,12 @@ func (d disk) writeFile(path string, data []byte, mode fs.FileMode) error {
 }
 
 func (d disk) writeWhole(path string, mode fs.FileMode, fill func(f *os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	f, err := createBeside(path, mode)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	if err = fill(f); err == nil {
-		err = errors.Join(f.Chmod(mode), d.around("fsync", path, f.Sync))
+		err = d.around("fsync", path, f.Sync)
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = d.rename(f.Name(), path)
@@ -78,11 +84,36 @@ func (d disk) writeWhole(path string, mode fs.FileMode, fill func(f *os.File) er
 	return nil
 }
 
+// createBeside makes a new file beside a place, with the rights that the umask
+// leaves of mode; os.CreateTemp knows one mode only.
+func createBeside(path string, mode fs.FileMode) (f *os.File, err error) {
+	err = beside(path, func(name string) error {
+		f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+		return err
+	})
+	return f, err
+}
+
+// beside tries names in the folder of path until one is free.
+func beside(path string, create func(name string) error) error {
+	for {
+		name := fmt.Sprintf(".%s.%d", filepath.Base(path), rand.Uint32())
+		if err := create(filepath.Join(filepath.Dir(path), name)); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+}
+
 // WriteFolder lets fill write a folder beside its place and then moves it
 // there in one step, instead of the folder that may be there: a reader finds
-// the old one or the new one, whole. When fill fails, path stays as it was.
-func WriteFolder(path string, fill func(dir string) error) error {
-	next, err := os.MkdirTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+// the old one or the new one, whole. When fill fails, path stays as it was. Who
+// may read it is what the umask says.
+func WriteFolder(path string, fill func(dir string) error) (err error) {
+	var next string
+	err = beside(path, func(name string) error {
+		next = name
+		return os.Mkdir(name, publicDir)
+	})
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
@@ -112,19 +143,53 @@ func placeFolder(next, path string) error {
 	return syncPath(filepath.Dir(path))
 }
 
-// syncTree flushes a folder and all in it, and opens it to readers.
+// syncTree flushes a folder and all in it, and opens it to whom the folder
+// itself is open.
 func syncTree(dir string) error {
+	top, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		mode := fs.FileMode(publicFile)
-		if entry.IsDir() {
-			mode = publicDir
+		mode := top.Mode().Perm()
+		if !entry.IsDir() {
+			mode &= publicFile
 		}
 		return errors.Join(os.Chmod(path, mode), syncPath(path))
 	})
 }
+
+// makePublic makes a folder for published files, and those above it.
+func (d disk) makePublic(dir string) error {
+	if err := os.MkdirAll(dir, publicDir); err != nil || d.mode == 0 {
+		return err
+	}
+	return os.Chmod(dir, enterable(d.mode))
+}
+
+// publicMode are the rights of a published file. Where the umask decides, a new
+// file is the only one to ask that needs nothing of the system but files.
+func (d disk) publicMode(dir string) (mode fs.FileMode, err error) {
+	if d.mode != 0 {
+		return d.mode, nil
+	}
+	f, err := createBeside(filepath.Join(dir, "rights"), publicFile)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Mode().Perm(), nil
+}
+
+// enterable are the rights of a folder of files with these rights.
+func enterable(mode fs.FileMode) fs.FileMode { return mode | mode&0o444>>2 }
 
 // removeTorn removes what killed runs left beside a file that they were about to
 // replace. Nobody else may be writing it.
@@ -219,11 +284,8 @@ func (d disk) swapLink(target, link string) error {
 }
 
 // placeLink gives a file a second name, in one step: a hard link where the
-// file system allows it, a copy elsewhere.
+// file system allows it, a copy elsewhere. The folder is there.
 func (d disk) placeLink(from, to string) error {
-	if err := os.MkdirAll(filepath.Dir(to), publicDir); err != nil {
-		return err
-	}
 	next := filepath.Join(filepath.Dir(to), "."+filepath.Base(to)+".next")
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -243,7 +305,7 @@ func (d disk) copyWithTime(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.copyFile(from, to), os.Chtimes(to, time.Time{}, info.ModTime()))
+	return errors.Join(d.copyFile(from, to), os.Chmod(to, info.Mode().Perm()), os.Chtimes(to, time.Time{}, info.ModTime()))
 }
 
 // copyFile copies a file and syncs the copy. io.Copy between two files asks

@@ -122,7 +122,8 @@ func (d *Draft) Enclose(r Run) error {
 
 // Recover enters what the ledger lacks of runs that were killed, and drops the
 // note of one that was killed when it had published: behind a newer version it
-// would pass for a run to take up. It needs the Lock.
+// would pass for a run to take up. What such a run was to discard goes. It needs
+// the Lock.
 func (w *Warehouse) Recover() error {
 	missing, err := w.missing()
 	for _, r := range missing {
@@ -134,6 +135,10 @@ func (w *Warehouse) Recover() error {
 	if err != nil {
 		return err
 	}
+	return errors.Join(w.forgetPublished(), w.DiscardSpent())
+}
+
+func (w *Warehouse) forgetPublished() error {
 	u, ok, err := readNote(w.unfinishedPath())
 	if err != nil || !ok {
 		return err

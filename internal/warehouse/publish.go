@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,12 +84,15 @@ func (d *Draft) seal(ctx context.Context, m *Manifest) error {
 		return err
 	}
 	d.w.cfg.step("after checkpoint")
-	var err error
-	if m.Catalog, err = d.sealFile(CatalogFile); err != nil {
+	mode, err := d.w.disk.publicMode(d.Dir)
+	if err != nil {
+		return err
+	}
+	if m.Catalog, err = d.sealFile(CatalogFile, mode); err != nil {
 		return err
 	}
 	for i := range m.Tables {
-		if m.Tables[i].ManifestFileSum, err = d.sealFile(m.Tables[i].File); err != nil {
+		if m.Tables[i].ManifestFileSum, err = d.sealFile(m.Tables[i].File, mode); err != nil {
 			return err
 		}
 	}
@@ -96,16 +100,19 @@ func (d *Draft) seal(ctx context.Context, m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	if err := d.w.disk.writeFile(filepath.Join(d.Dir, ManifestFile), append(data, '\n'), publicFile); err != nil {
+	err = d.w.disk.writeWhole(filepath.Join(d.Dir, ManifestFile), privateFile, func(f *os.File) error {
+		_, err := f.Write(append(data, '\n'))
+		return errors.Join(err, f.Chmod(mode))
+	})
+	if err != nil {
 		return err
 	}
-	err = errors.Join(os.Chmod(d.Dir, publicDir), d.w.disk.sync(d.Dir))
-	return err
+	return errors.Join(os.Chmod(d.Dir, enterable(mode)), d.w.disk.sync(d.Dir))
 }
 
-func (d *Draft) sealFile(name string) (ManifestFileSum, error) {
+func (d *Draft) sealFile(name string, mode fs.FileMode) (ManifestFileSum, error) {
 	path := filepath.Join(d.Dir, name)
-	if err := errors.Join(os.Chmod(path, publicFile), d.w.disk.sync(path)); err != nil {
+	if err := errors.Join(os.Chmod(path, mode), d.w.disk.sync(path)); err != nil {
 		return ManifestFileSum{}, err
 	}
 	return sumFile(d.Dir, name)

@@ -74,8 +74,16 @@ func (w *Warehouse) oldRaw(r Retention, now time.Time) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	latest, _, err := w.Latest()
+	if err != nil {
+		return nil, err
+	}
 	var old []string
 	for i, run := range runs {
+		if w.spent(run, latest) {
+			old = append(old, w.RawPath(run))
+			continue
+		}
 		at, ok := RunTime(run)
 		if !ok || i == len(runs)-1 || waiting && run == unfinished.Run {
 			continue
@@ -85,6 +93,47 @@ func (w *Warehouse) oldRaw(r Retention, now time.Time) ([]string, error) {
 		}
 	}
 	return old, nil
+}
+
+// Spent reports whether Config.DiscardRaw leaves nothing of what a run landed,
+// though a kill may have left some of it standing.
+func (w *Warehouse) Spent(run string) (bool, error) {
+	latest, _, err := w.Latest()
+	return err == nil && w.spent(run, latest), err
+}
+
+// spent reports whether Config.DiscardRaw wants the landed answers of a run
+// gone: a snapshot of its time or a later one is published, so that it cannot be
+// taken up any more.
+func (w *Warehouse) spent(run, latest string) bool {
+	at, ok := RunTime(run)
+	last, published := RunTime(latest)
+	return w.cfg.DiscardRaw && ok && published && !at.After(last)
+}
+
+// DiscardSpent removes landed answers as Config.DiscardRaw says, durably. It
+// finishes what a kill has cut short, and needs the Lock.
+func (w *Warehouse) DiscardSpent() error {
+	latest, ok, err := w.Latest()
+	if err != nil || !ok || !w.cfg.DiscardRaw {
+		return err
+	}
+	runs, err := w.Landed()
+	gone := 0
+	for _, run := range runs {
+		if w.spent(run, latest) {
+			path := w.RawPath(run)
+			err = errors.Join(err, w.disk.around("discarding", path, func() error { return os.RemoveAll(path) }))
+			gone++
+		}
+	}
+	if err == nil && gone > 0 {
+		err = w.disk.sync(w.path(rawDir))
+	}
+	if err != nil {
+		return fmt.Errorf("discard landed answers: %w", err)
+	}
+	return nil
 }
 
 // oldVersions finds the versions beyond keep_versions. Those that the newest

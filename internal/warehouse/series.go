@@ -82,7 +82,11 @@ func (w *Warehouse) extendSeries(line ...Manifest) error {
 			if sameFile(from, to) {
 				continue
 			}
-			if err := w.disk.placeLink(from, to); err != nil {
+			err := errors.Join(w.disk.makePublic(filepath.Dir(filepath.Dir(to))), w.disk.makePublic(filepath.Dir(to)))
+			if err == nil {
+				err = w.disk.placeLink(from, to)
+			}
+			if err != nil {
 				return err
 			}
 		}

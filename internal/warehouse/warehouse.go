@@ -29,8 +29,9 @@ const (
 	draftSuffix  = ".draft"
 )
 
-// Folders that hold what the service answered are closed to other users;
-// published files are for everybody who may enter the folder.
+// Folders that hold what the service answered are closed to other users.
+// Published files are at most for everybody to read; the umask or
+// Config.PublishedMode says for whom.
 const (
 	privateDir  = 0o700
 	publicDir   = 0o755
@@ -51,6 +52,13 @@ type Config struct {
 	Threads int
 	// Program is the version written into manifests and meta.runs.
 	Program string
+	// PublishedMode are the rights of published files; their folders get the
+	// right to enter where files have that to read. Zero: the process's umask
+	// says, and nobody but the owner may write.
+	PublishedMode fs.FileMode
+	// DiscardRaw removes landed answers as soon as a snapshot that holds them,
+	// or comes after them, is published.
+	DiscardRaw bool
 	// Tables are the tables of main with their keys, in a stable order.
 	Tables []stream.Table
 	// Step is told before and after each step that changes what is on the
@@ -90,7 +98,7 @@ func Open(cfg Config) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Warehouse{cfg: cfg, disk: disk{cfg.Step}, defs: defs, meta: meta, mart: mart}, nil
+	return &Warehouse{cfg: cfg, disk: disk{tell: cfg.Step, mode: cfg.PublishedMode}, defs: defs, meta: meta, mart: mart}, nil
 }
 
 // Dir is the folder of the warehouse.
@@ -128,7 +136,7 @@ func (w *Warehouse) path(parts ...string) string {
 // makeFolders creates the folder: open to readers where versions are
 // published, closed where answers of the service and state are kept.
 func (w *Warehouse) makeFolders() error {
-	return errors.Join(os.MkdirAll(w.path(versionsDir), publicDir), os.MkdirAll(w.path(seriesDir), publicDir),
+	return errors.Join(w.disk.makePublic(w.path(versionsDir)), w.disk.makePublic(w.path(seriesDir)),
 		os.MkdirAll(w.path(rawDir), privateDir), os.MkdirAll(w.path(stateDir), privateDir))
 }
 

@@ -1,0 +1,94 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"placementsync/internal/config"
+)
+
+// credentials writes files as systemd puts them into $CREDENTIALS_DIRECTORY, and
+// gives an environment that names the folder and has more.
+func credentials(t *testing.T, files, more map[string]string) func(string) (string, bool) {
+	t.Helper()
+	all := map[string]string{"CREDENTIALS_DIRECTORY": t.TempDir()}
+	for name, text := range files {
+		path := filepath.Join(all["CREDENTIALS_DIRECTORY"], name)
+		if err := os.WriteFile(path, []byte(text), 0o400); err != nil {
+			t.Fatal(err)
+		}
+		all[name+"_FILE"] = path
+	}
+	for name, value := range more {
+		all[name] = value
+	}
+	return func(name string) (string, bool) {
+		value, ok := all[name]
+		return value, ok
+	}
+}
+
+const secretive = `
+api:
+  base_url: https://api.example.com
+  token_file: ${CREDENTIALS_DIRECTORY}/PLACEMENTSYNC_TOKEN
+serve:
+  auth_token: ${STATUS_TOKEN}
+  webhook_secrets: ["${OLD_SECRET}", "${NEW_SECRET}"]
+notify: {failure_url: "https://hooks.example.com/${CHAT_KEY}"}
+privacy: {hash: [orders.guest_email]}
+`
+
+func TestEverySecretCanComeFromAFile(t *testing.T) {
+	env := credentials(t, map[string]string{
+		"PLACEMENTSYNC_TOKEN": "pc_hunter2\n", "OLD_SECRET": " whsec-hunter2\n", "NEW_SECRET": "whsec-hunter3",
+		"STATUS_TOKEN": "hunter4\r\n", "CHAT_KEY": "hunter5", config.HashKeyVar: "hunter6 with spaces\n",
+	}, nil)
+	c, err := config.Parse("config.yaml", []byte(secretive), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := c.API.ReadToken(os.ReadFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for got, want := range map[config.Secret]string{
+		token: "pc_hunter2", c.Serve.WebhookSecrets[0]: "whsec-hunter2", c.Serve.WebhookSecrets[1]: "whsec-hunter3",
+		c.Serve.AuthToken: "hunter4", c.Notify.FailureURL: "https://hooks.example.com/hunter5", c.Privacy.HashKey: "hunter6 with spaces",
+	} {
+		if got.Reveal() != want {
+			t.Errorf("got %q, want %q", got.Reveal(), want)
+		}
+	}
+}
+
+func TestASecretFileThatCannotBeUsed(t *testing.T) {
+	const text = "api: {base_url: https://api.example.com, token: \"${TOKEN}\"}\n"
+	for name, test := range map[string]struct {
+		files, more map[string]string
+		want        string
+	}{
+		"is not there": {nil, map[string]string{"TOKEN_FILE": "/none/token"}, "TOKEN_FILE names cannot be read: open /none/token: no such file"},
+		"is empty":     {map[string]string{"TOKEN": "\n"}, nil, "TOKEN_FILE names holds 1 bytes"},
+		"is a dump":    {map[string]string{"TOKEN": strings.Repeat("hunter2", 2000)}, nil, "TOKEN_FILE names holds 14000 bytes"},
+		"is not alone": {map[string]string{"TOKEN": "hunter2"}, map[string]string{"TOKEN": "hunter2"}, "both TOKEN and TOKEN_FILE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := config.Parse("config.yaml", []byte(text), credentials(t, test.files, test.more))
+			if err == nil || !strings.Contains(err.Error(), "config.yaml:1: api.token: ") || !strings.Contains(err.Error(), test.want) ||
+				strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("got %v, want %q of api.token, and no secret", err, test.want)
+			}
+		})
+	}
+}
+
+func TestAKeyOfHashesThatCannotBeReadIsAProblemOfPrivacy(t *testing.T) {
+	env := credentials(t, nil, map[string]string{"TOKEN": "pc_hunter2", config.HashKeyVar + "_FILE": "/none/key"})
+	_, err := config.Parse("f", []byte("api: {base_url: https://api.example.com, token: \"${TOKEN}\"}\nprivacy: {hash: [orders.guest_email]}\n"), env)
+	if err == nil || !strings.Contains(err.Error(), "privacy.hash: the file that "+config.HashKeyVar+"_FILE names cannot be read") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,150 @@
+//go:build unix
+
+package warehouse_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// underUmask runs a test as a process with another umask would. No test of this
+// package runs beside another.
+func underUmask(t *testing.T, mask int) {
+	t.Helper()
+	before := unix.Umask(mask)
+	t.Cleanup(func() { unix.Umask(before) })
+}
+
+func TestPublishedFilesAreOpenToWhomTheyAreMeant(t *testing.T) {
+	for name, c := range map[string]struct {
+		umask      int
+		mode       fs.FileMode
+		file, dirs string
+	}{
+		"to all under the usual umask":      {0o022, 0, "-rw-r--r--", "drwxr-xr-x"},
+		"to the group, which cannot write":  {0o007, 0, "-rw-r-----", "drwxr-x---"},
+		"to nobody under a strict umask":    {0o077, 0, "-rw-------", "drwx------"},
+		"to all though the umask is strict": {0o077, 0o644, "-rw-r--r--", "drwxr-xr-x"},
+		"to the group where that is asked":  {0o022, 0o640, "-rw-r-----", "drwxr-x---"},
+		"to nobody where that is asked":     {0o000, 0o600, "-rw-------", "drwx------"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			underUmask(t, c.umask)
+			w := openWith(t, warehouse.Config{PublishedMode: c.mode})
+			work(t, w)
+			if diff := cmp.Diff(rightsOf(c.dirs, c.file), rights(t, w.Dir())); diff != "" {
+				t.Errorf("rights (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRightsFollowTheConfiguration(t *testing.T) {
+	underUmask(t, 0o022)
+	w := openWith(t, warehouse.Config{PublishedMode: 0o600})
+	work(t, w)
+	w = openWith(t, warehouse.Config{Dir: w.Dir(), PublishedMode: 0o644})
+	lock, err := w.Lock("20261102T020000Z", night.AddDate(0, 0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Release()
+	publish(t, w, "20261102T020000Z", "two")
+	for _, path := range []string{"versions", "versions/20261102T020000Z", "parquet", "parquet/product_listing_tags"} {
+		if info, err := os.Stat(filepath.Join(w.Dir(), path)); err != nil || info.Mode().Perm() != 0o755 {
+			t.Errorf("%s has %v (error %v), want it open", path, info.Mode(), err)
+		}
+	}
+}
+
+// openWith gives a warehouse as open does, with more in its configuration.
+func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
+	t.Helper()
+	if c.Dir == "" {
+		c.Dir = t.TempDir()
+	}
+	c.KeepVersions, c.MemoryLimit, c.Threads, c.Program = 2, "256MB", 1, "test"
+	for _, table := range stream.Tables(stream.All()) {
+		if table.Name == "product_listing_tags" {
+			c.Tables = append(c.Tables, table)
+		}
+	}
+	w, err := warehouse.Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// work leaves all that a run does: what it publishes and what it keeps.
+func work(t *testing.T, w *warehouse.Warehouse) {
+	t.Helper()
+	const run = "20261101T020000Z"
+	lock, err := w.Lock(run, night)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Release()
+	if err := w.Start(warehouse.Unfinished{Run: run, StartedAt: night}); err != nil {
+		t.Fatal(err)
+	}
+	d := draft(t, w, run, "one")
+	if err := d.Enclose(warehouse.Run{ID: run}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Publish(t.Context(), append([]warehouse.ManifestTable(nil), files...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Record(warehouse.Run{ID: run}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.MakeInbox(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rightsOf is what is wanted of work: published folders and files as told, and
+// all else closed.
+func rightsOf(dir, file string) map[string]string {
+	want := map[string]string{}
+	for names, mode := range map[string]string{
+		"raw state state/inbox": "drwx------",
+		"state/lock state/runs.jsonl state/unfinished.json versions/RUN/run.json":                                          "-rw-------",
+		"versions versions/RUN parquet parquet/product_listing_tags parquet/product_listing_tags/snapshot_date=2026-11-01": dir,
+		"versions/RUN/catalog.duckdb versions/RUN/manifest.json versions/RUN/product_listing_tags.parquet":                 file,
+		"parquet/product_listing_tags/snapshot_date=2026-11-01/product_listing_tags.parquet":                               file,
+	} {
+		for name := range strings.FieldsSeq(names) {
+			want[name] = mode
+		}
+	}
+	return want
+}
+
+func rights(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || path == dir || e.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		info, err := e.Info()
+		name, _ := filepath.Rel(dir, path)
+		got[strings.ReplaceAll(filepath.ToSlash(name), "20261101T020000Z", "RUN")] = fmt.Sprint(info.Mode())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
