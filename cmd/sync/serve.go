@@ -162,7 +162,11 @@ func (s *service) prune(cfg config.Config) {
 func (s *service) report(ctx context.Context, cfg config.Config) {
 	quietly := *s.g
 	quietly.stdout = io.Discard
-	err := runReport(ctx, &quietly, reportFile(cfg.Warehouse.Dir))
+	file := reportFile(cfg.Warehouse.Dir)
+	err := runReport(ctx, &quietly, file)
+	if mode := cfg.Warehouse.Mode(); err == nil && mode != 0 {
+		err = os.Chmod(file, mode)
+	}
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:

@@ -164,6 +164,8 @@ type job struct {
 	Moment int
 	// Dry publishes nothing.
 	Dry bool
+	// Discard keeps nothing of what a published night landed.
+	Discard bool
 	// Gate makes the process wait for its input to be closed.
 	Gate bool
 }
@@ -193,7 +195,7 @@ func (j job) config() pipeline.Config {
 	}
 	cfg := pipeline.Config{
 		Warehouse: warehouse.Config{Dir: j.Dir, KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test",
-			Tables: stream.Tables(streams), Step: j.Strike.hook(die)},
+			Tables: stream.Tables(streams), DiscardRaw: j.Discard, Step: j.Strike.hook(die)},
 		Fetch: fetch.Config{BaseURL: j.URL, PageSize: 7, UserAgent: j.Agent,
 			Token: func(context.Context) (string, error) { return token, nil }},
 		Streams: streams, Details: "changed", LiveDays: 45, Recheck: 7, Limits: load.Limits{Share: 0.2, Rows: 50},
