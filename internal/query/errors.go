@@ -43,11 +43,14 @@ func (e *UsageError) Error() string {
 type RefusedError struct {
 	// Reason is what is refused and why, verb first.
 	Reason string
-	// Err is DuckDB's error.
+	// Err is DuckDB's error; nil for what it was not asked.
 	Err error
 }
 
 func (e *RefusedError) Error() string {
+	if e.Err == nil {
+		return e.Reason
+	}
 	return fmt.Sprintf("%s (DuckDB: %s)", e.Reason, firstLine(e.Err.Error()))
 }
 
@@ -56,6 +59,7 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 const (
 	refuseWrite   = "refuse to write: query opens the catalog read only"
 	refuseFiles   = "refuse to touch files, extensions or the network: query reads the catalog only; save an answer with -o FILE"
+	refuseQuote   = "refuse to guess where a quote ends: leave a space between a word or number and the quote behind it"
 	refuseSetting = "refuse to change a setting: the settings of query are fixed"
 )
 

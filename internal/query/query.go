@@ -194,6 +194,11 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 
 // read runs the query and hands its answer to use, in Arrow batches.
 func (db *DB) read(ctx context.Context, q Query, values map[string]string, use func(array.RecordReader) error) error {
+	if !db.opts.Unsafe {
+		if err := onlyReads(q.SQL); err != nil {
+			return q.wrap(err)
+		}
+	}
 	return db.conn.Raw(func(raw any) error {
 		conn, ok := raw.(*duckdb.Conn)
 		if !ok {

@@ -15,51 +15,6 @@ import (
 
 const oneListing = "INSERT INTO product_listings (id, name, country) VALUES ('p1', 'Robert''); DROP TABLE x; --', 'DE')"
 
-func TestQueryRefusesEverythingButReading(t *testing.T) {
-	secret := filepath.Join(t.TempDir(), "secret.csv")
-	if err := os.WriteFile(secret, []byte("a\n1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	db := open(t, oneListing)
-	dir := filepath.Dir(secret)
-	cases := map[string]struct{ sql, reason string }{
-		"insert":           {"INSERT INTO product_listings (id) VALUES ('x')", "refuse to write"},
-		"update":           {"UPDATE product_listings SET name = 'x'", "refuse to write"},
-		"delete":           {"DELETE FROM product_listings", "refuse to write"},
-		"create":           {"CREATE TABLE t AS SELECT 1", "refuse to write"},
-		"drop":             {"DROP TABLE product_listings", "refuse to write"},
-		"alter":            {"ALTER TABLE product_listings ADD COLUMN x INTEGER", "refuse to write"},
-		"last of several":  {"SELECT 1; DELETE FROM product_listings", "refuse to write"},
-		"first of several": {"DELETE FROM product_listings; SELECT 1", "refuse to write"},
-		"read a file":      {"SELECT * FROM read_csv('/etc/passwd')", "refuse to touch files"},
-		"read text":        {"SELECT * FROM read_text('" + secret + "')", "refuse to touch files"},
-		"list files":       {"SELECT * FROM glob('" + dir + "/*')", "refuse to touch files"},
-		"copy to":          {"COPY (SELECT 1) TO '" + dir + "/out.csv'", "refuse to touch files"},
-		"copy from":        {"COPY product_listings FROM '" + secret + "'", "refuse to"},
-		"export":           {"EXPORT DATABASE '" + dir + "/all'", "refuse to touch files"},
-		"attach a file":    {"ATTACH '" + dir + "/new.duckdb'", "refuse to touch files"},
-		"install":          {"INSTALL httpfs", "refuse to touch files"},
-		"load":             {"LOAD httpfs", "refuse to touch files"},
-		"network":          {"SELECT * FROM read_csv('https://example.com/x.csv')", "refuse to touch files"},
-		"open the door":    {"SET enable_external_access = true", "refuse to change a setting"},
-		"more memory":      {"SET memory_limit = '100GB'", "refuse to change a setting"},
-		"unlock":           {"SET lock_configuration = false", "refuse to change a setting"},
-		"reset":            {"RESET enable_external_access", "refuse to change a setting"},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			_, err := answer(t, db, query.Text(c.sql), nil, query.CSV, query.Screen{})
-			var refused *query.RefusedError
-			if !errors.As(err, &refused) || !strings.HasPrefix(refused.Reason, c.reason) {
-				t.Errorf("%s: got %v, want a refusal %q", c.sql, err, c.reason)
-			}
-		})
-	}
-	if left, err := filepath.Glob(dir + "/*"); err != nil || len(left) != 1 {
-		t.Errorf("files after the refusals: %v, %v", left, err)
-	}
-}
-
 func TestFilesCannotBeNamedAsTables(t *testing.T) {
 	_, err := answer(t, open(t, ""), query.Text("SELECT * FROM '/etc/passwd'"), nil, query.CSV, query.Screen{})
 	if err == nil || strings.Contains(err.Error(), "root:") {
