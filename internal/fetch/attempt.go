@@ -105,6 +105,7 @@ func (c *Client) exchange(request *http.Request, q *call) error {
 	if err != nil {
 		return c.failure(q, 0, fmt.Errorf("read the body: %w", err))
 	}
+	q.body = c.tokens.scrubBody(q.body)
 	return nil
 }
 

@@ -2,10 +2,12 @@ package fetch_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -341,6 +343,38 @@ func TestNothingASecretIsLanded(t *testing.T) {
 	var line map[string]any
 	if err := json.Unmarshal(journal, &line); err != nil || line["stream"] != "token" || line["status"] != 200.0 {
 		t.Errorf("the journal line is %s: %v", journal, err)
+	}
+}
+
+func TestAnEchoedTokenIsNotLanded(t *testing.T) {
+	const odd = "pc_with/slash+plus"
+	echo := func(w http.ResponseWriter, r *http.Request) {
+		sent := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		w.Header().Set("X-Echo", sent)
+		fmt.Fprintf(w, `{"id":"a","sent":%q,"header":"Bearer %s","url":"/x?token=%s","slashes":"%s"}`, sent, sent, url.QueryEscape(sent),
+			strings.ReplaceAll(sent, "/", `\/`))
+	}
+	for name, secret := range map[string]string{"plain": token, "odd": odd} {
+		t.Run(name, func(t *testing.T) {
+			cfg, dir := quick(http.HandlerFunc(echo)), t.TempDir()
+			cfg.Token = func(context.Context) (string, error) { return secret, nil }
+			l := landing(t, dir)
+			var seen string
+			_, err := client(t, cfg, l).Get(t.Context(), fetch.Request{Stream: "token", Path: "/auth/token"},
+				func(_ context.Context, r fetch.Response) (fetch.Page, error) {
+					seen = string(r.Body)
+					return fetch.Page{}, nil
+				})
+			if err != nil {
+				t.Fatal(err)
+			}
+			const want = `{"id":"a","sent":"<secret>","header":"Bearer <secret>","url":"/x?token=<secret>","slashes":"<secret>"}`
+			for r, err := range l.Replay() {
+				if err != nil || string(r.Body) != want || seen != want {
+					t.Errorf("landed %s, read %s, %v, want %s", r.Body, seen, err, want)
+				}
+			}
+		})
 	}
 }
 

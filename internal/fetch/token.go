@@ -1,10 +1,12 @@
 package fetch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +19,8 @@ type tokens struct {
 
 	mu    sync.Mutex
 	known []string
+	// spelt are the known tokens as a text may hold them.
+	spelt []string
 	// generation counts the reads that brought another token.
 	generation int
 }
@@ -58,6 +62,7 @@ func (t *tokens) reread(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	t.known = append(slices.DeleteFunc(t.known, func(k string) bool { return k == token }), token)
+	t.spelt = append(t.spelt, spellings(token)...)
 	t.generation++
 	return true, nil
 }
@@ -66,10 +71,35 @@ func (t *tokens) reread(ctx context.Context) (bool, error) {
 func (t *tokens) scrub(text string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, token := range t.known {
+	for _, token := range t.spelt {
 		text = strings.ReplaceAll(text, token, secretMark)
 	}
 	return text
+}
+
+// minTelling is the length from which a token is found in an answer by its text
+// alone: a shorter one, which no service issues, could be a part of any word.
+const minTelling = 8
+
+// scrubBody takes tokens out of an answer: a service that echoes what it is sent
+// would have them landed and published.
+func (t *tokens) scrubBody(body []byte) []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, token := range t.spelt {
+		if len(token) >= minTelling && bytes.Contains(body, []byte(token)) {
+			body = bytes.ReplaceAll(body, []byte(token), []byte(secretMark))
+		}
+	}
+	return body
+}
+
+// spellings are the ways in which an echo writes a token: as it is, in a URL, and
+// in JSON by those who escape slashes.
+func spellings(token string) []string {
+	all := []string{token, url.QueryEscape(token), url.PathEscape(token), strings.ReplaceAll(token, "/", `\/`)}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // authorised repeats a call that was answered 401 once, with the token that

@@ -20,6 +20,7 @@ func rules() []rule {
 		{"an exported name is documented", exportedNames},
 		{"functions and files are short", sizes},
 		{"a package has no hidden state", hiddenState},
+		{"values enter SQL through one function", quoting},
 		{"the process is touched in cmd/sync alone", forbiddenNames},
 		{"tests do not sleep", sleeps},
 		{"names say what is inside", emptyNames},

@@ -42,7 +42,7 @@ func (s *Stage) liveCampaigns(since string) string {
 		UNION ALL SELECT campaign_id FROM (%s) WHERE coalesce(live_url, '') = ''`,
 		s.known("campaigns", "id", "created_at", "updated_at"), since, s.known("campaign_articles", "campaign_id", "live_url"))
 	if _, detail := s.sources("campaigns"); detail.Name != "" {
-		ids += fmt.Sprintf(" UNION ALL SELECT id FROM %s WHERE why = '%s'", planned(detail.Name), whyChanged)
+		ids += fmt.Sprintf(" UNION ALL SELECT id FROM %s WHERE why = %s", planned(detail.Name), warehouse.Literal(whyChanged))
 	}
 	return ids
 }

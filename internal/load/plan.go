@@ -70,9 +70,9 @@ func (s *Stage) PlanOnly(ctx context.Context, st stream.Stream, ids []string) (P
 	// The fingerprint stays that of the night that saw the rows in the lists.
 	targets := literals(ids)
 	make := fmt.Sprintf(`CREATE OR REPLACE TABLE %s AS
-		SELECT i.id, d.fingerprint, CASE WHEN i.id IN (%s) THEN '%s' ELSE '%s' END AS why
+		SELECT i.id, d.fingerprint, CASE WHEN i.id IN (%s) THEN %s ELSE %s END AS why
 		FROM (%s UNION SELECT unnest([%s])) i LEFT JOIN meta.details d ON d.stream = %s AND d.id = i.id`, planned(st.Name),
-		targets, whyEvent, whyCarried, s.parentQuery(st), targets, warehouse.Literal(st.Name))
+		targets, warehouse.Literal(whyEvent), warehouse.Literal(whyCarried), s.parentQuery(st), targets, warehouse.Literal(st.Name))
 	return s.makePlan(ctx, st, make)
 }
 
@@ -82,9 +82,9 @@ func (s *Stage) makePlan(ctx context.Context, st stream.Stream, make string) (Pl
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
 	var p Plan
-	err := s.draft.DB.QueryRowContext(ctx, fmt.Sprintf(`SELECT count(*) FILTER (why <> '%[2]s'),
-		count(*) FILTER (why = '%[3]s'), count(*) FILTER (why = '%[2]s') FROM %[1]s`,
-		planned(st.Name), whyCarried, whyRecheck)).Scan(&p.Fetch, &p.Recheck, &p.Carried)
+	err := s.draft.DB.QueryRowContext(ctx, fmt.Sprintf(`SELECT count(*) FILTER (why <> %[2]s),
+		count(*) FILTER (why = %[3]s), count(*) FILTER (why = %[2]s) FROM %[1]s`,
+		planned(st.Name), warehouse.Literal(whyCarried), warehouse.Literal(whyRecheck))).Scan(&p.Fetch, &p.Recheck, &p.Carried)
 	if err != nil {
 		return Plan{}, fmt.Errorf("count the plan of %s: %w", st.Name, err)
 	}
@@ -97,21 +97,21 @@ func (s *Stage) why(st stream.Stream, r Rereading, proven func(string) bool) str
 	if r.All || st.Rule == stream.EveryNight {
 		return warehouse.Literal(whyAll)
 	}
-	rules := []string{fmt.Sprintf("WHEN d.id IS NULL THEN '%s' WHEN t.heard > d.read_at THEN '%s'", whyNew, whyEvent)}
+	rules := []string{fmt.Sprintf("WHEN d.id IS NULL THEN %s WHEN t.heard > d.read_at THEN %s", warehouse.Literal(whyNew), warehouse.Literal(whyEvent))}
 	if st.Rule == stream.ByRow {
 		if !s.vouchedWhole(st, proven) {
 			return warehouse.Literal(whyAll)
 		}
-		rules = append(rules, fmt.Sprintf("WHEN d.fingerprint IS DISTINCT FROM v.fingerprint THEN '%s'", whyChanged))
+		rules = append(rules, fmt.Sprintf("WHEN d.fingerprint IS DISTINCT FROM v.fingerprint THEN %s", warehouse.Literal(whyChanged)))
 	} else {
-		rules = append(rules, fmt.Sprintf("WHEN i.id IN (%s) THEN '%s'", s.live(st.Life, r.LiveDays), whyLive))
+		rules = append(rules, fmt.Sprintf("WHEN i.id IN (%s) THEN %s", s.live(st.Life, r.LiveDays), warehouse.Literal(whyLive)))
 	}
 	if r.Recheck > 0 {
 		// The turn of an id comes by its hash, that of a night by its number.
 		rules = append(rules, fmt.Sprintf(`WHEN md5_number_lower(i.id) %% %d = (SELECT count(*) FROM meta.runs
-			WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh') %% %[1]d THEN '%s'`, r.Recheck, whyRecheck))
+			WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh') %% %[1]d THEN %s`, r.Recheck, warehouse.Literal(whyRecheck)))
 	}
-	return "CASE " + strings.Join(rules, " ") + fmt.Sprintf(" ELSE '%s' END", whyCarried)
+	return "CASE " + strings.Join(rules, " ") + fmt.Sprintf(" ELSE %s END", warehouse.Literal(whyCarried))
 }
 
 // vouchedWhole reports whether every list that vouches was read tonight.
@@ -168,7 +168,7 @@ func (s *Stage) vouched(st stream.Stream) string {
 func (s *Stage) Asks(ctx context.Context, st stream.Stream) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		rows, err := s.draft.DB.QueryContext(ctx,
-			fmt.Sprintf("SELECT id FROM %s WHERE why <> '%s' ORDER BY id", planned(st.Name), whyCarried))
+			fmt.Sprintf("SELECT id FROM %s WHERE why <> %s ORDER BY id", planned(st.Name), warehouse.Literal(whyCarried)))
 		if err != nil {
 			yield("", fmt.Errorf("list the ids for %s: %w", st.Name, err))
 			return
@@ -218,8 +218,8 @@ func (s *Stage) noteDetails(ctx context.Context, tx *sql.Tx, cover map[string]Co
 		name := warehouse.Literal(st.Name)
 		forget := fmt.Sprintf("DELETE FROM meta.details WHERE stream = %s AND id IN (SELECT id FROM %s)", name, asked(st.Name))
 		keep := fmt.Sprintf(`INSERT INTO meta.details (stream, id, fingerprint, run_id, read_at)
-			SELECT %s, id, fingerprint, %s, %s FROM %s WHERE id IN (SELECT id FROM %s WHERE outcome = '%s')`,
-			name, warehouse.Literal(s.draft.Run), s.draft.Stamp(), planned(st.Name), asked(st.Name), Answered)
+			SELECT %s, id, fingerprint, %s, %s FROM %s WHERE id IN (SELECT id FROM %s WHERE outcome = %s)`,
+			name, warehouse.Literal(s.draft.Run), s.draft.Stamp(), planned(st.Name), asked(st.Name), warehouse.Literal(string(Answered)))
 		for _, statement := range []string{forget, keep} {
 			if _, err := tx.ExecContext(ctx, statement); err != nil {
 				return fmt.Errorf("note the details of %s: %w", st.Name, err)

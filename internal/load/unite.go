@@ -86,7 +86,7 @@ func notKept(detail stream.Stream) string {
 // carried by the plan, or asked for in vain.
 func kept(detail stream.Stream) string {
 	root := detail.Root()
-	return fmt.Sprintf(`(SELECT %[1]s FROM main.%[2]s WHERE %[1]s IN (SELECT id FROM %[3]s WHERE why = '%[4]s'
-		UNION ALL SELECT id FROM %[5]s WHERE outcome = '%[6]s'))`, warehouse.Quote(detail.Param),
-		warehouse.Quote(root.Name), planned(detail.Name), whyCarried, asked(detail.Name), Missed)
+	return fmt.Sprintf(`(SELECT %[1]s FROM main.%[2]s WHERE %[1]s IN (SELECT id FROM %[3]s WHERE why = %[4]s
+		UNION ALL SELECT id FROM %[5]s WHERE outcome = %[6]s))`, warehouse.Quote(detail.Param),
+		warehouse.Quote(root.Name), planned(detail.Name), warehouse.Literal(whyCarried), asked(detail.Name), warehouse.Literal(string(Missed)))
 }

@@ -39,14 +39,14 @@ func (db *DB) goBack(ctx context.Context, s Snapshot) error {
 	if err := db.exec(ctx, "BEGIN", text.String(), "COMMIT"); err != nil {
 		return err
 	}
-	derived, err := db.statements(ctx, derivedSQL)
+	derived, err := db.statements(ctx, derivedSQL())
 	if err != nil {
 		return err
 	}
 	if err := db.settle(ctx, derived); err != nil {
 		return err
 	}
-	comments, err := db.statements(ctx, viewCommentsSQL)
+	comments, err := db.statements(ctx, viewCommentsSQL())
 	if err != nil {
 		return err
 	}
@@ -154,23 +154,28 @@ func instantLiteral(t time.Time) string {
 	return "TIMESTAMPTZ " + warehouse.Literal(t.UTC().Format("2006-01-02 15:04:05.000000")+"+00")
 }
 
-const (
-	// derivedSQL gives the statements that make the views and macros of the
-	// file again. Their texts name no database and so mean the one in use.
-	// Macros that compare two times are left out: they would bind every table
-	// once more, and the newest catalog answers them for any time.
-	derivedSQL = `SELECT sql FROM duckdb_views() WHERE database_name = $1 AND NOT internal
-		UNION ALL SELECT format('CREATE MACRO "{}"."{}"({}) AS {}{}', schema_name, function_name, array_to_string(parameters, ', '),
-			CASE function_type WHEN 'table_macro' THEN 'TABLE ' ELSE '' END, macro_definition)
+// derivedSQL gives the statements that make the views and macros of the file
+// again. Their texts name no database and so mean the one in use. Macros that
+// compare two times are left out: they would bind every table once more, and the
+// newest catalog answers them for any time.
+func derivedSQL() string {
+	return `SELECT sql FROM duckdb_views() WHERE database_name = $1 AND NOT internal
+		UNION ALL SELECT concat('CREATE MACRO ', ` + warehouse.QuoteSQL("schema_name") + `, '.', ` + warehouse.QuoteSQL("function_name") + `,
+			'(', array_to_string(parameters, ', '), ') AS ', CASE function_type WHEN 'table_macro' THEN 'TABLE ' ELSE '' END, macro_definition)
 		FROM duckdb_functions() WHERE database_name = $1 AND NOT internal AND function_type IN ('macro', 'table_macro')
-			AND function_name <> 'changes' AND NOT ends_with(function_name, '` + warehouse.ChangesSuffix + `')`
-	// viewCommentsSQL gives those that a view's text lacks.
-	viewCommentsSQL = `SELECT format('COMMENT ON VIEW "{}"."{}" IS ''{}''', schema_name, view_name, replace(comment, '''', ''''''))
+			AND function_name <> 'changes' AND NOT ends_with(function_name, ` + warehouse.Literal(warehouse.ChangesSuffix) + `)`
+}
+
+// viewCommentsSQL gives the statements that make the comments which a view's
+// text lacks.
+func viewCommentsSQL() string {
+	view := warehouse.QuoteSQL("schema_name") + `, '.', ` + warehouse.QuoteSQL("view_name")
+	return `SELECT concat('COMMENT ON VIEW ', ` + view + `, ' IS ', ` + warehouse.LiteralSQL("comment") + `)
 		FROM duckdb_views() WHERE database_name = $1 AND NOT internal AND comment IS NOT NULL
-		UNION ALL SELECT format('COMMENT ON COLUMN "{}"."{}"."{}" IS ''{}''', c.schema_name, view_name, column_name, replace(c.comment, '''', ''''''))
+		UNION ALL SELECT concat('COMMENT ON COLUMN ', ` + view + `, '.', ` + warehouse.QuoteSQL("column_name") + `, ' IS ', ` + warehouse.LiteralSQL("c.comment") + `)
 		FROM duckdb_columns() c JOIN duckdb_views() v USING (database_name, schema_name)
 		WHERE database_name = $1 AND v.view_name = c.table_name AND NOT v.internal AND c.comment IS NOT NULL`
-)
+}
 
 // statements reads SQL that the file's own catalogue spells.
 func (db *DB) statements(ctx context.Context, query string) ([]string, error) {

@@ -148,7 +148,7 @@ func (db *DB) sources(ctx context.Context, e Export) ([]source, error) {
 // nothing elsewhere.
 func (db *DB) tableSources(ctx context.Context, patterns []string) ([]source, error) {
 	rows, err := db.conn.QueryContext(ctx, `SELECT c.schema_name, c.table_name, bool_or(t.table_oid IS NOT NULL),
-			string_agg(format('"{}"', column_name), ', ' ORDER BY column_index)
+			string_agg(`+warehouse.QuoteSQL("column_name")+`, ', ' ORDER BY column_index)
 		FROM duckdb_columns() c LEFT JOIN duckdb_tables() t USING (database_name, schema_name, table_name)
 		WHERE database_name = ? AND NOT c.internal AND column_name <> 'row_hash' GROUP BY ALL ORDER BY ALL`, home)
 	if err != nil {

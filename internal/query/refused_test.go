@@ -76,17 +76,22 @@ func TestQueryDoesNothingButRead(t *testing.T) {
 	}
 	before := sums(t, filepath.Dir(path), outside)
 	words := strings.NewReplacer("DIR", outside, "CATALOG", path)
+	db := openAt(t, path)
 	for reason, texts := range refusals {
 		for _, text := range texts {
-			requireRefused(t, path, query.Options{}, words.Replace(text), reason)
+			requireRefused(t, db, words.Replace(text), reason)
+			// What came before the refused statement stands.
+			if strings.Contains(text, "; ") {
+				db = openAt(t, path)
+			}
 		}
 	}
 	const worst = "cOpY/**/(SELECT 1) TO 'CATALOG' (USE_TMP_FILE false)"
 	for _, text := range hidden {
-		requireRefused(t, path, query.Options{}, words.Replace(strings.Replace(text, "%s", worst, 1)), "refuse to")
+		requireRefused(t, db, words.Replace(strings.Replace(text, "%s", worst, 1)), "refuse to")
 	}
 	for _, text := range []string{"SELECT getenv('HOME')", "CREATE PERSISTENT SECRET s (TYPE http)", "FROM 'file:///etc/passwd'"} {
-		if got, err := once(t, path, query.Options{}, text); err == nil {
+		if got, err := answer(t, db, query.Text(text), nil, query.CSV, query.Screen{}); err == nil {
 			t.Errorf("%s: answered %q", text, got)
 		}
 	}
@@ -107,32 +112,20 @@ func TestAsOfDoesNothingButRead(t *testing.T) {
 		"SET enable_external_access = true":                                                      noSetting,
 		"SELECT database_name FROM duckdb_databases(); DELETE FROM newest.main.product_listings": noWriting,
 	} {
-		requireRefused(t, path, query.Options{AsOf: "2026-11-01"}, text, reason)
+		requireRefused(t, openAsOf(t, path, "2026-11-01"), text, reason)
 	}
 	if diff := cmp.Diff(before, sums(t, filepath.Dir(path), outside)); diff != "" {
 		t.Errorf("what lies on the disk changed (-before +after):\n%s", diff)
 	}
 }
 
-func requireRefused(t *testing.T, path string, opts query.Options, text, reason string) {
+func requireRefused(t *testing.T, db *query.DB, text, reason string) {
 	t.Helper()
-	got, err := once(t, path, opts, text)
+	got, err := answer(t, db, query.Text(text), nil, query.CSV, query.Screen{})
 	var refused *query.RefusedError
 	if !errors.As(err, &refused) || !strings.HasPrefix(refused.Reason, reason) || strings.Contains(got+err.Error(), "root:") {
 		t.Errorf("%s: got %q, %v, want a refusal %q", text, got, err, reason)
 	}
-}
-
-// once asks a handle of its own, so that no statement stands in another's light.
-func once(t *testing.T, path string, opts query.Options, text string) (string, error) {
-	t.Helper()
-	opts.MemoryLimit, opts.Threads = "256MB", 1
-	db, err := query.Open(t.Context(), path, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	return answer(t, db, query.Text(text), nil, query.CSV, query.Screen{})
 }
 
 // sums are those of the files in folders.
@@ -166,12 +159,4 @@ func TestWordsOfOpeningStatementsAreFreeElsewhere(t *testing.T) {
 			t.Errorf("%s: got %q, %v", text, got, err)
 		}
 	}
-}
-
-func TestUnsafeMayTouchFilesAndNotWriteToTheCatalog(t *testing.T) {
-	path, out := nights(t), filepath.Join(t.TempDir(), "x.csv")
-	if _, err := once(t, path, query.Options{Unsafe: true}, "COPY (SELECT 1 AS a) TO '"+out+"'"); err != nil {
-		t.Errorf("unsafe: %v", err)
-	}
-	requireRefused(t, path, query.Options{Unsafe: true}, "DELETE FROM product_listings", noWriting)
 }

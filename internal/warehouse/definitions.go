@@ -47,7 +47,7 @@ func Columns(prefix string, def stream.Definition) string {
 }
 
 // Quote makes an SQL identifier of a name. It is the only place where names
-// enter SQL text.
+// enter SQL text, with QuoteSQL.
 func Quote(name string) string {
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 }
@@ -56,6 +56,17 @@ func Quote(name string) string {
 // parameters (ATTACH, COMMENT, COPY).
 func Literal(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+}
+
+// QuoteSQL and LiteralSQL do the same in SQL, for a name or text that a
+// statement finds in the catalogue.
+func QuoteSQL(expression string) string {
+	return `'"' || replace(` + expression + `, '"', '""') || '"'`
+}
+
+// LiteralSQL is Literal in SQL, see QuoteSQL.
+func LiteralSQL(expression string) string {
+	return `'''' || replace(` + expression + `, '''', '''''') || ''''`
 }
 
 // systemColumns are what the warehouse adds to every table of main, and
