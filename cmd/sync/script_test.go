@@ -58,6 +58,7 @@ func mainHeldBy(hold func(ctx context.Context)) {
 //	received REGEXP             demand that it got a matching request
 //	ended CODE [WITHIN]         wait for its end, and demand the exit code, and that it came in time after the first signal
 //	hold-lock DIR               take the lock of a warehouse until the script ends
+//	leaves-no SECRET DIR...     demand that no file below the folders holds a secret, landed answers unpacked
 //	sim-serve [FLAG...]         start a demo service, and set SIM_URL
 //	sim-fault [KIND[@ROUTE]...] replace its faults; none: it is well again
 //	sim-advance DAYS            let its world live on
@@ -74,7 +75,7 @@ func TestScripts(t *testing.T) {
 			"exits": exits, "start": start, "await": await, "interrupt": signalling(os.Interrupt), "terminate": signalling(syscall.SIGTERM), "ended": ended,
 			"hold-lock": holdLock, "sim-serve": simServe, "sim-fault": simFault,
 			"get": get, "hangup": hangup, "deliver": deliver, "receive": receive, "received": received,
-			"sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait,
+			"leaves-no": leavesNo, "sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

@@ -20,6 +20,7 @@ type stage struct {
 	service  *sim.Service
 	program  *background
 	receiver *receiver
+	token    string // that of the service
 
 	mu   sync.Mutex // guards seen
 	seen map[string]chan struct{}
@@ -53,6 +54,7 @@ func simServe(ts *testscript.TestScript, neg bool, args []string) {
 	o := sim.Options{Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken, FaultFunc: s.see}
 	flags := flag.NewFlagSet("sim-serve", flag.ContinueOnError)
 	flags.Uint64Var(&o.Seed, "seed", 1, "seed of the world")
+	flags.StringVar(&o.Token, "token", demoToken, "the token that is accepted")
 	flags.StringVar(&o.TokenType, "token-type", "read_only", "type of the token")
 	scopes := flags.String("scopes", "", "scopes of the token, separated by commas; empty: all that read")
 	flags.SetOutput(ts.Stderr())
@@ -61,7 +63,7 @@ func simServe(ts *testscript.TestScript, neg bool, args []string) {
 	if *scopes != "" {
 		o.Scopes = strings.Split(*scopes, ",")
 	}
-	s.service = sim.New(o)
+	s.service, s.token = sim.New(o), o.Token
 	base, stop, err := s.service.Serve(context.Background(), "")
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(stop()) })
@@ -75,7 +77,10 @@ func simFault(ts *testscript.TestScript, neg bool, args []string) {
 	for _, arg := range args {
 		name, route, _ := strings.Cut(arg, "@")
 		rule, ok := faultRule(name)
-		demand(ts, ok, "sim-fault html|truncate|broken|slow|STATUS")
+		if name == "echo" {
+			rule, ok = sim.Fault{Kind: sim.FaultRewrite, Rewrite: s.echo}, true
+		}
+		demand(ts, ok, "sim-fault html|truncate|broken|slow|echo|STATUS")
 		rule.Route = route
 		rules = append(rules, rule)
 	}

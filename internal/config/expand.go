@@ -53,7 +53,7 @@ const fileSuffix = "_FILE"
 func variable(name string, lookupEnv func(string) (string, bool)) (value string, ok bool, message string) {
 	value, ok = lookupEnv(name)
 	path, named := lookupEnv(name + fileSuffix)
-	if !named || strings.HasSuffix(name, fileSuffix) {
+	if !named || path == "" || strings.HasSuffix(name, fileSuffix) {
 		return value, ok, ""
 	}
 	if ok {

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"placementsync/internal/fetch"
+)
+
+// echo puts the header that the service was asked with into its answer, as a
+// gateway that debugs does.
+func (s *stage) echo(body []byte) []byte {
+	return bytes.Replace(body, []byte("{"), fmt.Appendf(nil, `{"echoed":"Authorization: Bearer %s",`, s.token), 1)
+}
+
+// leavesNo searches folders for a secret. What has landed is unpacked too.
+func leavesNo(ts *testscript.TestScript, neg bool, args []string) {
+	demand(ts, !neg && len(args) >= 2 && args[0] != "", "leaves-no SECRET DIR...")
+	files, answers := 0, 0
+	for _, dir := range args[1:] {
+		ts.Check(filepath.WalkDir(ts.MkAbs(dir), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if bytes.Contains(data, []byte(args[0])) {
+				ts.Fatalf("the secret %q is in %s", args[0], path)
+			}
+			files++
+			if e.Name() == "journal.jsonl" {
+				answers += unpack(ts, filepath.Dir(path), args[0])
+			}
+			return err
+		}))
+	}
+	fmt.Fprintf(ts.Stdout(), "searched %d files and %d answers\n", files, answers)
+}
+
+func unpack(ts *testscript.TestScript, dir, secret string) (answers int) {
+	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
+	ts.Check(err)
+	defer l.Close()
+	for r, err := range l.Replay() {
+		ts.Check(err)
+		if bytes.Contains(r.Body, []byte(secret)) {
+			ts.Fatalf("the secret %q has landed in answer %d of %s: %s", secret, r.Seq, r.Stream, r.Body)
+		}
+		answers++
+	}
+	return answers
+}
+
+// TestNoSecretIsAnArgument holds that no flag takes what everybody on the machine
+// would read in the list of processes.
+func TestNoSecretIsAnArgument(t *testing.T) {
+	secret := regexp.MustCompile(`token|secret|key|passw|credential|auth`)
+	var look func(c *cobra.Command)
+	look = func(c *cobra.Command) {
+		check := func(f *pflag.Flag) {
+			if secret.MatchString(f.Name) || secret.MatchString(f.Usage) {
+				t.Errorf("%s has the flag --%s: %s", c.CommandPath(), f.Name, f.Usage)
+			}
+		}
+		c.LocalFlags().VisitAll(check)
+		for _, inner := range c.Commands() {
+			look(inner)
+		}
+	}
+	look(newRoot(&globals{}))
+}
