@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"placementsync/internal/query"
 )
 
 // execute runs one command and returns the exit code: results on stdout,
@@ -24,7 +26,7 @@ func execute(ctx context.Context, args []string, p process) int {
 	case g.logFormat == "json" && errors.As(err, &work): // whoever collects the lines gets this one too
 		g.logger().Error("command failed", "command", commandOf(root, args), "exit_code", code, "error", err)
 	default:
-		fmt.Fprintln(p.stderr, "placementsync:", message(err))
+		fmt.Fprintln(p.stderr, "placementsync:", query.OnScreen(message(err)))
 	}
 	return code
 }

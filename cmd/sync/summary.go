@@ -11,6 +11,7 @@ import (
 
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
 
@@ -88,10 +89,11 @@ func alignRight(t table.Writer, columns ...int) {
 	t.SetColumnConfigs(configs)
 }
 
-// firstLine keeps tables to one line a row.
+// firstLine keeps tables to one line a row. Reasons and errors may quote what the
+// service sent.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
-	return line
+	return query.OnScreen(line)
 }
 
 // size writes bytes for people.

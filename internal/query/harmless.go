@@ -1,9 +1,13 @@
 package query
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // harmless shows a text of the service on a screen as itself: what would move
@@ -27,7 +31,9 @@ func harmless(s string) string {
 		case r < 0x80:
 			fmt.Fprintf(&b, `\x%02x`, r)
 		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+			for _, unit := range utf16.AppendRune(nil, r) { // as JSON writes it
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
 		}
 	}
 	return b.String()
@@ -43,4 +49,63 @@ func acts(r rune) bool {
 		return false
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// OnScreen makes a text of several lines, such as an error that quotes an answer,
+// fit for a terminal.
+func OnScreen(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = harmless(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// screened writes to a terminal what was meant for a file or a pipe. Line ends
+// stay, and all else that acts is shown.
+type screened struct {
+	to io.Writer
+	// begun is the beginning of a rune whose end has not come yet, or of a line
+	// end.
+	begun []byte
+}
+
+func (s *screened) Write(p []byte) (int, error) {
+	text := append(s.begun, p...)
+	var shown bytes.Buffer
+	for len(text) > 0 {
+		end, size := lineFeed(text), 0
+		switch {
+		case end < 0 || !utf8.FullRune(text):
+			s.begun = bytes.Clone(text)
+			_, err := s.to.Write(shown.Bytes())
+			return len(p), err
+		case end > 0:
+			size = end
+			shown.Write(text[:size])
+		default:
+			_, size = utf8.DecodeRune(text)
+			shown.WriteString(harmless(string(text[:size])))
+		}
+		text = text[size:]
+	}
+	s.begun = nil
+	_, err := s.to.Write(shown.Bytes())
+	return len(p), err
+}
+
+// lineFeed measures the line end that a text begins with: 0 for none, -1 when
+// more has to come to tell.
+func lineFeed(text []byte) int {
+	switch {
+	case text[0] == '\n':
+		return 1
+	case text[0] != '\r':
+		return 0
+	case len(text) == 1:
+		return -1
+	case text[1] == '\n':
+		return 2
+	}
+	return 0
 }

@@ -53,8 +53,11 @@ func ParseFormat(name string) (Format, error) {
 }
 
 // NewWriter makes the writer of a format. Parquet is a *UsageError: it cannot
-// be streamed. The screen matters to Table only.
+// be streamed. On a terminal no text of an answer acts, whatever the format.
 func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
+	if screen.Terminal && f != Table {
+		w = &screened{to: w}
+	}
 	out := bufio.NewWriter(w)
 	switch f {
 	case Table:
