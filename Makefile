@@ -17,6 +17,10 @@ SECTIONS ?= all
 # used for, the import rules, are tests in internal/houserules.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
+# The newest release whose own dependencies were all to be had; which vulnerabilities
+# it knows is a matter of the database and not of its version.
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
+
 export CGO_ENABLED := 1
 
 .PHONY: help
@@ -45,6 +49,14 @@ lint: ## check format, go vet and staticcheck
 .PHONY: tidy-check
 tidy-check: ## show what go mod tidy would change, fail if anything
 	go mod tidy -diff
+
+.PHONY: verify
+verify: ## compare the modules in the cache with go.sum
+	go mod verify
+
+.PHONY: vuln
+vuln: ## look for known vulnerabilities in what is called (asks the Go vulnerability database)
+	go run $(GOVULNCHECK) -tags $(TAGS) ./...
 
 .PHONY: docs
 docs: ## write the generated pages under docs/ again
