@@ -48,7 +48,8 @@ func TestDeadServerLeavesTheLastSnapshot(t *testing.T) {
 	}
 }
 
-// requireNoToken reads every file below a folder, and a text.
+// requireNoToken reads every file below a folder, with what has landed unpacked,
+// and a text.
 func requireNoToken(t *testing.T, dir, text string) {
 	t.Helper()
 	if strings.Contains(text, token) {
@@ -62,8 +63,24 @@ func requireNoToken(t *testing.T, dir, text string) {
 		if bytes.Contains(data, []byte(token)) {
 			t.Errorf("the token is in %s", path)
 		}
+		if d.Name() == "journal.jsonl" {
+			requireNotLanded(t, filepath.Dir(path))
+		}
 		return err
 	}))
+}
+
+func requireNotLanded(t *testing.T, dir string) {
+	t.Helper()
+	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
+	must(t, err)
+	defer l.Close()
+	for r, err := range l.Replay() {
+		must(t, err)
+		if bytes.Contains(r.Body, []byte(token)) {
+			t.Errorf("the token has landed in an answer of %s", r.Stream)
+		}
+	}
 }
 
 // lockedBuffer is a log that many goroutines write to.

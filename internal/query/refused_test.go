@@ -67,6 +67,9 @@ var hidden = []string{
 	"SELECT 1;%s", "/* a /* b */ c */ %s", "-- a\n%s", "-- a\r%s", `SELECT E'a\''; %s --'`, `SELECT 'a\'; %s --'`, `SELECT e'\\'; %s`,
 	"SELECT $$'$$; %s --'", "SELECT $a$ $$ ' $a$; %s --'", "SELECT 1 AS a$$b; %s --$$", `SELECT 1 AS "'"; %s --'`, "SELECT 'it''s'; %s",
 	"\u00a0%s", "\ufeff%s", "((SELECT 1)); %s", "EXPLAIN %s", "SELECT $ü$'$ü$; %s --'", `SELECT 1e1e'a\''; %s --'`,
+	"SELECT VARCHAR\u00a0$$'$$; %s --'", "SELECT 1 AS a\U0001f600$$; %s; SELECT 1 AS b\U0001f600$$", "SELECT $a\u00a0b$; %s; SELECT $a\u00a0b$",
+	"SELECT 0xa$$'$$; %s --'", "SELECT 1_0$$'$$; %s --'", "SELECT 1\u00a0AS\u00a0E'a\\''; %s --'", "SELECT \"a\"\"\"; %s --\"",
+	"SELECT /*/ */ 1; %s", "/**/%s/**/", "SELECT 'a' -- '\n; %s", "SELECT 1\x0b;\x0c%s",
 }
 
 func TestQueryDoesNothingButRead(t *testing.T) {
@@ -153,7 +156,7 @@ func TestWordsOfOpeningStatementsAreFreeElsewhere(t *testing.T) {
 	for _, text := range []string{
 		"SELECT 'COPY; ATTACH ''x''' AS copy", `SELECT 1 AS load; SELECT 2 AS "attach"`, "SELECT $$; COPY x TO 'y'$$ AS a", "SELECT 1 -- ; COPY",
 		"SELECT /* ; ATTACH 'x' */ 1", "EXPLAIN SELECT 1", "WITH copy AS (SELECT 1) FROM copy", `SELECT 'back\slash' AS a`, `SELECT E'it\'s' AS a`,
-		"SELECT DATE'2026-11-01' AS a", "CREATE TEMP TABLE export AS SELECT 1; FROM export",
+		"SELECT DATE'2026-11-01' AS a", "EXPLAIN SELECT 1 AS load_date", "SELECT 'größe' AS größe", "SELECT 1.5e3 AS a, $$it's$$ AS b", "CREATE TEMP TABLE export AS SELECT 1; FROM export",
 	} {
 		if got, err := answer(t, db, query.Text(text), nil, query.JSONL, query.Screen{}); err != nil || got == "" {
 			t.Errorf("%s: got %q, %v", text, got, err)

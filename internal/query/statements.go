@@ -31,7 +31,7 @@ func onlyReads(text string) error {
 
 // word is enough to tell statements apart; what else stands between two words
 // does not matter.
-var word = regexp.MustCompile(`[A-Za-z]+`)
+var word = regexp.MustCompile(`[A-Za-z0-9_]+`)
 
 // opens reports whether a statement is one of opening. EXPLAIN ANALYZE does what
 // it explains, so that such a word at any place of it will do.
@@ -87,8 +87,10 @@ const (
 var (
 	// An identifier goes on over dollar signs, which begin no quote then.
 	identifier = regexp.MustCompile(`^[A-Za-z_\x{80}-\x{10FFFF}][A-Za-z0-9_$\x{80}-\x{10FFFF}]*`)
+	numeral    = regexp.MustCompile(`^[0-9][0-9A-Za-z_.]*`)
 	dollar     = regexp.MustCompile(`^\$(?:[A-Za-z_\x{80}-\x{10FFFF}][A-Za-z0-9_\x{80}-\x{10FFFF}]*)?\$`)
 	lineEnd    = regexp.MustCompile(`[\r\n]|$`)
+	foreign    = regexp.MustCompile(`[^\x00-\x7F]`)
 )
 
 // lexeme measures what a text begins with.
@@ -103,22 +105,45 @@ func lexeme(text string) (size, kind int) {
 	case strings.HasPrefix(text, "/*"):
 		return comment(text), silent
 	case text[0] == '$':
-		if tag := dollar.FindString(text); tag != "" {
-			return until(text, tag, len(tag)), silent
-		}
+		return dollarQuote(text)
 	}
-	name := identifier.FindString(text)
-	if !strings.HasSuffix(strings.ToUpper(name), "E") || !strings.HasPrefix(text[len(name):], "'") {
-		return max(1, len(name)), visible
+	if digits := numeral.FindString(text); digits != "" {
+		return plainUnless(len(digits), strings.IndexAny(text[len(digits):], `$'`) == 0)
 	}
-	if strings.EqualFold(name, "E") {
-		return escaped(text), silent
-	}
-	// Behind a number the E could be one of its own or begin a text with escapes.
-	if end := until(text, "'", len(name)+1); strings.Contains(text[:end], `\`) {
+	return nameOrText(text)
+}
+
+func plainUnless(size int, doubtful bool) (int, int) {
+	if doubtful {
 		return 0, unclear
 	}
-	return len(name), visible
+	return max(1, size), visible
+}
+
+// dollarQuote measures a text such as $a$it's$a$. DuckDB takes some characters
+// for spaces that could stand in such a mark.
+func dollarQuote(text string) (size, kind int) {
+	mark := dollar.FindString(text)
+	if mark == "" {
+		return 1, visible
+	}
+	if foreign.MatchString(mark) {
+		return 0, unclear
+	}
+	return until(text, mark, len(mark)), silent
+}
+
+// nameOrText measures an identifier, or the E'text with \'escapes\” that an E begins.
+// What looks like a letter may be a space to DuckDB, so that another word, or a
+// quote with dollar signs, begins behind it.
+func nameOrText(text string) (size, kind int) {
+	name := identifier.FindString(text)
+	quote := strings.HasPrefix(text[len(name):], "'")
+	if quote && strings.EqualFold(name, "E") {
+		return escaped(text), silent
+	}
+	escapes := quote && strings.HasSuffix(strings.ToUpper(name), "E") && strings.Contains(text[:until(text, "'", len(name)+1)], `\`)
+	return plainUnless(len(name), escapes || foreign.MatchString(name) && strings.Contains(name, "$"))
 }
 
 // until finds the end of what a mark closes. A mark that stands twice closes and
