@@ -212,3 +212,33 @@ func (m mailbox) traces() []string {
 	}))
 	return found
 }
+
+func TestWhatIsNotPublishedIsClosedToOthers(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, smallWorld())
+	m.deliver(raw("e", webhook.StatusChanged, `{"article_id":"a"}`))
+	m.deliver(raw("f", webhook.StatusChanged, `{"article_id":"a"}`))
+	m.goodNight()
+	m.deliver(raw("g", webhook.StatusChanged, `{"article_id":"a"}`))
+	files := 0
+	for _, folder := range []string{"raw", "state"} {
+		must(t, filepath.WalkDir(m.path(folder), func(path string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := e.Info()
+			if want := fs.FileMode(0o600); !e.IsDir() {
+				files++
+				if info.Mode().Perm() != want {
+					t.Errorf("%s has %v, want %v", path, info.Mode(), want)
+				}
+			} else if want = 0o700; info.Mode().Perm() != want {
+				t.Errorf("%s has %v, want %v", path, info.Mode(), want)
+			}
+			return err
+		}))
+	}
+	if files < 6 {
+		t.Errorf("looked at %d files only", files)
+	}
+}
