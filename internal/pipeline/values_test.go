@@ -50,8 +50,14 @@ func checkPower(t *testing.T, nights []moment) {
 // check compares one table, wherever it stands, with what the service held.
 func check(t *testing.T, e expected, held map[string][]cells, db *sql.DB, from string) {
 	t.Helper()
+	compare(t, e, held, read(t, e, db, from), from)
+}
+
+// compare holds the rows of one table against what the service held.
+func compare(t *testing.T, e expected, held map[string][]cells, rows []cells, from string) {
+	t.Helper()
 	want := keyed(e, held[e.table])
-	got := keyed(e, read(t, e, db, from))
+	got := keyed(e, rows)
 	keys := slices.Sorted(maps.Keys(want))
 	for key := range got {
 		if _, ok := want[key]; !ok {
