@@ -52,7 +52,7 @@ func fetchConfig(c config.Config) fetch.Config {
 			return token.Reveal(), err
 		},
 		RequestsPerSecond: a.RequestsPerSecond, Burst: a.Burst, Concurrency: a.Concurrency,
-		PageSize: a.PageSize, MaxPasses: c.Streams.MaxPasses, Timeout: a.Timeout,
+		PageSize: a.PageSize, MaxPasses: c.Streams.MaxPasses, MaxPages: c.Streams.MaxPages, Timeout: a.Timeout, MaxBody: a.MaxBodyBytes(),
 		Retry: fetch.Retry{MaxRetries: a.Retry.MaxRetries, Base: a.Retry.Base, Max: a.Retry.Max, Jitter: a.Retry.Jitter},
 	}
 }

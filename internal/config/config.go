@@ -53,7 +53,9 @@ type API struct {
 	PageSize int `yaml:"page_size"`
 	// Timeout bounds one attempt, not the retries together (spec section 8).
 	Timeout time.Duration `yaml:"timeout"`
-	Retry   Retry         `yaml:"retry"`
+	// MaxBody bounds one answer, such as 64MB; see [API.MaxBodyBytes].
+	MaxBody string `yaml:"max_body"`
+	Retry   Retry  `yaml:"retry"`
 }
 
 // Retry is the client's retry rule (spec section 8): before attempt n+1 it waits
@@ -83,6 +85,9 @@ type Streams struct {
 	// MaxPasses bounds the repeats of a walk whose list changes under it; a walk
 	// that reaches it is graded best_effort.
 	MaxPasses int `yaml:"max_passes"`
+	// MaxPages bounds the pages of one such walk where the service states no
+	// total; a list that reaches it is graded best_effort.
+	MaxPages int `yaml:"max_pages"`
 }
 
 // Details says which records of the N+1 endpoints a night fetches.
@@ -213,11 +218,12 @@ func Default() Config {
 			Concurrency:       8,
 			PageSize:          100,
 			Timeout:           30 * time.Second,
+			MaxBody:           "64MB",
 			Retry:             Retry{MaxRetries: 5, Base: 250 * time.Millisecond, Max: 4 * time.Second, Jitter: 0.1},
 		},
 		Streams: Streams{
 			Include: []string{}, Exclude: []string{},
-			Details: DetailsChanged, LiveDays: 45, Recheck: 7, MaxPasses: 4,
+			Details: DetailsChanged, LiveDays: 45, Recheck: 7, MaxPasses: 4, MaxPages: 100_000,
 		},
 		Run:       Run{ResumeMaxAge: 6 * time.Hour, MassDeleteShare: 0.2, MassDeleteRows: 50},
 		Warehouse: Warehouse{Dir: "./warehouse", KeepVersions: 3, MemoryLimit: "512MB"},

@@ -133,12 +133,12 @@ func TestFullFile(t *testing.T) {
 			BaseURL: "http://api.example.com:8443/v1", AllowInsecure: true,
 			TokenFile: "testdata/good/secrets/token", TeamID: "0123",
 			UserAgent:         "nightly/1.0 (+https://example.com)",
-			RequestsPerSecond: 2.5, Burst: 4, Concurrency: 16, PageSize: 50, Timeout: 90 * time.Second,
+			RequestsPerSecond: 2.5, Burst: 4, Concurrency: 16, PageSize: 50, Timeout: 90 * time.Second, MaxBody: "8 MiB",
 			Retry: config.Retry{Base: time.Second, Max: 8 * time.Second},
 		},
 		Streams: config.Streams{
 			Include: []string{"outlet*", "orders"}, Exclude: []string{"outlet_products"},
-			Details: config.DetailsAll, MaxPasses: 1,
+			Details: config.DetailsAll, MaxPasses: 1, MaxPages: 500,
 		},
 		Run:       config.Run{MassDeleteShare: 1},
 		Warehouse: config.Warehouse{Dir: "testdata/data", KeepVersions: 1, MemoryLimit: "0.5 GiB", Threads: 2, PublishedMode: "0640"},
@@ -348,4 +348,12 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("redacted: %v\n%s", err, text)
 		}
 	})
+}
+
+func TestSizesAreReadAsDuckDBReadsThem(t *testing.T) {
+	for text, want := range map[string]int64{"64MB": 64_000_000, "64 MiB": 64 << 20, "1.5gb": 1_500_000_000, "1e9": 0, "": 0} {
+		if got := (config.API{MaxBody: text}).MaxBodyBytes(); got != want {
+			t.Errorf("%q is %d bytes, want %d", text, got, want)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -84,6 +85,9 @@ func (v *validator) api(a API) {
 	between(v, "api.concurrency", a.Concurrency, 1, 256)
 	between(v, "api.page_size", a.PageSize, 1, 1000)
 	between(v, "api.timeout", a.Timeout, 100*time.Millisecond, 10*time.Minute)
+	if n := a.MaxBodyBytes(); n < 1e6 || n > 2e9 {
+		v.add("api.max_body", "%s is not a size from 1MB to 2GB: write one such as 64MB", v.show("api.max_body", a.MaxBody))
+	}
 	between(v, "api.retry.max_retries", a.Retry.MaxRetries, 0, 20)
 	between(v, "api.retry.base", a.Retry.Base, time.Millisecond, time.Minute)
 	between(v, "api.retry.max", a.Retry.Max, time.Millisecond, 10*time.Minute)
@@ -115,6 +119,7 @@ func (v *validator) streams(s Streams) {
 	between(v, "streams.live_days", s.LiveDays, 0, 3650)
 	between(v, "streams.recheck", s.Recheck, 0, 365)
 	between(v, "streams.max_passes", s.MaxPasses, 1, 20)
+	between(v, "streams.max_pages", s.MaxPages, 1, 10_000_000)
 }
 
 func (v *validator) patterns(at string, patterns []string) {
@@ -134,18 +139,31 @@ func (v *validator) run(r Run) {
 	atLeast(v, "run.mass_delete_rows", r.MassDeleteRows, 0)
 }
 
-var size = regexp.MustCompile(`(?i)^([0-9]+(?:\.[0-9]+)?) ?[KMGT]i?B$`)
+var size = regexp.MustCompile(`(?i)^([0-9]+(?:\.[0-9]+)?) ?([KMGT])(i?)B$`)
 
 // isSize accepts what DuckDB takes for memory_limit, without its percentages: those
 // are of the machine, and in a container the machine is not what the process may use.
-func isSize(text string) bool {
+func isSize(text string) bool { return bytesOf(text) > 0 }
+
+// bytesOf reads a size as DuckDB does: MB are millions, MiB are not; 0 if it is none.
+func bytesOf(text string) float64 {
 	match := size.FindStringSubmatch(text)
 	if match == nil {
-		return false
+		return 0
 	}
 	number, err := strconv.ParseFloat(match[1], 64)
-	return err == nil && number > 0
+	if err != nil {
+		return 0
+	}
+	unit := 1000.0
+	if match[3] != "" {
+		unit = 1024
+	}
+	return number * math.Pow(unit, float64(1+strings.Index("KMGT", strings.ToUpper(match[2]))))
 }
+
+// MaxBodyBytes is MaxBody as a number; 0 if it is no size.
+func (a API) MaxBodyBytes() int64 { return int64(min(bytesOf(a.MaxBody), math.MaxInt64/2)) }
 
 func (v *validator) warehouse(w Warehouse) {
 	if w.Dir == "" {

@@ -98,7 +98,7 @@ func (c *Client) exchange(request *http.Request, q *call) error {
 	if !okay(q.status) {
 		return c.refusal(q, response)
 	}
-	q.body, err = readBody(response, c.cfg.MaxBody, q.body)
+	err = c.readBody(request.Context(), q, response)
 	if err != nil && aborted(request) {
 		return stopped(request.Context(), q.Stream)
 	}
@@ -164,34 +164,69 @@ func (c *Client) failure(q *call, code int, err error) *StatusError {
 	}
 }
 
-// firstRead bounds what a Content-Length alone can make us allocate.
-const firstRead = 16 << 20
+// wide is the size beyond which a body is held alone: what all the calls in
+// flight hold together is bounded by it and by one body of Config.MaxBody. A
+// Content-Length alone does not make us allocate more either.
+const wide = 8 << 20
 
-// readBody appends the whole body to into, up to limit bytes. A body shorter
-// than its Content-Length is an error of the transport.
-func readBody(response *http.Response, limit int64, into []byte) ([]byte, error) {
+// readBody reads the whole body into q, up to the limit. A body shorter than
+// its Content-Length is an error of the transport.
+func (c *Client) readBody(ctx context.Context, q *call, response *http.Response) error {
+	limit := c.cfg.MaxBody
 	if response.ContentLength > limit {
-		return into, fmt.Errorf("%w: %d bytes are announced, %d allowed", ErrTooLarge, response.ContentLength, limit)
+		return fmt.Errorf("%w: %d bytes are announced, %d allowed", ErrTooLarge, response.ContentLength, limit)
 	}
 	body, err := decoded(response)
 	if err != nil {
-		return into, err
+		return err
 	}
-	into = slices.Grow(into, int(min(max(response.ContentLength, 0), firstRead))+512)
+	q.body = slices.Grow(q.body, int(min(max(response.ContentLength, 0), wide))+512)
 	for {
-		if len(into) == cap(into) {
-			into = slices.Grow(into, len(into))
+		if len(q.body) == cap(q.body) {
+			if err := c.widen(ctx, q, response.ContentLength); err != nil {
+				return err
+			}
 		}
-		n, err := body.Read(into[len(into):cap(into)])
-		into = into[:len(into)+n]
+		n, err := body.Read(q.body[len(q.body):cap(q.body)])
+		q.body = q.body[:len(q.body)+n]
 		switch {
-		case int64(len(into)) > limit:
-			return into, fmt.Errorf("%w: more than %d bytes came", ErrTooLarge, limit)
+		case int64(len(q.body)) > limit:
+			return fmt.Errorf("%w: more than %d bytes came", ErrTooLarge, limit)
 		case err == io.EOF:
-			return into, nil
+			return nil
 		case err != nil:
-			return into, err
+			return err
 		}
+	}
+}
+
+// widen makes room for more of a body, and waits where another wide one is held.
+// The wait is part of the attempt and of its timeout.
+func (c *Client) widen(ctx context.Context, q *call, announced int64) error {
+	room := 2 * int64(len(q.body))
+	if room > wide && !q.wide {
+		select {
+		case c.wide <- struct{}{}:
+			q.wide = true
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if q.wide {
+		room = max(room, announced+512)
+	}
+	// One byte more than is allowed shows that more came.
+	grown := make([]byte, len(q.body), min(room, c.cfg.MaxBody+1))
+	copy(grown, q.body)
+	q.body = grown
+	return nil
+}
+
+// narrow lets the next wide body in.
+func (c *Client) narrow(q *call) {
+	if q.wide {
+		q.wide = false
+		<-c.wide
 	}
 }
 

@@ -19,6 +19,8 @@ type call struct {
 	body   []byte
 	sent   time.Time
 	took   time.Duration
+	// wide is set while the body may be larger than the constant of that name.
+	wide bool
 	// What the reader made of it.
 	page Page
 }
@@ -108,6 +110,7 @@ func (c *Client) delivered(next step) step {
 	return func(ctx context.Context, q *call) error {
 		buffer := c.buffer()
 		defer c.recycle(buffer)
+		defer c.narrow(q)
 		q.body = *buffer
 		err := next(ctx, q)
 		*buffer = q.body
@@ -145,8 +148,8 @@ func (c *Client) interpret(ctx context.Context, q *call, r Response) error {
 	return err
 }
 
-// maxPooled keeps one huge body from staying in memory for the whole run.
-const maxPooled = 8 << 20
+// maxPooled keeps one wide body from staying in memory for the whole run.
+const maxPooled = wide
 
 func (c *Client) buffer() *[]byte {
 	if b, ok := c.buffers.Get().(*[]byte); ok {

@@ -14,7 +14,7 @@ var (
 	// endpoint answers: HTML, truncated JSON, nothing. The client asks again.
 	ErrMalformed = errors.New("malformed body")
 	// ErrTooLarge says that a body exceeds Config.MaxBody.
-	ErrTooLarge = errors.New("body exceeds the limit")
+	ErrTooLarge = errors.New("body exceeds the limit of api.max_body")
 	// ErrNotLanded says that an offline client was asked for what has not
 	// landed.
 	ErrNotLanded = errors.New("not landed")

@@ -55,7 +55,7 @@ type Config struct {
 	// Retry is the rule for repeating a request.
 	Retry Retry
 	// MaxBody bounds one body, in bytes after decoding, up to 2 GiB. Defaults
-	// to 256 MiB.
+	// to 64 MB.
 	MaxBody int64
 	// Allowance is what the client spends in place of a rate and burst of its
 	// own; nil: its own.
@@ -93,7 +93,7 @@ func (c Config) withDefaults() Config {
 		c.Timeout = 30 * time.Second
 	}
 	if c.MaxBody == 0 {
-		c.MaxBody = 256 << 20
+		c.MaxBody = 64_000_000
 	}
 	if c.Random == nil {
 		c.Random = rand.Float64
@@ -237,6 +237,7 @@ type Client struct {
 	tokens   *tokens
 	governor *governor
 	slots    chan struct{}
+	wide     chan struct{}
 	buffers  sync.Pool
 	ask      step
 
@@ -264,6 +265,7 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 		tokens:   &tokens{read: cfg.Token},
 		governor: cfg.Allowance.governor,
 		slots:    make(chan struct{}, cfg.Concurrency),
+		wide:     make(chan struct{}, 1),
 		meters:   make(map[string]*meter),
 	}
 	c.http = c.newHTTP()

@@ -21,6 +21,10 @@ import (
 // 20,000 rows load best; near DuckDB's row group size they make it rewrite.
 const batchRows = 8_192
 
+// batchBytes is when it does so earlier, since what was decoded of so many bytes
+// lies in memory: records can be large.
+const batchBytes = 32 << 20
+
 // errStage marks errors of the warehouse while a stream is read: they end the
 // night, since no other stream could be loaded either.
 var errStage = errors.New("stage rows")
@@ -32,13 +36,19 @@ type driftKey struct{ table, path, kind string }
 type sink struct {
 	night    *night
 	stream   stream.Stream
-	decoders chan *transform.Decoder
-	all      []*transform.Decoder
+	decoders chan *decoder
+	all      []*decoder
 	count    atomic.Int64
 	rejects  atomic.Int64
 	mu       sync.Mutex // guards night.drift, broken and first
 	broken   error
 	first    firstPage
+}
+
+// decoder knows how many bytes of bodies it holds the rows of.
+type decoder struct {
+	*transform.Decoder
+	held int
 }
 
 // firstPage is what page 1 of a list held when it was last decoded. A walk ends
@@ -57,9 +67,9 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 	if err := b.Protect(n.rules(s)); err != nil {
 		return nil, err
 	}
-	k := &sink{night: n, stream: s, decoders: make(chan *transform.Decoder, runtime.GOMAXPROCS(0))}
+	k := &sink{night: n, stream: s, decoders: make(chan *decoder, runtime.GOMAXPROCS(0))}
 	for range cap(k.decoders) {
-		d := b.NewDecoder()
+		d := &decoder{Decoder: b.NewDecoder()}
 		k.all = append(k.all, d)
 		k.decoders <- d
 	}
@@ -73,7 +83,7 @@ func (k *sink) read(ctx context.Context, r fetch.Response) (fetch.Page, error) {
 		k.night.cfg.Watch.answered(r, facts)
 		return facts, nil
 	}
-	var d *transform.Decoder
+	var d *decoder
 	select {
 	case d = <-k.decoders:
 	case <-ctx.Done():
@@ -93,7 +103,7 @@ func (k *sink) read(ctx context.Context, r fetch.Response) (fetch.Page, error) {
 		Next: page.Next, Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls}
 	k.remember(r, facts)
 	k.night.cfg.Watch.answered(r, facts)
-	if d.Rows() < batchRows {
+	if d.held += len(r.Body); d.Rows() < batchRows && d.held < batchBytes {
 		return facts, nil
 	}
 	return facts, k.flush(ctx, d)
@@ -126,7 +136,7 @@ func (k *sink) remember(r fetch.Response, facts fetch.Page) {
 }
 
 // decode makes room first when the rows held leave too little for the body.
-func (k *sink) decode(ctx context.Context, d *transform.Decoder, r fetch.Response) (transform.Page, error) {
+func (k *sink) decode(ctx context.Context, d *decoder, r fetch.Response) (transform.Page, error) {
 	origin := transform.Origin{Seq: r.Seq, Param: r.Param}
 	page, err := d.Decode(r.Body, origin)
 	if !errors.Is(err, transform.ErrFull) {
@@ -144,8 +154,9 @@ func (k *sink) records() int64 { return k.count.Load() }
 // that filled it, so that the end of one walk must not cut it short; and an
 // error of the stage is kept for flushAll, since a walk that has failed already
 // would not report it.
-func (k *sink) flush(ctx context.Context, d *transform.Decoder) error {
-	err := k.stage(context.WithoutCancel(ctx), d)
+func (k *sink) flush(ctx context.Context, d *decoder) error {
+	d.held = 0
+	err := k.stage(context.WithoutCancel(ctx), d.Decoder)
 	if err != nil {
 		k.mu.Lock()
 		k.broken = errors.Join(k.broken, err)

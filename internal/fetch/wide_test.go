@@ -1,0 +1,63 @@
+package fetch_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"placementsync/internal/fetch"
+)
+
+// crowd asks for so many bodies at once and returns how many of them were held
+// at the same time, after all were read.
+func crowd(t *testing.T, n, size int) (most int32) {
+	t.Helper()
+	service := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat(" ", size)) })
+	c := client(t, quick(service), nil)
+	var held, all atomic.Int32
+	released := make(chan struct{})
+	read := func(context.Context, fetch.Response) (fetch.Page, error) {
+		held.Add(1)
+		<-released
+		all.Add(1)
+		return fetch.Page{}, nil
+	}
+	var asking sync.WaitGroup
+	for i := range n {
+		asking.Go(func() {
+			if _, err := c.Get(t.Context(), fetch.Request{Stream: "list", Path: "/list", Page: i + 1}, read); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	// Whoever can hold a body holds one now.
+	synctest.Wait()
+	most = held.Load()
+	close(released)
+	asking.Wait()
+	if int(all.Load()) != n {
+		t.Errorf("%d bodies of %d were read", all.Load(), n)
+	}
+	return most
+}
+
+func TestWideBodiesAreHeldOneAtATime(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		size int
+		want int32
+	}{{"small ones", 1 << 20, 4}, {"wide ones", 9 << 20, 1}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				if most := crowd(t, 4, c.size); most != c.want {
+					t.Errorf("%d of 4 bodies were held at once, want %d", most, c.want)
+				}
+			})
+		})
+	}
+}
