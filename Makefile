@@ -10,6 +10,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 BINARY := bin/placementsync
 PREFIX ?= /usr/local
 SECTIONS ?= all
+TRIALS ?= Torture
 
 # 0.8.2 is the newest release, and one that reads Go 1.26 code; pinned, so that a new
 # check is met when the pin is moved and not when the lint is needed. Not
@@ -70,8 +71,10 @@ bench: build ## measure, and write docs/performance.md (SECTIONS=nights,large,de
 	PLACEMENTSYNC_BENCH=paint go test -tags $(TAGS) -run TestReportInChromium/paint -v ./cmd/sync
 
 .PHONY: torture
-torture: ## run the long fault trials (up to an hour)
-	PLACEMENTSYNC_TORTURE=1 go test -tags $(TAGS) -run Torture -timeout 60m ./...
+torture: ## run the long fault trials (up to two hours), and write docs/reliability.md (TRIALS=TortureFaultMatrix/gzip)
+	PLACEMENTSYNC_TORTURE=1 PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs \
+		go test -tags $(TAGS) -run '$(TRIALS)' -timeout 120m ./... ; \
+	status=$$?; go test -tags $(TAGS) -run TestReliabilityPage ./internal/torture -update && exit $$status
 
 # Names of folders below PREFIX, as packagers know them.
 BINDIR = $(DESTDIR)$(PREFIX)/bin

@@ -45,6 +45,7 @@ func importTable() []row {
 		{"internal/notify", nil, "is handed what to tell"},
 		{"cmd/sync", []string{everything}, "the wiring"},
 		{"internal/houserules", nil, "has no code but tests"},
+		{"internal/torture", nil, "is for the tests that have something to tell, whoever they are"},
 		{"internal/bench", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",
 		}, "has no code but tests; it measures the binary, and the stages where it looks into a night"},
@@ -52,10 +53,10 @@ func importTable() []row {
 }
 
 // testImports may be imported by every package's tests besides its own row:
-// the fake, what is only data, and the catalog and the reader through which a
-// query is tested.
+// the fake, the book of the long trials, what is only data, and the catalog and
+// the reader through which a query is tested.
 func testImports() []string {
-	return []string{"internal/sim", "schema", "internal/config", "internal/stream", "internal/warehouse", "internal/query"}
+	return []string{"internal/sim", "internal/torture", "schema", "internal/config", "internal/stream", "internal/warehouse", "internal/query"}
 }
 
 // ourImports holds the import table.

@@ -24,9 +24,6 @@ type ill struct {
 	detour func(t *testing.T) string
 	// timeout is that of an attempt; 0: two seconds.
 	timeout time.Duration
-	// heavy: the fault weighs so much that few nights must do, and that the
-	// memory is looked at.
-	heavy bool
 	// noise is what the fault adds to records, as it is to be stored; nil:
 	// nothing may arrive that the service does not hold.
 	noise func(text string) bool
@@ -88,9 +85,8 @@ func bodies() []ill {
 			return added(body, "\"a\\u0000b\xff\xc3(\"")
 		}}, noise: func(text string) bool { return strings.HasPrefix(text, "a\x00b\uFFFD") }},
 		rewritten("duplicate keys", twice),
-		{name: "gzip bomb", spoil: bomb(), heavy: true, timeout: 20 * time.Second},
-		{name: "100 MB record", spoil: huge, heavy: true, timeout: 20 * time.Second,
-			noise: func(text string) bool { return len(text) == hugeText }},
+		{name: "gzip bomb", spoil: bomb(), timeout: 20 * time.Second},
+		large("100 MB record", 100_000_000),
 	}
 }
 
@@ -149,18 +145,18 @@ func (blanks) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// hugeText is the length of one field of the huge record.
-const hugeText = 100_000_000
-
-// huge answers with a record of 100 MB, without holding it.
-func huge(rw http.ResponseWriter, body []byte) {
-	before, after, found := bytes.Cut(body, []byte(firstKey))
-	rw.Header().Set("Content-Type", "application/json")
-	_, _ = rw.Write(before) // where the client hangs up, the rest does not matter either
-	if found {
-		fmt.Fprintf(rw, `{"%s":"`, noise)
-		_, _ = io.Copy(rw, io.LimitReader(blanks{}, hugeText))
-		fmt.Fprint(rw, `","id":`)
+// large makes one field of the first record so long, without ever holding it.
+func large(name string, size int) ill {
+	spoil := func(rw http.ResponseWriter, body []byte) {
+		before, after, found := bytes.Cut(body, []byte(firstKey))
+		rw.Header().Set("Content-Type", "application/json")
+		_, _ = rw.Write(before) // where the client hangs up, the rest does not matter either
+		if found {
+			fmt.Fprintf(rw, `{"%s":"`, noise)
+			_, _ = io.Copy(rw, io.LimitReader(blanks{}, int64(size)))
+			fmt.Fprint(rw, `","id":`)
+		}
+		_, _ = rw.Write(after)
 	}
-	_, _ = rw.Write(after)
+	return ill{name: name, spoil: spoil, timeout: 20 * time.Second, noise: func(text string) bool { return len(text) == size }}
 }

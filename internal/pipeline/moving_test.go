@@ -3,18 +3,21 @@ package pipeline_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"hash/fnv"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	"placementsync/internal/torture"
 	"placementsync/internal/transform"
 	"placementsync/internal/warehouse"
 )
@@ -178,13 +181,23 @@ func walkMoving(t *testing.T, seeds uint64) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWalker(t)
+			walks, sum := 0, map[fetch.Grade]int{}
+			defer keep(t, time.Now(), func() torture.Trial {
+				return torture.Trial{Name: "lists that move, " + name, Runs: walks,
+					Fault: "a record enters and one leaves a list for every 1 to 50 requests, while client and decoder read it",
+					Outcome: fmt.Sprintf("exact %.1f %%, repaired %.1f %%, best_effort %.1f %%; none graded too high",
+						percent(sum[fetch.Exact], walks), percent(sum[fetch.Repaired], walks), percent(sum[fetch.BestEffort], walks))}
+			})
 			for _, every := range everies() {
 				grades, all := map[fetch.Grade]int{}, 0
 				for seed := range seeds {
 					service := sim.New(movingWorld(seed, every, order))
 					for _, s := range w.streams {
-						grades[w.judge(service, s, 4+int(seed%9))]++
+						grade := w.judge(service, s, 4+int(seed%9))
+						grades[grade]++
+						sum[grade]++
 						all++
+						walks++
 					}
 				}
 				t.Logf("one insert and one delete per %2d requests: exact %5.1f %%, repaired %5.1f %%, best_effort %5.1f %% of %d walks",

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"placementsync/internal/pipeline"
+	"placementsync/internal/torture"
 )
 
 // vigil is what a reader does for the length of a trial, in a process of its
@@ -177,10 +178,15 @@ func TestReadersDuringPublishes(t *testing.T) {
 func TestTortureReadersDuringPublishes(t *testing.T) {
 	requireTorture(t)
 	t.Parallel()
-	readDuringPublishes(t, 8, 20)
+	rounds := 0
+	defer keep(t, time.Now(), func() torture.Trial {
+		return torture.Trial{Name: "readers during publishes", Fault: "eight processes read with DuckDB and Parquet while 20 nights are published", Runs: 20,
+			Outcome: fmt.Sprintf("%d readings: no error, no mixture of two nights, no night that was replaced before", rounds)}
+	})
+	rounds = readDuringPublishes(t, 8, 20)
 }
 
-func readDuringPublishes(t *testing.T, processes, nights int) {
+func readDuringPublishes(t *testing.T, processes, nights int) (readings int) {
 	t.Helper()
 	h := newHouse(t, trialWorld(5), few()...)
 	published := []publication{h.publication()}
@@ -196,9 +202,11 @@ func readDuringPublishes(t *testing.T, processes, nights int) {
 		var seen sights
 		p.read(t, &seen)
 		rounds[v.String()] += seen.Rounds
+		readings += seen.Rounds
 		requireConsistent(t, v.vigil, seen, published)
 	}
 	t.Logf("%d nights, rounds: %v", nights, rounds)
+	return readings
 }
 
 // publication is a run and when its publish returned.

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"placementsync/internal/pipeline"
+	"placementsync/internal/torture"
 	"placementsync/internal/warehouse"
 )
 
@@ -68,6 +70,10 @@ func TestTortureKilledAtEveryStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newTrial(t, 3, some()...)
+			defer keep(t, time.Now(), func() torture.Trial {
+				return torture.Trial{Name: "killed at every step, " + name, Fault: "SIGKILL at each step of the run that changes the disk, then taken up again",
+					Runs: c.kills(), Outcome: "nothing asked twice; warehouse, ledger and Parquet equal those of a twin that was spared"}
+			})
 			for range peaceful {
 				c.publishInPeace(t)
 			}
@@ -162,6 +168,14 @@ func requireKilled(t *testing.T, ledger func() ([]warehouse.Run, error), run str
 	}
 }
 
+// kills is how many runs met their end.
+func (c *trial) kills() (n int) {
+	for _, reached := range c.reached {
+		n += reached
+	}
+	return n
+}
+
 // score counts what a storm did.
 type score struct{ nights, kills, published, late int }
 
@@ -220,10 +234,16 @@ func TestTortureCrash(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
 			c := newTrial(t, storm.seed, storm.streams...)
+			var s score
+			var rounds int
+			defer keep(t, start, func() torture.Trial {
+				return torture.Trial{Name: "storm, " + name, Fault: fmt.Sprintf("SIGKILL at random steps and moments, %d times, while two readers look on", s.kills),
+					Runs: s.nights, Outcome: fmt.Sprintf("every value, ledger and file equals a twin that was spared; %d readings, none torn", rounds)}
+			})
 			c.publishInPeace(t)
 			stop := c.watched(t)
-			s := c.storm(t, rand.New(rand.NewPCG(storm.seed, 1)), storm.nights)
-			rounds := stop()
+			s = c.storm(t, rand.New(rand.NewPCG(storm.seed, 1)), storm.nights)
+			rounds = stop()
 			c.finish(t)
 			t.Logf("%d nights, %d kills, %d strikes that came too late, %d nights published by a run that was struck or spared by chance, %d readings, in %v",
 				s.nights, s.kills, s.late, s.published, rounds, time.Since(start).Round(time.Second))

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,7 +44,8 @@ type Row struct {
 	// Peak is the most memory that the process held in a night, in bytes.
 	// 0: not measured.
 	Peak int64 `json:"peak,omitempty"`
-	Stamp
+	// Date is the day on which it was tried.
+	Date string `json:"date"`
 }
 
 // Trial is what another trial came to.
@@ -61,20 +61,15 @@ type Trial struct {
 	Held bool `json:"held"`
 	// Took is the trial's duration in seconds.
 	Took float64 `json:"took"`
-	Stamp
-}
-
-// Stamp says when and at which commit something was tried.
-type Stamp struct {
-	Date   string `json:"date"`
-	Commit string `json:"commit"`
+	// Date is the day on which it was tried.
+	Date string `json:"date"`
 }
 
 // Book is a folder of findings. The zero value keeps nothing.
 type Book struct {
 	// Docs is the folder of the page; empty: nothing is kept.
 	Docs string
-	// Now stamps what is kept.
+	// Now dates what is kept.
 	Now func() time.Time
 }
 
@@ -94,9 +89,8 @@ func (b Book) KeepRows(rows ...Row) error {
 	if err != nil {
 		return err
 	}
-	stamp := b.stamp()
 	for _, r := range rows {
-		r.Stamp = stamp
+		r.Date = b.today()
 		i := slices.IndexFunc(all, func(o Row) bool { return o.Fault == r.Fault && o.Rate == r.Rate })
 		if i < 0 {
 			all = append(all, r)
@@ -112,7 +106,7 @@ func (b Book) KeepTrial(t Trial) error {
 	if b.Docs == "" {
 		return nil
 	}
-	t.Stamp = b.stamp()
+	t.Date = b.today()
 	return b.write("trial-"+slug(t.Name)+".json", t)
 }
 
@@ -168,15 +162,7 @@ func (b Book) write(name string, findings any) error {
 	return nil
 }
 
-func (b Book) stamp() Stamp {
-	s := Stamp{Date: b.Now().UTC().Format(time.DateOnly), Commit: "unknown"}
-	command := exec.Command("git", "describe", "--always", "--exclude=*")
-	command.Dir = b.Docs
-	if out, err := command.Output(); err == nil {
-		s.Commit = strings.TrimSpace(string(out))
-	}
-	return s
-}
+func (b Book) today() string { return b.Now().UTC().Format(time.DateOnly) }
 
 // slug makes a file name of a name.
 func slug(name string) string {
