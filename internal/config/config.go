@@ -85,8 +85,8 @@ type Streams struct {
 	// MaxPasses bounds the repeats of a walk whose list changes under it; a walk
 	// that reaches it is graded best_effort.
 	MaxPasses int `yaml:"max_passes"`
-	// MaxPages bounds the pages of one such walk where the service states no
-	// total; a list that reaches it is graded best_effort.
+	// MaxPages bounds the pages of one such walk, whatever total the service
+	// states; a list that reaches it is graded best_effort.
 	MaxPages int `yaml:"max_pages"`
 }
 

@@ -47,7 +47,7 @@ type Config struct {
 	PageSize int
 	// MaxPasses bounds the passes over one list, 1 to 250. Defaults to 4.
 	MaxPasses int
-	// MaxPages bounds the pages of one pass when the service states no total,
+	// MaxPages bounds the pages of one pass whatever total the service states,
 	// so that an endless chain of pages ends. Defaults to 100,000.
 	MaxPages int
 	// Timeout bounds one attempt including its body. Defaults to 30 s.

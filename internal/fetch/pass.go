@@ -83,7 +83,7 @@ func (p *pass) add(number int, page Page) {
 	if number == 1 {
 		p.total = page.Total
 		p.firstIDs = sorted(page.IDs)
-		p.ids = make([]uint64, 0, min(max(page.Total, 0), 1<<24)+int64(len(page.IDs)))
+		p.ids = make([]uint64, 0, min(max(page.Total, 0), 1<<20)+int64(len(page.IDs)))
 	}
 	p.lastTotal = page.Total
 	p.moving = p.moving || page.Total != p.total
@@ -124,10 +124,11 @@ func mixed(id uint64) uint64 {
 }
 
 // planned is the number of pages that the total makes of the count that page
-// 1 returned, which may be lower than the limit that was asked.
+// 1 returned, which may be lower than the limit that was asked. A total that
+// lies costs no more than the bound.
 func (p *pass) planned() int64 {
 	per := int64(max(p.pages[0].records, 1))
-	return (max(p.total, 1) + per - 1) / per
+	return min((max(p.total, 1)-1)/per+1, int64(p.maxPages))
 }
 
 // bound is where a chain of pages is cut.
@@ -135,7 +136,7 @@ func (p *pass) bound() int64 {
 	if p.total < 0 {
 		return int64(p.maxPages)
 	}
-	return 2*p.planned() + 16
+	return min(2*p.planned()+16, int64(p.maxPages))
 }
 
 // wave is the number of pages to ask for next. What the total promises is

@@ -83,13 +83,17 @@ func TestWalkReportsWhatItSaw(t *testing.T) {
 	}
 }
 
-func TestWalkStopsAnEndlessListWithoutTotals(t *testing.T) {
-	cfg := quick(&shelf{n: 1_000_000, shape: "array"})
-	cfg.MaxPages, cfg.MaxPasses = 50, 1
-	var got collector
-	e, err := client(t, cfg, nil).Walk(t.Context(), sniffed, "", got.read)
-	if err != nil || e.Grade != fetch.BestEffort || e.Pages != 50 {
-		t.Errorf("got %+v and %v, want best_effort after 50 pages", e, err)
+func TestWalkStopsAnEndlessList(t *testing.T) {
+	for name, shape := range map[string]string{"without totals": "array", "whose total is beyond the bound": ""} {
+		t.Run(name, func(t *testing.T) {
+			cfg := quick(&shelf{n: 1_000_000, shape: shape})
+			cfg.MaxPages, cfg.MaxPasses = 50, 1
+			var got collector
+			e, err := client(t, cfg, nil).Walk(t.Context(), sniffed, "", got.read)
+			if err != nil || e.Grade != fetch.BestEffort || e.Pages != 50 {
+				t.Errorf("got %+v and %v, want best_effort after 50 pages", e, err)
+			}
+		})
 	}
 }
 
