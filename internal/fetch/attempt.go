@@ -204,13 +204,8 @@ func (c *Client) readBody(ctx context.Context, q *call, response *http.Response)
 // The wait is part of the attempt and of its timeout.
 func (c *Client) widen(ctx context.Context, q *call, announced int64) error {
 	room := 2 * int64(len(q.body))
-	if room > wide && !q.wide {
-		select {
-		case c.wide <- struct{}{}:
-			q.wide = true
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if err := c.hold(ctx, q, room); err != nil {
+		return err
 	}
 	if q.wide {
 		room = max(room, announced+512)
@@ -220,6 +215,20 @@ func (c *Client) widen(ctx context.Context, q *call, announced int64) error {
 	copy(grown, q.body)
 	q.body = grown
 	return nil
+}
+
+// hold waits, for a body that is wide at that size, until no other is held.
+func (c *Client) hold(ctx context.Context, q *call, size int64) error {
+	if size <= wide || q.wide {
+		return nil
+	}
+	select {
+	case c.wide <- struct{}{}:
+		q.wide = true
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // narrow lets the next wide body in.

@@ -64,6 +64,10 @@ func (c *Client) recall(ctx context.Context, q *call) (hit bool, err error) {
 		return true, err
 	}
 	defer c.vacate()
+	if err := c.hold(ctx, q, c.landing.size(q.Request)); err != nil {
+		return true, stopped(ctx, q.Stream)
+	}
+	defer c.narrow(q)
 	buffer := c.buffer()
 	defer c.recycle(buffer)
 	r, found := c.landing.Lookup(q.Request, *buffer)

@@ -242,6 +242,13 @@ func (l *Landing) Lookup(r Request, buffer []byte) (Response, bool) {
 	return Response{Request: r, Seq: e.seq, Status: int(e.status), Body: body, Landed: true}, true
 }
 
+// size is the length of the body that Lookup would unpack; 0 if none has landed.
+func (l *Landing) size(r Request) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int64(l.index[r.key()].size)
+}
+
 var errOtherBody = errors.New("the body is not the one that landed")
 
 // load reads, unpacks and verifies one body.

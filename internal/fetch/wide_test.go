@@ -15,10 +15,10 @@ import (
 
 // crowd asks for so many bodies at once and returns how many of them were held
 // at the same time, after all were read.
-func crowd(t *testing.T, n, size int) (most int32) {
+func crowd(t *testing.T, kept *fetch.Landing, n, size int) (most int32) {
 	t.Helper()
 	service := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat(" ", size)) })
-	c := client(t, quick(service), nil)
+	c := client(t, quick(service), kept)
 	var held, all atomic.Int32
 	released := make(chan struct{})
 	read := func(context.Context, fetch.Response) (fetch.Page, error) {
@@ -54,8 +54,11 @@ func TestWideBodiesAreHeldOneAtATime(t *testing.T) {
 	}{{"small ones", 1 << 20, 4}, {"wide ones", 9 << 20, 1}} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				if most := crowd(t, 4, c.size); most != c.want {
-					t.Errorf("%d of 4 bodies were held at once, want %d", most, c.want)
+				kept := landing(t, t.TempDir())
+				for _, source := range []string{"the service", "the landing"} {
+					if most := crowd(t, kept, 4, c.size); most != c.want {
+						t.Errorf("%d of 4 bodies from %s were held at once, want %d", most, source, c.want)
+					}
 				}
 			})
 		})
