@@ -24,6 +24,8 @@ type Row struct {
 	// Fault and Rate name the row; a later row of the same name replaces it.
 	Fault string `json:"fault"`
 	Rate  string `json:"rate"`
+	// Place orders the rows, so that a part can be tried alone.
+	Place int `json:"place"`
 	// Runs counts the nights, Asked the requests that they made, Struck those
 	// of them that met the fault.
 	Runs   int `json:"runs"`
@@ -98,6 +100,7 @@ func (b Book) KeepRows(rows ...Row) error {
 		}
 		all[i] = r
 	}
+	slices.SortStableFunc(all, func(a, b Row) int { return cmp.Compare(a.Place, b.Place) })
 	return b.write(matrix, all)
 }
 
@@ -110,7 +113,7 @@ func (b Book) KeepTrial(t Trial) error {
 	return b.write("trial-"+slug(t.Name)+".json", t)
 }
 
-// Rows are those that were kept, in the order in which they came first.
+// Rows are those that were kept, in their places.
 func (b Book) Rows() ([]Row, error) {
 	var all []Row
 	err := b.read(matrix, &all)
