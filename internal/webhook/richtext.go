@@ -130,7 +130,10 @@ func (f *flattener) atom(kind string, n map[string]any, depth int) {
 
 // list writes each item with a mark; its further lines are indented.
 func (f *flattener) list(n map[string]any, ordered bool, depth int) {
-	items, _ := n["content"].([]any)
+	items, many := n["content"].([]any)
+	if !many {
+		items = []any{n["content"]}
+	}
 	attrs, _ := n["attrs"].(map[string]any)
 	first, ok := attrs["start"].(float64)
 	if !ok || first < 0 || first > 1e9 {

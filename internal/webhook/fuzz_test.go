@@ -1,0 +1,260 @@
+package webhook_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/webhook"
+)
+
+// FuzzPlainText demands of any document a text within its bounds that has all
+// texts of the document in their order.
+func FuzzPlainText(f *testing.F) {
+	f.Add([]byte(`{"type":"doc","content":[{"type":"orderedList","attrs":{"start":-1},"content":[{"type":"mention"}]}]}`))
+	f.Add([]byte(`{"type":"bulletList","content":[{"type":"listItem","content":[{"type":"text","text":"a\nb","marks":[{"type":"link","attrs":{"href":"c"}}]}]}]}`))
+	f.Add([]byte(`[{"type":"date","text":"d"},{"type":"panel","content":"e"},{"type":"hardBreak"},{"type":"link","content":["f"],"url":"g"}]`))
+	f.Add([]byte(`"x"`))
+	f.Fuzz(func(t *testing.T, document []byte) {
+		got := webhook.PlainText(document)
+		if !utf8.ValidString(got) || len(got) > 1<<20+10 {
+			t.Errorf("%d bytes, valid %v", len(got), utf8.ValidString(got))
+		}
+		var root any
+		if json.Unmarshal(document, &root) != nil || strings.Contains(got, "…") {
+			return
+		}
+		rest := unspaced(got)
+		for _, leaf := range leaves(nil, root) {
+			_, after, found := strings.Cut(rest, unspaced(leaf))
+			if !found {
+				t.Fatalf("%q lost %q", got, leaf)
+			}
+			rest = after
+		}
+	})
+}
+
+func unspaced(text string) string { return strings.Join(strings.FieldsFunc(text, unicode.IsSpace), "") }
+
+// leaves are the texts of a document in their order.
+func leaves(found []string, node any) []string {
+	switch node := node.(type) {
+	case string:
+		return append(found, node)
+	case []any:
+		for _, child := range node {
+			found = leaves(found, child)
+		}
+	case map[string]any:
+		kind, _ := node["type"].(string)
+		text, stated := node["text"].(string)
+		switch kind {
+		case "text":
+			return append(found, text)
+		case "hardBreak", "hard_break", "rule", "horizontalRule", "horizontal_rule", "mention", "emoji", "image", "media":
+			return found
+		case "bulletList", "bullet_list", "taskList", "orderedList", "ordered_list", "inlineCard", "blockCard", "embedCard", "link":
+		default:
+			if stated && node["content"] == nil {
+				return append(found, text)
+			}
+		}
+		return leaves(found, node["content"])
+	}
+	return found
+}
+
+// FuzzRecord demands that a record has the members of its body, to the digit,
+// and those of the envelope in front of them.
+func FuzzRecord(f *testing.F) {
+	f.Add(webhook.StatusChanged, []byte(`{"article_id":"a","n":1.50,"n":2e400}`))
+	f.Add(webhook.CommentCreated, []byte(` {"id":"c","content":{"type":"doc"},"event_id":"forged"} `))
+	f.Add("x", []byte(`{"id":5}`))
+	f.Fuzz(func(t *testing.T, topic string, body []byte) {
+		topic = strings.ToValidUTF8(topic, "\uFFFD") // as the receiver keeps it
+		record, err := webhook.Event{ID: "e", Topic: topic, Body: body}.Record()
+		if err != nil {
+			if invalid := (*webhook.InvalidError)(nil); !errors.As(err, &invalid) {
+				t.Errorf("an error of another kind: %v", err)
+			}
+			return
+		}
+		want, got := members(t, body), members(t, record)
+		want["event_id"], want["topic"], want["source"], want["sent_at"] = "e", topic, nil, nil
+		want["received_at"] = got["received_at"]
+		if text, written := got["content_text"]; written {
+			want["content_text"] = text
+		}
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Errorf("record of %q (-body +record):\n%s", body, diff)
+		}
+	})
+}
+
+func members(t *testing.T, object []byte) map[string]any {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.UseNumber()
+	all := map[string]any{}
+	must(t, d.Decode(&all))
+	return all
+}
+
+// bears is a second reading of the signature header (spec section 6.4).
+func bears(header string, body []byte) bool {
+	want := strings.TrimPrefix(sign(secret, string(body)), "v0=")
+	for _, entry := range strings.Split(header, ",") {
+		m := regexp.MustCompile(`^v0=([0-9A-Fa-f]{64})$`).FindStringSubmatch(strings.TrimSpace(entry))
+		if m != nil && strings.EqualFold(m[1], want) {
+			return len(header) <= 4096
+		}
+	}
+	return false
+}
+
+// FuzzSignature compares the check of the header with the second reading, with
+// and without the right signature somewhere in it.
+func FuzzSignature(f *testing.F) {
+	f.Add("v0=00,v0=", 0, []byte("{}"))
+	f.Add(sign(secret, "{}"), 3, []byte("{}"))
+	f.Add(strings.ToUpper(sign(secret, "")), 0, []byte{})
+	f.Fuzz(func(t *testing.T, header string, at int, body []byte) {
+		at = max(0, min(at, len(header)))
+		for _, h := range []string{header, header[:at] + sign(secret, string(body)) + header[at:], header[:at] + "," + sign(secret, string(body))} {
+			if got, want := webhook.Signed([]string{secret}, h, body), bears(h, body); got != want {
+				t.Errorf("%q for %q: passes %v, want %v", h, body, got, want)
+			}
+		}
+	})
+}
+
+// FuzzReceiver sends any delivery to a receiver at work: 204 for what is signed
+// and fresh or known, and nothing else.
+func FuzzReceiver(f *testing.F) {
+	f.Add("", "e1", "t", "2026-11-20T01:58:00Z", []byte("{}"), true)
+	f.Add("v0=00", "", "t", "2026-11-20T02:05:00.5", []byte("{"), false)
+	f.Add(",", "e\xff", "\n", "2026-11-20T02:00:00+14:00", []byte{}, true)
+	d := newDesk(f, webhook.Config{Secrets: []string{secret}})
+	d.openStrict(5 * time.Minute)
+	known := map[string]bool{}
+	f.Fuzz(func(t *testing.T, signature, id, topic, timestamp string, body []byte, signed bool) {
+		if signed {
+			signature += "," + sign(secret, string(body))
+		}
+		req := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
+		req.Header = http.Header{"X-Hook-Signature": {signature}, "X-Hook-Event-Id": {id}, "X-Hook-Topic": {topic},
+			"X-Hook-Timestamp": {timestamp}}
+		w := httptest.NewRecorder()
+		d.receiver.ServeHTTP(w, req)
+		name := cmp.Or(id, "of the body "+topic+"\x00"+string(body))
+		want := http.StatusUnauthorized
+		if len(body) > 1<<20 {
+			want = http.StatusRequestEntityTooLarge
+		} else if bears(signature, body) && (timely(timestamp, d.now) || known[name] && w.Code == http.StatusNoContent) {
+			want = http.StatusNoContent
+			known[name] = true
+		}
+		if w.Code != want {
+			t.Errorf("answered %d, want %d", w.Code, want)
+		}
+	})
+}
+
+// timely is a second reading of the timestamp: within five minutes of now.
+func timely(timestamp string, now time.Time) bool {
+	if len(timestamp) > 256 {
+		return false
+	}
+	for _, zone := range []string{"", "Z"} {
+		if at, err := time.Parse(time.RFC3339, timestamp+zone); err == nil {
+			return at.After(now.Add(-5*time.Minute-1)) && at.Before(now.Add(5*time.Minute+1))
+		}
+	}
+	return false
+}
+
+// FuzzJournal lands any bytes as a segment: a night gets the events that the
+// inbox has.
+func FuzzJournal(f *testing.F) {
+	f.Add([]byte("{}\n"))
+	f.Add([]byte(`{"id":"a","received":"2026-11-20T02:00:00Z","body":"e30=","sum":"00000000"}` + "\n"))
+	f.Add([]byte("\n\n\xff"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := t.TempDir()
+		must(t, os.WriteFile(filepath.Join(dir, "20261120T020000.000000000Z.open"), data, 0o600))
+		before := kept(t, dir)
+		folder := filepath.Join(t.TempDir(), "landed")
+		_, err := webhook.Land(dir, folder)
+		must(t, err)
+		if diff := gocmp.Diff(before, kept(t, folder)); diff != "" {
+			t.Errorf("landing changed the events (-before +after):\n%s", diff)
+		}
+	})
+}
+
+// FuzzTornJournal damages a segment: a byte is changed, the end is cut off, and
+// something stands in its place. Every line that was not touched gives its
+// event, and none gives another than was written.
+func FuzzTornJournal(f *testing.F) {
+	segment, data := written(f, 4)
+	whole := map[string]webhook.Event{}
+	for e, err := range webhook.Read(filepath.Dir(segment)) {
+		must(f, err)
+		whole[e.ID] = e
+	}
+	f.Add(uint(len(data)), uint(0), byte(0), []byte{})
+	f.Add(uint(len(data)/2), uint(20), byte(1), []byte("\n"))
+	f.Add(uint(len(data)-1), uint(len(data)/3), byte(0x20), data[:len(data)/4])
+	f.Fuzz(func(t *testing.T, cut, at uint, change byte, tail []byte) {
+		cut, at = min(cut, uint(len(data))), at%uint(len(data))
+		spoiled := bytes.Clone(data)
+		spoiled[at] ^= change
+		dir := t.TempDir()
+		must(t, os.WriteFile(filepath.Join(dir, filepath.Base(segment)), append(spoiled[:cut:cut], tail...), 0o600))
+		got := map[string]bool{}
+		for e, err := range webhook.Read(dir) {
+			must(t, err)
+			if diff := gocmp.Diff(whole[e.ID], e); diff != "" {
+				t.Errorf("event %q (-written +read):\n%s", e.ID, diff)
+			}
+			got[e.ID] = true
+		}
+		for id := range untouched(data, cut, at, change) {
+			if !got[id] {
+				t.Errorf("event %q is lost", id)
+			}
+		}
+	})
+}
+
+// untouched are the events whose lines are before the cut and do not have the
+// changed byte, nor stand behind a line whose end it was.
+func untouched(data []byte, cut, at uint, change byte) map[string]bool {
+	ids := map[string]bool{}
+	start := uint(0)
+	for line := range bytes.Lines(data) {
+		end := start + uint(len(line))
+		if end <= cut && (change == 0 || at+1 < start || at >= end) {
+			var e webhook.Event
+			if json.Unmarshal(line, &e) == nil {
+				ids[e.ID] = true
+			}
+		}
+		start = end
+	}
+	return ids
+}
