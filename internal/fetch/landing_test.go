@@ -411,38 +411,3 @@ func BenchmarkLanding(b *testing.B) {
 		}
 	}
 }
-
-func FuzzOpenLanding(f *testing.F) {
-	dir := f.TempDir()
-	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	for i := 1; i <= 2; i++ {
-		if _, err := l.Append(fetch.Response{Request: question(i), Status: 200, Body: []byte(text(i))}, time.Now(), 0); err != nil {
-			f.Fatal(err)
-		}
-	}
-	if err := l.Close(); err != nil {
-		f.Fatal(err)
-	}
-	journal, _ := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
-	segment, _ := os.ReadFile(filepath.Join(dir, "000001.zst"))
-	f.Add(journal, segment)
-	f.Add(journal[:len(journal)/2], segment)
-	f.Add([]byte("{}\n"), []byte{})
-	f.Fuzz(func(t *testing.T, journal, segment []byte) {
-		dir := t.TempDir()
-		for name, content := range map[string][]byte{"journal.jsonl": journal, "000001.zst": segment} {
-			if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		l := open(t, dir, unsynced())
-		defer shut(t, l)
-		land(t, l, 1, 3)
-		if found := landed(t, l, 3); len(found) != 3 {
-			t.Errorf("found %v after landing again", found)
-		}
-	})
-}

@@ -14,7 +14,7 @@ import (
 
 // catalog makes a DuckDB file with the table product_listings and runs the
 // fixture in it. Its name is one that careless quoting would trip over.
-func catalog(t *testing.T, fixture string) string {
+func catalog(t testing.TB, fixture string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "it's a catalog?.duckdb")
 	listings, err := fs.ReadFile(schema.FS, "product_listings.sql")
@@ -31,7 +31,7 @@ func catalog(t *testing.T, fixture string) string {
 }
 
 // execute opens a DuckDB on a single connection and runs a text in it.
-func execute(t *testing.T, dsn, text string) *sql.DB {
+func execute(t testing.TB, dsn, text string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("duckdb", dsn)
 	if err != nil {
@@ -42,7 +42,7 @@ func execute(t *testing.T, dsn, text string) *sql.DB {
 	return db
 }
 
-func run(t *testing.T, db *sql.DB, text string) {
+func run(t testing.TB, db *sql.DB, text string) {
 	t.Helper()
 	if strings.TrimSpace(text) == "" {
 		return
@@ -52,12 +52,12 @@ func run(t *testing.T, db *sql.DB, text string) {
 	}
 }
 
-func open(t *testing.T, fixture string) *query.DB {
+func open(t testing.TB, fixture string) *query.DB {
 	t.Helper()
 	return openAt(t, catalog(t, fixture))
 }
 
-func openAt(t *testing.T, path string) *query.DB {
+func openAt(t testing.TB, path string) *query.DB {
 	t.Helper()
 	db, err := query.Open(t.Context(), path, query.Options{MemoryLimit: "256MB", Threads: 1})
 	if err != nil {

@@ -186,34 +186,3 @@ func FuzzUnion(f *testing.F) {
 		}
 	})
 }
-
-// FuzzEnvelope wraps records in any JSON: there is an error or a page, and
-// what a page counts is there.
-func FuzzEnvelope(f *testing.F) {
-	for _, v := range []string{`null`, `[]`, `{}`, `{"id":"a"}`, `[{"id":"a"},{"id":"b"}]`, `"x"`, `{"prefix":"a","count":1}`, `{"a":1}`, `{"a":{"count":2}}`} {
-		for _, name := range []string{"records", "data", "total_records", "next_page", "id"} {
-			f.Add(name, v)
-		}
-	}
-	var kits []kit
-	for _, e := range []stream.Envelope{stream.Sniffed, stream.Paginated, stream.Object, stream.Records, stream.Array, stream.Raw} {
-		for _, name := range []string{"things", "campaign_status_counts", "countries"} {
-			s := streamNamed(f, name)
-			s.Envelope = e
-			kits = append(kits, kitOf(f, s))
-		}
-	}
-	f.Fuzz(func(t *testing.T, name, v string) {
-		quoted, _ := jsontext.AppendQuote(nil, name)
-		for _, k := range kits {
-			for _, body := range []string{v, `{` + string(quoted) + `:` + v + `}`, `{"total_records":1,` + string(quoted) + `:` + v + `,"x":0}`} {
-				d := k.binding.NewDecoder()
-				page, err := d.Decode([]byte(body), transform.Origin{Param: "p"})
-				rows := rowsOf(t, d.Flush())[k.stream.Root().Name]
-				if err == nil && (len(page.IDs) != len(rows) || page.Records < len(rows)) || err != nil && len(rows) > 0 {
-					t.Fatalf("%s: page %+v, error %v, but %d rows", body, page, err, len(rows))
-				}
-			}
-		}
-	})
-}

@@ -1,0 +1,162 @@
+package fetch_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"placementsync/internal/fetch"
+)
+
+// landedWhole gives the two files of a landing of n answers.
+func landedWhole(f *testing.F, n int) (journal, segment []byte) {
+	f.Helper()
+	dir := f.TempDir()
+	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
+	for i := 1; i <= n && err == nil; i++ {
+		_, err = l.Append(fetch.Response{Request: question(i), Status: http.StatusOK, Body: []byte(text(i))}, time.Now(), 0)
+	}
+	if err = errors.Join(err, l.Close()); err != nil {
+		f.Fatal(err)
+	}
+	if journal, err = os.ReadFile(filepath.Join(dir, "journal.jsonl")); err == nil {
+		segment, err = os.ReadFile(filepath.Join(dir, "000001.zst"))
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+	return journal, segment
+}
+
+// furnish writes a landing folder of these files.
+func furnish(t *testing.T, journal, segment []byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string][]byte{"journal.jsonl": journal, "000001.zst": segment} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// FuzzOpenLanding opens any bytes as a landing: what lands then is found.
+func FuzzOpenLanding(f *testing.F) {
+	journal, segment := landedWhole(f, 2)
+	f.Add(journal, segment)
+	f.Add(journal[:len(journal)/2], segment)
+	f.Add([]byte("{}\n"), []byte{})
+	f.Fuzz(func(t *testing.T, journal, segment []byte) {
+		l := open(t, furnish(t, journal, segment), unsynced())
+		defer shut(t, l)
+		land(t, l, 1, 3)
+		if found := landed(t, l, 3); len(found) != 3 {
+			t.Errorf("found %v after landing again", found)
+		}
+	})
+}
+
+// FuzzTornLanding damages a landing: both files are cut off, and a byte of one
+// is changed. Every answer that was not touched is there, none is another than
+// what landed, and when all have landed again all are there for good.
+func FuzzTornLanding(f *testing.F) {
+	const n = 5
+	journal, segment := landedWhole(f, n)
+	f.Add(uint(len(journal)), uint(len(segment)), false, uint(0), byte(0))
+	f.Add(uint(len(journal)-3), uint(len(segment)), true, uint(40), byte(1))
+	f.Add(uint(len(journal)), uint(len(segment)-9), false, uint(len(journal)/2), byte(0x20))
+	f.Fuzz(func(t *testing.T, journalCut, segmentCut uint, inSegment bool, at uint, change byte) {
+		damage := harm{journal: min(journalCut, uint(len(journal))), segment: min(segmentCut, uint(len(segment)))}
+		torn, spoiled := bytes.Clone(journal), bytes.Clone(segment)
+		if inSegment {
+			at %= uint(len(segment))
+			spoiled[at] ^= change
+			damage.frame = change != 0
+		} else {
+			at %= uint(len(journal))
+			torn[at] ^= change
+			damage.line = change != 0
+		}
+		damage.at = at
+		dir := furnish(t, torn[:damage.journal], spoiled[:damage.segment])
+		l := open(t, dir, unsynced())
+		for i := 1; i <= n; i++ {
+			r, ok := l.Lookup(question(i), nil)
+			if ok && string(r.Body) != text(i) {
+				t.Errorf("answer %d is %q", i, r.Body)
+			}
+			if !ok && damage.spares(t, journal, i) {
+				t.Errorf("answer %d is lost", i)
+			}
+		}
+		land(t, l, 1, n)
+		shut(t, l)
+		l = open(t, dir, unsynced())
+		defer shut(t, l)
+		if found := landed(t, l, n); len(found) != n {
+			t.Errorf("found %v after landing again", found)
+		}
+	})
+}
+
+// harm is what was done to a landing: where the files were cut, and which byte
+// of which file is another.
+type harm struct {
+	journal, segment uint
+	line, frame      bool
+	at               uint
+}
+
+// spares reports whether neither the line nor the frame of an answer was
+// touched, nor the end of the line before it.
+func (h harm) spares(t *testing.T, journal []byte, answer int) bool {
+	t.Helper()
+	start, n := uint(0), 0
+	for text := range bytes.Lines(journal) {
+		end := start + uint(len(text))
+		if n++; n < answer {
+			start = end
+			continue
+		}
+		var line struct{ Offset, Stored uint }
+		if err := json.Unmarshal(text, &line); err != nil {
+			t.Fatal(err)
+		}
+		lineHit := h.line && h.at+1 >= start && h.at < end
+		frameHit := h.frame && h.at >= line.Offset && h.at < line.Offset+line.Stored
+		return end <= h.journal && line.Offset+line.Stored <= h.segment && !lineHit && !frameHit
+	}
+	return false
+}
+
+// FuzzErrorsTellNoSecret answers with anything that has the token in it: no
+// error that comes of it tells it, or would move a cursor.
+func FuzzErrorsTellNoSecret(f *testing.F) {
+	f.Add(403, "https://other.test/?key=", []byte("<html>\x1b[31m"), 3)
+	f.Add(302, "http://service.test/v1?a=%zz&token=", []byte("{"), 0)
+	f.Add(200, "\x9b", []byte(`{"records":`+strings.Repeat(" ", 470)), 475)
+	f.Fuzz(func(t *testing.T, code int, location string, content []byte, at int) {
+		at = max(0, min(at, len(content)))
+		answer := func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", location+token)
+			w.WriteHeader(200 + (code%400+400)%400)
+			_, _ = w.Write(bytes.Join([][]byte{content[:at], content[at:]}, []byte(token)))
+		}
+		for err := one(t, client(t, quick(http.HandlerFunc(answer)), nil)); err != nil; err = errors.Unwrap(err) {
+			told := err.Error()
+			if strings.Contains(told, token) || strings.Contains(told, "hidden") {
+				t.Fatalf("error tells a secret: %q", told)
+			}
+			if i := strings.IndexFunc(told, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }); i >= 0 {
+				t.Fatalf("error has a control character at %d: %q", i, told)
+			}
+		}
+	})
+}

@@ -1,0 +1,72 @@
+package query_test
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
+)
+
+// FuzzFormats asks for any text by any name, as a parameter and an identifier:
+// what is for a program reads back as it was, and on a screen nothing acts.
+func FuzzFormats(f *testing.F) {
+	for _, text := range []string{"", "NULL", "plain", "a|b\n`c`", "\x1b[2J\x9b1m\u202e", "'; DROP TABLE t; --", "=1+1", `"," "`, "\r\n", "\u2028\u200d"} {
+		f.Add("name", text)
+		f.Add(text, "x")
+	}
+	db := open(f, "")
+	f.Fuzz(func(t *testing.T, name, text string) {
+		if name == "" || strings.ContainsRune(name+text, 0) || !utf8.ValidString(name+text) {
+			return // DuckDB has no such names and texts
+		}
+		q := query.Text("SELECT $text AS " + warehouse.Quote(name))
+		written := func(format query.Format, screen query.Screen) string {
+			got, err := answer(t, db, q, map[string]string{"text": text}, format, screen)
+			if err != nil {
+				t.Fatalf("%s of %q named %q: %v", format, text, name, err)
+			}
+			return got
+		}
+		for _, screen := range []query.Screen{{}, {Terminal: true}, {Terminal: true, Width: 20}} {
+			requireStill(t, written(query.Table, screen))
+		}
+		requireStill(t, written(query.Markdown, query.Screen{}))
+		requireCSV(t, written(query.CSV, query.Screen{}), name, text)
+		requireJSON(t, written(query.JSONL, query.Screen{}), name, text)
+		rows := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(written(query.JSON, query.Screen{})), "["), "]")
+		requireJSON(t, rows, name, text)
+	})
+}
+
+// requireStill demands that a screen shows a text and does nothing else.
+func requireStill(t *testing.T, shown string) {
+	t.Helper()
+	for _, r := range shown {
+		joins := r == '\u200c' || r == '\u200d'
+		if r != '\n' && !joins && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)) || !utf8.ValidString(shown) {
+			t.Fatalf("a screen is sent %U in %q", r, shown)
+		}
+	}
+}
+
+func requireCSV(t *testing.T, written, name, text string) {
+	t.Helper()
+	records, err := csv.NewReader(strings.NewReader(written)).ReadAll()
+	plain := strings.NewReplacer("\r\n", "\n") // as the reader has it
+	if err != nil || len(records) != 2 || records[0][0] != plain.Replace(name) || records[1][0] != plain.Replace(text) {
+		t.Fatalf("%q named %q is written %q, which reads %q: %v", text, name, written, records, err)
+	}
+}
+
+func requireJSON(t *testing.T, written, name, text string) {
+	t.Helper()
+	var got map[string]string
+	if err := json.Unmarshal([]byte(written), &got); err != nil || len(got) != 1 || got[name] != text {
+		t.Fatalf("%q named %q is written %q: %v", text, name, written, err)
+	}
+}

@@ -1,0 +1,133 @@
+package transform_test
+
+import (
+	"bytes"
+	"cmp"
+	"strconv"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/transform"
+)
+
+// sniffSlowly finds the records of a body of things, a second reading of spec
+// sections 4.1 and 4.2; ok is false where none can be told.
+func sniffSlowly(s stream.Stream, body any) (records []any, ok bool) {
+	object, single := body.(map[string]any)
+	list, bare := body.([]any)
+	switch {
+	case s.Envelope == stream.Object:
+		return []any{body}, single
+	case bare || !single:
+		return list, bare
+	}
+	if in, stated := object[cmp.Or(s.List, "records")]; stated {
+		if list, listed := in.([]any); listed || in == nil {
+			return list, true
+		}
+	}
+	if _, keyed := object["id"]; keyed {
+		return []any{body}, true
+	}
+	lists := 0
+	for name, v := range object {
+		if in, listed := v.([]any); listed && !paginates(name) {
+			list = in
+			lists++
+		}
+	}
+	return list, lists == 1 || lists == 0 && totalOf(body) == 0
+}
+
+func paginates(name string) bool {
+	switch name {
+	case "total_records", "total_pages", "current_page", "next_page", "previous_page":
+		return true
+	}
+	return false
+}
+
+// totalOf is the total that an envelope names, -1 where it names none.
+func totalOf(body any) int64 {
+	object, _ := body.(map[string]any)
+	if text, ok := slowInteger(plainText(object["total_records"]), 63); ok {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return n
+		}
+	}
+	return -1
+}
+
+// sameRecords compares the records and rows of a page with the slow reading. A
+// body with escapes or with a name twice says one thing to one and another to
+// the other.
+func sameRecords(t *testing.T, k kit, body []byte) {
+	t.Helper()
+	if !jsontext.Value(body).IsValid() || bytes.ContainsRune(body, '\\') {
+		return
+	}
+	v := parse(t, body)
+	records, ok := sniffSlowly(k.stream, v)
+	d := k.binding.NewDecoder()
+	page, err := d.Decode(body, transform.Origin{Param: "p"})
+	if ok != (err == nil) || ok && page.Records != len(records) {
+		t.Fatalf("envelope %d: %s: %d records, error %v; want %d, %v", k.stream.Envelope, body, page.Records, err, len(records), ok)
+	}
+	if !ok {
+		return
+	}
+	if _, wrapped := v.(map[string]any); wrapped && len(records) > 0 && page.Paginated && page.Total != totalOf(v) {
+		t.Errorf("envelope %d: %s: total %d, want %d", k.stream.Envelope, body, page.Total, totalOf(v))
+	}
+	if records == nil {
+		records = []any{}
+	}
+	want := slowOutcome(decodeSlowly(t, k, []byte(canon(records)), "p"))
+	if diff := gocmp.Diff(want, fastOutcome(t, d, k.defs)); diff != "" {
+		t.Fatalf("envelope %d: decoders differ on %s (-slow +fast):\n%s", k.stream.Envelope, body, diff)
+	}
+}
+
+// FuzzEnvelope wraps records in any JSON: there is an error or a page, what a
+// page counts is there, and of things it is what the slow reading finds.
+func FuzzEnvelope(f *testing.F) {
+	for _, v := range []string{`null`, `[]`, `{}`, `{"id":"a"}`, `[{"id":"a"},{"id":"b"}]`, `"x"`, `{"prefix":"a","count":1}`, `{"a":1}`, `{"a":{"count":2}}`,
+		`{"total_records":"0","items":[],"next_page":null}`, `{"records":{},"items":[{"id":"a"}],"total_records":1e0}`} {
+		for _, name := range []string{"records", "data", "total_records", "next_page", "id"} {
+			f.Add(name, v)
+		}
+	}
+	var kits []kit
+	for _, e := range []stream.Envelope{stream.Sniffed, stream.Paginated, stream.Object, stream.Records, stream.Array, stream.Raw} {
+		for _, name := range []string{"things", "campaign_status_counts", "countries"} {
+			s := streamNamed(f, name)
+			s.Envelope = e
+			kits = append(kits, kitOf(f, s))
+		}
+	}
+	f.Fuzz(func(t *testing.T, name, v string) {
+		quoted, _ := jsontext.AppendQuote(nil, name)
+		for _, k := range kits {
+			for _, body := range []string{v, `{` + string(quoted) + `:` + v + `}`, `{"total_records":1,` + string(quoted) + `:` + v + `,"x":0}`} {
+				counted(t, k, []byte(body))
+				if k.stream.Name == "things" && k.stream.Envelope != stream.Raw {
+					sameRecords(t, k, []byte(body))
+				}
+			}
+		}
+	})
+}
+
+// counted holds a page to the rows that it counts.
+func counted(t *testing.T, k kit, body []byte) {
+	t.Helper()
+	d := k.binding.NewDecoder()
+	page, err := d.Decode(body, transform.Origin{Param: "p"})
+	rows := rowsOf(t, d.Flush())[k.stream.Root().Name]
+	if err == nil && (len(page.IDs) != len(rows) || page.Records < len(rows)) || err != nil && len(rows) > 0 {
+		t.Fatalf("%s: page %+v, error %v, but %d rows", body, page, err, len(rows))
+	}
+}
