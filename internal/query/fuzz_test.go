@@ -3,6 +3,7 @@ package query_test
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"unicode"
@@ -21,10 +22,17 @@ func FuzzFormats(f *testing.F) {
 	}
 	db := open(f, "")
 	f.Fuzz(func(t *testing.T, name, text string) {
-		if name == "" || strings.ContainsRune(name+text, 0) || !utf8.ValidString(name+text) {
-			return // DuckDB has no such names and texts
+		if name == "" || strings.ContainsRune(name, 0) || !utf8.ValidString(name) {
+			return // DuckDB has no such names
 		}
 		q := query.Text("SELECT $text AS " + warehouse.Quote(name))
+		if !utf8.ValidString(text) {
+			_, err := answer(t, db, q, map[string]string{"text": text}, query.CSV, query.Screen{})
+			if _, refused := errors.AsType[*query.UsageError](err); !refused {
+				t.Fatalf("%q: got %v, want a usage error", text, err)
+			}
+			return
+		}
 		written := func(format query.Format, screen query.Screen) string {
 			got, err := answer(t, db, q, map[string]string{"text": text}, format, screen)
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	duckdb "github.com/duckdb/duckdb-go/v2"
 )
@@ -125,6 +126,10 @@ func (p Param) text(values map[string]string) (string, error) {
 func (p Param) bind(text string) (any, error) {
 	if declared := p.Default != ""; declared && text == nullText {
 		return nil, nil
+	}
+	// DuckDB ends the process over a text that is none.
+	if !utf8.ValidString(text) {
+		return nil, fmt.Errorf("parameter %q: %q is not UTF-8", p.Name, text)
 	}
 	arg, err := parse(p.Type, text)
 	if err != nil {
