@@ -20,7 +20,7 @@ type process struct {
 	width, stderrWidth int
 	// step is told of every step of a night that changes what is on the disk;
 	// nil: nobody is.
-	step func(name string)
+	step func(name string) error
 	// patient is called by a command that may take its time after the first
 	// signal; the second still ends it at once. nil: none may.
 	patient func()

@@ -34,11 +34,12 @@ func mainHeldBy(hold func(ctx context.Context)) {
 	p := hostProcess()
 	os.Exit(interruptible(p.stderr, func(ctx context.Context, patient func()) int {
 		p.patient = patient
-		p.step = func(name string) {
+		p.step = func(name string) error {
 			if name == "mid merge" {
 				fmt.Fprintln(p.stderr, "held at", name)
 				hold(ctx)
 			}
+			return nil
 		}
 		return execute(ctx, os.Args[1:], p)
 	}))

@@ -22,9 +22,10 @@ type LandingOptions struct {
 	// power cut can cost; a killed process loses nothing. Negative: nothing is
 	// ever synced. Defaults to 16 MiB.
 	SyncBytes int64
-	// Step is told before and after each fsync, by name; nil: nobody is. A
-	// crash trial ends the process there.
-	Step func(name string)
+	// Step is told of each write and fsync, by name; nil: nobody is. A crash
+	// trial ends the process there, and a trial of a disk that fails returns the
+	// error that the step meets.
+	Step func(name string) error
 }
 
 func (o LandingOptions) withDefaults() LandingOptions {
@@ -33,9 +34,6 @@ func (o LandingOptions) withDefaults() LandingOptions {
 	}
 	if o.SyncBytes == 0 {
 		o.SyncBytes = 16 << 20
-	}
-	if o.Step == nil {
-		o.Step = func(string) {}
 	}
 	return o
 }
@@ -205,10 +203,10 @@ func (l *Landing) append(n *line, frame []byte) (due bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if _, err := l.segments[n.Segment].WriteAt(frame, l.offset); err != nil {
+	if err := l.writeAt(l.segments[n.Segment], frame, l.offset, "of a body"); err != nil {
 		return false, err
 	}
-	if _, err := l.journal.WriteAt(text, l.end); err != nil {
+	if err := l.writeAt(l.journal, text, l.end, "of a line"); err != nil {
 		return false, err
 	}
 	l.seq = n.Seq
@@ -217,6 +215,28 @@ func (l *Landing) append(n *line, frame []byte) (due bool, err error) {
 	l.unsynced += int64(len(frame) + len(text))
 	l.index[n.key()] = n.entry()
 	return l.unsynced >= l.options.SyncBytes && l.options.SyncBytes > 0, nil
+}
+
+func (l *Landing) step(name string) error {
+	if l.options.Step == nil {
+		return nil
+	}
+	return l.options.Step(name)
+}
+
+// writeAt writes to a file; with a trial looking on in two halves, which is what
+// a full disk or a kill leaves of a write.
+func (l *Landing) writeAt(f *os.File, data []byte, at int64, what string) error {
+	half := 0
+	if l.options.Step != nil {
+		half = len(data) / 2
+		_, err := f.WriteAt(data[:half], at)
+		if err = errors.Join(err, l.step("mid write "+what)); err != nil {
+			return err
+		}
+	}
+	_, err := f.WriteAt(data[half:], at+int64(half))
+	return err
 }
 
 func (l *Landing) frame() *[]byte {
@@ -308,15 +328,18 @@ func (l *Landing) sync() error {
 	if pending == 0 || l.options.SyncBytes < 0 {
 		return nil
 	}
-	var errs []error
-	l.options.Step("before fsync of the landing")
-	for _, f := range touched {
-		errs = append(errs, f.Sync())
+	if err := l.step("before fsync of the landing"); err != nil {
+		return err
 	}
-	l.options.Step("mid fsync of the landing")
-	errs = append(errs, l.journal.Sync(), syncDir(l.dir))
-	l.options.Step("after fsync of the landing")
-	return errors.Join(errs...)
+	for _, f := range touched {
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	if err := l.step("mid fsync of the landing"); err != nil {
+		return err
+	}
+	return errors.Join(l.journal.Sync(), syncDir(l.dir), l.step("after fsync of the landing"))
 }
 
 func syncDir(dir string) error {

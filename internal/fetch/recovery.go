@@ -129,6 +129,9 @@ func (l *Landing) rewrite(end int64) (err error) {
 	if err := next.Sync(); err != nil {
 		return err
 	}
+	if err := l.step("before rename of the journal"); err != nil {
+		return err
+	}
 	if err := os.Rename(path+".next", path); err != nil {
 		return err
 	}

@@ -83,7 +83,9 @@ func (s *Stage) applyAll(ctx context.Context, changes []Change, cover map[string
 		if err := s.apply(ctx, tx, t, &changes[i]); err != nil {
 			return errors.Join(fmt.Errorf("merge table %s: %w", t.Name, err), warehouse.Undo(tx))
 		}
-		s.draft.Step("mid merge")
+		if err := s.draft.Step("mid merge"); err != nil {
+			return errors.Join(fmt.Errorf("merge table %s: %w", t.Name, err), warehouse.Undo(tx))
+		}
 	}
 	if err := errors.Join(s.noteDeletions(ctx, tx, cover, changes), s.noteDetails(ctx, tx, cover)); err != nil {
 		return errors.Join(err, warehouse.Undo(tx))

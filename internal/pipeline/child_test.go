@@ -208,30 +208,36 @@ func (j job) config() pipeline.Config {
 }
 
 // hook counts the steps and strikes; nil where nothing is to be struck.
-func (s strike) hook(blow func()) func(step string) {
+func (s strike) hook(blow func() error) func(step string) error {
 	if s.Step == "" {
 		return nil
 	}
 	var mu sync.Mutex
 	armed, left := s.After == "", max(s.Nth, 1)
-	return func(step string) {
+	return func(step string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if armed = armed || step == s.After; !armed || step != s.Step {
-			return
+			return nil
 		}
-		if left--; left == 0 {
-			blow()
+		if left--; left != 0 {
+			return nil
 		}
+		return blow()
 	}
 }
 
 // die ends this process by SIGKILL. The signal may take a moment, in which
 // nothing must go on.
-func die() {
-	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Kill() == nil {
+func die() error {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err == nil {
 		select {}
 	}
+	return err
 }
 
 // TestNightChild runs one night in a process of its own.
@@ -243,14 +249,21 @@ func TestNightChild(t *testing.T) {
 	}
 	cfg := j.config()
 	restore := j.starve(t, &cfg)
-	res, err := pipeline.Run(t.Context(), cfg)
+	end := run(t, cfg)
 	restore()
+	leave(t, j.Report, end)
+}
+
+// run runs a night, whatever its end.
+func run(t *testing.T, cfg pipeline.Config) ended {
+	t.Helper()
+	res, err := pipeline.Run(t.Context(), cfg)
 	end := ended{Run: res.Run.ID, Outcome: res.Run.Outcome, Code: pipeline.ExitCode(t.Context(), res.Run.Outcome, err)}
 	if err != nil {
 		end.Error = err.Error()
 	}
 	end.Held, _ = errors.AsType[*warehouse.HeldError](err)
-	leave(t, j.Report, end)
+	return end
 }
 
 // start runs the job in another process.

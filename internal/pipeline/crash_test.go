@@ -137,10 +137,11 @@ type walked struct {
 	steps []string
 }
 
-func (w *walked) step(name string) {
+func (w *walked) step(name string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.steps = append(w.steps, name)
+	return nil
 }
 
 // try runs the night in another process, which meets its end by fate. It
@@ -163,22 +164,32 @@ func (c *trial) attempt(t *testing.T, j job, n int, fate func(*testing.T, *child
 	if c.night == "" {
 		c.begin(t)
 	}
+	published = c.runOnce(t, n, func(told job, heard <-chan struct{}) {
+		told.Strike, told.Room, told.Moment = j.Strike, j.Room, j.Moment
+		p = told.start(t)
+		fate(t, p, heard)
+		<-p.exited
+	})
+	return p, published
+}
+
+// runOnce has the night that is under way run once, and looks at what it leaves.
+func (c *trial) runOnce(t *testing.T, n int, run func(told job, heard <-chan struct{})) (published bool) {
+	t.Helper()
 	night := c.night
 	before := landings(t, filepath.Join(c.dir, "raw", night, "journal.jsonl"))
 	c.tries++
 	heard := c.asked.forget(n)
 	told := c.job(struck, c.dir)
-	told.At, told.Strike, told.Room, told.Moment = c.now(t), j.Strike, j.Room, j.Moment
-	p = told.start(t)
-	fate(t, p, heard)
-	<-p.exited
+	told.At = c.now(t)
+	run(told, heard)
 	published = requireIntact(t, c.dir) == night
 	c.requireNew(t, before)
 	if published {
 		c.tried, c.night = night, ""
 		requireSame(t, c.cfg.Warehouse.Dir, c.dir)
 	}
-	return p, published
+	return published
 }
 
 // now is later for a run that is taken up. One that was killed before it left

@@ -90,7 +90,9 @@ func (k *sink) read(ctx context.Context, r fetch.Response) (fetch.Page, error) {
 		return fetch.Page{}, context.Cause(ctx)
 	}
 	defer func() { k.decoders <- d }()
-	k.night.step("answer landed")
+	if err := k.night.step("answer landed"); err != nil {
+		return fetch.Page{}, fmt.Errorf("%w: %w", errStage, err)
+	}
 	page, err := k.decode(ctx, d, r)
 	if errors.Is(err, transform.ErrMalformed) {
 		return fetch.Page{}, fmt.Errorf("%w: %w", fetch.ErrMalformed, err)
@@ -175,8 +177,7 @@ func (k *sink) stage(ctx context.Context, d *transform.Decoder) error {
 			b.Record.Release()
 			continue
 		}
-		err = k.night.stage.Add(ctx, k.stream.Name, b.Table, b.Record)
-		k.night.step("mid stage")
+		err = errors.Join(k.night.stage.Add(ctx, k.stream.Name, b.Table, b.Record), k.night.step("mid stage"))
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStage, err)

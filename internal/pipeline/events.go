@@ -88,10 +88,12 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	}
 	folder := n.wh.LandedEvents(n.run.ID)
 	var err error
-	if n.inbox, err = webhook.Land(n.wh.InboxPath(), folder); err != nil {
+	if n.inbox, err = webhook.Land(n.wh.Disk(), n.wh.InboxPath(), folder); err != nil {
 		return nil, err
 	}
-	n.step("events landed")
+	if err := n.step("events landed"); err != nil {
+		return nil, err
+	}
 	lineage, err := n.stage.Lineage(ctx)
 	if err != nil {
 		return nil, err

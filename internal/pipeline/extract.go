@@ -47,7 +47,9 @@ func (n *night) extract(ctx context.Context) error {
 		}
 		n.done = append(n.done, r)
 		n.cfg.Watch.read(r)
-		n.step("stream staged")
+		if err := n.step("stream staged"); err != nil {
+			return err
+		}
 		n.cfg.Log.Info("stream read", "stream", s.Name, "grade", r.evidence.Grade, "reason", r.evidence.Reason,
 			"rows", r.rows)
 	}

@@ -176,15 +176,17 @@ func warnUnfinished(log *slog.Logger, run string, cause error) {
 	log.Warn("published, and then not finished: the next run does it", "run", run, "cause", cause)
 }
 
-// step tells a crash trial where the night is.
-func (n *night) step(name string) {
-	if tell := n.cfg.Warehouse.Step; tell != nil {
-		tell(name)
+// step tells a trial where the night is. An error is one that the disk would
+// give there.
+func (n *night) step(name string) error {
+	if n.cfg.Warehouse.Step == nil {
+		return nil
 	}
+	return n.cfg.Warehouse.Step(name)
 }
 
 func (n *night) execute(ctx context.Context) (res Result, err error) {
-	landing, err := fetch.OpenLanding(n.wh.RawPath(cmp.Or(n.landed, n.run.ID)), fetch.LandingOptions{Step: n.step})
+	landing, err := fetch.OpenLanding(n.wh.RawPath(cmp.Or(n.landed, n.run.ID)), fetch.LandingOptions{Step: n.cfg.Warehouse.Step})
 	if err != nil {
 		return res, err
 	}

@@ -71,10 +71,11 @@ func TestStoppingFinishesTheCommit(t *testing.T) {
 			h := newHouse(t, smallWorld(), few()...)
 			ctx, stop := context.WithCancel(t.Context())
 			h.cfg.FinishCommit = c.finish
-			h.cfg.Warehouse.Step = func(name string) {
+			h.cfg.Warehouse.Step = func(name string) error {
 				if name == c.at {
 					stop()
 				}
+				return nil
 			}
 			res, err := h.nightWithin(ctx)
 			if res.Run.Outcome != c.outcome || res.Run.ExitCode != c.code {

@@ -31,7 +31,9 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 	if n.cfg.DryRun {
 		return Result{Changes: changes}, nil
 	}
-	n.step("merged")
+	if err := n.step("merged"); err != nil {
+		return Result{}, err
+	}
 	n.cfg.Watch.phase("publishing")
 	if err := n.noteMeta(ctx, cover, changes); err != nil {
 		return Result{}, err
@@ -40,7 +42,9 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	n.step("parquet written")
+	if err := n.step("parquet written"); err != nil {
+		return Result{}, err
+	}
 	for i := range files {
 		files[i].Grade = string(n.tableGrade(files[i].Name))
 	}

@@ -79,8 +79,7 @@ func (n *night) attempt(ctx context.Context) (Result, error) {
 	if err != nil {
 		return res, err
 	}
-	n.step("published")
-	return res, errors.Join(n.wh.Finished(), n.inbox.Empty(), n.wh.DiscardSpent())
+	return res, errors.Join(n.step("published"), n.wh.Finished(), n.inbox.Empty(), n.wh.DiscardSpent())
 }
 
 func (n *night) note(access string) error {

@@ -80,8 +80,9 @@ func (d *Draft) copyPrevious(ctx context.Context, path string) error {
 	return d.w.disk.copyFile(filepath.Join(d.w.VersionPath(d.Previous), CatalogFile), path)
 }
 
-// Step tells a crash trial where the work on the draft is.
-func (d *Draft) Step(name string) { d.w.cfg.step(name) }
+// Step tells a trial where the work on the draft is. An error is one that the
+// disk would give there.
+func (d *Draft) Step(name string) error { return d.w.disk.tell(name) }
 
 // Stamp is the snapshot's time as SQL.
 func (d *Draft) Stamp() string { return stamp(d.At) }
@@ -93,7 +94,7 @@ func (d *Draft) Discard() error {
 		err = d.Instance.Close()
 		d.Instance = nil
 	}
-	return errors.Join(err, os.RemoveAll(d.Dir))
+	return errors.Join(err, d.w.disk.removeAll(d.Dir))
 }
 
 // tidy removes what killed runs left behind and finishes a publish that was
@@ -105,7 +106,7 @@ func (w *Warehouse) tidy() error {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") {
-			if err := os.RemoveAll(w.path(versionsDir, e.Name())); err != nil {
+			if err := w.disk.removeAll(w.path(versionsDir, e.Name())); err != nil {
 				return fmt.Errorf("remove the leftover of a killed run: %w", err)
 			}
 		}

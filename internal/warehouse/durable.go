@@ -18,56 +18,102 @@ import (
 // place, synced, renamed, and the folder synced so that the name survives a
 // power cut too.
 
-// disk does these steps and tells a crash trial of each, before and after; nil:
-// nobody. The names are the same every night: "before fsync manifest.json".
-type disk struct {
-	tell func(step string)
+// Disk does these steps and tells a trial of each. The zero Disk tells nobody.
+type Disk struct {
+	// Step is told before, after and, of a write, in the midst of each step, by
+	// a name that is the same every night: "before fsync manifest.json". An
+	// error that it returns is the step's: told before, the step is not done.
+	Step func(name string) error
 	// mode are the rights of published files, as in Config.PublishedMode.
 	mode fs.FileMode
 }
 
+func (d Disk) tell(name string) error {
+	if d.Step == nil {
+		return nil
+	}
+	return d.Step(name)
+}
+
 // around does one step.
-func (d disk) around(step, path string, do func() error) error {
-	if d.tell == nil {
+func (d Disk) around(step, path string, do func() error) error {
+	if d.Step == nil {
 		return do()
 	}
 	name := step + " " + stable(path)
-	d.tell("before " + name)
-	err := do()
-	d.tell("after " + name)
-	return err
+	if err := d.Step("before " + name); err != nil {
+		return err
+	}
+	return errors.Join(do(), d.Step("after "+name))
 }
 
 // stable names a file or folder by what is the same every night: a draft and a
-// version have the name of their run.
+// version have the name of their run, a segment of the inbox that of its time.
 func stable(path string) string {
 	name := filepath.Base(path)
-	if _, ok := RunTime(strings.TrimSuffix(strings.TrimPrefix(name, "."), draftSuffix)); ok {
+	run, _, _ := strings.Cut(strings.TrimPrefix(name, "."), ".")
+	if _, ok := RunTime(run); ok {
 		return "of the version"
+	}
+	if ext := filepath.Ext(name); ext == ".open" || ext == ".log" {
+		return "of the inbox"
 	}
 	return name
 }
 
-// WriteFile replaces path with data in one step. Of mode the umask takes away.
-func WriteFile(path string, data []byte, mode fs.FileMode) error {
-	return disk{}.writeFile(path, data, mode)
+// write appends data to a file that path stands for. With a trial looking on it
+// does so in two halves: what a full disk or a kill leaves of a write.
+func (d Disk) write(f *os.File, path string, data []byte) error {
+	return d.around("write", path, func() error {
+		half := 0
+		if d.Step != nil {
+			half = len(data) / 2
+			_, err := f.Write(data[:half])
+			if err = errors.Join(err, d.Step("mid write "+stable(path))); err != nil {
+				return err
+			}
+		}
+		_, err := f.Write(data[half:])
+		return err
+	})
+}
+
+// Append writes data behind what a file has, and syncs it. After an error
+// nobody knows what the disk has of the data.
+func (d Disk) Append(f *os.File, data []byte) error {
+	if err := d.write(f, f.Name(), data); err != nil {
+		return err
+	}
+	return d.around("fsync", f.Name(), f.Sync)
+}
+
+// Remove removes a file; one that is not there is no error.
+func (d Disk) Remove(path string) error {
+	return d.around("removal", path, func() error {
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
+}
+
+func (d Disk) removeAll(path string) error {
+	return d.around("removal", path, func() error { return os.RemoveAll(path) })
 }
 
 // WriteWhole lets fill write a file beside its place and then moves it there
 // in one step. When fill fails, path stays as it was. Of mode the umask takes
 // away.
 func WriteWhole(path string, mode fs.FileMode, fill func(f *os.File) error) error {
-	return disk{}.writeWhole(path, mode, fill)
+	return Disk{}.writeWhole(path, mode, fill)
 }
 
-func (d disk) writeFile(path string, data []byte, mode fs.FileMode) error {
-	return d.writeWhole(path, mode, func(f *os.File) error {
-		_, err := f.Write(data)
-		return err
-	})
+// WriteFile replaces path with data in one step.
+func (d Disk) WriteFile(path string, data []byte, mode fs.FileMode) error {
+	return d.writeWhole(path, mode, func(f *os.File) error { return d.write(f, path, data) })
 }
 
-func (d disk) writeWhole(path string, mode fs.FileMode, fill func(f *os.File) error) error {
+func (d Disk) writeWhole(path string, mode fs.FileMode, fill func(f *os.File) error) error {
 	f, err := createBeside(path, mode)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -76,7 +122,7 @@ func (d disk) writeWhole(path string, mode fs.FileMode, fill func(f *os.File) er
 		err = d.around("fsync", path, f.Sync)
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = d.rename(f.Name(), path)
+		err = d.Rename(f.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
@@ -163,16 +209,18 @@ func syncTree(dir string) error {
 }
 
 // makePublic makes a folder for published files, and those above it.
-func (d disk) makePublic(dir string) error {
-	if err := os.MkdirAll(dir, publicDir); err != nil || d.mode == 0 {
-		return err
-	}
-	return os.Chmod(dir, enterable(d.mode))
+func (d Disk) makePublic(dir string) error {
+	return d.around("folder", dir, func() error {
+		if err := os.MkdirAll(dir, publicDir); err != nil || d.mode == 0 {
+			return err
+		}
+		return os.Chmod(dir, enterable(d.mode))
+	})
 }
 
 // publicMode are the rights of a published file. Where the umask decides, a new
 // file is the only one to ask that needs nothing of the system but files.
-func (d disk) publicMode(dir string) (mode fs.FileMode, err error) {
+func (d Disk) publicMode(dir string) (mode fs.FileMode, err error) {
 	if d.mode != 0 {
 		return d.mode, nil
 	}
@@ -205,7 +253,7 @@ func removeTorn(path string) error {
 
 // appendLine adds one line to a file and syncs it. A torn last line of an
 // earlier crash is ended first, so that it spoils itself alone.
-func (d disk) appendLine(path string, line []byte, mode fs.FileMode) (err error) {
+func (d Disk) appendLine(path string, line []byte, mode fs.FileMode) (err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, mode)
 	if err != nil {
 		return fmt.Errorf("append to %s: %w", path, err)
@@ -216,10 +264,10 @@ func (d disk) appendLine(path string, line []byte, mode fs.FileMode) (err error)
 	} else if torn {
 		line = append([]byte("\n"), line...)
 	}
-	if _, err := f.Write(append(line, '\n')); err != nil {
+	if err := d.Append(f, append(line, '\n')); err != nil {
 		return fmt.Errorf("append to %s: %w", path, err)
 	}
-	return d.around("fsync", path, f.Sync)
+	return nil
 }
 
 func endsTorn(f *os.File) (bool, error) {
@@ -232,22 +280,22 @@ func endsTorn(f *os.File) (bool, error) {
 	return last[0] != '\n', err
 }
 
-// rename moves a synced file or folder to its final name and makes the name
-// durable.
-func (d disk) rename(from, to string) error {
+// Rename moves a synced file or folder to its final name and makes the name
+// durable. After an error it may have the new name.
+func (d Disk) Rename(from, to string) error {
 	if err := d.around("rename", to, func() error { return os.Rename(from, to) }); err != nil {
 		return err
 	}
 	return d.around("fsync beside", to, func() error { return syncPath(filepath.Dir(to)) })
 }
 
-func (d disk) sync(path string) error {
+func (d Disk) sync(path string) error {
 	return d.around("fsync", path, func() error { return syncPath(path) })
 }
 
 // discard removes a folder that others may look into. It leaves its name first,
 // so that a kill leaves no half of it under that name; tidy finds the rest.
-func (d disk) discard(path string) error {
+func (d Disk) discard(path string) error {
 	gone := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".gone")
 	if err := os.RemoveAll(gone); err != nil {
 		return err
@@ -255,7 +303,7 @@ func (d disk) discard(path string) error {
 	if err := d.around("removal", path, func() error { return os.Rename(path, gone) }); err != nil {
 		return err
 	}
-	return os.RemoveAll(gone)
+	return d.around("emptying", path, func() error { return os.RemoveAll(gone) })
 }
 
 // syncPath flushes a file, or the names in a folder, to the disk.
@@ -269,7 +317,7 @@ func syncPath(path string) error {
 
 // swapLink points a symlink at a new target in one step: readers that resolve
 // it see the old target or the new one.
-func (d disk) swapLink(target, link string) error {
+func (d Disk) swapLink(target, link string) error {
 	if now, err := os.Readlink(link); err == nil && now == target {
 		return nil
 	}
@@ -277,30 +325,30 @@ func (d disk) swapLink(target, link string) error {
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.Symlink(target, next); err != nil {
+	if err := d.around("link", link, func() error { return os.Symlink(target, next) }); err != nil {
 		return err
 	}
-	return d.rename(next, link)
+	return d.Rename(next, link)
 }
 
 // placeLink gives a file a second name, in one step: a hard link where the
 // file system allows it, a copy elsewhere. The folder is there.
-func (d disk) placeLink(from, to string) error {
+func (d Disk) placeLink(from, to string) error {
 	next := filepath.Join(filepath.Dir(to), "."+filepath.Base(to)+".next")
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if os.Link(from, next) != nil {
+	if d.around("link", to, func() error { return os.Link(from, next) }) != nil {
 		if err := d.copyWithTime(from, next); err != nil {
 			return err
 		}
 	}
-	return d.rename(next, to)
+	return d.Rename(next, to)
 }
 
 // copyWithTime copies a file with the time of its last change, by which
 // sameFile knows it again.
-func (d disk) copyWithTime(from, to string) error {
+func (d Disk) copyWithTime(from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {
 		return err
@@ -311,7 +359,7 @@ func (d disk) copyWithTime(from, to string) error {
 // copyFile copies a file and syncs the copy. io.Copy between two files asks
 // the kernel for copy_file_range, which shares the blocks instead of copying
 // them where the file system can (btrfs, XFS, bcachefs).
-func (d disk) copyFile(from, to string) (err error) {
+func (d Disk) copyFile(from, to string) (err error) {
 	src, err := os.Open(from)
 	if err != nil {
 		return err
@@ -321,7 +369,7 @@ func (d disk) copyFile(from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(dst, src)
+	err = d.around("copy", to, func() error { _, err := io.Copy(dst, src); return err })
 	return errors.Join(err, d.around("fsync", to, dst.Sync), dst.Close())
 }
 
@@ -338,18 +386,14 @@ func exchangeSlowly(a, b string) error {
 	return os.Rename(aside, a)
 }
 
-// Rename moves a synced file to another name in its folder and makes the name
-// durable.
-func Rename(from, to string) error { return disk{}.rename(from, to) }
-
 // SyncFolder makes the names in a folder durable.
-func SyncFolder(dir string) error { return syncPath(dir) }
+func (d Disk) SyncFolder(dir string) error { return d.sync(dir) }
 
 // Link gives a file a second name, durably: a hard link where the file system
 // allows it, a copy elsewhere. A name that is that file already stays.
-func Link(from, to string) error {
+func (d Disk) Link(from, to string) error {
 	if sameFile(from, to) {
 		return nil
 	}
-	return disk{}.placeLink(from, to)
+	return d.placeLink(from, to)
 }

@@ -117,7 +117,7 @@ func (d *Draft) Enclose(r Run) error {
 	if err != nil {
 		return fmt.Errorf("enclose run %s: %w", r.ID, err)
 	}
-	return d.w.disk.writeFile(filepath.Join(d.Dir, runFile), append(data, '\n'), privateFile)
+	return d.w.disk.WriteFile(filepath.Join(d.Dir, runFile), append(data, '\n'), privateFile)
 }
 
 // Recover enters what the ledger lacks of runs that were killed, and drops the

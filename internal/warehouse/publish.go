@@ -48,16 +48,18 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	if err := d.seal(ctx, &m); err != nil {
 		return m, fmt.Errorf("publish version %s: %w: nothing was published, the last snapshot stays", d.Run, err)
 	}
-	d.w.cfg.step("before verify")
+	if err := d.Step("before verify"); err != nil {
+		return m, fmt.Errorf("verify version %s: %w: nothing was published, the last snapshot stays", d.Run, err)
+	}
 	if err := d.w.verify(ctx, d.Dir, m); err != nil {
 		return m, err
 	}
 	// A run that was killed between rename and switch and taken up again
 	// finds its own folder, which nobody has seen.
-	if err := os.RemoveAll(d.w.VersionPath(d.Run)); err != nil {
+	if err := d.w.disk.removeAll(d.w.VersionPath(d.Run)); err != nil {
 		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
 	}
-	if err := d.w.disk.rename(d.Dir, d.w.VersionPath(d.Run)); err != nil {
+	if err := d.w.disk.Rename(d.Dir, d.w.VersionPath(d.Run)); err != nil {
 		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
 	}
 	// The name at the top leads through the switch: it has to be there first.
@@ -79,11 +81,13 @@ func (d *Draft) seal(ctx context.Context, m *Manifest) error {
 	if err := d.measure(ctx, m.Tables); err != nil {
 		return err
 	}
-	d.w.cfg.step("before checkpoint")
-	if err := d.closeCatalog(ctx); err != nil {
+	err := d.Step("before checkpoint")
+	if err == nil {
+		err = d.closeCatalog(ctx)
+	}
+	if err = errors.Join(err, d.Step("after checkpoint")); err != nil {
 		return err
 	}
-	d.w.cfg.step("after checkpoint")
 	mode, err := d.w.disk.publicMode(d.Dir)
 	if err != nil {
 		return err
@@ -101,8 +105,7 @@ func (d *Draft) seal(ctx context.Context, m *Manifest) error {
 		return err
 	}
 	err = d.w.disk.writeWhole(filepath.Join(d.Dir, ManifestFile), privateFile, func(f *os.File) error {
-		_, err := f.Write(append(data, '\n'))
-		return errors.Join(err, f.Chmod(mode))
+		return errors.Join(d.w.disk.write(f, ManifestFile, append(data, '\n')), f.Chmod(mode))
 	})
 	if err != nil {
 		return err

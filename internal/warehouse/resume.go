@@ -56,7 +56,7 @@ func (w *Warehouse) noteStart(path string, u Unfinished) error {
 	if err != nil {
 		return fmt.Errorf("note the start of run %s: %w", u.Run, err)
 	}
-	return w.disk.writeFile(path, append(data, '\n'), privateFile)
+	return w.disk.WriteFile(path, append(data, '\n'), privateFile)
 }
 
 func (w *Warehouse) giveUp(next string) error {
@@ -74,13 +74,13 @@ func (w *Warehouse) giveUp(next string) error {
 }
 
 // Finished forgets the note of Start: there is nothing to take up.
-func (w *Warehouse) Finished() error { return forget(w.unfinishedPath()) }
+func (w *Warehouse) Finished() error { return w.forget(w.unfinishedPath()) }
 
 // FinishedAside forgets the note of StartAside, once the run is in the ledger.
-func (w *Warehouse) FinishedAside() error { return forget(w.asidePath()) }
+func (w *Warehouse) FinishedAside() error { return w.forget(w.asidePath()) }
 
-func forget(note string) error {
-	if err := os.Remove(note); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (w *Warehouse) forget(note string) error {
+	if err := w.disk.Remove(note); err != nil {
 		return fmt.Errorf("note the end of a run: %w", err)
 	}
 	return nil

@@ -61,23 +61,17 @@ type Config struct {
 	DiscardRaw bool
 	// Tables are the tables of main with their keys, in a stable order.
 	Tables []stream.Table
-	// Step is told before and after each step that changes what is on the
-	// disk, by name; nil: nobody is. A crash trial ends the process there.
-	Step func(name string)
-}
-
-// step tells that a named step begins or has ended.
-func (c Config) step(name string) {
-	if c.Step != nil {
-		c.Step(name)
-	}
+	// Step is told of each step that changes what is on the disk, by name; nil:
+	// nobody is. A crash trial ends the process there, and a trial of a disk
+	// that fails returns the error that the step meets.
+	Step func(name string) error
 }
 
 // Warehouse is an opened folder. Opening does no I/O beyond reading the
 // embedded schema.
 type Warehouse struct {
 	cfg  Config
-	disk disk
+	disk Disk
 	defs map[string]stream.Definition
 	meta []stream.Definition
 	mart []MartView
@@ -98,8 +92,11 @@ func Open(cfg Config) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Warehouse{cfg: cfg, disk: disk{tell: cfg.Step, mode: cfg.PublishedMode}, defs: defs, meta: meta, mart: mart}, nil
+	return &Warehouse{cfg: cfg, disk: Disk{cfg.Step, cfg.PublishedMode}, defs: defs, meta: meta, mart: mart}, nil
 }
+
+// Disk does the steps on the disk of the warehouse.
+func (w *Warehouse) Disk() Disk { return w.disk }
 
 // Dir is the folder of the warehouse.
 func (w *Warehouse) Dir() string { return w.cfg.Dir }

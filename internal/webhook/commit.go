@@ -80,7 +80,7 @@ func openCommitter(cfg Config, now func() time.Time) (*committer, error) {
 }
 
 func (c *committer) learn() error {
-	if err := sealAll(c.cfg.Dir); err != nil {
+	if err := sealAll(c.cfg.Disk, c.cfg.Dir); err != nil {
 		return err
 	}
 	for e, err := range Read(c.cfg.Dir) {
@@ -192,7 +192,7 @@ func (c *committer) write() error {
 		c.rotate(true)
 	}
 	if c.open == nil {
-		next, err := newSegment(c.cfg.Dir, now)
+		next, err := newSegment(c.cfg.Disk, c.cfg.Dir, now)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 // that the run can be taken up again or replayed, and the names to remove once
 // it has published.
 type Batch struct {
+	disk          warehouse.Disk
 	inbox, folder string
 	done          []string
 }
@@ -22,8 +23,8 @@ type Batch struct {
 // Land brings everything acknowledged so far into a folder, by hard link where
 // a segment is closed. A receiver, in this process or another, may go on
 // writing meanwhile. Landing twice into one folder adds what is new.
-func Land(inbox, folder string) (Batch, error) {
-	b := Batch{inbox: inbox, folder: folder}
+func Land(disk warehouse.Disk, inbox, folder string) (Batch, error) {
+	b := Batch{disk: disk, inbox: inbox, folder: folder}
 	for attempt := 1; ; attempt++ {
 		names, err := segments(inbox)
 		if err != nil || len(names) == 0 {
@@ -48,12 +49,12 @@ func (b *Batch) land(names []string) error {
 	for _, name := range names {
 		from, to := filepath.Join(b.inbox, name), sealed(filepath.Join(b.folder, name))
 		if filepath.Ext(name) == openSuffix {
-			if err := copyWhole(from, to); err != nil {
+			if err := b.copyWhole(from, to); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := warehouse.Link(from, to); err != nil {
+		if err := b.disk.Link(from, to); err != nil {
 			return err
 		}
 		b.done = append(b.done, name)
@@ -62,7 +63,7 @@ func (b *Batch) land(names []string) error {
 }
 
 // copyWhole copies the whole lines of a segment that is written to.
-func copyWhole(from, to string) (err error) {
+func (b *Batch) copyWhole(from, to string) (err error) {
 	f, err := os.Open(from)
 	if err != nil {
 		return err
@@ -72,7 +73,7 @@ func copyWhole(from, to string) (err error) {
 	if _, err := readLines(f, func(line []byte, _ Event) bool { whole.Write(line); return true }); err != nil {
 		return err
 	}
-	return warehouse.WriteFile(to, whole.Bytes(), privateFile)
+	return b.disk.WriteFile(to, whole.Bytes(), privateFile)
 }
 
 // Empty removes what was landed and is closed. It is for after the publish; a
@@ -80,7 +81,7 @@ func copyWhole(from, to string) (err error) {
 // event ids.
 func (b Batch) Empty() error {
 	for _, name := range b.done {
-		if err := os.Remove(filepath.Join(b.inbox, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := b.disk.Remove(filepath.Join(b.inbox, name)); err != nil {
 			return fmt.Errorf("empty the inbox: %w", err)
 		}
 	}

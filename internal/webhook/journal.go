@@ -140,6 +140,7 @@ func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
 
 // segment is the one that is written to.
 type segment struct {
+	disk  warehouse.Disk
 	file  *os.File
 	size  int64
 	since time.Time
@@ -147,7 +148,7 @@ type segment struct {
 
 // newSegment creates a segment whose name is durable before anything in it is
 // acknowledged.
-func newSegment(dir string, now time.Time) (*segment, error) {
+func newSegment(disk warehouse.Disk, dir string, now time.Time) (*segment, error) {
 	for at := now.UTC(); ; at = at.Add(1) {
 		path := filepath.Join(dir, at.Format(segmentName)+openSuffix)
 		if _, err := os.Lstat(sealed(path)); err == nil {
@@ -158,24 +159,20 @@ func newSegment(dir string, now time.Time) (*segment, error) {
 			continue
 		}
 		if err == nil {
-			err = warehouse.SyncFolder(dir)
+			err = disk.SyncFolder(dir)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("begin a segment of the inbox: %w", err)
+			return nil, errors.Join(fmt.Errorf("begin a segment of the inbox: %w", err), f.Close())
 		}
-		return &segment{file: f, since: now}, nil
+		return &segment{disk: disk, file: f, since: now}, nil
 	}
 }
 
 // append writes lines and syncs them. After an error the segment must not be
 // used again: what the disk has of the lines is unknown.
 func (s *segment) append(lines []byte) error {
-	n, err := s.file.Write(lines)
-	s.size += int64(n)
-	if err == nil {
-		err = s.file.Sync()
-	}
-	if err != nil {
+	s.size += int64(len(lines))
+	if err := s.disk.Append(s.file, lines); err != nil {
 		return fmt.Errorf("write to the inbox: %w", err)
 	}
 	return nil
@@ -183,14 +180,14 @@ func (s *segment) append(lines []byte) error {
 
 // seal closes a segment for good.
 func (s *segment) seal() error {
-	return errors.Join(s.file.Close(), warehouse.Rename(s.file.Name(), sealed(s.file.Name())))
+	return errors.Join(s.file.Close(), s.disk.Rename(s.file.Name(), sealed(s.file.Name())))
 }
 
 // sealed is the name of a segment once it is closed.
 func sealed(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + sealedSuffix }
 
 // sealAll closes what a killed process left open. It needs the inbox's lock.
-func sealAll(dir string) error {
+func sealAll(disk warehouse.Disk, dir string) error {
 	names, err := segments(dir)
 	if err != nil {
 		return err
@@ -198,7 +195,7 @@ func sealAll(dir string) error {
 	names = slices.DeleteFunc(names, func(name string) bool { return filepath.Ext(name) != openSuffix })
 	for _, name := range names {
 		path := filepath.Join(dir, name)
-		if err := warehouse.Rename(path, sealed(path)); err != nil {
+		if err := disk.Rename(path, sealed(path)); err != nil {
 			return fmt.Errorf("seal a segment of the inbox: %w", err)
 		}
 	}

@@ -20,12 +20,16 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"placementsync/internal/warehouse"
 )
 
 // Config is what a Receiver needs to know.
 type Config struct {
 	// Dir is the folder of the inbox. It is created.
 	Dir string
+	// Disk writes there.
+	Disk warehouse.Disk
 	// Secrets are the signing secrets, several during a rotation. None: the
 	// endpoint answers 404.
 	Secrets []string

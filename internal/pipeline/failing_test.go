@@ -1,0 +1,114 @@
+package pipeline_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"placementsync/internal/warehouse"
+)
+
+// TestNightMeetsAFailingDisk is the short form of TestTortureFailingDisk.
+func TestNightMeetsAFailingDisk(t *testing.T) {
+	t.Parallel()
+	c := newTrial(t, 9, few()...)
+	c.failAll(t, []strike{{Step: "mid write of a body", Nth: 4}, {Step: "mid merge", Nth: 2}, {Step: "before fsync catalog.duckdb"},
+		{Step: "before fsync beside latest"}, {Step: "mid write runs.jsonl"}})
+	c.publishInPeace(t)
+}
+
+// TestTortureFailingDisk has every step on the disk fail, before it is done, in
+// the midst of it or after it, on the first night and on a later one. The run
+// says so, what is published stays whole, and the next run comes to the
+// warehouse that a night in peace comes to, without asking twice.
+func TestTortureFailingDisk(t *testing.T) {
+	requireTorture(t)
+	for name, peaceful := range map[string]int{"first night": 0, "later night": 4} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			start := time.Now()
+			c := newTrial(t, 10, some()...)
+			for range peaceful {
+				c.publishInPeace(t)
+			}
+			c.begin(t)
+			all := strikes(c.steps)
+			failed, late := c.failAll(t, all)
+			c.finish(t)
+			t.Logf("%d failures: %d ended the night, %d came when it was published, in %v", len(all), failed, late,
+				time.Since(start).Round(time.Second))
+		})
+	}
+}
+
+// failAll has one run after the other meet a failure, each at its step.
+func (c *trial) failAll(t *testing.T, all []strike) (failed, late int) {
+	t.Helper()
+	for i, s := range all {
+		cause := []syscall.Errno{syscall.EIO, syscall.ENOSPC}[i%2]
+		if c.failOnce(t, s, cause) {
+			late++
+		} else {
+			failed++
+		}
+		if t.Failed() {
+			t.Fatalf("the warehouse did not stand the failure %v", s)
+		}
+	}
+	return failed, late
+}
+
+// failOnce runs the night in this process, where one step meets an error. A
+// night that is not published says why, and that it failed.
+func (c *trial) failOnce(t *testing.T, s strike, cause syscall.Errno) (published bool) {
+	t.Helper()
+	if c.night == "" {
+		c.begin(t)
+	}
+	night, met := c.night, false
+	var end ended
+	published = c.runOnce(t, 0, func(told job, _ <-chan struct{}) {
+		cfg := told.config()
+		cfg.Warehouse.Step = s.hook(func() error { met = true; return fmt.Errorf("strike at %s: %w", s, cause) })
+		end = run(t, cfg)
+	})
+	switch {
+	case !met:
+		t.Errorf("%v: the step was not reached", s)
+	case published:
+		c.requirePublished(t, s, night, end)
+	case end.Code != 1 || end.Outcome != warehouse.Failed || !strings.Contains(end.Error, cause.Error()):
+		t.Errorf("%v: nothing was published, and the run ended %s with %d: %s", s, end.Outcome, end.Code, end.Error)
+	default:
+		c.requireNoSuccess(t, night)
+	}
+	return published
+}
+
+// requirePublished looks at a night that readers see although a step failed: one
+// behind the switch, which the next run does, or one whose failure is hidden by
+// another way to the same end. Where the switch itself may not last, the run
+// must not call itself a success; what it published is what the next one finds.
+func (c *trial) requirePublished(t *testing.T, s strike, night string, end ended) {
+	t.Helper()
+	lasting := !strings.HasSuffix(s.Step, "rename latest") && !strings.HasSuffix(s.Step, "fsync beside latest")
+	if lasting && (end.Code != 0 || end.Outcome != warehouse.Complete) || !lasting && end.Code != 1 {
+		t.Errorf("%v: run %s was published and ended %s with %d: %s", s, night, end.Outcome, end.Code, end.Error)
+	}
+}
+
+// requireNoSuccess demands that the ledger does not call the night a success.
+func (c *trial) requireNoSuccess(t *testing.T, night string) {
+	t.Helper()
+	wh, err := warehouse.Open(c.job(struck, c.dir).config().Warehouse)
+	must(t, err)
+	told, err := wh.Told()
+	must(t, err)
+	i := slices.IndexFunc(told, func(r warehouse.Run) bool { return r.ID == night })
+	if i >= 0 && told[i].Outcome != warehouse.Failed && told[i].Outcome != warehouse.Killed {
+		t.Errorf("the ledger says of %s, which published nothing: %s", night, told[i].Outcome)
+	}
+}
