@@ -41,6 +41,9 @@ type Details struct {
 	Grade Grade
 	// Reason says in words why the grade is what it is.
 	Reason string
+	// Distinct counts the records of all answers, a copy on another page or in
+	// another pass not again.
+	Distinct int
 	// Requests counts the answers used, landed ones included.
 	Requests int
 	// Repeated counts ids that came more than once within a pass over a list.
@@ -103,6 +106,7 @@ func (d *details) one(ctx context.Context, id string) error {
 	r.Asked++
 	r.Requests += max(evidence.Requests, 1)
 	r.Repeated += evidence.Repeated
+	r.Distinct += evidence.Distinct
 	_, gone := errors.AsType[*GoneError](err)
 	if err != nil && !gone {
 		return d.failed(id, err)

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +18,9 @@ import (
 	"placementsync/internal/transform"
 )
 
-// batchRows is when a decoder hands its rows on. Batches between 4,000 and
-// 20,000 rows load best; near DuckDB's row group size they make it rewrite.
+// batchRows is when a decoder hands its rows on, unless the configuration says
+// otherwise. Batches between 4,000 and 20,000 rows load best; near DuckDB's row
+// group size they make it rewrite.
 const batchRows = 8_192
 
 // batchBytes is when it does so earlier, since what was decoded of so many bytes
@@ -105,7 +107,7 @@ func (k *sink) read(ctx context.Context, r fetch.Response) (fetch.Page, error) {
 		Next: page.Next, Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls}
 	k.remember(r, facts)
 	k.night.cfg.Watch.answered(r, facts)
-	if d.held += len(r.Body); d.Rows() < batchRows && d.held < batchBytes {
+	if d.held += len(r.Body); d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) && d.held < batchBytes {
 		return facts, nil
 	}
 	return facts, k.flush(ctx, d)

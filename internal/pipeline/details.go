@@ -24,6 +24,7 @@ func (n *night) readDetails(ctx context.Context, s stream.Stream, sink *sink, r 
 	r.evidence = fetch.Evidence{Stream: s.Name, Grade: d.Grade, Reason: d.Reason, Requests: d.Requests,
 		Distinct: d.Found, Repeated: d.Repeated, TotalFirst: -1, TotalLast: -1}
 	r.asked, r.missed, r.gone = int64(d.Asked), int64(d.Failed), int64(len(d.Gone))
+	r.distinct = int64(d.Distinct)
 	r.kept, r.rechecked = plan.Carried, plan.Recheck
 	if err != nil {
 		return err

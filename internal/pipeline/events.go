@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -185,7 +186,7 @@ func (k *sink) decodeEvent(ctx context.Context, e load.Event, record []byte) err
 	if err := k.note(ctx, d.Findings()); err != nil {
 		return err
 	}
-	if d.Rows() < batchRows {
+	if d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) {
 		return nil
 	}
 	return k.flush(ctx, d)

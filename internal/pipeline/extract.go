@@ -23,6 +23,8 @@ type streamResult struct {
 	// kept counts the ids whose rows are carried by the plan, rechecked those
 	// that were read again although settled.
 	kept, rechecked int64
+	// distinct counts the records by their ids; 0 where they have none.
+	distinct int64
 	// rejects counts values and records that did not fit.
 	rows, rejects int64
 	// failed is why a stream that should have been read was not.
@@ -104,8 +106,8 @@ func (n *night) read(ctx context.Context, s stream.Stream) (streamResult, error)
 	}
 	// Passes over a list overlap; its records are those it has ids for.
 	r.rows, r.rejects = sink.records(), sink.rejects.Load()
-	if !s.IsDetail() && r.evidence.Distinct > 0 {
-		r.rows = int64(r.evidence.Distinct)
+	if r.distinct > 0 {
+		r.rows = r.distinct
 	}
 	if err := n.judge(ctx, &r, err); err != nil || n.only == nil || r.cover != load.ByID {
 		return r, err
@@ -119,6 +121,7 @@ func (n *night) readList(ctx context.Context, s stream.Stream, sink *sink, r *st
 		param = n.token.TeamID
 	}
 	r.evidence, err = n.client.Walk(ctx, s, param, sink.read)
+	r.distinct = int64(r.evidence.Distinct)
 	r.cover = load.Whole
 	if r.evidence.Grade == fetch.BestEffort {
 		r.cover = load.Unproven

@@ -75,7 +75,10 @@ func (c *trial) failOnce(t *testing.T, s strike, cause syscall.Errno) (published
 		cfg.Warehouse.Step = s.hook(func() error { met = true; return fmt.Errorf("strike at %s: %w", s, cause) })
 		end = run(t, cfg)
 	})
+	t.Logf("%v: met %t, run %s ended %s with %d, published %t", s, met, night, end.Outcome, end.Code, published)
 	switch {
+	case !met && strings.HasSuffix(s.Step, " catalog.duckdb"):
+		// The link at the top is made once and then found.
 	case !met:
 		t.Errorf("%v: the step was not reached", s)
 	case published:

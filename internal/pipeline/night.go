@@ -37,6 +37,9 @@ type Config struct {
 	// Recheck the number of nights within which settled details are read
 	// again; 0: never.
 	LiveDays, Recheck int
+	// BatchRows is after how many rows a decoder hands them on; 0: 8,192, which
+	// loads best. It changes nothing of what is loaded.
+	BatchRows int
 	// TeamID is the team of the partner. Empty: taken from the token.
 	TeamID string
 	// Privacy keeps values out of everything that is staged or published.
