@@ -11,6 +11,7 @@ BINARY := bin/placementsync
 PREFIX ?= /usr/local
 SECTIONS ?= all
 TRIALS ?= Torture
+FUZZTIME ?= 10m
 
 # 0.8.2 is the newest release, and one that reads Go 1.26 code; pinned, so that a new
 # check is met when the pin is moved and not when the lint is needed. Not
@@ -75,6 +76,14 @@ torture: ## run the long fault trials (up to two hours), and write docs/reliabil
 	PLACEMENTSYNC_TORTURE=1 PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs \
 		go test -tags $(TAGS) -run '$(TRIALS)' -timeout 120m ./... ; \
 	status=$$?; go test -tags $(TAGS) -run TestReliabilityPage ./internal/torture -update && exit $$status
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME (10m), one after the other
+	@for file in $$(grep -rl --include='*_test.go' '^func Fuzz' cmd internal | sort); do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\).*/\1/p' $$file); do \
+			echo "$$target in $$(dirname $$file)"; \
+			go test -tags $(TAGS) -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -timeout 0 ./$$(dirname $$file) || exit 1; \
+		done; done
 
 # Names of folders below PREFIX, as packagers know them.
 BINDIR = $(DESTDIR)$(PREFIX)/bin

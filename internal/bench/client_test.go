@@ -43,10 +43,11 @@ type recorder struct {
 
 func newRecorder() *recorder { return &recorder{begun: time.Now(), cpu: spentCPU()} }
 
-func (r *recorder) step(name string) {
+func (r *recorder) step(name string) error {
 	if name != "answer landed" {
 		r.steps = append(r.steps, stepped{name, time.Since(r.begun).Seconds(), spentCPU() - r.cpu})
 	}
+	return nil
 }
 
 // at is the last step of a name.
@@ -74,7 +75,7 @@ func spentCPU() float64 {
 
 // config is a night as the program's defaults have it, over the streams of
 // catalogOnly.
-func (in inside) config(now func() time.Time, step func(string)) pipeline.Config {
+func (in inside) config(now func() time.Time, step func(string) error) pipeline.Config {
 	cfg := pipeline.Config{
 		Warehouse: warehouse.Config{Dir: filepath.Join(in.Dir, "warehouse"), KeepVersions: 3, MemoryLimit: "512MB",
 			Program: "bench", Tables: stream.Tables(stream.All()), Step: step},

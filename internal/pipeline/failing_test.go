@@ -35,13 +35,23 @@ func TestTortureFailingDisk(t *testing.T) {
 				c.publishInPeace(t)
 			}
 			c.begin(t)
-			all := strikes(c.steps)
+			all := linkFirst(strikes(c.steps))
 			failed, late := c.failAll(t, all)
 			c.finish(t)
 			t.Logf("%d failures: %d ended the night, %d came when it was published, in %v", len(all), failed, late,
 				time.Since(start).Round(time.Second))
 		})
 	}
+}
+
+// linkFirst has the steps of the link at the top first: once it is there it is
+// not made again.
+func linkFirst(all []strike) []strike {
+	isLink := func(s strike) bool {
+		return strings.HasSuffix(s.Step, " catalog.duckdb") && !strings.Contains(s.Step, "fsync catalog") && !strings.Contains(s.Step, "copy")
+	}
+	others := slices.DeleteFunc(slices.Clone(all), isLink)
+	return append(slices.DeleteFunc(all, func(s strike) bool { return !isLink(s) }), others...)
 }
 
 // failAll has one run after the other meet a failure, each at its step.
@@ -98,7 +108,8 @@ func (c *trial) failOnce(t *testing.T, s strike, cause syscall.Errno) (published
 func (c *trial) requirePublished(t *testing.T, s strike, night string, end ended) {
 	t.Helper()
 	lasting := !strings.HasSuffix(s.Step, "rename latest") && !strings.HasSuffix(s.Step, "fsync beside latest")
-	if lasting && (end.Code != 0 || end.Outcome != warehouse.Complete) || !lasting && end.Code != 1 {
+	warned := end.Code == 1 && strings.Contains(end.Error, "readers see it")
+	if lasting && (end.Code != 0 || end.Outcome != warehouse.Complete) || !lasting && !warned {
 		t.Errorf("%v: run %s was published and ended %s with %d: %s", s, night, end.Outcome, end.Code, end.Error)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// This file holds every rename, link and fsync of the project. A file or
-// folder appears whole under its name, or not at all: written beside its
-// place, synced, renamed, and the folder synced so that the name survives a
-// power cut too.
+// This file holds every rename, link and fsync of the project but those of the
+// landing. A file or folder appears whole under its name, or not at all:
+// written beside its place, synced, renamed, and the folder synced so that the
+// name survives a power cut too.
 
 // Disk does these steps and tells a trial of each. The zero Disk tells nobody.
 type Disk struct {

@@ -67,12 +67,21 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 		return m, err
 	}
 	if err := d.w.disk.swapLink(filepath.Join(versionsDir, d.Run), d.w.path(latestLink)); err != nil {
-		return m, fmt.Errorf("switch to version %s: %w", d.Run, err)
+		return m, fmt.Errorf("switch to version %s: %w: %s", d.Run, err, d.w.afterFailedSwitch(d.Run))
 	}
 	if err := d.w.finish(d.Run); err != nil {
 		return m, &AfterSwitchError{d.Run, err}
 	}
 	return m, nil
+}
+
+// afterFailedSwitch says what readers see. The new name may be there, and the
+// disk not have promised to keep it.
+func (w *Warehouse) afterFailedSwitch(run string) string {
+	if latest, _, err := w.Latest(); err == nil && latest == run {
+		return "readers see it, but a power cut may take it back: look at the disk, then run again"
+	}
+	return "nothing was published, the last snapshot stays"
 }
 
 // seal writes everything to disk: the catalogue checkpointed and closed, the
