@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"go.uber.org/goleak"
 
 	"placementsync/internal/warehouse"
 )
@@ -20,7 +19,7 @@ import (
 // TestMain lets this test binary be the program: scripts run it as a process of
 // its own, with its exit code, signals and lock.
 func TestMain(m *testing.M) {
-	testscript.Main(tidy{m}, map[string]func(){
+	testscript.Main(m, map[string]func(){
 		"placementsync": main,
 		// The demo service in a process of its own.
 		"placementsync-service": mainService,
@@ -28,18 +27,6 @@ func TestMain(m *testing.M) {
 		"placementsync-merging": func() { mainHeldBy(func(ctx context.Context) { <-ctx.Done() }) },
 		"placementsync-stuck":   func() { mainHeldBy(func(context.Context) { select {} }) },
 	})
-}
-
-// tidy fails tests that leave goroutines behind.
-type tidy struct{ *testing.M }
-
-func (m tidy) Run() int {
-	code := m.M.Run()
-	if err := goleak.Find(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return code
 }
 
 // mainHeldBy is the program, with a night that stops in the middle of its merge.
