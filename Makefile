@@ -12,6 +12,7 @@ PREFIX ?= /usr/local
 SECTIONS ?= all
 TRIALS ?= Torture
 FUZZTIME ?= 10m
+TARGETS ?= .
 
 # 0.8.2 is the newest release, and one that reads Go 1.26 code; pinned, so that a new
 # check is met when the pin is moved and not when the lint is needed. Not
@@ -78,12 +79,10 @@ torture: ## run the long fault trials (up to two hours), and write docs/reliabil
 	status=$$?; go test -tags $(TAGS) -run TestReliabilityPage ./internal/torture -update && exit $$status
 
 .PHONY: fuzz
-fuzz: ## run each fuzz target for FUZZTIME (10m), one after the other
-	@for file in $$(grep -rl --include='*_test.go' '^func Fuzz' cmd internal | sort); do \
-		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\).*/\1/p' $$file); do \
-			echo "$$target in $$(dirname $$file)"; \
-			go test -tags $(TAGS) -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -timeout 0 ./$$(dirname $$file) || exit 1; \
-		done; done
+fuzz: ## run each fuzz target for FUZZTIME (10m), one after the other, and note it (TARGETS=FuzzBody)
+	PLACEMENTSYNC_FUZZTIME=$(FUZZTIME) PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs \
+		go test -run 'TestFuzzTargets/$(TARGETS)' -v -timeout 0 ./internal/torture ; \
+	status=$$?; go test -run TestReliabilityPage ./internal/torture -update && exit $$status
 
 # Names of folders below PREFIX, as packagers know them.
 BINDIR = $(DESTDIR)$(PREFIX)/bin

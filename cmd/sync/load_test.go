@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 	"time"
+
+	"placementsync/internal/torture"
 )
 
 // burden is what a trial puts on serve at once, beside one night after the other.
@@ -39,10 +42,14 @@ func TestTortureLoad(t *testing.T) {
 	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
 		t.Skip("takes minutes: run by make torture")
 	}
+	begun := time.Now()
 	f := burden{World: worldSize{Listings: 2_000, Campaigns: 60, Orders: 300}, Rate: 1000, Lasts: time.Minute, Readers: 50, Stallers: 100, Before: 4, After: 2}.put(t)
 	f.demand(t)
 	t.Log(f)
 	f.demandFlat(t)
+	must(t, torture.Book{Docs: os.Getenv("PLACEMENTSYNC_TORTURE_DOCS"), Now: time.Now}.KeepTrial(torture.Trial{
+		Name: "load", Fault: "serve under 1,000 deliveries a second, 50 readers of the status page and the metrics, 100 senders that stall, and nights without a pause",
+		Runs: f.Deliveries.Sent, Held: !t.Failed(), Took: time.Since(begun).Seconds(), Outcome: strings.ReplaceAll(f.String(), "\n", "; ")}))
 }
 
 // figures are what came of a burden.

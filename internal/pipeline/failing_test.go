@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/torture"
 	"placementsync/internal/warehouse"
 )
 
@@ -28,17 +29,20 @@ func TestTortureFailingDisk(t *testing.T) {
 	for name, peaceful := range map[string]int{"first night": 0, "later night": 4} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			start := time.Now()
+			var all []strike
+			var failed, late int
+			defer keep(t, time.Now(), func() torture.Trial {
+				return torture.Trial{Name: "failing disk, " + name, Fault: "each write, fsync, rename, link and removal fails once: before, in the midst of or after it",
+					Runs: len(all), Outcome: fmt.Sprintf("%d ended the night, which said so, %d came when readers saw it; the next run comes to the warehouse that was spared", failed, late)}
+			})
 			c := newTrial(t, 10, some()...)
 			for range peaceful {
 				c.publishInPeace(t)
 			}
 			c.begin(t)
-			all := linkFirst(slices.DeleteFunc(strikes(c.steps), func(s strike) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
-			failed, late := c.failAll(t, all)
+			all = linkFirst(slices.DeleteFunc(strikes(c.steps), func(s strike) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
+			failed, late = c.failAll(t, all)
 			c.finish(t)
-			t.Logf("%d failures: %d ended the night, %d came when it was published, in %v", len(all), failed, late,
-				time.Since(start).Round(time.Second))
 		})
 	}
 }

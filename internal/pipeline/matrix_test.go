@@ -149,16 +149,20 @@ func (c *cell) patience() time.Duration {
 // back.
 func (c *cell) suffer(t *testing.T, at rate) torture.Row {
 	t.Helper()
-	c.row.Fault, c.row.Rate, c.row.Runs = c.ill.name, at.name, at.runs
-	for n := range at.runs {
+	c.row.Fault, c.row.Rate = c.ill.name, at.name
+	for n := 0; n < at.runs || n < mostNights && c.unmet(); n++ {
 		endpoint := ""
 		if at.name == forGood {
-			endpoint = endpoints()[n]
+			endpoint = endpoints()[n%len(endpoints())]
 		}
 		c.weather.set(at.share, endpoint)
 		if !t.Run(fmt.Sprintf("night %d", n+1), c.endure) {
 			c.row.Wrong++
 		}
+		c.row.Runs++
+	}
+	if c.unmet() {
+		t.Errorf("no request met the fault in %d nights: nothing was tried", c.row.Runs)
 	}
 	c.row.Asked, c.row.Struck = c.weather.counts()
 	c.weather.set(0, "")
@@ -169,6 +173,15 @@ func (c *cell) suffer(t *testing.T, at rate) torture.Row {
 	t.Logf("%d of %d requests met the fault: %d exact, %d partial, %d failed, %d wrong, %d lost, longest %.1f s, peak %d MiB",
 		r.Struck, r.Asked, r.Exact, r.Partial, r.Failed, r.Wrong, r.Lost, r.Longest, r.Peak>>20)
 	return r
+}
+
+// mostNights bounds the nights that wait for a fault which comes seldom.
+const mostNights = 24
+
+// unmet tells that no request has met the fault yet.
+func (c *cell) unmet() bool {
+	_, struck := c.weather.counts()
+	return struck == 0
 }
 
 // endure runs a night under the fault and holds its outcome.
