@@ -16,7 +16,11 @@ func (s *Stage) Finish(ctx context.Context, st stream.Stream, c Coverage) error 
 	if err := s.Settle(ctx); err != nil {
 		return err
 	}
-	if err := s.latest(ctx, st, c); err != nil {
+	err := s.latest(ctx, st, c)
+	if err == nil && c != Carried {
+		err = s.unskip(ctx, st)
+	}
+	if err != nil {
 		return fmt.Errorf("keep the latest copies of %s: %w", st.Name, err)
 	}
 	return nil

@@ -29,6 +29,8 @@ type house struct {
 	night   int
 	// plans makes nights plan their details, as real ones do.
 	plans bool
+	// leaves are the keys of listings that a night leaves out, as JSON.
+	leaves string
 }
 
 func newHouse(t *testing.T, names ...string) *house {
@@ -63,6 +65,9 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 	defer func() { must(h.t, d.Discard()) }()
 	s, err := load.Open(ctx, d, h.w.Definitions(), h.streams)
 	must(h.t, err)
+	if h.leaves != "" {
+		h.leave(ctx, s)
+	}
 	cover := map[string]load.Coverage{}
 	for name, saw := range seen {
 		cover[name] = saw.cover
@@ -100,6 +105,24 @@ func (h *house) stage(ctx context.Context, s *load.Stage, name string, saw showi
 	for outcome, ids := range saw.asked {
 		must(h.t, s.Asked(ctx, name, ids, outcome))
 	}
+}
+
+// leave names the listings that are left out, as their decoder would.
+func (h *house) leave(ctx context.Context, s *load.Stage) {
+	h.t.Helper()
+	st := h.streams[0]
+	n, err := s.Records(ctx, st, 1)
+	must(h.t, err)
+	told := map[string]int{}
+	must(h.t, s.Leave(ctx, st, func(row load.Stored) { told[row.Table]++ }))
+	if told["product_listings"] != n || told["product_listing_prices"] == 0 {
+		h.t.Errorf("of %d listings and their prices %v rows were told", n, told)
+	}
+	fields := []arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "row_hash", Type: arrow.PrimitiveTypes.Uint64},
+		{Name: "seq", Type: arrow.PrimitiveTypes.Uint64}}
+	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema(fields, nil), strings.NewReader("["+h.leaves+"]"))
+	must(h.t, err)
+	must(h.t, s.Add(ctx, st.Name, "$same", b))
 }
 
 // batch makes the record batch that the decoder would make of these rows.

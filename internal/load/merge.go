@@ -136,10 +136,11 @@ func (s *Stage) findClosing(ctx context.Context, t stream.Table, scope string) (
 	for i, k := range t.Key {
 		keys[i] = fmt.Sprintf("coalesce(m.%[1]s, f.%[1]s) AS %[1]s", warehouse.Quote(k))
 	}
+	stored, seen := s.compared(t)
 	find := fmt.Sprintf(`CREATE TABLE %s AS SELECT %s, f.row_hash IS NULL AS gone, m.row_hash IS NULL AS fresh
-		FROM main.%s m FULL JOIN %s f ON %s
+		FROM %s m FULL JOIN %s f ON %s
 		WHERE m.row_hash IS DISTINCT FROM f.row_hash AND (f.row_hash IS NOT NULL OR %s)`,
-		closing(t.Name), strings.Join(keys, ", "), warehouse.Quote(t.Name), fresh(t.Name),
+		closing(t.Name), strings.Join(keys, ", "), stored, seen,
 		equal("m.", "f.", t.Key), scope)
 	if c.Before == 0 {
 		find = fmt.Sprintf("CREATE TABLE %s AS SELECT %s, TRUE AS gone, TRUE AS fresh FROM main.%s WHERE FALSE",
@@ -198,8 +199,9 @@ func dropRows(t stream.Table) string {
 // as on the first night.
 func (s *Stage) addRows(t stream.Table, all bool) string {
 	def := s.defs[t.Name]
+	_, seen := s.compared(t)
 	add := fmt.Sprintf("INSERT INTO main.%s (%s, valid_from, row_hash) SELECT %s, %s, row_hash FROM %s",
-		warehouse.Quote(t.Name), warehouse.Columns("", def), warehouse.Columns("", def), s.draft.Stamp(), fresh(t.Name))
+		warehouse.Quote(t.Name), warehouse.Columns("", def), warehouse.Columns("", def), s.draft.Stamp(), seen)
 	if all {
 		return add
 	}

@@ -41,12 +41,15 @@ type Stage struct {
 	free    chan *lane
 	settle  sync.Mutex
 	feeds   feeds
+	// left names the streams whose unchanged records are left out, and is set
+	// when the rows of main have been put in their place.
+	left map[string]bool
 }
 
 // Open attaches the stage to a draft, with one table per stream and table:
 // the columns of schema/ in order, then row_hash and seq.
 func Open(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, streams []stream.Stream) (*Stage, error) {
-	s := &Stage{draft: d, defs: defs, streams: streams, free: make(chan *lane, lanes),
+	s := &Stage{draft: d, defs: defs, streams: streams, free: make(chan *lane, lanes), left: map[string]bool{},
 		feeds: feeds{open: map[string]*feed{}, adopted: map[string]bool{}, unfit: map[string]bool{}}}
 	if err := s.create(ctx); err != nil {
 		return nil, fmt.Errorf("open the stage: %w", err)

@@ -27,6 +27,10 @@ const batchRows = 8_192
 // lies in memory: records can be large.
 const batchBytes = 32 << 20
 
+// knownRecords is how many records of a list make it worth while to look up what
+// main holds of them, unless the configuration says otherwise.
+const knownRecords = 1_000
+
 // errStage marks errors of the warehouse while a stream is read: they end the
 // night, since no other stream could be loaded either.
 var errStage = errors.New("stage rows")
@@ -45,6 +49,10 @@ type sink struct {
 	mu       sync.Mutex // guards night.drift, broken and first
 	broken   error
 	first    firstPage
+	binding  *transform.Binding
+	learn    sync.Once
+	// ignorant is why the decoders could not be told what main holds.
+	ignorant error
 }
 
 // decoder knows how many bytes of bodies it holds the rows of.
@@ -69,7 +77,7 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 	if err := b.Protect(n.rules(s)); err != nil {
 		return nil, err
 	}
-	k := &sink{night: n, stream: s, decoders: make(chan *decoder, runtime.GOMAXPROCS(0))}
+	k := &sink{night: n, stream: s, binding: b, decoders: make(chan *decoder, runtime.GOMAXPROCS(0))}
 	for range cap(k.decoders) {
 		d := &decoder{Decoder: b.NewDecoder()}
 		k.all = append(k.all, d)
@@ -84,6 +92,9 @@ func (k *sink) read(ctx context.Context, r fetch.Response) (fetch.Page, error) {
 	if facts, known := k.known(r); known {
 		k.night.cfg.Watch.answered(r, facts)
 		return facts, nil
+	}
+	if k.learn.Do(func() { k.ignorant = k.tell(context.WithoutCancel(ctx)) }); k.ignorant != nil {
+		return fetch.Page{}, k.ignorant
 	}
 	var d *decoder
 	select {
@@ -137,6 +148,30 @@ func (k *sink) remember(r fetch.Response, facts fetch.Page) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.first = firstPage{xxh3.Hash128(r.Body), facts}
+}
+
+// tell tells the decoders which records main holds, so that those which did not
+// change are not staged. No decoder is at work yet; and the end of one walk must
+// not cut it short.
+func (k *sink) tell(ctx context.Context) error {
+	if k.stream.IsDetail() || k.night.only != nil || !k.binding.Flat() {
+		return nil
+	}
+	if err := k.night.opened(ctx); err != nil {
+		return fmt.Errorf("%w: %w", errStage, err)
+	}
+	records, err := k.night.stage.Records(ctx, k.stream, cmp.Or(k.night.cfg.KnownRecords, knownRecords))
+	if err == nil && records > 0 {
+		known := transform.NewKnown(records)
+		err = k.night.stage.Leave(ctx, k.stream, func(row load.Stored) { known.Add(row.Table, row.Key, row.RowHash) })
+		for _, d := range k.all {
+			d.Skip(known)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errStage, err)
+	}
+	return nil
 }
 
 // decode makes room first when the rows held leave too little for the body.

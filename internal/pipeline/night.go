@@ -40,6 +40,9 @@ type Config struct {
 	// BatchRows is after how many rows a decoder hands them on; 0: 8,192, which
 	// loads best. It changes nothing of what is loaded.
 	BatchRows int
+	// KnownRecords is from how many records of a list on those that are as main
+	// has them are not staged; 0: 1,000. It changes nothing of what is loaded.
+	KnownRecords int
 	// TeamID is the team of the partner. Empty: taken from the token.
 	TeamID string
 	// Privacy keeps values out of everything that is staged or published.

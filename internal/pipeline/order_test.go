@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -65,18 +66,20 @@ func straight(t *testing.T, service *sim.Service, dir string, at time.Time, stre
 	t.Helper()
 	cfg := job{Dir: dir, URL: "http://127.0.0.1/", Agent: spared, Streams: streams, At: at}.config()
 	cfg.Fetch.Concurrency = 1
+	cfg.KnownRecords = math.MaxInt
 	cfg.Fetch.Transport = &disorder{service: service}
 	return cfg
 }
 
 // shuffled is the night in another way: other pages, batches and numbers of
-// workers and threads, and answers in any order.
+// workers and threads, answers in any order, and what did not change left out.
 func shuffled(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 	cfg.Fetch.PageSize = 1 + random.IntN(30)
 	cfg.Fetch.Concurrency = 1 + random.IntN(16)
 	cfg.Fetch.Retry = fetch.Retry{MaxRetries: 8, Base: time.Millisecond, Max: time.Second}
 	cfg.Warehouse.Threads = 1 + random.IntN(2)
 	cfg.BatchRows = 1 + random.IntN(40)
+	cfg.KnownRecords = 1
 	return cfg
 }
 

@@ -44,7 +44,7 @@ type compiler struct {
 }
 
 func (c *compiler) table(i int, t stream.Table, d stream.Definition) error {
-	l := &layoutOf{index: i, name: t.Name, enclosing: -1, link: t.Link}
+	l := &layoutOf{index: i, name: t.Name, enclosing: -1, link: t.Link, salt: xxh3.HashString(t.Name)}
 	if err := l.addColumns(t, d); err != nil {
 		return err
 	}

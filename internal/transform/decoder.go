@@ -16,6 +16,8 @@ type Decoder struct {
 	after []*field
 	found findings
 	hash  hasher
+	// known are records that are left out; nil: none.
+	known *Known
 	json  shaper
 	// path names the objects between the open row, which begins at base, and
 	// the position.

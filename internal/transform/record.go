@@ -38,6 +38,9 @@ func (d *Decoder) record(prefix []byte) error {
 		return nil
 	}
 	d.note(root)
+	if d.known != nil {
+		d.skip(root)
+	}
 	return nil
 }
 

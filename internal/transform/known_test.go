@@ -1,0 +1,70 @@
+package transform_test
+
+import (
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/transform"
+)
+
+// TestKnownRecordsAreNamedAndLeftOut reads a list a second time, in which some
+// records are as they were and others differ in one place.
+func TestKnownRecordsAreNamedAndLeftOut(t *testing.T) {
+	const first = `[{"id":"a","label":"x","parts":[{"name":"1"},{"name":"2"}]},{"id":"b","label":"y"},{"id":"c","label":"z","parts":[{"name":"1"}]}]`
+	b := compile(t, streamNamed(t, "things"))
+	if !b.Flat() {
+		t.Fatal("things are not flat")
+	}
+	known := transform.NewKnown(3)
+	stored := b.NewDecoder()
+	decode(t, stored, first)
+	for _, batch := range stored.Flush() {
+		key, hash := batch.Record.Column(0).(*array.String), batch.Record.Column(int(batch.Record.NumCols())-2).(*array.Uint64)
+		for i := range key.Len() {
+			known.Add(batch.Table, key.Value(i), hash.Value(i))
+		}
+		batch.Record.Release()
+	}
+	for name, c := range map[string]struct {
+		body       string
+		same, kept []string
+	}{
+		"nothing changed":       {first, []string{"a", "b", "c"}, nil},
+		"a value changed":       {`[{"id":"b","label":"Y"},{"id":"c","label":"z","parts":[{"name":"1"}]}]`, []string{"c"}, []string{"b"}},
+		"a child changed":       {`[{"id":"c","label":"z","parts":[{"name":"9"}]}]`, nil, []string{"c"}},
+		"a child more":          {`[{"id":"b","label":"y","parts":[{"name":"1"}]}]`, nil, []string{"b"}},
+		"a child less":          {`[{"id":"a","label":"x","parts":[{"name":"1"}]}]`, nil, []string{"a"}},
+		"children swap a value": {`[{"id":"a","label":"x","parts":[{"name":"2"},{"name":"1"}]}]`, nil, []string{"a"}},
+		"a record is new":       {`[{"id":"d","label":"x"},{"id":"b","label":"y"}]`, []string{"b"}, []string{"d"}},
+		"another has its print": {`[{"id":"z","label":"y"}]`, nil, []string{"z"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := b.NewDecoder()
+			d.Skip(known)
+			decode(t, d, c.body)
+			seen := map[string][]string{}
+			for _, batch := range d.Flush() {
+				keys := batch.Record.Column(0).(*array.String)
+				for i := range keys.Len() {
+					seen[batch.Table] = append(seen[batch.Table], keys.Value(i))
+				}
+				batch.Record.Release()
+			}
+			if diff := cmp.Diff([][]string{c.same, c.kept}, [][]string{seen[transform.SameTable], seen["things"]}); diff != "" {
+				t.Errorf("named and kept (-want +got):\n%s", diff)
+			}
+			if len(c.kept) == 0 && len(seen["parts"]) > 0 {
+				t.Errorf("rows inside records that were left out stay: %q", seen["parts"])
+			}
+		})
+	}
+}
+
+func decode(t *testing.T, d *transform.Decoder, body string) {
+	t.Helper()
+	if _, err := d.Decode([]byte(body), transform.Origin{Seq: 1}); err != nil {
+		t.Fatal(err)
+	}
+}
