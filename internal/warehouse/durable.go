@@ -210,12 +210,10 @@ func syncTree(dir string) error {
 
 // makePublic makes a folder for published files, and those above it.
 func (d Disk) makePublic(dir string) error {
-	return d.around("folder", dir, func() error {
-		if err := os.MkdirAll(dir, publicDir); err != nil || d.mode == 0 {
-			return err
-		}
-		return os.Chmod(dir, enterable(d.mode))
-	})
+	if err := os.MkdirAll(dir, publicDir); err != nil || d.mode == 0 {
+		return err
+	}
+	return os.Chmod(dir, enterable(d.mode))
 }
 
 // publicMode are the rights of a published file. Where the umask decides, a new

@@ -82,7 +82,9 @@ func (w *Warehouse) extendSeries(line ...Manifest) error {
 			if sameFile(from, to) {
 				continue
 			}
-			err := errors.Join(w.disk.makePublic(filepath.Dir(filepath.Dir(to))), w.disk.makePublic(filepath.Dir(to)))
+			err := w.disk.around("folder for", to, func() error {
+				return errors.Join(w.disk.makePublic(filepath.Dir(filepath.Dir(to))), w.disk.makePublic(filepath.Dir(to)))
+			})
 			if err == nil {
 				err = w.disk.placeLink(from, to)
 			}
