@@ -71,9 +71,9 @@ func recordKey(st stream.Stream, t stream.Table) string {
 	return t.Parents[0]
 }
 
-// same names the records that were left out, as often as they came; kept names
-// each once, without those of which a later copy was staged; read names the rows
-// of a table that were staged.
+// same names the records that were left out, as often as they came; unchanged
+// each once, without those of which a later copy was staged; read the rows of a
+// table that were staged.
 func same(st string) string                        { return staged(st, "$same") }
 func unchanged(st string) string                   { return staged(st, "$unchanged") }
 func read(st stream.Stream, t stream.Table) string { return staged(st.Name, t.Name+"$read") }

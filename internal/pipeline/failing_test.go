@@ -1,7 +1,6 @@
 package pipeline_test
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,21 +47,14 @@ func TestTortureFailingDisk(t *testing.T) {
 	}
 }
 
-// linkFirst has the steps first that are only reached while nothing else has
-// failed: those of the note that killed dry runs leave, which a run meets before it
-// takes another one up, and those of the link at the top, which is made once.
+// linkFirst has the steps of the link at the top first: once it is there it is
+// not made again.
 func linkFirst(all []strike) []strike {
-	rank := func(s strike) int {
-		switch {
-		case strings.HasSuffix(s.Step, " aside.json"):
-			return 0
-		case strings.HasSuffix(s.Step, " catalog.duckdb") && !strings.Contains(s.Step, "fsync catalog") && !strings.Contains(s.Step, "copy"):
-			return 1
-		}
-		return 2
+	isLink := func(s strike) bool {
+		return strings.HasSuffix(s.Step, " catalog.duckdb") && !strings.Contains(s.Step, "fsync catalog") && !strings.Contains(s.Step, "copy")
 	}
-	slices.SortStableFunc(all, func(a, b strike) int { return cmp.Compare(rank(a), rank(b)) })
-	return all
+	others := slices.DeleteFunc(slices.Clone(all), isLink)
+	return append(slices.DeleteFunc(all, func(s strike) bool { return !isLink(s) }), others...)
 }
 
 // failAll has one run after the other meet a failure, each at its step.

@@ -87,8 +87,11 @@ func (d Disk) Append(f *os.File, data []byte) error {
 	return d.around("fsync", f.Name(), f.Sync)
 }
 
-// Remove removes a file; one that is not there is no error.
+// Remove removes a file; one that is not there is no error, and no step.
 func (d Disk) Remove(path string) error {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	return d.around("removal", path, func() error {
 		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 			return err
