@@ -76,7 +76,7 @@ func TestTortureFaultMatrix(t *testing.T) {
 					rows = append(rows, row)
 				})
 			}
-			must(t, book().KeepRows(rows...))
+			must(t, torture.Open(os.Getenv).KeepRows(rows...))
 		})
 	}
 }
@@ -85,17 +85,10 @@ func TestTortureFaultMatrix(t *testing.T) {
 // limit, which is the default of 512 MB; this process is the service as well.
 const mostMemory = 512_000_000 + 480<<20
 
-// book is where the findings of this run are kept.
-func book() torture.Book {
-	return torture.Book{Docs: os.Getenv("PLACEMENTSYNC_TORTURE_DOCS"), Now: time.Now}
-}
-
 // keep writes down what a trial came to, however it ended.
 func keep(t *testing.T, begun time.Time, found func() torture.Trial) {
 	t.Helper()
-	one := found()
-	one.Held, one.Took = !t.Failed(), time.Since(begun).Seconds()
-	must(t, book().KeepTrial(one))
+	must(t, torture.Open(os.Getenv).End(begun, t.Failed(), found()))
 }
 
 // cell is a warehouse of its own for one kind of fault at one rate.

@@ -75,6 +75,19 @@ type Book struct {
 	Now func() time.Time
 }
 
+// docsVar is the environment variable with the folder of the page; "make torture"
+// and "make fuzz" set it.
+const docsVar = "PLACEMENTSYNC_TORTURE_DOCS"
+
+// Open gives the book that the environment names; without one, nothing is kept.
+func Open(getenv func(name string) string) Book { return Book{Docs: getenv(docsVar), Now: time.Now} }
+
+// End keeps a trial that began at a time and has come to its end, failed or not.
+func (b Book) End(begun time.Time, failed bool, t Trial) error {
+	t.Held, t.Took = !failed, time.Since(begun).Seconds()
+	return b.KeepTrial(t)
+}
+
 // matrix is the file of the rows; trials have a file each.
 const matrix = "matrix.json"
 
