@@ -2,8 +2,11 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -14,12 +17,18 @@ import (
 // the list has been read, its rows are put beside the staged ones again, by views:
 // nothing that looks at the stage needs to know of this.
 
-// Stored is one row of main as a record's print needs it: the key of the record
-// that it belongs to, and its fingerprint.
+// Stored are some rows of main as the print of a record needs them: the keys of
+// the records that they belong to, and their fingerprints. It is valid while it is
+// told of.
 type Stored struct {
-	Table, Key string
-	RowHash    uint64
+	Table     string
+	Keys      *array.String
+	RowHashes *array.Uint64
 }
+
+// storedRows is how many rows are read at once: as many as some row groups, since
+// DuckDB holds an answer in memory, and outside of its limit.
+const storedRows = 4 * rowGroup
 
 // Records tells how many records of a list main holds: 0 when those are fewer
 // than least, or entwined with other streams, and cannot be left out.
@@ -38,29 +47,43 @@ func (s *Stage) Records(ctx context.Context, st stream.Stream, least int) (int, 
 // Leave tells every row that main holds of a list, and has the stage expect the
 // keys of records that are left out for it.
 func (s *Stage) Leave(ctx context.Context, st stream.Stream, tell func(Stored)) error {
-	for _, t := range tablesOf(st) {
-		if err := s.tellRows(ctx, t, recordKey(st, t), tell); err != nil {
-			return fmt.Errorf("read what is known of %s: %w", st.Name, err)
+	l, err := newLane(ctx, s.draft, "", catalogName)
+	if err == nil {
+		for _, t := range tablesOf(st) {
+			err = errors.Join(err, s.tellRows(ctx, l, t.Name, recordKey(st, t), tell))
 		}
+		err = errors.Join(err, l.close())
+	}
+	if err != nil {
+		return fmt.Errorf("read what is known of %s: %w", st.Name, err)
 	}
 	s.left[st.Name] = false
 	return s.draft.Exec(ctx, fmt.Sprintf("CREATE TABLE %s (id VARCHAR, row_hash UBIGINT, seq UBIGINT)", same(st.Name)))
 }
 
-func (s *Stage) tellRows(ctx context.Context, t stream.Table, key string, tell func(Stored)) error {
-	rows, err := s.draft.DB.QueryContext(ctx, fmt.Sprintf("SELECT %s, row_hash FROM main.%s", warehouse.Quote(key), warehouse.Quote(t.Name)))
-	if err != nil {
+// tellRows reads a table piece by piece.
+func (s *Stage) tellRows(ctx context.Context, l *lane, table, key string, tell func(Stored)) error {
+	var end int64
+	if err := s.draft.DB.QueryRowContext(ctx, "SELECT coalesce(max(rowid) + 1, 0) FROM main."+warehouse.Quote(table)).Scan(&end); err != nil {
 		return err
 	}
-	defer rows.Close()
-	one := Stored{Table: t.Name}
-	for rows.Next() {
-		if err := rows.Scan(&one.Key, &one.RowHash); err != nil {
+	for from := int64(0); from < end; from += storedRows {
+		rows, err := l.arrow.QueryContext(ctx, fmt.Sprintf("SELECT %[1]s, row_hash FROM main.%[2]s WHERE rowid >= %[3]d AND rowid < %[4]d",
+			warehouse.Quote(key), warehouse.Quote(table), from, from+storedRows))
+		if err != nil {
 			return err
 		}
-		tell(one)
+		for rows.Next() {
+			b := rows.RecordBatch()
+			tell(Stored{table, b.Column(0).(*array.String), b.Column(1).(*array.Uint64)})
+		}
+		err = rows.Err()
+		rows.Release()
+		if err != nil {
+			return err
+		}
 	}
-	return rows.Err()
+	return nil
 }
 
 // recordKey is the column of a table that has the key of the record.

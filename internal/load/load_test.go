@@ -114,7 +114,7 @@ func (h *house) leave(ctx context.Context, s *load.Stage) {
 	n, err := s.Records(ctx, st, 1)
 	must(h.t, err)
 	told := map[string]int{}
-	must(h.t, s.Leave(ctx, st, func(row load.Stored) { told[row.Table]++ }))
+	must(h.t, s.Leave(ctx, st, func(rows load.Stored) { told[rows.Table] += rows.Keys.Len() }))
 	if told["product_listings"] != n || told["product_listing_prices"] == 0 {
 		h.t.Errorf("of %d listings and their prices %v rows were told", n, told)
 	}

@@ -163,7 +163,7 @@ func (k *sink) tell(ctx context.Context) error {
 	records, err := k.night.stage.Records(ctx, k.stream, cmp.Or(k.night.cfg.KnownRecords, knownRecords))
 	if err == nil && records > 0 {
 		known := transform.NewKnown(records)
-		err = k.night.stage.Leave(ctx, k.stream, func(row load.Stored) { known.Add(row.Table, row.Key, row.RowHash) })
+		err = k.night.stage.Leave(ctx, k.stream, func(rows load.Stored) { known.Add(rows.Table, rows.Keys, rows.RowHashes) })
 		for _, d := range k.all {
 			d.Skip(known)
 		}

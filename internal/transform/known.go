@@ -2,6 +2,7 @@ package transform
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/zeebo/xxh3"
 )
 
@@ -26,11 +27,18 @@ func NewKnown(records int) *Known {
 	return &Known{make([]uint64, places), make([]uint64, places)}
 }
 
-// Add tells of one stored row: its table, the key of the record that it belongs
-// to, and its fingerprint.
-func (k *Known) Add(table, key string, rowHash uint64) {
-	at := k.place(xxh3.HashString(key))
-	k.prints[at] += printOf(rowHash, xxh3.HashString(table))
+// Add tells of stored rows of one table: the keys of the records that they belong
+// to, and their fingerprints. Rows of one record mostly stand beside one another.
+func (k *Known) Add(table string, keys *array.String, rowHashes *array.Uint64) {
+	salt := xxh3.HashString(table)
+	var last string
+	at := -1
+	for i, hash := range rowHashes.Uint64Values() {
+		if key := keys.Value(i); at < 0 || key != last {
+			last, at = key, k.place(xxh3.HashString(key))
+		}
+		k.prints[at] += printOf(hash, salt)
+	}
 }
 
 // place finds where an id is, and takes a place for one that is not there.
