@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime/pprof"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -34,11 +35,11 @@ type stepped struct {
 	Wall, CPU float64
 }
 
-// recorder notes the steps. Steps come from one goroutine, except "answer
-// landed", which is not noted.
+// recorder notes the steps.
 type recorder struct {
 	begun time.Time
 	cpu   float64
+	mu    sync.Mutex
 	steps []stepped
 }
 
@@ -47,6 +48,8 @@ func newRecorder() *recorder { return &recorder{begun: time.Now(), cpu: spentCPU
 func (r *recorder) step(name string) error {
 	// Those come for every answer, from all workers at once.
 	if name != "answer landed" && !strings.HasPrefix(name, "mid write of a ") {
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		r.steps = append(r.steps, stepped{name, time.Since(r.begun).Seconds(), spentCPU() - r.cpu})
 	}
 	return nil

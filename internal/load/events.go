@@ -171,6 +171,22 @@ func (s *Stage) ofEvents(table string) bool {
 	return slices.ContainsFunc(lists, stream.Stream.IsEvents)
 }
 
+// nothingHeard is a query of what events touched, where none has come.
+const nothingHeard = "SELECT NULL::VARCHAR AS id, NULL::TIMESTAMPTZ AS heard WHERE FALSE"
+
+// heard gives what events touched. Where none is known, as with most partners,
+// the query of it is left out: planning it for every stream would take longer
+// than all else that a small night asks of DuckDB.
+func (s *Stage) heard(ctx context.Context, life stream.Life) (string, error) {
+	var some bool
+	err := s.draft.DB.QueryRowContext(ctx, fmt.Sprintf("SELECT EXISTS (%s) OR EXISTS (%s)",
+		s.known("article_status_events", "event_id"), s.known("article_comment_events", "event_id"))).Scan(&some)
+	if err != nil || !some {
+		return nothingHeard, err
+	}
+	return s.touched(life), nil
+}
+
 // touched gives, as SQL, the ids of campaigns or articles that events are about,
 // with the time of the last one: what was read before that is read again, by
 // whatever night succeeds in it. A comment's event names no article; where the
@@ -189,7 +205,7 @@ func (s *Stage) touched(life stream.Life) string {
 			UNION ALL SELECT a.campaign_id, t.heard FROM (%s) t JOIN (%s) a USING (id)`,
 			statuses, articles, s.known("articles", "id", "campaign_id"))
 	default:
-		return "SELECT NULL::VARCHAR AS id, NULL::TIMESTAMPTZ AS heard WHERE FALSE"
+		return nothingHeard
 	}
 	return "SELECT id, max(heard) AS heard FROM (" + articles + ") GROUP BY id"
 }

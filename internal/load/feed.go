@@ -31,39 +31,52 @@ type feed struct {
 	err error
 }
 
-// feeds are the open feeds by the table that they fill.
+// feeding names what a feed fills.
+type feeding struct{ stream, table string }
+
+// feeds are the open feeds.
 type feeds struct {
 	mu   sync.Mutex
-	open map[string]*feed
+	open map[feeding]*feed
 	made int
 	// adopted are the tables of main that are filled at once, without a stage;
 	// unfit the streams for which that is not possible any more.
-	adopted, unfit map[string]bool
+	adopted, unfit names
 	// broken is the first INSERT that failed: its rows are lost, so that
 	// nothing that was staged may be used.
 	broken error
 }
 
-// feed finds or opens the feed for a batch; nil when the batch is too small for
-// one and there is none.
-func (s *Stage) feed(ctx context.Context, st, table string, rows arrow.RecordBatch) (*feed, error) {
+// names is a set of names that may be used from many goroutines.
+type names struct{ set sync.Map }
+
+func (n *names) add(name string) { n.set.Store(name, true) }
+
+func (n *names) has(name string) bool {
+	_, ok := n.set.Load(name)
+	return ok
+}
+
+// feed finds or opens the feed for some rows; nil when they are too few for one
+// and there is none.
+func (s *Stage) feed(ctx context.Context, st, table string, rows int64, schema *arrow.Schema) (*feed, error) {
 	s.feeds.mu.Lock()
 	defer s.feeds.mu.Unlock()
 	if s.feeds.broken != nil {
 		return nil, s.feeds.broken
 	}
-	if f := s.feeds.open[st+"."+table]; f != nil {
+	if f := s.feeds.open[feeding{st, table}]; f != nil {
 		return f, nil
 	}
-	if err := s.adopt(ctx, st, rows.NumRows()); err != nil {
+	if err := s.adopt(ctx, st, rows); err != nil {
 		return nil, err
 	}
-	if rows.NumRows() < feedRows && !s.feeds.adopted[table] {
+	if rows < feedRows && !s.feeds.adopted.has(table) {
 		return nil, nil
 	}
-	f, err := s.openFeed(ctx, st, table, s.shaped(table, rows.Schema()))
+	f, err := s.openFeed(ctx, st, table, s.shaped(table, schema))
 	if err == nil {
-		s.feeds.open[st+"."+table] = f
+		s.feeds.open[feeding{st, table}] = f
 	}
 	return f, err
 }
@@ -111,18 +124,21 @@ func (f *feed) send(ctx context.Context, rows arrow.RecordBatch) error {
 // errEnded says that an INSERT ended before its rows did.
 var errEnded = errors.New("the INSERT has ended already")
 
-// closeFeeds ends all feeds and waits until their rows are in their tables.
-func (s *Stage) closeFeeds() error {
+// closeFeeds ends feeds and waits until their rows are in their tables.
+func (s *Stage) closeFeeds(which func(feeding) bool) error {
 	s.feeds.mu.Lock()
 	defer s.feeds.mu.Unlock()
-	for name, f := range s.feeds.open {
+	for of, f := range s.feeds.open {
+		if !which(of) {
+			continue
+		}
 		close(f.last)
 		<-f.done
 		if f.err != nil {
-			s.feeds.broken = errors.Join(s.feeds.broken, fmt.Errorf("stage rows of %s: %w", name, f.err))
+			s.feeds.broken = errors.Join(s.feeds.broken, fmt.Errorf("stage rows of %s.%s: %w", of.stream, of.table, f.err))
 		}
+		delete(s.feeds.open, of)
 	}
-	clear(s.feeds.open)
 	return s.feeds.broken
 }
 
@@ -163,10 +179,10 @@ func (a *arrivals) drop() {
 // the stage first is written twice. Until the merge the tables have the column
 // seq besides their own, which tells copies of a record apart.
 func (s *Stage) adopt(ctx context.Context, name string, rows int64) error {
-	if s.feeds.unfit[name] {
+	if s.feeds.unfit.has(name) {
 		return nil
 	}
-	s.feeds.unfit[name] = true // decided by its first batch
+	s.feeds.unfit.add(name) // decided by its first batch
 	st, _ := stream.Find(s.streams, name)
 	if rows < feedRows || !s.alone(st) {
 		return nil
@@ -183,7 +199,7 @@ func (s *Stage) adopt(ctx context.Context, name string, rows int64) error {
 	for _, t := range tables {
 		statements = append(statements, "ALTER TABLE main."+warehouse.Quote(t.Name)+" ADD COLUMN seq UBIGINT",
 			"DROP TABLE "+staged(name, t.Name), s.shownAs(name, t.Name, "seq"))
-		s.feeds.adopted[t.Name] = true
+		s.feeds.adopted.add(t.Name)
 	}
 	return s.draft.Exec(ctx, statements...)
 }
@@ -206,7 +222,7 @@ const catalogName = "catalog"
 
 // catalogOf is the file that a table of the stage lies in.
 func (s *Stage) catalogOf(table string) string {
-	if s.feeds.adopted[table] {
+	if s.feeds.adopted.has(table) {
 		return catalogName
 	}
 	return "stage"
@@ -214,7 +230,7 @@ func (s *Stage) catalogOf(table string) string {
 
 // home is where the rows of a staged table are, to insert or delete some.
 func (s *Stage) home(st, table string) string {
-	if s.feeds.adopted[table] {
+	if s.feeds.adopted.has(table) {
 		return catalogName + ".main." + warehouse.Quote(table)
 	}
 	return staged(st, table)
@@ -223,7 +239,7 @@ func (s *Stage) home(st, table string) string {
 // shaped is the schema that a table's batches have when they are inserted: that
 // of an adopted one has valid_from before row_hash.
 func (s *Stage) shaped(table string, have *arrow.Schema) *arrow.Schema {
-	if !s.feeds.adopted[table] {
+	if !s.feeds.adopted.has(table) {
 		return have
 	}
 	n := have.NumFields() - 2
@@ -233,7 +249,7 @@ func (s *Stage) shaped(table string, have *arrow.Schema) *arrow.Schema {
 
 // shape puts valid_from into a batch for an adopted table.
 func (s *Stage) shape(table string, rows arrow.RecordBatch) arrow.RecordBatch {
-	if !s.feeds.adopted[table] {
+	if !s.feeds.adopted.has(table) {
 		rows.Retain()
 		return rows
 	}
@@ -256,7 +272,7 @@ func (s *Stage) release(ctx context.Context) error {
 	var statements []string
 	for _, st := range s.streams {
 		for _, t := range tablesOf(st) {
-			if s.feeds.adopted[t.Name] {
+			if s.feeds.adopted.has(t.Name) {
 				statements = append(statements, "ALTER TABLE main."+warehouse.Quote(t.Name)+" DROP COLUMN seq",
 					s.shownAs(st.Name, t.Name, "NULL::UBIGINT AS seq"))
 			}

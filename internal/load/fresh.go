@@ -13,7 +13,7 @@ import (
 // Finish ends the staging of a stream: its rows become visible to queries, the
 // latest copy of each record stays, and those of a carried stream go.
 func (s *Stage) Finish(ctx context.Context, st stream.Stream, c Coverage) error {
-	if err := s.Settle(ctx); err != nil {
+	if err := s.settleStream(ctx, st); err != nil {
 		return err
 	}
 	err := s.latest(ctx, st, c)

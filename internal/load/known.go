@@ -57,7 +57,7 @@ func (s *Stage) Leave(ctx context.Context, st stream.Stream, tell func(Stored)) 
 	if err != nil {
 		return fmt.Errorf("read what is known of %s: %w", st.Name, err)
 	}
-	s.left[st.Name] = false
+	s.left.add(st.Name)
 	return s.draft.Exec(ctx, fmt.Sprintf("CREATE TABLE %s (id VARCHAR, row_hash UBIGINT, seq UBIGINT)", same(st.Name)))
 }
 
@@ -104,7 +104,7 @@ func read(st stream.Stream, t stream.Table) string { return staged(st.Name, t.Na
 // unskip settles which copy of a record is the last one, and puts the rows of
 // main that were left out beside the staged ones.
 func (s *Stage) unskip(ctx context.Context, st stream.Stream) error {
-	if _, ok := s.left[st.Name]; !ok {
+	if !s.left.has(st.Name) {
 		return nil
 	}
 	root := staged(st.Name, st.Root().Name)
@@ -118,15 +118,15 @@ func (s *Stage) unskip(ctx context.Context, st stream.Stream) error {
 	}
 	statements = append(statements, fmt.Sprintf("DELETE FROM %s WHERE id IN (SELECT %s FROM %s)", unchanged(st.Name), key, root))
 	for _, t := range tablesOf(st) {
-		statements = append(statements, s.beside(st, t)...)
+		statements = append(statements, s.showBeside(st, t)...)
 	}
-	s.left[st.Name] = true
+	s.beside.add(st.Name)
 	return s.draft.Exec(ctx, statements...)
 }
 
-// beside makes a view of the staged rows of a table and of those in main that
+// showBeside makes a view of the staged rows of a table and of those in main that
 // were left out.
-func (s *Stage) beside(st stream.Stream, t stream.Table) []string {
+func (s *Stage) showBeside(st stream.Stream, t stream.Table) []string {
 	cols := make([]string, len(s.defs[t.Name].Columns))
 	for i, c := range s.defs[t.Name].Columns {
 		cols[i] = "m." + warehouse.Quote(c.Name)
@@ -146,7 +146,7 @@ func (s *Stage) beside(st stream.Stream, t stream.Table) []string {
 // table and what it shall have, both without what is known to be the same.
 func (s *Stage) compared(t stream.Table) (stored, seen string) {
 	feeding := stream.Feeding(s.streams, t.Name)
-	if len(feeding) != 1 || !s.left[feeding[0]] {
+	if len(feeding) != 1 || !s.beside.has(feeding[0]) {
 		return "main." + warehouse.Quote(t.Name), fresh(t.Name)
 	}
 	st, _ := stream.Find(s.streams, feeding[0])

@@ -47,22 +47,60 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 	if err := s.Settle(ctx); err != nil {
 		return nil, err
 	}
+	if s.feeds.made > 0 {
+		if _, err := setThreads(ctx, s.draft, s.threads); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.unite(ctx); err != nil {
 		return nil, err
 	}
-	tables := stream.Tables(s.streams)
-	changes := make([]Change, len(tables))
-	for i, t := range tables {
-		c, err := s.findClosing(ctx, t, s.scope(t, cover))
-		if err != nil {
-			return nil, fmt.Errorf("compare table %s: %w", t.Name, err)
-		}
+	changes, err := s.compare(ctx, stream.Tables(s.streams), func(t stream.Table) string { return s.scope(t, cover) })
+	if err != nil {
+		return nil, fmt.Errorf("compare the tables: %w", err)
+	}
+	for _, c := range changes {
 		if err := limits.check(c); err != nil {
 			return nil, err
 		}
-		changes[i] = c
 	}
 	return changes, s.applyAll(ctx, changes, cover)
+}
+
+// compare finds what closes in tables, parents before children: a child's scope
+// looks at its parent's closing keys.
+func (s *Stage) compare(ctx context.Context, tables []stream.Table, scope func(stream.Table) string) ([]Change, error) {
+	changes := make([]Change, len(tables))
+	var before, found []string
+	for i, t := range tables {
+		changes[i].Table = t.Name
+		if !s.feeds.adopted.has(t.Name) {
+			before = append(before, fmt.Sprintf("SELECT %d, count(*) FROM main.%s", i, warehouse.Quote(t.Name)))
+		}
+	}
+	err := s.draft.EachRow(ctx, before, func(scan func(...any) error) error {
+		var i int
+		var rows int64
+		err := scan(&i, &rows)
+		changes[i].Before = rows
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range tables {
+		if err := s.draft.Exec(ctx, s.findClosing(t, changes[i].Before == 0, scope(t))); err != nil {
+			return nil, err
+		}
+		found = append(found, fmt.Sprintf("SELECT %d, %s", i, countClosing(t.Name, changes[i].Before == 0)))
+	}
+	return changes, s.draft.EachRow(ctx, found, func(scan func(...any) error) error {
+		var i int
+		var c Change
+		err := scan(&i, &c.New, &c.Changed, &c.Gone)
+		changes[i].New, changes[i].Changed, changes[i].Gone = c.New, c.Changed, c.Gone
+		return err
+	})
 }
 
 // applyAll writes all tables in one transaction: a commit for each of some
@@ -121,41 +159,30 @@ func compression(rows int64) []string {
 // changed ones, and those that are gone.
 func closing(table string) string { return staged("closing", table) }
 
-// findClosing compares fingerprints and reads no other column. It runs for
-// parents before children: a child's scope looks at its parent's closing keys.
-// A table that is empty yet needs no comparison: all of it is new.
-func (s *Stage) findClosing(ctx context.Context, t stream.Table, scope string) (Change, error) {
-	c := Change{Table: t.Name}
-	if !s.feeds.adopted[t.Name] {
-		err := s.draft.DB.QueryRowContext(ctx, "SELECT count(*) FROM main."+warehouse.Quote(t.Name)).Scan(&c.Before)
-		if err != nil {
-			return c, err
-		}
+// findClosing compares fingerprints and reads no other column. A table that is
+// empty yet needs no comparison: all of it is new.
+func (s *Stage) findClosing(t stream.Table, empty bool, scope string) string {
+	if empty {
+		return fmt.Sprintf("CREATE TABLE %s AS SELECT %s, TRUE AS gone, TRUE AS fresh FROM main.%s WHERE FALSE",
+			closing(t.Name), columns("", t.Key), warehouse.Quote(t.Name))
 	}
 	keys := make([]string, len(t.Key))
 	for i, k := range t.Key {
 		keys[i] = fmt.Sprintf("coalesce(m.%[1]s, f.%[1]s) AS %[1]s", warehouse.Quote(k))
 	}
 	stored, seen := s.compared(t)
-	find := fmt.Sprintf(`CREATE TABLE %s AS SELECT %s, f.row_hash IS NULL AS gone, m.row_hash IS NULL AS fresh
+	return fmt.Sprintf(`CREATE TABLE %s AS SELECT %s, f.row_hash IS NULL AS gone, m.row_hash IS NULL AS fresh
 		FROM %s m FULL JOIN %s f ON %s
 		WHERE m.row_hash IS DISTINCT FROM f.row_hash AND (f.row_hash IS NOT NULL OR %s)`,
-		closing(t.Name), strings.Join(keys, ", "), stored, seen,
-		equal("m.", "f.", t.Key), scope)
-	if c.Before == 0 {
-		find = fmt.Sprintf("CREATE TABLE %s AS SELECT %s, TRUE AS gone, TRUE AS fresh FROM main.%s WHERE FALSE",
-			closing(t.Name), columns("", t.Key), warehouse.Quote(t.Name))
+		closing(t.Name), strings.Join(keys, ", "), stored, seen, equal("m.", "f.", t.Key), scope)
+}
+
+// countClosing counts the new, the changed and the vanished rows of a table.
+func countClosing(table string, empty bool) string {
+	if empty {
+		return "count(*), 0, 0 FROM " + fresh(table)
 	}
-	if err := s.draft.Exec(ctx, find); err != nil {
-		return c, err
-	}
-	count := fmt.Sprintf(`SELECT count(*) FILTER (fresh), count(*) FILTER (NOT gone AND NOT fresh),
-		count(*) FILTER (gone) FROM %s`, closing(t.Name))
-	if c.Before == 0 {
-		count = "SELECT count(*), 0, 0 FROM " + fresh(t.Name)
-	}
-	err := s.draft.DB.QueryRowContext(ctx, count).Scan(&c.New, &c.Changed, &c.Gone)
-	return c, err
+	return "count(*) FILTER (fresh), count(*) FILTER (NOT gone AND NOT fresh), count(*) FILTER (gone) FROM " + closing(table)
 }
 
 // apply moves the closing rows to past and brings in their successors and the
@@ -168,7 +195,7 @@ func (s *Stage) apply(ctx context.Context, tx *sql.Tx, t stream.Table, c *Change
 			}
 		}
 	}
-	if !s.feeds.adopted[t.Name] && (c.Before == 0 || c.New+c.Changed > 0) {
+	if !s.feeds.adopted.has(t.Name) && (c.Before == 0 || c.New+c.Changed > 0) {
 		added, err := tx.ExecContext(ctx, s.addRows(t, c.Before == 0))
 		if err != nil {
 			return err

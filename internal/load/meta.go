@@ -184,11 +184,12 @@ func (n Notes) write(ctx context.Context, tx *sql.Tx, run string) error {
 	if err := noteDrift(ctx, tx, run); err != nil {
 		return fmt.Errorf("note the drift: %w", err)
 	}
+	tables := added("tables", "run_id", "table_name", "rows", "rows_new", "rows_changed", "rows_gone")
 	for _, c := range n.Changes {
-		if err := insert(ctx, tx, "tables", []string{"run_id", "table_name", "rows", "rows_new", "rows_changed", "rows_gone"},
-			run, c.Table, c.After, c.New, c.Changed, c.Gone); err != nil {
-			return err
-		}
+		tables.add(run, c.Table, c.After, c.New, c.Changed, c.Gone)
+	}
+	if err := tables.insert(ctx, tx); err != nil {
+		return err
 	}
 	known, err := knownRuns(ctx, tx)
 	if err != nil {
@@ -257,34 +258,28 @@ func noteRun(ctx context.Context, tx *sql.Tx, r warehouse.Run) error {
 			return fmt.Errorf("note run %s: %w", r.ID, err)
 		}
 	}
-	err := insert(ctx, tx, "runs", []string{"run_id", "kind", "started_at", "ended_at", "snapshot_at", "outcome", "exit_code",
+	runs := added("runs", "run_id", "kind", "started_at", "ended_at", "snapshot_at", "outcome", "exit_code",
 		"requests", "bytes", "retries", "throttled_seconds", "rows", "rows_new", "rows_changed", "rows_gone",
-		"program_version", "error"},
-		r.ID, cmp.Or(r.Kind, warehouse.Night), r.StartedAt, instant(r.EndedAt), instant(r.SnapshotAt), r.Outcome, total(int64(r.ExitCode)), r.Requests, r.Bytes, r.Retries,
+		"program_version", "error")
+	runs.add(r.ID, cmp.Or(r.Kind, warehouse.Night), r.StartedAt, instant(r.EndedAt), instant(r.SnapshotAt), r.Outcome, total(int64(r.ExitCode)), r.Requests, r.Bytes, r.Retries,
 		r.ThrottledSeconds, r.Rows, r.New, r.Changed, r.Gone, r.Program, text(r.Error))
-	if err != nil {
-		return err
-	}
-	for _, st := range r.Streams {
-		if err := noteStream(ctx, tx, r.ID, st); err != nil {
-			return err
-		}
-	}
-	return nil
+	streams, requests := streamRows(r)
+	return errors.Join(runs.insert(ctx, tx), streams.insert(ctx, tx), requests.insert(ctx, tx))
 }
 
-func noteStream(ctx context.Context, tx *sql.Tx, run string, st warehouse.RunStream) error {
-	err := insert(ctx, tx, "streams", []string{"run_id", "stream", "grade", "reason", "pages", "requests", "passes",
-		"total_first", "total_last", "distinct_ids", "repeated_ids", "rows", "fetched", "carried", "rechecked", "failed", "age_since"},
-		run, st.Stream, st.Grade, text(st.Reason), st.Pages, st.Requests, st.Passes, total(st.TotalFirst), total(st.TotalLast),
-		st.Distinct, st.Repeated, st.Rows, st.Fetched, st.Carried, st.Rechecked, st.Failed, instant(st.AgeSince))
-	if err != nil {
-		return err
+// streamRows are what each stream of a run proved, and what it cost.
+func streamRows(r warehouse.Run) (streams, requests addition) {
+	streams = added("streams", "run_id", "stream", "grade", "reason", "pages", "requests", "passes",
+		"total_first", "total_last", "distinct_ids", "repeated_ids", "rows", "fetched", "carried", "rechecked", "failed", "age_since")
+	requests = added("requests", "run_id", "stream", "requests", "bytes", "retries", "rate_limited",
+		"latency_p50_ms", "latency_p95_ms", "latency_max_ms", "rate_wait_seconds", "retry_after_seconds", "rate_used", "landed")
+	for _, st := range r.Streams {
+		streams.add(r.ID, st.Stream, st.Grade, text(st.Reason), st.Pages, st.Requests, st.Passes, total(st.TotalFirst), total(st.TotalLast),
+			st.Distinct, st.Repeated, st.Rows, st.Fetched, st.Carried, st.Rechecked, st.Failed, instant(st.AgeSince))
+		requests.add(r.ID, st.Stream, st.Requests, st.Bytes, st.Retries, st.RateLimited, st.LatencyP50, st.LatencyP95, st.LatencyMax,
+			st.RateWaitSeconds, st.RetryAfterSeconds, st.RateUsed, st.Landed)
 	}
-	return insert(ctx, tx, "requests", []string{"run_id", "stream", "requests", "bytes", "retries", "rate_limited",
-		"latency_p50_ms", "latency_p95_ms", "latency_max_ms", "rate_wait_seconds", "retry_after_seconds", "rate_used", "landed"},
-		run, st.Stream, st.Requests, st.Bytes, st.Retries, st.RateLimited, st.LatencyP50, st.LatencyP95, st.LatencyMax,
-		st.RateWaitSeconds, st.RetryAfterSeconds, st.RateUsed, st.Landed)
+	return streams, requests
 }
 
 func knownRuns(ctx context.Context, tx *sql.Tx) (map[string]bool, error) {
@@ -295,12 +290,27 @@ func knownRuns(ctx context.Context, tx *sql.Tx) (map[string]bool, error) {
 	return textSet(rows)
 }
 
-// insert adds one row to a table of meta.
-func insert(ctx context.Context, tx *sql.Tx, table string, cols []string, values ...any) error {
-	marks := strings.TrimSuffix(strings.Repeat("?, ", len(cols)), ", ")
-	statement := fmt.Sprintf("INSERT INTO meta.%s (%s) VALUES (%s)", table, columns("", cols), marks)
-	if _, err := tx.ExecContext(ctx, statement, values...); err != nil {
-		return fmt.Errorf("write meta.%s: %w", table, err)
+// addition is rows for a table of meta, which go in by one statement: one for each
+// row takes a small night longer than its merge.
+type addition struct {
+	table  string
+	cols   []string
+	values []any
+}
+
+func added(table string, cols ...string) addition { return addition{table: table, cols: cols} }
+
+func (a *addition) add(values ...any) { a.values = append(a.values, values...) }
+
+func (a *addition) insert(ctx context.Context, tx *sql.Tx) error {
+	n := len(a.values) / len(a.cols)
+	if n == 0 {
+		return nil
+	}
+	row := "(" + strings.TrimSuffix(strings.Repeat("?, ", len(a.cols)), ", ") + ")"
+	statement := fmt.Sprintf("INSERT INTO meta.%s (%s) VALUES %s", a.table, columns("", a.cols), strings.TrimSuffix(strings.Repeat(row+", ", n), ", "))
+	if _, err := tx.ExecContext(ctx, statement, a.values...); err != nil {
+		return fmt.Errorf("write meta.%s: %w", a.table, err)
 	}
 	return nil
 }

@@ -45,8 +45,9 @@ const zstdLevel = 1
 // alone, and says in its metadata which run and which time it is of.
 func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table) ([]warehouse.ManifestTable, error) {
 	// Each thread of a sort takes memory of its own: one of them is done before
-	// two that wait for the disk, in wall time too.
-	restore, err := onlyThread(ctx, d)
+	// two that wait for the disk, in wall time too. Two tables at once need more
+	// memory than the 512 MB of the default.
+	before, err := setThreads(ctx, d, 1)
 	if err != nil {
 		return nil, fmt.Errorf("write Parquet: %w", err)
 	}
@@ -58,17 +59,20 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 		}
 		written[i] = warehouse.ManifestTable{Name: t.Name, ManifestFileSum: warehouse.ManifestFileSum{File: file}}
 	}
-	return written, restore(ctx)
+	_, err = setThreads(ctx, d, before)
+	return written, err
 }
 
-// onlyThread leaves DuckDB one thread, and returns what gives it back the others.
-func onlyThread(ctx context.Context, d *warehouse.Draft) (restore func(context.Context) error, err error) {
-	var threads int
-	if err := d.DB.QueryRowContext(ctx, "SELECT current_setting('threads')").Scan(&threads); err != nil {
-		return nil, err
+// setThreads gives DuckDB a number of threads and returns how many it had. A
+// statement always has that of its caller, so that with one each a night's feeds
+// keep all cores busy; a second thread in an INSERT leaves a row group begun in
+// the midst of the table, and to mend that a later checkpoint writes a quarter of
+// the table again.
+func setThreads(ctx context.Context, d *warehouse.Draft, threads int) (before int, err error) {
+	if err := d.DB.QueryRowContext(ctx, "SELECT current_setting('threads')").Scan(&before); err != nil || before == threads {
+		return before, err
 	}
-	restore = func(ctx context.Context) error { return d.Exec(ctx, fmt.Sprintf("SET GLOBAL threads = %d", threads)) }
-	return restore, d.Exec(ctx, "SET GLOBAL threads = 1")
+	return before, d.Exec(ctx, fmt.Sprintf("SET GLOBAL threads = %d", threads))
 }
 
 func copyTable(d *warehouse.Draft, def stream.Definition, t stream.Table, path string) string {

@@ -53,11 +53,15 @@ func (s *Stage) Plan(ctx context.Context, st stream.Stream, r Rereading, proven 
 	if err := s.Settle(ctx); err != nil {
 		return Plan{}, err
 	}
+	heard, err := s.heard(ctx, st.Life)
+	if err != nil {
+		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
+	}
 	make := fmt.Sprintf(`CREATE OR REPLACE TABLE %s AS
 		SELECT i.id, v.fingerprint, %s AS why
 		FROM (%s) i LEFT JOIN (%s) v USING (id) LEFT JOIN (%s) t USING (id)
 		LEFT JOIN meta.details d ON d.stream = %s AND d.id = i.id`, planned(st.Name), s.why(st, r, proven),
-		s.parentQuery(st), s.vouched(st), s.touched(st.Life), warehouse.Literal(st.Name))
+		s.parentQuery(st), s.vouched(st), heard, warehouse.Literal(st.Name))
 	return s.makePlan(ctx, st, make)
 }
 

@@ -42,7 +42,7 @@ func (s *Stage) replayTable(ctx context.Context, t stream.Table, file string) er
 	if err := s.draft.Exec(ctx, view); err != nil {
 		return err
 	}
-	c, err := s.findClosing(ctx, t, "TRUE")
+	changes, err := s.compare(ctx, []stream.Table{t}, func(stream.Table) string { return "TRUE" })
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (s *Stage) replayTable(ctx context.Context, t stream.Table, file string) er
 	if err != nil {
 		return err
 	}
-	if err := s.apply(ctx, tx, t, &c); err != nil {
+	if err := s.apply(ctx, tx, t, &changes[0]); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
 	if err := tx.Commit(); err != nil {

@@ -41,17 +41,23 @@ type Stage struct {
 	free    chan *lane
 	settle  sync.Mutex
 	feeds   feeds
-	// left names the streams whose unchanged records are left out, and is set
-	// when the rows of main have been put in their place.
-	left map[string]bool
+	// threads are those that DuckDB had before.
+	threads int
+	// left are the streams whose unchanged records are left out, and beside
+	// those where the rows of main have been put in their place.
+	left, beside names
 }
 
 // Open attaches the stage to a draft, with one table per stream and table:
 // the columns of schema/ in order, then row_hash and seq.
 func Open(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, streams []stream.Stream) (*Stage, error) {
-	s := &Stage{draft: d, defs: defs, streams: streams, free: make(chan *lane, lanes), left: map[string]bool{},
-		feeds: feeds{open: map[string]*feed{}, adopted: map[string]bool{}, unfit: map[string]bool{}}}
-	if err := s.create(ctx); err != nil {
+	s := &Stage{draft: d, defs: defs, streams: streams, free: make(chan *lane, lanes),
+		feeds: feeds{open: map[feeding]*feed{}}}
+	err := s.create(ctx)
+	if err == nil {
+		s.threads, err = setThreads(ctx, d, 1)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open the stage: %w", err)
 	}
 	for i := range lanes {
@@ -116,32 +122,51 @@ func asked(st string) string { return staged(st, "$asked") }
 // fresh names the rows that a table of main shall have, from all streams.
 func fresh(table string) string { return staged("fresh", table) }
 
-// Add stages the rows of one batch and releases it. It blocks while DuckDB is
+// Add stages rows of one table and releases them. It blocks while DuckDB is
 // busy, which is what keeps memory flat: whoever decodes waits.
-func (s *Stage) Add(ctx context.Context, st, table string, rows arrow.RecordBatch) error {
-	defer rows.Release()
-	f, err := s.feed(ctx, st, table, rows)
-	if f != nil {
-		shaped := s.shape(table, rows)
-		defer shaped.Release()
-		err = f.send(ctx, shaped)
-	} else if err == nil {
+func (s *Stage) Add(ctx context.Context, st, table string, rows ...arrow.RecordBatch) error {
+	defer Drop(rows)
+	var count int64
+	for _, b := range rows {
+		count += b.NumRows()
+	}
+	f, err := s.feed(ctx, st, table, count, rows[0].Schema())
+	switch {
+	case err != nil:
+	case f == nil:
 		err = s.addSmall(ctx, st, table, rows)
+	default:
+		for _, b := range rows {
+			err = errors.Join(err, s.send(ctx, f, table, b))
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("stage %d rows of %s.%s: %w", rows.NumRows(), st, table, err)
+		return fmt.Errorf("stage %d rows of %s.%s: %w", count, st, table, err)
 	}
 	return nil
 }
 
-// addSmall stages a batch by a statement of its own.
-func (s *Stage) addSmall(ctx context.Context, st, table string, rows arrow.RecordBatch) error {
+// Drop releases batches that nobody will stage.
+func Drop(rows []arrow.RecordBatch) {
+	for _, b := range rows {
+		b.Release()
+	}
+}
+
+func (s *Stage) send(ctx context.Context, f *feed, table string, rows arrow.RecordBatch) error {
+	shaped := s.shape(table, rows)
+	defer shaped.Release()
+	return f.send(ctx, shaped)
+}
+
+// addSmall stages batches by a statement of their own.
+func (s *Stage) addSmall(ctx context.Context, st, table string, rows []arrow.RecordBatch) error {
 	l, err := s.take(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.give(l)
-	return l.insert(ctx, staged(st, table), rows)
+	return l.insert(ctx, staged(st, table), rows...)
 }
 
 func (s *Stage) take(ctx context.Context) (*lane, error) {
@@ -157,9 +182,19 @@ func (s *Stage) give(l *lane) { s.free <- l }
 
 // Settle makes all rows added so far visible to queries.
 func (s *Stage) Settle(ctx context.Context) error {
+	return s.settleFeeds(ctx, func(feeding) bool { return true })
+}
+
+// settleStream makes the rows of one stream visible; rows of others may be added
+// meanwhile.
+func (s *Stage) settleStream(ctx context.Context, st stream.Stream) error {
+	return s.settleFeeds(ctx, func(f feeding) bool { return f.stream == st.Name })
+}
+
+func (s *Stage) settleFeeds(ctx context.Context, which func(feeding) bool) error {
 	s.settle.Lock()
 	defer s.settle.Unlock()
-	err := s.closeFeeds()
+	err := s.closeFeeds(which)
 	held := make([]*lane, 0, lanes)
 	for range lanes {
 		l, takeErr := s.take(ctx)
@@ -182,7 +217,7 @@ func (s *Stage) Settle(ctx context.Context) error {
 // Close ends the stage and removes its file; the draft stays open.
 func (s *Stage) Close(ctx context.Context) error {
 	// A feed that failed has said so to whom it concerned.
-	_ = s.closeFeeds()
+	_ = s.closeFeeds(func(feeding) bool { return true })
 	err := s.closeLanes()
 	if s.draft.Instance != nil {
 		err = errors.Join(err, s.draft.Exec(ctx, "DETACH stage"))
@@ -231,10 +266,10 @@ func newLane(ctx context.Context, d *warehouse.Draft, view, catalog string) (*la
 	return l, nil
 }
 
-// insert registers the batch as a view and copies it as it stands. Only this
+// insert registers batches as a view and copies them as they stand. Only this
 // form of statement is safe on such a view: a projection gives wrong columns
 // and a filter is ignored.
-func (l *lane) insert(ctx context.Context, table string, rows arrow.RecordBatch) (err error) {
+func (l *lane) insert(ctx context.Context, table string, rows ...arrow.RecordBatch) (err error) {
 	if l.broken != nil {
 		return l.broken
 	}
@@ -245,7 +280,7 @@ func (l *lane) insert(ctx context.Context, table string, rows arrow.RecordBatch)
 		}
 		l.open = true
 	}
-	reader, err := array.NewRecordReader(rows.Schema(), []arrow.RecordBatch{rows})
+	reader, err := array.NewRecordReader(rows[0].Schema(), rows)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/zeebo/xxh3"
 
 	"placementsync/internal/fetch"
@@ -46,7 +47,7 @@ type sink struct {
 	all      []*decoder
 	count    atomic.Int64
 	rejects  atomic.Int64
-	mu       sync.Mutex // guards night.drift, broken and first
+	mu       sync.Mutex // guards broken and first
 	broken   error
 	first    firstPage
 	binding  *transform.Binding
@@ -157,6 +158,9 @@ func (k *sink) tell(ctx context.Context) error {
 	if k.stream.IsDetail() || k.night.only != nil || !k.binding.Flat() {
 		return nil
 	}
+	if _, published, err := k.night.wh.Latest(); err == nil && !published {
+		return nil // nothing to wait for
+	}
 	if err := k.night.opened(ctx); err != nil {
 		return fmt.Errorf("%w: %w", errStage, err)
 	}
@@ -189,13 +193,12 @@ func (k *sink) decode(ctx context.Context, d *decoder, r fetch.Response) (transf
 
 func (k *sink) records() int64 { return k.count.Load() }
 
-// flush stages what a decoder holds. It holds rows of other bodies than the one
-// that filled it, so that the end of one walk must not cut it short; and an
+// flush stages what decoders hold. They hold rows of other bodies than the one
+// that filled them, so that the end of one walk must not cut it short; and an
 // error of the stage is kept for flushAll, since a walk that has failed already
 // would not report it.
-func (k *sink) flush(ctx context.Context, d *decoder) error {
-	d.held = 0
-	err := k.stage(context.WithoutCancel(ctx), d.Decoder)
+func (k *sink) flush(ctx context.Context, decoders ...*decoder) error {
+	err := k.stage(context.WithoutCancel(ctx), decoders)
 	if err != nil {
 		k.mu.Lock()
 		k.broken = errors.Join(k.broken, err)
@@ -204,17 +207,30 @@ func (k *sink) flush(ctx context.Context, d *decoder) error {
 	return err
 }
 
-func (k *sink) stage(ctx context.Context, d *transform.Decoder) error {
+// stage hands over the rows of decoders table by table: what is left at the end
+// of a small stream is mostly one statement a table.
+func (k *sink) stage(ctx context.Context, decoders []*decoder) error {
 	err := k.night.opened(ctx)
-	if err == nil {
-		err = k.note(ctx, d.Findings())
+	var tables []string
+	rows := map[string][]arrow.RecordBatch{}
+	for _, d := range decoders {
+		d.held = 0
+		if err == nil {
+			err = k.note(ctx, d.Findings())
+		}
+		for _, b := range d.Flush() {
+			if rows[b.Table] == nil {
+				tables = append(tables, b.Table)
+			}
+			rows[b.Table] = append(rows[b.Table], b.Record)
+		}
 	}
-	for _, b := range d.Flush() {
+	for _, t := range tables {
 		if err != nil {
-			b.Record.Release()
+			load.Drop(rows[t])
 			continue
 		}
-		err = errors.Join(k.night.stage.Add(ctx, k.stream.Name, b.Table, b.Record), k.night.step("mid stage"))
+		err = errors.Join(k.night.stage.Add(ctx, k.stream.Name, t, rows[t]...), k.night.step("mid stage"))
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStage, err)
@@ -223,31 +239,31 @@ func (k *sink) stage(ctx context.Context, d *transform.Decoder) error {
 }
 
 func (k *sink) flushAll(ctx context.Context) error {
-	for _, d := range k.all {
-		if err := k.flush(ctx, d); err != nil {
-			return err
-		}
-	}
-	return k.broken
+	return errors.Join(k.broken, k.flush(ctx, k.all...))
 }
 
 // note adds what a decoder found to the night's counts and stages the rejects.
 func (k *sink) note(ctx context.Context, d transform.Findings) error {
-	k.mu.Lock()
-	for _, one := range d.Drift {
-		key := driftKey{one.Table, one.Path, one.Kind}
-		sum, ok := k.night.drift[key]
-		if !ok {
-			sum = load.Drift{Table: one.Table, Path: one.Path, Kind: one.Kind, Sample: one.Sample}
-		}
-		sum.Count += one.Count
-		k.night.drift[key] = sum
-	}
-	k.mu.Unlock()
+	k.night.noteDrift(d.Drift)
 	k.rejects.Add(int64(len(d.Rejects)))
 	rejects := make([]load.Reject, len(d.Rejects))
 	for i, r := range d.Rejects {
 		rejects[i] = load.Reject(r)
 	}
 	return k.night.stage.Reject(ctx, rejects)
+}
+
+// noteDrift adds to the night's counts.
+func (n *night) noteDrift(seen []transform.Drift) {
+	n.driftLock.Lock()
+	defer n.driftLock.Unlock()
+	for _, one := range seen {
+		key := driftKey{one.Table, one.Path, one.Kind}
+		sum, ok := n.drift[key]
+		if !ok {
+			sum = load.Drift{Table: one.Table, Path: one.Path, Kind: one.Kind, Sample: one.Sample}
+		}
+		sum.Count += one.Count
+		n.drift[key] = sum
+	}
 }

@@ -37,25 +37,31 @@ type streamResult struct {
 // with all workers at once: the shorter a walk, the less can change under it,
 // and the governor is fully used either way. Only what makes the rest
 // pointless is an error; a stream that fails is a result.
-func (n *night) extract(ctx context.Context) error {
+func (n *night) extract(parent context.Context) error {
+	ctx, end := context.WithCancelCause(parent)
+	defer end(nil)
+	behind := n.finishBehind(ctx, end)
+	err := n.readAll(ctx, behind)
+	return cmp.Or(behind.close(), err, n.requireSome())
+}
+
+func (n *night) readAll(ctx context.Context, behind *finisher) error {
 	for _, s := range n.cfg.Streams {
-		r, err := n.read(ctx, s)
-		err = cmp.Or(err, n.opened(ctx))
-		if err == nil {
-			err = n.stage.Finish(ctx, s, r.cover)
+		// What details are asked for is known when the lists are finished.
+		if s.IsEvents() || s.IsDetail() || n.only != nil {
+			if err := cmp.Or(behind.wait(), n.opened(ctx)); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
+		one := received{streamResult: streamResult{stream: s, evidence: fetch.Evidence{Stream: s.Name, Grade: fetch.Skipped, TotalFirst: -1, TotalLast: -1}}}
+		if n.wants(&one.streamResult) {
+			if err := n.read(ctx, &one); err != nil {
+				return err
+			}
 		}
-		n.done = append(n.done, r)
-		n.cfg.Watch.read(r)
-		if err := n.step("stream staged"); err != nil {
-			return err
-		}
-		n.cfg.Log.Info("stream read", "stream", s.Name, "grade", r.evidence.Grade, "reason", r.evidence.Reason,
-			"rows", r.rows)
+		behind.take(one)
 	}
-	return n.requireSome()
+	return nil
 }
 
 // requireSome ends a night in which nothing could be read. What the token says
@@ -72,47 +78,36 @@ func (n *night) requireSome() error {
 	return &NothingError{reasons}
 }
 
-// read takes one stream as far as it can be taken.
-func (n *night) read(ctx context.Context, s stream.Stream) (streamResult, error) {
-	r := streamResult{stream: s, evidence: fetch.Evidence{Stream: s.Name, Grade: fetch.Skipped, TotalFirst: -1, TotalLast: -1}}
-	reason := n.cfg.skipReason(n.token, s)
-	if n.only != nil && !s.IsEvents() && (reason != "" || len(n.only.of(s)) == 0) {
-		return r, n.leave(ctx, &r)
+// wants reports whether a stream is to be read tonight, and enters why not.
+func (n *night) wants(r *streamResult) bool {
+	reason := n.cfg.skipReason(n.token, r.stream)
+	if n.only != nil && !r.stream.IsEvents() {
+		return reason == "" && len(n.only.of(r.stream)) > 0
 	}
-	if reason != "" {
-		r.evidence.Reason = reason
-		return r, n.carry(ctx, &r)
-	}
+	r.evidence.Reason = reason
+	return reason == ""
+}
+
+// read asks one stream for all it has. The error is one that ends the night; any
+// other stays with the stream.
+func (n *night) read(ctx context.Context, one *received) (err error) {
+	r, s := &one.streamResult, one.stream
 	n.cfg.Watch.reading(s)
-	sink, err := n.newSink(s)
-	if err != nil {
-		return r, err
-	}
-	if s.IsEvents() || s.IsDetail() {
-		if err := n.opened(ctx); err != nil {
-			return r, err
-		}
+	if one.sink, err = n.newSink(s); err != nil {
+		return err
 	}
 	switch {
 	case s.IsEvents():
-		err = n.readEvents(ctx, s, sink, &r)
+		one.err = n.readEvents(ctx, s, one.sink, r)
 	case s.IsDetail():
-		err = n.readDetails(ctx, s, sink, &r)
+		one.err = n.readDetails(ctx, s, one.sink, r)
 	default:
-		err = n.readList(ctx, s, sink, &r)
+		one.err = n.readList(ctx, s, one.sink, r)
 	}
-	if err == nil || sink.broken != nil {
-		err = errors.Join(err, sink.flushAll(ctx))
+	if endsNight(ctx, one.err) {
+		return errors.Join(one.err, one.sink.broken)
 	}
-	// Passes over a list overlap; its records are those it has ids for.
-	r.rows, r.rejects = sink.records(), sink.rejects.Load()
-	if r.distinct > 0 {
-		r.rows = r.distinct
-	}
-	if err := n.judge(ctx, &r, err); err != nil || n.only == nil || r.cover != load.ByID {
-		return r, err
-	}
-	return r, n.lessen(ctx, &r)
+	return nil
 }
 
 func (n *night) readList(ctx context.Context, s stream.Stream, sink *sink, r *streamResult) (err error) {
@@ -129,18 +124,23 @@ func (n *night) readList(ctx context.Context, s stream.Stream, sink *sink, r *st
 	return err
 }
 
-// judge decides what an error means for the night: an end for all, a skipped
-// stream, or one whose last rows are carried. A disk that could not take an
-// answer ends it, even if only for a moment: the service is not to blame, and
-// the next run resumes.
-func (n *night) judge(ctx context.Context, r *streamResult, err error) error {
+// endsNight tells the errors that no other stream would be spared. A disk that
+// could not take an answer is one, even if only for a moment: the service is not
+// to blame, and the next run resumes.
+func endsNight(ctx context.Context, err error) bool {
 	var auth *fetch.AuthError
-	var scope *fetch.ScopeError
 	var disk *fetch.LandingError
+	return err != nil && (ctx.Err() != nil || errors.As(err, &auth) || errors.As(err, &disk) || errors.Is(err, errStage))
+}
+
+// judge decides what an error means for the night: an end for all, a skipped
+// stream, or one whose last rows are carried.
+func (n *night) judge(ctx context.Context, r *streamResult, err error) error {
+	var scope *fetch.ScopeError
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil || errors.As(err, &auth) || errors.As(err, &disk) || errors.Is(err, errStage):
+	case endsNight(ctx, err):
 		return err
 	case errors.As(err, &scope):
 		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "403: "+err.Error()
@@ -156,9 +156,6 @@ func (n *night) judge(ctx context.Context, r *streamResult, err error) error {
 // carry keeps the last rows of a stream that was not read. Without any it is
 // skipped: nothing missing is passed off as empty.
 func (n *night) carry(ctx context.Context, r *streamResult) error {
-	if err := n.opened(ctx); err != nil {
-		return err
-	}
 	since, ok, err := n.draft.LastProven(ctx, r.stream.Name)
 	if err != nil {
 		return err

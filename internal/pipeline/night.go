@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -96,9 +97,11 @@ type night struct {
 	opening *opening
 	token   Token
 	// done holds what each stream came to, in the order of cfg.Streams.
-	done  []streamResult
-	drift map[driftKey]load.Drift
-	run   warehouse.Run
+	done []streamResult
+	// drift is added to by all that decode.
+	driftLock sync.Mutex
+	drift     map[driftKey]load.Drift
+	run       warehouse.Run
 	// resumed is the run that was taken up; nil when this is a new one.
 	resumed *warehouse.Unfinished
 	// inbox is what the night took of the webhook events, eventsTaken whether

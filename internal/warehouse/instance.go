@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/duckdb/duckdb-go/v2"
@@ -106,6 +107,24 @@ func (in *Instance) Atomically(ctx context.Context, statements []string) error {
 		}
 	}
 	return tx.Commit()
+}
+
+// EachRow runs queries as one, by UNION ALL, and hands over its rows.
+func (in *Instance) EachRow(ctx context.Context, queries []string, take func(scan func(...any) error) error) error {
+	if len(queries) == 0 {
+		return nil
+	}
+	rows, err := in.DB.QueryContext(ctx, strings.Join(queries, " UNION ALL "))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := take(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // Undo rolls a transaction back, if the end of its context has not done so.

@@ -8,8 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // VerifyError says that a version is not what its manifest claims, so that it
@@ -45,13 +46,7 @@ func (e *AfterSwitchError) Unwrap() error { return e.Err }
 func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
 	m := Manifest{RunID: d.Run, Kind: d.Kind, Night: d.w.nightBefore(d.Previous), SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: SchemaVersion(), Format: Format,
 		Previous: d.Previous, Tables: tables}
-	if err := d.seal(ctx, &m); err != nil {
-		return m, fmt.Errorf("publish version %s: %w: nothing was published, the last snapshot stays", d.Run, err)
-	}
-	if err := d.Step("before verify"); err != nil {
-		return m, fmt.Errorf("verify version %s: %w: nothing was published, the last snapshot stays", d.Run, err)
-	}
-	if err := d.w.verify(ctx, d.Dir, m); err != nil {
+	if err := d.sealAndVerify(ctx, &m); err != nil {
 		return m, err
 	}
 	// A run that was killed between rename and switch and taken up again
@@ -84,30 +79,54 @@ func (w *Warehouse) afterFailedSwitch(run string) string {
 	return "nothing was published, the last snapshot stays"
 }
 
+// sealAndVerify has the DuckDB that verifies start up while the version is sealed.
+func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
+	var reader *Instance
+	var sealing errgroup.Group
+	sealing.Go(func() (err error) {
+		reader, err = d.newReader(ctx)
+		return err
+	})
+	sealing.Go(func() error { return d.seal(ctx, m) })
+	err = sealing.Wait()
+	if reader != nil {
+		defer func() { err = errors.Join(err, reader.Close()) }()
+	}
+	if err != nil {
+		return fmt.Errorf("publish version %s: %w: nothing was published, the last snapshot stays", d.Run, err)
+	}
+	if err := d.Step("before verify"); err != nil {
+		return fmt.Errorf("verify version %s: %w: nothing was published, the last snapshot stays", d.Run, err)
+	}
+	return d.w.verify(ctx, reader, d.Dir, *m)
+}
+
+// sealers is how many files are being sealed at once: what they wait for is mostly
+// the disk, which takes their syncs together.
+const sealers = 8
+
 // seal writes everything to disk: the catalogue checkpointed and closed, the
 // manifest with sizes and checksums, files and folder synced.
 func (d *Draft) seal(ctx context.Context, m *Manifest) error {
-	if err := d.measure(ctx, m.Tables); err != nil {
-		return err
-	}
-	err := d.Step("before checkpoint")
-	if err == nil {
-		err = d.closeCatalog(ctx)
-	}
-	if err = errors.Join(err, d.Step("after checkpoint")); err != nil {
-		return err
-	}
 	mode, err := d.w.disk.publicMode(d.Dir)
 	if err != nil {
 		return err
 	}
-	if m.Catalog, err = d.sealFile(CatalogFile, mode); err != nil {
+	sums := make([]ManifestFileSum, len(m.Tables))
+	var sealing errgroup.Group
+	sealing.SetLimit(sealers)
+	sealing.Go(func() error { return d.sealCatalog(ctx, m, mode) })
+	for i := range sums {
+		sealing.Go(func() (err error) {
+			sums[i], err = d.sealFile(m.Tables[i].File, mode)
+			return err
+		})
+	}
+	if err := sealing.Wait(); err != nil {
 		return err
 	}
-	for i := range m.Tables {
-		if m.Tables[i].ManifestFileSum, err = d.sealFile(m.Tables[i].File, mode); err != nil {
-			return err
-		}
+	for i, sum := range sums {
+		m.Tables[i].ManifestFileSum = sum
 	}
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
@@ -120,6 +139,21 @@ func (d *Draft) seal(ctx context.Context, m *Manifest) error {
 		return err
 	}
 	return errors.Join(os.Chmod(d.Dir, enterable(mode)), d.w.disk.sync(d.Dir))
+}
+
+func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) error {
+	err := d.measure(ctx, m.Tables)
+	if err == nil {
+		err = d.Step("before checkpoint")
+	}
+	if err == nil {
+		err = d.closeCatalog(ctx)
+	}
+	if err = errors.Join(err, d.Step("after checkpoint")); err != nil {
+		return err
+	}
+	m.Catalog, err = d.sealFile(CatalogFile, mode)
+	return err
 }
 
 func (d *Draft) sealFile(name string, mode fs.FileMode) (ManifestFileSum, error) {
@@ -143,15 +177,15 @@ func (d *Draft) closeCatalog(ctx context.Context) error {
 // statement for all.
 func (d *Draft) measure(ctx context.Context, tables []ManifestTable) error {
 	var parts []string
-	for i, t := range tables {
-		key, err := d.w.firstKey(t.Name)
+	for i := range tables {
+		key, err := d.w.firstKey(tables[i].Name)
 		if err != nil {
 			return err
 		}
 		parts = append(parts, fmt.Sprintf("SELECT %d, count(*), coalesce(min(%[2]s), ''), coalesce(max(%[2]s), '') FROM main.%[3]s",
-			i, Quote(key), Quote(t.Name)))
+			i, Quote(key), Quote(tables[i].Name)))
 	}
-	return eachRow(ctx, d.Instance, parts, func(scan func(...any) error) error {
+	return d.EachRow(ctx, parts, func(scan func(...any) error) error {
 		var i int
 		var one ManifestTable
 		if err := scan(&i, &one.Rows, &one.KeyMin, &one.KeyMax); err != nil {
@@ -161,24 +195,6 @@ func (d *Draft) measure(ctx context.Context, tables []ManifestTable) error {
 		t.Rows, t.KeyMin, t.KeyMax = one.Rows, one.KeyMin, one.KeyMax
 		return nil
 	})
-}
-
-// eachRow runs the parts as one UNION ALL and hands over its rows.
-func eachRow(ctx context.Context, in *Instance, parts []string, take func(scan func(...any) error) error) error {
-	if len(parts) == 0 {
-		return nil
-	}
-	rows, err := in.DB.QueryContext(ctx, strings.Join(parts, " UNION ALL "))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := take(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }
 
 func (w *Warehouse) firstKey(table string) (string, error) {
