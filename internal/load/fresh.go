@@ -11,12 +11,14 @@ import (
 )
 
 // Finish ends the staging of a stream: its rows become visible to queries, the
-// latest copy of each record stays, and those of a carried stream go.
-func (s *Stage) Finish(ctx context.Context, st stream.Stream, c Coverage) error {
+// latest copy of each record stays, and those of a carried stream go. Where the
+// reader knows that no record came twice, distinct spares looking for copies of
+// them: with a million listings that takes longer than all else here.
+func (s *Stage) Finish(ctx context.Context, st stream.Stream, c Coverage, distinct bool) error {
 	if err := s.settleStream(ctx, st); err != nil {
 		return err
 	}
-	err := s.latest(ctx, st, c)
+	err := s.latest(ctx, st, c, distinct)
 	if err == nil && c != Carried {
 		err = s.unskip(ctx, st)
 	}
@@ -49,13 +51,16 @@ func (s *Stage) unite(ctx context.Context) error {
 
 // latest drops the rows of a carried stream, and of the others every copy of a
 // record but the one that came last: passes over a list overlap on purpose.
-func (s *Stage) latest(ctx context.Context, st stream.Stream, c Coverage) error {
+func (s *Stage) latest(ctx context.Context, st stream.Stream, c Coverage, distinct bool) error {
 	if c == Carried {
 		return s.empty(ctx, st)
 	}
 	for _, t := range tablesOf(st) {
 		if len(t.Parents) > 0 && slices.Equal(t.Key[:len(t.Parents)], t.Parents) {
 			continue // keyed by its parent and position: unique as its parent is
+		}
+		if distinct && t.Name == st.Root().Name {
+			continue
 		}
 		if err := s.dropCopies(ctx, st, t); err != nil {
 			return err

@@ -74,7 +74,7 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 		h.stage(ctx, s, name, saw)
 	}
 	for _, st := range h.streams {
-		must(h.t, s.Finish(ctx, st, cover[st.Name]))
+		must(h.t, s.Finish(ctx, st, cover[st.Name], false))
 		if h.plans && st.IsDetail() {
 			_, err := s.Plan(ctx, st, load.Rereading{}, func(string) bool { return true })
 			must(h.t, err)

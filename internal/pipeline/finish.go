@@ -70,7 +70,8 @@ func (n *night) finish(ctx context.Context, one received) error {
 		err = n.stageRest(ctx, one, &r)
 	}
 	if err == nil {
-		err = n.stage.Finish(ctx, r.stream, r.cover)
+		distinct := !r.stream.IsDetail() && r.distinct > 0 && r.distinct == one.sink.records()
+		err = n.stage.Finish(ctx, r.stream, r.cover, distinct)
 	}
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -222,6 +223,8 @@ func (n *night) execute(ctx context.Context) (res Result, err error) {
 	if n.cfg.FinishCommit {
 		ctx = context.WithoutCancel(ctx)
 	}
+	// From here on memory is DuckDB's, which does not know what decoding left.
+	debug.FreeOSMemory()
 	return n.publish(ctx)
 }
 

