@@ -47,12 +47,12 @@ func TestRotatedTokenIsReadAgain(t *testing.T) {
 	swap(token)
 	h.cfg.Fetch.Token = func(context.Context) (string, error) { return *current.Load(), nil }
 	var seen atomic.Int32
-	h.arrive = func(*http.Request) {
+	h.arriving(func(*http.Request) {
 		if seen.Add(1) == 5 {
 			swap("pc_rotated")
 			h.service.SetToken("pc_rotated")
 		}
-	}
+	})
 	h.goodNight()
 	h.requireValues(ref)
 }

@@ -60,12 +60,12 @@ func TestCheckSeesARunAtWork(t *testing.T) {
 	h := newHouse(t, smallWorld(), few()...)
 	arrived, proceed := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	h.arrive = func(r *http.Request) {
+	h.arriving(func(r *http.Request) {
 		if r.URL.Path != "/auth/token" {
 			once.Do(func() { close(arrived) })
 			<-proceed
 		}
-	}
+	})
 	var night error
 	var wg sync.WaitGroup
 	wg.Go(func() { _, night = h.night() })

@@ -68,7 +68,7 @@ func newTrial(t *testing.T, seed uint64, streams ...string) *trial {
 	t.Helper()
 	c := &trial{house: newHouse(t, trialWorld(seed), streams...), streams: streams, dir: t.TempDir(), asked: &questions{},
 		reached: map[string]int{}}
-	c.arrive = c.asked.note
+	c.arriving(c.asked.note)
 	c.asked.forget(0)
 	return c
 }

@@ -165,13 +165,13 @@ func TestAnEventMakesItsRecordsLive(t *testing.T) {
 func (m mailbox) watch(article, campaign string) func() []string {
 	var mu sync.Mutex
 	var seen []string
-	m.arrive = func(r *http.Request) {
+	m.arriving(func(r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		if strings.Contains(r.URL.Path, article) || strings.Contains(r.URL.Path, campaign) {
 			seen = append(seen, strings.NewReplacer(article, "A", campaign, "C").Replace(r.URL.Path))
 		}
-	}
+	})
 	return func() []string {
 		mu.Lock()
 		defer mu.Unlock()

@@ -267,11 +267,11 @@ func TestInterruptedNightPublishesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var seen atomic.Int32
-	h.arrive = func(*http.Request) {
+	h.arriving(func(*http.Request) {
 		if seen.Add(1) == 6 {
 			cancel()
 		}
-	}
+	})
 	res, err := h.badNight(ctx, 130)
 	if res.Run.Outcome != warehouse.Interrupted || !errors.Is(err, context.Canceled) {
 		t.Errorf("ended %s: %v", res.Run.Outcome, err)
@@ -280,7 +280,7 @@ func TestInterruptedNightPublishesNothing(t *testing.T) {
 	if late := seen.Load() - 6; late >= 8 {
 		t.Errorf("%d requests came after the interruption", late)
 	}
-	h.arrive = nil
+	h.arrive.Store(nil)
 	h.goodNight()
 }
 
@@ -289,10 +289,10 @@ func TestSecondRunFindsTheLockHeld(t *testing.T) {
 	h := newHouse(t, smallWorld(), few()...)
 	arrived, proceed := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	h.arrive = func(*http.Request) {
+	h.arriving(func(*http.Request) {
 		once.Do(func() { close(arrived) })
 		<-proceed
-	}
+	})
 	h.service.Advance(1)
 	h.at = h.service.Now()
 	var first error

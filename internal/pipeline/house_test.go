@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,8 +34,9 @@ type house struct {
 	service *sim.Service
 	server  *httptest.Server
 	cfg     pipeline.Config
-	// arrive, if set before a night, sees every request before the service does.
-	arrive func(r *http.Request)
+	// arrive holds what arriving set. A request of a night that was cut may still
+	// arrive when the next is prepared.
+	arrive atomic.Pointer[func(r *http.Request)]
 	// at is the time of the night that runs next or ran last.
 	at time.Time
 	// opened is the catalogue in the file that shown tells of.
@@ -61,8 +63,8 @@ func newHouse(t *testing.T, opts sim.Options, names ...string) *house {
 	t.Helper()
 	h := &house{t: t, service: sim.New(opts)}
 	h.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if h.arrive != nil {
-			h.arrive(r)
+		if see := h.arrive.Load(); see != nil {
+			(*see)(r)
 		}
 		h.service.ServeHTTP(w, r)
 	}))
@@ -85,6 +87,9 @@ func newHouse(t *testing.T, opts sim.Options, names ...string) *house {
 	}
 	return h
 }
+
+// arriving has see look at every request before the service does.
+func (h *house) arriving(see func(r *http.Request)) { h.arrive.Store(&see) }
 
 // night lives through a day of the world and runs the night at its end.
 func (h *house) night() (pipeline.Result, error) {

@@ -28,11 +28,11 @@ func TestWatchSeesTheNight(t *testing.T) {
 
 	var seen pipeline.Progress
 	var once sync.Once
-	h.arrive = func(r *http.Request) {
+	h.arriving(func(r *http.Request) {
 		if r.URL.Path == "/orders" && r.URL.Query().Get("page") == "2" {
 			once.Do(func() { seen, _ = watch.Progress() })
 		}
-	}
+	})
 	res := h.goodNight()
 	if seen.Run != res.Run.ID || seen.Phase != "reading orders" || !seen.StartedAt.Equal(res.Run.StartedAt) {
 		t.Errorf("seen is %+v, want orders of run %s", seen, res.Run.ID)

@@ -38,11 +38,11 @@ func TestARefreshReadsItsTargetsAndCarriesTheRest(t *testing.T) {
 	grades := m.lines("SELECT stream || ' ' || grade || coalesce(reason, '') FROM meta.streams WHERE stream NOT LIKE '%events' ORDER BY 1")
 	var mu sync.Mutex
 	var asked []string
-	m.arrive = func(r *http.Request) {
+	m.arriving(func(r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		asked = append(asked, strings.NewReplacer(article, "A", campaign, "C").Replace(r.URL.Path))
-	}
+	})
 	m.deliver(m.service.StatusChange(article))
 	res := m.refresh(pipeline.Targets{Articles: []string{article}, Campaigns: []string{campaign}})
 	slices.Sort(asked)
@@ -50,7 +50,7 @@ func TestARefreshReadsItsTargetsAndCarriesTheRest(t *testing.T) {
 	if diff := cmp.Diff(want, slices.Compact(asked)); diff != "" {
 		t.Errorf("asked for (-want +got):\n%s", diff)
 	}
-	m.arrive = nil
+	m.arrive.Store(nil)
 	if res.Run.IsNight() || res.Manifest.Kind != warehouse.Refresh || m.latest() != res.Run.ID {
 		t.Errorf("run %s of kind %q is published as %q, readers see %s", res.Run.ID, res.Run.Kind, res.Manifest.Kind, m.latest())
 	}
@@ -84,7 +84,7 @@ func TestAStoppedRefreshSaysHowItGoesOn(t *testing.T) {
 	article := m.someArticle()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	m.arrive = func(*http.Request) { stop() }
+	m.arriving(func(*http.Request) { stop() })
 	m.at = m.at.Add(time.Hour)
 	res, err := pipeline.Refresh(ctx, m.cfg, pipeline.Targets{Articles: []string{article}})
 	if err == nil || res.Run.Outcome != warehouse.Interrupted {

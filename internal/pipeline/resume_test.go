@@ -78,13 +78,13 @@ func (h *house) cutAt(n int32) pipeline.Result {
 	ctx, cancel := context.WithCancel(h.t.Context())
 	defer cancel()
 	var seen atomic.Int32
-	h.arrive = func(*http.Request) {
+	h.arriving(func(*http.Request) {
 		if seen.Add(1) == n {
 			cancel()
 		}
-	}
+	})
 	res, err := pipeline.Run(ctx, h.cfg)
-	h.arrive = nil
+	h.arrive.Store(nil)
 	if err == nil || res.Run.ExitCode != 130 {
 		h.t.Fatalf("the cut night ended with %d: %v", res.Run.ExitCode, err)
 	}

@@ -16,7 +16,7 @@ func TestOfTenStartsAtOnceOneWorks(t *testing.T) {
 	const all = 10
 	h := newHouse(t, smallWorld(), few()...)
 	proceed := make(chan struct{})
-	h.arrive = func(*http.Request) { <-proceed }
+	h.arriving(func(*http.Request) { <-proceed })
 	h.service.Advance(1)
 	at := h.service.Now()
 	ends := make(chan *child, all)
