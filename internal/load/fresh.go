@@ -59,7 +59,7 @@ func (s *Stage) latest(ctx context.Context, st stream.Stream, c Coverage, distin
 		if len(t.Parents) > 0 && slices.Equal(t.Key[:len(t.Parents)], t.Parents) {
 			continue // keyed by its parent and position: unique as its parent is
 		}
-		if distinct && t.Name == st.Root().Name {
+		if distinct && ofRecordsAlone(st, t) {
 			continue
 		}
 		if err := s.dropCopies(ctx, st, t); err != nil {
@@ -67,6 +67,11 @@ func (s *Stage) latest(ctx context.Context, st stream.Stream, c Coverage, distin
 		}
 	}
 	return nil
+}
+
+// ofRecordsAlone reports whether the rows of a table are records and no items.
+func ofRecordsAlone(st stream.Stream, t stream.Table) bool {
+	return t.Name == st.Root().Name && !slices.ContainsFunc(st.Tables[1:], func(o stream.Table) bool { return o.Name == t.Name })
 }
 
 func (s *Stage) empty(ctx context.Context, st stream.Stream) error {

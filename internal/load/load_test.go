@@ -52,6 +52,8 @@ type showing struct {
 	rows  rows
 	cover load.Coverage
 	asked map[load.Outcome][]string
+	// distinct says that no record came twice.
+	distinct bool
 }
 
 // run stages a night, merges it and publishes; it returns what changed.
@@ -74,7 +76,7 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 		h.stage(ctx, s, name, saw)
 	}
 	for _, st := range h.streams {
-		must(h.t, s.Finish(ctx, st, cover[st.Name], false))
+		must(h.t, s.Finish(ctx, st, cover[st.Name], seen[st.Name].distinct))
 		if h.plans && st.IsDetail() {
 			_, err := s.Plan(ctx, st, load.Rereading{}, func(string) bool { return true })
 			must(h.t, err)
@@ -258,6 +260,21 @@ func TestMergeClosesOnlyWhatIsProvenAbsent(t *testing.T) {
 			h.want("SELECT product_listing_id FROM product_listing_prices", prices...)
 		})
 	}
+}
+
+// TestDistinctRecordsCanHoldCopiesOfItems reads replies, which are rows of the
+// table of comments: one of them stands twice, in comments that differ.
+func TestDistinctRecordsCanHoldCopiesOfItems(t *testing.T) {
+	h := newHouse(t, "article_comments")
+	comment := func(id string, hash, seq int) string {
+		return fmt.Sprintf(`{"article_id":"a","id":%q,"row_hash":%d,"seq":%d}`, id, hash, seq)
+	}
+	_, err := h.run(map[string]showing{"article_comments": {
+		rows:  rows{"article_comments": strings.Join([]string{comment("c1", 1, 1), comment("r", 2, 1), comment("c2", 3, 2), comment("r", 4, 2)}, ",")},
+		cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a"}}, distinct: true,
+	}}, load.Limits{})
+	must(t, err)
+	h.want("SELECT id, row_hash FROM main.article_comments ORDER BY id", "c1 1", "c2 3", "r 4")
 }
 
 func TestLatestCopyOfARecordWinsWithItsChildren(t *testing.T) {
