@@ -36,8 +36,7 @@ func (s *Stage) Records(ctx context.Context, st stream.Stream, least int) (int, 
 	if s.draft.Previous == "" || !s.alone(st) {
 		return 0, nil
 	}
-	var n int
-	err := s.draft.DB.QueryRowContext(ctx, "SELECT count(*) FROM main."+warehouse.Quote(st.Root().Name)).Scan(&n)
+	n, err := rowsIn(ctx, s.draft, st.Root().Name)
 	if err != nil || n < least {
 		return 0, err
 	}

@@ -13,12 +13,10 @@ import (
 
 // rowGroup is the size that scans best and that DuckDB itself uses. While a group
 // is written all of it lies in memory, next to what is being sorted; where both do
-// not fit, DuckDB writes blocks out and reads them back again and again. Within
-// the 512 MB of the default that decides about tables with many texts: 300,000
-// listings take a third of the processor time in groups of half the size,
-// 1,000,000 within 300 MB take 11 s instead of 27 in groups of a quarter, and
-// 4,000,000 take 45 s instead of 88 in groups of a sixth. Smaller groups repeat
-// dictionaries: files grow by 16 and by 28 percent.
+// not fit, DuckDB writes blocks out and reads them back again and again. Tables
+// with many texts come to that within the default memory limit and have smaller
+// groups, those with many rows the smallest: docs/ARCHITECTURE.md has what that
+// saves, and costs in size.
 const (
 	rowGroup     = 122_880
 	wideRowGroup = 30_720
@@ -38,12 +36,17 @@ func rowGroupOf(ctx context.Context, d *warehouse.Draft, def stream.Definition) 
 	if texts < manyTexts {
 		return rowGroup, nil
 	}
-	var rows int64
-	err := d.DB.QueryRowContext(ctx, "SELECT count(*) FROM main."+warehouse.Quote(def.Name)).Scan(&rows)
+	rows, err := rowsIn(ctx, d, def.Name)
 	if rows > manyRows {
 		return longRowGroup, err
 	}
 	return wideRowGroup, err
+}
+
+// rowsIn counts the rows of a table of main.
+func rowsIn(ctx context.Context, d *warehouse.Draft, table string) (rows int, err error) {
+	err = d.DB.QueryRowContext(ctx, "SELECT count(*) FROM main."+warehouse.Quote(table)).Scan(&rows)
+	return rows, err
 }
 
 // zstdLevel takes a quarter off the time of the default, 3, and makes files one
