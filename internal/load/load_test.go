@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,11 +25,14 @@ var night = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 // house is a warehouse in a folder of its own, with the streams under test.
 type house struct {
 	t       *testing.T
+	dir     string
 	w       *warehouse.Warehouse
 	streams []stream.Stream
 	night   int
 	// plans makes nights plan their details, as real ones do.
 	plans bool
+	// steps are those that the warehouse has told of.
+	steps []string
 	// leaves are the keys of listings that a night leaves out, as JSON.
 	leaves string
 }
@@ -36,12 +40,25 @@ type house struct {
 func newHouse(t *testing.T, names ...string) *house {
 	t.Helper()
 	streams := slices.DeleteFunc(stream.All(), func(s stream.Stream) bool { return !slices.Contains(names, s.Name) })
-	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 2, MemoryLimit: "256MB", Threads: 2,
-		Program: "test", Tables: stream.Tables(streams)})
-	if err != nil {
-		t.Fatal(err)
+	h := &house{t: t, dir: t.TempDir(), streams: streams}
+	h.open("test")
+	return h
+}
+
+// open opens the warehouse as a program of that version.
+func (h *house) open(program string) {
+	h.t.Helper()
+	var writing sync.Mutex
+	step := func(name string) error {
+		writing.Lock()
+		defer writing.Unlock()
+		h.steps = append(h.steps, name)
+		return nil
 	}
-	return &house{t: t, w: w, streams: streams}
+	var err error
+	h.w, err = warehouse.Open(warehouse.Config{Dir: h.dir, KeepVersions: 2, MemoryLimit: "256MB", Threads: 2,
+		Program: program, Tables: stream.Tables(h.streams), Step: step})
+	must(h.t, err)
 }
 
 // rows of one stream: per table, JSON objects of the columns that are not NULL.
@@ -87,7 +104,7 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 		must(h.t, s.Close(ctx))
 		return nil, err
 	}
-	files, err := load.WriteParquet(ctx, d, h.w.Definitions(), h.w.Tables())
+	files, err := load.WriteParquet(ctx, d, h.w.Definitions(), h.w.Tables(), changes)
 	must(h.t, err)
 	must(h.t, s.Close(ctx))
 	_, err = d.Publish(ctx, files)

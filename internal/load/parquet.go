@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -27,13 +26,7 @@ const (
 
 // rowGroupOf chooses the size of a table's groups in rows.
 func rowGroupOf(ctx context.Context, d *warehouse.Draft, def stream.Definition) (int, error) {
-	texts := 0
-	for _, c := range def.Columns {
-		if c.Type == stream.Text || c.Type == stream.JSON {
-			texts++
-		}
-	}
-	if texts < manyTexts {
+	if !isWide(def) {
 		return rowGroup, nil
 	}
 	rows, err := rowsIn(ctx, d, def.Name)
@@ -41,6 +34,17 @@ func rowGroupOf(ctx context.Context, d *warehouse.Draft, def stream.Definition) 
 		return longRowGroup, err
 	}
 	return wideRowGroup, err
+}
+
+// isWide tells tables with many texts.
+func isWide(def stream.Definition) bool {
+	texts := 0
+	for _, c := range def.Columns {
+		if c.Type == stream.Text || c.Type == stream.JSON {
+			texts++
+		}
+	}
+	return texts >= manyTexts
 }
 
 // rowsIn counts the rows of a table of main.
@@ -53,32 +57,104 @@ func rowsIn(ctx context.Context, d *warehouse.Draft, table string) (rows int, er
 // percent larger: dictionaries have compressed most of it before.
 const zstdLevel = 1
 
-// WriteParquet copies every table of main into the draft's folder, sorted by
-// key, and names the files for the manifest. Beside the columns of schema/ a
-// file has valid_from and row_hash, so that history can be rebuilt from files
-// alone, and says in its metadata which run and which time it is of.
-func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table) ([]warehouse.ManifestTable, error) {
-	// Each thread of a sort takes memory of its own: one of them is done before
-	// two that wait for the disk, in wall time too. Two tables at once need more
-	// memory than the 512 MB of the default.
-	before, err := setThreads(ctx, d, 1)
+// WriteParquet puts every table of main into the draft's folder, sorted by key,
+// and names the files for the manifest. Beside the columns of schema/ a file has
+// valid_from and row_hash, so that history can be rebuilt from files alone, and
+// says in its metadata which run and which time it is of. A table in which the
+// changes, if they are known, count none keeps the file that it had.
+func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table, changes []Change) ([]warehouse.ManifestTable, error) {
+	w := parquetWriter{draft: d, defs: defs}
+	written := make([]warehouse.ManifestTable, len(tables))
+	for i, t := range tables {
+		written[i] = warehouse.ManifestTable{Name: t.Name, ManifestFileSum: warehouse.ManifestFileSum{File: t.Name + ".parquet"}}
+	}
+	left, err := carryUnchanged(d, tables, changes)
+	if err == nil {
+		err = w.writeAll(ctx, left)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("write Parquet: %w", err)
 	}
-	written := make([]warehouse.ManifestTable, len(tables))
-	for i, t := range tables {
-		file := t.Name + ".parquet"
-		group, err := rowGroupOf(ctx, d, defs[t.Name])
-		if err == nil {
-			err = d.Exec(ctx, copyTable(d, defs[t.Name], t, group, filepath.Join(d.Dir, file)))
+	return written, nil
+}
+
+// carryUnchanged takes over what can be and returns the tables to write.
+func carryUnchanged(d *warehouse.Draft, tables []stream.Table, changes []Change) (left []stream.Table, err error) {
+	same := names{}
+	for _, c := range changes {
+		if c.New+c.Changed+c.Gone == 0 {
+			same.add(c.Table)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("write %s: %w", file, err)
-		}
-		written[i] = warehouse.ManifestTable{Name: t.Name, ManifestFileSum: warehouse.ManifestFileSum{File: file}}
 	}
-	_, err = setThreads(ctx, d, before)
-	return written, err
+	before := d.NewCarrier()
+	for _, t := range tables {
+		carried := false
+		if same.has(t.Name) {
+			if carried, err = before.Carry(t.Name); err != nil {
+				return nil, err
+			}
+		}
+		if !carried {
+			left = append(left, t)
+		}
+	}
+	return left, nil
+}
+
+// parquetWriter sorts and writes tables of main.
+type parquetWriter struct {
+	draft *warehouse.Draft
+	defs  map[string]stream.Definition
+}
+
+// threadMemory is what a thread needs to sort and write a narrow table. With half
+// of it DuckDB finds no memory for the groups that the threads have open.
+const threadMemory = 128 << 20
+
+// writeAll writes narrow tables with as many threads as the memory limit bears,
+// and wide ones, whose threads take more memory than there is, with one: it is
+// done before two that wait for the disk, in wall time too.
+func (w parquetWriter) writeAll(ctx context.Context, tables []stream.Table) error {
+	if len(tables) == 0 {
+		return nil
+	}
+	before, bearable, err := w.threads(ctx)
+	if err != nil {
+		return err
+	}
+	for _, wide := range []bool{false, true} {
+		threads := 1
+		if !wide {
+			threads = max(1, min(before, bearable))
+		}
+		if _, err := setThreads(ctx, w.draft, threads); err != nil {
+			return err
+		}
+		for _, t := range tables {
+			if isWide(w.defs[t.Name]) == wide {
+				if err := w.write(ctx, t); err != nil {
+					return fmt.Errorf("%s: %w", t.Name, err)
+				}
+			}
+		}
+	}
+	_, err = setThreads(ctx, w.draft, before)
+	return err
+}
+
+// threads tells how many DuckDB has, and how many its memory bears.
+func (w parquetWriter) threads(ctx context.Context) (have, bearable int, err error) {
+	err = w.draft.DB.QueryRowContext(ctx, `SELECT current_setting('threads'), parse_formatted_bytes(current_setting('memory_limit')) // ?`, threadMemory).
+		Scan(&have, &bearable)
+	return have, bearable, err
+}
+
+func (w parquetWriter) write(ctx context.Context, t stream.Table) error {
+	group, err := rowGroupOf(ctx, w.draft, w.defs[t.Name])
+	if err != nil {
+		return err
+	}
+	return w.draft.Exec(ctx, copyTable(w.draft, w.defs[t.Name], t, group, filepath.Join(w.draft.Dir, t.Name+".parquet")))
 }
 
 // setThreads gives DuckDB a number of threads and returns how many it had. A
@@ -94,10 +170,13 @@ func setThreads(ctx context.Context, d *warehouse.Draft, threads int) (before in
 }
 
 func copyTable(d *warehouse.Draft, def stream.Definition, t stream.Table, group int, path string) string {
+	var labels []string
+	for _, l := range d.Labels() {
+		labels = append(labels, l.Key+": "+warehouse.Literal(l.Value))
+	}
 	return fmt.Sprintf(`COPY (SELECT %s, valid_from, row_hash FROM main.%s ORDER BY %s) TO %s
-		(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL %d, ROW_GROUP_SIZE %d, KV_METADATA {run_id: %s, snapshot_at: %s, schema_version: %s})`,
-		flat(def), warehouse.Quote(t.Name), columns("", t.Key), warehouse.Literal(path), zstdLevel, group,
-		warehouse.Literal(d.Run), warehouse.Literal(d.At.Format(time.RFC3339Nano)), warehouse.Literal(warehouse.SchemaVersion()))
+		(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL %d, ROW_GROUP_SIZE %d, KV_METADATA {%s})`,
+		flat(def), warehouse.Quote(t.Name), columns("", t.Key), warehouse.Literal(path), zstdLevel, group, strings.Join(labels, ", "))
 }
 
 // flat selects the columns of a table with JSON as plain text: marked as JSON,

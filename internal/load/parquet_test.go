@@ -28,7 +28,7 @@ func TestParquetIsSortedInGroupsThatFit(t *testing.T) {
 			defer func() { must(t, d.Discard()) }()
 			must(t, d.Exec(ctx, fmt.Sprintf("INSERT INTO main.%s BY NAME SELECT md5(i::VARCHAR) AS %s, now() AS valid_from, i AS row_hash%s FROM range(%d) r(i)",
 				warehouse.Quote(c.table), warehouse.Quote(c.key), c.rest, c.rows)))
-			_, err = load.WriteParquet(ctx, d, h.w.Definitions(), h.w.Tables())
+			_, err = load.WriteParquet(ctx, d, h.w.Definitions(), h.w.Tables(), nil)
 			must(t, err)
 			file := warehouse.Literal(filepath.Join(d.Dir, c.table+".parquet"))
 			var group, rows, unsorted int64

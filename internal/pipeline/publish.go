@@ -38,7 +38,10 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 	if err := n.noteMeta(ctx, cover, changes); err != nil {
 		return Result{}, err
 	}
-	files, err := load.WriteParquet(ctx, n.draft, n.wh.Definitions(), n.wh.Tables())
+	if err := n.stage.Close(ctx); err != nil {
+		return Result{}, err
+	}
+	files, err := load.WriteParquet(ctx, n.draft, n.wh.Definitions(), n.wh.Tables(), changes)
 	if err != nil {
 		return Result{}, err
 	}
@@ -47,9 +50,6 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 	}
 	for i := range files {
 		files[i].Grade = string(n.tableGrade(files[i].Name))
-	}
-	if err := n.stage.Close(ctx); err != nil {
-		return Result{}, err
 	}
 	if err := n.draft.Enclose(n.end(ctx, nil)); err != nil {
 		return Result{}, err

@@ -52,7 +52,7 @@ func Rebuild(ctx context.Context, cfg Config) (r Rebuilt, err error) {
 		}
 	}
 	d.Run, d.At = id, r.Last
-	files, err := load.WriteParquet(ctx, d, wh.Definitions(), wh.Tables())
+	files, err := load.WriteParquet(ctx, d, wh.Definitions(), wh.Tables(), nil)
 	if err != nil {
 		return r, err
 	}

@@ -1,0 +1,104 @@
+package load_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"placementsync/internal/load"
+	"placementsync/internal/warehouse"
+)
+
+// copied are the Parquet files that the last night took over, sorted.
+func (h *house) copied() (files []string) {
+	for _, s := range h.steps {
+		if file, ok := strings.CutPrefix(s, "after copy "); ok && strings.HasSuffix(file, ".parquet") {
+			files = append(files, strings.TrimSuffix(file, ".parquet"))
+		}
+	}
+	slices.Sort(files)
+	h.steps = nil
+	return files
+}
+
+// file is a table's Parquet in the newest version.
+func (h *house) file(table string) string {
+	h.t.Helper()
+	run, _, err := h.w.Latest()
+	must(h.t, err)
+	return filepath.Join(h.w.VersionPath(run), table+".parquet")
+}
+
+// catalogNights are two nights in which one price changes and no listing does.
+func catalogNights(t *testing.T, h *house, between func()) {
+	t.Helper()
+	listings := listing("a", "apple", 1, 1) + "," + listing("b", "bear", 2, 2)
+	_, err := h.run(whole(listings, price("a", 1, "1.5", 5, 1)), load.Limits{})
+	must(t, err)
+	if got := h.copied(); len(got) > 0 {
+		t.Errorf("the first night took over %v", got)
+	}
+	between()
+	_, err = h.run(whole(listings, price("a", 1, "2.5", 7, 1)), load.Limits{})
+	must(t, err)
+}
+
+func TestUnchangedTablesKeepTheirParquetUnderTheNewRun(t *testing.T) {
+	h := newHouse(t, "product_listings")
+	catalogNights(t, h, func() {})
+	want := []string{"product_listing_example_links", "product_listing_includes", "product_listing_tags", "product_listings"}
+	if got := h.copied(); !slices.Equal(got, want) {
+		t.Errorf("taken over: %v, want %v", got, want)
+	}
+	for _, table := range append(want, "product_listing_prices") {
+		h.want("SELECT key::VARCHAR, value::VARCHAR FROM parquet_kv_metadata("+warehouse.Literal(h.file(table))+") ORDER BY 1",
+			"run_id 20261102T020000Z", "schema_version "+warehouse.SchemaVersion(), "snapshot_at 2026-11-02T02:00:00Z")
+	}
+	h.want("SELECT id, name, strftime(valid_from, '%d'), row_hash FROM read_parquet("+warehouse.Literal(h.file("product_listings"))+")",
+		"a apple 01 1", "b bear 01 2")
+	h.want("SELECT unit_amount::VARCHAR, strftime(valid_from, '%d') FROM read_parquet("+warehouse.Literal(h.file("product_listing_prices"))+")",
+		"2.500000 02")
+	_, err := h.run(whole(listing("b", "bear", 2, 2), ""), load.Limits{Rows: 9})
+	must(t, err)
+	h.want("SELECT id FROM read_parquet("+warehouse.Literal(h.file("product_listings"))+")", "b")
+}
+
+func TestParquetThatIsNotWhatItsManifestSaysIsWrittenAnew(t *testing.T) {
+	damage := map[string]func(t *testing.T, path string){
+		"a byte is another": func(t *testing.T, path string) {
+			data, err := os.ReadFile(path)
+			must(t, err)
+			data[len(data)/3] ^= 1
+			must(t, os.WriteFile(path, data, 0o600))
+		},
+		"the end is missing": func(t *testing.T, path string) {
+			info, err := os.Stat(path)
+			must(t, err)
+			must(t, os.Truncate(path, info.Size()-1))
+		},
+		"it is empty": func(t *testing.T, path string) { must(t, os.Truncate(path, 0)) },
+		"its footer has no labels": func(t *testing.T, path string) {
+			data, err := os.ReadFile(path)
+			must(t, err)
+			must(t, os.WriteFile(path, []byte(strings.Replace(string(data), "run_id", "run_jd", 1)), 0o600))
+		},
+	}
+	for what, harm := range damage {
+		t.Run(what, func(t *testing.T) {
+			h := newHouse(t, "product_listings")
+			catalogNights(t, h, func() { harm(t, h.file("product_listings")) })
+			h.want("SELECT id, name FROM read_parquet("+warehouse.Literal(h.file("product_listings"))+")", "a apple", "b bear")
+			h.want("SELECT value::VARCHAR FROM parquet_kv_metadata("+warehouse.Literal(h.file("product_listings"))+") WHERE key = 'run_id'", "20261102T020000Z")
+		})
+	}
+}
+
+func TestParquetOfAnotherProgramIsWrittenAnew(t *testing.T) {
+	h := newHouse(t, "product_listings")
+	catalogNights(t, h, func() { h.open("newer") })
+	if got := h.copied(); len(got) > 0 {
+		t.Errorf("took over %v, which another program has written", got)
+	}
+}
