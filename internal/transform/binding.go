@@ -45,6 +45,9 @@ type layoutOf struct {
 	within []int
 	// keys and required columns are never NULL in a row that is kept.
 	keys, required []int
+	// ownKeys and ownRequired are those of them that a row does not have from
+	// where it stands.
+	ownKeys, ownRequired []int
 	// parents take the key of the enclosing row.
 	parents []inherited
 	// given are the columns that children inherit from an open row.
@@ -109,6 +112,8 @@ type field struct {
 	bit int
 	// col takes a scalar; -1: none.
 	col int
+	// text says that a quoted text goes to col, whatever else the field takes.
+	text bool
 	// group takes an object.
 	group *node
 	// child is the table that takes a list or object; -1: none.

@@ -69,18 +69,25 @@ func (k kind) width() int {
 
 // column is an append-only buffer in Arrow's layout that can be cut back, which
 // Arrow's own builders cannot: a body that breaks in the middle leaves no row.
+//
+// What the binding says of a column and each value needs stands here again, next
+// to the values.
 type column struct {
 	kind kind
-	n    int
+	// tracked columns count in the row's fingerprint, canonical ones by meaning.
+	tracked, canonical bool
+	n                  int
+	seed               uint64
+	enum               []string
 	// valid is nil while no value is NULL.
 	valid   []byte
 	data    []byte
 	offsets []int32
 }
 
-func newColumn(k kind) column {
-	c := column{kind: k}
-	if k <= document {
+func newColumn(of *columnOf) column {
+	c := column{kind: of.kind, tracked: of.tracked, canonical: of.canonical, seed: of.seed, enum: of.enum}
+	if c.kind <= document {
 		c.offsets = []int32{0}
 	}
 	return c
@@ -159,6 +166,12 @@ func (c *column) int(v int64) {
 		c.data = binary.NativeEndian.AppendUint64(c.data, uint64(v))
 	}
 	c.count()
+}
+
+// uint appends to a column of the system's, which is never NULL.
+func (c *column) uint(v uint64) {
+	c.data = binary.NativeEndian.AppendUint64(c.data, v)
+	c.n++
 }
 
 func (c *column) null() {
@@ -271,11 +284,10 @@ func (c *column) nulls() int {
 }
 
 func (c *column) renew() {
-	fresh := column{kind: c.kind, data: make([]byte, 0, roomFor(len(c.data)))}
+	c.n, c.valid, c.data = 0, nil, make([]byte, 0, roomFor(len(c.data)))
 	if c.kind <= document {
-		fresh.offsets = append(make([]int32, 0, roomFor(len(c.offsets))), 0)
+		c.offsets = append(make([]int32, 0, roomFor(len(c.offsets))), 0)
 	}
-	*c = fresh
 }
 
 // roomFor adds an eighth to the last size, so that a batch a little larger

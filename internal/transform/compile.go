@@ -57,10 +57,21 @@ func (c *compiler) table(i int, t stream.Table, d stream.Definition) error {
 	if err := b.alias(t.ID); err != nil {
 		return err
 	}
+	var err error
 	if i == 0 {
-		return c.rootColumns(l)
+		err = c.rootColumns(l)
+	} else {
+		err = c.nest(l, t)
 	}
-	return c.nest(l, t)
+	l.ownKeys, l.ownRequired = l.own(l.keys), l.own(l.required)
+	return err
+}
+
+// own leaves out the columns that every row has from where it stands.
+func (l *layoutOf) own(cols []int) []int {
+	return slices.DeleteFunc(slices.Clone(cols), func(col int) bool {
+		return col == l.position || slices.ContainsFunc(l.parents, func(p inherited) bool { return p.col == col })
+	})
 }
 
 // addColumns takes over the schema's columns and appends the system's.
@@ -195,7 +206,8 @@ func (c *compiler) nest(l *layoutOf, t stream.Table) error {
 		n = f.group
 	}
 	last := parts[len(parts)-1]
-	b.field(n, last).child = l.index
+	f := b.field(n, last)
+	f.child, f.text = l.index, false
 	if l.name == up.name {
 		// Rows of one kind within another nest one level deep: the inner ones
 		// have the same list, always empty.

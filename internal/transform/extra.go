@@ -77,9 +77,6 @@ func (d *Decoder) keep(t *table, kind, name string, raw []byte) {
 // is new and empty is no change of the row.
 func (d *Decoder) gather(t *table, from level) error {
 	own := d.strays.all[from.all:]
-	if len(own) == 0 {
-		return nil
-	}
 	slices.SortStableFunc(own, d.strays.compare)
 	for i := 1; i < len(own); i++ {
 		if d.strays.compare(own[i-1], own[i]) == 0 && !d.careful {

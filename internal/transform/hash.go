@@ -1,5 +1,7 @@
 package transform
 
+import "github.com/zeebo/xxh3"
+
 // hasher makes the fingerprint of a row: the sum over its tracked values of a
 // hash of column and value. A sum depends neither on the order of columns nor
 // on columns that are NULL, so that a schema may grow without making every row
@@ -8,11 +10,18 @@ type hasher struct {
 	json shaper
 }
 
-func (h *hasher) value(c *column, i int, col *columnOf) uint64 {
-	if col.canonical {
-		return mix(h.json.fingerprint(c.bytes(i)) ^ col.seed)
+// last is the part of a column's last value.
+func (h *hasher) last(c *column) uint64 {
+	var v uint64
+	switch i := c.n - 1; {
+	case c.canonical:
+		v = h.json.fingerprint(c.bytes(i))
+	case c.kind == text:
+		v = xxh3.Hash(c.data[c.offsets[i]:])
+	default:
+		v = c.word(i)
 	}
-	return mix(c.word64(i) ^ col.seed)
+	return mix(v ^ c.seed)
 }
 
 // mix spreads every bit over all others (the finaliser of MurmurHash3).

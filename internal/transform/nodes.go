@@ -34,8 +34,8 @@ func (b *nodes) at(prefix string) *node {
 // every object that its name allows.
 func (b *nodes) bind(n *node, rest string, col int) {
 	f := b.field(n, rest)
-	f.col = col
 	f.union = b.layout.union(col)
+	b.fill(f, col)
 	if b.layout.cols[col].kind == text {
 		f.group = b.at(n.prefix + rest + "_")
 	}
@@ -44,6 +44,11 @@ func (b *nodes) bind(n *node, rest string, col int) {
 			b.field(n, rest[:i]).group = b.at(n.prefix + rest[:i+1])
 		}
 	}
+}
+
+// fill lets a field fill a column.
+func (b *nodes) fill(f *field, col int) {
+	f.col, f.text = col, b.layout.cols[col].kind == text && f.union == nil
 }
 
 // bindName lets the name inside an object stand for the object, where a text
@@ -56,7 +61,7 @@ func (b *nodes) bindName(n *node) {
 		return
 	}
 	if l.col(n.prefix+"name") < 0 {
-		b.field(n, "name").col = owner
+		b.fill(b.field(n, "name"), owner)
 	}
 }
 
@@ -68,7 +73,8 @@ func (b *nodes) alias(column string) error {
 	col, err := b.layout.find(column, "id")
 	if err == nil {
 		f := b.field(b.layout.root, "id")
-		f.col, f.alias = col, true
+		f.alias = true
+		b.fill(f, col)
 	}
 	return err
 }

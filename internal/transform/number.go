@@ -106,6 +106,9 @@ func (d decimal) sign(v uint64) int64 {
 
 // amount reads an amount in millionths from the text of a number.
 func amount(b []byte) (v int64, rounded, ok bool) {
+	if v, ok := shortAmount(b); ok {
+		return v, false, true
+	}
 	d, ok := splitDecimal(b)
 	if !ok {
 		return 0, false, false
@@ -115,6 +118,30 @@ func amount(b []byte) (v int64, rounded, ok bool) {
 		return 0, false, false
 	}
 	return d.sign(u), inexact, true
+}
+
+// shortAmount reads what nearly every amount is: a few digits, and at most six
+// behind a point.
+func shortAmount(b []byte) (v int64, ok bool) {
+	point := len(b)
+	for i, c := range b {
+		switch c -= '0'; {
+		case c <= 9:
+			v = v*10 + int64(c)
+		case b[i] == '.' && i > 0 && point == len(b):
+			point = i
+		default:
+			return 0, false
+		}
+	}
+	places := max(0, len(b)-point-1)
+	if point == 0 || point == len(b)-1 || point > moneyDigits-moneyPlaces || places > moneyPlaces {
+		return 0, false
+	}
+	for range moneyPlaces - places {
+		v *= 10
+	}
+	return v, true
 }
 
 // wholeNumber reads an integer from the text of a number; converted says that

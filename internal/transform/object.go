@@ -17,8 +17,10 @@ func (d *Decoder) object(t *table, n *node) error {
 		return err
 	}
 	for first := true; ; first = false {
-		if more, err := s.next('}', first); !more || err != nil {
-			return err
+		if first || !s.another() {
+			if more, err := s.next('}', first); !more || err != nil {
+				return err
+			}
 		}
 		if f := d.after[last]; f != nil && s.guess(f.quoted) {
 			last = f.id
@@ -43,6 +45,16 @@ func (d *Decoder) object(t *table, n *node) error {
 			return err
 		}
 	}
+}
+
+// another steps over a comma that a name follows at once, as bodies are mostly
+// written.
+func (s *scanner) another() bool {
+	if i := s.pos + 1; i < len(s.buf) && s.buf[i-1] == ',' && s.buf[i] == '"' {
+		s.pos = i
+		return true
+	}
+	return false
 }
 
 // guess steps over a name and its colon if they are written as expected.
@@ -152,6 +164,8 @@ func (d *Decoder) member(t *table, f *field) error {
 	}
 	c := d.scan.peek()
 	switch {
+	case c == '"' && f.text && !f.dropped:
+		return d.quoted(t, f.col, f.name)
 	case f.dropped && (c != '{' || f.group == nil):
 		_, err := d.scan.skip()
 		return err

@@ -91,7 +91,7 @@ func (d *Decoder) row(t, up *table, place int, prefix []byte) (reason string, er
 		err = d.value(t, t.value, t.layoutOf.cols[t.value].name)
 	}
 	if err == nil && reason == "" {
-		if reason, err = d.close(t, prefix, lists, strays); err == nil && reason == "" {
+		if reason, err = d.close(t, prefix, lists, strays); err == nil && reason == "" && len(d.found.rejects) > found {
 			d.sign(t, found)
 		}
 	}
@@ -125,28 +125,39 @@ func (d *Decoder) close(t *table, prefix []byte, lists int, strays level) (reaso
 	if t.prefix >= 0 {
 		t.identify(prefix)
 	}
-	for _, k := range t.keys {
+	for _, k := range t.ownKeys {
 		if !t.filled(k) {
 			return fmt.Sprintf("no %q, which is the key", t.layoutOf.cols[k].name), nil
 		}
 	}
-	pos, depth := d.scan.pos, d.scan.depth
-	for _, l := range d.later[lists:] {
-		d.scan.pos, d.scan.depth = l.pos, l.depth
-		if err := d.items(t, d.tables[l.child]); err != nil {
-			return "", err
-		}
+	if len(d.later) > lists {
+		err = d.delayed(t, d.later[lists:])
 	}
-	d.scan.pos, d.scan.depth = pos, depth
-	if err := d.gather(t, strays); err != nil {
+	if err == nil && len(d.strays.all) > strays.all {
+		err = d.gather(t, strays)
+	}
+	if err != nil {
 		return "", err
 	}
-	for _, r := range t.required {
+	for _, r := range t.ownRequired {
 		if !t.set(r) {
 			return fmt.Sprintf("no %q, which is required", t.layoutOf.cols[r].name), nil
 		}
 	}
 	return "", t.end(d.seq, &d.hash)
+}
+
+// delayed reads the lists of the open row that had to wait for its key.
+func (d *Decoder) delayed(t *table, lists []later) error {
+	pos, depth := d.scan.pos, d.scan.depth
+	for _, l := range lists {
+		d.scan.pos, d.scan.depth = l.pos, l.depth
+		if err := d.items(t, d.tables[l.child]); err != nil {
+			return err
+		}
+	}
+	d.scan.pos, d.scan.depth = pos, depth
+	return nil
 }
 
 // identify completes an entry of status counts. The name that a map gives it is

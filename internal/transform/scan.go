@@ -116,15 +116,7 @@ const (
 func (s *scanner) text() (form, error) {
 	f, b, i := plain, s.buf, s.pos+1
 	for {
-		for ; i+8 <= len(b); i += 8 {
-			if marks := special(binary.LittleEndian.Uint64(b[i:])); marks != 0 {
-				i += bits.TrailingZeros64(marks) >> 3
-				break
-			}
-		}
-		for ; i < len(b) && isPlain(b[i]); i++ {
-		}
-		if i >= len(b) {
+		if i = plainTo(b, i); i >= len(b) {
 			s.pos = i
 			return f, s.fail("in a string")
 		}
@@ -149,6 +141,18 @@ func (s *scanner) text() (form, error) {
 			return f, s.fail("want control characters escaped")
 		}
 	}
+}
+
+// plainTo is where the plain bytes from i on end.
+func plainTo(b []byte, i int) int {
+	for ; i+8 <= len(b); i += 8 {
+		if marks := special(binary.LittleEndian.Uint64(b[i:])); marks != 0 {
+			return i + bits.TrailingZeros64(marks)>>3
+		}
+	}
+	for ; i < len(b) && isPlain(b[i]); i++ {
+	}
+	return i
 }
 
 func isPlain(c byte) bool { return c >= ' ' && c < 0x80 && c != '"' && c != '\\' }

@@ -26,8 +26,8 @@ type table struct {
 
 func newTable(l *layoutOf) *table {
 	t := &table{layoutOf: l, seen: make([]uint64, (l.names+63)/64), marks: make([]int, len(l.within))}
-	for _, c := range l.cols {
-		t.cols = append(t.cols, newColumn(c.kind))
+	for i := range l.cols {
+		t.cols = append(t.cols, newColumn(&l.cols[i]))
 	}
 	return t
 }
@@ -97,20 +97,17 @@ func (t *table) end(seq uint64, h *hasher) error {
 	var sum uint64
 	data := len(t.cols) - 2
 	for i := range data {
-		c, col := &t.cols[i], &t.layoutOf.cols[i]
-		if c.n == t.rows {
+		switch c := &t.cols[i]; {
+		case c.n == t.rows:
 			c.null()
-			continue
-		}
-		if len(c.data) > maxText {
+		case len(c.data) > maxText:
 			return ErrFull
-		}
-		if col.tracked {
-			sum += h.value(c, t.rows, col)
+		case c.tracked:
+			sum += h.last(c)
 		}
 	}
-	t.cols[data].int(int64(sum))
-	t.cols[data+1].int(int64(seq))
+	t.cols[data].uint(sum)
+	t.cols[data+1].uint(seq)
 	t.rows++
 	return nil
 }

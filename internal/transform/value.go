@@ -25,14 +25,30 @@ func (d *Decoder) value(t *table, col int, name string) error {
 	return nil
 }
 
+// quoted reads the quoted text at the position into a text column, as value does:
+// most values are such.
+func (d *Decoder) quoted(t *table, col int, name string) error {
+	s := &d.scan
+	start := s.pos
+	f, err := s.text()
+	if err != nil {
+		return err
+	}
+	raw := s.buf[start:s.pos]
+	if d.text(t, col, name, raw, f); t.cols[col].n > t.rows+1 {
+		return d.settle(t, col, name, raw)
+	}
+	return nil
+}
+
 func (d *Decoder) text(t *table, col int, name string, raw []byte, f form) {
 	c := &t.cols[col]
 	switch {
+	case f == plain && raw[0] == '"':
+		c.data = append(c.data, raw[1:len(raw)-1]...)
 	case raw[0] != '"':
 		c.data = append(c.data, raw...)
 		d.count(t, Converted, name, raw)
-	case f == plain:
-		c.data = append(c.data, raw[1:len(raw)-1]...)
 	default:
 		var clean bool
 		if c.data, clean = appendText(c.data, raw, f); !clean {
@@ -40,8 +56,8 @@ func (d *Decoder) text(t *table, col int, name string, raw []byte, f form) {
 		}
 	}
 	c.seal()
-	if enum := t.layoutOf.cols[col].enum; enum != nil {
-		if v := c.bytes(c.n - 1); len(v) > 0 && !listed(enum, v) {
+	if c.enum != nil {
+		if v := c.bytes(c.n - 1); len(v) > 0 && !listed(c.enum, v) {
 			d.count(t, UnknownEnum, name, raw)
 		}
 	}
