@@ -46,8 +46,8 @@ func following(t *testing.T, steps []stepped) []stage {
 		{"notes and Parquet", "merged", "parquet written"},
 		{"close the stage, count", "parquet written", "before checkpoint"},
 		{"checkpoint", "before checkpoint", "after checkpoint"},
-		{"checksums and fsync", "after checkpoint", "before verify"},
-		{"verify", "before verify", "before rename of the version"},
+		{"fsync, checksums of Parquet", "after checkpoint", "before verify"},
+		{"verify, checksum of the catalog", "before verify", "before rename of the version"},
 		{"switch and series", "before rename of the version", "ended"},
 	} {
 		from, to := at(t, steps, s[1]), at(t, steps, s[2])

@@ -124,15 +124,20 @@ func (f *feed) send(ctx context.Context, rows arrow.RecordBatch) error {
 // errEnded says that an INSERT ended before its rows did.
 var errEnded = errors.New("the INSERT has ended already")
 
-// closeFeeds ends feeds and waits until their rows are in their tables.
+// closeFeeds ends feeds, all at once, and waits until their rows are in their
+// tables.
 func (s *Stage) closeFeeds(which func(feeding) bool) error {
 	s.feeds.mu.Lock()
 	defer s.feeds.mu.Unlock()
 	for of, f := range s.feeds.open {
+		if which(of) {
+			close(f.last)
+		}
+	}
+	for of, f := range s.feeds.open {
 		if !which(of) {
 			continue
 		}
-		close(f.last)
 		<-f.done
 		if f.err != nil {
 			s.feeds.broken = errors.Join(s.feeds.broken, fmt.Errorf("stage rows of %s.%s: %w", of.stream, of.table, f.err))

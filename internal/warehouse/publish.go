@@ -79,39 +79,59 @@ func (w *Warehouse) afterFailedSwitch(run string) string {
 	return "nothing was published, the last snapshot stays"
 }
 
-// sealAndVerify has the DuckDB that verifies start up while the version is sealed.
+// sealAndVerify has the DuckDB that verifies start up while the version is sealed,
+// and takes the checksum of the catalogue, which nobody changes any more, while it
+// verifies.
 func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
+	mode, err := d.w.disk.publicMode(d.Dir)
+	if err != nil {
+		return d.unpublished("publish", err)
+	}
 	var reader *Instance
-	var sealing errgroup.Group
+	var sealing, judging errgroup.Group
 	sealing.Go(func() (err error) {
 		reader, err = d.newReader(ctx)
 		return err
 	})
-	sealing.Go(func() error { return d.seal(ctx, m) })
+	sealing.Go(func() error { return d.seal(ctx, m, mode) })
 	err = sealing.Wait()
 	if reader != nil {
 		defer func() { err = errors.Join(err, reader.Close()) }()
 	}
 	if err != nil {
-		return fmt.Errorf("publish version %s: %w: nothing was published, the last snapshot stays", d.Run, err)
+		return d.unpublished("publish", err)
 	}
 	if err := d.Step("before verify"); err != nil {
-		return fmt.Errorf("verify version %s: %w: nothing was published, the last snapshot stays", d.Run, err)
+		return d.unpublished("verify", err)
 	}
-	return d.w.verify(ctx, reader, d.Dir, *m)
+	claimed := *m
+	judging.Go(func() (err error) {
+		if m.Catalog, err = sumFile(d.Dir, CatalogFile); err != nil {
+			return d.unpublished("publish", err)
+		}
+		return nil
+	})
+	judging.Go(func() error { return d.w.verify(ctx, reader, d.Dir, claimed) })
+	if err := judging.Wait(); err != nil {
+		return err
+	}
+	if err := d.writeManifest(m, mode); err != nil {
+		return d.unpublished("publish", err)
+	}
+	return nil
+}
+
+func (d *Draft) unpublished(what string, err error) error {
+	return fmt.Errorf("%s version %s: %w: nothing was published, the last snapshot stays", what, d.Run, err)
 }
 
 // sealers is how many files are being sealed at once: what they wait for is mostly
 // the disk, which takes their syncs together.
 const sealers = 8
 
-// seal writes everything to disk: the catalogue checkpointed and closed, the
-// manifest with sizes and checksums, files and folder synced.
-func (d *Draft) seal(ctx context.Context, m *Manifest) error {
-	mode, err := d.w.disk.publicMode(d.Dir)
-	if err != nil {
-		return err
-	}
+// seal writes the files to disk: the catalogue checkpointed and closed, and those
+// of the tables, with their sizes and checksums for the manifest.
+func (d *Draft) seal(ctx context.Context, m *Manifest, mode fs.FileMode) error {
 	sums := make([]ManifestFileSum, len(m.Tables))
 	var sealing errgroup.Group
 	sealing.SetLimit(sealers)
@@ -128,6 +148,11 @@ func (d *Draft) seal(ctx context.Context, m *Manifest) error {
 	for i, sum := range sums {
 		m.Tables[i].ManifestFileSum = sum
 	}
+	return nil
+}
+
+// writeManifest writes what the version says of itself, and syncs the folder.
+func (d *Draft) writeManifest(m *Manifest, mode fs.FileMode) error {
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
@@ -152,16 +177,20 @@ func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) 
 	if err = errors.Join(err, d.Step("after checkpoint")); err != nil {
 		return err
 	}
-	m.Catalog, err = d.sealFile(CatalogFile, mode)
-	return err
+	return d.harden(CatalogFile, mode)
 }
 
 func (d *Draft) sealFile(name string, mode fs.FileMode) (ManifestFileSum, error) {
-	path := filepath.Join(d.Dir, name)
-	if err := errors.Join(os.Chmod(path, mode), d.w.disk.sync(path)); err != nil {
+	if err := d.harden(name, mode); err != nil {
 		return ManifestFileSum{}, err
 	}
 	return sumFile(d.Dir, name)
+}
+
+// harden brings a file to the disk, with the rights that it is published with.
+func (d *Draft) harden(name string, mode fs.FileMode) error {
+	path := filepath.Join(d.Dir, name)
+	return errors.Join(os.Chmod(path, mode), d.w.disk.sync(path))
 }
 
 func (d *Draft) closeCatalog(ctx context.Context) error {
