@@ -2,50 +2,17 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
-
-// rowGroup is the size that scans best and that DuckDB itself uses. While a group
-// is written all of it lies in memory, next to what is being sorted; where both do
-// not fit, DuckDB writes blocks out and reads them back again and again. Tables
-// with many texts come to that within the default memory limit and have smaller
-// groups, those with many rows the smallest: docs/ARCHITECTURE.md has what that
-// saves, and costs in size.
-const (
-	rowGroup     = 122_880
-	wideRowGroup = 30_720
-	longRowGroup = 20_480
-	manyTexts    = 10
-	manyRows     = 2_000_000
-)
-
-// rowGroupOf chooses the size of a table's groups in rows.
-func rowGroupOf(ctx context.Context, d *warehouse.Draft, def stream.Definition) (int, error) {
-	if !isWide(def) {
-		return rowGroup, nil
-	}
-	rows, err := rowsIn(ctx, d, def.Name)
-	if rows > manyRows {
-		return longRowGroup, err
-	}
-	return wideRowGroup, err
-}
-
-// isWide tells tables with many texts.
-func isWide(def stream.Definition) bool {
-	texts := 0
-	for _, c := range def.Columns {
-		if c.Type == stream.Text || c.Type == stream.JSON {
-			texts++
-		}
-	}
-	return texts >= manyTexts
-}
 
 // rowsIn counts the rows of a table of main.
 func rowsIn(ctx context.Context, d *warehouse.Draft, table string) (rows int, err error) {
@@ -105,11 +72,9 @@ func carryUnchanged(d *warehouse.Draft, tables []stream.Table, changes []Change)
 type parquetWriter struct {
 	draft *warehouse.Draft
 	defs  map[string]stream.Definition
+	// limit is DuckDB's memory in bytes.
+	limit int64
 }
-
-// threadMemory is what a thread needs to sort and write a narrow table. With half
-// of it DuckDB finds no memory for the groups that the threads have open.
-const threadMemory = 128 << 20
 
 // writeAll writes narrow tables with as many threads as the memory limit bears,
 // and wide ones, whose threads take more memory than there is, with one: it is
@@ -118,43 +83,104 @@ func (w parquetWriter) writeAll(ctx context.Context, tables []stream.Table) erro
 	if len(tables) == 0 {
 		return nil
 	}
-	before, bearable, err := w.threads(ctx)
+	have, err := w.settings(ctx)
 	if err != nil {
 		return err
+	}
+	shapes, err := w.shapes(ctx, tables)
+	if err != nil {
+		return fmt.Errorf("measure the tables: %w", err)
 	}
 	for _, wide := range []bool{false, true} {
 		threads := 1
 		if !wide {
-			threads = max(1, min(before, bearable))
+			threads = min(have, max(1, int(w.limit/threadMemory)))
 		}
 		if _, err := setThreads(ctx, w.draft, threads); err != nil {
 			return err
 		}
-		for _, t := range tables {
-			if isWide(w.defs[t.Name]) == wide {
-				if err := w.write(ctx, t); err != nil {
+		for i, t := range tables {
+			if shapes[i].wide(w.limit) == wide {
+				if err := w.write(ctx, t, shapes[i]); err != nil {
 					return fmt.Errorf("%s: %w", t.Name, err)
 				}
 			}
 		}
 	}
-	_, err = setThreads(ctx, w.draft, before)
+	_, err = setThreads(ctx, w.draft, have)
 	return err
 }
 
-// threads tells how many DuckDB has, and how many its memory bears.
-func (w parquetWriter) threads(ctx context.Context) (have, bearable int, err error) {
-	err = w.draft.DB.QueryRowContext(ctx, `SELECT current_setting('threads'), parse_formatted_bytes(current_setting('memory_limit')) // ?`, threadMemory).
-		Scan(&have, &bearable)
-	return have, bearable, err
+// settings finds the limit, and how many threads there are.
+func (w *parquetWriter) settings(ctx context.Context) (threads int, err error) {
+	err = w.draft.DB.QueryRowContext(ctx, "SELECT current_setting('threads'), parse_formatted_bytes(current_setting('memory_limit'))").
+		Scan(&threads, &w.limit)
+	return threads, err
 }
 
-func (w parquetWriter) write(ctx context.Context, t stream.Table) error {
-	group, err := rowGroupOf(ctx, w.draft, w.defs[t.Name])
-	if err != nil {
+func (w parquetWriter) write(ctx context.Context, t stream.Table, s shape) error {
+	if pieces := s.pieces(w.limit); pieces > 1 {
+		return w.writePieces(ctx, t, s, pieces)
+	}
+	return w.draft.Exec(ctx, w.copyTo(t.Name+".parquet", w.sorted(t, "TRUE"), s.group(w.limit)))
+}
+
+// writePieces sorts ranges of the key one after the other, each into a file of its
+// own, and puts these together: slower, but no longer a matter of how long rows
+// are.
+func (w parquetWriter) writePieces(ctx context.Context, t stream.Table, s shape, pieces int) (err error) {
+	dir := filepath.Join(w.draft.Dir, "pieces")
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	return w.draft.Exec(ctx, copyTable(w.draft, w.defs[t.Name], t, group, filepath.Join(w.draft.Dir, t.Name+".parquet")))
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	cuts, err := w.cuts(ctx, t, pieces)
+	if err != nil {
+		return fmt.Errorf("find ranges of the key: %w", err)
+	}
+	var files []string
+	for i, between := range ranges(warehouse.Quote(t.Key[0]), cuts) {
+		file := filepath.Join("pieces", strconv.Itoa(i))
+		if err := w.draft.Exec(ctx, w.copyTo(file, w.sorted(t, between), s.group(w.limit))); err != nil {
+			return err
+		}
+		files = append(files, warehouse.Literal(filepath.Join(w.draft.Dir, file)))
+	}
+	together := "SELECT * FROM read_parquet([" + strings.Join(files, ", ") + "])"
+	return w.draft.Exec(ctx, "SET GLOBAL preserve_insertion_order = true",
+		w.copyTo(t.Name+".parquet", together, s.group(w.limit)), "SET GLOBAL preserve_insertion_order = false")
+}
+
+// cuts are keys that part a table into about as many ranges of about as many rows.
+func (w parquetWriter) cuts(ctx context.Context, t stream.Table, pieces int) (cuts []string, err error) {
+	const perPiece = 256
+	rows, err := w.draft.DB.QueryContext(ctx, fmt.Sprintf("SELECT k FROM (SELECT %s AS k FROM main.%s) USING SAMPLE reservoir(%d ROWS) REPEATABLE (1) ORDER BY k",
+		warehouse.Quote(t.Key[0]), warehouse.Quote(t.Name), perPiece*pieces))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for i := 0; rows.Next(); i++ {
+		var key string
+		if err := rows.Scan(&key); err != nil {
+			return nil, err
+		}
+		if i > 0 && i%perPiece == 0 {
+			cuts = append(cuts, key)
+		}
+	}
+	return slices.Compact(cuts), rows.Err()
+}
+
+// ranges are conditions that part all keys at the cuts, in their order.
+func ranges(key string, cuts []string) []string {
+	var all []string
+	from := "TRUE"
+	for _, cut := range cuts {
+		all = append(all, from+" AND "+key+" < "+warehouse.Literal(cut))
+		from = key + " >= " + warehouse.Literal(cut)
+	}
+	return append(all, from)
 }
 
 // setThreads gives DuckDB a number of threads and returns how many it had. A
@@ -169,14 +195,19 @@ func setThreads(ctx context.Context, d *warehouse.Draft, threads int) (before in
 	return before, d.Exec(ctx, fmt.Sprintf("SET GLOBAL threads = %d", threads))
 }
 
-func copyTable(d *warehouse.Draft, def stream.Definition, t stream.Table, group int, path string) string {
+func (w parquetWriter) sorted(t stream.Table, where string) string {
+	return fmt.Sprintf("SELECT %s, valid_from, row_hash FROM main.%s WHERE %s ORDER BY %s",
+		flat(w.defs[t.Name]), warehouse.Quote(t.Name), where, columns("", t.Key))
+}
+
+// copyTo writes rows into a file of the draft.
+func (w parquetWriter) copyTo(file, rows string, group int) string {
 	var labels []string
-	for _, l := range d.Labels() {
+	for _, l := range w.draft.Labels() {
 		labels = append(labels, l.Key+": "+warehouse.Literal(l.Value))
 	}
-	return fmt.Sprintf(`COPY (SELECT %s, valid_from, row_hash FROM main.%s ORDER BY %s) TO %s
-		(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL %d, ROW_GROUP_SIZE %d, KV_METADATA {%s})`,
-		flat(def), warehouse.Quote(t.Name), columns("", t.Key), warehouse.Literal(path), zstdLevel, group, strings.Join(labels, ", "))
+	return fmt.Sprintf("COPY (%s) TO %s (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL %d, ROW_GROUP_SIZE %d, KV_METADATA {%s})",
+		rows, warehouse.Literal(filepath.Join(w.draft.Dir, file)), zstdLevel, group, strings.Join(labels, ", "))
 }
 
 // flat selects the columns of a table with JSON as plain text: marked as JSON,

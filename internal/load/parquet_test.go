@@ -41,3 +41,30 @@ func TestParquetIsSortedInGroupsThatFit(t *testing.T) {
 		})
 	}
 }
+
+// TestLongRowsAreSortedWithinTheLimit writes texts of which DuckDB's own sort
+// would hold more at once than it may.
+func TestLongRowsAreSortedWithinTheLimit(t *testing.T) {
+	const rows = 100_000
+	h := newHouse(t, "product_listings")
+	ctx := t.Context()
+	d, err := h.w.Begin(ctx, "long", night.Add(time.Hour))
+	must(t, err)
+	defer func() { must(t, d.Discard()) }()
+	must(t, d.Exec(ctx, fmt.Sprintf(`INSERT INTO main.product_listings BY NAME SELECT md5(i::VARCHAR) AS id, repeat(md5((i + 1)::VARCHAR), 130) AS description,
+		i AS min_delivery_days, now() AS valid_from, i AS row_hash FROM range(%d) r(i)`, rows)))
+	_, err = load.WriteParquet(ctx, d, h.w.Definitions(), h.w.Tables(), nil)
+	must(t, err)
+	file := "read_parquet(" + warehouse.Literal(filepath.Join(d.Dir, "product_listings.parquet")) + ", file_row_number = true)"
+	var whole, unsorted int64
+	must(t, d.DB.QueryRowContext(ctx, `SELECT count(*) FILTER (id = md5(min_delivery_days::VARCHAR) AND row_hash = min_delivery_days
+		AND description = repeat(md5((min_delivery_days + 1)::VARCHAR), 130)) FROM `+file).Scan(&whole))
+	must(t, d.DB.QueryRowContext(ctx, `SELECT count(*) FILTER (id <= before)
+		FROM (SELECT id, lag(id) OVER (ORDER BY file_row_number) AS before FROM `+file+`)`).Scan(&unsorted))
+	if whole != rows || unsorted != 0 {
+		t.Errorf("%d rows are as they were, want %d; %d are out of order", whole, rows, unsorted)
+	}
+	if left, err := filepath.Glob(filepath.Join(d.Dir, "pieces", "*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
