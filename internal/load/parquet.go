@@ -72,14 +72,13 @@ func carryUnchanged(d *warehouse.Draft, tables []stream.Table, changes []Change)
 type parquetWriter struct {
 	draft *warehouse.Draft
 	defs  map[string]stream.Definition
-	// limit is DuckDB's memory in bytes.
+	// limit is DuckDB's memory in bytes, now the threads that it has.
 	limit int64
+	now   int
 }
 
-// writeAll writes narrow tables with as many threads as the memory limit bears,
-// and wide ones, whose threads take more memory than there is, with one: it is
-// done before two that wait for the disk, in wall time too.
-func (w parquetWriter) writeAll(ctx context.Context, tables []stream.Table) error {
+// writeAll sorts and writes tables, first those that gain by several threads.
+func (w *parquetWriter) writeAll(ctx context.Context, tables []stream.Table) error {
 	if len(tables) == 0 {
 		return nil
 	}
@@ -91,34 +90,44 @@ func (w parquetWriter) writeAll(ctx context.Context, tables []stream.Table) erro
 	if err != nil {
 		return fmt.Errorf("measure the tables: %w", err)
 	}
-	for _, wide := range []bool{false, true} {
-		threads := 1
-		if !wide {
-			threads = min(have, max(1, int(w.limit/threadMemory)))
-		}
-		if _, err := setThreads(ctx, w.draft, threads); err != nil {
-			return err
-		}
+	for _, parallel := range []bool{true, false} {
 		for i, t := range tables {
-			if shapes[i].wide(w.limit) == wide {
-				if err := w.write(ctx, t, shapes[i]); err != nil {
-					return fmt.Errorf("%s: %w", t.Name, err)
-				}
+			if shapes[i].parallel(w.limit) != parallel {
+				continue
+			}
+			if err := w.write(ctx, t, shapes[i]); err != nil {
+				return fmt.Errorf("%s: %w", t.Name, err)
 			}
 		}
 	}
-	_, err = setThreads(ctx, w.draft, have)
+	return w.withThreads(ctx, have)
+}
+
+// withThreads gives DuckDB threads, unless it has as many.
+func (w *parquetWriter) withThreads(ctx context.Context, threads int) error {
+	if w.now == threads {
+		return nil
+	}
+	w.now = threads
+	_, err := setThreads(ctx, w.draft, threads)
 	return err
 }
 
 // settings finds the limit, and how many threads there are.
 func (w *parquetWriter) settings(ctx context.Context) (threads int, err error) {
 	err = w.draft.DB.QueryRowContext(ctx, "SELECT current_setting('threads'), parse_formatted_bytes(current_setting('memory_limit'))").
-		Scan(&threads, &w.limit)
-	return threads, err
+		Scan(&w.now, &w.limit)
+	return w.now, err
 }
 
-func (w parquetWriter) write(ctx context.Context, t stream.Table, s shape) error {
+func (w *parquetWriter) write(ctx context.Context, t stream.Table, s shape) error {
+	threads := 1
+	if s.parallel(w.limit) {
+		threads = min(w.draft.Cores(), max(1, int(w.limit/threadMemory)))
+	}
+	if err := w.withThreads(ctx, threads); err != nil {
+		return err
+	}
 	if pieces := s.pieces(w.limit); pieces > 1 {
 		return w.writePieces(ctx, t, s, pieces)
 	}

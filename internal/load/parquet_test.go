@@ -18,8 +18,8 @@ func TestParquetIsSortedInGroupsThatFit(t *testing.T) {
 		rows, group            int64
 	}{
 		{"narrow", "product_listing_prices", "product_listing_id", ", 1 AS position", 130_000, 122_880},
-		{"wide", "product_listings", "id", "", 70_000, 30_720},
-		{"wide and long", "product_listings", "id", "", 2_000_001, 20_480},
+		{"wide", "product_listings", "id", ", 'a name of some length' AS name", 70_000, 30_720},
+		{"wide and long", "product_listings", "id", ", 'a name of some length' AS name", 2_000_001, 20_480},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			ctx := t.Context()

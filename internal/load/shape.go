@@ -56,8 +56,10 @@ func (s shape) group(limit int64) int {
 	return rowGroups[len(rowGroups)-1]
 }
 
-// wide tables have smaller groups than they could have.
-func (s shape) wide(limit int64) bool { return s.group(limit) < rowGroup }
+// parallel tables gain by several threads: they have several row groups, as large
+// as can be. Where groups are smaller, threads take more memory than there is, and
+// one is done before two that wait for the disk, in wall time too.
+func (s shape) parallel(limit int64) bool { return s.rows > rowGroup && s.group(limit) == rowGroup }
 
 // pieces is in how many ranges of its key a table is sorted.
 func (s shape) pieces(limit int64) int {

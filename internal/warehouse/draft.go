@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -83,6 +84,14 @@ func (d *Draft) copyPrevious(ctx context.Context, path string) error {
 // Step tells a trial where the work on the draft is. An error is one that the
 // disk would give there.
 func (d *Draft) Step(name string) error { return d.w.disk.tell(name) }
+
+// Cores is how many threads DuckDB may have.
+func (d *Draft) Cores() int {
+	if d.w.cfg.Threads > 0 {
+		return d.w.cfg.Threads
+	}
+	return runtime.GOMAXPROCS(0)
+}
 
 // Stamp is the snapshot's time as SQL.
 func (d *Draft) Stamp() string { return stamp(d.At) }
