@@ -108,6 +108,8 @@ type field struct {
 	name string
 	// quoted is the usual text of the name in a body, with the colon.
 	quoted string
+	// head and tail are its first and last eight bytes, if it has as many.
+	head, tail uint64
 	// bit is the field's place in the set of fields seen in a row.
 	bit int
 	// col takes a scalar; -1: none.

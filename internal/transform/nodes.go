@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 )
@@ -86,6 +87,9 @@ func (b *nodes) field(n *node, name string) *field {
 	}
 	f := &field{name: name, quoted: `"` + name + `":`, bit: b.layout.names, col: -1, child: -1}
 	f.id = b.number(f)
+	if q := []byte(f.quoted); len(q) >= 8 {
+		f.head, f.tail = binary.LittleEndian.Uint64(q), binary.LittleEndian.Uint64(q[len(q)-8:])
+	}
 	b.layout.names++
 	n.fields[name] = f
 	return f

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,7 +23,7 @@ func (d *Decoder) object(t *table, n *node) error {
 				return err
 			}
 		}
-		if f := d.after[last]; f != nil && s.guess(f.quoted) {
+		if f := d.after[last]; f != nil && s.guess(f) {
 			last = f.id
 			if err := d.member(t, f); err != nil {
 				return err
@@ -57,10 +58,19 @@ func (s *scanner) another() bool {
 	return false
 }
 
-// guess steps over a name and its colon if they are written as expected.
-func (s *scanner) guess(quoted string) bool {
-	end := s.pos + len(quoted)
-	if end > len(s.buf) || string(s.buf[s.pos:end]) != quoted {
+// guess steps over a name and its colon if they are written as expected. With
+// eight to sixteen bytes, as most have, they are compared as two words.
+func (s *scanner) guess(f *field) bool {
+	end := s.pos + len(f.quoted)
+	if end > len(s.buf) {
+		return false
+	}
+	b := s.buf[s.pos:end]
+	if n := len(b); n < 8 || n > 16 {
+		if string(b) != f.quoted {
+			return false
+		}
+	} else if binary.LittleEndian.Uint64(b) != f.head || binary.LittleEndian.Uint64(b[n-8:]) != f.tail {
 		return false
 	}
 	s.pos = end
