@@ -70,25 +70,15 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 // compare finds what closes in tables, parents before children: a child's scope
 // looks at its parent's closing keys.
 func (s *Stage) compare(ctx context.Context, tables []stream.Table, scope func(stream.Table) string) ([]Change, error) {
-	changes := make([]Change, len(tables))
-	var before, found []string
-	for i, t := range tables {
-		changes[i].Table = t.Name
-		if !s.feeds.adopted.has(t.Name) {
-			before = append(before, fmt.Sprintf("SELECT %d, count(*) FROM main.%s", i, warehouse.Quote(t.Name)))
-		}
-	}
-	err := s.draft.EachRow(ctx, before, func(scan func(...any) error) error {
-		var i int
-		var rows int64
-		err := scan(&i, &rows)
-		changes[i].Before = rows
-		return err
-	})
+	// The rows of an adopted table are tonight's: before there were none.
+	before, err := rowsOf(ctx, s.draft, slices.DeleteFunc(slices.Clone(tables), func(t stream.Table) bool { return s.feeds.adopted.has(t.Name) }))
 	if err != nil {
 		return nil, err
 	}
+	changes := make([]Change, len(tables))
+	var found []string
 	for i, t := range tables {
+		changes[i].Table, changes[i].Before = t.Name, before[t.Name]
 		if err := s.draft.Exec(ctx, s.findClosing(t, changes[i].Before == 0, scope(t))); err != nil {
 			return nil, err
 		}

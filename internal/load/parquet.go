@@ -20,6 +20,22 @@ func rowsIn(ctx context.Context, d *warehouse.Draft, table string) (rows int, er
 	return rows, err
 }
 
+// rowsOf counts the rows of tables of main, by name, in one statement.
+func rowsOf(ctx context.Context, d *warehouse.Draft, tables []stream.Table) (map[string]int64, error) {
+	rows := map[string]int64{}
+	var counts []string
+	for _, t := range tables {
+		counts = append(counts, fmt.Sprintf("SELECT %s, count(*) FROM main.%s", warehouse.Literal(t.Name), warehouse.Quote(t.Name)))
+	}
+	return rows, d.EachRow(ctx, counts, func(scan func(...any) error) error {
+		var name string
+		var n int64
+		err := scan(&name, &n)
+		rows[name] = n
+		return err
+	})
+}
+
 // zstdLevel takes a quarter off the time of the default, 3, and makes files one
 // percent larger: dictionaries have compressed most of it before.
 const zstdLevel = 1
@@ -82,10 +98,10 @@ func (w *parquetWriter) writeAll(ctx context.Context, tables []stream.Table) err
 	if len(tables) == 0 {
 		return nil
 	}
-	have, err := w.settings(ctx)
-	if err != nil {
+	if err := w.settings(ctx); err != nil {
 		return err
 	}
+	have := w.now
 	shapes, err := w.shapes(ctx, tables)
 	if err != nil {
 		return fmt.Errorf("measure the tables: %w", err)
@@ -114,10 +130,9 @@ func (w *parquetWriter) withThreads(ctx context.Context, threads int) error {
 }
 
 // settings finds the limit, and how many threads there are.
-func (w *parquetWriter) settings(ctx context.Context) (threads int, err error) {
-	err = w.draft.DB.QueryRowContext(ctx, "SELECT current_setting('threads'), parse_formatted_bytes(current_setting('memory_limit'))").
+func (w *parquetWriter) settings(ctx context.Context) error {
+	return w.draft.DB.QueryRowContext(ctx, "SELECT current_setting('threads'), parse_formatted_bytes(current_setting('memory_limit'))").
 		Scan(&w.now, &w.limit)
-	return w.now, err
 }
 
 func (w *parquetWriter) write(ctx context.Context, t stream.Table, s shape) error {

@@ -71,23 +71,14 @@ func (s shape) pieces(limit int64) int {
 
 // shapes measures tables: their rows, and the texts in some vectors of them.
 func (w parquetWriter) shapes(ctx context.Context, tables []stream.Table) ([]shape, error) {
-	all := make([]shape, len(tables))
-	var counts, widths []string
-	for i, t := range tables {
-		counts = append(counts, fmt.Sprintf("SELECT %d, count(*) FROM main.%s", i, warehouse.Quote(t.Name)))
-	}
-	err := w.draft.EachRow(ctx, counts, func(scan func(...any) error) error {
-		var i int
-		var rows int64
-		err := scan(&i, &rows)
-		all[i].rows = rows
-		return err
-	})
+	rows, err := rowsOf(ctx, w.draft, tables)
 	if err != nil {
 		return nil, err
 	}
+	all := make([]shape, len(tables))
+	var widths []string
 	for i, t := range tables {
-		if all[i].rows >= fewRows {
+		if all[i].rows = rows[t.Name]; all[i].rows >= fewRows {
 			widths = append(widths, fmt.Sprintf("SELECT %d, %s", i, measured(w.defs[t.Name], all[i].rows)))
 		}
 	}

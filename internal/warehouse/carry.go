@@ -88,12 +88,12 @@ func (c *Carrier) copy(from *os.File, to string, sum ManifestFileSum) (whole boo
 		return false, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	seen := sha256.New()
-	body := io.NewSectionReader(from, 0, sum.Bytes-int64(len(ending(old))))
+	seen, end := sha256.New(), ending(old)
+	body := io.NewSectionReader(from, 0, sum.Bytes-int64(len(end)))
 	if _, err := io.Copy(io.MultiWriter(out, seen), body); err != nil {
 		return false, err
 	}
-	seen.Write(ending(old)) // never fails
+	seen.Write(end) // never fails
 	if hex.EncodeToString(seen.Sum(nil)) != sum.SHA256 {
 		return false, nil
 	}
