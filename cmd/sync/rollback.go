@@ -52,7 +52,7 @@ func (g *globals) lockedFor(cfg config.Config, name string, work func(*warehouse
 	if err != nil {
 		return err
 	}
-	lock, err := wh.Lock(name, g.now())
+	lock, err := wh.LockExisting(name, g.now())
 	if err != nil {
 		return err
 	}

@@ -129,8 +129,12 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		return Result{}, err
 	}
 	now := cfg.Now().UTC().Truncate(time.Microsecond)
+	id, err := wh.NewRunID(now)
+	if err != nil {
+		return Result{}, err
+	}
 	n := &night{cfg: cfg, wh: wh, drift: map[driftKey]load.Drift{}}
-	n.run = warehouse.Run{ID: newRunID(wh, now), Kind: warehouse.Night, StartedAt: now, SnapshotAt: now, Program: cfg.Warehouse.Program}
+	n.run = warehouse.Run{ID: id, Kind: warehouse.Night, StartedAt: now, SnapshotAt: now, Program: cfg.Warehouse.Program}
 	lock, err := wh.Lock(n.run.ID, now)
 	if err != nil {
 		return Result{}, wh.Full(err)

@@ -28,8 +28,11 @@ func Rebuild(ctx context.Context, cfg Config) (r Rebuilt, err error) {
 		return r, err
 	}
 	now := cfg.Now().UTC().Truncate(time.Microsecond)
-	id := newRunID(wh, now)
-	lock, err := wh.Lock(id, now)
+	id, err := wh.NewRunID(now)
+	if err != nil {
+		return r, err
+	}
+	lock, err := wh.LockExisting(id, now)
 	if err != nil {
 		return r, err
 	}

@@ -42,8 +42,12 @@ func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 		return Result{}, err
 	}
 	now := cfg.Now().UTC().Truncate(time.Microsecond)
+	id, err := wh.NewRunID(now)
+	if err != nil {
+		return Result{}, err
+	}
 	n := &night{cfg: cfg, wh: wh, drift: map[driftKey]load.Drift{}, only: &targets}
-	n.run = warehouse.Run{ID: newRunID(wh, now), Kind: warehouse.Refresh, StartedAt: now, SnapshotAt: now, Program: cfg.Warehouse.Program}
+	n.run = warehouse.Run{ID: id, Kind: warehouse.Refresh, StartedAt: now, SnapshotAt: now, Program: cfg.Warehouse.Program}
 	lock, err := wh.Lock(n.run.ID, now)
 	if err != nil {
 		return Result{}, wh.Full(err)

@@ -31,8 +31,12 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if at, err = n.snapshotOf(run, at); err != nil {
 		return Result{}, err
 	}
-	n.run = warehouse.Run{ID: newRunID(wh, at), Kind: warehouse.Night, StartedAt: cfg.Now(), SnapshotAt: at, Program: cfg.Warehouse.Program}
-	lock, err := wh.Lock(n.run.ID, cfg.Now())
+	id, err := wh.NewRunID(at)
+	if err != nil {
+		return Result{}, err
+	}
+	n.run = warehouse.Run{ID: id, Kind: warehouse.Night, StartedAt: cfg.Now(), SnapshotAt: at, Program: cfg.Warehouse.Program}
+	lock, err := wh.LockExisting(n.run.ID, cfg.Now())
 	if err != nil {
 		return Result{}, err
 	}

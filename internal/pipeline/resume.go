@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"time"
 
 	"placementsync/internal/warehouse"
@@ -36,14 +34,21 @@ func (n *night) begin(ctx context.Context, now time.Time, lock *warehouse.Lock) 
 	var other *otherAccessError
 	if errors.As(err, &other) {
 		n.cfg.Log.Warn("run not resumed", "run", n.run.ID, "cause", other)
-		n.resumed, n.run.ID = nil, newRunID(n.wh, now)
-		n.run.StartedAt, n.run.SnapshotAt = now, now
-		if err := lock.Name(n.run.ID, now); err != nil {
+		if err := n.beginAnew(now, lock); err != nil {
 			return Result{}, err
 		}
 		res, err = n.attempt(ctx)
 	}
 	return res, err
+}
+
+// beginAnew gives up the run that was taken up, and takes an id of its own.
+func (n *night) beginAnew(now time.Time, lock *warehouse.Lock) (err error) {
+	if n.run.ID, err = n.wh.NewRunID(now); err != nil {
+		return err
+	}
+	n.resumed, n.run.StartedAt, n.run.SnapshotAt = nil, now, now
+	return lock.Name(n.run.ID, now)
 }
 
 // aside executes a run that nobody takes up. Its note goes when the ledger has it.
@@ -102,24 +107,4 @@ func (n *night) admit() error {
 		return &otherAccessError{n.resumed.Access, access}
 	}
 	return n.note(access)
-}
-
-// newRunID is the time of the run in UTC, with a number behind it when a run
-// of the same second has landed answers already.
-func newRunID(wh *warehouse.Warehouse, at time.Time) string {
-	base := at.Format("20060102T150405Z")
-	id := base
-	for i := 2; taken(wh, id); i++ {
-		id = fmt.Sprintf("%s-%d", base, i)
-	}
-	return id
-}
-
-func taken(wh *warehouse.Warehouse, id string) bool {
-	for _, path := range []string{wh.RawPath(id), wh.VersionPath(id)} {
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			return true
-		}
-	}
-	return false
 }

@@ -7,6 +7,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -87,10 +88,15 @@ func (db *DB) Close() error {
 	return errors.Join(db.conn.Close(), db.pool.Close(), os.RemoveAll(db.spill))
 }
 
+// spillPrefix begins the names of folders for what does not fit into memory.
+const spillPrefix = "placementsync-query-"
+
 // start makes an empty instance in memory with a single connection: settings
 // such as USE belong to a connection, and a second one would lack them.
 func start(ctx context.Context, opts Options) (*DB, error) {
-	spill, err := os.MkdirTemp(opts.TempDir, "query-*")
+	temp := cmp.Or(opts.TempDir, os.TempDir())
+	warehouse.ClearDead(temp, spillPrefix)
+	spill, err := os.MkdirTemp(temp, warehouse.OfProcess(spillPrefix)+"*")
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -143,11 +144,14 @@ func createBeside(path string, mode fs.FileMode) (f *os.File, err error) {
 	return f, err
 }
 
-// beside tries names in the folder of path until one is free.
+// beside tries names in the folder of path until one is free. What killed processes
+// left beside it goes.
 func beside(path string, create func(name string) error) error {
+	dir, prefix := filepath.Dir(path), "."+filepath.Base(path)+"."
+	ClearDead(dir, prefix)
 	for {
-		name := fmt.Sprintf(".%s.%d", filepath.Base(path), rand.Uint32())
-		if err := create(filepath.Join(filepath.Dir(path), name)); !errors.Is(err, fs.ErrExist) {
+		name := OfProcess(prefix) + strconv.FormatUint(uint64(rand.Uint32()), 10)
+		if err := create(filepath.Join(dir, name)); !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}

@@ -39,7 +39,7 @@ type Lock struct {
 // warehouse is a newer program's.
 func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if err := w.makeFolders(); err != nil {
-		return nil, fmt.Errorf("take the lock: %w", err)
+		return nil, err
 	}
 	path := w.path(stateDir, "lock")
 	l := &Lock{flock.New(path, flock.SetPermissions(privateFile)), path}
@@ -58,6 +58,15 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 		return nil, errors.Join(err, l.Release())
 	}
 	return l, nil
+}
+
+// LockExisting is Lock where there has to be a warehouse already, or what a restore
+// has brought back of one: it makes nothing at a path that was misspelt.
+func (w *Warehouse) LockExisting(run string, now time.Time) (*Lock, error) {
+	if err := w.Exists(); err != nil {
+		return nil, err
+	}
+	return w.Lock(run, now)
 }
 
 // Name says under the lock which run holds it, and since when.

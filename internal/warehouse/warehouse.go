@@ -133,8 +133,17 @@ func (w *Warehouse) path(parts ...string) string {
 // makeFolders creates the folder: open to readers where versions are
 // published, closed where answers of the service and state are kept.
 func (w *Warehouse) makeFolders() error {
-	return errors.Join(w.disk.makePublic(w.path(versionsDir)), w.disk.makePublic(w.path(seriesDir)),
-		os.MkdirAll(w.path(rawDir), privateDir), os.MkdirAll(w.path(stateDir), privateDir))
+	for _, name := range []string{versionsDir, seriesDir} {
+		if err := w.disk.makePublic(w.path(name)); err != nil {
+			return w.atPlace(err)
+		}
+	}
+	for _, name := range []string{rawDir, stateDir} {
+		if err := os.MkdirAll(w.path(name), privateDir); err != nil {
+			return w.atPlace(err)
+		}
+	}
+	return nil
 }
 
 // Latest returns the run that readers see now; ok is false before the first
@@ -145,7 +154,7 @@ func (w *Warehouse) Latest() (run string, ok bool, err error) {
 		return "", false, nil
 	}
 	if err != nil {
-		return "", false, fmt.Errorf("read the newest version: %w", err)
+		return "", false, w.atPlace(err)
 	}
 	return filepath.Base(target), true, nil
 }
