@@ -49,6 +49,9 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 	if err != nil {
 		return err
 	}
+	if names, err = knownAs(g, all, names); err != nil {
+		return err
+	}
 	d := query.Diff{Tables: o.tables}
 	if d.From, d.To, err = query.Between(all, names...); err != nil {
 		return err

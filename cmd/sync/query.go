@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -110,21 +111,37 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	if err != nil {
 		return nil, err
 	}
-	if _, published, err := wh.Latest(); err != nil || !published {
-		if err == nil {
-			err = fmt.Errorf("open %s: nothing is published yet: start a night with placementsync run", wh.CatalogPath())
-		}
+	if err := newest(wh); err != nil {
 		return nil, err
 	}
 	opts.MemoryLimit, opts.Threads = cfg.Warehouse.MemoryLimit, cfg.Warehouse.Threads
 	db, err := query.Open(ctx, wh.CatalogPath(), opts)
+	if misuse := (*query.UsageError)(nil); errors.As(err, &misuse) && opts.AsOf != "" {
+		// The id may be one of the ledger's that no snapshot has.
+		if at := seenAs(wh, opts.AsOf); at != opts.AsOf {
+			opts.AsOf = at
+			db, err = query.Open(ctx, wh.CatalogPath(), opts)
+		}
+	}
 	if err != nil {
-		return nil, err
+		return nil, wh.Suspect(err)
 	}
 	if s, ok := db.AsOf(); ok && !g.quiet {
 		fmt.Fprintf(g.stderr, "as of snapshot %s\n", s)
 	}
 	return db, nil
+}
+
+// newest returns an error where readers have nothing to open, with what to do.
+func newest(wh *warehouse.Warehouse) error {
+	_, published, err := wh.Latest()
+	if err != nil || published {
+		return err
+	}
+	if lost := (*warehouse.LostError)(nil); errors.As(wh.CheckIdentity(), &lost) {
+		return lost
+	}
+	return fmt.Errorf("open %s: nothing is published yet: start a night with placementsync run", wh.CatalogPath())
 }
 
 func listQueries(w io.Writer) error {

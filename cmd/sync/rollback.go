@@ -26,7 +26,7 @@ func rollbackCommand(g *globals) *cobra.Command {
 				run = args[0]
 			}
 			return g.locked("rollback", func(w *warehouse.Warehouse, _ config.Config) error {
-				m, err := w.Rollback(run)
+				m, err := w.Rollback(run, g.now())
 				if err != nil {
 					return err
 				}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,7 +18,7 @@ func runsCommand(g *globals) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "Show the ledger: what each night and refresh did, also failed ones",
+		Short: "Show the ledger: what each night, refresh, replay, rebuild and rollback did, also failed ones",
 		Args:  cobra.NoArgs,
 		RunE:  ran(func(*cobra.Command, []string) error { return showRuns(g, format) }),
 	}
@@ -41,34 +42,59 @@ func showRuns(g *globals, format string) error {
 	if err != nil {
 		return err
 	}
-	if format == "json" {
-		return writeJSON(g.stdout, runs)
+	seen, _, err := wh.Latest()
+	if err != nil {
+		return err
 	}
-	return runsTable(g.stdout, runs)
+	if format == "json" {
+		return writeJSON(g.stdout, shown(runs, seen))
+	}
+	return runsTable(g.stdout, runs, seen)
 }
 
-func runsTable(w io.Writer, runs []warehouse.Run) error {
+// shownRun is a run as JSON has it.
+type shownRun struct {
+	warehouse.Run
+	// Seen marks the version that readers see.
+	Seen bool `json:"seen"`
+}
+
+func shown(runs []warehouse.Run, seen string) []shownRun {
+	all := make([]shownRun, len(runs))
+	for i, r := range runs {
+		all[i] = shownRun{r, r.ID == seen}
+	}
+	return all
+}
+
+func runsTable(w io.Writer, runs []warehouse.Run, seen string) error {
 	if len(runs) == 0 {
 		_, err := fmt.Fprintln(w, "no run yet: start one with placementsync run")
 		return err
 	}
-	t := newTable("run", "kind", "started", "took", "attempts", "outcome", "exit", "requests", "received", "retries", "rows", "new", "changed", "gone", "grades", "error")
+	t := newTable("run", "kind", "readers", "started", "took", "attempts", "outcome", "exit", "requests", "received", "retries", "rows", "new", "changed", "gone", "grades", "error")
 	for _, r := range runs {
-		t.AppendRow(table.Row{r.ID, kind(r), r.StartedAt.Format(time.DateTime), took(r),
+		t.AppendRow(table.Row{r.ID, kind(r), mark(r, seen), r.StartedAt.Format(time.DateTime), took(r),
 			r.Attempts, r.Outcome, code(r), r.Requests, size(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, grades(r), firstLine(r.Error)})
 	}
-	alignRight(t, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14)
+	alignRight(t, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15)
 	_, err := fmt.Fprintln(w, t.Render())
 	return err
 }
 
-// kind tells nights from refreshes; entries of old have none, and are nights.
-func kind(r warehouse.Run) string {
-	if r.IsNight() {
-		return warehouse.Night
+// mark tells which version readers see, and which one a rollback led to.
+func mark(r warehouse.Run, seen string) string {
+	switch {
+	case r.ID == seen:
+		return "see this"
+	case r.Kind == warehouse.Rollback:
+		return "to " + r.Version
 	}
-	return r.Kind
+	return ""
 }
+
+// kind tells nights from all else; entries of old have none, and are nights.
+func kind(r warehouse.Run) string { return cmp.Or(r.Kind, warehouse.Night) }
 
 // took and code are unknown of a run that was killed.
 func took(r warehouse.Run) string {

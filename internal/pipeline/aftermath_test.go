@@ -95,7 +95,7 @@ func TestLostVersionIsRebuilt(t *testing.T) {
 	if res, err := pipeline.Run(t.Context(), h.cfg); err == nil || res.Run.ExitCode != 1 {
 		t.Fatalf("a night ran on a version that is gone: %v", err)
 	}
-	_, err := pipeline.Rebuild(t.Context(), h.cfg)
+	_, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
 	if diff := cmp.Diff(before, h.histories()); diff != "" {
 		t.Errorf("the rebuilt history differs (-before +after):\n%s", diff)

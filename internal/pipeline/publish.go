@@ -42,6 +42,9 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	files, err := load.WriteParquet(ctx, n.draft, n.wh.Definitions(), n.wh.Tables(), changes)
+	if err == nil {
+		err = load.WriteMeta(ctx, n.draft, n.wh.Meta())
+	}
 	if err != nil {
 		return Result{}, err
 	}

@@ -24,7 +24,7 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 	details := h.one("SELECT string_agg(stream || id || coalesce(fingerprint, ''), ',' ORDER BY stream, id) FROM meta.details")
 
 	h.at = h.at.Add(time.Hour)
-	r, err := pipeline.Rebuild(t.Context(), h.cfg)
+	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
 	if r.Snapshots != 4 || h.latest() != r.Manifest.RunID {
 		t.Errorf("%d snapshots were replayed into %s, latest is %s", r.Snapshots, r.Manifest.RunID, h.latest())
@@ -51,7 +51,7 @@ func TestRebuildWorksWithoutACatalog(t *testing.T) {
 	must(t, os.RemoveAll(h.path("versions")))
 	must(t, os.Remove(h.path("latest")))
 	h.at = h.at.Add(time.Hour)
-	_, err := pipeline.Rebuild(t.Context(), h.cfg)
+	_, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
 	if diff := cmp.Diff(before, h.histories()); diff != "" {
 		t.Errorf("the rebuilt history differs (-before +after):\n%s", diff)

@@ -116,7 +116,7 @@ func TestARefreshIsNoNight(t *testing.T) {
 	if versions, _ := wh.Versions(); !slices.Equal(versions, []string{second.Run.ID, third.Run.ID}) {
 		t.Errorf("versions %v are kept, want the nights %s and %s", versions, second.Run.ID, third.Run.ID)
 	}
-	back, err := wh.Rollback("")
+	back, err := wh.Rollback("", m.at)
 	must(t, err)
 	if back.RunID != second.Run.ID {
 		t.Errorf("rolled back to %s, want the night before, %s", back.RunID, second.Run.ID)

@@ -35,12 +35,15 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	n.run = warehouse.Run{ID: id, Kind: warehouse.Night, StartedAt: cfg.Now(), SnapshotAt: at, Program: cfg.Warehouse.Program}
+	n.run = warehouse.Run{ID: id, Kind: warehouse.Replay, StartedAt: cfg.Now(), SnapshotAt: at, Program: cfg.Warehouse.Program}
 	lock, err := wh.LockExisting(n.run.ID, cfg.Now())
 	if err != nil {
 		return Result{}, err
 	}
-	if n.base, err = replayBase(wh, run); err != nil {
+	if err = wh.CheckIdentity(); err == nil {
+		n.base, err = replayBase(wh, run)
+	}
+	if err != nil {
 		return Result{}, errors.Join(err, lock.Release())
 	}
 	res, err := n.execute(ctx)

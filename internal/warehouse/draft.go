@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"placementsync/internal/stream"
 )
 
 // Draft is a version being built in a private folder: a copy of the newest
@@ -27,13 +29,37 @@ type Draft struct {
 	// Previous is the version that the draft started from; empty on the first
 	// night.
 	Previous string
+	// Source is the run whose snapshot a rebuilt version shows.
+	Source string
 
-	w *Warehouse
+	w    *Warehouse
+	meta *ManifestMeta
 }
+
+// MetaBase is the version whose meta a draft's changes are told against: the one that
+// it started from, if what that one changed is kept; else none, and all is told.
+func (d *Draft) MetaBase() string {
+	if _, err := os.Stat(d.w.metaPath(d.Previous, metaSuffix)); d.Previous == "" || err != nil {
+		return ""
+	}
+	if _, err := d.w.readManifest(d.w.metaPath(d.Previous, manifestSuffix), d.Previous); err != nil {
+		return ""
+	}
+	return d.Previous
+}
+
+// ToldMeta says that the draft's MetaFile tells what differs from the meta of base.
+func (d *Draft) ToldMeta(base string) { d.meta = &ManifestMeta{Base: base} }
+
+// Catalog is the file of a published version, for a draft to compare itself with.
+func (d *Draft) Catalog(run string) string { return d.w.VersionCatalog(run) }
 
 // Begin starts a version from the newest one. It needs the Lock: leftovers of
 // killed runs are removed, and a publish that was cut short is finished first.
 func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft, error) {
+	if err := w.CheckIdentity(); err != nil {
+		return nil, err
+	}
 	latest, _, err := w.Latest()
 	if err != nil {
 		return nil, err
@@ -48,12 +74,12 @@ func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, bas
 		return nil, err
 	}
 	if err := w.ready(base, at); err != nil {
-		return nil, fmt.Errorf("begin version %s: %w", run, err)
+		return nil, fmt.Errorf("begin version %s: %w", run, w.WithRemedy(err, base))
 	}
 	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: base, w: w,
 		Dir: w.path(versionsDir, "."+run+draftSuffix)}
 	if err := d.open(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("begin version %s: %w", run, err), d.Discard())
+		return nil, errors.Join(fmt.Errorf("begin version %s: %w", run, w.WithRemedy(err, base)), d.Discard())
 	}
 	return d, nil
 }
@@ -78,7 +104,19 @@ func (d *Draft) copyPrevious(ctx context.Context, path string) error {
 	if d.Previous == "" {
 		return d.w.createCatalog(ctx, path)
 	}
-	return d.w.disk.copyFile(filepath.Join(d.w.VersionPath(d.Previous), CatalogFile), path)
+	m, err := d.w.ReadManifest(d.Previous)
+	if err != nil {
+		return err
+	}
+	from := d.w.VersionCatalog(d.Previous)
+	sum, err := d.w.disk.copySummed(from, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return d.w.damaged(from, "it is gone", err)
+	}
+	if err == nil && sum != m.Catalog.SHA256 {
+		err = d.w.damaged(from, "its checksum is not the one of its manifest", nil)
+	}
+	return err
 }
 
 // Step tells a trial where the work on the draft is. An error is one that the
@@ -95,6 +133,12 @@ func (d *Draft) Cores() int {
 
 // Stamp is the snapshot's time as SQL.
 func (d *Draft) Stamp() string { return stamp(d.At) }
+
+// StampOf is a time as SQL, as Stamp is the snapshot's.
+func (d *Draft) StampOf(at time.Time) string { return stamp(at) }
+
+// Definition gives the columns of a table of main.
+func (d *Draft) Definition(table string) stream.Definition { return d.w.defs[table] }
 
 // Discard drops the draft. What was published stays as it was.
 func (d *Draft) Discard() error {
@@ -127,7 +171,11 @@ func (w *Warehouse) tidy() error {
 	if _, err := os.Stat(w.VersionPath(run)); errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing to finish; ready tells whoever builds on it
 	}
-	return w.finish(run)
+	err = w.finish(run)
+	if errors.As(err, new(*DamagedError)) {
+		return nil // whoever builds on it is told; rollback and rebuild do without
+	}
+	return err
 }
 
 // ready checks what a draft is to build on: a version that is there, of an
@@ -137,10 +185,6 @@ func (w *Warehouse) ready(base string, at time.Time) error {
 		return nil
 	}
 	m, err := w.ReadManifest(base)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: version %s, which readers should see, is gone: "+
-			"use placementsync rollback RUN with a version that is kept, or placementsync rebuild", err, base)
-	}
 	if err != nil {
 		return err
 	}

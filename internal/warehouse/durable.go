@@ -351,6 +351,18 @@ func (d Disk) placeLink(from, to string) error {
 	return d.Rename(next, to)
 }
 
+// placeTwin gives a file a copy at another place, in one step. The folder is there.
+func (d Disk) placeTwin(from, to string) error {
+	next := filepath.Join(filepath.Dir(to), "."+filepath.Base(to)+".next")
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := d.copyWithTime(from, next); err != nil {
+		return err
+	}
+	return d.Rename(next, to)
+}
+
 // copyWithTime copies a file with the time of its last change, by which
 // sameFile knows it again.
 func (d Disk) copyWithTime(from, to string) error {
@@ -365,6 +377,20 @@ func (d Disk) copyWithTime(from, to string) error {
 // the kernel for copy_file_range, which shares the blocks instead of copying
 // them where the file system can (btrfs, XFS, bcachefs).
 func (d Disk) copyFile(from, to string) (err error) {
+	return d.copyBy(from, to, func(dst, src *os.File) error { _, err := io.Copy(dst, src); return err })
+}
+
+// copySummed copies a file as copyFile does, by bytes that pass through here, and
+// returns their SHA-256.
+func (d Disk) copySummed(from, to string) (sum string, err error) {
+	err = d.copyBy(from, to, func(dst, src *os.File) (err error) {
+		sum, err = summing(dst, src)
+		return err
+	})
+	return sum, err
+}
+
+func (d Disk) copyBy(from, to string, do func(dst, src *os.File) error) (err error) {
 	src, err := os.Open(from)
 	if err != nil {
 		return err
@@ -374,7 +400,7 @@ func (d Disk) copyFile(from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	err = d.around("copy", to, func() error { _, err := io.Copy(dst, src); return err })
+	err = d.around("copy", to, func() error { return do(dst, src) })
 	return errors.Join(err, d.around("fsync", to, dst.Sync), dst.Close())
 }
 

@@ -3,7 +3,6 @@ package warehouse
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,6 +27,12 @@ const (
 const (
 	Night   = "night"
 	Refresh = "refresh"
+	// Replay is a night whose tables were built again from what it had landed;
+	// Rebuild built the catalog from the Parquet series; Rollback points readers
+	// at a version that was there.
+	Replay   = "replay"
+	Rebuild  = "rebuild"
+	Rollback = "rollback"
 )
 
 // Run is what the ledger keeps of one night, failed ones too. It is written to
@@ -36,7 +41,9 @@ type Run struct {
 	ID string `json:"run_id"`
 	// Kind tells a night from a refresh, which reads the few records that
 	// events named and counts for no schedule.
-	Kind       string    `json:"kind,omitempty"`
+	Kind string `json:"kind,omitempty"`
+	// Version is the one that a rollback points readers at.
+	Version    string    `json:"version,omitempty"`
 	StartedAt  time.Time `json:"started_at"`
 	EndedAt    time.Time `json:"ended_at,omitzero"` // zero: killed, nobody knows when
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
@@ -61,8 +68,25 @@ type Run struct {
 	Streams []RunStream `json:"streams"`
 }
 
-// IsNight reports whether the run is a night.
-func (r Run) IsNight() bool { return r.Kind != Refresh }
+// IsNight reports whether the run is a night, read or replayed.
+func (r Run) IsNight() bool { return r.Kind == "" || r.Kind == Night || r.Kind == Replay }
+
+// published reports whether the run gave readers a snapshot.
+func (r Run) published() bool {
+	return (r.Outcome == Complete || r.Outcome == Partial) && !r.SnapshotAt.IsZero()
+}
+
+// Shows is the version that readers saw when the run had ended; empty when they saw
+// the same as before.
+func (r Run) Shows() string {
+	switch {
+	case !r.published():
+		return ""
+	case r.Kind == Rollback:
+		return r.Version
+	}
+	return r.ID
+}
 
 // RunStream is what one stream did in a run: its grade with the evidence, and
 // its telemetry.
@@ -100,7 +124,7 @@ type RunStream struct {
 
 // Record adds a run to the ledger.
 func (w *Warehouse) Record(r Run) error {
-	line, err := json.Marshal(r)
+	line, err := sealLine(r)
 	if err != nil {
 		return fmt.Errorf("record run %s: %w", r.ID, err)
 	}
@@ -113,7 +137,7 @@ const runFile = "run.json"
 
 // Enclose writes the run's entry into the draft.
 func (d *Draft) Enclose(r Run) error {
-	data, err := json.Marshal(r)
+	data, err := sealLine(r)
 	if err != nil {
 		return fmt.Errorf("enclose run %s: %w", r.ID, err)
 	}
@@ -125,6 +149,9 @@ func (d *Draft) Enclose(r Run) error {
 // would pass for a run to take up. What such a run was to discard goes. It needs
 // the Lock.
 func (w *Warehouse) Recover() error {
+	if err := w.CheckIdentity(); err != nil {
+		return err
+	}
 	missing, err := w.missing()
 	for _, r := range missing {
 		err = errors.Join(err, w.Record(r))
@@ -173,10 +200,19 @@ func (w *Warehouse) missing() ([]Run, error) {
 			return nil, err
 		}
 		if ok && u.Run != latest && entryOf(runs, u.Run).Attempts < u.Attempt {
-			missing = append(missing, u.killed())
+			missing = append(missing, w.ending(u, latest))
 		}
 	}
 	return missing, nil
+}
+
+// ending is the entry of a run that left a note and no line of the ledger. A
+// rollback that came as far as the switch did what it was to do.
+func (w *Warehouse) ending(u Unfinished, latest string) Run {
+	if u.Kind == Rollback && u.Version == latest {
+		return w.rolledBack(u.Run, u.Version, u.StartedAt)
+	}
+	return u.killed()
 }
 
 func (u Unfinished) killed() Run {
@@ -193,10 +229,10 @@ func (w *Warehouse) enclosed(run string) ([]Run, error) {
 	}
 	var r Run
 	if err == nil {
-		err = json.Unmarshal(data, &r)
+		err = unsealLine(bytes.TrimSuffix(data, []byte("\n")), &r)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("recover the ledger's entry of %s: %w", run, err)
+	if err != nil || r.ID != run {
+		return nil, nil // a damaged entry is none: the catalog knows the run
 	}
 	return []Run{r}, nil
 }
@@ -210,8 +246,8 @@ func entryOf(runs []Run, id string) Run {
 }
 
 // Runs reads the ledger, oldest first. A run that was taken up again has a line
-// for each time it ended; the last one counts. A line torn by a crash is passed
-// over.
+// for each time it ended; the last one counts. A line that is torn by a crash or
+// damaged is passed over.
 func (w *Warehouse) Runs() ([]Run, error) {
 	data, err := os.ReadFile(w.path(stateDir, "runs.jsonl"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -225,7 +261,7 @@ func (w *Warehouse) Runs() ([]Run, error) {
 	lines.Buffer(nil, len(data)+1)
 	for lines.Scan() {
 		var r Run
-		if json.Unmarshal(lines.Bytes(), &r) == nil {
+		if unsealLine(lines.Bytes(), &r) == nil {
 			runs = enter(runs, r)
 		}
 	}

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -67,7 +67,14 @@ type Manifest struct {
 	// one to the other must not go with them.
 	Night   string          `json:"night,omitempty"`
 	Catalog ManifestFileSum `json:"catalog"`
-	Tables  []ManifestTable `json:"tables"`
+	// Entry is the run's line of the ledger, Meta what it changed in the schema
+	// meta; nil: it has none.
+	Entry  *ManifestFileSum `json:"entry,omitempty"`
+	Meta   *ManifestMeta    `json:"meta,omitempty"`
+	Tables []ManifestTable  `json:"tables"`
+	// Lost are tables that the manifest of a day no longer names, since their
+	// files were damaged.
+	Lost []string `json:"lost,omitempty"`
 }
 
 // ManifestFileSum identifies a file's bytes.
@@ -88,6 +95,13 @@ type ManifestTable struct {
 	ManifestFileSum
 }
 
+// ManifestMeta is the file with the rows that a version added to the tables of meta
+// and took from them, beside those of the version Base; Base empty: all of its rows.
+type ManifestMeta struct {
+	Base string `json:"base,omitempty"`
+	ManifestFileSum
+}
+
 // base is the version that a rollback leads to: the night before.
 func (m Manifest) base() string { return cmp.Or(m.Night, m.Previous) }
 
@@ -101,17 +115,37 @@ func (w *Warehouse) nightBefore(run string) string {
 	return m.base()
 }
 
-// ReadManifest reads the manifest of a published version.
+// ReadManifest reads the manifest of a published version. It is a *DamagedError when
+// the version has none that can be believed.
 func (w *Warehouse) ReadManifest(run string) (Manifest, error) {
+	return w.readManifest(filepath.Join(w.VersionPath(run), ManifestFile), run)
+}
+
+// readManifest reads what has to be the manifest of a run; run "": of any.
+func (w *Warehouse) readManifest(path, run string) (Manifest, error) {
 	var m Manifest
-	data, err := os.ReadFile(filepath.Join(w.VersionPath(run), ManifestFile))
-	if err == nil {
-		err = json.Unmarshal(data, &m)
-	}
-	if err != nil {
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return m, w.damaged(path, "it is gone", err)
+	case err != nil:
 		return m, fmt.Errorf("read the manifest of %s: %w", run, err)
 	}
+	if err := unseal(data, &m); err != nil {
+		return Manifest{}, w.damaged(path, err.Error(), err)
+	}
+	if run != "" && m.RunID != run {
+		return Manifest{}, w.damaged(path, fmt.Sprintf("it is the one of %q", m.RunID), nil)
+	}
 	return m, nil
+}
+
+// summing copies and returns the SHA-256 of what it copied.
+func summing(dst io.Writer, src io.Reader) (string, error) {
+	const piece = 1 << 20
+	h := sha256.New()
+	_, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(dst, h)}, struct{ io.Reader }{src}, make([]byte, piece))
+	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // sumFile hashes a file of a version.

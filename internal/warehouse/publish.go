@@ -1,8 +1,8 @@
 package warehouse
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,7 +44,7 @@ func (e *AfterSwitchError) Unwrap() error { return e.Err }
 // checksum are filled in here. An *AfterSwitchError means that the version is
 // published all the same; any other error that nothing is.
 func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
-	m := Manifest{RunID: d.Run, Kind: d.Kind, Night: d.w.nightBefore(d.Previous), SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: SchemaVersion(), Format: Format,
+	m := Manifest{RunID: d.Run, Kind: d.Kind, Night: cmp.Or(d.Source, d.w.nightBefore(d.Previous)), SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: SchemaVersion(), Format: Format,
 		Previous: d.Previous, Tables: tables}
 	if err := d.sealAndVerify(ctx, &m); err != nil {
 		return m, err
@@ -148,17 +148,33 @@ func (d *Draft) seal(ctx context.Context, m *Manifest, mode fs.FileMode) error {
 	for i, sum := range sums {
 		m.Tables[i].ManifestFileSum = sum
 	}
-	return nil
+	return d.sealNotes(m, mode)
+}
+
+// sealNotes seals what the version tells of its run, where it does.
+func (d *Draft) sealNotes(m *Manifest, mode fs.FileMode) (err error) {
+	if d.meta != nil {
+		if d.meta.ManifestFileSum, err = d.sealFile(MetaFile, mode); err != nil {
+			return err
+		}
+		m.Meta = d.meta
+	}
+	entry, err := sumFile(d.Dir, runFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	m.Entry = &entry
+	return err
 }
 
 // writeManifest writes what the version says of itself, and syncs the folder.
 func (d *Draft) writeManifest(m *Manifest, mode fs.FileMode) error {
-	data, err := json.MarshalIndent(m, "", "  ")
+	data, err := seal(m)
 	if err != nil {
 		return err
 	}
 	err = d.w.disk.writeWhole(filepath.Join(d.Dir, ManifestFile), privateFile, func(f *os.File) error {
-		return errors.Join(d.w.disk.write(f, ManifestFile, append(data, '\n')), f.Chmod(mode))
+		return errors.Join(d.w.disk.write(f, ManifestFile, data), f.Chmod(mode))
 	})
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package warehouse
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,6 +25,8 @@ type Unfinished struct {
 	Program string `json:"program_version"`
 	// Kind is that of Run.
 	Kind string `json:"kind,omitempty"`
+	// Version is that of Run.
+	Version string `json:"version,omitempty"`
 }
 
 func (w *Warehouse) unfinishedPath() string { return w.path(stateDir, "unfinished.json") }
@@ -49,14 +50,14 @@ func (w *Warehouse) Start(u Unfinished) error {
 func (w *Warehouse) StartAside(u Unfinished) error { return w.noteStart(w.asidePath(), u) }
 
 func (w *Warehouse) noteStart(path string, u Unfinished) error {
-	data, err := json.Marshal(u)
+	data, err := seal(u)
 	if err == nil {
 		err = removeTorn(path)
 	}
 	if err != nil {
 		return fmt.Errorf("note the start of run %s: %w", u.Run, err)
 	}
-	return w.disk.WriteFile(path, append(data, '\n'), privateFile)
+	return w.disk.WriteFile(path, data, privateFile)
 }
 
 func (w *Warehouse) giveUp(next string) error {
@@ -100,17 +101,18 @@ func (w *Warehouse) Unfinished() (u Unfinished, ok bool, err error) {
 	return u, latest != u.Run && landed == nil, nil
 }
 
-// readNote reads what Start or StartAside wrote; ok is false when no run left one.
+// readNote reads what Start or StartAside wrote; ok is false when no run left one. One
+// that is damaged is none: its run is not taken up, and the next one asks anew.
 func readNote(path string) (u Unfinished, ok bool, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return u, false, nil
 	}
-	if err == nil {
-		err = json.Unmarshal(data, &u)
-	}
 	if err != nil {
 		return u, false, fmt.Errorf("read the unfinished run: %w", err)
+	}
+	if unseal(data, &u) != nil {
+		return Unfinished{}, false, nil
 	}
 	return u, true, nil
 }

@@ -32,12 +32,17 @@ type Pruned struct {
 // would remove. It needs the Lock.
 func (w *Warehouse) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error) {
 	var doomed []string
-	for _, find := range []func(Retention, time.Time) ([]string, error){w.oldRaw, w.oldDays, w.oldVersions} {
+	for _, find := range []func(Retention, time.Time) ([]string, error){w.oldRaw, w.oldDays, w.oldVersions, w.oldMeta} {
 		paths, err := find(r, now)
 		if err != nil {
 			return nil, fmt.Errorf("prune: %w", err)
 		}
 		doomed = append(doomed, paths...)
+	}
+	if !dryRun {
+		if err := w.forgetDays(doomed); err != nil {
+			return nil, fmt.Errorf("prune: %w", err)
+		}
 	}
 	var gone []Pruned
 	for _, path := range doomed {
@@ -52,6 +57,21 @@ func (w *Warehouse) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, er
 		gone = append(gone, Pruned{name, size})
 	}
 	return gone, nil
+}
+
+// forgetDays takes days out of the index before anything of them goes: what is left
+// of one should the process be killed is removed by the next prune, and not missed.
+func (w *Warehouse) forgetDays(doomed []string) error {
+	if _, err := os.Stat(w.indexPath()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return w.changeIndex(func(days map[string]string) {
+		for _, path := range doomed {
+			if filepath.Dir(path) == w.path(seriesDir, manifestsDir) {
+				delete(days, dayIn(path))
+			}
+		}
+	})
 }
 
 // remove drops what retention no longer keeps: a version as a whole, since
@@ -169,30 +189,26 @@ func (w *Warehouse) oldVersions(Retention, time.Time) ([]string, error) {
 	return old, nil
 }
 
-// oldDays finds the days of the series that no grain keeps, table by table.
+// oldDays finds the days of the series that no grain keeps: of each the manifest
+// first, since it stands for all that it names.
 func (w *Warehouse) oldDays(r Retention, _ time.Time) ([]string, error) {
-	tables, err := folders(w.path(seriesDir))
-	if err != nil {
-		return nil, err
+	var days []time.Time
+	for _, name := range w.seriesDays() {
+		if day, err := time.Parse(time.DateOnly, name); err == nil {
+			days = append(days, day)
+		}
 	}
+	keep := r.Keeps(days)
 	var old []string
-	for _, table := range tables {
-		names, err := folders(w.path(seriesDir, table))
+	for _, day := range days {
+		if keep[day] {
+			continue
+		}
+		found, err := filepath.Glob(w.path(seriesDir, "*", seriesDay+day.Format(time.DateOnly)+"*"))
 		if err != nil {
 			return nil, err
 		}
-		var days []time.Time
-		for _, name := range names {
-			if day, err := time.Parse(seriesDay+time.DateOnly, name); err == nil {
-				days = append(days, day)
-			}
-		}
-		keep := r.Keeps(days)
-		for _, day := range days {
-			if !keep[day] {
-				old = append(old, w.path(seriesDir, table, seriesDay+day.Format(time.DateOnly)))
-			}
-		}
+		old = append(old, found...)
 	}
 	return old, nil
 }

@@ -70,7 +70,8 @@ func TestPruneRemovesOldAndNeverTheNewest(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"raw/20261001T020000Z", "raw/20261002T020000Z",
-		"parquet/product_listing_tags/snapshot_date=2026-10-01", "parquet/product_listing_tags/snapshot_date=2026-10-02"}
+		"parquet/.manifests/snapshot_date=2026-10-01.json", "parquet/product_listing_tags/snapshot_date=2026-10-01",
+		"parquet/.manifests/snapshot_date=2026-10-02.json", "parquet/product_listing_tags/snapshot_date=2026-10-02"}
 	if got := paths(planned); !cmp.Equal(got, want) {
 		t.Fatalf("would remove %v, want %v", got, want)
 	}

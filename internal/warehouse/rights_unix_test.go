@@ -123,6 +123,8 @@ func rightsOf(dir, file string) map[string]string {
 		"versions versions/RUN parquet parquet/product_listing_tags parquet/product_listing_tags/snapshot_date=2026-11-01": dir,
 		"versions/RUN/catalog.duckdb versions/RUN/manifest.json versions/RUN/product_listing_tags.parquet":                 file,
 		"parquet/product_listing_tags/snapshot_date=2026-11-01/product_listing_tags.parquet":                               file,
+		"parquet/.manifests": dir,
+		"parquet/.manifests/index.json parquet/.manifests/snapshot_date=2026-11-01.json": file,
 	} {
 		for name := range strings.FieldsSeq(names) {
 			want[name] = mode

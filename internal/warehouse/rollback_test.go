@@ -17,7 +17,7 @@ func TestRollbackShowsTheEarlierSnapshotAndTakesBackItsSeries(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
 	publish(t, w, "20261102T020000Z", "two")
-	m, err := w.Rollback("")
+	m, err := w.Rollback("", night.AddDate(0, 1, 0))
 	if err != nil || m.RunID != "20261101T020000Z" {
 		t.Fatalf("rolled back to %q: %v", m.RunID, err)
 	}
@@ -28,13 +28,13 @@ func TestRollbackShowsTheEarlierSnapshotAndTakesBackItsSeries(t *testing.T) {
 	if days, err := filepath.Glob(filepath.Join(series, "*")); err != nil || !cmp.Equal(days, []string{filepath.Join(series, "snapshot_date=2026-11-01")}) {
 		t.Errorf("the series has %v (error %v)", days, err)
 	}
-	if _, err := w.Rollback("20261102T020000Z"); err != nil {
+	if _, err := w.Rollback("20261102T020000Z", night.AddDate(0, 1, 0)); err != nil {
 		t.Fatalf("the rollback cannot be undone: %v", err)
 	}
 	if got := read(t, w); !cmp.Equal(got, []string{"one", "two"}) {
 		t.Errorf("a reader got %v after the undo", got)
 	}
-	if _, err := w.Rollback("20270101T000000Z"); err == nil || !strings.Contains(err.Error(), "20261101T020000Z") {
+	if _, err := w.Rollback("20270101T000000Z", night.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "20261101T020000Z") {
 		t.Errorf("got %v, want an error that lists the versions", err)
 	}
 	publish(t, w, "20261103T020000Z", "three")
@@ -66,7 +66,7 @@ func days(t *testing.T, w *warehouse.Warehouse) []string {
 
 func rollback(t *testing.T, w *warehouse.Warehouse, run string) string {
 	t.Helper()
-	m, err := w.Rollback(run)
+	m, err := w.Rollback(run, night.AddDate(0, 1, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestRollbackFollowsWhatWasBuiltOn(t *testing.T) {
 	if got := rollback(t, w, ""); got != "20261101T020000Z" {
 		t.Errorf("rolled back to %s, want the version that the newest was built on", got)
 	}
-	if _, err := w.Rollback(""); err == nil || !strings.Contains(err.Error(), "not kept") {
+	if _, err := w.Rollback("", night.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "not kept") {
 		t.Errorf("got %v, want an error: nothing is before the first", err)
 	}
 }

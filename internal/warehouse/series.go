@@ -1,13 +1,12 @@
 package warehouse
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"placementsync/internal/stream"
@@ -18,82 +17,90 @@ type Snapshot struct {
 	// Run and At are those of the run that wrote the files.
 	Run string
 	At  time.Time
-	// Files are paths by table.
-	Files map[string]string
-}
-
-// Snapshots lists the days of the series, oldest first, with the run and time
-// that the files name in their metadata.
-func (d *Draft) Snapshots(ctx context.Context) ([]Snapshot, error) {
-	byRun := map[string]Snapshot{}
-	for _, t := range d.w.cfg.Tables {
-		days, err := folders(d.w.path(seriesDir, t.Name))
-		if err != nil {
-			return nil, fmt.Errorf("list the series of %s: %w", t.Name, err)
-		}
-		for _, day := range days {
-			file := d.w.path(seriesDir, t.Name, day, t.Name+".parquet")
-			if _, err := os.Stat(file); err != nil {
-				continue
-			}
-			if err := d.enlist(ctx, byRun, t.Name, file); err != nil {
-				return nil, fmt.Errorf("read the metadata of %s: %w", file, err)
-			}
-		}
-	}
-	all := make([]Snapshot, 0, len(byRun))
-	for _, s := range byRun {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b Snapshot) int { return a.At.Compare(b.At) })
-	return all, nil
-}
-
-func (d *Draft) enlist(ctx context.Context, byRun map[string]Snapshot, table, file string) error {
-	var run, at string
-	err := d.DB.QueryRowContext(ctx, `SELECT max(value::VARCHAR) FILTER (key = 'run_id'),
-		max(value::VARCHAR) FILTER (key = 'snapshot_at') FROM parquet_kv_metadata(?)`, file).Scan(&run, &at)
-	if err != nil {
-		return err
-	}
-	s, ok := byRun[run]
-	if !ok {
-		when, err := time.Parse(time.RFC3339Nano, at)
-		if err != nil {
-			return err
-		}
-		s = Snapshot{Run: run, At: when, Files: map[string]string{}}
-	}
-	s.Files[table] = file
-	byRun[run] = s
-	return nil
+	// Version is the published version that the files belong to: that run, or one
+	// that was rebuilt from what it had published.
+	Version string
+	// Files are paths by table, Tables what their manifest says of them.
+	Files  map[string]string
+	Tables map[string]ManifestTable
+	// Program and Schema are those that wrote the files.
+	Program, Schema string
 }
 
 // Meta are the definitions of the tables of meta.
 func (w *Warehouse) Meta() []stream.Definition { return w.meta }
 
-// extendSeries gives the Parquet files of versions, oldest first, their places
-// in the series: one a table and day, the last run of the day. What is in its
-// place already costs a look at it.
+// place is where a file of a version stands in the series. A twin is a copy, so that
+// what rots in one of the two is whole in the other; Parquet is too large for that.
+type place struct {
+	from, to string
+	twin     bool
+}
+
+// lasting are the places of what stays of every version: its manifest, and what it
+// changed in meta.
+func (w *Warehouse) lasting(m Manifest) []place {
+	if m.Meta == nil {
+		return nil
+	}
+	return []place{
+		{filepath.Join(w.VersionPath(m.RunID), m.Meta.File), w.metaPath(m.RunID, metaSuffix), true},
+		{filepath.Join(w.VersionPath(m.RunID), ManifestFile), w.metaPath(m.RunID, manifestSuffix), true},
+	}
+}
+
+// daily are the places of what stays of the last version of a day. The manifest is
+// the last of them: it stands for all that it names.
+func (w *Warehouse) daily(m Manifest) []place {
+	var all []place
+	for _, t := range m.Tables {
+		all = append(all, place{filepath.Join(w.VersionPath(m.RunID), t.File), w.seriesFile(t, m.SnapshotAt), false})
+	}
+	return append(all, place{filepath.Join(w.VersionPath(m.RunID), ManifestFile), w.dayManifestPath(dayOf(m.SnapshotAt)), true})
+}
+
+// extendSeries gives the files of versions, oldest first, their places in the
+// series: Parquet files one a table and day, of the last run of the day. What is in
+// its place already costs a look at it.
 func (w *Warehouse) extendSeries(line ...Manifest) error {
-	for _, m := range lastOfDay(line) {
-		for _, t := range m.Tables {
-			from, to := filepath.Join(w.VersionPath(m.RunID), t.File), w.seriesFile(t, m.SnapshotAt)
-			if sameFile(from, to) {
-				continue
-			}
-			err := w.disk.around("folder for", to, func() error {
-				return errors.Join(w.disk.makePublic(filepath.Dir(filepath.Dir(to))), w.disk.makePublic(filepath.Dir(to)))
-			})
-			if err == nil {
-				err = w.disk.placeLink(from, to)
-			}
-			if err != nil {
-				return err
-			}
+	var all []place
+	for _, m := range line {
+		all = append(all, w.lasting(m)...)
+	}
+	days := lastOfDay(line)
+	for _, m := range days {
+		all = append(all, w.daily(m)...)
+	}
+	for _, p := range all {
+		if err := w.put(p); err != nil {
+			return err
 		}
 	}
-	return nil
+	return w.changeIndex(func(known map[string]string) {
+		for _, m := range days {
+			known[dayOf(m.SnapshotAt)] = m.RunID
+		}
+	})
+}
+
+// put links a file into its place, unless it is there.
+func (w *Warehouse) put(p place) error {
+	if sameFile(p.from, p.to) {
+		return nil
+	}
+	if _, err := os.Stat(p.from); errors.Is(err, fs.ErrNotExist) {
+		return w.damaged(p.from, "it is gone", err)
+	}
+	err := w.disk.around("folder for", p.to, func() error {
+		return errors.Join(w.disk.makePublic(filepath.Dir(filepath.Dir(p.to))), w.disk.makePublic(filepath.Dir(p.to)))
+	})
+	if err != nil {
+		return err
+	}
+	if p.twin {
+		return w.disk.placeTwin(p.from, p.to)
+	}
+	return w.disk.placeLink(p.from, p.to)
 }
 
 // lastOfDay drops the versions that a later one of the same day has replaced
@@ -110,7 +117,7 @@ func lastOfDay(line []Manifest) []Manifest {
 }
 
 // takeBackSeries removes the series' files of versions that the target was not
-// built on.
+// built on. It tells them by the files themselves, so that it needs no manifest.
 func (w *Warehouse) takeBackSeries(target string) error {
 	versions, err := w.Versions()
 	if err != nil {
@@ -121,31 +128,51 @@ func (w *Warehouse) takeBackSeries(target string) error {
 		if slices.ContainsFunc(line, func(m Manifest) bool { return m.RunID == run }) {
 			continue
 		}
-		m, err := w.ReadManifest(run)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // what it had in the series cannot be told
-		}
-		if err != nil {
-			return err
-		}
-		if err := w.takeBack(m); err != nil {
+		if err := w.takeBack(run); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *Warehouse) takeBack(m Manifest) error {
-	for _, t := range m.Tables {
-		placed := w.seriesFile(t, m.SnapshotAt)
-		if !sameFile(filepath.Join(w.VersionPath(m.RunID), t.File), placed) {
-			continue
-		}
-		if err := removeUp(placed, w.path(seriesDir)); err != nil {
+func (w *Warehouse) takeBack(run string) error {
+	files, err := filepath.Glob(filepath.Join(w.VersionPath(run), "*.parquet"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		if _, err := w.takeBackFile(file, w.path(seriesDir, strings.TrimSuffix(name, ".parquet"), seriesDay+"*", name)); err != nil {
 			return err
 		}
 	}
-	return nil
+	taken, err := w.takeBackFile(filepath.Join(w.VersionPath(run), ManifestFile), w.dayManifestPath("*"))
+	if err != nil || len(taken) == 0 {
+		return err
+	}
+	return w.changeIndex(func(days map[string]string) {
+		for _, path := range taken {
+			delete(days, dayIn(path))
+		}
+	})
+}
+
+// takeBackFile removes the names of a file in the series.
+func (w *Warehouse) takeBackFile(file, places string) (taken []string, err error) {
+	found, err := filepath.Glob(places)
+	if err != nil {
+		return nil, err
+	}
+	for _, placed := range found {
+		if !sameFile(file, placed) {
+			continue
+		}
+		if err := removeUp(placed, w.path(seriesDir)); err != nil {
+			return taken, err
+		}
+		taken = append(taken, placed)
+	}
+	return taken, nil
 }
 
 // sameFile tells whether two names lead to one file, or to a copy that

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"placementsync/internal/stream"
 )
@@ -150,7 +151,8 @@ func (w *Warehouse) makeFolders() error {
 // publish.
 func (w *Warehouse) Latest() (run string, ok bool, err error) {
 	target, err := os.Readlink(w.path(latestLink))
-	if errors.Is(err, fs.ErrNotExist) {
+	// What is no link, such as the copy that a restore made of it, leads nowhere.
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) {
 		return "", false, nil
 	}
 	if err != nil {

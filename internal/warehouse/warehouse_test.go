@@ -34,6 +34,8 @@ func openKeeping(t *testing.T, versions int) *warehouse.Warehouse {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// As the lock does, which most of these tests do not take.
+	must(t, os.Mkdir(filepath.Join(w.Dir(), "state"), 0o700))
 	return w
 }
 
@@ -65,6 +67,7 @@ func publish(t *testing.T, w *warehouse.Warehouse, run, tag string) warehouse.Ma
 	if err != nil {
 		t.Fatal(err)
 	}
+	must(t, w.Record(warehouse.Run{ID: run, Outcome: warehouse.Complete, SnapshotAt: m.SnapshotAt}))
 	return m
 }
 

@@ -21,7 +21,7 @@ CREATE TABLE runs (
 
 COMMENT ON TABLE runs IS 'Nights, one row per run: what it did and what it cost.';
 COMMENT ON COLUMN runs.run_id IS 'Id of the run, its start in UTC such as 20261120T020000Z, made unique.';
-COMMENT ON COLUMN runs.kind IS 'night, or refresh: a run between nights that read only what webhook events named. NULL: night.';
+COMMENT ON COLUMN runs.kind IS 'night; refresh: a run between nights that read only what webhook events named; replay, rebuild, rollback: what an operator did to the versions. NULL: night.';
 COMMENT ON COLUMN runs.started_at IS 'When the run started, UTC.';
 COMMENT ON COLUMN runs.ended_at IS 'When the run ended, UTC; NULL when it was killed.';
 COMMENT ON COLUMN runs.snapshot_at IS 'Time of the snapshot, UTC: the boundary that history carries as valid_from and valid_to.';

@@ -1,0 +1,233 @@
+package warehouse
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Damage is one thing that is not as it was written.
+type Damage struct {
+	// File is what is damaged, relative to the warehouse.
+	File string `json:"file"`
+	// Problem says what is wrong with it, and Cost what that costs: which nights
+	// of which tables.
+	Problem string `json:"problem"`
+	Cost    string `json:"cost"`
+	// Repair is the command that brings it back, or that ends the complaint where
+	// Lost says that nothing brings it back.
+	Repair string `json:"repair"`
+	Lost   bool   `json:"lost"`
+}
+
+// DamagedError says that a file which has to be read is not what was written.
+type DamagedError struct {
+	// File is relative to the warehouse.
+	File, Problem string
+	// Remedy says what is whole, and the commands that build on it.
+	Remedy string
+	Err    error
+}
+
+func (e *DamagedError) Error() string {
+	text := fmt.Sprintf("read %s: it is damaged: %s", e.File, e.Problem)
+	if e.Remedy != "" {
+		text += "; " + e.Remedy
+	}
+	return text
+}
+
+// Unwrap returns what the reading met; nil where a checksum did not fit.
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// damaged makes an error of a file of the warehouse.
+func (w *Warehouse) damaged(path, problem string, err error) *DamagedError {
+	return &DamagedError{File: w.relative(path), Problem: problem, Err: err}
+}
+
+func (w *Warehouse) relative(path string) string {
+	name, err := filepath.Rel(w.cfg.Dir, path)
+	if err != nil {
+		return path
+	}
+	return filepath.ToSlash(name)
+}
+
+// WithRemedy completes an error of damage, met while readers see a version, with
+// what is whole and the commands that build on it. Any other error stays as it is.
+func (w *Warehouse) WithRemedy(err error, broken string) error {
+	var met *DamagedError
+	if errors.As(err, &met) && met.Remedy == "" {
+		met.Remedy = w.remedy(broken, true)
+	}
+	return err
+}
+
+// remedy tells what is whole beside a version that is not, and what can be done with
+// it. Checksums are compared where that is asked.
+func (w *Warehouse) remedy(broken string, deep bool) string {
+	const left = "nothing was changed"
+	versions, days := w.wholeVersions(broken, deep), w.seriesDays()
+	var ways []string
+	if len(days) > 0 {
+		ways = append(ways, fmt.Sprintf("the Parquet series is there (%s to %s, days: %d): placementsync rebuild builds the catalog from it",
+			days[0], days[len(days)-1], len(days)))
+	}
+	if n := len(versions); n > 0 {
+		ways = append(ways, fmt.Sprintf("of the versions kept, whole are %s: placementsync rollback %s shows the last good one",
+			strings.Join(versions, ", "), versions[n-1]))
+	}
+	if len(ways) == 0 {
+		ways = []string{"no other version is whole and there is no Parquet series: restore a backup"}
+	}
+	return strings.Join(append(ways, left), "; ")
+}
+
+// wholeVersions are the versions kept whose files are what their manifests say,
+// oldest first, one left out.
+func (w *Warehouse) wholeVersions(without string, deep bool) []string {
+	runs, err := w.Versions()
+	if err != nil {
+		return nil
+	}
+	var whole []string
+	for _, run := range runs {
+		if run != without && len(w.examineVersion(newSums(), run, deep)) == 0 {
+			whole = append(whole, run)
+		}
+	}
+	return whole
+}
+
+// examineVersion compares the files of a version with its manifest: their sizes, and
+// where that is asked their checksums.
+func (w *Warehouse) examineVersion(known *sums, run string, deep bool) []Damage {
+	m, err := w.ReadManifest(run)
+	if err != nil {
+		return []Damage{{File: w.relative(filepath.Join(w.VersionPath(run), ManifestFile)), Problem: problemOf(err)}}
+	}
+	var found []Damage
+	for _, want := range m.files() {
+		path := filepath.Join(w.VersionPath(run), want.File)
+		if problem := known.compare(path, want, deep); problem != "" {
+			found = append(found, Damage{File: w.relative(path), Problem: problem})
+		}
+	}
+	return found
+}
+
+// files are all that a manifest has a checksum of.
+func (m Manifest) files() []ManifestFileSum {
+	all := []ManifestFileSum{m.Catalog}
+	if m.Entry != nil {
+		all = append(all, *m.Entry)
+	}
+	if m.Meta != nil {
+		all = append(all, m.Meta.ManifestFileSum)
+	}
+	for _, t := range m.Tables {
+		all = append(all, t.ManifestFileSum)
+	}
+	return all
+}
+
+// problemOf is what an error of reading a file of ours says, without the file.
+func problemOf(err error) string {
+	var met *DamagedError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "it is gone"
+	case errors.As(err, &met):
+		return met.Problem
+	}
+	return err.Error()
+}
+
+// sums are the checksums of files that were read already: a file of the series is
+// mostly one of a version, too.
+type sums struct {
+	bySize map[int64][]summed
+	// Bytes counts what was read.
+	bytes int64
+}
+
+type summed struct {
+	info fs.FileInfo
+	sum  string
+}
+
+func newSums() *sums { return &sums{bySize: map[int64][]summed{}} }
+
+// compare says what is wrong with a file; "": nothing.
+func (s *sums) compare(path string, want ManifestFileSum, deep bool) string {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "it is gone"
+	case err != nil:
+		return err.Error()
+	case !info.Mode().IsRegular():
+		return "it is no file"
+	case info.Size() != want.Bytes:
+		return fmt.Sprintf("it has %d bytes and its manifest says %d", info.Size(), want.Bytes)
+	case !deep:
+		return ""
+	}
+	got, err := s.of(path, info)
+	if err != nil {
+		return err.Error()
+	}
+	if got != want.SHA256 {
+		return "its checksum is not the one of its manifest"
+	}
+	return ""
+}
+
+func (s *sums) of(path string, info fs.FileInfo) (string, error) {
+	for _, known := range s.bySize[info.Size()] {
+		if os.SameFile(known.info, info) {
+			return known.sum, nil
+		}
+	}
+	sum, err := sumFile(filepath.Dir(path), filepath.Base(path))
+	if err != nil {
+		return "", err
+	}
+	s.bytes += sum.Bytes
+	s.bySize[info.Size()] = append(s.bySize[info.Size()], summed{info, sum.SHA256})
+	return sum.SHA256, nil
+}
+
+// Suspect looks, after an error of reading the catalog that readers see, whether its
+// file is damaged: then the error says so with the remedies, else it stays as it is.
+func (w *Warehouse) Suspect(err error) error {
+	var met *DamagedError
+	if err == nil || errors.As(err, &met) {
+		return err
+	}
+	latest, ok, linkErr := w.Latest()
+	if linkErr != nil || !ok {
+		return err
+	}
+	m, manifestErr := w.ReadManifest(latest)
+	problem := cmp.Or(problemOfManifest(manifestErr), newSums().compare(w.VersionCatalog(latest), m.Catalog, true))
+	if problem == "" {
+		return err
+	}
+	path := w.VersionCatalog(latest)
+	if manifestErr != nil {
+		path = filepath.Join(w.VersionPath(latest), ManifestFile)
+	}
+	return w.WithRemedy(w.damaged(path, problem, err), latest)
+}
+
+func problemOfManifest(err error) string {
+	if err == nil {
+		return ""
+	}
+	return problemOf(err)
+}

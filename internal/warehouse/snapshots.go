@@ -1,0 +1,163 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Snapshots lists what the series holds, oldest first: each file compared with the
+// checksum that the manifest of its day has, and left out where it is another. What
+// is missing or damaged is told beside. A day from before there were manifests is
+// believed as it is, by the run and the time that its files name in their metadata.
+func (d *Draft) Snapshots(ctx context.Context) ([]Snapshot, []Damage, error) {
+	days, found := d.w.daysOfSeries()
+	known := newSums()
+	byRun := map[string]Snapshot{}
+	for _, day := range slices.Sorted(maps.Keys(days)) {
+		m, err := d.w.dayManifest(day, days[day])
+		if err == nil {
+			found = append(found, d.w.believe(byRun, known, m)...)
+			continue
+		}
+		files := d.w.filesOfDay(day)
+		if days[day] != "" {
+			found = append(found, d.w.dayWithoutManifest(day, len(files), err))
+			continue
+		}
+		for table, file := range files {
+			if err := d.enlist(ctx, byRun, table, file); err != nil {
+				found = append(found, Damage{File: d.w.relative(file), Problem: err.Error(), Cost: costOf(table, day)})
+			}
+		}
+	}
+	all := slices.SortedFunc(maps.Values(byRun), func(a, b Snapshot) int { return a.At.Compare(b.At) })
+	return all, found, ctx.Err()
+}
+
+// daysOfSeries are the days that there are and those that there have to be, each with
+// the run that the index names for it.
+func (w *Warehouse) daysOfSeries() (map[string]string, []Damage) {
+	i, err := w.readIndex()
+	var found []Damage
+	if problem := problemOfManifest(err); problem != "" && len(w.seriesDays()) > 0 {
+		if _, statErr := os.Stat(w.path(seriesDir, manifestsDir)); statErr == nil {
+			found = append(found, Damage{File: w.relative(w.indexPath()), Problem: problem, Cost: "that a whole day is missing could not be noticed"})
+		}
+	}
+	days := i.Days
+	for _, day := range w.seriesDays() {
+		if _, ok := days[day]; !ok {
+			days[day] = ""
+		}
+	}
+	return days, found
+}
+
+// believe enters the files of a day that are what its manifest says, or those of a
+// twin of theirs.
+func (w *Warehouse) believe(byRun map[string]Snapshot, known *sums, m Manifest) (found []Damage) {
+	for _, t := range m.Tables {
+		file := w.seriesFile(t, m.SnapshotAt)
+		problem := known.compare(file, t.ManifestFileSum, true)
+		if problem == "" {
+			enter := snapshotOf(byRun, m)
+			enter.Files[t.Name], enter.Tables[t.Name] = file, t
+			continue
+		}
+		twin := filepath.Join(w.VersionPath(m.RunID), t.File)
+		if known.compare(twin, t.ManifestFileSum, true) == "" {
+			enter := snapshotOf(byRun, m)
+			enter.Files[t.Name], enter.Tables[t.Name] = twin, t
+			continue
+		}
+		if other, ok := w.otherOfDay(known, m, t.Name); ok {
+			enter := snapshotOf(byRun, other)
+			enter.Files[t.Name], enter.Tables[t.Name] = file, other.table(t.Name)
+			continue
+		}
+		found = append(found, Damage{File: w.relative(file), Problem: problem, Cost: costOf(t.Name, dayOf(m.SnapshotAt))})
+	}
+	return found
+}
+
+func snapshotOf(byRun map[string]Snapshot, m Manifest) Snapshot {
+	s, ok := byRun[m.RunID]
+	if !ok {
+		s = Snapshot{Run: m.Source(), At: m.SnapshotAt, Version: m.RunID, Program: m.Program, Schema: m.Schema,
+			Files: map[string]string{}, Tables: map[string]ManifestTable{}}
+		byRun[m.RunID] = s
+	}
+	return s
+}
+
+// otherOfDay looks for another run of the day that a file may be of: a copy that was
+// taken while a second run of the day was being published has some files of each.
+func (w *Warehouse) otherOfDay(known *sums, m Manifest, table string) (Manifest, bool) {
+	found, err := filepath.Glob(w.metaPath("*", manifestSuffix))
+	if err != nil {
+		return m, false
+	}
+	for _, path := range found {
+		run := strings.TrimSuffix(filepath.Base(path), manifestSuffix)
+		other, err := w.readManifest(path, run)
+		if err != nil || run == m.RunID || dayOf(other.SnapshotAt) != dayOf(m.SnapshotAt) {
+			continue
+		}
+		if t := other.table(table); t.File != "" && known.compare(w.seriesFile(t, m.SnapshotAt), t.ManifestFileSum, true) == "" {
+			return other, true
+		}
+	}
+	return m, false
+}
+
+func (m Manifest) table(name string) ManifestTable {
+	i := slices.IndexFunc(m.Tables, func(t ManifestTable) bool { return t.Name == name })
+	if i < 0 {
+		return ManifestTable{}
+	}
+	return m.Tables[i]
+}
+
+// filesOfDay are the files of a day by table.
+func (w *Warehouse) filesOfDay(day string) map[string]string {
+	files := map[string]string{}
+	for _, t := range w.cfg.Tables {
+		file := w.path(seriesDir, t.Name, seriesDay+day, t.Name+".parquet")
+		if _, err := os.Stat(file); err == nil {
+			files[t.Name] = file
+		}
+	}
+	return files
+}
+
+func (w *Warehouse) dayWithoutManifest(day string, files int, err error) Damage {
+	d := Damage{File: w.relative(w.dayManifestPath(day)), Problem: problemOf(err), Cost: "all tables of " + day}
+	if files == 0 {
+		d.Problem = "the whole day is gone"
+	}
+	return d
+}
+
+func costOf(table, day string) string { return "table " + table + " of " + day }
+
+// enlist reads of a file itself which run it is of.
+func (d *Draft) enlist(ctx context.Context, byRun map[string]Snapshot, table, file string) error {
+	var run, at string
+	err := d.DB.QueryRowContext(ctx, `SELECT max(value::VARCHAR) FILTER (key = 'run_id'),
+		max(value::VARCHAR) FILTER (key = 'snapshot_at') FROM parquet_kv_metadata(?)`, file).Scan(&run, &at)
+	if err != nil {
+		return fmt.Errorf("read its metadata: %w", err)
+	}
+	when, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil {
+		return err
+	}
+	snapshotOf(byRun, Manifest{RunID: run, SnapshotAt: when}).Files[table] = file
+	return nil
+}
