@@ -12,6 +12,7 @@ import (
 
 func pruneCommand(g *globals) *cobra.Command {
 	var dryRun bool
+	var version string
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove what the configured retention no longer keeps",
@@ -19,11 +20,27 @@ func pruneCommand(g *globals) *cobra.Command {
 			"retention and keep_versions no longer keep. The newest of everything stays.",
 		Args: cobra.NoArgs,
 		RunE: ran(func(*cobra.Command, []string) error {
+			if version != "" {
+				return g.locked("prune", func(w *warehouse.Warehouse, _ config.Config) error { return dropVersion(g, w, version, dryRun) })
+			}
 			return g.locked("prune", func(w *warehouse.Warehouse, c config.Config) error { return prune(g, w, c, dryRun) })
 		}),
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only list what would be removed")
+	cmd.Flags().StringVar(&version, "version", "", "remove this version alone, such as one that is damaged: the id of its `run`")
 	return cmd
+}
+
+func dropVersion(g *globals, w *warehouse.Warehouse, run string, dryRun bool) error {
+	if dryRun {
+		_, err := fmt.Fprintln(g.stdout, "would remove version", run)
+		return err
+	}
+	if err := w.DropVersion(run); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(g.stdout, "removed version", run)
+	return err
 }
 
 func prune(g *globals, w *warehouse.Warehouse, c config.Config, dryRun bool) error {

@@ -15,6 +15,7 @@ import (
 // rebuildOptions are the flags of rebuild.
 type rebuildOptions struct {
 	skipDamaged bool
+	series      bool
 }
 
 func rebuildCommand(g *globals) *cobra.Command {
@@ -26,12 +27,28 @@ func rebuildCommand(g *globals) *cobra.Command {
 			"kept beside it, and publish it: current and closed rows, and meta. For a catalog that was\n" +
 			"lost, or that another program version wrote in a way that this one refuses. Every file is\n" +
 			"compared with its checksum; one that is damaged or missing ends the command, and is passed\n" +
-			"over with --skip-damaged, which sets it aside under damaged/ and notes it in meta.runs.\n\n" + exitCodes(),
+			"over with --skip-damaged, which sets it aside under damaged/ and notes it in meta.runs.\n\n" +
+			"With --series it is the other way round: files of the series that are damaged or gone are\n" +
+			"written again, from copies or from the history in the catalog that readers see.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
 		RunE: ran(func(cmd *cobra.Command, _ []string) error { return rebuild(cmd.Context(), g, o) }),
 	}
 	cmd.Flags().BoolVar(&o.skipDamaged, "skip-damaged", false, "build from what is whole, and tell what is not")
+	cmd.Flags().BoolVar(&o.series, "series", false, "write damaged files of the Parquet series again from the catalog, and publish nothing")
+	cmd.MarkFlagsMutuallyExclusive("skip-damaged", "series")
 	return cmd
+}
+
+// mendSeries brings back what the series lost.
+func mendSeries(ctx context.Context, g *globals, cfg pipeline.Config) error {
+	mended, err := pipeline.MendSeries(ctx, cfg)
+	for _, one := range mended {
+		fmt.Fprintln(g.stdout, "brought back", one)
+	}
+	if err == nil && len(mended) == 0 {
+		fmt.Fprintln(g.stdout, "nothing of the series is damaged")
+	}
+	return err
 }
 
 func rebuild(ctx context.Context, g *globals, o rebuildOptions) error {
@@ -39,7 +56,11 @@ func rebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 	if err != nil {
 		return err
 	}
-	r, err := pipeline.Rebuild(ctx, pipeline.Config{Warehouse: warehouseConfig(cfg), Streams: stream.Known(), Now: g.now, Log: g.logger()}, o.skipDamaged)
+	night := pipeline.Config{Warehouse: warehouseConfig(cfg), Streams: stream.Known(), Now: g.now, Log: g.logger()}
+	if o.series {
+		return mendSeries(ctx, g, night)
+	}
+	r, err := pipeline.Rebuild(ctx, night, o.skipDamaged)
 	if err != nil {
 		return err
 	}

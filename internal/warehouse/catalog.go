@@ -175,9 +175,14 @@ func differing(table string, have map[string]stream.Column, want []stream.Column
 // readColumns reads the columns of all tables from DuckDB's own catalogue, by
 // "schema.table" and column name.
 func readColumns(ctx context.Context, in *Instance) (map[string]map[string]stream.Column, error) {
+	return readColumnsOf(ctx, in, "")
+}
+
+// readColumnsOf reads those of an attached catalog; "": of the one in use.
+func readColumnsOf(ctx context.Context, in *Instance, database string) (map[string]map[string]stream.Column, error) {
 	rows, err := in.DB.QueryContext(ctx, `SELECT schema_name || '.' || table_name, column_name,
 		replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ'), NOT is_nullable, coalesce(comment, '')
-		FROM duckdb_columns() WHERE database_name = current_database()`)
+		FROM duckdb_columns() WHERE database_name = coalesce(nullif(?, ''), current_database())`, database)
 	if err != nil {
 		return nil, fmt.Errorf("read the catalog: %w", err)
 	}

@@ -22,6 +22,8 @@ type Damage struct {
 	// Lost says that nothing brings it back.
 	Repair string `json:"repair"`
 	Lost   bool   `json:"lost"`
+	// copied is set where a whole copy stands elsewhere.
+	copied bool
 }
 
 // DamagedError says that a file which has to be read is not what was written.

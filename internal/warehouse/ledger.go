@@ -122,13 +122,15 @@ type RunStream struct {
 	RateUsed          float64 `json:"rate_used"`
 }
 
+func (w *Warehouse) ledgerPath() string { return w.path(stateDir, "runs.jsonl") }
+
 // Record adds a run to the ledger.
 func (w *Warehouse) Record(r Run) error {
 	line, err := sealLine(r)
 	if err != nil {
 		return fmt.Errorf("record run %s: %w", r.ID, err)
 	}
-	return w.disk.appendLine(w.path(stateDir, "runs.jsonl"), line, privateFile)
+	return w.disk.appendLine(w.ledgerPath(), line, privateFile)
 }
 
 // runFile is the ledger's entry of a run inside its version: what Recover reads
@@ -152,6 +154,10 @@ func (w *Warehouse) Recover() error {
 	if err := w.CheckIdentity(); err != nil {
 		return err
 	}
+	err := w.mendLedger()
+	if err != nil {
+		return err
+	}
 	missing, err := w.missing()
 	for _, r := range missing {
 		err = errors.Join(err, w.Record(r))
@@ -163,6 +169,28 @@ func (w *Warehouse) Recover() error {
 		return err
 	}
 	return errors.Join(w.forgetPublished(), w.DiscardSpent())
+}
+
+// mendLedger takes damaged lines and a torn one out of the ledger, into a file of their
+// own beside it: verify tells of them until then.
+func (w *Warehouse) mendLedger() error {
+	data, err := os.ReadFile(w.ledgerPath())
+	if err != nil {
+		return nil // whoever needs it says why
+	}
+	damaged := unreadableLines(data)
+	if len(damaged) == 0 {
+		return nil
+	}
+	for _, line := range damaged {
+		if err := w.disk.appendLine(w.ledgerPath()+".damaged", line, privateFile); err != nil {
+			return err
+		}
+	}
+	whole := slices.DeleteFunc(bytes.SplitAfter(data, []byte("\n")), func(line []byte) bool {
+		return slices.ContainsFunc(damaged, func(d []byte) bool { return bytes.Equal(d, bytes.TrimSuffix(line, []byte("\n"))) })
+	})
+	return w.disk.WriteFile(w.ledgerPath(), bytes.Join(whole, nil), privateFile)
 }
 
 func (w *Warehouse) forgetPublished() error {
@@ -249,7 +277,7 @@ func entryOf(runs []Run, id string) Run {
 // for each time it ended; the last one counts. A line that is torn by a crash or
 // damaged is passed over.
 func (w *Warehouse) Runs() ([]Run, error) {
-	data, err := os.ReadFile(w.path(stateDir, "runs.jsonl"))
+	data, err := os.ReadFile(w.ledgerPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

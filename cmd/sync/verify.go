@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/query"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// verifyOptions are the flags of verify.
+type verifyOptions struct {
+	readData bool
+	format   string
+}
+
+func verifyCommand(g *globals) *cobra.Command {
+	var o verifyOptions
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Look for damage in the warehouse, and name what repairs it",
+		Long: "Look for damage in the whole warehouse: links, ledger, manifests and the sizes of all files,\n" +
+			"in seconds. With --read-data every byte is read: versions, Parquet series, landed answers,\n" +
+			"webhook events, and the catalog against its Parquet files. Each damaged file is named with\n" +
+			"what it costs and the command that repairs it. Nothing is changed.\n\n" +
+			"Exit codes:\n" +
+			"  0    whole\n" +
+			"  1    damaged, and some of it is lost\n" +
+			"  2    usage or configuration\n" +
+			"  3    damaged, and all of it can be rebuilt from what is whole\n" +
+			"  4    another run holds the lock\n" +
+			"  130  interrupted",
+		Args: cobra.NoArgs,
+		RunE: ran(func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) }),
+	}
+	cmd.Flags().BoolVar(&o.readData, "read-data", false, "read every byte, not only names and sizes")
+	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
+	return cmd
+}
+
+func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
+	if o.format != "text" && o.format != "json" {
+		return usage("--format is %q: use text or json", o.format)
+	}
+	cfg, err := g.loadWarehouse()
+	if err != nil {
+		return err
+	}
+	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: warehouseConfig(cfg), Streams: stream.Known(), Now: g.now, Log: g.logger()}, o.readData)
+	if err != nil {
+		return err
+	}
+	show := showVerified
+	if o.format == "json" {
+		show = func(w io.Writer, v pipeline.Verified) error { return writeJSON(w, verifiedJSON(v)) }
+	}
+	if err := show(g.stdout, v); err != nil {
+		return err
+	}
+	switch v.Result() {
+	case pipeline.Rebuildable:
+		return &codeError{exitPartial, nil}
+	case pipeline.Damaged:
+		return &codeError{exitFailed, nil}
+	}
+	return nil
+}
+
+func showVerified(w io.Writer, v pipeline.Verified) error {
+	for _, d := range v.Damage {
+		lost := ""
+		if d.Lost {
+			lost = " (what is lost stays lost)"
+		}
+		fmt.Fprintf(w, "%s: %s\n  costs    %s\n  repair   %s%s\n", query.OnScreen(d.File), query.OnScreen(firstLine(d.Problem)), d.Cost, d.Repair, lost)
+	}
+	for _, n := range v.Notes {
+		fmt.Fprintf(w, "note: %s\n", query.OnScreen(n))
+	}
+	verdict := map[string]string{pipeline.Whole: "whole", pipeline.Rebuildable: "damaged: all of it can be rebuilt from what is whole",
+		pipeline.Damaged: "damaged: some of it is lost"}[v.Result()]
+	read := "names and sizes; --read-data reads every byte"
+	if v.ReadData {
+		read = size(v.Bytes) + " read"
+	}
+	_, err := fmt.Fprintf(w, "%s (%d files, %s, %s)\n", verdict, v.Files, read, v.Took.Round(time.Millisecond))
+	return err
+}
+
+// verified is what JSON has of a verify.
+type verified struct {
+	Result   string             `json:"result"`
+	ReadData bool               `json:"read_data"`
+	Files    int                `json:"files"`
+	Bytes    int64              `json:"bytes"`
+	Seconds  float64            `json:"seconds"`
+	Damage   []warehouse.Damage `json:"damage"`
+	Notes    []string           `json:"notes"`
+}
+
+func verifiedJSON(v pipeline.Verified) verified {
+	return verified{v.Result(), v.ReadData, v.Files, v.Bytes, v.Took.Seconds(), append([]warehouse.Damage{}, v.Damage...), append([]string{}, v.Notes...)}
+}

@@ -1,0 +1,139 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/warehouse"
+	"placementsync/internal/webhook"
+)
+
+// Verified is what Verify found.
+type Verified struct {
+	// ReadData is set where every byte was read.
+	ReadData bool
+	Took     time.Duration
+	warehouse.Examined
+}
+
+// Results of a Verify.
+const (
+	Whole = "whole"
+	// Rebuildable: all that is damaged can be had again from what is whole.
+	Rebuildable = "rebuildable"
+	Damaged     = "damaged"
+)
+
+// Result sums up what was found.
+func (v Verified) Result() string {
+	switch {
+	case len(v.Damage) == 0:
+		return Whole
+	case slices.ContainsFunc(v.Damage, func(d warehouse.Damage) bool { return d.Lost }):
+		return Damaged
+	}
+	return Rebuildable
+}
+
+// Verify looks for damage in the whole warehouse: links, ledger, manifests and sizes,
+// and with readData every byte: versions, series, landed answers, the inbox, and the
+// catalog against its Parquet files. It takes the lock, so that nothing changes
+// meanwhile, and changes nothing itself.
+func Verify(ctx context.Context, cfg Config, readData bool) (v Verified, err error) {
+	wh, err := warehouse.Open(cfg.Warehouse)
+	if err != nil {
+		return v, err
+	}
+	begun := time.Now()
+	lock, err := wh.LockExisting("verify", cfg.Now())
+	switch {
+	case errors.As(err, new(*warehouse.PlaceError)): // what cannot be written can be read
+	case err != nil:
+		return v, err
+	default:
+		defer func() { err = errors.Join(err, lock.Release()) }()
+	}
+	v.ReadData = readData
+	if v.Examined, err = wh.Examine(ctx, readData); err != nil {
+		return v, err
+	}
+	if err := v.examineLanded(ctx, wh); err != nil {
+		return v, err
+	}
+	v.Took = time.Since(begun)
+	return v, nil
+}
+
+// examineLanded looks at the landed answers of every run, and at webhook events.
+func (v *Verified) examineLanded(ctx context.Context, wh *warehouse.Warehouse) error {
+	runs, err := wh.Landed()
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		v.examineRun(wh, run)
+		v.examineEvents(wh, wh.LandedEvents(run), "events of webhooks that run "+run+" took")
+	}
+	v.examineEvents(wh, wh.InboxPath(), "events of webhooks that no night has taken yet")
+	return nil
+}
+
+func (v *Verified) examineRun(wh *warehouse.Warehouse, run string) {
+	name := filepath.ToSlash(filepath.Join("raw", run))
+	damage := warehouse.Damage{File: name, Cost: "answers of run " + run + ", which a replay of it would not have",
+		Repair: "placementsync prune, when it is older than retention.raw_days", Lost: true}
+	if !v.ReadData {
+		v.Files++
+		segments, _ := filepath.Glob(filepath.Join(wh.RawPath(run), "*.zst"))
+		if _, err := os.Stat(filepath.Join(wh.RawPath(run), "journal.jsonl")); errors.Is(err, fs.ErrNotExist) && len(segments) > 0 {
+			damage.Problem = "its journal is gone"
+			v.Damage = append(v.Damage, damage)
+		}
+		return
+	}
+	c, err := fetch.CheckLanding(wh.RawPath(run))
+	v.Files++
+	v.Bytes += c.Bytes
+	switch entries, _ := os.ReadDir(wh.RawPath(run)); {
+	case errors.Is(err, fs.ErrNotExist) && len(entries) == 0:
+		return // a run that landed nothing
+	case err != nil:
+		damage.Problem = err.Error()
+	case c.Damaged > 0:
+		damage.Problem = fmt.Sprintf("answers that are damaged: %d of %d", c.Damaged, max(c.Answers, c.Damaged))
+	default:
+		return
+	}
+	v.Damage = append(v.Damage, damage)
+}
+
+func (v *Verified) examineEvents(wh *warehouse.Warehouse, folder, what string) {
+	if !v.ReadData {
+		return
+	}
+	events, damaged, err := webhook.Check(folder)
+	v.Files += min(1, events+damaged)
+	if err == nil && damaged == 0 {
+		return
+	}
+	name, relErr := filepath.Rel(wh.Dir(), folder)
+	if relErr != nil {
+		name = folder
+	}
+	damage := warehouse.Damage{File: filepath.ToSlash(name), Cost: what + "; what they were about is read again within streams.recheck nights",
+		Problem: fmt.Sprintf("events that are damaged: %d", damaged), Repair: "placementsync run", Lost: true}
+	if err != nil {
+		damage.Problem = err.Error()
+	}
+	v.Damage = append(v.Damage, damage)
+}

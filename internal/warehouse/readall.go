@@ -1,0 +1,71 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"placementsync/internal/stream"
+)
+
+// readAll reads every table of a version's catalog, and tells of the tables of main
+// whose rows are not those of their Parquet files.
+func (w *Warehouse) readAll(ctx context.Context, run string, m Manifest, differs func(table string, err error)) (err error) {
+	scratch := w.path(versionsDir, OfProcess(".verify.")+"spill")
+	in, err := w.newInstance(ctx, "", scratch)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close(), os.RemoveAll(scratch)) }()
+	if err := in.Exec(ctx, "ATTACH "+Literal(w.VersionCatalog(run))+" AS sealed (READ_ONLY)"); err != nil {
+		return err
+	}
+	have, err := readColumnsOf(ctx, in, "sealed")
+	if err != nil {
+		return err
+	}
+	for _, t := range w.layout() {
+		columns := slices.DeleteFunc(slices.Clone(t.columns), func(c stream.Column) bool { _, ok := have[t.name()][c.Name]; return !ok })
+		if len(columns) == 0 {
+			continue // the catalog is of an earlier program
+		}
+		sum, err := in.printOf(ctx, "sealed."+Quote(t.schema)+"."+Quote(t.def.Name), columns)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", t.name(), err)
+		}
+		if of := m.table(t.def.Name); t.schema == "main" && of.File != "" {
+			file := "read_parquet(" + Literal(filepath.Join(w.VersionPath(run), of.File)) + ", hive_partitioning = false)"
+			other, err := in.printOf(ctx, file, columns)
+			if err == nil && other != sum {
+				err = fmt.Errorf("its rows are not those of the catalog (%s, catalog %s)", other.count(), sum.count())
+			}
+			if err != nil {
+				differs(t.def.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// footprint is what rows come to, in whatever order.
+type footprint struct{ rows, sum string }
+
+func (f footprint) count() string { return f.rows + " rows" }
+
+// printOf reads all values of a table or file.
+func (in *Instance) printOf(ctx context.Context, source string, columns []stream.Column) (f footprint, err error) {
+	texts := make([]string, len(columns))
+	for i, c := range columns {
+		texts[i] = Quote(c.Name)
+		if c.Type == stream.JSON {
+			texts[i] += "::VARCHAR"
+		}
+	}
+	err = in.DB.QueryRowContext(ctx, fmt.Sprintf("SELECT count(*)::VARCHAR, coalesce(sum(hash(%s)::HUGEINT), 0)::VARCHAR FROM %s",
+		strings.Join(texts, ", "), source)).Scan(&f.rows, &f.sum)
+	return f, err
+}
