@@ -11,13 +11,14 @@ import (
 
 	"placementsync/internal/config"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/query"
 )
 
 func checkCommand(g *globals) *cobra.Command {
 	var offline bool
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Check configuration, token, scopes and lock, and show the plan of a night",
+		Short: "Check configuration, token, scopes, disk, lock and warehouse, and show the plan of a night",
 		Args:  cobra.NoArgs,
 		RunE:  ran(func(cmd *cobra.Command, _ []string) error { return runCheck(cmd.Context(), g, offline) }),
 	}
@@ -57,6 +58,9 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	fmt.Fprintf(w, "token          type %s, team %s, %d scopes\n", orUnknown(p.Token.Type), orUnknown(p.Token.TeamID), len(p.Token.Scopes))
 	fmt.Fprintf(w, "warehouse      %s, newest snapshot %s\n", cfg.Warehouse.Dir, orUnknown(p.Latest))
 	fmt.Fprintf(w, "disk           %s\n", room(p.FreeBytes, p.NeedBytes))
+	for _, d := range p.Damage {
+		fmt.Fprintf(w, "damaged        %s: %s: %s\n", query.OnScreen(d.File), query.OnScreen(d.Problem), d.Repair)
+	}
 	if p.Held != nil {
 		fmt.Fprintf(w, "lock           %v\n", p.Held)
 	}
@@ -70,8 +74,20 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	}
 	alignRight(t, 3, 4)
 	fmt.Fprintf(w, "\n%s\n\n%s\n", t.Render(), expected(p, cfg.API.RequestsPerSecond))
-	if p.Held != nil {
+	return hindrance(p)
+}
+
+// hindrance is what would keep a night from its end, as far as can be told; nil: nothing.
+func hindrance(p pipeline.Plan) error {
+	switch {
+	case p.Unwritable != nil:
+		return p.Unwritable
+	case p.Held != nil:
 		return p.Held
+	case p.TooFull():
+		return fmt.Errorf("check the disk: %s free is too little for a night: make room, or prune", size(p.FreeBytes))
+	case len(p.Damage) > 0:
+		return fmt.Errorf("check the warehouse: %d files are damaged: placementsync verify --read-data says what that costs", len(p.Damage))
 	}
 	return nil
 }

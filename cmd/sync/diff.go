@@ -60,14 +60,14 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 		fmt.Fprintf(g.stderr, "from snapshot %s\nto snapshot %s\n", d.From, d.To)
 	}
 	if err := o.counts(ctx, g, db, d, format); err != nil || o.summary {
-		return err
+		return suspect(g, err)
 	}
 	exact := format == query.JSON || format == query.JSONL
 	q, err := db.Changes(ctx, d, exact)
 	if err != nil {
 		return err
 	}
-	return o.answer.write(ctx, g, db, q, nil)
+	return suspect(g, o.answer.write(ctx, g, db, q, nil))
 }
 
 // counts shows the summary: alone when it was asked for, and before the

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
 )
 
 // exportOptions are the flags of export.
@@ -44,6 +45,9 @@ func runExport(ctx context.Context, g *globals, o exportOptions, tables []string
 	if err != nil {
 		return err
 	}
+	if err := checkNewest(g); err != nil {
+		return err
+	}
 	db, err := openCatalog(ctx, g, query.Options{AsOf: o.asOf})
 	if err != nil {
 		return err
@@ -51,9 +55,27 @@ func runExport(ctx context.Context, g *globals, o exportOptions, tables []string
 	defer db.Close()
 	m, err := db.Export(ctx, o.to, e)
 	if err != nil {
-		return err
+		return suspect(g, err)
 	}
 	return showExport(g, o.to, m)
+}
+
+// checkNewest compares the catalog that readers see with its checksum: what is handed
+// on is to be what was published.
+func checkNewest(g *globals) error {
+	cfg, err := g.loadWarehouse()
+	if err != nil {
+		return err
+	}
+	wh, err := warehouse.Open(warehouseConfig(cfg))
+	if err != nil {
+		return err
+	}
+	latest, ok, err := wh.Latest()
+	if err != nil || !ok {
+		return err
+	}
+	return wh.WithRemedy(wh.CheckCatalog(latest), latest)
 }
 
 func (o exportOptions) export(tables []string) (query.Export, error) {

@@ -68,7 +68,23 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 		return err
 	}
 	defer db.Close()
-	return o.answer.write(ctx, g, db, q, values)
+	return suspect(g, o.answer.write(ctx, g, db, q, values))
+}
+
+// suspect looks, after an error that a damaged catalog explains, whether it is one.
+func suspect(g *globals, err error) error {
+	if !query.IsUnreadable(err) {
+		return err
+	}
+	cfg, cfgErr := g.loadWarehouse()
+	if cfgErr != nil {
+		return err
+	}
+	wh, openErr := warehouse.Open(warehouseConfig(cfg))
+	if openErr != nil {
+		return err
+	}
+	return wh.Suspect(err)
 }
 
 func (o queryOptions) query(args []string) (query.Query, error) {

@@ -36,7 +36,7 @@ func runReport(ctx context.Context, g *globals, out string) (err error) {
 	a := &analyst{open: func(ctx context.Context, asOf string) (*query.DB, error) {
 		return openCatalog(ctx, &silent, query.Options{AsOf: asOf})
 	}}
-	defer func() { err = errors.Join(err, a.close()) }()
+	defer func() { err = suspect(&silent, errors.Join(err, a.close())) }()
 	opts := report.Options{Program: "placementsync query"}
 	if g.config != defaultConfig {
 		opts.Program += " --config " + g.config

@@ -93,6 +93,7 @@ func (s *service) daemon(wh *warehouse.Warehouse, hangups <-chan os.Signal) daem
 		},
 		Progress: s.progress,
 		Report:   func() string { return reportFile(wh.Dir()) },
+		Verified: func() (daemon.Verified, bool) { return lastVerified(wh) },
 		Streams:  streamsOf(stream.Known()), HookResults: s.hooks.receiver.Counts,
 		Reload: s.reload, Hangups: hangups,
 		Notify: daemon.Notifier(socket), Watchdog: s.watchdog(),
@@ -120,7 +121,14 @@ func (s *service) settings(cfg config.Config) (daemon.Settings, error) {
 		return daemon.Settings{}, err
 	}
 	night.Watch = &s.watch
+	var verifying daemon.Schedule
+	if cfg.Verify.Cron != "" {
+		if verifying, err = daemon.NewSchedule(cfg.Verify.Cron, zone); err != nil {
+			return daemon.Settings{}, err
+		}
+	}
 	return daemon.Settings{
+		VerifySchedule: verifying, Verify: func(ctx context.Context) daemon.Verified { return s.verify(ctx, cfg, night) },
 		Schedule: schedule, CatchUp: cfg.Schedule.CatchUp, AuthToken: cfg.Serve.AuthToken.Reveal(),
 		Hooks: s.hooks.handler(cfg),
 		Night: func(ctx context.Context) (daemon.Night, error) {
@@ -249,15 +257,23 @@ func (s *service) progress() (daemon.Progress, bool) {
 }
 
 func nightsOf(runs []warehouse.Run) []daemon.Night {
-	nights := make([]daemon.Night, len(runs))
-	for i, r := range runs {
-		nights[i] = nightOf(r)
+	var nights []daemon.Night
+	for _, r := range runs {
+		nights = append(nights, nightOf(r))
 	}
 	return nights
 }
 
+// shownBy names what is no night.
+func shownBy(r warehouse.Run) string {
+	if r.IsNight() {
+		return ""
+	}
+	return r.Kind
+}
+
 func nightOf(r warehouse.Run) daemon.Night {
-	n := daemon.Night{Run: r.ID, Refresh: !r.IsNight(), Started: r.StartedAt, Ended: r.EndedAt, Snapshot: r.SnapshotAt, Outcome: r.Outcome, Error: r.Error,
+	n := daemon.Night{Run: r.ID, By: shownBy(r), Started: r.StartedAt, Ended: r.EndedAt, Snapshot: r.SnapshotAt, Outcome: r.Outcome, Error: r.Error,
 		Requests: r.Requests, Bytes: r.Bytes, Retries: r.Retries, Rows: r.Rows, New: r.New, Changed: r.Changed, Gone: r.Gone}
 	for _, s := range r.Streams {
 		n.Streams = append(n.Streams, daemon.Stream{Name: s.Stream, Grade: s.Grade, Reason: s.Reason, Rows: s.Rows, Rejects: s.Rejects,

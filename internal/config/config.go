@@ -23,6 +23,7 @@ type Config struct {
 	Warehouse Warehouse `yaml:"warehouse"`
 	Retention Retention `yaml:"retention"`
 	Schedule  Schedule  `yaml:"schedule"`
+	Verify    Verify    `yaml:"verify"`
 	Serve     Serve     `yaml:"serve"`
 	Notify    Notify    `yaml:"notify"`
 	Privacy   Privacy   `yaml:"privacy"`
@@ -156,6 +157,12 @@ type Schedule struct {
 	CatchUp bool `yaml:"catch_up"`
 }
 
+// Verify is when the daemon looks for damage, reading every byte of the warehouse.
+type Verify struct {
+	// Cron is like that of Schedule, in its time zone; empty: never.
+	Cron string `yaml:"cron"`
+}
+
 // Serve is the daemon's HTTP side.
 type Serve struct {
 	// Listen is host:port; a host that is not loopback needs AuthToken.
@@ -229,6 +236,7 @@ func Default() Config {
 		Warehouse: Warehouse{Dir: "./warehouse", KeepVersions: 3, MemoryLimit: "512MB"},
 		Retention: Retention{RawDays: 7, Daily: 30, Weekly: 12, Monthly: 24},
 		Schedule:  Schedule{Cron: "0 2 * * *", Timezone: "UTC", CatchUp: true},
+		Verify:    Verify{Cron: "0 5 * * 0"},
 		Serve:     Serve{Listen: "127.0.0.1:8080", WebhookSecrets: []Secret{}, WebhookMaxAge: 5 * time.Minute},
 		Privacy:   Privacy{Hash: []string{}, Drop: []string{"orders.client_secret"}, Raw: RawKeep},
 	}

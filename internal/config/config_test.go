@@ -145,6 +145,7 @@ func TestFullFile(t *testing.T) {
 		Warehouse: config.Warehouse{Dir: "testdata/data", KeepVersions: 1, MemoryLimit: "0.5 GiB", Threads: 2, PublishedMode: "0640"},
 		Retention: config.Retention{Daily: 1, Weekly: 2, Monthly: 3},
 		Schedule:  config.Schedule{Cron: "@hourly", Timezone: "Europe/Berlin"},
+		Verify:    config.Verify{Cron: "@weekly"},
 		Serve: config.Serve{
 			Listen: "[::]:9090", AuthToken: "5$-a:b#c",
 			WebhookSecrets: []config.Secret{"whsec-hunter2", "plain$text"},

@@ -70,6 +70,7 @@ func (v *validator) config(c Config) {
 	v.warehouse(c.Warehouse)
 	v.retention(c.Retention)
 	v.schedule(c.Schedule)
+	v.verify(c.Verify)
 	v.serve(c.Serve)
 	v.notify(c.Notify)
 	v.privacy(c.Privacy)

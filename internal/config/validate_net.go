@@ -62,15 +62,20 @@ func (v *validator) printable(path, text string) {
 }
 
 func (v *validator) schedule(s Schedule) {
-	v.cron(s.Cron)
+	v.cron("schedule.cron", s.Cron)
 	if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "" {
 		v.add("schedule.timezone", "%s is not a time zone: use an IANA name such as UTC or Europe/Berlin",
 			v.show("schedule.timezone", s.Timezone))
 	}
 }
 
-func (v *validator) cron(text string) {
-	const path = "schedule.cron"
+func (v *validator) verify(s Verify) {
+	if s.Cron != "" {
+		v.cron("verify.cron", s.Cron)
+	}
+}
+
+func (v *validator) cron(path, text string) {
 	if strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=") {
 		// Besides saying it twice, a zone without fields makes the parser panic.
 		v.add(path, "%s names a time zone: move it to schedule.timezone", v.show(path, text))

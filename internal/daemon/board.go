@@ -20,7 +20,7 @@ type board struct {
 	beat     time.Time // when the schedule was last looked at
 	missed   map[string]int
 	nights   []Night
-	refresh  Night // the newest that was published
+	shown    Night // what readers see
 	readAt   time.Time
 	readErr  error
 }
@@ -34,8 +34,9 @@ type snapshot struct {
 	Missed        map[string]int
 	// Nights are oldest first, and not to be changed.
 	Nights []Night
-	// Refresh is the newest one that was published; zero: there is none.
-	Refresh   Night
+	// Shown is what changed last what readers see: a night, a refresh, a rollback or
+	// a rebuild; zero: nothing did.
+	Shown     Night
 	LedgerErr error
 }
 
@@ -55,18 +56,18 @@ func (b *board) read() snapshot {
 		missed[why] = n
 	}
 	return snapshot{At: now, Next: b.next, Running: b.running, Stopping: b.stopping, Beat: b.beat,
-		Missed: missed, Nights: b.nights, Refresh: b.refresh, LedgerErr: b.readErr}
+		Missed: missed, Nights: b.nights, Shown: b.shown, LedgerErr: b.readErr}
 }
 
-// sort keeps the nights, and of refreshes the newest that readers have seen.
+// sort keeps the nights, and of all entries the last that changed what readers see.
 func (b *board) sort(runs []Night) {
-	b.nights, b.refresh = []Night{}, Night{}
+	b.nights, b.shown = []Night{}, Night{}
 	for _, r := range runs {
-		switch {
-		case !r.Refresh:
+		if r.By == "" {
 			b.nights = append(b.nights, r)
-		case r.Published():
-			b.refresh = r
+		}
+		if r.Published() {
+			b.shown = r
 		}
 	}
 }
@@ -98,14 +99,8 @@ func (s snapshot) published() (Night, bool) {
 	return Night{}, false
 }
 
-// seen returns the night or refresh whose snapshot readers see.
-func (s snapshot) seen() (Night, bool) {
-	n, ok := s.published()
-	if ok && s.Refresh.Snapshot.After(n.Snapshot) {
-		return s.Refresh, true
-	}
-	return n, ok
-}
+// seen returns the entry whose snapshot readers see.
+func (s snapshot) seen() (Night, bool) { return s.Shown, s.Shown.Published() }
 
 // last returns the newest night, however it ended.
 func (s snapshot) last() (Night, bool) {

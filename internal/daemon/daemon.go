@@ -34,6 +34,9 @@ type Config struct {
 	Progress func() (Progress, bool)
 	// Report returns the file of the newest report, or "" when there is none.
 	Report func() string
+	// Verified returns what the last Verify found, also of an earlier process; false:
+	// there was none.
+	Verified func() (Verified, bool)
 	// Streams are the names of all streams, for metrics that exist from the start.
 	Streams []string
 	// Reload reads the configuration again. An error leaves the old one.
@@ -67,6 +70,9 @@ type Settings struct {
 	// error. When ctx ends it finishes a commit, or stops and leaves the rest to
 	// be resumed.
 	Night func(ctx context.Context) (Night, error)
+	// VerifySchedule says when Verify looks for damage; a zero Schedule: never.
+	VerifySchedule Schedule
+	Verify         func(ctx context.Context) Verified
 	// AuthToken is asked for everything but /hooks and /healthz; "": nothing is.
 	AuthToken string
 	// Hooks answers POST /hooks; nil: there is no such endpoint.
@@ -89,6 +95,9 @@ func New(cfg Config, set Settings) *Daemon {
 	}
 	if cfg.Notify == nil {
 		cfg.Notify = func(string) error { return nil }
+	}
+	if cfg.Verified == nil {
+		cfg.Verified = func() (Verified, bool) { return Verified{}, false }
 	}
 	d := &Daemon{cfg: cfg, board: &board{now: cfg.Now, ledger: cfg.Ledger}}
 	d.set.Store(&set)

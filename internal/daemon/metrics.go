@@ -103,6 +103,8 @@ func registerNow(cfg Config, d *Daemon) {
 	})
 	lookup("ready", "1 when /readyz says so.", func() float64 { return truth(len(d.unready()) == 0) })
 	lookup("run_active", "1 while a night is at work.", func() float64 { return truth(!d.board.read().Running.IsZero()) })
+	lookup("last_verify_timestamp_seconds", "When damage was last looked for; 0: never.", func() float64 { return unix(d.verifiedAt()) })
+	lookup("last_verify_damaged_files", "Files that the last look found to be damaged.", d.damaged)
 	if cfg.HookResults != nil {
 		cfg.Metrics.MustRegister(hookResults(cfg.HookResults))
 	}

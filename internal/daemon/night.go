@@ -16,9 +16,9 @@ const (
 // Night is one run as the daemon shows and counts it.
 type Night struct {
 	Run string
-	// Refresh is a run between nights, which counts for nothing but what readers
-	// see.
-	Refresh        bool
+	// By names what is no night, such as a refresh, a rollback or a rebuild, which
+	// counts for nothing but what readers see; empty: a night.
+	By             string
 	Started, Ended time.Time
 	// Snapshot is the time that the published rows are of; zero: none were.
 	Snapshot time.Time
@@ -43,6 +43,21 @@ type Stream struct {
 	// Since is when the rows of a carried stream were last proven.
 	Since time.Time
 }
+
+// Verified is what a look for damage found.
+type Verified struct {
+	At   time.Time
+	Took time.Duration
+	// Result is one word: whole is good.
+	Result string
+	// Damaged are the files that are damaged.
+	Damaged []string
+	// Error is why it could not be told.
+	Error string
+}
+
+// Whole is the Result of a warehouse without damage.
+const Whole = "whole"
 
 // Published reports whether the night has given readers a new snapshot.
 func (n Night) Published() bool {

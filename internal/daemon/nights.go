@@ -31,12 +31,16 @@ type shift struct {
 	next, retry time.Time
 	working     bool
 	ended       chan ending
+	// verify is when damage is looked for next; zero: never.
+	verify    time.Time
+	verifying bool
+	verified  chan Verified
 }
 
 // nights starts a night at each slot until ctx ends, never two at once, and
 // returns when none is at work.
 func (d *Daemon) nights(ctx context.Context) {
-	s := &shift{d: d, ended: make(chan ending, 1)}
+	s := &shift{d: d, ended: make(chan ending, 1), verified: make(chan Verified, 1)}
 	s.schedule()
 	s.catchUp(ctx)
 	timer := time.NewTimer(s.pause())
@@ -46,6 +50,8 @@ func (d *Daemon) nights(ctx context.Context) {
 		case <-ctx.Done():
 		case e := <-s.ended:
 			s.end(e)
+		case v := <-s.verified:
+			s.endVerify(v)
 		case <-d.cfg.Hangups:
 			d.reload()
 			s.schedule()
@@ -60,6 +66,7 @@ func (d *Daemon) nights(ctx context.Context) {
 // schedule looks for the slot that comes.
 func (s *shift) schedule() {
 	now := s.d.cfg.Now()
+	s.scheduleVerify(now)
 	s.next = s.d.settings().Schedule.Next(now)
 	s.d.board.change(func(b *board) { b.next, b.beat = s.next, now })
 	s.d.tell("STATUS=next night at " + s.next.Format(time.RFC3339))
@@ -71,6 +78,9 @@ func (s *shift) pause() time.Duration {
 	left := min(glance, s.next.Sub(now))
 	if !s.retry.IsZero() {
 		left = min(left, s.retry.Sub(now))
+	}
+	if !s.verify.IsZero() {
+		left = min(left, s.verify.Sub(now))
 	}
 	if w := s.d.cfg.Watchdog; w > 0 {
 		left = min(left, w/2) // half: one that comes late is not yet one that is missing
@@ -85,6 +95,7 @@ func (s *shift) look(ctx context.Context) {
 	if s.d.cfg.Watchdog > 0 {
 		s.d.tell("WATCHDOG=1")
 	}
+	s.lookForDamage(ctx, now)
 	switch {
 	case !now.Before(s.next):
 		s.slot(ctx, now)
@@ -178,6 +189,9 @@ func (s *shift) end(e ending) {
 // drain waits for the night that is at work; ctx has told it to come to its end.
 func (s *shift) drain(ctx context.Context) {
 	s.d.board.change(func(b *board) { b.stopping = true })
+	if s.verifying {
+		s.endVerify(<-s.verified)
+	}
 	if !s.working {
 		return
 	}

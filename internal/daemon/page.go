@@ -34,6 +34,8 @@ type page struct {
 	Now        *Progress
 	Report     bool
 	Hooks      bool
+	// Verified is the last look for damage; nil: there was none.
+	Verified *Verified
 }
 
 // status renders the page. It needs no script: it is asked for again by the
@@ -63,6 +65,9 @@ func (d *Daemon) page() page {
 	slices.Reverse(p.Recent)
 	if now, ok := d.cfg.Progress(); ok {
 		p.Now, p.Refresh = &now, 3
+	}
+	if v, ok := d.cfg.Verified(); ok {
+		p.Verified = &v
 	}
 	_, err := os.Stat(d.cfg.Report())
 	p.Report = err == nil

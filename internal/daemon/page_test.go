@@ -81,8 +81,8 @@ func TestARefreshIsWhatReadersSee(t *testing.T) {
 	h := busy(t)
 	night := h.ledger[4]
 	at := night.Snapshot.Add(23 * time.Hour)
-	h.ledger = append(h.ledger, daemon.Night{Run: "refresh", Refresh: true, Started: at, Ended: at, Snapshot: at, Outcome: daemon.Complete},
-		daemon.Night{Run: "failed refresh", Refresh: true, Started: at, Ended: at, Outcome: daemon.Failed})
+	h.ledger = append(h.ledger, daemon.Night{Run: "refresh", By: "refresh", Started: at, Ended: at, Snapshot: at, Outcome: daemon.Complete},
+		daemon.Night{Run: "failed refresh", By: "refresh", Started: at, Ended: at, Outcome: daemon.Failed})
 	text := h.get("/").Body.String()
 	for _, want := range []string{"<title>ready", "2026-11-21 01:00 UTC<small>1 h 4 min old, complete, from a refresh</small>", "<h2>Streams of " + night.Run} {
 		if !strings.Contains(text, want) {

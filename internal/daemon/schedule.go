@@ -29,6 +29,9 @@ func NewSchedule(text string, zone *time.Location) (Schedule, error) {
 	return Schedule{wall: wall, zone: zone, text: text}, nil
 }
 
+// IsNever reports whether the schedule has no slots.
+func (s Schedule) IsNever() bool { return s.wall == nil }
+
 // String returns the schedule as it was written, with its zone.
 func (s Schedule) String() string { return s.text + " " + s.zone.String() }
 

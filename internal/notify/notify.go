@@ -25,6 +25,7 @@ const (
 	Failed  = "failed"  // nothing was published
 	Partial = "partial" // published, but some streams keep earlier rows or have none
 	Gate    = "gate"    // a gate refused to publish what was read
+	Damaged = "damaged" // a look for damage found some
 )
 
 // Config says whom to tell. Both addresses are secrets, since such receivers put
@@ -125,6 +126,8 @@ func text(a Alert) string {
 	switch a.Event {
 	case Partial:
 		fmt.Fprintf(&b, "placementsync: night %s is published but partial", a.Run)
+	case Damaged:
+		fmt.Fprintf(&b, "placementsync: the warehouse is damaged: placementsync verify --read-data names the commands that repair it")
 	case Gate:
 		fmt.Fprintf(&b, "placementsync: a gate stopped night %s; readers keep the last snapshot", a.Run)
 	default:

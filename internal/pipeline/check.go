@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -22,6 +23,11 @@ type Plan struct {
 	// what a night may take of it: what the newest version takes, and as much
 	// again for the draft that becomes the next one; 0 before the first.
 	FreeBytes, NeedBytes int64
+	// Unwritable says why a run could not write; nil: it could.
+	Unwritable error
+	// Damage is what structure and sizes of the warehouse show to be damaged. While
+	// a run is at work nothing is looked at.
+	Damage []warehouse.Damage
 	// Held says which run is at work now; nil: none.
 	Held    *warehouse.HeldError
 	Streams []Planned
@@ -41,8 +47,8 @@ type Planned struct {
 	LastRequests int64
 }
 
-// Check asks the service who we are and says what a night would do. It writes
-// nothing.
+// Check asks the service who we are, looks at the warehouse and says what a night would
+// do. It changes nothing: where a run would write it makes a file and removes it.
 func Check(ctx context.Context, cfg Config) (Plan, error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
@@ -74,7 +80,30 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	if err := wh.Held(); err != nil && !errors.As(err, &p.Held) {
 		return p, err
 	}
+	p.Unwritable = wh.CheckWritable()
+	if p.Held == nil {
+		if err := p.examine(ctx, wh); err != nil {
+			return p, err
+		}
+	}
 	return p, p.planStreams(cfg, wh)
+}
+
+// TooFull reports whether a night would surely not find room: not for the draft, nor
+// for what a first night takes at least.
+func (p Plan) TooFull() bool {
+	const least = 16 << 20
+	return p.FreeBytes >= 0 && p.FreeBytes < max(least, p.NeedBytes/2)
+}
+
+// examine looks for damage, if there is a warehouse yet.
+func (p *Plan) examine(ctx context.Context, wh *warehouse.Warehouse) error {
+	found, err := wh.Examine(ctx, false)
+	if errors.As(err, new(*warehouse.NoneError)) {
+		return nil
+	}
+	p.Damage = found.Damage
+	return err
 }
 
 // needs measures the newest version twice.
@@ -83,6 +112,9 @@ func needs(wh *warehouse.Warehouse, latest string) (int64, error) {
 		return 0, nil
 	}
 	files, err := os.ReadDir(wh.VersionPath(latest))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil // examine tells of it
+	}
 	if err != nil {
 		return 0, fmt.Errorf("measure the newest version: %w", err)
 	}

@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -152,6 +153,8 @@ func problemOf(err error) string {
 // sums are the checksums of files that were read already: a file of the series is
 // mostly one of a version, too.
 type sums struct {
+	// ctx ends the reading of a long file.
+	ctx    context.Context
 	bySize map[int64][]summed
 	// Bytes counts what was read.
 	bytes int64
@@ -162,7 +165,11 @@ type summed struct {
 	sum  string
 }
 
-func newSums() *sums { return &sums{bySize: map[int64][]summed{}} }
+func newSums() *sums { return newSumsUntil(context.Background()) }
+
+func newSumsUntil(ctx context.Context) *sums {
+	return &sums{ctx: ctx, bySize: map[int64][]summed{}}
+}
 
 // compare says what is wrong with a file; "": nothing.
 func (s *sums) compare(path string, want ManifestFileSum, deep bool) string {
@@ -195,7 +202,7 @@ func (s *sums) of(path string, info fs.FileInfo) (string, error) {
 			return known.sum, nil
 		}
 	}
-	sum, err := sumFile(filepath.Dir(path), filepath.Base(path))
+	sum, err := sumUntil(s.ctx, filepath.Dir(path), filepath.Base(path))
 	if err != nil {
 		return "", err
 	}

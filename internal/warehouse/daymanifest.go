@@ -66,8 +66,8 @@ func (w *Warehouse) readIndex() (index, error) {
 // made anew of the manifests that there are.
 func (w *Warehouse) changeIndex(change func(days map[string]string)) error {
 	i, err := w.readIndex()
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*DamagedError)):
+	anew := errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*DamagedError))
+	if anew {
 		i.Days, err = w.manifestDays()
 	}
 	if err != nil {
@@ -75,7 +75,7 @@ func (w *Warehouse) changeIndex(change func(days map[string]string)) error {
 	}
 	before := maps.Clone(i.Days)
 	change(i.Days)
-	if _, statErr := os.Stat(w.indexPath()); statErr == nil && maps.Equal(before, i.Days) && err == nil {
+	if !anew && maps.Equal(before, i.Days) {
 		return nil
 	}
 	if err := w.disk.makePublic(filepath.Dir(w.indexPath())); err != nil {

@@ -53,7 +53,7 @@ func (w *Warehouse) Examine(ctx context.Context, readData bool) (Examined, error
 	if err := w.Exists(); err != nil {
 		return Examined{}, err
 	}
-	e := &examination{w: w, deep: readData, known: newSums(), told: map[string]bool{}}
+	e := &examination{w: w, deep: readData, known: newSumsUntil(ctx), told: map[string]bool{}}
 	e.identity()
 	e.versions()
 	e.series()

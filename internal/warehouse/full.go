@@ -16,7 +16,7 @@ type FullError struct {
 
 func (e *FullError) Error() string {
 	return fmt.Sprintf("write into %q: the disk is full or a quota is used up: make room, then run again to resume; "+
-		"what has landed and the last snapshot are kept: %v", e.Dir, e.Err)
+		"what has landed and the last snapshot are kept: %s", e.Dir, firstLine(e.Err.Error()))
 }
 
 // Unwrap returns what met the full disk.

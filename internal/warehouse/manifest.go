@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -150,12 +151,30 @@ func summing(dst io.Writer, src io.Reader) (string, error) {
 
 // sumFile hashes a file of a version.
 func sumFile(dir, name string) (sum ManifestFileSum, err error) {
+	return sumUntil(context.Background(), dir, name)
+}
+
+// untilDone reads until a context ends.
+type untilDone struct {
+	io.Reader
+	ctx context.Context
+}
+
+func (r untilDone) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
+// sumUntil is sumFile, as long as a context has not ended.
+func sumUntil(ctx context.Context, dir, name string) (sum ManifestFileSum, err error) {
 	f, err := os.Open(filepath.Join(dir, name))
 	if err != nil {
 		return sum, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	h := sha256.New()
-	n, err := io.Copy(h, f)
+	n, err := io.CopyBuffer(struct{ io.Writer }{h}, untilDone{f, ctx}, make([]byte, 256<<10))
 	return ManifestFileSum{name, n, hex.EncodeToString(h.Sum(nil))}, err
 }

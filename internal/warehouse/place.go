@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -56,6 +57,52 @@ func (w *Warehouse) Exists() error {
 		}
 	}
 	return &NoneError{w.cfg.Dir}
+}
+
+// CheckWritable makes and removes a file in each folder that a run writes to, or where
+// there is no warehouse yet, in the folder that it would be made in. It is a
+// *PlaceError where that fails, and a *FullError where the disk has no room for it.
+func (w *Warehouse) CheckWritable() error {
+	var dirs []string
+	for _, name := range []string{versionsDir, seriesDir, rawDir, stateDir} {
+		if info, err := os.Stat(w.path(name)); err == nil && info.IsDir() {
+			dirs = append(dirs, w.path(name))
+		}
+	}
+	if len(dirs) == 0 {
+		dirs = []string{w.existing()}
+	}
+	for _, dir := range dirs {
+		err := writeAndRemove(dir)
+		if err != nil {
+			return w.Full(w.atPlace(err))
+		}
+	}
+	return nil
+}
+
+// writeAndRemove writes one block.
+func writeAndRemove(dir string) error {
+	f, err := createBeside(filepath.Join(dir, "check"), privateFile)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, 4<<10))
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
+// existing is the folder of the warehouse, or the nearest above it that is there.
+func (w *Warehouse) existing() string {
+	dir, err := filepath.Abs(w.cfg.Dir)
+	if err != nil {
+		return w.cfg.Dir
+	}
+	for {
+		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 // NewRunID is the time of a run in UTC, with a number behind it when a run of the

@@ -173,16 +173,7 @@ func (w *Warehouse) Versions() ([]string, error) {
 // Free is the room in bytes on the disk that holds the warehouse, or will hold
 // it; -1 where the system does not say.
 func (w *Warehouse) Free() (int64, error) {
-	dir, err := filepath.Abs(w.cfg.Dir)
-	if err != nil {
-		return 0, fmt.Errorf("look at the disk: %w", err)
-	}
-	for {
-		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
-			break
-		}
-		dir = filepath.Dir(dir)
-	}
+	dir := w.existing()
 	free, err := freeBytes(dir)
 	if err != nil {
 		return 0, fmt.Errorf("look at the disk of %s: %w", dir, err)

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/query"
+	"placementsync/internal/sim"
+)
+
+// TestRestoreDrill walks through "Backup and restore" of docs/operations.md line by
+// line: what is restored answers every named query as what was lost, today and as of
+// an earlier night, and makes the same report.
+func TestRestoreDrill(t *testing.T) {
+	t.Parallel()
+	d := newDrill(t)
+	before := map[string]string{}
+	for _, line := range d.lines(t) {
+		if strings.HasPrefix(line, "rm ") {
+			before = d.answers(t)
+		}
+		if strings.HasPrefix(line, "placementsync run ") {
+			if diff := cmp.Diff(before, d.answers(t)); diff != "" {
+				t.Errorf("what was restored answers otherwise (-before +after):\n%s", diff)
+			}
+		}
+		d.run(t, line)
+	}
+	if len(before) < 70 {
+		t.Errorf("only %d answers were compared", len(before))
+	}
+}
+
+// drill is a machine of its own for the lines of the page.
+type drill struct {
+	root, bin string
+	g         *globals
+}
+
+func newDrill(t *testing.T) drill {
+	t.Helper()
+	service := sim.New(sim.Options{Seed: 5, Token: demoToken, Outlets: 10, Listings: 30, Profiles: 3, Campaigns: 6, Orders: 25, Files: 5, Folders: 2})
+	base, stop, err := service.Serve(t.Context(), "")
+	fatal(t, err)
+	t.Cleanup(func() { fatal(t, stop()) })
+	d := drill{root: t.TempDir(), bin: t.TempDir()}
+	self, err := os.Executable()
+	fatal(t, errors.Join(err, os.Symlink(self, filepath.Join(d.bin, "placementsync"))))
+	for _, dir := range []string{"etc/placementsync", "var/lib/placementsync", "backup"} {
+		fatal(t, os.MkdirAll(filepath.Join(d.root, dir), 0o755))
+	}
+	text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0}\nwarehouse: {dir: %s, threads: 1}\n", base, demoToken,
+		filepath.Join(d.root, "var/lib/placementsync/warehouse"))
+	fatal(t, os.WriteFile(filepath.Join(d.root, "etc/placementsync/config.yaml"), []byte(text), 0o600))
+	g := &globals{process: hostProcess(), config: filepath.Join(d.root, "etc/placementsync/config.yaml"), quiet: true}
+	g.stdout, g.stderr = io.Discard, io.Discard
+	d.g = g
+	for range 3 {
+		service.Advance(1)
+		night := service.Now().Add(2 * time.Hour)
+		g.now = func() time.Time { return night }
+		fatal(t, runNight(t.Context(), g, runOptions{}))
+	}
+	return d
+}
+
+func fatal(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lines are those of the section's blocks.
+func (d drill) lines(t *testing.T) []string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/operations.md")
+	fatal(t, err)
+	_, section, found := strings.Cut(string(page), "\n## Backup and restore\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var lines []string
+	for _, block := range strings.Split(section, "```sh\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		lines = append(lines, strings.Split(strings.TrimSpace(block), "\n")...)
+	}
+	if !found || len(lines) < 8 {
+		t.Fatalf("the page has %d lines to walk through", len(lines))
+	}
+	return lines
+}
+
+// run runs one line of the page on this machine.
+func (d drill) run(t *testing.T, line string) {
+	t.Helper()
+	for _, dir := range []string{"/var/lib/placementsync", "/etc/placementsync", "/backup"} {
+		line = strings.ReplaceAll(line, dir, d.root+dir)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+	cmd.Env = append(os.Environ(), "PATH="+d.bin+":"+os.Getenv("PATH"))
+	var out, problems bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s%s", line, err, &out, &problems)
+	}
+}
+
+// answers asks all named queries, of the newest snapshot and as of the first, and makes
+// the report.
+func (d drill) answers(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	queries, err := query.List()
+	fatal(t, err)
+	for _, asOf := range []string{"", "2026-11-02"} {
+		db, err := openCatalog(t.Context(), d.g, query.Options{AsOf: asOf})
+		fatal(t, err)
+		for _, q := range queries {
+			var text bytes.Buffer
+			w, err := query.NewWriter(query.CSV, &text, query.Screen{})
+			fatal(t, err)
+			_, err = db.Run(t.Context(), q, nil, w)
+			all[q.Name+" "+asOf] = fmt.Sprint(text.String(), err)
+		}
+		fatal(t, db.Close())
+	}
+	quiet := *d.g
+	var report, diff bytes.Buffer
+	quiet.stdout = &report
+	fatal(t, runReport(t.Context(), &quiet, "-"))
+	quiet.stdout = &diff
+	fatal(t, runDiff(t.Context(), &quiet, diffOptions{answer: answerOptions{format: "jsonl"}}, nil))
+	all["report"], all["diff"] = report.String(), diff.String()
+	return all
+}

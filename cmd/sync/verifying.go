@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"placementsync/internal/config"
+	"placementsync/internal/daemon"
+	"placementsync/internal/notify"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/warehouse"
+)
+
+// verify looks for damage in its turn, keeps what it found, and tells of damage.
+func (s *service) verify(ctx context.Context, cfg config.Config, night pipeline.Config) daemon.Verified {
+	found := warehouse.Verified{At: s.g.now().UTC()}
+	err := s.hooks.inTurn(ctx, func() error {
+		v, err := pipeline.Verify(ctx, night, true)
+		found.Seconds, found.Result = v.Took.Seconds(), v.Result()
+		for _, d := range v.Damage {
+			found.Damaged = append(found.Damaged, d.File)
+		}
+		return err
+	})
+	if ctx.Err() != nil {
+		return daemon.Verified{At: found.At, Result: daemon.Interrupted}
+	}
+	if err != nil {
+		found.Result, found.Error = daemon.Failed, err.Error()
+	}
+	s.keepVerified(cfg, found)
+	if found.Result != pipeline.Whole {
+		tell := notify.New(notify.Config{FailureURL: cfg.Notify.FailureURL.Reveal(), UserAgent: "placementsync/" + version}, s.log)
+		tell.Alert(context.WithoutCancel(ctx), damageAlert(found))
+	}
+	return shownVerified(found)
+}
+
+func (s *service) keepVerified(cfg config.Config, found warehouse.Verified) {
+	wh, err := warehouse.Open(warehouseConfig(cfg))
+	if err == nil {
+		err = wh.NoteVerified(found)
+	}
+	if err != nil {
+		s.log.Warn("what verify found is not kept", "error", err)
+	}
+}
+
+func damageAlert(found warehouse.Verified) notify.Alert {
+	a := notify.Alert{Event: notify.Damaged, ExitCode: exitFailed, Error: found.Error, StartedAt: found.At,
+		EndedAt: found.At.Add(time.Duration(found.Seconds * float64(time.Second))), Program: version}
+	if found.Result == pipeline.Rebuildable {
+		a.ExitCode = exitPartial
+	}
+	for i, file := range found.Damaged {
+		if i > 0 {
+			a.Error += ", "
+		}
+		a.Error += file
+	}
+	return a
+}
+
+// lastVerified is what the last look found, of this process or an earlier one.
+func lastVerified(wh *warehouse.Warehouse) (daemon.Verified, bool) {
+	v, ok, err := wh.LastVerified()
+	return shownVerified(v), ok && err == nil
+}
+
+func shownVerified(v warehouse.Verified) daemon.Verified {
+	return daemon.Verified{At: v.At, Took: time.Duration(v.Seconds * float64(time.Second)), Result: v.Result, Damaged: v.Damaged, Error: v.Error}
+}

@@ -1,0 +1,51 @@
+package daemon
+
+import (
+	"context"
+	"time"
+)
+
+// scheduleVerify looks for the next slot of a look for damage.
+func (s *shift) scheduleVerify(now time.Time) {
+	s.verify = time.Time{}
+	if set := s.d.settings(); set.Verify != nil && !set.VerifySchedule.IsNever() {
+		s.verify = set.VerifySchedule.Next(now)
+	}
+}
+
+// lookForDamage starts one when it is due, and none beside another. It waits for its
+// turn among the nights by itself.
+func (s *shift) lookForDamage(ctx context.Context, now time.Time) {
+	if s.verify.IsZero() || now.Before(s.verify) {
+		return
+	}
+	s.scheduleVerify(now)
+	if s.verifying {
+		return
+	}
+	s.verifying = true
+	s.d.cfg.Log.Info("verify started")
+	verify := s.d.settings().Verify
+	go func() { s.verified <- verify(ctx) }()
+}
+
+func (s *shift) endVerify(v Verified) {
+	s.verifying = false
+	log := s.d.cfg.Log.Info
+	if v.Result != Whole && v.Result != Interrupted {
+		log = s.d.cfg.Log.Error
+	}
+	log("verify ended", "result", v.Result, "damaged", len(v.Damaged), "took", v.Took, "error", v.Error, "next", s.verify)
+}
+
+// damaged counts what the last look found; 0 when it found nothing, or was none.
+func (d *Daemon) damaged() float64 {
+	v, _ := d.cfg.Verified()
+	return float64(len(v.Damaged))
+}
+
+// verifiedAt is when damage was last looked for; zero: never.
+func (d *Daemon) verifiedAt() time.Time {
+	v, _ := d.cfg.Verified()
+	return v.At
+}

@@ -1,0 +1,72 @@
+package daemon_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"placementsync/internal/daemon"
+)
+
+// TestDamageIsLookedForBySchedule lives through two weeks, in which damage is found
+// once: it is on the page and in the metrics, with its age.
+func TestDamageIsLookedForBySchedule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		var looks []string
+		last := daemon.Verified{}
+		h.set.VerifySchedule = schedule(t, "0 5 * * 0", "UTC")
+		h.set.Verify = func(context.Context) daemon.Verified {
+			last = daemon.Verified{At: time.Now(), Took: time.Second, Result: daemon.Whole}
+			if looks = append(looks, time.Now().UTC().Format("01-02 15:04")); len(looks) == 2 {
+				last.Result, last.Damaged = "rebuildable", []string{"latest", "parquet/orders/x"}
+			}
+			return last
+		}
+		h.cfg.Verified = func() (daemon.Verified, bool) { return last, !last.At.IsZero() }
+		h.run()
+		if text := h.get("/").Body.String(); !strings.Contains(text, "<dt>Verified</dt><dd>not yet") || h.metric("last_verify_timestamp_seconds") != "0" {
+			t.Error("what was never verified passes for it")
+		}
+		time.Sleep(9*24*time.Hour + 7*time.Hour)
+		if want := []string{"01-02 05:00", "01-09 05:00"}; !slices.Equal(looks, want) {
+			t.Errorf("looked at %v, want %v", looks, want)
+		}
+		if text := h.get("/").Body.String(); !strings.Contains(text, "rebuildable<small>1 d 2 h ago, latest, parquet/orders/x</small>") {
+			t.Errorf("the page does not tell of damage:\n%s", text)
+		}
+		if n := h.metric("last_verify_damaged_files"); n != "2" {
+			t.Errorf("%s damaged files in the metrics", n)
+		}
+		if !strings.Contains(h.log.String(), "level=ERROR msg=\"verify ended\" result=rebuildable damaged=2") {
+			t.Errorf("the log says nothing of damage:\n%s", &h.log)
+		}
+		if n := len(h.nights()); n != 10 {
+			t.Errorf("%d nights in ten days", n)
+		}
+		h.end()
+	})
+}
+
+// TestVerifyEndsWithTheDaemon stops the daemon in the midst of one.
+func TestVerifyEndsWithTheDaemon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		h.set.VerifySchedule = schedule(t, "@hourly", "UTC")
+		ended := false
+		h.set.Verify = func(ctx context.Context) daemon.Verified {
+			<-ctx.Done()
+			ended = true
+			return daemon.Verified{Result: daemon.Interrupted}
+		}
+		h.run()
+		time.Sleep(90 * time.Minute)
+		h.end()
+		if !ended {
+			t.Error("the daemon ended before its look for damage")
+		}
+	})
+}
