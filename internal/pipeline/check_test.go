@@ -4,7 +4,9 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -76,5 +78,50 @@ func TestCheckSeesARunAtWork(t *testing.T) {
 	must(t, errors.Join(err, night))
 	if plan.Held == nil || plan.Held.PID != os.Getpid() {
 		t.Errorf("the plan says the lock is held by %+v", plan.Held)
+	}
+}
+
+// TestCheckSeesWhatANightWouldMeet looks at a warehouse that is damaged, one by one.
+func TestCheckSeesWhatANightWouldMeet(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.goodNight()
+	h.goodNight()
+	whole := h.cfg.Warehouse.Dir
+	for name, c := range map[string]struct {
+		spoil  func() error
+		file   string
+		repair string
+	}{
+		"a lost link":     {func() error { return os.Remove(h.path("latest")) }, "latest", "placementsync rollback "},
+		"a lost manifest": {func() error { return os.Remove(h.path("latest", "manifest.json")) }, "/manifest.json", "placementsync rebuild"},
+		"half a catalog":  {func() error { return os.Truncate(h.path("latest", "catalog.duckdb"), 99) }, "/catalog.duckdb", "placementsync rebuild"},
+		"a version gone":  {func() error { return os.RemoveAll(h.path("versions", h.latest())) }, "latest", "placementsync rollback "},
+		"a file of a day": {func() error {
+			return os.Remove(h.path("parquet", "orders", "snapshot_date=2026-11-02", "orders.parquet"))
+		}, "/orders.parquet", "placementsync rebuild --series"},
+		"nothing":             {func() error { return nil }, "", ""},
+		"a ledger cut":        {func() error { return os.Truncate(h.path("state", "runs.jsonl"), 9) }, "state/runs.jsonl", "placementsync run"},
+		"the link at the top": {func() error { return os.Remove(h.path("catalog.duckdb")) }, "catalog.duckdb", "placementsync rollback "},
+	} {
+		h.cfg.Warehouse.Dir = t.TempDir()
+		must(t, exec.CommandContext(t.Context(), "cp", "-a", whole+"/.", h.cfg.Warehouse.Dir).Run())
+		must(t, c.spoil())
+		plan, err := pipeline.Check(t.Context(), h.cfg)
+		must(t, err)
+		if c.file == "" {
+			if len(plan.Damage) > 0 || plan.Unwritable != nil || plan.TooFull() {
+				t.Errorf("%s: the plan says %+v, %v", name, plan.Damage, plan.Unwritable)
+			}
+			continue
+		}
+		if len(plan.Damage) == 0 || !strings.HasSuffix(plan.Damage[0].File, c.file) || !strings.HasPrefix(plan.Damage[0].Repair, c.repair) {
+			t.Errorf("%s: the plan says %+v, want %s and %s", name, plan.Damage, c.file, c.repair)
+		}
+	}
+	h.cfg.Warehouse.Dir = whole
+	must(t, errors.Join(os.RemoveAll(h.path("raw")), os.WriteFile(h.path("raw"), nil, 0o600)))
+	if _, err := pipeline.Run(t.Context(), h.cfg); err == nil || strings.Count(err.Error(), "is a file and no folder") != 1 {
+		t.Errorf("what cannot be written is told of as %v", err)
 	}
 }

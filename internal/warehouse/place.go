@@ -27,7 +27,7 @@ func (e *PlaceError) Error() string {
 	const left = "nothing was changed"
 	switch {
 	case errors.Is(e.Err, syscall.ENOTDIR):
-		return fmt.Sprintf("open the warehouse: %q, or what leads there, is a file and no folder: look at warehouse.dir in the configuration; %s", e.Dir, left)
+		return fmt.Sprintf("open the warehouse: %v: %q, or what leads there or stands in it, is a file and no folder: look at warehouse.dir in the configuration; %s", e.Err, e.Dir, left)
 	case errors.Is(e.Err, fs.ErrPermission):
 		return fmt.Sprintf("open the warehouse: %v: work as the user whom %q belongs to; %s", e.Err, e.Dir, left)
 	}
