@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func TestRotIsFound(t *testing.T) {
 	for i := range len(r.kinds()) {
 		r.strike(t, uint64(i), i)
 	}
-	t.Log(r.outcome())
+	t.Log(r.all)
 }
 
 // TestTortureRot damages one file of a warehouse of ten nights after the other: bits
@@ -38,17 +39,38 @@ func TestRotIsFound(t *testing.T) {
 func TestTortureRot(t *testing.T) {
 	requireTorture(t)
 	r := newRot(t, 10)
-	const strikes = 560
-	defer keep(t, time.Now(), func() torture.Trial {
-		return torture.Trial{Name: "rot", Runs: r.struck, Outcome: r.outcome(),
-			Fault: "a bit flips in a file of a warehouse of 10 nights, or a file is cut, lost or changes places with another of its kind: catalogs, manifests, Parquet, what is kept of meta, landed answers, state, links"}
-	})
-	for i := range strikes {
-		r.strike(t, uint64(i), i)
-		if t.Failed() {
-			t.Fatalf("strike %d is not as promised", i)
+	const strikes, workers = 540, 6
+	begun := time.Now()
+	defer func() {
+		for name, kind := range map[string]*figures{"": &r.all} {
+			keepRot(t, begun, name, kind)
 		}
+		for name, kind := range r.byKind {
+			keepRot(t, begun, name, kind)
+		}
+	}()
+	t.Run("all", func(t *testing.T) {
+		for first := range workers {
+			t.Run(fmt.Sprint(first), func(t *testing.T) {
+				t.Parallel()
+				for i := first; i < strikes; i += workers {
+					r.strike(t, uint64(i), i)
+				}
+			})
+		}
+	})
+}
+
+// keepRot keeps what strikes at one kind of files came to, or at all.
+func keepRot(t *testing.T, begun time.Time, kind string, f *figures) {
+	t.Helper()
+	name, what := "rot", "a bit flips in a file of a warehouse of 10 nights, or a file is cut, lost or changes places with another of its kind"
+	if kind != "" {
+		name, what = "rot in "+kind, "the same, of these files alone"
 	}
+	keep(t, begun, func() torture.Trial {
+		return torture.Trial{Name: name, Fault: what, Runs: f.struck, Outcome: f.String()}
+	})
 }
 
 // rot is a warehouse that is copied and damaged again and again.
@@ -58,9 +80,29 @@ type rot struct {
 	// whole is what readers see of it, next what they see after one more night.
 	whole, next map[string]string
 
-	struck, harmless, found, refused, published int
-	repaired, told, wrong                       int
-	byKind                                      map[string]int
+	mu     sync.Mutex
+	all    figures
+	byKind map[string]*figures
+}
+
+// figures count what strikes came to.
+type figures struct{ struck, harmless, found, refused, published, repaired, told, wrong int }
+
+func (f figures) String() string {
+	return fmt.Sprintf("%d harmless, all values equal; %d found by verify, of which the command that it names repaired %d and %d are told to be lost; "+
+		"of as many nights upon the damage %d were refused with the command that helps, %d published what they would have; silently wrong: %d",
+		f.harmless, f.found, f.repaired, f.told, f.refused, f.published, f.wrong)
+}
+
+// count adds one to a figure, for a kind and for all.
+func (r *rot) count(kind string, which func(f *figures) *int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byKind[kind] == nil {
+		r.byKind[kind] = &figures{}
+	}
+	*which(&r.all)++
+	*which(r.byKind[kind])++
 }
 
 func newRot(t *testing.T, nights int) *rot {
@@ -73,7 +115,7 @@ func newRot(t *testing.T, nights int) *rot {
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(errors.New("told to stop"))
 	h.badNight(stopped, 130)
-	r := &rot{house: h, dir: h.cfg.Warehouse.Dir, byKind: map[string]int{}}
+	r := &rot{house: h, dir: h.cfg.Warehouse.Dir, byKind: map[string]*figures{}}
 	r.whole = prints(t, h.path("catalog.duckdb"), true)
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
@@ -150,14 +192,14 @@ func (r *rot) strike(t *testing.T, seed uint64, i int) {
 	first, second := r.copy(t), r.copy(t)
 	did := r.damage(t, rand.New(rand.NewPCG(seed, 99)), first.Warehouse.Dir, kind)
 	r.damage(t, rand.New(rand.NewPCG(seed, 99)), second.Warehouse.Dir, kind)
-	r.struck++
+	r.count(kind, func(f *figures) *int { return &f.struck })
 	defer func() {
 		if t.Failed() {
 			t.Logf("strike %d: %s: %s", i, kind, did)
 		}
 	}()
-	r.verified(t, first, did)
-	r.built(t, second, did)
+	r.verified(t, first, kind, did)
+	r.built(t, second, kind, did)
 	must(t, errors.Join(os.RemoveAll(first.Warehouse.Dir), os.RemoveAll(second.Warehouse.Dir)))
 }
 
@@ -166,11 +208,13 @@ func (r *rot) damage(t *testing.T, dice *rand.Rand, dir, kind string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, kind))
 	must(t, err)
+	for i, file := range files {
+		if real, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
+			files[i] = filepath.Join(real, filepath.Base(file))
+		}
+	}
 	slices.Sort(files)
 	file := files[dice.IntN(len(files))]
-	if real, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
-		file = filepath.Join(real, filepath.Base(file))
-	}
 	name, _ := filepath.Rel(dir, file)
 	if kind == "latest" || kind == "catalog.duckdb" {
 		return name + " " + spoilLink(t, dice, dir, file)
@@ -253,23 +297,23 @@ func flipBit(t *testing.T, file string, bit int64) {
 
 // verified looks whether damage is found; what is not has to be harmless, and what is
 // has to be repaired by the command that is named, or told to be lost.
-func (r *rot) verified(t *testing.T, cfg pipeline.Config, did string) {
+func (r *rot) verified(t *testing.T, cfg pipeline.Config, kind, did string) {
 	t.Helper()
 	v, err := pipeline.Verify(t.Context(), cfg, true)
 	must(t, err)
 	if len(v.Damage) == 0 {
-		r.harmless++
+		r.count(kind, func(f *figures) *int { return &f.harmless })
 		r.requireWhole(t, cfg, did)
 		return
 	}
-	r.found++
+	r.count(kind, func(f *figures) *int { return &f.found })
 	for _, d := range v.Damage {
 		if d.Problem == "" || d.Cost == "" || !strings.HasPrefix(d.Repair, "placementsync ") {
 			t.Errorf("%s: it is not told what it costs and what to do: %+v", did, d)
 		}
 	}
 	if v.Result() == pipeline.Damaged {
-		r.told++
+		r.count(kind, func(f *figures) *int { return &f.told })
 		return
 	}
 	ran := false
@@ -296,7 +340,7 @@ func (r *rot) verified(t *testing.T, cfg pipeline.Config, did string) {
 		t.Errorf("%s: what was repaired differs in %v", did, differing(want, got))
 		return
 	}
-	r.repaired++
+	r.count(kind, func(f *figures) *int { return &f.repaired })
 }
 
 // requireWhole compares what is read of a warehouse: the catalog, and the rows of every
@@ -363,19 +407,19 @@ func (r *rot) run(ctx context.Context, cfg pipeline.Config, args []string) error
 
 // built runs the next night upon the damage: it is refused, or publishes what a night
 // upon a whole warehouse does.
-func (r *rot) built(t *testing.T, cfg pipeline.Config, did string) {
+func (r *rot) built(t *testing.T, cfg pipeline.Config, kind, did string) {
 	t.Helper()
 	_, err := pipeline.Run(t.Context(), cfg)
 	if err != nil {
-		r.refused++
+		r.count(kind, func(f *figures) *int { return &f.refused })
 		if !strings.Contains(err.Error(), "placementsync ") {
 			t.Errorf("%s: the night is refused, and no command is named: %v", did, err)
 		}
 		return
 	}
-	r.published++
+	r.count(kind, func(f *figures) *int { return &f.published })
 	if got := prints(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), false); !maps.Equal(r.next, got) {
-		r.wrong++
+		r.count(kind, func(f *figures) *int { return &f.wrong })
 		t.Errorf("%s: the night published other rows in %v", did, differing(r.next, got))
 	}
 }
@@ -387,10 +431,4 @@ func differing(want, got map[string]string) (names []string) {
 		}
 	}
 	return names
-}
-
-func (r *rot) outcome() string {
-	return fmt.Sprintf("%d harmless, all values equal; %d found by verify, of which the command that it names repaired %d and %d are told to be lost; "+
-		"of as many nights upon the damage %d were refused with the command that helps, %d published what they would have; silently wrong: %d",
-		r.harmless, r.found, r.repaired, r.told, r.refused, r.published, r.wrong)
 }
