@@ -141,7 +141,11 @@ func (c *Client) interpret(ctx context.Context, q *call, r Response) error {
 	if r.Status == http.StatusNotFound {
 		return &GoneError{StatusError{Code: r.Status, Stream: q.Stream, URL: c.redact(q.url), Attempts: 1}}
 	}
-	page, err := q.read(ctx, r)
+	// A landing of an older program may hold what is no answer.
+	page, err := Page{}, error(ErrMalformed)
+	if isAnswer(r.Status) {
+		page, err = q.read(ctx, r)
+	}
 	if errors.Is(err, ErrMalformed) {
 		return &StatusError{
 			Code: r.Status, Stream: q.Stream, URL: c.redact(q.url), Attempts: 1,

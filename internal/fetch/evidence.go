@@ -65,8 +65,14 @@ type Evidence struct {
 	TotalFirst, TotalLast int64
 	// Distinct is the number of ids over all passes.
 	Distinct int
-	// Repeated counts ids that came more than once within a pass.
+	// Repeated counts ids that came more than once within a pass, on different
+	// pages.
 	Repeated int
+	// Refused counts the records of the last pass that were not taken.
+	Refused int
+	// BareObject says that the answer was an empty object where entries are
+	// expected.
+	BareObject bool
 	// NewestFirst says that created_at was seen to fall along the last pass.
 	NewestFirst bool
 }
