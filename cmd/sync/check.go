@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -11,6 +12,7 @@ import (
 
 	"placementsync/internal/config"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/warehouse"
 )
 
 func checkCommand(g *globals) *cobra.Command {
@@ -60,6 +62,9 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	if p.Held != nil {
 		fmt.Fprintf(w, "lock           %v\n", p.Held)
 	}
+	if p.Stopped != nil {
+		fmt.Fprintf(w, "gate           %s\n", stoppedBy(*p.Stopped))
+	}
 	t := newTable("stream", "plan", "requests last time", "at the configured rate")
 	for _, s := range p.Streams {
 		does := "run"
@@ -74,6 +79,16 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 		return p.Held
 	}
 	return nil
+}
+
+// stoppedBy says what the gate said of the last run, and what the next will do.
+func stoppedBy(r warehouse.Run) string {
+	var losses []string
+	for _, l := range r.Losses {
+		losses = append(losses, l.String())
+	}
+	return fmt.Sprintf("stopped run %s: %s; the next run begins anew; if the loss is true of the service, run with --allow-mass-delete",
+		r.ID, strings.Join(losses, ", "))
 }
 
 func lastRequests(n int64) string {

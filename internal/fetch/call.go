@@ -42,7 +42,7 @@ func (c *Client) remembered(next step) step {
 		return next
 	}
 	return func(ctx context.Context, q *call) error {
-		if q.Fresh && !c.cfg.Offline {
+		if (q.Fresh || c.refetches(q.Stream)) && !c.cfg.Offline {
 			return next(ctx, q)
 		}
 		hit, err := c.recall(ctx, q)
@@ -54,6 +54,21 @@ func (c *Client) remembered(next step) step {
 		}
 		return next(ctx, q)
 	}
+}
+
+// Refetch has the client ask the service for everything of a stream from now on,
+// also for what has landed: for answers that are doubted. The new answers land in
+// place of the old ones.
+func (c *Client) Refetch(stream string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.doubted[stream] = true
+}
+
+func (c *Client) refetches(stream string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.doubted[stream]
 }
 
 // recall reads the landed answer to q. An answer that landed but cannot be

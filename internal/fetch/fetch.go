@@ -257,6 +257,8 @@ type Client struct {
 
 	mu     sync.Mutex
 	meters map[string]*meter
+	// doubted are the streams that Refetch named.
+	doubted map[string]bool
 }
 
 // New returns a client that lands into landing, or nowhere when landing is
@@ -281,6 +283,7 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 		slots:    make(chan struct{}, cfg.Concurrency),
 		wide:     make(chan struct{}, 1),
 		meters:   make(map[string]*meter),
+		doubted:  make(map[string]bool),
 	}
 	c.pageSize.Store(defaultPageSize)
 	c.http = c.newHTTP()

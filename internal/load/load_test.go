@@ -2,7 +2,6 @@ package load_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -301,32 +300,6 @@ func TestLatestCopyOfARecordWinsWithItsChildren(t *testing.T) {
 	must(t, err)
 	h.want("SELECT name FROM product_listings", "late")
 	h.want("SELECT position, unit_amount::VARCHAR FROM product_listing_prices", "1 10.000000")
-}
-
-func TestMassDeletePublishesNothing(t *testing.T) {
-	many := func(n int) string {
-		var all []string
-		for i := range n {
-			all = append(all, listing(fmt.Sprintf("p%03d", i), "x", i+1, i))
-		}
-		return strings.Join(all, ",")
-	}
-	limits := load.Limits{Share: 0.2, Rows: 50}
-	h := newHouse(t, "product_listings")
-	_, err := h.run(whole(many(300), ""), limits)
-	must(t, err)
-	_, err = h.run(whole(many(240), ""), limits)
-	must(t, err) // 60 of 300 is 20 %, not more
-	_, err = h.run(whole(many(180), ""), limits)
-	var mass *load.MassDeleteError
-	if !errors.As(err, &mass) || mass.Gone != 60 || mass.Before != 240 {
-		t.Fatalf("got %v, want a MassDeleteError for 60 of 240", err)
-	}
-	h.want("SELECT count(*) FROM product_listings", "240")
-	limits.AllowMassDelete = true
-	_, err = h.run(whole(many(180), ""), limits)
-	must(t, err)
-	h.want("SELECT count(*) FROM product_listings", "180")
 }
 
 func TestListAndDetailCompleteOneAnother(t *testing.T) {

@@ -22,6 +22,8 @@ type Plan struct {
 	// what a night may take of it: what the newest version takes, and as much
 	// again for the draft that becomes the next one; 0 before the first.
 	FreeBytes, NeedBytes int64
+	// Stopped is the last run, if a gate stopped it; nil: none did.
+	Stopped *warehouse.Run
 	// Held says which run is at work now; nil: none.
 	Held    *warehouse.HeldError
 	Streams []Planned
@@ -99,6 +101,9 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	runs, err := wh.Runs()
 	if err != nil {
 		return err
+	}
+	if n := len(runs); n > 0 && len(runs[n-1].Losses) > 0 {
+		p.Stopped = &runs[n-1]
 	}
 	for _, s := range cfg.Streams {
 		if s.IsEvents() {

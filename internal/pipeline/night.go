@@ -49,8 +49,10 @@ type Config struct {
 	TeamID string
 	// Privacy keeps values out of everything that is staged or published.
 	Privacy transform.Privacy
-	// Limits are the gates.
-	Limits load.Limits
+	// Limits are the gates. AllowMassDelete believes a mass deletion that a
+	// second reading of the lists confirms.
+	Limits          load.Limits
+	AllowMassDelete bool
 	// DryRun extracts and gates, and publishes nothing.
 	DryRun bool
 	// FinishCommit merges and publishes to the end although ctx has ended
@@ -59,6 +61,8 @@ type Config struct {
 	// ResumeMaxAge is how old a run that did not publish may be to be taken up
 	// again: its answers are used and not asked for a second time. 0: never.
 	ResumeMaxAge time.Duration
+	// Fresh begins a new run even if one waits to be taken up.
+	Fresh bool
 	// Watch is shown how far the night is; nil: nobody watches.
 	Watch *Watch
 	// Now gives the snapshot's time. Waiting and latencies are measured on the
@@ -109,6 +113,8 @@ type night struct {
 	// it has looked.
 	inbox       webhook.Batch
 	eventsTaken bool
+	// reread are the streams that were read a second time because of a gate.
+	reread map[string]bool
 	// published is set when readers see the snapshot.
 	published bool
 	// only are the records that a refresh reads; nil for a night.
@@ -215,6 +221,11 @@ func (n *night) execute(ctx context.Context) (res Result, err error) {
 	if err := n.admit(); err != nil {
 		return res, err
 	}
+	return n.readUntilBelieved(ctx)
+}
+
+// readAndPublish reads all streams into a stage of their own and publishes it.
+func (n *night) readAndPublish(ctx context.Context) (res Result, err error) {
 	ctx, closeAll := n.open(ctx)
 	defer func() { err = closeAll(err) }()
 	if err := n.extract(ctx); err != nil {

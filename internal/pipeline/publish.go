@@ -18,7 +18,7 @@ import (
 func (n *night) publish(ctx context.Context) (Result, error) {
 	n.cfg.Watch.phase("merging")
 	cover := n.coverage()
-	changes, err := n.stage.Merge(ctx, cover, n.cfg.Limits)
+	changes, err := n.stage.Merge(ctx, cover, n.limits())
 	if err != nil {
 		return Result{}, err
 	}

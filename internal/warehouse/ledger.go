@@ -58,7 +58,29 @@ type Run struct {
 	Changed int64 `json:"rows_changed"`
 	Gone    int64 `json:"rows_gone"`
 
+	// Losses are what a gate stopped the run for.
+	Losses []Loss `json:"losses,omitempty"`
+
 	Streams []RunStream `json:"streams"`
+}
+
+// Loss is what a run would have taken from a table.
+type Loss struct {
+	Table string `json:"table"`
+	// Stream is set where the loss is that of one of several streams that fill
+	// the table.
+	Stream string `json:"stream,omitempty"`
+	Gone   int64  `json:"gone"`
+	Before int64  `json:"before"`
+}
+
+// String says it for people.
+func (l Loss) String() string {
+	of := "table " + l.Table
+	if l.Stream != "" {
+		of += " (" + l.Stream + ")"
+	}
+	return fmt.Sprintf("%d of %d rows of %s would vanish", l.Gone, l.Before, of)
 }
 
 // IsNight reports whether the run is a night.
