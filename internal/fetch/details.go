@@ -126,7 +126,7 @@ func (d *details) one(ctx context.Context, id string) error {
 	switch {
 	case evidence.Grade == BestEffort:
 		r.Unproven = append(r.Unproven, id)
-	case evidence.BareObject:
+	case evidence.Bare:
 		r.Bare = append(r.Bare, id)
 	}
 	if worse := r.Grade.Worse(evidence.Grade); worse != r.Grade {

@@ -70,9 +70,9 @@ type Evidence struct {
 	Repeated int
 	// Refused counts the records of the last pass that were not taken.
 	Refused int
-	// BareObject says that the answer was an empty object where entries are
+	// Bare says that the answer was an empty object where entries are
 	// expected.
-	BareObject bool
+	Bare bool
 	// NewestFirst says that created_at was seen to fall along the last pass.
 	NewestFirst bool
 }

@@ -215,9 +215,9 @@ type Page struct {
 	// Copies counts the records whose id another record of this body has. One
 	// answer shows one state of the service, so that they are no movement.
 	Copies int
-	// BareObject says that a raw body was an empty object: an answer without
+	// Bare says that a raw body was an empty object: an answer without
 	// entries or none at all, which nothing tells apart.
-	BareObject bool
+	Bare bool
 	// Paginated says that the envelope of spec section 4.1 was seen. Without
 	// it the next three fields are taken as absent.
 	Paginated bool

@@ -181,7 +181,7 @@ func TestAnIdWhoseRecordIsRefusedIsNotProven(t *testing.T) {
 		case "refused":
 			return fetch.Page{Records: 1, Refused: 1}, nil
 		case "bare":
-			return fetch.Page{BareObject: true}, nil
+			return fetch.Page{Bare: true}, nil
 		}
 		return fetch.Page{Records: 1, IDs: []uint64{hash(r.Param)}}, nil
 	}

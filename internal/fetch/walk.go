@@ -63,7 +63,7 @@ func (w *walk) single(ctx context.Context) error {
 		return w.list(ctx)
 	}
 	w.evidence.Requests, w.evidence.Pages, w.evidence.Passes = 1, 1, 1
-	w.evidence.BareObject = page.BareObject
+	w.evidence.Bare = page.Bare
 	w.seen.add(1, sorted(page.IDs))
 	w.proven(page.Refused, "answered whole in one response")
 	return nil
