@@ -236,6 +236,15 @@ type Page struct {
 	// Falls counts neighbours whose created_at truly falls: a list of ties
 	// shows no order.
 	Falls int
+	// Refused counts the records that were refused whole, those inside other
+	// records included: what can be read of the answer is not all that it says.
+	Refused int
+	// Copies counts the records that came again in this body. Records counts them
+	// too, while IDs holds each id once.
+	Copies int
+	// Bare says that the body is an empty object where the shape of the answer
+	// is not known: it proves no absence.
+	Bare bool
 }
 
 // Client reads one service for one run. It is safe for concurrent use.

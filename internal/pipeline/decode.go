@@ -116,7 +116,8 @@ func (k *sink) read(ctx context.Context, r fetch.Response) (fetch.Page, error) {
 	}
 	k.count.Add(int64(page.Records))
 	facts := fetch.Page{Records: page.Records, IDs: slices.Clone(page.IDs), Total: page.Total, TotalPages: page.TotalPages,
-		Next: page.Next, Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls}
+		Next: page.Next, Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls,
+		Refused: page.Refused, Copies: page.Copies, Bare: page.Bare}
 	k.remember(r, facts)
 	k.night.cfg.Watch.answered(r, facts)
 	if d.held += len(r.Body); d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) && d.held < batchBytes {

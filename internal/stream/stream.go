@@ -117,9 +117,13 @@ type Stream struct {
 	// Parents are the columns whose values name the path parameter. Empty for
 	// endpoints that have none, or whose parameter is the team id.
 	Parents []Ref
-	// Param is the column that takes the path parameter in the first table
-	// when the record itself leaves it empty.
+	// Param is the column of the first table that holds the path parameter. A
+	// record that leaves it empty takes it, but for the only record of an Object
+	// answer, which must name it; one that names another is not what was asked for.
 	Param string
+	// OneOf are columns of the first table of which a record fills at least one,
+	// where its key alone does not tell it from an answer that is none.
+	OneOf []string
 	// Rule says which details may be carried, and Life what those of WhileLive
 	// live by. An event about what a detail lives by has it read again, by
 	// whatever rule.
@@ -163,6 +167,14 @@ func Feeding(streams []Stream, table string) []string {
 		}
 	}
 	return names
+}
+
+// NamesDetails reports whether the values of a column name what a stream of
+// details is asked for.
+func NamesDetails(table, column string) bool {
+	return slices.ContainsFunc(All(), func(s Stream) bool {
+		return slices.ContainsFunc(s.Parents, func(r Ref) bool { return r.Table == table && r.Column == column })
+	})
 }
 
 // Tables lists every table that the streams fill, each once, in the order in

@@ -18,6 +18,8 @@ type Binding struct {
 	list   string
 	object bool
 	raw    bool
+	// oneOf are columns of the first table of which a record fills at least one.
+	oneOf []int
 }
 
 // Tables lists the staged tables, the record's own first, each once.
@@ -78,6 +80,9 @@ type columnOf struct {
 	// canonical columns hold JSON text, hashed by meaning.
 	canonical bool
 	enum      []string
+	// id columns hold ids that stand in paths; asked ones name those that details
+	// are asked for by.
+	id, asked bool
 	// dropped columns are NULL in every row, whatever filled them.
 	dropped bool
 	// hide makes a private text of a value when its row is closed; nil: as it is.

@@ -85,7 +85,8 @@ func (l *layoutOf) addColumns(t stream.Table, d stream.Definition) error {
 		l.cols = append(l.cols, columnOf{
 			name: col.Name, kind: k, arrow: k.arrowType(), seed: seed(col.Name, k),
 			tracked:   !col.Untracked && !slices.Contains(t.Parents, col.Name),
-			canonical: k == document, enum: enums[col.Name],
+			canonical: k == document, enum: enums[col.Name], id: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
+			asked: k == text && !slices.Contains(t.Key, col.Name) && stream.NamesDetails(t.Name, col.Name),
 		})
 		if col.NotNull {
 			l.required = append(l.required, len(l.cols)-1)
@@ -161,7 +162,16 @@ func (l *layoutOf) nameColumns(t stream.Table) error {
 func (c *compiler) rootColumns(l *layoutOf) error {
 	var err error
 	if c.stream.Param != "" {
-		l.param, err = l.find(c.stream.Param, "path parameter")
+		if l.param, err = l.find(c.stream.Param, "path parameter"); err != nil {
+			return err
+		}
+	}
+	for _, name := range c.stream.OneOf {
+		i, err := l.find(name, "one of which is filled")
+		if err != nil {
+			return err
+		}
+		c.binding.oneOf = append(c.binding.oneOf, i)
 	}
 	if c.binding.raw {
 		l.prefix, l.status = l.col("prefix"), l.col("id")

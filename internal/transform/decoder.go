@@ -41,6 +41,7 @@ type Decoder struct {
 	// created is the created_at of the last record.
 	created int64
 	outside []outside
+	sight   sight
 	// rows and marks are where the body began.
 	rows  []int
 	marks marks

@@ -82,7 +82,7 @@ func (d *Decoder) wrapping(listed *bool) error {
 	}
 	name := string(d.plainName(quoted, f))
 	c := d.scan.peek()
-	if name == d.binding.list && (c == '[' || c == 'n') {
+	if name == d.binding.list && c == '[' {
 		return d.listed(listed, name)
 	}
 	pos := d.scan.pos
@@ -90,10 +90,26 @@ func (d *Decoder) wrapping(listed *bool) error {
 	if err != nil {
 		return err
 	}
+	if name == d.binding.list || isError(name, raw) {
+		return fmt.Errorf("%w: %.80q stands where the list %q is expected", ErrMalformed, name, d.binding.list)
+	}
 	if !d.pagination(name, raw) {
 		d.outside = append(d.outside, outside{name, pos, raw})
 	}
 	return nil
+}
+
+// isError reports whether a member says that the answer is none, whatever stands
+// beside it.
+func isError(name string, raw []byte) bool {
+	if name != "error" && name != "errors" {
+		return false
+	}
+	switch string(raw) {
+	case "null", "false", "0":
+		return false
+	}
+	return !(&scanner{buf: raw}).empty()
 }
 
 // listed reads the list in its place. Should it come twice, the last counts.
@@ -106,9 +122,6 @@ func (d *Decoder) listed(again *bool, name string) error {
 		d.found.count(d.tables[0].name, DuplicateField, []byte("$envelope."+name), nil)
 	}
 	*again = true
-	if d.scan.peek() == 'n' {
-		return d.scan.literal("null")
-	}
 	return d.records()
 }
 
@@ -143,6 +156,14 @@ func (d *Decoder) pagination(name string, raw []byte) bool {
 	return true
 }
 
+func isPagination(name string) bool {
+	switch name {
+	case "total_records", "total_pages", "current_page", "next_page", "previous_page":
+		return true
+	}
+	return false
+}
+
 // sniff finds the records of an object that has no list of the usual name: the
 // object is the record if it has its key; else its only list is the list.
 func (d *Decoder) sniff(start int) error {
@@ -154,21 +175,18 @@ func (d *Decoder) sniff(start int) error {
 			d.scan.pos = start
 			return d.record(nil)
 		}
-		if o.raw[0] == '[' {
+		if o.raw[0] == '[' && o.name != "error" && o.name != "errors" {
 			lists, list = lists+1, o
 		}
 	}
-	switch {
-	case lists == 1:
-		d.scan.pos, d.scan.depth = list.pos, 1
-		if err := d.records(); err != nil {
-			return err
-		}
-		d.scan.pos, d.scan.depth = end, 0
-	case lists == 0 && d.page.Total == 0:
-	default:
+	if lists != 1 {
 		return fmt.Errorf("%w: no list %q and no record in an object with the members %s", ErrMalformed, d.binding.list, d.seen())
 	}
+	d.scan.pos, d.scan.depth = list.pos, 1
+	if err := d.records(); err != nil {
+		return err
+	}
+	d.scan.pos, d.scan.depth = end, 0
 	d.strange(list.name)
 	return nil
 }

@@ -95,11 +95,7 @@ func (l *layoutOf) finds(col int) bool {
 	if slices.ContainsFunc(l.parents, func(p inherited) bool { return p.col == col }) {
 		return true
 	}
-	return slices.ContainsFunc(stream.All(), func(s stream.Stream) bool {
-		return slices.ContainsFunc(s.Parents, func(r stream.Ref) bool {
-			return r.Table == l.name && r.Column == l.cols[col].name
-		})
-	})
+	return stream.NamesDetails(l.name, l.cols[col].name)
 }
 
 // seclude marks the tables and fields whose raw text may hold a private value:

@@ -17,7 +17,7 @@ func protected(t *testing.T, s stream.Stream, p transform.Privacy, body string) 
 		t.Fatal(err)
 	}
 	d := b.NewDecoder()
-	page, err := d.Decode([]byte(body), transform.Origin{Param: "param"})
+	page, err := d.Decode([]byte(body), transform.Origin{})
 	return render(t, d, page, err)
 }
 
@@ -80,7 +80,7 @@ func TestHashedValuesLeaveNoTrace(t *testing.T) {
 }
 
 func TestColumnsWithoutAFieldAreDropped(t *testing.T) {
-	const channel = `{"outlet_channels":[{"id":"c","do_follow_links_allowed":"5 links, s3cret","new":"s3cret"},` +
+	const channel = `{"id":"o","outlet_channels":[{"id":"c","do_follow_links_allowed":"5 links, s3cret","new":"s3cret"},` +
 		`{"id":"d","do_follow_links_allowed":3,"do_follow":{"links_allowed":"s3cret"}}]}`
 	p := transform.Privacy{Drop: []string{"outlet_channels.do_follow_links_raw", "outlet_channels.extra"}}
 	got := protected(t, streamNamed(t, "outlets"), p, channel)

@@ -3,6 +3,7 @@ package transform
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -33,6 +34,7 @@ func (d *Decoder) record(prefix []byte) error {
 	}
 	d.page.Records++
 	if reason != "" {
+		d.page.Refused++
 		d.found.undo(mark)
 		d.reject(root, "", "", d.scan.buf[start:d.scan.pos], reason)
 		return nil
@@ -119,16 +121,16 @@ func (t *table) give(up *table, place int) {
 // close completes the open row: what the record left empty, the lists that had
 // to wait for the key, extra and the system columns.
 func (d *Decoder) close(t *table, prefix []byte, lists int, strays level) (reason string, err error) {
-	if t.param >= 0 {
-		t.fallback(t.param, d.origin.Param)
+	if t.enclosing < 0 {
+		if reason, err = d.claim(t); err != nil || reason != "" {
+			return reason, err
+		}
 	}
 	if t.prefix >= 0 {
 		t.identify(prefix)
 	}
-	for _, k := range t.ownKeys {
-		if !t.filled(k) {
-			return fmt.Sprintf("no %q, which is the key", t.layoutOf.cols[k].name), nil
-		}
+	if reason = t.unkeyed(); reason != "" {
+		return reason, nil
 	}
 	if len(d.later) > lists {
 		err = d.delayed(t, d.later[lists:])
@@ -145,6 +147,55 @@ func (d *Decoder) close(t *table, prefix []byte, lists int, strays level) (reaso
 		}
 	}
 	return "", t.end(d.seq, &d.hash)
+}
+
+// claim compares what the open record says of the path parameter with what was
+// asked for. The only record of an answer names it itself: what does not is an
+// answer that is none. Any other takes it from the question.
+func (d *Decoder) claim(t *table) (reason string, err error) {
+	if len(d.binding.oneOf) > 0 && !slices.ContainsFunc(d.binding.oneOf, t.set) {
+		return "", fmt.Errorf("%w: an object without any field that tells it from an error", ErrMalformed)
+	}
+	if t.param < 0 {
+		return "", nil
+	}
+	name := t.layoutOf.cols[t.param].name
+	if !t.filled(t.param) {
+		if d.binding.object {
+			return "", fmt.Errorf("%w: an object without a %q of its own", ErrMalformed, name)
+		}
+		t.fallback(t.param, d.origin.Param)
+		return "", nil
+	}
+	own := t.cols[t.param].bytes(t.rows)
+	if d.origin.Param == "" || string(own) == d.origin.Param {
+		return "", nil
+	}
+	return fmt.Sprintf("names %s %q where %q was asked for", name, own, d.origin.Param), nil
+}
+
+// unkeyed says why a row cannot be identified.
+func (t *table) unkeyed() string {
+	for _, k := range t.ownKeys {
+		c := &t.layoutOf.cols[k]
+		switch {
+		case !t.filled(k):
+			return fmt.Sprintf("no %q, which is the key", c.name)
+		case c.id && !standsInPath(t.cols[k].bytes(t.rows)):
+			return fmt.Sprintf("%s %q cannot stand in a path", c.name, t.cols[k].bytes(t.rows))
+		}
+	}
+	return ""
+}
+
+// standsInPath reports whether an id can be asked for: an empty one and those
+// that mean a folder vanish from a path.
+func standsInPath(id []byte) bool {
+	switch string(id) {
+	case "", ".", "..":
+		return false
+	}
+	return true
 }
 
 // delayed reads the lists of the open row that had to wait for its key.
@@ -248,6 +299,9 @@ func (d *Decoder) item(up, t *table, place int) error {
 		return err
 	}
 	d.found.undo(mark)
+	if len(t.ownKeys) > 0 {
+		d.page.Refused++
+	}
 	d.reject(t, up.keyText(up.rows), "", d.scan.buf[start:d.scan.pos], reason)
 	return nil
 }

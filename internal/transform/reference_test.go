@@ -87,8 +87,13 @@ func (r *reference) add(ti int, v any, up row, upKey []string, place int) bool {
 	default:
 		return false
 	}
-	if p := r.stream.Param; ti == 0 && p != "" && w.row[p] == "" {
-		w.row[p] = r.param
+	if p := r.stream.Param; ti == 0 && p != "" {
+		if w.row[p] == "" {
+			w.row[p] = r.param
+		}
+		if w.row[p] != r.param {
+			return false
+		}
 	}
 	if !w.close() {
 		return false
@@ -104,7 +109,7 @@ func (r *reference) add(ti int, v any, up row, upKey []string, place int) bool {
 func (w *walker) close() bool {
 	var key []string
 	for _, k := range w.table.Key {
-		if w.row[k] == "" {
+		if w.row[k] == "" || isDots(w.row[k]) && (k == "id" || strings.HasSuffix(k, "_id")) {
 			return false
 		}
 		key = append(key, w.row[k])
@@ -159,6 +164,13 @@ func (w *walker) object(m map[string]any, prefix string, path []string) {
 			}
 		}
 	}
+}
+
+func isDots(s string) bool { return s == "." || s == ".." }
+
+// asked reports whether a column names what details are asked for by.
+func (w *walker) asked(column string) bool {
+	return stream.NamesDetails(w.table.Name, column) && !slices.Contains(w.table.Key, column)
 }
 
 func turnOf(v any) int {
@@ -283,7 +295,7 @@ func (w *walker) scalar(column string, path []string, name string, v any) {
 	text, ok := convert(c.Type, v)
 	old, set := w.row[column]
 	switch {
-	case !ok:
+	case !ok, (text == "" || isDots(text)) && w.asked(column):
 		w.pending = append(w.pending, strings.Join(path, "."))
 	case text == "" && c.Type != stream.Text, text == "" && set, text == old && set:
 	case set && old != "":

@@ -93,6 +93,15 @@ func renderPage(b *strings.Builder, p transform.Page) {
 	if p.Falling {
 		b.WriteString(" falling")
 	}
+	if p.Refused > 0 {
+		fmt.Fprintf(b, " refused=%d", p.Refused)
+	}
+	if p.Copies > 0 {
+		fmt.Fprintf(b, " copies=%d", p.Copies)
+	}
+	if p.Bare {
+		b.WriteString(" bare")
+	}
 	b.WriteByte('\n')
 }
 

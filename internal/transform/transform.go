@@ -62,7 +62,8 @@ const (
 type Origin struct {
 	// Seq numbers the responses of a night; later copies of a row win.
 	Seq uint64
-	// Param is the path parameter the body was asked with, if any.
+	// Param is the path parameter the body was asked with, if any. A record that
+	// names another one is refused.
 	Param string
 }
 
@@ -73,6 +74,15 @@ type Page struct {
 	// IDs are hashes of the keys of the accepted records, in body order. The
 	// slice is reused by the next Decode.
 	IDs []uint64
+	// Refused counts the records that were refused whole, those inside other
+	// records included: each is a row that its table lacks.
+	Refused int
+	// Copies counts the records that came again in this body with the same key.
+	// One of them is staged, and IDs holds its key once.
+	Copies int
+	// Bare says that the body is an empty object where entries have no standard
+	// form: it may be an empty map as well as no answer, and proves no absence.
+	Bare bool
 	// Total, TotalPages, Current and Next are the pagination members of
 	// section 4.1; -1 when absent or null. A next_page of null is 0 instead:
 	// it says that this is the last page, and absence says nothing.

@@ -55,11 +55,22 @@ func (d *Decoder) text(t *table, col int, name string, raw []byte, f form) {
 			d.count(t, InvalidUTF8, name, raw)
 		}
 	}
-	c.seal()
-	if c.enum != nil {
-		if v := c.bytes(c.n - 1); len(v) > 0 && !listed(c.enum, v) {
-			d.count(t, UnknownEnum, name, raw)
-		}
+	if c.seal(); c.judged {
+		d.judge(t, col, name, raw)
+	}
+}
+
+// judge looks at the text just read: whether the spec lists it, where it lists
+// all, and whether it can be asked for, where it names what to ask for.
+func (d *Decoder) judge(t *table, col int, name string, raw []byte) {
+	c := &t.cols[col]
+	v := c.bytes(c.n - 1)
+	if c.enum != nil && len(v) > 0 && !listed(c.enum, v) {
+		d.count(t, UnknownEnum, name, raw)
+	}
+	if t.layoutOf.cols[col].asked && !standsInPath(v) {
+		c.cut(c.n - 1)
+		d.refuse(t, name, raw, "want an id that can stand in a path")
 	}
 }
 

@@ -1,0 +1,154 @@
+package transform_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/transform"
+)
+
+// TestAnswersThatAreNone holds that no stream takes an error or an emptiness for
+// its records.
+func TestAnswersThatAreNone(t *testing.T) {
+	bodies := []string{`{}`, `{"error":"temporary failure","code":500}`, `{"error":{"message":"x"}}`, `{"code":"E1","message":"try again"}`,
+		`{"LIST":null}`, `{"LIST":null,"total_records":0}`, `{"total_records":0}`, `{"LIST":{},"items":[]}`, `{"LIST":[],"error":"timeout"}`,
+		`{"id":"r1","error":"temporary failure"}`, `{"errors":[],"message":"x"}`, `null`, `"maintenance"`}
+	for _, s := range stream.All() {
+		for _, body := range bodies {
+			if s.Envelope == stream.Raw && (body == `{}` || strings.Contains(body, "items")) || s.Param == "id" && strings.Contains(body, "r1") {
+				continue // told apart below
+			}
+			list := s.List
+			if list == "" {
+				list = "records"
+			}
+			body = strings.ReplaceAll(body, "LIST", list)
+			d := compile(t, s).NewDecoder()
+			page, err := d.Decode([]byte(body), transform.Origin{Seq: 1, Param: "p"})
+			if !errors.Is(err, transform.ErrMalformed) || d.Rows() > 0 {
+				t.Errorf("%s took %s for an answer: page %+v, error %v", s.Name, body, page, err)
+			}
+		}
+	}
+}
+
+// TestOnlyAnEmptyListIsEmpty holds what proves that a parent has no records.
+func TestOnlyAnEmptyListIsEmpty(t *testing.T) {
+	for _, c := range []struct {
+		stream, body string
+		bare, fails  bool
+	}{
+		{"campaign_status_counts", `{}`, true, false},
+		{"campaign_status_counts", `{"counts":{}}`, true, false},
+		{"campaign_status_counts", `[]`, false, false},
+		{"campaign_status_counts", `{"counts":[]}`, false, false},
+		{"campaign_status_counts", `{"campaign_id":"p","statuses":[],"total":0}`, false, false},
+		{"campaign_status_counts", `{"records":[],"total_records":0}`, false, false},
+		{"campaign_status_counts", `[{}]`, false, true},
+		{"campaign_status_counts", `{"counts":[7]}`, false, true},
+		{"campaign_status_counts", `{"counts":"none"}`, false, true},
+		{"campaign_articles", `[]`, false, false},
+		{"campaign_articles", `{"data":[]}`, false, false},
+		{"campaign_articles", `{"records":[],"error":null}`, false, false},
+		{"article_comments", `{"records":[]}`, false, false},
+		{"cities", `{"cities":[]}`, false, false},
+	} {
+		page, err := decoderOf(t, c.stream).Decode([]byte(c.body), transform.Origin{Param: "p"})
+		if (err != nil) != c.fails || page.Records != 0 || page.Bare != c.bare {
+			t.Errorf("%s: %s: page %+v, error %v; want bare %v, an error %v", c.stream, c.body, page, err, c.bare, c.fails)
+		}
+	}
+}
+
+// TestAnotherRecordIsRefused asks for one id or parent and is shown another.
+func TestAnotherRecordIsRefused(t *testing.T) {
+	for _, c := range []struct{ stream, own, foreign, reason string }{
+		{"outlets", `{"id":"p"}`, `{"id":"q","outlet_channels":[{"id":"c"}],"tags":["t"]}`, `names id "q" where "p" was asked for`},
+		{"products", `{"id":"p"}`, `{"id":"q","prices":[1]}`, `names id "q" where "p" was asked for`},
+		{"order_details", `{"id":"p"}`, `{"line_items":[{"id":"l"}],"id":"q"}`, `names id "q" where "p" was asked for`},
+		{"campaign_details", `{"id":"p"}`, `{"id":"q","questionnaire":{"id":"x"}}`, `names id "q" where "p" was asked for`},
+		{"articles", `{"id":"p"}`, `{"id":7}`, `names id "7" where "p" was asked for`},
+		{"campaign_articles", `[{"id":"a","campaign_id":"p"}]`, `[{"id":"a","campaign_id":"q"}]`, `names campaign_id "q" where "p" was asked for`},
+		{"profile_order_items", `[{"id":"a"}]`, `[{"id":"a","profile_id":"q"}]`, `names profile_id "q" where "p" was asked for`},
+		{"profile_orders", `[{"id":"a","profile_id":null}]`, `[{"id":"a","profile_id":"q"}]`, `names profile_id "q" where "p" was asked for`},
+		{"profile_campaigns", `[{"id":"a"}]`, `[{"id":"a","profile":{"id":"q"}}]`, `names profile_id "q" where "p" was asked for`},
+		{"outlet_products", `[{"id":"a"}]`, `[{"id":"a","outlet_id":"q"}]`, `names outlet_id "q" where "p" was asked for`},
+		{"article_comments", `{"records":[{"id":"a"}]}`, `{"records":[{"id":"a","article_id":"q"}]}`, `names article_id "q" where "p" was asked for`},
+	} {
+		t.Run(c.stream, func(t *testing.T) {
+			d := decoderOf(t, c.stream)
+			page, err := d.Decode([]byte(c.own), transform.Origin{Seq: 1, Param: "p"})
+			if err != nil || page.Refused > 0 || len(page.IDs) != 1 {
+				t.Errorf("%s: page %+v, error %v; want its record", c.own, page, err)
+			}
+			d.Flush()
+			page, err = d.Decode([]byte(c.foreign), transform.Origin{Seq: 2, Param: "p"})
+			if err != nil || page.Refused != 1 || len(page.IDs) != 0 || d.Rows() > 0 {
+				t.Errorf("%s: page %+v, %d rows, error %v; want it refused", c.foreign, page, d.Rows(), err)
+			}
+			found := d.Findings()
+			if len(found.Rejects) != 1 || found.Rejects[0].Reason != c.reason || found.Rejects[0].Column != "" {
+				t.Errorf("rejects %+v, want one because it %s", found.Rejects, c.reason)
+			}
+		})
+	}
+}
+
+// TestIDsThatVanishInAPath holds that nothing is staged that would be asked for by
+// an id that a path loses.
+func TestIDsThatVanishInAPath(t *testing.T) {
+	for _, id := range []string{"", ".", ".."} {
+		for _, s := range stream.All() {
+			if key := s.Root().Key; s.IsDetail() || len(key) != 1 || key[0] != "id" {
+				continue
+			}
+			d := compile(t, s).NewDecoder()
+			page, err := d.Decode(fmt.Appendf(nil, `[{"id":%q}]`, id), transform.Origin{})
+			if err != nil || page.Refused != 1 || d.Rows() > 0 {
+				t.Errorf("%s with id %q: page %+v, %d rows, error %v", s.Name, id, page, d.Rows(), err)
+			}
+		}
+		for name, body := range map[string]string{
+			"outlet_listings": `[{"id":"a","outlet_id":%q}]`, "product_listings": `[{"id":"a","outlet":{"id":%q}}]`,
+			"order_items": `[{"id":"a","article":{"id":%q}}]`, "orders": `[{"id":"a","line_items":[{"product_id":%q}]}]`,
+		} {
+			d := decoderOf(t, name)
+			page, err := d.Decode(fmt.Appendf(nil, body, id), transform.Origin{})
+			if err != nil || page.Refused != 0 || d.Rows() != 1 {
+				t.Fatalf("%s with %q: page %+v, error %v", name, id, page, err)
+			}
+			found := d.Findings()
+			if len(found.Rejects) != 1 || found.Rejects[0].Raw != fmt.Sprintf("%q", id) || found.Rejects[0].Column == "" {
+				t.Errorf("%s with %q: rejects %+v", name, id, found.Rejects)
+			}
+			for table, rows := range rowsOf(t, d.Flush()) {
+				for _, column := range []string{"outlet_id", "article_id", "product_id"} {
+					if v, set := rows[0][column]; set {
+						t.Errorf("%s.%s is %q", table, column, v)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestRefusedRecordsAreCounted(t *testing.T) {
+	for _, c := range []struct {
+		stream, body string
+		refused      int
+	}{
+		{"orders", `[{"id":null},{"a":1},7,null,{"id":"o"}]`, 4},
+		{"tags", `["a",{"name":""}]`, 1},
+		{"outlets", `{"id":"p","outlet_channels":[{"id":"c"},{"handle":"x"}]}`, 1},
+		{"campaign_status_counts", `{"draft":{"count":1},"other":{"a":"b","c":1}}`, 1},
+		{"orders", `[{"id":"o","total":"abc","line_items":[7]}]`, 0},
+	} {
+		page, err := decoderOf(t, c.stream).Decode([]byte(c.body), transform.Origin{Param: "p"})
+		if err != nil || page.Refused != c.refused {
+			t.Errorf("%s: %s: %d refused, error %v; want %d", c.stream, c.body, page.Refused, err, c.refused)
+		}
+	}
+}
