@@ -208,9 +208,9 @@ type Page struct {
 	Records int
 	// IDs are 64-bit hashes of the records' ids, each once.
 	IDs []uint64
-	// Refused counts the records that were not taken, such as one without a key:
-	// which record it would have been is not known, so that the absence of any
-	// proves nothing.
+	// Refused counts the records that were not taken, such as one without a key,
+	// those inside other records included: which row it would have been is not
+	// known, so that the absence of any proves nothing.
 	Refused int
 	// Copies counts the records whose id another record of this body has. One
 	// answer shows one state of the service, so that they are no movement.
@@ -236,15 +236,6 @@ type Page struct {
 	// Falls counts neighbours whose created_at truly falls: a list of ties
 	// shows no order.
 	Falls int
-	// Refused counts the records that were refused whole, those inside other
-	// records included: what can be read of the answer is not all that it says.
-	Refused int
-	// Copies counts the records that came again in this body. Records counts them
-	// too, while IDs holds each id once.
-	Copies int
-	// Bare says that the body is an empty object where the shape of the answer
-	// is not known: it proves no absence.
-	Bare bool
 }
 
 // Client reads one service for one run. It is safe for concurrent use.
