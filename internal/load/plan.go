@@ -34,6 +34,24 @@ const (
 	whyCarried = "carried"
 )
 
+// Turn says how soon a night asks for a detail. The time of a night may end
+// before all had theirs.
+type Turn int
+
+// The turns, first to last.
+const (
+	// TurnEvent is that of what an event named since it was read.
+	TurnEvent Turn = iota
+	// TurnLive is that of what changes without a trace.
+	TurnLive
+	// TurnChanged is that of what the lists show to have changed.
+	TurnChanged
+	// TurnNew is that of what was never read.
+	TurnNew
+	// TurnSettled is that of what is read again although nothing calls for it.
+	TurnSettled
+)
+
 // Plan counts what a night will do about the details of a stream.
 type Plan struct {
 	// Fetch counts the ids to ask for, Recheck those of them that are settled
@@ -58,11 +76,50 @@ func (s *Stage) Plan(ctx context.Context, st stream.Stream, r Rereading, proven 
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
 	make := fmt.Sprintf(`CREATE OR REPLACE TABLE %s AS
-		SELECT i.id, v.fingerprint, %s AS why
-		FROM (%s) i LEFT JOIN (%s) v USING (id) LEFT JOIN (%s) t USING (id)
-		LEFT JOIN meta.details d ON d.stream = %s AND d.id = i.id`, planned(st.Name), s.why(st, r, proven),
-		s.parentQuery(st), s.vouched(st), heard, warehouse.Literal(st.Name))
+		SELECT id, fingerprint, %s AS why, %s AS turn, read_at, named, FALSE AS unread,
+			fingerprint IS NULL OR known IS NOT DISTINCT FROM fingerprint AS stays FROM (%s)`,
+		planned(st.Name), s.why(st, r, proven), turn(st), s.facts(st, r, heard))
 	return s.makePlan(ctx, st, make)
+}
+
+// facts are what the rules look at, for each id: its fingerprint tonight and the
+// one that is known, and whether it is new, touched by an event, live, or due to
+// be read again although settled.
+func (s *Stage) facts(st stream.Stream, r Rereading, heard string) string {
+	live, due := "FALSE", "FALSE"
+	if st.Life != 0 {
+		live = "i.id IN (" + s.live(st.Life, r.LiveDays) + ")"
+	}
+	if r.Recheck > 0 {
+		due = dueAgain(r.Recheck)
+	}
+	return fmt.Sprintf(`SELECT i.id, i.named, v.fingerprint, d.fingerprint AS known, d.read_at,
+			d.id IS NULL AS new, t.heard > d.read_at AS event, %s AS live, %s AS due
+		FROM (%s) i LEFT JOIN (%s) v USING (id) LEFT JOIN (%s) t USING (id)
+		LEFT JOIN meta.details d ON d.stream = %s AND d.id = i.id`,
+		live, due, s.parentQuery(st), s.vouched(st), heard, warehouse.Literal(st.Name))
+}
+
+// dueAgain is whether a settled detail is read again. The turn of an id comes by
+// its hash, that of a night by its number. Where a night had no time for it the
+// next one has: none waits for more than that many nights.
+func dueAgain(nights int) string {
+	const past = "FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh'"
+	due := fmt.Sprintf("md5_number_lower(i.id) %% %d = (SELECT count(*) %s) %% %[1]d", nights, past)
+	if nights > 1 {
+		due += fmt.Sprintf(" OR d.read_at < (SELECT snapshot_at %s ORDER BY snapshot_at DESC LIMIT 1 OFFSET %d)", past, nights-2)
+	}
+	return "(" + due + ")"
+}
+
+// turn is when an id is asked for, if it is, as an SQL expression over facts.
+func turn(st stream.Stream) string {
+	changed := "FALSE"
+	if st.Rule == stream.ByRow {
+		changed = "NOT new AND known IS DISTINCT FROM fingerprint"
+	}
+	return fmt.Sprintf("CASE WHEN event THEN %d WHEN live THEN %d WHEN %s THEN %d WHEN new THEN %d ELSE %d END",
+		TurnEvent, TurnLive, changed, TurnChanged, TurnNew, TurnSettled)
 }
 
 // PlanOnly decides to ask for some ids of a stream, known or not, and to carry
@@ -74,8 +131,9 @@ func (s *Stage) PlanOnly(ctx context.Context, st stream.Stream, ids []string) (P
 	// The fingerprint stays that of the night that saw the rows in the lists.
 	targets := literals(ids)
 	make := fmt.Sprintf(`CREATE OR REPLACE TABLE %s AS
-		SELECT i.id, d.fingerprint, CASE WHEN i.id IN (%s) THEN %s ELSE %s END AS why
-		FROM (%s UNION SELECT unnest([%s])) i LEFT JOIN meta.details d ON d.stream = %s AND d.id = i.id`, planned(st.Name),
+		SELECT i.id, d.fingerprint, CASE WHEN i.id IN (%s) THEN %s ELSE %s END AS why,
+			0 AS turn, d.read_at, NULL::TIMESTAMPTZ AS named, FALSE AS unread, TRUE AS stays
+		FROM (SELECT id FROM (%s) UNION SELECT unnest([%s])) i LEFT JOIN meta.details d ON d.stream = %s AND d.id = i.id`, planned(st.Name),
 		targets, warehouse.Literal(whyEvent), warehouse.Literal(whyCarried), s.parentQuery(st), targets, warehouse.Literal(st.Name))
 	return s.makePlan(ctx, st, make)
 }
@@ -95,27 +153,18 @@ func (s *Stage) makePlan(ctx context.Context, st stream.Stream, make string) (Pl
 	return p, nil
 }
 
-// why is the rule of the stream as an SQL expression over an id "i", its
-// fingerprint tonight "v", its last event "t" and what is known of it "d".
+// why is the rule of the stream as an SQL expression over facts.
 func (s *Stage) why(st stream.Stream, r Rereading, proven func(string) bool) string {
-	if r.All || st.Rule == stream.EveryNight {
+	if r.All || st.Rule == stream.EveryNight || st.Rule == stream.ByRow && !s.vouchedWhole(st, proven) {
 		return warehouse.Literal(whyAll)
 	}
-	rules := []string{fmt.Sprintf("WHEN d.id IS NULL THEN %s WHEN t.heard > d.read_at THEN %s", warehouse.Literal(whyNew), warehouse.Literal(whyEvent))}
+	calls, reason := "live", whyLive
 	if st.Rule == stream.ByRow {
-		if !s.vouchedWhole(st, proven) {
-			return warehouse.Literal(whyAll)
-		}
-		rules = append(rules, fmt.Sprintf("WHEN d.fingerprint IS DISTINCT FROM v.fingerprint THEN %s", warehouse.Literal(whyChanged)))
-	} else {
-		rules = append(rules, fmt.Sprintf("WHEN i.id IN (%s) THEN %s", s.live(st.Life, r.LiveDays), warehouse.Literal(whyLive)))
+		calls, reason = "known IS DISTINCT FROM fingerprint", whyChanged
 	}
-	if r.Recheck > 0 {
-		// The turn of an id comes by its hash, that of a night by its number.
-		rules = append(rules, fmt.Sprintf(`WHEN md5_number_lower(i.id) %% %d = (SELECT count(*) FROM meta.runs
-			WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh') %% %[1]d THEN %s`, r.Recheck, warehouse.Literal(whyRecheck)))
-	}
-	return "CASE " + strings.Join(rules, " ") + fmt.Sprintf(" ELSE %s END", warehouse.Literal(whyCarried))
+	return fmt.Sprintf("CASE WHEN new THEN %s WHEN event THEN %s WHEN %s THEN %s WHEN due THEN %s ELSE %s END",
+		warehouse.Literal(whyNew), warehouse.Literal(whyEvent), calls, warehouse.Literal(reason),
+		warehouse.Literal(whyRecheck), warehouse.Literal(whyCarried))
 }
 
 // vouchedWhole reports whether every list that vouches was read tonight.
@@ -168,11 +217,13 @@ func (s *Stage) vouched(st stream.Stream) string {
 	return "SELECT id, sum(xor(row_hash, (row_hash >> 32) * (row_hash & 4294967295)))::VARCHAR AS fingerprint FROM (" + strings.Join(parts, " UNION ALL ") + ") GROUP BY id"
 }
 
-// Asks gives, sorted, the ids that the plan of a stream asks for.
-func (s *Stage) Asks(ctx context.Context, st stream.Stream) iter.Seq2[string, error] {
+// Asks gives the ids that the plan of a stream asks for up to a turn and that
+// were not asked for yet. Of one turn, those that were read longest ago come
+// first, and of those that never were, the newest.
+func (s *Stage) Asks(ctx context.Context, st stream.Stream, last Turn) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		rows, err := s.draft.DB.QueryContext(ctx,
-			fmt.Sprintf("SELECT id FROM %s WHERE why <> %s ORDER BY id", planned(st.Name), warehouse.Literal(whyCarried)))
+		rows, err := s.draft.DB.QueryContext(ctx, fmt.Sprintf(`SELECT id FROM %s WHERE why <> %s AND turn <= %d AND id NOT IN (SELECT id FROM %s)
+			ORDER BY turn, read_at NULLS FIRST, named DESC NULLS LAST, id`, planned(st.Name), warehouse.Literal(whyCarried), last, asked(st.Name)))
 		if err != nil {
 			yield("", fmt.Errorf("list the ids for %s: %w", st.Name, err))
 			return
@@ -190,25 +241,62 @@ func (s *Stage) Asks(ctx context.Context, st stream.Stream) iter.Seq2[string, er
 	}
 }
 
-// parentQuery lists every id that a stream could be asked for, once each.
+// NoteUnread leaves for a later night what the plan of a stream wants and nobody
+// asked for, and counts it. Nothing is known of it but what was: its rows stay.
+func (s *Stage) NoteUnread(ctx context.Context, st stream.Stream) (int64, error) {
+	if err := s.Settle(ctx); err != nil {
+		return 0, err
+	}
+	left, err := s.draft.DB.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET unread = TRUE WHERE why <> %s AND id NOT IN (SELECT id FROM %s)",
+		planned(st.Name), warehouse.Literal(whyCarried), asked(st.Name)))
+	if err != nil {
+		return 0, fmt.Errorf("note what was not read of %s: %w", st.Name, err)
+	}
+	return left.RowsAffected()
+}
+
+// CaughtUp counts the details that were read tonight and need not be read again
+// tomorrow: so many of those that are left can the next night read.
+func (s *Stage) CaughtUp(ctx context.Context) (int64, error) {
+	parts := []string{"SELECT 0 AS n"}
+	for _, st := range s.streams {
+		if st.IsDetail() {
+			parts = append(parts, fmt.Sprintf("SELECT count(*) FROM %s SEMI JOIN %s USING (id) WHERE turn >= %d",
+				planned(st.Name), asked(st.Name), TurnNew))
+		}
+	}
+	var n int64
+	err := s.draft.DB.QueryRowContext(ctx, "SELECT sum(n)::BIGINT FROM ("+strings.Join(parts, " UNION ALL ")+")").Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count what was read tonight: %w", err)
+	}
+	return n, nil
+}
+
+// parentQuery lists every id that a stream could be asked for, once each, with
+// the time of the newest row that names it, where rows tell.
 func (s *Stage) parentQuery(st stream.Stream) string {
 	var from []string
-	add := func(column, table string) {
-		from = append(from, fmt.Sprintf("SELECT %s AS id FROM %s", warehouse.Quote(column), table))
+	add := func(column, table, at string) {
+		named := "NULL::TIMESTAMPTZ"
+		if c, dated := s.defs[table].Column("created_at"); dated {
+			named = warehouse.Quote(c.Name)
+		}
+		from = append(from, fmt.Sprintf("SELECT %s AS id, %s AS named FROM %s", warehouse.Quote(column), named, at))
 	}
 	for _, ref := range st.Parents {
 		feeders := stream.Feeding(s.streams, ref.Table)
 		for _, name := range feeders {
-			add(ref.Column, staged(name, ref.Table))
+			add(ref.Column, ref.Table, staged(name, ref.Table))
 		}
 		if len(feeders) > 0 {
-			add(ref.Column, "main."+warehouse.Quote(ref.Table))
+			add(ref.Column, ref.Table, "main."+warehouse.Quote(ref.Table))
 		}
 	}
-	if !slices.ContainsFunc(st.Parents, func(r stream.Ref) bool { return r.Table == st.Root().Name }) {
-		add(st.Param, "main."+warehouse.Quote(st.Root().Name))
+	if root := st.Root().Name; !slices.ContainsFunc(st.Parents, func(r stream.Ref) bool { return r.Table == root }) {
+		add(st.Param, root, "main."+warehouse.Quote(root))
 	}
-	return "SELECT DISTINCT id FROM (" + strings.Join(from, " UNION ALL ") + ") WHERE id IS NOT NULL AND id <> ''"
+	return "SELECT id, max(named) AS named FROM (" + strings.Join(from, " UNION ALL ") + ") WHERE id IS NOT NULL AND id <> '' GROUP BY id"
 }
 
 // noteDetails keeps for the next night what each detail that answered looked

@@ -20,7 +20,7 @@ func (n *night) readDetails(ctx context.Context, s stream.Stream, sink *sink, r 
 	}
 	n.cfg.Watch.asking(s, plan.Fetch)
 	var ids []string
-	d, err := n.client.Details(ctx, s, noted(n.stage.Asks(ctx, s), &ids), sink.read)
+	d, err := n.client.Details(ctx, s, noted(n.stage.Asks(ctx, s, load.TurnSettled), &ids), sink.read)
 	r.evidence = fetch.Evidence{Stream: s.Name, Grade: d.Grade, Reason: d.Reason, Requests: d.Requests,
 		Distinct: d.Found, Repeated: d.Repeated, TotalFirst: -1, TotalLast: -1}
 	r.asked, r.missed, r.gone = int64(d.Asked), int64(d.Failed), int64(len(d.Gone))

@@ -1,16 +1,18 @@
 package stream
 
 // All returns every stream of the catalogue, lists before the details that
-// their records name.
+// their records name. A night whose time is over leaves the last ones unread, so
+// that details stand in the order of their use: what is being worked on, what
+// was bought, what is on offer.
 func All() []Stream {
 	return []Stream{
 		token(),
 		outletListings(), productListings(), orders(), orderItems(), campaigns(),
 		locations("country", "countries"), locations("state", "states"), locations("city", "cities"),
 		tags(), disclaimers(), productCategories(), profiles(), files(), folders(),
-		outlets(), outletProducts(), orderDetails(), campaignDetails(),
-		campaignArticles(), statusCounts(), articles(), articleComments(), products(),
-		profileOrders(), profileOrderItems(), profileCampaigns(),
+		campaignDetails(), campaignArticles(), statusCounts(), articles(), articleComments(),
+		orderDetails(), profileOrders(), profileOrderItems(), profileCampaigns(),
+		outlets(), outletProducts(), products(),
 	}
 }
 
