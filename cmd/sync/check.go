@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -83,12 +82,8 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 
 // stoppedBy says what the gate said of the last run, and what the next will do.
 func stoppedBy(r warehouse.Run) string {
-	var losses []string
-	for _, l := range r.Losses {
-		losses = append(losses, l.String())
-	}
-	return fmt.Sprintf("stopped run %s: %s; the next run begins anew; if the loss is true of the service, run with --allow-mass-delete",
-		r.ID, strings.Join(losses, ", "))
+	return fmt.Sprintf("stopped run %s: %s would vanish; the next run begins anew; if the loss is true of the service, run with --allow-mass-delete",
+		r.ID, warehouse.DescribeLosses(r.Losses))
 }
 
 func lastRequests(n int64) string {

@@ -161,6 +161,8 @@ func (d *details) sum(err error) Details {
 		r.Grade, r.Reason = BestEffort, "the stream ended early"
 	case r.Failed > 0:
 		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%d of %d ids failed", r.Failed, r.Asked)
+	case r.Refused > 0:
+		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%d records of %d answers were refused (meta.rejects)", r.Refused, r.Found)
 	case r.Grade == "" || r.Grade == Exact:
 		r.Grade, r.Reason = Exact, "every id was answered whole"
 	}

@@ -115,7 +115,7 @@ func TestWalkPassesTheFixedQueryAndTheParameter(t *testing.T) {
 }
 
 func TestWalkGivesWorseGradesTheLast(t *testing.T) {
-	grades := []fetch.Grade{fetch.Exact, fetch.Repaired, fetch.BestEffort, fetch.CarriedForward, fetch.Skipped}
+	grades := []fetch.Grade{fetch.Exact, fetch.Repaired, fetch.Bounded, fetch.BestEffort, fetch.CarriedForward, fetch.Skipped}
 	for i, worse := range grades {
 		for _, better := range grades[:i] {
 			if better.Worse(worse) != worse || worse.Worse(better) != worse {

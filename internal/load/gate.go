@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -43,16 +42,12 @@ type MassDeleteError struct {
 
 // Error names the tables and what to do.
 func (e *MassDeleteError) Error() string {
-	var losses []string
-	for _, l := range e.Losses {
-		losses = append(losses, l.String())
-	}
 	advice := "the landed answers cannot tell whether that is true of the service: begin a new run"
 	if e.Reread {
 		advice = "the lists were read a second time and still show it: if that is true of the service, run with --allow-mass-delete"
 	}
-	return fmt.Sprintf("merge: %s in one night; nothing was published, the last snapshot stays; %s",
-		strings.Join(losses, ", "), advice)
+	return fmt.Sprintf("merge: %s would vanish in one night; nothing was published, the last snapshot stays; %s",
+		warehouse.DescribeLosses(e.Losses), advice)
 }
 
 // checkLosses compares what would vanish from each table with the limits.

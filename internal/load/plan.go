@@ -55,8 +55,12 @@ const (
 // Plan counts what a night will do about the details of a stream.
 type Plan struct {
 	// Fetch counts the ids to ask for, Recheck those of them that are settled
-	// and only read again, Carried those that keep their rows.
-	Fetch, Recheck, Carried int64
+	// and only read again, Carried those that keep their rows, and Vouched those
+	// of the latter whose own row in a list shows tonight that they did not change.
+	Fetch, Recheck, Carried, Vouched int64
+	// Nights is how many nights ago the oldest was read of those that are carried
+	// and not vouched for; 0: there are none.
+	Nights int64
 }
 
 // planned names the list of a stream's ids with what becomes of each.
@@ -77,8 +81,9 @@ func (s *Stage) Plan(ctx context.Context, st stream.Stream, r Rereading, proven 
 	}
 	make := fmt.Sprintf(`CREATE OR REPLACE TABLE %s AS
 		SELECT id, fingerprint, %s AS why, %s AS turn, read_at, named, FALSE AS unread,
-			fingerprint IS NULL OR known IS NOT DISTINCT FROM fingerprint AS stays FROM (%s)`,
-		planned(st.Name), s.why(st, r, proven), turn(st), s.facts(st, r, heard))
+			fingerprint IS NULL OR known IS NOT DISTINCT FROM fingerprint AS stays,
+			fingerprint IS NOT NULL AND %t AS vouched FROM (%s)`,
+		planned(st.Name), s.why(st, r, proven), turn(st), st.Over != "", s.facts(st, r, heard))
 	return s.makePlan(ctx, st, make)
 }
 
@@ -94,20 +99,22 @@ func (s *Stage) facts(st stream.Stream, r Rereading, heard string) string {
 		due = dueAgain(r.Recheck)
 	}
 	return fmt.Sprintf(`SELECT i.id, i.named, v.fingerprint, d.fingerprint AS known, d.read_at,
-			d.id IS NULL AS new, t.heard > d.read_at AS event, %s AS live, %s AS due
+			d.id IS NULL OR d.failed_at IS NOT NULL AS new, t.heard > d.read_at AS event, %s AS live, %s AS due
 		FROM (%s) i LEFT JOIN (%s) v USING (id) LEFT JOIN (%s) t USING (id)
 		LEFT JOIN meta.details d ON d.stream = %s AND d.id = i.id`,
 		live, due, s.parentQuery(st), s.vouched(st), heard, warehouse.Literal(st.Name))
 }
 
+// pastNights are the published nights before this one, as SQL.
+const pastNights = "FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh'"
+
 // dueAgain is whether a settled detail is read again. The turn of an id comes by
 // its hash, that of a night by its number. Where a night had no time for it the
 // next one has: none waits for more than that many nights.
 func dueAgain(nights int) string {
-	const past = "FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh'"
-	due := fmt.Sprintf("md5_number_lower(i.id) %% %d = (SELECT count(*) %s) %% %[1]d", nights, past)
+	due := fmt.Sprintf("md5_number_lower(i.id) %% %d = (SELECT count(*) %s) %% %[1]d", nights, pastNights)
 	if nights > 1 {
-		due += fmt.Sprintf(" OR d.read_at < (SELECT snapshot_at %s ORDER BY snapshot_at DESC LIMIT 1 OFFSET %d)", past, nights-2)
+		due += fmt.Sprintf(" OR d.read_at < (SELECT snapshot_at %s ORDER BY snapshot_at DESC LIMIT 1 OFFSET %d)", pastNights, nights-2)
 	}
 	return "(" + due + ")"
 }
@@ -132,7 +139,7 @@ func (s *Stage) PlanOnly(ctx context.Context, st stream.Stream, ids []string) (P
 	targets := literals(ids)
 	make := fmt.Sprintf(`CREATE OR REPLACE TABLE %s AS
 		SELECT i.id, d.fingerprint, CASE WHEN i.id IN (%s) THEN %s ELSE %s END AS why,
-			0 AS turn, d.read_at, NULL::TIMESTAMPTZ AS named, FALSE AS unread, TRUE AS stays
+			0 AS turn, d.read_at, NULL::TIMESTAMPTZ AS named, FALSE AS unread, TRUE AS stays, FALSE AS vouched
 		FROM (SELECT id FROM (%s) UNION SELECT unnest([%s])) i LEFT JOIN meta.details d ON d.stream = %s AND d.id = i.id`, planned(st.Name),
 		targets, warehouse.Literal(whyEvent), warehouse.Literal(whyCarried), s.parentQuery(st), targets, warehouse.Literal(st.Name))
 	return s.makePlan(ctx, st, make)
@@ -144,9 +151,13 @@ func (s *Stage) makePlan(ctx context.Context, st stream.Stream, make string) (Pl
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
 	var p Plan
-	err := s.draft.DB.QueryRowContext(ctx, fmt.Sprintf(`SELECT count(*) FILTER (why <> %[2]s),
-		count(*) FILTER (why = %[3]s), count(*) FILTER (why = %[2]s) FROM %[1]s`,
-		planned(st.Name), warehouse.Literal(whyCarried), warehouse.Literal(whyRecheck))).Scan(&p.Fetch, &p.Recheck, &p.Carried)
+	err := s.draft.DB.QueryRowContext(ctx, fmt.Sprintf(`SELECT wanted, recheck, carried, vouched,
+			CASE WHEN carried > vouched THEN 1 + (SELECT count(*) %[4]s AND snapshot_at > oldest) ELSE 0 END
+		FROM (SELECT count(*) FILTER (why <> %[2]s) AS wanted, count(*) FILTER (why = %[3]s) AS recheck,
+			count(*) FILTER (why = %[2]s) AS carried, count(*) FILTER (why = %[2]s AND vouched) AS vouched,
+			min(read_at) FILTER (why = %[2]s AND NOT vouched) AS oldest FROM %[1]s)`,
+		planned(st.Name), warehouse.Literal(whyCarried), warehouse.Literal(whyRecheck), pastNights)).
+		Scan(&p.Fetch, &p.Recheck, &p.Carried, &p.Vouched, &p.Nights)
 	if err != nil {
 		return Plan{}, fmt.Errorf("count the plan of %s: %w", st.Name, err)
 	}
@@ -177,10 +188,21 @@ func (s *Stage) vouchedWhole(st stream.Stream, proven func(string) bool) bool {
 	return true
 }
 
-// voucher is a list whose rows show the changes of a detail, by a column.
+// voucher is a list whose rows show the changes of a detail, by a reference.
 type voucher struct {
-	list   stream.Stream
-	column string
+	list stream.Stream
+	ref  stream.Ref
+}
+
+// rows are the rows of the list that name an id, as SQL: id, row_hash and seq.
+func (v voucher) rows(known bool) string {
+	root, column := staged(v.list.Name, v.list.Root().Name), warehouse.Quote(v.ref.Column)
+	named := fmt.Sprintf("SELECT %s AS id, row_hash, seq FROM %s", column, root)
+	if !known {
+		return named
+	}
+	return named + fmt.Sprintf(" UNION ALL SELECT k.%[1]s, r.row_hash, r.seq FROM %[2]s r JOIN main.%[3]s k ON k.%[4]s = r.%[5]s WHERE coalesce(r.%[1]s, '') = ''",
+		column, root, warehouse.Quote(v.ref.Known), warehouse.Quote(v.ref.KnownKey), warehouse.Quote(v.list.Root().Key[0]))
 }
 
 func (s *Stage) vouchers(st stream.Stream) []voucher {
@@ -189,7 +211,7 @@ func (s *Stage) vouchers(st stream.Stream) []voucher {
 		lists, _ := s.sources(ref.Table)
 		for _, l := range lists {
 			if ref.Vouches && !l.IsDetail() && l.Root().Name == ref.Table {
-				all = append(all, voucher{l, ref.Column})
+				all = append(all, voucher{l, ref})
 			}
 		}
 	}
@@ -204,11 +226,10 @@ func (s *Stage) vouchers(st stream.Stream) []voucher {
 func (s *Stage) vouched(st stream.Stream) string {
 	var parts []string
 	for _, v := range s.vouchers(st) {
-		root := staged(v.list.Name, v.list.Root().Name)
-		id := warehouse.Quote(v.column)
-		parts = append(parts, fmt.Sprintf("SELECT %s AS id, row_hash FROM %s", id, root))
+		rows := v.rows(len(stream.Feeding(s.streams, v.ref.Known)) > 0)
+		parts = append(parts, "SELECT id, row_hash FROM ("+rows+")")
 		for _, t := range v.list.Tables[1:] {
-			parts = append(parts, fmt.Sprintf("SELECT r.%s, c.row_hash FROM %s c JOIN %s r USING (seq)", id, staged(v.list.Name, t.Name), root))
+			parts = append(parts, fmt.Sprintf("SELECT r.id, c.row_hash FROM %s c JOIN (%s) r USING (seq)", staged(v.list.Name, t.Name), rows))
 		}
 	}
 	if len(parts) == 0 {
@@ -274,7 +295,8 @@ func (s *Stage) CaughtUp(ctx context.Context) (int64, error) {
 }
 
 // parentQuery lists every id that a stream could be asked for, once each, with
-// the time of the newest row that names it, where rows tell.
+// the time of the newest row that names it, where rows tell. What would change the
+// path that it stands in is no id.
 func (s *Stage) parentQuery(st stream.Stream) string {
 	var from []string
 	add := func(column, table, at string) {
@@ -296,23 +318,26 @@ func (s *Stage) parentQuery(st stream.Stream) string {
 	if root := st.Root().Name; !slices.ContainsFunc(st.Parents, func(r stream.Ref) bool { return r.Table == root }) {
 		add(st.Param, root, "main."+warehouse.Quote(root))
 	}
-	return "SELECT id, max(named) AS named FROM (" + strings.Join(from, " UNION ALL ") + ") WHERE id IS NOT NULL AND id <> '' GROUP BY id"
+	return "SELECT id, max(named) AS named FROM (" + strings.Join(from, " UNION ALL ") + ") WHERE id NOT IN ('', '.', '..') GROUP BY id"
 }
 
 // noteDetails keeps for the next night what each detail that answered looked
-// like from outside. Of those that did not answer it keeps nothing, so that the
-// next night asks again, live or settled.
+// like from outside. One that did not answer is marked, so that the next night
+// asks again, live or settled, and knows how old its rows are.
 func (s *Stage) noteDetails(ctx context.Context, tx *sql.Tx, cover map[string]Coverage) error {
 	for _, st := range s.streams {
 		if !st.IsDetail() || cover[st.Name] == Carried {
 			continue
 		}
 		name := warehouse.Literal(st.Name)
-		forget := fmt.Sprintf("DELETE FROM meta.details WHERE stream = %s AND id IN (SELECT id FROM %s)", name, asked(st.Name))
+		missed := warehouse.Literal(string(Missed))
+		forget := fmt.Sprintf("DELETE FROM meta.details WHERE stream = %s AND id IN (SELECT id FROM %s WHERE outcome <> %s)", name, asked(st.Name), missed)
+		failed := fmt.Sprintf("UPDATE meta.details SET failed_at = %s WHERE stream = %s AND id IN (SELECT id FROM %s WHERE outcome = %s)",
+			s.draft.Stamp(), name, asked(st.Name), missed)
 		keep := fmt.Sprintf(`INSERT INTO meta.details (stream, id, fingerprint, run_id, read_at)
 			SELECT %s, id, fingerprint, %s, %s FROM %s WHERE id IN (SELECT id FROM %s WHERE outcome = %s)`,
 			name, warehouse.Literal(s.draft.Run), s.draft.Stamp(), planned(st.Name), asked(st.Name), warehouse.Literal(string(Answered)))
-		for _, statement := range []string{forget, keep} {
+		for _, statement := range []string{forget, failed, keep} {
 			if _, err := tx.ExecContext(ctx, statement); err != nil {
 				return fmt.Errorf("note the details of %s: %w", st.Name, err)
 			}

@@ -29,7 +29,10 @@ func (n *night) readDetails(ctx context.Context, s stream.Stream, sink *sink, r 
 	if err != nil {
 		return err
 	}
-	n.grade(s, r, d)
+	if err := n.doubtBare(ctx, r, &d); err != nil {
+		return err
+	}
+	n.grade(s, r, d, plan)
 	r.cover = load.ByID
 	if err := n.noteAsked(ctx, s, ids, d); err != nil {
 		return fmt.Errorf("%w: %w", errStage, err)
@@ -55,29 +58,6 @@ func (n *night) wasRead(name string) bool {
 	return slices.ContainsFunc(n.done, func(r streamResult) bool { return r.stream.Name == name && r.cover != load.Carried })
 }
 
-// grade lowers a stream of details to what its ids are worth: they are as
-// complete as the lists that named them.
-func (n *night) grade(s stream.Stream, r *streamResult, d fetch.Details) {
-	for _, p := range n.done {
-		from := p.evidence.Grade
-		if !feeds(p.stream, s) || r.evidence.Grade.Worse(from) == r.evidence.Grade {
-			continue
-		}
-		r.evidence.Reason = fmt.Sprintf("ids come from %s, which is %s", p.stream.Name, from)
-		if from == fetch.CarriedForward || from == fetch.Skipped {
-			from = fetch.BestEffort
-		}
-		r.evidence.Grade = r.evidence.Grade.Worse(from)
-	}
-	if d.Asked == 0 && r.kept == 0 && r.evidence.Grade == fetch.BestEffort {
-		r.evidence.Grade = fetch.Skipped
-	}
-	if d.Failed > 0 {
-		r.failed = &PartError{Stream: s.Name, Failed: d.Failed, Asked: d.Asked, First: d.Failures[0].Err}
-		r.evidence.Reason = r.failed.Error()
-	}
-}
-
 // PartError says that some ids of a stream could not be read, so that their
 // last rows stay.
 type PartError struct {
@@ -92,17 +72,6 @@ func (e *PartError) Error() string {
 
 // Unwrap returns why the first id failed.
 func (e *PartError) Unwrap() error { return e.First }
-
-func feeds(parent, s stream.Stream) bool {
-	for _, ref := range s.Parents {
-		for _, t := range parent.Tables {
-			if t.Name == ref.Table {
-				return true
-			}
-		}
-	}
-	return false
-}
 
 // noteAsked tells the stage what each id's absence proves.
 func (n *night) noteAsked(ctx context.Context, s stream.Stream, ids []string, d fetch.Details) error {

@@ -31,6 +31,8 @@ type streamResult struct {
 	failed error
 	// since is when the rows of a carried stream were last proven.
 	since time.Time
+	// held is what the snapshot holds of the stream; known after the merge.
+	held load.Held
 }
 
 // extract reads the streams one after the other, lists before details, each

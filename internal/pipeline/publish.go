@@ -9,7 +9,6 @@ import (
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
-	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
@@ -28,8 +27,8 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 		n.run.Changed += c.Changed
 		n.run.Gone += c.Gone
 	}
-	if n.cfg.DryRun {
-		return Result{Changes: changes}, nil
+	if err := n.findAges(ctx); err != nil || n.cfg.DryRun {
+		return Result{Changes: changes}, err
 	}
 	if err := n.step("merged"); err != nil {
 		return Result{}, err
@@ -49,7 +48,8 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	for i := range files {
-		files[i].Grade = string(n.tableGrade(files[i].Name))
+		grade, note := n.tableGrade(files[i].Name)
+		files[i].Grade, files[i].Note = string(grade), note
 	}
 	if err := n.draft.Enclose(n.end(ctx, nil)); err != nil {
 		return Result{}, err
@@ -66,19 +66,6 @@ func (n *night) coverage() map[string]load.Coverage {
 		cover[r.stream.Name] = r.cover
 	}
 	return cover
-}
-
-// tableGrade is the worst grade of the streams that fill a table.
-func (n *night) tableGrade(table string) fetch.Grade {
-	var g fetch.Grade
-	for _, name := range stream.Feeding(n.cfg.Streams, table) {
-		for _, r := range n.done {
-			if r.stream.Name == name {
-				g = g.Worse(r.evidence.Grade)
-			}
-		}
-	}
-	return g
 }
 
 // noteMeta writes what the night saw beside its rows. Runs of the ledger that
@@ -106,8 +93,8 @@ func (n *night) ledgerStream(r streamResult, t fetch.Telemetry) warehouse.RunStr
 	return warehouse.RunStream{
 		Stream: r.stream.Name, Grade: string(e.Grade), Reason: e.Reason, Pages: int64(e.Pages), Requests: t.Requests,
 		Passes: int64(e.Passes), TotalFirst: e.TotalFirst, TotalLast: e.TotalLast, Distinct: int64(e.Distinct),
-		Repeated: int64(e.Repeated), Rows: r.rows, Rejects: r.rejects, Fetched: r.asked - r.missed, Carried: r.kept,
-		Rechecked: r.rechecked, Failed: r.missed, AgeSince: r.since,
+		Repeated: int64(e.Repeated), Rows: r.held.Rows, RowsOld: r.held.Old, Rejects: r.rejects, Fetched: r.asked - r.missed, Carried: r.kept,
+		Rechecked: r.rechecked, Failed: r.missed, AgeSince: r.held.Since,
 		Bytes: t.Bytes, Retries: t.Retries, RateLimited: t.TooMany, Landed: t.Hits,
 		LatencyP50: t.P50.Seconds() * 1e3, LatencyP95: t.P95.Seconds() * 1e3, LatencyMax: t.Max.Seconds() * 1e3,
 		RateWaitSeconds: t.RateWait.Seconds(), RetryAfterSeconds: t.RetryWait.Seconds(),

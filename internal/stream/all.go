@@ -44,11 +44,12 @@ func outlets() Stream {
 }
 
 // outletRefs are the records that name an outlet. An outlet's own fields show
-// in its listings; an order item names it and shows its name only.
+// in its listings; an order item names it and shows its name only. A listing that
+// names no outlet belongs to the one that sold the product when it was last read.
 func outletRefs() []Ref {
 	return []Ref{
-		{Table: "outlet_listings", Column: "outlet_id", Vouches: true},
-		{Table: "product_listings", Column: "outlet_id", Vouches: true},
+		{Table: "outlet_listings", Column: "outlet_id", Vouches: true, Known: "outlet_products", KnownKey: "product_id"},
+		{Table: "product_listings", Column: "outlet_id", Vouches: true, Known: "outlet_products", KnownKey: "product_id"},
 		{Table: "order_items", Column: "outlet_id"},
 	}
 }

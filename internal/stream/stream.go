@@ -52,6 +52,9 @@ type Ref struct {
 	// Vouches says that the table's rows show every change of the detail that
 	// they name: while they stay the same, the detail does.
 	Vouches bool
+	// Known is a table of main that tells Column where a row leaves it empty: its
+	// KnownKey has the row's key, and its own Column the id. Empty: none does.
+	Known, KnownKey string
 }
 
 // Life says what keeps a detail of a WhileLive stream worth asking for every

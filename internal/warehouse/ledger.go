@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -74,13 +75,24 @@ type Loss struct {
 	Before int64  `json:"before"`
 }
 
-// String says it for people.
-func (l Loss) String() string {
-	of := "table " + l.Table
-	if l.Stream != "" {
-		of += " (" + l.Stream + ")"
+// describedLosses is how many losses are told one by one.
+const describedLosses = 3
+
+// DescribeLosses says for people what would be lost: the first tables by name, the
+// others by their number.
+func DescribeLosses(losses []Loss) string {
+	var parts []string
+	for _, l := range losses[:min(len(losses), describedLosses)] {
+		of := l.Table
+		if l.Stream != "" {
+			of += " (" + l.Stream + ")"
+		}
+		parts = append(parts, fmt.Sprintf("%d of %d rows of %s", l.Gone, l.Before, of))
 	}
-	return fmt.Sprintf("%d of %d rows of %s would vanish", l.Gone, l.Before, of)
+	if more := len(losses) - describedLosses; more > 0 {
+		parts = append(parts, fmt.Sprintf("much of %d more tables", more))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // IsNight reports whether the run is a night.
@@ -99,13 +111,17 @@ type RunStream struct {
 	TotalLast  int64  `json:"total_last"`
 	Distinct   int64  `json:"distinct_ids"`
 	Repeated   int64  `json:"repeated_ids"`
-	Rows       int64  `json:"rows"`
-	Rejects    int64  `json:"rejects"`
-	Fetched    int64  `json:"fetched"`
-	Carried    int64  `json:"carried"`
-	Rechecked  int64  `json:"rechecked"`
-	Failed     int64  `json:"failed"`
-	// AgeSince is when the rows of a carried stream were last proven.
+	// Rows counts those of the first table in the snapshot, RowsOld those of them
+	// that were neither read nor proven in this run.
+	Rows      int64 `json:"rows"`
+	RowsOld   int64 `json:"rows_old"`
+	Rejects   int64 `json:"rejects"`
+	Fetched   int64 `json:"fetched"`
+	Carried   int64 `json:"carried"`
+	Rechecked int64 `json:"rechecked"`
+	Failed    int64 `json:"failed"`
+	// AgeSince is when the oldest was last read of what was neither read nor
+	// proven in this run.
 	AgeSince time.Time `json:"age_since,omitzero"`
 
 	Bytes             int64   `json:"bytes"`
