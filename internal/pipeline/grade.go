@@ -41,9 +41,9 @@ func (n *night) grade(s stream.Stream, r *streamResult, d fetch.Details, plan lo
 
 // gradeCarried lowers a stream of whose ids some were not read tonight. What their
 // own row in a list vouches for is proven; of the others it is known how long ago
-// they were read.
+// they were read. A refresh leaves what it carries the grade of the last night.
 func (n *night) gradeCarried(r *streamResult, d fetch.Details, plan load.Plan) {
-	if plan.Carried == 0 || r.evidence.Grade.Worse(fetch.Bounded) != fetch.Bounded {
+	if n.only != nil || plan.Carried == 0 || r.evidence.Grade.Worse(fetch.Bounded) != fetch.Bounded {
 		return
 	}
 	all := plan.Fetch + plan.Carried
