@@ -108,11 +108,12 @@ func campaigns() Stream {
 	}
 }
 
-// campaignTables serves the list and the detail.
+// campaignTables serves the list and the detail. A questionnaire may have no id
+// (spec 2.5): its campaign names it, or stands for it.
 func campaignTables() []Table {
 	return []Table{
 		{Name: "campaigns", Key: []string{"id"}},
-		{Name: "questionnaires", At: "questionnaire", Key: []string{"id"}, Parents: []string{"campaign_id"}},
+		{Name: "questionnaires", At: "questionnaire", Key: []string{"id"}, Parents: []string{"campaign_id"}, Named: []string{"questionnaire_id", "id"}},
 	}
 }
 

@@ -52,6 +52,8 @@ type layoutOf struct {
 	ownKeys, ownRequired []int
 	// parents take the key of the enclosing row.
 	parents []inherited
+	// named are columns of the enclosing row that stand for an absent key.
+	named []int
 	// given are the columns that children inherit from an open row.
 	given  []int
 	consts []constant

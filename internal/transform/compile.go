@@ -256,5 +256,12 @@ func (l *layoutOf) inherit(t stream.Table, up *layoutOf) error {
 			up.given = append(up.given, from)
 		}
 	}
+	for _, name := range t.Named {
+		col, err := up.find(name, "stands for the key of "+t.Name)
+		if err != nil {
+			return err
+		}
+		l.named = append(l.named, col)
+	}
 	return nil
 }

@@ -129,6 +129,11 @@ func (d *Decoder) close(t *table, prefix []byte, lists int, strays level) (reaso
 	if t.prefix >= 0 {
 		t.identify(prefix)
 	}
+	if len(t.named) > 0 && !t.filled(t.keys[0]) {
+		if err = d.nameByParent(t); err != nil {
+			return "", err
+		}
+	}
 	if reason = t.unkeyed(); reason != "" {
 		return reason, nil
 	}
@@ -172,6 +177,21 @@ func (d *Decoder) claim(t *table) (reason string, err error) {
 		return "", nil
 	}
 	return fmt.Sprintf("names %s %q where %q was asked for", name, own, d.origin.Param), nil
+}
+
+// nameByParent fills the key of an item that has none by what its parent says. That
+// is only known for sure when all that the parent says has been read.
+func (d *Decoder) nameByParent(t *table) error {
+	if !d.careful {
+		return errAgain
+	}
+	up := d.tables[t.enclosing]
+	for _, col := range t.named {
+		if up.filled(col) && !up.layoutOf.cols[col].private() {
+			t.fallback(t.keys[0], string(up.cols[col].bytes(up.rows)))
+		}
+	}
+	return nil
 }
 
 // unkeyed says why a row cannot be identified.

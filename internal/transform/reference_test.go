@@ -95,6 +95,11 @@ func (r *reference) add(ti int, v any, up row, upKey []string, place int) bool {
 			return false
 		}
 	}
+	for _, name := range t.Named {
+		if w.row[t.Key[0]] == "" {
+			w.row[t.Key[0]] = up[name]
+		}
+	}
 	if !w.close() {
 		return false
 	}
