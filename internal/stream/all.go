@@ -124,7 +124,7 @@ func campaignArticles() Stream {
 		Parents: []Ref{{Table: "campaigns", Column: "id"}}, Param: "campaign_id", Rule: WhileLive, Life: AsCampaign,
 		Tables: []Table{
 			{Name: "campaign_articles", Key: []string{"id"}},
-			child("article_statuses", "status", "article_id", "name"),
+			child("article_statuses", "status", "article_id", ""),
 			child("campaign_article_addons", "order_item.addons", "article_id", "name"),
 			child("campaign_article_includes", "order_item.includes", "article_id", ""),
 		},

@@ -40,6 +40,8 @@ type layoutOf struct {
 	schema *arrow.Schema
 	cols   []columnOf
 	root   *node
+	// at is the dotted path of the rows in the enclosing one.
+	at string
 	// enclosing is the table whose open row this one's rows belong to; -1 for
 	// the record's own table.
 	enclosing int

@@ -205,6 +205,7 @@ func (c *compiler) nest(l *layoutOf, t stream.Table) error {
 	if at := c.stream.Tables[l.enclosing].At; at != "" {
 		path = strings.TrimPrefix(path, at+".")
 	}
+	l.at = path
 	parts := strings.Split(path, ".")
 	b := nodes{binding: c.binding, layout: up, made: up.root.all(map[string]*node{})}
 	n := up.root
