@@ -181,7 +181,7 @@ func (k *sink) tell(ctx context.Context) error {
 
 // decode makes room first when the rows held leave too little for the body.
 func (k *sink) decode(ctx context.Context, d *decoder, r fetch.Response) (transform.Page, error) {
-	origin := transform.Origin{Seq: r.Seq, Param: r.Param}
+	origin := transform.Origin{Seq: r.Seq, Param: r.Param, Pass: r.Pass, Page: r.Page}
 	page, err := d.Decode(r.Body, origin)
 	if !errors.Is(err, transform.ErrFull) {
 		return page, err
@@ -249,7 +249,8 @@ func (k *sink) note(ctx context.Context, d transform.Findings) error {
 	k.rejects.Add(int64(len(d.Rejects)))
 	rejects := make([]load.Reject, len(d.Rejects))
 	for i, r := range d.Rejects {
-		rejects[i] = load.Reject(r)
+		rejects[i] = load.Reject{Table: r.Table, Key: r.Key, Parent: r.Parent, Column: r.Column, Raw: r.Raw, Reason: r.Reason,
+			Stream: k.stream.Name, Pass: r.Pass, Page: r.Page, Position: r.Position, Answer: r.Answer, Seq: r.Seq}
 	}
 	return k.night.stage.Reject(ctx, rejects)
 }

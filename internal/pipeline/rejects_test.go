@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,7 +19,7 @@ func TestWhatDoesNotFitIsKept(t *testing.T) {
 	h.answerListings("spoilt.json")
 	first := h.goodNight()
 	rejects := []string{
-		`product_listing_includes third  "no object"`,
+		`product_listing_includes third/1  "no object"`,
 		`product_listing_prices first/1 unit_amount "a lot"`,
 		`product_listing_prices first/2 unit_amount 1234567890123`,
 		`product_listings   {"name": "nameless", "min_delivery_days": 1}`,
@@ -47,6 +48,35 @@ func TestWhatDoesNotFitIsKept(t *testing.T) {
 	h.requireRejects()
 	h.requireDrift(first.Run.ID, second.Run.ID, `max_delivery_days converted x2 "7"`,
 		`placement_type unknown_enum x2 "HOLOGRAM"`, `surprise unknown_field x4 {"a": 1}`)
+}
+
+// TestEachRefusedRecordIsARejectOfItsOwn answers orders that are lost and look
+// alike, in a list that needs several passes: each of them is told once, with where
+// it stood, and what can be known of it.
+func TestEachRefusedRecordIsARejectOfItsOwn(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), "orders", "profiles", "profile_orders")
+	lost := `{"records":[{"total":1},{"id":"kept","line_items":[7,7]},{"total":1},{"id":"..","total":1},{"total":1}],"total_records":9}`
+	h.service.SetFaults(rewrite("/orders", lost), rewrite("/profiles/", `[{"id":null},{"id":null},{"id":"x","profile_id":"other"}]`))
+	for range 2 {
+		_, _ = h.night()
+		h.requireLines(`SELECT concat_ws(' ', table_name, coalesce(key, '-'), coalesce(parent, '-'), coalesce(column_name, '-'), page, position, raw)
+			FROM meta.rejects WHERE table_name IN ('orders', 'order_line_items') ORDER BY seq`,
+			"order_line_items kept/1 kept - 1 2 7", "order_line_items kept/2 kept - 1 2 7",
+			`orders - - - 1 1 {"total":1}`, `orders - - - 1 3 {"total":1}`, `orders .. - - 1 4 {"id":"..","total":1}`, `orders - - - 1 5 {"total":1}`)
+		profiles := h.count("profiles", "true")
+		h.requireLines(`SELECT concat_ws(' ', coalesce(key, '-'), position, count(DISTINCT p.id), count(*)) FROM meta.rejects r JOIN profiles p ON p.id = r.parent
+			WHERE table_name = 'profile_orders' GROUP BY key, position ORDER BY position`,
+			fmt.Sprintf("- 1 %d %[1]d", profiles), fmt.Sprintf("- 2 %d %[1]d", profiles), fmt.Sprintf("other/x 3 %d %[1]d", profiles))
+	}
+	h.service.SetFaults()
+	h.goodNight()
+	h.requireRejects()
+}
+
+// rewrite answers all requests whose path begins so with a body.
+func rewrite(path, body string) sim.Fault {
+	return sim.Fault{Path: path, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(body) }}
 }
 
 // answerListings answers all requests for listings with a file of testdata.

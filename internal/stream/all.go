@@ -111,11 +111,12 @@ func campaigns() Stream {
 	}
 }
 
-// campaignTables serves the list and the detail.
+// campaignTables serves the list and the detail. A questionnaire may have no id
+// (spec 2.5): its campaign names it, or stands for it.
 func campaignTables() []Table {
 	return []Table{
 		{Name: "campaigns", Key: []string{"id"}},
-		{Name: "questionnaires", At: "questionnaire", Key: []string{"id"}, Parents: []string{"campaign_id"}},
+		{Name: "questionnaires", At: "questionnaire", Key: []string{"id"}, Parents: []string{"campaign_id"}, Named: []string{"questionnaire_id", "id"}},
 	}
 }
 
@@ -126,7 +127,7 @@ func campaignArticles() Stream {
 		Parents: []Ref{{Table: "campaigns", Column: "id"}}, Param: "campaign_id", Rule: WhileLive, Life: AsCampaign,
 		Tables: []Table{
 			{Name: "campaign_articles", Key: []string{"id"}},
-			child("article_statuses", "status", "article_id", "name"),
+			child("article_statuses", "status", "article_id", ""),
 			child("campaign_article_addons", "order_item.addons", "article_id", "name"),
 			child("campaign_article_includes", "order_item.includes", "article_id", ""),
 		},

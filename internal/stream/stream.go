@@ -91,6 +91,9 @@ type Table struct {
 	Value string
 	// Const fills a column with a fixed text: the kind of a location.
 	Const map[string]string
+	// Named are columns of the enclosing row, the first that is filled of which
+	// takes the place of the item's key where the spec lets that be absent.
+	Named []string
 	// ID is the column that takes the item's "id" where the table calls it
 	// otherwise: the order_id of a profile's order. A field of the column's
 	// own name wins.

@@ -152,3 +152,23 @@ func TestRefusedRecordsAreCounted(t *testing.T) {
 		}
 	}
 }
+
+// TestAQuestionnaireWithoutIDIsNamedByItsCampaign holds that the spec lets it have
+// none, that nothing is lost for it, and that its key is the same every night.
+func TestAQuestionnaireWithoutIDIsNamedByItsCampaign(t *testing.T) {
+	for body, want := range map[string]string{
+		`[{"id":"c","questionnaire":{"tone":"t"}}]`:                                       "c",
+		`[{"questionnaire":{"tone":"t","id":null},"id":"c"}]`:                             "c",
+		`[{"id":"c","questionnaire_id":"q","questionnaire":{"tone":"t"}}]`:                "q",
+		`[{"id":"c","questionnaire":{"id":"","tone":"t"},"questionnaire_id":"q"}]`:        "q",
+		`[{"id":"c","questionnaire_id":"","questionnaire":{"tone":"t"}}]`:                 "c",
+		`[{"id":"c","questionnaire_id":"other","questionnaire":{"tone":"t","id":"own"}}]`: "own",
+	} {
+		d := decoderOf(t, "campaigns")
+		page, err := d.Decode([]byte(body), transform.Origin{})
+		rows := rowsOf(t, d.Flush())["questionnaires"]
+		if err != nil || page.Refused > 0 || len(rows) != 1 || rows[0]["id"] != want || rows[0]["campaign_id"] != "c" || rows[0]["tone"] != "t" {
+			t.Errorf("%s: page %+v, error %v, rows %v; want id %q", body, page, err, rows, want)
+		}
+	}
+}

@@ -40,6 +40,8 @@ type layoutOf struct {
 	schema *arrow.Schema
 	cols   []columnOf
 	root   *node
+	// at is the dotted path of the rows in the enclosing one.
+	at string
 	// enclosing is the table whose open row this one's rows belong to; -1 for
 	// the record's own table.
 	enclosing int
@@ -52,6 +54,8 @@ type layoutOf struct {
 	ownKeys, ownRequired []int
 	// parents take the key of the enclosing row.
 	parents []inherited
+	// named are columns of the enclosing row that stand for an absent key.
+	named []int
 	// given are the columns that children inherit from an open row.
 	given  []int
 	consts []constant

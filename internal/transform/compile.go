@@ -205,6 +205,7 @@ func (c *compiler) nest(l *layoutOf, t stream.Table) error {
 	if at := c.stream.Tables[l.enclosing].At; at != "" {
 		path = strings.TrimPrefix(path, at+".")
 	}
+	l.at = path
 	parts := strings.Split(path, ".")
 	b := nodes{binding: c.binding, layout: up, made: up.root.all(map[string]*node{})}
 	n := up.root
@@ -255,6 +256,13 @@ func (l *layoutOf) inherit(t stream.Table, up *layoutOf) error {
 		if !slices.Contains(up.given, from) {
 			up.given = append(up.given, from)
 		}
+	}
+	for _, name := range t.Named {
+		col, err := up.find(name, "stands for the key of "+t.Name)
+		if err != nil {
+			return err
+		}
+		l.named = append(l.named, col)
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package transform
 import (
 	"errors"
 	"fmt"
+
+	"github.com/zeebo/xxh3"
 )
 
 // Decoder decodes the bodies of one stream, one after the other, into rows
@@ -38,6 +40,10 @@ type Decoder struct {
 	origin Origin
 	page   Page
 	seq    uint64
+	// place is that of the record in the body, from 1.
+	place int
+	// refused is the key of the row that was refused last.
+	refused string
 	// created is the created_at of the last record.
 	created int64
 	outside []outside
@@ -78,9 +84,24 @@ func (d *Decoder) Decode(body []byte, o Origin) (Page, error) {
 		}
 		return Page{}, fmt.Errorf("decode %s: %w", d.binding.name, err)
 	}
+	if fresh := d.found.rejects[d.marks.rejects:]; len(fresh) > 0 {
+		answer := d.answer()
+		for i := range fresh {
+			fresh[i].Answer = answer
+		}
+	}
 	d.found.commit()
 	d.page.Falling = d.page.Falling && len(d.page.IDs) > 0
 	return d.page, nil
+}
+
+// answer sums up the keys of the body, in whatever order they came.
+func (d *Decoder) answer() uint64 {
+	sum := xxh3.HashString(d.origin.Param) + uint64(d.page.Records)
+	for _, id := range d.page.IDs {
+		sum += mix(id)
+	}
+	return sum
 }
 
 func (d *Decoder) begin(body []byte, o Origin) {

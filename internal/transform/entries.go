@@ -93,7 +93,7 @@ func (d *Decoder) entryObject(name, path string) error {
 		d.number()
 		d.page.Records++
 		d.page.Refused++
-		d.reject(d.tables[0], "", "", d.scan.buf[start:end], "want an entry with a prefix or id, and a count")
+		d.reject(d.tables[0], Reject{Parent: d.origin.Param, Reason: "want an entry with a prefix or id, and a count"}, d.scan.buf[start:end])
 		return nil
 	case seen.scalars > seen.paging && seen.containers == 0:
 		return d.entryCounts(all, end)

@@ -36,7 +36,7 @@ func (d *Decoder) record(prefix []byte) error {
 	if reason != "" {
 		d.page.Refused++
 		d.found.undo(mark)
-		d.reject(root, "", "", d.scan.buf[start:d.scan.pos], reason)
+		d.reject(root, Reject{Key: d.refused, Parent: d.parent(root), Reason: reason}, d.scan.buf[start:d.scan.pos])
 		return nil
 	}
 	d.note(root)
@@ -48,6 +48,7 @@ func (d *Decoder) record(prefix []byte) error {
 
 // number gives the record about to be read its seq.
 func (d *Decoder) number() {
+	d.place = d.page.Records + 1
 	d.seq = d.origin.Seq<<seqBits | uint64(min(d.page.Records, 1<<seqBits-1))
 }
 
@@ -98,6 +99,7 @@ func (d *Decoder) row(t, up *table, place int, prefix []byte) (reason string, er
 		}
 	}
 	if err != nil || reason != "" {
+		d.refused = d.readableKey(t)
 		t.undo(d.tables)
 	}
 	d.path, d.base, d.later = d.path[:path], base, d.later[:lists]
@@ -128,6 +130,11 @@ func (d *Decoder) close(t *table, prefix []byte, lists int, strays level) (reaso
 	}
 	if t.prefix >= 0 {
 		t.identify(prefix)
+	}
+	if len(t.named) > 0 && !t.filled(t.keys[0]) {
+		if err = d.nameByParent(t); err != nil {
+			return "", err
+		}
 	}
 	if reason = t.unkeyed(); reason != "" {
 		return reason, nil
@@ -172,6 +179,21 @@ func (d *Decoder) claim(t *table) (reason string, err error) {
 		return "", nil
 	}
 	return fmt.Sprintf("names %s %q where %q was asked for", name, own, d.origin.Param), nil
+}
+
+// nameByParent fills the key of an item that has none by what its parent says. That
+// is only known for sure when all that the parent says has been read.
+func (d *Decoder) nameByParent(t *table) error {
+	if !d.careful {
+		return errAgain
+	}
+	up := d.tables[t.enclosing]
+	for _, col := range t.named {
+		if up.filled(col) && !up.layoutOf.cols[col].private() {
+			t.fallback(t.keys[0], string(up.cols[col].bytes(up.rows)))
+		}
+	}
+	return nil
 }
 
 // unkeyed says why a row cannot be identified.
@@ -233,10 +255,37 @@ func (t *table) fallback(col int, s string) {
 // sign names the closed row in the rejects that its values caused.
 func (d *Decoder) sign(t *table, from int) {
 	for i := from; i < len(d.found.rejects); i++ {
-		if r := &d.found.rejects[i]; r.Key == "" && r.Table == t.name {
-			r.Key = t.keyText(t.rows - 1)
+		if r := &d.found.rejects[i]; r.open {
+			r.Key, r.Parent, r.open = validText([]byte(t.keyText(t.rows-1))), validText([]byte(d.parent(t))), false
 		}
 	}
+}
+
+// parent is the key of the row around that of a table, or what its list was asked
+// for by.
+func (d *Decoder) parent(t *table) string {
+	if t.enclosing >= 0 {
+		up := d.tables[t.enclosing]
+		return up.keyText(up.rows)
+	}
+	if d.binding.object || t.param < 0 {
+		return ""
+	}
+	return d.origin.Param
+}
+
+// readableKey is the key of the open row, as far as all of it is there. A single
+// record is known by what was asked for, whatever it says.
+func (d *Decoder) readableKey(t *table) string {
+	if d.binding.object && t.param >= 0 {
+		return d.origin.Param
+	}
+	for _, k := range t.keys {
+		if !t.filled(k) {
+			return ""
+		}
+	}
+	return t.keyText(t.rows)
 }
 
 // keyText writes the key of a row for people.
@@ -273,6 +322,11 @@ func (d *Decoder) items(up, t *table) error {
 			_, err := d.scan.skip()
 			return err
 		}
+		if c := d.scan.peek(); c != '{' && t.value < 0 {
+			raw, err := d.scan.skip()
+			d.reject(up, Reject{Column: t.at, Reason: t.wanted(), open: true}, raw)
+			return err
+		}
 		return d.item(up, t, 1)
 	}
 	if err := d.scan.open(); err != nil {
@@ -289,6 +343,14 @@ func (d *Decoder) items(up, t *table) error {
 	}
 }
 
+// wanted says what should stand in the place of the rows.
+func (t *table) wanted() string {
+	if t.position < 0 {
+		return "want an object"
+	}
+	return "want a list of objects"
+}
+
 func (d *Decoder) item(up, t *table, place int) error {
 	if d.scan.peek() == 'n' {
 		return d.scan.literal("null")
@@ -302,6 +364,6 @@ func (d *Decoder) item(up, t *table, place int) error {
 	if len(t.ownKeys) > 0 {
 		d.page.Refused++
 	}
-	d.reject(t, up.keyText(up.rows), "", d.scan.buf[start:d.scan.pos], reason)
+	d.reject(t, Reject{Key: d.refused, Parent: up.keyText(up.rows), Reason: reason}, d.scan.buf[start:d.scan.pos])
 	return nil
 }

@@ -31,8 +31,8 @@ func decodeSlowly(t testing.TB, k kit, body []byte, param string) *reference {
 		records = []any{v}
 	}
 	for _, v := range records {
-		if !r.add(0, v, nil, nil, 0) {
-			r.reject(r.stream.Root().Name, "", "")
+		if key, ok := r.add(0, v, nil, nil, 0); !ok {
+			r.reject(r.stream.Root().Name, key, "")
 		}
 	}
 	return r
@@ -64,8 +64,9 @@ func (r *reference) reject(table, key, column string) {
 	r.rejects = append(r.rejects, table+" | "+key+" | "+column)
 }
 
-// add makes the rows of one record or item, or none at all.
-func (r *reference) add(ti int, v any, up row, upKey []string, place int) bool {
+// add makes the rows of one record or item, or none at all. It gives the key as far
+// as all of it can be read.
+func (r *reference) add(ti int, v any, up row, upKey []string, place int) (key string, ok bool) {
 	own := &reference{stream: r.stream, defs: r.defs, rows: map[string][]row{}}
 	t := r.stream.Tables[ti]
 	w := &walker{reference: own, table: t, def: r.defs[t.Name], row: row{}, extra: map[string]any{}, lists: map[int]any{}}
@@ -81,40 +82,55 @@ func (r *reference) add(ti int, v any, up row, upKey []string, place int) bool {
 		w.object(v, "", nil)
 	case string, json.Number:
 		if t.Value == "" {
-			return false
+			return w.key(), false
 		}
 		w.scalar(t.Value, nil, t.Value, v)
 	default:
-		return false
+		return w.key(), false
 	}
 	if p := r.stream.Param; ti == 0 && p != "" {
 		if w.row[p] == "" {
 			w.row[p] = r.param
 		}
 		if w.row[p] != r.param {
-			return false
+			return w.key(), false
+		}
+	}
+	for _, name := range t.Named {
+		if w.row[t.Key[0]] == "" {
+			w.row[t.Key[0]] = up[name]
 		}
 	}
 	if !w.close() {
-		return false
+		return w.key(), false
 	}
 	for table, rows := range own.rows {
 		r.rows[table] = append(r.rows[table], rows...)
 	}
 	r.rejects = append(r.rejects, own.rejects...)
-	return true
+	return w.key(), true
+}
+
+// key is the key of the row, empty unless all of it is there.
+func (w *walker) key() string {
+	var key []string
+	for _, k := range w.table.Key {
+		if w.row[k] == "" {
+			return ""
+		}
+		key = append(key, w.row[k])
+	}
+	return strings.Join(key, "/")
 }
 
 // close checks the key, names it in the rejects and adds what lies within.
 func (w *walker) close() bool {
-	var key []string
 	for _, k := range w.table.Key {
 		if w.row[k] == "" || isDots(w.row[k]) && (k == "id" || strings.HasSuffix(k, "_id")) {
 			return false
 		}
-		key = append(key, w.row[k])
 	}
-	name := strings.Join(key, "/")
+	name := w.key()
 	for _, column := range w.pending {
 		w.reject(w.table.Name, name, column)
 	}
@@ -133,12 +149,19 @@ func (w *walker) items(ti int, v any, name string) {
 	if m, object := v.(map[string]any); v == "" || object && len(m) == 0 {
 		return
 	}
+	if _, object := v.(map[string]any); !ok && !object && w.stream.Tables[ti].Value == "" {
+		w.reject(w.table.Name, name, strings.TrimPrefix(strings.TrimPrefix(w.stream.Tables[ti].At, w.table.At), "."))
+		return
+	}
 	if !ok {
 		list = []any{v}
 	}
 	for i, item := range list {
-		if item != nil && !w.add(ti, item, w.row, w.table.Key, i+1) {
-			w.reject(w.stream.Tables[ti].Name, name, "")
+		if item == nil {
+			continue
+		}
+		if key, ok := w.add(ti, item, w.row, w.table.Key, i+1); !ok {
+			w.reject(w.stream.Tables[ti].Name, key, "")
 		}
 	}
 }
@@ -164,6 +187,17 @@ func (w *walker) object(m map[string]any, prefix string, path []string) {
 			}
 		}
 	}
+}
+
+// fits reports whether any column takes a part of an object.
+func (w *walker) fits(prefix string, path []string, m map[string]any) bool {
+	for name := range m {
+		column, _ := w.target(prefix, name)
+		if column != "" || w.group(prefix+name, append(slices.Clone(path), name)) {
+			return true
+		}
+	}
+	return false
 }
 
 func isDots(s string) bool { return s == "." || s == ".." }
@@ -197,6 +231,10 @@ func (w *walker) member(prefix string, path []string, v any) {
 		w.lists[child] = v
 	case typ == stream.JSON:
 		w.row[column] = canon(v)
+	case object && column != "" && (typ == stream.Text || w.group(full, path)) && !w.fits(full+"_", path, m):
+		if len(m) > 0 {
+			w.pending = append(w.pending, strings.Join(path, "."))
+		}
 	case object && (typ == stream.Text || w.group(full, path)):
 		w.object(m, full+"_", path)
 	case column != "" && (object || list):

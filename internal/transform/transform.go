@@ -65,6 +65,8 @@ type Origin struct {
 	// Param is the path parameter the body was asked with, if any. A record that
 	// names another one is refused.
 	Param string
+	// Pass and Page are those of a list, from 1; 0 where there are none.
+	Pass, Page int
 }
 
 // Page is what a walk needs to know of one body.
@@ -115,15 +117,25 @@ type Batch struct {
 // Reject is a value, item or record that did not fit, kept raw.
 type Reject struct {
 	Table string
-	// Key is the key of the row that the value belongs to, parts joined by
-	// "/". A rejected item names its enclosing row, a rejected record nothing.
+	// Key is the key of the row, parts joined by "/", or of the record that was
+	// asked for; empty where it cannot be read.
 	Key string
+	// Parent is the key of the row around it, or the path parameter of a list.
+	Parent string
 	// Column is the dotted path of the field; empty for a whole item.
 	Column string
 	// Raw is the JSON text as it was sent, invalid UTF-8 replaced.
 	Raw    string
 	Reason string
 	Seq    uint64
+	// Pass and Page are those of the list, 0 where there are none, and Position
+	// is the place of the record in the body, from 1.
+	Pass, Page, Position int
+	// Answer is the same for answers to one question that hold the same records:
+	// a service that does not page repeats itself.
+	Answer uint64
+	// open says that the key follows when the row is closed.
+	open bool
 }
 
 // Drift counts one kind of surprise at one path of a table.
