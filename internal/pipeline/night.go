@@ -59,6 +59,10 @@ type Config struct {
 	// ResumeMaxAge is how old a run that did not publish may be to be taken up
 	// again: its answers are used and not asked for a second time. 0: never.
 	ResumeMaxAge time.Duration
+	// MaxDuration bounds how long a run reads, measured on the real clock from
+	// the start of this attempt at it; 0: no bound. When it is over, no list and
+	// no detail is begun, and what was read is published.
+	MaxDuration time.Duration
 	// Watch is shown how far the night is; nil: nobody watches.
 	Watch *Watch
 	// Now gives the snapshot's time. Waiting and latencies are measured on the
@@ -97,6 +101,8 @@ type night struct {
 	stage   *load.Stage
 	opening *opening
 	token   Token
+	// began is when this attempt at the run did, on the real clock.
+	began time.Time
 	// done holds what each stream came to, in the order of cfg.Streams.
 	done []streamResult
 	// drift is added to by all that decode.
@@ -196,6 +202,7 @@ func (n *night) step(name string) error {
 }
 
 func (n *night) execute(ctx context.Context) (res Result, err error) {
+	n.began = time.Now()
 	landing, err := fetch.OpenLanding(n.wh.RawPath(cmp.Or(n.landed, n.run.ID)), fetch.LandingOptions{Step: n.cfg.Warehouse.Step})
 	if err != nil {
 		return res, err

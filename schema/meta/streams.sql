@@ -16,6 +16,7 @@ CREATE TABLE streams (
     carried      BIGINT,
     rechecked    BIGINT,
     failed       BIGINT,
+    unread       BIGINT,
     age_since    TIMESTAMPTZ
 );
 
@@ -36,4 +37,5 @@ COMMENT ON COLUMN streams.fetched IS 'Details fetched in this run.';
 COMMENT ON COLUMN streams.carried IS 'Details carried forward unchanged from the last snapshot.';
 COMMENT ON COLUMN streams.rechecked IS 'Settled details that were fetched again as part of the rotating share.';
 COMMENT ON COLUMN streams.failed IS 'Details that could not be fetched; the rows of the last snapshot stand.';
+COMMENT ON COLUMN streams.unread IS 'Ids not read tonight because the night''s bound was reached; the rows of the last snapshot stand, and the following nights read them.';
 COMMENT ON COLUMN streams.age_since IS 'Time of the snapshot that the oldest carried rows come from, UTC; NULL when all are of this run.';
