@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
@@ -170,5 +172,89 @@ func TestLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
 	}
 	if len(total) != len(once) {
 		t.Errorf("%d details were asked for, want %d", len(total), len(once))
+	}
+}
+
+// TestBoundedNightsFollowAMovingWorld lives through days on which orders, prices
+// and articles change. Whatever is left unread, each night has the lists whole,
+// those of orders and campaigns too whose details are unread, and every article
+// that is being worked on as it is; and when nothing is left, all is as it is.
+func TestBoundedNightsFollowAMovingWorld(t *testing.T) {
+	t.Parallel()
+	a := newAllotted(t, largeWorld())
+	ref := newReference(t, a.service, a.cfg.Streams)
+	nights, left := 0, int64(1)
+	for ; left > 0; nights++ {
+		if nights > 12 {
+			t.Fatalf("%d ids are left after %d nights", left, nights)
+		}
+		a.service.Advance(1)
+		a.at = a.service.Now().Add(time.Hour)
+		res := a.published(requests(200))
+		left, _ = res.Run.Unread()
+		t.Logf("night %d: %d requests in %v, %d left, for %d nights more", nights+1, a.sent, a.took, left, res.Run.NightsLeft)
+		a.requireLists(ref)
+		a.requireListed("/orders", "orders", "status", "reference_number")
+		a.requireListed("/campaigns", "campaigns", "name")
+		a.requireWorkedOn(ref)
+	}
+	if nights < 3 {
+		t.Errorf("all was read in %d nights, so that nothing was tried", nights)
+	}
+	a.requireValues(ref)
+}
+
+// requireListed compares what a list shows of its records with their table.
+func (a *allotted) requireListed(path, table string, columns ...string) {
+	a.t.Helper()
+	records := a.service.Records(path)
+	if n := a.count(table, "TRUE"); n < len(records) || len(records) == 0 {
+		a.t.Errorf("%s has %d rows, the list %d", table, n, len(records))
+	}
+	for _, raw := range records {
+		record := decode(string(raw))
+		for _, column := range columns {
+			want, _ := dig(record, column).(string)
+			got := a.one("SELECT coalesce("+column+"::VARCHAR, '') FROM "+table+" WHERE id = ?", dig(record, "id"))
+			if got != want {
+				a.t.Errorf("%s of %s %v is %q, the list has %q", column, table, dig(record, "id"), got, want)
+			}
+		}
+	}
+}
+
+// requireWorkedOn holds that every article without a live URL whose campaign
+// changed lately is as the service has it.
+func (a *allotted) requireWorkedOn(ref *reference) {
+	a.t.Helper()
+	held := ref.now()
+	lately := map[string]bool{}
+	for _, c := range held["campaigns"] {
+		at, err := time.Parse(microseconds, c["updated_at"])
+		must(a.t, err)
+		lately[c["id"]] = a.at.Sub(at) < 44*24*time.Hour
+	}
+	of := map[string]string{}
+	for _, row := range held["campaign_articles"] {
+		of[row["id"]] = row["campaign_id"]
+	}
+	compared := 0
+	for _, e := range ref.once() {
+		if e.table != "articles" {
+			continue
+		}
+		got := keyed(e, read(a.t, e, a.catalog(), "main.articles"))
+		for key, want := range keyed(e, held["articles"]) {
+			if want["live_url"] != "" || !lately[of[want["id"]]] {
+				continue
+			}
+			compared++
+			if !cmp.Equal(want, got[key]) {
+				a.t.Errorf("article %s (-service +warehouse):\n%s", key, cmp.Diff(want, got[key]))
+			}
+		}
+	}
+	if compared == 0 {
+		a.t.Error("no article was being worked on, so that nothing was tried")
 	}
 }
