@@ -246,3 +246,37 @@ func (a *allotted) noted() []string {
 	}
 	return all
 }
+
+// TestSettledDetailsThatMissedTheirTurnAreDue gives the nights no time to read
+// anything again. What was to be read before its time may wait, but not what was
+// last read as many nights ago as streams.recheck allows.
+func TestSettledDetailsThatMissedTheirTurnAreDue(t *testing.T) {
+	t.Parallel()
+	const recheck = 3
+	a := newSlow(t)
+	a.cfg.Recheck = recheck
+	first := a.published(0)
+	all, lists := streamOf(t, first.Run, "order_details").Fetched, int64(1)
+	for _, s := range first.Run.Streams {
+		if s.Stream != "order_details" {
+			lists += s.Requests
+		}
+	}
+	for night := 2; night <= recheck+2; night++ {
+		res := a.published(time.Duration(lists) * time.Second)
+		s, due := streamOf(t, res.Run, "order_details"), night > recheck
+		if left := map[bool]int64{true: all}[due]; s.Unread != left || s.Carried != all-left || s.Fetched+s.Rechecked+s.Failed != 0 {
+			t.Errorf("night %d: %+v, want %d of %d unread", night, s, left, all)
+		}
+		if !due {
+			a.requireStream(res.Run, "order_details", fetch.Exact, "")
+		}
+	}
+	res := a.published(0)
+	if s := streamOf(t, res.Run, "order_details"); s.Rechecked != all || s.Fetched != all || s.Unread+s.Carried != 0 {
+		t.Errorf("with time again: %+v, want all %d read again", s, all)
+	}
+	if s := streamOf(t, a.published(0).Run, "order_details"); s.Rechecked == all {
+		t.Errorf("the night after: %+v, want a share read again", s)
+	}
+}

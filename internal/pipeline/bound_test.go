@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -160,6 +161,12 @@ func TestLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
 			total[path] += n
 		}
 		left, _ := res.Run.Unread()
+		if noted := a.one("SELECT sum(unread)::VARCHAR FROM meta.streams WHERE run_id = ?", res.Run.ID); noted != strconv.FormatInt(left, 10) {
+			t.Errorf("night %d: meta.streams has %s unread, the ledger %d", night, noted, left)
+		}
+		if foretold := res.Run.NightsLeft; foretold < int64(4-night) || foretold > int64(6-night) {
+			t.Errorf("night %d foretells %d nights more", night, foretold)
+		}
 		if (left == 0) != (night == 5) {
 			t.Fatalf("night %d left %d ids", night, left)
 		}
