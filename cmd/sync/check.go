@@ -74,6 +74,9 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	}
 	alignRight(t, 3, 4)
 	fmt.Fprintf(w, "\n%s\n\n%s\n", t.Render(), expected(p, cfg.API.RequestsPerSecond))
+	if p.Unread > 0 {
+		fmt.Fprintf(w, "left from the last night: %s\n", unread(p.Unread, p.UnreadStreams, p.NightsLeft))
+	}
 	if p.Held != nil {
 		return p.Held
 	}
@@ -91,6 +94,22 @@ func lastRequests(n int64) string {
 		return "not read yet"
 	}
 	return fmt.Sprint(n)
+}
+
+// unread tells what a night had no time for.
+func unread(ids int64, streams int, nights int64) string {
+	text := fmt.Sprintf("%d ids in %d %s", ids, streams, plural(streams, "stream"))
+	if nights > 0 {
+		text += fmt.Sprintf(", about %d more %s", nights, plural(int(nights), "night"))
+	}
+	return text
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
 }
 
 // expected sums the plan up, as far as the last nights allow.

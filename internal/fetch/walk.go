@@ -20,10 +20,10 @@ func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read R
 		evidence: Evidence{Stream: s.Name, Param: param, TotalFirst: -1, TotalLast: -1},
 	}
 	var err error
-	if s.Envelope == stream.Object || s.Envelope == stream.Raw || s.Envelope == stream.Array {
-		err = w.single(ctx)
-	} else {
+	if paged(s) {
 		err = w.list(ctx)
+	} else {
+		err = w.single(ctx)
 	}
 	w.evidence.Distinct = len(w.seen.ids)
 	return w.evidence, err

@@ -28,8 +28,10 @@ type house struct {
 	w       *warehouse.Warehouse
 	streams []stream.Stream
 	night   int
-	// plans makes nights plan their details, as real ones do.
+	// plans makes nights plan their details, as real ones do, and plan is that
+	// of the last stream, behind what was asked for.
 	plans bool
+	plan  load.Plan
 	// steps are those that the warehouse has told of.
 	steps []string
 	// leaves are the keys of listings that a night leaves out, as JSON.
@@ -95,6 +97,8 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 		must(h.t, s.Finish(ctx, st, cover[st.Name], seen[st.Name].distinct))
 		if h.plans && st.IsDetail() {
 			_, err := s.Plan(ctx, st, load.Rereading{}, func(string) bool { return true })
+			must(h.t, err)
+			h.plan, err = s.NoteUnread(ctx, st)
 			must(h.t, err)
 		}
 	}

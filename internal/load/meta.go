@@ -320,12 +320,12 @@ func noteRun(ctx context.Context, tx *sql.Tx, r warehouse.Run) error {
 // streamRows are what each stream of a run proved, and what it cost.
 func streamRows(r warehouse.Run) (streams, requests addition) {
 	streams = added("streams", "run_id", "stream", "grade", "reason", "pages", "requests", "passes",
-		"total_first", "total_last", "distinct_ids", "repeated_ids", "rows", "rows_old", "fetched", "carried", "rechecked", "failed", "age_since")
+		"total_first", "total_last", "distinct_ids", "repeated_ids", "rows", "rows_old", "fetched", "carried", "rechecked", "failed", "unread", "age_since")
 	requests = added("requests", "run_id", "stream", "requests", "bytes", "retries", "rate_limited",
 		"latency_p50_ms", "latency_p95_ms", "latency_max_ms", "rate_wait_seconds", "retry_after_seconds", "rate_used", "landed")
 	for _, st := range r.Streams {
 		streams.add(r.ID, st.Stream, st.Grade, text(st.Reason), st.Pages, st.Requests, st.Passes, total(st.TotalFirst), total(st.TotalLast),
-			st.Distinct, st.Repeated, st.Rows, st.RowsOld, st.Fetched, st.Carried, st.Rechecked, st.Failed, instant(st.AgeSince))
+			st.Distinct, st.Repeated, st.Rows, st.RowsOld, st.Fetched, st.Carried, st.Rechecked, st.Failed, st.Unread, instant(st.AgeSince))
 		requests.add(r.ID, st.Stream, st.Requests, st.Bytes, st.Retries, st.RateLimited, st.LatencyP50, st.LatencyP95, st.LatencyMax,
 			st.RateWaitSeconds, st.RetryAfterSeconds, st.RateUsed, st.Landed)
 	}

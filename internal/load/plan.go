@@ -55,9 +55,11 @@ const (
 // Plan counts what a night will do about the details of a stream.
 type Plan struct {
 	// Fetch counts the ids to ask for, Recheck those of them that are settled
-	// and only read again, Carried those that keep their rows, and Vouched those
-	// of the latter whose own row in a list shows tonight that they did not change.
-	Fetch, Recheck, Carried, Vouched int64
+	// and only read again, Carried those that keep their rows, Vouched those of the
+	// latter whose own row in a list shows tonight that they did not change, and
+	// Unread those that the night had no time for, which Fetch and Recheck then
+	// leave out.
+	Fetch, Recheck, Carried, Vouched, Unread int64
 	// Nights is how many nights ago the oldest was read of those that are carried
 	// and not vouched for; 0: there are none.
 	Nights int64
@@ -80,7 +82,7 @@ func (s *Stage) Plan(ctx context.Context, st stream.Stream, r Rereading, proven 
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
 	make := fmt.Sprintf(`CREATE OR REPLACE TABLE %s AS
-		SELECT id, fingerprint, %s AS why, %s AS turn, read_at, named, FALSE AS unread,
+		SELECT id, fingerprint, %s AS why, %s AS turn, read_at, named, overdue, FALSE AS unread,
 			fingerprint IS NULL OR known IS NOT DISTINCT FROM fingerprint AS stays,
 			fingerprint IS NOT NULL AND %t AS vouched FROM (%s)`,
 		planned(st.Name), s.why(st, r, proven), turn(st), st.Over != "", s.facts(st, r, heard))
@@ -91,42 +93,46 @@ func (s *Stage) Plan(ctx context.Context, st stream.Stream, r Rereading, proven 
 // one that is known, and whether it is new, touched by an event, live, or due to
 // be read again although settled.
 func (s *Stage) facts(st stream.Stream, r Rereading, heard string) string {
-	live, due := "FALSE", "FALSE"
+	live := "FALSE"
 	if st.Life != 0 {
 		live = "i.id IN (" + s.live(st.Life, r.LiveDays) + ")"
 	}
-	if r.Recheck > 0 {
-		due = dueAgain(r.Recheck)
-	}
+	due, overdue := dueAgain(r.Recheck)
 	return fmt.Sprintf(`SELECT i.id, i.named, v.fingerprint, d.fingerprint AS known, d.read_at,
-			d.id IS NULL OR d.failed_at IS NOT NULL AS new, t.heard > d.read_at AS event, %s AS live, %s AS due
+			d.id IS NULL OR d.failed_at IS NOT NULL AS new,
+			t.heard > d.read_at AS event, %s AS live, %s AS due, coalesce(%s, FALSE) AS overdue
 		FROM (%s) i LEFT JOIN (%s) v USING (id) LEFT JOIN (%s) t USING (id)
 		LEFT JOIN meta.details d ON d.stream = %s AND d.id = i.id`,
-		live, due, s.parentQuery(st), s.vouched(st), heard, warehouse.Literal(st.Name))
+		live, due, overdue, s.parentQuery(st), s.vouched(st), heard, warehouse.Literal(st.Name))
 }
 
 // pastNights are the published nights before this one, as SQL.
 const pastNights = "FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh'"
 
-// dueAgain is whether a settled detail is read again. The turn of an id comes by
-// its hash, that of a night by its number. Where a night had no time for it the
-// next one has: none waits for more than that many nights.
-func dueAgain(nights int) string {
-	due := fmt.Sprintf("md5_number_lower(i.id) %% %d = (SELECT count(*) %s) %% %[1]d", nights, pastNights)
-	if nights > 1 {
-		due += fmt.Sprintf(" OR d.read_at < (SELECT snapshot_at %s ORDER BY snapshot_at DESC LIMIT 1 OFFSET %d)", pastNights, nights-2)
+// dueAgain is whether it is the turn of a settled detail to be read again, and
+// whether it was: the turn of an id comes by its hash, that of a night by its
+// number, and where a night had no time for it, one of the next has.
+func dueAgain(nights int) (due, overdue string) {
+	overdue = "FALSE"
+	if nights == 0 {
+		return "FALSE", overdue
 	}
-	return "(" + due + ")"
+	if nights > 1 {
+		overdue = fmt.Sprintf("d.read_at < (SELECT snapshot_at %s ORDER BY snapshot_at DESC LIMIT 1 OFFSET %d)", pastNights, nights-2)
+	}
+	return fmt.Sprintf("md5_number_lower(i.id) %% %d = (SELECT count(*) %s) %% %[1]d", nights, pastNights), overdue
 }
 
 // turn is when an id is asked for, if it is, as an SQL expression over facts.
+// What the lists vouch for is settled while they stay the same, live or not.
 func turn(st stream.Stream) string {
-	changed := "FALSE"
+	live, changed := "live", "FALSE"
 	if st.Rule == stream.ByRow {
-		changed = "NOT new AND known IS DISTINCT FROM fingerprint"
+		changed = "known IS DISTINCT FROM fingerprint AND NOT new"
+		live = "live AND (new OR known IS DISTINCT FROM fingerprint)"
 	}
-	return fmt.Sprintf("CASE WHEN event THEN %d WHEN live THEN %d WHEN %s THEN %d WHEN new THEN %d ELSE %d END",
-		TurnEvent, TurnLive, changed, TurnChanged, TurnNew, TurnSettled)
+	return fmt.Sprintf("CASE WHEN event THEN %d WHEN %s THEN %d WHEN %s THEN %d WHEN new THEN %d ELSE %d END",
+		TurnEvent, live, TurnLive, changed, TurnChanged, TurnNew, TurnSettled)
 }
 
 // PlanOnly decides to ask for some ids of a stream, known or not, and to carry
@@ -139,7 +145,7 @@ func (s *Stage) PlanOnly(ctx context.Context, st stream.Stream, ids []string) (P
 	targets := literals(ids)
 	make := fmt.Sprintf(`CREATE OR REPLACE TABLE %s AS
 		SELECT i.id, d.fingerprint, CASE WHEN i.id IN (%s) THEN %s ELSE %s END AS why,
-			0 AS turn, d.read_at, NULL::TIMESTAMPTZ AS named, FALSE AS unread, TRUE AS stays, FALSE AS vouched
+			0 AS turn, d.read_at, NULL::TIMESTAMPTZ AS named, FALSE AS overdue, FALSE AS unread, TRUE AS stays, FALSE AS vouched
 		FROM (SELECT id FROM (%s) UNION SELECT unnest([%s])) i LEFT JOIN meta.details d ON d.stream = %s AND d.id = i.id`, planned(st.Name),
 		targets, warehouse.Literal(whyEvent), warehouse.Literal(whyCarried), s.parentQuery(st), targets, warehouse.Literal(st.Name))
 	return s.makePlan(ctx, st, make)
@@ -150,14 +156,18 @@ func (s *Stage) makePlan(ctx context.Context, st stream.Stream, make string) (Pl
 	if err := s.draft.Exec(ctx, make); err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
+	return s.countPlan(ctx, st)
+}
+
+func (s *Stage) countPlan(ctx context.Context, st stream.Stream) (Plan, error) {
 	var p Plan
-	err := s.draft.DB.QueryRowContext(ctx, fmt.Sprintf(`SELECT wanted, recheck, carried, vouched,
+	err := s.draft.DB.QueryRowContext(ctx, fmt.Sprintf(`SELECT wanted, recheck, carried, vouched, unread,
 			CASE WHEN carried > vouched THEN 1 + (SELECT count(*) %[4]s AND snapshot_at > oldest) ELSE 0 END
-		FROM (SELECT count(*) FILTER (why <> %[2]s) AS wanted, count(*) FILTER (why = %[3]s) AS recheck,
-			count(*) FILTER (why = %[2]s) AS carried, count(*) FILTER (why = %[2]s AND vouched) AS vouched,
+		FROM (SELECT count(*) FILTER (why <> %[2]s AND NOT unread) AS wanted, count(*) FILTER (why = %[3]s AND NOT unread) AS recheck,
+			count(*) FILTER (why = %[2]s) AS carried, count(*) FILTER (why = %[2]s AND vouched) AS vouched, count(*) FILTER (unread) AS unread,
 			min(read_at) FILTER (why = %[2]s AND NOT vouched) AS oldest FROM %[1]s)`,
 		planned(st.Name), warehouse.Literal(whyCarried), warehouse.Literal(whyRecheck), pastNights)).
-		Scan(&p.Fetch, &p.Recheck, &p.Carried, &p.Vouched, &p.Nights)
+		Scan(&p.Fetch, &p.Recheck, &p.Carried, &p.Vouched, &p.Unread, &p.Nights)
 	if err != nil {
 		return Plan{}, fmt.Errorf("count the plan of %s: %w", st.Name, err)
 	}
@@ -173,7 +183,7 @@ func (s *Stage) why(st stream.Stream, r Rereading, proven func(string) bool) str
 	if st.Rule == stream.ByRow {
 		calls, reason = "known IS DISTINCT FROM fingerprint", whyChanged
 	}
-	return fmt.Sprintf("CASE WHEN new THEN %s WHEN event THEN %s WHEN %s THEN %s WHEN due THEN %s ELSE %s END",
+	return fmt.Sprintf("CASE WHEN new THEN %s WHEN event THEN %s WHEN %s THEN %s WHEN due OR overdue THEN %s ELSE %s END",
 		warehouse.Literal(whyNew), warehouse.Literal(whyEvent), calls, warehouse.Literal(reason),
 		warehouse.Literal(whyRecheck), warehouse.Literal(whyCarried))
 }
@@ -263,17 +273,22 @@ func (s *Stage) Asks(ctx context.Context, st stream.Stream, last Turn) iter.Seq2
 }
 
 // NoteUnread leaves for a later night what the plan of a stream wants and nobody
-// asked for, and counts it. Nothing is known of it but what was: its rows stay.
-func (s *Stage) NoteUnread(ctx context.Context, st stream.Stream) (int64, error) {
+// asked for, and gives the plan that was carried out. Nothing is known of what is
+// left but what was: its rows stay. What is settled and was only to be read
+// before its time is carried instead.
+func (s *Stage) NoteUnread(ctx context.Context, st stream.Stream) (Plan, error) {
 	if err := s.Settle(ctx); err != nil {
-		return 0, err
+		return Plan{}, err
 	}
-	left, err := s.draft.DB.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET unread = TRUE WHERE why <> %s AND id NOT IN (SELECT id FROM %s)",
-		planned(st.Name), warehouse.Literal(whyCarried), asked(st.Name)))
+	left := fmt.Sprintf("why <> %s AND id NOT IN (SELECT id FROM %s)", warehouse.Literal(whyCarried), asked(st.Name))
+	err := s.draft.Exec(ctx,
+		fmt.Sprintf("UPDATE %s SET why = %s WHERE why = %s AND NOT overdue AND %s", planned(st.Name),
+			warehouse.Literal(whyCarried), warehouse.Literal(whyRecheck), left),
+		fmt.Sprintf("UPDATE %s SET unread = TRUE WHERE %s", planned(st.Name), left))
 	if err != nil {
-		return 0, fmt.Errorf("note what was not read of %s: %w", st.Name, err)
+		return Plan{}, fmt.Errorf("note what was not read of %s: %w", st.Name, err)
 	}
-	return left.RowsAffected()
+	return s.countPlan(ctx, st)
 }
 
 // CaughtUp counts the details that were read tonight and need not be read again

@@ -84,7 +84,7 @@ func (s *Stage) create(ctx context.Context) error {
 		statements = append(statements,
 			"CREATE SCHEMA stage."+warehouse.Quote(st.Name),
 			"CREATE TABLE "+asked(st.Name)+" (id VARCHAR NOT NULL, outcome VARCHAR NOT NULL)",
-			"CREATE TABLE "+planned(st.Name)+" (id VARCHAR, fingerprint VARCHAR, why VARCHAR, turn INTEGER, unread BOOLEAN, stays BOOLEAN)")
+			"CREATE TABLE "+planned(st.Name)+" (id VARCHAR, fingerprint VARCHAR, why VARCHAR, turn INTEGER, overdue BOOLEAN, unread BOOLEAN, stays BOOLEAN)")
 		for _, t := range tablesOf(st) {
 			statements = append(statements, createStaged(staged(st.Name, t.Name), s.defs[t.Name]))
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -31,6 +32,11 @@ type Plan struct {
 	// run now; 0 before the first. Unknown counts those that were never read.
 	Requests int64
 	Unknown  int
+	// Unread counts the ids that the last night had no time for, in so many
+	// streams, which takes about NightsLeft nights more; 0: nobody can tell.
+	Unread        int64
+	UnreadStreams int
+	NightsLeft    int64
 }
 
 // Planned is the plan for one stream.
@@ -104,6 +110,13 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	}
 	if n := len(runs); n > 0 && len(runs[n-1].Losses) > 0 {
 		p.Stopped = &runs[n-1]
+	}
+	for _, r := range slices.Backward(runs) {
+		if r.IsNight() && !r.SnapshotAt.IsZero() {
+			p.Unread, p.UnreadStreams = r.Unread()
+			p.NightsLeft = r.NightsLeft
+			break
+		}
 	}
 	for _, s := range cfg.Streams {
 		if s.IsEvents() {

@@ -12,15 +12,22 @@ import (
 	"placementsync/internal/stream"
 )
 
-// readDetails asks for every id that the plan of the night wants read.
-func (n *night) readDetails(ctx context.Context, s stream.Stream, sink *sink, r *streamResult) error {
+// readDetails asks for every id that the plan of the night wants read, up to a
+// turn, except for those that it asked for before.
+func (n *night) readDetails(ctx context.Context, one *received, last load.Turn) error {
+	s, r := one.stream, &one.streamResult
 	plan, err := n.plan(ctx, s)
 	if err != nil {
 		return err
 	}
 	n.cfg.Watch.asking(s, plan.Fetch)
 	var ids []string
-	d, err := n.client.Details(ctx, s, noted(n.stage.Asks(ctx, s, load.TurnSettled), &ids), sink.read)
+	part, err := n.client.Details(ctx, s, noted(n.inTime(s, n.stage.Asks(ctx, s, last)), &ids), one.sink.read)
+	if err == nil {
+		err = n.doubtBare(ctx, s, &part)
+	}
+	d := joined(one.details, part)
+	one.details = d
 	r.evidence = fetch.Evidence{Stream: s.Name, Grade: d.Grade, Reason: d.Reason, Requests: d.Requests,
 		Distinct: d.Found, Repeated: d.Repeated, TotalFirst: -1, TotalLast: -1}
 	r.asked, r.missed, r.gone = int64(d.Asked), int64(d.Failed), int64(len(d.Gone))
@@ -29,15 +36,26 @@ func (n *night) readDetails(ctx context.Context, s stream.Stream, sink *sink, r 
 	if err != nil {
 		return err
 	}
-	if err := n.doubtBare(ctx, r, &d); err != nil {
-		return err
-	}
 	n.grade(s, r, d, plan)
 	r.cover = load.ByID
-	if err := n.noteAsked(ctx, s, ids, d); err != nil {
+	if err := n.noteAsked(ctx, s, ids, part); err != nil {
 		return fmt.Errorf("%w: %w", errStage, err)
 	}
-	return nil
+	if last < load.TurnSettled {
+		return nil
+	}
+	return n.noteUnread(ctx, r, plan.Fetch)
+}
+
+// inTime are the ids that the night may ask for.
+func (n *night) inTime(s stream.Stream, ids iter.Seq2[string, error]) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for id, err := range ids {
+			if (err != nil || n.mayBegin(s, id)) && !yield(id, err) {
+				return
+			}
+		}
+	}
 }
 
 // plan decides which details are asked for tonight.

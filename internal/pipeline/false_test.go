@@ -329,4 +329,3 @@ func describe(outcomes map[string]int) string {
 	}
 	return strings.Join(parts, ", ")
 }
-

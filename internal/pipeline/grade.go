@@ -101,19 +101,19 @@ func feeds(parent, s stream.Stream) bool {
 
 // doubtBare decides about ids that were answered by an empty object: where rows
 // are known it is no proof that they are gone.
-func (n *night) doubtBare(ctx context.Context, r *streamResult, d *fetch.Details) error {
+func (n *night) doubtBare(ctx context.Context, s stream.Stream, d *fetch.Details) error {
 	if len(d.Bare) == 0 {
 		return nil
 	}
-	known, err := n.stage.KnownParams(ctx, r.stream)
+	known, err := n.stage.KnownParams(ctx, s)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStage, err)
 	}
 	doubted := slices.DeleteFunc(d.Bare, func(id string) bool { return !known[id] })
 	if len(doubted) > 0 {
 		d.Unproven = append(d.Unproven, doubted...)
-		r.evidence.Grade = r.evidence.Grade.Worse(fetch.BestEffort)
-		r.evidence.Reason = fmt.Sprintf("%d ids were answered by an empty object although they had entries, which stay", len(doubted))
+		d.Grade = d.Grade.Worse(fetch.BestEffort)
+		d.Reason = fmt.Sprintf("%d ids were answered by an empty object although they had entries, which stay", len(doubted))
 	}
 	return nil
 }

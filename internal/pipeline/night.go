@@ -63,6 +63,10 @@ type Config struct {
 	ResumeMaxAge time.Duration
 	// Fresh begins a new run even if one waits to be taken up.
 	Fresh bool
+	// MaxDuration bounds how long a run reads, measured on the real clock from
+	// the start of this attempt at it; 0: no bound. When it is over, no list and
+	// no detail is begun, and what was read is published.
+	MaxDuration time.Duration
 	// Watch is shown how far the night is; nil: nobody watches.
 	Watch *Watch
 	// Now gives the snapshot's time. Waiting and latencies are measured on the
@@ -101,6 +105,8 @@ type night struct {
 	stage   *load.Stage
 	opening *opening
 	token   Token
+	// began is when this attempt at the run did, on the real clock.
+	began time.Time
 	// done holds what each stream came to, in the order of cfg.Streams.
 	done []streamResult
 	// drift is added to by all that decode.
@@ -202,6 +208,7 @@ func (n *night) step(name string) error {
 }
 
 func (n *night) execute(ctx context.Context) (res Result, err error) {
+	n.began = time.Now()
 	landing, err := fetch.OpenLanding(n.wh.RawPath(cmp.Or(n.landed, n.run.ID)), fetch.LandingOptions{Step: n.cfg.Warehouse.Step})
 	if err != nil {
 		return res, err

@@ -61,6 +61,9 @@ type Run struct {
 
 	// Losses are what a gate stopped the run for.
 	Losses []Loss `json:"losses,omitempty"`
+	// NightsLeft is for about how many nights more there is something left that
+	// this one had no time to read; 0: nothing was left, or nobody can tell.
+	NightsLeft int64 `json:"nights_left,omitempty"`
 
 	Streams []RunStream `json:"streams"`
 }
@@ -98,6 +101,17 @@ func DescribeLosses(losses []Loss) string {
 // IsNight reports whether the run is a night.
 func (r Run) IsNight() bool { return r.Kind != Refresh }
 
+// Unread sums up what the run left for a later night: so many ids, in so many
+// streams.
+func (r Run) Unread() (ids int64, streams int) {
+	for _, s := range r.Streams {
+		if s.Unread > 0 {
+			ids, streams = ids+s.Unread, streams+1
+		}
+	}
+	return ids, streams
+}
+
 // RunStream is what one stream did in a run: its grade with the evidence, and
 // its telemetry.
 type RunStream struct {
@@ -120,6 +134,9 @@ type RunStream struct {
 	Carried   int64 `json:"carried"`
 	Rechecked int64 `json:"rechecked"`
 	Failed    int64 `json:"failed"`
+	// Unread counts the ids that were left for a later night, since the time of
+	// this one was over.
+	Unread int64 `json:"unread"`
 	// AgeSince is when the oldest was last read of what was neither read nor
 	// proven in this run.
 	AgeSince time.Time `json:"age_since,omitzero"`

@@ -17,6 +17,7 @@ CREATE TABLE streams (
     carried      BIGINT,
     rechecked    BIGINT,
     failed       BIGINT,
+    unread       BIGINT,
     age_since    TIMESTAMPTZ
 );
 
@@ -38,4 +39,5 @@ COMMENT ON COLUMN streams.fetched IS 'Details fetched in this run.';
 COMMENT ON COLUMN streams.carried IS 'Ids that were not asked for in this run, since nothing called for it; their rows are those of an earlier run.';
 COMMENT ON COLUMN streams.rechecked IS 'Settled details that were fetched again as part of the rotating share.';
 COMMENT ON COLUMN streams.failed IS 'Details that could not be fetched; the rows of the last snapshot stand.';
+COMMENT ON COLUMN streams.unread IS 'Ids not read tonight because the night''s bound was reached; the rows of the last snapshot stand, and the following nights read them.';
 COMMENT ON COLUMN streams.age_since IS 'When the oldest was last read of what was neither read nor proven in this run: the time of that snapshot, UTC. NULL when there is nothing such.';
