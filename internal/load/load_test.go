@@ -30,8 +30,11 @@ type house struct {
 	night   int
 	// plans makes nights plan their details, as real ones do, and plan is that
 	// of the last stream, behind what was asked for.
-	plans bool
-	plan  load.Plan
+	plans  bool
+	reread load.Rereading
+	plan   load.Plan
+	// asks are the ids that the last stream was still to be asked for.
+	asks []string
 	// steps are those that the warehouse has told of.
 	steps []string
 	// leaves are the keys of listings that a night leaves out, as JSON.
@@ -96,8 +99,13 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 	for _, st := range h.streams {
 		must(h.t, s.Finish(ctx, st, cover[st.Name], seen[st.Name].distinct))
 		if h.plans && st.IsDetail() {
-			_, err := s.Plan(ctx, st, load.Rereading{}, func(string) bool { return true })
+			_, err := s.Plan(ctx, st, h.reread, func(string) bool { return true })
 			must(h.t, err)
+			h.asks = nil
+			for id, err := range s.Asks(ctx, st, load.TurnSettled) {
+				must(h.t, err)
+				h.asks = append(h.asks, id)
+			}
 			h.plan, err = s.NoteUnread(ctx, st)
 			must(h.t, err)
 		}

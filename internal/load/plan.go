@@ -89,6 +89,26 @@ func (s *Stage) Plan(ctx context.Context, st stream.Stream, r Rereading, proven 
 	return s.makePlan(ctx, st, make)
 }
 
+// PlanAgain decides about a stream that was planned tonight already. What lists
+// vouch for stays decided, unless records that came since name other ids.
+func (s *Stage) PlanAgain(ctx context.Context, st stream.Stream, r Rereading, proven func(string) bool) (Plan, error) {
+	if err := s.Settle(ctx); err != nil {
+		return Plan{}, err
+	}
+	named := true
+	if st.Rule == stream.ByRow {
+		err := s.draft.DB.QueryRowContext(ctx, fmt.Sprintf("SELECT EXISTS (SELECT 1 FROM (%s) ANTI JOIN %s USING (id))",
+			s.parentQuery(st), planned(st.Name))).Scan(&named)
+		if err != nil {
+			return Plan{}, fmt.Errorf("plan %s again: %w", st.Name, err)
+		}
+	}
+	if !named {
+		return s.countPlan(ctx, st)
+	}
+	return s.Plan(ctx, st, r, proven)
+}
+
 // facts are what the rules look at, for each id: its fingerprint tonight and the
 // one that is known, and whether it is new, touched by an event, live, or due to
 // be read again although settled.

@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"placementsync/internal/load"
@@ -58,4 +59,39 @@ func TestUnreadDetailLosesNothing(t *testing.T) {
 		t.Errorf("the third night did %+v by %+v, want one gone and none unread", c, h.plan)
 	}
 	h.want("SELECT order_id, product_id FROM order_line_items", "same p1")
+}
+
+// TestDetailsAreAskedForInTheOrderOfTheirUse has all details of some listings
+// read: what changed comes first, then what was never read, the newest first, and
+// last what is settled, of which that comes first that was read longest ago.
+func TestDetailsAreAskedForInTheOrderOfTheirUse(t *testing.T) {
+	listed := func(id, day string, hash int) string {
+		at := "null"
+		if day != "" {
+			at = `"2026-01-` + day + `T00:00:00Z"`
+		}
+		return fmt.Sprintf(`{"id":%q,"created_at":%s,"row_hash":%d,"seq":1}`, id, at, hash)
+	}
+	h := newHouse(t, "product_listings", "products")
+	h.plans, h.reread = true, load.Rereading{All: true}
+	early := listed("changes", "01", 1) + "," + listed("early", "02", 1) + "," + listed("again", "09", 1)
+	late := listed("new", "03", 1) + "," + listed("newer", "05", 1) + "," + listed("undated", "", 1)
+	changed := listed("changes", "01", 2) + "," + listed("early", "02", 1) + "," + listed("again", "09", 1)
+	for _, one := range []struct {
+		listings    string
+		asked, want []string
+	}{
+		{early, []string{"changes", "early", "again"}, nil},
+		{early, []string{"again"}, []string{"early", "changes"}},
+		{changed + "," + late, nil, []string{"changes", "newer", "new", "undated", "early", "again"}},
+		{changed + "," + late, []string{"newer"}, []string{"changes", "new", "undated", "early", "again"}},
+	} {
+		night := whole(one.listings, "")
+		night["products"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: one.asked}}
+		_, err := h.run(night, load.Limits{Rows: 10})
+		must(t, err)
+		if !slices.Equal(h.asks, one.want) {
+			t.Errorf("asked for %v, want %v", h.asks, one.want)
+		}
+	}
 }

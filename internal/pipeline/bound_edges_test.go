@@ -280,3 +280,33 @@ func TestSettledDetailsThatMissedTheirTurnAreDue(t *testing.T) {
 		t.Errorf("the night after: %+v, want a share read again", s)
 	}
 }
+
+// TestOtherRunsKeepTheirTime bounds a dry run, which publishes nothing, and a
+// refresh, which leaves its events to the next night.
+func TestOtherRunsKeepTheirTime(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, richWorld())
+	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 45, 7
+	m.goodNight()
+	article := m.someArticle()
+	m.deliver(m.service.StatusChange(article))
+	m.at, m.cfg.MaxDuration = m.at.Add(time.Hour), time.Nanosecond
+	was := m.latest()
+	_, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{article}})
+	if _, nothing := errors.AsType[*pipeline.NothingError](err); !nothing || m.latest() != was {
+		t.Errorf("the refresh published %q: %v", m.latest(), err)
+	}
+	m.at, m.cfg.MaxDuration = m.at.Add(time.Hour), 0
+	m.sameDay()
+	if got, want := m.one("SELECT status_prefix FROM articles WHERE id = ?", article), m.one("SELECT status_prefix FROM article_status_events WHERE article_id = ?", article); got != want {
+		t.Errorf("the article is %s, its event says %s", got, want)
+	}
+
+	a := newSlow(t)
+	a.cfg.DryRun = true
+	res, err := a.read(4 * time.Second)
+	must(t, err)
+	if left, _ := res.Run.Unread(); res.Run.ExitCode != 3 || left == 0 || a.latest() != "" {
+		t.Errorf("the dry run ended with %d, %d left, and published %q", res.Run.ExitCode, left, a.latest())
+	}
+}

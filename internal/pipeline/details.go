@@ -16,7 +16,7 @@ import (
 // turn, except for those that it asked for before.
 func (n *night) readDetails(ctx context.Context, one *received, last load.Turn) error {
 	s, r := one.stream, &one.streamResult
-	plan, err := n.plan(ctx, s)
+	plan, err := n.plan(ctx, s, one.details.Stream != "")
 	if err != nil {
 		return err
 	}
@@ -58,13 +58,17 @@ func (n *night) inTime(s stream.Stream, ids iter.Seq2[string, error]) iter.Seq2[
 	}
 }
 
-// plan decides which details are asked for tonight.
-func (n *night) plan(ctx context.Context, s stream.Stream) (load.Plan, error) {
+// plan decides which details are asked for tonight, or decides so again.
+func (n *night) plan(ctx context.Context, s stream.Stream, again bool) (load.Plan, error) {
 	if n.only != nil {
 		return n.planRefresh(ctx, s)
 	}
 	rereading := load.Rereading{All: n.cfg.Details != "changed", LiveDays: n.cfg.LiveDays, Recheck: n.cfg.Recheck}
-	plan, err := n.stage.Plan(ctx, s, rereading, n.wasRead)
+	decide := n.stage.Plan
+	if again {
+		decide = n.stage.PlanAgain
+	}
+	plan, err := decide(ctx, s, rereading, n.wasRead)
 	if err != nil {
 		return plan, fmt.Errorf("%w: %w", errStage, err)
 	}
