@@ -57,7 +57,7 @@ type Decoder struct {
 func (b *Binding) NewDecoder() *Decoder {
 	d := &Decoder{
 		binding: b, after: make([]*field, len(b.fields)),
-		found: findings{index: map[string]int{}}, rows: make([]int, len(b.tables)),
+		found: newFindings(), rows: make([]int, len(b.tables)),
 	}
 	for _, l := range b.tables {
 		d.tables = append(d.tables, newTable(l))
