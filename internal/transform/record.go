@@ -41,6 +41,9 @@ func (d *Decoder) record(prefix []byte) error {
 		d.reject(root, Reject{Key: d.refused, Parent: d.parent(root), Reason: reason}, d.scan.buf[start:d.scan.pos])
 		return nil
 	}
+	if d.copies.best != nil && d.passed(root, mark, d.scan.buf[start:d.scan.pos]) {
+		return nil
+	}
 	d.note(root)
 	if last := root.rows - 1; d.found.mark() != mark {
 		d.found.carry(mark, root.identity(last), d.seq, func() string { return validText([]byte(root.keyText(last))) })

@@ -30,12 +30,34 @@ func decodeSlowly(t testing.TB, k kit, body []byte, param string) *reference {
 	if !many {
 		records = []any{v}
 	}
+	best := map[string]*reference{}
 	for _, v := range records {
-		if key, ok := r.add(0, v, nil, nil, 0); !ok {
+		one := &reference{stream: k.stream, defs: k.defs, param: param, rows: map[string][]row{}}
+		key, ok := one.add(0, v, nil, nil, 0)
+		if r.rejects = append(r.rejects, one.rejects...); !ok {
 			r.reject(r.stream.Root().Name, key, "")
+		} else if best[key] == nil || one.values() >= best[key].values() {
+			best[key] = one
+		}
+	}
+	for _, one := range best {
+		for table, rows := range one.rows {
+			r.rows[table] = append(r.rows[table], rows...)
 		}
 	}
 	return r
+}
+
+// values counts what a record holds: of copies the fuller one stays. Every row has a
+// fingerprint and a number besides.
+func (r *reference) values() int {
+	n := 0
+	for _, rows := range r.rows {
+		for _, row := range rows {
+			n += len(row) + 2
+		}
+	}
+	return n
 }
 
 func parse(t testing.TB, body []byte) any {

@@ -57,6 +57,9 @@ const (
 	// stays in the column, the other goes to extra. Or the record names another
 	// parent than the one that it stands in: what it names stays.
 	Conflict = "conflict"
+	// Duplicate is a record that came twice in one body; the fuller one is staged,
+	// of two that hold as much the later.
+	Duplicate = "duplicate"
 )
 
 // Origin says which response a body is.
