@@ -32,18 +32,9 @@ type Reject struct {
 	Seq    uint64
 }
 
-// Drift counts something that the schema does not know or had to convert.
-type Drift struct {
-	Table, Path, Kind, Sample string
-	Count                     int64
-}
-
 const createRejects = `CREATE TABLE stage.rejects
 	(table_name VARCHAR, key VARCHAR, parent VARCHAR, column_name VARCHAR, raw VARCHAR, reason VARCHAR, stream VARCHAR,
 	pass BIGINT, page BIGINT, position BIGINT, answer UBIGINT, seq UBIGINT)`
-
-const createDrift = `CREATE TABLE stage.drift
-	(table_name VARCHAR, path VARCHAR, kind VARCHAR, sample VARCHAR, count BIGINT)`
 
 // Reject stages rejected values.
 func (s *Stage) Reject(ctx context.Context, rejects []Reject) error {
@@ -212,7 +203,7 @@ type Notes struct {
 	// published nothing or were rolled back, join it without a snapshot.
 	Ledger  []warehouse.Run
 	Changes []Change
-	Drift   []Drift
+	Drift   Drifts
 }
 
 // Note writes the notes in one transaction.
@@ -254,51 +245,6 @@ func (n Notes) write(ctx context.Context, tx *sql.Tx, run string) error {
 		}
 	}
 	return noteRun(ctx, tx, n.Run)
-}
-
-// stageDrift hands the counts over as one batch.
-func (s *Stage) stageDrift(ctx context.Context, seen []Drift) error {
-	l, err := s.take(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.give(l)
-	rows := driftBatch(seen)
-	defer rows.Release()
-	if err := l.insert(ctx, "stage.drift", rows); err != nil {
-		return fmt.Errorf("stage the drift: %w", err)
-	}
-	return l.commit(ctx)
-}
-
-func driftBatch(seen []Drift) arrow.RecordBatch {
-	var fields []arrow.Field
-	for _, name := range []string{"table_name", "path", "kind", "sample"} {
-		fields = append(fields, arrow.Field{Name: name, Type: arrow.BinaryTypes.String})
-	}
-	fields = append(fields, arrow.Field{Name: "count", Type: arrow.PrimitiveTypes.Int64})
-	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema(fields, nil))
-	defer b.Release()
-	for _, d := range seen {
-		for i, text := range []string{d.Table, d.Path, d.Kind, d.Sample} {
-			b.Field(i).(*array.StringBuilder).Append(text)
-		}
-		b.Field(4).(*array.Int64Builder).Append(d.Count)
-	}
-	return b.NewRecordBatch()
-}
-
-// noteDrift adds the counts, keeping when each was first seen and the first
-// sample.
-func noteDrift(ctx context.Context, tx *sql.Tx, run string) error {
-	if _, err := tx.ExecContext(ctx, `UPDATE meta.drift m SET last_run = ?, count = m.count + s.count
-		FROM stage.drift s WHERE m.table_name = s.table_name AND m.path = s.path AND m.kind = s.kind`, run); err != nil {
-		return err
-	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO meta.drift (table_name, path, kind, first_run, last_run, count, sample)
-		SELECT table_name, path, kind, $1, $1, count, sample FROM stage.drift
-		ANTI JOIN meta.drift USING (table_name, path, kind)`, run)
-	return err
 }
 
 // noteRun writes a run's row, its streams and their telemetry.

@@ -78,8 +78,9 @@ func (s *Stage) create(ctx context.Context) error {
 	if err := s.draft.Exec(ctx, "ATTACH "+warehouse.Literal(path)+" AS stage (RECOVERY_MODE NO_WAL_WRITES)", "SET GLOBAL force_compression = 'uncompressed'"); err != nil {
 		return err
 	}
-	statements := []string{"CREATE SCHEMA stage.fresh", "CREATE SCHEMA stage.closing", createRejects, createDrift, createEvents, createVerdicts,
+	statements := []string{"CREATE SCHEMA stage.fresh", "CREATE SCHEMA stage.closing", createRejects, createEvents, createVerdicts,
 		"CREATE TABLE stage.new_events AS FROM stage.events"}
+	statements = append(statements, createDrift()...)
 	for _, st := range s.streams {
 		statements = append(statements,
 			"CREATE SCHEMA stage."+warehouse.Quote(st.Name),

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -110,9 +109,8 @@ type night struct {
 	// done holds what each stream came to, in the order of cfg.Streams.
 	done []streamResult
 	// drift is added to by all that decode.
-	driftLock sync.Mutex
-	drift     map[driftKey]load.Drift
-	run       warehouse.Run
+	drift *drift
+	run   warehouse.Run
 	// resumed is the run that was taken up; nil when this is a new one.
 	resumed *warehouse.Unfinished
 	// inbox is what the night took of the webhook events, eventsTaken whether
@@ -141,7 +139,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		return Result{}, err
 	}
 	now := cfg.Now().UTC().Truncate(time.Microsecond)
-	n := &night{cfg: cfg, wh: wh, drift: map[driftKey]load.Drift{}}
+	n := &night{cfg: cfg, wh: wh, drift: newDrift()}
 	n.run = warehouse.Run{ID: newRunID(wh, now), Kind: warehouse.Night, StartedAt: now, SnapshotAt: now, Program: cfg.Warehouse.Program}
 	lock, err := wh.Lock(n.run.ID, now)
 	if err != nil {

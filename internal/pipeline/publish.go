@@ -1,11 +1,8 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"maps"
-	"slices"
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
@@ -81,10 +78,7 @@ func (n *night) noteMeta(ctx context.Context, cover map[string]load.Coverage, ch
 	if err != nil {
 		return err
 	}
-	seen := slices.SortedFunc(maps.Values(n.drift), func(a, b load.Drift) int {
-		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind))
-	})
-	return n.stage.Note(ctx, load.Notes{Run: n.end(ctx, nil), Ledger: past, Changes: changes, Drift: seen})
+	return n.stage.Note(ctx, load.Notes{Run: n.end(ctx, nil), Ledger: past, Changes: changes, Drift: n.drift.night})
 }
 
 // ledgerStream puts what a stream proved and what it cost side by side.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,8 +30,8 @@ func TestWhatDoesNotFitIsKept(t *testing.T) {
 		`product_listings third name ["a", "list"]`,
 	}
 	h.requireRejects(rejects...)
-	h.requireDrift(first.Run.ID, first.Run.ID, `max_delivery_days converted x1 "7"`,
-		`placement_type unknown_enum x1 "HOLOGRAM"`, `surprise unknown_field x2 {"a": 1}`)
+	h.requireDrift(first.Run.ID, first.Run.ID, `max_delivery_days converted x1 "7" first`,
+		`placement_type=HOLOGRAM unknown_enum x1 "HOLOGRAM" second`, `surprise unknown_field x2 {"a": 1} second`)
 	h.requireLines(`SELECT concat_ws(' ', id, coalesce(name, '-'), coalesce(min_delivery_days::VARCHAR, '-'), coalesce(max_delivery_days::VARCHAR, '-'),
 		coalesce(created_at::VARCHAR, '-'), coalesce(placement_type, '-'), coalesce(extra::VARCHAR, '-')) FROM product_listings ORDER BY 1`,
 		"first First - 7 - QUOTE -", `second Second - - - HOLOGRAM {"surprise":{"a":1}}`, `third - - - - MENTION {"surprise":2}`)
@@ -40,14 +41,14 @@ func TestWhatDoesNotFitIsKept(t *testing.T) {
 
 	second := h.goodNight()
 	h.requireRejects(rejects...)
-	h.requireDrift(first.Run.ID, second.Run.ID, `max_delivery_days converted x2 "7"`,
-		`placement_type unknown_enum x2 "HOLOGRAM"`, `surprise unknown_field x4 {"a": 1}`)
+	h.requireDrift(first.Run.ID, second.Run.ID, `max_delivery_days converted x2 "7" first`,
+		`placement_type=HOLOGRAM unknown_enum x2 "HOLOGRAM" second`, `surprise unknown_field x4 {"a": 1} second`)
 
 	h.answerListings("clean.json")
 	h.goodNight()
 	h.requireRejects()
-	h.requireDrift(first.Run.ID, second.Run.ID, `max_delivery_days converted x2 "7"`,
-		`placement_type unknown_enum x2 "HOLOGRAM"`, `surprise unknown_field x4 {"a": 1}`)
+	h.requireDrift(first.Run.ID, second.Run.ID, `max_delivery_days converted x2 "7" first`,
+		`placement_type=HOLOGRAM unknown_enum x2 "HOLOGRAM" second`, `surprise unknown_field x4 {"a": 1} second`)
 }
 
 // TestEachRefusedRecordIsARejectOfItsOwn answers orders that are lost and look
@@ -74,6 +75,23 @@ func TestEachRefusedRecordIsARejectOfItsOwn(t *testing.T) {
 	h.requireRejects()
 }
 
+// TestDriftCountsRecords answers a list that never comes to its total, so that it is
+// read in several passes, and each record twice in each.
+func TestDriftCountsRecords(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), "orders", "order_details")
+	var records []string
+	for i := range 12 {
+		records = append(records, fmt.Sprintf(`{"id":"o%02d","colour":%d,"line_items":[{"size":1},{"size":2}]}`, i, i))
+	}
+	h.service.SetFaults(rewrite("/orders", `{"records":[`+strings.Join(records, ",")+`],"total_records":30,"hint":1}`))
+	for night := 1; night <= 2; night++ {
+		_, _ = h.night()
+		h.requireLines(`SELECT concat_ws(' ', table_name, path, count, sample, key) FROM meta.drift WHERE kind = 'unknown_field' AND path <> '$envelope.hint' ORDER BY 1`,
+			fmt.Sprintf("order_line_items size %d 1 o00", 12*night), fmt.Sprintf("orders colour %d 0 o00", 12*night))
+	}
+}
+
 // rewrite answers all requests whose path begins so with a body.
 func rewrite(path, body string) sim.Fault {
 	return sim.Fault{Path: path, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(body) }}
@@ -97,7 +115,7 @@ func (h *house) requireRejects(want ...string) {
 // requireDrift holds meta.drift of listings and the runs that it spans.
 func (h *house) requireDrift(first, last string, want ...string) {
 	h.t.Helper()
-	h.requireLines(`SELECT path || ' ' || kind || ' x' || count || ' ' || sample FROM meta.drift
+	h.requireLines(`SELECT path || ' ' || kind || ' x' || count || ' ' || sample || ' ' || coalesce(key, '-') FROM meta.drift
 		WHERE table_name = 'product_listings' ORDER BY 1`, want...)
 	h.requireLines("SELECT DISTINCT first_run || ' ' || last_run FROM meta.drift WHERE table_name = 'product_listings'", first+" "+last)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
 )
@@ -170,5 +172,61 @@ func TestAQuestionnaireWithoutIDIsNamedByItsCampaign(t *testing.T) {
 		if err != nil || page.Refused > 0 || len(rows) != 1 || rows[0]["id"] != want || rows[0]["campaign_id"] != "c" || rows[0]["tone"] != "t" {
 			t.Errorf("%s: page %+v, error %v, rows %v; want id %q", body, page, err, rows, want)
 		}
+	}
+}
+
+// TestWhatTheSpecListsWins puts two values into one column: that of the field which
+// the spec lists stands, wherever it comes.
+func TestWhatTheSpecListsWins(t *testing.T) {
+	for _, c := range []struct{ stream, body, table, column, want string }{
+		{"product_listings", `[{"id":"p","disclaimer_id":"flat","disclaimer":{"id":"listed"}}]`, "product_listings", "disclaimer_id", "listed"},
+		{"product_listings", `[{"id":"p","disclaimer":{"id":"listed"},"disclaimer_id":"flat"}]`, "product_listings", "disclaimer_id", "listed"},
+		{"product_listings", `[{"id":"p","outlet":{"id":"nested"},"outlet_id":"listed"}]`, "product_listings", "outlet_id", "listed"},
+		{"order_items", `[{"id":"p","outlet_id":"flat","outlet":{"id":"listed"}}]`, "order_items", "outlet_id", "listed"},
+		{"order_items", `[{"id":"p","article":{"id":"nested"},"article_id":"listed"}]`, "order_items", "article_id", "listed"},
+		{"campaigns", `[{"id":"p","questionnaire":{"id":"q","campaign_id":"own"}}]`, "questionnaires", "campaign_id", "own"},
+		{"outlets", `{"id":"p","outlet_channels":[{"id":"c","outlet_id":"own"}]}`, "outlet_channels", "outlet_id", "own"},
+	} {
+		d := decoderOf(t, c.stream)
+		if _, err := d.Decode([]byte(c.body), transform.Origin{Param: "p"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := rowsOf(t, d.Flush())[c.table][0][c.column]; got != c.want {
+			t.Errorf("%s: %s is %q, want %q", c.body, c.column, got, c.want)
+		}
+		if found := d.Findings().Drift; len(found) != 1 || found[0].Kind != transform.Conflict || found[0].Key != "p" {
+			t.Errorf("%s: drift %+v, want the difference", c.body, found)
+		}
+	}
+}
+
+// TestDriftNamesItsRecords counts a record once for each kind of drift, also when it
+// is read again, and tells which records showed it.
+func TestDriftNamesItsRecords(t *testing.T) {
+	d := decoderOf(t, "things")
+	for i, body := range []string{`[{"id":"a","x":1,"parts":[{"n":1},{"n":2}]},{"id":"b","x":2},{"id":"c"},{"x":1}]`,
+		`[{"id":"b","x":3,"y":1,"token_type":"new"},{"id":"d","token_type":"newer","id":"d"}]`, `[{"id":"lost","x":1},`} {
+		_, _ = d.Decode([]byte(body), transform.Origin{Seq: uint64(i)})
+	}
+	found := d.Findings()
+	records := map[string]map[uint64]bool{}
+	for _, c := range found.Carriers {
+		for _, i := range found.Sets[c.Set] {
+			f := found.Drift[i]
+			path := f.Kind + " " + f.Path + " " + f.Key
+			if records[path] == nil {
+				records[path] = map[uint64]bool{}
+			}
+			records[path][c.Record] = true
+		}
+	}
+	got := map[string]int{}
+	for path, of := range records {
+		got[path] = len(of)
+	}
+	want := map[string]int{"unknown_field x a": 2, "unknown_field n a": 1, "unknown_field y b": 1, "unknown_enum token_type=new b": 1,
+		"unknown_enum token_type=newer d": 1, "duplicate_field id d": 1}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("records by drift (-want +got):\n%s", diff)
 	}
 }

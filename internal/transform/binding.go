@@ -84,6 +84,8 @@ type columnOf struct {
 	// canonical columns hold JSON text, hashed by meaning.
 	canonical bool
 	enum      []string
+	// path is where the spec lists the field; empty: nowhere.
+	path string
 	// id columns hold ids that stand in paths; asked ones name those that details
 	// are asked for by.
 	id, asked bool
@@ -95,7 +97,12 @@ type columnOf struct {
 
 func (c *columnOf) private() bool { return c.dropped || c.hide != nil }
 
-type inherited struct{ col, from int }
+// inherited pairs a column with one of the enclosing row. Where the record may name
+// another parent, what it names stands.
+type inherited struct {
+	col, from int
+	named     bool
+}
 
 type constant struct {
 	col  int
@@ -130,7 +137,8 @@ type field struct {
 	// child is the table that takes a list or object; -1: none.
 	child int
 	union *union
-	// alias is a second name for its column, which gives way to the first.
+	// alias is a second name for its column, which gives way to the one that the
+	// spec lists.
 	alias bool
 	// private fields hold a value that must not be kept where no column takes it.
 	private bool

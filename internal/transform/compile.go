@@ -61,7 +61,7 @@ func (c *compiler) table(i int, t stream.Table, d stream.Definition) error {
 	if i == 0 {
 		err = c.rootColumns(l)
 	} else {
-		err = c.nest(l, t)
+		err = c.nest(l, t, d)
 	}
 	l.ownKeys, l.ownRequired = l.own(l.keys), l.own(l.required)
 	return err
@@ -85,7 +85,7 @@ func (l *layoutOf) addColumns(t stream.Table, d stream.Definition) error {
 		l.cols = append(l.cols, columnOf{
 			name: col.Name, kind: k, arrow: k.arrowType(), seed: seed(col.Name, k),
 			tracked:   !col.Untracked && !slices.Contains(t.Parents, col.Name),
-			canonical: k == document, enum: enums[col.Name], id: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
+			canonical: k == document, enum: enums[col.Name], path: col.Path(), id: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
 			asked: k == text && !slices.Contains(t.Key, col.Name) && stream.NamesDetails(t.Name, col.Name),
 		})
 		if col.NotNull {
@@ -186,14 +186,14 @@ func (c *compiler) rootColumns(l *layoutOf) error {
 }
 
 // nest hangs a child table into the node tree of the row that encloses it.
-func (c *compiler) nest(l *layoutOf, t stream.Table) error {
+func (c *compiler) nest(l *layoutOf, t stream.Table, d stream.Definition) error {
 	l.enclosing = c.enclosing(l.index)
 	if l.enclosing > l.index {
 		return fmt.Errorf("state it after %q, which encloses it", c.stream.Tables[l.enclosing].Name)
 	}
 	up := c.binding.tables[l.enclosing]
 	l.position = l.col("position")
-	if err := l.inherit(t, up); err != nil {
+	if err := l.inherit(t, d, up); err != nil {
 		return err
 	}
 	for u := up; ; u = c.binding.tables[u.enclosing] {
@@ -239,7 +239,7 @@ func (c *compiler) enclosing(i int) int {
 }
 
 // inherit pairs the parent columns with the enclosing row's key, in order.
-func (l *layoutOf) inherit(t stream.Table, up *layoutOf) error {
+func (l *layoutOf) inherit(t stream.Table, d stream.Definition, up *layoutOf) error {
 	if len(t.Parents) != len(up.keys) {
 		return fmt.Errorf("names %d parent columns, but %q has a key of %d", len(t.Parents), up.name, len(up.keys))
 	}
@@ -252,7 +252,8 @@ func (l *layoutOf) inherit(t stream.Table, up *layoutOf) error {
 		if l.cols[col].kind != up.cols[from].kind {
 			return fmt.Errorf("column %q has another type than %q of %q", name, up.cols[from].name, up.name)
 		}
-		l.parents = append(l.parents, inherited{col, from})
+		c, _ := d.Column(name)
+		l.parents = append(l.parents, inherited{col, from, c.Path() != "" && !slices.Contains(t.Key, name)})
 		if !slices.Contains(up.given, from) {
 			up.given = append(up.given, from)
 		}

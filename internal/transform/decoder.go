@@ -26,6 +26,7 @@ type Decoder struct {
 	path   []string
 	base   int
 	strays strays
+	copies copies
 	later  []later
 	// secret is the dotted path of the private field that the position lies
 	// in; empty: none.
@@ -57,7 +58,7 @@ type Decoder struct {
 func (b *Binding) NewDecoder() *Decoder {
 	d := &Decoder{
 		binding: b, after: make([]*field, len(b.fields)),
-		found: findings{index: map[string]int{}}, rows: make([]int, len(b.tables)),
+		found: newFindings(), rows: make([]int, len(b.tables)),
 	}
 	for _, l := range b.tables {
 		d.tables = append(d.tables, newTable(l))
@@ -71,6 +72,9 @@ func (b *Binding) NewDecoder() *Decoder {
 func (d *Decoder) Decode(body []byte, o Origin) (Page, error) {
 	d.begin(body, o)
 	err := d.body()
+	if err == nil && len(d.page.IDs) > 1 {
+		err = d.withoutCopies(body, o)
+	}
 	if err == nil {
 		if d.scan.peek(); d.scan.pos < len(body) {
 			err = d.scan.fail("want the end of the body")

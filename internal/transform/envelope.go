@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/zeebo/xxh3"
 )
 
 // outside is a member of the envelope that is neither the list nor pagination.
@@ -119,7 +121,7 @@ func (d *Decoder) listed(again *bool, name string) error {
 		d.undo()
 		d.page.Total, d.page.TotalPages, d.page.Current, d.page.Next = page.Total, page.TotalPages, page.Current, page.Next
 		d.page.Paginated = page.Paginated
-		d.found.count(d.tables[0].name, DuplicateField, []byte("$envelope."+name), nil)
+		d.outsider(DuplicateField, "."+name, nil)
 	}
 	*again = true
 	return d.records()
@@ -223,5 +225,13 @@ func (d *Decoder) around(path string, raw []byte) {
 	if d.tables[0].private {
 		raw = []byte(withheld)
 	}
-	d.found.count(d.tables[0].name, UnknownField, []byte("$envelope"+path), raw)
+	d.outsider(UnknownField, path, raw)
+}
+
+// outsider counts what stands around the records, once for each question.
+func (d *Decoder) outsider(kind, path string, raw []byte) {
+	mark := d.found.mark()
+	d.found.bearer++
+	d.found.count(d.tables[0].name, kind, []byte("$envelope"+path), raw)
+	d.found.carry(mark, xxh3.HashString(d.origin.Param)+mix(uint64(d.origin.Page)), d.origin.Seq<<seqBits, func() string { return "" })
 }

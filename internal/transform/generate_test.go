@@ -29,7 +29,7 @@ type author struct {
 func (a *author) body() []byte {
 	var records []string
 	for i := range 1 + a.IntN(4) {
-		records = append(records, a.record(0, fmt.Sprintf("r%d", i)))
+		records = append(records, a.record(0, fmt.Sprintf("r%d", i-a.IntN(12)/11)))
 	}
 	return []byte("[" + strings.Join(records, a.space()+",") + "]")
 }

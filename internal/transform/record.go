@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,6 +23,7 @@ func (d *Decoder) record(prefix []byte) error {
 	root := d.tables[0]
 	d.number()
 	start, depth, mark := d.scan.pos, d.scan.depth, d.found.mark()
+	d.found.bearer++
 	reason, err := d.row(root, nil, 0, prefix)
 	if err == errAgain {
 		d.found.undo(mark)
@@ -39,7 +41,13 @@ func (d *Decoder) record(prefix []byte) error {
 		d.reject(root, Reject{Key: d.refused, Parent: d.parent(root), Reason: reason}, d.scan.buf[start:d.scan.pos])
 		return nil
 	}
+	if d.copies.best != nil && d.passed(root, mark, d.scan.buf[start:d.scan.pos]) {
+		return nil
+	}
 	d.note(root)
+	if last := root.rows - 1; d.found.mark() != mark {
+		d.found.carry(mark, root.identity(last), d.seq, func() string { return validText([]byte(root.keyText(last))) })
+	}
 	if d.known != nil {
 		d.skip(root)
 	}
@@ -113,6 +121,9 @@ func (t *table) give(up *table, place int) {
 		return
 	}
 	for _, p := range t.parents {
+		if p.named {
+			continue
+		}
 		t.cols[p.col].inherit(&up.cols[p.from], up.rows)
 	}
 	if t.position >= 0 {
@@ -131,6 +142,7 @@ func (d *Decoder) close(t *table, prefix []byte, lists int, strays level) (reaso
 	if t.prefix >= 0 {
 		t.identify(prefix)
 	}
+	d.join(t)
 	if len(t.named) > 0 && !t.filled(t.keys[0]) {
 		if err = d.nameByParent(t); err != nil {
 			return "", err
@@ -179,6 +191,24 @@ func (d *Decoder) claim(t *table) (reason string, err error) {
 		return "", nil
 	}
 	return fmt.Sprintf("names %s %q where %q was asked for", name, own, d.origin.Param), nil
+}
+
+// join fills the parent's key where the open row does not name it; where it names
+// another one, that stands, and is drift.
+func (d *Decoder) join(t *table) {
+	for _, p := range t.parents {
+		if !p.named {
+			continue
+		}
+		up := d.tables[t.enclosing]
+		given := up.cols[p.from].bytes(up.rows)
+		switch c := &t.cols[p.col]; {
+		case !t.filled(p.col):
+			t.fallback(p.col, string(given))
+		case !bytes.Equal(c.bytes(t.rows), given):
+			d.count(t, Conflict, t.layoutOf.cols[p.col].name, quoteName(nil, string(c.bytes(t.rows))))
+		}
+	}
 }
 
 // nameByParent fills the key of an item that has none by what its parent says. That

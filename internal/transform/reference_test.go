@@ -30,12 +30,34 @@ func decodeSlowly(t testing.TB, k kit, body []byte, param string) *reference {
 	if !many {
 		records = []any{v}
 	}
+	best := map[string]*reference{}
 	for _, v := range records {
-		if key, ok := r.add(0, v, nil, nil, 0); !ok {
+		one := &reference{stream: k.stream, defs: k.defs, param: param, rows: map[string][]row{}}
+		key, ok := one.add(0, v, nil, nil, 0)
+		if r.rejects = append(r.rejects, one.rejects...); !ok {
 			r.reject(r.stream.Root().Name, key, "")
+		} else if best[key] == nil || one.values() >= best[key].values() {
+			best[key] = one
+		}
+	}
+	for _, one := range best {
+		for table, rows := range one.rows {
+			r.rows[table] = append(r.rows[table], rows...)
 		}
 	}
 	return r
+}
+
+// values counts what a record holds: of copies the fuller one stays. Every row has a
+// fingerprint and a number besides.
+func (r *reference) values() int {
+	n := 0
+	for _, rows := range r.rows {
+		for _, row := range rows {
+			n += len(row) + 2
+		}
+	}
+	return n
 }
 
 func parse(t testing.TB, body []byte) any {
@@ -72,7 +94,9 @@ func (r *reference) add(ti int, v any, up row, upKey []string, place int) (key s
 	w := &walker{reference: own, table: t, def: r.defs[t.Name], row: row{}, extra: map[string]any{}, lists: map[int]any{}}
 	maps.Copy(w.row, t.Const)
 	for i, p := range t.Parents {
-		w.row[p] = up[upKey[i]]
+		if !w.named(p) {
+			w.row[p] = up[upKey[i]]
+		}
 	}
 	if _, ok := w.def.Column("position"); ok && ti > 0 {
 		w.row["position"] = itoa(place)
@@ -94,6 +118,11 @@ func (r *reference) add(ti int, v any, up row, upKey []string, place int) (key s
 		}
 		if w.row[p] != r.param {
 			return w.key(), false
+		}
+	}
+	for i, p := range t.Parents {
+		if w.row[p] == "" {
+			w.row[p] = up[upKey[i]]
 		}
 	}
 	for _, name := range t.Named {
@@ -180,9 +209,9 @@ type walker struct {
 // object reads scalars, then objects, then lists, so that the order of members
 // does not matter.
 func (w *walker) object(m map[string]any, prefix string, path []string) {
-	for turn := range 3 {
+	for turn := range 4 {
 		for _, name := range slices.Sorted(maps.Keys(m)) {
-			if turnOf(m[name]) == turn {
+			if w.turn(prefix, name, m[name]) == turn {
 				w.member(prefix, append(slices.Clone(path), name), m[name])
 			}
 		}
@@ -207,11 +236,23 @@ func (w *walker) asked(column string) bool {
 	return stream.NamesDetails(w.table.Name, column) && !slices.Contains(w.table.Key, column)
 }
 
-func turnOf(v any) int {
+// named reports whether a record may name the parent itself.
+func (w *walker) named(column string) bool {
+	c, _ := w.def.Column(column)
+	return c.Path() != "" && !slices.Contains(w.table.Key, column)
+}
+
+// turn orders members: what the spec lists, flat and then inside objects, comes
+// before what it does not list in that place.
+func (w *walker) turn(prefix, name string, v any) int {
 	switch v.(type) {
 	case map[string]any:
 		return 1
 	case []any:
+		return 3
+	}
+	c, _ := w.def.Column(prefix + name)
+	if path := c.Path(); strings.ReplaceAll(path, ".", "_") == c.Name && strings.Contains(strings.TrimPrefix(path, path[:min(len(prefix), len(path))]), ".") {
 		return 2
 	}
 	return 0

@@ -54,8 +54,12 @@ const (
 	// DuplicateField is a name that one object states twice; the last counts.
 	DuplicateField = "duplicate_field"
 	// Conflict is a second, different value for one column; the outer one
-	// stays in the column, the other goes to extra.
+	// stays in the column, the other goes to extra. Or the record names another
+	// parent than the one that it stands in: what it names stays.
 	Conflict = "conflict"
+	// Duplicate is a record that came twice in one body; the fuller one is staged,
+	// of two that hold as much the later.
+	Duplicate = "duplicate"
 )
 
 // Origin says which response a body is.
@@ -138,20 +142,35 @@ type Reject struct {
 	open bool
 }
 
-// Drift counts one kind of surprise at one path of a table.
+// Drift counts one kind of surprise at one path of a table. A value that is not
+// listed has a path of its own, with the value behind an equals sign.
 type Drift struct {
 	Table string
 	// Path is the dotted path within the row's object. Envelope members stand
 	// under "$envelope.".
 	Path string
 	Kind string
-	// Sample is the start of the first value seen.
-	Sample string
-	Count  int64
+	// Sample is the start of the first value seen, and Key and Seq are those of the
+	// record that had it.
+	Sample, Key string
+	Seq         uint64
+	// Count is the number of records, as often as they were read.
+	Count int64
+}
+
+// Carrier says what drift a record showed: Set is an index into Findings.Sets, and
+// Record the hash of its key, or of the question for what stands around records.
+type Carrier struct {
+	Set    int
+	Record uint64
 }
 
 // Findings are the rejects and the drift since Findings was last asked.
 type Findings struct {
 	Rejects []Reject
 	Drift   []Drift
+	// Carriers are the records that showed drift, as often as they were read, and
+	// Sets the indexes into Drift that they name.
+	Carriers []Carrier
+	Sets     [][]int
 }

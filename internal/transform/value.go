@@ -66,12 +66,22 @@ func (d *Decoder) judge(t *table, col int, name string, raw []byte) {
 	c := &t.cols[col]
 	v := c.bytes(c.n - 1)
 	if c.enum != nil && len(v) > 0 && !listed(c.enum, v) {
-		d.count(t, UnknownEnum, name, raw)
+		d.countValue(t, col, name, raw)
 	}
 	if t.layoutOf.cols[col].asked && !standsInPath(v) {
 		c.cut(c.n - 1)
 		d.refuse(t, name, raw, "want an id that can stand in a path")
 	}
+}
+
+// countValue counts a value that the spec does not list, by itself.
+func (d *Decoder) countValue(t *table, col int, name string, raw []byte) {
+	if t.layoutOf.cols[col].private() {
+		d.count(t, UnknownEnum, name, raw)
+		return
+	}
+	path := string(d.dotted(name)) + "=" + clip(t.cols[col].bytes(t.cols[col].n-1))
+	d.found.count(t.name, UnknownEnum, []byte(path), raw)
 }
 
 func listed(enum []string, v []byte) bool {
@@ -251,7 +261,11 @@ func (d *Decoder) union(t *table, f *field) error {
 		c, drift = readCapacity(raw, inside)
 	}
 	t.capacity(f.union, c, d.sent)
-	if drift != "" {
+	switch drift {
+	case "":
+	case UnknownEnum:
+		d.countValue(t, f.union.raw, f.name, raw)
+	default:
 		d.count(t, drift, f.name, raw)
 	}
 	return nil
