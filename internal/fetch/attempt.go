@@ -167,7 +167,7 @@ func (c *Client) failure(q *call, code int, err error) *StatusError {
 	}
 	return &StatusError{
 		Code: code, Stream: q.Stream, URL: c.redact(q.url), Attempts: 1,
-		Excerpt: c.excerpt(q.body), Err: err,
+		Excerpt: c.excerptOf(code, q.body), Err: err,
 	}
 }
 

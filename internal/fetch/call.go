@@ -164,7 +164,7 @@ func (c *Client) interpret(ctx context.Context, q *call, r Response) error {
 	if errors.Is(err, ErrMalformed) {
 		return &StatusError{
 			Code: r.Status, Stream: q.Stream, URL: c.redact(q.url), Attempts: 1,
-			Excerpt: c.excerpt(r.Body), Err: c.scrubbed(err),
+			Excerpt: c.excerptOf(r.Status, r.Body), Err: c.scrubbed(err),
 		}
 	}
 	q.page = page

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"placementsync/internal/stream"
 )
 
 // Binding is a stream bound to its table definitions: which field of a record
@@ -20,6 +22,10 @@ type Binding struct {
 	raw    bool
 	// oneOf are columns of the first table of which a record fills at least one.
 	oneOf []int
+	// shows is what the records show beside what the tables take, and secrets what
+	// of all that is private.
+	shows   []stream.Shown
+	secrets secrets
 }
 
 // Tables lists the staged tables, the record's own first, each once.
@@ -40,8 +46,9 @@ type layoutOf struct {
 	schema *arrow.Schema
 	cols   []columnOf
 	root   *node
-	// at is the dotted path of the rows in the enclosing one.
-	at string
+	// at is the dotted path of the rows in the enclosing one, place that in the
+	// record.
+	at, place string
 	// enclosing is the table whose open row this one's rows belong to; -1 for
 	// the record's own table.
 	enclosing int

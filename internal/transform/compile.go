@@ -18,7 +18,7 @@ const extraColumn = "extra"
 // says which table or column is missing or does not fit.
 func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, error) {
 	c := compiler{stream: s, binding: &Binding{
-		name: s.Name, list: s.List, object: s.Envelope == stream.Object, raw: s.Envelope == stream.Raw,
+		name: s.Name, list: s.List, object: s.Envelope == stream.Object, raw: s.Envelope == stream.Raw, shows: s.Shows(),
 	}}
 	if s.List == "" {
 		c.binding.list = "records"
@@ -44,7 +44,7 @@ type compiler struct {
 }
 
 func (c *compiler) table(i int, t stream.Table, d stream.Definition) error {
-	l := &layoutOf{index: i, name: t.Name, enclosing: -1, link: t.Link, salt: xxh3.HashString(t.Name)}
+	l := &layoutOf{index: i, name: t.Name, place: t.At, enclosing: -1, link: t.Link, salt: xxh3.HashString(t.Name)}
 	if err := l.addColumns(t, d); err != nil {
 		return err
 	}

@@ -69,9 +69,7 @@ func (d *Decoder) passed(root *table, since marks, raw []byte) bool {
 	if best.place == d.place {
 		return false
 	}
-	if root.private {
-		raw = []byte(withheld)
-	}
+	raw = d.closed(root, "", raw)
 	key := validText([]byte(root.keyText(last)))
 	d.found.count(root.name, Duplicate, []byte("$record"), raw)
 	d.found.carry(since, id, d.seq, func() string { return key })

@@ -26,8 +26,10 @@ type Decoder struct {
 	path   []string
 	base   int
 	strays strays
-	copies copies
-	later  []later
+	// secrets are those of the binding, with room of their own.
+	secrets secrets
+	copies  copies
+	later   []later
 	// secret is the dotted path of the private field that the position lies
 	// in; empty: none.
 	secret string
@@ -59,6 +61,7 @@ func (b *Binding) NewDecoder() *Decoder {
 	d := &Decoder{
 		binding: b, after: make([]*field, len(b.fields)),
 		found: newFindings(), rows: make([]int, len(b.tables)),
+		secrets: secrets{names: b.secrets.names},
 	}
 	for _, l := range b.tables {
 		d.tables = append(d.tables, newTable(l))

@@ -67,6 +67,14 @@ func (d *Decoder) keep(t *table, kind, name string, raw []byte) {
 		d.conceal(t, kind, []byte(d.secret))
 		return
 	}
+	if len(d.secrets.names) > 0 {
+		path := string(d.dotted(name))
+		if d.hidden(t, path) {
+			d.conceal(t, kind, []byte(path))
+			return
+		}
+		raw = d.closed(t, path, raw)
+	}
 	d.count(t, kind, name, raw)
 	d.strays.add(d.path[d.base:], name, raw)
 }
@@ -153,9 +161,7 @@ func (d *Decoder) refuse(t *table, name string, raw []byte, reason string) {
 }
 
 func (d *Decoder) reject(t *table, r Reject, raw []byte) {
-	if t.private {
-		raw = []byte(withheld)
-	}
+	raw = d.closed(t, r.Column, raw)
 	r.Table, r.Raw, r.Column, r.Key, r.Parent = t.name, validText(raw), validText([]byte(r.Column)), validText([]byte(r.Key)), validText([]byte(r.Parent))
 	r.Seq, r.Pass, r.Page, r.Position = d.seq, d.origin.Pass, d.origin.Page, d.place
 	d.found.rejects = append(d.found.rejects, r)

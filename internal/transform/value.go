@@ -223,6 +223,9 @@ func (d *Decoder) document(t *table, f *field) error {
 		return err
 	}
 	c := &t.cols[f.col]
+	if len(d.secrets.names) > 0 && !t.layoutOf.cols[f.col].private() {
+		raw = d.closed(t, string(d.dotted(f.name)), raw)
+	}
 	var clean bool
 	if c.data, clean = d.json.append(c.data, raw, compact); !clean {
 		d.count(t, InvalidUTF8, f.name, raw)
