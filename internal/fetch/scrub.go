@@ -50,7 +50,7 @@ const excerptBytes = 120
 // success, whole or cut off, can hold records, and the text of an error is published
 // where their values must not be.
 func (c *Client) excerptOf(code int, body []byte) string {
-	if first := bytes.TrimLeft(body, " \t\r\n"); (code == 0 || okay(code)) && len(first) > 0 && strings.IndexByte(`{["`, first[0]) >= 0 {
+	if first := bytes.TrimLeft(body, " \t\r\n"); (code == 0 || isAnswer(code)) && len(first) > 0 && strings.IndexByte(`{["`, first[0]) >= 0 {
 		return ""
 	}
 	return c.excerpt(body)
