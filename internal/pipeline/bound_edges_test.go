@@ -150,7 +150,8 @@ func TestCutNightPublishesWhatHadLanded(t *testing.T) {
 		}
 		for path := range a.asked {
 			bare, _, _ := strings.Cut(path, "page=")
-			if path != "/auth/token" && !landed[bare+"page=1"] { // what was begun is read to its end
+			// What was begun is read to its end, and again where the cut spoilt it.
+			if path != "/auth/token" && !landed[path] && !landed[bare+"page=1"] {
 				t.Errorf("night %d asked for %s when its time was over", night, path)
 			}
 		}
