@@ -20,9 +20,10 @@ const (
 type drift struct {
 	mu      sync.Mutex
 	entries map[driftKey]int
-	seqs    []uint64
-	sets    map[string]int
-	night   load.Drifts
+	// first are the places of the first records.
+	first []transform.Place
+	sets  map[string]int
+	night load.Drifts
 }
 
 type driftKey struct{ table, path, kind string }
@@ -51,8 +52,7 @@ func (d *drift) add(found transform.Findings) []load.Carrier {
 	return carriers
 }
 
-// entry finds or makes the night's entry. The first record is the one that was
-// answered first.
+// entry finds or makes the night's entry.
 func (d *drift) entry(one transform.Drift) int {
 	key := driftKey{one.Table, one.Path, one.Kind}
 	i, ok := d.entries[key]
@@ -64,10 +64,10 @@ func (d *drift) entry(one transform.Drift) int {
 		i = len(d.night.All)
 		d.entries[key] = i
 		d.night.All = append(d.night.All, load.Drift{})
-		d.seqs = append(d.seqs, one.Seq)
+		d.first = append(d.first, one.First)
 	}
-	if !ok || one.Seq < d.seqs[i] {
-		d.seqs[i] = one.Seq
+	if !ok || one.First.Before(d.first[i]) {
+		d.first[i] = one.First
 		d.night.All[i] = load.Drift{Table: key.table, Path: key.path, Kind: key.kind, Sample: one.Sample, Key: one.Key}
 	}
 	return i

@@ -140,7 +140,7 @@ func articles() Stream {
 		Parents: []Ref{{Table: "campaign_articles", Column: "id"}, {Table: "order_items", Column: "article_id"}},
 		Param:   "id", Rule: WhileLive, Life: AsArticle,
 		Tables: []Table{
-			{Name: "articles", Key: []string{"id"}},
+			{Name: "articles", Key: []string{"id"}, Unshown: []string{"support_agent"}},
 			child("article_files", "files", "article_id", "value"),
 		},
 	}

@@ -98,6 +98,9 @@ type Table struct {
 	// otherwise: the order_id of a profile's order. A field of the column's
 	// own name wins.
 	ID string
+	// Unshown are columns of texts whose shape the spec does not show: an object is
+	// as good, and extra takes what no column does.
+	Unshown []string
 	// Link tables only say what belongs to what: the other fields of their
 	// records are described by another table, and are neither kept nor counted.
 	Link bool

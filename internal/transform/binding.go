@@ -96,6 +96,8 @@ type columnOf struct {
 	// id columns hold ids that stand in paths; asked ones name those that details
 	// are asked for by.
 	id, asked bool
+	// unshown columns may meet an object.
+	unshown bool
 	// dropped columns are NULL in every row, whatever filled them.
 	dropped bool
 	// hide makes a private text of a value when its row is closed; nil: as it is.

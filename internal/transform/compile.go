@@ -86,7 +86,8 @@ func (l *layoutOf) addColumns(t stream.Table, d stream.Definition) error {
 			name: col.Name, kind: k, arrow: k.arrowType(), seed: seed(col.Name, k),
 			tracked:   !col.Untracked && !slices.Contains(t.Parents, col.Name),
 			canonical: k == document, enum: enums[col.Name], path: col.Path(), id: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
-			asked: k == text && !slices.Contains(t.Key, col.Name) && stream.NamesDetails(t.Name, col.Name),
+			asked:   k == text && !slices.Contains(t.Key, col.Name) && stream.NamesDetails(t.Name, col.Name),
+			unshown: slices.Contains(t.Unshown, col.Name),
 		})
 		if col.NotNull {
 			l.required = append(l.required, len(l.cols)-1)

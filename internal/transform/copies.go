@@ -72,7 +72,7 @@ func (d *Decoder) passed(root *table, since marks, raw []byte) bool {
 	raw = d.closed(root, "", raw)
 	key := validText([]byte(root.keyText(last)))
 	d.found.count(root.name, Duplicate, []byte("$record"), raw)
-	d.found.carry(since, id, d.seq, func() string { return key })
+	d.found.carry(since, id, func() string { return key })
 	d.page.Copies++
 	d.takeBack(root)
 	return true

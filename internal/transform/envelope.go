@@ -231,7 +231,7 @@ func (d *Decoder) around(path string, raw []byte) {
 // outsider counts what stands around the records, once for each question.
 func (d *Decoder) outsider(kind, path string, raw []byte) {
 	mark := d.found.mark()
-	d.found.bearer++
+	d.found.bear(Place{d.origin.Param, d.origin.Page, 0, d.origin.Seq << seqBits})
 	d.found.count(d.tables[0].name, kind, []byte("$envelope"+path), raw)
-	d.found.carry(mark, xxh3.HashString(d.origin.Param)+mix(uint64(d.origin.Page)), d.origin.Seq<<seqBits, func() string { return "" })
+	d.found.carry(mark, xxh3.HashString(d.origin.Param)+mix(uint64(d.origin.Page)), func() string { return "" })
 }

@@ -28,8 +28,12 @@ type findings struct {
 	// last, so that it counts once.
 	bearer uint64
 	last   []uint64
-	// journal holds the drift entry of every count since the body began.
+	// at is where that stands.
+	at Place
+	// journal holds the drift entry of every count since the body began, and
+	// samples what was seen.
 	journal  []int
+	samples  [][]byte
 	carriers []Carrier
 	sets     [][]int
 	setIndex map[string]int
@@ -49,11 +53,20 @@ func (f *findings) undo(m marks) {
 		f.drift[i].Count--
 		f.last[i] = 0
 	}
-	f.journal = f.journal[:m.counts]
+	f.journal, f.samples = f.journal[:m.counts], f.samples[:m.counts]
 }
 
 // commit forgets how to go back.
-func (f *findings) commit() { f.journal = f.journal[:0] }
+func (f *findings) commit() {
+	clear(f.samples)
+	f.journal, f.samples = f.journal[:0], f.samples[:0]
+}
+
+// bear says that what follows is counted once, and where it stands.
+func (f *findings) bear(at Place) {
+	f.bearer++
+	f.at = at
+}
 
 // count counts a surprise in what is being read, once.
 func (f *findings) count(table, kind string, path, sample []byte) {
@@ -66,12 +79,8 @@ func (f *findings) count(table, kind string, path, sample []byte) {
 		return
 	}
 	f.last[i] = f.bearer
-	d := &f.drift[i]
-	if d.Count == 0 {
-		d.Sample, d.Key, d.Seq = clip(sample), "", 0
-	}
-	d.Count++
-	f.journal = append(f.journal, i)
+	f.drift[i].Count++
+	f.journal, f.samples = append(f.journal, i), append(f.samples, sample)
 }
 
 // enter makes a new entry, or finds the one for all further paths.
@@ -91,18 +100,20 @@ func (f *findings) enter(table, kind, path string) int {
 
 // carry says which record bore what was counted since a mark. Records are alike,
 // and so is what they bear: it is kept once, and a record names it.
-func (f *findings) carry(since marks, record, seq uint64, key func() string) {
+func (f *findings) carry(since marks, record uint64, key func() string) {
 	if len(f.journal) == since.counts {
 		return
 	}
 	f.own = append(f.own[:0], f.journal[since.counts:]...)
+	for n, i := range f.own {
+		if d := &f.drift[i]; d.Count == 1 || f.at.Before(d.First) {
+			d.Sample, d.Key, d.First = clip(f.samples[since.counts+n]), key(), f.at
+		}
+	}
 	slices.Sort(f.own)
 	f.key = f.key[:0]
 	for _, i := range f.own {
 		f.key = binary.AppendUvarint(f.key, uint64(i))
-		if d := &f.drift[i]; d.Count == 1 && d.Key == "" {
-			d.Key, d.Seq = key(), seq
-		}
 	}
 	set, ok := f.setIndex[string(f.key)]
 	if !ok {

@@ -201,10 +201,10 @@ func (d *Decoder) member(t *table, f *field) error {
 
 // group reads an object whose fields are columns with a common prefix.
 func (d *Decoder) group(t *table, f *field) error {
-	if f.col >= 0 {
-		return d.textObject(t, f)
+	if f.col < 0 || t.layoutOf.cols[f.col].unshown {
+		return d.members(t, f)
 	}
-	return d.members(t, f)
+	return d.textObject(t, f)
 }
 
 // textObject reads an object where a text, or any one value, stands. It fits if it has a field that a

@@ -23,7 +23,7 @@ func (d *Decoder) record(prefix []byte) error {
 	root := d.tables[0]
 	d.number()
 	start, depth, mark := d.scan.pos, d.scan.depth, d.found.mark()
-	d.found.bearer++
+	d.found.bear(d.stands())
 	reason, err := d.row(root, nil, 0, prefix)
 	if err == errAgain {
 		d.found.undo(mark)
@@ -46,7 +46,7 @@ func (d *Decoder) record(prefix []byte) error {
 	}
 	d.note(root)
 	if last := root.rows - 1; d.found.mark() != mark {
-		d.found.carry(mark, root.identity(last), d.seq, func() string { return validText([]byte(root.keyText(last))) })
+		d.found.carry(mark, root.identity(last), func() string { return validText([]byte(root.keyText(last))) })
 	}
 	if d.known != nil {
 		d.skip(root)
@@ -58,6 +58,11 @@ func (d *Decoder) record(prefix []byte) error {
 func (d *Decoder) number() {
 	d.place = d.page.Records + 1
 	d.seq = d.origin.Seq<<seqBits | uint64(min(d.page.Records, 1<<seqBits-1))
+}
+
+// stands is the place of the record that is read.
+func (d *Decoder) stands() Place {
+	return Place{d.origin.Param, d.origin.Page, d.place, d.seq}
 }
 
 // note takes what the walk needs from the row just closed.

@@ -272,7 +272,7 @@ func (w *walker) member(prefix string, path []string, v any) {
 		w.lists[child] = v
 	case typ == stream.JSON:
 		w.row[column] = canon(v)
-	case object && column != "" && (typ == stream.Text || w.group(full, path)) && !w.fits(full+"_", path, m):
+	case object && column != "" && !slices.Contains(w.table.Unshown, column) && (typ == stream.Text || w.group(full, path)) && !w.fits(full+"_", path, m):
 		if len(m) > 0 {
 			w.pending = append(w.pending, strings.Join(path, "."))
 		}

@@ -9,7 +9,9 @@
 package transform
 
 import (
+	"cmp"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -150,12 +152,25 @@ type Drift struct {
 	// under "$envelope.".
 	Path string
 	Kind string
-	// Sample is the start of the first value seen, and Key and Seq are those of the
-	// record that had it.
+	// Sample is the start of the first value seen, and Key that of the record that
+	// had it, which stands at First.
 	Sample, Key string
-	Seq         uint64
+	First       Place
 	// Count is the number of records, as often as they were read.
 	Count int64
+}
+
+// Place orders records by where they stand, whichever answer came first: those of
+// lists by page, those of details by the id that was asked for.
+type Place struct {
+	Param          string
+	Page, Position int
+	Seq            uint64
+}
+
+// Before reports whether a place comes before another.
+func (p Place) Before(o Place) bool {
+	return cmp.Or(strings.Compare(p.Param, o.Param), cmp.Compare(p.Page, o.Page), cmp.Compare(p.Position, o.Position), cmp.Compare(p.Seq, o.Seq)) < 0
 }
 
 // Carrier says what drift a record showed: Set is an index into Findings.Sets, and
