@@ -1,8 +1,8 @@
 -- title: Freshness
 -- grain: one row per stream of the newest snapshot, the stalest first
--- about: When each stream was last read from the service (graded exact, repaired or best_effort) and last proven complete (exact or repaired), counted back from the newest snapshot in hours. runs_behind is how many snapshots were published since it was read. Empty when it never was.
+-- about: When each stream was last read from the service (graded exact, repaired, bounded or best_effort) and as of when all of it was last proven complete (exact or repaired; bounded: as of its oldest reading), counted back from the newest snapshot in hours. runs_behind is how many snapshots were published since it was read. Empty when it never was.
 WITH readings AS (
-    SELECT s.stream, s.grade, r.snapshot_at, s.run_id = n.run_id AS is_newest
+    SELECT s.stream, s.grade, s.age_since, r.snapshot_at, s.run_id = n.run_id AS is_newest
     FROM meta.streams AS s
     JOIN meta.runs AS r ON r.run_id = s.run_id
     CROSS JOIN mart.snapshot AS n
@@ -11,8 +11,9 @@ WITH readings AS (
 latest AS (
     SELECT
         stream,
-        max(snapshot_at) FILTER (grade IN ('exact', 'repaired', 'best_effort')) AS last_read_at,
-        max(snapshot_at) FILTER (grade IN ('exact', 'repaired'))                AS last_proven_at
+        max(snapshot_at) FILTER (grade IN ('exact', 'repaired', 'bounded', 'best_effort')) AS last_read_at,
+        max(CASE WHEN grade = 'bounded' THEN age_since ELSE snapshot_at END)
+            FILTER (grade IN ('exact', 'repaired', 'bounded'))                             AS last_proven_at
     FROM readings
     GROUP BY stream
     HAVING bool_or(is_newest)

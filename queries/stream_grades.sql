@@ -1,11 +1,12 @@
 -- title: Grades of the newest snapshot
 -- grain: one row per stream, the least sure first
--- about: How sure it is that each stream's rows are all there, why, and what of it was read. oldest_days is how much older than the snapshot the oldest carried rows are, in days of 24 hours; zero when all are of this run, empty when the stream was skipped.
+-- about: How sure it is that each stream's rows are all there, why, and what of it was read. rows_old counts the rows that were neither read nor proven in this run, and oldest_days is how much older than the snapshot the oldest reading of them is, in days of 24 hours; zero when there are none, empty when the stream was skipped.
 SELECT
     s.stream,
     s.grade,
     s.reason,
     s.rows,
+    s.rows_old,
     s.fetched,
     s.carried,
     s.failed,
@@ -15,4 +16,4 @@ SELECT
     END AS oldest_days
 FROM meta.streams AS s
 JOIN mart.snapshot AS n USING (run_id)
-ORDER BY coalesce(list_position(['skipped', 'carried_forward', 'best_effort', 'repaired', 'exact'], s.grade), 0), s.stream
+ORDER BY coalesce(list_position(['skipped', 'carried_forward', 'best_effort', 'bounded', 'repaired', 'exact'], s.grade), 0), s.stream

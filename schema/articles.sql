@@ -14,6 +14,9 @@ CREATE TABLE articles (
     writer_first_name              VARCHAR,
     writer_last_name               VARCHAR,
     support_agent                  VARCHAR,
+    support_agent_id               VARCHAR,
+    support_agent_first_name       VARCHAR,
+    support_agent_last_name        VARCHAR,
     status_name                    VARCHAR,
     status_prefix                  VARCHAR,
     status_color                   VARCHAR,
@@ -35,7 +38,10 @@ COMMENT ON COLUMN articles.updated_at IS 'When the article was last changed, UTC
 COMMENT ON COLUMN articles.writer_id IS 'Id of the writer. Spec 2.6 Article.writer.id.';
 COMMENT ON COLUMN articles.writer_first_name IS 'First name of the writer. Spec 2.6 Article.writer.first_name.';
 COMMENT ON COLUMN articles.writer_last_name IS 'Last name of the writer. Spec 2.6 Article.writer.last_name.';
-COMMENT ON COLUMN articles.support_agent IS 'Support agent; the type is not shown. Spec 2.6 Article.support_agent.';
+COMMENT ON COLUMN articles.support_agent IS 'Support agent, where the service writes a text; the type is not shown. Spec 2.6 Article.support_agent.';
+COMMENT ON COLUMN articles.support_agent_id IS 'Id of the support agent, where the service writes an object. Spec 2.6 Article.support_agent.';
+COMMENT ON COLUMN articles.support_agent_first_name IS 'First name of the support agent, where the service writes an object. Spec 2.6 Article.support_agent.';
+COMMENT ON COLUMN articles.support_agent_last_name IS 'Last name of the support agent, where the service writes an object. Spec 2.6 Article.support_agent.';
 COMMENT ON COLUMN articles.status_name IS 'Name of the present status for people. Spec 2.6 Article.status.name.';
 COMMENT ON COLUMN articles.status_prefix IS 'Stable identifier of the present status; the set is not shown. Spec 2.6 Article.status.prefix.';
 COMMENT ON COLUMN articles.status_color IS 'Colour of the present status in the dashboard. Spec 2.6 Article.status.color.';

@@ -21,7 +21,7 @@ CREATE TABLE outlet_channels (
 
 COMMENT ON TABLE outlet_channels IS 'Channels of an outlet, one row per channel. From GET /outlets/{outlet_id}.';
 COMMENT ON COLUMN outlet_channels.id IS 'Id of the channel. Spec 2.2 OutletChannel.id.';
-COMMENT ON COLUMN outlet_channels.outlet_id IS 'Id of the outlet: outlets.id. The enclosing outlet where the channel names none. Spec 2.2 OutletChannel.outlet_id.';
+COMMENT ON COLUMN outlet_channels.outlet_id IS 'Id of the outlet: outlets.id, as the channel names it; the enclosing outlet where it names none. A difference between them is in meta.drift. Spec 2.2 OutletChannel.outlet_id.';
 COMMENT ON COLUMN outlet_channels.channel_type IS 'Type of channel, usually a value of spec 2.7; other texts are kept. Spec 2.2 OutletChannel.channel_type.';
 COMMENT ON COLUMN outlet_channels.placement_type IS 'Type of placement, usually a value of spec 2.7; other texts are kept. Spec 2.2 OutletChannel.placement_type.';
 COMMENT ON COLUMN outlet_channels.channel_handle IS 'Handle of the channel, such as an account name. Spec 2.2 OutletChannel.channel_handle.';

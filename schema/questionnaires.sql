@@ -18,8 +18,8 @@ CREATE TABLE questionnaires (
 );
 
 COMMENT ON TABLE questionnaires IS 'Questionnaires of campaigns, at most one per campaign. From GET /campaigns.';
-COMMENT ON COLUMN questionnaires.id IS 'Id of the questionnaire. Spec 2.5 Questionnaire.id.';
-COMMENT ON COLUMN questionnaires.campaign_id IS 'Id of the campaign: campaigns.id; the enclosing campaign where the questionnaire names none. Spec 2.5 Questionnaire.campaign_id.';
+COMMENT ON COLUMN questionnaires.id IS 'Id of the questionnaire. Where it has none, the questionnaire_id of its campaign, else the id of the campaign. Spec 2.5 Questionnaire.id.';
+COMMENT ON COLUMN questionnaires.campaign_id IS 'Id of the campaign: campaigns.id, as the questionnaire names it; the enclosing campaign where it names none. A difference between them is in meta.drift. Spec 2.5 Questionnaire.campaign_id.';
 COMMENT ON COLUMN questionnaires.objectives IS 'Objectives. Spec 2.5 Questionnaire.objectives.';
 COMMENT ON COLUMN questionnaires.keywords IS 'Keywords. Spec 2.5 Questionnaire.keywords.';
 COMMENT ON COLUMN questionnaires.target_audience IS 'Target audience. Spec 2.5 Questionnaire.target_audience.';

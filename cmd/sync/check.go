@@ -12,6 +12,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
 )
 
 func checkCommand(g *globals) *cobra.Command {
@@ -64,6 +65,9 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	if p.Held != nil {
 		fmt.Fprintf(w, "lock           %v\n", p.Held)
 	}
+	if p.Stopped != nil {
+		fmt.Fprintf(w, "gate           %s\n", stoppedBy(*p.Stopped))
+	}
 	t := newTable("stream", "plan", "requests last time", "at the configured rate")
 	for _, s := range p.Streams {
 		does := "run"
@@ -74,6 +78,9 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	}
 	alignRight(t, 3, 4)
 	fmt.Fprintf(w, "\n%s\n\n%s\n", t.Render(), expected(p, cfg.API.RequestsPerSecond))
+	if p.Unread > 0 {
+		fmt.Fprintf(w, "left from the last night: %s\n", unread(p.Unread, p.UnreadStreams, p.NightsLeft))
+	}
 	return hindrance(p)
 }
 
@@ -92,11 +99,33 @@ func hindrance(p pipeline.Plan) error {
 	return nil
 }
 
+// stoppedBy says what the gate said of the last run, and what the next will do.
+func stoppedBy(r warehouse.Run) string {
+	return fmt.Sprintf("stopped run %s: %s would vanish; the next run begins anew; if the loss is true of the service, run with --allow-mass-delete",
+		r.ID, warehouse.DescribeLosses(r.Losses))
+}
+
 func lastRequests(n int64) string {
 	if n < 0 {
 		return "not read yet"
 	}
 	return fmt.Sprint(n)
+}
+
+// unread tells what a night had no time for.
+func unread(ids int64, streams int, nights int64) string {
+	text := fmt.Sprintf("%d ids in %d %s", ids, streams, plural(streams, "stream"))
+	if nights > 0 {
+		text += fmt.Sprintf(", about %d more %s", nights, plural(int(nights), "night"))
+	}
+	return text
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
 }
 
 // expected sums the plan up, as far as the last nights allow.

@@ -94,7 +94,7 @@ func TestOperationsAreCurrent(t *testing.T) {
 	same(t, "metrics", metricNames(t), mentioned(text))
 
 	for gate, err := range map[string]error{
-		"mass delete":  &load.MassDeleteError{Table: "orders", Gone: 60, Before: 60},
+		"mass delete":  &load.MassDeleteError{Losses: []warehouse.Loss{{Table: "orders", Gone: 60, Before: 60}}, Reread: true},
 		"verification": &warehouse.VerifyError{Run: "r", Table: "orders", Problem: "p"},
 		"nothing read": &pipeline.NothingError{},
 	} {

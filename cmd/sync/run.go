@@ -15,6 +15,7 @@ type runOptions struct {
 	streams         string
 	dryRun          bool
 	allowMassDelete bool
+	fresh           bool
 }
 
 func runCommand(g *globals) *cobra.Command {
@@ -31,7 +32,8 @@ func runCommand(g *globals) *cobra.Command {
 	f.BoolVar(&o.full, "full", false, "read every single record again, also unchanged ones")
 	f.StringVar(&o.streams, "streams", "", "read only these streams, `names` separated by commas; the others keep their rows")
 	f.BoolVar(&o.dryRun, "dry-run", false, "extract and check, publish nothing")
-	f.BoolVar(&o.allowMassDelete, "allow-mass-delete", false, "publish although much of a table is gone")
+	f.BoolVar(&o.allowMassDelete, "allow-mass-delete", false, "publish although much of a table is gone, once a second reading of its lists confirms it")
+	f.BoolVar(&o.fresh, "fresh", false, "begin a new run, even if one was interrupted and could be resumed")
 	return cmd
 }
 
@@ -51,7 +53,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 		night.Details = "all"
 	}
 	night.DryRun = o.dryRun
-	night.Limits.AllowMassDelete = o.allowMassDelete
+	night.AllowMassDelete, night.Fresh = o.allowMassDelete, o.fresh
 	night.Watch = &pipeline.Watch{}
 	log, stop := g.follow(night.Watch)
 	night.Log = log

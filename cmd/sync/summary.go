@@ -62,6 +62,9 @@ func closing(w io.Writer, res pipeline.Result, dryRun bool) error {
 	_, err := fmt.Fprintf(w, "\nrun %s: %s\n%d rows, %d new, %d changed, %d gone; %d requests, %s, %d retries, %s\n",
 		r.ID, verdict, r.Rows, r.New, r.Changed, r.Gone, r.Requests, size(r.Bytes), r.Retries,
 		r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
+	if ids, streams := r.Unread(); err == nil && ids > 0 {
+		_, err = fmt.Fprintf(w, "not read within run.max_duration: %s\n", unread(ids, streams, r.NightsLeft))
+	}
 	return err
 }
 

@@ -72,7 +72,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	return pipeline.Config{
 		Warehouse: folder, Fetch: fetchConfig(c), Streams: stream.Known(), Chosen: streams,
 		TeamID:  c.API.TeamID,
-		Privacy: private, ResumeMaxAge: c.Run.ResumeMaxAge,
+		Privacy: private, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,
 		Details: string(c.Streams.Details), LiveDays: c.Streams.LiveDays, Recheck: c.Streams.Recheck,
 		Limits: load.Limits{Share: c.Run.MassDeleteShare, Rows: int64(c.Run.MassDeleteRows)},
 		Now:    g.now, Log: g.logger(),

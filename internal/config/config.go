@@ -106,6 +106,10 @@ type Run struct {
 	// ResumeMaxAge is how old an interrupted night may be to be taken up again;
 	// an older one is left and a new night begins. 0: never resume.
 	ResumeMaxAge time.Duration `yaml:"resume_max_age"`
+	// MaxDuration is how long a night reads. When it is over nothing more is
+	// begun, what was read is published, and the following nights read the rest.
+	// 0: no bound.
+	MaxDuration time.Duration `yaml:"max_duration"`
 	// MassDeleteShare and MassDeleteRows are the guard against a service that
 	// answers with half of its records: a night in which a table would lose more
 	// than this share (0 to 1) and also more than this many rows is not published.
@@ -232,7 +236,7 @@ func Default() Config {
 			Include: []string{}, Exclude: []string{},
 			Details: DetailsChanged, LiveDays: 45, Recheck: 7, MaxPasses: 4, MaxPages: 100_000,
 		},
-		Run:       Run{ResumeMaxAge: 6 * time.Hour, MassDeleteShare: 0.2, MassDeleteRows: 50},
+		Run:       Run{ResumeMaxAge: 6 * time.Hour, MaxDuration: 6 * time.Hour, MassDeleteShare: 0.2, MassDeleteRows: 50},
 		Warehouse: Warehouse{Dir: "./warehouse", KeepVersions: 3, MemoryLimit: "512MB"},
 		Retention: Retention{RawDays: 7, Daily: 30, Weekly: 12, Monthly: 24},
 		Schedule:  Schedule{Cron: "0 2 * * *", Timezone: "UTC", CatchUp: true},

@@ -136,6 +136,7 @@ func (v *validator) patterns(at string, patterns []string) {
 
 func (v *validator) run(r Run) {
 	between(v, "run.resume_max_age", r.ResumeMaxAge, 0, 7*24*time.Hour)
+	between(v, "run.max_duration", r.MaxDuration, 0, 7*24*time.Hour)
 	between(v, "run.mass_delete_share", r.MassDeleteShare, 0, 1)
 	atLeast(v, "run.mass_delete_rows", r.MassDeleteRows, 0)
 }

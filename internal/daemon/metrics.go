@@ -24,7 +24,7 @@ type metrics struct {
 }
 
 func grades() []string {
-	return []string{"exact", "repaired", "best_effort", "carried_forward", "skipped"}
+	return []string{"exact", "repaired", "bounded", "best_effort", "carried_forward", "skipped"}
 }
 
 func newMetrics(cfg Config, d *Daemon) *metrics {

@@ -50,7 +50,7 @@ func sameOrigin(r *http.Request, via []*http.Request) error {
 }
 
 // attempt sends a call once and leaves status and body in it. Success is an
-// answer that can be landed: 2xx with its whole body, or 404.
+// answer that can be landed: 200 with its whole body, or 404.
 func (c *Client) attempt(ctx context.Context, q *call) error {
 	token, _, err := c.tokens.current(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *Client) exchange(request *http.Request, q *call) error {
 	}
 	defer response.Body.Close()
 	q.status = response.StatusCode
-	if !okay(q.status) {
+	if !isAnswer(q.status) {
 		return c.refusal(q, response)
 	}
 	err = c.readBody(request.Context(), q, response)
@@ -117,7 +117,12 @@ func aborted(request *http.Request) bool {
 	return cause != nil && !errors.Is(cause, errTimeout)
 }
 
-func okay(status int) bool { return status >= 200 && status <= 299 }
+// isAnswer reports whether a status comes with the whole answer to a GET. 203 is
+// a 200 that passed a proxy; 202 promises an answer for later, 206 holds a part
+// of one, and no other 2xx answers a GET.
+func isAnswer(status int) bool {
+	return status == http.StatusOK || status == http.StatusNonAuthoritativeInfo
+}
 
 // refusal turns an answer that is not 2xx into a decision.
 func (c *Client) refusal(q *call, response *http.Response) error {
@@ -136,7 +141,9 @@ func (c *Client) refusal(q *call, response *http.Response) error {
 		// Landed as evidence, without its body.
 		q.body = q.body[:0]
 		return nil
-	case q.status >= 300 && q.status <= 399:
+	case q.status <= 299:
+		failed.Err = fmt.Errorf("%w: a success other than 200 is no whole answer", ErrMalformed)
+	case q.status <= 399:
 		failed.Err = c.redirectRefused(response)
 	}
 	return failed
@@ -160,7 +167,7 @@ func (c *Client) failure(q *call, code int, err error) *StatusError {
 	}
 	return &StatusError{
 		Code: code, Stream: q.Stream, URL: c.redact(q.url), Attempts: 1,
-		Excerpt: c.excerpt(q.body), Err: err,
+		Excerpt: c.excerptOf(code, q.body), Err: err,
 	}
 }
 

@@ -42,7 +42,7 @@ func (c *Client) remembered(next step) step {
 		return next
 	}
 	return func(ctx context.Context, q *call) error {
-		if q.Fresh && !c.cfg.Offline {
+		if (q.Fresh || c.refetches(q.Stream)) && !c.cfg.Offline {
 			return next(ctx, q)
 		}
 		hit, err := c.recall(ctx, q)
@@ -54,6 +54,21 @@ func (c *Client) remembered(next step) step {
 		}
 		return next(ctx, q)
 	}
+}
+
+// Refetch has the client ask the service for everything of a stream from now on,
+// also for what has landed: for answers that are doubted. The new answers land in
+// place of the old ones.
+func (c *Client) Refetch(stream string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.doubted[stream] = true
+}
+
+func (c *Client) refetches(stream string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.doubted[stream]
 }
 
 // recall reads the landed answer to q. An answer that landed but cannot be
@@ -141,11 +156,15 @@ func (c *Client) interpret(ctx context.Context, q *call, r Response) error {
 	if r.Status == http.StatusNotFound {
 		return &GoneError{StatusError{Code: r.Status, Stream: q.Stream, URL: c.redact(q.url), Attempts: 1}}
 	}
-	page, err := q.read(ctx, r)
+	// A landing of an older program may hold what is no answer.
+	page, err := Page{}, error(ErrMalformed)
+	if isAnswer(r.Status) {
+		page, err = q.read(ctx, r)
+	}
 	if errors.Is(err, ErrMalformed) {
 		return &StatusError{
 			Code: r.Status, Stream: q.Stream, URL: c.redact(q.url), Attempts: 1,
-			Excerpt: c.excerpt(r.Body), Err: c.scrubbed(err),
+			Excerpt: c.excerptOf(r.Status, r.Body), Err: c.scrubbed(err),
 		}
 	}
 	q.page = page

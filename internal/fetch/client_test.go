@@ -40,6 +40,13 @@ func body(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
 }
 
+func with(code int, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(code)
+		io.WriteString(w, text)
+	}
+}
+
 // truncated promises more than it sends and cuts the connection.
 func truncated(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Length", "1000")
@@ -73,6 +80,12 @@ func TestFailuresAreRetriedAsTheSpecSays(t *testing.T) {
 		{"a truncated body is retried", []http.HandlerFunc{truncated, good}, 2, ""},
 		{"HTML is retried", []http.HandlerFunc{body("<html>"), good}, 2, ""},
 		{"an empty body is retried", []http.HandlerFunc{body(""), good}, 2, ""},
+		{"200 and 203 are answers", []http.HandlerFunc{with(203, `{"id":"a"}`)}, 1, ""},
+		{"201 is no answer", []http.HandlerFunc{with(201, `{"id":"a"}`), good}, 2, ""},
+		{"202 is no answer", []http.HandlerFunc{with(202, `{"id":"a"}`), good}, 2, ""},
+		{"204 is no answer", []http.HandlerFunc{with(204, ""), good}, 2, ""},
+		{"206 is no answer", []http.HandlerFunc{with(206, `{"id":"a"}`), good}, 2, ""},
+		{"206 for good is told", []http.HandlerFunc{with(206, `{"id":"a"}`)}, 3, "answered 206 Partial Content after 3 attempts"},
 		{"400 is final", []http.HandlerFunc{status(400), good}, 1, "answered 400 Bad Request"},
 		{"401 is final", []http.HandlerFunc{status(401), good}, 1, "issue or configure a valid one"},
 		{"403 is final", []http.HandlerFunc{status(403), good}, 1, "lacks the scope"},

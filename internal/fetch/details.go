@@ -35,8 +35,13 @@ type Details struct {
 	// Failures are the first of them.
 	Failures []Failure
 	// Unproven are all ids whose records are not known whole: those that
-	// failed, and lists that were answered without a proof.
+	// failed, and answers that prove nothing or were refused.
 	Unproven []string
+	// Bare are the ids answered by an empty object in which entries are expected:
+	// there are none, or it is no answer.
+	Bare []string
+	// Refused counts the records that were refused in all answers.
+	Refused int
 	// Grade is the worst of all ids; one that failed counts as best_effort.
 	Grade Grade
 	// Reason says in words why the grade is what it is.
@@ -117,8 +122,12 @@ func (d *details) one(ctx context.Context, id string) error {
 		return nil
 	}
 	r.Found++
-	if evidence.Grade == BestEffort {
+	r.Refused += evidence.Refused
+	switch {
+	case evidence.Grade == BestEffort:
 		r.Unproven = append(r.Unproven, id)
+	case evidence.Bare:
+		r.Bare = append(r.Bare, id)
 	}
 	if worse := r.Grade.Worse(evidence.Grade); worse != r.Grade {
 		r.Grade, r.Reason = worse, fmt.Sprintf("id %q: %s", id, evidence.Reason)
@@ -152,6 +161,8 @@ func (d *details) sum(err error) Details {
 		r.Grade, r.Reason = BestEffort, "the stream ended early"
 	case r.Failed > 0:
 		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%d of %d ids failed", r.Failed, r.Asked)
+	case r.Refused > 0:
+		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%d records of %d answers were refused (meta.rejects)", r.Refused, r.Found)
 	case r.Grade == "" || r.Grade == Exact:
 		r.Grade, r.Reason = Exact, "every id was answered whole"
 	}

@@ -5,15 +5,18 @@ import "fmt"
 // Grade says how sure it is that a stream's rows are all there.
 type Grade string
 
-// The grades, best first. Fetching gives the first three; the other two are
-// given by the pipeline to what was not fetched.
+// The grades, best first. Fetching gives Exact, Repaired and BestEffort; the
+// others are given by the pipeline, which knows what was not fetched.
 const (
 	// Exact: proven, and nothing moved while it was read.
 	Exact Grade = "exact"
 	// Repaired: the list moved while it was read, and yet it is proven that
 	// no record is missing that was there all the time.
 	Repaired Grade = "repaired"
-	// BestEffort: the bound was reached without a proof.
+	// Bounded: proven for what was read; the rest was last read a bounded number
+	// of nights ago.
+	Bounded Grade = "bounded"
+	// BestEffort: the bound was reached without a proof, or records were refused.
 	BestEffort Grade = "best_effort"
 	// CarriedForward: the rows are those of the last snapshot.
 	CarriedForward Grade = "carried_forward"
@@ -27,12 +30,14 @@ func (g Grade) rank() int {
 		return 1
 	case Repaired:
 		return 2
-	case BestEffort:
+	case Bounded:
 		return 3
-	case CarriedForward:
+	case BestEffort:
 		return 4
-	case Skipped:
+	case CarriedForward:
 		return 5
+	case Skipped:
+		return 6
 	}
 	return 0
 }
@@ -65,8 +70,14 @@ type Evidence struct {
 	TotalFirst, TotalLast int64
 	// Distinct is the number of ids over all passes.
 	Distinct int
-	// Repeated counts ids that came more than once within a pass.
+	// Repeated counts ids that came more than once within a pass, on different
+	// pages.
 	Repeated int
+	// Refused counts the records of the last pass that were not taken.
+	Refused int
+	// Bare says that the answer was an empty object where entries are
+	// expected.
+	Bare bool
 	// NewestFirst says that created_at was seen to fall along the last pass.
 	NewestFirst bool
 }

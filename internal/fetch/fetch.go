@@ -22,6 +22,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -205,8 +206,18 @@ type Reader func(ctx context.Context, r Response) (Page, error)
 type Page struct {
 	// Records is their number.
 	Records int
-	// IDs are 64-bit hashes of the records' ids, one per record that has one.
+	// IDs are 64-bit hashes of the records' ids, each once.
 	IDs []uint64
+	// Refused counts the records that were not taken, such as one without a key,
+	// those inside other records included: which row it would have been is not
+	// known, so that the absence of any proves nothing.
+	Refused int
+	// Copies counts the records whose id another record of this body has. One
+	// answer shows one state of the service, so that they are no movement.
+	Copies int
+	// Bare says that a raw body was an empty object: an answer without
+	// entries or none at all, which nothing tells apart.
+	Bare bool
 	// Paginated says that the envelope of spec section 4.1 was seen. Without
 	// it the next three fields are taken as absent.
 	Paginated bool
@@ -240,9 +251,14 @@ type Client struct {
 	wide     chan struct{}
 	buffers  sync.Pool
 	ask      step
+	// pageSize is the shortest page that the service has been seen to cut, and
+	// at first the one that it cuts for a request that names no limit.
+	pageSize atomic.Int64
 
 	mu     sync.Mutex
 	meters map[string]*meter
+	// doubted are the streams that Refetch named.
+	doubted map[string]bool
 }
 
 // New returns a client that lands into landing, or nowhere when landing is
@@ -267,7 +283,9 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 		slots:    make(chan struct{}, cfg.Concurrency),
 		wide:     make(chan struct{}, 1),
 		meters:   make(map[string]*meter),
+		doubted:  make(map[string]bool),
 	}
+	c.pageSize.Store(defaultPageSize)
 	c.http = c.newHTTP()
 	c.ask = c.stack()
 	return c, nil

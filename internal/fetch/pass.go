@@ -11,6 +11,7 @@ import (
 type pass struct {
 	number      int
 	limit       int // records asked for per page
+	short       int // fewer records than these fill no page
 	maxPages    int
 	concurrency int
 	width       int // of the last wave
@@ -24,6 +25,8 @@ type pass struct {
 	prints    map[uint64]bool
 	records   int
 	anonymous int // records without an id
+	refused   int // those of them that were not taken
+	copies    int // records that their own page held twice
 	repeated  int
 	total     int64 // of page 1; -1: not stated
 	lastTotal int64 // of the answer that came last
@@ -44,12 +47,14 @@ type facts struct {
 	// repeats says that the page held the same ids as an earlier one: the
 	// service ignores the page number or stays on the last page.
 	repeats bool
+	// bare says that no envelope of spec section 4.1 was around the records.
+	bare bool
 }
 
-func newPass(number int, cfg Config) *pass {
+func newPass(number int, cfg Config, pageSize int) *pass {
 	return &pass{
-		number: number, limit: cfg.PageSize, maxPages: cfg.MaxPages, concurrency: cfg.Concurrency,
-		prints: make(map[uint64]bool),
+		number: number, limit: cfg.PageSize, short: min(cfg.PageSize, pageSize), maxPages: cfg.MaxPages,
+		concurrency: cfg.Concurrency, prints: make(map[uint64]bool),
 	}
 }
 
@@ -94,12 +99,14 @@ func (p *pass) add(number int, page Page) {
 	p.moving = p.moving || page.Total != p.total
 	f := facts{
 		records: page.Records, totalPages: page.TotalPages, next: page.Next,
-		first: page.First, last: page.Last, falls: page.Falls, falling: page.Falling,
+		first: page.First, last: page.Last, falls: page.Falls, falling: page.Falling, bare: !page.Paginated,
 	}
 	if f.repeats = p.repeats(page); !f.repeats {
 		p.ids = append(p.ids, page.IDs...)
 		p.records += page.Records
-		p.anonymous += page.Records - len(page.IDs)
+		p.copies += page.Copies
+		p.refused += page.Refused
+		p.anonymous += page.Records - page.Copies - len(page.IDs)
 	}
 	p.end = p.end || f.repeats || f.records == 0
 	p.pages[number-1] = f
@@ -166,9 +173,9 @@ func (p *pass) wave() int {
 }
 
 // ended reports whether the pass is at the end of the list. The length of a
-// page never says so: a service may cap or filter its pages. Total and
-// next_page do when they agree; a service whose total, pages and next_page all
-// state the same false end cannot be told from an honest one.
+// page in an envelope never says so: a service may cap or filter its pages.
+// Total and next_page do when they agree; a service whose total, pages and
+// next_page all state the same false end cannot be told from an honest one.
 func (p *pass) ended() bool {
 	if p.over() {
 		return true
@@ -181,6 +188,8 @@ func (p *pass) over() bool {
 	last := p.pages[len(p.pages)-1]
 	short := p.total >= 0 && int64(p.records) < p.total
 	switch {
+	case p.fillsNoPage():
+		return true
 	case last.repeats:
 		// One insert makes a page of one record repeat, where one was asked
 		// for; it takes two. No service caps a higher limit at one.
@@ -234,20 +243,31 @@ func (p *pass) quiet() bool {
 	if p.moving || p.bounded || p.repeated > 0 {
 		return false
 	}
-	return p.total < 0 || int64(len(p.ids)+p.anonymous) == p.total
+	return p.total < 0 || int64(p.distinct()) == p.total
 }
+
+// distinct counts the records as total_records does: a copy within one answer is
+// a record to it.
+func (p *pass) distinct() int { return len(p.ids) + p.copies + p.anonymous }
 
 // whole reports whether page 1 alone holds everything the total counts. One
 // answer is one state of the service: nothing can move within it.
 func (p *pass) whole() bool {
 	first := p.pages[0]
 	return p.total >= 0 && first.next <= 0 && int64(first.records) == p.total &&
-		len(slices.Compact(slices.Clone(p.firstIDs)))+p.anonymous == first.records
+		len(slices.Compact(slices.Clone(p.firstIDs)))+p.copies+p.anonymous == first.records
+}
+
+// fillsNoPage reports whether page 1 is a list without envelope and shorter than
+// any page that the service is known to cut.
+func (p *pass) fillsNoPage() bool {
+	return len(p.pages) == 1 && p.pages[0].bare && p.pages[0].records < p.short
 }
 
 // unpaged reports whether a list without totals was answered whole by page 1,
-// since page 2 was page 1 once more or page 1 was empty. Pages of one record
-// are no ground to stand on: a single insert moves page 1 to page 2.
+// since it would not fill a page, page 2 was page 1 once more, or page 1 was
+// empty. Pages of one record are no ground to stand on: a single insert moves
+// page 1 to page 2.
 func (p *pass) unpaged() bool {
 	if p.total >= 0 || p.moving || p.repeated > 0 {
 		return false
@@ -255,7 +275,7 @@ func (p *pass) unpaged() bool {
 	if p.limit == 1 && p.pages[0].records == 1 {
 		return false
 	}
-	return p.pages[0].records == 0 || len(p.pages) == 2 && p.pages[1].repeats
+	return p.fillsNoPage() || p.pages[0].records == 0 || len(p.pages) == 2 && p.pages[1].repeats
 }
 
 // lone reports whether a list without totals had one page and nothing on the
@@ -308,8 +328,7 @@ func (p *pass) filled() int {
 
 // trouble says why the pass proves nothing.
 func (p *pass) trouble() string {
-	distinct := len(p.ids) + p.anonymous
-	switch {
+	switch distinct := p.distinct(); {
 	case p.bounded:
 		return fmt.Sprintf("the chain of pages was cut at page %d", len(p.pages))
 	case p.moving:

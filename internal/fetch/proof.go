@@ -139,10 +139,10 @@ func (w *walk) provenByFirstPage(last, p *pass) bool {
 	confirmed := last != nil && last.total == p.total && slices.Equal(last.firstIDs, p.firstIDs)
 	switch {
 	case confirmed && last.lone():
-		w.proven("page 2 is empty and page 1, read again, has the same ids")
+		w.proven(last.refused, "page 2 is empty and page 1, read again, has the same ids")
 		return true
 	case confirmed && last.confirmable():
-		w.proven("newest first; no total moved, no id repeated, page 1 read again has the same ids")
+		w.proven(last.refused, "newest first; no total moved, no id repeated, page 1 read again has the same ids")
 		return true
 	}
 	w.moved = w.moved || last != nil && !confirmed
@@ -152,7 +152,7 @@ func (w *walk) provenByFirstPage(last, p *pass) bool {
 	p.finish()
 	e.Passes, e.Pages = p.number, max(e.Pages, 1)
 	w.seen.add(uint8(p.number), p.ids)
-	w.proven("answered whole in one response")
+	w.proven(p.refused, "answered whole in one response")
 	return true
 }
 
@@ -166,11 +166,11 @@ func (w *walk) provenByPass(last, p *pass) bool {
 	w.moved = w.moved || !p.quiet() || last != nil && !again
 	switch {
 	case p.unpaged():
-		w.proven("answered whole in one response: the service does not page it")
+		w.proven(p.refused, "answered whole in one response: the service does not page it")
 	case w.instant(last, p):
-		w.proven("as many ids as total_records were seen both before and after one instant")
+		w.proven(p.refused, "as many ids as total_records were seen both before and after one instant")
 	case p.total < 0 && again && last.quiet() && p.quiet():
-		w.proven("no totals stated; two passes in a row read the same ids")
+		w.proven(p.refused, "no totals stated; two passes in a row read the same ids")
 	case again && last.total == p.total && !last.moving && !p.moving:
 		w.evidence.grade(BestEffort, "two passes read the same and a third would not help: %s", p.trouble())
 	default:
@@ -186,32 +186,40 @@ func (w *walk) note(p *pass) {
 	e.Pages = max(e.Pages, p.filled())
 	e.Requests += len(p.pages) - 1
 	e.Repeated += p.repeated
+	e.Refused = p.refused
 	e.TotalLast = p.lastTotal
 	e.NewestFirst = p.newestFirst()
 }
 
 // instant looks for an instant at which everything was seen. Records without
-// an id can only be counted, so they count in a list that did not move alone.
+// an id and copies can only be counted, so they count in a list that did not
+// move alone.
 func (w *walk) instant(last, p *pass) bool {
-	if last == nil || p.anonymous > 0 && (w.moved || last.anonymous != p.anonymous) {
+	uncounted := p.anonymous + p.copies
+	if last == nil || uncounted > 0 && (w.moved || last.anonymous+last.copies != uncounted) {
 		return false
 	}
 	for boundary := 1; boundary < p.number; boundary++ {
 		at := w.firstPages[boundary]
-		if at.total >= 0 && int64(w.seen.alive(uint8(boundary), at.ids)+p.anonymous) == at.total {
+		if at.total >= 0 && int64(w.seen.alive(uint8(boundary), at.ids)+uncounted) == at.total {
 			return true
 		}
 	}
 	return false
 }
 
-// proven grades a list of which nothing is missing.
-func (w *walk) proven(reason string) {
-	if w.moved {
+// proven grades a list of which nothing is missing. One with records that were
+// refused has rows missing all the same, and it is not known which.
+func (w *walk) proven(refused int, reason string) {
+	w.evidence.Refused = refused
+	switch {
+	case refused > 0:
+		w.evidence.grade(BestEffort, "%d records were refused (meta.rejects); apart from them: %s", refused, reason)
+	case w.moved:
 		w.evidence.grade(Repaired, "the list moved while it was read; %s", reason)
-		return
+	default:
+		w.evidence.grade(Exact, "%s", reason)
 	}
-	w.evidence.grade(Exact, "%s", reason)
 }
 
 // giveUp grades a list that the bound left unproven.

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"bytes"
 	"errors"
 	"net/url"
 	"regexp"
@@ -44,6 +45,16 @@ func redactQuery(query string) string {
 
 // excerptBytes is how much of a body an error shows.
 const excerptBytes = 120
+
+// excerptOf is the beginning of a body that may be shown. JSON that came with a
+// success, whole or cut off, can hold records, and the text of an error is published
+// where their values must not be.
+func (c *Client) excerptOf(code int, body []byte) string {
+	if first := bytes.TrimLeft(body, " \t\r\n"); (code == 0 || isAnswer(code)) && len(first) > 0 && strings.IndexByte(`{["`, first[0]) >= 0 {
+		return ""
+	}
+	return c.excerpt(body)
+}
 
 // excerpt is the beginning of a body on one line. Control and formatting
 // characters go, since an error ends up on a terminal.

@@ -215,6 +215,8 @@ type shelf struct {
 	clamp bool
 	// noNext leaves next_page out.
 	noNext bool
+	// noTotal leaves total_records and total_pages out.
+	noTotal bool
 
 	mu    sync.Mutex
 	asked []string
@@ -277,6 +279,10 @@ func (s *shelf) write(w http.ResponseWriter, records []record, page, limit int) 
 	}
 	if s.noNext {
 		delete(body, "next_page")
+	}
+	if s.noTotal {
+		delete(body, "total_records")
+		delete(body, "total_pages")
 	}
 	json.NewEncoder(w).Encode(body)
 }

@@ -20,10 +20,10 @@ func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read R
 		evidence: Evidence{Stream: s.Name, Param: param, TotalFirst: -1, TotalLast: -1},
 	}
 	var err error
-	if s.Envelope == stream.Object || s.Envelope == stream.Raw || s.Envelope == stream.Array {
-		err = w.single(ctx)
-	} else {
+	if paged(s) {
 		err = w.list(ctx)
+	} else {
+		err = w.single(ctx)
 	}
 	w.evidence.Distinct = len(w.seen.ids)
 	return w.evidence, err
@@ -63,8 +63,9 @@ func (w *walk) single(ctx context.Context) error {
 		return w.list(ctx)
 	}
 	w.evidence.Requests, w.evidence.Pages, w.evidence.Passes = 1, 1, 1
+	w.evidence.Bare = page.Bare
 	w.seen.add(1, sorted(page.IDs))
-	w.evidence.grade(Exact, "answered whole in one response")
+	w.proven(page.Refused, "answered whole in one response")
 	return nil
 }
 
@@ -85,7 +86,7 @@ func (w *walk) request(pass, page int) Request {
 func (w *walk) list(ctx context.Context) error {
 	var last *pass
 	for number := 1; ; number++ {
-		p := newPass(number, w.c.cfg)
+		p := newPass(number, w.c.cfg, int(w.c.pageSize.Load()))
 		if err := w.page(ctx, p, 1); err != nil {
 			return err
 		}
@@ -116,8 +117,28 @@ func (w *walk) page(ctx context.Context, p *pass, number int) error {
 	if err != nil {
 		return err
 	}
+	if number == 1 {
+		w.c.learnPageSize(facts)
+	}
 	p.add(number, facts)
 	return nil
+}
+
+// defaultPageSize is the limit of a request that names none (spec section 4.1).
+// No service caps its pages below what it cuts by itself.
+const defaultPageSize = 25
+
+// learnPageSize looks at page 1 of a list with a total: one that leaves records
+// over shows at how many the service cuts.
+func (c *Client) learnPageSize(page Page) {
+	if !page.Paginated || page.Total <= int64(page.Records) || page.Records == 0 {
+		return
+	}
+	for seen := c.pageSize.Load(); int64(page.Records) < seen; seen = c.pageSize.Load() {
+		if c.pageSize.CompareAndSwap(seen, int64(page.Records)) {
+			return
+		}
+	}
 }
 
 // rest reads what follows page 1.

@@ -33,7 +33,10 @@ func TestWalk(t *testing.T) {
 		{"an absent next_page needs a page beyond the end", &shelf{n: 30, noNext: true, dated: true}, fetch.Exact, 5},
 		{"an array that is not paged is seen to be whole", &shelf{n: 35, shape: "fixed"}, fetch.Exact, 2},
 		{"an empty array takes one request", &shelf{shape: "array"}, fetch.Exact, 1},
-		{"an array on one page is confirmed", &shelf{n: 7, shape: "array"}, fetch.Exact, 3},
+		{"an array that would fill no page takes one request", &shelf{n: 9, shape: "array"}, fetch.Exact, 1},
+		{"an array that would fill a page is confirmed", &shelf{n: 10, shape: "array"}, fetch.Exact, 3},
+		{"records alone that would fill no page take one request", &shelf{n: 9, shape: "records"}, fetch.Exact, 1},
+		{"a short page in an envelope without totals is confirmed", &shelf{n: 9, noTotal: true}, fetch.Exact, 2},
 		{"an array that is one page of many is walked", &shelf{n: 35, shape: "array"}, fetch.Exact, 0},
 		{"records alone that are one page of many are walked", &shelf{n: 40, shape: "records"}, fetch.Exact, 0},
 		{"pages beyond the end that repeat the last one end the walk", &shelf{n: 35, shape: "array", clamp: true}, fetch.Exact, 0},
@@ -112,7 +115,7 @@ func TestWalkPassesTheFixedQueryAndTheParameter(t *testing.T) {
 }
 
 func TestWalkGivesWorseGradesTheLast(t *testing.T) {
-	grades := []fetch.Grade{fetch.Exact, fetch.Repaired, fetch.BestEffort, fetch.CarriedForward, fetch.Skipped}
+	grades := []fetch.Grade{fetch.Exact, fetch.Repaired, fetch.Bounded, fetch.BestEffort, fetch.CarriedForward, fetch.Skipped}
 	for i, worse := range grades {
 		for _, better := range grades[:i] {
 			if better.Worse(worse) != worse || worse.Worse(better) != worse {

@@ -34,8 +34,8 @@ const (
 type Outcome string
 
 // Answered ids are covered by what was staged for them; Gone ids answered 404.
-// Missed ids failed or were answered without a proof: what was staged for them
-// is used, and their other rows stay.
+// Missed ids failed, were refused or answered without a proof: what was staged for
+// them is used, and their other rows stay.
 const (
 	Answered Outcome = "answered"
 	Gone     Outcome = "404"

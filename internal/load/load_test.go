@@ -2,7 +2,6 @@ package load_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,8 +28,13 @@ type house struct {
 	w       *warehouse.Warehouse
 	streams []stream.Stream
 	night   int
-	// plans makes nights plan their details, as real ones do.
-	plans bool
+	// plans makes nights plan their details, as real ones do, and plan is that
+	// of the last stream, behind what was asked for.
+	plans  bool
+	reread load.Rereading
+	plan   load.Plan
+	// asks are the ids that the last stream was still to be asked for.
+	asks []string
 	// steps are those that the warehouse has told of.
 	steps []string
 	// leaves are the keys of listings that a night leaves out, as JSON.
@@ -95,7 +99,14 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 	for _, st := range h.streams {
 		must(h.t, s.Finish(ctx, st, cover[st.Name], seen[st.Name].distinct))
 		if h.plans && st.IsDetail() {
-			_, err := s.Plan(ctx, st, load.Rereading{}, func(string) bool { return true })
+			_, err := s.Plan(ctx, st, h.reread, func(string) bool { return true })
+			must(h.t, err)
+			h.asks = nil
+			for id, err := range s.Asks(ctx, st, load.TurnSettled) {
+				must(h.t, err)
+				h.asks = append(h.asks, id)
+			}
+			h.plan, err = s.NoteUnread(ctx, st)
 			must(h.t, err)
 		}
 	}
@@ -301,32 +312,6 @@ func TestLatestCopyOfARecordWinsWithItsChildren(t *testing.T) {
 	must(t, err)
 	h.want("SELECT name FROM product_listings", "late")
 	h.want("SELECT position, unit_amount::VARCHAR FROM product_listing_prices", "1 10.000000")
-}
-
-func TestMassDeletePublishesNothing(t *testing.T) {
-	many := func(n int) string {
-		var all []string
-		for i := range n {
-			all = append(all, listing(fmt.Sprintf("p%03d", i), "x", i+1, i))
-		}
-		return strings.Join(all, ",")
-	}
-	limits := load.Limits{Share: 0.2, Rows: 50}
-	h := newHouse(t, "product_listings")
-	_, err := h.run(whole(many(300), ""), limits)
-	must(t, err)
-	_, err = h.run(whole(many(240), ""), limits)
-	must(t, err) // 60 of 300 is 20 %, not more
-	_, err = h.run(whole(many(180), ""), limits)
-	var mass *load.MassDeleteError
-	if !errors.As(err, &mass) || mass.Gone != 60 || mass.Before != 240 {
-		t.Fatalf("got %v, want a MassDeleteError for 60 of 240", err)
-	}
-	h.want("SELECT count(*) FROM product_listings", "240")
-	limits.AllowMassDelete = true
-	_, err = h.run(whole(many(180), ""), limits)
-	must(t, err)
-	h.want("SELECT count(*) FROM product_listings", "180")
 }
 
 func TestListAndDetailCompleteOneAnother(t *testing.T) {

@@ -12,16 +12,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Limits are the gates of a night.
-type Limits struct {
-	// Share and Rows bound how much of a table may vanish in one night: more
-	// than both stops the night.
-	Share float64
-	Rows  int64
-	// AllowMassDelete lets such a night pass.
-	AllowMassDelete bool
-}
-
 // Change counts what a night did to one table.
 type Change struct {
 	Table              string
@@ -29,20 +19,10 @@ type Change struct {
 	New, Changed, Gone int64
 }
 
-// MassDeleteError says that more of a table would vanish than a night may take.
-type MassDeleteError struct {
-	Table        string
-	Gone, Before int64
-}
-
-func (e *MassDeleteError) Error() string {
-	return fmt.Sprintf("merge table %s: %d of %d rows would vanish in one night; nothing was published: "+
-		"if that is true of the service, run again with --allow-mass-delete", e.Table, e.Gone, e.Before)
-}
-
 // Merge brings main to what the streams showed. Every changed and vanished row
 // moves from main to past, new versions enter main, and a row that did not
-// change is not touched. Nothing is written before all gates have passed.
+// change is not touched. Nothing is written before all gates have passed; a
+// *MassDeleteError names those that did not.
 func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Limits) ([]Change, error) {
 	if err := s.Settle(ctx); err != nil {
 		return nil, err
@@ -59,10 +39,8 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 	if err != nil {
 		return nil, fmt.Errorf("compare the tables: %w", err)
 	}
-	for _, c := range changes {
-		if err := limits.check(c); err != nil {
-			return nil, err
-		}
+	if err := s.checkLosses(ctx, changes, limits); err != nil {
+		return nil, err
 	}
 	return changes, s.applyAll(ctx, changes, cover)
 }
@@ -122,13 +100,6 @@ func (s *Stage) applyAll(ctx context.Context, changes []Change, cover map[string
 		return err
 	}
 	return s.release(ctx)
-}
-
-func (l Limits) check(c Change) error {
-	if l.AllowMassDelete || c.Gone <= l.Rows || float64(c.Gone) <= l.Share*float64(c.Before) {
-		return nil
-	}
-	return &MassDeleteError{c.Table, c.Gone, c.Before}
 }
 
 // smallCatalog is the number of rows below which building symbol tables for
@@ -234,7 +205,7 @@ func (s *Stage) noteDeletions(ctx context.Context, tx *sql.Tx, cover map[string]
 			continue
 		}
 		note := fmt.Sprintf(`INSERT INTO meta.deletions (run_id, table_name, key, evidence)
-			SELECT %s, %s, concat_ws('/', %s), %s FROM %s WHERE gone`, warehouse.Literal(s.draft.Run),
+			SELECT %s, %s, concat_ws('/', %s), %s FROM %s m WHERE gone`, warehouse.Literal(s.draft.Run),
 			warehouse.Literal(t.Name), columns("", t.Key), evidence(t, sources, cover), closing(t.Name))
 		if _, err := tx.ExecContext(ctx, note); err != nil {
 			return fmt.Errorf("note deletions of %s: %w", t.Name, err)
@@ -245,7 +216,7 @@ func (s *Stage) noteDeletions(ctx context.Context, tx *sql.Tx, cover map[string]
 
 // evidence tells, as SQL, an answer of 404 from absence.
 func evidence(t stream.Table, sources []stream.Stream, cover map[string]Coverage) string {
-	absent := warehouse.Literal("absent from a proven walk of " + sources[0].Name)
+	absent := absence(sources)
 	for _, st := range sources {
 		if st.Name != "" && st.IsDetail() && cover[st.Name] == ByID && slices.Contains(t.Key, st.Param) {
 			return fmt.Sprintf("CASE WHEN %s IN (SELECT id FROM %s WHERE outcome = '404') THEN %s ELSE %s END",
@@ -253,4 +224,20 @@ func evidence(t stream.Table, sources []stream.Stream, cover map[string]Coverage
 		}
 	}
 	return absent
+}
+
+// absence names, as SQL, the list that a row is absent from. Where several fill a
+// table, a fixed column of the row tells which.
+func absence(sources []stream.Stream) string {
+	walk := func(st stream.Stream) string { return warehouse.Literal("absent from a proven walk of " + st.Name) }
+	var cases strings.Builder
+	for _, st := range sources {
+		if len(st.Tables) > 0 && len(st.Root().Const) > 0 {
+			fmt.Fprintf(&cases, " WHEN %s THEN %s", fixed(st.Root()), walk(st))
+		}
+	}
+	if cases.Len() == 0 {
+		return walk(sources[0])
+	}
+	return "CASE" + cases.String() + " ELSE " + walk(sources[0]) + " END"
 }

@@ -19,23 +19,22 @@ import (
 )
 
 // Reject is a value or a record that did not fit, kept raw beside the reason.
-// Column is empty when the whole record did not fit.
+// Column is empty when the whole record did not fit, and Key and Parent where they
+// could not be read.
 type Reject struct {
-	Table, Key, Column, Raw, Reason string
-	Seq                             uint64
-}
-
-// Drift counts something that the schema does not know or had to convert.
-type Drift struct {
-	Table, Path, Kind, Sample string
-	Count                     int64
+	Table, Key, Parent, Column, Raw, Reason string
+	// Stream, Pass, Page and Position say where it was read: a list is read in
+	// passes, and what is refused in two of them was refused once.
+	Stream               string
+	Pass, Page, Position int
+	// Answer is the same for pages that hold the same records.
+	Answer uint64
+	Seq    uint64
 }
 
 const createRejects = `CREATE TABLE stage.rejects
-	(table_name VARCHAR, key VARCHAR, column_name VARCHAR, raw VARCHAR, reason VARCHAR, seq UBIGINT)`
-
-const createDrift = `CREATE TABLE stage.drift
-	(table_name VARCHAR, path VARCHAR, kind VARCHAR, sample VARCHAR, count BIGINT)`
+	(table_name VARCHAR, key VARCHAR, parent VARCHAR, column_name VARCHAR, raw VARCHAR, reason VARCHAR, stream VARCHAR,
+	pass BIGINT, page BIGINT, position BIGINT, answer UBIGINT, seq UBIGINT)`
 
 // Reject stages rejected values.
 func (s *Stage) Reject(ctx context.Context, rejects []Reject) error {
@@ -57,17 +56,34 @@ func (s *Stage) Reject(ctx context.Context, rejects []Reject) error {
 
 func rejectBatch(rejects []Reject) arrow.RecordBatch {
 	var fields []arrow.Field
-	for _, name := range []string{"table_name", "key", "column_name", "raw", "reason"} {
-		fields = append(fields, arrow.Field{Name: name, Type: arrow.BinaryTypes.String})
+	for _, name := range []string{"table_name", "key", "parent", "column_name", "raw", "reason", "stream"} {
+		fields = append(fields, arrow.Field{Name: name, Type: arrow.BinaryTypes.String, Nullable: true})
 	}
-	fields = append(fields, arrow.Field{Name: "seq", Type: arrow.PrimitiveTypes.Uint64})
+	for _, name := range []string{"pass", "page", "position"} {
+		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64, Nullable: true})
+	}
+	for _, name := range []string{"answer", "seq"} {
+		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Uint64})
+	}
 	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema(fields, nil))
 	defer b.Release()
 	for _, r := range rejects {
-		for i, text := range []string{r.Table, r.Key, r.Column, r.Raw, r.Reason} {
-			b.Field(i).(*array.StringBuilder).Append(text)
+		for i, text := range []string{r.Table, r.Key, r.Parent, r.Column, r.Raw, r.Reason, r.Stream} {
+			if column := b.Field(i).(*array.StringBuilder); text == "" {
+				column.AppendNull()
+			} else {
+				column.Append(text)
+			}
 		}
-		b.Field(5).(*array.Uint64Builder).Append(r.Seq)
+		for i, n := range []int{r.Pass, r.Page, r.Position} {
+			if column := b.Field(7 + i).(*array.Int64Builder); n == 0 {
+				column.AppendNull()
+			} else {
+				column.Append(int64(n))
+			}
+		}
+		b.Field(10).(*array.Uint64Builder).Append(r.Answer)
+		b.Field(11).(*array.Uint64Builder).Append(r.Seq)
 	}
 	return b.NewRecordBatch()
 }
@@ -84,7 +100,7 @@ func (s *Stage) NoteRejects(ctx context.Context, cover map[string]Coverage) (int
 		return 0, fmt.Errorf("read the rejects: %w", err)
 	}
 	var drops []string
-	read := []string{"''"}
+	read := []string{"NULL"}
 	for _, t := range stream.Tables(s.streams) {
 		if s.wasRead(t, cover) {
 			// An event comes once, and so does what did not fit of it.
@@ -97,10 +113,10 @@ func (s *Stage) NoteRejects(ctx context.Context, cover map[string]Coverage) (int
 	if err := s.draft.Atomically(ctx, drops); err != nil {
 		return 0, fmt.Errorf("replace the rejects: %w", err)
 	}
-	note := fmt.Sprintf(`INSERT INTO meta.rejects (run_id, seq, table_name, key, column_name, raw, reason)
-		SELECT %s, max(seq), table_name, key, nullif(column_name, ''), raw, reason FROM stage.rejects
-		WHERE table_name IN (%s) GROUP BY table_name, key, column_name, raw, reason`,
-		warehouse.Literal(s.draft.Run), strings.Join(read, ", "))
+	note := fmt.Sprintf(`INSERT INTO meta.rejects (run_id, seq, table_name, key, parent, column_name, raw, reason, page, position)
+		SELECT %s, row_number() OVER (ORDER BY table_name, page, position, seq, key, column_name),
+			table_name, key, parent, column_name, raw, reason, page, position
+		FROM (%s) WHERE table_name IN (%s)`, warehouse.Literal(s.draft.Run), rejectedOnce, strings.Join(read, ", "))
 	res, err := s.draft.DB.ExecContext(ctx, note)
 	if err != nil {
 		return 0, fmt.Errorf("note rejects: %w", err)
@@ -132,20 +148,45 @@ func textSet(rows *sql.Rows) (map[string]bool, error) {
 	return set, rows.Err()
 }
 
+// rejectedOnce are the staged rejects without what another pass over a list, or the
+// detail beside the list, refused again. A value of a known row is the same when it
+// says the same. Records that were refused whole can be alike and yet not the same:
+// those are as many as in the pass that saw most of them, without pages that come
+// again under another number.
+const rejectedOnce = `
+	SELECT * EXCLUDE (source, found, best) FROM (
+		SELECT *, first_value(source) OVER (PARTITION BY table_name, key, parent, column_name, raw, reason ORDER BY found DESC, source) AS best
+		FROM (
+			SELECT *, concat_ws(' ', stream, pass) AS source,
+				count(*) OVER (PARTITION BY table_name, key, parent, column_name, raw, reason, stream, pass) AS found
+			FROM (FROM stage.rejects QUALIFY coalesce(page, 0) = min(coalesce(page, 0)) OVER (PARTITION BY stream, pass, answer))))
+	WHERE source = best
+	QUALIFY column_name IS NULL OR key IS NULL OR row_number() OVER (PARTITION BY table_name, key, parent, column_name, raw, reason ORDER BY seq) = 1`
+
 // dropRejects removes the rejects of a table except those of rows that stand in
-// main and were not read tonight, or stand in a record of which that is true:
-// their values are NULL still, and this is where they are kept.
+// main and were not read tonight, or stand in a record of which that is true, or
+// under a parent that was not asked for: their values are NULL still, and this is
+// where they are kept. What was refused again tonight is told anew.
 func (s *Stage) dropRejects(t stream.Table) string {
 	lists, detail := s.sources(t.Name)
-	root := append(lists, detail)[0].Root()
-	keep := make([]string, 0, 2)
+	feeding := append(lists, detail)[0]
+	root := feeding.Root()
+	keep := make([]string, 0, 4)
 	for _, of := range []stream.Table{t, root} {
-		key := "concat_ws('/', " + columns("", of.Key) + ")"
-		keep = append(keep, fmt.Sprintf("key NOT IN (SELECT %[1]s FROM main.%[2]s EXCEPT SELECT %[1]s FROM %[3]s)",
-			key, warehouse.Quote(of.Name), fresh(of.Name)))
+		rows := fmt.Sprintf("(SELECT %[1]s FROM main.%[2]s EXCEPT SELECT %[1]s FROM %[3]s)",
+			"concat_ws('/', "+columns("", of.Key)+")", warehouse.Quote(of.Name), fresh(of.Name))
+		keep = append(keep, "key IN "+rows)
+		if t.Name != root.Name {
+			keep = append(keep, "parent IN "+rows)
+		}
 	}
-	return fmt.Sprintf("DELETE FROM meta.rejects WHERE table_name = %s AND (coalesce(key, '') = '' OR (%s))",
-		warehouse.Literal(t.Name), strings.Join(keep, " AND "))
+	if t.Name == root.Name && feeding.IsDetail() && feeding.Param != "" {
+		keep = append(keep, fmt.Sprintf("parent IN (SELECT id FROM %s EXCEPT SELECT id FROM %s WHERE outcome IN ('answered', '404'))",
+			planned(feeding.Name), asked(feeding.Name)))
+	}
+	return fmt.Sprintf(`DELETE FROM meta.rejects r WHERE table_name = %s AND (NOT coalesce(%s, FALSE) OR EXISTS (FROM stage.rejects s
+		WHERE s.table_name = r.table_name AND (s.key, s.parent, s.column_name) IS NOT DISTINCT FROM (r.key, r.parent, r.column_name)))`,
+		warehouse.Literal(t.Name), strings.Join(keep, " OR "))
 }
 
 // wasRead reports whether any stream that fills the table was read tonight.
@@ -162,7 +203,7 @@ type Notes struct {
 	// published nothing or were rolled back, join it without a snapshot.
 	Ledger  []warehouse.Run
 	Changes []Change
-	Drift   []Drift
+	Drift   Drifts
 }
 
 // Note writes the notes in one transaction.
@@ -206,51 +247,6 @@ func (n Notes) write(ctx context.Context, tx *sql.Tx, run string) error {
 	return noteRun(ctx, tx, n.Run)
 }
 
-// stageDrift hands the counts over as one batch.
-func (s *Stage) stageDrift(ctx context.Context, seen []Drift) error {
-	l, err := s.take(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.give(l)
-	rows := driftBatch(seen)
-	defer rows.Release()
-	if err := l.insert(ctx, "stage.drift", rows); err != nil {
-		return fmt.Errorf("stage the drift: %w", err)
-	}
-	return l.commit(ctx)
-}
-
-func driftBatch(seen []Drift) arrow.RecordBatch {
-	var fields []arrow.Field
-	for _, name := range []string{"table_name", "path", "kind", "sample"} {
-		fields = append(fields, arrow.Field{Name: name, Type: arrow.BinaryTypes.String})
-	}
-	fields = append(fields, arrow.Field{Name: "count", Type: arrow.PrimitiveTypes.Int64})
-	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema(fields, nil))
-	defer b.Release()
-	for _, d := range seen {
-		for i, text := range []string{d.Table, d.Path, d.Kind, d.Sample} {
-			b.Field(i).(*array.StringBuilder).Append(text)
-		}
-		b.Field(4).(*array.Int64Builder).Append(d.Count)
-	}
-	return b.NewRecordBatch()
-}
-
-// noteDrift adds the counts, keeping when each was first seen and the first
-// sample.
-func noteDrift(ctx context.Context, tx *sql.Tx, run string) error {
-	if _, err := tx.ExecContext(ctx, `UPDATE meta.drift m SET last_run = ?, count = m.count + s.count
-		FROM stage.drift s WHERE m.table_name = s.table_name AND m.path = s.path AND m.kind = s.kind`, run); err != nil {
-		return err
-	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO meta.drift (table_name, path, kind, first_run, last_run, count, sample)
-		SELECT table_name, path, kind, $1, $1, count, sample FROM stage.drift
-		ANTI JOIN meta.drift USING (table_name, path, kind)`, run)
-	return err
-}
-
 // noteRun writes a run's row, its streams and their telemetry.
 func noteRun(ctx context.Context, tx *sql.Tx, r warehouse.Run) error {
 	for _, table := range []string{"runs", "streams", "requests"} {
@@ -270,12 +266,12 @@ func noteRun(ctx context.Context, tx *sql.Tx, r warehouse.Run) error {
 // streamRows are what each stream of a run proved, and what it cost.
 func streamRows(r warehouse.Run) (streams, requests addition) {
 	streams = added("streams", "run_id", "stream", "grade", "reason", "pages", "requests", "passes",
-		"total_first", "total_last", "distinct_ids", "repeated_ids", "rows", "fetched", "carried", "rechecked", "failed", "age_since")
+		"total_first", "total_last", "distinct_ids", "repeated_ids", "rows", "rows_old", "fetched", "carried", "rechecked", "failed", "unread", "age_since")
 	requests = added("requests", "run_id", "stream", "requests", "bytes", "retries", "rate_limited",
 		"latency_p50_ms", "latency_p95_ms", "latency_max_ms", "rate_wait_seconds", "retry_after_seconds", "rate_used", "landed")
 	for _, st := range r.Streams {
 		streams.add(r.ID, st.Stream, st.Grade, text(st.Reason), st.Pages, st.Requests, st.Passes, total(st.TotalFirst), total(st.TotalLast),
-			st.Distinct, st.Repeated, st.Rows, st.Fetched, st.Carried, st.Rechecked, st.Failed, instant(st.AgeSince))
+			st.Distinct, st.Repeated, st.Rows, st.RowsOld, st.Fetched, st.Carried, st.Rechecked, st.Failed, st.Unread, instant(st.AgeSince))
 		requests.add(r.ID, st.Stream, st.Requests, st.Bytes, st.Retries, st.RateLimited, st.LatencyP50, st.LatencyP95, st.LatencyMax,
 			st.RateWaitSeconds, st.RetryAfterSeconds, st.RateUsed, st.Landed)
 	}

@@ -83,10 +83,12 @@ func notKept(detail stream.Stream) string {
 }
 
 // kept are the ids of a stream of details whose rows in main stay as they are:
-// carried by the plan, or asked for in vain.
+// carried by the plan, asked for in vain, or left for a later night. Of the last,
+// a record that the list shows to be new or changed takes its list row as far as
+// that goes.
 func kept(detail stream.Stream) string {
 	root := detail.Root()
-	return fmt.Sprintf(`(SELECT %[1]s FROM main.%[2]s WHERE %[1]s IN (SELECT id FROM %[3]s WHERE why = %[4]s
+	return fmt.Sprintf(`(SELECT %[1]s FROM main.%[2]s WHERE %[1]s IN (SELECT id FROM %[3]s WHERE why = %[4]s OR unread AND stays
 		UNION ALL SELECT id FROM %[5]s WHERE outcome = %[6]s))`, warehouse.Quote(detail.Param),
 		warehouse.Quote(root.Name), planned(detail.Name), warehouse.Literal(whyCarried), asked(detail.Name), warehouse.Literal(string(Missed)))
 }

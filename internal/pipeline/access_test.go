@@ -122,3 +122,19 @@ func TestStreamsThatAreNotChosenKeepTheirRows(t *testing.T) {
 		t.Errorf("orders has %s rows, before %s", after["orders"], before["orders"])
 	}
 }
+
+// TestATokenThatTellsNothingIsNoAnswer holds that an error in the place of the token's
+// info is asked for again, and not taken for a token without scopes.
+func TestATokenThatTellsNothingIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), append(few(), "token")...)
+	fault := rewrite("/auth/token", `{"error":"temporary failure","code":500}`)
+	fault.Times = 1
+	h.service.SetFaults(fault)
+	h.goodNight()
+	fault.Times = 0
+	h.service.SetFaults(fault)
+	if _, err := h.badNight(t.Context(), 1); !errors.Is(err, fetch.ErrMalformed) {
+		t.Errorf("the night ended with %v, want a malformed answer", err)
+	}
+}

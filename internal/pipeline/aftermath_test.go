@@ -71,7 +71,7 @@ func TestReplayedRunIsNotTakenUp(t *testing.T) {
 	h.cfg.Limits = load.Limits{}
 	h.answerListings("none.json")
 	cut, _ := h.badNight(t.Context(), 1)
-	h.cfg.Limits.AllowMassDelete = true
+	h.cfg.AllowMassDelete = true
 	_, err := pipeline.Replay(t.Context(), h.cfg, cut.Run.ID)
 	must(t, err)
 	h.at = h.at.Add(time.Minute)

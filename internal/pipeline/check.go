@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -28,6 +29,8 @@ type Plan struct {
 	// Damage is what structure and sizes of the warehouse show to be damaged. While
 	// a run is at work nothing is looked at.
 	Damage []warehouse.Damage
+	// Stopped is the last run, if a gate stopped it; nil: none did.
+	Stopped *warehouse.Run
 	// Held says which run is at work now; nil: none.
 	Held    *warehouse.HeldError
 	Streams []Planned
@@ -35,6 +38,11 @@ type Plan struct {
 	// run now; 0 before the first. Unknown counts those that were never read.
 	Requests int64
 	Unknown  int
+	// Unread counts the ids that the last night had no time for, in so many
+	// streams, which takes about NightsLeft nights more; 0: nobody can tell.
+	Unread        int64
+	UnreadStreams int
+	NightsLeft    int64
 }
 
 // Planned is the plan for one stream.
@@ -131,6 +139,16 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	runs, err := wh.Runs()
 	if err != nil {
 		return err
+	}
+	if n := len(runs); n > 0 && len(runs[n-1].Losses) > 0 {
+		p.Stopped = &runs[n-1]
+	}
+	for _, r := range slices.Backward(runs) {
+		if r.IsNight() && !r.SnapshotAt.IsZero() {
+			p.Unread, p.UnreadStreams = r.Unread()
+			p.NightsLeft = r.NightsLeft
+			break
+		}
 	}
 	for _, s := range cfg.Streams {
 		if s.IsEvents() {

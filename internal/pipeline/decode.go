@@ -36,8 +36,6 @@ const knownRecords = 1_000
 // night, since no other stream could be loaded either.
 var errStage = errors.New("stage rows")
 
-type driftKey struct{ table, path, kind string }
-
 // sink decodes the bodies of one stream and stages their rows. Its decoders
 // are as many as can run at once; whoever finds none free waits.
 type sink struct {
@@ -116,7 +114,8 @@ func (k *sink) read(ctx context.Context, r fetch.Response) (fetch.Page, error) {
 	}
 	k.count.Add(int64(page.Records))
 	facts := fetch.Page{Records: page.Records, IDs: slices.Clone(page.IDs), Total: page.Total, TotalPages: page.TotalPages,
-		Next: page.Next, Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls}
+		Next: page.Next, Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls,
+		Refused: page.Refused, Copies: page.Copies, Bare: page.Bare}
 	k.remember(r, facts)
 	k.night.cfg.Watch.answered(r, facts)
 	if d.held += len(r.Body); d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) && d.held < batchBytes {
@@ -180,7 +179,7 @@ func (k *sink) tell(ctx context.Context) error {
 
 // decode makes room first when the rows held leave too little for the body.
 func (k *sink) decode(ctx context.Context, d *decoder, r fetch.Response) (transform.Page, error) {
-	origin := transform.Origin{Seq: r.Seq, Param: r.Param}
+	origin := transform.Origin{Seq: r.Seq, Param: r.Param, Pass: r.Pass, Page: r.Page}
 	page, err := d.Decode(r.Body, origin)
 	if !errors.Is(err, transform.ErrFull) {
 		return page, err
@@ -242,28 +241,13 @@ func (k *sink) flushAll(ctx context.Context) error {
 	return errors.Join(k.broken, k.flush(ctx, k.all...))
 }
 
-// note adds what a decoder found to the night's counts and stages the rejects.
+// note adds what a decoder found to the night's drift and stages the rejects.
 func (k *sink) note(ctx context.Context, d transform.Findings) error {
-	k.night.noteDrift(d.Drift)
 	k.rejects.Add(int64(len(d.Rejects)))
 	rejects := make([]load.Reject, len(d.Rejects))
 	for i, r := range d.Rejects {
-		rejects[i] = load.Reject(r)
+		rejects[i] = load.Reject{Table: r.Table, Key: r.Key, Parent: r.Parent, Column: r.Column, Raw: r.Raw, Reason: r.Reason,
+			Stream: k.stream.Name, Pass: r.Pass, Page: r.Page, Position: r.Position, Answer: r.Answer, Seq: r.Seq}
 	}
-	return k.night.stage.Reject(ctx, rejects)
-}
-
-// noteDrift adds to the night's counts.
-func (n *night) noteDrift(seen []transform.Drift) {
-	n.driftLock.Lock()
-	defer n.driftLock.Unlock()
-	for _, one := range seen {
-		key := driftKey{one.Table, one.Path, one.Kind}
-		sum, ok := n.drift[key]
-		if !ok {
-			sum = load.Drift{Table: one.Table, Path: one.Path, Kind: one.Kind, Sample: one.Sample}
-		}
-		sum.Count += one.Count
-		n.drift[key] = sum
-	}
+	return errors.Join(k.night.stage.Carry(ctx, k.night.drift.add(d)), k.night.stage.Reject(ctx, rejects))
 }

@@ -92,7 +92,7 @@ func TestWithdrawnProduct(t *testing.T) {
 	world := richWorld()
 	world.ListingTurnover = 0.3
 	h := newHouse(t, world, "product_listings", "orders", "order_items", "order_details", "products")
-	h.cfg.Limits.AllowMassDelete = true
+	h.cfg.AllowMassDelete = true
 	h.carrying(45, 0)
 	h.goodNight()
 	listed := ids(h.service, "/products/listings")

@@ -12,15 +12,22 @@ import (
 	"placementsync/internal/stream"
 )
 
-// readDetails asks for every id that the plan of the night wants read.
-func (n *night) readDetails(ctx context.Context, s stream.Stream, sink *sink, r *streamResult) error {
-	plan, err := n.plan(ctx, s)
+// readDetails asks for every id that the plan of the night wants read, up to a
+// turn, except for those that it asked for before.
+func (n *night) readDetails(ctx context.Context, one *received, last load.Turn) error {
+	s, r := one.stream, &one.streamResult
+	plan, err := n.plan(ctx, s, one.details.Stream != "")
 	if err != nil {
 		return err
 	}
 	n.cfg.Watch.asking(s, plan.Fetch)
 	var ids []string
-	d, err := n.client.Details(ctx, s, noted(n.stage.Asks(ctx, s), &ids), sink.read)
+	part, err := n.client.Details(ctx, s, noted(n.inTime(s, n.stage.Asks(ctx, s, last)), &ids), one.sink.read)
+	if err == nil {
+		err = n.doubtBare(ctx, s, &part)
+	}
+	d := joined(one.details, part)
+	one.details = d
 	r.evidence = fetch.Evidence{Stream: s.Name, Grade: d.Grade, Reason: d.Reason, Requests: d.Requests,
 		Distinct: d.Found, Repeated: d.Repeated, TotalFirst: -1, TotalLast: -1}
 	r.asked, r.missed, r.gone = int64(d.Asked), int64(d.Failed), int64(len(d.Gone))
@@ -29,21 +36,39 @@ func (n *night) readDetails(ctx context.Context, s stream.Stream, sink *sink, r 
 	if err != nil {
 		return err
 	}
-	n.grade(s, r, d)
+	n.grade(s, r, d, plan)
 	r.cover = load.ByID
-	if err := n.noteAsked(ctx, s, ids, d); err != nil {
+	if err := n.noteAsked(ctx, s, ids, part); err != nil {
 		return fmt.Errorf("%w: %w", errStage, err)
 	}
-	return nil
+	if last < load.TurnSettled {
+		return nil
+	}
+	return n.noteUnread(ctx, r, plan.Fetch)
 }
 
-// plan decides which details are asked for tonight.
-func (n *night) plan(ctx context.Context, s stream.Stream) (load.Plan, error) {
+// inTime are the ids that the night may ask for.
+func (n *night) inTime(s stream.Stream, ids iter.Seq2[string, error]) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for id, err := range ids {
+			if (err != nil || n.mayBegin(s, id)) && !yield(id, err) {
+				return
+			}
+		}
+	}
+}
+
+// plan decides which details are asked for tonight, or decides so again.
+func (n *night) plan(ctx context.Context, s stream.Stream, again bool) (load.Plan, error) {
 	if n.only != nil {
 		return n.planRefresh(ctx, s)
 	}
 	rereading := load.Rereading{All: n.cfg.Details != "changed", LiveDays: n.cfg.LiveDays, Recheck: n.cfg.Recheck}
-	plan, err := n.stage.Plan(ctx, s, rereading, n.wasRead)
+	decide := n.stage.Plan
+	if again {
+		decide = n.stage.PlanAgain
+	}
+	plan, err := decide(ctx, s, rereading, n.wasRead)
 	if err != nil {
 		return plan, fmt.Errorf("%w: %w", errStage, err)
 	}
@@ -53,29 +78,6 @@ func (n *night) plan(ctx context.Context, s stream.Stream) (load.Plan, error) {
 // wasRead reports whether a stream was read tonight.
 func (n *night) wasRead(name string) bool {
 	return slices.ContainsFunc(n.done, func(r streamResult) bool { return r.stream.Name == name && r.cover != load.Carried })
-}
-
-// grade lowers a stream of details to what its ids are worth: they are as
-// complete as the lists that named them.
-func (n *night) grade(s stream.Stream, r *streamResult, d fetch.Details) {
-	for _, p := range n.done {
-		from := p.evidence.Grade
-		if !feeds(p.stream, s) || r.evidence.Grade.Worse(from) == r.evidence.Grade {
-			continue
-		}
-		r.evidence.Reason = fmt.Sprintf("ids come from %s, which is %s", p.stream.Name, from)
-		if from == fetch.CarriedForward || from == fetch.Skipped {
-			from = fetch.BestEffort
-		}
-		r.evidence.Grade = r.evidence.Grade.Worse(from)
-	}
-	if d.Asked == 0 && r.kept == 0 && r.evidence.Grade == fetch.BestEffort {
-		r.evidence.Grade = fetch.Skipped
-	}
-	if d.Failed > 0 {
-		r.failed = &PartError{Stream: s.Name, Failed: d.Failed, Asked: d.Asked, First: d.Failures[0].Err}
-		r.evidence.Reason = r.failed.Error()
-	}
 }
 
 // PartError says that some ids of a stream could not be read, so that their
@@ -92,17 +94,6 @@ func (e *PartError) Error() string {
 
 // Unwrap returns why the first id failed.
 func (e *PartError) Unwrap() error { return e.First }
-
-func feeds(parent, s stream.Stream) bool {
-	for _, ref := range s.Parents {
-		for _, t := range parent.Tables {
-			if t.Name == ref.Table {
-				return true
-			}
-		}
-	}
-	return false
-}
 
 // noteAsked tells the stage what each id's absence proves.
 func (n *night) noteAsked(ctx context.Context, s stream.Stream, ids []string, d fetch.Details) error {

@@ -87,7 +87,7 @@ func TestAReplayDiscardsWhatItPublished(t *testing.T) {
 	h.answerListings("none.json")
 	stopped, _ := h.badNight(t.Context(), 1)
 	requireRaw(t, h.path("raw"), stopped.Run.ID)
-	h.cfg.Limits.AllowMassDelete = true
+	h.cfg.AllowMassDelete = true
 	h.complete(pipeline.Replay(t.Context(), h.cfg, stopped.Run.ID))
 	requireRaw(t, h.path("raw"))
 }

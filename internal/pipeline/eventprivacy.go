@@ -40,7 +40,7 @@ func (n *night) hidden(s stream.Stream, rules []string) []string {
 	var columns []string
 	for _, rule := range rules {
 		table, column, _ := strings.Cut(rule, ".")
-		if table != def.Name && table != s.Like {
+		if table != def.Name && !slices.Contains(stream.Kind(s.Like), table) {
 			continue
 		}
 		if _, ok := def.Column(column); !ok {

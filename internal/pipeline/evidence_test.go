@@ -75,3 +75,24 @@ func TestUnprovenListDeletesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestListsWithoutAnEnvelopeAreAskedForOnce counts the requests for lists that are
+// shorter than any page.
+func TestListsWithoutAnEnvelopeAreAskedForOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld())
+	h.cfg.Fetch.PageSize = 100
+	res := h.goodNight()
+	asked := h.service.Stats().Routes
+	for stream, parents := range map[string]string{"article_comments": "articles", "campaign_articles": "campaigns"} {
+		h.requireStream(res.Run, stream, fetch.Exact, "every id was answered whole")
+		route := map[string]string{"article_comments": "/articles/{id}/comments", "campaign_articles": "/campaigns/{id}/articles"}[stream]
+		if n, want := asked[route], h.count(parents, "TRUE"); n != want || want == 0 {
+			t.Errorf("%s was asked for %d times for %d %s", route, n, want, parents)
+		}
+	}
+	h.requireStream(res.Run, "cities", fetch.Exact, "the service does not page it")
+	if n := asked["/outlets/locations/cities"]; n != 1 {
+		t.Errorf("the cities were asked for %d times, want once", n)
+	}
+}

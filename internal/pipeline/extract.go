@@ -23,6 +23,8 @@ type streamResult struct {
 	// kept counts the ids whose rows are carried by the plan, rechecked those
 	// that were read again although settled.
 	kept, rechecked int64
+	// unread counts the ids that the night had no time for.
+	unread int64
 	// distinct counts the records by their ids; 0 where they have none.
 	distinct int64
 	// rejects counts values and records that did not fit.
@@ -31,6 +33,8 @@ type streamResult struct {
 	failed error
 	// since is when the rows of a carried stream were last proven.
 	since time.Time
+	// held is what the snapshot holds of the stream; known after the merge.
+	held load.Held
 }
 
 // extract reads the streams one after the other, lists before details, each
@@ -42,10 +46,14 @@ func (n *night) extract(parent context.Context) error {
 	defer end(nil)
 	behind := n.finishBehind(ctx, end)
 	err := n.readAll(ctx, behind)
-	return cmp.Or(behind.close(), err, n.requireSome())
+	if err = cmp.Or(behind.close(), err, n.requireSome()); err != nil {
+		return err
+	}
+	return n.foretell(ctx)
 }
 
 func (n *night) readAll(ctx context.Context, behind *finisher) error {
+	var begun map[string]*received
 	for _, s := range n.cfg.Streams {
 		// What details are asked for is known when the lists are finished.
 		if s.IsEvents() || s.IsDetail() || n.only != nil {
@@ -53,15 +61,29 @@ func (n *night) readAll(ctx context.Context, behind *finisher) error {
 				return err
 			}
 		}
-		one := received{streamResult: streamResult{stream: s, evidence: fetch.Evidence{Stream: s.Name, Grade: fetch.Skipped, TotalFirst: -1, TotalLast: -1}}}
-		if n.wants(&one.streamResult) {
-			if err := n.read(ctx, &one); err != nil {
+		if s.IsDetail() && begun == nil {
+			var err error
+			if begun, err = n.readAhead(ctx); err != nil {
 				return err
 			}
 		}
-		behind.take(one)
+		one := begun[s.Name]
+		if one == nil {
+			one = n.receive(s)
+		}
+		if one.err == nil && n.wants(&one.streamResult) {
+			if err := n.read(ctx, one, load.TurnSettled); err != nil {
+				return err
+			}
+		}
+		behind.take(*one)
 	}
 	return nil
+}
+
+// receive begins a stream: nothing is known of it yet.
+func (n *night) receive(s stream.Stream) *received {
+	return &received{streamResult: streamResult{stream: s, evidence: fetch.Evidence{Stream: s.Name, Grade: fetch.Skipped, TotalFirst: -1, TotalLast: -1}}}
 }
 
 // requireSome ends a night in which nothing could be read. What the token says
@@ -85,22 +107,29 @@ func (n *night) wants(r *streamResult) bool {
 		return reason == "" && len(n.only.of(r.stream)) > 0
 	}
 	r.evidence.Reason = reason
+	if reason == "" && !r.stream.IsDetail() && !r.stream.IsEvents() && !n.mayBegin(r.stream, n.listParam(r.stream)) {
+		r.failed = n.unread(r.stream, 0, 0)
+		r.evidence.Reason = r.failed.Error()
+		return false
+	}
 	return reason == ""
 }
 
-// read asks one stream for all it has. The error is one that ends the night; any
-// other stays with the stream.
-func (n *night) read(ctx context.Context, one *received) (err error) {
+// read asks one stream for all it has, details up to a turn. The error is one
+// that ends the night; any other stays with the stream.
+func (n *night) read(ctx context.Context, one *received, last load.Turn) (err error) {
 	r, s := &one.streamResult, one.stream
 	n.cfg.Watch.reading(s)
-	if one.sink, err = n.newSink(s); err != nil {
-		return err
+	if one.sink == nil {
+		if one.sink, err = n.newSink(s); err != nil {
+			return err
+		}
 	}
 	switch {
 	case s.IsEvents():
 		one.err = n.readEvents(ctx, s, one.sink, r)
 	case s.IsDetail():
-		one.err = n.readDetails(ctx, s, one.sink, r)
+		one.err = n.readDetails(ctx, one, last)
 	default:
 		one.err = n.readList(ctx, s, one.sink, r)
 	}
@@ -111,17 +140,21 @@ func (n *night) read(ctx context.Context, one *received) (err error) {
 }
 
 func (n *night) readList(ctx context.Context, s stream.Stream, sink *sink, r *streamResult) (err error) {
-	param := ""
-	if strings.Contains(s.Path, "{team_id}") {
-		param = n.token.TeamID
-	}
-	r.evidence, err = n.client.Walk(ctx, s, param, sink.read)
+	r.evidence, err = n.client.Walk(ctx, s, n.listParam(s), sink.read)
 	r.distinct = int64(r.evidence.Distinct)
 	r.cover = load.Whole
 	if r.evidence.Grade == fetch.BestEffort {
 		r.cover = load.Unproven
 	}
 	return err
+}
+
+// listParam fills the path of a list; most have no parameter.
+func (n *night) listParam(s stream.Stream) string {
+	if strings.Contains(s.Path, "{team_id}") {
+		return n.token.TeamID
+	}
+	return ""
 }
 
 // endsNight tells the errors that no other stream would be spared. A disk that

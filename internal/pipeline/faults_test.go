@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"placementsync/internal/fetch"
-	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/warehouse"
@@ -239,25 +238,6 @@ func shakes() []sim.Fault {
 		rules = append(rules, sim.Fault{Probability: 0.05, Kind: kind})
 	}
 	return rules
-}
-
-func TestMassDeleteIsNotPublished(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
-	h.cfg.Limits = load.Limits{Share: 0.2, Rows: 3}
-	h.goodNight()
-	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte {
-		return []byte(`{"records":[],"total_records":0,"total_pages":0,"current_page":1,"next_page":null,"previous_page":null}`)
-	}})
-	_, err := h.badNight(t.Context(), 1)
-	if mass, ok := errors.AsType[*load.MassDeleteError](err); !ok || mass.Table != "product_listings" {
-		t.Errorf("got %v, want a MassDeleteError of product_listings", err)
-	}
-	h.cfg.Limits.AllowMassDelete = true
-	h.goodNight()
-	if n := h.snapshot()["product_listings"]; n != "0" {
-		t.Errorf("%s listings are left, want none", n)
-	}
 }
 
 func TestInterruptedNightPublishesNothing(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"placementsync/internal/fetch"
 	"placementsync/internal/load"
 )
 
@@ -13,7 +14,9 @@ import (
 type received struct {
 	streamResult
 	sink *sink
-	err  error
+	// details adds up what became of the ids of a stream that is read in parts.
+	details fetch.Details
+	err     error
 }
 
 // finisher finishes streams in the order in which they were read, while the next

@@ -216,7 +216,7 @@ func TestMovingListsArriveWhole(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t, movingWorld(3, 13, order), moving()...)
-			h.cfg.Limits.AllowMassDelete = true
+			h.cfg.AllowMassDelete = true
 			h.at = h.service.Now()
 			for range 2 {
 				h.service.MarkStart()

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -49,8 +48,10 @@ type Config struct {
 	TeamID string
 	// Privacy keeps values out of everything that is staged or published.
 	Privacy transform.Privacy
-	// Limits are the gates.
-	Limits load.Limits
+	// Limits are the gates. AllowMassDelete believes a mass deletion that a
+	// second reading of the lists confirms.
+	Limits          load.Limits
+	AllowMassDelete bool
 	// DryRun extracts and gates, and publishes nothing.
 	DryRun bool
 	// FinishCommit merges and publishes to the end although ctx has ended
@@ -59,6 +60,12 @@ type Config struct {
 	// ResumeMaxAge is how old a run that did not publish may be to be taken up
 	// again: its answers are used and not asked for a second time. 0: never.
 	ResumeMaxAge time.Duration
+	// Fresh begins a new run even if one waits to be taken up.
+	Fresh bool
+	// MaxDuration bounds how long a run reads, measured on the real clock from
+	// the start of this attempt at it; 0: no bound. When it is over, no list and
+	// no detail is begun, and what was read is published.
+	MaxDuration time.Duration
 	// Watch is shown how far the night is; nil: nobody watches.
 	Watch *Watch
 	// Now gives the snapshot's time. Waiting and latencies are measured on the
@@ -97,18 +104,21 @@ type night struct {
 	stage   *load.Stage
 	opening *opening
 	token   Token
+	// began is when this attempt at the run did, on the real clock.
+	began time.Time
 	// done holds what each stream came to, in the order of cfg.Streams.
 	done []streamResult
 	// drift is added to by all that decode.
-	driftLock sync.Mutex
-	drift     map[driftKey]load.Drift
-	run       warehouse.Run
+	drift *drift
+	run   warehouse.Run
 	// resumed is the run that was taken up; nil when this is a new one.
 	resumed *warehouse.Unfinished
 	// inbox is what the night took of the webhook events, eventsTaken whether
 	// it has looked.
 	inbox       webhook.Batch
 	eventsTaken bool
+	// reread are the streams that were read a second time because of a gate.
+	reread map[string]bool
 	// published is set when readers see the snapshot.
 	published bool
 	// only are the records that a refresh reads; nil for a night.
@@ -133,7 +143,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	n := &night{cfg: cfg, wh: wh, drift: map[driftKey]load.Drift{}}
+	n := &night{cfg: cfg, wh: wh, drift: newDrift()}
 	n.run = warehouse.Run{ID: id, Kind: warehouse.Night, StartedAt: now, SnapshotAt: now, Program: cfg.Warehouse.Program}
 	lock, err := wh.Lock(n.run.ID, now)
 	if err != nil {
@@ -200,6 +210,7 @@ func (n *night) step(name string) error {
 }
 
 func (n *night) execute(ctx context.Context) (res Result, err error) {
+	n.began = time.Now()
 	landing, err := fetch.OpenLanding(n.wh.RawPath(cmp.Or(n.landed, n.run.ID)), fetch.LandingOptions{Step: n.cfg.Warehouse.Step})
 	if err != nil {
 		return res, err
@@ -219,6 +230,11 @@ func (n *night) execute(ctx context.Context) (res Result, err error) {
 	if err := n.admit(); err != nil {
 		return res, err
 	}
+	return n.readUntilBelieved(ctx)
+}
+
+// readAndPublish reads all streams into a stage of their own and publishes it.
+func (n *night) readAndPublish(ctx context.Context) (res Result, err error) {
 	ctx, closeAll := n.open(ctx)
 	defer func() { err = closeAll(err) }()
 	if err := n.extract(ctx); err != nil {

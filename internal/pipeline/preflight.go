@@ -46,21 +46,33 @@ func preflight(ctx context.Context, c *fetch.Client, teamID string) (Token, erro
 }
 
 // parseToken reads the answer of GET /auth/token. The types of team_id and
-// source are not shown: a number is as good as a text.
+// source are not shown: a number is as good as a text. An object that tells neither
+// type nor scopes is no answer: taken for one, it would be a token without any.
 func parseToken(body []byte) (Token, error) {
 	var raw struct {
-		Type   string          `json:"token_type"`
-		Scopes []string        `json:"scopes"`
+		Type   *string         `json:"token_type"`
+		Scopes *[]string       `json:"scopes"`
 		TeamID json.RawMessage `json:"team_id"`
 	}
 	if err := json.Unmarshal(body, &raw); err != nil {
 		return Token{}, fmt.Errorf("%w: read token info: %w", fetch.ErrMalformed, err)
 	}
+	if raw.Type == nil && raw.Scopes == nil {
+		return Token{}, fmt.Errorf("%w: read token info: neither token_type nor scopes", fetch.ErrMalformed)
+	}
 	team := strings.Trim(string(raw.TeamID), `"`)
 	if team == "null" {
 		team = ""
 	}
-	return Token{Type: raw.Type, Scopes: raw.Scopes, TeamID: team}, nil
+	return Token{Type: given(raw.Type), Scopes: given(raw.Scopes), TeamID: team}, nil
+}
+
+// given is the value that a member was given; zero for one that is absent.
+func given[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
 }
 
 // Missing names the scopes that a stream needs and the token lacks; none for a

@@ -26,8 +26,9 @@ import (
 const canary = "s3cret"
 
 // plainKeys are the fields whose texts are no one's secret: what records are found
-// by, and times, which are none with a word in them.
-var plainKeys = regexp.MustCompile(`^(id|prefix|type|token_type|scopes|.*_ids?|.*_at|due_date|deadline)$`)
+// by, and times and amounts, which are none with a word in them and are then kept as
+// what did not fit.
+var plainKeys = regexp.MustCompile(`^(id|prefix|type|token_type|scopes|.*_ids?|.*_at|.*_date|date_paid|deadline|unit_amount)$`)
 
 // canaried marks the texts of a body. As lists they fit no column of text, so that
 // they take the ways of what does not fit.

@@ -199,6 +199,11 @@ func (w *Watch) reading(s stream.Stream) {
 	})
 }
 
+// waiting says that a stream is read further when its turn comes again.
+func (w *Watch) waiting(s stream.Stream) {
+	w.change(s.Name, func(p *StreamProgress) { p.State = Waiting })
+}
+
 // asking says how many single records a stream will be asked for.
 func (w *Watch) asking(s stream.Stream, total int64) {
 	w.change(s.Name, func(p *StreamProgress) { p.Total, p.byID = total, true })

@@ -1,15 +1,11 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"maps"
-	"slices"
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
-	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
@@ -18,7 +14,7 @@ import (
 func (n *night) publish(ctx context.Context) (Result, error) {
 	n.cfg.Watch.phase("merging")
 	cover := n.coverage()
-	changes, err := n.stage.Merge(ctx, cover, n.cfg.Limits)
+	changes, err := n.stage.Merge(ctx, cover, n.limits())
 	if err != nil {
 		return Result{}, err
 	}
@@ -28,8 +24,8 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 		n.run.Changed += c.Changed
 		n.run.Gone += c.Gone
 	}
-	if n.cfg.DryRun {
-		return Result{Changes: changes}, nil
+	if err := n.findAges(ctx); err != nil || n.cfg.DryRun {
+		return Result{Changes: changes}, err
 	}
 	if err := n.step("merged"); err != nil {
 		return Result{}, err
@@ -52,7 +48,8 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	for i := range files {
-		files[i].Grade = string(n.tableGrade(files[i].Name))
+		grade, note := n.tableGrade(files[i].Name)
+		files[i].Grade, files[i].Note = string(grade), note
 	}
 	if err := n.draft.Enclose(n.end(ctx, nil)); err != nil {
 		return Result{}, err
@@ -71,19 +68,6 @@ func (n *night) coverage() map[string]load.Coverage {
 	return cover
 }
 
-// tableGrade is the worst grade of the streams that fill a table.
-func (n *night) tableGrade(table string) fetch.Grade {
-	var g fetch.Grade
-	for _, name := range stream.Feeding(n.cfg.Streams, table) {
-		for _, r := range n.done {
-			if r.stream.Name == name {
-				g = g.Worse(r.evidence.Grade)
-			}
-		}
-	}
-	return g
-}
-
 // noteMeta writes what the night saw beside its rows. Runs of the ledger that
 // are not in the catalogue yet, the failed ones, join it here.
 func (n *night) noteMeta(ctx context.Context, cover map[string]load.Coverage, changes []load.Change) error {
@@ -97,10 +81,7 @@ func (n *night) noteMeta(ctx context.Context, cover map[string]load.Coverage, ch
 	if err != nil {
 		return err
 	}
-	seen := slices.SortedFunc(maps.Values(n.drift), func(a, b load.Drift) int {
-		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind))
-	})
-	return n.stage.Note(ctx, load.Notes{Run: n.end(ctx, nil), Ledger: past, Changes: changes, Drift: seen})
+	return n.stage.Note(ctx, load.Notes{Run: n.end(ctx, nil), Ledger: past, Changes: changes, Drift: n.drift.night})
 }
 
 // ledgerStream puts what a stream proved and what it cost side by side.
@@ -109,8 +90,8 @@ func (n *night) ledgerStream(r streamResult, t fetch.Telemetry) warehouse.RunStr
 	return warehouse.RunStream{
 		Stream: r.stream.Name, Grade: string(e.Grade), Reason: e.Reason, Pages: int64(e.Pages), Requests: t.Requests,
 		Passes: int64(e.Passes), TotalFirst: e.TotalFirst, TotalLast: e.TotalLast, Distinct: int64(e.Distinct),
-		Repeated: int64(e.Repeated), Rows: r.rows, Rejects: r.rejects, Fetched: r.asked - r.missed, Carried: r.kept,
-		Rechecked: r.rechecked, Failed: r.missed, AgeSince: r.since,
+		Repeated: int64(e.Repeated), Rows: r.held.Rows, RowsOld: r.held.Old, Rejects: r.rejects, Fetched: r.asked - r.missed, Carried: r.kept,
+		Rechecked: r.rechecked, Failed: r.missed, Unread: r.unread, AgeSince: r.held.Since,
 		Bytes: t.Bytes, Retries: t.Retries, RateLimited: t.TooMany, Landed: t.Hits,
 		LatencyP50: t.P50.Seconds() * 1e3, LatencyP95: t.P95.Seconds() * 1e3, LatencyMax: t.Max.Seconds() * 1e3,
 		RateWaitSeconds: t.RateWait.Seconds(), RetryAfterSeconds: t.RetryWait.Seconds(),

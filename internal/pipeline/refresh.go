@@ -46,7 +46,7 @@ func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	n := &night{cfg: cfg, wh: wh, drift: map[driftKey]load.Drift{}, only: &targets}
+	n := &night{cfg: cfg, wh: wh, drift: newDrift(), only: &targets}
 	n.run = warehouse.Run{ID: id, Kind: warehouse.Refresh, StartedAt: now, SnapshotAt: now, Program: cfg.Warehouse.Program}
 	lock, err := wh.Lock(n.run.ID, now)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"placementsync/internal/load"
 	"placementsync/internal/warehouse"
 )
 
@@ -22,7 +21,7 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	n := &night{cfg: cfg, wh: wh, drift: map[driftKey]load.Drift{}, landed: run}
+	n := &night{cfg: cfg, wh: wh, drift: newDrift(), landed: run}
 	n.cfg.Fetch.Offline = true
 	at, err := landedAt(wh, run)
 	if err != nil {

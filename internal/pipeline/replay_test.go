@@ -50,7 +50,7 @@ func TestReplayPublishesARunThatWasStoppedByAGate(t *testing.T) {
 	if err == nil {
 		t.Fatal("the gate let an empty list pass")
 	}
-	h.cfg.Limits.AllowMassDelete = true
+	h.cfg.AllowMassDelete = true
 	replayed, err := pipeline.Replay(t.Context(), h.cfg, res.Run.ID)
 	must(t, err)
 	if h.latest() != replayed.Run.ID || h.count("product_listings", "true") != 0 {

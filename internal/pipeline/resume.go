@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"placementsync/internal/load"
 	"placementsync/internal/warehouse"
 )
 
@@ -66,7 +67,7 @@ func (n *night) takeUp(now time.Time, lock *warehouse.Lock) error {
 	if err != nil {
 		return err
 	}
-	if !ok || last.Source != n.cfg.Fetch.BaseURL || now.Sub(last.StartedAt) > n.cfg.ResumeMaxAge {
+	if !ok || n.cfg.Fresh || last.Source != n.cfg.Fetch.BaseURL || now.Sub(last.StartedAt) > n.cfg.ResumeMaxAge {
 		return nil
 	}
 	n.resumed = &last
@@ -81,6 +82,10 @@ func (n *night) attempt(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	res, err := n.execute(ctx)
+	if _, stopped := errors.AsType[*load.MassDeleteError](err); stopped {
+		// Taken up, its answers would bring the next run to the same gate.
+		return res, errors.Join(err, n.wh.Finished())
+	}
 	if err != nil {
 		return res, err
 	}

@@ -177,7 +177,7 @@ func campaignTables() []expected {
 		{
 			table: "articles", key: "id", path: "/articles/{id}", ids: "campaign_articles.id order_items.article_id",
 			text: "id name brief_doc_url draft_doc_url live_url campaign_id product_id profile_id writer.id writer.first_name " +
-				"writer.last_name support_agent status.name status.prefix status.color expected_completion_date_title",
+				"writer.last_name support_agent support_agent.id support_agent.first_name support_agent.last_name status.name status.prefix status.color expected_completion_date_title",
 			when: "updated_at expected_completion_date",
 		},
 		{

@@ -115,7 +115,7 @@ func tagOf(word string) string {
 	switch word {
 	case "exact", "complete":
 		return "good"
-	case "repaired":
+	case "repaired", "bounded":
 		return "fair"
 	case "best_effort", "carried_forward", "partial":
 		return "poor"

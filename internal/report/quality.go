@@ -11,12 +11,12 @@ func quality() section {
 func grades() panel {
 	return panel{
 		id: "grades", title: "Grades of the streams", wide: true,
-		about: "Exact: proven that no record is missing. Repaired: the same, though the list moved meanwhile. Best effort: no proof. Carried forward: rows of an earlier night. Skipped: never read.",
+		about: "Exact: all read or proven this night. Repaired: the same, though the list moved meanwhile. Bounded: the settled part was read some nights ago. Best effort: no proof. Carried forward: rows of an earlier night. Skipped: never read.",
 		query: "stream_grades", shown: 60,
 		fields: []field{
 			{column: "stream", label: "Stream"}, {column: "grade", label: "Grade", as: asTag}, {column: "rows", label: "Rows", as: asNumber},
 			{column: "fetched", label: "Fetched", as: asNumber}, {column: "carried", label: "Carried", as: asNumber},
-			{column: "failed", label: "Failed", as: asNumber}, {column: "oldest_days", label: "Oldest", as: asDays}, {column: "reason", label: "Evidence"},
+			{column: "failed", label: "Failed", as: asNumber}, {column: "rows_old", label: "Older", as: asNumber}, {column: "oldest_days", label: "Oldest", as: asDays}, {column: "reason", label: "Evidence"},
 		},
 		empty: "The run left no grades.",
 	}

@@ -109,10 +109,10 @@ func TestAFirstSnapshotIsComparedWithNothing(t *testing.T) {
 func TestAPartialNightIsFlaggedAtTheTop(t *testing.T) {
 	text := seen(page(t, archive{
 		"snapshots": strings.ReplaceAll(nights, "complete", "partial"),
-		"stream_grades": "stream|grade|reason|rows|fetched|carried|failed|oldest_at|oldest_days\n" +
-			"orders|carried_forward|answered 500|5|0|0|0|2026-11-07T02:00:00Z|2.00\n" +
-			"articles|skipped|missing scope articles:read|0|0|0|0|NULL|NULL\n" +
-			"article_status_events|skipped|no delivery|0|0|0|0|NULL|NULL",
+		"stream_grades": "stream|grade|reason|rows|rows_old|fetched|carried|failed|oldest_at|oldest_days\n" +
+			"orders|carried_forward|answered 500|5|5|0|0|0|2026-11-07T02:00:00Z|2.00\n" +
+			"articles|skipped|missing scope articles:read|0|0|0|0|0|NULL|NULL\n" +
+			"article_status_events|skipped|no delivery|0|0|0|0|0|NULL|NULL",
 	}))
 	if strings.Contains(text, "article_status_events: no delivery") {
 		t.Error("a stream of which the page shows nothing is missed")

@@ -211,6 +211,7 @@ func (w *world) supportAgent(e *enc, n uint32) {
 		e.str("support_agent", fullName(p))
 	case 1:
 		e.obj("support_agent")
+		e.id("id", kindPerson, uint32(slices.Index(people(), p)))
 		e.str("first_name", p.first)
 		e.str("last_name", p.last)
 		e.end()

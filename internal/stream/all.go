@@ -1,16 +1,18 @@
 package stream
 
 // All returns every stream of the catalogue, lists before the details that
-// their records name.
+// their records name. A night whose time is over leaves the last ones unread, so
+// that details stand in the order of their use: what is being worked on, what
+// was bought, what is on offer.
 func All() []Stream {
 	return []Stream{
 		token(),
 		outletListings(), productListings(), orders(), orderItems(), campaigns(),
 		locations("country", "countries"), locations("state", "states"), locations("city", "cities"),
 		tags(), disclaimers(), productCategories(), profiles(), files(), folders(),
-		outlets(), outletProducts(), orderDetails(), campaignDetails(),
-		campaignArticles(), statusCounts(), articles(), articleComments(), products(),
-		profileOrders(), profileOrderItems(), profileCampaigns(),
+		campaignDetails(), campaignArticles(), statusCounts(), articles(), articleComments(),
+		orderDetails(), profileOrders(), profileOrderItems(), profileCampaigns(),
+		outlets(), outletProducts(), products(),
 	}
 }
 
@@ -42,11 +44,12 @@ func outlets() Stream {
 }
 
 // outletRefs are the records that name an outlet. An outlet's own fields show
-// in its listings; an order item names it and shows its name only.
+// in its listings; an order item names it and shows its name only. A listing that
+// names no outlet belongs to the one that sold the product when it was last read.
 func outletRefs() []Ref {
 	return []Ref{
-		{Table: "outlet_listings", Column: "outlet_id", Vouches: true},
-		{Table: "product_listings", Column: "outlet_id", Vouches: true},
+		{Table: "outlet_listings", Column: "outlet_id", Vouches: true, Known: "outlet_products", KnownKey: "product_id"},
+		{Table: "product_listings", Column: "outlet_id", Vouches: true, Known: "outlet_products", KnownKey: "product_id"},
 		{Table: "order_items", Column: "outlet_id"},
 	}
 }
@@ -108,11 +111,12 @@ func campaigns() Stream {
 	}
 }
 
-// campaignTables serves the list and the detail.
+// campaignTables serves the list and the detail. A questionnaire may have no id
+// (spec 2.5): its campaign names it, or stands for it.
 func campaignTables() []Table {
 	return []Table{
 		{Name: "campaigns", Key: []string{"id"}},
-		{Name: "questionnaires", At: "questionnaire", Key: []string{"id"}, Parents: []string{"campaign_id"}},
+		{Name: "questionnaires", At: "questionnaire", Key: []string{"id"}, Parents: []string{"campaign_id"}, Named: []string{"questionnaire_id", "id"}},
 	}
 }
 
@@ -123,7 +127,7 @@ func campaignArticles() Stream {
 		Parents: []Ref{{Table: "campaigns", Column: "id"}}, Param: "campaign_id", Rule: WhileLive, Life: AsCampaign,
 		Tables: []Table{
 			{Name: "campaign_articles", Key: []string{"id"}},
-			child("article_statuses", "status", "article_id", "name"),
+			child("article_statuses", "status", "article_id", ""),
 			child("campaign_article_addons", "order_item.addons", "article_id", "name"),
 			child("campaign_article_includes", "order_item.includes", "article_id", ""),
 		},
@@ -136,7 +140,7 @@ func articles() Stream {
 		Parents: []Ref{{Table: "campaign_articles", Column: "id"}, {Table: "order_items", Column: "article_id"}},
 		Param:   "id", Rule: WhileLive, Life: AsArticle,
 		Tables: []Table{
-			{Name: "articles", Key: []string{"id"}},
+			{Name: "articles", Key: []string{"id"}, Unshown: []string{"support_agent"}},
 			child("article_files", "files", "article_id", "value"),
 		},
 	}

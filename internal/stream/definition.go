@@ -33,6 +33,18 @@ type Column struct {
 	Untracked bool
 }
 
+// listedPath is what a comment ends with where the spec lists the field.
+var listedPath = regexp.MustCompile(`Spec [0-9.]+ [A-Z]\w*\.(\w+(?:\.\w+)*)\.$`)
+
+// Path is where the spec lists the field within its record, dotted, as the comment
+// says; empty where it does not list it.
+func (c Column) Path() string {
+	if m := listedPath.FindStringSubmatch(c.Comment); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
 // Definition is one table as its schema file states it, columns in order.
 type Definition struct {
 	Name    string

@@ -5,6 +5,7 @@ package stream
 func token() Stream {
 	return Stream{
 		Name: "token", Path: "/auth/token", Spec: "2.1, 4.2, 5", Envelope: Object,
+		OneOf:  []string{"token_type", "scopes"},
 		Tables: []Table{{Name: "token", Key: []string{"team_id"}}},
 	}
 }

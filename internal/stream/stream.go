@@ -52,6 +52,9 @@ type Ref struct {
 	// Vouches says that the table's rows show every change of the detail that
 	// they name: while they stay the same, the detail does.
 	Vouches bool
+	// Known is a table of main that tells Column where a row leaves it empty: its
+	// KnownKey has the row's key, and its own Column the id. Empty: none does.
+	Known, KnownKey string
 }
 
 // Life says what keeps a detail of a WhileLive stream worth asking for every
@@ -88,10 +91,16 @@ type Table struct {
 	Value string
 	// Const fills a column with a fixed text: the kind of a location.
 	Const map[string]string
+	// Named are columns of the enclosing row, the first that is filled of which
+	// takes the place of the item's key where the spec lets that be absent.
+	Named []string
 	// ID is the column that takes the item's "id" where the table calls it
 	// otherwise: the order_id of a profile's order. A field of the column's
 	// own name wins.
 	ID string
+	// Unshown are columns of texts whose shape the spec does not show: an object is
+	// as good, and extra takes what no column does.
+	Unshown []string
 	// Link tables only say what belongs to what: the other fields of their
 	// records are described by another table, and are neither kept nor counted.
 	Link bool
@@ -117,9 +126,13 @@ type Stream struct {
 	// Parents are the columns whose values name the path parameter. Empty for
 	// endpoints that have none, or whose parameter is the team id.
 	Parents []Ref
-	// Param is the column that takes the path parameter in the first table
-	// when the record itself leaves it empty.
+	// Param is the column of the first table that holds the path parameter. A
+	// record that leaves it empty takes it, but for the only record of an Object
+	// answer, which must name it; one that names another is not what was asked for.
 	Param string
+	// OneOf are columns of the first table of which a record fills at least one,
+	// where its key alone does not tell it from an answer that is none.
+	OneOf []string
 	// Rule says which details may be carried, and Life what those of WhileLive
 	// live by. An event about what a detail lives by has it read again, by
 	// whatever rule.
@@ -163,6 +176,14 @@ func Feeding(streams []Stream, table string) []string {
 		}
 	}
 	return names
+}
+
+// NamesDetails reports whether the values of a column name what a stream of
+// details is asked for.
+func NamesDetails(table, column string) bool {
+	return slices.ContainsFunc(All(), func(s Stream) bool {
+		return slices.ContainsFunc(s.Parents, func(r Ref) bool { return r.Table == table && r.Column == column })
+	})
 }
 
 // Tables lists every table that the streams fill, each once, in the order in

@@ -116,6 +116,7 @@ func bounds() []bound {
 		{"streams.max_passes", "how often a list that changes while it is read is read again"},
 		{"streams.max_pages", "a chain of pages, whatever total the service states; a chain with a total ends earlier, at twice the pages that it makes and 16"},
 		{"run.resume_max_age", "how long a run that did not publish is taken up again"},
+		{"run.max_duration", "how long a run reads: then nothing more is begun, what was read is published, and the following nights read the rest"},
 		{"warehouse.memory_limit", "DuckDB's memory; the process needs up to 480 MiB more"},
 		{"serve.webhook_max_age", "how old a delivery may be"},
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"placementsync/internal/stream"
 )
 
 // Binding is a stream bound to its table definitions: which field of a record
@@ -18,6 +20,12 @@ type Binding struct {
 	list   string
 	object bool
 	raw    bool
+	// oneOf are columns of the first table of which a record fills at least one.
+	oneOf []int
+	// shows is what the records show beside what the tables take, and secrets what
+	// of all that is private.
+	shows   []stream.Shown
+	secrets secrets
 }
 
 // Tables lists the staged tables, the record's own first, each once.
@@ -38,6 +46,9 @@ type layoutOf struct {
 	schema *arrow.Schema
 	cols   []columnOf
 	root   *node
+	// at is the dotted path of the rows in the enclosing one, place that in the
+	// record.
+	at, place string
 	// enclosing is the table whose open row this one's rows belong to; -1 for
 	// the record's own table.
 	enclosing int
@@ -50,6 +61,8 @@ type layoutOf struct {
 	ownKeys, ownRequired []int
 	// parents take the key of the enclosing row.
 	parents []inherited
+	// named are columns of the enclosing row that stand for an absent key.
+	named []int
 	// given are the columns that children inherit from an open row.
 	given  []int
 	consts []constant
@@ -78,6 +91,13 @@ type columnOf struct {
 	// canonical columns hold JSON text, hashed by meaning.
 	canonical bool
 	enum      []string
+	// path is where the spec lists the field; empty: nowhere.
+	path string
+	// id columns hold ids that stand in paths; asked ones name those that details
+	// are asked for by.
+	id, asked bool
+	// unshown columns may meet an object.
+	unshown bool
 	// dropped columns are NULL in every row, whatever filled them.
 	dropped bool
 	// hide makes a private text of a value when its row is closed; nil: as it is.
@@ -86,7 +106,12 @@ type columnOf struct {
 
 func (c *columnOf) private() bool { return c.dropped || c.hide != nil }
 
-type inherited struct{ col, from int }
+// inherited pairs a column with one of the enclosing row. Where the record may name
+// another parent, what it names stands.
+type inherited struct {
+	col, from int
+	named     bool
+}
 
 type constant struct {
 	col  int
@@ -121,7 +146,8 @@ type field struct {
 	// child is the table that takes a list or object; -1: none.
 	child int
 	union *union
-	// alias is a second name for its column, which gives way to the first.
+	// alias is a second name for its column, which gives way to the one that the
+	// spec lists.
 	alias bool
 	// private fields hold a value that must not be kept where no column takes it.
 	private bool

@@ -76,9 +76,11 @@ type column struct {
 	kind kind
 	// tracked columns count in the row's fingerprint, canonical ones by meaning.
 	tracked, canonical bool
-	n                  int
-	seed               uint64
-	enum               []string
+	// judged columns have values that are looked at once they are read.
+	judged bool
+	n      int
+	seed   uint64
+	enum   []string
 	// valid is nil while no value is NULL.
 	valid   []byte
 	data    []byte
@@ -87,6 +89,7 @@ type column struct {
 
 func newColumn(of *columnOf) column {
 	c := column{kind: of.kind, tracked: of.tracked, canonical: of.canonical, seed: of.seed, enum: of.enum}
+	c.judged = of.enum != nil || of.asked
 	if c.kind <= document {
 		c.offsets = []int32{0}
 	}

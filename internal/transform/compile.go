@@ -18,7 +18,7 @@ const extraColumn = "extra"
 // says which table or column is missing or does not fit.
 func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, error) {
 	c := compiler{stream: s, binding: &Binding{
-		name: s.Name, list: s.List, object: s.Envelope == stream.Object, raw: s.Envelope == stream.Raw,
+		name: s.Name, list: s.List, object: s.Envelope == stream.Object, raw: s.Envelope == stream.Raw, shows: s.Shows(),
 	}}
 	if s.List == "" {
 		c.binding.list = "records"
@@ -44,7 +44,7 @@ type compiler struct {
 }
 
 func (c *compiler) table(i int, t stream.Table, d stream.Definition) error {
-	l := &layoutOf{index: i, name: t.Name, enclosing: -1, link: t.Link, salt: xxh3.HashString(t.Name)}
+	l := &layoutOf{index: i, name: t.Name, place: t.At, enclosing: -1, link: t.Link, salt: xxh3.HashString(t.Name)}
 	if err := l.addColumns(t, d); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c *compiler) table(i int, t stream.Table, d stream.Definition) error {
 	if i == 0 {
 		err = c.rootColumns(l)
 	} else {
-		err = c.nest(l, t)
+		err = c.nest(l, t, d)
 	}
 	l.ownKeys, l.ownRequired = l.own(l.keys), l.own(l.required)
 	return err
@@ -85,7 +85,9 @@ func (l *layoutOf) addColumns(t stream.Table, d stream.Definition) error {
 		l.cols = append(l.cols, columnOf{
 			name: col.Name, kind: k, arrow: k.arrowType(), seed: seed(col.Name, k),
 			tracked:   !col.Untracked && !slices.Contains(t.Parents, col.Name),
-			canonical: k == document, enum: enums[col.Name],
+			canonical: k == document, enum: enums[col.Name], path: col.Path(), id: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
+			asked:   k == text && !slices.Contains(t.Key, col.Name) && stream.NamesDetails(t.Name, col.Name),
+			unshown: slices.Contains(t.Unshown, col.Name),
 		})
 		if col.NotNull {
 			l.required = append(l.required, len(l.cols)-1)
@@ -161,7 +163,16 @@ func (l *layoutOf) nameColumns(t stream.Table) error {
 func (c *compiler) rootColumns(l *layoutOf) error {
 	var err error
 	if c.stream.Param != "" {
-		l.param, err = l.find(c.stream.Param, "path parameter")
+		if l.param, err = l.find(c.stream.Param, "path parameter"); err != nil {
+			return err
+		}
+	}
+	for _, name := range c.stream.OneOf {
+		i, err := l.find(name, "one of which is filled")
+		if err != nil {
+			return err
+		}
+		c.binding.oneOf = append(c.binding.oneOf, i)
 	}
 	if c.binding.raw {
 		l.prefix, l.status = l.col("prefix"), l.col("id")
@@ -176,14 +187,14 @@ func (c *compiler) rootColumns(l *layoutOf) error {
 }
 
 // nest hangs a child table into the node tree of the row that encloses it.
-func (c *compiler) nest(l *layoutOf, t stream.Table) error {
+func (c *compiler) nest(l *layoutOf, t stream.Table, d stream.Definition) error {
 	l.enclosing = c.enclosing(l.index)
 	if l.enclosing > l.index {
 		return fmt.Errorf("state it after %q, which encloses it", c.stream.Tables[l.enclosing].Name)
 	}
 	up := c.binding.tables[l.enclosing]
 	l.position = l.col("position")
-	if err := l.inherit(t, up); err != nil {
+	if err := l.inherit(t, d, up); err != nil {
 		return err
 	}
 	for u := up; ; u = c.binding.tables[u.enclosing] {
@@ -195,6 +206,7 @@ func (c *compiler) nest(l *layoutOf, t stream.Table) error {
 	if at := c.stream.Tables[l.enclosing].At; at != "" {
 		path = strings.TrimPrefix(path, at+".")
 	}
+	l.at = path
 	parts := strings.Split(path, ".")
 	b := nodes{binding: c.binding, layout: up, made: up.root.all(map[string]*node{})}
 	n := up.root
@@ -228,7 +240,7 @@ func (c *compiler) enclosing(i int) int {
 }
 
 // inherit pairs the parent columns with the enclosing row's key, in order.
-func (l *layoutOf) inherit(t stream.Table, up *layoutOf) error {
+func (l *layoutOf) inherit(t stream.Table, d stream.Definition, up *layoutOf) error {
 	if len(t.Parents) != len(up.keys) {
 		return fmt.Errorf("names %d parent columns, but %q has a key of %d", len(t.Parents), up.name, len(up.keys))
 	}
@@ -241,10 +253,18 @@ func (l *layoutOf) inherit(t stream.Table, up *layoutOf) error {
 		if l.cols[col].kind != up.cols[from].kind {
 			return fmt.Errorf("column %q has another type than %q of %q", name, up.cols[from].name, up.name)
 		}
-		l.parents = append(l.parents, inherited{col, from})
+		c, _ := d.Column(name)
+		l.parents = append(l.parents, inherited{col, from, c.Path() != "" && !slices.Contains(t.Key, name)})
 		if !slices.Contains(up.given, from) {
 			up.given = append(up.given, from)
 		}
+	}
+	for _, name := range t.Named {
+		col, err := up.find(name, "stands for the key of "+t.Name)
+		if err != nil {
+			return err
+		}
+		l.named = append(l.named, col)
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package transform
 import (
 	"errors"
 	"fmt"
+
+	"github.com/zeebo/xxh3"
 )
 
 // Decoder decodes the bodies of one stream, one after the other, into rows
@@ -24,7 +26,10 @@ type Decoder struct {
 	path   []string
 	base   int
 	strays strays
-	later  []later
+	// secrets are those of the binding, with room of their own.
+	secrets secrets
+	copies  copies
+	later   []later
 	// secret is the dotted path of the private field that the position lies
 	// in; empty: none.
 	secret string
@@ -38,9 +43,14 @@ type Decoder struct {
 	origin Origin
 	page   Page
 	seq    uint64
+	// place is that of the record in the body, from 1.
+	place int
+	// refused is the key of the row that was refused last.
+	refused string
 	// created is the created_at of the last record.
 	created int64
 	outside []outside
+	sight   sight
 	// rows and marks are where the body began.
 	rows  []int
 	marks marks
@@ -50,7 +60,8 @@ type Decoder struct {
 func (b *Binding) NewDecoder() *Decoder {
 	d := &Decoder{
 		binding: b, after: make([]*field, len(b.fields)),
-		found: findings{index: map[string]int{}}, rows: make([]int, len(b.tables)),
+		found: newFindings(), rows: make([]int, len(b.tables)),
+		secrets: secrets{names: b.secrets.names},
 	}
 	for _, l := range b.tables {
 		d.tables = append(d.tables, newTable(l))
@@ -64,6 +75,9 @@ func (b *Binding) NewDecoder() *Decoder {
 func (d *Decoder) Decode(body []byte, o Origin) (Page, error) {
 	d.begin(body, o)
 	err := d.body()
+	if err == nil && len(d.page.IDs) > 1 {
+		err = d.withoutCopies(body, o)
+	}
 	if err == nil {
 		if d.scan.peek(); d.scan.pos < len(body) {
 			err = d.scan.fail("want the end of the body")
@@ -77,9 +91,24 @@ func (d *Decoder) Decode(body []byte, o Origin) (Page, error) {
 		}
 		return Page{}, fmt.Errorf("decode %s: %w", d.binding.name, err)
 	}
+	if fresh := d.found.rejects[d.marks.rejects:]; len(fresh) > 0 {
+		answer := d.answer()
+		for i := range fresh {
+			fresh[i].Answer = answer
+		}
+	}
 	d.found.commit()
 	d.page.Falling = d.page.Falling && len(d.page.IDs) > 0
 	return d.page, nil
+}
+
+// answer sums up the keys of the body, in whatever order they came.
+func (d *Decoder) answer() uint64 {
+	sum := xxh3.HashString(d.origin.Param) + uint64(d.page.Records)
+	for _, id := range d.page.IDs {
+		sum += mix(id)
+	}
+	return sum
 }
 
 func (d *Decoder) begin(body []byte, o Origin) {

@@ -1,10 +1,41 @@
 package transform
 
+import (
+	"fmt"
+	"slices"
+)
+
 // entries reads a body of no standard form (spec 4.2, "raw"): status counts as
 // a map by prefix, a list, or either of them inside an object. An entry is an
 // object with a prefix or id, and a count; in a map it may lack both, and be no
 // more than the count.
-func (d *Decoder) entries() error { return d.entriesAt("", "") }
+//
+// An explicit empty list is a campaign without articles. An empty object may be
+// that, and may as well be no answer; what holds anything else and no entry is
+// none.
+func (d *Decoder) entries() error {
+	d.sight = sight{}
+	if err := d.entriesAt("", ""); err != nil {
+		return err
+	}
+	switch seen := d.sight; {
+	case seen.entries > 0 || seen.empty > 0 && !seen.refused:
+	case seen.other:
+		return fmt.Errorf("%w: no entry with a prefix or id, and a count", ErrMalformed)
+	default:
+		d.page.Bare = true
+	}
+	return nil
+}
+
+// sight is what a body of no standard form showed.
+type sight struct {
+	// entries counts what was recognised as one, empty the empty lists.
+	entries, empty int
+	// other says that something else stood there, refused that it was an object
+	// or an item that could have been an entry.
+	other, refused bool
+}
 
 // entriesAt reads the value at the position; name is its name in the object
 // around it, path all names from the top.
@@ -17,6 +48,7 @@ func (d *Decoder) entriesAt(name, path string) error {
 	}
 	raw, err := d.scan.skip()
 	if err == nil {
+		d.sight.other = true
 		d.around(path, raw)
 	}
 	return err
@@ -29,8 +61,12 @@ func (d *Decoder) entryList(path string) error {
 	for first := true; ; first = false {
 		more, err := d.scan.next(']', first)
 		if !more || err != nil {
+			if first && path != ".error" && path != ".errors" {
+				d.sight.empty++
+			}
 			return err
 		}
+		d.sight.other, d.sight.refused = true, true
 		if err := d.entriesAt("", path); err != nil {
 			return err
 		}
@@ -43,20 +79,34 @@ func (d *Decoder) entryObject(name, path string) error {
 	if err != nil {
 		return err
 	}
+	if path == "" && tellsError(all) {
+		return fmt.Errorf("%w: an object that tells of an error", ErrMalformed)
+	}
 	end := d.scan.pos
 	switch seen := look(all, name != ""); {
 	case seen.entry:
+		d.sight.entries++
 		d.scan.pos, d.scan.depth = start, depth
 		return d.record([]byte(name))
 	case seen.scalars > 0 && seen.containers == 0 && seen.numbers < seen.scalars:
+		d.sight.other, d.sight.refused = true, true
 		d.number()
 		d.page.Records++
-		d.reject(d.tables[0], "", "", d.scan.buf[start:end], "want an entry with a prefix or id, and a count")
+		d.page.Refused++
+		d.reject(d.tables[0], Reject{Parent: d.origin.Param, Reason: "want an entry with a prefix or id, and a count"}, d.scan.buf[start:end])
 		return nil
-	case seen.scalars > 0 && seen.containers == 0:
+	case seen.scalars > seen.paging && seen.containers == 0:
 		return d.entryCounts(all, end)
 	}
 	return d.entryMap(all, path, end)
+}
+
+// tellsError reports whether the members of the outermost object say that the
+// answer is none. A status may be called an error, and then has a count.
+func tellsError(all []entry) bool {
+	return slices.ContainsFunc(all, func(e entry) bool {
+		return isError(string(e.name), e.raw) && (e.raw[0] == '"' || e.raw[0] == 't')
+	})
 }
 
 // entryMap reads the members of an object that wraps entries.
@@ -77,6 +127,7 @@ func (d *Decoder) entryCounts(all []entry, end int) error {
 	depth := d.scan.depth
 	for _, e := range all {
 		d.scan.pos, d.scan.depth = e.pos, depth+1
+		d.sight.entries++
 		if err := d.record(e.name); err != nil {
 			return err
 		}
@@ -89,6 +140,8 @@ func (d *Decoder) entryCounts(all []entry, end int) error {
 type glance struct {
 	entry                        bool
 	scalars, numbers, containers int
+	// paging counts the scalars that are pagination members.
+	paging int
 }
 
 // look tells what an object is; mapped says that it is a member of another,
@@ -102,6 +155,9 @@ func look(all []entry, mapped bool) glance {
 			continue
 		}
 		g.scalars++
+		if isPagination(string(e.name)) {
+			g.paging++
+		}
 		if e.raw[0] == '-' || e.raw[0]-'0' <= 9 {
 			g.numbers++
 		}

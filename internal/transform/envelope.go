@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/zeebo/xxh3"
 )
 
 // outside is a member of the envelope that is neither the list nor pagination.
@@ -82,7 +84,7 @@ func (d *Decoder) wrapping(listed *bool) error {
 	}
 	name := string(d.plainName(quoted, f))
 	c := d.scan.peek()
-	if name == d.binding.list && (c == '[' || c == 'n') {
+	if name == d.binding.list && c == '[' {
 		return d.listed(listed, name)
 	}
 	pos := d.scan.pos
@@ -90,10 +92,26 @@ func (d *Decoder) wrapping(listed *bool) error {
 	if err != nil {
 		return err
 	}
+	if name == d.binding.list || isError(name, raw) {
+		return fmt.Errorf("%w: %.80q stands where the list %q is expected", ErrMalformed, name, d.binding.list)
+	}
 	if !d.pagination(name, raw) {
 		d.outside = append(d.outside, outside{name, pos, raw})
 	}
 	return nil
+}
+
+// isError reports whether a member says that the answer is none, whatever stands
+// beside it.
+func isError(name string, raw []byte) bool {
+	if name != "error" && name != "errors" {
+		return false
+	}
+	switch string(raw) {
+	case "null", "false", "0":
+		return false
+	}
+	return !(&scanner{buf: raw}).empty()
 }
 
 // listed reads the list in its place. Should it come twice, the last counts.
@@ -103,12 +121,9 @@ func (d *Decoder) listed(again *bool, name string) error {
 		d.undo()
 		d.page.Total, d.page.TotalPages, d.page.Current, d.page.Next = page.Total, page.TotalPages, page.Current, page.Next
 		d.page.Paginated = page.Paginated
-		d.found.count(d.tables[0].name, DuplicateField, []byte("$envelope."+name), nil)
+		d.outsider(DuplicateField, "."+name, nil)
 	}
 	*again = true
-	if d.scan.peek() == 'n' {
-		return d.scan.literal("null")
-	}
 	return d.records()
 }
 
@@ -143,6 +158,14 @@ func (d *Decoder) pagination(name string, raw []byte) bool {
 	return true
 }
 
+func isPagination(name string) bool {
+	switch name {
+	case "total_records", "total_pages", "current_page", "next_page", "previous_page":
+		return true
+	}
+	return false
+}
+
 // sniff finds the records of an object that has no list of the usual name: the
 // object is the record if it has its key; else its only list is the list.
 func (d *Decoder) sniff(start int) error {
@@ -154,21 +177,18 @@ func (d *Decoder) sniff(start int) error {
 			d.scan.pos = start
 			return d.record(nil)
 		}
-		if o.raw[0] == '[' {
+		if o.raw[0] == '[' && o.name != "error" && o.name != "errors" {
 			lists, list = lists+1, o
 		}
 	}
-	switch {
-	case lists == 1:
-		d.scan.pos, d.scan.depth = list.pos, 1
-		if err := d.records(); err != nil {
-			return err
-		}
-		d.scan.pos, d.scan.depth = end, 0
-	case lists == 0 && d.page.Total == 0:
-	default:
+	if lists != 1 {
 		return fmt.Errorf("%w: no list %q and no record in an object with the members %s", ErrMalformed, d.binding.list, d.seen())
 	}
+	d.scan.pos, d.scan.depth = list.pos, 1
+	if err := d.records(); err != nil {
+		return err
+	}
+	d.scan.pos, d.scan.depth = end, 0
 	d.strange(list.name)
 	return nil
 }
@@ -205,5 +225,13 @@ func (d *Decoder) around(path string, raw []byte) {
 	if d.tables[0].private {
 		raw = []byte(withheld)
 	}
-	d.found.count(d.tables[0].name, UnknownField, []byte("$envelope"+path), raw)
+	d.outsider(UnknownField, path, raw)
+}
+
+// outsider counts what stands around the records, once for each question.
+func (d *Decoder) outsider(kind, path string, raw []byte) {
+	mark := d.found.mark()
+	d.found.bear(Place{d.origin.Param, d.origin.Page, 0, d.origin.Seq << seqBits})
+	d.found.count(d.tables[0].name, kind, []byte("$envelope"+path), raw)
+	d.found.carry(mark, xxh3.HashString(d.origin.Param)+mix(uint64(d.origin.Page)), func() string { return "" })
 }

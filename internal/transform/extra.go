@@ -67,6 +67,14 @@ func (d *Decoder) keep(t *table, kind, name string, raw []byte) {
 		d.conceal(t, kind, []byte(d.secret))
 		return
 	}
+	if len(d.secrets.names) > 0 {
+		path := string(d.dotted(name))
+		if d.hidden(t, path) {
+			d.conceal(t, kind, []byte(path))
+			return
+		}
+		raw = d.closed(t, path, raw)
+	}
 	d.count(t, kind, name, raw)
 	d.strays.add(d.path[d.base:], name, raw)
 }
@@ -89,7 +97,7 @@ func (d *Decoder) gather(t *table, from level) error {
 	}
 	if t.extra < 0 {
 		for _, e := range own {
-			d.reject(t, "", d.strays.dotted(e), e.raw, "no column takes it, and the table has no extra")
+			d.reject(t, Reject{Column: d.strays.dotted(e), Reason: "no column takes it, and the table has no extra", open: true}, e.raw)
 		}
 		return nil
 	}
@@ -149,15 +157,12 @@ func (d *Decoder) count(t *table, kind, name string, sample []byte) {
 // refuse keeps a value of the open row that did not fit its column. The key
 // is added when the row is closed.
 func (d *Decoder) refuse(t *table, name string, raw []byte, reason string) {
-	d.reject(t, "", string(d.dotted(name)), raw, reason)
+	d.reject(t, Reject{Column: string(d.dotted(name)), Reason: reason, open: true}, raw)
 }
 
-func (d *Decoder) reject(t *table, key, column string, raw []byte, reason string) {
-	if t.private {
-		raw = []byte(withheld)
-	}
-	d.found.rejects = append(d.found.rejects, Reject{
-		Table: t.name, Key: validText([]byte(key)), Column: validText([]byte(column)),
-		Raw: validText(raw), Reason: reason, Seq: d.seq,
-	})
+func (d *Decoder) reject(t *table, r Reject, raw []byte) {
+	raw = d.closed(t, r.Column, raw)
+	r.Table, r.Raw, r.Column, r.Key, r.Parent = t.name, validText(raw), validText([]byte(r.Column)), validText([]byte(r.Key)), validText([]byte(r.Parent))
+	r.Seq, r.Pass, r.Page, r.Position = d.seq, d.origin.Pass, d.origin.Page, d.place
+	d.found.rejects = append(d.found.rejects, r)
 }

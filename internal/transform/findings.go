@@ -1,6 +1,8 @@
 package transform
 
 import (
+	"cmp"
+	"encoding/binary"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -22,39 +24,63 @@ type findings struct {
 	rejects []Reject
 	drift   []Drift
 	index   map[string]int
-	// journal holds the drift entry of every count since the body began.
-	journal []int
-	key     []byte
+	// bearer numbers what is being read; last is, by drift entry, what bore it
+	// last, so that it counts once.
+	bearer uint64
+	last   []uint64
+	// at is where that stands.
+	at Place
+	// journal holds the drift entry of every count since the body began, and
+	// samples what was seen.
+	journal  []int
+	samples  [][]byte
+	carriers []Carrier
+	sets     [][]int
+	setIndex map[string]int
+	key      []byte
+	// own is room for the entries of one record.
+	own []int
 }
 
 // marks is a place to go back to.
-type marks struct{ rejects, counts int }
+type marks struct{ rejects, counts, carriers int }
 
-func (f *findings) mark() marks { return marks{len(f.rejects), len(f.journal)} }
+func (f *findings) mark() marks { return marks{len(f.rejects), len(f.journal), len(f.carriers)} }
 
 func (f *findings) undo(m marks) {
-	f.rejects = f.rejects[:m.rejects]
+	f.rejects, f.carriers = f.rejects[:m.rejects], f.carriers[:m.carriers]
 	for _, i := range f.journal[m.counts:] {
 		f.drift[i].Count--
+		f.last[i] = 0
 	}
-	f.journal = f.journal[:m.counts]
+	f.journal, f.samples = f.journal[:m.counts], f.samples[:m.counts]
 }
 
 // commit forgets how to go back.
-func (f *findings) commit() { f.journal = f.journal[:0] }
+func (f *findings) commit() {
+	clear(f.samples)
+	f.journal, f.samples = f.journal[:0], f.samples[:0]
+}
 
+// bear says that what follows is counted once, and where it stands.
+func (f *findings) bear(at Place) {
+	f.bearer++
+	f.at = at
+}
+
+// count counts a surprise in what is being read, once.
 func (f *findings) count(table, kind string, path, sample []byte) {
 	f.key = append(append(append(append(append(f.key[:0], table...), 0), kind...), 0), path...)
 	i, ok := f.index[string(f.key)]
 	if !ok {
 		i = f.enter(table, kind, string(path))
 	}
-	d := &f.drift[i]
-	if d.Count == 0 {
-		d.Sample = clip(sample)
+	if f.last[i] == f.bearer {
+		return
 	}
-	d.Count++
-	f.journal = append(f.journal, i)
+	f.last[i] = f.bearer
+	f.drift[i].Count++
+	f.journal, f.samples = append(f.journal, i), append(f.samples, sample)
 }
 
 // enter makes a new entry, or finds the one for all further paths.
@@ -67,9 +93,35 @@ func (f *findings) enter(table, kind, path string) int {
 			return i
 		}
 	}
-	f.drift = append(f.drift, Drift{Table: table, Kind: kind, Path: strings.ToValidUTF8(path, "\uFFFD")})
+	f.drift, f.last = append(f.drift, Drift{Table: table, Kind: kind, Path: strings.ToValidUTF8(path, "\uFFFD")}), append(f.last, 0)
 	f.index[key] = len(f.drift) - 1
 	return len(f.drift) - 1
+}
+
+// carry says which record bore what was counted since a mark. Records are alike,
+// and so is what they bear: it is kept once, and a record names it.
+func (f *findings) carry(since marks, record uint64, key func() string) {
+	if len(f.journal) == since.counts {
+		return
+	}
+	f.own = append(f.own[:0], f.journal[since.counts:]...)
+	for n, i := range f.own {
+		if d := &f.drift[i]; d.Count == 1 || f.at.Before(d.First) {
+			d.Sample, d.Key, d.First = clip(f.samples[since.counts+n]), key(), f.at
+		}
+	}
+	slices.Sort(f.own)
+	f.key = f.key[:0]
+	for _, i := range f.own {
+		f.key = binary.AppendUvarint(f.key, uint64(i))
+	}
+	set, ok := f.setIndex[string(f.key)]
+	if !ok {
+		set = len(f.sets)
+		f.sets = append(f.sets, slices.Clone(f.own))
+		f.setIndex[string(f.key)] = set
+	}
+	f.carriers = append(f.carriers, Carrier{set, record})
 }
 
 func clip(sample []byte) string {
@@ -87,17 +139,31 @@ func validText(raw []byte) string { return strings.ToValidUTF8(string(raw), "\uF
 
 // take returns what was found, drift in a fixed order, and starts anew.
 func (f *findings) take() Findings {
-	drift := slices.DeleteFunc(f.drift, func(d Drift) bool { return d.Count == 0 })
-	slices.SortFunc(drift, func(a, b Drift) int {
-		if c := strings.Compare(a.Table, b.Table); c != 0 {
-			return c
+	order := make([]int, 0, len(f.drift))
+	for i := range f.drift {
+		if f.drift[i].Count > 0 {
+			order = append(order, i)
 		}
-		if c := strings.Compare(a.Path, b.Path); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Kind, b.Kind)
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		x, y := &f.drift[a], &f.drift[b]
+		return cmp.Or(strings.Compare(x.Table, y.Table), strings.Compare(x.Path, y.Path), strings.Compare(x.Kind, y.Kind))
 	})
-	out := Findings{Rejects: f.rejects, Drift: drift}
-	*f = findings{index: map[string]int{}, key: f.key, journal: f.journal[:0]}
+	out := Findings{Rejects: f.rejects, Carriers: f.carriers, Sets: f.sets}
+	place := make([]int, len(f.drift))
+	for n, i := range order {
+		out.Drift = append(out.Drift, f.drift[i])
+		place[i] = n
+	}
+	for _, set := range out.Sets {
+		for n, i := range set {
+			set[n] = place[i]
+		}
+	}
+	*f = newFindings()
 	return out
+}
+
+func newFindings() findings {
+	return findings{index: map[string]int{}, setIndex: map[string]int{}, bearer: 1}
 }

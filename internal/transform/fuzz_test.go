@@ -102,7 +102,7 @@ func generated(t testing.TB) []kit {
 	}
 	for _, name := range []string{"outlets", "articles", "products", "campaign_details"} {
 		s := streamNamed(t, name)
-		s.Envelope = stream.Array
+		s.Envelope, s.Param = stream.Array, ""
 		all = append(all, kitOf(t, s))
 	}
 	return all
@@ -178,7 +178,7 @@ func FuzzUnion(f *testing.F) {
 		f.Add(v)
 	}
 	s := streamNamed(f, "outlets")
-	s.Envelope = stream.Array
+	s.Envelope, s.Param = stream.Array, ""
 	outlets := kitOf(f, s)
 	f.Fuzz(func(t *testing.T, v string) {
 		if jsontext.Value(v).IsValid() {

@@ -14,7 +14,7 @@ var values = []string{
 	`9007199254740993`, `9223372036854775807`, `9223372036854775808`, `-9223372036854775808`, `2147483648`, `1e400`, `1e-400`,
 	`149.99`, `149.99999999999997`, `"239.86784"`, `999999999999.9999995`, `-0.0000005`, `"abc"`, `"007"`,
 	`"2026-03-01T12:34:56Z"`, `"2026-03-01 12:34:56.123456789+02:00"`, `"2026-03-01"`, `"2026-02-30"`, `"0001-01-01T00:00:00+05"`,
-	`"Unlimited"`, `"2 links"`, `" 10 "`, `"WEBSITE"`, `"caf\u00e9 \ud83d\ude00 \ud800 \\ \/ \n"`, `"é—"`, "\"\xff\"",
+	`"Unlimited"`, `"2 links"`, `" 10 "`, `"WEBSITE"`, `"."`, `".."`, `"caf\u00e9 \ud83d\ude00 \ud800 \\ \/ \n"`, `"é—"`, "\"\xff\"",
 	`[]`, `{}`, `[1]`, `["a",{"name":"b"},null,3,true,[4]]`, `{"name":"n"}`, `{"id":"i","name":"n","zz":{"b":1,"a":[]}}`, `[{"id":"1"},{"id":"2"}]`,
 }
 
@@ -29,7 +29,7 @@ type author struct {
 func (a *author) body() []byte {
 	var records []string
 	for i := range 1 + a.IntN(4) {
-		records = append(records, a.record(0, fmt.Sprintf("r%d", i)))
+		records = append(records, a.record(0, fmt.Sprintf("r%d", i-a.IntN(12)/11)))
 	}
 	return []byte("[" + strings.Join(records, a.space()+",") + "]")
 }
@@ -47,7 +47,9 @@ func (a *author) record(ti int, id string) string {
 		members = append(members, fmt.Sprintf(`"id":%q`, id))
 	}
 	for _, c := range a.defs[t.Name].Columns {
-		if c.Name != "id" && a.IntN(3) > 0 {
+		if ti == 0 && c.Name == a.stream.Param && a.IntN(3) > 0 {
+			members = append(members, nest([]string{c.Name}, `"p"`))
+		} else if c.Name != "id" && a.IntN(3) > 0 {
 			members = append(members, a.member(c.Name))
 		}
 	}

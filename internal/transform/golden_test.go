@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -30,10 +31,20 @@ func TestBodies(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := decoderOf(t, name)
-			page, err := d.Decode(body, transform.Origin{Seq: 1, Param: "param"})
+			page, err := d.Decode(body, transform.Origin{Seq: 1, Param: paramOf(t, name, body)})
 			compareFile(t, strings.TrimSuffix(path, ".json")+".want", render(t, d, page, err))
 		})
 	}
+}
+
+// paramOf is what a body was asked for by: the id of a single record, else "param".
+func paramOf(t *testing.T, name string, body []byte) string {
+	t.Helper()
+	found := regexp.MustCompile(`^\s*\{"id":\s*"([^"]+)"`).FindSubmatch(body)
+	if s := streamNamed(t, name); s.Envelope == stream.Object && s.Param != "" && found != nil {
+		return string(found[1])
+	}
+	return "param"
 }
 
 func compareFile(t *testing.T, path, got string) {

@@ -114,10 +114,7 @@ func (d *Decoder) skip(root *table) {
 	same.cols[1].int(0)
 	same.cols[2].int(int64(d.seq))
 	same.rows++
-	root.cut(last)
-	for i, w := range root.within {
-		d.tables[w].cut(root.marks[i])
-	}
+	d.takeBack(root)
 }
 
 // print sums up the record just closed.

@@ -37,6 +37,7 @@ func (b *nodes) bind(n *node, rest string, col int) {
 	f := b.field(n, rest)
 	f.union = b.layout.union(col)
 	b.fill(f, col)
+	f.alias = b.layout.cols[col].nests(len(n.prefix))
 	if b.layout.cols[col].kind == text {
 		f.group = b.at(n.prefix + rest + "_")
 	}
@@ -45,6 +46,12 @@ func (b *nodes) bind(n *node, rest string, col int) {
 			b.field(n, rest[:i]).group = b.at(n.prefix + rest[:i+1])
 		}
 	}
+}
+
+// nests reports whether the spec lists a column's field inside an object that
+// begins behind a prefix, so that one which is there as it is called is another.
+func (c *columnOf) nests(prefix int) bool {
+	return strings.ReplaceAll(c.path, ".", "_") == c.name && strings.Contains(c.path[prefix:], ".")
 }
 
 // fill lets a field fill a column.

@@ -199,9 +199,35 @@ func (d *Decoder) member(t *table, f *field) error {
 	return d.loose(t, f)
 }
 
-// group reads an object whose fields are columns with a common prefix. One that
-// stands where a private text could is as private as the text.
+// group reads an object whose fields are columns with a common prefix.
 func (d *Decoder) group(t *table, f *field) error {
+	if f.col < 0 || t.layoutOf.cols[f.col].unshown {
+		return d.members(t, f)
+	}
+	return d.textObject(t, f)
+}
+
+// textObject reads an object where a text, or any one value, stands. It fits if it has a field that a
+// column takes, as a name; any other is kept as what did not fit.
+func (d *Decoder) textObject(t *table, f *field) error {
+	start, mark, strays, seen := d.scan.pos, d.found.mark(), d.strays.mark(), slices.Clone(t.seen)
+	lost := t.link && !d.scan.empty()
+	if err := d.members(t, f); err != nil {
+		return err
+	}
+	lost = lost || d.strays.mark() != strays || d.found.mark() != mark
+	if !lost || !slices.Equal(seen, t.seen) {
+		return nil
+	}
+	d.found.undo(mark)
+	d.strays.cut(strays)
+	d.refuse(t, f.name, d.scan.buf[start:d.scan.pos], "want no object")
+	return nil
+}
+
+// members reads those of an object with columns of a common prefix. One that
+// stands where a private text could is as private as the text.
+func (d *Decoder) members(t *table, f *field) error {
 	around := d.secret
 	if f.col >= 0 && t.layoutOf.cols[f.col].private() {
 		d.secret = string(d.dotted(f.name))

@@ -29,11 +29,12 @@ const hashedText = 2 * sha256.Size
 // withheld stands for raw text that may hold a private value.
 const withheld = `"(withheld: the record holds private columns)"`
 
-// Protect applies the rules that name tables of this binding. It is called
-// before NewDecoder. Only columns that neither rows nor details are found by
-// can be dropped, and only texts can be hashed. Where a record has such a
-// column, its rejects show no raw text, and its drift samples of unknown fields
-// only; an object or list in the place of a private value is not kept either.
+// Protect applies the rules to the tables of this binding, and to whatever else its
+// records show of the same kind: a rule about orders holds for an order in any
+// stream. It is called before NewDecoder. Only columns that neither rows nor details
+// are found by can be dropped, and only texts can be hashed. Raw texts are kept
+// without their private parts; drift samples of records that have such are those of
+// unknown fields only.
 func (b *Binding) Protect(p Privacy) error {
 	if len(p.Hash) > 0 && len(p.Key) == 0 {
 		return errors.New("keep columns private: hashes without a key can be guessed: set one")
@@ -53,8 +54,80 @@ func (b *Binding) Protect(p Privacy) error {
 			}
 		}
 	}
+	for _, rule := range p.Drop {
+		b.follow(rule, func(l *layoutOf, col int) error { return l.drop(col) })
+	}
+	for _, rule := range p.Hash {
+		b.follow(rule, func(l *layoutOf, col int) error {
+			if err := l.hash(col, p.Key); err == nil || l.finds(col) {
+				return err
+			}
+			return l.drop(col) // what cannot be hashed here
+		})
+	}
+	b.nameSecrets()
 	b.seclude()
 	return nil
+}
+
+// follow applies a rule to records of the same kind that are shown here.
+func (b *Binding) follow(rule string, hide func(*layoutOf, int) error) {
+	table, column, _ := strings.Cut(rule, ".")
+	if column == extraColumn || column == "position" {
+		return
+	}
+	kind := stream.Kind(table)
+	for _, l := range b.tables {
+		if slices.Contains(kind, l.name) {
+			b.conceal(l.place, column, hide)
+		}
+	}
+	for _, shown := range b.shows {
+		if slices.Contains(kind, shown.Table) && (shown.Columns == nil || slices.Contains(shown.Columns, column)) {
+			b.conceal(shown.At, column, hide)
+		}
+	}
+}
+
+// conceal makes the value private that has a name at a place in the record, whether
+// a column takes it or not. One that records are found by is shown in any case.
+func (b *Binding) conceal(place, column string, hide func(*layoutOf, int) error) {
+	name := joined(place, column)
+	for _, l := range b.tables {
+		for i := range l.cols {
+			if joined(l.place, l.cols[i].name) != name || l.cols[i].kind == unsigned {
+				continue
+			}
+			if !l.cols[i].private() && hide(l, i) != nil {
+				return
+			}
+		}
+	}
+	b.secrets.add(name)
+}
+
+// nameSecrets names the places of all private columns.
+func (b *Binding) nameSecrets() {
+	for _, l := range b.tables {
+		for i := range l.cols {
+			if !l.cols[i].private() {
+				continue
+			}
+			name := l.cols[i].name
+			b.secrets.add(joined(l.place, name))
+			switch {
+			case i == l.extra, i == l.value && l.place != "":
+				b.secrets.add(joined(l.place))
+			case l.derived(i):
+				stem := name[:strings.Index(name, unionStem)]
+				b.secrets.add(joined(l.place, stem+unionAllowed))
+			}
+			if l.enclosing >= 0 && b.tables[l.enclosing].name == l.name {
+				// Rows like these can stand in them, however deep.
+				b.secrets.add(joined(l.place, l.place))
+			}
+		}
+	}
 }
 
 func (l *layoutOf) drop(col int) error {
@@ -95,11 +168,7 @@ func (l *layoutOf) finds(col int) bool {
 	if slices.ContainsFunc(l.parents, func(p inherited) bool { return p.col == col }) {
 		return true
 	}
-	return slices.ContainsFunc(stream.All(), func(s stream.Stream) bool {
-		return slices.ContainsFunc(s.Parents, func(r stream.Ref) bool {
-			return r.Table == l.name && r.Column == l.cols[col].name
-		})
-	})
+	return stream.NamesDetails(l.name, l.cols[col].name)
 }
 
 // seclude marks the tables and fields whose raw text may hold a private value:
@@ -112,7 +181,7 @@ func (b *Binding) seclude() {
 				l.concealed = append(l.concealed, i)
 			}
 		}
-		if len(l.concealed) == 0 {
+		if l.private = l.private || b.secrets.within(joined(l.place)) || b.secrets.hides(joined(l.place)); len(l.concealed) == 0 {
 			continue
 		}
 		for up := l; ; up = b.tables[up.enclosing] {
@@ -143,6 +212,29 @@ func (l *layoutOf) holds(f *field) bool {
 			if inner.col >= 0 && l.cols[inner.col].private() {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// closed gives a raw text of a table without what is private in it. The path is that
+// within the row.
+func (d *Decoder) closed(t *table, path string, raw []byte) []byte {
+	if len(d.secrets.names) == 0 {
+		return raw
+	}
+	if d.hidden(t, path) {
+		return []byte(mark)
+	}
+	return d.secrets.redact(joined(t.place, path), raw)
+}
+
+// hidden reports whether a path within a row of a table leads to or into a private
+// value.
+func (d *Decoder) hidden(t *table, path string) bool {
+	for i := 1; i <= len(path); i++ {
+		if (i == len(path) || path[i] == '.') && d.secrets.hides(joined(t.place, path[:i])) {
+			return true
 		}
 	}
 	return false

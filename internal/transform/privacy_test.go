@@ -17,7 +17,7 @@ func protected(t *testing.T, s stream.Stream, p transform.Privacy, body string) 
 		t.Fatal(err)
 	}
 	d := b.NewDecoder()
-	page, err := d.Decode([]byte(body), transform.Origin{Param: "param"})
+	page, err := d.Decode([]byte(body), transform.Origin{})
 	return render(t, d, page, err)
 }
 
@@ -27,30 +27,43 @@ type leak struct{ stream, rules, body string }
 // leaks holds the ways that a value could take around its column.
 func leaks() map[string]leak {
 	return map[string]leak{
-		"a text":                          {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret"}]`},
-		"an object":                       {"orders", "orders.coupon", `[{"id":"o","coupon":{"value":"s3cret"}}]`},
-		"an object with a name":           {"orders", "orders.coupon", `[{"id":"o","coupon":{"name":"s3cret"}}]`},
-		"a list":                          {"orders", "orders.coupon", `[{"id":"o","coupon":["s3cret"]}]`},
-		"text that is no character":       {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret\ud800"}]`},
-		"a record without an id":          {"orders", "orders.coupon", `[{"coupon":"s3cret"}]`},
-		"beside a wrong value":            {"orders", "orders.coupon", `[{"id":"o","total":"s3cret"}]`},
-		"a name that is there twice":      {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret 1","coupon":"s3cret 2"}]`},
-		"a list in the place of records":  {"orders", "orders.coupon", `{"records":[{"id":"o"}],"data":[{"coupon":"s3cret"}]}`},
-		"a bare text for an object":       {"orders", "orders.team_name", `[{"id":"o","team":"s3cret"}]`},
-		"a list for an object":            {"orders", "orders.team_name", `[{"id":"o","team":[{"name":"s3cret"}]}]`},
-		"deep in a list for an object":    {"order_items", "order_items.article_writer_last_name", `[{"id":"o","article":[{"writer":{"last_name":"s3cret"}}]}]`},
-		"two values, flat and nested":     {"orders", "orders.team_name", `[{"id":"o","team_name":"s3cret 1","team":{"name":"s3cret 2"}}]`},
-		"an item":                         {"outlets", "outlet_tags.name", `{"tags":["s3cret",{"name":"s3cret"}]}`},
-		"an item of another kind":         {"orders", "order_line_items.name", `[{"id":"o","line_items":["s3cret",{"name":"s3cret"}]}]`},
-		"an item of a record without id":  {"orders", "order_line_items.name", `[{"line_items":[{"name":"s3cret"}]}]`},
-		"an item of an item without id":   {"outlets", "outlet_channel_social_links.url", `{"outlet_channels":[{"social_links":["s3cret"]}]}`},
-		"a list of items, twice":          {"orders", "order_line_items.name", `[{"id":"o","line_items":[{"name":"s3cret"}],"line_items":[]}]`},
-		"a reply":                         {"article_comments", "article_comments.author_email", `{"records":[{"id":"c","replies":[{"id":"r","author":{"email":"s3cret"}}]}]}`},
-		"a reply to a reply":              {"article_comments", "article_comments.author_email", `{"records":[{"id":"c","replies":[{"id":"r","replies":[{"id":"s","author":{"email":"s3cret"}}]}]}]}`},
-		"a value outside a known list":    {"token", "token.token_type", `{"team_id":"t","token_type":"s3cret"}`},
-		"the name of a map entry":         {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","name":"s3cret","count":1}}`},
-		"an entry that is none":           {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"prefix":"d","name":"s3cret"}}`},
-		"an envelope's text among counts": {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","count":1},"name":"s3cret"}`},
+		"a text":                           {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret"}]`},
+		"an object":                        {"orders", "orders.coupon", `[{"id":"o","coupon":{"value":"s3cret"}}]`},
+		"an object with a name":            {"orders", "orders.coupon", `[{"id":"o","coupon":{"name":"s3cret"}}]`},
+		"a list":                           {"orders", "orders.coupon", `[{"id":"o","coupon":["s3cret"]}]`},
+		"text that is no character":        {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret\ud800"}]`},
+		"a record without an id":           {"orders", "orders.coupon", `[{"coupon":"s3cret"}]`},
+		"beside a wrong value":             {"orders", "orders.coupon", `[{"id":"o","total":{"coupon":1},"coupon":"s3cret"},{"id":null,"total":"dear","coupon":["s3cret"]}]`},
+		"a name that is there twice":       {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret 1","coupon":"s3cret 2"}]`},
+		"a list in the place of records":   {"orders", "orders.coupon", `{"records":[{"id":"o"}],"data":[{"coupon":"s3cret"}]}`},
+		"a bare text for an object":        {"orders", "orders.team_name", `[{"id":"o","team":"s3cret"}]`},
+		"a list for an object":             {"orders", "orders.team_name", `[{"id":"o","team":[{"name":"s3cret"}]}]`},
+		"deep in a list for an object":     {"order_items", "order_items.article_writer_last_name", `[{"id":"o","article":[{"writer":{"last_name":"s3cret"}}]}]`},
+		"two values, flat and nested":      {"orders", "orders.team_name", `[{"id":"o","team_name":"s3cret 1","team":{"name":"s3cret 2"}}]`},
+		"an item":                          {"outlets", "outlet_tags.name", `{"id":"o","tags":["s3cret",{"name":"s3cret"}]}`},
+		"an item of another kind":          {"orders", "order_line_items.name", `[{"id":"o","line_items":["s3cret",{"name":"s3cret"}]}]`},
+		"an item of a record without id":   {"orders", "order_line_items.name", `[{"line_items":[{"name":"s3cret"}]}]`},
+		"an item of an item without id":    {"outlets", "outlet_channel_social_links.url", `{"id":"o","outlet_channels":[{"social_links":["s3cret"]}]}`},
+		"a list of items, twice":           {"orders", "order_line_items.name", `[{"id":"o","line_items":[{"name":"s3cret"}],"line_items":[]}]`},
+		"an order that a profile shows":    {"profile_orders", "orders.coupon", `[{"id":null,"coupon":"s3cret"},{"id":"..","client":1,"coupon":{"a":"s3cret"}}]`},
+		"an item that a profile shows":     {"profile_orders", "order_line_items.name", `[{"line_items":[{"name":"s3cret"},"s3cret"]}]`},
+		"an order item of a profile":       {"profile_order_items", "order_items.outlet_name", `[{"outlet":{"name":"s3cret"}},{"id":"o","outlet":{"name":"s3cret"},"outlet_name":["s3cret"]}]`},
+		"an article of a campaign":         {"campaign_articles", "articles.writer_last_name", `[{"id":"a","writer":{"last_name":"s3cret"}},{"writer":{"last_name":"s3cret"}}]`},
+		"an article that a campaign names": {"campaigns", "articles.live_url", `[{"id":"c","articles":[{"id":"a","live_url":"s3cret"}]},{"articles":{"live_url":"s3cret"}}]`},
+		"a profile that a campaign names":  {"campaigns", "profiles.overview", `[{"id":"c","profile":{"id":"p","overview":"s3cret","more":1}}]`},
+		"the outlet of an order item":      {"order_items", "outlets.description", `[{"id":"i","outlet":{"description":"s3cret","extra":{"description":1}}}]`},
+		"the outlet of a listing":          {"outlet_listings", "outlets.website_url", `[{"id":"l","website_url":"s3cret"},{"website_url":"s3cret"}]`},
+		"a product in a listing":           {"product_listings", "products.requirements", `[{"id":"l","requirements":{"a":"s3cret"}},{"requirements":"s3cret"}]`},
+		"a wrong name of a private object": {"product_listings", "product_listings.disclaimer", `[{"id":"p","disclaimer":{"name":["s3cret"],"id":["s3cret"]}}]`},
+		"with borders elsewhere":           {"orders", "orders.guest_email", `[{"guest":{"email":"s3cret"}},{"id":"o","guest":{"email":["s3cret"]}},{"guest":"s3cret"}]`},
+		"a name with escapes":              {"orders", "orders.coupon", `[{"c\u006fupon":"s3cret"},{"id":"o","c\u006fupon":["s3cret"]}]`},
+		"a copy":                           {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret"},{"id":"o","coupon":"s3cret","total":1}]`},
+		"a reply":                          {"article_comments", "article_comments.author_email", `{"records":[{"id":"c","replies":[{"id":"r","author":{"email":"s3cret"}}]}]}`},
+		"a reply to a reply":               {"article_comments", "article_comments.author_email", `{"records":[{"id":"c","replies":[{"id":"r","replies":[{"id":"s","author":{"email":"s3cret"}}]}]}]}`},
+		"a value outside a known list":     {"token", "token.token_type", `{"team_id":"t","token_type":"s3cret"}`},
+		"the name of a map entry":          {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","name":"s3cret","count":1}}`},
+		"an entry that is none":            {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"prefix":"d","name":"s3cret"}}`},
+		"an envelope's text among counts":  {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","count":1},"name":"s3cret"}`},
 	}
 }
 
@@ -80,7 +93,7 @@ func TestHashedValuesLeaveNoTrace(t *testing.T) {
 }
 
 func TestColumnsWithoutAFieldAreDropped(t *testing.T) {
-	const channel = `{"outlet_channels":[{"id":"c","do_follow_links_allowed":"5 links, s3cret","new":"s3cret"},` +
+	const channel = `{"id":"o","outlet_channels":[{"id":"c","do_follow_links_allowed":"5 links, s3cret","new":"s3cret"},` +
 		`{"id":"d","do_follow_links_allowed":3,"do_follow":{"links_allowed":"s3cret"}}]}`
 	p := transform.Privacy{Drop: []string{"outlet_channels.do_follow_links_raw", "outlet_channels.extra"}}
 	got := protected(t, streamNamed(t, "outlets"), p, channel)
@@ -170,6 +183,28 @@ func TestProtectRefusesWhatWouldBreakTheTables(t *testing.T) {
 			err := compile(t, streamNamed(t, c.stream)).Protect(c.rules)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestOnlyPrivatePartsAreWithheld holds that of a refused record the rest is kept as
+// it was sent.
+func TestOnlyPrivatePartsAreWithheld(t *testing.T) {
+	p := transform.Privacy{Drop: []string{"orders.client_secret", "order_line_items.name"}}
+	for name, c := range map[string]struct{ stream, body, raw string }{
+		"a record": {"orders", `[{"total": 1.50, "client_secret":"s3cret", "date_paid" :"soon","metadata":{"a":[1]}}]`,
+			`{"total": 1.50, "client_secret":"(withheld)", "date_paid" :"soon","metadata":{"a":[1]}}`},
+		"a link":        {"profile_orders", `[{"client_secret":{"a":1},"status":"paid"}]`, `{"client_secret":"(withheld)","status":"paid"}`},
+		"a bad date":    {"orders", `[{"id":"o","client_secret":"s3cret","date_paid":"soon"}]`, `"soon"`},
+		"parts inside":  {"orders", `[{"line_items":[{"name":"s3cret","price":1},null],"total":1}]`, `{"line_items":[{"name":"(withheld)","price":1},null],"total":1}`},
+		"not an object": {"orders", `[7]`, `"(withheld)"`},
+		"a bad price":   {"orders", `[{"id":"o","line_items":[{"name":"s3cret","price":"x"}]}]`, `"x"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := protected(t, streamNamed(t, c.stream), p, c.body)
+			if !strings.Contains(got, "raw    "+c.raw+"\n") || strings.Contains(got, "s3cret") {
+				t.Errorf("want the raw text %s in %s", c.raw, got)
 			}
 		})
 	}

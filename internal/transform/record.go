@@ -1,8 +1,10 @@
 package transform
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -21,6 +23,7 @@ func (d *Decoder) record(prefix []byte) error {
 	root := d.tables[0]
 	d.number()
 	start, depth, mark := d.scan.pos, d.scan.depth, d.found.mark()
+	d.found.bear(d.stands())
 	reason, err := d.row(root, nil, 0, prefix)
 	if err == errAgain {
 		d.found.undo(mark)
@@ -33,11 +36,18 @@ func (d *Decoder) record(prefix []byte) error {
 	}
 	d.page.Records++
 	if reason != "" {
+		d.page.Refused++
 		d.found.undo(mark)
-		d.reject(root, "", "", d.scan.buf[start:d.scan.pos], reason)
+		d.reject(root, Reject{Key: d.refused, Parent: d.parent(root), Reason: reason}, d.scan.buf[start:d.scan.pos])
+		return nil
+	}
+	if d.copies.best != nil && d.passed(root, mark, d.scan.buf[start:d.scan.pos]) {
 		return nil
 	}
 	d.note(root)
+	if last := root.rows - 1; d.found.mark() != mark {
+		d.found.carry(mark, root.identity(last), func() string { return validText([]byte(root.keyText(last))) })
+	}
 	if d.known != nil {
 		d.skip(root)
 	}
@@ -46,7 +56,13 @@ func (d *Decoder) record(prefix []byte) error {
 
 // number gives the record about to be read its seq.
 func (d *Decoder) number() {
+	d.place = d.page.Records + 1
 	d.seq = d.origin.Seq<<seqBits | uint64(min(d.page.Records, 1<<seqBits-1))
+}
+
+// stands is the place of the record that is read.
+func (d *Decoder) stands() Place {
+	return Place{d.origin.Param, d.origin.Page, d.place, d.seq}
 }
 
 // note takes what the walk needs from the row just closed.
@@ -96,6 +112,7 @@ func (d *Decoder) row(t, up *table, place int, prefix []byte) (reason string, er
 		}
 	}
 	if err != nil || reason != "" {
+		d.refused = d.readableKey(t)
 		t.undo(d.tables)
 	}
 	d.path, d.base, d.later = d.path[:path], base, d.later[:lists]
@@ -109,6 +126,9 @@ func (t *table) give(up *table, place int) {
 		return
 	}
 	for _, p := range t.parents {
+		if p.named {
+			continue
+		}
 		t.cols[p.col].inherit(&up.cols[p.from], up.rows)
 	}
 	if t.position >= 0 {
@@ -119,16 +139,22 @@ func (t *table) give(up *table, place int) {
 // close completes the open row: what the record left empty, the lists that had
 // to wait for the key, extra and the system columns.
 func (d *Decoder) close(t *table, prefix []byte, lists int, strays level) (reason string, err error) {
-	if t.param >= 0 {
-		t.fallback(t.param, d.origin.Param)
+	if t.enclosing < 0 {
+		if reason, err = d.claim(t); err != nil || reason != "" {
+			return reason, err
+		}
 	}
 	if t.prefix >= 0 {
 		t.identify(prefix)
 	}
-	for _, k := range t.ownKeys {
-		if !t.filled(k) {
-			return fmt.Sprintf("no %q, which is the key", t.layoutOf.cols[k].name), nil
+	d.join(t)
+	if len(t.named) > 0 && !t.filled(t.keys[0]) {
+		if err = d.nameByParent(t); err != nil {
+			return "", err
 		}
+	}
+	if reason = t.unkeyed(); reason != "" {
+		return reason, nil
 	}
 	if len(d.later) > lists {
 		err = d.delayed(t, d.later[lists:])
@@ -145,6 +171,88 @@ func (d *Decoder) close(t *table, prefix []byte, lists int, strays level) (reaso
 		}
 	}
 	return "", t.end(d.seq, &d.hash)
+}
+
+// claim compares what the open record says of the path parameter with what was
+// asked for. The only record of an answer names it itself: what does not is an
+// answer that is none. Any other takes it from the question.
+func (d *Decoder) claim(t *table) (reason string, err error) {
+	if len(d.binding.oneOf) > 0 && !slices.ContainsFunc(d.binding.oneOf, t.set) {
+		return "", fmt.Errorf("%w: an object without any field that tells it from an error", ErrMalformed)
+	}
+	if t.param < 0 {
+		return "", nil
+	}
+	name := t.layoutOf.cols[t.param].name
+	if !t.filled(t.param) {
+		if d.binding.object {
+			return "", fmt.Errorf("%w: an object without a %q of its own", ErrMalformed, name)
+		}
+		t.fallback(t.param, d.origin.Param)
+		return "", nil
+	}
+	own := t.cols[t.param].bytes(t.rows)
+	if d.origin.Param == "" || string(own) == d.origin.Param {
+		return "", nil
+	}
+	return fmt.Sprintf("names %s %q where %q was asked for", name, own, d.origin.Param), nil
+}
+
+// join fills the parent's key where the open row does not name it; where it names
+// another one, that stands, and is drift.
+func (d *Decoder) join(t *table) {
+	for _, p := range t.parents {
+		if !p.named {
+			continue
+		}
+		up := d.tables[t.enclosing]
+		given := up.cols[p.from].bytes(up.rows)
+		switch c := &t.cols[p.col]; {
+		case !t.filled(p.col):
+			t.fallback(p.col, string(given))
+		case !bytes.Equal(c.bytes(t.rows), given):
+			d.count(t, Conflict, t.layoutOf.cols[p.col].name, quoteName(nil, string(c.bytes(t.rows))))
+		}
+	}
+}
+
+// nameByParent fills the key of an item that has none by what its parent says. That
+// is only known for sure when all that the parent says has been read.
+func (d *Decoder) nameByParent(t *table) error {
+	if !d.careful {
+		return errAgain
+	}
+	up := d.tables[t.enclosing]
+	for _, col := range t.named {
+		if up.filled(col) && !up.layoutOf.cols[col].private() {
+			t.fallback(t.keys[0], string(up.cols[col].bytes(up.rows)))
+		}
+	}
+	return nil
+}
+
+// unkeyed says why a row cannot be identified.
+func (t *table) unkeyed() string {
+	for _, k := range t.ownKeys {
+		c := &t.layoutOf.cols[k]
+		switch {
+		case !t.filled(k):
+			return fmt.Sprintf("no %q, which is the key", c.name)
+		case c.id && !standsInPath(t.cols[k].bytes(t.rows)):
+			return fmt.Sprintf("%s %q cannot stand in a path", c.name, t.cols[k].bytes(t.rows))
+		}
+	}
+	return ""
+}
+
+// standsInPath reports whether an id can be asked for: an empty one and those
+// that mean a folder vanish from a path.
+func standsInPath(id []byte) bool {
+	switch string(id) {
+	case "", ".", "..":
+		return false
+	}
+	return true
 }
 
 // delayed reads the lists of the open row that had to wait for its key.
@@ -182,10 +290,37 @@ func (t *table) fallback(col int, s string) {
 // sign names the closed row in the rejects that its values caused.
 func (d *Decoder) sign(t *table, from int) {
 	for i := from; i < len(d.found.rejects); i++ {
-		if r := &d.found.rejects[i]; r.Key == "" && r.Table == t.name {
-			r.Key = t.keyText(t.rows - 1)
+		if r := &d.found.rejects[i]; r.open {
+			r.Key, r.Parent, r.open = validText([]byte(t.keyText(t.rows-1))), validText([]byte(d.parent(t))), false
 		}
 	}
+}
+
+// parent is the key of the row around that of a table, or what its list was asked
+// for by.
+func (d *Decoder) parent(t *table) string {
+	if t.enclosing >= 0 {
+		up := d.tables[t.enclosing]
+		return up.keyText(up.rows)
+	}
+	if d.binding.object || t.param < 0 {
+		return ""
+	}
+	return d.origin.Param
+}
+
+// readableKey is the key of the open row, as far as all of it is there. A single
+// record is known by what was asked for, whatever it says.
+func (d *Decoder) readableKey(t *table) string {
+	if d.binding.object && t.param >= 0 {
+		return d.origin.Param
+	}
+	for _, k := range t.keys {
+		if !t.filled(k) {
+			return ""
+		}
+	}
+	return t.keyText(t.rows)
 }
 
 // keyText writes the key of a row for people.
@@ -222,6 +357,11 @@ func (d *Decoder) items(up, t *table) error {
 			_, err := d.scan.skip()
 			return err
 		}
+		if c := d.scan.peek(); c != '{' && t.value < 0 {
+			raw, err := d.scan.skip()
+			d.reject(up, Reject{Column: t.at, Reason: t.wanted(), open: true}, raw)
+			return err
+		}
 		return d.item(up, t, 1)
 	}
 	if err := d.scan.open(); err != nil {
@@ -238,6 +378,14 @@ func (d *Decoder) items(up, t *table) error {
 	}
 }
 
+// wanted says what should stand in the place of the rows.
+func (t *table) wanted() string {
+	if t.position < 0 {
+		return "want an object"
+	}
+	return "want a list of objects"
+}
+
 func (d *Decoder) item(up, t *table, place int) error {
 	if d.scan.peek() == 'n' {
 		return d.scan.literal("null")
@@ -248,6 +396,9 @@ func (d *Decoder) item(up, t *table, place int) error {
 		return err
 	}
 	d.found.undo(mark)
-	d.reject(t, up.keyText(up.rows), "", d.scan.buf[start:d.scan.pos], reason)
+	if len(t.ownKeys) > 0 {
+		d.page.Refused++
+	}
+	d.reject(t, Reject{Key: d.refused, Parent: up.keyText(up.rows), Reason: reason}, d.scan.buf[start:d.scan.pos])
 	return nil
 }

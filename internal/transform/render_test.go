@@ -70,8 +70,8 @@ func render(t testing.TB, d *transform.Decoder, page transform.Page, err error) 
 	}
 	found := d.Findings()
 	for _, r := range found.Rejects {
-		fmt.Fprintf(&b, "\nreject %s key=%q column=%q seq=%s\n  raw    %s\n  reason %s\n",
-			r.Table, r.Key, r.Column, seqText(r.Seq), r.Raw, r.Reason)
+		fmt.Fprintf(&b, "\nreject %s key=%q parent=%q column=%q place=%d\n  raw    %s\n  reason %s\n",
+			r.Table, r.Key, r.Parent, r.Column, r.Position, r.Raw, r.Reason)
 	}
 	if len(found.Drift) > 0 {
 		b.WriteByte('\n')
@@ -92,6 +92,15 @@ func renderPage(b *strings.Builder, p transform.Page) {
 	}
 	if p.Falling {
 		b.WriteString(" falling")
+	}
+	if p.Refused > 0 {
+		fmt.Fprintf(b, " refused=%d", p.Refused)
+	}
+	if p.Copies > 0 {
+		fmt.Fprintf(b, " copies=%d", p.Copies)
+	}
+	if p.Bare {
+		b.WriteString(" bare")
 	}
 	b.WriteByte('\n')
 }

@@ -3,6 +3,7 @@ package transform_test
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -24,22 +25,26 @@ func sniffSlowly(s stream.Stream, body any) (records []any, ok bool) {
 	case bare || !single:
 		return list, bare
 	}
-	if in, stated := object[cmp.Or(s.List, "records")]; stated {
-		if list, listed := in.([]any); listed || in == nil {
-			return list, true
+	for _, name := range []string{"error", "errors"} {
+		if said := canon(object[name]); !slices.Contains([]string{"null", "false", "0", `""`, "[]", "{}"}, said) {
+			return nil, false
 		}
+	}
+	if in, stated := object[cmp.Or(s.List, "records")]; stated {
+		list, listed := in.([]any)
+		return list, listed
 	}
 	if _, keyed := object["id"]; keyed {
 		return []any{body}, true
 	}
 	lists := 0
 	for name, v := range object {
-		if in, listed := v.([]any); listed && !paginates(name) {
+		if in, listed := v.([]any); listed && !paginates(name) && name != "error" && name != "errors" {
 			list = in
 			lists++
 		}
 	}
-	return list, lists == 1 || lists == 0 && totalOf(body) == 0
+	return list, lists == 1
 }
 
 func paginates(name string) bool {
@@ -95,6 +100,7 @@ func sameRecords(t *testing.T, k kit, body []byte) {
 // page counts is there, and of things it is what the slow reading finds.
 func FuzzEnvelope(f *testing.F) {
 	for _, v := range []string{`null`, `[]`, `{}`, `{"id":"a"}`, `[{"id":"a"},{"id":"b"}]`, `"x"`, `{"prefix":"a","count":1}`, `{"a":1}`, `{"a":{"count":2}}`,
+		`{"error":"temporary failure","code":500}`, `{"errors":[ ],"items":[]}`, `{"errors":[{"id":"a"}]}`, `{"records":null,"items":[]}`,
 		`{"total_records":"0","items":[],"next_page":null}`, `{"records":{},"items":[{"id":"a"}],"total_records":1e0}`} {
 		for _, name := range []string{"records", "data", "total_records", "next_page", "id"} {
 			f.Add(name, v)

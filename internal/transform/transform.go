@@ -9,7 +9,9 @@
 package transform
 
 import (
+	"cmp"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -54,16 +56,23 @@ const (
 	// DuplicateField is a name that one object states twice; the last counts.
 	DuplicateField = "duplicate_field"
 	// Conflict is a second, different value for one column; the outer one
-	// stays in the column, the other goes to extra.
+	// stays in the column, the other goes to extra. Or the record names another
+	// parent than the one that it stands in: what it names stays.
 	Conflict = "conflict"
+	// Duplicate is a record that came twice in one body; the fuller one is staged,
+	// of two that hold as much the later.
+	Duplicate = "duplicate"
 )
 
 // Origin says which response a body is.
 type Origin struct {
 	// Seq numbers the responses of a night; later copies of a row win.
 	Seq uint64
-	// Param is the path parameter the body was asked with, if any.
+	// Param is the path parameter the body was asked with, if any. A record that
+	// names another one is refused.
 	Param string
+	// Pass and Page are those of a list, from 1; 0 where there are none.
+	Pass, Page int
 }
 
 // Page is what a walk needs to know of one body.
@@ -73,6 +82,15 @@ type Page struct {
 	// IDs are hashes of the keys of the accepted records, in body order. The
 	// slice is reused by the next Decode.
 	IDs []uint64
+	// Refused counts the records that were refused whole, those inside other
+	// records included: each is a row that its table lacks.
+	Refused int
+	// Copies counts the records that came again in this body with the same key.
+	// One of them is staged, and IDs holds its key once.
+	Copies int
+	// Bare says that the body is an empty object where entries have no standard
+	// form: it may be an empty map as well as no answer, and proves no absence.
+	Bare bool
 	// Total, TotalPages, Current and Next are the pagination members of
 	// section 4.1; -1 when absent or null. A next_page of null is 0 instead:
 	// it says that this is the last page, and absence says nothing.
@@ -105,31 +123,69 @@ type Batch struct {
 // Reject is a value, item or record that did not fit, kept raw.
 type Reject struct {
 	Table string
-	// Key is the key of the row that the value belongs to, parts joined by
-	// "/". A rejected item names its enclosing row, a rejected record nothing.
+	// Key is the key of the row, parts joined by "/", or of the record that was
+	// asked for; empty where it cannot be read.
 	Key string
+	// Parent is the key of the row around it, or the path parameter of a list.
+	Parent string
 	// Column is the dotted path of the field; empty for a whole item.
 	Column string
 	// Raw is the JSON text as it was sent, invalid UTF-8 replaced.
 	Raw    string
 	Reason string
 	Seq    uint64
+	// Pass and Page are those of the list, 0 where there are none, and Position
+	// is the place of the record in the body, from 1.
+	Pass, Page, Position int
+	// Answer is the same for answers to one question that hold the same records:
+	// a service that does not page repeats itself.
+	Answer uint64
+	// open says that the key follows when the row is closed.
+	open bool
 }
 
-// Drift counts one kind of surprise at one path of a table.
+// Drift counts one kind of surprise at one path of a table. A value that is not
+// listed has a path of its own, with the value behind an equals sign.
 type Drift struct {
 	Table string
 	// Path is the dotted path within the row's object. Envelope members stand
 	// under "$envelope.".
 	Path string
 	Kind string
-	// Sample is the start of the first value seen.
-	Sample string
-	Count  int64
+	// Sample is the start of the first value seen, and Key that of the record that
+	// had it, which stands at First.
+	Sample, Key string
+	First       Place
+	// Count is the number of records, as often as they were read.
+	Count int64
+}
+
+// Place orders records by where they stand, whichever answer came first: those of
+// lists by page, those of details by the id that was asked for.
+type Place struct {
+	Param          string
+	Page, Position int
+	Seq            uint64
+}
+
+// Before reports whether a place comes before another.
+func (p Place) Before(o Place) bool {
+	return cmp.Or(strings.Compare(p.Param, o.Param), cmp.Compare(p.Page, o.Page), cmp.Compare(p.Position, o.Position), cmp.Compare(p.Seq, o.Seq)) < 0
+}
+
+// Carrier says what drift a record showed: Set is an index into Findings.Sets, and
+// Record the hash of its key, or of the question for what stands around records.
+type Carrier struct {
+	Set    int
+	Record uint64
 }
 
 // Findings are the rejects and the drift since Findings was last asked.
 type Findings struct {
 	Rejects []Reject
 	Drift   []Drift
+	// Carriers are the records that showed drift, as often as they were read, and
+	// Sets the indexes into Drift that they name.
+	Carriers []Carrier
+	Sets     [][]int
 }

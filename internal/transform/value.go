@@ -55,12 +55,33 @@ func (d *Decoder) text(t *table, col int, name string, raw []byte, f form) {
 			d.count(t, InvalidUTF8, name, raw)
 		}
 	}
-	c.seal()
-	if c.enum != nil {
-		if v := c.bytes(c.n - 1); len(v) > 0 && !listed(c.enum, v) {
-			d.count(t, UnknownEnum, name, raw)
-		}
+	if c.seal(); c.judged {
+		d.judge(t, col, name, raw)
 	}
+}
+
+// judge looks at the text just read: whether the spec lists it, where it lists
+// all, and whether it can be asked for, where it names what to ask for.
+func (d *Decoder) judge(t *table, col int, name string, raw []byte) {
+	c := &t.cols[col]
+	v := c.bytes(c.n - 1)
+	if c.enum != nil && len(v) > 0 && !listed(c.enum, v) {
+		d.countValue(t, col, name, raw)
+	}
+	if t.layoutOf.cols[col].asked && !standsInPath(v) {
+		c.cut(c.n - 1)
+		d.refuse(t, name, raw, "want an id that can stand in a path")
+	}
+}
+
+// countValue counts a value that the spec does not list, by itself.
+func (d *Decoder) countValue(t *table, col int, name string, raw []byte) {
+	if t.layoutOf.cols[col].private() {
+		d.count(t, UnknownEnum, name, raw)
+		return
+	}
+	path := string(d.dotted(name)) + "=" + clip(t.cols[col].bytes(t.cols[col].n-1))
+	d.found.count(t.name, UnknownEnum, []byte(path), raw)
 }
 
 func listed(enum []string, v []byte) bool {
@@ -202,6 +223,9 @@ func (d *Decoder) document(t *table, f *field) error {
 		return err
 	}
 	c := &t.cols[f.col]
+	if len(d.secrets.names) > 0 && !t.layoutOf.cols[f.col].private() {
+		raw = d.closed(t, string(d.dotted(f.name)), raw)
+	}
 	var clean bool
 	if c.data, clean = d.json.append(c.data, raw, compact); !clean {
 		d.count(t, InvalidUTF8, f.name, raw)
@@ -240,7 +264,11 @@ func (d *Decoder) union(t *table, f *field) error {
 		c, drift = readCapacity(raw, inside)
 	}
 	t.capacity(f.union, c, d.sent)
-	if drift != "" {
+	switch drift {
+	case "":
+	case UnknownEnum:
+		d.countValue(t, f.union.raw, f.name, raw)
+	default:
 		d.count(t, drift, f.name, raw)
 	}
 	return nil

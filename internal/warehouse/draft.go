@@ -217,7 +217,7 @@ func (d *Draft) LastJudged(ctx context.Context, stream string) (last RunStream, 
 func (d *Draft) LastProven(ctx context.Context, stream string) (at time.Time, ok bool, err error) {
 	var last sql.NullTime
 	err = d.DB.QueryRowContext(ctx, `SELECT max(coalesce(s.age_since, r.snapshot_at)) FROM meta.streams s JOIN meta.runs r USING (run_id)
-		WHERE s.stream = ? AND s.grade IN ('exact', 'repaired', 'best_effort')`, stream).Scan(&last)
+		WHERE s.stream = ? AND s.grade IN ('exact', 'repaired', 'bounded', 'best_effort')`, stream).Scan(&last)
 	if err != nil {
 		return at, false, fmt.Errorf("find the last proof of %s: %w", stream, err)
 	}

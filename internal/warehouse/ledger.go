@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -65,6 +66,12 @@ type Run struct {
 	Changed int64 `json:"rows_changed"`
 	Gone    int64 `json:"rows_gone"`
 
+	// Losses are what a gate stopped the run for.
+	Losses []Loss `json:"losses,omitempty"`
+	// NightsLeft is for about how many nights more there is something left that
+	// this one had no time to read; 0: nothing was left, or nobody can tell.
+	NightsLeft int64 `json:"nights_left,omitempty"`
+
 	Streams []RunStream `json:"streams"`
 }
 
@@ -88,6 +95,47 @@ func (r Run) Shows() string {
 	return r.ID
 }
 
+// Loss is what a run would have taken from a table.
+type Loss struct {
+	Table string `json:"table"`
+	// Stream is set where the loss is that of one of several streams that fill
+	// the table.
+	Stream string `json:"stream,omitempty"`
+	Gone   int64  `json:"gone"`
+	Before int64  `json:"before"`
+}
+
+// describedLosses is how many losses are told one by one.
+const describedLosses = 3
+
+// DescribeLosses says for people what would be lost: the first tables by name, the
+// others by their number.
+func DescribeLosses(losses []Loss) string {
+	var parts []string
+	for _, l := range losses[:min(len(losses), describedLosses)] {
+		of := l.Table
+		if l.Stream != "" {
+			of += " (" + l.Stream + ")"
+		}
+		parts = append(parts, fmt.Sprintf("%d of %d rows of %s", l.Gone, l.Before, of))
+	}
+	if more := len(losses) - describedLosses; more > 0 {
+		parts = append(parts, fmt.Sprintf("much of %d more tables", more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Unread sums up what the run left for a later night: so many ids, in so many
+// streams.
+func (r Run) Unread() (ids int64, streams int) {
+	for _, s := range r.Streams {
+		if s.Unread > 0 {
+			ids, streams = ids+s.Unread, streams+1
+		}
+	}
+	return ids, streams
+}
+
 // RunStream is what one stream did in a run: its grade with the evidence, and
 // its telemetry.
 type RunStream struct {
@@ -101,13 +149,20 @@ type RunStream struct {
 	TotalLast  int64  `json:"total_last"`
 	Distinct   int64  `json:"distinct_ids"`
 	Repeated   int64  `json:"repeated_ids"`
-	Rows       int64  `json:"rows"`
-	Rejects    int64  `json:"rejects"`
-	Fetched    int64  `json:"fetched"`
-	Carried    int64  `json:"carried"`
-	Rechecked  int64  `json:"rechecked"`
-	Failed     int64  `json:"failed"`
-	// AgeSince is when the rows of a carried stream were last proven.
+	// Rows counts those of the first table in the snapshot, RowsOld those of them
+	// that were neither read nor proven in this run.
+	Rows      int64 `json:"rows"`
+	RowsOld   int64 `json:"rows_old"`
+	Rejects   int64 `json:"rejects"`
+	Fetched   int64 `json:"fetched"`
+	Carried   int64 `json:"carried"`
+	Rechecked int64 `json:"rechecked"`
+	Failed    int64 `json:"failed"`
+	// Unread counts the ids that were left for a later night, since the time of
+	// this one was over.
+	Unread int64 `json:"unread"`
+	// AgeSince is when the oldest was last read of what was neither read nor
+	// proven in this run.
 	AgeSince time.Time `json:"age_since,omitzero"`
 
 	Bytes             int64   `json:"bytes"`

@@ -88,9 +88,11 @@ type ManifestFileSum struct {
 // ManifestTable describes one table of the snapshot. Grade is the worst of the
 // streams that fill it; KeyMin and KeyMax are those of its first key column.
 type ManifestTable struct {
-	Name   string `json:"table"`
-	Rows   int64  `json:"rows"`
-	Grade  string `json:"grade"`
+	Name  string `json:"table"`
+	Rows  int64  `json:"rows"`
+	Grade string `json:"grade"`
+	// Note says what the table lacks although its grade does not show it.
+	Note   string `json:"note,omitempty"`
 	KeyMin string `json:"key_min"`
 	KeyMax string `json:"key_max"`
 	ManifestFileSum

@@ -1,0 +1,104 @@
+package load
+
+import (
+	"context"
+	"fmt"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// Limits are the gates of a night: the bounds of what it may take from a table
+// without further proof.
+type Limits struct {
+	// Share and Rows bound how much of a table may vanish in one night: more
+	// than both is a mass deletion.
+	Share float64
+	Rows  int64
+	// Believe reports whether a mass deletion from a table is to be believed;
+	// nil: from none.
+	Believe func(table string) bool
+}
+
+// allOfRows is the number of rows from which on a table that would become empty
+// is a mass deletion, however few they are against Limits.Rows.
+const allOfRows = 10
+
+// exceeded reports whether losing gone of before rows is a mass deletion.
+func (l Limits) exceeded(gone, before int64) bool {
+	if gone == before && before >= allOfRows {
+		return true
+	}
+	return gone > l.Rows && float64(gone) > l.Share*float64(before)
+}
+
+// MassDeleteError says that more would vanish than a night may take.
+type MassDeleteError struct {
+	// Losses are what would vanish, table by table.
+	Losses []warehouse.Loss
+	// Reread says that all lists which show it were read a second time.
+	Reread bool
+}
+
+// Error names the tables and what to do.
+func (e *MassDeleteError) Error() string {
+	advice := "the landed answers cannot tell whether that is true of the service: begin a new run"
+	if e.Reread {
+		advice = "the lists were read a second time and still show it: if that is true of the service, run with --allow-mass-delete"
+	}
+	return fmt.Sprintf("merge: %s would vanish in one night; nothing was published, the last snapshot stays; %s",
+		warehouse.DescribeLosses(e.Losses), advice)
+}
+
+// checkLosses compares what would vanish from each table with the limits.
+func (s *Stage) checkLosses(ctx context.Context, changes []Change, limits Limits) error {
+	var losses []warehouse.Loss
+	for i, t := range stream.Tables(s.streams) {
+		if limits.Believe != nil && limits.Believe(t.Name) {
+			continue
+		}
+		all := warehouse.Loss{Table: t.Name, Gone: changes[i].Gone, Before: changes[i].Before}
+		if limits.exceeded(all.Gone, all.Before) {
+			losses = append(losses, all)
+			continue
+		}
+		parts, err := s.lossesByStream(ctx, t, changes[i])
+		if err != nil {
+			return fmt.Errorf("count what would vanish from %s: %w", t.Name, err)
+		}
+		for _, part := range parts {
+			if limits.exceeded(part.Gone, part.Before) {
+				losses = append(losses, part)
+			}
+		}
+	}
+	if len(losses) > 0 {
+		return &MassDeleteError{Losses: losses}
+	}
+	return nil
+}
+
+// lossesByStream counts what would vanish of each stream's own rows, where
+// several fill one table and are told apart by a fixed column: all cities are
+// gone from a table that still holds the countries.
+func (s *Stage) lossesByStream(ctx context.Context, t stream.Table, c Change) ([]warehouse.Loss, error) {
+	lists, _ := s.sources(t.Name)
+	if c.Gone == 0 || len(lists) < 2 {
+		return nil, nil
+	}
+	var parts []warehouse.Loss
+	for _, list := range lists {
+		if len(list.Root().Const) == 0 {
+			continue
+		}
+		part := warehouse.Loss{Table: t.Name, Stream: list.Name}
+		err := s.draft.DB.QueryRowContext(ctx, fmt.Sprintf(
+			"SELECT (SELECT count(*) FROM main.%s m WHERE %s), (SELECT count(*) FROM %s m WHERE gone AND %[2]s)",
+			warehouse.Quote(t.Name), fixed(list.Root()), closing(t.Name))).Scan(&part.Before, &part.Gone)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}

@@ -1,0 +1,97 @@
+package load_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/load"
+	"placementsync/internal/warehouse"
+)
+
+// listings are n rows of product_listings that never change.
+func listings(n int) map[string]showing {
+	var all []string
+	for i := range n {
+		all = append(all, listing(fmt.Sprintf("p%03d", i), "x", i+1, i))
+	}
+	return whole(strings.Join(all, ","), "")
+}
+
+// TestTheGateIsMetToTheRow holds every bound of a mass deletion from both sides.
+func TestTheGateIsMetToTheRow(t *testing.T) {
+	defaults := load.Limits{Share: 0.2, Rows: 50}
+	for name, c := range map[string]struct {
+		before, after int
+		limits        load.Limits
+		stops         bool
+	}{
+		"the share, not more":                 {300, 240, defaults, false},
+		"one row more than the share":         {300, 239, defaults, true},
+		"the rows, not more":                  {100, 50, defaults, false},
+		"one row more than the rows":          {100, 49, defaults, true},
+		"all of ten":                          {10, 0, defaults, true},
+		"all but one of ten":                  {10, 1, defaults, false},
+		"all of nine":                         {9, 0, defaults, false},
+		"all of nine, where no row may go":    {9, 0, load.Limits{}, true},
+		"one of nine, where no row may go":    {9, 8, load.Limits{}, true},
+		"nothing, where no row may go":        {9, 9, load.Limits{}, false},
+		"all of ten, where everything may go": {10, 0, load.Limits{Share: 1, Rows: 1000}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, "product_listings")
+			_, err := h.run(listings(c.before), load.Limits{})
+			must(t, err)
+			_, err = h.run(listings(c.after), c.limits)
+			left := c.after
+			if c.stops {
+				left = c.before
+				mass, _ := errors.AsType[*load.MassDeleteError](err)
+				want := []warehouse.Loss{{Table: "product_listings", Gone: int64(c.before - c.after), Before: int64(c.before)}}
+				if mass == nil || !cmp.Equal(mass.Losses, want) {
+					t.Errorf("got %v, want losses %v", err, want)
+				}
+			} else {
+				must(t, err)
+			}
+			h.want("SELECT count(*) FROM product_listings", fmt.Sprint(left))
+			c.limits.Believe = func(table string) bool { return table == "product_listings" }
+			_, err = h.run(listings(c.after), c.limits)
+			must(t, err)
+			h.want("SELECT count(*) FROM product_listings", fmt.Sprint(c.after))
+		})
+	}
+}
+
+// TestTheGateLooksAtEachListOfATable empties one of the lists that fill a table.
+func TestTheGateLooksAtEachListOfATable(t *testing.T) {
+	lists := func(cities int) map[string]showing {
+		seen := map[string]showing{}
+		for stream, n := range map[string]int{"countries": 40, "cities": cities} {
+			kind := map[string]string{"countries": "country", "cities": "city"}[stream]
+			var all []string
+			for i := range n {
+				all = append(all, fmt.Sprintf(`{"kind":%q,"name":"%s %d","row_hash":%d,"seq":%d}`, kind, kind, i, i+1, i))
+			}
+			seen[stream] = showing{cover: load.Whole, rows: rows{"locations": strings.Join(all, ",")}}
+		}
+		return seen
+	}
+	h := newHouse(t, "countries", "cities")
+	limits := load.Limits{Share: 0.2, Rows: 50}
+	_, err := h.run(lists(10), limits)
+	must(t, err)
+	_, err = h.run(lists(0), limits)
+	mass, _ := errors.AsType[*load.MassDeleteError](err)
+	want := []warehouse.Loss{{Table: "locations", Stream: "cities", Gone: 10, Before: 10}}
+	if mass == nil || !cmp.Equal(mass.Losses, want) {
+		t.Errorf("got %v, want losses %v", err, want)
+	}
+	_, err = h.run(lists(1), limits)
+	must(t, err)
+	h.want("SELECT count(*) FROM meta.deletions WHERE evidence = 'absent from a proven walk of cities' AND key LIKE 'city/%'", "9")
+	h.want("SELECT count(*) FROM meta.deletions", "9")
+}

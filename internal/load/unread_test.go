@@ -1,0 +1,97 @@
+package load_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"placementsync/internal/load"
+)
+
+// TestUnreadDetailLosesNothing leaves details unread for want of time. What their
+// list shows is laid over what is known of them; what it does not show stays, and
+// so does a record that the list has no longer, until its detail says so.
+func TestUnreadDetailLosesNothing(t *testing.T) {
+	order := func(id, status, email string, seq int) string {
+		return fmt.Sprintf(`{"id":%q,"status":%q,"guest_email":%q,"row_hash":%d,"seq":%[4]d}`, id, status, email, seq)
+	}
+	item := func(id, name string, seq int) string {
+		return fmt.Sprintf(`{"order_id":%q,"position":1,"product_id":%q,"row_hash":%d,"seq":%[3]d}`, id, name, seq)
+	}
+	list := func(orders string) showing { return showing{cover: load.Whole, rows: rows{"orders": orders}} }
+	h := newHouse(t, "orders", "order_details")
+	h.plans = true
+	_, err := h.run(map[string]showing{
+		"orders": list(order("same", "paid", "", 1) + "," + order("changed", "paid", "", 2) + "," + order("vanished", "paid", "", 3) + "," + order("late", "new", "", 4)),
+		"order_details": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"same", "changed", "vanished"}}, rows: rows{
+			"orders":           order("same", "paid", "s@x", 11) + "," + order("changed", "paid", "c@x", 12) + "," + order("vanished", "paid", "v@x", 13),
+			"order_line_items": item("same", "p1", 11) + "," + item("changed", "p2", 12) + "," + item("vanished", "p3", 13)}},
+	}, load.Limits{})
+	must(t, err)
+	const all = "SELECT id, status, coalesce(guest_email, '') FROM orders ORDER BY id"
+	h.want(all, "changed paid c@x", "late new ", "same paid s@x", "vanished paid v@x")
+	if h.plan.Unread != 1 || h.plan.Fetch != 3 {
+		t.Errorf("first night: %+v, want one unread and three read", h.plan)
+	}
+
+	changes, err := h.run(map[string]showing{
+		"orders":        list(order("same", "paid", "", 1) + "," + order("changed", "refunded", "", 22) + "," + order("late", "paid", "", 24)),
+		"order_details": {cover: load.ByID},
+	}, load.Limits{})
+	must(t, err)
+	h.want(all, "changed refunded c@x", "late paid ", "same paid s@x", "vanished paid v@x")
+	h.want("SELECT order_id, product_id FROM order_line_items ORDER BY ALL", "changed p2", "same p1", "vanished p3")
+	if c := changes["orders"]; c.Gone != 0 || c.New != 0 || c.Changed != 2 {
+		t.Errorf("the second night did %+v, want two changes", c)
+	}
+	if h.plan.Unread != 3 || h.plan.Carried != 1 || h.plan.Fetch != 0 {
+		t.Errorf("second night: %+v, want three unread and one carried", h.plan)
+	}
+
+	changes, err = h.run(map[string]showing{
+		"orders": list(order("same", "paid", "", 1) + "," + order("changed", "refunded", "", 22) + "," + order("late", "paid", "", 24)),
+		"order_details": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"changed", "late"}, load.Gone: {"vanished"}}, rows: rows{
+			"orders": order("changed", "refunded", "", 32) + "," + order("late", "paid", "l@x", 34)}},
+	}, load.Limits{Rows: 10})
+	must(t, err)
+	h.want(all, "changed refunded ", "late paid l@x", "same paid s@x")
+	if c := changes["orders"]; c.Gone != 1 || h.plan.Unread != 0 {
+		t.Errorf("the third night did %+v by %+v, want one gone and none unread", c, h.plan)
+	}
+	h.want("SELECT order_id, product_id FROM order_line_items", "same p1")
+}
+
+// TestDetailsAreAskedForInTheOrderOfTheirUse has all details of some listings
+// read: what changed comes first, then what was never read, the newest first, and
+// last what is settled, of which that comes first that was read longest ago.
+func TestDetailsAreAskedForInTheOrderOfTheirUse(t *testing.T) {
+	listed := func(id, day string, hash int) string {
+		at := "null"
+		if day != "" {
+			at = `"2026-01-` + day + `T00:00:00Z"`
+		}
+		return fmt.Sprintf(`{"id":%q,"created_at":%s,"row_hash":%d,"seq":1}`, id, at, hash)
+	}
+	h := newHouse(t, "product_listings", "products")
+	h.plans, h.reread = true, load.Rereading{All: true}
+	early := listed("changes", "01", 1) + "," + listed("early", "02", 1) + "," + listed("again", "09", 1)
+	late := listed("new", "03", 1) + "," + listed("newer", "05", 1) + "," + listed("undated", "", 1)
+	changed := listed("changes", "01", 2) + "," + listed("early", "02", 1) + "," + listed("again", "09", 1)
+	for _, one := range []struct {
+		listings    string
+		asked, want []string
+	}{
+		{early, []string{"changes", "early", "again"}, nil},
+		{early, []string{"again"}, []string{"early", "changes"}},
+		{changed + "," + late, nil, []string{"changes", "newer", "new", "undated", "early", "again"}},
+		{changed + "," + late, []string{"newer"}, []string{"changes", "new", "undated", "early", "again"}},
+	} {
+		night := whole(one.listings, "")
+		night["products"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: one.asked}}
+		_, err := h.run(night, load.Limits{Rows: 10})
+		must(t, err)
+		if !slices.Equal(h.asks, one.want) {
+			t.Errorf("asked for %v, want %v", h.asks, one.want)
+		}
+	}
+}

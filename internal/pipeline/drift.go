@@ -1,0 +1,97 @@
+package pipeline
+
+import (
+	"fmt"
+	"sync"
+
+	"placementsync/internal/load"
+	"placementsync/internal/transform"
+)
+
+// driftKinds bounds the distinct drift of a night, and driftSets what records can
+// show of it at once: a service that makes names of ids would otherwise fill the
+// memory.
+const (
+	driftKinds = 20_000
+	driftSets  = 20_000
+)
+
+// drift collects what all decoders saw that the schema does not know.
+type drift struct {
+	mu      sync.Mutex
+	entries map[driftKey]int
+	// first are the places of the first records.
+	first []transform.Place
+	sets  map[string]int
+	night load.Drifts
+}
+
+type driftKey struct{ table, path, kind string }
+
+func newDrift() *drift { return &drift{entries: map[driftKey]int{}, sets: map[string]int{}} }
+
+// add takes in what one decoder found, and gives its records in the words of the
+// night.
+func (d *drift) add(found transform.Findings) []load.Carrier {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	entries := make([]int, len(found.Drift))
+	for i, one := range found.Drift {
+		entries[i] = d.entry(one)
+	}
+	sets := make([][]int, len(found.Sets))
+	var carriers []load.Carrier
+	for _, c := range found.Carriers {
+		if sets[c.Set] == nil {
+			sets[c.Set] = d.set(found.Sets[c.Set], entries)
+		}
+		for _, set := range sets[c.Set] {
+			carriers = append(carriers, load.Carrier{Set: set, Record: c.Record})
+		}
+	}
+	return carriers
+}
+
+// entry finds or makes the night's entry.
+func (d *drift) entry(one transform.Drift) int {
+	key := driftKey{one.Table, one.Path, one.Kind}
+	i, ok := d.entries[key]
+	if !ok && len(d.entries) >= driftKinds {
+		key.path = "…"
+		i, ok = d.entries[key]
+	}
+	if !ok {
+		i = len(d.night.All)
+		d.entries[key] = i
+		d.night.All = append(d.night.All, load.Drift{})
+		d.first = append(d.first, one.First)
+	}
+	if !ok || one.First.Before(d.first[i]) {
+		d.first[i] = one.First
+		d.night.All[i] = load.Drift{Table: key.table, Path: key.path, Kind: key.kind, Sample: one.Sample, Key: one.Key}
+	}
+	return i
+}
+
+// set finds or makes the night's set of some entries; of a set too many it gives
+// those of its members alone.
+func (d *drift) set(of, entries []int) []int {
+	members := make([]int, len(of))
+	for i, at := range of {
+		members[i] = entries[at]
+	}
+	key := fmt.Sprint(members)
+	if i, ok := d.sets[key]; ok {
+		return []int{i}
+	}
+	if len(members) > 1 && len(d.sets) >= driftSets {
+		var single []int
+		for i := range of {
+			single = append(single, d.set(of[i:i+1], entries)...)
+		}
+		return single
+	}
+	d.sets[key] = len(d.night.Sets)
+	d.night.Sets = append(d.night.Sets, members)
+	return []int{d.sets[key]}
+}

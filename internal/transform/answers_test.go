@@ -1,0 +1,232 @@
+package transform_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/transform"
+)
+
+// TestAnswersThatAreNone holds that no stream takes an error or an emptiness for
+// its records.
+func TestAnswersThatAreNone(t *testing.T) {
+	bodies := []string{`{}`, `{"error":"temporary failure","code":500}`, `{"error":{"message":"x"}}`, `{"code":"E1","message":"try again"}`,
+		`{"LIST":null}`, `{"LIST":null,"total_records":0}`, `{"total_records":0}`, `{"LIST":{},"items":[]}`, `{"LIST":[],"error":"timeout"}`,
+		`{"id":"r1","error":"temporary failure"}`, `{"errors":[],"message":"x"}`, `null`, `"maintenance"`}
+	for _, s := range stream.All() {
+		for _, body := range bodies {
+			if s.Envelope == stream.Raw && (body == `{}` || strings.Contains(body, "items")) || s.Param == "id" && strings.Contains(body, "r1") {
+				continue // told apart below
+			}
+			list := s.List
+			if list == "" {
+				list = "records"
+			}
+			body = strings.ReplaceAll(body, "LIST", list)
+			d := compile(t, s).NewDecoder()
+			page, err := d.Decode([]byte(body), transform.Origin{Seq: 1, Param: "p"})
+			if !errors.Is(err, transform.ErrMalformed) || d.Rows() > 0 {
+				t.Errorf("%s took %s for an answer: page %+v, error %v", s.Name, body, page, err)
+			}
+		}
+	}
+}
+
+// TestOnlyAnEmptyListIsEmpty holds what proves that a parent has no records.
+func TestOnlyAnEmptyListIsEmpty(t *testing.T) {
+	for _, c := range []struct {
+		stream, body string
+		bare, fails  bool
+	}{
+		{"campaign_status_counts", `{}`, true, false},
+		{"campaign_status_counts", `{"counts":{}}`, true, false},
+		{"campaign_status_counts", `[]`, false, false},
+		{"campaign_status_counts", `{"counts":[]}`, false, false},
+		{"campaign_status_counts", `{"campaign_id":"p","statuses":[],"total":0}`, false, false},
+		{"campaign_status_counts", `{"records":[],"total_records":0}`, false, false},
+		{"campaign_status_counts", `[{}]`, false, true},
+		{"campaign_status_counts", `{"counts":[7]}`, false, true},
+		{"campaign_status_counts", `{"counts":"none"}`, false, true},
+		{"campaign_articles", `[]`, false, false},
+		{"campaign_articles", `{"data":[]}`, false, false},
+		{"campaign_articles", `{"records":[],"error":null}`, false, false},
+		{"article_comments", `{"records":[]}`, false, false},
+		{"cities", `{"cities":[]}`, false, false},
+	} {
+		page, err := decoderOf(t, c.stream).Decode([]byte(c.body), transform.Origin{Param: "p"})
+		if (err != nil) != c.fails || page.Records != 0 || page.Bare != c.bare {
+			t.Errorf("%s: %s: page %+v, error %v; want bare %v, an error %v", c.stream, c.body, page, err, c.bare, c.fails)
+		}
+	}
+}
+
+// TestAnotherRecordIsRefused asks for one id or parent and is shown another.
+func TestAnotherRecordIsRefused(t *testing.T) {
+	for _, c := range []struct{ stream, own, foreign, reason string }{
+		{"outlets", `{"id":"p"}`, `{"id":"q","outlet_channels":[{"id":"c"}],"tags":["t"]}`, `names id "q" where "p" was asked for`},
+		{"products", `{"id":"p"}`, `{"id":"q","prices":[1]}`, `names id "q" where "p" was asked for`},
+		{"order_details", `{"id":"p"}`, `{"line_items":[{"id":"l"}],"id":"q"}`, `names id "q" where "p" was asked for`},
+		{"campaign_details", `{"id":"p"}`, `{"id":"q","questionnaire":{"id":"x"}}`, `names id "q" where "p" was asked for`},
+		{"articles", `{"id":"p"}`, `{"id":7}`, `names id "7" where "p" was asked for`},
+		{"campaign_articles", `[{"id":"a","campaign_id":"p"}]`, `[{"id":"a","campaign_id":"q"}]`, `names campaign_id "q" where "p" was asked for`},
+		{"profile_order_items", `[{"id":"a"}]`, `[{"id":"a","profile_id":"q"}]`, `names profile_id "q" where "p" was asked for`},
+		{"profile_orders", `[{"id":"a","profile_id":null}]`, `[{"id":"a","profile_id":"q"}]`, `names profile_id "q" where "p" was asked for`},
+		{"profile_campaigns", `[{"id":"a"}]`, `[{"id":"a","profile":{"id":"q"}}]`, `names profile_id "q" where "p" was asked for`},
+		{"outlet_products", `[{"id":"a"}]`, `[{"id":"a","outlet_id":"q"}]`, `names outlet_id "q" where "p" was asked for`},
+		{"article_comments", `{"records":[{"id":"a"}]}`, `{"records":[{"id":"a","article_id":"q"}]}`, `names article_id "q" where "p" was asked for`},
+	} {
+		t.Run(c.stream, func(t *testing.T) {
+			d := decoderOf(t, c.stream)
+			page, err := d.Decode([]byte(c.own), transform.Origin{Seq: 1, Param: "p"})
+			if err != nil || page.Refused > 0 || len(page.IDs) != 1 {
+				t.Errorf("%s: page %+v, error %v; want its record", c.own, page, err)
+			}
+			d.Flush()
+			page, err = d.Decode([]byte(c.foreign), transform.Origin{Seq: 2, Param: "p"})
+			if err != nil || page.Refused != 1 || len(page.IDs) != 0 || d.Rows() > 0 {
+				t.Errorf("%s: page %+v, %d rows, error %v; want it refused", c.foreign, page, d.Rows(), err)
+			}
+			found := d.Findings()
+			if len(found.Rejects) != 1 || found.Rejects[0].Reason != c.reason || found.Rejects[0].Column != "" {
+				t.Errorf("rejects %+v, want one because it %s", found.Rejects, c.reason)
+			}
+		})
+	}
+}
+
+// TestIDsThatVanishInAPath holds that nothing is staged that would be asked for by
+// an id that a path loses.
+func TestIDsThatVanishInAPath(t *testing.T) {
+	for _, id := range []string{"", ".", ".."} {
+		for _, s := range stream.All() {
+			if key := s.Root().Key; s.IsDetail() || len(key) != 1 || key[0] != "id" {
+				continue
+			}
+			d := compile(t, s).NewDecoder()
+			page, err := d.Decode(fmt.Appendf(nil, `[{"id":%q}]`, id), transform.Origin{})
+			if err != nil || page.Refused != 1 || d.Rows() > 0 {
+				t.Errorf("%s with id %q: page %+v, %d rows, error %v", s.Name, id, page, d.Rows(), err)
+			}
+		}
+		for name, body := range map[string]string{
+			"outlet_listings": `[{"id":"a","outlet_id":%q}]`, "product_listings": `[{"id":"a","outlet":{"id":%q}}]`,
+			"order_items": `[{"id":"a","article":{"id":%q}}]`, "orders": `[{"id":"a","line_items":[{"product_id":%q}]}]`,
+		} {
+			d := decoderOf(t, name)
+			page, err := d.Decode(fmt.Appendf(nil, body, id), transform.Origin{})
+			if err != nil || page.Refused != 0 || d.Rows() != 1 {
+				t.Fatalf("%s with %q: page %+v, error %v", name, id, page, err)
+			}
+			found := d.Findings()
+			if len(found.Rejects) != 1 || found.Rejects[0].Raw != fmt.Sprintf("%q", id) || found.Rejects[0].Column == "" {
+				t.Errorf("%s with %q: rejects %+v", name, id, found.Rejects)
+			}
+			for table, rows := range rowsOf(t, d.Flush()) {
+				for _, column := range []string{"outlet_id", "article_id", "product_id"} {
+					if v, set := rows[0][column]; set {
+						t.Errorf("%s.%s is %q", table, column, v)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestRefusedRecordsAreCounted(t *testing.T) {
+	for _, c := range []struct {
+		stream, body string
+		refused      int
+	}{
+		{"orders", `[{"id":null},{"a":1},7,null,{"id":"o"}]`, 4},
+		{"tags", `["a",{"name":""}]`, 1},
+		{"outlets", `{"id":"p","outlet_channels":[{"id":"c"},{"handle":"x"}]}`, 1},
+		{"campaign_status_counts", `{"draft":{"count":1},"other":{"a":"b","c":1}}`, 1},
+		{"orders", `[{"id":"o","total":"abc","line_items":[7]}]`, 0},
+	} {
+		page, err := decoderOf(t, c.stream).Decode([]byte(c.body), transform.Origin{Param: "p"})
+		if err != nil || page.Refused != c.refused {
+			t.Errorf("%s: %s: %d refused, error %v; want %d", c.stream, c.body, page.Refused, err, c.refused)
+		}
+	}
+}
+
+// TestAQuestionnaireWithoutIDIsNamedByItsCampaign holds that the spec lets it have
+// none, that nothing is lost for it, and that its key is the same every night.
+func TestAQuestionnaireWithoutIDIsNamedByItsCampaign(t *testing.T) {
+	for body, want := range map[string]string{
+		`[{"id":"c","questionnaire":{"tone":"t"}}]`:                                       "c",
+		`[{"questionnaire":{"tone":"t","id":null},"id":"c"}]`:                             "c",
+		`[{"id":"c","questionnaire_id":"q","questionnaire":{"tone":"t"}}]`:                "q",
+		`[{"id":"c","questionnaire":{"id":"","tone":"t"},"questionnaire_id":"q"}]`:        "q",
+		`[{"id":"c","questionnaire_id":"","questionnaire":{"tone":"t"}}]`:                 "c",
+		`[{"id":"c","questionnaire_id":"other","questionnaire":{"tone":"t","id":"own"}}]`: "own",
+	} {
+		d := decoderOf(t, "campaigns")
+		page, err := d.Decode([]byte(body), transform.Origin{})
+		rows := rowsOf(t, d.Flush())["questionnaires"]
+		if err != nil || page.Refused > 0 || len(rows) != 1 || rows[0]["id"] != want || rows[0]["campaign_id"] != "c" || rows[0]["tone"] != "t" {
+			t.Errorf("%s: page %+v, error %v, rows %v; want id %q", body, page, err, rows, want)
+		}
+	}
+}
+
+// TestWhatTheSpecListsWins puts two values into one column: that of the field which
+// the spec lists stands, wherever it comes.
+func TestWhatTheSpecListsWins(t *testing.T) {
+	for _, c := range []struct{ stream, body, table, column, want string }{
+		{"product_listings", `[{"id":"p","disclaimer_id":"flat","disclaimer":{"id":"listed"}}]`, "product_listings", "disclaimer_id", "listed"},
+		{"product_listings", `[{"id":"p","disclaimer":{"id":"listed"},"disclaimer_id":"flat"}]`, "product_listings", "disclaimer_id", "listed"},
+		{"product_listings", `[{"id":"p","outlet":{"id":"nested"},"outlet_id":"listed"}]`, "product_listings", "outlet_id", "listed"},
+		{"order_items", `[{"id":"p","outlet_id":"flat","outlet":{"id":"listed"}}]`, "order_items", "outlet_id", "listed"},
+		{"order_items", `[{"id":"p","article":{"id":"nested"},"article_id":"listed"}]`, "order_items", "article_id", "listed"},
+		{"campaigns", `[{"id":"p","questionnaire":{"id":"q","campaign_id":"own"}}]`, "questionnaires", "campaign_id", "own"},
+		{"outlets", `{"id":"p","outlet_channels":[{"id":"c","outlet_id":"own"}]}`, "outlet_channels", "outlet_id", "own"},
+	} {
+		d := decoderOf(t, c.stream)
+		if _, err := d.Decode([]byte(c.body), transform.Origin{Param: "p"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := rowsOf(t, d.Flush())[c.table][0][c.column]; got != c.want {
+			t.Errorf("%s: %s is %q, want %q", c.body, c.column, got, c.want)
+		}
+		if found := d.Findings().Drift; len(found) != 1 || found[0].Kind != transform.Conflict || found[0].Key != "p" {
+			t.Errorf("%s: drift %+v, want the difference", c.body, found)
+		}
+	}
+}
+
+// TestDriftNamesItsRecords counts a record once for each kind of drift, also when it
+// is read again, and tells which records showed it.
+func TestDriftNamesItsRecords(t *testing.T) {
+	d := decoderOf(t, "things")
+	for i, body := range []string{`[{"id":"a","x":1,"parts":[{"n":1},{"n":2}]},{"id":"b","x":2},{"id":"c"},{"x":1}]`,
+		`[{"id":"b","x":3,"y":1,"token_type":"new"},{"id":"d","token_type":"newer","id":"d"}]`, `[{"id":"lost","x":1},`} {
+		_, _ = d.Decode([]byte(body), transform.Origin{Seq: uint64(i)})
+	}
+	found := d.Findings()
+	records := map[string]map[uint64]bool{}
+	for _, c := range found.Carriers {
+		for _, i := range found.Sets[c.Set] {
+			f := found.Drift[i]
+			path := f.Kind + " " + f.Path + " " + f.Key
+			if records[path] == nil {
+				records[path] = map[uint64]bool{}
+			}
+			records[path][c.Record] = true
+		}
+	}
+	got := map[string]int{}
+	for path, of := range records {
+		got[path] = len(of)
+	}
+	want := map[string]int{"unknown_field x a": 2, "unknown_field n a": 1, "unknown_field y b": 1, "unknown_enum token_type=new b": 1,
+		"unknown_enum token_type=newer d": 1, "duplicate_field id d": 1}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("records by drift (-want +got):\n%s", diff)
+	}
+}

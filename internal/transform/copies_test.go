@@ -1,0 +1,72 @@
+package transform_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/transform"
+)
+
+// TestTheFullerCopyStays answers a record twice in one body.
+func TestTheFullerCopyStays(t *testing.T) {
+	for name, c := range map[string]struct{ stream, body, table, want, left string }{
+		"fuller first": {"things", `[{"id":"a","label":"x","big":1},{"id":"a","label":"y"}]`, "things", "big=1 id=a label=x", `{"id":"a","label":"y"}`},
+		"fuller last":  {"things", `[{"id":"a","label":"y"},{"id":"a","label":"x","big":1}]`, "things", "big=1 id=a label=x", `{"id":"a","label":"y"}`},
+		"later of two": {"things", `[{"id":"a","label":"x"},{"id":"a","label":"y"}]`, "things", "id=a label=y", `{"id":"a","label":"x"}`},
+		"by its parts": {"things", `[{"id":"a","label":"x","parts":[{"name":"p"}]},{"id":"a","label":"y"}]`, "things", "id=a label=x", `{"id":"a","label":"y"}`},
+		"wrapped":      {"things", `{"records":[{"id":"a","big":1},{"id":"a"}],"total_records":2}`, "things", "big=1 id=a", `{"id":"a"}`},
+		"location":     {"states", `{"states":[{"name":"Bayern","country":"DE"},"Bayern"]}`, "locations", `extra={"country":"DE"} kind=state name=Bayern`, `"Bayern"`},
+		"link":         {"profile_orders", `[{"id":"o"},{"id":"o"}]`, "profile_orders", "order_id=o profile_id=p", `{"id":"o"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := decoderOf(t, c.stream)
+			page, err := d.Decode([]byte(c.body), transform.Origin{Seq: 1, Param: "p"})
+			if err != nil || page.Records != 2 || page.Copies != 1 || len(page.IDs) != 1 || page.Refused != 0 {
+				t.Fatalf("page %+v, error %v; want one record and its copy", page, err)
+			}
+			all := rowsOf(t, d.Flush())
+			var o outcome
+			for _, r := range all[c.table] {
+				delete(r, transform.HashColumn)
+				delete(r, transform.SeqColumn)
+				o.add(c.table, r)
+			}
+			if diff := cmp.Diff([]string{c.table + " " + c.want}, o.Rows); diff != "" {
+				t.Errorf("rows (-want +got):\n%s", diff)
+			}
+			if want := strings.Count(c.want, "label=x") * strings.Count(c.body, "parts"); len(all["parts"]) != want {
+				t.Errorf("%d parts, want %d", len(all["parts"]), want)
+			}
+			for _, f := range d.Findings().Drift {
+				if f.Kind == transform.Duplicate && (f.Sample != c.left || f.Count != 1 || f.Path != "$record") {
+					t.Errorf("drift %+v, want the copy %s", f, c.left)
+				}
+			}
+		})
+	}
+}
+
+// TestManyCopiesKeepTheBestOfEach holds it for a body with many, some of which come
+// three times, with others between them.
+func TestManyCopiesKeepTheBestOfEach(t *testing.T) {
+	var records []string
+	for i := range 30 {
+		records = append(records, fmt.Sprintf(`{"id":"r%d","big":%d,"label":%s}`, i%10, i, []string{`"x"`, `null`, `"y"`}[i/10]))
+	}
+	d := decoderOf(t, "things")
+	page, err := d.Decode([]byte("["+strings.Join(records, ",")+"]"), transform.Origin{})
+	if err != nil || page.Records != 30 || page.Copies != 20 || len(page.IDs) != 10 {
+		t.Fatalf("page %+v, error %v", page, err)
+	}
+	for i, r := range rowsOf(t, d.Flush())["things"] {
+		if r["big"] != fmt.Sprint(20+i) || r["label"] != "y" {
+			t.Errorf("row %v, want the last copy", r)
+		}
+	}
+	if found := d.Findings(); len(found.Drift) != 1 || len(found.Carriers) != 20 || len(found.Sets) != 1 {
+		t.Errorf("findings %+v", found)
+	}
+}
