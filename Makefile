@@ -39,8 +39,9 @@ demo: build ## build, then run the main job on the embedded demo service
 	$(BINARY) demo
 
 .PHONY: test
-test: ## run all tests with the race detector
-	go test -race -timeout 14m -tags $(TAGS) ./...
+test: ## run all tests with the race detector, and the trials without it
+	go test -race -timeout 20m -tags $(TAGS) ./...
+	go test -timeout 14m -tags $(TAGS) -run '^TestTrial' ./internal/pipeline
 
 .PHONY: lint
 lint: ## check format, go vet and staticcheck

@@ -133,9 +133,10 @@ func (a *allotted) requireLists(ref *reference) {
 // what is alive.
 func largeWorld() sim.Options { return settledWorld(40) }
 
-// TestLargeCatalogIsWholeAfterFiveNights lives in a world that stands still, so
+// TestTrialLargeCatalogIsWholeAfterFiveNights lives in a world that stands still, so
 // that each detail is worth one question, and each one that is alive one a night.
-func TestLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
+func TestTrialLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
+	skipRaced(t)
 	t.Parallel()
 	a := newAllotted(t, largeWorld())
 	free := a.beside()
@@ -182,11 +183,12 @@ func TestLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
 	}
 }
 
-// TestBoundedNightsFollowAMovingWorld lives through days on which orders, prices
+// TestTrialBoundedNightsFollowAMovingWorld lives through days on which orders, prices
 // and articles change. Whatever is left unread, each night has the lists whole,
 // those of orders and campaigns too whose details are unread, and every article
 // that is being worked on as it is; and when nothing is left, all is as it is.
-func TestBoundedNightsFollowAMovingWorld(t *testing.T) {
+func TestTrialBoundedNightsFollowAMovingWorld(t *testing.T) {
+	skipRaced(t)
 	t.Parallel()
 	a := newAllotted(t, largeWorld())
 	ref := newReference(t, a.service, a.cfg.Streams)
