@@ -139,6 +139,9 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 			db, err = query.Open(ctx, wh.CatalogPath(), opts)
 		}
 	}
+	if errors.As(err, new(*query.UsageError)) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, wh.Suspect(err)
 	}
