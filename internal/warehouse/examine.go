@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,7 +163,8 @@ func (e *examination) series() {
 		d.Repair, d.copied = bySeries, true
 		e.add(d)
 	}
-	for day, run := range days {
+	for _, day := range slices.Sorted(maps.Keys(days)) {
+		run := days[day]
 		m, err := e.w.dayManifest(day, run)
 		e.Files += 1 + len(m.Tables)
 		if own, ownErr := e.w.readManifest(e.w.dayManifestPath(day), run); run != "" && (ownErr != nil || dayOf(own.SnapshotAt) != day) {
