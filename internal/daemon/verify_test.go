@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,22 +17,30 @@ import (
 func TestDamageIsLookedForBySchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil)
+		var mu sync.Mutex
 		var looks []string
 		last := daemon.Verified{}
 		h.set.VerifySchedule = schedule(t, "0 5 * * 0", "UTC")
 		h.set.Verify = func(context.Context) daemon.Verified {
+			mu.Lock()
+			defer mu.Unlock()
 			last = daemon.Verified{At: time.Now(), Took: time.Second, Result: daemon.Whole}
 			if looks = append(looks, time.Now().UTC().Format("01-02 15:04")); len(looks) == 2 {
 				last.Result, last.Damaged = "rebuildable", []string{"latest", "parquet/orders/x"}
 			}
 			return last
 		}
-		h.cfg.Verified = func() (daemon.Verified, bool) { return last, !last.At.IsZero() }
+		h.cfg.Verified = func() (daemon.Verified, bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			return last, !last.At.IsZero()
+		}
 		h.run()
 		if text := h.get("/").Body.String(); !strings.Contains(text, "<dt>Verified</dt><dd>not yet") || h.metric("last_verify_timestamp_seconds") != "0" {
 			t.Error("what was never verified passes for it")
 		}
 		time.Sleep(9*24*time.Hour + 7*time.Hour)
+		synctest.Wait()
 		if want := []string{"01-02 05:00", "01-09 05:00"}; !slices.Equal(looks, want) {
 			t.Errorf("looked at %v, want %v", looks, want)
 		}
@@ -65,6 +74,7 @@ func TestVerifyEndsWithTheDaemon(t *testing.T) {
 		h.run()
 		time.Sleep(90 * time.Minute)
 		h.end()
+		synctest.Wait()
 		if !ended {
 			t.Error("the daemon ended before its look for damage")
 		}
