@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -130,10 +131,11 @@ func demoNights(ctx context.Context, g *globals, o demoOptions, service *sim.Ser
 	return last, err
 }
 
-// runningFrom is a clock that shows a simulated time and goes on from there.
+// runningFrom is a clock that shows a simulated time when it is first looked at, and
+// goes on from there: a busy machine makes no night late.
 func runningFrom(simulated time.Time) func() time.Time {
-	begun := time.Now()
-	return func() time.Time { return simulated.Add(time.Since(begun)) }
+	begun := sync.OnceValue(time.Now)
+	return func() time.Time { return simulated.Add(time.Since(begun())) }
 }
 
 // showDemo prints the last night, the heads of the queries, and what to try.
