@@ -76,10 +76,17 @@ func (s *Stage) openIDs(st stream.Stream, c Coverage) string {
 		planned(st.Name), warehouse.Literal(whyCarried))
 }
 
-// KnownParams are the ids of a stream of details that main has rows of.
+// KnownParams are the ids of a stream of details that have entries: main has rows of
+// them, or the rows of another table show it.
 func (s *Stage) KnownParams(ctx context.Context, st stream.Stream) (map[string]bool, error) {
-	rows, err := s.draft.DB.QueryContext(ctx, fmt.Sprintf("SELECT DISTINCT %s FROM main.%s",
-		warehouse.Quote(st.Param), warehouse.Quote(st.Root().Name)))
+	if err := s.Settle(ctx); err != nil {
+		return nil, err
+	}
+	known := fmt.Sprintf("SELECT %s FROM main.%s", warehouse.Quote(st.Param), warehouse.Quote(st.Root().Name))
+	if st.Witness.Table != "" {
+		known += " UNION ALL " + s.known(st.Witness.Table, st.Witness.Column)
+	}
+	rows, err := s.draft.DB.QueryContext(ctx, "SELECT DISTINCT "+warehouse.Quote(st.Param)+" FROM ("+known+") WHERE "+warehouse.Quote(st.Param)+" IS NOT NULL")
 	if err != nil {
 		return nil, fmt.Errorf("list the known ids of %s: %w", st.Name, err)
 	}

@@ -265,11 +265,11 @@ func falseOnLaterNights(t *testing.T, lie falsehood, names ...string) (nights in
 }
 
 // falseOnFirstNights tries a falsehood about streams, each in a new warehouse.
-func falseOnFirstNights(t *testing.T, lie falsehood) (nights int, outcomes map[string]int) {
+func falseOnFirstNights(t *testing.T, lie falsehood, streams []stream.Stream, names ...string) (nights int, outcomes map[string]int) {
 	outcomes = map[string]int{}
-	for _, s := range stream.All() {
+	for _, s := range streams {
 		t.Run("first night/"+s.Name, func(t *testing.T) {
-			f := newFalseTrial(t)
+			f := newFalseTrial(t, names...)
 			if f.lied(t, s, lie) {
 				nights++
 				f.requireUnharmed(t, false)
@@ -290,7 +290,10 @@ func TestTrialFalseAnswers(t *testing.T) {
 	for _, lie := range falsehoods() {
 		t.Run(lie.name, func(t *testing.T) {
 			t.Parallel()
-			falseOnLaterNights(t, lie, "cities", "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts")
+			names := []string{"cities", "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts"}
+			falseOnLaterNights(t, lie, names...)
+			counts, _ := stream.Find(stream.All(), "campaign_status_counts")
+			falseOnFirstNights(t, lie, []stream.Stream{counts}, names...)
 		})
 	}
 }
@@ -312,7 +315,7 @@ func TestTortureFalseAnswers(t *testing.T) {
 						"; later nights: " + describe(outcomes[1])}
 			})
 			nights[1], outcomes[1] = falseOnLaterNights(t, lie)
-			nights[0], outcomes[0] = falseOnFirstNights(t, lie)
+			nights[0], outcomes[0] = falseOnFirstNights(t, lie, stream.All())
 		})
 	}
 }

@@ -99,8 +99,8 @@ func feeds(parent, s stream.Stream) bool {
 	return false
 }
 
-// doubtBare decides about ids that were answered by an empty object: where rows
-// are known it is no proof that they are gone.
+// doubtBare decides about ids that were answered by an empty object: where entries
+// are known, or other rows show that there are some, it proves nothing.
 func (n *night) doubtBare(ctx context.Context, s stream.Stream, d *fetch.Details) error {
 	if len(d.Bare) == 0 {
 		return nil
@@ -113,7 +113,7 @@ func (n *night) doubtBare(ctx context.Context, s stream.Stream, d *fetch.Details
 	if len(doubted) > 0 {
 		d.Unproven = append(d.Unproven, doubted...)
 		d.Grade = d.Grade.Worse(fetch.BestEffort)
-		d.Reason = fmt.Sprintf("%d ids were answered by an empty object although they had entries, which stay", len(doubted))
+		d.Reason = fmt.Sprintf("%d ids were answered by an empty object although they have entries; what is known of them stays", len(doubted))
 	}
 	return nil
 }

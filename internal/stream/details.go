@@ -129,7 +129,8 @@ func statusCounts() Stream {
 		Name: "campaign_status_counts", Path: "/campaigns/{id}/articles/status-count", Spec: "2.6 ArticleStatusCount, 4.2, 5",
 		Scopes: []string{"campaigns.read"}, Envelope: Raw,
 		Parents: []Ref{{Table: "campaigns", Column: "id"}}, Param: "campaign_id", Rule: WhileLive, Life: AsCampaign,
-		Tables: []Table{{Name: "campaign_status_counts", Key: []string{"campaign_id", "id"}}},
+		Witness: Ref{Table: "campaign_articles", Column: "campaign_id"},
+		Tables:  []Table{{Name: "campaign_status_counts", Key: []string{"campaign_id", "id"}}},
 	}
 }
 

@@ -138,6 +138,9 @@ type Stream struct {
 	// whatever rule.
 	Rule Rule
 	Life Life
+	// Witness names a table whose rows show that an id has entries, so that an empty
+	// object in their place is no answer. Zero: nothing shows it.
+	Witness Ref
 	// Over names the stream whose rows this one completes: both fill the same
 	// first table and neither overwrites the other with its emptiness.
 	Over string
