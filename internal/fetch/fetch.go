@@ -251,9 +251,9 @@ type Client struct {
 	wide     chan struct{}
 	buffers  sync.Pool
 	ask      step
-	// pageSize is the shortest page that the service has been seen to cut, and
-	// at first the one that it cuts for a request that names no limit.
-	pageSize atomic.Int64
+	// cutPage is the shortest full page of a list that goes on behind it, 0 while
+	// there was none; wholePage the longest that a list with a total came in.
+	cutPage, wholePage atomic.Int64
 
 	mu     sync.Mutex
 	meters map[string]*meter
@@ -285,7 +285,6 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 		meters:   make(map[string]*meter),
 		doubted:  make(map[string]bool),
 	}
-	c.pageSize.Store(defaultPageSize)
 	c.http = c.newHTTP()
 	c.ask = c.stack()
 	return c, nil

@@ -197,21 +197,40 @@ func TestAnIdWhoseRecordIsRefusedIsNotProven(t *testing.T) {
 	}
 }
 
-// TestAnArrayIsNotShortBesideAListThatIsCutShorter holds that the length of a
-// page is learned from lists that state a total.
-func TestAnArrayIsNotShortBesideAListThatIsCutShorter(t *testing.T) {
-	paged, array := &shelf{n: 9, cap: 4, dated: true}, &shelf{n: 9, cap: 4, shape: "array"}
-	mux := http.NewServeMux()
-	mux.Handle("/v1/orders", paged)
-	mux.Handle("/v1/items", array)
-	c := client(t, quick(mux), nil)
-	var got collector
-	if _, err := c.Walk(t.Context(), ordersStream, "", got.read); err != nil {
-		t.Fatal(err)
-	}
-	var items collector
-	e, err := c.Walk(t.Context(), sniffed, "", items.read)
-	if err != nil || e.Grade != fetch.Exact || len(items.ids) != 9 {
-		t.Errorf("read %d of 9 records, %s: %s (%v)", len(items.ids), e.Grade, e.Reason, err)
+// TestHowLongAPageIsIsLearned holds which arrays are taken for whole after one
+// request: those shorter than any page that lists with a total were seen to have.
+func TestHowLongAPageIsIsLearned(t *testing.T) {
+	for name, c := range map[string]struct {
+		paged, array *shelf
+		requests     int // for the array; 0: more than one
+	}{
+		"shorter than what is cut by default":          {&shelf{n: 3, dated: true}, &shelf{n: 24, shape: "array"}, 1},
+		"longer than what is cut by default":           {&shelf{n: 3, dated: true}, &shelf{n: 25, shape: "array"}, 0},
+		"shorter than a page of the limit":             {&shelf{n: 200, dated: true}, &shelf{n: 99, shape: "array"}, 1},
+		"as long as a page of the limit":               {&shelf{n: 200, dated: true}, &shelf{n: 100, shape: "array"}, 0},
+		"shorter than a list that came in one page":    {&shelf{n: 60, dated: true}, &shelf{n: 59, shape: "array"}, 1},
+		"as long as a list that came in one page":      {&shelf{n: 60, dated: true}, &shelf{n: 60, shape: "array"}, 0},
+		"as long as a page of a lower cap":             {&shelf{n: 9, cap: 4, dated: true}, &shelf{n: 9, cap: 4, shape: "array"}, 0},
+		"shorter than a page of a cap above the usual": {&shelf{n: 90, cap: 40, dated: true}, &shelf{n: 39, cap: 40, shape: "array"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mux := http.NewServeMux()
+			mux.Handle("/v1/orders", c.paged)
+			mux.Handle("/v1/items", c.array)
+			cfg := quick(mux)
+			cfg.PageSize = 100
+			reader := client(t, cfg, nil)
+			var orders, items collector
+			if _, err := reader.Walk(t.Context(), ordersStream, "", orders.read); err != nil {
+				t.Fatal(err)
+			}
+			e, err := reader.Walk(t.Context(), sniffed, "", items.read)
+			if err != nil || e.Grade != fetch.Exact || len(items.ids) != c.array.n {
+				t.Errorf("read %d of %d records, %s: %s (%v)", len(items.ids), c.array.n, e.Grade, e.Reason, err)
+			}
+			if n := c.array.requests(); c.requests > 0 && n != c.requests || c.requests == 0 && n < 2 {
+				t.Errorf("the array was asked for %d times", n)
+			}
+		})
 	}
 }

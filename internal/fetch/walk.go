@@ -86,7 +86,7 @@ func (w *walk) request(pass, page int) Request {
 func (w *walk) list(ctx context.Context) error {
 	var last *pass
 	for number := 1; ; number++ {
-		p := newPass(number, w.c.cfg, int(w.c.pageSize.Load()))
+		p := newPass(number, w.c.cfg, w.c.pageSize())
 		if err := w.page(ctx, p, 1); err != nil {
 			return err
 		}
@@ -129,16 +129,28 @@ func (w *walk) page(ctx context.Context, p *pass, number int) error {
 const defaultPageSize = 25
 
 // learnPageSize looks at page 1 of a list with a total: one that leaves records
-// over shows at how many the service cuts.
+// over shows at how many the service cuts, one that does not that it cuts at no
+// fewer.
 func (c *Client) learnPageSize(page Page) {
-	if !page.Paginated || page.Total <= int64(page.Records) || page.Records == 0 {
+	n := int64(page.Records)
+	if !page.Paginated || page.Total < 0 || n == 0 {
 		return
 	}
-	for seen := c.pageSize.Load(); int64(page.Records) < seen; seen = c.pageSize.Load() {
-		if c.pageSize.CompareAndSwap(seen, int64(page.Records)) {
-			return
-		}
+	known, better := &c.wholePage, func(seen int64) bool { return n > seen }
+	if page.Total > n {
+		known, better = &c.cutPage, func(seen int64) bool { return seen == 0 || n < seen }
 	}
+	for seen := known.Load(); better(seen) && !known.CompareAndSwap(seen, n); seen = known.Load() {
+	}
+}
+
+// pageSize is the number of records below which a list fills no page of the service,
+// as far as that is known.
+func (c *Client) pageSize() int {
+	if cut := c.cutPage.Load(); cut > 0 {
+		return int(cut)
+	}
+	return int(max(defaultPageSize, c.wholePage.Load()))
 }
 
 // rest reads what follows page 1.
