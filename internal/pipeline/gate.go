@@ -3,10 +3,10 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
 // A gate stops what looks like a mass deletion, since a service that answers with
@@ -37,18 +37,20 @@ func (n *night) readUntilBelieved(ctx context.Context) (Result, error) {
 func (n *night) streamsOf(loss *load.MassDeleteError) []string {
 	var again []string
 	for _, l := range loss.Losses {
-		var doubted []string
-		for _, name := range stream.Feeding(n.cfg.Streams, l.Table) {
-			if n.wasRead(name) && !n.reread[name] {
-				doubted = append(doubted, name)
-			}
-		}
+		doubted := n.readOnce(l.Table)
 		if len(doubted) == 0 {
 			return nil
 		}
 		again = append(again, doubted...)
 	}
 	return again
+}
+
+// readOnce lists the streams of a table that were read tonight and not a second time.
+func (n *night) readOnce(table string) []string {
+	return slices.DeleteFunc(stream.Feeding(n.cfg.Streams, table), func(name string) bool {
+		return !n.wasRead(name) || n.reread[name]
+	})
 }
 
 // readAgain forgets what this attempt read. Streams that no gate doubts are
@@ -69,11 +71,7 @@ func (n *night) readAgain(streams []string) {
 func (n *night) limits() load.Limits {
 	limits := n.cfg.Limits
 	limits.Believe = func(table string) bool {
-		if !n.cfg.AllowMassDelete {
-			return false
-		}
-		loss := &load.MassDeleteError{Losses: []warehouse.Loss{{Table: table}}}
-		return n.cfg.Fetch.Offline || len(n.streamsOf(loss)) == 0
+		return n.cfg.AllowMassDelete && (n.cfg.Fetch.Offline || len(n.readOnce(table)) == 0)
 	}
 	return limits
 }
