@@ -213,7 +213,7 @@ func TestEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
 	ids("a", "b")
 	wh, err := warehouse.Open(m.cfg.Warehouse)
 	must(t, err)
-	versions, err := wh.Versions()
+	versions, err := wh.Versions.List()
 	must(t, err)
 	_, err = wh.Rollback(versions[0], m.at)
 	must(t, err)

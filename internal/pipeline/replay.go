@@ -103,7 +103,7 @@ func (n *night) snapshotOf(run string, at time.Time) (time.Time, error) {
 
 // replayBase is the version that a run built on or would have.
 func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
-	versions, err := wh.Versions()
+	versions, err := wh.Versions.List()
 	if err != nil {
 		return "", err
 	}

@@ -32,7 +32,7 @@ type Carrier struct {
 // NewCarrier looks at the version before. One that another program or another
 // schema has written gives nothing: its files may be laid out differently.
 func (d *Draft) NewCarrier() *Carrier {
-	m := d.w.manifestOf(d.Previous)
+	m := d.w.Versions.manifestOrNone(d.Previous)
 	if m.Program != d.w.cfg.Program || m.Schema != SchemaVersion() {
 		m.Tables = nil
 	}
@@ -53,18 +53,18 @@ func (c *Carrier) Carry(table string) (bool, error) {
 }
 
 func (c *Carrier) carry(sum ManifestFileSum) (bool, error) {
-	from, err := os.Open(filepath.Join(c.draft.w.VersionPath(c.from.RunID), sum.File))
+	from, err := os.Open(filepath.Join(c.draft.w.Folder.VersionPath(c.from.RunID), sum.File))
 	if err != nil {
 		return false, fmt.Errorf("carry %s: %w", sum.File, err)
 	}
 	to, whole := filepath.Join(c.draft.Dir, sum.File), false
-	err = c.draft.w.disk.Do("copy", to, func() (err error) {
+	err = c.draft.w.Folder.disk.Do("copy", to, func() (err error) {
 		whole, err = c.copy(from, to, sum)
 		return err
 	})
 	err = errors.Join(err, from.Close())
 	if err == nil && !whole {
-		err = c.draft.w.disk.Remove(to)
+		err = c.draft.w.Folder.disk.Remove(to)
 	}
 	if err != nil {
 		return false, fmt.Errorf("carry %s: %w", sum.File, err)

@@ -47,34 +47,21 @@ func (e *DamagedError) Error() string {
 // Unwrap returns what the reading met; nil where a checksum did not fit.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// damaged makes an error of a file of the warehouse.
-func (w *Warehouse) damaged(path, problem string, err error) *DamagedError {
-	return &DamagedError{File: w.relative(path), Problem: problem, Err: err}
-}
-
-func (w *Warehouse) relative(path string) string {
-	name, err := filepath.Rel(w.cfg.Dir, path)
-	if err != nil {
-		return path
-	}
-	return filepath.ToSlash(name)
-}
-
 // WithRemedy completes an error of damage, met while readers see a version, with
 // what is whole and the commands that build on it. Any other error stays as it is.
-func (w *Warehouse) WithRemedy(err error, broken string) error {
+func (x *Examiner) WithRemedy(err error, broken string) error {
 	var met *DamagedError
 	if errors.As(err, &met) && met.Remedy == "" {
-		met.Remedy = w.remedy(broken, true)
+		met.Remedy = x.remedy(broken, true)
 	}
 	return err
 }
 
 // remedy tells what is whole beside a version that is not, and what can be done with
 // it. Checksums are compared where that is asked.
-func (w *Warehouse) remedy(broken string, deep bool) string {
+func (x *Examiner) remedy(broken string, deep bool) string {
 	const left = "nothing was changed"
-	versions, days := w.wholeVersions(broken, deep), w.seriesDays()
+	versions, days := x.versions.wholeVersions(broken, deep), x.series.days()
 	var ways []string
 	if len(days) > 0 {
 		ways = append(ways, fmt.Sprintf("the Parquet series is there (%s to %s, days: %d): placementsync rebuild builds the catalog from it",
@@ -88,39 +75,6 @@ func (w *Warehouse) remedy(broken string, deep bool) string {
 		ways = []string{"no other version is whole and there is no Parquet series: restore a backup"}
 	}
 	return strings.Join(append(ways, left), "; ")
-}
-
-// wholeVersions are the versions kept whose files are what their manifests say,
-// oldest first, one left out.
-func (w *Warehouse) wholeVersions(without string, deep bool) []string {
-	runs, err := w.Versions()
-	if err != nil {
-		return nil
-	}
-	var whole []string
-	for _, run := range runs {
-		if run != without && len(w.examineVersion(newSums(), run, deep)) == 0 {
-			whole = append(whole, run)
-		}
-	}
-	return whole
-}
-
-// examineVersion compares the files of a version with its manifest: their sizes, and
-// where that is asked their checksums.
-func (w *Warehouse) examineVersion(known *sums, run string, deep bool) []Damage {
-	m, err := w.ReadManifest(run)
-	if err != nil {
-		return []Damage{{File: w.relative(filepath.Join(w.VersionPath(run), ManifestFile)), Problem: problemOf(err)}}
-	}
-	var found []Damage
-	for _, want := range m.files() {
-		path := filepath.Join(w.VersionPath(run), want.File)
-		if problem := known.compare(path, want, deep); problem != "" {
-			found = append(found, Damage{File: w.relative(path), Problem: problem})
-		}
-	}
-	return found
 }
 
 // files are all that a manifest has a checksum of.
@@ -213,25 +167,25 @@ func (s *sums) of(path string, info fs.FileInfo) (string, error) {
 
 // Suspect looks, after an error of reading the catalog that readers see, whether its
 // file is damaged: then the error says so with the remedies, else it stays as it is.
-func (w *Warehouse) Suspect(err error) error {
+func (x *Examiner) Suspect(err error) error {
 	var met *DamagedError
 	if err == nil || errors.As(err, &met) {
 		return err
 	}
-	latest, ok, linkErr := w.Latest()
+	latest, ok, linkErr := x.versions.Latest()
 	if linkErr != nil || !ok {
 		return err
 	}
-	m, manifestErr := w.ReadManifest(latest)
-	problem := cmp.Or(problemOfManifest(manifestErr), newSums().compare(w.VersionCatalog(latest), m.Catalog, true))
+	m, manifestErr := x.versions.ReadManifest(latest)
+	problem := cmp.Or(problemOfManifest(manifestErr), newSums().compare(x.folder.VersionCatalog(latest), m.Catalog, true))
 	if problem == "" {
 		return err
 	}
-	path := w.VersionCatalog(latest)
+	path := x.folder.VersionCatalog(latest)
 	if manifestErr != nil {
-		path = filepath.Join(w.VersionPath(latest), ManifestFile)
+		path = filepath.Join(x.folder.VersionPath(latest), ManifestFile)
 	}
-	return w.WithRemedy(w.damaged(path, problem, err), latest)
+	return x.WithRemedy(x.folder.damagedErr(path, problem, err), latest)
 }
 
 func problemOfManifest(err error) string {

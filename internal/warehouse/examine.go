@@ -32,10 +32,22 @@ type Examined struct {
 	Bytes int64
 }
 
+// Examiner looks for damage in the whole warehouse. It changes nothing but the
+// record of what it found.
+type Examiner struct {
+	folder   *Folder
+	versions *Versions
+	ledger   *Ledger
+	series   *Series
+	metaLog  *MetaLog
+	identity *Identity
+	verifier *verifier
+}
+
 // examination is the state of one Examine.
 type examination struct {
 	Examined
-	w     *Warehouse
+	x     *Examiner
 	deep  bool
 	known *sums
 	// latest is the version that readers see, and manifest its own.
@@ -50,11 +62,11 @@ type examination struct {
 // Examine looks at links, ledger, notes, versions, series and what is kept beside it:
 // structure and sizes, and where readData is set every byte of them. It changes
 // nothing.
-func (w *Warehouse) Examine(ctx context.Context, readData bool) (Examined, error) {
-	if err := w.Exists(); err != nil {
+func (x *Examiner) Examine(ctx context.Context, readData bool) (Examined, error) {
+	if err := x.folder.Exists(); err != nil {
 		return Examined{}, err
 	}
-	e := &examination{w: w, deep: readData, known: newSumsUntil(ctx), told: map[string]bool{}}
+	e := &examination{x: x, deep: readData, known: newSumsUntil(ctx), told: map[string]bool{}}
 	e.identity()
 	e.versions()
 	e.series()
@@ -80,9 +92,9 @@ func (e *examination) add(d Damage) {
 // identity looks at the links.
 func (e *examination) identity() {
 	e.Files++
-	e.latest, _, _ = e.w.Latest()
+	e.latest, _, _ = e.x.versions.Latest()
 	var lost *LostError
-	switch err := e.w.CheckIdentity(); {
+	switch err := e.x.identity.Check(); {
 	case errors.As(err, &lost):
 		text, _, _ := strings.Cut(strings.TrimPrefix(lost.Error(), "find the newest version: "), "; ")
 		e.add(Damage{File: latestLink, Problem: text, Cost: "readers find no snapshot, or not the last one, and no night begins", Repair: e.relinking(*lost)})
@@ -93,7 +105,7 @@ func (e *examination) identity() {
 		return
 	}
 	e.Files++
-	if target, err := os.Readlink(e.w.CatalogPath()); err != nil || target != filepath.Join(latestLink, CatalogFile) {
+	if target, err := os.Readlink(e.x.folder.CatalogPath()); err != nil || target != filepath.Join(latestLink, CatalogFile) {
 		e.add(Damage{File: CatalogFile, Problem: "it is not the link to " + latestLink + "/" + CatalogFile,
 			Cost: "readers do not find the catalog by its name", Repair: "placementsync rollback " + e.latest})
 	}
@@ -101,7 +113,7 @@ func (e *examination) identity() {
 
 // relinking is the command that sets the link right.
 func (e *examination) relinking(lost LostError) string {
-	versions, err := e.w.Versions()
+	versions, err := e.x.versions.List()
 	switch n := len(versions); {
 	case err != nil || n == 0:
 		return byRebuild
@@ -115,14 +127,14 @@ func (e *examination) relinking(lost LostError) string {
 // versions looks at the files of every version. Parquet files that are those of the
 // series are told of with it.
 func (e *examination) versions() {
-	runs, err := e.w.Versions()
+	runs, err := e.x.versions.List()
 	if err != nil {
 		e.add(Damage{File: versionsDir, Problem: err.Error(), Cost: "no version can be read", Repair: byRebuild})
 		return
 	}
 	for _, run := range runs {
-		found := e.w.examineVersion(e.known, run, e.deep)
-		m, err := e.w.ReadManifest(run)
+		found := e.x.versions.damagedFiles(e.known, run, e.deep)
+		m, err := e.x.versions.ReadManifest(run)
 		e.Files += 1 + len(m.files())
 		if run == e.latest {
 			e.manifest = m
@@ -157,7 +169,7 @@ func (e *examination) ofVersion(run string, d Damage) Damage {
 
 // series looks at every day.
 func (e *examination) series() {
-	days, found := e.w.daysOfSeries()
+	days, found := e.x.series.expectedDays()
 	e.Files++
 	for _, d := range found {
 		d.Repair, d.copied = bySeries, true
@@ -165,9 +177,9 @@ func (e *examination) series() {
 	}
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		run := days[day]
-		m, err := e.w.dayManifest(day, run)
+		m, err := e.x.series.dayManifest(day, run)
 		e.Files += 1 + len(m.Tables)
-		if own, ownErr := e.w.readManifest(e.w.dayManifestPath(day), run); run != "" && (ownErr != nil || dayOf(own.SnapshotAt) != day) {
+		if own, ownErr := e.x.versions.readManifest(e.x.folder.dayManifestPath(day), run); run != "" && (ownErr != nil || dayOf(own.SnapshotAt) != day) {
 			e.add(e.dayManifest(day, run, ownErr, err))
 		}
 		if err != nil {
@@ -177,9 +189,9 @@ func (e *examination) series() {
 			continue
 		}
 		for _, t := range m.Tables {
-			file := e.w.seriesFile(t, m.SnapshotAt)
+			file := e.x.series.filePath(t, m.SnapshotAt)
 			if problem := e.known.compare(file, t.ManifestFileSum, e.deep); problem != "" {
-				e.add(Damage{File: e.w.relative(file), Problem: problem, Cost: costOf(t.Name, day), Repair: bySeries})
+				e.add(Damage{File: e.x.folder.relative(file), Problem: problem, Cost: costOf(t.Name, day), Repair: bySeries})
 			}
 		}
 		if len(m.Lost) > 0 {
@@ -189,13 +201,13 @@ func (e *examination) series() {
 }
 
 func (e *examination) dayManifest(day, run string, own, any error) Damage {
-	d := Damage{File: e.w.relative(e.w.dayManifestPath(day)), Problem: "it is the one of another day", Cost: "the checksums of " + day + "; a copy of it is whole", Repair: bySeries, copied: true}
+	d := Damage{File: e.x.folder.relative(e.x.folder.dayManifestPath(day)), Problem: "it is the one of another day", Cost: "the checksums of " + day + "; a copy of it is whole", Repair: bySeries, copied: true}
 	if own != nil {
 		d.Problem = problemOf(own)
 	}
 	if any != nil {
 		d.Cost, d.Repair, d.Lost, d.copied = "all tables of "+day, bySkip, true, false
-		if len(e.w.filesOfDay(day)) == 0 {
+		if len(e.x.series.filesOfDay(day)) == 0 {
 			d.Problem = "the whole day is gone"
 		}
 	}
@@ -207,19 +219,19 @@ func (e *examination) metaChain() {
 	if e.latest == "" || e.manifest.Meta == nil {
 		return
 	}
-	chain, err := e.w.metaChain(e.latest)
+	chain, err := e.x.metaLog.chain(e.latest)
 	var broken *DamagedError
 	if errors.As(err, &broken) {
 		e.add(Damage{File: broken.File, Problem: broken.Problem, Cost: "what a rebuild would know of meta", Repair: byRebuild})
 	}
 	for _, m := range chain {
 		e.Files += 2
-		file, list := e.w.metaPath(m.RunID, metaSuffix), e.w.metaPath(m.RunID, manifestSuffix)
-		if _, err := e.w.readManifest(list, m.RunID); err != nil {
-			e.add(Damage{File: e.w.relative(list), Problem: problemOf(err), Cost: "the copy of a manifest that is whole elsewhere", Repair: bySeries, copied: true})
+		file, list := e.x.folder.metaPath(m.RunID, metaSuffix), e.x.folder.metaPath(m.RunID, manifestSuffix)
+		if _, err := e.x.versions.readManifest(list, m.RunID); err != nil {
+			e.add(Damage{File: e.x.folder.relative(list), Problem: problemOf(err), Cost: "the copy of a manifest that is whole elsewhere", Repair: bySeries, copied: true})
 		}
 		if problem := e.known.compare(file, m.Meta.ManifestFileSum, e.deep); problem != "" {
-			e.add(Damage{File: e.w.relative(file), Problem: problem, Cost: "what a rebuild would know of meta of run " + m.RunID, Repair: byRebuild})
+			e.add(Damage{File: e.x.folder.relative(file), Problem: problem, Cost: "what a rebuild would know of meta of run " + m.RunID, Repair: byRebuild})
 		}
 	}
 }
@@ -228,20 +240,20 @@ func (e *examination) metaChain() {
 func (e *examination) ledger() {
 	e.Files++
 	const cost = "what a run says of itself; meta.runs in the catalog has it too, if a later night was published"
-	file := e.w.ledgerPath()
+	file := e.x.ledger.path()
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) && e.latest == "" {
 		return
 	}
 	if err != nil {
-		e.add(Damage{File: e.w.relative(file), Problem: problemOf(err), Cost: cost, Repair: byRun, Lost: true})
+		e.add(Damage{File: e.x.folder.relative(file), Problem: problemOf(err), Cost: cost, Repair: byRun, Lost: true})
 		return
 	}
 	if n := len(damagedLines(data)); n > 0 {
-		e.add(Damage{File: e.w.relative(file), Problem: fmt.Sprintf("lines that are damaged: %d", n), Cost: cost, Repair: byRun, Lost: true})
+		e.add(Damage{File: e.x.folder.relative(file), Problem: fmt.Sprintf("lines that are damaged: %d", n), Cost: cost, Repair: byRun, Lost: true})
 	}
-	if runs, err := e.w.Runs(); err == nil && e.latest != "" && entryOf(runs, e.latest).ID == "" {
-		e.add(Damage{File: e.w.relative(file), Problem: "it has no line of the version that readers see", Cost: cost, Repair: byRun})
+	if runs, err := e.x.ledger.Runs(); err == nil && e.latest != "" && entryOf(runs, e.latest).ID == "" {
+		e.add(Damage{File: e.x.folder.relative(file), Problem: "it has no line of the version that readers see", Cost: cost, Repair: byRun})
 	}
 }
 
@@ -269,7 +281,7 @@ func unreadableLines(data []byte) (damaged [][]byte) {
 
 // notes looks at the notes of runs that are not done, and at what killed ones left.
 func (e *examination) notes() {
-	for _, path := range []string{e.w.unfinishedPath(), e.w.asidePath()} {
+	for _, path := range []string{e.x.ledger.unfinishedPath(), e.x.ledger.asidePath()} {
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -280,12 +292,12 @@ func (e *examination) notes() {
 			err = unseal(data, &u)
 		}
 		if err != nil {
-			e.add(Damage{File: e.w.relative(path), Problem: err.Error(), Cost: "a run that was interrupted is not taken up, and asks again", Repair: byRun})
+			e.add(Damage{File: e.x.folder.relative(path), Problem: err.Error(), Cost: "a run that was interrupted is not taken up, and asks again", Repair: byRun})
 		}
 	}
-	left, _ := filepath.Glob(e.w.path(versionsDir, ".*"))
+	left, _ := filepath.Glob(e.x.folder.path(versionsDir, ".*"))
 	for _, path := range left {
-		e.Notes = append(e.Notes, e.w.relative(path)+" was left by a run that was killed: the next one removes it")
+		e.Notes = append(e.Notes, e.x.folder.relative(path)+" was left by a run that was killed: the next one removes it")
 	}
 }
 
@@ -310,12 +322,12 @@ func (e *examination) judge() {
 // readCatalog reads every row of the catalog that readers see, and compares main with
 // its Parquet files, value by value.
 func (e *examination) readCatalog(ctx context.Context) {
-	err := e.w.readAll(ctx, e.latest, e.manifest, func(table string, missing error) {
-		e.add(Damage{File: e.w.relative(filepath.Join(e.w.VersionPath(e.latest), table+".parquet")), Problem: missing.Error(),
+	err := e.x.verifier.readAll(ctx, e.latest, e.manifest, func(table string, missing error) {
+		e.add(Damage{File: e.x.folder.relative(filepath.Join(e.x.folder.VersionPath(e.latest), table+".parquet")), Problem: missing.Error(),
 			Cost: "catalog and Parquet disagree on table " + table, Repair: bySeries})
 	})
 	if err != nil {
-		e.add(Damage{File: e.w.relative(e.w.VersionCatalog(e.latest)), Problem: firstLine(err.Error()), Cost: "readers get errors", Repair: byRebuild})
+		e.add(Damage{File: e.x.folder.relative(e.x.folder.VersionCatalog(e.latest)), Problem: firstLine(err.Error()), Cost: "readers get errors", Repair: byRebuild})
 	}
 }
 

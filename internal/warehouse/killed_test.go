@@ -114,7 +114,7 @@ func TestVersionThatWasNeverSwitchedToGoesWithItsRun(t *testing.T) {
 	must(t, os.CopyFS(w.VersionPath("20261102T020000Z"), os.DirFS(w.VersionPath("20261101T020000Z"))))
 	start("20261103T020000Z")
 	publish(t, w, "20261103T020000Z", "three")
-	versions, err := w.Versions()
+	versions, err := w.Versions.List()
 	if want := []string{"20261101T020000Z", "20261103T020000Z"}; err != nil || !slices.Equal(versions, want) {
 		t.Errorf("got versions %v (%v), want %v", versions, err, want)
 	}

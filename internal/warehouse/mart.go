@@ -129,11 +129,11 @@ func inOrder(views map[string]MartView) ([]MartView, error) {
 // martStatements make the views of mart anew, all of them: a view remembers
 // the columns of those that it is built on. There are none to run when nothing
 // changed and no view is missing.
-func (w *Warehouse) martStatements(have map[string]map[string]stream.Column, changed bool) []string {
+func (c *Catalog) martStatements(have map[string]map[string]stream.Column, changed bool) []string {
 	var drops, creates []string
 	wanted := map[string]bool{}
-	for _, v := range w.mart {
-		if w.canMake(v, wanted) {
+	for _, v := range c.mart {
+		if c.keepsSources(v, wanted) {
 			wanted[v.Name] = true
 			creates = append(creates, v.SQL)
 			changed = changed || have["mart."+v.Name] == nil
@@ -151,12 +151,12 @@ func (w *Warehouse) martStatements(have map[string]map[string]stream.Column, cha
 	return append(drops, creates...)
 }
 
-// canMake tells whether the warehouse keeps all that a view reads: one that is
+// keepsSources tells whether the warehouse keeps all that a view reads: one that is
 // configured with few tables goes without the views of the others.
-func (w *Warehouse) canMake(v MartView, made map[string]bool) bool {
+func (c *Catalog) keepsSources(v MartView, made map[string]bool) bool {
 	kept := func(table string) bool {
-		_, isTable := w.defs[table]
-		return !isTable || slices.ContainsFunc(w.cfg.Tables, func(t stream.Table) bool { return t.Name == table })
+		_, isTable := c.defs[table]
+		return !isTable || slices.ContainsFunc(c.tables, func(t stream.Table) bool { return t.Name == table })
 	}
 	lacking := func(name string) bool { return !kept(name) }
 	return !slices.ContainsFunc(v.Reads, lacking) &&

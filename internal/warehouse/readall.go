@@ -15,21 +15,21 @@ import (
 
 // readAll reads every table of a version's catalog, and tells of the tables of main
 // whose rows are not those of their Parquet files.
-func (w *Warehouse) readAll(ctx context.Context, run string, m Manifest, differs func(table string, err error)) (err error) {
-	scratch := w.path(versionsDir, durable.ProcessPrefix(".verify.")+"spill")
-	in, err := w.newInstance(ctx, "", scratch)
+func (v *verifier) readAll(ctx context.Context, run string, m Manifest, differs func(table string, err error)) (err error) {
+	scratch := v.folder.path(versionsDir, durable.ProcessPrefix(".verify.")+"spill")
+	in, err := v.engine.open(ctx, "", scratch)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close(), os.RemoveAll(scratch)) }()
-	if err := in.Exec(ctx, "ATTACH "+Literal(w.VersionCatalog(run))+" AS sealed (READ_ONLY)"); err != nil {
+	if err := in.Exec(ctx, "ATTACH "+Literal(v.folder.VersionCatalog(run))+" AS sealed (READ_ONLY)"); err != nil {
 		return err
 	}
 	have, err := readColumnsOf(ctx, in, "sealed")
 	if err != nil {
 		return err
 	}
-	for _, t := range w.layout() {
+	for _, t := range v.catalog.storedTables() {
 		columns := slices.DeleteFunc(slices.Clone(t.columns), func(c stream.Column) bool { _, ok := have[t.name()][c.Name]; return !ok })
 		if len(columns) == 0 {
 			continue // the catalog is of an earlier program
@@ -39,7 +39,7 @@ func (w *Warehouse) readAll(ctx context.Context, run string, m Manifest, differs
 			return fmt.Errorf("read %s: %w", t.name(), err)
 		}
 		if of := m.table(t.def.Name); t.schema == "main" && of.File != "" {
-			file := "read_parquet(" + Literal(filepath.Join(w.VersionPath(run), of.File)) + ", hive_partitioning = false)"
+			file := "read_parquet(" + Literal(filepath.Join(v.folder.VersionPath(run), of.File)) + ", hive_partitioning = false)"
 			other, err := in.printOf(ctx, file, columns)
 			if err == nil && other != sum {
 				err = fmt.Errorf("its rows are not those of the catalog (%s, catalog %s)", other.count(), sum.count())

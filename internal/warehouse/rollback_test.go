@@ -138,7 +138,7 @@ func TestVersionsThatTheNewestWasBuiltOnStayFirst(t *testing.T) {
 	nights(t, w, "one", "two")
 	rollback(t, w, "")
 	publish(t, w, "20261103T020000Z", "three")
-	got, err := w.Versions()
+	got, err := w.Versions.List()
 	if want := []string{"20261101T020000Z", "20261103T020000Z"}; err != nil || !cmp.Equal(got, want) {
 		t.Errorf("kept %v (error %v), want the newest and the one below it %v", got, err, want)
 	}

@@ -215,7 +215,7 @@ func TestOldVersionsAreDroppedAndLatestStays(t *testing.T) {
 	for i := range 4 {
 		publish(t, w, night.AddDate(0, 0, i).Format("20060102T150405Z"), fmt.Sprint(i))
 	}
-	got, err := w.Versions()
+	got, err := w.Versions.List()
 	if err != nil {
 		t.Fatal(err)
 	}
