@@ -185,7 +185,7 @@ func (w *Warehouse) Record(r Run) error {
 	if err != nil {
 		return fmt.Errorf("record run %s: %w", r.ID, err)
 	}
-	return w.disk.appendLine(w.ledgerPath(), line, privateFile)
+	return w.disk.AppendLine(w.ledgerPath(), line, privateFile)
 }
 
 // runFile is the ledger's entry of a run inside its version: what Recover reads
@@ -238,7 +238,7 @@ func (w *Warehouse) mendLedger() error {
 		return nil
 	}
 	for _, line := range damaged {
-		if err := w.disk.appendLine(w.ledgerPath()+".damaged", line, privateFile); err != nil {
+		if err := w.disk.AppendLine(w.ledgerPath()+".damaged", line, privateFile); err != nil {
 			return err
 		}
 	}

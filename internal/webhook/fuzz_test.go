@@ -18,7 +18,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/durable"
 	"placementsync/internal/webhook"
 )
 
@@ -199,7 +199,7 @@ func FuzzJournal(f *testing.F) {
 		must(t, os.WriteFile(filepath.Join(dir, "20261120T020000.000000000Z.open"), data, 0o600))
 		before := kept(t, dir)
 		folder := filepath.Join(t.TempDir(), "landed")
-		_, err := webhook.Land(warehouse.Disk{}, dir, folder)
+		_, err := webhook.Land(durable.Disk{}, dir, folder)
 		must(t, err)
 		if diff := gocmp.Diff(before, kept(t, folder)); diff != "" {
 			t.Errorf("landing changed the events (-before +after):\n%s", diff)

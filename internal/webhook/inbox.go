@@ -8,14 +8,14 @@ import (
 	"os"
 	"path/filepath"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/durable"
 )
 
 // Batch is what a night takes from the inbox: copies in a folder of its own, so
 // that the run can be taken up again or replayed, and the names to remove once
 // it has published.
 type Batch struct {
-	disk          warehouse.Disk
+	disk          durable.Disk
 	inbox, folder string
 	done          []string
 }
@@ -23,7 +23,7 @@ type Batch struct {
 // Land brings everything acknowledged so far into a folder, by hard link where
 // a segment is closed. A receiver, in this process or another, may go on
 // writing meanwhile. Landing twice into one folder adds what is new.
-func Land(disk warehouse.Disk, inbox, folder string) (Batch, error) {
+func Land(disk durable.Disk, inbox, folder string) (Batch, error) {
 	b := Batch{disk: disk, inbox: inbox, folder: folder}
 	for attempt := 1; ; attempt++ {
 		names, err := segments(inbox)
@@ -54,8 +54,10 @@ func (b *Batch) land(names []string) error {
 			}
 			continue
 		}
-		if err := b.disk.Link(from, to); err != nil {
-			return err
+		if !durable.SameFile(from, to) {
+			if err := b.disk.Link(from, to); err != nil {
+				return err
+			}
 		}
 		b.done = append(b.done, name)
 	}

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/durable"
 )
 
 // The journal is a folder of segments, each a file of lines. A segment that is
@@ -140,7 +140,7 @@ func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
 
 // segment is the one that is written to.
 type segment struct {
-	disk  warehouse.Disk
+	disk  durable.Disk
 	file  *os.File
 	size  int64
 	since time.Time
@@ -148,7 +148,7 @@ type segment struct {
 
 // newSegment creates a segment whose name is durable before anything in it is
 // acknowledged.
-func newSegment(disk warehouse.Disk, dir string, now time.Time) (*segment, error) {
+func newSegment(disk durable.Disk, dir string, now time.Time) (*segment, error) {
 	for at := now.UTC(); ; at = at.Add(1) {
 		path := filepath.Join(dir, at.Format(segmentName)+openSuffix)
 		if _, err := os.Lstat(sealed(path)); err == nil {
@@ -158,10 +158,10 @@ func newSegment(disk warehouse.Disk, dir string, now time.Time) (*segment, error
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
-		if err == nil {
-			err = disk.SyncFolder(dir)
-		}
 		if err != nil {
+			return nil, fmt.Errorf("begin a segment of the inbox: %w", err)
+		}
+		if err := disk.Sync(dir); err != nil {
 			return nil, errors.Join(fmt.Errorf("begin a segment of the inbox: %w", err), f.Close())
 		}
 		return &segment{disk: disk, file: f, since: now}, nil
@@ -180,14 +180,17 @@ func (s *segment) append(lines []byte) error {
 
 // seal closes a segment for good.
 func (s *segment) seal() error {
-	return errors.Join(s.file.Close(), s.disk.Rename(s.file.Name(), sealed(s.file.Name())))
+	if err := s.file.Close(); err != nil {
+		return err
+	}
+	return s.disk.Rename(s.file.Name(), sealed(s.file.Name()))
 }
 
 // sealed is the name of a segment once it is closed.
 func sealed(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + sealedSuffix }
 
 // sealAll closes what a killed process left open. It needs the inbox's lock.
-func sealAll(disk warehouse.Disk, dir string) error {
+func sealAll(disk durable.Disk, dir string) error {
 	names, err := segments(dir)
 	if err != nil {
 		return err

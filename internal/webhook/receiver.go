@@ -21,7 +21,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/durable"
 )
 
 // Config is what a Receiver needs to know.
@@ -29,7 +29,7 @@ type Config struct {
 	// Dir is the folder of the inbox. It is created.
 	Dir string
 	// Disk writes there.
-	Disk warehouse.Disk
+	Disk durable.Disk
 	// Secrets are the signing secrets, several during a rotation. None: the
 	// endpoint answers 404.
 	Secrets []string
