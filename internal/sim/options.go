@@ -79,7 +79,7 @@ type Options struct {
 	// TokenType is full_access, custom, read_only or any other text. Defaults
 	// to read_only.
 	TokenType string
-	// Scopes are those of the token. Nil means all that read; an empty list is
+	// Scopes are those of the token. Nil means those of all routes; an empty list is
 	// a token without any.
 	Scopes []string
 	// ArticleNeedsFullAccess answers GET /articles/{id} to full_access tokens
@@ -121,16 +121,6 @@ type Options struct {
 	FaultFunc func(r *http.Request, n int) *Fault
 }
 
-// readScopes are all scopes of spec section 5 that allow a GET.
-func readScopes() []string {
-	return []string{
-		"outlets.lists", "outlets.read", "tags.lists", "outlet_disclaimers.lists",
-		"products.read", "orders.lists", "orders.read", "profiles.lists",
-		"campaigns.lists", "campaigns.read", "articles.read", "articles.lists",
-		"files.lists", "files.read", "folders.lists",
-	}
-}
-
 // withDefaults is the options with every unset knob filled in.
 func (o Options) withDefaults() Options {
 	if o.Start.IsZero() {
@@ -160,9 +150,6 @@ func (o Options) withAccessDefaults() Options {
 	}
 	if o.TokenType == "" {
 		o.TokenType = "read_only"
-	}
-	if o.Scopes == nil {
-		o.Scopes = readScopes()
 	}
 	o.Scopes = slices.Clone(o.Scopes)
 	o.PageCap = max(1, count(o.PageCap, 100))

@@ -19,6 +19,13 @@ type enc struct {
 	escape bool
 }
 
+// renderPart renders into a string of its own.
+func (e *enc) renderPart(write func()) string {
+	e.b = e.b[:0]
+	write()
+	return string(e.b)
+}
+
 // reset makes the encoder like new, save for the room of its buffer.
 func (e *enc) reset() { *e = enc{b: e.b[:0], s: e.s} }
 
@@ -94,6 +101,15 @@ func (e *enc) word(key, value string) {
 	e.b = append(e.b, '"', ',')
 }
 
+// strOrNull writes a text field; an empty text is null.
+func (e *enc) strOrNull(key, value string) {
+	if value == "" {
+		e.null(key)
+	} else {
+		e.str(key, value)
+	}
+}
+
 // value writes a string that is a list's element.
 func (e *enc) value(s string) {
 	e.b = append(appendString(e.b, s, e.escape), ',')
@@ -150,12 +166,8 @@ func (e *enc) keep(key string) bool {
 
 // optStr writes a text that may be missing; an empty one is null.
 func (e *enc) optStr(key, value string) {
-	switch {
-	case !e.keep(key):
-	case value == "":
-		e.null(key)
-	default:
-		e.str(key, value)
+	if e.keep(key) {
+		e.strOrNull(key, value)
 	}
 }
 

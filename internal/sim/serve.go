@@ -101,7 +101,7 @@ func (s *Service) allowed(rt *route) bool {
 	if s.opts.TokenType == "full_access" {
 		return true
 	}
-	if rt.pattern == articlePattern && s.opts.ArticleNeedsFullAccess {
+	if rt.fullAccess {
 		return false
 	}
 	for _, scope := range rt.scopes {
@@ -117,7 +117,7 @@ func (s *Service) render(e *enc, query url.Values, rt *route, id string, fault *
 	out := s.renderLocked(e, query, rt, id, fault)
 	if rt.top != nil && s.opts.ChurnEvery > 0 {
 		s.mu.Lock()
-		s.world.churn(rt)
+		rt.top.churn(s.world.seed, s.opts.ChurnEvery, rt.insert, rt.remove)
 		s.mu.Unlock()
 	}
 	return out
@@ -128,21 +128,20 @@ func (s *Service) render(e *enc, query url.Values, rt *route, id string, fault *
 func (s *Service) renderLocked(e *enc, query url.Values, rt *route, id string, fault *Fault) reply {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	w := s.world
 	out := reply{status: http.StatusOK, mime: jsonMime}
 	if rt.object != nil {
-		if !rt.object(w, e, id, query) {
+		if !rt.object(e, id, query) {
 			return errorReply(http.StatusNotFound, "no such record")
 		}
 		if rt.binary {
 			out.mime = "application/octet-stream"
 		}
 	} else {
-		v, ok := rt.list(w, id)
+		v, ok := rt.list(id)
 		if !ok {
 			return errorReply(http.StatusNotFound, "no such record")
 		}
-		if err := w.writeList(e, rt, v, query, fault.twist()); err != nil {
+		if err := rt.writeList(e, v, query, fault.twist(), &s.opts); err != nil {
 			return errorReply(http.StatusBadRequest, err.Error())
 		}
 	}

@@ -38,7 +38,12 @@ type Service struct {
 // New makes the service on its day 0.
 func New(opts Options) *Service {
 	opts = opts.withDefaults()
-	s := &Service{opts: opts, router: newRouter(), token: opts.Token, world: newWorld(opts)}
+	w := newWorld(opts)
+	s := &Service{opts: opts, router: newRouter(w.routes()), token: opts.Token, world: w}
+	if opts.Scopes == nil {
+		w.opts.Scopes = s.router.allScopes()
+	}
+	s.opts.Scopes = w.opts.Scopes
 	s.buffers.New = func() any { return &enc{s: seed(opts.Seed)} }
 	s.faults.seed, s.faults.program = seed(opts.Seed), opts.FaultFunc
 	s.faults.set(opts.Faults)
@@ -55,7 +60,7 @@ func (s *Service) Advance(days int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range days {
-		s.world.step()
+		s.world.stepDay()
 	}
 }
 
@@ -63,7 +68,7 @@ func (s *Service) Advance(days int) {
 func (s *Service) Day() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.world.day
+	return s.world.calendar.day
 }
 
 // Now is the simulated instant, in UTC: everything that the world knows
@@ -71,7 +76,7 @@ func (s *Service) Day() int {
 func (s *Service) Now() time.Time {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.world.now()
+	return s.world.calendar.now()
 }
 
 // TeamID is the id of the partner's team, as GET /auth/token answers it.
@@ -108,7 +113,7 @@ func (s *Service) Records(path string) []json.RawMessage {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	v, ok := rt.list(s.world, id)
+	v, ok := rt.list(id)
 	if !ok {
 		return nil
 	}
@@ -135,7 +140,7 @@ func (s *Service) Object(path string) (json.RawMessage, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	e := enc{s: s.world.seed}
-	if !rt.object(s.world, &e, id, query) {
+	if !rt.object(&e, id, query) {
 		return nil, false
 	}
 	e.trim()
@@ -147,7 +152,7 @@ func (s *Service) Object(path string) (json.RawMessage, bool) {
 func (s *Service) MarkStart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.world.lists() {
+	for _, l := range s.world.topLists() {
 		l.mark()
 	}
 }
@@ -162,9 +167,9 @@ func (s *Service) Survivors(path string) []string {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	v, _ := rt.list(s.world, "")
+	v, _ := rt.list("")
 	var out []string
-	for _, n := range rt.top(s.world).survivors() {
+	for _, n := range rt.top.survivors() {
 		out = append(out, s.world.seed.id(v.kind, n))
 	}
 	return out
@@ -179,6 +184,5 @@ func (s *Service) Churned(path string) (inserted, deleted int) {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	l := rt.top(s.world)
-	return l.inserted, l.deleted
+	return rt.top.inserted, rt.top.deleted
 }
