@@ -100,7 +100,7 @@ func (s *articles) stepDay(r *rand.Rand) {
 		}
 		return a.isPublished()
 	})
-	for range about(r, s.silentChange*float64(len(s.published))) {
+	for range roundByChance(r, s.silentChange*float64(len(s.published))) {
 		a := &s.all[s.published[r.IntN(len(s.published))]]
 		a.edits++
 		a.updated = s.calendar.drawLater(r, a.updated)
@@ -164,7 +164,7 @@ func (s *articles) renderDetail(e *enc, n uint32) {
 	a.writeFiles(e)
 	e.when("expected_completion_date", a.created+21*daySeconds)
 	e.optStr("expected_completion_date_title", "Expected \"go-live\"")
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 
@@ -255,7 +255,7 @@ func (s *articles) renderRow(e *enc, n uint32) {
 	}
 	e.close(']')
 	s.writeOrderItem(e, a)
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 

@@ -149,7 +149,7 @@ func (s *campaigns) renderRow(e *enc, n uint32) {
 	if oneIn(e.record, 2) {
 		e.null("questionnaire")
 	}
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 
@@ -159,7 +159,7 @@ func (s *campaigns) renderDetail(e *enc, n uint32) {
 	e.begin(kindCampaign, n)
 	s.writeFields(e, c)
 	s.writeQuestionnaire(e, c)
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 
@@ -178,7 +178,7 @@ func (s *campaigns) writeFields(e *enc, c *campaign) {
 	}
 	e.str("status", c.status)
 	e.optStr("goals", "Reach & trust")
-	if e.keep("target_date") {
+	if e.hasValue("target_date") {
 		e.when("target_date", c.created+(campaignDays+20)*daySeconds)
 	}
 	e.optMoney("budget", dollars(int64(500+e.record%9000)))

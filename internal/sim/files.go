@@ -137,7 +137,7 @@ func (s *files) renderFile(e *enc, n uint32) {
 	e.when("created_at", f.created)
 	e.when("updated_at", f.updated)
 	e.null("deleted_at")
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 
@@ -164,10 +164,10 @@ func (s *files) renderFolder(e *enc, n uint32) {
 	e.id("created_by", kindPerson, n%uint32(len(people())))
 	e.when("created_at", f.created)
 	e.when("updated_at", f.updated)
-	if e.keep("deleted_at") {
+	if e.hasValue("deleted_at") {
 		e.null("deleted_at")
 	}
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 

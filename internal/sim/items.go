@@ -161,7 +161,7 @@ func (s *items) renderRow(e *enc, n uint32) {
 	t := s.products.traitsOf(l.product)
 	e.begin(kindItem, n)
 	e.id("id", kindItem, n)
-	if e.keep("referrer_id") {
+	if e.hasValue("referrer_id") {
 		e.id("referrer_id", kindPerson, 300+n%4)
 	}
 	e.id("referrer_team_id", kindTeam, 0)
@@ -182,7 +182,7 @@ func (s *items) renderRow(e *enc, n uint32) {
 	it.writeArticle(e, o.profile)
 	o.writeClient(e)
 	s.outlets.writeRef(e, t.outlet, false)
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 
@@ -205,13 +205,13 @@ func (it *item) writeCommission(e *enc) {
 		e.optStr("refund_method", "credit_card")
 		e.optStr("refund_reference", "re_"+strconv.Itoa(int(it.n)))
 	}
-	if e.keep("accounting_completion_date") {
+	if e.hasValue("accounting_completion_date") {
 		e.when("accounting_completion_date", it.accounted)
 	}
-	if e.keep("publisher_paid_date") {
+	if e.hasValue("publisher_paid_date") {
 		e.when("publisher_paid_date", it.accounted)
 	}
-	if e.keep("reseller_paid_date") {
+	if e.hasValue("reseller_paid_date") {
 		e.when("reseller_paid_date", resellerPaid)
 	}
 }
@@ -227,7 +227,7 @@ func (it *item) writeVendor(e *enc, l line) {
 	e.optMoney("internal_cost", l.salePrice().share(85))
 	if it.isResold(e.s) {
 		e.optMoney("reseller_price", l.salePrice().share(120))
-	} else if e.keep("reseller_price") {
+	} else if e.hasValue("reseller_price") {
 		e.null("reseller_price")
 	}
 	e.optMoney("vendor_cost", l.salePrice().share(vendor))
@@ -247,7 +247,7 @@ func (it *item) isResold(s seed) bool { return oneIn(s.roll(kindItem, it.n, rese
 func (it *item) writeArticle(e *enc, profile uint32) {
 	if it.article < 0 {
 		e.null("article_id")
-		if e.keep("article") {
+		if e.hasValue("article") {
 			e.null("article")
 		}
 		return
@@ -276,7 +276,7 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 	e.id("id", kindItem, n)
 	e.key("name")
 	s.products.writeName(e, l.product, t)
-	if e.keep("description") {
+	if e.hasValue("description") {
 		e.key("description")
 		s.products.writeDescription(e, t)
 	}
@@ -294,7 +294,7 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 	e.optNum("max_delivery_days", minimum+2)
 	s.outlets.writeRef(e, t.outlet, false)
 	s.products.writeIncludeList(e, t.roll)
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 

@@ -72,13 +72,13 @@ func (s *listings) stepDay(r *rand.Rand) {
 		return
 	}
 	changes := s.change * float64(onSale)
-	for range about(r, changes*4/5) {
+	for range roundByChance(r, changes*4/5) {
 		s.products.changePrice(s.drawOnSale(r))
 	}
 	perOutlet := max(1, float64(onSale)/float64(len(s.outlets.all)))
-	s.outlets.stepDay(r, about(r, changes/5/perOutlet))
+	s.outlets.stepDay(r, roundByChance(r, changes/5/perOutlet))
 
-	turnover := min(about(r, s.turnover*float64(onSale)), onSale-1)
+	turnover := min(roundByChance(r, s.turnover*float64(onSale)), onSale-1)
 	s.withdrawSome(r, turnover)
 	for _, wish := range s.calendar.drawSeconds(r, turnover) {
 		s.newProduct(wish)
@@ -237,7 +237,7 @@ func (s *listings) renderListing(e *enc, n uint32) {
 	e.word("placement_type", t.placement)
 	s.products.writePrices(e, n, t)
 	s.products.writeIncludes(e, t.roll)
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 
@@ -253,7 +253,7 @@ func (s *listings) renderOutletRow(e *enc, n uint32) {
 	e.fragment(o.summaries)
 	e.fragment(o.tagList)
 	s.products.writePrices(e, n, t)
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 

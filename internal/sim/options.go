@@ -126,20 +126,20 @@ func (o Options) withDefaults() Options {
 	if o.Start.IsZero() {
 		o.Start = time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC)
 	}
-	o.HistoryDays = max(1, count(o.HistoryDays, 120))
-	o.Outlets = max(1, count(o.Outlets, 120))
-	o.Listings = count(o.Listings, 400)
-	o.Profiles = count(o.Profiles, 12)
-	o.Campaigns = count(o.Campaigns, 40)
-	o.Orders = count(o.Orders, 200)
-	o.Files = count(o.Files, 60)
-	o.Folders = count(o.Folders, 8)
+	o.HistoryDays = max(1, knobValue(o.HistoryDays, 120))
+	o.Outlets = max(1, knobValue(o.Outlets, 120))
+	o.Listings = knobValue(o.Listings, 400)
+	o.Profiles = knobValue(o.Profiles, 12)
+	o.Campaigns = knobValue(o.Campaigns, 40)
+	o.Orders = knobValue(o.Orders, 200)
+	o.Files = knobValue(o.Files, 60)
+	o.Folders = knobValue(o.Folders, 8)
 	if o.Profiles == 0 {
 		o.Campaigns, o.Orders = 0, 0
 	}
-	o.ListingChange = min(1, count(o.ListingChange, 0.06))
-	o.ListingTurnover = min(1, count(o.ListingTurnover, 0.01))
-	o.SilentChange = min(1, count(o.SilentChange, 0.002))
+	o.ListingChange = min(1, knobValue(o.ListingChange, 0.06))
+	o.ListingTurnover = min(1, knobValue(o.ListingTurnover, 0.01))
+	o.SilentChange = min(1, knobValue(o.SilentChange, 0.002))
 	return o.withAccessDefaults()
 }
 
@@ -152,7 +152,7 @@ func (o Options) withAccessDefaults() Options {
 		o.TokenType = "read_only"
 	}
 	o.Scopes = slices.Clone(o.Scopes)
-	o.PageCap = max(1, count(o.PageCap, 100))
+	o.PageCap = max(1, knobValue(o.PageCap, 100))
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -162,8 +162,8 @@ func (o Options) withAccessDefaults() Options {
 	return o
 }
 
-// count reads a knob: 0 is the default, a negative number none.
-func count[N int | float64](n, otherwise N) N {
+// knobValue reads a knob: 0 is the default, a negative number none.
+func knobValue[N int | float64](n, otherwise N) N {
 	if n == 0 {
 		return otherwise
 	}

@@ -187,7 +187,7 @@ func (s *orders) renderRow(e *enc, n uint32) {
 		e.null("email")
 	}
 	s.writeLines(e, o, true)
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 
@@ -204,7 +204,7 @@ func (s *orders) renderDetail(e *enc, n uint32, query url.Values) {
 	e.str("name", teamName)
 	e.str("email", teamEmail)
 	s.writeLines(e, o, full != "true" && full != "1")
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 
@@ -213,7 +213,7 @@ func (o *order) writeFields(e *enc) {
 	e.id("id", kindOrder, o.n)
 	e.id("profile_id", kindProfile, o.profile)
 	e.id("client_id", kindPerson, 100+o.profile)
-	if e.keep("checkout_by_id") {
+	if e.hasValue("checkout_by_id") {
 		e.id("checkout_by_id", kindPerson, 200+o.n%5)
 	}
 	e.id("team_id", kindTeam, 0)
@@ -229,7 +229,7 @@ func (o *order) writeFields(e *enc) {
 	}
 	e.when("created_at", o.created)
 	e.when("updated_at", o.updated)
-	if o.deleted != 0 || e.keep("deleted_at") {
+	if o.deleted != 0 || e.hasValue("deleted_at") {
 		e.when("deleted_at", o.deleted)
 	}
 	e.optStr("checkout_link", "https://pay.example.com/c/"+e.s.id(kindOrder, o.n)[:8])
@@ -253,7 +253,7 @@ func (o *order) writePayment(e *enc) {
 	}
 	e.optStr("customer_invoice_id", "inv_"+short)
 	e.optStr("customer_invoice_source", "billing")
-	if e.keep("customer_invoice_date") {
+	if e.hasValue("customer_invoice_date") {
 		e.when("customer_invoice_date", o.paid)
 	}
 	e.optStr("customer_invoice_url", "https://billing.example.com/i/"+short)
@@ -312,7 +312,7 @@ func (s *orders) writeLine(e *enc, o *order, l *line, lean bool) {
 
 // writeClient writes the block of the client, who is the profile's person.
 func (o *order) writeClient(e *enc) {
-	if !e.keep("client") {
+	if !e.hasValue("client") {
 		return
 	}
 	p := pick(people(), e.s.roll(kindPerson, 100+o.profile, 2))

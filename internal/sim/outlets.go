@@ -229,7 +229,7 @@ func (s *outlets) renderDetail(e *enc, n uint32) {
 	e.begin(kindOutlet, n)
 	e.id("id", kindOutlet, n)
 	e.str("name", o.name)
-	if e.keep("description") {
+	if e.hasValue("description") {
 		e.str("description", "About "+o.name+", revision "+strconv.Itoa(o.edits)+".\n<p>Est. 19"+strconv.Itoa(50+int(n%50))+"</p>")
 	}
 	o.writeSite(e)
@@ -243,7 +243,7 @@ func (s *outlets) renderDetail(e *enc, n uint32) {
 	e.close(']')
 	e.when("created_at", o.created)
 	e.when("updated_at", o.updated)
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 
@@ -301,7 +301,7 @@ func (s *outlets) stepDay(r *rand.Rand, authorities int) {
 		o.updated = s.calendar.drawSecond(r)
 		s.renderParts(o)
 	}
-	for range about(r, s.silentChange*float64(len(s.all))) {
+	for range roundByChance(r, s.silentChange*float64(len(s.all))) {
 		o := &s.all[r.IntN(len(s.all))]
 		o.edits++
 		o.updated = s.calendar.drawSecond(r)

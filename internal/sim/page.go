@@ -22,16 +22,16 @@ type page struct {
 
 // parsePage reads limit and page; a limit beyond the cap becomes the cap.
 func parsePage(query url.Values, limitCap int) (page, error) {
-	limit, err := positive(query.Get("limit"), defaultLimit)
+	limit, err := parsePositive(query.Get("limit"), defaultLimit)
 	if err != nil {
 		return page{}, err
 	}
-	number, err := positive(query.Get("page"), 1)
+	number, err := parsePositive(query.Get("page"), 1)
 	return page{limit: min(limit, limitCap), number: number}, err
 }
 
-// positive reads a whole number from 1; an empty text is the default.
-func positive(text string, otherwise int) (int, error) {
+// parsePositive reads a whole number from 1; an empty text is the default.
+func parsePositive(text string, otherwise int) (int, error) {
 	if text == "" {
 		return otherwise, nil
 	}
@@ -87,8 +87,8 @@ func isIndex(bracket string) bool {
 	return ok && err == nil
 }
 
-// refine applies the filters and the order that a request asks for.
-func (v view) refine(query url.Values, s seed) view {
+// filterAndSort applies the filters and the order that a request asks for.
+func (v view) filterAndSort(query url.Values, s seed) view {
 	if filters := parseFilters(query); len(filters) > 0 && v.match != nil {
 		v = v.with(slices.DeleteFunc(v.numbers(), func(n uint32) bool {
 			for key, values := range filters {
@@ -99,12 +99,12 @@ func (v view) refine(query url.Values, s seed) view {
 			return false
 		}))
 	}
-	return v.sorted(query.Get("sort_by"), query.Get("order_by") == "asc", s)
+	return v.sortBy(query.Get("sort_by"), query.Get("order_by") == "asc", s)
 }
 
-// sorted orders a view by a field, ties by id. A field that nobody knows, and
+// sortBy orders a view by a field, ties by id. A field that nobody knows, and
 // none at all, leave the default order, which asc turns round.
-func (v view) sorted(field string, ascending bool, s seed) view {
+func (v view) sortBy(field string, ascending bool, s seed) view {
 	byID := func(a, b uint32) int { return cmp.Compare(s.id(v.kind, a), s.id(v.kind, b)) }
 	var compare func(a, b uint32) int
 	switch {
@@ -143,7 +143,7 @@ func (rt *route) writeList(e *enc, v view, query url.Values, t twist, opts *Opti
 	if err != nil {
 		return err
 	}
-	v = v.refine(query, e.s)
+	v = v.filterAndSort(query, e.s)
 	shape := rt.shape
 	if rt.open && opts.Envelope != EnvelopeMixed {
 		shape = opts.Envelope

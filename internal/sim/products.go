@@ -80,7 +80,7 @@ func (s *products) renderDetail(e *enc, n uint32) {
 		e.null("deleted_at")
 	}
 	s.writePrices(e, n, t)
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 
@@ -102,11 +102,11 @@ func (s *products) writeHead(e *enc, n uint32, t traits) {
 	e.id("id", kindProduct, n)
 	e.key("name")
 	s.writeName(e, n, t)
-	if e.keep("description") {
+	if e.hasValue("description") {
 		e.key("description")
 		s.writeDescription(e, t)
 	}
-	if e.keep("requirements") {
+	if e.hasValue("requirements") {
 		e.raw("requirements", pick(s.words.requirements, mix(t.roll)))
 	}
 	minimum := int64(1 + t.roll>>12%10)

@@ -71,14 +71,14 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	writePrimaryGoals(e, n)
 	e.optStr("website_url", "https://client-"+strconv.Itoa(int(n))+".example.com")
 	e.id("team_id", kindTeam, 0)
-	if e.keep("brand_tone_and_voice_id") {
+	if e.hasValue("brand_tone_and_voice_id") {
 		e.id("brand_tone_and_voice_id", kindPerson, 500+n)
 	}
 	e.when("last_generated_at", p.generated)
 	e.when("created_at", p.created)
 	e.when("updated_at", p.updated)
 	e.null("deleted_at")
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 

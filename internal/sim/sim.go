@@ -46,7 +46,7 @@ func New(opts Options) *Service {
 	s.opts.Scopes = w.opts.Scopes
 	s.buffers.New = func() any { return &enc{s: seed(opts.Seed)} }
 	s.faults.seed, s.faults.program = seed(opts.Seed), opts.FaultFunc
-	s.faults.set(opts.Faults)
+	s.faults.setRules(opts.Faults)
 	s.requests.reset()
 	if opts.RateLimit > 0 {
 		s.limiter = rate.NewLimiter(rate.Limit(opts.RateLimit), opts.RateBurst)
@@ -90,7 +90,7 @@ func (s *Service) SetToken(token string) {
 }
 
 // SetFaults replaces the rules of Options.Faults and starts their counts anew.
-func (s *Service) SetFaults(rules ...Fault) { s.faults.set(rules) }
+func (s *Service) SetFaults(rules ...Fault) { s.faults.setRules(rules) }
 
 // Routes are the patterns of all endpoints that answer GET, as spec 4.2 writes
 // them.
