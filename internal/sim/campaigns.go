@@ -221,7 +221,12 @@ func (s *campaigns) writeQuestionnaire(e *enc, c *campaign) {
 	e.obj("questionnaire")
 	e.id("id", kindQuestionnaire, c.n)
 	e.id("campaign_id", kindCampaign, c.n)
-	writeQuestionnaireTexts(e)
+	// The questionnaire repeats some of the campaign's texts.
+	e.str("objectives", "Explain what is new; ≥ 2 quotes")
+	e.null("keywords")
+	e.str("target_audience", "CTOs <b>and</b> founders")
+	e.str("tone", "=friendly")
+	e.null("writing_samples")
 	e.id("file_id", kindFile, f.n)
 	e.str("file_name", fileName(e.s, f.n))
 	e.num("file_size", f.size)
@@ -230,15 +235,6 @@ func (s *campaigns) writeQuestionnaire(e *enc, c *campaign) {
 	e.when("updated_at", c.created)
 	e.null("deleted_at")
 	e.end()
-}
-
-// writeQuestionnaireTexts repeats the campaign's texts, but fewer of them.
-func writeQuestionnaireTexts(e *enc) {
-	e.str("objectives", "Explain what is new; ≥ 2 quotes")
-	e.null("keywords")
-	e.str("target_audience", "CTOs <b>and</b> founders")
-	e.str("tone", "=friendly")
-	e.null("writing_samples")
 }
 
 // renderStatusCounts writes GET /campaigns/{id}/articles/status-count: a map by
@@ -281,10 +277,7 @@ func (s *campaigns) insertCampaign(r *rand.Rand) {
 }
 
 func (s *campaigns) listView() view {
-	return view{
-		order: s.list.order, toHead: true, kind: kindCampaign,
-		render: s.renderRow, sortKey: s.sortKey, match: s.matchFilter,
-	}
+	return s.list.view(kindCampaign, s.renderRow, s.sortKey, s.matchFilter)
 }
 
 func (s *campaigns) profileView(n uint32) view {

@@ -177,18 +177,12 @@ func (s *files) insertFile(r *rand.Rand) { s.newFile(r, s.calendar.now().Unix())
 func (s *files) insertFolder(*rand.Rand) { s.newFolder(s.calendar.now().Unix()) }
 
 func (s *files) listView() view {
-	return view{
-		order: s.list.order, toHead: true, kind: kindFile,
-		render: s.renderFile, sortKey: s.sortKey, match: s.matchFilter,
-	}
+	return s.list.view(kindFile, s.renderFile, s.sortKey, s.matchFilter)
 }
 
 // folderView shows the folders, which have no filter.
 func (s *files) folderView() view {
-	return view{
-		order: s.folderList.order, toHead: true, kind: kindFolder,
-		render: s.renderFolder, sortKey: s.folderSortKey,
-	}
+	return s.folderList.view(kindFolder, s.renderFolder, s.folderSortKey, nil)
 }
 
 func (s *files) hasFile(n uint32) bool { return int(n) < len(s.all) && !s.list.removed[n] }

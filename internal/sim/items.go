@@ -105,26 +105,23 @@ func (s *items) advanceItem(r *rand.Rand, it *item) bool {
 	it.next = s.calendar.drawDay(r, 4, 12)
 	switch it.status {
 	case commissionPending, commissionOnHold:
-		it.reviewCommission(r, at)
-		return it.status != commissionRefunded
+		// Approve the commission, hold it once, or refund the sale.
+		switch chance := r.IntN(20); {
+		case chance == 0:
+			it.status, it.refunded = commissionRefunded, at
+			return false
+		case chance <= 2 && it.status == commissionPending:
+			it.status = commissionOnHold
+		default:
+			it.status = commissionApproved
+		}
+		return true
 	case commissionApproved:
 		it.status, it.commissionPaid = commissionPaid, at
 		return true
 	}
 	it.accounted = at
 	return false
-}
-
-// reviewCommission approves a commission, holds it once, or refunds the sale.
-func (it *item) reviewCommission(r *rand.Rand, at int64) {
-	switch chance := r.IntN(20); {
-	case chance == 0:
-		it.status, it.refunded = commissionRefunded, at
-	case chance <= 2 && it.status == commissionPending:
-		it.status = commissionOnHold
-	default:
-		it.status = commissionApproved
-	}
 }
 
 // sortKey orders order items by a field of sort_by.
@@ -309,10 +306,7 @@ func (s *items) insertItem(r *rand.Rand) {
 
 // listView shows the items in the order of the payments that made them.
 func (s *items) listView() view {
-	return view{
-		order: s.list.order, toHead: true, kind: kindItem,
-		render: s.renderRow, sortKey: s.sortKey, match: s.matchFilter,
-	}
+	return s.list.view(kindItem, s.renderRow, s.sortKey, s.matchFilter)
 }
 
 // profileView shows items in another form, ProfileOrderItem of the spec.

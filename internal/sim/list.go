@@ -146,6 +146,13 @@ type view struct {
 	match func(n uint32, key string, values []string) bool
 }
 
+// view is what a request sees of the list.
+func (l *list) view(k kind, render func(e *enc, n uint32), sortKey func(string) func(a, b uint32) int,
+	match func(n uint32, key string, values []string) bool,
+) view {
+	return view{order: l.order, toHead: true, kind: k, render: render, sortKey: sortKey, match: match}
+}
+
 // len is the number of records before paging.
 func (v view) len() int { return len(v.order) }
 

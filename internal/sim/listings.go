@@ -200,17 +200,11 @@ func (s *listings) insertOutletRow(*rand.Rand) {
 // outletRowView and listingView show the two lists, which filter by channels in
 // two ways.
 func (s *listings) outletRowView() view {
-	return view{
-		order: s.outletRows.order, toHead: true, kind: kindProduct,
-		render: s.renderOutletRow, sortKey: s.sortKey, match: s.matchOutletRow,
-	}
+	return s.outletRows.view(kindProduct, s.renderOutletRow, s.sortKey, s.matchOutletRow)
 }
 
 func (s *listings) listingView() view {
-	return view{
-		order: s.onSale.order, toHead: true, kind: kindProduct,
-		render: s.renderListing, sortKey: s.sortKey, match: s.matchListing,
-	}
+	return s.onSale.view(kindProduct, s.renderListing, s.sortKey, s.matchListing)
 }
 
 // outletProductView are the products on sale of one outlet. Their numbers are

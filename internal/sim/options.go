@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
@@ -140,17 +141,7 @@ func (o Options) withDefaults() Options {
 	o.ListingChange = min(1, knobValue(o.ListingChange, 0.06))
 	o.ListingTurnover = min(1, knobValue(o.ListingTurnover, 0.01))
 	o.SilentChange = min(1, knobValue(o.SilentChange, 0.002))
-	return o.withAccessDefaults()
-}
-
-// withAccessDefaults fills in the knobs that are about requests.
-func (o Options) withAccessDefaults() Options {
-	if o.Token == "" {
-		o.Token = "pc_demo"
-	}
-	if o.TokenType == "" {
-		o.TokenType = "read_only"
-	}
+	o.Token, o.TokenType = cmp.Or(o.Token, "pc_demo"), cmp.Or(o.TokenType, "read_only")
 	o.Scopes = slices.Clone(o.Scopes)
 	o.PageCap = max(1, knobValue(o.PageCap, 100))
 	if o.Clock == nil {

@@ -343,10 +343,7 @@ func (s *orders) newSingleLine(r *rand.Rand, wish int64) *order {
 
 // listView and profileView show the same records.
 func (s *orders) listView() view {
-	return view{
-		order: s.list.order, toHead: true, kind: kindOrder,
-		render: s.renderRow, sortKey: s.sortKey, match: s.matchFilter,
-	}
+	return s.list.view(kindOrder, s.renderRow, s.sortKey, s.matchFilter)
 }
 
 func (s *orders) profileView(n uint32) view {

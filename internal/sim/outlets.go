@@ -57,8 +57,14 @@ const maxChannels = 4
 func (s *outlets) newOutlet(n uint32) outlet {
 	h := s.seed.roll(kindOutlet, n, 2)
 	o := outlet{
-		n: n, name: s.newName(n), place: pick(cities(), s.seed.roll(kindOutlet, n, 3)),
+		n: n, place: pick(cities(), s.seed.roll(kindOutlet, n, 3)),
 		created: s.calendar.birth + int64(h%(365*daySeconds)),
+	}
+	// A made-up masthead, or one of the names that break things.
+	if name := s.seed.roll(kindOutlet, n, 4); oneIn(name, 7) {
+		o.name = pick(oddNames(), mix(name))
+	} else {
+		o.name = o.place.name + " " + pick(beats(), mix(name)) + " " + pick(mastheads(), mix(name+1))
 	}
 	if oneIn(h, 20) {
 		o.place = city{}
@@ -72,16 +78,6 @@ func (s *outlets) newOutlet(n uint32) outlet {
 	o.updated = o.created
 	s.renderParts(&o)
 	return o
-}
-
-// newName is a made-up masthead, or one of the names that break things.
-func (s *outlets) newName(n uint32) string {
-	h := s.seed.roll(kindOutlet, n, 4)
-	if odd := oddNames(); oneIn(h, 7) {
-		return pick(odd, mix(h))
-	}
-	place := pick(cities(), s.seed.roll(kindOutlet, n, 3))
-	return place.name + " " + pick(beats(), mix(h)) + " " + pick(mastheads(), mix(h+1))
 }
 
 // newChannel makes a channel as it is before any authority changes.

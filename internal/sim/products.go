@@ -2,16 +2,11 @@ package sim
 
 import "strconv"
 
-// words are the vocabulary that rendering listings reads all the time.
+// words are the vocabulary, laid out once because a page of listings reads it a
+// thousand times.
 type words struct {
 	placements, sentences, requirements []string
 	types                               []productType
-}
-
-// newWords lays the vocabulary out once, because a page reads it a thousand
-// times.
-func newWords() words {
-	return words{placementTypes(), sentences(), requirements(), productTypes()}
 }
 
 // product is all that is remembered of a product; everything else is a

@@ -11,10 +11,10 @@ import (
 // object. It is all that has to be said of an endpoint beside its handler.
 type route struct {
 	pattern string
-	// scopes are all needed (spec section 5); none means any valid token. A
-	// token has all scopes of all routes unless Options.Scopes names others.
+	// scopes are all needed (spec section 5); none means any valid token. The
+	// default token has the scopes of all routes.
 	scopes []string
-	// fullAccess makes scopes insufficient: the token's type decides.
+	// fullAccess means that only a token of type full_access may read it.
 	fullAccess bool
 	// shape is the list's envelope; open lets Options.Envelope change it,
 	// because the spec does not show it.
@@ -50,30 +50,15 @@ func (w *world) outletRoutes() []route {
 			list: whole(w.listings.outletRowView), top: &w.listings.outletRows,
 			insert: w.listings.insertOutletRow, remove: w.listings.removeProduct,
 		},
-		{
-			pattern: "/outlets/locations/countries", scopes: read,
-			object: w.locationsOf("countries", func(c city) string { return c.country }),
-		},
-		{
-			pattern: "/outlets/locations/states", scopes: read,
-			object: w.locationsOf("states", func(c city) string { return c.state }),
-		},
-		{
-			pattern: "/outlets/locations/cities", scopes: read,
-			object: w.locationsOf("cities", func(c city) string { return c.name }),
-		},
-		{
-			pattern: "/outlets/{outlet_id}", scopes: read,
-			object: w.byID(kindOutlet, w.outlets.hasOutlet, w.outlets.renderDetail),
-		},
+		{pattern: "/outlets/locations/countries", scopes: read, object: w.locationsOf("countries", func(c city) string { return c.country })},
+		{pattern: "/outlets/locations/states", scopes: read, object: w.locationsOf("states", func(c city) string { return c.state })},
+		{pattern: "/outlets/locations/cities", scopes: read, object: w.locationsOf("cities", func(c city) string { return c.name })},
+		{pattern: "/outlets/{outlet_id}", scopes: read, object: w.byID(kindOutlet, w.outlets.hasOutlet, w.outlets.renderDetail)},
 		{
 			pattern: "/outlets/{id}/products", scopes: read, shape: EnvelopeRecords, open: true,
 			list: w.under(kindOutlet, w.outlets.hasOutlet, w.listings.outletProductView),
 		},
-		{
-			pattern: "/tags", scopes: []string{"tags.lists"}, shape: EnvelopeArray, open: true,
-			list: whole(tagView),
-		},
+		{pattern: "/tags", scopes: []string{"tags.lists"}, shape: EnvelopeArray, open: true, list: whole(tagView)},
 		{
 			pattern: "/outlet-disclaimers", scopes: []string{"outlet_disclaimers.lists"}, shape: EnvelopeRecords, open: true,
 			list: whole(disclaimerView),
@@ -90,10 +75,7 @@ func (w *world) productRoutes() []route {
 			insert: w.listings.insertListing, remove: w.listings.removeProduct,
 		},
 		{pattern: "/products/categories", scopes: scopes, shape: EnvelopeArray, list: whole(w.listings.categoryView)},
-		{
-			pattern: "/products/{product_id}", scopes: scopes,
-			object: w.byID(kindProduct, w.products.hasProduct, w.products.renderDetail),
-		},
+		{pattern: "/products/{product_id}", scopes: scopes, object: w.byID(kindProduct, w.products.hasProduct, w.products.renderDetail)},
 	}
 }
 
@@ -110,10 +92,7 @@ func (w *world) orderRoutes() []route {
 			list: whole(w.items.listView), top: &w.items.list,
 			insert: w.items.insertItem, remove: w.items.list.remove,
 		},
-		{
-			pattern: "/orders/{order_id}", scopes: []string{"orders.read"},
-			object: w.byIDAsked(kindOrder, w.orders.hasOrder, w.orders.renderDetail),
-		},
+		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, object: w.byIDAsked(kindOrder, w.orders.hasOrder, w.orders.renderDetail)},
 	}
 }
 
@@ -147,10 +126,7 @@ func (w *world) campaignRoutes() []route {
 			list: whole(w.campaigns.listView), top: &w.campaigns.list,
 			insert: w.campaigns.insertCampaign, remove: w.campaigns.list.remove,
 		},
-		{
-			pattern: "/campaigns/{id}", scopes: read,
-			object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderDetail),
-		},
+		{pattern: "/campaigns/{id}", scopes: read, object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderDetail)},
 		{
 			pattern: "/campaigns/{id}/articles", scopes: read, shape: EnvelopeRecords, open: true,
 			list: w.under(kindCampaign, w.campaigns.hasCampaign, w.campaigns.articleView),
@@ -185,10 +161,7 @@ func (w *world) fileRoutes() []route {
 			insert: w.files.insertFile, remove: w.files.list.remove,
 		},
 		{pattern: "/files/{id}", scopes: read, object: w.byID(kindFile, w.files.hasFile, w.files.renderFile)},
-		{
-			pattern: "/files/{id}/download", scopes: read, binary: true,
-			object: w.byID(kindFile, w.files.hasFile, renderFileContent),
-		},
+		{pattern: "/files/{id}/download", scopes: read, binary: true, object: w.byID(kindFile, w.files.hasFile, renderFileContent)},
 		{
 			pattern: "/folders", scopes: []string{"folders.lists"}, shape: EnvelopeArray, open: true,
 			list: whole(w.files.folderView), top: &w.files.folderList,

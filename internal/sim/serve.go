@@ -36,7 +36,7 @@ func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if rt != nil {
 		request.Route = rt.pattern
 	}
-	s.requests.add(request, len(out.body), throttled, fault != nil)
+	s.logRequest(request, len(out.body), throttled, fault != nil)
 	out.send(rw, r)
 }
 

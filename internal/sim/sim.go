@@ -2,11 +2,10 @@
 // readable endpoint of the service's specification, for the demo, for tests
 // and for benchmarks.
 //
-// It is a second, independent reading of spec/api.md and must not know
-// anything else of this project: a mistake that the client and its test
-// partner shared would be invisible. Its world is a function of a seed and of
-// the number of simulated days, and holds every oddity that the specification
-// allows.
+// It is a second, independent reading of docs/service.md and must not import
+// anything of this project: nobody would see a mistake that the client and its
+// test partner share. Its world is a function of a seed and of the number of
+// simulated days, and contains every oddity that the specification allows.
 package sim
 
 import (
@@ -23,12 +22,12 @@ import (
 // Service is the demo service: an http.Handler around a simulated world. All
 // methods are safe for concurrent use.
 type Service struct {
-	opts     Options
-	router   router
-	buffers  sync.Pool
-	faults   faults
-	requests requests
-	limiter  *rate.Limiter
+	requestLog
+	opts    Options
+	router  router
+	buffers sync.Pool
+	faults  faults
+	limiter *rate.Limiter
 
 	mu    sync.RWMutex // guards token and world
 	token string
@@ -47,15 +46,15 @@ func New(opts Options) *Service {
 	s.buffers.New = func() any { return &enc{s: seed(opts.Seed)} }
 	s.faults.seed, s.faults.program = seed(opts.Seed), opts.FaultFunc
 	s.faults.setRules(opts.Faults)
-	s.requests.reset()
+	s.ResetRequests()
 	if opts.RateLimit > 0 {
 		s.limiter = rate.NewLimiter(rate.Limit(opts.RateLimit), opts.RateBurst)
 	}
 	return s
 }
 
-// Advance lives through so many simulated days. Two days at once are the same
-// as twice one day.
+// Advance simulates so many days. Two days at once are the same as twice one
+// day.
 func (s *Service) Advance(days int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,18 +70,18 @@ func (s *Service) Day() int {
 	return s.world.calendar.day
 }
 
-// Now is the simulated instant, in UTC: everything that the world knows
-// happened before it, except what churn inserted.
+// Now is the simulated instant, in UTC. All records are older, except those that
+// churn inserted.
 func (s *Service) Now() time.Time {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.world.calendar.now()
 }
 
-// TeamID is the id of the partner's team, as GET /auth/token answers it.
+// TeamID is the id of the partner's team, which GET /auth/token returns.
 func (s *Service) TeamID() string { return seed(s.opts.Seed).id(kindTeam, 0) }
 
-// SetToken rotates the token: the old one is answered with 401 from now on.
+// SetToken rotates the token: requests with the old one get 401 from now on.
 func (s *Service) SetToken(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,9 +102,9 @@ func (s *Service) Routes() []string {
 }
 
 // Records are the records that a full walk of a list endpoint would see at
-// this moment, in listing order and byte for byte as they are served. The
-// route is a path such as /orders or /campaigns/<id>/articles; an unknown one,
-// and one that answers an object, has none.
+// this moment, in listing order and byte for byte as they are served. The path
+// is for example /orders or /campaigns/<id>/articles; a path that is unknown or
+// that answers an object has none.
 func (s *Service) Records(path string) []json.RawMessage {
 	rt, id := s.router.find(path)
 	if rt == nil || rt.list == nil {
@@ -129,7 +128,7 @@ func (s *Service) Records(path string) []json.RawMessage {
 }
 
 // Object is what GET of an object endpoint answers at this moment, byte for
-// byte; false when it answers 404 or a list. The path may have a query.
+// byte; false if it answers 404 or a list. The path may have a query.
 func (s *Service) Object(path string) (json.RawMessage, bool) {
 	path, rawQuery, _ := strings.Cut(path, "?")
 	rt, id := s.router.find(path)
@@ -147,8 +146,7 @@ func (s *Service) Object(path string) (json.RawMessage, bool) {
 	return e.b, true
 }
 
-// MarkStart remembers which records the top-level lists hold now, for
-// Survivors.
+// MarkStart stores which records the top-level lists hold now, for Survivors.
 func (s *Service) MarkStart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,9 +155,9 @@ func (s *Service) MarkStart() {
 	}
 }
 
-// Survivors are the ids of a top-level list's records, for example of /orders,
-// that were listed at MarkStart and ever since: what a complete walk in
-// between cannot miss.
+// Survivors are the ids of the records of a top-level list, for example of
+// /orders, that have been listed since MarkStart without a break: a complete
+// walk in between cannot miss them.
 func (s *Service) Survivors(path string) []string {
 	rt, _ := s.router.find(path)
 	if rt == nil || rt.top == nil {

@@ -24,7 +24,7 @@ type world struct {
 func newWorld(opts Options) *world {
 	w := &world{opts: opts, seed: seed(opts.Seed), calendar: newCalendar(opts)}
 	w.outlets = newOutlets(w.calendar, w.seed, opts)
-	w.products = &products{calendar: w.calendar, seed: w.seed, words: newWords(), outlets: w.outlets}
+	w.products = &products{calendar: w.calendar, seed: w.seed, words: words{placementTypes(), sentences(), requirements(), productTypes()}, outlets: w.outlets}
 	w.listings = newListings(w.products, opts)
 	w.files = newFiles(w.calendar, w.seed, opts)
 	w.profiles = newProfiles(w.calendar, w.seed, opts)
