@@ -93,6 +93,9 @@ func hashAnswers(t *testing.T, service *sim.Service, sums map[string]hash.Hash) 
 	patterns := service.Routes()
 	slices.Sort(patterns)
 	for _, pattern := range patterns {
+		if pattern == "/auth/token" {
+			continue // it names the scopes of all routes, also of new ones
+		}
 		if sums[pattern] == nil {
 			sums[pattern] = sha256.New()
 		}
