@@ -88,7 +88,7 @@ const mostMemory = 512_000_000 + 480<<20
 // keep writes down what a trial came to, however it ended.
 func keep(t *testing.T, begun time.Time, found func() torture.Trial) {
 	t.Helper()
-	must(t, torture.Open(os.Getenv).End(begun, t.Failed(), found()))
+	must(t, torture.Open(os.Getenv).EndTrial(begun, t.Failed(), found()))
 }
 
 // cell is a warehouse of its own for one kind of fault at one rate.
