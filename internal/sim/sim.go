@@ -2,7 +2,7 @@
 // readable endpoint of the service's specification, for the demo, for tests
 // and for benchmarks.
 //
-// It is a second, independent reading of spec/api.md and must not know
+// It is a second, independent reading of docs/service.md and must not know
 // anything else of this project: a mistake that the client and its test
 // partner shared would be invisible. Its world is a function of a seed and of
 // the number of simulated days, and holds every oddity that the specification

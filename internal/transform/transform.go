@@ -92,7 +92,7 @@ type Page struct {
 	// form: it may be an empty map as well as no answer, and proves no absence.
 	Bare bool
 	// Total, TotalPages, Current and Next are the pagination members of
-	// section 4.1; -1 when absent or null. A next_page of null is 0 instead:
+	// spec 4.1; -1 when absent or null. A next_page of null is 0 instead:
 	// it says that this is the last page, and absence says nothing.
 	Total, TotalPages, Current, Next int64
 	// Paginated says that at least one pagination member was there.
