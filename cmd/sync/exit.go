@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// The exit codes are a promise to scripts (design section 6); a test holds
+// The exit codes are a promise to scripts; a test holds
 // each row.
 const (
 	exitComplete    = 0

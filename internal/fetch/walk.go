@@ -51,7 +51,7 @@ type firstPage struct {
 }
 
 // single reads an endpoint that the spec gives no pages: one object, a raw
-// object, or a bare array "with no pagination" (section 4.1). One answer is
+// object, or a bare array without pages (spec 4.1). One answer is
 // one state of the service, so it is whole. An array that turns out to be
 // paginated is read as a list after all.
 func (w *walk) single(ctx context.Context) error {

@@ -317,7 +317,7 @@ func (n *night) elapsed() time.Duration {
 	return max(0, n.cfg.Now().Sub(n.run.StartedAt))
 }
 
-// ExitCode is the published meaning of how a night ended (design section 6).
+// ExitCode is the published meaning of how a night ended.
 func ExitCode(ctx context.Context, outcome string, err error) int {
 	var held *warehouse.HeldError
 	switch {

@@ -18,7 +18,7 @@ type outside struct {
 }
 
 // body reads the whole body. What wraps the records is told by its shape
-// wherever the spec leaves doubt (sections 4.1 and 4.2).
+// wherever spec 4.1 and 4.2 leave doubt.
 func (d *Decoder) body() error {
 	c := d.scan.peek()
 	switch {
@@ -128,7 +128,7 @@ func (d *Decoder) listed(again *bool, name string) error {
 	return d.records()
 }
 
-// pagination notes a member of section 4.1. Texts of digits are accepted.
+// pagination notes a member of spec 4.1. Texts of digits are accepted.
 func (d *Decoder) pagination(name string, raw []byte) bool {
 	var to *int64
 	switch name {
