@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/stream"
 )
 
 func question(i int) fetch.Request {
@@ -361,9 +362,9 @@ func TestAnEchoedTokenIsNotLanded(t *testing.T) {
 			l := landing(t, dir)
 			var seen string
 			_, err := client(t, cfg, l).Get(t.Context(), fetch.Request{Stream: "token", Path: "/auth/token"},
-				func(_ context.Context, r fetch.Response) (fetch.Page, error) {
+				func(_ context.Context, r fetch.Response) (stream.Page, error) {
 					seen = string(r.Body)
-					return fetch.Page{}, nil
+					return stream.Page{}, nil
 				})
 			if err != nil {
 				t.Fatal(err)

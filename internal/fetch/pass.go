@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"placementsync/internal/stream"
 )
 
 // pass is one reading of a list from page 1 to its end.
@@ -83,7 +85,7 @@ func (p *pass) sawEnd() bool {
 const believed = 1 << 23
 
 // add takes the facts of one page.
-func (p *pass) add(number int, page Page) {
+func (p *pass) add(number int, page stream.Page) {
 	if !page.Paginated {
 		page.Total, page.TotalPages, page.Next = -1, -1, -1
 	}
@@ -114,25 +116,17 @@ func (p *pass) add(number int, page Page) {
 
 // repeats reports whether an earlier page held the same ids, by a sum over
 // them that does not depend on their order.
-func (p *pass) repeats(page Page) bool {
+func (p *pass) repeats(page stream.Page) bool {
 	if page.Records == 0 {
 		return false
 	}
 	print := uint64(page.Records)
 	for _, id := range page.IDs {
-		print += mixed(id)
+		print += stream.MixBits(id)
 	}
 	seen := p.prints[print]
 	p.prints[print] = true
 	return seen
-}
-
-// mixed spreads an id over all bits (the finaliser of splitmix64): sums of
-// plain hashes of similar ids collide.
-func mixed(id uint64) uint64 {
-	id = (id ^ id>>30) * 0xbf58476d1ce4e5b9
-	id = (id ^ id>>27) * 0x94d049bb133111eb
-	return id ^ id>>31
 }
 
 // planned is the number of pages that the total makes of the count that page

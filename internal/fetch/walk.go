@@ -131,7 +131,7 @@ const defaultPageSize = 25
 // learnPageSize looks at page 1 of a list with a total: one that leaves records
 // over shows at how many the service cuts, one that does not that it cuts at no
 // fewer.
-func (c *Client) learnPageSize(page Page) {
+func (c *Client) learnPageSize(page stream.Page) {
 	n := int64(page.Records)
 	if !page.Paginated || page.Total < 0 || n == 0 {
 		return

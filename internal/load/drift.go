@@ -8,26 +8,15 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"placementsync/internal/stream"
 )
 
-// Drift is something that the schema does not know or had to convert. Key is that
-// of the first record that showed it.
-type Drift struct {
-	Table, Path, Kind, Sample, Key string
-}
-
 // Drifts is the drift of a night. Records are alike: what one shows is a set, as
-// indexes into All, and a [Carrier] names its set.
+// indexes into All, and a [stream.DriftCarrier] names its set.
 type Drifts struct {
-	All  []Drift
+	All  []stream.Drift
 	Sets [][]int
-}
-
-// Carrier is a record that showed drift, once for each time it was read: the hash
-// of its key, and its set.
-type Carrier struct {
-	Set    int
-	Record uint64
 }
 
 // Lists are read in passes, and details say again what lists say: so records are
@@ -41,7 +30,7 @@ func createDrift() []string {
 }
 
 // Carry stages records that showed drift.
-func (s *Stage) Carry(ctx context.Context, carriers []Carrier) error {
+func (s *Stage) Carry(ctx context.Context, carriers []stream.DriftCarrier) error {
 	if len(carriers) == 0 {
 		return nil
 	}
@@ -84,7 +73,7 @@ func (s *Stage) stageDrift(ctx context.Context, d Drifts) error {
 	return l.commit(ctx)
 }
 
-func driftBatch(seen []Drift) arrow.RecordBatch {
+func driftBatch(seen []stream.Drift) arrow.RecordBatch {
 	fields := []arrow.Field{{Name: "entry", Type: arrow.PrimitiveTypes.Int64}}
 	for _, name := range []string{"table_name", "path", "kind", "sample", "key"} {
 		fields = append(fields, arrow.Field{Name: name, Type: arrow.BinaryTypes.String, Nullable: true})

@@ -18,26 +18,12 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Reject is a value or a record that did not fit, kept raw beside the reason.
-// Column is empty when the whole record did not fit, and Key and Parent where they
-// could not be read.
-type Reject struct {
-	Table, Key, Parent, Column, Raw, Reason string
-	// Stream, Pass, Page and Position say where it was read: a list is read in
-	// passes, and what is refused in two of them was refused once.
-	Stream               string
-	Pass, Page, Position int
-	// Answer is the same for pages that hold the same records.
-	Answer uint64
-	Seq    uint64
-}
-
 const createRejects = `CREATE TABLE stage.rejects
 	(table_name VARCHAR, key VARCHAR, parent VARCHAR, column_name VARCHAR, raw VARCHAR, reason VARCHAR, stream VARCHAR,
 	pass BIGINT, page BIGINT, position BIGINT, answer UBIGINT, seq UBIGINT)`
 
 // Reject stages rejected values.
-func (s *Stage) Reject(ctx context.Context, rejects []Reject) error {
+func (s *Stage) Reject(ctx context.Context, rejects []stream.Reject) error {
 	if len(rejects) == 0 {
 		return nil
 	}
@@ -54,7 +40,7 @@ func (s *Stage) Reject(ctx context.Context, rejects []Reject) error {
 	return nil
 }
 
-func rejectBatch(rejects []Reject) arrow.RecordBatch {
+func rejectBatch(rejects []stream.Reject) arrow.RecordBatch {
 	var fields []arrow.Field
 	for _, name := range []string{"table_name", "key", "parent", "column_name", "raw", "reason", "stream"} {
 		fields = append(fields, arrow.Field{Name: name, Type: arrow.BinaryTypes.String, Nullable: true})

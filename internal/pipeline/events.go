@@ -164,11 +164,11 @@ func (k *sink) event(ctx context.Context, e load.Event, private bool) (outcome s
 	var invalid *webhook.InvalidError
 	switch {
 	case errors.As(err, &invalid), errors.Is(err, transform.ErrMalformed):
-		reject := load.Reject{Table: k.stream.Root().Name, Key: e.ID, Raw: e.Body, Reason: err.Error(), Seq: e.Seq}
+		reject := stream.Reject{Table: k.stream.Root().Name, Key: e.ID, Raw: e.Body, Reason: err.Error(), Seq: e.Seq}
 		if private {
 			reject.Raw = withheldBody
 		}
-		return load.EventRejected, k.night.stage.Reject(ctx, []load.Reject{reject})
+		return load.EventRejected, k.night.stage.Reject(ctx, []stream.Reject{reject})
 	case err != nil:
 		return "", err
 	}

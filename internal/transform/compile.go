@@ -93,7 +93,7 @@ func (l *layoutOf) addColumns(t stream.Table, d stream.Definition) error {
 			l.required = append(l.required, len(l.cols)-1)
 		}
 	}
-	for _, name := range []string{HashColumn, SeqColumn} {
+	for _, name := range []string{stream.RowHash, stream.Seq} {
 		if l.col(name) >= 0 {
 			return fmt.Errorf("column %q is the decoder's own", name)
 		}

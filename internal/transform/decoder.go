@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"placementsync/internal/stream"
+
 	"github.com/zeebo/xxh3"
 )
 
@@ -41,7 +43,7 @@ type Decoder struct {
 	label   []byte
 
 	origin Origin
-	page   Page
+	page   stream.Page
 	seq    uint64
 	// place is that of the record in the body, from 1.
 	place int
@@ -72,7 +74,7 @@ func (b *Binding) NewDecoder() *Decoder {
 // Decode reads one body and appends its rows. After an error, ErrMalformed or
 // ErrFull, neither rows nor findings of the body are kept. The body is not
 // referred to after the return.
-func (d *Decoder) Decode(body []byte, o Origin) (Page, error) {
+func (d *Decoder) Decode(body []byte, o Origin) (stream.Page, error) {
 	d.begin(body, o)
 	err := d.body()
 	if err == nil && len(d.page.IDs) > 1 {
@@ -89,7 +91,7 @@ func (d *Decoder) Decode(body []byte, o Origin) (Page, error) {
 		if errors.Is(err, ErrFull) && d.Rows() == 0 {
 			err = fmt.Errorf("%w: one column's text is beyond what a batch holds", ErrMalformed)
 		}
-		return Page{}, fmt.Errorf("decode %s: %w", d.binding.name, err)
+		return stream.Page{}, fmt.Errorf("decode %s: %w", d.binding.name, err)
 	}
 	if fresh := d.found.rejects[d.marks.rejects:]; len(fresh) > 0 {
 		answer := d.answer()
@@ -106,7 +108,7 @@ func (d *Decoder) Decode(body []byte, o Origin) (Page, error) {
 func (d *Decoder) answer() uint64 {
 	sum := xxh3.HashString(d.origin.Param) + uint64(d.page.Records)
 	for _, id := range d.page.IDs {
-		sum += mix(id)
+		sum += stream.MixBits(id)
 	}
 	return sum
 }
@@ -124,7 +126,7 @@ func (d *Decoder) begin(body []byte, o Origin) {
 }
 
 func (d *Decoder) newPage() {
-	d.page = Page{IDs: d.page.IDs[:0], Total: -1, TotalPages: -1, Current: -1, Next: -1, Falling: d.tables[0].created >= 0}
+	d.page = stream.Page{IDs: d.page.IDs[:0], Total: -1, TotalPages: -1, Next: -1, Falling: d.tables[0].created >= 0}
 }
 
 // undo drops what the body has brought so far.

@@ -3,6 +3,8 @@ package transform
 import (
 	"fmt"
 	"slices"
+
+	"placementsync/internal/stream"
 )
 
 // entries reads a body of no standard form (spec 4.2, "raw"): status counts as
@@ -93,7 +95,7 @@ func (d *Decoder) entryObject(name, path string) error {
 		d.number()
 		d.page.Records++
 		d.page.Refused++
-		d.reject(d.tables[0], Reject{Parent: d.origin.Param, Reason: "want an entry with a prefix or id, and a count"}, d.scan.buf[start:end])
+		d.reject(d.tables[0], stream.Reject{Parent: d.origin.Param, Reason: "want an entry with a prefix or id, and a count"}, d.scan.buf[start:end])
 		return nil
 	case seen.scalars > seen.paging && seen.containers == 0:
 		return d.entryCounts(all, end)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/stream"
+
 	"github.com/zeebo/xxh3"
 )
 
@@ -119,8 +121,7 @@ func (d *Decoder) listed(again *bool, name string) error {
 	if *again {
 		page := d.page
 		d.undo()
-		d.page.Total, d.page.TotalPages, d.page.Current, d.page.Next = page.Total, page.TotalPages, page.Current, page.Next
-		d.page.Paginated = page.Paginated
+		d.page.Total, d.page.TotalPages, d.page.Next, d.page.Paginated = page.Total, page.TotalPages, page.Next, page.Paginated
 		d.outsider(DuplicateField, "."+name, nil)
 	}
 	*again = true
@@ -135,11 +136,9 @@ func (d *Decoder) pagination(name string, raw []byte) bool {
 		to = &d.page.Total
 	case "total_pages":
 		to = &d.page.TotalPages
-	case "current_page":
-		to = &d.page.Current
 	case "next_page":
 		to = &d.page.Next
-	case "previous_page":
+	case "current_page", "previous_page":
 		to = new(int64)
 	default:
 		return false
@@ -233,5 +232,5 @@ func (d *Decoder) outsider(kind, path string, raw []byte) {
 	mark := d.found.mark()
 	d.found.bear(Place{d.origin.Param, d.origin.Page, 0, d.origin.Seq << seqBits})
 	d.found.count(d.tables[0].name, kind, []byte("$envelope"+path), raw)
-	d.found.carry(mark, xxh3.HashString(d.origin.Param)+mix(uint64(d.origin.Page)), func() string { return "" })
+	d.found.carry(mark, xxh3.HashString(d.origin.Param)+stream.MixBits(uint64(d.origin.Page)), func() string { return "" })
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"placementsync/internal/stream"
 )
 
 // strays are the values of the open rows that no column takes, until their row
@@ -97,7 +99,7 @@ func (d *Decoder) gather(t *table, from level) error {
 	}
 	if t.extra < 0 {
 		for _, e := range own {
-			d.reject(t, Reject{Column: d.strays.dotted(e), Reason: "no column takes it, and the table has no extra", open: true}, e.raw)
+			d.rejectPending(t, d.strays.dotted(e), "no column takes it, and the table has no extra", e.raw)
 		}
 		return nil
 	}
@@ -157,12 +159,19 @@ func (d *Decoder) count(t *table, kind, name string, sample []byte) {
 // refuse keeps a value of the open row that did not fit its column. The key
 // is added when the row is closed.
 func (d *Decoder) refuse(t *table, name string, raw []byte, reason string) {
-	d.reject(t, Reject{Column: string(d.dotted(name)), Reason: reason, open: true}, raw)
+	d.rejectPending(t, string(d.dotted(name)), reason, raw)
 }
 
-func (d *Decoder) reject(t *table, r Reject, raw []byte) {
+// rejectPending keeps a value whose row is still open: the key follows.
+func (d *Decoder) rejectPending(t *table, column, reason string, raw []byte) {
+	d.reject(t, stream.Reject{Column: column, Reason: reason}, raw)
+	d.found.rejects[len(d.found.rejects)-1].keyFollows = true
+}
+
+func (d *Decoder) reject(t *table, r stream.Reject, raw []byte) {
 	raw = d.closed(t, r.Column, raw)
+	r.Stream = d.binding.name
 	r.Table, r.Raw, r.Column, r.Key, r.Parent = t.name, validText(raw), validText([]byte(r.Column)), validText([]byte(r.Key)), validText([]byte(r.Parent))
 	r.Seq, r.Pass, r.Page, r.Position = d.seq, d.origin.Pass, d.origin.Page, d.place
-	d.found.rejects = append(d.found.rejects, r)
+	d.found.rejects = append(d.found.rejects, pendingReject{Reject: r})
 }

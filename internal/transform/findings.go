@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"placementsync/internal/stream"
 )
 
 const (
@@ -21,7 +23,7 @@ const (
 // findings collects rejects and drift so that a body or record that is given
 // up takes its own back.
 type findings struct {
-	rejects []Reject
+	rejects []pendingReject
 	drift   []Drift
 	index   map[string]int
 	// bearer numbers what is being read; last is, by drift entry, what bore it
@@ -34,12 +36,18 @@ type findings struct {
 	// samples what was seen.
 	journal  []int
 	samples  [][]byte
-	carriers []Carrier
+	carriers []stream.DriftCarrier
 	sets     [][]int
 	setIndex map[string]int
 	key      []byte
 	// own is room for the entries of one record.
 	own []int
+}
+
+// pendingReject is a reject whose key and parent may follow when its row is closed.
+type pendingReject struct {
+	stream.Reject
+	keyFollows bool
 }
 
 // marks is a place to go back to.
@@ -93,7 +101,7 @@ func (f *findings) enter(table, kind, path string) int {
 			return i
 		}
 	}
-	f.drift, f.last = append(f.drift, Drift{Table: table, Kind: kind, Path: strings.ToValidUTF8(path, "\uFFFD")}), append(f.last, 0)
+	f.drift, f.last = append(f.drift, Drift{Drift: stream.Drift{Table: table, Kind: kind, Path: strings.ToValidUTF8(path, "\uFFFD")}}), append(f.last, 0)
 	f.index[key] = len(f.drift) - 1
 	return len(f.drift) - 1
 }
@@ -121,7 +129,7 @@ func (f *findings) carry(since marks, record uint64, key func() string) {
 		f.sets = append(f.sets, slices.Clone(f.own))
 		f.setIndex[string(f.key)] = set
 	}
-	f.carriers = append(f.carriers, Carrier{set, record})
+	f.carriers = append(f.carriers, stream.DriftCarrier{Set: set, Record: record})
 }
 
 func clip(sample []byte) string {
@@ -149,7 +157,10 @@ func (f *findings) take() Findings {
 		x, y := &f.drift[a], &f.drift[b]
 		return cmp.Or(strings.Compare(x.Table, y.Table), strings.Compare(x.Path, y.Path), strings.Compare(x.Kind, y.Kind))
 	})
-	out := Findings{Rejects: f.rejects, Carriers: f.carriers, Sets: f.sets}
+	out := Findings{Carriers: f.carriers, Sets: f.sets}
+	for _, r := range f.rejects {
+		out.Rejects = append(out.Rejects, r.Reject)
+	}
 	place := make([]int, len(f.drift))
 	for n, i := range order {
 		out.Drift = append(out.Drift, f.drift[i])

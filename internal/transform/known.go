@@ -4,6 +4,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/zeebo/xxh3"
+
+	"placementsync/internal/stream"
 )
 
 // SameTable is the table of the records that a decoder found to be known: their
@@ -45,7 +47,7 @@ func (k *Known) Add(table string, keys *array.String, rowHashes *array.Uint64) {
 func (k *Known) place(id uint64) int {
 	id = max(id, 1)
 	mask := len(k.ids) - 1
-	for i := int(mix(id)) & mask; ; i = (i + 1) & mask {
+	for i := int(stream.MixBits(id)) & mask; ; i = (i + 1) & mask {
 		switch k.ids[i] {
 		case id:
 			return i
@@ -60,7 +62,7 @@ func (k *Known) place(id uint64) int {
 func (k *Known) has(id, sum uint64) bool {
 	id = max(id, 1)
 	mask := len(k.ids) - 1
-	for i := int(mix(id)) & mask; k.ids[i] != 0; i = (i + 1) & mask {
+	for i := int(stream.MixBits(id)) & mask; k.ids[i] != 0; i = (i + 1) & mask {
 		if k.ids[i] == id {
 			return k.prints[i] == sum
 		}
@@ -71,7 +73,7 @@ func (k *Known) has(id, sum uint64) bool {
 // printOf is what one row adds to the print of its record. The fingerprint of a
 // row is a sum over its values: without mixing, two rows of a record could swap
 // a value and nobody would see it.
-func printOf(rowHash, table uint64) uint64 { return mix(rowHash ^ table) }
+func printOf(rowHash, table uint64) uint64 { return stream.MixBits(rowHash ^ table) }
 
 // Flat reports whether every table of the stream is keyed by the record's own
 // key, one text, so that [Known] can tell whose a stored row is.
@@ -94,7 +96,7 @@ func (d *Decoder) Skip(known *Known) {
 	d.known = known
 	l := &layoutOf{index: len(d.tables), name: SameTable}
 	fields := make([]arrow.Field, 0, 3)
-	for _, c := range []columnOf{{name: "id", kind: text}, {name: HashColumn, kind: unsigned}, {name: SeqColumn, kind: unsigned}} {
+	for _, c := range []columnOf{{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned}} {
 		c.arrow = c.kind.arrowType()
 		l.cols = append(l.cols, c)
 		fields = append(fields, arrow.Field{Name: c.name, Type: c.arrow, Nullable: c.kind != unsigned})

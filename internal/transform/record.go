@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"placementsync/internal/stream"
 )
 
 // errAgain asks for the record to be read again, carefully.
@@ -38,7 +40,7 @@ func (d *Decoder) record(prefix []byte) error {
 	if reason != "" {
 		d.page.Refused++
 		d.found.undo(mark)
-		d.reject(root, Reject{Key: d.refused, Parent: d.parent(root), Reason: reason}, d.scan.buf[start:d.scan.pos])
+		d.reject(root, stream.Reject{Key: d.refused, Parent: d.parent(root), Reason: reason}, d.scan.buf[start:d.scan.pos])
 		return nil
 	}
 	if d.copies.best != nil && d.passed(root, mark, d.scan.buf[start:d.scan.pos]) {
@@ -290,8 +292,8 @@ func (t *table) fallback(col int, s string) {
 // sign names the closed row in the rejects that its values caused.
 func (d *Decoder) sign(t *table, from int) {
 	for i := from; i < len(d.found.rejects); i++ {
-		if r := &d.found.rejects[i]; r.open {
-			r.Key, r.Parent, r.open = validText([]byte(t.keyText(t.rows-1))), validText([]byte(d.parent(t))), false
+		if r := &d.found.rejects[i]; r.keyFollows {
+			r.Key, r.Parent, r.keyFollows = validText([]byte(t.keyText(t.rows-1))), validText([]byte(d.parent(t))), false
 		}
 	}
 }
@@ -359,7 +361,7 @@ func (d *Decoder) items(up, t *table) error {
 		}
 		if c := d.scan.peek(); c != '{' && t.value < 0 {
 			raw, err := d.scan.skip()
-			d.reject(up, Reject{Column: t.at, Reason: t.wanted(), open: true}, raw)
+			d.rejectPending(up, t.at, t.wanted(), raw)
 			return err
 		}
 		return d.item(up, t, 1)
@@ -399,6 +401,6 @@ func (d *Decoder) item(up, t *table, place int) error {
 	if len(t.ownKeys) > 0 {
 		d.page.Refused++
 	}
-	d.reject(t, Reject{Key: d.refused, Parent: up.keyText(up.rows), Reason: reason}, d.scan.buf[start:d.scan.pos])
+	d.reject(t, stream.Reject{Key: d.refused, Parent: up.keyText(up.rows), Reason: reason}, d.scan.buf[start:d.scan.pos])
 	return nil
 }

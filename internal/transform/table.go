@@ -3,6 +3,8 @@ package transform
 import (
 	"math"
 
+	"placementsync/internal/stream"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/zeebo/xxh3"
@@ -121,7 +123,7 @@ func (t *table) identity(i int) uint64 {
 			id = h
 			continue
 		}
-		id = mix(id) + h
+		id = stream.MixBits(id) + h
 	}
 	return id
 }
