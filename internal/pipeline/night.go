@@ -279,13 +279,13 @@ func (n *night) end(ctx context.Context, err error) warehouse.Run {
 	if n.cfg.DryRun {
 		r.SnapshotAt = time.Time{}
 	}
-	r.ExitCode = ExitCode(ctx, r.Outcome, err)
+	r.ExitCode = r.Outcome.ExitCode()
 	return *r
 }
 
 // outcome is partial when a stream failed, so that its rows are those of an
 // earlier night or are missing.
-func (n *night) outcome() string {
+func (n *night) outcome() warehouse.Outcome {
 	for _, d := range n.done {
 		if d.failed != nil {
 			return warehouse.Partial
@@ -315,20 +315,4 @@ func (n *night) tally() {
 
 func (n *night) elapsed() time.Duration {
 	return max(0, n.cfg.Now().Sub(n.run.StartedAt))
-}
-
-// ExitCode is the published meaning of how a night ended.
-func ExitCode(ctx context.Context, outcome string, err error) int {
-	var held *warehouse.HeldError
-	switch {
-	case errors.As(err, &held):
-		return 4
-	case outcome == warehouse.Interrupted || err != nil && ctx.Err() != nil:
-		return 130
-	case err != nil || outcome == warehouse.Failed:
-		return 1
-	case outcome == warehouse.Partial:
-		return 3
-	}
-	return 0
 }

@@ -208,7 +208,7 @@ func (c *cell) endure(t *testing.T) {
 // had no other way: the token could not be checked, or nothing could be read.
 func (c *cell) requireFailed(t *testing.T, res pipeline.Result, err error, was string) {
 	t.Helper()
-	code := pipeline.ExitCode(t.Context(), res.Run.Outcome, err)
+	code := exitCode(t.Context(), res, err)
 	_, nothing := errors.AsType[*pipeline.NothingError](err)
 	if !nothing && !strings.HasPrefix(err.Error(), "check the token:") {
 		t.Errorf("the night failed without need: %v", err)
