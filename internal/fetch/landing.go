@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -127,8 +128,12 @@ func (l *Landing) openFiles() (err error) {
 		return err
 	}
 	for {
-		if _, err := os.Stat(l.segmentPath(len(l.segments))); err != nil {
+		_, err := os.Stat(l.segmentPath(len(l.segments)))
+		if errors.Is(err, fs.ErrNotExist) {
 			break
+		}
+		if err != nil {
+			return err
 		}
 		if err := l.addSegment(); err != nil {
 			return err
@@ -230,8 +235,10 @@ func (l *Landing) writeAt(f *os.File, data []byte, at int64, what string) error 
 	half := 0
 	if l.options.Step != nil {
 		half = len(data) / 2
-		_, err := f.WriteAt(data[:half], at)
-		if err = errors.Join(err, l.step("mid write "+what)); err != nil {
+		if _, err := f.WriteAt(data[:half], at); err != nil {
+			return err
+		}
+		if err := l.step("mid write " + what); err != nil {
 			return err
 		}
 	}

@@ -94,7 +94,7 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.Page, error) {
 		return stream.Page{}, fmt.Errorf("decode %s: %w", d.binding.name, err)
 	}
 	if fresh := d.found.rejects[d.marks.rejects:]; len(fresh) > 0 {
-		answer := d.answer()
+		answer := xxh3.HashString(d.origin.Param) + d.page.Fingerprint()
 		for i := range fresh {
 			fresh[i].Answer = answer
 		}
@@ -102,15 +102,6 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.Page, error) {
 	d.found.commit()
 	d.page.Falling = d.page.Falling && len(d.page.IDs) > 0
 	return d.page, nil
-}
-
-// answer sums up the keys of the body, in whatever order they came.
-func (d *Decoder) answer() uint64 {
-	sum := xxh3.HashString(d.origin.Param) + uint64(d.page.Records)
-	for _, id := range d.page.IDs {
-		sum += stream.MixBits(id)
-	}
-	return sum
 }
 
 func (d *Decoder) begin(body []byte, o Origin) {
