@@ -28,7 +28,7 @@ func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, erro
 		if !ok {
 			return nil, fmt.Errorf("compile stream %q: no definition of table %q", s.Name, t.Name)
 		}
-		if err := c.table(i, t, d); err != nil {
+		if err := c.compileTable(i, t, d); err != nil {
 			return nil, fmt.Errorf("compile stream %q, table %q: %w", s.Name, t.Name, err)
 		}
 	}
@@ -43,8 +43,8 @@ type compiler struct {
 	binding *Binding
 }
 
-func (c *compiler) table(i int, t stream.Table, d stream.Definition) error {
-	l := &layoutOf{index: i, name: t.Name, place: t.At, enclosing: -1, link: t.Link, salt: xxh3.HashString(t.Name)}
+func (c *compiler) compileTable(i int, t stream.Table, d stream.Definition) error {
+	l := &layout{index: i, name: t.Name, place: t.At, enclosing: -1, link: t.Link, salt: xxh3.HashString(t.Name)}
 	if err := l.addColumns(t, d); err != nil {
 		return err
 	}
@@ -53,37 +53,37 @@ func (c *compiler) table(i int, t stream.Table, d stream.Definition) error {
 	}
 	c.binding.tables = append(c.binding.tables, l)
 	b := nodes{binding: c.binding, layout: l, made: map[string]*node{}}
-	l.root = b.at("")
-	if err := b.alias(t.ID); err != nil {
+	l.root = b.nodeAt("")
+	if err := b.aliasID(t.ID); err != nil {
 		return err
 	}
 	var err error
 	if i == 0 {
 		err = c.rootColumns(l)
 	} else {
-		err = c.nest(l, t, d)
+		err = c.nestTable(l, t, d)
 	}
 	l.ownKeys, l.ownRequired = l.own(l.keys), l.own(l.required)
 	return err
 }
 
 // own leaves out the columns that every row has from where it stands.
-func (l *layoutOf) own(cols []int) []int {
+func (l *layout) own(cols []int) []int {
 	return slices.DeleteFunc(slices.Clone(cols), func(col int) bool {
 		return col == l.position || slices.ContainsFunc(l.parents, func(p inherited) bool { return p.col == col })
 	})
 }
 
 // addColumns takes over the schema's columns and appends the system's.
-func (l *layoutOf) addColumns(t stream.Table, d stream.Definition) error {
+func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 	enums := stream.Enums()
 	for _, col := range d.Columns {
-		k, ok := layout(col.Type)
+		k, ok := kindOf(col.Type)
 		if !ok {
 			return fmt.Errorf("column %q has type %s, which the decoder does not know", col.Name, col.Type)
 		}
-		l.cols = append(l.cols, columnOf{
-			name: col.Name, kind: k, arrow: k.arrowType(), seed: seed(col.Name, k),
+		l.cols = append(l.cols, columnLayout{
+			name: col.Name, kind: k, arrow: k.arrowType(), seed: hashSeed(col.Name, k),
 			tracked:   !col.Untracked && !slices.Contains(t.Parents, col.Name),
 			canonical: k == document, enum: enums[col.Name], path: col.Path(), id: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
 			asked:   k == text && !slices.Contains(t.Key, col.Name) && stream.NamesDetails(t.Name, col.Name),
@@ -97,7 +97,7 @@ func (l *layoutOf) addColumns(t stream.Table, d stream.Definition) error {
 		if l.col(name) >= 0 {
 			return fmt.Errorf("column %q is the decoder's own", name)
 		}
-		l.cols = append(l.cols, columnOf{name: name, kind: unsigned, arrow: unsigned.arrowType()})
+		l.cols = append(l.cols, columnLayout{name: name, kind: unsigned, arrow: unsigned.arrowType()})
 	}
 	fields := make([]arrow.Field, len(l.cols))
 	for i, col := range l.cols {
@@ -107,19 +107,19 @@ func (l *layoutOf) addColumns(t stream.Table, d stream.Definition) error {
 	return nil
 }
 
-// seed starts a column's hash. Both widths of integers share a class, so that
+// hashSeed starts a column's hash. Both widths of integers share a class, so that
 // widening a column changes no fingerprint.
-func seed(name string, k kind) uint64 {
+func hashSeed(name string, k kind) uint64 {
 	class := "tjbiimz"[k : k+1]
 	return xxh3.HashString(class + ":" + name)
 }
 
-func (l *layoutOf) col(name string) int {
-	return slices.IndexFunc(l.cols, func(c columnOf) bool { return c.name == name })
+func (l *layout) col(name string) int {
+	return slices.IndexFunc(l.cols, func(c columnLayout) bool { return c.name == name })
 }
 
 // find returns the index of a column that the stream literal names.
-func (l *layoutOf) find(name, role string) (int, error) {
+func (l *layout) find(name, role string) (int, error) {
 	if i := l.col(name); i >= 0 {
 		return i, nil
 	}
@@ -127,7 +127,7 @@ func (l *layoutOf) find(name, role string) (int, error) {
 }
 
 // nameColumns finds the columns that the stream literal names.
-func (l *layoutOf) nameColumns(t stream.Table) error {
+func (l *layout) nameColumns(t stream.Table) error {
 	var err error
 	for _, name := range t.Key {
 		i, err := l.find(name, "key")
@@ -160,7 +160,7 @@ func (l *layoutOf) nameColumns(t stream.Table) error {
 	return nil
 }
 
-func (c *compiler) rootColumns(l *layoutOf) error {
+func (c *compiler) rootColumns(l *layout) error {
 	var err error
 	if c.stream.Param != "" {
 		if l.param, err = l.find(c.stream.Param, "path parameter"); err != nil {
@@ -186,9 +186,9 @@ func (c *compiler) rootColumns(l *layoutOf) error {
 	return err
 }
 
-// nest hangs a child table into the node tree of the row that encloses it.
-func (c *compiler) nest(l *layoutOf, t stream.Table, d stream.Definition) error {
-	l.enclosing = c.enclosing(l.index)
+// nestTable hangs a child table into the node tree of the row that encloses it.
+func (c *compiler) nestTable(l *layout, t stream.Table, d stream.Definition) error {
+	l.enclosing = c.enclosingTable(l.index)
 	if l.enclosing > l.index {
 		return fmt.Errorf("state it after %q, which encloses it", c.stream.Tables[l.enclosing].Name)
 	}
@@ -208,28 +208,28 @@ func (c *compiler) nest(l *layoutOf, t stream.Table, d stream.Definition) error 
 	}
 	l.at = path
 	parts := strings.Split(path, ".")
-	b := nodes{binding: c.binding, layout: up, made: up.root.all(map[string]*node{})}
+	b := nodes{binding: c.binding, layout: up, made: up.root.collectNodes(map[string]*node{})}
 	n := up.root
 	for _, part := range parts[:len(parts)-1] {
-		f := b.field(n, part)
+		f := b.fieldNamed(n, part)
 		if f.group == nil {
-			f.group = b.at(n.prefix + part + "_")
+			f.group = b.nodeAt(n.prefix + part + "_")
 		}
 		n = f.group
 	}
 	last := parts[len(parts)-1]
-	f := b.field(n, last)
+	f := b.fieldNamed(n, last)
 	f.child, f.text = l.index, false
 	if l.name == up.name {
 		// Rows of one kind within another nest one level deep: the inner ones
 		// have the same list, always empty.
-		(&nodes{binding: c.binding, layout: l}).field(l.root, last)
+		(&nodes{binding: c.binding, layout: l}).fieldNamed(l.root, last)
 	}
 	return nil
 }
 
-// enclosing is the table with the longest At that is a prefix.
-func (c *compiler) enclosing(i int) int {
+// enclosingTable is the table with the longest At that is a prefix.
+func (c *compiler) enclosingTable(i int) int {
 	best, at := 0, c.stream.Tables[i].At
 	for j, o := range c.stream.Tables {
 		if o.At != "" && strings.HasPrefix(at, o.At+".") && len(o.At) > len(c.stream.Tables[best].At) {
@@ -240,7 +240,7 @@ func (c *compiler) enclosing(i int) int {
 }
 
 // inherit pairs the parent columns with the enclosing row's key, in order.
-func (l *layoutOf) inherit(t stream.Table, d stream.Definition, up *layoutOf) error {
+func (l *layout) inherit(t stream.Table, d stream.Definition, up *layout) error {
 	if len(t.Parents) != len(up.keys) {
 		return fmt.Errorf("names %d parent columns, but %q has a key of %d", len(t.Parents), up.name, len(up.keys))
 	}
