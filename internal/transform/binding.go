@@ -63,8 +63,8 @@ type layout struct {
 	parents []inherited
 	// named are columns of the enclosing row that stand for an absent key.
 	named []int
-	// given are the columns that children inherit from an open row.
-	given  []int
+	// inheritedKeys are the columns that children inherit from an open row.
+	inheritedKeys  []int
 	consts []constant
 	// Each of these is the index of a column, -1 when the table has none.
 	position, value, param, prefix, status, extra, created int
@@ -104,7 +104,7 @@ type columnLayout struct {
 	hide func(dst, value []byte) []byte
 }
 
-func (c *columnLayout) private() bool { return c.dropped || c.hide != nil }
+func (c *columnLayout) isPrivate() bool { return c.dropped || c.hide != nil }
 
 // inherited pairs a column with one of the enclosing row. Where the record may name
 // another parent, what it names stands.

@@ -63,12 +63,12 @@ func (c *compiler) compileTable(i int, t stream.Table, d stream.Definition) erro
 	} else {
 		err = c.nestTable(l, t, d)
 	}
-	l.ownKeys, l.ownRequired = l.own(l.keys), l.own(l.required)
+	l.ownKeys, l.ownRequired = l.withoutInherited(l.keys), l.withoutInherited(l.required)
 	return err
 }
 
-// own leaves out the columns that every row has from where it stands.
-func (l *layout) own(cols []int) []int {
+// withoutInherited leaves out the columns that every row has from where it stands.
+func (l *layout) withoutInherited(cols []int) []int {
 	return slices.DeleteFunc(slices.Clone(cols), func(col int) bool {
 		return col == l.position || slices.ContainsFunc(l.parents, func(p inherited) bool { return p.col == col })
 	})
@@ -94,7 +94,7 @@ func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 		}
 	}
 	for _, name := range []string{stream.RowHash, stream.Seq} {
-		if l.col(name) >= 0 {
+		if l.columnIndex(name) >= 0 {
 			return fmt.Errorf("column %q is the decoder's own", name)
 		}
 		l.cols = append(l.cols, columnLayout{name: name, kind: unsigned, arrow: unsigned.arrowType()})
@@ -114,13 +114,13 @@ func hashSeed(name string, k kind) uint64 {
 	return xxh3.HashString(class + ":" + name)
 }
 
-func (l *layout) col(name string) int {
+func (l *layout) columnIndex(name string) int {
 	return slices.IndexFunc(l.cols, func(c columnLayout) bool { return c.name == name })
 }
 
-// find returns the index of a column that the stream literal names.
-func (l *layout) find(name, role string) (int, error) {
-	if i := l.col(name); i >= 0 {
+// findColumn returns the index of a column that the stream literal names.
+func (l *layout) findColumn(name, role string) (int, error) {
+	if i := l.columnIndex(name); i >= 0 {
 		return i, nil
 	}
 	return -1, fmt.Errorf("no column %q (%s)", name, role)
@@ -130,7 +130,7 @@ func (l *layout) find(name, role string) (int, error) {
 func (l *layout) nameColumns(t stream.Table) error {
 	var err error
 	for _, name := range t.Key {
-		i, err := l.find(name, "key")
+		i, err := l.findColumn(name, "key")
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (l *layout) nameColumns(t stream.Table) error {
 		}
 	}
 	for name, fixed := range t.Const {
-		i, err := l.find(name, "constant")
+		i, err := l.findColumn(name, "constant")
 		if err != nil {
 			return err
 		}
@@ -148,12 +148,12 @@ func (l *layout) nameColumns(t stream.Table) error {
 	}
 	l.value = -1
 	if t.Value != "" {
-		if l.value, err = l.find(t.Value, "bare values"); err != nil {
+		if l.value, err = l.findColumn(t.Value, "bare values"); err != nil {
 			return err
 		}
 	}
 	l.position, l.param, l.prefix, l.status = -1, -1, -1, -1
-	l.extra, l.created = l.col(extraColumn), l.col("created_at")
+	l.extra, l.created = l.columnIndex(extraColumn), l.columnIndex("created_at")
 	if l.extra >= 0 && l.cols[l.extra].kind != document {
 		return fmt.Errorf("column %q must be JSON", extraColumn)
 	}
@@ -163,21 +163,21 @@ func (l *layout) nameColumns(t stream.Table) error {
 func (c *compiler) rootColumns(l *layout) error {
 	var err error
 	if c.stream.Param != "" {
-		if l.param, err = l.find(c.stream.Param, "path parameter"); err != nil {
+		if l.param, err = l.findColumn(c.stream.Param, "path parameter"); err != nil {
 			return err
 		}
 	}
 	for _, name := range c.stream.OneOf {
-		i, err := l.find(name, "one of which is filled")
+		i, err := l.findColumn(name, "one of which is filled")
 		if err != nil {
 			return err
 		}
 		c.binding.oneOf = append(c.binding.oneOf, i)
 	}
 	if c.binding.raw {
-		l.prefix, l.status = l.col("prefix"), l.col("id")
+		l.prefix, l.status = l.columnIndex("prefix"), l.columnIndex("id")
 		if l.value < 0 {
-			l.value = l.col("count")
+			l.value = l.columnIndex("count")
 		}
 	}
 	if l.created >= 0 && l.cols[l.created].kind != instant {
@@ -193,8 +193,8 @@ func (c *compiler) nestTable(l *layout, t stream.Table, d stream.Definition) err
 		return fmt.Errorf("state it after %q, which encloses it", c.stream.Tables[l.enclosing].Name)
 	}
 	up := c.binding.tables[l.enclosing]
-	l.position = l.col("position")
-	if err := l.inherit(t, d, up); err != nil {
+	l.position = l.columnIndex("position")
+	if err := l.pairParents(t, d, up); err != nil {
 		return err
 	}
 	for u := up; ; u = c.binding.tables[u.enclosing] {
@@ -239,13 +239,13 @@ func (c *compiler) enclosingTable(i int) int {
 	return best
 }
 
-// inherit pairs the parent columns with the enclosing row's key, in order.
-func (l *layout) inherit(t stream.Table, d stream.Definition, up *layout) error {
+// pairParents pairs the parent columns with the enclosing row's key, in order.
+func (l *layout) pairParents(t stream.Table, d stream.Definition, up *layout) error {
 	if len(t.Parents) != len(up.keys) {
 		return fmt.Errorf("names %d parent columns, but %q has a key of %d", len(t.Parents), up.name, len(up.keys))
 	}
 	for i, name := range t.Parents {
-		col, err := l.find(name, "parent key")
+		col, err := l.findColumn(name, "parent key")
 		if err != nil {
 			return err
 		}
@@ -255,12 +255,12 @@ func (l *layout) inherit(t stream.Table, d stream.Definition, up *layout) error 
 		}
 		c, _ := d.Column(name)
 		l.parents = append(l.parents, inherited{col, from, c.Path() != "" && !slices.Contains(t.Key, name)})
-		if !slices.Contains(up.given, from) {
-			up.given = append(up.given, from)
+		if !slices.Contains(up.inheritedKeys, from) {
+			up.inheritedKeys = append(up.inheritedKeys, from)
 		}
 	}
 	for _, name := range t.Named {
-		col, err := up.find(name, "stands for the key of "+t.Name)
+		col, err := up.findColumn(name, "stands for the key of "+t.Name)
 		if err != nil {
 			return err
 		}

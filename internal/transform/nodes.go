@@ -35,9 +35,9 @@ func (b *nodes) nodeAt(prefix string) *node {
 // every object that its name allows.
 func (b *nodes) bindColumn(n *node, rest string, col int) {
 	f := b.fieldNamed(n, rest)
-	f.union = b.layout.union(col)
+	f.union = b.layout.unionAt(col)
 	b.setColumn(f, col)
-	f.alias = b.layout.cols[col].nests(len(n.prefix))
+	f.alias = b.layout.cols[col].isNested(len(n.prefix))
 	if b.layout.cols[col].kind == text {
 		f.group = b.nodeAt(n.prefix + rest + "_")
 	}
@@ -48,9 +48,9 @@ func (b *nodes) bindColumn(n *node, rest string, col int) {
 	}
 }
 
-// nests reports whether the spec lists a column's field inside an object that
+// isNested reports whether the spec lists a column's field inside an object that
 // begins behind a prefix, so that one which is there as it is called is another.
-func (c *columnLayout) nests(prefix int) bool {
+func (c *columnLayout) isNested(prefix int) bool {
 	return strings.ReplaceAll(c.path, ".", "_") == c.name && strings.Contains(c.path[prefix:], ".")
 }
 
@@ -64,11 +64,11 @@ func (b *nodes) setColumn(f *field, col int) {
 // or an object with a name. A name is no key.
 func (b *nodes) bindName(n *node) {
 	l := b.layout
-	owner := l.col(strings.TrimSuffix(n.prefix, "_"))
+	owner := l.columnIndex(strings.TrimSuffix(n.prefix, "_"))
 	if n.prefix == "" || owner < 0 || l.cols[owner].kind != text || slices.Contains(l.keys, owner) {
 		return
 	}
-	if l.col(n.prefix+"name") < 0 {
+	if l.columnIndex(n.prefix+"name") < 0 {
 		b.setColumn(b.fieldNamed(n, "name"), owner)
 	}
 }
@@ -78,7 +78,7 @@ func (b *nodes) aliasID(column string) error {
 	if column == "" {
 		return nil
 	}
-	col, err := b.layout.find(column, "id")
+	col, err := b.layout.findColumn(column, "id")
 	if err == nil {
 		f := b.fieldNamed(b.layout.root, "id")
 		f.alias = true
@@ -111,7 +111,7 @@ func (b *nodes) newID(f *field) int {
 // a record's own "extra" is an unknown field like any other.
 func (b *nodes) isBindable(col int) bool {
 	l := b.layout
-	return l.cols[col].kind != unsigned && col != l.extra && !l.derived(col)
+	return l.cols[col].kind != unsigned && col != l.extra && !l.isDerived(col)
 }
 
 // collectNodes collects the nodes of a tree by prefix.

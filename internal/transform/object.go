@@ -229,7 +229,7 @@ func (d *Decoder) readTextObject(t *table, f *field) error {
 // stands where a private text could is as private as the text.
 func (d *Decoder) readGroupMembers(t *table, f *field) error {
 	around := d.secret
-	if f.col >= 0 && t.layout.cols[f.col].private() {
+	if f.col >= 0 && t.layout.cols[f.col].isPrivate() {
 		d.secret = string(d.dottedPath(f.name))
 	}
 	d.path = append(d.path, f.name)

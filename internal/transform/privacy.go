@@ -45,9 +45,9 @@ func (b *Binding) Protect(p Privacy) error {
 			var err error
 			switch {
 			case slices.Contains(p.Drop, name):
-				err = l.drop(i)
+				err = l.dropColumn(i)
 			case slices.Contains(p.Hash, name):
-				err = l.hash(i, p.Key)
+				err = l.hashColumn(i, p.Key)
 			}
 			if err != nil {
 				return fmt.Errorf("keep %s private: %w", name, err)
@@ -55,14 +55,14 @@ func (b *Binding) Protect(p Privacy) error {
 		}
 	}
 	for _, rule := range p.Drop {
-		b.applyRule(rule, func(l *layout, col int) error { return l.drop(col) })
+		b.applyRule(rule, func(l *layout, col int) error { return l.dropColumn(col) })
 	}
 	for _, rule := range p.Hash {
 		b.applyRule(rule, func(l *layout, col int) error {
-			if err := l.hash(col, p.Key); err == nil || l.finds(col) {
+			if err := l.hashColumn(col, p.Key); err == nil || l.identifiesRows(col) {
 				return err
 			}
-			return l.drop(col) // what cannot be hashed here
+			return l.dropColumn(col) // what cannot be hashed here
 		})
 	}
 	b.nameSecrets()
@@ -98,7 +98,7 @@ func (b *Binding) hideAt(place, column string, hide func(*layout, int) error) {
 			if joinNames(l.place, l.cols[i].name) != name || l.cols[i].kind == unsigned {
 				continue
 			}
-			if !l.cols[i].private() && hide(l, i) != nil {
+			if !l.cols[i].isPrivate() && hide(l, i) != nil {
 				return
 			}
 		}
@@ -110,7 +110,7 @@ func (b *Binding) hideAt(place, column string, hide func(*layout, int) error) {
 func (b *Binding) nameSecrets() {
 	for _, l := range b.tables {
 		for i := range l.cols {
-			if !l.cols[i].private() {
+			if !l.cols[i].isPrivate() {
 				continue
 			}
 			name := l.cols[i].name
@@ -118,7 +118,7 @@ func (b *Binding) nameSecrets() {
 			switch {
 			case i == l.extra, i == l.value && l.place != "":
 				b.secrets.add(joinNames(l.place))
-			case l.derived(i):
+			case l.isDerived(i):
 				stem := name[:strings.Index(name, unionStem)]
 				b.secrets.add(joinNames(l.place, stem+unionAllowed))
 			}
@@ -130,19 +130,19 @@ func (b *Binding) nameSecrets() {
 	}
 }
 
-func (l *layout) drop(col int) error {
-	if l.finds(col) {
+func (l *layout) dropColumn(col int) error {
+	if l.identifiesRows(col) {
 		return errors.New("records are found by it: keep it")
 	}
 	l.cols[col].dropped = true
 	return nil
 }
 
-func (l *layout) hash(col int, key []byte) error {
+func (l *layout) hashColumn(col int, key []byte) error {
 	if l.cols[col].kind != text || l.cols[col].canonical {
 		return errors.New("only texts can be hashed: drop it or keep it")
 	}
-	if l.finds(col) {
+	if l.identifiesRows(col) {
 		return errors.New("records are found by it: keep it")
 	}
 	if strings.HasSuffix(l.cols[col].name, "_id") {
@@ -159,9 +159,9 @@ func (l *layout) hash(col int, key []byte) error {
 	return nil
 }
 
-// finds reports whether rows are found by a column, in this stream, or details
+// identifiesRows reports whether rows are found by a column, in this stream, or details
 // in any other: without it, their absence would pass for a deletion.
-func (l *layout) finds(col int) bool {
+func (l *layout) identifiesRows(col int) bool {
 	if slices.Contains(l.required, col) || col == l.param {
 		return true
 	}
@@ -177,7 +177,7 @@ func (b *Binding) markPrivate() {
 	for _, l := range b.tables {
 		l.concealed = nil
 		for i := range l.cols {
-			if l.cols[i].private() {
+			if l.cols[i].isPrivate() {
 				l.concealed = append(l.concealed, i)
 			}
 		}
@@ -191,25 +191,25 @@ func (b *Binding) markPrivate() {
 		}
 		for _, n := range l.root.collectNodes(map[string]*node{}) {
 			for _, f := range n.fields {
-				f.private = l.holds(f)
+				f.private = l.holdsPrivate(f)
 				f.dropped = f.col >= 0 && l.cols[f.col].dropped
 			}
 		}
 	}
 }
 
-// holds reports whether the value of a field may have a private part. A field
+// holdsPrivate reports whether the value of a field may have a private part. A field
 // without any reading is the list of rows like the one that it stands in.
-func (l *layout) holds(f *field) bool {
+func (l *layout) holdsPrivate(f *field) bool {
 	switch {
 	case f.col >= 0:
-		return l.cols[f.col].private()
+		return l.cols[f.col].isPrivate()
 	case f.group == nil:
 		return f.child < 0
 	}
 	for _, n := range f.group.collectNodes(map[string]*node{}) {
 		for _, inner := range n.fields {
-			if inner.col >= 0 && l.cols[inner.col].private() {
+			if inner.col >= 0 && l.cols[inner.col].isPrivate() {
 				return true
 			}
 		}

@@ -226,7 +226,7 @@ func (d *Decoder) keyByParent(t *table) error {
 	}
 	up := d.tables[t.enclosing]
 	for _, col := range t.named {
-		if up.isFilled(col) && !up.layout.cols[col].private() {
+		if up.isFilled(col) && !up.layout.cols[col].isPrivate() {
 			t.fillEmpty(t.keys[0], string(up.cols[col].bytes(up.rows)))
 		}
 	}

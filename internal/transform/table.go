@@ -71,7 +71,7 @@ func (t *table) isFilled(col int) bool {
 
 // hasParentKey reports whether the columns that rows within inherit are there.
 func (t *table) hasParentKey() bool {
-	for _, col := range t.given {
+	for _, col := range t.inheritedKeys {
 		if !t.isFilled(col) {
 			return false
 		}

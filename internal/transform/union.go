@@ -31,14 +31,14 @@ const (
 // union holds the indexes of the four columns.
 type union struct{ allowed, limit, unlimited, raw int }
 
-// union returns the union that a column leads, nil for other columns.
-func (l *layout) union(col int) *union {
+// unionAt returns the union that a column leads, nil for other columns.
+func (l *layout) unionAt(col int) *union {
 	prefix, ok := strings.CutSuffix(l.cols[col].name, unionAllowed)
 	if !ok {
 		return nil
 	}
 	stem := prefix + unionStem
-	u := &union{col, l.col(stem + "limit"), l.col(stem + "unlimited"), l.col(stem + "raw")}
+	u := &union{col, l.columnIndex(stem + "limit"), l.columnIndex(stem + "unlimited"), l.columnIndex(stem + "raw")}
 	if u.limit < 0 || u.unlimited < 0 || u.raw < 0 {
 		return nil
 	}
@@ -46,10 +46,10 @@ func (l *layout) union(col int) *union {
 	return u
 }
 
-// derived columns are filled by a union and by no field of their own.
-func (l *layout) derived(col int) bool {
+// isDerived columns are filled by a union and by no field of their own.
+func (l *layout) isDerived(col int) bool {
 	for i := range l.cols {
-		if u := l.union(i); u != nil && (col == u.limit || col == u.unlimited || col == u.raw) {
+		if u := l.unionAt(i); u != nil && (col == u.limit || col == u.unlimited || col == u.raw) {
 			return true
 		}
 	}

@@ -76,7 +76,7 @@ func (d *Decoder) checkText(t *table, col int, name string, raw []byte) {
 
 // countEnumValue counts a value that the spec does not list, by itself.
 func (d *Decoder) countEnumValue(t *table, col int, name string, raw []byte) {
-	if t.layout.cols[col].private() {
+	if t.layout.cols[col].isPrivate() {
 		d.countDrift(t, UnknownEnum, name, raw)
 		return
 	}
@@ -208,7 +208,7 @@ func (d *Decoder) settleConflict(t *table, col int, name string, raw []byte) err
 	if !d.careful {
 		return errAgain
 	}
-	if t.layout.cols[col].private() {
+	if t.layout.cols[col].isPrivate() {
 		d.countPrivate(t, Conflict, d.dottedPath(name))
 		return nil
 	}
@@ -223,7 +223,7 @@ func (d *Decoder) readDocument(t *table, f *field) error {
 		return err
 	}
 	c := &t.cols[f.col]
-	if len(d.secrets.names) > 0 && !t.layout.cols[f.col].private() {
+	if len(d.secrets.names) > 0 && !t.layout.cols[f.col].isPrivate() {
 		raw = d.redactPath(t, string(d.dottedPath(f.name)), raw)
 	}
 	var clean bool
@@ -278,7 +278,7 @@ func (d *Decoder) readSecondUnion(t *table, f *field, raw []byte) error {
 	if !d.careful {
 		return errAgain
 	}
-	if t.layout.cols[f.union.raw].private() {
+	if t.layout.cols[f.union.raw].isPrivate() {
 		d.countPrivate(t, Conflict, d.dottedPath(f.name))
 		return nil
 	}
