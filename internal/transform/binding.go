@@ -64,8 +64,8 @@ type layout struct {
 	// named are columns of the enclosing row that stand for an absent key.
 	named []int
 	// inheritedKeys are the columns that children inherit from an open row.
-	inheritedKeys  []int
-	consts []constant
+	inheritedKeys []int
+	consts        []constant
 	// Each of these is the index of a column, -1 when the table has none.
 	position, value, param, prefix, status, extra, created int
 	// names is the number of distinct fields, for the set of those seen.
