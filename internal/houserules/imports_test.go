@@ -35,7 +35,7 @@ func importTable() []row {
 		{"internal/warehouse", []string{"schema", "internal/stream"}, "owns the folder and the DuckDB files, whoever fills them"},
 		{"internal/load", []string{"internal/stream", "internal/warehouse"}, "the stages meet in internal/pipeline alone"},
 		{"internal/query", []string{"internal/warehouse", "internal/nearest", "queries"}, "reads what is published, however it came there"},
-		{"internal/webhook", []string{"internal/warehouse"}, "an inbox in the warehouse folder; the night empties it"},
+		{"internal/webhook", []string{"internal/stream", "internal/warehouse"}, "an inbox in the warehouse folder; the night empties it"},
 		{"internal/report", []string{"internal/warehouse", "queries"}, "reads what is published, however it came there"},
 		{"internal/pipeline", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",

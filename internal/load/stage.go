@@ -80,8 +80,7 @@ func (s *Stage) create(ctx context.Context) error {
 	}
 	statements := []string{"CREATE SCHEMA stage.fresh", "CREATE SCHEMA stage.closing", createTable("stage.rejects", rejectColumns),
 		createTable("stage.drift", driftColumns), createTable("stage.drift_sets", driftSetColumns),
-		createTable("stage.drift_carriers", driftCarrierColumns), createEvents, createVerdicts,
-		"CREATE TABLE stage.new_events AS FROM stage.events"}
+		createTable("stage.drift_carriers", driftCarrierColumns), createTable("stage.event_ids", eventIDColumns), createTable("stage.events", eventColumns)}
 	for _, st := range s.streams {
 		statements = append(statements,
 			"CREATE SCHEMA stage."+warehouse.Quote(st.Name),

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
@@ -70,7 +71,7 @@ func (b *Batch) copyWhole(from, to string) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	var whole bytes.Buffer
-	if _, err := readLines(f, func(line []byte, _ Event) bool { whole.Write(line); return true }); err != nil {
+	if _, err := readLines(f, func(line []byte, _ stream.Event) bool { whole.Write(line); return true }); err != nil {
 		return err
 	}
 	return b.disk.WriteFile(to, whole.Bytes(), privateFile)
