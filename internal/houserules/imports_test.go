@@ -36,7 +36,7 @@ func importTable() []row {
 		{"internal/warehouse", []string{"schema", "internal/stream", "internal/durable"}, "owns the folder and the DuckDB files, whoever fills them"},
 		{"internal/load", []string{"internal/stream", "internal/warehouse"}, "the stages meet in internal/pipeline alone"},
 		{"internal/query", []string{"internal/warehouse", "internal/durable", "internal/nearest", "queries"}, "reads what is published, however it came there"},
-		{"internal/webhook", []string{"internal/durable"}, "an inbox in the warehouse folder; the night empties it"},
+		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder; the night empties it"},
 		{"internal/report", []string{"internal/warehouse", "queries"}, "reads what is published, however it came there"},
 		{"internal/pipeline", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",

@@ -113,10 +113,10 @@ type night struct {
 	run   warehouse.Run
 	// resumed is the run that was taken up; nil when this is a new one.
 	resumed *warehouse.Unfinished
-	// inbox is what the night took of the webhook events, eventsTaken whether
-	// it has looked.
-	inbox       webhook.Batch
-	eventsTaken bool
+	// inbox is what the night took of the webhook events.
+	inbox webhook.Batch
+	// eventSinks are the sinks of the streams of events; nil: the inbox is not read yet.
+	eventSinks map[string]*sink
 	// reread are the streams that were read a second time because of a gate.
 	reread map[string]bool
 	// published is set when readers see the snapshot.
