@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -129,8 +130,12 @@ func (l *Landing) openFiles() (err error) {
 		return err
 	}
 	for {
-		if _, err := os.Stat(l.segmentPath(len(l.segments))); err != nil {
+		_, err := os.Stat(l.segmentPath(len(l.segments)))
+		if errors.Is(err, fs.ErrNotExist) {
 			break
+		}
+		if err != nil {
+			return err
 		}
 		if err := l.addSegment(); err != nil {
 			return err

@@ -36,7 +36,7 @@ func importTable() []row {
 		{"internal/warehouse", []string{"schema", "internal/stream", "internal/durable"}, "owns the folder and the DuckDB files, whoever fills them"},
 		{"internal/load", []string{"internal/stream", "internal/warehouse"}, "the stages meet in internal/pipeline alone"},
 		{"internal/query", []string{"internal/warehouse", "internal/durable", "internal/nearest", "queries"}, "reads what is published, however it came there"},
-		{"internal/webhook", []string{"internal/durable"}, "an inbox in the warehouse folder; the night empties it"},
+		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder; the night empties it"},
 		{"internal/report", []string{"internal/warehouse", "queries"}, "reads what is published, however it came there"},
 		{"internal/pipeline", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
@@ -47,6 +47,7 @@ func importTable() []row {
 		{"cmd/sync", []string{everything}, "the wiring"},
 		{"internal/houserules", nil, "has no code but tests"},
 		{"internal/torture", nil, "is for the tests that have something to tell, whoever they are"},
+		{"internal/trials", []string{everything}, "has no code but tests; they drive whole nights and read what came of them"},
 		{"internal/bench", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",
 		}, "has no code but tests; it measures the binary, and the stages where it looks into a night"},
@@ -105,7 +106,7 @@ func dependencies() []dependency {
 	all := []string{everything}
 	return []dependency{
 		{"github.com/duckdb", []string{"internal/warehouse", "internal/load", "internal/query"},
-			[]string{"internal/pipeline", "internal/bench", "cmd/sync"}, "the driver needs cgo, and its locks one owner"},
+			[]string{"internal/trials", "internal/bench", "cmd/sync"}, "the driver needs cgo, and its locks one owner"},
 		{"github.com/robfig/cron", []string{"internal/daemon", "internal/config"}, nil, "schedules are the daemon's"},
 		{"github.com/prometheus", []string{"internal/daemon", "cmd/sync"}, nil, "metrics are the daemon's, and their registry is handed in"},
 		{"github.com/vbauerster/mpb", []string{"cmd/sync"}, nil, "terminals are known to the command alone"},
@@ -172,10 +173,10 @@ func TestOurImportsAreHeld(t *testing.T) {
 func TestForeignImportsAreHeld(t *testing.T) {
 	mustCatch(t, foreignImports, []breach{
 		{"the driver in the wrong place", map[string]string{
-			"internal/fetch/a.go":         "package fetch\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
-			"internal/load/a.go":          "package load\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
-			"internal/pipeline/a_test.go": "package pipeline\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
-			"internal/pipeline/b.go":      "package pipeline\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/fetch/a.go":       "package fetch\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/load/a.go":        "package load\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/trials/a_test.go": "package trials\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/pipeline/b.go":    "package pipeline\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
 		}, []string{"internal/fetch/a.go:2: internal/fetch must not import", "internal/pipeline/b.go:2: internal/pipeline must not import"}},
 		{"log is refused, log/slog is not", map[string]string{
 			"internal/fetch/a.go": "package fetch\nimport \"log\"\nimport \"log/slog\"",

@@ -1,4 +1,4 @@
-// Package warehouse owns the folder of design section 3 and the DuckDB files
+// Package warehouse owns the warehouse folder and the DuckDB files
 // in it: who may write (lock), what a version is made of (draft, manifest),
 // how it becomes visible in one step (publish), which versions stay, and the
 // ledger of runs.

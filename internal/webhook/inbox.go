@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"placementsync/internal/durable"
+	"placementsync/internal/stream"
 )
 
 // Batch is what a night takes from the inbox: copies in a folder of its own, so
@@ -72,7 +73,7 @@ func (b *Batch) copyWhole(from, to string) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	var whole bytes.Buffer
-	if _, err := readLines(f, func(line []byte, _ Event) bool { whole.Write(line); return true }); err != nil {
+	if _, err := readLines(f, func(line []byte, _ stream.Event) bool { whole.Write(line); return true }); err != nil {
 		return err
 	}
 	return b.disk.WriteFile(to, whole.Bytes(), privateFile)

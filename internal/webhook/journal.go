@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"placementsync/internal/durable"
+	"placementsync/internal/stream"
 )
 
 // The journal is a folder of segments, each a file of lines. A segment that is
@@ -41,7 +42,7 @@ const lineSum = `,"sum":"%08x"}` + "\n"
 func sum(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
 
 // appendLine writes an event as one line.
-func appendLine(to []byte, e Event) ([]byte, error) {
+func appendLine(to []byte, e stream.Event) ([]byte, error) {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return to, fmt.Errorf("write event %q: %w", e.ID, err)
@@ -52,8 +53,8 @@ func appendLine(to []byte, e Event) ([]byte, error) {
 
 // parseLine reads a line with its newline; anything but what appendLine wrote is
 // refused.
-func parseLine(text []byte) (Event, bool) {
-	var e Event
+func parseLine(text []byte) (stream.Event, bool) {
+	var e stream.Event
 	cut := len(text) - len(fmt.Sprintf(lineSum, 0))
 	if cut < 0 || string(text[cut:]) != fmt.Sprintf(lineSum, sum(text[:cut])) {
 		return e, false
@@ -64,16 +65,16 @@ func parseLine(text []byte) (Event, bool) {
 // Read gives the events of a folder of segments, oldest segment first. Lines
 // that are torn or damaged were never acknowledged, or are lost to the disk:
 // they are passed over. A folder that is not there holds nothing.
-func Read(dir string) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
+func Read(dir string) iter.Seq2[stream.Event, error] {
+	return func(yield func(stream.Event, error) bool) {
 		names, err := segments(dir)
 		if err != nil {
-			yield(Event{}, err)
+			yield(stream.Event{}, err)
 			return
 		}
 		for _, name := range names {
 			if more, err := readSegment(filepath.Join(dir, name), yield); err != nil {
-				yield(Event{}, fmt.Errorf("read the inbox: %w", err))
+				yield(stream.Event{}, fmt.Errorf("read the inbox: %w", err))
 				return
 			} else if !more {
 				return
@@ -101,17 +102,17 @@ func segments(dir string) ([]string, error) {
 	return names, nil
 }
 
-func readSegment(path string, yield func(Event, error) bool) (more bool, err error) {
+func readSegment(path string, yield func(stream.Event, error) bool) (more bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return readLines(f, func(_ []byte, e Event) bool { return yield(e, nil) })
+	return readLines(f, func(_ []byte, e stream.Event) bool { return yield(e, nil) })
 }
 
 // readLines hands over every whole line with its event.
-func readLines(r io.Reader, take func([]byte, Event) bool) (more bool, err error) {
+func readLines(r io.Reader, take func([]byte, stream.Event) bool) (more bool, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	lines.Split(wholeLines)
