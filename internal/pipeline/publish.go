@@ -51,7 +51,7 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 		grade, note := n.tableGrade(files[i].Name)
 		files[i].Grade, files[i].Note = string(grade), note
 	}
-	if err := n.draft.Enclose(n.end(ctx, nil)); err != nil {
+	if err := n.draft.WriteEntry(n.end(ctx, nil)); err != nil {
 		return Result{}, err
 	}
 	m, err := n.draft.Publish(ctx, files)

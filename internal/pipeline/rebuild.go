@@ -109,7 +109,7 @@ func (b *rebuilding) publish(ctx context.Context) (err error) {
 	}
 	files, err := b.parquet(ctx)
 	if err == nil {
-		err = errors.Join(load.WriteMeta(ctx, d, b.wh.Meta()), d.Enclose(b.run))
+		err = errors.Join(load.WriteMeta(ctx, d, b.wh.Meta()), d.WriteEntry(b.run))
 	}
 	if err != nil {
 		return err

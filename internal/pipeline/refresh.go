@@ -87,7 +87,7 @@ func (n *night) leave(ctx context.Context, r *streamResult) error {
 	if err := n.carry(ctx, r); err != nil {
 		return err
 	}
-	last, ok, err := n.draft.LastJudged(ctx, r.stream.Name)
+	last, ok, err := n.draft.LastGrade(ctx, r.stream.Name)
 	if err != nil || !ok {
 		return err
 	}
@@ -107,7 +107,7 @@ func (n *night) planRefresh(ctx context.Context, s stream.Stream) (load.Plan, er
 // lessen grades a stream of which a refresh read a part: no better than it was,
 // and as old as its other rows.
 func (n *night) lessen(ctx context.Context, r *streamResult) error {
-	last, ok, err := n.draft.LastJudged(ctx, r.stream.Name)
+	last, ok, err := n.draft.LastGrade(ctx, r.stream.Name)
 	if err != nil {
 		return err
 	}

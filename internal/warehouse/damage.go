@@ -165,9 +165,9 @@ func (s *sums) of(path string, info fs.FileInfo) (string, error) {
 	return sum.SHA256, nil
 }
 
-// Suspect looks, after an error of reading the catalog that readers see, whether its
+// ExplainErr looks, after an error of reading the catalog that readers see, whether its
 // file is damaged: then the error says so with the remedies, else it stays as it is.
-func (x *Examiner) Suspect(err error) error {
+func (x *Examiner) ExplainErr(err error) error {
 	var met *DamagedError
 	if err == nil || errors.As(err, &met) {
 		return err

@@ -93,9 +93,9 @@ func (s *Series) manifestDays() (map[string]string, error) {
 	return days, nil
 }
 
-// Source is the run whose snapshot a version shows: its own, or that of the night
+// SourceRun is the run whose snapshot a version shows: its own, or that of the night
 // which a rebuilt one was built from.
-func (m Manifest) Source() string {
+func (m Manifest) SourceRun() string {
 	if m.Kind == Rebuild && m.Night != "" {
 		return m.Night
 	}

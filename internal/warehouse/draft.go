@@ -48,8 +48,8 @@ func (d *Draft) MetaBase() string {
 	return d.Previous
 }
 
-// ToldMeta says that the draft's MetaFile tells what differs from the meta of base.
-func (d *Draft) ToldMeta(base string) { d.meta = &ManifestMeta{Base: base} }
+// SetMetaBase says that the draft's MetaFile tells what differs from the meta of base.
+func (d *Draft) SetMetaBase(base string) { d.meta = &ManifestMeta{Base: base} }
 
 // Catalog is the file of a published version, for a draft to compare itself with.
 func (d *Draft) Catalog(run string) string { return d.w.Folder.VersionCatalog(run) }
@@ -200,10 +200,10 @@ func (w *Warehouse) checkBase(base string, at time.Time) error {
 	return nil
 }
 
-// LastJudged is what the last snapshot says of a stream: its grade with the
+// LastGrade is what the last snapshot says of a stream: its grade with the
 // reason, and since when its oldest rows are proven. ok is false when it says
 // nothing.
-func (d *Draft) LastJudged(ctx context.Context, stream string) (last RunStream, ok bool, err error) {
+func (d *Draft) LastGrade(ctx context.Context, stream string) (last RunStream, ok bool, err error) {
 	err = d.DB.QueryRowContext(ctx, `SELECT grade, coalesce(reason, ''), coalesce(s.age_since, r.snapshot_at)
 		FROM meta.streams s JOIN meta.runs r USING (run_id)
 		WHERE s.stream = ? AND r.snapshot_at IS NOT NULL ORDER BY r.snapshot_at DESC LIMIT 1`, stream).

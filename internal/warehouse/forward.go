@@ -42,7 +42,7 @@ func (w *Warehouse) WithRemedy(err error, broken string) error {
 
 // Suspect is Examiner.Suspect.
 func (w *Warehouse) Suspect(err error) error {
-	return w.Examiner.Suspect(err)
+	return w.Examiner.ExplainErr(err)
 }
 
 // Examine is Examiner.Examine.

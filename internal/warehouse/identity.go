@@ -134,7 +134,7 @@ func (i *Identity) remedy(lost LostError) string {
 // none.
 func shownLast(runs []Run) (version string) {
 	for _, r := range runs {
-		if v := r.Shows(); v != "" {
+		if v := r.VisibleVersion(); v != "" {
 			version = v
 		}
 	}

@@ -84,18 +84,18 @@ func TestKilledRunIsNoForeignLink(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
 	d := draft(t, w, secondNight, "two")
-	must(t, d.Enclose(warehouse.Run{ID: secondNight, Outcome: warehouse.Complete, SnapshotAt: d.At}))
+	must(t, d.WriteEntry(warehouse.Run{ID: secondNight, Outcome: warehouse.Complete, SnapshotAt: d.At}))
 	_, err := d.Publish(t.Context(), slices.Clone(files))
 	must(t, err)
 	must(t, w.Recover())
-	if runs, err := w.Runs(); err != nil || len(runs) != 2 || runs[1].Shows() != secondNight {
+	if runs, err := w.Runs(); err != nil || len(runs) != 2 || runs[1].VisibleVersion() != secondNight {
 		t.Errorf("the ledger has %+v (%v)", runs, err)
 	}
 	must(t, w.StartAside(warehouse.Unfinished{Run: "20261103T000000Z", Kind: warehouse.Rollback, Version: firstNight, StartedAt: night, Attempt: 1}))
 	relink(t, w, firstNight)
 	must(t, w.Recover())
 	runs, err := w.Runs()
-	if err != nil || len(runs) != 3 || runs[2].Kind != warehouse.Rollback || runs[2].Shows() != firstNight {
+	if err != nil || len(runs) != 3 || runs[2].Kind != warehouse.Rollback || runs[2].VisibleVersion() != firstNight {
 		t.Errorf("the ledger has %+v (%v)", runs, err)
 	}
 	must(t, w.CheckIdentity())
@@ -113,7 +113,7 @@ func TestRollbackHasALineInTheLedger(t *testing.T) {
 	must(t, err)
 	var got []string
 	for _, r := range runs {
-		got = append(got, r.Kind+" "+r.Shows()+" "+r.SnapshotAt.Format("01-02"))
+		got = append(got, r.Kind+" "+r.VisibleVersion()+" "+r.SnapshotAt.Format("01-02"))
 	}
 	want := []string{" " + firstNight + " 11-01", " " + secondNight + " 11-02", "rollback " + firstNight + " 11-01", "rollback " + secondNight + " 11-02"}
 	if diff := cmp.Diff(want, got); diff != "" {

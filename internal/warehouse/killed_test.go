@@ -166,7 +166,7 @@ func TestRollbackWithoutALineIsEnteredByTheNextRun(t *testing.T) {
 	must(t, w.CheckIdentity())
 	must(t, w.Recover())
 	runs, err := w.Runs()
-	if err != nil || len(runs) != 3 || runs[2].Kind != warehouse.Rollback || runs[2].Shows() != firstNight {
+	if err != nil || len(runs) != 3 || runs[2].Kind != warehouse.Rollback || runs[2].VisibleVersion() != firstNight {
 		t.Errorf("the ledger has %+v (%v)", runs, err)
 	}
 	must(t, w.CheckIdentity())

@@ -109,9 +109,9 @@ func (r Run) published() bool {
 	return (r.Outcome == Complete || r.Outcome == Partial) && !r.SnapshotAt.IsZero()
 }
 
-// Shows is the version that readers saw when the run had ended; empty when they saw
+// VisibleVersion is the version that readers saw when the run had ended; empty when they saw
 // the same as before.
-func (r Run) Shows() string {
+func (r Run) VisibleVersion() string {
 	switch {
 	case !r.published():
 		return ""
@@ -226,8 +226,8 @@ func (l *Ledger) Record(r Run) error {
 // when the run was killed between its publish and its entry.
 const runFile = "run.json"
 
-// Enclose writes the run's entry into the draft.
-func (d *Draft) Enclose(r Run) error {
+// WriteEntry writes the run's entry into the draft.
+func (d *Draft) WriteEntry(r Run) error {
 	data, err := sealLine(r)
 	if err != nil {
 		return fmt.Errorf("enclose run %s: %w", r.ID, err)

@@ -151,9 +151,9 @@ func (p *Pruner) DiscardSpent() error {
 	return nil
 }
 
-// Keeps chooses among days: of the newest Daily days, Weekly ISO weeks and
+// KeptDays chooses among days: of the newest Daily days, Weekly ISO weeks and
 // Monthly months that have a snapshot, the last one each; and the newest.
-func (r Retention) Keeps(days []time.Time) map[time.Time]bool {
+func (r Retention) KeptDays(days []time.Time) map[time.Time]bool {
 	sorted := slices.SortedFunc(slices.Values(days), func(a, b time.Time) int { return b.Compare(a) })
 	keep := map[time.Time]bool{}
 	for _, grain := range []struct {

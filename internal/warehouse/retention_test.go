@@ -42,7 +42,7 @@ func TestRetentionKeepsTheLastOfEachGrain(t *testing.T) {
 				all = append(all, day(d))
 			}
 			var got []string
-			for d := range c.keep.Keeps(all) {
+			for d := range c.keep.KeptDays(all) {
 				got = append(got, d.Format(time.DateOnly))
 			}
 			slices.Sort(got)

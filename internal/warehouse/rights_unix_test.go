@@ -79,7 +79,7 @@ func work(t *testing.T, w *warehouse.Warehouse) {
 		t.Fatal(err)
 	}
 	d := draft(t, w, run, "one")
-	if err := d.Enclose(warehouse.Run{ID: run}); err != nil {
+	if err := d.WriteEntry(warehouse.Run{ID: run}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Publish(t.Context(), append([]warehouse.ManifestTable(nil), files...)); err != nil {

@@ -217,7 +217,7 @@ func (s *Series) oldDays(r Retention, _ time.Time) ([]string, error) {
 			days = append(days, day)
 		}
 	}
-	keep := r.Keeps(days)
+	keep := r.KeptDays(days)
 	var old []string
 	for _, day := range days {
 		if keep[day] {

@@ -89,7 +89,7 @@ func (s *Series) enterDay(byRun map[string]Snapshot, known *sums, m Manifest) (f
 func snapshotOf(byRun map[string]Snapshot, m Manifest) Snapshot {
 	s, ok := byRun[m.RunID]
 	if !ok {
-		s = Snapshot{Run: m.Source(), At: m.SnapshotAt, Version: m.RunID, Program: m.Program, Schema: m.Schema,
+		s = Snapshot{Run: m.SourceRun(), At: m.SnapshotAt, Version: m.RunID, Program: m.Program, Schema: m.Schema,
 			Files: map[string]string{}, Tables: map[string]ManifestTable{}}
 		byRun[m.RunID] = s
 	}
