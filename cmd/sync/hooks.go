@@ -34,7 +34,7 @@ type hooks struct {
 func (s *service) newHooks(wh *warehouse.Warehouse) (*hooks, error) {
 	h := &hooks{log: s.log, turn: make(chan struct{}, 1)}
 	h.refresher = pipeline.NewRefresher(s.log, refreshWindow, h.refresh)
-	inbox, err := wh.MakeInbox()
+	inbox, err := wh.Folder.MakeInbox()
 	if err != nil {
 		return nil, err
 	}

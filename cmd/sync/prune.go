@@ -36,7 +36,7 @@ func dropVersion(g *globals, w *warehouse.Warehouse, run string, dryRun bool) er
 		_, err := fmt.Fprintln(g.stdout, "would remove version", run)
 		return err
 	}
-	if err := w.DropVersion(run); err != nil {
+	if err := w.Versions.Drop(run); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(g.stdout, "removed version", run)
@@ -44,7 +44,7 @@ func dropVersion(g *globals, w *warehouse.Warehouse, run string, dryRun bool) er
 }
 
 func prune(g *globals, w *warehouse.Warehouse, c config.Config, dryRun bool) error {
-	gone, err := w.Prune(retention(c), g.now(), dryRun)
+	gone, err := w.Pruner.Prune(retention(c), g.now(), dryRun)
 	if err != nil {
 		return err
 	}

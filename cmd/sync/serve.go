@@ -88,11 +88,11 @@ func (s *service) daemon(wh *warehouse.Warehouse, hangups <-chan os.Signal) daem
 	socket, _ := s.g.lookupEnv("NOTIFY_SOCKET")
 	return daemon.Config{
 		Ledger: func() ([]daemon.Night, error) {
-			runs, err := wh.Runs()
+			runs, err := wh.Ledger.Runs()
 			return nightsOf(runs), err
 		},
 		Progress: s.progress,
-		Report:   func() string { return reportFile(wh.Dir()) },
+		Report:   func() string { return reportFile(wh.Folder.Dir()) },
 		Verified: func() (daemon.Verified, bool) { return lastVerified(wh) },
 		Streams:  streamsOf(stream.Known()), HookResults: s.hooks.receiver.Counts,
 		Reload: s.reload, Hangups: hangups,
@@ -152,7 +152,7 @@ func (s *service) settings(cfg config.Config) (daemon.Settings, error) {
 func (s *service) prune(cfg config.Config) {
 	var gone []warehouse.Pruned
 	err := s.g.lockedFor(cfg, "prune", func(wh *warehouse.Warehouse) (err error) {
-		gone, err = wh.Prune(retention(cfg), s.g.now(), false)
+		gone, err = wh.Pruner.Prune(retention(cfg), s.g.now(), false)
 		return err
 	})
 	if err != nil {

@@ -39,7 +39,7 @@ func (s *service) verify(ctx context.Context, cfg config.Config, night pipeline.
 func (s *service) keepVerified(cfg config.Config, found warehouse.Verified) {
 	wh, err := warehouse.Open(warehouseConfig(cfg))
 	if err == nil {
-		err = wh.NoteVerified(found)
+		err = wh.Examiner.SaveVerified(found)
 	}
 	if err != nil {
 		s.log.Warn("what verify found is not kept", "error", err)
@@ -63,7 +63,7 @@ func damageAlert(found warehouse.Verified) notify.Alert {
 
 // lastVerified is what the last look found, of this process or an earlier one.
 func lastVerified(wh *warehouse.Warehouse) (daemon.Verified, bool) {
-	v, ok, err := wh.LastVerified()
+	v, ok, err := wh.Examiner.LastVerified()
 	return shownVerified(v), ok && err == nil
 }
 

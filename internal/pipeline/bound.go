@@ -144,7 +144,7 @@ func (n *night) isShortOfTime() (bool, error) {
 	if n.cfg.MaxDuration == 0 || n.only != nil || n.cfg.Fetch.Offline {
 		return false, nil
 	}
-	runs, err := n.wh.Runs()
+	runs, err := n.wh.Ledger.Runs()
 	for _, r := range slices.Backward(runs) {
 		if r.IsNight() && !r.SnapshotAt.IsZero() {
 			unread, _ := r.Unread()

@@ -69,7 +69,7 @@ type firstPage struct {
 }
 
 func (n *night) newSink(s stream.Stream) (*sink, error) {
-	b, err := transform.Compile(s, n.wh.Definitions())
+	b, err := transform.Compile(s, n.wh.Catalog.Definitions())
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (k *sink) tell(ctx context.Context) error {
 	if k.stream.IsDetail() || k.night.only != nil || !k.binding.Flat() {
 		return nil
 	}
-	if _, published, err := k.night.wh.Latest(); err == nil && !published {
+	if _, published, err := k.night.wh.Versions.Latest(); err == nil && !published {
 		return nil // nothing to wait for
 	}
 	if err := k.night.opened(ctx); err != nil {

@@ -139,7 +139,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		return Result{}, err
 	}
 	now := cfg.Now().UTC().Truncate(time.Microsecond)
-	id, err := wh.NewRunID(now)
+	id, err := wh.Folder.NewRunID(now)
 	if err != nil {
 		return Result{}, err
 	}
@@ -147,7 +147,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	n.run = warehouse.Run{ID: id, Kind: warehouse.Night, StartedAt: now, SnapshotAt: now, Program: cfg.Warehouse.Program}
 	lock, err := wh.Lock(n.run.ID, now)
 	if err != nil {
-		return Result{}, wh.Full(err)
+		return Result{}, wh.Folder.FullErr(err)
 	}
 	res, err := n.begin(ctx, now, lock)
 	return n.settle(ctx, lock, res, err)
@@ -155,7 +155,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 
 // settle ends a run: it enters the ledger, and the lock is given back.
 func (n *night) settle(ctx context.Context, lock *warehouse.Lock, res Result, err error) (Result, error) {
-	err = n.wh.Full(n.afterPublish(err))
+	err = n.wh.Folder.FullErr(n.afterPublish(err))
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		if !errors.Is(err, cause) {
 			err = fmt.Errorf("%w: %w", cause, err)
@@ -163,14 +163,14 @@ func (n *night) settle(ctx context.Context, lock *warehouse.Lock, res Result, er
 		err = fmt.Errorf("%w; %s", err, n.afterStop())
 	}
 	res.Run = n.end(ctx, err)
-	return res, n.wh.Full(errors.Join(err, n.afterPublish(n.record(res.Run)), lock.Release()))
+	return res, n.wh.Folder.FullErr(errors.Join(err, n.afterPublish(n.record(res.Run)), lock.Release()))
 }
 
 func (n *night) record(r warehouse.Run) error {
-	if err := n.wh.Record(r); err != nil {
+	if err := n.wh.Ledger.Record(r); err != nil {
 		return err
 	}
-	return n.wh.FinishedAside()
+	return n.wh.Ledger.FinishAside()
 }
 
 // afterStop says how a run that was stopped goes on.
@@ -211,7 +211,7 @@ func (n *night) step(name string) error {
 
 func (n *night) execute(ctx context.Context) (res Result, err error) {
 	n.began = time.Now()
-	landing, err := fetch.OpenLanding(n.wh.RawPath(cmp.Or(n.landed, n.run.ID)), fetch.LandingOptions{Step: n.cfg.Warehouse.Step})
+	landing, err := fetch.OpenLanding(n.wh.Folder.RawPath(cmp.Or(n.landed, n.run.ID)), fetch.LandingOptions{Step: n.cfg.Warehouse.Step})
 	if err != nil {
 		return res, err
 	}
@@ -253,7 +253,7 @@ func (n *night) show() error {
 	if n.cfg.Watch == nil {
 		return nil
 	}
-	runs, err := n.wh.Runs()
+	runs, err := n.wh.Ledger.Runs()
 	if err == nil {
 		n.cfg.Watch.begin(n, runs)
 	}

@@ -52,7 +52,7 @@ func (n *night) openStage(ctx context.Context) (err error) {
 		return err
 	}
 	n.draft.Kind = n.run.Kind
-	n.stage, err = load.Open(ctx, n.draft, n.wh.Definitions(), n.cfg.Streams)
+	n.stage, err = load.Open(ctx, n.draft, n.wh.Catalog.Definitions(), n.cfg.Streams)
 	return err
 }
 

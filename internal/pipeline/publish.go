@@ -37,9 +37,9 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 	if err := n.stage.Close(ctx); err != nil {
 		return Result{}, err
 	}
-	files, err := load.WriteParquet(ctx, n.draft, n.wh.Definitions(), n.wh.Tables(), changes)
+	files, err := load.WriteParquet(ctx, n.draft, n.wh.Catalog.Definitions(), n.wh.Catalog.Tables(), changes)
 	if err == nil {
-		err = load.WriteMeta(ctx, n.draft, n.wh.Meta())
+		err = load.WriteMeta(ctx, n.draft, n.wh.Catalog.MetaDefinitions())
 	}
 	if err != nil {
 		return Result{}, err
@@ -77,7 +77,7 @@ func (n *night) noteMeta(ctx context.Context, cover map[string]load.Coverage, ch
 	if err := n.stage.WriteEvents(ctx); err != nil {
 		return err
 	}
-	past, err := n.wh.Runs()
+	past, err := n.wh.Ledger.Runs()
 	if err != nil {
 		return err
 	}

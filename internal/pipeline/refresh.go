@@ -42,7 +42,7 @@ func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 		return Result{}, err
 	}
 	now := cfg.Now().UTC().Truncate(time.Microsecond)
-	id, err := wh.NewRunID(now)
+	id, err := wh.Folder.NewRunID(now)
 	if err != nil {
 		return Result{}, err
 	}
@@ -50,14 +50,14 @@ func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 	n.run = warehouse.Run{ID: id, Kind: warehouse.Refresh, StartedAt: now, SnapshotAt: now, Program: cfg.Warehouse.Program}
 	lock, err := wh.Lock(n.run.ID, now)
 	if err != nil {
-		return Result{}, wh.Full(err)
+		return Result{}, wh.Folder.FullErr(err)
 	}
 	if err := n.mayRefresh(now); err != nil {
 		return Result{}, errors.Join(err, lock.Release())
 	}
 	res, err := n.aside(ctx)
 	if err == nil {
-		err = errors.Join(n.inbox.Empty(), wh.DiscardSpent())
+		err = errors.Join(n.inbox.Empty(), wh.Pruner.DiscardSpent())
 	}
 	return n.settle(ctx, lock, res, err)
 }
@@ -68,11 +68,11 @@ func (n *night) mayRefresh(now time.Time) error {
 	if err := n.wh.Recover(); err != nil {
 		return err
 	}
-	last, waits, err := n.wh.Unfinished()
+	last, waits, err := n.wh.Ledger.Unfinished()
 	if err != nil {
 		return err
 	}
-	_, published, err := n.wh.Latest()
+	_, published, err := n.wh.Versions.Latest()
 	if err != nil {
 		return err
 	}

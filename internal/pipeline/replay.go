@@ -30,7 +30,7 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if at, err = n.snapshotOf(run, at); err != nil {
 		return Result{}, err
 	}
-	id, err := wh.NewRunID(at)
+	id, err := wh.Folder.NewRunID(at)
 	if err != nil {
 		return Result{}, err
 	}
@@ -39,7 +39,7 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err = wh.CheckIdentity(); err == nil {
+	if err = wh.Identity.Check(); err == nil {
 		n.base, err = replayBase(wh, run)
 	}
 	if err != nil {
@@ -47,22 +47,22 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	}
 	res, err := n.execute(ctx)
 	if err == nil {
-		err = errors.Join(forget(wh, run), wh.DiscardSpent())
+		err = errors.Join(forget(wh, run), wh.Pruner.DiscardSpent())
 	}
 	err = n.afterPublish(err)
 	res.Run = n.end(ctx, err)
-	return res, errors.Join(err, n.afterPublish(wh.Record(res.Run)), lock.Release())
+	return res, errors.Join(err, n.afterPublish(wh.Ledger.Record(res.Run)), lock.Release())
 }
 
 // landedAt is when a run began whose answers are there to be read.
 func landedAt(wh *warehouse.Warehouse, run string) (time.Time, error) {
 	at, ok := warehouse.RunTime(run)
-	known, err := wh.Runs()
+	known, err := wh.Ledger.Runs()
 	if err != nil {
 		return at, err
 	}
-	_, err = os.Stat(wh.RawPath(run))
-	spent, spentErr := wh.Spent(run)
+	_, err = os.Stat(wh.Folder.RawPath(run))
+	spent, spentErr := wh.Pruner.IsSpent(run)
 	switch {
 	case spentErr != nil:
 		return at, spentErr
@@ -78,17 +78,17 @@ func landedAt(wh *warehouse.Warehouse, run string) (time.Time, error) {
 // forget drops the note of a run that waits to be taken up: what it landed is
 // published now.
 func forget(wh *warehouse.Warehouse, run string) error {
-	waiting, ok, err := wh.Unfinished()
+	waiting, ok, err := wh.Ledger.Unfinished()
 	if err != nil || !ok || waiting.Run != run {
 		return err
 	}
-	return wh.Finished()
+	return wh.Ledger.Finish()
 }
 
 // snapshotOf is the time of a run's snapshot: its id has the second, the ledger
 // has it whole.
 func (n *night) snapshotOf(run string, at time.Time) (time.Time, error) {
-	runs, err := n.wh.Runs()
+	runs, err := n.wh.Ledger.Runs()
 	if err != nil {
 		return at, err
 	}
@@ -107,7 +107,7 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	latest, _, err := wh.Latest()
+	latest, _, err := wh.Versions.Latest()
 	if err != nil {
 		return "", err
 	}
@@ -117,7 +117,7 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 	case run != latest:
 		return "", fmt.Errorf("replay %s: later nights build on it: roll back to it first, or use placementsync rebuild", run)
 	}
-	m, err := wh.ReadManifest(run)
+	m, err := wh.Versions.ReadManifest(run)
 	if err != nil {
 		return "", err
 	}

@@ -45,7 +45,7 @@ func (n *night) begin(ctx context.Context, now time.Time, lock *warehouse.Lock) 
 
 // beginAnew gives up the run that was taken up, and takes an id of its own.
 func (n *night) beginAnew(now time.Time, lock *warehouse.Lock) (err error) {
-	if n.run.ID, err = n.wh.NewRunID(now); err != nil {
+	if n.run.ID, err = n.wh.Folder.NewRunID(now); err != nil {
 		return err
 	}
 	n.resumed, n.run.StartedAt, n.run.SnapshotAt = nil, now, now
@@ -54,7 +54,7 @@ func (n *night) beginAnew(now time.Time, lock *warehouse.Lock) (err error) {
 
 // aside executes a run that nobody takes up. Its note goes when the ledger has it.
 func (n *night) aside(ctx context.Context) (Result, error) {
-	err := n.wh.StartAside(warehouse.Unfinished{Run: n.run.ID, Kind: n.run.Kind, StartedAt: n.run.StartedAt,
+	err := n.wh.Ledger.StartAside(warehouse.Unfinished{Run: n.run.ID, Kind: n.run.Kind, StartedAt: n.run.StartedAt,
 		Source: n.cfg.Fetch.BaseURL, Attempt: 1, Program: n.run.Program})
 	if err != nil {
 		return Result{}, err
@@ -63,7 +63,7 @@ func (n *night) aside(ctx context.Context) (Result, error) {
 }
 
 func (n *night) takeUp(now time.Time, lock *warehouse.Lock) error {
-	last, ok, err := n.wh.Unfinished()
+	last, ok, err := n.wh.Ledger.Unfinished()
 	if err != nil {
 		return err
 	}
@@ -84,12 +84,12 @@ func (n *night) attempt(ctx context.Context) (Result, error) {
 	res, err := n.execute(ctx)
 	if _, stopped := errors.AsType[*load.MassDeleteError](err); stopped {
 		// Taken up, its answers would bring the next run to the same gate.
-		return res, errors.Join(err, n.wh.Finished())
+		return res, errors.Join(err, n.wh.Ledger.Finish())
 	}
 	if err != nil {
 		return res, err
 	}
-	return res, errors.Join(n.step("published"), n.wh.Finished(), n.inbox.Empty(), n.wh.DiscardSpent())
+	return res, errors.Join(n.step("published"), n.wh.Ledger.Finish(), n.inbox.Empty(), n.wh.Pruner.DiscardSpent())
 }
 
 func (n *night) note(access string) error {
@@ -98,7 +98,7 @@ func (n *night) note(access string) error {
 	if last := n.resumed; last != nil {
 		u.Attempt, u.Access = last.Attempt+1, cmp.Or(access, last.Access)
 	}
-	return n.wh.Start(u)
+	return n.wh.Ledger.Start(u)
 }
 
 // admit compares what the token reads with what it read when the run began,
