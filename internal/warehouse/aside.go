@@ -26,7 +26,7 @@ func (r *Mender) SetAside(run string, found []Damage) error {
 		if err := r.moveAside(run, d.File); err != nil {
 			return err
 		}
-		if filepath.Dir(r.folder.path(d.File)) == r.folder.path(seriesDir, manifestsDir) && d.File != r.folder.relative(r.series.indexPath()) {
+		if filepath.Dir(r.folder.path(d.File)) == r.folder.path(seriesDir, manifestsDir) && d.File != r.folder.relativePath(r.series.indexPath()) {
 			if err := r.forgetDay(run, dayIn(d.File)); err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ func (r *Mender) moveAside(run, file string) error {
 // forgetDay forgets a day of which no manifest tells, with what there is of it.
 func (r *Mender) forgetDay(run, day string) error {
 	for _, file := range r.series.filesOfDay(day) {
-		if err := r.moveAside(run, r.folder.relative(file)); err != nil {
+		if err := r.moveAside(run, r.folder.relativePath(file)); err != nil {
 			return err
 		}
 		_ = os.Remove(filepath.Dir(file)) // unless something else is in it
@@ -94,7 +94,7 @@ func (r *Mender) forgetTables(day string, tables []string) error {
 		}
 	}
 	m.Tables, m.Lost = kept, append(m.Lost, tables...)
-	data, err := seal(m)
+	data, err := sealObject(m)
 	if err != nil {
 		return err
 	}

@@ -19,14 +19,14 @@ type Catalog struct {
 	mart   []MartView
 }
 
-// ensure brings the attached file to the state that schema/ describes:
+// ensureTables brings the attached file to the state that schema/ describes:
 // schemas, tables, columns, comments, history views and as-of macros. It is
 // idempotent; a column that is new in schema/ is added, anything else that
 // differs is refused. All of it is one transaction, since a commit for each of
 // some hundred statements would take a second of every night.
 //
 // base is the manifest of the catalogue that the file is a copy of.
-func (c *Catalog) ensure(ctx context.Context, in *Instance, base Manifest) error {
+func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest) error {
 	have, err := readColumns(ctx, in)
 	if err == nil {
 		err = c.checkCompatible(have, base.Program)
@@ -38,7 +38,7 @@ func (c *Catalog) ensure(ctx context.Context, in *Instance, base Manifest) error
 		"CREATE SCHEMA IF NOT EXISTS meta", "CREATE SCHEMA IF NOT EXISTS mart"}
 	var statements []string
 	for _, t := range c.storedTables() {
-		statements = append(statements, t.ensure(have[t.name()])...)
+		statements = append(statements, t.ensureStatements(have[t.qualifiedName()])...)
 	}
 	// Views and macros are made anew only where they could be other ones.
 	changed := len(statements) > 0 || base.Schema != SchemaVersion()
@@ -54,26 +54,26 @@ func (c *Catalog) ensure(ctx context.Context, in *Instance, base Manifest) error
 	return in.Atomically(ctx, append(schemas, statements...))
 }
 
-// placed is a table as it stands in one schema of the catalogue.
-type placed struct {
+// storedTable is a table as it stands in one schema of the catalogue.
+type storedTable struct {
 	schema  string
 	def     stream.Definition
 	columns []stream.Column
 }
 
-func (t placed) name() string { return t.schema + "." + t.def.Name }
+func (t storedTable) qualifiedName() string { return t.schema + "." + t.def.Name }
 
 // storedTables lists every stored table: current, closed and meta.
-func (c *Catalog) storedTables() []placed {
-	var all []placed
+func (c *Catalog) storedTables() []storedTable {
+	var all []storedTable
 	for _, t := range c.tables {
 		def := c.defs[t.Name]
 		current := slices.Concat(def.Columns, systemColumns())
-		all = append(all, placed{"main", def, current},
-			placed{"past", def, slices.Concat(current, closedColumns())})
+		all = append(all, storedTable{"main", def, current},
+			storedTable{"past", def, slices.Concat(current, closedColumns())})
 	}
 	for _, def := range c.meta {
-		all = append(all, placed{"meta", def, def.Columns})
+		all = append(all, storedTable{"meta", def, def.Columns})
 	}
 	return all
 }
@@ -99,9 +99,9 @@ func asOfMacro(def stream.Definition) string {
 		Quote(def.Name+"_at"), Quote(def.Name))
 }
 
-// ensure gives the statements that create a table, or add the columns that an
+// ensureStatements gives the statements that create a table, or add the columns that an
 // existing one lacks, and write the comments that differ.
-func (t placed) ensure(have map[string]stream.Column) []string {
+func (t storedTable) ensureStatements(have map[string]stream.Column) []string {
 	table := Quote(t.schema) + "." + Quote(t.def.Name)
 	var statements []string
 	if have == nil {
@@ -156,7 +156,7 @@ func (c *Catalog) checkCompatible(have map[string]map[string]stream.Column, prog
 		}
 	}
 	for _, t := range c.storedTables() {
-		if err := differing(t.name(), have[t.name()], t.columns); err != nil {
+		if err := differingColumn(t.qualifiedName(), have[t.qualifiedName()], t.columns); err != nil {
 			refused = err
 		}
 	}
@@ -167,8 +167,8 @@ func (c *Catalog) checkCompatible(have map[string]map[string]stream.Column, prog
 	return refused
 }
 
-// differing finds a column that is gone from schema/ or has another type.
-func differing(table string, have map[string]stream.Column, want []stream.Column) *SchemaError {
+// differingColumn finds a column that is gone from schema/ or has another type.
+func differingColumn(table string, have map[string]stream.Column, want []stream.Column) *SchemaError {
 	for name, old := range have {
 		i := slices.IndexFunc(want, func(c stream.Column) bool { return c.Name == name })
 		if i < 0 {

@@ -52,16 +52,16 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 func (x *Examiner) WithRemedy(err error, broken string) error {
 	var met *DamagedError
 	if errors.As(err, &met) && met.Remedy == "" {
-		met.Remedy = x.remedy(broken, true)
+		met.Remedy = x.describeRemedy(broken, true)
 	}
 	return err
 }
 
-// remedy tells what is whole beside a version that is not, and what can be done with
+// describeRemedy tells what is whole beside a version that is not, and what can be done with
 // it. Checksums are compared where that is asked.
-func (x *Examiner) remedy(broken string, deep bool) string {
+func (x *Examiner) describeRemedy(broken string, deep bool) string {
 	const left = "nothing was changed"
-	versions, days := x.versions.wholeVersions(broken, deep), x.series.days()
+	versions, days := x.versions.wholeVersions(broken, deep), x.series.listDays()
 	var ways []string
 	if len(days) > 0 {
 		ways = append(ways, fmt.Sprintf("the Parquet series is there (%s to %s, days: %d): placementsync rebuild builds the catalog from it",
@@ -77,8 +77,8 @@ func (x *Examiner) remedy(broken string, deep bool) string {
 	return strings.Join(append(ways, left), "; ")
 }
 
-// files are all that a manifest has a checksum of.
-func (m Manifest) files() []ManifestFileSum {
+// fileSums are all that a manifest has a checksum of.
+func (m Manifest) fileSums() []ManifestFileSum {
 	all := []ManifestFileSum{m.Catalog}
 	if m.Entry != nil {
 		all = append(all, *m.Entry)
@@ -92,8 +92,8 @@ func (m Manifest) files() []ManifestFileSum {
 	return all
 }
 
-// problemOf is what an error of reading a file of ours says, without the file.
-func problemOf(err error) string {
+// describeProblem is what an error of reading a file of ours says, without the file.
+func describeProblem(err error) string {
 	var met *DamagedError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -104,9 +104,9 @@ func problemOf(err error) string {
 	return err.Error()
 }
 
-// sums are the checksums of files that were read already: a file of the series is
+// sumCache are the checksums of files that were read already: a file of the series is
 // mostly one of a version, too.
-type sums struct {
+type sumCache struct {
 	// ctx ends the reading of a long file.
 	ctx    context.Context
 	bySize map[int64][]summed
@@ -119,14 +119,14 @@ type summed struct {
 	sum  string
 }
 
-func newSums() *sums { return newSumsUntil(context.Background()) }
+func newSumCache() *sumCache { return newSumCacheUntil(context.Background()) }
 
-func newSumsUntil(ctx context.Context) *sums {
-	return &sums{ctx: ctx, bySize: map[int64][]summed{}}
+func newSumCacheUntil(ctx context.Context) *sumCache {
+	return &sumCache{ctx: ctx, bySize: map[int64][]summed{}}
 }
 
-// compare says what is wrong with a file; "": nothing.
-func (s *sums) compare(path string, want ManifestFileSum, deep bool) string {
+// compareFile says what is wrong with a file; "": nothing.
+func (s *sumCache) compareFile(path string, want ManifestFileSum, deep bool) string {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -140,7 +140,7 @@ func (s *sums) compare(path string, want ManifestFileSum, deep bool) string {
 	case !deep:
 		return ""
 	}
-	got, err := s.of(path, info)
+	got, err := s.sumOf(path, info)
 	if err != nil {
 		return err.Error()
 	}
@@ -150,13 +150,13 @@ func (s *sums) compare(path string, want ManifestFileSum, deep bool) string {
 	return ""
 }
 
-func (s *sums) of(path string, info fs.FileInfo) (string, error) {
+func (s *sumCache) sumOf(path string, info fs.FileInfo) (string, error) {
 	for _, known := range s.bySize[info.Size()] {
 		if os.SameFile(known.info, info) {
 			return known.sum, nil
 		}
 	}
-	sum, err := sumUntil(s.ctx, filepath.Dir(path), filepath.Base(path))
+	sum, err := sumFileUntil(s.ctx, filepath.Dir(path), filepath.Base(path))
 	if err != nil {
 		return "", err
 	}
@@ -177,7 +177,7 @@ func (x *Examiner) ExplainErr(err error) error {
 		return err
 	}
 	m, manifestErr := x.versions.ReadManifest(latest)
-	problem := cmp.Or(problemOfManifest(manifestErr), newSums().compare(x.folder.VersionCatalog(latest), m.Catalog, true))
+	problem := cmp.Or(describeManifestProblem(manifestErr), newSumCache().compareFile(x.folder.VersionCatalog(latest), m.Catalog, true))
 	if problem == "" {
 		return err
 	}
@@ -188,9 +188,9 @@ func (x *Examiner) ExplainErr(err error) error {
 	return x.WithRemedy(x.folder.damagedErr(path, problem, err), latest)
 }
 
-func problemOfManifest(err error) string {
+func describeManifestProblem(err error) string {
 	if err == nil {
 		return ""
 	}
-	return problemOf(err)
+	return describeProblem(err)
 }

@@ -46,7 +46,7 @@ func (s *Series) readIndex() (index, error) {
 	if err != nil {
 		return i, err
 	}
-	if err := unseal(data, &i); err != nil {
+	if err := unsealObject(data, &i); err != nil {
 		return index{map[string]string{}}, s.folder.damagedErr(s.indexPath(), err.Error(), err)
 	}
 	return i, nil
@@ -71,7 +71,7 @@ func (s *Series) changeIndex(change func(days map[string]string)) error {
 	if err := s.folder.makePublic(filepath.Dir(s.indexPath())); err != nil {
 		return err
 	}
-	data, err := seal(i)
+	data, err := sealObject(i)
 	if err != nil {
 		return err
 	}

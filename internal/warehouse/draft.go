@@ -78,13 +78,13 @@ func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, bas
 	}
 	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: base, w: w,
 		Dir: w.Folder.path(versionsDir, "."+run+draftSuffix)}
-	if err := d.open(ctx); err != nil {
+	if err := d.openCatalog(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("begin version %s: %w", run, w.Examiner.WithRemedy(err, base)), d.Discard())
 	}
 	return d, nil
 }
 
-func (d *Draft) open(ctx context.Context) error {
+func (d *Draft) openCatalog(ctx context.Context) error {
 	if err := os.MkdirAll(d.Dir, privateDir); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (d *Draft) open(ctx context.Context) error {
 		return err
 	}
 	d.Instance = in
-	return d.w.Catalog.ensure(ctx, in, d.w.Versions.manifestOrNone(d.Previous))
+	return d.w.Catalog.ensureTables(ctx, in, d.w.Versions.manifestOrNone(d.Previous))
 }
 
 func (d *Draft) copyPrevious(ctx context.Context, path string) error {
@@ -112,7 +112,7 @@ func (d *Draft) copyPrevious(ctx context.Context, path string) error {
 	// The bytes pass through here: hashing them costs no second reading.
 	var sum string
 	err = d.w.Folder.disk.CopyWith(from, path, func(dst, src *os.File) (err error) {
-		sum, err = summing(dst, src)
+		sum, err = copyAndSum(dst, src)
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -137,10 +137,10 @@ func (d *Draft) Cores() int {
 }
 
 // Stamp is the snapshot's time as SQL.
-func (d *Draft) Stamp() string { return stamp(d.At) }
+func (d *Draft) Stamp() string { return timestampLiteral(d.At) }
 
 // StampOf is a time as SQL, as Stamp is the snapshot's.
-func (d *Draft) StampOf(at time.Time) string { return stamp(at) }
+func (d *Draft) StampOf(at time.Time) string { return timestampLiteral(at) }
 
 // Definition gives the columns of a table of main.
 func (d *Draft) Definition(table string) stream.Definition { return d.w.Catalog.defs[table] }
@@ -240,7 +240,7 @@ func (w *Warehouse) finishPublish(run string) error {
 		return err
 	}
 	// Only the newest: what prune removed of the others shall not come back.
-	if err := w.Series.extend(m); err != nil {
+	if err := w.Series.extendSeries(m); err != nil {
 		return fmt.Errorf("extend the Parquet series: %w", err)
 	}
 	return w.Versions.dropOld()

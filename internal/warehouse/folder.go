@@ -41,7 +41,7 @@ func (f *Folder) VersionCatalog(run string) string {
 func (f *Folder) RawPath(run string) string { return filepath.Join(f.dir, rawDir, run) }
 
 // LandedRuns lists the runs that have landed answers, oldest first.
-func (f *Folder) LandedRuns() ([]string, error) { return folders(f.path(rawDir)) }
+func (f *Folder) LandedRuns() ([]string, error) { return listFolders(f.path(rawDir)) }
 
 // EventsPath is the folder of the deliveries that a run took from the inbox.
 func (f *Folder) EventsPath(run string) string { return f.path(rawDir, run, "webhooks") }
@@ -69,7 +69,7 @@ func (f *Folder) path(parts ...string) string {
 	return filepath.Join(append([]string{f.dir}, parts...)...)
 }
 
-func (f *Folder) relative(path string) string {
+func (f *Folder) relativePath(path string) string {
 	name, err := filepath.Rel(f.dir, path)
 	if err != nil {
 		return path
@@ -127,8 +127,8 @@ func (f *Folder) publicMode(dir string) (mode fs.FileMode, err error) {
 	return info.Mode().Perm(), nil
 }
 
-// harden sets the rights of a file or folder and syncs it.
-func (f *Folder) harden(path string, mode fs.FileMode) error {
+// setModeAndSync sets the rights of a file or folder and syncs it.
+func (f *Folder) setModeAndSync(path string, mode fs.FileMode) error {
 	if err := os.Chmod(path, mode); err != nil {
 		return err
 	}
@@ -160,8 +160,8 @@ func stepLabel(path string) string {
 	return name
 }
 
-// folders lists the folders in a folder, in name order; none when it is absent.
-func folders(dir string) ([]string, error) {
+// listFolders lists the folders in a folder, in name order; none when it is absent.
+func listFolders(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

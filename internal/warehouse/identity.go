@@ -59,7 +59,7 @@ func (i *Identity) Check() error {
 	if err != nil {
 		return err
 	}
-	lost := &LostError{Points: latest, Published: shownLast(runs)}
+	lost := &LostError{Points: latest, Published: lastVisibleVersion(runs)}
 	if linked {
 		_, err := os.Stat(i.folder.VersionPath(latest))
 		if err == nil && i.accepts(runs, *lost) {
@@ -74,7 +74,7 @@ func (i *Identity) Check() error {
 	} else {
 		lost.gone = fs.ErrNotExist
 	}
-	lost.Remedy = i.remedy(*lost)
+	lost.Remedy = i.describeRemedy(*lost)
 	return lost
 }
 
@@ -88,7 +88,7 @@ func (i *Identity) accepts(runs []Run, at LostError) bool {
 		return true
 	}
 	known := entryOf(runs, at.Points)
-	if known.ID != "" && known.published() {
+	if known.ID != "" && known.isPublished() {
 		return false
 	}
 	entry, err := i.ledger.enclosedRun(at.Points)
@@ -102,11 +102,11 @@ func (i *Identity) holdsSnapshots() bool {
 	if note, ok, noteErr := readNote(i.ledger.unfinishedPath()); ok && noteErr == nil {
 		versions = slices.DeleteFunc(versions, func(run string) bool { return run == note.Run })
 	}
-	return err != nil || len(versions) > 0 || len(i.series.days()) > 0
+	return err != nil || len(versions) > 0 || len(i.series.listDays()) > 0
 }
 
-// remedy names the commands that set the link right.
-func (i *Identity) remedy(lost LostError) string {
+// describeRemedy names the commands that set the link right.
+func (i *Identity) describeRemedy(lost LostError) string {
 	versions, err := i.versions.List()
 	if err != nil {
 		return err.Error()
@@ -121,7 +121,7 @@ func (i *Identity) remedy(lost LostError) string {
 	if slices.Contains(versions, lost.Points) && lost.Points != lost.Published {
 		ways = append(ways, fmt.Sprintf("placementsync rollback %s stays with what they see now", lost.Points))
 	}
-	if days := i.series.days(); len(days) > 0 {
+	if days := i.series.listDays(); len(days) > 0 {
 		ways = append(ways, fmt.Sprintf("placementsync rebuild builds the catalog from the Parquet series (%s to %s, days: %d)", days[0], days[len(days)-1], len(days)))
 	}
 	if len(ways) == 0 {
@@ -130,9 +130,9 @@ func (i *Identity) remedy(lost LostError) string {
 	return strings.Join(append(ways, "nothing was changed"), "; ")
 }
 
-// shownLast is the version that the ledger says readers see; empty when it knows
+// lastVisibleVersion is the version that the ledger says readers see; empty when it knows
 // none.
-func shownLast(runs []Run) (version string) {
+func lastVisibleVersion(runs []Run) (version string) {
 	for _, r := range runs {
 		if v := r.VisibleVersion(); v != "" {
 			version = v

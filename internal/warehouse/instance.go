@@ -100,7 +100,7 @@ func (in *Instance) Connect(ctx context.Context) (driver.Conn, error) {
 func (in *Instance) Exec(ctx context.Context, statements ...string) error {
 	for _, s := range statements {
 		if _, err := in.DB.ExecContext(ctx, s); err != nil {
-			return fmt.Errorf("run %q: %w", head(s), err)
+			return fmt.Errorf("run %q: %w", statementHead(s), err)
 		}
 	}
 	return nil
@@ -114,7 +114,7 @@ func (in *Instance) Atomically(ctx context.Context, statements []string) error {
 	}
 	for _, s := range statements {
 		if _, err := tx.ExecContext(ctx, s); err != nil {
-			return errors.Join(fmt.Errorf("run %q: %w", head(s), err), Undo(tx))
+			return errors.Join(fmt.Errorf("run %q: %w", statementHead(s), err), Undo(tx))
 		}
 	}
 	return tx.Commit()
@@ -146,8 +146,8 @@ func Undo(tx *sql.Tx) error {
 	return nil
 }
 
-// head is enough of a statement to find it by.
-func head(statement string) string {
+// statementHead is enough of a statement to find it by.
+func statementHead(statement string) string {
 	const most = 160
 	if len(statement) > most {
 		return statement[:most] + "..."
@@ -161,8 +161,8 @@ func (in *Instance) Close() error {
 	return errors.Join(in.DB.Close(), in.connector.Close())
 }
 
-// stamp writes an instant for SQL with microseconds, the resolution of
+// timestampLiteral writes an instant for SQL with microseconds, the resolution of
 // TIMESTAMPTZ.
-func stamp(t time.Time) string {
+func timestampLiteral(t time.Time) string {
 	return "TIMESTAMPTZ " + Literal(t.UTC().Format("2006-01-02 15:04:05.000000")+"+00")
 }

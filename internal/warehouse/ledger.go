@@ -104,8 +104,8 @@ type Run struct {
 // IsNight reports whether the run is a night, read or replayed.
 func (r Run) IsNight() bool { return r.Kind == "" || r.Kind == Night || r.Kind == Replay }
 
-// published reports whether the run gave readers a snapshot.
-func (r Run) published() bool {
+// isPublished reports whether the run gave readers a snapshot.
+func (r Run) isPublished() bool {
 	return (r.Outcome == Complete || r.Outcome == Partial) && !r.SnapshotAt.IsZero()
 }
 
@@ -113,7 +113,7 @@ func (r Run) published() bool {
 // the same as before.
 func (r Run) VisibleVersion() string {
 	switch {
-	case !r.published():
+	case !r.isPublished():
 		return ""
 	case r.Kind == Rollback:
 		return r.Version
@@ -293,10 +293,10 @@ func (l *Ledger) entryOfNote(u Unfinished, latest string) Run {
 	if u.Kind == Rollback && u.Version == latest {
 		return l.rollbackEntry(u.Run, u.Version, u.StartedAt)
 	}
-	return u.killed()
+	return u.killedRun()
 }
 
-func (u Unfinished) killed() Run {
+func (u Unfinished) killedRun() Run {
 	return Run{ID: u.Run, Kind: u.Kind, StartedAt: u.StartedAt, Outcome: Killed, ExitCode: Killed.ExitCode(), Program: u.Program,
 		Error: "the run ended without a word: it was killed, or the machine went down; nothing was published by it"}
 }
@@ -343,7 +343,7 @@ func (l *Ledger) Runs() ([]Run, error) {
 	for lines.Scan() {
 		var r Run
 		if unsealLine(lines.Bytes(), &r) == nil {
-			runs = enter(runs, r)
+			runs = mergeRun(runs, r)
 		}
 	}
 	return runs, lines.Err()
@@ -363,13 +363,13 @@ func (l *Ledger) AllRuns() ([]Run, error) {
 	}
 	missing, err := l.missingRuns()
 	for _, r := range missing {
-		runs = enter(runs, r)
+		runs = mergeRun(runs, r)
 	}
 	return runs, err
 }
 
-// enter adds a line to the runs that the lines before it make.
-func enter(runs []Run, r Run) []Run {
+// mergeRun adds a line to the runs that the lines before it make.
+func mergeRun(runs []Run, r Run) []Run {
 	r.Attempts = 1 + entryOf(runs, r.ID).Attempts
 	runs = slices.DeleteFunc(runs, func(o Run) bool { return o.ID == r.ID })
 	return append(runs, r)

@@ -105,8 +105,8 @@ type ManifestMeta struct {
 	ManifestFileSum
 }
 
-// base is the version that a rollback leads to: the night before.
-func (m Manifest) base() string { return cmp.Or(m.Night, m.Previous) }
+// baseRun is the version that a rollback leads to: the night before.
+func (m Manifest) baseRun() string { return cmp.Or(m.Night, m.Previous) }
 
 // nightBefore is the night that a refresh builds on; empty when the version is
 // a night itself, or unknown.
@@ -115,7 +115,7 @@ func (v *Versions) nightBefore(run string) string {
 	if err != nil || m.Kind != Refresh {
 		return ""
 	}
-	return m.base()
+	return m.baseRun()
 }
 
 // ReadManifest reads the manifest of a published version. It is a *DamagedError when
@@ -134,7 +134,7 @@ func (v *Versions) readManifest(path, run string) (Manifest, error) {
 	case err != nil:
 		return m, fmt.Errorf("read the manifest of %s: %w", run, err)
 	}
-	if err := unseal(data, &m); err != nil {
+	if err := unsealObject(data, &m); err != nil {
 		return Manifest{}, v.folder.damagedErr(path, err.Error(), err)
 	}
 	if run != "" && m.RunID != run {
@@ -143,8 +143,8 @@ func (v *Versions) readManifest(path, run string) (Manifest, error) {
 	return m, nil
 }
 
-// summing copies and returns the SHA-256 of what it copied.
-func summing(dst io.Writer, src io.Reader) (string, error) {
+// copyAndSum copies and returns the SHA-256 of what it copied.
+func copyAndSum(dst io.Writer, src io.Reader) (string, error) {
 	const piece = 1 << 20
 	h := sha256.New()
 	_, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(dst, h)}, struct{ io.Reader }{src}, make([]byte, piece))
@@ -153,30 +153,30 @@ func summing(dst io.Writer, src io.Reader) (string, error) {
 
 // sumFile hashes a file of a version.
 func sumFile(dir, name string) (sum ManifestFileSum, err error) {
-	return sumUntil(context.Background(), dir, name)
+	return sumFileUntil(context.Background(), dir, name)
 }
 
-// untilDone reads until a context ends.
-type untilDone struct {
+// cancelableReader reads until a context ends.
+type cancelableReader struct {
 	io.Reader
 	ctx context.Context
 }
 
-func (r untilDone) Read(p []byte) (int, error) {
+func (r cancelableReader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
 	return r.Reader.Read(p)
 }
 
-// sumUntil is sumFile, as long as a context has not ended.
-func sumUntil(ctx context.Context, dir, name string) (sum ManifestFileSum, err error) {
+// sumFileUntil is sumFile, as long as a context has not ended.
+func sumFileUntil(ctx context.Context, dir, name string) (sum ManifestFileSum, err error) {
 	f, err := os.Open(filepath.Join(dir, name))
 	if err != nil {
 		return sum, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	h := sha256.New()
-	n, err := io.CopyBuffer(struct{ io.Writer }{h}, untilDone{f, ctx}, make([]byte, 256<<10))
+	n, err := io.CopyBuffer(struct{ io.Writer }{h}, cancelableReader{f, ctx}, make([]byte, 256<<10))
 	return ManifestFileSum{name, n, hex.EncodeToString(h.Sum(nil))}, err
 }

@@ -47,7 +47,7 @@ func MartViews() ([]MartView, error) {
 		v := parseMart(strings.TrimSuffix(path.Base(file), ".sql"), string(sql))
 		views[v.Name] = v
 	}
-	return inOrder(views)
+	return orderViews(views)
 }
 
 // martFiles are the schema files that hold views of mart instead of tables.
@@ -71,7 +71,7 @@ func parseMart(name, sql string) MartView {
 			v.Reads = append(v.Reads, m[2])
 		}
 	}
-	v.explain()
+	v.parseComments()
 	return v
 }
 
@@ -80,9 +80,9 @@ var (
 	viewComment = regexp.MustCompile(`(?m)^COMMENT ON (?:VIEW|COLUMN) mart\.\w+(?:\.(\w+))? IS '((?:[^']|'')*)';(?: -- (\S+))?$`)
 )
 
-// explain reads what the file says of the view. A test compares it with what
+// parseComments reads what the file says of the view. A test compares it with what
 // DuckDB makes of the same file.
-func (v *MartView) explain() {
+func (v *MartView) parseComments() {
 	if m := grainLine.FindStringSubmatch(v.SQL); m != nil {
 		v.Grain = m[1]
 	}
@@ -96,8 +96,8 @@ func (v *MartView) explain() {
 	}
 }
 
-// inOrder puts each view after those that it is built on.
-func inOrder(views map[string]MartView) ([]MartView, error) {
+// orderViews puts each view after those that it is built on.
+func orderViews(views map[string]MartView) ([]MartView, error) {
 	var ordered []MartView
 	placed := map[string]bool{}
 	var place func(name string, above []string) error

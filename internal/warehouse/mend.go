@@ -33,12 +33,12 @@ func (r *Mender) MendCopies() (mended []string, left []Mending, err error) {
 		if err := r.series.changeIndex(func(map[string]string) {}); err != nil {
 			return nil, nil, err
 		}
-		mended = append(mended, r.folder.relative(r.series.indexPath()))
+		mended = append(mended, r.folder.relativePath(r.series.indexPath()))
 		if index, err = r.series.readIndex(); err != nil {
 			return mended, nil, err
 		}
 	}
-	known := newSums()
+	known := newSumCache()
 	for day, run := range index.Days {
 		m, err := r.series.dayManifest(day, run)
 		if err != nil {
@@ -74,35 +74,35 @@ func (r *Mender) mendManifests(day string, m Manifest) (mended []string, err err
 		if own, err := r.versions.readManifest(path, m.RunID); err == nil && dayOf(own.SnapshotAt) == day {
 			continue
 		}
-		data, err := seal(m)
+		data, err := sealObject(m)
 		if err == nil {
 			err = r.folder.writePublic(path, data)
 		}
 		if err != nil {
 			return mended, err
 		}
-		mended = append(mended, r.folder.relative(path))
+		mended = append(mended, r.folder.relativePath(path))
 	}
 	return mended, nil
 }
 
 // mendFile brings a Parquet file back by the other of its two names; again is set where
 // neither is whole.
-func (r *Mender) mendFile(known *sums, m Manifest, t ManifestTable) (mended []string, again bool, err error) {
+func (r *Mender) mendFile(known *sumCache, m Manifest, t ManifestTable) (mended []string, again bool, err error) {
 	placed, own := r.series.filePath(t, m.SnapshotAt), filepath.Join(r.folder.VersionPath(m.RunID), t.File)
-	inSeries := known.compare(placed, t.ManifestFileSum, true) == ""
-	inVersion := known.compare(own, t.ManifestFileSum, true) == ""
+	inSeries := known.compareFile(placed, t.ManifestFileSum, true) == ""
+	inVersion := known.compareFile(own, t.ManifestFileSum, true) == ""
 	_, statErr := os.Stat(r.folder.VersionPath(m.RunID))
 	switch kept := statErr == nil; {
 	case inSeries && (inVersion || !kept):
 		return nil, false, nil
 	case inSeries:
-		return []string{r.folder.relative(own)}, false, r.folder.disk.Link(placed, own)
+		return []string{r.folder.relativePath(own)}, false, r.folder.disk.Link(placed, own)
 	case inVersion:
 		if err := r.folder.makePublicAbove(placed); err != nil {
 			return nil, false, err
 		}
-		return []string{r.folder.relative(placed)}, false, r.folder.disk.Link(own, placed)
+		return []string{r.folder.relativePath(placed)}, false, r.folder.disk.Link(own, placed)
 	}
 	return nil, true, nil
 }
@@ -120,14 +120,14 @@ func (r *Mender) Replace(one Mending, file string) error {
 		return err
 	}
 	placed, own := r.series.filePath(one.Table, one.Day.SnapshotAt), filepath.Join(r.folder.VersionPath(one.Day.RunID), one.Table.File)
-	if err = r.folder.harden(file, mode); err == nil {
+	if err = r.folder.setModeAndSync(file, mode); err == nil {
 		err = r.folder.makePublicAbove(placed)
 	}
 	if err == nil {
 		err = r.folder.disk.Rename(file, placed)
 	}
 	if err != nil {
-		return fmt.Errorf("mend %s: %w", r.folder.relative(placed), err)
+		return fmt.Errorf("mend %s: %w", r.folder.relativePath(placed), err)
 	}
 	if sum.SHA256 == one.Table.SHA256 {
 		if _, err := os.Stat(r.folder.VersionPath(one.Day.RunID)); errors.Is(err, fs.ErrNotExist) {
@@ -145,7 +145,7 @@ func (r *Mender) Replace(one Mending, file string) error {
 			m.Tables[i].ManifestFileSum = sum
 		}
 	}
-	data, err := seal(m)
+	data, err := sealObject(m)
 	if err != nil {
 		return err
 	}

@@ -16,10 +16,10 @@ type MetaLog struct {
 	versions *Versions
 }
 
-// chain are the versions whose changes make up the meta of a version, oldest
+// manifestChain are the versions whose changes make up the meta of a version, oldest
 // first. It is a *DamagedError where one of them is gone or damaged; those behind it
 // are returned all the same.
-func (g *MetaLog) chain(run string) (chain []Manifest, err error) {
+func (g *MetaLog) manifestChain(run string) (chain []Manifest, err error) {
 	for run != "" {
 		m, readErr := g.versions.readManifest(g.folder.metaPath(run, manifestSuffix), run)
 		if readErr != nil {
@@ -54,25 +54,25 @@ func (g *MetaLog) twinManifest(run string, err error) (Manifest, error) {
 // with its checksum. What is missing or damaged is left out, and told beside.
 func (g *MetaLog) Files(run string) (files []string, found []Damage) {
 	const cost = "what meta alone has of run %s: its grades, rejects, deletions, events and what is known of details"
-	chain, err := g.chain(run)
+	chain, err := g.manifestChain(run)
 	var broken *DamagedError
 	if errors.As(err, &broken) {
 		lost := strings.TrimSuffix(filepath.Base(broken.File), manifestSuffix)
 		found = append(found, Damage{File: broken.File, Problem: broken.Problem, Cost: fmt.Sprintf(cost+", and of those before it", lost)})
 	} else if err != nil {
-		found = append(found, Damage{File: g.folder.relative(g.folder.path(seriesDir, metaDir)), Problem: err.Error(), Cost: "meta"})
+		found = append(found, Damage{File: g.folder.relativePath(g.folder.path(seriesDir, metaDir)), Problem: err.Error(), Cost: "meta"})
 	}
-	known := newSums()
+	known := newSumCache()
 	for _, m := range chain {
 		file, twin := g.folder.metaPath(m.RunID, metaSuffix), filepath.Join(g.folder.VersionPath(m.RunID), m.Meta.File)
-		problem := known.compare(file, m.Meta.ManifestFileSum, true)
+		problem := known.compareFile(file, m.Meta.ManifestFileSum, true)
 		switch {
 		case problem == "":
 			files = append(files, file)
-		case known.compare(twin, m.Meta.ManifestFileSum, true) == "":
+		case known.compareFile(twin, m.Meta.ManifestFileSum, true) == "":
 			files = append(files, twin)
 		default:
-			found = append(found, Damage{File: g.folder.relative(file), Problem: problem, Cost: fmt.Sprintf(cost, m.RunID)})
+			found = append(found, Damage{File: g.folder.relativePath(file), Problem: problem, Cost: fmt.Sprintf(cost, m.RunID)})
 		}
 	}
 	return files, found
@@ -98,7 +98,7 @@ func (g *MetaLog) oldPaths(Retention, time.Time) ([]string, error) {
 	}
 	needed := map[string]bool{}
 	for _, run := range append(runs, latest) {
-		chain, err := g.chain(run)
+		chain, err := g.manifestChain(run)
 		if err != nil {
 			return nil, nil // what is damaged may be of use to whoever repairs it
 		}

@@ -140,7 +140,7 @@ func (f *Folder) hasRun(id string) (bool, error) {
 
 // damagedErr makes an error of a file of the warehouse.
 func (f *Folder) damagedErr(path, problem string, err error) *DamagedError {
-	return &DamagedError{File: f.relative(path), Problem: problem, Err: err}
+	return &DamagedError{File: f.relativePath(path), Problem: problem, Err: err}
 }
 
 // FreeBytes is the room in bytes on the disk that holds the warehouse, or will hold

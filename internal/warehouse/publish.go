@@ -75,7 +75,7 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 	mode, err := d.w.Folder.publicMode(d.Dir)
 	if err != nil {
-		return d.unpublished("publish", err)
+		return d.unpublishedErr("publish", err)
 	}
 	var reader *Instance
 	var sealing, judging errgroup.Group
@@ -83,21 +83,21 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 		reader, err = d.newReader(ctx)
 		return err
 	})
-	sealing.Go(func() error { return d.seal(ctx, m, mode) })
+	sealing.Go(func() error { return d.sealFiles(ctx, m, mode) })
 	err = sealing.Wait()
 	if reader != nil {
 		defer func() { err = errors.Join(err, reader.Close()) }()
 	}
 	if err != nil {
-		return d.unpublished("publish", err)
+		return d.unpublishedErr("publish", err)
 	}
 	if err := d.Step("before verify"); err != nil {
-		return d.unpublished("verify", err)
+		return d.unpublishedErr("verify", err)
 	}
 	claimed := *m
 	judging.Go(func() (err error) {
 		if m.Catalog, err = sumFile(d.Dir, CatalogFile); err != nil {
-			return d.unpublished("publish", err)
+			return d.unpublishedErr("publish", err)
 		}
 		return nil
 	})
@@ -106,12 +106,12 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 		return err
 	}
 	if err := d.writeManifest(m, mode); err != nil {
-		return d.unpublished("publish", err)
+		return d.unpublishedErr("publish", err)
 	}
 	return nil
 }
 
-func (d *Draft) unpublished(what string, err error) error {
+func (d *Draft) unpublishedErr(what string, err error) error {
 	return fmt.Errorf("%s version %s: %w: nothing was published, the last snapshot stays", what, d.Run, err)
 }
 
@@ -119,9 +119,9 @@ func (d *Draft) unpublished(what string, err error) error {
 // the disk, which takes their syncs together.
 const sealers = 8
 
-// seal writes the files to disk: the catalogue checkpointed and closed, and those
+// sealFiles writes the files to disk: the catalogue checkpointed and closed, and those
 // of the tables, with their sizes and checksums for the manifest.
-func (d *Draft) seal(ctx context.Context, m *Manifest, mode fs.FileMode) error {
+func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) error {
 	sums := make([]ManifestFileSum, len(m.Tables))
 	var sealing errgroup.Group
 	sealing.SetLimit(sealers)
@@ -159,18 +159,18 @@ func (d *Draft) sealNotes(m *Manifest, mode fs.FileMode) (err error) {
 
 // writeManifest writes what the version says of itself, and syncs the folder.
 func (d *Draft) writeManifest(m *Manifest, mode fs.FileMode) error {
-	data, err := seal(m)
+	data, err := sealObject(m)
 	if err != nil {
 		return err
 	}
 	if err := d.w.Folder.disk.WriteFileExact(filepath.Join(d.Dir, ManifestFile), data, mode); err != nil {
 		return err
 	}
-	return d.w.Folder.harden(d.Dir, folderMode(mode))
+	return d.w.Folder.setModeAndSync(d.Dir, folderMode(mode))
 }
 
 func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) error {
-	err := d.measure(ctx, m.Tables)
+	err := d.measureTables(ctx, m.Tables)
 	if err == nil {
 		err = d.Step("before checkpoint")
 	}
@@ -183,11 +183,11 @@ func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) 
 	if err != nil {
 		return err
 	}
-	return d.w.Folder.harden(filepath.Join(d.Dir, CatalogFile), mode)
+	return d.w.Folder.setModeAndSync(filepath.Join(d.Dir, CatalogFile), mode)
 }
 
 func (d *Draft) sealFile(name string, mode fs.FileMode) (ManifestFileSum, error) {
-	if err := d.w.Folder.harden(filepath.Join(d.Dir, name), mode); err != nil {
+	if err := d.w.Folder.setModeAndSync(filepath.Join(d.Dir, name), mode); err != nil {
 		return ManifestFileSum{}, err
 	}
 	return sumFile(d.Dir, name)
@@ -202,9 +202,9 @@ func (d *Draft) closeCatalog(ctx context.Context) error {
 	return errors.Join(err, os.RemoveAll(filepath.Join(d.Dir, "spill")))
 }
 
-// measure counts the rows of every table and finds the range of its key, in one
+// measureTables counts the rows of every table and finds the range of its key, in one
 // statement for all.
-func (d *Draft) measure(ctx context.Context, tables []ManifestTable) error {
+func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error {
 	var parts []string
 	for i := range tables {
 		key, err := d.w.Catalog.firstKey(tables[i].Name)

@@ -52,7 +52,7 @@ func (l *Ledger) Start(u Unfinished) error {
 func (l *Ledger) StartAside(u Unfinished) error { return l.writeNote(l.asidePath(), u) }
 
 func (l *Ledger) writeNote(path string, u Unfinished) error {
-	data, err := seal(u)
+	data, err := sealObject(u)
 	if err == nil {
 		err = durable.RemoveTemps(path)
 	}
@@ -113,7 +113,7 @@ func readNote(path string) (u Unfinished, ok bool, err error) {
 	if err != nil {
 		return u, false, fmt.Errorf("read the unfinished run: %w", err)
 	}
-	if unseal(data, &u) != nil {
+	if unsealObject(data, &u) != nil {
 		return Unfinished{}, false, nil
 	}
 	return u, true, nil

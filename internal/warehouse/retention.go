@@ -81,7 +81,7 @@ func (p *Pruner) removePath(path string) error {
 // oldRaw finds the landed answers of runs that are too old. Those of the
 // newest run stay, and of one that can still be taken up.
 func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
-	runs, err := folders(p.folder.path(rawDir))
+	runs, err := listFolders(p.folder.path(rawDir))
 	if err != nil {
 		return nil, err
 	}

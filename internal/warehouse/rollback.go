@@ -36,7 +36,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if err := w.switchBack(m); err != nil {
 		return m, err
 	}
-	err = errors.Join(w.Versions.linkCatalog(), w.Series.extend(w.Versions.lineage(target)...), w.Ledger.Finish())
+	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(w.Versions.baseManifests(target)...), w.Ledger.Finish())
 	// The note stays unless the ledger has the line: Recover enters it from the note.
 	if recordErr := w.Ledger.Record(w.Ledger.rollbackEntry(note.Run, target, note.StartedAt)); recordErr != nil {
 		return m, errors.Join(err, recordErr)
@@ -55,7 +55,7 @@ func (w *Warehouse) beginRollback(target string, now time.Time) (note Unfinished
 }
 
 func (w *Warehouse) switchBack(m Manifest) error {
-	if err := w.Series.withdrawOthers(m.RunID); err != nil {
+	if err := w.Series.withdrawAllBut(m.RunID); err != nil {
 		return fmt.Errorf("take back the Parquet series: %w", err)
 	}
 	if err := w.Versions.clearLatest(); err != nil {

@@ -36,20 +36,20 @@ type Series struct {
 	tables   []stream.Table // as in Config.Tables
 }
 
-// place is where a file of a version stands in the series. A twin is a copy, so that
+// placedFile is where a file of a version stands in the series. A twin is a copy, so that
 // what rots in one of the two is whole in the other; Parquet is too large for that.
-type place struct {
+type placedFile struct {
 	from, to string
 	twin     bool
 }
 
 // lastingPlaces are the places of what stays of every version: its manifest, and what it
 // changed in meta.
-func (s *Series) lastingPlaces(m Manifest) []place {
+func (s *Series) lastingPlaces(m Manifest) []placedFile {
 	if m.Meta == nil {
 		return nil
 	}
-	return []place{
+	return []placedFile{
 		{filepath.Join(s.folder.VersionPath(m.RunID), m.Meta.File), s.folder.metaPath(m.RunID, metaSuffix), true},
 		{filepath.Join(s.folder.VersionPath(m.RunID), ManifestFile), s.folder.metaPath(m.RunID, manifestSuffix), true},
 	}
@@ -57,19 +57,19 @@ func (s *Series) lastingPlaces(m Manifest) []place {
 
 // dailyPlaces are the places of what stays of the last version of a day. The manifest is
 // the last of them: it stands for all that it names.
-func (s *Series) dailyPlaces(m Manifest) []place {
-	var all []place
+func (s *Series) dailyPlaces(m Manifest) []placedFile {
+	var all []placedFile
 	for _, t := range m.Tables {
-		all = append(all, place{filepath.Join(s.folder.VersionPath(m.RunID), t.File), s.filePath(t, m.SnapshotAt), false})
+		all = append(all, placedFile{filepath.Join(s.folder.VersionPath(m.RunID), t.File), s.filePath(t, m.SnapshotAt), false})
 	}
-	return append(all, place{filepath.Join(s.folder.VersionPath(m.RunID), ManifestFile), s.folder.dayManifestPath(dayOf(m.SnapshotAt)), true})
+	return append(all, placedFile{filepath.Join(s.folder.VersionPath(m.RunID), ManifestFile), s.folder.dayManifestPath(dayOf(m.SnapshotAt)), true})
 }
 
-// extend gives the files of versions, oldest first, their places in the
+// extendSeries gives the files of versions, oldest first, their places in the
 // series: Parquet files one a table and day, of the last run of the day. What is in
 // its place already costs a look at it.
-func (s *Series) extend(line ...Manifest) error {
-	var all []place
+func (s *Series) extendSeries(line ...Manifest) error {
+	var all []placedFile
 	for _, m := range line {
 		all = append(all, s.lastingPlaces(m)...)
 	}
@@ -90,7 +90,7 @@ func (s *Series) extend(line ...Manifest) error {
 }
 
 // placeFile links a file into its place, unless it is there.
-func (s *Series) placeFile(p place) error {
+func (s *Series) placeFile(p placedFile) error {
 	if durable.SameFile(p.from, p.to) {
 		return nil
 	}
@@ -120,26 +120,26 @@ func lastOfDay(line []Manifest) []Manifest {
 	return last
 }
 
-// withdrawOthers removes the series' files of versions that the target was not
+// withdrawAllBut removes the series' files of versions that the target was not
 // built on. It tells them by the files themselves, so that it needs no manifest.
-func (s *Series) withdrawOthers(target string) error {
+func (s *Series) withdrawAllBut(target string) error {
 	versions, err := s.versions.List()
 	if err != nil {
 		return err
 	}
-	line := s.versions.lineage(target)
+	line := s.versions.baseManifests(target)
 	for _, run := range versions {
 		if slices.ContainsFunc(line, func(m Manifest) bool { return m.RunID == run }) {
 			continue
 		}
-		if err := s.withdraw(run); err != nil {
+		if err := s.withdrawVersion(run); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Series) withdraw(run string) error {
+func (s *Series) withdrawVersion(run string) error {
 	files, err := filepath.Glob(filepath.Join(s.folder.VersionPath(run), "*.parquet"))
 	if err != nil {
 		return err
@@ -190,9 +190,9 @@ const seriesDay = "snapshot_date="
 
 func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 
-// days are the days of the Parquet series, oldest first, of whatever table;
+// listDays are the days of the Parquet series, oldest first, of whatever table;
 // none where it cannot be read.
-func (s *Series) days() []string {
+func (s *Series) listDays() []string {
 	found, err := filepath.Glob(s.folder.path(seriesDir, "*", seriesDay+"*"))
 	if err != nil {
 		return nil
@@ -212,7 +212,7 @@ func (s *Series) days() []string {
 // first, since it stands for all that it names.
 func (s *Series) oldDays(r Retention, _ time.Time) ([]string, error) {
 	var days []time.Time
-	for _, name := range s.days() {
+	for _, name := range s.listDays() {
 		if day, err := time.Parse(time.DateOnly, name); err == nil {
 			days = append(days, day)
 		}

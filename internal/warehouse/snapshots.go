@@ -17,7 +17,7 @@ import (
 // believed as it is, by the run and the time that its files name in their metadata.
 func (d *Draft) Snapshots(ctx context.Context) ([]Snapshot, []Damage, error) {
 	days, found := d.w.Series.expectedDays()
-	known := newSums()
+	known := newSumCache()
 	byRun := map[string]Snapshot{}
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		m, err := d.w.Series.dayManifest(day, days[day])
@@ -31,8 +31,8 @@ func (d *Draft) Snapshots(ctx context.Context) ([]Snapshot, []Damage, error) {
 			continue
 		}
 		for table, file := range files {
-			if err := d.enlist(ctx, byRun, table, file); err != nil {
-				found = append(found, Damage{File: d.w.Folder.relative(file), Problem: err.Error(), Cost: costOf(table, day)})
+			if err := d.enterFile(ctx, byRun, table, file); err != nil {
+				found = append(found, Damage{File: d.w.Folder.relativePath(file), Problem: err.Error(), Cost: costOf(table, day)})
 			}
 		}
 	}
@@ -45,13 +45,13 @@ func (d *Draft) Snapshots(ctx context.Context) ([]Snapshot, []Damage, error) {
 func (s *Series) expectedDays() (map[string]string, []Damage) {
 	i, err := s.readIndex()
 	var found []Damage
-	if problem := problemOfManifest(err); problem != "" && len(s.days()) > 0 {
+	if problem := describeManifestProblem(err); problem != "" && len(s.listDays()) > 0 {
 		if _, statErr := os.Stat(s.folder.path(seriesDir, manifestsDir)); statErr == nil {
-			found = append(found, Damage{File: s.folder.relative(s.indexPath()), Problem: problem, Cost: "that a whole day is missing could not be noticed"})
+			found = append(found, Damage{File: s.folder.relativePath(s.indexPath()), Problem: problem, Cost: "that a whole day is missing could not be noticed"})
 		}
 	}
 	days := i.Days
-	for _, day := range s.days() {
+	for _, day := range s.listDays() {
 		if _, ok := days[day]; !ok {
 			days[day] = ""
 		}
@@ -61,27 +61,27 @@ func (s *Series) expectedDays() (map[string]string, []Damage) {
 
 // enterDay enters the files of a day that are what its manifest says, or those of a
 // twin of theirs.
-func (s *Series) enterDay(byRun map[string]Snapshot, known *sums, m Manifest) (found []Damage) {
+func (s *Series) enterDay(byRun map[string]Snapshot, known *sumCache, m Manifest) (found []Damage) {
 	for _, t := range m.Tables {
 		file := s.filePath(t, m.SnapshotAt)
-		problem := known.compare(file, t.ManifestFileSum, true)
+		problem := known.compareFile(file, t.ManifestFileSum, true)
 		if problem == "" {
 			enter := snapshotOf(byRun, m)
 			enter.Files[t.Name], enter.Tables[t.Name] = file, t
 			continue
 		}
 		twin := filepath.Join(s.folder.VersionPath(m.RunID), t.File)
-		if known.compare(twin, t.ManifestFileSum, true) == "" {
+		if known.compareFile(twin, t.ManifestFileSum, true) == "" {
 			enter := snapshotOf(byRun, m)
 			enter.Files[t.Name], enter.Tables[t.Name] = twin, t
 			continue
 		}
 		if other, ok := s.otherOfDay(known, m, t.Name); ok {
 			enter := snapshotOf(byRun, other)
-			enter.Files[t.Name], enter.Tables[t.Name] = file, other.table(t.Name)
+			enter.Files[t.Name], enter.Tables[t.Name] = file, other.tableNamed(t.Name)
 			continue
 		}
-		found = append(found, Damage{File: s.folder.relative(file), Problem: problem, Cost: costOf(t.Name, dayOf(m.SnapshotAt))})
+		found = append(found, Damage{File: s.folder.relativePath(file), Problem: problem, Cost: costOf(t.Name, dayOf(m.SnapshotAt))})
 	}
 	return found
 }
@@ -98,7 +98,7 @@ func snapshotOf(byRun map[string]Snapshot, m Manifest) Snapshot {
 
 // otherOfDay looks for another run of the day that a file may be of: a copy that was
 // taken while a second run of the day was being published has some files of each.
-func (s *Series) otherOfDay(known *sums, m Manifest, table string) (Manifest, bool) {
+func (s *Series) otherOfDay(known *sumCache, m Manifest, table string) (Manifest, bool) {
 	found, err := filepath.Glob(s.folder.metaPath("*", manifestSuffix))
 	if err != nil {
 		return m, false
@@ -109,14 +109,14 @@ func (s *Series) otherOfDay(known *sums, m Manifest, table string) (Manifest, bo
 		if err != nil || run == m.RunID || dayOf(other.SnapshotAt) != dayOf(m.SnapshotAt) {
 			continue
 		}
-		if t := other.table(table); t.File != "" && known.compare(s.filePath(t, m.SnapshotAt), t.ManifestFileSum, true) == "" {
+		if t := other.tableNamed(table); t.File != "" && known.compareFile(s.filePath(t, m.SnapshotAt), t.ManifestFileSum, true) == "" {
 			return other, true
 		}
 	}
 	return m, false
 }
 
-func (m Manifest) table(name string) ManifestTable {
+func (m Manifest) tableNamed(name string) ManifestTable {
 	i := slices.IndexFunc(m.Tables, func(t ManifestTable) bool { return t.Name == name })
 	if i < 0 {
 		return ManifestTable{}
@@ -137,7 +137,7 @@ func (s *Series) filesOfDay(day string) map[string]string {
 }
 
 func (s *Series) dayWithoutManifest(day string, files int, err error) Damage {
-	d := Damage{File: s.folder.relative(s.folder.dayManifestPath(day)), Problem: problemOf(err), Cost: "all tables of " + day}
+	d := Damage{File: s.folder.relativePath(s.folder.dayManifestPath(day)), Problem: describeProblem(err), Cost: "all tables of " + day}
 	if files == 0 {
 		d.Problem = "the whole day is gone"
 	}
@@ -146,8 +146,8 @@ func (s *Series) dayWithoutManifest(day string, files int, err error) Damage {
 
 func costOf(table, day string) string { return "table " + table + " of " + day }
 
-// enlist reads of a file itself which run it is of.
-func (d *Draft) enlist(ctx context.Context, byRun map[string]Snapshot, table, file string) error {
+// enterFile reads of a file itself which run it is of.
+func (d *Draft) enterFile(ctx context.Context, byRun map[string]Snapshot, table, file string) error {
 	var run, at string
 	err := d.DB.QueryRowContext(ctx, `SELECT max(value::VARCHAR) FILTER (key = 'run_id'),
 		max(value::VARCHAR) FILTER (key = 'snapshot_at') FROM parquet_kv_metadata(?)`, file).Scan(&run, &at)

@@ -22,7 +22,7 @@ func (x *Examiner) verifiedPath() string { return x.folder.path(stateDir, "verif
 
 // SaveVerified keeps what a look for damage found.
 func (x *Examiner) SaveVerified(v Verified) error {
-	data, err := seal(v)
+	data, err := sealObject(v)
 	if err != nil {
 		return fmt.Errorf("note what verify found: %w", err)
 	}
@@ -39,5 +39,5 @@ func (x *Examiner) LastVerified() (v Verified, ok bool, err error) {
 	if err != nil {
 		return v, false, fmt.Errorf("read what verify found: %w", err)
 	}
-	return v, unseal(data, &v) == nil, nil
+	return v, unsealObject(data, &v) == nil, nil
 }

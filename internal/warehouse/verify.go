@@ -63,7 +63,7 @@ func (v *verifier) compareRows(ctx context.Context, reader *Instance, dir string
 		if keys != rows {
 			suspects = append(suspects, m.Tables[i])
 		}
-		return compare(m.RunID, m.Tables[i], rows, parquet[filepath.Join(dir, m.Tables[i].File)])
+		return compareCounts(m.RunID, m.Tables[i], rows, parquet[filepath.Join(dir, m.Tables[i].File)])
 	})
 	if err != nil {
 		return err
@@ -108,8 +108,8 @@ func (v *verifier) findCopies(ctx context.Context, in *Instance, run string, tab
 	return nil
 }
 
-// compare holds what a reader counted against the manifest.
-func compare(run string, t ManifestTable, rows, parquet int64) error {
+// compareCounts holds what a reader counted against the manifest.
+func compareCounts(run string, t ManifestTable, rows, parquet int64) error {
 	switch {
 	case rows != t.Rows:
 		return &VerifyError{run, t.Name, fmt.Sprintf("%d rows in the catalog, %d in the manifest", rows, t.Rows)}

@@ -34,16 +34,16 @@ func (v *Versions) Latest() (run string, ok bool, err error) {
 
 // List lists the published versions, oldest first.
 func (v *Versions) List() ([]string, error) {
-	runs, err := folders(v.folder.path(versionsDir))
+	runs, err := listFolders(v.folder.path(versionsDir))
 	if err != nil {
 		return nil, fmt.Errorf("list versions: %w", err)
 	}
 	return runs, nil
 }
 
-// lineage are the kept versions that a version was built on, itself included,
+// baseManifests are the kept versions that a version was built on, itself included,
 // oldest first.
-func (v *Versions) lineage(run string) []Manifest {
+func (v *Versions) baseManifests(run string) []Manifest {
 	var line []Manifest
 	for run != "" {
 		m, err := v.ReadManifest(run)
@@ -51,7 +51,7 @@ func (v *Versions) lineage(run string) []Manifest {
 			break // not kept any more, or damaged
 		}
 		line = append(line, m)
-		run = m.base()
+		run = m.baseRun()
 	}
 	slices.Reverse(line)
 	return line
@@ -61,8 +61,8 @@ func (v *Versions) lineage(run string) []Manifest {
 // from Parquet or is damaged, the one before it by time.
 func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	m, err := v.ReadManifest(run)
-	if err == nil && slices.Contains(versions, m.base()) {
-		return m.base(), nil
+	if err == nil && slices.Contains(versions, m.baseRun()) {
+		return m.baseRun(), nil
 	}
 	at, _ := slices.BinarySearch(versions, run)
 	if at == 0 || m.Previous != "" {
@@ -84,7 +84,7 @@ func (v *Versions) readableManifest(run string) (Manifest, error) {
 	if err != nil {
 		return m, err
 	}
-	if problem := newSums().compare(v.folder.VersionCatalog(run), m.Catalog, true); problem != "" {
+	if problem := newSumCache().compareFile(v.folder.VersionCatalog(run), m.Catalog, true); problem != "" {
 		return m, v.folder.damagedErr(v.folder.VersionCatalog(run), problem, nil)
 	}
 	return m, nil
@@ -165,7 +165,7 @@ func (v *Versions) oldPaths(Retention, time.Time) ([]string, error) {
 		return nil, err
 	}
 	keep := []string{latest}
-	line := v.lineage(latest)
+	line := v.baseManifests(latest)
 	slices.Reverse(line)
 	for _, m := range line {
 		keep = append(keep, m.RunID)
@@ -187,16 +187,16 @@ func (v *Versions) oldPaths(Retention, time.Time) ([]string, error) {
 
 // damagedFiles compares the files of a version with its manifest: their sizes, and
 // where that is asked their checksums.
-func (v *Versions) damagedFiles(known *sums, run string, deep bool) []Damage {
+func (v *Versions) damagedFiles(known *sumCache, run string, deep bool) []Damage {
 	m, err := v.ReadManifest(run)
 	if err != nil {
-		return []Damage{{File: v.folder.relative(filepath.Join(v.folder.VersionPath(run), ManifestFile)), Problem: problemOf(err)}}
+		return []Damage{{File: v.folder.relativePath(filepath.Join(v.folder.VersionPath(run), ManifestFile)), Problem: describeProblem(err)}}
 	}
 	var found []Damage
-	for _, want := range m.files() {
+	for _, want := range m.fileSums() {
 		path := filepath.Join(v.folder.VersionPath(run), want.File)
-		if problem := known.compare(path, want, deep); problem != "" {
-			found = append(found, Damage{File: v.folder.relative(path), Problem: problem})
+		if problem := known.compareFile(path, want, deep); problem != "" {
+			found = append(found, Damage{File: v.folder.relativePath(path), Problem: problem})
 		}
 	}
 	return found
@@ -211,7 +211,7 @@ func (v *Versions) wholeVersions(without string, deep bool) []string {
 	}
 	var whole []string
 	for _, run := range runs {
-		if run != without && len(v.damagedFiles(newSums(), run, deep)) == 0 {
+		if run != without && len(v.damagedFiles(newSumCache(), run, deep)) == 0 {
 			whole = append(whole, run)
 		}
 	}
