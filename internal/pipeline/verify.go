@@ -121,7 +121,7 @@ func (v *Verified) examineEvents(wh *warehouse.Warehouse, folder, what string) {
 	if !v.ReadData {
 		return
 	}
-	events, damaged, err := webhook.Check(folder)
+	events, damaged, err := webhook.CountEvents(folder)
 	v.Files += min(1, events+damaged)
 	if err == nil && damaged == 0 {
 		return
