@@ -84,15 +84,15 @@ func readAll(folders []string) iter.Seq2[load.Event, error] {
 // run landed, and what runs did that it does not build on, since they were
 // rolled back or did not publish.
 func (n *night) landEvents(ctx context.Context) ([]string, error) {
-	if n.cfg.Fetch.Offline {
-		return []string{n.wh.LandedEvents(n.landed)}, nil
+	if !n.mode.asksService() {
+		return []string{n.wh.LandedEvents(n.mode.source)}, nil
 	}
 	folder := n.wh.LandedEvents(n.run.ID)
 	var err error
 	if n.inbox, err = webhook.Land(n.wh.Disk(), n.wh.InboxPath(), folder); err != nil {
 		return nil, err
 	}
-	if err := n.step("events landed"); err != nil {
+	if err := n.faultPoint("events landed"); err != nil {
 		return nil, err
 	}
 	lineage, err := n.stage.Lineage(ctx)
@@ -123,9 +123,9 @@ func (n *night) readEvents(ctx context.Context, s stream.Stream, sink *sink, r *
 		return fmt.Errorf("%w: %w", errStage, err)
 	}
 	r.cover = load.Unproven
-	r.evidence.Grade, r.evidence.Reason = fetch.BestEffort, "deliveries that came; one that never did is not missed"
-	if !some && sink.records() == 0 {
-		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "no webhook delivery has come yet"
+	r.evidence.Grade, r.evidence.Reason = fetch.BestEffort, "built from the deliveries that were received; missed ones cannot be detected"
+	if !some && sink.recordCount() == 0 {
+		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "no webhook delivery was received yet"
 	}
 	return nil
 }
@@ -178,18 +178,18 @@ func (k *sink) event(ctx context.Context, e load.Event, private bool) (outcome s
 func (k *sink) decodeEvent(ctx context.Context, e load.Event, record []byte) error {
 	d := <-k.decoders
 	defer func() { k.decoders <- d }()
-	page, err := k.decode(ctx, d, fetch.Response{Seq: e.Seq, Body: record})
+	page, err := k.decodeBody(ctx, d, fetch.Response{Seq: e.Seq, Body: record})
 	if err != nil {
 		return err
 	}
 	k.count.Add(int64(page.Records))
-	if err := k.note(ctx, d.Findings()); err != nil {
+	if err := k.stageFindings(ctx, d.Findings()); err != nil {
 		return err
 	}
 	if d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) {
 		return nil
 	}
-	return k.flush(ctx, d)
+	return k.flushDecoders(ctx, d)
 }
 
 // noteEvents enters the events of the night into meta. A topic that is not

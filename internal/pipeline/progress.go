@@ -153,14 +153,14 @@ func (p *Progress) find(name string) *StreamProgress {
 	return &p.Streams[i]
 }
 
-// begin shows a night to w.
-func (w *Watch) begin(n *night, runs []warehouse.Run) {
+// beginRun shows the progress of a run; runs are the past ones.
+func (w *Watch) beginRun(client *fetch.Client, n *night, runs []warehouse.Run) {
 	if w == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.client, w.expected = n.client, nil
+	w.client, w.expected = client, nil
 	w.now = Progress{Run: n.run.ID, StartedAt: n.run.StartedAt, Phase: "checking the token", Allowed: n.cfg.Fetch.RequestsPerSecond}
 	for _, s := range n.cfg.Streams {
 		w.now.Streams = append(w.now.Streams, StreamProgress{Name: s.Name, State: Waiting})
@@ -168,8 +168,8 @@ func (w *Watch) begin(n *night, runs []warehouse.Run) {
 	}
 }
 
-// end takes the night away.
-func (w *Watch) end() {
+// endRun shows that no run is at work.
+func (w *Watch) endRun() {
 	if w == nil {
 		return
 	}
@@ -178,10 +178,10 @@ func (w *Watch) end() {
 	w.client = nil
 }
 
-func (w *Watch) phase(text string) { w.change("", func(*StreamProgress) { w.now.Phase = text }) }
+func (w *Watch) setPhase(text string) { w.update("", func(*StreamProgress) { w.now.Phase = text }) }
 
-// change writes to a stream, or to none.
-func (w *Watch) change(name string, write func(s *StreamProgress)) {
+// update changes a stream, or, without a name, the run as a whole.
+func (w *Watch) update(name string, write func(s *StreamProgress)) {
 	if w == nil {
 		return
 	}
@@ -193,25 +193,25 @@ func (w *Watch) change(name string, write func(s *StreamProgress)) {
 	}
 }
 
-func (w *Watch) reading(s stream.Stream) {
-	w.change(s.Name, func(p *StreamProgress) {
+func (w *Watch) setReading(s stream.Stream) {
+	w.update(s.Name, func(p *StreamProgress) {
 		p.State, w.now.Phase = Reading, "reading "+s.Name
 	})
 }
 
-// waiting says that a stream is read further when its turn comes again.
-func (w *Watch) waiting(s stream.Stream) {
-	w.change(s.Name, func(p *StreamProgress) { p.State = Waiting })
+// setWaiting says that a stream is read further when its turn comes again.
+func (w *Watch) setWaiting(s stream.Stream) {
+	w.update(s.Name, func(p *StreamProgress) { p.State = Waiting })
 }
 
-// asking says how many single records a stream will be asked for.
-func (w *Watch) asking(s stream.Stream, total int64) {
-	w.change(s.Name, func(p *StreamProgress) { p.Total, p.byID = total, true })
+// setPlanned says how many single records a stream will be asked for.
+func (w *Watch) setPlanned(s stream.Stream, total int64) {
+	w.update(s.Name, func(p *StreamProgress) { p.Total, p.byID = total, true })
 }
 
-// answered counts an answer. Each pass over a list begins anew.
-func (w *Watch) answered(r fetch.Response, page stream.Page) {
-	w.change(r.Stream, func(p *StreamProgress) {
+// countAnswer counts an answer. Each pass over a list begins anew.
+func (w *Watch) countAnswer(r fetch.Response, page stream.Page) {
+	w.update(r.Stream, func(p *StreamProgress) {
 		switch {
 		case p.byID:
 			if r.Pass <= 1 && r.Page <= 1 { // what belongs to one id may have pages
@@ -230,8 +230,8 @@ func (w *Watch) answered(r fetch.Response, page stream.Page) {
 	})
 }
 
-func (w *Watch) read(r streamResult) {
-	w.change(r.stream.Name, func(p *StreamProgress) {
+func (w *Watch) setRead(r streamResult) {
+	w.update(r.stream.Name, func(p *StreamProgress) {
 		p.State, p.Rows, p.Left, p.Grade, p.Reason = Read, r.rows, 0, r.evidence.Grade, r.evidence.Reason
 	})
 }
