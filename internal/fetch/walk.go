@@ -51,7 +51,7 @@ type firstPage struct {
 }
 
 // single reads an endpoint that the spec gives no pages: one object, a raw
-// object, or a bare array "with no pagination" (section 4.1). One answer is
+// object, or a bare array without pages (spec 4.1). One answer is
 // one state of the service, so it is whole. An array that turns out to be
 // paginated is read as a list after all.
 func (w *walk) single(ctx context.Context) error {
@@ -113,14 +113,14 @@ func (w *walk) list(ctx context.Context) error {
 
 // page reads one page into the pass.
 func (w *walk) page(ctx context.Context, p *pass, number int) error {
-	facts, err := w.c.Get(ctx, w.request(p.number, number), w.read)
+	body, err := w.c.Get(ctx, w.request(p.number, number), w.read)
 	if err != nil {
 		return err
 	}
 	if number == 1 {
-		w.c.learnPageSize(facts)
+		w.c.learnPageSize(body)
 	}
-	p.add(number, facts)
+	p.add(number, body)
 	return nil
 }
 

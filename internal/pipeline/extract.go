@@ -104,7 +104,7 @@ func (r *reader) isWanted(one *streamResult) bool {
 func (r *reader) readStream(ctx context.Context, one *received, last load.Turn) (err error) {
 	s := one.stream
 	r.night.cfg.Watch.setReading(s)
-	if one.sink == nil {
+	if one.sink = cmp.Or(one.sink, r.night.eventSinks[s.Name]); one.sink == nil {
 		if one.sink, err = r.night.newSink(s); err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func (done results) coverage() map[string]load.Coverage {
 
 // outcome is partial when a stream failed, so that its rows are those of an
 // earlier night or are missing.
-func (done results) outcome() string {
+func (done results) outcome() warehouse.Outcome {
 	if slices.ContainsFunc(done, func(r streamResult) bool { return r.failed != nil }) {
 		return warehouse.Partial
 	}

@@ -109,9 +109,10 @@ type night struct {
 	opening *opening
 	// drift is added to by all decoders.
 	drift *drift
-	// inbox holds the webhook events of this run, once eventsTaken is set.
-	inbox       webhook.Batch
-	eventsTaken bool
+	// inbox holds the webhook events of this run.
+	inbox webhook.Batch
+	// eventSinks are the sinks of the streams of events; nil: the inbox is not read yet.
+	eventSinks map[string]*sink
 }
 
 // faultPoint calls Config.Warehouse.Step, if set (fault injection). An error is one
@@ -362,7 +363,7 @@ func (r *runner) closeEntry(ctx context.Context, err error) warehouse.Run {
 	if !r.night.mode.publishes() {
 		run.SnapshotAt = time.Time{}
 	}
-	run.ExitCode = ExitCode(ctx, run.Outcome, err)
+	run.ExitCode = run.Outcome.ExitCode()
 	return *run
 }
 
@@ -384,20 +385,4 @@ func (r *runner) enterStreams() {
 	for _, d := range r.reader.done {
 		run.Streams = append(run.Streams, d.ledgerRow(cost[d.stream.Name], r.night.cfg.Fetch.RequestsPerSecond))
 	}
-}
-
-// ExitCode is the published meaning of how a night ended.
-func ExitCode(ctx context.Context, outcome string, err error) int {
-	var held *warehouse.HeldError
-	switch {
-	case errors.As(err, &held):
-		return 4
-	case outcome == warehouse.Interrupted || err != nil && ctx.Err() != nil:
-		return 130
-	case err != nil || outcome == warehouse.Failed:
-		return 1
-	case outcome == warehouse.Partial:
-		return 3
-	}
-	return 0
 }

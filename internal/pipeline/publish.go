@@ -36,7 +36,7 @@ func (r *runner) readUntilBelieved(ctx context.Context) (Result, error) {
 			r.reader.client.Refetch(name)
 		}
 		// Streams that no gate doubts are answered from the landing.
-		r.reader.done, n.drift, n.eventsTaken = nil, newDrift(), false
+		r.reader.done, n.drift, n.eventSinks = nil, newDrift(), nil
 	}
 }
 
@@ -124,7 +124,7 @@ func (r *runner) writeEvidence(ctx context.Context, cover map[string]load.Covera
 	if _, err := n.stage.NoteRejects(ctx, cover); err != nil {
 		return err
 	}
-	if err := n.noteEvents(ctx); err != nil {
+	if err := n.stage.WriteEvents(ctx); err != nil {
 		return err
 	}
 	past, err := n.wh.Runs()

@@ -91,7 +91,7 @@ func (a *allotted) published(bound time.Duration) pipeline.Result {
 	res, err := a.read(bound)
 	must(a.t, err)
 	left, _ := res.Run.Unread()
-	if want := map[bool]string{false: warehouse.Complete, true: warehouse.Partial}[left > 0]; res.Run.Outcome != want {
+	if want := map[bool]warehouse.Outcome{false: warehouse.Complete, true: warehouse.Partial}[left > 0]; res.Run.Outcome != want {
 		a.t.Fatalf("night %s left %d and ended %s\n%s", res.Run.ID, left, res.Run.Outcome, reasons(res.Run))
 	}
 	return res

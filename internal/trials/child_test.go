@@ -182,9 +182,10 @@ func (s strike) String() string { return fmt.Sprintf("%s %d", s.Step, max(s.Nth,
 
 // ended is how a night came to its end by itself.
 type ended struct {
-	Run, Outcome, Error string
-	Code                int
-	Held                *warehouse.HeldError
+	Run, Error string
+	Outcome    warehouse.Outcome
+	Code       int
+	Held       *warehouse.HeldError
 }
 
 // config is the night that a job describes.
@@ -258,7 +259,7 @@ func TestNightChild(t *testing.T) {
 func run(t *testing.T, cfg pipeline.Config) ended {
 	t.Helper()
 	res, err := pipeline.Run(t.Context(), cfg)
-	end := ended{Run: res.Run.ID, Outcome: res.Run.Outcome, Code: pipeline.ExitCode(t.Context(), res.Run.Outcome, err)}
+	end := ended{Run: res.Run.ID, Outcome: res.Run.Outcome, Code: exitCode(t.Context(), res, err)}
 	if err != nil {
 		end.Error = err.Error()
 	}

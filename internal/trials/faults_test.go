@@ -285,7 +285,7 @@ func TestSecondRunFindsTheLockHeld(t *testing.T) {
 	if held, ok := errors.AsType[*warehouse.HeldError](err); !ok || held.PID != os.Getpid() {
 		t.Errorf("got %v, want a HeldError of this process", err)
 	}
-	if code := pipeline.ExitCode(t.Context(), res.Run.Outcome, err); code != 4 {
+	if code := exitCode(t.Context(), res, err); code != 4 {
 		t.Errorf("exit code %d, want 4", code)
 	}
 	if first != nil || h.latest() == "" {

@@ -3,6 +3,7 @@ package trials_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -123,6 +124,18 @@ func (h *house) complete(res pipeline.Result, err error) pipeline.Result {
 	return res
 }
 
+// exitCode is what the program ends with after a run.
+func exitCode(ctx context.Context, res pipeline.Result, err error) int {
+	outcome := res.Run.Outcome
+	switch _, held := errors.AsType[*warehouse.HeldError](err); {
+	case held:
+		outcome = warehouse.Held
+	case outcome == "" && ctx.Err() != nil:
+		outcome = warehouse.Interrupted
+	}
+	return outcome.ExitCode()
+}
+
 // badNight runs a night that must fail with this exit code, publish nothing and
 // leave what was published as readable as it was.
 func (h *house) badNight(ctx context.Context, code int) (pipeline.Result, error) {
@@ -132,7 +145,7 @@ func (h *house) badNight(ctx context.Context, code int) (pipeline.Result, error)
 	if err == nil {
 		h.t.Fatalf("night %s ended %s without an error\n%s", res.Run.ID, res.Run.Outcome, reasons(res.Run))
 	}
-	if got := pipeline.ExitCode(ctx, res.Run.Outcome, err); got != code {
+	if got := exitCode(ctx, res, err); got != code {
 		h.t.Errorf("exit code %d, want %d: %v", got, code, err)
 	}
 	if after := h.latest(); after != before {

@@ -88,7 +88,7 @@ const mostMemory = 512_000_000 + 480<<20
 // keep writes down what a trial came to, however it ended.
 func keep(t *testing.T, begun time.Time, found func() torture.Trial) {
 	t.Helper()
-	must(t, torture.Open(os.Getenv).End(begun, t.Failed(), found()))
+	must(t, torture.Open(os.Getenv).EndTrial(begun, t.Failed(), found()))
 }
 
 // cell is a warehouse of its own for one kind of fault at one rate.
@@ -208,7 +208,7 @@ func (c *cell) endure(t *testing.T) {
 // had no other way: the token could not be checked, or nothing could be read.
 func (c *cell) requireFailed(t *testing.T, res pipeline.Result, err error, was string) {
 	t.Helper()
-	code := pipeline.ExitCode(t.Context(), res.Run.Outcome, err)
+	code := exitCode(t.Context(), res, err)
 	_, nothing := errors.AsType[*pipeline.NothingError](err)
 	if !nothing && !strings.HasPrefix(err.Error(), "check the token:") {
 		t.Errorf("the night failed without need: %v", err)

@@ -59,7 +59,7 @@ func TestStoppingFinishesTheCommit(t *testing.T) {
 	for _, c := range []struct {
 		name, at string
 		finish   bool
-		outcome  string
+		outcome  warehouse.Outcome
 		code     int
 	}{
 		{"a commit is finished", "mid merge", true, warehouse.Complete, 0},

@@ -1,7 +1,7 @@
 package trials_test
 
 // expected says where the rows of one table stand in what the service answers.
-// It is written from the spec and from the list of tables in the design, and
+// It is written from docs/service.md and the list of tables, and
 // shares nothing with the streams and the decoder that it checks.
 //
 // A column is "name", filled by the field of that name, or "name=source|source":
@@ -46,7 +46,7 @@ const (
 	productText = "name description requirements image logo example_screenshot type_id"
 )
 
-// tables lists all tables of the design, in an order in which whoever names ids
+// tables lists all tables, in an order in which whoever names ids
 // stands before those that are asked for by them.
 func tables() []expected {
 	var all []expected

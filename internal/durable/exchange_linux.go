@@ -1,4 +1,4 @@
-package warehouse
+package durable
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchange lets two folders change names in one step.
-func exchange(a, b string) error {
+// exchangeNames lets two folders exchange their names atomically.
+func exchangeNames(a, b string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
 		return exchangeSlowly(a, b)
