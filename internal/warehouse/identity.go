@@ -82,7 +82,7 @@ func (w *Warehouse) accepted(runs []Run, at LostError) bool {
 		return true
 	}
 	known := entryOf(runs, at.Points)
-	if known.ID != "" && known.published() {
+	if known.ID != "" && known.Published() {
 		return false
 	}
 	entry, err := w.enclosed(at.Points)
