@@ -10,6 +10,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 )
 
@@ -67,12 +68,12 @@ func logProgress(log *slog.Logger, watch *pipeline.Watch) {
 }
 
 // current is the stream that is read, and how many have been.
-func current(p pipeline.Progress) (one pipeline.StreamProgress, read int) {
+func current(p ledger.Progress) (one ledger.StreamProgress, read int) {
 	for _, s := range p.Streams {
 		switch s.State {
-		case pipeline.Read:
+		case ledger.Read:
 			read++
-		case pipeline.Reading:
+		case ledger.Reading:
 			one = s
 		}
 	}
@@ -87,7 +88,7 @@ type bars struct {
 	stream, total *mpb.Bar
 
 	mu    sync.Mutex // guards what follows
-	now   pipeline.Progress
+	now   ledger.Progress
 	ended bool
 	told  map[string]bool
 }
@@ -132,14 +133,14 @@ func (b *bars) draw(watch *pipeline.Watch) {
 }
 
 // tell leaves a line for a stream that has been read.
-func (b *bars) tell(s pipeline.StreamProgress) {
-	if s.State == pipeline.Read && !b.told[s.Name] {
+func (b *bars) tell(s ledger.StreamProgress) {
+	if s.State == ledger.Read && !b.told[s.Name] {
 		b.told[s.Name] = true
 		_, _ = fmt.Fprintf(b, "%-24s %-15s %9d rows %7d requests %s\n", s.Name, s.Grade, s.Rows, s.Requests, retried(s.Retries))
 	}
 }
 
-func (b *bars) snapshot() pipeline.Progress {
+func (b *bars) snapshot() ledger.Progress {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.now

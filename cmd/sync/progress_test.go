@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 )
@@ -43,9 +44,9 @@ func TestProgressIsShownOnATerminal(t *testing.T) {
 
 func TestBarsSayWhatIsKnown(t *testing.T) {
 	t.Parallel()
-	b := &bars{now: pipeline.Progress{Phase: "reading orders", Requests: 51, Retries: 2, Expected: 90, PerSecond: 9.81, Allowed: 10, Left: 4 * time.Second,
-		Streams: []pipeline.StreamProgress{{Name: "token", State: pipeline.Read},
-			{Name: "orders", State: pipeline.Reading, Done: 3, Total: 7, Rows: 300, Retries: 2, Left: 1500 * time.Millisecond}}}}
+	b := &bars{now: ledger.Progress{Phase: "reading orders", Requests: 51, Retries: 2, Expected: 90, PerSecond: 9.81, Allowed: 10, Left: 4 * time.Second,
+		Streams: []ledger.StreamProgress{{Name: "token", State: ledger.Read},
+			{Name: "orders", State: ledger.Reading, Done: 3, Total: 7, Rows: 300, Retries: 2, Left: 1500 * time.Millisecond}}}}
 	for got, want := range map[string]string{
 		b.streamName():  "orders",
 		b.streamFacts(): "3/7, 300 rows, 2 retries, 2s left",
@@ -55,7 +56,7 @@ func TestBarsSayWhatIsKnown(t *testing.T) {
 			t.Errorf("shown is %q, want %q", got, want)
 		}
 	}
-	b.now = pipeline.Progress{Phase: "merging"}
+	b.now = ledger.Progress{Phase: "merging"}
 	if b.streamName() != "merging" || b.streamFacts() != "" {
 		t.Errorf("without a stream shown is %q %q", b.streamName(), b.streamFacts())
 	}

@@ -34,7 +34,7 @@ func interruptible(stderr io.Writer, work func(ctx context.Context, patient func
 	case code := <-done:
 		return code
 	case s := <-signals:
-		cancel(fmt.Errorf("signal %q came: %w", s, context.Canceled))
+		cancel(signalError{s})
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
@@ -50,3 +50,16 @@ func interruptible(stderr io.Writer, work func(ctx context.Context, patient func
 	fmt.Fprintln(stderr, "placementsync: ended in the middle of its work: what has landed and the last snapshot are kept, run again to resume")
 	return warehouse.Interrupted.ExitCode()
 }
+
+// signalError says which signal stopped a command.
+type signalError struct{ signal os.Signal }
+
+func (e signalError) Error() string {
+	if e.signal == os.Interrupt {
+		return "stopped by an interrupt (SIGINT)"
+	}
+	return "stopped by a request to terminate (SIGTERM)"
+}
+
+// Unwrap returns what a context that ended returns.
+func (signalError) Unwrap() error { return context.Canceled }
