@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/stream"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/zeebo/xxh3"
-
-	"placementsync/internal/stream"
 )
 
 // extraColumn takes the fields that the schema does not know.
