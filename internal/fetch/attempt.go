@@ -49,18 +49,18 @@ func sameOrigin(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// attempt sends a call once and leaves status and body in it. Success is an
+// sendOnce sends a call once and leaves status and body in it. Success is an
 // answer that can be landed: 200 with its whole body, or 404.
-func (c *Client) attempt(ctx context.Context, q *call) error {
-	token, _, err := c.tokens.current(ctx)
+func (c *Client) sendOnce(ctx context.Context, q *call) error {
+	token, _, err := c.tokens.currentToken(ctx)
 	if err != nil {
-		return c.tokenError(q, err)
+		return c.tokenErr(q, err)
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, c.cfg.Timeout, errTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(limited, http.MethodGet, q.url, nil)
 	if err != nil {
-		return c.failure(q, 0, err)
+		return c.attemptErr(q, 0, err)
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Accept", "application/json")
@@ -68,51 +68,51 @@ func (c *Client) attempt(ctx context.Context, q *call) error {
 	request.Header.Set("User-Agent", c.cfg.UserAgent)
 
 	q.sent = time.Now()
-	err = c.exchange(request, q)
+	err = c.exchangeOnce(request, q)
 	q.took = time.Since(q.sent)
-	q.meter.observe(q)
+	q.meter.addAttempt(q)
 	if err != nil && ctx.Err() != nil {
-		return stopped(ctx, q.Stream)
+		return stoppedErr(ctx, q.Stream)
 	}
 	if err != nil && errors.Is(context.Cause(limited), errTimeout) {
-		return c.failure(q, 0, fmt.Errorf("%w (%v)", errTimeout, c.cfg.Timeout))
+		return c.attemptErr(q, 0, fmt.Errorf("%w (%v)", errTimeout, c.cfg.Timeout))
 	}
 	return err
 }
 
-func (c *Client) exchange(request *http.Request, q *call) error {
+func (c *Client) exchangeOnce(request *http.Request, q *call) error {
 	q.status, q.body = 0, q.body[:0]
 	response, err := c.http.Do(request)
-	if err != nil && aborted(request) {
-		return stopped(request.Context(), q.Stream)
+	if err != nil && wasAborted(request) {
+		return stoppedErr(request.Context(), q.Stream)
 	}
 	if err != nil {
 		// Its URL, query included, is in the outer error already.
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
 		}
-		return c.failure(q, 0, err)
+		return c.attemptErr(q, 0, err)
 	}
 	defer response.Body.Close()
 	q.status = response.StatusCode
 	if !isAnswer(q.status) {
-		return c.refusal(q, response)
+		return c.refusalErr(q, response)
 	}
 	err = c.readBody(request.Context(), q, response)
-	if err != nil && aborted(request) {
-		return stopped(request.Context(), q.Stream)
+	if err != nil && wasAborted(request) {
+		return stoppedErr(request.Context(), q.Stream)
 	}
 	if err != nil {
-		return c.failure(q, 0, fmt.Errorf("read the body: %w", err))
+		return c.attemptErr(q, 0, fmt.Errorf("read the body: %w", err))
 	}
 	q.body = c.tokens.scrubBody(q.body)
 	return nil
 }
 
-// aborted reports whether a request ended with its context, and not by its timeout.
+// wasAborted reports whether a request ended with its context, and not by its timeout.
 // What it then says is the failure of another call, whose text is that call's
 // to write until all have ended.
-func aborted(request *http.Request) bool {
+func wasAborted(request *http.Request) bool {
 	cause := context.Cause(request.Context())
 	return cause != nil && !errors.Is(cause, errTimeout)
 }
@@ -124,13 +124,13 @@ func isAnswer(status int) bool {
 	return status == http.StatusOK || status == http.StatusNonAuthoritativeInfo
 }
 
-// refusal turns an answer that is not 2xx into a decision.
-func (c *Client) refusal(q *call, response *http.Response) error {
+// refusalErr turns an answer that is not 2xx into a decision.
+func (c *Client) refusalErr(q *call, response *http.Response) error {
 	// Reading it whole lets the connection be used again; what is longer than
 	// this is not worth it.
 	head, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	q.body = append(q.body[:0], head...)
-	failed := c.failure(q, q.status, nil)
+	failed := c.attemptErr(q, q.status, nil)
 	failed.retryAfter = response.Header.Get("Retry-After")
 	switch {
 	case q.status == http.StatusUnauthorized:
@@ -144,12 +144,12 @@ func (c *Client) refusal(q *call, response *http.Response) error {
 	case q.status <= 299:
 		failed.Err = fmt.Errorf("%w: a success other than 200 is no whole answer", ErrMalformed)
 	case q.status <= 399:
-		failed.Err = c.redirectRefused(response)
+		failed.Err = c.redirectErr(response)
 	}
 	return failed
 }
 
-func (c *Client) redirectRefused(response *http.Response) error {
+func (c *Client) redirectErr(response *http.Response) error {
 	to, err := response.Location()
 	if err != nil {
 		return errors.New("refuse the redirect: it names no target")
@@ -157,24 +157,24 @@ func (c *Client) redirectRefused(response *http.Response) error {
 	if to.Host == c.base.Host && to.Scheme == c.base.Scheme {
 		return fmt.Errorf("refuse the redirect: more than %d in a row", maxRedirects)
 	}
-	return fmt.Errorf("refuse the redirect to %q: the token would go with it", c.tokens.scrub(to.Scheme+"://"+to.Host))
+	return fmt.Errorf("refuse the redirect to %q: the token would go with it", c.tokens.scrubText(to.Scheme+"://"+to.Host))
 }
 
-// failure is the error of one attempt.
-func (c *Client) failure(q *call, code int, err error) *StatusError {
+// attemptErr is the error of one attempt.
+func (c *Client) attemptErr(q *call, code int, err error) *StatusError {
 	if err != nil {
-		err = c.scrubbed(err)
+		err = c.scrubErr(err)
 	}
 	return &StatusError{
-		Code: code, Stream: q.Stream, URL: c.redact(q.url), Attempts: 1,
-		Excerpt: c.excerptOf(code, q.body), Err: err,
+		Code: code, Stream: q.Stream, URL: c.redactURL(q.url), Attempts: 1,
+		Excerpt: c.bodyExcerpt(code, q.body), Err: err,
 	}
 }
 
-// wide is the size beyond which a body is held alone: what all the calls in
+// wideBody is the size beyond which a body is held alone: what all the calls in
 // flight hold together is bounded by it and by one body of Config.MaxBody. A
 // Content-Length alone does not make us allocate more either.
-const wide = 8 << 20
+const wideBody = 8 << 20
 
 // readBody reads the whole body into q, up to the limit. A body shorter than
 // its Content-Length is an error of the transport.
@@ -183,14 +183,14 @@ func (c *Client) readBody(ctx context.Context, q *call, response *http.Response)
 	if response.ContentLength > limit {
 		return fmt.Errorf("%w: %d bytes are announced, %d allowed", ErrTooLarge, response.ContentLength, limit)
 	}
-	body, err := decoded(response)
+	body, err := decodedBody(response)
 	if err != nil {
 		return err
 	}
-	q.body = slices.Grow(q.body, int(min(max(response.ContentLength, 0), wide))+512)
+	q.body = slices.Grow(q.body, int(min(max(response.ContentLength, 0), wideBody))+512)
 	for {
 		if len(q.body) == cap(q.body) {
-			if err := c.widen(ctx, q, response.ContentLength); err != nil {
+			if err := c.growBody(ctx, q, response.ContentLength); err != nil {
 				return err
 			}
 		}
@@ -207,11 +207,11 @@ func (c *Client) readBody(ctx context.Context, q *call, response *http.Response)
 	}
 }
 
-// widen makes room for more of a body, and waits where another wide one is held.
+// growBody makes room for more of a body, and waits where another wide one is held.
 // The wait is part of the attempt and of its timeout.
-func (c *Client) widen(ctx context.Context, q *call, announced int64) error {
+func (c *Client) growBody(ctx context.Context, q *call, announced int64) error {
 	room := 2 * int64(len(q.body))
-	if err := c.hold(ctx, q, room); err != nil {
+	if err := c.holdWide(ctx, q, room); err != nil {
 		return err
 	}
 	if q.wide {
@@ -224,9 +224,9 @@ func (c *Client) widen(ctx context.Context, q *call, announced int64) error {
 	return nil
 }
 
-// hold waits, for a body that is wide at that size, until no other is held.
-func (c *Client) hold(ctx context.Context, q *call, size int64) error {
-	if size <= wide || q.wide {
+// holdWide waits, for a body that is wide at that size, until no other is held.
+func (c *Client) holdWide(ctx context.Context, q *call, size int64) error {
+	if size <= wideBody || q.wide {
 		return nil
 	}
 	select {
@@ -238,17 +238,17 @@ func (c *Client) hold(ctx context.Context, q *call, size int64) error {
 	}
 }
 
-// narrow lets the next wide body in.
-func (c *Client) narrow(q *call) {
+// releaseWide lets the next wide body in.
+func (c *Client) releaseWide(q *call) {
 	if q.wide {
 		q.wide = false
 		<-c.wide
 	}
 }
 
-// decoded undoes gzip where something on the way compressed the body although
+// decodedBody undoes gzip where something on the way compressed the body although
 // it was asked not to; the limit applies to what comes out.
-func decoded(response *http.Response) (io.Reader, error) {
+func decodedBody(response *http.Response) (io.Reader, error) {
 	switch coding := strings.ToLower(response.Header.Get("Content-Encoding")); coding {
 	case "", "identity":
 		return response.Body, nil

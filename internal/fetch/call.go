@@ -30,29 +30,29 @@ type call struct {
 // step does its part for a call, usually around another step.
 type step func(ctx context.Context, q *call) error
 
-// stack is the order of the concerns, outermost first: nothing that landed is
+// stackSteps is the order of the concerns, outermost first: nothing that landed is
 // asked again; a failure is repeated; a rotated token is picked up; no more
 // than Concurrency answers are held at once; an answer lands before it is
 // read; and the rate is spent right before sending.
-func (c *Client) stack() step {
-	return c.remembered(c.retried(c.authorised(c.slotted(c.delivered(c.governed(c.attempt))))))
+func (c *Client) stackSteps() step {
+	return c.answerFromLanding(c.retryFailures(c.retryWithNewToken(c.limitInFlight(c.landAndRead(c.spendRate(c.sendOnce))))))
 }
 
-// remembered answers from the landing.
-func (c *Client) remembered(next step) step {
+// answerFromLanding answers from the landing.
+func (c *Client) answerFromLanding(next step) step {
 	if c.landing == nil {
 		return next
 	}
 	return func(ctx context.Context, q *call) error {
-		if (q.Fresh || c.refetches(q.Stream)) && !c.cfg.Offline {
+		if (q.Fresh || c.isDoubted(q.Stream)) && !c.cfg.Offline {
 			return next(ctx, q)
 		}
-		hit, err := c.recall(ctx, q)
+		hit, err := c.readLanded(ctx, q)
 		if hit {
 			return err
 		}
 		if c.cfg.Offline {
-			return &StatusError{Stream: q.Stream, URL: c.redact(q.url), Err: ErrNotLanded}
+			return &StatusError{Stream: q.Stream, URL: c.redactURL(q.url), Err: ErrNotLanded}
 		}
 		return next(ctx, q)
 	}
@@ -67,32 +67,32 @@ func (c *Client) Refetch(stream string) {
 	c.doubted[stream] = true
 }
 
-func (c *Client) refetches(stream string) bool {
+func (c *Client) isDoubted(stream string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.doubted[stream]
 }
 
-// recall reads the landed answer to q. An answer that landed but cannot be
+// readLanded reads the landed answer to q. An answer that landed but cannot be
 // read, because the reader refuses it or the disk lost it, is no hit: it is
 // asked for again.
-func (c *Client) recall(ctx context.Context, q *call) (hit bool, err error) {
-	if err := c.occupy(ctx, q); err != nil {
+func (c *Client) readLanded(ctx context.Context, q *call) (hit bool, err error) {
+	if err := c.acquireSlot(ctx, q); err != nil {
 		return true, err
 	}
-	defer c.vacate()
-	if err := c.hold(ctx, q, c.landing.size(q.Request)); err != nil {
-		return true, stopped(ctx, q.Stream)
+	defer c.releaseSlot()
+	if err := c.holdWide(ctx, q, c.landing.bodySize(q.Request)); err != nil {
+		return true, stoppedErr(ctx, q.Stream)
 	}
-	defer c.narrow(q)
-	buffer := c.buffer()
-	defer c.recycle(buffer)
+	defer c.releaseWide(q)
+	buffer := c.getBuffer()
+	defer c.putBuffer(buffer)
 	r, found := c.landing.Lookup(q.Request, *buffer)
 	if !found {
 		return false, nil
 	}
 	*buffer = r.Body
-	err = c.interpret(ctx, q, r)
+	err = c.readAnswer(ctx, q, r)
 	if errors.Is(err, ErrMalformed) {
 		return false, nil
 	}
@@ -100,38 +100,38 @@ func (c *Client) recall(ctx context.Context, q *call) (hit bool, err error) {
 	return true, err
 }
 
-// slotted bounds the calls in flight, and with them the bodies in memory.
-func (c *Client) slotted(next step) step {
+// limitInFlight bounds the calls in flight, and with them the bodies in memory.
+func (c *Client) limitInFlight(next step) step {
 	return func(ctx context.Context, q *call) error {
-		if err := c.occupy(ctx, q); err != nil {
+		if err := c.acquireSlot(ctx, q); err != nil {
 			return err
 		}
-		defer c.vacate()
+		defer c.releaseSlot()
 		return next(ctx, q)
 	}
 }
 
-func (c *Client) occupy(ctx context.Context, q *call) error {
+func (c *Client) acquireSlot(ctx context.Context, q *call) error {
 	// Asked first, since select chooses at random when both are ready.
 	if ctx.Err() != nil {
-		return stopped(ctx, q.Stream)
+		return stoppedErr(ctx, q.Stream)
 	}
 	select {
 	case c.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return stopped(ctx, q.Stream)
+		return stoppedErr(ctx, q.Stream)
 	}
 }
 
-func (c *Client) vacate() { <-c.slots }
+func (c *Client) releaseSlot() { <-c.slots }
 
-// delivered lands what the attempt brought and hands it to the reader.
-func (c *Client) delivered(next step) step {
+// landAndRead lands what the attempt brought and hands it to the reader.
+func (c *Client) landAndRead(next step) step {
 	return func(ctx context.Context, q *call) error {
-		buffer := c.buffer()
-		defer c.recycle(buffer)
-		defer c.narrow(q)
+		buffer := c.getBuffer()
+		defer c.putBuffer(buffer)
+		defer c.releaseWide(q)
 		q.body = *buffer
 		err := next(ctx, q)
 		*buffer = q.body
@@ -142,7 +142,7 @@ func (c *Client) delivered(next step) step {
 		if r.Seq, err = c.land(q, r); err != nil {
 			return err
 		}
-		return c.interpret(ctx, q, r)
+		return c.readAnswer(ctx, q, r)
 	}
 }
 
@@ -153,10 +153,10 @@ func (c *Client) land(q *call, r Response) (uint64, error) {
 	return c.landing.Append(r, q.sent, q.took)
 }
 
-// interpret turns a landed response into facts or into a decision.
-func (c *Client) interpret(ctx context.Context, q *call, r Response) error {
+// readAnswer turns a landed response into facts or into a decision.
+func (c *Client) readAnswer(ctx context.Context, q *call, r Response) error {
 	if r.Status == http.StatusNotFound {
-		return &GoneError{StatusError{Code: r.Status, Stream: q.Stream, URL: c.redact(q.url), Attempts: 1}}
+		return &GoneError{StatusError{Code: r.Status, Stream: q.Stream, URL: c.redactURL(q.url), Attempts: 1}}
 	}
 	// A landing of an older program may hold what is no answer.
 	page, err := stream.Page{}, error(ErrMalformed)
@@ -165,26 +165,26 @@ func (c *Client) interpret(ctx context.Context, q *call, r Response) error {
 	}
 	if errors.Is(err, ErrMalformed) {
 		return &StatusError{
-			Code: r.Status, Stream: q.Stream, URL: c.redact(q.url), Attempts: 1,
-			Excerpt: c.excerptOf(r.Status, r.Body), Err: c.scrubbed(err),
+			Code: r.Status, Stream: q.Stream, URL: c.redactURL(q.url), Attempts: 1,
+			Excerpt: c.bodyExcerpt(r.Status, r.Body), Err: c.scrubErr(err),
 		}
 	}
 	q.page = page
 	return err
 }
 
-// maxPooled keeps one wide body from staying in memory for the whole run.
-const maxPooled = wide
+// maxPooledBody keeps one wide body from staying in memory for the whole run.
+const maxPooledBody = wideBody
 
-func (c *Client) buffer() *[]byte {
+func (c *Client) getBuffer() *[]byte {
 	if b, ok := c.buffers.Get().(*[]byte); ok {
 		return b
 	}
 	return new([]byte)
 }
 
-func (c *Client) recycle(b *[]byte) {
-	if cap(*b) <= maxPooled {
+func (c *Client) putBuffer(b *[]byte) {
+	if cap(*b) <= maxPooledBody {
 		*b = (*b)[:0]
 		c.buffers.Put(b)
 	}

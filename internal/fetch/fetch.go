@@ -155,8 +155,8 @@ type Request struct {
 	Fresh bool
 }
 
-// target is the request's path and query as they are sent.
-func (r Request) target() (string, error) {
+// pathAndQuery is the request's path and query as they are sent.
+func (r Request) pathAndQuery() (string, error) {
 	path := r.Path
 	if before, after, found := strings.Cut(path, "{"); found {
 		// An id that vanishes in the path would ask for something else.
@@ -168,7 +168,7 @@ func (r Request) target() (string, error) {
 	}
 	query := r.Query
 	if r.Page > 0 {
-		query = join(query, "page="+strconv.Itoa(r.Page))
+		query = joinQuery(query, "page="+strconv.Itoa(r.Page))
 	}
 	if query == "" {
 		return path, nil
@@ -176,8 +176,8 @@ func (r Request) target() (string, error) {
 	return path + "?" + query, nil
 }
 
-// join appends one parameter to a query string.
-func join(query, parameter string) string {
+// joinQuery appends one parameter to a query string.
+func joinQuery(query, parameter string) string {
 	if query == "" {
 		return parameter
 	}
@@ -251,7 +251,7 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 		doubted:  make(map[string]bool),
 	}
 	c.http = c.newHTTP()
-	c.ask = c.stack()
+	c.ask = c.stackSteps()
 	return c, nil
 }
 
@@ -260,11 +260,11 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Get asks one question and reads its answer.
 func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.Page, error) {
-	target, err := r.target()
+	target, err := r.pathAndQuery()
 	if err != nil {
 		return stream.Page{}, err
 	}
-	q := &call{Request: r, url: c.base.String() + target, read: read, meter: c.meter(r.Stream)}
+	q := &call{Request: r, url: c.base.String() + target, read: read, meter: c.meterOf(r.Stream)}
 	if err := c.ask(ctx, q); err != nil {
 		return stream.Page{}, err
 	}

@@ -2,9 +2,9 @@ package fetch
 
 import "placementsync/internal/stream"
 
-// paged reports whether a stream may answer page by page. An endpoint that the
+// isPaged reports whether a stream may answer page by page. An endpoint that the
 // spec gives one answer is asked without a page number first.
-func paged(s stream.Stream) bool {
+func isPaged(s stream.Stream) bool {
 	return s.Envelope != stream.Object && s.Envelope != stream.Raw && s.Envelope != stream.Array
 }
 
@@ -16,15 +16,15 @@ func (c *Client) HasLanded(s stream.Stream, param string) bool {
 		return false
 	}
 	w := walk{c: c, stream: s, param: param}
-	if paged(s) {
-		return c.landing.has(w.request(1, 1))
+	if isPaged(s) {
+		return c.landing.hasAnswer(w.pageRequest(1, 1))
 	}
-	return c.landing.has(w.request(0, 0))
+	return c.landing.hasAnswer(w.pageRequest(0, 0))
 }
 
-func (l *Landing) has(r Request) bool {
+func (l *Landing) hasAnswer(r Request) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, found := l.index[r.key()]
+	_, found := l.index[r.indexKey()]
 	return found
 }

@@ -16,9 +16,9 @@ const secretMark = "<secret>"
 // secretName matches query parameters whose values are not shown.
 var secretName = regexp.MustCompile(`(?i)token|secret|key|passw|signature|auth|credential`)
 
-// redact makes a URL fit for an error text: no credentials, no values of
+// redactURL makes a URL fit for an error text: no credentials, no values of
 // parameters that look secret, no token.
-func (c *Client) redact(address string) string {
+func (c *Client) redactURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return secretMark
@@ -30,7 +30,7 @@ func (c *Client) redact(address string) string {
 	if query != "" {
 		text += "?" + redactQuery(query)
 	}
-	return c.tokens.scrub(text)
+	return c.tokens.scrubText(text)
 }
 
 func redactQuery(query string) string {
@@ -46,10 +46,10 @@ func redactQuery(query string) string {
 // excerptBytes is how much of a body an error shows.
 const excerptBytes = 120
 
-// excerptOf is the beginning of a body that may be shown. JSON that came with a
+// bodyExcerpt is the beginning of a body that may be shown. JSON that came with a
 // success, whole or cut off, can hold records, and the text of an error is published
 // where their values must not be.
-func (c *Client) excerptOf(code int, body []byte) string {
+func (c *Client) bodyExcerpt(code int, body []byte) string {
 	if first := bytes.TrimLeft(body, " \t\r\n"); (code == 0 || isAnswer(code)) && len(first) > 0 && strings.IndexByte(`{["`, first[0]) >= 0 {
 		return ""
 	}
@@ -70,7 +70,7 @@ func (c *Client) excerpt(body []byte) string {
 			b.WriteRune(r)
 		}
 	}
-	text := c.tokens.scrub(b.String())
+	text := c.tokens.scrubText(b.String())
 	if len(text) <= excerptBytes {
 		return text
 	}
@@ -86,14 +86,14 @@ type scrubbedError struct {
 func (e *scrubbedError) Error() string        { return e.text }
 func (e *scrubbedError) Is(target error) bool { return e.cause == target }
 
-// scrubbed takes the token out of an error's text. What is left of the error
+// scrubErr takes the token out of an error's text. What is left of the error
 // is its text and, so that decisions can be made, the sentinel it wraps: an
 // unwrapped cause could print the token after all.
-func (c *Client) scrubbed(err error) error {
+func (c *Client) scrubErr(err error) error {
 	for _, sentinel := range []error{ErrMalformed, ErrTooLarge, errTimeout} {
 		if errors.Is(err, sentinel) {
-			return &scrubbedError{c.tokens.scrub(err.Error()), sentinel}
+			return &scrubbedError{c.tokens.scrubText(err.Error()), sentinel}
 		}
 	}
-	return &scrubbedError{c.tokens.scrub(err.Error()), nil}
+	return &scrubbedError{c.tokens.scrubText(err.Error()), nil}
 }

@@ -49,7 +49,7 @@ func (c *Client) Telemetry() []Telemetry {
 	return all
 }
 
-func (c *Client) meter(stream string) *meter {
+func (c *Client) meterOf(stream string) *meter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.meters[stream]
@@ -68,7 +68,7 @@ type meter struct {
 	latency                                 histogram
 }
 
-func (m *meter) observe(q *call) {
+func (m *meter) addAttempt(q *call) {
 	m.requests.Add(1)
 	m.bytes.Add(int64(len(q.body)))
 	if q.status == http.StatusTooManyRequests {
@@ -76,7 +76,7 @@ func (m *meter) observe(q *call) {
 	}
 	at := q.sent.UnixNano()
 	m.first.CompareAndSwap(0, at)
-	raise(&m.last, at)
+	raiseTo(&m.last, at)
 	m.latency.add(q.took)
 }
 
@@ -112,7 +112,7 @@ func (h *histogram) add(d time.Duration) {
 		i = int(math.Ceil(math.Log2(float64(d)/float64(bucketFloor)) * bucketsOctave))
 	}
 	h.buckets[min(i, len(h.buckets)-1)].Add(1)
-	raise(&h.max, int64(d))
+	raiseTo(&h.max, int64(d))
 }
 
 // quantile is the upper end of the bucket that holds it, at most the maximum.
@@ -133,8 +133,8 @@ func (h *histogram) quantile(p float64) time.Duration {
 	return 0
 }
 
-// raise sets v to at least n.
-func raise(v *atomic.Int64, n int64) {
+// raiseTo sets v to at least n.
+func raiseTo(v *atomic.Int64, n int64) {
 	for old := v.Load(); n > old && !v.CompareAndSwap(old, n); old = v.Load() {
 	}
 }

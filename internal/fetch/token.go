@@ -25,31 +25,31 @@ type tokens struct {
 	generation int
 }
 
-// current returns the token and its generation, reading it if need be.
-func (t *tokens) current(ctx context.Context) (string, int, error) {
+// currentToken returns the token and its generation, reading it if need be.
+func (t *tokens) currentToken(ctx context.Context) (string, int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.generation == 0 {
-		if _, err := t.reread(ctx); err != nil {
+		if _, err := t.readToken(ctx); err != nil {
 			return "", 0, err
 		}
 	}
 	return t.known[len(t.known)-1], t.generation, nil
 }
 
-// renew reads the token again unless another call did since generation, and
+// renewToken reads the token again unless another call did since generation, and
 // reports whether there is another token now. Workers that were refused
 // together thus read the source once.
-func (t *tokens) renew(ctx context.Context, generation int) (bool, error) {
+func (t *tokens) renewToken(ctx context.Context, generation int) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.generation != generation {
 		return true, nil
 	}
-	return t.reread(ctx)
+	return t.readToken(ctx)
 }
 
-func (t *tokens) reread(ctx context.Context) (bool, error) {
+func (t *tokens) readToken(ctx context.Context) (bool, error) {
 	token, err := t.read(ctx)
 	if err != nil {
 		return false, fmt.Errorf("read the token: %w", err)
@@ -62,13 +62,13 @@ func (t *tokens) reread(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	t.known = append(slices.DeleteFunc(t.known, func(k string) bool { return k == token }), token)
-	t.spelt = append(t.spelt, spellings(token)...)
+	t.spelt = append(t.spelt, spellingsOf(token)...)
 	t.generation++
 	return true, nil
 }
 
-// scrub replaces every token known so far.
-func (t *tokens) scrub(text string) string {
+// scrubText replaces every token known so far.
+func (t *tokens) scrubText(text string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, token := range t.spelt {
@@ -94,30 +94,30 @@ func (t *tokens) scrubBody(body []byte) []byte {
 	return body
 }
 
-// spellings are the ways in which an echo writes a token: as it is, in a URL, and
+// spellingsOf are the ways in which an echo writes a token: as it is, in a URL, and
 // in JSON by those who escape slashes.
-func spellings(token string) []string {
+func spellingsOf(token string) []string {
 	all := []string{token, url.QueryEscape(token), url.PathEscape(token), strings.ReplaceAll(token, "/", `\/`)}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// authorised repeats a call that was answered 401 once, with the token that
+// retryWithNewToken repeats a call that was answered 401 once, with the token that
 // its source holds by now. The same token is not tried twice.
-func (c *Client) authorised(next step) step {
+func (c *Client) retryWithNewToken(next step) step {
 	return func(ctx context.Context, q *call) error {
-		_, generation, err := c.tokens.current(ctx)
+		_, generation, err := c.tokens.currentToken(ctx)
 		if err != nil {
-			return c.tokenError(q, err)
+			return c.tokenErr(q, err)
 		}
 		err = next(ctx, q)
-		refused, ok := own[*AuthError](err)
+		refused, ok := ownErr[*AuthError](err)
 		if !ok {
 			return err
 		}
-		renewed, readErr := c.tokens.renew(ctx, generation)
+		renewed, readErr := c.tokens.renewToken(ctx, generation)
 		if readErr != nil {
-			refused.Err = c.scrubbed(readErr)
+			refused.Err = c.scrubErr(readErr)
 		}
 		if !renewed {
 			return refused
@@ -127,9 +127,9 @@ func (c *Client) authorised(next step) step {
 	}
 }
 
-// tokenError is the refusal of a call that has no token to send.
-func (c *Client) tokenError(q *call, err error) error {
+// tokenErr is the refusal of a call that has no token to send.
+func (c *Client) tokenErr(q *call, err error) error {
 	return &AuthError{StatusError{
-		Code: http.StatusUnauthorized, Stream: q.Stream, URL: c.redact(q.url), Attempts: 1, Err: c.scrubbed(err),
+		Code: http.StatusUnauthorized, Stream: q.Stream, URL: c.redactURL(q.url), Attempts: 1, Err: c.scrubErr(err),
 	}}
 }
