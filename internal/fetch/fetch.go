@@ -21,8 +21,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"placementsync/internal/stream"
@@ -205,25 +203,11 @@ type Reader func(ctx context.Context, r Response) (stream.Page, error)
 
 // Client reads one service for one run. It is safe for concurrent use.
 type Client struct {
-	cfg      Config
-	base     *url.URL
-	log      *slog.Logger
-	landing  *Landing
-	http     *http.Client
-	tokens   *tokens
-	governor *governor
-	slots    chan struct{}
-	wide     chan struct{}
-	buffers  sync.Pool
-	ask      step
-	// cutPage is the shortest full page of a list that goes on behind it, 0 while
-	// there was none; wholePage the longest that a list with a total came in.
-	cutPage, wholePage atomic.Int64
-
-	mu     sync.Mutex
-	meters map[string]*meter
-	// doubted are the streams that Refetch named.
-	doubted map[string]bool
+	cfg     Config
+	landing *Landing
+	sender  *sender
+	sizes   pageSizes
+	meters  meters
 }
 
 // New returns a client that lands into landing, or nowhere when landing is
@@ -241,22 +225,11 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{
-		cfg: cfg, base: base, log: log, landing: landing,
-		tokens:   &tokens{read: cfg.Token},
-		governor: cfg.Allowance.governor,
-		slots:    make(chan struct{}, cfg.Concurrency),
-		wide:     make(chan struct{}, 1),
-		meters:   make(map[string]*meter),
-		doubted:  make(map[string]bool),
-	}
-	c.http = c.newHTTP()
-	c.ask = c.stackSteps()
-	return c, nil
+	return &Client{cfg: cfg, landing: landing, sender: newSender(cfg, base, landing, log)}, nil
 }
 
 // Close drops idle connections. Calls in progress end with their contexts.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() { c.sender.http.CloseIdleConnections() }
 
 // Get asks one question and reads its answer.
 func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.Page, error) {
@@ -264,9 +237,17 @@ func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.Page, 
 	if err != nil {
 		return stream.Page{}, err
 	}
-	q := &call{Request: r, url: c.base.String() + target, read: read, meter: c.meterOf(r.Stream)}
-	if err := c.ask(ctx, q); err != nil {
+	q := &call{Request: r, url: c.sender.base.String() + target, read: read, meter: c.meters.meterOf(r.Stream)}
+	if err := c.sender.ask(ctx, q); err != nil {
 		return stream.Page{}, err
 	}
 	return q.page, nil
+}
+
+// Refetch makes the client ask the service for everything of a stream from now on, even
+// if it has landed. It is for answers that are doubted; the new ones replace them.
+func (c *Client) Refetch(stream string) {
+	c.sender.mu.Lock()
+	defer c.sender.mu.Unlock()
+	c.sender.doubted[stream] = true
 }

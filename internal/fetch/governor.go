@@ -183,16 +183,3 @@ func (p *pace) perSecond(now time.Time) rate.Limit {
 	elapsed := max(now.Sub(p.start).Seconds(), 0.25)
 	return rate.Limit(max(p.last, float64(p.n)/elapsed, 1))
 }
-
-// spendRate waits for the governor's leave.
-func (c *Client) spendRate(next step) step {
-	return func(ctx context.Context, q *call) error {
-		spent, err := c.governor.wait(ctx)
-		q.meter.rateWait.Add(int64(spent.rate))
-		q.meter.pauseWait.Add(int64(spent.pause))
-		if err != nil {
-			return stoppedErr(ctx, q.Stream)
-		}
-		return next(ctx, q)
-	}
-}

@@ -247,7 +247,7 @@ func (l *Landing) writeAt(f *os.File, data []byte, at int64, what string) error 
 }
 
 func (l *Landing) getFrame() *[]byte {
-	if b, ok := l.frames.Get().(*[]byte); ok && cap(*b) <= maxPooledBody {
+	if b, ok := l.frames.Get().(*[]byte); ok && cap(*b) <= wideBody {
 		return b
 	}
 	return new([]byte)
@@ -274,6 +274,13 @@ func (l *Landing) bodySize(r Request) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return int64(l.index[r.indexKey()].size)
+}
+
+func (l *Landing) hasAnswer(r Request) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, found := l.index[r.indexKey()]
+	return found
 }
 
 var errOtherBody = errors.New("the body is not the one that landed")

@@ -72,7 +72,7 @@ func (r Retry) parseRetryAfter(retryAfter string) (time.Duration, bool) {
 }
 
 // retryFailures repeats a call as the rule says. A 429 slows all other calls too.
-func (c *Client) retryFailures(next step) step {
+func (s *sender) retryFailures(next step) step {
 	return func(ctx context.Context, q *call) error {
 		for attempt := 0; ; attempt++ {
 			err := next(ctx, q)
@@ -86,14 +86,14 @@ func (c *Client) retryFailures(next step) step {
 			if !failed.isTransient() {
 				return err
 			}
-			delay := c.cfg.Retry.delayAfter(attempt, failed.retryAfter, c.cfg.Random())
+			delay := s.cfg.Retry.delayAfter(attempt, failed.retryAfter, s.cfg.Random())
 			if failed.Code == http.StatusTooManyRequests {
-				c.governor.throttle(delay, q.sent)
+				s.governor.throttle(delay, q.sent)
 			}
-			if attempt == c.cfg.Retry.MaxRetries {
+			if attempt == s.cfg.Retry.MaxRetries {
 				return err
 			}
-			if err := c.waitToRetry(ctx, q, failed, delay); err != nil {
+			if err := s.waitToRetry(ctx, q, failed, delay); err != nil {
 				return err
 			}
 		}
@@ -101,9 +101,9 @@ func (c *Client) retryFailures(next step) step {
 }
 
 // waitToRetry waits before the next attempt.
-func (c *Client) waitToRetry(ctx context.Context, q *call, failed *StatusError, delay time.Duration) error {
+func (s *sender) waitToRetry(ctx context.Context, q *call, failed *StatusError, delay time.Duration) error {
 	q.meter.retries.Add(1)
-	c.log.DebugContext(ctx, "request is repeated", "stream", q.Stream, "url", failed.URL,
+	s.log.DebugContext(ctx, "request is repeated", "stream", q.Stream, "url", failed.URL,
 		"status", failed.Code, "attempt", failed.Attempts, "delay", delay, "cause", failed.Err)
 	waited, err := waitFor(ctx, delay)
 	q.meter.backoff.Add(int64(waited))

@@ -5,7 +5,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -38,26 +38,34 @@ type Telemetry struct {
 
 // Telemetry returns a snapshot per stream, sorted by name. It may be called at
 // any time.
-func (c *Client) Telemetry() []Telemetry {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := make([]Telemetry, 0, len(c.meters))
-	for name, m := range maps.All(c.meters) {
-		all = append(all, m.snapshot(name))
+func (c *Client) Telemetry() []Telemetry { return c.meters.snapshot() }
+
+// meters are the meters of all streams. The zero value is ready.
+type meters struct {
+	mu       sync.Mutex
+	byStream map[string]*meter
+}
+
+func (m *meters) snapshot() []Telemetry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]Telemetry, 0, len(m.byStream))
+	for _, name := range slices.Sorted(maps.Keys(m.byStream)) {
+		all = append(all, m.byStream[name].snapshot(name))
 	}
-	slices.SortFunc(all, func(a, b Telemetry) int { return strings.Compare(a.Stream, b.Stream) })
 	return all
 }
 
-func (c *Client) meterOf(stream string) *meter {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m := c.meters[stream]
-	if m == nil {
-		m = &meter{}
-		c.meters[stream] = m
+func (m *meters) meterOf(stream string) *meter {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.byStream == nil {
+		m.byStream = map[string]*meter{}
 	}
-	return m
+	if m.byStream[stream] == nil {
+		m.byStream[stream] = &meter{}
+	}
+	return m.byStream[stream]
 }
 
 // meter counts for one stream. Durations are nanoseconds.

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"strconv"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -86,7 +87,7 @@ func (w *walk) pageRequest(pass, page int) Request {
 func (w *walk) readList(ctx context.Context) error {
 	var last *pass
 	for number := 1; ; number++ {
-		p := newPass(number, w.c.cfg, w.c.pageSize())
+		p := newPass(number, w.c.cfg, w.c.sizes.shortest())
 		if err := w.readPage(ctx, p, 1); err != nil {
 			return err
 		}
@@ -118,7 +119,7 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 		return err
 	}
 	if number == 1 {
-		w.c.learnPageSize(body)
+		w.c.sizes.learn(body)
 	}
 	p.addPage(number, body)
 	return nil
@@ -128,29 +129,34 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 // No service caps its pages below what it cuts by itself.
 const defaultPageSize = 25
 
-// learnPageSize looks at page 1 of a list with a total: one that leaves records
+// pageSizes is what the lists read so far show of the length of the service's pages:
+// the shortest full page of a list that goes on behind it, 0 while there was none, and
+// the longest that a list with a total came in.
+type pageSizes struct{ cut, whole atomic.Int64 }
+
+// learn looks at page 1 of a list with a total: one that leaves records
 // over shows at how many the service cuts, one that does not that it cuts at no
 // fewer.
-func (c *Client) learnPageSize(page stream.Page) {
+func (p *pageSizes) learn(page stream.Page) {
 	n := int64(page.Records)
 	if !page.Paginated || page.Total < 0 || n == 0 {
 		return
 	}
-	known, better := &c.wholePage, func(seen int64) bool { return n > seen }
+	known, better := &p.whole, func(seen int64) bool { return n > seen }
 	if page.Total > n {
-		known, better = &c.cutPage, func(seen int64) bool { return seen == 0 || n < seen }
+		known, better = &p.cut, func(seen int64) bool { return seen == 0 || n < seen }
 	}
 	for seen := known.Load(); better(seen) && !known.CompareAndSwap(seen, n); seen = known.Load() {
 	}
 }
 
-// pageSize is the number of records below which a list fills no page of the service,
+// shortest is the number of records below which a list fills no page of the service,
 // as far as that is known.
-func (c *Client) pageSize() int {
-	if cut := c.cutPage.Load(); cut > 0 {
+func (p *pageSizes) shortest() int {
+	if cut := p.cut.Load(); cut > 0 {
 		return int(cut)
 	}
-	return int(max(defaultPageSize, c.wholePage.Load()))
+	return int(max(defaultPageSize, p.whole.Load()))
 }
 
 // readRest reads what follows page 1.
@@ -182,4 +188,24 @@ func (w *walk) readPages(ctx context.Context, p *pass, n int) error {
 		return stoppedErr(ctx, w.stream.Name)
 	}
 	return nil
+}
+
+// isPaged reports whether a stream may answer page by page. An endpoint that the
+// spec gives one answer is asked without a page number first.
+func isPaged(s stream.Stream) bool {
+	return s.Envelope != stream.Object && s.Envelope != stream.Raw && s.Envelope != stream.Array
+}
+
+// HasLanded reports whether the first answer has landed that a walk of s, or of
+// what s holds for the path parameter param, would use: such a walk begins
+// without a request.
+func (c *Client) HasLanded(s stream.Stream, param string) bool {
+	if c.landing == nil {
+		return false
+	}
+	w := walk{c: c, stream: s, param: param}
+	if isPaged(s) {
+		return c.landing.hasAnswer(w.pageRequest(1, 1))
+	}
+	return c.landing.hasAnswer(w.pageRequest(0, 0))
 }
