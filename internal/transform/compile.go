@@ -18,7 +18,7 @@ const extraColumn = "extra"
 // says which table or column is missing or does not fit.
 func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, error) {
 	c := compiler{stream: s, binding: &Binding{
-		name: s.Name, list: s.List, object: s.Envelope == stream.Object, raw: s.Envelope == stream.Raw, shows: s.Shows(),
+		name: s.Name, list: s.List, object: s.Envelope == stream.Object, raw: s.Envelope == stream.Raw, shows: s.Shows,
 	}}
 	if s.List == "" {
 		c.binding.list = "records"
