@@ -57,7 +57,7 @@ func (b *binder) bindDocument(data []byte, cfg *Config) bool {
 		return false
 	}
 	if len(file.Docs) > 1 {
-		b.addProblem(lineOfToken(file.Docs[1].Start), "", "holds %d YAML documents: keep one and remove the --- between them", len(file.Docs))
+		b.addProblem(lineOfToken(file.Docs[1].Start), "", "contains %d YAML documents: keep one and remove the --- between them", len(file.Docs))
 	}
 	if len(file.Docs) > 0 {
 		b.bindSection(file.Docs[0].Body, "", reflect.ValueOf(cfg).Elem())
@@ -68,12 +68,12 @@ func (b *binder) bindDocument(data []byte, cfg *Config) bool {
 // textProblem finds what must not be handed to the parser at all.
 func textProblem(data []byte) (line int, message string) {
 	if len(data) > maxFileSize {
-		return 0, fmt.Sprintf("is larger than %d KiB: give a configuration file", maxFileSize>>10)
+		return 0, fmt.Sprintf("is larger than %d KiB: give the path of a configuration file", maxFileSize>>10)
 	}
 	for text := range bytes.Lines(data) {
 		line++
 		if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
-			return line, "is not UTF-8 text: give a configuration file"
+			return line, "is not UTF-8 text: give the path of a configuration file"
 		}
 	}
 	return 0, ""
@@ -83,7 +83,7 @@ func textProblem(data []byte) (line int, message string) {
 func syntaxProblem(err error) (line int, message string) {
 	var syntax yaml.Error
 	if !errors.As(err, &syntax) {
-		return 0, "it cannot be parsed"
+		return 0, "cannot be parsed"
 	}
 	return lineOfToken(syntax.GetToken()), syntax.GetMessage()
 }
@@ -129,7 +129,7 @@ func (b *binder) bindEntry(entry *ast.MappingValueNode, section string, known ma
 		return
 	}
 	if first, seen := b.lines[path]; seen {
-		b.addProblem(line, path, "is given twice, first in line %d: keep one", first)
+		b.addProblem(line, path, "appears twice, first in line %d: keep one", first)
 		return
 	}
 	b.lines[path] = line
@@ -138,12 +138,12 @@ func (b *binder) bindEntry(entry *ast.MappingValueNode, section string, known ma
 
 func keyHint(section, key string) string {
 	if above, below, dotted := strings.Cut(key, "."); dotted {
-		return fmt.Sprintf("write %s below %s:, not with a dot", below, above)
+		return fmt.Sprintf("write %s as a line below %s:, not with a dot", below, above)
 	}
 	if near := nearestKey(section, key); near != "" {
 		return "did you mean " + near + "?"
 	}
-	return "known here: " + strings.Join(keysOf(section), ", ")
+	return "use one of " + strings.Join(keysOf(section), ", ")
 }
 
 func (b *binder) bindList(node ast.Node, path string, v reflect.Value) {

@@ -34,7 +34,7 @@ func expandReference(reference string, lookupEnv func(string) (string, bool)) (v
 	name, closed := strings.CutSuffix(strings.TrimPrefix(reference, "${"), "}")
 	if !closed || !variableName.MatchString(name) {
 		// The text is not shown: it may be a secret with a dollar sign in it.
-		return "", "holds ${ that does not begin a variable: write ${NAME}, or $$ for a dollar sign"
+		return "", "contains ${ without the name of a variable: write ${NAME}, or $$ for a dollar sign"
 	}
 	value, ok, message := readVariable(name, lookupEnv)
 	if !ok && message == "" {
@@ -62,10 +62,10 @@ func readVariable(name string, lookupEnv func(string) (string, bool)) (value str
 	data, err := os.ReadFile(path)
 	switch text := strings.TrimSpace(string(data)); {
 	case err != nil:
-		return "", false, fmt.Sprintf("the file that %s%s names cannot be read: %v: give the path of one that this user can read",
+		return "", false, fmt.Sprintf("the file that %s%s names cannot be read: %v: give the path of a file that this user can read",
 			name, fileSuffix, err)
 	case len(text) > maxTokenSize || text == "":
-		return "", false, fmt.Sprintf("the file that %s%s names holds %d bytes: give one that holds the value alone", name, fileSuffix, len(data))
+		return "", false, fmt.Sprintf("the file that %s%s names has %d bytes: give a file that contains only the value", name, fileSuffix, len(data))
 	default:
 		return text, true, ""
 	}

@@ -67,7 +67,7 @@ func keyText(key ast.MapKeyNode) string {
 func shapeName(node ast.Node) string {
 	switch node.(type) {
 	case nil, *ast.NullNode:
-		return "without a value"
+		return "empty"
 	case ast.MapNode:
 		return "a section"
 	case *ast.SequenceNode:
@@ -79,11 +79,11 @@ func shapeName(node ast.Node) string {
 	case *ast.InfinityNode, *ast.NanNode:
 		return "infinite or undefined"
 	case *ast.BoolNode:
-		return "a switch"
+		return "true or false"
 	case *ast.AnchorNode, *ast.AliasNode:
-		return "a YAML anchor or alias (not understood here)"
+		return "a YAML anchor or alias (not supported)"
 	case *ast.TagNode:
-		return "a tagged YAML value (not understood here)"
+		return "a tagged YAML value (not supported)"
 	}
 	return "something else"
 }

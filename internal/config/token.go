@@ -23,7 +23,7 @@ func (a API) ReadToken(readFile func(string) ([]byte, error)) (Secret, error) {
 	}
 	data, err := readFile(a.TokenFile)
 	if err != nil {
-		return "", fmt.Errorf("read api.token_file: %w: give the path of a file this user can read", err)
+		return "", fmt.Errorf("read api.token_file: %w: give the path of a file that this user can read", err)
 	}
 	token := Secret(strings.TrimSpace(string(data)))
 	if fault := tokenFault(token); fault != "" {
@@ -48,7 +48,7 @@ func tokenFault(token Secret) string {
 	case len(text) > maxTokenSize:
 		return "is too long for a token: give the token alone"
 	case strings.ContainsFunc(text, unfitForHeader):
-		return "holds white space or characters that no token has: give the token alone, without quotes or a name before it"
+		return "contains white space or characters that no token has: write the token alone, without quotes or a name"
 	}
 	return ""
 }
@@ -61,5 +61,5 @@ func TokenDoubt(token Secret) string {
 	if strings.HasPrefix(token.Reveal(), tokenPrefix) {
 		return ""
 	}
-	return "the token does not begin with " + tokenPrefix + ": it may be the secret of something else"
+	return "the token does not begin with " + tokenPrefix + ": it may be a secret of another service"
 }

@@ -94,7 +94,7 @@ func (v *validator) checkAPI(a API) {
 	checkBetween(v, "api.retry.max", a.Retry.Max, time.Millisecond, 10*time.Minute)
 	checkBetween(v, "api.retry.jitter", a.Retry.Jitter, 0, 1)
 	if a.Retry.Max < a.Retry.Base && !v.broken["api.retry.base"] {
-		v.addProblem("api.retry.max", "%s is below api.retry.base: use %s or more",
+		v.addProblem("api.retry.max", "%s is less than api.retry.base: use %s or more",
 			v.showValue("api.retry.max", a.Retry.Max), v.showValue("api.retry.base", a.Retry.Base))
 	}
 }
@@ -103,7 +103,7 @@ func (v *validator) checkToken(a API) {
 	switch {
 	case v.broken["api.token_file"]:
 	case a.Token != "" && a.TokenFile != "":
-		v.addProblem("api.token_file", "is given beside api.token: keep one of the two")
+		v.addProblem("api.token_file", "is set, and api.token too: keep one of the two")
 	case a.Token == "" && a.TokenFile == "":
 		v.addProblem("api.token", "is empty: give the token as ${PLACEMENTSYNC_TOKEN}, or its file as api.token_file")
 	case a.TokenFile == "":
@@ -199,7 +199,7 @@ func (v *validator) checkPrivacy(p Privacy) {
 		}
 	}
 	if len(p.Hash) > 0 && p.HashKey == "" {
-		v.addProblem("privacy.hash", "needs a key: set the environment variable %s, and keep it: another key gives other hashes", HashKeyVar)
+		v.addProblem("privacy.hash", "needs a key: set the environment variable %s and never change it, since another key gives other hashes", HashKeyVar)
 	}
 	checkOneOf(v, "privacy.raw", p.Raw, RawKeep, RawDiscard)
 }
@@ -239,5 +239,5 @@ func checkOneOf[T ~string](v *validator, path string, value T, known ...T) {
 			names[i] = `""`
 		}
 	}
-	v.addProblem(path, "%s is unknown: use %s", v.showValue(path, string(value)), strings.Join(names, ", "))
+	v.addProblem(path, "%s is not allowed: use one of %s", v.showValue(path, string(value)), strings.Join(names, ", "))
 }

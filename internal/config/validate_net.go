@@ -25,9 +25,9 @@ func (v *validator) checkBaseURL(a API) {
 	case err != nil || !isWeb(u):
 		v.addProblem(path, "is not an absolute http or https address: write one such as https://api.example.com")
 	case u.User != nil:
-		v.addProblem(path, "holds credentials: remove them and use api.token")
+		v.addProblem(path, "contains credentials: remove them and use api.token")
 	case u.RawQuery != "" || u.ForceQuery || strings.Contains(a.BaseURL, "#"):
-		v.addProblem(path, "%s has a query or fragment behind it: end it with the path", v.showValue(path, u.Scheme+"://"+u.Host))
+		v.addProblem(path, "%s ends with a query or fragment: end it with the path", v.showValue(path, u.Scheme+"://"+u.Host))
 	case u.Scheme == "http" && !a.AllowInsecure && !isLoopback(u.Hostname()):
 		v.addProblem(path, "%s would send the token unencrypted: use https, or set api.allow_insecure: true",
 			v.showValue(path, u.Scheme+"://"+u.Host))
@@ -55,7 +55,7 @@ func isLoopback(host string) bool {
 func (v *validator) checkPrintable(path, text string) {
 	for _, r := range text {
 		if r < ' ' || r > '~' {
-			v.addProblem(path, "%s holds characters that cannot be sent: use printable ASCII", v.showValue(path, text))
+			v.addProblem(path, "%s contains characters that cannot be sent: use printable ASCII", v.showValue(path, text))
 			return
 		}
 	}
@@ -92,7 +92,7 @@ func (v *validator) checkCron(path, text string) {
 	}
 	// Any start would do: the search reaches over a leap year.
 	if schedule.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
-		v.addProblem(path, "%s never comes: check day and month", v.showValue(path, text))
+		v.addProblem(path, "%s is never due: check day and month", v.showValue(path, text))
 	}
 }
 
@@ -102,7 +102,7 @@ func (v *validator) checkServe(s Serve) {
 	for i, secret := range s.WebhookSecrets {
 		item := fmt.Sprintf("serve.webhook_secrets[%d]", i)
 		if secret == "" {
-			v.addProblem(item, "is empty: anyone could sign with it: give the signing secret, or remove it")
+			v.addProblem(item, "is empty, so anyone could sign: give the signing secret, or remove it")
 		}
 		v.checkSecretText(item, secret)
 	}
@@ -124,7 +124,7 @@ func (v *validator) checkListen(s Serve) {
 
 func (v *validator) checkSecretText(path string, secret Secret) {
 	if strings.ContainsFunc(secret.Reveal(), unfitForHeader) {
-		v.addProblem(path, "holds white space or characters that cannot be sent: use printable ASCII without spaces")
+		v.addProblem(path, "contains white space or characters that cannot be sent: use printable ASCII without spaces")
 	}
 }
 
