@@ -48,7 +48,7 @@ func lineWith(files fs.FS, pattern, text, otherwise string) (file string, line i
 // literalOf is where the literal of a stream stands.
 func (p places) literalOf(s stream.Stream) (file string, line int) {
 	text := fmt.Sprintf("Name: %q, Path: ", s.Name)
-	if s.IsEvents() {
+	if s.Path == "" {
 		text = fmt.Sprintf("Name: %q, Topics: ", s.Name)
 	}
 	return lineWith(p.code, "internal/stream/*.go", text, literals)
