@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// manPage writes one page for section 1 about all commands: an operator looks for
+// manPage writes one page of the manual about all commands: an operator looks for
 // the program and not for its parts.
 func manPage(w io.Writer, root *cobra.Command) error {
 	var b strings.Builder

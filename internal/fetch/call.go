@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"placementsync/internal/stream"
 )
 
 // call is one request on its way through the steps.
@@ -22,7 +24,7 @@ type call struct {
 	// wide is set while the body may be larger than the constant of that name.
 	wide bool
 	// What the reader made of it.
-	page Page
+	page stream.Page
 }
 
 // step does its part for a call, usually around another step.
@@ -157,7 +159,7 @@ func (c *Client) interpret(ctx context.Context, q *call, r Response) error {
 		return &GoneError{StatusError{Code: r.Status, Stream: q.Stream, URL: c.redact(q.url), Attempts: 1}}
 	}
 	// A landing of an older program may hold what is no answer.
-	page, err := Page{}, error(ErrMalformed)
+	page, err := stream.Page{}, error(ErrMalformed)
 	if isAnswer(r.Status) {
 		page, err = q.read(ctx, r)
 	}

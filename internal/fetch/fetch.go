@@ -24,6 +24,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"placementsync/internal/stream"
 )
 
 // Config is what a [Client] needs to know. Zero values take the default that
@@ -199,44 +201,7 @@ type Response struct {
 // Reader interprets one body. It is called concurrently, also for bodies that
 // landed in an earlier attempt at the run. An error that wraps [ErrMalformed]
 // makes the client ask again; any other error ends the walk.
-type Reader func(ctx context.Context, r Response) (Page, error)
-
-// Page is what a Reader found in one body: facts for the proof, no records.
-// The zero value is a bare list without records.
-type Page struct {
-	// Records is their number.
-	Records int
-	// IDs are 64-bit hashes of the records' ids, each once.
-	IDs []uint64
-	// Refused counts the records that were not taken, such as one without a key,
-	// those inside other records included: which row it would have been is not
-	// known, so that the absence of any proves nothing.
-	Refused int
-	// Copies counts the records whose id another record of this body has. One
-	// answer shows one state of the service, so that they are no movement.
-	Copies int
-	// Bare says that a raw body was an empty object: an answer without
-	// entries or none at all, which nothing tells apart.
-	Bare bool
-	// Paginated says that the envelope of spec section 4.1 was seen. Without
-	// it the next three fields are taken as absent.
-	Paginated bool
-	// Total is total_records; -1: absent or null.
-	Total int64
-	// TotalPages is total_pages; -1: absent or null.
-	TotalPages int64
-	// Next is next_page; 0: null, which says that this is the last page;
-	// -1: absent, which says nothing.
-	Next int64
-	// First and Last are created_at of the first and last record.
-	First, Last time.Time
-	// Falling says that every record has created_at and that it never rises
-	// from one record to the next.
-	Falling bool
-	// Falls counts neighbours whose created_at truly falls: a list of ties
-	// shows no order.
-	Falls int
-}
+type Reader func(ctx context.Context, r Response) (stream.Page, error)
 
 // Client reads one service for one run. It is safe for concurrent use.
 type Client struct {
@@ -294,14 +259,14 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Get asks one question and reads its answer.
-func (c *Client) Get(ctx context.Context, r Request, read Reader) (Page, error) {
+func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.Page, error) {
 	target, err := r.target()
 	if err != nil {
-		return Page{}, err
+		return stream.Page{}, err
 	}
 	q := &call{Request: r, url: c.base.String() + target, read: read, meter: c.meter(r.Stream)}
 	if err := c.ask(ctx, q); err != nil {
-		return Page{}, err
+		return stream.Page{}, err
 	}
 	return q.page, nil
 }

@@ -51,7 +51,7 @@ type firstPage struct {
 }
 
 // single reads an endpoint that the spec gives no pages: one object, a raw
-// object, or a bare array "with no pagination" (section 4.1). One answer is
+// object, or a bare array without pages (spec 4.1). One answer is
 // one state of the service, so it is whole. An array that turns out to be
 // paginated is read as a list after all.
 func (w *walk) single(ctx context.Context) error {
@@ -113,14 +113,14 @@ func (w *walk) list(ctx context.Context) error {
 
 // page reads one page into the pass.
 func (w *walk) page(ctx context.Context, p *pass, number int) error {
-	facts, err := w.c.Get(ctx, w.request(p.number, number), w.read)
+	body, err := w.c.Get(ctx, w.request(p.number, number), w.read)
 	if err != nil {
 		return err
 	}
 	if number == 1 {
-		w.c.learnPageSize(facts)
+		w.c.learnPageSize(body)
 	}
-	p.add(number, facts)
+	p.add(number, body)
 	return nil
 }
 
@@ -131,7 +131,7 @@ const defaultPageSize = 25
 // learnPageSize looks at page 1 of a list with a total: one that leaves records
 // over shows at how many the service cuts, one that does not that it cuts at no
 // fewer.
-func (c *Client) learnPageSize(page Page) {
+func (c *Client) learnPageSize(page stream.Page) {
 	n := int64(page.Records)
 	if !page.Paginated || page.Total < 0 || n == 0 {
 		return

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/stream"
 )
 
 // crowd asks for so many bodies at once and returns how many of them were held
@@ -21,11 +22,11 @@ func crowd(t *testing.T, kept *fetch.Landing, n, size int) (most int32) {
 	c := client(t, quick(service), kept)
 	var held, all atomic.Int32
 	released := make(chan struct{})
-	read := func(context.Context, fetch.Response) (fetch.Page, error) {
+	read := func(context.Context, fetch.Response) (stream.Page, error) {
 		held.Add(1)
 		<-released
 		all.Add(1)
-		return fetch.Page{}, nil
+		return stream.Page{}, nil
 	}
 	var asking sync.WaitGroup
 	for i := range n {

@@ -24,6 +24,7 @@ func rules() []rule {
 		{"the process is touched in cmd/sync alone", forbiddenNames},
 		{"tests do not sleep", sleeps},
 		{"names say what is inside", emptyNames},
+		{"what is cited can be read", citations},
 		{"the project is finished and speaks of itself alone", words},
 	}
 }

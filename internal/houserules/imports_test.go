@@ -27,15 +27,16 @@ func importTable() []row {
 		{"internal/stream", nil, "an endpoint is data; everyone may depend on it because it depends on nothing"},
 		{"internal/nearest", nil, "compares words, whatever they stand for"},
 		{"internal/config", []string{"internal/nearest"}, "components have their own config structs, cmd/sync maps one to the other"},
+		{"internal/durable", nil, "changes files and folders, whatever they hold"},
 		{"internal/sim", nil, "a second reading of the spec tests nothing if it shares code with the first"},
 		{"schema", nil, "SQL and the file that embeds it"},
 		{"queries", nil, "SQL and the file that embeds it"},
-		{"internal/fetch", []string{"internal/stream"}, "the stages meet in internal/pipeline alone"},
+		{"internal/fetch", []string{"internal/stream", "internal/durable"}, "the stages meet in internal/pipeline alone"},
 		{"internal/transform", []string{"internal/stream"}, "bytes in, records out: it is told the columns"},
-		{"internal/warehouse", []string{"schema", "internal/stream"}, "owns the folder and the DuckDB files, whoever fills them"},
+		{"internal/warehouse", []string{"schema", "internal/stream", "internal/durable"}, "owns the folder and the DuckDB files, whoever fills them"},
 		{"internal/load", []string{"internal/stream", "internal/warehouse"}, "the stages meet in internal/pipeline alone"},
-		{"internal/query", []string{"internal/warehouse", "internal/nearest", "queries"}, "reads what is published, however it came there"},
-		{"internal/webhook", []string{"internal/warehouse"}, "an inbox in the warehouse folder; the night empties it"},
+		{"internal/query", []string{"internal/warehouse", "internal/durable", "internal/nearest", "queries"}, "reads what is published, however it came there"},
+		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder; the night empties it"},
 		{"internal/report", []string{"internal/warehouse", "queries"}, "reads what is published, however it came there"},
 		{"internal/pipeline", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
@@ -46,6 +47,7 @@ func importTable() []row {
 		{"cmd/sync", []string{everything}, "the wiring"},
 		{"internal/houserules", nil, "has no code but tests"},
 		{"internal/torture", nil, "is for the tests that have something to tell, whoever they are"},
+		{"internal/trials", []string{everything}, "has no code but tests; they drive whole nights and read what came of them"},
 		{"internal/bench", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",
 		}, "has no code but tests; it measures the binary, and the stages where it looks into a night"},
@@ -104,7 +106,7 @@ func dependencies() []dependency {
 	all := []string{everything}
 	return []dependency{
 		{"github.com/duckdb", []string{"internal/warehouse", "internal/load", "internal/query"},
-			[]string{"internal/pipeline", "internal/bench", "cmd/sync"}, "the driver needs cgo, and its locks one owner"},
+			[]string{"internal/trials", "internal/bench", "cmd/sync"}, "the driver needs cgo, and its locks one owner"},
 		{"github.com/robfig/cron", []string{"internal/daemon", "internal/config"}, nil, "schedules are the daemon's"},
 		{"github.com/prometheus", []string{"internal/daemon", "cmd/sync"}, nil, "metrics are the daemon's, and their registry is handed in"},
 		{"github.com/vbauerster/mpb", []string{"cmd/sync"}, nil, "terminals are known to the command alone"},
@@ -171,10 +173,10 @@ func TestOurImportsAreHeld(t *testing.T) {
 func TestForeignImportsAreHeld(t *testing.T) {
 	mustCatch(t, foreignImports, []breach{
 		{"the driver in the wrong place", map[string]string{
-			"internal/fetch/a.go":         "package fetch\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
-			"internal/load/a.go":          "package load\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
-			"internal/pipeline/a_test.go": "package pipeline\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
-			"internal/pipeline/b.go":      "package pipeline\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/fetch/a.go":       "package fetch\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/load/a.go":        "package load\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/trials/a_test.go": "package trials\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/pipeline/b.go":    "package pipeline\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
 		}, []string{"internal/fetch/a.go:2: internal/fetch must not import", "internal/pipeline/b.go:2: internal/pipeline must not import"}},
 		{"log is refused, log/slog is not", map[string]string{
 			"internal/fetch/a.go": "package fetch\nimport \"log\"\nimport \"log/slog\"",

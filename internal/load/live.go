@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// The rules of design section 5 for records that change without a trace on the
+// The rules for records that change without a trace on the
 // row that lists them. An article counts as published once it has a live URL:
 // the set of status prefixes is not shown (spec section 3).
 

@@ -65,7 +65,7 @@ type decoder struct {
 // be staged a second time and told from their copies.
 type firstPage struct {
 	sum   xxh3.Uint128
-	facts fetch.Page
+	facts stream.Page
 }
 
 func (n *night) newSink(s stream.Stream) (*sink, error) {
@@ -87,60 +87,58 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 
 // read is the fetch.Reader of the stream: it says what a body holds, after its
 // rows are decoded. A body that is no answer leaves no row and is asked again.
-func (k *sink) read(ctx context.Context, r fetch.Response) (fetch.Page, error) {
+func (k *sink) read(ctx context.Context, r fetch.Response) (stream.Page, error) {
 	if facts, known := k.known(r); known {
 		k.night.cfg.Watch.answered(r, facts)
 		return facts, nil
 	}
 	if k.learn.Do(func() { k.ignorant = k.tell(context.WithoutCancel(ctx)) }); k.ignorant != nil {
-		return fetch.Page{}, k.ignorant
+		return stream.Page{}, k.ignorant
 	}
 	var d *decoder
 	select {
 	case d = <-k.decoders:
 	case <-ctx.Done():
-		return fetch.Page{}, context.Cause(ctx)
+		return stream.Page{}, context.Cause(ctx)
 	}
 	defer func() { k.decoders <- d }()
 	if err := k.night.step("answer landed"); err != nil {
-		return fetch.Page{}, fmt.Errorf("%w: %w", errStage, err)
+		return stream.Page{}, fmt.Errorf("%w: %w", errStage, err)
 	}
 	page, err := k.decode(ctx, d, r)
 	if errors.Is(err, transform.ErrMalformed) {
-		return fetch.Page{}, fmt.Errorf("%w: %w", fetch.ErrMalformed, err)
+		return stream.Page{}, fmt.Errorf("%w: %w", fetch.ErrMalformed, err)
 	}
 	if err != nil {
-		return fetch.Page{}, err
+		return stream.Page{}, err
 	}
 	k.count.Add(int64(page.Records))
-	facts := fetch.Page{Records: page.Records, IDs: slices.Clone(page.IDs), Total: page.Total, TotalPages: page.TotalPages,
-		Next: page.Next, Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls,
-		Refused: page.Refused, Copies: page.Copies, Bare: page.Bare}
-	k.remember(r, facts)
-	k.night.cfg.Watch.answered(r, facts)
+	page.IDs = slices.Clone(page.IDs) // the decoder uses them again
+	k.remember(r, page)
+	k.night.cfg.Watch.answered(r, page)
 	if d.held += len(r.Body); d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) && d.held < batchBytes {
-		return facts, nil
+		return page, nil
 	}
-	return facts, k.flush(ctx, d)
+	return page, k.flush(ctx, d)
 }
 
 // known tells a page 1 that has been decoded before.
-func (k *sink) known(r fetch.Response) (fetch.Page, bool) {
+func (k *sink) known(r fetch.Response) (stream.Page, bool) {
 	if r.Page != 1 || r.Param != "" {
-		return fetch.Page{}, false
+		return stream.Page{}, false
 	}
 	sum := xxh3.Hash128(r.Body)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.first.facts.Records == 0 || k.first.sum != sum {
-		return fetch.Page{}, false
+		return stream.Page{}, false
 	}
 	facts := k.first.facts
 	facts.IDs = slices.Clone(facts.IDs)
 	return facts, true
 }
 
-func (k *sink) remember(r fetch.Response, facts fetch.Page) {
+func (k *sink) remember(r fetch.Response, facts stream.Page) {
 	if r.Page != 1 || r.Param != "" {
 		return
 	}
@@ -178,7 +176,7 @@ func (k *sink) tell(ctx context.Context) error {
 }
 
 // decode makes room first when the rows held leave too little for the body.
-func (k *sink) decode(ctx context.Context, d *decoder, r fetch.Response) (transform.Page, error) {
+func (k *sink) decode(ctx context.Context, d *decoder, r fetch.Response) (stream.Page, error) {
 	origin := transform.Origin{Seq: r.Seq, Param: r.Param, Pass: r.Pass, Page: r.Page}
 	page, err := d.Decode(r.Body, origin)
 	if !errors.Is(err, transform.ErrFull) {
@@ -244,10 +242,5 @@ func (k *sink) flushAll(ctx context.Context) error {
 // note adds what a decoder found to the night's drift and stages the rejects.
 func (k *sink) note(ctx context.Context, d transform.Findings) error {
 	k.rejects.Add(int64(len(d.Rejects)))
-	rejects := make([]load.Reject, len(d.Rejects))
-	for i, r := range d.Rejects {
-		rejects[i] = load.Reject{Table: r.Table, Key: r.Key, Parent: r.Parent, Column: r.Column, Raw: r.Raw, Reason: r.Reason,
-			Stream: k.stream.Name, Pass: r.Pass, Page: r.Page, Position: r.Position, Answer: r.Answer, Seq: r.Seq}
-	}
-	return errors.Join(k.night.stage.Carry(ctx, k.night.drift.add(d)), k.night.stage.Reject(ctx, rejects))
+	return errors.Join(k.night.stage.Carry(ctx, k.night.drift.add(d)), k.night.stage.Reject(ctx, d.Rejects))
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"placementsync/internal/load"
+	"placementsync/internal/stream"
 	"placementsync/internal/transform"
 )
 
@@ -32,7 +33,7 @@ func newDrift() *drift { return &drift{entries: map[driftKey]int{}, sets: map[st
 
 // add takes in what one decoder found, and gives its records in the words of the
 // night.
-func (d *drift) add(found transform.Findings) []load.Carrier {
+func (d *drift) add(found transform.Findings) []stream.DriftCarrier {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	entries := make([]int, len(found.Drift))
@@ -40,13 +41,13 @@ func (d *drift) add(found transform.Findings) []load.Carrier {
 		entries[i] = d.entry(one)
 	}
 	sets := make([][]int, len(found.Sets))
-	var carriers []load.Carrier
+	var carriers []stream.DriftCarrier
 	for _, c := range found.Carriers {
 		if sets[c.Set] == nil {
 			sets[c.Set] = d.set(found.Sets[c.Set], entries)
 		}
 		for _, set := range sets[c.Set] {
-			carriers = append(carriers, load.Carrier{Set: set, Record: c.Record})
+			carriers = append(carriers, stream.DriftCarrier{Set: set, Record: c.Record})
 		}
 	}
 	return carriers
@@ -63,12 +64,13 @@ func (d *drift) entry(one transform.Drift) int {
 	if !ok {
 		i = len(d.night.All)
 		d.entries[key] = i
-		d.night.All = append(d.night.All, load.Drift{})
+		d.night.All = append(d.night.All, stream.Drift{})
 		d.first = append(d.first, one.First)
 	}
 	if !ok || one.First.Before(d.first[i]) {
 		d.first[i] = one.First
-		d.night.All[i] = load.Drift{Table: key.table, Path: key.path, Kind: key.kind, Sample: one.Sample, Key: one.Key}
+		d.night.All[i] = one.Drift
+		d.night.All[i].Path = key.path
 	}
 	return i
 }

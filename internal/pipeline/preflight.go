@@ -31,10 +31,10 @@ func (t Token) access() string {
 // is taken up asks again: its token may have been changed since.
 func preflight(ctx context.Context, c *fetch.Client, teamID string) (Token, error) {
 	var t Token
-	_, err := c.Get(ctx, fetch.Request{Stream: "token", Path: tokenPath, Fresh: true}, func(_ context.Context, r fetch.Response) (fetch.Page, error) {
+	_, err := c.Get(ctx, fetch.Request{Stream: "token", Path: tokenPath, Fresh: true}, func(_ context.Context, r fetch.Response) (stream.Page, error) {
 		var err error
 		t, err = parseToken(r.Body)
-		return fetch.Page{Records: 1}, err
+		return stream.Page{Records: 1}, err
 	})
 	if err != nil {
 		return t, fmt.Errorf("check the token: %w", err)

@@ -210,7 +210,7 @@ func (w *Watch) asking(s stream.Stream, total int64) {
 }
 
 // answered counts an answer. Each pass over a list begins anew.
-func (w *Watch) answered(r fetch.Response, page fetch.Page) {
+func (w *Watch) answered(r fetch.Response, page stream.Page) {
 	w.change(r.Stream, func(p *StreamProgress) {
 		switch {
 		case p.byID:

@@ -14,10 +14,10 @@ type Envelope int
 
 const (
 	// Sniffed is the zero value, for endpoints whose envelope the spec does
-	// not show, marked (E) in section 4.2: a paginated envelope, a bare array,
+	// not show, marked "any" in spec 4.2: a paginated envelope, a bare array,
 	// an object with records or a single object, told apart by their shape.
 	Sniffed Envelope = iota
-	// Paginated is the object of section 4.1 with records and totals.
+	// Paginated is the object of spec 4.1 with records and totals.
 	Paginated
 	// Object is one JSON object, which is the record.
 	Object
@@ -32,7 +32,7 @@ const (
 )
 
 // Rule says which details of a stream may be carried forward from the last
-// snapshot instead of being fetched again (design section 5).
+// snapshot instead of being fetched again. docs/ARCHITECTURE.md has the reasons.
 type Rule int
 
 const (
@@ -203,7 +203,7 @@ func Tables(streams []Stream) []Table {
 	return all
 }
 
-// Enums gives, per column name, the values that the spec lists (section 2.7).
+// Enums gives, per column name, the values that spec 2.7 lists.
 // Other values are kept and counted: the lists are open.
 func Enums() map[string][]string {
 	return map[string][]string{

@@ -22,7 +22,7 @@ func TestEveryStreamOfTheCatalogueCompiles(t *testing.T) {
 					t.Errorf("%s: column %d is %s, want %s", table.Name, n, fields[n].Name, c.Name)
 				}
 			}
-			if fields[len(fields)-2].Name != transform.HashColumn || fields[len(fields)-1].Name != transform.SeqColumn {
+			if fields[len(fields)-2].Name != stream.RowHash || fields[len(fields)-1].Name != stream.Seq {
 				t.Errorf("%s: ends with %v", table.Name, fields[len(fields)-2:])
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/stream"
 	"placementsync/internal/transform"
 )
 
@@ -30,8 +31,8 @@ func TestTheFullerCopyStays(t *testing.T) {
 			all := rowsOf(t, d.Flush())
 			var o outcome
 			for _, r := range all[c.table] {
-				delete(r, transform.HashColumn)
-				delete(r, transform.SeqColumn)
+				delete(r, stream.RowHash)
+				delete(r, stream.Seq)
 				o.add(c.table, r)
 			}
 			if diff := cmp.Diff([]string{c.table + " " + c.want}, o.Rows); diff != "" {

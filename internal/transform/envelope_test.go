@@ -41,7 +41,7 @@ func TestEnvelopesByShape(t *testing.T) {
 }
 
 // TestUnknownEnvelopesAreReadInAllShapes holds that an endpoint whose envelope the
-// spec does not show, marked (E) in its section 4.2, comes to the same rows and
+// spec does not show, marked "any" in spec 4.2, comes to the same rows and
 // findings whatever wraps its records.
 func TestUnknownEnvelopesAreReadInAllShapes(t *testing.T) {
 	for _, s := range stream.All() {
@@ -98,5 +98,5 @@ func decoded(t *testing.T, s stream.Stream, body string) string {
 	if _, err := d.Decode([]byte(body), transform.Origin{Seq: 1, Param: "param"}); err != nil {
 		t.Fatal(err)
 	}
-	return render(t, d, transform.Page{}, nil)
+	return render(t, d, stream.Page{}, nil)
 }

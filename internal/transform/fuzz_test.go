@@ -39,8 +39,8 @@ func fastOutcome(t testing.TB, d *transform.Decoder, defs map[string]stream.Defi
 	var o outcome
 	for table, rows := range rowsOf(t, d.Flush()) {
 		for _, r := range rows {
-			delete(r, transform.HashColumn)
-			delete(r, transform.SeqColumn)
+			delete(r, stream.RowHash)
+			delete(r, stream.Seq)
 			for name, text := range r {
 				if c, _ := defs[table].Column(name); c.Type == stream.JSON || strings.HasSuffix(name, "do_follow_links_raw") {
 					r[name] = canon(parse(t, []byte(text)))

@@ -18,7 +18,7 @@ func hashOf(t *testing.T, d *transform.Decoder, table, body string) string {
 	if len(rows) == 0 {
 		t.Fatalf("no row of %s from %s", table, body)
 	}
-	return rows[0][transform.HashColumn]
+	return rows[0][stream.RowHash]
 }
 
 func TestRowHashIsTheSameForWhatMeansTheSame(t *testing.T) {

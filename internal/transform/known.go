@@ -4,6 +4,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/zeebo/xxh3"
+
+	"placementsync/internal/stream"
 )
 
 // SameTable is the table of the records that a decoder found to be known: their
@@ -35,17 +37,17 @@ func (k *Known) Add(table string, keys *array.String, rowHashes *array.Uint64) {
 	at := -1
 	for i, hash := range rowHashes.Uint64Values() {
 		if key := keys.Value(i); at < 0 || key != last {
-			last, at = key, k.place(xxh3.HashString(key))
+			last, at = key, k.findPlace(xxh3.HashString(key))
 		}
 		k.prints[at] += printOf(hash, salt)
 	}
 }
 
-// place finds where an id is, and takes a place for one that is not there.
-func (k *Known) place(id uint64) int {
+// findPlace finds where an id is, and takes a place for one that is not there.
+func (k *Known) findPlace(id uint64) int {
 	id = max(id, 1)
 	mask := len(k.ids) - 1
-	for i := int(mix(id)) & mask; ; i = (i + 1) & mask {
+	for i := int(stream.MixBits(id)) & mask; ; i = (i + 1) & mask {
 		switch k.ids[i] {
 		case id:
 			return i
@@ -56,11 +58,11 @@ func (k *Known) place(id uint64) int {
 	}
 }
 
-// has reports whether a record is stored just so.
-func (k *Known) has(id, sum uint64) bool {
+// hasRecord reports whether a record is stored just so.
+func (k *Known) hasRecord(id, sum uint64) bool {
 	id = max(id, 1)
 	mask := len(k.ids) - 1
-	for i := int(mix(id)) & mask; k.ids[i] != 0; i = (i + 1) & mask {
+	for i := int(stream.MixBits(id)) & mask; k.ids[i] != 0; i = (i + 1) & mask {
 		if k.ids[i] == id {
 			return k.prints[i] == sum
 		}
@@ -71,7 +73,7 @@ func (k *Known) has(id, sum uint64) bool {
 // printOf is what one row adds to the print of its record. The fingerprint of a
 // row is a sum over its values: without mixing, two rows of a record could swap
 // a value and nobody would see it.
-func printOf(rowHash, table uint64) uint64 { return mix(rowHash ^ table) }
+func printOf(rowHash, table uint64) uint64 { return stream.MixBits(rowHash ^ table) }
 
 // Flat reports whether every table of the stream is keyed by the record's own
 // key, one text, so that [Known] can tell whose a stored row is.
@@ -91,10 +93,10 @@ func (b *Binding) Flat() bool {
 // Skip has the decoder leave out the rows of records that are known: it names
 // them in [SameTable] instead. The binding must be flat, and no row held yet.
 func (d *Decoder) Skip(known *Known) {
-	d.known = known
-	l := &layoutOf{index: len(d.tables), name: SameTable}
+	d.knownRecords = known
+	l := &layout{index: len(d.tables), name: SameTable}
 	fields := make([]arrow.Field, 0, 3)
-	for _, c := range []columnOf{{name: "id", kind: text}, {name: HashColumn, kind: unsigned}, {name: SeqColumn, kind: unsigned}} {
+	for _, c := range []columnLayout{{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned}} {
 		c.arrow = c.kind.arrowType()
 		l.cols = append(l.cols, c)
 		fields = append(fields, arrow.Field{Name: c.name, Type: c.arrow, Nullable: c.kind != unsigned})
@@ -103,32 +105,32 @@ func (d *Decoder) Skip(known *Known) {
 	d.tables, d.rows = append(d.tables, newTable(l)), append(d.rows, 0)
 }
 
-// skip takes the record just closed out of the rows when it is known.
-func (d *Decoder) skip(root *table) {
+// skipIfKnown takes the record just closed out of the rows when it is known.
+func (d *Decoder) skipIfKnown(root *table) {
 	last := root.rows - 1
-	if !d.known.has(root.identity(last), d.print(root)) {
+	if !d.knownRecords.hasRecord(root.keyHash(last), d.recordPrint(root)) {
 		return
 	}
 	same := d.tables[len(d.tables)-1]
-	same.cols[0].inherit(&root.cols[root.keys[0]], last)
-	same.cols[1].int(0)
-	same.cols[2].int(int64(d.seq))
+	same.cols[0].copyFrom(&root.cols[root.keys[0]], last)
+	same.cols[1].appendInt(0)
+	same.cols[2].appendInt(int64(d.seq))
 	same.rows++
-	d.takeBack(root)
+	d.removeRecord(root)
 }
 
-// print sums up the record just closed.
-func (d *Decoder) print(root *table) uint64 {
-	sum := root.print(root.rows - 1)
+// recordPrint sums up the record just closed.
+func (d *Decoder) recordPrint(root *table) uint64 {
+	sum := root.rowPrint(root.rows - 1)
 	for i, w := range root.within {
 		t := d.tables[w]
-		for row := root.marks[i]; row < t.rows; row++ {
-			sum += t.print(row)
+		for row := root.rowsWithin[i]; row < t.rows; row++ {
+			sum += t.rowPrint(row)
 		}
 	}
 	return sum
 }
 
-func (t *table) print(row int) uint64 {
+func (t *table) rowPrint(row int) uint64 {
 	return printOf(t.cols[len(t.cols)-2].word(row), t.salt)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"placementsync/internal/stream"
 	"placementsync/internal/transform"
 )
 
@@ -57,7 +58,7 @@ func cell(t testing.TB, c arrow.Array, i int) string {
 }
 
 // render writes everything a body came to as the text of a .want file.
-func render(t testing.TB, d *transform.Decoder, page transform.Page, err error) string {
+func render(t testing.TB, d *transform.Decoder, page stream.Page, err error) string {
 	t.Helper()
 	var b strings.Builder
 	if err != nil {
@@ -82,10 +83,10 @@ func render(t testing.TB, d *transform.Decoder, page transform.Page, err error) 
 	return b.String()
 }
 
-func renderPage(b *strings.Builder, p transform.Page) {
+func renderPage(b *strings.Builder, p stream.Page) {
 	fmt.Fprintf(b, "page records=%d ids=%d", p.Records, len(p.IDs))
 	if p.Paginated {
-		fmt.Fprintf(b, " total=%d pages=%d current=%d next=%d", p.Total, p.TotalPages, p.Current, p.Next)
+		fmt.Fprintf(b, " total=%d pages=%d next=%d", p.Total, p.TotalPages, p.Next)
 	}
 	if !p.First.IsZero() || !p.Last.IsZero() {
 		fmt.Fprintf(b, " first=%s last=%s", instantText(p.First), instantText(p.Last))
@@ -121,7 +122,7 @@ func renderBatch(t testing.TB, b *strings.Builder, batch transform.Batch) {
 		fmt.Fprintf(b, "\n%s (%s)\n", batch.Table, seqText(seqs.Value(i)))
 		for n, f := range batch.Record.Schema().Fields() {
 			c := batch.Record.Column(n)
-			if c.IsNull(i) || f.Name == transform.HashColumn || f.Name == transform.SeqColumn {
+			if c.IsNull(i) || f.Name == stream.RowHash || f.Name == stream.Seq {
 				continue
 			}
 			text := cell(t, c, i)

@@ -7,7 +7,7 @@ CREATE TABLE deletions (
 );
 
 COMMENT ON TABLE deletions IS 'Rows that vanished from a table in a run, with the evidence.';
-COMMENT ON COLUMN deletions.run_id IS 'The night that the row is about: runs.run_id.';
+COMMENT ON COLUMN deletions.run_id IS 'Run that the row describes: runs.run_id.';
 COMMENT ON COLUMN deletions.table_name IS 'Table that the row vanished from.';
 COMMENT ON COLUMN deletions.key IS 'Key of the row, its columns joined by a slash.';
-COMMENT ON COLUMN deletions.evidence IS 'What shows that it is gone: absent from a proven walk, answered 404, or its parent is gone.';
+COMMENT ON COLUMN deletions.evidence IS 'Why it counts as gone: absent from a proven walk, answered 404, or its parent is gone.';

@@ -10,7 +10,7 @@ CREATE TABLE drift (
     key        VARCHAR
 );
 
-COMMENT ON TABLE drift IS 'Fields and enumeration values that the schema does not know, and what was taken though it was not sent as the spec says, counted over all runs. Nothing of it was lost.';
+COMMENT ON TABLE drift IS 'Fields and enumeration values that the schema does not know, and values that were converted, counted over all runs. Nothing of it was lost.';
 COMMENT ON COLUMN drift.table_name IS 'Table in whose records it was seen.';
 COMMENT ON COLUMN drift.path IS 'Dotted path of the field in the record; for a value, the path and the value joined by an equals sign.';
 COMMENT ON COLUMN drift.kind IS 'What it is: unknown_field, unknown_enum (a value outside a list of the spec), converted (another JSON type that means the same), rounded, zoneless (a time taken as UTC), invalid_utf8, duplicate_field, conflict (two values for one column; the field that the spec lists stands), duplicate (a record that came twice in one answer; the fuller one stands).';
@@ -18,4 +18,4 @@ COMMENT ON COLUMN drift.first_run IS 'First run that saw it.';
 COMMENT ON COLUMN drift.last_run IS 'Last run that saw it.';
 COMMENT ON COLUMN drift.count IS 'Records that showed it, each counted once a run however often it was read, summed over all runs.';
 COMMENT ON COLUMN drift.sample IS 'One example, shortened: that of the first record.';
-COMMENT ON COLUMN drift.key IS 'Key of the first record that showed it; NULL when it stood around the records.';
+COMMENT ON COLUMN drift.key IS 'Key of the first record that showed it; NULL when it stood outside of the records.';

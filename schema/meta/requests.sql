@@ -16,7 +16,7 @@ CREATE TABLE requests (
 );
 
 COMMENT ON TABLE requests IS 'Requests of each stream in a run: counts, latencies, and how the rate limit was used.';
-COMMENT ON COLUMN requests.run_id IS 'The night that the row is about: runs.run_id.';
+COMMENT ON COLUMN requests.run_id IS 'Run that the row describes: runs.run_id.';
 COMMENT ON COLUMN requests.stream IS 'Name of the stream.';
 COMMENT ON COLUMN requests.requests IS 'Requests sent, retries included.';
 COMMENT ON COLUMN requests.bytes IS 'Bytes of answers received, in bytes on the wire.';

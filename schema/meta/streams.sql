@@ -22,9 +22,9 @@ CREATE TABLE streams (
 );
 
 COMMENT ON TABLE streams IS 'How completely each stream was read in a run, with the numbers that prove it.';
-COMMENT ON COLUMN streams.run_id IS 'The night that the row is about: runs.run_id.';
+COMMENT ON COLUMN streams.run_id IS 'Run that the row describes: runs.run_id.';
 COMMENT ON COLUMN streams.stream IS 'Name of the stream.';
-COMMENT ON COLUMN streams.grade IS 'How sure it is that all rows are there: exact, repaired, bounded, best_effort, carried_forward or skipped.';
+COMMENT ON COLUMN streams.grade IS 'How sure it is that all rows are present: exact, repaired, bounded, best_effort, carried_forward or skipped.';
 COMMENT ON COLUMN streams.reason IS 'Why the grade is what it is.';
 COMMENT ON COLUMN streams.pages IS 'Pages of the longest pass; 0 for single records.';
 COMMENT ON COLUMN streams.requests IS 'Requests sent, retries included.';
@@ -34,10 +34,10 @@ COMMENT ON COLUMN streams.total_last IS 'total_records in the last answer; NULL 
 COMMENT ON COLUMN streams.distinct_ids IS 'Different ids seen over all passes; for single records the ids that were answered.';
 COMMENT ON COLUMN streams.repeated_ids IS 'Ids seen on more than one page of a pass.';
 COMMENT ON COLUMN streams.rows IS 'Rows of the first table of the stream in the snapshot, as far as this stream fills it.';
-COMMENT ON COLUMN streams.rows_old IS 'Those of these rows that were neither read nor proven in this run; 0 for webhook events.';
+COMMENT ON COLUMN streams.rows_old IS 'How many of these rows this run neither read nor proved; 0 for webhook events.';
 COMMENT ON COLUMN streams.fetched IS 'Details fetched in this run.';
-COMMENT ON COLUMN streams.carried IS 'Ids that were not asked for in this run, since nothing called for it; their rows are those of an earlier run.';
+COMMENT ON COLUMN streams.carried IS 'Ids that did not have to be requested in this run; their rows are those of an earlier run.';
 COMMENT ON COLUMN streams.rechecked IS 'Settled details that were fetched again as part of the rotating share.';
-COMMENT ON COLUMN streams.failed IS 'Details that could not be fetched; the rows of the last snapshot stand.';
-COMMENT ON COLUMN streams.unread IS 'Ids not read tonight because the night''s bound was reached; the rows of the last snapshot stand, and the following nights read them.';
-COMMENT ON COLUMN streams.age_since IS 'When the oldest was last read of what was neither read nor proven in this run: the time of that snapshot, UTC. NULL when there is nothing such.';
+COMMENT ON COLUMN streams.failed IS 'Details that could not be fetched; their rows are those of the last snapshot.';
+COMMENT ON COLUMN streams.unread IS 'Ids that this run had no time to read (run.max_duration); their rows are those of the last snapshot, and the following nights read them.';
+COMMENT ON COLUMN streams.age_since IS 'Of the rows that this run neither read nor proved, when the oldest was last read: the time of that snapshot, UTC. NULL when there are none.';

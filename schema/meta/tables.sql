@@ -9,7 +9,7 @@ CREATE TABLE tables (
 );
 
 COMMENT ON TABLE tables IS 'Rows of each table in a snapshot and how they changed against the one before.';
-COMMENT ON COLUMN tables.run_id IS 'The night that the row is about: runs.run_id.';
+COMMENT ON COLUMN tables.run_id IS 'Run that the row describes: runs.run_id.';
 COMMENT ON COLUMN tables.table_name IS 'Name of the table.';
 COMMENT ON COLUMN tables.rows IS 'Rows in the snapshot.';
 COMMENT ON COLUMN tables.rows_new IS 'Rows whose key the last snapshot lacked.';

@@ -19,5 +19,5 @@ COMMENT ON COLUMN webhook_events.sent_at IS 'When the delivery was sent, UTC; no
 COMMENT ON COLUMN webhook_events.received_at IS 'When the delivery was first received here, UTC.';
 COMMENT ON COLUMN webhook_events.outcome IS 'What became of it: stored (a row of its table), rejected (meta.rejects has it under its id) or unknown_topic (only here).';
 COMMENT ON COLUMN webhook_events.body IS 'The body as delivered, JSON unless it was rejected; bytes that are no text became U+FFFD. NULL when privacy rules withhold it.';
-COMMENT ON COLUMN webhook_events.body_sha256 IS 'SHA-256 of the exact body, in hex: the signature covers the body alone, so that the same body under two ids is worth a look.';
-COMMENT ON COLUMN webhook_events.run_id IS 'The night that took it from the inbox: runs.run_id.';
+COMMENT ON COLUMN webhook_events.body_sha256 IS 'SHA-256 of the exact body, in hex. The signature covers only the body: look into one body that came under two ids.';
+COMMENT ON COLUMN webhook_events.run_id IS 'Run that took it from the inbox: runs.run_id.';
