@@ -10,25 +10,24 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// The exit codes are a promise to scripts; a test holds
-// each row.
-const (
-	exitComplete    = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitPartial     = 3
-	exitHeld        = 4
-	exitInterrupted = 130
-)
-
+// exitCodes is the table of exit codes as help texts show it. The numbers are those
+// of warehouse.Outcome.
 func exitCodes() string {
-	return `Exit codes:
-  0    complete
-  1    failed, nothing published
-  2    usage or configuration
-  3    published but partial
-  4    another run holds the lock
-  130  interrupted`
+	text := "Exit codes:"
+	for _, row := range []struct {
+		outcome warehouse.Outcome
+		meaning string
+	}{
+		{warehouse.Complete, "complete"},
+		{warehouse.Failed, "failed, nothing published"},
+		{warehouse.Misused, "usage or configuration"},
+		{warehouse.Partial, "published but partial"},
+		{warehouse.Held, "another run holds the lock"},
+		{warehouse.Interrupted, "interrupted"},
+	} {
+		text += fmt.Sprintf("\n  %-4d %s", row.outcome.ExitCode(), row.meaning)
+	}
+	return text
 }
 
 // workError is an error of a command's work, as opposed to its command line.
@@ -46,26 +45,27 @@ func usage(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...)}
 }
 
-// codeError ends the program with a code and, when it has no error, silently:
-// the command has said everything.
-type codeError struct {
-	code int
-	err  error
+// outcomeError ends the program with an outcome other than its error says. Without
+// an error it ends silently: the command has said everything.
+type outcomeError struct {
+	outcome warehouse.Outcome
+	err     error
 }
 
-func (e *codeError) Error() string {
+func (e *outcomeError) Error() string {
 	if e.err == nil {
 		return ""
 	}
 	return e.err.Error()
 }
 
-func (e *codeError) Unwrap() error { return e.err }
+func (e *outcomeError) Unwrap() error { return e.err }
 
-// exitCode is the one place where an error becomes a number.
-func exitCode(ctx context.Context, err error) int {
+// outcomeOf is the one place where an error becomes an outcome of the program, and
+// with it an exit code.
+func outcomeOf(ctx context.Context, err error) warehouse.Outcome {
 	var (
-		code    *codeError
+		known   *outcomeError
 		work    *workError
 		misuse  *usageError
 		bad     *config.Error
@@ -74,17 +74,17 @@ func exitCode(ctx context.Context, err error) int {
 	)
 	switch {
 	case err == nil:
-		return exitComplete
-	case errors.As(err, &code):
-		return code.code
+		return warehouse.Complete
+	case errors.As(err, &known):
+		return known.outcome
 	case errors.As(err, &misuse), errors.As(err, &bad), errors.As(err, &badQ), !errors.As(err, &work):
-		return exitUsage
+		return warehouse.Misused
 	case errors.As(err, &another):
-		return exitHeld
+		return warehouse.Held
 	case ctx.Err() != nil:
-		return exitInterrupted
+		return warehouse.Interrupted
 	}
-	return exitFailed
+	return warehouse.Failed
 }
 
 // message is what stderr shows of an error.

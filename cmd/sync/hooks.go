@@ -10,6 +10,7 @@ import (
 
 	"placementsync/internal/config"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
 )
@@ -67,9 +68,9 @@ func (h *hooks) handler(cfg config.Config) http.Handler {
 	return h.receiver
 }
 
-func (h *hooks) stored(e webhook.Event) {
+func (h *hooks) stored(e stream.Event) {
 	if h.night.Load() != nil {
-		t := e.Targets()
+		t := webhook.EventTargets(e)
 		h.refresher.Add(t.Article, t.Campaign)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"placementsync/internal/sim"
+	"placementsync/internal/warehouse"
 )
 
 func must(t testing.TB, err error) {
@@ -66,13 +67,13 @@ func mainService() {
 	err := json.Unmarshal([]byte(os.Args[1]), &size)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(exitUsage)
+		os.Exit(warehouse.Misused.ExitCode())
 	}
 	service := size.service()
 	url, stop, err := service.Serve(context.Background(), "")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(exitFailed)
+		os.Exit(warehouse.Failed.ExitCode())
 	}
 	fmt.Println(url)
 	for told := bufio.NewScanner(os.Stdin); told.Scan(); {

@@ -54,7 +54,7 @@ func eventOf(r warehouse.Run, err error) string {
 func alert(event string, r warehouse.Run, err error) notify.Alert {
 	a := notify.Alert{Event: event, Run: r.ID, ExitCode: r.ExitCode, StartedAt: r.StartedAt, EndedAt: r.EndedAt, Program: version}
 	if err != nil {
-		a.Error, a.ExitCode = err.Error(), cmp.Or(r.ExitCode, exitFailed)
+		a.Error, a.ExitCode = err.Error(), cmp.Or(r.ExitCode, warehouse.Failed.ExitCode())
 	}
 	for _, s := range r.Streams {
 		if worry(s.Grade) > 0 {

@@ -10,6 +10,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
 )
 
 // rebuildOptions are the flags of rebuild.
@@ -68,7 +69,7 @@ func rebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 		return err
 	}
 	if len(r.Passed) > 0 {
-		return &codeError{exitPartial, nil}
+		return &outcomeError{warehouse.Partial, nil}
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func execute(ctx context.Context, args []string, p process) int {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	err := root.ExecuteContext(ctx)
-	code := exitCode(ctx, err)
+	code := outcomeOf(ctx, err).ExitCode()
 	var work *workError
 	switch {
 	case err == nil || err.Error() == "": // all has been said

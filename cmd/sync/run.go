@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/pipeline"
+	"placementsync/internal/warehouse"
 )
 
 // runOptions are the flags of one night.
@@ -69,8 +70,8 @@ func (g *globals) ended(res pipeline.Result, err error, dryRun bool) error {
 			err = shown
 		}
 	}
-	if code := res.Run.ExitCode; code != 0 {
-		return &codeError{code, err}
+	if outcome := res.Run.Outcome; outcome != "" && outcome != warehouse.Complete {
+		return &outcomeError{outcome, err}
 	}
 	return err
 }

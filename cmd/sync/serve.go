@@ -273,7 +273,7 @@ func shownBy(r warehouse.Run) string {
 }
 
 func nightOf(r warehouse.Run) daemon.Night {
-	n := daemon.Night{Run: r.ID, By: shownBy(r), Started: r.StartedAt, Ended: r.EndedAt, Snapshot: r.SnapshotAt, Outcome: r.Outcome, Error: r.Error,
+	n := daemon.Night{Run: r.ID, By: shownBy(r), Started: r.StartedAt, Ended: r.EndedAt, Snapshot: r.SnapshotAt, Outcome: string(r.Outcome), Error: r.Error,
 		Requests: r.Requests, Bytes: r.Bytes, Retries: r.Retries, Rows: r.Rows, New: r.New, Changed: r.Changed, Gone: r.Gone}
 	for _, s := range r.Streams {
 		n.Streams = append(n.Streams, daemon.Stream{Name: s.Stream, Grade: s.Grade, Reason: s.Reason, Rows: s.Rows, Rejects: s.Rejects,

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"placementsync/internal/warehouse"
 )
 
 // grace is how long a command may take to end in order after the first signal,
@@ -46,5 +48,5 @@ func interruptible(stderr io.Writer, work func(ctx context.Context, patient func
 	case <-timer.C:
 	}
 	fmt.Fprintln(stderr, "placementsync: ended in the middle of its work: what has landed and the last snapshot are kept, run again to resume")
-	return exitInterrupted
+	return warehouse.Interrupted.ExitCode()
 }

@@ -52,7 +52,7 @@ func closing(w io.Writer, res pipeline.Result, dryRun bool) error {
 	r := res.Run
 	verdict := "published"
 	switch {
-	case dryRun && r.ExitCode == exitComplete:
+	case dryRun && r.Outcome == warehouse.Complete:
 		verdict = "dry run, nothing published"
 	case r.Outcome == warehouse.Partial:
 		verdict = "published, partial: some streams keep earlier rows or have none"

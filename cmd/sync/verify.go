@@ -65,9 +65,9 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	}
 	switch v.Result() {
 	case pipeline.Rebuildable:
-		return &codeError{exitPartial, nil}
+		return &outcomeError{warehouse.Partial, nil}
 	case pipeline.Damaged:
-		return &codeError{exitFailed, nil}
+		return &outcomeError{warehouse.Failed, nil}
 	}
 	return nil
 }

@@ -47,10 +47,10 @@ func (s *service) keepVerified(cfg config.Config, found warehouse.Verified) {
 }
 
 func damageAlert(found warehouse.Verified) notify.Alert {
-	a := notify.Alert{Event: notify.Damaged, ExitCode: exitFailed, Error: found.Error, StartedAt: found.At,
+	a := notify.Alert{Event: notify.Damaged, ExitCode: warehouse.Failed.ExitCode(), Error: found.Error, StartedAt: found.At,
 		EndedAt: found.At.Add(time.Duration(found.Seconds * float64(time.Second))), Program: version}
 	if found.Result == pipeline.Rebuildable {
-		a.ExitCode = exitPartial
+		a.ExitCode = warehouse.Partial.ExitCode()
 	}
 	for i, file := range found.Damaged {
 		if i > 0 {

@@ -12,16 +12,16 @@ var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// expand replaces ${VAR} and $$ in text, and returns a message for each reference
+// expandVariables replaces ${VAR} and $$ in text, and returns a message for each reference
 // that cannot be replaced. What comes from the environment is not expanded again;
 // any other dollar sign stands for itself.
-func expand(text string, lookupEnv func(string) (string, bool)) (string, []string) {
+func expandVariables(text string, lookupEnv func(string) (string, bool)) (string, []string) {
 	var messages []string
 	replace := func(match string) string {
 		if match == "$$" {
 			return "$"
 		}
-		value, message := lookup(match, lookupEnv)
+		value, message := expandReference(match, lookupEnv)
 		if message != "" {
 			messages = append(messages, message)
 		}
@@ -30,13 +30,13 @@ func expand(text string, lookupEnv func(string) (string, bool)) (string, []strin
 	return dollars.ReplaceAllStringFunc(text, replace), messages
 }
 
-func lookup(reference string, lookupEnv func(string) (string, bool)) (value, message string) {
+func expandReference(reference string, lookupEnv func(string) (string, bool)) (value, message string) {
 	name, closed := strings.CutSuffix(strings.TrimPrefix(reference, "${"), "}")
 	if !closed || !variableName.MatchString(name) {
 		// The text is not shown: it may be a secret with a dollar sign in it.
 		return "", "holds ${ that does not begin a variable: write ${NAME}, or $$ for a dollar sign"
 	}
-	value, ok, message := variable(name, lookupEnv)
+	value, ok, message := readVariable(name, lookupEnv)
 	if !ok && message == "" {
 		message = fmt.Sprintf("the environment variable %s is not set: set it, or write the value here", name)
 	}
@@ -47,10 +47,10 @@ func lookup(reference string, lookupEnv func(string) (string, bool)) (value, mes
 // value: others who may look at this process see its environment and not its files.
 const fileSuffix = "_FILE"
 
-// variable reads NAME, or the file that NAME_FILE names, without the white space
+// readVariable reads NAME, or the file that NAME_FILE names, without the white space
 // around its text. A message says why that could not be done, and nothing of what
 // the file holds.
-func variable(name string, lookupEnv func(string) (string, bool)) (value string, ok bool, message string) {
+func readVariable(name string, lookupEnv func(string) (string, bool)) (value string, ok bool, message string) {
 	value, ok = lookupEnv(name)
 	path, named := lookupEnv(name + fileSuffix)
 	if !named || path == "" || strings.HasSuffix(name, fileSuffix) {

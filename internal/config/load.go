@@ -20,14 +20,14 @@ func Load(path string, lookupEnv func(string) (string, bool)) (Config, error) {
 	data, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Default(), unreadable(path, "does not exist: create it with cp config.example.yaml "+path+" and fill in api.base_url", err)
+		return Default(), unreadableErr(path, "does not exist: create it with cp config.example.yaml "+path+" and fill in api.base_url", err)
 	case err != nil:
-		return Default(), unreadable(path, fmt.Sprintf("cannot be read: %v: give the path of a readable file", errors.Unwrap(err)), err)
+		return Default(), unreadableErr(path, fmt.Sprintf("cannot be read: %v: give the path of a readable file", errors.Unwrap(err)), err)
 	}
 	return Parse(path, data, lookupEnv)
 }
 
-func unreadable(path, message string, cause error) error {
+func unreadableErr(path, message string, cause error) error {
 	return &Error{File: path, Problems: []Problem{{Message: message}}, cause: cause}
 }
 
@@ -44,25 +44,25 @@ func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Con
 	}
 	b := newBinder(lookupEnv)
 	cfg := Default()
-	if !b.document(data, &cfg) {
+	if !b.bindDocument(data, &cfg) {
 		return Default(), newError(name, b.problems)
 	}
-	key, ok, message := variable(HashKeyVar, lookupEnv)
+	key, ok, message := readVariable(HashKeyVar, lookupEnv)
 	if message != "" {
-		b.report(0, "privacy.hash", "%s", message)
+		b.addProblem(0, "privacy.hash", "%s", message)
 	}
 	if ok {
 		cfg.Privacy.HashKey = Secret(key)
 	}
 	v := validator{broken: b.broken, written: b.written}
-	v.config(cfg)
-	cfg.resolve(filepath.Dir(name))
-	return cfg, newError(name, append(b.problems, b.located(v.problems)...))
+	v.checkConfig(cfg)
+	cfg.resolvePaths(filepath.Dir(name))
+	return cfg, newError(name, append(b.problems, b.addLines(v.problems)...))
 }
 
-// resolve makes paths independent of the working directory of the process, which
+// resolvePaths makes paths independent of the working directory of the process, which
 // under cron or systemd is not the folder of the file.
-func (c *Config) resolve(dir string) {
+func (c *Config) resolvePaths(dir string) {
 	for _, path := range []*string{&c.Warehouse.Dir, &c.API.TokenFile} {
 		if *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(dir, *path)
@@ -70,9 +70,9 @@ func (c *Config) resolve(dir string) {
 	}
 }
 
-// located gives each problem of the validator the line of its key, or for a key
+// addLines gives each problem of the validator the line of its key, or for a key
 // that is not written that of the section it belongs in.
-func (b *binder) located(problems []Problem) []Problem {
+func (b *binder) addLines(problems []Problem) []Problem {
 	for i, p := range problems {
 		for path := p.Path; path != "" && problems[i].Line == 0; path = parentPath(path) {
 			problems[i].Line = b.lines[path]

@@ -62,9 +62,9 @@ func keyText(key ast.MapKeyNode) string {
 	return strconv.Quote(text)
 }
 
-// shape names what stands where something else should. It shows no value: a token
+// shapeName names what stands where something else should. It shows no value: a token
 // in the wrong place is still a token.
-func shape(node ast.Node) string {
+func shapeName(node ast.Node) string {
 	switch node.(type) {
 	case nil, *ast.NullNode:
 		return "without a value"

@@ -31,12 +31,12 @@ type Error struct {
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
-		lines[i] = e.line(p)
+		lines[i] = e.formatProblem(p)
 	}
 	return strings.Join(lines, "\n")
 }
 
-func (e *Error) line(p Problem) string {
+func (e *Error) formatProblem(p Problem) string {
 	place := e.File
 	if p.Line > 0 {
 		place += fmt.Sprintf(":%d", p.Line)

@@ -19,7 +19,7 @@ const maxTokenSize = 8 << 10
 // cut off; the error never holds the text.
 func (a API) ReadToken(readFile func(string) ([]byte, error)) (Secret, error) {
 	if a.TokenFile == "" {
-		return a.Token, explain("api.token", tokenFault(a.Token))
+		return a.Token, tokenErr("api.token", tokenFault(a.Token))
 	}
 	data, err := readFile(a.TokenFile)
 	if err != nil {
@@ -27,12 +27,12 @@ func (a API) ReadToken(readFile func(string) ([]byte, error)) (Secret, error) {
 	}
 	token := Secret(strings.TrimSpace(string(data)))
 	if fault := tokenFault(token); fault != "" {
-		return "", explain(fmt.Sprintf("api.token_file %q", a.TokenFile), fault)
+		return "", tokenErr(fmt.Sprintf("api.token_file %q", a.TokenFile), fault)
 	}
 	return token, nil
 }
 
-func explain(place, fault string) error {
+func tokenErr(place, fault string) error {
 	if fault == "" {
 		return nil
 	}

@@ -20,7 +20,7 @@ type board struct {
 	beat     time.Time // when the schedule was last looked at
 	missed   map[string]int
 	nights   []Night
-	shown    Night // what readers see
+	current  Night // what readers see
 	readAt   time.Time
 	readErr  error
 }
@@ -34,21 +34,21 @@ type snapshot struct {
 	Missed        map[string]int
 	// Nights are oldest first, and not to be changed.
 	Nights []Night
-	// Shown is what changed last what readers see: a night, a refresh, a rollback or
+	// Current is what changed last what readers see: a night, a refresh, a rollback or
 	// a rebuild; zero: nothing did.
-	Shown     Night
+	Current   Night
 	LedgerErr error
 }
 
-// read takes the board as it is, with a ledger that is not older than ledgerAge.
-func (b *board) read() snapshot {
+// readSnapshot takes the board as it is, with a ledger that is not older than ledgerAge.
+func (b *board) readSnapshot() snapshot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
 	if b.readAt.IsZero() || now.Sub(b.readAt) >= ledgerAge || now.Before(b.readAt) {
 		runs, err := b.ledger()
 		if b.readAt, b.readErr = now, err; err == nil {
-			b.sort(runs)
+			b.sortRuns(runs)
 		}
 	}
 	missed := make(map[string]int, len(b.missed))
@@ -56,32 +56,32 @@ func (b *board) read() snapshot {
 		missed[why] = n
 	}
 	return snapshot{At: now, Next: b.next, Running: b.running, Stopping: b.stopping, Beat: b.beat,
-		Missed: missed, Nights: b.nights, Shown: b.shown, LedgerErr: b.readErr}
+		Missed: missed, Nights: b.nights, Current: b.current, LedgerErr: b.readErr}
 }
 
-// sort keeps the nights, and of all entries the last that changed what readers see.
-func (b *board) sort(runs []Night) {
-	b.nights, b.shown = []Night{}, Night{}
+// sortRuns keeps the nights, and of all entries the last that changed what readers see.
+func (b *board) sortRuns(runs []Night) {
+	b.nights, b.current = []Night{}, Night{}
 	for _, r := range runs {
 		if r.By == "" {
 			b.nights = append(b.nights, r)
 		}
 		if r.Published() {
-			b.shown = r
+			b.current = r
 		}
 	}
 }
 
-// change writes to the board.
-func (b *board) change(write func(b *board)) {
+// update writes to the board.
+func (b *board) update(write func(b *board)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	write(b)
 }
 
-// miss counts slots without a night, by the reason.
-func (b *board) miss(why string, n int) {
-	b.change(func(b *board) {
+// addMissed counts slots without a night, by the reason.
+func (b *board) addMissed(why string, n int) {
+	b.update(func(b *board) {
 		if b.missed == nil {
 			b.missed = map[string]int{}
 		}
@@ -89,8 +89,8 @@ func (b *board) miss(why string, n int) {
 	})
 }
 
-// published returns the newest night that has given readers a snapshot.
-func (s snapshot) published() (Night, bool) {
+// lastPublished returns the newest night that has given readers a snapshot.
+func (s snapshot) lastPublished() (Night, bool) {
 	for i := len(s.Nights) - 1; i >= 0; i-- {
 		if s.Nights[i].Published() {
 			return s.Nights[i], true
@@ -99,11 +99,11 @@ func (s snapshot) published() (Night, bool) {
 	return Night{}, false
 }
 
-// seen returns the entry whose snapshot readers see.
-func (s snapshot) seen() (Night, bool) { return s.Shown, s.Shown.Published() }
+// currentRun returns the entry whose snapshot readers see.
+func (s snapshot) currentRun() (Night, bool) { return s.Current, s.Current.Published() }
 
-// last returns the newest night, however it ended.
-func (s snapshot) last() (Night, bool) {
+// lastNight returns the newest night, however it ended.
+func (s snapshot) lastNight() (Night, bool) {
 	if len(s.Nights) == 0 {
 		return Night{}, false
 	}

@@ -120,16 +120,16 @@ func (d *Daemon) Run(ctx context.Context, l net.Listener) error {
 		stop(err)
 		broken <- err
 	}()
-	d.metrics.recall(d.board.read())
-	d.tell("READY=1")
+	d.metrics.restoreLast(d.board.readSnapshot())
+	d.notifyManager("READY=1")
 	d.cfg.Log.Info("serving", "address", l.Addr().String(), "schedule", d.settings().Schedule.String())
-	d.nights(inner)
-	d.tell("STOPPING=1")
-	return errors.Join(d.shutdown(), unlessClosed(<-broken))
+	d.runNights(inner)
+	d.notifyManager("STOPPING=1")
+	return errors.Join(d.shutDownServer(), unlessClosed(<-broken))
 }
 
-// shutdown lets answers in progress end, for a while.
-func (d *Daemon) shutdown() error {
+// shutDownServer lets answers in progress end, for a while.
+func (d *Daemon) shutDownServer() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := d.server.Shutdown(ctx); err != nil {
@@ -147,15 +147,15 @@ func unlessClosed(err error) error {
 
 func (d *Daemon) settings() *Settings { return d.set.Load() }
 
-// tell tells the service manager; that it cannot be told is no reason to stop.
-func (d *Daemon) tell(state string) {
+// notifyManager tells the service manager; that it cannot be told is no reason to stop.
+func (d *Daemon) notifyManager(state string) {
 	if err := d.cfg.Notify(state); err != nil {
 		d.cfg.Log.Warn("service manager not told", "state", state, "error", err)
 	}
 }
 
-// reload takes new settings, or keeps the old ones when they are bad.
-func (d *Daemon) reload() {
+// reloadSettings takes new settings, or keeps the old ones when they are bad.
+func (d *Daemon) reloadSettings() {
 	set, err := d.cfg.Reload()
 	if err != nil {
 		d.metrics.reloads.WithLabelValues("refused").Inc()

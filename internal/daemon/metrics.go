@@ -23,7 +23,7 @@ type metrics struct {
 	grade                                 *prometheus.GaugeVec
 }
 
-func grades() []string {
+func gradeNames() []string {
 	return []string{"exact", "repaired", "bounded", "best_effort", "carried_forward", "skipped"}
 }
 
@@ -51,14 +51,14 @@ func newMetrics(cfg Config, d *Daemon) *metrics {
 		grade: make.NewGaugeVec(prometheus.GaugeOpts{Name: "placementsync_stream_grade",
 			Help: "1 for the grade that the last night gave to a stream, 0 for the others."}, []string{"stream", "grade"}),
 	}
-	m.precreate(cfg.Streams)
+	m.createSeries(cfg.Streams)
 	registerNow(cfg, d)
 	return m
 }
 
-// precreate makes every series exist before its first event: a rate over one that
+// createSeries makes every series exist before its first event: a rate over one that
 // appears with its first event does not see it.
-func (m *metrics) precreate(streams []string) {
+func (m *metrics) createSeries(streams []string) {
 	for _, outcome := range []string{Complete, Partial, Failed, Interrupted, Held} {
 		m.runs.WithLabelValues(outcome)
 	}
@@ -72,7 +72,7 @@ func (m *metrics) precreate(streams []string) {
 			c.WithLabelValues(s)
 		}
 		m.rows.WithLabelValues(s)
-		for _, g := range grades() {
+		for _, g := range gradeNames() {
 			m.grade.WithLabelValues(s, g)
 		}
 	}
@@ -84,27 +84,27 @@ func registerNow(cfg Config, d *Daemon) {
 		cfg.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "placementsync_" + name, Help: help}, value))
 	}
 	lookup("snapshot_age_seconds", "Age of the snapshot that readers see; NaN before the first.", func() float64 {
-		now := d.board.read()
-		if n, ok := now.seen(); ok {
+		now := d.board.readSnapshot()
+		if n, ok := now.currentRun(); ok {
 			return now.At.Sub(n.Snapshot).Seconds()
 		}
 		return math.NaN()
 	})
 	lookup("last_success_timestamp_seconds", "When the last night that published a snapshot ended; 0: never.", func() float64 {
-		n, _ := d.board.read().published()
-		return unix(n.Ended)
+		n, _ := d.board.readSnapshot().lastPublished()
+		return unixSeconds(n.Ended)
 	})
 	lookup("last_run_duration_seconds", "How long the last night took.", func() float64 {
-		n, _ := d.board.read().last()
+		n, _ := d.board.readSnapshot().lastNight()
 		return n.Took().Seconds()
 	})
 	lookup("next_run_timestamp_seconds", "When the next night is due.", func() float64 {
-		return unix(d.board.read().Next)
+		return unixSeconds(d.board.readSnapshot().Next)
 	})
-	lookup("ready", "1 when /readyz says so.", func() float64 { return truth(len(d.unready()) == 0) })
-	lookup("run_active", "1 while a night is at work.", func() float64 { return truth(!d.board.read().Running.IsZero()) })
-	lookup("last_verify_timestamp_seconds", "When damage was last looked for; 0: never.", func() float64 { return unix(d.verifiedAt()) })
-	lookup("last_verify_damaged_files", "Files that the last look found to be damaged.", d.damaged)
+	lookup("ready", "1 when /readyz says so.", func() float64 { return boolValue(len(d.unreadyReasons()) == 0) })
+	lookup("run_active", "1 while a night is at work.", func() float64 { return boolValue(!d.board.readSnapshot().Running.IsZero()) })
+	lookup("last_verify_timestamp_seconds", "When damage was last looked for; 0: never.", func() float64 { return unixSeconds(d.verifiedAt()) })
+	lookup("last_verify_damaged_files", "Files that the last look found to be damaged.", d.countDamaged)
 	if cfg.HookResults != nil {
 		cfg.Metrics.MustRegister(hookResults(cfg.HookResults))
 	}
@@ -124,30 +124,30 @@ func registerNow(cfg Config, d *Daemon) {
 // hookResults turns the receiver's own counts into a metric.
 type hookResults func() map[string]uint64
 
-func (h hookResults) desc() *prometheus.Desc {
+func (h hookResults) newDesc() *prometheus.Desc {
 	return prometheus.NewDesc("placementsync_webhook_results_total", "Webhook deliveries by result.", []string{"result"}, nil)
 }
 
 // Describe implements prometheus.Collector.
-func (h hookResults) Describe(to chan<- *prometheus.Desc) { to <- h.desc() }
+func (h hookResults) Describe(to chan<- *prometheus.Desc) { to <- h.newDesc() }
 
 // Collect implements prometheus.Collector.
 func (h hookResults) Collect(to chan<- prometheus.Metric) {
 	for result, n := range h() {
-		to <- prometheus.MustNewConstMetric(h.desc(), prometheus.CounterValue, float64(n), result)
+		to <- prometheus.MustNewConstMetric(h.newDesc(), prometheus.CounterValue, float64(n), result)
 	}
 }
 
-// recall shows the last published night of the ledger as if it had just ended. It
+// restoreLast shows the last published night of the ledger as if it had just ended. It
 // is not counted.
-func (m *metrics) recall(s snapshot) {
-	if n, ok := s.published(); ok {
-		m.show(n)
+func (m *metrics) restoreLast(s snapshot) {
+	if n, ok := s.lastPublished(); ok {
+		m.setLastNight(n)
 	}
 }
 
-// note counts a night that ended.
-func (m *metrics) note(n Night) {
+// countNight counts a night that ended.
+func (m *metrics) countNight(n Night) {
 	m.runs.WithLabelValues(n.Outcome).Inc()
 	if n.Outcome == Held {
 		return
@@ -159,31 +159,31 @@ func (m *metrics) note(n Night) {
 		m.rejects.WithLabelValues(s.Name).Add(float64(s.Rejects))
 	}
 	if n.Published() {
-		m.show(n)
+		m.setLastNight(n)
 	}
 }
 
-// show is what a published night came to.
-func (m *metrics) show(n Night) {
+// setLastNight is what a published night came to.
+func (m *metrics) setLastNight(n Night) {
 	m.newRows.Set(float64(n.New))
 	m.changed.Set(float64(n.Changed))
 	m.gone.Set(float64(n.Gone))
 	for _, s := range n.Streams {
 		m.rows.WithLabelValues(s.Name).Set(float64(s.Rows))
-		for _, g := range grades() {
-			m.grade.WithLabelValues(s.Name, g).Set(truth(g == s.Grade))
+		for _, g := range gradeNames() {
+			m.grade.WithLabelValues(s.Name, g).Set(boolValue(g == s.Grade))
 		}
 	}
 }
 
-func unix(t time.Time) float64 {
+func unixSeconds(t time.Time) float64 {
 	if t.IsZero() {
 		return 0
 	}
 	return float64(t.UnixMilli()) / 1e3
 }
 
-func truth(b bool) float64 {
+func boolValue(b bool) float64 {
 	if b {
 		return 1
 	}

@@ -38,27 +38,27 @@ type page struct {
 	Verified *Verified
 }
 
-// status renders the page. It needs no script: it is asked for again by the
+// serveStatus renders the page. It needs no script: it is asked for again by the
 // browser, more often while a night is at work.
-func (d *Daemon) status(w http.ResponseWriter, _ *http.Request) {
+func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	var text bytes.Buffer
-	if err := pageTemplate.Execute(&text, d.page()); err != nil {
+	if err := pageTemplate.Execute(&text, d.newPage()); err != nil {
 		d.cfg.Log.Error("status page not rendered", "error", err)
-		answer(w, http.StatusInternalServerError, "the page could not be rendered: see the log")
+		writeText(w, http.StatusInternalServerError, "the page could not be rendered: see the log")
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write(text.Bytes()) // an error means that the asker has left
 }
 
-func (d *Daemon) page() page {
+func (d *Daemon) newPage() page {
 	set := d.settings()
-	p := page{snapshot: d.board.read(), Version: d.cfg.Version, Schedule: set.Schedule.String(), Refresh: 60,
-		Unready: d.unready(), Hooks: set.Hooks != nil}
-	if good, ok := p.published(); ok {
+	p := page{snapshot: d.board.readSnapshot(), Version: d.cfg.Version, Schedule: set.Schedule.String(), Refresh: 60,
+		Unready: d.unreadyReasons(), Hooks: set.Hooks != nil}
+	if good, ok := p.lastPublished(); ok {
 		p.Good = &good
 	}
-	if seen, ok := p.seen(); ok {
+	if seen, ok := p.currentRun(); ok {
 		p.Seen = &seen
 	}
 	p.Recent = slices.Clone(p.Nights[max(0, len(p.Nights)-shownNights):])
@@ -76,7 +76,7 @@ func (d *Daemon) page() page {
 
 // State sums the page up in one word, which is also its colour.
 func (p page) State() string {
-	last, ok := p.last()
+	last, ok := p.lastNight()
 	switch {
 	case len(p.Unready) > 0:
 		return "not ready"
@@ -109,17 +109,17 @@ func (p Progress) Read() int {
 }
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"count": count, "span": span, "line": firstLine, "class": class,
+	"count": formatCount, "span": formatDuration, "line": firstLine, "class": cssClass,
 	"stamp": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") },
-	"ago":   func(from, to time.Time) string { return span(to.Sub(from)) },
+	"ago":   func(from, to time.Time) string { return formatDuration(to.Sub(from)) },
 	"rate":  func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
 }).Parse(pageText))
 
-// class makes the name of a CSS class from a word of ours.
-func class(word string) string { return strings.NewReplacer("_", "-", " ", "-").Replace(word) }
+// cssClass makes the name of a CSS class from a word of ours.
+func cssClass(word string) string { return strings.NewReplacer("_", "-", " ", "-").Replace(word) }
 
-// count writes a number with separators: 1,234,567.
-func count(n int64) string {
+// formatCount writes a number with separators: 1,234,567.
+func formatCount(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
@@ -127,8 +127,8 @@ func count(n int64) string {
 	return digits
 }
 
-// span writes a duration for people, to two units: 2 d 3 h, 4 min 10 s.
-func span(d time.Duration) string {
+// formatDuration writes a duration for people, to two units: 2 d 3 h, 4 min 10 s.
+func formatDuration(d time.Duration) string {
 	d = max(d, 0)
 	switch {
 	case d >= 24*time.Hour:

@@ -42,7 +42,7 @@ func (s Schedule) Next(t time.Time) time.Time {
 	}
 	// The wall repeats at most a few hours, and is mapped in order, so this ends.
 	for onWall := s.wall.Next(wallOf(t.In(s.zone))); !onWall.IsZero(); onWall = s.wall.Next(onWall) {
-		if at := s.instant(onWall); at.After(t) {
+		if at := s.instantOf(onWall); at.After(t) {
 			return at
 		}
 	}
@@ -56,9 +56,9 @@ func (s Schedule) Interval(t time.Time) time.Duration {
 	return max(first.Sub(t), s.Next(first).Sub(first))
 }
 
-// passed counts the slots after from up to and including until, and returns the
+// countPassed counts the slots after from up to and including until, and returns the
 // last of them. It stops counting at a thousand.
-func (s Schedule) passed(from, until time.Time) (n int, last time.Time) {
+func (s Schedule) countPassed(from, until time.Time) (n int, last time.Time) {
 	for at := s.Next(from); !at.IsZero() && !at.After(until) && n < 1000; at = s.Next(at) {
 		n, last = n+1, at
 	}
@@ -71,9 +71,9 @@ func wallOf(t time.Time) time.Time {
 	return time.Date(year, month, day, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// instant is when the wall shows a time first, or the moment of the change where
+// instantOf is when the wall shows a time first, or the moment of the change where
 // it never does.
-func (s Schedule) instant(onWall time.Time) time.Time {
+func (s Schedule) instantOf(onWall time.Time) time.Time {
 	year, month, day := onWall.Date()
 	at := time.Date(year, month, day, onWall.Hour(), onWall.Minute(), onWall.Second(), 0, s.zone)
 	begun, ends := at.ZoneBounds()

@@ -41,22 +41,22 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 // Handler answers all endpoints.
 func (d *Daemon) Handler() http.Handler {
 	closed := http.NewServeMux()
-	closed.Handle("GET /metrics", inTurn(4, promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{})))
-	closed.HandleFunc("GET /readyz", d.readyz)
-	closed.HandleFunc("GET /{$}", d.status)
-	closed.HandleFunc("GET /page.css", style)
-	closed.HandleFunc("GET /report", d.report)
+	closed.Handle("GET /metrics", limitConcurrency(4, promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{})))
+	closed.HandleFunc("GET /readyz", d.serveReadyz)
+	closed.HandleFunc("GET /{$}", d.serveStatus)
+	closed.HandleFunc("GET /page.css", serveStyle)
+	closed.HandleFunc("GET /report", d.serveReport)
 
 	open := http.NewServeMux()
-	open.HandleFunc("/hooks", d.hooks)
-	open.HandleFunc("GET /healthz", d.healthz)
-	open.Handle("/", d.guarded(closed))
-	return guardedHeaders(open)
+	open.HandleFunc("/hooks", d.serveHooks)
+	open.HandleFunc("GET /healthz", d.serveHealthz)
+	open.Handle("/", d.requireToken(closed))
+	return addSecurityHeaders(open)
 }
 
-// inTurn answers n at a time. The others wait, which takes milliseconds, where a
+// limitConcurrency answers n at a time. The others wait, which takes milliseconds, where a
 // refusal would be a gap in somebody's graph.
-func inTurn(n int, next http.Handler) http.Handler {
+func limitConcurrency(n int, next http.Handler) http.Handler {
 	turns := make(chan struct{}, n)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -69,8 +69,8 @@ func inTurn(n int, next http.Handler) http.Handler {
 	})
 }
 
-// guardedHeaders keeps browsers from guessing, framing and telling others.
-func guardedHeaders(next http.Handler) http.Handler {
+// addSecurityHeaders keeps browsers from guessing, framing and telling others.
+func addSecurityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", pagePolicy)
@@ -81,20 +81,20 @@ func guardedHeaders(next http.Handler) http.Handler {
 	})
 }
 
-// guarded asks for the token, if there is one: as a bearer token, or as the
+// requireToken asks for the token, if there is one: as a bearer token, or as the
 // password of basic authentication, which every browser can ask for.
-func (d *Daemon) guarded(next http.Handler) http.Handler {
+func (d *Daemon) requireToken(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if token := d.settings().AuthToken; token != "" && !same(token, presented(r)) {
+		if token := d.settings().AuthToken; token != "" && !equalSecrets(token, presentedToken(r)) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="placementsync", charset="UTF-8"`)
-			answer(w, http.StatusUnauthorized, "give serve.auth_token as a bearer token, or as the password of any user")
+			writeText(w, http.StatusUnauthorized, "give serve.auth_token as a bearer token, or as the password of any user")
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-func presented(r *http.Request) string {
+func presentedToken(r *http.Request) string {
 	if _, password, ok := r.BasicAuth(); ok {
 		return password
 	}
@@ -105,34 +105,34 @@ func presented(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// same compares in constant time; the hashes hide the lengths as well.
-func same(a, b string) bool {
+// equalSecrets compares in constant time; the hashes hide the lengths as well.
+func equalSecrets(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// hooks hands a delivery on. Without a receiver there is no such endpoint: it is
+// serveHooks hands a delivery on. Without a receiver there is no such endpoint: it is
 // never open.
-func (d *Daemon) hooks(w http.ResponseWriter, r *http.Request) {
+func (d *Daemon) serveHooks(w http.ResponseWriter, r *http.Request) {
 	receiver := d.settings().Hooks
 	switch {
 	case receiver == nil:
 		http.NotFound(w, r)
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
-		answer(w, http.StatusMethodNotAllowed, "deliveries are posted")
+		writeText(w, http.StatusMethodNotAllowed, "deliveries are posted")
 	default:
 		receiver.ServeHTTP(w, r)
 	}
 }
 
-func style(w http.ResponseWriter, _ *http.Request) {
+func serveStyle(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/css; charset=utf-8")
 	_, _ = w.Write(pageStyle) // an error means that the asker has left
 }
 
-// report serves the newest report.
-func (d *Daemon) report(w http.ResponseWriter, r *http.Request) {
+// serveReport serves the newest report.
+func (d *Daemon) serveReport(w http.ResponseWriter, r *http.Request) {
 	file, err := os.Open(d.cfg.Report())
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {

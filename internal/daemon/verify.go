@@ -6,16 +6,16 @@ import (
 )
 
 // scheduleVerify looks for the next slot of a look for damage.
-func (s *shift) scheduleVerify(now time.Time) {
+func (s *scheduler) scheduleVerify(now time.Time) {
 	s.verify = time.Time{}
 	if set := s.d.settings(); set.Verify != nil && !set.VerifySchedule.IsNever() {
 		s.verify = set.VerifySchedule.Next(now)
 	}
 }
 
-// lookForDamage starts one when it is due, and none beside another. It waits for its
+// startVerify starts one when it is due, and none beside another. It waits for its
 // turn among the nights by itself.
-func (s *shift) lookForDamage(ctx context.Context, now time.Time) {
+func (s *scheduler) startVerify(ctx context.Context, now time.Time) {
 	if s.verify.IsZero() || now.Before(s.verify) {
 		return
 	}
@@ -29,7 +29,7 @@ func (s *shift) lookForDamage(ctx context.Context, now time.Time) {
 	go func() { s.verified <- verify(ctx) }()
 }
 
-func (s *shift) endVerify(v Verified) {
+func (s *scheduler) endVerify(v Verified) {
 	s.verifying = false
 	log := s.d.cfg.Log.Info
 	if v.Result != Whole && v.Result != Interrupted {
@@ -38,8 +38,8 @@ func (s *shift) endVerify(v Verified) {
 	log("verify ended", "result", v.Result, "damaged", len(v.Damaged), "took", v.Took, "error", v.Error, "next", s.verify)
 }
 
-// damaged counts what the last look found; 0 when it found nothing, or was none.
-func (d *Daemon) damaged() float64 {
+// countDamaged counts what the last look found; 0 when it found nothing, or was none.
+func (d *Daemon) countDamaged() float64 {
 	v, _ := d.cfg.Verified()
 	return float64(len(v.Damaged))
 }

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"placementsync/internal/durable"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/zeebo/xxh3"
@@ -127,8 +130,12 @@ func (l *Landing) openFiles() (err error) {
 		return err
 	}
 	for {
-		if _, err := os.Stat(l.segmentPath(len(l.segments))); err != nil {
+		_, err := os.Stat(l.segmentPath(len(l.segments)))
+		if errors.Is(err, fs.ErrNotExist) {
 			break
+		}
+		if err != nil {
+			return err
 		}
 		if err := l.addSegment(); err != nil {
 			return err
@@ -217,26 +224,14 @@ func (l *Landing) append(n *line, frame []byte) (due bool, err error) {
 	return l.unsynced >= l.options.SyncBytes && l.options.SyncBytes > 0, nil
 }
 
-func (l *Landing) step(name string) error {
-	if l.options.Step == nil {
-		return nil
-	}
-	return l.options.Step(name)
-}
+func (l *Landing) disk() durable.Disk { return durable.Disk{Step: l.options.Step} }
 
-// writeAt writes to a file; with a trial looking on in two halves, which is what
-// a full disk or a kill leaves of a write.
+// writeAt writes to a file at an offset.
 func (l *Landing) writeAt(f *os.File, data []byte, at int64, what string) error {
-	half := 0
-	if l.options.Step != nil {
-		half = len(data) / 2
-		_, err := f.WriteAt(data[:half], at)
-		if err = errors.Join(err, l.step("mid write "+what)); err != nil {
-			return err
-		}
-	}
-	_, err := f.WriteAt(data[half:], at+int64(half))
-	return err
+	return l.disk().InHalves(what, data, func(part []byte, offset int) error {
+		_, err := f.WriteAt(part, at+int64(offset))
+		return err
+	})
 }
 
 func (l *Landing) frame() *[]byte {
@@ -328,26 +323,21 @@ func (l *Landing) sync() error {
 	if pending == 0 || l.options.SyncBytes < 0 {
 		return nil
 	}
-	if err := l.step("before fsync of the landing"); err != nil {
-		return err
-	}
-	for _, f := range touched {
-		if err := f.Sync(); err != nil {
+	disk := l.disk()
+	return disk.Do("fsync", "of the landing", func() error {
+		for _, f := range touched {
+			if err := f.Sync(); err != nil {
+				return err
+			}
+		}
+		if err := disk.Reach("mid fsync of the landing"); err != nil {
 			return err
 		}
-	}
-	if err := l.step("mid fsync of the landing"); err != nil {
-		return err
-	}
-	return errors.Join(l.journal.Sync(), syncDir(l.dir), l.step("after fsync of the landing"))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+		if err := l.journal.Sync(); err != nil {
+			return err
+		}
+		return durable.Disk{}.Sync(l.dir)
+	})
 }
 
 // Close syncs and closes the landing. It may be called twice.

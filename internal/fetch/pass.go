@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"placementsync/internal/stream"
 )
@@ -19,7 +18,7 @@ type pass struct {
 	width       int // of the last wave
 
 	mu    sync.Mutex
-	pages []facts
+	pages []page
 	// ids are those of all pages: as they came while the pass is read, sorted
 	// and each once after finish.
 	ids       []uint64
@@ -37,20 +36,12 @@ type pass struct {
 	bounded   bool  // the chain of pages was cut
 }
 
-// facts is what is kept of one page.
-type facts struct {
-	records    int
-	totalPages int64
-	next       int64
-	first      time.Time
-	last       time.Time
-	falls      int
-	falling    bool
+// page is what is kept of one page: what its body says, without the ids.
+type page struct {
+	stream.Page
 	// repeats says that the page held the same ids as an earlier one: the
 	// service ignores the page number or stays on the last page.
 	repeats bool
-	// bare says that no envelope of spec section 4.1 was around the records.
-	bare bool
 }
 
 func newPass(number int, cfg Config, pageSize int) *pass {
@@ -68,7 +59,7 @@ func (p *pass) open(number int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.pages) < number {
-		p.pages = append(p.pages, facts{})
+		p.pages = append(p.pages, page{})
 	}
 }
 
@@ -84,48 +75,43 @@ func (p *pass) sawEnd() bool {
 // costs half of its size more for a moment.
 const believed = 1 << 23
 
-// add takes the facts of one page.
-func (p *pass) add(number int, page stream.Page) {
-	if !page.Paginated {
-		page.Total, page.TotalPages, page.Next = -1, -1, -1
+// add enters what one page says.
+func (p *pass) add(number int, body stream.Page) {
+	if !body.Paginated {
+		body.Total, body.TotalPages, body.Next = -1, -1, -1
 	}
 	p.open(number)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if number == 1 {
-		p.total = page.Total
-		p.firstIDs = sorted(page.IDs)
-		p.ids = make([]uint64, 0, min(max(page.Total, 0), believed)+int64(len(page.IDs)))
+		p.total = body.Total
+		p.firstIDs = sorted(body.IDs)
+		p.ids = make([]uint64, 0, min(max(body.Total, 0), believed)+int64(len(body.IDs)))
 	}
-	p.lastTotal = page.Total
-	p.moving = p.moving || page.Total != p.total
-	f := facts{
-		records: page.Records, totalPages: page.TotalPages, next: page.Next,
-		first: page.First, last: page.Last, falls: page.Falls, falling: page.Falling, bare: !page.Paginated,
+	p.lastTotal = body.Total
+	p.moving = p.moving || body.Total != p.total
+	repeats := p.repeats(body)
+	if !repeats {
+		p.ids = append(p.ids, body.IDs...)
+		p.records += body.Records
+		p.copies += body.Copies
+		p.refused += body.Refused
+		p.anonymous += body.Records - body.Copies - len(body.IDs)
 	}
-	if f.repeats = p.repeats(page); !f.repeats {
-		p.ids = append(p.ids, page.IDs...)
-		p.records += page.Records
-		p.copies += page.Copies
-		p.refused += page.Refused
-		p.anonymous += page.Records - page.Copies - len(page.IDs)
-	}
-	p.end = p.end || f.repeats || f.records == 0
-	p.pages[number-1] = f
+	p.end = p.end || repeats || body.Records == 0
+	body.IDs = nil
+	p.pages[number-1] = page{body, repeats}
 }
 
 // repeats reports whether an earlier page held the same ids, by a sum over
 // them that does not depend on their order.
-func (p *pass) repeats(page stream.Page) bool {
-	if page.Records == 0 {
+func (p *pass) repeats(body stream.Page) bool {
+	if body.Records == 0 {
 		return false
 	}
-	print := uint64(page.Records)
-	for _, id := range page.IDs {
-		print += stream.MixBits(id)
-	}
-	seen := p.prints[print]
-	p.prints[print] = true
+	sum := body.Fingerprint()
+	seen := p.prints[sum]
+	p.prints[sum] = true
 	return seen
 }
 
@@ -133,7 +119,7 @@ func (p *pass) repeats(page stream.Page) bool {
 // 1 returned, which may be lower than the limit that was asked. A total that
 // lies costs no more than the bound.
 func (p *pass) planned() int64 {
-	per := int64(max(p.pages[0].records, 1))
+	per := int64(max(p.pages[0].Records, 1))
 	return min((max(p.total, 1)-1)/per+1, int64(p.maxPages))
 }
 
@@ -157,7 +143,7 @@ func (p *pass) wave() int {
 	}
 	if read == 1 && p.total >= 0 && p.planned() > 1 {
 		n := p.planned()
-		if stated := p.pages[0].totalPages; stated > 1 {
+		if stated := p.pages[0].TotalPages; stated > 1 {
 			n = min(n, stated)
 		}
 		return int(n - read)
@@ -187,17 +173,17 @@ func (p *pass) over() bool {
 	case last.repeats:
 		// One insert makes a page of one record repeat, where one was asked
 		// for; it takes two. No service caps a higher limit at one.
-		return p.total >= 0 || last.records > 1 || p.limit > 1 || p.pages[len(p.pages)-2].repeats
-	case last.records == 0:
-		return last.next <= 0 || !short || p.emptyTail()
-	case last.next > 0 || short || p.total >= 0 && int64(p.records) > p.total:
+		return p.total >= 0 || last.Records > 1 || p.limit > 1 || p.pages[len(p.pages)-2].repeats
+	case last.Records == 0:
+		return last.Next <= 0 || !short || p.emptyTail()
+	case last.Next > 0 || short || p.total >= 0 && int64(p.records) > p.total:
 		return false
-	case last.next == 0:
+	case last.Next == 0:
 		return true
 	}
 	// Without next_page only a page beyond the end shows the end, unless the
 	// total has been reached and the last page was not even full.
-	return p.total >= 0 && last.records < p.pages[0].records
+	return p.total >= 0 && last.Records < p.pages[0].Records
 }
 
 // emptyPages is how many empty pages in a row are followed by their next_page
@@ -209,7 +195,7 @@ func (p *pass) emptyTail() bool {
 		return false
 	}
 	tail := p.pages[len(p.pages)-emptyPages:]
-	return !slices.ContainsFunc(tail, func(f facts) bool { return f.records > 0 })
+	return !slices.ContainsFunc(tail, func(f page) bool { return f.Records > 0 })
 }
 
 // finish sorts the ids and counts those that came more than once. A page that
@@ -220,12 +206,12 @@ func (p *pass) finish() {
 	p.ids = slices.Compact(p.ids)
 	p.repeated = all - len(p.ids)
 	within := len(p.pages)
-	for within > 0 && (p.pages[within-1].repeats || p.pages[within-1].records == 0) {
+	for within > 0 && (p.pages[within-1].repeats || p.pages[within-1].Records == 0) {
 		within--
 	}
 	for _, f := range p.pages[:within] {
 		if f.repeats {
-			p.repeated += f.records
+			p.repeated += f.Records
 		}
 	}
 }
@@ -248,14 +234,14 @@ func (p *pass) distinct() int { return len(p.ids) + p.copies + p.anonymous }
 // answer is one state of the service: nothing can move within it.
 func (p *pass) whole() bool {
 	first := p.pages[0]
-	return p.total >= 0 && first.next <= 0 && int64(first.records) == p.total &&
-		len(slices.Compact(slices.Clone(p.firstIDs)))+p.copies+p.anonymous == first.records
+	return p.total >= 0 && first.Next <= 0 && int64(first.Records) == p.total &&
+		len(slices.Compact(slices.Clone(p.firstIDs)))+p.copies+p.anonymous == first.Records
 }
 
 // fillsNoPage reports whether page 1 is a list without envelope and shorter than
 // any page that the service is known to cut.
 func (p *pass) fillsNoPage() bool {
-	return len(p.pages) == 1 && p.pages[0].bare && p.pages[0].records < p.short
+	return len(p.pages) == 1 && !p.pages[0].Paginated && p.pages[0].Records < p.short
 }
 
 // unpaged reports whether a list without totals was answered whole by page 1,
@@ -266,16 +252,16 @@ func (p *pass) unpaged() bool {
 	if p.total >= 0 || p.moving || p.repeated > 0 {
 		return false
 	}
-	if p.limit == 1 && p.pages[0].records == 1 {
+	if p.limit == 1 && p.pages[0].Records == 1 {
 		return false
 	}
-	return p.fillsNoPage() || p.pages[0].records == 0 || len(p.pages) == 2 && p.pages[1].repeats
+	return p.fillsNoPage() || p.pages[0].Records == 0 || len(p.pages) == 2 && p.pages[1].repeats
 }
 
 // lone reports whether a list without totals had one page and nothing on the
 // next.
 func (p *pass) lone() bool {
-	return p.total < 0 && p.quiet() && len(p.pages) == 2 && p.pages[1].records == 0
+	return p.total < 0 && p.quiet() && len(p.pages) == 2 && p.pages[1].Records == 0
 }
 
 // confirmable reports whether reading page 1 once more can complete the proof.
@@ -291,19 +277,19 @@ const enoughFalls = 8
 // often enough for that to be no accident.
 func (p *pass) newestFirst() bool {
 	falls := 0
-	var above *facts
+	var above *page
 	for i := range p.pages {
 		f := &p.pages[i]
-		if f.records == 0 || f.repeats {
+		if f.Records == 0 || f.repeats {
 			continue
 		}
-		if !f.falling || above != nil && f.first.After(above.last) {
+		if !f.Falling || above != nil && f.First.After(above.Last) {
 			return false
 		}
-		if above != nil && above.last.After(f.first) {
+		if above != nil && above.Last.After(f.First) {
 			falls++
 		}
-		falls += f.falls
+		falls += f.Falls
 		above = f
 	}
 	return falls >= enoughFalls
@@ -313,7 +299,7 @@ func (p *pass) newestFirst() bool {
 func (p *pass) filled() int {
 	n := 0
 	for _, f := range p.pages {
-		if f.records > 0 && !f.repeats {
+		if f.Records > 0 && !f.repeats {
 			n++
 		}
 	}

@@ -108,37 +108,24 @@ func size(f *os.File) (int64, error) {
 
 // rewrite replaces a journal that has holes by one without them, whole or not
 // at all, so that later lines cannot be taken for the missing ones.
-func (l *Landing) rewrite(end int64) (err error) {
+func (l *Landing) rewrite(end int64) error {
 	path := filepath.Join(l.dir, journalName)
-	next, err := os.OpenFile(path+".next", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	err := l.disk().WriteAtomically(path, 0o600, func(next *os.File) error {
+		out := bufio.NewWriter(next)
+		if err := l.copyLatest(end, out); err != nil {
+			return err
+		}
+		return out.Flush()
+	})
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			next.Close()
-		}
-	}()
-	out := bufio.NewWriter(next)
-	if err := l.copyLatest(end, out); err != nil {
+	if err := l.journal.Close(); err != nil {
 		return err
 	}
-	if err := out.Flush(); err != nil {
+	if l.journal, err = openFile(path); err != nil {
 		return err
 	}
-	if err := next.Sync(); err != nil {
-		return err
-	}
-	if err := l.step("before rename of the journal"); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".next", path); err != nil {
-		return err
-	}
-	l.journal.Close()
-	l.journal = next
-	if l.end, err = size(next); err != nil {
-		return err
-	}
-	return syncDir(l.dir)
+	l.end, err = size(l.journal)
+	return err
 }

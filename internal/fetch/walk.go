@@ -113,14 +113,14 @@ func (w *walk) list(ctx context.Context) error {
 
 // page reads one page into the pass.
 func (w *walk) page(ctx context.Context, p *pass, number int) error {
-	facts, err := w.c.Get(ctx, w.request(p.number, number), w.read)
+	body, err := w.c.Get(ctx, w.request(p.number, number), w.read)
 	if err != nil {
 		return err
 	}
 	if number == 1 {
-		w.c.learnPageSize(facts)
+		w.c.learnPageSize(body)
 	}
-	p.add(number, facts)
+	p.add(number, body)
 	return nil
 }
 

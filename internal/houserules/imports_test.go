@@ -28,16 +28,17 @@ func importTable() []row {
 		{"internal/stream", nil, "an endpoint is data; every package may depend on it because it depends on none"},
 		{"internal/nearest", nil, "compares a misspelled word with known ones, whatever they stand for"},
 		{"internal/config", []string{"internal/nearest"}, "components have config structs of their own; `cmd/sync` maps one to the other"},
+		{"internal/durable", nil, "renames, syncs and removes files, whatever they hold; trials let its steps fail"},
 		{"internal/sim", nil, "the demo service is a second reading of the service's description; it tests nothing if it shares code with the first"},
 		{"internal/torture", nil, "keeps what the long trials of any package found; only tests import it"},
 		{"schema", nil, "SQL and the file that embeds it"},
 		{"queries", nil, "SQL and the file that embeds it"},
-		{"internal/fetch", []string{"internal/stream"}, "answers are bytes to it; the stages meet in `internal/pipeline` alone"},
+		{"internal/fetch", []string{"internal/stream", "internal/durable"}, "answers are bytes to it; the stages meet in `internal/pipeline` alone"},
 		{"internal/transform", []string{"internal/stream"}, "bytes in, records out: no I/O, no clock, no cgo, so that its tests are pairs of files"},
-		{"internal/warehouse", []string{"schema", "internal/stream"}, "owns the folder and the DuckDB files, whoever fills them"},
+		{"internal/warehouse", []string{"schema", "internal/stream", "internal/durable"}, "owns the folder and the DuckDB files, whoever fills them"},
 		{"internal/load", []string{"internal/stream", "internal/warehouse"}, "knows which rows of a stream it staged and what their absence proves; the stages meet in `internal/pipeline` alone"},
-		{"internal/webhook", []string{"internal/warehouse"}, "an inbox in the warehouse folder and what events say; it knows no table and no night"},
-		{"internal/query", []string{"internal/warehouse", "internal/nearest", "queries"}, "reads what is published, however it came there"},
+		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder and what events say; it knows no table and no night"},
+		{"internal/query", []string{"internal/warehouse", "internal/durable", "internal/nearest", "queries"}, "reads what is published, however it came there"},
 		{"internal/report", nil, "asks named queries through a function that `cmd/sync` passes in; it knows neither DuckDB nor the folder"},
 		{"internal/pipeline", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
@@ -46,6 +47,7 @@ func importTable() []row {
 		{"internal/daemon", nil, "schedule, status page, metrics; it gets the night as a function, so that tests can pass in any"},
 		{"internal/notify", nil, "sends alerts and heartbeats; it gets what to say"},
 		{"internal/houserules", nil, "has no code but tests"},
+		{"internal/trials", []string{everything}, "has no code but tests; they drive whole nights and read what came of them"},
 		{"internal/bench", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",
 		}, "has no code but tests; it measures the binary, and the stages where it looks into a night"},
@@ -213,7 +215,7 @@ func dependencies() []dependency {
 	all := []string{everything}
 	return []dependency{
 		{"github.com/duckdb", []string{"internal/warehouse", "internal/load", "internal/query"},
-			[]string{"internal/pipeline", "internal/bench", "cmd/sync"}, "the driver needs cgo, and its locks one owner"},
+			[]string{"internal/trials", "internal/bench", "cmd/sync"}, "the driver needs cgo, and its locks one owner"},
 		{"github.com/robfig/cron", []string{"internal/daemon", "internal/config"}, nil, "schedules are the daemon's"},
 		{"github.com/prometheus", []string{"internal/daemon", "cmd/sync"}, nil, "metrics are the daemon's, and their registry is handed in"},
 		{"github.com/vbauerster/mpb", []string{"cmd/sync"}, nil, "terminals are known to the command alone"},
@@ -280,10 +282,10 @@ func TestOurImportsAreHeld(t *testing.T) {
 func TestForeignImportsAreHeld(t *testing.T) {
 	mustCatch(t, foreignImports, []breach{
 		{"the driver in the wrong place", map[string]string{
-			"internal/fetch/a.go":         "package fetch\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
-			"internal/load/a.go":          "package load\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
-			"internal/pipeline/a_test.go": "package pipeline\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
-			"internal/pipeline/b.go":      "package pipeline\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/fetch/a.go":       "package fetch\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/load/a.go":        "package load\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/trials/a_test.go": "package trials\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/pipeline/b.go":    "package pipeline\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
 		}, []string{"internal/fetch/a.go:2: internal/fetch must not import", "internal/pipeline/b.go:2: internal/pipeline must not import"}},
 		{"log is refused, log/slog is not", map[string]string{
 			"internal/fetch/a.go": "package fetch\nimport \"log\"\nimport \"log/slog\"",

@@ -7,10 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -42,34 +38,25 @@ const (
 	Missed   Outcome = "missed"
 )
 
-// Asked notes what became of ids that a stream of details was asked for.
-func (s *Stage) Asked(ctx context.Context, st string, ids []string, outcome Outcome) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	l, err := s.take(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.give(l)
-	rows := askedBatch(ids, outcome)
-	defer rows.Release()
-	if err := l.insert(ctx, asked(st), rows); err != nil {
-		return fmt.Errorf("note %d ids of %s: %w", len(ids), st, err)
-	}
-	return nil
+// askedID is an id that a stream of details was asked for.
+type askedID struct {
+	id      string
+	outcome Outcome
 }
 
-func askedBatch(ids []string, outcome Outcome) arrow.RecordBatch {
-	text := arrow.BinaryTypes.String
-	b := array.NewRecordBuilder(memory.DefaultAllocator,
-		arrow.NewSchema([]arrow.Field{{Name: "id", Type: text}, {Name: "outcome", Type: text}}, nil))
-	defer b.Release()
-	for _, id := range ids {
-		b.Field(0).(*array.StringBuilder).Append(id)
-		b.Field(1).(*array.StringBuilder).Append(string(outcome))
+// askedColumns are those of the list of a stream's asked ids.
+var askedColumns = []column[askedID]{
+	textColumn("id", func(a askedID) string { return a.id }),
+	textColumn("outcome", func(a askedID) string { return string(a.outcome) }),
+}
+
+// Asked notes what became of ids that a stream of details was asked for.
+func (s *Stage) Asked(ctx context.Context, st string, ids []string, outcome Outcome) error {
+	rows := make([]askedID, len(ids))
+	for i, id := range ids {
+		rows[i] = askedID{id, outcome}
 	}
-	return b.NewRecordBatch()
+	return insertRows(ctx, s, asked(st), askedColumns, rows)
 }
 
 // scope is the SQL condition on rows "m" of a table in main that says: if this

@@ -3,11 +3,6 @@ package load
 import (
 	"context"
 	"database/sql"
-	"fmt"
-
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"placementsync/internal/stream"
 )
@@ -19,92 +14,63 @@ type Drifts struct {
 	Sets [][]int
 }
 
-// Lists are read in passes, and details say again what lists say: so records are
-// staged, where memory has no part in how many there are, and counted at the end.
-func createDrift() []string {
-	return []string{
-		"CREATE TABLE stage.drift (entry BIGINT, table_name VARCHAR, path VARCHAR, kind VARCHAR, sample VARCHAR, key VARCHAR)",
-		"CREATE TABLE stage.drift_sets (set_id BIGINT, entry BIGINT)",
-		"CREATE TABLE stage.drift_carriers (set_id BIGINT, record UBIGINT)",
-	}
+// Lists are read in passes, and details repeat what lists say. So records are staged,
+// where memory does not limit how many there are, and counted at the end.
+
+// driftEntry is one entry of [Drifts.All] with its index.
+type driftEntry struct {
+	index int
+	stream.Drift
 }
+
+// driftMember says that a set of drift has an entry.
+type driftMember struct{ set, entry int }
+
+// driftColumns, driftSetColumns and driftCarrierColumns are those of stage.drift,
+// stage.drift_sets and stage.drift_carriers.
+var (
+	driftColumns = []column[driftEntry]{
+		intColumn("entry", func(d driftEntry) int64 { return int64(d.index) }),
+		textColumn("table_name", func(d driftEntry) string { return d.Table }),
+		textColumn("path", func(d driftEntry) string { return d.Path }),
+		textColumn("kind", func(d driftEntry) string { return d.Kind }),
+		textColumn("sample", func(d driftEntry) string { return d.Sample }),
+		textOrNull("key", func(d driftEntry) string { return d.Key }),
+	}
+	driftSetColumns = []column[driftMember]{
+		intColumn("set_id", func(m driftMember) int64 { return int64(m.set) }),
+		intColumn("entry", func(m driftMember) int64 { return int64(m.entry) }),
+	}
+	driftCarrierColumns = []column[stream.DriftCarrier]{
+		intColumn("set_id", func(c stream.DriftCarrier) int64 { return int64(c.Set) }),
+		uintColumn("record", func(c stream.DriftCarrier) uint64 { return c.Record }),
+	}
+)
 
 // Carry stages records that showed drift.
 func (s *Stage) Carry(ctx context.Context, carriers []stream.DriftCarrier) error {
-	if len(carriers) == 0 {
-		return nil
-	}
-	l, err := s.take(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.give(l)
-	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{
-		{Name: "set_id", Type: arrow.PrimitiveTypes.Int64}, {Name: "record", Type: arrow.PrimitiveTypes.Uint64}}, nil))
-	defer b.Release()
-	for _, c := range carriers {
-		b.Field(0).(*array.Int64Builder).Append(int64(c.Set))
-		b.Field(1).(*array.Uint64Builder).Append(c.Record)
-	}
-	rows := b.NewRecordBatch()
-	defer rows.Release()
-	if err := l.insert(ctx, "stage.drift_carriers", rows); err != nil {
-		return fmt.Errorf("stage %d records with drift: %w", len(carriers), err)
-	}
-	return nil
+	return insertRows(ctx, s, "stage.drift_carriers", driftCarrierColumns, carriers)
 }
 
-// stageDrift hands over what the records name.
+// stageDrift stages the entries and sets that the staged records name.
 func (s *Stage) stageDrift(ctx context.Context, d Drifts) error {
-	l, err := s.take(ctx)
-	if err != nil {
+	entries := make([]driftEntry, len(d.All))
+	for i, one := range d.All {
+		entries[i] = driftEntry{i, one}
+	}
+	var members []driftMember
+	for i, set := range d.Sets {
+		for _, entry := range set {
+			members = append(members, driftMember{i, entry})
+		}
+	}
+	if err := insertRows(ctx, s, "stage.drift", driftColumns, entries); err != nil {
 		return err
 	}
-	defer s.give(l)
-	entries, sets := driftBatch(d.All), setBatch(d.Sets)
-	defer entries.Release()
-	defer sets.Release()
-	if err := l.insert(ctx, "stage.drift", entries); err != nil {
-		return fmt.Errorf("stage the drift: %w", err)
+	if err := insertRows(ctx, s, "stage.drift_sets", driftSetColumns, members); err != nil {
+		return err
 	}
-	if err := l.insert(ctx, "stage.drift_sets", sets); err != nil {
-		return fmt.Errorf("stage the drift: %w", err)
-	}
-	return l.commit(ctx)
-}
-
-func driftBatch(seen []stream.Drift) arrow.RecordBatch {
-	fields := []arrow.Field{{Name: "entry", Type: arrow.PrimitiveTypes.Int64}}
-	for _, name := range []string{"table_name", "path", "kind", "sample", "key"} {
-		fields = append(fields, arrow.Field{Name: name, Type: arrow.BinaryTypes.String, Nullable: true})
-	}
-	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema(fields, nil))
-	defer b.Release()
-	for i, d := range seen {
-		b.Field(0).(*array.Int64Builder).Append(int64(i))
-		for n, text := range []string{d.Table, d.Path, d.Kind, d.Sample} {
-			b.Field(n + 1).(*array.StringBuilder).Append(text)
-		}
-		if key := b.Field(5).(*array.StringBuilder); d.Key == "" {
-			key.AppendNull()
-		} else {
-			key.Append(d.Key)
-		}
-	}
-	return b.NewRecordBatch()
-}
-
-func setBatch(sets [][]int) arrow.RecordBatch {
-	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{
-		{Name: "set_id", Type: arrow.PrimitiveTypes.Int64}, {Name: "entry", Type: arrow.PrimitiveTypes.Int64}}, nil))
-	defer b.Release()
-	for i, set := range sets {
-		for _, entry := range set {
-			b.Field(0).(*array.Int64Builder).Append(int64(i))
-			b.Field(1).(*array.Int64Builder).Append(int64(entry))
-		}
-	}
-	return b.NewRecordBatch()
+	return s.Settle(ctx)
 }
 
 // noteDrift adds the counts, keeping when each was first seen, by which record, and

@@ -9,9 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"placementsync/internal/stream"
@@ -26,7 +23,7 @@ func extras(table string) string { return staged("fresh", "$extra "+table) }
 // numbers into doubles and take a null for a deletion.
 func (s *Stage) uniteExtras(ctx context.Context, detail stream.Stream) error {
 	root := detail.Root()
-	if err := s.draft.Exec(ctx, fmt.Sprintf("CREATE TABLE %s (id VARCHAR, extra VARCHAR)", extras(root.Name))); err != nil {
+	if err := s.draft.Exec(ctx, createTable(extras(root.Name), extraColumns)); err != nil {
 		return err
 	}
 	rows, err := s.draft.DB.QueryContext(ctx, twoExtras(detail))
@@ -34,22 +31,15 @@ func (s *Stage) uniteExtras(ctx context.Context, detail stream.Stream) error {
 		return err
 	}
 	defer rows.Close()
-	l, err := s.take(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.give(l)
 	for {
 		merged, err := mergeRows(rows)
 		if err != nil {
 			return err
 		}
-		if merged == nil {
-			return l.commit(ctx)
+		if len(merged) == 0 {
+			return s.Settle(ctx)
 		}
-		err = l.insert(ctx, extras(root.Name), merged)
-		merged.Release()
-		if err != nil {
+		if err := insertRows(ctx, s, extras(root.Name), extraColumns, merged); err != nil {
 			return err
 		}
 	}
@@ -73,14 +63,18 @@ func twoExtras(detail stream.Stream) string {
 // mergedRows is how many records are merged into one batch.
 const mergedRows = 4096
 
-// mergeRows gives the next ids with their merged objects; nil when there are
-// no more.
-func mergeRows(rows *sql.Rows) (arrow.RecordBatch, error) {
-	text := arrow.BinaryTypes.String
-	b := array.NewRecordBuilder(memory.DefaultAllocator,
-		arrow.NewSchema([]arrow.Field{{Name: "id", Type: text}, {Name: "extra", Type: text}}, nil))
-	defer b.Release()
-	for b.Field(0).Len() < mergedRows && rows.Next() {
+// unitedExtra are the unknown fields of a record, united.
+type unitedExtra struct{ id, extra string }
+
+var extraColumns = []column[unitedExtra]{
+	textColumn("id", func(e unitedExtra) string { return e.id }),
+	textColumn("extra", func(e unitedExtra) string { return e.extra }),
+}
+
+// mergeRows unites the objects of the next ids; none when there are no more.
+func mergeRows(rows *sql.Rows) ([]unitedExtra, error) {
+	var merged []unitedExtra
+	for len(merged) < mergedRows && rows.Next() {
 		var id, under, over string
 		if err := rows.Scan(&id, &under, &over); err != nil {
 			return nil, err
@@ -89,13 +83,9 @@ func mergeRows(rows *sql.Rows) (arrow.RecordBatch, error) {
 		if err != nil {
 			return nil, fmt.Errorf("unite the unknown fields of %q: %w", id, err)
 		}
-		b.Field(0).(*array.StringBuilder).Append(id)
-		b.Field(1).(*array.StringBuilder).Append(object)
+		merged = append(merged, unitedExtra{id, object})
 	}
-	if b.Field(0).Len() == 0 {
-		return nil, rows.Err()
-	}
-	return b.NewRecordBatch(), rows.Err()
+	return merged, rows.Err()
 }
 
 // mergeObjects lays the members of one JSON object over those of another, each

@@ -10,68 +10,29 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
-const createRejects = `CREATE TABLE stage.rejects
-	(table_name VARCHAR, key VARCHAR, parent VARCHAR, column_name VARCHAR, raw VARCHAR, reason VARCHAR, stream VARCHAR,
-	pass BIGINT, page BIGINT, position BIGINT, answer UBIGINT, seq UBIGINT)`
+// rejectColumns are those of stage.rejects.
+var rejectColumns = []column[stream.Reject]{
+	textOrNull("table_name", func(r stream.Reject) string { return r.Table }),
+	textOrNull("key", func(r stream.Reject) string { return r.Key }),
+	textOrNull("parent", func(r stream.Reject) string { return r.Parent }),
+	textOrNull("column_name", func(r stream.Reject) string { return r.Column }),
+	textOrNull("raw", func(r stream.Reject) string { return r.Raw }),
+	textOrNull("reason", func(r stream.Reject) string { return r.Reason }),
+	textOrNull("stream", func(r stream.Reject) string { return r.Stream }),
+	intOrNull("pass", func(r stream.Reject) int64 { return int64(r.Pass) }),
+	intOrNull("page", func(r stream.Reject) int64 { return int64(r.Page) }),
+	intOrNull("position", func(r stream.Reject) int64 { return int64(r.Position) }),
+	uintColumn("answer", func(r stream.Reject) uint64 { return r.Answer }),
+	uintColumn(stream.Seq, func(r stream.Reject) uint64 { return r.Seq }),
+}
 
 // Reject stages rejected values.
 func (s *Stage) Reject(ctx context.Context, rejects []stream.Reject) error {
-	if len(rejects) == 0 {
-		return nil
-	}
-	l, err := s.take(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.give(l)
-	rows := rejectBatch(rejects)
-	defer rows.Release()
-	if err := l.insert(ctx, "stage.rejects", rows); err != nil {
-		return fmt.Errorf("stage %d rejects: %w", len(rejects), err)
-	}
-	return nil
-}
-
-func rejectBatch(rejects []stream.Reject) arrow.RecordBatch {
-	var fields []arrow.Field
-	for _, name := range []string{"table_name", "key", "parent", "column_name", "raw", "reason", "stream"} {
-		fields = append(fields, arrow.Field{Name: name, Type: arrow.BinaryTypes.String, Nullable: true})
-	}
-	for _, name := range []string{"pass", "page", "position"} {
-		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64, Nullable: true})
-	}
-	for _, name := range []string{"answer", "seq"} {
-		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Uint64})
-	}
-	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema(fields, nil))
-	defer b.Release()
-	for _, r := range rejects {
-		for i, text := range []string{r.Table, r.Key, r.Parent, r.Column, r.Raw, r.Reason, r.Stream} {
-			if column := b.Field(i).(*array.StringBuilder); text == "" {
-				column.AppendNull()
-			} else {
-				column.Append(text)
-			}
-		}
-		for i, n := range []int{r.Pass, r.Page, r.Position} {
-			if column := b.Field(7 + i).(*array.Int64Builder); n == 0 {
-				column.AppendNull()
-			} else {
-				column.Append(int64(n))
-			}
-		}
-		b.Field(10).(*array.Uint64Builder).Append(r.Answer)
-		b.Field(11).(*array.Uint64Builder).Append(r.Seq)
-	}
-	return b.NewRecordBatch()
+	return insertRows(ctx, s, "stage.rejects", rejectColumns, rejects)
 }
 
 // NoteRejects replaces the rejects of every table that was read tonight, so

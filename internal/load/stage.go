@@ -78,13 +78,13 @@ func (s *Stage) create(ctx context.Context) error {
 	if err := s.draft.Exec(ctx, "ATTACH "+warehouse.Literal(path)+" AS stage (RECOVERY_MODE NO_WAL_WRITES)", "SET GLOBAL force_compression = 'uncompressed'"); err != nil {
 		return err
 	}
-	statements := []string{"CREATE SCHEMA stage.fresh", "CREATE SCHEMA stage.closing", createRejects, createEvents, createVerdicts,
-		"CREATE TABLE stage.new_events AS FROM stage.events"}
-	statements = append(statements, createDrift()...)
+	statements := []string{"CREATE SCHEMA stage.fresh", "CREATE SCHEMA stage.closing", createTable("stage.rejects", rejectColumns),
+		createTable("stage.drift", driftColumns), createTable("stage.drift_sets", driftSetColumns),
+		createTable("stage.drift_carriers", driftCarrierColumns), createTable("stage.event_ids", eventIDColumns), createTable("stage.events", eventColumns)}
 	for _, st := range s.streams {
 		statements = append(statements,
 			"CREATE SCHEMA stage."+warehouse.Quote(st.Name),
-			"CREATE TABLE "+asked(st.Name)+" (id VARCHAR NOT NULL, outcome VARCHAR NOT NULL)",
+			createTable(asked(st.Name), askedColumns),
 			"CREATE TABLE "+planned(st.Name)+" (id VARCHAR, fingerprint VARCHAR, why VARCHAR, turn INTEGER, overdue BOOLEAN, unread BOOLEAN, stays BOOLEAN)")
 		for _, t := range tablesOf(st) {
 			statements = append(statements, createStaged(staged(st.Name, t.Name), s.defs[t.Name]))

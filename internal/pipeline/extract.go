@@ -120,7 +120,7 @@ func (n *night) wants(r *streamResult) bool {
 func (n *night) read(ctx context.Context, one *received, last load.Turn) (err error) {
 	r, s := &one.streamResult, one.stream
 	n.cfg.Watch.reading(s)
-	if one.sink == nil {
+	if one.sink = cmp.Or(one.sink, n.eventSinks[s.Name]); one.sink == nil {
 		if one.sink, err = n.newSink(s); err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func (n *night) readAgain(streams []string) {
 		n.reread[name] = true
 		n.client.Refetch(name)
 	}
-	n.done, n.drift, n.eventsTaken = nil, newDrift(), false
+	n.done, n.drift, n.eventSinks = nil, newDrift(), nil
 }
 
 // limits are the gates as far as the night has come: a loss is believed when the

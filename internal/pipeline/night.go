@@ -113,10 +113,10 @@ type night struct {
 	run   warehouse.Run
 	// resumed is the run that was taken up; nil when this is a new one.
 	resumed *warehouse.Unfinished
-	// inbox is what the night took of the webhook events, eventsTaken whether
-	// it has looked.
-	inbox       webhook.Batch
-	eventsTaken bool
+	// inbox is what the night took of the webhook events.
+	inbox webhook.Batch
+	// eventSinks are the sinks of the streams of events; nil: the inbox is not read yet.
+	eventSinks map[string]*sink
 	// reread are the streams that were read a second time because of a gate.
 	reread map[string]bool
 	// published is set when readers see the snapshot.
@@ -279,13 +279,13 @@ func (n *night) end(ctx context.Context, err error) warehouse.Run {
 	if n.cfg.DryRun {
 		r.SnapshotAt = time.Time{}
 	}
-	r.ExitCode = ExitCode(ctx, r.Outcome, err)
+	r.ExitCode = r.Outcome.ExitCode()
 	return *r
 }
 
 // outcome is partial when a stream failed, so that its rows are those of an
 // earlier night or are missing.
-func (n *night) outcome() string {
+func (n *night) outcome() warehouse.Outcome {
 	for _, d := range n.done {
 		if d.failed != nil {
 			return warehouse.Partial
@@ -315,20 +315,4 @@ func (n *night) tally() {
 
 func (n *night) elapsed() time.Duration {
 	return max(0, n.cfg.Now().Sub(n.run.StartedAt))
-}
-
-// ExitCode is the published meaning of how a night ended.
-func ExitCode(ctx context.Context, outcome string, err error) int {
-	var held *warehouse.HeldError
-	switch {
-	case errors.As(err, &held):
-		return 4
-	case outcome == warehouse.Interrupted || err != nil && ctx.Err() != nil:
-		return 130
-	case err != nil || outcome == warehouse.Failed:
-		return 1
-	case outcome == warehouse.Partial:
-		return 3
-	}
-	return 0
 }

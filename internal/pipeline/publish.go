@@ -74,7 +74,7 @@ func (n *night) noteMeta(ctx context.Context, cover map[string]load.Coverage, ch
 	if _, err := n.stage.NoteRejects(ctx, cover); err != nil {
 		return err
 	}
-	if err := n.noteEvents(ctx); err != nil {
+	if err := n.stage.WriteEvents(ctx); err != nil {
 		return err
 	}
 	past, err := n.wh.Runs()

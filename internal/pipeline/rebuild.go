@@ -202,7 +202,7 @@ func (b *rebuilding) close() {
 	if len(b.Passed) == 0 {
 		return
 	}
-	r.Outcome, r.ExitCode = warehouse.Partial, 3
+	r.Outcome, r.ExitCode = warehouse.Partial, warehouse.Partial.ExitCode()
 	var lost []string
 	for _, d := range b.Passed {
 		lost = append(lost, d.Cost+" ("+d.File+": "+d.Problem+")")

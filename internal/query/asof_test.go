@@ -84,6 +84,10 @@ func TestUnsafeReachesFilesButCannotWriteTheCatalog(t *testing.T) {
 	if diff := cmp.Diff("{\"country\":\"DE\"}\n", got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
+	several := "CREATE TEMP TABLE t AS SELECT range AS n FROM range(3); SELECT 'lost'; SELECT sum(n) AS total FROM t; -- end"
+	if got, err := answer(t, db, query.Text(several), nil, query.JSONL, query.Screen{}); err != nil || got != "{\"total\":3}\n" {
+		t.Errorf("several statements: got %q, %v, want the answer of the last", got, err)
+	}
 	var refused *query.RefusedError
 	if _, err := answer(t, db, query.Text("DELETE FROM product_listings"), nil, query.CSV, query.Screen{}); !errors.As(err, &refused) {
 		t.Errorf("got %v, want a refusal", err)

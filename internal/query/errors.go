@@ -57,10 +57,13 @@ func (e *RefusedError) Error() string {
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 const (
-	refuseWrite   = "refuse to write: query opens the catalog read only"
-	refuseFiles   = "refuse to touch files, extensions or the network: query reads the catalog only; save an answer with -o FILE"
-	refuseQuote   = "refuse to guess where a quote ends: leave a space between a word or number and the quote behind it"
-	refuseSetting = "refuse to change a setting: the settings of query are fixed"
+	refuseWrite    = "refuse to write: query opens the catalog read only"
+	refuseFiles    = "refuse to touch files, extensions or the network: query reads the catalog only; save an answer with -o FILE"
+	refuseSetting  = "refuse to change a setting: the settings of query are fixed"
+	refuseSeveral  = "refuse to run several statements: a query is one statement; run one query for each"
+	refuseKind     = "refuse to run this kind of statement: query runs SELECT, FROM, WITH, VALUES, PIVOT, DESCRIBE, SHOW, SUMMARIZE, and EXPLAIN [ANALYZE] of these"
+	refuseFunction = "refuse to call a function that changes logs, profiles, the parser or files: query only reads"
+	refusePivot    = "refuse to check a PIVOT that names such a function: list the values with IN"
 )
 
 // explain turns DuckDB's refusals into RefusedError. The texts are DuckDB's;

@@ -20,14 +20,7 @@ import (
 
 // bind makes the arguments of a query from the values given as text. Values
 // travel as prepared parameters and never become part of the SQL.
-func bind(ctx context.Context, conn *duckdb.Conn, q Query, values map[string]string) ([]any, error) {
-	params := q.Params
-	if q.Name == "" {
-		var err error
-		if params, err = paramsOf(conn, q.SQL, len(values) > 0); err != nil {
-			return nil, err
-		}
-	}
+func bind(ctx context.Context, conn *duckdb.Conn, q Query, params []Param, values map[string]string) ([]any, error) {
 	if err := checkNames(q, params, values); err != nil {
 		return nil, err
 	}
@@ -49,40 +42,6 @@ func bind(ctx context.Context, conn *duckdb.Conn, q Query, values map[string]str
 		args = append(args, sql.Named(p.Name, arg))
 	}
 	return args, nil
-}
-
-// paramsOf finds the parameters of a text. A text of several statements cannot
-// take any, since DuckDB has to run the first ones to prepare the last; PIVOT
-// is such a text in disguise.
-func paramsOf(conn *duckdb.Conn, text string, wanted bool) ([]Param, error) {
-	prepared, err := conn.Prepare(text)
-	var de *duckdb.Error
-	switch {
-	case errors.As(err, &de):
-		return nil, Query{}.wrap(explain(err))
-	case err != nil && wanted:
-		return nil, &UsageError{Problem: "a text of several statements takes no parameters: give one statement (a PIVOT without IN counts as several)"}
-	case err != nil:
-		return nil, nil
-	}
-	stmt, ok := prepared.(*duckdb.Stmt)
-	if !ok {
-		return nil, fmt.Errorf("read parameters: statement is %T, not DuckDB's", prepared)
-	}
-	params, err := named(stmt)
-	return params, errors.Join(err, stmt.Close())
-}
-
-func named(stmt *duckdb.Stmt) ([]Param, error) {
-	var params []Param
-	for n := range stmt.NumInput() {
-		name, err := stmt.ParamName(n + 1)
-		if err != nil {
-			return nil, fmt.Errorf("read parameters: %w", err)
-		}
-		params = append(params, Param{Name: name, Type: "VARCHAR"})
-	}
-	return params, nil
 }
 
 func checkNames(q Query, params []Param, values map[string]string) error {

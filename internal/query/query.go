@@ -21,6 +21,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	duckdb "github.com/duckdb/duckdb-go/v2"
 
+	"placementsync/internal/durable"
 	"placementsync/internal/warehouse"
 )
 
@@ -95,8 +96,8 @@ const spillPrefix = "placementsync-query-"
 // such as USE belong to a connection, and a second one would lack them.
 func start(ctx context.Context, opts Options) (*DB, error) {
 	temp := cmp.Or(opts.TempDir, os.TempDir())
-	warehouse.ClearDead(temp, spillPrefix)
-	spill, err := os.MkdirTemp(temp, warehouse.OfProcess(spillPrefix)+"*")
+	durable.RemoveDead(temp, spillPrefix)
+	spill, err := os.MkdirTemp(temp, durable.ProcessPrefix(spillPrefix)+"*")
 	if err != nil {
 		return nil, err
 	}
@@ -184,9 +185,9 @@ func (db *DB) exec(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// Run answers a query: its rows go to w as they come. Text may hold several
-// statements; the result of the last one is the answer. It returns the number
-// of rows. Errors are *UsageError for parameters, *RefusedError for what a
+// Run answers a query: its rows go to w as they come. A text is one statement;
+// with Options.Unsafe it may be several, and the last one answers. It returns the
+// number of rows. Errors are *UsageError for parameters, *RefusedError for what a
 // query may not do, and otherwise DuckDB's own.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
 	var rows int64
@@ -200,21 +201,16 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 
 // read runs the query and hands its answer to use, in Arrow batches.
 func (db *DB) read(ctx context.Context, q Query, values map[string]string, use func(array.RecordReader) error) error {
-	if !db.opts.Unsafe {
-		if err := onlyReads(q.SQL); err != nil {
-			return q.wrap(err)
-		}
-	}
 	return db.conn.Raw(func(raw any) error {
 		conn, ok := raw.(*duckdb.Conn)
 		if !ok {
 			return fmt.Errorf("run query: connection is %T, not DuckDB's", raw)
 		}
-		args, err := bind(ctx, conn, q, values)
+		s, args, err := db.admit(ctx, conn, q, values)
 		if err != nil {
 			return err
 		}
-		if q.spooled && spoolAnswer(ctx, conn, q, args) {
+		if q.spooled && s.storable && spoolAnswer(ctx, conn, q, args) {
 			q.SQL, q.long, q.stored = "SELECT * FROM "+spool, true, true
 		}
 		if q.long {
@@ -222,6 +218,33 @@ func (db *DB) read(ctx context.Context, q Query, values map[string]string, use f
 		}
 		return readArrow(ctx, conn, q, args, use)
 	})
+}
+
+// admit prepares a query with its arguments and refuses what it may not do. The
+// named queries are the program's own.
+func (db *DB) admit(ctx context.Context, conn *duckdb.Conn, q Query, values map[string]string) (s statement, args []any, err error) {
+	text := q.Name == ""
+	if text || q.spooled {
+		if s, err = prepareStatement(conn, q.SQL); err != nil {
+			return s, nil, q.wrap(err)
+		}
+	}
+	params := q.Params
+	if text {
+		params = s.params
+	}
+	if s.several && len(values) > 0 {
+		return s, nil, &UsageError{Problem: "a text of several statements takes no parameters: give one statement (a PIVOT without IN counts as several)"}
+	}
+	if args, err = bind(ctx, conn, q, params, values); err != nil {
+		return s, nil, err
+	}
+	if text && !db.opts.Unsafe {
+		if err := refuseUnlessReads(ctx, conn, s, q.SQL, args); err != nil {
+			return s, nil, q.wrap(err)
+		}
+	}
+	return s, args, nil
 }
 
 func readArrow(ctx context.Context, conn driver.Conn, q Query, args []any, use func(array.RecordReader) error) error {

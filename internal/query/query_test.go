@@ -22,14 +22,6 @@ func TestFilesCannotBeNamedAsTables(t *testing.T) {
 	}
 }
 
-func TestSeveralStatementsAnswerWithTheLast(t *testing.T) {
-	text := "CREATE TEMP TABLE t AS SELECT range AS n FROM range(3); SELECT 'lost'; SELECT sum(n) AS total FROM t; -- end"
-	got, err := answer(t, open(t, ""), query.Text(text), nil, query.JSONL, query.Screen{})
-	if want := "{\"total\":3}\n"; err != nil || got != want {
-		t.Errorf("got %q, %v, want %q", got, err, want)
-	}
-}
-
 func TestPivotAnswers(t *testing.T) {
 	text := "PIVOT (FROM (VALUES ('a', 1), ('b', 2)) AS v(k, n)) ON k USING sum(n)"
 	got, err := answer(t, open(t, ""), query.Text(text), nil, query.JSONL, query.Screen{})

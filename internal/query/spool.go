@@ -55,44 +55,19 @@ func readLong(ctx context.Context, conn *duckdb.Conn, q Query, args []any, use f
 // comments: not so DESCRIBE, which DuckDB takes for a SELECT all the same.
 var beginning = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SELECT|FROM|WITH|VALUES|TABLE)\b)`)
 
-// spoolAnswer puts the answer of a text into the spool. It is false for what
-// cannot be stored as it is, and for what fails: read at once it will tell why,
-// in terms of the text as it was written.
+// spoolAnswer puts the answer of a storable statement into the spool. It is false
+// for what fails: read directly, it says why in terms of the text as written.
 func spoolAnswer(ctx context.Context, conn *duckdb.Conn, q Query, args []any) bool {
-	return beginning.MatchString(q.SQL) && storable(conn, q.SQL) &&
+	return beginning.MatchString(q.SQL) &&
 		execOn(ctx, conn, "CREATE OR REPLACE TEMP TABLE "+spool+" AS "+q.SQL, args...) == nil
 }
 
-// storable tells whether a text is one SELECT whose columns differ in name and
-// have a type: a table would change what else is in the answer.
-func storable(conn *duckdb.Conn, text string) bool {
-	prepared, err := conn.Prepare(text)
-	if err != nil {
-		return false
-	}
-	defer prepared.Close()
-	stmt, ok := prepared.(*duckdb.Stmt)
-	if !ok {
-		return false
-	}
-	if kind, err := stmt.StatementType(); err != nil || kind != duckdb.STATEMENT_TYPE_SELECT {
-		return false
-	}
-	columns, err := stmt.ColumnCount()
-	seen := map[string]bool{}
-	for i := range columns {
-		name, nameErr := stmt.ColumnName(i)
-		kind, kindErr := stmt.ColumnType(i)
-		name = strings.ToLower(name)
-		if errors.Join(nameErr, kindErr) != nil || seen[name] || kind == duckdb.TYPE_SQLNULL {
-			return false
-		}
-		seen[name] = true
-	}
-	return err == nil && columns > 0
+func execOn(ctx context.Context, conn *duckdb.Conn, text string, args ...any) error {
+	_, err := conn.ExecContext(ctx, text, namedValues(args))
+	return err
 }
 
-func execOn(ctx context.Context, conn *duckdb.Conn, text string, args ...any) error {
+func namedValues(args []any) []driver.NamedValue {
 	values := make([]driver.NamedValue, len(args))
 	for i, a := range args {
 		values[i] = driver.NamedValue{Ordinal: i + 1, Value: a}
@@ -100,8 +75,7 @@ func execOn(ctx context.Context, conn *duckdb.Conn, text string, args ...any) er
 			values[i].Name, values[i].Value = n.Name, n.Value
 		}
 	}
-	_, err := conn.ExecContext(ctx, text, values)
-	return err
+	return values
 }
 
 // pieces reads a stored table by ranges of its row numbers, as one answer.

@@ -1,188 +1,166 @@
 package query
 
 import (
-	"iter"
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
 	"regexp"
 	"strings"
+
+	duckdb "github.com/duckdb/duckdb-go/v2"
 )
 
-// DuckDB lets SQL touch the paths of attached files whatever is switched off and
-// locked: a COPY could write over the catalog, and an ATTACH after a DETACH could
-// open it to writers. So statements that open files by name are told by their
-// first word and refused before DuckDB sees them.
+// The sandbox alone is not enough. DuckDB lets SQL touch the paths of attached
+// files whatever is switched off and locked: a COPY could overwrite the catalog,
+// and an ATTACH after a DETACH could open it for writing. So DuckDB prepares a
+// text first, which runs nothing of it, and only one statement of a kind that
+// reads is run.
 
-// opening are the first words of statements that open files or run what another
-// statement has prepared, and what may stand before them.
-var opening = map[string]bool{"COPY": true, "ATTACH": true, "DETACH": true, "EXPORT": true, "IMPORT": true, "INSTALL": true,
-	"LOAD": true, "FORCE": true, "PREPARE": true, "EXECUTE": true}
-
-// onlyReads refuses a text that holds a statement which opens files.
-func onlyReads(text string) error {
-	for statement, certain := range statements(text) {
-		if !certain {
-			return &RefusedError{Reason: refuseQuote}
-		}
-		if opens(statement) {
-			return &RefusedError{Reason: refuseFiles}
-		}
-	}
-	return nil
+// statement is what DuckDB says of a text before it runs.
+type statement struct {
+	kind   duckdb.StmtType
+	params []Param
+	// storable statements can fill a table without any change of the answer.
+	storable bool
+	// several statements are in the text; nothing else is known of them.
+	several bool
 }
 
-// word is enough to tell statements apart; what else stands between two words
-// does not matter.
-var word = regexp.MustCompile(`[A-Za-z0-9_]+`)
-
-// opens reports whether a statement is one of opening. EXPLAIN ANALYZE does what
-// it explains, so that such a word at any place of it will do.
-func opens(statement string) bool {
-	for i, found := range word.FindAllString(statement, -1) {
-		explains := i > 0 || strings.EqualFold(found, "EXPLAIN")
-		if opening[strings.ToUpper(found)] {
-			return true
+func prepareStatement(conn *duckdb.Conn, text string) (s statement, err error) {
+	prepared, err := conn.Prepare(text)
+	if err != nil {
+		// The driver has no type for this error; a test holds its text.
+		if strings.Contains(err.Error(), "multi-statement query") {
+			return statement{several: true}, nil
 		}
-		if !explains {
-			return false
-		}
+		return s, explain(err)
 	}
-	return false
+	stmt, ok := prepared.(*duckdb.Stmt)
+	if !ok {
+		return s, fmt.Errorf("prepare query: statement is %T, not DuckDB's", prepared)
+	}
+	defer func() { err = errors.Join(err, stmt.Close()) }()
+	if s.kind, err = stmt.StatementType(); err != nil {
+		return s, err
+	}
+	for n := range stmt.NumInput() {
+		name, err := stmt.ParamName(n + 1)
+		if err != nil {
+			return s, fmt.Errorf("read parameters: %w", err)
+		}
+		s.params = append(s.params, Param{Name: name, Type: "VARCHAR"})
+	}
+	s.storable, err = isStorable(stmt, s.kind)
+	return s, err
 }
 
-// statements yields the statements of a text without what is quoted or commented
-// out. Where it is in doubt whether a quote has ended, it yields false; splitting
-// too often does no harm, since DuckDB gets the text as a whole.
-func statements(text string) iter.Seq2[string, bool] {
-	return func(yield func(string, bool) bool) {
-		var plain strings.Builder
-		for len(text) > 0 {
-			size, kind := lexeme(text)
-			switch {
-			case kind == unclear:
-				yield("", false)
-				return
-			case kind == separator:
-				if !yield(plain.String(), true) {
-					return
-				}
-				plain.Reset()
-			case kind == silent:
-				plain.WriteByte(' ')
-			default:
-				plain.WriteString(text[:size])
-			}
-			text = text[size:]
-		}
-		yield(plain.String(), true)
+// isStorable reports whether a statement is a SELECT whose columns differ in
+// name and have a type: in a table, the others would become something else.
+func isStorable(stmt *duckdb.Stmt, kind duckdb.StmtType) (bool, error) {
+	if kind != duckdb.STATEMENT_TYPE_SELECT {
+		return false, nil
 	}
+	columns, err := stmt.ColumnCount()
+	seen := map[string]bool{}
+	for i := range columns {
+		name, nameErr := stmt.ColumnName(i)
+		kind, kindErr := stmt.ColumnType(i)
+		name = strings.ToLower(name)
+		if nameErr != nil || kindErr != nil || seen[name] || kind == duckdb.TYPE_SQLNULL {
+			return false, nil
+		}
+		seen[name] = true
+	}
+	return columns > 0, err
 }
 
-// The kinds of lexemes.
+// refuseUnlessReads returns a *RefusedError unless the text of s is one statement
+// that only reads. DESCRIBE, SHOW and SUMMARIZE are SELECT to DuckDB.
+func refuseUnlessReads(ctx context.Context, conn *duckdb.Conn, s statement, text string, args []any) error {
+	words := explainWords.FindString(text)
+	switch {
+	case s.several && !isPivot(conn, text):
+		return &RefusedError{Reason: refuseSeveral}
+	case s.kind == duckdb.STATEMENT_TYPE_EXPLAIN && words != "":
+		explained, err := prepareStatement(conn, text[len(words):])
+		if err != nil {
+			return err
+		}
+		return refuseUnlessReads(ctx, conn, explained, text[len(words):], args)
+	case !s.several && s.kind != duckdb.STATEMENT_TYPE_SELECT:
+		return &RefusedError{Reason: refusalOf(s.kind)}
+	}
+	return refuseActing(ctx, conn, s, text, args)
+}
+
+// explainWords come before what an EXPLAIN explains, and with ANALYZE runs.
+// DuckDB does not say of what type that is, so only these forms are known.
+var explainWords = regexp.MustCompile(`^(?i)\s*EXPLAIN\s+(?:ANALYZE\s+|\(\s*(?:ANALYZE|FORMAT\s+\w+)(?:\s*,\s*(?:ANALYZE|FORMAT\s+\w+))*\s*\)\s*)?`)
+
+func refusalOf(kind duckdb.StmtType) string {
+	switch kind {
+	case duckdb.STATEMENT_TYPE_COPY, duckdb.STATEMENT_TYPE_EXPORT, duckdb.STATEMENT_TYPE_ATTACH, duckdb.STATEMENT_TYPE_DETACH,
+		duckdb.STATEMENT_TYPE_LOAD, statementTypeUpdateExtensions:
+		return refuseFiles
+	case duckdb.STATEMENT_TYPE_SET, duckdb.STATEMENT_TYPE_VARIABLE_SET, duckdb.STATEMENT_TYPE_PRAGMA:
+		return refuseSetting
+	case duckdb.STATEMENT_TYPE_INSERT, duckdb.STATEMENT_TYPE_UPDATE, duckdb.STATEMENT_TYPE_DELETE, statementTypeMerge, duckdb.STATEMENT_TYPE_CREATE,
+		duckdb.STATEMENT_TYPE_CREATE_FUNC, duckdb.STATEMENT_TYPE_ALTER, duckdb.STATEMENT_TYPE_DROP:
+		return refuseWrite
+	}
+	return refuseKind
+}
+
+// Types that DuckDB has and the driver does not name.
 const (
-	visible = iota
-	silent  // quoted or commented out
-	separator
-	unclear
+	statementTypeUpdateExtensions = duckdb.StmtType(29)
+	statementTypeMerge            = duckdb.StmtType(30)
 )
+
+// isPivot reports whether a text of several statements is in truth one PIVOT,
+// which DuckDB turns into a CREATE TYPE for the values of its columns and a
+// SELECT. In brackets no semicolon can stand between two statements.
+func isPivot(conn *duckdb.Conn, text string) bool {
+	s, err := prepareStatement(conn, "SELECT * FROM ("+strings.TrimRight(text, "; \t\r\n")+"\n)")
+	return err == nil && s.several
+}
+
+// acting are the functions that a SELECT can call and that do more than read:
+// they redirect logs and profiles, to files too, and where these are locked the
+// process aborts. A test lists all others.
+const acting = `enable_logging|disable_logging|enable_profiling|disable_profiling|enable_peg_parser|disable_peg_parser|` +
+	`checkpoint|force_checkpoint|truncate_duckdb_logs|json_execute_serialized_sql`
 
 var (
-	// An identifier goes on over dollar signs, which begin no quote then.
-	identifier = regexp.MustCompile(`^[A-Za-z_\x{80}-\x{10FFFF}][A-Za-z0-9_$\x{80}-\x{10FFFF}]*`)
-	numeral    = regexp.MustCompile(`^[0-9][0-9A-Za-z_.]*`)
-	dollar     = regexp.MustCompile(`^\$(?:[A-Za-z_\x{80}-\x{10FFFF}][A-Za-z0-9_\x{80}-\x{10FFFF}]*)?\$`)
-	lineEnd    = regexp.MustCompile(`[\r\n]|$`)
-	foreign    = regexp.MustCompile(`[^\x00-\x7F]`)
+	// mayAct finds the texts worth a look at their plan. The function query takes
+	// SQL as a text, which can be put together from parts.
+	mayAct = regexp.MustCompile(`(?i)` + acting + `|\bquery\b`)
+	// actingStep is such a function in a plan in JSON.
+	actingStep = regexp.MustCompile(`"name": "(?i:` + acting + `) *"`)
 )
 
-// lexeme measures what a text begins with.
-func lexeme(text string) (size, kind int) {
-	switch {
-	case text[0] == ';':
-		return 1, separator
-	case text[0] == '\'' || text[0] == '"':
-		return until(text, text[:1], 1), silent
-	case strings.HasPrefix(text, "--"):
-		return lineEnd.FindStringIndex(text)[0], silent
-	case strings.HasPrefix(text, "/*"):
-		return comment(text), silent
-	case text[0] == '$':
-		return dollarQuote(text)
+// refuseActing returns a *RefusedError for a text that calls one of the acting
+// functions, by any detour: the plan names what would run. A PIVOT has no plan
+// before its first part ran.
+func refuseActing(ctx context.Context, conn *duckdb.Conn, s statement, text string, args []any) error {
+	if !mayAct.MatchString(text) {
+		return nil
 	}
-	if digits := numeral.FindString(text); digits != "" {
-		return plainUnless(len(digits), strings.IndexAny(text[len(digits):], `$'`) == 0)
+	if s.several {
+		return &RefusedError{Reason: refusePivot}
 	}
-	return nameOrText(text)
-}
-
-func plainUnless(size int, doubtful bool) (int, int) {
-	if doubtful {
-		return 0, unclear
+	rows, err := conn.QueryContext(ctx, "EXPLAIN (FORMAT json) "+text, namedValues(args))
+	if err != nil {
+		return explain(err)
 	}
-	return max(1, size), visible
-}
-
-// dollarQuote measures a text such as $a$it's$a$. DuckDB takes some characters
-// for spaces that could stand in such a mark.
-func dollarQuote(text string) (size, kind int) {
-	mark := dollar.FindString(text)
-	if mark == "" {
-		return 1, visible
+	row := make([]driver.Value, len(rows.Columns()))
+	err = rows.Next(row)
+	if err := errors.Join(err, rows.Close()); err != nil {
+		return fmt.Errorf("read the plan of the query: %w", err)
 	}
-	if foreign.MatchString(mark) {
-		return 0, unclear
+	if actingStep.MatchString(fmt.Sprint(row)) {
+		return &RefusedError{Reason: refuseFunction}
 	}
-	return until(text, mark, len(mark)), silent
-}
-
-// nameOrText measures an identifier, or the E'text with \'escapes\” that an E begins.
-// What looks like a letter may be a space to DuckDB, so that another word, or a
-// quote with dollar signs, begins behind it.
-func nameOrText(text string) (size, kind int) {
-	name := identifier.FindString(text)
-	quote := strings.HasPrefix(text[len(name):], "'")
-	if quote && strings.EqualFold(name, "E") {
-		return escaped(text), silent
-	}
-	escapes := quote && strings.HasSuffix(strings.ToUpper(name), "E") && strings.Contains(text[:until(text, "'", len(name)+1)], `\`)
-	return plainUnless(len(name), escapes || foreign.MatchString(name) && strings.Contains(name, "$"))
-}
-
-// until finds the end of what a mark closes. A mark that stands twice closes and
-// opens again, which comes to the same.
-func until(text, mark string, from int) int {
-	if at := strings.Index(text[from:], mark); at >= 0 {
-		return from + at + len(mark)
-	}
-	return len(text)
-}
-
-// escaped measures a text such as E'it\'s'.
-func escaped(text string) int {
-	for i := 2; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '\'':
-			return i + 1
-		}
-	}
-	return len(text)
-}
-
-// comment measures a comment, which may hold others.
-func comment(text string) int {
-	depth := 0
-	for i := 0; i+1 < len(text); i++ {
-		switch text[i : i+2] {
-		case "/*":
-			depth++
-			i++
-		case "*/":
-			depth--
-			i++
-		}
-		if depth == 0 {
-			return i + 1
-		}
-	}
-	return len(text)
+	return nil
 }

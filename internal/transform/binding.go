@@ -13,7 +13,7 @@ import (
 // share it.
 type Binding struct {
 	name   string
-	tables []*layoutOf
+	tables []*layout
 	// fields are all fields of all nodes by id. Nodes have ids in the same
 	// space, with nil here, so that "what followed last time" is one array.
 	fields []*field
@@ -39,12 +39,12 @@ func (b *Binding) Tables() []Table {
 	return all
 }
 
-// layoutOf is one table of the binding. Columns are known by their index.
-type layoutOf struct {
+// layout is one table of the binding. Columns are known by their index.
+type layout struct {
 	index  int
 	name   string
 	schema *arrow.Schema
-	cols   []columnOf
+	cols   []columnLayout
 	root   *node
 	// at is the dotted path of the rows in the enclosing one, place that in the
 	// record.
@@ -63,9 +63,9 @@ type layoutOf struct {
 	parents []inherited
 	// named are columns of the enclosing row that stand for an absent key.
 	named []int
-	// given are the columns that children inherit from an open row.
-	given  []int
-	consts []constant
+	// inheritedKeys are the columns that children inherit from an open row.
+	inheritedKeys []int
+	consts        []constant
 	// Each of these is the index of a column, -1 when the table has none.
 	position, value, param, prefix, status, extra, created int
 	// names is the number of distinct fields, for the set of those seen.
@@ -81,7 +81,7 @@ type layoutOf struct {
 	private bool
 }
 
-type columnOf struct {
+type columnLayout struct {
 	name  string
 	kind  kind
 	arrow arrow.DataType
@@ -104,7 +104,7 @@ type columnOf struct {
 	hide func(dst, value []byte) []byte
 }
 
-func (c *columnOf) private() bool { return c.dropped || c.hide != nil }
+func (c *columnLayout) isPrivate() bool { return c.dropped || c.hide != nil }
 
 // inherited pairs a column with one of the enclosing row. Where the record may name
 // another parent, what it names stands.

@@ -26,8 +26,8 @@ const (
 	unsigned
 )
 
-// layout gives the kind of every SQL type.
-func layout(t stream.Type) (kind, bool) {
+// kindOf gives the kind of every SQL type.
+func kindOf(t stream.Type) (kind, bool) {
 	k, ok := map[stream.Type]kind{
 		stream.Text: text, stream.JSON: document, stream.Bool: boolean, stream.Int32: integer32,
 		stream.Int64: integer64, stream.Money: money, stream.Instant: instant,
@@ -87,7 +87,7 @@ type column struct {
 	offsets []int32
 }
 
-func newColumn(of *columnOf) column {
+func newColumn(of *columnLayout) column {
 	c := column{kind: of.kind, tracked: of.tracked, canonical: of.canonical, seed: of.seed, enum: of.enum}
 	c.judged = of.enum != nil || of.asked
 	if c.kind <= document {
@@ -108,16 +108,16 @@ func appendBit(b []byte, n int, set bool) []byte {
 
 func bitAt(b []byte, i int) bool { return b[i>>3]>>(i&7)&1 == 1 }
 
-// count adds a value that is not NULL.
-func (c *column) count() {
+// markValid adds a value that is not NULL.
+func (c *column) markValid() {
 	if c.valid != nil {
 		c.valid = appendBit(c.valid, c.n, true)
 	}
 	c.n++
 }
 
-// skip adds a NULL.
-func (c *column) skip() {
+// markNull adds a NULL.
+func (c *column) markNull() {
 	if c.valid == nil {
 		c.valid = allValid(c.n)
 	}
@@ -132,14 +132,14 @@ func allValid(n int) []byte {
 
 func (c *column) isNull(i int) bool { return c.valid != nil && !bitAt(c.valid, i) }
 
-// seal ends a text value whose bytes were appended to data.
-func (c *column) seal() {
+// endText ends a text value whose bytes were appended to data.
+func (c *column) endText() {
 	c.offsets = append(c.offsets, int32(len(c.data)))
-	c.count()
+	c.markValid()
 }
 
-// absorb lets the last value take the place of an empty text before it.
-func (c *column) absorb() {
+// replaceEmpty lets the last value take the place of an empty text before it.
+func (c *column) replaceEmpty() {
 	c.offsets[c.n-1] = c.offsets[c.n]
 	c.offsets = c.offsets[:c.n]
 	if c.n--; c.valid != nil {
@@ -147,18 +147,18 @@ func (c *column) absorb() {
 	}
 }
 
-func (c *column) text(s string) {
+func (c *column) appendText(s string) {
 	c.data = append(c.data, s...)
-	c.seal()
+	c.endText()
 }
 
-func (c *column) bool(v bool) {
+func (c *column) appendBool(v bool) {
 	c.data = appendBit(c.data, c.n, v)
-	c.count()
+	c.markValid()
 }
 
-// int appends a whole number, in the width of the column.
-func (c *column) int(v int64) {
+// appendInt appends a whole number, in the width of the column.
+func (c *column) appendInt(v int64) {
 	switch c.kind {
 	case integer32:
 		c.data = binary.NativeEndian.AppendUint32(c.data, uint32(v))
@@ -168,16 +168,16 @@ func (c *column) int(v int64) {
 	default:
 		c.data = binary.NativeEndian.AppendUint64(c.data, uint64(v))
 	}
-	c.count()
+	c.markValid()
 }
 
-// uint appends to a column of the system's, which is never NULL.
-func (c *column) uint(v uint64) {
+// appendUint appends to a column of the system's, which is never NULL.
+func (c *column) appendUint(v uint64) {
 	c.data = binary.NativeEndian.AppendUint64(c.data, v)
 	c.n++
 }
 
-func (c *column) null() {
+func (c *column) appendNull() {
 	switch c.kind {
 	case text, document:
 		c.offsets = append(c.offsets, int32(len(c.data)))
@@ -187,11 +187,11 @@ func (c *column) null() {
 		var zero [16]byte
 		c.data = append(c.data, zero[:c.kind.width()]...)
 	}
-	c.skip()
+	c.markNull()
 }
 
-// cut drops all values from the n-th on.
-func (c *column) cut(n int) {
+// truncate drops all values from the n-th on.
+func (c *column) truncate(n int) {
 	if c.n <= n {
 		return
 	}
@@ -248,20 +248,20 @@ func (c *column) equal(i, j int) bool {
 	return bytes.Equal(c.bytes(i), c.bytes(j))
 }
 
-// inherit appends the i-th value of a column of the same kind.
-func (c *column) inherit(from *column, i int) {
+// copyFrom appends the i-th value of a column of the same kind.
+func (c *column) copyFrom(from *column, i int) {
 	if c.kind <= document {
 		c.data = append(c.data, from.bytes(i)...)
-		c.seal()
+		c.endText()
 		return
 	}
-	c.int(int64(from.word(i)))
+	c.appendInt(int64(from.word(i)))
 }
 
-// take hands the values over as an Arrow array and leaves the column empty,
+// toArrow hands the values over as an Arrow array and leaves the column empty,
 // with room for as many values again.
-func (c *column) take(t arrow.DataType) arrow.Array {
-	nulls := c.nulls()
+func (c *column) toArrow(t arrow.DataType) arrow.Array {
+	nulls := c.countNulls()
 	bufs := []*memory.Buffer{nil}
 	if nulls > 0 {
 		bufs[0] = memory.NewBufferBytes(c.valid)
@@ -271,11 +271,11 @@ func (c *column) take(t arrow.DataType) arrow.Array {
 	}
 	data := array.NewData(t, c.n, append(bufs, memory.NewBufferBytes(c.data)), nil, nulls, 0)
 	defer data.Release()
-	c.renew()
+	c.reset()
 	return array.MakeFromData(data)
 }
 
-func (c *column) nulls() int {
+func (c *column) countNulls() int {
 	if c.valid == nil {
 		return 0
 	}
@@ -286,7 +286,7 @@ func (c *column) nulls() int {
 	return n
 }
 
-func (c *column) renew() {
+func (c *column) reset() {
 	c.n, c.valid, c.data = 0, nil, make([]byte, 0, roomFor(len(c.data)))
 	if c.kind <= document {
 		c.offsets = append(make([]int32, 0, roomFor(len(c.offsets))), 0)

@@ -17,8 +17,8 @@ type copies struct {
 // weighed is the place of a record in the body and the number of its values.
 type weighed struct{ place, values int }
 
-// find looks for keys that came twice.
-func (c *copies) find(ids []uint64) bool {
+// findCopies looks for keys that came twice.
+func (c *copies) findCopies(ids []uint64) bool {
 	c.best = nil
 	c.ids = append(c.ids[:0], ids...)
 	slices.Sort(c.ids)
@@ -34,16 +34,16 @@ func (c *copies) find(ids []uint64) bool {
 	return c.best != nil
 }
 
-// withoutCopies reads the body again where it has records with the same key.
-func (d *Decoder) withoutCopies(body []byte, o Origin) error {
-	if !d.copies.find(d.page.IDs) {
+// settleCopies reads the body again where it has records with the same key.
+func (d *Decoder) settleCopies(body []byte, o Origin) error {
+	if !d.copies.findCopies(d.page.IDs) {
 		return nil
 	}
 	defer func() { d.copies.best = nil }()
 	for _, d.copies.weighing = range []bool{true, false} {
-		d.undo()
-		d.begin(body, o)
-		if err := d.body(); err != nil {
+		d.undoBody()
+		d.beginBody(body, o)
+		if err := d.readBody(); err != nil {
 			d.copies.weighing = false
 			return err
 		}
@@ -51,17 +51,17 @@ func (d *Decoder) withoutCopies(body []byte, o Origin) error {
 	return nil
 }
 
-// passed weighs the record just closed, or takes it back when another copy is
+// dropCopy weighs the record just closed, or takes it back when another copy is
 // better; since says where its findings begin.
-func (d *Decoder) passed(root *table, since marks, raw []byte) bool {
+func (d *Decoder) dropCopy(root *table, since findingsMark, raw []byte) bool {
 	last := root.rows - 1
-	id := root.identity(last)
+	id := root.keyHash(last)
 	best, copied := d.copies.best[id]
 	if !copied {
 		return false
 	}
 	if d.copies.weighing {
-		if values := d.values(root); values >= best.values {
+		if values := d.countRecordValues(root); values >= best.values {
 			d.copies.best[id] = weighed{d.place, values}
 		}
 		return false
@@ -69,28 +69,28 @@ func (d *Decoder) passed(root *table, since marks, raw []byte) bool {
 	if best.place == d.place {
 		return false
 	}
-	raw = d.closed(root, "", raw)
+	raw = d.redactPath(root, "", raw)
 	key := validText([]byte(root.keyText(last)))
-	d.found.count(root.name, Duplicate, []byte("$record"), raw)
-	d.found.carry(since, id, func() string { return key })
+	d.findings.count(root.name, Duplicate, []byte("$record"), raw)
+	d.findings.addCarrier(since, id, func() string { return key })
 	d.page.Copies++
-	d.takeBack(root)
+	d.removeRecord(root)
 	return true
 }
 
-// values counts what the record just closed holds, with all rows inside it.
-func (d *Decoder) values(root *table) int {
-	n := root.values(root.rows - 1)
+// countRecordValues counts what the record just closed holds, with all rows inside it.
+func (d *Decoder) countRecordValues(root *table) int {
+	n := root.countValues(root.rows - 1)
 	for i, w := range root.within {
 		t := d.tables[w]
-		for row := root.marks[i]; row < t.rows; row++ {
-			n += t.values(row)
+		for row := root.rowsWithin[i]; row < t.rows; row++ {
+			n += t.countValues(row)
 		}
 	}
 	return n
 }
 
-func (t *table) values(row int) int {
+func (t *table) countValues(row int) int {
 	n := 0
 	for i := range t.cols {
 		if !t.cols[i].isNull(row) {
@@ -100,10 +100,10 @@ func (t *table) values(row int) int {
 	return n
 }
 
-// takeBack takes the record just closed out of the rows.
-func (d *Decoder) takeBack(root *table) {
-	root.cut(root.rows - 1)
+// removeRecord takes the record just closed out of the rows.
+func (d *Decoder) removeRecord(root *table) {
+	root.truncate(root.rows - 1)
 	for i, w := range root.within {
-		d.tables[w].cut(root.marks[i])
+		d.tables[w].truncate(root.rowsWithin[i])
 	}
 }

@@ -17,30 +17,30 @@ type Decoder struct {
 	tables  []*table
 	// after is, by the id of a field or node, the field that followed it last:
 	// records are alike, so that a name is nearly always guessed.
-	after []*field
-	found findings
-	hash  hasher
-	// known are records that are left out; nil: none.
-	known *Known
-	json  shaper
+	after    []*field
+	findings findings
+	hash     hasher
+	// knownRecords are records that are left out; nil: none.
+	knownRecords *Known
+	json         shaper
 	// path names the objects between the open row, which begins at base, and
 	// the position.
 	path   []string
 	base   int
-	strays strays
+	extras extras
 	// secrets are those of the binding, with room of their own.
 	secrets secrets
 	copies  copies
-	later   []later
+	delayed []delayedList
 	// secret is the dotted path of the private field that the position lies
 	// in; empty: none.
 	secret string
 	// careful reads the members of every object in an order that settles what
 	// a single pass in document order cannot.
-	careful bool
-	scratch []byte
-	sent    []byte
-	label   []byte
+	careful   bool
+	scratch   []byte
+	unionText []byte
+	label     []byte
 
 	origin Origin
 	page   stream.Page
@@ -55,14 +55,14 @@ type Decoder struct {
 	sight   sight
 	// rows and marks are where the body began.
 	rows  []int
-	marks marks
+	began findingsMark
 }
 
 // NewDecoder returns a decoder without rows.
 func (b *Binding) NewDecoder() *Decoder {
 	d := &Decoder{
 		binding: b, after: make([]*field, len(b.fields)),
-		found: newFindings(), rows: make([]int, len(b.tables)),
+		findings: newFindings(), rows: make([]int, len(b.tables)),
 		secrets: secrets{names: b.secrets.names},
 	}
 	for _, l := range b.tables {
@@ -75,67 +75,58 @@ func (b *Binding) NewDecoder() *Decoder {
 // ErrFull, neither rows nor findings of the body are kept. The body is not
 // referred to after the return.
 func (d *Decoder) Decode(body []byte, o Origin) (stream.Page, error) {
-	d.begin(body, o)
-	err := d.body()
+	d.beginBody(body, o)
+	err := d.readBody()
 	if err == nil && len(d.page.IDs) > 1 {
-		err = d.withoutCopies(body, o)
+		err = d.settleCopies(body, o)
 	}
 	if err == nil {
 		if d.scan.peek(); d.scan.pos < len(body) {
-			err = d.scan.fail("want the end of the body")
+			err = d.scan.syntaxErr("want the end of the body")
 		}
 	}
 	d.scan.buf = nil
 	if err != nil {
-		d.undo()
+		d.undoBody()
 		if errors.Is(err, ErrFull) && d.Rows() == 0 {
 			err = fmt.Errorf("%w: one column's text is beyond what a batch holds", ErrMalformed)
 		}
 		return stream.Page{}, fmt.Errorf("decode %s: %w", d.binding.name, err)
 	}
-	if fresh := d.found.rejects[d.marks.rejects:]; len(fresh) > 0 {
-		answer := d.answer()
+	if fresh := d.findings.rejects[d.began.rejects:]; len(fresh) > 0 {
+		answer := xxh3.HashString(d.origin.Param) + d.page.Fingerprint()
 		for i := range fresh {
 			fresh[i].Answer = answer
 		}
 	}
-	d.found.commit()
+	d.findings.commit()
 	d.page.Falling = d.page.Falling && len(d.page.IDs) > 0
 	return d.page, nil
 }
 
-// answer sums up the keys of the body, in whatever order they came.
-func (d *Decoder) answer() uint64 {
-	sum := xxh3.HashString(d.origin.Param) + uint64(d.page.Records)
-	for _, id := range d.page.IDs {
-		sum += stream.MixBits(id)
-	}
-	return sum
-}
-
-func (d *Decoder) begin(body []byte, o Origin) {
+func (d *Decoder) beginBody(body []byte, o Origin) {
 	d.scan = scanner{buf: body}
 	d.origin, d.outside = o, d.outside[:0]
-	d.path, d.base, d.later, d.secret = d.path[:0], 0, d.later[:0], ""
-	d.strays.cut(level{})
+	d.path, d.base, d.delayed, d.secret = d.path[:0], 0, d.delayed[:0], ""
+	d.extras.truncate(extrasMark{})
 	for i, t := range d.tables {
 		d.rows[i] = t.rows
 	}
-	d.marks = d.found.mark()
-	d.newPage()
+	d.began = d.findings.mark()
+	d.resetPage()
 }
 
-func (d *Decoder) newPage() {
+func (d *Decoder) resetPage() {
 	d.page = stream.Page{IDs: d.page.IDs[:0], Total: -1, TotalPages: -1, Next: -1, Falling: d.tables[0].created >= 0}
 }
 
-// undo drops what the body has brought so far.
-func (d *Decoder) undo() {
+// undoBody drops what the body has brought so far.
+func (d *Decoder) undoBody() {
 	for i, t := range d.tables {
-		t.cut(d.rows[i])
+		t.truncate(d.rows[i])
 	}
-	d.found.undo(d.marks)
-	d.newPage()
+	d.findings.undoTo(d.began)
+	d.resetPage()
 }
 
 // Rows is the row count of the largest table, to decide when to flush.
@@ -152,11 +143,11 @@ func (d *Decoder) Flush() []Batch {
 	var batches []Batch
 	for _, t := range d.tables {
 		if t.rows > 0 {
-			batches = append(batches, t.take())
+			batches = append(batches, t.toBatch())
 		}
 	}
 	return batches
 }
 
 // Findings returns rejects and drift since it was last asked.
-func (d *Decoder) Findings() Findings { return d.found.take() }
+func (d *Decoder) Findings() Findings { return d.findings.takeAll() }

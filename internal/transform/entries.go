@@ -7,7 +7,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// entries reads a body of no standard form (spec 4.2, "raw"): status counts as
+// readEntries reads a body of no standard form (spec 4.2, "raw"): status counts as
 // a map by prefix, a list, or either of them inside an object. An entry is an
 // object with a prefix or id, and a count; in a map it may lack both, and be no
 // more than the count.
@@ -15,9 +15,9 @@ import (
 // An explicit empty list is a campaign without articles. An empty object may be
 // that, and may as well be no answer; what holds anything else and no entry is
 // none.
-func (d *Decoder) entries() error {
+func (d *Decoder) readEntries() error {
 	d.sight = sight{}
-	if err := d.entriesAt("", ""); err != nil {
+	if err := d.readEntriesAt("", ""); err != nil {
 		return err
 	}
 	switch seen := d.sight; {
@@ -39,24 +39,24 @@ type sight struct {
 	other, refused bool
 }
 
-// entriesAt reads the value at the position; name is its name in the object
+// readEntriesAt reads the value at the position; name is its name in the object
 // around it, path all names from the top.
-func (d *Decoder) entriesAt(name, path string) error {
+func (d *Decoder) readEntriesAt(name, path string) error {
 	switch d.scan.peek() {
 	case '[':
-		return d.entryList(path)
+		return d.readEntryList(path)
 	case '{':
-		return d.entryObject(name, path)
+		return d.readEntryObject(name, path)
 	}
 	raw, err := d.scan.skip()
 	if err == nil {
 		d.sight.other = true
-		d.around(path, raw)
+		d.countAround(path, raw)
 	}
 	return err
 }
 
-func (d *Decoder) entryList(path string) error {
+func (d *Decoder) readEntryList(path string) error {
 	if err := d.scan.open(); err != nil {
 		return err
 	}
@@ -69,54 +69,54 @@ func (d *Decoder) entryList(path string) error {
 			return err
 		}
 		d.sight.other, d.sight.refused = true, true
-		if err := d.entriesAt("", path); err != nil {
+		if err := d.readEntriesAt("", path); err != nil {
 			return err
 		}
 	}
 }
 
-func (d *Decoder) entryObject(name, path string) error {
+func (d *Decoder) readEntryObject(name, path string) error {
 	start, depth := d.scan.pos, d.scan.depth
-	all, err := d.index(d.tables[0].root)
+	all, err := d.indexMembers(d.tables[0].root)
 	if err != nil {
 		return err
 	}
-	if path == "" && tellsError(all) {
+	if path == "" && statesError(all) {
 		return fmt.Errorf("%w: an object that tells of an error", ErrMalformed)
 	}
 	end := d.scan.pos
-	switch seen := look(all, name != ""); {
+	switch seen := glanceAt(all, name != ""); {
 	case seen.entry:
 		d.sight.entries++
 		d.scan.pos, d.scan.depth = start, depth
-		return d.record([]byte(name))
+		return d.readRecord([]byte(name))
 	case seen.scalars > 0 && seen.containers == 0 && seen.numbers < seen.scalars:
 		d.sight.other, d.sight.refused = true, true
-		d.number()
+		d.numberRecord()
 		d.page.Records++
 		d.page.Refused++
-		d.reject(d.tables[0], stream.Reject{Parent: d.origin.Param, Reason: "want an entry with a prefix or id, and a count"}, d.scan.buf[start:end])
+		d.addReject(d.tables[0], stream.Reject{Parent: d.origin.Param, Reason: "want an entry with a prefix or id, and a count"}, d.scan.buf[start:end])
 		return nil
 	case seen.scalars > seen.paging && seen.containers == 0:
-		return d.entryCounts(all, end)
+		return d.readEntryCounts(all, end)
 	}
-	return d.entryMap(all, path, end)
+	return d.readEntryMap(all, path, end)
 }
 
-// tellsError reports whether the members of the outermost object say that the
+// statesError reports whether the members of the outermost object say that the
 // answer is none. A status may be called an error, and then has a count.
-func tellsError(all []entry) bool {
+func statesError(all []entry) bool {
 	return slices.ContainsFunc(all, func(e entry) bool {
 		return isError(string(e.name), e.raw) && (e.raw[0] == '"' || e.raw[0] == 't')
 	})
 }
 
-// entryMap reads the members of an object that wraps entries.
-func (d *Decoder) entryMap(all []entry, path string, end int) error {
+// readEntryMap reads the members of an object that wraps entries.
+func (d *Decoder) readEntryMap(all []entry, path string, end int) error {
 	depth := d.scan.depth
 	for _, e := range all {
 		d.scan.pos, d.scan.depth = e.pos, depth+1
-		if err := d.entriesAt(string(e.name), path+"."+string(e.name)); err != nil {
+		if err := d.readEntriesAt(string(e.name), path+"."+string(e.name)); err != nil {
 			return err
 		}
 	}
@@ -124,13 +124,13 @@ func (d *Decoder) entryMap(all []entry, path string, end int) error {
 	return nil
 }
 
-// entryCounts reads a map from prefix to count.
-func (d *Decoder) entryCounts(all []entry, end int) error {
+// readEntryCounts reads a map from prefix to count.
+func (d *Decoder) readEntryCounts(all []entry, end int) error {
 	depth := d.scan.depth
 	for _, e := range all {
 		d.scan.pos, d.scan.depth = e.pos, depth+1
 		d.sight.entries++
-		if err := d.record(e.name); err != nil {
+		if err := d.readRecord(e.name); err != nil {
 			return err
 		}
 	}
@@ -146,9 +146,9 @@ type glance struct {
 	paging int
 }
 
-// look tells what an object is; mapped says that it is a member of another,
+// glanceAt tells what an object is; mapped says that it is a member of another,
 // whose name for it can be its prefix.
-func look(all []entry, mapped bool) glance {
+func glanceAt(all []entry, mapped bool) glance {
 	var g glance
 	var counted, named, labelled bool
 	for _, e := range all {

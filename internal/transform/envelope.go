@@ -17,27 +17,27 @@ type outside struct {
 	raw  []byte
 }
 
-// body reads the whole body. What wraps the records is told by its shape
+// readBody reads the whole body. What wraps the records is told by its shape
 // wherever spec 4.1 and 4.2 leave doubt.
-func (d *Decoder) body() error {
+func (d *Decoder) readBody() error {
 	c := d.scan.peek()
 	switch {
 	case d.binding.object && c != '{':
-		return d.scan.fail("want an object")
+		return d.scan.syntaxErr("want an object")
 	case d.binding.object:
-		return d.record(nil)
+		return d.readRecord(nil)
 	case d.binding.raw && (c == '{' || c == '['):
-		return d.entries()
+		return d.readEntries()
 	case c == '[':
-		return d.records()
+		return d.readList()
 	case c == '{':
-		return d.envelope()
+		return d.readEnvelope()
 	}
-	return d.scan.fail("want an object or a list")
+	return d.scan.syntaxErr("want an object or a list")
 }
 
-// records reads a list of records.
-func (d *Decoder) records() error {
+// readList reads a list of records.
+func (d *Decoder) readList() error {
 	if err := d.scan.open(); err != nil {
 		return err
 	}
@@ -46,14 +46,14 @@ func (d *Decoder) records() error {
 		if !more || err != nil {
 			return err
 		}
-		if err := d.record(nil); err != nil {
+		if err := d.readRecord(nil); err != nil {
 			return err
 		}
 	}
 }
 
-// envelope reads an object that wraps a list, or is the only record.
-func (d *Decoder) envelope() error {
+// readEnvelope reads an object that wraps a list, or is the only record.
+func (d *Decoder) readEnvelope() error {
 	start := d.scan.pos
 	listed := false
 	if err := d.scan.open(); err != nil {
@@ -67,19 +67,19 @@ func (d *Decoder) envelope() error {
 		if !more {
 			break
 		}
-		if err := d.wrapping(&listed); err != nil {
+		if err := d.readEnvelopeMember(&listed); err != nil {
 			return err
 		}
 	}
 	if !listed {
-		return d.sniff(start)
+		return d.sniffRecords(start)
 	}
-	d.strange("")
+	d.countOthers("")
 	return nil
 }
 
-// wrapping reads one member of the envelope.
-func (d *Decoder) wrapping(listed *bool) error {
+// readEnvelopeMember reads one member of the envelope.
+func (d *Decoder) readEnvelopeMember(listed *bool) error {
 	quoted, f, err := d.scan.name()
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (d *Decoder) wrapping(listed *bool) error {
 	name := string(d.plainName(quoted, f))
 	c := d.scan.peek()
 	if name == d.binding.list && c == '[' {
-		return d.listed(listed, name)
+		return d.readNamedList(listed, name)
 	}
 	pos := d.scan.pos
 	raw, err := d.scan.skip()
@@ -97,7 +97,7 @@ func (d *Decoder) wrapping(listed *bool) error {
 	if name == d.binding.list || isError(name, raw) {
 		return fmt.Errorf("%w: %.80q stands where the list %q is expected", ErrMalformed, name, d.binding.list)
 	}
-	if !d.pagination(name, raw) {
+	if !d.readPagination(name, raw) {
 		d.outside = append(d.outside, outside{name, pos, raw})
 	}
 	return nil
@@ -113,23 +113,23 @@ func isError(name string, raw []byte) bool {
 	case "null", "false", "0":
 		return false
 	}
-	return !(&scanner{buf: raw}).empty()
+	return !(&scanner{buf: raw}).atEmpty()
 }
 
-// listed reads the list in its place. Should it come twice, the last counts.
-func (d *Decoder) listed(again *bool, name string) error {
+// readNamedList reads the list in its place. Should it come twice, the last counts.
+func (d *Decoder) readNamedList(again *bool, name string) error {
 	if *again {
 		page := d.page
-		d.undo()
+		d.undoBody()
 		d.page.Total, d.page.TotalPages, d.page.Next, d.page.Paginated = page.Total, page.TotalPages, page.Next, page.Paginated
-		d.outsider(DuplicateField, "."+name, nil)
+		d.countOutside(DuplicateField, "."+name, nil)
 	}
 	*again = true
-	return d.records()
+	return d.readList()
 }
 
-// pagination notes a member of spec 4.1. Texts of digits are accepted.
-func (d *Decoder) pagination(name string, raw []byte) bool {
+// readPagination notes a member of spec 4.1. Texts of digits are accepted.
+func (d *Decoder) readPagination(name string, raw []byte) bool {
 	var to *int64
 	switch name {
 	case "total_records":
@@ -165,30 +165,30 @@ func isPagination(name string) bool {
 	return false
 }
 
-// sniff finds the records of an object that has no list of the usual name: the
+// sniffRecords finds the records of an object that has no list of the usual name: the
 // object is the record if it has its key; else its only list is the list.
-func (d *Decoder) sniff(start int) error {
+func (d *Decoder) sniffRecords(start int) error {
 	end := d.scan.pos
 	lists, list := 0, outside{}
 	for _, o := range d.outside {
 		if d.isKey(o.name) {
-			d.undo()
+			d.undoBody()
 			d.scan.pos = start
-			return d.record(nil)
+			return d.readRecord(nil)
 		}
 		if o.raw[0] == '[' && o.name != "error" && o.name != "errors" {
 			lists, list = lists+1, o
 		}
 	}
 	if lists != 1 {
-		return fmt.Errorf("%w: no list %q and no record in an object with the members %s", ErrMalformed, d.binding.list, d.seen())
+		return fmt.Errorf("%w: no list %q and no record in an object with the members %s", ErrMalformed, d.binding.list, d.memberNames())
 	}
 	d.scan.pos, d.scan.depth = list.pos, 1
-	if err := d.records(); err != nil {
+	if err := d.readList(); err != nil {
 		return err
 	}
 	d.scan.pos, d.scan.depth = end, 0
-	d.strange(list.name)
+	d.countOthers(list.name)
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (d *Decoder) isKey(name string) bool {
 	return f != nil && f.col >= 0 && f.col != t.param && slices.Contains(t.keys, f.col)
 }
 
-func (d *Decoder) seen() string {
+func (d *Decoder) memberNames() string {
 	var names []string
 	for _, o := range d.outside {
 		names = append(names, fmt.Sprintf("%q", o.name))
@@ -210,27 +210,27 @@ func (d *Decoder) seen() string {
 	return "[" + strings.Join(names, " ") + "]"
 }
 
-// strange counts the members of the envelope that the spec does not name.
-func (d *Decoder) strange(list string) {
+// countOthers counts the members of the envelope that the spec does not name.
+func (d *Decoder) countOthers(list string) {
 	for _, o := range d.outside {
 		if o.name != list {
-			d.around("."+o.name, o.raw)
+			d.countAround("."+o.name, o.raw)
 		}
 	}
 }
 
-// around counts a member of the envelope by its path. It may hold records.
-func (d *Decoder) around(path string, raw []byte) {
+// countAround counts a member of the envelope by its path. It may hold records.
+func (d *Decoder) countAround(path string, raw []byte) {
 	if d.tables[0].private {
-		raw = []byte(withheld)
+		raw = []byte(withheldText)
 	}
-	d.outsider(UnknownField, path, raw)
+	d.countOutside(UnknownField, path, raw)
 }
 
-// outsider counts what stands around the records, once for each question.
-func (d *Decoder) outsider(kind, path string, raw []byte) {
-	mark := d.found.mark()
-	d.found.bear(Place{d.origin.Param, d.origin.Page, 0, d.origin.Seq << seqBits})
-	d.found.count(d.tables[0].name, kind, []byte("$envelope"+path), raw)
-	d.found.carry(mark, xxh3.HashString(d.origin.Param)+stream.MixBits(uint64(d.origin.Page)), func() string { return "" })
+// countOutside counts what stands around the records, once for each question.
+func (d *Decoder) countOutside(kind, path string, raw []byte) {
+	mark := d.findings.mark()
+	d.findings.startCarrier(Place{d.origin.Param, d.origin.Page, 0, d.origin.Seq << seqBits})
+	d.findings.count(d.tables[0].name, kind, []byte("$envelope"+path), raw)
+	d.findings.addCarrier(mark, xxh3.HashString(d.origin.Param)+stream.MixBits(uint64(d.origin.Page)), func() string { return "" })
 }

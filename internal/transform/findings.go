@@ -26,10 +26,10 @@ type findings struct {
 	rejects []pendingReject
 	drift   []Drift
 	index   map[string]int
-	// bearer numbers what is being read; last is, by drift entry, what bore it
+	// carrier numbers what is being read; last is, by drift entry, what bore it
 	// last, so that it counts once.
-	bearer uint64
-	last   []uint64
+	carrier uint64
+	last    []uint64
 	// at is where that stands.
 	at Place
 	// journal holds the drift entry of every count since the body began, and
@@ -50,12 +50,14 @@ type pendingReject struct {
 	keyFollows bool
 }
 
-// marks is a place to go back to.
-type marks struct{ rejects, counts, carriers int }
+// findingsMark is a place to go back to.
+type findingsMark struct{ rejects, counts, carriers int }
 
-func (f *findings) mark() marks { return marks{len(f.rejects), len(f.journal), len(f.carriers)} }
+func (f *findings) mark() findingsMark {
+	return findingsMark{len(f.rejects), len(f.journal), len(f.carriers)}
+}
 
-func (f *findings) undo(m marks) {
+func (f *findings) undoTo(m findingsMark) {
 	f.rejects, f.carriers = f.rejects[:m.rejects], f.carriers[:m.carriers]
 	for _, i := range f.journal[m.counts:] {
 		f.drift[i].Count--
@@ -70,9 +72,9 @@ func (f *findings) commit() {
 	f.journal, f.samples = f.journal[:0], f.samples[:0]
 }
 
-// bear says that what follows is counted once, and where it stands.
-func (f *findings) bear(at Place) {
-	f.bearer++
+// startCarrier says that what follows is counted once, and where it stands.
+func (f *findings) startCarrier(at Place) {
+	f.carrier++
 	f.at = at
 }
 
@@ -81,18 +83,18 @@ func (f *findings) count(table, kind string, path, sample []byte) {
 	f.key = append(append(append(append(append(f.key[:0], table...), 0), kind...), 0), path...)
 	i, ok := f.index[string(f.key)]
 	if !ok {
-		i = f.enter(table, kind, string(path))
+		i = f.addDrift(table, kind, string(path))
 	}
-	if f.last[i] == f.bearer {
+	if f.last[i] == f.carrier {
 		return
 	}
-	f.last[i] = f.bearer
+	f.last[i] = f.carrier
 	f.drift[i].Count++
 	f.journal, f.samples = append(f.journal, i), append(f.samples, sample)
 }
 
-// enter makes a new entry, or finds the one for all further paths.
-func (f *findings) enter(table, kind, path string) int {
+// addDrift makes a new entry, or finds the one for all further paths.
+func (f *findings) addDrift(table, kind, path string) int {
 	key := string(f.key)
 	if len(f.drift) >= maxPaths {
 		path = manyPaths
@@ -106,16 +108,16 @@ func (f *findings) enter(table, kind, path string) int {
 	return len(f.drift) - 1
 }
 
-// carry says which record bore what was counted since a mark. Records are alike,
+// addCarrier says which record bore what was counted since a mark. Records are alike,
 // and so is what they bear: it is kept once, and a record names it.
-func (f *findings) carry(since marks, record uint64, key func() string) {
+func (f *findings) addCarrier(since findingsMark, record uint64, key func() string) {
 	if len(f.journal) == since.counts {
 		return
 	}
 	f.own = append(f.own[:0], f.journal[since.counts:]...)
 	for n, i := range f.own {
 		if d := &f.drift[i]; d.Count == 1 || f.at.Before(d.First) {
-			d.Sample, d.Key, d.First = clip(f.samples[since.counts+n]), key(), f.at
+			d.Sample, d.Key, d.First = clipSample(f.samples[since.counts+n]), key(), f.at
 		}
 	}
 	slices.Sort(f.own)
@@ -132,7 +134,7 @@ func (f *findings) carry(since marks, record uint64, key func() string) {
 	f.carriers = append(f.carriers, stream.DriftCarrier{Set: set, Record: record})
 }
 
-func clip(sample []byte) string {
+func clipSample(sample []byte) string {
 	if len(sample) > maxSample {
 		n := maxSample
 		for n > 0 && !utf8.RuneStart(sample[n]) {
@@ -145,8 +147,8 @@ func clip(sample []byte) string {
 
 func validText(raw []byte) string { return strings.ToValidUTF8(string(raw), "\uFFFD") }
 
-// take returns what was found, drift in a fixed order, and starts anew.
-func (f *findings) take() Findings {
+// takeAll returns what was found, drift in a fixed order, and starts anew.
+func (f *findings) takeAll() Findings {
 	order := make([]int, 0, len(f.drift))
 	for i := range f.drift {
 		if f.drift[i].Count > 0 {
@@ -176,5 +178,5 @@ func (f *findings) take() Findings {
 }
 
 func newFindings() findings {
-	return findings{index: map[string]int{}, setIndex: map[string]int{}, bearer: 1}
+	return findings{index: map[string]int{}, setIndex: map[string]int{}, carrier: 1}
 }

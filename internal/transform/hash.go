@@ -14,8 +14,8 @@ type hasher struct {
 	json shaper
 }
 
-// last is the part of a column's last value.
-func (h *hasher) last(c *column) uint64 {
+// hashLast is the part of a column's last value.
+func (h *hasher) hashLast(c *column) uint64 {
 	var v uint64
 	switch i := c.n - 1; {
 	case c.canonical:

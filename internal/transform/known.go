@@ -37,14 +37,14 @@ func (k *Known) Add(table string, keys *array.String, rowHashes *array.Uint64) {
 	at := -1
 	for i, hash := range rowHashes.Uint64Values() {
 		if key := keys.Value(i); at < 0 || key != last {
-			last, at = key, k.place(xxh3.HashString(key))
+			last, at = key, k.findPlace(xxh3.HashString(key))
 		}
 		k.prints[at] += printOf(hash, salt)
 	}
 }
 
-// place finds where an id is, and takes a place for one that is not there.
-func (k *Known) place(id uint64) int {
+// findPlace finds where an id is, and takes a place for one that is not there.
+func (k *Known) findPlace(id uint64) int {
 	id = max(id, 1)
 	mask := len(k.ids) - 1
 	for i := int(stream.MixBits(id)) & mask; ; i = (i + 1) & mask {
@@ -58,8 +58,8 @@ func (k *Known) place(id uint64) int {
 	}
 }
 
-// has reports whether a record is stored just so.
-func (k *Known) has(id, sum uint64) bool {
+// hasRecord reports whether a record is stored just so.
+func (k *Known) hasRecord(id, sum uint64) bool {
 	id = max(id, 1)
 	mask := len(k.ids) - 1
 	for i := int(stream.MixBits(id)) & mask; k.ids[i] != 0; i = (i + 1) & mask {
@@ -93,10 +93,10 @@ func (b *Binding) Flat() bool {
 // Skip has the decoder leave out the rows of records that are known: it names
 // them in [SameTable] instead. The binding must be flat, and no row held yet.
 func (d *Decoder) Skip(known *Known) {
-	d.known = known
-	l := &layoutOf{index: len(d.tables), name: SameTable}
+	d.knownRecords = known
+	l := &layout{index: len(d.tables), name: SameTable}
 	fields := make([]arrow.Field, 0, 3)
-	for _, c := range []columnOf{{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned}} {
+	for _, c := range []columnLayout{{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned}} {
 		c.arrow = c.kind.arrowType()
 		l.cols = append(l.cols, c)
 		fields = append(fields, arrow.Field{Name: c.name, Type: c.arrow, Nullable: c.kind != unsigned})
@@ -105,32 +105,32 @@ func (d *Decoder) Skip(known *Known) {
 	d.tables, d.rows = append(d.tables, newTable(l)), append(d.rows, 0)
 }
 
-// skip takes the record just closed out of the rows when it is known.
-func (d *Decoder) skip(root *table) {
+// skipIfKnown takes the record just closed out of the rows when it is known.
+func (d *Decoder) skipIfKnown(root *table) {
 	last := root.rows - 1
-	if !d.known.has(root.identity(last), d.print(root)) {
+	if !d.knownRecords.hasRecord(root.keyHash(last), d.recordPrint(root)) {
 		return
 	}
 	same := d.tables[len(d.tables)-1]
-	same.cols[0].inherit(&root.cols[root.keys[0]], last)
-	same.cols[1].int(0)
-	same.cols[2].int(int64(d.seq))
+	same.cols[0].copyFrom(&root.cols[root.keys[0]], last)
+	same.cols[1].appendInt(0)
+	same.cols[2].appendInt(int64(d.seq))
 	same.rows++
-	d.takeBack(root)
+	d.removeRecord(root)
 }
 
-// print sums up the record just closed.
-func (d *Decoder) print(root *table) uint64 {
-	sum := root.print(root.rows - 1)
+// recordPrint sums up the record just closed.
+func (d *Decoder) recordPrint(root *table) uint64 {
+	sum := root.rowPrint(root.rows - 1)
 	for i, w := range root.within {
 		t := d.tables[w]
-		for row := root.marks[i]; row < t.rows; row++ {
-			sum += t.print(row)
+		for row := root.rowsWithin[i]; row < t.rows; row++ {
+			sum += t.rowPrint(row)
 		}
 	}
 	return sum
 }
 
-func (t *table) print(row int) uint64 {
+func (t *table) rowPrint(row int) uint64 {
 	return printOf(t.cols[len(t.cols)-2].word(row), t.salt)
 }

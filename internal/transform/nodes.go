@@ -11,51 +11,51 @@ import (
 // body shows which ones are.
 type nodes struct {
 	binding *Binding
-	layout  *layoutOf
+	layout  *layout
 	made    map[string]*node
 }
 
-// at returns the node whose fields are the columns that start with a prefix.
-func (b *nodes) at(prefix string) *node {
+// nodeAt returns the node whose fields are the columns that start with a prefix.
+func (b *nodes) nodeAt(prefix string) *node {
 	if n, ok := b.made[prefix]; ok {
 		return n
 	}
-	n := &node{id: b.number(nil), prefix: prefix, fields: map[string]*field{}}
+	n := &node{id: b.newID(nil), prefix: prefix, fields: map[string]*field{}}
 	b.made[prefix] = n
 	for i, c := range b.layout.cols {
-		if rest, ok := strings.CutPrefix(c.name, prefix); ok && rest != "" && b.bindable(i) {
-			b.bind(n, rest, i)
+		if rest, ok := strings.CutPrefix(c.name, prefix); ok && rest != "" && b.isBindable(i) {
+			b.bindColumn(n, rest, i)
 		}
 	}
 	b.bindName(n)
 	return n
 }
 
-// bind makes a column reachable from a node, as a field of its own and inside
+// bindColumn makes a column reachable from a node, as a field of its own and inside
 // every object that its name allows.
-func (b *nodes) bind(n *node, rest string, col int) {
-	f := b.field(n, rest)
-	f.union = b.layout.union(col)
-	b.fill(f, col)
-	f.alias = b.layout.cols[col].nests(len(n.prefix))
+func (b *nodes) bindColumn(n *node, rest string, col int) {
+	f := b.fieldNamed(n, rest)
+	f.union = b.layout.unionAt(col)
+	b.setColumn(f, col)
+	f.alias = b.layout.cols[col].isNested(len(n.prefix))
 	if b.layout.cols[col].kind == text {
-		f.group = b.at(n.prefix + rest + "_")
+		f.group = b.nodeAt(n.prefix + rest + "_")
 	}
 	for i := 1; i < len(rest)-1; i++ {
 		if rest[i] == '_' {
-			b.field(n, rest[:i]).group = b.at(n.prefix + rest[:i+1])
+			b.fieldNamed(n, rest[:i]).group = b.nodeAt(n.prefix + rest[:i+1])
 		}
 	}
 }
 
-// nests reports whether the spec lists a column's field inside an object that
+// isNested reports whether the spec lists a column's field inside an object that
 // begins behind a prefix, so that one which is there as it is called is another.
-func (c *columnOf) nests(prefix int) bool {
+func (c *columnLayout) isNested(prefix int) bool {
 	return strings.ReplaceAll(c.path, ".", "_") == c.name && strings.Contains(c.path[prefix:], ".")
 }
 
-// fill lets a field fill a column.
-func (b *nodes) fill(f *field, col int) {
+// setColumn lets a field fill a column.
+func (b *nodes) setColumn(f *field, col int) {
 	f.col, f.text = col, b.layout.cols[col].kind == text && f.union == nil
 }
 
@@ -64,36 +64,36 @@ func (b *nodes) fill(f *field, col int) {
 // or an object with a name. A name is no key.
 func (b *nodes) bindName(n *node) {
 	l := b.layout
-	owner := l.col(strings.TrimSuffix(n.prefix, "_"))
+	owner := l.columnIndex(strings.TrimSuffix(n.prefix, "_"))
 	if n.prefix == "" || owner < 0 || l.cols[owner].kind != text || slices.Contains(l.keys, owner) {
 		return
 	}
-	if l.col(n.prefix+"name") < 0 {
-		b.fill(b.field(n, "name"), owner)
+	if l.columnIndex(n.prefix+"name") < 0 {
+		b.setColumn(b.fieldNamed(n, "name"), owner)
 	}
 }
 
-// alias lets the item's id fill a column of another name.
-func (b *nodes) alias(column string) error {
+// aliasID lets the item's id fill a column of another name.
+func (b *nodes) aliasID(column string) error {
 	if column == "" {
 		return nil
 	}
-	col, err := b.layout.find(column, "id")
+	col, err := b.layout.findColumn(column, "id")
 	if err == nil {
-		f := b.field(b.layout.root, "id")
+		f := b.fieldNamed(b.layout.root, "id")
 		f.alias = true
-		b.fill(f, col)
+		b.setColumn(f, col)
 	}
 	return err
 }
 
-// field returns the field of that name, new if need be.
-func (b *nodes) field(n *node, name string) *field {
+// fieldNamed returns the field of that name, new if need be.
+func (b *nodes) fieldNamed(n *node, name string) *field {
 	if f, ok := n.fields[name]; ok {
 		return f
 	}
 	f := &field{name: name, quoted: `"` + name + `":`, bit: b.layout.names, col: -1, child: -1}
-	f.id = b.number(f)
+	f.id = b.newID(f)
 	if q := []byte(f.quoted); len(q) >= 8 {
 		f.head, f.tail = binary.LittleEndian.Uint64(q), binary.LittleEndian.Uint64(q[len(q)-8:])
 	}
@@ -102,24 +102,24 @@ func (b *nodes) field(n *node, name string) *field {
 	return f
 }
 
-func (b *nodes) number(f *field) int {
+func (b *nodes) newID(f *field) int {
 	b.binding.fields = append(b.binding.fields, f)
 	return len(b.binding.fields) - 1
 }
 
-// bindable columns take a field of their name; the others are the decoder's:
+// isBindable columns take a field of their name; the others are the decoder's:
 // a record's own "extra" is an unknown field like any other.
-func (b *nodes) bindable(col int) bool {
+func (b *nodes) isBindable(col int) bool {
 	l := b.layout
-	return l.cols[col].kind != unsigned && col != l.extra && !l.derived(col)
+	return l.cols[col].kind != unsigned && col != l.extra && !l.isDerived(col)
 }
 
-// all collects the nodes of a tree by prefix.
-func (n *node) all(into map[string]*node) map[string]*node {
+// collectNodes collects the nodes of a tree by prefix.
+func (n *node) collectNodes(into map[string]*node) map[string]*node {
 	into[n.prefix] = n
 	for _, f := range n.fields {
 		if f.group != nil && into[f.group.prefix] == nil {
-			f.group.all(into)
+			f.group.collectNodes(into)
 		}
 	}
 	return into

@@ -25,19 +25,19 @@ func splitDecimal(b []byte) (d decimal, ok bool) {
 	if len(b) > 0 && b[0] == '-' {
 		d.negative, b = true, b[1:]
 	}
-	n := digits(b, 0)
+	n := skipDigits(b, 0)
 	d.whole, b = b[:n], b[n:]
 	if n == 0 {
 		return d, false
 	}
 	if len(b) > 0 && b[0] == '.' {
-		n = digits(b, 1)
+		n = skipDigits(b, 1)
 		if d.part, b = b[1:n], b[n:]; n == 1 {
 			return d, false
 		}
 	}
 	if len(b) > 0 && b[0]|0x20 == 'e' {
-		d.exp, b, ok = exponent(b[1:])
+		d.exp, b, ok = parseExponent(b[1:])
 		return d, ok && len(b) == 0
 	}
 	return d, len(b) == 0
@@ -46,7 +46,7 @@ func splitDecimal(b []byte) (d decimal, ok bool) {
 // farAway is an exponent that no body's digits can make up for.
 const farAway = 1 << 40
 
-func exponent(b []byte) (exp int64, rest []byte, ok bool) {
+func parseExponent(b []byte) (exp int64, rest []byte, ok bool) {
 	sign := int64(1)
 	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
 		if b[0] == '-' {
@@ -54,22 +54,22 @@ func exponent(b []byte) (exp int64, rest []byte, ok bool) {
 		}
 		b = b[1:]
 	}
-	n := digits(b, 0)
+	n := skipDigits(b, 0)
 	for _, c := range b[:n] {
 		exp = min(exp*10+int64(c-'0'), farAway)
 	}
 	return sign * exp, b[n:], n > 0
 }
 
-// scaled is the number times 10^places, rounded half away from zero. Inexact
+// scaleTo is the number times 10^places, rounded half away from zero. Inexact
 // says that digits other than zero were dropped; ok, that it has at most
 // wholeDigits before the point. The two together must not exceed 19.
-func (d decimal) scaled(places, wholeDigits int64) (v uint64, inexact, ok bool) {
+func (d decimal) scaleTo(places, wholeDigits int64) (v uint64, inexact, ok bool) {
 	place := int64(len(d.whole)) + d.exp
 	up := false
 	for i := range len(d.whole) + len(d.part) {
 		place--
-		c := d.digit(i)
+		c := d.digitAt(i)
 		switch {
 		case c == 0 && v == 0:
 		case place < -places:
@@ -90,22 +90,22 @@ func (d decimal) scaled(places, wholeDigits int64) (v uint64, inexact, ok bool) 
 	return v, inexact, true
 }
 
-func (d decimal) digit(i int) byte {
+func (d decimal) digitAt(i int) byte {
 	if i < len(d.whole) {
 		return d.whole[i] - '0'
 	}
 	return d.part[i-len(d.whole)] - '0'
 }
 
-func (d decimal) sign(v uint64) int64 {
+func (d decimal) withSign(v uint64) int64 {
 	if d.negative {
 		return -int64(v)
 	}
 	return int64(v)
 }
 
-// amount reads an amount in millionths from the text of a number.
-func amount(b []byte) (v int64, rounded, ok bool) {
+// parseAmount reads an amount in millionths from the text of a number.
+func parseAmount(b []byte) (v int64, rounded, ok bool) {
 	if v, ok := shortAmount(b); ok {
 		return v, false, true
 	}
@@ -113,11 +113,11 @@ func amount(b []byte) (v int64, rounded, ok bool) {
 	if !ok {
 		return 0, false, false
 	}
-	u, inexact, ok := d.scaled(moneyPlaces, moneyDigits-moneyPlaces)
+	u, inexact, ok := d.scaleTo(moneyPlaces, moneyDigits-moneyPlaces)
 	if !ok || u >= 1e18 {
 		return 0, false, false
 	}
-	return d.sign(u), inexact, true
+	return d.withSign(u), inexact, true
 }
 
 // shortAmount reads what nearly every amount is: a few digits, and at most six
@@ -154,7 +154,7 @@ func wholeNumber(b []byte) (v int64, converted, ok bool) {
 	if !ok {
 		return 0, false, false
 	}
-	u, inexact, ok := d.scaled(0, 19)
+	u, inexact, ok := d.scaleTo(0, 19)
 	limit := uint64(math.MaxInt64)
 	if d.negative {
 		limit++
@@ -163,7 +163,7 @@ func wholeNumber(b []byte) (v int64, converted, ok bool) {
 		return 0, false, false
 	}
 	leading := d.whole[0] == '0' && len(d.whole) > 1
-	return d.sign(u), leading || bytes.ContainsAny(b, ".eE"), true
+	return d.withSign(u), leading || bytes.ContainsAny(b, ".eE"), true
 }
 
 // shortInteger reads what nearly every integer is: a few plain digits.

@@ -8,24 +8,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// object reads the object at the position into the open row.
-func (d *Decoder) object(t *table, n *node) error {
+// readObject reads the object at the position into the open row.
+func (d *Decoder) readObject(t *table, n *node) error {
 	if d.careful {
-		return d.settled(t, n)
+		return d.readCarefully(t, n)
 	}
 	s, last := &d.scan, n.id
 	if err := s.open(); err != nil {
 		return err
 	}
 	for first := true; ; first = false {
-		if first || !s.another() {
+		if first || !s.skipComma() {
 			if more, err := s.next('}', first); !more || err != nil {
 				return err
 			}
 		}
-		if f := d.after[last]; f != nil && s.guess(f) {
+		if f := d.after[last]; f != nil && s.matchName(f) {
 			last = f.id
-			if err := d.member(t, f); err != nil {
+			if err := d.readMember(t, f); err != nil {
 				return err
 			}
 			continue
@@ -38,9 +38,9 @@ func (d *Decoder) object(t *table, n *node) error {
 		if f := n.fields[string(name)]; f != nil {
 			d.after[last] = f
 			last = f.id
-			err = d.member(t, f)
+			err = d.readMember(t, f)
 		} else {
-			err = d.unknown(t, name)
+			err = d.readUnknown(t, name)
 		}
 		if err != nil {
 			return err
@@ -48,9 +48,9 @@ func (d *Decoder) object(t *table, n *node) error {
 	}
 }
 
-// another steps over a comma that a name follows at once, as bodies are mostly
+// skipComma steps over a comma that a name follows at once, as bodies are mostly
 // written.
-func (s *scanner) another() bool {
+func (s *scanner) skipComma() bool {
 	if i := s.pos + 1; i < len(s.buf) && s.buf[i-1] == ',' && s.buf[i] == '"' {
 		s.pos = i
 		return true
@@ -58,9 +58,9 @@ func (s *scanner) another() bool {
 	return false
 }
 
-// guess steps over a name and its colon if they are written as expected. With
+// matchName steps over a name and its colon if they are written as expected. With
 // eight to sixteen bytes, as most have, they are compared as two words.
-func (s *scanner) guess(f *field) bool {
+func (s *scanner) matchName(f *field) bool {
 	end := s.pos + len(f.quoted)
 	if end > len(s.buf) {
 		return false
@@ -86,13 +86,13 @@ func (d *Decoder) plainName(quoted []byte, f form) []byte {
 	return name
 }
 
-// settled reads an object whose members cannot be taken as they come: a name
+// readCarefully reads an object whose members cannot be taken as they come: a name
 // is there twice, or two members differ about one column. The last of equal
 // names counts; scalars come first, so that the outer value wins and the key
 // is known; an alias gives way to the column's own name, flat or nested; lists
 // come last.
-func (d *Decoder) settled(t *table, n *node) error {
-	all, err := d.index(n)
+func (d *Decoder) readCarefully(t *table, n *node) error {
+	all, err := d.indexMembers(n)
 	if err != nil {
 		return err
 	}
@@ -101,13 +101,13 @@ func (d *Decoder) settled(t *table, n *node) error {
 	for _, e := range all {
 		d.scan.pos, d.scan.depth = e.pos, depth+1
 		if e.dropped {
-			d.count(t, DuplicateField, string(e.name), e.raw)
+			d.countDrift(t, DuplicateField, string(e.name), e.raw)
 			continue
 		}
 		if e.field != nil {
-			err = d.member(t, e.field)
+			err = d.readMember(t, e.field)
 		} else {
-			err = d.unknown(t, e.name)
+			err = d.readUnknown(t, e.name)
 		}
 		if err != nil {
 			return err
@@ -127,7 +127,7 @@ type entry struct {
 	dropped bool
 }
 
-func (d *Decoder) index(n *node) ([]entry, error) {
+func (d *Decoder) indexMembers(n *node) ([]entry, error) {
 	var all []entry
 	seen := map[string]int{}
 	err := d.scan.open()
@@ -145,7 +145,7 @@ func (d *Decoder) index(n *node) ([]entry, error) {
 		if e.raw, err = d.scan.skip(); err != nil {
 			return nil, err
 		}
-		e.turn = turn(e)
+		e.turn = turnOf(e)
 		if i, again := seen[string(e.name)]; again {
 			all[i].dropped = true
 		}
@@ -155,7 +155,7 @@ func (d *Decoder) index(n *node) ([]entry, error) {
 	return nil, err
 }
 
-func turn(e entry) int {
+func turnOf(e entry) int {
 	switch {
 	case e.field != nil && e.field.child >= 0:
 		return 3
@@ -167,100 +167,100 @@ func turn(e entry) int {
 	return 0
 }
 
-// member reads the value of a field that the node knows.
-func (d *Decoder) member(t *table, f *field) error {
-	if t.meet(f) && !d.careful {
+// readMember reads the value of a field that the node knows.
+func (d *Decoder) readMember(t *table, f *field) error {
+	if t.markSeen(f) && !d.careful {
 		return errAgain
 	}
 	c := d.scan.peek()
 	switch {
 	case c == '"' && f.text && !f.dropped:
-		return d.quoted(t, f.col, f.name)
+		return d.readText(t, f.col, f.name)
 	case f.dropped && (c != '{' || f.group == nil):
 		_, err := d.scan.skip()
 		return err
 	case f.union != nil:
-		return d.union(t, f)
+		return d.readUnion(t, f)
 	case c == 'n':
 		return d.scan.literal("null")
 	case f.child >= 0:
-		return d.list(t, f)
+		return d.readChildren(t, f)
 	case f.col >= 0 && t.cols[f.col].kind == document:
-		return d.document(t, f)
+		return d.readDocument(t, f)
 	case c == '{' && f.group != nil:
-		return d.group(t, f)
+		return d.readGroup(t, f)
 	case f.col >= 0 && c != '[' && c != '{':
-		return d.value(t, f.col, f.name)
+		return d.readValue(t, f.col, f.name)
 	case f.col >= 0:
 		raw, err := d.scan.skip()
-		d.refuse(t, f.name, raw, "want no list or object")
+		d.refuseValue(t, f.name, raw, "want no list or object")
 		return err
 	}
-	return d.loose(t, f)
+	return d.readMisfit(t, f)
 }
 
-// group reads an object whose fields are columns with a common prefix.
-func (d *Decoder) group(t *table, f *field) error {
-	if f.col < 0 || t.layoutOf.cols[f.col].unshown {
-		return d.members(t, f)
+// readGroup reads an object whose fields are columns with a common prefix.
+func (d *Decoder) readGroup(t *table, f *field) error {
+	if f.col < 0 || t.layout.cols[f.col].unshown {
+		return d.readGroupMembers(t, f)
 	}
-	return d.textObject(t, f)
+	return d.readTextObject(t, f)
 }
 
-// textObject reads an object where a text, or any one value, stands. It fits if it has a field that a
+// readTextObject reads an object where a text, or any one value, stands. It fits if it has a field that a
 // column takes, as a name; any other is kept as what did not fit.
-func (d *Decoder) textObject(t *table, f *field) error {
-	start, mark, strays, seen := d.scan.pos, d.found.mark(), d.strays.mark(), slices.Clone(t.seen)
-	lost := t.link && !d.scan.empty()
-	if err := d.members(t, f); err != nil {
+func (d *Decoder) readTextObject(t *table, f *field) error {
+	start, mark, strays, seen := d.scan.pos, d.findings.mark(), d.extras.mark(), slices.Clone(t.seenFields)
+	lost := t.link && !d.scan.atEmpty()
+	if err := d.readGroupMembers(t, f); err != nil {
 		return err
 	}
-	lost = lost || d.strays.mark() != strays || d.found.mark() != mark
-	if !lost || !slices.Equal(seen, t.seen) {
+	lost = lost || d.extras.mark() != strays || d.findings.mark() != mark
+	if !lost || !slices.Equal(seen, t.seenFields) {
 		return nil
 	}
-	d.found.undo(mark)
-	d.strays.cut(strays)
-	d.refuse(t, f.name, d.scan.buf[start:d.scan.pos], "want no object")
+	d.findings.undoTo(mark)
+	d.extras.truncate(strays)
+	d.refuseValue(t, f.name, d.scan.buf[start:d.scan.pos], "want no object")
 	return nil
 }
 
-// members reads those of an object with columns of a common prefix. One that
+// readGroupMembers reads those of an object with columns of a common prefix. One that
 // stands where a private text could is as private as the text.
-func (d *Decoder) members(t *table, f *field) error {
+func (d *Decoder) readGroupMembers(t *table, f *field) error {
 	around := d.secret
-	if f.col >= 0 && t.layoutOf.cols[f.col].private() {
-		d.secret = string(d.dotted(f.name))
+	if f.col >= 0 && t.layout.cols[f.col].isPrivate() {
+		d.secret = string(d.dottedPath(f.name))
 	}
 	d.path = append(d.path, f.name)
-	err := d.object(t, f.group)
+	err := d.readObject(t, f.group)
 	d.path, d.secret = d.path[:len(d.path)-1], around
 	return err
 }
 
-// loose reads a value that is no object where an object is known: nothing, the
+// readMisfit reads a value that is no object where an object is known: nothing, the
 // object's name, or something unknown.
-func (d *Decoder) loose(t *table, f *field) error {
-	if d.scan.empty() {
+func (d *Decoder) readMisfit(t *table, f *field) error {
+	if d.scan.atEmpty() {
 		_, err := d.scan.skip()
 		return err
 	}
 	c := d.scan.peek()
 	if f.group != nil && c != '[' && c != '{' {
 		if name := f.group.fields["name"]; name != nil && name.col >= 0 && t.cols[name.col].kind == text {
-			return d.value(t, name.col, f.name)
+			return d.readValue(t, name.col, f.name)
 		}
 	}
 	if f.private {
-		d.conceal(t, UnknownField, d.dotted(f.name))
+		d.countPrivate(t, UnknownField, d.dottedPath(f.name))
 		_, err := d.scan.skip()
 		return err
 	}
-	return d.unknown(t, []byte(f.name))
+	return d.readUnknown(t, []byte(f.name))
 }
 
-// empty reports whether an empty text, list or object is at the position.
-func (s *scanner) empty() bool {
+// atEmpty reports whether an empty text, list or object is at the position.
+func (s *scanner) atEmpty() bool {
 	c := s.peek()
 	if c != '"' && c != '[' && c != '{' {
 		return false
@@ -273,13 +273,13 @@ func (s *scanner) empty() bool {
 	return len(rest) > 0 && rest[0] == c+2
 }
 
-// unknown reads a value that no column takes.
-func (d *Decoder) unknown(t *table, name []byte) error {
+// readUnknown reads a value that no column takes.
+func (d *Decoder) readUnknown(t *table, name []byte) error {
 	raw, err := d.scan.skip()
 	if err != nil {
 		return err
 	}
-	d.keep(t, UnknownField, string(name), raw)
+	d.keepExtra(t, UnknownField, string(name), raw)
 	return nil
 }
 

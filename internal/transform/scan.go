@@ -13,9 +13,9 @@ const maxDepth = 64
 type form uint8
 
 const (
-	plain   form = 0
-	wide    form = 1 // bytes of 0x80 and above
-	escaped form = 2 // a backslash
+	plain    form = 0
+	nonASCII form = 1 // bytes of 0x80 and above
+	escaped  form = 2 // a backslash
 )
 
 // scanner reads JSON tokens strictly (RFC 8259) from a body in memory. It
@@ -33,7 +33,7 @@ type scanner struct {
 	depth int
 }
 
-func (s *scanner) fail(what string) error {
+func (s *scanner) syntaxErr(what string) error {
 	if s.pos >= len(s.buf) {
 		return fmt.Errorf("%w: ends at byte %d, %s", ErrMalformed, s.pos, what)
 	}
@@ -55,7 +55,7 @@ func (s *scanner) peek() byte {
 // open steps into the object or array at the position.
 func (s *scanner) open() error {
 	if s.depth++; s.depth > maxDepth {
-		return s.fail(fmt.Sprintf("nested deeper than %d", maxDepth))
+		return s.syntaxErr(fmt.Sprintf("nested deeper than %d", maxDepth))
 	}
 	s.pos++
 	return nil
@@ -73,11 +73,11 @@ func (s *scanner) next(end byte, first bool) (bool, error) {
 		return true, nil
 	}
 	if c != ',' {
-		return false, s.fail("want a comma or the end of the container")
+		return false, s.syntaxErr("want a comma or the end of the container")
 	}
 	s.pos++
 	if s.peek() == end {
-		return false, s.fail("want a value after the comma")
+		return false, s.syntaxErr("want a value after the comma")
 	}
 	return true, nil
 }
@@ -85,7 +85,7 @@ func (s *scanner) next(end byte, first bool) (bool, error) {
 // name reads a member name, still quoted, and the colon behind it.
 func (s *scanner) name() ([]byte, form, error) {
 	if s.peek() != '"' {
-		return nil, plain, s.fail("want a member name")
+		return nil, plain, s.syntaxErr("want a member name")
 	}
 	start := s.pos
 	f, err := s.text()
@@ -98,10 +98,10 @@ func (s *scanner) name() ([]byte, form, error) {
 func (s *scanner) colon() error {
 	end := s.pos
 	if s.peek() != ':' {
-		return s.fail("want a colon after the name")
+		return s.syntaxErr("want a colon after the name")
 	}
 	if s.pos++; s.pos == end {
-		return s.fail("want a value")
+		return s.syntaxErr("want a value")
 	}
 	return nil
 }
@@ -118,14 +118,14 @@ func (s *scanner) text() (form, error) {
 	for {
 		if i = plainTo(b, i); i >= len(b) {
 			s.pos = i
-			return f, s.fail("in a string")
+			return f, s.syntaxErr("in a string")
 		}
 		switch c := b[i]; {
 		case c == '"':
 			s.pos = i + 1
 			return f, nil
 		case c >= 0x80:
-			f |= wide
+			f |= nonASCII
 			for ; i < len(b) && b[i] >= 0x80; i++ {
 			}
 		case c == '\\':
@@ -133,12 +133,12 @@ func (s *scanner) text() (form, error) {
 			n := escapeLen(b[i:])
 			if n == 0 {
 				s.pos = i
-				return f, s.fail("want an escape that JSON knows")
+				return f, s.syntaxErr("want an escape that JSON knows")
 			}
 			i += n
 		default:
 			s.pos = i
-			return f, s.fail("want control characters escaped")
+			return f, s.syntaxErr("want control characters escaped")
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (s *scanner) text() (form, error) {
 // plainTo is where the plain bytes from i on end.
 func plainTo(b []byte, i int) int {
 	for ; i+8 <= len(b); i += 8 {
-		if marks := special(binary.LittleEndian.Uint64(b[i:])); marks != 0 {
+		if marks := specialMarks(binary.LittleEndian.Uint64(b[i:])); marks != 0 {
 			return i + bits.TrailingZeros64(marks)>>3
 		}
 	}
@@ -157,10 +157,10 @@ func plainTo(b []byte, i int) int {
 
 func isPlain(c byte) bool { return c >= ' ' && c < 0x80 && c != '"' && c != '\\' }
 
-// special marks, in the top bit of each byte, whether a word holds a quote, a
+// specialMarks marks, in the top bit of each byte, whether a word holds a quote, a
 // backslash, a control character or a byte of 0x80 and above. The lowest mark
 // is exact; those above it may be false.
-func special(w uint64) uint64 {
+func specialMarks(w uint64) uint64 {
 	quote, slash := w^(ones*'"'), w^(ones*'\\')
 	return (w | (w - ones*' ') | (quote - ones) | (slash - ones)) & tops
 }
@@ -198,11 +198,11 @@ func (s *scanner) number() error {
 		i++
 	}
 	start := i
-	i = digits(b, i)
+	i = skipDigits(b, i)
 	ok := i > start && (b[start] != '0' || i == start+1)
 	if ok && i < len(b) && b[i] == '.' {
 		start = i + 1
-		i = digits(b, start)
+		i = skipDigits(b, start)
 		ok = i > start
 	}
 	if ok && i < len(b) && b[i]|0x20 == 'e' {
@@ -210,16 +210,16 @@ func (s *scanner) number() error {
 			i++
 		}
 		start = i
-		i = digits(b, start)
+		i = skipDigits(b, start)
 		ok = i > start
 	}
 	if s.pos = i; !ok {
-		return s.fail("in a number")
+		return s.syntaxErr("in a number")
 	}
 	return nil
 }
 
-func digits(b []byte, i int) int {
+func skipDigits(b []byte, i int) int {
 	for ; i < len(b) && b[i]-'0' <= 9; i++ {
 	}
 	return i
@@ -227,7 +227,7 @@ func digits(b []byte, i int) int {
 
 func (s *scanner) literal(want string) error {
 	if rest := s.buf[s.pos:]; len(rest) < len(want) || string(rest[:len(want)]) != want {
-		return s.fail("want " + want)
+		return s.syntaxErr("want " + want)
 	}
 	s.pos += len(want)
 	return nil
@@ -251,7 +251,7 @@ func (s *scanner) scalar() ([]byte, form, error) {
 	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		err = s.number()
 	default:
-		err = s.fail("want a value")
+		err = s.syntaxErr("want a value")
 	}
 	return s.buf[start:s.pos], f, err
 }

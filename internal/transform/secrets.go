@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// mark stands for a private value in a raw text.
-const mark = `"(withheld)"`
+// withheldValue stands for a private value in a raw text.
+const withheldValue = `"(withheld)"`
 
 // secrets are the places in the records of a stream whose values are private: the
 // names that lead there, joined by underscores, as a column is called that takes
@@ -29,8 +29,8 @@ func (s *secrets) hides(name string) bool {
 	return found
 }
 
-// within reports whether a part of the value of that name can be private.
-func (s *secrets) within(name string) bool {
+// hidesWithin reports whether a part of the value of that name can be private.
+func (s *secrets) hidesWithin(name string) bool {
 	if name == "" {
 		return len(s.names) > 0
 	}
@@ -43,41 +43,41 @@ func (s *secrets) within(name string) bool {
 func (s *secrets) redact(name string, raw []byte) []byte {
 	switch {
 	case s.hides(name):
-		return []byte(mark)
-	case !s.within(name):
+		return []byte(withheldValue)
+	case !s.hidesWithin(name):
 		return raw
 	}
 	s.scan, s.out = scanner{buf: raw}, nil
-	if s.value(name) != nil {
-		return []byte(mark) // a text that cannot be read may hold anything
+	if s.writeValue(name) != nil {
+		return []byte(withheldValue) // a text that cannot be read may hold anything
 	}
 	return s.out
 }
 
-// value writes the value at the position.
-func (s *secrets) value(name string) error {
+// writeValue writes the value at the position.
+func (s *secrets) writeValue(name string) error {
 	c := s.scan.peek()
 	start := s.scan.pos
 	switch {
 	case s.hides(name):
-		s.out = append(s.out, mark...)
+		s.out = append(s.out, withheldValue...)
 		_, err := s.scan.skip()
 		return err
-	case s.within(name) && (c == '{' || c == '['):
-		return s.container(name, c)
+	case s.hidesWithin(name) && (c == '{' || c == '['):
+		return s.writeContainer(name, c)
 	}
 	raw, err := s.scan.skip()
-	if c != 'n' && s.within(name) {
+	if c != 'n' && s.hidesWithin(name) {
 		// A value where an object with private parts stands may be one of them.
-		s.out = append(s.out, mark...)
+		s.out = append(s.out, withheldValue...)
 		return err
 	}
 	s.out = append(s.out, s.scan.buf[start:start+len(raw)]...)
 	return err
 }
 
-// container writes an object or list member by member.
-func (s *secrets) container(name string, open byte) error {
+// writeContainer writes an object or list member by member.
+func (s *secrets) writeContainer(name string, open byte) error {
 	from := s.scan.pos
 	err := s.scan.open()
 	for first := true; err == nil; first = false {
@@ -92,19 +92,19 @@ func (s *secrets) container(name string, open byte) error {
 				return bad
 			}
 			plain, _ := appendText(nil, quoted, f)
-			inner = joined(name, string(plain))
+			inner = joinNames(name, string(plain))
 		}
 		s.scan.peek()
 		s.out = append(s.out, s.scan.buf[from:s.scan.pos]...)
-		err = s.value(inner)
+		err = s.writeValue(inner)
 		from = s.scan.pos
 	}
 	s.out = append(s.out, s.scan.buf[from:s.scan.pos]...)
 	return err
 }
 
-// joined puts names in the form of a column's name.
-func joined(names ...string) string {
+// joinNames puts names in the form of a column's name.
+func joinNames(names ...string) string {
 	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" })
 	return strings.ReplaceAll(strings.Join(names, "_"), ".", "_")
 }

@@ -17,83 +17,83 @@ const maxText = math.MaxInt32 - hashedText
 // table holds the rows of one table since the last Flush. At most one row is
 // open: its columns that have a value are one longer than rows.
 type table struct {
-	*layoutOf
+	*layout
 	cols []column
 	rows int
-	// seen marks the fields met in the open row.
-	seen []uint64
-	// marks are the row counts of the tables within, when the row was opened.
-	marks []int
+	// seenFields marks the fields met in the open row.
+	seenFields []uint64
+	// rowsWithin are the row counts of the tables within, when the row was opened.
+	rowsWithin []int
 }
 
-func newTable(l *layoutOf) *table {
-	t := &table{layoutOf: l, seen: make([]uint64, (l.names+63)/64), marks: make([]int, len(l.within))}
+func newTable(l *layout) *table {
+	t := &table{layout: l, seenFields: make([]uint64, (l.names+63)/64), rowsWithin: make([]int, len(l.within))}
 	for i := range l.cols {
 		t.cols = append(t.cols, newColumn(&l.cols[i]))
 	}
 	return t
 }
 
-// begin opens a row.
-func (t *table) begin(all []*table) {
-	clear(t.seen)
+// openRow opens a row.
+func (t *table) openRow(all []*table) {
+	clear(t.seenFields)
 	for i, w := range t.within {
-		t.marks[i] = all[w].rows
+		t.rowsWithin[i] = all[w].rows
 	}
 	for _, c := range t.consts {
-		t.cols[c.col].text(c.text)
+		t.cols[c.col].appendText(c.text)
 	}
 }
 
-// undo drops the open row and all rows within it.
-func (t *table) undo(all []*table) {
-	t.cut(t.rows)
+// undoRow drops the open row and all rows within it.
+func (t *table) undoRow(all []*table) {
+	t.truncate(t.rows)
 	for i, w := range t.within {
-		all[w].cut(t.marks[i])
+		all[w].truncate(t.rowsWithin[i])
 	}
 }
 
-func (t *table) cut(rows int) {
+func (t *table) truncate(rows int) {
 	for i := range t.cols {
-		t.cols[i].cut(rows)
+		t.cols[i].truncate(rows)
 	}
 	t.rows = rows
 }
 
-// set reports whether a column of the open row has a value.
-func (t *table) set(col int) bool { return t.cols[col].n > t.rows }
+// hasValue reports whether a column of the open row has a value.
+func (t *table) hasValue(col int) bool { return t.cols[col].n > t.rows }
 
-// filled reports whether a column of the open row has a value that can
+// isFilled reports whether a column of the open row has a value that can
 // identify or describe something: an empty text cannot.
-func (t *table) filled(col int) bool {
-	return t.set(col) && (t.cols[col].kind != text || len(t.cols[col].bytes(t.rows)) > 0)
+func (t *table) isFilled(col int) bool {
+	return t.hasValue(col) && (t.cols[col].kind != text || len(t.cols[col].bytes(t.rows)) > 0)
 }
 
-// keyed reports whether the columns that rows within inherit are there.
-func (t *table) keyed() bool {
-	for _, col := range t.given {
-		if !t.filled(col) {
+// hasParentKey reports whether the columns that rows within inherit are there.
+func (t *table) hasParentKey() bool {
+	for _, col := range t.inheritedKeys {
+		if !t.isFilled(col) {
 			return false
 		}
 	}
 	return true
 }
 
-// meet marks a field of the open row and reports whether it was met before.
-func (t *table) meet(f *field) bool {
-	word, bit := &t.seen[f.bit>>6], uint64(1)<<(f.bit&63)
+// markSeen marks a field of the open row and reports whether it was met before.
+func (t *table) markSeen(f *field) bool {
+	word, bit := &t.seenFields[f.bit>>6], uint64(1)<<(f.bit&63)
 	again := *word&bit != 0
 	*word |= bit
 	return again
 }
 
-// end closes the row: private values are concealed, columns without a value
+// closeRow closes the row: private values are concealed, columns without a value
 // become NULL, and the system columns are appended. It fails when a column has
 // outgrown a batch.
-func (t *table) end(seq uint64, h *hasher) error {
+func (t *table) closeRow(seq uint64, h *hasher) error {
 	for _, i := range t.concealed {
-		if t.set(i) && len(t.cols[i].data) <= maxText {
-			t.cols[i].conceal(&t.layoutOf.cols[i])
+		if t.hasValue(i) && len(t.cols[i].data) <= maxText {
+			t.cols[i].hidePrivate(&t.layout.cols[i])
 		}
 	}
 	var sum uint64
@@ -101,24 +101,24 @@ func (t *table) end(seq uint64, h *hasher) error {
 	for i := range data {
 		switch c := &t.cols[i]; {
 		case c.n == t.rows:
-			c.null()
+			c.appendNull()
 		case len(c.data) > maxText:
 			return ErrFull
 		case c.tracked:
-			sum += h.last(c)
+			sum += h.hashLast(c)
 		}
 	}
-	t.cols[data].uint(sum)
-	t.cols[data+1].uint(seq)
+	t.cols[data].appendUint(sum)
+	t.cols[data+1].appendUint(seq)
 	t.rows++
 	return nil
 }
 
-// identity is the hash of the key of the i-th row.
-func (t *table) identity(i int) uint64 {
+// keyHash is the hash of the key of the i-th row.
+func (t *table) keyHash(i int) uint64 {
 	var id uint64
 	for n, k := range t.keys {
-		h := t.cols[k].word64(i)
+		h := t.cols[k].hash64(i)
 		if n == 0 {
 			id = h
 			continue
@@ -128,19 +128,19 @@ func (t *table) identity(i int) uint64 {
 	return id
 }
 
-// word64 is a value as 64 bits: itself where it fits, its hash where not.
-func (c *column) word64(i int) uint64 {
+// hash64 is a value as 64 bits: itself where it fits, its hash where not.
+func (c *column) hash64(i int) uint64 {
 	if c.kind <= document {
 		return xxh3.Hash(c.bytes(i))
 	}
 	return c.word(i)
 }
 
-// take hands all rows over as a record batch.
-func (t *table) take() Batch {
+// toBatch hands all rows over as a record batch.
+func (t *table) toBatch() Batch {
 	arrays := make([]arrow.Array, len(t.cols))
 	for i := range t.cols {
-		arrays[i] = t.cols[i].take(t.layoutOf.cols[i].arrow)
+		arrays[i] = t.cols[i].toArrow(t.layout.cols[i].arrow)
 	}
 	batch := array.NewRecordBatch(t.schema, arrays, int64(t.rows))
 	for _, a := range arrays {

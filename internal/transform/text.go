@@ -13,7 +13,7 @@ import (
 // and escapes that are no characters become U+FFFD, and it reports false.
 func appendText(dst, quoted []byte, f form) ([]byte, bool) {
 	inner := quoted[1 : len(quoted)-1]
-	if f == plain || f == wide && utf8.Valid(inner) {
+	if f == plain || f == nonASCII && utf8.Valid(inner) {
 		return append(dst, inner...), true
 	}
 	start := len(dst)

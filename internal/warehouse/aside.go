@@ -1,11 +1,12 @@
 package warehouse
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"placementsync/internal/durable"
 )
 
 // damagedDir is where SetAside brings what is damaged.
@@ -47,10 +48,13 @@ func (w *Warehouse) setAside(run, file string) error {
 		return nil // gone: there is nothing to set aside
 	}
 	// The version that was built stands in the same place where it has the file.
-	if latest, ok, err := w.Latest(); err == nil && ok && latest == run && sameFile(from, filepath.Join(w.VersionPath(run), filepath.Base(file))) {
+	if latest, ok, err := w.Latest(); err == nil && ok && latest == run && durable.SameFile(from, filepath.Join(w.VersionPath(run), filepath.Base(file))) {
 		return nil
 	}
-	return errors.Join(os.MkdirAll(filepath.Dir(to), privateDir), w.disk.Rename(from, to))
+	if err := os.MkdirAll(filepath.Dir(to), privateDir); err != nil {
+		return err
+	}
+	return w.disk.Rename(from, to)
 }
 
 // loseDay forgets a day of which no manifest tells, with what there is of it.

@@ -58,7 +58,7 @@ func (c *Carrier) carry(sum ManifestFileSum) (bool, error) {
 		return false, fmt.Errorf("carry %s: %w", sum.File, err)
 	}
 	to, whole := filepath.Join(c.draft.Dir, sum.File), false
-	err = c.draft.w.disk.around("copy", to, func() (err error) {
+	err = c.draft.w.disk.Do("copy", to, func() (err error) {
 		whole, err = c.copy(from, to, sum)
 		return err
 	})

@@ -78,7 +78,7 @@ func (w *Warehouse) changeIndex(change func(days map[string]string)) error {
 	if !anew && maps.Equal(before, i.Days) {
 		return nil
 	}
-	if err := w.disk.makePublic(filepath.Dir(w.indexPath())); err != nil {
+	if err := w.makePublic(filepath.Dir(w.indexPath())); err != nil {
 		return err
 	}
 	data, err := seal(i)
@@ -90,12 +90,10 @@ func (w *Warehouse) changeIndex(change func(days map[string]string)) error {
 
 // writePublic replaces a file of the series that is none of a version.
 func (w *Warehouse) writePublic(path string, data []byte) error {
-	return w.disk.writeWhole(path, publicFile, func(f *os.File) error {
-		if err := w.disk.write(f, path, data); err != nil || w.cfg.PublishedMode == 0 {
-			return err
-		}
-		return f.Chmod(w.cfg.PublishedMode)
-	})
+	if w.cfg.PublishedMode != 0 {
+		return w.disk.WriteFileExact(path, data, w.cfg.PublishedMode)
+	}
+	return w.disk.WriteFile(path, data, publicFile)
 }
 
 // manifestDays are the days that have a manifest which can be read.

@@ -109,7 +109,12 @@ func (d *Draft) copyPrevious(ctx context.Context, path string) error {
 		return err
 	}
 	from := d.w.VersionCatalog(d.Previous)
-	sum, err := d.w.disk.copySummed(from, path)
+	// The bytes pass through here: hashing them costs no second reading.
+	var sum string
+	err = d.w.disk.CopyWith(from, path, func(dst, src *os.File) (err error) {
+		sum, err = summing(dst, src)
+		return err
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return d.w.damaged(from, "it is gone", err)
 	}
@@ -121,7 +126,7 @@ func (d *Draft) copyPrevious(ctx context.Context, path string) error {
 
 // Step tells a trial where the work on the draft is. An error is one that the
 // disk would give there.
-func (d *Draft) Step(name string) error { return d.w.disk.tell(name) }
+func (d *Draft) Step(name string) error { return d.w.disk.Reach(name) }
 
 // Cores is how many threads DuckDB may have.
 func (d *Draft) Cores() int {
@@ -147,7 +152,7 @@ func (d *Draft) Discard() error {
 		err = d.Instance.Close()
 		d.Instance = nil
 	}
-	return errors.Join(err, d.w.disk.removeAll(d.Dir))
+	return errors.Join(err, d.w.disk.RemoveAll(d.Dir))
 }
 
 // tidy removes what killed runs left behind and finishes a publish that was
@@ -159,7 +164,7 @@ func (w *Warehouse) tidy() error {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") {
-			if err := w.disk.removeAll(w.path(versionsDir, e.Name())); err != nil {
+			if err := w.disk.RemoveAll(w.path(versionsDir, e.Name())); err != nil {
 				return fmt.Errorf("remove the leftover of a killed run: %w", err)
 			}
 		}

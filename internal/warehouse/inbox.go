@@ -1,7 +1,6 @@
 package warehouse
 
 import (
-	"errors"
 	"os"
 )
 
@@ -10,7 +9,10 @@ func (w *Warehouse) InboxPath() string { return w.path(stateDir, "inbox") }
 
 // MakeInbox makes the folder of InboxPath and returns it.
 func (w *Warehouse) MakeInbox() (string, error) {
-	return w.InboxPath(), errors.Join(w.makeFolders(), os.MkdirAll(w.InboxPath(), privateDir))
+	if err := w.makeFolders(); err != nil {
+		return "", err
+	}
+	return w.InboxPath(), os.MkdirAll(w.InboxPath(), privateDir)
 }
 
 // LandedEvents is the folder of the deliveries that a run took from the inbox.

@@ -1,12 +1,15 @@
 package warehouse_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -137,5 +140,53 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// failingAt opens the same warehouse with a disk that fails at a step.
+func failingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse.Warehouse {
+	t.Helper()
+	return openWith(t, warehouse.Config{Dir: w.Dir(),
+		Step: func(name string) error {
+			if name == step {
+				return fmt.Errorf("strike at %s: %w", name, syscall.EIO)
+			}
+			return nil
+		}})
+}
+
+// TestRollbackWithoutALineIsEnteredByTheNextRun lets the ledger take no line: the
+// note of the rollback has to stay, since nothing else knows of it.
+func TestRollbackWithoutALineIsEnteredByTheNextRun(t *testing.T) {
+	w := open(t)
+	nights(t, w, "one", "two")
+	if _, err := failingAt(t, w, "before write runs.jsonl").Rollback(firstNight, night); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("got %v", err)
+	}
+	must(t, w.CheckIdentity())
+	must(t, w.Recover())
+	runs, err := w.Runs()
+	if err != nil || len(runs) != 3 || runs[2].Kind != warehouse.Rollback || runs[2].Shows() != firstNight {
+		t.Errorf("the ledger has %+v (%v)", runs, err)
+	}
+	must(t, w.CheckIdentity())
+}
+
+// TestMendDoesNotPlaceWhatIsNotSynced lets the fsync of a file that was written
+// again fail: the file of the series stays as it was.
+func TestMendDoesNotPlaceWhatIsNotSynced(t *testing.T) {
+	w := open(t)
+	m := publish(t, w, firstNight, "one")
+	placed := filepath.Join(w.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
+	before, err := os.ReadFile(placed)
+	must(t, err)
+	again := filepath.Join(t.TempDir(), "again.parquet")
+	must(t, os.WriteFile(again, []byte("other bytes"), 0o600))
+	err = failingAt(t, w, "before fsync again.parquet").Mend(warehouse.Mending{Day: m, Table: m.Tables[0]}, again)
+	if !errors.Is(err, syscall.EIO) {
+		t.Fatalf("got %v", err)
+	}
+	if after, err := os.ReadFile(placed); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the file of the series was replaced (%v)", err)
 	}
 }

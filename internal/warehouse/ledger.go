@@ -13,15 +13,41 @@ import (
 	"time"
 )
 
-// Outcomes of a run. Killed is one that did not come to write its entry: it was
-// ended by SIGKILL or with the machine, or the disk had no room for a line.
+// Outcome is how a run, or any other work of the program, ended.
+type Outcome string
+
+// Outcomes. A Killed run did not write its own entry: it was ended by SIGKILL or
+// with the machine, or the disk had no room for a line. Misused and Held are
+// never in the ledger.
 const (
-	Complete    = "complete"
-	Partial     = "partial"
-	Failed      = "failed"
-	Interrupted = "interrupted"
-	Killed      = "killed"
+	Complete    Outcome = "complete"
+	Partial     Outcome = "partial"
+	Failed      Outcome = "failed"
+	Interrupted Outcome = "interrupted"
+	Killed      Outcome = "killed"
+	Misused     Outcome = "misused" // usage or configuration
+	Held        Outcome = "held"    // another run holds the lock
 )
+
+// ExitCode is the number that a script or a supervisor gets for an outcome. It
+// is a promise and the only place that knows these numbers. Killed has none.
+func (o Outcome) ExitCode() int {
+	switch o {
+	case Complete:
+		return 0
+	case Misused:
+		return 2
+	case Partial:
+		return 3
+	case Held:
+		return 4
+	case Interrupted:
+		return 130
+	case Killed:
+		return -1
+	}
+	return 1
+}
 
 // Kinds of runs. A ledger from before there were refreshes has none: all of its
 // runs are nights.
@@ -48,7 +74,7 @@ type Run struct {
 	StartedAt  time.Time `json:"started_at"`
 	EndedAt    time.Time `json:"ended_at,omitzero"` // zero: killed, nobody knows when
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
-	Outcome    string    `json:"outcome"`
+	Outcome    Outcome   `json:"outcome"`
 	ExitCode   int       `json:"exit_code"` // -1: killed
 	Program    string    `json:"program_version"`
 	// Attempts counts how often the run ended, the last time included: more
@@ -185,7 +211,7 @@ func (w *Warehouse) Record(r Run) error {
 	if err != nil {
 		return fmt.Errorf("record run %s: %w", r.ID, err)
 	}
-	return w.disk.appendLine(w.ledgerPath(), line, privateFile)
+	return w.disk.AppendLine(w.ledgerPath(), line, privateFile)
 }
 
 // runFile is the ledger's entry of a run inside its version: what Recover reads
@@ -238,7 +264,7 @@ func (w *Warehouse) mendLedger() error {
 		return nil
 	}
 	for _, line := range damaged {
-		if err := w.disk.appendLine(w.ledgerPath()+".damaged", line, privateFile); err != nil {
+		if err := w.disk.AppendLine(w.ledgerPath()+".damaged", line, privateFile); err != nil {
 			return err
 		}
 	}
@@ -299,7 +325,7 @@ func (w *Warehouse) ending(u Unfinished, latest string) Run {
 }
 
 func (u Unfinished) killed() Run {
-	return Run{ID: u.Run, Kind: u.Kind, StartedAt: u.StartedAt, Outcome: Killed, ExitCode: -1, Program: u.Program,
+	return Run{ID: u.Run, Kind: u.Kind, StartedAt: u.StartedAt, Outcome: Killed, ExitCode: Killed.ExitCode(), Program: u.Program,
 		Error: "the run ended without a word: it was killed, or the machine went down; nothing was published by it"}
 }
 

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
+
+	"placementsync/internal/durable"
 
 	"github.com/gofrs/flock"
 )
@@ -89,21 +90,12 @@ func heldBy(path string) error {
 	held := &HeldError{}
 	for range looks {
 		data, err := os.ReadFile(path)
-		if err == nil && json.Unmarshal(data, held) == nil && alive(held.PID) {
+		if err == nil && json.Unmarshal(data, held) == nil && durable.IsAlive(held.PID) {
 			break
 		}
 		time.Sleep(pause)
 	}
 	return held
-}
-
-// alive reports whether a process exists, as far as can be told.
-func alive(pid int) bool {
-	p, err := os.FindProcess(pid)
-	if err != nil {
-		return false
-	}
-	return !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // Release gives the warehouse back.

@@ -90,10 +90,12 @@ func (w *Warehouse) mendFile(known *sums, m Manifest, t ManifestTable) (mended [
 	case inSeries && (inVersion || !kept):
 		return nil, false, nil
 	case inSeries:
-		return []string{w.relative(own)}, false, w.disk.placeLink(placed, own)
+		return []string{w.relative(own)}, false, w.disk.Link(placed, own)
 	case inVersion:
-		err := errors.Join(w.disk.makePublic(filepath.Dir(filepath.Dir(placed))), w.disk.makePublic(filepath.Dir(placed)), w.disk.placeLink(own, placed))
-		return []string{w.relative(placed)}, false, err
+		if err := w.makePublicAbove(placed); err != nil {
+			return nil, false, err
+		}
+		return []string{w.relative(placed)}, false, w.disk.Link(own, placed)
 	}
 	return nil, true, nil
 }
@@ -106,13 +108,17 @@ func (w *Warehouse) Mend(one Mending, file string) error {
 	if err != nil {
 		return err
 	}
-	mode, err := w.disk.publicMode(filepath.Dir(file))
+	mode, err := w.publicMode(filepath.Dir(file))
 	if err != nil {
 		return err
 	}
 	placed, own := w.seriesFile(one.Table, one.Day.SnapshotAt), filepath.Join(w.VersionPath(one.Day.RunID), one.Table.File)
-	err = errors.Join(os.Chmod(file, mode), w.disk.sync(file), w.disk.makePublic(filepath.Dir(filepath.Dir(placed))),
-		w.disk.makePublic(filepath.Dir(placed)), w.disk.Rename(file, placed))
+	if err = w.harden(file, mode); err == nil {
+		err = w.makePublicAbove(placed)
+	}
+	if err == nil {
+		err = w.disk.Rename(file, placed)
+	}
 	if err != nil {
 		return fmt.Errorf("mend %s: %w", w.relative(placed), err)
 	}
@@ -120,7 +126,7 @@ func (w *Warehouse) Mend(one Mending, file string) error {
 		if _, err := os.Stat(w.VersionPath(one.Day.RunID)); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		return w.disk.placeLink(placed, own)
+		return w.disk.Link(placed, own)
 	}
 	day := dayOf(one.Day.SnapshotAt)
 	m, err := w.dayManifest(day, one.Day.RunID)
@@ -154,5 +160,5 @@ func (w *Warehouse) DropVersion(run string) error {
 	case !slices.Contains(versions, run):
 		return fmt.Errorf("remove version %q: there are %v; nothing was changed", run, versions)
 	}
-	return w.disk.discard(w.VersionPath(run))
+	return w.disk.Discard(w.VersionPath(run))
 }

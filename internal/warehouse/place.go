@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"placementsync/internal/durable"
 )
 
 // NoneError says that there is no warehouse where one is looked for.
@@ -83,7 +85,7 @@ func (w *Warehouse) CheckWritable() error {
 
 // writeAndRemove writes one block.
 func writeAndRemove(dir string) error {
-	f, err := createBeside(filepath.Join(dir, "check"), privateFile)
+	f, err := durable.CreateTemp(filepath.Join(dir, "check"), privateFile)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package warehouse_test
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -63,24 +62,4 @@ func TestLockExistingMakesNothingWhereNoWarehouseIs(t *testing.T) {
 	lock, err := w.LockExisting("rebuild", night)
 	must(t, err)
 	must(t, lock.Release())
-}
-
-// TestLeftoversOfKilledProcessesGo lets a file and a folder be written beside what
-// two processes have left: one that was killed, and one that is at work.
-func TestLeftoversOfKilledProcessesGo(t *testing.T) {
-	dir := t.TempDir()
-	dead := func(name string) string { return fmt.Sprintf("%s.%d.7", name, deadProcess) }
-	names := map[string]bool{dead(".r.html"): false, dead(".exp"): false, fmt.Sprintf(".r.html.%d.7", os.Getpid()): true,
-		".r.html.next": true, dead(".other"): true, "r.html." + fmt.Sprint(deadProcess): true}
-	for name := range names {
-		must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
-		must(t, os.WriteFile(filepath.Join(dir, name, "half"), []byte("x"), 0o600))
-	}
-	must(t, warehouse.WriteWhole(filepath.Join(dir, "r.html"), 0o600, func(*os.File) error { return nil }))
-	must(t, warehouse.WriteFolder(filepath.Join(dir, "exp"), func(string) error { return nil }))
-	for name, stays := range names {
-		if _, err := os.Lstat(filepath.Join(dir, name)); (err == nil) != stays {
-			t.Errorf("%s: got %v, want it to stay: %t", name, err, stays)
-		}
-	}
 }

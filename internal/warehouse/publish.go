@@ -51,7 +51,7 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	}
 	// A run that was killed between rename and switch and taken up again
 	// finds its own folder, which nobody has seen.
-	if err := d.w.disk.removeAll(d.w.VersionPath(d.Run)); err != nil {
+	if err := d.w.disk.RemoveAll(d.w.VersionPath(d.Run)); err != nil {
 		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
 	}
 	if err := d.w.disk.Rename(d.Dir, d.w.VersionPath(d.Run)); err != nil {
@@ -61,7 +61,7 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	if err := d.w.linkCatalog(); err != nil {
 		return m, err
 	}
-	if err := d.w.disk.swapLink(filepath.Join(versionsDir, d.Run), d.w.path(latestLink)); err != nil {
+	if err := d.w.disk.SwapLink(filepath.Join(versionsDir, d.Run), d.w.path(latestLink)); err != nil {
 		return m, fmt.Errorf("switch to version %s: %w: %s", d.Run, err, d.w.afterFailedSwitch(d.Run))
 	}
 	if err := d.w.finish(d.Run); err != nil {
@@ -83,7 +83,7 @@ func (w *Warehouse) afterFailedSwitch(run string) string {
 // and takes the checksum of the catalogue, which nobody changes any more, while it
 // verifies.
 func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
-	mode, err := d.w.disk.publicMode(d.Dir)
+	mode, err := d.w.publicMode(d.Dir)
 	if err != nil {
 		return d.unpublished("publish", err)
 	}
@@ -173,13 +173,10 @@ func (d *Draft) writeManifest(m *Manifest, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	err = d.w.disk.writeWhole(filepath.Join(d.Dir, ManifestFile), privateFile, func(f *os.File) error {
-		return errors.Join(d.w.disk.write(f, ManifestFile, data), f.Chmod(mode))
-	})
-	if err != nil {
+	if err := d.w.disk.WriteFileExact(filepath.Join(d.Dir, ManifestFile), data, mode); err != nil {
 		return err
 	}
-	return errors.Join(os.Chmod(d.Dir, enterable(mode)), d.w.disk.sync(d.Dir))
+	return d.w.harden(d.Dir, folderMode(mode))
 }
 
 func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) error {
@@ -190,23 +187,20 @@ func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) 
 	if err == nil {
 		err = d.closeCatalog(ctx)
 	}
-	if err = errors.Join(err, d.Step("after checkpoint")); err != nil {
+	if err == nil {
+		err = d.Step("after checkpoint")
+	}
+	if err != nil {
 		return err
 	}
-	return d.harden(CatalogFile, mode)
+	return d.w.harden(filepath.Join(d.Dir, CatalogFile), mode)
 }
 
 func (d *Draft) sealFile(name string, mode fs.FileMode) (ManifestFileSum, error) {
-	if err := d.harden(name, mode); err != nil {
+	if err := d.w.harden(filepath.Join(d.Dir, name), mode); err != nil {
 		return ManifestFileSum{}, err
 	}
 	return sumFile(d.Dir, name)
-}
-
-// harden brings a file to the disk, with the rights that it is published with.
-func (d *Draft) harden(name string, mode fs.FileMode) error {
-	path := filepath.Join(d.Dir, name)
-	return errors.Join(os.Chmod(path, mode), d.w.disk.sync(path))
 }
 
 func (d *Draft) closeCatalog(ctx context.Context) error {
@@ -252,7 +246,7 @@ func (w *Warehouse) firstKey(table string) (string, error) {
 }
 
 func (w *Warehouse) linkCatalog() error {
-	if err := w.disk.swapLink(filepath.Join(latestLink, CatalogFile), w.CatalogPath()); err != nil {
+	if err := w.disk.SwapLink(filepath.Join(latestLink, CatalogFile), w.CatalogPath()); err != nil {
 		return fmt.Errorf("link %s: %w", CatalogFile, err)
 	}
 	return nil
@@ -283,7 +277,7 @@ func (w *Warehouse) dropVersions() error {
 		return err
 	}
 	for _, path := range old {
-		if err := w.disk.discard(path); err != nil {
+		if err := w.disk.Discard(path); err != nil {
 			return fmt.Errorf("remove the old version %s: %w", path, err)
 		}
 	}

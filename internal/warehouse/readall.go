@@ -9,13 +9,14 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/durable"
 	"placementsync/internal/stream"
 )
 
 // readAll reads every table of a version's catalog, and tells of the tables of main
 // whose rows are not those of their Parquet files.
 func (w *Warehouse) readAll(ctx context.Context, run string, m Manifest, differs func(table string, err error)) (err error) {
-	scratch := w.path(versionsDir, OfProcess(".verify.")+"spill")
+	scratch := w.path(versionsDir, durable.ProcessPrefix(".verify.")+"spill")
 	in, err := w.newInstance(ctx, "", scratch)
 	if err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"placementsync/internal/durable"
 )
 
 // Unfinished is a run that began and did not publish: killed, interrupted or
@@ -52,7 +54,7 @@ func (w *Warehouse) StartAside(u Unfinished) error { return w.noteStart(w.asideP
 func (w *Warehouse) noteStart(path string, u Unfinished) error {
 	data, err := seal(u)
 	if err == nil {
-		err = removeTorn(path)
+		err = durable.RemoveTemps(path)
 	}
 	if err != nil {
 		return fmt.Errorf("note the start of run %s: %w", u.Run, err)
@@ -68,7 +70,7 @@ func (w *Warehouse) giveUp(next string) error {
 	if latest, _, err := w.Latest(); err != nil || latest == last.Run {
 		return err
 	}
-	if err := w.disk.discard(w.VersionPath(last.Run)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := w.disk.Discard(w.VersionPath(last.Run)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("give up run %s: %w", last.Run, err)
 	}
 	return nil

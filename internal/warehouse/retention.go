@@ -78,7 +78,7 @@ func (w *Warehouse) forgetDays(doomed []string) error {
 // Rollback may look into it.
 func (w *Warehouse) remove(path string) error {
 	if filepath.Dir(path) == w.path(versionsDir) {
-		return w.disk.discard(path)
+		return w.disk.Discard(path)
 	}
 	return os.RemoveAll(path)
 }
@@ -143,12 +143,12 @@ func (w *Warehouse) DiscardSpent() error {
 	for _, run := range runs {
 		if w.spent(run, latest) {
 			path := w.RawPath(run)
-			err = errors.Join(err, w.disk.around("discarding", path, func() error { return os.RemoveAll(path) }))
+			err = errors.Join(err, w.disk.Do("discarding", path, func() error { return os.RemoveAll(path) }))
 			gone++
 		}
 	}
 	if err == nil && gone > 0 {
-		err = w.disk.sync(w.path(rawDir))
+		err = w.disk.Sync(w.path(rawDir))
 	}
 	if err != nil {
 		return fmt.Errorf("discard landed answers: %w", err)

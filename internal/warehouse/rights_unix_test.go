@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
@@ -65,25 +64,6 @@ func TestRightsFollowTheConfiguration(t *testing.T) {
 			t.Errorf("%s has %v (error %v), want it open", path, info.Mode(), err)
 		}
 	}
-}
-
-// openWith gives a warehouse as open does, with more in its configuration.
-func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
-	t.Helper()
-	if c.Dir == "" {
-		c.Dir = t.TempDir()
-	}
-	c.KeepVersions, c.MemoryLimit, c.Threads, c.Program = 2, "256MB", 1, "test"
-	for _, table := range stream.Tables(stream.All()) {
-		if table.Name == "product_listing_tags" {
-			c.Tables = append(c.Tables, table)
-		}
-	}
-	w, err := warehouse.Open(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
 }
 
 // work leaves all that a run does: what it publishes and what it keeps.

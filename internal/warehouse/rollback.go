@@ -38,7 +38,11 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 		return m, err
 	}
 	err = errors.Join(w.linkCatalog(), w.extendSeries(w.lineage(target)...), w.Finished())
-	return m, errors.Join(err, w.Record(w.rolledBack(note.Run, target, note.StartedAt)), w.FinishedAside())
+	// The note stays unless the ledger has the line: Recover enters it from the note.
+	if recordErr := w.Record(w.rolledBack(note.Run, target, note.StartedAt)); recordErr != nil {
+		return m, errors.Join(err, recordErr)
+	}
+	return m, errors.Join(err, w.FinishedAside())
 }
 
 // beginRollback notes what is about to be done, so that the ledger can tell of it
@@ -72,7 +76,7 @@ func (w *Warehouse) switchTo(m Manifest) error {
 	if err := w.clearLatest(); err != nil {
 		return fmt.Errorf("switch back to version %s: %w", m.RunID, err)
 	}
-	if err := w.disk.swapLink(filepath.Join(versionsDir, m.RunID), w.path(latestLink)); err != nil {
+	if err := w.disk.SwapLink(filepath.Join(versionsDir, m.RunID), w.path(latestLink)); err != nil {
 		return fmt.Errorf("switch back to version %s: %w", m.RunID, err)
 	}
 	return nil

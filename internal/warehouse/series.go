@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/durable"
 	"placementsync/internal/stream"
 )
 
@@ -85,22 +86,20 @@ func (w *Warehouse) extendSeries(line ...Manifest) error {
 
 // put links a file into its place, unless it is there.
 func (w *Warehouse) put(p place) error {
-	if sameFile(p.from, p.to) {
+	if durable.SameFile(p.from, p.to) {
 		return nil
 	}
 	if _, err := os.Stat(p.from); errors.Is(err, fs.ErrNotExist) {
 		return w.damaged(p.from, "it is gone", err)
 	}
-	err := w.disk.around("folder for", p.to, func() error {
-		return errors.Join(w.disk.makePublic(filepath.Dir(filepath.Dir(p.to))), w.disk.makePublic(filepath.Dir(p.to)))
-	})
+	err := w.disk.Do("folder for", p.to, func() error { return w.makePublicAbove(p.to) })
 	if err != nil {
 		return err
 	}
 	if p.twin {
-		return w.disk.placeTwin(p.from, p.to)
+		return w.disk.Copy(p.from, p.to)
 	}
-	return w.disk.placeLink(p.from, p.to)
+	return w.disk.Link(p.from, p.to)
 }
 
 // lastOfDay drops the versions that a later one of the same day has replaced
@@ -164,27 +163,15 @@ func (w *Warehouse) takeBackFile(file, places string) (taken []string, err error
 		return nil, err
 	}
 	for _, placed := range found {
-		if !sameFile(file, placed) {
+		if !durable.SameFile(file, placed) {
 			continue
 		}
-		if err := removeUp(placed, w.path(seriesDir)); err != nil {
+		if err := durable.RemoveUp(placed, w.path(seriesDir)); err != nil {
 			return taken, err
 		}
 		taken = append(taken, placed)
 	}
 	return taken, nil
-}
-
-// sameFile tells whether two names lead to one file, or to a copy that
-// placeLink made of the other: where a file system has no hard links the copy
-// carries the time of its origin to the nanosecond.
-func sameFile(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	if errX != nil || errY != nil {
-		return false
-	}
-	return os.SameFile(x, y) || x.Size() == y.Size() && x.ModTime().Equal(y.ModTime())
 }
 
 // seriesFile is the place of a table's file in the series.
@@ -197,17 +184,3 @@ func (w *Warehouse) seriesFile(t ManifestTable, at time.Time) string {
 const seriesDay = "snapshot_date="
 
 func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
-
-// removeUp removes a file and the folders above it that it leaves empty, up to
-// a root that stays.
-func removeUp(path, root string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for dir := filepath.Dir(path); dir != root; dir = filepath.Dir(dir) {
-		if os.Remove(dir) != nil {
-			return syncPath(dir) // not empty: another file lives there
-		}
-	}
-	return nil
-}

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"placementsync/internal/durable"
 	"placementsync/internal/stream"
 )
 
@@ -72,7 +73,7 @@ type Config struct {
 // embedded schema.
 type Warehouse struct {
 	cfg  Config
-	disk Disk
+	disk durable.Disk
 	defs map[string]stream.Definition
 	meta []stream.Definition
 	mart []MartView
@@ -93,11 +94,11 @@ func Open(cfg Config) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Warehouse{cfg: cfg, disk: Disk{cfg.Step, cfg.PublishedMode}, defs: defs, meta: meta, mart: mart}, nil
+	return &Warehouse{cfg: cfg, disk: durable.Disk{Step: cfg.Step, Label: stepLabel}, defs: defs, meta: meta, mart: mart}, nil
 }
 
 // Disk does the steps on the disk of the warehouse.
-func (w *Warehouse) Disk() Disk { return w.disk }
+func (w *Warehouse) Disk() durable.Disk { return w.disk }
 
 // Dir is the folder of the warehouse.
 func (w *Warehouse) Dir() string { return w.cfg.Dir }
@@ -135,7 +136,7 @@ func (w *Warehouse) path(parts ...string) string {
 // published, closed where answers of the service and state are kept.
 func (w *Warehouse) makeFolders() error {
 	for _, name := range []string{versionsDir, seriesDir} {
-		if err := w.disk.makePublic(w.path(name)); err != nil {
+		if err := w.makePublic(w.path(name)); err != nil {
 			return w.atPlace(err)
 		}
 	}

@@ -39,6 +39,25 @@ func openKeeping(t *testing.T, versions int) *warehouse.Warehouse {
 	return w
 }
 
+// openWith gives a warehouse as open does, with more in its configuration.
+func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
+	t.Helper()
+	if c.Dir == "" {
+		c.Dir = t.TempDir()
+	}
+	c.KeepVersions, c.MemoryLimit, c.Threads, c.Program = 2, "256MB", 1, "test"
+	for _, table := range stream.Tables(stream.All()) {
+		if table.Name == "product_listing_tags" {
+			c.Tables = append(c.Tables, table)
+		}
+	}
+	w, err := warehouse.Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 // draft begins a version and puts one row with the given tag into it.
 func draft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehouse.Draft {
 	t.Helper()

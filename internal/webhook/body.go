@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"placementsync/internal/stream"
 )
 
 // The topics of spec section 6.1.
@@ -24,12 +26,7 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("read an event of topic %q: %s", e.Topic, e.Reason)
 }
 
-// Known reports whether the topic's bodies are described (spec section 6.3).
-func (e Event) Known() bool {
-	return slices.Contains([]string{StatusChanged, CommentCreated, CommentUpdated, CommentArchived}, e.Topic)
-}
-
-// envelope is what Record adds to a body, by the names of the columns.
+// envelope is what EventRecord adds to a body, by the names of the columns.
 type envelope struct {
 	EventID    string    `json:"event_id"`
 	Topic      string    `json:"topic"`
@@ -40,10 +37,10 @@ type envelope struct {
 	ContentText *string `json:"content_text,omitempty"`
 }
 
-// Record is the event as one JSON object: the members of the body to the
+// EventRecord is an event as one JSON object: the members of its body to the
 // letter, followed by those of the envelope, which win over members of the same
 // name. A body that is no event of its topic is an *InvalidError.
-func (e Event) Record() ([]byte, error) {
+func EventRecord(e stream.Event) ([]byte, error) {
 	body := bytes.TrimSpace(e.Body)
 	if !json.Valid(body) {
 		return nil, &InvalidError{e.Topic, "the body is no JSON"}
@@ -52,7 +49,7 @@ func (e Event) Record() ([]byte, error) {
 		return nil, &InvalidError{e.Topic, "the body is no object"}
 	}
 	more := envelope{EventID: e.ID, Topic: e.Topic, Source: filled(e.Source), SentAt: filled(e.Sent), ReceivedAt: e.Received}
-	if err := e.judge(body, &more); err != nil {
+	if err := judge(e, body, &more); err != nil {
 		return nil, err
 	}
 	tail, err := json.Marshal(more)
@@ -69,9 +66,9 @@ func (e Event) Record() ([]byte, error) {
 
 // judge demands of a body what makes it an event of its topic, and reads the
 // text of a comment. Whatever else is missing or unfit is the table's matter.
-func (e Event) judge(body []byte, more *envelope) error {
+func judge(e stream.Event, body []byte, more *envelope) error {
 	if e.Topic == StatusChanged {
-		if e.Targets().Article == "" {
+		if EventTargets(e).Article == "" {
 			return &InvalidError{e.Topic, "no article_id"}
 		}
 		return nil
@@ -97,8 +94,8 @@ func (e Event) judge(body []byte, more *envelope) error {
 // other event.
 type Targets struct{ Article, Campaign string }
 
-// Targets reads what the event is about, before and without judging it.
-func (e Event) Targets() Targets {
+// EventTargets reads what an event is about, without judging it.
+func EventTargets(e stream.Event) Targets {
 	var body struct {
 		Article  json.RawMessage `json:"article_id"`
 		Campaign json.RawMessage `json:"campaign_id"`

@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"placementsync/internal/stream"
 )
 
 // delivery is an event on its way to the disk.
 type delivery struct {
-	event Event
+	event stream.Event
 	// stale deliveries are refused, unless their event is known already.
 	stale bool
 	// done takes what became of it, once.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"placementsync/internal/stream"
 )
 
 // The envelope of a delivery (spec section 6.2).
@@ -21,27 +23,9 @@ const (
 // maxHeader bounds what is kept of one header, in bytes.
 const maxHeader = 256
 
-// Event is one delivery as the inbox keeps it.
-type Event struct {
-	// ID is what deliveries are told apart by: the event id of the envelope,
-	// or a hash in its place where the envelope has none that can be kept.
-	ID string `json:"id"`
-	// Topic and Source are those of the envelope, empty when it has none. Any
-	// topic is kept: an all-events subscription gets those added later.
-	Topic  string `json:"topic,omitempty"`
-	Source string `json:"source,omitempty"`
-	// Sent is the envelope's timestamp as it was sent. The signature does not
-	// cover it, nor any other header (spec section 6.4).
-	Sent string `json:"sent,omitempty"`
-	// Received is when it arrived here.
-	Received time.Time `json:"received"`
-	// Body are the signed bytes.
-	Body []byte `json:"body"`
-}
-
 // newEvent takes the envelope from the headers of a delivery.
-func newEvent(h http.Header, body []byte, now time.Time) Event {
-	e := Event{Topic: kept(h.Get(headerTopic)), Source: kept(h.Get(headerSource)), Sent: kept(h.Get(headerTimestamp)),
+func newEvent(h http.Header, body []byte, now time.Time) stream.Event {
+	e := stream.Event{Topic: kept(h.Get(headerTopic)), Source: kept(h.Get(headerSource)), Sent: kept(h.Get(headerTimestamp)),
 		Received: now.UTC(), Body: body}
 	e.ID = identity(h.Get(headerID), e.Topic, body)
 	return e
@@ -72,7 +56,7 @@ func kept(text string) string {
 // fresh reports whether the envelope's timestamp is within maxAge of now, in
 // either direction: clocks are never quite the same, and a time in the future
 // would outlive any limit. Without a readable timestamp nothing is fresh.
-func (e Event) fresh(maxAge time.Duration) bool {
+func fresh(e stream.Event, maxAge time.Duration) bool {
 	if maxAge <= 0 {
 		return true
 	}

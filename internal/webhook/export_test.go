@@ -1,6 +1,11 @@
 package webhook
 
-import "io"
+import (
+	"io"
+	"time"
+
+	"placementsync/internal/durable"
+)
 
 // Signed checks a signature header as the receiver does.
 func Signed(secrets []string, header string, body []byte) bool {
@@ -25,3 +30,18 @@ func (b Body) Whole() bool { return b.whole() }
 
 // Leave gives the room back.
 func (b Body) Leave() { b.leave() }
+
+// Segment is one that is written to.
+type Segment struct{ *segment }
+
+// BeginSegment makes one.
+func BeginSegment(dir string, now time.Time) (Segment, error) {
+	s, err := newSegment(durable.Disk{}, dir, now)
+	return Segment{s}, err
+}
+
+// CloseFile closes the file of a segment, so that sealing it fails.
+func (s Segment) CloseFile() error { return s.file.Close() }
+
+// Seal closes it for good.
+func (s Segment) Seal() error { return s.seal() }

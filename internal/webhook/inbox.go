@@ -8,14 +8,15 @@ import (
 	"os"
 	"path/filepath"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/durable"
+	"placementsync/internal/stream"
 )
 
 // Batch is what a night takes from the inbox: copies in a folder of its own, so
 // that the run can be taken up again or replayed, and the names to remove once
 // it has published.
 type Batch struct {
-	disk          warehouse.Disk
+	disk          durable.Disk
 	inbox, folder string
 	done          []string
 }
@@ -23,7 +24,7 @@ type Batch struct {
 // Land brings everything acknowledged so far into a folder, by hard link where
 // a segment is closed. A receiver, in this process or another, may go on
 // writing meanwhile. Landing twice into one folder adds what is new.
-func Land(disk warehouse.Disk, inbox, folder string) (Batch, error) {
+func Land(disk durable.Disk, inbox, folder string) (Batch, error) {
 	b := Batch{disk: disk, inbox: inbox, folder: folder}
 	for attempt := 1; ; attempt++ {
 		names, err := segments(inbox)
@@ -54,8 +55,10 @@ func (b *Batch) land(names []string) error {
 			}
 			continue
 		}
-		if err := b.disk.Link(from, to); err != nil {
-			return err
+		if !durable.SameFile(from, to) {
+			if err := b.disk.Link(from, to); err != nil {
+				return err
+			}
 		}
 		b.done = append(b.done, name)
 	}
@@ -70,7 +73,7 @@ func (b *Batch) copyWhole(from, to string) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	var whole bytes.Buffer
-	if _, err := readLines(f, func(line []byte, _ Event) bool { whole.Write(line); return true }); err != nil {
+	if _, err := readLines(f, func(line []byte, _ stream.Event) bool { whole.Write(line); return true }); err != nil {
 		return err
 	}
 	return b.disk.WriteFile(to, whole.Bytes(), privateFile)

@@ -16,7 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/durable"
+	"placementsync/internal/stream"
 )
 
 // The journal is a folder of segments, each a file of lines. A segment that is
@@ -41,7 +42,7 @@ const lineSum = `,"sum":"%08x"}` + "\n"
 func sum(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
 
 // appendLine writes an event as one line.
-func appendLine(to []byte, e Event) ([]byte, error) {
+func appendLine(to []byte, e stream.Event) ([]byte, error) {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return to, fmt.Errorf("write event %q: %w", e.ID, err)
@@ -52,8 +53,8 @@ func appendLine(to []byte, e Event) ([]byte, error) {
 
 // parseLine reads a line with its newline; anything but what appendLine wrote is
 // refused.
-func parseLine(text []byte) (Event, bool) {
-	var e Event
+func parseLine(text []byte) (stream.Event, bool) {
+	var e stream.Event
 	cut := len(text) - len(fmt.Sprintf(lineSum, 0))
 	if cut < 0 || string(text[cut:]) != fmt.Sprintf(lineSum, sum(text[:cut])) {
 		return e, false
@@ -64,16 +65,16 @@ func parseLine(text []byte) (Event, bool) {
 // Read gives the events of a folder of segments, oldest segment first. Lines
 // that are torn or damaged were never acknowledged, or are lost to the disk:
 // they are passed over. A folder that is not there holds nothing.
-func Read(dir string) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
+func Read(dir string) iter.Seq2[stream.Event, error] {
+	return func(yield func(stream.Event, error) bool) {
 		names, err := segments(dir)
 		if err != nil {
-			yield(Event{}, err)
+			yield(stream.Event{}, err)
 			return
 		}
 		for _, name := range names {
 			if more, err := readSegment(filepath.Join(dir, name), yield); err != nil {
-				yield(Event{}, fmt.Errorf("read the inbox: %w", err))
+				yield(stream.Event{}, fmt.Errorf("read the inbox: %w", err))
 				return
 			} else if !more {
 				return
@@ -101,17 +102,17 @@ func segments(dir string) ([]string, error) {
 	return names, nil
 }
 
-func readSegment(path string, yield func(Event, error) bool) (more bool, err error) {
+func readSegment(path string, yield func(stream.Event, error) bool) (more bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return readLines(f, func(_ []byte, e Event) bool { return yield(e, nil) })
+	return readLines(f, func(_ []byte, e stream.Event) bool { return yield(e, nil) })
 }
 
 // readLines hands over every whole line with its event.
-func readLines(r io.Reader, take func([]byte, Event) bool) (more bool, err error) {
+func readLines(r io.Reader, take func([]byte, stream.Event) bool) (more bool, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	lines.Split(wholeLines)
@@ -140,7 +141,7 @@ func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
 
 // segment is the one that is written to.
 type segment struct {
-	disk  warehouse.Disk
+	disk  durable.Disk
 	file  *os.File
 	size  int64
 	since time.Time
@@ -148,7 +149,7 @@ type segment struct {
 
 // newSegment creates a segment whose name is durable before anything in it is
 // acknowledged.
-func newSegment(disk warehouse.Disk, dir string, now time.Time) (*segment, error) {
+func newSegment(disk durable.Disk, dir string, now time.Time) (*segment, error) {
 	for at := now.UTC(); ; at = at.Add(1) {
 		path := filepath.Join(dir, at.Format(segmentName)+openSuffix)
 		if _, err := os.Lstat(sealed(path)); err == nil {
@@ -158,10 +159,10 @@ func newSegment(disk warehouse.Disk, dir string, now time.Time) (*segment, error
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
-		if err == nil {
-			err = disk.SyncFolder(dir)
-		}
 		if err != nil {
+			return nil, fmt.Errorf("begin a segment of the inbox: %w", err)
+		}
+		if err := disk.Sync(dir); err != nil {
 			return nil, errors.Join(fmt.Errorf("begin a segment of the inbox: %w", err), f.Close())
 		}
 		return &segment{disk: disk, file: f, since: now}, nil
@@ -180,14 +181,17 @@ func (s *segment) append(lines []byte) error {
 
 // seal closes a segment for good.
 func (s *segment) seal() error {
-	return errors.Join(s.file.Close(), s.disk.Rename(s.file.Name(), sealed(s.file.Name())))
+	if err := s.file.Close(); err != nil {
+		return err
+	}
+	return s.disk.Rename(s.file.Name(), sealed(s.file.Name()))
 }
 
 // sealed is the name of a segment once it is closed.
 func sealed(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + sealedSuffix }
 
 // sealAll closes what a killed process left open. It needs the inbox's lock.
-func sealAll(disk warehouse.Disk, dir string) error {
+func sealAll(disk durable.Disk, dir string) error {
 	names, err := segments(dir)
 	if err != nil {
 		return err

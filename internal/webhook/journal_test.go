@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/durable"
 	"placementsync/internal/webhook"
 )
 
@@ -93,7 +93,7 @@ func TestANightTakesWhatIsThereAndRemovesWhatIsClosed(t *testing.T) {
 		d.send(delivery{id: id, body: "{}"})
 	}
 	folder := filepath.Join(t.TempDir(), "webhooks")
-	batch, err := webhook.Land(warehouse.Disk{}, d.dir, folder)
+	batch, err := webhook.Land(durable.Disk{}, d.dir, folder)
 	must(t, err)
 	d.send(delivery{id: "c", body: "{}"})
 	if diff := cmp.Diff([]string{"a", "b"}, kept(t, folder)); diff != "" {
@@ -103,7 +103,7 @@ func TestANightTakesWhatIsThereAndRemovesWhatIsClosed(t *testing.T) {
 	if got := kept(t, d.dir); !cmp.Equal(got, []string{"b", "c"}) {
 		t.Errorf("left are %v, want b, which was in the open segment, and c", got)
 	}
-	if batch, err = webhook.Land(warehouse.Disk{}, d.dir, folder); err != nil {
+	if batch, err = webhook.Land(durable.Disk{}, d.dir, folder); err != nil {
 		t.Fatal(err)
 	}
 	must(t, batch.Empty())
@@ -115,7 +115,7 @@ func TestANightTakesWhatIsThereAndRemovesWhatIsClosed(t *testing.T) {
 func TestANightWithoutAnInboxTakesNothing(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "webhooks")
-	batch, err := webhook.Land(warehouse.Disk{}, filepath.Join(dir, "none"), folder)
+	batch, err := webhook.Land(durable.Disk{}, filepath.Join(dir, "none"), folder)
 	must(t, err)
 	must(t, batch.Empty())
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {

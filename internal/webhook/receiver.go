@@ -21,7 +21,8 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/durable"
+	"placementsync/internal/stream"
 )
 
 // Config is what a Receiver needs to know.
@@ -29,7 +30,7 @@ type Config struct {
 	// Dir is the folder of the inbox. It is created.
 	Dir string
 	// Disk writes there.
-	Disk warehouse.Disk
+	Disk durable.Disk
 	// Secrets are the signing secrets, several during a rotation. None: the
 	// endpoint answers 404.
 	Secrets []string
@@ -48,7 +49,7 @@ type Config struct {
 	SegmentAge   time.Duration
 	// Stored is told of each new event after it is on the disk and answered
 	// for. It must not block. Nil: nobody is told.
-	Stored func(Event)
+	Stored func(stream.Event)
 
 	log *slog.Logger
 }
@@ -67,7 +68,7 @@ func (c Config) withDefaults(log *slog.Logger) Config {
 		c.SegmentAge = 15 * time.Minute
 	}
 	if c.Stored == nil {
-		c.Stored = func(Event) {}
+		c.Stored = func(stream.Event) {}
 	}
 	c.log = log
 	return c
@@ -198,10 +199,10 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // receive reads a delivery and has it committed. Nothing is parsed before the
 // signature is proven, and nothing of the body after: that is for the night. What
 // does not even claim a signature is not read.
-func (r *Receiver) receive(w http.ResponseWriter, req *http.Request, p *policy) (Event, answer) {
+func (r *Receiver) receive(w http.ResponseWriter, req *http.Request, p *policy) (stream.Event, answer) {
 	signature := strings.Join(req.Header.Values(headerSignature), ",")
 	if len(signatures(signature)) == 0 {
-		return Event{}, answer{result: Unsigned}
+		return stream.Event{}, answer{result: Unsigned}
 	}
 	control := http.NewResponseController(w)
 	arriving := r.bodies.enter(http.MaxBytesReader(w, req.Body, r.cfg.MaxBody), func() {
@@ -212,16 +213,16 @@ func (r *Receiver) receive(w http.ResponseWriter, req *http.Request, p *policy) 
 	var large *http.MaxBytesError
 	switch {
 	case !arriving.whole():
-		return Event{}, answer{Crowded, errCrowded}
+		return stream.Event{}, answer{Crowded, errCrowded}
 	case errors.As(err, &large):
-		return Event{}, answer{result: TooLarge}
+		return stream.Event{}, answer{result: TooLarge}
 	case err != nil:
-		return Event{}, answer{BadRequest, err}
+		return stream.Event{}, answer{BadRequest, err}
 	case !signed(p.keys, signature, body):
-		return Event{}, answer{result: Unsigned}
+		return stream.Event{}, answer{result: Unsigned}
 	}
 	e := newEvent(req.Header, body, r.now())
-	return e, r.commit(req.Context(), &delivery{event: e, stale: !e.fresh(p.maxAge), done: make(chan answer, 1)})
+	return e, r.commit(req.Context(), &delivery{event: e, stale: !fresh(e, p.maxAge), done: make(chan answer, 1)})
 }
 
 func read(control *http.ResponseController, body io.Reader) ([]byte, error) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/stream"
 	"placementsync/internal/webhook"
 )
 
@@ -326,7 +327,7 @@ func TestAReplayIsStoredOnce(t *testing.T) {
 func TestConcurrentReplaysAreStoredOnce(t *testing.T) {
 	var mu sync.Mutex
 	told := map[string]int{}
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}, Stored: func(e webhook.Event) {
+	d := newDesk(t, webhook.Config{Secrets: []string{secret}, Stored: func(e stream.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		told[e.ID]++
@@ -375,7 +376,7 @@ func TestTheEnvelopeIsKeptWithTheExactBytes(t *testing.T) {
 		if e.ID != "e" {
 			continue
 		}
-		want := webhook.Event{ID: "e", Topic: "t", Source: "s", Sent: "2026-11-20T01:59:59Z", Received: d.now, Body: []byte(body)}
+		want := stream.Event{ID: "e", Topic: "t", Source: "s", Sent: "2026-11-20T01:59:59Z", Received: d.now, Body: []byte(body)}
 		if diff := cmp.Diff(want, e); diff != "" {
 			t.Errorf("kept (-want +got):\n%s", diff)
 		}
