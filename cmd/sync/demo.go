@@ -135,7 +135,7 @@ func demoNights(ctx context.Context, g *globals, o demoOptions, service *sim.Ser
 // goes on from there: a busy machine makes no night late.
 func runningFrom(simulated time.Time) func() time.Time {
 	begun := sync.OnceValue(time.Now)
-	return func() time.Time { return simulated.Add(time.Since(begun())) }
+	return func() time.Time { return simulated.Add(time.Since(begun()).Truncate(time.Millisecond)) }
 }
 
 // showDemo prints the last night, the heads of the queries, and what to try.
