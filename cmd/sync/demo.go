@@ -41,7 +41,7 @@ func demoCommand(g *globals) *cobra.Command {
 		Long: "Start the embedded demo service on a loopback address, sync several simulated nights\n" +
 			"of it into a warehouse of their own, and show what came of it.",
 		Args: cobra.NoArgs,
-		RunE: ran(func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), g, o) }),
+		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), g, o) }),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.dir, "dir", "demo", "`folder` for the demo's configuration and warehouse; an earlier demo there is replaced")
@@ -53,7 +53,7 @@ func demoCommand(g *globals) *cobra.Command {
 
 func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 	if o.nights < 1 {
-		return usage("--nights is %d: use 1 or more", o.nights)
+		return usageErr("--nights is %d: use 1 or more", o.nights)
 	}
 	service := sim.New(sim.Options{Seed: o.seed, Token: demoToken})
 	base, stop, err := service.Serve(ctx, "")
@@ -65,7 +65,7 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 		return err
 	}
 	g.config = filepath.Join(o.dir, "config.yaml")
-	cfg, err := g.load()
+	cfg, err := g.loadConfig()
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func prepareDemo(dir, base string) error {
 	path := filepath.Join(dir, "config.yaml")
 	old, err := os.ReadFile(path)
 	if err == nil && !bytes.HasPrefix(old, []byte(demoMark)) {
-		return usage("%s is not from a demo: choose another folder with --dir", path)
+		return usageErr("%s is not from a demo: choose another folder with --dir", path)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("look at the demo folder: %w", err)
@@ -125,7 +125,7 @@ func demoNights(ctx context.Context, g *globals, o demoOptions, service *sim.Ser
 		}
 		r := last.Run
 		t.AppendRow(table.Row{r.StartedAt.Format("2006-01-02 15:04"), r.Outcome, r.Rows, r.New, r.Changed, r.Gone,
-			r.Requests, size(r.Bytes), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)})
+			r.Requests, sizeText(r.Bytes), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)})
 	}
 	_, err = fmt.Fprintln(g.stdout, t.Render())
 	return last, err

@@ -27,7 +27,7 @@ func exportCommand(g *globals) *cobra.Command {
 			"replaced in one step, any other folder that holds something is refused. Without names all\n" +
 			"tables of main are written; history.orders or 'mart.*' name those of other schemas. In CSV,\n" +
 			"texts that a spreadsheet would run as formulas get an apostrophe before them unless --raw.",
-		RunE: ran(func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) }),
+		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.to, "to", "", "the `folder`; the one above it has to exist")
@@ -41,7 +41,7 @@ func exportCommand(g *globals) *cobra.Command {
 }
 
 func runExport(ctx context.Context, g *globals, o exportOptions, tables []string) error {
-	e, err := o.export(tables)
+	e, err := o.newExport(tables)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func runExport(ctx context.Context, g *globals, o exportOptions, tables []string
 	defer db.Close()
 	m, err := db.Export(ctx, o.to, e)
 	if err != nil {
-		return suspect(g, err)
+		return suspectDamage(g, err)
 	}
 	return showExport(g, o.to, m)
 }
@@ -78,15 +78,15 @@ func checkNewest(g *globals) error {
 	return wh.WithRemedy(wh.CheckCatalog(latest), latest)
 }
 
-func (o exportOptions) export(tables []string) (query.Export, error) {
+func (o exportOptions) newExport(tables []string) (query.Export, error) {
 	e := query.Export{Tables: tables, Format: query.Format(o.format), PartitionBy: o.partition, Raw: o.raw, Program: version}
 	switch {
 	case o.to == "":
-		return e, usage("export needs a folder: name it with --to DIR")
+		return e, usageErr("export needs a folder: name it with --to DIR")
 	case o.query != "" && len(tables) > 0:
-		return e, usage("export takes either tables or --query, not both")
+		return e, usageErr("export takes either tables or --query, not both")
 	case o.query == "" && len(o.params) > 0:
-		return e, usage("--param is for --query")
+		return e, usageErr("--param is for --query")
 	case o.query == "":
 		return e, nil
 	}
@@ -110,7 +110,7 @@ func showExport(g *globals, dir string, m query.ExportManifest) error {
 	for _, f := range m.Files {
 		if !seen[f.Source] {
 			seen[f.Source] = true
-			t.AppendRow([]any{f.Source, f.Rows, size(bytes[f.Source])})
+			t.AppendRow([]any{f.Source, f.Rows, sizeText(bytes[f.Source])})
 		}
 	}
 	alignRight(t, 2, 3)

@@ -32,7 +32,7 @@ func rebuildCommand(g *globals) *cobra.Command {
 			"With --series it is the other way round: files of the series that are damaged or gone are\n" +
 			"written again, from copies or from the history in the catalog that readers see.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
-		RunE: ran(func(cmd *cobra.Command, _ []string) error { return rebuild(cmd.Context(), g, o) }),
+		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runRebuild(cmd.Context(), g, o) }),
 	}
 	cmd.Flags().BoolVar(&o.skipDamaged, "skip-damaged", false, "build from what is whole, and tell what is not")
 	cmd.Flags().BoolVar(&o.series, "series", false, "write damaged files of the Parquet series again from the catalog, and publish nothing")
@@ -52,12 +52,12 @@ func mendSeries(ctx context.Context, g *globals, cfg pipeline.Config) error {
 	return err
 }
 
-func rebuild(ctx context.Context, g *globals, o rebuildOptions) error {
+func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 	cfg, err := g.loadWarehouse()
 	if err != nil {
 		return err
 	}
-	night := pipeline.Config{Warehouse: warehouseConfig(cfg), Streams: stream.Known(), Now: g.now, Log: g.logger()}
+	night := pipeline.Config{Warehouse: warehouseConfig(cfg), Streams: stream.Known(), Now: g.now, Log: g.newLogger()}
 	if o.series {
 		return mendSeries(ctx, g, night)
 	}

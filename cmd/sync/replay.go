@@ -16,12 +16,12 @@ func replayCommand(g *globals) *cobra.Command {
 			"network, and publish them: for a run that did not publish, or for the newest one after\n" +
 			"a new version of the program reads something better.\n\n" + exitCodes(),
 		Args: cobra.ExactArgs(1),
-		RunE: ran(func(cmd *cobra.Command, args []string) error { return replay(cmd.Context(), g, args[0]) }),
+		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), g, args[0]) }),
 	}
 }
 
-func replay(ctx context.Context, g *globals, run string) error {
-	cfg, err := g.load()
+func runReplay(ctx context.Context, g *globals, run string) error {
+	cfg, err := g.loadConfig()
 	if err != nil {
 		return err
 	}
@@ -30,5 +30,5 @@ func replay(ctx context.Context, g *globals, run string) error {
 		return err
 	}
 	res, err := pipeline.Replay(ctx, night, run)
-	return g.ended(res, err, false)
+	return g.endNight(res, err, false)
 }

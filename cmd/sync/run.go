@@ -27,7 +27,7 @@ func runCommand(g *globals) *cobra.Command {
 		Long: "Run one night. The snapshot becomes visible in one step at the end; whatever goes\n" +
 			"wrong before leaves the last one as it was.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
-		RunE: ran(func(cmd *cobra.Command, _ []string) error { return runNight(cmd.Context(), g, o) }),
+		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runNight(cmd.Context(), g, o) }),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.full, "full", false, "read every single record again, also unchanged ones")
@@ -39,7 +39,7 @@ func runCommand(g *globals) *cobra.Command {
 }
 
 func runNight(ctx context.Context, g *globals, o runOptions) error {
-	cfg, err := g.load()
+	cfg, err := g.loadConfig()
 	if err != nil {
 		return err
 	}
@@ -56,15 +56,15 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	night.DryRun = o.dryRun
 	night.AllowMassDelete, night.Fresh = o.allowMassDelete, o.fresh
 	night.Watch = &pipeline.Watch{}
-	log, stop := g.follow(night.Watch)
+	log, stop := g.followNight(night.Watch)
 	night.Log = log
-	res, err := g.nightly(ctx, cfg, night)
+	res, err := g.runAndNotify(ctx, cfg, night)
 	stop()
-	return g.ended(res, err, o.dryRun)
+	return g.endNight(res, err, o.dryRun)
 }
 
-// ended shows what a night came to and makes its exit code the program's.
-func (g *globals) ended(res pipeline.Result, err error, dryRun bool) error {
+// endNight shows what a night came to and makes its exit code the program's.
+func (g *globals) endNight(res pipeline.Result, err error, dryRun bool) error {
 	if len(res.Run.Streams) > 0 {
 		if shown := showNight(g, res, dryRun); shown != nil && err == nil {
 			err = shown

@@ -37,7 +37,7 @@ func verifyCommand(g *globals) *cobra.Command {
 			"  4    another run holds the lock\n" +
 			"  130  interrupted",
 		Args: cobra.NoArgs,
-		RunE: ran(func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) }),
+		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) }),
 	}
 	cmd.Flags().BoolVar(&o.readData, "read-data", false, "read every byte, not only names and sizes")
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
@@ -46,13 +46,13 @@ func verifyCommand(g *globals) *cobra.Command {
 
 func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	if o.format != "text" && o.format != "json" {
-		return usage("--format is %q: use text or json", o.format)
+		return usageErr("--format is %q: use text or json", o.format)
 	}
 	cfg, err := g.loadWarehouse()
 	if err != nil {
 		return err
 	}
-	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: warehouseConfig(cfg), Streams: stream.Known(), Now: g.now, Log: g.logger()}, o.readData)
+	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: warehouseConfig(cfg), Streams: stream.Known(), Now: g.now, Log: g.newLogger()}, o.readData)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func showVerified(w io.Writer, v pipeline.Verified) error {
 		pipeline.Damaged: "damaged: some of it is lost"}[v.Result()]
 	read := "names and sizes; --read-data reads every byte"
 	if v.ReadData {
-		read = size(v.Bytes) + " read"
+		read = sizeText(v.Bytes) + " read"
 	}
 	_, err := fmt.Fprintf(w, "%s (%d files, %s, %s)\n", verdict, v.Files, read, v.Took.Round(time.Millisecond))
 	return err

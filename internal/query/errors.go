@@ -66,9 +66,9 @@ const (
 	refusePivot    = "refuse to check a PIVOT that names such a function: list the values with IN"
 )
 
-// explain turns DuckDB's refusals into RefusedError. The texts are DuckDB's;
+// asRefusal turns DuckDB's refusals into RefusedError. The texts are DuckDB's;
 // a test holds each of them.
-func explain(err error) error {
+func asRefusal(err error) error {
 	var de *duckdb.Error
 	if !errors.As(err, &de) {
 		return err

@@ -82,7 +82,7 @@ type source struct {
 // refused with a *UsageError.
 func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest, error) {
 	m := ExportManifest{Kind: exportKind, Program: e.Program, Format: e.Format, Partition: e.PartitionBy}
-	sources, err := db.sources(ctx, e)
+	sources, err := db.exportSources(ctx, e)
 	if err != nil {
 		return m, err
 	}
@@ -90,7 +90,7 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 	if err != nil {
 		return m, err
 	}
-	s, err := db.shown(ctx)
+	s, err := db.shownSnapshot(ctx)
 	if err != nil {
 		return m, err
 	}
@@ -108,8 +108,8 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 	return m, err
 }
 
-// shown is the snapshot that the instance shows; zero for a catalog without.
-func (db *DB) shown(ctx context.Context) (Snapshot, error) {
+// shownSnapshot is the snapshot that the instance shows; zero for a catalog without.
+func (db *DB) shownSnapshot(ctx context.Context) (Snapshot, error) {
 	if db.asOf != nil {
 		return *db.asOf, nil
 	}
@@ -128,7 +128,7 @@ func writeManifest(path string, m ExportManifest) error {
 	return os.WriteFile(path, append(data, '\n'), 0o644)
 }
 
-func (db *DB) sources(ctx context.Context, e Export) ([]source, error) {
+func (db *DB) exportSources(ctx context.Context, e Export) ([]source, error) {
 	switch {
 	case e.Format != Parquet && e.Format != CSV:
 		return nil, &UsageError{Problem: fmt.Sprintf("export writes parquet or csv, not %q", e.Format)}
@@ -171,10 +171,10 @@ func (db *DB) tableSources(ctx context.Context, patterns []string) ([]source, er
 		text := fmt.Sprintf("SELECT %s FROM %s.%s.%s", columns, home, warehouse.Quote(schema), warehouse.Quote(table))
 		all[name] = source{name, Query{SQL: text, long: true, stored: stored}}
 	}
-	return pick(all, current, patterns, rows.Err())
+	return pickSources(all, current, patterns, rows.Err())
 }
 
-func pick(all map[string]source, current, patterns []string, err error) ([]source, error) {
+func pickSources(all map[string]source, current, patterns []string, err error) ([]source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list tables: %w", err)
 	}
@@ -185,7 +185,7 @@ func pick(all map[string]source, current, patterns []string, err error) ([]sourc
 		}
 	}
 	slices.Sort(names)
-	picked, err := match(names, patterns)
+	picked, err := matchPatterns(names, patterns)
 	if err != nil {
 		return nil, err
 	}
@@ -209,10 +209,10 @@ func exportTarget(dir string) (string, error) {
 	if parent, err := os.Stat(filepath.Dir(dir)); err != nil || !parent.IsDir() {
 		return "", &UsageError{Problem: fmt.Sprintf("%q is no folder to make an export in: create it first", filepath.Dir(dir))}
 	}
-	return dir, replaceable(dir)
+	return dir, checkReplaceable(dir)
 }
 
-func replaceable(dir string) error {
+func checkReplaceable(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0:
@@ -246,15 +246,15 @@ func onlyListed(dir string, m ExportManifest) error {
 	})
 }
 
-// describe measures what was written for a source: one file, or a folder.
-func describe(dir, place string, f ExportFile) ([]ExportFile, error) {
+// describeFiles measures what was written for a source: one file, or a folder.
+func describeFiles(dir, place string, f ExportFile) ([]ExportFile, error) {
 	var files []ExportFile
 	err := filepath.WalkDir(place, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		one := f
-		if one.Bytes, one.SHA256, err = sum(path); err != nil {
+		if one.Bytes, one.SHA256, err = sumFile(path); err != nil {
 			return err
 		}
 		name, err := filepath.Rel(dir, path)
@@ -265,7 +265,7 @@ func describe(dir, place string, f ExportFile) ([]ExportFile, error) {
 	return files, err
 }
 
-func sum(path string) (n int64, digest string, err error) {
+func sumFile(path string) (n int64, digest string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, "", err
@@ -276,7 +276,7 @@ func sum(path string) (n int64, digest string, err error) {
 	return n, hex.EncodeToString(h.Sum(nil)), err
 }
 
-func exported(columns []Column) []ExportColumn {
+func exportColumns(columns []Column) []ExportColumn {
 	out := make([]ExportColumn, len(columns))
 	for i, c := range columns {
 		out[i] = ExportColumn{c.Name, c.Type}

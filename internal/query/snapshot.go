@@ -24,14 +24,14 @@ func (s Snapshot) String() string { return s.Run + " of " + s.At.UTC().Format(ti
 // Snapshots lists what the catalog knows of snapshots, oldest first. It is
 // empty for a catalog without history, such as one that was made by hand.
 func (db *DB) Snapshots(ctx context.Context) ([]Snapshot, error) {
-	found, err := db.snapshots(ctx, home)
+	found, err := db.readSnapshots(ctx, home)
 	if err != nil {
 		return nil, fmt.Errorf("list snapshots: %w", err)
 	}
 	return found, nil
 }
 
-func (db *DB) snapshots(ctx context.Context, database string) ([]Snapshot, error) {
+func (db *DB) readSnapshots(ctx context.Context, database string) ([]Snapshot, error) {
 	var known bool
 	err := db.conn.QueryRowContext(ctx, `SELECT count(*) > 0 FROM duckdb_columns()
 		WHERE database_name = ? AND schema_name = 'meta' AND table_name = 'runs' AND column_name = 'snapshot_at'`, database).Scan(&known)

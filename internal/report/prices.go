@@ -1,7 +1,7 @@
 package report
 
 // Five numbers of a price, of which a box is drawn.
-func quartiles() [5]string {
+func quartileColumns() [5]string {
 	return [5]string{"min_price", "p25_price", "median_price", "p75_price", "max_price"}
 }
 
@@ -16,7 +16,7 @@ const (
 
 const perTier = "Tier and currency"
 
-func prices() section {
+func pricesSection() section {
 	return section{
 		id: "prices", title: "Prices",
 		lead:    "Amounts of different currencies and tiers are never mixed. A price without a currency is a kind of its own.",
@@ -34,7 +34,7 @@ func priceSpread() panel {
 		about: "Lowest, quartiles and highest price, on a logarithmic scale; the segments with most prices first.",
 		query: "report_price_spread", read: rowsRead, shown: 60,
 		plot: &plot{kind: "box", across: true, log: true, choice: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
-			variant: boxes(by("segment"), chartBars, quartiles())},
+			variant: boxByRow(byColumns("segment"), chartBars, quartileColumns())},
 		fields: []field{
 			{column: "segment_by", label: "By"}, {column: "segment", label: "Segment"},
 			{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
@@ -52,7 +52,7 @@ func priceDistribution() panel {
 		about: "Prices in each band; the last band is open above.",
 		query: "price_distribution", read: rowsRead, shown: 60,
 		plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
-			variant: wide(priceBand, 60, measure{column: "prices", name: "prices"})},
+			variant: seriesByMeasure(priceBand, 60, measure{column: "prices", name: "prices"})},
 		fields: []field{
 			{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
 			{column: "price_from", label: "From", as: asNumber}, {column: "price_below", label: "Below", as: asNumber},
@@ -64,7 +64,7 @@ func priceDistribution() panel {
 
 // priceBand names a band: whole units, and open above the last.
 func priceBand(a Answer, row []Cell) string {
-	from, below := a.at(row, "price_from"), a.at(row, "price_below")
+	from, below := a.valueOf(row, "price_from"), a.valueOf(row, "price_below")
 	if below.Null {
 		return "from " + figureText(from, "")
 	}
@@ -77,7 +77,7 @@ func priceByAuthority() panel {
 		about: "Median price in each band of ten points.",
 		query: "price_by_authority", read: rowsRead, shown: 60,
 		plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
-			variant: wide(by("authority_band"), chartBars, measure{column: "median_price", name: "median price"})},
+			variant: seriesByMeasure(byColumns("authority_band"), chartBars, measure{column: "median_price", name: "median price"})},
 		fields: []field{
 			{column: "pricing_tier", label: "Tier"}, {column: "authority_band", label: "Authority"},
 			{column: "prices", label: "Prices", as: asNumber},
@@ -94,7 +94,7 @@ func priceMoves() panel {
 		about: "Prices that rose and that fell against the snapshot before, in the last 30 days.",
 		query: "price_moves", read: rowsRead, shown: 60,
 		plot: &plot{kind: "bar", stacked: true, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "changes",
-			variant: wide(by("day"), daysDrawn,
+			variant: seriesByMeasure(byColumns("day"), daysDrawn,
 				measure{column: "rises", name: "risen", colour: 1}, measure{column: "falls", name: "fallen", colour: 0, below: true})},
 		fields: []field{
 			{column: "day", label: "Day"}, {column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
@@ -110,7 +110,7 @@ func listingTurnover() panel {
 		id: "listing-turnover", title: "Listings that came and went",
 		about: "New, returned and withdrawn listings on the days that have a snapshot.",
 		query: "listing_turnover", read: daysDrawn, shown: daysDrawn,
-		plot: &plot{kind: "bar", stacked: true, variant: wide(by("day"), daysDrawn,
+		plot: &plot{kind: "bar", stacked: true, variant: seriesByMeasure(byColumns("day"), daysDrawn,
 			measure{column: "new_listings", name: "new", colour: 2}, measure{column: "returned_listings", name: "returned", colour: 7},
 			measure{column: "withdrawn_listings", name: "withdrawn", colour: 3, below: true})},
 		fields: []field{

@@ -1,14 +1,14 @@
 package report
 
-func quality() section {
+func qualitySection() section {
 	return section{
 		id: "quality", title: "Data quality",
 		lead:   "How sure it is that nothing is missing, what did not fit, and how fresh everything is.",
-		panels: []panel{grades(), nights(), freshness(), rejects(), drift()},
+		panels: []panel{gradesPanel(), nightsPanel(), freshnessPanel(), rejectsPanel(), driftPanel()},
 	}
 }
 
-func grades() panel {
+func gradesPanel() panel {
 	return panel{
 		id: "grades", title: "Grades of the streams", wide: true,
 		about: "Exact: all read or proven this night. Repaired: the same, though the list moved meanwhile. Bounded: the settled part was read some nights ago. Best effort: no proof. Carried forward: rows of an earlier night. Skipped: never read.",
@@ -22,12 +22,12 @@ func grades() panel {
 	}
 }
 
-func nights() panel {
+func nightsPanel() panel {
 	return panel{
 		id: "nights", title: "What each night changed",
 		about: "Rows of all tables that were new, changed or gone; the newest night first in the table.",
 		query: "snapshots", read: 30, shown: 30,
-		plot: &plot{kind: "bar", stacked: true, variant: oldestFirst("hours_since_previous", by("run_id"),
+		plot: &plot{kind: "bar", stacked: true, variant: oldestFirst("hours_since_previous", byColumns("run_id"),
 			measure{column: "rows_new", name: "new", colour: 2}, measure{column: "rows_changed", name: "changed", colour: 0},
 			measure{column: "rows_gone", name: "gone", colour: 3, below: true})},
 		fields: []field{
@@ -40,7 +40,7 @@ func nights() panel {
 	}
 }
 
-func freshness() panel {
+func freshnessPanel() panel {
 	return panel{
 		id: "freshness", title: "Freshness",
 		about: "When each stream was last read, and last proven complete.",
@@ -53,7 +53,7 @@ func freshness() panel {
 	}
 }
 
-func rejects() panel {
+func rejectsPanel() panel {
 	return panel{
 		id: "rejects", wide: true, title: "Values that did not fit",
 		about: "Kept as they were sent in meta.rejects; the column is NULL.",
@@ -66,7 +66,7 @@ func rejects() panel {
 	}
 }
 
-func drift() panel {
+func driftPanel() panel {
 	return panel{
 		id: "drift", wide: true, title: "Fields and values the schema does not know",
 		about: "Kept in the column extra, and counted over all runs; new ones first.",
