@@ -17,9 +17,9 @@ type answerOptions struct {
 
 func (o *answerOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "table", "table (plain, aligned text on a pipe), csv, json, jsonl, markdown or parquet (with -o)")
-	f.StringVarP(&o.out, "output", "o", "", "write to a `file`, which appears whole")
-	f.IntVar(&o.rows, "rows", 0, "rows that a terminal shows at most; 0: the default of the table")
+	f.StringVar(&o.format, "format", "table", "table (on a pipe: plain aligned text), csv, json, jsonl, markdown or parquet (with -o)")
+	f.StringVarP(&o.out, "output", "o", "", "write to a `file` atomically")
+	f.IntVar(&o.rows, "rows", 0, "most rows that a terminal shows; 0: 10,000")
 }
 
 // writeAnswer runs a query and sends its answer where the flags say.

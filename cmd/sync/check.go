@@ -23,7 +23,7 @@ func checkCommand(g *globals) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  markWork(func(cmd *cobra.Command, _ []string) error { return runCheck(cmd.Context(), g, offline) }),
 	}
-	cmd.Flags().BoolVar(&offline, "offline", false, "check the configuration only, send nothing")
+	cmd.Flags().BoolVar(&offline, "offline", false, "check the configuration only; send no request")
 	return cmd
 }
 
@@ -79,12 +79,12 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	alignRight(t, 3, 4)
 	fmt.Fprintf(w, "\n%s\n\n%s\n", t.Render(), expectedCost(p, cfg.API.RequestsPerSecond))
 	if p.Unread > 0 {
-		fmt.Fprintf(w, "left from the last night: %s\n", unreadText(p.Unread, p.UnreadStreams, p.NightsLeft))
+		fmt.Fprintf(w, "not read by the last night: %s\n", unreadText(p.Unread, p.UnreadStreams, p.NightsLeft))
 	}
 	return hindranceErr(p)
 }
 
-// hindranceErr is what would keep a night from its end, as far as can be told; nil: nothing.
+// hindranceErr is what would make a night fail, as far as check can see; nil: nothing.
 func hindranceErr(p pipeline.Plan) error {
 	switch {
 	case p.Unwritable != nil:
@@ -92,16 +92,16 @@ func hindranceErr(p pipeline.Plan) error {
 	case p.Held != nil:
 		return p.Held
 	case p.TooFull():
-		return fmt.Errorf("check the disk: %s free is too little for a night: make room, or prune", sizeText(p.FreeBytes))
+		return fmt.Errorf("check the disk: %s free is too little for a night: free some space, or run placementsync prune", sizeText(p.FreeBytes))
 	case len(p.Damage) > 0:
-		return fmt.Errorf("check the warehouse: %d files are damaged: placementsync verify --read-data says what that costs", len(p.Damage))
+		return fmt.Errorf("check the warehouse: %d files are damaged: placementsync verify --read-data shows what is affected", len(p.Damage))
 	}
 	return nil
 }
 
 // stoppedBy says what the gate said of the last run, and what the next will do.
 func stoppedBy(r warehouse.Run) string {
-	return fmt.Sprintf("stopped run %s: %s would vanish; the next run begins anew; if the loss is true of the service, run with --allow-mass-delete",
+	return fmt.Sprintf("stopped run %s: %s would be deleted; the next run starts from the beginning; if the service really deleted them, use --allow-mass-delete",
 		r.ID, warehouse.DescribeLosses(r.Losses))
 }
 
@@ -112,7 +112,7 @@ func lastRequests(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// unreadText tells what a night had no time for.
+// unreadText says what a night had no time to read.
 func unreadText(ids int64, streams int, nights int64) string {
 	text := fmt.Sprintf("%d ids in %d %s", ids, streams, pluralOf(streams, "stream"))
 	if nights > 0 {
@@ -138,7 +138,7 @@ func expectedCost(p pipeline.Plan, perSecond float64) string {
 		text += fmt.Sprintf(", %s at %g a second", leastTime(p.Requests, perSecond), perSecond)
 	}
 	if p.Unknown > 0 {
-		text += fmt.Sprintf("; more for %d streams that were not read yet", p.Unknown)
+		text += fmt.Sprintf("; more requests for %d streams that were not read yet", p.Unknown)
 	}
 	return text
 }
@@ -158,13 +158,13 @@ func leastTime(requests int64, perSecond float64) string {
 func diskRoom(free, need int64) string {
 	switch {
 	case free < 0:
-		return "the system does not say how much is free"
+		return "free space is not known"
 	case need == 0:
 		return sizeText(free) + " free"
 	case free < need:
-		return fmt.Sprintf("%s free, TOO LITTLE: a night may take %s: make room, or prune", sizeText(free), sizeText(need))
+		return fmt.Sprintf("%s free, TOO LITTLE: a night may need %s: free some space, or run placementsync prune", sizeText(free), sizeText(need))
 	}
-	return fmt.Sprintf("%s free, a night may take %s", sizeText(free), sizeText(need))
+	return fmt.Sprintf("%s free, a night may need %s", sizeText(free), sizeText(need))
 }
 
 func orNone(s string) string {

@@ -39,7 +39,7 @@ func demoCommand(g *globals) *cobra.Command {
 		Use:   "demo",
 		Short: "Sync several simulated nights from the embedded demo service",
 		Long: "Start the embedded demo service on a loopback address, sync several simulated nights\n" +
-			"of it into a warehouse of their own, and show what came of it.",
+			"of it into a warehouse of their own, and show the result.",
 		Args: cobra.NoArgs,
 		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), g, o) }),
 	}
@@ -47,7 +47,7 @@ func demoCommand(g *globals) *cobra.Command {
 	f.StringVar(&o.dir, "dir", "demo", "`folder` for the demo's configuration and warehouse; an earlier demo there is replaced")
 	f.IntVar(&o.nights, "nights", 14, "simulated nights")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the simulated world")
-	f.BoolVar(&o.keep, "keep-serving", false, "leave the demo service running afterwards, until interrupted")
+	f.BoolVar(&o.keep, "keep-serving", false, "keep the demo service running afterwards, until you interrupt it")
 	return cmd
 }
 
@@ -78,7 +78,7 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 		return err
 	}
 	if o.keep {
-		fmt.Fprintf(g.stdout, "\nthe demo service goes on at %s until you interrupt it\n", base)
+		fmt.Fprintf(g.stdout, "\nthe demo service keeps running at %s until you interrupt it\n", base)
 		<-ctx.Done()
 	}
 	return nil
@@ -95,12 +95,12 @@ func prepareDemo(dir, base string) error {
 		return usageErr("%s is not from a demo: choose another folder with --dir", path)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("look at the demo folder: %w", err)
+		return fmt.Errorf("read the configuration of the demo: %w", err)
 	}
 	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "warehouse")), os.MkdirAll(dir, 0o755)); err != nil {
-		return fmt.Errorf("make the demo folder: %w", err)
+		return fmt.Errorf("create the demo folder: %w", err)
 	}
-	text := demoMark + fmt.Sprintf("api:\n  base_url: %s\n  token: %s\n  requests_per_second: 0 # the demo service has no limit\nwarehouse:\n  dir: ./warehouse\n  threads: 1 # so little is loaded fastest by one\n", base, demoToken)
+	text := demoMark + fmt.Sprintf("api:\n  base_url: %s\n  token: %s\n  requests_per_second: 0 # the demo service has no limit\nwarehouse:\n  dir: ./warehouse\n  threads: 1 # one thread loads so little fastest\n", base, demoToken)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the demo configuration: %w", err)
 	}

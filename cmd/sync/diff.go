@@ -21,16 +21,16 @@ func diffCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff [FROM] [TO]",
 		Short: "Show what changed between two snapshots, field by field",
-		Long: "Show what changed between two snapshots: records that are new, gone or changed, and of the\n" +
-			"changed ones every field with its old and its new value. FROM and TO are times, dates (the\n" +
-			"last snapshot of that day, UTC) or ids of runs; without them the last two snapshots are\n" +
-			"compared, with FROM alone that one and the newest. A new or vanished record is one row with\n" +
-			"the whole record as JSON. In json and jsonl values are JSON with all their digits.",
+		Long: "Show what changed between two snapshots: records that are new, gone or changed, and each\n" +
+			"changed field with its old and its new value. FROM and TO are times, dates (the last\n" +
+			"snapshot of that day, UTC) or ids of runs. Without them, the last two snapshots are\n" +
+			"compared; with FROM alone, that one and the newest. A new or deleted record is one row\n" +
+			"with the whole record as JSON. In json and jsonl, values are JSON with all their digits.",
 		Args: cobra.MaximumNArgs(2),
 		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runDiff(cmd.Context(), g, o, args) }),
 	}
-	cmd.Flags().StringSliceVar(&o.tables, "table", nil, "only these `tables`, separated by commas; * stands for any text")
-	cmd.Flags().BoolVar(&o.summary, "summary", false, "only how many records and fields changed in each table")
+	cmd.Flags().StringSliceVar(&o.tables, "table", nil, "compare only these `tables`, separated by commas; * matches any text")
+	cmd.Flags().BoolVar(&o.summary, "summary", false, "show only how many records and fields changed in each table")
 	o.answer.addFlags(cmd)
 	return cmd
 }

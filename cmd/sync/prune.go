@@ -26,8 +26,8 @@ func pruneCommand(g *globals) *cobra.Command {
 			return g.withLock("prune", func(w *warehouse.Warehouse, c config.Config) error { return runPrune(g, w, c, dryRun) })
 		}),
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only list what would be removed")
-	cmd.Flags().StringVar(&version, "version", "", "remove this version alone, such as one that is damaged: the id of its `run`")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be removed, and remove nothing")
+	cmd.Flags().StringVar(&version, "version", "", "remove only this version, for example a damaged one: the id of its `run`")
 	return cmd
 }
 
@@ -63,7 +63,7 @@ func runPrune(g *globals, w *warehouse.Warehouse, c config.Config, dryRun bool) 
 		sum += p.Bytes
 	}
 	alignRight(t, 2)
-	_, err = fmt.Fprintf(g.stdout, "%s\n\n%d in all, %s\n", t.Render(), len(gone), sizeText(sum))
+	_, err = fmt.Fprintf(g.stdout, "%s\n\n%d in total, %s\n", t.Render(), len(gone), sizeText(sum))
 	return err
 }
 

@@ -30,22 +30,23 @@ func queryCommand(g *globals) *cobra.Command {
 		Use:   "query [SQL | NAME]",
 		Short: "Ask the newest snapshot: SQL text, a file, or a named query",
 		Long: "Ask the newest snapshot, read only. A single word is the name of a query (see --list),\n" +
-			"anything else is SQL. A query sees the catalog and nothing else: no file, no network.",
+			"anything else is SQL of one statement. A query sees the catalog and nothing else: no file,\n" +
+			"no network.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runQuery(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "read the SQL from a `file`")
 	f.BoolVar(&o.list, "list", false, "list the named queries with their parameters")
-	f.StringArrayVar(&o.params, "param", nil, "`name=value` of a parameter, may be repeated")
+	f.StringArrayVar(&o.params, "param", nil, "set a parameter: `name=value`; may be repeated")
 	o.answer.addFlags(cmd)
 	asOfFlag(cmd, &o.asOf)
-	f.BoolVar(&o.unsafe, "unsafe", false, "let the SQL reach files, the network and extensions; the warehouse stays read only")
+	f.BoolVar(&o.unsafe, "unsafe", false, "let the SQL use files, the network, extensions and several statements; the warehouse stays read only")
 	return cmd
 }
 
 func asOfFlag(cmd *cobra.Command, asOf *string) {
-	cmd.Flags().StringVar(asOf, "as-of", "", "ask the warehouse as it was: a `time`, a date (the last snapshot of that day, UTC) or the id of a run")
+	cmd.Flags().StringVar(asOf, "as-of", "", "answer from an earlier snapshot: a `time`, a date (the last snapshot of that day, UTC) or the id of a run")
 }
 
 func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) error {

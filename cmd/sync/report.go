@@ -25,12 +25,12 @@ func reportCommand(g *globals) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), g, out) }),
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", out, "`file` to write, which appears whole; - is stdout")
+	cmd.Flags().StringVarP(&out, "output", "o", out, "`file` to write atomically; - is stdout")
 	return cmd
 }
 
 func runReport(ctx context.Context, g *globals, out string) (err error) {
-	// Going back in time is how the page is made, and nothing to tell of.
+	// The page reads earlier snapshots; the user need not know of each.
 	silent := *g
 	silent.quiet = true
 	a := &analyst{open: func(ctx context.Context, asOf string) (*query.DB, error) {

@@ -16,9 +16,9 @@ func rollbackCommand(g *globals) *cobra.Command {
 		Use:   "rollback [RUN]",
 		Short: "Point readers at an earlier version, in one step",
 		Long: "Point readers at an earlier version: the one before the newest, or the one named.\n" +
-			"What later versions put into the Parquet series is taken back. The later versions\n" +
-			"stay until keep_versions drops them, so that a rollback can be undone by another;\n" +
-			"the next night builds on the version that readers see then.",
+			"What later versions added to the Parquet series is removed from it. The later versions\n" +
+			"stay until keep_versions drops them, so that another rollback can undo this one. The\n" +
+			"next night builds on the version that readers see then.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: markWork(func(_ *cobra.Command, args []string) error {
 			run := ""

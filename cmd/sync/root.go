@@ -44,14 +44,14 @@ func newRoot(g *globals) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "placementsync",
 		Short: "Sync a media placement marketplace into DuckDB and Parquet",
-		Long: "placementsync walks every endpoint of the service, proves that it saw everything,\n" +
+		Long: "placementsync reads every endpoint of the service, proves that nothing is missing,\n" +
 			"and publishes one consistent snapshot as a DuckDB file and as Parquet.\n\n" + exitCodes(),
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return g.checkFlags() },
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&g.config, "config", defaultConfig, "configuration `file`")
-	flags.StringVar(&g.logFormat, "log-format", "text", "text or json, for the log on stderr")
+	flags.StringVar(&g.logFormat, "log-format", "text", "format of the log on stderr: text or json")
 	flags.BoolVar(&g.quiet, "quiet", false, "log warnings and errors only")
 	root.AddCommand(demoCommand(g), checkCommand(g), runCommand(g), serveCommand(g), runsCommand(g), queryCommand(g),
 		diffCommand(g), reportCommand(g), exportCommand(g), schemaCommand(g), replayCommand(g), rebuildCommand(g),

@@ -18,11 +18,11 @@ func runsCommand(g *globals) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "Show the ledger: what each night, refresh, replay, rebuild and rollback did, also failed ones",
+		Short: "Show the ledger: what each night, refresh, replay, rebuild and rollback did, failed ones too",
 		Args:  cobra.NoArgs,
 		RunE:  markWork(func(*cobra.Command, []string) error { return showRuns(g, format) }),
 	}
-	cmd.Flags().StringVar(&format, "format", "table", "table or json; json has the streams too")
+	cmd.Flags().StringVar(&format, "format", "table", "table or json; json includes the streams")
 	return cmd
 }
 

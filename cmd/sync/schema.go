@@ -44,7 +44,7 @@ func schemaCommand(g *globals) *cobra.Command {
 		Short: "Print the data dictionary: tables, columns, types, keys, meaning, source",
 		Long: "Print the data dictionary: the tables of main and meta and the views of mart with their\n" +
 			"columns, types, keys, meaning, and source in the specification of the service. Names may\n" +
-			"hold *, and those of meta and mart begin with meta. or mart.",
+			"contain *; those of meta and mart start with meta. or mart.",
 		RunE: markWork(func(_ *cobra.Command, args []string) error { return showSchema(g, format, args) }),
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, markdown or json")
@@ -92,7 +92,7 @@ func readDictionary(names []string) ([]dictionaryTable, error) {
 	}
 	tables = slices.DeleteFunc(tables, func(d dictionaryTable) bool { return len(names) > 0 && !fitsPattern(d.sqlName(), names) })
 	if len(tables) == 0 {
-		return nil, usageErr("no table is called %s: placementsync schema lists them", strings.Join(names, " or "))
+		return nil, usageErr("no table is called %s: placementsync schema lists all", strings.Join(names, " or "))
 	}
 	return tables, nil
 }

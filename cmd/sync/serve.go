@@ -29,10 +29,10 @@ func serveCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
 		Short: "Run nights by the schedule, with status page, metrics and health",
-		Long: "Run nights by the schedule of the configuration, one at a time, until told to stop.\n\n" +
-			"SIGTERM or an interrupt stops it in order: a night that commits is finished, one that\n" +
-			"still reads is left to be resumed; the second signal ends it at once. SIGHUP reads the\n" +
-			"configuration again; a bad one is refused, and the old one stays.",
+		Long: "Run nights by the schedule of the configuration, one at a time, until it is stopped.\n\n" +
+			"SIGTERM or an interrupt stops it in order: a night that is publishing finishes first; a\n" +
+			"night that is still reading stops, and the next one resumes it. A second signal ends it at\n" +
+			"once. SIGHUP reads the configuration again; if it has errors, the old one stays in force.",
 		Args: cobra.NoArgs,
 		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), g) }),
 	}
@@ -156,7 +156,7 @@ func (s *service) pruneNow(cfg config.Config) {
 		return err
 	})
 	if err != nil {
-		s.log.Warn("not pruned, the next night tries again", "error", err)
+		s.log.Warn("prune failed, the next night tries again", "error", err)
 		return
 	}
 	var bytes int64
@@ -178,7 +178,7 @@ func (s *service) writeReport(ctx context.Context, cfg config.Config) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		s.log.Warn("report not written, the last one stays", "error", err)
+		s.log.Warn("report not written, the last report stays", "error", err)
 	default:
 		s.log.Info("report written")
 	}
@@ -203,7 +203,7 @@ func (s *service) endNight(res pipeline.Result, err error) (daemon.Night, error)
 		return night, fmt.Errorf("%w: %w", daemon.ErrHeld, held)
 	case err == nil:
 	case night.Outcome == daemon.Interrupted:
-		s.log.Info("night interrupted, the next one takes it up", "run", night.Run, "cause", err)
+		s.log.Info("night interrupted, the next one resumes it", "run", night.Run, "error", err)
 	default:
 		s.log.Error("night failed", "run", night.Run, "outcome", night.Outcome, "error", err)
 	}
@@ -224,7 +224,7 @@ func (s *service) reloadConfig() (daemon.Settings, error) {
 		{"serve.listen", &s.first.Serve.Listen, &cfg.Serve.Listen},
 	} {
 		if *fixed.old != *fixed.want {
-			s.log.Warn("not changed before a restart", "key", fixed.key, "stays", *fixed.old, "asked", *fixed.want)
+			s.log.Warn("setting changes only after a restart", "key", fixed.key, "stays", *fixed.old, "asked", *fixed.want)
 			*fixed.want = *fixed.old
 		}
 	}

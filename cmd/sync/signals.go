@@ -17,6 +17,13 @@ import (
 // unless it has said that it is patient. The promise to whoever sends it is 5 s.
 const grace = 4 * time.Second
 
+// stopError says which signal stopped the program. It counts as context.Canceled.
+type stopError struct{ signal os.Signal }
+
+func (e *stopError) Error() string { return fmt.Sprintf("stopped by a signal (%s)", e.signal) }
+
+func (e *stopError) Is(target error) bool { return target == context.Canceled }
+
 // runInterruptible runs a command's work and returns its exit code. SIGINT and
 // SIGTERM end the context of the work. What does not end in time by that, such
 // as a database in the middle of a long step, is left where it is, and so it is
@@ -34,7 +41,7 @@ func runInterruptible(stderr io.Writer, work func(ctx context.Context, patient f
 	case code := <-done:
 		return code
 	case s := <-signals:
-		cancel(fmt.Errorf("signal %q came: %w", s, context.Canceled))
+		cancel(&stopError{s})
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
@@ -47,6 +54,6 @@ func runInterruptible(stderr io.Writer, work func(ctx context.Context, patient f
 	case <-signals:
 	case <-timer.C:
 	}
-	fmt.Fprintln(stderr, "placementsync: ended in the middle of its work: what has landed and the last snapshot are kept, run again to resume")
+	fmt.Fprintln(stderr, "placementsync: stopped in the middle of its work: the stored answers and the last snapshot are kept, run again to resume")
 	return warehouse.Interrupted.ExitCode()
 }

@@ -24,11 +24,11 @@ func verifyCommand(g *globals) *cobra.Command {
 	var o verifyOptions
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Look for damage in the warehouse, and name what repairs it",
-		Long: "Look for damage in the whole warehouse: links, ledger, manifests and the sizes of all files,\n" +
-			"in seconds. With --read-data every byte is read: versions, Parquet series, landed answers,\n" +
-			"webhook events, and the catalog against its Parquet files. Each damaged file is named with\n" +
-			"what it costs and the command that repairs it. Nothing is changed.\n\n" +
+		Short: "Check the warehouse for damage, and name the command that repairs it",
+		Long: "Check the whole warehouse for damage: links, ledger, manifests and the sizes of all files,\n" +
+			"in seconds. --read-data reads every byte: versions, Parquet series, stored answers, webhook\n" +
+			"events, and the catalog against its Parquet files. For each damaged file it prints what is\n" +
+			"affected and the command that repairs it. It changes nothing.\n\n" +
 			"Exit codes:\n" +
 			"  0    whole\n" +
 			"  1    damaged, and some of it is lost\n" +
@@ -76,9 +76,9 @@ func showVerified(w io.Writer, v pipeline.Verified) error {
 	for _, d := range v.Damage {
 		lost := ""
 		if d.Lost {
-			lost = " (what is lost stays lost)"
+			lost = " (what is lost cannot be restored)"
 		}
-		fmt.Fprintf(w, "%s: %s\n  costs    %s\n  repair   %s%s\n", query.OnScreen(d.File), query.OnScreen(firstLine(d.Problem)), d.Cost, d.Repair, lost)
+		fmt.Fprintf(w, "%s: %s\n  affects  %s\n  repair   %s%s\n", query.OnScreen(d.File), query.OnScreen(firstLine(d.Problem)), d.Cost, d.Repair, lost)
 	}
 	for _, n := range v.Notes {
 		fmt.Fprintf(w, "note: %s\n", query.OnScreen(n))

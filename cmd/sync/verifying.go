@@ -42,7 +42,7 @@ func (s *service) keepVerified(cfg config.Config, found warehouse.Verified) {
 		err = wh.NoteVerified(found)
 	}
 	if err != nil {
-		s.log.Warn("what verify found is not kept", "error", err)
+		s.log.Warn("result of verify not stored", "error", err)
 	}
 }
 

@@ -89,7 +89,7 @@ func newPrivacy(p config.Privacy) (transform.Privacy, error) {
 	for _, name := range append(append([]string{}, p.Drop...), p.Hash...) {
 		table, column, _ := strings.Cut(name, ".")
 		if _, ok := defs[table].Column(column); !ok {
-			return transform.Privacy{}, usageErr("privacy names %q, which is no column: placementsync schema lists them", name)
+			return transform.Privacy{}, usageErr("privacy names %q, which is not a column: placementsync schema lists all", name)
 		}
 	}
 	return transform.Privacy{Drop: p.Drop, Hash: p.Hash, Key: []byte(p.HashKey.Reveal())}, nil
@@ -110,7 +110,7 @@ func chosenStreams(all []stream.Stream, include, exclude []string) ([]string, er
 		}
 	}
 	if len(names) == 0 {
-		return nil, usageErr("streams.include and streams.exclude leave no stream to read")
+		return nil, usageErr("streams.include and streams.exclude leave no stream")
 	}
 	return names, nil
 }

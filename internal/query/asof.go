@@ -177,7 +177,7 @@ func viewCommentsSQL() string {
 		WHERE database_name = $1 AND v.view_name = c.table_name AND NOT v.internal AND c.comment IS NOT NULL`
 }
 
-// readStatements reads SQL that the file's own catalogue spells.
+// readStatements reads SQL that the file's own catalog has.
 func (db *DB) readStatements(ctx context.Context, query string) ([]string, error) {
 	rows, err := db.conn.QueryContext(ctx, query, newest)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // are no two, or when they stand the wrong way round.
 func Between(all []Snapshot, names ...string) (from, to Snapshot, err error) {
 	if len(all) < 2 {
-		return from, to, &UsageError{Problem: fmt.Sprintf("a comparison needs two snapshots, the catalog knows of %d", len(all))}
+		return from, to, &UsageError{Problem: fmt.Sprintf("a comparison needs two snapshots, the catalog has %d", len(all))}
 	}
 	from, to = all[len(all)-2], all[len(all)-1]
 	if len(names) > 0 {
@@ -97,7 +97,7 @@ func (db *DB) comparableTables(ctx context.Context, patterns []string) ([]string
 		names[i] = fmt.Sprint(name)
 	}
 	if len(names) == 0 {
-		return nil, &UsageError{Problem: "the catalog cannot compare snapshots: the next night, or placementsync rebuild, adds what it lacks"}
+		return nil, &UsageError{Problem: "the catalog lacks the functions to compare snapshots: the next night or placementsync rebuild adds them"}
 	}
 	return matchPatterns(names, patterns)
 }

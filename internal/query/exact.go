@@ -34,7 +34,7 @@ func newExact(r array.RecordReader, plainJSON bool) *exact {
 	return e
 }
 
-// storageType unwraps the type of an extension, see storage.
+// storageType unwraps the type of an extension, see storageOf.
 func storageType(t arrow.DataType) arrow.DataType {
 	if x, ok := t.(arrow.ExtensionType); ok {
 		return x.StorageType()

@@ -77,9 +77,9 @@ type source struct {
 	query Query
 }
 
-// Export writes tables or the answer of a query into a folder that appears
-// whole: an earlier export there is replaced in one step, anything else is
-// refused with a *UsageError.
+// Export writes tables or the answer of a query into a folder, atomically: an
+// earlier export there is replaced in one step, anything else is refused with a
+// *UsageError.
 func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest, error) {
 	m := ExportManifest{Kind: exportKind, Program: e.Program, Format: e.Format, Partition: e.PartitionBy}
 	sources, err := db.exportSources(ctx, e)
@@ -133,7 +133,7 @@ func (db *DB) exportSources(ctx context.Context, e Export) ([]source, error) {
 	case e.Format != Parquet && e.Format != CSV:
 		return nil, &UsageError{Problem: fmt.Sprintf("export writes parquet or csv, not %q", e.Format)}
 	case e.Format == CSV && e.PartitionBy != "":
-		return nil, &UsageError{Problem: "a partitioned export is parquet: leave out the format or the partition"}
+		return nil, &UsageError{Problem: "only parquet can be partitioned: leave out --format or --partition-by"}
 	case e.Query != nil:
 		name := e.Query.Name
 		if name == "" {
@@ -207,7 +207,7 @@ func exportTarget(dir string) (string, error) {
 		dir = real
 	}
 	if parent, err := os.Stat(filepath.Dir(dir)); err != nil || !parent.IsDir() {
-		return "", &UsageError{Problem: fmt.Sprintf("%q is no folder to make an export in: create it first", filepath.Dir(dir))}
+		return "", &UsageError{Problem: fmt.Sprintf("%q is not a folder: create it first", filepath.Dir(dir))}
 	}
 	return dir, checkReplaceable(dir)
 }
@@ -223,7 +223,7 @@ func checkReplaceable(dir string) error {
 	var m ExportManifest
 	data, err := os.ReadFile(filepath.Join(dir, warehouse.ManifestFile))
 	if err != nil || json.Unmarshal(data, &m) != nil || m.Kind != exportKind {
-		return &UsageError{Problem: fmt.Sprintf("%q holds what no export wrote: name a new or empty folder", dir)}
+		return &UsageError{Problem: fmt.Sprintf("%q contains files that no export wrote: name a new or empty folder", dir)}
 	}
 	return onlyListed(dir, m)
 }
@@ -240,7 +240,7 @@ func onlyListed(dir string, m ExportManifest) error {
 		}
 		name, err := filepath.Rel(dir, path)
 		if err == nil && !listed[filepath.ToSlash(name)] {
-			err = &UsageError{Problem: fmt.Sprintf("%q holds %q, which no export wrote: name a new or empty folder", dir, name)}
+			err = &UsageError{Problem: fmt.Sprintf("%q contains %q, which no export wrote: name a new or empty folder", dir, name)}
 		}
 		return err
 	})

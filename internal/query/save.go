@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Save answers a query into a file of any format. The file appears whole or
-// not at all; one that is there is replaced. It returns the number of rows.
+// Save answers a query into a file of any format. The file is written
+// atomically and replaces an earlier one. It returns the number of rows.
 func (db *DB) Save(ctx context.Context, q Query, values map[string]string, f Format, file string) (int64, error) {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return 0, &UsageError{Problem: fmt.Sprintf("%q is not a regular file; leave -o out to write to the terminal or a pipe", file)}

@@ -61,7 +61,7 @@ func (db *DB) readSnapshots(ctx context.Context, database string) ([]Snapshot, e
 // a *UsageError when there is none.
 func Find(all []Snapshot, text string) (Snapshot, error) {
 	if len(all) == 0 {
-		return Snapshot{}, &UsageError{Problem: "the catalog knows of no snapshot"}
+		return Snapshot{}, &UsageError{Problem: "the catalog has no snapshot"}
 	}
 	if i := slices.IndexFunc(all, func(s Snapshot) bool { return s.Run == text }); i >= 0 {
 		return all[i], nil
@@ -97,7 +97,7 @@ var runID = regexp.MustCompile(`^\d{8}T\d{6}`)
 
 func unknownMoment(all []Snapshot, text string) string {
 	if !runID.MatchString(text) {
-		return fmt.Sprintf("%q is no time such as 2026-11-01T02:00:00Z, no date such as 2026-11-01 and no id of a run", text)
+		return fmt.Sprintf("%q is not a time such as 2026-11-01T02:00:00Z, a date such as 2026-11-01 or the id of a run", text)
 	}
 	const most = 5
 	var newest []string

@@ -231,7 +231,7 @@ func (w *tableWriter) rowNotes(shown int, cut bool) []string {
 		notes = append(notes, "long texts cut")
 	}
 	if len(notes) > 1 || w.rows > len(w.cells) {
-		notes = append(notes, "--format csv gives all")
+		notes = append(notes, "--format csv shows all")
 	}
 	return notes
 }

@@ -3,7 +3,7 @@ package report
 func articlesSection() section {
 	return section{
 		id: "articles", title: "Articles",
-		lead:    "Days are of 24 hours. A median or a 90th percentile is a time that occurred.",
+		lead:    "A day has 24 hours. Medians and 90th percentiles are observed values.",
 		streams: []string{"campaigns", "campaign_articles", "articles"},
 		panels: []panel{
 			funnelPanel(), weeklyPanel(), cycleTimePanel(), paidToLivePanel(), overduePanel(), writersPanel(), campaignsPanel(),
@@ -68,7 +68,7 @@ func paidToLivePanel() panel {
 			{column: "month", label: "Month", as: asMonth}, {column: "articles", label: "Articles", as: asNumber},
 			{column: "p50_days", label: "Median", as: asDays}, {column: "p90_days", label: "90th percentile", as: asDays},
 			{column: "p50_days_to_start", label: "Median to start", as: asDays},
-			{column: "articles_without_payment", label: "No payment", as: asNumber, about: "Articles whose order has no date of payment"},
+			{column: "articles_without_payment", label: "No payment", as: asNumber, about: "Articles whose order has no payment date"},
 		},
 		empty: "No article of this snapshot was published.",
 	}

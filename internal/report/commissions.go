@@ -3,7 +3,7 @@ package report
 func commissionsSection() section {
 	return section{
 		id: "commissions", title: "Commissions and margin",
-		lead:    "The service names no currency for orders and their items: the sums hold if the team settles in one.",
+		lead:    "The service states no currency for orders and their items: the sums are right if the team uses one currency.",
 		streams: []string{"order_items", "orders"},
 		panels: []panel{
 			ageingPanel(), commissionsByMonth(), marginByMonth(), refundsPanel(), marginByOutlet(), oldestPayables(), ordersWithoutCommission(),
@@ -85,7 +85,7 @@ func refundsPanel() panel {
 func marginByOutlet() panel {
 	return panel{
 		id: "margin-by-outlet", title: "Margin by outlet", wide: true,
-		about: "Outlets with the largest margin, all time, refunded items left out.",
+		about: "Outlets with the largest margin, all time, without refunded items.",
 		query: "margin_by_outlet", read: chartBars, shown: tableRows,
 		plot: &plot{kind: "bar", across: true, variant: seriesByMeasure(byColumns("outlet_name"), chartBars,
 			measure{column: "margin_total", name: "margin", colour: 2})},
@@ -97,7 +97,7 @@ func marginByOutlet() panel {
 func oldestPayables() panel {
 	return panel{
 		id: "payables-open", title: "Longest unpaid", wide: true,
-		about: "Commissions, publishers and resellers waiting longest.",
+		about: "The commissions, publishers and resellers that have waited longest.",
 		query: "payables_open", params: []Param{{"top", "25"}}, shown: tableRows,
 		fields: []field{
 			{column: "kind", label: "Owed to"}, {column: "outlet_name", label: "Outlet", sub: "product_name"},

@@ -60,7 +60,7 @@ func (b *builder) buildNotices() ([]Notice, error) {
 		case "carried_forward":
 			carried = append(carried, fmt.Sprintf("%s: rows of %s UTC (%s)", stream, formatMoment(a.textOf(row, "oldest_at")), reason))
 		case "best_effort":
-			carried = append(carried, fmt.Sprintf("%s: read without a proof that nothing is missing (%s)", stream, reason))
+			carried = append(carried, fmt.Sprintf("%s: read without proof that nothing is missing (%s)", stream, reason))
 		case "skipped":
 			b.skipped[stream] = reason
 			if isShownStream(stream) {
@@ -70,10 +70,10 @@ func (b *builder) buildNotices() ([]Notice, error) {
 	}
 	var notices []Notice
 	if b.now.outcome == "partial" || len(carried) > 0 {
-		notices = append(notices, Notice{Title: "This snapshot is partial: some of it was not read in this night.", Lines: carried})
+		notices = append(notices, Notice{Title: "This snapshot is partial: some streams were not read, or not completely.", Lines: carried})
 	}
 	if len(missing) > 0 {
-		notices = append(notices, Notice{Title: "Streams that were never read, so that their numbers are missing here:", Lines: missing})
+		notices = append(notices, Notice{Title: "These streams were never read; their numbers are missing here:", Lines: missing})
 	}
 	return notices, nil
 }
@@ -90,7 +90,7 @@ func (b *builder) buildHeadlines() (Section, error) {
 		return out, err
 	}
 	if !ok || len(a.Rows) == 0 {
-		out.Empty = "This snapshot does not hold the tables that the headlines are made of."
+		out.Empty = "This snapshot lacks a table that the headlines need."
 		return out, nil
 	}
 	out.Sources = []Source{b.sourceOf(now)}

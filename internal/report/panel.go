@@ -56,7 +56,7 @@ func (b *builder) skippedReasons(streams []string) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "Not read, so that nothing is known here. " + strings.Join(parts, "; ") + "."
+	return "No data: not read. " + strings.Join(parts, "; ") + "."
 }
 
 func (b *builder) buildPanel(p panel) (Panel, int, error) {
@@ -67,7 +67,7 @@ func (b *builder) buildPanel(p panel) (Panel, int, error) {
 	case err != nil:
 		return out, 0, err
 	case !ok:
-		out.Empty = "This snapshot does not hold the tables that the query reads: the next night adds them."
+		out.Empty = "This snapshot lacks a table that the query reads; the next night adds it."
 		return out, 0, nil
 	case len(a.Rows) == 0:
 		out.Empty = p.empty
@@ -113,7 +113,7 @@ func (p panel) buildTable(a Answer, folded bool) *Table {
 		t.Rows = append(t.Rows, cells)
 	}
 	if shown := int64(len(t.Rows)); a.Total > shown {
-		t.More = fmt.Sprintf("%d of %s rows. The query below gives all of them.", shown, groupDigits(fmt.Sprint(a.Total)))
+		t.More = fmt.Sprintf("%d of %s rows. The query below returns all.", shown, groupDigits(fmt.Sprint(a.Total)))
 	}
 	return t
 }

@@ -19,7 +19,7 @@ const perTier = "Tier and currency"
 func pricesSection() section {
 	return section{
 		id: "prices", title: "Prices",
-		lead:    "Amounts of different currencies and tiers are never mixed. A price without a currency is a kind of its own.",
+		lead:    "Amounts of different currencies and tiers are never mixed. Prices without a currency are shown apart.",
 		streams: []string{"product_listings", "outlets"},
 		panels: []panel{
 			priceSpread(), priceDistribution(), priceByAuthority(), priceMoves(), listingTurnover(),
@@ -31,7 +31,7 @@ func pricesSection() section {
 func priceSpread() panel {
 	return panel{
 		id: "price-spread", title: "Price by segment", wide: true,
-		about: "Lowest, quartiles and highest price, on a logarithmic scale; the segments with most prices first.",
+		about: "Lowest, quartiles and highest price, on a logarithmic scale; the segments with the most prices first.",
 		query: "report_price_spread", read: rowsRead, shown: 60,
 		plot: &plot{kind: "box", across: true, log: true, choice: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
 			variant: boxByRow(byColumns("segment"), chartBars, quartileColumns())},
@@ -91,7 +91,7 @@ func priceByAuthority() panel {
 func priceMoves() panel {
 	return panel{
 		id: "price-moves", title: "Price moves by day",
-		about: "Prices that rose and that fell against the snapshot before, in the last 30 days.",
+		about: "Prices that rose or fell since the snapshot before, in the last 30 days.",
 		query: "price_moves", read: rowsRead, shown: 60,
 		plot: &plot{kind: "bar", stacked: true, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "changes",
 			variant: seriesByMeasure(byColumns("day"), daysDrawn,
@@ -118,7 +118,7 @@ func listingTurnover() panel {
 			{column: "returned_listings", label: "Returned", as: asNumber}, {column: "withdrawn_listings", label: "Withdrawn", as: asNumber},
 			{column: "net", label: "Net", as: asNumber}, {column: "listings_at_end", label: "Listings", as: asNumber},
 		},
-		empty: "There is one snapshot only, so that nothing can have come or gone.",
+		empty: "There is only one snapshot, so nothing can have changed.",
 	}
 }
 
@@ -140,13 +140,13 @@ func latestPriceChanges() panel {
 func tierGaps() panel {
 	return panel{
 		id: "tier-gaps", title: "Tiers of the same listing",
-		about: "Listings that have a price in both tiers, and what lies between.",
+		about: "Listings that have a price in both tiers, and the difference.",
 		query: "tier_gaps", shown: tableRows,
 		fields: []field{
 			{column: "compared_tier", label: "Tier"}, {column: "tier", label: "Against"},
 			{column: "listings", label: "Listings", as: asNumber}, {column: "median_gap", label: "Median gap", as: asNumber, unit: "currency"},
 			{column: "median_gap_percent", label: "In percent", as: asChange},
-			{column: "compared_cheaper", label: "Cheaper", as: asNumber, about: "Listings that cost less in the tier than in the one it is held against"},
+			{column: "compared_cheaper", label: "Cheaper", as: asNumber, about: "Listings that cost less in the tier than in the one it is compared with"},
 		},
 		empty: "No listing has prices in two tiers of one currency.",
 	}
@@ -155,7 +155,7 @@ func tierGaps() panel {
 func doFollow() panel {
 	return panel{
 		id: "do-follow", title: "What a do-follow link costs",
-		about: "The median against that of all prices of the tier, and against listings alike in all else.",
+		about: "The median compared with all prices of the tier, and with listings that differ in nothing else.",
 		query: "premium_do_follow", shown: tableRows,
 		fields: []field{
 			{column: "pricing_tier", label: "Tier"}, {column: "is_do_follow", label: "Do-follow", as: asYes},
@@ -170,7 +170,7 @@ func doFollow() panel {
 func bestValue() panel {
 	return panel{
 		id: "best-value", title: "Best value", wide: true,
-		about: "The lowest price for a point of domain authority, from authority 30 on: five of each tier and currency.",
+		about: "The lowest prices per point of domain authority, from authority 30 up: five for each tier and currency.",
 		query: "best_value", params: []Param{{"top", "5"}}, shown: tableRows,
 		fields: []field{
 			{column: "pricing_tier", label: "Tier"}, {column: "rank", label: "Rank", as: asNumber},
