@@ -118,9 +118,9 @@ func TestAPartialNightIsFlaggedAtTheTop(t *testing.T) {
 		t.Error("a stream of which the page shows nothing is missed")
 	}
 	for _, want := range []string{
-		"This snapshot is partial: some of it was not read in this night. orders: rows of 2026-11-07 02:00 UTC (answered 500)",
+		"This snapshot is partial: some streams were not read, or not completely. orders: rows of 2026-11-07 02:00 UTC (answered 500)",
 		"articles: missing scope articles:read",
-		"Articles Days are of 24 hours. A median or a 90th percentile is a time that occurred. Not read, so that nothing is known here. articles: missing scope articles:read.",
+		"Articles A day has 24 hours. Medians and 90th percentiles are observed values. No data: not read. articles: missing scope articles:read.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
@@ -218,7 +218,7 @@ func TestTheSameAnswersMakeTheSamePage(t *testing.T) {
 
 func TestWhatTheSnapshotLacksIsSaidInPlace(t *testing.T) {
 	text := seen(page(t, archive{"snapshots": nightsPanel}))
-	if !strings.Contains(text, "Price by segment Lowest, quartiles and highest price, on a logarithmic scale; the segments with most prices first. This snapshot does not hold the tables") {
+	if !strings.Contains(text, "Price by segment Lowest, quartiles and highest price, on a logarithmic scale; the segments with the most prices first. This snapshot lacks a table") {
 		t.Errorf("a query that cannot be answered leaves no word:\n%.2000s", text)
 	}
 }
