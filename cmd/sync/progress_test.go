@@ -85,7 +85,7 @@ func TestProgressIsLogged(t *testing.T) {
 	g := &globals{process: process{stdout: io.Discard, stderr: io.Discard, now: time.Now,
 		lookupEnv: func(string) (string, bool) { return "", false }}}
 	serveDemo(t, g, service)
-	cfg, err := g.load()
+	cfg, err := g.loadConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestLinesOutliveTheBars(t *testing.T) {
 	t.Parallel()
 	screen := &output{more: make(chan struct{}, 1)}
 	g := &globals{process: process{stderr: screen, stderrWidth: 80}, logFormat: "json"}
-	log, stop := g.follow(&pipeline.Watch{})
+	log, stop := g.followNight(&pipeline.Watch{})
 	log.Warn("before")
 	stop()
 	log.Warn("after")
@@ -140,7 +140,7 @@ func TestNoBarsWithoutATerminal(t *testing.T) {
 		{process: process{stderr: &output{more: make(chan struct{}, 1)}}},
 		{process: process{stderr: &output{more: make(chan struct{}, 1)}, stderrWidth: 80}, quiet: true},
 	} {
-		log, stop := g.follow(&pipeline.Watch{})
+		log, stop := g.followNight(&pipeline.Watch{})
 		if log.Enabled(t.Context(), slog.LevelInfo) == g.quiet {
 			t.Errorf("quiet is %v and lines of progress are %v", g.quiet, !g.quiet)
 		}
