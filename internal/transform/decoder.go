@@ -125,7 +125,7 @@ type outside struct {
 }
 
 // readBody reads the whole body. What wraps the records is told by its shape
-// wherever the spec leaves doubt (sections 4.1 and 4.2).
+// wherever spec 4.1 and 4.2 leave doubt.
 func (a *answerReader) readBody() error {
 	c := a.in.peek()
 	switch {
