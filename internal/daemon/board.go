@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"placementsync/internal/ledger"
 	"sync"
 	"time"
 )
@@ -11,7 +12,7 @@ const ledgerAge = 30 * time.Second
 // board is what the page, the metrics and the probes read while nights come and go.
 type board struct {
 	now    func() time.Time
-	ledger func() ([]Night, error)
+	ledger func() ([]ledger.Run, error)
 
 	mu       sync.Mutex
 	next     time.Time // the slot that comes
@@ -19,8 +20,8 @@ type board struct {
 	stopping bool
 	beat     time.Time // when the schedule was last looked at
 	missed   map[string]int
-	nights   []Night
-	current  Night // what readers see
+	nights   []ledger.Run
+	current  ledger.Run // what readers see
 	readAt   time.Time
 	readErr  error
 }
@@ -33,10 +34,10 @@ type snapshot struct {
 	Beat          time.Time
 	Missed        map[string]int
 	// Nights are oldest first, and not to be changed.
-	Nights []Night
+	Nights []ledger.Run
 	// Current is what changed last what readers see: a night, a refresh, a rollback or
 	// a rebuild; zero: nothing did.
-	Current   Night
+	Current   ledger.Run
 	LedgerErr error
 }
 
@@ -60,10 +61,10 @@ func (b *board) readSnapshot() snapshot {
 }
 
 // sortRuns keeps the nights, and of all entries the last that changed what readers see.
-func (b *board) sortRuns(runs []Night) {
-	b.nights, b.current = []Night{}, Night{}
+func (b *board) sortRuns(runs []ledger.Run) {
+	b.nights, b.current = []ledger.Run{}, ledger.Run{}
 	for _, r := range runs {
-		if r.By == "" {
+		if r.IsNight() {
 			b.nights = append(b.nights, r)
 		}
 		if r.Published() {
@@ -90,22 +91,22 @@ func (b *board) addMissed(why string, n int) {
 }
 
 // lastPublished returns the newest night that has given readers a snapshot.
-func (s snapshot) lastPublished() (Night, bool) {
+func (s snapshot) lastPublished() (ledger.Run, bool) {
 	for i := len(s.Nights) - 1; i >= 0; i-- {
 		if s.Nights[i].Published() {
 			return s.Nights[i], true
 		}
 	}
-	return Night{}, false
+	return ledger.Run{}, false
 }
 
 // currentRun returns the entry whose snapshot readers see.
-func (s snapshot) currentRun() (Night, bool) { return s.Current, s.Current.Published() }
+func (s snapshot) currentRun() (ledger.Run, bool) { return s.Current, s.Current.Published() }
 
 // lastNight returns the newest night, however it ended.
-func (s snapshot) lastNight() (Night, bool) {
+func (s snapshot) lastNight() (ledger.Run, bool) {
 	if len(s.Nights) == 0 {
-		return Night{}, false
+		return ledger.Run{}, false
 	}
 	return s.Nights[len(s.Nights)-1], true
 }

@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"placementsync/internal/ledger"
 	"sync/atomic"
 	"time"
 
@@ -28,10 +29,10 @@ var ErrHeld = errors.New("another run holds the lock")
 type Config struct {
 	// Ledger returns the nights and refreshes so far, oldest first, also those of
 	// other processes. It is called at most twice a minute and after each night.
-	Ledger func() ([]Night, error)
+	Ledger func() ([]ledger.Run, error)
 	// Progress tells how far the night is that runs now; false: none does. It is
 	// safe for concurrent use.
-	Progress func() (Progress, bool)
+	Progress func() (ledger.Progress, bool)
 	// Report returns the file of the newest report, or "" when there is none.
 	Report func() string
 	// Verified returns what the last Verify found, also of an earlier process; false:
@@ -69,7 +70,7 @@ type Settings struct {
 	// Night runs one night to its end. The Night it returns counts also beside an
 	// error. When ctx ends it finishes a commit, or stops and leaves the rest to
 	// be resumed.
-	Night func(ctx context.Context) (Night, error)
+	Night func(ctx context.Context) (ledger.Run, error)
 	// VerifySchedule says when Verify looks for damage; a zero Schedule: never.
 	VerifySchedule Schedule
 	Verify         func(ctx context.Context) Verified

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"math"
+	"placementsync/internal/ledger"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -59,8 +60,8 @@ func newMetrics(cfg Config, d *Daemon) *metrics {
 // createSeries makes every series exist before its first event: a rate over one that
 // appears with its first event does not see it.
 func (m *metrics) createSeries(streams []string) {
-	for _, outcome := range []string{Complete, Partial, Failed, Interrupted, Held} {
-		m.runs.WithLabelValues(outcome)
+	for _, outcome := range []ledger.Outcome{ledger.Complete, ledger.Partial, ledger.Failed, ledger.Interrupted, ledger.Held} {
+		m.runs.WithLabelValues(string(outcome))
 	}
 	for _, why := range []string{missedRunning, missedHeld, missedDowntime} {
 		m.missed.WithLabelValues(why)
@@ -86,13 +87,13 @@ func registerNow(cfg Config, d *Daemon) {
 	lookup("snapshot_age_seconds", "Age of the snapshot that readers see; NaN before the first.", func() float64 {
 		now := d.board.readSnapshot()
 		if n, ok := now.currentRun(); ok {
-			return now.At.Sub(n.Snapshot).Seconds()
+			return now.At.Sub(n.SnapshotAt).Seconds()
 		}
 		return math.NaN()
 	})
 	lookup("last_success_timestamp_seconds", "When the last night that published a snapshot ended; 0: never.", func() float64 {
 		n, _ := d.board.readSnapshot().lastPublished()
-		return unixSeconds(n.Ended)
+		return unixSeconds(n.EndedAt)
 	})
 	lookup("last_run_duration_seconds", "How long the last night took.", func() float64 {
 		n, _ := d.board.readSnapshot().lastNight()
@@ -147,16 +148,16 @@ func (m *metrics) restoreLast(s snapshot) {
 }
 
 // countNight counts a night that ended.
-func (m *metrics) countNight(n Night) {
-	m.runs.WithLabelValues(n.Outcome).Inc()
-	if n.Outcome == Held {
+func (m *metrics) countNight(n ledger.Run) {
+	m.runs.WithLabelValues(string(n.Outcome)).Inc()
+	if n.Outcome == ledger.Held {
 		return
 	}
 	for _, s := range n.Streams {
-		m.requests.WithLabelValues(s.Name).Add(float64(s.Requests))
-		m.retries.WithLabelValues(s.Name).Add(float64(s.Retries))
-		m.throttled.WithLabelValues(s.Name).Add(s.Throttled.Seconds())
-		m.rejects.WithLabelValues(s.Name).Add(float64(s.Rejects))
+		m.requests.WithLabelValues(s.Stream).Add(float64(s.Requests))
+		m.retries.WithLabelValues(s.Stream).Add(float64(s.Retries))
+		m.throttled.WithLabelValues(s.Stream).Add(s.RetryAfterSeconds)
+		m.rejects.WithLabelValues(s.Stream).Add(float64(s.Rejects))
 	}
 	if n.Published() {
 		m.setLastNight(n)
@@ -164,14 +165,14 @@ func (m *metrics) countNight(n Night) {
 }
 
 // setLastNight is what a published night came to.
-func (m *metrics) setLastNight(n Night) {
+func (m *metrics) setLastNight(n ledger.Run) {
 	m.newRows.Set(float64(n.New))
 	m.changed.Set(float64(n.Changed))
 	m.gone.Set(float64(n.Gone))
 	for _, s := range n.Streams {
-		m.rows.WithLabelValues(s.Name).Set(float64(s.Rows))
+		m.rows.WithLabelValues(s.Stream).Set(float64(s.Rows))
 		for _, g := range gradeNames() {
-			m.grade.WithLabelValues(s.Name, g).Set(boolValue(g == s.Grade))
+			m.grade.WithLabelValues(s.Stream, g).Set(boolValue(g == s.Grade))
 		}
 	}
 }

@@ -25,6 +25,7 @@ const everything = "*"
 func importTable() []row {
 	return []row{
 		{"internal/stream", nil, "an endpoint is data; everyone may depend on it because it depends on nothing"},
+		{"internal/ledger", nil, "a run is data; the daemon shows runs without knowing what made them"},
 		{"internal/nearest", nil, "compares words, whatever they stand for"},
 		{"internal/config", []string{"internal/nearest"}, "components have their own config structs, cmd/sync maps one to the other"},
 		{"internal/durable", nil, "changes files and folders, whatever they hold"},
@@ -33,16 +34,16 @@ func importTable() []row {
 		{"queries", nil, "SQL and the file that embeds it"},
 		{"internal/fetch", []string{"internal/stream", "internal/durable"}, "the stages meet in internal/pipeline alone"},
 		{"internal/transform", []string{"internal/stream"}, "bytes in, records out: it is told the columns"},
-		{"internal/warehouse", []string{"schema", "internal/stream", "internal/durable"}, "owns the folder and the DuckDB files, whoever fills them"},
+		{"internal/warehouse", []string{"schema", "internal/stream", "internal/ledger", "internal/durable"}, "owns the folder and the DuckDB files, whoever fills them"},
 		{"internal/load", []string{"internal/stream", "internal/warehouse"}, "the stages meet in internal/pipeline alone"},
 		{"internal/query", []string{"internal/warehouse", "internal/durable", "internal/nearest", "queries"}, "reads what is published, however it came there"},
 		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder; the night empties it"},
 		{"internal/report", []string{"internal/warehouse", "queries"}, "reads what is published, however it came there"},
 		{"internal/pipeline", []string{
-			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
+			"internal/stream", "internal/ledger", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
 			"internal/query", "internal/webhook", "internal/report", "schema", "queries",
 		}, "one night: it is handed its configuration, and does not know who started it"},
-		{"internal/daemon", nil, "gets the night as a function, and so can be tested with any"},
+		{"internal/daemon", []string{"internal/ledger"}, "gets the night as a function, and so can be tested with any"},
 		{"internal/notify", nil, "is handed what to tell"},
 		{"cmd/sync", []string{everything}, "the wiring"},
 		{"internal/houserules", nil, "has no code but tests"},

@@ -214,7 +214,7 @@ func (c *committer) rotate(do bool) {
 		return
 	}
 	if err := c.open.seal(); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.cfg.log.Warn("segment not sealed", "segment", c.open.file.Name(), "cause", err)
+		c.cfg.log.Warn("segment not sealed", "segment", c.open.file.Name(), "error", err)
 	}
 	c.open = nil
 }

@@ -298,6 +298,6 @@ func (r *Receiver) tell(got answer) {
 			r.cfg.log.Warn("webhook not kept", "reason", "it arrived too slowly while others needed the room")
 		})
 	case Unavailable:
-		tell.Do(func() { r.cfg.log.Error("webhook not kept", "cause", got.err) })
+		tell.Do(func() { r.cfg.log.Error("webhook not kept", "error", got.err) })
 	}
 }
