@@ -87,7 +87,7 @@ func (n *night) noteUnread(ctx context.Context, r *streamResult, planned int64) 
 	if r.asked >= planned {
 		return nil
 	}
-	plan, err := n.stage.NoteUnread(ctx, r.stream)
+	plan, err := n.stage.Details.MarkUnread(ctx, r.stream)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStage, err)
 	}
@@ -116,7 +116,7 @@ func (n *night) foretell(ctx context.Context) error {
 	if left == 0 {
 		return nil
 	}
-	pace, err := n.stage.CaughtUp(ctx)
+	pace, err := n.stage.Details.CountCaughtUp(ctx)
 	if err != nil || pace == 0 {
 		return err
 	}

@@ -161,10 +161,10 @@ func (k *sink) tell(ctx context.Context) error {
 	if err := k.night.opened(ctx); err != nil {
 		return fmt.Errorf("%w: %w", errStage, err)
 	}
-	records, err := k.night.stage.Records(ctx, k.stream, cmp.Or(k.night.cfg.KnownRecords, knownRecords))
+	records, err := k.night.stage.Rows.CountStored(ctx, k.stream, cmp.Or(k.night.cfg.KnownRecords, knownRecords))
 	if err == nil && records > 0 {
 		known := transform.NewKnown(records)
-		err = k.night.stage.Leave(ctx, k.stream, func(rows load.Stored) { known.Add(rows.Table, rows.Keys, rows.RowHashes) })
+		err = k.night.stage.Rows.StreamStoredKeys(ctx, k.stream, func(rows load.Stored) { known.Add(rows.Table, rows.Keys, rows.RowHashes) })
 		for _, d := range k.all {
 			d.Skip(known)
 		}
@@ -224,10 +224,10 @@ func (k *sink) stage(ctx context.Context, decoders []*decoder) error {
 	}
 	for _, t := range tables {
 		if err != nil {
-			load.Drop(rows[t])
+			load.ReleaseBatches(rows[t])
 			continue
 		}
-		err = errors.Join(k.night.stage.Add(ctx, k.stream.Name, t, rows[t]...), k.night.step("mid stage"))
+		err = errors.Join(k.night.stage.Rows.Add(ctx, k.stream.Name, t, rows[t]...), k.night.step("mid stage"))
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStage, err)
@@ -242,5 +242,5 @@ func (k *sink) flushAll(ctx context.Context) error {
 // note adds what a decoder found to the night's drift and stages the rejects.
 func (k *sink) note(ctx context.Context, d transform.Findings) error {
 	k.rejects.Add(int64(len(d.Rejects)))
-	return errors.Join(k.night.stage.Carry(ctx, k.night.drift.add(d)), k.night.stage.Reject(ctx, d.Rejects))
+	return errors.Join(k.night.stage.Findings.AddDriftCarriers(ctx, k.night.drift.add(d)), k.night.stage.Findings.AddRejects(ctx, d.Rejects))
 }

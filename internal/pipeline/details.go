@@ -22,7 +22,7 @@ func (n *night) readDetails(ctx context.Context, one *received, last load.Turn) 
 	}
 	n.cfg.Watch.asking(s, plan.Fetch)
 	var ids []string
-	part, err := n.client.Details(ctx, s, noted(n.inTime(s, n.stage.Asks(ctx, s, last)), &ids), one.sink.read)
+	part, err := n.client.Details(ctx, s, noted(n.inTime(s, n.stage.Details.IDsToAsk(ctx, s, last)), &ids), one.sink.read)
 	if err == nil {
 		err = n.doubtBare(ctx, s, &part)
 	}
@@ -64,9 +64,9 @@ func (n *night) plan(ctx context.Context, s stream.Stream, again bool) (load.Pla
 		return n.planRefresh(ctx, s)
 	}
 	rereading := load.Rereading{All: n.cfg.Details != "changed", LiveDays: n.cfg.LiveDays, Recheck: n.cfg.Recheck}
-	decide := n.stage.Plan
+	decide := n.stage.Details.Plan
 	if again {
-		decide = n.stage.PlanAgain
+		decide = n.stage.Details.PlanAgain
 	}
 	plan, err := decide(ctx, s, rereading, n.wasRead)
 	if err != nil {
@@ -102,8 +102,8 @@ func (n *night) noteAsked(ctx context.Context, s stream.Stream, ids []string, d 
 		other[id] = true
 	}
 	answered := slices.DeleteFunc(ids, func(id string) bool { return other[id] })
-	return errors.Join(n.stage.Asked(ctx, s.Name, answered, load.Answered),
-		n.stage.Asked(ctx, s.Name, d.Gone, load.Gone), n.stage.Asked(ctx, s.Name, d.Unproven, load.Missed))
+	return errors.Join(n.stage.Details.AddAsked(ctx, s.Name, answered, load.Answered),
+		n.stage.Details.AddAsked(ctx, s.Name, d.Gone, load.Gone), n.stage.Details.AddAsked(ctx, s.Name, d.Unproven, load.Missed))
 }
 
 // noted keeps the ids that pass.

@@ -197,7 +197,7 @@ func (n *night) carry(ctx context.Context, r *streamResult) error {
 	if r.stream.Over != "" {
 		// The list goes on without its details: the plan tells which of them
 		// still describe their record.
-		if _, err := n.stage.Plan(ctx, r.stream, load.Rereading{LiveDays: n.cfg.LiveDays}, n.wasRead); err != nil {
+		if _, err := n.stage.Details.Plan(ctx, r.stream, load.Rereading{LiveDays: n.cfg.LiveDays}, n.wasRead); err != nil {
 			return err
 		}
 	}

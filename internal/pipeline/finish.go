@@ -74,7 +74,7 @@ func (n *night) finish(ctx context.Context, one received) error {
 	}
 	if err == nil {
 		distinct := !r.stream.IsDetail() && r.distinct > 0 && r.distinct == one.sink.records()
-		err = n.stage.Finish(ctx, r.stream, r.cover, distinct)
+		err = n.stage.Rows.Finish(ctx, r.stream, r.cover, distinct)
 	}
 	if err != nil {
 		return err

@@ -105,7 +105,7 @@ func (n *night) doubtBare(ctx context.Context, s stream.Stream, d *fetch.Details
 	if len(d.Bare) == 0 {
 		return nil
 	}
-	known, err := n.stage.KnownParams(ctx, s)
+	known, err := n.stage.Details.KnownParams(ctx, s)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStage, err)
 	}
@@ -121,7 +121,7 @@ func (n *night) doubtBare(ctx context.Context, s stream.Stream, d *fetch.Details
 // findAges says of every stream how many rows the snapshot holds of it and how
 // old the oldest are, after the merge.
 func (n *night) findAges(ctx context.Context) error {
-	held, err := n.stage.Held(ctx, n.coverage())
+	held, err := n.stage.CountHeld(ctx, n.coverage())
 	if err != nil {
 		return err
 	}

@@ -71,17 +71,17 @@ func (n *night) coverage() map[string]load.Coverage {
 // noteMeta writes what the night saw beside its rows. Runs of the ledger that
 // are not in the catalogue yet, the failed ones, join it here.
 func (n *night) noteMeta(ctx context.Context, cover map[string]load.Coverage, changes []load.Change) error {
-	if _, err := n.stage.NoteRejects(ctx, cover); err != nil {
+	if _, err := n.stage.Findings.WriteRejects(ctx, cover); err != nil {
 		return err
 	}
-	if err := n.stage.WriteEvents(ctx); err != nil {
+	if err := n.stage.Events.Write(ctx); err != nil {
 		return err
 	}
 	past, err := n.wh.Runs()
 	if err != nil {
 		return err
 	}
-	return n.stage.Note(ctx, load.Notes{Run: n.end(ctx, nil), Ledger: past, Changes: changes, Drift: n.drift.night})
+	return n.stage.Findings.WriteNotes(ctx, load.Notes{Run: n.end(ctx, nil), Ledger: past, Changes: changes, Drift: n.drift.night})
 }
 
 // ledgerStream puts what a stream proved and what it cost side by side.

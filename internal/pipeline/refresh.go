@@ -97,7 +97,7 @@ func (n *night) leave(ctx context.Context, r *streamResult) error {
 
 // planRefresh asks for the targets of a stream alone.
 func (n *night) planRefresh(ctx context.Context, s stream.Stream) (load.Plan, error) {
-	plan, err := n.stage.PlanOnly(ctx, s, n.only.of(s))
+	plan, err := n.stage.Details.PlanOnly(ctx, s, n.only.of(s))
 	if err != nil {
 		return plan, fmt.Errorf("%w: %w", errStage, err)
 	}
