@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"net/http"
 	"strings"
@@ -150,39 +151,24 @@ func (f *Fault) pageTwist() twist {
 	return twist{}
 }
 
-// replacesAnswer reports whether the fault answers instead of the service, which then
-// does not check the token.
-func (f *Fault) replacesAnswer() bool {
-	switch f.Kind {
-	case FaultStatus, FaultReset, FaultHTML, FaultEmpty, FaultRedirect:
-		return true
-	}
-	return false
-}
-
-// makeReply is the reply of a fault that replaces the service's.
-func (f *Fault) makeReply() reply {
+// replaceAnswer is the reply of a fault that answers instead of the service, which then
+// does not check the token; false for other faults.
+func (f *Fault) replaceAnswer() (reply, bool) {
 	switch f.Kind {
 	case FaultReset:
-		return reply{cut: cutBefore}
+		return reply{cut: cutBefore}, true
 	case FaultHTML:
-		return reply{status: http.StatusOK, mime: "text/html; charset=utf-8", body: []byte(gatePage)}
+		return reply{status: http.StatusOK, mime: "text/html; charset=utf-8", body: []byte(gatePage)}, true
 	case FaultEmpty:
-		return reply{status: http.StatusOK, mime: jsonMime}
+		return reply{status: http.StatusOK, mime: jsonMime}, true
 	case FaultRedirect:
-		location := f.Location
-		if location == "" {
-			location = "http://elsewhere.invalid/"
-		}
-		return reply{status: http.StatusFound, location: location}
+		return reply{status: http.StatusFound, location: cmp.Or(f.Location, "http://elsewhere.invalid/")}, true
+	case FaultStatus:
+		out := errorReply(cmp.Or(f.Status, http.StatusInternalServerError), "the service is told to fail")
+		out.retryAfter = f.RetryAfter
+		return out, true
 	}
-	status := f.Status
-	if status == 0 {
-		status = http.StatusInternalServerError
-	}
-	out := errorReply(status, "the service is told to fail")
-	out.retryAfter = f.RetryAfter
-	return out
+	return reply{}, false
 }
 
 // spoilReply applies the fault to a reply of the service.

@@ -45,8 +45,10 @@ func (s *Service) answerRequest(e *enc, r *http.Request, rt *route, id string, f
 	if r.Method != http.MethodGet {
 		return errorReply(http.StatusMethodNotAllowed, "this service is read only"), false
 	}
-	if fault != nil && fault.replacesAnswer() {
-		return fault.makeReply(), false
+	if fault != nil {
+		if out, ok := fault.replaceAnswer(); ok {
+			return out, false
+		}
 	}
 	if retry, limited := s.reserveTurn(); limited {
 		out = errorReply(http.StatusTooManyRequests, "slow down")
