@@ -4,17 +4,17 @@ package nearest
 
 import "strings"
 
-// Edits counts the bytes to insert, remove or replace to turn a misspelt word, in lower
+// CountEdits counts the bytes to insert, remove or replace to turn a misspelt word, in lower
 // case, into a known one. near reports that these are few enough to suggest the known
 // word: at most one, and one more for every five bytes of the misspelt word. Both are
 // compared byte by byte; known words are ASCII.
-func Edits(known, misspelt string) (edits int, near bool) {
-	edits = levenshtein(known, strings.ToLower(misspelt))
+func CountEdits(known, misspelt string) (edits int, near bool) {
+	edits = editDistance(known, strings.ToLower(misspelt))
 	return edits, edits <= 1+len(misspelt)/5
 }
 
-// levenshtein is the edit distance.
-func levenshtein(a, b string) int {
+// editDistance is that of Levenshtein.
+func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -100,7 +100,7 @@ func (n *Notifier) Alert(ctx context.Context, a Alert) {
 	a.Text = alertText(a)
 	body, err := json.Marshal(a)
 	if err == nil {
-		err = n.send(ctx, http.MethodPost, n.cfg.FailureURL, body)
+		err = n.sendWithRetry(ctx, http.MethodPost, n.cfg.FailureURL, body)
 	}
 	n.logResult(ctx, "alert sent", "alert not sent", err)
 }
@@ -108,7 +108,7 @@ func (n *Notifier) Alert(ctx context.Context, a Alert) {
 // Heartbeat calls the heartbeat address, if there is one.
 func (n *Notifier) Heartbeat(ctx context.Context) {
 	if n.cfg.HeartbeatURL != "" {
-		n.logResult(ctx, "heartbeat sent", "heartbeat not sent", n.send(ctx, http.MethodGet, n.cfg.HeartbeatURL, nil))
+		n.logResult(ctx, "heartbeat sent", "heartbeat not sent", n.sendWithRetry(ctx, http.MethodGet, n.cfg.HeartbeatURL, nil))
 	}
 }
 
@@ -139,7 +139,7 @@ func alertText(a Alert) string {
 	}
 	fmt.Fprintf(&b, " (exit code %d)", a.ExitCode)
 	if a.Error != "" {
-		fmt.Fprintf(&b, "\n%s", shorten(a.Error))
+		fmt.Fprintf(&b, "\n%s", shortenText(a.Error))
 	}
 	const shown = 10
 	for i, s := range a.Streams {
@@ -147,13 +147,13 @@ func alertText(a Alert) string {
 			fmt.Fprintf(&b, "\nand %d more streams", len(a.Streams)-shown)
 			break
 		}
-		fmt.Fprintf(&b, "\n%s is %s: %s", s.Stream, s.Grade, shorten(s.Reason))
+		fmt.Fprintf(&b, "\n%s is %s: %s", s.Stream, s.Grade, shortenText(s.Reason))
 	}
 	return b.String()
 }
 
-// shorten cuts a message to its first line and to 300 characters, for a chat.
-func shorten(s string) string {
+// shortenText cuts a message to its first line and to 300 characters, for a chat.
+func shortenText(s string) string {
 	const most = 300
 	s, _, _ = strings.Cut(s, "\n")
 	if runes := []rune(s); len(runes) > most {
@@ -162,8 +162,8 @@ func shorten(s string) string {
 	return s
 }
 
-// send tries three times. The error never contains the address.
-func (n *Notifier) send(ctx context.Context, method, address string, body []byte) error {
+// sendWithRetry tries three times. The error never contains the address.
+func (n *Notifier) sendWithRetry(ctx context.Context, method, address string, body []byte) error {
 	wait := n.cfg.Backoff
 	for attempt := 1; ; attempt++ {
 		again, err := n.sendOnce(ctx, method, address, body)

@@ -105,7 +105,7 @@ func (b Book) KeepRows(rows ...Row) error {
 		return err
 	}
 	for _, r := range rows {
-		r.Date = b.today()
+		r.Date = b.currentDate()
 		i := slices.IndexFunc(all, func(o Row) bool { return o.Fault == r.Fault && o.Rate == r.Rate })
 		if i < 0 {
 			all = append(all, r)
@@ -122,7 +122,7 @@ func (b Book) KeepTrial(t Trial) error {
 	if b.Docs == "" {
 		return nil
 	}
-	t.Date = b.today()
+	t.Date = b.currentDate()
 	return b.writeFile("trial-"+fileName(t.Name)+".json", t)
 }
 
@@ -178,7 +178,7 @@ func (b Book) writeFile(name string, findings any) error {
 	return nil
 }
 
-func (b Book) today() string { return b.Now().UTC().Format(time.DateOnly) }
+func (b Book) currentDate() string { return b.Now().UTC().Format(time.DateOnly) }
 
 // fileName makes a file name from the name of a trial.
 func fileName(name string) string {
