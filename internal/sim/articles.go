@@ -56,8 +56,8 @@ type article struct {
 func (a *article) status() int       { return a.history[len(a.history)-1].status }
 func (a *article) isPublished() bool { return a.status() == stepPublished }
 
-// articles holds the articles and their comments. It does not look at their
-// campaigns, which begin them.
+// articles are the articles and their comments. They do not know their campaigns,
+// which begin them.
 type articles struct {
 	calendar     *calendar
 	seed         seed
@@ -86,8 +86,8 @@ func (s *articles) newArticle(r *rand.Rand, c *campaign, itemNumber uint32) uint
 	return n
 }
 
-// stepDay moves articles on and lets people comment on them. Published
-// ones are edited now and then, which shows on the article alone.
+// stepDay advances open articles and adds comments. Some published articles are
+// edited, which shows on the article only.
 func (s *articles) stepDay(r *rand.Rand) {
 	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
 		a := &s.all[n]
@@ -107,9 +107,8 @@ func (s *articles) stepDay(r *rand.Rand) {
 	}
 }
 
-// advanceArticle moves an article on. Two drafts in five are sent back, but not
-// for ever: every article is published in the end, since one that never is
-// would keep its campaign alive for good.
+// advanceArticle gives an article its next status. Two drafts in five are sent back, but
+// every article is published in the end: otherwise its campaign would never end.
 func (s *articles) advanceArticle(r *rand.Rand, a *article) {
 	next := a.status() + 1
 	switch {

@@ -29,7 +29,7 @@ type campaign struct {
 	articles         []uint32
 }
 
-// campaigns holds the campaigns. It begins their articles.
+// campaigns are the campaigns, which begin their articles.
 type campaigns struct {
 	calendar  *calendar
 	seed      seed
@@ -238,7 +238,7 @@ func (s *campaigns) writeQuestionnaire(e *enc, c *campaign) {
 }
 
 // renderStatusCounts writes GET /campaigns/{id}/articles/status-count: a map by
-// prefix, or an object that holds a list.
+// prefix, or an object with a list.
 func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
 	c := &s.all[n]
 	counts := make([]int64, len(articleStatuses()))

@@ -164,7 +164,7 @@ func (f *Fault) replaceAnswer() (reply, bool) {
 	case FaultRedirect:
 		return reply{status: http.StatusFound, location: cmp.Or(f.Location, "http://elsewhere.invalid/")}, true
 	case FaultStatus:
-		out := errorReply(cmp.Or(f.Status, http.StatusInternalServerError), "the service is told to fail")
+		out := errorReply(cmp.Or(f.Status, http.StatusInternalServerError), "an injected fault")
 		out.retryAfter = f.RetryAfter
 		return out, true
 	}

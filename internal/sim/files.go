@@ -21,7 +21,7 @@ type folder struct {
 	renamed          int
 }
 
-// files holds the uploads and their folders.
+// files are the uploads and their folders.
 type files struct {
 	calendar   *calendar
 	seed       seed

@@ -37,7 +37,7 @@ type item struct {
 	next             int    // day of the next event
 }
 
-// items holds the order items and their commissions.
+// items are the order items and their commissions.
 type items struct {
 	calendar   *calendar
 	seed       seed

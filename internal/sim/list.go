@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// list holds the numbers of the records that a list endpoint shows.
+// list is the numbers of the records that a list endpoint shows.
 type list struct {
 	// order is the listing order from its end: the head of a newest-first
 	// list is the last element, so that a new record is an append.

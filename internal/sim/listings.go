@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// listings holds which products are on sale, on the two lists that show them.
+// listings are the products on sale, on the two lists that show them.
 type listings struct {
 	calendar         *calendar
 	seed             seed
@@ -65,7 +65,7 @@ func (s *listings) addFirstProducts(count int) {
 }
 
 // stepDay moves prices, withdraws listings and brings new ones. A fifth
-// of the changed rows are left to the authorities of the outlets behind them.
+// of the changed rows change by the authorities of their outlets.
 func (s *listings) stepDay(r *rand.Rand) {
 	onSale := len(s.onSale.order)
 	if onSale == 0 {

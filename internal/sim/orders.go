@@ -39,8 +39,8 @@ type line struct {
 // salePrice is what the line costs the client.
 func (l line) salePrice() micros { return l.price * micros(l.quantity) }
 
-// orders holds the orders. It does not know their items: whoever pays an order
-// makes them.
+// orders are the orders. They do not know their items: the payment, which is a
+// function from outside, makes those.
 type orders struct {
 	calendar  *calendar
 	seed      seed
@@ -107,8 +107,8 @@ func (o *order) computeAmounts(roll uint64) {
 	o.total = o.subtotal + o.fee - o.discount - o.credits
 }
 
-// stepDay makes the day's orders and lets the open ones go on: a payment,
-// a fulfilment, or the end of one that nobody paid. A payment is left to pay.
+// stepDay makes the orders of the day and advances the open ones: a payment, which it
+// leaves to pay, a fulfilment, or the end of an unpaid order.
 func (s *orders) stepDay(r *rand.Rand, pay func(r *rand.Rand, o *order, at int64)) {
 	if len(s.listings.onSale.order) > 0 {
 		for _, wish := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.expected)-len(s.all)) {

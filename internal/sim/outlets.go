@@ -35,7 +35,7 @@ type outlet struct {
 	indexed, nameText           string
 }
 
-// outlets holds the publications and what their channels are worth.
+// outlets are the publications and their channels.
 type outlets struct {
 	calendar     *calendar
 	seed         seed

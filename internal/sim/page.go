@@ -76,7 +76,7 @@ func parseFilters(query url.Values) map[string][]string {
 	return filters
 }
 
-// isIndex reports whether a bracket holds a number.
+// isIndex reports whether a bracket contains a number.
 func isIndex(bracket string) bool {
 	inner, ok := strings.CutPrefix(bracket, "[")
 	if !ok {
@@ -186,7 +186,7 @@ func writeBare(e *enc, shape Envelope, v view, from, to int) {
 }
 
 // writePage writes the envelope of spec 4.1. Worlds of odd seeds have the
-// numbers before the records; nobody promised an order of fields.
+// numbers before the records; the spec promises no order of fields.
 func writePage(e *enc, v view, p page, from, to int, t twist) {
 	e.b = append(e.b, '{')
 	numbersFirst := e.s%2 == 1

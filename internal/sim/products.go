@@ -28,7 +28,7 @@ type traits struct {
 	kind      int
 }
 
-// products holds what was ever on sale.
+// products are all products that were ever on sale.
 type products struct {
 	calendar *calendar
 	seed     seed

@@ -17,7 +17,7 @@ type profile struct {
 	created, updated, generated int64
 }
 
-// profiles holds the clients.
+// profiles are the clients.
 type profiles struct {
 	calendar *calendar
 	seed     seed

@@ -8,7 +8,7 @@ import (
 )
 
 // route is one readable endpoint of spec 4.2. It answers either a list or an
-// object. It is all that has to be said of an endpoint beside its handler.
+// object. Its literal is all that an endpoint needs beside its handler.
 type route struct {
 	pattern string
 	// scopes are all needed (spec section 5); none means any valid token. The

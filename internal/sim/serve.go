@@ -175,7 +175,7 @@ func (s *Service) Serve(ctx context.Context, addr string) (baseURL string, stop 
 	return "http://" + listener.Addr().String() + s.opts.BasePath, s.stopper(ctx, server, done), nil
 }
 
-// stopper makes the function that ends a server, and lets ctx end it too.
+// stopper returns the function that stops a server; the end of ctx stops it, too.
 func (s *Service) stopper(ctx context.Context, server *http.Server, done <-chan error) func() error {
 	const grace = 5 * time.Second
 	shutdown := func() error {

@@ -1,6 +1,6 @@
 package sim
 
-// world is everything that the service holds on one simulated day. Each part
+// world is the state of the service on one simulated day. Each part
 // owns the records of its kind and knows only parts that stand before it here.
 // Records are named by their number; none is ever removed from its part, so
 // that a number stays valid for whatever still names it.
