@@ -66,11 +66,11 @@ func checkNewest(g *globals) error {
 	if err != nil {
 		return err
 	}
-	latest, ok, err := wh.Latest()
+	latest, ok, err := wh.Versions.Latest()
 	if err != nil || !ok {
 		return err
 	}
-	return wh.WithRemedy(wh.CheckCatalog(latest), latest)
+	return wh.Examiner.WithRemedy(wh.Versions.CheckCatalog(latest), latest)
 }
 
 func (o exportOptions) newExport(tables []string) (query.Export, error) {

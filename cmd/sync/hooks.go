@@ -10,6 +10,7 @@ import (
 
 	"placementsync/internal/config"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
 )
@@ -33,7 +34,7 @@ type hooks struct {
 func (s *service) newHooks(wh *warehouse.Warehouse) (*hooks, error) {
 	h := &hooks{log: s.log, turn: make(chan struct{}, 1)}
 	h.refresher = pipeline.NewRefresher(s.log, refreshWindow, h.refreshTargets)
-	inbox, err := wh.MakeInbox()
+	inbox, err := wh.Folder.MakeInbox()
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +68,9 @@ func (h *hooks) httpHandler(cfg config.Config) http.Handler {
 	return h.receiver
 }
 
-func (h *hooks) queueRefresh(e webhook.Event) {
+func (h *hooks) queueRefresh(e stream.Event) {
 	if h.night.Load() != nil {
-		t := e.Targets()
+		t := webhook.EventTargets(e)
 		h.refresher.Add(t.Article, t.Campaign)
 	}
 }

@@ -47,7 +47,7 @@ func TestTortureLoad(t *testing.T) {
 	f.demand(t)
 	t.Log(f)
 	f.demandFlat(t)
-	must(t, torture.Open(os.Getenv).End(begun, t.Failed(), torture.Trial{
+	must(t, torture.Open(os.Getenv).EndTrial(begun, t.Failed(), torture.Trial{
 		Name: "load", Fault: "serve under 1,000 deliveries a second, 50 readers of the status page and the metrics, 100 senders that stall, and nights without a pause",
 		Runs: f.Deliveries.Sent, Outcome: strings.ReplaceAll(f.String(), "\n", "; ")}))
 }

@@ -27,7 +27,7 @@ func knownAs(g *globals, all []query.Snapshot, names []string) ([]string, error)
 // seenAs returns, for an id of the ledger, the time of the snapshot that readers saw
 // after that entry. Any other text is returned unchanged.
 func seenAs(wh *warehouse.Warehouse, text string) string {
-	runs, err := wh.Runs()
+	runs, err := wh.Ledger.Runs()
 	if err != nil {
 		return text // the ledger is not open to everybody who may read snapshots
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 )
 
@@ -63,16 +64,16 @@ func logProgress(log *slog.Logger, watch *pipeline.Watch) {
 	one, read := currentStream(p)
 	log.Info("progress", "run", p.Run, "phase", p.Phase, "stream", one.Name, "done", one.Done, "total", one.Total, "rows", one.Rows,
 		"streams_read", read, "streams", len(p.Streams), "requests", p.Requests, "retries", p.Retries,
-		"requests_per_second", p.PerSecond, "allowed_per_second", p.Allowed, "left", p.Left)
+		"requests_per_second", p.PerSecond, "allowed_per_second", p.Allowed, "time_left", p.Left)
 }
 
 // currentStream is the stream that is read, and how many have been.
-func currentStream(p pipeline.Progress) (one pipeline.StreamProgress, read int) {
+func currentStream(p ledger.Progress) (one ledger.StreamProgress, read int) {
 	for _, s := range p.Streams {
 		switch s.State {
-		case pipeline.Read:
+		case ledger.Read:
 			read++
-		case pipeline.Reading:
+		case ledger.Reading:
 			one = s
 		}
 	}
@@ -87,7 +88,7 @@ type bars struct {
 	stream, total *mpb.Bar
 
 	mu      sync.Mutex // guards what follows
-	now     pipeline.Progress
+	now     ledger.Progress
 	ended   bool
 	printed map[string]bool
 }
@@ -132,14 +133,14 @@ func (b *bars) drawProgress(watch *pipeline.Watch) {
 }
 
 // printRead prints a line for a stream that has been read.
-func (b *bars) printRead(s pipeline.StreamProgress) {
-	if s.State == pipeline.Read && !b.printed[s.Name] {
+func (b *bars) printRead(s ledger.StreamProgress) {
+	if s.State == ledger.Read && !b.printed[s.Name] {
 		b.printed[s.Name] = true
 		_, _ = fmt.Fprintf(b, "%-24s %-15s %9d rows %7d requests %s\n", s.Name, s.Grade, s.Rows, s.Requests, retriesText(s.Retries))
 	}
 }
 
-func (b *bars) lastProgress() pipeline.Progress {
+func (b *bars) lastProgress() ledger.Progress {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.now

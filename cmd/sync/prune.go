@@ -49,7 +49,7 @@ func dropVersion(g *globals, w *warehouse.Warehouse, run string, dryRun bool) er
 		_, err := fmt.Fprintln(g.stdout, "would remove version", run)
 		return err
 	}
-	if err := w.DropVersion(run); err != nil {
+	if err := w.Versions.Drop(run); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(g.stdout, "removed version", run)
@@ -57,7 +57,7 @@ func dropVersion(g *globals, w *warehouse.Warehouse, run string, dryRun bool) er
 }
 
 func pruneExpired(g *globals, w *warehouse.Warehouse, c config.Config, dryRun bool) error {
-	gone, err := w.Prune(retentionOf(c), g.now(), dryRun)
+	gone, err := w.Pruner.Prune(retentionOf(c), g.now(), dryRun)
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func suspectDamage(g *globals, err error) error {
 	if openErr != nil {
 		return err
 	}
-	return wh.Suspect(err)
+	return wh.Examiner.ExplainErr(err)
 }
 
 func (o queryOptions) readQuery(args []string) (query.Query, error) {
@@ -124,19 +124,19 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 		return nil, err
 	}
 	opts.MemoryLimit, opts.Threads = cfg.Warehouse.MemoryLimit, cfg.Warehouse.Threads
-	db, err := query.Open(ctx, wh.CatalogPath(), opts)
+	db, err := query.Open(ctx, wh.Folder.CatalogPath(), opts)
 	if misuse := (*query.UsageError)(nil); errors.As(err, &misuse) && opts.AsOf != "" {
 		// The id may be one of the ledger's that no snapshot has.
 		if at := seenAs(wh, opts.AsOf); at != opts.AsOf {
 			opts.AsOf = at
-			db, err = query.Open(ctx, wh.CatalogPath(), opts)
+			db, err = query.Open(ctx, wh.Folder.CatalogPath(), opts)
 		}
 	}
 	if errors.As(err, new(*query.UsageError)) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, wh.Suspect(err)
+		return nil, wh.Examiner.ExplainErr(err)
 	}
 	if s, ok := db.AsOf(); ok && !g.quiet {
 		fmt.Fprintf(g.stderr, "as of snapshot %s\n", s)
@@ -146,14 +146,14 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 
 // checkPublished returns an error where readers have nothing to open, with what to do.
 func checkPublished(wh *warehouse.Warehouse) error {
-	_, published, err := wh.Latest()
+	_, published, err := wh.Versions.Latest()
 	if err != nil || published {
 		return err
 	}
-	if lost := (*warehouse.LostError)(nil); errors.As(wh.CheckIdentity(), &lost) {
+	if lost := (*warehouse.LostError)(nil); errors.As(wh.Identity.Check(), &lost) {
 		return lost
 	}
-	return fmt.Errorf("open %s: nothing is published yet: start a night with placementsync run", wh.CatalogPath())
+	return fmt.Errorf("open %s: nothing is published yet: start a night with placementsync run", wh.Folder.CatalogPath())
 }
 
 func listQueries(w io.Writer) error {

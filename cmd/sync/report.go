@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/durable"
 	"placementsync/internal/query"
 	"placementsync/internal/report"
-	"placementsync/internal/warehouse"
 )
 
 func reportCommand(g *globals) *cobra.Command {
@@ -48,7 +48,7 @@ func runReport(ctx context.Context, g *globals, out string) (err error) {
 		return usageErr("%q is not a regular file: use -o - to write to the terminal or a pipe", out)
 	}
 	const public = 0o644
-	if err := warehouse.WriteWhole(out, public, func(f *os.File) error { return report.Write(ctx, f, a.askQuestion, opts) }); err != nil {
+	if err := (durable.Disk{}).WriteAtomically(out, public, func(f *os.File) error { return report.Write(ctx, f, a.askQuestion, opts) }); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(g.stdout, "wrote %s: open it in a browser\n", out)

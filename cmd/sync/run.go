@@ -51,7 +51,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 		return err
 	}
 	if o.full {
-		night.Details = "all"
+		night.Details = pipeline.AllDetails
 	}
 	night.DryRun = o.dryRun
 	night.AllowMassDelete, night.Fresh = o.allowMassDelete, o.fresh

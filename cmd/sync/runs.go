@@ -35,11 +35,11 @@ func runRuns(g *globals, format string) error {
 	if err != nil {
 		return err
 	}
-	runs, err := wh.Told()
+	runs, err := wh.Ledger.AllRuns()
 	if err != nil {
 		return err
 	}
-	seen, _, err := wh.Latest()
+	seen, _, err := wh.Versions.Latest()
 	if err != nil {
 		return err
 	}

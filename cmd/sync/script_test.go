@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
@@ -70,6 +71,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Values[stageKey{}] = &stage{seen: map[string]chan struct{}{}}
+			env.Setenv("STREAMS", strconv.Itoa(len(stream.All())))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -17,13 +17,6 @@ import (
 // unless it called patient. The promise to operators is 5 s.
 const grace = 4 * time.Second
 
-// stopError says which signal stopped the program. It counts as context.Canceled.
-type stopError struct{ signal os.Signal }
-
-func (e *stopError) Error() string { return fmt.Sprintf("stopped by a signal (%s)", e.signal) }
-
-func (e *stopError) Is(target error) bool { return target == context.Canceled }
-
 // runInterruptible runs a command's work and returns its exit code. SIGINT and
 // SIGTERM end the context of the work. Work that does not end within grace, such as
 // a long step of the database, is abandoned, and at once after a second signal: a
@@ -41,7 +34,7 @@ func runInterruptible(stderr io.Writer, work func(ctx context.Context, patient f
 	case code := <-done:
 		return code
 	case s := <-signals:
-		cancel(&stopError{s})
+		cancel(signalError{s})
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
@@ -57,3 +50,16 @@ func runInterruptible(stderr io.Writer, work func(ctx context.Context, patient f
 	fmt.Fprintln(stderr, "placementsync: stopped in the middle of its work: the stored answers and the last snapshot are kept, run again to resume")
 	return warehouse.Interrupted.ExitCode()
 }
+
+// signalError says which signal stopped a command.
+type signalError struct{ signal os.Signal }
+
+func (e signalError) Error() string {
+	if e.signal == os.Interrupt {
+		return "stopped by an interrupt (SIGINT)"
+	}
+	return "stopped by a request to terminate (SIGTERM)"
+}
+
+// Unwrap returns what a context that ended returns.
+func (signalError) Unwrap() error { return context.Canceled }

@@ -7,6 +7,7 @@ import (
 
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
+	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/warehouse"
@@ -25,10 +26,10 @@ func (s *service) verifyInTurn(ctx context.Context, cfg config.Config, night pip
 		return err
 	})
 	if ctx.Err() != nil {
-		return daemon.Verified{At: found.At, Result: daemon.Interrupted}
+		return daemon.Verified{At: found.At, Result: string(ledger.Interrupted)}
 	}
 	if err != nil {
-		found.Result, found.Error = daemon.Failed, err.Error()
+		found.Result, found.Error = string(ledger.Failed), err.Error()
 	}
 	s.keepVerified(cfg, found)
 	if found.Result != pipeline.Whole {
@@ -41,7 +42,7 @@ func (s *service) verifyInTurn(ctx context.Context, cfg config.Config, night pip
 func (s *service) keepVerified(cfg config.Config, found warehouse.Verified) {
 	wh, err := warehouse.Open(warehouseConfig(cfg))
 	if err == nil {
-		err = wh.NoteVerified(found)
+		err = wh.Examiner.SaveVerified(found)
 	}
 	if err != nil {
 		s.log.Warn("result of verify not stored", "error", err)
@@ -60,7 +61,7 @@ func damageAlert(found warehouse.Verified) notify.Alert {
 
 // lastVerified is the result of the last verify, of this process or an earlier one.
 func lastVerified(wh *warehouse.Warehouse) (daemon.Verified, bool) {
-	v, ok, err := wh.LastVerified()
+	v, ok, err := wh.Examiner.LastVerified()
 	return shownVerified(v), ok && err == nil
 }
 

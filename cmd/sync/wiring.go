@@ -84,7 +84,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 		Warehouse: folder, Fetch: fetchConfig(c), Streams: stream.Known(), Chosen: streams,
 		TeamID:  c.API.TeamID,
 		Privacy: private, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,
-		Details: string(c.Streams.Details), LiveDays: c.Streams.LiveDays, Recheck: c.Streams.Recheck,
+		Details: pipeline.Details(c.Streams.Details), LiveDays: c.Streams.LiveDays, Recheck: c.Streams.Recheck,
 		Limits: load.Limits{Share: c.Run.MassDeleteShare, Rows: int64(c.Run.MassDeleteRows)},
 		Now:    g.now, Log: g.newLogger(),
 	}, nil

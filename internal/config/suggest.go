@@ -8,9 +8,9 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// suggest returns the path of the known key that an unknown one in section was
-// probably meant to be, or "". Of two equally near, the one of the section wins.
-func suggest(section, unknown string) string {
+// nearestKey returns the path of the known key that is most similar to an unknown
+// key of section, or "". Of two that are equally similar, that of the section wins.
+func nearestKey(section, unknown string) string {
 	best, least := "", math.MaxInt
 	for _, path := range keyPaths(reflect.TypeFor[Config](), "") {
 		edits, near := nearest.Edits(lastSegment(path), unknown)
@@ -30,7 +30,7 @@ func lastSegment(path string) string { return path[strings.LastIndexByte(path, '
 // keyPaths lists the path of every key below t, sections included.
 func keyPaths(t reflect.Type, prefix string) []string {
 	var paths []string
-	for key, field := range fields(t) {
+	for key, field := range yamlFields(t) {
 		path := joinPath(prefix, key)
 		paths = append(paths, path)
 		if field.Type.Kind() == reflect.Struct {

@@ -12,24 +12,24 @@ import (
 )
 
 // Validate reports every rule that c breaks in one *Error without lines, or nil.
-// [Load] and [Parse] have done so already; this is for a Config made in code.
+// [Load] and [Parse] call it; this is for a Config that is made in code.
 func (c Config) Validate() error {
 	var v validator
-	v.config(c)
+	v.checkConfig(c)
 	return newError("", v.problems)
 }
 
-// validator collects the rules that are broken. Its maps are the binder's and may
-// be nil: a path that could not be bound is not judged by its default, and a value
-// that came from the environment is shown as it is written in the file.
+// validator collects the rules that are broken. Its maps are those of the binder and
+// may be nil: a path that could not be bound is not checked, and a value from the
+// environment is shown as it is written in the file.
 type validator struct {
 	problems []Problem
 	broken   map[string]bool
 	written  map[string]string
 }
 
-// add reports that the value at path breaks a rule; message says rule and fix.
-func (v *validator) add(path, format string, args ...any) {
+// addProblem reports that the value at path breaks a rule; the message has the rule and the fix.
+func (v *validator) addProblem(path, format string, args ...any) {
 	for at := path; at != ""; at = parentPath(at) {
 		if v.broken[at] {
 			return
@@ -38,15 +38,15 @@ func (v *validator) add(path, format string, args ...any) {
 	v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-func (v *validator) show(path string, value any) string {
+func (v *validator) showValue(path string, value any) string {
 	if text, ok := v.written[path]; ok {
 		return text
 	}
-	return literal(value)
+	return formatValue(value)
 }
 
-// literal writes a value as it would stand in the file: 10m, not 10m0s.
-func literal(value any) string {
+// formatValue writes a value as in the file: 10m, not 10m0s.
+func formatValue(value any) string {
 	switch v := value.(type) {
 	case string:
 		return strconv.Quote(v)
@@ -63,91 +63,94 @@ func literal(value any) string {
 	return fmt.Sprint(value)
 }
 
-func (v *validator) config(c Config) {
-	v.api(c.API)
-	v.streams(c.Streams)
-	v.run(c.Run)
-	v.warehouse(c.Warehouse)
-	v.retention(c.Retention)
-	v.schedule(c.Schedule)
-	v.verify(c.Verify)
-	v.serve(c.Serve)
-	v.notify(c.Notify)
-	v.privacy(c.Privacy)
+func (v *validator) checkConfig(c Config) {
+	v.checkAPI(c.API)
+	v.checkStreams(c.Streams)
+	v.checkRun(c.Run)
+	v.checkWarehouse(c.Warehouse)
+	checkAtLeast(v, "retention.raw_days", c.Retention.RawDays, 0)
+	checkAtLeast(v, "retention.daily", c.Retention.Daily, 0)
+	checkAtLeast(v, "retention.weekly", c.Retention.Weekly, 0)
+	checkAtLeast(v, "retention.monthly", c.Retention.Monthly, 0)
+	v.checkSchedule(c.Schedule)
+	if c.Verify.Cron != "" {
+		v.checkCron("verify.cron", c.Verify.Cron)
+	}
+	v.checkServe(c.Serve)
+	v.checkNotifyURL("notify.failure_url", c.Notify.FailureURL)
+	v.checkNotifyURL("notify.heartbeat_url", c.Notify.HeartbeatURL)
+	v.checkPrivacy(c.Privacy)
 }
 
-func (v *validator) api(a API) {
-	v.baseURL(a)
-	v.token(a)
-	v.printable("api.team_id", a.TeamID)
-	v.printable("api.user_agent", a.UserAgent)
-	between(v, "api.requests_per_second", a.RequestsPerSecond, 0, 1000)
-	between(v, "api.burst", a.Burst, 1, 1000)
-	between(v, "api.concurrency", a.Concurrency, 1, 256)
-	between(v, "api.page_size", a.PageSize, 1, 1000)
-	between(v, "api.timeout", a.Timeout, 100*time.Millisecond, 10*time.Minute)
+func (v *validator) checkAPI(a API) {
+	v.checkBaseURL(a)
+	v.checkToken(a)
+	v.checkPrintable("api.team_id", a.TeamID)
+	v.checkPrintable("api.user_agent", a.UserAgent)
+	checkBetween(v, "api.requests_per_second", a.RequestsPerSecond, 0, 1000)
+	checkBetween(v, "api.burst", a.Burst, 1, 1000)
+	checkBetween(v, "api.concurrency", a.Concurrency, 1, 256)
+	checkBetween(v, "api.page_size", a.PageSize, 1, 1000)
+	checkBetween(v, "api.timeout", a.Timeout, 100*time.Millisecond, 10*time.Minute)
 	if n := a.MaxBodyBytes(); n < 1e6 || n > 2e9 {
-		v.add("api.max_body", "%s is not a size from 1MB to 2GB: write one such as 64MB", v.show("api.max_body", a.MaxBody))
+		v.addProblem("api.max_body", "%s is not a size from 1MB to 2GB: write one such as 64MB", v.showValue("api.max_body", a.MaxBody))
 	}
-	between(v, "api.retry.max_retries", a.Retry.MaxRetries, 0, 20)
-	between(v, "api.retry.base", a.Retry.Base, time.Millisecond, time.Minute)
-	between(v, "api.retry.max", a.Retry.Max, time.Millisecond, 10*time.Minute)
-	between(v, "api.retry.jitter", a.Retry.Jitter, 0, 1)
+	checkBetween(v, "api.retry.max_retries", a.Retry.MaxRetries, 0, 20)
+	checkBetween(v, "api.retry.base", a.Retry.Base, time.Millisecond, time.Minute)
+	checkBetween(v, "api.retry.max", a.Retry.Max, time.Millisecond, 10*time.Minute)
+	checkBetween(v, "api.retry.jitter", a.Retry.Jitter, 0, 1)
 	if a.Retry.Max < a.Retry.Base && !v.broken["api.retry.base"] {
-		v.add("api.retry.max", "%s is below api.retry.base: use %s or more",
-			v.show("api.retry.max", a.Retry.Max), v.show("api.retry.base", a.Retry.Base))
+		v.addProblem("api.retry.max", "%s is less than api.retry.base: use %s or more",
+			v.showValue("api.retry.max", a.Retry.Max), v.showValue("api.retry.base", a.Retry.Base))
 	}
 }
 
-func (v *validator) token(a API) {
+func (v *validator) checkToken(a API) {
 	switch {
 	case v.broken["api.token_file"]:
 	case a.Token != "" && a.TokenFile != "":
-		v.add("api.token_file", "is given beside api.token: keep one of the two")
+		v.addProblem("api.token_file", "is set, and api.token too: keep one of the two")
 	case a.Token == "" && a.TokenFile == "":
-		v.add("api.token", "is empty: give the token as ${PLACEMENTSYNC_TOKEN}, or its file as api.token_file")
+		v.addProblem("api.token", "is empty: give the token as ${PLACEMENTSYNC_TOKEN}, or its file as api.token_file")
 	case a.TokenFile == "":
 		if fault := tokenFault(a.Token); fault != "" {
-			v.add("api.token", "%s", fault)
+			v.addProblem("api.token", "%s", fault)
 		}
 	}
 }
 
-func (v *validator) streams(s Streams) {
-	v.patterns("streams.include", s.Include)
-	v.patterns("streams.exclude", s.Exclude)
-	oneOf(v, "streams.details", s.Details, DetailsChanged, DetailsAll, DetailsNone)
-	between(v, "streams.live_days", s.LiveDays, 0, 3650)
-	between(v, "streams.recheck", s.Recheck, 0, 365)
-	between(v, "streams.max_passes", s.MaxPasses, 1, 20)
-	between(v, "streams.max_pages", s.MaxPages, 1, 10_000_000)
+func (v *validator) checkStreams(s Streams) {
+	v.checkPatterns("streams.include", s.Include)
+	v.checkPatterns("streams.exclude", s.Exclude)
+	checkOneOf(v, "streams.details", s.Details, DetailsChanged, DetailsAll, DetailsNone)
+	checkBetween(v, "streams.live_days", s.LiveDays, 0, 3650)
+	checkBetween(v, "streams.recheck", s.Recheck, 0, 365)
+	checkBetween(v, "streams.max_passes", s.MaxPasses, 1, 20)
+	checkBetween(v, "streams.max_pages", s.MaxPages, 1, 10_000_000)
 }
 
-func (v *validator) patterns(at string, patterns []string) {
+func (v *validator) checkPatterns(at string, patterns []string) {
 	for i, pattern := range patterns {
 		item := fmt.Sprintf("%s[%d]", at, i)
 		if pattern == "" {
-			v.add(item, "is empty: name a stream, or remove it")
+			v.addProblem(item, "is empty: name a stream, or remove it")
 		} else if _, err := path.Match(pattern, ""); err != nil {
-			v.add(item, "%s is not a pattern: close the bracket or write the stream's name", v.show(item, pattern))
+			v.addProblem(item, "%s is not a pattern: close the bracket or write the stream's name", v.showValue(item, pattern))
 		}
 	}
 }
 
-func (v *validator) run(r Run) {
-	between(v, "run.resume_max_age", r.ResumeMaxAge, 0, 7*24*time.Hour)
-	between(v, "run.max_duration", r.MaxDuration, 0, 7*24*time.Hour)
-	between(v, "run.mass_delete_share", r.MassDeleteShare, 0, 1)
-	atLeast(v, "run.mass_delete_rows", r.MassDeleteRows, 0)
+func (v *validator) checkRun(r Run) {
+	checkBetween(v, "run.resume_max_age", r.ResumeMaxAge, 0, 7*24*time.Hour)
+	checkBetween(v, "run.max_duration", r.MaxDuration, 0, 7*24*time.Hour)
+	checkBetween(v, "run.mass_delete_share", r.MassDeleteShare, 0, 1)
+	checkAtLeast(v, "run.mass_delete_rows", r.MassDeleteRows, 0)
 }
 
 var size = regexp.MustCompile(`(?i)^([0-9]+(?:\.[0-9]+)?) ?([KMGT])(i?)B$`)
 
-// isSize accepts what DuckDB takes for memory_limit, without its percentages: those
-// are of the machine, and in a container the machine is not what the process may use.
-func isSize(text string) bool { return bytesOf(text) > 0 }
-
-// bytesOf reads a size as DuckDB does: MB are millions, MiB are not; 0 if it is none.
+// bytesOf reads a size as DuckDB does: 1 MB is 1,000,000 bytes, 1 MiB 1,048,576; 0 if
+// it is no size.
 func bytesOf(text string) float64 {
 	match := size.FindStringSubmatch(text)
 	if match == nil {
@@ -164,72 +167,66 @@ func bytesOf(text string) float64 {
 	return number * math.Pow(unit, float64(1+strings.Index("KMGT", strings.ToUpper(match[2]))))
 }
 
-// MaxBodyBytes is MaxBody as a number; 0 if it is no size.
+// MaxBodyBytes is MaxBody in bytes; 0 if it is no size.
 func (a API) MaxBodyBytes() int64 { return int64(min(bytesOf(a.MaxBody), math.MaxInt64/2)) }
 
-func (v *validator) warehouse(w Warehouse) {
+func (v *validator) checkWarehouse(w Warehouse) {
 	if w.Dir == "" {
-		v.add("warehouse.dir", "is empty: give a folder, such as ./warehouse")
+		v.addProblem("warehouse.dir", "is empty: give a folder, such as ./warehouse")
 	}
-	atLeast(v, "warehouse.keep_versions", w.KeepVersions, 1)
-	if !isSize(w.MemoryLimit) {
-		v.add("warehouse.memory_limit", "%s is not a size: write one such as 512MB or 2GB",
-			v.show("warehouse.memory_limit", w.MemoryLimit))
+	checkAtLeast(v, "warehouse.keep_versions", w.KeepVersions, 1)
+	// DuckDB accepts percentages too. Those are of the machine; a container may use less.
+	if bytesOf(w.MemoryLimit) == 0 {
+		v.addProblem("warehouse.memory_limit", "%s is not a size: write one such as 512MB or 2GB",
+			v.showValue("warehouse.memory_limit", w.MemoryLimit))
 	}
-	between(v, "warehouse.threads", w.Threads, 0, 1024)
-	oneOf(v, "warehouse.published_mode", w.PublishedMode, "", "0600", "0640", "0644")
-}
-
-func (v *validator) retention(r Retention) {
-	atLeast(v, "retention.raw_days", r.RawDays, 0)
-	atLeast(v, "retention.daily", r.Daily, 0)
-	atLeast(v, "retention.weekly", r.Weekly, 0)
-	atLeast(v, "retention.monthly", r.Monthly, 0)
+	checkBetween(v, "warehouse.threads", w.Threads, 0, 1024)
+	checkOneOf(v, "warehouse.published_mode", w.PublishedMode, "", "0600", "0640", "0644")
 }
 
 var column = regexp.MustCompile(`^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$`)
 
-func (v *validator) privacy(p Privacy) {
-	v.columns("privacy.hash", p.Hash)
-	v.columns("privacy.drop", p.Drop)
+func (v *validator) checkPrivacy(p Privacy) {
+	v.checkColumns("privacy.hash", p.Hash)
+	v.checkColumns("privacy.drop", p.Drop)
 	for i, name := range p.Hash {
 		if slices.Contains(p.Drop, name) {
 			item := fmt.Sprintf("privacy.hash[%d]", i)
-			v.add(item, "%s is also in privacy.drop: keep it in one of the two", v.show(item, name))
+			v.addProblem(item, "%s is also in privacy.drop: keep it in one of the two", v.showValue(item, name))
 		}
 	}
 	if len(p.Hash) > 0 && p.HashKey == "" {
-		v.add("privacy.hash", "needs a key: set the environment variable %s, and keep it: another key gives other hashes", HashKeyVar)
+		v.addProblem("privacy.hash", "needs a key: set the environment variable %s and never change it, since another key gives other hashes", HashKeyVar)
 	}
-	oneOf(v, "privacy.raw", p.Raw, RawKeep, RawDiscard)
+	checkOneOf(v, "privacy.raw", p.Raw, RawKeep, RawDiscard)
 }
 
-func (v *validator) columns(at string, names []string) {
+func (v *validator) checkColumns(at string, names []string) {
 	for i, name := range names {
 		if item := fmt.Sprintf("%s[%d]", at, i); !column.MatchString(name) {
-			v.add(item, "%s is not table.column: write one such as orders.guest_email", v.show(item, name))
+			v.addProblem(item, "%s is not table.column: write one such as orders.guest_email", v.showValue(item, name))
 		}
 	}
 }
 
-// between demands low <= value <= high.
-func between[T int | float64 | time.Duration](v *validator, path string, value, low, high T) {
-	lowest, highest := literal(low), literal(high)
+// checkBetween requires low <= value <= high.
+func checkBetween[T int | float64 | time.Duration](v *validator, path string, value, low, high T) {
+	lowest, highest := formatValue(low), formatValue(high)
 	switch {
 	case value < low:
-		v.add(path, "%s is below %s: use %s to %s", v.show(path, value), lowest, lowest, highest)
+		v.addProblem(path, "%s is below %s: use %s to %s", v.showValue(path, value), lowest, lowest, highest)
 	case !(value <= high): // so that NaN is refused as well
-		v.add(path, "%s is above %s: use %s to %s", v.show(path, value), highest, lowest, highest)
+		v.addProblem(path, "%s is above %s: use %s to %s", v.showValue(path, value), highest, lowest, highest)
 	}
 }
 
-func atLeast(v *validator, path string, value, low int) {
+func checkAtLeast(v *validator, path string, value, low int) {
 	if value < low {
-		v.add(path, "%s is below %d: use %d or more", v.show(path, value), low, low)
+		v.addProblem(path, "%s is below %d: use %d or more", v.showValue(path, value), low, low)
 	}
 }
 
-func oneOf[T ~string](v *validator, path string, value T, known ...T) {
+func checkOneOf[T ~string](v *validator, path string, value T, known ...T) {
 	if slices.Contains(known, value) {
 		return
 	}
@@ -239,5 +236,5 @@ func oneOf[T ~string](v *validator, path string, value T, known ...T) {
 			names[i] = `""`
 		}
 	}
-	v.add(path, "%s is unknown: use %s", v.show(path, string(value)), strings.Join(names, ", "))
+	v.addProblem(path, "%s is not allowed: use one of %s", v.showValue(path, string(value)), strings.Join(names, ", "))
 }

@@ -14,23 +14,23 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// baseURL shows no more of a refused address than scheme and host: credentials and
-// keys hide in the rest.
-func (v *validator) baseURL(a API) {
+// checkBaseURL shows only scheme and host of a refused address: the rest may contain
+// credentials.
+func (v *validator) checkBaseURL(a API) {
 	const path = "api.base_url"
 	u, err := url.Parse(a.BaseURL)
 	switch {
 	case a.BaseURL == "":
-		v.add(path, "is empty: give the address of the service, such as https://api.example.com")
+		v.addProblem(path, "is empty: give the address of the service, such as https://api.example.com")
 	case err != nil || !isWeb(u):
-		v.add(path, "is not an absolute http or https address: write one such as https://api.example.com")
+		v.addProblem(path, "is not an absolute http or https address: write one such as https://api.example.com")
 	case u.User != nil:
-		v.add(path, "holds credentials: remove them and use api.token")
+		v.addProblem(path, "contains credentials: remove them and use api.token")
 	case u.RawQuery != "" || u.ForceQuery || strings.Contains(a.BaseURL, "#"):
-		v.add(path, "%s has a query or fragment behind it: end it with the path", v.show(path, u.Scheme+"://"+u.Host))
+		v.addProblem(path, "%s ends with a query or fragment: end it with the path", v.showValue(path, u.Scheme+"://"+u.Host))
 	case u.Scheme == "http" && !a.AllowInsecure && !isLoopback(u.Hostname()):
-		v.add(path, "%s would send the token unencrypted: use https, or set api.allow_insecure: true",
-			v.show(path, u.Scheme+"://"+u.Host))
+		v.addProblem(path, "%s would send the token unencrypted: use https, or set api.allow_insecure: true",
+			v.showValue(path, u.Scheme+"://"+u.Host))
 	}
 }
 
@@ -42,8 +42,8 @@ func isWeb(u *url.URL) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.Opaque == ""
 }
 
-// isLoopback goes by the text, without asking a resolver: an answer from the network
-// must not decide whether a token may leave unencrypted.
+// isLoopback looks at the text and asks no resolver: an answer from the network must
+// not decide whether a token may leave unencrypted.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
@@ -52,92 +52,81 @@ func isLoopback(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-func (v *validator) printable(path, text string) {
+func (v *validator) checkPrintable(path, text string) {
 	for _, r := range text {
 		if r < ' ' || r > '~' {
-			v.add(path, "%s holds characters that cannot be sent: use printable ASCII", v.show(path, text))
+			v.addProblem(path, "%s contains characters that cannot be sent: use printable ASCII", v.showValue(path, text))
 			return
 		}
 	}
 }
 
-func (v *validator) schedule(s Schedule) {
-	v.cron("schedule.cron", s.Cron)
+func (v *validator) checkSchedule(s Schedule) {
+	v.checkCron("schedule.cron", s.Cron)
 	if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "" {
-		v.add("schedule.timezone", "%s is not a time zone: use an IANA name such as UTC or Europe/Berlin",
-			v.show("schedule.timezone", s.Timezone))
+		v.addProblem("schedule.timezone", "%s is not a time zone: use an IANA name such as UTC or Europe/Berlin",
+			v.showValue("schedule.timezone", s.Timezone))
 	}
 }
 
-func (v *validator) verify(s Verify) {
-	if s.Cron != "" {
-		v.cron("verify.cron", s.Cron)
-	}
-}
-
-func (v *validator) cron(path, text string) {
+func (v *validator) checkCron(path, text string) {
 	if strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=") {
-		// Besides saying it twice, a zone without fields makes the parser panic.
-		v.add(path, "%s names a time zone: move it to schedule.timezone", v.show(path, text))
+		// The parser panics at a zone without fields.
+		v.addProblem(path, "%s names a time zone: move it to schedule.timezone", v.showValue(path, text))
 		return
 	}
 	schedule, err := cron.ParseStandard(text)
 	if err != nil {
 		reason := fmt.Sprintf(" (%v)", err)
 		if v.written[path] != "" {
-			reason = "" // it would quote what came from the environment
+			reason = "" // it would quote the value from the environment
 		}
-		v.add(path, "%s is not a schedule%s: write five fields such as \"0 2 * * *\"", v.show(path, text), reason)
+		v.addProblem(path, "%s is not a schedule%s: write five fields such as \"0 2 * * *\"", v.showValue(path, text), reason)
 		return
 	}
-	// Any start would do: the search reaches over a leap year.
+	// Any start will do: the search covers a leap year.
 	if schedule.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
-		v.add(path, "%s never comes: check day and month", v.show(path, text))
+		v.addProblem(path, "%s is never due: check day and month", v.showValue(path, text))
 	}
 }
 
-func (v *validator) serve(s Serve) {
-	v.listen(s)
-	v.secretText("serve.auth_token", s.AuthToken)
+func (v *validator) checkServe(s Serve) {
+	v.checkListen(s)
+	v.checkSecretText("serve.auth_token", s.AuthToken)
 	for i, secret := range s.WebhookSecrets {
 		item := fmt.Sprintf("serve.webhook_secrets[%d]", i)
 		if secret == "" {
-			v.add(item, "is empty: anyone could sign with it: give the signing secret, or remove it")
+			v.addProblem(item, "is empty, so anyone could sign: give the signing secret, or remove it")
 		}
-		v.secretText(item, secret)
+		v.checkSecretText(item, secret)
 	}
-	between(v, "serve.webhook_max_age", s.WebhookMaxAge, 0, 7*24*time.Hour)
+	checkBetween(v, "serve.webhook_max_age", s.WebhookMaxAge, 0, 7*24*time.Hour)
 }
 
-func (v *validator) listen(s Serve) {
+func (v *validator) checkListen(s Serve) {
 	const path = "serve.listen"
 	host, port, err := net.SplitHostPort(s.Listen)
 	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
-		v.add(path, "%s is not host:port: write one such as 127.0.0.1:8080", v.show(path, s.Listen))
+		v.addProblem(path, "%s is not host:port: write one such as 127.0.0.1:8080", v.showValue(path, s.Listen))
 		return
 	}
 	if !isLoopback(host) && s.AuthToken == "" && !v.broken["serve.auth_token"] {
-		v.add(path, "%s is reachable from other machines: set serve.auth_token, or listen on 127.0.0.1",
-			v.show(path, s.Listen))
+		v.addProblem(path, "%s is reachable from other machines: set serve.auth_token, or listen on 127.0.0.1",
+			v.showValue(path, s.Listen))
 	}
 }
 
-func (v *validator) secretText(path string, secret Secret) {
+func (v *validator) checkSecretText(path string, secret Secret) {
 	if strings.ContainsFunc(secret.Reveal(), unfitForHeader) {
-		v.add(path, "holds white space or characters that cannot be sent: use printable ASCII without spaces")
+		v.addProblem(path, "contains white space or characters that cannot be sent: use printable ASCII without spaces")
 	}
 }
 
-func (v *validator) notify(n Notify) {
-	v.notifyURL("notify.failure_url", n.FailureURL)
-	v.notifyURL("notify.heartbeat_url", n.HeartbeatURL)
-}
-
-func (v *validator) notifyURL(path string, address Secret) {
+func (v *validator) checkNotifyURL(path string, address Secret) {
 	if address == "" {
 		return
 	}
 	if u, err := url.Parse(address.Reveal()); err != nil || !isWeb(u) {
-		v.add(path, "is not an absolute http or https address: write one such as https://hooks.example.com/abc")
+		v.addProblem(path, "is not an absolute http or https address: write one such as https://hooks.example.com/abc")
 	}
 }

@@ -4,78 +4,80 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
 // Reasons of a slot without a night of its own.
 const (
-	missedRunning  = "running"  // the night before was still at work
-	missedHeld     = "held"     // another process was at work until the next slot
-	missedDowntime = "downtime" // nobody was there
+	missedRunning  = "running"  // the previous night was still running
+	missedHeld     = "held"     // another process held the lock until the next slot
+	missedDowntime = "downtime" // the daemon was down or asleep
 )
 
-// glance is how often the clock is looked at, whatever the timer says: it may have
-// been set, and the machine may have slept.
-const glance = time.Minute
+// checkEvery is how often the clock is checked, whatever the timer says: somebody may
+// have set the clock, or the machine may have slept.
+const checkEvery = time.Minute
 
 // ending is how a night ended.
 type ending struct {
-	night Night
+	night ledger.Run
 	err   error
 }
 
-// shift is the loop that starts nights. It belongs to one goroutine.
-type shift struct {
+// scheduler is the loop that starts nights. One goroutine owns it.
+type scheduler struct {
 	d *Daemon
-	// next is the slot that comes. retry is when a night that found another run
-	// at work tries again; zero: none waits.
+	// next is the next slot. retry is when a night tries again that found the lock
+	// held; zero: none waits.
 	next, retry time.Time
 	working     bool
 	ended       chan ending
-	// verify is when damage is looked for next; zero: never.
+	// verify is when the next verification starts; zero: never.
 	verify    time.Time
 	verifying bool
 	verified  chan Verified
 }
 
-// nights starts a night at each slot until ctx ends, never two at once, and
-// returns when none is at work.
-func (d *Daemon) nights(ctx context.Context) {
-	s := &shift{d: d, ended: make(chan ending, 1), verified: make(chan Verified, 1)}
-	s.schedule()
+// runNights starts a night at each slot until ctx ends, never two at once, and
+// returns when none runs any more.
+func (d *Daemon) runNights(ctx context.Context) {
+	s := &scheduler{d: d, ended: make(chan ending, 1), verified: make(chan Verified, 1)}
+	s.scheduleNext()
 	s.catchUp(ctx)
-	timer := time.NewTimer(s.pause())
+	timer := time.NewTimer(s.untilDue())
 	defer timer.Stop()
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case e := <-s.ended:
-			s.end(e)
+			s.endNight(e)
 		case v := <-s.verified:
 			s.endVerify(v)
 		case <-d.cfg.Hangups:
-			d.reload()
-			s.schedule()
+			d.reloadSettings()
+			s.scheduleNext()
 		case <-timer.C:
-			s.look(ctx)
+			s.checkClock(ctx)
 		}
-		timer.Reset(s.pause())
+		timer.Reset(s.untilDue())
 	}
-	s.drain(ctx)
+	s.waitForNight(ctx)
 }
 
-// schedule looks for the slot that comes.
-func (s *shift) schedule() {
+// scheduleNext computes the next slot.
+func (s *scheduler) scheduleNext() {
 	now := s.d.cfg.Now()
 	s.scheduleVerify(now)
 	s.next = s.d.settings().Schedule.Next(now)
-	s.d.board.change(func(b *board) { b.next, b.beat = s.next, now })
-	s.d.tell("STATUS=next night at " + s.next.Format(time.RFC3339))
+	s.d.board.update(func(b *board) { b.next, b.beat = s.next, now })
+	s.d.notifyManager("STATUS=next night at " + s.next.Format(time.RFC3339))
 }
 
-// pause is how long nothing needs to be done.
-func (s *shift) pause() time.Duration {
+// untilDue is how long the loop may sleep.
+func (s *scheduler) untilDue() time.Duration {
 	now := s.d.cfg.Now()
-	left := min(glance, s.next.Sub(now))
+	left := min(checkEvery, s.next.Sub(now))
 	if !s.retry.IsZero() {
 		left = min(left, s.retry.Sub(now))
 	}
@@ -83,86 +85,86 @@ func (s *shift) pause() time.Duration {
 		left = min(left, s.verify.Sub(now))
 	}
 	if w := s.d.cfg.Watchdog; w > 0 {
-		left = min(left, w/2) // half: one that comes late is not yet one that is missing
+		left = min(left, w/2) // half, so that a late message is still in time
 	}
 	return max(left, 0)
 }
 
-// look does what is due.
-func (s *shift) look(ctx context.Context) {
+// checkClock starts what is due.
+func (s *scheduler) checkClock(ctx context.Context) {
 	now := s.d.cfg.Now()
-	s.d.board.change(func(b *board) { b.beat = now })
+	s.d.board.update(func(b *board) { b.beat = now })
 	if s.d.cfg.Watchdog > 0 {
-		s.d.tell("WATCHDOG=1")
+		s.d.notifyManager("WATCHDOG=1")
 	}
-	s.lookForDamage(ctx, now)
+	s.startVerify(ctx, now)
 	switch {
 	case !now.Before(s.next):
-		s.slot(ctx, now)
+		s.runSlot(ctx, now)
 	case !s.retry.IsZero() && !now.Before(s.retry) && !s.working:
 		s.retry = time.Time{}
-		s.start(ctx, "retry")
+		s.startNight(ctx, "retry")
 	}
 }
 
-// slot is the time for a night, unless one is still at work. Slots that passed
-// unseen, since the machine slept, share one night.
-func (s *shift) slot(ctx context.Context, now time.Time) {
-	if n, _ := s.d.settings().Schedule.passed(s.next, now); n > 0 {
-		s.miss(missedDowntime, n)
+// runSlot starts the night of a slot, unless one still runs. Slots that passed while
+// the machine slept share one night.
+func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
+	if n, _ := s.d.settings().Schedule.countPassed(s.next, now); n > 0 {
+		s.recordMissed(missedDowntime, n)
 	}
 	if !s.retry.IsZero() {
 		s.retry = time.Time{}
-		s.miss(missedHeld, 1)
+		s.recordMissed(missedHeld, 1)
 	}
 	slot := s.next
-	s.schedule()
+	s.scheduleNext()
 	if s.working {
-		s.miss(missedRunning, 1)
+		s.recordMissed(missedRunning, 1)
 		return
 	}
-	s.start(ctx, "slot "+slot.Format(time.RFC3339))
+	s.startNight(ctx, "slot "+slot.Format(time.RFC3339))
 }
 
-// catchUp starts one night for all slots that passed while nobody was there, and
-// for one that was interrupted: its work is half done.
-func (s *shift) catchUp(ctx context.Context) {
-	set, seen := s.d.settings(), s.d.board.read()
+// catchUp starts one night for all slots that passed while the daemon was down, and
+// one if the last night was interrupted, to resume it.
+func (s *scheduler) catchUp(ctx context.Context) {
+	set, seen := s.d.settings(), s.d.board.readSnapshot()
 	if seen.LedgerErr != nil {
-		s.d.cfg.Log.Error("ledger not read, nothing is caught up", "error", seen.LedgerErr)
+		s.d.cfg.Log.Error("ledger not read, missed nights are not caught up", "error", seen.LedgerErr)
 		return
 	}
-	last, known := seen.last()
+	last, known := seen.lastNight()
 	if !known {
 		return
 	}
 	owed := 0
-	if good, ok := seen.published(); ok {
-		owed, _ = set.Schedule.passed(good.Started, seen.At)
+	if good, ok := seen.lastPublished(); ok {
+		owed, _ = set.Schedule.countPassed(good.StartedAt, seen.At)
 	}
 	switch {
-	case owed == 0 && last.Outcome != Interrupted && last.Outcome != Killed:
+	case owed == 0 && last.Outcome != ledger.Interrupted && last.Outcome != ledger.Killed:
 	case !set.CatchUp:
-		s.miss(missedDowntime, owed)
+		s.recordMissed(missedDowntime, owed)
 	default:
-		s.miss(missedDowntime, max(owed-1, 0))
-		s.start(ctx, "catch up")
+		s.recordMissed(missedDowntime, max(owed-1, 0))
+		s.startNight(ctx, "catch up")
 	}
 }
 
-func (s *shift) miss(why string, n int) {
+func (s *scheduler) recordMissed(why string, n int) {
 	if n == 0 {
 		return
 	}
-	s.d.board.miss(why, n)
+	s.d.board.addMissed(why, n)
 	s.d.metrics.missed.WithLabelValues(why).Add(float64(n))
 	s.d.cfg.Log.Warn("slots missed", "reason", why, "slots", n)
 }
 
-func (s *shift) start(ctx context.Context, why string) {
+func (s *scheduler) startNight(ctx context.Context, why string) {
 	now := s.d.cfg.Now()
 	s.working = true
-	s.d.board.change(func(b *board) { b.running = now })
+	s.d.board.update(func(b *board) { b.running = now })
 	s.d.cfg.Log.Info("night started", "reason", why)
 	night := s.d.settings().Night
 	go func() {
@@ -171,30 +173,30 @@ func (s *shift) start(ctx context.Context, why string) {
 	}()
 }
 
-// end takes note of a night, and lets one that found another run at work wait.
-func (s *shift) end(e ending) {
+// endNight records a night. A night that found the lock held waits for its retry.
+func (s *scheduler) endNight(e ending) {
 	s.working = false
 	now := s.d.cfg.Now()
-	s.d.board.change(func(b *board) { b.running, b.readAt = time.Time{}, time.Time{} })
+	s.d.board.update(func(b *board) { b.running, b.readAt = time.Time{}, time.Time{} })
 	if errors.Is(e.err, ErrHeld) {
-		e.night.Outcome = Held
+		e.night.Outcome = ledger.Held
 		s.retry = now.Add(s.d.cfg.HeldRetry)
 		s.d.cfg.Log.Warn("night waits for another run", "until", s.retry, "error", e.err)
 	}
-	s.d.metrics.note(e.night)
-	s.d.cfg.Log.Info("night ended", "run", e.night.Run, "outcome", e.night.Outcome, "took", e.night.Took(),
+	s.d.metrics.countNight(e.night)
+	s.d.cfg.Log.Info("night ended", "run", e.night.ID, "outcome", e.night.Outcome, "took", e.night.Took(),
 		"next", s.next)
 }
 
-// drain waits for the night that is at work; ctx has told it to come to its end.
-func (s *shift) drain(ctx context.Context) {
-	s.d.board.change(func(b *board) { b.stopping = true })
+// waitForNight waits for the night that runs; it ends soon, since ctx has ended.
+func (s *scheduler) waitForNight(ctx context.Context) {
+	s.d.board.update(func(b *board) { b.stopping = true })
 	if s.verifying {
 		s.endVerify(<-s.verified)
 	}
 	if !s.working {
 		return
 	}
-	s.d.cfg.Log.Info("stopping: a night is at work", "reason", context.Cause(ctx))
-	s.end(<-s.ended)
+	s.d.cfg.Log.Info("stopping: waiting for the night that runs", "reason", context.Cause(ctx))
+	s.endNight(<-s.ended)
 }

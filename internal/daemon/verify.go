@@ -3,19 +3,21 @@ package daemon
 import (
 	"context"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
-// scheduleVerify looks for the next slot of a look for damage.
-func (s *shift) scheduleVerify(now time.Time) {
+// scheduleVerify computes when the next verification starts.
+func (s *scheduler) scheduleVerify(now time.Time) {
 	s.verify = time.Time{}
 	if set := s.d.settings(); set.Verify != nil && !set.VerifySchedule.IsNever() {
 		s.verify = set.VerifySchedule.Next(now)
 	}
 }
 
-// lookForDamage starts one when it is due, and none beside another. It waits for its
-// turn among the nights by itself.
-func (s *shift) lookForDamage(ctx context.Context, now time.Time) {
+// startVerify starts a verification if it is due and none runs. It waits by itself for
+// nights to end.
+func (s *scheduler) startVerify(ctx context.Context, now time.Time) {
 	if s.verify.IsZero() || now.Before(s.verify) {
 		return
 	}
@@ -29,22 +31,22 @@ func (s *shift) lookForDamage(ctx context.Context, now time.Time) {
 	go func() { s.verified <- verify(ctx) }()
 }
 
-func (s *shift) endVerify(v Verified) {
+func (s *scheduler) endVerify(v Verified) {
 	s.verifying = false
 	log := s.d.cfg.Log.Info
-	if v.Result != Whole && v.Result != Interrupted {
+	if v.Result != Whole && v.Result != string(ledger.Interrupted) {
 		log = s.d.cfg.Log.Error
 	}
 	log("verify ended", "result", v.Result, "damaged", len(v.Damaged), "took", v.Took, "error", v.Error, "next", s.verify)
 }
 
-// damaged counts what the last look found; 0 when it found nothing, or was none.
-func (d *Daemon) damaged() float64 {
+// countDamaged is the number of damaged files that the last verification found.
+func (d *Daemon) countDamaged() float64 {
 	v, _ := d.cfg.Verified()
 	return float64(len(v.Damaged))
 }
 
-// verifiedAt is when damage was last looked for; zero: never.
+// verifiedAt is when the warehouse was last verified; zero: never.
 func (d *Daemon) verifiedAt() time.Time {
 	v, _ := d.cfg.Verified()
 	return v.At

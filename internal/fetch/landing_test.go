@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -269,6 +270,40 @@ func TestAnUnusableFolderIsALandingError(t *testing.T) {
 	}
 	if _, err := fetch.OpenLanding(path, fetch.LandingOptions{}); !is[*fetch.LandingError](err) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestASegmentThatCannotBeReadIsNotTheEnd opens a landing whose second segment is
+// there and cannot be looked at: the answers behind it must not be forgotten.
+func TestASegmentThatCannotBeReadIsNotTheEnd(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, dir, fetch.LandingOptions{SegmentBytes: 1})
+	land(t, l, 3, 5)
+	shut(t, l)
+	second := filepath.Join(dir, "000002.zst")
+	if err := os.Remove(second); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("000002.zst", second); err != nil {
+		t.Skip("no symbolic links here:", err)
+	}
+	_, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
+	var broken *fetch.LandingError
+	if !errors.As(err, &broken) || !strings.Contains(err.Error(), second) {
+		t.Fatalf("got %v, want a LandingError that names %s", err, second)
+	}
+	checkLines(t, dir, 3)
+}
+
+// checkLines compares the number of lines in the journal of a landing.
+func checkLines(t *testing.T, dir string, want int) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := bytes.Count(text, []byte("\n")); got != want {
+		t.Errorf("the journal has %d lines, want %d", got, want)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"placementsync/internal/stream"
 )
@@ -19,7 +18,7 @@ type pass struct {
 	width       int // of the last wave
 
 	mu    sync.Mutex
-	pages []facts
+	pages []page
 	// ids are those of all pages: as they came while the pass is read, sorted
 	// and each once after finish.
 	ids       []uint64
@@ -37,20 +36,12 @@ type pass struct {
 	bounded   bool  // the chain of pages was cut
 }
 
-// facts is what is kept of one page.
-type facts struct {
-	records    int
-	totalPages int64
-	next       int64
-	first      time.Time
-	last       time.Time
-	falls      int
-	falling    bool
+// page is what is kept of one page: what its body says, without the ids.
+type page struct {
+	stream.Page
 	// repeats says that the page held the same ids as an earlier one: the
 	// service ignores the page number or stays on the last page.
 	repeats bool
-	// bare says that no envelope of spec section 4.1 was around the records.
-	bare bool
 }
 
 func newPass(number int, cfg Config, pageSize int) *pass {
@@ -60,15 +51,15 @@ func newPass(number int, cfg Config, pageSize int) *pass {
 	}
 }
 
-// begin starts a wave.
-func (p *pass) begin() { p.end = false }
+// startWave starts a wave.
+func (p *pass) startWave() { p.end = false }
 
-// open makes room for a page before it is asked for.
-func (p *pass) open(number int) {
+// reservePage makes room for a page before it is asked for.
+func (p *pass) reservePage(number int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.pages) < number {
-		p.pages = append(p.pages, facts{})
+		p.pages = append(p.pages, page{})
 	}
 }
 
@@ -79,106 +70,101 @@ func (p *pass) sawEnd() bool {
 	return p.end
 }
 
-// believed is up to how many ids room is made for on the word of page 1. What a
+// believedIDs is up to how many ids room is made for on the word of page 1. What a
 // pass does not use of it costs addresses and no memory, while a list that grows
 // costs half of its size more for a moment.
-const believed = 1 << 23
+const believedIDs = 1 << 23
 
-// add takes the facts of one page.
-func (p *pass) add(number int, page stream.Page) {
-	if !page.Paginated {
-		page.Total, page.TotalPages, page.Next = -1, -1, -1
+// addPage enters what one page says.
+func (p *pass) addPage(number int, body stream.Page) {
+	if !body.Paginated {
+		body.Total, body.TotalPages, body.Next = -1, -1, -1
 	}
-	p.open(number)
+	p.reservePage(number)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if number == 1 {
-		p.total = page.Total
-		p.firstIDs = sorted(page.IDs)
-		p.ids = make([]uint64, 0, min(max(page.Total, 0), believed)+int64(len(page.IDs)))
+		p.total = body.Total
+		p.firstIDs = sortedCopy(body.IDs)
+		p.ids = make([]uint64, 0, min(max(body.Total, 0), believedIDs)+int64(len(body.IDs)))
 	}
-	p.lastTotal = page.Total
-	p.moving = p.moving || page.Total != p.total
-	f := facts{
-		records: page.Records, totalPages: page.TotalPages, next: page.Next,
-		first: page.First, last: page.Last, falls: page.Falls, falling: page.Falling, bare: !page.Paginated,
+	p.lastTotal = body.Total
+	p.moving = p.moving || body.Total != p.total
+	repeats := p.repeatsPage(body)
+	if !repeats {
+		p.ids = append(p.ids, body.IDs...)
+		p.records += body.Records
+		p.copies += body.Copies
+		p.refused += body.Refused
+		p.anonymous += body.Records - body.Copies - len(body.IDs)
 	}
-	if f.repeats = p.repeats(page); !f.repeats {
-		p.ids = append(p.ids, page.IDs...)
-		p.records += page.Records
-		p.copies += page.Copies
-		p.refused += page.Refused
-		p.anonymous += page.Records - page.Copies - len(page.IDs)
-	}
-	p.end = p.end || f.repeats || f.records == 0
-	p.pages[number-1] = f
+	p.end = p.end || repeats || body.Records == 0
+	body.IDs = nil
+	p.pages[number-1] = page{body, repeats}
 }
 
-// repeats reports whether an earlier page held the same ids, by a sum over
+// repeatsPage reports whether an earlier page held the same ids, by a sum over
 // them that does not depend on their order.
-func (p *pass) repeats(page stream.Page) bool {
-	if page.Records == 0 {
+func (p *pass) repeatsPage(body stream.Page) bool {
+	if body.Records == 0 {
 		return false
 	}
-	print := uint64(page.Records)
-	for _, id := range page.IDs {
-		print += stream.MixBits(id)
-	}
-	seen := p.prints[print]
-	p.prints[print] = true
+	sum := body.Fingerprint()
+	seen := p.prints[sum]
+	p.prints[sum] = true
 	return seen
 }
 
-// planned is the number of pages that the total makes of the count that page
+// plannedPages is the number of pages that the total makes of the count that page
 // 1 returned, which may be lower than the limit that was asked. A total that
 // lies costs no more than the bound.
-func (p *pass) planned() int64 {
-	per := int64(max(p.pages[0].records, 1))
+func (p *pass) plannedPages() int64 {
+	per := int64(max(p.pages[0].Records, 1))
 	return min((max(p.total, 1)-1)/per+1, int64(p.maxPages))
 }
 
-// bound is where a chain of pages is cut.
-func (p *pass) bound() int64 {
+// pageBound is where a chain of pages is cut.
+func (p *pass) pageBound() int64 {
 	if p.total < 0 {
 		return int64(p.maxPages)
 	}
-	return min(2*p.planned()+16, int64(p.maxPages))
+	return min(2*p.plannedPages()+16, int64(p.maxPages))
 }
 
-// wave is the number of pages to ask for next. What the total promises is
+// nextWave is the number of pages to ask for next. What the total promises is
 // asked for at once; total_pages can only make it fewer. Beyond that the next
 // pages are felt for, more at a time the longer it goes on. Without a total
 // they are read one after the other: only then do the same ids twice in a row
 // prove anything.
-func (p *pass) wave() int {
+func (p *pass) nextWave() int {
 	read := int64(len(p.pages))
 	if p.total < 0 {
 		return 1
 	}
-	if read == 1 && p.total >= 0 && p.planned() > 1 {
-		n := p.planned()
-		if stated := p.pages[0].totalPages; stated > 1 {
+	if read == 1 && p.total >= 0 && p.plannedPages() > 1 {
+		n := p.plannedPages()
+		if stated := p.pages[0].TotalPages; stated > 1 {
 			n = min(n, stated)
 		}
 		return int(n - read)
 	}
 	p.width = min(max(1, 2*p.width), p.concurrency)
-	return int(min(int64(p.width), p.bound()-read))
+	return int(min(int64(p.width), p.pageBound()-read))
 }
 
-// ended reports whether the pass is at the end of the list. The length of a
+// hasEnded reports whether the pass is at the end of the list. The length of a
 // page in an envelope never says so: a service may cap or filter its pages.
 // Total and next_page do when they agree; a service whose total, pages and
 // next_page all state the same false end cannot be told from an honest one.
-func (p *pass) ended() bool {
-	if p.over() {
+func (p *pass) hasEnded() bool {
+	if p.reachedEnd() {
 		return true
 	}
-	p.bounded = int64(len(p.pages)) >= p.bound()
+	p.bounded = int64(len(p.pages)) >= p.pageBound()
 	return p.bounded
 }
 
-func (p *pass) over() bool {
+func (p *pass) reachedEnd() bool {
 	last := p.pages[len(p.pages)-1]
 	short := p.total >= 0 && int64(p.records) < p.total
 	switch {
@@ -187,17 +173,17 @@ func (p *pass) over() bool {
 	case last.repeats:
 		// One insert makes a page of one record repeat, where one was asked
 		// for; it takes two. No service caps a higher limit at one.
-		return p.total >= 0 || last.records > 1 || p.limit > 1 || p.pages[len(p.pages)-2].repeats
-	case last.records == 0:
-		return last.next <= 0 || !short || p.emptyTail()
-	case last.next > 0 || short || p.total >= 0 && int64(p.records) > p.total:
+		return p.total >= 0 || last.Records > 1 || p.limit > 1 || p.pages[len(p.pages)-2].repeats
+	case last.Records == 0:
+		return last.Next <= 0 || !short || p.emptyTail()
+	case last.Next > 0 || short || p.total >= 0 && int64(p.records) > p.total:
 		return false
-	case last.next == 0:
+	case last.Next == 0:
 		return true
 	}
 	// Without next_page only a page beyond the end shows the end, unless the
 	// total has been reached and the last page was not even full.
-	return p.total >= 0 && last.records < p.pages[0].records
+	return p.total >= 0 && last.Records < p.pages[0].Records
 }
 
 // emptyPages is how many empty pages in a row are followed by their next_page
@@ -209,78 +195,78 @@ func (p *pass) emptyTail() bool {
 		return false
 	}
 	tail := p.pages[len(p.pages)-emptyPages:]
-	return !slices.ContainsFunc(tail, func(f facts) bool { return f.records > 0 })
+	return !slices.ContainsFunc(tail, func(f page) bool { return f.Records > 0 })
 }
 
-// finish sorts the ids and counts those that came more than once. A page that
+// sortIDs sorts the ids and counts those that came more than once. A page that
 // came again beyond the end does not count, one within the list does.
-func (p *pass) finish() {
+func (p *pass) sortIDs() {
 	slices.Sort(p.ids)
 	all := len(p.ids)
 	p.ids = slices.Compact(p.ids)
 	p.repeated = all - len(p.ids)
 	within := len(p.pages)
-	for within > 0 && (p.pages[within-1].repeats || p.pages[within-1].records == 0) {
+	for within > 0 && (p.pages[within-1].repeats || p.pages[within-1].Records == 0) {
 		within--
 	}
 	for _, f := range p.pages[:within] {
 		if f.repeats {
-			p.repeated += f.records
+			p.repeated += f.Records
 		}
 	}
 }
 
-// quiet reports whether nothing was seen to move: the total was the same in
+// isQuiet reports whether nothing was seen to move: the total was the same in
 // every answer, no id came twice, and together they make the total. Where the
 // service states no total the last condition is void.
-func (p *pass) quiet() bool {
+func (p *pass) isQuiet() bool {
 	if p.moving || p.bounded || p.repeated > 0 {
 		return false
 	}
-	return p.total < 0 || int64(p.distinct()) == p.total
+	return p.total < 0 || int64(p.countDistinct()) == p.total
 }
 
-// distinct counts the records as total_records does: a copy within one answer is
+// countDistinct counts the records as total_records does: a copy within one answer is
 // a record to it.
-func (p *pass) distinct() int { return len(p.ids) + p.copies + p.anonymous }
+func (p *pass) countDistinct() int { return len(p.ids) + p.copies + p.anonymous }
 
-// whole reports whether page 1 alone holds everything the total counts. One
+// isWhole reports whether page 1 alone holds everything the total counts. One
 // answer is one state of the service: nothing can move within it.
-func (p *pass) whole() bool {
+func (p *pass) isWhole() bool {
 	first := p.pages[0]
-	return p.total >= 0 && first.next <= 0 && int64(first.records) == p.total &&
-		len(slices.Compact(slices.Clone(p.firstIDs)))+p.copies+p.anonymous == first.records
+	return p.total >= 0 && first.Next <= 0 && int64(first.Records) == p.total &&
+		len(slices.Compact(slices.Clone(p.firstIDs)))+p.copies+p.anonymous == first.Records
 }
 
 // fillsNoPage reports whether page 1 is a list without envelope and shorter than
 // any page that the service is known to cut.
 func (p *pass) fillsNoPage() bool {
-	return len(p.pages) == 1 && p.pages[0].bare && p.pages[0].records < p.short
+	return len(p.pages) == 1 && !p.pages[0].Paginated && p.pages[0].Records < p.short
 }
 
-// unpaged reports whether a list without totals was answered whole by page 1,
+// isUnpaged reports whether a list without totals was answered whole by page 1,
 // since it would not fill a page, page 2 was page 1 once more, or page 1 was
 // empty. Pages of one record are no ground to stand on: a single insert moves
 // page 1 to page 2.
-func (p *pass) unpaged() bool {
+func (p *pass) isUnpaged() bool {
 	if p.total >= 0 || p.moving || p.repeated > 0 {
 		return false
 	}
-	if p.limit == 1 && p.pages[0].records == 1 {
+	if p.limit == 1 && p.pages[0].Records == 1 {
 		return false
 	}
-	return p.fillsNoPage() || p.pages[0].records == 0 || len(p.pages) == 2 && p.pages[1].repeats
+	return p.fillsNoPage() || p.pages[0].Records == 0 || len(p.pages) == 2 && p.pages[1].repeats
 }
 
-// lone reports whether a list without totals had one page and nothing on the
+// isSinglePage reports whether a list without totals had one page and nothing on the
 // next.
-func (p *pass) lone() bool {
-	return p.total < 0 && p.quiet() && len(p.pages) == 2 && p.pages[1].records == 0
+func (p *pass) isSinglePage() bool {
+	return p.total < 0 && p.isQuiet() && len(p.pages) == 2 && p.pages[1].Records == 0
 }
 
-// confirmable reports whether reading page 1 once more can complete the proof.
-func (p *pass) confirmable() bool {
-	return p.lone() || p.total >= 0 && p.quiet() && p.newestFirst()
+// isConfirmable reports whether reading page 1 once more can complete the proof.
+func (p *pass) isConfirmable() bool {
+	return p.isSinglePage() || p.total >= 0 && p.isQuiet() && p.newestFirst()
 }
 
 // enoughFalls is how often created_at must fall before the order counts as
@@ -291,38 +277,38 @@ const enoughFalls = 8
 // often enough for that to be no accident.
 func (p *pass) newestFirst() bool {
 	falls := 0
-	var above *facts
+	var above *page
 	for i := range p.pages {
 		f := &p.pages[i]
-		if f.records == 0 || f.repeats {
+		if f.Records == 0 || f.repeats {
 			continue
 		}
-		if !f.falling || above != nil && f.first.After(above.last) {
+		if !f.Falling || above != nil && f.First.After(above.Last) {
 			return false
 		}
-		if above != nil && above.last.After(f.first) {
+		if above != nil && above.Last.After(f.First) {
 			falls++
 		}
-		falls += f.falls
+		falls += f.Falls
 		above = f
 	}
 	return falls >= enoughFalls
 }
 
-// filled is the number of pages that brought records.
-func (p *pass) filled() int {
+// countFilled is the number of pages that brought records.
+func (p *pass) countFilled() int {
 	n := 0
 	for _, f := range p.pages {
-		if f.records > 0 && !f.repeats {
+		if f.Records > 0 && !f.repeats {
 			n++
 		}
 	}
 	return max(n, 1)
 }
 
-// trouble says why the pass proves nothing.
-func (p *pass) trouble() string {
-	switch distinct := p.distinct(); {
+// whyUnproven says why the pass proves nothing.
+func (p *pass) whyUnproven() string {
+	switch distinct := p.countDistinct(); {
 	case p.bounded:
 		return fmt.Sprintf("the chain of pages was cut at page %d", len(p.pages))
 	case p.moving:

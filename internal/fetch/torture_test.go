@@ -138,7 +138,7 @@ func judge(t *testing.T, l *movingList, pageSize int) fetch.Grade {
 func keep(t *testing.T, begun time.Time, name string, grades map[fetch.Grade]int, walks int) {
 	t.Helper()
 	share := func(g fetch.Grade) float64 { return 100 * float64(grades[g]) / float64(walks) }
-	err := torture.Open(os.Getenv).End(begun, t.Failed(), torture.Trial{Name: "walks over lists that move, " + name, Runs: walks,
+	err := torture.Open(os.Getenv).EndTrial(begun, t.Failed(), torture.Trial{Name: "walks over lists that move, " + name, Runs: walks,
 		Fault: "a record enters and one leaves a list of 1 to 150 for every 1 to 50 requests",
 		Outcome: fmt.Sprintf("exact %.1f %%, repaired %.1f %%, best_effort %.1f %%; none graded too high",
 			share(fetch.Exact), share(fetch.Repaired), share(fetch.BestEffort))})

@@ -15,6 +15,7 @@ type rule struct {
 func rules() []rule {
 	return []rule{
 		{"a package imports what its row allows", ourImports},
+		{"a permission to import is used", unusedImports},
 		{"a dependency is imported where it belongs", foreignImports},
 		{"a package introduces itself once", packageComments},
 		{"an exported name is documented", exportedNames},
@@ -24,7 +25,12 @@ func rules() []rule {
 		{"the process is touched in cmd/sync alone", forbiddenNames},
 		{"tests do not sleep", sleeps},
 		{"names say what is inside", emptyNames},
-		{"the project is finished and speaks of itself alone", words},
+		{"functions are named by a verb with its object", names},
+		{"a receiver is one subject", receivers},
+		{"what is cited can be read", citations},
+		{"links lead somewhere", links},
+		{"the first pages are short", lengths},
+		{"the project is finished", words},
 	}
 }
 

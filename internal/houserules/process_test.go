@@ -34,10 +34,8 @@ func bans() []ban {
 		{"github.com/prometheus/client_golang/prometheus/promauto",
 			[]string{"NewCounter", "NewCounterVec", "NewGauge", "NewGaugeVec", "NewHistogram", "NewHistogramVec"},
 			nil, true, "use promauto.With(registry)"},
-		// fetch may not import warehouse, and its landing is a folder of its own: the
-		// journal that is put in order after a crash is synced and renamed there.
-		{"os", []string{"Rename"}, []string{"internal/warehouse/durable.go", "internal/fetch/recovery.go"}, false,
-			"use the durable write of internal/warehouse: a rename without fsync may lose both files"},
+		{"os", []string{"Rename", "Link", "Symlink"}, []string{"internal/durable"}, false,
+			"use internal/durable: a rename without fsync may lose both files"},
 	}
 }
 
@@ -111,11 +109,10 @@ func TestForbiddenNamesAreFound(t *testing.T) {
 		used("a rename", "internal/fetch", `"os"`, `os.Rename("a", "b")`, "os.Rename is used"),
 		used("a clock in the transform", "internal/transform", `"time"`, `time.Now()`, "time.Now is used in a pure package"),
 		{"what is allowed", map[string]string{
-			"cmd/sync/a.go":                 "package main\nimport (\"os\"; \"fmt\")\nfunc f() { fmt.Println(os.Args) }",
-			"internal/warehouse/durable.go": "package warehouse\nimport \"os\"\nfunc f() { os.Rename(\"a\", \"b\") }",
-			"internal/fetch/recovery.go":    "package fetch\nimport \"os\"\nfunc f() { os.Rename(\"a\", \"b\") }",
-			"internal/fetch/a.go":           "package fetch\nimport (\"os\"; \"log/slog\")\nfunc f() { os.ReadFile(\"a\"); slog.New(nil) }",
-			"internal/fetch/a_test.go":      "package fetch\nimport \"os\"\nfunc f() { os.Getenv(\"A\") }",
+			"cmd/sync/a.go":            "package main\nimport (\"os\"; \"fmt\")\nfunc f() { fmt.Println(os.Args) }",
+			"internal/durable/a.go":    "package durable\nimport \"os\"\nfunc f() { os.Rename(\"a\", \"b\") }",
+			"internal/fetch/a.go":      "package fetch\nimport (\"os\"; \"log/slog\")\nfunc f() { os.ReadFile(\"a\"); slog.New(nil) }",
+			"internal/fetch/a_test.go": "package fetch\nimport \"os\"\nfunc f() { os.Getenv(\"A\") }",
 		}, nil},
 	})
 }

@@ -24,6 +24,7 @@ const module = "placementsync"
 type tree struct {
 	texts   []text   // .go, .sql and .md files, test data included
 	sources []source // .go files, test data excluded
+	names   []string // of all files, whatever they hold
 }
 
 // text is a file as it is written.
@@ -56,13 +57,17 @@ func projectTree(t *testing.T) tree {
 	t.Helper()
 	root := os.DirFS(filepath.Join("..", ".."))
 	files := map[string]string{}
+	var others []string
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir() && !isOurs(name):
 			return fs.SkipDir
-		case entry.IsDir() || !slices.Contains([]string{".go", ".sql", ".md"}, path.Ext(name)):
+		case entry.IsDir():
+			return nil
+		case !slices.Contains([]string{".go", ".sql", ".md"}, path.Ext(name)):
+			others = append(others, name)
 			return nil
 		}
 		content, err := fs.ReadFile(root, name)
@@ -72,7 +77,9 @@ func projectTree(t *testing.T) tree {
 	if err != nil {
 		t.Fatalf("read the project: %v", err)
 	}
-	return parseTree(t, files)
+	all := parseTree(t, files)
+	all.names = append(all.names, others...)
+	return all
 }
 
 // isOurs tells folders that are written by hand from those that are made.
@@ -87,6 +94,7 @@ func parseTree(t *testing.T, files map[string]string) tree {
 	var all tree
 	for name, content := range files {
 		all.texts = append(all.texts, text{name, content})
+		all.names = append(all.names, name)
 	}
 	slices.SortFunc(all.texts, func(a, b text) int { return strings.Compare(a.path, b.path) })
 	for _, file := range all.texts {

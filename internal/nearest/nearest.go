@@ -10,11 +10,11 @@ import "strings"
 // short words one slip, in long ones some. The words are ASCII, and foreign ones
 // need no better answer than "far".
 func Edits(known, misspelt string) (edits int, near bool) {
-	edits = distance(known, strings.ToLower(misspelt))
+	edits = levenshtein(known, strings.ToLower(misspelt))
 	return edits, edits <= 1+len(misspelt)/5
 }
 
-func distance(a, b string) int {
+func levenshtein(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -97,22 +97,22 @@ func (t *Teller) Alert(ctx context.Context, a Alert) {
 	if a.Streams == nil {
 		a.Streams = []Stream{}
 	}
-	a.Text = text(a)
+	a.Text = alertText(a)
 	body, err := json.Marshal(a)
 	if err == nil {
 		err = t.send(ctx, http.MethodPost, t.cfg.FailureURL, body)
 	}
-	t.told(ctx, "alert", err)
+	t.logResult(ctx, "alert", err)
 }
 
 // Heartbeat calls the heartbeat address, if there is one.
 func (t *Teller) Heartbeat(ctx context.Context) {
 	if t.cfg.HeartbeatURL != "" {
-		t.told(ctx, "heartbeat", t.send(ctx, http.MethodGet, t.cfg.HeartbeatURL, nil))
+		t.logResult(ctx, "heartbeat", t.send(ctx, http.MethodGet, t.cfg.HeartbeatURL, nil))
 	}
 }
 
-func (t *Teller) told(ctx context.Context, what string, err error) {
+func (t *Teller) logResult(ctx context.Context, what string, err error) {
 	if err != nil {
 		t.log.WarnContext(ctx, "not told how the night ended", "what", what, "error", err)
 		return
@@ -120,8 +120,8 @@ func (t *Teller) told(ctx context.Context, what string, err error) {
 	t.log.InfoContext(ctx, "told how the night ended", "what", what)
 }
 
-// text is the alert for people.
-func text(a Alert) string {
+// alertText is the alert for people.
+func alertText(a Alert) string {
 	var b strings.Builder
 	switch a.Event {
 	case Partial:
@@ -135,7 +135,7 @@ func text(a Alert) string {
 	}
 	fmt.Fprintf(&b, " (exit code %d)", a.ExitCode)
 	if a.Error != "" {
-		fmt.Fprintf(&b, "\n%s", clip(a.Error))
+		fmt.Fprintf(&b, "\n%s", shorten(a.Error))
 	}
 	const shown = 10
 	for i, s := range a.Streams {
@@ -143,13 +143,13 @@ func text(a Alert) string {
 			fmt.Fprintf(&b, "\nand %d more streams", len(a.Streams)-shown)
 			break
 		}
-		fmt.Fprintf(&b, "\n%s is %s: %s", s.Stream, s.Grade, clip(s.Reason))
+		fmt.Fprintf(&b, "\n%s is %s: %s", s.Stream, s.Grade, shorten(s.Reason))
 	}
 	return b.String()
 }
 
-// clip keeps a message readable in a chat.
-func clip(s string) string {
+// shorten keeps a message readable in a chat.
+func shorten(s string) string {
 	const most = 300
 	s, _, _ = strings.Cut(s, "\n")
 	if runes := []rune(s); len(runes) > most {
@@ -162,7 +162,7 @@ func clip(s string) string {
 func (t *Teller) send(ctx context.Context, method, address string, body []byte) error {
 	wait := t.cfg.Backoff
 	for attempt := 1; ; attempt++ {
-		again, err := t.once(ctx, method, address, body)
+		again, err := t.sendOnce(ctx, method, address, body)
 		if err == nil || !again || attempt == attempts {
 			return err
 		}
@@ -175,8 +175,8 @@ func (t *Teller) send(ctx context.Context, method, address string, body []byte) 
 	}
 }
 
-// once makes one attempt; again says whether another one could help.
-func (t *Teller) once(ctx context.Context, method, address string, body []byte) (again bool, err error) {
+// sendOnce makes one attempt; again says whether another one could help.
+func (t *Teller) sendOnce(ctx context.Context, method, address string, body []byte) (again bool, err error) {
 	r, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return false, errors.New("the address cannot be used")

@@ -1,15 +1,14 @@
 package pipeline
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"iter"
-	"slices"
-	"strings"
+	"time"
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
@@ -34,45 +33,148 @@ const (
 // values.
 const withheldBody = `"(withheld: the event may hold private columns)"`
 
-// takeEvents lands the inbox and stages what waits there, once a night.
-func (n *night) takeEvents(ctx context.Context) error {
-	if n.eventsTaken {
+// takeEvents lands the inbox and reads what is new in it, once a night. The ids are
+// staged first, so that the body of an event that is known already is not decoded.
+// first is the sink of the stream that is read first.
+func (n *night) takeEvents(ctx context.Context, first *sink) error {
+	if n.eventSinks != nil {
 		return nil
 	}
-	n.eventsTaken = true
 	folders, err := n.landEvents(ctx)
 	if err != nil {
 		return err
 	}
+	routes, err := n.newEventRoutes(first)
+	if err != nil {
+		return err
+	}
+	places, err := n.newEvents(ctx, folders)
+	if err != nil || len(places) == 0 {
+		return err
+	}
+	return n.decodeEvents(ctx, folders, places, routes)
+}
+
+// eventRoute is where the events of a topic go. Without a sink they stand in
+// meta.webhook_events alone.
+type eventRoute struct {
+	sink *sink
+	// private says that the bodies may hold private values.
+	private bool
+}
+
+// newEventRoutes opens the sinks of the streams of events and gives the routes by
+// topic. The empty topic stands for all that no stream has: those may be about
+// anything that is private.
+func (n *night) newEventRoutes(first *sink) (map[string]eventRoute, error) {
+	n.eventSinks = map[string]*sink{first.stream.Name: first}
+	routes := map[string]eventRoute{}
+	var unknown eventRoute
+	for _, s := range n.cfg.Streams {
+		if !s.IsEvents() {
+			continue
+		}
+		private := n.isPrivate(s)
+		unknown.private = unknown.private || private
+		sink := n.eventSinks[s.Name]
+		if sink == nil {
+			var err error
+			if sink, err = n.newSink(s); err != nil {
+				return nil, err
+			}
+			n.eventSinks[s.Name] = sink
+		}
+		for _, topic := range s.Topics {
+			routes[topic] = eventRoute{sink, private}
+		}
+	}
+	routes[""] = unknown
+	return routes, nil
+}
+
+// newEvents stages the ids of all events and lists the places of those that no
+// earlier night has.
+func (n *night) newEvents(ctx context.Context, folders []string) ([]uint64, error) {
+	var batch []stream.Event
+	for e, err := range readInbox(folders) {
+		if err != nil {
+			return nil, err
+		}
+		e.Body = nil
+		if batch = append(batch, e); len(batch) < eventBatch {
+			continue
+		}
+		if err := n.stage.Events.AddIDs(ctx, batch); err != nil {
+			return nil, err
+		}
+		batch = batch[:0]
+	}
+	if err := n.stage.Events.AddIDs(ctx, batch); err != nil {
+		return nil, err
+	}
+	return n.stage.Events.FindNew(ctx)
+}
+
+// decodeEvents reads the inbox again and turns the events at some places into rows of
+// their streams and of meta.webhook_events.
+func (n *night) decodeEvents(ctx context.Context, folders []string, places []uint64, routes map[string]eventRoute) error {
 	var batch []load.Event
 	size := 0
-	for e, err := range readAll(folders) {
+	for e, err := range readInbox(folders) {
 		if err != nil {
 			return err
 		}
-		batch = append(batch, e)
+		if len(places) == 0 {
+			break
+		}
+		if e.Seq != places[0] {
+			continue
+		}
+		places = places[1:]
+		route, known := routes[e.Topic]
+		if !known {
+			route = routes[""]
+		}
+		one, err := route.stageEvent(ctx, e)
+		if err != nil {
+			return err
+		}
+		batch = append(batch, one)
 		if size += len(e.Body); len(batch) < eventBatch && size < eventBatchBytes {
 			continue
 		}
-		if err := n.stage.AddEvents(ctx, batch); err != nil {
+		if err := n.stage.Events.Add(ctx, batch); err != nil {
 			return err
 		}
 		batch, size = batch[:0], 0
 	}
-	return errors.Join(n.stage.AddEvents(ctx, batch), n.stage.FinishEvents(ctx))
+	return n.stage.Events.Add(ctx, batch)
 }
 
-// readAll numbers the events of several folders.
-func readAll(folders []string) iter.Seq2[load.Event, error] {
-	return func(yield func(load.Event, error) bool) {
+// stageEvent stages the rows of one event, if a stream has its topic, and says what
+// became of it.
+func (r eventRoute) stageEvent(ctx context.Context, e stream.Event) (load.Event, error) {
+	sum := sha256.Sum256(e.Body)
+	e.Body = bytes.ToValidUTF8(e.Body, []byte("\uFFFD"))
+	one := load.Event{Event: e, BodySum: hex.EncodeToString(sum[:]), Outcome: load.EventUnknown, Withheld: r.private}
+	if r.sink == nil {
+		return one, nil
+	}
+	var err error
+	one.Outcome, err = r.sink.stageEvent(ctx, e, r.private)
+	return one, err
+}
+
+// readInbox numbers the events of several folders. Times are as exact as the
+// catalog stores them.
+func readInbox(folders []string) iter.Seq2[stream.Event, error] {
+	return func(yield func(stream.Event, error) bool) {
 		seq := uint64(0)
 		for _, folder := range folders {
 			for e, err := range webhook.Read(folder) {
 				seq++
-				sum := sha256.Sum256(e.Body)
-				staged := load.Event{ID: e.ID, Topic: e.Topic, Source: e.Source, Sent: e.Sent, Received: e.Received,
-					Body: strings.ToValidUTF8(string(e.Body), "\uFFFD"), Sum: hex.EncodeToString(sum[:]), Seq: seq}
-				if !yield(staged, err) || err != nil {
+				e.Seq, e.Received = seq, e.Received.UTC().Truncate(time.Microsecond)
+				if !yield(e, err) || err != nil {
 					return
 				}
 			}
@@ -84,29 +186,29 @@ func readAll(folders []string) iter.Seq2[load.Event, error] {
 // run landed, and what runs did that it does not build on, since they were
 // rolled back or did not publish.
 func (n *night) landEvents(ctx context.Context) ([]string, error) {
-	if n.cfg.Fetch.Offline {
-		return []string{n.wh.LandedEvents(n.landed)}, nil
+	if !n.mode.asksService() {
+		return []string{n.wh.Folder.EventsPath(n.mode.source)}, nil
 	}
-	folder := n.wh.LandedEvents(n.run.ID)
+	folder := n.wh.Folder.EventsPath(n.run.ID)
 	var err error
-	if n.inbox, err = webhook.Land(n.wh.Disk(), n.wh.InboxPath(), folder); err != nil {
+	if n.inbox, err = webhook.Land(n.wh.Folder.Disk(), n.wh.Folder.InboxPath(), folder); err != nil {
 		return nil, err
 	}
-	if err := n.step("events landed"); err != nil {
+	if err := n.faultPoint("events landed"); err != nil {
 		return nil, err
 	}
-	lineage, err := n.stage.Lineage(ctx)
+	lineage, err := n.stage.Events.Lineage(ctx)
 	if err != nil {
 		return nil, err
 	}
-	runs, err := n.wh.Landed()
+	runs, err := n.wh.Folder.LandedRuns()
 	if err != nil {
 		return nil, err
 	}
 	var folders []string
 	for _, run := range runs {
 		if !lineage[run] && run != n.run.ID {
-			folders = append(folders, n.wh.LandedEvents(run))
+			folders = append(folders, n.wh.Folder.EventsPath(run))
 		}
 	}
 	return append(folders, folder), nil
@@ -115,90 +217,55 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 // readEvents turns the new events of a stream's topics into its rows. That a
 // delivery never came cannot be seen, so that nothing is proven about them.
 func (n *night) readEvents(ctx context.Context, s stream.Stream, sink *sink, r *streamResult) error {
-	if err := errors.Join(n.takeEvents(ctx), n.judgeEvents(ctx, s, sink)); err != nil {
-		return fmt.Errorf("%w: %w", errStage, err)
+	if err := n.takeEvents(ctx, sink); err != nil {
+		return stageErr(err)
 	}
-	some, err := n.stage.HasRows(ctx, s.Root().Name)
+	some, err := n.stage.Events.HasRows(ctx, s.Root().Name)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errStage, err)
+		return stageErr(err)
 	}
 	r.cover = load.Unproven
-	r.evidence.Grade, r.evidence.Reason = fetch.BestEffort, "deliveries that came; one that never did is not missed"
-	if !some && sink.records() == 0 {
-		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "no webhook delivery has come yet"
+	r.evidence.Grade, r.evidence.Reason = fetch.BestEffort, "built from the deliveries that were received; missed ones cannot be detected"
+	if !some && sink.recordCount() == 0 {
+		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "no webhook delivery was received yet"
 	}
 	return nil
 }
 
-func (n *night) judgeEvents(ctx context.Context, s stream.Stream, sink *sink) error {
-	private := n.isPrivate(s)
-	var verdicts []load.Verdict
-	for e, err := range n.stage.NewEvents(ctx, s.Topics) {
-		if err != nil {
-			return err
-		}
-		outcome, err := sink.event(ctx, e, private)
-		if err != nil {
-			return err
-		}
-		verdicts = append(verdicts, load.Verdict{ID: e.ID, Outcome: outcome, Withheld: private})
-		if len(verdicts) < eventBatch {
-			continue
-		}
-		if err := n.stage.Judged(ctx, verdicts); err != nil {
-			return err
-		}
-		verdicts = verdicts[:0]
-	}
-	return n.stage.Judged(ctx, verdicts)
-}
-
-// event stages one event, or rejects it: a body that is no event of its topic
-// would be no better the second time.
-func (k *sink) event(ctx context.Context, e load.Event, private bool) (outcome string, err error) {
-	record, err := webhook.Event{ID: e.ID, Topic: e.Topic, Source: e.Source, Sent: e.Sent,
-		Received: e.Received, Body: []byte(e.Body)}.Record()
+// stageEvent stages the rows of one event, or rejects it: a body that is no event of
+// its topic would be no better the second time.
+func (k *sink) stageEvent(ctx context.Context, e stream.Event, private bool) (outcome string, err error) {
+	record, err := webhook.EventRecord(e)
 	if err == nil {
-		err = k.decodeEvent(ctx, e, record)
+		err = k.decodeEvent(ctx, e.Seq, record)
 	}
 	var invalid *webhook.InvalidError
 	switch {
 	case errors.As(err, &invalid), errors.Is(err, transform.ErrMalformed):
-		reject := stream.Reject{Table: k.stream.Root().Name, Key: e.ID, Raw: e.Body, Reason: err.Error(), Seq: e.Seq}
+		reject := stream.Reject{Table: k.stream.Root().Name, Key: e.ID, Raw: string(e.Body), Reason: err.Error(), Seq: e.Seq}
 		if private {
 			reject.Raw = withheldBody
 		}
-		return load.EventRejected, k.night.stage.Reject(ctx, []stream.Reject{reject})
+		return load.EventRejected, k.night.stage.Findings.AddRejects(ctx, []stream.Reject{reject})
 	case err != nil:
 		return "", err
 	}
 	return load.EventStored, nil
 }
 
-func (k *sink) decodeEvent(ctx context.Context, e load.Event, record []byte) error {
+func (k *sink) decodeEvent(ctx context.Context, seq uint64, record []byte) error {
 	d := <-k.decoders
 	defer func() { k.decoders <- d }()
-	page, err := k.decode(ctx, d, fetch.Response{Seq: e.Seq, Body: record})
+	page, err := k.decodeBody(ctx, d, fetch.Response{Seq: seq, Body: record})
 	if err != nil {
 		return err
 	}
 	k.count.Add(int64(page.Records))
-	if err := k.note(ctx, d.Findings()); err != nil {
+	if err := k.stageFindings(ctx, d.Findings()); err != nil {
 		return err
 	}
 	if d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) {
 		return nil
 	}
-	return k.flush(ctx, d)
-}
-
-// noteEvents enters the events of the night into meta. A topic that is not
-// known may be about anything that is private.
-func (n *night) noteEvents(ctx context.Context) error {
-	if !n.eventsTaken {
-		return nil
-	}
-	withhold := slices.ContainsFunc(n.cfg.Streams, func(s stream.Stream) bool { return s.IsEvents() && n.isPrivate(s) })
-	_, err := n.stage.NoteEvents(ctx, withhold)
-	return err
+	return k.flushDecoders(ctx, d)
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/durable"
 	"placementsync/internal/warehouse"
 )
 
@@ -95,7 +96,7 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 		return m, err
 	}
 	m.RunID, m.SnapshotAt = s.Run, s.At
-	err = warehouse.WriteFolder(dir, func(next string) error {
+	err = durable.WriteFolder(dir, func(next string) error {
 		for _, src := range sources {
 			files, err := db.exportOne(ctx, next, src, e)
 			if err != nil {

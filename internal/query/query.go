@@ -21,6 +21,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	duckdb "github.com/duckdb/duckdb-go/v2"
 
+	"placementsync/internal/durable"
 	"placementsync/internal/warehouse"
 )
 
@@ -95,8 +96,8 @@ const spillPrefix = "placementsync-query-"
 // such as USE belong to a connection, and a second one would lack them.
 func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	temp := cmp.Or(opts.TempDir, os.TempDir())
-	warehouse.ClearDead(temp, spillPrefix)
-	spill, err := os.MkdirTemp(temp, warehouse.OfProcess(spillPrefix)+"*")
+	durable.RemoveDead(temp, spillPrefix)
+	spill, err := os.MkdirTemp(temp, durable.ProcessPrefix(spillPrefix)+"*")
 	if err != nil {
 		return nil, err
 	}

@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"os"
 
+	"placementsync/internal/durable"
+
 	"github.com/apache/arrow-go/v18/arrow/array"
 	duckdb "github.com/duckdb/duckdb-go/v2"
-
-	"placementsync/internal/warehouse"
 )
 
 // Save answers a query into a file of any format. The file is written
@@ -21,7 +21,7 @@ func (db *DB) Save(ctx context.Context, q Query, values map[string]string, f For
 	}
 	const public fs.FileMode = 0o644
 	var rows int64
-	err := warehouse.WriteWhole(file, public, func(temp *os.File) error {
+	err := durable.Disk{}.WriteAtomically(file, public, func(temp *os.File) error {
 		var err error
 		if f == Parquet {
 			rows, err = db.saveParquet(ctx, q, values, temp.Name())

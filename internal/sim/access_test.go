@@ -11,7 +11,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// scopesOf is the table of spec section 5.
+// scopesOf is the table of spec section 5. The routes of the service state the
+// same once more; one that is not in this table is tested without a scope only.
 func scopesOf() map[string][]string {
 	return map[string][]string{
 		"/outlets":                              {"outlets.lists"},
@@ -63,6 +64,19 @@ func TestScopesOpenTheirRoutesAndNoOthers(t *testing.T) {
 			if got := s.get(paths[pattern][0]).status; got != want {
 				t.Errorf("without %s: GET %s: status %d, want %d", missing, pattern, got, want)
 			}
+		}
+	}
+}
+
+func TestNoRouteOpensWithoutAScope(t *testing.T) {
+	s := serve(t, sim.Options{Scopes: []string{}, TokenType: "custom"})
+	for pattern, paths := range samples(t, s.service, 1) {
+		want := http.StatusForbidden
+		if pattern == "/auth/token" {
+			want = http.StatusOK
+		}
+		if got := s.get(paths[0]).status; got != want {
+			t.Errorf("GET %s: status %d, want %d: state its scopes in internal/sim/routes.go", pattern, got, want)
 		}
 	}
 }

@@ -27,141 +27,147 @@ type campaign struct {
 	ends             int // day after which it begins no more
 	file             int64
 	articles         []uint32
-	gone             bool
+}
+
+// campaigns holds the campaigns. It begins their articles.
+type campaigns struct {
+	calendar  *calendar
+	seed      seed
+	files     *files
+	items     *items
+	articles  *articles
+	expected  int // campaigns on day 0
+	all       []campaign
+	list      list       // GET /campaigns
+	byProfile [][]uint32 // campaigns of each profile, oldest first
+	open      []uint32   // those that are not completed
 }
 
 // newCampaign starts a campaign for some profile, at or after an instant. Three
 // of four have a questionnaire, whose file is the latest upload.
-func (w *world) newCampaign(r *rand.Rand, wish int64) uint32 {
-	n := uint32(len(w.campaigns))
+func (s *campaigns) newCampaign(r *rand.Rand, wish int64) uint32 {
+	n := uint32(len(s.all))
 	c := campaign{
-		n: n, profile: uint32(r.IntN(len(w.profiles))), status: campaignDraft,
-		created: w.campaignList.stamp(wish), planned: 3 + r.IntN(6),
-		ends: w.day + campaignDays, file: -1,
+		n: n, profile: uint32(r.IntN(len(s.byProfile))), status: campaignDraft,
+		created: s.list.stamp(wish), planned: 3 + r.IntN(6),
+		ends: s.calendar.day + campaignDays, file: -1,
 	}
 	c.updated = c.created
-	if len(w.fileList.order) > 0 && r.IntN(4) > 0 {
-		file := w.fileList.order[len(w.fileList.order)-1]
-		w.files[file].used = true
-		c.file = int64(file)
+	if len(s.files.list.order) > 0 && r.IntN(4) > 0 {
+		c.file = int64(s.files.useNewest(1)[0])
 	}
-	w.campaigns = append(w.campaigns, c)
-	w.campaignList.add(n)
-	w.profiles[c.profile].campaigns = append(w.profiles[c.profile].campaigns, n)
-	w.openCampaigns = append(w.openCampaigns, n)
+	s.all = append(s.all, c)
+	s.list.add(n)
+	s.byProfile[c.profile] = append(s.byProfile[c.profile], n)
+	s.open = append(s.open, n)
 	return n
 }
 
-// stepCampaigns starts the day's campaigns, gives open ones articles, and
-// completes those whose articles are all published.
-func (w *world) stepCampaigns(r *rand.Rand) {
-	for _, wish := range w.moments(r, w.due(w.opts.Campaigns)-len(w.campaigns)) {
-		w.newCampaign(r, wish)
+// stepDay starts the day's campaigns, begins articles of open ones, and completes
+// those whose articles are all published.
+func (s *campaigns) stepDay(r *rand.Rand) {
+	for _, wish := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.expected)-len(s.all)) {
+		s.newCampaign(r, wish)
 	}
-	w.openCampaigns = slices.DeleteFunc(w.openCampaigns, func(n uint32) bool {
-		c := &w.campaigns[n]
-		w.beginArticles(r, c)
-		return w.campaignDone(r, c)
+	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
+		c := &s.all[n]
+		s.beginArticles(r, c)
+		return s.completeOrPause(r, c)
 	})
 }
 
 // beginArticles assigns up to two waiting items of the profile a day.
-func (w *world) beginArticles(r *rand.Rand, c *campaign) {
-	p := &w.profiles[c.profile]
+func (s *campaigns) beginArticles(r *rand.Rand, c *campaign) {
 	for range 2 {
-		if len(c.articles) >= c.planned || len(p.unassigned) == 0 || w.day > c.ends {
+		if len(c.articles) >= c.planned || len(s.items.unassigned[c.profile]) == 0 || s.calendar.day > c.ends {
 			return
 		}
-		w.newArticle(r, c, p.unassigned[0])
-		p.unassigned = p.unassigned[1:]
+		c.articles = append(c.articles, s.articles.newArticle(r, c, s.items.nextUnassigned(c.profile)))
 		if c.status == campaignDraft {
-			c.status, c.updated = campaignActive, w.touch(r, c.updated)
+			c.status, c.updated = campaignActive, s.calendar.drawLater(r, c.updated)
 		}
 	}
 }
 
-// touch is an instant of today, and later than the last one.
-func (w *world) touch(r *rand.Rand, last int64) int64 { return max(w.moment(r), last+1) }
-
-// campaignDone completes a campaign that begins no more articles once all are
-// published. Until then it may be paused, which is a status of no list.
-func (w *world) campaignDone(r *rand.Rand, c *campaign) bool {
-	if w.day <= c.ends && len(c.articles) < c.planned {
+// completeOrPause completes a campaign that begins no more articles once all of
+// them are published, and answers true. Until then it may pause the campaign.
+func (s *campaigns) completeOrPause(r *rand.Rand, c *campaign) bool {
+	if s.calendar.day <= c.ends && len(c.articles) < c.planned {
 		if c.status == campaignActive && r.IntN(60) == 0 {
-			c.status, c.updated = campaignPaused, w.touch(r, c.updated)
+			c.status, c.updated = campaignPaused, s.calendar.drawLater(r, c.updated)
 		}
 		return false
 	}
 	for _, n := range c.articles {
-		if !w.articles[n].published() {
+		if !s.articles.all[n].isPublished() {
 			return false
 		}
 	}
-	c.status, c.updated = campaignCompleted, w.touch(r, c.updated)
+	c.status, c.updated = campaignCompleted, s.calendar.drawLater(r, c.updated)
 	return true
 }
 
 // campaignName is a function of the numbers, so that a name never changes.
-func (w *world) campaignName(c *campaign) string {
-	h := w.seed.roll(kindCampaign, c.n, 2)
+func campaignName(s seed, n, profile uint32) string {
+	h := s.roll(kindCampaign, n, 2)
 	if oneIn(h, 9) {
 		return pick(oddNames(), mix(h))
 	}
-	return w.profileName(c.profile) + ": " + pick(topics(), h)
+	return profileName(profile) + ": " + pick(topics(), h)
 }
 
-// campaignSort orders campaigns by a field of sort_by.
-func (w *world) campaignSort(field string) func(a, b uint32) int {
+// sortKey orders campaigns by a field of sort_by.
+func (s *campaigns) sortKey(field string) func(a, b uint32) int {
 	switch field {
 	case "created_at":
-		return byKey(func(n uint32) int64 { return w.campaigns[n].created })
+		return byKey(func(n uint32) int64 { return s.all[n].created })
 	case "updated_at":
-		return byKey(func(n uint32) int64 { return w.campaigns[n].updated })
+		return byKey(func(n uint32) int64 { return s.all[n].updated })
 	case "name":
-		return byKey(func(n uint32) string { return w.campaignName(&w.campaigns[n]) })
+		return byKey(func(n uint32) string { return campaignName(s.seed, n, s.all[n].profile) })
 	}
 	return nil
 }
 
-// campaignMatch applies a filter of GET /campaigns.
-func (w *world) campaignMatch(n uint32, key string, values []string) bool {
-	c := &w.campaigns[n]
+// matchFilter applies a filter of GET /campaigns.
+func (s *campaigns) matchFilter(n uint32, key string, values []string) bool {
+	c := &s.all[n]
 	switch key {
 	case "status":
 		return slices.Contains(values, c.status)
 	case "profile_id":
-		return slices.Contains(values, w.seed.id(kindProfile, c.profile))
+		return slices.Contains(values, s.seed.id(kindProfile, c.profile))
 	}
 	return true
 }
 
-// renderCampaign writes an item of the lists: without the questionnaire.
-func (w *world) renderCampaign(e *enc, n uint32) {
-	c := &w.campaigns[n]
+// renderRow writes an item of the lists: without the questionnaire.
+func (s *campaigns) renderRow(e *enc, n uint32) {
+	c := &s.all[n]
 	e.begin(kindCampaign, n)
-	w.campaignFields(e, c)
+	s.writeFields(e, c)
 	if oneIn(e.record, 2) {
 		e.null("questionnaire")
 	}
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 
-// renderCampaignDetail writes GET /campaigns/{id}.
-func (w *world) renderCampaignDetail(e *enc, n uint32) {
-	c := &w.campaigns[n]
+// renderDetail writes GET /campaigns/{id}.
+func (s *campaigns) renderDetail(e *enc, n uint32) {
+	c := &s.all[n]
 	e.begin(kindCampaign, n)
-	w.campaignFields(e, c)
-	w.questionnaire(e, c)
-	e.unknown()
+	s.writeFields(e, c)
+	s.writeQuestionnaire(e, c)
+	e.writeUnknown()
 	e.end()
 }
 
-// campaignFields writes what the list and the detail have in common, which is
+// writeFields writes what the list and the detail have in common, which is
 // all but the questionnaire.
-func (w *world) campaignFields(e *enc, c *campaign) {
+func (s *campaigns) writeFields(e *enc, c *campaign) {
 	e.id("id", kindCampaign, c.n)
-	e.str("name", w.campaignName(c))
+	e.str("name", campaignName(e.s, c.n, c.profile))
 	e.optStr("description", "Campaign no. "+strconv.Itoa(int(c.n))+" — see \"brief\".\n"+pick(remarks(), e.record))
 	e.optStr("reference", "CMP-"+strconv.Itoa(1000+int(c.n)))
 	e.id("profile_id", kindProfile, c.profile)
@@ -172,25 +178,25 @@ func (w *world) campaignFields(e *enc, c *campaign) {
 	}
 	e.str("status", c.status)
 	e.optStr("goals", "Reach & trust")
-	if e.keep("target_date") {
+	if e.hasValue("target_date") {
 		e.when("target_date", c.created+(campaignDays+20)*daySeconds)
 	}
 	e.optMoney("budget", dollars(int64(500+e.record%9000)))
 	e.when("created_at", c.created)
 	e.when("updated_at", c.updated)
 	e.null("deleted_at")
-	w.campaignBrief(e, c)
+	c.writeBrief(e)
 	e.num("total_articles", int64(len(c.articles)))
-	w.profileRef(e, c.profile)
+	writeProfileRef(e, c.profile)
 	e.arr("articles")
 	for _, n := range c.articles {
-		w.articleRef(e, &w.articles[n])
+		s.articles.writeRef(e, &s.articles.all[n])
 	}
 	e.close(']')
 }
 
-// campaignBrief writes the texts that also stand on the questionnaire.
-func (w *world) campaignBrief(e *enc, c *campaign) {
+// writeBrief writes the texts that also stand on the questionnaire.
+func (c *campaign) writeBrief(e *enc) {
 	e.optStr("keywords", "launch, café, ünïcode, \"exact phrase\"")
 	e.optStr("objectives", "Explain what is new; ≥ 2 quotes")
 	e.optStr("target_audience", "CTOs <b>and</b> founders")
@@ -205,43 +211,39 @@ func (w *world) campaignBrief(e *enc, c *campaign) {
 	e.id("file_id", kindFile, uint32(c.file))
 }
 
-// questionnaire writes the block of the detail, or null.
-func (w *world) questionnaire(e *enc, c *campaign) {
+// writeQuestionnaire writes the block of the detail, or null.
+func (s *campaigns) writeQuestionnaire(e *enc, c *campaign) {
 	if c.file < 0 {
 		e.null("questionnaire")
 		return
 	}
-	f := &w.files[c.file]
+	f := &s.files.all[c.file]
 	e.obj("questionnaire")
 	e.id("id", kindQuestionnaire, c.n)
 	e.id("campaign_id", kindCampaign, c.n)
-	w.questionnaireTexts(e)
+	// The questionnaire repeats some of the campaign's texts.
+	e.str("objectives", "Explain what is new; ≥ 2 quotes")
+	e.null("keywords")
+	e.str("target_audience", "CTOs <b>and</b> founders")
+	e.str("tone", "=friendly")
+	e.null("writing_samples")
 	e.id("file_id", kindFile, f.n)
-	e.str("file_name", w.fileName(f))
+	e.str("file_name", fileName(e.s, f.n))
 	e.num("file_size", f.size)
-	e.str("file_url", w.fileURL(f))
+	e.str("file_url", fileURL(e.s, f.n))
 	e.when("created_at", c.created)
 	e.when("updated_at", c.created)
 	e.null("deleted_at")
 	e.end()
 }
 
-// questionnaireTexts repeats the campaign's texts, but fewer of them.
-func (w *world) questionnaireTexts(e *enc) {
-	e.str("objectives", "Explain what is new; ≥ 2 quotes")
-	e.null("keywords")
-	e.str("target_audience", "CTOs <b>and</b> founders")
-	e.str("tone", "=friendly")
-	e.null("writing_samples")
-}
-
-// statusCounts writes GET /campaigns/{id}/articles/status-count: a map by
+// renderStatusCounts writes GET /campaigns/{id}/articles/status-count: a map by
 // prefix, or an object that holds a list.
-func (w *world) statusCounts(e *enc, n uint32) {
-	c := &w.campaigns[n]
+func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
+	c := &s.all[n]
 	counts := make([]int64, len(articleStatuses()))
 	for _, a := range c.articles {
-		counts[w.articles[a].status()]++
+		counts[s.articles.all[a].status()]++
 	}
 	e.begin(kindCampaign, n)
 	byPrefix := n%2 == 0
@@ -249,14 +251,14 @@ func (w *world) statusCounts(e *enc, n uint32) {
 		e.num("total", int64(len(c.articles)))
 		e.arr("statuses")
 	}
-	for i, s := range articleStatuses() {
+	for i, status := range articleStatuses() {
 		if byPrefix {
-			e.obj(s.prefix)
+			e.obj(status.prefix)
 		} else {
 			e.b = append(e.b, '{')
 		}
-		e.str("name", s.name)
-		e.str("prefix", s.prefix)
+		e.str("name", status.name)
+		e.str("prefix", status.prefix)
 		e.id("id", kindStatus, uint32(i))
 		e.num("count", counts[i])
 		e.end()
@@ -265,4 +267,29 @@ func (w *world) statusCounts(e *enc, n uint32) {
 		e.close(']')
 	}
 	e.end()
+}
+
+// insertCampaign starts a campaign that goes on like any other.
+func (s *campaigns) insertCampaign(r *rand.Rand) {
+	if len(s.byProfile) > 0 {
+		s.newCampaign(r, s.calendar.now().Unix())
+	}
+}
+
+func (s *campaigns) listView() view {
+	return s.list.view(kindCampaign, s.renderRow, s.sortKey, s.matchFilter)
+}
+
+func (s *campaigns) profileView(n uint32) view {
+	return s.listView().with(s.list.newestFirst(s.byProfile[n]))
+}
+
+// articleView shows the articles of a campaign, those begun last first.
+func (s *campaigns) articleView(n uint32) view {
+	order := slices.Clone(s.all[n].articles)
+	return view{order: order, toHead: true, kind: kindArticle, render: s.articles.renderRow}
+}
+
+func (s *campaigns) hasCampaign(n uint32) bool {
+	return int(n) < len(s.all) && !s.list.removed[n]
 }

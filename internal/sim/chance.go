@@ -61,9 +61,9 @@ func pick[T any](from []T, roll uint64) T {
 // oneIn is true for one roll in n.
 func oneIn(roll uint64, n uint64) bool { return (roll>>16)%n == 0 }
 
-// about rounds an expected number of events up or down by chance, so that the
+// roundByChance rounds an expected number of events up or down by chance, so that the
 // mean is kept even when less than one a day is expected.
-func about(r *rand.Rand, expected float64) int {
+func roundByChance(r *rand.Rand, expected float64) int {
 	whole := int(expected)
 	if r.Float64() < expected-float64(whole) {
 		whole++

@@ -15,12 +15,12 @@ type comment struct {
 	replies          []comment
 }
 
-// discuss lets people comment on an article: a remark, a reply, a correction,
-// or the archiving of an old remark.
-func (w *world) discuss(r *rand.Rand, a *article) {
+// discussArticle adds a remark or a reply to an article, or edits or archives an
+// old remark.
+func (s *articles) discussArticle(r *rand.Rand, a *article) {
 	chance := r.IntN(100)
 	if chance < 12 {
-		a.comments = append(a.comments, w.newComment(r, a))
+		a.comments = append(a.comments, s.newComment(r, a))
 		return
 	}
 	if len(a.comments) == 0 || chance >= 24 {
@@ -30,18 +30,18 @@ func (w *world) discuss(r *rand.Rand, a *article) {
 	c := &a.comments[i]
 	switch {
 	case chance < 18:
-		c.replies = append(c.replies, w.newComment(r, a))
+		c.replies = append(c.replies, s.newComment(r, a))
 	case chance < 22:
 		c.text += " (edited)"
-		c.updated = w.touch(r, c.updated)
+		c.updated = s.calendar.drawLater(r, c.updated)
 	default:
 		a.comments = slices.Delete(a.comments, i, i+1)
 	}
 }
 
 // newComment is a remark or a reply that is made today.
-func (w *world) newComment(r *rand.Rand, a *article) comment {
-	at := w.touch(r, a.created)
+func (s *articles) newComment(r *rand.Rand, a *article) comment {
+	at := s.calendar.drawLater(r, a.created)
 	a.commentCount++
 	return comment{
 		n: a.commentCount, author: r.IntN(len(people())), text: pick(remarks(), r.Uint64()),
@@ -50,29 +50,29 @@ func (w *world) newComment(r *rand.Rand, a *article) comment {
 }
 
 // commentRef is a comment's short reference, which is no UUID.
-func (w *world) commentRef(a *article, n uint32) string {
-	short := w.seed.roll(kindComment, a.n, 0) % 46_656 // three digits in base 36
+func commentRef(s seed, article, n uint32) string {
+	short := s.roll(kindComment, article, 0) % 46_656 // three digits in base 36
 	return "c" + strconv.FormatUint(short, 36) + "-" + strconv.Itoa(int(n))
 }
 
-// comments are the items of GET /articles/{id}/comments.
-func (w *world) comments(n uint32) view {
-	a := &w.articles[n]
+// commentView shows the items of GET /articles/{id}/comments.
+func (s *articles) commentView(n uint32) view {
+	a := &s.all[n]
 	return view{
-		order: sequence(len(a.comments)),
+		order: countTo(len(a.comments)),
 		render: func(e *enc, i uint32) {
-			e.record = w.seed.roll(kindComment, a.n, uint64(a.comments[i].n))
+			e.record = s.seed.roll(kindComment, a.n, uint64(a.comments[i].n))
 			e.escape = false
-			w.comment(e, a, &a.comments[i], 0)
+			writeComment(e, a, &a.comments[i], 0)
 		},
 	}
 }
 
-// comment writes a comment; one with a parent is a reply and has no replies.
-func (w *world) comment(e *enc, a *article, c *comment, parent uint32) {
+// writeComment writes a comment; one with a parent is a reply and has no replies.
+func writeComment(e *enc, a *article, c *comment, parent uint32) {
 	p := people()[c.author]
 	e.b = append(e.b, '{')
-	e.str("id", w.commentRef(a, c.n))
+	e.str("id", commentRef(e.s, a.n, c.n))
 	e.str("content", c.text)
 	e.obj("author")
 	e.str("name", fullName(p))
@@ -88,11 +88,11 @@ func (w *world) comment(e *enc, a *article, c *comment, parent uint32) {
 		e.null("parent_comment_id")
 		e.arr("replies")
 		for i := range c.replies {
-			w.comment(e, a, &c.replies[i], c.n)
+			writeComment(e, a, &c.replies[i], c.n)
 		}
 		e.close(']')
 	} else {
-		e.str("parent_comment_id", w.commentRef(a, parent))
+		e.str("parent_comment_id", commentRef(e.s, a.n, parent))
 	}
 	e.end()
 }

@@ -74,7 +74,7 @@ func (s *Service) StatusChange(article string) (Delivery, error) {
 	}
 	body := map[string]any{"article_id": article, "campaign_id": a.Campaign, "profile_id": a.Profile,
 		"status": map[string]string{"id": "st-" + a.Status.Prefix, "prefix": a.Status.Prefix}, "effective_at": a.Updated, "changed_at": a.Updated}
-	return s.delivery("article.status_changed", article+a.Status.Prefix, body)
+	return s.newDelivery("article.status_changed", article+a.Status.Prefix, body)
 }
 
 // CommentChange is the delivery about the n-th comment of an article; topic is
@@ -98,13 +98,13 @@ func (s *Service) CommentChange(topic, article string, n int) (Delivery, error) 
 	if err := json.Unmarshal(records[n], &c); err != nil {
 		return Delivery{}, fmt.Errorf("tell of comment %d of article %q: %w", n, article, err)
 	}
-	body := map[string]any{"id": c.ID, "content": document(c.Content), "author": map[string]string{"name": c.Author.Name},
+	body := map[string]any{"id": c.ID, "content": richText(c.Content), "author": map[string]string{"name": c.Author.Name},
 		"created_at": c.Created, "updated_at": c.Updated, "parent_comment_id": c.Parent}
-	return s.delivery(topic, c.ID+c.Updated+topic, body)
+	return s.newDelivery(topic, c.ID+c.Updated+topic, body)
 }
 
-// document is a text as rich text.
-func document(text string) any {
+// richText is a text as rich text.
+func richText(text string) any {
 	var paragraphs []any
 	for line := range strings.SplitSeq(text, "\n") {
 		paragraphs = append(paragraphs, map[string]any{"type": "paragraph",
@@ -113,9 +113,9 @@ func document(text string) any {
 	return map[string]any{"type": "doc", "content": paragraphs}
 }
 
-// delivery names an event by what it is about, so that the same one has the same
+// newDelivery names an event by what it is about, so that the same one has the same
 // id each time.
-func (s *Service) delivery(topic, about string, body any) (Delivery, error) {
+func (s *Service) newDelivery(topic, about string, body any) (Delivery, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return Delivery{}, fmt.Errorf("make a delivery: %w", err)

@@ -86,25 +86,25 @@ type faults struct {
 	seen    int        // all requests
 }
 
-// set replaces the rules; counts start anew.
-func (f *faults) set(rules []Fault) {
+// setRules replaces the rules; counts start anew.
+func (f *faults) setRules(rules []Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.rules = append([]Fault(nil), rules...)
 	f.matched, f.spoilt = make([]int, len(rules)), make([]int, len(rules))
 }
 
-// matches tells whether a rule is about a request at all.
-func (f *Fault) matches(path string, rt *route) bool {
+// matchesRequest tells whether a rule is about a request at all.
+func (f *Fault) matchesRequest(path string, rt *route) bool {
 	if f.Route != "" && (rt == nil || rt.pattern != f.Route) {
 		return false
 	}
 	return strings.HasPrefix(path, f.Path)
 }
 
-// choose is the fault for a request, or nil. The first rule that strikes wins;
+// chooseFault is the fault for a request, or nil. The first rule that strikes wins;
 // the rules after it do not count the request.
-func (f *faults) choose(r *http.Request, path string, rt *route) *Fault {
+func (f *faults) chooseFault(r *http.Request, path string, rt *route) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seen++
@@ -114,15 +114,15 @@ func (f *faults) choose(r *http.Request, path string, rt *route) *Fault {
 		}
 	}
 	for i := range f.rules {
-		if f.rules[i].matches(path, rt) && f.strikes(i) {
+		if f.rules[i].matchesRequest(path, rt) && f.strikesRequest(i) {
 			return &f.rules[i]
 		}
 	}
 	return nil
 }
 
-// strikes counts a matching request and tells whether the rule spoils it.
-func (f *faults) strikes(i int) bool {
+// strikesRequest counts a matching request and tells whether the rule spoils it.
+func (f *faults) strikesRequest(i int) bool {
 	rule := f.rules[i]
 	f.matched[i]++
 	if f.matched[i] <= rule.Skip || rule.Times > 0 && f.spoilt[i] >= rule.Times {
@@ -136,8 +136,8 @@ func (f *faults) strikes(i int) bool {
 	return true
 }
 
-// twist is what the fault does to a page; nothing for most.
-func (f *Fault) twist() twist {
+// pageTwist is what the fault does to a page; nothing for most.
+func (f *Fault) pageTwist() twist {
 	if f == nil {
 		return twist{}
 	}
@@ -152,9 +152,9 @@ func (f *Fault) twist() twist {
 	return twist{}
 }
 
-// replaces tells whether the fault answers instead of the service, which then
+// replacesAnswer tells whether the fault answers instead of the service, which then
 // does not even look at the token.
-func (f *Fault) replaces() bool {
+func (f *Fault) replacesAnswer() bool {
 	switch f.Kind {
 	case FaultStatus, FaultReset, FaultHTML, FaultEmpty, FaultRedirect:
 		return true
@@ -162,8 +162,8 @@ func (f *Fault) replaces() bool {
 	return false
 }
 
-// answer is the reply of a fault that replaces the service's.
-func (f *Fault) answer() reply {
+// makeReply is the reply of a fault that replaces the service's.
+func (f *Fault) makeReply() reply {
 	switch f.Kind {
 	case FaultReset:
 		return reply{cut: cutBefore}
@@ -187,8 +187,8 @@ func (f *Fault) answer() reply {
 	return out
 }
 
-// spoil changes a reply that the service made.
-func (f *Fault) spoil(out reply) reply {
+// spoilReply changes a reply that the service made.
+func (f *Fault) spoilReply(out reply) reply {
 	switch f.Kind {
 	case FaultResetBody:
 		out.cut = cutReset

@@ -13,108 +13,122 @@ type file struct {
 	folder           int64 // -1 none
 	created, updated int64
 	used             bool // a campaign or an article refers to it
-	gone             bool // deleted
 }
 
 type folder struct {
 	n                uint32
 	created, updated int64
 	renamed          int
-	gone             bool
+}
+
+// files holds the uploads and their folders.
+type files struct {
+	calendar   *calendar
+	seed       seed
+	expected   int // files made until day 0
+	all        []file
+	folders    []folder
+	list       list // GET /files
+	folderList list // GET /folders
+}
+
+func newFiles(calendar *calendar, seed seed, opts Options) *files {
+	s := &files{calendar: calendar, seed: seed, expected: opts.Files}
+	for n := range opts.Folders {
+		s.newFolder(calendar.birth + int64(n)*daySeconds)
+	}
+	return s
 }
 
 // newFolder makes a folder at or after an instant.
-func (w *world) newFolder(wish int64) uint32 {
-	n := uint32(len(w.folders))
-	at := w.folderList.stamp(wish)
-	w.folders = append(w.folders, folder{n: n, created: at, updated: at})
-	w.folderList.add(n)
-	return n
+func (s *files) newFolder(wish int64) {
+	n := uint32(len(s.folders))
+	at := s.folderList.stamp(wish)
+	s.folders = append(s.folders, folder{n: n, created: at, updated: at})
+	s.folderList.add(n)
 }
 
 // newFile uploads a file at or after an instant.
-func (w *world) newFile(r *rand.Rand, wish int64) uint32 {
-	n := uint32(len(w.files))
-	at := w.fileList.stamp(wish)
-	w.files = append(w.files, file{
-		n: n, size: r.Int64N(20_000_000), folder: w.someFolder(r), created: at, updated: at,
+func (s *files) newFile(r *rand.Rand, wish int64) {
+	n := uint32(len(s.all))
+	at := s.list.stamp(wish)
+	s.all = append(s.all, file{
+		n: n, size: r.Int64N(20_000_000), folder: s.drawFolder(r), created: at, updated: at,
 	})
-	w.fileList.add(n)
-	return n
+	s.list.add(n)
 }
 
-// someFolder draws a folder that exists; a third of the time none.
-func (w *world) someFolder(r *rand.Rand) int64 {
-	if len(w.folderList.order) == 0 || r.IntN(3) == 0 {
+// drawFolder draws a folder that exists; a third of the time none.
+func (s *files) drawFolder(r *rand.Rand) int64 {
+	if len(s.folderList.order) == 0 || r.IntN(3) == 0 {
 		return -1
 	}
-	return int64(w.folderList.order[r.IntN(len(w.folderList.order))])
+	return int64(s.folderList.order[r.IntN(len(s.folderList.order))])
 }
 
-// stepFiles uploads the day's files, moves or deletes one now and then, and
+// stepDay uploads the day's files, moves or deletes one now and then, and
 // renames a folder even more rarely.
-func (w *world) stepFiles(r *rand.Rand) {
-	for _, wish := range w.moments(r, w.due(w.opts.Files)-len(w.files)) {
-		w.newFile(r, wish)
+func (s *files) stepDay(r *rand.Rand) {
+	for _, wish := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.expected)-len(s.all)) {
+		s.newFile(r, wish)
 	}
-	if len(w.fileList.order) > 0 && r.IntN(5) == 0 {
-		f := &w.files[w.fileList.order[r.IntN(len(w.fileList.order))]]
-		f.updated = w.touch(r, f.updated)
-		if f.folder = w.someFolder(r); r.IntN(4) == 0 && !f.used {
-			f.gone = true
-			w.fileList.drop(f.n)
+	if len(s.list.order) > 0 && r.IntN(5) == 0 {
+		f := &s.all[s.list.order[r.IntN(len(s.list.order))]]
+		f.updated = s.calendar.drawLater(r, f.updated)
+		if f.folder = s.drawFolder(r); r.IntN(4) == 0 && !f.used {
+			s.list.remove(f.n)
 		}
 	}
-	if len(w.folderList.order) > 0 && r.IntN(20) == 0 {
-		f := &w.folders[w.folderList.order[r.IntN(len(w.folderList.order))]]
+	if len(s.folderList.order) > 0 && r.IntN(20) == 0 {
+		f := &s.folders[s.folderList.order[r.IntN(len(s.folderList.order))]]
 		f.renamed++
-		f.updated = w.touch(r, f.updated)
+		f.updated = s.calendar.drawLater(r, f.updated)
 	}
 }
 
-func (w *world) fileName(f *file) string {
-	if h := w.seed.roll(kindFile, f.n, 2); oneIn(h, 6) {
+func fileName(s seed, n uint32) string {
+	if h := s.roll(kindFile, n, 2); oneIn(h, 6) {
 		return pick(oddNames(), mix(h)) + ".docx"
 	}
-	return "brief " + strconv.Itoa(int(f.n)) + " (final).pdf"
+	return "brief " + strconv.Itoa(int(n)) + " (final).pdf"
 }
 
-func (w *world) fileURL(f *file) string {
-	return "https://files.example.com/" + w.seed.id(kindFile, f.n) + "?sig=a%2Fb%3D"
+func fileURL(s seed, n uint32) string {
+	return "https://files.example.com/" + s.id(kindFile, n) + "?sig=a%2Fb%3D"
 }
 
-// fileSort orders files by a field of sort_by.
-func (w *world) fileSort(field string) func(a, b uint32) int {
+// sortKey orders files by a field of sort_by.
+func (s *files) sortKey(field string) func(a, b uint32) int {
 	switch field {
 	case "created_at":
-		return byKey(func(n uint32) int64 { return w.files[n].created })
+		return byKey(func(n uint32) int64 { return s.all[n].created })
 	case "updated_at":
-		return byKey(func(n uint32) int64 { return w.files[n].updated })
+		return byKey(func(n uint32) int64 { return s.all[n].updated })
 	case "name":
-		return byKey(func(n uint32) string { return w.fileName(&w.files[n]) })
+		return byKey(func(n uint32) string { return fileName(s.seed, n) })
 	case "size":
-		return byKey(func(n uint32) int64 { return w.files[n].size })
+		return byKey(func(n uint32) int64 { return s.all[n].size })
 	}
 	return nil
 }
 
-// fileMatch applies a filter of GET /files.
-func (w *world) fileMatch(n uint32, key string, values []string) bool {
+// matchFilter applies a filter of GET /files.
+func (s *files) matchFilter(n uint32, key string, values []string) bool {
 	if key != "folder_id" {
 		return true
 	}
-	f := w.files[n].folder
-	return f >= 0 && slices.Contains(values, w.seed.id(kindFolder, uint32(f)))
+	f := s.all[n].folder
+	return f >= 0 && slices.Contains(values, s.seed.id(kindFolder, uint32(f)))
 }
 
 // renderFile writes a file, which lists and details show alike.
-func (w *world) renderFile(e *enc, n uint32) {
-	f := &w.files[n]
+func (s *files) renderFile(e *enc, n uint32) {
+	f := &s.all[n]
 	e.begin(kindFile, n)
 	e.id("id", kindFile, n)
-	e.str("name", w.fileName(f))
+	e.str("name", fileName(e.s, n))
 	e.optStr("file_key", "uploads/2026/"+strconv.Itoa(int(n)))
-	e.str("file_url", w.fileURL(f))
+	e.str("file_url", fileURL(e.s, n))
 	e.optNum("size", f.size)
 	e.optStr("mime_type", pick([]string{"application/pdf", "image/png", "application/x-unknown"}, e.record))
 	e.id("team_id", kindTeam, 0)
@@ -123,26 +137,26 @@ func (w *world) renderFile(e *enc, n uint32) {
 	e.when("created_at", f.created)
 	e.when("updated_at", f.updated)
 	e.null("deleted_at")
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 
-// fileContent is what GET /files/{id}/download answers.
-func (w *world) fileContent(e *enc, n uint32) {
-	e.b = append(e.b, "%PDF-1.7\n"+w.fileName(&w.files[n])+"\n\x00\xff"...)
+// renderFileContent writes what GET /files/{id}/download answers.
+func renderFileContent(e *enc, n uint32) {
+	e.b = append(e.b, "%PDF-1.7\n"+fileName(e.s, n)+"\n\x00\xff"...)
 }
 
-// folderSort orders folders by a field of sort_by.
-func (w *world) folderSort(field string) func(a, b uint32) int {
+// folderSortKey orders folders by a field of sort_by.
+func (s *files) folderSortKey(field string) func(a, b uint32) int {
 	if field == "created_at" {
-		return byKey(func(n uint32) int64 { return w.folders[n].created })
+		return byKey(func(n uint32) int64 { return s.folders[n].created })
 	}
 	return nil
 }
 
 // renderFolder writes an item of GET /folders.
-func (w *world) renderFolder(e *enc, n uint32) {
-	f := &w.folders[n]
+func (s *files) renderFolder(e *enc, n uint32) {
+	f := &s.folders[n]
 	e.begin(kindFolder, n)
 	e.id("id", kindFolder, n)
 	e.str("name", "Folder "+strconv.Itoa(int(n))+pick([]string{"", " / 2026", " “Ω”"}, e.record)+"."+strconv.Itoa(f.renamed))
@@ -150,9 +164,35 @@ func (w *world) renderFolder(e *enc, n uint32) {
 	e.id("created_by", kindPerson, n%uint32(len(people())))
 	e.when("created_at", f.created)
 	e.when("updated_at", f.updated)
-	if e.keep("deleted_at") {
+	if e.hasValue("deleted_at") {
 		e.null("deleted_at")
 	}
-	e.unknown()
+	e.writeUnknown()
 	e.end()
+}
+
+// insertFile uploads a file out of turn.
+func (s *files) insertFile(r *rand.Rand) { s.newFile(r, s.calendar.now().Unix()) }
+
+func (s *files) insertFolder(*rand.Rand) { s.newFolder(s.calendar.now().Unix()) }
+
+func (s *files) listView() view {
+	return s.list.view(kindFile, s.renderFile, s.sortKey, s.matchFilter)
+}
+
+// folderView shows the folders, which have no filter.
+func (s *files) folderView() view {
+	return s.folderList.view(kindFolder, s.renderFolder, s.folderSortKey, nil)
+}
+
+func (s *files) hasFile(n uint32) bool { return int(n) < len(s.all) && !s.list.removed[n] }
+
+// useNewest marks the newest files as used, so that they are not deleted.
+func (s *files) useNewest(count int) []uint32 {
+	order := s.list.order
+	newest := slices.Clone(order[len(order)-min(count, len(order)):])
+	for _, n := range newest {
+		s.all[n].used = true
+	}
+	return newest
 }

@@ -32,55 +32,90 @@ type item struct {
 	commissionPaid   int64
 	accounted        int64
 	refunded         int64
-	article          int64 // -1 until one is begun
-	next             int   // day of the next event
-	gone             bool
+	article          int64  // -1 until one is begun
+	campaign         uint32 // that of the article
+	next             int    // day of the next event
+}
+
+// items holds the order items and their commissions.
+type items struct {
+	calendar   *calendar
+	seed       seed
+	outlets    *outlets
+	products   *products
+	orders     *orders
+	all        []item
+	list       list       // GET /order-items
+	byProfile  [][]uint32 // items of each profile, oldest first
+	unassigned [][]uint32 // those that no article fulfils yet, of each profile
+	open       []uint32   // those with an event to come
 }
 
 // newItem makes the item of one line of an order that was just paid.
-func (w *world) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 {
-	n := uint32(len(w.items))
+func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 {
+	n := uint32(len(s.all))
 	l := o.lines[lineIndex]
-	w.items = append(w.items, item{
+	s.all = append(s.all, item{
 		n: n, order: o.n, line: lineIndex, created: at, updated: at, article: -1,
-		commission: w.commission(o.n, l.sale()),
-		status:     commissionPending, next: w.after(r, 2, 7),
+		commission: s.commissionOf(o.n, l.salePrice()),
+		status:     commissionPending, next: s.calendar.drawDay(r, 2, 7),
 	})
-	p := &w.profiles[o.profile]
-	p.items = append(p.items, n)
+	s.byProfile[o.profile] = append(s.byProfile[o.profile], n)
 	if !l.addOn {
-		p.unassigned = append(p.unassigned, n)
+		s.unassigned[o.profile] = append(s.unassigned[o.profile], n)
 	}
-	w.openItems = append(w.openItems, n)
+	s.open = append(s.open, n)
 	return n
 }
 
-// commission is 10.567 % of a sale; a few orders bring none.
-func (w *world) commission(order uint32, sale micros) micros {
-	if oneIn(w.seed.roll(kindOrder, order, commissionRoll), 40) {
+// nextUnassigned takes the oldest item of a profile that no article fulfils yet.
+func (s *items) nextUnassigned(profile uint32) uint32 {
+	n := s.unassigned[profile][0]
+	s.unassigned[profile] = s.unassigned[profile][1:]
+	return n
+}
+
+// assignArticle links an item to the article that was begun for it.
+func (s *items) assignArticle(n uint32, a *article) {
+	it := &s.all[n]
+	it.article, it.campaign, it.updated = int64(a.n), a.campaign, max(a.created, it.updated+1)
+}
+
+// commissionOf is 10.567 % of a sale; a few orders bring none.
+func (s *items) commissionOf(order uint32, sale micros) micros {
+	if oneIn(s.seed.roll(kindOrder, order, commissionRoll), 40) {
 		return 0
 	}
 	return sale.share(100) + sale/100_000*567
 }
 
-// stepItems lets commissions go on: pending, perhaps on hold, approved, paid,
+// stepDay advances the commissions that are due: pending, perhaps on hold, approved, paid,
 // accounted; a few are refunded instead.
-func (w *world) stepItems(r *rand.Rand) {
-	w.openItems = slices.DeleteFunc(w.openItems, func(n uint32) bool {
-		it := &w.items[n]
-		return it.next <= w.day && !w.itemEvent(r, it)
+func (s *items) stepDay(r *rand.Rand) {
+	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
+		it := &s.all[n]
+		return it.next <= s.calendar.day && !s.advanceItem(r, it)
 	})
 }
 
-// itemEvent takes the next step; false after the last one.
-func (w *world) itemEvent(r *rand.Rand, it *item) bool {
-	at := max(w.moment(r), it.updated+1)
+// advanceItem performs the next event of an item; false after the last one.
+func (s *items) advanceItem(r *rand.Rand, it *item) bool {
+	at := max(s.calendar.drawSecond(r), it.updated+1)
 	it.updated = at
-	it.next = w.after(r, 4, 12)
+	it.next = s.calendar.drawDay(r, 4, 12)
 	switch it.status {
 	case commissionPending, commissionOnHold:
-		w.reviewCommission(r, it, at)
-		return it.status != commissionRefunded
+		// Approve the commission, hold it once, or refund the sale.
+		switch chance := r.IntN(20); {
+		case chance == 0:
+			it.status, it.refunded = commissionRefunded, at
+			return false
+		case chance <= 2 && it.status == commissionPending:
+			it.status = commissionOnHold
+		default:
+			it.status = commissionApproved
+		}
+		return true
 	case commissionApproved:
 		it.status, it.commissionPaid = commissionPaid, at
 		return true
@@ -89,86 +124,74 @@ func (w *world) itemEvent(r *rand.Rand, it *item) bool {
 	return false
 }
 
-// reviewCommission approves a commission, holds it once, or refunds the sale.
-func (w *world) reviewCommission(r *rand.Rand, it *item, at int64) {
-	switch chance := r.IntN(20); {
-	case chance == 0:
-		it.status, it.refunded = commissionRefunded, at
-	case chance <= 2 && it.status == commissionPending:
-		it.status = commissionOnHold
-	default:
-		it.status = commissionApproved
-	}
-}
-
-// itemSort orders order items by a field of sort_by.
-func (w *world) itemSort(field string) func(a, b uint32) int {
+// sortKey orders order items by a field of sort_by.
+func (s *items) sortKey(field string) func(a, b uint32) int {
 	switch field {
 	case "created_at":
-		return byKey(func(n uint32) int64 { return w.items[n].created })
+		return byKey(func(n uint32) int64 { return s.all[n].created })
 	case "updated_at":
-		return byKey(func(n uint32) int64 { return w.items[n].updated })
+		return byKey(func(n uint32) int64 { return s.all[n].updated })
 	case "commission_amount":
-		return byKey(func(n uint32) micros { return w.items[n].commission })
+		return byKey(func(n uint32) micros { return s.all[n].commission })
 	}
 	return nil
 }
 
-// itemMatch applies a filter of GET /order-items.
-func (w *world) itemMatch(n uint32, key string, values []string) bool {
-	it := &w.items[n]
+// matchFilter applies a filter of GET /order-items.
+func (s *items) matchFilter(n uint32, key string, values []string) bool {
+	it := &s.all[n]
 	switch key {
 	case "commission_status":
 		return slices.Contains(values, it.status)
 	case "product_ids":
-		product := w.orders[it.order].lines[it.line].product
-		return slices.Contains(values, w.seed.id(kindProduct, product))
+		product := s.orders.all[it.order].lines[it.line].product
+		return slices.Contains(values, s.seed.id(kindProduct, product))
 	}
 	return true
 }
 
-// renderItem writes an item of GET /order-items.
-func (w *world) renderItem(e *enc, n uint32) {
-	it := &w.items[n]
-	o := &w.orders[it.order]
+// renderRow writes an item of GET /order-items.
+func (s *items) renderRow(e *enc, n uint32) {
+	it := &s.all[n]
+	o := &s.orders.all[it.order]
 	l := o.lines[it.line]
-	t := w.traits(l.product)
+	t := s.products.traitsOf(l.product)
 	e.begin(kindItem, n)
 	e.id("id", kindItem, n)
-	if e.keep("referrer_id") {
+	if e.hasValue("referrer_id") {
 		e.id("referrer_id", kindPerson, 300+n%4)
 	}
 	e.id("referrer_team_id", kindTeam, 0)
 	e.id("product_id", kindProduct, l.product)
-	w.commissionFields(e, it)
-	w.vendorFields(e, it, l)
+	it.writeCommission(e)
+	it.writeVendor(e, l)
 	e.when("created_at", it.created)
 	e.when("updated_at", it.updated)
 	e.null("deleted_at")
 	e.id("order_id", kindOrder, o.n)
 	e.id("client_id", kindPerson, 100+o.profile)
 	e.when("date_paid", o.paid)
-	e.money("sale_price", l.sale())
+	e.money("sale_price", l.salePrice())
 	e.key("product_name")
-	w.productName(e, l.product, t)
+	s.products.writeName(e, l.product, t)
 	e.money("product_price", l.price)
-	e.str("product_type", w.words.types[t.kind].name)
-	w.itemArticle(e, it)
-	w.itemClient(e, o)
-	w.outletRef(e, t.outlet, false)
-	e.unknown()
+	e.str("product_type", s.products.words.types[t.kind].name)
+	it.writeArticle(e, o.profile)
+	o.writeClient(e)
+	s.outlets.writeRef(e, t.outlet, false)
+	e.writeUnknown()
 	e.end()
 }
 
-// commissionFields writes the fields that advance with the commission.
-func (w *world) commissionFields(e *enc, it *item) {
+// writeCommission writes the fields that advance with the commission.
+func (it *item) writeCommission(e *enc) {
 	e.money("commission_amount", it.commission)
 	e.when("commission_date_paid", it.commissionPaid)
 	e.str("commission_status", it.status)
 	e.flag("is_accounting_completed", it.accounted != 0)
 	e.flag("is_publisher_paid", it.accounted != 0)
 	resellerPaid := int64(0)
-	if w.resold(it.n) {
+	if it.isResold(e.s) {
 		resellerPaid = it.commissionPaid
 	}
 	e.optFlag("is_reseller_paid", resellerPaid != 0)
@@ -179,32 +202,32 @@ func (w *world) commissionFields(e *enc, it *item) {
 		e.optStr("refund_method", "credit_card")
 		e.optStr("refund_reference", "re_"+strconv.Itoa(int(it.n)))
 	}
-	if e.keep("accounting_completion_date") {
+	if e.hasValue("accounting_completion_date") {
 		e.when("accounting_completion_date", it.accounted)
 	}
-	if e.keep("publisher_paid_date") {
+	if e.hasValue("publisher_paid_date") {
 		e.when("publisher_paid_date", it.accounted)
 	}
-	if e.keep("reseller_paid_date") {
+	if e.hasValue("reseller_paid_date") {
 		e.when("reseller_paid_date", resellerPaid)
 	}
 }
 
-// vendorFields writes the costs, and the invoice once the books are closed.
+// writeVendor writes the costs, and the invoice once the books are closed.
 // With the commission they leave a margin on most items; a few vendors ask
 // more than the sale brings.
-func (w *world) vendorFields(e *enc, it *item, l line) {
-	vendor := int64(420 + w.seed.roll(kindItem, it.n, vendorRoll)%200)
+func (it *item) writeVendor(e *enc, l line) {
+	vendor := int64(420 + e.s.roll(kindItem, it.n, vendorRoll)%200)
 	if vendor%16 == 0 {
 		vendor += 500
 	}
-	e.optMoney("internal_cost", l.sale().share(85))
-	if w.resold(it.n) {
-		e.optMoney("reseller_price", l.sale().share(120))
-	} else if e.keep("reseller_price") {
+	e.optMoney("internal_cost", l.salePrice().share(85))
+	if it.isResold(e.s) {
+		e.optMoney("reseller_price", l.salePrice().share(120))
+	} else if e.hasValue("reseller_price") {
 		e.null("reseller_price")
 	}
-	e.optMoney("vendor_cost", l.sale().share(vendor))
+	e.optMoney("vendor_cost", l.salePrice().share(vendor))
 	if it.accounted == 0 {
 		return
 	}
@@ -214,64 +237,51 @@ func (w *world) vendorFields(e *enc, it *item, l line) {
 	e.optStr("vendor_invoice_url", "https://billing.example.com/v/"+strconv.Itoa(int(it.n)))
 }
 
-// resold tells whether a reseller has a share in the item.
-func (w *world) resold(n uint32) bool { return oneIn(w.seed.roll(kindItem, n, resellerRoll), 5) }
+// isResold tells whether a reseller has a share in the item.
+func (it *item) isResold(s seed) bool { return oneIn(s.roll(kindItem, it.n, resellerRoll), 5) }
 
-// itemArticle writes the article that fulfils the item, if one was begun.
-func (w *world) itemArticle(e *enc, it *item) {
+// writeArticle writes the article that fulfils the item, if one was begun.
+func (it *item) writeArticle(e *enc, profile uint32) {
 	if it.article < 0 {
 		e.null("article_id")
-		if e.keep("article") {
+		if e.hasValue("article") {
 			e.null("article")
 		}
 		return
 	}
-	a := &w.articles[it.article]
-	c := &w.campaigns[a.campaign]
-	e.id("article_id", kindArticle, a.n)
+	article := uint32(it.article)
+	e.id("article_id", kindArticle, article)
 	e.obj("article")
-	e.id("id", kindArticle, a.n)
-	e.str("name", w.articleName(a))
+	e.id("id", kindArticle, article)
+	e.str("name", articleName(e.s, article, profile))
 	e.obj("campaign")
-	e.id("id", kindCampaign, c.n)
-	e.str("name", w.campaignName(c))
-	e.id("profile_id", kindProfile, c.profile)
+	e.id("id", kindCampaign, it.campaign)
+	e.str("name", campaignName(e.s, it.campaign, profile))
+	e.id("profile_id", kindProfile, profile)
 	e.end()
-	w.writer(e, a)
-	e.end()
-}
-
-// itemClient writes the block of the client, who is the profile's person.
-func (w *world) itemClient(e *enc, o *order) {
-	if !e.keep("client") {
-		return
-	}
-	p := pick(people(), w.seed.roll(kindPerson, 100+o.profile, 2))
-	e.obj("client")
-	e.str("first_name", p.first)
-	e.str("last_name", p.last)
+	writeWriter(e, article)
 	e.end()
 }
 
-// renderProfileItem writes an item of GET /profiles/{id}/order-items.
-func (w *world) renderProfileItem(e *enc, n uint32) {
-	it := &w.items[n]
-	o := &w.orders[it.order]
+// renderProfileRow writes an item of GET /profiles/{id}/order-items.
+func (s *items) renderProfileRow(e *enc, n uint32) {
+	it := &s.all[n]
+	o := &s.orders.all[it.order]
 	l := o.lines[it.line]
-	t := w.traits(l.product)
+	t := s.products.traitsOf(l.product)
 	e.begin(kindItem, n)
 	e.id("id", kindItem, n)
 	e.key("name")
-	w.productName(e, l.product, t)
-	if e.keep("description") {
+	s.products.writeName(e, l.product, t)
+	if e.hasValue("description") {
 		e.key("description")
-		w.productDescription(e, t)
+		s.products.writeDescription(e, t)
 	}
 	e.flag("is_add_on", l.addOn)
 	e.id("profile_id", kindProfile, o.profile)
-	e.str("type", w.words.types[t.kind].name)
+	e.str("type", s.products.words.types[t.kind].name)
 	if it.article >= 0 {
-		e.id("campaign_id", kindCampaign, w.articles[it.article].campaign)
+		e.id("campaign_id", kindCampaign, it.campaign)
 	} else {
 		e.null("campaign_id")
 	}
@@ -279,8 +289,42 @@ func (w *world) renderProfileItem(e *enc, n uint32) {
 	minimum := int64(1 + t.roll>>12%10)
 	e.optNum("min_delivery_days", minimum)
 	e.optNum("max_delivery_days", minimum+2)
-	w.outletRef(e, t.outlet, false)
-	e.includeList(t.roll>>8%4, w.words.placements, t.roll)
-	e.unknown()
+	s.outlets.writeRef(e, t.outlet, false)
+	s.products.writeIncludeList(e, t.roll)
+	e.writeUnknown()
 	e.end()
+}
+
+// insertItem pays a new one-line order out of band, whose order is real.
+func (s *items) insertItem(r *rand.Rand) {
+	if !s.orders.canOrder() {
+		return
+	}
+	o := s.orders.newSingleLine(r, s.calendar.now().Unix())
+	s.payOrder(r, o, o.created+1)
+}
+
+// listView shows the items in the order of the payments that made them.
+func (s *items) listView() view {
+	return s.list.view(kindItem, s.renderRow, s.sortKey, s.matchFilter)
+}
+
+// profileView shows items in another form, ProfileOrderItem of the spec.
+func (s *items) profileView(n uint32) view {
+	v := s.listView()
+	v.render = s.renderProfileRow
+	return v.with(s.list.newestFirst(s.byProfile[n]))
+}
+
+// payOrder makes the order items, which share the instant of the payment.
+func (s *items) payOrder(r *rand.Rand, o *order, at int64) {
+	at = s.list.stamp(at)
+	o.status, o.paid, o.updated = orderPaid, at, at
+	var made []uint32
+	for i := range o.lines {
+		n := s.newItem(r, o, i, at)
+		o.lines[i].item = int64(n)
+		made = append(made, n)
+	}
+	s.list.addTied(made, s.seed, kindItem)
 }

@@ -19,7 +19,8 @@ type list struct {
 	// rng draws the places of scattered records.
 	rng *rand.Rand
 
-	marked map[uint32]bool // records at the last mark
+	removed map[uint32]bool // records that were taken off the list
+	marked  map[uint32]bool // records at the last mark
 	// What churn counts by.
 	requests          int
 	inserted, deleted int
@@ -49,14 +50,28 @@ func (l *list) addTied(numbers []uint32, s seed, k kind) {
 	}
 }
 
-// drop takes one record off the list; false when it was not there.
-func (l *list) drop(n uint32) bool {
-	i := slices.Index(l.order, n)
-	if i < 0 {
-		return false
+// remove deletes one record from the list, if it is there. Other records may go
+// on naming it, which is what a reader meets when a parent is deleted between
+// two requests.
+func (l *list) remove(n uint32) {
+	if i := slices.Index(l.order, n); i >= 0 {
+		l.order = slices.Delete(l.order, i, i+1)
 	}
-	l.order = slices.Delete(l.order, i, i+1)
-	return true
+	if l.removed == nil {
+		l.removed = map[uint32]bool{}
+	}
+	l.removed[n] = true
+}
+
+// newestFirst copies numbers that are given oldest first, without the removed.
+func (l *list) newestFirst(numbers []uint32) []uint32 {
+	var out []uint32
+	for _, n := range slices.Backward(numbers) {
+		if !l.removed[n] {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // scatter turns the list into a pseudo-random order that stays as it is.
@@ -65,7 +80,7 @@ func (l *list) scatter(r *rand.Rand) {
 	r.Shuffle(len(l.order), func(i, j int) { l.order[i], l.order[j] = l.order[j], l.order[i] })
 }
 
-// mark remembers which records are listed now.
+// mark stores which records are listed now.
 func (l *list) mark() {
 	l.marked = make(map[uint32]bool, len(l.order))
 	for _, n := range l.order {
@@ -85,6 +100,39 @@ func (l *list) survivors() []uint32 {
 	return out
 }
 
+// byKey compares two records by what a function says of each.
+func byKey[K cmp.Ordered](key func(n uint32) K) func(a, b uint32) int {
+	return func(a, b uint32) int { return cmp.Compare(key(a), key(b)) }
+}
+
+// countTo is 0, 1, 2 and so on.
+func countTo(count int) []uint32 {
+	out := make([]uint32, count)
+	for i := range out {
+		out[i] = uint32(i)
+	}
+	return out
+}
+
+// churn changes the list while it is walked: for every so many requests it
+// inserts one record and removes another one. Where within the count each of
+// the two happens is up to the seed, so that now they hide each other in the
+// total and now they do not.
+func (l *list) churn(s seed, every int, insert func(r *rand.Rand), remove func(n uint32)) {
+	phase := uint64(l.requests % every)
+	l.requests++
+	// A fresh source for each event.
+	source := func() *rand.Rand { return s.rng(l.inserted<<20+l.deleted<<1+1, kindRoute) }
+	if phase == s.roll(kindRoute, 0, 1)%uint64(every) {
+		insert(source())
+		l.inserted++
+	}
+	if phase == s.roll(kindRoute, 0, 2)%uint64(every) && len(l.order) > 1 {
+		remove(l.order[source().IntN(len(l.order))])
+		l.deleted++
+	}
+}
+
 // view is what one list request sees: numbers in listing order and what can
 // be done with them.
 type view struct {
@@ -96,6 +144,13 @@ type view struct {
 	sortKey func(field string) func(a, b uint32) int
 	// match tells whether a record passes a filter; nil: nothing is filtered.
 	match func(n uint32, key string, values []string) bool
+}
+
+// view is what a request sees of the list.
+func (l *list) view(k kind, render func(e *enc, n uint32), sortKey func(string) func(a, b uint32) int,
+	match func(n uint32, key string, values []string) bool,
+) view {
+	return view{order: l.order, toHead: true, kind: k, render: render, sortKey: sortKey, match: match}
 }
 
 // len is the number of records before paging.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
@@ -79,7 +80,7 @@ type Options struct {
 	// TokenType is full_access, custom, read_only or any other text. Defaults
 	// to read_only.
 	TokenType string
-	// Scopes are those of the token. Nil means all that read; an empty list is
+	// Scopes are those of the token. Nil means those of all routes; an empty list is
 	// a token without any.
 	Scopes []string
 	// ArticleNeedsFullAccess answers GET /articles/{id} to full_access tokens
@@ -121,51 +122,28 @@ type Options struct {
 	FaultFunc func(r *http.Request, n int) *Fault
 }
 
-// readScopes are all scopes of spec section 5 that allow a GET.
-func readScopes() []string {
-	return []string{
-		"outlets.lists", "outlets.read", "tags.lists", "outlet_disclaimers.lists",
-		"products.read", "orders.lists", "orders.read", "profiles.lists",
-		"campaigns.lists", "campaigns.read", "articles.read", "articles.lists",
-		"files.lists", "files.read", "folders.lists",
-	}
-}
-
 // withDefaults is the options with every unset knob filled in.
 func (o Options) withDefaults() Options {
 	if o.Start.IsZero() {
 		o.Start = time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC)
 	}
-	o.HistoryDays = max(1, count(o.HistoryDays, 120))
-	o.Outlets = max(1, count(o.Outlets, 120))
-	o.Listings = count(o.Listings, 400)
-	o.Profiles = count(o.Profiles, 12)
-	o.Campaigns = count(o.Campaigns, 40)
-	o.Orders = count(o.Orders, 200)
-	o.Files = count(o.Files, 60)
-	o.Folders = count(o.Folders, 8)
+	o.HistoryDays = max(1, knobValue(o.HistoryDays, 120))
+	o.Outlets = max(1, knobValue(o.Outlets, 120))
+	o.Listings = knobValue(o.Listings, 400)
+	o.Profiles = knobValue(o.Profiles, 12)
+	o.Campaigns = knobValue(o.Campaigns, 40)
+	o.Orders = knobValue(o.Orders, 200)
+	o.Files = knobValue(o.Files, 60)
+	o.Folders = knobValue(o.Folders, 8)
 	if o.Profiles == 0 {
 		o.Campaigns, o.Orders = 0, 0
 	}
-	o.ListingChange = min(1, count(o.ListingChange, 0.06))
-	o.ListingTurnover = min(1, count(o.ListingTurnover, 0.01))
-	o.SilentChange = min(1, count(o.SilentChange, 0.002))
-	return o.withAccessDefaults()
-}
-
-// withAccessDefaults fills in the knobs that are about requests.
-func (o Options) withAccessDefaults() Options {
-	if o.Token == "" {
-		o.Token = "pc_demo"
-	}
-	if o.TokenType == "" {
-		o.TokenType = "read_only"
-	}
-	if o.Scopes == nil {
-		o.Scopes = readScopes()
-	}
+	o.ListingChange = min(1, knobValue(o.ListingChange, 0.06))
+	o.ListingTurnover = min(1, knobValue(o.ListingTurnover, 0.01))
+	o.SilentChange = min(1, knobValue(o.SilentChange, 0.002))
+	o.Token, o.TokenType = cmp.Or(o.Token, "pc_demo"), cmp.Or(o.TokenType, "read_only")
 	o.Scopes = slices.Clone(o.Scopes)
-	o.PageCap = max(1, count(o.PageCap, 100))
+	o.PageCap = max(1, knobValue(o.PageCap, 100))
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -175,8 +153,8 @@ func (o Options) withAccessDefaults() Options {
 	return o
 }
 
-// count reads a knob: 0 is the default, a negative number none.
-func count[N int | float64](n, otherwise N) N {
+// knobValue reads a knob: 0 is the default, a negative number none.
+func knobValue[N int | float64](n, otherwise N) N {
 	if n == 0 {
 		return otherwise
 	}

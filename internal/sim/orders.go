@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"net/url"
 	"slices"
 )
 
@@ -23,7 +24,6 @@ type order struct {
 	lines                                   []line
 	next                                    int  // day of the next event
 	pays                                    bool // whether that event is the payment
-	gone                                    bool // deleted from the list by churn
 }
 
 // line is a product on an order. Its item exists once the order is paid.
@@ -36,37 +36,52 @@ type line struct {
 	item     int64
 }
 
-// sale is what the line costs the client.
-func (l line) sale() micros { return l.price * micros(l.quantity) }
+// salePrice is what the line costs the client.
+func (l line) salePrice() micros { return l.price * micros(l.quantity) }
+
+// orders holds the orders. It does not know their items: whoever pays an order
+// makes them.
+type orders struct {
+	calendar  *calendar
+	seed      seed
+	outlets   *outlets
+	products  *products
+	listings  *listings
+	expected  int // orders on day 0
+	all       []order
+	list      list       // GET /orders
+	byProfile [][]uint32 // orders of each profile, oldest first
+	open      []uint32   // those with an event to come
+}
 
 // newOrder makes the next order at or after an instant.
-func (w *world) newOrder(r *rand.Rand, wish int64) uint32 {
-	n := uint32(len(w.orders))
+func (s *orders) newOrder(r *rand.Rand, wish int64) uint32 {
+	n := uint32(len(s.all))
 	o := order{
-		n: n, profile: uint32(r.IntN(len(w.profiles))), status: orderPending,
-		created: w.orderList.stamp(wish), next: w.after(r, 0, 3), pays: r.IntN(12) > 0,
+		n: n, profile: uint32(r.IntN(len(s.byProfile))), status: orderPending,
+		created: s.list.stamp(wish), next: s.calendar.drawDay(r, 0, 3), pays: r.IntN(12) > 0,
 	}
-	if oneIn(w.seed.roll(kindOrder, n, 2), 9) {
+	if oneIn(s.seed.roll(kindOrder, n, 2), 9) {
 		o.status = orderOnHold
 	}
 	if !o.pays {
-		o.next = w.after(r, 7, 7)
+		o.next = s.calendar.drawDay(r, 7, 7)
 	}
 	o.updated = o.created
-	w.addLines(r, &o)
-	o.settle(w.seed.roll(kindOrder, n, 3))
-	w.orders = append(w.orders, o)
-	w.orderList.add(n)
-	w.profiles[o.profile].orders = append(w.profiles[o.profile].orders, n)
-	w.openOrders = append(w.openOrders, n)
+	s.addLines(r, &o)
+	o.computeAmounts(s.seed.roll(kindOrder, n, 3))
+	s.all = append(s.all, o)
+	s.list.add(n)
+	s.byProfile[o.profile] = append(s.byProfile[o.profile], n)
+	s.open = append(s.open, n)
 	return n
 }
 
 // addLines buys one to four products that are on sale, some as add-ons.
-func (w *world) addLines(r *rand.Rand, o *order) {
+func (s *orders) addLines(r *rand.Rand, o *order) {
 	for i := range 1 + r.IntN(4) {
-		p := w.onSale(r)
-		l := line{product: p, quantity: 1, price: w.price(p), linked: -1, item: -1}
+		p := s.listings.drawOnSale(r)
+		l := line{product: p, quantity: 1, price: s.products.priceOf(p), linked: -1, item: -1}
 		if r.IntN(8) == 0 {
 			l.quantity = 2
 		}
@@ -77,10 +92,10 @@ func (w *world) addLines(r *rand.Rand, o *order) {
 	}
 }
 
-// settle computes the amounts, so that they agree to the last digit.
-func (o *order) settle(roll uint64) {
+// computeAmounts computes the amounts, so that they agree to the last digit.
+func (o *order) computeAmounts(roll uint64) {
 	for _, l := range o.lines {
-		o.subtotal += l.sale()
+		o.subtotal += l.salePrice()
 	}
 	o.fee = o.subtotal.share(29) + dollars(3)/10
 	if roll%5 == 0 {
@@ -92,90 +107,77 @@ func (o *order) settle(roll uint64) {
 	o.total = o.subtotal + o.fee - o.discount - o.credits
 }
 
-// stepOrders makes the day's orders and lets the open ones go on: a payment,
-// a fulfilment, or the end of one that nobody paid.
-func (w *world) stepOrders(r *rand.Rand) {
-	if len(w.listings.order) > 0 {
-		for _, wish := range w.moments(r, w.due(w.opts.Orders)-len(w.orders)) {
-			w.newOrder(r, wish)
+// stepDay makes the day's orders and lets the open ones go on: a payment,
+// a fulfilment, or the end of one that nobody paid. A payment is left to pay.
+func (s *orders) stepDay(r *rand.Rand, pay func(r *rand.Rand, o *order, at int64)) {
+	if len(s.listings.onSale.order) > 0 {
+		for _, wish := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.expected)-len(s.all)) {
+			s.newOrder(r, wish)
 		}
 	}
 	var today []uint32
-	w.openOrders = slices.DeleteFunc(w.openOrders, func(n uint32) bool {
-		if w.orders[n].next > w.day {
+	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
+		if s.all[n].next > s.calendar.day {
 			return false
 		}
 		today = append(today, n)
 		return true
 	})
 	for _, n := range today {
-		w.orderEvent(r, &w.orders[n])
+		s.advanceOrder(r, &s.all[n], pay)
 	}
 }
 
-// orderEvent takes the next step of an order's life.
-func (w *world) orderEvent(r *rand.Rand, o *order) {
-	at := max(w.moment(r), o.updated+1)
+// advanceOrder performs the next event of an order.
+func (s *orders) advanceOrder(r *rand.Rand, o *order, pay func(r *rand.Rand, o *order, at int64)) {
+	at := max(s.calendar.drawSecond(r), o.updated+1)
 	switch {
 	case o.status == orderPaid:
 		o.status, o.updated = orderFulfilled, at
 	case o.pays:
-		w.payOrder(r, o, at)
-		o.next = w.after(r, 15, 30)
-		w.openOrders = append(w.openOrders, o.n)
+		pay(r, o, at)
+		o.next = s.calendar.drawDay(r, 15, 30)
+		s.open = append(s.open, o.n)
 	default:
 		o.status, o.updated, o.deleted = orderCancelled, at, at
 	}
 }
 
-// payOrder makes the order items, which share the instant of the payment.
-func (w *world) payOrder(r *rand.Rand, o *order, at int64) {
-	at = w.itemList.stamp(at)
-	o.status, o.paid, o.updated = orderPaid, at, at
-	var made []uint32
-	for i := range o.lines {
-		n := w.newItem(r, o, i, at)
-		o.lines[i].item = int64(n)
-		made = append(made, n)
-	}
-	w.itemList.addTied(made, w.seed, kindItem)
-}
-
-// orderSort orders orders by a field of sort_by.
-func (w *world) orderSort(field string) func(a, b uint32) int {
+// sortKey orders orders by a field of sort_by.
+func (s *orders) sortKey(field string) func(a, b uint32) int {
 	switch field {
 	case "created_at":
-		return byKey(func(n uint32) int64 { return w.orders[n].created })
+		return byKey(func(n uint32) int64 { return s.all[n].created })
 	case "updated_at":
-		return byKey(func(n uint32) int64 { return w.orders[n].updated })
+		return byKey(func(n uint32) int64 { return s.all[n].updated })
 	case "total":
-		return byKey(func(n uint32) micros { return w.orders[n].total })
+		return byKey(func(n uint32) micros { return s.all[n].total })
 	}
 	return nil
 }
 
-// orderMatch applies a filter of GET /orders.
-func (w *world) orderMatch(n uint32, key string, values []string) bool {
-	o := &w.orders[n]
+// matchFilter applies a filter of GET /orders.
+func (s *orders) matchFilter(n uint32, key string, values []string) bool {
+	o := &s.all[n]
 	switch key {
 	case "status":
 		return slices.Contains(values, o.status)
 	case "profile_id":
-		return slices.Contains(values, w.seed.id(kindProfile, o.profile))
+		return slices.Contains(values, s.seed.id(kindProfile, o.profile))
 	case "product_ids":
 		return slices.ContainsFunc(o.lines, func(l line) bool {
-			return slices.Contains(values, w.seed.id(kindProduct, l.product))
+			return slices.Contains(values, s.seed.id(kindProduct, l.product))
 		})
 	}
 	return true
 }
 
-// renderOrder writes an order as the lists show it: team nested, name and
+// renderRow writes an order as the lists show it: team nested, name and
 // email empty.
-func (w *world) renderOrder(e *enc, n uint32) {
-	o := &w.orders[n]
+func (s *orders) renderRow(e *enc, n uint32) {
+	o := &s.all[n]
 	e.begin(kindOrder, n)
-	w.orderFields(e, o)
+	o.writeFields(e)
 	e.obj("team")
 	e.str("name", teamName)
 	e.str("contact_email", teamEmail)
@@ -184,33 +186,34 @@ func (w *world) renderOrder(e *enc, n uint32) {
 		e.null("name")
 		e.null("email")
 	}
-	w.lineItems(e, o, true)
-	e.unknown()
+	s.writeLines(e, o, true)
+	e.writeUnknown()
 	e.end()
 }
 
-// renderOrderDetail writes GET /orders/{order_id}: name and email at top
-// level, team empty.
-func (w *world) renderOrderDetail(e *enc, n uint32, outlets bool) {
-	o := &w.orders[n]
+// renderDetail writes GET /orders/{order_id}: name and email at top level, team
+// empty. The query may ask for the outlets of the lines.
+func (s *orders) renderDetail(e *enc, n uint32, query url.Values) {
+	full := query.Get("include_outlets_data")
+	o := &s.all[n]
 	e.begin(kindOrder, n)
-	w.orderFields(e, o)
+	o.writeFields(e)
 	if oneIn(e.record, 2) {
 		e.null("team")
 	}
 	e.str("name", teamName)
 	e.str("email", teamEmail)
-	w.lineItems(e, o, !outlets)
-	e.unknown()
+	s.writeLines(e, o, full != "true" && full != "1")
+	e.writeUnknown()
 	e.end()
 }
 
-// orderFields writes what the list and the detail have in common.
-func (w *world) orderFields(e *enc, o *order) {
+// writeFields writes what the list and the detail have in common.
+func (o *order) writeFields(e *enc) {
 	e.id("id", kindOrder, o.n)
 	e.id("profile_id", kindProfile, o.profile)
 	e.id("client_id", kindPerson, 100+o.profile)
-	if e.keep("checkout_by_id") {
+	if e.hasValue("checkout_by_id") {
 		e.id("checkout_by_id", kindPerson, 200+o.n%5)
 	}
 	e.id("team_id", kindTeam, 0)
@@ -219,26 +222,26 @@ func (w *world) orderFields(e *enc, o *order) {
 	e.money("processing_fee", o.fee)
 	e.money("discount", o.discount)
 	e.optMoney("credits_applied", o.credits)
-	w.orderPayment(e, o)
-	w.orderGuest(e, o)
+	o.writePayment(e)
+	o.writeGuest(e)
 	if shape := pick(metadataShapes(), e.record); !oneIn(e.record>>5, 6) {
 		e.raw("metadata", shape)
 	}
 	e.when("created_at", o.created)
 	e.when("updated_at", o.updated)
-	if o.deleted != 0 || e.keep("deleted_at") {
+	if o.deleted != 0 || e.hasValue("deleted_at") {
 		e.when("deleted_at", o.deleted)
 	}
-	e.optStr("checkout_link", "https://pay.example.com/c/"+w.seed.id(kindOrder, o.n)[:8])
+	e.optStr("checkout_link", "https://pay.example.com/c/"+e.s.id(kindOrder, o.n)[:8])
 }
 
-// orderPayment writes status and payment; an unpaid order has no invoice.
-func (w *world) orderPayment(e *enc, o *order) {
+// writePayment writes status and payment; an unpaid order has no invoice.
+func (o *order) writePayment(e *enc) {
 	coupon := ""
 	if o.discount > 0 {
 		coupon = "WELCOME10"
 	}
-	short := w.seed.id(kindOrder, o.n)[:8]
+	short := e.s.id(kindOrder, o.n)[:8]
 	e.optStr("coupon", coupon)
 	e.optStr("client_secret", "pi_"+short+"_secret_sim")
 	e.when("date_paid", o.paid)
@@ -250,36 +253,36 @@ func (w *world) orderPayment(e *enc, o *order) {
 	}
 	e.optStr("customer_invoice_id", "inv_"+short)
 	e.optStr("customer_invoice_source", "billing")
-	if e.keep("customer_invoice_date") {
+	if e.hasValue("customer_invoice_date") {
 		e.when("customer_invoice_date", o.paid)
 	}
 	e.optStr("customer_invoice_url", "https://billing.example.com/i/"+short)
 }
 
-// orderGuest writes who ordered when it was no account of the team.
-func (w *world) orderGuest(e *enc, o *order) {
-	guest := oneIn(w.seed.roll(kindOrder, o.n, 4), 6)
+// writeGuest writes who ordered when it was no account of the team.
+func (o *order) writeGuest(e *enc) {
+	guest := oneIn(e.s.roll(kindOrder, o.n, 4), 6)
 	e.flag("is_guest_order", guest)
 	if guest {
-		e.str("guest_email", "guest+"+w.seed.id(kindOrder, o.n)[:4]+"@example.com")
-		e.optStr("guest_payment_customer_id", "cus_"+w.seed.id(kindOrder, o.n)[:6])
+		e.str("guest_email", "guest+"+e.s.id(kindOrder, o.n)[:4]+"@example.com")
+		e.optStr("guest_payment_customer_id", "cus_"+e.s.id(kindOrder, o.n)[:6])
 	}
 	e.optStr("account_owner_email", "owner@example.com")
 }
 
-// lineItems writes the lines of an order.
-func (w *world) lineItems(e *enc, o *order, lean bool) {
+// writeLines writes the lines of an order.
+func (s *orders) writeLines(e *enc, o *order, lean bool) {
 	e.arr("line_items")
 	for i := range o.lines {
-		w.lineItem(e, o, &o.lines[i], lean)
+		s.writeLine(e, o, &o.lines[i], lean)
 	}
 	e.close(']')
 }
 
-// lineItem writes one line. Without a payment it has neither id nor order_id.
-func (w *world) lineItem(e *enc, o *order, l *line, lean bool) {
-	t := w.traits(l.product)
-	kind := w.words.types[t.kind]
+// writeLine writes one line. Without a payment it has neither id nor order_id.
+func (s *orders) writeLine(e *enc, o *order, l *line, lean bool) {
+	t := s.products.traitsOf(l.product)
+	kind := s.products.words.types[t.kind]
 	e.b = append(e.b, '{')
 	if l.item >= 0 {
 		e.id("id", kindItem, uint32(l.item))
@@ -295,14 +298,56 @@ func (w *world) lineItem(e *enc, o *order, l *line, lean bool) {
 		e.null("linked_order_line_item_id")
 	}
 	e.key("name")
-	w.productName(e, l.product, t)
+	s.products.writeName(e, l.product, t)
 	e.str("product_type_name", kind.name)
 	e.id("type_id", kindProductType, uint32(t.kind))
 	e.str("product_type_prefix", kind.prefix)
-	w.outletRef(e, t.outlet, lean)
-	w.includes(e, t.roll)
+	s.outlets.writeRef(e, t.outlet, lean)
+	s.products.writeIncludes(e, t.roll)
 	e.when("created_at", o.created)
 	e.when("updated_at", max(o.created, o.paid))
 	e.null("deleted_at")
 	e.end()
 }
+
+// writeClient writes the block of the client, who is the profile's person.
+func (o *order) writeClient(e *enc) {
+	if !e.hasValue("client") {
+		return
+	}
+	p := pick(people(), e.s.roll(kindPerson, 100+o.profile, 2))
+	e.obj("client")
+	e.str("first_name", p.first)
+	e.str("last_name", p.last)
+	e.end()
+}
+
+// canOrder tells whether the world has what an order needs.
+func (s *orders) canOrder() bool { return len(s.products.all) > 0 && len(s.byProfile) > 0 }
+
+// insertOrder makes an order that goes on like any other.
+func (s *orders) insertOrder(r *rand.Rand) {
+	if s.canOrder() {
+		s.newOrder(r, s.calendar.now().Unix())
+	}
+}
+
+// newSingleLine makes an order of one line, which the caller pays at once.
+func (s *orders) newSingleLine(r *rand.Rand, wish int64) *order {
+	o := &s.all[s.newOrder(r, wish)]
+	o.lines, o.subtotal = o.lines[:1], 0
+	o.computeAmounts(s.seed.roll(kindOrder, o.n, 3))
+	s.open = s.open[:len(s.open)-1]
+	return o
+}
+
+// listView and profileView show the same records.
+func (s *orders) listView() view {
+	return s.list.view(kindOrder, s.renderRow, s.sortKey, s.matchFilter)
+}
+
+func (s *orders) profileView(n uint32) view {
+	return s.listView().with(s.list.newestFirst(s.byProfile[n]))
+}
+
+func (s *orders) hasOrder(n uint32) bool { return int(n) < len(s.all) && !s.list.removed[n] }

@@ -34,43 +34,55 @@ type outlet struct {
 	indexed, nameText           string
 }
 
+// outlets holds the publications and what their channels are worth.
+type outlets struct {
+	calendar     *calendar
+	seed         seed
+	silentChange float64 // share of details that change a day without a trace
+	all          []outlet
+}
+
+func newOutlets(calendar *calendar, seed seed, opts Options) *outlets {
+	s := &outlets{calendar: calendar, seed: seed, silentChange: opts.SilentChange}
+	for n := range opts.Outlets {
+		s.all = append(s.all, s.newOutlet(uint32(n)))
+	}
+	return s
+}
+
 // maxChannels is the most that one outlet has; channel numbers build on it.
 const maxChannels = 4
 
 // newOutlet makes an outlet. One in twenty does not say where it is.
-func (w *world) newOutlet(n uint32) outlet {
-	h := w.seed.roll(kindOutlet, n, 2)
+func (s *outlets) newOutlet(n uint32) outlet {
+	h := s.seed.roll(kindOutlet, n, 2)
 	o := outlet{
-		n: n, name: w.outletName(n), place: pick(cities(), w.seed.roll(kindOutlet, n, 3)),
-		created: w.birth + int64(h%(365*daySeconds)),
+		n: n, place: pick(cities(), s.seed.roll(kindOutlet, n, 3)),
+		created: s.calendar.birth + int64(h%(365*daySeconds)),
+	}
+	// A made-up masthead, or one of the names that break things.
+	if name := s.seed.roll(kindOutlet, n, 4); oneIn(name, 7) {
+		o.name = pick(oddNames(), mix(name))
+	} else {
+		o.name = o.place.name + " " + pick(beats(), mix(name)) + " " + pick(mastheads(), mix(name+1))
 	}
 	if oneIn(h, 20) {
 		o.place = city{}
 	}
 	for i := range h % 4 {
-		o.tags = append(o.tags, int(w.seed.roll(kindOutlet, n, 10+i)%uint64(len(tagNames()))))
+		o.tags = append(o.tags, int(s.seed.roll(kindOutlet, n, 10+i)%uint64(len(tagNames()))))
 	}
 	for i := range 1 + h>>32%3 {
-		o.channels = append(o.channels, w.newChannel(n*maxChannels+uint32(i)))
+		o.channels = append(o.channels, s.newChannel(n*maxChannels+uint32(i)))
 	}
 	o.updated = o.created
-	w.renderOutletParts(&o)
+	s.renderParts(&o)
 	return o
 }
 
-// outletName is a made-up masthead, or one of the names that break things.
-func (w *world) outletName(n uint32) string {
-	h := w.seed.roll(kindOutlet, n, 4)
-	if odd := oddNames(); oneIn(h, 7) {
-		return pick(odd, mix(h))
-	}
-	place := pick(cities(), w.seed.roll(kindOutlet, n, 3))
-	return place.name + " " + pick(beats(), mix(h)) + " " + pick(mastheads(), mix(h+1))
-}
-
 // newChannel makes a channel as it is before any authority changes.
-func (w *world) newChannel(n uint32) channel {
-	h := w.seed.roll(kindChannel, n, 2)
+func (s *outlets) newChannel(n uint32) channel {
+	h := s.seed.roll(kindChannel, n, 2)
 	return channel{
 		n: n, kind: pick(channelTypes(), mix(h)), placement: pick(placementTypes(), mix(h+1)),
 		authority: int64(10 + h%85), ranking: int64(5 + h>>8%90), doFollow: h>>16%3 > 0,
@@ -78,58 +90,47 @@ func (w *world) newChannel(n uint32) channel {
 	}
 }
 
-// renderOutletParts writes the parts of an outlet that its listings copy.
-func (w *world) renderOutletParts(o *outlet) {
-	e := &enc{s: w.seed, record: w.seed.roll(kindOutlet, o.n, 1)}
+// renderParts writes the parts of an outlet that its listings copy.
+func (s *outlets) renderParts(o *outlet) {
+	e := &enc{s: s.seed, record: s.seed.roll(kindOutlet, o.n, 1)}
 	quoted := string(appendString(nil, o.name, false))
 	o.nameText = quoted[1 : len(quoted)-1]
-	o.listing = e.part(func() {
+	o.listing = e.renderPart(func() {
 		e.id("outlet_id", kindOutlet, o.n)
 		e.optStr("outlet_name", o.name)
-		w.outletSite(e, o)
-		w.outletPlace(e, o)
+		o.writeSite(e)
+		o.writePlace(e)
 	})
-	o.indexed = e.part(func() { e.optFlag("is_indexed", o.n%5 != 0) })
-	o.tagList = e.part(func() { w.outletTags(e, o) })
-	o.summaries = e.part(func() { w.channelSummaries(e, o) })
+	o.indexed = e.renderPart(func() { e.optFlag("is_indexed", o.n%5 != 0) })
+	o.tagList = e.renderPart(func() { o.writeTags(e) })
+	o.summaries = e.renderPart(func() { o.writeSummaries(e) })
 	for i := range o.channels {
 		c := &o.channels[i]
-		c.listing = e.part(func() {
+		c.listing = e.renderPart(func() {
 			e.fragment(o.listing)
 			e.fragment(o.indexed)
-			w.channelListing(e, c)
+			c.writeListing(e)
 			e.fragment(o.tagList)
 		})
 	}
 }
 
-// part renders into a string of its own.
-func (e *enc) part(write func()) string {
-	e.b = e.b[:0]
-	write()
-	return string(e.b)
-}
-
-// outletSite writes what every form of an outlet shows of its site.
-func (w *world) outletSite(e *enc, o *outlet) {
+// writeSite writes what every form of an outlet shows of its site.
+func (o *outlet) writeSite(e *enc) {
 	e.optStr("website_url", "https://outlet-"+strconv.Itoa(int(o.n))+".example.com/?ref=a&b=<c>")
 	e.optStr("logo", "https://cdn.example.com/logos/"+strconv.Itoa(int(o.n))+".png")
 }
 
-// outletPlace writes where the outlet is.
-func (w *world) outletPlace(e *enc, o *outlet) {
+// writePlace writes where the outlet is.
+func (o *outlet) writePlace(e *enc) {
 	e.optStr("city", o.place.name)
 	e.optStr("state", o.place.state)
 	// No chance here: the filter by country must agree with what is shown.
-	if o.place.country == "" {
-		e.null("country")
-	} else {
-		e.str("country", o.place.country)
-	}
+	e.strOrNull("country", o.place.country)
 }
 
-// outletTags writes the tags as strings, as objects, or as both in one list.
-func (w *world) outletTags(e *enc, o *outlet) {
+// writeTags writes the tags as strings, as objects, or as both in one list.
+func (o *outlet) writeTags(e *enc) {
 	e.arr("tags")
 	for i, tag := range o.tags {
 		name := tagNames()[tag]
@@ -144,23 +145,23 @@ func (w *world) outletTags(e *enc, o *outlet) {
 	e.close(']')
 }
 
-// channelSummaries writes the channels as GET /outlets shows them.
-func (w *world) channelSummaries(e *enc, o *outlet) {
+// writeSummaries writes the channels as GET /outlets shows them.
+func (o *outlet) writeSummaries(e *enc) {
 	e.arr("channels")
 	for i := range o.channels {
 		c := &o.channels[i]
 		e.b = append(e.b, '{')
 		e.str("channel_type", c.kind)
 		e.str("placement_type", c.placement)
-		w.channelMeasures(e, c)
-		w.channelDisclaimer(e, c)
+		c.writeMeasures(e)
+		c.writeDisclaimer(e)
 		e.end()
 	}
 	e.close(']')
 }
 
-// channelMeasures writes what changes when an outlet gains or loses authority.
-func (w *world) channelMeasures(e *enc, c *channel) {
+// writeMeasures writes what changes when an outlet gains or loses authority.
+func (c *channel) writeMeasures(e *enc) {
 	if c.n%11 == 0 {
 		e.null("is_do_follow")
 	} else {
@@ -170,88 +171,80 @@ func (w *world) channelMeasures(e *enc, c *channel) {
 	e.num("domain_ranking", c.ranking)
 }
 
-// channelDisclaimer writes the disclaimer as a channel's two flat fields.
-func (w *world) channelDisclaimer(e *enc, c *channel) {
+// writeDisclaimer writes the disclaimer as a channel's two flat fields.
+func (c *channel) writeDisclaimer(e *enc) {
 	d := disclaimers()[c.disclaimer]
 	e.str("disclaimer_name", d.name)
-	if d.description == "" {
-		e.null("disclaimer_description")
-	} else {
-		e.str("disclaimer_description", d.description)
-	}
+	e.strOrNull("disclaimer_description", d.description)
 }
 
-// channelListing writes a channel's part of a product listing; the disclaimer
+// writeListing writes a channel's part of a product listing; the disclaimer
 // is a text there, or the whole record.
-func (w *world) channelListing(e *enc, c *channel) {
+func (c *channel) writeListing(e *enc) {
 	e.id("channel_id", kindChannel, c.n)
 	e.str("channel_type", c.kind)
-	w.channelMeasures(e, c)
+	c.writeMeasures(e)
 	switch c.n % 5 {
 	case 0:
 		e.null("disclaimer")
 	case 1:
 		e.obj("disclaimer")
-		w.disclaimerFields(e, uint32(c.disclaimer))
+		writeDisclaimer(e, uint32(c.disclaimer))
 		e.end()
 	default:
 		e.str("disclaimer", disclaimers()[c.disclaimer].name)
 	}
 }
 
-// disclaimerFields writes the fields of a disclaimer record.
-func (w *world) disclaimerFields(e *enc, n uint32) {
+// writeDisclaimer writes the fields of a disclaimer record.
+func writeDisclaimer(e *enc, n uint32) {
 	d := disclaimers()[n]
 	e.id("id", kindDisclaimer, n)
 	e.str("name", d.name)
-	if d.description == "" {
-		e.null("description")
-	} else {
-		e.str("description", d.description)
-	}
+	e.strOrNull("description", d.description)
 }
 
-// outletRef writes the embedded reference to an outlet; lean is id and name.
-func (w *world) outletRef(e *enc, n uint32, lean bool) {
-	o := &w.outlets[n]
+// writeRef writes the embedded reference to an outlet; lean is id and name.
+func (s *outlets) writeRef(e *enc, n uint32, lean bool) {
+	o := &s.all[n]
 	e.obj("outlet")
 	e.id("id", kindOutlet, n)
 	e.str("name", o.name)
 	if !lean {
 		outer := e.record
-		e.record = w.seed.roll(kindOutlet, n, 1)
-		w.outletSite(e, o)
+		e.record = s.seed.roll(kindOutlet, n, 1)
+		o.writeSite(e)
 		e.record = outer
 	}
 	e.end()
 }
 
-// renderOutlet writes GET /outlets/{outlet_id}.
-func (w *world) renderOutlet(e *enc, n uint32) {
-	o := &w.outlets[n]
+// renderDetail writes GET /outlets/{outlet_id}.
+func (s *outlets) renderDetail(e *enc, n uint32) {
+	o := &s.all[n]
 	e.begin(kindOutlet, n)
 	e.id("id", kindOutlet, n)
 	e.str("name", o.name)
-	if e.keep("description") {
+	if e.hasValue("description") {
 		e.str("description", "About "+o.name+", revision "+strconv.Itoa(o.edits)+".\n<p>Est. 19"+strconv.Itoa(50+int(n%50))+"</p>")
 	}
-	w.outletSite(e, o)
-	w.outletPlace(e, o)
+	o.writeSite(e)
+	o.writePlace(e)
 	e.fragment(o.indexed)
 	e.fragment(o.tagList)
 	e.arr("outlet_channels")
 	for i := range o.channels {
-		w.outletChannel(e, o, &o.channels[i])
+		o.channels[i].writeDetail(e, o)
 	}
 	e.close(']')
 	e.when("created_at", o.created)
 	e.when("updated_at", o.updated)
-	e.unknown()
+	e.writeUnknown()
 	e.end()
 }
 
-// outletChannel writes a channel as the outlet's detail shows it.
-func (w *world) outletChannel(e *enc, o *outlet, c *channel) {
+// writeDetail writes a channel as the outlet's detail shows it.
+func (c *channel) writeDetail(e *enc, o *outlet) {
 	e.b = append(e.b, '{')
 	e.id("id", kindChannel, c.n)
 	e.id("outlet_id", kindOutlet, o.n)
@@ -259,15 +252,15 @@ func (w *world) outletChannel(e *enc, o *outlet, c *channel) {
 	e.str("placement_type", c.placement)
 	e.str("channel_handle", "@outlet"+strconv.Itoa(int(o.n)))
 	e.str("channel_url", "https://outlet-"+strconv.Itoa(int(o.n))+".example.com/"+strings.ToLower(c.kind))
-	w.socialLinks(e, c)
-	w.channelMeasures(e, c)
-	w.doFollowLinks(e, c)
-	w.channelDisclaimer(e, c)
+	c.writeSocialLinks(e)
+	c.writeMeasures(e)
+	c.writeDoFollowLinks(e)
+	c.writeDisclaimer(e)
 	e.end()
 }
 
-// socialLinks are texts or objects.
-func (w *world) socialLinks(e *enc, c *channel) {
+// writeSocialLinks writes texts or objects.
+func (c *channel) writeSocialLinks(e *enc) {
 	e.arr("social_links")
 	for i := range c.n % 3 {
 		url := "https://social.example.com/" + strconv.Itoa(int(c.n)) + "/" + strconv.Itoa(int(i))
@@ -283,48 +276,48 @@ func (w *world) socialLinks(e *enc, c *channel) {
 	e.close(']')
 }
 
-// doFollowLinks writes the field that is described as boolean and is anything.
-func (w *world) doFollowLinks(e *enc, c *channel) {
+// writeDoFollowLinks writes the field that is described as boolean and is anything.
+func (c *channel) writeDoFollowLinks(e *enc) {
 	shapes := [...]string{
 		`true`, `false`, `null`, ``, `"Unlimited"`, `"5"`, `"2 links"`, `3`,
 		`true`, `"unlimited"`, `"1 link"`, `"Up to 4"`,
 	}
-	if shape := pick(shapes[:], w.seed.roll(kindChannel, c.n, 3)); shape != "" {
+	if shape := pick(shapes[:], e.s.roll(kindChannel, c.n, 3)); shape != "" {
 		e.raw("do_follow_links_allowed", shape)
 	}
 }
 
-// stepOutlets changes authorities, and details that no list shows.
-func (w *world) stepOutlets(r *rand.Rand, authorities int) {
+// stepDay changes so many authorities, and details that no list shows.
+func (s *outlets) stepDay(r *rand.Rand, authorities int) {
 	for range authorities {
-		o := &w.outlets[r.IntN(len(w.outlets))]
+		o := &s.all[r.IntN(len(s.all))]
 		c := &o.channels[r.IntN(len(o.channels))]
 		c.authority = (c.authority + 1 + r.Int64N(5)) % 100
 		c.ranking = (c.ranking + r.Int64N(3)) % 100
-		o.updated = w.moment(r)
-		w.renderOutletParts(o)
+		o.updated = s.calendar.drawSecond(r)
+		s.renderParts(o)
 	}
-	for range about(r, w.opts.SilentChange*float64(len(w.outlets))) {
-		o := &w.outlets[r.IntN(len(w.outlets))]
+	for range roundByChance(r, s.silentChange*float64(len(s.all))) {
+		o := &s.all[r.IntN(len(s.all))]
 		o.edits++
-		o.updated = w.moment(r)
+		o.updated = s.calendar.drawSecond(r)
 	}
 }
 
-// locations writes one of the three location lists: each distinct value once,
-// as text or as an object with a name.
-func (w *world) locations(e *enc, key string, of func(city) string) {
+// renderLocations writes one of the three location lists: each distinct value
+// once, as text or as an object with a name.
+func (s *outlets) renderLocations(e *enc, key string, of func(city) string) {
 	seen := map[string]bool{"": true}
 	e.b = append(e.b, '{')
 	e.arr(key)
-	for i := range w.outlets {
-		place := w.outlets[i].place
+	for i := range s.all {
+		place := s.all[i].place
 		name := of(place)
 		if seen[name] {
 			continue
 		}
 		seen[name] = true
-		if oneIn(w.seed.roll(kindOutlet, uint32(len(seen)), 7), 3) {
+		if oneIn(s.seed.roll(kindOutlet, uint32(len(seen)), 7), 3) {
 			e.b = append(e.b, '{')
 			e.str("name", name)
 			e.str("country_code", place.code)
@@ -336,3 +329,23 @@ func (w *world) locations(e *enc, key string, of func(city) string) {
 	e.close(']')
 	e.end()
 }
+
+// tagView lists the tags, which have no id, in a fixed order.
+func tagView() view {
+	return view{order: countTo(len(tagNames())), render: func(e *enc, n uint32) {
+		e.b = append(e.b, '{')
+		e.str("name", tagNames()[n])
+		e.end()
+	}}
+}
+
+// disclaimerView lists the records of GET /outlet-disclaimers.
+func disclaimerView() view {
+	return view{order: countTo(len(disclaimers())), kind: kindDisclaimer, render: func(e *enc, n uint32) {
+		e.begin(kindDisclaimer, n)
+		writeDisclaimer(e, n)
+		e.end()
+	}}
+}
+
+func (s *outlets) hasOutlet(n uint32) bool { return int(n) < len(s.all) }

@@ -22,16 +22,16 @@ type page struct {
 
 // parsePage reads limit and page; a limit beyond the cap becomes the cap.
 func parsePage(query url.Values, limitCap int) (page, error) {
-	limit, err := positive(query.Get("limit"), defaultLimit)
+	limit, err := parsePositive(query.Get("limit"), defaultLimit)
 	if err != nil {
 		return page{}, err
 	}
-	number, err := positive(query.Get("page"), 1)
+	number, err := parsePositive(query.Get("page"), 1)
 	return page{limit: min(limit, limitCap), number: number}, err
 }
 
-// positive reads a whole number from 1; an empty text is the default.
-func positive(text string, otherwise int) (int, error) {
+// parsePositive reads a whole number from 1; an empty text is the default.
+func parsePositive(text string, otherwise int) (int, error) {
 	if text == "" {
 		return otherwise, nil
 	}
@@ -57,7 +57,7 @@ func listKeys() []string {
 }
 
 // parseFilters reads filters[key]=v and filters[key][0]=v. The form with bare
-// brackets is ignored without a word, as is a list-valued key without an
+// brackets is ignored without an error, as is a list-valued key without an
 // index.
 func parseFilters(query url.Values) map[string][]string {
 	filters := map[string][]string{}
@@ -87,8 +87,8 @@ func isIndex(bracket string) bool {
 	return ok && err == nil
 }
 
-// refine applies the filters and the order that a request asks for.
-func (w *world) refine(v view, query url.Values) view {
+// filterAndSort applies the filters and the order that a request asks for.
+func (v view) filterAndSort(query url.Values, s seed) view {
 	if filters := parseFilters(query); len(filters) > 0 && v.match != nil {
 		v = v.with(slices.DeleteFunc(v.numbers(), func(n uint32) bool {
 			for key, values := range filters {
@@ -99,13 +99,13 @@ func (w *world) refine(v view, query url.Values) view {
 			return false
 		}))
 	}
-	return w.sorted(v, query.Get("sort_by"), query.Get("order_by") == "asc")
+	return v.sortBy(query.Get("sort_by"), query.Get("order_by") == "asc", s)
 }
 
-// sorted orders a view by a field, ties by id. A field that nobody knows, and
+// sortBy orders a view by a field, ties by id. A field that nobody knows, and
 // none at all, leave the default order, which asc turns round.
-func (w *world) sorted(v view, field string, ascending bool) view {
-	byID := func(a, b uint32) int { return cmp.Compare(w.seed.id(v.kind, a), w.seed.id(v.kind, b)) }
+func (v view) sortBy(field string, ascending bool, s seed) view {
+	byID := func(a, b uint32) int { return cmp.Compare(s.id(v.kind, a), s.id(v.kind, b)) }
 	var compare func(a, b uint32) int
 	switch {
 	case field == "id":
@@ -138,35 +138,29 @@ type twist struct {
 }
 
 // writeList writes what a list request answers.
-func (w *world) writeList(e *enc, rt *route, v view, query url.Values, t twist) error {
-	p, err := parsePage(query, w.opts.PageCap)
+func (rt *route) writeList(e *enc, v view, query url.Values, t twist, opts *Options) error {
+	p, err := parsePage(query, opts.PageCap)
 	if err != nil {
 		return err
 	}
-	v = w.refine(v, query)
-	shape := w.shape(rt)
+	v = v.filterAndSort(query, e.s)
+	shape := rt.shape
+	if rt.open && opts.Envelope != EnvelopeMixed {
+		shape = opts.Envelope
+	}
+	from, to := p.bounds(v.len())
+	if t.same {
+		from, to = page{p.limit, 1}.bounds(v.len())
+	}
 	switch {
 	case shape == EnvelopePaginated:
-		w.writePage(e, v, p, t)
-		return nil
-	case rt.open && w.opts.PageUntotalled:
-		from, to := p.bounds(v.len())
-		if t.same {
-			from, to = page{p.limit, 1}.bounds(v.len())
-		}
-		w.writeBare(e, shape, v, from, to)
-		return nil
+		writePage(e, v, p, from, to, t)
+	case rt.open && opts.PageUntotalled:
+		writeBare(e, shape, v, from, to)
+	default:
+		writeBare(e, shape, v, 0, v.len())
 	}
-	w.writeBare(e, shape, v, 0, v.len())
 	return nil
-}
-
-// shape is the envelope that a route answers in this world.
-func (w *world) shape(rt *route) Envelope {
-	if rt.open && w.opts.Envelope != EnvelopeMixed {
-		return w.opts.Envelope
-	}
-	return rt.shape
 }
 
 // writeRecords writes the elements of an array, without its brackets.
@@ -177,7 +171,7 @@ func writeRecords(e *enc, v view, from, to int) {
 }
 
 // writeBare writes an array, alone or as the only field of an object.
-func (w *world) writeBare(e *enc, shape Envelope, v view, from, to int) {
+func writeBare(e *enc, shape Envelope, v view, from, to int) {
 	if shape == EnvelopeArray {
 		e.b = append(e.b, '[')
 		writeRecords(e, v, from, to)
@@ -193,13 +187,9 @@ func (w *world) writeBare(e *enc, shape Envelope, v view, from, to int) {
 
 // writePage writes the envelope of spec 4.1. Worlds of odd seeds have the
 // numbers before the records; nobody promised an order of fields.
-func (w *world) writePage(e *enc, v view, p page, t twist) {
-	from, to := p.bounds(v.len())
-	if t.same {
-		from, to = page{p.limit, 1}.bounds(v.len())
-	}
+func writePage(e *enc, v view, p page, from, to int, t twist) {
 	e.b = append(e.b, '{')
-	numbersFirst := w.seed%2 == 1
+	numbersFirst := e.s%2 == 1
 	if numbersFirst {
 		writeNumbers(e, v.len(), p, t)
 	}

@@ -2,111 +2,120 @@ package sim
 
 import "strconv"
 
-// words are the vocabulary that rendering listings reads all the time.
+// words are the vocabulary, laid out once because a page of listings reads it a
+// thousand times.
 type words struct {
 	placements, sentences, requirements []string
 	types                               []productType
 }
 
-// newWords lays the vocabulary out once, because a page reads it a thousand
-// times.
-func newWords() words {
-	return words{placementTypes(), sentences(), requirements(), productTypes()}
+// product is all that is remembered of a product; everything else is a
+// function of the seed, its number and these. A listing thus costs 16 bytes:
+// these 12 and 4 in the list's order.
+type product struct {
+	created   uint32 // seconds since the world's birth
+	version   uint16 // how often the row changed
+	changed   uint16 // day of the last change, counted from 1; 0 never
+	withdrawn uint16 // day on which it left the lists; 0 still there
 }
 
-// renderListing writes an item of GET /products/listings.
-func (w *world) renderListing(e *enc, n uint32) {
-	t := w.traits(n)
-	e.begin(kindProduct, n)
-	e.escape = false // its texts are rendered ahead
-	w.productHead(e, n, t)
-	w.exampleLinks(e, n, t)
-	e.when("created_at", w.productCreated(n))
-	e.fragment(w.outlets[t.outlet].channels[t.channel].listing)
-	e.word("placement_type", t.placement)
-	w.prices(e, n, t)
-	w.includes(e, t.roll)
-	e.unknown()
-	e.end()
+// traits are the fixed properties of a product, read off one roll.
+type traits struct {
+	roll      uint64
+	outlet    uint32
+	channel   int
+	placement string
+	kind      int
 }
 
-// renderOutletRow writes an item of GET /outlets, whose id is a product's.
-func (w *world) renderOutletRow(e *enc, n uint32) {
-	t := w.traits(n)
-	o := &w.outlets[t.outlet]
+// products holds what was ever on sale.
+type products struct {
+	calendar *calendar
+	seed     seed
+	words    words
+	outlets  *outlets
+	all      []product
+}
+
+// addProduct makes the next product, created at an instant in Unix seconds.
+func (s *products) addProduct(created int64) uint32 {
+	s.all = append(s.all, product{created: uint32(created - s.calendar.birth)})
+	return uint32(len(s.all) - 1)
+}
+
+// changePrice gives a product another row today.
+func (s *products) changePrice(n uint32) {
+	s.all[n].version++
+	s.all[n].changed = s.calendar.dayNumber()
+}
+
+// withdrawProduct ends the sale of a product today.
+func (s *products) withdrawProduct(n uint32) { s.all[n].withdrawn = s.calendar.dayNumber() }
+
+// isWithdrawn tells whether the sale of a product has ended.
+func (s *products) isWithdrawn(n uint32) bool { return s.all[n].withdrawn != 0 }
+
+// renderDetail writes GET /products/{product_id}, also of a withdrawn one.
+func (s *products) renderDetail(e *enc, n uint32) {
+	t := s.traitsOf(n)
 	e.begin(kindProduct, n)
 	e.escape = false
-	w.productHead(e, n, t)
-	e.when("created_at", w.productCreated(n))
-	e.fragment(o.listing)
-	e.fragment(o.summaries)
-	e.fragment(o.tagList)
-	w.prices(e, n, t)
-	e.unknown()
-	e.end()
-}
-
-// renderProduct writes GET /products/{product_id}, also of a withdrawn one.
-func (w *world) renderProduct(e *enc, n uint32) {
-	t, p := w.traits(n), w.products[n]
-	e.begin(kindProduct, n)
-	e.escape = false
-	w.productHead(e, n, t)
-	e.flag("active", p.withdrawn == 0)
-	w.exampleLinks(e, n, t)
+	s.writeHead(e, n, t)
+	e.flag("active", !s.isWithdrawn(n))
+	writeExampleLinks(e, n, t)
 	e.optStr("image", "https://cdn.example.com/products/"+strconv.Itoa(int(n))+".webp")
 	e.optStr("logo", "https://cdn.example.com/logos/"+strconv.Itoa(int(t.outlet))+".png")
 	e.optStr("example_screenshot", "https://cdn.example.com/shots/"+strconv.Itoa(int(n))+".png")
 	e.id("type_id", kindProductType, uint32(t.kind))
-	e.when("created_at", w.productCreated(n))
-	e.when("updated_at", w.productUpdated(n))
-	if p.withdrawn != 0 {
-		e.when("deleted_at", w.productUpdated(n))
+	e.when("created_at", s.createdAt(n))
+	e.when("updated_at", s.updatedAt(n))
+	if s.isWithdrawn(n) {
+		e.when("deleted_at", s.updatedAt(n))
 	} else if oneIn(t.roll, 2) {
 		e.null("deleted_at")
 	}
-	w.prices(e, n, t)
-	e.unknown()
+	s.writePrices(e, n, t)
+	e.writeUnknown()
 	e.end()
 }
 
-// productName appends the name as JSON text: the type and the outlet's name.
-func (w *world) productName(e *enc, n uint32, t traits) {
+// writeName appends the name as JSON text: the type and the outlet's name.
+func (s *products) writeName(e *enc, n uint32, t traits) {
 	e.b = append(e.b, '"')
-	e.b = append(e.b, w.words.types[t.kind].label...)
+	e.b = append(e.b, s.words.types[t.kind].label...)
 	e.b = append(e.b, " in "...)
-	e.b = append(e.b, w.outlets[t.outlet].nameText...)
-	if round := n / uint32(len(w.outlets)); round > 0 {
+	e.b = append(e.b, s.outlets.all[t.outlet].nameText...)
+	if round := n / uint32(len(s.outlets.all)); round > 0 {
 		e.b = append(e.b, " #"...)
 		e.b = strconv.AppendUint(e.b, uint64(round), 10)
 	}
 	e.b = append(e.b, '"', ',')
 }
 
-// productHead writes what every form of a product begins with.
-func (w *world) productHead(e *enc, n uint32, t traits) {
+// writeHead writes what every form of a product begins with.
+func (s *products) writeHead(e *enc, n uint32, t traits) {
 	e.id("id", kindProduct, n)
 	e.key("name")
-	w.productName(e, n, t)
-	if e.keep("description") {
+	s.writeName(e, n, t)
+	if e.hasValue("description") {
 		e.key("description")
-		w.productDescription(e, t)
+		s.writeDescription(e, t)
 	}
-	if e.keep("requirements") {
-		e.raw("requirements", pick(w.words.requirements, mix(t.roll)))
+	if e.hasValue("requirements") {
+		e.raw("requirements", pick(s.words.requirements, mix(t.roll)))
 	}
 	minimum := int64(1 + t.roll>>12%10)
 	e.optNum("min_delivery_days", minimum)
-	e.optNum("max_delivery_days", minimum+2+int64(w.products[n].version%4))
+	e.optNum("max_delivery_days", minimum+2+int64(s.all[n].version%4))
 	e.optFlag("is_featured", t.roll>>50%9 == 0)
 }
 
-// productDescription appends what is said of the placement, which no other one
+// writeDescription appends what is said of the placement, which no other one
 // shares, and then two to five sentences out of the desk's stock.
-func (w *world) productDescription(e *enc, t traits) {
-	facts, sentences := mix(t.roll), uint64(len(w.words.sentences))
+func (s *products) writeDescription(e *enc, t traits) {
+	facts, sentences := mix(t.roll), uint64(len(s.words.sentences))
 	e.b = append(e.b, '"')
-	e.b = append(e.b, w.outlets[t.outlet].nameText...)
+	e.b = append(e.b, s.outlets.all[t.outlet].nameText...)
 	e.b = append(e.b, " counted "...)
 	e.b = strconv.AppendUint(e.b, 900+facts%4_000_000, 10)
 	e.b = append(e.b, " visits last month, "...)
@@ -116,13 +125,13 @@ func (w *world) productDescription(e *enc, t traits) {
 	e.b = append(e.b, ". "...)
 	for i := range 2 + t.roll>>44%4 {
 		// A stride of 3 through ten sentences repeats none.
-		e.b = append(e.b, w.words.sentences[(t.roll>>12+3*i)%sentences]...)
+		e.b = append(e.b, s.words.sentences[(t.roll>>12+3*i)%sentences]...)
 	}
 	e.b = append(e.b, '"', ',')
 }
 
-// exampleLinks are texts or objects.
-func (w *world) exampleLinks(e *enc, n uint32, t traits) {
+// writeExampleLinks writes texts or objects.
+func writeExampleLinks(e *enc, n uint32, t traits) {
 	e.arr("example_links")
 	for i := range t.roll >> 36 % 3 {
 		objects := t.roll>>39%3 == 0
@@ -142,30 +151,30 @@ func (w *world) exampleLinks(e *enc, n uint32, t traits) {
 	e.close(']')
 }
 
-// prices writes two or three tiers; a tenth of them in euros as well.
-func (w *world) prices(e *enc, n uint32, t traits) {
-	base := w.price(n)
+// writePrices writes two or three tiers; a tenth of them in euros as well.
+func (s *products) writePrices(e *enc, n uint32, t traits) {
+	base := s.priceOf(n)
 	currency := "USD"
 	if t.roll>>20%8 == 0 {
 		currency = "EUR"
 	}
 	e.arr("prices")
-	w.tier(e, base, currency, "standard", t.roll)
-	w.tier(e, base.share(900), currency, "pro", t.roll>>3)
+	writeTier(e, base, currency, "standard", t.roll)
+	writeTier(e, base.share(900), currency, "pro", t.roll>>3)
 	switch t.roll >> 24 % 16 {
 	case 0:
-		w.tier(e, base.share(920), "EUR", "standard", t.roll>>6)
+		writeTier(e, base.share(920), "EUR", "standard", t.roll>>6)
 	case 1:
-		w.tier(e, base.share(500), currency, "black_friday_2026", t.roll>>6)
+		writeTier(e, base.share(500), currency, "black_friday_2026", t.roll>>6)
 	case 2, 3, 4, 5, 6, 7:
-		w.tier(e, base.share(775), currency, "enterprise", t.roll>>6)
+		writeTier(e, base.share(775), currency, "enterprise", t.roll>>6)
 	}
 	e.close(']')
 }
 
-// tier writes one price. Its amount is a number, or the same as text; its
+// writeTier writes one price. Its amount is a number, or the same as text; its
 // currency and its tier may be missing.
-func (w *world) tier(e *enc, amount micros, currency, tier string, roll uint64) {
+func writeTier(e *enc, amount micros, currency, tier string, roll uint64) {
 	e.b = append(e.b, '{')
 	e.key("unit_amount")
 	if roll>>30%10 == 0 {
@@ -186,9 +195,9 @@ func (w *world) tier(e *enc, amount micros, currency, tier string, roll uint64) 
 	e.end()
 }
 
-// includes writes what comes with a product: a list, an empty one, null, or
-// nothing at all.
-func (w *world) includes(e *enc, roll uint64) {
+// writeIncludes writes what comes with a product: a list, an empty one, null,
+// or nothing at all.
+func (s *products) writeIncludes(e *enc, roll uint64) {
 	switch roll >> 8 % 8 {
 	case 0:
 		return
@@ -196,47 +205,75 @@ func (w *world) includes(e *enc, roll uint64) {
 		e.null("includes")
 		return
 	}
-	e.includeList(roll>>8%4, w.words.placements, roll)
+	s.writeIncludeList(e, roll)
 }
 
-// includeList writes so many items of what comes with a product.
-func (e *enc) includeList(count uint64, placements []string, roll uint64) {
+// writeIncludeList writes up to three items of what comes with a product.
+func (s *products) writeIncludeList(e *enc, roll uint64) {
 	e.arr("includes")
-	for i := range count {
+	for i := range roll >> 8 % 4 {
 		e.b = append(e.b, '{')
 		if i == 0 {
 			e.word("channel_type", "WEBSITE")
 		} else {
 			e.word("channel_type", "NEWSLETTER")
 		}
-		e.word("placement_type", pick(placements, roll>>i))
+		e.word("placement_type", pick(s.words.placements, roll>>i))
 		e.end()
 	}
 	e.close(']')
 }
 
-// categories writes the items of GET /products/categories.
-func (w *world) categories() view {
-	counts := make([]int64, len(w.words.types))
-	for _, n := range w.listings.order {
-		counts[w.traits(n).kind]++
-	}
-	return view{
-		order: sequence(len(counts)),
-		render: func(e *enc, n uint32) {
-			e.begin(kindProductType, n)
-			e.word("type", w.words.types[n].name)
-			e.num("count", counts[n])
-			e.end()
-		},
+// traitsOf reads the traits off the product's roll; nothing of it is stored.
+func (s *products) traitsOf(n uint32) traits {
+	h := s.seed.roll(kindProduct, n, 2)
+	outlets := uint32(len(s.outlets.all))
+	o := n % outlets
+	return traits{
+		roll: h, outlet: o, channel: int(n/outlets) % len(s.outlets.all[o].channels),
+		placement: pick(s.words.placements, h), kind: int(h >> 40 % uint64(len(s.words.types))),
 	}
 }
 
-// sequence is 0, 1, 2 and so on.
-func sequence(count int) []uint32 {
-	out := make([]uint32, count)
-	for i := range out {
-		out[i] = uint32(i)
+// isOutletRow tells whether a product stands on GET /outlets too: the first of
+// each outlet and every third after it, so that an outlet may appear twice.
+func (s *products) isOutletRow(n uint32) bool { return n/uint32(len(s.outlets.all))%3 == 0 }
+
+// priceOf is what a product costs at its present version in the standard tier.
+func (s *products) priceOf(n uint32) micros {
+	h := s.seed.roll(kindProduct, n, 3)
+	base := 40 + h%400*5
+	if oneIn(h, 5) {
+		base *= 10
 	}
-	return out
+	drift := s.seed.roll(kindProduct, n, 1000+uint64(s.all[n].version))
+	m := dollars(int64(base)).share(900 + int64(drift%200))
+	switch drift >> 20 % 8 {
+	case 0:
+		return m + micros(drift>>30%100_000)*10 // long decimals such as 239.86784
+	case 1, 2:
+		return m
+	}
+	return m / 10_000 * 10_000 // whole cents
 }
+
+// createdAt is the instant in Unix seconds.
+func (s *products) createdAt(n uint32) int64 { return s.calendar.birth + int64(s.all[n].created) }
+
+// updatedAt moves with the product's own row, not with its outlet's.
+func (s *products) updatedAt(n uint32) int64 {
+	p := s.all[n]
+	if day := max(p.changed, p.withdrawn); day > 0 {
+		second := s.seed.roll(kindProduct, n, 2000+uint64(day)) % daySeconds
+		return max(s.calendar.numberedDay(day)+int64(second), s.createdAt(n))
+	}
+	return s.createdAt(n)
+}
+
+// isForgotten tells whether a withdrawn product answers 404 by now.
+func (s *products) isForgotten(n uint32) bool {
+	return s.isWithdrawn(n) && oneIn(s.seed.roll(kindProduct, n, 5), 8)
+}
+
+// hasProduct tells whether a product answers; withdrawn ones do for a while.
+func (s *products) hasProduct(n uint32) bool { return int(n) < len(s.all) && !s.isForgotten(n) }

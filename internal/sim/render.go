@@ -19,6 +19,13 @@ type enc struct {
 	escape bool
 }
 
+// renderPart renders into a string of its own.
+func (e *enc) renderPart(write func()) string {
+	e.b = e.b[:0]
+	write()
+	return string(e.b)
+}
+
 // reset makes the encoder like new, save for the room of its buffer.
 func (e *enc) reset() { *e = enc{b: e.b[:0], s: e.s} }
 
@@ -94,6 +101,15 @@ func (e *enc) word(key, value string) {
 	e.b = append(e.b, '"', ',')
 }
 
+// strOrNull writes a text field; an empty text is null.
+func (e *enc) strOrNull(key, value string) {
+	if value == "" {
+		e.null(key)
+	} else {
+		e.str(key, value)
+	}
+}
+
 // value writes a string that is a list's element.
 func (e *enc) value(s string) {
 	e.b = append(appendString(e.b, s, e.escape), ',')
@@ -133,9 +149,9 @@ func (e *enc) money(key string, m micros) {
 	e.b = append(appendMoney(e.b, m), ',')
 }
 
-// keep says whether an optional field of the current record has a value: one
+// hasValue says whether an optional field of the current record has a value: one
 // in sixteen is null and one in sixteen absent. The null is written here.
-func (e *enc) keep(key string) bool {
+func (e *enc) hasValue(key string) bool {
 	last := len(key) - 1
 	name := uint64(key[0]) | uint64(key[last/2])<<8 | uint64(key[last])<<16 | uint64(last)<<24
 	switch mix(e.record^name) % 16 {
@@ -150,32 +166,28 @@ func (e *enc) keep(key string) bool {
 
 // optStr writes a text that may be missing; an empty one is null.
 func (e *enc) optStr(key, value string) {
-	switch {
-	case !e.keep(key):
-	case value == "":
-		e.null(key)
-	default:
-		e.str(key, value)
+	if e.hasValue(key) {
+		e.strOrNull(key, value)
 	}
 }
 
 // optNum writes a whole number that may be missing.
 func (e *enc) optNum(key string, n int64) {
-	if e.keep(key) {
+	if e.hasValue(key) {
 		e.num(key, n)
 	}
 }
 
 // optFlag writes a boolean that may be missing.
 func (e *enc) optFlag(key string, v bool) {
-	if e.keep(key) {
+	if e.hasValue(key) {
 		e.flag(key, v)
 	}
 }
 
 // optMoney writes an amount that may be missing.
 func (e *enc) optMoney(key string, m micros) {
-	if e.keep(key) {
+	if e.hasValue(key) {
 		e.money(key, m)
 	}
 }
@@ -189,8 +201,8 @@ func (e *enc) optID(key string, k kind, n int64) {
 	e.id(key, k, uint32(n))
 }
 
-// unknown writes fields that no spec lists, on a few records.
-func (e *enc) unknown() {
+// writeUnknown writes fields that no spec lists, on a few records.
+func (e *enc) writeUnknown() {
 	switch e.record >> 20 % 24 {
 	case 0:
 		e.raw("legacy_ref", `{"system":"v1","keys":[7,null,"x"]}`)
@@ -207,7 +219,7 @@ func appendString(b []byte, s string, ascii bool) []byte {
 	b = append(b, '"')
 	copied := 0
 	for i := 0; i < len(s); {
-		if !special(s[i], ascii) {
+		if !needsEscape(s[i], ascii) {
 			i++
 			continue
 		}
@@ -221,8 +233,8 @@ func appendString(b []byte, s string, ascii bool) []byte {
 	return append(b, '"')
 }
 
-// special tells whether the character that begins with a byte is escaped.
-func special(c byte, ascii bool) bool {
+// needsEscape tells whether the character that begins with a byte is escaped.
+func needsEscape(c byte, ascii bool) bool {
 	return c < ' ' || c == '"' || c == '\\' || ascii && (c == '/' || c >= utf8.RuneSelf)
 }
 

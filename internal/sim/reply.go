@@ -46,7 +46,7 @@ func errorReply(status int, message string) reply {
 // send writes the reply, or as much of it as its fault allows.
 func (out reply) send(rw http.ResponseWriter, r *http.Request) {
 	if out.cut == cutBefore {
-		reset(rw)
+		resetConnection(rw)
 		return
 	}
 	header := rw.Header()
@@ -63,7 +63,7 @@ func (out reply) send(rw http.ResponseWriter, r *http.Request) {
 	case out.cut != cutNowhere:
 		out.sendHalf(rw)
 	case out.slow:
-		out.trickle(rw, r)
+		out.sendSlowly(rw, r)
 	default:
 		// The client may be gone; there is nobody left to tell.
 		_, _ = rw.Write(out.body)
@@ -76,15 +76,15 @@ func (out reply) sendHalf(rw http.ResponseWriter) {
 	_, _ = rw.Write(out.body[:len(out.body)/2])
 	_ = http.NewResponseController(rw).Flush()
 	if out.cut == cutReset {
-		reset(rw)
+		resetConnection(rw)
 	}
 }
 
-// trickle sends the body in eight parts.
-func (out reply) trickle(rw http.ResponseWriter, r *http.Request) {
+// sendSlowly sends the body in eight parts.
+func (out reply) sendSlowly(rw http.ResponseWriter, r *http.Request) {
 	const parts = 8
 	for i := range parts {
-		if !wait(r, out.delay) {
+		if !waitFor(r, out.delay) {
 			return
 		}
 		part := out.body[len(out.body)*i/parts : len(out.body)*(i+1)/parts]
@@ -95,8 +95,8 @@ func (out reply) trickle(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wait sleeps; false when the request was given up meanwhile.
-func wait(r *http.Request, d time.Duration) bool {
+// waitFor sleeps; false when the request was given up meanwhile.
+func waitFor(r *http.Request, d time.Duration) bool {
 	if d <= 0 {
 		return r.Context().Err() == nil
 	}
@@ -110,8 +110,8 @@ func wait(r *http.Request, d time.Duration) bool {
 	}
 }
 
-// reset drops the connection so that the peer sees a reset, not an end.
-func reset(rw http.ResponseWriter) {
+// resetConnection drops the connection so that the peer sees a reset, not an end.
+func resetConnection(rw http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(rw).Hijack()
 	if err != nil {
 		// No connection of its own (HTTP/2, a recorder): abort is all there is.

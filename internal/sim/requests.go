@@ -35,23 +35,15 @@ type Stats struct {
 	Routes, Methods map[string]int
 }
 
-// requests is the log and its counters.
-type requests struct {
+// requestLog lists and counts the requests.
+type requestLog struct {
 	mu    sync.Mutex
 	log   []Request
 	stats Stats
 }
 
-// reset forgets everything.
-func (q *requests) reset() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.log = nil
-	q.stats = Stats{Routes: map[string]int{}, Methods: map[string]int{}}
-}
-
-// add counts a request and, within bounds, lists it.
-func (q *requests) add(request Request, bytes int, throttled, spoilt bool) {
+// logRequest counts a request and, within bounds, lists it.
+func (q *requestLog) logRequest(request Request, bytes int, throttled, spoilt bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.log) < maxLogged {
@@ -72,20 +64,25 @@ func (q *requests) add(request Request, bytes int, throttled, spoilt bool) {
 }
 
 // Requests lists the requests received so far, in the order of their answers.
-func (s *Service) Requests() []Request {
-	s.requests.mu.Lock()
-	defer s.requests.mu.Unlock()
-	return slices.Clone(s.requests.log)
+func (q *requestLog) Requests() []Request {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Clone(q.log)
 }
 
 // Stats counts the requests received so far.
-func (s *Service) Stats() Stats {
-	s.requests.mu.Lock()
-	defer s.requests.mu.Unlock()
-	out := s.requests.stats
+func (q *requestLog) Stats() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	out := q.stats
 	out.Routes, out.Methods = maps.Clone(out.Routes), maps.Clone(out.Methods)
 	return out
 }
 
-// ResetRequests forgets the requests and sets all counts to zero.
-func (s *Service) ResetRequests() { s.requests.reset() }
+// ResetRequests empties the list and sets all counts to zero.
+func (q *requestLog) ResetRequests() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.log = nil
+	q.stats = Stats{Routes: map[string]int{}, Methods: map[string]int{}}
+}

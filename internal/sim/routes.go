@@ -1,247 +1,218 @@
 package sim
 
 import (
+	"math/rand/v2"
 	"net/url"
 	"slices"
 	"strings"
 )
 
 // route is one readable endpoint of spec 4.2. It answers either a list or an
-// object.
+// object. It is all that has to be said of an endpoint beside its handler.
 type route struct {
 	pattern string
-	// scopes are all needed (spec section 5); none means any valid token.
+	// scopes are all needed (spec section 5); none means any valid token. The
+	// default token has the scopes of all routes.
 	scopes []string
+	// fullAccess means that only a token of type full_access may read it.
+	fullAccess bool
 	// shape is the list's envelope; open lets Options.Envelope change it,
 	// because the spec does not show it.
 	shape Envelope
 	open  bool
 	// list answers a list endpoint; false when the parent does not exist.
-	list listFunc
+	list func(parent string) (view, bool)
 	// object writes an object endpoint; false when there is none.
-	object objectFunc
-	// top is the list behind a paginated endpoint without a parent, insert and
+	object func(e *enc, id string, query url.Values) bool
+	// top is the list behind a list endpoint without a parent; insert and
 	// remove change it while it is walked.
-	top    func(w *world) *list
-	insert func(w *world)
-	remove func(w *world, n uint32)
+	top    *list
+	insert func(r *rand.Rand)
+	remove func(n uint32)
 	// binary marks the one answer that is no JSON.
 	binary bool
 }
 
-type (
-	listFunc   func(w *world, parent string) (view, bool)
-	objectFunc func(w *world, e *enc, id string, query url.Values) bool
-)
-
 // routes are all endpoints that answer GET.
-func routes() []route {
-	return slices.Concat(outletRoutes(), productRoutes(), orderRoutes(),
-		campaignRoutes(), articleRoutes(), fileRoutes())
+func (w *world) routes() []route {
+	return slices.Concat(w.outletRoutes(), w.productRoutes(), w.orderRoutes(),
+		w.profileRoutes(), w.campaignRoutes(), w.articleRoutes(), w.fileRoutes())
 }
 
 // outletRoutes list the literal location paths before the one with a parameter
-// that would swallow them.
-func outletRoutes() []route {
+// that would match them.
+func (w *world) outletRoutes() []route {
+	read := []string{"outlets.read"}
 	return []route{
-		{pattern: "/auth/token", object: tokenInfo},
+		{pattern: "/auth/token", object: w.renderToken},
 		{
 			pattern: "/outlets", scopes: []string{"outlets.lists"}, shape: EnvelopePaginated,
-			list: top((*world).outletRowView), top: func(w *world) *list { return &w.outletRows },
-			insert: (*world).insertOutletRow, remove: (*world).withdrawOne,
+			list: whole(w.listings.outletRowView), top: &w.listings.outletRows,
+			insert: w.listings.insertOutletRow, remove: w.listings.removeProduct,
 		},
+		{pattern: "/outlets/locations/countries", scopes: read, object: w.locationsOf("countries", func(c city) string { return c.country })},
+		{pattern: "/outlets/locations/states", scopes: read, object: w.locationsOf("states", func(c city) string { return c.state })},
+		{pattern: "/outlets/locations/cities", scopes: read, object: w.locationsOf("cities", func(c city) string { return c.name })},
+		{pattern: "/outlets/{outlet_id}", scopes: read, object: w.byID(kindOutlet, w.outlets.hasOutlet, w.outlets.renderDetail)},
 		{
-			pattern: "/outlets/locations/countries", scopes: []string{"outlets.read"},
-			object: locations("countries", func(c city) string { return c.country }),
+			pattern: "/outlets/{id}/products", scopes: read, shape: EnvelopeRecords, open: true,
+			list: w.under(kindOutlet, w.outlets.hasOutlet, w.listings.outletProductView),
 		},
-		{
-			pattern: "/outlets/locations/states", scopes: []string{"outlets.read"},
-			object: locations("states", func(c city) string { return c.state }),
-		},
-		{
-			pattern: "/outlets/locations/cities", scopes: []string{"outlets.read"},
-			object: locations("cities", func(c city) string { return c.name }),
-		},
-		{
-			pattern: "/outlets/{outlet_id}", scopes: []string{"outlets.read"},
-			object: byID(kindOutlet, (*world).hasOutlet, (*world).renderOutlet),
-		},
-		{
-			pattern: "/outlets/{id}/products", scopes: []string{"outlets.read"}, shape: EnvelopeRecords, open: true,
-			list: under(kindOutlet, (*world).hasOutlet, (*world).outletProducts),
-		},
-		{
-			pattern: "/tags", scopes: []string{"tags.lists"}, shape: EnvelopeArray, open: true,
-			list: top((*world).tagView),
-		},
+		{pattern: "/tags", scopes: []string{"tags.lists"}, shape: EnvelopeArray, open: true, list: whole(tagView)},
 		{
 			pattern: "/outlet-disclaimers", scopes: []string{"outlet_disclaimers.lists"}, shape: EnvelopeRecords, open: true,
-			list: top((*world).disclaimerView),
+			list: whole(disclaimerView),
 		},
 	}
 }
 
-func productRoutes() []route {
+func (w *world) productRoutes() []route {
 	scopes := []string{"products.read"}
 	return []route{
 		{
 			pattern: "/products/listings", scopes: scopes, shape: EnvelopePaginated,
-			list: top((*world).listingView), top: func(w *world) *list { return &w.listings },
-			insert: (*world).insertListing, remove: (*world).withdrawOne,
+			list: whole(w.listings.listingView), top: &w.listings.onSale,
+			insert: w.listings.insertListing, remove: w.listings.removeProduct,
 		},
-		{pattern: "/products/categories", scopes: scopes, shape: EnvelopeArray, list: top((*world).categories)},
-		{
-			pattern: "/products/{product_id}", scopes: scopes,
-			object: byID(kindProduct, (*world).hasProduct, (*world).renderProduct),
-		},
+		{pattern: "/products/categories", scopes: scopes, shape: EnvelopeArray, list: whole(w.listings.categoryView)},
+		{pattern: "/products/{product_id}", scopes: scopes, object: w.byID(kindProduct, w.products.hasProduct, w.products.renderDetail)},
 	}
 }
 
-// orderRoutes include what hangs on a profile under the same scope.
-func orderRoutes() []route {
-	scopes := []string{"orders.lists"}
+func (w *world) orderRoutes() []route {
+	lists := []string{"orders.lists"}
 	return []route{
 		{
-			pattern: "/orders", scopes: scopes, shape: EnvelopePaginated,
-			list: top((*world).orderView), top: func(w *world) *list { return &w.orderList },
-			insert: (*world).insertOrder, remove: (*world).removeOrder,
+			pattern: "/orders", scopes: lists, shape: EnvelopePaginated,
+			list: whole(w.orders.listView), top: &w.orders.list,
+			insert: w.orders.insertOrder, remove: w.orders.list.remove,
 		},
 		{
-			pattern: "/order-items", scopes: scopes, shape: EnvelopePaginated, open: true,
-			list: top((*world).itemView), top: func(w *world) *list { return &w.itemList },
-			insert: (*world).insertItem, remove: (*world).removeItem,
+			pattern: "/order-items", scopes: lists, shape: EnvelopePaginated, open: true,
+			list: whole(w.items.listView), top: &w.items.list,
+			insert: w.items.insertItem, remove: w.items.list.remove,
 		},
-		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, object: orderDetail},
-		{
-			pattern: "/profiles/{id}/orders", scopes: scopes, shape: EnvelopePaginated, open: true,
-			list: under(kindProfile, (*world).hasProfile, (*world).profileOrders),
-		},
-		{
-			pattern: "/profiles/{id}/order-items", scopes: scopes, shape: EnvelopeArray,
-			list: under(kindProfile, (*world).hasProfile, (*world).profileItems),
-		},
+		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, object: w.byIDAsked(kindOrder, w.orders.hasOrder, w.orders.renderDetail)},
 	}
 }
 
-func campaignRoutes() []route {
-	lists, read := []string{"campaigns.lists"}, []string{"campaigns.read"}
+func (w *world) profileRoutes() []route {
+	orders := []string{"orders.lists"}
 	return []route{
 		{
-			pattern: "/profiles/{id}/campaigns", scopes: lists, shape: EnvelopeArray, open: true,
-			list: under(kindProfile, (*world).hasProfile, (*world).profileCampaigns),
+			pattern: "/profiles/{id}/orders", scopes: orders, shape: EnvelopePaginated, open: true,
+			list: w.under(kindProfile, w.profiles.hasProfile, w.orders.profileView),
+		},
+		{
+			pattern: "/profiles/{id}/order-items", scopes: orders, shape: EnvelopeArray,
+			list: w.under(kindProfile, w.profiles.hasProfile, w.items.profileView),
 		},
 		{
 			pattern: "/teams/{team_id}/profiles", scopes: []string{"profiles.lists"}, shape: EnvelopePaginated, open: true,
-			list: under(kindTeam, (*world).hasTeam, (*world).teamProfiles),
+			list: w.under(kindTeam, isTeam, w.profiles.teamView),
 		},
 		{
-			pattern: "/campaigns", scopes: lists, shape: EnvelopePaginated, open: true,
-			list: top((*world).campaignView), top: func(w *world) *list { return &w.campaignList },
-			insert: (*world).insertCampaign, remove: (*world).removeCampaign,
+			pattern: "/profiles/{id}/campaigns", scopes: []string{"campaigns.lists"}, shape: EnvelopeArray, open: true,
+			list: w.under(kindProfile, w.profiles.hasProfile, w.campaigns.profileView),
 		},
+	}
+}
+
+func (w *world) campaignRoutes() []route {
+	read := []string{"campaigns.read"}
+	return []route{
 		{
-			pattern: "/campaigns/{id}", scopes: read,
-			object: byID(kindCampaign, (*world).hasCampaign, (*world).renderCampaignDetail),
+			pattern: "/campaigns", scopes: []string{"campaigns.lists"}, shape: EnvelopePaginated, open: true,
+			list: whole(w.campaigns.listView), top: &w.campaigns.list,
+			insert: w.campaigns.insertCampaign, remove: w.campaigns.list.remove,
 		},
+		{pattern: "/campaigns/{id}", scopes: read, object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderDetail)},
 		{
 			pattern: "/campaigns/{id}/articles", scopes: read, shape: EnvelopeRecords, open: true,
-			list: under(kindCampaign, (*world).hasCampaign, (*world).campaignArticles),
+			list: w.under(kindCampaign, w.campaigns.hasCampaign, w.campaigns.articleView),
 		},
 		{
 			pattern: "/campaigns/{id}/articles/status-count", scopes: read,
-			object: byID(kindCampaign, (*world).hasCampaign, (*world).statusCounts),
+			object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderStatusCounts),
 		},
 	}
 }
 
-func articleRoutes() []route {
+// articleRoutes: the spec does not show the scope of the first one.
+func (w *world) articleRoutes() []route {
 	return []route{
 		{
-			pattern: articlePattern, scopes: []string{"articles.read"},
-			object: byID(kindArticle, (*world).hasArticle, (*world).renderArticle),
+			pattern: "/articles/{id}", scopes: []string{"articles.read"}, fullAccess: w.opts.ArticleNeedsFullAccess,
+			object: w.byID(kindArticle, w.articles.hasArticle, w.articles.renderDetail),
 		},
 		{
 			pattern: "/articles/{id}/comments", scopes: []string{"articles.read", "articles.lists"}, shape: EnvelopeRecords,
-			list: under(kindArticle, (*world).hasArticle, (*world).comments),
+			list: w.under(kindArticle, w.articles.hasArticle, w.articles.commentView),
 		},
 	}
 }
 
-// articlePattern is the route whose scope the spec does not show.
-const articlePattern = "/articles/{id}"
-
-func fileRoutes() []route {
+func (w *world) fileRoutes() []route {
+	read := []string{"files.read"}
 	return []route{
 		{
 			pattern: "/files", scopes: []string{"files.lists"}, shape: EnvelopePaginated, open: true,
-			list: top((*world).fileView), top: func(w *world) *list { return &w.fileList },
-			insert: (*world).insertFile, remove: (*world).removeFile,
+			list: whole(w.files.listView), top: &w.files.list,
+			insert: w.files.insertFile, remove: w.files.list.remove,
 		},
-		{
-			pattern: "/files/{id}", scopes: []string{"files.read"},
-			object: byID(kindFile, (*world).hasFile, (*world).renderFile),
-		},
-		{
-			pattern: "/files/{id}/download", scopes: []string{"files.read"},
-			binary: true, object: byID(kindFile, (*world).hasFile, (*world).fileContent),
-		},
+		{pattern: "/files/{id}", scopes: read, object: w.byID(kindFile, w.files.hasFile, w.files.renderFile)},
+		{pattern: "/files/{id}/download", scopes: read, binary: true, object: w.byID(kindFile, w.files.hasFile, renderFileContent)},
 		{
 			pattern: "/folders", scopes: []string{"folders.lists"}, shape: EnvelopeArray, open: true,
-			list: top((*world).folderView), top: func(w *world) *list { return &w.folderList },
-			insert: (*world).insertFolder, remove: (*world).removeFolder,
+			list: whole(w.files.folderView), top: &w.files.folderList,
+			insert: w.files.insertFolder, remove: w.files.folderList.remove,
 		},
 	}
 }
 
-// top is the list function of an endpoint without a parent.
-func top(of func(w *world) view) listFunc {
-	return func(w *world, _ string) (view, bool) { return of(w), true }
+// whole is the list function of an endpoint without a parent.
+func whole(of func() view) func(string) (view, bool) {
+	return func(string) (view, bool) { return of(), true }
 }
 
 // under is the list function of an endpoint below one record.
-func under(k kind, has func(w *world, n uint32) bool, of func(w *world, n uint32) view) listFunc {
-	return func(w *world, parent string) (view, bool) {
+func (w *world) under(k kind, has func(n uint32) bool, of func(n uint32) view) func(string) (view, bool) {
+	return func(parent string) (view, bool) {
 		n, ok := w.seed.serial(k, parent)
-		if !ok || !has(w, n) {
+		if !ok || !has(n) {
 			return view{}, false
 		}
-		return of(w, n), true
+		return of(n), true
 	}
 }
 
 // byID is the object function of an endpoint that answers one record.
-func byID(k kind, has func(w *world, n uint32) bool, render func(w *world, e *enc, n uint32)) objectFunc {
-	return func(w *world, e *enc, id string, _ url.Values) bool {
+func (w *world) byID(k kind, has func(n uint32) bool, render func(e *enc, n uint32)) func(*enc, string, url.Values) bool {
+	return w.byIDAsked(k, has, func(e *enc, n uint32, _ url.Values) { render(e, n) })
+}
+
+// byIDAsked is byID for an endpoint whose query changes its answer.
+func (w *world) byIDAsked(k kind, has func(n uint32) bool, render func(e *enc, n uint32, query url.Values)) func(*enc, string, url.Values) bool {
+	return func(e *enc, id string, query url.Values) bool {
 		n, ok := w.seed.serial(k, id)
-		if !ok || !has(w, n) {
+		if !ok || !has(n) {
 			return false
 		}
-		render(w, e, n)
+		render(e, n, query)
 		return true
 	}
 }
 
-// locations is the object function of one of the three location lists.
-func locations(key string, of func(city) string) objectFunc {
-	return func(w *world, e *enc, _ string, _ url.Values) bool {
-		w.locations(e, key, of)
+// locationsOf is the object function of one of the three location lists.
+func (w *world) locationsOf(key string, of func(city) string) func(*enc, string, url.Values) bool {
+	return func(e *enc, _ string, _ url.Values) bool {
+		w.outlets.renderLocations(e, key, of)
 		return true
 	}
 }
 
-// orderDetail is byID with the one query that changes an object's answer.
-func orderDetail(w *world, e *enc, id string, query url.Values) bool {
-	n, ok := w.seed.serial(kindOrder, id)
-	if !ok || !w.hasOrder(n) {
-		return false
-	}
-	full := query.Get("include_outlets_data")
-	w.renderOrderDetail(e, n, full == "true" || full == "1")
-	return true
-}
-
-// tokenInfo writes GET /auth/token. Some of its types are not shown.
-func tokenInfo(w *world, e *enc, _ string, _ url.Values) bool {
+// renderToken writes GET /auth/token. Some of its types are not shown.
+func (w *world) renderToken(e *enc, _ string, _ url.Values) bool {
 	e.b = append(e.b, '{')
 	e.str("source", "api_token")
 	e.id("team_id", kindTeam, 0)
@@ -263,16 +234,29 @@ type router struct {
 }
 
 // newRouter splits the patterns once.
-func newRouter() router {
-	r := router{routes: routes()}
-	for i := range r.routes {
-		r.segments = append(r.segments, strings.Split(r.routes[i].pattern, "/"))
+func newRouter(routes []route) router {
+	r := router{routes: routes}
+	for i := range routes {
+		r.segments = append(r.segments, strings.Split(routes[i].pattern, "/"))
 	}
 	return r
 }
 
+// allScopes are the scopes of all routes, each once.
+func (r router) allScopes() []string {
+	var scopes []string
+	for _, rt := range r.routes {
+		for _, scope := range rt.scopes {
+			if !slices.Contains(scopes, scope) {
+				scopes = append(scopes, scope)
+			}
+		}
+	}
+	return scopes
+}
+
 // find answers the route and the value of its parameter. A route without
-// parameters stands before the one that would swallow it.
+// parameters stands before the one that would match it too.
 func (r router) find(path string) (found *route, id string) {
 	parts := strings.Split(path, "/")
 	for i, pattern := range r.segments {

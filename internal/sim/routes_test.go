@@ -12,7 +12,8 @@ import (
 )
 
 // required are the fields that the spec marks with * and those without which
-// a record could not be joined to others.
+// a record could not be joined to others. A route that is not listed must answer
+// records, whatever their fields.
 func required() map[string][]string {
 	return map[string][]string{
 		"/auth/token":                           {"source", "team_id", "token_type", "scopes", "pro_pricing_enabled"},
@@ -50,7 +51,13 @@ func required() map[string][]string {
 func TestEveryRouteAnswersAsSpecified(t *testing.T) {
 	s := serve(t, sim.Options{})
 	paths := samples(t, s.service, 40)
-	for pattern, fields := range required() {
+	for pattern := range required() {
+		if !slices.Contains(s.service.Routes(), pattern) {
+			t.Errorf("no route of internal/sim/routes.go answers %s", pattern)
+		}
+	}
+	for _, pattern := range s.service.Routes() {
+		fields, listed := required()[pattern]
 		t.Run(pattern, func(t *testing.T) {
 			records := 0
 			for _, path := range paths[pattern] {
@@ -58,7 +65,7 @@ func TestEveryRouteAnswersAsSpecified(t *testing.T) {
 				if got.status != http.StatusOK {
 					t.Fatalf("GET %s: status %d: %s", path, got.status, got.body)
 				}
-				if fields == nil {
+				if fields == nil && listed { // no JSON
 					records++
 					continue
 				}
@@ -71,9 +78,6 @@ func TestEveryRouteAnswersAsSpecified(t *testing.T) {
 				t.Error("no record seen")
 			}
 		})
-	}
-	if got, want := len(s.service.Routes()), len(required()); got != want {
-		t.Errorf("%d routes served, %d checked", got, want)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // ServeHTTP answers one request: 405 for anything but GET, then faults, the
 // rate limit, the token, the scopes, and at last the endpoint.
 func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	if !wait(r, s.opts.Latency) {
+	if !waitFor(r, s.opts.Latency) {
 		return
 	}
 	e := s.buffers.Get().(*enc)
@@ -30,42 +30,42 @@ func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if !under {
 		rt = nil
 	}
-	fault := s.faults.choose(r, path, rt)
-	out, throttled := s.answer(e, r, rt, id, fault)
+	fault := s.faults.chooseFault(r, path, rt)
+	out, throttled := s.answerRequest(e, r, rt, id, fault)
 	request := Request{Method: r.Method, Path: r.URL.RequestURI(), Status: out.status}
 	if rt != nil {
 		request.Route = rt.pattern
 	}
-	s.requests.add(request, len(out.body), throttled, fault != nil)
+	s.logRequest(request, len(out.body), throttled, fault != nil)
 	out.send(rw, r)
 }
 
-// answer makes the reply; its body may be the buffer's.
-func (s *Service) answer(e *enc, r *http.Request, rt *route, id string, fault *Fault) (out reply, throttled bool) {
+// answerRequest makes the reply; its body may be the buffer's.
+func (s *Service) answerRequest(e *enc, r *http.Request, rt *route, id string, fault *Fault) (out reply, throttled bool) {
 	if r.Method != http.MethodGet {
 		return errorReply(http.StatusMethodNotAllowed, "this service is read only"), false
 	}
-	if fault != nil && fault.replaces() {
-		return fault.answer(), false
+	if fault != nil && fault.replacesAnswer() {
+		return fault.makeReply(), false
 	}
-	if retry, limited := s.limited(); limited {
+	if retry, limited := s.reserveTurn(); limited {
 		out = errorReply(http.StatusTooManyRequests, "slow down")
 		out.retryAfter = retry
 		return out, true
 	}
-	out, ok := s.refuse(r, rt)
+	out, ok := s.refuseRequest(r, rt)
 	if !ok {
-		out = s.render(e, r.URL.Query(), rt, id, fault)
+		out = s.renderAnswer(e, r.URL.Query(), rt, id, fault)
 	}
 	if fault != nil {
-		out = fault.spoil(out)
+		out = fault.spoilReply(out)
 	}
 	return out, false
 }
 
-// limited takes a turn of the rate limit; when there is none left it says
+// reserveTurn takes a turn of the rate limit; when there is none left it says
 // after how many whole seconds there is.
-func (s *Service) limited() (retryAfter string, limited bool) {
+func (s *Service) reserveTurn() (retryAfter string, limited bool) {
 	if s.limiter == nil {
 		return "", false
 	}
@@ -79,9 +79,9 @@ func (s *Service) limited() (retryAfter string, limited bool) {
 	return strconv.Itoa(int(math.Ceil(delay.Seconds()))), true
 }
 
-// refuse is the reply to a request that may not be answered; false when it
+// refuseRequest is the reply to a request that may not be answered; false when it
 // may.
-func (s *Service) refuse(r *http.Request, rt *route) (reply, bool) {
+func (s *Service) refuseRequest(r *http.Request, rt *route) (reply, bool) {
 	s.mu.RLock()
 	token := s.token
 	s.mu.RUnlock()
@@ -90,18 +90,18 @@ func (s *Service) refuse(r *http.Request, rt *route) (reply, bool) {
 		return errorReply(http.StatusUnauthorized, "missing or invalid token"), true
 	case rt == nil:
 		return errorReply(http.StatusNotFound, "no such endpoint"), true
-	case !s.allowed(rt):
+	case !s.isAllowed(rt):
 		return errorReply(http.StatusForbidden, "token lacks scope "+strings.Join(rt.scopes, " and ")), true
 	}
 	return reply{}, false
 }
 
-// allowed tells whether the token's scopes open a route (spec section 5).
-func (s *Service) allowed(rt *route) bool {
+// isAllowed tells whether the token's scopes open a route (spec section 5).
+func (s *Service) isAllowed(rt *route) bool {
 	if s.opts.TokenType == "full_access" {
 		return true
 	}
-	if rt.pattern == articlePattern && s.opts.ArticleNeedsFullAccess {
+	if rt.fullAccess {
 		return false
 	}
 	for _, scope := range rt.scopes {
@@ -112,12 +112,12 @@ func (s *Service) allowed(rt *route) bool {
 	return true
 }
 
-// render is the reply of an endpoint.
-func (s *Service) render(e *enc, query url.Values, rt *route, id string, fault *Fault) reply {
+// renderAnswer is the reply of an endpoint.
+func (s *Service) renderAnswer(e *enc, query url.Values, rt *route, id string, fault *Fault) reply {
 	out := s.renderLocked(e, query, rt, id, fault)
 	if rt.top != nil && s.opts.ChurnEvery > 0 {
 		s.mu.Lock()
-		s.world.churn(rt)
+		rt.top.churn(s.world.seed, s.opts.ChurnEvery, rt.insert, rt.remove)
 		s.mu.Unlock()
 	}
 	return out
@@ -128,21 +128,20 @@ func (s *Service) render(e *enc, query url.Values, rt *route, id string, fault *
 func (s *Service) renderLocked(e *enc, query url.Values, rt *route, id string, fault *Fault) reply {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	w := s.world
 	out := reply{status: http.StatusOK, mime: jsonMime}
 	if rt.object != nil {
-		if !rt.object(w, e, id, query) {
+		if !rt.object(e, id, query) {
 			return errorReply(http.StatusNotFound, "no such record")
 		}
 		if rt.binary {
 			out.mime = "application/octet-stream"
 		}
 	} else {
-		v, ok := rt.list(w, id)
+		v, ok := rt.list(id)
 		if !ok {
 			return errorReply(http.StatusNotFound, "no such record")
 		}
-		if err := w.writeList(e, rt, v, query, fault.twist()); err != nil {
+		if err := rt.writeList(e, v, query, fault.pageTwist(), &s.opts); err != nil {
 			return errorReply(http.StatusBadRequest, err.Error())
 		}
 	}

@@ -157,7 +157,11 @@ func samples(t *testing.T, service *sim.Service, most int) map[string][]string {
 			continue
 		}
 		_, rest, _ := strings.Cut(after, "}")
-		from := parents[strings.Trim(before, "/")]
+		from, known := parents[strings.Trim(before, "/")]
+		if !known {
+			from = ids(t, service.Records(strings.TrimSuffix(before, "/")))
+			parents[strings.Trim(before, "/")] = from
+		}
 		for _, id := range from[:min(most, len(from))] {
 			out[pattern] = append(out[pattern], before+id+rest)
 		}

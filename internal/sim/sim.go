@@ -2,11 +2,10 @@
 // readable endpoint of the service's specification, for the demo, for tests
 // and for benchmarks.
 //
-// It is a second, independent reading of spec/api.md and must not know
-// anything else of this project: a mistake that the client and its test
-// partner shared would be invisible. Its world is a function of a seed and of
-// the number of simulated days, and holds every oddity that the specification
-// allows.
+// It is a second, independent reading of docs/service.md and must not import
+// anything of this project: nobody would see a mistake that the client and its
+// test partner share. Its world is a function of a seed and of the number of
+// simulated days, and contains every oddity that the specification allows.
 package sim
 
 import (
@@ -23,12 +22,12 @@ import (
 // Service is the demo service: an http.Handler around a simulated world. All
 // methods are safe for concurrent use.
 type Service struct {
-	opts     Options
-	router   router
-	buffers  sync.Pool
-	faults   faults
-	requests requests
-	limiter  *rate.Limiter
+	requestLog
+	opts    Options
+	router  router
+	buffers sync.Pool
+	faults  faults
+	limiter *rate.Limiter
 
 	mu    sync.RWMutex // guards token and world
 	token string
@@ -38,24 +37,29 @@ type Service struct {
 // New makes the service on its day 0.
 func New(opts Options) *Service {
 	opts = opts.withDefaults()
-	s := &Service{opts: opts, router: newRouter(), token: opts.Token, world: newWorld(opts)}
+	w := newWorld(opts)
+	s := &Service{opts: opts, router: newRouter(w.routes()), token: opts.Token, world: w}
+	if opts.Scopes == nil {
+		w.opts.Scopes = s.router.allScopes()
+	}
+	s.opts.Scopes = w.opts.Scopes
 	s.buffers.New = func() any { return &enc{s: seed(opts.Seed)} }
 	s.faults.seed, s.faults.program = seed(opts.Seed), opts.FaultFunc
-	s.faults.set(opts.Faults)
-	s.requests.reset()
+	s.faults.setRules(opts.Faults)
+	s.ResetRequests()
 	if opts.RateLimit > 0 {
 		s.limiter = rate.NewLimiter(rate.Limit(opts.RateLimit), opts.RateBurst)
 	}
 	return s
 }
 
-// Advance lives through so many simulated days. Two days at once are the same
-// as twice one day.
+// Advance simulates so many days. Two days at once are the same as twice one
+// day.
 func (s *Service) Advance(days int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range days {
-		s.world.step()
+		s.world.stepDay()
 	}
 }
 
@@ -63,21 +67,21 @@ func (s *Service) Advance(days int) {
 func (s *Service) Day() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.world.day
+	return s.world.calendar.day
 }
 
-// Now is the simulated instant, in UTC: everything that the world knows
-// happened before it, except what churn inserted.
+// Now is the simulated instant, in UTC. All records are older, except those that
+// churn inserted.
 func (s *Service) Now() time.Time {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.world.now()
+	return s.world.calendar.now()
 }
 
-// TeamID is the id of the partner's team, as GET /auth/token answers it.
+// TeamID is the id of the partner's team, which GET /auth/token returns.
 func (s *Service) TeamID() string { return seed(s.opts.Seed).id(kindTeam, 0) }
 
-// SetToken rotates the token: the old one is answered with 401 from now on.
+// SetToken rotates the token: requests with the old one get 401 from now on.
 func (s *Service) SetToken(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +89,7 @@ func (s *Service) SetToken(token string) {
 }
 
 // SetFaults replaces the rules of Options.Faults and starts their counts anew.
-func (s *Service) SetFaults(rules ...Fault) { s.faults.set(rules) }
+func (s *Service) SetFaults(rules ...Fault) { s.faults.setRules(rules) }
 
 // Routes are the patterns of all endpoints that answer GET, as spec 4.2 writes
 // them.
@@ -98,9 +102,9 @@ func (s *Service) Routes() []string {
 }
 
 // Records are the records that a full walk of a list endpoint would see at
-// this moment, in listing order and byte for byte as they are served. The
-// route is a path such as /orders or /campaigns/<id>/articles; an unknown one,
-// and one that answers an object, has none.
+// this moment, in listing order and byte for byte as they are served. The path
+// is for example /orders or /campaigns/<id>/articles; a path that is unknown or
+// that answers an object has none.
 func (s *Service) Records(path string) []json.RawMessage {
 	rt, id := s.router.find(path)
 	if rt == nil || rt.list == nil {
@@ -108,7 +112,7 @@ func (s *Service) Records(path string) []json.RawMessage {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	v, ok := rt.list(s.world, id)
+	v, ok := rt.list(id)
 	if !ok {
 		return nil
 	}
@@ -124,7 +128,7 @@ func (s *Service) Records(path string) []json.RawMessage {
 }
 
 // Object is what GET of an object endpoint answers at this moment, byte for
-// byte; false when it answers 404 or a list. The path may have a query.
+// byte; false if it answers 404 or a list. The path may have a query.
 func (s *Service) Object(path string) (json.RawMessage, bool) {
 	path, rawQuery, _ := strings.Cut(path, "?")
 	rt, id := s.router.find(path)
@@ -135,26 +139,25 @@ func (s *Service) Object(path string) (json.RawMessage, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	e := enc{s: s.world.seed}
-	if !rt.object(s.world, &e, id, query) {
+	if !rt.object(&e, id, query) {
 		return nil, false
 	}
 	e.trim()
 	return e.b, true
 }
 
-// MarkStart remembers which records the top-level lists hold now, for
-// Survivors.
+// MarkStart stores which records the top-level lists hold now, for Survivors.
 func (s *Service) MarkStart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.world.lists() {
+	for _, l := range s.world.topLists() {
 		l.mark()
 	}
 }
 
-// Survivors are the ids of a top-level list's records, for example of /orders,
-// that were listed at MarkStart and ever since: what a complete walk in
-// between cannot miss.
+// Survivors are the ids of the records of a top-level list, for example of
+// /orders, that have been listed since MarkStart without a break: a complete
+// walk in between cannot miss them.
 func (s *Service) Survivors(path string) []string {
 	rt, _ := s.router.find(path)
 	if rt == nil || rt.top == nil {
@@ -162,9 +165,9 @@ func (s *Service) Survivors(path string) []string {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	v, _ := rt.list(s.world, "")
+	v, _ := rt.list("")
 	var out []string
-	for _, n := range rt.top(s.world).survivors() {
+	for _, n := range rt.top.survivors() {
 		out = append(out, s.world.seed.id(v.kind, n))
 	}
 	return out
@@ -179,6 +182,5 @@ func (s *Service) Churned(path string) (inserted, deleted int) {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	l := rt.top(s.world)
-	return l.inserted, l.deleted
+	return rt.top.inserted, rt.top.deleted
 }

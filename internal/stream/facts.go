@@ -39,6 +39,16 @@ type Page struct {
 	Falls int
 }
 
+// Fingerprint sums up the keys of the body in any order: it is equal for answers that
+// hold the same records.
+func (p Page) Fingerprint() uint64 {
+	sum := uint64(p.Records)
+	for _, id := range p.IDs {
+		sum += MixBits(id)
+	}
+	return sum
+}
+
 // Reject is a value, an item or a record that did not fit, kept raw beside the reason.
 type Reject struct {
 	Stream, Table string

@@ -38,7 +38,7 @@ func TestFuzzTargets(t *testing.T) {
 			if err != nil || !ok {
 				t.Errorf("%s in %s: %v\n%s", one.name, one.folder, err, out)
 			}
-			must(t, torture.Open(os.Getenv).End(begun, t.Failed(), torture.Trial{
+			must(t, torture.Open(os.Getenv).EndTrial(begun, t.Failed(), torture.Trial{
 				Name: "fuzz " + one.name, Fault: "inputs bred from the corpus in " + one.folder + " for " + lasts, Runs: inputs,
 				Outcome: "no input broke what the target holds"}))
 		})

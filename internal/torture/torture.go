@@ -82,8 +82,8 @@ const docsVar = "PLACEMENTSYNC_TORTURE_DOCS"
 // Open gives the book that the environment names; without one, nothing is kept.
 func Open(getenv func(name string) string) Book { return Book{Docs: getenv(docsVar), Now: time.Now} }
 
-// End keeps a trial that began at a time and has come to its end, failed or not.
-func (b Book) End(begun time.Time, failed bool, t Trial) error {
+// EndTrial keeps a trial that began at a time and has come to its end, failed or not.
+func (b Book) EndTrial(begun time.Time, failed bool, t Trial) error {
 	t.Held, t.Took = !failed, time.Since(begun).Seconds()
 	return b.KeepTrial(t)
 }
@@ -114,7 +114,7 @@ func (b Book) KeepRows(rows ...Row) error {
 		all[i] = r
 	}
 	slices.SortStableFunc(all, func(a, b Row) int { return cmp.Compare(a.Place, b.Place) })
-	return b.write(matrix, all)
+	return b.writeFile(matrix, all)
 }
 
 // KeepTrial puts a trial in the place of the one of its name.
@@ -123,13 +123,13 @@ func (b Book) KeepTrial(t Trial) error {
 		return nil
 	}
 	t.Date = b.today()
-	return b.write("trial-"+slug(t.Name)+".json", t)
+	return b.writeFile("trial-"+fileName(t.Name)+".json", t)
 }
 
 // Rows are those that were kept, in their places.
 func (b Book) Rows() ([]Row, error) {
 	var all []Row
-	err := b.read(matrix, &all)
+	err := b.readFile(matrix, &all)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -144,7 +144,7 @@ func (b Book) Trials() ([]Trial, error) {
 	}
 	all := make([]Trial, len(paths))
 	for i, path := range paths {
-		if err := b.read(filepath.Base(path), &all[i]); err != nil {
+		if err := b.readFile(filepath.Base(path), &all[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -152,7 +152,7 @@ func (b Book) Trials() ([]Trial, error) {
 	return all, nil
 }
 
-func (b Book) read(name string, into any) error {
+func (b Book) readFile(name string, into any) error {
 	data, err := os.ReadFile(filepath.Join(b.Docs, Folder, name))
 	if err != nil {
 		return fmt.Errorf("read the findings: %w", err)
@@ -163,7 +163,7 @@ func (b Book) read(name string, into any) error {
 	return nil
 }
 
-func (b Book) write(name string, findings any) error {
+func (b Book) writeFile(name string, findings any) error {
 	data, err := json.MarshalIndent(findings, "", "  ")
 	if err != nil {
 		return fmt.Errorf("keep the findings in %q: %w", name, err)
@@ -180,8 +180,8 @@ func (b Book) write(name string, findings any) error {
 
 func (b Book) today() string { return b.Now().UTC().Format(time.DateOnly) }
 
-// slug makes a file name of a name.
-func slug(name string) string {
+// fileName makes a file name of a name.
+func fileName(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return strings.Join(words, "-")
 }

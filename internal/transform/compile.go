@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/stream"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/zeebo/xxh3"
-
-	"placementsync/internal/stream"
 )
 
 // extraColumn takes the fields that the schema does not know.
@@ -18,7 +18,7 @@ const extraColumn = "extra"
 // says which table or column is missing or does not fit.
 func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, error) {
 	c := compiler{stream: s, binding: &Binding{
-		name: s.Name, list: s.List, object: s.Envelope == stream.Object, raw: s.Envelope == stream.Raw, shows: s.Shows(),
+		name: s.Name, list: s.List, object: s.Envelope == stream.Object, raw: s.Envelope == stream.Raw, shows: s.Shows,
 	}}
 	if s.List == "" {
 		c.binding.list = "records"
@@ -28,7 +28,7 @@ func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, erro
 		if !ok {
 			return nil, fmt.Errorf("compile stream %q: no definition of table %q", s.Name, t.Name)
 		}
-		if err := c.table(i, t, d); err != nil {
+		if err := c.compileTable(i, t, d); err != nil {
 			return nil, fmt.Errorf("compile stream %q, table %q: %w", s.Name, t.Name, err)
 		}
 	}
@@ -43,8 +43,8 @@ type compiler struct {
 	binding *Binding
 }
 
-func (c *compiler) table(i int, t stream.Table, d stream.Definition) error {
-	l := &layoutOf{index: i, name: t.Name, place: t.At, enclosing: -1, link: t.Link, salt: xxh3.HashString(t.Name)}
+func (c *compiler) compileTable(i int, t stream.Table, d stream.Definition) error {
+	l := &layout{index: i, name: t.Name, place: t.At, enclosing: -1, link: t.Link, salt: xxh3.HashString(t.Name)}
 	if err := l.addColumns(t, d); err != nil {
 		return err
 	}
@@ -53,37 +53,37 @@ func (c *compiler) table(i int, t stream.Table, d stream.Definition) error {
 	}
 	c.binding.tables = append(c.binding.tables, l)
 	b := nodes{binding: c.binding, layout: l, made: map[string]*node{}}
-	l.root = b.at("")
-	if err := b.alias(t.ID); err != nil {
+	l.root = b.nodeAt("")
+	if err := b.aliasID(t.ID); err != nil {
 		return err
 	}
 	var err error
 	if i == 0 {
 		err = c.rootColumns(l)
 	} else {
-		err = c.nest(l, t, d)
+		err = c.nestTable(l, t, d)
 	}
-	l.ownKeys, l.ownRequired = l.own(l.keys), l.own(l.required)
+	l.ownKeys, l.ownRequired = l.withoutInherited(l.keys), l.withoutInherited(l.required)
 	return err
 }
 
-// own leaves out the columns that every row has from where it stands.
-func (l *layoutOf) own(cols []int) []int {
+// withoutInherited leaves out the columns that every row has from where it stands.
+func (l *layout) withoutInherited(cols []int) []int {
 	return slices.DeleteFunc(slices.Clone(cols), func(col int) bool {
 		return col == l.position || slices.ContainsFunc(l.parents, func(p inherited) bool { return p.col == col })
 	})
 }
 
 // addColumns takes over the schema's columns and appends the system's.
-func (l *layoutOf) addColumns(t stream.Table, d stream.Definition) error {
+func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 	enums := stream.Enums()
 	for _, col := range d.Columns {
-		k, ok := layout(col.Type)
+		k, ok := kindOf(col.Type)
 		if !ok {
 			return fmt.Errorf("column %q has type %s, which the decoder does not know", col.Name, col.Type)
 		}
-		l.cols = append(l.cols, columnOf{
-			name: col.Name, kind: k, arrow: k.arrowType(), seed: seed(col.Name, k),
+		l.cols = append(l.cols, columnLayout{
+			name: col.Name, kind: k, arrow: k.arrowType(), seed: hashSeed(col.Name, k),
 			tracked:   !col.Untracked && !slices.Contains(t.Parents, col.Name),
 			canonical: k == document, enum: enums[col.Name], path: col.Path(), id: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
 			asked:   k == text && !slices.Contains(t.Key, col.Name) && stream.NamesDetails(t.Name, col.Name),
@@ -94,10 +94,10 @@ func (l *layoutOf) addColumns(t stream.Table, d stream.Definition) error {
 		}
 	}
 	for _, name := range []string{stream.RowHash, stream.Seq} {
-		if l.col(name) >= 0 {
+		if l.columnIndex(name) >= 0 {
 			return fmt.Errorf("column %q is the decoder's own", name)
 		}
-		l.cols = append(l.cols, columnOf{name: name, kind: unsigned, arrow: unsigned.arrowType()})
+		l.cols = append(l.cols, columnLayout{name: name, kind: unsigned, arrow: unsigned.arrowType()})
 	}
 	fields := make([]arrow.Field, len(l.cols))
 	for i, col := range l.cols {
@@ -107,30 +107,30 @@ func (l *layoutOf) addColumns(t stream.Table, d stream.Definition) error {
 	return nil
 }
 
-// seed starts a column's hash. Both widths of integers share a class, so that
+// hashSeed starts a column's hash. Both widths of integers share a class, so that
 // widening a column changes no fingerprint.
-func seed(name string, k kind) uint64 {
+func hashSeed(name string, k kind) uint64 {
 	class := "tjbiimz"[k : k+1]
 	return xxh3.HashString(class + ":" + name)
 }
 
-func (l *layoutOf) col(name string) int {
-	return slices.IndexFunc(l.cols, func(c columnOf) bool { return c.name == name })
+func (l *layout) columnIndex(name string) int {
+	return slices.IndexFunc(l.cols, func(c columnLayout) bool { return c.name == name })
 }
 
-// find returns the index of a column that the stream literal names.
-func (l *layoutOf) find(name, role string) (int, error) {
-	if i := l.col(name); i >= 0 {
+// findColumn returns the index of a column that the stream literal names.
+func (l *layout) findColumn(name, role string) (int, error) {
+	if i := l.columnIndex(name); i >= 0 {
 		return i, nil
 	}
 	return -1, fmt.Errorf("no column %q (%s)", name, role)
 }
 
 // nameColumns finds the columns that the stream literal names.
-func (l *layoutOf) nameColumns(t stream.Table) error {
+func (l *layout) nameColumns(t stream.Table) error {
 	var err error
 	for _, name := range t.Key {
-		i, err := l.find(name, "key")
+		i, err := l.findColumn(name, "key")
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (l *layoutOf) nameColumns(t stream.Table) error {
 		}
 	}
 	for name, fixed := range t.Const {
-		i, err := l.find(name, "constant")
+		i, err := l.findColumn(name, "constant")
 		if err != nil {
 			return err
 		}
@@ -148,36 +148,36 @@ func (l *layoutOf) nameColumns(t stream.Table) error {
 	}
 	l.value = -1
 	if t.Value != "" {
-		if l.value, err = l.find(t.Value, "bare values"); err != nil {
+		if l.value, err = l.findColumn(t.Value, "bare values"); err != nil {
 			return err
 		}
 	}
 	l.position, l.param, l.prefix, l.status = -1, -1, -1, -1
-	l.extra, l.created = l.col(extraColumn), l.col("created_at")
+	l.extra, l.created = l.columnIndex(extraColumn), l.columnIndex("created_at")
 	if l.extra >= 0 && l.cols[l.extra].kind != document {
 		return fmt.Errorf("column %q must be JSON", extraColumn)
 	}
 	return nil
 }
 
-func (c *compiler) rootColumns(l *layoutOf) error {
+func (c *compiler) rootColumns(l *layout) error {
 	var err error
 	if c.stream.Param != "" {
-		if l.param, err = l.find(c.stream.Param, "path parameter"); err != nil {
+		if l.param, err = l.findColumn(c.stream.Param, "path parameter"); err != nil {
 			return err
 		}
 	}
 	for _, name := range c.stream.OneOf {
-		i, err := l.find(name, "one of which is filled")
+		i, err := l.findColumn(name, "one of which is filled")
 		if err != nil {
 			return err
 		}
 		c.binding.oneOf = append(c.binding.oneOf, i)
 	}
 	if c.binding.raw {
-		l.prefix, l.status = l.col("prefix"), l.col("id")
+		l.prefix, l.status = l.columnIndex("prefix"), l.columnIndex("id")
 		if l.value < 0 {
-			l.value = l.col("count")
+			l.value = l.columnIndex("count")
 		}
 	}
 	if l.created >= 0 && l.cols[l.created].kind != instant {
@@ -186,15 +186,15 @@ func (c *compiler) rootColumns(l *layoutOf) error {
 	return err
 }
 
-// nest hangs a child table into the node tree of the row that encloses it.
-func (c *compiler) nest(l *layoutOf, t stream.Table, d stream.Definition) error {
-	l.enclosing = c.enclosing(l.index)
+// nestTable hangs a child table into the node tree of the row that encloses it.
+func (c *compiler) nestTable(l *layout, t stream.Table, d stream.Definition) error {
+	l.enclosing = c.enclosingTable(l.index)
 	if l.enclosing > l.index {
 		return fmt.Errorf("state it after %q, which encloses it", c.stream.Tables[l.enclosing].Name)
 	}
 	up := c.binding.tables[l.enclosing]
-	l.position = l.col("position")
-	if err := l.inherit(t, d, up); err != nil {
+	l.position = l.columnIndex("position")
+	if err := l.pairParents(t, d, up); err != nil {
 		return err
 	}
 	for u := up; ; u = c.binding.tables[u.enclosing] {
@@ -208,28 +208,28 @@ func (c *compiler) nest(l *layoutOf, t stream.Table, d stream.Definition) error 
 	}
 	l.at = path
 	parts := strings.Split(path, ".")
-	b := nodes{binding: c.binding, layout: up, made: up.root.all(map[string]*node{})}
+	b := nodes{binding: c.binding, layout: up, made: up.root.collectNodes(map[string]*node{})}
 	n := up.root
 	for _, part := range parts[:len(parts)-1] {
-		f := b.field(n, part)
+		f := b.fieldNamed(n, part)
 		if f.group == nil {
-			f.group = b.at(n.prefix + part + "_")
+			f.group = b.nodeAt(n.prefix + part + "_")
 		}
 		n = f.group
 	}
 	last := parts[len(parts)-1]
-	f := b.field(n, last)
+	f := b.fieldNamed(n, last)
 	f.child, f.text = l.index, false
 	if l.name == up.name {
 		// Rows of one kind within another nest one level deep: the inner ones
 		// have the same list, always empty.
-		(&nodes{binding: c.binding, layout: l}).field(l.root, last)
+		(&nodes{binding: c.binding, layout: l}).fieldNamed(l.root, last)
 	}
 	return nil
 }
 
-// enclosing is the table with the longest At that is a prefix.
-func (c *compiler) enclosing(i int) int {
+// enclosingTable is the table with the longest At that is a prefix.
+func (c *compiler) enclosingTable(i int) int {
 	best, at := 0, c.stream.Tables[i].At
 	for j, o := range c.stream.Tables {
 		if o.At != "" && strings.HasPrefix(at, o.At+".") && len(o.At) > len(c.stream.Tables[best].At) {
@@ -239,13 +239,13 @@ func (c *compiler) enclosing(i int) int {
 	return best
 }
 
-// inherit pairs the parent columns with the enclosing row's key, in order.
-func (l *layoutOf) inherit(t stream.Table, d stream.Definition, up *layoutOf) error {
+// pairParents pairs the parent columns with the enclosing row's key, in order.
+func (l *layout) pairParents(t stream.Table, d stream.Definition, up *layout) error {
 	if len(t.Parents) != len(up.keys) {
 		return fmt.Errorf("names %d parent columns, but %q has a key of %d", len(t.Parents), up.name, len(up.keys))
 	}
 	for i, name := range t.Parents {
-		col, err := l.find(name, "parent key")
+		col, err := l.findColumn(name, "parent key")
 		if err != nil {
 			return err
 		}
@@ -255,12 +255,12 @@ func (l *layoutOf) inherit(t stream.Table, d stream.Definition, up *layoutOf) er
 		}
 		c, _ := d.Column(name)
 		l.parents = append(l.parents, inherited{col, from, c.Path() != "" && !slices.Contains(t.Key, name)})
-		if !slices.Contains(up.given, from) {
-			up.given = append(up.given, from)
+		if !slices.Contains(up.inheritedKeys, from) {
+			up.inheritedKeys = append(up.inheritedKeys, from)
 		}
 	}
 	for _, name := range t.Named {
-		col, err := up.find(name, "stands for the key of "+t.Name)
+		col, err := up.findColumn(name, "stands for the key of "+t.Name)
 		if err != nil {
 			return err
 		}

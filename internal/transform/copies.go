@@ -15,10 +15,13 @@ type copies struct {
 }
 
 // weighed is the place of a record in the body and the number of its values.
-type weighed struct{ place, values int }
+type weighed struct {
+	place  int
+	values uint64
+}
 
-// find looks for keys that came twice.
-func (c *copies) find(ids []uint64) bool {
+// findCopies looks for keys that came twice.
+func (c *copies) findCopies(ids []uint64) bool {
 	c.best = nil
 	c.ids = append(c.ids[:0], ids...)
 	slices.Sort(c.ids)
@@ -34,76 +37,56 @@ func (c *copies) find(ids []uint64) bool {
 	return c.best != nil
 }
 
-// withoutCopies reads the body again where it has records with the same key.
-func (d *Decoder) withoutCopies(body []byte, o Origin) error {
-	if !d.copies.find(d.page.IDs) {
+// settleCopies reads the body again where it has records with the same key.
+func (d *Decoder) settleCopies(body []byte, o Origin) error {
+	if !d.records.copies.findCopies(d.records.page.IDs) {
 		return nil
 	}
-	defer func() { d.copies.best = nil }()
-	for _, d.copies.weighing = range []bool{true, false} {
-		d.undo()
-		d.begin(body, o)
-		if err := d.body(); err != nil {
-			d.copies.weighing = false
+	defer func() { d.records.copies.best = nil }()
+	for _, d.records.copies.weighing = range []bool{true, false} {
+		d.records.undoBody()
+		d.beginBody(body, o)
+		if err := d.answer.readBody(); err != nil {
+			d.records.copies.weighing = false
 			return err
 		}
 	}
 	return nil
 }
 
-// passed weighs the record just closed, or takes it back when another copy is
+// dropCopy weighs the record just closed, or takes it back when another copy is
 // better; since says where its findings begin.
-func (d *Decoder) passed(root *table, since marks, raw []byte) bool {
+func (r *recordReader) dropCopy(root *table, since findingsMark, raw []byte) bool {
 	last := root.rows - 1
-	id := root.identity(last)
-	best, copied := d.copies.best[id]
+	id := root.keyHash(last)
+	best, copied := r.copies.best[id]
 	if !copied {
 		return false
 	}
-	if d.copies.weighing {
-		if values := d.values(root); values >= best.values {
-			d.copies.best[id] = weighed{d.place, values}
+	if r.copies.weighing {
+		if values := root.sumLast((*table).countValues); values >= best.values {
+			r.copies.best[id] = weighed{r.in.place, values}
 		}
 		return false
 	}
-	if best.place == d.place {
+	if best.place == r.in.place {
 		return false
 	}
-	raw = d.closed(root, "", raw)
+	raw = r.report.redactPath(root, "", raw)
 	key := validText([]byte(root.keyText(last)))
-	d.found.count(root.name, Duplicate, []byte("$record"), raw)
-	d.found.carry(since, id, func() string { return key })
-	d.page.Copies++
-	d.takeBack(root)
+	r.report.count(root.name, Duplicate, []byte("$record"), raw)
+	r.report.addCarrier(since, id, func() string { return key })
+	r.page.Copies++
+	root.dropLast()
 	return true
 }
 
-// values counts what the record just closed holds, with all rows inside it.
-func (d *Decoder) values(root *table) int {
-	n := root.values(root.rows - 1)
-	for i, w := range root.within {
-		t := d.tables[w]
-		for row := root.marks[i]; row < t.rows; row++ {
-			n += t.values(row)
-		}
-	}
-	return n
-}
-
-func (t *table) values(row int) int {
-	n := 0
+func (t *table) countValues(row int) uint64 {
+	n := uint64(0)
 	for i := range t.cols {
 		if !t.cols[i].isNull(row) {
 			n++
 		}
 	}
 	return n
-}
-
-// takeBack takes the record just closed out of the rows.
-func (d *Decoder) takeBack(root *table) {
-	root.cut(root.rows - 1)
-	for i, w := range root.within {
-		d.tables[w].cut(root.marks[i])
-	}
 }

@@ -27,20 +27,20 @@ type clock struct {
 // calendar has and years outside 1 to 9999 are not accepted.
 func parseInstant(b []byte) (micros int64, rounded, zoneless, ok bool) {
 	c := clock{rest: b}
-	if !c.date() {
+	if !c.readDate() {
 		return 0, false, false, false
 	}
 	if len(c.rest) == 0 {
 		c.zoneless = true
-	} else if !c.timeOfDay() || !c.zone() {
+	} else if !c.readTimeOfDay() || !c.readZone() {
 		return 0, false, false, false
 	}
 	micros = ((c.day*secondsPerDay)+c.seconds-c.offset)*microsPerSecond + c.micros
 	return micros, c.rounded, c.zoneless, firstInstant <= micros && micros <= lastInstant
 }
 
-// number reads exactly n digits that make at most top; -1 if they do not.
-func (c *clock) number(n int, top int64) int64 {
+// readNumber reads exactly n digits that make at most top; -1 if they do not.
+func (c *clock) readNumber(n int, top int64) int64 {
 	if len(c.rest) < n {
 		return -1
 	}
@@ -58,8 +58,8 @@ func (c *clock) number(n int, top int64) int64 {
 	return v
 }
 
-// sep reads one byte out of a set.
-func (c *clock) sep(set string) bool {
+// skipAny reads one byte out of a set.
+func (c *clock) skipAny(set string) bool {
 	if len(c.rest) == 0 {
 		return false
 	}
@@ -72,16 +72,16 @@ func (c *clock) sep(set string) bool {
 	return false
 }
 
-func (c *clock) date() bool {
-	year := c.number(4, 9999)
-	if year < 1 || !c.sep("-") {
+func (c *clock) readDate() bool {
+	year := c.readNumber(4, 9999)
+	if year < 1 || !c.skipAny("-") {
 		return false
 	}
-	month := c.number(2, 12)
-	if month < 1 || !c.sep("-") {
+	month := c.readNumber(2, 12)
+	if month < 1 || !c.skipAny("-") {
 		return false
 	}
-	day := c.number(2, daysIn(year, month))
+	day := c.readNumber(2, daysIn(year, month))
 	c.day = dayOf(year, month, day)
 	return day >= 1
 }
@@ -108,33 +108,33 @@ func dayOf(year, month, day int64) int64 {
 	return 365*year + year/4 - year/100 + year/400 + (153*(month-3)+2)/5 + day - 1 - 719_468
 }
 
-func (c *clock) timeOfDay() bool {
-	if !c.sep("Tt ") {
+func (c *clock) readTimeOfDay() bool {
+	if !c.skipAny("Tt ") {
 		return false
 	}
-	hour := c.number(2, 23)
-	if hour < 0 || !c.sep(":") {
+	hour := c.readNumber(2, 23)
+	if hour < 0 || !c.skipAny(":") {
 		return false
 	}
-	minute := c.number(2, 59)
+	minute := c.readNumber(2, 59)
 	if minute < 0 {
 		return false
 	}
 	c.seconds = hour*3600 + minute*60
-	if !c.sep(":") {
+	if !c.skipAny(":") {
 		return true
 	}
-	second := c.number(2, 59)
+	second := c.readNumber(2, 59)
 	c.seconds += second
-	return second >= 0 && (!c.sep(".") || c.fraction())
+	return second >= 0 && (!c.skipAny(".") || c.readFraction())
 }
 
-func (c *clock) fraction() bool {
-	n := digits(c.rest, 0)
+func (c *clock) readFraction() bool {
+	n := skipDigits(c.rest, 0)
 	if n == 0 || n > 9 {
 		return false
 	}
-	nanos := c.number(n, math.MaxInt64)
+	nanos := c.readNumber(n, math.MaxInt64)
 	for range 9 - n {
 		nanos *= 10
 	}
@@ -143,25 +143,25 @@ func (c *clock) fraction() bool {
 	return true
 }
 
-func (c *clock) zone() bool {
+func (c *clock) readZone() bool {
 	if len(c.rest) == 0 {
 		c.zoneless = true
 		return true
 	}
-	if c.sep("Zz") {
+	if c.skipAny("Zz") {
 		return len(c.rest) == 0
 	}
 	sign := int64(1)
 	if c.rest[0] == '-' {
 		sign = -1
 	}
-	if !c.sep("+-") {
+	if !c.skipAny("+-") {
 		return false
 	}
-	hour, minute := c.number(2, 23), int64(0)
+	hour, minute := c.readNumber(2, 23), int64(0)
 	if len(c.rest) > 0 {
-		c.sep(":")
-		minute = c.number(2, 59)
+		c.skipAny(":")
+		minute = c.readNumber(2, 59)
 	}
 	c.offset = sign * (hour*3600 + minute*60)
 	return hour >= 0 && minute >= 0 && len(c.rest) == 0

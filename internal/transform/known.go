@@ -1,11 +1,11 @@
 package transform
 
 import (
+	"placementsync/internal/stream"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/zeebo/xxh3"
-
-	"placementsync/internal/stream"
 )
 
 // SameTable is the table of the records that a decoder found to be known: their
@@ -37,14 +37,14 @@ func (k *Known) Add(table string, keys *array.String, rowHashes *array.Uint64) {
 	at := -1
 	for i, hash := range rowHashes.Uint64Values() {
 		if key := keys.Value(i); at < 0 || key != last {
-			last, at = key, k.place(xxh3.HashString(key))
+			last, at = key, k.findPlace(xxh3.HashString(key))
 		}
 		k.prints[at] += printOf(hash, salt)
 	}
 }
 
-// place finds where an id is, and takes a place for one that is not there.
-func (k *Known) place(id uint64) int {
+// findPlace finds where an id is, and takes a place for one that is not there.
+func (k *Known) findPlace(id uint64) int {
 	id = max(id, 1)
 	mask := len(k.ids) - 1
 	for i := int(stream.MixBits(id)) & mask; ; i = (i + 1) & mask {
@@ -58,8 +58,8 @@ func (k *Known) place(id uint64) int {
 	}
 }
 
-// has reports whether a record is stored just so.
-func (k *Known) has(id, sum uint64) bool {
+// hasRecord reports whether a record is stored just so.
+func (k *Known) hasRecord(id, sum uint64) bool {
 	id = max(id, 1)
 	mask := len(k.ids) - 1
 	for i := int(stream.MixBits(id)) & mask; k.ids[i] != 0; i = (i + 1) & mask {
@@ -93,44 +93,32 @@ func (b *Binding) Flat() bool {
 // Skip has the decoder leave out the rows of records that are known: it names
 // them in [SameTable] instead. The binding must be flat, and no row held yet.
 func (d *Decoder) Skip(known *Known) {
-	d.known = known
-	l := &layoutOf{index: len(d.tables), name: SameTable}
+	d.records.knownRecords = known
+	l := &layout{index: len(d.rows.tables), name: SameTable}
 	fields := make([]arrow.Field, 0, 3)
-	for _, c := range []columnOf{{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned}} {
+	for _, c := range []columnLayout{{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned}} {
 		c.arrow = c.kind.arrowType()
 		l.cols = append(l.cols, c)
 		fields = append(fields, arrow.Field{Name: c.name, Type: c.arrow, Nullable: c.kind != unsigned})
 	}
 	l.schema = arrow.NewSchema(fields, nil)
-	d.tables, d.rows = append(d.tables, newTable(l)), append(d.rows, 0)
+	d.rows.tables, d.records.rowsBefore = append(d.rows.tables, newTable(l)), append(d.records.rowsBefore, 0)
 }
 
-// skip takes the record just closed out of the rows when it is known.
-func (d *Decoder) skip(root *table) {
+// skipIfKnown takes the record just closed out of the rows when it is known.
+func (r *recordReader) skipIfKnown(root *table) {
 	last := root.rows - 1
-	if !d.known.has(root.identity(last), d.print(root)) {
+	if !r.knownRecords.hasRecord(root.keyHash(last), root.sumLast((*table).rowPrint)) {
 		return
 	}
-	same := d.tables[len(d.tables)-1]
-	same.cols[0].inherit(&root.cols[root.keys[0]], last)
-	same.cols[1].int(0)
-	same.cols[2].int(int64(d.seq))
+	same := r.rows.tables[len(r.rows.tables)-1]
+	same.cols[0].copyFrom(&root.cols[root.keys[0]], last)
+	same.cols[1].appendInt(0)
+	same.cols[2].appendInt(int64(r.in.seq))
 	same.rows++
-	d.takeBack(root)
+	root.dropLast()
 }
 
-// print sums up the record just closed.
-func (d *Decoder) print(root *table) uint64 {
-	sum := root.print(root.rows - 1)
-	for i, w := range root.within {
-		t := d.tables[w]
-		for row := root.marks[i]; row < t.rows; row++ {
-			sum += t.print(row)
-		}
-	}
-	return sum
-}
-
-func (t *table) print(row int) uint64 {
+func (t *table) rowPrint(row int) uint64 {
 	return printOf(t.cols[len(t.cols)-2].word(row), t.salt)
 }

@@ -26,8 +26,8 @@ type Privacy struct {
 // hashedText is the length of a hash in hex.
 const hashedText = 2 * sha256.Size
 
-// withheld stands for raw text that may hold a private value.
-const withheld = `"(withheld: the record holds private columns)"`
+// withheldText stands for raw text that may hold a private value.
+const withheldText = `"(withheld: the record holds private columns)"`
 
 // Protect applies the rules to the tables of this binding, and to whatever else its
 // records show of the same kind: a rule about orders holds for an order in any
@@ -45,9 +45,9 @@ func (b *Binding) Protect(p Privacy) error {
 			var err error
 			switch {
 			case slices.Contains(p.Drop, name):
-				err = l.drop(i)
+				err = l.dropColumn(i)
 			case slices.Contains(p.Hash, name):
-				err = l.hash(i, p.Key)
+				err = l.hashColumn(i, p.Key)
 			}
 			if err != nil {
 				return fmt.Errorf("keep %s private: %w", name, err)
@@ -55,23 +55,23 @@ func (b *Binding) Protect(p Privacy) error {
 		}
 	}
 	for _, rule := range p.Drop {
-		b.follow(rule, func(l *layoutOf, col int) error { return l.drop(col) })
+		b.applyRule(rule, func(l *layout, col int) error { return l.dropColumn(col) })
 	}
 	for _, rule := range p.Hash {
-		b.follow(rule, func(l *layoutOf, col int) error {
-			if err := l.hash(col, p.Key); err == nil || l.finds(col) {
+		b.applyRule(rule, func(l *layout, col int) error {
+			if err := l.hashColumn(col, p.Key); err == nil || l.identifiesRows(col) {
 				return err
 			}
-			return l.drop(col) // what cannot be hashed here
+			return l.dropColumn(col) // what cannot be hashed here
 		})
 	}
 	b.nameSecrets()
-	b.seclude()
+	b.markPrivate()
 	return nil
 }
 
-// follow applies a rule to records of the same kind that are shown here.
-func (b *Binding) follow(rule string, hide func(*layoutOf, int) error) {
+// applyRule applies a rule to records of the same kind that are shown here.
+func (b *Binding) applyRule(rule string, hide func(*layout, int) error) {
 	table, column, _ := strings.Cut(rule, ".")
 	if column == extraColumn || column == "position" {
 		return
@@ -79,26 +79,26 @@ func (b *Binding) follow(rule string, hide func(*layoutOf, int) error) {
 	kind := stream.Kind(table)
 	for _, l := range b.tables {
 		if slices.Contains(kind, l.name) {
-			b.conceal(l.place, column, hide)
+			b.hideAt(l.place, column, hide)
 		}
 	}
 	for _, shown := range b.shows {
 		if slices.Contains(kind, shown.Table) && (shown.Columns == nil || slices.Contains(shown.Columns, column)) {
-			b.conceal(shown.At, column, hide)
+			b.hideAt(shown.At, column, hide)
 		}
 	}
 }
 
-// conceal makes the value private that has a name at a place in the record, whether
+// hideAt makes the value private that has a name at a place in the record, whether
 // a column takes it or not. One that records are found by is shown in any case.
-func (b *Binding) conceal(place, column string, hide func(*layoutOf, int) error) {
-	name := joined(place, column)
+func (b *Binding) hideAt(place, column string, hide func(*layout, int) error) {
+	name := joinNames(place, column)
 	for _, l := range b.tables {
 		for i := range l.cols {
-			if joined(l.place, l.cols[i].name) != name || l.cols[i].kind == unsigned {
+			if joinNames(l.place, l.cols[i].name) != name || l.cols[i].kind == unsigned {
 				continue
 			}
-			if !l.cols[i].private() && hide(l, i) != nil {
+			if !l.cols[i].isPrivate() && hide(l, i) != nil {
 				return
 			}
 		}
@@ -110,39 +110,39 @@ func (b *Binding) conceal(place, column string, hide func(*layoutOf, int) error)
 func (b *Binding) nameSecrets() {
 	for _, l := range b.tables {
 		for i := range l.cols {
-			if !l.cols[i].private() {
+			if !l.cols[i].isPrivate() {
 				continue
 			}
 			name := l.cols[i].name
-			b.secrets.add(joined(l.place, name))
+			b.secrets.add(joinNames(l.place, name))
 			switch {
 			case i == l.extra, i == l.value && l.place != "":
-				b.secrets.add(joined(l.place))
-			case l.derived(i):
+				b.secrets.add(joinNames(l.place))
+			case l.isDerived(i):
 				stem := name[:strings.Index(name, unionStem)]
-				b.secrets.add(joined(l.place, stem+unionAllowed))
+				b.secrets.add(joinNames(l.place, stem+unionAllowed))
 			}
 			if l.enclosing >= 0 && b.tables[l.enclosing].name == l.name {
 				// Rows like these can stand in them, however deep.
-				b.secrets.add(joined(l.place, l.place))
+				b.secrets.add(joinNames(l.place, l.place))
 			}
 		}
 	}
 }
 
-func (l *layoutOf) drop(col int) error {
-	if l.finds(col) {
+func (l *layout) dropColumn(col int) error {
+	if l.identifiesRows(col) {
 		return errors.New("records are found by it: keep it")
 	}
 	l.cols[col].dropped = true
 	return nil
 }
 
-func (l *layoutOf) hash(col int, key []byte) error {
+func (l *layout) hashColumn(col int, key []byte) error {
 	if l.cols[col].kind != text || l.cols[col].canonical {
 		return errors.New("only texts can be hashed: drop it or keep it")
 	}
-	if l.finds(col) {
+	if l.identifiesRows(col) {
 		return errors.New("records are found by it: keep it")
 	}
 	if strings.HasSuffix(l.cols[col].name, "_id") {
@@ -159,9 +159,9 @@ func (l *layoutOf) hash(col int, key []byte) error {
 	return nil
 }
 
-// finds reports whether rows are found by a column, in this stream, or details
+// identifiesRows reports whether rows are found by a column, in this stream, or details
 // in any other: without it, their absence would pass for a deletion.
-func (l *layoutOf) finds(col int) bool {
+func (l *layout) identifiesRows(col int) bool {
 	if slices.Contains(l.required, col) || col == l.param {
 		return true
 	}
@@ -171,17 +171,17 @@ func (l *layoutOf) finds(col int) bool {
 	return stream.NamesDetails(l.name, l.cols[col].name)
 }
 
-// seclude marks the tables and fields whose raw text may hold a private value:
+// markPrivate marks the tables and fields whose raw text may hold a private value:
 // tables with those within, fields with those inside their objects.
-func (b *Binding) seclude() {
+func (b *Binding) markPrivate() {
 	for _, l := range b.tables {
 		l.concealed = nil
 		for i := range l.cols {
-			if l.cols[i].private() {
+			if l.cols[i].isPrivate() {
 				l.concealed = append(l.concealed, i)
 			}
 		}
-		if l.private = l.private || b.secrets.within(joined(l.place)) || b.secrets.hides(joined(l.place)); len(l.concealed) == 0 {
+		if l.private = l.private || b.secrets.hidesWithin(joinNames(l.place)) || b.secrets.hides(joinNames(l.place)); len(l.concealed) == 0 {
 			continue
 		}
 		for up := l; ; up = b.tables[up.enclosing] {
@@ -189,27 +189,27 @@ func (b *Binding) seclude() {
 				break
 			}
 		}
-		for _, n := range l.root.all(map[string]*node{}) {
+		for _, n := range l.root.collectNodes(map[string]*node{}) {
 			for _, f := range n.fields {
-				f.private = l.holds(f)
+				f.private = l.holdsPrivate(f)
 				f.dropped = f.col >= 0 && l.cols[f.col].dropped
 			}
 		}
 	}
 }
 
-// holds reports whether the value of a field may have a private part. A field
+// holdsPrivate reports whether the value of a field may have a private part. A field
 // without any reading is the list of rows like the one that it stands in.
-func (l *layoutOf) holds(f *field) bool {
+func (l *layout) holdsPrivate(f *field) bool {
 	switch {
 	case f.col >= 0:
-		return l.cols[f.col].private()
+		return l.cols[f.col].isPrivate()
 	case f.group == nil:
 		return f.child < 0
 	}
-	for _, n := range f.group.all(map[string]*node{}) {
+	for _, n := range f.group.collectNodes(map[string]*node{}) {
 		for _, inner := range n.fields {
-			if inner.col >= 0 && l.cols[inner.col].private() {
+			if inner.col >= 0 && l.cols[inner.col].isPrivate() {
 				return true
 			}
 		}
@@ -217,43 +217,119 @@ func (l *layoutOf) holds(f *field) bool {
 	return false
 }
 
-// closed gives a raw text of a table without what is private in it. The path is that
-// within the row.
-func (d *Decoder) closed(t *table, path string, raw []byte) []byte {
-	if len(d.secrets.names) == 0 {
-		return raw
-	}
-	if d.hidden(t, path) {
-		return []byte(mark)
-	}
-	return d.secrets.redact(joined(t.place, path), raw)
-}
-
-// hidden reports whether a path within a row of a table leads to or into a private
-// value.
-func (d *Decoder) hidden(t *table, path string) bool {
-	for i := 1; i <= len(path); i++ {
-		if (i == len(path) || path[i] == '.') && d.secrets.hides(joined(t.place, path[:i])) {
-			return true
-		}
-	}
-	return false
-}
-
-// conceal takes the last value back, or hashes it.
-func (c *column) conceal(col *columnOf) {
+// hidePrivate takes the last value back, or hashes it.
+func (c *column) hidePrivate(col *columnLayout) {
 	last := c.n - 1
 	if col.dropped {
-		c.cut(last)
+		c.truncate(last)
 		return
 	}
 	value := bytes.Clone(c.bytes(last))
-	c.cut(last)
+	c.truncate(last)
 	c.data = col.hide(c.data, value)
-	c.seal()
+	c.endText()
 }
 
-// conceal counts a private value that no column takes, without a sample.
-func (d *Decoder) conceal(t *table, kind string, path []byte) {
-	d.found.count(t.name, kind, path, []byte(withheld))
+// withheldValue stands for a private value in a raw text.
+const withheldValue = `"(withheld)"`
+
+// secrets are the places in the records of a stream whose values are private: the
+// names that lead there, joined by underscores, as a column is called that takes
+// the value. A body may put the border between an object and its field anywhere.
+type secrets struct {
+	names []string
+	scan  scanner
+	out   []byte
+}
+
+func (s *secrets) add(name string) {
+	if i, found := slices.BinarySearch(s.names, name); !found {
+		s.names = slices.Insert(s.names, i, name)
+	}
+}
+
+// hides reports whether the value of that name is private.
+func (s *secrets) hides(name string) bool {
+	_, found := slices.BinarySearch(s.names, name)
+	return found
+}
+
+// hidesWithin reports whether a part of the value of that name can be private.
+func (s *secrets) hidesWithin(name string) bool {
+	if name == "" {
+		return len(s.names) > 0
+	}
+	i, _ := slices.BinarySearch(s.names, name+"_")
+	return i < len(s.names) && strings.HasPrefix(s.names[i], name+"_")
+}
+
+// redact gives a raw text without its private parts. What it leaves is as it was
+// sent, and the text itself where nothing in it is private.
+func (s *secrets) redact(name string, raw []byte) []byte {
+	switch {
+	case s.hides(name):
+		return []byte(withheldValue)
+	case !s.hidesWithin(name):
+		return raw
+	}
+	s.scan, s.out = scanner{buf: raw}, nil
+	if s.writeValue(name) != nil {
+		return []byte(withheldValue) // a text that cannot be read may hold anything
+	}
+	return s.out
+}
+
+// writeValue writes the value at the position.
+func (s *secrets) writeValue(name string) error {
+	c := s.scan.peek()
+	start := s.scan.pos
+	switch {
+	case s.hides(name):
+		s.out = append(s.out, withheldValue...)
+		_, err := s.scan.skip()
+		return err
+	case s.hidesWithin(name) && (c == '{' || c == '['):
+		return s.writeContainer(name, c)
+	}
+	raw, err := s.scan.skip()
+	if c != 'n' && s.hidesWithin(name) {
+		// A value where an object with private parts stands may be one of them.
+		s.out = append(s.out, withheldValue...)
+		return err
+	}
+	s.out = append(s.out, s.scan.buf[start:start+len(raw)]...)
+	return err
+}
+
+// writeContainer writes an object or list member by member.
+func (s *secrets) writeContainer(name string, open byte) error {
+	from := s.scan.pos
+	err := s.scan.open()
+	for first := true; err == nil; first = false {
+		var more bool
+		if more, err = s.scan.next(open+2, first); !more || err != nil {
+			break
+		}
+		inner := name
+		if open == '{' {
+			quoted, f, bad := s.scan.name()
+			if bad != nil {
+				return bad
+			}
+			plain, _ := appendText(nil, quoted, f)
+			inner = joinNames(name, string(plain))
+		}
+		s.scan.peek()
+		s.out = append(s.out, s.scan.buf[from:s.scan.pos]...)
+		err = s.writeValue(inner)
+		from = s.scan.pos
+	}
+	s.out = append(s.out, s.scan.buf[from:s.scan.pos]...)
+	return err
+}
+
+// joinNames puts names in the form of a column's name.
+func joinNames(names ...string) string {
+	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" })
+	return strings.ReplaceAll(strings.Join(names, "_"), ".", "_")
 }

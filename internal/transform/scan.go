@@ -1,9 +1,15 @@
 package transform
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxDepth bounds the nesting of a body: the service needs six levels.
@@ -13,9 +19,9 @@ const maxDepth = 64
 type form uint8
 
 const (
-	plain   form = 0
-	wide    form = 1 // bytes of 0x80 and above
-	escaped form = 2 // a backslash
+	plain    form = 0
+	nonASCII form = 1 // bytes of 0x80 and above
+	escaped  form = 2 // a backslash
 )
 
 // scanner reads JSON tokens strictly (RFC 8259) from a body in memory. It
@@ -33,7 +39,37 @@ type scanner struct {
 	depth int
 }
 
-func (s *scanner) fail(what string) error {
+// input is the body that is read, and where the reading stands.
+type input struct {
+	scanner
+	origin Origin
+	// seq is the number of the record, and place where it stands in the body, from 1.
+	seq   uint64
+	place int
+	// path names the objects between the open row, which begins at base, and the
+	// position.
+	path []string
+	base int
+	// secret is the dotted path of the private field that the position lies in;
+	// empty: none.
+	secret string
+	// careful reads the members of every object in an order that settles what a
+	// single pass in document order cannot.
+	careful bool
+}
+
+// startRecord numbers the record that follows a number of others.
+func (in *input) startRecord(before int) {
+	in.place = before + 1
+	in.seq = in.origin.Seq<<seqBits | uint64(min(before, 1<<seqBits-1))
+}
+
+// recordPlace is the place of the record.
+func (in *input) recordPlace() Place {
+	return Place{in.origin.Param, in.origin.Page, in.place, in.seq}
+}
+
+func (s *scanner) syntaxErr(what string) error {
 	if s.pos >= len(s.buf) {
 		return fmt.Errorf("%w: ends at byte %d, %s", ErrMalformed, s.pos, what)
 	}
@@ -55,7 +91,7 @@ func (s *scanner) peek() byte {
 // open steps into the object or array at the position.
 func (s *scanner) open() error {
 	if s.depth++; s.depth > maxDepth {
-		return s.fail(fmt.Sprintf("nested deeper than %d", maxDepth))
+		return s.syntaxErr(fmt.Sprintf("nested deeper than %d", maxDepth))
 	}
 	s.pos++
 	return nil
@@ -73,11 +109,11 @@ func (s *scanner) next(end byte, first bool) (bool, error) {
 		return true, nil
 	}
 	if c != ',' {
-		return false, s.fail("want a comma or the end of the container")
+		return false, s.syntaxErr("want a comma or the end of the container")
 	}
 	s.pos++
 	if s.peek() == end {
-		return false, s.fail("want a value after the comma")
+		return false, s.syntaxErr("want a value after the comma")
 	}
 	return true, nil
 }
@@ -85,7 +121,7 @@ func (s *scanner) next(end byte, first bool) (bool, error) {
 // name reads a member name, still quoted, and the colon behind it.
 func (s *scanner) name() ([]byte, form, error) {
 	if s.peek() != '"' {
-		return nil, plain, s.fail("want a member name")
+		return nil, plain, s.syntaxErr("want a member name")
 	}
 	start := s.pos
 	f, err := s.text()
@@ -98,10 +134,10 @@ func (s *scanner) name() ([]byte, form, error) {
 func (s *scanner) colon() error {
 	end := s.pos
 	if s.peek() != ':' {
-		return s.fail("want a colon after the name")
+		return s.syntaxErr("want a colon after the name")
 	}
 	if s.pos++; s.pos == end {
-		return s.fail("want a value")
+		return s.syntaxErr("want a value")
 	}
 	return nil
 }
@@ -118,14 +154,14 @@ func (s *scanner) text() (form, error) {
 	for {
 		if i = plainTo(b, i); i >= len(b) {
 			s.pos = i
-			return f, s.fail("in a string")
+			return f, s.syntaxErr("in a string")
 		}
 		switch c := b[i]; {
 		case c == '"':
 			s.pos = i + 1
 			return f, nil
 		case c >= 0x80:
-			f |= wide
+			f |= nonASCII
 			for ; i < len(b) && b[i] >= 0x80; i++ {
 			}
 		case c == '\\':
@@ -133,12 +169,12 @@ func (s *scanner) text() (form, error) {
 			n := escapeLen(b[i:])
 			if n == 0 {
 				s.pos = i
-				return f, s.fail("want an escape that JSON knows")
+				return f, s.syntaxErr("want an escape that JSON knows")
 			}
 			i += n
 		default:
 			s.pos = i
-			return f, s.fail("want control characters escaped")
+			return f, s.syntaxErr("want control characters escaped")
 		}
 	}
 }
@@ -146,7 +182,7 @@ func (s *scanner) text() (form, error) {
 // plainTo is where the plain bytes from i on end.
 func plainTo(b []byte, i int) int {
 	for ; i+8 <= len(b); i += 8 {
-		if marks := special(binary.LittleEndian.Uint64(b[i:])); marks != 0 {
+		if marks := specialMarks(binary.LittleEndian.Uint64(b[i:])); marks != 0 {
 			return i + bits.TrailingZeros64(marks)>>3
 		}
 	}
@@ -157,10 +193,10 @@ func plainTo(b []byte, i int) int {
 
 func isPlain(c byte) bool { return c >= ' ' && c < 0x80 && c != '"' && c != '\\' }
 
-// special marks, in the top bit of each byte, whether a word holds a quote, a
+// specialMarks marks, in the top bit of each byte, whether a word holds a quote, a
 // backslash, a control character or a byte of 0x80 and above. The lowest mark
 // is exact; those above it may be false.
-func special(w uint64) uint64 {
+func specialMarks(w uint64) uint64 {
 	quote, slash := w^(ones*'"'), w^(ones*'\\')
 	return (w | (w - ones*' ') | (quote - ones) | (slash - ones)) & tops
 }
@@ -198,11 +234,11 @@ func (s *scanner) number() error {
 		i++
 	}
 	start := i
-	i = digits(b, i)
+	i = skipDigits(b, i)
 	ok := i > start && (b[start] != '0' || i == start+1)
 	if ok && i < len(b) && b[i] == '.' {
 		start = i + 1
-		i = digits(b, start)
+		i = skipDigits(b, start)
 		ok = i > start
 	}
 	if ok && i < len(b) && b[i]|0x20 == 'e' {
@@ -210,16 +246,16 @@ func (s *scanner) number() error {
 			i++
 		}
 		start = i
-		i = digits(b, start)
+		i = skipDigits(b, start)
 		ok = i > start
 	}
 	if s.pos = i; !ok {
-		return s.fail("in a number")
+		return s.syntaxErr("in a number")
 	}
 	return nil
 }
 
-func digits(b []byte, i int) int {
+func skipDigits(b []byte, i int) int {
 	for ; i < len(b) && b[i]-'0' <= 9; i++ {
 	}
 	return i
@@ -227,7 +263,7 @@ func digits(b []byte, i int) int {
 
 func (s *scanner) literal(want string) error {
 	if rest := s.buf[s.pos:]; len(rest) < len(want) || string(rest[:len(want)]) != want {
-		return s.fail("want " + want)
+		return s.syntaxErr("want " + want)
 	}
 	s.pos += len(want)
 	return nil
@@ -251,7 +287,7 @@ func (s *scanner) scalar() ([]byte, form, error) {
 	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		err = s.number()
 	default:
-		err = s.fail("want a value")
+		err = s.syntaxErr("want a value")
 	}
 	return s.buf[start:s.pos], f, err
 }
@@ -279,4 +315,99 @@ func (s *scanner) skip() ([]byte, error) {
 		_, err = s.skip()
 	}
 	return s.buf[start:s.pos], err
+}
+
+// appendText appends the text of a quoted string that a scanner has read. Bytes
+// and escapes that are no characters become U+FFFD, and it reports false.
+func appendText(dst, quoted []byte, f form) ([]byte, bool) {
+	inner := quoted[1 : len(quoted)-1]
+	if f == plain || f == nonASCII && utf8.Valid(inner) {
+		return append(dst, inner...), true
+	}
+	start := len(dst)
+	if f == escaped || utf8.Valid(inner) {
+		var ok bool
+		if dst, ok = unescape(dst, inner); ok {
+			return dst, true
+		}
+	}
+	dst, err := jsontext.AppendUnquote(dst[:start], quoted)
+	return dst, err == nil
+}
+
+// unescape resolves the escapes of valid text, copying what lies between them
+// in one go. It stops at a surrogate: those are rare, and jsontext pairs them.
+func unescape(dst, inner []byte) ([]byte, bool) {
+	for {
+		n := bytes.IndexByte(inner, '\\')
+		if n < 0 {
+			return append(dst, inner...), true
+		}
+		dst = append(dst, inner[:n]...)
+		c := inner[n+1]
+		inner = inner[n+2:]
+		switch c {
+		case 'b':
+			dst = append(dst, '\b')
+		case 'f':
+			dst = append(dst, '\f')
+		case 'n':
+			dst = append(dst, '\n')
+		case 'r':
+			dst = append(dst, '\r')
+		case 't':
+			dst = append(dst, '\t')
+		case 'u':
+			v, _ := strconv.ParseUint(string(inner[:4]), 16, 16)
+			if utf16.IsSurrogate(rune(v)) {
+				return dst, false
+			}
+			dst, inner = utf8.AppendRune(dst, rune(v)), inner[4:]
+		default:
+			dst = append(dst, c)
+		}
+	}
+}
+
+// skipComma steps over a comma that a name follows at once, as bodies are mostly
+// written.
+func (s *scanner) skipComma() bool {
+	if i := s.pos + 1; i < len(s.buf) && s.buf[i-1] == ',' && s.buf[i] == '"' {
+		s.pos = i
+		return true
+	}
+	return false
+}
+
+// matchName steps over a name and its colon if they are written as expected. With
+// eight to sixteen bytes, as most have, they are compared as two words.
+func (s *scanner) matchName(f *field) bool {
+	end := s.pos + len(f.quoted)
+	if end > len(s.buf) {
+		return false
+	}
+	b := s.buf[s.pos:end]
+	if n := len(b); n < 8 || n > 16 {
+		if string(b) != f.quoted {
+			return false
+		}
+	} else if binary.LittleEndian.Uint64(b) != f.head || binary.LittleEndian.Uint64(b[n-8:]) != f.tail {
+		return false
+	}
+	s.pos = end
+	return true
+}
+
+// atEmpty reports whether an empty text, list or object is at the position.
+func (s *scanner) atEmpty() bool {
+	c := s.peek()
+	if c != '"' && c != '[' && c != '{' {
+		return false
+	}
+	rest := s.buf[s.pos+1:]
+	if c == '"' {
+		return len(rest) > 0 && rest[0] == '"'
+	}
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	return len(rest) > 0 && rest[0] == c+2
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/zeebo/xxh3"
 )
 
@@ -39,39 +40,39 @@ type member struct {
 	at     int
 }
 
-// append writes a value behind dst and reports whether its text was valid.
-func (w *shaper) append(dst, raw []byte, s style) ([]byte, bool) {
+// appendJSON writes a value behind dst and reports whether its text was valid.
+func (w *shaper) appendJSON(dst, raw []byte, s style) ([]byte, bool) {
 	w.scan = scanner{buf: raw}
 	w.out, w.style, w.clean = dst, s, true
 	w.members, w.names = w.members[:0], w.names[:0]
-	w.value()
+	w.writeValue()
 	return w.out, w.clean
 }
 
 // fingerprint is equal for values that mean the same: the order of names, the
 // writing of numbers and strings and white space do not matter.
 func (w *shaper) fingerprint(raw []byte) uint64 {
-	w.buf, _ = w.append(w.buf[:0], raw, meaning)
+	w.buf, _ = w.appendJSON(w.buf[:0], raw, meaning)
 	return xxh3.Hash(w.buf)
 }
 
-func (w *shaper) value() {
+func (w *shaper) writeValue() {
 	switch w.scan.peek() {
 	case '{':
 		if w.style == compact {
-			w.inOrder('{', '}')
+			w.writeInOrder('{', '}')
 		} else {
-			w.byName()
+			w.writeByName()
 		}
 	case '[':
-		w.inOrder('[', ']')
+		w.writeInOrder('[', ']')
 	default:
 		raw, f, _ := w.scan.scalar()
-		w.scalar(raw, f)
+		w.writeScalar(raw, f)
 	}
 }
 
-func (w *shaper) inOrder(begin, end byte) {
+func (w *shaper) writeInOrder(begin, end byte) {
 	w.out = append(w.out, begin)
 	_ = w.scan.open()
 	for first := true; ; first = false {
@@ -84,17 +85,17 @@ func (w *shaper) inOrder(begin, end byte) {
 		}
 		if begin == '{' {
 			name, f, _ := w.scan.name()
-			w.scalar(name, f)
+			w.writeScalar(name, f)
 			w.out = append(w.out, ':')
 		}
-		w.value()
+		w.writeValue()
 	}
 	w.out = append(w.out, end)
 }
 
-func (w *shaper) byName() {
+func (w *shaper) writeByName() {
 	base := len(w.members)
-	w.index()
+	w.indexMembers()
 	end, depth := w.scan.pos, w.scan.depth
 	slices.SortStableFunc(w.members[base:], func(a, b member) int {
 		return bytes.Compare(w.names[a.lo:a.hi], w.names[b.lo:b.hi])
@@ -105,10 +106,10 @@ func (w *shaper) byName() {
 			w.out = append(w.out, ',')
 		}
 		m := w.members[i]
-		w.name(w.names[m.lo:m.hi])
+		w.writeName(w.names[m.lo:m.hi])
 		w.scan.pos = m.at
 		count := len(w.members)
-		w.value()
+		w.writeValue()
 		w.members = w.members[:count]
 	}
 	w.out = append(w.out, '}')
@@ -116,8 +117,8 @@ func (w *shaper) byName() {
 	w.scan.pos, w.scan.depth = end, depth
 }
 
-// index collects the members of the object at the position and steps over it.
-func (w *shaper) index() {
+// indexMembers collects the members of the object at the position and steps over it.
+func (w *shaper) indexMembers() {
 	_ = w.scan.open()
 	for first := true; ; first = false {
 		more, err := w.scan.next('}', first)
@@ -135,22 +136,22 @@ func (w *shaper) index() {
 	}
 }
 
-func (w *shaper) name(name []byte) {
+func (w *shaper) writeName(name []byte) {
 	if w.style == meaning {
-		w.exact(name)
+		w.writeExact(name)
 	} else {
 		w.out, _ = jsontext.AppendQuote(w.out, name)
 	}
 	w.out = append(w.out, ':')
 }
 
-// exact writes a text with its length, so that no two texts look alike.
-func (w *shaper) exact(s []byte) {
+// writeExact writes a text with its length, so that no two texts look alike.
+func (w *shaper) writeExact(s []byte) {
 	w.out = binary.AppendUvarint(append(w.out, '"'), uint64(len(s)))
 	w.out = append(w.out, s...)
 }
 
-func (w *shaper) scalar(raw []byte, f form) {
+func (w *shaper) writeScalar(raw []byte, f form) {
 	switch {
 	case raw[0] != '"' && (w.style != meaning || raw[0] > '9'):
 		w.out = append(w.out, raw...)
@@ -164,7 +165,7 @@ func (w *shaper) scalar(raw []byte, f form) {
 		w.clean = w.clean && clean
 		switch {
 		case w.style == meaning:
-			w.exact(w.scratch)
+			w.writeExact(w.scratch)
 		case clean:
 			w.out = append(w.out, raw...)
 		default:
@@ -181,10 +182,10 @@ func appendNumber(dst, raw []byte) []byte {
 	}
 	all := len(d.whole) + len(d.part)
 	lo, hi := 0, all
-	for lo < hi && d.digit(lo) == 0 {
+	for lo < hi && d.digitAt(lo) == 0 {
 		lo++
 	}
-	for hi > lo && d.digit(hi-1) == 0 {
+	for hi > lo && d.digitAt(hi-1) == 0 {
 		hi--
 	}
 	dst = append(dst, '#')
@@ -195,7 +196,7 @@ func appendNumber(dst, raw []byte) []byte {
 		dst = append(dst, '-')
 	}
 	for i := lo; i < hi; i++ {
-		dst = append(dst, '0'+d.digit(i))
+		dst = append(dst, '0'+d.digitAt(i))
 	}
 	exp := d.exp - int64(len(d.part)) + int64(all-hi)
 	return strconv.AppendInt(append(dst, 'e'), exp, 10)

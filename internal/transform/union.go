@@ -31,14 +31,14 @@ const (
 // union holds the indexes of the four columns.
 type union struct{ allowed, limit, unlimited, raw int }
 
-// union returns the union that a column leads, nil for other columns.
-func (l *layoutOf) union(col int) *union {
+// unionAt returns the union that a column leads, nil for other columns.
+func (l *layout) unionAt(col int) *union {
 	prefix, ok := strings.CutSuffix(l.cols[col].name, unionAllowed)
 	if !ok {
 		return nil
 	}
 	stem := prefix + unionStem
-	u := &union{col, l.col(stem + "limit"), l.col(stem + "unlimited"), l.col(stem + "raw")}
+	u := &union{col, l.columnIndex(stem + "limit"), l.columnIndex(stem + "unlimited"), l.columnIndex(stem + "raw")}
 	if u.limit < 0 || u.unlimited < 0 || u.raw < 0 {
 		return nil
 	}
@@ -46,10 +46,10 @@ func (l *layoutOf) union(col int) *union {
 	return u
 }
 
-// derived columns are filled by a union and by no field of their own.
-func (l *layoutOf) derived(col int) bool {
+// isDerived columns are filled by a union and by no field of their own.
+func (l *layout) isDerived(col int) bool {
 	for i := range l.cols {
-		if u := l.union(i); u != nil && (col == u.limit || col == u.unlimited || col == u.raw) {
+		if u := l.unionAt(i); u != nil && (col == u.limit || col == u.unlimited || col == u.raw) {
 			return true
 		}
 	}
@@ -63,7 +63,7 @@ type capacity struct {
 	endless                   bool
 }
 
-func forbidden() capacity { return capacity{allowed: true, limit: true, unlimited: true} }
+func noLinks() capacity { return capacity{allowed: true, limit: true, unlimited: true} }
 
 // readCapacity reads a value that is no container: its JSON text, and for a
 // string the text inside. Drift is empty for a value that the table knows.
@@ -83,7 +83,7 @@ func readCapacity(raw, inside []byte) (c capacity, drift string) {
 	case "true", "yes":
 		return capacity{allowed: true}, ""
 	case "false", "no", "none":
-		return forbidden(), ""
+		return noLinks(), ""
 	case "unlimited", "unlimited links":
 		return capacity{allowed: true, unlimited: true, endless: true}, ""
 	}
@@ -99,23 +99,72 @@ func readLimit(word []byte, quoted bool) (capacity, string) {
 	case !ok || n < 0 || n > math.MaxInt32:
 		return capacity{}, UnknownEnum
 	case n == 0:
-		return forbidden(), ""
+		return noLinks(), ""
 	}
 	return capacity{allowed: true, limit: true, unlimited: true, n: n}, ""
 }
 
-// capacity fills the four columns of the open row.
-func (t *table) capacity(u *union, c capacity, raw []byte) {
+// appendCapacity fills the four columns of the open row.
+func (t *table) appendCapacity(u *union, c capacity, raw []byte) {
 	if c.allowed {
-		t.cols[u.allowed].bool(c.endless || c.n > 0 || !c.limit)
+		t.cols[u.allowed].appendBool(c.endless || c.n > 0 || !c.limit)
 	}
 	if c.limit {
-		t.cols[u.limit].int(c.n)
+		t.cols[u.limit].appendInt(c.n)
 	}
 	if c.unlimited {
-		t.cols[u.unlimited].bool(c.endless)
+		t.cols[u.unlimited].appendBool(c.endless)
 	}
 	col := &t.cols[u.raw]
 	col.data = append(col.data, raw...)
-	col.seal()
+	col.endText()
+}
+
+// readUnion reads do_follow_links_allowed.
+func (v *valueReader) readUnion(t *table, f *field) error {
+	v.in.peek()
+	start := v.in.pos
+	raw, err := v.in.skip()
+	if err != nil {
+		return err
+	}
+	if t.hasValue(f.union.raw) {
+		return v.readSecondUnion(t, f, raw)
+	}
+	sent, clean := v.json.appendJSON(v.unionText[:0], raw, compact)
+	if v.unionText = sent; !clean {
+		v.report.countDrift(t, InvalidUTF8, f.name, raw)
+	}
+	var c capacity
+	drift := UnknownEnum
+	if raw[0] != '{' && raw[0] != '[' {
+		v.in.pos = start
+		_, form, _ := v.in.scalar()
+		var inside []byte
+		if raw[0] == '"' {
+			inside = v.unquoted(raw, form)
+		}
+		c, drift = readCapacity(raw, inside)
+	}
+	t.appendCapacity(f.union, c, v.unionText)
+	switch drift {
+	case "":
+	case UnknownEnum:
+		v.countEnumValue(t, f.union.raw, f.name, raw)
+	default:
+		v.report.countDrift(t, drift, f.name, raw)
+	}
+	return nil
+}
+
+func (v *valueReader) readSecondUnion(t *table, f *field, raw []byte) error {
+	if !v.in.careful {
+		return errAgain
+	}
+	if t.layout.cols[f.union.raw].isPrivate() {
+		v.report.countPrivate(t, Conflict, v.report.dottedPath(f.name))
+		return nil
+	}
+	v.report.keepExtra(t, Conflict, f.name, raw)
+	return nil
 }

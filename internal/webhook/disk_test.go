@@ -1,17 +1,20 @@
 package webhook_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/durable"
 	"placementsync/internal/webhook"
 )
 
@@ -59,7 +62,7 @@ func TestNothingAcknowledgedIsLostToAFailingDisk(t *testing.T) {
 	want := []string{"a", "b", "c"}
 	for fails := 1; ; fails++ {
 		disk := &faultyDisk{}
-		d := newDesk(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1, Disk: warehouse.Disk{Step: disk.step}}).open()
+		d := newDesk(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1, Disk: durable.Disk{Step: disk.step}}).open()
 		disk.arm(fails)
 		refused := 0
 		for _, id := range want {
@@ -72,7 +75,7 @@ func TestNothingAcknowledgedIsLostToAFailingDisk(t *testing.T) {
 		step := disk.met()
 		disk.arm(0)
 		d.stop()
-		if got := slices.Compact(kept(t, d.dir)); !cmp.Equal(want, got) || refused > len(want)+1 {
+		if got := slices.Compact(boundedHeader(t, d.dir)); !cmp.Equal(want, got) || refused > len(want)+1 {
 			t.Errorf("%s failed: the inbox has %v after %d deliveries", step, got, refused)
 		}
 		if step == "" {
@@ -94,19 +97,42 @@ func TestANightTakesAllThoughTheDiskFails(t *testing.T) {
 		disk := &faultyDisk{}
 		disk.arm(fails)
 		folder := filepath.Join(t.TempDir(), "webhooks")
-		batch, err := webhook.Land(warehouse.Disk{Step: disk.step}, d.dir, folder)
+		batch, err := webhook.Land(durable.Disk{Step: disk.step}, d.dir, folder)
 		if err == nil {
 			err = batch.Empty()
 		}
 		met = disk.met() != ""
 		if err != nil {
-			batch, err = webhook.Land(warehouse.Disk{}, d.dir, folder)
+			batch, err = webhook.Land(durable.Disk{}, d.dir, folder)
 			must(t, err)
 			must(t, batch.Empty())
 		}
-		if diff := cmp.Diff(want, kept(t, folder)); diff != "" {
+		if diff := cmp.Diff(want, boundedHeader(t, folder)); diff != "" {
 			t.Errorf("%s failed: landed (-want +got):\n%s", disk.met(), diff)
 		}
 		d.stop()
+	}
+}
+
+// TestASegmentThatCannotBeMadeSaysWhy: the error is the disk's alone.
+func TestASegmentThatCannotBeMadeSaysWhy(t *testing.T) {
+	_, err := webhook.BeginSegment(filepath.Join(t.TempDir(), "none"), time.Now())
+	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestASegmentThatFailsToCloseKeepsItsName: its new name would say that all of it
+// is on the disk.
+func TestASegmentThatFailsToCloseKeepsItsName(t *testing.T) {
+	dir := t.TempDir()
+	s, err := webhook.BeginSegment(dir, time.Now())
+	must(t, err)
+	must(t, s.CloseFile())
+	if err := s.Seal(); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+	if open, _ := filepath.Glob(filepath.Join(dir, "*.open")); len(open) != 1 {
+		t.Errorf("open segments: %v", open)
 	}
 }

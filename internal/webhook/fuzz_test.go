@@ -18,7 +18,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/durable"
+	"placementsync/internal/stream"
 	"placementsync/internal/webhook"
 )
 
@@ -87,7 +88,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add("x", []byte(`{"id":5}`))
 	f.Fuzz(func(t *testing.T, topic string, body []byte) {
 		topic = strings.ToValidUTF8(topic, "\uFFFD") // as the receiver keeps it
-		record, err := webhook.Event{ID: "e", Topic: topic, Body: body}.Record()
+		record, err := webhook.EventRecord(stream.Event{ID: "e", Topic: topic, Body: body})
 		if err != nil {
 			if invalid := (*webhook.InvalidError)(nil); !errors.As(err, &invalid) {
 				t.Errorf("an error of another kind: %v", err)
@@ -115,7 +116,7 @@ func members(t *testing.T, object []byte) map[string]any {
 	return all
 }
 
-// bears is a second reading of the signature header (spec section 6.4).
+// bears is a second reading of the signature header (spec 6.4).
 func bears(header string, body []byte) bool {
 	want := strings.TrimPrefix(sign(secret, string(body)), "v0=")
 	for _, entry := range strings.Split(header, ",") {
@@ -197,11 +198,11 @@ func FuzzJournal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
 		must(t, os.WriteFile(filepath.Join(dir, "20261120T020000.000000000Z.open"), data, 0o600))
-		before := kept(t, dir)
+		before := boundedHeader(t, dir)
 		folder := filepath.Join(t.TempDir(), "landed")
-		_, err := webhook.Land(warehouse.Disk{}, dir, folder)
+		_, err := webhook.Land(durable.Disk{}, dir, folder)
 		must(t, err)
-		if diff := gocmp.Diff(before, kept(t, folder)); diff != "" {
+		if diff := gocmp.Diff(before, boundedHeader(t, folder)); diff != "" {
 			t.Errorf("landing changed the events (-before +after):\n%s", diff)
 		}
 	})
@@ -212,7 +213,7 @@ func FuzzJournal(f *testing.F) {
 // event, and none gives another than was written.
 func FuzzTornJournal(f *testing.F) {
 	segment, data := written(f, 4)
-	whole := map[string]webhook.Event{}
+	whole := map[string]stream.Event{}
 	for e, err := range webhook.Read(filepath.Dir(segment)) {
 		must(f, err)
 		whole[e.ID] = e
@@ -250,7 +251,7 @@ func untouched(data []byte, cut, at uint, change byte) map[string]bool {
 	for line := range bytes.Lines(data) {
 		end := start + uint(len(line))
 		if end <= cut && (change == 0 || at+1 < start || at >= end) {
-			var e webhook.Event
+			var e stream.Event
 			if json.Unmarshal(line, &e) == nil {
 				ids[e.ID] = true
 			}

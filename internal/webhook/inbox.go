@@ -8,30 +8,31 @@ import (
 	"os"
 	"path/filepath"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/durable"
+	"placementsync/internal/stream"
 )
 
-// Batch is what a night takes from the inbox: copies in a folder of its own, so
-// that the run can be taken up again or replayed, and the names to remove once
-// it has published.
+// Batch is what a night read from the inbox: copies in a folder of its own, so
+// that the run can be resumed or replayed, and the segments to remove after it has
+// published.
 type Batch struct {
-	disk          warehouse.Disk
+	disk          durable.Disk
 	inbox, folder string
 	done          []string
 }
 
-// Land brings everything acknowledged so far into a folder, by hard link where
-// a segment is closed. A receiver, in this process or another, may go on
-// writing meanwhile. Landing twice into one folder adds what is new.
-func Land(disk warehouse.Disk, inbox, folder string) (Batch, error) {
+// Land links or copies everything acknowledged so far into a folder. A receiver, in
+// this process or another, may write meanwhile. Landing again into the same folder
+// adds what is new.
+func Land(disk durable.Disk, inbox, folder string) (Batch, error) {
 	b := Batch{disk: disk, inbox: inbox, folder: folder}
 	for attempt := 1; ; attempt++ {
-		names, err := segments(inbox)
+		names, err := listSegments(inbox)
 		if err != nil || len(names) == 0 {
 			return b, err
 		}
 		if err = os.MkdirAll(folder, privateDir); err == nil {
-			err = b.land(names)
+			err = b.landSegments(names)
 		}
 		// The receiver sealed a segment between listing and opening it.
 		if errors.Is(err, fs.ErrNotExist) && attempt < 5 {
@@ -44,25 +45,27 @@ func Land(disk warehouse.Disk, inbox, folder string) (Batch, error) {
 	}
 }
 
-func (b *Batch) land(names []string) error {
+func (b *Batch) landSegments(names []string) error {
 	b.done = nil
 	for _, name := range names {
-		from, to := filepath.Join(b.inbox, name), sealed(filepath.Join(b.folder, name))
+		from, to := filepath.Join(b.inbox, name), sealedPath(filepath.Join(b.folder, name))
 		if filepath.Ext(name) == openSuffix {
 			if err := b.copyWhole(from, to); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := b.disk.Link(from, to); err != nil {
-			return err
+		if !durable.SameFile(from, to) {
+			if err := b.disk.Link(from, to); err != nil {
+				return err
+			}
 		}
 		b.done = append(b.done, name)
 	}
 	return nil
 }
 
-// copyWhole copies the whole lines of a segment that is written to.
+// copyWhole copies the whole lines of a segment that is still written to.
 func (b *Batch) copyWhole(from, to string) (err error) {
 	f, err := os.Open(from)
 	if err != nil {
@@ -70,15 +73,15 @@ func (b *Batch) copyWhole(from, to string) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	var whole bytes.Buffer
-	if _, err := readLines(f, func(line []byte, _ Event) bool { whole.Write(line); return true }); err != nil {
+	if _, err := readLines(f, func(line []byte, _ stream.Event) bool { whole.Write(line); return true }); err != nil {
 		return err
 	}
 	return b.disk.WriteFile(to, whole.Bytes(), privateFile)
 }
 
-// Empty removes what was landed and is closed. It is for after the publish; a
-// segment that was still written to comes once more and is known again by its
-// event ids.
+// Empty removes the closed segments that were landed. Call it after the publish. A
+// segment that was still written to is landed once more, and its events are
+// recognized by their ids.
 func (b Batch) Empty() error {
 	for _, name := range b.done {
 		if err := b.disk.Remove(filepath.Join(b.inbox, name)); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/stream"
 	"placementsync/internal/webhook"
 )
 
@@ -68,8 +69,8 @@ func TestRecords(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			e := webhook.Event{ID: "e", Topic: c.topic, Sent: "2026-11-20T01:00:00Z", Received: at, Body: []byte(c.body)}
-			got, err := e.Record()
+			e := stream.Event{ID: "e", Topic: c.topic, Sent: "2026-11-20T01:00:00Z", Received: at, Body: []byte(c.body)}
+			got, err := webhook.EventRecord(e)
 			must(t, err)
 			if diff := cmp.Diff(strings.ReplaceAll(c.want, "%", c.topic), string(got)); diff != "" {
 				t.Errorf("record (-want +got):\n%s", diff)
@@ -79,7 +80,7 @@ func TestRecords(t *testing.T) {
 }
 
 func TestWhatIsNoEventOfItsTopic(t *testing.T) {
-	for name, e := range map[string]webhook.Event{
+	for name, e := range map[string]stream.Event{
 		"no JSON":                      {Topic: webhook.StatusChanged, Body: []byte("article_id=1")},
 		"an empty body":                {Topic: webhook.StatusChanged},
 		"two objects":                  {Topic: webhook.StatusChanged, Body: []byte(`{"article_id":"a"}{}`)},
@@ -90,7 +91,7 @@ func TestWhatIsNoEventOfItsTopic(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var invalid *webhook.InvalidError
-			if got, err := e.Record(); !errors.As(err, &invalid) {
+			if got, err := webhook.EventRecord(e); !errors.As(err, &invalid) {
 				t.Errorf("became %s, %v", got, err)
 			}
 		})

@@ -1,0 +1,220 @@
+package durable_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"placementsync/internal/durable"
+)
+
+// faults lets the step of a number fail, and counts them.
+type faults struct {
+	fails int
+	steps []string
+}
+
+func (f *faults) step(name string) error {
+	f.steps = append(f.steps, name)
+	if len(f.steps) == f.fails {
+		return fmt.Errorf("strike at %s: %w", name, syscall.EIO)
+	}
+	return nil
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// content is what a name leads to; empty when there is nothing.
+func content(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestAFailedStepLeavesTheOldOrTheNew lets every step of every change fail, one
+// after the other. Under the name is the old content or the new one, the error is
+// returned, and the change succeeds when it is made again.
+func TestAFailedStepLeavesTheOldOrTheNew(t *testing.T) {
+	const before, after = "the old content", "the new content"
+	changes := map[string]func(d durable.Disk, dir, path string) error{
+		"WriteFile": func(d durable.Disk, _, path string) error { return d.WriteFile(path, []byte(after), 0o600) },
+		"WriteFileExact": func(d durable.Disk, _, path string) error {
+			return d.WriteFileExact(path, []byte(after), 0o640)
+		},
+		"Rename": func(d durable.Disk, dir, path string) error {
+			from := filepath.Join(dir, "from")
+			if err := os.WriteFile(from, []byte(after), 0o600); err != nil {
+				return err
+			}
+			return d.Rename(from, path)
+		},
+		"Link": func(d durable.Disk, dir, path string) error { return d.Link(filepath.Join(dir, "origin"), path) },
+		"Copy": func(d durable.Disk, dir, path string) error { return d.Copy(filepath.Join(dir, "origin"), path) },
+		"SwapLink": func(d durable.Disk, _, path string) error {
+			return d.SwapLink("origin", path)
+		},
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			for n := 1; ; n++ {
+				dir := t.TempDir()
+				path := filepath.Join(dir, "file")
+				must(t, os.WriteFile(path, []byte(before), 0o600))
+				must(t, os.WriteFile(filepath.Join(dir, "origin"), []byte(after), 0o600))
+				f := &faults{fails: n}
+				err := change(durable.Disk{Step: f.step}, dir, path)
+				if got := content(t, path); got != before && got != after || err == nil && got != after {
+					t.Errorf("error %v: the file has %q", err, got)
+				}
+				if len(f.steps) < n {
+					return
+				}
+				failed := f.steps[n-1]
+				fellBack := name == "Link" && failed == "before link file"
+				if err == nil && !fellBack {
+					t.Errorf("%s failed: no error", failed)
+				}
+				if renamed := strings.HasPrefix(f.steps[len(f.steps)-1], "before rename"); renamed && !strings.HasPrefix(failed, "before rename") {
+					t.Errorf("%s failed: the file was renamed all the same", failed)
+				}
+				must(t, change(durable.Disk{}, dir, path))
+				if got := content(t, path); got != after {
+					t.Errorf("%s failed: the second attempt left %q", failed, got)
+				}
+			}
+		})
+	}
+}
+
+func TestAppendLineEndsATornLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lines")
+	f := &faults{fails: 2}
+	if err := (durable.Disk{Step: f.step}).AppendLine(path, []byte("first"), 0o600); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("got %v", err)
+	}
+	must(t, durable.Disk{}.AppendLine(path, []byte("second"), 0o600))
+	must(t, durable.Disk{}.AppendLine(path, []byte("third"), 0o600))
+	if got, want := content(t, path), "fir\nsecond\nthird\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestNothingFollowsAFailedChange: what comes after a change that failed would
+// make durable what the disk does not have.
+func TestNothingFollowsAFailedChange(t *testing.T) {
+	f := &faults{}
+	err := durable.Disk{Step: f.step, Label: func(string) string { return "it" }}.Do("fsync", "a", func() error { return syscall.EIO })
+	if !errors.Is(err, syscall.EIO) || len(f.steps) != 1 || f.steps[0] != "before fsync it" {
+		t.Errorf("got %v after the steps %v", err, f.steps)
+	}
+}
+
+func TestDiscardHidesAFolderBeforeItEmptiesIt(t *testing.T) {
+	for n := 1; ; n++ {
+		dir := filepath.Join(t.TempDir(), "version")
+		must(t, os.Mkdir(dir, 0o700))
+		must(t, os.WriteFile(filepath.Join(dir, "a"), nil, 0o600))
+		f := &faults{fails: n}
+		err := durable.Disk{Step: f.step}.Discard(dir)
+		if _, statErr := os.Stat(dir); statErr == nil {
+			if _, err := os.Stat(filepath.Join(dir, "a")); err != nil {
+				t.Errorf("steps %v: half a folder is left: %v", f.steps, err)
+			}
+		}
+		if len(f.steps) < n {
+			must(t, err)
+			return
+		}
+	}
+}
+
+func TestACopyIsKnownAsItsOrigin(t *testing.T) {
+	dir := t.TempDir()
+	a, b, c := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
+	must(t, os.WriteFile(a, []byte("x"), 0o640))
+	must(t, os.Chtimes(a, time.Time{}, time.Unix(1, 23)))
+	must(t, durable.Disk{}.Copy(a, b))
+	must(t, os.WriteFile(c, []byte("x"), 0o600))
+	if !durable.SameFile(a, b) || durable.SameFile(a, c) || durable.SameFile(a, filepath.Join(dir, "none")) {
+		t.Error("a copy has to be known as its origin, and another file not")
+	}
+	info, err := os.Stat(b)
+	must(t, err)
+	if runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
+		t.Errorf("the copy has the rights %v", info.Mode())
+	}
+}
+
+func TestRemoveUpStopsAtWhatIsNotEmpty(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"table/day/file", "table/other/file"} {
+		must(t, os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o700))
+		must(t, os.WriteFile(filepath.Join(root, name), nil, 0o600))
+	}
+	must(t, durable.RemoveUp(filepath.Join(root, "table/day/file"), root))
+	if _, err := os.Stat(filepath.Join(root, "table/day")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the empty folder stays: %v", err)
+	}
+	must(t, durable.RemoveUp(filepath.Join(root, "table/other/file"), root))
+	if _, err := os.Stat(root); err != nil {
+		t.Error(err)
+	}
+}
+
+// deadProcess is a number that no process has.
+const deadProcess = 1<<31 - 2
+
+// TestFilesOfKilledProcessesAreRemoved writes a file and a folder beside what two
+// processes have left: one that was killed, and one that is at work.
+func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	dead := func(name string) string { return fmt.Sprintf("%s.%d.7", name, deadProcess) }
+	names := map[string]bool{dead(".r.html"): false, dead(".exp"): false, fmt.Sprintf(".r.html.%d.7", os.Getpid()): true,
+		".r.html.next": true, dead(".other"): true, "r.html." + fmt.Sprint(deadProcess): true}
+	for name := range names {
+		must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+		must(t, os.WriteFile(filepath.Join(dir, name, "half"), []byte("x"), 0o600))
+	}
+	must(t, durable.Disk{}.WriteAtomically(filepath.Join(dir, "r.html"), 0o600, func(*os.File) error { return nil }))
+	must(t, durable.WriteFolder(filepath.Join(dir, "exp"), func(string) error { return nil }))
+	for name, stays := range names {
+		if _, err := os.Lstat(filepath.Join(dir, name)); (err == nil) != stays {
+			t.Errorf("%s: got %v, want it to stay: %t", name, err, stays)
+		}
+	}
+}
+
+func TestWriteFolderReplacesAFolderThatIsNotEmpty(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "exp")
+	write := func(text string) error {
+		return durable.WriteFolder(path, func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, text), []byte(text), 0o600)
+		})
+	}
+	must(t, write("one"))
+	must(t, write("two"))
+	failing := errors.New("no more")
+	if err := durable.WriteFolder(path, func(string) error { return failing }); !errors.Is(err, failing) {
+		t.Errorf("got %v", err)
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	must(t, err)
+	if len(entries) != 1 || content(t, filepath.Join(path, "two")) != "two" || content(t, filepath.Join(path, "one")) != "" {
+		t.Errorf("got %v", entries)
+	}
+}

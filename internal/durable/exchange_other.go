@@ -1,0 +1,5 @@
+//go:build !linux
+
+package durable
+
+func exchangeNames(a, b string) error { return exchangeSlowly(a, b) }

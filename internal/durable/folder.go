@@ -1,0 +1,85 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// WriteFolder lets fill write a temporary folder, syncs it and gives it the name
+// path atomically, in place of the folder that may be there. After an error path
+// is as it was. Who may read it is what the umask says.
+func WriteFolder(path string, fill func(dir string) error) (err error) {
+	const public = 0o755
+	var next string
+	err = nameTemp(path, func(name string) error {
+		next = name
+		return os.Mkdir(name, public)
+	})
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err = fill(next); err == nil {
+		err = syncTree(next)
+	}
+	if err == nil {
+		err = placeFolder(next, path)
+	}
+	// What is left under this name is half a folder, or the one replaced.
+	if err = errors.Join(err, os.RemoveAll(next)); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// placeFolder gives a folder its name. A folder that is not empty cannot be renamed
+// over, so the two exchange names.
+func placeFolder(next, path string) error {
+	err := os.Rename(next, path)
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
+		err = exchangeNames(next, path)
+	}
+	if err != nil {
+		return err
+	}
+	return syncPath(filepath.Dir(path))
+}
+
+// syncTree flushes a folder and all in it, and opens the files to whom the folder
+// itself is open.
+func syncTree(dir string) error {
+	const publicFile = 0o644
+	top, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		mode := top.Mode().Perm()
+		if !entry.IsDir() {
+			mode &= publicFile
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			return err
+		}
+		return syncPath(path)
+	})
+}
+
+// exchangeSlowly is for file systems that cannot exchange names: for a moment
+// there is no folder b.
+func exchangeSlowly(a, b string) error {
+	old := a + ".old"
+	if err := os.Rename(b, old); err != nil {
+		return err
+	}
+	if err := os.Rename(a, b); err != nil {
+		return errors.Join(err, os.Rename(old, b))
+	}
+	return os.Rename(old, a)
+}

@@ -1,0 +1,80 @@
+package durable
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Temporary files and folders have the number of their process in their name, so
+// that the next process can remove what a killed one left.
+
+// ProcessPrefix is a prefix followed by the number of this process.
+func ProcessPrefix(prefix string) string { return prefix + strconv.Itoa(os.Getpid()) + "." }
+
+// RemoveDead removes from a folder what begins with a prefix and the number of a
+// process that no longer exists, see ProcessPrefix. What cannot be removed, since
+// it is another user's, stays.
+func RemoveDead(dir, prefix string) {
+	entries, err := os.ReadDir(cmp.Or(dir, "."))
+	if err != nil {
+		return // the caller's own work in the folder fails and says why
+	}
+	for _, e := range entries {
+		rest, ours := strings.CutPrefix(e.Name(), prefix)
+		number, _, named := strings.Cut(rest, ".")
+		if pid, err := strconv.Atoi(number); ours && named && err == nil && !IsAlive(pid) {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// IsAlive reports whether a process exists, as far as that can be known.
+func IsAlive(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	return !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
+}
+
+// CreateTemp makes a new file in the folder of path, with the rights that the umask
+// leaves of mode; os.CreateTemp knows one mode only.
+func CreateTemp(path string, mode fs.FileMode) (f *os.File, err error) {
+	err = nameTemp(path, func(name string) error {
+		f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+		return err
+	})
+	return f, err
+}
+
+// nameTemp tries names in the folder of path until create finds one free. What
+// killed processes left of the same path is removed.
+func nameTemp(path string, create func(name string) error) error {
+	dir, prefix := filepath.Dir(path), "."+filepath.Base(path)+"."
+	RemoveDead(dir, prefix)
+	for {
+		name := ProcessPrefix(prefix) + strconv.FormatUint(uint64(rand.Uint32()), 10)
+		if err := create(filepath.Join(dir, name)); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+}
+
+// RemoveTemps removes all temporary files of path, of whatever process. Nobody else
+// may be writing it.
+func RemoveTemps(path string) error {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "."+filepath.Base(path)+".") {
+			err = errors.Join(err, os.Remove(filepath.Join(filepath.Dir(path), e.Name())))
+		}
+	}
+	return err
+}

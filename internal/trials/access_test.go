@@ -1,0 +1,140 @@
+package trials_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+)
+
+func TestRefusedTokenPublishesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.goodNight()
+	h.service.SetToken("pc_another")
+	_, err := h.badNight(t.Context(), 1)
+	if _, ok := errors.AsType[*fetch.AuthError](err); !ok {
+		t.Errorf("got %v, want an AuthError", err)
+	}
+	requireNoToken(t, h.path(), err.Error())
+}
+
+// TestTokenRevokedInTheMiddle refuses the token while details are read.
+func TestTokenRevokedInTheMiddle(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.goodNight()
+	h.service.SetFaults(sim.Fault{Route: "/orders/{order_id}", Skip: 2, Kind: sim.FaultStatus, Status: http.StatusUnauthorized})
+	_, err := h.badNight(t.Context(), 1)
+	if refused, ok := errors.AsType[*fetch.AuthError](err); !ok || refused.Stream != "order_details" {
+		t.Errorf("got %v, want an AuthError of order_details", err)
+	}
+}
+
+func TestRotatedTokenIsReadAgain(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	ref := newReference(t, h.service, h.cfg.Streams)
+	var current atomic.Pointer[string]
+	swap := func(to string) { current.Store(&to) }
+	swap(token)
+	h.cfg.Fetch.Token = func(context.Context) (string, error) { return *current.Load(), nil }
+	var seen atomic.Int32
+	h.arriving(func(*http.Request) {
+		if seen.Add(1) == 5 {
+			swap("pc_rotated")
+			h.service.SetToken("pc_rotated")
+		}
+	})
+	h.goodNight()
+	h.requireValues(ref)
+}
+
+func TestForbiddenStream(t *testing.T) {
+	forbid := func(route string) sim.Fault {
+		return sim.Fault{Route: route, Kind: sim.FaultStatus, Status: http.StatusForbidden}
+	}
+	t.Run("whose scope the token shows makes the night partial", func(t *testing.T) {
+		t.Parallel()
+		h := newHouse(t, smallWorld(), few()...)
+		h.service.SetFaults(forbid("/products/listings"))
+		res := h.partialNight()
+		h.requireStream(res.Run, "product_listings", fetch.Skipped, "403")
+	})
+	t.Run("whose scope nobody shows is skipped", func(t *testing.T) {
+		t.Parallel()
+		h := newHouse(t, smallWorld(), "campaigns", "campaign_articles", "articles")
+		h.service.SetFaults(forbid("/articles/{id}"))
+		res := h.goodNight()
+		h.requireStream(res.Run, "articles", fetch.Skipped, "403")
+	})
+	t.Run("keeps its last rows", func(t *testing.T) {
+		t.Parallel()
+		h := newHouse(t, smallWorld(), "campaigns", "campaign_articles", "articles")
+		h.goodNight()
+		before := h.snapshot()
+		h.service.SetFaults(forbid("/articles/{id}"))
+		res := h.goodNight()
+		h.requireStream(res.Run, "articles", fetch.CarriedForward, "403")
+		if after := h.snapshot(); after["articles"] != before["articles"] || before["articles"] == "0" {
+			t.Errorf("articles has %s rows, before %s", after["articles"], before["articles"])
+		}
+	})
+}
+
+func TestTokenThatMayReadNothing(t *testing.T) {
+	for name, streams := range map[string][]string{"all streams": nil, "streams with scopes": few()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			world := smallWorld()
+			world.TokenType, world.Scopes = "custom", []string{}
+			h := newHouse(t, world, streams...)
+			// The token's own endpoint needs no scope, and is no catalogue.
+			h.cfg.Chosen = slices.DeleteFunc(h.cfg.Chosen, func(name string) bool { return name == "token" })
+			_, err := h.badNight(t.Context(), 1)
+			nothing, ok := errors.AsType[*pipeline.NothingError](err)
+			if !ok || !strings.Contains(err.Error(), "missing scope products.read") {
+				t.Fatalf("got %v, want a NothingError", err)
+			}
+			if len(nothing.Reasons) != len(h.cfg.Streams) {
+				t.Errorf("%d reasons for %d streams", len(nothing.Reasons), len(h.cfg.Streams))
+			}
+		})
+	}
+}
+
+func TestStreamsThatAreNotChosenKeepTheirRows(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.goodNight()
+	before := h.snapshot()
+	h.cfg.Chosen = []string{"product_listings"}
+	res := h.goodNight()
+	h.requireStream(res.Run, "orders", fetch.CarriedForward, "not chosen")
+	if after := h.snapshot(); after["orders"] != before["orders"] || before["orders"] == "0" {
+		t.Errorf("orders has %s rows, before %s", after["orders"], before["orders"])
+	}
+}
+
+// TestATokenThatTellsNothingIsNoAnswer holds that an error in the place of the token's
+// info is asked for again, and not taken for a token without scopes.
+func TestATokenThatTellsNothingIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), append(few(), "token")...)
+	fault := rewrite("/auth/token", `{"error":"temporary failure","code":500}`)
+	fault.Times = 1
+	h.service.SetFaults(fault)
+	h.goodNight()
+	fault.Times = 0
+	h.service.SetFaults(fault)
+	if _, err := h.badNight(t.Context(), 1); !errors.Is(err, fetch.ErrMalformed) {
+		t.Errorf("the night ended with %v, want a malformed answer", err)
+	}
+}

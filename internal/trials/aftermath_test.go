@@ -1,0 +1,104 @@
+package trials_test
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/load"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/warehouse"
+)
+
+// TestNightIsCompleteThoughItsSeriesIsNot puts, right after the switch, a file
+// where a folder of the Parquet series should be: readers see the night, so it did not fail, and the
+// next one brings the series up to date.
+func TestNightIsCompleteThoughItsSeriesIsNot(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.goodNight()
+	series := h.path("parquet", "orders")
+	h.cfg.Warehouse.Step = func(name string) error {
+		if name != "after rename latest" {
+			return nil
+		}
+		return errors.Join(os.RemoveAll(series), os.WriteFile(series, nil, 0o600))
+	}
+	res := h.goodNight()
+	h.cfg.Warehouse.Step = nil
+	if h.latest() != res.Run.ID {
+		t.Errorf("latest is %s, want %s", h.latest(), res.Run.ID)
+	}
+	must(t, os.Remove(series))
+	h.goodNight()
+	days, err := os.ReadDir(series)
+	if err != nil || len(days) != 2 {
+		t.Errorf("the series has %v (error %v), want the cut day and the last", days, err)
+	}
+	for _, r := range runs(t, h) {
+		if r.Outcome != warehouse.Complete {
+			t.Errorf("run %s is %s in the ledger", r.ID, r.Outcome)
+		}
+	}
+}
+
+// TestRunOfAnotherTokenIsNotTakenUp changes between the cut and the next run
+// what the token may read.
+func TestRunOfAnotherTokenIsNotTakenUp(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.cfg.ResumeMaxAge = time.Hour
+	h.service.Advance(1)
+	h.at = h.service.Now().Add(2 * time.Hour)
+	first := h.cutAt(5)
+	h.cfg.TeamID = "another"
+	h.at = h.at.Add(time.Minute)
+	res, err := pipeline.Run(t.Context(), h.cfg)
+	must(t, err)
+	if res.Run.ID == first.Run.ID || !res.Run.SnapshotAt.Equal(h.at) {
+		t.Errorf("run %s of %s was taken up", res.Run.ID, res.Run.SnapshotAt)
+	}
+}
+
+func TestReplayedRunIsNotTakenUp(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.cfg.ResumeMaxAge = time.Hour
+	h.goodNight()
+	h.cfg.Limits = load.Limits{}
+	h.answerListings("none.json")
+	cut, _ := h.badNight(t.Context(), 1)
+	h.cfg.AllowMassDelete = true
+	_, err := pipeline.Replay(t.Context(), h.cfg, cut.Run.ID)
+	must(t, err)
+	h.at = h.at.Add(time.Minute)
+	res, err := pipeline.Run(t.Context(), h.cfg)
+	must(t, err)
+	if res.Run.ID == cut.Run.ID {
+		t.Errorf("run %s was published by a replay and taken up all the same", cut.Run.ID)
+	}
+}
+
+// TestLostVersionIsRebuilt removes the version that readers should see: nights
+// refuse, with the remedies, and rebuild brings it back.
+func TestLostVersionIsRebuilt(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.goodNight()
+	h.goodNight()
+	before := h.histories()
+	must(t, os.RemoveAll(h.path("versions", h.latest())))
+	h.at = h.at.Add(time.Hour)
+	if res, err := pipeline.Run(t.Context(), h.cfg); err == nil || res.Run.ExitCode != 1 {
+		t.Fatalf("a night ran on a version that is gone: %v", err)
+	}
+	_, err := pipeline.Rebuild(t.Context(), h.cfg, false)
+	must(t, err)
+	if diff := cmp.Diff(before, h.histories()); diff != "" {
+		t.Errorf("the rebuilt history differs (-before +after):\n%s", diff)
+	}
+	h.goodNight()
+}

@@ -1,0 +1,269 @@
+package trials_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// perSecond is the rate of nights on the clock of a bubble, where nothing else
+// takes time.
+const perSecond = 10
+
+// allotted is a warehouse whose nights may read for a time, on the clock of a
+// bubble.
+type allotted struct {
+	*house
+	// asked counts what the last night asked for, by path and query. What answers
+	// 404 and is still named is asked for each night, and is not among it.
+	asked map[string]int
+	// sent counts all of its requests.
+	sent int
+	// took is how long it read on that clock.
+	took time.Duration
+}
+
+func newAllotted(t *testing.T, world sim.Options, names ...string) *allotted {
+	t.Helper()
+	h := newHouse(t, world, names...)
+	h.carrying(45, 0)
+	h.cfg.Fetch.BaseURL, h.cfg.Fetch.PageSize, h.cfg.Fetch.Concurrency = "http://127.0.0.1/", 20, 1
+	h.cfg.Fetch.RequestsPerSecond, h.cfg.Fetch.Burst = perSecond, 1
+	h.cfg.Fetch.Transport = &disorder{service: h.service}
+	h.service.Advance(1)
+	h.at = h.service.Now().Add(2 * time.Hour)
+	return &allotted{house: h}
+}
+
+// beside is another warehouse of the same service.
+func (a *allotted) beside() *allotted {
+	h := &house{t: a.t, service: a.service, server: a.server, cfg: a.cfg, at: a.at}
+	h.cfg.Warehouse.Dir = a.t.TempDir()
+	h.cfg.Now = func() time.Time { return h.at }
+	return &allotted{house: h}
+}
+
+// requests is the time that the bound has to be for about so many requests.
+func requests(n int) time.Duration { return time.Duration(n) * time.Second / perSecond }
+
+// read runs the next night, an hour later, within the bound.
+func (a *allotted) read(bound time.Duration) (pipeline.Result, error) {
+	a.t.Helper()
+	a.at = a.at.Add(time.Hour)
+	a.cfg.MaxDuration = bound
+	return a.bubble(func(ctx context.Context) (pipeline.Result, error) { return pipeline.Run(ctx, a.cfg) })
+}
+
+// bubble runs a night on a clock of its own.
+func (a *allotted) bubble(run func(ctx context.Context) (pipeline.Result, error)) (res pipeline.Result, err error) {
+	a.t.Helper()
+	a.service.ResetRequests()
+	synctest.Test(a.t, func(t *testing.T) {
+		start := time.Now()
+		res, err = run(t.Context())
+		a.took = time.Since(start)
+	})
+	a.asked = map[string]int{}
+	a.sent = a.service.Stats().Total
+	for _, r := range a.service.Requests() {
+		if r.Status != http.StatusNotFound {
+			a.asked[r.Path]++
+		}
+	}
+	return res, err
+}
+
+// published runs a night that must publish, and be partial if it left something.
+func (a *allotted) published(bound time.Duration) pipeline.Result {
+	a.t.Helper()
+	res, err := a.read(bound)
+	must(a.t, err)
+	left, _ := res.Run.Unread()
+	if want := map[bool]warehouse.Outcome{false: warehouse.Complete, true: warehouse.Partial}[left > 0]; res.Run.Outcome != want {
+		a.t.Fatalf("night %s left %d and ended %s\n%s", res.Run.ID, left, res.Run.Outcome, reasons(res.Run))
+	}
+	return res
+}
+
+// details are the paths that name one record, of all that were asked for.
+func (a *allotted) details() map[string]int {
+	lists := map[string]bool{"/auth/token": true}
+	for _, s := range a.cfg.Streams {
+		if !s.IsDetail() {
+			lists[strings.Replace(s.Path, "{team_id}", a.service.TeamID(), 1)] = true
+		}
+	}
+	found := map[string]int{}
+	for path, n := range a.asked {
+		if bare, _, _ := strings.Cut(path, "?"); !lists[bare] {
+			found[path] = n
+		}
+	}
+	return found
+}
+
+// requireLists compares the tables that lists alone fill with the service.
+func (a *allotted) requireLists(ref *reference) {
+	a.t.Helper()
+	var names []string
+	for _, t := range stream.Tables(a.cfg.Streams) {
+		if !slices.ContainsFunc(stream.Feeding(a.cfg.Streams, t.Name), func(name string) bool {
+			s, _ := stream.Find(a.cfg.Streams, name)
+			return s.IsDetail()
+		}) {
+			names = append(names, t.Name)
+		}
+	}
+	a.requireValues(ref, names...)
+}
+
+// largeWorld takes five nights of what is left of a night behind its lists and
+// what is alive.
+func largeWorld() sim.Options { return settledWorld(40) }
+
+// TestTrialLargeCatalogIsWholeAfterFiveNights lives in a world that stands still, so
+// that each detail is worth one question, and each one that is alive one a night.
+func TestTrialLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
+	skipRaced(t)
+	t.Parallel()
+	a := newAllotted(t, largeWorld())
+	free := a.beside()
+	free.published(0)
+	once, all := free.details(), free.sent
+	free.published(0)
+	alive, fixed := free.details(), free.sent
+	backlog := all - fixed
+	ref := newReference(t, a.service, a.cfg.Streams)
+	total := map[string]int{}
+	for night := 1; night <= 5; night++ {
+		// There is no time to read what is settled again, until the last.
+		a.cfg.Recheck = map[bool]int{true: 7}[night < 5]
+		res := a.published(requests(fixed + backlog/5 + 4))
+		t.Logf("night %d: %d requests in %v, %d of %d alive", night, a.sent, a.took, len(alive), len(once))
+		a.requireLists(ref)
+		for path := range alive {
+			if a.asked[path] == 0 {
+				t.Errorf("night %d did not ask for %s, which is alive", night, path)
+			}
+		}
+		for path, n := range a.details() {
+			total[path] += n
+		}
+		left, _ := res.Run.Unread()
+		if noted := a.one("SELECT sum(unread)::VARCHAR FROM meta.streams WHERE run_id = ?", res.Run.ID); noted != strconv.FormatInt(left, 10) {
+			t.Errorf("night %d: meta.streams has %s unread, the ledger %d", night, noted, left)
+		}
+		if foretold := res.Run.NightsLeft; foretold < int64(4-night) || foretold > int64(6-night) {
+			t.Errorf("night %d foretells %d nights more", night, foretold)
+		}
+		if (left == 0) != (night == 5) {
+			t.Fatalf("night %d left %d ids", night, left)
+		}
+	}
+	a.requireValues(ref)
+	for path, n := range total {
+		if want := max(once[path], 5*alive[path]); n != want {
+			t.Errorf("%s was asked for %d times in five nights, want %d", path, n, want)
+		}
+	}
+	if len(total) != len(once) {
+		t.Errorf("%d details were asked for, want %d", len(total), len(once))
+	}
+}
+
+// TestTrialBoundedNightsFollowAMovingWorld lives through days on which orders, prices
+// and articles change. Whatever is left unread, each night has the lists whole,
+// those of orders and campaigns too whose details are unread, and every article
+// that is being worked on as it is; and when nothing is left, all is as it is.
+func TestTrialBoundedNightsFollowAMovingWorld(t *testing.T) {
+	skipRaced(t)
+	t.Parallel()
+	a := newAllotted(t, largeWorld())
+	ref := newReference(t, a.service, a.cfg.Streams)
+	nights, left := 0, int64(1)
+	for ; left > 0; nights++ {
+		if nights > 12 {
+			t.Fatalf("%d ids are left after %d nights", left, nights)
+		}
+		a.service.Advance(1)
+		a.at = a.service.Now().Add(time.Hour)
+		res := a.published(requests(200))
+		left, _ = res.Run.Unread()
+		t.Logf("night %d: %d requests in %v, %d left, for %d nights more", nights+1, a.sent, a.took, left, res.Run.NightsLeft)
+		a.requireLists(ref)
+		a.requireListed("/orders", "orders", "status", "reference_number")
+		a.requireListed("/campaigns", "campaigns", "name")
+		a.requireWorkedOn(ref)
+	}
+	if nights < 3 {
+		t.Errorf("all was read in %d nights, so that nothing was tried", nights)
+	}
+	a.requireValues(ref)
+}
+
+// requireListed compares what a list shows of its records with their table.
+func (a *allotted) requireListed(path, table string, columns ...string) {
+	a.t.Helper()
+	records := a.service.Records(path)
+	if n := a.count(table, "TRUE"); n < len(records) || len(records) == 0 {
+		a.t.Errorf("%s has %d rows, the list %d", table, n, len(records))
+	}
+	for _, raw := range records {
+		record := decode(string(raw))
+		for _, column := range columns {
+			want, _ := dig(record, column).(string)
+			got := a.one("SELECT coalesce("+column+"::VARCHAR, '') FROM "+table+" WHERE id = ?", dig(record, "id"))
+			if got != want {
+				a.t.Errorf("%s of %s %v is %q, the list has %q", column, table, dig(record, "id"), got, want)
+			}
+		}
+	}
+}
+
+// requireWorkedOn holds that every article without a live URL whose campaign
+// changed lately is as the service has it.
+func (a *allotted) requireWorkedOn(ref *reference) {
+	a.t.Helper()
+	held := ref.now()
+	lately := map[string]bool{}
+	for _, c := range held["campaigns"] {
+		at, err := time.Parse(microseconds, c["updated_at"])
+		must(a.t, err)
+		lately[c["id"]] = a.at.Sub(at) < 44*24*time.Hour
+	}
+	of := map[string]string{}
+	for _, row := range held["campaign_articles"] {
+		of[row["id"]] = row["campaign_id"]
+	}
+	compared := 0
+	for _, e := range ref.once() {
+		if e.table != "articles" {
+			continue
+		}
+		got := keyed(e, read(a.t, e, a.catalog(), "main.articles"))
+		for key, want := range keyed(e, held["articles"]) {
+			if want["live_url"] != "" || !lately[of[want["id"]]] {
+				continue
+			}
+			compared++
+			if !cmp.Equal(want, got[key]) {
+				a.t.Errorf("article %s (-service +warehouse):\n%s", key, cmp.Diff(want, got[key]))
+			}
+		}
+	}
+	if compared == 0 {
+		a.t.Error("no article was being worked on, so that nothing was tried")
+	}
+}

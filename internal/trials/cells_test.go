@@ -1,0 +1,252 @@
+package trials_test
+
+import (
+	"encoding/json"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// kind is a kind of values: how they are written here, and the type of their
+// columns in DuckDB.
+type kind struct {
+	columns string
+	types   []string
+	write   func(v any) (text string, ok bool)
+}
+
+func (e expected) kinds() []kind {
+	var capacity [4]string
+	if e.capacity != "" {
+		for i, name := range []string{"allowed", "unlimited", "limit", "raw"} {
+			capacity[i] = e.capacity + name
+		}
+	}
+	never := func(any) (string, bool) { return "", false }
+	extra := "extra"
+	if e.link {
+		extra = ""
+	}
+	return []kind{
+		{e.text, []string{"VARCHAR"}, text},
+		{e.whole, []string{"BIGINT"}, whole},
+		{e.flag, []string{"BOOLEAN"}, flag},
+		{e.money, []string{"DECIMAL(18,6)"}, money},
+		{e.when, []string{"TIMESTAMP WITH TIME ZONE"}, instant},
+		{e.json, []string{"JSON"}, document},
+		{extra, []string{"JSON"}, never},
+		{capacity[0] + " " + capacity[1], []string{"BOOLEAN"}, never},
+		{capacity[2], []string{"INTEGER"}, never},
+		{capacity[3], []string{"VARCHAR"}, never},
+	}
+}
+
+// column splits "name=source|source".
+func column(spec string) (name string, sources []string) {
+	name, from, stated := strings.Cut(spec, "=")
+	if !stated {
+		from = name
+	}
+	return strings.ReplaceAll(name, ".", "_"), strings.Split(from, "|")
+}
+
+// types are the columns of a table with the DuckDB types that fit.
+func (e expected) types() map[string][]string {
+	all := map[string][]string{}
+	for _, k := range e.kinds() {
+		for _, spec := range strings.Fields(k.columns) {
+			name, _ := column(spec)
+			all[name] = k.types
+		}
+	}
+	return all
+}
+
+// cells writes an item as a row; inner are the paths that other tables take.
+func (it item) cells(e expected, inner []string) cells {
+	c := cells{}
+	used := slices.Clone(inner)
+	for _, k := range e.kinds() {
+		for _, spec := range strings.Fields(k.columns) {
+			name, sources := column(spec)
+			used = append(used, sources...)
+			if text, ok := k.write(it.first(sources, e.bare == name)); ok {
+				c[name] = text
+			}
+		}
+	}
+	if e.capacity != "" {
+		used = append(used, e.capacity+"allowed")
+		it.capacity(e.capacity, c)
+	}
+	if left := leftover(it.value, used, ""); left != nil && !e.link {
+		c["extra"] = canonical(left)
+	}
+	return c
+}
+
+// first is the first value that is not empty; an item that is no object is the
+// value of the column that takes such.
+func (it item) first(sources []string, bare bool) any {
+	if _, object := it.value.(map[string]any); !object && bare {
+		return it.value
+	}
+	var v any
+	for _, source := range sources {
+		if v == nil || v == "" {
+			if next := it.at(source); next != nil {
+				v = next
+			}
+		}
+	}
+	return v
+}
+
+// leftover is what no column and no other table takes of an object, nil if
+// that is nothing. Objects that columns look into are looked into.
+func leftover(v any, used []string, prefix string) map[string]any {
+	object, _ := v.(map[string]any)
+	var left map[string]any
+	keep := func(name string, v any) {
+		if left == nil {
+			left = map[string]any{}
+		}
+		left[name] = v
+	}
+	for name, v := range object {
+		path := prefix + name
+		inner, nested := v.(map[string]any)
+		taken := slices.Contains(used, path)
+		looked := slices.ContainsFunc(used, func(u string) bool { return strings.HasPrefix(u, path+".") })
+		switch {
+		case nested && taken && !looked && !isNamed(inner):
+			// A document, or the object that is itself the row of another table.
+		case nested && (taken || looked):
+			// The name of an object can stand for it in a text.
+			if rest := leftover(inner, append(slices.Clone(used), path+".name"), path+"."); rest != nil {
+				keep(name, rest)
+			}
+		case !taken && !(looked && v == nil):
+			keep(name, v)
+		}
+	}
+	return left
+}
+
+// isNamed tells an object in a text's place from a document: support_agent and
+// location are people and places.
+func isNamed(object map[string]any) bool {
+	return object["name"] != nil || object["first_name"] != nil
+}
+
+// text keeps what is written; an object is its name.
+func text(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case json.Number:
+		return v.String(), true
+	case bool:
+		return strconv.FormatBool(v), true
+	case map[string]any:
+		name, ok := v["name"].(string)
+		return name, ok
+	}
+	return "", false
+}
+
+func number(v any) (*big.Rat, bool) {
+	var digits string
+	switch v := v.(type) {
+	case string:
+		digits = v
+	case json.Number:
+		digits = v.String()
+	}
+	return new(big.Rat).SetString(digits)
+}
+
+func whole(v any) (string, bool) {
+	n, ok := number(v)
+	if !ok || !n.IsInt() {
+		return "", false
+	}
+	return n.Num().String(), true
+}
+
+// money has six decimals, halves rounded away from zero.
+func money(v any) (string, bool) {
+	n, ok := number(v)
+	if !ok {
+		return "", false
+	}
+	return n.FloatString(6), true
+}
+
+func flag(v any) (string, bool) {
+	b, ok := v.(bool)
+	return strconv.FormatBool(b), ok
+}
+
+const microseconds = "2006-01-02 15:04:05.000000"
+
+// instant reads ISO 8601; a text without a zone is UTC.
+func instant(v any) (string, bool) {
+	s, _ := v.(string)
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", time.DateOnly} {
+		if at, err := time.ParseInLocation(layout, s, time.UTC); err == nil {
+			return at.UTC().Round(time.Microsecond).Format(microseconds), true
+		}
+	}
+	return "", false
+}
+
+func document(v any) (string, bool) { return canonical(v), v != nil }
+
+// canonical writes JSON without white space and with sorted names.
+func canonical(v any) string {
+	out, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(out)
+}
+
+func decode(text string) any {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return err.Error()
+	}
+	return v
+}
+
+// capacity splits the field that may be a boolean, null, a number or a text.
+func (it item) capacity(stem string, c cells) {
+	object, _ := it.value.(map[string]any)
+	v, stated := object[stem+"allowed"]
+	if !stated {
+		return
+	}
+	c[stem+"raw"] = canonical(v)
+	limited := func(n int64) {
+		c[stem+"allowed"], c[stem+"limit"] = strconv.FormatBool(n > 0), strconv.FormatInt(n, 10)
+		c[stem+"unlimited"] = "false"
+	}
+	word := strings.ToLower(strings.TrimSpace(strings.Trim(c[stem+"raw"], `"`)))
+	count := strings.TrimSuffix(strings.TrimSuffix(word, " links"), " link")
+	n, err := strconv.ParseInt(count, 10, 32)
+	switch {
+	case word == "true" || word == "yes":
+		c[stem+"allowed"] = "true"
+	case word == "false" || word == "no" || word == "none":
+		limited(0)
+	case count == "unlimited":
+		c[stem+"allowed"], c[stem+"unlimited"] = "true", "true"
+	case err == nil && n >= 0:
+		limited(n)
+	}
+}

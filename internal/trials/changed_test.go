@@ -1,0 +1,271 @@
+package trials_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+)
+
+// carrying lets the nights of a house read details only where something can
+// have changed.
+func (h *house) carrying(liveDays, recheck int) {
+	h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = "changed", liveDays, recheck
+}
+
+// settledWorld has a past so long that about one campaign in twenty is alive,
+// and days on which about one row in a hundred changes. part divides its size.
+func settledWorld(part int) sim.Options {
+	return sim.Options{Seed: 3, Token: token, HistoryDays: 2000, Outlets: 2000 / part, Listings: 5000 / part, Orders: 3000 / part,
+		Campaigns: 500 / part, Profiles: 3 + 9/part, ListingChange: 0.008, ListingTurnover: 0.001, SilentChange: -1}
+}
+
+// TestNightAsksOnlyForWhatCanHaveChanged also compares all values, after nights
+// that carried what they could in a world where nothing changes silently.
+func TestNightAsksOnlyForWhatCanHaveChanged(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, settledWorld(20))
+	ref := newReference(t, h.service, h.cfg.Streams)
+	last := compareCosts(t, h, func() { ref.now() }) // remembers who was named that night
+	h.requireValues(ref)
+	for _, s := range h.cfg.Streams {
+		n := streamOf(t, last.Run, s.Name)
+		if s.IsDetail() && s.Life != stream.AsProfile && n.Carried == 0 || !s.IsDetail() && n.Carried+n.Fetched+n.Rechecked > 0 {
+			t.Errorf("%s: fetched %d, carried %d, re-checked %d", s.Name, n.Fetched, n.Carried, n.Rechecked)
+		}
+	}
+}
+
+func TestTortureNightOfThousandsAsksOnlyForWhatCanHaveChanged(t *testing.T) {
+	requireTorture(t)
+	h := newHouse(t, settledWorld(1))
+	h.cfg.Warehouse.MemoryLimit = "1GB"
+	compareCosts(t, h, func() {})
+}
+
+func requireTorture(t *testing.T) {
+	t.Helper()
+	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
+		t.Skip("set PLACEMENTSYNC_TORTURE to run it")
+	}
+}
+
+// compareCosts counts the requests of nights that follow a full one, and gives
+// the last of them.
+func compareCosts(t *testing.T, h *house, after func()) (last pipeline.Result) {
+	t.Helper()
+	h.cfg.Fetch.PageSize = 100
+	h.carrying(45, 7)
+	full, _ := h.requests()
+	after()
+	live := h.count("campaigns", "updated_at >= (SELECT max(snapshot_at) FROM meta.runs) - INTERVAL 45 DAY")
+	all := h.count("campaigns", "TRUE")
+	t.Logf("full night: %d requests; %d of %d campaigns changed within 45 days", full, live, all)
+	if share := float64(live) / float64(all); share < 0.02 || share > 0.09 {
+		t.Errorf("%.1f %% of the campaigns are live, want about 5", 100*share)
+	}
+	for _, c := range []struct{ recheck, part int }{{7, 4}, {0, 10}} {
+		recheck, most := c.recheck, full/c.part
+		h.carrying(45, recheck)
+		n, res := h.requests()
+		after()
+		share := changedShare(res, "product_listings")
+		t.Logf("re-check %d: %d requests, %.1f %% of the full night; %.2f %% of the listings changed", recheck, n,
+			100*float64(n)/float64(full), 100*share)
+		if n > most {
+			t.Errorf("re-check %d took %d requests, want at most %d\n%s", recheck, n, most, costs(res))
+		}
+		if share == 0 || share > 0.03 {
+			t.Errorf("%.2f %% of the listings changed, want about one", 100*share)
+		}
+		last = res
+	}
+	return last
+}
+
+// requests runs a night and counts what the service was asked for in it.
+func (h *house) requests() (int, pipeline.Result) {
+	h.t.Helper()
+	h.service.ResetRequests()
+	res := h.goodNight()
+	return h.service.Stats().Total, res
+}
+
+func changedShare(res pipeline.Result, table string) float64 {
+	for _, c := range res.Changes {
+		if c.Table == table {
+			return float64(c.New+c.Changed+c.Gone) / float64(c.Before)
+		}
+	}
+	return 0
+}
+
+func costs(res pipeline.Result) string {
+	var b strings.Builder
+	for _, s := range res.Run.Streams {
+		fmt.Fprintf(&b, "%s: %d requests, fetched %d, carried %d, re-checked %d\n", s.Stream, s.Requests, s.Fetched, s.Carried, s.Rechecked)
+	}
+	return b.String()
+}
+
+// TestArticleMovesUnderACampaignThatStays finds articles whose status changed
+// while the row of their campaign stayed the same to the letter.
+func TestArticleMovesUnderACampaignThatStays(t *testing.T) {
+	t.Parallel()
+	world := richWorld()
+	world.SilentChange = -1
+	h := newHouse(t, world, "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments")
+	// So few days that only the articles themselves keep a campaign alive.
+	h.carrying(1, 0)
+	ref := newReference(t, h.service, h.cfg.Streams)
+	h.goodNight()
+	ref.now()
+	rows, statuses := h.campaignRows(), h.statuses()
+	res := h.goodNight()
+	h.requireValues(ref)
+	moved := 0
+	after, now := h.campaignRows(), h.statuses()
+	for article, status := range now {
+		campaign := status[0]
+		if statuses[article] == status || statuses[article] == [2]string{} || rows[campaign] != after[campaign] {
+			continue
+		}
+		moved++
+		if got := h.one("SELECT status_prefix FROM articles WHERE id = ?", article); got != status[1] {
+			t.Errorf("article %s of campaign %s is %s, want %s", article, campaign, got, status[1])
+		}
+	}
+	if moved == 0 {
+		t.Error("no article changed its status while its campaign stayed, so that nothing was tried")
+	}
+	if s := streamOf(t, res.Run, "campaign_details"); s.Carried == 0 {
+		t.Errorf("no campaign was carried: %+v", s)
+	}
+}
+
+// campaignRows are the campaigns as their list answers them, by id.
+func (h *house) campaignRows() map[string]string {
+	rows := map[string]string{}
+	for _, raw := range h.service.Records("/campaigns") {
+		id, _ := dig(decode(string(raw)), "id").(string)
+		rows[id] = string(raw)
+	}
+	return rows
+}
+
+// statuses are campaign and present status of every article, by id.
+func (h *house) statuses() map[string][2]string {
+	all := map[string][2]string{}
+	for campaign := range h.campaignRows() {
+		for _, raw := range h.service.Records("/campaigns/" + campaign + "/articles") {
+			id, _ := dig(decode(string(raw)), "id").(string)
+			body, _ := h.service.Object("/articles/" + id)
+			prefix, _ := dig(decode(string(body)), "status.prefix").(string)
+			all[id] = [2]string{campaign, prefix}
+		}
+	}
+	return all
+}
+
+// TestSilentChangesAreCaughtInTime changes settled records without a trace. The
+// rotating re-check finds all of them within its nights, and counts them.
+func TestSilentChangesAreCaughtInTime(t *testing.T) {
+	t.Parallel()
+	const recheck = 3
+	world := richWorld()
+	world.HistoryDays, world.SilentChange, world.ListingTurnover, world.ListingChange = 2000, 0.4, -1, -1
+	names := []string{"outlet_listings", "campaigns", "outlets", "campaign_articles", "articles"}
+	h := newHouse(t, world, names...)
+	h.carrying(45, recheck)
+	ref := newReference(t, h.service, h.cfg.Streams)
+	h.goodNight()
+	nights := []pipeline.Result{h.goodNight()}
+	if stale := h.stale(ref); stale["outlets"] == 0 || stale["articles"] == 0 || stale["outlet_listings"] > 0 || stale["campaigns"] > 0 {
+		t.Fatalf("rows that changed silently: %v, so that nothing was tried", stale)
+	}
+	for range recheck - 1 {
+		nights = append(nights, h.sameDay())
+	}
+	h.requireValues(ref)
+	h.requireRechecks(nights, "outlets", 40)
+	h.requireRechecks(nights, "articles", h.count("articles", "TRUE"))
+}
+
+// stale counts the rows of every table that are not as the service has them.
+func (h *house) stale(ref *reference) map[string]int {
+	h.t.Helper()
+	held, catalog, stale := ref.now(), h.catalog(), map[string]int{}
+	for _, e := range ref.once() {
+		want, got := keyed(e, held[e.table]), keyed(e, read(h.t, e, catalog, "main."+e.table))
+		for key := range want {
+			if !cmp.Equal(want[key], got[key]) {
+				stale[e.table]++
+			}
+		}
+	}
+	return stale
+}
+
+// requireRechecks holds that nights over a day that stood still read every
+// settled detail once, and that meta.streams counts what was done about all.
+func (h *house) requireRechecks(nights []pipeline.Result, name string, all int) {
+	h.t.Helper()
+	rechecked, settled := int64(0), int64(0)
+	for _, res := range nights {
+		s := streamOf(h.t, res.Run, name)
+		if s.Fetched+s.Carried != int64(all) {
+			h.t.Errorf("%s: fetched %d, carried %d, want %d together", name, s.Fetched, s.Carried, all)
+		}
+		settled = s.Rechecked + s.Carried
+		rechecked += s.Rechecked
+		counts := h.one("SELECT concat_ws(' ', fetched, carried, rechecked) FROM meta.streams WHERE run_id = ? AND stream = ?", res.Run.ID, name)
+		if want := fmt.Sprint(s.Fetched, s.Carried, s.Rechecked); counts != want {
+			h.t.Errorf("meta.streams counts %s for %s, the ledger %s", counts, name, want)
+		}
+	}
+	if rechecked != settled || settled == 0 {
+		h.t.Errorf("%s: %d were re-checked in all nights, want each of %d settled ones once", name, rechecked, settled)
+	}
+}
+
+func TestUnchangedNightWritesNoHistory(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld())
+	h.goodNight()
+	for _, details := range []pipeline.Details{pipeline.ChangedDetails, pipeline.AllDetails} {
+		h.carrying(45, 2)
+		h.cfg.Details = details
+		for _, c := range h.sameDay().Changes {
+			if c.New+c.Changed+c.Gone != 0 || c.Before != c.After {
+				t.Errorf("details %s: %+v", details, c)
+			}
+			if n := h.count("past."+c.Table, "TRUE"); n != 0 {
+				t.Errorf("details %s: %d rows in past.%s", details, n, c.Table)
+			}
+		}
+		if n := h.count("meta.deletions", "TRUE"); n != 0 {
+			t.Errorf("details %s: %d deletions", details, n)
+		}
+	}
+}
+
+// TestUnreadVoucherSettlesNothing breaks the list that vouches for details:
+// without it every one of them is read.
+func TestUnreadVoucherSettlesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), "product_listings", "products")
+	h.carrying(45, 0)
+	h.goodNight()
+	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultHTML})
+	res := h.partialNight()
+	if s := streamOf(t, res.Run, "products"); s.Carried != 0 || s.Fetched == 0 || s.Grade != string(fetch.BestEffort) {
+		t.Errorf("products: %+v", s)
+	}
+}

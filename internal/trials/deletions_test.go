@@ -1,0 +1,174 @@
+package trials_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+)
+
+// requireDeletion holds the one line of meta.deletions about a record, and
+// that its row is closed in history as of that night.
+func (h *house) requireDeletion(res pipeline.Result, table, key, evidence string) {
+	h.t.Helper()
+	got := query(h.t, h.catalog(), "SELECT run_id, evidence FROM meta.deletions WHERE table_name = ? AND key = ?", table, key)
+	if len(got) != 1 || got[0][0].String != res.Run.ID || got[0][1].String != evidence {
+		h.t.Errorf("meta.deletions says of %s %s %v, want %s in run %s", table, key, got, evidence, res.Run.ID)
+	}
+	h.requireClosed(res, table, "id", key)
+}
+
+// requireClosed holds that rows left main and ended at the night's snapshot.
+func (h *house) requireClosed(res pipeline.Result, table, column, key string) {
+	h.t.Helper()
+	if n := h.count("main."+table, column+" = ?", key); n != 0 {
+		h.t.Errorf("%d rows of %s are current", n, key)
+	}
+	all := h.count("history."+table, column+" = ?", key)
+	closed := h.count("past."+table, column+" = ? AND run_id = ? AND valid_to = ?::TIMESTAMPTZ", key, res.Run.ID, res.Run.SnapshotAt)
+	if closed == 0 || all != closed {
+		h.t.Errorf("%s: %d of %d rows of %s were closed tonight", table, closed, all, key)
+	}
+}
+
+// forget takes an order off its list and answers 404 for it. Order items go on
+// naming it.
+func forget(id string) []sim.Fault {
+	return []sim.Fault{
+		{Path: "/orders/" + id, Kind: sim.FaultStatus, Status: http.StatusNotFound},
+		{Route: "/orders", Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
+			envelope, _ := decode(string(body)).(map[string]any)
+			records, _ := envelope["records"].([]any)
+			var left []any
+			for _, r := range records {
+				if dig(r, "id") != id {
+					left = append(left, r)
+				}
+			}
+			envelope["records"], envelope["total_records"] = left, len(left)
+			return []byte(canonical(envelope))
+		}},
+	}
+}
+
+func TestDeletedOrderIsClosedWithItsChildren(t *testing.T) {
+	t.Parallel()
+	for _, details := range []pipeline.Details{pipeline.AllDetails, pipeline.ChangedDetails} {
+		t.Run("details "+string(details), func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, smallWorld(), "orders", "order_items", "order_details")
+			h.cfg.Details, h.cfg.Fetch.PageSize = details, 100
+			h.goodNight()
+			id := h.one("SELECT min(order_id) FROM order_line_item_includes SEMI JOIN order_items USING (order_id)")
+			before := h.count("orders", "TRUE")
+			h.service.SetFaults(forget(id)...)
+			res := h.sameDay()
+			h.requireDeletion(res, "orders", id, "404 from /orders/{order_id}")
+			h.requireClosed(res, "order_line_items", "order_id", id)
+			h.requireClosed(res, "order_line_item_includes", "order_id", id)
+			if after := h.count("orders", "TRUE"); after != before-1 {
+				t.Errorf("%d orders are left of %d, want one fewer", after, before)
+			}
+			if n := h.count("meta.deletions", "TRUE"); n != 1 {
+				t.Errorf("%d deletions, want the order's alone", n)
+			}
+			h.sameDay()
+			if n := h.count("meta.deletions", "TRUE"); n != 1 {
+				t.Errorf("%d deletions one night later, want still one", n)
+			}
+		})
+	}
+}
+
+// TestWithdrawnProduct lets products leave the lists: their listings are
+// closed as absent, those that answer 404 are closed with that as evidence,
+// and those that were sold stay described.
+func TestWithdrawnProduct(t *testing.T) {
+	t.Parallel()
+	world := richWorld()
+	world.ListingTurnover = 0.3
+	h := newHouse(t, world, "product_listings", "orders", "order_items", "order_details", "products")
+	h.cfg.AllowMassDelete = true
+	h.carrying(45, 0)
+	h.goodNight()
+	listed := ids(h.service, "/products/listings")
+	res := h.goodNight()
+	still := ids(h.service, "/products/listings")
+	seen := map[bool]int{}
+	for id := range listed {
+		if still[id] {
+			continue
+		}
+		h.requireDeletion(res, "product_listings", id, "absent from a proven walk of product_listings")
+		_, answers := h.service.Object("/products/" + id)
+		seen[answers]++
+		if !answers {
+			h.requireDeletion(res, "products", id, "404 from /products/{product_id}")
+		} else if h.count("products", "id = ? AND deleted_at IS NOT NULL AND NOT active", id) != 1 {
+			t.Errorf("product %s was withdrawn and still answers, and is not described so", id)
+		}
+	}
+	if seen[true] == 0 || seen[false] == 0 {
+		t.Errorf("%d withdrawn products answer and %d do not, so that not all was tried", seen[true], seen[false])
+	}
+	sold := `id IN (SELECT product_id FROM order_items) AND id NOT IN (SELECT id FROM history.product_listings)`
+	if h.count("products", sold+" AND deleted_at IS NOT NULL") == 0 {
+		t.Error("no product that was sold and withdrawn before the first night is described")
+	}
+}
+
+// ids are those of the records of a list.
+func ids(service *sim.Service, path string) map[string]bool {
+	all := map[string]bool{}
+	for _, raw := range service.Records(path) {
+		id, _ := dig(decode(string(raw)), "id").(string)
+		all[id] = true
+	}
+	return all
+}
+
+// TestEveryDeletionHasItsEvidence compares meta.deletions with what left the
+// tables of records, over two nights of a world that changes.
+func TestEveryDeletionHasItsEvidence(t *testing.T) {
+	t.Parallel()
+	world := richWorld()
+	world.ListingTurnover = 0.1
+	h := newHouse(t, world, "outlet_listings", "product_listings", "products", "files")
+	h.carrying(45, 0)
+	h.goodNight()
+	res := h.goodNight()
+	gone, noted := map[string]int{}, map[string]int{}
+	for _, c := range res.Changes {
+		if c.Gone > 0 && isRecord(h.cfg.Streams, c.Table) {
+			gone[c.Table] = int(c.Gone)
+			noted[c.Table] = h.count("meta.deletions", "run_id = ? AND table_name = ? AND key <> '' AND evidence <> ''", res.Run.ID, c.Table)
+		}
+	}
+	if diff := cmp.Diff(gone, noted); diff != "" || len(gone) < 2 {
+		t.Errorf("meta.deletions (-gone +noted):\n%s", diff)
+	}
+	if all := h.count("meta.deletions", "TRUE"); all != sum(noted) {
+		t.Errorf("%d deletions, want %d", all, sum(noted))
+	}
+}
+
+func isRecord(streams []stream.Stream, table string) bool {
+	for _, s := range streams {
+		if s.Root().Name == table {
+			return true
+		}
+	}
+	return false
+}
+
+func sum(counts map[string]int) int {
+	n := 0
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}

@@ -1,0 +1,289 @@
+package trials_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+	"placementsync/internal/webhook"
+)
+
+const hookSecret = "whsec-of-the-house"
+
+// mailbox is a house whose webhooks are received over HTTP.
+type mailbox struct {
+	*house
+	url    string
+	client *http.Client
+}
+
+func newMailbox(t *testing.T, opts sim.Options) mailbox {
+	t.Helper()
+	h := newHouse(t, opts)
+	h.cfg.Streams = stream.Known()
+	h.cfg.Warehouse.Tables = stream.Tables(h.cfg.Streams)
+	h.at = h.service.Now()
+	wh, err := warehouse.Open(h.cfg.Warehouse)
+	must(t, err)
+	receiver, err := webhook.New(webhook.Config{Dir: wh.Folder.InboxPath(), Secrets: []string{hookSecret}, SegmentBytes: 1},
+		slog.New(slog.DiscardHandler), func() time.Time { return h.at })
+	must(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- receiver.Run(ctx) }()
+	<-receiver.Ready()
+	server := httptest.NewServer(receiver)
+	t.Cleanup(func() {
+		server.Close()
+		cancel()
+		must(t, <-ended)
+	})
+	return mailbox{h, server.URL, server.Client()}
+}
+
+// deliver has a delivery accepted.
+func (m mailbox) deliver(d sim.Delivery, err error) {
+	m.t.Helper()
+	must(m.t, err)
+	status, err := sim.Deliver(m.t.Context(), m.client, m.url, d, hookSecret)
+	must(m.t, err)
+	if status != http.StatusNoContent {
+		m.t.Fatalf("event %s was answered %d", d.ID, status)
+	}
+}
+
+// raw is a delivery with a body of the test's own.
+func raw(id, topic, body string) (sim.Delivery, error) {
+	return sim.Delivery{ID: id, Topic: topic, Body: []byte(body)}, nil
+}
+
+// someArticle has a comment.
+func (m mailbox) someArticle() string {
+	m.t.Helper()
+	return m.one("SELECT min(article_id) FROM article_comments WHERE parent_comment_id IS NULL")
+}
+
+func TestEventsJoinTheNextSnapshot(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, richWorld())
+	first := m.goodNight()
+	m.requireStream(first.Run, "article_status_events", fetch.Skipped, "no webhook delivery was received yet")
+	article := m.someArticle()
+	m.deliver(m.service.StatusChange(article))
+	m.deliver(m.service.CommentChange(webhook.CommentUpdated, article, 0))
+	m.deliver(raw("odd", "order.paid", `{"order": 1}`))
+	m.deliver(raw("bad", webhook.StatusChanged, `{"status": {}}`))
+	m.deliver(raw("worse", webhook.CommentCreated, `<xml/>`))
+	m.deliver(raw("misfit", webhook.StatusChanged, `{"article_id":"gone","changed_at":"soon","more":1.50}`))
+
+	second := m.goodNight()
+	m.requireStream(second.Run, "article_status_events", fetch.BestEffort, "")
+	m.requireLines("SELECT concat_ws(' ', event_id, topic, outcome, body) FROM meta.webhook_events WHERE event_id NOT LIKE 'evt%' ORDER BY 1",
+		`bad article.status_changed rejected {"status": {}}`, `misfit article.status_changed stored {"article_id":"gone","changed_at":"soon","more":1.50}`,
+		`odd order.paid unknown_topic {"order": 1}`, "worse comment.created rejected <xml/>")
+	m.requireLines("SELECT concat_ws(' ', table_name, key, column_name, raw) FROM meta.rejects WHERE table_name LIKE '%events' ORDER BY 1",
+		"article_comment_events worse <xml/>", `article_status_events bad {"status": {}}`, `article_status_events misfit changed_at "soon"`)
+	m.requireLines("SELECT concat_ws(' ', article_id, extra) FROM article_status_events WHERE event_id = 'misfit'", `gone {"more":1.50}`)
+	if got := m.count("article_status_events e JOIN articles a ON a.id = e.article_id AND a.status_prefix = e.status_prefix",
+		"e.article_id = ? AND e.source = 'demo' AND e.sent_at IS NOT NULL AND changed_at IS NOT NULL", article); got != 1 {
+		t.Errorf("%d status events of %s", got, article)
+	}
+	if got := m.count("article_comment_events e JOIN article_comments c ON c.id = e.comment_id",
+		"e.topic = 'comment.updated' AND (e.content->>'type') = 'doc' AND e.author_name = c.author_name AND e.content_text <> ''"); got != 1 {
+		t.Errorf("%d comment events lead to their comment", got)
+	}
+	if _, err := os.Stat(m.path("parquet", "article_status_events", "snapshot_date="+second.Run.SnapshotAt.Format("2006-01-02"))); err != nil {
+		t.Errorf("the table is not in the series: %v", err)
+	}
+
+	before := m.lines("SELECT event_id || run_id || coalesce(body, '') FROM meta.webhook_events ORDER BY 1")
+	rows := m.snapshot()
+	m.sameDay()
+	m.deliver(raw("odd", "order.paid", `{"order": 1}`))
+	m.goodNight()
+	if diff := cmp.Diff(before, m.lines("SELECT event_id || run_id || coalesce(body, '') FROM meta.webhook_events ORDER BY 1")); diff != "" {
+		t.Errorf("later nights changed the events (-before +after):\n%s", diff)
+	}
+	for _, table := range []string{"article_status_events", "article_comment_events"} {
+		if got := m.snapshot()[table]; got != rows[table] {
+			t.Errorf("%s has %s rows, had %s", table, got, rows[table])
+		}
+	}
+	if got := m.count("meta.rejects", "table_name LIKE '%events'"); got != 3 {
+		t.Errorf("%d rejects of events are left, want 3", got)
+	}
+}
+
+func TestAnEventMakesItsRecordsLive(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, richWorld())
+	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 1, 0
+	m.goodNight()
+	article := m.one(`SELECT min(a.id) FROM articles a JOIN campaigns c ON c.id = a.campaign_id
+		WHERE a.live_url <> '' AND c.updated_at < now()::TIMESTAMPTZ AND a.id IN (SELECT article_id FROM article_comments)
+		AND NOT EXISTS (FROM campaign_articles o WHERE o.campaign_id = c.id AND coalesce(o.live_url, '') = '')`)
+	if article == "" {
+		t.Skip("the world has no settled article with comments")
+	}
+	campaign := m.one("SELECT campaign_id FROM articles WHERE id = ?", article)
+	asked := m.watch(article, campaign)
+	m.sameDay()
+	if got := asked(); len(got) != 0 {
+		t.Fatalf("without an event %v was asked for", got)
+	}
+	m.deliver(m.service.CommentChange(webhook.CommentArchived, article, 0))
+	m.at = m.at.Add(time.Minute)
+	m.sameDay()
+	want := []string{"/articles/A", "/articles/A/comments", "/campaigns/C", "/campaigns/C/articles", "/campaigns/C/articles/status-count"}
+	if diff := cmp.Diff(want, asked()); diff != "" {
+		t.Errorf("after the event was asked for (-want +got):\n%s", diff)
+	}
+	m.sameDay()
+	if got := asked(); len(got) != 0 {
+		t.Errorf("a night later %v was asked for again", got)
+	}
+}
+
+// watch tells which paths of an article and a campaign were asked for since it
+// was called last.
+func (m mailbox) watch(article, campaign string) func() []string {
+	var mu sync.Mutex
+	var seen []string
+	m.arriving(func(r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if strings.Contains(r.URL.Path, article) || strings.Contains(r.URL.Path, campaign) {
+			seen = append(seen, strings.NewReplacer(article, "A", campaign, "C").Replace(r.URL.Path))
+		}
+	})
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		slices.Sort(seen)
+		was := slices.Compact(seen)
+		seen = nil
+		return was
+	}
+}
+
+func TestANightThatFailsKeepsTheEvents(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, smallWorld())
+	m.goodNight()
+	m.deliver(raw("e", webhook.StatusChanged, `{"article_id":"a"}`))
+	m.service.SetToken("pc_other")
+	m.badNight(t.Context(), 1)
+	m.service.SetToken(token)
+	m.goodNight()
+	m.requireLines("SELECT event_id FROM article_status_events", "e")
+}
+
+func TestEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, smallWorld())
+	m.goodNight()
+	m.deliver(raw("a", webhook.StatusChanged, `{"article_id":"1"}`))
+	second := m.goodNight()
+	m.deliver(raw("b", webhook.StatusChanged, `{"article_id":"2"}`))
+	ids := func(want ...string) {
+		t.Helper()
+		m.requireLines("SELECT event_id FROM article_status_events ORDER BY 1", want...)
+		m.requireLines("SELECT event_id FROM meta.webhook_events ORDER BY 1", want...)
+	}
+	_, err := pipeline.Replay(t.Context(), m.cfg, second.Run.ID)
+	must(t, err)
+	ids("a")
+	m.goodNight()
+	ids("a", "b")
+	wh, err := warehouse.Open(m.cfg.Warehouse)
+	must(t, err)
+	versions, err := wh.Versions.List()
+	must(t, err)
+	_, err = wh.Rollback(versions[0], m.at)
+	must(t, err)
+	ids()
+	m.goodNight()
+	ids("a", "b")
+	m.at = m.at.Add(time.Second)
+	_, err = pipeline.Rebuild(t.Context(), m.cfg, false)
+	must(t, err)
+	ids("a", "b")
+	m.goodNight()
+	ids("a", "b")
+}
+
+func TestPrivateColumnsStayOutOfEvents(t *testing.T) {
+	t.Parallel()
+	for name, rules := range map[string][2][]string{
+		"dropped here":     {{"article_comment_events.content", "article_comment_events.author_name", "article_comment_events.extra"}, nil},
+		"dropped there":    {{"article_comments.content", "article_comments.author_name", "article_comments.author_email"}, nil},
+		"hashed there":     {nil, {"article_comments.content", "article_comments.author_name", "article_comments.author_email"}},
+		"one of each kind": {{"article_comments.content", "article_comments.author_email"}, {"article_comment_events.author_name"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMailbox(t, smallWorld())
+			m.cfg.Privacy.Drop, m.cfg.Privacy.Hash, m.cfg.Privacy.Key = rules[0], rules[1], []byte("key")
+			m.deliver(raw("c", webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},
+				"author":{"name":"s3cret","email":"s3cret@example.com"}}`))
+			m.deliver(raw("bad", webhook.CommentCreated, `{"content":"s3cret"}`))
+			m.deliver(raw("new", "comment.moved", `{"content":"s3cret"}`))
+			m.goodNight()
+			for _, table := range []string{"article_comment_events", "meta.webhook_events", "meta.rejects", "meta.drift"} {
+				for _, line := range m.lines(fmt.Sprintf("SELECT to_json(t)::VARCHAR FROM %s t", table)) {
+					if strings.Contains(line, "s3cret") {
+						t.Errorf("%s has %s", table, line)
+					}
+				}
+			}
+			if got := m.count("article_comment_events", "comment_id = 'c1'"); got != 1 {
+				t.Errorf("%d rows of the comment", got)
+			}
+		})
+	}
+}
+
+// TestTheInboxIsEmptiedByItsNight holds that closed segments go when their
+// night has published, and not before.
+func TestTheInboxIsEmptiedByItsNight(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, smallWorld())
+	for i := range 5 {
+		m.deliver(raw(fmt.Sprint(i), "x", "{}"))
+	}
+	segments := func() int {
+		files, err := filepath.Glob(m.path("state", "inbox", "2*"))
+		must(t, err)
+		return len(files)
+	}
+	if got := segments(); got != 5 {
+		t.Fatalf("%d segments wait, want 5", got)
+	}
+	m.cfg.DryRun = true
+	_, err := m.night()
+	must(t, err)
+	if got := segments(); got != 5 {
+		t.Errorf("after a dry run %d segments wait, want 5", got)
+	}
+	m.cfg.DryRun = false
+	m.goodNight()
+	if got := segments(); got != 1 {
+		t.Errorf("after the night %d segments wait, want the open one", got)
+	}
+}

@@ -1,0 +1,304 @@
+package trials_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/warehouse"
+)
+
+// few are enough streams for most faults: a list, and a list with its details.
+func few() []string { return []string{"product_listings", "orders", "order_details"} }
+
+func TestDeadServerLeavesTheLastSnapshot(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	var log lockedBuffer
+	h.cfg.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	good := h.goodNight()
+	h.server.Close()
+	res, err := h.badNight(t.Context(), 1)
+	for _, part := range []string{`stream "token"`, h.server.URL + "/auth/token", "connection refused"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not say %q: %v", part, err)
+		}
+	}
+	if res.Run.Outcome != warehouse.Failed || h.latest() != good.Run.ID {
+		t.Errorf("outcome %s, latest %s", res.Run.Outcome, h.latest())
+	}
+	requireNoToken(t, h.path(), err.Error()+log.String())
+	ledger := runs(t, h)
+	if last := ledger[len(ledger)-1]; last.ID != res.Run.ID || last.Error == "" || last.ExitCode != 1 {
+		t.Errorf("the ledger says of the failed night: %+v", last)
+	}
+}
+
+// requireNoToken reads every file below a folder, with what has landed unpacked,
+// and a text.
+func requireNoToken(t *testing.T, dir, text string) {
+	t.Helper()
+	if strings.Contains(text, token) {
+		t.Errorf("the token is in a text: %s", text)
+	}
+	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if bytes.Contains(data, []byte(token)) {
+			t.Errorf("the token is in %s", path)
+		}
+		if d.Name() == "journal.jsonl" {
+			requireNotLanded(t, filepath.Dir(path))
+		}
+		return err
+	}))
+}
+
+func requireNotLanded(t *testing.T, dir string) {
+	t.Helper()
+	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
+	must(t, err)
+	defer l.Close()
+	for r, err := range l.Replay() {
+		must(t, err)
+		if bytes.Contains(r.Body, []byte(token)) {
+			t.Errorf("the token has landed in an answer of %s", r.Stream)
+		}
+	}
+}
+
+// lockedBuffer is a log that many goroutines write to.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func runs(t *testing.T, h *house) []warehouse.Run {
+	t.Helper()
+	wh, err := warehouse.Open(h.cfg.Warehouse)
+	must(t, err)
+	all, err := wh.Ledger.Runs()
+	must(t, err)
+	return all
+}
+
+func TestDeadServerOnTheFirstNightPublishesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.server.Close()
+	h.badNight(t.Context(), 1)
+	if latest := h.latest(); latest != "" {
+		t.Errorf("version %s was published", latest)
+	}
+}
+
+func TestBrokenListIsCarriedForward(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	ref := newReference(t, h.service, h.cfg.Streams)
+	good := h.goodNight()
+	last := ref.now()
+	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultHTML})
+	res := h.partialNight()
+	h.requireStream(res.Run, "product_listings", fetch.CarriedForward, "/products/listings")
+	h.requireStream(res.Run, "orders", fetch.Exact, "")
+	for _, e := range ref.once() {
+		if strings.HasPrefix(e.table, "product_listing") {
+			check(t, e, last, h.catalog(), "main."+e.table)
+		}
+	}
+	h.requireValues(ref, "orders", "order_line_items", "order_line_item_includes")
+	age := h.one(`SELECT epoch_us(age_since)::VARCHAR FROM meta.streams WHERE run_id = ? AND stream = 'product_listings'`, res.Run.ID)
+	if want := strconv.FormatInt(good.Run.SnapshotAt.UnixMicro(), 10); age != want {
+		t.Errorf("the carried rows are as old as %s, want %s", age, want)
+	}
+	for _, m := range res.Manifest.Tables {
+		if want := grade(strings.HasPrefix(m.Name, "product_listing")); m.Grade != want {
+			t.Errorf("the manifest grades %s %s, want %s", m.Name, m.Grade, want)
+		}
+	}
+	h.service.SetFaults()
+	h.goodNight()
+	h.requireValues(ref)
+}
+
+func grade(carried bool) string {
+	if carried {
+		return string(fetch.CarriedForward)
+	}
+	return string(fetch.Exact)
+}
+
+func TestBrokenListOnTheFirstNightIsSkipped(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	ref := newReference(t, h.service, h.cfg.Streams)
+	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultHTML})
+	res := h.partialNight()
+	h.requireStream(res.Run, "product_listings", fetch.Skipped, "Sign in")
+	h.requireValues(ref, "orders", "order_line_items", "order_line_item_includes")
+	if n := h.count("product_listings", "TRUE"); n != 0 {
+		t.Errorf("%d listings came from nowhere", n)
+	}
+}
+
+// TestBrokenHalfKeepsItsColumns breaks one of the two answers that orders are
+// united from: what only that one gives stays as it was last.
+func TestBrokenHalfKeepsItsColumns(t *testing.T) {
+	for _, c := range []struct{ name, route, stream, column string }{
+		{"detail", "/orders/{order_id}", "order_details", "email"},
+		{"list", "/orders", "orders", "team_contact_email"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, smallWorld(), few()...)
+			h.goodNight()
+			filled, linked := c.column+" <> ''", "outlet_website_url IS NOT NULL"
+			before, links := h.count("orders", filled), h.count("order_line_items", linked)
+			h.service.SetFaults(sim.Fault{Route: c.route, Kind: sim.FaultHTML})
+			res := h.partialNight()
+			h.requireStream(res.Run, c.stream, fetch.CarriedForward, "Sign in")
+			if after := h.count("orders", filled); after < before || before == 0 {
+				t.Errorf("%d orders have %s, before the fault %d had", after, c.column, before)
+			}
+			if after := h.count("order_line_items", linked); after < links || links == 0 {
+				t.Errorf("%d line items have the outlet's website, before the fault %d had", after, links)
+			}
+		})
+	}
+}
+
+// TestFailedDetailKeepsItsLastRow breaks single records for good.
+func TestFailedDetailKeepsItsLastRow(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	ref := newReference(t, h.service, h.cfg.Streams)
+	h.goodNight()
+	h.requireValues(ref)
+	id := h.one("SELECT min(order_id) FROM order_line_items WHERE outlet_website_url IS NOT NULL")
+	h.service.SetFaults(sim.Fault{Path: "/orders/" + id})
+	res := h.partialNight()
+	s := streamOf(t, res.Run, "order_details")
+	if s.Failed != 1 || s.Grade != string(fetch.BestEffort) || !strings.Contains(s.Reason, "1 of ") {
+		t.Errorf("order_details: %+v", s)
+	}
+	if h.count("orders", "id = ? AND email <> ''", id) != 1 {
+		t.Error("the failed order lost what its detail said")
+	}
+	if h.count("order_line_items", "order_id = ? AND outlet_website_url IS NOT NULL", id) == 0 {
+		t.Error("the failed order's line items lost their outlets")
+	}
+}
+
+func TestShakyNetworkLosesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld())
+	h.cfg.Fetch.Retry.MaxRetries = 12
+	ref := newReference(t, h.service, h.cfg.Streams)
+	h.cfg.Fetch.PageSize = 3
+	h.service.SetFaults(shakes()...)
+	res := h.goodNight()
+	if res.Run.Retries == 0 {
+		t.Error("nothing was repeated, so that nothing was tried")
+	}
+	h.requireValues(ref)
+}
+
+// shakes spoil two answers of five, each kind by a twentieth or more.
+func shakes() []sim.Fault {
+	rules := []sim.Fault{{Probability: 0.2, Kind: sim.FaultStatus, Status: http.StatusInternalServerError}}
+	for _, kind := range []sim.FaultKind{sim.FaultReset, sim.FaultResetBody, sim.FaultTruncate, sim.FaultBrokenJSON, sim.FaultEmpty, sim.FaultHTML} {
+		rules = append(rules, sim.Fault{Probability: 0.05, Kind: kind})
+	}
+	return rules
+}
+
+func TestInterruptedNightPublishesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.goodNight()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var seen atomic.Int32
+	h.arriving(func(*http.Request) {
+		if seen.Add(1) == 6 {
+			cancel()
+		}
+	})
+	res, err := h.badNight(ctx, 130)
+	if res.Run.Outcome != warehouse.Interrupted || !errors.Is(err, context.Canceled) {
+		t.Errorf("ended %s: %v", res.Run.Outcome, err)
+	}
+	// What was on its way may still arrive; nothing new is asked.
+	if late := seen.Load() - 6; late >= 8 {
+		t.Errorf("%d requests came after the interruption", late)
+	}
+	h.arrive.Store(nil)
+	h.goodNight()
+}
+
+func TestSecondRunFindsTheLockHeld(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	arrived, proceed := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	h.arriving(func(*http.Request) {
+		once.Do(func() { close(arrived) })
+		<-proceed
+	})
+	h.service.Advance(1)
+	h.at = h.service.Now()
+	var first error
+	var wg sync.WaitGroup
+	wg.Go(func() { _, first = pipeline.Run(t.Context(), h.cfg) })
+	<-arrived
+	res, err := pipeline.Run(t.Context(), h.cfg)
+	close(proceed)
+	wg.Wait()
+	if held, ok := errors.AsType[*warehouse.HeldError](err); !ok || held.PID != os.Getpid() {
+		t.Errorf("got %v, want a HeldError of this process", err)
+	}
+	if code := exitCode(t.Context(), res, err); code != 4 {
+		t.Errorf("exit code %d, want 4", code)
+	}
+	if first != nil || h.latest() == "" {
+		t.Errorf("the first run ended with %v, latest %q", first, h.latest())
+	}
+}
+
+func TestDryRunPublishesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.cfg.DryRun = true
+	res := h.goodNight()
+	if len(res.Changes) == 0 || res.Run.New == 0 || h.latest() != "" {
+		t.Errorf("%d changes, %d new rows, latest %q", len(res.Changes), res.Run.New, h.latest())
+	}
+}

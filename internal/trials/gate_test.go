@@ -1,0 +1,154 @@
+package trials_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/load"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/warehouse"
+)
+
+// noRecords is a well-formed page of a list without records.
+const noRecords = `{"records":[],"total_records":0,"total_pages":0,"current_page":1,"next_page":null,"previous_page":null}`
+
+// emptied has a list answer without records so many times; 0: always.
+func emptied(route string, times int) sim.Fault {
+	return sim.Fault{Route: route, Times: times, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(noRecords) }}
+}
+
+// newGatedHouse has a warehouse of one night and gates that three rows open.
+func newGatedHouse(t *testing.T, streams ...string) *house {
+	t.Helper()
+	h := newHouse(t, smallWorld(), streams...)
+	h.cfg.Limits = load.Limits{Share: 0.2, Rows: 3}
+	h.cfg.ResumeMaxAge = 24 * time.Hour
+	h.goodNight()
+	return h
+}
+
+// stoppedNight runs a night that the gate stops, on the loss of a whole table.
+func (h *house) stoppedNight(table string) pipeline.Result {
+	h.t.Helper()
+	res, err := h.badNight(h.t.Context(), 1)
+	mass, ok := errors.AsType[*load.MassDeleteError](err)
+	if !ok || !mass.Reread || len(mass.Losses) == 0 || mass.Losses[0].Table != table {
+		h.t.Fatalf("got %v, want a MassDeleteError of %s after a second reading", err, table)
+	}
+	return res
+}
+
+func TestAGateReadsItsListsAgainBeforeItDecides(t *testing.T) {
+	t.Parallel()
+	h := newGatedHouse(t, few()...)
+	ref := newReference(t, h.service, h.cfg.Streams)
+	h.service.ResetRequests()
+	h.service.SetFaults(emptied("/products/listings", 1))
+	res := h.goodNight()
+	h.requireStream(res.Run, "product_listings", fetch.Exact, "")
+	h.requireValues(ref)
+	if n := h.count("meta.deletions", "table_name = 'product_listings'"); n != int(changeOf(res, "product_listings").Gone) {
+		t.Errorf("%d deletions of listings, want those of the day alone", n)
+	}
+	if n := h.service.Stats().Routes["/orders"]; n > 3 {
+		t.Errorf("the list of orders was asked for %d times, though no gate doubted it", n)
+	}
+}
+
+func changeOf(res pipeline.Result, table string) load.Change {
+	for _, c := range res.Changes {
+		if c.Table == table {
+			return c
+		}
+	}
+	return load.Change{}
+}
+
+func TestARunThatAGateStoppedIsBegunAfresh(t *testing.T) {
+	t.Parallel()
+	for _, allow := range []bool{false, true} {
+		h := newGatedHouse(t, few()...)
+		ref := newReference(t, h.service, h.cfg.Streams)
+		h.service.SetFaults(emptied("/products/listings", 0))
+		stopped := h.stoppedNight("product_listings")
+		// The service has recovered: what landed while it lied must not count,
+		// least of all when the operator believes the message.
+		h.service.SetFaults()
+		h.cfg.AllowMassDelete = allow
+		h.at = h.at.Add(time.Minute)
+		res := h.complete(pipeline.Run(t.Context(), h.cfg))
+		if res.Run.ID == stopped.Run.ID {
+			t.Errorf("run %s was taken up", stopped.Run.ID)
+		}
+		h.requireValues(ref)
+	}
+}
+
+func TestAMassDeletionIsBelievedAfterASecondReading(t *testing.T) {
+	t.Parallel()
+	h := newGatedHouse(t, few()...)
+	h.service.SetFaults(emptied("/products/listings", 0))
+	h.service.ResetRequests()
+	h.cfg.AllowMassDelete = true
+	h.goodNight()
+	if n := h.snapshot()["product_listings"]; n != "0" {
+		t.Errorf("%s listings are left, want none", n)
+	}
+	if n := h.service.Stats().Routes["/products/listings"]; n != 2 {
+		t.Errorf("the list was asked for %d times, want two readings of one request", n)
+	}
+}
+
+func TestAGateDoubtsDetailsToo(t *testing.T) {
+	t.Parallel()
+	h := newGatedHouse(t, "product_listings", "products")
+	gone := sim.Fault{Route: "/products/{product_id}", Kind: sim.FaultStatus, Status: 404}
+	h.service.SetFaults(gone)
+	h.stoppedNight("products")
+	gone.Times = h.count("products", "true")
+	h.service.SetFaults(gone)
+	ref := newReference(t, h.service, h.cfg.Streams)
+	h.at = h.at.Add(time.Minute)
+	h.complete(pipeline.Run(t.Context(), h.cfg))
+	h.requireValues(ref)
+}
+
+func TestTheLedgerAndCheckTellWhatTheGateSaid(t *testing.T) {
+	t.Parallel()
+	h := newGatedHouse(t, few()...)
+	h.service.SetFaults(emptied("/products/listings", 0))
+	stopped := h.stoppedNight("product_listings")
+	h.service.SetFaults()
+	plan, err := pipeline.Check(t.Context(), h.cfg)
+	must(t, err)
+	if plan.Stopped == nil || plan.Stopped.ID != stopped.Run.ID || plan.Stopped.Losses[0].Table != "product_listings" {
+		t.Errorf("check says of the gate %+v, want the losses of %s", plan.Stopped, stopped.Run.ID)
+	}
+	if !strings.Contains(stopped.Run.Error, "read a second time") || stopped.Run.Outcome != warehouse.Failed {
+		t.Errorf("the ledger says %s: %s", stopped.Run.Outcome, stopped.Run.Error)
+	}
+	h.goodNight()
+	if plan, err = pipeline.Check(t.Context(), h.cfg); err != nil || plan.Stopped != nil {
+		t.Errorf("after a good night check still says %+v (%v)", plan.Stopped, err)
+	}
+}
+
+func TestFreshBeginsANewRun(t *testing.T) {
+	t.Parallel()
+	for _, fresh := range []bool{false, true} {
+		h := newGatedHouse(t, few()...)
+		h.service.SetFaults(sim.Fault{Path: "/auth/token", Kind: sim.FaultStatus, Status: 500})
+		cut, _ := h.badNight(t.Context(), 1)
+		h.service.SetFaults()
+		h.at = h.at.Add(time.Minute)
+		h.cfg.Fresh = fresh
+		res := h.complete(pipeline.Run(t.Context(), h.cfg))
+		if (res.Run.ID != cut.Run.ID) != fresh {
+			t.Errorf("fresh %v: run %s followed %s", fresh, res.Run.ID, cut.Run.ID)
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package trials_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+)
+
+// readings remembers, from what the service answered, in which night each id of
+// each stream of details was last read.
+type readings map[string]map[string]time.Time
+
+// note takes the answers of a night whose snapshot has this time.
+func (r readings) note(h *house, at time.Time) {
+	for _, q := range h.service.Requests() {
+		for _, s := range h.cfg.Streams {
+			if !s.IsDetail() || q.Route != s.Path || q.Status != http.StatusOK {
+				continue
+			}
+			before, after, _ := strings.Cut(s.Path, "{")
+			_, after, _ = strings.Cut(after, "}")
+			path, _, _ := strings.Cut(q.Path, "?")
+			id := strings.TrimSuffix(strings.TrimPrefix(path, before), after)
+			if r[s.Name] == nil {
+				r[s.Name] = map[string]time.Time{}
+			}
+			r[s.Name][id] = at
+		}
+	}
+	h.service.ResetRequests()
+}
+
+// oldest is when the oldest id of a stream was read that was not read at a time,
+// as meta.streams writes it; empty when all were.
+func (r readings) oldest(stream string, at time.Time) string {
+	var oldest time.Time
+	for _, read := range r[stream] {
+		if read.Before(at) && (oldest.IsZero() || read.Before(oldest)) {
+			oldest = read
+		}
+	}
+	if oldest.IsZero() {
+		return ""
+	}
+	return oldest.UTC().Format(time.RFC3339Nano)
+}
+
+// requireTrueStreams computes rows, rows_old and age_since of every stream anew:
+// from the tables, and from when the service answered for what they hold.
+func (h *house) requireTrueStreams(res pipeline.Result, seen readings) {
+	h.t.Helper()
+	for _, s := range h.cfg.Streams {
+		root := s.Root()
+		where := "TRUE"
+		for column, value := range root.Const {
+			where = fmt.Sprintf("%s = '%s'", column, value)
+		}
+		want := map[string]string{"rows": fmt.Sprint(h.count("main."+root.Name, where)), "rows_old": "0", "age_since": ""}
+		carried := streamOf(h.t, res.Run, s.Name).Grade == string(fetch.CarriedForward)
+		// Where the list was read it vouches for the details that it holds.
+		if s.IsDetail() && (s.Over == "" || carried) {
+			old := 0
+			for _, row := range query(h.t, h.catalog(), "SELECT "+s.Param+" FROM main."+root.Name) {
+				if seen[s.Name][row[0].String].Before(res.Run.SnapshotAt) {
+					old++
+				}
+			}
+			want["rows_old"], want["age_since"] = fmt.Sprint(old), seen.oldest(s.Name, res.Run.SnapshotAt)
+		}
+		rows := query(h.t, h.catalog(), `SELECT rows::VARCHAR, rows_old::VARCHAR, epoch_us(age_since)::VARCHAR FROM meta.streams
+			WHERE run_id = ? AND stream = ?`, res.Run.ID, s.Name)
+		got := map[string]string{"rows": rows[0][0].String, "rows_old": rows[0][1].String, "age_since": ""}
+		if rows[0][2].Valid {
+			var us int64
+			_, err := fmt.Sscan(rows[0][2].String, &us)
+			must(h.t, err)
+			got["age_since"] = time.UnixMicro(us).UTC().Format(time.RFC3339Nano)
+		}
+		if carried && !s.IsDetail() {
+			want["rows_old"] = want["rows"]
+			delete(want, "age_since")
+			delete(got, "age_since")
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			h.t.Errorf("meta.streams of %s in run %s (-true +said):\n%s", s.Name, res.Run.ID, diff)
+		}
+	}
+}
+
+// TestTrialMetaStreamsIsTrueOnAnyNight holds the columns of meta.streams that are about
+// the snapshot over nights that read all, carry most, fail in part and read a part.
+func TestTrialMetaStreamsIsTrueOnAnyNight(t *testing.T) {
+	skipRaced(t)
+	t.Parallel()
+	world := settledWorld(40)
+	world.SilentChange = 0.05
+	h := newHouse(t, world)
+	h.cfg.Fetch.PageSize = 100
+	h.carrying(45, 4)
+	seen := readings{}
+	after := func(res pipeline.Result) {
+		t.Helper()
+		seen.note(h, res.Run.SnapshotAt)
+		h.requireTrueStreams(res, seen)
+	}
+	after(h.goodNight())
+	after(h.goodNight())
+	article := h.one("SELECT min(id) FROM articles")
+	h.service.SetFaults(sim.Fault{Path: "/files", Kind: sim.FaultStatus, Status: 500},
+		sim.Fault{Path: "/articles/" + article + "/comments", Kind: sim.FaultStatus, Status: 500},
+		sim.Fault{Route: "/profiles/{id}/orders", Kind: sim.FaultStatus, Status: 500})
+	after(h.partialNight())
+	h.service.SetFaults()
+	all := h.cfg.Chosen
+	h.cfg.Chosen = []string{"token", "campaigns", "campaign_details", "campaign_articles", "orders"}
+	after(h.goodNight())
+	h.cfg.Chosen = all
+	after(h.goodNight())
+	h.cfg.Details = "all"
+	after(h.goodNight())
+	if n := h.count("meta.streams", "run_id = ? AND rows_old > 0", h.latest()); n != 0 {
+		t.Errorf("%d streams have old rows after a night that read everything", n)
+	}
+}
+
+// TestTrialNoStreamIsExactThatWasNotReadOrProven lets details change without a trace on
+// any list: a table whose streams are all exact or repaired equals the service.
+func TestTrialNoStreamIsExactThatWasNotReadOrProven(t *testing.T) {
+	skipRaced(t)
+	t.Parallel()
+	world := richWorld()
+	world.SilentChange = 0.3
+	h := newHouse(t, world)
+	h.cfg.Fetch.PageSize = 100
+	h.carrying(5, 3)
+	ref := newReference(t, h.service, h.cfg.Streams)
+	h.goodNight()
+	ref.now()
+	for range 4 {
+		res := h.goodNight()
+		held, catalog := ref.now(), h.catalog()
+		proven := map[string]bool{}
+		for _, s := range res.Run.Streams {
+			proven[s.Stream] = s.Grade == string(fetch.Exact) || s.Grade == string(fetch.Repaired)
+		}
+		for _, e := range ref.once() {
+			if !slices.ContainsFunc(stream.Feeding(h.cfg.Streams, e.table), func(name string) bool { return !proven[name] }) {
+				check(t, e, held, catalog, "main."+e.table)
+			}
+		}
+		h.requireStream(res.Run, "article_comments", fetch.Bounded, "")
+		h.requireStream(res.Run, "outlets", fetch.Bounded, "settled ones were last read at most")
+	}
+}
+
+// TestBoundedNeedsItsBound holds the border between bounded and best_effort.
+func TestBoundedNeedsItsBound(t *testing.T) {
+	t.Parallel()
+	world := settledWorld(60)
+	h := newHouse(t, world, "campaigns", "campaign_details", "campaign_articles", "articles")
+	h.cfg.Fetch.PageSize = 100
+	h.carrying(45, 0)
+	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Exact, "")
+	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.BestEffort, "streams.recheck is 0")
+	h.carrying(45, 2)
+	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Exact, "") // all were overdue
+	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "at most 1 nights ago")
+	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "at most 1 nights ago")
+	h.requireStream(h.goodNight().Run, "campaign_details", fetch.Exact, "show that they did not change")
+	// Details that failed wait for the next night, and make the oldest older.
+	h.service.SetFaults(sim.Fault{Route: "/campaigns/{id}/articles", Kind: sim.FaultStatus, Status: 500, Times: 1})
+	h.cfg.Fetch.Retry.MaxRetries = 0
+	res := h.partialNight()
+	h.requireStream(res.Run, "campaign_articles", fetch.BestEffort, "ids failed")
+	if n := h.count("meta.details", "stream = 'campaign_articles' AND failed_at IS NOT NULL AND read_at < failed_at"); n != 1 {
+		t.Errorf("%d details are marked as failed, want 1", n)
+	}
+	h.service.SetFaults()
+	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "")
+	if n := h.count("meta.details", "failed_at IS NOT NULL"); n != 0 {
+		t.Errorf("%d details are marked as failed after a good night", n)
+	}
+}
+
+// TestAListIsGradedWithoutTheDetailsThatATokenMayNotRead holds grade and note of
+// the tables of orders for a token that may list orders and read none.
+func TestAListIsGradedWithoutTheDetailsThatATokenMayNotRead(t *testing.T) {
+	t.Parallel()
+	world := smallWorld()
+	world.TokenType, world.Scopes = "custom", []string{"orders.lists"}
+	h := newHouse(t, world, few()...)
+	res := h.goodNight()
+	h.requireStream(res.Run, "orders", fetch.Exact, "")
+	h.requireStream(res.Run, "order_details", fetch.Skipped, "missing scope orders.read")
+	want := map[string]string{
+		"orders":                   "exact: without what order_details would add: missing scope orders.read",
+		"order_line_items":         "best_effort: without what order_details would add: missing scope orders.read",
+		"order_line_item_includes": "best_effort: without what order_details would add: missing scope orders.read",
+		"product_listings":         "skipped: ",
+	}
+	for _, table := range res.Manifest.Tables {
+		if got := table.Grade + ": " + table.Note; strings.HasPrefix(want[table.Name], "") && got != want[table.Name] {
+			if _, asked := want[table.Name]; asked {
+				t.Errorf("%s is %q, want %q", table.Name, got, want[table.Name])
+			}
+		}
+	}
+}
+
+// TestAListingWithoutItsOutletTouchesTheOutletThatSoldIt withdraws a product whose
+// listings never named their outlet.
+func TestAListingWithoutItsOutletTouchesTheOutletThatSoldIt(t *testing.T) {
+	t.Parallel()
+	world := smallWorld()
+	world.SilentChange, world.ListingChange, world.ListingTurnover = -1, -1, -1
+	h := newHouse(t, world, "product_listings", "outlet_listings", "outlets", "outlet_products")
+	h.cfg.Fetch.PageSize = 100
+	h.carrying(45, 0)
+	withdrawn := ""
+	nameless := func(body []byte) []byte {
+		envelope, _ := decode(string(body)).(map[string]any)
+		var left []any
+		for _, r := range envelope["records"].([]any) {
+			record := r.(map[string]any)
+			if record["id"] == withdrawn {
+				continue
+			}
+			record["outlet_id"] = nil
+			left = append(left, record)
+		}
+		envelope["records"], envelope["total_records"] = left, len(left)
+		return []byte(canonical(envelope))
+	}
+	faults := []sim.Fault{{Route: "/outlets", Kind: sim.FaultRewrite, Rewrite: nameless},
+		{Route: "/products/listings", Kind: sim.FaultRewrite, Rewrite: nameless}}
+	// The first night knows the outlets by name; from then on no listing names one.
+	h.goodNight()
+	h.service.SetFaults(faults...)
+	h.sameDay()
+	h.sameDay()
+	if n := streamOf(t, h.sameDay().Run, "outlet_products").Fetched; n != 0 {
+		t.Errorf("%d outlets were asked for their products in a night in which nothing changed", n)
+	}
+	withdrawn = h.one("SELECT min(product_id) FROM outlet_products JOIN product_listings p ON p.id = product_id")
+	outlet := h.one("SELECT outlet_id FROM outlet_products WHERE product_id = ?", withdrawn)
+	h.service.ResetRequests()
+	h.sameDay()
+	asked := slices.ContainsFunc(h.service.Requests(), func(r sim.Request) bool { return strings.HasPrefix(r.Path, "/outlets/"+outlet+"/products") })
+	if n := h.service.Stats().Routes["/outlets/{id}/products"]; !asked || n != 1 {
+		t.Errorf("%d outlets were asked for their products, the one that sold %s among them: %v", n, withdrawn, asked)
+	}
+}

@@ -1,0 +1,297 @@
+package trials_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "github.com/duckdb/duckdb-go/v2" // the driver as any reader uses it
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/load"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// house is a demo service behind real HTTP and a warehouse of its own.
+type house struct {
+	t       *testing.T
+	service *sim.Service
+	server  *httptest.Server
+	cfg     pipeline.Config
+	// arrive holds what arriving set. A request of a night that was cut may still
+	// arrive when the next is prepared.
+	arrive atomic.Pointer[func(r *http.Request)]
+	// at is the time of the night that runs next or ran last.
+	at time.Time
+	// opened is the catalogue in the file that shown tells of.
+	opened *sql.DB
+	shown  fs.FileInfo
+}
+
+const token = "pc_top-secret-of-the-test"
+
+// smallWorld has a record of every kind and little more.
+func smallWorld() sim.Options {
+	return sim.Options{Seed: 1, Token: token, Outlets: 4, Listings: 9, Profiles: 3, Campaigns: 3, Orders: 9, Files: 5, Folders: 2}
+}
+
+// richWorld has every oddity of the demo's world, and changes at night.
+func richWorld() sim.Options {
+	return sim.Options{Seed: 7, Token: token, Outlets: 40, Listings: 90, Profiles: 5, Campaigns: 12, Orders: 70, Files: 20,
+		Folders: 3, ListingTurnover: 0.05, SilentChange: 0.1}
+}
+
+// newHouse opens a house whose nights read the streams of these names and know
+// no others; none named: all.
+func newHouse(t *testing.T, opts sim.Options, names ...string) *house {
+	t.Helper()
+	h := &house{t: t, service: sim.New(opts)}
+	h.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if see := h.arrive.Load(); see != nil {
+			(*see)(r)
+		}
+		h.service.ServeHTTP(w, r)
+	}))
+	t.Cleanup(h.server.Close)
+	streams := stream.All()
+	if len(names) > 0 {
+		streams = slices.DeleteFunc(streams, func(s stream.Stream) bool { return !slices.Contains(names, s.Name) })
+	}
+	h.cfg = pipeline.Config{
+		Warehouse: warehouse.Config{Dir: t.TempDir(), KeepVersions: 5, MemoryLimit: "256MB", Threads: 1, Program: "test",
+			Tables: stream.Tables(streams)},
+		Fetch: fetch.Config{BaseURL: h.server.URL, PageSize: 7,
+			Token: func(context.Context) (string, error) { return token, nil },
+			Retry: fetch.Retry{MaxRetries: 3, Base: time.Millisecond, Max: 5 * time.Millisecond}},
+		Streams: streams, Details: "all", KnownRecords: 1, Limits: load.Limits{Share: 0.2, Rows: 50},
+		Now: func() time.Time { return h.at }, Log: slog.New(slog.DiscardHandler),
+	}
+	for _, s := range streams {
+		h.cfg.Chosen = append(h.cfg.Chosen, s.Name)
+	}
+	return h
+}
+
+// arriving has see look at every request before the service does.
+func (h *house) arriving(see func(r *http.Request)) { h.arrive.Store(&see) }
+
+// night lives through a day of the world and runs the night at its end.
+func (h *house) night() (pipeline.Result, error) {
+	return h.nightWithin(h.t.Context())
+}
+
+func (h *house) nightWithin(ctx context.Context) (pipeline.Result, error) {
+	h.service.Advance(1)
+	h.at = h.service.Now().Add(2 * time.Hour)
+	return pipeline.Run(ctx, h.cfg)
+}
+
+// goodNight runs a night that must come out complete.
+func (h *house) goodNight() pipeline.Result {
+	h.t.Helper()
+	return h.complete(h.night())
+}
+
+// sameDay runs a complete night in which the world stands still.
+func (h *house) sameDay() pipeline.Result {
+	h.t.Helper()
+	h.at = h.at.Add(time.Hour)
+	return h.complete(pipeline.Run(h.t.Context(), h.cfg))
+}
+
+func (h *house) complete(res pipeline.Result, err error) pipeline.Result {
+	h.t.Helper()
+	if err != nil || res.Run.Outcome != warehouse.Complete || res.Run.ExitCode != 0 {
+		h.t.Fatalf("night %s ended %s with %d: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
+	}
+	return res
+}
+
+// exitCode is what the program ends with after a run.
+func exitCode(ctx context.Context, res pipeline.Result, err error) int {
+	outcome := res.Run.Outcome
+	switch _, held := errors.AsType[*warehouse.HeldError](err); {
+	case held:
+		outcome = warehouse.Held
+	case outcome == "" && ctx.Err() != nil:
+		outcome = warehouse.Interrupted
+	}
+	return outcome.ExitCode()
+}
+
+// badNight runs a night that must fail with this exit code, publish nothing and
+// leave what was published as readable as it was.
+func (h *house) badNight(ctx context.Context, code int) (pipeline.Result, error) {
+	h.t.Helper()
+	before, held := h.latest(), h.snapshot()
+	res, err := h.nightWithin(ctx)
+	if err == nil {
+		h.t.Fatalf("night %s ended %s without an error\n%s", res.Run.ID, res.Run.Outcome, reasons(res.Run))
+	}
+	if got := exitCode(ctx, res, err); got != code {
+		h.t.Errorf("exit code %d, want %d: %v", got, code, err)
+	}
+	if after := h.latest(); after != before {
+		h.t.Errorf("version %q was published over %q", after, before)
+	}
+	if diff := cmp.Diff(held, h.snapshot()); diff != "" {
+		h.t.Errorf("the last snapshot changed (-before +after):\n%s", diff)
+	}
+	return res, err
+}
+
+// partialNight runs a night that must publish, with exit code 3.
+func (h *house) partialNight() pipeline.Result {
+	h.t.Helper()
+	res, err := h.night()
+	if err != nil || res.Run.Outcome != warehouse.Partial || res.Run.ExitCode != 3 {
+		h.t.Fatalf("night %s ended %s with %d: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
+	}
+	if h.latest() != res.Run.ID {
+		h.t.Errorf("version %q is published, want %q", h.latest(), res.Run.ID)
+	}
+	return res
+}
+
+// snapshot is how many rows every published table has, nil before the first
+// night.
+func (h *house) snapshot() map[string]string {
+	h.t.Helper()
+	if h.latest() == "" {
+		return nil
+	}
+	counts := map[string]string{}
+	for _, t := range h.cfg.Warehouse.Tables {
+		counts[t.Name] = h.one("SELECT count(*)::VARCHAR FROM main." + t.Name)
+	}
+	return counts
+}
+
+// one reads the one value of a query from the published catalogue.
+func (h *house) one(text string, args ...any) string {
+	h.t.Helper()
+	rows := query(h.t, h.catalog(), text, args...)
+	if len(rows) != 1 {
+		h.t.Fatalf("%s: %d rows, want 1", text, len(rows))
+	}
+	return rows[0][0].String
+}
+
+// count reads how many rows of a table fulfil a condition.
+func (h *house) count(table, condition string, args ...any) int {
+	h.t.Helper()
+	n, err := strconv.Atoi(h.one("SELECT count(*)::VARCHAR FROM "+table+" WHERE "+condition, args...))
+	must(h.t, err)
+	return n
+}
+
+// streamOf is what the ledger of a night says of one stream.
+func streamOf(t *testing.T, r warehouse.Run, name string) warehouse.RunStream {
+	t.Helper()
+	i := slices.IndexFunc(r.Streams, func(s warehouse.RunStream) bool { return s.Stream == name })
+	if i < 0 {
+		t.Fatalf("run %s says nothing of %s", r.ID, name)
+	}
+	return r.Streams[i]
+}
+
+// requireStream holds the grade and a part of the reason of a stream, in the
+// ledger and in meta.streams.
+func (h *house) requireStream(r warehouse.Run, name string, grade fetch.Grade, reason string) {
+	h.t.Helper()
+	s := streamOf(h.t, r, name)
+	if s.Grade != string(grade) || !strings.Contains(s.Reason, reason) {
+		h.t.Errorf("%s is %s: %s, want %s: ...%s...", name, s.Grade, s.Reason, grade, reason)
+	}
+	meta := h.one("SELECT grade || ': ' || coalesce(reason, '') FROM meta.streams WHERE run_id = ? AND stream = ?", r.ID, name)
+	if meta != s.Grade+": "+s.Reason {
+		h.t.Errorf("meta.streams says of %s %q, the ledger %q", name, meta, s.Grade+": "+s.Reason)
+	}
+}
+
+// requireValues compares tables with what the service holds now.
+func (h *house) requireValues(ref *reference, tables ...string) {
+	h.t.Helper()
+	held, catalog := ref.now(), h.catalog()
+	for _, e := range ref.once() {
+		if len(tables) == 0 || slices.Contains(tables, e.table) {
+			check(h.t, e, held, catalog, "main."+e.table)
+		}
+	}
+}
+
+func reasons(r warehouse.Run) string {
+	var b strings.Builder
+	for _, s := range r.Streams {
+		fmt.Fprintf(&b, "%s %s: %s\n", s.Stream, s.Grade, s.Reason)
+	}
+	return b.String()
+}
+
+func (h *house) path(parts ...string) string {
+	return filepath.Join(append([]string{h.cfg.Warehouse.Dir}, parts...)...)
+}
+
+// catalog opens the published DuckDB file through the links, as any reader
+// does; once per version, since opening takes longer than most questions.
+func (h *house) catalog() *sql.DB {
+	h.t.Helper()
+	now, err := os.Stat(h.path("catalog.duckdb"))
+	must(h.t, err)
+	if h.shown == nil || !os.SameFile(h.shown, now) {
+		h.opened, h.shown = open(h.t, h.path("catalog.duckdb")+"?access_mode=read_only&threads=1"), now
+	}
+	return h.opened
+}
+
+func open(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("duckdb", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// latest is the run that readers see, empty before the first.
+func (h *house) latest() string {
+	h.t.Helper()
+	wh, err := warehouse.Open(h.cfg.Warehouse)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	run, _, err := wh.Versions.Latest()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return run
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

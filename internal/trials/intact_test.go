@@ -1,0 +1,178 @@
+package trials_test
+
+import (
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"placementsync/internal/warehouse"
+)
+
+// requireIntact reads all that is published in a warehouse as its readers
+// would, and compares it with what the manifests say. It returns the run that
+// is published; empty before the first.
+func requireIntact(t *testing.T, dir string) string {
+	t.Helper()
+	folder, err := os.Readlink(filepath.Join(dir, "latest"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	must(t, err)
+	run := filepath.Base(folder)
+	versions, err := filepath.Glob(filepath.Join(dir, "versions", "[0-9]*"))
+	must(t, err)
+	for _, version := range versions {
+		requireSums(t, version)
+	}
+	m := manifest(t, filepath.Join(dir, "latest"))
+	if m.RunID != run {
+		t.Errorf("latest is %s, its manifest says %s", run, m.RunID)
+	}
+	requireRows(t, dir, m)
+	requireReadable(t, filepath.Join(dir, "parquet", "*", "snapshot_date="+m.SnapshotAt.Format("2006-01-02"), "*.parquet"))
+	return run
+}
+
+func manifest(t *testing.T, version string) warehouse.Manifest {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(version, "manifest.json"))
+	must(t, err)
+	var m warehouse.Manifest
+	must(t, json.Unmarshal(data, &m))
+	return m
+}
+
+// requireSums compares the bytes of a version with its manifest.
+func requireSums(t *testing.T, version string) {
+	t.Helper()
+	m := manifest(t, version)
+	files := []warehouse.ManifestFileSum{m.Catalog}
+	for _, table := range m.Tables {
+		files = append(files, table.ManifestFileSum)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(filepath.Join(version, file.File))
+		must(t, err)
+		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != file.SHA256 || int64(len(data)) != file.Bytes {
+			t.Errorf("%s of version %s is not what its manifest says", file.File, m.RunID)
+		}
+	}
+}
+
+// requireRows counts every table in the catalogue and in Parquet.
+func requireRows(t *testing.T, dir string, m warehouse.Manifest) {
+	t.Helper()
+	db := opened(t, filepath.Join(dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
+	defer db.Close()
+	var counts []string
+	for _, table := range m.Tables {
+		file := filepath.Join(dir, "latest", table.File)
+		counts = append(counts, fmt.Sprintf("SELECT '%s', (SELECT count(*) FROM main.%[1]s)::VARCHAR, (SELECT count(*) FROM '%[2]s')::VARCHAR",
+			table.Name, file))
+	}
+	for _, row := range query(t, db, strings.Join(counts, " UNION ALL ")) {
+		want := fmt.Sprint(tableRows(m, row[0].String))
+		if row[1].String != want || row[2].String != want {
+			t.Errorf("%s has %s rows in the catalogue and %s in Parquet, want %s", row[0].String, row[1].String, row[2].String, want)
+		}
+	}
+	if last := query(t, db, "SELECT max(run_id) FROM meta.runs"); last[0][0].String != m.RunID {
+		t.Errorf("the catalogue of %s is that of %s", m.RunID, last[0][0].String)
+	}
+}
+
+func tableRows(m warehouse.Manifest, name string) int64 {
+	i := slices.IndexFunc(m.Tables, func(table warehouse.ManifestTable) bool { return table.Name == name })
+	return m.Tables[i].Rows
+}
+
+// requireReadable decodes every value of the Parquet files of a pattern, if
+// there are any.
+func requireReadable(t *testing.T, pattern string) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	must(t, err)
+	db := opened(t, "")
+	defer db.Close()
+	for _, file := range files {
+		query(t, db, fmt.Sprintf("SELECT max(hash(t))::VARCHAR FROM read_parquet('%s', hive_partitioning = false) t", file))
+	}
+}
+
+// opened is a connection that the caller closes, since a trial makes many.
+func opened(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("duckdb", dsn)
+	must(t, err)
+	return db
+}
+
+// requireSame compares two warehouses value for value: all current and closed
+// rows, and of meta what does not tell how often a night was tried.
+func requireSame(t *testing.T, spared, struck string) {
+	t.Helper()
+	db := opened(t, "")
+	defer db.Close()
+	for name, dir := range map[string]string{"spared": spared, "struck": struck} {
+		_, err := db.ExecContext(t.Context(), fmt.Sprintf("ATTACH '%s/catalog.duckdb' AS %s (READ_ONLY)", dir, name))
+		must(t, err)
+	}
+	columns := map[string]string{
+		"meta.deletions": "*", "meta.details": "*", "meta.tables": "*",
+		"meta.rejects": "* EXCLUDE (seq)", "meta.drift": "* EXCLUDE (count, sample)",
+		"meta.runs":    "run_id, started_at, snapshot_at, outcome, exit_code, rows, rows_new, rows_changed, rows_gone",
+		"meta.streams": "run_id, stream, grade, total_first, total_last, distinct_ids, rows, fetched, carried, rechecked, failed",
+	}
+	for _, row := range query(t, db, "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE database_name = 'spared' AND schema_name IN ('main', 'past')") {
+		columns[row[0].String] = "*"
+	}
+	for table, chosen := range columns {
+		requireSameRows(t, db, table, chosen)
+	}
+}
+
+func requireSameRows(t *testing.T, db *sql.DB, table, columns string) {
+	t.Helper()
+	for _, side := range [][2]string{{"spared", "struck"}, {"struck", "spared"}} {
+		only := fmt.Sprintf("SELECT to_json(d)::VARCHAR FROM (SELECT %[1]s FROM %[3]s.%[2]s EXCEPT ALL SELECT %[1]s FROM %[4]s.%[2]s) d LIMIT 3",
+			columns, table, side[0], side[1])
+		for _, row := range query(t, db, only) {
+			t.Errorf("%s: only the warehouse that was %s has %s", table, side[0], row[0].String)
+		}
+	}
+}
+
+// requireTidy looks for what a run should not have left behind.
+func requireTidy(t *testing.T, dir string) {
+	t.Helper()
+	must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		name := filepath.Base(path)
+		if entry.IsDir() && filepath.Base(filepath.Dir(path)) == "parquet" && (name == ".manifests" || name == ".meta") {
+			return err // what is kept beside the series
+		}
+		if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "stage.duckdb") || name == "spill" || strings.HasSuffix(name, ".wal") {
+			t.Errorf("%s was left behind", path)
+		}
+		return err
+	}))
+}
+
+// files lists the names of what stands below a folder.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	var names []string
+	must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		names = append(names, strings.TrimPrefix(path, dir))
+		return err
+	}))
+	return names
+}

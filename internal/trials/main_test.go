@@ -1,0 +1,19 @@
+package trials_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain also shows that no night leaves a goroutine behind, however it ends.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// skipRaced leaves a long trial to the run without the race detector, with which
+// it would take half an hour: make test runs the trials by their names.
+func skipRaced(t *testing.T) {
+	t.Helper()
+	if raced {
+		t.Skip("a trial: it runs without the race detector")
+	}
+}

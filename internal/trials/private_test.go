@@ -1,0 +1,245 @@
+package trials_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+	"placementsync/internal/transform"
+	"placementsync/internal/warehouse"
+	"placementsync/internal/webhook"
+)
+
+// canary is in every text that the service sends while a canaried house lives.
+const canary = "s3cret"
+
+// plainKeys are the fields whose texts are no one's secret: what records are found
+// by, and times and amounts, which are none with a word in them and are then kept as
+// what did not fit.
+var plainKeys = regexp.MustCompile(`^(id|prefix|type|token_type|scopes|.*_ids?|.*_at|.*_date|date_paid|deadline|unit_amount)$`)
+
+// canaried marks the texts of a body. As lists they fit no column of text, so that
+// they take the ways of what does not fit.
+func canaried(body []byte, mark func(text string) any) []byte {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var parsed any
+	if d.Decode(&parsed) != nil {
+		return body
+	}
+	marked, err := json.Marshal(canariedValue("", parsed, mark))
+	if err != nil {
+		return body
+	}
+	return marked
+}
+
+func canariedValue(key string, value any, mark func(text string) any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			v[name] = canariedValue(name, inner, mark)
+		}
+	case []any:
+		for i, inner := range v {
+			v[i] = canariedValue(key, inner, mark)
+		}
+	case string:
+		if !plainKeys.MatchString(key) {
+			return mark(v)
+		}
+	}
+	return value
+}
+
+func asText(v string) any { return canary + " " + v }
+
+func asList(v string) any { return []any{asText(v)} }
+
+// named are the streams whose records are found by a name: such a column cannot
+// be private.
+func named() []string {
+	return []string{"tags", "countries", "states", "cities", "product_categories", "token", "campaign_status_counts"}
+}
+
+// newCanaried opens a mailbox whose nights read the streams that wanted chooses.
+func newCanaried(t *testing.T, p transform.Privacy, wanted func(name string) bool) mailbox {
+	t.Helper()
+	m := newMailbox(t, smallWorld())
+	m.cfg.Streams = slices.DeleteFunc(m.cfg.Streams, func(s stream.Stream) bool { return !wanted(s.Name) })
+	m.cfg.Warehouse.Tables, m.cfg.Chosen, m.cfg.Privacy = stream.Tables(m.cfg.Streams), nil, p
+	for _, s := range m.cfg.Streams {
+		m.cfg.Chosen = append(m.cfg.Chosen, s.Name)
+	}
+	return m
+}
+
+// live lives through nights in which texts come as they should, as they should
+// not, and by webhook, so that they are in main, in past and in meta.
+func (m mailbox) live() {
+	m.t.Helper()
+	for i, mark := range []func(string) any{asText, asList} {
+		m.service.SetFaults(sim.Fault{Skip: 1, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte { return canaried(body, mark) }})
+		m.deliver(raw(fmt.Sprint("c", i), webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},
+			"author":{"name":"s3cret","email":"s3cret@example.com"}}`))
+		m.deliver(raw(fmt.Sprint("s", i), webhook.StatusChanged, `{"article_id":"a1","status":{"id":"1","prefix":"x","name":"s3cret"}}`))
+		m.deliver(raw(fmt.Sprint("bad", i), webhook.CommentCreated, `{"content":"s3cret"}`))
+		m.deliver(raw(fmt.Sprint("new", i), "comment.moved", `{"content":"s3cret"}`))
+		m.service.Advance(1)
+		m.at = m.service.Now().AddDate(0, 0, 1)
+		if _, err := pipeline.Run(m.t.Context(), m.cfg); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+}
+
+// marked are the columns of main in which the mark is found, as table.column.
+func (m mailbox) marked() []string {
+	m.t.Helper()
+	var found []string
+	for _, table := range m.cfg.Warehouse.Tables {
+		for _, column := range m.lines(fmt.Sprintf(`SELECT column_name FROM (UNPIVOT (SELECT max((COLUMNS(*)::VARCHAR LIKE '%%%s%%')::INT) FROM history.%s)
+			ON COLUMNS(*) INTO NAME column_name VALUE hit) WHERE hit = 1 ORDER BY 1`, canary, warehouse.Quote(table.Name))) {
+			found = append(found, table.Name+"."+column)
+		}
+	}
+	return found
+}
+
+func TestPrivateValuesAreNowhere(t *testing.T) {
+	t.Parallel()
+	some := append(few(), "profiles", "campaigns", "campaign_articles", "articles", "article_comments", "article_comment_events", "article_status_events")
+	requireNowhere(t, 45, func(name string) bool { return slices.Contains(some, name) }, func(hashable, rest []string) []transform.Privacy {
+		half := len(hashable) / 2
+		return []transform.Privacy{{Hash: hashable[:half], Drop: slices.Concat(hashable[half:], rest), Key: []byte("key")}}
+	})
+}
+
+func TestTorturePrivateValuesAreNowhere(t *testing.T) {
+	requireTorture(t)
+	requireNowhere(t, 100, func(name string) bool { return !slices.Contains(named(), name) }, func(hashable, rest []string) []transform.Privacy {
+		return []transform.Privacy{{Drop: slices.Concat(hashable, rest)}, {Hash: hashable, Drop: rest, Key: []byte("key")}}
+	})
+}
+
+// requireNowhere first finds every column that a text of the service reaches, at
+// least so many, and then names all of them in a rule: of the texts nothing is left
+// in what is published, nor in the ledger.
+func requireNowhere(t *testing.T, least int, wanted func(name string) bool, rules func(hashable, rest []string) []transform.Privacy) {
+	t.Helper()
+	open := newCanaried(t, transform.Privacy{}, wanted)
+	open.live()
+	columns, places := open.marked(), open.traces()
+	if len(columns) < least || !slices.Contains(places, "past.orders") || !slices.Contains(places, "meta.rejects") {
+		t.Fatalf("%d columns and these places hold a mark: %v", len(columns), places)
+	}
+	for _, p := range rules(hashed(t, open.cfg.Streams, columns)) {
+		t.Run(fmt.Sprintf("%d dropped, %d hashed", len(p.Drop), len(p.Hash)), func(t *testing.T) {
+			t.Parallel()
+			m := newCanaried(t, p, wanted)
+			m.live()
+			if diff := cmp.Diff([]string(nil), m.traces()); diff != "" {
+				t.Errorf("private values are in (-want +got):\n%s", diff)
+			}
+			if n := m.count("orders", "true"); n == 0 {
+				t.Error("there are no orders: the rules removed more than columns")
+			}
+		})
+	}
+}
+
+// hashed tells the columns that can be hashed from those that can only be dropped.
+func hashed(t *testing.T, streams []stream.Stream, columns []string) (can, cannot []string) {
+	t.Helper()
+	defs, _, err := warehouse.Definitions()
+	must(t, err)
+	for _, column := range columns {
+		refused := false
+		for _, s := range streams {
+			b, err := transform.Compile(s, defs)
+			must(t, err)
+			refused = refused || b.Protect(transform.Privacy{Hash: []string{column}, Key: []byte("key")}) != nil
+		}
+		if refused {
+			cannot = append(cannot, column)
+		} else {
+			can = append(can, column)
+		}
+	}
+	return can, cannot
+}
+
+// traces are the tables and files that hold the mark: of the catalog, the Parquet
+// series, and all else that is text, but for what landed.
+func (m mailbox) traces() []string {
+	m.t.Helper()
+	var found []string
+	look := func(place, from string) {
+		if m.one(fmt.Sprintf("SELECT count(*)::VARCHAR FROM %s t WHERE t::VARCHAR LIKE '%%%s%%'", from, canary)) != "0" {
+			found = append(found, place)
+		}
+	}
+	for _, table := range m.lines(`SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal ORDER BY 1`) {
+		schema, name, _ := strings.Cut(table, ".")
+		look(table, schema+"."+warehouse.Quote(name))
+	}
+	must(m.t, filepath.WalkDir(m.path(), func(path string, e fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(m.path(), path)
+		switch ext := filepath.Ext(path); {
+		case err != nil || !e.Type().IsRegular() || strings.HasPrefix(name, "raw/") || strings.HasPrefix(name, "state/inbox/"):
+			return err
+		case ext == ".parquet":
+			look(name, "read_parquet("+warehouse.Literal(path)+")")
+		case ext != ".duckdb":
+			data, err := os.ReadFile(path)
+			if bytes.Contains(data, []byte(canary)) {
+				found = append(found, name)
+			}
+			return err
+		}
+		return nil
+	}))
+	return found
+}
+
+func TestWhatIsNotPublishedIsClosedToOthers(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, smallWorld())
+	m.deliver(raw("e", webhook.StatusChanged, `{"article_id":"a"}`))
+	m.deliver(raw("f", webhook.StatusChanged, `{"article_id":"a"}`))
+	m.goodNight()
+	m.deliver(raw("g", webhook.StatusChanged, `{"article_id":"a"}`))
+	files := 0
+	for _, folder := range []string{"raw", "state"} {
+		must(t, filepath.WalkDir(m.path(folder), func(path string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := e.Info()
+			if want := fs.FileMode(0o600); !e.IsDir() {
+				files++
+				if info.Mode().Perm() != want {
+					t.Errorf("%s has %v, want %v", path, info.Mode(), want)
+				}
+			} else if want = 0o700; info.Mode().Perm() != want {
+				t.Errorf("%s has %v, want %v", path, info.Mode(), want)
+			}
+			return err
+		}))
+	}
+	if files < 6 {
+		t.Errorf("looked at %d files only", files)
+	}
+}

@@ -1,0 +1,90 @@
+package trials_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/warehouse"
+)
+
+// TestWatchSeesTheNight looks while a night is held up at its second list, and
+// again once it has ended.
+func TestWatchSeesTheNight(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	watch := &pipeline.Watch{}
+	h.cfg.Watch = watch
+	if _, ok := watch.Progress(); ok {
+		t.Error("a night is seen before there is one")
+	}
+	h.goodNight()
+	if _, ok := watch.Progress(); ok {
+		t.Error("a night is seen after it has ended")
+	}
+
+	var seen ledger.Progress
+	var once sync.Once
+	h.arriving(func(r *http.Request) {
+		if r.URL.Path == "/orders" && r.URL.Query().Get("page") == "2" {
+			once.Do(func() { seen, _ = watch.Progress() })
+		}
+	})
+	res := h.goodNight()
+	if seen.Run != res.Run.ID || seen.Phase != "reading orders" || !seen.StartedAt.Equal(res.Run.StartedAt) {
+		t.Errorf("seen is %+v, want orders of run %s", seen, res.Run.ID)
+	}
+	states := map[string]ledger.StreamProgress{}
+	for _, s := range seen.Streams {
+		states[s.Name] = s
+	}
+	if one := states["orders"]; one.State != ledger.Reading || one.Total != 2 || one.Done != 1 || one.Rows != 7 || one.Pass != 1 {
+		t.Errorf("orders are at %+v, want 1 page of 2 with 7 rows", one)
+	}
+	if one := states["order_details"]; one.State != ledger.Waiting {
+		t.Errorf("order_details are at %+v", one)
+	}
+	if seen.Expected <= seen.Requests || seen.Requests < 2 {
+		t.Errorf("%d requests of %d are seen", seen.Requests, seen.Expected)
+	}
+}
+
+// TestStoppingFinishesTheCommit ends the context of a night at the step where the
+// rows are merged, and at one before.
+func TestStoppingFinishesTheCommit(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, at string
+		finish   bool
+		outcome  warehouse.Outcome
+		code     int
+	}{
+		{"a commit is finished", "mid merge", true, warehouse.Complete, 0},
+		{"unless nobody waits", "mid merge", false, warehouse.Interrupted, 130},
+		{"reading is not", "answer landed", true, warehouse.Interrupted, 130},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, smallWorld(), few()...)
+			ctx, stop := context.WithCancel(t.Context())
+			h.cfg.FinishCommit = c.finish
+			h.cfg.Warehouse.Step = func(name string) error {
+				if name == c.at {
+					stop()
+				}
+				return nil
+			}
+			res, err := h.nightWithin(ctx)
+			if res.Run.Outcome != c.outcome || res.Run.ExitCode != c.code {
+				t.Errorf("the night ended %s with %d: %v", res.Run.Outcome, res.Run.ExitCode, err)
+			}
+			if c.code != 0 && !errors.Is(err, context.Canceled) {
+				t.Errorf("the night ended with %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,129 @@
+package trials_test
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"testing"
+
+	"placementsync/internal/sim"
+)
+
+// TestRareValuesArrive compares every value of a night in which all that is
+// rare is everywhere: fields that no spec lists at every depth, deleted
+// records, questionnaires on a list, every shape of the union. Each column of
+// each table is filled.
+func TestRareValuesArrive(t *testing.T) {
+	t.Parallel()
+	world := smallWorld()
+	world.Outlets = 20 // most shapes of the union
+	world.Profiles = 9 // goals that are objects
+	h := newHouse(t, world)
+	h.service.SetFaults(sim.Fault{Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
+		return []byte(canonical(enrichBody(decode(string(body)))))
+	}})
+	ref := newReference(t, h.service, h.cfg.Streams)
+	ref.rewrite = enrich
+	h.goodNight()
+	held := ref.now()
+	catalog := h.catalog()
+	for _, e := range ref.once() {
+		t.Run(e.table, func(t *testing.T) {
+			check(t, e, held, catalog, "main."+e.table)
+			for name := range e.types() {
+				if !slices.ContainsFunc(held[e.table], func(c cells) bool { return c[name] != "" }) {
+					t.Errorf("no row has %s, so that nothing was compared", name)
+				}
+			}
+		})
+	}
+}
+
+// enrichBody leaves the envelope as it is.
+func enrichBody(v any) any {
+	switch body := v.(type) {
+	case []any:
+		for i := range body {
+			body[i] = enrich(body[i])
+		}
+		return body
+	case map[string]any:
+		if list, ok := body["records"].([]any); ok {
+			body["records"] = enrichBody(list)
+			return body
+		}
+	}
+	return enrich(v)
+}
+
+// unlisted is a field of no spec whose value no float and no merge keeps.
+const unlisted = `{"big":12345678901234567890123,"exact":0.1000000000000000055511151231257827,"none":null,"deep":[{"text":"é \u2028 \u0000"}]}`
+
+// enrich adds what is rare to an object and to all objects in it.
+func enrich(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = enrich(v[i])
+		}
+	case map[string]any:
+		enrichFields(v)
+		for name := range v {
+			v[name] = enrich(v[name])
+		}
+		v["unlisted"] = decode(unlisted)
+	}
+	return v
+}
+
+func enrichFields(v map[string]any) {
+	id, _ := v["id"].(string)
+	when := "2026-10-31T23:59:59.999999+05:30"
+	if _, ok := v["deleted_at"]; ok {
+		v["deleted_at"] = when
+	}
+	if v["channel_handle"] != nil {
+		v["do_follow_links_allowed"] = decode(pick(id, capacities()))
+	}
+	if v["total_articles"] != nil {
+		v["questionnaire"] = filled("id campaign_id objectives keywords target_audience tone writing_samples file_id file_name "+
+			"file_url created_at updated_at deleted_at file_size", id, when)
+		delete(v["questionnaire"].(map[string]any), "campaign_id") // the enclosing campaign's
+	}
+	if v["file_url"] != nil && v["name"] != nil {
+		for name, value := range filled(fileText+" size "+life, id, when) {
+			v[name] = value
+		}
+	}
+}
+
+// capacities are the shapes of do_follow_links_allowed.
+func capacities() []string {
+	return []string{"true", "false", "null", "0", "3", `"Unlimited"`, `"unlimited"`, `"5"`, `" 10 "`, `"2 links"`, `"1 link"`,
+		`"0"`, `"No"`, `"yes"`, `"None"`, `""`, `"up to 4"`, `"Unlimited links"`, "-1", "2.5", "4294967296", `[1]`, `{"max":2}`}
+}
+
+func pick(id string, from []string) string {
+	h := fnv.New32a()
+	h.Write([]byte(id))
+	return from[h.Sum32()%uint32(len(from))]
+}
+
+// filled makes an object whose id is another's with a mark.
+func filled(names, id, when string) map[string]any {
+	object := map[string]any{}
+	for _, spec := range strings.Fields(names) {
+		switch spec {
+		case "id":
+			object[spec] = "of-" + id
+		case "created_at", "updated_at", "deleted_at":
+			object[spec] = when
+		case "size", "file_size":
+			object[spec] = json.Number("9007199254740993")
+		default:
+			object[spec] = spec + " of " + id
+		}
+	}
+	return object
+}

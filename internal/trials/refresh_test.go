@@ -1,0 +1,190 @@
+package trials_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/warehouse"
+)
+
+// refresh lives through a day and refreshes.
+func (m mailbox) refresh(t pipeline.Targets) pipeline.Result {
+	m.t.Helper()
+	m.service.Advance(1)
+	m.at = m.at.Add(time.Hour)
+	return m.complete(pipeline.Refresh(m.t.Context(), m.cfg, t))
+}
+
+func TestARefreshReadsItsTargetsAndCarriesTheRest(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, richWorld())
+	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 45, 7
+	night := m.goodNight()
+	article := m.someArticle()
+	campaign := m.one("SELECT campaign_id FROM articles WHERE id = ?", article)
+	grades := m.lines("SELECT stream || ' ' || grade || coalesce(reason, '') FROM meta.streams WHERE stream NOT LIKE '%events' ORDER BY 1")
+	var mu sync.Mutex
+	var asked []string
+	m.arriving(func(r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, strings.NewReplacer(article, "A", campaign, "C").Replace(r.URL.Path))
+	})
+	m.deliver(m.service.StatusChange(article))
+	res := m.refresh(pipeline.Targets{Articles: []string{article}, Campaigns: []string{campaign}})
+	slices.Sort(asked)
+	want := []string{"/articles/A", "/articles/A/comments", "/auth/token", "/campaigns/C", "/campaigns/C/articles", "/campaigns/C/articles/status-count"}
+	if diff := cmp.Diff(want, slices.Compact(asked)); diff != "" {
+		t.Errorf("asked for (-want +got):\n%s", diff)
+	}
+	m.arrive.Store(nil)
+	if res.Run.IsNight() || res.Manifest.Kind != warehouse.Refresh || m.latest() != res.Run.ID {
+		t.Errorf("run %s of kind %q is published as %q, readers see %s", res.Run.ID, res.Run.Kind, res.Manifest.Kind, m.latest())
+	}
+	m.requireLines("SELECT kind FROM meta.runs ORDER BY run_id", "night", "refresh")
+	if diff := cmp.Diff(grades, m.lines("SELECT stream || ' ' || grade || coalesce(reason, '') FROM meta.streams WHERE run_id = '"+res.Run.ID+"' AND stream NOT LIKE '%events' ORDER BY 1")); diff != "" {
+		t.Errorf("grades (-night +refresh):\n%s", diff)
+	}
+	if got := m.count("meta.streams s JOIN meta.runs r ON r.run_id = ?", "s.run_id = ? AND s.stream NOT LIKE '%events' AND s.age_since IS DISTINCT FROM r.snapshot_at",
+		night.Run.ID, res.Run.ID); got != 0 {
+		t.Errorf("%d streams of the refresh are not as old as the night", got)
+	}
+	if got := m.count("article_status_events", "article_id = ?", article); got != 1 {
+		t.Errorf("the event has %d rows", got)
+	}
+	for _, table := range []string{"articles", "article_comments", "campaigns", "campaign_articles"} {
+		if got := m.count("meta.tables", "run_id = ? AND table_name = ? AND rows_gone > 3", res.Run.ID, table); got != 0 {
+			t.Errorf("rows of %s vanished", table)
+		}
+	}
+	row, _ := m.service.Object("/articles/" + article)
+	if prefix := m.one("SELECT status_prefix FROM articles WHERE id = ?", article); !strings.Contains(string(row), `"`+prefix+`"`) {
+		t.Errorf("status %q, the service has %s", prefix, row)
+	}
+}
+
+// TestAStoppedRefreshSaysHowItGoesOn holds that it does not promise to be taken up.
+func TestAStoppedRefreshSaysHowItGoesOn(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, smallWorld())
+	m.goodNight()
+	article := m.someArticle()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	m.arriving(func(*http.Request) { stop() })
+	m.at = m.at.Add(time.Hour)
+	res, err := pipeline.Refresh(ctx, m.cfg, pipeline.Targets{Articles: []string{article}})
+	if err == nil || res.Run.Outcome != warehouse.Interrupted {
+		t.Fatalf("the refresh ended %q with %v", res.Run.Outcome, err)
+	}
+	if text := err.Error(); !strings.HasSuffix(text, "the next night reads the records of this refresh") || strings.Contains(text, "resume") {
+		t.Errorf("the refresh says %q", text)
+	}
+}
+
+func TestARefreshIsNoNight(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, smallWorld())
+	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck, m.cfg.Warehouse.KeepVersions = "changed", 1, 3, 2
+	if _, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{"x"}}); !errors.Is(err, pipeline.ErrPending) {
+		t.Fatalf("before the first night a refresh ends with %v", err)
+	}
+	first, second := m.goodNight(), m.goodNight()
+	targets := pipeline.Targets{Articles: m.lines("SELECT min(id) FROM articles"), Campaigns: m.lines("SELECT min(id) FROM campaigns")}
+	for range 3 {
+		m.refresh(targets)
+	}
+	wh, err := warehouse.Open(m.cfg.Warehouse)
+	must(t, err)
+	if versions, _ := wh.Versions.List(); !slices.Contains(versions, second.Run.ID) || len(versions) != 2 {
+		t.Errorf("versions %v are kept, want the night %s and a refresh", versions, second.Run.ID)
+	}
+	third := m.goodNight()
+	if versions, _ := wh.Versions.List(); !slices.Equal(versions, []string{second.Run.ID, third.Run.ID}) {
+		t.Errorf("versions %v are kept, want the nights %s and %s", versions, second.Run.ID, third.Run.ID)
+	}
+	back, err := wh.Rollback("", m.at)
+	must(t, err)
+	if back.RunID != second.Run.ID {
+		t.Errorf("rolled back to %s, want the night before, %s", back.RunID, second.Run.ID)
+	}
+	if _, err := pipeline.Replay(t.Context(), m.cfg, m.refresh(targets).Run.ID); err == nil {
+		t.Error("a refresh was replayed")
+	}
+	_ = first
+}
+
+func TestARefreshThatFailsLeavesTheSnapshot(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, smallWorld())
+	m.goodNight()
+	before := m.latest()
+	article := m.lines("SELECT min(id) FROM articles")
+	m.deliver(raw("e", "article.status_changed", `{"article_id":"`+article[0]+`"}`))
+	m.service.SetFaults(sim.Fault{Path: "/articles/", Kind: sim.FaultStatus, Status: 500})
+	m.at = m.at.Add(time.Hour)
+	if _, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{article[0]}}); err != nil {
+		t.Logf("the refresh ended with %v", err)
+		if m.latest() != before {
+			t.Errorf("%s was published", m.latest())
+		}
+	}
+	m.service.SetFaults()
+	m.goodNight()
+	m.requireLines("SELECT event_id FROM article_status_events", "e")
+}
+
+// TestEventsOfAnInboxThatWasNotEmptiedJoinOnce puts back what a night and a refresh
+// took from the inbox, as if they had been killed between their publish and that.
+func TestEventsOfAnInboxThatWasNotEmptiedJoinOnce(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, smallWorld())
+	m.goodNight()
+	targets := pipeline.Targets{Articles: m.lines("SELECT min(id) FROM articles")}
+	m.deliver(raw("a", "article.status_changed", `{"article_id":"1"}`))
+	m.deliver(raw("b", "article.status_changed", `{"article_id":"2"}`))
+	m.deliver(raw("c", "other.topic", `{}`)) // closes the segment of b
+	taken := t.TempDir()
+	must(t, os.CopyFS(taken, os.DirFS(m.path("state", "inbox"))))
+	putBack := func() {
+		t.Helper()
+		segments, err := filepath.Glob(filepath.Join(taken, "*.log"))
+		must(t, err)
+		if len(segments) != 2 {
+			t.Fatalf("%d closed segments were taken, want 2", len(segments))
+		}
+		for _, s := range segments {
+			back := m.path("state", "inbox", filepath.Base(s))
+			if _, err := os.Stat(back); !errors.Is(err, fs.ErrNotExist) {
+				t.Fatalf("segment %s still waits: %v", back, err)
+			}
+			must(t, os.Link(s, back))
+		}
+	}
+	once := func() {
+		t.Helper()
+		m.requireLines("SELECT event_id FROM article_status_events ORDER BY 1", "a", "b")
+		m.requireLines("SELECT event_id FROM meta.webhook_events ORDER BY 1", "a", "b", "c")
+	}
+	m.goodNight()
+	once()
+	putBack()
+	m.refresh(targets)
+	once()
+	putBack()
+	m.goodNight()
+	once()
+}

@@ -1,0 +1,139 @@
+package trials_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/sim"
+)
+
+// TestWhatDoesNotFitIsKept answers listings with wrong values. The rows stay,
+// the values stand beside their reasons, and what is merely new is counted.
+func TestWhatDoesNotFitIsKept(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), "product_listings")
+	h.answerListings("spoilt.json")
+	first := h.goodNight()
+	rejects := []string{
+		`product_listing_includes third/1  "no object"`,
+		`product_listing_prices first/1 unit_amount "a lot"`,
+		`product_listing_prices first/2 unit_amount 1234567890123`,
+		`product_listings   {"name": "nameless", "min_delivery_days": 1}`,
+		`product_listings first min_delivery_days "abc"`,
+		`product_listings second created_at "yesterday"`,
+		`product_listings second is_indexed 7`,
+		`product_listings third name ["a", "list"]`,
+	}
+	h.requireRejects(rejects...)
+	h.requireDrift(first.Run.ID, first.Run.ID, `max_delivery_days converted x1 "7" first`,
+		`placement_type=HOLOGRAM unknown_enum x1 "HOLOGRAM" second`, `surprise unknown_field x2 {"a": 1} second`)
+	h.requireLines(`SELECT concat_ws(' ', id, coalesce(name, '-'), coalesce(min_delivery_days::VARCHAR, '-'), coalesce(max_delivery_days::VARCHAR, '-'),
+		coalesce(created_at::VARCHAR, '-'), coalesce(placement_type, '-'), coalesce(extra::VARCHAR, '-')) FROM product_listings ORDER BY 1`,
+		"first First - 7 - QUOTE -", `second Second - - - HOLOGRAM {"surprise":{"a":1}}`, `third - - - - MENTION {"surprise":2}`)
+	h.requireLines("SELECT position || ' ' || coalesce(unit_amount::VARCHAR, '-') FROM product_listing_prices ORDER BY 1",
+		"1 -", "2 -", "3 12.500000")
+	h.requireLines("SELECT position || ' ' || channel_type FROM product_listing_includes", "2 PODCAST")
+
+	second := h.goodNight()
+	h.requireRejects(rejects...)
+	h.requireDrift(first.Run.ID, second.Run.ID, `max_delivery_days converted x2 "7" first`,
+		`placement_type=HOLOGRAM unknown_enum x2 "HOLOGRAM" second`, `surprise unknown_field x4 {"a": 1} second`)
+
+	h.answerListings("clean.json")
+	h.goodNight()
+	h.requireRejects()
+	h.requireDrift(first.Run.ID, second.Run.ID, `max_delivery_days converted x2 "7" first`,
+		`placement_type=HOLOGRAM unknown_enum x2 "HOLOGRAM" second`, `surprise unknown_field x4 {"a": 1} second`)
+}
+
+// TestEachRefusedRecordIsARejectOfItsOwn answers orders that are lost and look
+// alike, in a list that needs several passes: each of them is told once, with where
+// it stood, and what can be known of it.
+func TestEachRefusedRecordIsARejectOfItsOwn(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), "orders", "profiles", "profile_orders")
+	lost := `{"records":[{"total":1},{"id":"kept","line_items":[7,7]},{"total":1},{"id":"..","total":1},{"total":1}],"total_records":9}`
+	h.service.SetFaults(rewrite("/orders", lost), rewrite("/profiles/", `[{"id":null},{"id":null},{"id":"x","profile_id":"other"}]`))
+	for range 2 {
+		_, _ = h.night()
+		h.requireLines(`SELECT concat_ws(' ', table_name, coalesce(key, '-'), coalesce(parent, '-'), coalesce(column_name, '-'), page, position, raw)
+			FROM meta.rejects WHERE table_name IN ('orders', 'order_line_items') ORDER BY seq`,
+			"order_line_items kept/1 kept - 1 2 7", "order_line_items kept/2 kept - 1 2 7",
+			`orders - - - 1 1 {"total":1}`, `orders - - - 1 3 {"total":1}`, `orders .. - - 1 4 {"id":"..","total":1}`, `orders - - - 1 5 {"total":1}`)
+		profiles := h.count("profiles", "true")
+		h.requireLines(`SELECT concat_ws(' ', coalesce(key, '-'), position, count(DISTINCT p.id), count(*)) FROM meta.rejects r JOIN profiles p ON p.id = r.parent
+			WHERE table_name = 'profile_orders' GROUP BY key, position ORDER BY position`,
+			fmt.Sprintf("- 1 %d %[1]d", profiles), fmt.Sprintf("- 2 %d %[1]d", profiles), fmt.Sprintf("other/x 3 %d %[1]d", profiles))
+	}
+	h.service.SetFaults()
+	h.goodNight()
+	h.requireRejects()
+}
+
+// TestDriftCountsRecords answers a list that never comes to its total, so that it is
+// read in several passes, and each record twice in each.
+func TestDriftCountsRecords(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), "orders", "order_details")
+	var records []string
+	for i := range 12 {
+		records = append(records, fmt.Sprintf(`{"id":"o%02d","colour":%d,"line_items":[{"size":1},{"size":2}]}`, i, i))
+	}
+	h.service.SetFaults(rewrite("/orders", `{"records":[`+strings.Join(records, ",")+`],"total_records":30,"hint":1}`))
+	for night := 1; night <= 2; night++ {
+		_, _ = h.night()
+		h.requireLines(`SELECT concat_ws(' ', table_name, path, count, sample, key) FROM meta.drift WHERE kind = 'unknown_field' AND path <> '$envelope.hint' ORDER BY 1`,
+			fmt.Sprintf("order_line_items size %d 1 o00", 12*night), fmt.Sprintf("orders colour %d 0 o00", 12*night))
+	}
+}
+
+// rewrite answers all requests whose path begins so with a body.
+func rewrite(path, body string) sim.Fault {
+	return sim.Fault{Path: path, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(body) }}
+}
+
+// answerListings answers all requests for listings with a file of testdata.
+func (h *house) answerListings(file string) {
+	h.t.Helper()
+	body, err := os.ReadFile(filepath.Join("testdata", file))
+	must(h.t, err)
+	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return body }})
+}
+
+// requireRejects holds meta.rejects: table, key, column and raw text of each.
+func (h *house) requireRejects(want ...string) {
+	h.t.Helper()
+	h.requireLines(`SELECT table_name || ' ' || coalesce(key, '') || ' ' || coalesce(column_name, '') || ' ' || raw FROM meta.rejects
+		WHERE reason <> '' AND run_id <> '' ORDER BY 1`, want...)
+}
+
+// requireDrift holds meta.drift of listings and the runs that it spans.
+func (h *house) requireDrift(first, last string, want ...string) {
+	h.t.Helper()
+	h.requireLines(`SELECT path || ' ' || kind || ' x' || count || ' ' || sample || ' ' || coalesce(key, '-') FROM meta.drift
+		WHERE table_name = 'product_listings' ORDER BY 1`, want...)
+	h.requireLines("SELECT DISTINCT first_run || ' ' || last_run FROM meta.drift WHERE table_name = 'product_listings'", first+" "+last)
+}
+
+// requireLines compares the one column of a query with texts.
+func (h *house) requireLines(text string, want ...string) {
+	h.t.Helper()
+	if diff := cmp.Diff(want, h.lines(text)); diff != "" {
+		h.t.Errorf("%s (-want +got):\n%s", text, diff)
+	}
+}
+
+// lines reads the one column of a query.
+func (h *house) lines(text string) []string {
+	h.t.Helper()
+	var got []string
+	for _, r := range query(h.t, h.catalog(), text) {
+		got = append(got, r[0].String)
+	}
+	return got
+}

@@ -1,0 +1,79 @@
+package trials_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/load"
+	"placementsync/internal/pipeline"
+)
+
+func TestReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld())
+	h.cfg.Details = "changed"
+	h.goodNight()
+	last := h.goodNight()
+	before := h.histories()
+	h.service.ResetRequests()
+
+	h.at = h.at.Add(time.Hour)
+	res, err := pipeline.Replay(t.Context(), h.cfg, last.Run.ID)
+	must(t, err)
+	if res.Run.ExitCode != 0 || h.latest() != res.Run.ID || !strings.HasPrefix(res.Run.ID, last.Run.ID+"-") {
+		t.Errorf("the replay %s of %s ended with %d, latest is %s", res.Run.ID, last.Run.ID, res.Run.ExitCode, h.latest())
+	}
+	if diff := cmp.Diff(before, h.histories()); diff != "" {
+		t.Errorf("the replayed tables differ (-before +after):\n%s", diff)
+	}
+	if asked := h.service.Requests(); len(asked) > 0 {
+		t.Errorf("the service was asked %d times, first for %s", len(asked), asked[0].Path)
+	}
+	for i, s := range res.Run.Streams {
+		if want := last.Run.Streams[i].Grade; s.Grade != want {
+			t.Errorf("%s is %s in the replay, was %s", s.Stream, s.Grade, want)
+		}
+	}
+}
+
+func TestReplayPublishesARunThatWasStoppedByAGate(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.goodNight()
+	// From now on the service lists nothing, which the gate does not believe.
+	h.cfg.Limits = load.Limits{}
+	h.answerListings("none.json")
+	res, err := h.badNight(t.Context(), 1)
+	if err == nil {
+		t.Fatal("the gate let an empty list pass")
+	}
+	h.cfg.AllowMassDelete = true
+	replayed, err := pipeline.Replay(t.Context(), h.cfg, res.Run.ID)
+	must(t, err)
+	if h.latest() != replayed.Run.ID || h.count("product_listings", "true") != 0 {
+		t.Errorf("latest is %s with %d listings", h.latest(), h.count("product_listings", "true"))
+	}
+}
+
+func TestReplayRefusesWhatItCannotBuild(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	first := h.goodNight()
+	h.goodNight()
+	for run, want := range map[string]string{
+		first.Run.ID:       "later nights build on it",
+		"20200101T000000Z": "nothing has landed under this run",
+		"../state":         "nothing has landed under this run",
+	} {
+		_, err := pipeline.Replay(t.Context(), h.cfg, run)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("replay of %q: got %v, want %q", run, err, want)
+		}
+	}
+	if h.cfg.Fetch.Offline {
+		t.Error("the caller's configuration was changed")
+	}
+}

@@ -1,0 +1,165 @@
+package trials_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/pipeline"
+	asking "placementsync/internal/query"
+	"placementsync/internal/warehouse"
+)
+
+// TestTrialRestoreEqualsTheOriginal loses all but parquet/ and state/, as a restore of the
+// backup that operations.md describes does, and builds the rest again: every row of
+// every table and view, every answer of every named query, today and as of an earlier
+// night, and what changed between two nights are those of the lost warehouse.
+func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
+	skipRaced(t)
+	t.Parallel()
+	h := newHouse(t, trialWorld(3))
+	h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = "changed", 45, 7
+	h.goodNight()
+	h.goodNight()
+	stopped, stop := context.WithCancelCause(t.Context())
+	stop(errors.New("told to stop"))
+	h.badNight(stopped, 130)
+	for range 3 {
+		h.goodNight()
+	}
+	before, asked := contents(t, h.path("catalog.duckdb")), h.answers("")
+	then := h.answers("2026-11-04")
+	for _, name := range []string{"versions", "raw", "latest", "catalog.duckdb"} {
+		must(t, os.RemoveAll(h.path(name)))
+	}
+	if _, err := h.night(); !errors.As(err, new(*warehouse.LostError)) {
+		t.Fatalf("a night began on a warehouse that lost its versions: %v", err)
+	}
+	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
+	must(t, err)
+	if r.Snapshots != 5 || r.Between != 0 || !r.Meta || len(r.Passed) != 0 {
+		t.Errorf("rebuilt as %+v", r)
+	}
+	requireContents(t, before, contents(t, h.path("catalog.duckdb")))
+	if diff := cmp.Diff(asked, h.answers("")); diff != "" {
+		t.Errorf("named queries answer otherwise (-before +after):\n%s", diff)
+	}
+	if diff := cmp.Diff(then, h.answers("2026-11-04")); diff != "" {
+		t.Errorf("named queries answer otherwise as of an earlier night (-before +after):\n%s", diff)
+	}
+	// What is rebuilt can be lost again, and built upon.
+	must(t, os.RemoveAll(h.path("versions")))
+	h.at = h.at.Add(time.Hour)
+	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
+	must(t, err)
+	requireContents(t, before, contents(t, h.path("catalog.duckdb")))
+	h.goodNight()
+}
+
+// TestRestoreOfThinnedSeries prunes days before the warehouse is lost: what is current
+// is whole, and so is meta; history is as fine as the days that are left, and says so.
+func TestRestoreOfThinnedSeries(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, trialWorld(4), some()...)
+	for range 6 {
+		h.goodNight()
+	}
+	wh, err := warehouse.Open(h.cfg.Warehouse)
+	must(t, err)
+	_, err = wh.Pruner.Prune(warehouse.Retention{Daily: 2, Monthly: 2}, h.at, false)
+	must(t, err)
+	before := contents(t, h.path("catalog.duckdb"))
+	must(t, os.RemoveAll(h.path("versions")))
+	must(t, os.Remove(h.path("latest")))
+	h.at = h.at.Add(time.Hour)
+	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
+	must(t, err)
+	if r.Snapshots != 2 || r.Between != 0 {
+		t.Errorf("rebuilt from %d snapshots, %d between them", r.Snapshots, r.Between)
+	}
+	after := contents(t, h.path("catalog.duckdb"))
+	for name, rows := range before {
+		if strings.HasPrefix(name, "main.") || strings.HasPrefix(name, "meta.") {
+			if diff := cmp.Diff(rows, after[name]); diff != "" {
+				t.Errorf("%s differs (-before +after):\n%s", name, diff)
+			}
+		}
+	}
+}
+
+// contents are the rows of every table and view of a catalog, as JSON, sorted.
+func contents(t *testing.T, file string) map[string][]string {
+	t.Helper()
+	db := opened(t, file+"?access_mode=read_only&threads=1")
+	defer db.Close()
+	all := map[string][]string{}
+	for _, row := range query(t, db, `SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal
+		UNION ALL SELECT schema_name || '.' || view_name FROM duckdb_views() WHERE NOT internal`) {
+		name := row[0].String
+		rows := []string{}
+		for _, one := range query(t, db, fmt.Sprintf("SELECT to_json(x)::VARCHAR FROM (SELECT * FROM %s) x ORDER BY 1", name)) {
+			rows = append(rows, one[0].String)
+		}
+		all[name] = rows
+	}
+	return all
+}
+
+// requireContents compares two catalogs and names the tables that differ.
+func requireContents(t *testing.T, want, got map[string][]string) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if diff := cmp.Diff(want[name], got[name]); diff != "" {
+			t.Errorf("%s differs (-before +after):\n%s", name, diff)
+		}
+	}
+	if len(want) != len(got) {
+		t.Errorf("%d tables and views, want %d", len(got), len(want))
+	}
+}
+
+// answers asks every named query that needs no parameter, and what changed between
+// the last two snapshots.
+func (h *house) answers(asOf string) map[string]string {
+	h.t.Helper()
+	db, err := asking.Open(h.t.Context(), h.path("catalog.duckdb"), asking.Options{MemoryLimit: "256MB", Threads: 1, AsOf: asOf})
+	must(h.t, err)
+	defer db.Close()
+	all, err := asking.List()
+	must(h.t, err)
+	if asOf == "" {
+		snapshots, err := db.Snapshots(h.t.Context())
+		must(h.t, err)
+		from, to, err := asking.Between(snapshots)
+		must(h.t, err)
+		changes, err := db.Changes(h.t.Context(), asking.Diff{From: from, To: to}, true)
+		must(h.t, err)
+		changes.Name = "changes"
+		all = append(all, changes)
+	}
+	answers := map[string]string{}
+	for _, q := range all {
+		var text bytes.Buffer
+		w, err := asking.NewWriter(asking.JSONL, &text, asking.Screen{})
+		must(h.t, err)
+		if _, err := db.Run(h.t.Context(), q, nil, w); err != nil {
+			answers[q.Name] = err.Error()
+			continue
+		}
+		answers[q.Name] = text.String()
+	}
+	if len(answers) < 36 {
+		h.t.Errorf("only %d queries were asked below %s", len(answers), filepath.Dir(h.path("x")))
+	}
+	return answers
+}

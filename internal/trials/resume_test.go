@@ -1,0 +1,115 @@
+package trials_test
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/pipeline"
+)
+
+// TestResumedNightAsksForNothingTwice cuts a night at several places and takes
+// it up: what had landed is not asked for again, except page 1 of a list to
+// confirm its walk and what the token may read, and the values are those of a night that was never cut.
+func TestResumedNightAsksForNothingTwice(t *testing.T) {
+	for _, cut := range []int32{2, 7, 15, 40} {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, smallWorld())
+			h.cfg.ResumeMaxAge = time.Hour
+			h.service.Advance(1)
+			h.at = h.service.Now().Add(2 * time.Hour)
+			first := h.cutAt(cut)
+			landed := h.landed(first.Run.ID)
+			h.service.ResetRequests()
+			h.at = h.at.Add(10 * time.Minute)
+			res, err := pipeline.Run(t.Context(), h.cfg)
+			must(t, err)
+			if res.Run.ID != first.Run.ID {
+				t.Errorf("the run is %s, want %s to be taken up", res.Run.ID, first.Run.ID)
+			}
+			for _, r := range h.service.Requests() {
+				if landed[r.Path] && !strings.HasSuffix(r.Path, "page=1") && r.Path != "/auth/token" {
+					t.Errorf("%s had landed and was asked for again", r.Path)
+				}
+			}
+			h.requireValues(newReference(t, h.service, h.cfg.Streams))
+			if lines := runs(t, h); len(lines) != 1 || lines[0].ExitCode != 0 {
+				t.Errorf("the ledger has %d runs, want the one that ended well", len(lines))
+			}
+		})
+	}
+}
+
+// landed gives path and query of every answer that a run has in its journal.
+func (h *house) landed(run string) map[string]bool {
+	h.t.Helper()
+	l, err := fetch.OpenLanding(h.path("raw", run), fetch.LandingOptions{})
+	must(h.t, err)
+	defer l.Close()
+	all := map[string]bool{}
+	for r, err := range l.Replay() {
+		must(h.t, err)
+		path, _, _ := strings.Cut(r.Path, "{")
+		if path != r.Path {
+			_, rest, _ := strings.Cut(r.Path, "}")
+			path += r.Param + rest
+		}
+		query := r.Query
+		if r.Page > 0 {
+			query = strings.TrimPrefix(query+"&page="+strconv.Itoa(r.Page), "&")
+		}
+		all[strings.TrimSuffix(path+"?"+query, "?")] = true
+	}
+	if len(all) == 0 {
+		h.t.Fatalf("run %s has landed nothing", run)
+	}
+	return all
+}
+
+// cutAt runs a night that is interrupted at its n-th request.
+func (h *house) cutAt(n int32) pipeline.Result {
+	h.t.Helper()
+	ctx, cancel := context.WithCancel(h.t.Context())
+	defer cancel()
+	var seen atomic.Int32
+	h.arriving(func(*http.Request) {
+		if seen.Add(1) == n {
+			cancel()
+		}
+	})
+	res, err := pipeline.Run(ctx, h.cfg)
+	h.arrive.Store(nil)
+	if err == nil || res.Run.ExitCode != 130 {
+		h.t.Fatalf("the cut night ended with %d: %v", res.Run.ExitCode, err)
+	}
+	return res
+}
+
+func TestOldOrForeignRunIsNotTakenUp(t *testing.T) {
+	for name, change := range map[string]func(*house){
+		"too old":         func(h *house) { h.at = h.at.Add(61 * time.Minute) },
+		"never":           func(h *house) { h.cfg.ResumeMaxAge = 0; h.at = h.at.Add(time.Second) },
+		"another service": func(h *house) { h.cfg.Fetch.BaseURL += "/"; h.at = h.at.Add(time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, smallWorld(), few()...)
+			h.cfg.ResumeMaxAge = time.Hour
+			h.service.Advance(1)
+			h.at = h.service.Now().Add(2 * time.Hour)
+			first := h.cutAt(5)
+			change(h)
+			res, err := pipeline.Run(t.Context(), h.cfg)
+			must(t, err)
+			if res.Run.ID == first.Run.ID {
+				t.Errorf("run %s was taken up", first.Run.ID)
+			}
+		})
+	}
+}

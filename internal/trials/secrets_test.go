@@ -1,0 +1,263 @@
+package trials_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/transform"
+	"placementsync/internal/webhook"
+)
+
+// sentinel stands in every private field, followed by the field's name.
+const sentinel = "sentinel-of-"
+
+// privateFields are the private ones of each kind of record, dotted as the spec
+// lists them.
+func privateFields() map[string][]string {
+	return map[string][]string{
+		"orders":           {"client_secret", "coupon", "guest_email", "account_owner_email", "team.contact_email", "email"},
+		"order_line_items": {"product_type_name"},
+		"order_items":      {"client.last_name", "refund_reference"},
+		"campaigns":        {"objectives", "target_audience"},
+		"profiles":         {"overview", "legal_company_name"},
+		"articles":         {"writer.last_name", "draft_doc_url", "live_url"},
+		"article_comments": {"author.email", "content"},
+		"outlets":          {"description", "logo"},
+		"products":         {"requirements"},
+	}
+}
+
+func sentinelRules() transform.Privacy {
+	p := transform.Privacy{Key: []byte("k")}
+	for table, fields := range privateFields() {
+		for i, field := range fields {
+			rule := table + "." + strings.ReplaceAll(field, ".", "_")
+			if i%2 == 0 {
+				p.Drop = append(p.Drop, rule)
+			} else {
+				p.Hash = append(p.Hash, rule)
+			}
+		}
+	}
+	return p
+}
+
+// shown tells, by route, which kinds of record stand where in the records.
+func shown() map[string]map[string]string {
+	campaign := map[string]string{"": "campaigns", "profile": "profiles", "articles": "articles"}
+	order := map[string]string{"": "orders", "line_items": "order_line_items", "line_items.outlet": "outlets"}
+	return map[string]map[string]string{
+		"/orders": order, "/orders/{order_id}": order, "/profiles/{id}/orders": order,
+		"/order-items":               {"": "order_items", "outlet": "outlets", "article": "articles", "article.campaign": "campaigns"},
+		"/profiles/{id}/order-items": {"": "order_items", "outlet": "outlets"},
+		"/campaigns":                 campaign, "/campaigns/{id}": campaign, "/profiles/{id}/campaigns": campaign,
+		"/campaigns/{id}/articles":  {"": "articles", "order_item.outlet": "outlets"},
+		"/articles/{id}":            {"": "articles"},
+		"/articles/{id}/comments":   {"": "article_comments", "replies": "article_comments"},
+		"/teams/{team_id}/profiles": {"": "profiles"},
+		"/outlets":                  {"": "products", "outlet": "outlets"},
+		"/products/listings":        {"": "products"},
+		"/products/{product_id}":    {"": "products"},
+		"/outlets/{id}/products":    {"": "products"},
+		"/outlets/{outlet_id}":      {"": "outlets"},
+	}
+}
+
+// planter puts sentinels into the answers of one route.
+type planter struct {
+	kinds    map[string]string
+	poisoned bool
+	n        int
+}
+
+func (p *planter) rewrite(body []byte) []byte {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return body
+	}
+	marked, err := json.Marshal(p.answer(v))
+	if err != nil {
+		return body
+	}
+	return marked
+}
+
+// answer plants into all records of an answer, however it wraps them. Poisoned, a
+// list gets a copy, a record without a key, and one that is a text.
+func (p *planter) answer(v any) any {
+	list, bare := v.([]any)
+	object, _ := v.(map[string]any)
+	if records, wrapped := object["records"].([]any); wrapped {
+		list = records
+	}
+	if list == nil && !bare {
+		return p.plant(object)
+	}
+	for i := range list {
+		if record, ok := list[i].(map[string]any); ok {
+			list[i] = p.plant(record)
+		}
+	}
+	if p.poisoned && len(list) > 0 {
+		lost := map[string]any{"id": nil, "date_paid": "soon"}
+		list = append(list, p.plant(lost), p.plant(map[string]any{"id": "..", "total": []any{1}}), sentinel+"text", list[0])
+	}
+	if bare {
+		return list
+	}
+	object["records"] = list
+	return object
+}
+
+func (p *planter) plant(record map[string]any) map[string]any {
+	for at, table := range p.kinds {
+		for _, field := range privateFields()[table] {
+			path := field
+			if at != "" {
+				path = at + "." + field
+			}
+			p.put(record, strings.Split(path, "."), sentinel+table+"."+field)
+		}
+	}
+	return record
+}
+
+// put sets a value at a path, in objects and in every item of lists on the way.
+func (p *planter) put(in map[string]any, path []string, text string) {
+	if len(path) == 1 {
+		in[path[0]] = p.value(text)
+		return
+	}
+	switch next := in[path[0]].(type) {
+	case map[string]any:
+		p.put(next, path[1:], text)
+	case []any:
+		for _, item := range next {
+			if object, ok := item.(map[string]any); ok {
+				p.put(object, path[1:], text)
+			}
+		}
+		if p.poisoned {
+			lost := map[string]any{"id": nil}
+			p.put(lost, path[1:], text)
+			in[path[0]] = append(next, lost)
+		}
+	default:
+		made := map[string]any{}
+		in[path[0]] = made
+		p.put(made, path[1:], text)
+	}
+}
+
+// value is the text, or one of the forms in which it fits no column.
+func (p *planter) value(text string) any {
+	if p.n++; !p.poisoned {
+		return text
+	}
+	switch p.n % 5 {
+	case 0:
+		return []any{text}
+	case 1:
+		return map[string]any{"value": text}
+	case 2:
+		return map[string]any{"name": text, "email": text}
+	case 3:
+		return []any{map[string]any{"deep": []any{text}}}
+	}
+	return text
+}
+
+// plantAll has every route show sentinels.
+func plantAll(poisoned bool) []sim.Fault {
+	var faults []sim.Fault
+	for route, kinds := range shown() {
+		p := &planter{kinds: kinds, poisoned: poisoned}
+		var mu sync.Mutex
+		faults = append(faults, sim.Fault{Route: route, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
+			mu.Lock()
+			defer mu.Unlock()
+			return p.rewrite(body)
+		}})
+	}
+	return faults
+}
+
+// TestTrialNoSentinelIsPublished plants a sentinel in every private field of every answer
+// that can show it, as it should be and as it should not, and then looks at every
+// byte and text that was published.
+func TestTrialNoSentinelIsPublished(t *testing.T) {
+	skipRaced(t)
+	t.Parallel()
+	open := newCanaried(t, transform.Privacy{}, func(string) bool { return true })
+	open.plantedNights()
+	if found := open.sentinels(); len(found) < 10 {
+		t.Fatalf("without rules sentinels are only in %v", found)
+	}
+	m := newCanaried(t, sentinelRules(), func(string) bool { return true })
+	m.plantedNights()
+	if found := m.sentinels(); len(found) > 0 {
+		t.Errorf("sentinels are in %v", found)
+	}
+	for _, table := range []string{"meta.rejects", "past.orders", "orders", "profile_orders", "campaign_articles"} {
+		if m.count(table, "true") == 0 {
+			t.Errorf("there is nothing in %s", table)
+		}
+	}
+	if m.count("meta.rejects", `raw LIKE '%"soon"%' AND raw LIKE '%(withheld)%'`) == 0 {
+		t.Error("no refused record is kept but for its private parts")
+	}
+}
+
+// plantedNights lives through a poisoned night, one as it should be, and a poisoned
+// one again, so that what is planted is in main, in past and in meta.
+func (m mailbox) plantedNights() {
+	m.t.Helper()
+	for i, poisoned := range []bool{true, false, true} {
+		m.service.SetFaults(plantAll(poisoned)...)
+		m.deliver(raw(fmt.Sprint("c", i), webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"`+sentinel+`event"}]},
+			"author":{"name":"x","email":"`+sentinel+`event"}}`))
+		m.deliver(raw(fmt.Sprint("b", i), webhook.CommentCreated, `{"content":"`+sentinel+`event"}`))
+		m.deliver(raw(fmt.Sprint("s", i), webhook.StatusChanged, `{"article_id":"a1","status":{"id":"1","prefix":"x"},"writer":{"last_name":"`+sentinel+`event"}}`))
+		m.service.Advance(1)
+		m.at = m.service.Now().AddDate(0, 0, 1)
+		if _, err := pipeline.Run(m.t.Context(), m.cfg); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+}
+
+// sentinels are the tables and files that hold a sentinel.
+func (m mailbox) sentinels() []string {
+	m.t.Helper()
+	var found []string
+	for _, table := range m.lines(`SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal ORDER BY 1`) {
+		schema, name, _ := strings.Cut(table, ".")
+		for _, text := range m.lines(fmt.Sprintf(`SELECT regexp_extract(t::VARCHAR, '.{0,200}%s.{0,60}') FROM %s.%q t WHERE t::VARCHAR LIKE '%%%s%%' LIMIT 1`,
+			sentinel, schema, name, sentinel)) {
+			found = append(found, table+": "+text)
+		}
+	}
+	must(m.t, filepath.WalkDir(m.path(), func(path string, e fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(m.path(), path)
+		if err != nil || !e.Type().IsRegular() || strings.HasPrefix(name, "raw/") || strings.HasPrefix(name, "state/inbox/") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if bytes.Contains(data, []byte(sentinel)) {
+			found = append(found, name)
+		}
+		return err
+	}))
+	return found
+}

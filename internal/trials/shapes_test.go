@@ -1,0 +1,57 @@
+package trials_test
+
+import (
+	"testing"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+)
+
+// TestEveryShapeOfAnEnvelope reads worlds in which all endpoints whose envelope
+// the spec does not show answer in one and the same shape, with a token of each
+// type.
+func TestEveryShapeOfAnEnvelope(t *testing.T) {
+	for name, c := range map[string]struct {
+		envelope sim.Envelope
+		token    string
+		paged    bool
+		streams  []string
+	}{
+		"paginated":       {envelope: sim.EnvelopePaginated, token: "full_access"},
+		"bare arrays":     {envelope: sim.EnvelopeArray, token: "read_only"},
+		"records alone":   {envelope: sim.EnvelopeRecords, token: "custom"},
+		"arrays in pages": {sim.EnvelopeArray, "read_only", true, append(unshown(), "outlet_listings", "outlets")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			world := smallWorld()
+			world.Envelope, world.PageUntotalled, world.TokenType = c.envelope, c.paged, c.token
+			if c.token == "full_access" {
+				world.Scopes, world.ArticleNeedsFullAccess = []string{}, true
+			}
+			h := newHouse(t, world, c.streams...)
+			h.cfg.Fetch.PageSize = 3
+			ref := newReference(t, h.service, h.cfg.Streams)
+			res := h.goodNight()
+			h.requireValues(ref)
+			for _, s := range h.cfg.Streams {
+				h.requireStream(res.Run, s.Name, fetch.Exact, "")
+				if s.Envelope == stream.Sniffed && streamOf(t, res.Run, s.Name).Rows == 0 {
+					t.Errorf("%s brought no record, so that its envelope was not tried", s.Name)
+				}
+			}
+		})
+	}
+}
+
+// unshown names the streams whose envelope the spec does not show.
+func unshown() []string {
+	var names []string
+	for _, s := range stream.All() {
+		if s.Envelope == stream.Sniffed {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,16 @@
+//go:build !unix
+
+package trials_test
+
+import (
+	"testing"
+
+	"placementsync/internal/pipeline"
+)
+
+func (j job) starve(t *testing.T, _ *pipeline.Config) (restore func()) {
+	if j.Room > 0 {
+		t.Skip("this system has no bound on the size of files")
+	}
+	return func() {}
+}

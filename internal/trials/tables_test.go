@@ -1,0 +1,299 @@
+package trials_test
+
+// expected says where the rows of one table stand in what the service answers.
+// It is written from docs/service.md and the list of tables, and
+// shares nothing with the streams and the decoder that it checks.
+//
+// A column is "name", filled by the field of that name, or "name=source|source":
+// the first source that is not empty. A source is a dotted path in the item, or
+//
+//	/path    a field of the record that the item stands in
+//	^path    a field of the item around it, where lists nest
+//	#1 #2    the place in the first, in the second list on the way, from 1
+//	?        the path parameter
+//	'text'   that text
+//
+// "writer.id" without a source is short for "writer_id=writer.id".
+type expected struct {
+	table, key string
+	// path is the endpoint as the spec writes it; detail the one that is laid
+	// over its records where both are read.
+	path, detail, query string
+	// ids are the columns that name the path parameter; "team" is the team's id.
+	ids string
+	// list names the list in an object that holds nothing else of interest.
+	list string
+	// at leads from the record to the items; empty: the record itself.
+	at string
+	// bare takes an item that is no object.
+	bare string
+	// The columns by the kind of their values.
+	text, whole, flag, money, when, json string
+	// capacity is the stem of the four columns of do_follow_links_allowed.
+	capacity string
+	// replies are items of this list within an item, and rows of the same table.
+	replies string
+	// link tables say what belongs to what and have no extra: the record is
+	// described by another table.
+	link bool
+}
+
+const (
+	priceText   = "currency pricing_tier"
+	includeText = "channel_type placement_type"
+	fileText    = "id name file_key file_url mime_type team_id folder_id uploaded_by"
+	life        = "created_at updated_at deleted_at"
+	productText = "name description requirements image logo example_screenshot type_id"
+)
+
+// tables lists all tables, in an order in which whoever names ids
+// stands before those that are asked for by them.
+func tables() []expected {
+	var all []expected
+	for _, part := range [][]expected{listingTables(), orderTables(), campaignTables(), outletTables(), productTables(),
+		profileTables(), smallTables()} {
+		all = append(all, part...)
+	}
+	return append(all, derivedTables(all)...)
+}
+
+func listingTables() []expected {
+	const outlets, products = "/outlets", "/products/listings"
+	return []expected{
+		{
+			table: "outlet_listings", key: "id", path: outlets,
+			text:  "id outlet_id name description requirements outlet_name website_url logo city state country",
+			whole: "min_delivery_days max_delivery_days", flag: "is_featured", when: "created_at",
+		},
+		{
+			table: "outlet_listing_channels", key: "outlet_listing_id position", path: outlets, at: "channels",
+			text:  "outlet_listing_id=/id channel_type placement_type disclaimer_name disclaimer_description",
+			whole: "position=#1 domain_authority domain_ranking", flag: "is_do_follow",
+		},
+		{
+			table: "outlet_listing_prices", key: "outlet_listing_id position", path: outlets, at: "prices", bare: "unit_amount",
+			text: "outlet_listing_id=/id " + priceText, whole: "position=#1", money: "unit_amount",
+		},
+		{
+			table: "outlet_listing_tags", key: "outlet_listing_id position", path: outlets, at: "tags", bare: "name",
+			text: "outlet_listing_id=/id name", whole: "position=#1",
+		},
+		{
+			table: "product_listings", key: "id", path: products,
+			text: "id name description requirements outlet_id outlet_name website_url logo country state city channel_id " +
+				"channel_type placement_type disclaimer disclaimer.id disclaimer.description",
+			whole: "min_delivery_days max_delivery_days domain_authority domain_ranking",
+			flag:  "is_featured is_indexed is_do_follow", when: "created_at",
+		},
+		{
+			table: "product_listing_prices", key: "product_listing_id position", path: products, at: "prices", bare: "unit_amount",
+			text: "product_listing_id=/id " + priceText, whole: "position=#1", money: "unit_amount",
+		},
+		{
+			table: "product_listing_includes", key: "product_listing_id position", path: products, at: "includes",
+			text: "product_listing_id=/id " + includeText, whole: "position=#1",
+		},
+		{
+			table: "product_listing_tags", key: "product_listing_id position", path: products, at: "tags", bare: "name",
+			text: "product_listing_id=/id name", whole: "position=#1",
+		},
+		{
+			table: "product_listing_example_links", key: "product_listing_id position", path: products, at: "example_links", bare: "url",
+			text: "product_listing_id=/id url", whole: "position=#1",
+		},
+	}
+}
+
+func orderTables() []expected {
+	const list, detail, query, ids = "/orders", "/orders/{order_id}", "?include_outlets_data=true", "orders.id order_items.order_id"
+	return []expected{
+		{
+			table: "order_items", key: "id", path: "/order-items",
+			text: "id referrer_id referrer_team_id product_id commission_status refund_method refund_reference vendor_invoice_id " +
+				"vendor_invoice_url order_id client_id product_name product_type article_id=article_id|article.id article.name " +
+				"article.campaign.id article.campaign.name article.campaign.profile_id article.writer.id " +
+				"article.writer.first_name article.writer.last_name client.first_name client.last_name outlet.id outlet.name " +
+				"outlet.logo outlet.website_url",
+			flag:  "is_accounting_completed is_publisher_paid is_reseller_paid refund_required is_refunded",
+			money: "commission_amount vendor_cost sale_price product_price internal_cost reseller_price",
+			when: "commission_date_paid refund_date vendor_invoice_date vendor_paid_date accounting_completion_date " +
+				"publisher_paid_date reseller_paid_date date_paid " + life,
+		},
+		{
+			table: "orders", key: "id", path: list, detail: detail, query: query, ids: ids,
+			text: "id profile_id client_id checkout_by_id team_id coupon client_secret status reference_number " +
+				"external_reference_number customer_invoice_id customer_invoice_source customer_invoice_url guest_email " +
+				"account_owner_email guest_payment_customer_id team.name team.contact_email name email checkout_link",
+			flag: "is_guest_order", money: "total subtotal processing_fee discount credits_applied", json: "metadata",
+			when: "date_paid customer_invoice_date " + life,
+		},
+		{
+			table: "order_line_items", key: "order_id position", path: list, detail: detail, query: query, ids: ids, at: "line_items",
+			text: "order_id=order_id|/id id product_id linked_order_line_item_id name product_type_name type_id " +
+				"product_type_prefix outlet.id outlet.name outlet.logo outlet.website_url",
+			whole: "position=#1 quantity", flag: "is_add_on", money: "price", when: life,
+		},
+		{
+			table: "order_line_item_includes", key: "order_id line_position position", path: list, detail: detail, query: query,
+			ids: ids, at: "line_items.includes",
+			text: "order_id=/id " + includeText, whole: "line_position=#1 position=#2",
+		},
+	}
+}
+
+func campaignTables() []expected {
+	const list, rows, campaigns = "/campaigns", "/campaigns/{id}/articles", "campaigns.id"
+	return []expected{
+		{
+			table: "campaigns", key: "id", path: list, detail: "/campaigns/{id}", ids: campaigns,
+			text: "id name description reference profile_id=profile_id|profile.id v1_campaign_id status goals questionnaire_id " +
+				"keywords objectives target_audience tone writing_samples file_id profile.name profile.logo",
+			whole: "total_articles", money: "budget", when: "target_date " + life, json: "articles",
+		},
+		{
+			table: "questionnaires", key: "id", path: list, detail: "/campaigns/{id}", ids: campaigns, at: "questionnaire",
+			text: "id campaign_id=campaign_id|/id objectives keywords target_audience tone writing_samples file_id file_name file_url",
+			when: life, whole: "file_size",
+		},
+		{
+			table: "campaign_articles", key: "id", path: rows, ids: campaigns,
+			text: "id name live_url brief_doc_url draft_doc_url campaign_id=campaign_id|? order_item_id writer.id writer.first_name " +
+				"writer.last_name order_item.name order_item.outlet.id order_item.outlet.name order_item.outlet.logo " +
+				"order_item.outlet.website_url",
+			whole: "total_images", when: life,
+		},
+		{
+			table: "article_statuses", key: "article_id position", path: rows, ids: campaigns, at: "status", bare: "name",
+			text: "article_id=/id notes name prefix color", whole: "position=#1", when: "effective_at",
+		},
+		{
+			table: "campaign_article_addons", key: "article_id position", path: rows, ids: campaigns, at: "order_item.addons", bare: "name",
+			text: "article_id=/id id name", whole: "position=#1",
+		},
+		{
+			table: "campaign_article_includes", key: "article_id position", path: rows, ids: campaigns, at: "order_item.includes",
+			text: "article_id=/id " + includeText, whole: "position=#1",
+		},
+		{
+			table: "articles", key: "id", path: "/articles/{id}", ids: "campaign_articles.id order_items.article_id",
+			text: "id name brief_doc_url draft_doc_url live_url campaign_id product_id profile_id writer.id writer.first_name " +
+				"writer.last_name support_agent support_agent.id support_agent.first_name support_agent.last_name status.name status.prefix status.color expected_completion_date_title",
+			when: "updated_at expected_completion_date",
+		},
+		{
+			table: "article_files", key: "article_id position", path: "/articles/{id}", at: "files", bare: "value",
+			ids:  "campaign_articles.id order_items.article_id",
+			text: "article_id=/id value " + fileText, whole: "position=#1 size", when: life,
+		},
+		{
+			table: "campaign_status_counts", key: "campaign_id id", path: "/campaigns/{id}/articles/status-count", ids: campaigns,
+			list: "*", text: "campaign_id=? id name prefix", whole: "count",
+		},
+		{
+			table: "article_comments", key: "article_id id", path: "/articles/{id}/comments", replies: "replies",
+			ids:  "campaign_articles.id order_items.article_id",
+			text: "article_id=? id content author.name author.email parent_comment_id=parent_comment_id|^id", when: "created_at updated_at",
+		},
+	}
+}
+
+func outletTables() []expected {
+	const path, ids = "/outlets/{outlet_id}", "outlet_listings.outlet_id product_listings.outlet_id order_items.outlet_id"
+	return []expected{
+		{
+			table: "outlets", key: "id", path: path, ids: ids, flag: "is_indexed", when: "created_at updated_at",
+			text: "id name description website_url logo country state city",
+		},
+		{
+			table: "outlet_tags", key: "outlet_id position", path: path, ids: ids, at: "tags", bare: "name",
+			text: "outlet_id=/id name", whole: "position=#1",
+		},
+		{
+			table: "outlet_channels", key: "id", path: path, ids: ids, at: "outlet_channels",
+			text: "id outlet_id=outlet_id|/id channel_type placement_type channel_handle channel_url disclaimer_name " +
+				"disclaimer_description",
+			whole: "domain_authority domain_ranking", flag: "is_do_follow", capacity: "do_follow_links_",
+		},
+		{
+			table: "outlet_channel_social_links", key: "outlet_channel_id position", path: path, ids: ids,
+			at: "outlet_channels.social_links", bare: "url", text: "outlet_channel_id=^id url", whole: "position=#2",
+		},
+		{
+			table: "outlet_products", key: "outlet_id product_id", path: "/outlets/{id}/products", ids: "outlets.id",
+			text: "outlet_id=? product_id=id " + productText, whole: "min_delivery_days max_delivery_days",
+			flag: "is_featured active", when: life,
+		},
+	}
+}
+
+func productTables() []expected {
+	const path, ids = "/products/{product_id}", "outlet_listings.id product_listings.id order_items.product_id " +
+		"order_line_items.product_id articles.product_id"
+	return []expected{
+		{
+			table: "products", key: "id", path: path, ids: ids, text: "id " + productText,
+			whole: "min_delivery_days max_delivery_days", flag: "is_featured active", when: life,
+		},
+		{
+			table: "product_prices", key: "product_id position", path: path, ids: ids, at: "prices", bare: "unit_amount",
+			text: "product_id=/id " + priceText, whole: "position=#1", money: "unit_amount",
+		},
+		{
+			table: "product_example_links", key: "product_id position", path: path, ids: ids, at: "example_links", bare: "url",
+			text: "product_id=/id url", whole: "position=#1",
+		},
+		{table: "product_categories", key: "type", path: "/products/categories", text: "type", whole: "count"},
+	}
+}
+
+func profileTables() []expected {
+	const profiles = "/teams/{team_id}/profiles"
+	return []expected{
+		{
+			table: "profiles", key: "id", path: profiles, ids: "team",
+			text: "id name legal_company_name type logo location overview products_and_services drive_link writing_samples " +
+				"website_url team_id brand_tone_and_voice_id",
+			when: "last_generated_at " + life,
+		},
+		{
+			table: "profile_primary_goals", key: "profile_id position", path: profiles, ids: "team", at: "primary_goals", bare: "name",
+			text: "profile_id=/id name", whole: "position=#1",
+		},
+		{
+			table: "profile_orders", key: "profile_id order_id", path: "/profiles/{id}/orders", ids: "profiles.id", link: true,
+			text: "profile_id=? order_id=id",
+		},
+		{
+			table: "profile_campaigns", key: "profile_id campaign_id", path: "/profiles/{id}/campaigns", ids: "profiles.id", link: true,
+			text: "profile_id=? campaign_id=id",
+		},
+		{
+			table: "profile_order_items", key: "id", path: "/profiles/{id}/order-items", ids: "profiles.id",
+			text: "id name description profile_id=profile_id|? type campaign_id product_id outlet.id outlet.name outlet.logo " +
+				"outlet.website_url",
+			whole: "min_delivery_days max_delivery_days", flag: "is_add_on",
+		},
+		{
+			table: "profile_order_item_includes", key: "profile_order_item_id position", path: "/profiles/{id}/order-items",
+			ids: "profiles.id", at: "includes", text: "profile_order_item_id=/id " + includeText, whole: "position=#1",
+		},
+	}
+}
+
+func smallTables() []expected {
+	place := func(kind, list string) expected {
+		return expected{table: "locations", key: "kind name", path: "/outlets/locations/" + list, list: list, bare: "name",
+			text: "kind='" + kind + "' name"}
+	}
+	return []expected{
+		place("country", "countries"), place("state", "states"), place("city", "cities"),
+		{table: "tags", key: "name", path: "/tags", bare: "name", text: "name"},
+		{table: "disclaimers", key: "id", path: "/outlet-disclaimers", text: "id name description"},
+		{table: "files", key: "id", path: "/files", text: fileText, whole: "size", when: life},
+		{table: "folders", key: "id", path: "/folders", text: "id name team_id created_by", when: life},
+		{
+			table: "token", key: "team_id", path: "/auth/token", list: ".",
+			text: "team_id source token_type", flag: "pro_pricing_enabled", json: "scopes",
+		},
+	}
+}

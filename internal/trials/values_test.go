@@ -1,0 +1,190 @@
+package trials_test
+
+import (
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestEveryValueArrives compares every field of every record that the service
+// holds with what stands in the warehouse, night after night, for each table,
+// column and row, in DuckDB and in Parquet, and at last the history of all.
+func TestEveryValueArrives(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, richWorld())
+	ref := newReference(t, h.service, h.cfg.Streams)
+	parquet := open(t, "")
+	var nights []moment
+	for n := range 3 {
+		h.goodNight()
+		held := moment{h.at, ref.now()}
+		nights = append(nights, held)
+		catalog := h.catalog()
+		for _, e := range ref.once() {
+			file := fmt.Sprintf("read_parquet('%s')", h.path("latest", e.table+".parquet"))
+			t.Run(fmt.Sprintf("night %d/%s/DuckDB", n+1, e.table), func(t *testing.T) { check(t, e, held.rows, catalog, "main."+e.table) })
+			t.Run(fmt.Sprintf("night %d/%s/Parquet", n+1, e.table), func(t *testing.T) { check(t, e, held.rows, parquet, file) })
+		}
+	}
+	t.Run("the comparison had work to do", func(t *testing.T) { checkPower(t, nights) })
+	checkHistory(t, h, ref, nights)
+	checkSeries(t, h, ref, nights)
+}
+
+// checkPower holds that the world changed from night to night.
+func checkPower(t *testing.T, nights []moment) {
+	last := nights[len(nights)-1].rows
+	for _, name := range []string{"product_listings", "product_listing_prices", "orders", "article_statuses", "outlets"} {
+		if cmp.Equal(nights[0].rows[name], last[name]) {
+			t.Errorf("nothing of %s changed in %d nights", name, len(nights))
+		}
+	}
+}
+
+// check compares one table, wherever it stands, with what the service held.
+func check(t *testing.T, e expected, held map[string][]cells, db *sql.DB, from string) {
+	t.Helper()
+	compare(t, e, held, read(t, e, db, from), from)
+}
+
+// compare holds the rows of one table against what the service held.
+func compare(t *testing.T, e expected, held map[string][]cells, rows []cells, from string) {
+	t.Helper()
+	want := keyed(e, held[e.table])
+	got := keyed(e, rows)
+	keys := slices.Sorted(maps.Keys(want))
+	for key := range got {
+		if _, ok := want[key]; !ok {
+			keys = append(keys, key)
+		}
+	}
+	if len(want) != len(got) {
+		t.Errorf("%s has %d rows, the service holds %d", from, len(got), len(want))
+	}
+	const most = 5
+	shown := 0
+	for _, key := range keys {
+		diff := cmp.Diff(want[key], got[key])
+		if diff == "" {
+			continue
+		}
+		if shown++; shown > most {
+			t.Fatalf("%s: more rows differ", from)
+		}
+		t.Errorf("%s, row %s (-service +warehouse):\n%s", from, key, diff)
+	}
+}
+
+// keyed puts rows under their keys; a second row of one key is told apart, and
+// so is one too many.
+func keyed(e expected, rows []cells) map[string]cells {
+	all := map[string]cells{}
+	for _, r := range rows {
+		var parts []string
+		for _, name := range strings.Fields(e.key) {
+			parts = append(parts, r[name])
+		}
+		key := strings.Join(parts, "/")
+		for all[key] != nil {
+			key += " again"
+		}
+		all[key] = r
+	}
+	return all
+}
+
+// systemColumns are the warehouse's own.
+func systemColumns() []string { return []string{"valid_from", "valid_to", "row_hash", "run_id"} }
+
+// read reads a table as exact text, and holds its columns against the spec's.
+func read(t *testing.T, e expected, db *sql.DB, from string) []cells {
+	t.Helper()
+	types := columnTypes(t, db, from)
+	wanted := e.types()
+	var names, exprs []string
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		if slices.Contains(systemColumns(), name) {
+			continue
+		}
+		if fits := fitting(wanted[name], from); !slices.Contains(fits, types[name]) {
+			t.Errorf("%s.%s is %s, want one of %q", from, name, types[name], fits)
+		}
+		names, exprs = append(names, name), append(exprs, exactly(name, types[name]))
+	}
+	for name := range wanted {
+		if types[name] == "" {
+			t.Errorf("%s has no column %s", from, name)
+		}
+	}
+	rows := query(t, db, "SELECT "+strings.Join(exprs, ", ")+" FROM "+from)
+	all := make([]cells, len(rows))
+	for i, values := range rows {
+		all[i] = cells{}
+		for n, v := range values {
+			if !v.Valid {
+				continue
+			}
+			if all[i][names[n]] = v.String; slices.Contains(wanted[names[n]], "JSON") {
+				all[i][names[n]] = canonical(decode(v.String))
+			}
+		}
+	}
+	return all
+}
+
+// fitting are the types that fit where rows are read from: in Parquet a document
+// is text.
+func fitting(wanted []string, from string) []string {
+	if strings.Contains(from, ".parquet") && slices.Contains(wanted, "JSON") {
+		return []string{"VARCHAR"}
+	}
+	return wanted
+}
+
+func columnTypes(t *testing.T, db *sql.DB, from string) map[string]string {
+	t.Helper()
+	types := map[string]string{}
+	for _, d := range query(t, db, "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM "+from+")") {
+		types[d[0].String] = d[1].String
+	}
+	return types
+}
+
+// exactly writes a column as text without loss. An instant is written in UTC
+// whatever the time zone of the session.
+func exactly(name, kind string) string {
+	if kind == "TIMESTAMP WITH TIME ZONE" {
+		return fmt.Sprintf("strftime(make_timestamp(epoch_us(%s)), '%%Y-%%m-%%d %%H:%%M:%%S.%%f')", strconv.Quote(name))
+	}
+	return strconv.Quote(name) + "::VARCHAR"
+}
+
+// query reads all rows of a query whose columns are texts.
+func query(t *testing.T, db *sql.DB, text string, args ...any) [][]sql.NullString {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), text, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	must(t, err)
+	var all [][]sql.NullString
+	for rows.Next() {
+		values := make([]sql.NullString, len(columns))
+		into := make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		must(t, rows.Scan(into...))
+		all = append(all, values)
+	}
+	must(t, rows.Err())
+	return all
+}

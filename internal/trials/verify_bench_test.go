@@ -1,0 +1,61 @@
+package trials_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+)
+
+// BenchmarkVerify reads every byte of a warehouse of two nights, and the same files
+// with sha256sum: the bytes a second of the one and of the other.
+func BenchmarkVerify(b *testing.B) {
+	service := sim.New(sim.Options{Seed: 1, Token: token, Outlets: 20, Listings: 40_000, Profiles: 3, Campaigns: 5, Orders: 50, Files: 5, Folders: 2})
+	base, stop, err := service.Serve(b.Context(), "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer stop()
+	cfg := job{URL: base, Dir: b.TempDir(), Streams: []string{"product_listings", "orders"}}.config()
+	cfg.Fetch.PageSize, cfg.Warehouse.MemoryLimit = 100, "512MB"
+	for range 2 {
+		service.Advance(1)
+		at := service.Now().Add(2 * time.Hour)
+		cfg.Now = func() time.Time { return at }
+		if _, err := pipeline.Run(b.Context(), cfg); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("read-data", func(b *testing.B) {
+		for b.Loop() {
+			v, err := pipeline.Verify(b.Context(), cfg, true)
+			if err != nil || len(v.Damage) > 0 {
+				b.Fatalf("%v: %+v", err, v.Damage)
+			}
+			b.SetBytes(v.Bytes)
+		}
+	})
+	b.Run("sha256sum", func(b *testing.B) {
+		// Once each file: those of the series are hard links to some of these.
+		var files []string
+		var bytes int64
+		for _, pattern := range []string{"versions/*/*", "raw/*/*", "parquet/.meta/*", "parquet/.manifests/*"} {
+			found, _ := filepath.Glob(filepath.Join(cfg.Warehouse.Dir, pattern))
+			for _, file := range found {
+				if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+					files, bytes = append(files, file), bytes+info.Size()
+				}
+			}
+		}
+		for b.Loop() {
+			if err := exec.CommandContext(b.Context(), "sha256sum", files...).Run(); err != nil {
+				b.Skip("there is no sha256sum here:", err)
+			}
+			b.SetBytes(bytes)
+		}
+	})
+}

@@ -1,0 +1,7 @@
+//go:build !duckdb_arrow
+
+package warehouse
+
+// Without the tag duckdb_arrow the driver has no Arrow interface, and the packages
+// above would not compile. This file fails first, with a name that says what to do.
+const _ = build_with_tags_duckdb_arrow__see_docs_development_md

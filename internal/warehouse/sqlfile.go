@@ -1,0 +1,101 @@
+package warehouse
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// SQLFile is the text of an .sql file. A line "-- name: x" begins the statement, or the
+// part of one, that is called x; other lines that begin with "--" are comments. What
+// varies stands in it as {placeholder}.
+type SQLFile string
+
+// SQL is a statement, or a part of one, that stands in another as it is.
+type SQL string
+
+// Name is an identifier; see [Quote].
+type Name string
+
+// Values fill the placeholders of a statement. A string becomes a text literal, a Name
+// an identifier and []string a list of text literals; SQL, numbers and booleans stand as
+// they are, and a time is a TIMESTAMPTZ.
+type Values map[string]any
+
+var placeholder = regexp.MustCompile(`\{[a-z_]+\}`)
+
+// Render fills a statement of the file. Where the statement does not exist, a placeholder
+// has no value, or a value no placeholder, the text says so, and DuckDB refuses it
+// whatever it is a part of.
+func (f SQLFile) Render(name string, values Values) SQL {
+	text, ok := f.find(name)
+	if !ok {
+		return SQL(fmt.Sprintf("render %s: there is no such statement", name))
+	}
+	wrong := ""
+	used := map[string]bool{}
+	text = placeholder.ReplaceAllStringFunc(text, func(found string) string {
+		key := found[1 : len(found)-1]
+		value, err := renderValue(values[key])
+		if err != nil {
+			wrong = fmt.Sprintf("%s: %v", found, err)
+		}
+		used[key] = true
+		return value
+	})
+	for key := range values {
+		if !used[key] {
+			wrong = fmt.Sprintf("{%s}: the value is not used", key)
+		}
+	}
+	if wrong != "" {
+		return SQL(fmt.Sprintf("render %s: %s", name, wrong))
+	}
+	return SQL(text)
+}
+
+// find returns the text of a statement without comments and semicolon at its end.
+func (f SQLFile) find(name string) (string, bool) {
+	const mark = "-- name: "
+	_, text, ok := strings.Cut("\n"+string(f), "\n"+mark+name+"\n")
+	text, _, _ = strings.Cut(text, "\n"+mark)
+	var lines []string
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "--") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.TrimSuffix(strings.TrimSpace(strings.Join(lines, "")), ";"), ok
+}
+
+func renderValue(value any) (string, error) {
+	switch v := value.(type) {
+	case SQL:
+		return string(v), nil
+	case Name:
+		return Quote(string(v)), nil
+	case string:
+		return Literal(v), nil
+	case []string:
+		quoted := make([]string, len(v))
+		for i, text := range v {
+			quoted[i] = Literal(text)
+		}
+		return strings.Join(quoted, ", "), nil
+	case int:
+		return strconv.Itoa(v), nil
+	case int64:
+		return strconv.FormatInt(v, 10), nil
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64), nil
+	case bool:
+		return strconv.FormatBool(v), nil
+	case time.Time:
+		return timestampLiteral(v), nil
+	case nil:
+		return "", fmt.Errorf("there is no value for it")
+	}
+	return "", fmt.Errorf("a %T is no value for SQL", value)
+}
