@@ -37,7 +37,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 		return err
 	}
 	fmt.Fprintf(g.stdout, "configuration  %s is valid\n", g.config)
-	if doubt := tokenDoubt(cfg); doubt != "" {
+	if doubt := config.TokenDoubt(cfg.API.Token); doubt != "" {
 		fmt.Fprintf(g.stdout, "token          %s\n", doubt)
 	}
 	if offline {
@@ -48,10 +48,6 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 		return err
 	}
 	return showPlan(g.stdout, plan, cfg)
-}
-
-func tokenDoubt(cfg config.Config) string {
-	return config.TokenDoubt(cfg.API.Token)
 }
 
 func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {

@@ -131,8 +131,8 @@ func demoNights(ctx context.Context, g *globals, o demoOptions, service *sim.Ser
 	return last, err
 }
 
-// runningFrom is a clock that shows a simulated time when it is first looked at, and
-// goes on from there: a busy machine makes no night late.
+// runningFrom is a clock that starts at a simulated time with its first use: a busy
+// machine makes no night late.
 func runningFrom(simulated time.Time) func() time.Time {
 	begun := sync.OnceValue(time.Now)
 	return func() time.Time { return simulated.Add(time.Since(begun()).Truncate(time.Millisecond)) }
@@ -154,7 +154,8 @@ func showDemo(ctx context.Context, g *globals, last pipeline.Result) error {
 		return err
 	}
 	for _, q := range queries {
-		if !slices.Contains(demoQueries(), q.Name) {
+		// One of each kind of question; query --list has the rest.
+		if !slices.Contains([]string{"article_cycle_time", "commissions_by_month", "price_by_segment"}, q.Name) {
 			continue
 		}
 		fmt.Fprintf(g.stdout, "\n%s (first rows of placementsync query %s)\n", q.Title, q.Name)
@@ -163,11 +164,6 @@ func showDemo(ctx context.Context, g *globals, last pipeline.Result) error {
 		}
 	}
 	return tryNext(g)
-}
-
-// demoQueries are one of each kind of question; query --list has the rest.
-func demoQueries() []string {
-	return []string{"article_cycle_time", "commissions_by_month", "price_by_segment"}
 }
 
 func showHead(ctx context.Context, g *globals, db *query.DB, q query.Query) error {

@@ -10,27 +10,28 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// exitCodes is the table of exit codes as help texts show it. The numbers are those
-// of warehouse.Outcome.
+// meaning says what an outcome means for a command.
+type meaning struct {
+	outcome warehouse.Outcome
+	text    string
+}
+
+// exitCodes is the table of exit codes of most commands, for help texts.
 func exitCodes() string {
+	return exitTable(meaning{warehouse.Complete, "complete"}, meaning{warehouse.Failed, "failed, nothing published"},
+		meaning{warehouse.Misused, "usage or configuration"}, meaning{warehouse.Partial, "published but partial"},
+		meaning{warehouse.Held, "another run holds the lock"}, meaning{warehouse.Interrupted, "interrupted"})
+}
+
+func exitTable(rows ...meaning) string {
 	text := "Exit codes:"
-	for _, row := range []struct {
-		outcome warehouse.Outcome
-		meaning string
-	}{
-		{warehouse.Complete, "complete"},
-		{warehouse.Failed, "failed, nothing published"},
-		{warehouse.Misused, "usage or configuration"},
-		{warehouse.Partial, "published but partial"},
-		{warehouse.Held, "another run holds the lock"},
-		{warehouse.Interrupted, "interrupted"},
-	} {
-		text += fmt.Sprintf("\n  %-4d %s", row.outcome.ExitCode(), row.meaning)
+	for _, row := range rows {
+		text += fmt.Sprintf("\n  %-4d %s", row.outcome.ExitCode(), row.text)
 	}
 	return text
 }
 
-// workError is an error of a command's work, as opposed to its command line.
+// workError is an error of a command's work, not of its command line.
 type workError struct{ err error }
 
 func (e *workError) Error() string { return e.err.Error() }

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/query"
-	"placementsync/internal/warehouse"
 )
 
 // exportOptions are the flags of export.
@@ -60,14 +59,10 @@ func runExport(ctx context.Context, g *globals, o exportOptions, tables []string
 	return showExport(g, o.to, m)
 }
 
-// checkNewest compares the catalog that readers see with its checksum: what is handed
-// on must be what was published.
+// checkNewest compares the catalog that readers see with its checksum: an
+// export must not spread damage.
 func checkNewest(g *globals) error {
-	cfg, err := g.loadWarehouse()
-	if err != nil {
-		return err
-	}
-	wh, err := warehouse.Open(warehouseConfig(cfg))
+	wh, _, err := g.openWarehouse()
 	if err != nil {
 		return err
 	}

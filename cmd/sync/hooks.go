@@ -60,7 +60,7 @@ func (h *hooks) applyConfig(cfg config.Config, night pipeline.Config) error {
 	return nil
 }
 
-// httpHandler is nil without a secret: there is no endpoint then.
+// httpHandler is nil without a secret: then there is no endpoint.
 func (h *hooks) httpHandler(cfg config.Config) http.Handler {
 	if len(cfg.Serve.WebhookSecrets) == 0 {
 		return nil
@@ -90,8 +90,8 @@ func (h *hooks) refreshTargets(ctx context.Context, t pipeline.Targets) error {
 	})
 }
 
-// inTurn runs a night or a refresh when no other one does, and none any more once
-// ctx has ended.
+// inTurn waits until no night or refresh runs, then runs this one, unless ctx has
+// ended.
 func (h *hooks) inTurn(ctx context.Context, do func() error) error {
 	select {
 	case h.turn <- struct{}{}:
@@ -105,9 +105,9 @@ func (h *hooks) inTurn(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// runAround runs serve between the start and the end of the receiver, which goes
-// last: what the server still accepts has to be kept. Where the receiver cannot
-// begin, since another process has the inbox, nothing is served at all.
+// runAround runs serve while the receiver runs. The receiver stops last, so that it
+// stores what the server still accepts. When it cannot start, since another process
+// holds the inbox, serve does not run.
 func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error) error {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -10,12 +10,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// manPage writes one page of the manual about all commands: an operator looks for
-// the program and not for its parts.
+// manPage writes one manual page about all commands: an operator looks for the
+// program and not for its parts.
 func manPage(w io.Writer, root *cobra.Command) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH PLACEMENTSYNC 1 \"\" \"placementsync %s\" \"User Commands\"\n", escapeRoff(version))
-	fmt.Fprintf(&b, ".SH NAME\nplacementsync \\- %s\n", escapeRoff(lowerFirst(root.Short)))
+	fmt.Fprintf(&b, ".SH NAME\nplacementsync \\- %s\n", escapeRoff(strings.ToLower(root.Short[:1])+root.Short[1:]))
 	b.WriteString(".SH SYNOPSIS\n.B placementsync\n.I command\n[flags]\n")
 	intro, codes, _ := strings.Cut(root.Long, "\n\nExit codes:\n")
 	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", escapeRoff(intro))
@@ -62,7 +62,7 @@ func manFlags(b *strings.Builder, flags *pflag.FlagSet) {
 	})
 }
 
-// escapeRoff escapes what troff would take for its own, and keeps paragraphs apart.
+// escapeRoff escapes the control characters of troff and separates paragraphs.
 func escapeRoff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
 	lines := strings.Split(s, "\n")
@@ -76,5 +76,3 @@ func escapeRoff(s string) string {
 	}
 	return strings.Join(lines, "\n")
 }
-
-func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }

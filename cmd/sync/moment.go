@@ -8,14 +8,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// knownAs replaces ids that no snapshot of the catalog has by what the ledger knows
-// of them.
+// knownAs replaces each id that is not a snapshot of the catalog by its time in the
+// ledger.
 func knownAs(g *globals, all []query.Snapshot, names []string) ([]string, error) {
-	cfg, err := g.loadWarehouse()
-	if err != nil {
-		return nil, err
-	}
-	wh, err := warehouse.Open(warehouseConfig(cfg))
+	wh, _, err := g.openWarehouse()
 	if err != nil {
 		return nil, err
 	}
@@ -28,8 +24,8 @@ func knownAs(g *globals, all []query.Snapshot, names []string) ([]string, error)
 	return known, nil
 }
 
-// seenAs gives, of an id that the ledger knows, the time of the snapshot that readers
-// saw when that entry was made; any other text stays as it is.
+// seenAs returns, for an id of the ledger, the time of the snapshot that readers saw
+// after that entry. Any other text is returned unchanged.
 func seenAs(wh *warehouse.Warehouse, text string) string {
 	runs, err := wh.Ledger.Runs()
 	if err != nil {

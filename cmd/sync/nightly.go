@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// runAndNotify runs one night and tells how it ended; run and serve do the same thing.
+// runAndNotify runs one night and sends its alert or heartbeat, for run and serve.
 func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pipeline.Config) (pipeline.Result, error) {
 	res, err := pipeline.Run(ctx, night)
 	if night.DryRun {
@@ -22,7 +22,7 @@ func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pip
 	}
 	tell := notify.New(notify.Config{FailureURL: cfg.Notify.FailureURL.Reveal(), HeartbeatURL: cfg.Notify.HeartbeatURL.Reveal(),
 		UserAgent: "placementsync/" + version}, night.Log)
-	// A night that finished its commit although it was told to stop is told of too.
+	// A night that finished its commit after a stop is reported too.
 	ctx = context.WithoutCancel(ctx)
 	if event := eventOf(res.Run, err); event != "" {
 		tell.Alert(ctx, newAlert(event, res.Run, err))
@@ -32,8 +32,8 @@ func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pip
 	return res, err
 }
 
-// eventOf is what an alert says of a night; "": there is none to send. That another
-// run was at work or an operator stopped this one is no alarm.
+// eventOf is the kind of alert that a night needs; "": none. A held lock and a stop
+// by the operator need none.
 func eventOf(r warehouse.Run, err error) string {
 	var held *warehouse.HeldError
 	var gone *load.MassDeleteError
@@ -65,8 +65,8 @@ func newAlert(event string, r warehouse.Run, err error) notify.Alert {
 	return a
 }
 
-// gradeWorry orders the grades of an alert: a stream that was skipped may always be, for
-// want of a scope.
+// gradeWorry orders the grades of an alert. Skipped comes last: the token may simply
+// lack a scope.
 func gradeWorry(grade string) int {
 	return slices.Index([]string{"", string(fetch.Skipped), string(fetch.BestEffort), string(fetch.CarriedForward)}, grade)
 }

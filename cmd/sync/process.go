@@ -9,20 +9,18 @@ import (
 	"golang.org/x/term"
 )
 
-// process is what a command may touch of the world around it, so that tests
-// can hand in another one.
+// process is what a command uses of the world around it; tests pass their own.
 type process struct {
 	stdout, stderr io.Writer
 	lookupEnv      func(string) (string, bool)
 	now            func() time.Time
-	// width is that of the terminal on stdout, stderrWidth of that on stderr; 0:
-	// it is none.
+	// width is that of the terminal on stdout, stderrWidth that on stderr; 0: it is
+	// not a terminal.
 	width, stderrWidth int
-	// step is told of every step of a night that changes what is on the disk;
-	// nil: nobody is.
+	// step is called around each change of the disk; nil: none.
 	step func(name string) error
-	// patient is called by a command that may take its time after the first
-	// signal; the second still ends it at once. nil: none may.
+	// patient is called by a command that may take longer than grace to stop after
+	// the first signal; the second still ends it at once. nil: no command may.
 	patient func()
 }
 

@@ -14,14 +14,14 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// How often progress is told: to eyes, and to a log.
+// How often progress is shown: on a terminal, and in a log.
 const (
 	redraw    = 200 * time.Millisecond
 	logsEvery = time.Minute
 )
 
-// followNight tells how far the watched night is until stop is called: with bars on a
-// terminal, with a line a minute in any other log. The night logs to log.
+// followNight shows the progress of the watched night until stop is called: as bars
+// on a terminal, else as a log line a minute. The night logs to log.
 func (g *globals) followNight(watch *pipeline.Watch) (log *slog.Logger, stop func()) {
 	if g.stderrWidth == 0 || g.quiet {
 		log = g.newLogger()
@@ -80,8 +80,8 @@ func currentStream(p ledger.Progress) (one ledger.StreamProgress, read int) {
 	return one, read
 }
 
-// bars are two lines at the foot of a terminal, the stream that is read and the
-// total, below a line for each stream that has been read.
+// bars are two lines at the bottom of a terminal, the current stream and the total,
+// below one line for each stream that has been read.
 type bars struct {
 	out           io.Writer
 	progress      *mpb.Progress
@@ -108,7 +108,7 @@ func newBars(out io.Writer, width int) *bars {
 	return b
 }
 
-// drawProgress takes a new look at the night.
+// drawProgress updates the bars.
 func (b *bars) drawProgress(watch *pipeline.Watch) {
 	p, ok := watch.Progress()
 	if !ok {
@@ -132,7 +132,7 @@ func (b *bars) drawProgress(watch *pipeline.Watch) {
 	}
 }
 
-// printRead leaves a line for a stream that has been read.
+// printRead prints a line for a stream that has been read.
 func (b *bars) printRead(s ledger.StreamProgress) {
 	if s.State == ledger.Read && !b.printed[s.Name] {
 		b.printed[s.Name] = true
@@ -205,7 +205,7 @@ func (b *bars) Write(text []byte) (int, error) {
 	return b.progress.Write(text)
 }
 
-// close takes the bars away.
+// close removes the bars.
 func (b *bars) close() {
 	b.mu.Lock()
 	b.ended = true

@@ -10,25 +10,38 @@ import (
 	"placementsync/internal/warehouse"
 )
 
+// pruneOptions are the flags of prune.
+type pruneOptions struct {
+	dryRun  bool
+	version string
+}
+
 func pruneCommand(g *globals) *cobra.Command {
-	var dryRun bool
-	var version string
+	var o pruneOptions
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove what the configured retention no longer keeps",
 		Long: "Remove landed answers, days of the Parquet series and versions that the configuration's\n" +
 			"retention and keep_versions no longer keep. The newest of everything stays.",
 		Args: cobra.NoArgs,
-		RunE: markWork(func(*cobra.Command, []string) error {
-			if version != "" {
-				return g.withLock("prune", func(w *warehouse.Warehouse, _ config.Config) error { return dropVersion(g, w, version, dryRun) })
-			}
-			return g.withLock("prune", func(w *warehouse.Warehouse, c config.Config) error { return runPrune(g, w, c, dryRun) })
-		}),
+		RunE: markWork(func(*cobra.Command, []string) error { return runPrune(g, o) }),
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be removed, and remove nothing")
-	cmd.Flags().StringVar(&version, "version", "", "remove only this version, for example a damaged one: the id of its `run`")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list what would be removed, and remove nothing")
+	cmd.Flags().StringVar(&o.version, "version", "", "remove only this version, for example a damaged one: the id of its `run`")
 	return cmd
+}
+
+func runPrune(g *globals, o pruneOptions) error {
+	wh, cfg, err := g.openWarehouse()
+	if err != nil {
+		return err
+	}
+	return g.withLock(wh, "prune", func() error {
+		if o.version != "" {
+			return dropVersion(g, wh, o.version, o.dryRun)
+		}
+		return pruneExpired(g, wh, cfg, o.dryRun)
+	})
 }
 
 func dropVersion(g *globals, w *warehouse.Warehouse, run string, dryRun bool) error {
@@ -43,7 +56,7 @@ func dropVersion(g *globals, w *warehouse.Warehouse, run string, dryRun bool) er
 	return err
 }
 
-func runPrune(g *globals, w *warehouse.Warehouse, c config.Config, dryRun bool) error {
+func pruneExpired(g *globals, w *warehouse.Warehouse, c config.Config, dryRun bool) error {
 	gone, err := w.Pruner.Prune(retentionOf(c), g.now(), dryRun)
 	if err != nil {
 		return err

@@ -77,11 +77,7 @@ func suspectDamage(g *globals, err error) error {
 	if !query.IsUnreadable(err) {
 		return err
 	}
-	cfg, cfgErr := g.loadWarehouse()
-	if cfgErr != nil {
-		return err
-	}
-	wh, openErr := warehouse.Open(warehouseConfig(cfg))
+	wh, _, openErr := g.openWarehouse()
 	if openErr != nil {
 		return err
 	}
@@ -120,11 +116,7 @@ func paramValues(params []string) (map[string]string, error) {
 // openCatalog opens the newest version for reading, within the limits of the
 // configuration.
 func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB, error) {
-	cfg, err := g.loadWarehouse()
-	if err != nil {
-		return nil, err
-	}
-	wh, err := warehouse.Open(warehouseConfig(cfg))
+	wh, cfg, err := g.openWarehouse()
 	if err != nil {
 		return nil, err
 	}

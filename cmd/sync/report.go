@@ -55,8 +55,7 @@ func runReport(ctx context.Context, g *globals, out string) (err error) {
 	return err
 }
 
-// analyst answers the questions of a report: the newest snapshot through one
-// handle, each earlier one through a handle of its own.
+// analyst answers the questions of a report, with one handle for each snapshot.
 type analyst struct {
 	open    func(ctx context.Context, asOf string) (*query.DB, error)
 	handles map[time.Time]*query.DB

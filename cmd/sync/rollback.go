@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/config"
 	"placementsync/internal/warehouse"
 )
 
@@ -21,40 +20,35 @@ func rollbackCommand(g *globals) *cobra.Command {
 			"next night builds on the version that readers see then.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: markWork(func(_ *cobra.Command, args []string) error {
-			run := ""
+			run := "" // the version before the newest
 			if len(args) > 0 {
 				run = args[0]
 			}
-			return g.withLock("rollback", func(w *warehouse.Warehouse, _ config.Config) error {
-				m, err := w.Rollback(run, g.now())
-				if err != nil {
-					return err
-				}
-				_, err = fmt.Fprintf(g.stdout, "readers see %s again, the snapshot of %s\n", m.RunID, m.SnapshotAt.Format(time.RFC3339))
-				return err
-			})
+			return runRollback(g, run)
 		}),
 	}
 }
 
-// withLock lets work change the warehouse while no run can.
-func (g *globals) withLock(name string, work func(*warehouse.Warehouse, config.Config) error) error {
-	cfg, err := g.loadWarehouse()
+func runRollback(g *globals, run string) error {
+	wh, _, err := g.openWarehouse()
 	if err != nil {
 		return err
 	}
-	return g.withLockFor(cfg, name, func(wh *warehouse.Warehouse) error { return work(wh, cfg) })
+	return g.withLock(wh, "rollback", func() error {
+		m, err := wh.Rollback(run, g.now())
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(g.stdout, "readers see %s again, the snapshot of %s\n", m.RunID, m.SnapshotAt.Format(time.RFC3339))
+		return err
+	})
 }
 
-// withLockFor is locked for a configuration that is known already.
-func (g *globals) withLockFor(cfg config.Config, name string, work func(*warehouse.Warehouse) error) error {
-	wh, err := warehouse.Open(warehouseConfig(cfg))
-	if err != nil {
-		return err
-	}
+// withLock holds the lock of the warehouse while work changes it.
+func (g *globals) withLock(wh *warehouse.Warehouse, name string, work func() error) error {
 	lock, err := wh.LockExisting(name, g.now())
 	if err != nil {
 		return err
 	}
-	return errors.Join(work(wh), lock.Release())
+	return errors.Join(work(), lock.Release())
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -20,21 +21,17 @@ func runsCommand(g *globals) *cobra.Command {
 		Use:   "runs",
 		Short: "Show the ledger: what each night, refresh, replay, rebuild and rollback did, failed ones too",
 		Args:  cobra.NoArgs,
-		RunE:  markWork(func(*cobra.Command, []string) error { return showRuns(g, format) }),
+		RunE:  markWork(func(*cobra.Command, []string) error { return runRuns(g, format) }),
 	}
 	cmd.Flags().StringVar(&format, "format", "table", "table or json; json includes the streams")
 	return cmd
 }
 
-func showRuns(g *globals, format string) error {
+func runRuns(g *globals, format string) error {
 	if format != "table" && format != "json" {
 		return usageErr("--format is %q: use table or json", format)
 	}
-	cfg, err := g.loadWarehouse()
-	if err != nil {
-		return err
-	}
-	wh, err := warehouse.Open(warehouseConfig(cfg))
+	wh, _, err := g.openWarehouse()
 	if err != nil {
 		return err
 	}
@@ -47,7 +44,11 @@ func showRuns(g *globals, format string) error {
 		return err
 	}
 	if format == "json" {
-		return writeJSON(g.stdout, markSeen(runs, seen))
+		all := make([]shownRun, len(runs))
+		for i, r := range runs {
+			all[i] = shownRun{r, r.ID == seen}
+		}
+		return writeJSON(g.stdout, all)
 	}
 	return runsTable(g.stdout, runs, seen)
 }
@@ -59,14 +60,6 @@ type shownRun struct {
 	Seen bool `json:"seen"`
 }
 
-func markSeen(runs []warehouse.Run, seen string) []shownRun {
-	all := make([]shownRun, len(runs))
-	for i, r := range runs {
-		all[i] = shownRun{r, r.ID == seen}
-	}
-	return all
-}
-
 func runsTable(w io.Writer, runs []warehouse.Run, seen string) error {
 	if len(runs) == 0 {
 		_, err := fmt.Fprintln(w, "no run yet: start one with placementsync run")
@@ -74,7 +67,7 @@ func runsTable(w io.Writer, runs []warehouse.Run, seen string) error {
 	}
 	t := newTable("run", "kind", "readers", "started", "took", "attempts", "outcome", "exit", "requests", "received", "retries", "rows", "new", "changed", "gone", "grades", "error")
 	for _, r := range runs {
-		t.AppendRow(table.Row{r.ID, kindOf(r), readersMark(r, seen), r.StartedAt.Format(time.DateTime), durationText(r),
+		t.AppendRow(table.Row{r.ID, cmp.Or(r.Kind, warehouse.Night), readersMark(r, seen), r.StartedAt.Format(time.DateTime), durationText(r),
 			r.Attempts, r.Outcome, exitCodeText(r), r.Requests, sizeText(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, countGrades(r), firstLine(r.Error)})
 	}
 	alignRight(t, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15)
@@ -82,7 +75,7 @@ func runsTable(w io.Writer, runs []warehouse.Run, seen string) error {
 	return err
 }
 
-// readersMark tells which version readers see, and which one a rollback led to.
+// readersMark marks the version that readers see, and says where a rollback led.
 func readersMark(r warehouse.Run, seen string) string {
 	switch {
 	case r.ID == seen:
@@ -93,10 +86,7 @@ func readersMark(r warehouse.Run, seen string) string {
 	return ""
 }
 
-// kindOf tells nights from all else; entries of old have none, and are nights.
-func kindOf(r warehouse.Run) string { return cmp.Or(r.Kind, warehouse.Night) }
-
-// durationText and code are unknown of a run that was killed.
+// durationText and exitCodeText are empty for a run that was killed.
 func durationText(r warehouse.Run) string {
 	if r.EndedAt.IsZero() {
 		return ""
@@ -121,14 +111,10 @@ func countGrades(r warehouse.Run) string {
 		}
 		counts[s.Grade]++
 	}
-	text := ""
 	for i, g := range order {
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%d %s", counts[g], g)
+		order[i] = fmt.Sprintf("%d %s", counts[g], g)
 	}
-	return text
+	return strings.Join(order, ", ")
 }
 
 func writeJSON(w io.Writer, value any) error {

@@ -98,7 +98,11 @@ func runSample(t *testing.T, dir string, args []string) []string {
 	if len(out) == 0 {
 		return nil
 	}
-	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
+	}
+	return lines
 }
 
 // masks stand for what moves. The demo's nights are at 02:00:00 of their days,

@@ -14,11 +14,11 @@ import (
 
 // dictionaryTable is one table or view of the data dictionary.
 type dictionaryTable struct {
-	// Schema is main, meta or mart, which has views alone.
+	// Schema is main, meta or mart; mart has only views.
 	Schema string `json:"schema"`
 	Table  string `json:"table"`
 	About  string `json:"about"`
-	// Key are the columns that tell rows apart; of a view, Grain says it.
+	// Key are the columns that identify a row; for a view, Grain says what a row is.
 	Key   []string `json:"key"`
 	Grain string   `json:"grain,omitempty"`
 	// Streams fill a table of main; Reads are the tables behind a view.
@@ -32,8 +32,8 @@ type dictionaryColumn struct {
 	Type     string `json:"type"`
 	Nullable bool   `json:"nullable"`
 	About    string `json:"about"`
-	// Source is where the specification of the service has the column; empty:
-	// it is the program's own.
+	// Source is the place in the specification of the service; empty: the program
+	// makes the column.
 	Source string `json:"source,omitempty"`
 }
 
@@ -45,13 +45,13 @@ func schemaCommand(g *globals) *cobra.Command {
 		Long: "Print the data dictionary: the tables of main and meta and the views of mart with their\n" +
 			"columns, types, keys, meaning, and source in the specification of the service. Names may\n" +
 			"contain *; those of meta and mart start with meta. or mart.",
-		RunE: markWork(func(_ *cobra.Command, args []string) error { return showSchema(g, format, args) }),
+		RunE: markWork(func(_ *cobra.Command, args []string) error { return runSchema(g, format, args) }),
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, markdown or json")
 	return cmd
 }
 
-func showSchema(g *globals, format string, names []string) error {
+func runSchema(g *globals, format string, names []string) error {
 	tables, err := readDictionary(names)
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (d dictionaryTable) sourcesText(quote string) string {
 	return quote + strings.Join(sources, quote+", "+quote) + quote
 }
 
-// grainText says what tells the rows apart.
+// grainText says what identifies a row.
 func (d dictionaryTable) grainText(quote string) (label, text string) {
 	if d.Grain != "" {
 		return "grain", d.Grain

@@ -69,7 +69,7 @@ func runServe(ctx context.Context, g *globals) error {
 	if err != nil {
 		return fmt.Errorf("serve on %s (serve.listen): %w", cfg.Serve.Listen, err)
 	}
-	defer listener.Close() // of a serve that does not come to use it
+	defer listener.Close() // when an error comes before the daemon takes it
 	defer callEvery(logsEvery, func() { logProgress(s.log, &s.watch) })()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -145,14 +145,17 @@ func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 	}, nil
 }
 
-// pruneNow applies the retention after a night, since nobody else would: the folder
-// may belong to a user who exists as long as serve runs.
+// pruneNow applies the retention after a night. Only serve can: its user may exist
+// only while it runs.
 func (s *service) pruneNow(cfg config.Config) {
 	var gone []warehouse.Pruned
-	err := s.g.withLockFor(cfg, "prune", func(wh *warehouse.Warehouse) (err error) {
-		gone, err = wh.Pruner.Prune(retentionOf(cfg), s.g.now(), false)
-		return err
-	})
+	wh, err := warehouse.Open(warehouseConfig(cfg))
+	if err == nil {
+		err = s.g.withLock(wh, "prune", func() (err error) {
+			gone, err = wh.Pruner.Prune(retentionOf(cfg), s.g.now(), false)
+			return err
+		})
+	}
 	if err != nil {
 		s.log.Warn("prune failed, the next night tries again", "error", err)
 		return
@@ -182,10 +185,10 @@ func (s *service) writeReport(ctx context.Context, cfg config.Config) {
 	}
 }
 
-// reportFile is where the report of the newest night lies.
+// reportFile is the path of the report of the newest night.
 func reportFile(dir string) string { return filepath.Join(dir, "report.html") }
 
-// endNight hands a night to the daemon, which only needs to know whether it began.
+// endNight logs how a night ended and returns it as the daemon shows it.
 func (s *service) endNight(res pipeline.Result, err error) (ledger.Run, error) {
 	night := res.Run
 	switch {
@@ -208,7 +211,8 @@ func (s *service) endNight(res pipeline.Result, err error) (ledger.Run, error) {
 	return night, err
 }
 
-// reloadConfig reads the configuration again and keeps what cannot change.
+// reloadConfig reads the configuration again. Keys that cannot change keep their
+// values.
 func (s *service) reloadConfig() (daemon.Settings, error) {
 	cfg, err := s.g.loadConfig()
 	if err != nil {
@@ -233,7 +237,7 @@ func (s *service) reloadConfig() (daemon.Settings, error) {
 	return s.newSettings(cfg)
 }
 
-// watchdogInterval is how often the service manager wants to hear of us.
+// watchdogInterval is how often systemd expects a sign of life; 0: never.
 func (s *service) watchdogInterval() time.Duration {
 	text, _ := s.g.lookupEnv("WATCHDOG_USEC")
 	micros, err := strconv.ParseInt(text, 10, 64)

@@ -14,13 +14,13 @@ import (
 )
 
 // grace is how long a command may take to end in order after the first signal,
-// unless it has said that it is patient. The promise to whoever sends it is 5 s.
+// unless it called patient. The promise to operators is 5 s.
 const grace = 4 * time.Second
 
 // runInterruptible runs a command's work and returns its exit code. SIGINT and
-// SIGTERM end the context of the work. What does not end in time by that, such
-// as a database in the middle of a long step, is left where it is, and so it is
-// at a second signal: a run may be killed at any instruction and loses nothing.
+// SIGTERM end the context of the work. Work that does not end within grace, such as
+// a long step of the database, is abandoned, and at once after a second signal: a
+// run may be killed at any instruction and loses nothing.
 func runInterruptible(stderr io.Writer, work func(ctx context.Context, patient func()) int) int {
 	var patient atomic.Bool
 	signals := make(chan os.Signal, 2)

@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// showNight prints what a night came to: a line a stream with grade and cost,
-// then what changed.
+// showNight prints the result of a night: a line a stream with grade and cost, then
+// what changed.
 func showNight(g *globals, res pipeline.Result, dryRun bool) error {
 	t := newTable("stream", "grade", "rows", "requests", "passes", "why")
 	for _, s := range res.Run.Streams {
@@ -92,8 +92,8 @@ func alignRight(t table.Writer, columns ...int) {
 	t.SetColumnConfigs(configs)
 }
 
-// firstLine keeps tables to one line a row. Reasons and errors may quote what the
-// service sent.
+// firstLine keeps a table row on one line. Reasons and errors may quote the service,
+// so the text is made safe for a terminal.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return query.OnScreen(line)

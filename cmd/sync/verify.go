@@ -29,13 +29,9 @@ func verifyCommand(g *globals) *cobra.Command {
 			"in seconds. --read-data reads every byte: versions, Parquet series, stored answers, webhook\n" +
 			"events, and the catalog against its Parquet files. For each damaged file it prints what is\n" +
 			"affected and the command that repairs it. It changes nothing.\n\n" +
-			"Exit codes:\n" +
-			"  0    whole\n" +
-			"  1    damaged, and some of it is lost\n" +
-			"  2    usage or configuration\n" +
-			"  3    damaged, and all of it can be rebuilt from what is whole\n" +
-			"  4    another run holds the lock\n" +
-			"  130  interrupted",
+			exitTable(meaning{warehouse.Complete, "whole"}, meaning{warehouse.Failed, "damaged, and some data is lost"},
+				meaning{warehouse.Misused, "usage or configuration"}, meaning{warehouse.Partial, "damaged, and all of it can be rebuilt"},
+				meaning{warehouse.Held, "another run holds the lock"}, meaning{warehouse.Interrupted, "interrupted"}),
 		Args: cobra.NoArgs,
 		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) }),
 	}
@@ -58,7 +54,10 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	}
 	show := showVerified
 	if o.format == "json" {
-		show = func(w io.Writer, v pipeline.Verified) error { return writeJSON(w, verifiedJSON(v)) }
+		show = func(w io.Writer, v pipeline.Verified) error {
+			return writeJSON(w, verified{v.Result(), v.ReadData, v.Files, v.Bytes, v.Took.Seconds(),
+				append([]warehouse.Damage{}, v.Damage...), append([]string{}, v.Notes...)})
+		}
 	}
 	if err := show(g.stdout, v); err != nil {
 		return err
@@ -83,8 +82,8 @@ func showVerified(w io.Writer, v pipeline.Verified) error {
 	for _, n := range v.Notes {
 		fmt.Fprintf(w, "note: %s\n", query.OnScreen(n))
 	}
-	verdict := map[string]string{pipeline.Whole: "whole", pipeline.Rebuildable: "damaged: all of it can be rebuilt from what is whole",
-		pipeline.Damaged: "damaged: some of it is lost"}[v.Result()]
+	verdict := map[string]string{pipeline.Whole: "whole", pipeline.Rebuildable: "damaged: all of it can be rebuilt",
+		pipeline.Damaged: "damaged: some data is lost"}[v.Result()]
 	read := "names and sizes; --read-data reads every byte"
 	if v.ReadData {
 		read = sizeText(v.Bytes) + " read"
@@ -93,7 +92,7 @@ func showVerified(w io.Writer, v pipeline.Verified) error {
 	return err
 }
 
-// verified is what JSON has of a verify.
+// verified is the JSON form of a result.
 type verified struct {
 	Result   string             `json:"result"`
 	ReadData bool               `json:"read_data"`
@@ -102,8 +101,4 @@ type verified struct {
 	Seconds  float64            `json:"seconds"`
 	Damage   []warehouse.Damage `json:"damage"`
 	Notes    []string           `json:"notes"`
-}
-
-func verifiedJSON(v pipeline.Verified) verified {
-	return verified{v.Result(), v.ReadData, v.Files, v.Bytes, v.Took.Seconds(), append([]warehouse.Damage{}, v.Damage...), append([]string{}, v.Notes...)}
 }

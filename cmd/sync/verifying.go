@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"placementsync/internal/config"
@@ -12,7 +13,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// verifyInTurn looks for damage in its turn, keeps what it found, and tells of damage.
+// verifyInTurn checks for damage when no night runs, stores the result, and sends an
+// alert when there is any.
 func (s *service) verifyInTurn(ctx context.Context, cfg config.Config, night pipeline.Config) daemon.Verified {
 	found := warehouse.Verified{At: s.g.now().UTC()}
 	err := s.hooks.inTurn(ctx, func() error {
@@ -53,16 +55,11 @@ func damageAlert(found warehouse.Verified) notify.Alert {
 	if found.Result == pipeline.Rebuildable {
 		a.ExitCode = warehouse.Partial.ExitCode()
 	}
-	for i, file := range found.Damaged {
-		if i > 0 {
-			a.Error += ", "
-		}
-		a.Error += file
-	}
+	a.Error += strings.Join(found.Damaged, ", ")
 	return a
 }
 
-// lastVerified is what the last look found, of this process or an earlier one.
+// lastVerified is the result of the last verify, of this process or an earlier one.
 func lastVerified(wh *warehouse.Warehouse) (daemon.Verified, bool) {
 	v, ok, err := wh.Examiner.LastVerified()
 	return shownVerified(v), ok && err == nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"placementsync/internal/config"
@@ -16,10 +17,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// This file maps the configuration to the components, so that none of them
-// knows the file's form.
+// This file maps the configuration to the components; none of them knows the form
+// of the file.
 
-// loadConfig reads the whole configuration: for commands that talk to the service.
+// loadConfig reads the whole configuration, for commands that talk to the service.
 func (g *globals) loadConfig() (config.Config, error) { return config.Load(g.config, g.lookupEnv) }
 
 // loadWarehouse reads what an analyst needs: problems elsewhere in the file,
@@ -31,6 +32,16 @@ func (g *globals) loadWarehouse() (config.Config, error) {
 		err = bad.Within("warehouse", "retention")
 	}
 	return cfg, err
+}
+
+// openWarehouse opens the warehouse of the configuration, see loadWarehouse.
+func (g *globals) openWarehouse() (*warehouse.Warehouse, config.Config, error) {
+	cfg, err := g.loadWarehouse()
+	if err != nil {
+		return nil, cfg, err
+	}
+	wh, err := warehouse.Open(warehouseConfig(cfg))
+	return wh, cfg, err
 }
 
 func warehouseConfig(c config.Config) warehouse.Config {
@@ -79,14 +90,14 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	}, nil
 }
 
-// newPrivacy checks that every rule names a column: a misprint here would publish
-// what was to be kept private.
+// newPrivacy checks that every rule names a column: a typing
+// error would publish private data.
 func newPrivacy(p config.Privacy) (transform.Privacy, error) {
 	defs, _, err := warehouse.Definitions()
 	if err != nil {
 		return transform.Privacy{}, err
 	}
-	for _, name := range append(append([]string{}, p.Drop...), p.Hash...) {
+	for _, name := range slices.Concat(p.Drop, p.Hash) {
 		table, column, _ := strings.Cut(name, ".")
 		if _, ok := defs[table].Column(column); !ok {
 			return transform.Privacy{}, usageErr("privacy names %q, which is not a column: placementsync schema lists all", name)
@@ -96,11 +107,11 @@ func newPrivacy(p config.Privacy) (transform.Privacy, error) {
 }
 
 // chosenStreams applies the patterns of streams.include and streams.exclude. A
-// pattern that fits no stream is a mistake of whoever wrote it.
+// pattern that matches no stream is an error.
 func chosenStreams(all []stream.Stream, include, exclude []string) ([]string, error) {
-	for _, pattern := range append(append([]string{}, include...), exclude...) {
-		if !fitsAny(all, pattern) {
-			return nil, usageErr("no stream is called %q: use one of %s", pattern, streamNames(all))
+	for _, pattern := range slices.Concat(include, exclude) {
+		if !slices.ContainsFunc(all, func(s stream.Stream) bool { return fitsPattern(s.Name, []string{pattern}) }) {
+			return nil, usageErr("no stream is called %q: use one of %s", pattern, strings.Join(streamsOf(all), ", "))
 		}
 	}
 	var names []string
@@ -116,30 +127,8 @@ func chosenStreams(all []stream.Stream, include, exclude []string) ([]string, er
 }
 
 func fitsPattern(name string, patterns []string) bool {
-	for _, p := range patterns {
-		if ok, err := path.Match(p, name); ok && err == nil {
-			return true
-		}
-	}
-	return false
-}
-
-func fitsAny(all []stream.Stream, pattern string) bool {
-	for _, s := range all {
-		if fitsPattern(s.Name, []string{pattern}) {
-			return true
-		}
-	}
-	return false
-}
-
-func streamNames(all []stream.Stream) string {
-	text := ""
-	for i, s := range all {
-		if i > 0 {
-			text += ", "
-		}
-		text += s.Name
-	}
-	return text
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(p, name)
+		return ok && err == nil
+	})
 }

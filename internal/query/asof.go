@@ -11,10 +11,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// The instance knows the catalog by one name, whichever time it shows. To go
-// back, the file is attached under another, and home is a database in memory
-// whose views show the file's tables as they were: a query that names home,
-// or nothing at all, cannot reach past them by mistake.
+// The catalog has one name in the instance, for any time. For an earlier snapshot,
+// the file is attached as newest, and home is a database in memory whose views show
+// the tables as they were. A query that names home, or no database, reads these.
 const (
 	home   = "catalog"
 	newest = "newest"
@@ -83,8 +82,8 @@ func (db *DB) storedTables(ctx context.Context) ([]storedTable, error) {
 	return tables, rows.Err()
 }
 
-// asOf is the table as a view of home, with its comments. Those of past are
-// the ones of main, and writing them would take as long as all else.
+// asOf is the table as a view of home, with its comments. Views of past
+// get none: theirs are those of main, and writing them would double the time.
 func (t storedTable) asOf(s Snapshot) string {
 	var b strings.Builder
 	name := home + "." + warehouse.Quote(t.schema) + "." + warehouse.Quote(t.name)
@@ -195,8 +194,8 @@ func (db *DB) readStatements(ctx context.Context, query string) ([]string, error
 	return statements, rows.Err()
 }
 
-// runInAnyOrder runs statements of which some need what others make: as long as a
-// round brings any of them through, the rest is tried again.
+// runInAnyOrder runs statements that may need one another: it tries the failed ones
+// again as long as a round runs any of them.
 func (db *DB) runInAnyOrder(ctx context.Context, statements []string) error {
 	for len(statements) > 0 {
 		var failed []string

@@ -76,8 +76,8 @@ func (r Row) AppendJSON(dst []byte, column int) []byte {
 	return r.batch.columns[column].codec.appendJSON(dst, r.batch.arrays[column], r.at)
 }
 
-// extensionName says what DuckDB calls the type of a field whose Arrow type does
-// not tell. The names are those that arrow_lossless_conversion writes.
+// extensionName is DuckDB's name of the type of a field whose Arrow type does not
+// say it. The names are those that arrow_lossless_conversion writes.
 func extensionName(f arrow.Field) string {
 	name, metadata := "", ""
 	if x, ok := f.Type.(arrow.ExtensionType); ok {

@@ -44,7 +44,7 @@ type Diff struct {
 // Changes is the query for the changes themselves, a row for each field of a
 // changed record and one for each record that is new or gone, in the order of
 // table, key and field. With exact, the columns old and new are JSON; without,
-// texts are themselves and all else is as in JSON.
+// texts have no quotes.
 func (db *DB) Changes(ctx context.Context, d Diff, exact bool) (Query, error) {
 	oldValue, newValue := `"old"`, `"new"`
 	if !exact {

@@ -8,9 +8,8 @@ import (
 	duckdb "github.com/duckdb/duckdb-go/v2"
 )
 
-// UsageError says that a query was asked for in a way that it cannot be: an
-// unknown name, a parameter it has not, a value of the wrong type. Its text
-// lists what would be right.
+// UsageError says that a query was asked for wrongly: an unknown name, an unknown
+// parameter, a value of the wrong type. Its text lists what would be right.
 type UsageError struct {
 	// Problem says what is wrong.
 	Problem string
@@ -39,11 +38,11 @@ func (e *UsageError) Error() string {
 	return b.String()
 }
 
-// RefusedError says that a statement wanted more than to read the catalog.
+// RefusedError says that a statement would do more than read the catalog.
 type RefusedError struct {
 	// Reason is what is refused and why, verb first.
 	Reason string
-	// Err is DuckDB's error; nil for what it was not asked.
+	// Err is DuckDB's error; nil when the program refused.
 	Err error
 }
 
@@ -51,7 +50,8 @@ func (e *RefusedError) Error() string {
 	if e.Err == nil {
 		return e.Reason
 	}
-	return fmt.Sprintf("%s (DuckDB: %s)", e.Reason, firstLine(e.Err.Error()))
+	line, _, _ := strings.Cut(e.Err.Error(), "\n")
+	return fmt.Sprintf("%s (DuckDB: %s)", e.Reason, line)
 }
 
 func (e *RefusedError) Unwrap() error { return e.Err }
@@ -82,9 +82,4 @@ func asRefusal(err error) error {
 		return &RefusedError{Reason: refuseFiles, Err: err}
 	}
 	return err
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
 }

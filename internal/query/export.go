@@ -40,7 +40,7 @@ type Export struct {
 
 // ExportManifest is what an exported folder says about itself.
 type ExportManifest struct {
-	// Kind tells a folder that export may replace from any other.
+	// Kind marks a folder that an export may replace.
 	Kind       string       `json:"kind"`
 	RunID      string       `json:"run_id"`
 	SnapshotAt time.Time    `json:"snapshot_at"`
@@ -204,8 +204,8 @@ func exportTarget(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("export to %q: %w", dir, err)
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = resolved
 	}
 	if parent, err := os.Stat(filepath.Dir(dir)); err != nil || !parent.IsDir() {
 		return "", &UsageError{Problem: fmt.Sprintf("%q is not a folder: create it first", filepath.Dir(dir))}
@@ -229,7 +229,7 @@ func checkReplaceable(dir string) error {
 	return onlyListed(dir, m)
 }
 
-// onlyListed refuses a folder in which somebody put files of their own.
+// onlyListed refuses a folder with files that the export did not write.
 func onlyListed(dir string, m ExportManifest) error {
 	listed := map[string]bool{warehouse.ManifestFile: true}
 	for _, f := range m.Files {

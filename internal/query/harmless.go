@@ -39,7 +39,7 @@ func escapeForScreen(s string) string {
 	return b.String()
 }
 
-// isActing reports whether a rune does something other than to be seen: control
+// isActing reports whether a rune does more than show itself: control
 // characters, format characters such as bidirectional overrides and
 // zero-width ones, line and paragraph separators. The joiners that emoji and
 // some scripts need stay.
@@ -62,11 +62,10 @@ func OnScreen(text string) string {
 }
 
 // screened writes to a terminal what was meant for a file or a pipe. Line ends
-// stay, and all else that acts is shown.
+// stay; other characters that act are shown as escapes.
 type screened struct {
 	to io.Writer
-	// begun is the beginning of a rune whose end has not come yet, or of a line
-	// end.
+	// begun is the beginning of an incomplete rune or line end.
 	begun []byte
 }
 
@@ -95,7 +94,7 @@ func (s *screened) Write(p []byte) (int, error) {
 }
 
 // lineFeed measures the line end that a text begins with: 0 for none, -1 when
-// more has to come to tell.
+// more bytes are needed.
 func lineFeed(text []byte) int {
 	switch {
 	case text[0] == '\n':

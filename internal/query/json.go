@@ -9,8 +9,8 @@ import (
 // array, or a line each.
 type jsonWriter struct {
 	out *bufio.Writer
-	// first, next and end stand before the first row, before every other and
-	// after the last; none stands for no rows at all.
+	// first, next and end are written before the first row, before every other and
+	// after the last; none is written when there are no rows.
 	first, next, end, none string
 
 	names [][]byte

@@ -11,8 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// Layouts in RFC 3339 form. A timestamp without a zone is no instant and gets
-// no Z.
+// Layouts in RFC 3339 form. A timestamp without a zone gets no Z: it is not an
+// instant.
 const (
 	secondLayout = "2006-01-02T15:04:05"
 	clockLayout  = "15:04:05"

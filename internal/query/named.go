@@ -11,13 +11,13 @@ import (
 )
 
 // Query is SQL to run. Named queries state their parameters; the parameters of
-// a text are whatever $names it holds, each bound as VARCHAR.
+// a text are the $names in it, each bound as VARCHAR.
 type Query struct {
 	// Name is the name of the file under queries, without its ending. Empty
 	// for a text of the user.
 	Name string
-	// Title, Grain and About say what the answer shows, what a row stands for
-	// and what has to be known about the numbers.
+	// Title, Grain and About say what the answer shows, what a row is and what to
+	// know about the numbers.
 	Title, Grain, About string
 	// Params are the parameters that a named query declares.
 	Params []Param
@@ -70,7 +70,7 @@ func Text(sql string) Query { return Query{SQL: sql} }
 
 var nameOnly = regexp.MustCompile(`^\w+$`)
 
-// Resolve reads what a user asks for: a single word names a query, all else is
+// Resolve reads the query of a user: a single word names a query, anything else is
 // SQL. An unknown name is a *UsageError.
 func Resolve(text string) (Query, error) {
 	text = strings.TrimSpace(text)

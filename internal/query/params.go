@@ -86,7 +86,7 @@ func (p Param) bindText(text string) (any, error) {
 	if declared := p.Default != ""; declared && text == nullText {
 		return nil, nil
 	}
-	// DuckDB ends the process over a text that is none.
+	// DuckDB ends the process over invalid UTF-8.
 	if !utf8.ValidString(text) {
 		return nil, fmt.Errorf("parameter %q: %q is not UTF-8", p.Name, text)
 	}
@@ -170,8 +170,8 @@ func parseInstant(text string) (time.Time, error) {
 	return time.ParseInLocation(time.DateOnly, text, time.UTC)
 }
 
-// checkZone refuses what is no name of the time zone database; "" and Local
-// mean a zone to Go alone.
+// checkZone refuses names that are not in the time zone database. "" and Local have
+// a meaning only in Go.
 func checkZone(text string) error {
 	if text == "" || text == "Local" {
 		return strconv.ErrSyntax

@@ -3,7 +3,7 @@
 // file. The user's SQL runs on an instance that can read the catalog and
 // nothing else: no other file, no network, no extension, no setting.
 //
-// It must not know how the catalog came about, and it never writes to it.
+// It must not know how the catalog is made, and it never writes to it.
 package query
 
 import (
@@ -138,8 +138,8 @@ func (o Options) dsnSettings(spill string) url.Values {
 	return s
 }
 
-// lockDown attaches the catalog and then closes every door behind it. The last
-// statement makes the others final.
+// lockDown attaches the catalog and then switches off all other access. The last
+// statement makes this final.
 func (db *DB) lockDown(ctx context.Context, path string) error {
 	if err := db.attachCatalog(ctx, path); err != nil {
 		return err
@@ -199,7 +199,7 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 	return rows, err
 }
 
-// readAnswer runs the query and hands its answer to use, in Arrow batches.
+// readAnswer runs the query and calls use with its answer, in Arrow batches.
 func (db *DB) readAnswer(ctx context.Context, q Query, values map[string]string, use func(array.RecordReader) error) error {
 	return db.conn.Raw(func(raw any) error {
 		conn, ok := raw.(*duckdb.Conn)

@@ -32,7 +32,10 @@ func appendUint[T uint8 | uint16 | uint32 | uint64](dst []byte, a arrow.Array, i
 func appendFloat[T float32 | float64](dst []byte, a arrow.Array, i int) []byte {
 	v := float64(valueAt[T](a, i))
 	if math.IsInf(v, 0) {
-		return appendInfinity(dst, v < 0)
+		if v < 0 {
+			dst = append(dst, '-')
+		}
+		return append(dst, "Infinity"...)
 	}
 	bits, form := 64, byte('f')
 	if _, single := any(T(0)).(float32); single {
@@ -42,13 +45,6 @@ func appendFloat[T float32 | float64](dst []byte, a arrow.Array, i int) []byte {
 		form = 'e'
 	}
 	return strconv.AppendFloat(dst, v, form, -1, bits)
-}
-
-func appendInfinity(dst []byte, negative bool) []byte {
-	if negative {
-		dst = append(dst, '-')
-	}
-	return append(dst, "Infinity"...)
 }
 
 // appendFinite is appendFloat for JSON, which has no NaN and no infinity.
@@ -146,8 +142,8 @@ func appendUUID(dst []byte, a arrow.Array, i int) []byte {
 }
 
 // appendDocument writes a JSON value on one line with its digits as they are.
-// A text that is no JSON, which DuckDB does not stop from entering such a
-// column, becomes a JSON string.
+// A text that is not JSON, which DuckDB lets into such a column, becomes a JSON
+// string.
 func appendDocument(dst []byte, a arrow.Array, i int) []byte {
 	text := []byte(valueAt[string](a, i))
 	out, err := jsontext.AppendFormat(dst, text, jsontext.AllowDuplicateNames(true))

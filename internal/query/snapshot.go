@@ -22,7 +22,7 @@ type Snapshot struct {
 func (s Snapshot) String() string { return s.Run + " of " + s.At.UTC().Format(time.RFC3339Nano) }
 
 // Snapshots lists what the catalog knows of snapshots, oldest first. It is
-// empty for a catalog without history, such as one that was made by hand.
+// empty for a catalog without history.
 func (db *DB) Snapshots(ctx context.Context) ([]Snapshot, error) {
 	found, err := db.readSnapshots(ctx, home)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// spool is where a long answer waits: the driver holds a whole answer in
-	// memory and outside of DuckDB's limit, while a temporary table stays
-	// within it and spills.
+	// spool is the temporary table of a long answer. The driver holds a whole answer
+	// in memory, outside of DuckDB's limit; a temporary table stays within the limit
+	// and spills.
 	spool = `temp.main."spooled answer"`
 	// spoolRows is how many rows of a long answer are in memory at a time.
 	spoolRows = 40_960

@@ -6,10 +6,10 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// minPart is how long a part of a name has to be to stand for it.
+// minPart is the least length of a part of a name that finds it.
 const minPart = 3
 
-// nearestNames picks the names that somebody may have meant: those that hold the
+// nearestNames picks the names that the user may have meant: those that contain the
 // text, or else those that differ from it in a few letters.
 func nearestNames(names []string, text string) []string {
 	text = strings.ToLower(text)

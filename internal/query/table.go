@@ -28,7 +28,7 @@ const (
 	gutter = 3
 )
 
-// tableWriter keeps the first rows to know the widths of the columns.
+// tableWriter collects the first rows to find the widths of the columns.
 type tableWriter struct {
 	out     *bufio.Writer
 	screen  Screen
@@ -121,8 +121,8 @@ func (w *tableWriter) columnWidths(most int, withTypes bool) []int {
 
 func textWidth(s string) int { return text.StringWidthWithoutEscSequences(s) }
 
-// startPlain writes what was kept. A text longer than the widest column sticks
-// out rather than pushing every other line apart.
+// startPlain writes the collected rows. A text longer than the widest column
+// overflows its own line only.
 func (w *tableWriter) startPlain() error {
 	const widest = 60
 	w.widths = w.columnWidths(widest, false)
@@ -158,8 +158,8 @@ func (w *tableWriter) plainLine(cells []string) error {
 	return err
 }
 
-// fitColumns chooses the widest limit on cells at which all columns are seen, or
-// else, at the narrowest, how many columns are.
+// fitColumns chooses the widest limit on cells at which all columns fit, or else, at
+// the narrowest, the number of columns that fit.
 func (w *tableWriter) fitColumns() (widths []int, shown int) {
 	for _, most := range []int{80, 60, 40, 30, 20} {
 		widths = w.columnWidths(most, true)

@@ -15,7 +15,7 @@ type Writer interface {
 	End() error
 }
 
-// isStreaming tells whether a writer passes rows on and keeps none.
+// isStreaming reports whether a writer writes each row at once.
 func isStreaming(w Writer) bool {
 	switch w.(type) {
 	case *csvWriter, *jsonWriter, *markdownWriter:
@@ -53,7 +53,7 @@ func ParseFormat(name string) (Format, error) {
 }
 
 // NewWriter makes the writer of a format. Parquet is a *UsageError: it cannot
-// be streamed. On a terminal no text of an answer acts, whatever the format.
+// be streamed. On a terminal, no text of an answer acts, in any format.
 func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
 	if screen.Terminal && f != Table {
 		w = &screened{to: w}

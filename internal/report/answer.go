@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Answer is what a query gave: texts as CSV has them, exact.
+// Answer is the answer of a query, as exact texts like those of CSV.
 type Answer struct {
 	Columns []Column
 	Rows    [][]Cell
-	// Total counts all rows of the answer, kept or not.
+	// Total counts all rows of the answer; Rows may hold fewer.
 	Total int64
 
-	// lacking collects the columns that were looked for in vain.
+	// lacking collects the columns that were looked for and not found.
 	lacking map[string]bool
 }
 
@@ -30,15 +30,15 @@ type Cell struct {
 	Null bool
 }
 
-// Number is the value for drawing; ok is false for NULL and what is no number.
-// What is written out stays the text.
+// Number is the value for drawing; ok is false for NULL and for texts that are not
+// numbers. Tables show the text.
 func (c Cell) Number() (n float64, ok bool) {
 	n, err := strconv.ParseFloat(c.Text, 64)
 	return n, err == nil
 }
 
 // valueOf gives the value of a column by name. A column that the answer does not
-// have is noted: the page and the query disagree.
+// have is recorded: page and query disagree.
 func (a Answer) valueOf(row []Cell, column string) Cell {
 	i := slices.IndexFunc(a.Columns, func(c Column) bool { return c.Name == column })
 	if i < 0 {
@@ -48,7 +48,7 @@ func (a Answer) valueOf(row []Cell, column string) Cell {
 	return row[i]
 }
 
-// missingColumnsErr is an error when a column was looked for that is not there.
+// missingColumnsErr names the columns that were looked for and not found; nil: none.
 func (a Answer) missingColumnsErr(query string) error {
 	if len(a.lacking) == 0 {
 		return nil
@@ -56,10 +56,10 @@ func (a Answer) missingColumnsErr(query string) error {
 	return fmt.Errorf("read the answer of %q: it has no column %s", query, strings.Join(slices.Sorted(maps.Keys(a.lacking)), ", "))
 }
 
-// textOf is at for labels.
+// textOf is the text of a value.
 func (a Answer) textOf(row []Cell, column string) string { return a.valueOf(row, column).Text }
 
-// filterRows keeps the rows that hold in order.
+// filterRows keeps the rows for which keep is true, in their order.
 func (a Answer) filterRows(keep func(row []Cell) bool) Answer {
 	kept := a
 	kept.Rows = nil

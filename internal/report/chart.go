@@ -23,8 +23,8 @@ type plot struct {
 	weigh string
 }
 
-// variantsKept bounds the choices of a chart, so that a page stays small
-// however many currencies and tiers there are.
+// variantsKept bounds the choices of a chart, so that a page stays small with any
+// number of currencies and tiers.
 const variantsKept = 24
 
 func (p plot) drawVariants(a Answer) []Variant {
@@ -60,7 +60,7 @@ func nonEmpty(v Variant) []Variant {
 	return []Variant{v}
 }
 
-// rowLabel joins the values of columns; what has no name says so.
+// rowLabel joins the values of columns; a missing value says that it is unknown.
 func rowLabel(a Answer, row []Cell, columns ...string) string {
 	parts := make([]string, len(columns))
 	for i, name := range columns {
@@ -125,7 +125,7 @@ func (s *Series) addValue(c Cell, m measure) {
 }
 
 // seriesByValue makes a series of each value of a column: rows are (category, series,
-// value). At most so many series are kept, in the order of the rows.
+// value). At most so many series are drawn, in the order of the rows.
 func seriesByValue(category func(a Answer, row []Cell) string, series, value string, most int) func(Answer) Variant {
 	return func(a Answer) Variant {
 		name := func(row []Cell) string { return rowLabel(a, row, series) }

@@ -39,14 +39,13 @@ func allSections() []section {
 	return []section{pricesSection(), commissionsSection(), articlesSection(), qualitySection()}
 }
 
-// isShownStream tells whether numbers of the page come from the stream: not so events
-// of webhooks, which most warehouses do without.
+// isShownStream reports whether numbers of the page come from the stream. Webhook
+// events give none.
 func isShownStream(stream string) bool {
 	return slices.ContainsFunc(allSections(), func(s section) bool { return slices.Contains(s.streams, stream) })
 }
 
-// buildNotices warn of what the page cannot show as it should be: a partial night,
-// and streams that are not of this night.
+// buildNotices warns of a partial night and of streams that this night did not read.
 func (b *builder) buildNotices() ([]Notice, error) {
 	a, ok, err := b.askIfPresent(Question{Query: "stream_grades", Rows: rowsRead})
 	if err != nil || !ok {

@@ -31,10 +31,6 @@ type field struct {
 	unit string
 }
 
-func (f field) tableHead() Head {
-	return Head{Label: f.label, About: f.about, Numeric: f.isNumeric()}
-}
-
 func (f field) isNumeric() bool {
 	return f.as == asNumber || f.as == asPercent || f.as == asChange || f.as == asDays
 }

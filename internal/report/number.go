@@ -9,9 +9,9 @@ const (
 	// minus is the typographic sign: as wide as a digit, and never at the end
 	// of a line.
 	minus = "\u2212"
-	// unknown stands where there is no value.
+	// unknown is shown in place of a missing value.
 	unknown = "\u2013"
-	// thin parts a number from its unit without breaking the line there.
+	// thin separates a number from its unit; the line does not break there.
 	thin = "\u202f"
 )
 
@@ -42,8 +42,8 @@ func groupDigits(digits string) string {
 	return b.String()
 }
 
-// longest is how many characters of a text of the service are shown: a page
-// stays small whatever somebody calls a thing.
+// longest is how many characters of a text of the service are shown, so that a page
+// stays small.
 const longest = 160
 
 // clipText shortens a text, and shows that it did.

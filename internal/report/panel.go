@@ -103,7 +103,7 @@ func (p panel) buildTable(a Answer, folded bool) *Table {
 	}
 	t := &Table{Caption: p.title, Folded: folded}
 	for _, f := range p.fields {
-		t.Heads = append(t.Heads, f.tableHead())
+		t.Heads = append(t.Heads, Head{Label: f.label, About: f.about, Numeric: f.isNumeric()})
 	}
 	for _, row := range a.Rows[:min(len(a.Rows), p.shown)] {
 		cells := make([]Datum, len(p.fields))

@@ -5,7 +5,7 @@ func quartileColumns() [5]string {
 	return [5]string{"min_price", "p25_price", "median_price", "p75_price", "max_price"}
 }
 
-// Bounds of what charts and tables hold, whatever the size of the catalog.
+// Bounds of charts and tables, for a catalog of any size.
 const (
 	tableRows   = 25
 	chartBars   = 15

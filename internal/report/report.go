@@ -1,10 +1,9 @@
 // Package report makes one HTML page of a snapshot: headline numbers and how
 // they moved, prices, commissions, articles and how good the data is. The page
-// is a single file that asks nobody for anything; every number on it names the
-// query that gives it again.
+// is a single file that loads nothing; every number on it names its query.
 //
-// It must not know how a query is run: it asks through a function, and gets
-// columns and texts back.
+// It must not know how a query is run: it asks through a function and gets columns
+// and texts.
 package report
 
 import (
