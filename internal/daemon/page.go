@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
 //go:embed page.html
@@ -19,27 +21,27 @@ var pageText string
 // shownNights are the lines of the table of nights.
 const shownNights = 14
 
-// page is what the status page shows.
+// page is the data of the status page.
 type page struct {
 	snapshot
 	Version  string
 	Schedule string
-	// Refresh is after how many seconds the browser asks again.
+	// Refresh is after how many seconds the browser loads the page again.
 	Refresh int
 	Unready []string
 	// Good is the newest night that was published, Seen what readers see: that
 	// night, or a refresh after it.
-	Good, Seen *Night
-	Recent     []Night // newest first
-	Now        *Progress
+	Good, Seen *ledger.Run
+	Recent     []ledger.Run // newest first
+	Now        *ledger.Progress
 	Report     bool
 	Hooks      bool
-	// Verified is the last look for damage; nil: there was none.
+	// Verified is the last verification; nil: there was none.
 	Verified *Verified
 }
 
-// serveStatus renders the page. It needs no script: it is asked for again by the
-// browser, more often while a night is at work.
+// serveStatus renders the page. It needs no script: the browser loads it again, more
+// often while a night runs.
 func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	var text bytes.Buffer
 	if err := pageTemplate.Execute(&text, d.newPage()); err != nil {
@@ -48,7 +50,7 @@ func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(text.Bytes()) // an error means that the asker has left
+	_, _ = w.Write(text.Bytes()) // an error means that the client has gone
 }
 
 func (d *Daemon) newPage() page {
@@ -74,38 +76,16 @@ func (d *Daemon) newPage() page {
 	return p
 }
 
-// State sums the page up in one word, which is also its colour.
+// State is the state of the daemon in one word, which also selects the color.
 func (p page) State() string {
 	last, ok := p.lastNight()
 	switch {
 	case len(p.Unready) > 0:
 		return "not ready"
-	case ok && last.Outcome != Complete:
-		return last.Outcome
+	case ok && last.Outcome != ledger.Complete:
+		return string(last.Outcome)
 	}
 	return "ready"
-}
-
-// Share is how much of a stream is done, 0 to 100; -1: not known.
-func (s StreamProgress) Share() int64 {
-	switch {
-	case s.State == "read":
-		return 100
-	case s.Total <= 0:
-		return -1
-	}
-	return min(100, 100*s.Done/s.Total)
-}
-
-// Read counts the streams that are done.
-func (p Progress) Read() int {
-	n := 0
-	for _, s := range p.Streams {
-		if s.State == "read" {
-			n++
-		}
-	}
-	return n
 }
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
@@ -116,7 +96,9 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 }).Parse(pageText))
 
 // cssClass makes the name of a CSS class from a word of ours.
-func cssClass(word string) string { return strings.NewReplacer("_", "-", " ", "-").Replace(word) }
+func cssClass(word any) string {
+	return strings.NewReplacer("_", "-", " ", "-").Replace(fmt.Sprint(word))
+}
 
 // formatCount writes a number with separators: 1,234,567.
 func formatCount(n int64) string {
@@ -143,7 +125,7 @@ func formatDuration(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// firstLine keeps a row of a table to one line.
+// firstLine cuts a text to its first line, for tables.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line

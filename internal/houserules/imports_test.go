@@ -29,22 +29,23 @@ func importTable() []row {
 		{"internal/nearest", nil, "compares a misspelled word with known ones, whatever they stand for"},
 		{"internal/config", []string{"internal/nearest"}, "components have config structs of their own; `cmd/sync` maps one to the other"},
 		{"internal/durable", nil, "renames, syncs and removes files, whatever they hold; trials let its steps fail"},
+		{"internal/ledger", nil, "what is said of a run, so that the daemon can show runs without a database"},
 		{"internal/sim", nil, "the demo service is a second reading of the service's description; it tests nothing if it shares code with the first"},
 		{"internal/torture", nil, "keeps what the long trials of any package found; only tests import it"},
 		{"schema", nil, "SQL and the file that embeds it"},
 		{"queries", nil, "SQL and the file that embeds it"},
 		{"internal/fetch", []string{"internal/stream", "internal/durable"}, "answers are bytes to it; the stages meet in `internal/pipeline` alone"},
 		{"internal/transform", []string{"internal/stream"}, "bytes in, records out: no I/O, no clock, no cgo, so that its tests are pairs of files"},
-		{"internal/warehouse", []string{"schema", "internal/stream", "internal/durable"}, "owns the folder and the DuckDB files, whoever fills them"},
+		{"internal/warehouse", []string{"schema", "internal/stream", "internal/durable", "internal/ledger"}, "owns the folder and the DuckDB files, whoever fills them"},
 		{"internal/load", []string{"internal/stream", "internal/warehouse"}, "knows which rows of a stream it staged and what their absence proves; the stages meet in `internal/pipeline` alone"},
 		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder and what events say; it knows no table and no night"},
 		{"internal/query", []string{"internal/warehouse", "internal/durable", "internal/nearest", "queries"}, "reads what is published, however it came there"},
 		{"internal/report", nil, "asks named queries through a function that `cmd/sync` passes in; it knows neither DuckDB nor the folder"},
 		{"internal/pipeline", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
-			"internal/webhook",
+			"internal/webhook", "internal/ledger",
 		}, "one night; it gets its configuration and does not know who started it"},
-		{"internal/daemon", nil, "schedule, status page, metrics; it gets the night as a function, so that tests can pass in any"},
+		{"internal/daemon", []string{"internal/ledger"}, "schedule, status page, metrics; it gets the night as a function, so that tests can pass in any"},
 		{"internal/notify", nil, "sends alerts and heartbeats; it gets what to say"},
 		{"internal/houserules", nil, "has no code but tests"},
 		{"internal/trials", []string{everything}, "has no code but tests; they drive whole nights and read what came of them"},
@@ -100,7 +101,7 @@ func importRows() string {
 // the fake, the book of the long trials, what is only data, and the catalog and
 // the reader through which a query is tested.
 func testImports() []string {
-	return []string{"internal/sim", "internal/torture", "schema", "internal/config", "internal/stream", "internal/warehouse", "internal/query"}
+	return []string{"internal/sim", "internal/torture", "schema", "queries", "internal/config", "internal/stream", "internal/warehouse", "internal/query"}
 }
 
 // ourImports holds the import table.

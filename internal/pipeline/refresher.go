@@ -93,10 +93,10 @@ func (r *Refresher) refreshNow(ctx context.Context) {
 	switch {
 	case err == nil || ctx.Err() != nil:
 	case errors.As(err, &held) || errors.Is(err, ErrPending):
-		r.log.Info("refresh waits", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "cause", err)
+		r.log.Info("refresh waits", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "error", err)
 		r.putBack(targets)
 	default:
-		r.log.Warn("refresh failed, the next night reads the same", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "cause", err)
+		r.log.Warn("refresh failed, the next night reads the same", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "error", err)
 	}
 }
 
