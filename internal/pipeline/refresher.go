@@ -87,7 +87,7 @@ func (r *Refresher) Run(ctx context.Context) {
 // refreshNow hands over what waits. A refresh that fails is not tried again: the
 // next night reads what events told of and nobody has read since.
 func (r *Refresher) refreshNow(ctx context.Context) {
-	targets := r.take()
+	targets := r.removeTargets()
 	err := r.refresh(ctx, targets)
 	var held *warehouse.HeldError
 	switch {
@@ -100,8 +100,8 @@ func (r *Refresher) refreshNow(ctx context.Context) {
 	}
 }
 
-// take empties what waits. An event that comes from now on wakes Run anew.
-func (r *Refresher) take() Targets {
+// removeTargets empties what waits. An event that comes from now on wakes Run anew.
+func (r *Refresher) removeTargets() Targets {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {
