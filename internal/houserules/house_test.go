@@ -31,6 +31,7 @@ func rules() []rule {
 		{"links lead somewhere", links},
 		{"the first pages are short", lengths},
 		{"the project is finished", words},
+		{"no name hides a builtin", shadows},
 	}
 }
 

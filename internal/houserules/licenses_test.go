@@ -138,3 +138,28 @@ func TestTermsAreRecognised(t *testing.T) {
 		}
 	}
 }
+
+// TestDependenciesAreExplained holds that each direct dependency has its row in
+// docs/dependencies.md, with what it is for.
+func TestDependenciesAreExplained(t *testing.T) {
+	page, err := os.ReadFile("../../docs/dependencies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gomod, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := regexp.MustCompile(`(?m)^\s+(\S+\.\S+/\S+) v[^/\n]*$`).FindAllStringSubmatch(string(gomod), -1)
+	if len(direct) < 10 {
+		t.Fatalf("found %d direct dependencies in go.mod", len(direct))
+	}
+	for _, m := range direct {
+		if !strings.Contains(string(page), "| `"+m[1]+"` | ") {
+			t.Errorf("docs/dependencies.md:1: %s has no row: say what it is for", m[1])
+		}
+	}
+	if rows := strings.Count(string(page), "\n| `"); rows != len(direct) {
+		t.Errorf("docs/dependencies.md:1: it has %d rows for %d direct dependencies: take out what is gone", rows, len(direct))
+	}
+}

@@ -40,6 +40,7 @@ func unwanted() []word {
 		{[]string{"to" + "do", "fix" + "me", "xx" + "x"}, regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`), "unfinished work", finish},
 		{[]string{"for" + " now"}, regexp.MustCompile(`(?i)\bfor` + ` now\b`), "unfinished work", finish},
 		{[]string{"stu" + "b"}, regexp.MustCompile(`(?i)\bstu` + `bs?\b`), "unfinished work", finish},
+		{[]string{"catalo" + "gue"}, regexp.MustCompile(`(?i)catalo` + `gue`), "another spelling", "write catalog, as the tables and files do"},
 	}
 }
 
@@ -89,12 +90,14 @@ func TestUnwantedWordsAreFound(t *testing.T) {
 			"a/a.go":            "package a\n// TO" + "DO: more",
 			"schema/a.sql":      "-- good\n-- good for" + " now\n",
 			"README.md":         "\n\na Stu" + "b\n",
+			"docs/b.md":         "the Catalo" + "gues\n",
 			"a/testdata/c.sql":  "-- XX" + "X",
 			"docs/unharmful.md": "stubborn, XXXL, for nowhere, a placeholder\n",
 		}, []string{
 			`README.md:3: unfinished work ("Stu` + `b")`,
 			`a/a.go:2: unfinished work ("TO` + `DO")`,
 			`a/testdata/c.sql:1: unfinished work ("XX` + `X")`,
+			`docs/b.md:1: another spelling ("Catalo` + `gue")`,
 			`schema/a.sql:2: unfinished work ("for` + ` now")`,
 		}},
 	})
