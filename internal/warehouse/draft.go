@@ -134,9 +134,6 @@ func (d *Draft) Cores() int {
 // Stamp is the snapshot's time as SQL.
 func (d *Draft) Stamp() string { return stamp(d.At) }
 
-// StampOf is a time as SQL, as Stamp is the snapshot's.
-func (d *Draft) StampOf(at time.Time) string { return stamp(at) }
-
 // Definition gives the columns of a table of main.
 func (d *Draft) Definition(table string) stream.Definition { return d.w.defs[table] }
 
