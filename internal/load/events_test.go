@@ -34,9 +34,9 @@ func TestEventsAreToldApartByTheirIDs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t, "article_status_events")
-			var stored []load.Event
+			var stored []load.EventRow
 			for i, id := range c.stored {
-				stored = append(stored, load.Event{Event: stream.Event{ID: id, Received: night, Seq: uint64(i + 1)}, Outcome: load.EventUnknown})
+				stored = append(stored, load.EventRow{Event: stream.Event{ID: id, Received: night, Seq: uint64(i + 1)}, Outcome: load.EventUnknown})
 			}
 			h.merged = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 				must(t, s.Events.Add(t.Context(), stored))
@@ -92,13 +92,13 @@ func TestEventsAreWrittenWithWhatBecameOfThem(t *testing.T) {
 	received := time.Date(2026, 10, 31, 23, 59, 59, 123456000, time.UTC)
 	h := newHouse(t, "article_status_events")
 	h.merged = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-		for _, e := range []load.Event{
+		for _, e := range []load.EventRow{
 			{Event: stream.Event{ID: "late", Topic: "t", Source: "s", Sent: "2026-10-31T20:00:00+02:00", Received: received, Body: []byte(`{"a":1}`), Seq: 3},
 				BodySum: "abc", Outcome: load.EventStored},
 			{Event: stream.Event{ID: "bare", Sent: "yesterday", Received: received, Seq: 1}, BodySum: "def", Outcome: load.EventUnknown},
 			{Event: stream.Event{ID: "private", Topic: "t", Received: received, Body: []byte("secret"), Seq: 2}, BodySum: "012", Outcome: load.EventRejected, Withheld: true},
 		} {
-			must(t, s.Events.Add(t.Context(), []load.Event{e}))
+			must(t, s.Events.Add(t.Context(), []load.EventRow{e}))
 		}
 		must(t, s.Events.Write(t.Context()))
 	}

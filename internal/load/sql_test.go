@@ -154,7 +154,7 @@ func useEverything(t *testing.T, h *house, s *load.Stage, d *warehouse.Draft) {
 	if !slices.Equal(places, []uint64{1}) {
 		t.Errorf("new events: %v", places)
 	}
-	must(t, s.Events.Add(ctx, []load.Event{{Event: event, Outcome: load.EventUnknown}}))
+	must(t, s.Events.Add(ctx, []load.EventRow{{Event: event, Outcome: load.EventUnknown}}))
 	must(t, s.Findings.AddRejects(ctx, []stream.Reject{{Stream: "products", Table: "products", Key: "p0001", Raw: "x", Seq: 1},
 		{Stream: "orders", Table: "order_line_items", Key: "a/1", Column: "c", Raw: "x", Seq: 2}}))
 	must(t, s.Findings.AddDriftCarriers(ctx, []stream.DriftCarrier{{Record: 7}}))

@@ -122,7 +122,7 @@ func (n *night) newEvents(ctx context.Context, folders []string) ([]uint64, erro
 // decodeEvents reads the inbox again and turns the events at some places into rows of
 // their streams and of meta.webhook_events.
 func (n *night) decodeEvents(ctx context.Context, folders []string, places []uint64, routes map[string]eventRoute) error {
-	var batch []load.Event
+	var batch []load.EventRow
 	size := 0
 	for e, err := range readInbox(folders) {
 		if err != nil {
@@ -157,10 +157,10 @@ func (n *night) decodeEvents(ctx context.Context, folders []string, places []uin
 
 // stageEvent stages the rows of one event, if a stream has its topic, and says what
 // became of it.
-func (r eventRoute) stageEvent(ctx context.Context, e stream.Event) (load.Event, error) {
+func (r eventRoute) stageEvent(ctx context.Context, e stream.Event) (load.EventRow, error) {
 	sum := sha256.Sum256(e.Body)
 	e.Body = bytes.ToValidUTF8(e.Body, []byte("\uFFFD"))
-	one := load.Event{Event: e, BodySum: hex.EncodeToString(sum[:]), Outcome: load.EventUnknown, Withheld: r.private}
+	one := load.EventRow{Event: e, BodySum: hex.EncodeToString(sum[:]), Outcome: load.EventUnknown, Withheld: r.private}
 	if r.sink == nil {
 		return one, nil
 	}
