@@ -151,7 +151,9 @@ func TestRunsStandInMetaOnce(t *testing.T) {
 func TestHeldRowsAreCountedByWhatWasRead(t *testing.T) {
 	h := newHouse(t, "orders", "order_details", "countries", "cities")
 	h.plans = true
-	place := func(kind, name string, hash int) string { return record(hash, 1, "kind", quoted(kind), "name", quoted(name)) }
+	place := func(kind, name string, hash int) string {
+		return record(hash, 1, "kind", quoted(kind), "name", quoted(name))
+	}
 	order := func(id string, hash int) string { return record(hash, hash, "id", quoted(id)) }
 	_, err := h.run(map[string]showing{
 		"orders": {cover: load.Whole, rows: rows{"orders": order("a", 1) + "," + order("b", 2) + "," + order("c", 3)}},
