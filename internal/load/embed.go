@@ -45,7 +45,7 @@ var (
 	rebuildSQL warehouse.SQLFile
 )
 
-// values fill the placeholders of a statement, sqlText is one or a part of one.
+// values fill the parameters of a statement, sqlText is one or a part of one.
 type (
 	values  = warehouse.Values
 	sqlText = warehouse.SQL

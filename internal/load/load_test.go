@@ -203,7 +203,7 @@ func (h *house) batch(table, text string) arrow.RecordBatch {
 	return b
 }
 
-// see asks the published catalogue and gives the rows as text.
+// see asks the published catalog and gives the rows as text.
 func (h *house) see(query string) []string {
 	h.t.Helper()
 	d, err := h.w.Begin(h.t.Context(), "reader", night.AddDate(0, 0, h.night))

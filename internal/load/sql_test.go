@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// statement is a named statement of an .sql file, in the pieces between its placeholders.
+// statement is a named statement of an .sql file, in the pieces between its parameters.
 type statement struct {
 	name   string
 	pieces []string
@@ -26,7 +26,7 @@ func statementsOf(t *testing.T) []statement {
 	t.Helper()
 	files, err := filepath.Glob("sql/*.sql")
 	must(t, err)
-	placeholder := regexp.MustCompile(`\{\w+\}`)
+	parameter := regexp.MustCompile(`\{\w+\}`)
 	var all []statement
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -35,7 +35,7 @@ func statementsOf(t *testing.T) []statement {
 			name, body, _ := strings.Cut(section, "\n")
 			body = regexp.MustCompile(`(?m)^--.*\n`).ReplaceAllString(body, "")
 			for _, part := range strings.Split(strings.TrimSpace(body), ";\n") {
-				all = append(all, statement{file + " " + name, placeholder.Split(strings.TrimSuffix(part, ";"), -1)})
+				all = append(all, statement{file + " " + name, parameter.Split(strings.TrimSuffix(part, ";"), -1)})
 			}
 		}
 	}
