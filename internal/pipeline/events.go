@@ -18,11 +18,11 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// Webhook events are read after the lists and before the details, which they
-// can make live. They are landed like answers, so that a run can be taken up or
-// replayed with them, and leave the inbox when the run has published. They are
-// told apart by their ids in meta.webhook_events: whatever comes twice, from the
-// service, from the inbox or from the landing of another run, joins once.
+// Webhook events are read after the lists and before the details, which they can make
+// live. They are landed like answers, so that a run can be resumed or replayed with them,
+// and are removed from the inbox when the run has published. meta.webhook_events has the
+// ids of all that were read: whatever comes twice, from the service, from the inbox or
+// from the landing of another run, is read once.
 
 // What is staged at once is bounded in events and in bytes.
 const (
@@ -151,6 +151,9 @@ func (n *night) decodeEvents(ctx context.Context, folders []string, places []uin
 			return err
 		}
 		batch, size = batch[:0], 0
+	}
+	if len(places) > 0 {
+		return fmt.Errorf("read the landed events again: %d of them are missing that were there before; nothing was published: look at the disk, then run again", len(places))
 	}
 	return n.stage.Events.Add(ctx, batch)
 }

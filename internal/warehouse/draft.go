@@ -131,9 +131,6 @@ func (d *Draft) Cores() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Stamp is the snapshot's time as SQL.
-func (d *Draft) Stamp() string { return stamp(d.At) }
-
 // Definition gives the columns of a table of main.
 func (d *Draft) Definition(table string) stream.Definition { return d.w.defs[table] }
 
