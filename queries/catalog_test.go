@@ -29,7 +29,7 @@ func catalog(t testing.TB) []byte {
 		for _, schema := range []string{"main", "past"} {
 			name := schema + "." + warehouse.Quote(table.Name)
 			statements = append(statements,
-				fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT %s", name, d.Stamp()),
+				fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT %s", name, warehouse.Literal(d.At.Format(time.RFC3339Nano))),
 				fmt.Sprintf("ALTER TABLE %s ALTER row_hash SET DEFAULT 0", name))
 		}
 		statements = append(statements, fmt.Sprintf("ALTER TABLE past.%s ALTER run_id SET DEFAULT 'fixture'", warehouse.Quote(table.Name)))

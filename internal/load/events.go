@@ -7,8 +7,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Event is a new webhook event with what became of it.
-type Event struct {
+// EventRow is a new webhook event with what became of it.
+type EventRow struct {
 	// The body of the event is valid UTF-8.
 	stream.Event
 	// BodySum is the SHA-256 of the exact body, in hex.
@@ -38,16 +38,16 @@ var (
 		intColumn("received_at", func(e stream.Event) int64 { return e.Received.UnixMicro() }),
 		uintColumn(stream.Seq, func(e stream.Event) uint64 { return e.Seq }),
 	}
-	eventColumns = []column[Event]{
-		textColumn("event_id", func(e Event) string { return e.ID }),
-		textOrNull("topic", func(e Event) string { return e.Topic }),
-		textOrNull("source", func(e Event) string { return e.Source }),
-		textOrNull("sent_at", func(e Event) string { return e.Sent }),
-		intColumn("received_at", func(e Event) int64 { return e.Received.UnixMicro() }),
-		textColumn("outcome", func(e Event) string { return e.Outcome }),
-		orNull(textColumn("body", func(e Event) string { return string(e.Body) }), func(e Event) bool { return e.Withheld }),
-		textColumn("body_sha256", func(e Event) string { return e.BodySum }),
-		uintColumn(stream.Seq, func(e Event) uint64 { return e.Seq }),
+	eventColumns = []column[EventRow]{
+		textColumn("event_id", func(e EventRow) string { return e.ID }),
+		textOrNull("topic", func(e EventRow) string { return e.Topic }),
+		textOrNull("source", func(e EventRow) string { return e.Source }),
+		textOrNull("sent_at", func(e EventRow) string { return e.Sent }),
+		intColumn("received_at", func(e EventRow) int64 { return e.Received.UnixMicro() }),
+		textColumn("outcome", func(e EventRow) string { return e.Outcome }),
+		orNull(textColumn("body", func(e EventRow) string { return string(e.Body) }), func(e EventRow) bool { return e.Withheld }),
+		textColumn("body_sha256", func(e EventRow) string { return e.BodySum }),
+		uintColumn(stream.Seq, func(e EventRow) uint64 { return e.Seq }),
 	}
 )
 
@@ -79,7 +79,7 @@ func (e *Events) FindNew(ctx context.Context) ([]uint64, error) {
 }
 
 // Add stages new events for meta.webhook_events.
-func (e *Events) Add(ctx context.Context, events []Event) error {
+func (e *Events) Add(ctx context.Context, events []EventRow) error {
 	return insertRows(ctx, e.stage, eventTable, eventColumns, events)
 }
 

@@ -19,13 +19,11 @@ func (p *Details) liveIDs(life stream.Life, days int) sqlText {
 		return liveSQL.Render("live_articles", values{"live_campaigns": campaigns,
 			"campaign_articles": p.stage.knownRows("campaign_articles", "id", "live_url", "campaign_id"),
 			"articles":          p.stage.knownRows("articles", "id", "live_url")})
-	case stream.AsProfile:
-		return liveSQL.Render("live_profiles", values{"live_campaigns": campaigns, "now": p.stage.draft.At, "days": days,
-			"campaigns": p.stage.knownRows("campaigns", "id", "profile_id"),
-			"orders":    p.stage.knownRows("orders", "profile_id", "created_at", "updated_at", "date_paid"),
-			"profiles":  p.stage.knownRows("profiles", "id", "created_at", "updated_at")})
 	}
-	return liveSQL.Render("nothing_live", nil)
+	return liveSQL.Render("live_profiles", values{"live_campaigns": campaigns, "now": p.stage.draft.At, "days": days,
+		"campaigns": p.stage.knownRows("campaigns", "id", "profile_id"),
+		"orders":    p.stage.knownRows("orders", "profile_id", "created_at", "updated_at", "date_paid"),
+		"profiles":  p.stage.knownRows("profiles", "id", "created_at", "updated_at")})
 }
 
 func (p *Details) liveCampaigns(days int) sqlText {

@@ -39,11 +39,17 @@ type house struct {
 	steps []string
 	// leaves are the keys of listings that a night leaves out, as JSON.
 	leaves string
+	// staged is called before the merge of a night, merged after it.
+	staged func(*load.Stage, *warehouse.Draft)
+	merged func(*load.Stage, *warehouse.Draft, map[string]load.Coverage, []load.Change)
+	// logs has DuckDB keep all statements, which ran has then.
+	logs bool
+	ran  []string
 }
 
 func newHouse(t *testing.T, names ...string) *house {
 	t.Helper()
-	streams := slices.DeleteFunc(stream.All(), func(s stream.Stream) bool { return !slices.Contains(names, s.Name) })
+	streams := slices.DeleteFunc(stream.Known(), func(s stream.Stream) bool { return !slices.Contains(names, s.Name) })
 	h := &house{t: t, dir: t.TempDir(), streams: streams}
 	h.open("test")
 	return h
@@ -86,6 +92,9 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 	d, err := h.w.Begin(ctx, at.Format("20060102T150405Z"), at)
 	must(h.t, err)
 	defer func() { must(h.t, d.Discard()) }()
+	if h.logs {
+		must(h.t, d.Exec(ctx, "CALL enable_logging('QueryLog')"))
+	}
 	s, err := load.Open(ctx, d, h.w.Catalog.Definitions(), h.streams)
 	must(h.t, err)
 	if h.leaves != "" {
@@ -110,14 +119,21 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 			must(h.t, err)
 		}
 	}
+	if h.staged != nil {
+		h.staged(s, d)
+	}
 	changes, err := s.Merge(ctx, cover, limits)
 	if err != nil {
 		must(h.t, s.Close(ctx))
 		return nil, err
 	}
+	if h.merged != nil {
+		h.merged(s, d, cover, changes)
+	}
 	files, err := load.WriteParquet(ctx, d, h.w.Catalog.Definitions(), h.w.Catalog.Tables(), changes)
 	must(h.t, err)
 	must(h.t, s.Close(ctx))
+	h.readLog(d)
 	_, err = d.Publish(ctx, files)
 	must(h.t, err)
 	byTable := map[string]load.Change{}
@@ -125,6 +141,20 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 		byTable[c.Table] = c
 	}
 	return byTable, nil
+}
+
+// readLog adds the statements that DuckDB ran for a draft.
+func (h *house) readLog(d *warehouse.Draft) {
+	h.t.Helper()
+	if !h.logs {
+		return
+	}
+	must(h.t, d.EachRow(h.t.Context(), []string{"SELECT message FROM duckdb_logs() WHERE type = 'QueryLog'"}, func(scan func(...any) error) error {
+		var statement string
+		err := scan(&statement)
+		h.ran = append(h.ran, statement)
+		return err
+	}))
 }
 
 func (h *house) stage(ctx context.Context, s *load.Stage, name string, saw showing) {
@@ -140,7 +170,7 @@ func (h *house) stage(ctx context.Context, s *load.Stage, name string, saw showi
 // leave names the listings that are left out, as their decoder would.
 func (h *house) leave(ctx context.Context, s *load.Stage) {
 	h.t.Helper()
-	st := h.streams[0]
+	st, _ := stream.Find(h.streams, "product_listings")
 	n, err := s.Rows.CountStored(ctx, st, 1)
 	must(h.t, err)
 	told := map[string]int{}
@@ -173,7 +203,7 @@ func (h *house) batch(table, text string) arrow.RecordBatch {
 	return b
 }
 
-// see asks the published catalogue and gives the rows as text.
+// see asks the published catalog and gives the rows as text.
 func (h *house) see(query string) []string {
 	h.t.Helper()
 	d, err := h.w.Begin(h.t.Context(), "reader", night.AddDate(0, 0, h.night))

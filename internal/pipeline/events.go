@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -17,11 +18,11 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// Webhook events are read after the lists and before the details, which they
-// can make live. They are landed like answers, so that a run can be taken up or
-// replayed with them, and leave the inbox when the run has published. They are
-// told apart by their ids in meta.webhook_events: whatever comes twice, from the
-// service, from the inbox or from the landing of another run, joins once.
+// Webhook events are read after the lists and before the details, which they can make
+// live. They are landed like answers, so that a run can be resumed or replayed with them,
+// and are removed from the inbox when the run has published. meta.webhook_events has the
+// ids of all that were read: whatever comes twice, from the service, from the inbox or
+// from the landing of another run, is read once.
 
 // What is staged at once is bounded in events and in bytes.
 const (
@@ -118,7 +119,7 @@ func (n *night) newEvents(ctx context.Context, folders []string) ([]uint64, erro
 // decodeEvents reads the inbox again and turns the events at some places into rows of
 // their streams and of meta.webhook_events.
 func (n *night) decodeEvents(ctx context.Context, folders []string, places []uint64, routes map[string]eventRoute) error {
-	var batch []load.Event
+	var batch []load.EventRow
 	size := 0
 	for e, err := range readInbox(folders) {
 		if err != nil {
@@ -148,15 +149,18 @@ func (n *night) decodeEvents(ctx context.Context, folders []string, places []uin
 		}
 		batch, size = batch[:0], 0
 	}
+	if len(places) > 0 {
+		return fmt.Errorf("read the landed events again: %d of them are missing that were there before; nothing was published: look at the disk, then run again", len(places))
+	}
 	return n.stage.Events.Add(ctx, batch)
 }
 
 // stageEvent stages the rows of one event, if a stream has its topic, and says what
 // became of it.
-func (r eventRoute) stageEvent(ctx context.Context, e stream.Event) (load.Event, error) {
+func (r eventRoute) stageEvent(ctx context.Context, e stream.Event) (load.EventRow, error) {
 	sum := sha256.Sum256(e.Body)
 	e.Body = bytes.ToValidUTF8(e.Body, []byte("\uFFFD"))
-	one := load.Event{Event: e, BodySum: hex.EncodeToString(sum[:]), Outcome: load.EventUnknown, Withheld: r.private}
+	one := load.EventRow{Event: e, BodySum: hex.EncodeToString(sum[:]), Outcome: load.EventUnknown, Withheld: r.private}
 	if r.sink == nil {
 		return one, nil
 	}

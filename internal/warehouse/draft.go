@@ -136,12 +136,6 @@ func (d *Draft) Cores() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Stamp is the snapshot's time as SQL.
-func (d *Draft) Stamp() string { return timestampLiteral(d.At) }
-
-// StampOf is a time as SQL, as Stamp is the snapshot's.
-func (d *Draft) StampOf(at time.Time) string { return timestampLiteral(at) }
-
 // Definition gives the columns of a table of main.
 func (d *Draft) Definition(table string) stream.Definition { return d.w.Catalog.defs[table] }
 

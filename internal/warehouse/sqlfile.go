@@ -10,7 +10,7 @@ import (
 
 // SQLFile is the text of an .sql file. A line "-- name: x" begins the statement, or the
 // part of one, that is called x; other lines that begin with "--" are comments. What
-// varies stands in it as {placeholder}.
+// varies stands in it as {parameter}.
 type SQLFile string
 
 // SQL is a statement, or a part of one, that stands in another as it is.
@@ -19,15 +19,15 @@ type SQL string
 // Name is an identifier; see [Quote].
 type Name string
 
-// Values fill the placeholders of a statement. A string becomes a text literal, a Name
+// Values fill the parameters of a statement. A string becomes a text literal, a Name
 // an identifier and []string a list of text literals; SQL, numbers and booleans stand as
 // they are, and a time is a TIMESTAMPTZ.
 type Values map[string]any
 
-var placeholder = regexp.MustCompile(`\{[a-z_]+\}`)
+var parameter = regexp.MustCompile(`\{[a-z_]+\}`)
 
-// Render fills a statement of the file. Where the statement does not exist, a placeholder
-// has no value, or a value no placeholder, the text says so, and DuckDB refuses it
+// Render fills a statement of the file. Where the statement does not exist, a parameter
+// has no value, or a value no parameter, the text says so, and DuckDB refuses it
 // whatever it is a part of.
 func (f SQLFile) Render(name string, values Values) SQL {
 	text, ok := f.find(name)
@@ -36,7 +36,7 @@ func (f SQLFile) Render(name string, values Values) SQL {
 	}
 	wrong := ""
 	used := map[string]bool{}
-	text = placeholder.ReplaceAllStringFunc(text, func(found string) string {
+	text = parameter.ReplaceAllStringFunc(text, func(found string) string {
 		key := found[1 : len(found)-1]
 		value, err := renderValue(values[key])
 		if err != nil {

@@ -35,9 +35,6 @@ SELECT profile_id FROM ({campaigns}) WHERE id IN ({live_campaigns})
 UNION ALL SELECT profile_id FROM ({orders}) WHERE greatest(created_at, updated_at, date_paid) >= {now} - INTERVAL {days} DAY
 UNION ALL SELECT id FROM ({profiles}) WHERE greatest(created_at, updated_at) >= {now} - INTERVAL {days} DAY
 
--- name: nothing_live
-SELECT NULL::VARCHAR WHERE FALSE
-
 -- name: has_events
 SELECT EXISTS ({statuses}) OR EXISTS ({comments})
 

@@ -1,0 +1,192 @@
+package load_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"placementsync/internal/load"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+const rejected = "SELECT run_id[7:8], table_name, key, column_name, raw, page, position FROM meta.rejects ORDER BY run_id, seq"
+
+// findings has nights write what they find.
+func (h *house) findings(rejects []stream.Reject, carriers []stream.DriftCarrier, drift load.Drifts) {
+	h.staged = func(s *load.Stage, _ *warehouse.Draft) {
+		for _, r := range rejects {
+			must(h.t, s.Findings.AddRejects(h.t.Context(), []stream.Reject{r}))
+		}
+		must(h.t, s.Findings.AddDriftCarriers(h.t.Context(), carriers))
+	}
+	h.merged = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
+		_, err := s.Findings.WriteRejects(h.t.Context(), cover)
+		must(h.t, err)
+		must(h.t, s.Findings.WriteNotes(h.t.Context(), load.Notes{Drift: drift, Changes: changes,
+			Run: warehouse.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
+	}
+}
+
+// TestRejectsOfSeveralPassesCountOnce stages what passes over a list and the details
+// beside it refuse.
+func TestRejectsOfSeveralPassesCountOnce(t *testing.T) {
+	value := func(st string, pass, page int, key, raw string) stream.Reject {
+		return stream.Reject{Stream: st, Table: "orders", Key: key, Column: "total", Raw: raw, Reason: "no number", Pass: pass, Page: page, Position: 1,
+			Seq: uint64(10*pass + page), Answer: uint64(page)}
+	}
+	whole := func(pass, page, position int, answer uint64) stream.Reject {
+		return stream.Reject{Stream: "orders", Table: "orders", Raw: "{}", Reason: "no id", Pass: pass, Page: page, Position: position, Seq: uint64(10*pass + page), Answer: answer}
+	}
+	for name, c := range map[string]struct {
+		rejects []stream.Reject
+		want    []string
+	}{
+		"a value in two passes": {[]stream.Reject{value("orders", 1, 1, "a", "x"), value("orders", 2, 1, "a", "x")},
+			[]string{"01 orders a total x 1 1"}},
+		"a value that changed between passes": {[]stream.Reject{value("orders", 1, 1, "a", "x"), value("orders", 2, 1, "a", "y")},
+			[]string{"01 orders a total x 1 1", "01 orders a total y 1 1"}},
+		"a value in list and detail": {[]stream.Reject{value("orders", 1, 2, "a", "x"), value("order_details", 0, 0, "a", "x")},
+			[]string{"01 orders a total x <nil> 1"}},
+		"two records that are alike": {[]stream.Reject{whole(1, 1, 1, 1), whole(1, 1, 2, 1)},
+			[]string{"01 orders <nil> <nil> {} 1 1", "01 orders <nil> <nil> {} 1 2"}},
+		"the pass that saw most": {[]stream.Reject{whole(1, 1, 1, 1), whole(2, 1, 1, 1), whole(2, 2, 1, 2)},
+			[]string{"01 orders <nil> <nil> {} 1 1", "01 orders <nil> <nil> {} 2 1"}},
+		"one page under two numbers": {[]stream.Reject{whole(1, 1, 1, 7), whole(1, 2, 1, 7)},
+			[]string{"01 orders <nil> <nil> {} 1 1"}},
+		"a table that was not read": {[]stream.Reject{{Stream: "products", Table: "products", Key: "p", Raw: "x"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, "orders", "order_details", "products", "product_listings")
+			h.findings(c.rejects, nil, load.Drifts{})
+			_, err := h.run(map[string]showing{"orders": {cover: load.Whole}}, load.Limits{})
+			must(t, err)
+			h.want(rejected, c.want...)
+		})
+	}
+}
+
+// TestRejectsStayAsLongAsTheirRows lets a second night read some of the rows again.
+func TestRejectsStayAsLongAsTheirRows(t *testing.T) {
+	of := func(table, key, parent, column string) stream.Reject {
+		return stream.Reject{Stream: "outlets", Table: table, Key: key, Parent: parent, Column: column, Raw: "x", Reason: "r"}
+	}
+	outlet := func(id string, hash int) string { return record(hash, hash, "id", quoted(id)) }
+	channel := func(id, outlet string, hash int) string {
+		return record(hash, hash, "id", quoted(id), "outlet_id", quoted(outlet))
+	}
+	first := []stream.Reject{of("outlets", "read", "", "logo"), of("outlets", "carried", "", "logo"),
+		of("outlet_channels", "c1", "read", "logo"), of("outlet_channels", "c2", "carried", "logo"), of("outlet_channels", "", "carried", "")}
+	h := newHouse(t, "outlets", "outlet_listings")
+	h.findings(first, nil, load.Drifts{})
+	_, err := h.run(map[string]showing{"outlets": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"read", "carried"}}, rows: rows{
+		"outlets": outlet("read", 1) + "," + outlet("carried", 2), "outlet_channels": channel("c1", "read", 1) + "," + channel("c2", "carried", 2)}}}, load.Limits{})
+	must(t, err)
+	h.want("SELECT table_name, key FROM meta.rejects ORDER BY ALL", "outlet_channels c1", "outlet_channels c2", "outlet_channels <nil>", "outlets carried", "outlets read")
+
+	h.findings([]stream.Reject{of("outlets", "read", "", "country")}, nil, load.Drifts{})
+	_, err = h.run(map[string]showing{"outlets": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"read"}}, rows: rows{
+		"outlets": outlet("read", 1), "outlet_channels": channel("c1", "read", 1)}}}, load.Limits{})
+	must(t, err)
+	h.want("SELECT run_id[7:8], table_name, key, column_name FROM meta.rejects ORDER BY ALL",
+		"01 outlet_channels c2 logo", "01 outlet_channels <nil> <nil>", "01 outlets carried logo", "02 outlets read country")
+
+	h.findings(nil, nil, load.Drifts{})
+	_, err = h.run(map[string]showing{"outlets": {cover: load.Carried}}, load.Limits{})
+	must(t, err)
+	h.want("SELECT count(*) FROM meta.rejects", "4")
+}
+
+// TestDriftIsCountedByRecord stages records that several passes and a detail show, in two
+// nights.
+func TestDriftIsCountedByRecord(t *testing.T) {
+	drifts := load.Drifts{All: []stream.Drift{
+		{Table: "orders", Path: "colour", Kind: "unknown_field", Sample: `"red"`, Key: "a"},
+		{Table: "orders", Path: "status=lost", Kind: "unknown_enum", Sample: `"lost"`},
+		{Table: "orders", Path: "unseen", Kind: "unknown_field"},
+	}, Sets: [][]int{{0}, {0, 1}, {2}}}
+	h := newHouse(t, "orders")
+	const all = "SELECT path, kind, first_run[7:8], last_run[7:8], count, sample, key FROM meta.drift ORDER BY path"
+	h.findings(nil, []stream.DriftCarrier{{Set: 0, Record: 1}, {Set: 0, Record: 1}, {Set: 1, Record: 1}, {Set: 1, Record: 2}}, drifts)
+	_, err := h.run(map[string]showing{"orders": {cover: load.Whole}}, load.Limits{})
+	must(t, err)
+	h.want(all, `colour unknown_field 01 01 2 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`)
+
+	drifts.All[0].Sample, drifts.All[0].Key = `"blue"`, "z"
+	h.findings(nil, []stream.DriftCarrier{{Set: 0, Record: 1}, {Set: 2, Record: 5}}, drifts)
+	_, err = h.run(map[string]showing{"orders": {cover: load.Whole}}, load.Limits{})
+	must(t, err)
+	h.want(all, `colour unknown_field 01 02 3 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`, "unseen unknown_field 02 02 1  <nil>")
+}
+
+// TestRunsStandInMetaOnce writes a run that is resumed, and runs of the ledger.
+func TestRunsStandInMetaOnce(t *testing.T) {
+	run := func(id string, day int, rest warehouse.Run) warehouse.Run {
+		rest.ID, rest.StartedAt = id, time.Date(2026, 10, day, 2, 0, 0, 0, time.UTC)
+		return rest
+	}
+	h := newHouse(t, "orders")
+	notes := func(n load.Notes) {
+		t.Helper()
+		h.merged = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
+			must(t, s.Findings.WriteNotes(t.Context(), n))
+		}
+		_, err := h.run(nil, load.Limits{})
+		must(t, err)
+	}
+	failed := run("failed", 1, warehouse.Run{Outcome: "failed", ExitCode: -1, SnapshotAt: night, Error: "no token"})
+	notes(load.Notes{Run: run("one", 2, warehouse.Run{Outcome: "partial", SnapshotAt: night, Rows: 5, Streams: []warehouse.RunStream{
+		{Stream: "orders", Grade: "bounded", Reason: "why", TotalFirst: -1, TotalLast: 7, Requests: 3, RateUsed: 0.5}, {Stream: "files", Grade: "skipped"}}}),
+		Ledger: []warehouse.Run{failed}, Changes: []load.Change{{Table: "orders", Before: 1, After: 5, New: 4}}})
+	notes(load.Notes{Run: run("one", 2, warehouse.Run{Kind: warehouse.Refresh, Outcome: "complete", SnapshotAt: night, Streams: []warehouse.RunStream{{Stream: "orders", Grade: "exact"}}}),
+		Ledger: []warehouse.Run{failed, run("one", 2, warehouse.Run{Outcome: "other"})}})
+	h.want("SELECT run_id, kind, outcome, exit_code, snapshot_at IS NULL, error FROM meta.runs ORDER BY 1",
+		"failed night failed <nil> true no token", "one "+string(warehouse.Refresh)+" complete 0 false <nil>")
+	h.want("SELECT run_id, stream, grade, reason, total_first, total_last FROM meta.streams", "one orders exact <nil> 0 0")
+	h.want("SELECT run_id, stream, requests, rate_used FROM meta.requests", "one orders 0 0")
+	h.want("SELECT run_id[7:8], table_name, rows, rows_new FROM meta.tables", "01 orders 5 4")
+}
+
+// TestHeldRowsAreCountedByWhatWasRead counts what a snapshot holds of lists and details.
+func TestHeldRowsAreCountedByWhatWasRead(t *testing.T) {
+	h := newHouse(t, "orders", "order_details", "countries", "cities")
+	h.plans = true
+	place := func(kind, name string, hash int) string {
+		return record(hash, 1, "kind", quoted(kind), "name", quoted(name))
+	}
+	order := func(id string, hash int) string { return record(hash, hash, "id", quoted(id)) }
+	_, err := h.run(map[string]showing{
+		"orders": {cover: load.Whole, rows: rows{"orders": order("a", 1) + "," + order("b", 2) + "," + order("c", 3)}},
+		"order_details": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a", "b", "c"}},
+			rows: rows{"orders": order("a", 11) + "," + order("b", 12) + "," + order("c", 13)}},
+		"countries": {cover: load.Whole, rows: rows{"locations": place("country", "x", 1) + "," + place("country", "y", 2)}},
+		"cities":    {cover: load.Whole, rows: rows{"locations": place("city", "x", 3)}},
+	}, load.Limits{})
+	must(t, err)
+	h.merged = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, _ []load.Change) {
+		held, err := s.CountHeld(t.Context(), cover)
+		must(t, err)
+		for name, want := range map[string]string{
+			"orders":        "3 rows, 0 old, none",
+			"order_details": "3 rows, 1 old, 2026-11-01",
+			"countries":     "2 rows, 1 old, none",
+			"cities":        "1 rows, 1 old, none",
+		} {
+			since := "none"
+			if !held[name].Since.IsZero() {
+				since = held[name].Since.Format(time.DateOnly)
+			}
+			if got := fmt.Sprintf("%d rows, %d old, %s", held[name].Rows, held[name].Old, since); got != want {
+				t.Errorf("%s: held are %s, want %s", name, got, want)
+			}
+		}
+	}
+	_, err = h.run(map[string]showing{
+		"orders": {cover: load.Whole, rows: rows{"orders": order("a", 1) + "," + order("b", 9) + "," + order("c", 9)}},
+		"order_details": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"b"}, load.Missed: {"c"}},
+			rows: rows{"orders": order("b", 12)}},
+		"countries": {cover: load.Unproven, rows: rows{"locations": place("country", "x", 1)}},
+		"cities":    {cover: load.Carried},
+	}, load.Limits{})
+	must(t, err)
+}

@@ -1,0 +1,196 @@
+package load_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/load"
+)
+
+// TestCellsOfListAndDetailAreUnited holds, cell by cell, what a record has of its list,
+// of its detail and of an earlier night.
+func TestCellsOfListAndDetailAreUnited(t *testing.T) {
+	// A text, a number that is money, and a time; null: the half says nothing of it.
+	order := func(seq int, status, total, created string) string {
+		return record(seq, seq, "id", `"o"`, "status", status, "total", total, "created_at", created)
+	}
+	const none = "null"
+	for name, c := range map[string]struct {
+		stored       string // list and detail of the first night
+		list, detail string
+		want         string
+	}{
+		"both agree":             {"", order(1, `"paid"`, `"1"`, none), order(2, `"paid"`, `"1"`, none), "paid 1.000000 <nil>"},
+		"the detail wins":        {"", order(1, `"new"`, `"1"`, none), order(2, `"paid"`, `"2"`, none), "paid 2.000000 <nil>"},
+		"the list fills a NULL":  {"", order(1, `"new"`, `"1"`, `"2026-01-02T00:00:00Z"`), order(2, none, none, none), "new 1.000000 02"},
+		"the list fills a blank": {"", order(1, `"new"`, `"1"`, none), order(2, `""`, `"2"`, none), "new 2.000000 <nil>"},
+		"both are blank":         {"", order(1, `""`, none, none), order(2, `""`, none, none), " <nil> <nil>"},
+		"a blank is no NULL":     {"", order(1, none, none, none), order(2, `""`, none, none), " <nil> <nil>"},
+		"a list alone keeps what it leaves out": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
+			order(3, `"new"`, none, none), "", "new 1.000000 02"},
+		"a list alone keeps what it leaves blank": {order(1, `"old"`, `"1"`, none), order(3, `""`, `"5"`, none), "", "old 5.000000 <nil>"},
+		"a detail alone keeps what it leaves out": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
+			"", order(3, none, `"4"`, none), "old 4.000000 02"},
+		"with both halves the earlier night has no say": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
+			order(3, none, `"2"`, none), order(4, `"new"`, none, none), "new 2.000000 <nil>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, "orders", "order_details")
+			if c.stored != "" {
+				_, err := h.run(map[string]showing{"orders": {cover: load.Whole, rows: rows{"orders": c.stored}}}, load.Limits{})
+				must(t, err)
+			}
+			seen := map[string]showing{}
+			if c.list != "" {
+				seen["orders"] = showing{cover: load.Whole, rows: rows{"orders": c.list}}
+			}
+			if c.detail != "" {
+				seen["order_details"] = showing{cover: load.ByID, rows: rows{"orders": c.detail}, asked: map[load.Outcome][]string{load.Answered: {"o"}}}
+			}
+			_, err := h.run(seen, load.Limits{})
+			must(t, err)
+			h.want("SELECT status, total::VARCHAR, strftime(created_at, '%d') FROM orders", c.want)
+		})
+	}
+}
+
+// TestItemsOfListAndDetailAreUnited holds which items a record has, and which of their
+// values stay.
+func TestItemsOfListAndDetailAreUnited(t *testing.T) {
+	order := func(seq int) string { return record(seq, seq, "id", `"o"`) }
+	item := func(seq, position int, name, product string) string {
+		return record(seq, seq, "order_id", `"o"`, "position", fmt.Sprint(position), "outlet_name", name, "product_id", product)
+	}
+	both := map[string]showing{"orders": {cover: load.Whole, rows: rows{"orders": order(1), "order_line_items": item(1, 1, `"lean"`, "null")}},
+		"order_details": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"o"}}, rows: rows{"orders": order(2),
+			"order_line_items": item(2, 1, `"full"`, `"p"`) + "," + item(2, 2, `"more"`, `"q"`)}}}
+	list := func(items ...string) map[string]showing {
+		return map[string]showing{"orders": {cover: load.Whole, rows: rows{"orders": order(3), "order_line_items": strings.Join(items, ",")}}}
+	}
+	detail := func(items string) map[string]showing {
+		return map[string]showing{"order_details": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"o"}},
+			rows: rows{"orders": order(4), "order_line_items": items}}}
+	}
+	for name, c := range map[string]struct {
+		second map[string]showing
+		want   []string
+	}{
+		"both again":                                 {both, []string{"1 full p", "2 more q"}},
+		"the list agrees and leaves a value out":     {list(item(3, 1, `"full"`, "null"), item(3, 2, `"more"`, `"q"`)), []string{"1 full p", "2 more q"}},
+		"the list leaves a text blank":               {list(item(3, 1, `""`, `"p"`), item(3, 2, `"more"`, `"q"`)), []string{"1 full p", "2 more q"}},
+		"the list contradicts an item":               {list(item(3, 1, `"other"`, "null"), item(3, 2, `"more"`, `"q"`)), []string{"1 other <nil>", "2 more q"}},
+		"the list has an item less":                  {list(item(3, 1, `"full"`, `"p"`)), []string{"1 full p"}},
+		"the list leaves items out":                  {list(`{"order_id":"other","position":1,"row_hash":1,"seq":99}`), []string{"1 full p", "2 more q"}},
+		"a detail alone":                             {detail(item(4, 1, `"new"`, "null")), []string{"1 new <nil>"}},
+		"the detail could not be read, nor the list": {map[string]showing{}, []string{"1 full p", "2 more q"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, "orders", "order_details")
+			_, err := h.run(both, load.Limits{})
+			must(t, err)
+			_, err = h.run(c.second, load.Limits{Rows: 9})
+			must(t, err)
+			h.want("SELECT position, outlet_name, product_id FROM order_line_items WHERE order_id = 'o' ORDER BY position", c.want...)
+		})
+	}
+}
+
+// TestAbsenceClosesWhatIsProven holds, for a list with details, what each coverage of the
+// two and each outcome of asking closes.
+func TestAbsenceClosesWhatIsProven(t *testing.T) {
+	order := func(id string) string { return record(1, 1, "id", quoted(id)) }
+	line := func(id string) string { return record(1, 1, "order_id", quoted(id), "position", "1") }
+	first := map[string]showing{
+		"orders": {cover: load.Whole, rows: rows{"orders": order("a") + "," + order("b")}},
+		"order_details": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a", "b"}}, rows: rows{
+			"orders": record(2, 2, "id", `"a"`) + "," + record(3, 3, "id", `"b"`), "order_line_items": line("a") + "," + line("b")}},
+	}
+	// The second night sees order a alone.
+	for name, c := range map[string]struct {
+		list    load.Coverage
+		outcome load.Outcome // of asking for b; empty: it was not asked for
+		want    []string
+		reason  []string
+	}{
+		"a proven list, not asked":       {load.Whole, "", []string{"a"}, []string{"b absent from a proven walk of orders"}},
+		"a proven list, answered by 404": {load.Whole, load.Gone, []string{"a"}, []string{"b 404 from /orders/{order_id}"}},
+		"a proven list, asked in vain":   {load.Whole, load.Missed, []string{"a", "b"}, nil},
+		"an unproven list":               {load.Unproven, "", []string{"a", "b"}, nil},
+		"an unproven list, and a 404":    {load.Unproven, load.Gone, []string{"a"}, []string{"b 404 from /orders/{order_id}"}},
+		"a carried list, and a 404":      {load.Carried, load.Gone, []string{"a"}, []string{"b 404 from /orders/{order_id}"}},
+		"a carried list, asked in vain":  {load.Carried, load.Missed, []string{"a", "b"}, nil},
+		"an unproven list asked in vain": {load.Unproven, load.Missed, []string{"a", "b"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, "orders", "order_details")
+			_, err := h.run(first, load.Limits{})
+			must(t, err)
+			asked := map[load.Outcome][]string{load.Answered: {"a"}}
+			if c.outcome != "" {
+				asked[c.outcome] = append(asked[c.outcome], "b")
+			}
+			_, err = h.run(map[string]showing{"orders": {cover: c.list, rows: rows{"orders": order("a")}},
+				"order_details": {cover: load.ByID, asked: asked, rows: rows{"orders": record(2, 2, "id", `"a"`), "order_line_items": line("a")}}}, load.Limits{Rows: 9})
+			must(t, err)
+			h.want("SELECT id FROM orders ORDER BY id", c.want...)
+			h.want("SELECT order_id FROM order_line_items ORDER BY ALL", c.want...)
+			h.want("SELECT key || ' ' || evidence FROM meta.deletions", c.reason...)
+		})
+	}
+}
+
+// TestVersionsFollowOneAnother holds what main and past have after rows came, changed,
+// went and came again.
+func TestVersionsFollowOneAnother(t *testing.T) {
+	h := newHouse(t, "product_listings")
+	limits := load.Limits{Rows: 9}
+	for i, names := range []string{"a1 b1", "a1 b2", "a1", "a2 b2", "a2 b2"} {
+		var all []string
+		for _, name := range strings.Fields(names) {
+			all = append(all, listing(name[:1], name, int(name[1]), i+1))
+		}
+		changes, err := h.run(whole(strings.Join(all, ","), ""), limits)
+		must(t, err)
+		want := []load.Change{
+			{Table: "product_listings", After: 2, New: 2},
+			{Table: "product_listings", Before: 2, After: 2, Changed: 1},
+			{Table: "product_listings", Before: 2, After: 1, Gone: 1},
+			{Table: "product_listings", Before: 1, After: 2, New: 1, Changed: 1},
+			{Table: "product_listings", Before: 2, After: 2},
+		}[i]
+		if diff := cmp.Diff(want, changes["product_listings"]); diff != "" {
+			t.Errorf("night %d (-want +got):\n%s", i+1, diff)
+		}
+	}
+	h.want("SELECT name, strftime(valid_from, '%d'), strftime(valid_to, '%d') FROM history.product_listings ORDER BY name, valid_from",
+		"a1 01 04", "a2 04 <nil>", "b1 01 02", "b2 02 03", "b2 04 <nil>")
+	h.want("SELECT name, run_id FROM past.product_listings ORDER BY valid_to, name",
+		"b1 20261102T020000Z", "b2 20261103T020000Z", "a1 20261104T020000Z")
+	h.want("SELECT count(*) FROM meta.deletions", "1")
+}
+
+// TestDetailsAreStoredForTheNextNight holds what meta.details says after each outcome.
+func TestDetailsAreStoredForTheNextNight(t *testing.T) {
+	h := newHouse(t, "product_listings", "products")
+	h.plans = true
+	list := whole(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2)+","+listing("c", "x", 3, 3), "")
+	seen := func(cover load.Coverage, asked map[load.Outcome][]string) map[string]showing {
+		return map[string]showing{"product_listings": list["product_listings"], "products": {cover: cover, asked: asked}}
+	}
+	const stored = "SELECT id, run_id[7:8], strftime(read_at, '%d'), strftime(failed_at, '%d'), fingerprint IS NULL FROM meta.details ORDER BY id"
+	_, err := h.run(seen(load.ByID, map[load.Outcome][]string{load.Answered: {"a", "b", "c"}}), load.Limits{})
+	must(t, err)
+	h.want(stored, "a 01 01 <nil> false", "b 01 01 <nil> false", "c 01 01 <nil> false")
+	_, err = h.run(seen(load.ByID, map[load.Outcome][]string{load.Answered: {"a"}, load.Missed: {"b"}, load.Gone: {"c"}}), load.Limits{})
+	must(t, err)
+	h.want(stored, "a 02 02 <nil> false", "b 01 01 02 false")
+	_, err = h.run(seen(load.Carried, map[load.Outcome][]string{load.Answered: {"a"}}), load.Limits{})
+	must(t, err)
+	h.want(stored, "a 02 02 <nil> false", "b 01 01 02 false")
+	_, err = h.run(seen(load.ByID, map[load.Outcome][]string{load.Answered: {"b"}}), load.Limits{})
+	must(t, err)
+	h.want(stored, "a 02 02 <nil> false", "b 04 04 <nil> false")
+}

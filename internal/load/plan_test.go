@@ -1,0 +1,318 @@
+package load_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/load"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// record writes one row as JSON, from pairs of a column and its value as JSON.
+func record(hash, seq int, pairs ...string) string {
+	var members []string
+	for i := 0; i < len(pairs); i += 2 {
+		members = append(members, fmt.Sprintf("%q:%s", pairs[i], pairs[i+1]))
+	}
+	return fmt.Sprintf(`{%s,"row_hash":%d,"seq":%d}`, strings.Join(members, ","), hash, seq)
+}
+
+func quoted(text string) string { return fmt.Sprintf("%q", text) }
+
+// planned are ids by why they are asked for or carried.
+func (h *house) planned(d *warehouse.Draft, st string) map[string][]string {
+	h.t.Helper()
+	found := map[string][]string{}
+	query := "SELECT why, id FROM stage." + warehouse.Quote(st) + `."$plan" ORDER BY ALL`
+	must(h.t, d.EachRow(h.t.Context(), []string{query}, func(scan func(...any) error) error {
+		var why, id string
+		err := scan(&why, &id)
+		found[why] = append(found[why], id)
+		return err
+	}))
+	return found
+}
+
+// TestDetailsThatTheirListShowsArePlannedByRow holds every reason for which a detail is
+// read whose list shows its changes.
+func TestDetailsThatTheirListShowsArePlannedByRow(t *testing.T) {
+	list := func(hashes map[string]int, prices ...string) map[string]showing {
+		var all []string
+		for i, id := range slices.Sorted(maps.Keys(hashes)) {
+			all = append(all, listing(id, "x", hashes[id], i+1))
+		}
+		return whole(strings.Join(all, ","), strings.Join(prices, ","))
+	}
+	first := map[string]int{"a": 1, "b": 2, "c": 3}
+	for name, c := range map[string]struct {
+		second  map[string]showing
+		reread  load.Rereading
+		unread  bool // the list was not proven tonight
+		outcome load.Outcome
+		want    map[string][]string
+		counts  load.Plan
+	}{
+		"nothing changed": {list(first), load.Rereading{}, false, load.Answered,
+			map[string][]string{"carried": {"a", "b", "c"}}, load.Plan{Carried: 3}},
+		"a row changed": {list(map[string]int{"a": 1, "b": 9, "c": 3}), load.Rereading{}, false, load.Answered,
+			map[string][]string{"carried": {"a", "c"}, "changed": {"b"}}, load.Plan{Fetch: 1, Carried: 2}},
+		"a row inside one changed": {list(first, price("c", 1, "2", 8, 3)), load.Rereading{}, false, load.Answered,
+			map[string][]string{"carried": {"a", "b"}, "changed": {"c"}}, load.Plan{Fetch: 1, Carried: 2}},
+		"a row is new": {list(map[string]int{"a": 1, "b": 2, "c": 3, "d": 4}), load.Rereading{}, false, load.Answered,
+			map[string][]string{"carried": {"a", "b", "c"}, "new": {"d"}}, load.Plan{Fetch: 1, Carried: 3}},
+		"a row is gone, its detail is known": {list(map[string]int{"a": 1, "b": 2}), load.Rereading{}, false, load.Answered,
+			map[string][]string{"carried": {"a", "b"}, "changed": {"c"}}, load.Plan{Fetch: 1, Carried: 2}},
+		"the list was not read": {list(first), load.Rereading{}, true, load.Answered,
+			map[string][]string{"all": {"a", "b", "c"}}, load.Plan{Fetch: 3}},
+		"all are wanted": {list(first), load.Rereading{All: true}, false, load.Answered,
+			map[string][]string{"all": {"a", "b", "c"}}, load.Plan{Fetch: 3}},
+		"all are read again each night": {list(first), load.Rereading{Recheck: 1}, false, load.Answered,
+			map[string][]string{"recheck": {"a", "b", "c"}}, load.Plan{Fetch: 3, Recheck: 3}},
+		"none answered last night": {list(first), load.Rereading{}, false, load.Missed,
+			map[string][]string{"new": {"a", "b", "c"}}, load.Plan{Fetch: 3}},
+		"an id that would change the path": {list(map[string]int{"a": 1, "b": 2, "c": 3, ".": 7, "..": 8, "": 9}), load.Rereading{}, false, load.Answered,
+			map[string][]string{"carried": {"a", "b", "c"}}, load.Plan{Carried: 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, "product_listings", "products")
+			h.plans = true
+			night := list(first)
+			night["products"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{c.outcome: {"a", "b", "c"}},
+				rows: rows{"products": record(1, 1, "id", `"a"`) + "," + record(2, 2, "id", `"b"`) + "," + record(3, 3, "id", `"c"`)}}
+			_, err := h.run(night, load.Limits{})
+			must(t, err)
+			h.plans = false
+			products, _ := stream.Find(h.streams, "products")
+			h.staged = func(s *load.Stage, d *warehouse.Draft) {
+				plan, err := s.Details.Plan(t.Context(), products, c.reread, func(string) bool { return !c.unread })
+				must(t, err)
+				if diff := cmp.Diff(c.want, h.planned(d, "products")); diff != "" {
+					t.Errorf("plan (-want +got):\n%s", diff)
+				}
+				plan.Nights = 0 // no run stands in meta
+				if diff := cmp.Diff(c.counts, plan); diff != "" {
+					t.Errorf("counts (-want +got):\n%s", diff)
+				}
+			}
+			_, err = h.run(c.second, load.Limits{Rows: 9})
+			must(t, err)
+		})
+	}
+}
+
+// TestDetailsWithoutATraceAreReadWhileLive holds what keeps a campaign, an article or a
+// profile live, and what an event makes live again.
+func TestDetailsWithoutATraceAreReadWhileLive(t *testing.T) {
+	const old, lately = `"2026-01-01T00:00:00Z"`, `"2026-10-20T00:00:00Z"`
+	campaign := func(id, changed string) string {
+		return record(1, 1, "id", quoted(id), "profile_id", quoted("f-"+id), "created_at", old, "updated_at", changed)
+	}
+	article := func(id, campaign, url string) string {
+		return record(1, 1, "id", quoted(id), "campaign_id", quoted(campaign), "live_url", quoted(url))
+	}
+	names := []string{"campaigns", "campaign_articles", "campaign_status_counts", "articles", "profiles", "profile_orders",
+		"article_comments", "article_status_events", "article_comment_events"}
+	base := map[string]showing{
+		"campaigns": {cover: load.Whole, rows: rows{"campaigns": campaign("settled", old) + "," + campaign("changed", lately) + "," + campaign("open", old)}},
+		"campaign_articles": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"settled", "changed", "open"}}, rows: rows{
+			"campaign_articles": article("a1", "settled", "u") + "," + article("a2", "changed", "u") + "," + article("a3", "open", "")}},
+		"articles": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3"}}, rows: rows{
+			"articles": article("a1", "settled", "u") + "," + article("a2", "changed", "u") + "," + article("a3", "open", "")}},
+		"article_comments": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3"}}, rows: rows{
+			"article_comments": record(1, 1, "article_id", `"a1"`, "id", `"k1"`)}},
+		"campaign_status_counts": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"settled", "changed", "open"}}},
+		"profiles": {cover: load.Whole, rows: rows{"profiles": record(1, 1, "id", `"f-settled"`, "created_at", old) + "," +
+			record(2, 2, "id", `"f-changed"`, "created_at", old) + "," + record(3, 3, "id", `"f-open"`, "created_at", old) + "," + record(4, 4, "id", `"f-new"`, "created_at", lately)}},
+		"profile_orders": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"f-settled", "f-changed", "f-open", "f-new"}}},
+	}
+	for name, c := range map[string]struct {
+		events map[string]showing
+		live   map[string][]string // by stream
+		event  map[string][]string
+	}{
+		"no event": {nil, map[string][]string{"campaign_status_counts": {"changed", "open"}, "articles": {"a2", "a3"},
+			"article_comments": {"a2", "a3"}, "profile_orders": {"f-changed", "f-new", "f-open"}}, nil},
+		"a status": {map[string]showing{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
+			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-11-01T12:00:00Z"`)}}},
+			map[string][]string{"campaign_status_counts": {"changed", "open"}},
+			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}, "article_comments": {"a1"}, "profile_orders": nil}},
+		"a status of before": {map[string]showing{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
+			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-10-31T12:00:00Z"`)}}}, nil,
+			map[string][]string{"campaign_status_counts": nil, "articles": nil}},
+		"a comment": {map[string]showing{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+			"comment_id", `"k1"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
+			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}, "article_comments": {"a1"}}},
+		"an answer to a comment": {map[string]showing{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+			"comment_id", `"k2"`, "parent_comment_id", `"k1"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
+			map[string][]string{"articles": {"a1"}}},
+		"a comment of which nothing is known": {map[string]showing{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+			"comment_id", `"k9"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil, map[string][]string{"articles": nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, names...)
+			h.plans = true
+			_, err := h.run(base, load.Limits{})
+			must(t, err)
+			h.plans = false
+			h.staged = func(s *load.Stage, d *warehouse.Draft) {
+				for _, st := range h.streams {
+					if !st.IsDetail() {
+						continue
+					}
+					_, err := s.Details.Plan(t.Context(), st, load.Rereading{LiveDays: 30}, func(string) bool { return true })
+					must(t, err)
+					got := h.planned(d, st.Name)
+					if want, ok := c.live[st.Name]; ok && !slices.Equal(got["live"], want) {
+						t.Errorf("%s: live are %v, want %v", st.Name, got["live"], want)
+					}
+					if want, ok := c.event[st.Name]; ok && !slices.Equal(got["event"], want) {
+						t.Errorf("%s: events touch %v, want %v", st.Name, got["event"], want)
+					}
+				}
+			}
+			_, err = h.run(c.events, load.Limits{})
+			must(t, err)
+		})
+	}
+}
+
+// TestOldDetailsAreReadAgainInTurn lets nights pass: each settled detail is read once
+// within the nights of Recheck, and one that a night had no time for is overdue.
+func TestOldDetailsAreReadAgainInTurn(t *testing.T) {
+	const nights, listed = 3, 12
+	h := newHouse(t, "product_listings", "products")
+	products, _ := stream.Find(h.streams, "products")
+	var all []string
+	var ids []string
+	for i := range listed {
+		ids = append(ids, fmt.Sprintf("p%02d", i))
+		all = append(all, listing(ids[i], "x", i+1, i+1))
+	}
+	list := whole(strings.Join(all, ","), "")
+	h.merged = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
+		must(t, s.Findings.WriteNotes(t.Context(), load.Notes{Run: warehouse.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
+	}
+	read := map[string]int{}
+	for night := range 1 + 2*nights {
+		late := night == nights-1 // it has no time for what is settled
+		h.staged = func(s *load.Stage, d *warehouse.Draft) {
+			plan, err := s.Details.Plan(t.Context(), products, load.Rereading{Recheck: nights}, func(string) bool { return true })
+			must(t, err)
+			why := h.planned(d, "products")
+			asked := slices.Concat(why["new"], why["recheck"])
+			if late {
+				asked = nil
+			}
+			for _, id := range asked {
+				read[id]++
+			}
+			must(t, s.Details.AddAsked(t.Context(), "products", asked, load.Answered))
+			done, err := s.Details.MarkUnread(t.Context(), products)
+			must(t, err)
+			if plan.Fetch+plan.Carried != listed || done.Fetch != int64(len(asked)) || done.Unread+done.Carried+done.Fetch != listed {
+				t.Errorf("night %d: planned %+v, did %+v", night, plan, done)
+			}
+			if late && done.Unread != 0 {
+				t.Errorf("night %d: %d that were read in time are unread", night, done.Unread)
+			}
+			caughtUp, err := s.Details.CountCaughtUp(t.Context())
+			must(t, err)
+			if caughtUp != int64(len(asked)) {
+				t.Errorf("night %d: %d are caught up, want %d", night, caughtUp, len(asked))
+			}
+		}
+		seen := map[string]showing{"product_listings": list["product_listings"], "products": {cover: load.ByID}}
+		_, err := h.run(seen, load.Limits{})
+		must(t, err)
+	}
+	for _, id := range ids {
+		if read[id] < 2 || read[id] > 3 {
+			t.Errorf("%s was read %d times, want once as new, and again in turn", id, read[id])
+		}
+	}
+}
+
+// TestARefreshAsksForItsTargetsAlone plans ids that are known and one that is not.
+func TestARefreshAsksForItsTargetsAlone(t *testing.T) {
+	h := newHouse(t, "product_listings", "products")
+	h.plans = true
+	night := whole(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2), "")
+	night["products"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a", "b"}}}
+	_, err := h.run(night, load.Limits{})
+	must(t, err)
+	h.plans = false
+	products, _ := stream.Find(h.streams, "products")
+	h.staged = func(s *load.Stage, d *warehouse.Draft) {
+		plan, err := s.Details.PlanOnly(t.Context(), products, []string{"b", "it's new"})
+		must(t, err)
+		if plan.Fetch != 2 || plan.Carried != 1 {
+			t.Errorf("planned %+v", plan)
+		}
+		if diff := cmp.Diff(map[string][]string{"carried": {"a"}, "event": {"b", "it's new"}}, h.planned(d, "products")); diff != "" {
+			t.Errorf("plan (-want +got):\n%s", diff)
+		}
+	}
+	_, err = h.run(map[string]showing{}, load.Limits{})
+	must(t, err)
+}
+
+// TestASecondPlanKeepsWhatIsSettled plans again after records came that name nothing new,
+// and after some that do.
+func TestASecondPlanKeepsWhatIsSettled(t *testing.T) {
+	for name, c := range map[string]struct {
+		late string
+		want int64
+	}{
+		"no other id": {record(1, 9, "id", `"i1"`, "product_id", `"a"`), 1},
+		"another id":  {record(1, 9, "id", `"i1"`, "product_id", `"z"`), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, "product_listings", "products", "order_items")
+			products, _ := stream.Find(h.streams, "products")
+			h.staged = func(s *load.Stage, d *warehouse.Draft) {
+				proven := func(string) bool { return true }
+				_, err := s.Details.Plan(t.Context(), products, load.Rereading{}, proven)
+				must(t, err)
+				must(t, s.Rows.Add(t.Context(), "order_items", "order_items", h.batch("order_items", c.late)))
+				plan, err := s.Details.PlanAgain(t.Context(), products, load.Rereading{}, proven)
+				must(t, err)
+				if plan.Fetch != c.want {
+					t.Errorf("planned %+v, want %d to fetch", plan, c.want)
+				}
+			}
+			_, err := h.run(whole(listing("a", "x", 1, 1), ""), load.Limits{})
+			must(t, err)
+		})
+	}
+}
+
+// TestKnownParamsAreShownByOtherRows asks which campaigns have status counts.
+func TestKnownParamsAreShownByOtherRows(t *testing.T) {
+	h := newHouse(t, "campaigns", "campaign_articles", "campaign_status_counts")
+	counts, _ := stream.Find(h.streams, "campaign_status_counts")
+	known := func(want ...string) func(*load.Stage, *warehouse.Draft) {
+		return func(s *load.Stage, _ *warehouse.Draft) {
+			got, err := s.Details.KnownParams(t.Context(), counts)
+			must(t, err)
+			if !slices.Equal(slices.Sorted(maps.Keys(got)), want) {
+				t.Errorf("known are %v, want %v", got, want)
+			}
+		}
+	}
+	h.staged = known("staged")
+	_, err := h.run(map[string]showing{"campaign_articles": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"staged"}},
+		rows: rows{"campaign_articles": record(1, 1, "id", `"x"`, "campaign_id", `"staged"`)}},
+		"campaign_status_counts": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"own"}},
+			rows: rows{"campaign_status_counts": record(1, 1, "campaign_id", `"own"`, "id", `"1"`)}}}, load.Limits{})
+	must(t, err)
+	h.staged = known("own", "staged")
+	_, err = h.run(map[string]showing{"campaign_status_counts": {cover: load.ByID}}, load.Limits{})
+	must(t, err)
+}

@@ -1,0 +1,140 @@
+package load_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/load"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// answers runs a query on a draft and gives its rows as text.
+func answers(t *testing.T, d *warehouse.Draft, query string) (lines []string) {
+	t.Helper()
+	must(t, d.EachRow(t.Context(), []string{"SELECT concat_ws(' ', *COLUMNS(*)) FROM (" + query + ")"}, func(scan func(...any) error) error {
+		var line string
+		err := scan(&line)
+		lines = append(lines, line)
+		return err
+	}))
+	return lines
+}
+
+// snapshots runs nights with these names of listings and keeps their Parquet files.
+func (h *house) snapshots(nights ...string) (all []warehouse.Snapshot) {
+	h.t.Helper()
+	for i, names := range nights {
+		var rows []string
+		for n, name := range strings.Fields(names) {
+			rows = append(rows, listing(name[:1], name, int(name[1]), n+1))
+		}
+		_, err := h.run(whole(strings.Join(rows, ","), ""), load.Limits{Rows: 9})
+		must(h.t, err)
+		run, _, err := h.w.Versions.Latest()
+		must(h.t, err)
+		kept := filepath.Join(h.t.TempDir(), "listings.parquet")
+		data, err := os.ReadFile(h.file("product_listings"))
+		must(h.t, err)
+		must(h.t, os.WriteFile(kept, data, 0o600))
+		all = append(all, warehouse.Snapshot{Run: run, At: night.AddDate(0, 0, i), Files: map[string]string{"product_listings": kept}})
+	}
+	return all
+}
+
+// TestReplayedSnapshotsGiveTheSameHistory builds history anew from the files of all
+// nights, and from those of some.
+func TestReplayedSnapshotsGiveTheSameHistory(t *testing.T) {
+	h := newHouse(t, "product_listings")
+	all := h.snapshots("a1 b1", "a1 b2", "a2", "a2 b2", "a2 b2")
+	const versions = `SELECT name, strftime(valid_from, '%d') AS since, strftime(valid_to, '%d') AS until FROM history.product_listings ORDER BY name, valid_from`
+	for name, c := range map[string]struct {
+		nights []int
+		want   []string
+		closed []string
+	}{
+		"all nights": {[]int{0, 1, 2, 3, 4}, []string{"a1 01 03", "a2 03", "b1 01 02", "b2 02 03", "b2 04"},
+			[]string{"a1 20261103T020000Z", "b1 20261102T020000Z", "b2 20261103T020000Z"}},
+		// Rows say since when they are valid; that b2 went in between is not seen.
+		"the first and the last": {[]int{0, 4}, []string{"a1 01 03", "a2 03", "b1 01 04", "b2 04"},
+			[]string{"a1 20261103T020000Z", "b1 20261104T020000Z"}},
+		"the last alone": {[]int{4}, []string{"a2 03", "b2 04"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := h.w.BeginFrom(t.Context(), "again", night.AddDate(0, 1, 0), "")
+			must(t, err)
+			defer func() { must(t, d.Discard()) }()
+			for _, i := range c.nights {
+				must(t, load.Replay(t.Context(), d, h.w.Catalog.Tables(), all[i]))
+			}
+			if diff := cmp.Diff(c.want, answers(t, d, versions)); diff != "" {
+				t.Errorf("history (-want +got):\n%s", diff)
+			}
+			for _, s := range all {
+				must(t, load.WriteRun(t.Context(), d, warehouse.Run{ID: s.Run, StartedAt: s.At, SnapshotAt: s.At}))
+			}
+			must(t, load.NameClosing(t.Context(), d, h.w.Catalog.Tables()))
+			if diff := cmp.Diff(c.closed, answers(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")); diff != "" {
+				t.Errorf("closed by (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestADayIsWrittenAgainFromHistory writes the file of an earlier day and compares it with
+// the one that was written then.
+func TestADayIsWrittenAgainFromHistory(t *testing.T) {
+	h := newHouse(t, "product_listings")
+	all := h.snapshots("a1 b1", "a1 b2", "a2")
+	listings := h.streams[0].Root()
+	for i, want := range [][]string{{"a1 01", "b1 01"}, {"a1 01", "b2 02"}, {"a2 03"}} {
+		d, err := h.w.Begin(t.Context(), "mend", night.AddDate(0, 1, 0))
+		must(t, err)
+		day := warehouse.Manifest{RunID: all[i].Run, SnapshotAt: all[i].At}
+		one := warehouse.Mending{Day: day, Table: warehouse.ManifestTable{Rows: int64(len(want))}}
+		must(t, load.WriteDay(t.Context(), d, listings, one))
+		const names = "SELECT name, strftime(valid_from, '%d') FROM read_parquet("
+		written := warehouse.Literal(filepath.Join(d.Dir, "product_listings.parquet"))
+		if diff := cmp.Diff(want, answers(t, d, names+written+")")); diff != "" {
+			t.Errorf("day %d (-want +got):\n%s", i+1, diff)
+		}
+		kept := warehouse.Literal(all[i].Files["product_listings"])
+		if diff := answers(t, d, "(FROM read_parquet("+kept+") EXCEPT FROM read_parquet("+written+")) UNION ALL (FROM read_parquet("+written+") EXCEPT FROM read_parquet("+kept+"))"); len(diff) > 0 {
+			t.Errorf("day %d differs from its file: %v", i+1, diff)
+		}
+		one.Table.Rows++
+		if err := load.WriteDay(t.Context(), d, listings, one); err == nil || !strings.Contains(err.Error(), "history has") {
+			t.Errorf("a day with a row too many: %v", err)
+		}
+		must(t, d.Discard())
+	}
+}
+
+// TestMetaOfAnotherCatalogIsAdopted copies meta from a published version.
+func TestMetaOfAnotherCatalogIsAdopted(t *testing.T) {
+	h := newHouse(t, "product_listings")
+	h.findings([]stream.Reject{{Stream: "product_listings", Table: "product_listings", Key: "a", Column: "name", Raw: "1"}}, nil, load.Drifts{})
+	_, err := h.run(whole(listing("a", "x", 1, 1), ""), load.Limits{})
+	must(t, err)
+	run, _, err := h.w.Versions.Latest()
+	must(t, err)
+	d, err := h.w.BeginFrom(t.Context(), "again", night.Add(24*time.Hour), "")
+	must(t, err)
+	defer func() { must(t, d.Discard()) }()
+	must(t, d.Exec(t.Context(), "ALTER TABLE meta.rejects DROP COLUMN reason"))
+	must(t, load.AdoptMeta(t.Context(), d, h.w.Folder.VersionCatalog(run), h.w.Catalog.MetaDefinitions()))
+	if diff := cmp.Diff([]string{"20261101T020000Z a name 1"}, answers(t, d, "SELECT run_id, key, column_name, raw FROM meta.rejects")); diff != "" {
+		t.Errorf("rejects (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"20261101T020000Z"}, answers(t, d, "SELECT run_id FROM meta.runs")); diff != "" {
+		t.Errorf("runs (-want +got):\n%s", diff)
+	}
+	if err := load.AdoptMeta(t.Context(), d, filepath.Join(h.dir, "none.duckdb"), h.w.Catalog.MetaDefinitions()); err == nil {
+		t.Error("a catalog that is not there was adopted")
+	}
+}

@@ -1,0 +1,213 @@
+package load_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/load"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// statement is a named statement of an .sql file, in the pieces between its parameters.
+type statement struct {
+	name   string
+	pieces []string
+}
+
+// statementsOf reads the files as a reader would, not as the program does.
+func statementsOf(t *testing.T) []statement {
+	t.Helper()
+	files, err := filepath.Glob("sql/*.sql")
+	must(t, err)
+	parameter := regexp.MustCompile(`\{\w+\}`)
+	var all []statement
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		for _, section := range strings.Split(string(text), "-- name: ")[1:] {
+			name, body, _ := strings.Cut(section, "\n")
+			body = regexp.MustCompile(`(?m)^--.*\n`).ReplaceAllString(body, "")
+			for _, part := range strings.Split(strings.TrimSpace(body), ";\n") {
+				all = append(all, statement{file + " " + name, parameter.Split(strings.TrimSuffix(part, ";"), -1)})
+			}
+		}
+	}
+	return all
+}
+
+// isIn reports whether the pieces stand in a text, in their order.
+func (s statement) isIn(text string) bool {
+	for _, piece := range s.pieces {
+		_, rest, found := strings.Cut(text, piece)
+		if !found {
+			return false
+		}
+		text = rest
+	}
+	return true
+}
+
+// TestEveryStatementOfTheFilesRuns holds that DuckDB has run each statement of the files,
+// alone or as a part of another, in the nights below.
+func TestEveryStatementOfTheFilesRuns(t *testing.T) {
+	h := newHouse(t, "product_listings", "products", "outlet_listings", "outlets", "outlet_products", "orders", "order_details",
+		"order_items", "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "profiles",
+		"profile_orders", "countries", "cities", "article_status_events", "article_comment_events")
+	h.logs, h.plans, h.reread = true, true, load.Rereading{LiveDays: 45, Recheck: 7}
+	h.staged = func(s *load.Stage, d *warehouse.Draft) { useEverything(t, h, s, d) }
+	h.merged = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
+		writeEverything(t, h, s, d, cover, changes)
+	}
+	limits := load.Limits{Rows: 5_000}
+	_, err := h.run(firstOfEverything(), limits)
+	must(t, err)
+	h.leaves = `{"id":"p0001","row_hash":0,"seq":9}`
+	_, err = h.run(secondOfEverything(), limits)
+	must(t, err)
+	h.merged = nil
+	rebuildEverything(t, h)
+	ran := strings.Join(h.ran, "\n")
+	for _, s := range statementsOf(t) {
+		if !slices.ContainsFunc(h.ran, s.isIn) {
+			t.Errorf("%s did not run", s.name)
+		}
+	}
+	if strings.Contains(ran, "{columns}") || strings.Contains(ran, "render ") {
+		t.Error("a statement ran that was not filled")
+	}
+}
+
+func firstOfEverything() map[string]showing {
+	var all, prices []string
+	for i := range 1_100 {
+		id := fmt.Sprintf("p%04d", i)
+		all = append(all, fmt.Sprintf(`{"id":%q,"outlet_id":"o1","row_hash":%d,"seq":1}`, id, i))
+		prices = append(prices, price(id, 1, "1", i, 1))
+	}
+	seen := whole(strings.Join(all, ","), strings.Join(prices, ","))
+	seen["orders"] = showing{cover: load.Whole, rows: rows{
+		"orders":                   `{"id":"a","extra":"{\"x\":1}","row_hash":1,"seq":1},{"id":"b","row_hash":2,"seq":2},{"id":"a","extra":"{\"x\":2}","row_hash":3,"seq":3}`,
+		"order_line_items":         `{"order_id":"a","position":1,"row_hash":1,"seq":1}`,
+		"order_line_item_includes": `{"order_id":"a","line_position":1,"position":1,"row_hash":1,"seq":1}`}}
+	seen["order_details"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a"}, load.Gone: {"b"}},
+		rows: rows{"orders": `{"id":"a","extra":"{\"y\":1}","row_hash":4,"seq":4}`, "order_line_items": `{"order_id":"a","position":1,"row_hash":4,"seq":4}`}}
+	seen["outlets"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"o1"}, load.Missed: {"o2"}}, rows: rows{
+		"outlets": `{"id":"o1","row_hash":1,"seq":5}`, "outlet_channels": `{"id":"c","outlet_id":"o1","row_hash":1,"seq":5}`,
+		"outlet_channel_social_links": `{"outlet_channel_id":"c","position":1,"url":"u","row_hash":1,"seq":5}`}}
+	seen["campaigns"] = showing{cover: load.Whole, rows: rows{"campaigns": `{"id":"c1","profile_id":"f1","created_at":"2026-10-30T00:00:00Z","row_hash":1,"seq":6}`}}
+	seen["countries"] = showing{cover: load.Whole, rows: rows{"locations": `{"kind":"country","name":"x","row_hash":1,"seq":7},{"kind":"country","name":"y","row_hash":2,"seq":7}`}}
+	seen["cities"] = showing{cover: load.Whole, rows: rows{"locations": `{"kind":"city","name":"x","row_hash":1,"seq":8}`}}
+	seen["order_items"] = showing{cover: load.Whole, rows: rows{"order_items": `{"id":"i","order_id":"a","row_hash":1,"seq":9}`}}
+	return seen
+}
+
+func secondOfEverything() map[string]showing {
+	seen := whole(`{"id":"p0002","name":"new","outlet_id":"o1","row_hash":9,"seq":1}`, "")
+	seen["orders"] = showing{cover: load.Unproven, rows: rows{"orders": `{"id":"b","row_hash":5,"seq":1}`}}
+	seen["order_details"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Gone: {"a"}}}
+	seen["outlets"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"o1"}}, rows: rows{"outlets": `{"id":"o1","row_hash":2,"seq":5}`}}
+	seen["countries"] = showing{cover: load.Whole, rows: rows{"locations": `{"kind":"country","name":"x","row_hash":1,"seq":7}`}}
+	seen["article_status_events"] = showing{cover: load.Unproven, rows: rows{
+		"article_status_events": `{"event_id":"e1","article_id":"a1","received_at":"2026-11-01T03:00:00Z","row_hash":1,"seq":1}`}}
+	seen["order_items"] = showing{cover: load.Carried}
+	seen["products"] = showing{cover: load.Carried}
+	return seen
+}
+
+// useEverything asks all that a night asks between staging and merge.
+func useEverything(t *testing.T, h *house, s *load.Stage, d *warehouse.Draft) {
+	t.Helper()
+	ctx := t.Context()
+	proven := func(string) bool { return true }
+	find := func(name string) stream.Stream {
+		st, ok := stream.Find(h.streams, name)
+		if !ok {
+			t.Fatalf("no stream %s", name)
+		}
+		return st
+	}
+	_, err := s.Details.PlanAgain(ctx, find("order_details"), h.reread, proven)
+	must(t, err)
+	_, err = s.Details.PlanOnly(ctx, find("articles"), []string{"a1"})
+	must(t, err)
+	for _, name := range []string{"articles", "profile_orders", "campaign_status_counts"} {
+		_, err = s.Details.Plan(ctx, find(name), h.reread, proven)
+		must(t, err)
+	}
+	_, err = s.Details.CountCaughtUp(ctx)
+	must(t, err)
+	_, err = s.Details.KnownParams(ctx, find("campaign_status_counts"))
+	must(t, err)
+	_, err = s.Events.Lineage(ctx)
+	must(t, err)
+	event := stream.Event{ID: d.Run, Topic: "t", Received: d.At, Body: []byte("{}"), Seq: 1}
+	must(t, s.Events.AddIDs(ctx, []stream.Event{event}))
+	places, err := s.Events.FindNew(ctx)
+	must(t, err)
+	if !slices.Equal(places, []uint64{1}) {
+		t.Errorf("new events: %v", places)
+	}
+	must(t, s.Events.Add(ctx, []load.EventRow{{Event: event, Outcome: load.EventUnknown}}))
+	must(t, s.Findings.AddRejects(ctx, []stream.Reject{{Stream: "products", Table: "products", Key: "p0001", Raw: "x", Seq: 1},
+		{Stream: "orders", Table: "order_line_items", Key: "a/1", Column: "c", Raw: "x", Seq: 2}}))
+	must(t, s.Findings.AddDriftCarriers(ctx, []stream.DriftCarrier{{Record: 7}}))
+}
+
+// writeEverything writes all that a night writes into meta.
+func writeEverything(t *testing.T, h *house, s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
+	t.Helper()
+	ctx := t.Context()
+	if cover["products"] == load.Carried {
+		cover["products"] = load.ByID // its table counts as read, so that its rejects are replaced
+		defer func() { cover["products"] = load.Carried }()
+	}
+	_, err := s.Findings.WriteRejects(ctx, cover)
+	must(t, err)
+	must(t, s.Events.Write(ctx))
+	must(t, s.Findings.WriteNotes(ctx, load.Notes{Run: warehouse.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At, Streams: []warehouse.RunStream{{Stream: "orders"}}},
+		Changes: changes, Drift: load.Drifts{All: []stream.Drift{{Table: "orders", Path: "x", Kind: "unknown_field"}}, Sets: [][]int{{0}}}}))
+	cover["products"] = load.Carried
+	_, err = s.CountHeld(ctx, cover)
+	must(t, err)
+	must(t, load.WriteMeta(ctx, d, h.w.Catalog.MetaDefinitions()))
+}
+
+// rebuildEverything replays, restores and mends, and writes long rows in pieces.
+func rebuildEverything(t *testing.T, h *house) {
+	t.Helper()
+	ctx := t.Context()
+	run, _, err := h.w.Versions.Latest()
+	must(t, err)
+	metas, damaged := h.w.MetaLog.Files(run)
+	if len(metas) == 0 || len(damaged) > 0 {
+		t.Fatalf("meta of %s: %v, damaged %v", run, metas, damaged)
+	}
+	d, err := h.w.BeginFrom(ctx, "again", night.AddDate(0, 1, 0), "")
+	must(t, err)
+	defer func() { must(t, d.Discard()) }()
+	must(t, d.Exec(ctx, "CALL enable_logging('QueryLog')"))
+	must(t, load.RestoreMeta(ctx, d, h.w.Catalog.MetaDefinitions(), metas))
+	must(t, load.AdoptMeta(ctx, d, h.w.Folder.VersionCatalog(run), h.w.Catalog.MetaDefinitions()))
+	at, _ := time.Parse("20060102T150405Z", run)
+	old := filepath.Join(t.TempDir(), "old.parquet")
+	must(t, d.Exec(ctx, "COPY (SELECT id, valid_from, row_hash FROM read_parquet("+warehouse.Literal(h.file("product_listings"))+")) TO "+warehouse.Literal(old)))
+	snapshot := warehouse.Snapshot{Run: run, At: at, Files: map[string]string{"product_listings": old}}
+	must(t, load.Replay(ctx, d, h.w.Catalog.Tables(), snapshot))
+	must(t, load.NameClosing(ctx, d, h.w.Catalog.Tables()))
+	must(t, d.Exec(ctx, `INSERT INTO main.product_listing_prices BY NAME SELECT md5(i::VARCHAR) AS product_listing_id, 1 AS position, now() AS valid_from, i AS row_hash FROM range(9) r(i)`,
+		`INSERT INTO main.product_listings BY NAME SELECT md5(i::VARCHAR) AS id, repeat(md5((i + 1)::VARCHAR), 130) AS description, now() AS valid_from, i AS row_hash FROM range(20000) r(i)`))
+	_, err = load.WriteParquet(ctx, d, h.w.Catalog.Definitions(), h.w.Catalog.Tables(), nil)
+	must(t, err)
+	table, _ := stream.Find(h.streams, "countries")
+	var rows int64
+	must(t, d.DB.QueryRowContext(ctx, "SELECT count(*) FROM main.locations").Scan(&rows))
+	must(t, load.WriteDay(ctx, d, table.Root(), warehouse.Mending{Day: warehouse.Manifest{RunID: "again", SnapshotAt: d.At}, Table: warehouse.ManifestTable{Rows: rows}}))
+	h.readLog(d)
+}
