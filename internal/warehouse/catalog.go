@@ -44,7 +44,7 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest)
 	changed := len(statements) > 0 || base.Schema != SchemaVersion()
 	for _, t := range c.tables {
 		if def := c.defs[t.Name]; changed || have["history."+def.Name] == nil {
-			statements = append(statements, historyView(def), asOfMacro(def), changesMacro(def, t.Key))
+			statements = append(statements, historyStatements(def, t.Key)...)
 		}
 	}
 	if len(statements) > 0 {
@@ -78,26 +78,9 @@ func (c *Catalog) storedTables() []storedTable {
 	return all
 }
 
-// historyView unites current and closed rows: what users of type 2 history
-// expect, valid_to NULL for the current ones.
-func historyView(def stream.Definition) string {
-	cols, name := Columns("", def), Quote(def.Name)
-	return fmt.Sprintf(`CREATE OR REPLACE VIEW history.%[2]s AS
-		SELECT %[1]s, valid_from, NULL::TIMESTAMPTZ AS valid_to FROM main.%[2]s
-		UNION ALL SELECT %[1]s, valid_from, valid_to FROM past.%[2]s`, cols, name)
-}
-
 // generatedVersion counts the forms that the generated views and macros have
 // had, so that a warehouse whose schema files are the same gets the new ones.
 const generatedVersion = 2
-
-// asOfMacro gives the rows of a table as they were at a time.
-func asOfMacro(def stream.Definition) string {
-	return fmt.Sprintf(`CREATE OR REPLACE MACRO %s(at_time) AS TABLE
-		SELECT * FROM history.%s
-		WHERE valid_from <= at_time::TIMESTAMPTZ AND (valid_to IS NULL OR valid_to > at_time::TIMESTAMPTZ)`,
-		Quote(def.Name+"_at"), Quote(def.Name))
-}
 
 // ensureStatements gives the statements that create a table, or add the columns that an
 // existing one lacks, and write the comments that differ.
@@ -223,24 +206,11 @@ func (c *Catalog) Definition(table string) stream.Definition { return c.defs[tab
 // Definitions gives the columns of all tables of main by name.
 func (c *Catalog) Definitions() map[string]stream.Definition { return c.defs }
 
-func (c *Catalog) firstKey(table string) (string, error) {
-	for _, t := range c.tables {
-		if t.Name == table {
-			return t.Key[0], nil
-		}
+// tableKey returns the key of a table of main; nil for any other table.
+func (c *Catalog) tableKey(name string) []string {
+	i := slices.IndexFunc(c.tables, func(t stream.Table) bool { return t.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return "", fmt.Errorf("find the key of table %q: no stream fills it", table)
-}
-
-// keyColumns lists a table's key for SQL, each column behind a prefix.
-func (c *Catalog) keyColumns(prefix, table string) string {
-	var quoted []string
-	for _, t := range c.tables {
-		if t.Name == table {
-			for _, k := range t.Key {
-				quoted = append(quoted, prefix+Quote(k))
-			}
-		}
-	}
-	return strings.Join(quoted, ", ")
+	return c.tables[i].Key
 }

@@ -36,6 +36,15 @@ func Definitions() (main map[string]stream.Definition, meta []stream.Definition,
 	return main, meta, err
 }
 
+// quoteNames joins identifiers for SQL.
+func quoteNames(names []string) SQL {
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = Quote(n)
+	}
+	return SQL(strings.Join(quoted, ", "))
+}
+
 // Columns lists the names of a definition's columns, quoted and joined for
 // SQL, each behind a prefix such as "m.".
 func Columns(prefix string, def stream.Definition) string {

@@ -96,6 +96,11 @@ func (in *Instance) Connect(ctx context.Context) (driver.Conn, error) {
 	return in.connector.Connect(ctx)
 }
 
+// attachSealed attaches the catalog of a published version as "sealed".
+func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
+	return in.Exec(ctx, string(verifySQL.Render("attach", Values{"catalog": catalog})))
+}
+
 // Exec runs statements in order and stops at the first that fails.
 func (in *Instance) Exec(ctx context.Context, statements ...string) error {
 	for _, s := range statements {

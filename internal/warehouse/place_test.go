@@ -12,9 +12,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// deadProcess is the number of a process that is no more: none can have it.
-const deadProcess = 1 << 30
-
 func TestNewRunIDEndsWhereNothingCanBeTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(dir string) error

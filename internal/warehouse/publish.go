@@ -207,12 +207,11 @@ func (d *Draft) closeCatalog(ctx context.Context) error {
 func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error {
 	var parts []string
 	for i := range tables {
-		key, err := d.w.Catalog.firstKey(tables[i].Name)
-		if err != nil {
-			return err
+		key := d.w.Catalog.tableKey(tables[i].Name)
+		if key == nil {
+			return fmt.Errorf("find the key of table %q: no stream fills it", tables[i].Name)
 		}
-		parts = append(parts, fmt.Sprintf("SELECT %d, count(*), coalesce(min(%[2]s), ''), coalesce(max(%[2]s), '') FROM main.%[3]s",
-			i, Quote(key), Quote(tables[i].Name)))
+		parts = append(parts, string(verifySQL.Render("measure_table", Values{"index": i, "key": Name(key[0]), "table": Name(tables[i].Name)})))
 	}
 	return d.EachRow(ctx, parts, func(scan func(...any) error) error {
 		var i int

@@ -22,7 +22,7 @@ func (v *verifier) readAll(ctx context.Context, run string, m Manifest, differs 
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close(), os.RemoveAll(scratch)) }()
-	if err := in.Exec(ctx, "ATTACH "+Literal(v.folder.VersionCatalog(run))+" AS sealed (READ_ONLY)"); err != nil {
+	if err := in.attachSealed(ctx, v.folder.VersionCatalog(run)); err != nil {
 		return err
 	}
 	have, err := readColumnsOf(ctx, in, "sealed")
@@ -66,7 +66,7 @@ func (in *Instance) sumContent(ctx context.Context, source string, columns []str
 			texts[i] += "::VARCHAR"
 		}
 	}
-	err = in.DB.QueryRowContext(ctx, fmt.Sprintf("SELECT count(*)::VARCHAR, coalesce(sum(hash(%s)::HUGEINT), 0)::VARCHAR FROM %s",
-		strings.Join(texts, ", "), source)).Scan(&f.rows, &f.sum)
+	query := verifySQL.Render("sum_content", Values{"columns": SQL(strings.Join(texts, ", ")), "source": SQL(source)})
+	err = in.DB.QueryRowContext(ctx, string(query)).Scan(&f.rows, &f.sum)
 	return f, err
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 
 	"placementsync/schema"
 )
@@ -30,8 +29,7 @@ func (d *Draft) newReader(ctx context.Context) (*Instance, error) {
 // DuckDB, and compares it with its manifest: rows in the catalogue, rows in
 // Parquet, and no key twice.
 func (v *verifier) verifyVersion(ctx context.Context, reader *Instance, dir string, m Manifest) error {
-	catalog := filepath.Join(dir, CatalogFile)
-	if err := reader.Exec(ctx, fmt.Sprintf("ATTACH %s AS sealed (READ_ONLY)", Literal(catalog))); err != nil {
+	if err := reader.attachSealed(ctx, filepath.Join(dir, CatalogFile)); err != nil {
 		return err
 	}
 	err := v.compareRows(ctx, reader, dir, m)
@@ -47,12 +45,10 @@ func (v *verifier) compareRows(ctx context.Context, reader *Instance, dir string
 	if err != nil {
 		return err
 	}
-	// Hashes of keys take a fraction of the memory of keys. Where two are the
-	// same, the keys themselves are compared.
 	var suspects []ManifestTable
 	var parts []string
 	for i, t := range m.Tables {
-		parts = append(parts, fmt.Sprintf("SELECT %d, count(*), count(DISTINCT hash(%s)) FROM sealed.main.%s", i, v.catalog.keyColumns("", t.Name), Quote(t.Name)))
+		parts = append(parts, string(verifySQL.Render("count_rows", Values{"index": i, "key": quoteNames(v.catalog.tableKey(t.Name)), "table": Name(t.Name)})))
 	}
 	err = reader.EachRow(ctx, parts, func(scan func(...any) error) error {
 		var i int
@@ -71,19 +67,19 @@ func (v *verifier) compareRows(ctx context.Context, reader *Instance, dir string
 	return v.findCopies(ctx, reader, m.RunID, suspects)
 }
 
-// parquetRows counts the rows of the Parquet files, by path, as their own footers
-// tell: all files by one call, since binding a scan of each takes ten times that.
+// parquetRows returns the number of rows of each Parquet file by path, from the
+// footers of the files.
 func parquetRows(ctx context.Context, in *Instance, dir string, m Manifest) (map[string]int64, error) {
 	files := make([]string, len(m.Tables))
 	for i, t := range m.Tables {
-		files[i] = Literal(filepath.Join(dir, t.File))
+		files[i] = filepath.Join(dir, t.File)
 	}
 	if len(files) == 0 {
 		return nil, nil
 	}
 	counts := map[string]int64{}
-	count := fmt.Sprintf("SELECT file_name, num_rows FROM parquet_file_metadata([%s])", strings.Join(files, ", "))
-	return counts, in.EachRow(ctx, []string{count}, func(scan func(...any) error) error {
+	count := verifySQL.Render("count_parquet_rows", Values{"files": files})
+	return counts, in.EachRow(ctx, []string{string(count)}, func(scan func(...any) error) error {
 		var file string
 		var rows int64
 		err := scan(&file, &rows)
@@ -96,8 +92,8 @@ func parquetRows(ctx context.Context, in *Instance, dir string, m Manifest) (map
 func (v *verifier) findCopies(ctx context.Context, in *Instance, run string, tables []ManifestTable) error {
 	for _, t := range tables {
 		var keys int64
-		err := in.DB.QueryRowContext(ctx, fmt.Sprintf("SELECT count(*) FROM (SELECT DISTINCT %s FROM sealed.main.%s)",
-			v.catalog.keyColumns("", t.Name), Quote(t.Name))).Scan(&keys)
+		count := verifySQL.Render("count_keys", Values{"key": quoteNames(v.catalog.tableKey(t.Name)), "table": Name(t.Name)})
+		err := in.DB.QueryRowContext(ctx, string(count)).Scan(&keys)
 		if err != nil {
 			return err
 		}
