@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// The commands that verify names.
+// The commands that Examine suggests.
 const (
 	byRun     = "placementsync run"
 	byRebuild = "placementsync rebuild"
@@ -22,18 +22,18 @@ const (
 	bySkip    = "placementsync rebuild --skip-damaged"
 )
 
-// Examined is what a look at the whole warehouse found.
+// Examined is the result of Examine.
 type Examined struct {
 	Damage []Damage
-	// Notes are what is worth knowing and no damage.
+	// Notes are remarks about what is not damage.
 	Notes []string
-	// Files were looked at, and Bytes read of them.
+	// Files were examined, and Bytes of them read.
 	Files int
 	Bytes int64
 }
 
-// Examiner looks for damage in the whole warehouse. It changes nothing but the
-// record of what it found.
+// Examiner looks for damage in the whole warehouse. It changes nothing but the record of
+// its result.
 type Examiner struct {
 	folder   *Folder
 	versions *Versions
@@ -50,18 +50,17 @@ type examination struct {
 	x     *Examiner
 	deep  bool
 	known *sumCache
-	// latest is the version that readers see, and manifest its own.
+	// latest is the version that readers see, manifest its manifest.
 	latest   string
 	manifest Manifest
-	// catalog is set where the catalog that readers see is whole.
+	// catalog is set when the catalog that readers see is intact.
 	catalog bool
-	// reported are the files that have been complained of.
+	// reported are the files that Damage names.
 	reported map[string]bool
 }
 
-// Examine looks at links, ledger, notes, versions, series and what is kept beside it:
-// structure and sizes, and where readData is set every byte of them. It changes
-// nothing.
+// Examine checks links, ledger, notes, versions and series: structure and sizes, and
+// with readData every byte. It changes nothing.
 func (x *Examiner) Examine(ctx context.Context, readData bool) (Examined, error) {
 	if err := x.folder.Exists(); err != nil {
 		return Examined{}, err
@@ -99,7 +98,7 @@ func (e *examination) examineLinks() {
 		text, _, _ := strings.Cut(strings.TrimPrefix(lost.Error(), "find the newest version: "), "; ")
 		e.addDamage(Damage{File: latestLink, Problem: text, Cost: "readers find no snapshot, or not the last one, and no night begins", Repair: e.relinkCommand(*lost)})
 	case err != nil:
-		e.addDamage(Damage{File: latestLink, Problem: err.Error(), Cost: "nobody can tell what readers see", Repair: byRebuild, Lost: true})
+		e.addDamage(Damage{File: latestLink, Problem: err.Error(), Cost: "it is unknown what readers see", Repair: byRebuild, Lost: true})
 	}
 	if e.latest == "" {
 		return
@@ -111,7 +110,7 @@ func (e *examination) examineLinks() {
 	}
 }
 
-// relinkCommand is the command that sets the link right.
+// relinkCommand is the command that repairs the link.
 func (e *examination) relinkCommand(lost LostError) string {
 	versions, err := e.x.versions.List()
 	switch n := len(versions); {
@@ -124,8 +123,8 @@ func (e *examination) relinkCommand(lost LostError) string {
 	}
 }
 
-// examineVersions looks at the files of every version. Parquet files that are those of the
-// series are told of with it.
+// examineVersions checks the files of every version. A Parquet file that is also in the
+// series is reported with the series.
 func (e *examination) examineVersions() {
 	runs, err := e.x.versions.List()
 	if err != nil {
@@ -146,7 +145,7 @@ func (e *examination) examineVersions() {
 	}
 }
 
-// versionDamage says what a damaged file of a version costs.
+// versionDamage adds to a damaged file of a version what it costs and how to repair it.
 func (e *examination) versionDamage(run string, d Damage) Damage {
 	name := filepath.Base(d.File)
 	table, parquet := strings.CutSuffix(name, ".parquet")
@@ -167,7 +166,7 @@ func (e *examination) versionDamage(run string, d Damage) Damage {
 	return d
 }
 
-// examineSeries looks at every day.
+// examineSeries checks every day.
 func (e *examination) examineSeries() {
 	days, found := e.x.series.expectedDays()
 	e.Files++
@@ -184,7 +183,7 @@ func (e *examination) examineSeries() {
 		}
 		if err != nil {
 			if run == "" {
-				e.Notes = append(e.Notes, "the files of "+day+" have no manifest: they are of an earlier program, and believed as they are")
+				e.Notes = append(e.Notes, "the files of "+day+" have no manifest: an earlier program wrote them, and they cannot be checked")
 			}
 			continue
 		}
@@ -214,7 +213,7 @@ func (e *examination) dayManifestDamage(day, run string, own, any error) Damage 
 	return d
 }
 
-// examineMetaLog looks at what is kept of meta beside the series.
+// examineMetaLog checks the changes of meta beside the series.
 func (e *examination) examineMetaLog() {
 	if e.latest == "" || e.manifest.Meta == nil {
 		return
@@ -236,7 +235,7 @@ func (e *examination) examineMetaLog() {
 	}
 }
 
-// examineLedger looks at every line.
+// examineLedger checks every line.
 func (e *examination) examineLedger() {
 	e.Files++
 	const cost = "what a run says of itself; meta.runs in the catalog has it too, if a later night was published"
@@ -257,8 +256,8 @@ func (e *examination) examineLedger() {
 	}
 }
 
-// damagedLines are those that cannot be believed; the last may be torn, which a crash
-// explains.
+// damagedLines returns the lines that are not what was written. It leaves out a torn
+// last line: a crash explains it.
 func damagedLines(data []byte) [][]byte {
 	damaged := unreadableLines(data)
 	if n := len(damaged); n > 0 && !bytes.HasSuffix(data, []byte("\n")) && bytes.HasSuffix(data, damaged[n-1]) {
@@ -279,7 +278,8 @@ func unreadableLines(data []byte) (damaged [][]byte) {
 	return damaged
 }
 
-// examineNotes looks at the notes of runs that are not done, and at what killed ones left.
+// examineNotes checks the notes of runs that have not ended, and lists what killed runs
+// left.
 func (e *examination) examineNotes() {
 	for _, path := range []string{e.x.ledger.unfinishedPath(), e.x.ledger.asidePath()} {
 		data, err := os.ReadFile(path)
@@ -292,17 +292,17 @@ func (e *examination) examineNotes() {
 			err = unsealObject(data, &u)
 		}
 		if err != nil {
-			e.addDamage(Damage{File: e.x.folder.relativePath(path), Problem: err.Error(), Cost: "a run that was interrupted is not taken up, and asks again", Repair: byRun})
+			e.addDamage(Damage{File: e.x.folder.relativePath(path), Problem: err.Error(), Cost: "an interrupted run cannot be resumed: the next run asks again", Repair: byRun})
 		}
 	}
 	left, _ := filepath.Glob(e.x.folder.path(versionsDir, ".*"))
 	for _, path := range left {
-		e.Notes = append(e.Notes, e.x.folder.relativePath(path)+" was left by a run that was killed: the next one removes it")
+		e.Notes = append(e.Notes, e.x.folder.relativePath(path)+" is left over from a killed run: the next run removes it")
 	}
 }
 
-// chooseRepairs decides, when all has been seen, what can be had from what is whole: a catalog
-// from the series, the series from the catalog.
+// chooseRepairs decides at the end what can be repaired from what is intact: the catalog
+// from the series, or the series from the catalog.
 func (e *examination) chooseRepairs() {
 	series := slices.ContainsFunc(e.Damage, func(d Damage) bool {
 		return d.Repair == bySeries && strings.HasPrefix(d.File, seriesDir+"/") || d.Repair == bySkip
@@ -319,8 +319,8 @@ func (e *examination) chooseRepairs() {
 	}
 }
 
-// readCatalog reads every row of the catalog that readers see, and compares main with
-// its Parquet files, value by value.
+// readCatalog reads every row of the catalog that readers see and compares main with its
+// Parquet files, value by value.
 func (e *examination) readCatalog(ctx context.Context) {
 	err := e.x.verifier.readAll(ctx, e.latest, e.manifest, func(table string, missing error) {
 		e.addDamage(Damage{File: e.x.folder.relativePath(filepath.Join(e.x.folder.VersionPath(e.latest), table+".parquet")), Problem: missing.Error(),

@@ -8,11 +8,10 @@ import (
 	"placementsync/internal/stream"
 )
 
-// ChangesSuffix follows a table's name in the name of the macro that gives its
-// changes between two times.
+// ChangesSuffix follows a table's name in the name of its changes macro.
 const ChangesSuffix = "_changes"
 
-// historyStatements make the view and the macros of the history of a table.
+// historyStatements creates the view and the macros of the history of a table.
 func historyStatements(def stream.Definition, key []string) []string {
 	table := Name(def.Name)
 	return []string{
@@ -37,8 +36,8 @@ func rowVersion(def stream.Definition, key []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// jsonText writes a value as JSON. to_json would send decimals through a
-// double, and a time without its zone.
+// jsonText is a column as JSON text. to_json would turn decimals into doubles and drop
+// the zone of a time.
 func jsonText(c stream.Column) string {
 	name := Quote(c.Name)
 	switch c.Type {
@@ -50,8 +49,7 @@ func jsonText(c stream.Column) string {
 	return name + "::VARCHAR"
 }
 
-// wholeRecord is the change of a record that is new or gone: the whole of it, NULLs
-// left out.
+// wholeRecord is the change of a new or vanished record: all its fields but NULLs.
 func wholeRecord(def stream.Definition) string {
 	object := func(from string) string {
 		parts := make([]string, len(def.Columns))
@@ -63,7 +61,8 @@ func wholeRecord(def stream.Definition) string {
 	return fmt.Sprintf("{'field': NULL::VARCHAR, 'old': %s, 'new': %s}", object("a"), object("b"))
 }
 
-// changedFields are the fields of a record that stayed, changed or not.
+// changedFields lists the tracked fields of a record that is there at both times; the
+// macro filters those that differ.
 func changedFields(def stream.Definition, key []string) string {
 	var parts []string
 	for i, c := range def.Columns {
@@ -77,8 +76,7 @@ func changedFields(def stream.Definition, key []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// sameKey compares the texts of the key's columns, which are equal exactly
-// when the columns are.
+// sameKey compares the key columns as texts: they are equal exactly when the values are.
 func sameKey(def stream.Definition, key []string) string {
 	var parts []string
 	for i, c := range def.Columns {
@@ -89,7 +87,7 @@ func sameKey(def stream.Definition, key []string) string {
 	return strings.Join(parts, " AND ")
 }
 
-// allChanges makes the macro of the changes of all tables.
+// allChanges creates the macro of the changes of all tables.
 func allChanges(tables []stream.Table) string {
 	parts := make([]string, len(tables))
 	for i, t := range tables {

@@ -49,36 +49,35 @@ func (o Outcome) ExitCode() int {
 	return 1
 }
 
-// Kinds of runs. A ledger from before there were refreshes has none: all of its
-// runs are nights.
+// Kinds of runs. Runs of a program from before there were refreshes have no kind:
+// they are nights.
 const (
 	Night   = "night"
 	Refresh = "refresh"
-	// Replay is a night whose tables were built again from what it had landed;
-	// Rebuild built the catalog from the Parquet series; Rollback points readers
-	// at a version that was there.
+	// Replay builds the tables of a night again from its landed answers. Rebuild
+	// builds the catalog from the Parquet series. Rollback points readers at an
+	// earlier version.
 	Replay   = "replay"
 	Rebuild  = "rebuild"
 	Rollback = "rollback"
 )
 
-// Run is what the ledger keeps of one night, failed ones too. It is written to
-// state/ when the night ends and joins meta.runs at the next publish.
+// Run is what the ledger records of a run, failed ones too. It is written to state/ when
+// the run ends, and to meta.runs at the next publish.
 type Run struct {
 	ID string `json:"run_id"`
-	// Kind tells a night from a refresh, which reads the few records that
-	// events named and counts for no schedule.
+	// Kind distinguishes nights from refreshes, which read the few records that
+	// events named and do not count for the schedule.
 	Kind string `json:"kind,omitempty"`
 	// Version is the one that a rollback points readers at.
 	Version    string    `json:"version,omitempty"`
 	StartedAt  time.Time `json:"started_at"`
-	EndedAt    time.Time `json:"ended_at,omitzero"` // zero: killed, nobody knows when
+	EndedAt    time.Time `json:"ended_at,omitzero"` // zero: killed, unknown
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
 	Outcome    Outcome   `json:"outcome"`
 	ExitCode   int       `json:"exit_code"` // -1: killed
 	Program    string    `json:"program_version"`
-	// Attempts counts how often the run ended, the last time included: more
-	// than once when it was taken up again.
+	// Attempts counts how often the run ended; more than once when it was resumed.
 	Attempts int    `json:"attempts"`
 	Error    string `json:"error,omitempty"`
 
@@ -92,10 +91,10 @@ type Run struct {
 	Changed int64 `json:"rows_changed"`
 	Gone    int64 `json:"rows_gone"`
 
-	// Losses are what a gate stopped the run for.
+	// Losses are why a gate stopped the run.
 	Losses []Loss `json:"losses,omitempty"`
-	// NightsLeft is for about how many nights more there is something left that
-	// this one had no time to read; 0: nothing was left, or nobody can tell.
+	// NightsLeft estimates how many more nights are needed for what this one had no
+	// time to read; 0: nothing was left, or it is unknown.
 	NightsLeft int64 `json:"nights_left,omitempty"`
 
 	Streams []RunStream `json:"streams"`
@@ -104,13 +103,13 @@ type Run struct {
 // IsNight reports whether the run is a night, read or replayed.
 func (r Run) IsNight() bool { return r.Kind == "" || r.Kind == Night || r.Kind == Replay }
 
-// isPublished reports whether the run gave readers a snapshot.
+// isPublished reports whether the run published a snapshot.
 func (r Run) isPublished() bool {
 	return (r.Outcome == Complete || r.Outcome == Partial) && !r.SnapshotAt.IsZero()
 }
 
-// VisibleVersion is the version that readers saw when the run had ended; empty when they saw
-// the same as before.
+// VisibleVersion is the version that readers saw when the run had ended; empty when the
+// run did not change it.
 func (r Run) VisibleVersion() string {
 	switch {
 	case !r.isPublished():
@@ -121,21 +120,20 @@ func (r Run) VisibleVersion() string {
 	return r.ID
 }
 
-// Loss is what a run would have taken from a table.
+// Loss is how many rows a run would have removed from a table.
 type Loss struct {
 	Table string `json:"table"`
-	// Stream is set where the loss is that of one of several streams that fill
-	// the table.
+	// Stream is set when several streams fill the table and the loss is that of one.
 	Stream string `json:"stream,omitempty"`
 	Gone   int64  `json:"gone"`
 	Before int64  `json:"before"`
 }
 
-// describedLosses is how many losses are told one by one.
+// describedLosses is how many losses are described one by one.
 const describedLosses = 3
 
-// DescribeLosses says for people what would be lost: the first tables by name, the
-// others by their number.
+// DescribeLosses describes losses for people: the first tables by name, the others by
+// their number.
 func DescribeLosses(losses []Loss) string {
 	var parts []string
 	for _, l := range losses[:min(len(losses), describedLosses)] {
@@ -151,8 +149,7 @@ func DescribeLosses(losses []Loss) string {
 	return strings.Join(parts, ", ")
 }
 
-// Unread sums up what the run left for a later night: so many ids, in so many
-// streams.
+// Unread returns how many ids in how many streams the run left for a later night.
 func (r Run) Unread() (ids int64, streams int) {
 	for _, s := range r.Streams {
 		if s.Unread > 0 {
@@ -162,8 +159,8 @@ func (r Run) Unread() (ids int64, streams int) {
 	return ids, streams
 }
 
-// RunStream is what one stream did in a run: its grade with the evidence, and
-// its telemetry.
+// RunStream is the result of one stream in a run: its grade with the evidence, and its
+// telemetry.
 type RunStream struct {
 	Stream     string `json:"stream"`
 	Grade      string `json:"grade"`
@@ -175,8 +172,8 @@ type RunStream struct {
 	TotalLast  int64  `json:"total_last"`
 	Distinct   int64  `json:"distinct_ids"`
 	Repeated   int64  `json:"repeated_ids"`
-	// Rows counts those of the first table in the snapshot, RowsOld those of them
-	// that were neither read nor proven in this run.
+	// Rows are those of the first table in the snapshot, RowsOld those of them that
+	// were neither read nor proven in this run.
 	Rows      int64 `json:"rows"`
 	RowsOld   int64 `json:"rows_old"`
 	Rejects   int64 `json:"rejects"`
@@ -184,11 +181,10 @@ type RunStream struct {
 	Carried   int64 `json:"carried"`
 	Rechecked int64 `json:"rechecked"`
 	Failed    int64 `json:"failed"`
-	// Unread counts the ids that were left for a later night, since the time of
-	// this one was over.
+	// Unread are the ids that were left for a later night because run.max_duration
+	// was over.
 	Unread int64 `json:"unread"`
-	// AgeSince is when the oldest was last read of what was neither read nor
-	// proven in this run.
+	// AgeSince is when the oldest of the rows in RowsOld was last read.
 	AgeSince time.Time `json:"age_since,omitzero"`
 
 	Bytes             int64   `json:"bytes"`
@@ -222,25 +218,25 @@ func (l *Ledger) Record(r Run) error {
 	return l.folder.disk.AppendLine(l.path(), line, privateFile)
 }
 
-// runFile is the ledger's entry of a run inside its version: what Recover reads
-// when the run was killed between its publish and its entry.
+// runFile is a copy of the run's entry inside its version. Recover reads it when the run
+// was killed between its publish and its line in the ledger.
 const runFile = "run.json"
 
 // WriteEntry writes the run's entry into the draft.
 func (d *Draft) WriteEntry(r Run) error {
 	data, err := sealLine(r)
 	if err != nil {
-		return fmt.Errorf("enclose run %s: %w", r.ID, err)
+		return fmt.Errorf("write the entry of run %s: %w", r.ID, err)
 	}
 	return d.w.Folder.disk.WriteFile(filepath.Join(d.Dir, runFile), append(data, '\n'), privateFile)
 }
 
-// removeDamagedLines takes damaged lines and a torn one out of the ledger, into a file of their
-// own beside it: verify tells of them until then.
+// removeDamagedLines moves damaged and torn lines from the ledger to a file beside it.
+// Until then verify reports them.
 func (l *Ledger) removeDamagedLines() error {
 	data, err := os.ReadFile(l.path())
 	if err != nil {
-		return nil // whoever needs it says why
+		return nil // reading the ledger reports it
 	}
 	damaged := unreadableLines(data)
 	if len(damaged) == 0 {
@@ -257,8 +253,8 @@ func (l *Ledger) removeDamagedLines() error {
 	return l.folder.disk.WriteFile(l.path(), bytes.Join(whole, nil), privateFile)
 }
 
-// missingRuns are the entries that the ledger lacks: of a run that was killed after
-// its publish, whole; of one killed before, what its note tells.
+// missingRuns returns the entries that the ledger lacks: of a run that was killed after
+// its publish from its version, of one killed before from its note.
 func (l *Ledger) missingRuns() ([]Run, error) {
 	runs, err := l.Runs()
 	if err != nil {
@@ -287,8 +283,8 @@ func (l *Ledger) missingRuns() ([]Run, error) {
 	return missing, nil
 }
 
-// entryOfNote is the entry of a run that left a note and no line of the ledger. A
-// rollback that came as far as the switch did what it was to do.
+// entryOfNote is the entry of a run that left a note and no line. A rollback that was
+// killed after its switch is complete.
 func (l *Ledger) entryOfNote(u Unfinished, latest string) Run {
 	if u.Kind == Rollback && u.Version == latest {
 		return l.rollbackEntry(u.Run, u.Version, u.StartedAt)
@@ -298,11 +294,10 @@ func (l *Ledger) entryOfNote(u Unfinished, latest string) Run {
 
 func (u Unfinished) killedRun() Run {
 	return Run{ID: u.Run, Kind: u.Kind, StartedAt: u.StartedAt, Outcome: Killed, ExitCode: Killed.ExitCode(), Program: u.Program,
-		Error: "the run ended without a word: it was killed, or the machine went down; nothing was published by it"}
+		Error: "the run was killed, or the machine went down; it published nothing"}
 }
 
-// enclosedRun reads a version's own entry. A version that was rebuilt is no run
-// and has none.
+// enclosedRun reads a version's own entry. A rebuilt version has none.
 func (l *Ledger) enclosedRun(run string) ([]Run, error) {
 	data, err := os.ReadFile(filepath.Join(l.folder.VersionPath(run), runFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -313,7 +308,7 @@ func (l *Ledger) enclosedRun(run string) ([]Run, error) {
 		err = unsealLine(bytes.TrimSuffix(data, []byte("\n")), &r)
 	}
 	if err != nil || r.ID != run {
-		return nil, nil // a damaged entry is none: the catalog knows the run
+		return nil, nil // damaged: the catalog knows the run
 	}
 	return []Run{r}, nil
 }
@@ -326,9 +321,8 @@ func entryOf(runs []Run, id string) Run {
 	return runs[i]
 }
 
-// Runs reads the ledger, oldest first. A run that was taken up again has a line
-// for each time it ended; the last one counts. A line that is torn by a crash or
-// damaged is passed over.
+// Runs reads the ledger, oldest first. A run that was resumed has a line for each time
+// it ended; the last one counts. Torn and damaged lines are skipped.
 func (l *Ledger) Runs() ([]Run, error) {
 	data, err := os.ReadFile(l.path())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -349,8 +343,8 @@ func (l *Ledger) Runs() ([]Run, error) {
 	return runs, lines.Err()
 }
 
-// AllRuns is the ledger as it can be shown at any time: Runs, and what the next run
-// would Recover. Of a run that is at work now it says nothing.
+// AllRuns returns Runs and the killed runs that the next Recover will enter. It leaves
+// out the run that holds the lock now.
 func (l *Ledger) AllRuns() ([]Run, error) {
 	var atWork *HeldError
 	held := l.folder.Held()
@@ -368,14 +362,14 @@ func (l *Ledger) AllRuns() ([]Run, error) {
 	return runs, err
 }
 
-// mergeRun adds a line to the runs that the lines before it make.
+// mergeRun adds a line to the runs of the lines before it.
 func mergeRun(runs []Run, r Run) []Run {
 	r.Attempts = 1 + entryOf(runs, r.ID).Attempts
 	runs = slices.DeleteFunc(runs, func(o Run) bool { return o.ID == r.ID })
 	return append(runs, r)
 }
 
-// rollbackEntry is the ledger's entry of a rollback.
+// rollbackEntry is the entry of a rollback.
 func (l *Ledger) rollbackEntry(id, version string, at time.Time) Run {
 	r := Run{ID: id, Kind: Rollback, Version: version, StartedAt: at, EndedAt: at, Outcome: Complete, Program: l.program}
 	if m, err := l.versions.ReadManifest(version); err == nil {
@@ -387,7 +381,7 @@ func (l *Ledger) rollbackEntry(id, version string, at time.Time) Run {
 	return r
 }
 
-// newEntryID is the id of an entry of the ledger that has no folder.
+// newEntryID is a new id for an entry without a folder.
 func (l *Ledger) newEntryID(now time.Time) (string, error) {
 	runs, err := l.Runs()
 	if err != nil {

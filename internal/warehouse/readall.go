@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// readAll reads every table of a version's catalog, and tells of the tables of main
-// whose rows are not those of their Parquet files.
+// readAll reads every table of a version's catalog, and calls differs for the tables of
+// main whose rows are not those of their Parquet files.
 func (v *verifier) readAll(ctx context.Context, run string, m Manifest, differs func(table string, err error)) (err error) {
 	scratch := v.folder.path(versionsDir, durable.ProcessPrefix(".verify.")+"spill")
 	in, err := v.engine.open(ctx, "", scratch)
@@ -52,7 +52,7 @@ func (v *verifier) readAll(ctx context.Context, run string, m Manifest, differs 
 	return nil
 }
 
-// contentSum is what rows come to, in whatever order.
+// contentSum is a checksum of rows in any order.
 type contentSum struct{ rows, sum string }
 
 func (f contentSum) describeRows() string { return f.rows + " rows" }

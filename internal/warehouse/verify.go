@@ -20,14 +20,13 @@ type verifier struct {
 	engine  engine
 }
 
-// newReader is a DuckDB of its own to verify a version with.
+// newReader is a DuckDB to verify a version with.
 func (d *Draft) newReader(ctx context.Context) (*Instance, error) {
 	return d.w.engine.open(ctx, "", filepath.Join(d.Dir, "..", "."+d.Run+".verify"))
 }
 
-// verifyVersion opens a sealed version as a reader would, read only and in its own
-// DuckDB, and compares it with its manifest: rows in the catalogue, rows in
-// Parquet, and no key twice.
+// verifyVersion opens a sealed version as a reader would, read only, and compares it
+// with its manifest: rows in the catalog, rows in Parquet, and no key twice.
 func (v *verifier) verifyVersion(ctx context.Context, reader *Instance, dir string, m Manifest) error {
 	if err := reader.attachSealed(ctx, filepath.Join(dir, CatalogFile)); err != nil {
 		return err
@@ -104,7 +103,7 @@ func (v *verifier) findCopies(ctx context.Context, in *Instance, run string, tab
 	return nil
 }
 
-// compareCounts holds what a reader counted against the manifest.
+// compareCounts compares the rows that were counted with the manifest.
 func compareCounts(run string, t ManifestTable, rows, parquet int64) error {
 	switch {
 	case rows != t.Rows:
@@ -115,8 +114,8 @@ func compareCounts(run string, t ManifestTable, rows, parquet int64) error {
 	return nil
 }
 
-// SchemaVersion names the schema files by their content, so that a version
-// says which tables it was written for without anybody counting.
+// SchemaVersion is a hash of the schema files: it says which tables a version was
+// written for.
 func SchemaVersion() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "generated %d\n", generatedVersion)
