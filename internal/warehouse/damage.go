@@ -68,7 +68,7 @@ func (x *Examiner) describeRemedy(broken string, deep bool) string {
 			days[0], days[len(days)-1], len(days)))
 	}
 	if n := len(versions); n > 0 {
-		ways = append(ways, fmt.Sprintf("of the versions kept, whole are %s: placementsync rollback %s shows the last good one",
+		ways = append(ways, fmt.Sprintf("intact versions are %s: placementsync rollback %s switches to the newest of them",
 			strings.Join(versions, ", "), versions[n-1]))
 	}
 	if len(ways) == 0 {
