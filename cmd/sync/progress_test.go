@@ -2,17 +2,21 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	"placementsync/internal/stream"
 )
 
 // TestProgressIsShownOnATerminal runs a night before a terminal of 110 columns, and
@@ -30,7 +34,7 @@ func TestProgressIsShownOnATerminal(t *testing.T) {
 	shown := screen.String()
 	for _, pattern := range []string{
 		`(?m)(^|\x1b\[J)orders +exact +8 rows +\d+ requests`, // J: the bars before it are wiped
-		`total +\[.*\] +\d+/29 streams, \d+(/\d+)? requests, \d+\.\d a second`,
+		`total +\[.*\] +\d+/` + strconv.Itoa(len(stream.Known())) + ` streams, \d+(/\d+)? requests, \d+\.\d a second`,
 	} {
 		if !regexp.MustCompile(pattern).MatchString(shown) {
 			t.Errorf("the screen lacks %s:\n%s", pattern, shown)
@@ -43,9 +47,9 @@ func TestProgressIsShownOnATerminal(t *testing.T) {
 
 func TestBarsSayWhatIsKnown(t *testing.T) {
 	t.Parallel()
-	b := &bars{now: pipeline.Progress{Phase: "reading orders", Requests: 51, Retries: 2, Expected: 90, PerSecond: 9.81, Allowed: 10, Left: 4 * time.Second,
-		Streams: []pipeline.StreamProgress{{Name: "token", State: pipeline.Read},
-			{Name: "orders", State: pipeline.Reading, Done: 3, Total: 7, Rows: 300, Retries: 2, Left: 1500 * time.Millisecond}}}}
+	b := &bars{now: ledger.Progress{Phase: "reading orders", Requests: 51, Retries: 2, Expected: 90, PerSecond: 9.81, Allowed: 10, Left: 4 * time.Second,
+		Streams: []ledger.StreamProgress{{Name: "token", State: ledger.Read},
+			{Name: "orders", State: ledger.Reading, Done: 3, Total: 7, Rows: 300, Retries: 2, Left: 1500 * time.Millisecond}}}}
 	for got, want := range map[string]string{
 		b.streamName():  "orders",
 		b.streamFacts(): "3/7, 300 rows, 2 retries, 2s left",
@@ -55,7 +59,7 @@ func TestBarsSayWhatIsKnown(t *testing.T) {
 			t.Errorf("shown is %q, want %q", got, want)
 		}
 	}
-	b.now = pipeline.Progress{Phase: "merging"}
+	b.now = ledger.Progress{Phase: "merging"}
 	if b.streamName() != "merging" || b.streamFacts() != "" {
 		t.Errorf("without a stream shown is %q %q", b.streamName(), b.streamFacts())
 	}
@@ -81,7 +85,7 @@ func TestProgressIsLogged(t *testing.T) {
 	g := &globals{process: process{stdout: io.Discard, stderr: io.Discard, now: time.Now,
 		lookupEnv: func(string) (string, bool) { return "", false }}}
 	serveDemo(t, g, service)
-	cfg, err := g.load()
+	cfg, err := g.loadConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +97,7 @@ func TestProgressIsLogged(t *testing.T) {
 	if _, err := pipeline.Run(t.Context(), night); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"msg":"progress"`, `"stream":"orders"`, `"streams":29`, `"phase":"reading orders"`, `"allowed_per_second":0`} {
+	for _, want := range []string{`"msg":"progress"`, `"stream":"orders"`, fmt.Sprintf(`"streams":%d`, len(stream.Known())), `"phase":"reading orders"`, `"allowed_per_second":0`} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the line lacks %s: %s", want, text)
 		}
@@ -120,7 +124,7 @@ func TestLinesOutliveTheBars(t *testing.T) {
 	t.Parallel()
 	screen := &output{more: make(chan struct{}, 1)}
 	g := &globals{process: process{stderr: screen, stderrWidth: 80}, logFormat: "json"}
-	log, stop := g.follow(&pipeline.Watch{})
+	log, stop := g.followNight(&pipeline.Watch{})
 	log.Warn("before")
 	stop()
 	log.Warn("after")
@@ -136,7 +140,7 @@ func TestNoBarsWithoutATerminal(t *testing.T) {
 		{process: process{stderr: &output{more: make(chan struct{}, 1)}}},
 		{process: process{stderr: &output{more: make(chan struct{}, 1)}, stderrWidth: 80}, quiet: true},
 	} {
-		log, stop := g.follow(&pipeline.Watch{})
+		log, stop := g.followNight(&pipeline.Watch{})
 		if log.Enabled(t.Context(), slog.LevelInfo) == g.quiet {
 			t.Errorf("quiet is %v and lines of progress are %v", g.quiet, !g.quiet)
 		}

@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// verify looks for damage in its turn, keeps what it found, and tells of damage.
-func (s *service) verify(ctx context.Context, cfg config.Config, night pipeline.Config) daemon.Verified {
+// verifyInTurn looks for damage in its turn, keeps what it found, and tells of damage.
+func (s *service) verifyInTurn(ctx context.Context, cfg config.Config, night pipeline.Config) daemon.Verified {
 	found := warehouse.Verified{At: s.g.now().UTC()}
 	err := s.hooks.inTurn(ctx, func() error {
 		v, err := pipeline.Verify(ctx, night, true)
@@ -42,7 +42,7 @@ func (s *service) keepVerified(cfg config.Config, found warehouse.Verified) {
 		err = wh.Examiner.SaveVerified(found)
 	}
 	if err != nil {
-		s.log.Warn("what verify found is not kept", "error", err)
+		s.log.Warn("result of verify not stored", "error", err)
 	}
 }
 

@@ -9,18 +9,18 @@ const (
 	Failed      = "failed"
 	Interrupted = "interrupted"
 	Killed      = "killed" // its process died
-	// Held: another run was at work, so this one did not begin.
+	// Held means that another run had the lock, so that this one did not begin.
 	Held = "held"
 )
 
 // Night is one run as the daemon shows and counts it.
 type Night struct {
 	Run string
-	// By names what is no night, such as a refresh, a rollback or a rebuild, which
-	// counts for nothing but what readers see; empty: a night.
+	// By is the kind of a run that is no night: refresh, rollback or rebuild. It
+	// counts only for what readers see. Empty: a night.
 	By             string
 	Started, Ended time.Time
-	// Snapshot is the time that the published rows are of; zero: none were.
+	// Snapshot is the time of the published rows; zero: none were published.
 	Snapshot time.Time
 	Outcome  string
 	// Error is why it failed; empty when it did not.
@@ -37,14 +37,14 @@ type Stream struct {
 	Name, Grade, Reason string
 	Rows, Rejects       int64
 	Requests, Retries   int64
-	// Throttled is the time spent waiting for Retry-After and before repeats,
+	// Throttled is the time spent waiting for Retry-After and before retries,
 	// summed over all workers.
 	Throttled time.Duration
 	// Since is when the rows of a carried stream were last proven.
 	Since time.Time
 }
 
-// Verified is what a look for damage found.
+// Verified is the result of a verification.
 type Verified struct {
 	At   time.Time
 	Took time.Duration
@@ -52,14 +52,14 @@ type Verified struct {
 	Result string
 	// Damaged are the files that are damaged.
 	Damaged []string
-	// Error is why it could not be told.
+	// Error is why the warehouse could not be checked.
 	Error string
 }
 
 // Whole is the Result of a warehouse without damage.
 const Whole = "whole"
 
-// Published reports whether the night has given readers a new snapshot.
+// Published reports whether the night published a snapshot.
 func (n Night) Published() bool {
 	return (n.Outcome == Complete || n.Outcome == Partial) && !n.Snapshot.IsZero()
 }
@@ -71,14 +71,14 @@ func (n Night) Took() time.Duration { return n.Ended.Sub(n.Started) }
 type Progress struct {
 	Run     string
 	Started time.Time
-	// Phase says what is being done, for people.
+	// Phase says what the night does, for people.
 	Phase    string
 	Requests int64
 	Retries  int64
 	// Expected is the number of requests of the whole night, from the last one;
 	// 0: unknown.
 	Expected int64
-	// Left is the time that the rest will take; 0: unknown.
+	// Left is the estimated time until the end; 0: unknown.
 	Left time.Duration
 	// PerSecond is the rate of requests, Allowed the configured one; 0: no limit.
 	PerSecond, Allowed float64
@@ -90,8 +90,7 @@ type StreamProgress struct {
 	Name string
 	// State is waiting, reading or read.
 	State string
-	// Done of Total pages of this pass, or single records; Total is 0 when it is
-	// not known.
+	// Done and Total count pages of this pass, or single records; Total 0: unknown.
 	Done, Total             int64
 	Rows, Requests, Retries int64
 	// Grade is empty until the stream is read.

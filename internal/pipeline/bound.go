@@ -11,6 +11,7 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
 )
 
 // A night reads for a time, which Config.MaxDuration bounds. When it is over
@@ -19,7 +20,7 @@ import (
 // nothing is noted of it, the next night plans to read it again.
 
 // UnreadError says that the time of a night was over before a stream was read
-// whole, so that what is left keeps its last rows.
+// whole, so that the rest keeps its last rows.
 type UnreadError struct {
 	Stream string
 	// Unread of Planned ids were left; both are 0 for a list, which was not begun.
@@ -30,18 +31,18 @@ type UnreadError struct {
 }
 
 func (e *UnreadError) Error() string {
-	when := "within run.max_duration (" + plain(e.Bound) + ")"
+	when := "within run.max_duration (" + formatDuration(e.Bound) + ")"
 	if e.Bound == 0 {
 		when = "by the run that is replayed"
 	}
 	if e.Planned == 0 {
 		return "the list was not read " + when + ": it was not begun, its last rows stay"
 	}
-	return fmt.Sprintf("%s of %s ids were not read %s", grouped(e.Unread), grouped(e.Planned), when)
+	return fmt.Sprintf("%s of %s ids were not read %s", groupDigits(e.Unread), groupDigits(e.Planned), when)
 }
 
-// plain writes a time without its zeros: 6h, not 6h0m0s.
-func plain(d time.Duration) string {
+// formatDuration writes a time without its zeros: 6h, not 6h0m0s.
+func formatDuration(d time.Duration) string {
 	text := d.String()
 	if before, zero := strings.CutSuffix(text, "m0s"); zero {
 		text = before + "m"
@@ -52,8 +53,8 @@ func plain(d time.Duration) string {
 	return text
 }
 
-// grouped writes a count with commas: 1,234.
-func grouped(n int64) string {
+// groupDigits writes a count with commas: 1,234.
+func groupDigits(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for at := len(digits) - 3; at > 0; at -= 3 {
 		digits = digits[:at] + "," + digits[at:]
@@ -63,76 +64,71 @@ func grouped(n int64) string {
 
 // isOver reports whether the time to read is over. Without the network there
 // never was any.
-func (n *night) isOver() bool {
-	return n.cfg.Fetch.Offline || n.cfg.MaxDuration > 0 && time.Since(n.began) >= n.cfg.MaxDuration
+func (r *reader) isOver() bool {
+	bound := r.night.cfg.MaxDuration
+	return !r.night.mode.asksService() || bound > 0 && time.Since(r.began) >= bound
 }
 
-// mayBegin reports whether the night may read a list, or one id of a stream.
+// mayRead reports whether the night may read a list, or one id of a stream.
 // What has landed in an earlier attempt costs no time, and is read at any time.
-func (n *night) mayBegin(s stream.Stream, param string) bool {
-	return !n.isOver() || n.client.HasLanded(s, param)
+func (r *reader) mayRead(s stream.Stream, param string) bool {
+	return !r.isOver() || r.client.HasLanded(s, param)
 }
 
-// unread is why the night leaves ids of a stream, or a list, for a later one.
-func (n *night) unread(s stream.Stream, left, planned int64) *UnreadError {
-	e := &UnreadError{Stream: s.Name, Unread: left, Planned: planned, Bound: n.cfg.MaxDuration}
-	if n.cfg.Fetch.Offline {
+// unreadErr is why the night leaves ids of a stream, or a list, for a later one.
+func (r *reader) unreadErr(s stream.Stream, unread, planned int64) *UnreadError {
+	e := &UnreadError{Stream: s.Name, Unread: unread, Planned: planned, Bound: r.night.cfg.MaxDuration}
+	if !r.night.mode.asksService() {
 		e.Bound = 0
 	}
 	return e
 }
 
-// noteUnread grades a stream of details of which the night leaves a part unread.
-func (n *night) noteUnread(ctx context.Context, r *streamResult, planned int64) error {
-	if r.asked >= planned {
-		return nil
-	}
-	plan, err := n.stage.NoteUnread(ctx, r.stream)
+// gradeUnread grades a stream of details of which the night did not ask for all ids.
+func (r *reader) gradeUnread(ctx context.Context, one *streamResult) error {
+	plan, err := r.night.stage.NoteUnread(ctx, one.stream)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errStage, err)
+		return err
 	}
-	r.unread, r.kept, r.rechecked = plan.Unread, plan.Carried, plan.Recheck
-	if r.unread == 0 {
+	one.unread, one.carried, one.rechecked = plan.Unread, plan.Carried, plan.Recheck
+	if one.unread == 0 {
 		return nil
 	}
-	left := n.unread(r.stream, plan.Unread, plan.Fetch+plan.Unread)
-	reason := left.Error()
-	if r.failed != nil {
-		reason = r.failed.Error() + "; " + reason
+	unread := r.unreadErr(one.stream, plan.Unread, plan.Fetch+plan.Unread)
+	reason := unread.Error()
+	if one.failed != nil {
+		reason = one.failed.Error() + "; " + reason
 	} else {
-		r.failed = left
+		one.failed = unread
 	}
-	r.evidence.Grade, r.evidence.Reason = fetch.BestEffort, reason
+	one.evidence.Grade, one.evidence.Reason = fetch.BestEffort, reason
 	return nil
 }
 
-// foretell says of what was left for how many nights more it will be: one night
+// forecastNights says how many more nights what is unread will take: one night
 // reads as much as this one did of what is not asked for again each night.
-func (n *night) foretell(ctx context.Context) error {
-	var left int64
-	for _, r := range n.done {
-		left += r.unread
-	}
-	if left == 0 {
+func (r *reader) forecastNights(ctx context.Context) error {
+	if !slices.ContainsFunc(r.done, func(one streamResult) bool { return one.unread > 0 }) {
 		return nil
 	}
-	pace, err := n.stage.CaughtUp(ctx)
+	pace, err := r.night.stage.CaughtUp(ctx)
 	if err != nil || pace == 0 {
 		return err
 	}
-	left = 0
-	for i := range n.done {
-		r := &n.done[i]
-		if r.unread == 0 {
+	unread := int64(0)
+	for i := range r.done {
+		one := &r.done[i]
+		if one.unread == 0 {
 			continue
 		}
-		left += r.unread
-		n.run.NightsLeft = (left + pace - 1) / pace
-		more := "about " + grouped(n.run.NightsLeft) + " more nights"
-		if n.run.NightsLeft == 1 {
-			more = "about 1 more night"
+		unread += one.unread
+		nights := (unread + pace - 1) / pace
+		more := "; about " + groupDigits(nights) + " more nights"
+		if nights == 1 {
+			more = "; about 1 more night"
 		}
-		r.evidence.Reason += "; " + more
+		one.evidence.Reason += more
+		r.night.run.NightsLeft = nights
 	}
 	return nil
 }
@@ -140,15 +136,16 @@ func (n *night) foretell(ctx context.Context) error {
 // isShortOfTime reports whether the time of a night may not be enough: it was not
 // for the last one, or none has shown yet that it is. Reading ahead plans every
 // stream three times, which a night that has time for all need not do.
-func (n *night) isShortOfTime() (bool, error) {
-	if n.cfg.MaxDuration == 0 || n.only != nil || n.cfg.Fetch.Offline {
+func (r *reader) isShortOfTime() (bool, error) {
+	n := r.night
+	if n.cfg.MaxDuration == 0 || n.mode.kind != warehouse.Night {
 		return false, nil
 	}
 	runs, err := n.wh.Ledger.Runs()
-	for _, r := range slices.Backward(runs) {
-		if r.IsNight() && !r.SnapshotAt.IsZero() {
-			unread, _ := r.Unread()
-			return unread > 0 || n.cfg.Details == "all", err
+	for _, past := range slices.Backward(runs) {
+		if past.IsNight() && !past.SnapshotAt.IsZero() {
+			unread, _ := past.Unread()
+			return unread > 0 || n.mode.details == AllDetails, err
 		}
 	}
 	return true, err
@@ -157,21 +154,21 @@ func (n *night) isShortOfTime() (bool, error) {
 // readAhead reads what may not wait until all streams before it have been read:
 // while time may be short, what is being worked on comes before all else, and
 // what was never read comes before what is only read again.
-// The streams that it gives were begun, and are read to their end in their turn.
-func (n *night) readAhead(ctx context.Context) (begun map[string]*received, err error) {
+// The streams that it returns were begun, and are read to their end in their turn.
+func (r *reader) readAhead(ctx context.Context) (begun map[string]*received, err error) {
 	begun = map[string]*received{}
-	if short, err := n.isShortOfTime(); err != nil || !short {
+	if short, err := r.isShortOfTime(); err != nil || !short {
 		return begun, err
 	}
 	for _, last := range []load.Turn{load.TurnChanged, load.TurnNew} {
-		for _, s := range n.cfg.Streams {
-			if n.isOver() || !s.IsDetail() || last == load.TurnChanged && s.Life == 0 {
+		for _, s := range r.night.cfg.Streams {
+			if r.isOver() || !s.IsDetail() || last == load.TurnChanged && s.Life == 0 {
 				continue
 			}
 			if begun[s.Name] == nil {
-				begun[s.Name] = n.receive(s)
+				begun[s.Name] = newReceived(s)
 			}
-			if err := n.readPart(ctx, begun[s.Name], last); err != nil {
+			if err := r.readPart(ctx, begun[s.Name], last); err != nil {
 				return nil, err
 			}
 		}
@@ -181,31 +178,13 @@ func (n *night) readAhead(ctx context.Context) (begun map[string]*received, err 
 
 // readPart reads a stream of details up to a turn, and stages what it got, so
 // that others can be asked for by the ids in it.
-func (n *night) readPart(ctx context.Context, one *received, last load.Turn) error {
-	if one.err != nil || !n.wants(&one.streamResult) {
+func (r *reader) readPart(ctx context.Context, one *received, last load.Turn) error {
+	if one.err != nil || !r.isWanted(&one.streamResult) {
 		return nil
 	}
-	if err := n.read(ctx, one, last); err != nil || one.err != nil {
+	if err := r.readStream(ctx, one, last); err != nil || one.err != nil {
 		return err
 	}
-	n.cfg.Watch.waiting(one.stream)
+	r.night.cfg.Watch.setWaiting(one.stream)
 	return one.sink.flushAll(ctx)
-}
-
-// joined adds up what became of a stream's ids in two parts of a night.
-func joined(a, b fetch.Details) fetch.Details {
-	if worse := b.Grade.Worse(a.Grade); worse != b.Grade {
-		b.Grade, b.Reason = a.Grade, a.Reason
-	}
-	b.Asked += a.Asked
-	b.Found += a.Found
-	b.Failed += a.Failed
-	b.Distinct += a.Distinct
-	b.Requests += a.Requests
-	b.Repeated += a.Repeated
-	b.Refused += a.Refused
-	b.Gone = append(a.Gone, b.Gone...)
-	b.Failures = append(a.Failures, b.Failures...)
-	b.Unproven = append(a.Unproven, b.Unproven...)
-	return b
 }

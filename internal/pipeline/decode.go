@@ -36,6 +36,14 @@ const knownRecords = 1_000
 // night, since no other stream could be loaded either.
 var errStage = errors.New("stage rows")
 
+// stageErr marks an error of the warehouse; nil stays nil.
+func stageErr(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errStage, err)
+}
+
 // sink decodes the bodies of one stream and stages their rows. Its decoders
 // are as many as can run at once; whoever finds none free waits.
 type sink struct {
@@ -50,8 +58,8 @@ type sink struct {
 	first    firstPage
 	binding  *transform.Binding
 	learn    sync.Once
-	// ignorant is why the decoders could not be told what main holds.
-	ignorant error
+	// learnErr is why the stored records could not be loaded.
+	learnErr error
 }
 
 // decoder knows how many bytes of bodies it holds the rows of.
@@ -73,7 +81,7 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.Protect(n.rules(s)); err != nil {
+	if err := b.Protect(n.privacyOf(s)); err != nil {
 		return nil, err
 	}
 	k := &sink{night: n, stream: s, binding: b, decoders: make(chan *decoder, runtime.GOMAXPROCS(0))}
@@ -85,15 +93,17 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 	return k, nil
 }
 
-// read is the fetch.Reader of the stream: it says what a body holds, after its
-// rows are decoded. A body that is no answer leaves no row and is asked again.
-func (k *sink) read(ctx context.Context, r fetch.Response) (stream.Page, error) {
-	if facts, known := k.known(r); known {
-		k.night.cfg.Watch.answered(r, facts)
+// readBody is the fetch.Reader of the stream: it says what a body holds, after its
+// rows are decoded. A body that is no answer leaves no row and is asked for again.
+func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.Page, error) {
+	if facts, known := k.recallFirstPage(r); known {
+		k.night.cfg.Watch.countAnswer(r, facts)
 		return facts, nil
 	}
-	if k.learn.Do(func() { k.ignorant = k.tell(context.WithoutCancel(ctx)) }); k.ignorant != nil {
-		return stream.Page{}, k.ignorant
+	// The end of one walk must not cut it short.
+	k.learn.Do(func() { k.learnErr = stageErr(k.loadStoredRecords(context.WithoutCancel(ctx))) })
+	if k.learnErr != nil {
+		return stream.Page{}, k.learnErr
 	}
 	var d *decoder
 	select {
@@ -102,10 +112,10 @@ func (k *sink) read(ctx context.Context, r fetch.Response) (stream.Page, error) 
 		return stream.Page{}, context.Cause(ctx)
 	}
 	defer func() { k.decoders <- d }()
-	if err := k.night.step("answer landed"); err != nil {
-		return stream.Page{}, fmt.Errorf("%w: %w", errStage, err)
+	if err := k.night.faultPoint("answer landed"); err != nil {
+		return stream.Page{}, stageErr(err)
 	}
-	page, err := k.decode(ctx, d, r)
+	page, err := k.decodeBody(ctx, d, r)
 	if errors.Is(err, transform.ErrMalformed) {
 		return stream.Page{}, fmt.Errorf("%w: %w", fetch.ErrMalformed, err)
 	}
@@ -114,16 +124,16 @@ func (k *sink) read(ctx context.Context, r fetch.Response) (stream.Page, error) 
 	}
 	k.count.Add(int64(page.Records))
 	page.IDs = slices.Clone(page.IDs) // the decoder uses them again
-	k.remember(r, page)
-	k.night.cfg.Watch.answered(r, page)
+	k.rememberFirstPage(r, page)
+	k.night.cfg.Watch.countAnswer(r, page)
 	if d.held += len(r.Body); d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) && d.held < batchBytes {
 		return page, nil
 	}
-	return page, k.flush(ctx, d)
+	return page, k.flushDecoders(ctx, d)
 }
 
-// known tells a page 1 that has been decoded before.
-func (k *sink) known(r fetch.Response) (stream.Page, bool) {
+// recallFirstPage returns the facts of a page 1 that has been decoded before.
+func (k *sink) recallFirstPage(r fetch.Response) (stream.Page, bool) {
 	if r.Page != 1 || r.Param != "" {
 		return stream.Page{}, false
 	}
@@ -138,7 +148,7 @@ func (k *sink) known(r fetch.Response) (stream.Page, bool) {
 	return facts, true
 }
 
-func (k *sink) remember(r fetch.Response, facts stream.Page) {
+func (k *sink) rememberFirstPage(r fetch.Response, facts stream.Page) {
 	if r.Page != 1 || r.Param != "" {
 		return
 	}
@@ -148,54 +158,53 @@ func (k *sink) remember(r fetch.Response, facts stream.Page) {
 	k.first = firstPage{xxh3.Hash128(r.Body), facts}
 }
 
-// tell tells the decoders which records main holds, so that those which did not
-// change are not staged. No decoder is at work yet; and the end of one walk must
-// not cut it short.
-func (k *sink) tell(ctx context.Context) error {
-	if k.stream.IsDetail() || k.night.only != nil || !k.binding.Flat() {
+// loadStoredRecords hands the decoders the records that main holds, so that those
+// which did not change are not staged. No decoder is at work yet.
+func (k *sink) loadStoredRecords(ctx context.Context) error {
+	n := k.night
+	if k.stream.IsDetail() || n.mode.isRefresh() || !k.binding.Flat() {
 		return nil
 	}
-	if _, published, err := k.night.wh.Versions.Latest(); err == nil && !published {
+	if _, published, err := n.wh.Versions.Latest(); err == nil && !published {
 		return nil // nothing to wait for
 	}
-	if err := k.night.opened(ctx); err != nil {
-		return fmt.Errorf("%w: %w", errStage, err)
+	if err := n.waitOpened(ctx); err != nil {
+		return err
 	}
-	records, err := k.night.stage.Records(ctx, k.stream, cmp.Or(k.night.cfg.KnownRecords, knownRecords))
-	if err == nil && records > 0 {
-		known := transform.NewKnown(records)
-		err = k.night.stage.Leave(ctx, k.stream, func(rows load.Stored) { known.Add(rows.Table, rows.Keys, rows.RowHashes) })
-		for _, d := range k.all {
-			d.Skip(known)
-		}
+	records, err := n.stage.Records(ctx, k.stream, cmp.Or(n.cfg.KnownRecords, knownRecords))
+	if err != nil || records == 0 {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", errStage, err)
+	known := transform.NewKnown(records)
+	err = n.stage.Leave(ctx, k.stream, func(rows load.Stored) { known.Add(rows.Table, rows.Keys, rows.RowHashes) })
+	for _, d := range k.all {
+		d.Skip(known)
 	}
-	return nil
+	return err
 }
 
-// decode makes room first when the rows held leave too little for the body.
-func (k *sink) decode(ctx context.Context, d *decoder, r fetch.Response) (stream.Page, error) {
+// decodeBody decodes a body. It flushes first when the rows that the decoder holds
+// leave too little room.
+func (k *sink) decodeBody(ctx context.Context, d *decoder, r fetch.Response) (stream.Page, error) {
 	origin := transform.Origin{Seq: r.Seq, Param: r.Param, Pass: r.Pass, Page: r.Page}
 	page, err := d.Decode(r.Body, origin)
 	if !errors.Is(err, transform.ErrFull) {
 		return page, err
 	}
-	if err := k.flush(ctx, d); err != nil {
+	if err := k.flushDecoders(ctx, d); err != nil {
 		return page, err
 	}
 	return d.Decode(r.Body, origin)
 }
 
-func (k *sink) records() int64 { return k.count.Load() }
+func (k *sink) recordCount() int64 { return k.count.Load() }
 
-// flush stages what decoders hold. They hold rows of other bodies than the one
+// flushDecoders stages what decoders hold. They hold rows of other bodies than the one
 // that filled them, so that the end of one walk must not cut it short; and an
 // error of the stage is kept for flushAll, since a walk that has failed already
 // would not report it.
-func (k *sink) flush(ctx context.Context, decoders ...*decoder) error {
-	err := k.stage(context.WithoutCancel(ctx), decoders)
+func (k *sink) flushDecoders(ctx context.Context, decoders ...*decoder) error {
+	err := stageErr(k.stageRows(context.WithoutCancel(ctx), decoders))
 	if err != nil {
 		k.mu.Lock()
 		k.broken = errors.Join(k.broken, err)
@@ -204,16 +213,16 @@ func (k *sink) flush(ctx context.Context, decoders ...*decoder) error {
 	return err
 }
 
-// stage hands over the rows of decoders table by table: what is left at the end
+// stageRows hands over the rows of decoders table by table: what remains at the end
 // of a small stream is mostly one statement a table.
-func (k *sink) stage(ctx context.Context, decoders []*decoder) error {
-	err := k.night.opened(ctx)
+func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
+	err := k.night.waitOpened(ctx)
 	var tables []string
 	rows := map[string][]arrow.RecordBatch{}
 	for _, d := range decoders {
 		d.held = 0
 		if err == nil {
-			err = k.note(ctx, d.Findings())
+			err = k.stageFindings(ctx, d.Findings())
 		}
 		for _, b := range d.Flush() {
 			if rows[b.Table] == nil {
@@ -227,20 +236,27 @@ func (k *sink) stage(ctx context.Context, decoders []*decoder) error {
 			load.Drop(rows[t])
 			continue
 		}
-		err = errors.Join(k.night.stage.Add(ctx, k.stream.Name, t, rows[t]...), k.night.step("mid stage"))
+		if err = k.night.stage.Add(ctx, k.stream.Name, t, rows[t]...); err == nil {
+			err = k.night.faultPoint("mid stage")
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", errStage, err)
-	}
-	return nil
+	return err
 }
 
+// flushAll stages what all decoders hold, unless staging has failed before.
 func (k *sink) flushAll(ctx context.Context) error {
-	return errors.Join(k.broken, k.flush(ctx, k.all...))
+	if k.broken != nil {
+		return k.broken
+	}
+	return k.flushDecoders(ctx, k.all...)
 }
 
-// note adds what a decoder found to the night's drift and stages the rejects.
-func (k *sink) note(ctx context.Context, d transform.Findings) error {
+// stageFindings adds what a decoder found to the drift of the night and stages the
+// rejects.
+func (k *sink) stageFindings(ctx context.Context, d transform.Findings) error {
 	k.rejects.Add(int64(len(d.Rejects)))
-	return errors.Join(k.night.stage.Carry(ctx, k.night.drift.add(d)), k.night.stage.Reject(ctx, d.Rejects))
+	if err := k.night.stage.Carry(ctx, k.night.drift.addFindings(d)); err != nil {
+		return err
+	}
+	return k.night.stage.Reject(ctx, d.Rejects)
 }

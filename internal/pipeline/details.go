@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -14,70 +13,114 @@ import (
 
 // readDetails asks for every id that the plan of the night wants read, up to a
 // turn, except for those that it asked for before.
-func (n *night) readDetails(ctx context.Context, one *received, last load.Turn) error {
-	s, r := one.stream, &one.streamResult
-	plan, err := n.plan(ctx, s, one.details.Stream != "")
+func (r *reader) readDetails(ctx context.Context, one *received, last load.Turn) error {
+	s, stage := one.stream, r.night.stage
+	plan, err := r.planDetails(ctx, s, one.details.Stream != "")
 	if err != nil {
-		return err
+		return stageErr(err)
 	}
-	n.cfg.Watch.asking(s, plan.Fetch)
-	var ids []string
-	part, err := n.client.Details(ctx, s, noted(n.inTime(s, n.stage.Asks(ctx, s, last)), &ids), one.sink.read)
+	r.night.cfg.Watch.setPlanned(s, plan.Fetch)
+	var asked []string
+	part, err := r.client.Details(ctx, s, r.collectReadable(s, stage.Asks(ctx, s, last), &asked), one.sink.readBody)
 	if err == nil {
-		err = n.doubtBare(ctx, s, &part)
+		err = r.doubtEmptyAnswers(ctx, s, &part)
 	}
-	d := joined(one.details, part)
+	d := addDetails(one.details, part)
 	one.details = d
-	r.evidence = fetch.Evidence{Stream: s.Name, Grade: d.Grade, Reason: d.Reason, Requests: d.Requests,
+	one.evidence = fetch.Evidence{Stream: s.Name, Grade: d.Grade, Reason: d.Reason, Requests: d.Requests,
 		Distinct: d.Found, Repeated: d.Repeated, TotalFirst: -1, TotalLast: -1}
-	r.asked, r.missed, r.gone = int64(d.Asked), int64(d.Failed), int64(len(d.Gone))
-	r.distinct = int64(d.Distinct)
-	r.kept, r.rechecked = plan.Carried, plan.Recheck
+	one.asked, one.missed, one.gone = int64(d.Asked), int64(d.Failed), int64(len(d.Gone))
+	one.distinct = int64(d.Distinct)
+	one.carried, one.rechecked = plan.Carried, plan.Recheck
 	if err != nil {
 		return err
 	}
-	n.grade(s, r, d, plan)
-	r.cover = load.ByID
-	if err := n.noteAsked(ctx, s, ids, part); err != nil {
-		return fmt.Errorf("%w: %w", errStage, err)
+	if !r.night.mode.isRefresh() { // it carries the grade of the last night
+		one.gradeCarried(d, plan, int64(r.night.cfg.Recheck))
 	}
-	if last < load.TurnSettled {
-		return nil
+	r.done.gradeDetails(&one.streamResult, d)
+	one.cover = load.ByID
+	other := map[string]bool{}
+	for _, id := range slices.Concat(part.Unproven, part.Gone) {
+		other[id] = true
 	}
-	return n.noteUnread(ctx, r, plan.Fetch)
+	answered := slices.DeleteFunc(asked, func(id string) bool { return other[id] })
+	err = inOrder(
+		func() error { return stage.Asked(ctx, s.Name, answered, load.Answered) },
+		func() error { return stage.Asked(ctx, s.Name, part.Gone, load.Gone) },
+		func() error { return stage.Asked(ctx, s.Name, part.Unproven, load.Missed) })
+	if err == nil && last == load.TurnSettled && one.asked < plan.Fetch {
+		err = r.gradeUnread(ctx, &one.streamResult)
+	}
+	return stageErr(err)
 }
 
-// inTime are the ids that the night may ask for.
-func (n *night) inTime(s stream.Stream, ids iter.Seq2[string, error]) iter.Seq2[string, error] {
+// collectReadable passes the ids that the night has time for, and adds them to asked.
+func (r *reader) collectReadable(s stream.Stream, ids iter.Seq2[string, error], asked *[]string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for id, err := range ids {
-			if (err != nil || n.mayBegin(s, id)) && !yield(id, err) {
+			if err == nil {
+				if !r.mayRead(s, id) {
+					continue
+				}
+				*asked = append(*asked, id)
+			}
+			if !yield(id, err) {
 				return
 			}
 		}
 	}
 }
 
-// plan decides which details are asked for tonight, or decides so again.
-func (n *night) plan(ctx context.Context, s stream.Stream, again bool) (load.Plan, error) {
-	if n.only != nil {
-		return n.planRefresh(ctx, s)
+// planDetails decides which details are asked for in this run, or decides so again.
+func (r *reader) planDetails(ctx context.Context, s stream.Stream, again bool) (load.Plan, error) {
+	n := r.night
+	if n.mode.isRefresh() {
+		return n.stage.PlanOnly(ctx, s, n.mode.targetIDs(s))
 	}
-	rereading := load.Rereading{All: n.cfg.Details != "changed", LiveDays: n.cfg.LiveDays, Recheck: n.cfg.Recheck}
 	decide := n.stage.Plan
 	if again {
 		decide = n.stage.PlanAgain
 	}
-	plan, err := decide(ctx, s, rereading, n.wasRead)
-	if err != nil {
-		return plan, fmt.Errorf("%w: %w", errStage, err)
-	}
-	return plan, nil
+	rereading := load.Rereading{All: n.mode.details != ChangedDetails, LiveDays: n.cfg.LiveDays, Recheck: n.cfg.Recheck}
+	return decide(ctx, s, rereading, r.done.wasRead)
 }
 
-// wasRead reports whether a stream was read tonight.
-func (n *night) wasRead(name string) bool {
-	return slices.ContainsFunc(n.done, func(r streamResult) bool { return r.stream.Name == name && r.cover != load.Carried })
+// doubtEmptyAnswers decides about ids that were answered by an empty object: where
+// entries are known, or other rows show that there are some, it proves nothing.
+func (r *reader) doubtEmptyAnswers(ctx context.Context, s stream.Stream, d *fetch.Details) error {
+	if len(d.Bare) == 0 {
+		return nil
+	}
+	known, err := r.night.stage.KnownParams(ctx, s)
+	if err != nil {
+		return stageErr(err)
+	}
+	doubted := slices.DeleteFunc(d.Bare, func(id string) bool { return !known[id] })
+	if len(doubted) > 0 {
+		d.Unproven = append(d.Unproven, doubted...)
+		d.Grade = d.Grade.Worse(fetch.BestEffort)
+		d.Reason = fmt.Sprintf("%d ids were answered by an empty object although they have entries; their stored rows stay", len(doubted))
+	}
+	return nil
+}
+
+// addDetails adds up what became of a stream's ids in two parts of a night.
+func addDetails(a, b fetch.Details) fetch.Details {
+	if worse := b.Grade.Worse(a.Grade); worse != b.Grade {
+		b.Grade, b.Reason = a.Grade, a.Reason
+	}
+	b.Asked += a.Asked
+	b.Found += a.Found
+	b.Failed += a.Failed
+	b.Distinct += a.Distinct
+	b.Requests += a.Requests
+	b.Repeated += a.Repeated
+	b.Refused += a.Refused
+	b.Gone = append(a.Gone, b.Gone...)
+	b.Failures = append(a.Failures, b.Failures...)
+	b.Unproven = append(a.Unproven, b.Unproven...)
+	return b
 }
 
 // PartError says that some ids of a stream could not be read, so that their
@@ -94,28 +137,3 @@ func (e *PartError) Error() string {
 
 // Unwrap returns why the first id failed.
 func (e *PartError) Unwrap() error { return e.First }
-
-// noteAsked tells the stage what each id's absence proves.
-func (n *night) noteAsked(ctx context.Context, s stream.Stream, ids []string, d fetch.Details) error {
-	other := map[string]bool{}
-	for _, id := range slices.Concat(d.Unproven, d.Gone) {
-		other[id] = true
-	}
-	answered := slices.DeleteFunc(ids, func(id string) bool { return other[id] })
-	return errors.Join(n.stage.Asked(ctx, s.Name, answered, load.Answered),
-		n.stage.Asked(ctx, s.Name, d.Gone, load.Gone), n.stage.Asked(ctx, s.Name, d.Unproven, load.Missed))
-}
-
-// noted keeps the ids that pass.
-func noted(ids iter.Seq2[string, error], into *[]string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for id, err := range ids {
-			if err == nil {
-				*into = append(*into, id)
-			}
-			if !yield(id, err) {
-				return
-			}
-		}
-	}
-}

@@ -31,20 +31,20 @@ type driftKey struct{ table, path, kind string }
 
 func newDrift() *drift { return &drift{entries: map[driftKey]int{}, sets: map[string]int{}} }
 
-// add takes in what one decoder found, and gives its records in the words of the
-// night.
-func (d *drift) add(found transform.Findings) []stream.DriftCarrier {
+// addFindings merges what one decoder found, and returns its records by the numbers
+// that the sets have in this night.
+func (d *drift) addFindings(found transform.Findings) []stream.DriftCarrier {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	entries := make([]int, len(found.Drift))
 	for i, one := range found.Drift {
-		entries[i] = d.entry(one)
+		entries[i] = d.entryNumber(one)
 	}
 	sets := make([][]int, len(found.Sets))
 	var carriers []stream.DriftCarrier
 	for _, c := range found.Carriers {
 		if sets[c.Set] == nil {
-			sets[c.Set] = d.set(found.Sets[c.Set], entries)
+			sets[c.Set] = d.setNumbers(found.Sets[c.Set], entries)
 		}
 		for _, set := range sets[c.Set] {
 			carriers = append(carriers, stream.DriftCarrier{Set: set, Record: c.Record})
@@ -53,8 +53,8 @@ func (d *drift) add(found transform.Findings) []stream.DriftCarrier {
 	return carriers
 }
 
-// entry finds or makes the night's entry.
-func (d *drift) entry(one transform.Drift) int {
+// entryNumber finds or adds an entry.
+func (d *drift) entryNumber(one transform.Drift) int {
 	key := driftKey{one.Table, one.Path, one.Kind}
 	i, ok := d.entries[key]
 	if !ok && len(d.entries) >= driftKinds {
@@ -75,9 +75,9 @@ func (d *drift) entry(one transform.Drift) int {
 	return i
 }
 
-// set finds or makes the night's set of some entries; of a set too many it gives
-// those of its members alone.
-func (d *drift) set(of, entries []int) []int {
+// setNumbers finds or adds the set of some entries. Beyond driftSets it returns those
+// of the single members.
+func (d *drift) setNumbers(of, entries []int) []int {
 	members := make([]int, len(of))
 	for i, at := range of {
 		members[i] = entries[at]
@@ -89,7 +89,7 @@ func (d *drift) set(of, entries []int) []int {
 	if len(members) > 1 && len(d.sets) >= driftSets {
 		var single []int
 		for i := range of {
-			single = append(single, d.set(of[i:i+1], entries)...)
+			single = append(single, d.setNumbers(of[i:i+1], entries)...)
 		}
 		return single
 	}

@@ -8,16 +8,16 @@ import (
 	"placementsync/internal/transform"
 )
 
-// rules gives the privacy of a stream. For events it is that of their table and
-// that of the table which describes the same things: what must not be published
-// there must not come in by another door.
-func (n *night) rules(s stream.Stream) transform.Privacy {
+// privacyOf returns the privacy rules of a stream. For events they are those of their
+// table and of the table which describes the same things, so that what is private
+// there is private here.
+func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 	if !s.IsEvents() {
 		return n.cfg.Privacy
 	}
-	drop := n.hidden(s, n.cfg.Privacy.Drop)
+	drop := n.privateColumns(s, n.cfg.Privacy.Drop)
 	own := transform.Privacy{Key: n.cfg.Privacy.Key}
-	for _, column := range n.hidden(s, n.cfg.Privacy.Hash) {
+	for _, column := range n.privateColumns(s, n.cfg.Privacy.Hash) {
 		switch c, _ := n.wh.Catalog.Definition(s.Root().Name).Column(column); {
 		case slices.Contains(drop, column):
 		case c.Type == stream.Text:
@@ -32,10 +32,10 @@ func (n *night) rules(s stream.Stream) transform.Privacy {
 	return own
 }
 
-// hidden are the columns of a stream of events that rules hold for. A rule about
+// privateColumns are the columns of a stream of events that rules hold for. A rule about
 // a column that only the other table has withholds the unknown fields, where the
 // value could be. The text of a comment and its rich form are one value.
-func (n *night) hidden(s stream.Stream, rules []string) []string {
+func (n *night) privateColumns(s stream.Stream, rules []string) []string {
 	def := n.wh.Catalog.Definition(s.Root().Name)
 	var columns []string
 	for _, rule := range rules {
@@ -57,5 +57,5 @@ func (n *night) hidden(s stream.Stream, rules []string) []string {
 
 // isPrivate reports whether a body of a stream of events may hold private values.
 func (n *night) isPrivate(s stream.Stream) bool {
-	return len(n.hidden(s, n.cfg.Privacy.Drop))+len(n.hidden(s, n.cfg.Privacy.Hash)) > 0
+	return len(n.privateColumns(s, n.cfg.Privacy.Drop))+len(n.privateColumns(s, n.cfg.Privacy.Hash)) > 0
 }

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 
@@ -77,9 +76,6 @@ func (n *night) newEventRoutes(first *sink) (map[string]eventRoute, error) {
 		}
 		private := n.isPrivate(s)
 		unknown.private = unknown.private || private
-		if n.cfg.skipReason(n.token, s) != "" {
-			continue
-		}
 		sink := n.eventSinks[s.Name]
 		if sink == nil {
 			var err error
@@ -190,15 +186,15 @@ func readInbox(folders []string) iter.Seq2[stream.Event, error] {
 // run landed, and what runs did that it does not build on, since they were
 // rolled back or did not publish.
 func (n *night) landEvents(ctx context.Context) ([]string, error) {
-	if n.cfg.Fetch.Offline {
-		return []string{n.wh.Folder.EventsPath(n.landed)}, nil
+	if !n.mode.asksService() {
+		return []string{n.wh.Folder.EventsPath(n.mode.source)}, nil
 	}
 	folder := n.wh.Folder.EventsPath(n.run.ID)
 	var err error
 	if n.inbox, err = webhook.Land(n.wh.Folder.Disk(), n.wh.Folder.InboxPath(), folder); err != nil {
 		return nil, err
 	}
-	if err := n.step("events landed"); err != nil {
+	if err := n.faultPoint("events landed"); err != nil {
 		return nil, err
 	}
 	lineage, err := n.stage.Lineage(ctx)
@@ -222,16 +218,16 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 // delivery never came cannot be seen, so that nothing is proven about them.
 func (n *night) readEvents(ctx context.Context, s stream.Stream, sink *sink, r *streamResult) error {
 	if err := n.takeEvents(ctx, sink); err != nil {
-		return fmt.Errorf("%w: %w", errStage, err)
+		return stageErr(err)
 	}
 	some, err := n.stage.HasRows(ctx, s.Root().Name)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errStage, err)
+		return stageErr(err)
 	}
 	r.cover = load.Unproven
-	r.evidence.Grade, r.evidence.Reason = fetch.BestEffort, "deliveries that came; one that never did is not missed"
-	if !some && sink.records() == 0 {
-		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "no webhook delivery has come yet"
+	r.evidence.Grade, r.evidence.Reason = fetch.BestEffort, "built from the deliveries that were received; missed ones cannot be detected"
+	if !some && sink.recordCount() == 0 {
+		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "no webhook delivery was received yet"
 	}
 	return nil
 }
@@ -260,16 +256,16 @@ func (k *sink) stageEvent(ctx context.Context, e stream.Event, private bool) (ou
 func (k *sink) decodeEvent(ctx context.Context, seq uint64, record []byte) error {
 	d := <-k.decoders
 	defer func() { k.decoders <- d }()
-	page, err := k.decode(ctx, d, fetch.Response{Seq: seq, Body: record})
+	page, err := k.decodeBody(ctx, d, fetch.Response{Seq: seq, Body: record})
 	if err != nil {
 		return err
 	}
 	k.count.Add(int64(page.Records))
-	if err := k.note(ctx, d.Findings()); err != nil {
+	if err := k.stageFindings(ctx, d.Findings()); err != nil {
 		return err
 	}
 	if d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) {
 		return nil
 	}
-	return k.flush(ctx, d)
+	return k.flushDecoders(ctx, d)
 }

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -13,125 +13,114 @@ import (
 	"placementsync/internal/stream"
 )
 
-// streamResult is what one stream came to tonight.
-type streamResult struct {
-	stream   stream.Stream
-	cover    load.Coverage
-	evidence fetch.Evidence
-	// asked, missed and gone count the ids of a stream of details.
-	asked, missed, gone int64
-	// kept counts the ids whose rows are carried by the plan, rechecked those
-	// that were read again although settled.
-	kept, rechecked int64
-	// unread counts the ids that the night had no time for.
-	unread int64
-	// distinct counts the records by their ids; 0 where they have none.
-	distinct int64
-	// rejects counts values and records that did not fit.
-	rows, rejects int64
-	// failed is why a stream that should have been read was not.
-	failed error
-	// since is when the rows of a carried stream were last proven.
-	since time.Time
-	// held is what the snapshot holds of the stream; known after the merge.
-	held load.Held
+// reader asks the service for the streams of a night, one after the other.
+type reader struct {
+	night  *night
+	client *fetch.Client
+	token  Token
+	// began is when this attempt at the run did, on the real clock.
+	began time.Time
+	// done is added to by the finisher, and may be read after its wait.
+	done results
+}
+
+// received is a stream that was asked for all it has, with the rows that its
+// decoders still hold and the error that ended it, if one did.
+type received struct {
+	streamResult
+	sink *sink // nil: it was not asked for
+	// details adds up what became of the ids of a stream that is read in parts.
+	details fetch.Details
+	err     error
+}
+
+func newReceived(s stream.Stream) *received {
+	return &received{streamResult: streamResult{stream: s, evidence: fetch.Evidence{Stream: s.Name, Grade: fetch.Skipped, TotalFirst: -1, TotalLast: -1}}}
 }
 
 // extract reads the streams one after the other, lists before details, each
 // with all workers at once: the shorter a walk, the less can change under it,
 // and the governor is fully used either way. Only what makes the rest
 // pointless is an error; a stream that fails is a result.
-func (n *night) extract(parent context.Context) error {
+func (r *reader) extract(parent context.Context) error {
 	ctx, end := context.WithCancelCause(parent)
 	defer end(nil)
-	behind := n.finishBehind(ctx, end)
-	err := n.readAll(ctx, behind)
-	if err = cmp.Or(behind.close(), err, n.requireSome()); err != nil {
+	behind := r.finishBehind(ctx, end)
+	err := r.readStreams(ctx, behind)
+	if err = cmp.Or(behind.close(), err, r.done.requireAny(len(r.night.cfg.Chosen) == 1)); err != nil {
 		return err
 	}
-	return n.foretell(ctx)
+	return r.forecastNights(ctx)
 }
 
-func (n *night) readAll(ctx context.Context, behind *finisher) error {
+func (r *reader) readStreams(ctx context.Context, behind *finisher) error {
+	n := r.night
 	var begun map[string]*received
 	for _, s := range n.cfg.Streams {
 		// What details are asked for is known when the lists are finished.
-		if s.IsEvents() || s.IsDetail() || n.only != nil {
-			if err := cmp.Or(behind.wait(), n.opened(ctx)); err != nil {
+		if s.IsEvents() || s.IsDetail() || n.mode.isRefresh() {
+			if err := cmp.Or(behind.wait(), n.waitOpened(ctx)); err != nil {
 				return err
 			}
 		}
 		if s.IsDetail() && begun == nil {
 			var err error
-			if begun, err = n.readAhead(ctx); err != nil {
+			if begun, err = r.readAhead(ctx); err != nil {
 				return err
 			}
 		}
 		one := begun[s.Name]
 		if one == nil {
-			one = n.receive(s)
+			one = newReceived(s)
 		}
-		if one.err == nil && n.wants(&one.streamResult) {
-			if err := n.read(ctx, one, load.TurnSettled); err != nil {
+		if one.err == nil && r.isWanted(&one.streamResult) {
+			if err := r.readStream(ctx, one, load.TurnSettled); err != nil {
 				return err
 			}
 		}
-		behind.take(*one)
+		behind.add(*one)
 	}
 	return nil
 }
 
-// receive begins a stream: nothing is known of it yet.
-func (n *night) receive(s stream.Stream) *received {
-	return &received{streamResult: streamResult{stream: s, evidence: fetch.Evidence{Stream: s.Name, Grade: fetch.Skipped, TotalFirst: -1, TotalLast: -1}}}
-}
-
-// requireSome ends a night in which nothing could be read. What the token says
-// of itself is nothing of the service.
-func (n *night) requireSome() error {
-	var reasons []string
-	for _, r := range n.done {
-		told := r.stream.Path != tokenPath || len(n.cfg.Chosen) == 1
-		if r.cover != load.Carried && !r.stream.IsEvents() && (!r.stream.IsDetail() || r.asked > 0) && told {
-			return nil
-		}
-		reasons = append(reasons, fmt.Sprintf("%s: %s", r.stream.Name, r.evidence.Reason))
+// isWanted reports whether a stream is to be read in this run, and enters why not.
+func (r *reader) isWanted(one *streamResult) bool {
+	s, mode := one.stream, r.night.mode
+	reason := r.night.cfg.skipReason(r.token, s)
+	if mode.leavesStream(s) {
+		return reason == "" && len(mode.targetIDs(s)) > 0
 	}
-	return &NothingError{reasons}
-}
-
-// wants reports whether a stream is to be read tonight, and enters why not.
-func (n *night) wants(r *streamResult) bool {
-	reason := n.cfg.skipReason(n.token, r.stream)
-	if n.only != nil && !r.stream.IsEvents() {
-		return reason == "" && len(n.only.of(r.stream)) > 0
-	}
-	r.evidence.Reason = reason
-	if reason == "" && !r.stream.IsDetail() && !r.stream.IsEvents() && !n.mayBegin(r.stream, n.listParam(r.stream)) {
-		r.failed = n.unread(r.stream, 0, 0)
-		r.evidence.Reason = r.failed.Error()
+	one.evidence.Reason = reason
+	if reason == "" && !s.IsDetail() && !s.IsEvents() && !r.mayRead(s, r.listParam(s)) {
+		one.failed = r.unreadErr(s, 0, 0)
+		one.evidence.Reason = one.failed.Error()
 		return false
 	}
 	return reason == ""
 }
 
-// read asks one stream for all it has, details up to a turn. The error is one
+// readStream asks one stream for all it has, details up to a turn. The error is one
 // that ends the night; any other stays with the stream.
-func (n *night) read(ctx context.Context, one *received, last load.Turn) (err error) {
-	r, s := &one.streamResult, one.stream
-	n.cfg.Watch.reading(s)
-	if one.sink = cmp.Or(one.sink, n.eventSinks[s.Name]); one.sink == nil {
-		if one.sink, err = n.newSink(s); err != nil {
+func (r *reader) readStream(ctx context.Context, one *received, last load.Turn) (err error) {
+	s := one.stream
+	r.night.cfg.Watch.setReading(s)
+	if one.sink = cmp.Or(one.sink, r.night.eventSinks[s.Name]); one.sink == nil {
+		if one.sink, err = r.night.newSink(s); err != nil {
 			return err
 		}
 	}
 	switch {
 	case s.IsEvents():
-		one.err = n.readEvents(ctx, s, one.sink, r)
+		one.err = r.night.readEvents(ctx, s, one.sink, &one.streamResult)
 	case s.IsDetail():
-		one.err = n.readDetails(ctx, one, last)
+		one.err = r.readDetails(ctx, one, last)
 	default:
-		one.err = n.readList(ctx, s, one.sink, r)
+		one.evidence, one.err = r.client.Walk(ctx, s, r.listParam(s), one.sink.readBody)
+		one.distinct = int64(one.evidence.Distinct)
+		one.cover = load.Whole
+		if one.evidence.Grade == fetch.BestEffort {
+			one.cover = load.Unproven
+		}
 	}
 	if endsNight(ctx, one.err) {
 		return errors.Join(one.err, one.sink.broken)
@@ -139,20 +128,10 @@ func (n *night) read(ctx context.Context, one *received, last load.Turn) (err er
 	return nil
 }
 
-func (n *night) readList(ctx context.Context, s stream.Stream, sink *sink, r *streamResult) (err error) {
-	r.evidence, err = n.client.Walk(ctx, s, n.listParam(s), sink.read)
-	r.distinct = int64(r.evidence.Distinct)
-	r.cover = load.Whole
-	if r.evidence.Grade == fetch.BestEffort {
-		r.cover = load.Unproven
-	}
-	return err
-}
-
 // listParam fills the path of a list; most have no parameter.
-func (n *night) listParam(s stream.Stream) string {
+func (r *reader) listParam(s stream.Stream) string {
 	if strings.Contains(s.Path, "{team_id}") {
-		return n.token.TeamID
+		return r.token.TeamID
 	}
 	return ""
 }
@@ -161,34 +140,141 @@ func (n *night) listParam(s stream.Stream) string {
 // could not take an answer is one, even if only for a moment: the service is not
 // to blame, and the next run resumes.
 func endsNight(ctx context.Context, err error) bool {
-	var auth *fetch.AuthError
-	var disk *fetch.LandingError
-	return err != nil && (ctx.Err() != nil || errors.As(err, &auth) || errors.As(err, &disk) || errors.Is(err, errStage))
+	return err != nil && (ctx.Err() != nil || errors.As(err, new(*fetch.AuthError)) ||
+		errors.As(err, new(*fetch.LandingError)) || errors.Is(err, errStage))
 }
 
-// judge decides what an error means for the night: an end for all, a skipped
+// finisher finishes streams in the order in which they were read, while the next
+// lists are being asked for: DuckDB sorts out copies of records meanwhile, time in
+// which the allowed requests would lie idle.
+type finisher struct {
+	reader *reader
+	queue  chan received
+	ended  chan struct{}
+	open   sync.WaitGroup
+	// err is what ended the night; it may be read after wait.
+	err error
+}
+
+// finishBehind starts a finisher. It calls end when what it met ends the night.
+func (r *reader) finishBehind(ctx context.Context, end context.CancelCauseFunc) *finisher {
+	f := &finisher{reader: r, queue: make(chan received, len(r.night.cfg.Streams)), ended: make(chan struct{})}
+	go func() {
+		defer close(f.ended)
+		for one := range f.queue {
+			if f.err == nil {
+				if f.err = f.finishStream(ctx, one); f.err != nil {
+					end(f.err)
+				}
+			}
+			f.open.Done()
+		}
+	}()
+	return f
+}
+
+// add hands over a stream that was read.
+func (f *finisher) add(one received) {
+	f.open.Add(1)
+	f.queue <- one
+}
+
+// wait returns when all streams that were read are finished.
+func (f *finisher) wait() error {
+	f.open.Wait()
+	return f.err
+}
+
+func (f *finisher) close() error {
+	close(f.queue)
+	<-f.ended
+	return f.err
+}
+
+// finishStream stages what is left of a stream and decides what it proves.
+func (f *finisher) finishStream(ctx context.Context, one received) error {
+	n, r := f.reader.night, &one.streamResult
+	err := n.waitOpened(ctx)
+	if err != nil {
+		return err
+	}
+	if one.sink == nil {
+		err = f.carryStream(ctx, r)
+	} else {
+		err = f.stageRest(ctx, one, r)
+	}
+	if err == nil {
+		distinct := !r.stream.IsDetail() && r.distinct > 0 && r.distinct == one.sink.recordCount()
+		err = n.stage.Finish(ctx, r.stream, r.cover, distinct)
+	}
+	if err != nil {
+		return err
+	}
+	f.reader.done = append(f.reader.done, *r)
+	n.cfg.Watch.setRead(*r)
+	if err := n.faultPoint("stream staged"); err != nil {
+		return err
+	}
+	n.cfg.Log.Info("stream read", "stream", r.stream.Name, "grade", r.evidence.Grade, "reason", r.evidence.Reason, "rows", r.rows)
+	return nil
+}
+
+// stageRest stages what the decoders of a stream still hold.
+func (f *finisher) stageRest(ctx context.Context, one received, r *streamResult) error {
+	err := one.err
+	if err == nil || one.sink.broken != nil {
+		err = errors.Join(err, one.sink.flushAll(ctx))
+	}
+	// Passes over a list overlap; its records are those it has ids for.
+	r.rows, r.rejects = one.sink.recordCount(), one.sink.rejects.Load()
+	if r.distinct > 0 {
+		r.rows = r.distinct
+	}
+	if err != nil {
+		return f.judgeError(ctx, r, err)
+	}
+	if f.reader.night.mode.isRefresh() && r.cover == load.ByID {
+		return r.capGrade(ctx, f.reader.night.draft)
+	}
+	return nil
+}
+
+// judgeError decides what an error means for the night: an end for all, a skipped
 // stream, or one whose last rows are carried.
-func (n *night) judge(ctx context.Context, r *streamResult, err error) error {
+func (f *finisher) judgeError(ctx context.Context, r *streamResult, err error) error {
 	var scope *fetch.ScopeError
 	switch {
-	case err == nil:
-		return nil
 	case endsNight(ctx, err):
 		return err
 	case errors.As(err, &scope):
 		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "403: "+err.Error()
-		if n.token.shows(r.stream) {
+		if f.reader.token.provesAccess(r.stream) {
 			r.failed = err
 		}
 	default:
 		r.evidence.Grade, r.evidence.Reason, r.failed = fetch.Skipped, err.Error(), err
 	}
-	return n.carry(ctx, r)
+	return f.carryRows(ctx, r)
 }
 
-// carry keeps the last rows of a stream that was not read. Without any it is
+// carryStream leaves a stream that was not asked for as the last snapshot has it; in
+// a refresh with its grade and reason, too.
+func (f *finisher) carryStream(ctx context.Context, r *streamResult) error {
+	if err := f.carryRows(ctx, r); err != nil || !f.reader.night.mode.leavesStream(r.stream) {
+		return err
+	}
+	last, ok, err := f.reader.night.draft.LastGrade(ctx, r.stream.Name)
+	if err != nil || !ok {
+		return err
+	}
+	r.evidence.Grade, r.evidence.Reason, r.since = fetch.Grade(last.Grade), last.Reason, last.AgeSince
+	return nil
+}
+
+// carryRows leaves the last rows of a stream that was not read. Without any it is
 // skipped: nothing missing is passed off as empty.
-func (n *night) carry(ctx context.Context, r *streamResult) error {
+func (f *finisher) carryRows(ctx context.Context, r *streamResult) error {
+	n := f.reader.night
 	since, ok, err := n.draft.LastProven(ctx, r.stream.Name)
 	if err != nil {
 		return err
@@ -197,7 +283,7 @@ func (n *night) carry(ctx context.Context, r *streamResult) error {
 	if r.stream.Over != "" {
 		// The list goes on without its details: the plan tells which of them
 		// still describe their record.
-		if _, err := n.stage.Plan(ctx, r.stream, load.Rereading{LiveDays: n.cfg.LiveDays}, n.wasRead); err != nil {
+		if _, err := n.stage.Plan(ctx, r.stream, load.Rereading{LiveDays: n.cfg.LiveDays}, f.reader.done.wasRead); err != nil {
 			return err
 		}
 	}

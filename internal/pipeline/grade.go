@@ -4,21 +4,129 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
 )
+
+// streamResult is what one stream came to in this run.
+type streamResult struct {
+	stream   stream.Stream
+	cover    load.Coverage
+	evidence fetch.Evidence
+	// asked, missed and gone count the ids of a stream of details.
+	asked, missed, gone int64
+	// carried counts the ids whose rows the plan leaves as they are, rechecked those
+	// that were read again although settled.
+	carried, rechecked int64
+	// unread counts the ids that the night had no time for.
+	unread int64
+	// distinct counts the records by their ids; 0 where they have none.
+	distinct int64
+	// rejects counts values and records that did not fit.
+	rows, rejects int64
+	// failed is why a stream that should have been read was not.
+	failed error
+	// since is when the rows of a carried stream were last proven.
+	since time.Time
+	// held is what the snapshot holds of the stream; known after the merge.
+	held load.Held
+}
+
+// results are what the streams came to, in the order in which they were finished.
+type results []streamResult
+
+// wasRead reports whether a stream was read in this run.
+func (done results) wasRead(name string) bool {
+	return slices.ContainsFunc(done, func(r streamResult) bool { return r.stream.Name == name && r.cover != load.Carried })
+}
+
+// coverage is how much of each stream was read.
+func (done results) coverage() map[string]load.Coverage {
+	cover := map[string]load.Coverage{}
+	for _, r := range done {
+		cover[r.stream.Name] = r.cover
+	}
+	return cover
+}
+
+// outcome is partial when a stream failed, so that its rows are those of an
+// earlier night or are missing.
+func (done results) outcome() warehouse.Outcome {
+	if slices.ContainsFunc(done, func(r streamResult) bool { return r.failed != nil }) {
+		return warehouse.Partial
+	}
+	return warehouse.Complete
+}
+
+// requireAny ends a night in which nothing could be read. What the token says of
+// itself is no data of the service, unless it is all that was chosen.
+func (done results) requireAny(tokenOnly bool) error {
+	var reasons []string
+	for _, r := range done {
+		isData := r.stream.Path != tokenPath || tokenOnly
+		if r.cover != load.Carried && !r.stream.IsEvents() && (!r.stream.IsDetail() || r.asked > 0) && isData {
+			return nil
+		}
+		reasons = append(reasons, fmt.Sprintf("%s: %s", r.stream.Name, r.evidence.Reason))
+	}
+	return &NothingError{reasons}
+}
+
+// tableGrade is the worst grade of the streams that fill a table. Where the token
+// may read a list and not its details, the list grades its own table, with a note
+// of what it lacks; what stands inside the records may be left out of a list, so
+// that nothing is proven about it.
+func (done results) tableGrade(table string) (grade fetch.Grade, note string) {
+	for _, r := range done {
+		s := r.stream
+		switch {
+		case !slices.ContainsFunc(s.Tables, func(t stream.Table) bool { return t.Name == table }):
+		case s.Over == "" || r.evidence.Grade != fetch.Skipped || !done.wasRead(s.Over):
+			grade = grade.Worse(r.evidence.Grade)
+		default:
+			note = fmt.Sprintf("without what %s would add: %s", s.Name, r.evidence.Reason)
+			if table != s.Root().Name {
+				grade = grade.Worse(fetch.BestEffort)
+			}
+		}
+	}
+	return grade, note
+}
+
+// findAges enters how many rows the snapshot holds of every stream and how old the
+// oldest are, after the merge.
+func (done results) findAges(ctx context.Context, n *night) error {
+	held, err := n.stage.Held(ctx, done.coverage())
+	if err != nil {
+		return err
+	}
+	for i := range done {
+		r := &done[i]
+		r.held = held[r.stream.Name]
+		if r.held.Old == 0 && r.cover != load.Carried || !r.held.Since.IsZero() {
+			continue
+		}
+		if r.held.Since = r.since; r.since.IsZero() {
+			if r.held.Since, _, err = n.draft.LastProven(ctx, r.stream.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // A stream of details is graded by what its answers prove, by what the plan left
 // unread, and by the streams that named its ids. No grade says more than all
 // three.
 
-// grade gives a stream of details the worst of these.
-func (n *night) grade(s stream.Stream, r *streamResult, d fetch.Details, plan load.Plan) {
-	n.gradeCarried(r, d, plan)
-	for _, p := range n.done {
-		if !feeds(p.stream, s) {
+// gradeDetails gives a stream of details the worst of these.
+func (done results) gradeDetails(r *streamResult, d fetch.Details) {
+	for _, p := range done {
+		if !namesIDsOf(p.stream, r.stream) {
 			continue
 		}
 		from := p.evidence.Grade
@@ -30,20 +138,20 @@ func (n *night) grade(s stream.Stream, r *streamResult, d fetch.Details, plan lo
 			r.evidence.Reason = fmt.Sprintf("ids come from %s, which is %s", p.stream.Name, p.evidence.Grade)
 		}
 	}
-	if d.Asked == 0 && r.kept == 0 && r.evidence.Grade == fetch.BestEffort {
+	if d.Asked == 0 && r.carried == 0 && r.evidence.Grade == fetch.BestEffort {
 		r.evidence.Grade = fetch.Skipped
 	}
 	if d.Failed > 0 {
-		r.failed = &PartError{Stream: s.Name, Failed: d.Failed, Asked: d.Asked, First: d.Failures[0].Err}
+		r.failed = &PartError{Stream: r.stream.Name, Failed: d.Failed, Asked: d.Asked, First: d.Failures[0].Err}
 		r.evidence.Reason = r.failed.Error()
 	}
 }
 
-// gradeCarried lowers a stream of whose ids some were not read tonight. What their
+// gradeCarried lowers a stream of whose ids some were not read in this run. What their
 // own row in a list vouches for is proven; of the others it is known how long ago
-// they were read. A refresh leaves what it carries the grade of the last night.
-func (n *night) gradeCarried(r *streamResult, d fetch.Details, plan load.Plan) {
-	if n.only != nil || plan.Carried == 0 || r.evidence.Grade.Worse(fetch.Bounded) != fetch.Bounded {
+// they were read. recheck is Config.Recheck.
+func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int64) {
+	if plan.Carried == 0 || r.evidence.Grade.Worse(fetch.Bounded) != fetch.Bounded {
 		return
 	}
 	all := plan.Fetch + plan.Carried
@@ -52,7 +160,7 @@ func (n *night) gradeCarried(r *streamResult, d fetch.Details, plan load.Plan) {
 		r.evidence.Reason += fmt.Sprintf("; the rows of %d show that they did not change", plan.Vouched)
 	}
 	open := plan.Carried - plan.Vouched
-	switch recheck := int64(n.cfg.Recheck); {
+	switch {
 	case open == 0:
 	case recheck == 0:
 		r.evidence.Grade = fetch.BestEffort
@@ -66,76 +174,26 @@ func (n *night) gradeCarried(r *streamResult, d fetch.Details, plan load.Plan) {
 	}
 }
 
-// tableGrade is the worst grade of the streams that fill a table. Where the token
-// may read a list and not its details, the list grades its own table, with a note
-// of what it lacks; what stands inside the records may be left out of a list, so
-// that nothing is proven about it.
-func (n *night) tableGrade(table string) (grade fetch.Grade, note string) {
-	for _, r := range n.done {
-		s := r.stream
-		switch {
-		case !slices.ContainsFunc(s.Tables, func(t stream.Table) bool { return t.Name == table }):
-		case s.Over == "" || r.evidence.Grade != fetch.Skipped || !n.wasRead(s.Over):
-			grade = grade.Worse(r.evidence.Grade)
-		default:
-			note = fmt.Sprintf("without what %s would add: %s", s.Name, r.evidence.Reason)
-			if table != s.Root().Name {
-				grade = grade.Worse(fetch.BestEffort)
-			}
-		}
-	}
-	return grade, note
-}
-
-// feeds reports whether a stream fills a table that names ids of another.
-func feeds(parent, s stream.Stream) bool {
-	for _, ref := range s.Parents {
-		for _, t := range parent.Tables {
-			if t.Name == ref.Table {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// doubtBare decides about ids that were answered by an empty object: where entries
-// are known, or other rows show that there are some, it proves nothing.
-func (n *night) doubtBare(ctx context.Context, s stream.Stream, d *fetch.Details) error {
-	if len(d.Bare) == 0 {
-		return nil
-	}
-	known, err := n.stage.KnownParams(ctx, s)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errStage, err)
-	}
-	doubted := slices.DeleteFunc(d.Bare, func(id string) bool { return !known[id] })
-	if len(doubted) > 0 {
-		d.Unproven = append(d.Unproven, doubted...)
-		d.Grade = d.Grade.Worse(fetch.BestEffort)
-		d.Reason = fmt.Sprintf("%d ids were answered by an empty object although they have entries; what is known of them stays", len(doubted))
-	}
-	return nil
-}
-
-// findAges says of every stream how many rows the snapshot holds of it and how
-// old the oldest are, after the merge.
-func (n *night) findAges(ctx context.Context) error {
-	held, err := n.stage.Held(ctx, n.coverage())
+// capGrade grades a stream of which a refresh read a part: no better than it was,
+// and as old as its other rows.
+func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) error {
+	last, ok, err := draft.LastGrade(ctx, r.stream.Name)
 	if err != nil {
 		return err
 	}
-	for i := range n.done {
-		r := &n.done[i]
-		r.held = held[r.stream.Name]
-		if r.held.Old == 0 && r.cover != load.Carried || !r.held.Since.IsZero() {
-			continue
-		}
-		if r.held.Since = r.since; r.since.IsZero() {
-			if r.held.Since, _, err = n.draft.LastProven(ctx, r.stream.Name); err != nil {
-				return err
-			}
-		}
+	if !ok {
+		last.Grade, last.Reason = string(fetch.BestEffort), "only the records that events named were read"
 	}
+	if was := fetch.Grade(last.Grade); was != fetch.Skipped && r.failed == nil && r.evidence.Grade.Worse(was) == was {
+		r.evidence.Grade, r.evidence.Reason = was, last.Reason
+	}
+	r.since = last.AgeSince
 	return nil
+}
+
+// namesIDsOf reports whether a stream fills a table that names ids of another.
+func namesIDsOf(parent, s stream.Stream) bool {
+	return slices.ContainsFunc(s.Parents, func(ref stream.Ref) bool {
+		return slices.ContainsFunc(parent.Tables, func(t stream.Table) bool { return t.Name == ref.Table })
+	})
 }

@@ -1,16 +1,18 @@
 // Package pipeline is one night: the only place where fetch, transform, load
 // and warehouse meet. Reading order: Run in this file, then preflight, extract,
-// decode and publish.
+// decode and publish; mode says what a refresh and a replay do differently.
+//
+// A runner takes a run from its lock to its ledger entry. Its reader asks for the
+// streams, the finisher behind it decides what each of them proves, and all of them
+// work on one night: the draft of a version and the stage of its rows.
 //
 // It must not know configuration files, flags, schedules or terminals: cmd
 // wires those to it.
 package pipeline
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"time"
@@ -31,18 +33,17 @@ type Config struct {
 	Streams []stream.Stream
 	// Chosen names the streams to read; the others keep their rows.
 	Chosen []string
-	// Details is "changed" to read single records by the rules of their
-	// streams, "none" to read lists only, and anything else to read all.
-	Details string
+	// Details says which single records are read.
+	Details Details
 	// LiveDays is how long after its last change a parent is live, and
 	// Recheck the number of nights within which settled details are read
 	// again; 0: never.
 	LiveDays, Recheck int
-	// BatchRows is after how many rows a decoder hands them on; 0: 8,192, which
-	// loads best. It changes nothing of what is loaded.
+	// BatchRows is the number of rows after which a decoder stages them; 0: 8,192,
+	// which loads best. It does not change what is loaded.
 	BatchRows int
-	// KnownRecords is from how many records of a list on those that are as main
-	// has them are not staged; 0: 1,000. It changes nothing of what is loaded.
+	// KnownRecords is the length of a list from which on unchanged records are not
+	// staged; 0: 1,000. It does not change what is loaded.
 	KnownRecords int
 	// TeamID is the team of the partner. Empty: taken from the token.
 	TeamID string
@@ -54,19 +55,19 @@ type Config struct {
 	AllowMassDelete bool
 	// DryRun extracts and gates, and publishes nothing.
 	DryRun bool
-	// FinishCommit merges and publishes to the end although ctx has ended
-	// meanwhile; without it the night ends there too.
+	// FinishCommit completes a merge and a publish that have begun when ctx ends;
+	// without it the night ends there too.
 	FinishCommit bool
 	// ResumeMaxAge is how old a run that did not publish may be to be taken up
 	// again: its answers are used and not asked for a second time. 0: never.
 	ResumeMaxAge time.Duration
 	// Fresh begins a new run even if one waits to be taken up.
 	Fresh bool
-	// MaxDuration bounds how long a run reads, measured on the real clock from
-	// the start of this attempt at it; 0: no bound. When it is over, no list and
-	// no detail is begun, and what was read is published.
+	// MaxDuration bounds how long a run reads, on the real clock from the start of
+	// this attempt; 0: no bound. After it no list and no detail is asked for, and
+	// what was read is published.
 	MaxDuration time.Duration
-	// Watch is shown how far the night is; nil: nobody watches.
+	// Watch, if set, is updated with the progress of the night.
 	Watch *Watch
 	// Now gives the snapshot's time. Waiting and latencies are measured on the
 	// real clock in fetch.
@@ -94,38 +95,108 @@ func (e *NothingError) Error() string {
 	return msg
 }
 
-// night is the state of one run.
+// night is what a run works on: the draft of its version, the stage of its rows, and
+// what it has seen so far.
 type night struct {
-	cfg    Config
-	wh     *warehouse.Warehouse
-	client *fetch.Client
-	// draft and stage may be used once opened has returned.
+	cfg  Config
+	mode runMode
+	wh   *warehouse.Warehouse
+	// run is the entry of the ledger, as far as it is known.
+	run warehouse.Run
+	// draft and stage may be used once waitOpened has returned.
 	draft   *warehouse.Draft
 	stage   *load.Stage
 	opening *opening
-	token   Token
-	// began is when this attempt at the run did, on the real clock.
-	began time.Time
-	// done holds what each stream came to, in the order of cfg.Streams.
-	done []streamResult
-	// drift is added to by all that decode.
+	// drift is added to by all decoders.
 	drift *drift
-	run   warehouse.Run
-	// resumed is the run that was taken up; nil when this is a new one.
-	resumed *warehouse.Unfinished
-	// inbox is what the night took of the webhook events.
+	// inbox holds the webhook events of this run.
 	inbox webhook.Batch
 	// eventSinks are the sinks of the streams of events; nil: the inbox is not read yet.
 	eventSinks map[string]*sink
+}
+
+// faultPoint calls Config.Warehouse.Step, if set (fault injection). An error is one
+// that the disk would give there.
+func (n *night) faultPoint(name string) error {
+	if n.cfg.Warehouse.Step == nil {
+		return nil
+	}
+	return n.cfg.Warehouse.Step(name)
+}
+
+// opening makes the draft and its stage while the first list is being asked for:
+// copying a catalog takes a second a gigabyte, and creating one as long, time in which
+// the allowed requests would lie idle.
+type opening struct {
+	done chan struct{}
+	// err may be read when done is closed.
+	err error
+}
+
+// openBehind starts the opening. The context that it returns ends when the opening
+// fails: what is fetched then could not be staged. closeAll waits for the opening,
+// closes stage and draft, and reports the first cause alone.
+func (n *night) openBehind(parent context.Context) (ctx context.Context, closeAll func(err error) error) {
+	o := &opening{done: make(chan struct{})}
+	n.opening, n.draft, n.stage = o, nil, nil
+	ctx, cancel := context.WithCancelCause(parent)
+	go func() {
+		defer close(o.done)
+		if o.err = n.openStage(parent); o.err != nil {
+			cancel(o.err)
+		}
+	}()
+	return ctx, func(err error) error {
+		<-o.done
+		defer cancel(nil)
+		if n.stage != nil {
+			err = errors.Join(err, n.stage.Close(context.WithoutCancel(parent)))
+		}
+		if n.draft != nil {
+			// Publish empties the draft; on every other path it is dropped.
+			err = errors.Join(err, n.draft.Discard())
+		}
+		if o.err != nil && errors.Is(err, o.err) {
+			return o.err
+		}
+		return errors.Join(o.err, err)
+	}
+}
+
+func (n *night) openStage(ctx context.Context) (err error) {
+	if n.mode.asksService() {
+		n.draft, err = n.wh.Begin(ctx, n.run.ID, n.run.SnapshotAt)
+	} else {
+		n.draft, err = n.wh.BeginFrom(ctx, n.run.ID, n.run.SnapshotAt, n.mode.base)
+	}
+	if err != nil {
+		return err
+	}
+	n.draft.Kind = n.run.Kind
+	n.stage, err = load.Open(ctx, n.draft, n.wh.Catalog.Definitions(), n.cfg.Streams)
+	return err
+}
+
+// waitOpened waits until draft and stage can be used.
+func (n *night) waitOpened(ctx context.Context) error {
+	select {
+	case <-n.opening.done:
+		return n.opening.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// runner takes a run from its lock to its entry in the ledger.
+type runner struct {
+	night *night
+	lock  *warehouse.Lock
+	// reader is nil until the service can be asked.
+	reader *reader
 	// reread are the streams that were read a second time because of a gate.
 	reread map[string]bool
 	// published is set when readers see the snapshot.
 	published bool
-	// only are the records that a refresh reads; nil for a night.
-	only *Targets
-	// landed is the run whose answers are used, base the version to build on
-	// when offline.
-	landed, base string
 }
 
 // Run executes one night: lock, preflight, extract, gate, merge, publish. It
@@ -138,106 +209,131 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	now := cfg.Now().UTC().Truncate(time.Microsecond)
-	id, err := wh.Folder.NewRunID(now)
+	now := snapshotTime(cfg)
+	r, err := startRun(cfg, wh, nightMode(cfg), now, now)
 	if err != nil {
 		return Result{}, err
 	}
-	n := &night{cfg: cfg, wh: wh, drift: newDrift()}
-	n.run = warehouse.Run{ID: id, Kind: warehouse.Night, StartedAt: now, SnapshotAt: now, Program: cfg.Warehouse.Program}
-	lock, err := wh.Lock(n.run.ID, now)
+	res, err := r.runOrResume(ctx, now)
+	return r.finishRun(ctx, res, err)
+}
+
+// snapshotTime is the time of a run that starts now.
+func snapshotTime(cfg Config) time.Time { return cfg.Now().UTC().Truncate(time.Microsecond) }
+
+// startRun names a run that builds the snapshot of a time, and takes the lock for it.
+func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot time.Time) (*runner, error) {
+	if err := mode.details.check(); err != nil {
+		return nil, err
+	}
+	cfg.Fetch.Offline = !mode.asksService()
+	id, err := wh.Folder.NewRunID(snapshot)
 	if err != nil {
-		return Result{}, wh.Folder.FullErr(err)
+		return nil, err
 	}
-	res, err := n.begin(ctx, now, lock)
-	return n.settle(ctx, lock, res, err)
+	lock, err := wh.Lock(id, now)
+	if err != nil {
+		return nil, wh.Folder.FullErr(err)
+	}
+	n := &night{cfg: cfg, mode: mode, wh: wh, drift: newDrift()}
+	n.run = warehouse.Run{ID: id, Kind: mode.kind, StartedAt: now, SnapshotAt: snapshot, Program: cfg.Warehouse.Program}
+	return &runner{night: n, lock: lock, reread: map[string]bool{}}, nil
 }
 
-// settle ends a run: it enters the ledger, and the lock is given back.
-func (n *night) settle(ctx context.Context, lock *warehouse.Lock, res Result, err error) (Result, error) {
-	err = n.wh.Folder.FullErr(n.afterPublish(err))
+// finishRun enters a run in the ledger and releases the lock.
+func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, error) {
+	wh := r.night.wh
+	err = wh.Folder.FullErr(r.ignoreOncePublished(err))
 	if cause := context.Cause(ctx); err != nil && cause != nil {
-		if !errors.Is(err, cause) {
-			err = fmt.Errorf("%w: %w", cause, err)
-		}
-		err = fmt.Errorf("%w; %s", err, n.afterStop())
+		err = &stoppedError{cause, err, r.night.mode.afterStop()}
 	}
-	res.Run = n.end(ctx, err)
-	return res, n.wh.Folder.FullErr(errors.Join(err, n.afterPublish(n.record(res.Run)), lock.Release()))
+	res.Run = r.closeEntry(ctx, err)
+	recorded := inOrder(func() error { return wh.Ledger.Record(res.Run) }, wh.Ledger.FinishAside)
+	return res, wh.Folder.FullErr(errors.Join(err, r.ignoreOncePublished(recorded), r.lock.Release()))
 }
 
-func (n *night) record(r warehouse.Run) error {
-	if err := n.wh.Ledger.Record(r); err != nil {
-		return err
-	}
-	return n.wh.Ledger.FinishAside()
+// stoppedError says why a run was stopped and how it goes on. An error that only
+// follows from the stop is not repeated.
+type stoppedError struct {
+	cause, err error
+	after      string
 }
 
-// afterStop says how a run that was stopped goes on.
-func (n *night) afterStop() string {
+func (e *stoppedError) Error() string {
 	switch {
-	case n.only != nil:
-		return "the last snapshot stays, and the next night reads what this refresh was to read"
-	case n.cfg.DryRun || n.cfg.Fetch.Offline:
-		return "the last snapshot stays: begin again"
+	case e.cause == context.Canceled && errors.Is(e.err, e.cause):
+		return "stopped before its end; " + e.after
+	case errors.Is(e.err, e.cause) || errors.Is(e.err, context.Canceled):
+		return e.cause.Error() + "; " + e.after
 	}
-	return "what has landed is kept, run again to resume"
+	return e.cause.Error() + ": " + e.err.Error() + "; " + e.after
 }
 
-// afterPublish turns an error that came when readers saw the snapshot already
-// into a line of the log: the night is what it published, and the next run
-// finishes what is left.
-func (n *night) afterPublish(err error) error {
-	if err == nil || !n.published {
+// Unwrap returns why the run was stopped, and what it met then.
+func (e *stoppedError) Unwrap() []error { return []error{e.cause, e.err} }
+
+// ignoreOncePublished turns an error behind the publish into a line of the log: the
+// run is what it published, and the next one completes what is left.
+func (r *runner) ignoreOncePublished(err error) error {
+	if err == nil || !r.published {
 		return err
 	}
-	warnUnfinished(n.cfg.Log, n.run.ID, err)
+	warnIncomplete(r.night.cfg.Log, r.night.run.ID, err)
 	return nil
 }
 
-// warnUnfinished tells of what was left undone behind a publish.
-func warnUnfinished(log *slog.Logger, run string, cause error) {
-	log.Warn("published, and then not finished: the next run does it", "run", run, "cause", cause)
+func warnIncomplete(log *slog.Logger, run string, err error) {
+	log.Warn("published, but a later step failed; the next run completes it", "run", run, "error", err)
 }
 
-// step tells a trial where the night is. An error is one that the disk would
-// give there.
-func (n *night) step(name string) error {
-	if n.cfg.Warehouse.Step == nil {
-		return nil
+// inOrder calls the steps up to the first that fails.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
 	}
-	return n.cfg.Warehouse.Step(name)
+	return nil
 }
 
-func (n *night) execute(ctx context.Context) (res Result, err error) {
-	n.began = time.Now()
-	landing, err := fetch.OpenLanding(n.wh.Folder.RawPath(cmp.Or(n.landed, n.run.ID)), fetch.LandingOptions{Step: n.cfg.Warehouse.Step})
+// execute asks the service, or a landing, for everything and publishes it.
+func (r *runner) execute(ctx context.Context) (res Result, err error) {
+	n := r.night
+	began := time.Now()
+	landing, err := fetch.OpenLanding(n.wh.Folder.RawPath(n.mode.landingRun(n.run.ID)), fetch.LandingOptions{Step: n.cfg.Warehouse.Step})
 	if err != nil {
 		return res, err
 	}
 	defer func() { err = errors.Join(err, landing.Close()) }()
-	if n.client, err = fetch.New(n.cfg.Fetch, landing, n.cfg.Log); err != nil {
+	client, err := fetch.New(n.cfg.Fetch, landing, n.cfg.Log)
+	if err != nil {
 		return res, err
 	}
-	defer n.client.Close()
-	if err := n.show(); err != nil {
+	defer client.Close()
+	r.reader = &reader{night: n, client: client, began: began}
+	if n.cfg.Watch != nil {
+		runs, err := n.wh.Ledger.Runs()
+		if err != nil {
+			return res, err
+		}
+		n.cfg.Watch.beginRun(client, n, runs)
+		defer n.cfg.Watch.endRun()
+	}
+	if r.reader.token, err = preflight(ctx, client, n.cfg.TeamID); err != nil {
 		return res, err
 	}
-	defer n.cfg.Watch.end()
-	if n.token, err = preflight(ctx, n.client, n.cfg.TeamID); err != nil {
+	if err := r.admitToken(r.reader.token.access()); err != nil {
 		return res, err
 	}
-	if err := n.admit(); err != nil {
-		return res, err
-	}
-	return n.readUntilBelieved(ctx)
+	return r.readUntilBelieved(ctx)
 }
 
 // readAndPublish reads all streams into a stage of their own and publishes it.
-func (n *night) readAndPublish(ctx context.Context) (res Result, err error) {
-	ctx, closeAll := n.open(ctx)
+func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
+	n := r.night
+	ctx, closeAll := n.openBehind(ctx)
 	defer func() { err = closeAll(err) }()
-	if err := n.extract(ctx); err != nil {
+	if err := r.reader.extract(ctx); err != nil {
 		return res, err
 	}
 	if n.cfg.FinishCommit {
@@ -245,74 +341,48 @@ func (n *night) readAndPublish(ctx context.Context) (res Result, err error) {
 	}
 	// From here on memory is DuckDB's, which does not know what decoding left.
 	debug.FreeOSMemory()
-	return n.publish(ctx)
+	return r.publish(ctx)
 }
 
-// show tells the watch, if there is one, what the night is about to do.
-func (n *night) show() error {
-	if n.cfg.Watch == nil {
-		return nil
-	}
-	runs, err := n.wh.Ledger.Runs()
-	if err == nil {
-		n.cfg.Watch.begin(n, runs)
-	}
-	return err
-}
-
-// end closes the ledger's entry of this run.
-func (n *night) end(ctx context.Context, err error) warehouse.Run {
-	r := &n.run
-	r.EndedAt = r.StartedAt.Add(n.elapsed())
-	n.tally()
+// closeEntry completes the ledger's entry of a run that ends with err.
+func (r *runner) closeEntry(ctx context.Context, err error) warehouse.Run {
+	run := &r.night.run
+	run.EndedAt = run.StartedAt.Add(max(0, r.night.cfg.Now().Sub(run.StartedAt)))
+	r.enterStreams()
 	switch {
 	case err == nil:
-		r.Outcome = n.outcome()
+		run.Outcome = r.reader.done.outcome()
 	case ctx.Err() != nil:
-		r.Outcome, r.SnapshotAt = warehouse.Interrupted, time.Time{}
+		run.Outcome, run.SnapshotAt = warehouse.Interrupted, time.Time{}
 	default:
-		r.Outcome, r.SnapshotAt = warehouse.Failed, time.Time{}
+		run.Outcome, run.SnapshotAt = warehouse.Failed, time.Time{}
 	}
 	if err != nil {
-		r.Error = err.Error()
+		run.Error = err.Error()
 	}
-	if n.cfg.DryRun {
-		r.SnapshotAt = time.Time{}
+	if !r.night.mode.publishes() {
+		run.SnapshotAt = time.Time{}
 	}
-	r.ExitCode = r.Outcome.ExitCode()
-	return *r
+	run.ExitCode = run.Outcome.ExitCode()
+	return *run
 }
 
-// outcome is partial when a stream failed, so that its rows are those of an
-// earlier night or are missing.
-func (n *night) outcome() warehouse.Outcome {
-	for _, d := range n.done {
-		if d.failed != nil {
-			return warehouse.Partial
-		}
+// enterStreams puts what each stream proved and cost into the ledger's entry.
+func (r *runner) enterStreams() {
+	run := &r.night.run
+	run.Streams, run.Requests, run.Bytes, run.Retries, run.ThrottledSeconds = nil, 0, 0, 0, 0
+	if r.reader == nil {
+		return
 	}
-	return warehouse.Complete
-}
-
-func (n *night) tally() {
-	r := &n.run
-	r.Streams, r.Requests, r.Bytes, r.Retries, r.ThrottledSeconds = nil, 0, 0, 0, 0
 	cost := map[string]fetch.Telemetry{}
-	if n.client != nil {
-		for _, t := range n.client.Telemetry() {
-			cost[t.Stream] = t
-			r.Requests += t.Requests
-			r.Bytes += t.Bytes
-			r.Retries += t.Retries
-			r.ThrottledSeconds += t.RetryWait.Seconds()
-		}
+	for _, t := range r.reader.client.Telemetry() {
+		cost[t.Stream] = t
+		run.Requests += t.Requests
+		run.Bytes += t.Bytes
+		run.Retries += t.Retries
+		run.ThrottledSeconds += t.RetryWait.Seconds()
 	}
-	for _, d := range n.done {
-		s := n.ledgerStream(d, cost[d.stream.Name])
-		r.Streams = append(r.Streams, s)
+	for _, d := range r.reader.done {
+		run.Streams = append(run.Streams, d.ledgerRow(cost[d.stream.Name], r.night.cfg.Fetch.RequestsPerSecond))
 	}
-}
-
-func (n *night) elapsed() time.Duration {
-	return max(0, n.cfg.Now().Sub(n.run.StartedAt))
 }

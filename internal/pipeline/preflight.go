@@ -45,9 +45,9 @@ func preflight(ctx context.Context, c *fetch.Client, teamID string) (Token, erro
 	return t, nil
 }
 
-// parseToken reads the answer of GET /auth/token. The types of team_id and
-// source are not shown: a number is as good as a text. An object that tells neither
-// type nor scopes is no answer: taken for one, it would be a token without any.
+// parseToken reads the answer of GET /auth/token. The type of team_id is not
+// documented: a number is as good as a text. An object with neither type nor scopes is
+// refused: it would pass for a token without any.
 func parseToken(body []byte) (Token, error) {
 	var raw struct {
 		Type   *string         `json:"token_type"`
@@ -64,15 +64,14 @@ func parseToken(body []byte) (Token, error) {
 	if team == "null" {
 		team = ""
 	}
-	return Token{Type: given(raw.Type), Scopes: given(raw.Scopes), TeamID: team}, nil
-}
-
-// given is the value that a member was given; zero for one that is absent.
-func given[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
+	t := Token{TeamID: team}
+	if raw.Type != nil {
+		t.Type = *raw.Type
 	}
-	return v
+	if raw.Scopes != nil {
+		t.Scopes = *raw.Scopes
+	}
+	return t, nil
 }
 
 // Missing names the scopes that a stream needs and the token lacks; none for a
@@ -88,10 +87,10 @@ func (t Token) Missing(s stream.Stream) []string {
 	})
 }
 
-// shows reports whether the token's type and scopes say that it may read a
+// provesAccess reports whether the token's type and scopes say that it may read a
 // stream, so that a 403 is a fault. Otherwise the stream was tried, and a 403
 // is the answer.
-func (t Token) shows(s stream.Stream) bool {
+func (t Token) provesAccess(s stream.Stream) bool {
 	return s.Scopes != nil && slices.Contains([]string{"full_access", "custom", "read_only"}, t.Type)
 }
 
@@ -114,7 +113,7 @@ func (c Config) skipReason(t Token, s stream.Stream) string {
 		return "" // they cost no request, and wait nowhere else
 	case !slices.Contains(c.Chosen, s.Name):
 		return "not chosen"
-	case s.IsDetail() && c.Details == "none":
+	case s.IsDetail() && c.Details == NoDetails:
 		return "streams.details is none"
 	}
 	return t.SkipReason(s)

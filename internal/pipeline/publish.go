@@ -3,18 +3,76 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
+	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
+// A gate stops what looks like a mass deletion, since a service that answers with
+// half of its records shows the same. Before it decides, whatever shows the loss
+// is read a second time in the same run: answers that landed before are not
+// believed again, neither now nor by --allow-mass-delete.
+
+// readUntilBelieved reads and publishes, and reads again what a gate doubts.
+func (r *runner) readUntilBelieved(ctx context.Context) (Result, error) {
+	n := r.night
+	for {
+		res, err := r.readAndPublish(ctx)
+		loss, stopped := errors.AsType[*load.MassDeleteError](err)
+		if !stopped {
+			return res, err
+		}
+		again := r.streamsToReread(loss)
+		if len(again) == 0 || !n.mode.asksService() {
+			n.run.Losses, loss.Reread = loss.Losses, n.mode.asksService()
+			return res, err
+		}
+		n.cfg.Log.Warn("lists are read again before a gate decides", "streams", again, "error", loss)
+		for _, name := range again {
+			r.reread[name] = true
+			r.reader.client.Refetch(name)
+		}
+		// Streams that no gate doubts are answered from the landing.
+		r.reader.done, n.drift, n.eventSinks = nil, newDrift(), nil
+	}
+}
+
+// streamsToReread lists the streams that show a loss and were not read a second time.
+// When all of one table's were, reading others would not change its verdict.
+func (r *runner) streamsToReread(loss *load.MassDeleteError) []string {
+	var again []string
+	for _, l := range loss.Losses {
+		doubted := r.streamsReadOnce(l.Table)
+		if len(doubted) == 0 {
+			return nil
+		}
+		again = append(again, doubted...)
+	}
+	return again
+}
+
+// streamsReadOnce lists the streams of a table that were read in this run and not a
+// second time.
+func (r *runner) streamsReadOnce(table string) []string {
+	return slices.DeleteFunc(stream.Feeding(r.night.cfg.Streams, table), func(name string) bool {
+		return !r.reader.done.wasRead(name) || r.reread[name]
+	})
+}
+
 // publish takes the staged rows through the gates into a version and makes it
-// visible. With DryRun it stops behind the gates.
-func (n *night) publish(ctx context.Context) (Result, error) {
-	n.cfg.Watch.phase("merging")
-	cover := n.coverage()
-	changes, err := n.stage.Merge(ctx, cover, n.limits())
+// visible. A dry run stops behind the gates.
+func (r *runner) publish(ctx context.Context) (Result, error) {
+	n, done := r.night, r.reader.done
+	n.cfg.Watch.setPhase("merging")
+	limits := n.cfg.Limits
+	limits.Believe = func(table string) bool {
+		return n.cfg.AllowMassDelete && (!n.mode.asksService() || len(r.streamsReadOnce(table)) == 0)
+	}
+	cover := done.coverage()
+	changes, err := n.stage.Merge(ctx, cover, limits)
 	if err != nil {
 		return Result{}, err
 	}
@@ -24,14 +82,14 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 		n.run.Changed += c.Changed
 		n.run.Gone += c.Gone
 	}
-	if err := n.findAges(ctx); err != nil || n.cfg.DryRun {
+	if err := done.findAges(ctx, n); err != nil || !n.mode.publishes() {
 		return Result{Changes: changes}, err
 	}
-	if err := n.step("merged"); err != nil {
+	if err := n.faultPoint("merged"); err != nil {
 		return Result{}, err
 	}
-	n.cfg.Watch.phase("publishing")
-	if err := n.noteMeta(ctx, cover, changes); err != nil {
+	n.cfg.Watch.setPhase("publishing")
+	if err := r.writeEvidence(ctx, cover, changes); err != nil {
 		return Result{}, err
 	}
 	if err := n.stage.Close(ctx); err != nil {
@@ -41,36 +99,28 @@ func (n *night) publish(ctx context.Context) (Result, error) {
 	if err == nil {
 		err = load.WriteMeta(ctx, n.draft, n.wh.Catalog.MetaDefinitions())
 	}
+	if err == nil {
+		err = n.faultPoint("parquet written")
+	}
 	if err != nil {
 		return Result{}, err
 	}
-	if err := n.step("parquet written"); err != nil {
-		return Result{}, err
-	}
 	for i := range files {
-		grade, note := n.tableGrade(files[i].Name)
+		grade, note := done.tableGrade(files[i].Name)
 		files[i].Grade, files[i].Note = string(grade), note
 	}
-	if err := n.draft.WriteEntry(n.end(ctx, nil)); err != nil {
+	if err := n.draft.WriteEntry(r.closeEntry(ctx, nil)); err != nil {
 		return Result{}, err
 	}
 	m, err := n.draft.Publish(ctx, files)
-	var after *warehouse.AfterSwitchError
-	n.published = err == nil || errors.As(err, &after)
+	r.published = err == nil || errors.As(err, new(*warehouse.AfterSwitchError))
 	return Result{Changes: changes, Manifest: m}, err
 }
 
-func (n *night) coverage() map[string]load.Coverage {
-	cover := map[string]load.Coverage{}
-	for _, r := range n.done {
-		cover[r.stream.Name] = r.cover
-	}
-	return cover
-}
-
-// noteMeta writes what the night saw beside its rows. Runs of the ledger that
-// are not in the catalogue yet, the failed ones, join it here.
-func (n *night) noteMeta(ctx context.Context, cover map[string]load.Coverage, changes []load.Change) error {
+// writeEvidence writes into meta what the night saw besides its rows. Runs that are in
+// the ledger alone, the failed ones, are added to the catalog here.
+func (r *runner) writeEvidence(ctx context.Context, cover map[string]load.Coverage, changes []load.Change) error {
+	n := r.night
 	if _, err := n.stage.NoteRejects(ctx, cover); err != nil {
 		return err
 	}
@@ -81,31 +131,25 @@ func (n *night) noteMeta(ctx context.Context, cover map[string]load.Coverage, ch
 	if err != nil {
 		return err
 	}
-	return n.stage.Note(ctx, load.Notes{Run: n.end(ctx, nil), Ledger: past, Changes: changes, Drift: n.drift.night})
+	return n.stage.Note(ctx, load.Notes{Run: r.closeEntry(ctx, nil), Ledger: past, Changes: changes, Drift: n.drift.night})
 }
 
-// ledgerStream puts what a stream proved and what it cost side by side.
-func (n *night) ledgerStream(r streamResult, t fetch.Telemetry) warehouse.RunStream {
+// ledgerRow puts what a stream proved and what it cost side by side; allowed is the
+// rate of requests a second that it may use, 0: no limit.
+func (r streamResult) ledgerRow(t fetch.Telemetry, allowed float64) warehouse.RunStream {
 	e := r.evidence
-	return warehouse.RunStream{
+	row := warehouse.RunStream{
 		Stream: r.stream.Name, Grade: string(e.Grade), Reason: e.Reason, Pages: int64(e.Pages), Requests: t.Requests,
 		Passes: int64(e.Passes), TotalFirst: e.TotalFirst, TotalLast: e.TotalLast, Distinct: int64(e.Distinct),
-		Repeated: int64(e.Repeated), Rows: r.held.Rows, RowsOld: r.held.Old, Rejects: r.rejects, Fetched: r.asked - r.missed, Carried: r.kept,
+		Repeated: int64(e.Repeated), Rows: r.held.Rows, RowsOld: r.held.Old, Rejects: r.rejects, Fetched: r.asked - r.missed, Carried: r.carried,
 		Rechecked: r.rechecked, Failed: r.missed, Unread: r.unread, AgeSince: r.held.Since,
 		Bytes: t.Bytes, Retries: t.Retries, RateLimited: t.TooMany, Landed: t.Hits,
 		LatencyP50: t.P50.Seconds() * 1e3, LatencyP95: t.P95.Seconds() * 1e3, LatencyMax: t.Max.Seconds() * 1e3,
 		RateWaitSeconds: t.RateWait.Seconds(), RetryAfterSeconds: t.RetryWait.Seconds(),
-		RateUsed: rateUsed(t, n.cfg.Fetch.RequestsPerSecond),
-	}
-}
-
-// rateUsed is the share of the allowed rate that a stream spent while it was
-// read; 0 when there is no limit or no span to divide by.
-func rateUsed(t fetch.Telemetry, allowed float64) float64 {
-	span := t.Last.Sub(t.First).Seconds()
-	if allowed <= 0 || span <= 0 {
-		return 0
 	}
 	// The first request of the span came from the burst.
-	return float64(t.Requests-1) / (span * allowed)
+	if span := t.Last.Sub(t.First).Seconds(); allowed > 0 && span > 0 {
+		row.RateUsed = float64(t.Requests-1) / (span * allowed)
+	}
+	return row
 }

@@ -118,7 +118,7 @@ func (b *rebuilding) publish(ctx context.Context) (err error) {
 	b.Manifest, err = d.Publish(ctx, files)
 	var after *warehouse.AfterSwitchError
 	if errors.As(err, &after) {
-		warnUnfinished(b.cfg.Log, b.run.ID, err)
+		warnIncomplete(b.cfg.Log, b.run.ID, err)
 		err = nil
 	}
 	if err != nil {

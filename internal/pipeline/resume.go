@@ -11,58 +11,61 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// otherAccessError says that the token of a run that was taken up reads other
-// things now, so that its answers must not be mixed with new ones.
+// otherAccessError says that the token of a resumed run reads other things now, so
+// that its answers must not be mixed with new ones.
 type otherAccessError struct{ before, now string }
 
 func (e *otherAccessError) Error() string {
-	return fmt.Sprintf("take up the run: its token could read %q, this one %q", e.before, e.now)
+	return fmt.Sprintf("resume the run: its token could read %q, this one %q", e.before, e.now)
 }
 
-// begin takes up the last run if it did not publish and is young enough, or
+// runOrResume takes up the last run if it did not publish and is young enough, or
 // starts a new one.
-func (n *night) begin(ctx context.Context, now time.Time, lock *warehouse.Lock) (Result, error) {
-	if err := n.wh.Recover(); err != nil {
+func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error) {
+	if err := r.night.wh.Recover(); err != nil {
 		return Result{}, err
 	}
-	if n.cfg.DryRun {
-		return n.aside(ctx)
+	if !r.night.mode.isResumable() {
+		return r.runAside(ctx)
 	}
-	if err := n.takeUp(now, lock); err != nil {
+	if err := r.resumeLast(now); err != nil {
 		return Result{}, err
 	}
-	res, err := n.attempt(ctx)
+	res, err := r.attempt(ctx)
 	var other *otherAccessError
 	if errors.As(err, &other) {
-		n.cfg.Log.Warn("run not resumed", "run", n.run.ID, "cause", other)
-		if err := n.beginAnew(now, lock); err != nil {
+		r.night.cfg.Log.Warn("run not resumed", "run", r.night.run.ID, "error", other)
+		if err := r.beginAnew(now); err != nil {
 			return Result{}, err
 		}
-		res, err = n.attempt(ctx)
+		res, err = r.attempt(ctx)
 	}
 	return res, err
 }
 
-// beginAnew gives up the run that was taken up, and takes an id of its own.
-func (n *night) beginAnew(now time.Time, lock *warehouse.Lock) (err error) {
+// beginAnew gives up the run that was resumed, and takes an id of its own.
+func (r *runner) beginAnew(now time.Time) (err error) {
+	n := r.night
 	if n.run.ID, err = n.wh.Folder.NewRunID(now); err != nil {
 		return err
 	}
-	n.resumed, n.run.StartedAt, n.run.SnapshotAt = nil, now, now
-	return lock.Name(n.run.ID, now)
+	n.mode.resumed, n.run.StartedAt, n.run.SnapshotAt = nil, now, now
+	return r.lock.Name(n.run.ID, now)
 }
 
-// aside executes a run that nobody takes up. Its note goes when the ledger has it.
-func (n *night) aside(ctx context.Context) (Result, error) {
-	err := n.wh.Ledger.StartAside(warehouse.Unfinished{Run: n.run.ID, Kind: n.run.Kind, StartedAt: n.run.StartedAt,
-		Source: n.cfg.Fetch.BaseURL, Attempt: 1, Program: n.run.Program})
-	if err != nil {
+// runAside executes a run that no later one resumes. Its note is removed when the
+// ledger has it.
+func (r *runner) runAside(ctx context.Context) (Result, error) {
+	u := r.unfinished("")
+	u.Kind = r.night.run.Kind
+	if err := r.night.wh.Ledger.StartAside(u); err != nil {
 		return Result{}, err
 	}
-	return n.execute(ctx)
+	return r.execute(ctx)
 }
 
-func (n *night) takeUp(now time.Time, lock *warehouse.Lock) error {
+func (r *runner) resumeLast(now time.Time) error {
+	n := r.night
 	last, ok, err := n.wh.Ledger.Unfinished()
 	if err != nil {
 		return err
@@ -70,46 +73,50 @@ func (n *night) takeUp(now time.Time, lock *warehouse.Lock) error {
 	if !ok || n.cfg.Fresh || last.Source != n.cfg.Fetch.BaseURL || now.Sub(last.StartedAt) > n.cfg.ResumeMaxAge {
 		return nil
 	}
-	n.resumed = &last
+	n.mode.resumed = &last
 	n.run.ID, n.run.StartedAt, n.run.SnapshotAt = last.Run, last.StartedAt, last.StartedAt
 	n.cfg.Log.Info("run resumed", "run", last.Run, "started", last.StartedAt, "attempt", last.Attempt+1)
-	return lock.Name(last.Run, now)
+	return r.lock.Name(last.Run, now)
 }
 
-// attempt notes that the run is at work, and that it ended well.
-func (n *night) attempt(ctx context.Context) (Result, error) {
-	if err := n.note(""); err != nil {
+// attempt executes the run between the note that it is at work and the removal of
+// that note.
+func (r *runner) attempt(ctx context.Context) (Result, error) {
+	n := r.night
+	if err := n.wh.Ledger.Start(r.unfinished("")); err != nil {
 		return Result{}, err
 	}
-	res, err := n.execute(ctx)
+	res, err := r.execute(ctx)
 	if _, stopped := errors.AsType[*load.MassDeleteError](err); stopped {
-		// Taken up, its answers would bring the next run to the same gate.
+		// Resumed, its answers would bring the next run to the same gate.
 		return res, errors.Join(err, n.wh.Ledger.Finish())
 	}
 	if err != nil {
 		return res, err
 	}
-	return res, errors.Join(n.step("published"), n.wh.Ledger.Finish(), n.inbox.Empty(), n.wh.Pruner.DiscardSpent())
+	return res, inOrder(func() error { return n.faultPoint("published") }, n.wh.Ledger.Finish, n.inbox.Empty, n.wh.Pruner.DiscardSpent)
 }
 
-func (n *night) note(access string) error {
+// unfinished is the note of a run at work, whose token reads so much.
+func (r *runner) unfinished(access string) warehouse.Unfinished {
+	n := r.night
 	u := warehouse.Unfinished{Run: n.run.ID, StartedAt: n.run.StartedAt, Source: n.cfg.Fetch.BaseURL,
 		Access: access, Attempt: 1, Program: n.run.Program}
-	if last := n.resumed; last != nil {
+	if last := n.mode.resumed; last != nil {
 		u.Attempt, u.Access = last.Attempt+1, cmp.Or(access, last.Access)
 	}
-	return n.wh.Ledger.Start(u)
+	return u
 }
 
-// admit compares what the token reads with what it read when the run began,
-// and notes it.
-func (n *night) admit() error {
-	access := n.token.access()
+// admitToken compares what the token reads with what it read when the run began, and
+// adds it to the note of the run.
+func (r *runner) admitToken(access string) error {
+	last := r.night.mode.resumed
 	switch {
-	case n.cfg.DryRun || n.cfg.Fetch.Offline || n.only != nil:
+	case !r.night.mode.isResumable():
 		return nil
-	case n.resumed != nil && n.resumed.Access != "" && n.resumed.Access != access:
-		return &otherAccessError{n.resumed.Access, access}
+	case last != nil && last.Access != "" && last.Access != access:
+		return &otherAccessError{last.Access, access}
 	}
-	return n.note(access)
+	return r.night.wh.Ledger.Start(r.unfinished(access))
 }

@@ -239,7 +239,7 @@ func TestUnchangedNightWritesNoHistory(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld())
 	h.goodNight()
-	for _, details := range []string{"changed", "all"} {
+	for _, details := range []pipeline.Details{pipeline.ChangedDetails, pipeline.AllDetails} {
 		h.carrying(45, 2)
 		h.cfg.Details = details
 		for _, c := range h.sameDay().Changes {

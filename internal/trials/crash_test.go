@@ -296,7 +296,7 @@ func (c *trial) finish(t *testing.T) {
 	c.publishInPeace(t)
 	c.publishInPeace(t)
 	requireTidy(t, c.dir)
-	if diff := gocmp.Diff(ledger(t, c.cfg.Warehouse.Dir), ledger(t, c.dir)); diff != "" {
+	if diff := gocmp.Diff(ledgerLines(t, c.cfg.Warehouse.Dir), ledgerLines(t, c.dir)); diff != "" {
 		t.Errorf("the ledgers differ (-spared +struck):\n%s", diff)
 	}
 	for _, folder := range []string{"parquet", "versions"} {
@@ -307,8 +307,8 @@ func (c *trial) finish(t *testing.T) {
 	requireReadable(t, filepath.Join(c.dir, "parquet", "*", "*", "*.parquet"))
 }
 
-// ledger tells how every night ended.
-func ledger(t *testing.T, dir string) map[string]string {
+// ledgerLines tells how every night ended.
+func ledgerLines(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	wh, err := warehouse.Open(warehouse.Config{Dir: dir})
 	must(t, err)

@@ -57,8 +57,8 @@ func forget(id string) []sim.Fault {
 
 func TestDeletedOrderIsClosedWithItsChildren(t *testing.T) {
 	t.Parallel()
-	for _, details := range []string{"all", "changed"} {
-		t.Run("details "+details, func(t *testing.T) {
+	for _, details := range []pipeline.Details{pipeline.AllDetails, pipeline.ChangedDetails} {
+		t.Run("details "+string(details), func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t, smallWorld(), "orders", "order_items", "order_details")
 			h.cfg.Details, h.cfg.Fetch.PageSize = details, 100

@@ -83,7 +83,7 @@ func TestEventsJoinTheNextSnapshot(t *testing.T) {
 	t.Parallel()
 	m := newMailbox(t, richWorld())
 	first := m.goodNight()
-	m.requireStream(first.Run, "article_status_events", fetch.Skipped, "no webhook delivery has come yet")
+	m.requireStream(first.Run, "article_status_events", fetch.Skipped, "no webhook delivery was received yet")
 	article := m.someArticle()
 	m.deliver(m.service.StatusChange(article))
 	m.deliver(m.service.CommentChange(webhook.CommentUpdated, article, 0))

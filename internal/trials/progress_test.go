@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/warehouse"
 )
@@ -26,7 +27,7 @@ func TestWatchSeesTheNight(t *testing.T) {
 		t.Error("a night is seen after it has ended")
 	}
 
-	var seen pipeline.Progress
+	var seen ledger.Progress
 	var once sync.Once
 	h.arriving(func(r *http.Request) {
 		if r.URL.Path == "/orders" && r.URL.Query().Get("page") == "2" {
@@ -37,14 +38,14 @@ func TestWatchSeesTheNight(t *testing.T) {
 	if seen.Run != res.Run.ID || seen.Phase != "reading orders" || !seen.StartedAt.Equal(res.Run.StartedAt) {
 		t.Errorf("seen is %+v, want orders of run %s", seen, res.Run.ID)
 	}
-	states := map[string]pipeline.StreamProgress{}
+	states := map[string]ledger.StreamProgress{}
 	for _, s := range seen.Streams {
 		states[s.Name] = s
 	}
-	if one := states["orders"]; one.State != pipeline.Reading || one.Total != 2 || one.Done != 1 || one.Rows != 7 || one.Pass != 1 {
+	if one := states["orders"]; one.State != ledger.Reading || one.Total != 2 || one.Done != 1 || one.Rows != 7 || one.Pass != 1 {
 		t.Errorf("orders are at %+v, want 1 page of 2 with 7 rows", one)
 	}
-	if one := states["order_details"]; one.State != pipeline.Waiting {
+	if one := states["order_details"]; one.State != ledger.Waiting {
 		t.Errorf("order_details are at %+v", one)
 	}
 	if seen.Expected <= seen.Requests || seen.Requests < 2 {

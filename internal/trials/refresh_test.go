@@ -90,7 +90,7 @@ func TestAStoppedRefreshSaysHowItGoesOn(t *testing.T) {
 	if err == nil || res.Run.Outcome != warehouse.Interrupted {
 		t.Fatalf("the refresh ended %q with %v", res.Run.Outcome, err)
 	}
-	if text := err.Error(); !strings.HasSuffix(text, "the next night reads what this refresh was to read") || strings.Contains(text, "resume") {
+	if text := err.Error(); !strings.HasSuffix(text, "the next night reads the records of this refresh") || strings.Contains(text, "resume") {
 		t.Errorf("the refresh says %q", text)
 	}
 }

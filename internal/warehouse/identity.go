@@ -90,7 +90,7 @@ func (i *Identity) accepts(runs []Run, at LostError) bool {
 		return true
 	}
 	known := entryOf(runs, at.Points)
-	if known.ID != "" && known.isPublished() {
+	if known.ID != "" && known.IsPublished() {
 		return false
 	}
 	entry, err := i.ledger.enclosedRun(at.Points)

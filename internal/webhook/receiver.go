@@ -288,7 +288,9 @@ func (r *Receiver) logResult(got answer) {
 	limit := r.logLimits[got.result]
 	switch got.result {
 	case Unsigned:
-		limit.Do(func() { r.cfg.log.Warn("webhook refused", "reason", "no valid signature: ignore strangers; if the service's own events are refused, compare the signing secret") })
+		limit.Do(func() {
+			r.cfg.log.Warn("webhook refused", "reason", "no valid signature: ignore strangers; if the service's own events are refused, compare the signing secret")
+		})
 	case Stale:
 		limit.Do(func() {
 			r.cfg.log.Warn("webhook refused", "reason", "timestamp too far from now: compare the clocks, or raise serve.webhook_max_age")

@@ -1,0 +1,197 @@
+// Package ledger states what is said of a run: how far it is while it is at work
+// (Progress), and what the ledger keeps of it (Run). It is data and nothing else, so
+// that the daemon can show runs without knowing warehouse or pipeline.
+package ledger
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Outcome is how a run, or any other work of the program, ended.
+type Outcome string
+
+// Outcomes. A Killed run did not write its own entry: it was ended by SIGKILL or
+// with the machine, or the disk had no room for a line. Misused and Held are
+// never in the ledger.
+const (
+	Complete    Outcome = "complete"
+	Partial     Outcome = "partial"
+	Failed      Outcome = "failed"
+	Interrupted Outcome = "interrupted"
+	Killed      Outcome = "killed"
+	Misused     Outcome = "misused" // usage or configuration
+	Held        Outcome = "held"    // another run holds the lock
+)
+
+// ExitCode is the number that a script or a supervisor gets for an outcome. It
+// is a promise and the only place that knows these numbers. Killed has none.
+func (o Outcome) ExitCode() int {
+	switch o {
+	case Complete:
+		return 0
+	case Misused:
+		return 2
+	case Partial:
+		return 3
+	case Held:
+		return 4
+	case Interrupted:
+		return 130
+	case Killed:
+		return -1
+	}
+	return 1
+}
+
+// Kinds of runs. Runs of a program from before there were refreshes have no kind:
+// they are nights.
+const (
+	Night   = "night"
+	Refresh = "refresh"
+	// Replay builds the tables of a night again from its landed answers. Rebuild
+	// builds the catalog from the Parquet series. Rollback points readers at an
+	// earlier version.
+	Replay   = "replay"
+	Rebuild  = "rebuild"
+	Rollback = "rollback"
+)
+
+// Run is what the ledger keeps of one night, failed ones too. It is written to
+// state/ when the night ends and joins meta.runs at the next publish.
+type Run struct {
+	ID string `json:"run_id"`
+	// Kind distinguishes nights from refreshes, which read the few records that
+	// events named and do not count for the schedule.
+	Kind string `json:"kind,omitempty"`
+	// Version is the one that a rollback points readers at.
+	Version    string    `json:"version,omitempty"`
+	StartedAt  time.Time `json:"started_at"`
+	EndedAt    time.Time `json:"ended_at,omitzero"` // zero: killed, unknown
+	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
+	Outcome    Outcome   `json:"outcome"`
+	ExitCode   int       `json:"exit_code"` // -1: killed
+	Program    string    `json:"program_version"`
+	// Attempts counts how often the run ended; more than once when it was resumed.
+	Attempts int    `json:"attempts"`
+	Error    string `json:"error,omitempty"`
+
+	Requests         int64   `json:"requests"`
+	Bytes            int64   `json:"bytes"`
+	Retries          int64   `json:"retries"`
+	ThrottledSeconds float64 `json:"throttled_seconds"`
+
+	Rows    int64 `json:"rows"`
+	New     int64 `json:"rows_new"`
+	Changed int64 `json:"rows_changed"`
+	Gone    int64 `json:"rows_gone"`
+
+	// Losses are why a gate stopped the run.
+	Losses []Loss `json:"losses,omitempty"`
+	// NightsLeft estimates how many more nights are needed for what this one had no
+	// time to read; 0: nothing was left, or it is unknown.
+	NightsLeft int64 `json:"nights_left,omitempty"`
+
+	Streams []Stream `json:"streams"`
+}
+
+// IsNight reports whether the run is a night, read or replayed.
+func (r Run) IsNight() bool { return r.Kind == "" || r.Kind == Night || r.Kind == Replay }
+
+// IsPublished reports whether the run gave readers a snapshot.
+func (r Run) IsPublished() bool {
+	return (r.Outcome == Complete || r.Outcome == Partial) && !r.SnapshotAt.IsZero()
+}
+
+// VisibleVersion is the version that readers saw when the run had ended; empty when they saw
+// the same as before.
+func (r Run) VisibleVersion() string {
+	switch {
+	case !r.IsPublished():
+		return ""
+	case r.Kind == Rollback:
+		return r.Version
+	}
+	return r.ID
+}
+
+// Loss is what a run would have taken from a table.
+type Loss struct {
+	Table string `json:"table"`
+	// Stream is set when several streams fill the table and the loss is that of one.
+	Stream string `json:"stream,omitempty"`
+	Gone   int64  `json:"gone"`
+	Before int64  `json:"before"`
+}
+
+// describedLosses is how many losses are told one by one.
+const describedLosses = 3
+
+// DescribeLosses says for people what would be lost: the first tables by name, the
+// others by their number.
+func DescribeLosses(losses []Loss) string {
+	var parts []string
+	for _, l := range losses[:min(len(losses), describedLosses)] {
+		of := l.Table
+		if l.Stream != "" {
+			of += " (" + l.Stream + ")"
+		}
+		parts = append(parts, fmt.Sprintf("%d of %d rows of %s", l.Gone, l.Before, of))
+	}
+	if more := len(losses) - describedLosses; more > 0 {
+		parts = append(parts, fmt.Sprintf("much of %d more tables", more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Unread sums up what the run left for a later night: so many ids, in so many
+// streams.
+func (r Run) Unread() (ids int64, streams int) {
+	for _, s := range r.Streams {
+		if s.Unread > 0 {
+			ids, streams = ids+s.Unread, streams+1
+		}
+	}
+	return ids, streams
+}
+
+// Stream is what one stream did in a run: its grade with the evidence, and
+// its telemetry.
+type Stream struct {
+	Stream     string `json:"stream"`
+	Grade      string `json:"grade"`
+	Reason     string `json:"reason"`
+	Pages      int64  `json:"pages"`
+	Requests   int64  `json:"requests"`
+	Passes     int64  `json:"passes"`
+	TotalFirst int64  `json:"total_first"`
+	TotalLast  int64  `json:"total_last"`
+	Distinct   int64  `json:"distinct_ids"`
+	Repeated   int64  `json:"repeated_ids"`
+	// Rows are those of the first table in the snapshot, RowsOld those of them that
+	// were neither read nor proven in this run.
+	Rows      int64 `json:"rows"`
+	RowsOld   int64 `json:"rows_old"`
+	Rejects   int64 `json:"rejects"`
+	Fetched   int64 `json:"fetched"`
+	Carried   int64 `json:"carried"`
+	Rechecked int64 `json:"rechecked"`
+	Failed    int64 `json:"failed"`
+	// Unread are the ids that were left for a later night because run.max_duration
+	// was over.
+	Unread int64 `json:"unread"`
+	// AgeSince is when the oldest of the rows in RowsOld was last read.
+	AgeSince time.Time `json:"age_since,omitzero"`
+
+	Bytes             int64   `json:"bytes"`
+	Retries           int64   `json:"retries"`
+	RateLimited       int64   `json:"rate_limited"`
+	Landed            int64   `json:"landed_hits"`
+	LatencyP50        float64 `json:"latency_p50_ms"`
+	LatencyP95        float64 `json:"latency_p95_ms"`
+	LatencyMax        float64 `json:"latency_max_ms"`
+	RateWaitSeconds   float64 `json:"rate_wait_seconds"`
+	RetryAfterSeconds float64 `json:"retry_after_seconds"`
+	RateUsed          float64 `json:"rate_used"`
+}

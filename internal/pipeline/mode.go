@@ -1,0 +1,99 @@
+package pipeline
+
+import (
+	"cmp"
+	"fmt"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// Details says which single records a night reads.
+type Details string
+
+// The values of Details.
+const (
+	ChangedDetails Details = "changed" // by the rules of their streams
+	AllDetails     Details = "all"
+	NoDetails      Details = "none" // lists only
+)
+
+// check refuses any other value: it would silently read all or nothing.
+func (d Details) check() error {
+	switch d {
+	case ChangedDetails, AllDetails, NoDetails:
+		return nil
+	}
+	return fmt.Errorf("begin a run: details to read are %q: use changed, all or none", string(d))
+}
+
+// runMode is what kind of run this is. It is made once, at the start, and asked for
+// whatever the kinds do differently.
+type runMode struct {
+	// kind is warehouse.Night, Refresh or Replay.
+	kind    string
+	details Details
+	dryRun  bool
+	// resumed is the run that a night takes up; nil: it is a new one.
+	resumed *warehouse.Unfinished
+	// targets are the records that a refresh reads.
+	targets Targets
+	// source is the run whose landed answers a replay reads, and base the version
+	// that it builds on; empty: none.
+	source, base string
+}
+
+func nightMode(cfg Config) runMode {
+	return runMode{kind: warehouse.Night, details: cfg.Details, dryRun: cfg.DryRun}
+}
+
+func refreshMode(cfg Config, targets Targets) runMode {
+	return runMode{kind: warehouse.Refresh, details: cfg.Details, targets: targets}
+}
+
+// replayMode leaves base to be found under the lock.
+func replayMode(cfg Config, source string) runMode {
+	return runMode{kind: warehouse.Replay, details: cfg.Details, dryRun: cfg.DryRun, source: source}
+}
+
+// asksService reports whether the run uses the network.
+func (m runMode) asksService() bool { return m.kind != warehouse.Replay }
+
+// publishes reports whether readers see what the run loads.
+func (m runMode) publishes() bool { return !m.dryRun }
+
+// isResumable reports whether a later run may take this one up.
+func (m runMode) isResumable() bool { return m.kind == warehouse.Night && !m.dryRun }
+
+// isRefresh reports whether the run reads its targets and the events alone, and
+// leaves everything else as the last snapshot has it.
+func (m runMode) isRefresh() bool { return m.kind == warehouse.Refresh }
+
+// leavesStream reports whether a stream that is not read keeps the grade and the age
+// that it had, as in a refresh.
+func (m runMode) leavesStream(s stream.Stream) bool { return m.isRefresh() && !s.IsEvents() }
+
+// targetIDs are the ids that a refresh asks a stream for.
+func (m runMode) targetIDs(s stream.Stream) []string {
+	switch s.Life {
+	case stream.AsArticle:
+		return m.targets.Articles
+	case stream.AsCampaign:
+		return m.targets.Campaigns
+	}
+	return nil
+}
+
+// landingRun is the run whose landing is used; run is this one.
+func (m runMode) landingRun(run string) string { return cmp.Or(m.source, run) }
+
+// afterStop says how a run that was stopped goes on.
+func (m runMode) afterStop() string {
+	switch {
+	case m.isRefresh():
+		return "the last snapshot stays, and the next night reads the records of this refresh"
+	case !m.isResumable():
+		return "the last snapshot stays: begin again"
+	}
+	return "what has landed is kept, run again to resume"
+}
