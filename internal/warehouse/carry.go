@@ -44,15 +44,10 @@ func (d *Draft) NewCarrier() *Carrier {
 // none, or its checksum is not that of its manifest, so that damage is not copied from
 // night to night.
 func (c *Carrier) Carry(table string) (bool, error) {
-	for _, t := range c.from.Tables {
-		if t.Name == table {
-			return c.copyIfIntact(t.ManifestFileSum)
-		}
+	sum := c.from.tableNamed(table).ManifestFileSum
+	if sum.File == "" {
+		return false, nil
 	}
-	return false, nil
-}
-
-func (c *Carrier) copyIfIntact(sum ManifestFileSum) (bool, error) {
 	from, err := os.Open(filepath.Join(c.draft.w.Folder.VersionPath(c.from.RunID), sum.File))
 	if err != nil {
 		return false, fmt.Errorf("carry %s: %w", sum.File, err)

@@ -26,7 +26,7 @@ type Catalog struct {
 //
 // base is the manifest of the version that the file is a copy of.
 func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest) error {
-	have, err := readColumns(ctx, in)
+	have, err := readColumns(ctx, in, "")
 	if err == nil {
 		err = c.checkCompatible(have, base.Program)
 	}
@@ -164,14 +164,9 @@ func differingColumn(table string, have map[string]stream.Column, want []stream.
 	return nil
 }
 
-// readColumns reads the columns of all tables of the current database, by "schema.table"
-// and column name.
-func readColumns(ctx context.Context, in *Instance) (map[string]map[string]stream.Column, error) {
-	return readColumnsOf(ctx, in, "")
-}
-
-// readColumnsOf reads those of an attached database; "" is the current one.
-func readColumnsOf(ctx context.Context, in *Instance, database string) (map[string]map[string]stream.Column, error) {
+// readColumns reads the columns of all tables of a database, by "schema.table" and
+// column name; "" is the current database.
+func readColumns(ctx context.Context, in *Instance, database string) (map[string]map[string]stream.Column, error) {
 	rows, err := in.DB.QueryContext(ctx, `SELECT schema_name || '.' || table_name, column_name,
 		replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ'), NOT is_nullable, coalesce(comment, '')
 		FROM duckdb_columns() WHERE database_name = coalesce(nullif(?, ''), current_database())`, database)

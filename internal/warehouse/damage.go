@@ -92,10 +92,12 @@ func (m Manifest) fileSums() []ManifestFileSum {
 	return all
 }
 
-// describeProblem is the error of reading a file without the name of the file.
+// describeProblem is the error of reading a file without the name of the file; "" for nil.
 func describeProblem(err error) string {
 	var met *DamagedError
 	switch {
+	case err == nil:
+		return ""
 	case errors.Is(err, fs.ErrNotExist):
 		return "it is gone"
 	case errors.As(err, &met):
@@ -179,7 +181,7 @@ func (x *Examiner) ExplainErr(err error) error {
 		return err
 	}
 	m, manifestErr := x.versions.ReadManifest(latest)
-	problem := cmp.Or(describeManifestProblem(manifestErr), newSumCache().compareFile(x.folder.VersionCatalog(latest), m.Catalog, true))
+	problem := cmp.Or(describeProblem(manifestErr), newSumCache().compareFile(x.folder.VersionCatalog(latest), m.Catalog, true))
 	if problem == "" {
 		return err
 	}
@@ -188,11 +190,4 @@ func (x *Examiner) ExplainErr(err error) error {
 		path = filepath.Join(x.folder.VersionPath(latest), ManifestFile)
 	}
 	return x.WithRemedy(x.folder.damagedErr(path, problem, err), latest)
-}
-
-func describeManifestProblem(err error) string {
-	if err == nil {
-		return ""
-	}
-	return describeProblem(err)
 }

@@ -242,5 +242,14 @@ func (w *Warehouse) finishPublish(run string) error {
 	if err := w.Series.extendSeries(m); err != nil {
 		return fmt.Errorf("extend the Parquet series: %w", err)
 	}
-	return w.Versions.dropOld()
+	old, err := w.Versions.oldPaths()
+	if err != nil {
+		return err
+	}
+	for _, path := range old {
+		if err := w.Folder.disk.Discard(path); err != nil {
+			return fmt.Errorf("remove the old version %s: %w", path, err)
+		}
+	}
+	return nil
 }

@@ -135,10 +135,6 @@ func (l *Ledger) entryOfNote(u Unfinished, latest string) Run {
 	if u.Kind == Rollback && u.Version == latest {
 		return l.rollbackEntry(u.Run, u.Version, u.StartedAt)
 	}
-	return u.killedRun()
-}
-
-func (u Unfinished) killedRun() Run {
 	return Run{ID: u.Run, Kind: u.Kind, StartedAt: u.StartedAt, Outcome: Killed, ExitCode: Killed.ExitCode(), Program: u.Program,
 		Error: "the run was killed, or the machine went down; it published nothing"}
 }

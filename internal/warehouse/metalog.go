@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
 // MetaLog holds what every version changed in the schema meta, beside the series. A
@@ -88,7 +87,7 @@ func (g *MetaLog) HasChanges() bool {
 
 // oldPaths finds the changes of versions that no version in the warehouse builds on. If
 // a chain is broken it finds none.
-func (g *MetaLog) oldPaths(Retention, time.Time) ([]string, error) {
+func (g *MetaLog) oldPaths() ([]string, error) {
 	runs, err := g.versions.List()
 	if err != nil {
 		return nil, err

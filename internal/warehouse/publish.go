@@ -77,7 +77,7 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 	var reader *Instance
 	var sealing, judging errgroup.Group
 	sealing.Go(func() (err error) {
-		reader, err = d.newReader(ctx)
+		reader, err = d.w.engine.open(ctx, "", filepath.Join(d.Dir, "..", "."+d.Run+".verify"))
 		return err
 	})
 	sealing.Go(func() error { return d.sealFiles(ctx, m, mode) })
@@ -173,7 +173,11 @@ func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) 
 		err = d.Step("before checkpoint")
 	}
 	if err == nil {
-		err = d.closeCatalog(ctx)
+		err = d.Exec(ctx, "CHECKPOINT")
+	}
+	if err == nil {
+		err = errors.Join(d.Instance.Close(), os.RemoveAll(filepath.Join(d.Dir, "spill")))
+		d.Instance = nil
 	}
 	if err == nil {
 		err = d.Step("after checkpoint")
@@ -189,15 +193,6 @@ func (d *Draft) sealFile(name string, mode fs.FileMode) (ManifestFileSum, error)
 		return ManifestFileSum{}, err
 	}
 	return sumFile(d.Dir, name)
-}
-
-func (d *Draft) closeCatalog(ctx context.Context) error {
-	if err := d.Exec(ctx, "CHECKPOINT"); err != nil {
-		return err
-	}
-	err := d.Instance.Close()
-	d.Instance = nil
-	return errors.Join(err, os.RemoveAll(filepath.Join(d.Dir, "spill")))
 }
 
 // measureTables counts the rows of every table and finds the range of its key, in one

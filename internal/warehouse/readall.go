@@ -25,7 +25,7 @@ func (v *verifier) readAll(ctx context.Context, run string, m Manifest, differs 
 	if err := in.attachSealed(ctx, v.folder.VersionCatalog(run)); err != nil {
 		return err
 	}
-	have, err := readColumnsOf(ctx, in, "sealed")
+	have, err := readColumns(ctx, in, "sealed")
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (v *verifier) readAll(ctx context.Context, run string, m Manifest, differs 
 			file := "read_parquet(" + Literal(filepath.Join(v.folder.VersionPath(run), of.File)) + ", hive_partitioning = false)"
 			other, err := in.sumContent(ctx, file, columns)
 			if err == nil && other != sum {
-				err = fmt.Errorf("its rows are not those of the catalog (%s, catalog %s)", other.describeRows(), sum.describeRows())
+				err = fmt.Errorf("its rows are not those of the catalog (%s rows, catalog %s rows)", other.rows, sum.rows)
 			}
 			if err != nil {
 				differs(t.def.Name, err)
@@ -54,8 +54,6 @@ func (v *verifier) readAll(ctx context.Context, run string, m Manifest, differs 
 
 // contentSum is a checksum of rows in any order.
 type contentSum struct{ rows, sum string }
-
-func (f contentSum) describeRows() string { return f.rows + " rows" }
 
 // sumContent reads all values of a table or file.
 func (in *Instance) sumContent(ctx context.Context, source string, columns []stream.Column) (f contentSum, err error) {

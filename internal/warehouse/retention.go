@@ -41,8 +41,12 @@ type Pruner struct {
 // With dryRun it only returns what it would remove. It needs the Lock.
 func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error) {
 	var doomed []string
-	for _, find := range []func(Retention, time.Time) ([]string, error){p.oldRaw, p.series.oldDays, p.versions.oldPaths, p.metaLog.oldPaths} {
-		paths, err := find(r, now)
+	for _, find := range []func() ([]string, error){
+		func() ([]string, error) { return p.oldRaw(r, now) },
+		func() ([]string, error) { return p.series.oldDays(r) },
+		p.versions.oldPaths, p.metaLog.oldPaths,
+	} {
+		paths, err := find()
 		if err != nil {
 			return nil, fmt.Errorf("prune: %w", err)
 		}

@@ -209,7 +209,7 @@ func (s *Series) listDays() []string {
 
 // oldDays finds the days that retention does not keep: of each the manifest first, since
 // it names all others.
-func (s *Series) oldDays(r Retention, _ time.Time) ([]string, error) {
+func (s *Series) oldDays(r Retention) ([]string, error) {
 	var days []time.Time
 	for _, name := range s.listDays() {
 		if day, err := time.Parse(time.DateOnly, name); err == nil {

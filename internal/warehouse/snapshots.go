@@ -44,7 +44,7 @@ func (d *Draft) Snapshots(ctx context.Context) ([]Snapshot, []Damage, error) {
 func (s *Series) expectedDays() (map[string]string, []Damage) {
 	i, err := s.readIndex()
 	var found []Damage
-	if problem := describeManifestProblem(err); problem != "" && len(s.listDays()) > 0 {
+	if problem := describeProblem(err); problem != "" && len(s.listDays()) > 0 {
 		if _, statErr := os.Stat(s.folder.path(seriesDir, manifestsDir)); statErr == nil {
 			found = append(found, Damage{File: s.folder.relativePath(s.indexPath()), Problem: problem, Cost: "that a whole day is missing could not be noticed"})
 		}

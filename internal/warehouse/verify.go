@@ -20,11 +20,6 @@ type verifier struct {
 	engine  engine
 }
 
-// newReader is a DuckDB to verify a version with.
-func (d *Draft) newReader(ctx context.Context) (*Instance, error) {
-	return d.w.engine.open(ctx, "", filepath.Join(d.Dir, "..", "."+d.Run+".verify"))
-}
-
 // verifyVersion opens a sealed version as a reader would, read only, and compares it
 // with its manifest: rows in the catalog, rows in Parquet, and no key twice.
 func (v *verifier) verifyVersion(ctx context.Context, reader *Instance, dir string, m Manifest) error {
@@ -58,7 +53,14 @@ func (v *verifier) compareRows(ctx context.Context, reader *Instance, dir string
 		if keys != rows {
 			suspects = append(suspects, m.Tables[i])
 		}
-		return compareCounts(m.RunID, m.Tables[i], rows, parquet[filepath.Join(dir, m.Tables[i].File)])
+		t := m.Tables[i]
+		if rows != t.Rows {
+			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows in the catalog, %d in the manifest", rows, t.Rows)}
+		}
+		if inParquet := parquet[filepath.Join(dir, t.File)]; inParquet != t.Rows {
+			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows in Parquet, %d in the manifest", inParquet, t.Rows)}
+		}
+		return nil
 	})
 	if err != nil {
 		return err
@@ -99,17 +101,6 @@ func (v *verifier) findCopies(ctx context.Context, in *Instance, run string, tab
 		if keys != t.Rows {
 			return &VerifyError{run, t.Name, fmt.Sprintf("%d rows share a key with another", t.Rows-keys)}
 		}
-	}
-	return nil
-}
-
-// compareCounts compares the rows that were counted with the manifest.
-func compareCounts(run string, t ManifestTable, rows, parquet int64) error {
-	switch {
-	case rows != t.Rows:
-		return &VerifyError{run, t.Name, fmt.Sprintf("%d rows in the catalog, %d in the manifest", rows, t.Rows)}
-	case parquet != t.Rows:
-		return &VerifyError{run, t.Name, fmt.Sprintf("%d rows in Parquet, %d in the manifest", parquet, t.Rows)}
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
-	"time"
 )
 
 // Versions are the published versions with their manifests, and the link "latest"
@@ -137,24 +136,9 @@ func (v *Versions) Drop(run string) error {
 	return v.folder.disk.Discard(v.folder.VersionPath(run))
 }
 
-// dropOld removes the oldest versions beyond keep_versions, never the one that readers
-// see.
-func (v *Versions) dropOld() error {
-	old, err := v.oldPaths(Retention{}, time.Time{})
-	if err != nil {
-		return err
-	}
-	for _, path := range old {
-		if err := v.folder.disk.Discard(path); err != nil {
-			return fmt.Errorf("remove the old version %s: %w", path, err)
-		}
-	}
-	return nil
-}
-
 // oldPaths finds the versions beyond keep_versions. It keeps first those that the newest
 // was built on, since a rollback leads to them, then the youngest of the others.
-func (v *Versions) oldPaths(Retention, time.Time) ([]string, error) {
+func (v *Versions) oldPaths() ([]string, error) {
 	runs, err := v.List()
 	if err != nil {
 		return nil, err
