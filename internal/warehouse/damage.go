@@ -52,16 +52,16 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 func (x *Examiner) WithRemedy(err error, broken string) error {
 	var met *DamagedError
 	if errors.As(err, &met) && met.Remedy == "" {
-		met.Remedy = x.describeRemedy(broken, true)
+		met.Remedy = x.describeRemedy(broken)
 	}
 	return err
 }
 
 // describeRemedy says what is intact besides a broken version, and what can be done with
-// it. With deep it compares checksums, else sizes.
-func (x *Examiner) describeRemedy(broken string, deep bool) string {
+// it.
+func (x *Examiner) describeRemedy(broken string) string {
 	const left = "nothing was changed"
-	versions, days := x.versions.wholeVersions(broken, deep), x.series.listDays()
+	versions, days := x.versions.wholeVersions(broken), x.series.listDays()
 	var ways []string
 	if len(days) > 0 {
 		ways = append(ways, fmt.Sprintf("the Parquet series is there (%s to %s, days: %d): placementsync rebuild builds the catalog from it",

@@ -1,7 +1,6 @@
 package warehouse
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -259,21 +258,9 @@ func (e *examination) examineLedger() {
 // damagedLines returns the lines that are not what was written. It leaves out a torn
 // last line: a crash explains it.
 func damagedLines(data []byte) [][]byte {
-	damaged := unreadableLines(data)
+	_, damaged := parseLedger(data)
 	if n := len(damaged); n > 0 && !bytes.HasSuffix(data, []byte("\n")) && bytes.HasSuffix(data, damaged[n-1]) {
 		damaged = damaged[:n-1]
-	}
-	return damaged
-}
-
-func unreadableLines(data []byte) (damaged [][]byte) {
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, len(data)+1)
-	for lines.Scan() {
-		var r Run
-		if len(lines.Bytes()) > 0 && unsealLine(lines.Bytes(), &r) != nil {
-			damaged = append(damaged, bytes.Clone(lines.Bytes()))
-		}
 	}
 	return damaged
 }

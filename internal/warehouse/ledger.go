@@ -1,7 +1,6 @@
 package warehouse
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -84,7 +83,7 @@ func (l *Ledger) removeDamagedLines() error {
 	if err != nil {
 		return nil // reading the ledger reports it
 	}
-	damaged := unreadableLines(data)
+	_, damaged := parseLedger(data)
 	if len(damaged) == 0 {
 		return nil
 	}
@@ -113,8 +112,8 @@ func (l *Ledger) missingRuns() ([]Run, error) {
 	var missing []Run
 	known := entryOf(runs, latest)
 	if ok && (known.ID == "" || known.Outcome == Failed || known.Outcome == Interrupted || known.Outcome == Killed) {
-		if missing, err = l.enclosedRun(latest); err != nil {
-			return nil, err
+		if r, ok := l.enclosedRun(latest); ok {
+			missing = append(missing, r)
 		}
 	}
 	for _, note := range []string{l.unfinishedPath(), l.asidePath()} {
@@ -139,20 +138,14 @@ func (l *Ledger) entryOfNote(u Unfinished, latest string) Run {
 		Error: "the run was killed, or the machine went down; it published nothing"}
 }
 
-// enclosedRun reads a version's own entry. A rebuilt version has none.
-func (l *Ledger) enclosedRun(run string) ([]Run, error) {
+// enclosedRun reads a version's own entry; ok is false when it has none that is intact.
+// A rebuilt version has none.
+func (l *Ledger) enclosedRun(run string) (r Run, ok bool) {
 	data, err := os.ReadFile(filepath.Join(l.folder.VersionPath(run), runFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var r Run
 	if err == nil {
 		err = unsealLine(bytes.TrimSuffix(data, []byte("\n")), &r)
 	}
-	if err != nil || r.ID != run {
-		return nil, nil // damaged: the catalog knows the run
-	}
-	return []Run{r}, nil
+	return r, err == nil && r.ID == run
 }
 
 func entryOf(runs []Run, id string) Run {
@@ -173,16 +166,22 @@ func (l *Ledger) Runs() ([]Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the ledger: %w", err)
 	}
-	var runs []Run
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, len(data)+1)
-	for lines.Scan() {
+	runs, _ := parseLedger(data)
+	return runs, nil
+}
+
+// parseLedger returns the runs of a ledger, and the lines that are damaged or torn.
+func parseLedger(data []byte) (runs []Run, damaged [][]byte) {
+	for line := range bytes.Lines(data) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
 		var r Run
-		if unsealLine(lines.Bytes(), &r) == nil {
+		if unsealLine(line, &r) == nil {
 			runs = mergeRun(runs, r)
+		} else if len(line) > 0 {
+			damaged = append(damaged, line)
 		}
 	}
-	return runs, lines.Err()
+	return runs, damaged
 }
 
 // AllRuns returns Runs and the killed runs that the next Recover will enter. It leaves

@@ -58,7 +58,7 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	if err := d.w.Versions.linkCatalog(); err != nil {
 		return m, err
 	}
-	if err := d.w.Folder.disk.SwapLink(filepath.Join(versionsDir, d.Run), d.w.Folder.path(latestLink)); err != nil {
+	if err := d.w.Versions.switchTo(d.Run); err != nil {
 		return m, fmt.Errorf("switch to version %s: %w: %s", d.Run, err, d.w.Versions.describeFailedSwitch(d.Run))
 	}
 	if err := d.w.finishPublish(d.Run); err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"time"
 )
@@ -27,39 +26,35 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if err != nil {
 		return m, fmt.Errorf("roll back: %w", w.Examiner.WithRemedy(err, target))
 	}
-	note, err := w.beginRollback(target, now)
+	// Recover enters the rollback in the ledger from its note if the process is killed.
+	id, err := w.Ledger.newEntryID(now)
 	if err != nil {
+		return m, err
+	}
+	note := Unfinished{Run: id, Kind: Rollback, Version: target, StartedAt: now.UTC(), Attempt: 1, Program: w.cfg.Program}
+	if err := w.Ledger.StartAside(note); err != nil {
 		return m, err
 	}
 	if err := w.switchBack(m); err != nil {
 		return m, err
 	}
 	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(w.Versions.baseManifests(target)...), w.Ledger.Finish())
-	// The note stays unless the ledger has the line: Recover enters it from the note.
+	// Without a line in the ledger the note stays, for Recover.
 	if recordErr := w.Ledger.Record(w.Ledger.rollbackEntry(note.Run, target, note.StartedAt)); recordErr != nil {
 		return m, errors.Join(err, recordErr)
 	}
 	return m, errors.Join(err, w.Ledger.FinishAside())
 }
 
-// beginRollback writes a note of the rollback, so that Recover enters it in the ledger
-// if the process is killed.
-func (w *Warehouse) beginRollback(target string, now time.Time) (note Unfinished, err error) {
-	if note.Run, err = w.Ledger.newEntryID(now); err != nil {
-		return note, err
-	}
-	note.Kind, note.Version, note.StartedAt, note.Attempt, note.Program = Rollback, target, now.UTC(), 1, w.cfg.Program
-	return note, w.Ledger.StartAside(note)
-}
-
 func (w *Warehouse) switchBack(m Manifest) error {
 	if err := w.Series.withdrawAllBut(m.RunID); err != nil {
 		return fmt.Errorf("remove later days from the Parquet series: %w", err)
 	}
-	if err := w.Versions.clearLatest(); err != nil {
-		return fmt.Errorf("switch back to version %s: %w", m.RunID, err)
+	err := w.Versions.clearLatest()
+	if err == nil {
+		err = w.Versions.switchTo(m.RunID)
 	}
-	if err := w.Folder.disk.SwapLink(filepath.Join(versionsDir, m.RunID), w.Folder.path(latestLink)); err != nil {
+	if err != nil {
 		return fmt.Errorf("switch back to version %s: %w", m.RunID, err)
 	}
 	return nil

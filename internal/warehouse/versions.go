@@ -96,6 +96,11 @@ func (v *Versions) linkCatalog() error {
 	return nil
 }
 
+// switchTo points readers at a version in one step.
+func (v *Versions) switchTo(run string) error {
+	return v.folder.disk.SwapLink(filepath.Join(versionsDir, run), v.folder.path(latestLink))
+}
+
 // clearLatest moves aside what has the name of the link and is no link, such as the copy
 // that a restore made.
 func (v *Versions) clearLatest() error {
@@ -186,14 +191,14 @@ func (v *Versions) damagedFiles(known *sumCache, run string, deep bool) []Damage
 }
 
 // wholeVersions lists the intact versions but one, oldest first.
-func (v *Versions) wholeVersions(without string, deep bool) []string {
+func (v *Versions) wholeVersions(without string) []string {
 	runs, err := v.List()
 	if err != nil {
 		return nil
 	}
 	var whole []string
 	for _, run := range runs {
-		if run != without && len(v.damagedFiles(newSumCache(), run, deep)) == 0 {
+		if run != without && len(v.damagedFiles(newSumCache(), run, true)) == 0 {
 			whole = append(whole, run)
 		}
 	}
