@@ -136,7 +136,7 @@ func metricNames(t *testing.T) []string {
 	g := &globals{process: process{stderr: &bytes.Buffer{}, lookupEnv: os.LookupEnv}}
 	s := &service{g: g, first: cfg, log: g.newLogger()}
 	registry := prometheus.NewRegistry()
-	daemon.New(daemon.Config{Metrics: registry, Log: s.log, Progress: s.daemonProgress, Streams: []string{"orders"}, Now: g.now,
+	daemon.New(daemon.Config{Metrics: registry, Log: s.log, Progress: s.watch.Progress, Streams: []string{"orders"}, Now: g.now,
 		HookResults: func() map[string]uint64 { return map[string]uint64{"stored": 0} }}, daemon.Settings{})
 	described := make(chan *prometheus.Desc, 1000)
 	registry.Describe(described)

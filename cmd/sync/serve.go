@@ -20,6 +20,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -87,11 +88,8 @@ func runServe(ctx context.Context, g *globals) error {
 func (s *service) daemonConfig(wh *warehouse.Warehouse, hangups <-chan os.Signal) daemon.Config {
 	socket, _ := s.g.lookupEnv("NOTIFY_SOCKET")
 	return daemon.Config{
-		Ledger: func() ([]daemon.Night, error) {
-			runs, err := wh.Ledger.Runs()
-			return nightsOf(runs), err
-		},
-		Progress: s.daemonProgress,
+		Ledger:   wh.Ledger.Runs,
+		Progress: s.watch.Progress,
 		Report:   func() string { return reportFile(wh.Folder.Dir()) },
 		Verified: func() (daemon.Verified, bool) { return lastVerified(wh) },
 		Streams:  streamsOf(stream.Known()), HookResults: s.hooks.receiver.Counts,
@@ -131,7 +129,7 @@ func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 		VerifySchedule: verifying, Verify: func(ctx context.Context) daemon.Verified { return s.verifyInTurn(ctx, cfg, night) },
 		Schedule: schedule, CatchUp: cfg.Schedule.CatchUp, AuthToken: cfg.Serve.AuthToken.Reveal(),
 		Hooks: s.hooks.httpHandler(cfg),
-		Night: func(ctx context.Context) (daemon.Night, error) {
+		Night: func(ctx context.Context) (ledger.Run, error) {
 			var res pipeline.Result
 			err := s.hooks.inTurn(ctx, func() (err error) {
 				if res, err = s.g.runAndNotify(ctx, cfg, night); err == nil {
@@ -188,24 +186,24 @@ func (s *service) writeReport(ctx context.Context, cfg config.Config) {
 func reportFile(dir string) string { return filepath.Join(dir, "report.html") }
 
 // endNight hands a night to the daemon, which only needs to know whether it began.
-func (s *service) endNight(res pipeline.Result, err error) (daemon.Night, error) {
-	night := nightOf(res.Run)
+func (s *service) endNight(res pipeline.Result, err error) (ledger.Run, error) {
+	night := res.Run
 	switch {
 	case night.Outcome != "":
 	case errors.Is(err, context.Canceled): // told to stop before its turn came
-		night.Outcome = daemon.Interrupted
+		night.Outcome = ledger.Interrupted
 	default:
-		night.Outcome = daemon.Failed
+		night.Outcome = ledger.Failed
 	}
 	held, ok := errors.AsType[*warehouse.HeldError](err)
 	switch {
 	case ok:
 		return night, fmt.Errorf("%w: %w", daemon.ErrHeld, held)
 	case err == nil:
-	case night.Outcome == daemon.Interrupted:
-		s.log.Info("night interrupted, the next one resumes it", "run", night.Run, "error", err)
+	case night.Outcome == ledger.Interrupted:
+		s.log.Info("night interrupted, the next one resumes it", "run", night.ID, "error", err)
 	default:
-		s.log.Error("night failed", "run", night.Run, "outcome", night.Outcome, "error", err)
+		s.log.Error("night failed", "run", night.ID, "outcome", night.Outcome, "error", err)
 	}
 	return night, err
 }
@@ -224,7 +222,7 @@ func (s *service) reloadConfig() (daemon.Settings, error) {
 		{"serve.listen", &s.first.Serve.Listen, &cfg.Serve.Listen},
 	} {
 		if *fixed.old != *fixed.want {
-			s.log.Warn("setting changes only after a restart", "key", fixed.key, "stays", *fixed.old, "asked", *fixed.want)
+			s.log.Warn("setting changes only after a restart", "setting", fixed.key, "in_use", *fixed.old, "configured", *fixed.want)
 			*fixed.want = *fixed.old
 		}
 	}
@@ -243,44 +241,6 @@ func (s *service) watchdogInterval() time.Duration {
 		return 0
 	}
 	return time.Duration(micros) * time.Microsecond
-}
-
-func (s *service) daemonProgress() (daemon.Progress, bool) {
-	p, ok := s.watch.Progress()
-	shown := daemon.Progress{Run: p.Run, Started: p.StartedAt, Phase: p.Phase, Requests: p.Requests, Retries: p.Retries,
-		Expected: p.Expected, Left: p.Left, PerSecond: p.PerSecond, Allowed: p.Allowed}
-	for _, one := range p.Streams {
-		shown.Streams = append(shown.Streams, daemon.StreamProgress{Name: one.Name, State: one.State, Done: one.Done, Total: one.Total,
-			Rows: one.Rows, Requests: one.Requests, Retries: one.Retries, Grade: string(one.Grade)})
-	}
-	return shown, ok
-}
-
-func nightsOf(runs []warehouse.Run) []daemon.Night {
-	var nights []daemon.Night
-	for _, r := range runs {
-		nights = append(nights, nightOf(r))
-	}
-	return nights
-}
-
-// shownBy names what is no night.
-func shownBy(r warehouse.Run) string {
-	if r.IsNight() {
-		return ""
-	}
-	return r.Kind
-}
-
-func nightOf(r warehouse.Run) daemon.Night {
-	n := daemon.Night{Run: r.ID, By: shownBy(r), Started: r.StartedAt, Ended: r.EndedAt, Snapshot: r.SnapshotAt, Outcome: string(r.Outcome), Error: r.Error,
-		Requests: r.Requests, Bytes: r.Bytes, Retries: r.Retries, Rows: r.Rows, New: r.New, Changed: r.Changed, Gone: r.Gone}
-	for _, s := range r.Streams {
-		n.Streams = append(n.Streams, daemon.Stream{Name: s.Stream, Grade: s.Grade, Reason: s.Reason, Rows: s.Rows, Rejects: s.Rejects,
-			Requests: s.Requests, Retries: s.Retries, Since: s.AgeSince,
-			Throttled: time.Duration(s.RetryAfterSeconds * float64(time.Second))})
-	}
-	return n
 }
 
 func streamsOf(all []stream.Stream) []string {

@@ -6,6 +6,7 @@ import (
 
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
+	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/warehouse"
@@ -23,10 +24,10 @@ func (s *service) verifyInTurn(ctx context.Context, cfg config.Config, night pip
 		return err
 	})
 	if ctx.Err() != nil {
-		return daemon.Verified{At: found.At, Result: daemon.Interrupted}
+		return daemon.Verified{At: found.At, Result: string(ledger.Interrupted)}
 	}
 	if err != nil {
-		found.Result, found.Error = daemon.Failed, err.Error()
+		found.Result, found.Error = string(ledger.Failed), err.Error()
 	}
 	s.keepVerified(cfg, found)
 	if found.Result != pipeline.Whole {

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
 // ledgerAge is how long a reading of the ledger is used: other processes write to it.
@@ -12,7 +14,7 @@ const ledgerAge = 30 * time.Second
 // board is the state that the page, the metrics and the probes read.
 type board struct {
 	now    func() time.Time
-	ledger func() ([]Night, error)
+	ledger func() ([]ledger.Run, error)
 
 	mu       sync.Mutex
 	next     time.Time // the next slot
@@ -20,8 +22,8 @@ type board struct {
 	stopping bool
 	beat     time.Time // when the schedule was last checked
 	missed   map[string]int
-	nights   []Night
-	current  Night // what readers see
+	nights   []ledger.Run
+	current  ledger.Run // what readers see
 	readAt   time.Time
 	readErr  error
 }
@@ -34,10 +36,10 @@ type snapshot struct {
 	Beat          time.Time
 	Missed        map[string]int
 	// Nights are oldest first; do not change them.
-	Nights []Night
+	Nights []ledger.Run
 	// Current is the run whose snapshot readers see: a night, a refresh, a rollback
 	// or a rebuild; zero: none.
-	Current   Night
+	Current   ledger.Run
 	LedgerErr error
 }
 
@@ -58,13 +60,13 @@ func (b *board) readSnapshot() snapshot {
 }
 
 // sortRuns sets the nights, and the last of all entries that published.
-func (b *board) sortRuns(runs []Night) {
-	b.nights, b.current = []Night{}, Night{}
+func (b *board) sortRuns(runs []ledger.Run) {
+	b.nights, b.current = []ledger.Run{}, ledger.Run{}
 	for _, r := range runs {
-		if r.By == "" {
+		if r.IsNight() {
 			b.nights = append(b.nights, r)
 		}
-		if r.Published() {
+		if r.IsPublished() {
 			b.current = r
 		}
 	}
@@ -88,22 +90,22 @@ func (b *board) addMissed(why string, n int) {
 }
 
 // lastPublished returns the newest night that published a snapshot.
-func (s snapshot) lastPublished() (Night, bool) {
+func (s snapshot) lastPublished() (ledger.Run, bool) {
 	for i := len(s.Nights) - 1; i >= 0; i-- {
-		if s.Nights[i].Published() {
+		if s.Nights[i].IsPublished() {
 			return s.Nights[i], true
 		}
 	}
-	return Night{}, false
+	return ledger.Run{}, false
 }
 
 // currentRun returns the entry of the snapshot that readers see.
-func (s snapshot) currentRun() (Night, bool) { return s.Current, s.Current.Published() }
+func (s snapshot) currentRun() (ledger.Run, bool) { return s.Current, s.Current.IsPublished() }
 
 // lastNight returns the newest night, however it ended.
-func (s snapshot) lastNight() (Night, bool) {
+func (s snapshot) lastNight() (ledger.Run, bool) {
 	if len(s.Nights) == 0 {
-		return Night{}, false
+		return ledger.Run{}, false
 	}
 	return s.Nights[len(s.Nights)-1], true
 }

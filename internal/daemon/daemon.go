@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"placementsync/internal/ledger"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -28,10 +30,10 @@ var ErrHeld = errors.New("another run holds the lock")
 type Config struct {
 	// Ledger returns the nights and refreshes so far, oldest first, also those of
 	// other processes. It is called at most twice a minute and after each night.
-	Ledger func() ([]Night, error)
+	Ledger func() ([]ledger.Run, error)
 	// Progress returns how far the running night is; false: none runs. It is safe
 	// for concurrent use.
-	Progress func() (Progress, bool)
+	Progress func() (ledger.Progress, bool)
 	// Report returns the path of the newest report, or "" if there is none.
 	Report func() string
 	// Verified returns the result of the last Verify, also of an earlier process;
@@ -67,10 +69,10 @@ type Settings struct {
 	// CatchUp starts one night at once if slots were missed while the daemon was
 	// down.
 	CatchUp bool
-	// Night runs one night to its end. The Night that it returns counts also with an
+	// Night runs one night to its end. The run that it returns counts also with an
 	// error. When ctx ends it finishes publishing, or it stops and the next night
 	// resumes it.
-	Night func(ctx context.Context) (Night, error)
+	Night func(ctx context.Context) (ledger.Run, error)
 	// VerifySchedule is when Verify checks for damage; a zero Schedule: never.
 	VerifySchedule Schedule
 	Verify         func(ctx context.Context) Verified

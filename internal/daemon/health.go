@@ -45,10 +45,10 @@ func (d *Daemon) unreadyReasons() []string {
 	if !ok {
 		return append(why, "no night has succeeded yet")
 	}
-	limit := 2 * d.settings().Schedule.Interval(good.Started)
-	if age := seen.At.Sub(good.Ended); age > limit {
+	limit := 2 * d.settings().Schedule.Interval(good.StartedAt)
+	if age := seen.At.Sub(good.EndedAt); age > limit {
 		why = append(why, fmt.Sprintf("the last success %s ended %s ago, more than twice the interval of the schedule (%s)",
-			good.Run, formatDuration(age), formatDuration(limit/2)))
+			good.ID, formatDuration(age), formatDuration(limit/2)))
 	}
 	return why
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"placementsync/internal/daemon"
+	"placementsync/internal/ledger"
 )
 
 // house is a daemon whose nights do what a test wants. Everything in it may be
@@ -28,7 +29,7 @@ type house struct {
 	d   *daemon.Daemon
 
 	mu     sync.Mutex
-	ledger []daemon.Night
+	ledger []ledger.Run
 	begun  []string // when nights began
 	told   []string // what the service manager was told
 	log    lines
@@ -57,7 +58,7 @@ func (l *lines) String() string {
 
 // newHouse is due at 02:00 UTC; each night takes ten minutes, unless run says
 // otherwise, and is good.
-func newHouse(t *testing.T, run func(ctx context.Context) (daemon.Night, error)) *house {
+func newHouse(t *testing.T, run func(ctx context.Context) (ledger.Run, error)) *house {
 	t.Helper()
 	h := &house{t: t}
 	if run == nil {
@@ -65,7 +66,7 @@ func newHouse(t *testing.T, run func(ctx context.Context) (daemon.Night, error))
 	}
 	h.cfg = daemon.Config{
 		Ledger:   h.runs,
-		Progress: func() (daemon.Progress, bool) { return daemon.Progress{}, false },
+		Progress: func() (ledger.Progress, bool) { return ledger.Progress{}, false },
 		Report:   func() string { return "" },
 		Streams:  []string{"orders", "outlets"},
 		Notify:   h.hear,
@@ -79,28 +80,28 @@ func newHouse(t *testing.T, run func(ctx context.Context) (daemon.Night, error))
 }
 
 // lasting is a good night of a length; cut short it is interrupted.
-func lasting(d time.Duration) func(ctx context.Context) (daemon.Night, error) {
-	return func(ctx context.Context) (daemon.Night, error) {
+func lasting(d time.Duration) func(ctx context.Context) (ledger.Run, error) {
+	return func(ctx context.Context) (ledger.Run, error) {
 		select {
 		case <-time.After(d):
-			return daemon.Night{Outcome: daemon.Complete}, nil
+			return ledger.Run{Outcome: ledger.Complete}, nil
 		case <-ctx.Done():
-			return daemon.Night{Outcome: daemon.Interrupted}, ctx.Err()
+			return ledger.Run{Outcome: ledger.Interrupted}, ctx.Err()
 		}
 	}
 }
 
 // recorded gives a night its times and a line in the ledger, if it began.
-func (h *house) recorded(run func(ctx context.Context) (daemon.Night, error)) func(ctx context.Context) (daemon.Night, error) {
-	return func(ctx context.Context) (daemon.Night, error) {
+func (h *house) recorded(run func(ctx context.Context) (ledger.Run, error)) func(ctx context.Context) (ledger.Run, error) {
+	return func(ctx context.Context) (ledger.Run, error) {
 		began := time.Now().UTC()
 		h.mu.Lock()
 		h.begun = append(h.begun, began.Format("01-02 15:04"))
 		h.mu.Unlock()
 		n, err := run(ctx)
-		n.Run, n.Started, n.Ended = began.Format("20060102T150405Z"), began, time.Now().UTC()
-		if n.Outcome == daemon.Complete || n.Outcome == daemon.Partial {
-			n.Snapshot = began
+		n.ID, n.StartedAt, n.EndedAt = began.Format("20060102T150405Z"), began, time.Now().UTC()
+		if n.Outcome == ledger.Complete || n.Outcome == ledger.Partial {
+			n.SnapshotAt = began
 		}
 		if !errors.Is(err, daemon.ErrHeld) {
 			h.record(n)
@@ -109,13 +110,13 @@ func (h *house) recorded(run func(ctx context.Context) (daemon.Night, error)) fu
 	}
 }
 
-func (h *house) record(n daemon.Night) {
+func (h *house) record(n ledger.Run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ledger = append(h.ledger, n)
 }
 
-func (h *house) runs() ([]daemon.Night, error) {
+func (h *house) runs() ([]ledger.Run, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.ledger), nil

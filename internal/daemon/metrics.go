@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	"placementsync/internal/ledger"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -59,8 +61,8 @@ func newMetrics(cfg Config, d *Daemon) *metrics {
 // createSeries creates every series before its first event: a rate over a series that
 // appears with its first event misses that event.
 func (m *metrics) createSeries(streams []string) {
-	for _, outcome := range []string{Complete, Partial, Failed, Interrupted, Held} {
-		m.runs.WithLabelValues(outcome)
+	for _, outcome := range []ledger.Outcome{ledger.Complete, ledger.Partial, ledger.Failed, ledger.Interrupted, ledger.Held} {
+		m.runs.WithLabelValues(string(outcome))
 	}
 	for _, why := range []string{missedRunning, missedHeld, missedDowntime} {
 		m.missed.WithLabelValues(why)
@@ -86,13 +88,13 @@ func registerNow(cfg Config, d *Daemon) {
 	lookup("snapshot_age_seconds", "Age of the snapshot that readers see; NaN before the first.", func() float64 {
 		now := d.board.readSnapshot()
 		if n, ok := now.currentRun(); ok {
-			return now.At.Sub(n.Snapshot).Seconds()
+			return now.At.Sub(n.SnapshotAt).Seconds()
 		}
 		return math.NaN()
 	})
 	lookup("last_success_timestamp_seconds", "When the last night that published a snapshot ended; 0: never.", func() float64 {
 		n, _ := d.board.readSnapshot().lastPublished()
-		return unixSeconds(n.Ended)
+		return unixSeconds(n.EndedAt)
 	})
 	lookup("last_run_duration_seconds", "How long the last night took.", func() float64 {
 		n, _ := d.board.readSnapshot().lastNight()
@@ -147,31 +149,31 @@ func (m *metrics) restoreLast(s snapshot) {
 }
 
 // countNight adds a night that ended to the counters.
-func (m *metrics) countNight(n Night) {
-	m.runs.WithLabelValues(n.Outcome).Inc()
-	if n.Outcome == Held {
+func (m *metrics) countNight(n ledger.Run) {
+	m.runs.WithLabelValues(string(n.Outcome)).Inc()
+	if n.Outcome == ledger.Held {
 		return
 	}
 	for _, s := range n.Streams {
-		m.requests.WithLabelValues(s.Name).Add(float64(s.Requests))
-		m.retries.WithLabelValues(s.Name).Add(float64(s.Retries))
-		m.throttled.WithLabelValues(s.Name).Add(s.Throttled.Seconds())
-		m.rejects.WithLabelValues(s.Name).Add(float64(s.Rejects))
+		m.requests.WithLabelValues(s.Stream).Add(float64(s.Requests))
+		m.retries.WithLabelValues(s.Stream).Add(float64(s.Retries))
+		m.throttled.WithLabelValues(s.Stream).Add(s.RetryAfterSeconds)
+		m.rejects.WithLabelValues(s.Stream).Add(float64(s.Rejects))
 	}
-	if n.Published() {
+	if n.IsPublished() {
 		m.setLastNight(n)
 	}
 }
 
 // setLastNight sets the gauges to the results of a published night.
-func (m *metrics) setLastNight(n Night) {
+func (m *metrics) setLastNight(n ledger.Run) {
 	m.newRows.Set(float64(n.New))
 	m.changed.Set(float64(n.Changed))
 	m.gone.Set(float64(n.Gone))
 	for _, s := range n.Streams {
-		m.rows.WithLabelValues(s.Name).Set(float64(s.Rows))
+		m.rows.WithLabelValues(s.Stream).Set(float64(s.Rows))
 		for _, g := range gradeNames() {
-			m.grade.WithLabelValues(s.Name, g).Set(boolValue(g == s.Grade))
+			m.grade.WithLabelValues(s.Stream, g).Set(boolValue(g == s.Grade))
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"placementsync/internal/daemon"
+	"placementsync/internal/ledger"
 )
 
 func TestEverySeriesExistsFromTheStart(t *testing.T) {
@@ -68,11 +68,11 @@ func TestScrapesWaitForOneAnother(t *testing.T) {
 
 func TestNightsAreMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, func(context.Context) (daemon.Night, error) {
+		h := newHouse(t, func(context.Context) (ledger.Run, error) {
 			time.Sleep(90 * time.Second)
-			return daemon.Night{Outcome: daemon.Partial, New: 5, Changed: 6, Gone: 7, Streams: []daemon.Stream{
-				{Name: "orders", Grade: "exact", Rows: 60, Rejects: 2, Requests: 12, Retries: 3, Throttled: 1500 * time.Millisecond},
-				{Name: "outlets", Grade: "carried_forward"},
+			return ledger.Run{Outcome: ledger.Partial, New: 5, Changed: 6, Gone: 7, Streams: []ledger.Stream{
+				{Stream: "orders", Grade: "exact", Rows: 60, Rejects: 2, Requests: 12, Retries: 3, RetryAfterSeconds: 1.5},
+				{Stream: "outlets", Grade: "carried_forward"},
 			}}, nil
 		})
 		h.run()
@@ -109,8 +109,8 @@ func TestARestartRemembersTheLastNight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil)
 		began := time.Now().Add(-22 * time.Hour)
-		h.record(daemon.Night{Run: "earlier", Outcome: daemon.Complete, Started: began, Ended: began.Add(time.Minute), Snapshot: began,
-			Requests: 9, Streams: []daemon.Stream{{Name: "orders", Grade: "repaired", Rows: 60, Requests: 9}}})
+		h.record(ledger.Run{ID: "earlier", Outcome: ledger.Complete, StartedAt: began, EndedAt: began.Add(time.Minute), SnapshotAt: began,
+			Requests: 9, Streams: []ledger.Stream{{Stream: "orders", Grade: "repaired", Rows: 60, Requests: 9}}})
 		h.run()
 		defer h.end()
 		for series, want := range map[string]string{

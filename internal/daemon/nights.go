@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
 // Reasons of a slot without a night of its own.
@@ -19,7 +21,7 @@ const checkEvery = time.Minute
 
 // ending is how a night ended.
 type ending struct {
-	night Night
+	night ledger.Run
 	err   error
 }
 
@@ -138,10 +140,10 @@ func (s *scheduler) catchUp(ctx context.Context) {
 	}
 	owed := 0
 	if good, ok := seen.lastPublished(); ok {
-		owed, _ = set.Schedule.countPassed(good.Started, seen.At)
+		owed, _ = set.Schedule.countPassed(good.StartedAt, seen.At)
 	}
 	switch {
-	case owed == 0 && last.Outcome != Interrupted && last.Outcome != Killed:
+	case owed == 0 && last.Outcome != ledger.Interrupted && last.Outcome != ledger.Killed:
 	case !set.CatchUp:
 		s.recordMissed(missedDowntime, owed)
 	default:
@@ -177,12 +179,12 @@ func (s *scheduler) endNight(e ending) {
 	now := s.d.cfg.Now()
 	s.d.board.update(func(b *board) { b.running, b.readAt = time.Time{}, time.Time{} })
 	if errors.Is(e.err, ErrHeld) {
-		e.night.Outcome = Held
+		e.night.Outcome = ledger.Held
 		s.retry = now.Add(s.d.cfg.HeldRetry)
 		s.d.cfg.Log.Warn("night waits for another run", "until", s.retry, "error", e.err)
 	}
 	s.d.metrics.countNight(e.night)
-	s.d.cfg.Log.Info("night ended", "run", e.night.Run, "outcome", e.night.Outcome, "took", e.night.Took(),
+	s.d.cfg.Log.Info("night ended", "run", e.night.ID, "outcome", e.night.Outcome, "took", e.night.Took(),
 		"next", s.next)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/daemon"
+	"placementsync/internal/ledger"
 )
 
 // began fails unless exactly these nights began.
@@ -54,26 +55,26 @@ func TestTwoNightsAreNeverAtWork(t *testing.T) {
 }
 
 func TestOneNightCatchesUp(t *testing.T) {
-	good := func(at time.Time) daemon.Night {
-		return daemon.Night{Run: "earlier", Outcome: daemon.Complete, Started: at, Ended: at.Add(time.Minute), Snapshot: at}
+	good := func(at time.Time) ledger.Run {
+		return ledger.Run{ID: "earlier", Outcome: ledger.Complete, StartedAt: at, EndedAt: at.Add(time.Minute), SnapshotAt: at}
 	}
-	cut := daemon.Night{Run: "cut", Outcome: daemon.Interrupted}
+	cut := ledger.Run{ID: "cut", Outcome: ledger.Interrupted}
 	day := 24 * time.Hour
 	for _, c := range []struct {
 		name    string
-		ledger  func(now time.Time) []daemon.Night
+		ledger  func(now time.Time) []ledger.Run
 		catchUp bool
 		missed  string // besides the one that is caught up
 		want    []string
 	}{
-		{"after three days away", func(now time.Time) []daemon.Night { return []daemon.Night{good(now.Add(-3*day + 2*time.Hour))} },
+		{"after three days away", func(now time.Time) []ledger.Run { return []ledger.Run{good(now.Add(-3*day + 2*time.Hour))} },
 			true, "1", []string{"01-01 00:00", "01-01 02:00"}},
-		{"not unless wanted", func(now time.Time) []daemon.Night { return []daemon.Night{good(now.Add(-3*day + 2*time.Hour))} },
+		{"not unless wanted", func(now time.Time) []ledger.Run { return []ledger.Run{good(now.Add(-3*day + 2*time.Hour))} },
 			false, "2", []string{"01-01 02:00"}},
-		{"not when none was missed", func(now time.Time) []daemon.Night { return []daemon.Night{good(now.Add(-22 * time.Hour))} },
+		{"not when none was missed", func(now time.Time) []ledger.Run { return []ledger.Run{good(now.Add(-22 * time.Hour))} },
 			true, "0", []string{"01-01 02:00"}},
-		{"not before the first night", func(time.Time) []daemon.Night { return nil }, true, "0", []string{"01-01 02:00"}},
-		{"when the last one was cut short", func(now time.Time) []daemon.Night { return []daemon.Night{good(now.Add(-22 * time.Hour)), cut} },
+		{"not before the first night", func(time.Time) []ledger.Run { return nil }, true, "0", []string{"01-01 02:00"}},
+		{"when the last one was cut short", func(now time.Time) []ledger.Run { return []ledger.Run{good(now.Add(-22 * time.Hour)), cut} },
 			true, "0", []string{"01-01 00:00", "01-01 02:00"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -95,11 +96,11 @@ func TestOneNightCatchesUp(t *testing.T) {
 func TestANightWaitsForAnotherRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
-		h := newHouse(t, func(context.Context) (daemon.Night, error) {
+		h := newHouse(t, func(context.Context) (ledger.Run, error) {
 			if tries++; tries <= 2 {
-				return daemon.Night{}, fmt.Errorf("%w: run 20000101T015900Z", daemon.ErrHeld)
+				return ledger.Run{}, fmt.Errorf("%w: run 20000101T015900Z", daemon.ErrHeld)
 			}
-			return daemon.Night{Outcome: daemon.Complete}, nil
+			return ledger.Run{Outcome: ledger.Complete}, nil
 		})
 		h.run()
 		time.Sleep(3 * time.Hour)
@@ -113,7 +114,7 @@ func TestANightWaitsForAnotherRun(t *testing.T) {
 
 func TestAWaitEndsAtTheNextSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, func(context.Context) (daemon.Night, error) { return daemon.Night{}, daemon.ErrHeld })
+		h := newHouse(t, func(context.Context) (ledger.Run, error) { return ledger.Run{}, daemon.ErrHeld })
 		h.cfg.HeldRetry = 20 * time.Hour
 		h.run()
 		time.Sleep(26*time.Hour + time.Minute)
@@ -139,9 +140,9 @@ func TestDrainWaitsForTheNight(t *testing.T) {
 	})
 	t.Run("that commits", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			h := newHouse(t, func(context.Context) (daemon.Night, error) {
+			h := newHouse(t, func(context.Context) (ledger.Run, error) {
 				time.Sleep(10 * time.Minute)
-				return daemon.Night{Outcome: daemon.Complete}, nil
+				return ledger.Run{Outcome: ledger.Complete}, nil
 			})
 			h.run()
 			time.Sleep(2*time.Hour + time.Minute)
@@ -213,7 +214,7 @@ func TestServiceManagerIsTold(t *testing.T) {
 func TestALedgerThatIsUnreadableIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil)
-		h.cfg.Ledger = func() ([]daemon.Night, error) { return nil, errors.New("read /secret/path: broken") }
+		h.cfg.Ledger = func() ([]ledger.Run, error) { return nil, errors.New("read /secret/path: broken") }
 		h.run()
 		defer h.end()
 		if w := h.get("/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "ledger") || strings.Contains(w.Body.String(), "/secret") {

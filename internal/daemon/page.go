@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
 //go:embed page.html
@@ -27,11 +29,11 @@ type page struct {
 	// Refresh is after how many seconds the browser loads the page again.
 	Refresh int
 	Unready []string
-	// Good is the newest night that was published, Seen the run that readers see:
-	// that night, or a refresh after it.
-	Good, Seen *Night
-	Recent     []Night // newest first
-	Now        *Progress
+	// Good is the newest night that was published, Seen what readers see: that
+	// night, or a refresh after it.
+	Good, Seen *ledger.Run
+	Recent     []ledger.Run // newest first
+	Now        *ledger.Progress
 	Report     bool
 	Hooks      bool
 	// Verified is the last verification; nil: there was none.
@@ -80,32 +82,10 @@ func (p page) State() string {
 	switch {
 	case len(p.Unready) > 0:
 		return "not ready"
-	case ok && last.Outcome != Complete:
-		return last.Outcome
+	case ok && last.Outcome != ledger.Complete:
+		return string(last.Outcome)
 	}
 	return "ready"
-}
-
-// Share is how much of a stream is done, in percent; -1: unknown.
-func (s StreamProgress) Share() int64 {
-	switch {
-	case s.State == "read":
-		return 100
-	case s.Total <= 0:
-		return -1
-	}
-	return min(100, 100*s.Done/s.Total)
-}
-
-// Read counts the streams that are done.
-func (p Progress) Read() int {
-	n := 0
-	for _, s := range p.Streams {
-		if s.State == "read" {
-			n++
-		}
-	}
-	return n
 }
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
@@ -115,8 +95,10 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"rate":  func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
 }).Parse(pageText))
 
-// cssClass makes the name of a CSS class from a state or grade.
-func cssClass(word string) string { return strings.NewReplacer("_", "-", " ", "-").Replace(word) }
+// cssClass makes the name of a CSS class from a word of ours.
+func cssClass(word any) string {
+	return strings.NewReplacer("_", "-", " ", "-").Replace(fmt.Sprint(word))
+}
 
 // formatCount writes a number with separators: 1,234,567.
 func formatCount(n int64) string {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/daemon"
+	"placementsync/internal/ledger"
 )
 
 // busy is a house in the middle of a night, with nights of every outcome behind it.
@@ -15,24 +15,24 @@ func busy(t *testing.T) *house {
 	now := instant(t, "2026-11-21T02:04:10Z")
 	h.cfg.Now = func() time.Time { return now }
 	h.cfg.Report = func() string { return "page_test.go" }
-	for i, outcome := range []string{daemon.Complete, daemon.Interrupted, daemon.Partial, daemon.Failed, daemon.Complete} {
+	for i, outcome := range []ledger.Outcome{ledger.Complete, ledger.Interrupted, ledger.Partial, ledger.Failed, ledger.Complete} {
 		began := now.AddDate(0, 0, i-5).Truncate(time.Hour)
-		n := daemon.Night{Run: began.Format("20060102T150405Z"), Started: began, Ended: began.Add(6*time.Minute + 12*time.Second),
+		n := ledger.Run{ID: began.Format("20060102T150405Z"), StartedAt: began, EndedAt: began.Add(6*time.Minute + 12*time.Second),
 			Outcome: outcome, Rows: 1_234_567, New: 812, Changed: 12_040, Gone: 33, Requests: 3_412, Retries: 7, Bytes: 12 << 20}
 		switch outcome {
-		case daemon.Failed:
+		case ledger.Failed:
 			n.Error = "extract: no stream could be read; nothing was published, the last snapshot stays\nsecond line <b>"
 			n.Rows, n.New, n.Changed, n.Gone = 0, 0, 0, 0
-		case daemon.Complete, daemon.Partial:
-			n.Snapshot = began
+		case ledger.Complete, ledger.Partial:
+			n.SnapshotAt = began
 		}
 		n.Streams = someStreams(began)
 		h.ledger = append(h.ledger, n)
 	}
-	h.cfg.Progress = func() (daemon.Progress, bool) {
-		return daemon.Progress{Run: "20261121T020000Z", Started: now.Add(-4 * time.Minute), Phase: "reading product_listings",
+	h.cfg.Progress = func() (ledger.Progress, bool) {
+		return ledger.Progress{Run: "20261121T020000Z", StartedAt: now.Add(-4 * time.Minute), Phase: "reading product_listings",
 			Requests: 1_204, Expected: 3_412, Retries: 3, PerSecond: 9.8, Allowed: 10, Left: 3*time.Minute + 42*time.Second,
-			Streams: []daemon.StreamProgress{
+			Streams: []ledger.StreamProgress{
 				{Name: "token", State: "read", Rows: 1, Requests: 1, Grade: "exact"},
 				{Name: "outlet_listings", State: "read", Rows: 41_022, Requests: 412, Grade: "repaired"},
 				{Name: "product_listings", State: "reading", Done: 310, Total: 821, Rows: 31_000, Requests: 313, Retries: 3},
@@ -43,14 +43,14 @@ func busy(t *testing.T) *house {
 	return h
 }
 
-func someStreams(began time.Time) []daemon.Stream {
-	return []daemon.Stream{
-		{Name: "token", Grade: "exact", Reason: "answered whole in one response", Rows: 1, Requests: 1},
-		{Name: "outlet_listings", Grade: "repaired", Reason: "the list changed during pass 1; pass 2 brought nothing new", Rows: 41_022, Requests: 823, Retries: 4},
-		{Name: "product_listings", Grade: "best_effort", Reason: "the list still changed in pass 4 of 4", Rows: 82_100, Requests: 3_284, Rejects: 12},
-		{Name: "orders", Grade: "carried_forward", Reason: `fetch stream "orders": GET /orders answered 503 Service Unavailable after 6 attempts; what has landed is kept, the next run asks again`,
-			Rows: 9_001, Requests: 6, Retries: 5, Since: began.AddDate(0, 0, -1)},
-		{Name: "files", Grade: "skipped", Reason: "missing scope files.read"},
+func someStreams(began time.Time) []ledger.Stream {
+	return []ledger.Stream{
+		{Stream: "token", Grade: "exact", Reason: "answered whole in one response", Rows: 1, Requests: 1},
+		{Stream: "outlet_listings", Grade: "repaired", Reason: "the list changed during pass 1; pass 2 brought nothing new", Rows: 41_022, Requests: 823, Retries: 4},
+		{Stream: "product_listings", Grade: "best_effort", Reason: "the list still changed in pass 4 of 4", Rows: 82_100, Requests: 3_284, Rejects: 12},
+		{Stream: "orders", Grade: "carried_forward", Reason: `fetch stream "orders": GET /orders answered 503 Service Unavailable after 6 attempts; what has landed is kept, the next run asks again`,
+			Rows: 9_001, Requests: 6, Retries: 5, AgeSince: began.AddDate(0, 0, -1)},
+		{Stream: "files", Grade: "skipped", Reason: "missing scope files.read"},
 	}
 }
 
@@ -80,11 +80,11 @@ func TestARefreshIsWhatReadersSee(t *testing.T) {
 	t.Parallel()
 	h := busy(t)
 	night := h.ledger[4]
-	at := night.Snapshot.Add(23 * time.Hour)
-	h.ledger = append(h.ledger, daemon.Night{Run: "refresh", By: "refresh", Started: at, Ended: at, Snapshot: at, Outcome: daemon.Complete},
-		daemon.Night{Run: "failed refresh", By: "refresh", Started: at, Ended: at, Outcome: daemon.Failed})
+	at := night.SnapshotAt.Add(23 * time.Hour)
+	h.ledger = append(h.ledger, ledger.Run{ID: "refresh", Kind: ledger.Refresh, StartedAt: at, EndedAt: at, SnapshotAt: at, Outcome: ledger.Complete},
+		ledger.Run{ID: "failed refresh", Kind: ledger.Refresh, StartedAt: at, EndedAt: at, Outcome: ledger.Failed})
 	text := h.get("/").Body.String()
-	for _, want := range []string{"<title>ready", "2026-11-21 01:00 UTC<small>1 h 4 min old, complete, from a refresh</small>", "<h2>Streams of " + night.Run} {
+	for _, want := range []string{"<title>ready", "2026-11-21 01:00 UTC<small>1 h 4 min old, complete, from a refresh</small>", "<h2>Streams of " + night.ID} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}

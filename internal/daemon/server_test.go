@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"placementsync/internal/daemon"
+	"placementsync/internal/ledger"
 )
 
 // serve runs a house on a real listener and returns its address.
@@ -174,26 +175,26 @@ func TestReportIsServedOnceThereIsOne(t *testing.T) {
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	now := instant(t, "2026-11-20T12:00:00Z")
-	night := func(outcome string, ago time.Duration) daemon.Night {
-		n := daemon.Night{Run: outcome, Outcome: outcome, Started: now.Add(-ago), Ended: now.Add(-ago)}
-		if outcome != daemon.Failed {
-			n.Snapshot = n.Started
+	night := func(outcome ledger.Outcome, ago time.Duration) ledger.Run {
+		n := ledger.Run{ID: string(outcome), Outcome: outcome, StartedAt: now.Add(-ago), EndedAt: now.Add(-ago)}
+		if outcome != ledger.Failed {
+			n.SnapshotAt = n.StartedAt
 		}
 		return n
 	}
 	for _, c := range []struct {
 		name   string
-		ledger []daemon.Night
+		ledger []ledger.Run
 		code   int
 		why    string
 	}{
 		{"before the first night", nil, 503, "no night has succeeded yet"},
-		{"after a success", []daemon.Night{night(daemon.Complete, 10*time.Hour)}, 200, "ready"},
-		{"after a partial one", []daemon.Night{night(daemon.Partial, 10*time.Hour)}, 200, "ready"},
-		{"one failed since", []daemon.Night{night(daemon.Complete, 34*time.Hour), night(daemon.Failed, 10*time.Hour)}, 200, "ready"},
-		{"two failed since", []daemon.Night{night(daemon.Complete, 58*time.Hour), night(daemon.Failed, 10*time.Hour)}, 503,
+		{"after a success", []ledger.Run{night(ledger.Complete, 10*time.Hour)}, 200, "ready"},
+		{"after a partial one", []ledger.Run{night(ledger.Partial, 10*time.Hour)}, 200, "ready"},
+		{"one failed since", []ledger.Run{night(ledger.Complete, 34*time.Hour), night(ledger.Failed, 10*time.Hour)}, 200, "ready"},
+		{"two failed since", []ledger.Run{night(ledger.Complete, 58*time.Hour), night(ledger.Failed, 10*time.Hour)}, 503,
 			"the last success complete ended 2 d 10 h ago, more than twice the interval of the schedule (1 d 0 h)"},
-		{"only failures", []daemon.Night{night(daemon.Failed, time.Hour)}, 503, "no night has succeeded yet"},
+		{"only failures", []ledger.Run{night(ledger.Failed, time.Hour)}, 503, "no night has succeeded yet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
 // scheduleVerify computes when the next verification starts.
@@ -32,7 +34,7 @@ func (s *scheduler) startVerify(ctx context.Context, now time.Time) {
 func (s *scheduler) endVerify(v Verified) {
 	s.verifying = false
 	log := s.d.cfg.Log.Info
-	if v.Result != Whole && v.Result != Interrupted {
+	if v.Result != Whole && v.Result != string(ledger.Interrupted) {
 		log = s.d.cfg.Log.Error
 	}
 	log("verify ended", "result", v.Result, "damaged", len(v.Damaged), "took", v.Took, "error", v.Error, "next", s.verify)

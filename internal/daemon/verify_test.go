@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"placementsync/internal/daemon"
+	"placementsync/internal/ledger"
 )
 
 // TestDamageIsLookedForBySchedule lives through two weeks, in which damage is found
@@ -69,7 +70,7 @@ func TestVerifyEndsWithTheDaemon(t *testing.T) {
 		h.set.Verify = func(ctx context.Context) daemon.Verified {
 			<-ctx.Done()
 			ended = true
-			return daemon.Verified{Result: daemon.Interrupted}
+			return daemon.Verified{Result: string(ledger.Interrupted)}
 		}
 		h.run()
 		time.Sleep(90 * time.Minute)

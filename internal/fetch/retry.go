@@ -104,7 +104,7 @@ func (s *sender) retryFailures(next step) step {
 func (s *sender) waitToRetry(ctx context.Context, q *call, failed *StatusError, delay time.Duration) error {
 	q.meter.retries.Add(1)
 	s.log.DebugContext(ctx, "request is repeated", "stream", q.Stream, "url", failed.URL,
-		"status", failed.Code, "attempt", failed.Attempts, "delay", delay, "cause", failed.Err)
+		"status", failed.Code, "attempt", failed.Attempts, "delay", delay, "error", failed.Err)
 	waited, err := waitFor(ctx, delay)
 	q.meter.backoff.Add(int64(waited))
 	if err != nil {

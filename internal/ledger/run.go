@@ -104,6 +104,9 @@ func (r Run) IsPublished() bool {
 	return (r.Outcome == Complete || r.Outcome == Partial) && !r.SnapshotAt.IsZero()
 }
 
+// Took is how long the run lasted.
+func (r Run) Took() time.Duration { return r.EndedAt.Sub(r.StartedAt) }
+
 // VisibleVersion is the version that readers saw when the run had ended; empty when they saw
 // the same as before.
 func (r Run) VisibleVersion() string {

@@ -103,7 +103,7 @@ func (b *rebuilding) publish(ctx context.Context) (err error) {
 	if len(b.Passed) > 0 {
 		note := b.run
 		note.SnapshotAt = time.Time{} // the snapshot is that of the night
-		if err := load.NoteRun(ctx, d, note); err != nil {
+		if err := load.WriteRun(ctx, d, note); err != nil {
 			return err
 		}
 	}
@@ -166,7 +166,7 @@ func (b *rebuilding) restoreMeta(ctx context.Context) error {
 			b.Meta = true
 			return b.lookBetween(ctx)
 		}
-		b.cfg.Log.Warn("meta not taken over", "run", latest, "cause", err)
+		b.cfg.Log.Warn("meta not taken over", "run", latest, "error", err)
 	}
 	if !b.wh.MetaLog.HasChanges() {
 		b.cfg.Log.Warn("meta not restored: the versions are of a program that did not keep it beside the series")

@@ -87,21 +87,21 @@ func (r *Refresher) Run(ctx context.Context) {
 // refreshNow hands over what waits. A refresh that fails is not tried again: the
 // next night reads what events told of and nobody has read since.
 func (r *Refresher) refreshNow(ctx context.Context) {
-	targets := r.take()
+	targets := r.removeTargets()
 	err := r.refresh(ctx, targets)
 	var held *warehouse.HeldError
 	switch {
 	case err == nil || ctx.Err() != nil:
 	case errors.As(err, &held) || errors.Is(err, ErrPending):
-		r.log.Info("refresh waits", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "cause", err)
+		r.log.Info("refresh waits", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "error", err)
 		r.putBack(targets)
 	default:
-		r.log.Warn("refresh failed, the next night reads the same", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "cause", err)
+		r.log.Warn("refresh failed, the next night reads the same", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "error", err)
 	}
 }
 
-// take empties what waits. An event that comes from now on wakes Run anew.
-func (r *Refresher) take() Targets {
+// removeTargets empties what waits. An event that comes from now on wakes Run anew.
+func (r *Refresher) removeTargets() Targets {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {
