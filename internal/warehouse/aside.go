@@ -93,9 +93,5 @@ func (r *Mender) forgetTables(day string, tables []string) error {
 		}
 	}
 	m.Tables, m.Lost = kept, append(m.Lost, tables...)
-	data, err := sealObject(m)
-	if err != nil {
-		return err
-	}
-	return r.folder.writePublic(r.folder.dayManifestPath(day), data)
+	return r.folder.writeSealed(r.folder.dayManifestPath(day), m)
 }

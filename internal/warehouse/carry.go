@@ -16,9 +16,6 @@ import (
 // Label is an entry of the metadata of a Parquet file.
 type Label struct{ Key, Value string }
 
-// Labels are the metadata of the draft's Parquet files.
-func (d *Draft) Labels() []Label { return fileLabels(d.Run, d.At) }
-
 func fileLabels(run string, at time.Time) []Label {
 	return []Label{{"run_id", run}, {"snapshot_at", at.Format(time.RFC3339Nano)}, {"schema_version", SchemaVersion()}}
 }
@@ -27,16 +24,6 @@ func fileLabels(run string, at time.Time) []Label {
 type Carrier struct {
 	draft *Draft
 	from  Manifest
-}
-
-// NewCarrier makes a Carrier. It carries nothing when the earlier version was written by
-// another program or schema: its files may have another layout.
-func (d *Draft) NewCarrier() *Carrier {
-	m := d.w.Versions.manifestOrNone(d.Previous)
-	if m.Program != d.w.cfg.Program || m.Schema != SchemaVersion() {
-		m.Tables = nil
-	}
-	return &Carrier{d, m}
 }
 
 // Carry copies the file of an unchanged table into the draft, with the draft's run and

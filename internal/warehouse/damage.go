@@ -72,7 +72,7 @@ func (x *Examiner) describeRemedy(broken string) string {
 			strings.Join(versions, ", "), versions[n-1]))
 	}
 	if len(ways) == 0 {
-		ways = []string{"no other version is whole and there is no Parquet series: restore a backup"}
+		ways = []string{"no other version is intact and there is no Parquet series: restore a backup"}
 	}
 	return strings.Join(append(ways, left), "; ")
 }

@@ -70,11 +70,7 @@ func (s *Series) changeIndex(change func(days map[string]string)) error {
 	if err := s.folder.makePublic(filepath.Dir(s.indexPath())); err != nil {
 		return err
 	}
-	data, err := sealObject(i)
-	if err != nil {
-		return err
-	}
-	return s.folder.writePublic(s.indexPath(), data)
+	return s.folder.writeSealed(s.indexPath(), i)
 }
 
 // manifestDays lists the days that have a readable manifest.

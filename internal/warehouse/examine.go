@@ -95,7 +95,7 @@ func (e *examination) examineLinks() {
 	switch err := e.x.identity.Check(); {
 	case errors.As(err, &lost):
 		text, _, _ := strings.Cut(strings.TrimPrefix(lost.Error(), "find the newest version: "), "; ")
-		e.addDamage(Damage{File: latestLink, Problem: text, Cost: "readers find no snapshot, or not the last one, and no night begins", Repair: e.relinkCommand(*lost)})
+		e.addDamage(Damage{File: latestLink, Problem: text, Cost: "readers find no snapshot, or not the last one, and no night can begin", Repair: e.relinkCommand(*lost)})
 	case err != nil:
 		e.addDamage(Damage{File: latestLink, Problem: err.Error(), Cost: "it is unknown what readers see", Repair: byRebuild, Lost: true})
 	}
@@ -152,13 +152,13 @@ func (e *examination) versionDamage(run string, d Damage) Damage {
 	case parquet && run == e.latest:
 		d.Cost, d.Repair = "readers of "+latestLink+"/"+name+" (table "+table+")", bySeries
 	case parquet:
-		d.Cost, d.Repair = "table "+table+" in Parquet, for who rolls back to "+run, bySeries
+		d.Cost, d.Repair = "table "+table+" in Parquet, after a rollback to "+run, bySeries
 	case (name == MetaFile || name == runFile) && run == e.latest:
-		d.Cost, d.Repair, d.copied = "the copy of what the ledger or the series has, too", byRebuild, true
+		d.Cost, d.Repair, d.copied = "a copy; the ledger or the series has the same", byRebuild, true
 	case name == MetaFile || name == runFile:
-		d.Cost, d.Repair = "the copy of what the ledger or the series has, too", "placementsync prune --version "+run
+		d.Cost, d.Repair = "a copy; the ledger or the series has the same", "placementsync prune --version "+run
 	case run == e.latest:
-		d.Cost, d.Repair = "readers get errors or wrong answers, and no night begins", byRebuild
+		d.Cost, d.Repair = "readers get errors or wrong answers, and no night can begin", byRebuild
 	default:
 		d.Cost, d.Repair, d.Lost = "there is no rollback to "+run, "placementsync prune --version "+run, true
 	}
@@ -193,17 +193,19 @@ func (e *examination) examineSeries() {
 			}
 		}
 		if len(m.Lost) > 0 {
-			e.Notes = append(e.Notes, fmt.Sprintf("lost of %s since it was damaged: %s", day, strings.Join(m.Lost, ", ")))
+			e.Notes = append(e.Notes, fmt.Sprintf("tables of %s that were damaged and are lost: %s", day, strings.Join(m.Lost, ", ")))
 		}
 	}
 }
 
-func (e *examination) dayManifestDamage(day, run string, own, any error) Damage {
-	d := Damage{File: e.x.folder.relativePath(e.x.folder.dayManifestPath(day)), Problem: "it is the one of another day", Cost: "the checksums of " + day + "; a copy of it is whole", Repair: bySeries, copied: true}
-	if own != nil {
-		d.Problem = describeProblem(own)
+// dayManifestDamage describes a damaged manifest of a day. anyErr is set when no copy of it
+// is intact either.
+func (e *examination) dayManifestDamage(day, run string, ownErr, anyErr error) Damage {
+	d := Damage{File: e.x.folder.relativePath(e.x.folder.dayManifestPath(day)), Problem: "it is the one of another day", Cost: "the checksums of " + day + "; its copy is intact", Repair: bySeries, copied: true}
+	if ownErr != nil {
+		d.Problem = describeProblem(ownErr)
 	}
-	if any != nil {
+	if anyErr != nil {
 		d.Cost, d.Repair, d.Lost, d.copied = "all tables of "+day, bySkip, true, false
 		if len(e.x.series.filesOfDay(day)) == 0 {
 			d.Problem = "the whole day is gone"
@@ -220,16 +222,16 @@ func (e *examination) examineMetaLog() {
 	chain, err := e.x.metaLog.manifestChain(e.latest)
 	var broken *DamagedError
 	if errors.As(err, &broken) {
-		e.addDamage(Damage{File: broken.File, Problem: broken.Problem, Cost: "what a rebuild would know of meta", Repair: byRebuild})
+		e.addDamage(Damage{File: broken.File, Problem: broken.Problem, Cost: "what a rebuild can restore of meta", Repair: byRebuild})
 	}
 	for _, m := range chain {
 		e.Files += 2
 		file, list := e.x.folder.metaPath(m.RunID, metaSuffix), e.x.folder.metaPath(m.RunID, manifestSuffix)
 		if _, err := e.x.versions.readManifest(list, m.RunID); err != nil {
-			e.addDamage(Damage{File: e.x.folder.relativePath(list), Problem: describeProblem(err), Cost: "the copy of a manifest that is whole elsewhere", Repair: bySeries, copied: true})
+			e.addDamage(Damage{File: e.x.folder.relativePath(list), Problem: describeProblem(err), Cost: "a copy of a manifest that is intact elsewhere", Repair: bySeries, copied: true})
 		}
 		if problem := e.known.compareFile(file, m.Meta.ManifestFileSum, e.deep); problem != "" {
-			e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: problem, Cost: "what a rebuild would know of meta of run " + m.RunID, Repair: byRebuild})
+			e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: problem, Cost: "what a rebuild can restore of meta of run " + m.RunID, Repair: byRebuild})
 		}
 	}
 }
@@ -237,7 +239,7 @@ func (e *examination) examineMetaLog() {
 // examineLedger checks every line.
 func (e *examination) examineLedger() {
 	e.Files++
-	const cost = "what a run says of itself; meta.runs in the catalog has it too, if a later night was published"
+	const cost = "the entries of runs; meta.runs in the catalog has them too if a later night was published"
 	file := e.x.ledger.path()
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) && e.latest == "" {
@@ -248,7 +250,7 @@ func (e *examination) examineLedger() {
 		return
 	}
 	if n := len(damagedLines(data)); n > 0 {
-		e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: fmt.Sprintf("lines that are damaged: %d", n), Cost: cost, Repair: byRun, Lost: true})
+		e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: fmt.Sprintf("damaged lines: %d", n), Cost: cost, Repair: byRun, Lost: true})
 	}
 	if runs, err := e.x.ledger.Runs(); err == nil && e.latest != "" && entryOf(runs, e.latest).ID == "" {
 		e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: "it has no line of the version that readers see", Cost: cost, Repair: byRun})

@@ -135,8 +135,12 @@ func (f *Folder) setModeAndSync(path string, mode fs.FileMode) error {
 	return f.disk.Sync(path)
 }
 
-// writePublic replaces a file of the series that does not belong to a version.
-func (f *Folder) writePublic(path string, data []byte) error {
+// writeSealed replaces a JSON file of the series that does not belong to a version.
+func (f *Folder) writeSealed(path string, value any) error {
+	data, err := sealObject(value)
+	if err != nil {
+		return err
+	}
 	if f.mode != 0 {
 		return f.disk.WriteFileExact(path, data, f.mode)
 	}

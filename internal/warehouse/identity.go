@@ -121,7 +121,7 @@ func (i *Identity) describeRemedy(lost LostError) string {
 		ways = append(ways, fmt.Sprintf("kept are %s: placementsync rollback %s points readers at that", strings.Join(versions, ", "), versions[n-1]))
 	}
 	if slices.Contains(versions, lost.Points) && lost.Points != lost.Published {
-		ways = append(ways, fmt.Sprintf("placementsync rollback %s stays with what they see now", lost.Points))
+		ways = append(ways, fmt.Sprintf("placementsync rollback %s keeps what they see now", lost.Points))
 	}
 	if days := i.series.listDays(); len(days) > 0 {
 		ways = append(ways, fmt.Sprintf("placementsync rebuild builds the catalog from the Parquet series (%s to %s, days: %d)", days[0], days[len(days)-1], len(days)))

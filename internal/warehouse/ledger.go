@@ -67,15 +67,6 @@ func (l *Ledger) Record(r Run) error {
 // was killed between its publish and its line in the ledger.
 const runFile = "run.json"
 
-// WriteEntry writes the run's entry into the draft.
-func (d *Draft) WriteEntry(r Run) error {
-	data, err := sealLine(r)
-	if err != nil {
-		return fmt.Errorf("write the entry of run %s: %w", r.ID, err)
-	}
-	return d.w.Folder.disk.WriteFile(filepath.Join(d.Dir, runFile), append(data, '\n'), privateFile)
-}
-
 // removeDamagedLines moves damaged and torn lines from the ledger to a file beside it.
 // Until then verify reports them.
 func (l *Ledger) removeDamagedLines() error {

@@ -73,11 +73,7 @@ func (r *Mender) mendManifests(day string, m Manifest) (mended []string, err err
 		if own, err := r.versions.readManifest(path, m.RunID); err == nil && dayOf(own.SnapshotAt) == day {
 			continue
 		}
-		data, err := sealObject(m)
-		if err == nil {
-			err = r.folder.writePublic(path, data)
-		}
-		if err != nil {
+		if err := r.folder.writeSealed(path, m); err != nil {
 			return mended, err
 		}
 		mended = append(mended, r.folder.relativePath(path))
@@ -144,9 +140,5 @@ func (r *Mender) Replace(one Mending, file string) error {
 			m.Tables[i].ManifestFileSum = sum
 		}
 	}
-	data, err := sealObject(m)
-	if err != nil {
-		return err
-	}
-	return r.folder.writePublic(r.folder.dayManifestPath(day), data)
+	return r.folder.writeSealed(r.folder.dayManifestPath(day), m)
 }

@@ -171,8 +171,8 @@ func (e *FullError) Unwrap() error { return e.Err }
 // FullErr makes a *FullError of an error that a full disk caused, and returns any other
 // as it is. DuckDB reports a full disk in its text only.
 func (f *Folder) FullErr(err error) error {
-	var told *FullError
-	if err == nil || errors.As(err, &told) {
+	var full *FullError
+	if err == nil || errors.As(err, &full) {
 		return err
 	}
 	for _, cause := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
