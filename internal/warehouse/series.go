@@ -36,50 +36,33 @@ type Series struct {
 	tables   []stream.Table // as in Config.Tables
 }
 
-// placedFile is a file of a version and its place in the series. A twin is a copy, so
-// that damage of one leaves the other; Parquet files are too large for that and are
-// linked.
-type placedFile struct {
-	from, to string
-	twin     bool
-}
-
-// lastingPlaces are the files that are kept of every version: its manifest, and what it
-// changed in meta.
-func (s *Series) lastingPlaces(m Manifest) []placedFile {
-	if m.Meta == nil {
-		return nil
-	}
-	return []placedFile{
-		{filepath.Join(s.folder.VersionPath(m.RunID), m.Meta.File), s.folder.metaPath(m.RunID, metaSuffix), true},
-		{filepath.Join(s.folder.VersionPath(m.RunID), ManifestFile), s.folder.metaPath(m.RunID, manifestSuffix), true},
-	}
-}
-
-// dailyPlaces are the files that are kept of the last version of a day. The manifest
-// comes last: it names all others.
-func (s *Series) dailyPlaces(m Manifest) []placedFile {
-	var all []placedFile
-	for _, t := range m.Tables {
-		all = append(all, placedFile{filepath.Join(s.folder.VersionPath(m.RunID), t.File), s.filePath(t, m.SnapshotAt), false})
-	}
-	return append(all, placedFile{filepath.Join(s.folder.VersionPath(m.RunID), ManifestFile), s.folder.dayManifestPath(dayOf(m.SnapshotAt)), true})
-}
-
-// extendSeries places the files of versions, oldest first, in the series: one Parquet
-// file for each table and day, of the last run of the day. A file that is in place costs
-// one look.
+// extendSeries places the files of versions, oldest first, in the series: of each
+// version its manifest and what it changed in meta, and of the last version of a day
+// one Parquet file for each table. A file that is in place costs one look. Manifests
+// are copies, so that damage of one leaves the other; Parquet files are too large for
+// that and are linked.
 func (s *Series) extendSeries(line ...Manifest) error {
-	var all []placedFile
+	disk := s.folder.disk
 	for _, m := range line {
-		all = append(all, s.lastingPlaces(m)...)
+		if m.Meta == nil {
+			continue
+		}
+		if err := s.placeFile(m, m.Meta.File, s.folder.metaPath(m.RunID, metaSuffix), disk.Copy); err != nil {
+			return err
+		}
+		if err := s.placeFile(m, ManifestFile, s.folder.metaPath(m.RunID, manifestSuffix), disk.Copy); err != nil {
+			return err
+		}
 	}
 	days := lastOfDay(line)
 	for _, m := range days {
-		all = append(all, s.dailyPlaces(m)...)
-	}
-	for _, p := range all {
-		if err := s.placeFile(p); err != nil {
+		for _, t := range m.Tables {
+			if err := s.placeFile(m, t.File, s.filePath(t, m.SnapshotAt), disk.Link); err != nil {
+				return err
+			}
+		}
+		// The manifest comes last: it names all other files of the day.
+		if err := s.placeFile(m, ManifestFile, s.folder.dayManifestPath(dayOf(m.SnapshotAt)), disk.Copy); err != nil {
 			return err
 		}
 	}
@@ -90,22 +73,21 @@ func (s *Series) extendSeries(line ...Manifest) error {
 	})
 }
 
-// placeFile links or copies a file to its place, unless it is there.
-func (s *Series) placeFile(p placedFile) error {
-	if durable.SameFile(p.from, p.to) {
+// placeFile links or copies a file of a version to its place in the series, unless it is
+// there.
+func (s *Series) placeFile(m Manifest, name, to string, place func(from, to string) error) error {
+	from := filepath.Join(s.folder.VersionPath(m.RunID), name)
+	if durable.SameFile(from, to) {
 		return nil
 	}
-	if _, err := os.Stat(p.from); errors.Is(err, fs.ErrNotExist) {
-		return s.folder.damagedErr(p.from, "it is gone", err)
+	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
+		return s.folder.damagedErr(from, "it is gone", err)
 	}
-	err := s.folder.disk.Do("folder for", p.to, func() error { return s.folder.makePublicAbove(p.to) })
+	err := s.folder.disk.Do("folder for", to, func() error { return s.folder.makePublicAbove(to) })
 	if err != nil {
 		return err
 	}
-	if p.twin {
-		return s.folder.disk.Copy(p.from, p.to)
-	}
-	return s.folder.disk.Link(p.from, p.to)
+	return place(from, to)
 }
 
 // lastOfDay drops the versions that have a later one of the same day.

@@ -46,7 +46,7 @@ func (s *Series) expectedDays() (map[string]string, []Damage) {
 	var found []Damage
 	if problem := describeProblem(err); problem != "" && len(s.listDays()) > 0 {
 		if _, statErr := os.Stat(s.folder.path(seriesDir, manifestsDir)); statErr == nil {
-			found = append(found, Damage{File: s.folder.relativePath(s.indexPath()), Problem: problem, Cost: "that a whole day is missing could not be noticed"})
+			found = append(found, Damage{File: s.folder.relativePath(s.indexPath()), Problem: problem, Cost: "a day that is missing could not be noticed"})
 		}
 	}
 	days := i.Days
@@ -61,25 +61,22 @@ func (s *Series) expectedDays() (map[string]string, []Damage) {
 // enterDay adds the files of a day that are intact, or their intact copies.
 func (s *Series) enterDay(byRun map[string]Snapshot, known *sumCache, m Manifest) (found []Damage) {
 	for _, t := range m.Tables {
-		file := s.filePath(t, m.SnapshotAt)
-		problem := known.compareFile(file, t.ManifestFileSum, true)
-		if problem == "" {
-			enter := snapshotOf(byRun, m)
-			enter.Files[t.Name], enter.Tables[t.Name] = file, t
-			continue
+		file, of := s.filePath(t, m.SnapshotAt), m
+		if problem := known.compareFile(file, t.ManifestFileSum, true); problem != "" {
+			twin := filepath.Join(s.folder.VersionPath(m.RunID), t.File)
+			other, ok := s.otherOfDay(known, m, t.Name)
+			switch {
+			case known.compareFile(twin, t.ManifestFileSum, true) == "":
+				file = twin
+			case ok:
+				of = other
+			default:
+				found = append(found, Damage{File: s.folder.relativePath(file), Problem: problem, Cost: costOf(t.Name, dayOf(m.SnapshotAt))})
+				continue
+			}
 		}
-		twin := filepath.Join(s.folder.VersionPath(m.RunID), t.File)
-		if known.compareFile(twin, t.ManifestFileSum, true) == "" {
-			enter := snapshotOf(byRun, m)
-			enter.Files[t.Name], enter.Tables[t.Name] = twin, t
-			continue
-		}
-		if other, ok := s.otherOfDay(known, m, t.Name); ok {
-			enter := snapshotOf(byRun, other)
-			enter.Files[t.Name], enter.Tables[t.Name] = file, other.tableNamed(t.Name)
-			continue
-		}
-		found = append(found, Damage{File: s.folder.relativePath(file), Problem: problem, Cost: costOf(t.Name, dayOf(m.SnapshotAt))})
+		snapshot := snapshotOf(byRun, of)
+		snapshot.Files[t.Name], snapshot.Tables[t.Name] = file, of.tableNamed(t.Name)
 	}
 	return found
 }
