@@ -45,14 +45,14 @@ func (o Outcome) ExitCode() int {
 	return 1
 }
 
-// Kinds of runs. A ledger from before there were refreshes has none: all of its
-// runs are nights.
+// Kinds of runs. Runs of a program from before there were refreshes have no kind:
+// they are nights.
 const (
 	Night   = "night"
 	Refresh = "refresh"
-	// Replay is a night whose tables were built again from what it had landed;
-	// Rebuild built the catalog from the Parquet series; Rollback points readers
-	// at a version that was there.
+	// Replay builds the tables of a night again from its landed answers. Rebuild
+	// builds the catalog from the Parquet series. Rollback points readers at an
+	// earlier version.
 	Replay   = "replay"
 	Rebuild  = "rebuild"
 	Rollback = "rollback"
@@ -62,19 +62,18 @@ const (
 // state/ when the night ends and joins meta.runs at the next publish.
 type Run struct {
 	ID string `json:"run_id"`
-	// Kind tells a night from a refresh, which reads the few records that
-	// events named and counts for no schedule.
+	// Kind distinguishes nights from refreshes, which read the few records that
+	// events named and do not count for the schedule.
 	Kind string `json:"kind,omitempty"`
 	// Version is the one that a rollback points readers at.
 	Version    string    `json:"version,omitempty"`
 	StartedAt  time.Time `json:"started_at"`
-	EndedAt    time.Time `json:"ended_at,omitzero"` // zero: killed, nobody knows when
+	EndedAt    time.Time `json:"ended_at,omitzero"` // zero: killed, unknown
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
 	Outcome    Outcome   `json:"outcome"`
 	ExitCode   int       `json:"exit_code"` // -1: killed
 	Program    string    `json:"program_version"`
-	// Attempts counts how often the run ended, the last time included: more
-	// than once when it was taken up again.
+	// Attempts counts how often the run ended; more than once when it was resumed.
 	Attempts int    `json:"attempts"`
 	Error    string `json:"error,omitempty"`
 
@@ -88,10 +87,10 @@ type Run struct {
 	Changed int64 `json:"rows_changed"`
 	Gone    int64 `json:"rows_gone"`
 
-	// Losses are what a gate stopped the run for.
+	// Losses are why a gate stopped the run.
 	Losses []Loss `json:"losses,omitempty"`
-	// NightsLeft is for about how many nights more there is something left that
-	// this one had no time to read; 0: nothing was left, or nobody can tell.
+	// NightsLeft estimates how many more nights are needed for what this one had no
+	// time to read; 0: nothing was left, or it is unknown.
 	NightsLeft int64 `json:"nights_left,omitempty"`
 
 	Streams []Stream `json:"streams"`
@@ -123,8 +122,7 @@ func (r Run) VisibleVersion() string {
 // Loss is what a run would have taken from a table.
 type Loss struct {
 	Table string `json:"table"`
-	// Stream is set where the loss is that of one of several streams that fill
-	// the table.
+	// Stream is set when several streams fill the table and the loss is that of one.
 	Stream string `json:"stream,omitempty"`
 	Gone   int64  `json:"gone"`
 	Before int64  `json:"before"`
@@ -174,8 +172,8 @@ type Stream struct {
 	TotalLast  int64  `json:"total_last"`
 	Distinct   int64  `json:"distinct_ids"`
 	Repeated   int64  `json:"repeated_ids"`
-	// Rows counts those of the first table in the snapshot, RowsOld those of them
-	// that were neither read nor proven in this run.
+	// Rows are those of the first table in the snapshot, RowsOld those of them that
+	// were neither read nor proven in this run.
 	Rows      int64 `json:"rows"`
 	RowsOld   int64 `json:"rows_old"`
 	Rejects   int64 `json:"rejects"`
@@ -183,11 +181,10 @@ type Stream struct {
 	Carried   int64 `json:"carried"`
 	Rechecked int64 `json:"rechecked"`
 	Failed    int64 `json:"failed"`
-	// Unread counts the ids that were left for a later night, since the time of
-	// this one was over.
+	// Unread are the ids that were left for a later night because run.max_duration
+	// was over.
 	Unread int64 `json:"unread"`
-	// AgeSince is when the oldest was last read of what was neither read nor
-	// proven in this run.
+	// AgeSince is when the oldest of the rows in RowsOld was last read.
 	AgeSince time.Time `json:"age_since,omitzero"`
 
 	Bytes             int64   `json:"bytes"`

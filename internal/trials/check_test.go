@@ -121,7 +121,7 @@ func TestCheckSeesWhatANightWouldMeet(t *testing.T) {
 	}
 	h.cfg.Warehouse.Dir = whole
 	must(t, errors.Join(os.RemoveAll(h.path("raw")), os.WriteFile(h.path("raw"), nil, 0o600)))
-	if _, err := pipeline.Run(t.Context(), h.cfg); err == nil || strings.Count(err.Error(), "is a file and no folder") != 1 {
+	if _, err := pipeline.Run(t.Context(), h.cfg); err == nil || strings.Count(err.Error(), "is a file, not a folder") != 1 {
 		t.Errorf("what cannot be written is told of as %v", err)
 	}
 }

@@ -12,10 +12,10 @@ import (
 // damagedDir is where SetAside brings what is damaged.
 const damagedDir = "damaged"
 
-// SetAside takes damaged files of the series out of it, into a folder of the run that
-// has passed them over, and leaves their tables out of the manifests of their days:
-// what is lost is told once, in the ledger and in meta, and not by every later check.
-// It needs the Lock.
+// SetAside moves damaged files of the series into a folder of the run that skipped them,
+// and removes their tables from the manifests of their days. The loss is then recorded
+// once, in the ledger and in meta, and later checks do not report it again. It needs the
+// Lock.
 func (r *Mender) SetAside(run string, found []Damage) error {
 	lost := map[string][]string{}
 	for _, d := range found {
@@ -40,14 +40,13 @@ func (r *Mender) SetAside(run string, found []Damage) error {
 	return nil
 }
 
-// moveAside moves a file, if it is there, to the same path below the folder of damaged
-// files.
+// moveAside moves a file, if it exists, to the same path below damagedDir.
 func (r *Mender) moveAside(run, file string) error {
 	from, to := r.folder.path(file), r.folder.path(damagedDir, run, file)
 	if _, err := os.Lstat(from); err != nil {
-		return nil // gone: there is nothing to set aside
+		return nil // it does not exist
 	}
-	// The version that was built stands in the same place where it has the file.
+	// The file is one of the version that was just built.
 	if latest, ok, err := r.versions.Latest(); err == nil && ok && latest == run && durable.SameFile(from, filepath.Join(r.folder.VersionPath(run), filepath.Base(file))) {
 		return nil
 	}
@@ -57,13 +56,13 @@ func (r *Mender) moveAside(run, file string) error {
 	return r.folder.disk.Rename(from, to)
 }
 
-// forgetDay forgets a day of which no manifest tells, with what there is of it.
+// forgetDay removes a day that has no readable manifest from the series.
 func (r *Mender) forgetDay(run, day string) error {
 	for _, file := range r.series.filesOfDay(day) {
 		if err := r.moveAside(run, r.folder.relativePath(file)); err != nil {
 			return err
 		}
-		_ = os.Remove(filepath.Dir(file)) // unless something else is in it
+		_ = os.Remove(filepath.Dir(file)) // fails when it is not empty
 	}
 	return r.series.changeIndex(func(days map[string]string) {
 		if days[day] != run {
@@ -72,8 +71,8 @@ func (r *Mender) forgetDay(run, day string) error {
 	})
 }
 
-// forgetTables leaves tables out of the manifest of a day, unless the version that
-// readers see stands for the day now.
+// forgetTables removes tables from the manifest of a day, unless the day is that of the
+// version that readers see.
 func (r *Mender) forgetTables(day string, tables []string) error {
 	i, err := r.series.readIndex()
 	if err != nil {
@@ -94,9 +93,5 @@ func (r *Mender) forgetTables(day string, tables []string) error {
 		}
 	}
 	m.Tables, m.Lost = kept, append(m.Lost, tables...)
-	data, err := sealObject(m)
-	if err != nil {
-		return err
-	}
-	return r.folder.writePublic(r.folder.dayManifestPath(day), data)
+	return r.folder.writeSealed(r.folder.dayManifestPath(day), m)
 }

@@ -16,43 +16,25 @@ import (
 // Label is an entry of the metadata of a Parquet file.
 type Label struct{ Key, Value string }
 
-// Labels are what the draft's Parquet files say about themselves.
-func (d *Draft) Labels() []Label { return fileLabels(d.Run, d.At) }
-
 func fileLabels(run string, at time.Time) []Label {
 	return []Label{{"run_id", run}, {"snapshot_at", at.Format(time.RFC3339Nano)}, {"schema_version", SchemaVersion()}}
 }
 
-// Carrier takes Parquet files over from the version that a draft was built on.
+// Carrier copies Parquet files from the version that a draft was built on.
 type Carrier struct {
 	draft *Draft
 	from  Manifest
 }
 
-// NewCarrier looks at the version before. One that another program or another
-// schema has written gives nothing: its files may be laid out differently.
-func (d *Draft) NewCarrier() *Carrier {
-	m := d.w.Versions.manifestOrNone(d.Previous)
-	if m.Program != d.w.cfg.Program || m.Schema != SchemaVersion() {
-		m.Tables = nil
-	}
-	return &Carrier{d, m}
-}
-
-// Carry puts the file of a table whose rows are those of the version before into
-// the draft, labelled with the draft's run and time. It is false when the file
-// has to be written anew: there is none, or it is not what its manifest says, so
-// that damage does not travel from night to night.
+// Carry copies the file of an unchanged table into the draft, with the draft's run and
+// time in its metadata. It returns false when the file must be written anew: there is
+// none, or its checksum is not that of its manifest, so that damage is not copied from
+// night to night.
 func (c *Carrier) Carry(table string) (bool, error) {
-	for _, t := range c.from.Tables {
-		if t.Name == table {
-			return c.copyIfIntact(t.ManifestFileSum)
-		}
+	sum := c.from.tableNamed(table).ManifestFileSum
+	if sum.File == "" {
+		return false, nil
 	}
-	return false, nil
-}
-
-func (c *Carrier) copyIfIntact(sum ManifestFileSum) (bool, error) {
 	from, err := os.Open(filepath.Join(c.draft.w.Folder.VersionPath(c.from.RunID), sum.File))
 	if err != nil {
 		return false, fmt.Errorf("carry %s: %w", sum.File, err)
@@ -72,8 +54,8 @@ func (c *Carrier) copyIfIntact(sum ManifestFileSum) (bool, error) {
 	return whole, nil
 }
 
-// copyRelabeled writes a file with labels of its own. It is false when what it has read is
-// not what the manifest tells of.
+// copyRelabeled copies a file with the labels of the draft. It returns false when what
+// it read is not what the manifest says.
 func (c *Carrier) copyRelabeled(from *os.File, to string, sum ManifestFileSum) (whole bool, err error) {
 	old, ok, err := readFooter(from, sum.Bytes)
 	if err != nil || !ok {
@@ -101,20 +83,20 @@ func (c *Carrier) copyRelabeled(from *os.File, to string, sum ManifestFileSum) (
 	return err == nil, err
 }
 
-// A Parquet file ends with its footer, the length of that in four bytes, and a
-// name of four bytes.
+// A Parquet file ends with its footer, the length of the footer in four bytes, and
+// four bytes "PAR1".
 const (
 	parquetMagic = "PAR1"
 	footerTail   = 4 + len(parquetMagic)
 )
 
-// footerEnding is a footer with what follows it.
+// footerEnding is a footer with the bytes that follow it.
 func footerEnding(footer []byte) []byte {
 	end := binary.LittleEndian.AppendUint32(bytes.Clone(footer), uint32(len(footer)))
 	return append(end, parquetMagic...)
 }
 
-// readFooter is false for what is no Parquet file of that size.
+// readFooter returns false when the file is not a Parquet file of that size.
 func readFooter(f *os.File, size int64) (footer []byte, ok bool, err error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() != size || size < int64(footerTail) {
@@ -133,9 +115,9 @@ func readFooter(f *os.File, size int64) (footer []byte, ok bool, err error) {
 	return footer, err == nil, err
 }
 
-// relabelFooter replaces the values of labels in a footer. It is false unless each is
-// there once. Nothing in a footer counts bytes of what lies behind in it, so that
-// a value may change its length.
+// relabelFooter replaces the values of labels in a footer. It returns false unless each
+// label occurs exactly once. A value may change its length: no offset in a footer
+// depends on it.
 func relabelFooter(footer []byte, old, next []Label) ([]byte, bool) {
 	for i := range old {
 		was := old[i].thriftBytes()
@@ -147,9 +129,9 @@ func relabelFooter(footer []byte, old, next []Label) ([]byte, bool) {
 	return footer, true
 }
 
-// thriftBytes is the label as a footer has it: a struct of two texts in Thrift's
-// compact protocol (parquet.thrift, KeyValue), each a field with its number one
-// above the last and of the type "binary", a length and the bytes; then a zero.
+// thriftBytes is the label as a footer holds it: a struct of two texts in Thrift's
+// compact protocol (parquet.thrift, KeyValue), each a field with the next number and the
+// type "binary", a length and the bytes; then a zero.
 func (l Label) thriftBytes() []byte {
 	const nextBinary = 1<<4 | 8
 	var b []byte

@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Catalog is what the schema files and the configuration say of the tables and
-// views of a catalog.
+// Catalog knows the tables and views that a catalog has, from the schema files and the
+// configuration.
 type Catalog struct {
 	tables []stream.Table // of main, in the order of the configuration
 	defs   map[string]stream.Definition
@@ -19,15 +19,14 @@ type Catalog struct {
 	mart   []MartView
 }
 
-// ensureTables brings the attached file to the state that schema/ describes:
-// schemas, tables, columns, comments, history views and as-of macros. It is
-// idempotent; a column that is new in schema/ is added, anything else that
-// differs is refused. All of it is one transaction, since a commit for each of
-// some hundred statements would take a second of every night.
+// ensureTables brings the attached file to the state that schema/ describes: schemas,
+// tables, columns, comments, views and macros. It is idempotent. It adds a column that
+// is new in schema/, and refuses any other difference. All of it is one transaction: a
+// commit for each of about a hundred statements would take a second of every night.
 //
-// base is the manifest of the catalogue that the file is a copy of.
+// base is the manifest of the version that the file is a copy of.
 func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest) error {
-	have, err := readColumns(ctx, in)
+	have, err := readColumns(ctx, in, "")
 	if err == nil {
 		err = c.checkCompatible(have, base.Program)
 	}
@@ -40,11 +39,11 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest)
 	for _, t := range c.storedTables() {
 		statements = append(statements, t.ensureStatements(have[t.qualifiedName()])...)
 	}
-	// Views and macros are made anew only where they could be other ones.
+	// Views and macros are made again only when they may differ.
 	changed := len(statements) > 0 || base.Schema != SchemaVersion()
 	for _, t := range c.tables {
 		if def := c.defs[t.Name]; changed || have["history."+def.Name] == nil {
-			statements = append(statements, historyView(def), asOfMacro(def), changesMacro(def, t.Key))
+			statements = append(statements, historyStatements(def, t.Key)...)
 		}
 	}
 	if len(statements) > 0 {
@@ -54,7 +53,7 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest)
 	return in.Atomically(ctx, append(schemas, statements...))
 }
 
-// storedTable is a table as it stands in one schema of the catalogue.
+// storedTable is a table in one schema of the catalog.
 type storedTable struct {
 	schema  string
 	def     stream.Definition
@@ -78,29 +77,12 @@ func (c *Catalog) storedTables() []storedTable {
 	return all
 }
 
-// historyView unites current and closed rows: what users of type 2 history
-// expect, valid_to NULL for the current ones.
-func historyView(def stream.Definition) string {
-	cols, name := Columns("", def), Quote(def.Name)
-	return fmt.Sprintf(`CREATE OR REPLACE VIEW history.%[2]s AS
-		SELECT %[1]s, valid_from, NULL::TIMESTAMPTZ AS valid_to FROM main.%[2]s
-		UNION ALL SELECT %[1]s, valid_from, valid_to FROM past.%[2]s`, cols, name)
-}
-
-// generatedVersion counts the forms that the generated views and macros have
-// had, so that a warehouse whose schema files are the same gets the new ones.
+// generatedVersion numbers the form of the generated views and macros. Raise it when
+// they change, so that a warehouse with the same schema files gets the new ones.
 const generatedVersion = 2
 
-// asOfMacro gives the rows of a table as they were at a time.
-func asOfMacro(def stream.Definition) string {
-	return fmt.Sprintf(`CREATE OR REPLACE MACRO %s(at_time) AS TABLE
-		SELECT * FROM history.%s
-		WHERE valid_from <= at_time::TIMESTAMPTZ AND (valid_to IS NULL OR valid_to > at_time::TIMESTAMPTZ)`,
-		Quote(def.Name+"_at"), Quote(def.Name))
-}
-
-// ensureStatements gives the statements that create a table, or add the columns that an
-// existing one lacks, and write the comments that differ.
+// ensureStatements creates a table, or adds the columns that it lacks, and writes the
+// comments that differ.
 func (t storedTable) ensureStatements(have map[string]stream.Column) []string {
 	table := Quote(t.schema) + "." + Quote(t.def.Name)
 	var statements []string
@@ -132,9 +114,9 @@ func createTable(table string, cols []stream.Column) string {
 	return fmt.Sprintf("CREATE TABLE %s (%s)", table, strings.Join(lines, ", "))
 }
 
-// SchemaError says that the warehouse and this program disagree about a table
-// in a way that adding a column cannot mend. Column is empty when this program
-// lacks the whole table. Program is the version that wrote the warehouse.
+// SchemaError says that the warehouse and this program differ in a table by more than a
+// new column. Column is empty when this program lacks the whole table. Program is the
+// version that wrote the warehouse.
 type SchemaError struct{ Table, Column, Have, Want, Program string }
 
 func (e *SchemaError) Error() string {
@@ -143,8 +125,9 @@ func (e *SchemaError) Error() string {
 		strings.TrimSuffix(e.Table+"."+e.Column, "."), e.Have, e.Want, cmp.Or(e.Program, "unknown"))
 }
 
-// checkCompatible refuses a catalogue that has what this program lacks or reads
-// otherwise: carried along unread it would grow stale without a word.
+// checkCompatible returns a *SchemaError for a catalog with a table or column that this
+// program does not know or reads as another type: it would be copied from night to night
+// and never updated.
 func (c *Catalog) checkCompatible(have map[string]map[string]stream.Column, program string) error {
 	var refused *SchemaError
 	for table := range have {
@@ -181,14 +164,9 @@ func differingColumn(table string, have map[string]stream.Column, want []stream.
 	return nil
 }
 
-// readColumns reads the columns of all tables from DuckDB's own catalogue, by
-// "schema.table" and column name.
-func readColumns(ctx context.Context, in *Instance) (map[string]map[string]stream.Column, error) {
-	return readColumnsOf(ctx, in, "")
-}
-
-// readColumnsOf reads those of an attached catalog; "": of the one in use.
-func readColumnsOf(ctx context.Context, in *Instance, database string) (map[string]map[string]stream.Column, error) {
+// readColumns reads the columns of all tables of a database, by "schema.table" and
+// column name; "" is the current database.
+func readColumns(ctx context.Context, in *Instance, database string) (map[string]map[string]stream.Column, error) {
 	rows, err := in.DB.QueryContext(ctx, `SELECT schema_name || '.' || table_name, column_name,
 		replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ'), NOT is_nullable, coalesce(comment, '')
 		FROM duckdb_columns() WHERE database_name = coalesce(nullif(?, ''), current_database())`, database)
@@ -223,24 +201,11 @@ func (c *Catalog) Definition(table string) stream.Definition { return c.defs[tab
 // Definitions gives the columns of all tables of main by name.
 func (c *Catalog) Definitions() map[string]stream.Definition { return c.defs }
 
-func (c *Catalog) firstKey(table string) (string, error) {
-	for _, t := range c.tables {
-		if t.Name == table {
-			return t.Key[0], nil
-		}
+// tableKey returns the key of a table of main; nil for any other table.
+func (c *Catalog) tableKey(name string) []string {
+	i := slices.IndexFunc(c.tables, func(t stream.Table) bool { return t.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return "", fmt.Errorf("find the key of table %q: no stream fills it", table)
-}
-
-// keyColumns lists a table's key for SQL, each column behind a prefix.
-func (c *Catalog) keyColumns(prefix, table string) string {
-	var quoted []string
-	for _, t := range c.tables {
-		if t.Name == table {
-			for _, k := range t.Key {
-				quoted = append(quoted, prefix+Quote(k))
-			}
-		}
-	}
-	return strings.Join(quoted, ", ")
+	return c.tables[i].Key
 }

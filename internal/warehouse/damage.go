@@ -11,27 +11,27 @@ import (
 	"strings"
 )
 
-// Damage is one thing that is not as it was written.
+// Damage is one file that is not as it was written.
 type Damage struct {
 	// File is what is damaged, relative to the warehouse.
 	File string `json:"file"`
-	// Problem says what is wrong with it, and Cost what that costs: which nights
-	// of which tables.
+	// Problem says what is wrong, and Cost what is lost by it: which days of which
+	// tables.
 	Problem string `json:"problem"`
 	Cost    string `json:"cost"`
-	// Repair is the command that brings it back, or that ends the complaint where
-	// Lost says that nothing brings it back.
+	// Repair is the command that repairs it. Where Lost is set, nothing brings the
+	// content back, and Repair ends the report.
 	Repair string `json:"repair"`
 	Lost   bool   `json:"lost"`
-	// copied is set where a whole copy stands elsewhere.
+	// copied is set when there is an intact copy elsewhere.
 	copied bool
 }
 
-// DamagedError says that a file which has to be read is not what was written.
+// DamagedError says that a file that must be read is not what was written.
 type DamagedError struct {
 	// File is relative to the warehouse.
 	File, Problem string
-	// Remedy says what is whole, and the commands that build on it.
+	// Remedy says what is intact, and the commands that use it.
 	Remedy string
 	Err    error
 }
@@ -44,40 +44,40 @@ func (e *DamagedError) Error() string {
 	return text
 }
 
-// Unwrap returns what the reading met; nil where a checksum did not fit.
+// Unwrap returns the error of reading; nil when a checksum is wrong.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// WithRemedy completes an error of damage, met while readers see a version, with
-// what is whole and the commands that build on it. Any other error stays as it is.
+// WithRemedy adds to a *DamagedError in err what is intact besides the version broken,
+// and the commands that use it. It returns any other error as it is.
 func (x *Examiner) WithRemedy(err error, broken string) error {
 	var met *DamagedError
 	if errors.As(err, &met) && met.Remedy == "" {
-		met.Remedy = x.describeRemedy(broken, true)
+		met.Remedy = x.describeRemedy(broken)
 	}
 	return err
 }
 
-// describeRemedy tells what is whole beside a version that is not, and what can be done with
-// it. Checksums are compared where that is asked.
-func (x *Examiner) describeRemedy(broken string, deep bool) string {
+// describeRemedy says what is intact besides a broken version, and what can be done with
+// it.
+func (x *Examiner) describeRemedy(broken string) string {
 	const left = "nothing was changed"
-	versions, days := x.versions.wholeVersions(broken, deep), x.series.listDays()
+	versions, days := x.versions.wholeVersions(broken), x.series.listDays()
 	var ways []string
 	if len(days) > 0 {
 		ways = append(ways, fmt.Sprintf("the Parquet series is there (%s to %s, days: %d): placementsync rebuild builds the catalog from it",
 			days[0], days[len(days)-1], len(days)))
 	}
 	if n := len(versions); n > 0 {
-		ways = append(ways, fmt.Sprintf("of the versions kept, whole are %s: placementsync rollback %s shows the last good one",
+		ways = append(ways, fmt.Sprintf("intact versions are %s: placementsync rollback %s switches to the newest of them",
 			strings.Join(versions, ", "), versions[n-1]))
 	}
 	if len(ways) == 0 {
-		ways = []string{"no other version is whole and there is no Parquet series: restore a backup"}
+		ways = []string{"no other version is intact and there is no Parquet series: restore a backup"}
 	}
 	return strings.Join(append(ways, left), "; ")
 }
 
-// fileSums are all that a manifest has a checksum of.
+// fileSums lists all files that a manifest has a checksum of.
 func (m Manifest) fileSums() []ManifestFileSum {
 	all := []ManifestFileSum{m.Catalog}
 	if m.Entry != nil {
@@ -92,10 +92,12 @@ func (m Manifest) fileSums() []ManifestFileSum {
 	return all
 }
 
-// describeProblem is what an error of reading a file of ours says, without the file.
+// describeProblem is the error of reading a file without the name of the file; "" for nil.
 func describeProblem(err error) string {
 	var met *DamagedError
 	switch {
+	case err == nil:
+		return ""
 	case errors.Is(err, fs.ErrNotExist):
 		return "it is gone"
 	case errors.As(err, &met):
@@ -104,13 +106,13 @@ func describeProblem(err error) string {
 	return err.Error()
 }
 
-// sumCache are the checksums of files that were read already: a file of the series is
-// mostly one of a version, too.
+// sumCache holds the checksums of files that were read: most files of the series are
+// hard links of files of a version.
 type sumCache struct {
-	// ctx ends the reading of a long file.
+	// ctx cancels the reading of a long file.
 	ctx    context.Context
 	bySize map[int64][]summed
-	// Bytes counts what was read.
+	// bytes counts what was read.
 	bytes int64
 }
 
@@ -125,7 +127,8 @@ func newSumCacheUntil(ctx context.Context) *sumCache {
 	return &sumCache{ctx: ctx, bySize: map[int64][]summed{}}
 }
 
-// compareFile says what is wrong with a file; "": nothing.
+// compareFile says what is wrong with a file; "" means nothing. With deep it compares
+// the checksum, else the size.
 func (s *sumCache) compareFile(path string, want ManifestFileSum, deep bool) string {
 	info, err := os.Stat(path)
 	switch {
@@ -134,7 +137,7 @@ func (s *sumCache) compareFile(path string, want ManifestFileSum, deep bool) str
 	case err != nil:
 		return err.Error()
 	case !info.Mode().IsRegular():
-		return "it is no file"
+		return "it is not a regular file"
 	case info.Size() != want.Bytes:
 		return fmt.Sprintf("it has %d bytes and its manifest says %d", info.Size(), want.Bytes)
 	case !deep:
@@ -165,8 +168,9 @@ func (s *sumCache) sumOf(path string, info fs.FileInfo) (string, error) {
 	return sum.SHA256, nil
 }
 
-// ExplainErr looks, after an error of reading the catalog that readers see, whether its
-// file is damaged: then the error says so with the remedies, else it stays as it is.
+// ExplainErr checks, after an error of reading the catalog that readers see, whether its
+// file is damaged. If so the error says it with the remedies; else it is returned as it
+// is.
 func (x *Examiner) ExplainErr(err error) error {
 	var met *DamagedError
 	if err == nil || errors.As(err, &met) {
@@ -177,7 +181,7 @@ func (x *Examiner) ExplainErr(err error) error {
 		return err
 	}
 	m, manifestErr := x.versions.ReadManifest(latest)
-	problem := cmp.Or(describeManifestProblem(manifestErr), newSumCache().compareFile(x.folder.VersionCatalog(latest), m.Catalog, true))
+	problem := cmp.Or(describeProblem(manifestErr), newSumCache().compareFile(x.folder.VersionCatalog(latest), m.Catalog, true))
 	if problem == "" {
 		return err
 	}
@@ -186,11 +190,4 @@ func (x *Examiner) ExplainErr(err error) error {
 		path = filepath.Join(x.folder.VersionPath(latest), ManifestFile)
 	}
 	return x.WithRemedy(x.folder.damagedErr(path, problem, err), latest)
-}
-
-func describeManifestProblem(err error) string {
-	if err == nil {
-		return ""
-	}
-	return describeProblem(err)
 }

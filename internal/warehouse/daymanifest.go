@@ -10,11 +10,10 @@ import (
 	"strings"
 )
 
-// Beside the Parquet files of the series stands what makes it a backup that can be
-// trusted, in folders that no reader of Parquet looks into: a manifest for each day,
-// which is that of the day's version, with the checksum of each file; an index of the
-// days that there have to be; and, of every version that was published, its manifest
-// and what it changed in meta.
+// The series is a backup: hidden folders beside the Parquet files hold a manifest of
+// each day with the checksum of each file, which is the manifest of the day's version;
+// an index of the days that must exist; and the manifest and the changes of meta of
+// every published version.
 const (
 	manifestsDir   = ".manifests"
 	metaDir        = ".meta"
@@ -26,20 +25,20 @@ const (
 // MetaFile is the file of a version with what it changed in meta.
 const MetaFile = "meta.changes"
 
-// dayIn is the day that a path of the series names.
+// dayIn returns the day in the name of a file or folder of the series.
 func dayIn(path string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), seriesDay), manifestSuffix)
 }
 
-// index names the days of the series, each with the run that its files are of. A day
-// that is gone without having been removed here is lost.
+// index names the days of the series, each with the run that its files are of. A day in
+// it whose files do not exist is lost.
 type index struct {
 	Days map[string]string `json:"days"`
 }
 
 func (s *Series) indexPath() string { return s.folder.path(seriesDir, manifestsDir, indexFile) }
 
-// readIndex is a *DamagedError where it cannot be believed.
+// readIndex returns a *DamagedError when the index is not what was written.
 func (s *Series) readIndex() (index, error) {
 	i := index{map[string]string{}}
 	data, err := os.ReadFile(s.indexPath())
@@ -52,8 +51,8 @@ func (s *Series) readIndex() (index, error) {
 	return i, nil
 }
 
-// changeIndex writes the index if that changes it. One that is gone or damaged is
-// made anew of the manifests that there are.
+// changeIndex changes the index and writes it if it differs. A missing or damaged index
+// is built from the manifests of the days.
 func (s *Series) changeIndex(change func(days map[string]string)) error {
 	i, err := s.readIndex()
 	anew := errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*DamagedError))
@@ -71,14 +70,10 @@ func (s *Series) changeIndex(change func(days map[string]string)) error {
 	if err := s.folder.makePublic(filepath.Dir(s.indexPath())); err != nil {
 		return err
 	}
-	data, err := sealObject(i)
-	if err != nil {
-		return err
-	}
-	return s.folder.writePublic(s.indexPath(), data)
+	return s.folder.writeSealed(s.indexPath(), i)
 }
 
-// manifestDays are the days that have a manifest which can be read.
+// manifestDays lists the days that have a readable manifest.
 func (s *Series) manifestDays() (map[string]string, error) {
 	found, err := filepath.Glob(s.folder.dayManifestPath("*"))
 	if err != nil {
@@ -93,8 +88,8 @@ func (s *Series) manifestDays() (map[string]string, error) {
 	return days, nil
 }
 
-// SourceRun is the run whose snapshot a version shows: its own, or that of the night
-// which a rebuilt one was built from.
+// SourceRun is the run whose snapshot a version shows: its own, or for a rebuilt version
+// that of the night it was built from.
 func (m Manifest) SourceRun() string {
 	if m.Kind == Rebuild && m.Night != "" {
 		return m.Night
@@ -102,8 +97,8 @@ func (m Manifest) SourceRun() string {
 	return m.RunID
 }
 
-// dayManifest reads the manifest of a day. Where that is lost, the version's own, or
-// the one that is kept beside meta, stands for it.
+// dayManifest reads the manifest of a day. When that is damaged it reads the copy in the
+// version or beside meta.
 func (s *Series) dayManifest(day, run string) (Manifest, error) {
 	m, err := s.versions.readManifest(s.folder.dayManifestPath(day), run)
 	if err == nil && dayOf(m.SnapshotAt) != day {
@@ -120,8 +115,9 @@ func (s *Series) dayManifest(day, run string) (Manifest, error) {
 	return m, err
 }
 
-// forgetDays takes days out of the index before anything of them goes: what is left
-// of one should the process be killed is removed by the next prune, and not missed.
+// forgetDays removes days from the index before their files are removed: if the process
+// is killed in between, the next prune removes the rest, and nothing is reported as
+// lost.
 func (s *Series) forgetDays(doomed []string) error {
 	if _, err := os.Stat(s.indexPath()); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"placementsync/schema"
 )
 
-// Definitions reads the embedded schema files: the tables of main by name, and
-// those of meta in name order.
+// Definitions reads the embedded schema files: the tables of main by name, and those of
+// meta in the order of their names.
 func Definitions() (main map[string]stream.Definition, meta []stream.Definition, err error) {
 	main = map[string]stream.Definition{}
 	err = fs.WalkDir(schema.FS, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -36,6 +36,15 @@ func Definitions() (main map[string]stream.Definition, meta []stream.Definition,
 	return main, meta, err
 }
 
+// quoteNames joins identifiers for SQL.
+func quoteNames(names []string) SQL {
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = Quote(n)
+	}
+	return SQL(strings.Join(quoted, ", "))
+}
+
 // Columns lists the names of a definition's columns, quoted and joined for
 // SQL, each behind a prefix such as "m.".
 func Columns(prefix string, def stream.Definition) string {
@@ -46,8 +55,8 @@ func Columns(prefix string, def stream.Definition) string {
 	return strings.Join(names, ", ")
 }
 
-// Quote makes an SQL identifier of a name. It is the only place where names
-// enter SQL text, with QuoteSQL.
+// Quote makes an SQL identifier of a name. Names enter SQL text only through it and
+// QuoteSQL.
 func Quote(name string) string {
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 }
@@ -58,8 +67,8 @@ func Literal(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 }
 
-// QuoteSQL and LiteralSQL do the same in SQL, for a name or text that a
-// statement finds in the catalogue.
+// QuoteSQL and LiteralSQL do the same in SQL, for a name or text that a statement reads
+// from the catalog.
 func QuoteSQL(expression string) string {
 	return `'"' || replace(` + expression + `, '"', '""') || '"'`
 }
@@ -69,8 +78,8 @@ func LiteralSQL(expression string) string {
 	return `'''' || replace(` + expression + `, '''', '''''') || ''''`
 }
 
-// systemColumns are what the warehouse adds to every table of main, and
-// closedColumns to their counterparts in past.
+// systemColumns are what the warehouse adds to every table of main, and closedColumns to
+// every table of past.
 func systemColumns() []stream.Column {
 	return []stream.Column{
 		{Name: "valid_from", Type: stream.Instant, NotNull: true,

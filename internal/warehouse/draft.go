@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Draft is a version being built in a private folder: a copy of the newest
-// catalogue to which a run applies its changes. Nobody sees it before Publish.
+// Draft is a version that is being built in a private folder: a copy of the newest
+// catalog to which a run applies its changes. Readers do not see it before Publish.
 type Draft struct {
 	*Instance
 	// Run is the run's id, At the time of its snapshot.
@@ -24,7 +24,7 @@ type Draft struct {
 	At  time.Time
 	// Kind is that of the run; empty: a night.
 	Kind string
-	// Dir is the private folder; scratch files may live in it until Seal.
+	// Dir is the private folder. Scratch files may be in it until Publish.
 	Dir string
 	// Previous is the version that the draft started from; empty on the first
 	// night.
@@ -36,8 +36,9 @@ type Draft struct {
 	meta *ManifestMeta
 }
 
-// MetaBase is the version whose meta a draft's changes are told against: the one that
-// it started from, if what that one changed is kept; else none, and all is told.
+// MetaBase is the version that the draft's changes of meta are relative to: the one that
+// it started from, when the changes of that one are kept; else "", and the draft writes
+// all of meta.
 func (d *Draft) MetaBase() string {
 	if _, err := os.Stat(d.w.Folder.metaPath(d.Previous, metaSuffix)); d.Previous == "" || err != nil {
 		return ""
@@ -48,14 +49,14 @@ func (d *Draft) MetaBase() string {
 	return d.Previous
 }
 
-// SetMetaBase says that the draft's MetaFile tells what differs from the meta of base.
+// SetMetaBase records that MetaFile holds what differs from the meta of base.
 func (d *Draft) SetMetaBase(base string) { d.meta = &ManifestMeta{Base: base} }
 
-// Catalog is the file of a published version, for a draft to compare itself with.
+// Catalog is the DuckDB file of a published version, for comparison.
 func (d *Draft) Catalog(run string) string { return d.w.Folder.VersionCatalog(run) }
 
-// Begin starts a version from the newest one. It needs the Lock: leftovers of
-// killed runs are removed, and a publish that was cut short is finished first.
+// Begin starts a version from the newest one. It removes what killed runs left, and
+// completes a publish that was cut short. It needs the Lock.
 func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft, error) {
 	if err := w.Identity.Check(); err != nil {
 		return nil, err
@@ -67,8 +68,8 @@ func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft
 	return w.BeginFrom(ctx, run, at, latest)
 }
 
-// BeginFrom starts a version from the one of another run, or from nothing when
-// base is empty, as Begin does.
+// BeginFrom is Begin from the version of another run, or from nothing when base is
+// empty.
 func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, base string) (*Draft, error) {
 	if err := w.finishKilledRuns(); err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func (d *Draft) copyPrevious(ctx context.Context, path string) error {
 		return err
 	}
 	from := d.w.Folder.VersionCatalog(d.Previous)
-	// The bytes pass through here: hashing them costs no second reading.
+	// The copy is hashed on the way, which saves a second reading.
 	var sum string
 	err = d.w.Folder.disk.CopyWith(from, path, func(dst, src *os.File) (err error) {
 		sum, err = copyAndSum(dst, src)
@@ -124,8 +125,7 @@ func (d *Draft) copyPrevious(ctx context.Context, path string) error {
 	return err
 }
 
-// Step tells a trial where the work on the draft is. An error is one that the
-// disk would give there.
+// Step reports a point of the work on the draft to Config.Step and returns its error.
 func (d *Draft) Step(name string) error { return d.w.Folder.disk.Reach(name) }
 
 // Cores is how many threads DuckDB may have.
@@ -139,7 +139,7 @@ func (d *Draft) Cores() int {
 // Definition gives the columns of a table of main.
 func (d *Draft) Definition(table string) stream.Definition { return d.w.Catalog.defs[table] }
 
-// Discard drops the draft. What was published stays as it was.
+// Discard removes the draft. Published versions stay as they are.
 func (d *Draft) Discard() error {
 	var err error
 	if d.Instance != nil {
@@ -149,12 +149,34 @@ func (d *Draft) Discard() error {
 	return errors.Join(err, d.w.Folder.disk.RemoveAll(d.Dir))
 }
 
-// finishKilledRuns removes what killed runs left behind and finishes a publish that was
-// cut between the switch and the series.
+// WriteEntry writes the run's entry into the draft.
+func (d *Draft) WriteEntry(r Run) error {
+	data, err := sealLine(r)
+	if err != nil {
+		return fmt.Errorf("write the entry of run %s: %w", r.ID, err)
+	}
+	return d.w.Folder.disk.WriteFile(filepath.Join(d.Dir, runFile), append(data, '\n'), privateFile)
+}
+
+// Labels are the metadata of the draft's Parquet files.
+func (d *Draft) Labels() []Label { return fileLabels(d.Run, d.At) }
+
+// NewCarrier makes a Carrier. It carries nothing when the earlier version was written by
+// another program or schema: its files may have another layout.
+func (d *Draft) NewCarrier() *Carrier {
+	m := d.w.Versions.manifestOrNone(d.Previous)
+	if m.Program != d.w.cfg.Program || m.Schema != SchemaVersion() {
+		m.Tables = nil
+	}
+	return &Carrier{d, m}
+}
+
+// finishKilledRuns removes what killed runs left and completes a publish that was cut
+// short after its switch.
 func (w *Warehouse) finishKilledRuns() error {
 	entries, err := os.ReadDir(w.Folder.path(versionsDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("tidy the versions: %w", err)
+		return fmt.Errorf("remove what killed runs left: %w", err)
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") {
@@ -168,17 +190,17 @@ func (w *Warehouse) finishKilledRuns() error {
 		return err
 	}
 	if _, err := os.Stat(w.Folder.VersionPath(run)); errors.Is(err, fs.ErrNotExist) {
-		return nil // nothing to finish; ready tells whoever builds on it
+		return nil // checkBase refuses to build on it
 	}
 	err = w.finishPublish(run)
 	if errors.As(err, new(*DamagedError)) {
-		return nil // whoever builds on it is told; rollback and rebuild do without
+		return nil // opening the draft reports it; rollback and rebuild do not need it
 	}
 	return err
 }
 
-// checkBase checks what a draft is to build on: a version that is there, of an
-// earlier time. With a clock that went back, history would end before it began.
+// checkBase refuses to build on a version that is missing, or whose snapshot is not
+// earlier: with a clock that was set back, rows would end before they begin.
 func (w *Warehouse) checkBase(base string, at time.Time) error {
 	if base == "" {
 		return nil
@@ -194,9 +216,8 @@ func (w *Warehouse) checkBase(base string, at time.Time) error {
 	return nil
 }
 
-// LastGrade is what the last snapshot says of a stream: its grade with the
-// reason, and since when its oldest rows are proven. ok is false when it says
-// nothing.
+// LastGrade returns what the last snapshot says of a stream: its grade with the reason,
+// and since when its oldest rows are proven. ok is false when it says nothing.
 func (d *Draft) LastGrade(ctx context.Context, stream string) (last RunStream, ok bool, err error) {
 	err = d.DB.QueryRowContext(ctx, `SELECT grade, coalesce(reason, ''), coalesce(s.age_since, r.snapshot_at)
 		FROM meta.streams s JOIN meta.runs r USING (run_id)
@@ -211,8 +232,8 @@ func (d *Draft) LastGrade(ctx context.Context, stream string) (last RunStream, o
 	return last, true, nil
 }
 
-// LastProven tells when a stream was last read, by the grades of earlier runs
-// in meta; ok is false when it never was.
+// LastProven returns when a stream was last read, by the grades of earlier runs in meta.
+// ok is false when it never was.
 func (d *Draft) LastProven(ctx context.Context, stream string) (at time.Time, ok bool, err error) {
 	var last sql.NullTime
 	err = d.DB.QueryRowContext(ctx, `SELECT max(coalesce(s.age_since, r.snapshot_at)) FROM meta.streams s JOIN meta.runs r USING (run_id)
@@ -223,8 +244,8 @@ func (d *Draft) LastProven(ctx context.Context, stream string) (at time.Time, ok
 	return last.Time, last.Valid, nil
 }
 
-// finishPublish does what follows the switch and may be repeated: the name at the
-// top, the series for BI, and the removal of versions past keep_versions.
+// finishPublish does what follows the switch and can be repeated: the link at the top,
+// the series, and the removal of versions beyond keep_versions.
 func (w *Warehouse) finishPublish(run string) error {
 	if err := w.Versions.linkCatalog(); err != nil {
 		return err
@@ -233,9 +254,18 @@ func (w *Warehouse) finishPublish(run string) error {
 	if err != nil {
 		return err
 	}
-	// Only the newest: what prune removed of the others shall not come back.
+	// Only the newest version: days that prune removed must not come back.
 	if err := w.Series.extendSeries(m); err != nil {
 		return fmt.Errorf("extend the Parquet series: %w", err)
 	}
-	return w.Versions.dropOld()
+	old, err := w.Versions.oldPaths()
+	if err != nil {
+		return err
+	}
+	for _, path := range old {
+		if err := w.Folder.disk.Discard(path); err != nil {
+			return fmt.Errorf("remove the old version %s: %w", path, err)
+		}
+	}
+	return nil
 }

@@ -1,7 +1,6 @@
 package warehouse
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -14,7 +13,7 @@ import (
 	"strings"
 )
 
-// The commands that verify names.
+// The commands that Examine suggests.
 const (
 	byRun     = "placementsync run"
 	byRebuild = "placementsync rebuild"
@@ -22,18 +21,18 @@ const (
 	bySkip    = "placementsync rebuild --skip-damaged"
 )
 
-// Examined is what a look at the whole warehouse found.
+// Examined is the result of Examine.
 type Examined struct {
 	Damage []Damage
-	// Notes are what is worth knowing and no damage.
+	// Notes are remarks about what is not damage.
 	Notes []string
-	// Files were looked at, and Bytes read of them.
+	// Files were examined, and Bytes of them read.
 	Files int
 	Bytes int64
 }
 
-// Examiner looks for damage in the whole warehouse. It changes nothing but the
-// record of what it found.
+// Examiner looks for damage in the whole warehouse. It changes nothing but the record of
+// its result.
 type Examiner struct {
 	folder   *Folder
 	versions *Versions
@@ -50,18 +49,17 @@ type examination struct {
 	x     *Examiner
 	deep  bool
 	known *sumCache
-	// latest is the version that readers see, and manifest its own.
+	// latest is the version that readers see, manifest its manifest.
 	latest   string
 	manifest Manifest
-	// catalog is set where the catalog that readers see is whole.
+	// catalog is set when the catalog that readers see is intact.
 	catalog bool
-	// reported are the files that have been complained of.
+	// reported are the files that Damage names.
 	reported map[string]bool
 }
 
-// Examine looks at links, ledger, notes, versions, series and what is kept beside it:
-// structure and sizes, and where readData is set every byte of them. It changes
-// nothing.
+// Examine checks links, ledger, notes, versions and series: structure and sizes, and
+// with readData every byte. It changes nothing.
 func (x *Examiner) Examine(ctx context.Context, readData bool) (Examined, error) {
 	if err := x.folder.Exists(); err != nil {
 		return Examined{}, err
@@ -97,9 +95,9 @@ func (e *examination) examineLinks() {
 	switch err := e.x.identity.Check(); {
 	case errors.As(err, &lost):
 		text, _, _ := strings.Cut(strings.TrimPrefix(lost.Error(), "find the newest version: "), "; ")
-		e.addDamage(Damage{File: latestLink, Problem: text, Cost: "readers find no snapshot, or not the last one, and no night begins", Repair: e.relinkCommand(*lost)})
+		e.addDamage(Damage{File: latestLink, Problem: text, Cost: "readers find no snapshot, or not the last one, and no night can begin", Repair: e.relinkCommand(*lost)})
 	case err != nil:
-		e.addDamage(Damage{File: latestLink, Problem: err.Error(), Cost: "nobody can tell what readers see", Repair: byRebuild, Lost: true})
+		e.addDamage(Damage{File: latestLink, Problem: err.Error(), Cost: "it is unknown what readers see", Repair: byRebuild, Lost: true})
 	}
 	if e.latest == "" {
 		return
@@ -111,7 +109,7 @@ func (e *examination) examineLinks() {
 	}
 }
 
-// relinkCommand is the command that sets the link right.
+// relinkCommand is the command that repairs the link.
 func (e *examination) relinkCommand(lost LostError) string {
 	versions, err := e.x.versions.List()
 	switch n := len(versions); {
@@ -124,8 +122,8 @@ func (e *examination) relinkCommand(lost LostError) string {
 	}
 }
 
-// examineVersions looks at the files of every version. Parquet files that are those of the
-// series are told of with it.
+// examineVersions checks the files of every version. A Parquet file that is also in the
+// series is reported with the series.
 func (e *examination) examineVersions() {
 	runs, err := e.x.versions.List()
 	if err != nil {
@@ -146,7 +144,7 @@ func (e *examination) examineVersions() {
 	}
 }
 
-// versionDamage says what a damaged file of a version costs.
+// versionDamage adds to a damaged file of a version what it costs and how to repair it.
 func (e *examination) versionDamage(run string, d Damage) Damage {
 	name := filepath.Base(d.File)
 	table, parquet := strings.CutSuffix(name, ".parquet")
@@ -154,20 +152,20 @@ func (e *examination) versionDamage(run string, d Damage) Damage {
 	case parquet && run == e.latest:
 		d.Cost, d.Repair = "readers of "+latestLink+"/"+name+" (table "+table+")", bySeries
 	case parquet:
-		d.Cost, d.Repair = "table "+table+" in Parquet, for who rolls back to "+run, bySeries
+		d.Cost, d.Repair = "table "+table+" in Parquet, after a rollback to "+run, bySeries
 	case (name == MetaFile || name == runFile) && run == e.latest:
-		d.Cost, d.Repair, d.copied = "the copy of what the ledger or the series has, too", byRebuild, true
+		d.Cost, d.Repair, d.copied = "a copy; the ledger or the series has the same", byRebuild, true
 	case name == MetaFile || name == runFile:
-		d.Cost, d.Repair = "the copy of what the ledger or the series has, too", "placementsync prune --version "+run
+		d.Cost, d.Repair = "a copy; the ledger or the series has the same", "placementsync prune --version "+run
 	case run == e.latest:
-		d.Cost, d.Repair = "readers get errors or wrong answers, and no night begins", byRebuild
+		d.Cost, d.Repair = "readers get errors or wrong answers, and no night can begin", byRebuild
 	default:
 		d.Cost, d.Repair, d.Lost = "there is no rollback to "+run, "placementsync prune --version "+run, true
 	}
 	return d
 }
 
-// examineSeries looks at every day.
+// examineSeries checks every day.
 func (e *examination) examineSeries() {
 	days, found := e.x.series.expectedDays()
 	e.Files++
@@ -184,7 +182,7 @@ func (e *examination) examineSeries() {
 		}
 		if err != nil {
 			if run == "" {
-				e.Notes = append(e.Notes, "the files of "+day+" have no manifest: they are of an earlier program, and believed as they are")
+				e.Notes = append(e.Notes, "the files of "+day+" have no manifest: an earlier program wrote them, and they cannot be checked")
 			}
 			continue
 		}
@@ -195,17 +193,19 @@ func (e *examination) examineSeries() {
 			}
 		}
 		if len(m.Lost) > 0 {
-			e.Notes = append(e.Notes, fmt.Sprintf("lost of %s since it was damaged: %s", day, strings.Join(m.Lost, ", ")))
+			e.Notes = append(e.Notes, fmt.Sprintf("tables of %s that were damaged and are lost: %s", day, strings.Join(m.Lost, ", ")))
 		}
 	}
 }
 
-func (e *examination) dayManifestDamage(day, run string, own, any error) Damage {
-	d := Damage{File: e.x.folder.relativePath(e.x.folder.dayManifestPath(day)), Problem: "it is the one of another day", Cost: "the checksums of " + day + "; a copy of it is whole", Repair: bySeries, copied: true}
-	if own != nil {
-		d.Problem = describeProblem(own)
+// dayManifestDamage describes a damaged manifest of a day. anyErr is set when no copy of it
+// is intact either.
+func (e *examination) dayManifestDamage(day, run string, ownErr, anyErr error) Damage {
+	d := Damage{File: e.x.folder.relativePath(e.x.folder.dayManifestPath(day)), Problem: "it is the one of another day", Cost: "the checksums of " + day + "; its copy is intact", Repair: bySeries, copied: true}
+	if ownErr != nil {
+		d.Problem = describeProblem(ownErr)
 	}
-	if any != nil {
+	if anyErr != nil {
 		d.Cost, d.Repair, d.Lost, d.copied = "all tables of "+day, bySkip, true, false
 		if len(e.x.series.filesOfDay(day)) == 0 {
 			d.Problem = "the whole day is gone"
@@ -214,7 +214,7 @@ func (e *examination) dayManifestDamage(day, run string, own, any error) Damage 
 	return d
 }
 
-// examineMetaLog looks at what is kept of meta beside the series.
+// examineMetaLog checks the changes of meta beside the series.
 func (e *examination) examineMetaLog() {
 	if e.latest == "" || e.manifest.Meta == nil {
 		return
@@ -222,24 +222,24 @@ func (e *examination) examineMetaLog() {
 	chain, err := e.x.metaLog.manifestChain(e.latest)
 	var broken *DamagedError
 	if errors.As(err, &broken) {
-		e.addDamage(Damage{File: broken.File, Problem: broken.Problem, Cost: "what a rebuild would know of meta", Repair: byRebuild})
+		e.addDamage(Damage{File: broken.File, Problem: broken.Problem, Cost: "what a rebuild can restore of meta", Repair: byRebuild})
 	}
 	for _, m := range chain {
 		e.Files += 2
 		file, list := e.x.folder.metaPath(m.RunID, metaSuffix), e.x.folder.metaPath(m.RunID, manifestSuffix)
 		if _, err := e.x.versions.readManifest(list, m.RunID); err != nil {
-			e.addDamage(Damage{File: e.x.folder.relativePath(list), Problem: describeProblem(err), Cost: "the copy of a manifest that is whole elsewhere", Repair: bySeries, copied: true})
+			e.addDamage(Damage{File: e.x.folder.relativePath(list), Problem: describeProblem(err), Cost: "a copy of a manifest that is intact elsewhere", Repair: bySeries, copied: true})
 		}
 		if problem := e.known.compareFile(file, m.Meta.ManifestFileSum, e.deep); problem != "" {
-			e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: problem, Cost: "what a rebuild would know of meta of run " + m.RunID, Repair: byRebuild})
+			e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: problem, Cost: "what a rebuild can restore of meta of run " + m.RunID, Repair: byRebuild})
 		}
 	}
 }
 
-// examineLedger looks at every line.
+// examineLedger checks every line.
 func (e *examination) examineLedger() {
 	e.Files++
-	const cost = "what a run says of itself; meta.runs in the catalog has it too, if a later night was published"
+	const cost = "the entries of runs; meta.runs in the catalog has them too if a later night was published"
 	file := e.x.ledger.path()
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) && e.latest == "" {
@@ -250,36 +250,25 @@ func (e *examination) examineLedger() {
 		return
 	}
 	if n := len(damagedLines(data)); n > 0 {
-		e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: fmt.Sprintf("lines that are damaged: %d", n), Cost: cost, Repair: byRun, Lost: true})
+		e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: fmt.Sprintf("damaged lines: %d", n), Cost: cost, Repair: byRun, Lost: true})
 	}
 	if runs, err := e.x.ledger.Runs(); err == nil && e.latest != "" && entryOf(runs, e.latest).ID == "" {
 		e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: "it has no line of the version that readers see", Cost: cost, Repair: byRun})
 	}
 }
 
-// damagedLines are those that cannot be believed; the last may be torn, which a crash
-// explains.
+// damagedLines returns the lines that are not what was written. It leaves out a torn
+// last line: a crash explains it.
 func damagedLines(data []byte) [][]byte {
-	damaged := unreadableLines(data)
+	_, damaged := parseLedger(data)
 	if n := len(damaged); n > 0 && !bytes.HasSuffix(data, []byte("\n")) && bytes.HasSuffix(data, damaged[n-1]) {
 		damaged = damaged[:n-1]
 	}
 	return damaged
 }
 
-func unreadableLines(data []byte) (damaged [][]byte) {
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, len(data)+1)
-	for lines.Scan() {
-		var r Run
-		if len(lines.Bytes()) > 0 && unsealLine(lines.Bytes(), &r) != nil {
-			damaged = append(damaged, bytes.Clone(lines.Bytes()))
-		}
-	}
-	return damaged
-}
-
-// examineNotes looks at the notes of runs that are not done, and at what killed ones left.
+// examineNotes checks the notes of runs that have not ended, and lists what killed runs
+// left.
 func (e *examination) examineNotes() {
 	for _, path := range []string{e.x.ledger.unfinishedPath(), e.x.ledger.asidePath()} {
 		data, err := os.ReadFile(path)
@@ -292,17 +281,17 @@ func (e *examination) examineNotes() {
 			err = unsealObject(data, &u)
 		}
 		if err != nil {
-			e.addDamage(Damage{File: e.x.folder.relativePath(path), Problem: err.Error(), Cost: "a run that was interrupted is not taken up, and asks again", Repair: byRun})
+			e.addDamage(Damage{File: e.x.folder.relativePath(path), Problem: err.Error(), Cost: "an interrupted run cannot be resumed: the next run asks again", Repair: byRun})
 		}
 	}
 	left, _ := filepath.Glob(e.x.folder.path(versionsDir, ".*"))
 	for _, path := range left {
-		e.Notes = append(e.Notes, e.x.folder.relativePath(path)+" was left by a run that was killed: the next one removes it")
+		e.Notes = append(e.Notes, e.x.folder.relativePath(path)+" is left over from a killed run: the next run removes it")
 	}
 }
 
-// chooseRepairs decides, when all has been seen, what can be had from what is whole: a catalog
-// from the series, the series from the catalog.
+// chooseRepairs decides at the end what can be repaired from what is intact: the catalog
+// from the series, or the series from the catalog.
 func (e *examination) chooseRepairs() {
 	series := slices.ContainsFunc(e.Damage, func(d Damage) bool {
 		return d.Repair == bySeries && strings.HasPrefix(d.File, seriesDir+"/") || d.Repair == bySkip
@@ -319,8 +308,8 @@ func (e *examination) chooseRepairs() {
 	}
 }
 
-// readCatalog reads every row of the catalog that readers see, and compares main with
-// its Parquet files, value by value.
+// readCatalog reads every row of the catalog that readers see and compares main with its
+// Parquet files, value by value.
 func (e *examination) readCatalog(ctx context.Context) {
 	err := e.x.verifier.readAll(ctx, e.latest, e.manifest, func(table string, missing error) {
 		e.addDamage(Damage{File: e.x.folder.relativePath(filepath.Join(e.x.folder.VersionPath(e.latest), table+".parquet")), Problem: missing.Error(),

@@ -21,10 +21,10 @@ type Folder struct {
 // Dir is the folder of the warehouse.
 func (f *Folder) Dir() string { return f.dir }
 
-// Disk does the steps on the disk of the warehouse.
+// Disk changes the files of the warehouse, with the hook of Config.Step.
 func (f *Folder) Disk() durable.Disk { return f.disk }
 
-// CatalogPath is what readers open: two symlinks away from the newest version.
+// CatalogPath is what readers open: a symlink through "latest" to the newest version.
 func (f *Folder) CatalogPath() string { return filepath.Join(f.dir, CatalogFile) }
 
 // VersionPath is the folder of a published version.
@@ -43,7 +43,7 @@ func (f *Folder) RawPath(run string) string { return filepath.Join(f.dir, rawDir
 // LandedRuns lists the runs that have landed answers, oldest first.
 func (f *Folder) LandedRuns() ([]string, error) { return listFolders(f.path(rawDir)) }
 
-// EventsPath is the folder of the deliveries that a run took from the inbox.
+// EventsPath is the folder of the deliveries that a run landed from the inbox.
 func (f *Folder) EventsPath(run string) string { return f.path(rawDir, run, "webhooks") }
 
 // InboxPath is the folder in which webhook deliveries wait for the next night.
@@ -77,8 +77,8 @@ func (f *Folder) relativePath(path string) string {
 	return filepath.ToSlash(name)
 }
 
-// makeFolders creates the folder: open to readers where versions are
-// published, closed where answers of the service and state are kept.
+// makeFolders creates the folder. Others may read versions and series; answers of the
+// service and state are private.
 func (f *Folder) makeFolders() error {
 	for _, name := range []string{versionsDir, seriesDir} {
 		if err := f.makePublic(f.path(name)); err != nil {
@@ -109,8 +109,8 @@ func (f *Folder) makePublicAbove(path string) error {
 	return f.makePublic(filepath.Dir(path))
 }
 
-// publicMode returns the rights of a published file. Where the umask decides, it
-// makes a file and looks: nothing else works on every system.
+// publicMode returns the rights of a published file. Where the umask decides, it creates
+// a file and looks, which works on every system.
 func (f *Folder) publicMode(dir string) (mode fs.FileMode, err error) {
 	if f.mode != 0 {
 		return f.mode, nil
@@ -135,19 +135,23 @@ func (f *Folder) setModeAndSync(path string, mode fs.FileMode) error {
 	return f.disk.Sync(path)
 }
 
-// writePublic replaces a file of the series that is none of a version.
-func (f *Folder) writePublic(path string, data []byte) error {
+// writeSealed replaces a JSON file of the series that does not belong to a version.
+func (f *Folder) writeSealed(path string, value any) error {
+	data, err := sealObject(value)
+	if err != nil {
+		return err
+	}
 	if f.mode != 0 {
 		return f.disk.WriteFileExact(path, data, f.mode)
 	}
 	return f.disk.WriteFile(path, data, publicFile)
 }
 
-// folderMode adds to the rights of files those to enter their folder.
+// folderMode adds to the rights of files the right to enter their folder.
 func folderMode(mode fs.FileMode) fs.FileMode { return mode | mode&0o444>>2 }
 
-// stepLabel names a file or folder by what is the same in every run: a draft and a
-// version have the name of their run, a segment of the inbox that of its time.
+// stepLabel names a file or folder for trials by what is the same in every run: the
+// names of drafts and versions contain their run, those of segments of the inbox a time.
 func stepLabel(path string) string {
 	name := filepath.Base(path)
 	run, _, _ := strings.Cut(strings.TrimPrefix(name, "."), ".")
@@ -160,7 +164,8 @@ func stepLabel(path string) string {
 	return name
 }
 
-// listFolders lists the folders in a folder, in name order; none when it is absent.
+// listFolders lists the folders in a folder in the order of their names; none when it
+// does not exist.
 func listFolders(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -9,22 +9,23 @@ import (
 	"strings"
 )
 
-// A warehouse knows which version it published last: by its ledger, and where that is
-// lost by its versions and its series. The link "latest" has to agree, or nothing is
-// built: what is built upon another version would be another history.
+// The ledger says which version was published last; without a ledger, versions and
+// series say that there was one. The link "latest" must agree, or nothing is built: a
+// night on another version would continue another history.
 
-// LostError says that the link "latest" is gone or leads elsewhere than the ledger.
+// LostError says that the link "latest" is gone, or leads elsewhere than the ledger
+// says.
 type LostError struct {
-	// Points is the version that the link leads to, empty when there is no link;
-	// Published the one that the ledger knows as the last, empty when it knows none.
+	// Points is the version that the link leads to, empty without a link. Published
+	// is the last one in the ledger, empty when there is none.
 	Points, Published string
-	// Remedy names the commands that set it right.
+	// Remedy names the commands that repair it.
 	Remedy string
-	// gone is set when the link, or what it leads to, is not there.
+	// gone is set when the link or its target does not exist.
 	gone error
 }
 
-// Unwrap is fs.ErrNotExist when the link, or what it leads to, is not there.
+// Unwrap is fs.ErrNotExist when the link or its target does not exist.
 func (e *LostError) Unwrap() error { return e.gone }
 
 func (e *LostError) Error() string {
@@ -40,7 +41,7 @@ func (e *LostError) Error() string {
 	return "find the newest version: " + found + "; " + e.Remedy
 }
 
-// Identity compares what the warehouse knows of its newest version.
+// Identity checks that link and ledger agree on the newest version.
 type Identity struct {
 	folder   *Folder
 	versions *Versions
@@ -48,8 +49,9 @@ type Identity struct {
 	series   *Series
 }
 
-// Check returns a *LostError unless the link "latest" leads to the version
-// that was published last. Nothing published and no link agree, too.
+// Check returns a *LostError unless the link "latest" leads to the version that was
+// published last. A warehouse without a link in which nothing was published is in order
+// too.
 func (i *Identity) Check() error {
 	latest, linked, err := i.versions.Latest()
 	if err != nil {
@@ -78,8 +80,8 @@ func (i *Identity) Check() error {
 	return lost
 }
 
-// accepts tells whether the version that the link leads to is the one that was
-// published last, or that of a run which was killed before the ledger had its line.
+// accepts reports whether the link leads to the version that was published last, or to
+// that of a run that was killed before it wrote its line in the ledger.
 func (i *Identity) accepts(runs []Run, at LostError) bool {
 	if at.Published == "" || at.Points == at.Published {
 		return true
@@ -91,12 +93,12 @@ func (i *Identity) accepts(runs []Run, at LostError) bool {
 	if known.ID != "" && known.IsPublished() {
 		return false
 	}
-	entry, err := i.ledger.enclosedRun(at.Points)
-	return err == nil && len(entry) == 1
+	_, ok := i.ledger.enclosedRun(at.Points)
+	return ok
 }
 
-// holdsSnapshots tells whether anything was ever published here. A version that a
-// killed run did not come to switch to was not.
+// holdsSnapshots reports whether anything was ever published. The version of a run that
+// was killed before its switch does not count.
 func (i *Identity) holdsSnapshots() bool {
 	versions, err := i.versions.List()
 	if note, ok, noteErr := readNote(i.ledger.unfinishedPath()); ok && noteErr == nil {
@@ -105,7 +107,7 @@ func (i *Identity) holdsSnapshots() bool {
 	return err != nil || len(versions) > 0 || len(i.series.listDays()) > 0
 }
 
-// describeRemedy names the commands that set the link right.
+// describeRemedy names the commands that repair the link.
 func (i *Identity) describeRemedy(lost LostError) string {
 	versions, err := i.versions.List()
 	if err != nil {
@@ -119,7 +121,7 @@ func (i *Identity) describeRemedy(lost LostError) string {
 		ways = append(ways, fmt.Sprintf("kept are %s: placementsync rollback %s points readers at that", strings.Join(versions, ", "), versions[n-1]))
 	}
 	if slices.Contains(versions, lost.Points) && lost.Points != lost.Published {
-		ways = append(ways, fmt.Sprintf("placementsync rollback %s stays with what they see now", lost.Points))
+		ways = append(ways, fmt.Sprintf("placementsync rollback %s keeps what they see now", lost.Points))
 	}
 	if days := i.series.listDays(); len(days) > 0 {
 		ways = append(ways, fmt.Sprintf("placementsync rebuild builds the catalog from the Parquet series (%s to %s, days: %d)", days[0], days[len(days)-1], len(days)))
@@ -130,8 +132,8 @@ func (i *Identity) describeRemedy(lost LostError) string {
 	return strings.Join(append(ways, "nothing was changed"), "; ")
 }
 
-// lastVisibleVersion is the version that the ledger says readers see; empty when it knows
-// none.
+// lastVisibleVersion is the version that readers see according to the ledger; empty when
+// it has none.
 func lastVisibleVersion(runs []Run) (version string) {
 	for _, r := range runs {
 		if v := r.VisibleVersion(); v != "" {

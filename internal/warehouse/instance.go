@@ -14,8 +14,8 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 )
 
-// storageVersion is the file format of published catalogues: every DuckDB
-// since 1.0 opens it.
+// storageVersion is the file format of published catalogs: every DuckDB since 1.0 opens
+// it.
 const storageVersion = "v1.0.0"
 
 // engine opens DuckDB with the limits of the configuration.
@@ -31,8 +31,8 @@ type Instance struct {
 	DB        *sql.DB
 }
 
-// createFile makes an empty DuckDB file of the published storage version,
-// which only ATTACH can choose.
+// createFile creates an empty DuckDB file of the published storage version. Only ATTACH
+// can choose the version.
 func (e *engine) createFile(ctx context.Context, path string) error {
 	in, err := e.open(ctx, "", filepath.Dir(path))
 	if err != nil {
@@ -43,12 +43,11 @@ func (e *engine) createFile(ctx context.Context, path string) error {
 	return errors.Join(err, in.Close())
 }
 
-// open opens a DuckDB file (or memory, for the path "") whose spills go
-// to scratch.
+// open opens a DuckDB file, or memory for the path "". Spills go to scratch.
 func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, error) {
 	connector, err := duckdb.NewConnector(path, func(exec driver.ExecerContext) error {
-		// Per connection: times without a zone are UTC wherever the job runs.
-		// What is cleared away after an interruption may need a new one.
+		// Per connection: times without a zone are UTC wherever the job runs. The
+		// clean-up after an interruption may need a new connection.
 		_, err := exec.ExecContext(context.WithoutCancel(ctx), "SET TimeZone = 'UTC'", nil)
 		return err
 	})
@@ -65,18 +64,17 @@ func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, err
 func (e *engine) settings(scratch string) []string {
 	set := []string{
 		"SET GLOBAL temp_directory = " + Literal(filepath.Join(scratch, "spill")),
-		// Order is stated where it matters (Parquet); keeping it elsewhere
-		// makes DuckDB rewrite ragged row groups.
+		// Statements name the order where it matters (Parquet). To preserve it
+		// elsewhere makes DuckDB rewrite partial row groups.
 		"SET GLOBAL preserve_insertion_order = false",
 		"SET GLOBAL autoinstall_known_extensions = false",
-		// Seal checkpoints what is published. All else, the stage, is thrown
-		// away, and compressing it on the way out would be work for nothing.
+		// Publish checkpoints the catalog. Everything else is thrown away, and a
+		// checkpoint of it would be wasted work.
 		"PRAGMA disable_checkpoint_on_shutdown",
-		// Metadata that a later night takes over as it is cannot be found by a
-		// DuckDB before 1.5 ("Failed to load metadata pointer"), whatever the
-		// storage version says.
+		// A DuckDB before 1.5 cannot read reused metadata ("Failed to load metadata
+		// pointer"), whatever the storage version is.
 		"SET GLOBAL experimental_metadata_reuse = false",
-		// What DuckDB frees goes back to the system at once: the peak of a night of
+		// Freed memory returns to the system at once: the peak of a night of
 		// 1,000,000 listings is 780 MiB with this and up to 1,130 without, in the
 		// same time.
 		"SET GLOBAL allocator_background_threads = true",
@@ -94,6 +92,11 @@ func (e *engine) settings(scratch string) []string {
 // Connect opens a raw connection to the instance.
 func (in *Instance) Connect(ctx context.Context) (driver.Conn, error) {
 	return in.connector.Connect(ctx)
+}
+
+// attachSealed attaches the catalog of a published version as "sealed".
+func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
+	return in.Exec(ctx, string(verifySQL.Render("attach", Values{"catalog": catalog})))
 }
 
 // Exec runs statements in order and stops at the first that fails.
@@ -120,7 +123,7 @@ func (in *Instance) Atomically(ctx context.Context, statements []string) error {
 	return tx.Commit()
 }
 
-// EachRow runs queries as one, by UNION ALL, and hands over its rows.
+// EachRow runs queries as one, by UNION ALL, and calls take for each row.
 func (in *Instance) EachRow(ctx context.Context, queries []string, take func(scan func(...any) error) error) error {
 	if len(queries) == 0 {
 		return nil
@@ -138,7 +141,7 @@ func (in *Instance) EachRow(ctx context.Context, queries []string, take func(sca
 	return rows.Err()
 }
 
-// Undo rolls a transaction back, if the end of its context has not done so.
+// Undo rolls a transaction back, unless the end of its context has done so.
 func Undo(tx *sql.Tx) error {
 	if err := tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
 		return err
@@ -146,7 +149,7 @@ func Undo(tx *sql.Tx) error {
 	return nil
 }
 
-// statementHead is enough of a statement to find it by.
+// statementHead is the beginning of a statement, enough to find it.
 func statementHead(statement string) string {
 	const most = 160
 	if len(statement) > most {
@@ -155,14 +158,12 @@ func statementHead(statement string) string {
 	return statement
 }
 
-// Close ends the instance. Attached files are checkpointed by their owners
-// before.
+// Close ends the instance. It does not checkpoint attached files.
 func (in *Instance) Close() error {
 	return errors.Join(in.DB.Close(), in.connector.Close())
 }
 
-// timestampLiteral writes an instant for SQL with microseconds, the resolution of
-// TIMESTAMPTZ.
+// timestampLiteral is an instant as SQL, with the microseconds that TIMESTAMPTZ has.
 func timestampLiteral(t time.Time) string {
 	return "TIMESTAMPTZ " + Literal(t.UTC().Format("2006-01-02 15:04:05.000000")+"+00")
 }

@@ -1,7 +1,6 @@
 package warehouse
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -64,27 +63,18 @@ func (l *Ledger) Record(r Run) error {
 	return l.folder.disk.AppendLine(l.path(), line, privateFile)
 }
 
-// runFile is the ledger's entry of a run inside its version: what Recover reads
-// when the run was killed between its publish and its entry.
+// runFile is a copy of the run's entry inside its version. Recover reads it when the run
+// was killed between its publish and its line in the ledger.
 const runFile = "run.json"
 
-// WriteEntry writes the run's entry into the draft.
-func (d *Draft) WriteEntry(r Run) error {
-	data, err := sealLine(r)
-	if err != nil {
-		return fmt.Errorf("enclose run %s: %w", r.ID, err)
-	}
-	return d.w.Folder.disk.WriteFile(filepath.Join(d.Dir, runFile), append(data, '\n'), privateFile)
-}
-
-// removeDamagedLines takes damaged lines and a torn one out of the ledger, into a file of their
-// own beside it: verify tells of them until then.
+// removeDamagedLines moves damaged and torn lines from the ledger to a file beside it.
+// Until then verify reports them.
 func (l *Ledger) removeDamagedLines() error {
 	data, err := os.ReadFile(l.path())
 	if err != nil {
-		return nil // whoever needs it says why
+		return nil // reading the ledger reports it
 	}
-	damaged := unreadableLines(data)
+	_, damaged := parseLedger(data)
 	if len(damaged) == 0 {
 		return nil
 	}
@@ -99,8 +89,8 @@ func (l *Ledger) removeDamagedLines() error {
 	return l.folder.disk.WriteFile(l.path(), bytes.Join(whole, nil), privateFile)
 }
 
-// missingRuns are the entries that the ledger lacks: of a run that was killed after
-// its publish, whole; of one killed before, what its note tells.
+// missingRuns returns the entries that the ledger lacks: of a run that was killed after
+// its publish from its version, of one killed before from its note.
 func (l *Ledger) missingRuns() ([]Run, error) {
 	runs, err := l.Runs()
 	if err != nil {
@@ -113,8 +103,8 @@ func (l *Ledger) missingRuns() ([]Run, error) {
 	var missing []Run
 	known := entryOf(runs, latest)
 	if ok && (known.ID == "" || known.Outcome == Failed || known.Outcome == Interrupted || known.Outcome == Killed) {
-		if missing, err = l.enclosedRun(latest); err != nil {
-			return nil, err
+		if r, ok := l.enclosedRun(latest); ok {
+			missing = append(missing, r)
 		}
 	}
 	for _, note := range []string{l.unfinishedPath(), l.asidePath()} {
@@ -129,35 +119,24 @@ func (l *Ledger) missingRuns() ([]Run, error) {
 	return missing, nil
 }
 
-// entryOfNote is the entry of a run that left a note and no line of the ledger. A
-// rollback that came as far as the switch did what it was to do.
+// entryOfNote is the entry of a run that left a note and no line. A rollback that was
+// killed after its switch is complete.
 func (l *Ledger) entryOfNote(u Unfinished, latest string) Run {
 	if u.Kind == Rollback && u.Version == latest {
 		return l.rollbackEntry(u.Run, u.Version, u.StartedAt)
 	}
-	return u.killedRun()
-}
-
-func (u Unfinished) killedRun() Run {
 	return Run{ID: u.Run, Kind: u.Kind, StartedAt: u.StartedAt, Outcome: Killed, ExitCode: Killed.ExitCode(), Program: u.Program,
-		Error: "the run ended without a word: it was killed, or the machine went down; nothing was published by it"}
+		Error: "the run was killed, or the machine went down; it published nothing"}
 }
 
-// enclosedRun reads a version's own entry. A version that was rebuilt is no run
-// and has none.
-func (l *Ledger) enclosedRun(run string) ([]Run, error) {
+// enclosedRun reads a version's own entry; ok is false when it has none that is intact.
+// A rebuilt version has none.
+func (l *Ledger) enclosedRun(run string) (r Run, ok bool) {
 	data, err := os.ReadFile(filepath.Join(l.folder.VersionPath(run), runFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var r Run
 	if err == nil {
 		err = unsealLine(bytes.TrimSuffix(data, []byte("\n")), &r)
 	}
-	if err != nil || r.ID != run {
-		return nil, nil // a damaged entry is none: the catalog knows the run
-	}
-	return []Run{r}, nil
+	return r, err == nil && r.ID == run
 }
 
 func entryOf(runs []Run, id string) Run {
@@ -168,9 +147,8 @@ func entryOf(runs []Run, id string) Run {
 	return runs[i]
 }
 
-// Runs reads the ledger, oldest first. A run that was taken up again has a line
-// for each time it ended; the last one counts. A line that is torn by a crash or
-// damaged is passed over.
+// Runs reads the ledger, oldest first. A run that was resumed has a line for each time
+// it ended; the last one counts. Torn and damaged lines are skipped.
 func (l *Ledger) Runs() ([]Run, error) {
 	data, err := os.ReadFile(l.path())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -179,20 +157,26 @@ func (l *Ledger) Runs() ([]Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the ledger: %w", err)
 	}
-	var runs []Run
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, len(data)+1)
-	for lines.Scan() {
-		var r Run
-		if unsealLine(lines.Bytes(), &r) == nil {
-			runs = mergeRun(runs, r)
-		}
-	}
-	return runs, lines.Err()
+	runs, _ := parseLedger(data)
+	return runs, nil
 }
 
-// AllRuns is the ledger as it can be shown at any time: Runs, and what the next run
-// would Recover. Of a run that is at work now it says nothing.
+// parseLedger returns the runs of a ledger, and the lines that are damaged or torn.
+func parseLedger(data []byte) (runs []Run, damaged [][]byte) {
+	for line := range bytes.Lines(data) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		var r Run
+		if unsealLine(line, &r) == nil {
+			runs = mergeRun(runs, r)
+		} else if len(line) > 0 {
+			damaged = append(damaged, line)
+		}
+	}
+	return runs, damaged
+}
+
+// AllRuns returns Runs and the killed runs that the next Recover will enter. It leaves
+// out the run that holds the lock now.
 func (l *Ledger) AllRuns() ([]Run, error) {
 	var atWork *HeldError
 	held := l.folder.Held()
@@ -210,14 +194,14 @@ func (l *Ledger) AllRuns() ([]Run, error) {
 	return runs, err
 }
 
-// mergeRun adds a line to the runs that the lines before it make.
+// mergeRun adds a line to the runs of the lines before it.
 func mergeRun(runs []Run, r Run) []Run {
 	r.Attempts = 1 + entryOf(runs, r.ID).Attempts
 	runs = slices.DeleteFunc(runs, func(o Run) bool { return o.ID == r.ID })
 	return append(runs, r)
 }
 
-// rollbackEntry is the ledger's entry of a rollback.
+// rollbackEntry is the entry of a rollback.
 func (l *Ledger) rollbackEntry(id, version string, at time.Time) Run {
 	r := Run{ID: id, Kind: Rollback, Version: version, StartedAt: at, EndedAt: at, Outcome: Complete, Program: l.program}
 	if m, err := l.versions.ReadManifest(version); err == nil {
@@ -229,7 +213,7 @@ func (l *Ledger) rollbackEntry(id, version string, at time.Time) Run {
 	return r
 }
 
-// newEntryID is the id of an entry of the ledger that has no folder.
+// newEntryID is a new id for an entry without a folder.
 func (l *Ledger) newEntryID(now time.Time) (string, error) {
 	runs, err := l.Runs()
 	if err != nil {

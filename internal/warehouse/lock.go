@@ -13,7 +13,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// HeldError says that another run is at work in this warehouse.
+// HeldError says that another run holds the lock of this warehouse.
 type HeldError struct {
 	PID   int       `json:"pid"`
 	Run   string    `json:"run"`
@@ -22,22 +22,22 @@ type HeldError struct {
 
 func (e *HeldError) Error() string {
 	if e.PID == 0 {
-		return "take the lock: another run is at work and has not said which: wait for it to end, nothing was changed"
+		return "take the lock: another run holds it: wait for it to end; nothing was changed"
 	}
 	return fmt.Sprintf("take the lock: run %s is at work since %s (process %d): wait for it to end, nothing was changed",
 		e.Run, e.Since.Format(time.RFC3339), e.PID)
 }
 
-// Lock is the right to write into the warehouse. The kernel gives it back when
-// the process dies, however it dies, so no lock is ever stale.
+// Lock is the right to write to the warehouse. The kernel releases it when the process
+// ends, however it ends, so a lock is never stale.
 type Lock struct {
 	file *flock.Flock
 	path string
 }
 
-// Lock takes the warehouse for a run, creating the folder when there is none.
-// It returns a *HeldError when another run has it, and a *NewerError when the
-// warehouse is a newer program's.
+// Lock locks the warehouse for a run and creates the folder if needed. It returns a
+// *HeldError when another run holds the lock, and a *NewerError when a newer program
+// wrote the warehouse.
 func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if err := w.Folder.makeFolders(); err != nil {
 		return nil, err
@@ -61,8 +61,8 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	return l, nil
 }
 
-// LockExisting is Lock where there has to be a warehouse already, or what a restore
-// has brought back of one: it makes nothing at a path that was misspelt.
+// LockExisting is Lock for a warehouse that must exist, if only as what a restore
+// brought back: it creates nothing at a misspelt path.
 func (w *Warehouse) LockExisting(run string, now time.Time) (*Lock, error) {
 	if err := w.Folder.Exists(); err != nil {
 		return nil, err
@@ -70,11 +70,11 @@ func (w *Warehouse) LockExisting(run string, now time.Time) (*Lock, error) {
 	return w.Lock(run, now)
 }
 
-// Name says under the lock which run holds it, and since when.
+// Name writes into the lock which run holds it, and since when.
 func (l *Lock) Name(run string, since time.Time) error {
 	holder, err := json.Marshal(HeldError{PID: os.Getpid(), Run: run, Since: since})
 	if err == nil {
-		// In place: a rename would put another file under the lock's name.
+		// Not by rename: the lock is on this file.
 		err = os.WriteFile(l.path, holder, privateFile)
 	}
 	if err != nil {
@@ -83,8 +83,8 @@ func (l *Lock) Name(run string, since time.Time) error {
 	return nil
 }
 
-// heldBy reads who holds the lock. A holder writes its name right after it took
-// the lock: for a moment the file is empty or names one that was killed.
+// heldBy reads who holds the lock. A holder writes its name right after it locks: for a
+// moment the file is empty or names a killed run.
 func heldBy(path string) error {
 	const looks, pause = 50, 20 * time.Millisecond
 	held := &HeldError{}
@@ -98,11 +98,10 @@ func heldBy(path string) error {
 	return held
 }
 
-// Release gives the warehouse back.
+// Release unlocks the warehouse.
 func (l *Lock) Release() error { return l.file.Unlock() }
 
-// Held returns a *HeldError when a run has the lock now, and nil otherwise. It
-// creates nothing.
+// Held returns a *HeldError when a run holds the lock now, else nil. It creates nothing.
 func (f *Folder) Held() error {
 	path := f.path(stateDir, "lock")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// Format numbers what the files of a warehouse mean. It rises when an older
-// program would misread or spoil what this one writes; a new column or table is
-// no reason, since the schema is compared by itself.
+// Format numbers the meaning of the files of a warehouse. Raise it when an older program
+// would misread or spoil what this one writes. A new column or table is no reason: the
+// schema is compared separately.
 const Format = 1
 
-// NewerError says that a newer program has written the warehouse.
+// NewerError says that a newer program wrote the warehouse.
 type NewerError struct {
 	Run, Program string
 	Format       int
@@ -30,8 +30,8 @@ func (e *NewerError) Error() string {
 		"nothing was changed: use that program or a newer one", e.Run, e.Program, e.Format, Format)
 }
 
-// CheckFormat returns a *NewerError when a newer program has written the newest
-// version. A manifest that cannot be read says nothing.
+// CheckFormat returns a *NewerError when a newer program wrote the newest version. It
+// ignores a manifest that cannot be read.
 func (v *Versions) CheckFormat() error {
 	latest, ok, err := v.Latest()
 	if err != nil || !ok {
@@ -43,7 +43,7 @@ func (v *Versions) CheckFormat() error {
 	return nil
 }
 
-// manifestOrNone is the manifest of a published version; empty when unknown.
+// manifestOrNone is the manifest of a published version; empty when it cannot be read.
 func (v *Versions) manifestOrNone(run string) Manifest {
 	m, err := v.ReadManifest(run)
 	if err != nil {
@@ -52,7 +52,7 @@ func (v *Versions) manifestOrNone(run string) Manifest {
 	return m
 }
 
-// Manifest is what a version says about itself, beside its files.
+// Manifest describes a version and is stored beside its files.
 type Manifest struct {
 	RunID string `json:"run_id"`
 	// Kind is that of the run, see Run; empty: a night.
@@ -61,15 +61,15 @@ type Manifest struct {
 	Program    string    `json:"program_version"`
 	Schema     string    `json:"schema_version"`
 	Format     int       `json:"format"`
-	// Previous is the version that this one was built on; empty: on nothing.
+	// Previous is the version that this one was built on; empty: none.
 	Previous string `json:"previous,omitempty"`
-	// Night is the newest night that this one builds on, where Previous is a
-	// refresh: refreshes come and go between nights, and what leads back from
-	// one to the other must not go with them.
+	// Night is the newest night that this one builds on, when Previous is a refresh.
+	// Refreshes are removed between nights, and the link from night to night must
+	// stay.
 	Night   string          `json:"night,omitempty"`
 	Catalog ManifestFileSum `json:"catalog"`
 	// Entry is the run's line of the ledger, Meta what it changed in the schema
-	// meta; nil: it has none.
+	// meta; nil: the version has none.
 	Entry  *ManifestFileSum `json:"entry,omitempty"`
 	Meta   *ManifestMeta    `json:"meta,omitempty"`
 	Tables []ManifestTable  `json:"tables"`
@@ -91,15 +91,15 @@ type ManifestTable struct {
 	Name  string `json:"table"`
 	Rows  int64  `json:"rows"`
 	Grade string `json:"grade"`
-	// Note says what the table lacks although its grade does not show it.
+	// Note says what the table lacks and its grade does not show.
 	Note   string `json:"note,omitempty"`
 	KeyMin string `json:"key_min"`
 	KeyMax string `json:"key_max"`
 	ManifestFileSum
 }
 
-// ManifestMeta is the file with the rows that a version added to the tables of meta
-// and took from them, beside those of the version Base; Base empty: all of its rows.
+// ManifestMeta is the file with the rows that a version added to and removed from the
+// tables of meta, relative to the version Base; with an empty Base it has all rows.
 type ManifestMeta struct {
 	Base string `json:"base,omitempty"`
 	ManifestFileSum
@@ -108,8 +108,8 @@ type ManifestMeta struct {
 // baseRun is the version that a rollback leads to: the night before.
 func (m Manifest) baseRun() string { return cmp.Or(m.Night, m.Previous) }
 
-// nightBefore is the night that a refresh builds on; empty when the version is
-// a night itself, or unknown.
+// nightBefore is the night that a refresh builds on; empty when the version is a night
+// itself, or unreadable.
 func (v *Versions) nightBefore(run string) string {
 	m, err := v.ReadManifest(run)
 	if err != nil || m.Kind != Refresh {
@@ -118,13 +118,13 @@ func (v *Versions) nightBefore(run string) string {
 	return m.baseRun()
 }
 
-// ReadManifest reads the manifest of a published version. It is a *DamagedError when
-// the version has none that can be believed.
+// ReadManifest reads the manifest of a published version. It returns a *DamagedError
+// when that is missing or not what was written.
 func (v *Versions) ReadManifest(run string) (Manifest, error) {
 	return v.readManifest(filepath.Join(v.folder.VersionPath(run), ManifestFile), run)
 }
 
-// readManifest reads what has to be the manifest of a run; run "": of any.
+// readManifest reads the manifest of a run from a path; run "" accepts any run.
 func (v *Versions) readManifest(path, run string) (Manifest, error) {
 	var m Manifest
 	data, err := os.ReadFile(path)
@@ -156,7 +156,7 @@ func sumFile(dir, name string) (sum ManifestFileSum, err error) {
 	return sumFileUntil(context.Background(), dir, name)
 }
 
-// cancelableReader reads until a context ends.
+// cancelableReader reads until its context ends.
 type cancelableReader struct {
 	io.Reader
 	ctx context.Context
@@ -169,7 +169,7 @@ func (r cancelableReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// sumFileUntil is sumFile, as long as a context has not ended.
+// sumFileUntil is sumFile with a context that cancels it.
 func sumFileUntil(ctx context.Context, dir, name string) (sum ManifestFileSum, err error) {
 	f, err := os.Open(filepath.Join(dir, name))
 	if err != nil {

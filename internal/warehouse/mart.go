@@ -16,9 +16,9 @@ import (
 // MartView is one analysis view of the schema mart.
 type MartView struct {
 	Name string
-	// SQL is its file: CREATE VIEW mart.<name>, then its comments. It names
-	// tables of main without a schema, so that it can be made over any copy of
-	// main, history and meta.
+	// SQL is its file: CREATE VIEW mart.<name>, then its comments. It names tables
+	// of main without a schema, so that it works on any copy of main, history and
+	// meta.
 	SQL string
 	// Reads are the tables of main that it reads, itself or as history.
 	Reads []string
@@ -26,7 +26,7 @@ type MartView struct {
 	On []string
 	// Meta are the tables of meta that it reads.
 	Meta []string
-	// Grain says what a row stands for, About what the view holds.
+	// Grain says what a row is, About what the view shows.
 	Grain, About string
 	// Columns are in the order of the view.
 	Columns []stream.Column
@@ -57,8 +57,8 @@ const martFiles = "mart/*.sql"
 // and one name after each.
 var source = regexp.MustCompile(`\b(?:FROM|JOIN)\s+(?:(\w+)\.)?(\w+)`)
 
-// parseMart reads the sources of a view. What is in no schema may also be a
-// common table expression of the view, which nothing is called that main has.
+// parseMart finds the sources of a view. A name without a schema may be a common table
+// expression of the view; none has the name of a table of main.
 func parseMart(name, sql string) MartView {
 	v := MartView{Name: name, SQL: sql}
 	for _, m := range source.FindAllStringSubmatch(sql, -1) {
@@ -80,8 +80,8 @@ var (
 	viewComment = regexp.MustCompile(`(?m)^COMMENT ON (?:VIEW|COLUMN) mart\.\w+(?:\.(\w+))? IS '((?:[^']|'')*)';(?: -- (\S+))?$`)
 )
 
-// parseComments reads what the file says of the view. A test compares it with what
-// DuckDB makes of the same file.
+// parseComments reads the comments in the file. A test compares them with what DuckDB
+// reads from the same file.
 func (v *MartView) parseComments() {
 	if m := grainLine.FindStringSubmatch(v.SQL); m != nil {
 		v.Grain = m[1]
@@ -126,9 +126,9 @@ func orderViews(views map[string]MartView) ([]MartView, error) {
 	return ordered, nil
 }
 
-// martStatements make the views of mart anew, all of them: a view remembers
-// the columns of those that it is built on. There are none to run when nothing
-// changed and no view is missing.
+// martStatements creates all views of mart again, since a view remembers the columns of
+// those that it is built on. It returns none when nothing changed and no view is
+// missing.
 func (c *Catalog) martStatements(have map[string]map[string]stream.Column, changed bool) []string {
 	var drops, creates []string
 	wanted := map[string]bool{}
@@ -151,8 +151,8 @@ func (c *Catalog) martStatements(have map[string]map[string]stream.Column, chang
 	return append(drops, creates...)
 }
 
-// keepsSources tells whether the warehouse keeps all that a view reads: one that is
-// configured with few tables goes without the views of the others.
+// keepsSources reports whether the warehouse has all that a view reads: one that is
+// configured with few tables goes without some views.
 func (c *Catalog) keepsSources(v MartView, made map[string]bool) bool {
 	kept := func(table string) bool {
 		_, isTable := c.defs[table]

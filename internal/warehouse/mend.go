@@ -9,24 +9,23 @@ import (
 	"slices"
 )
 
-// Mending is a file of the series that has to be written again.
+// Mending is a file of the series that must be written again.
 type Mending struct {
 	// Day is the manifest of the file's day, Table what it says of the file.
 	Day   Manifest
 	Table ManifestTable
 }
 
-// Mender brings back what is damaged in the series, or takes it out.
+// Mender repairs what is damaged in the series, or removes it from there.
 type Mender struct {
 	folder   *Folder
 	versions *Versions
 	series   *Series
 }
 
-// MendCopies brings back what stands elsewhere as it was: manifests, the index, and
-// Parquet files of which the version or the series has the other name. It returns the
-// files that it brought back, and those of the series that have to be written again.
-// It needs the Lock.
+// MendCopies repairs what has an intact copy elsewhere: manifests, the index, and
+// Parquet files that are in a version and in the series. It returns the files that it
+// repaired, and those of the series that must be written again. It needs the Lock.
 func (r *Mender) MendCopies() (mended []string, left []Mending, err error) {
 	index, indexErr := r.series.readIndex()
 	if indexErr != nil {
@@ -42,7 +41,7 @@ func (r *Mender) MendCopies() (mended []string, left []Mending, err error) {
 	for day, run := range index.Days {
 		m, err := r.series.dayManifest(day, run)
 		if err != nil {
-			continue // nothing says what the day was
+			continue // unknown what the day had
 		}
 		paths, err := r.mendManifests(day, m)
 		mended = append(mended, paths...)
@@ -64,7 +63,7 @@ func (r *Mender) MendCopies() (mended []string, left []Mending, err error) {
 	return mended, left, nil
 }
 
-// mendManifests writes the copies of a manifest again that are not it.
+// mendManifests writes the damaged copies of a manifest again.
 func (r *Mender) mendManifests(day string, m Manifest) (mended []string, err error) {
 	paths := []string{r.folder.dayManifestPath(day)}
 	if m.Meta != nil {
@@ -74,11 +73,7 @@ func (r *Mender) mendManifests(day string, m Manifest) (mended []string, err err
 		if own, err := r.versions.readManifest(path, m.RunID); err == nil && dayOf(own.SnapshotAt) == day {
 			continue
 		}
-		data, err := sealObject(m)
-		if err == nil {
-			err = r.folder.writePublic(path, data)
-		}
-		if err != nil {
+		if err := r.folder.writeSealed(path, m); err != nil {
 			return mended, err
 		}
 		mended = append(mended, r.folder.relativePath(path))
@@ -86,8 +81,8 @@ func (r *Mender) mendManifests(day string, m Manifest) (mended []string, err err
 	return mended, nil
 }
 
-// mendFile brings a Parquet file back by the other of its two names; again is set where
-// neither is whole.
+// mendFile repairs a Parquet file from its other name. It returns again when neither is
+// intact.
 func (r *Mender) mendFile(known *sumCache, m Manifest, t ManifestTable) (mended []string, again bool, err error) {
 	placed, own := r.series.filePath(t, m.SnapshotAt), filepath.Join(r.folder.VersionPath(m.RunID), t.File)
 	inSeries := known.compareFile(placed, t.ManifestFileSum, true) == ""
@@ -107,9 +102,9 @@ func (r *Mender) mendFile(known *sumCache, m Manifest, t ManifestTable) (mended 
 	return nil, true, nil
 }
 
-// Replace puts a file that was written again into its places. Where its bytes are not
-// those that were lost, though its rows are, the manifest of its day has the new
-// checksum, and the version keeps its damaged file.
+// Replace moves a file that was written again to its place. If its bytes differ from the
+// lost ones (its rows do not), the manifest of its day gets the new checksum, and the
+// version keeps its damaged file.
 func (r *Mender) Replace(one Mending, file string) error {
 	sum, err := sumFile(filepath.Dir(file), filepath.Base(file))
 	if err != nil {
@@ -145,9 +140,5 @@ func (r *Mender) Replace(one Mending, file string) error {
 			m.Tables[i].ManifestFileSum = sum
 		}
 	}
-	data, err := sealObject(m)
-	if err != nil {
-		return err
-	}
-	return r.folder.writePublic(r.folder.dayManifestPath(day), data)
+	return r.folder.writeSealed(r.folder.dayManifestPath(day), m)
 }

@@ -6,19 +6,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
-// MetaLog is what every version changed in the schema meta, kept beside the series:
-// together the files make up meta, for a rebuild.
+// MetaLog holds what every version changed in the schema meta, beside the series. A
+// rebuild puts meta together from it.
 type MetaLog struct {
 	folder   *Folder
 	versions *Versions
 }
 
-// manifestChain are the versions whose changes make up the meta of a version, oldest
-// first. It is a *DamagedError where one of them is gone or damaged; those behind it
-// are returned all the same.
+// manifestChain returns the manifests of the versions whose changes make up the meta of
+// a version, oldest first. When one is missing or damaged it returns a *DamagedError and
+// the later ones.
 func (g *MetaLog) manifestChain(run string) (chain []Manifest, err error) {
 	for run != "" {
 		m, readErr := g.versions.readManifest(g.folder.metaPath(run, manifestSuffix), run)
@@ -36,7 +35,8 @@ func (g *MetaLog) manifestChain(run string) (chain []Manifest, err error) {
 	return chain, err
 }
 
-// twinManifest looks for the manifest of a run elsewhere.
+// twinManifest reads a copy of the manifest of a run from elsewhere. err is returned
+// when there is none.
 func (g *MetaLog) twinManifest(run string, err error) (Manifest, error) {
 	places := []string{filepath.Join(g.folder.VersionPath(run), ManifestFile)}
 	if at, ok := RunTime(run); ok {
@@ -50,8 +50,8 @@ func (g *MetaLog) twinManifest(run string, err error) (Manifest, error) {
 	return Manifest{}, err
 }
 
-// Files are the files that together tell the meta of a version, each compared
-// with its checksum. What is missing or damaged is left out, and told beside.
+// Files returns the files that make up the meta of a version, each compared with its
+// checksum, and what is missing or damaged.
 func (g *MetaLog) Files(run string) (files []string, found []Damage) {
 	const cost = "what meta alone has of run %s: its grades, rejects, deletions, events and what is known of details"
 	chain, err := g.manifestChain(run)
@@ -78,16 +78,16 @@ func (g *MetaLog) Files(run string) (files []string, found []Damage) {
 	return files, found
 }
 
-// HasChanges tells whether any version has told what it changed in meta: those of
+// HasChanges reports whether any version has recorded its changes of meta. Versions of
 // earlier programs have not.
 func (g *MetaLog) HasChanges() bool {
 	found, err := filepath.Glob(g.folder.metaPath("*", metaSuffix))
 	return err == nil && len(found) > 0
 }
 
-// oldPaths finds what is kept of versions that neither readers nor a rollback can come
-// back to. Where a chain is broken all stays.
-func (g *MetaLog) oldPaths(Retention, time.Time) ([]string, error) {
+// oldPaths finds the changes of versions that no version in the warehouse builds on. If
+// a chain is broken it finds none.
+func (g *MetaLog) oldPaths() ([]string, error) {
 	runs, err := g.versions.List()
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (g *MetaLog) oldPaths(Retention, time.Time) ([]string, error) {
 	for _, run := range append(runs, latest) {
 		chain, err := g.manifestChain(run)
 		if err != nil {
-			return nil, nil // what is damaged may be of use to whoever repairs it
+			return nil, nil // a repair may need what is left
 		}
 		for _, m := range chain {
 			needed[m.RunID] = true

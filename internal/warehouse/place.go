@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/durable"
 )
 
-// NoneError says that there is no warehouse where one is looked for.
+// NoneError says that there is no warehouse in the folder.
 type NoneError struct{ Dir string }
 
 func (e *NoneError) Error() string {
@@ -31,14 +31,14 @@ func (e *PlaceError) Error() string {
 	const left = "nothing was changed"
 	switch {
 	case errors.Is(e.Err, syscall.ENOTDIR):
-		return fmt.Sprintf("open the warehouse: %v: %q, or what leads there or stands in it, is a file and no folder: look at warehouse.dir in the configuration; %s", e.Err, e.Dir, left)
+		return fmt.Sprintf("open the warehouse: %v: %q, or what leads there or stands in it, is a file, not a folder: look at warehouse.dir in the configuration; %s", e.Err, e.Dir, left)
 	case errors.Is(e.Err, fs.ErrPermission):
 		return fmt.Sprintf("open the warehouse: %v: work as the user whom %q belongs to; %s", e.Err, e.Dir, left)
 	}
 	return fmt.Sprintf("open the warehouse: %v: look at the disk of %q; %s", e.Err, e.Dir, left)
 }
 
-// placeErr is an error of the folder as such; a full disk is none.
+// placeErr makes a *PlaceError of an error of the folder itself; a full disk is not one.
 func (f *Folder) placeErr(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return &PlaceError{f.dir, err}
@@ -46,11 +46,11 @@ func (f *Folder) placeErr(err error) error {
 	return fmt.Errorf("open the warehouse: %w", err)
 }
 
-// Unwrap returns what the system said.
+// Unwrap returns the error of the system.
 func (e *PlaceError) Unwrap() error { return e.Err }
 
-// Exists returns a *NoneError where there is no warehouse, and a *PlaceError where
-// that cannot be told. What a restore brings back counts as one.
+// Exists returns nil when there is a warehouse, if only what a restore brought back; a
+// *NoneError when there is none; and a *PlaceError when it cannot look.
 func (f *Folder) Exists() error {
 	for _, name := range []string{versionsDir, seriesDir, stateDir} {
 		switch info, err := os.Stat(f.path(name)); {
@@ -63,9 +63,9 @@ func (f *Folder) Exists() error {
 	return &NoneError{f.dir}
 }
 
-// CheckWritable makes and removes a file in each folder that a run writes to, or where
-// there is no warehouse yet, in the folder that it would be made in. It is a
-// *PlaceError where that fails, and a *FullError where the disk has no room for it.
+// CheckWritable creates and removes a file in each folder that a run writes to, or
+// without a warehouse in the folder that would hold it. It returns a *PlaceError when
+// that fails, and a *FullError when the disk is full.
 func (f *Folder) CheckWritable() error {
 	var dirs []string
 	for _, name := range []string{versionsDir, seriesDir, rawDir, stateDir} {
@@ -95,7 +95,8 @@ func writeAndRemove(dir string) error {
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
-// nearestExisting is the folder of the warehouse, or the nearest above it that is there.
+// nearestExisting is the folder of the warehouse, or the nearest folder above it that
+// exists.
 func (f *Folder) nearestExisting() string {
 	dir, err := filepath.Abs(f.dir)
 	if err != nil {
@@ -109,9 +110,8 @@ func (f *Folder) nearestExisting() string {
 	}
 }
 
-// NewRunID is the time of a run in UTC, with a number behind it when a run of the
-// same second has left anything. It is a *PlaceError where that cannot be told:
-// whatever is wrong there would be wrong with the next number too.
+// NewRunID is the time of a run in UTC, followed by a number when another run of the
+// same second has left anything. It returns a *PlaceError when it cannot look.
 func (f *Folder) NewRunID(at time.Time) (string, error) {
 	base := at.UTC().Format("20060102T150405Z")
 	id := base
@@ -138,13 +138,13 @@ func (f *Folder) hasRun(id string) (bool, error) {
 	return false, nil
 }
 
-// damagedErr makes an error of a file of the warehouse.
+// damagedErr makes a *DamagedError of a file of the warehouse.
 func (f *Folder) damagedErr(path, problem string, err error) *DamagedError {
 	return &DamagedError{File: f.relativePath(path), Problem: problem, Err: err}
 }
 
-// FreeBytes is the room in bytes on the disk that holds the warehouse, or will hold
-// it; -1 where the system does not say.
+// FreeBytes is the free space on the disk of the warehouse; -1 when the system does not
+// say.
 func (f *Folder) FreeBytes() (int64, error) {
 	dir := f.nearestExisting()
 	free, err := freeBytes(dir)
@@ -154,7 +154,7 @@ func (f *Folder) FreeBytes() (int64, error) {
 	return free, nil
 }
 
-// FullError says that the disk of the warehouse took no more.
+// FullError says that the disk of the warehouse is full.
 type FullError struct {
 	Dir string
 	Err error
@@ -165,14 +165,14 @@ func (e *FullError) Error() string {
 		"what has landed and the last snapshot are kept: %s", e.Dir, firstLine(e.Err.Error()))
 }
 
-// Unwrap returns what met the full disk.
+// Unwrap returns the error that the full disk caused.
 func (e *FullError) Unwrap() error { return e.Err }
 
-// FullErr makes a *FullError of an error that a full disk has caused, and leaves
-// any other as it is. DuckDB tells of it in words alone.
+// FullErr makes a *FullError of an error that a full disk caused, and returns any other
+// as it is. DuckDB reports a full disk in its text only.
 func (f *Folder) FullErr(err error) error {
-	var told *FullError
-	if err == nil || errors.As(err, &told) {
+	var full *FullError
+	if err == nil || errors.As(err, &full) {
 		return err
 	}
 	for _, cause := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {

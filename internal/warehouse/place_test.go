@@ -12,16 +12,13 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// deadProcess is the number of a process that is no more: none can have it.
-const deadProcess = 1 << 30
-
 func TestNewRunIDEndsWhereNothingCanBeTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(dir string) error
 		says  string
 	}{
-		"a file in the place of the warehouse": {func(dir string) error { return errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)) }, "is a file and no folder"},
-		"a file in the place of raw":           {func(dir string) error { return os.WriteFile(filepath.Join(dir, "raw"), nil, 0o600) }, "is a file and no folder"},
+		"a file in the place of the warehouse": {func(dir string) error { return errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)) }, "is a file, not a folder"},
+		"a file in the place of raw":           {func(dir string) error { return os.WriteFile(filepath.Join(dir, "raw"), nil, 0o600) }, "is a file, not a folder"},
 		"raw that may not be entered":          {func(dir string) error { return os.Mkdir(filepath.Join(dir, "raw"), 0) }, "work as the user"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// VerifyError says that a version is not what its manifest claims, so that it
-// was not published.
+// VerifyError says that a version is not what its manifest says. It was not published.
 type VerifyError struct{ Run, Table, Problem string }
 
 func (e *VerifyError) Error() string {
@@ -21,46 +20,45 @@ func (e *VerifyError) Error() string {
 		e.Run, e.Table, e.Problem)
 }
 
-// AfterSwitchError says that a version is published, and that something that
-// follows was not done: the next run does it.
+// AfterSwitchError says that a version is published, but a later step failed. The next
+// run completes it.
 type AfterSwitchError struct {
 	Run string
 	Err error
 }
 
 func (e *AfterSwitchError) Error() string {
-	return fmt.Sprintf("finish version %s: %v: readers see it already, the next run finishes it", e.Run, e.Err)
+	return fmt.Sprintf("finish version %s: %v: it is published, but a later step failed; the next run completes it", e.Run, e.Err)
 }
 
 func (e *AfterSwitchError) Unwrap() error { return e.Err }
 
-// Publish seals the draft, verifies it as a reader would open it, and makes it
-// visible in one step: the symlink "latest" moves from the last version to
-// this one. Until that step readers and disk show the last snapshot, after it
-// the new one; a crash in between leaves one of the two, never a mixture.
+// Publish seals the draft, verifies it as a reader would open it, and switches readers
+// to it in one step: the symlink "latest" moves from the last version to this one. A
+// crash leaves the last snapshot or the new one, never a mixture.
 //
-// tables carry name, grade and file of each table; rows, key range, size and
-// checksum are filled in here. An *AfterSwitchError means that the version is
-// published all the same; any other error that nothing is.
+// tables have the name, grade and file of each table; Publish fills in rows, key range,
+// size and checksum. After an *AfterSwitchError the version is published, after any
+// other error nothing is.
 func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
 	m := Manifest{RunID: d.Run, Kind: d.Kind, Night: cmp.Or(d.Source, d.w.Versions.nightBefore(d.Previous)), SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: SchemaVersion(), Format: Format,
 		Previous: d.Previous, Tables: tables}
 	if err := d.sealAndVerify(ctx, &m); err != nil {
 		return m, err
 	}
-	// A run that was killed between rename and switch and taken up again
-	// finds its own folder, which nobody has seen.
+	// A run that was killed between rename and switch, and resumed, finds its own
+	// folder, which no reader has seen.
 	if err := d.w.Folder.disk.RemoveAll(d.w.Folder.VersionPath(d.Run)); err != nil {
 		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
 	}
 	if err := d.w.Folder.disk.Rename(d.Dir, d.w.Folder.VersionPath(d.Run)); err != nil {
 		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
 	}
-	// The name at the top leads through the switch: it has to be there first.
+	// Readers open the link at the top, which leads through "latest": it comes first.
 	if err := d.w.Versions.linkCatalog(); err != nil {
 		return m, err
 	}
-	if err := d.w.Folder.disk.SwapLink(filepath.Join(versionsDir, d.Run), d.w.Folder.path(latestLink)); err != nil {
+	if err := d.w.Versions.switchTo(d.Run); err != nil {
 		return m, fmt.Errorf("switch to version %s: %w: %s", d.Run, err, d.w.Versions.describeFailedSwitch(d.Run))
 	}
 	if err := d.w.finishPublish(d.Run); err != nil {
@@ -69,9 +67,8 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	return m, nil
 }
 
-// sealAndVerify has the DuckDB that verifies start up while the version is sealed,
-// and takes the checksum of the catalogue, which nobody changes any more, while it
-// verifies.
+// sealAndVerify seals the files of the draft while the DuckDB that verifies starts up,
+// and takes the checksum of the catalog, which no longer changes, while that verifies.
 func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 	mode, err := d.w.Folder.publicMode(d.Dir)
 	if err != nil {
@@ -80,7 +77,7 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 	var reader *Instance
 	var sealing, judging errgroup.Group
 	sealing.Go(func() (err error) {
-		reader, err = d.newReader(ctx)
+		reader, err = d.w.engine.open(ctx, "", filepath.Join(d.Dir, "..", "."+d.Run+".verify"))
 		return err
 	})
 	sealing.Go(func() error { return d.sealFiles(ctx, m, mode) })
@@ -115,12 +112,12 @@ func (d *Draft) unpublishedErr(what string, err error) error {
 	return fmt.Errorf("%s version %s: %w: nothing was published, the last snapshot stays", what, d.Run, err)
 }
 
-// sealers is how many files are being sealed at once: what they wait for is mostly
-// the disk, which takes their syncs together.
+// sealers is how many files are sealed at once: they mostly wait for the disk, which
+// combines their syncs.
 const sealers = 8
 
-// sealFiles writes the files to disk: the catalogue checkpointed and closed, and those
-// of the tables, with their sizes and checksums for the manifest.
+// sealFiles checkpoints and closes the catalog, syncs all files, and puts sizes and
+// checksums into the manifest.
 func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) error {
 	sums := make([]ManifestFileSum, len(m.Tables))
 	var sealing errgroup.Group
@@ -141,7 +138,8 @@ func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) er
 	return d.sealNotes(m, mode)
 }
 
-// sealNotes seals what the version tells of its run, where it does.
+// sealNotes adds the changes of meta and the run's entry to the manifest, if the version
+// has them.
 func (d *Draft) sealNotes(m *Manifest, mode fs.FileMode) (err error) {
 	if d.meta != nil {
 		if d.meta.ManifestFileSum, err = d.sealFile(MetaFile, mode); err != nil {
@@ -157,7 +155,7 @@ func (d *Draft) sealNotes(m *Manifest, mode fs.FileMode) (err error) {
 	return err
 }
 
-// writeManifest writes what the version says of itself, and syncs the folder.
+// writeManifest writes the manifest and syncs the folder.
 func (d *Draft) writeManifest(m *Manifest, mode fs.FileMode) error {
 	data, err := sealObject(m)
 	if err != nil {
@@ -175,7 +173,11 @@ func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) 
 		err = d.Step("before checkpoint")
 	}
 	if err == nil {
-		err = d.closeCatalog(ctx)
+		err = d.Exec(ctx, "CHECKPOINT")
+	}
+	if err == nil {
+		err = errors.Join(d.Instance.Close(), os.RemoveAll(filepath.Join(d.Dir, "spill")))
+		d.Instance = nil
 	}
 	if err == nil {
 		err = d.Step("after checkpoint")
@@ -193,26 +195,16 @@ func (d *Draft) sealFile(name string, mode fs.FileMode) (ManifestFileSum, error)
 	return sumFile(d.Dir, name)
 }
 
-func (d *Draft) closeCatalog(ctx context.Context) error {
-	if err := d.Exec(ctx, "CHECKPOINT"); err != nil {
-		return err
-	}
-	err := d.Instance.Close()
-	d.Instance = nil
-	return errors.Join(err, os.RemoveAll(filepath.Join(d.Dir, "spill")))
-}
-
 // measureTables counts the rows of every table and finds the range of its key, in one
-// statement for all.
+// statement.
 func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error {
 	var parts []string
 	for i := range tables {
-		key, err := d.w.Catalog.firstKey(tables[i].Name)
-		if err != nil {
-			return err
+		key := d.w.Catalog.tableKey(tables[i].Name)
+		if key == nil {
+			return fmt.Errorf("find the key of table %q: no stream fills it", tables[i].Name)
 		}
-		parts = append(parts, fmt.Sprintf("SELECT %d, count(*), coalesce(min(%[2]s), ''), coalesce(max(%[2]s), '') FROM main.%[3]s",
-			i, Quote(key), Quote(tables[i].Name)))
+		parts = append(parts, string(verifySQL.Render("measure_table", Values{"index": i, "key": Name(key[0]), "table": Name(tables[i].Name)})))
 	}
 	return d.EachRow(ctx, parts, func(scan func(...any) error) error {
 		var i int

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// readAll reads every table of a version's catalog, and tells of the tables of main
-// whose rows are not those of their Parquet files.
+// readAll reads every table of a version's catalog, and calls differs for the tables of
+// main whose rows are not those of their Parquet files.
 func (v *verifier) readAll(ctx context.Context, run string, m Manifest, differs func(table string, err error)) (err error) {
 	scratch := v.folder.path(versionsDir, durable.ProcessPrefix(".verify.")+"spill")
 	in, err := v.engine.open(ctx, "", scratch)
@@ -22,10 +22,10 @@ func (v *verifier) readAll(ctx context.Context, run string, m Manifest, differs 
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close(), os.RemoveAll(scratch)) }()
-	if err := in.Exec(ctx, "ATTACH "+Literal(v.folder.VersionCatalog(run))+" AS sealed (READ_ONLY)"); err != nil {
+	if err := in.attachSealed(ctx, v.folder.VersionCatalog(run)); err != nil {
 		return err
 	}
-	have, err := readColumnsOf(ctx, in, "sealed")
+	have, err := readColumns(ctx, in, "sealed")
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (v *verifier) readAll(ctx context.Context, run string, m Manifest, differs 
 			file := "read_parquet(" + Literal(filepath.Join(v.folder.VersionPath(run), of.File)) + ", hive_partitioning = false)"
 			other, err := in.sumContent(ctx, file, columns)
 			if err == nil && other != sum {
-				err = fmt.Errorf("its rows are not those of the catalog (%s, catalog %s)", other.describeRows(), sum.describeRows())
+				err = fmt.Errorf("its rows are not those of the catalog (%s rows, catalog %s rows)", other.rows, sum.rows)
 			}
 			if err != nil {
 				differs(t.def.Name, err)
@@ -52,10 +52,8 @@ func (v *verifier) readAll(ctx context.Context, run string, m Manifest, differs 
 	return nil
 }
 
-// contentSum is what rows come to, in whatever order.
+// contentSum is a checksum of rows in any order.
 type contentSum struct{ rows, sum string }
-
-func (f contentSum) describeRows() string { return f.rows + " rows" }
 
 // sumContent reads all values of a table or file.
 func (in *Instance) sumContent(ctx context.Context, source string, columns []stream.Column) (f contentSum, err error) {
@@ -66,7 +64,7 @@ func (in *Instance) sumContent(ctx context.Context, source string, columns []str
 			texts[i] += "::VARCHAR"
 		}
 	}
-	err = in.DB.QueryRowContext(ctx, fmt.Sprintf("SELECT count(*)::VARCHAR, coalesce(sum(hash(%s)::HUGEINT), 0)::VARCHAR FROM %s",
-		strings.Join(texts, ", "), source)).Scan(&f.rows, &f.sum)
+	query := verifySQL.Render("sum_content", Values{"columns": SQL(strings.Join(texts, ", ")), "source": SQL(source)})
+	err = in.DB.QueryRowContext(ctx, string(query)).Scan(&f.rows, &f.sum)
 	return f, err
 }

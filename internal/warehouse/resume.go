@@ -10,18 +10,18 @@ import (
 	"placementsync/internal/durable"
 )
 
-// Unfinished is a run that began and did not publish: killed, interrupted or
-// failed. What it landed is in its raw folder.
+// Unfinished is the note of a run that began and did not publish: killed, interrupted or
+// failed. Its landed answers are in its raw folder.
 type Unfinished struct {
 	Run       string    `json:"run_id"`
 	StartedAt time.Time `json:"started_at"`
-	// Source is the base URL that it read; answers of another service are no
-	// answers to this one's questions.
+	// Source is the base URL that it read. Landed answers are of use for the same
+	// service only.
 	Source string `json:"source"`
-	// Access is what its token could read; answers to another token's
-	// questions are other answers. Empty until the service has said it.
+	// Access is what its token could read; another token may get other answers.
+	// Empty until the service has said it.
 	Access string `json:"access,omitempty"`
-	// Attempt counts how often the run was started, this time included.
+	// Attempt counts how often the run was started.
 	Attempt int `json:"attempt"`
 	// Program is the version that started it.
 	Program string `json:"program_version"`
@@ -33,13 +33,13 @@ type Unfinished struct {
 
 func (l *Ledger) unfinishedPath() string { return l.folder.path(stateDir, "unfinished.json") }
 
-// asidePath is the note of a run that nobody takes up. It stands beside that of one
-// that may be waiting.
+// asidePath is the note of a run that is never resumed. It may exist beside that of one
+// that is waiting to be.
 func (l *Ledger) asidePath() string { return l.folder.path(stateDir, "aside.json") }
 
-// Start notes that a run is at work, so that a later one can take it up. What
-// an earlier run left that is given up with this goes: a version that was never
-// switched to would pass for one that was. It needs the Lock.
+// Start writes a note that a run has begun, so that a later one can resume it. If an
+// earlier run is given up by this, its version that was never switched to is removed: it
+// would pass for a published one. It needs the Lock.
 func (l *Ledger) Start(u Unfinished) error {
 	if err := l.discardGivenUp(u.Run); err != nil {
 		return err
@@ -47,8 +47,8 @@ func (l *Ledger) Start(u Unfinished) error {
 	return l.writeNote(l.unfinishedPath(), u)
 }
 
-// StartAside notes that a run is at work that is not taken up, so that the ledger
-// tells of it should it be killed. It needs the Lock.
+// StartAside writes a note that a run has begun that is never resumed, so that Recover
+// enters it in the ledger if it is killed. It needs the Lock.
 func (l *Ledger) StartAside(u Unfinished) error { return l.writeNote(l.asidePath(), u) }
 
 func (l *Ledger) writeNote(path string, u Unfinished) error {
@@ -57,7 +57,7 @@ func (l *Ledger) writeNote(path string, u Unfinished) error {
 		err = durable.RemoveTemps(path)
 	}
 	if err != nil {
-		return fmt.Errorf("note the start of run %s: %w", u.Run, err)
+		return fmt.Errorf("write the note of run %s: %w", u.Run, err)
 	}
 	return l.folder.disk.WriteFile(path, data, privateFile)
 }
@@ -76,21 +76,21 @@ func (l *Ledger) discardGivenUp(next string) error {
 	return nil
 }
 
-// Finish forgets the note of Start: there is nothing to take up.
+// Finish removes the note of Start: there is nothing to resume.
 func (l *Ledger) Finish() error { return l.removeNote(l.unfinishedPath()) }
 
-// FinishAside forgets the note of StartAside, once the run is in the ledger.
+// FinishAside removes the note of StartAside. Call it when the run is in the ledger.
 func (l *Ledger) FinishAside() error { return l.removeNote(l.asidePath()) }
 
 func (l *Ledger) removeNote(note string) error {
 	if err := l.folder.disk.Remove(note); err != nil {
-		return fmt.Errorf("note the end of a run: %w", err)
+		return fmt.Errorf("remove the note of a run: %w", err)
 	}
 	return nil
 }
 
-// Unfinished returns the run to take up; ok is false when there is none. One
-// that was killed between its publish and its note of it is none.
+// Unfinished returns the run to resume; ok is false when there is none. A run that was
+// killed after its publish is not one.
 func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
 	if u, ok, err = readNote(l.unfinishedPath()); err != nil || !ok {
 		return u, false, err
@@ -103,8 +103,8 @@ func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
 	return u, latest != u.Run && landed == nil, nil
 }
 
-// readNote reads what Start or StartAside wrote; ok is false when no run left one. One
-// that is damaged is none: its run is not taken up, and the next one asks anew.
+// readNote reads the note of Start or StartAside; ok is false when there is none. A
+// damaged note counts as none: its run is not resumed, and the next one asks again.
 func readNote(path string) (u Unfinished, ok bool, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// Retention is what stays. Zero keeps none of a kind; the newest of everything
-// stays always.
+// Retention is how much is kept. Zero keeps none of a kind; the newest of everything is
+// always kept.
 type Retention struct {
-	// RawDays is the age in days up to which landed answers stay.
+	// RawDays is the age in days up to which landed answers are kept.
 	RawDays int
-	// Daily, Weekly and Monthly are how many days of the Parquet series stay
-	// at each grain: the last snapshot of each day, ISO week and month.
+	// Daily, Weekly and Monthly are how many days of the Parquet series are kept: the
+	// last snapshot of each day, ISO week and month.
 	Daily, Weekly, Monthly int
 }
 
-// Pruned is one thing that retention removes, relative to the warehouse.
+// Pruned is one thing that Prune removes, relative to the warehouse.
 type Pruned struct {
 	Path  string
 	Bytes int64
@@ -37,13 +37,16 @@ type Pruner struct {
 	discardRaw bool // as in Config.DiscardRaw
 }
 
-// Prune removes what retention no longer keeps: landed answers, days of the
-// series and versions beyond keep_versions. With dryRun it only says what it
-// would remove. It needs the Lock.
+// Prune removes landed answers, days of the series and versions that are no longer kept.
+// With dryRun it only returns what it would remove. It needs the Lock.
 func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error) {
 	var doomed []string
-	for _, find := range []func(Retention, time.Time) ([]string, error){p.oldRaw, p.series.oldDays, p.versions.oldPaths, p.metaLog.oldPaths} {
-		paths, err := find(r, now)
+	for _, find := range []func() ([]string, error){
+		func() ([]string, error) { return p.oldRaw(r, now) },
+		func() ([]string, error) { return p.series.oldDays(r) },
+		p.versions.oldPaths, p.metaLog.oldPaths,
+	} {
+		paths, err := find()
 		if err != nil {
 			return nil, fmt.Errorf("prune: %w", err)
 		}
@@ -69,8 +72,8 @@ func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error
 	return gone, nil
 }
 
-// removePath drops what retention no longer keeps: a version as a whole, since
-// Rollback may look into it.
+// removePath removes a version atomically, since Rollback may read it, and anything else
+// file by file.
 func (p *Pruner) removePath(path string) error {
 	if filepath.Dir(path) == p.folder.path(versionsDir) {
 		return p.folder.disk.Discard(path)
@@ -78,8 +81,8 @@ func (p *Pruner) removePath(path string) error {
 	return os.RemoveAll(path)
 }
 
-// oldRaw finds the landed answers of runs that are too old. Those of the
-// newest run stay, and of one that can still be taken up.
+// oldRaw finds the landed answers of runs that are too old. Those of the newest run, and
+// of one that can be resumed, are kept.
 func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	runs, err := listFolders(p.folder.path(rawDir))
 	if err != nil {
@@ -110,24 +113,23 @@ func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	return old, nil
 }
 
-// IsSpent reports whether Config.DiscardRaw leaves nothing of what a run landed,
-// though a kill may have left some of it standing.
+// IsSpent reports whether Config.DiscardRaw removes what a run landed, even if a kill
+// has left some of it.
 func (p *Pruner) IsSpent(run string) (bool, error) {
 	latest, _, err := p.versions.Latest()
 	return err == nil && p.isSpentBefore(run, latest), err
 }
 
-// isSpentBefore reports whether Config.DiscardRaw wants the landed answers of a run
-// gone: a snapshot of its time or a later one is published, so that it cannot be
-// taken up any more.
+// isSpentBefore reports whether Config.DiscardRaw removes the landed answers of a run:
+// the version latest is of its time or a later one, so that the run cannot be resumed.
 func (p *Pruner) isSpentBefore(run, latest string) bool {
 	at, ok := RunTime(run)
 	last, published := RunTime(latest)
 	return p.discardRaw && ok && published && !at.After(last)
 }
 
-// DiscardSpent removes landed answers as Config.DiscardRaw says, durably. It
-// finishes what a kill has cut short, and needs the Lock.
+// DiscardSpent removes landed answers as Config.DiscardRaw says, and syncs. It completes
+// what a kill has cut short. It needs the Lock.
 func (p *Pruner) DiscardSpent() error {
 	latest, ok, err := p.versions.Latest()
 	if err != nil || !ok || !p.discardRaw {
@@ -151,8 +153,8 @@ func (p *Pruner) DiscardSpent() error {
 	return nil
 }
 
-// KeptDays chooses among days: of the newest Daily days, Weekly ISO weeks and
-// Monthly months that have a snapshot, the last one each; and the newest.
+// KeptDays chooses among days: the last snapshot of each of the newest Daily days,
+// Weekly ISO weeks and Monthly months; and the newest.
 func (r Retention) KeptDays(days []time.Time) map[time.Time]bool {
 	sorted := slices.SortedFunc(slices.Values(days), func(a, b time.Time) int { return b.Compare(a) })
 	keep := map[time.Time]bool{}
@@ -181,8 +183,8 @@ func RunTime(run string) (time.Time, bool) {
 	return at, err == nil
 }
 
-// sizeOf adds up the files of a folder. A file with other names elsewhere
-// counts too, though removing this name frees nothing yet.
+// sizeOf adds up the files of a folder. It counts a hard link too, though removing it
+// may free nothing yet.
 func sizeOf(path string) (int64, error) {
 	var sum int64
 	err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {

@@ -4,22 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"time"
 )
 
-// Rollback points readers at another version, in one step; run "" means the
-// one that the newest was built on. It mends a link that is lost or leads
-// elsewhere, and needs no file but those of the version that it leads to. The
-// Parquet series follows: files of versions that the target does not build on are
-// taken back, those of kept versions that it does build on stand. The other
-// versions stay in their folders until keep_versions drops them, so that a rollback
-// can be undone by another. It needs the Lock.
+// Rollback points readers at another version in one step; run "" is the one that the
+// newest was built on. It repairs a link that is lost or leads elsewhere, and needs no
+// files but those of the target. The other versions stay until keep_versions drops them,
+// so that another rollback can undo this one. It needs the Lock.
 //
-// The series is taken back before the switch and extended after it: if the
-// process ends in between, days are missing until the rollback is repeated, and
-// never is there one that no version stands for.
+// Files of the series that are of versions which the target does not build on are
+// removed before the switch, and those of kept versions that it builds on are added
+// after it. If the process ends in between, days are missing until the rollback is
+// repeated, but no day is of a version that readers do not see.
 func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	target, err := w.rollbackTarget(run)
 	if err != nil {
@@ -29,39 +26,35 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if err != nil {
 		return m, fmt.Errorf("roll back: %w", w.Examiner.WithRemedy(err, target))
 	}
-	note, err := w.beginRollback(target, now)
+	// Recover enters the rollback in the ledger from its note if the process is killed.
+	id, err := w.Ledger.newEntryID(now)
 	if err != nil {
+		return m, err
+	}
+	note := Unfinished{Run: id, Kind: Rollback, Version: target, StartedAt: now.UTC(), Attempt: 1, Program: w.cfg.Program}
+	if err := w.Ledger.StartAside(note); err != nil {
 		return m, err
 	}
 	if err := w.switchBack(m); err != nil {
 		return m, err
 	}
 	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(w.Versions.baseManifests(target)...), w.Ledger.Finish())
-	// The note stays unless the ledger has the line: Recover enters it from the note.
+	// Without a line in the ledger the note stays, for Recover.
 	if recordErr := w.Ledger.Record(w.Ledger.rollbackEntry(note.Run, target, note.StartedAt)); recordErr != nil {
 		return m, errors.Join(err, recordErr)
 	}
 	return m, errors.Join(err, w.Ledger.FinishAside())
 }
 
-// beginRollback notes what is about to be done, so that the ledger can tell of it
-// should the process be killed.
-func (w *Warehouse) beginRollback(target string, now time.Time) (note Unfinished, err error) {
-	if note.Run, err = w.Ledger.newEntryID(now); err != nil {
-		return note, err
-	}
-	note.Kind, note.Version, note.StartedAt, note.Attempt, note.Program = Rollback, target, now.UTC(), 1, w.cfg.Program
-	return note, w.Ledger.StartAside(note)
-}
-
 func (w *Warehouse) switchBack(m Manifest) error {
 	if err := w.Series.withdrawAllBut(m.RunID); err != nil {
-		return fmt.Errorf("take back the Parquet series: %w", err)
+		return fmt.Errorf("remove later days from the Parquet series: %w", err)
 	}
-	if err := w.Versions.clearLatest(); err != nil {
-		return fmt.Errorf("switch back to version %s: %w", m.RunID, err)
+	err := w.Versions.clearLatest()
+	if err == nil {
+		err = w.Versions.switchTo(m.RunID)
 	}
-	if err := w.Folder.disk.SwapLink(filepath.Join(versionsDir, m.RunID), w.Folder.path(latestLink)); err != nil {
+	if err != nil {
 		return fmt.Errorf("switch back to version %s: %w", m.RunID, err)
 	}
 	return nil
@@ -88,10 +81,9 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 	return w.Versions.baseOf(latest, versions)
 }
 
-// Recover enters what the ledger lacks of runs that were killed, and drops the
-// note of one that was killed when it had published: behind a newer version it
-// would pass for a run to take up. What such a run was to discard goes. It needs
-// the Lock.
+// Recover enters killed runs in the ledger, removes the note of a run that was killed
+// after its publish, since it must not be resumed on a newer version, and discards what
+// is spent. It needs the Lock.
 func (w *Warehouse) Recover() error {
 	if err := w.Identity.Check(); err != nil {
 		return err

@@ -10,12 +10,11 @@ import (
 	"hash/crc32"
 )
 
-// What the program writes about itself is sealed: its last member is a checksum of
-// the text before it, so that a bit that rots in a name, a time or a checksum is not
-// taken for what was written.
+// The program's own JSON files are sealed: the last member is a checksum of the text
+// before it, so that a flipped bit in a name, a time or a checksum is noticed.
 
-// errSeal says that a text is not the one that was sealed.
-var errSeal = errors.New("its own checksum does not fit: it is not what was written")
+// errSeal says that a text is not what was sealed.
+var errSeal = errors.New("its own checksum is wrong: it is not what was written")
 
 const (
 	sealBegins = ",\n  \"seal\": \""
@@ -32,7 +31,8 @@ func sealObject(value any) ([]byte, error) {
 	return append(text, sealBegins+sha256Hex(text)+sealEnds...), nil
 }
 
-// unsealObject reads what seal wrote. A text from before there were seals is read as it is.
+// unsealObject reads what sealObject wrote. A text without a seal, of an earlier
+// program, is read as it is.
 func unsealObject(text []byte, into any) error {
 	if at := len(text) - len(sealBegins) - 2*sha256.Size - len(sealEnds); at >= 0 && bytes.HasPrefix(text[at:], []byte(sealBegins)) {
 		if string(text[at:]) != sealBegins+sha256Hex(text[:at])+sealEnds {
@@ -49,7 +49,7 @@ func sha256Hex(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// lineSum is the last member of a line of the ledger; it covers the text before it.
+// lineSum is the last member of a line of the ledger. It covers the text before it.
 const lineSum = `,"sum":"%08x"}`
 
 // sealLine writes a value as one line of JSON with its checksum.
@@ -62,7 +62,7 @@ func sealLine(value any) ([]byte, error) {
 	return fmt.Appendf(text, lineSum, lineDigest(text)), nil
 }
 
-// unsealLine reads a line of sealLine, or one from before lines had checksums.
+// unsealLine reads a line of sealLine, or one of an earlier program without a checksum.
 func unsealLine(line []byte, into any) error {
 	at := len(line) - len(fmt.Sprintf(lineSum, 0))
 	begins := []byte(lineSum[:len(`,"sum":"`)])

@@ -18,10 +18,10 @@ type Snapshot struct {
 	// Run and At are those of the run that wrote the files.
 	Run string
 	At  time.Time
-	// Version is the published version that the files belong to: that run, or one
-	// that was rebuilt from what it had published.
+	// Version is the published version that the files belong to: that of the run, or
+	// one that was rebuilt from it.
 	Version string
-	// Files are paths by table, Tables what their manifest says of them.
+	// Files are paths by table, Tables the entries of their manifest.
 	Files  map[string]string
 	Tables map[string]ManifestTable
 	// Program and Schema are those that wrote the files.
@@ -36,49 +36,33 @@ type Series struct {
 	tables   []stream.Table // as in Config.Tables
 }
 
-// placedFile is where a file of a version stands in the series. A twin is a copy, so that
-// what rots in one of the two is whole in the other; Parquet is too large for that.
-type placedFile struct {
-	from, to string
-	twin     bool
-}
-
-// lastingPlaces are the places of what stays of every version: its manifest, and what it
-// changed in meta.
-func (s *Series) lastingPlaces(m Manifest) []placedFile {
-	if m.Meta == nil {
-		return nil
-	}
-	return []placedFile{
-		{filepath.Join(s.folder.VersionPath(m.RunID), m.Meta.File), s.folder.metaPath(m.RunID, metaSuffix), true},
-		{filepath.Join(s.folder.VersionPath(m.RunID), ManifestFile), s.folder.metaPath(m.RunID, manifestSuffix), true},
-	}
-}
-
-// dailyPlaces are the places of what stays of the last version of a day. The manifest is
-// the last of them: it stands for all that it names.
-func (s *Series) dailyPlaces(m Manifest) []placedFile {
-	var all []placedFile
-	for _, t := range m.Tables {
-		all = append(all, placedFile{filepath.Join(s.folder.VersionPath(m.RunID), t.File), s.filePath(t, m.SnapshotAt), false})
-	}
-	return append(all, placedFile{filepath.Join(s.folder.VersionPath(m.RunID), ManifestFile), s.folder.dayManifestPath(dayOf(m.SnapshotAt)), true})
-}
-
-// extendSeries gives the files of versions, oldest first, their places in the
-// series: Parquet files one a table and day, of the last run of the day. What is in
-// its place already costs a look at it.
+// extendSeries places the files of versions, oldest first, in the series: of each
+// version its manifest and what it changed in meta, and of the last version of a day
+// one Parquet file for each table. A file that is in place costs one look. Manifests
+// are copies, so that damage of one leaves the other; Parquet files are too large for
+// that and are linked.
 func (s *Series) extendSeries(line ...Manifest) error {
-	var all []placedFile
+	disk := s.folder.disk
 	for _, m := range line {
-		all = append(all, s.lastingPlaces(m)...)
+		if m.Meta == nil {
+			continue
+		}
+		if err := s.placeFile(m, m.Meta.File, s.folder.metaPath(m.RunID, metaSuffix), disk.Copy); err != nil {
+			return err
+		}
+		if err := s.placeFile(m, ManifestFile, s.folder.metaPath(m.RunID, manifestSuffix), disk.Copy); err != nil {
+			return err
+		}
 	}
 	days := lastOfDay(line)
 	for _, m := range days {
-		all = append(all, s.dailyPlaces(m)...)
-	}
-	for _, p := range all {
-		if err := s.placeFile(p); err != nil {
+		for _, t := range m.Tables {
+			if err := s.placeFile(m, t.File, s.filePath(t, m.SnapshotAt), disk.Link); err != nil {
+				return err
+			}
+		}
+		// The manifest comes last: it names all other files of the day.
+		if err := s.placeFile(m, ManifestFile, s.folder.dayManifestPath(dayOf(m.SnapshotAt)), disk.Copy); err != nil {
 			return err
 		}
 	}
@@ -89,26 +73,24 @@ func (s *Series) extendSeries(line ...Manifest) error {
 	})
 }
 
-// placeFile links a file into its place, unless it is there.
-func (s *Series) placeFile(p placedFile) error {
-	if durable.SameFile(p.from, p.to) {
+// placeFile links or copies a file of a version to its place in the series, unless it is
+// there.
+func (s *Series) placeFile(m Manifest, name, to string, place func(from, to string) error) error {
+	from := filepath.Join(s.folder.VersionPath(m.RunID), name)
+	if durable.SameFile(from, to) {
 		return nil
 	}
-	if _, err := os.Stat(p.from); errors.Is(err, fs.ErrNotExist) {
-		return s.folder.damagedErr(p.from, "it is gone", err)
+	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
+		return s.folder.damagedErr(from, "it is gone", err)
 	}
-	err := s.folder.disk.Do("folder for", p.to, func() error { return s.folder.makePublicAbove(p.to) })
+	err := s.folder.disk.Do("folder for", to, func() error { return s.folder.makePublicAbove(to) })
 	if err != nil {
 		return err
 	}
-	if p.twin {
-		return s.folder.disk.Copy(p.from, p.to)
-	}
-	return s.folder.disk.Link(p.from, p.to)
+	return place(from, to)
 }
 
-// lastOfDay drops the versions that a later one of the same day has replaced
-// in the series.
+// lastOfDay drops the versions that have a later one of the same day.
 func lastOfDay(line []Manifest) []Manifest {
 	var last []Manifest
 	for _, m := range line {
@@ -120,8 +102,8 @@ func lastOfDay(line []Manifest) []Manifest {
 	return last
 }
 
-// withdrawAllBut removes the series' files of versions that the target was not
-// built on. It tells them by the files themselves, so that it needs no manifest.
+// withdrawAllBut removes the files of versions that the target does not build on from
+// the series. It compares the files themselves, so it needs no manifest.
 func (s *Series) withdrawAllBut(target string) error {
 	versions, err := s.versions.List()
 	if err != nil {
@@ -184,14 +166,13 @@ func (s *Series) filePath(t ManifestTable, at time.Time) string {
 	return s.folder.path(seriesDir, t.Name, seriesDay+dayOf(at), t.File)
 }
 
-// seriesDay starts the name of a day's folder, in the form that readers of
-// partitioned Parquet take for a column.
+// seriesDay begins the name of a day's folder. Readers of partitioned Parquet take it
+// for a column.
 const seriesDay = "snapshot_date="
 
 func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 
-// listDays are the days of the Parquet series, oldest first, of whatever table;
-// none where it cannot be read.
+// listDays lists the days of the series that have a file of any table, oldest first.
 func (s *Series) listDays() []string {
 	found, err := filepath.Glob(s.folder.path(seriesDir, "*", seriesDay+"*"))
 	if err != nil {
@@ -208,9 +189,9 @@ func (s *Series) listDays() []string {
 	return slices.Compact(days)
 }
 
-// oldDays finds the days of the series that no grain keeps: of each the manifest
-// first, since it stands for all that it names.
-func (s *Series) oldDays(r Retention, _ time.Time) ([]string, error) {
+// oldDays finds the days that retention does not keep: of each the manifest first, since
+// it names all others.
+func (s *Series) oldDays(r Retention) ([]string, error) {
 	var days []time.Time
 	for _, name := range s.listDays() {
 		if day, err := time.Parse(time.DateOnly, name); err == nil {

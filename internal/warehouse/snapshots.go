@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// Snapshots lists what the series holds, oldest first: each file compared with the
-// checksum that the manifest of its day has, and left out where it is another. What
-// is missing or damaged is told beside. A day from before there were manifests is
-// believed as it is, by the run and the time that its files name in their metadata.
+// Snapshots lists the days of the series, oldest first, with the files whose checksum is
+// that of the manifest, and what is missing or damaged. The files of a day of an earlier
+// program without a manifest are trusted, by the run and time in their metadata.
 func (d *Draft) Snapshots(ctx context.Context) ([]Snapshot, []Damage, error) {
 	days, found := d.w.Series.expectedDays()
 	known := newSumCache()
@@ -40,14 +39,14 @@ func (d *Draft) Snapshots(ctx context.Context) ([]Snapshot, []Damage, error) {
 	return all, found, ctx.Err()
 }
 
-// expectedDays are the days that there are and those that there have to be, each with
-// the run that the index names for it.
+// expectedDays are the days that exist and those that the index names, each with its
+// run.
 func (s *Series) expectedDays() (map[string]string, []Damage) {
 	i, err := s.readIndex()
 	var found []Damage
-	if problem := describeManifestProblem(err); problem != "" && len(s.listDays()) > 0 {
+	if problem := describeProblem(err); problem != "" && len(s.listDays()) > 0 {
 		if _, statErr := os.Stat(s.folder.path(seriesDir, manifestsDir)); statErr == nil {
-			found = append(found, Damage{File: s.folder.relativePath(s.indexPath()), Problem: problem, Cost: "that a whole day is missing could not be noticed"})
+			found = append(found, Damage{File: s.folder.relativePath(s.indexPath()), Problem: problem, Cost: "a day that is missing could not be noticed"})
 		}
 	}
 	days := i.Days
@@ -59,29 +58,25 @@ func (s *Series) expectedDays() (map[string]string, []Damage) {
 	return days, found
 }
 
-// enterDay enters the files of a day that are what its manifest says, or those of a
-// twin of theirs.
+// enterDay adds the files of a day that are intact, or their intact copies.
 func (s *Series) enterDay(byRun map[string]Snapshot, known *sumCache, m Manifest) (found []Damage) {
 	for _, t := range m.Tables {
-		file := s.filePath(t, m.SnapshotAt)
-		problem := known.compareFile(file, t.ManifestFileSum, true)
-		if problem == "" {
-			enter := snapshotOf(byRun, m)
-			enter.Files[t.Name], enter.Tables[t.Name] = file, t
-			continue
+		file, of := s.filePath(t, m.SnapshotAt), m
+		if problem := known.compareFile(file, t.ManifestFileSum, true); problem != "" {
+			twin := filepath.Join(s.folder.VersionPath(m.RunID), t.File)
+			other, ok := s.otherOfDay(known, m, t.Name)
+			switch {
+			case known.compareFile(twin, t.ManifestFileSum, true) == "":
+				file = twin
+			case ok:
+				of = other
+			default:
+				found = append(found, Damage{File: s.folder.relativePath(file), Problem: problem, Cost: costOf(t.Name, dayOf(m.SnapshotAt))})
+				continue
+			}
 		}
-		twin := filepath.Join(s.folder.VersionPath(m.RunID), t.File)
-		if known.compareFile(twin, t.ManifestFileSum, true) == "" {
-			enter := snapshotOf(byRun, m)
-			enter.Files[t.Name], enter.Tables[t.Name] = twin, t
-			continue
-		}
-		if other, ok := s.otherOfDay(known, m, t.Name); ok {
-			enter := snapshotOf(byRun, other)
-			enter.Files[t.Name], enter.Tables[t.Name] = file, other.tableNamed(t.Name)
-			continue
-		}
-		found = append(found, Damage{File: s.folder.relativePath(file), Problem: problem, Cost: costOf(t.Name, dayOf(m.SnapshotAt))})
+		snapshot := snapshotOf(byRun, of)
+		snapshot.Files[t.Name], snapshot.Tables[t.Name] = file, of.tableNamed(t.Name)
 	}
 	return found
 }
@@ -96,8 +91,8 @@ func snapshotOf(byRun map[string]Snapshot, m Manifest) Snapshot {
 	return s
 }
 
-// otherOfDay looks for another run of the day that a file may be of: a copy that was
-// taken while a second run of the day was being published has some files of each.
+// otherOfDay finds another run of the day that a file is of: a backup taken while a
+// second run of the day was published has files of both.
 func (s *Series) otherOfDay(known *sumCache, m Manifest, table string) (Manifest, bool) {
 	found, err := filepath.Glob(s.folder.metaPath("*", manifestSuffix))
 	if err != nil {
@@ -146,7 +141,7 @@ func (s *Series) dayWithoutManifest(day string, files int, err error) Damage {
 
 func costOf(table, day string) string { return "table " + table + " of " + day }
 
-// enterFile reads of a file itself which run it is of.
+// enterFile adds a file without a manifest, by the run in its metadata.
 func (d *Draft) enterFile(ctx context.Context, byRun map[string]Snapshot, table, file string) error {
 	var run, at string
 	err := d.DB.QueryRowContext(ctx, `SELECT max(value::VARCHAR) FILTER (key = 'run_id'),

@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// Verified is what the last look for damage found, kept for who asks later.
+// Verified is the result of the last verify.
 type Verified struct {
 	At      time.Time `json:"at"`
 	Seconds float64   `json:"seconds"`
 	Result  string    `json:"result"`
-	// Damaged are the files, Error why it could not be told.
+	// Damaged are the damaged files, Error why verify failed.
 	Damaged []string `json:"damaged"`
 	Error   string   `json:"error,omitempty"`
 }
 
 func (x *Examiner) verifiedPath() string { return x.folder.path(stateDir, "verified.json") }
 
-// SaveVerified keeps what a look for damage found.
+// SaveVerified records the result of a verify.
 func (x *Examiner) SaveVerified(v Verified) error {
 	data, err := sealObject(v)
 	if err != nil {
-		return fmt.Errorf("note what verify found: %w", err)
+		return fmt.Errorf("record what verify found: %w", err)
 	}
 	return x.folder.disk.WriteFile(x.verifiedPath(), data, privateFile)
 }
 
-// LastVerified returns what the last look found; ok is false when there was none that
-// can be believed.
+// LastVerified returns the recorded result; ok is false when there is none that is
+// intact.
 func (x *Examiner) LastVerified() (v Verified, ok bool, err error) {
 	data, err := os.ReadFile(x.verifiedPath())
 	if errors.Is(err, fs.ErrNotExist) {

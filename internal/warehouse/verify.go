@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 
 	"placementsync/schema"
 )
@@ -21,17 +20,10 @@ type verifier struct {
 	engine  engine
 }
 
-// newReader is a DuckDB of its own to verify a version with.
-func (d *Draft) newReader(ctx context.Context) (*Instance, error) {
-	return d.w.engine.open(ctx, "", filepath.Join(d.Dir, "..", "."+d.Run+".verify"))
-}
-
-// verifyVersion opens a sealed version as a reader would, read only and in its own
-// DuckDB, and compares it with its manifest: rows in the catalogue, rows in
-// Parquet, and no key twice.
+// verifyVersion opens a sealed version as a reader would, read only, and compares it
+// with its manifest: rows in the catalog, rows in Parquet, and no key twice.
 func (v *verifier) verifyVersion(ctx context.Context, reader *Instance, dir string, m Manifest) error {
-	catalog := filepath.Join(dir, CatalogFile)
-	if err := reader.Exec(ctx, fmt.Sprintf("ATTACH %s AS sealed (READ_ONLY)", Literal(catalog))); err != nil {
+	if err := reader.attachSealed(ctx, filepath.Join(dir, CatalogFile)); err != nil {
 		return err
 	}
 	err := v.compareRows(ctx, reader, dir, m)
@@ -47,12 +39,10 @@ func (v *verifier) compareRows(ctx context.Context, reader *Instance, dir string
 	if err != nil {
 		return err
 	}
-	// Hashes of keys take a fraction of the memory of keys. Where two are the
-	// same, the keys themselves are compared.
 	var suspects []ManifestTable
 	var parts []string
 	for i, t := range m.Tables {
-		parts = append(parts, fmt.Sprintf("SELECT %d, count(*), count(DISTINCT hash(%s)) FROM sealed.main.%s", i, v.catalog.keyColumns("", t.Name), Quote(t.Name)))
+		parts = append(parts, string(verifySQL.Render("count_rows", Values{"index": i, "key": quoteNames(v.catalog.tableKey(t.Name)), "table": Name(t.Name)})))
 	}
 	err = reader.EachRow(ctx, parts, func(scan func(...any) error) error {
 		var i int
@@ -63,7 +53,14 @@ func (v *verifier) compareRows(ctx context.Context, reader *Instance, dir string
 		if keys != rows {
 			suspects = append(suspects, m.Tables[i])
 		}
-		return compareCounts(m.RunID, m.Tables[i], rows, parquet[filepath.Join(dir, m.Tables[i].File)])
+		t := m.Tables[i]
+		if rows != t.Rows {
+			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows in the catalog, %d in the manifest", rows, t.Rows)}
+		}
+		if inParquet := parquet[filepath.Join(dir, t.File)]; inParquet != t.Rows {
+			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows in Parquet, %d in the manifest", inParquet, t.Rows)}
+		}
+		return nil
 	})
 	if err != nil {
 		return err
@@ -71,19 +68,19 @@ func (v *verifier) compareRows(ctx context.Context, reader *Instance, dir string
 	return v.findCopies(ctx, reader, m.RunID, suspects)
 }
 
-// parquetRows counts the rows of the Parquet files, by path, as their own footers
-// tell: all files by one call, since binding a scan of each takes ten times that.
+// parquetRows returns the number of rows of each Parquet file by path, from the
+// footers of the files.
 func parquetRows(ctx context.Context, in *Instance, dir string, m Manifest) (map[string]int64, error) {
 	files := make([]string, len(m.Tables))
 	for i, t := range m.Tables {
-		files[i] = Literal(filepath.Join(dir, t.File))
+		files[i] = filepath.Join(dir, t.File)
 	}
 	if len(files) == 0 {
 		return nil, nil
 	}
 	counts := map[string]int64{}
-	count := fmt.Sprintf("SELECT file_name, num_rows FROM parquet_file_metadata([%s])", strings.Join(files, ", "))
-	return counts, in.EachRow(ctx, []string{count}, func(scan func(...any) error) error {
+	count := verifySQL.Render("count_parquet_rows", Values{"files": files})
+	return counts, in.EachRow(ctx, []string{string(count)}, func(scan func(...any) error) error {
 		var file string
 		var rows int64
 		err := scan(&file, &rows)
@@ -96,8 +93,8 @@ func parquetRows(ctx context.Context, in *Instance, dir string, m Manifest) (map
 func (v *verifier) findCopies(ctx context.Context, in *Instance, run string, tables []ManifestTable) error {
 	for _, t := range tables {
 		var keys int64
-		err := in.DB.QueryRowContext(ctx, fmt.Sprintf("SELECT count(*) FROM (SELECT DISTINCT %s FROM sealed.main.%s)",
-			v.catalog.keyColumns("", t.Name), Quote(t.Name))).Scan(&keys)
+		count := verifySQL.Render("count_keys", Values{"key": quoteNames(v.catalog.tableKey(t.Name)), "table": Name(t.Name)})
+		err := in.DB.QueryRowContext(ctx, string(count)).Scan(&keys)
 		if err != nil {
 			return err
 		}
@@ -108,19 +105,8 @@ func (v *verifier) findCopies(ctx context.Context, in *Instance, run string, tab
 	return nil
 }
 
-// compareCounts holds what a reader counted against the manifest.
-func compareCounts(run string, t ManifestTable, rows, parquet int64) error {
-	switch {
-	case rows != t.Rows:
-		return &VerifyError{run, t.Name, fmt.Sprintf("%d rows in the catalog, %d in the manifest", rows, t.Rows)}
-	case parquet != t.Rows:
-		return &VerifyError{run, t.Name, fmt.Sprintf("%d rows in Parquet, %d in the manifest", parquet, t.Rows)}
-	}
-	return nil
-}
-
-// SchemaVersion names the schema files by their content, so that a version
-// says which tables it was written for without anybody counting.
+// SchemaVersion is a hash of the schema files: it says which tables a version was
+// written for.
 func SchemaVersion() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "generated %d\n", generatedVersion)

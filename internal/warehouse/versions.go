@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
-	"time"
 )
 
 // Versions are the published versions with their manifests, and the link "latest"
@@ -18,11 +17,10 @@ type Versions struct {
 	keep   int // as in Config.KeepVersions
 }
 
-// Latest returns the run that readers see now; ok is false before the first
-// publish.
+// Latest returns the run that readers see; ok is false before the first publish.
 func (v *Versions) Latest() (run string, ok bool, err error) {
 	target, err := os.Readlink(v.folder.path(latestLink))
-	// What is no link, such as the copy that a restore made of it, leads nowhere.
+	// A restore may have copied what the link led to: that is no link.
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) {
 		return "", false, nil
 	}
@@ -41,14 +39,14 @@ func (v *Versions) List() ([]string, error) {
 	return runs, nil
 }
 
-// baseManifests are the kept versions that a version was built on, itself included,
-// oldest first.
+// baseManifests are the manifests of a version and of the kept versions that it was
+// built on, oldest first.
 func (v *Versions) baseManifests(run string) []Manifest {
 	var line []Manifest
 	for run != "" {
 		m, err := v.ReadManifest(run)
 		if err != nil {
-			break // not kept any more, or damaged
+			break // no longer kept, or damaged
 		}
 		line = append(line, m)
 		run = m.baseRun()
@@ -57,8 +55,8 @@ func (v *Versions) baseManifests(run string) []Manifest {
 	return line
 }
 
-// baseOf is the version that another was built on, or, of one that was rebuilt
-// from Parquet or is damaged, the one before it by time.
+// baseOf is the version that another was built on; for one that was rebuilt from Parquet
+// or is damaged, the one before it by time.
 func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	m, err := v.ReadManifest(run)
 	if err == nil && slices.Contains(versions, m.baseRun()) {
@@ -77,8 +75,9 @@ func (v *Versions) CheckCatalog(run string) error {
 	return err
 }
 
-// readableManifest returns the manifest of a version whose catalog is what it says. Parquet
-// that is damaged is written again by the next night, and by rebuild.
+// readableManifest returns the manifest of a version after comparing its catalog with
+// it. It does not look at Parquet files: the next night or a rebuild writes damaged ones
+// again.
 func (v *Versions) readableManifest(run string) (Manifest, error) {
 	m, err := v.ReadManifest(run)
 	if err != nil {
@@ -97,8 +96,13 @@ func (v *Versions) linkCatalog() error {
 	return nil
 }
 
-// clearLatest moves aside what stands in the place of the link and is none, such as
-// the copy that a restore made of what it led to.
+// switchTo points readers at a version in one step.
+func (v *Versions) switchTo(run string) error {
+	return v.folder.disk.SwapLink(filepath.Join(versionsDir, run), v.folder.path(latestLink))
+}
+
+// clearLatest moves aside what has the name of the link and is no link, such as the copy
+// that a restore made.
 func (v *Versions) clearLatest() error {
 	info, err := os.Lstat(v.folder.path(latestLink))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() == fs.ModeSymlink {
@@ -137,25 +141,9 @@ func (v *Versions) Drop(run string) error {
 	return v.folder.disk.Discard(v.folder.VersionPath(run))
 }
 
-// dropOld removes the oldest versions beyond keep_versions, never the
-// one that readers see.
-func (v *Versions) dropOld() error {
-	old, err := v.oldPaths(Retention{}, time.Time{})
-	if err != nil {
-		return err
-	}
-	for _, path := range old {
-		if err := v.folder.disk.Discard(path); err != nil {
-			return fmt.Errorf("remove the old version %s: %w", path, err)
-		}
-	}
-	return nil
-}
-
-// oldPaths finds the versions beyond keep_versions. Those that the newest
-// was built on stay first, since a rollback leads to them; then the youngest of
-// the others, such as what a rollback turned away from.
-func (v *Versions) oldPaths(Retention, time.Time) ([]string, error) {
+// oldPaths finds the versions beyond keep_versions. It keeps first those that the newest
+// was built on, since a rollback leads to them, then the youngest of the others.
+func (v *Versions) oldPaths() ([]string, error) {
 	runs, err := v.List()
 	if err != nil {
 		return nil, err
@@ -185,8 +173,8 @@ func (v *Versions) oldPaths(Retention, time.Time) ([]string, error) {
 	return old, nil
 }
 
-// damagedFiles compares the files of a version with its manifest: their sizes, and
-// where that is asked their checksums.
+// damagedFiles compares the files of a version with its manifest: with deep their
+// checksums, else their sizes.
 func (v *Versions) damagedFiles(known *sumCache, run string, deep bool) []Damage {
 	m, err := v.ReadManifest(run)
 	if err != nil {
@@ -202,16 +190,15 @@ func (v *Versions) damagedFiles(known *sumCache, run string, deep bool) []Damage
 	return found
 }
 
-// wholeVersions are the versions kept whose files are what their manifests say,
-// oldest first, one left out.
-func (v *Versions) wholeVersions(without string, deep bool) []string {
+// wholeVersions lists the intact versions but one, oldest first.
+func (v *Versions) wholeVersions(without string) []string {
 	runs, err := v.List()
 	if err != nil {
 		return nil
 	}
 	var whole []string
 	for _, run := range runs {
-		if run != without && len(v.damagedFiles(newSumCache(), run, deep)) == 0 {
+		if run != without && len(v.damagedFiles(newSumCache(), run, true)) == 0 {
 			whole = append(whole, run)
 		}
 	}

@@ -1,10 +1,10 @@
-// Package warehouse owns the warehouse folder and the DuckDB files
-// in it: who may write (lock), what a version is made of (draft, manifest),
-// how it becomes visible in one step (publish), which versions stay, and the
-// ledger of runs.
+// Package warehouse owns the warehouse folder and the DuckDB files in it: who may
+// write (lock), what a version is made of (draft, manifest), how readers are
+// switched to it in one step (publish), which versions are kept, how damage is found
+// and repaired, and the ledger of runs.
 //
-// It must not know where rows come from: nothing of HTTP, JSON records or
-// Arrow. It opens files; others fill them.
+// It must not know where rows come from: nothing of HTTP, JSON records or Arrow. It
+// opens files; others fill them.
 package warehouse
 
 import (
@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Names inside the folder; documented in the README since readers rely on them.
+// Names inside the folder. The documentation names them, since readers rely on them.
 const (
 	CatalogFile  = "catalog.duckdb"
 	ManifestFile = "manifest.json"
@@ -27,9 +27,8 @@ const (
 	draftSuffix  = ".draft"
 )
 
-// Folders that hold what the service answered are closed to other users.
-// Published files are at most for everybody to read; the umask or
-// Config.PublishedMode says for whom.
+// Folders with answers of the service are private. Published files are readable by
+// everyone at most; the umask or Config.PublishedMode decides.
 const (
 	privateDir  = 0o700
 	publicDir   = 0o755
@@ -41,7 +40,7 @@ const (
 type Config struct {
 	// Dir is the folder; it is created by the first run.
 	Dir string
-	// KeepVersions is how many versions stay for rollback, at least 1.
+	// KeepVersions is how many versions are kept for rollback, at least 1.
 	KeepVersions int
 	// MemoryLimit is DuckDB's memory_limit, such as "512MB". The process
 	// takes 310 to 480 MiB more than this.
@@ -50,24 +49,24 @@ type Config struct {
 	Threads int
 	// Program is the version written into manifests and meta.runs.
 	Program string
-	// PublishedMode are the rights of published files; their folders get the
-	// right to enter where files have that to read. Zero: the process's umask
-	// says, and nobody but the owner may write.
+	// PublishedMode are the rights of published files; who may read them may enter
+	// their folders. Zero: the umask of the process decides, and only the owner may
+	// write.
 	PublishedMode fs.FileMode
-	// DiscardRaw removes landed answers as soon as a snapshot that holds them,
-	// or comes after them, is published.
+	// DiscardRaw removes landed answers as soon as their snapshot, or a later one, is
+	// published.
 	DiscardRaw bool
 	// Tables are the tables of main with their keys, in a stable order.
 	Tables []stream.Table
-	// Step is told of each step that changes what is on the disk, by name; nil:
-	// nobody is. A crash trial ends the process there, and a trial of a disk
-	// that fails returns the error that the step meets.
+	// Step, if set, is called around each change of the disk (fault injection), see
+	// durable.Disk. A trial ends the process there, or returns the error of a
+	// failing disk.
 	Step func(name string) error
 }
 
-// Warehouse is an opened folder. Its parts know of one another in this order: the
-// later ones of the earlier ones. What needs several of them and the lock, a draft
-// and a rollback, is the Warehouse's own.
+// Warehouse is an opened folder. Each of its parts owns one subject, and knows only
+// parts that stand before it. The Warehouse itself does what needs the lock and
+// several parts: drafts, rollback, recovery.
 type Warehouse struct {
 	Catalog  *Catalog
 	Folder   *Folder

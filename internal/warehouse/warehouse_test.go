@@ -90,7 +90,7 @@ func publish(t *testing.T, w *warehouse.Warehouse, run, tag string) warehouse.Ma
 	return m
 }
 
-// read opens the catalogue as any reader would, by its name at the top.
+// read opens the catalog as any reader would, by its name at the top.
 func read(t *testing.T, w *warehouse.Warehouse) []string {
 	t.Helper()
 	db, err := sql.Open("duckdb", w.Folder.CatalogPath()+"?access_mode=READ_ONLY")

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"placementsync/internal/durable"
-	"placementsync/internal/stream"
 )
 
 // Batch is what a night read from the inbox: copies in a folder of its own, so
@@ -65,16 +64,16 @@ func (b *Batch) landSegments(names []string) error {
 	return nil
 }
 
-// copyWhole copies the whole lines of a segment that is still written to.
-func (b *Batch) copyWhole(from, to string) (err error) {
-	f, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
+// copyWhole copies the intact whole lines of a segment that is still written to.
+func (b *Batch) copyWhole(from, to string) error {
 	var whole bytes.Buffer
-	if _, err := readLines(f, func(line []byte, _ stream.Event) bool { whole.Write(line); return true }); err != nil {
-		return err
+	for line, err := range segmentLines(from) {
+		if err != nil {
+			return err
+		}
+		if line.ok {
+			whole.Write(line.text)
+		}
 	}
 	return b.disk.WriteFile(to, whole.Bytes(), privateFile)
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -66,18 +65,80 @@ func parseLine(text []byte) (stream.Event, bool) {
 // folder that does not exist has no events.
 func Read(dir string) iter.Seq2[stream.Event, error] {
 	return func(yield func(stream.Event, error) bool) {
+		for line, err := range folderLines(dir) {
+			if (err != nil || line.ok) && !yield(line.event, err) {
+				return
+			}
+		}
+	}
+}
+
+// CountEvents counts the events in a folder of segments, and the damaged lines. An
+// unfinished last line of a segment is not damage: it was never acknowledged.
+func CountEvents(dir string) (events, damaged int, err error) {
+	for line, err := range folderLines(dir) {
+		switch {
+		case err != nil:
+			return events, damaged, err
+		case line.ok:
+			events++
+		default:
+			damaged++
+		}
+	}
+	return events, damaged, nil
+}
+
+// journalLine is a whole line of a segment. It is valid until the next one.
+type journalLine struct {
+	text  []byte
+	event stream.Event
+	ok    bool // false: damaged
+}
+
+func folderLines(dir string) iter.Seq2[journalLine, error] {
+	return func(yield func(journalLine, error) bool) {
 		names, err := listSegments(dir)
 		if err != nil {
-			yield(stream.Event{}, err)
+			yield(journalLine{}, err)
 			return
 		}
 		for _, name := range names {
-			if more, err := readSegment(filepath.Join(dir, name), yield); err != nil {
-				yield(stream.Event{}, fmt.Errorf("read the inbox: %w", err))
-				return
-			} else if !more {
+			for line, err := range segmentLines(filepath.Join(dir, name)) {
+				if err != nil {
+					err = fmt.Errorf("read the inbox: %w", err)
+				}
+				if !yield(line, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// segmentLines yields the whole lines of a segment. What follows a line that is longer
+// than any of ours is one damaged line.
+func segmentLines(path string) iter.Seq2[journalLine, error] {
+	return func(yield func(journalLine, error) bool) {
+		f, err := os.Open(path)
+		if err != nil {
+			yield(journalLine{}, err)
+			return
+		}
+		defer f.Close()
+		lines := bufio.NewScanner(f)
+		lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+		lines.Split(wholeLines)
+		for lines.Scan() {
+			event, ok := parseLine(lines.Bytes())
+			if !yield(journalLine{lines.Bytes(), event, ok}, nil) {
 				return
 			}
+		}
+		if err = lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+			yield(journalLine{}, nil)
+		} else if err != nil {
+			yield(journalLine{}, err)
 		}
 	}
 }
@@ -99,31 +160,6 @@ func listSegments(dir string) ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-func readSegment(path string, yield func(stream.Event, error) bool) (more bool, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return readLines(f, func(_ []byte, e stream.Event) bool { return yield(e, nil) })
-}
-
-// readLines passes every whole line with its event to take, until that returns false.
-func readLines(r io.Reader, take func([]byte, stream.Event) bool) (more bool, err error) {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
-	lines.Split(wholeLines)
-	for lines.Scan() {
-		if e, ok := parseLine(lines.Bytes()); ok && !take(lines.Bytes(), e) {
-			return false, nil
-		}
-	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return true, nil // not written by appendLine: the rest is damaged
-	}
-	return true, lines.Err()
 }
 
 // wholeLines is a bufio.SplitFunc: lines with their newlines, without an unfinished

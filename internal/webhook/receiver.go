@@ -8,6 +8,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,18 +57,10 @@ type Config struct {
 }
 
 func (c Config) withDefaults(log *slog.Logger) Config {
-	if c.MaxBody <= 0 {
-		c.MaxBody = 1 << 20
-	}
-	if c.MaxInFlight <= 0 {
-		c.MaxInFlight = 32 << 20
-	}
-	if c.SegmentBytes <= 0 {
-		c.SegmentBytes = 16 << 20
-	}
-	if c.SegmentAge <= 0 {
-		c.SegmentAge = 15 * time.Minute
-	}
+	c.MaxBody = cmp.Or(max(c.MaxBody, 0), 1<<20)
+	c.MaxInFlight = cmp.Or(max(c.MaxInFlight, 0), 32<<20)
+	c.SegmentBytes = cmp.Or(max(c.SegmentBytes, 0), 16<<20)
+	c.SegmentAge = cmp.Or(max(c.SegmentAge, 0), 15*time.Minute)
 	if c.Stored == nil {
 		c.Stored = func(stream.Event) {}
 	}

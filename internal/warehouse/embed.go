@@ -1,0 +1,13 @@
+package warehouse
+
+import _ "embed"
+
+// viewsSQL makes the views and macros of a catalog that are the same for every table.
+//
+//go:embed sql/views.sql
+var viewsSQL SQLFile
+
+// verifySQL compares a version with its manifest.
+//
+//go:embed sql/verify.sql
+var verifySQL SQLFile
