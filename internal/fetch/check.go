@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // Checked is what CheckLanding found.
@@ -25,7 +24,7 @@ func CheckLanding(dir string) (c Checked, err error) {
 	if l.opener, err = newOpener(); err != nil {
 		return c, err
 	}
-	if err := l.openToRead(); err != nil {
+	if err := l.openFiles(os.O_RDONLY); err != nil {
 		return c, l.landingErr(err)
 	}
 	end, err := size(l.journal)
@@ -55,21 +54,4 @@ func (l *Landing) loadChecked(e entry, buffer []byte) ([]byte, error) {
 		return buffer, fmt.Errorf("segment %d: %w", e.segment+1, fs.ErrNotExist)
 	}
 	return l.loadBody(e, buffer)
-}
-
-// openToRead opens what there is.
-func (l *Landing) openToRead() (err error) {
-	if l.journal, err = os.Open(filepath.Join(l.dir, journalName)); err != nil {
-		return err
-	}
-	for {
-		f, err := os.Open(l.segmentPath(len(l.segments)))
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		l.segments = append(l.segments, f)
-	}
 }

@@ -94,8 +94,13 @@ func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 	if err = os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err = l.openFiles(); err != nil {
+	if err = l.openFiles(os.O_RDWR | os.O_CREATE); err != nil {
 		return nil, err
+	}
+	if len(l.segments) == 0 {
+		if err = l.addSegment(); err != nil {
+			return nil, err
+		}
 	}
 	return l, l.restore()
 }
@@ -123,30 +128,21 @@ const (
 	segmentName = "%06d.zst"
 )
 
-func (l *Landing) openFiles() (err error) {
-	if l.journal, err = openFile(filepath.Join(l.dir, journalName)); err != nil {
+// openFiles opens the journal and what segments there are.
+func (l *Landing) openFiles(flag int) (err error) {
+	if l.journal, err = os.OpenFile(filepath.Join(l.dir, journalName), flag, 0o600); err != nil {
 		return err
 	}
 	for {
-		_, err := os.Stat(l.segmentPath(len(l.segments)))
+		f, err := os.OpenFile(l.segmentPath(len(l.segments)), flag&^os.O_CREATE, 0o600)
 		if errors.Is(err, fs.ErrNotExist) {
-			break
+			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := l.addSegment(); err != nil {
-			return err
-		}
+		l.segments = append(l.segments, f)
 	}
-	if len(l.segments) == 0 {
-		return l.addSegment()
-	}
-	return nil
-}
-
-func openFile(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 }
 
 // segmentPath is the file of the segment with that index; files count from 1.
@@ -157,7 +153,7 @@ func (l *Landing) segmentPath(i int) string {
 // addSegment opens the next segment file. The folder is synced with the next
 // group of answers.
 func (l *Landing) addSegment() error {
-	f, err := openFile(l.segmentPath(len(l.segments)))
+	f, err := os.OpenFile(l.segmentPath(len(l.segments)), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}

@@ -51,9 +51,6 @@ func newPass(number int, cfg Config, pageSize int) *pass {
 	}
 }
 
-// startWave starts a wave.
-func (p *pass) startWave() { p.end = false }
-
 // reservePage makes room for a page before it is asked for.
 func (p *pass) reservePage(number int) {
 	p.mu.Lock()
@@ -131,12 +128,13 @@ func (p *pass) pageBound() int64 {
 	return min(2*p.plannedPages()+16, int64(p.maxPages))
 }
 
-// nextWave is the number of pages to ask for next. What the total promises is
+// nextWave begins a wave and is the number of its pages. What the total promises is
 // asked for at once; total_pages can only make it fewer. Beyond that the next
 // pages are felt for, more at a time the longer it goes on. Without a total
 // they are read one after the other: only then do the same ids twice in a row
 // prove anything.
 func (p *pass) nextWave() int {
+	p.end = false
 	read := int64(len(p.pages))
 	if p.total < 0 {
 		return 1

@@ -11,7 +11,7 @@ import (
 )
 
 // Walk reads a list whole: all pages, as often as the proof of completeness
-// takes (design: a walk). param fills the path parameter, if there is one.
+// takes. param fills the path parameter, if there is one.
 // Every answer is handed to read; of a record that came more than once the
 // copy with the highest Seq is the latest. The evidence is also returned
 // beside an error, as far as it goes.
@@ -98,8 +98,10 @@ func (w *walk) readList(ctx context.Context) error {
 			w.gradeUnproven(last)
 			return nil
 		}
-		if err := w.readRest(ctx, p); err != nil {
-			return err
+		for !p.hasEnded() {
+			if err := w.readPages(ctx, p, p.nextWave()); err != nil {
+				return err
+			}
 		}
 		if w.provenByPass(last, p) {
 			return nil
@@ -159,23 +161,12 @@ func (p *pageSizes) shortest() int {
 	return int(max(defaultPageSize, p.whole.Load()))
 }
 
-// readRest reads what follows page 1.
-func (w *walk) readRest(ctx context.Context, p *pass) error {
-	for !p.hasEnded() {
-		if err := w.readPages(ctx, p, p.nextWave()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // readPages reads the next n pages in parallel: the shorter the walk, the less can
 // move under it. A page that shows the end stops it, so that a total that lies
 // high costs no more than what is in flight.
 func (w *walk) readPages(ctx context.Context, p *pass, n int) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(w.c.cfg.Concurrency)
-	p.startWave()
 	from := len(p.pages) + 1
 	for number := from; number < from+n && !p.sawEnd() && inner.Err() == nil; number++ {
 		p.reservePage(number)

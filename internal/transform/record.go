@@ -362,8 +362,10 @@ func (r *rowReader) readMember(t *table, f *field) error {
 		return r.readChildren(t, f)
 	case f.col >= 0 && t.cols[f.col].kind == document:
 		return r.values.readDocument(t, f)
-	case c == '{' && f.group != nil:
+	case c == '{' && f.group != nil && (f.col < 0 || t.layout.cols[f.col].unshown):
 		return r.readGroup(t, f)
+	case c == '{' && f.group != nil:
+		return r.readTextObject(t, f)
 	case f.col >= 0 && c != '[' && c != '{':
 		return r.values.readValue(t, f.col, f.name)
 	case f.col >= 0:
@@ -374,20 +376,12 @@ func (r *rowReader) readMember(t *table, f *field) error {
 	return r.readMisfit(t, f)
 }
 
-// readGroup reads an object whose fields are columns with a common prefix.
-func (r *rowReader) readGroup(t *table, f *field) error {
-	if f.col < 0 || t.layout.cols[f.col].unshown {
-		return r.readGroupMembers(t, f)
-	}
-	return r.readTextObject(t, f)
-}
-
-// readTextObject reads an object where a text, or any one value, stands. It fits if it has a field that a
-// column takes, as a name; any other is kept as what did not fit.
+// readTextObject reads an object where one value could stand. It fits if a column takes
+// one of its fields, such as its name; any other is refused.
 func (r *rowReader) readTextObject(t *table, f *field) error {
 	start, mark, strays, seen := r.in.pos, r.report.mark(), r.report.extras.mark(), slices.Clone(t.seenFields)
 	lost := t.link && !r.in.atEmpty()
-	if err := r.readGroupMembers(t, f); err != nil {
+	if err := r.readGroup(t, f); err != nil {
 		return err
 	}
 	lost = lost || r.report.extras.mark() != strays || r.report.mark() != mark
@@ -400,9 +394,9 @@ func (r *rowReader) readTextObject(t *table, f *field) error {
 	return nil
 }
 
-// readGroupMembers reads those of an object with columns of a common prefix. One that
+// readGroup reads an object whose fields are columns with a common prefix. One that
 // stands where a private text could is as private as the text.
-func (r *rowReader) readGroupMembers(t *table, f *field) error {
+func (r *rowReader) readGroup(t *table, f *field) error {
 	around := r.in.secret
 	if f.col >= 0 && t.layout.cols[f.col].isPrivate() {
 		r.in.secret = string(r.report.dottedPath(f.name))

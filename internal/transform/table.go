@@ -159,7 +159,12 @@ func (t *table) closeRow(seq uint64, h *hasher) error {
 func (t *table) keyHash(i int) uint64 {
 	var id uint64
 	for n, k := range t.keys {
-		h := t.cols[k].hash64(i)
+		var h uint64
+		if c := &t.cols[k]; c.kind <= document {
+			h = xxh3.Hash(c.bytes(i))
+		} else {
+			h = c.word(i)
+		}
 		if n == 0 {
 			id = h
 			continue
@@ -167,14 +172,6 @@ func (t *table) keyHash(i int) uint64 {
 		id = stream.MixBits(id) + h
 	}
 	return id
-}
-
-// hash64 is a value as 64 bits: itself where it fits, its hash where not.
-func (c *column) hash64(i int) uint64 {
-	if c.kind <= document {
-		return xxh3.Hash(c.bytes(i))
-	}
-	return c.word(i)
 }
 
 // toBatch hands all rows over as a record batch.
@@ -298,15 +295,10 @@ func (c *column) markValid() {
 // markNull adds a NULL.
 func (c *column) markNull() {
 	if c.valid == nil {
-		c.valid = allValid(c.n)
+		c.valid = cutBits(bytes.Repeat([]byte{0xff}, c.n>>3+1), c.n)
 	}
 	c.valid = appendBit(c.valid, c.n, false)
 	c.n++
-}
-
-func allValid(n int) []byte {
-	b := bytes.Repeat([]byte{0xff}, n>>3+1)
-	return cutBits(b, n)
 }
 
 func (c *column) isNull(i int) bool { return c.valid != nil && !bitAt(c.valid, i) }

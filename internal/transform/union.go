@@ -129,7 +129,7 @@ func (v *valueReader) readUnion(t *table, f *field) error {
 		return err
 	}
 	if t.hasValue(f.union.raw) {
-		return v.readSecondUnion(t, f, raw)
+		return v.keepSecond(t, f.union.raw, f.name, raw)
 	}
 	sent, clean := v.json.appendJSON(v.unionText[:0], raw, compact)
 	if v.unionText = sent; !clean {
@@ -154,17 +154,5 @@ func (v *valueReader) readUnion(t *table, f *field) error {
 	default:
 		v.report.countDrift(t, drift, f.name, raw)
 	}
-	return nil
-}
-
-func (v *valueReader) readSecondUnion(t *table, f *field, raw []byte) error {
-	if !v.in.careful {
-		return errAgain
-	}
-	if t.layout.cols[f.union.raw].isPrivate() {
-		v.report.countPrivate(t, Conflict, v.report.dottedPath(f.name))
-		return nil
-	}
-	v.report.keepExtra(t, Conflict, f.name, raw)
 	return nil
 }
