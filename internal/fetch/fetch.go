@@ -48,8 +48,8 @@ type Config struct {
 	PageSize int
 	// MaxPasses bounds the passes over one list, 1 to 250. Defaults to 4.
 	MaxPasses int
-	// MaxPages bounds the pages of one pass whatever total the service states,
-	// so that an endless chain of pages ends. Defaults to 100,000.
+	// MaxPages bounds the pages of one pass, so that an endless chain of pages ends
+	// even if the service states a false total. Defaults to 100,000.
 	MaxPages int
 	// Timeout bounds one attempt including its body. Defaults to 30 s.
 	Timeout time.Duration
@@ -192,7 +192,7 @@ type Response struct {
 	Status int
 	// Body is the whole body. It is only valid during the call that gets it.
 	Body []byte
-	// Landed tells an answer from the landing from one asked for just now.
+	// Landed says that the answer was read from the landing and not from the service.
 	Landed bool
 }
 

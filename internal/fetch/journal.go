@@ -108,7 +108,7 @@ type scanned struct {
 // Replay yields the landed answers in the order of Seq: of several to one
 // request the last alone, since the others were asked again for a reason. A
 // body is valid until the next one. A body that the disk lost is yielded as an
-// error beside its request, and the replay goes on if the caller does.
+// error with its request; the caller may go on.
 func (l *Landing) Replay() iter.Seq2[Response, error] {
 	return func(yield func(Response, error) bool) {
 		l.mu.Lock()

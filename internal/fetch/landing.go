@@ -23,9 +23,9 @@ type LandingOptions struct {
 	// power cut can cost; a killed process loses nothing. Negative: nothing is
 	// ever synced. Defaults to 16 MiB.
 	SyncBytes int64
-	// Step is told of each write and fsync, by name; nil: nobody is. A crash
-	// trial ends the process there, and a trial of a disk that fails returns the
-	// error that the step meets.
+	// Step is called around each write and fsync with its name (fault injection); nil:
+	// none. A crash test ends the process there, a test of a failing disk returns the
+	// error of the disk.
 	Step func(name string) error
 }
 
@@ -39,11 +39,11 @@ func (o LandingOptions) withDefaults() LandingOptions {
 	return o
 }
 
-// Landing is the folder where a run's answers are stored before anything is
-// made of them: bodies as independent zstd frames, one after the other in
+// Landing is the folder where a run's answers are stored before they are
+// interpreted: bodies as independent zstd frames, one after the other in
 // segment files, and a journal with one line per answer, in the order of Seq.
-// It is safe for concurrent use by one process; the caller sees to it that
-// there is only one.
+// It is safe for concurrent use by one process; the caller makes sure that no
+// second one uses the folder.
 type Landing struct {
 	dir     string
 	options LandingOptions
@@ -65,7 +65,7 @@ type Landing struct {
 	syncing sync.Mutex
 }
 
-// entry is where one answer lies: all that is kept in memory of it.
+// entry is where one answer is stored: all of it that is held in memory.
 type entry struct {
 	seq     uint64
 	offset  int64
@@ -76,8 +76,8 @@ type entry struct {
 	status  uint32
 }
 
-// OpenLanding opens the landing in dir, creating it if need be. What an
-// interrupted run left torn is dropped: those answers are asked for again.
+// OpenLanding opens the landing in dir, or creates it. Torn ends of an interrupted run
+// are removed: those answers are fetched again.
 func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 	l := &Landing{dir: dir, options: options.withDefaults(), index: make(map[xxh3.Uint128]entry)}
 	defer func() {
@@ -225,8 +225,8 @@ func (l *Landing) step(name string) error {
 	return l.options.Step(name)
 }
 
-// writeAt writes to a file; with a trial looking on in two halves, which is what
-// a full disk or a kill leaves of a write.
+// writeAt writes to a file. Under fault injection it writes two halves, since a full
+// disk or a kill can stop between them.
 func (l *Landing) writeAt(f *os.File, data []byte, at int64, what string) error {
 	half := 0
 	if l.options.Step != nil {

@@ -413,7 +413,7 @@ func (s *sender) tokenErr(q *call, err error) error {
 	}}
 }
 
-// spendRate waits for the governor's leave.
+// spendRate waits until the rate allows one more request.
 func (s *sender) spendRate(next step) step {
 	return func(ctx context.Context, q *call) error {
 		spent, err := s.governor.wait(ctx)

@@ -12,9 +12,8 @@ import (
 
 // Walk reads a list whole: all pages, as often as the proof of completeness
 // takes. param fills the path parameter, if there is one.
-// Every answer is handed to read; of a record that came more than once the
-// copy with the highest Seq is the latest. The evidence is also returned
-// beside an error, as far as it goes.
+// Every answer is handed to read; of several copies of a record the one with the
+// highest Seq is the latest. The evidence so far is also returned with an error.
 func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read Reader) (Evidence, error) {
 	w := &walk{
 		c: c, stream: s, param: param, read: read,
@@ -44,7 +43,7 @@ type walk struct {
 	firstPages []firstPage
 }
 
-// firstPage is what page 1 of a pass told, read while nothing else of the
+// firstPage is what page 1 of a pass states, read while no other page of the
 // list was in flight: the instants at which completeness can be proven.
 type firstPage struct {
 	total int64
@@ -133,7 +132,7 @@ const defaultPageSize = 25
 
 // pageSizes is what the lists read so far show of the length of the service's pages:
 // the shortest full page of a list that goes on behind it, 0 while there was none, and
-// the longest that a list with a total came in.
+// the longest page that held a whole list with a total.
 type pageSizes struct{ cut, whole atomic.Int64 }
 
 // learn looks at page 1 of a list with a total: one that leaves records

@@ -20,7 +20,7 @@ type weighed struct {
 	values uint64
 }
 
-// findCopies looks for keys that came twice.
+// findCopies looks for keys that two records have.
 func (c *copies) findCopies(ids []uint64) bool {
 	c.best = nil
 	c.ids = append(c.ids[:0], ids...)

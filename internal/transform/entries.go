@@ -82,7 +82,7 @@ func (a *answerReader) readEntryObject(name, path string) error {
 		return err
 	}
 	if path == "" && statesError(all) {
-		return fmt.Errorf("%w: an object that tells of an error", ErrMalformed)
+		return fmt.Errorf("%w: an object that states an error", ErrMalformed)
 	}
 	switch seen := glanceAt(all, name != ""); {
 	case seen.entry:
@@ -138,7 +138,7 @@ type glance struct {
 	paging int
 }
 
-// glanceAt tells what an object is; mapped says that it is a member of another,
+// glanceAt finds out what an object is; mapped says that it is a member of another,
 // whose name for it can be its prefix.
 func glanceAt(all []entry, mapped bool) glance {
 	var g glance

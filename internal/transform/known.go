@@ -20,7 +20,7 @@ type Known struct {
 	ids, prints []uint64
 }
 
-// NewKnown makes room for a number of records.
+// NewKnown has space for a number of records.
 func NewKnown(records int) *Known {
 	places := 16
 	for places < records+records/2 {
@@ -29,8 +29,8 @@ func NewKnown(records int) *Known {
 	return &Known{make([]uint64, places), make([]uint64, places)}
 }
 
-// Add tells of stored rows of one table: the keys of the records that they belong
-// to, and their fingerprints. Rows of one record mostly stand beside one another.
+// Add enters stored rows of one table: the keys of the records that they belong to, and
+// their fingerprints. It is fastest when rows of one record follow one another.
 func (k *Known) Add(table string, keys *array.String, rowHashes *array.Uint64) {
 	salt := xxh3.HashString(table)
 	var last string
@@ -43,7 +43,7 @@ func (k *Known) Add(table string, keys *array.String, rowHashes *array.Uint64) {
 	}
 }
 
-// findPlace finds where an id is, and takes a place for one that is not there.
+// findPlace returns the place of an id, a new one if it has none.
 func (k *Known) findPlace(id uint64) int {
 	id = max(id, 1)
 	mask := len(k.ids) - 1
@@ -58,7 +58,7 @@ func (k *Known) findPlace(id uint64) int {
 	}
 }
 
-// hasRecord reports whether a record is stored just so.
+// hasRecord reports whether a record is stored with exactly these rows.
 func (k *Known) hasRecord(id, sum uint64) bool {
 	id = max(id, 1)
 	mask := len(k.ids) - 1
@@ -72,11 +72,11 @@ func (k *Known) hasRecord(id, sum uint64) bool {
 
 // printOf is what one row adds to the print of its record. The fingerprint of a
 // row is a sum over its values: without mixing, two rows of a record could swap
-// a value and nobody would see it.
+// a value unnoticed.
 func printOf(rowHash, table uint64) uint64 { return stream.MixBits(rowHash ^ table) }
 
 // Flat reports whether every table of the stream is keyed by the record's own
-// key, one text, so that [Known] can tell whose a stored row is.
+// key, one text, so that [Known] can find the record of a stored row.
 func (b *Binding) Flat() bool {
 	root := b.tables[0]
 	if len(root.keys) != 1 || root.cols[root.keys[0]].kind != text {
@@ -90,8 +90,8 @@ func (b *Binding) Flat() bool {
 	return true
 }
 
-// Skip has the decoder leave out the rows of records that are known: it names
-// them in [SameTable] instead. The binding must be flat, and no row held yet.
+// Skip makes the decoder omit the rows of records that are known: it lists their keys
+// in [SameTable] instead. The binding must be flat, and no row held yet.
 func (d *Decoder) Skip(known *Known) {
 	d.records.knownRecords = known
 	l := &layout{index: len(d.rows.tables), name: SameTable}

@@ -29,8 +29,8 @@ const hashedText = 2 * sha256.Size
 // withheldText stands for raw text that may hold a private value.
 const withheldText = `"(withheld: the record holds private columns)"`
 
-// Protect applies the rules to the tables of this binding, and to whatever else its
-// records show of the same kind: a rule about orders holds for an order in any
+// Protect applies the rules to the tables of this binding, and to records of the same
+// kind that its records show: a rule about orders holds for an order in any
 // stream. It is called before NewDecoder. Only columns that neither rows nor details
 // are found by can be dropped, and only texts can be hashed. Raw texts are kept
 // without their private parts; drift samples of records that have such are those of

@@ -23,7 +23,7 @@ type recordReader struct {
 	root   *table
 	page   stream.Page
 	copies copies
-	// knownRecords are records that are left out; nil: none.
+	// knownRecords are records that are omitted; nil: none.
 	knownRecords *Known
 	// created is the created_at of the last record, in microseconds.
 	created int64
@@ -93,7 +93,7 @@ func (r *recordReader) readRecord(prefix []byte) error {
 	return nil
 }
 
-// addToPage takes what the walk needs from the row just closed.
+// addToPage adds to the page what the proof needs of the row just closed.
 func (r *recordReader) addToPage(root *table) {
 	last := root.rows - 1
 	r.page.IDs = append(r.page.IDs, root.keyHash(last))
@@ -143,7 +143,7 @@ type delayedList struct {
 // item at a place of a list in the open row around it. A reason says why there is
 // no row; the value has been read in any case.
 func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, err error) {
-	path, base, strays, lists := len(r.in.path), r.in.base, r.report.extras.mark(), len(r.delayed)
+	path, base, extra, lists := len(r.in.path), r.in.base, r.report.extras.mark(), len(r.delayed)
 	found := len(r.report.rejects)
 	r.in.base = path
 	t.openRow()
@@ -158,7 +158,7 @@ func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, 
 		err = r.values.readValue(t, t.value, t.layout.cols[t.value].name)
 	}
 	if err == nil && reason == "" {
-		if reason, err = r.completeRow(t, prefix, lists, strays); err == nil && reason == "" && len(r.report.rejects) > found {
+		if reason, err = r.completeRow(t, prefix, lists, extra); err == nil && reason == "" && len(r.report.rejects) > found {
 			r.report.signRejects(t, found)
 		}
 	}
@@ -167,7 +167,7 @@ func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, 
 		t.undoRow()
 	}
 	r.in.path, r.in.base, r.delayed = r.in.path[:path], base, r.delayed[:lists]
-	r.report.extras.truncate(strays)
+	r.report.extras.truncate(extra)
 	return reason, err
 }
 
@@ -183,9 +183,9 @@ func (t *table) fillFromParent(place int) {
 	}
 }
 
-// completeRow completes the open row: what the record left empty, the lists that had
-// to wait for the key, extra and the system columns.
-func (r *rowReader) completeRow(t *table, prefix []byte, lists int, strays extrasMark) (reason string, err error) {
+// completeRow completes the open row: keys that the record does not state, lists that
+// had to wait for the key, extra and the system columns.
+func (r *rowReader) completeRow(t *table, prefix []byte, lists int, extra extrasMark) (reason string, err error) {
 	if t.up == nil {
 		if reason, err = r.checkParam(t); err != nil || reason != "" {
 			return reason, err
@@ -206,8 +206,8 @@ func (r *rowReader) completeRow(t *table, prefix []byte, lists int, strays extra
 	if len(r.delayed) > lists {
 		err = r.readDelayed(r.delayed[lists:])
 	}
-	if err == nil && len(r.report.extras.all) > strays.all {
-		err = r.report.writeExtra(t, strays)
+	if err == nil && len(r.report.extras.all) > extra.all {
+		err = r.report.writeExtra(t, extra)
 	}
 	if err != nil {
 		return "", err
@@ -379,17 +379,17 @@ func (r *rowReader) readMember(t *table, f *field) error {
 // readTextObject reads an object where one value could stand. It fits if a column takes
 // one of its fields, such as its name; any other is refused.
 func (r *rowReader) readTextObject(t *table, f *field) error {
-	start, mark, strays, seen := r.in.pos, r.report.mark(), r.report.extras.mark(), slices.Clone(t.seenFields)
+	start, mark, extra, seen := r.in.pos, r.report.mark(), r.report.extras.mark(), slices.Clone(t.seenFields)
 	lost := t.link && !r.in.atEmpty()
 	if err := r.readGroup(t, f); err != nil {
 		return err
 	}
-	lost = lost || r.report.extras.mark() != strays || r.report.mark() != mark
+	lost = lost || r.report.extras.mark() != extra || r.report.mark() != mark
 	if !lost || !slices.Equal(seen, t.seenFields) {
 		return nil
 	}
 	r.report.undoTo(mark)
-	r.report.extras.truncate(strays)
+	r.report.extras.truncate(extra)
 	r.report.refuseValue(t, f.name, r.in.buf[start:r.in.pos], "want no object")
 	return nil
 }
@@ -407,8 +407,8 @@ func (r *rowReader) readGroup(t *table, f *field) error {
 	return err
 }
 
-// readMisfit reads a value that is no object where an object is known: nothing, the
-// object's name, or something unknown.
+// readMisfit reads a value that is no object where an object is expected: an empty one,
+// the object's name, or something unknown.
 func (r *rowReader) readMisfit(t *table, f *field) error {
 	if r.in.atEmpty() {
 		_, err := r.in.skip()

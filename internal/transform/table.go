@@ -430,7 +430,7 @@ func (c *column) copyFrom(from *column, i int) {
 }
 
 // toArrow hands the values over as an Arrow array and leaves the column empty,
-// with room for as many values again.
+// with capacity for as many values again.
 func (c *column) toArrow(t arrow.DataType) arrow.Array {
 	nulls := c.countNulls()
 	bufs := []*memory.Buffer{nil}
@@ -458,15 +458,15 @@ func (c *column) countNulls() int {
 }
 
 func (c *column) reset() {
-	c.n, c.valid, c.data = 0, nil, make([]byte, 0, roomFor(len(c.data)))
+	c.n, c.valid, c.data = 0, nil, make([]byte, 0, capacityFor(len(c.data)))
 	if c.kind <= document {
-		c.offsets = append(make([]int32, 0, roomFor(len(c.offsets))), 0)
+		c.offsets = append(make([]int32, 0, capacityFor(len(c.offsets))), 0)
 	}
 }
 
-// roomFor adds an eighth to the last size, so that a batch a little larger
+// capacityFor adds an eighth to the last size, so that a batch a little larger
 // than the one before does not copy its columns to grow them.
-func roomFor(n int) int { return n + n/8 }
+func capacityFor(n int) int { return n + n/8 }
 
 // hasher makes the fingerprint of a row: the sum over its tracked values of a
 // hash of column and value. A sum depends neither on the order of columns nor

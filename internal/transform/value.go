@@ -11,8 +11,8 @@ type valueReader struct {
 	in     *input
 	report *reporter
 	json   shaper
-	// scratch and unionText are room for a text without quotes, and for one of
-	// do_follow_links_allowed.
+	// scratch and unionText are buffers: for a text without quotes, and for the JSON
+	// text of do_follow_links_allowed.
 	scratch   []byte
 	unionText []byte
 }
@@ -40,8 +40,7 @@ func (v *valueReader) readValue(t *table, col int, name string) error {
 	return nil
 }
 
-// readText reads the quoted text at the position into a text column, as value does:
-// most values are such.
+// readText is readValue for the most frequent case, a quoted text for a text column.
 func (v *valueReader) readText(t *table, col int, name string) error {
 	s := &v.in.scanner
 	start := s.pos
@@ -75,8 +74,9 @@ func (v *valueReader) setText(t *table, col int, name string, raw []byte, f form
 	}
 }
 
-// checkText looks at the text just read: whether the spec lists it, where it lists
-// all, and whether it can be asked for, where it names what to ask for.
+// checkText checks the text just read: whether the spec lists it, in a column with a
+// list of values, and whether it can stand in a path, in a column of ids that details
+// are asked for by.
 func (v *valueReader) checkText(t *table, col int, name string, raw []byte) {
 	c := &t.cols[col]
 	inner := c.bytes(c.n - 1)
@@ -89,7 +89,7 @@ func (v *valueReader) checkText(t *table, col int, name string, raw []byte) {
 	}
 }
 
-// countEnumValue counts a value that the spec does not list, by itself.
+// countEnumValue counts a value that the spec does not list, each value by itself.
 func (v *valueReader) countEnumValue(t *table, col int, name string, raw []byte) {
 	if t.layout.cols[col].isPrivate() {
 		v.report.countDrift(t, UnknownEnum, name, raw)
