@@ -139,9 +139,8 @@ func (l *Landing) Replay() iter.Seq2[Response, error] {
 
 // isLatest reports whether a line is the one that Lookup would find.
 func (l *Landing) isLatest(n *line) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.index[n.indexKey()].seq == n.Seq
+	e, _ := l.find(n.toRequest())
+	return e.seq == n.Seq
 }
 
 // copyLatest writes the lines that the index holds.

@@ -49,7 +49,7 @@ type Landing struct {
 	options LandingOptions
 	packer  *zstd.Encoder
 	opener  *zstd.Decoder
-	frames  sync.Pool
+	frames  bufferPool
 
 	mu       sync.Mutex
 	index    map[xxh3.Uint128]entry
@@ -171,8 +171,8 @@ func checksumOf(body []byte) uint32 {
 // error the answer survives the death of the process, and that of the machine
 // from the next sync on.
 func (l *Landing) Append(r Response, at time.Time, took time.Duration) (uint64, error) {
-	frame := l.getFrame()
-	defer l.frames.Put(frame)
+	frame := l.frames.get()
+	defer l.frames.put(frame)
 	*frame = l.packer.EncodeAll(r.Body, (*frame)[:0])
 	n := line{
 		Stream: r.Stream, Path: r.Path, Query: r.Query, Param: r.Param, Pass: r.Pass, Page: r.Page,
@@ -242,19 +242,10 @@ func (l *Landing) writeAt(f *os.File, data []byte, at int64, what string) error 
 	return err
 }
 
-func (l *Landing) getFrame() *[]byte {
-	if b, ok := l.frames.Get().(*[]byte); ok && cap(*b) <= wideBody {
-		return b
-	}
-	return new([]byte)
-}
-
 // Lookup returns the last landed answer to a request, reading its body into
 // buffer. An answer whose bytes the disk no longer has counts as not landed.
 func (l *Landing) Lookup(r Request, buffer []byte) (Response, bool) {
-	l.mu.Lock()
-	e, found := l.index[r.indexKey()]
-	l.mu.Unlock()
+	e, found := l.find(r)
 	if !found {
 		return Response{Body: buffer}, false
 	}
@@ -265,26 +256,20 @@ func (l *Landing) Lookup(r Request, buffer []byte) (Response, bool) {
 	return Response{Request: r, Seq: e.seq, Status: int(e.status), Body: body, Landed: true}, true
 }
 
-// bodySize is the length of the body that Lookup would unpack; 0 if none has landed.
-func (l *Landing) bodySize(r Request) int64 {
+// find returns where the last answer to a request is stored.
+func (l *Landing) find(r Request) (entry, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return int64(l.index[r.indexKey()].size)
-}
-
-func (l *Landing) hasAnswer(r Request) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, found := l.index[r.indexKey()]
-	return found
+	e, found := l.index[r.indexKey()]
+	return e, found
 }
 
 var errOtherBody = errors.New("the body is not the one that landed")
 
 // loadBody reads, unpacks and verifies one body.
 func (l *Landing) loadBody(e entry, buffer []byte) ([]byte, error) {
-	frame := l.getFrame()
-	defer l.frames.Put(frame)
+	frame := l.frames.get()
+	defer l.frames.put(frame)
 	if cap(*frame) < int(e.stored) {
 		*frame = make([]byte, e.stored)
 	}

@@ -16,7 +16,7 @@ type memory struct {
 	// slots has a place for each answer in flight, wide one for a body beyond
 	// wideBody.
 	slots, wide chan struct{}
-	buffers     sync.Pool
+	buffers     bufferPool
 }
 
 func newMemory(cfg Config) *memory {
@@ -77,18 +77,20 @@ func (m *memory) acquireSlot(ctx context.Context, q *call) error {
 
 func (m *memory) releaseSlot() { <-m.slots }
 
-func (m *memory) getBuffer() *[]byte {
-	if b, ok := m.buffers.Get().(*[]byte); ok {
+// bufferPool holds buffers for later use.
+type bufferPool struct{ pool sync.Pool }
+
+func (p *bufferPool) get() *[]byte {
+	if b, ok := p.pool.Get().(*[]byte); ok {
 		return b
 	}
 	return new([]byte)
 }
 
-// putBuffer reuses a buffer, but for wide ones: they would stay in memory for the
-// whole run.
-func (m *memory) putBuffer(b *[]byte) {
+// put does not keep wide buffers: they would stay in memory for the whole run.
+func (p *bufferPool) put(b *[]byte) {
 	if cap(*b) <= wideBody {
 		*b = (*b)[:0]
-		m.buffers.Put(b)
+		p.pool.Put(b)
 	}
 }

@@ -107,12 +107,13 @@ func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) 
 		return true, err
 	}
 	defer s.memory.releaseSlot()
-	if err := s.memory.holdWide(ctx, q, s.landing.bodySize(q.Request)); err != nil {
+	stored, _ := s.landing.find(q.Request)
+	if err := s.memory.holdWide(ctx, q, int64(stored.size)); err != nil {
 		return true, stoppedErr(ctx, q.Stream)
 	}
 	defer s.memory.releaseWide(q)
-	buffer := s.memory.getBuffer()
-	defer s.memory.putBuffer(buffer)
+	buffer := s.memory.buffers.get()
+	defer s.memory.buffers.put(buffer)
 	r, found := s.landing.Lookup(q.Request, *buffer)
 	if !found {
 		return false, nil
@@ -140,8 +141,8 @@ func (s *sender) limitInFlight(next step) step {
 // landAndRead lands what the attempt brought and hands it to the reader.
 func (s *sender) landAndRead(next step) step {
 	return func(ctx context.Context, q *call) error {
-		buffer := s.memory.getBuffer()
-		defer s.memory.putBuffer(buffer)
+		buffer := s.memory.buffers.get()
+		defer s.memory.buffers.put(buffer)
 		defer s.memory.releaseWide(q)
 		q.body = *buffer
 		err := next(ctx, q)
@@ -163,7 +164,7 @@ func (s *sender) landAndRead(next step) step {
 // decides what follows.
 func (s *sender) readAnswer(ctx context.Context, q *call, r Response) error {
 	if r.Status == http.StatusNotFound {
-		return &GoneError{StatusError{Code: r.Status, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1}}
+		return &GoneError{*s.requestErr(q, r.Status, nil, nil)}
 	}
 	// A landing of an older program may hold what is no answer.
 	page, err := stream.Page{}, error(ErrMalformed)
@@ -171,10 +172,7 @@ func (s *sender) readAnswer(ctx context.Context, q *call, r Response) error {
 		page, err = q.read(ctx, r)
 	}
 	if errors.Is(err, ErrMalformed) {
-		return &StatusError{
-			Code: r.Status, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1,
-			Excerpt: s.tokens.bodyExcerpt(r.Status, r.Body), Err: s.tokens.scrubErr(err),
-		}
+		return s.requestErr(q, r.Status, r.Body, err)
 	}
 	q.page = page
 	return err
@@ -220,13 +218,13 @@ func sameOrigin(r *http.Request, via []*http.Request) error {
 func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	token, _, err := s.tokens.currentToken(ctx)
 	if err != nil {
-		return s.tokenErr(q, err)
+		return &AuthError{*s.requestErr(q, http.StatusUnauthorized, nil, err)}
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, errTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(limited, http.MethodGet, q.url, nil)
 	if err != nil {
-		return s.attemptErr(q, 0, err)
+		return s.requestErr(q, 0, q.body, err)
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Accept", "application/json")
@@ -241,7 +239,7 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 		return stoppedErr(ctx, q.Stream)
 	}
 	if err != nil && errors.Is(context.Cause(limited), errTimeout) {
-		return s.attemptErr(q, 0, fmt.Errorf("%w (%v)", errTimeout, s.cfg.Timeout))
+		return s.requestErr(q, 0, q.body, fmt.Errorf("%w (%v)", errTimeout, s.cfg.Timeout))
 	}
 	return err
 }
@@ -257,7 +255,7 @@ func (s *sender) exchangeOnce(request *http.Request, q *call) error {
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
 		}
-		return s.attemptErr(q, 0, err)
+		return s.requestErr(q, 0, q.body, err)
 	}
 	defer response.Body.Close()
 	q.status = response.StatusCode
@@ -269,7 +267,7 @@ func (s *sender) exchangeOnce(request *http.Request, q *call) error {
 		return stoppedErr(request.Context(), q.Stream)
 	}
 	if err != nil {
-		return s.attemptErr(q, 0, fmt.Errorf("read the body: %w", err))
+		return s.requestErr(q, 0, q.body, fmt.Errorf("read the body: %w", err))
 	}
 	q.body = s.tokens.scrubBody(q.body)
 	return nil
@@ -296,7 +294,7 @@ func (s *sender) refusalErr(q *call, response *http.Response) error {
 	// this is not worth it.
 	head, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	q.body = append(q.body[:0], head...)
-	failed := s.attemptErr(q, q.status, nil)
+	failed := s.requestErr(q, q.status, q.body, nil)
 	failed.retryAfter = response.Header.Get("Retry-After")
 	switch {
 	case q.status == http.StatusUnauthorized:
@@ -326,14 +324,14 @@ func (s *sender) redirectErr(response *http.Response) error {
 	return fmt.Errorf("refuse the redirect to %q: the token would go with it", s.tokens.scrubText(to.Scheme+"://"+to.Host))
 }
 
-// attemptErr is the error of one attempt.
-func (s *sender) attemptErr(q *call, code int, err error) *StatusError {
+// requestErr is the error of one request, without secrets. The body may be nil.
+func (s *sender) requestErr(q *call, code int, body []byte, err error) *StatusError {
 	if err != nil {
 		err = s.tokens.scrubErr(err)
 	}
 	return &StatusError{
 		Code: code, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1,
-		Excerpt: s.tokens.bodyExcerpt(code, q.body), Err: err,
+		Excerpt: s.tokens.bodyExcerpt(code, body), Err: err,
 	}
 }
 
@@ -387,7 +385,7 @@ func (s *sender) retryWithNewToken(next step) step {
 	return func(ctx context.Context, q *call) error {
 		_, generation, err := s.tokens.currentToken(ctx)
 		if err != nil {
-			return s.tokenErr(q, err)
+			return &AuthError{*s.requestErr(q, http.StatusUnauthorized, nil, err)}
 		}
 		err = next(ctx, q)
 		refused, ok := ownErr[*AuthError](err)
@@ -404,13 +402,6 @@ func (s *sender) retryWithNewToken(next step) step {
 		s.log.InfoContext(ctx, "token changed at its source", "stream", q.Stream)
 		return next(ctx, q)
 	}
-}
-
-// tokenErr is the refusal of a call that has no token to send.
-func (s *sender) tokenErr(q *call, err error) error {
-	return &AuthError{StatusError{
-		Code: http.StatusUnauthorized, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1, Err: s.tokens.scrubErr(err),
-	}}
 }
 
 // spendRate waits until the rate allows one more request.

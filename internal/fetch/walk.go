@@ -194,8 +194,10 @@ func (c *Client) HasLanded(s stream.Stream, param string) bool {
 		return false
 	}
 	w := walk{c: c, stream: s, param: param}
+	first := w.pageRequest(0, 0)
 	if isPaged(s) {
-		return c.landing.hasAnswer(w.pageRequest(1, 1))
+		first = w.pageRequest(1, 1)
 	}
-	return c.landing.hasAnswer(w.pageRequest(0, 0))
+	_, found := c.landing.find(first)
+	return found
 }

@@ -84,9 +84,8 @@ type layout struct {
 }
 
 type columnLayout struct {
-	name  string
-	kind  kind
-	arrow arrow.DataType
+	name string
+	kind kind
 	// seed keeps equal values of different columns apart in the row's hash.
 	seed    uint64
 	tracked bool

@@ -83,7 +83,7 @@ func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 			return fmt.Errorf("column %q has type %s, which the decoder does not know", col.Name, col.Type)
 		}
 		l.cols = append(l.cols, columnLayout{
-			name: col.Name, kind: k, arrow: k.arrowType(), seed: hashSeed(col.Name, k),
+			name: col.Name, kind: k, seed: hashSeed(col.Name, k),
 			tracked:   !col.Untracked && !slices.Contains(t.Parents, col.Name),
 			canonical: k == document, enum: enums[col.Name], path: col.Path(), id: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
 			asked:   k == text && !slices.Contains(t.Key, col.Name) && stream.NamesDetails(t.Name, col.Name),
@@ -97,14 +97,18 @@ func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 		if l.columnIndex(name) >= 0 {
 			return fmt.Errorf("column %q is the decoder's own", name)
 		}
-		l.cols = append(l.cols, columnLayout{name: name, kind: unsigned, arrow: unsigned.arrowType()})
+		l.cols = append(l.cols, columnLayout{name: name, kind: unsigned})
 	}
+	l.setSchema()
+	return nil
+}
+
+func (l *layout) setSchema() {
 	fields := make([]arrow.Field, len(l.cols))
 	for i, col := range l.cols {
-		fields[i] = arrow.Field{Name: col.name, Type: col.arrow, Nullable: col.kind != unsigned}
+		fields[i] = arrow.Field{Name: col.name, Type: col.kind.arrowType(), Nullable: col.kind != unsigned}
 	}
 	l.schema = arrow.NewSchema(fields, nil)
-	return nil
 }
 
 // hashSeed starts a column's hash. Both widths of integers share a class, so that

@@ -3,7 +3,6 @@ package transform
 import (
 	"placementsync/internal/stream"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/zeebo/xxh3"
 )
@@ -94,14 +93,8 @@ func (b *Binding) Flat() bool {
 // in [SameTable] instead. The binding must be flat, and no row held yet.
 func (d *Decoder) Skip(known *Known) {
 	d.records.knownRecords = known
-	l := &layout{index: len(d.rows.tables), name: SameTable}
-	fields := make([]arrow.Field, 0, 3)
-	for _, c := range []columnLayout{{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned}} {
-		c.arrow = c.kind.arrowType()
-		l.cols = append(l.cols, c)
-		fields = append(fields, arrow.Field{Name: c.name, Type: c.arrow, Nullable: c.kind != unsigned})
-	}
-	l.schema = arrow.NewSchema(fields, nil)
+	l := &layout{name: SameTable, cols: []columnLayout{{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned}}}
+	l.setSchema()
 	d.rows.tables, d.records.rowsBefore = append(d.rows.tables, newTable(l)), append(d.records.rowsBefore, 0)
 }
 

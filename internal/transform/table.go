@@ -178,7 +178,7 @@ func (t *table) keyHash(i int) uint64 {
 func (t *table) toBatch() Batch {
 	arrays := make([]arrow.Array, len(t.cols))
 	for i := range t.cols {
-		arrays[i] = t.cols[i].toArrow(t.layout.cols[i].arrow)
+		arrays[i] = t.cols[i].toArrow(t.schema.Field(i).Type)
 	}
 	batch := array.NewRecordBatch(t.schema, arrays, int64(t.rows))
 	for _, a := range arrays {
