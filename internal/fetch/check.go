@@ -2,8 +2,6 @@ package fetch
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 )
 
@@ -39,7 +37,7 @@ func CheckLanding(dir string) (c Checked, err error) {
 		if s.ok {
 			c.Answers++
 			c.Bytes += int64(s.Stored)
-			body, err = l.loadChecked(s.toEntry(), body)
+			body, err = l.loadBody(s.toEntry(), body)
 		}
 		torn := s.end == end && len(s.text) > 0 && s.text[len(s.text)-1] != '\n'
 		if err != nil || !s.ok && !torn {
@@ -47,11 +45,4 @@ func CheckLanding(dir string) (c Checked, err error) {
 		}
 	}
 	return c, nil
-}
-
-func (l *Landing) loadChecked(e entry, buffer []byte) ([]byte, error) {
-	if int(e.segment) >= len(l.segments) {
-		return buffer, fmt.Errorf("segment %d: %w", e.segment+1, fs.ErrNotExist)
-	}
-	return l.loadBody(e, buffer)
 }

@@ -251,3 +251,7 @@ func (c *Client) Refetch(stream string) {
 	defer c.sender.mu.Unlock()
 	c.sender.doubted[stream] = true
 }
+
+// Telemetry returns a snapshot per stream, sorted by name. It may be called at
+// any time.
+func (c *Client) Telemetry() []Telemetry { return c.meters.snapshot() }

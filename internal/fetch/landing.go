@@ -268,13 +268,17 @@ var errOtherBody = errors.New("the body is not the one that landed")
 
 // loadBody reads, unpacks and verifies one body.
 func (l *Landing) loadBody(e entry, buffer []byte) ([]byte, error) {
+	segment, err := l.segmentFile(e)
+	if err != nil {
+		return buffer, err
+	}
 	frame := l.frames.get()
 	defer l.frames.put(frame)
 	if cap(*frame) < int(e.stored) {
 		*frame = make([]byte, e.stored)
 	}
 	packed := (*frame)[:e.stored]
-	if _, err := l.segmentFile(e).ReadAt(packed, e.offset); err != nil {
+	if _, err := segment.ReadAt(packed, e.offset); err != nil {
 		return buffer, err
 	}
 	// A damaged header must not make the decoder allocate what it claims.
@@ -295,10 +299,13 @@ func (l *Landing) loadBody(e entry, buffer []byte) ([]byte, error) {
 	return body, nil
 }
 
-func (l *Landing) segmentFile(e entry) *os.File {
+func (l *Landing) segmentFile(e entry) (*os.File, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.segments[e.segment]
+	if int(e.segment) >= len(l.segments) {
+		return nil, fmt.Errorf("open segment %d: %w", e.segment+1, fs.ErrNotExist)
+	}
+	return l.segments[e.segment], nil
 }
 
 // Len is the number of requests with a landed answer.

@@ -64,7 +64,7 @@ func (r *recordReader) dropCopy(root *table, since findingsMark, raw []byte) boo
 		return false
 	}
 	if r.copies.weighing {
-		if values := root.sumLast((*table).countValues); values >= best.values {
+		if values := root.sumLast(countValues); values >= best.values {
 			r.copies.best[id] = weighed{r.in.place, values}
 		}
 		return false
@@ -81,7 +81,8 @@ func (r *recordReader) dropCopy(root *table, since findingsMark, raw []byte) boo
 	return true
 }
 
-func (t *table) countValues(row int) uint64 {
+// countValues counts the values of a row that are not NULL.
+func countValues(t *table, row int) uint64 {
 	n := uint64(0)
 	for i := range t.cols {
 		if !t.cols[i].isNull(row) {

@@ -74,6 +74,10 @@ func (k *Known) hasRecord(id, sum uint64) bool {
 // a value unnoticed.
 func printOf(rowHash, table uint64) uint64 { return stream.MixBits(rowHash ^ table) }
 
+func rowPrint(t *table, row int) uint64 {
+	return printOf(t.cols[len(t.cols)-2].word(row), t.salt)
+}
+
 // Flat reports whether every table of the stream is keyed by the record's own
 // key, one text, so that [Known] can find the record of a stored row.
 func (b *Binding) Flat() bool {
@@ -101,7 +105,7 @@ func (d *Decoder) Skip(known *Known) {
 // skipIfKnown takes the record just closed out of the rows when it is known.
 func (r *recordReader) skipIfKnown(root *table) {
 	last := root.rows - 1
-	if !r.knownRecords.hasRecord(root.keyHash(last), root.sumLast((*table).rowPrint)) {
+	if !r.knownRecords.hasRecord(root.keyHash(last), root.sumLast(rowPrint)) {
 		return
 	}
 	same := r.rows.tables[len(r.rows.tables)-1]
@@ -110,8 +114,4 @@ func (r *recordReader) skipIfKnown(root *table) {
 	same.cols[2].appendInt(int64(r.in.seq))
 	same.rows++
 	root.dropLast()
-}
-
-func (t *table) rowPrint(row int) uint64 {
-	return printOf(t.cols[len(t.cols)-2].word(row), t.salt)
 }

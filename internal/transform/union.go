@@ -104,8 +104,8 @@ func readLimit(word []byte, quoted bool) (capacity, string) {
 	return capacity{allowed: true, limit: true, unlimited: true, n: n}, ""
 }
 
-// appendCapacity fills the four columns of the open row.
-func (t *table) appendCapacity(u *union, c capacity, raw []byte) {
+// fill fills the four columns of the open row.
+func (u *union) fill(t *table, c capacity, raw []byte) {
 	if c.allowed {
 		t.cols[u.allowed].appendBool(c.endless || c.n > 0 || !c.limit)
 	}
@@ -146,7 +146,7 @@ func (v *valueReader) readUnion(t *table, f *field) error {
 		}
 		c, drift = readCapacity(raw, inside)
 	}
-	t.appendCapacity(f.union, c, v.unionText)
+	f.union.fill(t, c, v.unionText)
 	switch drift {
 	case "":
 	case UnknownEnum:
