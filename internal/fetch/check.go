@@ -10,12 +10,12 @@ type Checked struct {
 	// Answers were read, Bytes of them as they are stored.
 	Answers int
 	Bytes   int64
-	// Damaged counts lines of the journal and bodies that are not what was landed.
+	// Damaged counts lines of the journal and bodies that differ from what was landed.
 	Damaged int
 }
 
-// CheckLanding reads every answer of a landing, and changes nothing of it. A last line
-// that is torn is no damage: a killed run leaves it.
+// CheckLanding reads every answer of a landing and changes nothing. A torn last line is
+// no damage: a killed run can write one.
 func CheckLanding(dir string) (c Checked, err error) {
 	l := &Landing{dir: dir}
 	defer func() { err = errors.Join(err, l.closeFiles()) }()

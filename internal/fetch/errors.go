@@ -18,12 +18,12 @@ var (
 	// ErrNotLanded says that an offline client was asked for what has not
 	// landed.
 	ErrNotLanded = errors.New("not landed")
-	// errTimeout names the timeout of one attempt.
+	// errTimeout is the cause of an attempt that exceeds Config.Timeout.
 	errTimeout = errors.New("the attempt ran out of time")
 )
 
-// StatusError is a request that did not end in a readable answer (spec section
-// 7). It is final: what may be retried has been.
+// StatusError is a request that did not end in a readable answer (spec 7).
+// It is final: the client has made all retries.
 type StatusError struct {
 	// Code is the HTTP status. 0: no whole answer was received, see Err. 2xx: one was
 	// received but could not be read, see Err.
@@ -39,7 +39,7 @@ type StatusError struct {
 	// Err is the cause when it is not the status itself; may be nil.
 	Err error
 
-	// retryAfter is the header of spec section 8.
+	// retryAfter is the Retry-After header (spec 8).
 	retryAfter string
 }
 
@@ -74,7 +74,7 @@ func (e *StatusError) describe(advice string) string {
 // Unwrap returns the cause, if any.
 func (e *StatusError) Unwrap() error { return e.Err }
 
-// isTransient reports whether spec section 8 retries it.
+// isTransient reports whether a retry can help (spec 8).
 func (e *StatusError) isTransient() bool {
 	switch e.Code {
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
@@ -97,8 +97,8 @@ func (e *AuthError) Error() string {
 // Unwrap returns the StatusError, so that its fields can be had by errors.As.
 func (e *AuthError) Unwrap() error { return &e.StatusError }
 
-// ScopeError is a 403: the token lacks the scope of the route (spec section
-// 5). The stream is skipped, others go on.
+// ScopeError is a 403: the token lacks the scope of the route (spec 5).
+// The stream is skipped, others go on.
 type ScopeError struct{ StatusError }
 
 // Error says what to do about the scope.

@@ -2,7 +2,7 @@
 //
 // A [Client] walks lists ([Client.Walk]), reads single records
 // ([Client.Details], [Client.Get]), spends the allowed request rate over all
-// of them, retries as spec section 8 says, lands every answer in a [Landing]
+// of them, retries as spec 8 says, lands every answer in a [Landing]
 // before it is interpreted, and says with a [Grade] and its [Evidence] what the
 // answers prove about completeness.
 //
@@ -35,7 +35,7 @@ type Config struct {
 	UserAgent string
 	// Token returns the bearer token. It is called before the first request
 	// and once more when a request is answered 401, since an operator may
-	// have rotated the token (spec section 5).
+	// have rotated the token (spec 5).
 	Token func(ctx context.Context) (string, error)
 	// RequestsPerSecond bounds all requests together; 0: no limit.
 	RequestsPerSecond float64

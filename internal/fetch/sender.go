@@ -25,14 +25,14 @@ type call struct {
 	read  Reader
 	meter *meter
 
-	// What the attempt leaves behind.
+	// The attempt sets these.
 	status int
 	body   []byte
 	sent   time.Time
 	took   time.Duration
 	// wide is set while the body may be larger than the constant of that name.
 	wide bool
-	// What the reader made of it.
+	// page is set by the reader.
 	page stream.Page
 }
 
@@ -213,7 +213,7 @@ func sameOrigin(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// sendOnce sends a call once and leaves status and body in it. Success is an
+// sendOnce sends a call once and stores status and body in it. It succeeds with an
 // answer that can be landed: 200 with its whole body, or 404.
 func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	token, _, err := s.tokens.currentToken(ctx)
@@ -251,7 +251,7 @@ func (s *sender) exchangeOnce(request *http.Request, q *call) error {
 		return stoppedErr(request.Context(), q.Stream)
 	}
 	if err != nil {
-		// Its URL, query included, is in the outer error already.
+		// The outer error already states the URL.
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
 		}
@@ -273,9 +273,8 @@ func (s *sender) exchangeOnce(request *http.Request, q *call) error {
 	return nil
 }
 
-// wasAborted reports whether a request ended with its context, and not by its timeout.
-// What it then says is the failure of another call, whose text is that call's
-// to write until all have ended.
+// wasAborted reports whether a request ended with its context and not by its timeout. The
+// cause is then the failure of another call, which may still be writing its text.
 func wasAborted(request *http.Request) bool {
 	cause := context.Cause(request.Context())
 	return cause != nil && !errors.Is(cause, errTimeout)
@@ -290,8 +289,8 @@ func isAnswer(status int) bool {
 
 // refusalErr turns an answer that is not 2xx into a decision.
 func (s *sender) refusalErr(q *call, response *http.Response) error {
-	// Reading it whole lets the connection be used again; what is longer than
-	// this is not worth it.
+	// A body that is read whole lets the connection be used again; a longer one is
+	// not worth it.
 	head, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	q.body = append(q.body[:0], head...)
 	failed := s.requestErr(q, q.status, q.body, nil)
@@ -302,7 +301,7 @@ func (s *sender) refusalErr(q *call, response *http.Response) error {
 	case q.status == http.StatusForbidden:
 		return &ScopeError{*failed}
 	case q.status == http.StatusNotFound:
-		// Landed as evidence, without its body.
+		// A 404 is landed as evidence, without its body.
 		q.body = q.body[:0]
 		return nil
 	case q.status <= 299:

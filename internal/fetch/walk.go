@@ -51,7 +51,7 @@ type firstPage struct {
 }
 
 // readSingle reads an endpoint that the spec gives no pages: one object, a raw
-// object, or a bare array "with no pagination" (section 4.1). One answer is
+// object, or a bare array "with no pagination" (spec 4.1). One answer is
 // one state of the service, so it is whole. An array that turns out to be
 // paginated is read as a list after all.
 func (w *walk) readSingle(ctx context.Context) error {
@@ -126,7 +126,7 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 	return nil
 }
 
-// defaultPageSize is the limit of a request that names none (spec section 4.1).
+// defaultPageSize is the limit of a request that names none (spec 4.1).
 // No service caps its pages below what it cuts by itself.
 const defaultPageSize = 25
 

@@ -26,7 +26,7 @@ func Known() []Stream {
 	return slices.Insert(all, first, Events()...)
 }
 
-// Events returns the streams whose records are webhook events (spec section 6).
+// Events returns the streams whose records are webhook events (spec 6).
 // They have topics where other streams have a path: what is delivered waits in
 // the inbox, and each night reads what was received since the last. Their rows stay for
 // good, since an event is never taken back.

@@ -67,14 +67,14 @@ func (c *compiler) compileTable(i int, t stream.Table, d stream.Definition) erro
 	return err
 }
 
-// withoutInherited leaves out the columns that every row has from where it stands.
+// withoutInherited omits the columns that a row inherits from where it stands.
 func (l *layout) withoutInherited(cols []int) []int {
 	return slices.DeleteFunc(slices.Clone(cols), func(col int) bool {
 		return col == l.position || slices.ContainsFunc(l.parents, func(p inherited) bool { return p.col == col })
 	})
 }
 
-// addColumns takes over the schema's columns and appends the system's.
+// addColumns adds the columns of the schema and the system columns.
 func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 	enums := stream.Enums()
 	for _, col := range d.Columns {
@@ -190,7 +190,7 @@ func (c *compiler) rootColumns(l *layout) error {
 	return err
 }
 
-// nestTable hangs a child table into the node tree of the row that encloses it.
+// nestTable adds a child table to the node tree of the enclosing row.
 func (c *compiler) nestTable(l *layout, t stream.Table, d stream.Definition) error {
 	l.enclosing = c.enclosingTable(l.index)
 	if l.enclosing > l.index {

@@ -4,8 +4,8 @@ import "slices"
 
 // copies settles which of several records with the same key in one body is staged:
 // the one with more values, of equal ones the later. That is only known when the
-// body has been read, and rows cannot be taken out of their midst; so the rare body
-// that has copies is read again, to weigh them, and once more to keep the best.
+// body has been read, and single rows cannot be removed; so the rare body that has
+// copies is read again, to count their values, and once more to keep the best.
 type copies struct {
 	// best is the choice by the hash of the key; nil: no copies.
 	best map[uint64]weighed
@@ -54,8 +54,8 @@ func (d *Decoder) settleCopies(body []byte, o Origin) error {
 	return nil
 }
 
-// dropCopy weighs the record just closed, or takes it back when another copy is
-// better; since says where its findings begin.
+// dropCopy counts the values of the record just closed, or drops it if another copy has
+// more; since says where its findings begin.
 func (r *recordReader) dropCopy(root *table, since findingsMark, raw []byte) bool {
 	last := root.rows - 1
 	id := root.keyHash(last)

@@ -41,7 +41,7 @@ func TestEnvelopesByShape(t *testing.T) {
 }
 
 // TestUnknownEnvelopesAreReadInAllShapes holds that an endpoint whose envelope the
-// spec does not show, marked (E) in its section 4.2, comes to the same rows and
+// spec does not show, marked (E) in spec 4.2, comes to the same rows and
 // findings whatever wraps its records.
 func TestUnknownEnvelopesAreReadInAllShapes(t *testing.T) {
 	for _, s := range stream.All() {

@@ -72,7 +72,7 @@ func (f *findings) commit() {
 	f.journal, f.samples = f.journal[:0], f.samples[:0]
 }
 
-// startCarrier says that what follows is counted once, and where it stands.
+// startCarrier starts a record: what follows is counted once, and at is where it stands.
 func (f *findings) startCarrier(at Place) {
 	f.carrier++
 	f.at = at
@@ -194,7 +194,7 @@ type reporter struct {
 	label   []byte
 }
 
-// redactPath gives a raw text of a table without what is private in it. The path is that
+// redactPath returns a raw text of a table without its private parts. The path is that
 // within the row.
 func (p *reporter) redactPath(t *table, path string, raw []byte) []byte {
 	if len(p.secrets.names) == 0 {

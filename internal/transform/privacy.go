@@ -89,8 +89,8 @@ func (b *Binding) applyRule(rule string, hide func(*layout, int) error) {
 	}
 }
 
-// hideAt makes the value private that has a name at a place in the record, whether
-// a column takes it or not. One that records are found by is shown in any case.
+// hideAt makes the value private that has a name at a place in the record, even if no
+// column takes it. A value that records are found by stays visible.
 func (b *Binding) hideAt(place, column string, hide func(*layout, int) error) {
 	name := joinNames(place, column)
 	for _, l := range b.tables {
@@ -159,8 +159,8 @@ func (l *layout) hashColumn(col int, key []byte) error {
 	return nil
 }
 
-// identifiesRows reports whether rows are found by a column, in this stream, or details
-// in any other: without it, their absence would pass for a deletion.
+// identifiesRows reports whether rows of this stream, or details of any other, are found
+// by a column: without it their absence would look like a deletion.
 func (l *layout) identifiesRows(col int) bool {
 	if slices.Contains(l.required, col) || col == l.param {
 		return true
@@ -217,7 +217,7 @@ func (l *layout) holdsPrivate(f *field) bool {
 	return false
 }
 
-// hidePrivate takes the last value back, or hashes it.
+// hidePrivate drops or hashes the last value.
 func (c *column) hidePrivate(col *columnLayout) {
 	last := c.n - 1
 	if col.dropped {
@@ -263,8 +263,8 @@ func (s *secrets) hidesWithin(name string) bool {
 	return i < len(s.names) && strings.HasPrefix(s.names[i], name+"_")
 }
 
-// redact gives a raw text without its private parts. What it leaves is as it was
-// sent, and the text itself where nothing in it is private.
+// redact returns a raw text without its private parts; the rest is as it was sent. A text
+// without private parts is returned itself.
 func (s *secrets) redact(name string, raw []byte) []byte {
 	switch {
 	case s.hides(name):

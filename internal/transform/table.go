@@ -188,7 +188,7 @@ func (t *table) toBatch() Batch {
 	return Batch{Table: t.name, Record: batch}
 }
 
-// kind is how a column lies in memory and how its values are read.
+// kind is how a column is stored in memory and how its values are read.
 type kind uint8
 
 const (
@@ -246,13 +246,13 @@ func (k kind) width() int {
 // column is an append-only buffer in Arrow's layout that can be cut back, which
 // Arrow's own builders cannot: a body that breaks in the middle leaves no row.
 //
-// What the binding says of a column and each value needs stands here again, next
-// to the values.
+// The properties of the column that each value needs are repeated here, next to the
+// values.
 type column struct {
 	kind kind
 	// tracked columns count in the row's fingerprint, canonical ones by meaning.
 	tracked, canonical bool
-	// judged columns have values that are looked at once they are read.
+	// judged columns have values that are checked after they are read.
 	judged bool
 	n      int
 	seed   uint64
@@ -309,7 +309,7 @@ func (c *column) endText() {
 	c.markValid()
 }
 
-// replaceEmpty lets the last value take the place of an empty text before it.
+// replaceEmpty removes the empty text before the last value.
 func (c *column) replaceEmpty() {
 	c.offsets[c.n-1] = c.offsets[c.n]
 	c.offsets = c.offsets[:c.n]

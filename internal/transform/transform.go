@@ -48,9 +48,9 @@ const (
 	InvalidUTF8 = "invalid_utf8"
 	// DuplicateField is a name that one object states twice; the last counts.
 	DuplicateField = "duplicate_field"
-	// Conflict is a second, different value for one column; the outer one
-	// stays in the column, the other goes to extra. Or the record names another
-	// parent than the one that it stands in: what it names stays.
+	// Conflict is a second, different value for one column; the outer one stays in
+	// the column, the other goes to extra. It is also a record that names another
+	// parent than the one that it stands in; the column has the one that it names.
 	Conflict = "conflict"
 	// Duplicate is a record whose key another record of the body has. The one with more
 	// values is staged, the later one of equals.
