@@ -21,7 +21,7 @@ const (
 	failuresInARow = 5
 )
 
-// Details is what became of a stream's ids.
+// Details sums up the requests for the ids of a stream.
 type Details struct {
 	Stream string
 	// Asked counts the ids.
@@ -51,7 +51,7 @@ type Details struct {
 	Distinct int
 	// Requests counts the answers used, landed ones included.
 	Requests int
-	// Repeated counts ids that came more than once within a pass over a list.
+	// Repeated counts ids that a pass over a list read more than once.
 	Repeated int
 }
 

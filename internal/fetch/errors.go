@@ -18,15 +18,15 @@ var (
 	// ErrNotLanded says that an offline client was asked for what has not
 	// landed.
 	ErrNotLanded = errors.New("not landed")
-	// errTimeout names the timeout of one attempt.
+	// errTimeout is the cause of an attempt that exceeds Config.Timeout.
 	errTimeout = errors.New("the attempt ran out of time")
 )
 
-// StatusError is a request that did not end in a readable answer (spec section
-// 7). It is final: what may be retried has been.
+// StatusError is a request that did not end in a readable answer (spec 7).
+// It is final: the client has made all retries.
 type StatusError struct {
-	// Code is the HTTP status. 0: no whole answer came, see Err. 2xx: one came
-	// and could not be read, see Err.
+	// Code is the HTTP status. 0: no whole answer was received, see Err. 2xx: one was
+	// received but could not be read, see Err.
 	Code int
 	// Stream asked.
 	Stream string
@@ -39,12 +39,12 @@ type StatusError struct {
 	// Err is the cause when it is not the status itself; may be nil.
 	Err error
 
-	// retryAfter is the header of spec section 8.
+	// retryAfter is the Retry-After header (spec 8).
 	retryAfter string
 }
 
-// Error tells what was asked, how often and what came back. Whether the next run
-// takes this one up is not known here.
+// Error states the request, the attempts and the answer. Whether the next run resumes
+// this one is not known here.
 func (e *StatusError) Error() string {
 	return e.describe("what has landed is kept, the next run asks again")
 }
@@ -74,7 +74,7 @@ func (e *StatusError) describe(advice string) string {
 // Unwrap returns the cause, if any.
 func (e *StatusError) Unwrap() error { return e.Err }
 
-// isTransient reports whether spec section 8 retries it.
+// isTransient reports whether a retry can help (spec 8).
 func (e *StatusError) isTransient() bool {
 	switch e.Code {
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
@@ -86,11 +86,10 @@ func (e *StatusError) isTransient() bool {
 	return errors.Is(e.Err, ErrMalformed)
 }
 
-// AuthError is a 401 that reading the token again did not mend. No stream can
-// go on.
+// AuthError is a 401 although the token was read again. No stream can go on.
 type AuthError struct{ StatusError }
 
-// Error tells what to do about the token.
+// Error says what to do about the token.
 func (e *AuthError) Error() string {
 	return e.describe("the token was read again and is not accepted: issue or configure a valid one")
 }
@@ -98,11 +97,11 @@ func (e *AuthError) Error() string {
 // Unwrap returns the StatusError, so that its fields can be had by errors.As.
 func (e *AuthError) Unwrap() error { return &e.StatusError }
 
-// ScopeError is a 403: the token lacks the scope of the route (spec section
-// 5). The stream is skipped, others go on.
+// ScopeError is a 403: the token lacks the scope of the route (spec 5).
+// The stream is skipped, others go on.
 type ScopeError struct{ StatusError }
 
-// Error tells what to do about the scope.
+// Error says what to do about the scope.
 func (e *ScopeError) Error() string {
 	return e.describe("the token lacks the scope of this route: skip the stream or have the scope added")
 }
@@ -113,7 +112,7 @@ func (e *ScopeError) Unwrap() error { return &e.StatusError }
 // GoneError is a 404. For a detail it is evidence that the record was deleted.
 type GoneError struct{ StatusError }
 
-// Error tells that the record or the route is not there.
+// Error says that the record or the route does not exist.
 func (e *GoneError) Error() string { return e.describe("there is no such record or route") }
 
 // Unwrap returns the StatusError, so that its fields can be had by errors.As.
@@ -128,9 +127,9 @@ type LandingError struct {
 	Err error
 }
 
-// Error tells what is kept and what to do.
+// Error says what is kept and what to do.
 func (e *LandingError) Error() string {
-	return fmt.Sprintf("land into %q: %v; what landed before is kept: make room or repair the disk, then run again to resume", e.Dir, e.Err)
+	return fmt.Sprintf("land into %q: %v; answers stored before are kept; free disk space or repair the disk, then run again to resume", e.Dir, e.Err)
 }
 
 // Unwrap returns what the file system said.
@@ -153,7 +152,8 @@ func stoppedErr(ctx context.Context, stream string) error {
 	return &stopError{stream, context.Cause(ctx)}
 }
 
-// ownErr finds a call's own error of a type, not one that stopped it from aside.
+// ownErr finds an error of a type that the call itself met, not one of another call that
+// stopped it.
 func ownErr[E error](err error) (E, bool) {
 	if _, aside := errors.AsType[*stopError](err); aside {
 		var none E

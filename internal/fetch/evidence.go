@@ -8,10 +8,10 @@ type Grade string
 // The grades, best first. Fetching gives Exact, Repaired and BestEffort; the
 // others are given by the pipeline, which knows what was not fetched.
 const (
-	// Exact: proven, and nothing moved while it was read.
+	// Exact: proven, and nothing changed while it was read.
 	Exact Grade = "exact"
-	// Repaired: the list moved while it was read, and yet it is proven that
-	// no record is missing that was there all the time.
+	// Repaired: the list changed while it was read, but it is proven that no record is
+	// missing that existed all the time.
 	Repaired Grade = "repaired"
 	// Bounded: proven for what was read; the rest was last read a bounded number
 	// of nights ago.
@@ -70,8 +70,7 @@ type Evidence struct {
 	TotalFirst, TotalLast int64
 	// Distinct is the number of ids over all passes.
 	Distinct int
-	// Repeated counts ids that came more than once within a pass, on different
-	// pages.
+	// Repeated counts ids that one pass read more than once, on different pages.
 	Repeated int
 	// Refused counts the records of the last pass that were not taken.
 	Refused int

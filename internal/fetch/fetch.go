@@ -2,7 +2,7 @@
 //
 // A [Client] walks lists ([Client.Walk]), reads single records
 // ([Client.Details], [Client.Get]), spends the allowed request rate over all
-// of them, retries as spec section 8 says, lands every answer in a [Landing]
+// of them, retries as spec 8 says, lands every answer in a [Landing]
 // before it is interpreted, and says with a [Grade] and its [Evidence] what the
 // answers prove about completeness.
 //
@@ -35,7 +35,7 @@ type Config struct {
 	UserAgent string
 	// Token returns the bearer token. It is called before the first request
 	// and once more when a request is answered 401, since an operator may
-	// have rotated the token (spec section 5).
+	// have rotated the token (spec 5).
 	Token func(ctx context.Context) (string, error)
 	// RequestsPerSecond bounds all requests together; 0: no limit.
 	RequestsPerSecond float64
@@ -48,8 +48,8 @@ type Config struct {
 	PageSize int
 	// MaxPasses bounds the passes over one list, 1 to 250. Defaults to 4.
 	MaxPasses int
-	// MaxPages bounds the pages of one pass whatever total the service states,
-	// so that an endless chain of pages ends. Defaults to 100,000.
+	// MaxPages bounds the pages of one pass, so that an endless chain of pages ends
+	// even if the service states a false total. Defaults to 100,000.
 	MaxPages int
 	// Timeout bounds one attempt including its body. Defaults to 30 s.
 	Timeout time.Duration
@@ -192,7 +192,7 @@ type Response struct {
 	Status int
 	// Body is the whole body. It is only valid during the call that gets it.
 	Body []byte
-	// Landed tells an answer from the landing from one asked for just now.
+	// Landed says that the answer was read from the landing and not from the service.
 	Landed bool
 }
 
@@ -251,3 +251,7 @@ func (c *Client) Refetch(stream string) {
 	defer c.sender.mu.Unlock()
 	c.sender.doubted[stream] = true
 }
+
+// Telemetry returns a snapshot per stream, sorted by name. It may be called at
+// any time.
+func (c *Client) Telemetry() []Telemetry { return c.meters.snapshot() }

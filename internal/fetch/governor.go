@@ -11,10 +11,10 @@ import (
 const (
 	// spentShare of the configured rate is spent. A service with the same bucket
 	// counts at its own end of the network, where requests arrive closer
-	// together than they left; the rest, and one token of the burst, is room
-	// for that.
+	// together than they were sent; the rest of the rate, and one token of the
+	// burst, allow for that.
 	spentShare = 0.99
-	// rateAfterRefusal is what a 429 leaves of the rate.
+	// rateAfterRefusal is the share of the rate that remains after a 429.
 	rateAfterRefusal = 0.7
 	// regainPerSecond is how much of the full rate comes back per second.
 	regainPerSecond = 0.1
@@ -31,8 +31,8 @@ type governor struct {
 	full  rate.Limit
 	burst int
 	// bucket is replaced by one with a single token after a pause: the
-	// service's bucket was empty when it answered 429, whatever ours gathered
-	// meanwhile, and it promised no more than one answer.
+	// service's bucket was empty when it answered 429, although ours was not, and
+	// it promised no more than one answer.
 	bucket *rate.Limiter
 	// epoch counts the pauses. A token taken in an earlier epoch is void.
 	epoch      int
@@ -122,8 +122,8 @@ func (g *governor) isCurrent(epoch int) bool {
 	return g.epoch == epoch
 }
 
-// throttle is told of a 429: nothing is sent for d, and then more slowly.
-// sent is when the refused request left.
+// throttle is called after a 429: nothing is sent for d, and then less per second. sent
+// is when the refused request was sent.
 func (g *governor) throttle(d time.Duration, sent time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -108,7 +108,7 @@ type scanned struct {
 // Replay yields the landed answers in the order of Seq: of several to one
 // request the last alone, since the others were asked again for a reason. A
 // body is valid until the next one. A body that the disk lost is yielded as an
-// error beside its request, and the replay goes on if the caller does.
+// error with its request; the caller may go on.
 func (l *Landing) Replay() iter.Seq2[Response, error] {
 	return func(yield func(Response, error) bool) {
 		l.mu.Lock()
@@ -139,9 +139,8 @@ func (l *Landing) Replay() iter.Seq2[Response, error] {
 
 // isLatest reports whether a line is the one that Lookup would find.
 func (l *Landing) isLatest(n *line) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.index[n.indexKey()].seq == n.Seq
+	e, _ := l.find(n.toRequest())
+	return e.seq == n.Seq
 }
 
 // copyLatest writes the lines that the index holds.

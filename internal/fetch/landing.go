@@ -25,9 +25,9 @@ type LandingOptions struct {
 	// power cut can cost; a killed process loses nothing. Negative: nothing is
 	// ever synced. Defaults to 16 MiB.
 	SyncBytes int64
-	// Step is told of each write and fsync, by name; nil: nobody is. A crash
-	// trial ends the process there, and a trial of a disk that fails returns the
-	// error that the step meets.
+	// Step is called around each write and fsync with its name (fault injection); nil:
+	// none. A crash test ends the process there, a test of a failing disk returns the
+	// error of the disk.
 	Step func(name string) error
 }
 
@@ -41,17 +41,17 @@ func (o LandingOptions) withDefaults() LandingOptions {
 	return o
 }
 
-// Landing is the folder where a run's answers are stored before anything is
-// made of them: bodies as independent zstd frames, one after the other in
+// Landing is the folder where a run's answers are stored before they are
+// interpreted: bodies as independent zstd frames, one after the other in
 // segment files, and a journal with one line per answer, in the order of Seq.
-// It is safe for concurrent use by one process; the caller sees to it that
-// there is only one.
+// It is safe for concurrent use by one process; the caller makes sure that no
+// second one uses the folder.
 type Landing struct {
 	dir     string
 	options LandingOptions
 	packer  *zstd.Encoder
 	opener  *zstd.Decoder
-	frames  sync.Pool
+	frames  bufferPool
 
 	mu       sync.Mutex
 	index    map[xxh3.Uint128]entry
@@ -67,7 +67,7 @@ type Landing struct {
 	syncing sync.Mutex
 }
 
-// entry is where one answer lies: all that is kept in memory of it.
+// entry is where one answer is stored: all of it that is held in memory.
 type entry struct {
 	seq     uint64
 	offset  int64
@@ -78,8 +78,8 @@ type entry struct {
 	status  uint32
 }
 
-// OpenLanding opens the landing in dir, creating it if need be. What an
-// interrupted run left torn is dropped: those answers are asked for again.
+// OpenLanding opens the landing in dir, or creates it. Torn ends of an interrupted run
+// are removed: those answers are fetched again.
 func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 	l := &Landing{dir: dir, options: options.withDefaults(), index: make(map[xxh3.Uint128]entry)}
 	defer func() {
@@ -96,8 +96,13 @@ func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 	if err = os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err = l.openFiles(); err != nil {
+	if err = l.openFiles(os.O_RDWR | os.O_CREATE); err != nil {
 		return nil, err
+	}
+	if len(l.segments) == 0 {
+		if err = l.addSegment(); err != nil {
+			return nil, err
+		}
 	}
 	return l, l.restore()
 }
@@ -125,30 +130,21 @@ const (
 	segmentName = "%06d.zst"
 )
 
-func (l *Landing) openFiles() (err error) {
-	if l.journal, err = openFile(filepath.Join(l.dir, journalName)); err != nil {
+// openFiles opens the journal and what segments there are.
+func (l *Landing) openFiles(flag int) (err error) {
+	if l.journal, err = os.OpenFile(filepath.Join(l.dir, journalName), flag, 0o600); err != nil {
 		return err
 	}
 	for {
-		_, err := os.Stat(l.segmentPath(len(l.segments)))
+		f, err := os.OpenFile(l.segmentPath(len(l.segments)), flag&^os.O_CREATE, 0o600)
 		if errors.Is(err, fs.ErrNotExist) {
-			break
+			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := l.addSegment(); err != nil {
-			return err
-		}
+		l.segments = append(l.segments, f)
 	}
-	if len(l.segments) == 0 {
-		return l.addSegment()
-	}
-	return nil
-}
-
-func openFile(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 }
 
 // segmentPath is the file of the segment with that index; files count from 1.
@@ -159,7 +155,7 @@ func (l *Landing) segmentPath(i int) string {
 // addSegment opens the next segment file. The folder is synced with the next
 // group of answers.
 func (l *Landing) addSegment() error {
-	f, err := openFile(l.segmentPath(len(l.segments)))
+	f, err := os.OpenFile(l.segmentPath(len(l.segments)), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
@@ -177,8 +173,8 @@ func checksumOf(body []byte) uint32 {
 // error the answer survives the death of the process, and that of the machine
 // from the next sync on.
 func (l *Landing) Append(r Response, at time.Time, took time.Duration) (uint64, error) {
-	frame := l.getFrame()
-	defer l.frames.Put(frame)
+	frame := l.frames.get()
+	defer l.frames.put(frame)
 	*frame = l.packer.EncodeAll(r.Body, (*frame)[:0])
 	n := line{
 		Stream: r.Stream, Path: r.Path, Query: r.Query, Param: r.Param, Pass: r.Pass, Page: r.Page,
@@ -234,19 +230,10 @@ func (l *Landing) writeAt(f *os.File, data []byte, at int64, what string) error 
 	})
 }
 
-func (l *Landing) getFrame() *[]byte {
-	if b, ok := l.frames.Get().(*[]byte); ok && cap(*b) <= wideBody {
-		return b
-	}
-	return new([]byte)
-}
-
 // Lookup returns the last landed answer to a request, reading its body into
 // buffer. An answer whose bytes the disk no longer has counts as not landed.
 func (l *Landing) Lookup(r Request, buffer []byte) (Response, bool) {
-	l.mu.Lock()
-	e, found := l.index[r.indexKey()]
-	l.mu.Unlock()
+	e, found := l.find(r)
 	if !found {
 		return Response{Body: buffer}, false
 	}
@@ -257,31 +244,29 @@ func (l *Landing) Lookup(r Request, buffer []byte) (Response, bool) {
 	return Response{Request: r, Seq: e.seq, Status: int(e.status), Body: body, Landed: true}, true
 }
 
-// bodySize is the length of the body that Lookup would unpack; 0 if none has landed.
-func (l *Landing) bodySize(r Request) int64 {
+// find returns where the last answer to a request is stored.
+func (l *Landing) find(r Request) (entry, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return int64(l.index[r.indexKey()].size)
-}
-
-func (l *Landing) hasAnswer(r Request) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, found := l.index[r.indexKey()]
-	return found
+	e, found := l.index[r.indexKey()]
+	return e, found
 }
 
 var errOtherBody = errors.New("the body is not the one that landed")
 
 // loadBody reads, unpacks and verifies one body.
 func (l *Landing) loadBody(e entry, buffer []byte) ([]byte, error) {
-	frame := l.getFrame()
-	defer l.frames.Put(frame)
+	segment, err := l.segmentFile(e)
+	if err != nil {
+		return buffer, err
+	}
+	frame := l.frames.get()
+	defer l.frames.put(frame)
 	if cap(*frame) < int(e.stored) {
 		*frame = make([]byte, e.stored)
 	}
 	packed := (*frame)[:e.stored]
-	if _, err := l.segmentFile(e).ReadAt(packed, e.offset); err != nil {
+	if _, err := segment.ReadAt(packed, e.offset); err != nil {
 		return buffer, err
 	}
 	// A damaged header must not make the decoder allocate what it claims.
@@ -302,10 +287,13 @@ func (l *Landing) loadBody(e entry, buffer []byte) ([]byte, error) {
 	return body, nil
 }
 
-func (l *Landing) segmentFile(e entry) *os.File {
+func (l *Landing) segmentFile(e entry) (*os.File, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.segments[e.segment]
+	if int(e.segment) >= len(l.segments) {
+		return nil, fmt.Errorf("open segment %d: %w", e.segment+1, fs.ErrNotExist)
+	}
+	return l.segments[e.segment], nil
 }
 
 // Len is the number of requests with a landed answer.

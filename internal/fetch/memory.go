@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// wideBody is the size beyond which a body is held alone: what all the calls in
-// flight hold together is bounded by it and by one body of Config.MaxBody. A
-// Content-Length alone does not make us allocate more either.
+// wideBody is the size in bytes beyond which only one body is held at a time: all calls
+// in flight together hold at most this much each, and one body of Config.MaxBody. Nor
+// does a Content-Length alone make the client allocate more.
 const wideBody = 8 << 20
 
 // memory bounds what the answers in flight hold together.
@@ -16,25 +16,25 @@ type memory struct {
 	// slots has a place for each answer in flight, wide one for a body beyond
 	// wideBody.
 	slots, wide chan struct{}
-	buffers     sync.Pool
+	buffers     bufferPool
 }
 
 func newMemory(cfg Config) *memory {
 	return &memory{maxBody: cfg.MaxBody, slots: make(chan struct{}, cfg.Concurrency), wide: make(chan struct{}, 1)}
 }
 
-// growBody makes room for more of a body. It waits while another wide one is held; the
+// growBody gives a body a larger buffer. It waits while another wide one is held; the
 // wait is part of the attempt and of its timeout.
 func (m *memory) growBody(ctx context.Context, q *call, announced int64) error {
-	room := 2 * int64(len(q.body))
-	if err := m.holdWide(ctx, q, room); err != nil {
+	size := 2 * int64(len(q.body))
+	if err := m.holdWide(ctx, q, size); err != nil {
 		return err
 	}
 	if q.wide {
-		room = max(room, announced+512)
+		size = max(size, announced+512)
 	}
-	// One byte more than is allowed shows that more came.
-	grown := make([]byte, len(q.body), min(room, m.maxBody+1))
+	// One byte more than is allowed shows that the body is too long.
+	grown := make([]byte, len(q.body), min(size, m.maxBody+1))
 	copy(grown, q.body)
 	q.body = grown
 	return nil
@@ -54,7 +54,7 @@ func (m *memory) holdWide(ctx context.Context, q *call, size int64) error {
 	}
 }
 
-// releaseWide lets the next wide body in.
+// releaseWide allows the next wide body.
 func (m *memory) releaseWide(q *call) {
 	if q.wide {
 		q.wide = false
@@ -77,18 +77,20 @@ func (m *memory) acquireSlot(ctx context.Context, q *call) error {
 
 func (m *memory) releaseSlot() { <-m.slots }
 
-func (m *memory) getBuffer() *[]byte {
-	if b, ok := m.buffers.Get().(*[]byte); ok {
+// bufferPool holds buffers for later use.
+type bufferPool struct{ pool sync.Pool }
+
+func (p *bufferPool) get() *[]byte {
+	if b, ok := p.pool.Get().(*[]byte); ok {
 		return b
 	}
 	return new([]byte)
 }
 
-// putBuffer reuses a buffer, but for wide ones: they would stay in memory for the
-// whole run.
-func (m *memory) putBuffer(b *[]byte) {
+// put does not keep wide buffers: they would stay in memory for the whole run.
+func (p *bufferPool) put(b *[]byte) {
 	if cap(*b) <= wideBody {
 		*b = (*b)[:0]
-		m.buffers.Put(b)
+		p.pool.Put(b)
 	}
 }

@@ -19,8 +19,8 @@ type pass struct {
 
 	mu    sync.Mutex
 	pages []page
-	// ids are those of all pages: as they came while the pass is read, sorted
-	// and each once after finish.
+	// ids are those of all pages: in the order of the answers while the pass is
+	// read, sorted and each once after sortIDs.
 	ids       []uint64
 	firstIDs  []uint64 // of page 1, sorted
 	prints    map[uint64]bool
@@ -30,9 +30,9 @@ type pass struct {
 	copies    int // records that their own page held twice
 	repeated  int
 	total     int64 // of page 1; -1: not stated
-	lastTotal int64 // of the answer that came last
-	moving    bool  // some answer had another total
-	end       bool  // an empty or repeated page came in this wave
+	lastTotal int64 // of the last answer
+	moving    bool  // an answer had another total
+	end       bool  // this wave had an empty or repeated page
 	bounded   bool  // the chain of pages was cut
 }
 
@@ -51,10 +51,7 @@ func newPass(number int, cfg Config, pageSize int) *pass {
 	}
 }
 
-// startWave starts a wave.
-func (p *pass) startWave() { p.end = false }
-
-// reservePage makes room for a page before it is asked for.
+// reservePage adds a page before it is asked for.
 func (p *pass) reservePage(number int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,9 +67,9 @@ func (p *pass) sawEnd() bool {
 	return p.end
 }
 
-// believedIDs is up to how many ids room is made for on the word of page 1. What a
-// pass does not use of it costs addresses and no memory, while a list that grows
-// costs half of its size more for a moment.
+// believedIDs bounds the ids for which memory is reserved because page 1 states a total.
+// What a pass does not use of it costs addresses and no memory, while a slice that
+// grows costs half of its size more for a moment.
 const believedIDs = 1 << 23
 
 // addPage enters what one page says.
@@ -131,12 +128,13 @@ func (p *pass) pageBound() int64 {
 	return min(2*p.plannedPages()+16, int64(p.maxPages))
 }
 
-// nextWave is the number of pages to ask for next. What the total promises is
+// nextWave begins a wave and is the number of its pages. What the total promises is
 // asked for at once; total_pages can only make it fewer. Beyond that the next
 // pages are felt for, more at a time the longer it goes on. Without a total
 // they are read one after the other: only then do the same ids twice in a row
 // prove anything.
 func (p *pass) nextWave() int {
+	p.end = false
 	read := int64(len(p.pages))
 	if p.total < 0 {
 		return 1
@@ -155,7 +153,7 @@ func (p *pass) nextWave() int {
 // hasEnded reports whether the pass is at the end of the list. The length of a
 // page in an envelope never says so: a service may cap or filter its pages.
 // Total and next_page do when they agree; a service whose total, pages and
-// next_page all state the same false end cannot be told from an honest one.
+// next_page all state the same false end looks like an honest one.
 func (p *pass) hasEnded() bool {
 	if p.reachedEnd() {
 		return true
@@ -198,8 +196,8 @@ func (p *pass) emptyTail() bool {
 	return !slices.ContainsFunc(tail, func(f page) bool { return f.Records > 0 })
 }
 
-// sortIDs sorts the ids and counts those that came more than once. A page that
-// came again beyond the end does not count, one within the list does.
+// sortIDs sorts the ids and counts the repeated ones. A repeated page beyond the end
+// does not count, one within the list does.
 func (p *pass) sortIDs() {
 	slices.Sort(p.ids)
 	all := len(p.ids)
@@ -216,8 +214,8 @@ func (p *pass) sortIDs() {
 	}
 }
 
-// isQuiet reports whether nothing was seen to move: the total was the same in
-// every answer, no id came twice, and together they make the total. Where the
+// isQuiet reports whether nothing was seen to change: the total was the same in
+// every answer, no id was repeated, and together they make the total. Where the
 // service states no total the last condition is void.
 func (p *pass) isQuiet() bool {
 	if p.moving || p.bounded || p.repeated > 0 {
@@ -310,15 +308,15 @@ func (p *pass) countFilled() int {
 func (p *pass) whyUnproven() string {
 	switch distinct := p.countDistinct(); {
 	case p.bounded:
-		return fmt.Sprintf("the chain of pages was cut at page %d", len(p.pages))
+		return fmt.Sprintf("the limit of pages was reached at page %d", len(p.pages))
 	case p.moving:
-		return fmt.Sprintf("total_records moved from %d to %d", p.total, p.lastTotal)
+		return fmt.Sprintf("total_records changed from %d to %d", p.total, p.lastTotal)
 	case p.repeated > 0:
-		return fmt.Sprintf("%d ids came more than once", p.repeated)
+		return fmt.Sprintf("%d ids were read more than once", p.repeated)
 	case p.total >= 0 && int64(distinct) != p.total:
 		return fmt.Sprintf("total_records is %d and %d records came", p.total, distinct)
 	case p.number == 1:
-		return "the list is not newest first, and one pass proves nothing then"
+		return "the list is not sorted newest first, so that one pass proves nothing"
 	}
 	return "the list changed between the passes"
 }

@@ -208,21 +208,21 @@ func (w *walk) provesInstant(last, p *pass) bool {
 	return false
 }
 
-// gradeProven grades a list of which nothing is missing. One with records that were
-// refused has rows missing all the same, and it is not known which.
+// gradeProven grades a list of which no record is missing. If records were refused,
+// rows are missing nevertheless, and it is not known which.
 func (w *walk) gradeProven(refused int, reason string) {
 	w.evidence.Refused = refused
 	switch {
 	case refused > 0:
 		w.evidence.setGrade(BestEffort, "%d records were refused (meta.rejects); apart from them: %s", refused, reason)
 	case w.moved:
-		w.evidence.setGrade(Repaired, "the list moved while it was read; %s", reason)
+		w.evidence.setGrade(Repaired, "the list changed while it was read; %s", reason)
 	default:
 		w.evidence.setGrade(Exact, "%s", reason)
 	}
 }
 
-// gradeUnproven grades a list that the bound left unproven.
+// gradeUnproven grades a list that is not proven within the allowed passes.
 func (w *walk) gradeUnproven(p *pass) {
 	w.evidence.setGrade(BestEffort, "not proven within %d passes: %s", w.c.cfg.MaxPasses, p.whyUnproven())
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Retry is the rule of spec section 8: before attempt n+1 the client waits
+// Retry is the rule of spec 8: before attempt n+1 the client waits
 // min(Max, Base*2^n) plus up to Jitter of that; a Retry-After replaces the
 // computed delay and is capped by Max.
 type Retry struct {

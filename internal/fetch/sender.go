@@ -25,14 +25,14 @@ type call struct {
 	read  Reader
 	meter *meter
 
-	// What the attempt leaves behind.
+	// The attempt sets these.
 	status int
 	body   []byte
 	sent   time.Time
 	took   time.Duration
 	// wide is set while the body may be larger than the constant of that name.
 	wide bool
-	// What the reader made of it.
+	// page is set by the reader.
 	page stream.Page
 }
 
@@ -107,12 +107,13 @@ func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) 
 		return true, err
 	}
 	defer s.memory.releaseSlot()
-	if err := s.memory.holdWide(ctx, q, s.landing.bodySize(q.Request)); err != nil {
+	stored, _ := s.landing.find(q.Request)
+	if err := s.memory.holdWide(ctx, q, int64(stored.size)); err != nil {
 		return true, stoppedErr(ctx, q.Stream)
 	}
 	defer s.memory.releaseWide(q)
-	buffer := s.memory.getBuffer()
-	defer s.memory.putBuffer(buffer)
+	buffer := s.memory.buffers.get()
+	defer s.memory.buffers.put(buffer)
 	r, found := s.landing.Lookup(q.Request, *buffer)
 	if !found {
 		return false, nil
@@ -140,8 +141,8 @@ func (s *sender) limitInFlight(next step) step {
 // landAndRead lands what the attempt brought and hands it to the reader.
 func (s *sender) landAndRead(next step) step {
 	return func(ctx context.Context, q *call) error {
-		buffer := s.memory.getBuffer()
-		defer s.memory.putBuffer(buffer)
+		buffer := s.memory.buffers.get()
+		defer s.memory.buffers.put(buffer)
 		defer s.memory.releaseWide(q)
 		q.body = *buffer
 		err := next(ctx, q)
@@ -163,7 +164,7 @@ func (s *sender) landAndRead(next step) step {
 // decides what follows.
 func (s *sender) readAnswer(ctx context.Context, q *call, r Response) error {
 	if r.Status == http.StatusNotFound {
-		return &GoneError{StatusError{Code: r.Status, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1}}
+		return &GoneError{*s.requestErr(q, r.Status, nil, nil)}
 	}
 	// A landing of an older program may hold what is no answer.
 	page, err := stream.Page{}, error(ErrMalformed)
@@ -171,10 +172,7 @@ func (s *sender) readAnswer(ctx context.Context, q *call, r Response) error {
 		page, err = q.read(ctx, r)
 	}
 	if errors.Is(err, ErrMalformed) {
-		return &StatusError{
-			Code: r.Status, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1,
-			Excerpt: s.tokens.bodyExcerpt(r.Status, r.Body), Err: s.tokens.scrubErr(err),
-		}
+		return s.requestErr(q, r.Status, r.Body, err)
 	}
 	q.page = page
 	return err
@@ -215,18 +213,18 @@ func sameOrigin(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// sendOnce sends a call once and leaves status and body in it. Success is an
+// sendOnce sends a call once and stores status and body in it. It succeeds with an
 // answer that can be landed: 200 with its whole body, or 404.
 func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	token, _, err := s.tokens.currentToken(ctx)
 	if err != nil {
-		return s.tokenErr(q, err)
+		return &AuthError{*s.requestErr(q, http.StatusUnauthorized, nil, err)}
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, errTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(limited, http.MethodGet, q.url, nil)
 	if err != nil {
-		return s.attemptErr(q, 0, err)
+		return s.requestErr(q, 0, q.body, err)
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Accept", "application/json")
@@ -241,7 +239,7 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 		return stoppedErr(ctx, q.Stream)
 	}
 	if err != nil && errors.Is(context.Cause(limited), errTimeout) {
-		return s.attemptErr(q, 0, fmt.Errorf("%w (%v)", errTimeout, s.cfg.Timeout))
+		return s.requestErr(q, 0, q.body, fmt.Errorf("%w (%v)", errTimeout, s.cfg.Timeout))
 	}
 	return err
 }
@@ -253,11 +251,11 @@ func (s *sender) exchangeOnce(request *http.Request, q *call) error {
 		return stoppedErr(request.Context(), q.Stream)
 	}
 	if err != nil {
-		// Its URL, query included, is in the outer error already.
+		// The outer error already states the URL.
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
 		}
-		return s.attemptErr(q, 0, err)
+		return s.requestErr(q, 0, q.body, err)
 	}
 	defer response.Body.Close()
 	q.status = response.StatusCode
@@ -269,15 +267,14 @@ func (s *sender) exchangeOnce(request *http.Request, q *call) error {
 		return stoppedErr(request.Context(), q.Stream)
 	}
 	if err != nil {
-		return s.attemptErr(q, 0, fmt.Errorf("read the body: %w", err))
+		return s.requestErr(q, 0, q.body, fmt.Errorf("read the body: %w", err))
 	}
 	q.body = s.tokens.scrubBody(q.body)
 	return nil
 }
 
-// wasAborted reports whether a request ended with its context, and not by its timeout.
-// What it then says is the failure of another call, whose text is that call's
-// to write until all have ended.
+// wasAborted reports whether a request ended with its context and not by its timeout. The
+// cause is then the failure of another call, which may still be writing its text.
 func wasAborted(request *http.Request) bool {
 	cause := context.Cause(request.Context())
 	return cause != nil && !errors.Is(cause, errTimeout)
@@ -292,11 +289,11 @@ func isAnswer(status int) bool {
 
 // refusalErr turns an answer that is not 2xx into a decision.
 func (s *sender) refusalErr(q *call, response *http.Response) error {
-	// Reading it whole lets the connection be used again; what is longer than
-	// this is not worth it.
+	// A body that is read whole lets the connection be used again; a longer one is
+	// not worth it.
 	head, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	q.body = append(q.body[:0], head...)
-	failed := s.attemptErr(q, q.status, nil)
+	failed := s.requestErr(q, q.status, q.body, nil)
 	failed.retryAfter = response.Header.Get("Retry-After")
 	switch {
 	case q.status == http.StatusUnauthorized:
@@ -304,7 +301,7 @@ func (s *sender) refusalErr(q *call, response *http.Response) error {
 	case q.status == http.StatusForbidden:
 		return &ScopeError{*failed}
 	case q.status == http.StatusNotFound:
-		// Landed as evidence, without its body.
+		// A 404 is landed as evidence, without its body.
 		q.body = q.body[:0]
 		return nil
 	case q.status <= 299:
@@ -326,14 +323,14 @@ func (s *sender) redirectErr(response *http.Response) error {
 	return fmt.Errorf("refuse the redirect to %q: the token would go with it", s.tokens.scrubText(to.Scheme+"://"+to.Host))
 }
 
-// attemptErr is the error of one attempt.
-func (s *sender) attemptErr(q *call, code int, err error) *StatusError {
+// requestErr is the error of one request, without secrets. The body may be nil.
+func (s *sender) requestErr(q *call, code int, body []byte, err error) *StatusError {
 	if err != nil {
 		err = s.tokens.scrubErr(err)
 	}
 	return &StatusError{
 		Code: code, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1,
-		Excerpt: s.tokens.bodyExcerpt(code, q.body), Err: err,
+		Excerpt: s.tokens.bodyExcerpt(code, body), Err: err,
 	}
 }
 
@@ -387,7 +384,7 @@ func (s *sender) retryWithNewToken(next step) step {
 	return func(ctx context.Context, q *call) error {
 		_, generation, err := s.tokens.currentToken(ctx)
 		if err != nil {
-			return s.tokenErr(q, err)
+			return &AuthError{*s.requestErr(q, http.StatusUnauthorized, nil, err)}
 		}
 		err = next(ctx, q)
 		refused, ok := ownErr[*AuthError](err)
@@ -406,14 +403,7 @@ func (s *sender) retryWithNewToken(next step) step {
 	}
 }
 
-// tokenErr is the refusal of a call that has no token to send.
-func (s *sender) tokenErr(q *call, err error) error {
-	return &AuthError{StatusError{
-		Code: http.StatusUnauthorized, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1, Err: s.tokens.scrubErr(err),
-	}}
-}
-
-// spendRate waits for the governor's leave.
+// spendRate waits until the rate allows one more request.
 func (s *sender) spendRate(next step) step {
 	return func(ctx context.Context, q *call) error {
 		spent, err := s.governor.wait(ctx)

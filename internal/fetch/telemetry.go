@@ -36,10 +36,6 @@ type Telemetry struct {
 	First, Last time.Time
 }
 
-// Telemetry returns a snapshot per stream, sorted by name. It may be called at
-// any time.
-func (c *Client) Telemetry() []Telemetry { return c.meters.snapshot() }
-
 // meters are the meters of all streams. The zero value is ready.
 type meters struct {
 	mu       sync.Mutex

@@ -79,9 +79,9 @@ func (t *tokens) scrubText(text string) string {
 	return text
 }
 
-// minTelling is the length from which a token is found in an answer by its text
-// alone: a shorter one, which no service issues, could be a part of any word.
-const minTelling = 8
+// minScrubbed is the length, in bytes, from which a token is removed from answers: a
+// shorter one, which no service issues, could be a part of any word.
+const minScrubbed = 8
 
 // scrubBody takes tokens out of an answer: a service that echoes what it is sent
 // would have them landed and published.
@@ -89,7 +89,7 @@ func (t *tokens) scrubBody(body []byte) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, token := range t.spelt {
-		if len(token) >= minTelling && bytes.Contains(body, []byte(token)) {
+		if len(token) >= minScrubbed && bytes.Contains(body, []byte(token)) {
 			body = bytes.ReplaceAll(body, []byte(token), []byte(secretMark))
 		}
 	}
@@ -176,9 +176,9 @@ func (e *scrubbedError) Error() string { return e.text }
 
 func (e *scrubbedError) Is(target error) bool { return e.cause == target }
 
-// scrubErr takes the token out of an error's text. What is left of the error
-// is its text and, so that decisions can be made, the sentinel it wraps: an
-// unwrapped cause could print the token after all.
+// scrubErr takes the token out of an error's text. The result has the text and, so that
+// decisions can be made, the sentinel that the error wraps: a wrapped cause could
+// print the token.
 func (t *tokens) scrubErr(err error) error {
 	for _, sentinel := range []error{ErrMalformed, ErrTooLarge, errTimeout} {
 		if errors.Is(err, sentinel) {

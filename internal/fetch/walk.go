@@ -11,10 +11,9 @@ import (
 )
 
 // Walk reads a list whole: all pages, as often as the proof of completeness
-// takes (design: a walk). param fills the path parameter, if there is one.
-// Every answer is handed to read; of a record that came more than once the
-// copy with the highest Seq is the latest. The evidence is also returned
-// beside an error, as far as it goes.
+// takes. param fills the path parameter, if there is one.
+// Every answer is handed to read; of several copies of a record the one with the
+// highest Seq is the latest. The evidence so far is also returned with an error.
 func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read Reader) (Evidence, error) {
 	w := &walk{
 		c: c, stream: s, param: param, read: read,
@@ -44,7 +43,7 @@ type walk struct {
 	firstPages []firstPage
 }
 
-// firstPage is what page 1 of a pass told, read while nothing else of the
+// firstPage is what page 1 of a pass states, read while no other page of the
 // list was in flight: the instants at which completeness can be proven.
 type firstPage struct {
 	total int64
@@ -98,8 +97,10 @@ func (w *walk) readList(ctx context.Context) error {
 			w.gradeUnproven(last)
 			return nil
 		}
-		if err := w.readRest(ctx, p); err != nil {
-			return err
+		for !p.hasEnded() {
+			if err := w.readPages(ctx, p, p.nextWave()); err != nil {
+				return err
+			}
 		}
 		if w.provenByPass(last, p) {
 			return nil
@@ -125,13 +126,13 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 	return nil
 }
 
-// defaultPageSize is the limit of a request that names none (spec section 4.1).
+// defaultPageSize is the limit of a request that names none (spec 4.1).
 // No service caps its pages below what it cuts by itself.
 const defaultPageSize = 25
 
 // pageSizes is what the lists read so far show of the length of the service's pages:
 // the shortest full page of a list that goes on behind it, 0 while there was none, and
-// the longest that a list with a total came in.
+// the longest page that held a whole list with a total.
 type pageSizes struct{ cut, whole atomic.Int64 }
 
 // learn looks at page 1 of a list with a total: one that leaves records
@@ -159,23 +160,12 @@ func (p *pageSizes) shortest() int {
 	return int(max(defaultPageSize, p.whole.Load()))
 }
 
-// readRest reads what follows page 1.
-func (w *walk) readRest(ctx context.Context, p *pass) error {
-	for !p.hasEnded() {
-		if err := w.readPages(ctx, p, p.nextWave()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // readPages reads the next n pages in parallel: the shorter the walk, the less can
 // move under it. A page that shows the end stops it, so that a total that lies
 // high costs no more than what is in flight.
 func (w *walk) readPages(ctx context.Context, p *pass, n int) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(w.c.cfg.Concurrency)
-	p.startWave()
 	from := len(p.pages) + 1
 	for number := from; number < from+n && !p.sawEnd() && inner.Err() == nil; number++ {
 		p.reservePage(number)
@@ -204,8 +194,10 @@ func (c *Client) HasLanded(s stream.Stream, param string) bool {
 		return false
 	}
 	w := walk{c: c, stream: s, param: param}
+	first := w.pageRequest(0, 0)
 	if isPaged(s) {
-		return c.landing.hasAnswer(w.pageRequest(1, 1))
+		first = w.pageRequest(1, 1)
 	}
-	return c.landing.hasAnswer(w.pageRequest(0, 0))
+	_, found := c.landing.find(first)
+	return found
 }

@@ -3,7 +3,7 @@ package stream
 import "slices"
 
 // All returns every stream of the catalog, lists before the details that
-// their records name. A night whose time is over leaves the last ones unread, so
+// their records name. A night that runs out of time does not read the last ones, so
 // that details stand in the order of their use: what is being worked on, what
 // was bought, what is on offer.
 func All() []Stream {
@@ -26,9 +26,9 @@ func Known() []Stream {
 	return slices.Insert(all, first, Events()...)
 }
 
-// Events returns the streams whose records are webhook events (spec section 6).
+// Events returns the streams whose records are webhook events (spec 6).
 // They have topics where other streams have a path: what is delivered waits in
-// the inbox, and each night reads what came since the last. Their rows stay for
+// the inbox, and each night reads what was received since the last. Their rows stay for
 // good, since an event is never taken back.
 func Events() []Stream { return []Stream{articleStatusEvents(), articleCommentEvents()} }
 

@@ -49,7 +49,7 @@ func (p Page) Fingerprint() uint64 {
 	return sum
 }
 
-// Reject is a value, an item or a record that did not fit, kept raw beside the reason.
+// Reject is a value, an item or a record that did not fit, kept raw with the reason.
 type Reject struct {
 	Stream, Table string
 	// Key is the key of the row, its parts joined by "/", or of the record that was

@@ -47,7 +47,7 @@ func orderList() Stream {
 	}
 }
 
-// orderTables serves the list and the detail. A line item has no id before it
+// orderTables are filled by the list and the detail. A line item has no id before it
 // is paid (spec 2.4), so its position in the order identifies it.
 func orderTables() []Table {
 	return []Table{
@@ -76,8 +76,8 @@ func campaignList() Stream {
 	}
 }
 
-// campaignTables serves the list and the detail. A questionnaire may have no id
-// (spec 2.5): its campaign names it, or stands for it.
+// campaignTables are filled by the list and the detail. A questionnaire may have no id
+// (spec 2.5): then the questionnaire_id of its campaign is its key, or the campaign's id.
 func campaignTables() []Table {
 	return []Table{
 		{Name: "campaigns", Key: []string{"id"}},
@@ -85,7 +85,8 @@ func campaignTables() []Table {
 	}
 }
 
-// locationList are three endpoints of one kind of answer, told apart by kind.
+// locationList is one of three endpoints with the same kind of answer; the column kind
+// distinguishes their rows.
 func locationList(kind, list string) Stream {
 	return Stream{
 		Name: list, Path: "/outlets/locations/" + list, Spec: "4.2, 5",
@@ -128,7 +129,7 @@ func profileList() Stream {
 	}
 }
 
-// fileList are whole in their list: GET /files/{id} and its download say nothing
+// fileList has whole records: GET /files/{id} and its download say nothing
 // about a file that its row does not.
 func fileList() Stream {
 	return Stream{

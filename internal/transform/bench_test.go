@@ -1,9 +1,13 @@
 package transform_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
@@ -39,6 +43,40 @@ func listing(b *strings.Builder, i int) {
 		b.WriteString(`,"editor_score":4.5`)
 	}
 	b.WriteByte('}')
+}
+
+// BenchmarkScan measures reading every token of a page and doing nothing with it: by
+// the scanner, and by the token decoder of jsontext, which allows what the scanner
+// allows. BenchmarkDecode is the same page with all that follows.
+func BenchmarkScan(b *testing.B) {
+	body := listingsPage()
+	b.Run("scanner", func(b *testing.B) {
+		b.SetBytes(int64(len(body)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := transform.ScanValue(body); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("jsontext", func(b *testing.B) {
+		b.SetBytes(int64(len(body)))
+		b.ReportAllocs()
+		d := jsontext.NewDecoder(new(bytes.Buffer))
+		for b.Loop() {
+			// From a bytes.Buffer it reads without a copy.
+			d.Reset(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+			for {
+				_, err := d.ReadToken()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
 }
 
 // BenchmarkDecode measures bytes to column buffers, flushed at 10,000 rows.

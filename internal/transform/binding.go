@@ -24,8 +24,8 @@ type Binding struct {
 	raw    bool
 	// oneOf are columns of the first table of which a record fills at least one.
 	oneOf []int
-	// shows is what the records show beside what the tables take, and secrets what
-	// of all that is private.
+	// shows is what the records show of other tables, and secrets what of all that is
+	// private.
 	shows   []stream.Shown
 	secrets secrets
 }
@@ -84,9 +84,8 @@ type layout struct {
 }
 
 type columnLayout struct {
-	name  string
-	kind  kind
-	arrow arrow.DataType
+	name string
+	kind kind
 	// seed keeps equal values of different columns apart in the row's hash.
 	seed    uint64
 	tracked bool
@@ -100,7 +99,7 @@ type columnLayout struct {
 	id, asked bool
 	// unshown columns may meet an object.
 	unshown bool
-	// dropped columns are NULL in every row, whatever filled them.
+	// dropped columns are NULL in every row.
 	dropped bool
 	// hide makes a private text of a value when its row is closed; nil: as it is.
 	hide func(dst, value []byte) []byte
@@ -141,7 +140,7 @@ type field struct {
 	bit int
 	// col takes a scalar; -1: none.
 	col int
-	// text says that a quoted text goes to col, whatever else the field takes.
+	// text says that a quoted text goes to col, even if the field also takes an object.
 	text bool
 	// group takes an object.
 	group *node

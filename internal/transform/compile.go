@@ -67,14 +67,14 @@ func (c *compiler) compileTable(i int, t stream.Table, d stream.Definition) erro
 	return err
 }
 
-// withoutInherited leaves out the columns that every row has from where it stands.
+// withoutInherited omits the columns that a row inherits from where it stands.
 func (l *layout) withoutInherited(cols []int) []int {
 	return slices.DeleteFunc(slices.Clone(cols), func(col int) bool {
 		return col == l.position || slices.ContainsFunc(l.parents, func(p inherited) bool { return p.col == col })
 	})
 }
 
-// addColumns takes over the schema's columns and appends the system's.
+// addColumns adds the columns of the schema and the system columns.
 func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 	enums := stream.Enums()
 	for _, col := range d.Columns {
@@ -83,7 +83,7 @@ func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 			return fmt.Errorf("column %q has type %s, which the decoder does not know", col.Name, col.Type)
 		}
 		l.cols = append(l.cols, columnLayout{
-			name: col.Name, kind: k, arrow: k.arrowType(), seed: hashSeed(col.Name, k),
+			name: col.Name, kind: k, seed: hashSeed(col.Name, k),
 			tracked:   !col.Untracked && !slices.Contains(t.Parents, col.Name),
 			canonical: k == document, enum: enums[col.Name], path: col.Path(), id: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
 			asked:   k == text && !slices.Contains(t.Key, col.Name) && stream.NamesDetails(t.Name, col.Name),
@@ -97,14 +97,18 @@ func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 		if l.columnIndex(name) >= 0 {
 			return fmt.Errorf("column %q is the decoder's own", name)
 		}
-		l.cols = append(l.cols, columnLayout{name: name, kind: unsigned, arrow: unsigned.arrowType()})
+		l.cols = append(l.cols, columnLayout{name: name, kind: unsigned})
 	}
+	l.setSchema()
+	return nil
+}
+
+func (l *layout) setSchema() {
 	fields := make([]arrow.Field, len(l.cols))
 	for i, col := range l.cols {
-		fields[i] = arrow.Field{Name: col.name, Type: col.arrow, Nullable: col.kind != unsigned}
+		fields[i] = arrow.Field{Name: col.name, Type: col.kind.arrowType(), Nullable: col.kind != unsigned}
 	}
 	l.schema = arrow.NewSchema(fields, nil)
-	return nil
 }
 
 // hashSeed starts a column's hash. Both widths of integers share a class, so that
@@ -186,7 +190,7 @@ func (c *compiler) rootColumns(l *layout) error {
 	return err
 }
 
-// nestTable hangs a child table into the node tree of the row that encloses it.
+// nestTable adds a child table to the node tree of the enclosing row.
 func (c *compiler) nestTable(l *layout, t stream.Table, d stream.Definition) error {
 	l.enclosing = c.enclosingTable(l.index)
 	if l.enclosing > l.index {

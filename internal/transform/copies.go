@@ -4,8 +4,8 @@ import "slices"
 
 // copies settles which of several records with the same key in one body is staged:
 // the one with more values, of equal ones the later. That is only known when the
-// body has been read, and rows cannot be taken out of their midst; so the rare body
-// that has copies is read again, to weigh them, and once more to keep the best.
+// body has been read, and single rows cannot be removed; so the rare body that has
+// copies is read again, to count their values, and once more to keep the best.
 type copies struct {
 	// best is the choice by the hash of the key; nil: no copies.
 	best map[uint64]weighed
@@ -20,7 +20,7 @@ type weighed struct {
 	values uint64
 }
 
-// findCopies looks for keys that came twice.
+// findCopies looks for keys that two records have.
 func (c *copies) findCopies(ids []uint64) bool {
 	c.best = nil
 	c.ids = append(c.ids[:0], ids...)
@@ -54,8 +54,8 @@ func (d *Decoder) settleCopies(body []byte, o Origin) error {
 	return nil
 }
 
-// dropCopy weighs the record just closed, or takes it back when another copy is
-// better; since says where its findings begin.
+// dropCopy counts the values of the record just closed, or drops it if another copy has
+// more; since says where its findings begin.
 func (r *recordReader) dropCopy(root *table, since findingsMark, raw []byte) bool {
 	last := root.rows - 1
 	id := root.keyHash(last)
@@ -64,7 +64,7 @@ func (r *recordReader) dropCopy(root *table, since findingsMark, raw []byte) boo
 		return false
 	}
 	if r.copies.weighing {
-		if values := root.sumLast((*table).countValues); values >= best.values {
+		if values := root.sumLast(countValues); values >= best.values {
 			r.copies.best[id] = weighed{r.in.place, values}
 		}
 		return false
@@ -81,7 +81,8 @@ func (r *recordReader) dropCopy(root *table, since findingsMark, raw []byte) boo
 	return true
 }
 
-func (t *table) countValues(row int) uint64 {
+// countValues counts the values of a row that are not NULL.
+func countValues(t *table, row int) uint64 {
 	n := uint64(0)
 	for i := range t.cols {
 		if !t.cols[i].isNull(row) {

@@ -124,8 +124,8 @@ type outside struct {
 	raw  []byte
 }
 
-// readBody reads the whole body. What wraps the records is told by its shape
-// wherever spec 4.1 and 4.2 leave doubt.
+// readBody reads the whole body. Where the spec does not show the envelope, the shape
+// of the body decides (spec 4.1, 4.2).
 func (a *answerReader) readBody() error {
 	c := a.in.peek()
 	switch {
@@ -210,8 +210,8 @@ func (a *answerReader) readEnvelopeMember(listed *bool) error {
 	return nil
 }
 
-// isError reports whether a member says that the answer is none, whatever stands
-// beside it.
+// isError reports whether a member says that the body is an error, even if other members
+// look like records.
 func isError(name string, raw []byte) bool {
 	if name != "error" && name != "errors" {
 		return false
@@ -235,7 +235,8 @@ func (a *answerReader) readNamedList(again *bool, name string) error {
 	return a.readList()
 }
 
-// readPagination notes a member of spec 4.1. Texts of digits are accepted.
+// readPagination reads a pagination member (spec 4.1) and reports whether it is one.
+// Texts of digits are accepted.
 func (a *answerReader) readPagination(name string, raw []byte) bool {
 	var to *int64
 	switch name {

@@ -82,9 +82,8 @@ func (a *answerReader) readEntryObject(name, path string) error {
 		return err
 	}
 	if path == "" && statesError(all) {
-		return fmt.Errorf("%w: an object that tells of an error", ErrMalformed)
+		return fmt.Errorf("%w: an object that states an error", ErrMalformed)
 	}
-	end := a.in.pos
 	switch seen := glanceAt(all, name != ""); {
 	case seen.entry:
 		a.sight.entries++
@@ -95,12 +94,11 @@ func (a *answerReader) readEntryObject(name, path string) error {
 		a.in.startRecord(a.records.page.Records)
 		a.records.page.Records++
 		a.records.page.Refused++
-		a.report.addReject(a.root, stream.Reject{Parent: a.in.origin.Param, Reason: "want an entry with a prefix or id, and a count"}, a.in.buf[start:end])
+		a.report.addReject(a.root, stream.Reject{Parent: a.in.origin.Param, Reason: "want an entry with a prefix or id, and a count"}, a.in.buf[start:a.in.pos])
 		return nil
-	case seen.scalars > seen.paging && seen.containers == 0:
-		return a.readEntryCounts(all, end)
+	default:
+		return a.readEntryMembers(all, path, seen.scalars > seen.paging && seen.containers == 0)
 	}
-	return a.readEntryMap(all, path, end)
 }
 
 // statesError reports whether the members of the outermost object say that the
@@ -111,26 +109,20 @@ func statesError(all []entry) bool {
 	})
 }
 
-// readEntryMap reads the members of an object that wraps entries.
-func (a *answerReader) readEntryMap(all []entry, path string, end int) error {
-	depth := a.in.depth
+// readEntryMembers reads the members of an object: a map from prefix to count, or one
+// that wraps entries.
+func (a *answerReader) readEntryMembers(all []entry, path string, counts bool) error {
+	end, depth := a.in.pos, a.in.depth
 	for _, e := range all {
 		a.in.pos, a.in.depth = e.pos, depth+1
-		if err := a.readEntriesAt(string(e.name), path+"."+string(e.name)); err != nil {
-			return err
+		var err error
+		if counts {
+			a.sight.entries++
+			err = a.records.readRecord(e.name)
+		} else {
+			err = a.readEntriesAt(string(e.name), path+"."+string(e.name))
 		}
-	}
-	a.in.pos, a.in.depth = end, depth
-	return nil
-}
-
-// readEntryCounts reads a map from prefix to count.
-func (a *answerReader) readEntryCounts(all []entry, end int) error {
-	depth := a.in.depth
-	for _, e := range all {
-		a.in.pos, a.in.depth = e.pos, depth+1
-		a.sight.entries++
-		if err := a.records.readRecord(e.name); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -146,7 +138,7 @@ type glance struct {
 	paging int
 }
 
-// glanceAt tells what an object is; mapped says that it is a member of another,
+// glanceAt finds out what an object is; mapped says that it is a member of another,
 // whose name for it can be its prefix.
 func glanceAt(all []entry, mapped bool) glance {
 	var g glance

@@ -20,14 +20,14 @@ const (
 	maxSample = 200
 )
 
-// findings collects rejects and drift so that a body or record that is given
-// up takes its own back.
+// findings collects rejects and drift, and can take back those of a body or record that
+// is not kept.
 type findings struct {
 	rejects []pendingReject
 	drift   []Drift
 	index   map[string]int
-	// carrier numbers what is being read; last is, by drift entry, what bore it
-	// last, so that it counts once.
+	// carrier numbers what is being read; last is, by drift entry, the carrier that
+	// showed it last, so that it counts once.
 	carrier uint64
 	last    []uint64
 	// at is where that stands.
@@ -40,7 +40,7 @@ type findings struct {
 	sets     [][]int
 	setIndex map[string]int
 	key      []byte
-	// own is room for the entries of one record.
+	// own is a buffer for the entries of one record.
 	own []int
 }
 
@@ -72,13 +72,13 @@ func (f *findings) commit() {
 	f.journal, f.samples = f.journal[:0], f.samples[:0]
 }
 
-// startCarrier says that what follows is counted once, and where it stands.
+// startCarrier starts a record: what follows is counted once, and at is where it stands.
 func (f *findings) startCarrier(at Place) {
 	f.carrier++
 	f.at = at
 }
 
-// count counts a surprise in what is being read, once.
+// count counts drift in what is being read, once.
 func (f *findings) count(table, kind string, path, sample []byte) {
 	f.key = append(append(append(append(append(f.key[:0], table...), 0), kind...), 0), path...)
 	i, ok := f.index[string(f.key)]
@@ -108,8 +108,8 @@ func (f *findings) addDrift(table, kind, path string) int {
 	return len(f.drift) - 1
 }
 
-// addCarrier says which record bore what was counted since a mark. Records are alike,
-// and so is what they bear: it is kept once, and a record names it.
+// addCarrier says which record showed what was counted since a mark. Records are alike,
+// and so are their sets of drift: a set is stored once, and records refer to it.
 func (f *findings) addCarrier(since findingsMark, record uint64, key func() string) {
 	if len(f.journal) == since.counts {
 		return
@@ -187,14 +187,14 @@ type reporter struct {
 	findings
 	in      *input
 	binding *Binding
-	// secrets are those of the binding, with room of their own.
+	// secrets are those of the binding, with buffers of their own.
 	secrets secrets
 	extras  extras
 	json    shaper
 	label   []byte
 }
 
-// redactPath gives a raw text of a table without what is private in it. The path is that
+// redactPath returns a raw text of a table without its private parts. The path is that
 // within the row.
 func (p *reporter) redactPath(t *table, path string, raw []byte) []byte {
 	if len(p.secrets.names) == 0 {
@@ -273,8 +273,7 @@ func (s *extras) compare(a, b extraValue) int {
 	return cmp.Compare(a.depth(), b.depth())
 }
 
-// keepExtra counts a value that no column takes and puts it aside until the row is
-// closed.
+// keepExtra counts a value that no column takes and keeps it until the row is closed.
 func (p *reporter) keepExtra(t *table, kind, name string, raw []byte) {
 	if t.link {
 		return
@@ -295,8 +294,8 @@ func (p *reporter) keepExtra(t *table, kind, name string, raw []byte) {
 	p.extras.add(p.in.path[p.in.base:], name, raw)
 }
 
-// writeExtra writes the strays of the open row into its extra column: one object,
-// names sorted, those from nested objects under their path. Nulls are left out:
+// writeExtra writes the values of the open row that no column takes into its extra
+// column: one object, names sorted, nested as they were sent. Nulls are omitted:
 // to the service they are the same as a field that is absent, and a field that
 // is new and empty is no change of the row.
 func (p *reporter) writeExtra(t *table, from extrasMark) error {
@@ -323,7 +322,7 @@ func (p *reporter) writeExtra(t *table, from extrasMark) error {
 	return nil
 }
 
-// appendNested writes strays that agree in the names above a depth as one object.
+// appendNested writes values whose paths agree above a depth as one object.
 func (p *reporter) appendNested(dst []byte, own []extraValue, depth int) []byte {
 	dst = append(dst, '{')
 	for i := 0; i < len(own); {
@@ -345,7 +344,7 @@ func (p *reporter) appendNested(dst []byte, own []extraValue, depth int) []byte 
 	return append(dst, '}')
 }
 
-// dottedPath is the path of a stray in its row.
+// dottedPath is the path of a value in its row.
 func (s *extras) dottedPath(e extraValue) string {
 	return strings.Join(append(slices.Clone(s.path[e.pathLo:e.pathHi]), s.nameAt(e, e.depth()-1)), ".")
 }
@@ -360,7 +359,7 @@ func (p *reporter) dottedPath(name string) []byte {
 	return p.label
 }
 
-// countDrift counts a surprise of the open row. Where a table has private columns,
+// countDrift counts drift of the open row. Where a table has private columns,
 // only a field that none of them takes may show a sample.
 func (p *reporter) countDrift(t *table, kind, name string, sample []byte) {
 	shown := kind == UnknownField && (t.extra < 0 || !t.layout.cols[t.extra].dropped)

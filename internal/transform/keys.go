@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// checkParam compares what the open record says of the path parameter with what was
-// asked for. The only record of an answer names it itself: what does not is an
-// answer that is none. Any other takes it from the question.
+// checkParam compares the path parameter that the open record states with the one of the
+// request. The only record of an answer must state it: else the body is an error. Any
+// other record gets it from the request.
 func (r *rowReader) checkParam(t *table) (reason string, err error) {
 	if len(r.binding.oneOf) > 0 && !slices.ContainsFunc(r.binding.oneOf, t.hasValue) {
 		return "", fmt.Errorf("%w: an object without any field that tells it from an error", ErrMalformed)
@@ -32,8 +32,8 @@ func (r *rowReader) checkParam(t *table) (reason string, err error) {
 	return fmt.Sprintf("names %s %q where %q was asked for", name, own, r.in.origin.Param), nil
 }
 
-// fillParents fills the parent's key where the open row does not name it; where it names
-// another one, that stands, and is drift.
+// fillParents fills the parent's key where the open row does not state one. A different
+// one is kept and counted as drift.
 func (r *rowReader) fillParents(t *table) {
 	for _, p := range t.parents {
 		if !p.named {
@@ -50,8 +50,8 @@ func (r *rowReader) fillParents(t *table) {
 	}
 }
 
-// keyByParent fills the key of an item that has none by what its parent says. That
-// is only known for sure when all that the parent says has been read.
+// keyByParent fills the key of an item that has none from the parent's columns. They are
+// only known when the whole parent has been read.
 func (r *rowReader) keyByParent(t *table) error {
 	if !r.in.careful {
 		return errAgain
@@ -109,7 +109,7 @@ func (t *table) fillEmpty(col int, s string) {
 }
 
 // readableKey is the key of the open row, as far as all of it is there. A single
-// record is known by what was asked for, whatever it says.
+// record is identified by the id that was asked for.
 func (r *rowReader) readableKey(t *table) string {
 	if r.binding.object && t.param >= 0 {
 		return r.in.origin.Param

@@ -3,7 +3,6 @@ package transform
 import (
 	"placementsync/internal/stream"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/zeebo/xxh3"
 )
@@ -20,7 +19,7 @@ type Known struct {
 	ids, prints []uint64
 }
 
-// NewKnown makes room for a number of records.
+// NewKnown has space for a number of records.
 func NewKnown(records int) *Known {
 	places := 16
 	for places < records+records/2 {
@@ -29,8 +28,8 @@ func NewKnown(records int) *Known {
 	return &Known{make([]uint64, places), make([]uint64, places)}
 }
 
-// Add tells of stored rows of one table: the keys of the records that they belong
-// to, and their fingerprints. Rows of one record mostly stand beside one another.
+// Add enters stored rows of one table: the keys of the records that they belong to, and
+// their fingerprints. It is fastest when rows of one record follow one another.
 func (k *Known) Add(table string, keys *array.String, rowHashes *array.Uint64) {
 	salt := xxh3.HashString(table)
 	var last string
@@ -43,7 +42,7 @@ func (k *Known) Add(table string, keys *array.String, rowHashes *array.Uint64) {
 	}
 }
 
-// findPlace finds where an id is, and takes a place for one that is not there.
+// findPlace returns the place of an id, a new one if it has none.
 func (k *Known) findPlace(id uint64) int {
 	id = max(id, 1)
 	mask := len(k.ids) - 1
@@ -58,7 +57,7 @@ func (k *Known) findPlace(id uint64) int {
 	}
 }
 
-// hasRecord reports whether a record is stored just so.
+// hasRecord reports whether a record is stored with exactly these rows.
 func (k *Known) hasRecord(id, sum uint64) bool {
 	id = max(id, 1)
 	mask := len(k.ids) - 1
@@ -72,11 +71,15 @@ func (k *Known) hasRecord(id, sum uint64) bool {
 
 // printOf is what one row adds to the print of its record. The fingerprint of a
 // row is a sum over its values: without mixing, two rows of a record could swap
-// a value and nobody would see it.
+// a value unnoticed.
 func printOf(rowHash, table uint64) uint64 { return stream.MixBits(rowHash ^ table) }
 
+func rowPrint(t *table, row int) uint64 {
+	return printOf(t.cols[len(t.cols)-2].word(row), t.salt)
+}
+
 // Flat reports whether every table of the stream is keyed by the record's own
-// key, one text, so that [Known] can tell whose a stored row is.
+// key, one text, so that [Known] can find the record of a stored row.
 func (b *Binding) Flat() bool {
 	root := b.tables[0]
 	if len(root.keys) != 1 || root.cols[root.keys[0]].kind != text {
@@ -90,25 +93,19 @@ func (b *Binding) Flat() bool {
 	return true
 }
 
-// Skip has the decoder leave out the rows of records that are known: it names
-// them in [SameTable] instead. The binding must be flat, and no row held yet.
+// Skip makes the decoder omit the rows of records that are known: it lists their keys
+// in [SameTable] instead. The binding must be flat, and no row held yet.
 func (d *Decoder) Skip(known *Known) {
 	d.records.knownRecords = known
-	l := &layout{index: len(d.rows.tables), name: SameTable}
-	fields := make([]arrow.Field, 0, 3)
-	for _, c := range []columnLayout{{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned}} {
-		c.arrow = c.kind.arrowType()
-		l.cols = append(l.cols, c)
-		fields = append(fields, arrow.Field{Name: c.name, Type: c.arrow, Nullable: c.kind != unsigned})
-	}
-	l.schema = arrow.NewSchema(fields, nil)
+	l := &layout{name: SameTable, cols: []columnLayout{{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned}}}
+	l.setSchema()
 	d.rows.tables, d.records.rowsBefore = append(d.rows.tables, newTable(l)), append(d.records.rowsBefore, 0)
 }
 
 // skipIfKnown takes the record just closed out of the rows when it is known.
 func (r *recordReader) skipIfKnown(root *table) {
 	last := root.rows - 1
-	if !r.knownRecords.hasRecord(root.keyHash(last), root.sumLast((*table).rowPrint)) {
+	if !r.knownRecords.hasRecord(root.keyHash(last), root.sumLast(rowPrint)) {
 		return
 	}
 	same := r.rows.tables[len(r.rows.tables)-1]
@@ -117,8 +114,4 @@ func (r *recordReader) skipIfKnown(root *table) {
 	same.cols[2].appendInt(int64(r.in.seq))
 	same.rows++
 	root.dropLast()
-}
-
-func (t *table) rowPrint(row int) uint64 {
-	return printOf(t.cols[len(t.cols)-2].word(row), t.salt)
 }

@@ -29,8 +29,8 @@ const hashedText = 2 * sha256.Size
 // withheldText stands for raw text that may hold a private value.
 const withheldText = `"(withheld: the record holds private columns)"`
 
-// Protect applies the rules to the tables of this binding, and to whatever else its
-// records show of the same kind: a rule about orders holds for an order in any
+// Protect applies the rules to the tables of this binding, and to records of the same
+// kind that its records show: a rule about orders holds for an order in any
 // stream. It is called before NewDecoder. Only columns that neither rows nor details
 // are found by can be dropped, and only texts can be hashed. Raw texts are kept
 // without their private parts; drift samples of records that have such are those of
@@ -89,8 +89,8 @@ func (b *Binding) applyRule(rule string, hide func(*layout, int) error) {
 	}
 }
 
-// hideAt makes the value private that has a name at a place in the record, whether
-// a column takes it or not. One that records are found by is shown in any case.
+// hideAt makes the value private that has a name at a place in the record, even if no
+// column takes it. A value that records are found by stays visible.
 func (b *Binding) hideAt(place, column string, hide func(*layout, int) error) {
 	name := joinNames(place, column)
 	for _, l := range b.tables {
@@ -159,8 +159,8 @@ func (l *layout) hashColumn(col int, key []byte) error {
 	return nil
 }
 
-// identifiesRows reports whether rows are found by a column, in this stream, or details
-// in any other: without it, their absence would pass for a deletion.
+// identifiesRows reports whether rows of this stream, or details of any other, are found
+// by a column: without it their absence would look like a deletion.
 func (l *layout) identifiesRows(col int) bool {
 	if slices.Contains(l.required, col) || col == l.param {
 		return true
@@ -217,7 +217,7 @@ func (l *layout) holdsPrivate(f *field) bool {
 	return false
 }
 
-// hidePrivate takes the last value back, or hashes it.
+// hidePrivate drops or hashes the last value.
 func (c *column) hidePrivate(col *columnLayout) {
 	last := c.n - 1
 	if col.dropped {
@@ -263,8 +263,8 @@ func (s *secrets) hidesWithin(name string) bool {
 	return i < len(s.names) && strings.HasPrefix(s.names[i], name+"_")
 }
 
-// redact gives a raw text without its private parts. What it leaves is as it was
-// sent, and the text itself where nothing in it is private.
+// redact returns a raw text without its private parts; the rest is as it was sent. A text
+// without private parts is returned itself.
 func (s *secrets) redact(name string, raw []byte) []byte {
 	switch {
 	case s.hides(name):

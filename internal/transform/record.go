@@ -23,7 +23,7 @@ type recordReader struct {
 	root   *table
 	page   stream.Page
 	copies copies
-	// knownRecords are records that are left out; nil: none.
+	// knownRecords are records that are omitted; nil: none.
 	knownRecords *Known
 	// created is the created_at of the last record, in microseconds.
 	created int64
@@ -93,7 +93,7 @@ func (r *recordReader) readRecord(prefix []byte) error {
 	return nil
 }
 
-// addToPage takes what the walk needs from the row just closed.
+// addToPage adds to the page what the proof needs of the row just closed.
 func (r *recordReader) addToPage(root *table) {
 	last := root.rows - 1
 	r.page.IDs = append(r.page.IDs, root.keyHash(last))
@@ -143,7 +143,7 @@ type delayedList struct {
 // item at a place of a list in the open row around it. A reason says why there is
 // no row; the value has been read in any case.
 func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, err error) {
-	path, base, strays, lists := len(r.in.path), r.in.base, r.report.extras.mark(), len(r.delayed)
+	path, base, extra, lists := len(r.in.path), r.in.base, r.report.extras.mark(), len(r.delayed)
 	found := len(r.report.rejects)
 	r.in.base = path
 	t.openRow()
@@ -158,7 +158,7 @@ func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, 
 		err = r.values.readValue(t, t.value, t.layout.cols[t.value].name)
 	}
 	if err == nil && reason == "" {
-		if reason, err = r.completeRow(t, prefix, lists, strays); err == nil && reason == "" && len(r.report.rejects) > found {
+		if reason, err = r.completeRow(t, prefix, lists, extra); err == nil && reason == "" && len(r.report.rejects) > found {
 			r.report.signRejects(t, found)
 		}
 	}
@@ -167,7 +167,7 @@ func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, 
 		t.undoRow()
 	}
 	r.in.path, r.in.base, r.delayed = r.in.path[:path], base, r.delayed[:lists]
-	r.report.extras.truncate(strays)
+	r.report.extras.truncate(extra)
 	return reason, err
 }
 
@@ -183,9 +183,9 @@ func (t *table) fillFromParent(place int) {
 	}
 }
 
-// completeRow completes the open row: what the record left empty, the lists that had
-// to wait for the key, extra and the system columns.
-func (r *rowReader) completeRow(t *table, prefix []byte, lists int, strays extrasMark) (reason string, err error) {
+// completeRow completes the open row: keys that the record does not state, lists that
+// had to wait for the key, extra and the system columns.
+func (r *rowReader) completeRow(t *table, prefix []byte, lists int, extra extrasMark) (reason string, err error) {
 	if t.up == nil {
 		if reason, err = r.checkParam(t); err != nil || reason != "" {
 			return reason, err
@@ -206,8 +206,8 @@ func (r *rowReader) completeRow(t *table, prefix []byte, lists int, strays extra
 	if len(r.delayed) > lists {
 		err = r.readDelayed(r.delayed[lists:])
 	}
-	if err == nil && len(r.report.extras.all) > strays.all {
-		err = r.report.writeExtra(t, strays)
+	if err == nil && len(r.report.extras.all) > extra.all {
+		err = r.report.writeExtra(t, extra)
 	}
 	if err != nil {
 		return "", err
@@ -362,8 +362,10 @@ func (r *rowReader) readMember(t *table, f *field) error {
 		return r.readChildren(t, f)
 	case f.col >= 0 && t.cols[f.col].kind == document:
 		return r.values.readDocument(t, f)
-	case c == '{' && f.group != nil:
+	case c == '{' && f.group != nil && (f.col < 0 || t.layout.cols[f.col].unshown):
 		return r.readGroup(t, f)
+	case c == '{' && f.group != nil:
+		return r.readTextObject(t, f)
 	case f.col >= 0 && c != '[' && c != '{':
 		return r.values.readValue(t, f.col, f.name)
 	case f.col >= 0:
@@ -374,35 +376,27 @@ func (r *rowReader) readMember(t *table, f *field) error {
 	return r.readMisfit(t, f)
 }
 
-// readGroup reads an object whose fields are columns with a common prefix.
-func (r *rowReader) readGroup(t *table, f *field) error {
-	if f.col < 0 || t.layout.cols[f.col].unshown {
-		return r.readGroupMembers(t, f)
-	}
-	return r.readTextObject(t, f)
-}
-
-// readTextObject reads an object where a text, or any one value, stands. It fits if it has a field that a
-// column takes, as a name; any other is kept as what did not fit.
+// readTextObject reads an object where one value could stand. It fits if a column takes
+// one of its fields, such as its name; any other is refused.
 func (r *rowReader) readTextObject(t *table, f *field) error {
-	start, mark, strays, seen := r.in.pos, r.report.mark(), r.report.extras.mark(), slices.Clone(t.seenFields)
+	start, mark, extra, seen := r.in.pos, r.report.mark(), r.report.extras.mark(), slices.Clone(t.seenFields)
 	lost := t.link && !r.in.atEmpty()
-	if err := r.readGroupMembers(t, f); err != nil {
+	if err := r.readGroup(t, f); err != nil {
 		return err
 	}
-	lost = lost || r.report.extras.mark() != strays || r.report.mark() != mark
+	lost = lost || r.report.extras.mark() != extra || r.report.mark() != mark
 	if !lost || !slices.Equal(seen, t.seenFields) {
 		return nil
 	}
 	r.report.undoTo(mark)
-	r.report.extras.truncate(strays)
+	r.report.extras.truncate(extra)
 	r.report.refuseValue(t, f.name, r.in.buf[start:r.in.pos], "want no object")
 	return nil
 }
 
-// readGroupMembers reads those of an object with columns of a common prefix. One that
+// readGroup reads an object whose fields are columns with a common prefix. One that
 // stands where a private text could is as private as the text.
-func (r *rowReader) readGroupMembers(t *table, f *field) error {
+func (r *rowReader) readGroup(t *table, f *field) error {
 	around := r.in.secret
 	if f.col >= 0 && t.layout.cols[f.col].isPrivate() {
 		r.in.secret = string(r.report.dottedPath(f.name))
@@ -413,8 +407,8 @@ func (r *rowReader) readGroupMembers(t *table, f *field) error {
 	return err
 }
 
-// readMisfit reads a value that is no object where an object is known: nothing, the
-// object's name, or something unknown.
+// readMisfit reads a value that is no object where an object is expected: an empty one,
+// the object's name, or something unknown.
 func (r *rowReader) readMisfit(t *table, f *field) error {
 	if r.in.atEmpty() {
 		_, err := r.in.skip()

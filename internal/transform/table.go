@@ -159,7 +159,12 @@ func (t *table) closeRow(seq uint64, h *hasher) error {
 func (t *table) keyHash(i int) uint64 {
 	var id uint64
 	for n, k := range t.keys {
-		h := t.cols[k].hash64(i)
+		var h uint64
+		if c := &t.cols[k]; c.kind <= document {
+			h = xxh3.Hash(c.bytes(i))
+		} else {
+			h = c.word(i)
+		}
 		if n == 0 {
 			id = h
 			continue
@@ -169,19 +174,11 @@ func (t *table) keyHash(i int) uint64 {
 	return id
 }
 
-// hash64 is a value as 64 bits: itself where it fits, its hash where not.
-func (c *column) hash64(i int) uint64 {
-	if c.kind <= document {
-		return xxh3.Hash(c.bytes(i))
-	}
-	return c.word(i)
-}
-
 // toBatch hands all rows over as a record batch.
 func (t *table) toBatch() Batch {
 	arrays := make([]arrow.Array, len(t.cols))
 	for i := range t.cols {
-		arrays[i] = t.cols[i].toArrow(t.layout.cols[i].arrow)
+		arrays[i] = t.cols[i].toArrow(t.schema.Field(i).Type)
 	}
 	batch := array.NewRecordBatch(t.schema, arrays, int64(t.rows))
 	for _, a := range arrays {
@@ -191,7 +188,7 @@ func (t *table) toBatch() Batch {
 	return Batch{Table: t.name, Record: batch}
 }
 
-// kind is how a column lies in memory and how its values are read.
+// kind is how a column is stored in memory and how its values are read.
 type kind uint8
 
 const (
@@ -249,13 +246,13 @@ func (k kind) width() int {
 // column is an append-only buffer in Arrow's layout that can be cut back, which
 // Arrow's own builders cannot: a body that breaks in the middle leaves no row.
 //
-// What the binding says of a column and each value needs stands here again, next
-// to the values.
+// The properties of the column that each value needs are repeated here, next to the
+// values.
 type column struct {
 	kind kind
 	// tracked columns count in the row's fingerprint, canonical ones by meaning.
 	tracked, canonical bool
-	// judged columns have values that are looked at once they are read.
+	// judged columns have values that are checked after they are read.
 	judged bool
 	n      int
 	seed   uint64
@@ -298,15 +295,10 @@ func (c *column) markValid() {
 // markNull adds a NULL.
 func (c *column) markNull() {
 	if c.valid == nil {
-		c.valid = allValid(c.n)
+		c.valid = cutBits(bytes.Repeat([]byte{0xff}, c.n>>3+1), c.n)
 	}
 	c.valid = appendBit(c.valid, c.n, false)
 	c.n++
-}
-
-func allValid(n int) []byte {
-	b := bytes.Repeat([]byte{0xff}, n>>3+1)
-	return cutBits(b, n)
 }
 
 func (c *column) isNull(i int) bool { return c.valid != nil && !bitAt(c.valid, i) }
@@ -317,7 +309,7 @@ func (c *column) endText() {
 	c.markValid()
 }
 
-// replaceEmpty lets the last value take the place of an empty text before it.
+// replaceEmpty removes the empty text before the last value.
 func (c *column) replaceEmpty() {
 	c.offsets[c.n-1] = c.offsets[c.n]
 	c.offsets = c.offsets[:c.n]
@@ -438,7 +430,7 @@ func (c *column) copyFrom(from *column, i int) {
 }
 
 // toArrow hands the values over as an Arrow array and leaves the column empty,
-// with room for as many values again.
+// with capacity for as many values again.
 func (c *column) toArrow(t arrow.DataType) arrow.Array {
 	nulls := c.countNulls()
 	bufs := []*memory.Buffer{nil}
@@ -466,15 +458,15 @@ func (c *column) countNulls() int {
 }
 
 func (c *column) reset() {
-	c.n, c.valid, c.data = 0, nil, make([]byte, 0, roomFor(len(c.data)))
+	c.n, c.valid, c.data = 0, nil, make([]byte, 0, capacityFor(len(c.data)))
 	if c.kind <= document {
-		c.offsets = append(make([]int32, 0, roomFor(len(c.offsets))), 0)
+		c.offsets = append(make([]int32, 0, capacityFor(len(c.offsets))), 0)
 	}
 }
 
-// roomFor adds an eighth to the last size, so that a batch a little larger
+// capacityFor adds an eighth to the last size, so that a batch a little larger
 // than the one before does not copy its columns to grow them.
-func roomFor(n int) int { return n + n/8 }
+func capacityFor(n int) int { return n + n/8 }
 
 // hasher makes the fingerprint of a row: the sum over its tracked values of a
 // hash of column and value. A sum depends neither on the order of columns nor

@@ -1,7 +1,7 @@
 // Package transform turns the JSON bodies of the service into Arrow record
 // batches, one per table of the stream, exactly: money and integers from the
 // digits of the text, times as UTC instants, unknown fields kept, and a value
-// that does not fit kept raw beside a reason.
+// that does not fit kept raw with a reason.
 //
 // It is pure: no I/O, no clock, no cgo. It must not know where a body came
 // from, where a batch goes or how a table is stored; it imports the stream
@@ -22,7 +22,7 @@ import (
 // records can be recognised. Nothing of such a body is kept.
 var ErrMalformed = errors.New("malformed body")
 
-// ErrFull says that a body does not fit beside the rows already held: flush
+// ErrFull says that a body does not fit into the batch with the rows held so far: flush
 // and decode it again. Nothing of the body is kept.
 var ErrFull = errors.New("decoder is full")
 
@@ -48,12 +48,12 @@ const (
 	InvalidUTF8 = "invalid_utf8"
 	// DuplicateField is a name that one object states twice; the last counts.
 	DuplicateField = "duplicate_field"
-	// Conflict is a second, different value for one column; the outer one
-	// stays in the column, the other goes to extra. Or the record names another
-	// parent than the one that it stands in: what it names stays.
+	// Conflict is a second, different value for one column; the outer one stays in
+	// the column, the other goes to extra. It is also a record that names another
+	// parent than the one that it stands in; the column has the one that it names.
 	Conflict = "conflict"
-	// Duplicate is a record that came twice in one body; the fuller one is staged,
-	// of two that hold as much the later.
+	// Duplicate is a record whose key another record of the body has. The one with more
+	// values is staged, the later one of equals.
 	Duplicate = "duplicate"
 )
 
@@ -89,8 +89,8 @@ type Drift struct {
 	Count int64
 }
 
-// Place orders records by where they stand, whichever answer came first: those of
-// lists by page, those of details by the id that was asked for.
+// Place orders records by where they stand and not by the order of the answers: those
+// of lists by page, those of details by the id that was asked for.
 type Place struct {
 	Param          string
 	Page, Position int

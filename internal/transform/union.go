@@ -104,8 +104,8 @@ func readLimit(word []byte, quoted bool) (capacity, string) {
 	return capacity{allowed: true, limit: true, unlimited: true, n: n}, ""
 }
 
-// appendCapacity fills the four columns of the open row.
-func (t *table) appendCapacity(u *union, c capacity, raw []byte) {
+// fill fills the four columns of the open row.
+func (u *union) fill(t *table, c capacity, raw []byte) {
 	if c.allowed {
 		t.cols[u.allowed].appendBool(c.endless || c.n > 0 || !c.limit)
 	}
@@ -129,7 +129,7 @@ func (v *valueReader) readUnion(t *table, f *field) error {
 		return err
 	}
 	if t.hasValue(f.union.raw) {
-		return v.readSecondUnion(t, f, raw)
+		return v.keepSecond(t, f.union.raw, f.name, raw)
 	}
 	sent, clean := v.json.appendJSON(v.unionText[:0], raw, compact)
 	if v.unionText = sent; !clean {
@@ -146,7 +146,7 @@ func (v *valueReader) readUnion(t *table, f *field) error {
 		}
 		c, drift = readCapacity(raw, inside)
 	}
-	t.appendCapacity(f.union, c, v.unionText)
+	f.union.fill(t, c, v.unionText)
 	switch drift {
 	case "":
 	case UnknownEnum:
@@ -154,17 +154,5 @@ func (v *valueReader) readUnion(t *table, f *field) error {
 	default:
 		v.report.countDrift(t, drift, f.name, raw)
 	}
-	return nil
-}
-
-func (v *valueReader) readSecondUnion(t *table, f *field, raw []byte) error {
-	if !v.in.careful {
-		return errAgain
-	}
-	if t.layout.cols[f.union.raw].isPrivate() {
-		v.report.countPrivate(t, Conflict, v.report.dottedPath(f.name))
-		return nil
-	}
-	v.report.keepExtra(t, Conflict, f.name, raw)
 	return nil
 }

@@ -3,6 +3,7 @@ package transform
 import (
 	"bytes"
 	"math"
+	"slices"
 )
 
 // valueReader reads values into the columns of the open row.
@@ -10,8 +11,8 @@ type valueReader struct {
 	in     *input
 	report *reporter
 	json   shaper
-	// scratch and unionText are room for a text without quotes, and for one of
-	// do_follow_links_allowed.
+	// scratch and unionText are buffers: for a text without quotes, and for the JSON
+	// text of do_follow_links_allowed.
 	scratch   []byte
 	unionText []byte
 }
@@ -39,8 +40,7 @@ func (v *valueReader) readValue(t *table, col int, name string) error {
 	return nil
 }
 
-// readText reads the quoted text at the position into a text column, as value does:
-// most values are such.
+// readText is readValue for the most frequent case, a quoted text for a text column.
 func (v *valueReader) readText(t *table, col int, name string) error {
 	s := &v.in.scanner
 	start := s.pos
@@ -74,12 +74,13 @@ func (v *valueReader) setText(t *table, col int, name string, raw []byte, f form
 	}
 }
 
-// checkText looks at the text just read: whether the spec lists it, where it lists
-// all, and whether it can be asked for, where it names what to ask for.
+// checkText checks the text just read: whether the spec lists it, in a column with a
+// list of values, and whether it can stand in a path, in a column of ids that details
+// are asked for by.
 func (v *valueReader) checkText(t *table, col int, name string, raw []byte) {
 	c := &t.cols[col]
 	inner := c.bytes(c.n - 1)
-	if c.enum != nil && len(inner) > 0 && !isListed(c.enum, inner) {
+	if c.enum != nil && len(inner) > 0 && !slices.ContainsFunc(c.enum, func(s string) bool { return s == string(inner) }) {
 		v.countEnumValue(t, col, name, raw)
 	}
 	if t.layout.cols[col].asked && !standsInPath(inner) {
@@ -88,7 +89,7 @@ func (v *valueReader) checkText(t *table, col int, name string, raw []byte) {
 	}
 }
 
-// countEnumValue counts a value that the spec does not list, by itself.
+// countEnumValue counts a value that the spec does not list, each value by itself.
 func (v *valueReader) countEnumValue(t *table, col int, name string, raw []byte) {
 	if t.layout.cols[col].isPrivate() {
 		v.report.countDrift(t, UnknownEnum, name, raw)
@@ -96,15 +97,6 @@ func (v *valueReader) countEnumValue(t *table, col int, name string, raw []byte)
 	}
 	path := string(v.report.dottedPath(name)) + "=" + clipSample(t.cols[col].bytes(t.cols[col].n-1))
 	v.report.count(t.name, UnknownEnum, []byte(path), raw)
-}
-
-func isListed(enum []string, v []byte) bool {
-	for _, s := range enum {
-		if s == string(v) {
-			return true
-		}
-	}
-	return false
 }
 
 // parseTyped reads a scalar into a column that is no text. Texts that mean a value
@@ -118,23 +110,40 @@ func (v *valueReader) parseTyped(t *table, c *column, name string, raw []byte, f
 			return ""
 		}
 	}
+	var n int64
+	ok, converted, rounded, zoneless := true, quoted, false, false
 	switch c.kind {
 	case boolean:
 		return v.parseBoolean(t, c, name, inner, raw)
 	case instant:
-		if quoted {
-			return v.parseTime(t, c, name, inner, raw)
+		if !quoted {
+			return "want a date and time"
 		}
-		return "want a date and time"
+		converted = false
+		if n, rounded, zoneless, ok = parseInstant(inner); !ok {
+			return "want an ISO 8601 date and time"
+		}
 	case money:
-		return v.parsePrice(t, c, name, inner, raw)
+		if n, rounded, ok = parseAmount(inner); !ok {
+			return "want an amount of at most 12 digits before the point"
+		}
+	default:
+		var rewritten bool
+		n, rewritten, ok = wholeNumber(inner)
+		if !ok || c.kind == integer32 && n != int64(int32(n)) {
+			return "want a whole number in the range of the column"
+		}
+		converted = quoted || rewritten
 	}
-	n, converted, ok := wholeNumber(inner)
-	if !ok || c.kind == integer32 && n != int64(int32(n)) {
-		return "want a whole number in the range of the column"
-	}
-	if c.appendInt(n); converted || quoted {
+	c.appendInt(n)
+	if converted {
 		v.report.countDrift(t, Converted, name, raw)
+	}
+	if rounded {
+		v.report.countDrift(t, Rounded, name, raw)
+	}
+	if zoneless {
+		v.report.countDrift(t, Zoneless, name, raw)
 	}
 	return ""
 }
@@ -149,59 +158,22 @@ func (v *valueReader) unquoted(raw []byte, f form) []byte {
 }
 
 func (v *valueReader) parseBoolean(t *table, c *column, name string, inner, raw []byte) (reason string) {
-	var yes, ok bool
-	switch {
-	case string(raw) == "true", string(raw) == "false":
+	if string(raw) == "true" || string(raw) == "false" {
 		c.appendBool(raw[0] == 't')
 		return ""
-	case len(inner) <= len("false"):
-		yes, ok = parseBool(inner)
 	}
-	if !ok {
+	if len(inner) > len("false") {
 		return "want true or false"
 	}
-	c.appendBool(yes)
-	v.report.countDrift(t, Converted, name, raw)
-	return ""
-}
-
-func parseBool(v []byte) (yes, ok bool) {
-	switch string(bytes.ToLower(v)) {
+	switch string(bytes.ToLower(inner)) {
 	case "true", "yes", "1":
-		return true, true
+		c.appendBool(true)
 	case "false", "no", "0":
-		return false, true
+		c.appendBool(false)
+	default:
+		return "want true or false"
 	}
-	return false, false
-}
-
-func (v *valueReader) parseTime(t *table, c *column, name string, inner, raw []byte) (reason string) {
-	micros, rounded, zoneless, ok := parseInstant(inner)
-	if !ok {
-		return "want an ISO 8601 date and time"
-	}
-	c.appendInt(micros)
-	if rounded {
-		v.report.countDrift(t, Rounded, name, raw)
-	}
-	if zoneless {
-		v.report.countDrift(t, Zoneless, name, raw)
-	}
-	return ""
-}
-
-func (v *valueReader) parsePrice(t *table, c *column, name string, inner, raw []byte) (reason string) {
-	n, rounded, ok := parseAmount(inner)
-	if !ok {
-		return "want an amount of at most 12 digits before the point"
-	}
-	c.appendInt(n)
-	if raw[0] == '"' {
-		v.report.countDrift(t, Converted, name, raw)
-	}
-	if rounded {
-		v.report.countDrift(t, Rounded, name, raw)
-	}
+	v.report.countDrift(t, Converted, name, raw)
 	return ""
 }
 
@@ -219,6 +191,11 @@ func (v *valueReader) settleConflict(t *table, col int, name string, raw []byte)
 	if same {
 		return nil
 	}
+	return v.keepSecond(t, col, name, raw)
+}
+
+// keepSecond keeps a second, different value for a column in extra.
+func (v *valueReader) keepSecond(t *table, col int, name string, raw []byte) error {
 	if !v.in.careful {
 		return errAgain
 	}
