@@ -15,15 +15,15 @@ type answerOptions struct {
 	rows   int
 }
 
-func (o *answerOptions) flags(cmd *cobra.Command) {
+func (o *answerOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "table", "table (plain, aligned text on a pipe), csv, json, jsonl, markdown or parquet (with -o)")
-	f.StringVarP(&o.out, "output", "o", "", "write to a `file`, which appears whole")
-	f.IntVar(&o.rows, "rows", 0, "rows that a terminal shows at most; 0: the default of the table")
+	f.StringVar(&o.format, "format", "table", "table (on a pipe: plain aligned text), csv, json, jsonl, markdown or parquet (with -o)")
+	f.StringVarP(&o.out, "output", "o", "", "write to a `file` atomically")
+	f.IntVar(&o.rows, "rows", 0, "most rows that a terminal shows; 0: 10,000")
 }
 
-// write runs a query and sends its answer where the flags say.
-func (o answerOptions) write(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) error {
+// writeAnswer runs a query and sends its answer where the flags say.
+func (o answerOptions) writeAnswer(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) error {
 	format, err := query.ParseFormat(o.format)
 	if err != nil {
 		return err

@@ -21,14 +21,14 @@ func checkCommand(g *globals) *cobra.Command {
 		Use:   "check",
 		Short: "Check configuration, token, scopes, disk, lock and warehouse, and show the plan of a night",
 		Args:  cobra.NoArgs,
-		RunE:  ran(func(cmd *cobra.Command, _ []string) error { return runCheck(cmd.Context(), g, offline) }),
+		RunE:  markWork(func(cmd *cobra.Command, _ []string) error { return runCheck(cmd.Context(), g, offline) }),
 	}
-	cmd.Flags().BoolVar(&offline, "offline", false, "check the configuration only, send nothing")
+	cmd.Flags().BoolVar(&offline, "offline", false, "check the configuration only; send no request")
 	return cmd
 }
 
 func runCheck(ctx context.Context, g *globals, offline bool) error {
-	cfg, err := g.load()
+	cfg, err := g.loadConfig()
 	if err != nil {
 		return err
 	}
@@ -56,9 +56,9 @@ func tokenDoubt(cfg config.Config) string {
 
 func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	fmt.Fprintf(w, "service        %s answered in %s\n", cfg.API.BaseURL, p.Took.Round(time.Millisecond))
-	fmt.Fprintf(w, "token          type %s, team %s, %d scopes\n", orUnknown(p.Token.Type), orUnknown(p.Token.TeamID), len(p.Token.Scopes))
-	fmt.Fprintf(w, "warehouse      %s, newest snapshot %s\n", cfg.Warehouse.Dir, orUnknown(p.Latest))
-	fmt.Fprintf(w, "disk           %s\n", room(p.FreeBytes, p.NeedBytes))
+	fmt.Fprintf(w, "token          type %s, team %s, %d scopes\n", orNone(p.Token.Type), orNone(p.Token.TeamID), len(p.Token.Scopes))
+	fmt.Fprintf(w, "warehouse      %s, newest snapshot %s\n", cfg.Warehouse.Dir, orNone(p.Latest))
+	fmt.Fprintf(w, "disk           %s\n", diskRoom(p.FreeBytes, p.NeedBytes))
 	for _, d := range p.Damage {
 		fmt.Fprintf(w, "damaged        %s: %s: %s\n", query.OnScreen(d.File), query.OnScreen(d.Problem), d.Repair)
 	}
@@ -74,34 +74,34 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 		if s.Skip != "" {
 			does = "skip: " + s.Skip
 		}
-		t.AppendRow(table.Row{s.Name, does, lastRequests(s.LastRequests), pace(s.LastRequests, cfg.API.RequestsPerSecond)})
+		t.AppendRow(table.Row{s.Name, does, lastRequests(s.LastRequests), leastTime(s.LastRequests, cfg.API.RequestsPerSecond)})
 	}
 	alignRight(t, 3, 4)
-	fmt.Fprintf(w, "\n%s\n\n%s\n", t.Render(), expected(p, cfg.API.RequestsPerSecond))
+	fmt.Fprintf(w, "\n%s\n\n%s\n", t.Render(), expectedCost(p, cfg.API.RequestsPerSecond))
 	if p.Unread > 0 {
-		fmt.Fprintf(w, "left from the last night: %s\n", unread(p.Unread, p.UnreadStreams, p.NightsLeft))
+		fmt.Fprintf(w, "not read by the last night: %s\n", unreadText(p.Unread, p.UnreadStreams, p.NightsLeft))
 	}
-	return hindrance(p)
+	return hindranceErr(p)
 }
 
-// hindrance is what would keep a night from its end, as far as can be told; nil: nothing.
-func hindrance(p pipeline.Plan) error {
+// hindranceErr is what would make a night fail, as far as check can see; nil: nothing.
+func hindranceErr(p pipeline.Plan) error {
 	switch {
 	case p.Unwritable != nil:
 		return p.Unwritable
 	case p.Held != nil:
 		return p.Held
 	case p.TooFull():
-		return fmt.Errorf("check the disk: %s free is too little for a night: make room, or prune", size(p.FreeBytes))
+		return fmt.Errorf("check the disk: %s free is too little for a night: free some space, or run placementsync prune", sizeText(p.FreeBytes))
 	case len(p.Damage) > 0:
-		return fmt.Errorf("check the warehouse: %d files are damaged: placementsync verify --read-data says what that costs", len(p.Damage))
+		return fmt.Errorf("check the warehouse: %d files are damaged: placementsync verify --read-data shows what is affected", len(p.Damage))
 	}
 	return nil
 }
 
 // stoppedBy says what the gate said of the last run, and what the next will do.
 func stoppedBy(r warehouse.Run) string {
-	return fmt.Sprintf("stopped run %s: %s would vanish; the next run begins anew; if the loss is true of the service, run with --allow-mass-delete",
+	return fmt.Sprintf("stopped run %s: %s would be deleted; the next run starts from the beginning; if the service really deleted them, use --allow-mass-delete",
 		r.ID, warehouse.DescribeLosses(r.Losses))
 }
 
@@ -112,39 +112,39 @@ func lastRequests(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// unread tells what a night had no time for.
-func unread(ids int64, streams int, nights int64) string {
-	text := fmt.Sprintf("%d ids in %d %s", ids, streams, plural(streams, "stream"))
+// unreadText says what a night had no time to read.
+func unreadText(ids int64, streams int, nights int64) string {
+	text := fmt.Sprintf("%d ids in %d %s", ids, streams, pluralOf(streams, "stream"))
 	if nights > 0 {
-		text += fmt.Sprintf(", about %d more %s", nights, plural(int(nights), "night"))
+		text += fmt.Sprintf(", about %d more %s", nights, pluralOf(int(nights), "night"))
 	}
 	return text
 }
 
-func plural(n int, noun string) string {
+func pluralOf(n int, noun string) string {
 	if n == 1 {
 		return noun
 	}
 	return noun + "s"
 }
 
-// expected sums the plan up, as far as the last nights allow.
-func expected(p pipeline.Plan, perSecond float64) string {
+// expectedCost sums the plan up, as far as the last nights allow.
+func expectedCost(p pipeline.Plan, perSecond float64) string {
 	if p.Requests == 0 {
 		return "requests and time are known after the first night"
 	}
 	text := fmt.Sprintf("about %d requests", p.Requests)
 	if perSecond > 0 {
-		text += fmt.Sprintf(", %s at %g a second", pace(p.Requests, perSecond), perSecond)
+		text += fmt.Sprintf(", %s at %g a second", leastTime(p.Requests, perSecond), perSecond)
 	}
 	if p.Unknown > 0 {
-		text += fmt.Sprintf("; more for %d streams that were not read yet", p.Unknown)
+		text += fmt.Sprintf("; more requests for %d streams that were not read yet", p.Unknown)
 	}
 	return text
 }
 
-// pace is the least time that so many requests take; empty when it is not known.
-func pace(requests int64, perSecond float64) string {
+// leastTime is the least time that so many requests take; empty when it is not known.
+func leastTime(requests int64, perSecond float64) string {
 	if perSecond <= 0 || requests < 0 {
 		return ""
 	}
@@ -155,19 +155,19 @@ func pace(requests int64, perSecond float64) string {
 	return fmt.Sprintf("%.1f min", took.Minutes())
 }
 
-func room(free, need int64) string {
+func diskRoom(free, need int64) string {
 	switch {
 	case free < 0:
-		return "the system does not say how much is free"
+		return "free space is not known"
 	case need == 0:
-		return size(free) + " free"
+		return sizeText(free) + " free"
 	case free < need:
-		return fmt.Sprintf("%s free, TOO LITTLE: a night may take %s: make room, or prune", size(free), size(need))
+		return fmt.Sprintf("%s free, TOO LITTLE: a night may need %s: free some space, or run placementsync prune", sizeText(free), sizeText(need))
 	}
-	return fmt.Sprintf("%s free, a night may take %s", size(free), size(need))
+	return fmt.Sprintf("%s free, a night may need %s", sizeText(free), sizeText(need))
 }
 
-func orUnknown(s string) string {
+func orNone(s string) string {
 	if s == "" {
 		return "(none)"
 	}

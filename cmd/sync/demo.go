@@ -39,21 +39,21 @@ func demoCommand(g *globals) *cobra.Command {
 		Use:   "demo",
 		Short: "Sync several simulated nights from the embedded demo service",
 		Long: "Start the embedded demo service on a loopback address, sync several simulated nights\n" +
-			"of it into a warehouse of their own, and show what came of it.",
+			"of it into a warehouse of their own, and show the result.",
 		Args: cobra.NoArgs,
-		RunE: ran(func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), g, o) }),
+		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), g, o) }),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.dir, "dir", "demo", "`folder` for the demo's configuration and warehouse; an earlier demo there is replaced")
 	f.IntVar(&o.nights, "nights", 14, "simulated nights")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the simulated world")
-	f.BoolVar(&o.keep, "keep-serving", false, "leave the demo service running afterwards, until interrupted")
+	f.BoolVar(&o.keep, "keep-serving", false, "keep the demo service running afterwards, until you interrupt it")
 	return cmd
 }
 
 func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 	if o.nights < 1 {
-		return usage("--nights is %d: use 1 or more", o.nights)
+		return usageErr("--nights is %d: use 1 or more", o.nights)
 	}
 	service := sim.New(sim.Options{Seed: o.seed, Token: demoToken})
 	base, stop, err := service.Serve(ctx, "")
@@ -65,7 +65,7 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 		return err
 	}
 	g.config = filepath.Join(o.dir, "config.yaml")
-	cfg, err := g.load()
+	cfg, err := g.loadConfig()
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 		return err
 	}
 	if o.keep {
-		fmt.Fprintf(g.stdout, "\nthe demo service goes on at %s until you interrupt it\n", base)
+		fmt.Fprintf(g.stdout, "\nthe demo service keeps running at %s until you interrupt it\n", base)
 		<-ctx.Done()
 	}
 	return nil
@@ -92,15 +92,15 @@ func prepareDemo(dir, base string) error {
 	path := filepath.Join(dir, "config.yaml")
 	old, err := os.ReadFile(path)
 	if err == nil && !bytes.HasPrefix(old, []byte(demoMark)) {
-		return usage("%s is not from a demo: choose another folder with --dir", path)
+		return usageErr("%s is not from a demo: choose another folder with --dir", path)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("look at the demo folder: %w", err)
+		return fmt.Errorf("read the configuration of the demo: %w", err)
 	}
 	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "warehouse")), os.MkdirAll(dir, 0o755)); err != nil {
-		return fmt.Errorf("make the demo folder: %w", err)
+		return fmt.Errorf("create the demo folder: %w", err)
 	}
-	text := demoMark + fmt.Sprintf("api:\n  base_url: %s\n  token: %s\n  requests_per_second: 0 # the demo service has no limit\nwarehouse:\n  dir: ./warehouse\n  threads: 1 # so little is loaded fastest by one\n", base, demoToken)
+	text := demoMark + fmt.Sprintf("api:\n  base_url: %s\n  token: %s\n  requests_per_second: 0 # the demo service has no limit\nwarehouse:\n  dir: ./warehouse\n  threads: 1 # one thread loads so little fastest\n", base, demoToken)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the demo configuration: %w", err)
 	}
@@ -125,7 +125,7 @@ func demoNights(ctx context.Context, g *globals, o demoOptions, service *sim.Ser
 		}
 		r := last.Run
 		t.AppendRow(table.Row{r.StartedAt.Format("2006-01-02 15:04"), r.Outcome, r.Rows, r.New, r.Changed, r.Gone,
-			r.Requests, size(r.Bytes), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)})
+			r.Requests, sizeText(r.Bytes), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)})
 	}
 	_, err = fmt.Fprintln(g.stdout, t.Render())
 	return last, err
@@ -135,7 +135,7 @@ func demoNights(ctx context.Context, g *globals, o demoOptions, service *sim.Ser
 // goes on from there: a busy machine makes no night late.
 func runningFrom(simulated time.Time) func() time.Time {
 	begun := sync.OnceValue(time.Now)
-	return func() time.Time { return simulated.Add(time.Since(begun())) }
+	return func() time.Time { return simulated.Add(time.Since(begun()).Truncate(time.Millisecond)) }
 }
 
 // showDemo prints the last night, the heads of the queries, and what to try.

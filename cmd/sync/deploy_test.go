@@ -134,7 +134,7 @@ func metricNames(t *testing.T) []string {
 	t.Helper()
 	cfg := config.Default()
 	g := &globals{process: process{stderr: &bytes.Buffer{}, lookupEnv: os.LookupEnv}}
-	s := &service{g: g, first: cfg, log: g.logger()}
+	s := &service{g: g, first: cfg, log: g.newLogger()}
 	registry := prometheus.NewRegistry()
 	daemon.New(daemon.Config{Metrics: registry, Log: s.log, Progress: s.watch.Progress, Streams: []string{"orders"}, Now: g.now,
 		HookResults: func() map[string]uint64 { return map[string]uint64{"stored": 0} }}, daemon.Settings{})

@@ -21,17 +21,17 @@ func diffCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff [FROM] [TO]",
 		Short: "Show what changed between two snapshots, field by field",
-		Long: "Show what changed between two snapshots: records that are new, gone or changed, and of the\n" +
-			"changed ones every field with its old and its new value. FROM and TO are times, dates (the\n" +
-			"last snapshot of that day, UTC) or ids of runs; without them the last two snapshots are\n" +
-			"compared, with FROM alone that one and the newest. A new or vanished record is one row with\n" +
-			"the whole record as JSON. In json and jsonl values are JSON with all their digits.",
+		Long: "Show what changed between two snapshots: records that are new, gone or changed, and each\n" +
+			"changed field with its old and its new value. FROM and TO are times, dates (the last\n" +
+			"snapshot of that day, UTC) or ids of runs. Without them, the last two snapshots are\n" +
+			"compared; with FROM alone, that one and the newest. A new or deleted record is one row\n" +
+			"with the whole record as JSON. In json and jsonl, values are JSON with all their digits.",
 		Args: cobra.MaximumNArgs(2),
-		RunE: ran(func(cmd *cobra.Command, args []string) error { return runDiff(cmd.Context(), g, o, args) }),
+		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runDiff(cmd.Context(), g, o, args) }),
 	}
-	cmd.Flags().StringSliceVar(&o.tables, "table", nil, "only these `tables`, separated by commas; * stands for any text")
-	cmd.Flags().BoolVar(&o.summary, "summary", false, "only how many records and fields changed in each table")
-	o.answer.flags(cmd)
+	cmd.Flags().StringSliceVar(&o.tables, "table", nil, "compare only these `tables`, separated by commas; * matches any text")
+	cmd.Flags().BoolVar(&o.summary, "summary", false, "show only how many records and fields changed in each table")
+	o.answer.addFlags(cmd)
 	return cmd
 }
 
@@ -59,20 +59,20 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 	if !g.quiet {
 		fmt.Fprintf(g.stderr, "from snapshot %s\nto snapshot %s\n", d.From, d.To)
 	}
-	if err := o.counts(ctx, g, db, d, format); err != nil || o.summary {
-		return suspect(g, err)
+	if err := o.showCounts(ctx, g, db, d, format); err != nil || o.summary {
+		return suspectDamage(g, err)
 	}
 	exact := format == query.JSON || format == query.JSONL
 	q, err := db.Changes(ctx, d, exact)
 	if err != nil {
 		return err
 	}
-	return suspect(g, o.answer.write(ctx, g, db, q, nil))
+	return suspectDamage(g, o.answer.writeAnswer(ctx, g, db, q, nil))
 }
 
-// counts shows the summary: alone when it was asked for, and before the
+// showCounts shows the summary: alone when it was asked for, and before the
 // changes when a person reads them.
-func (o diffOptions) counts(ctx context.Context, g *globals, db *query.DB, d query.Diff, f query.Format) error {
+func (o diffOptions) showCounts(ctx context.Context, g *globals, db *query.DB, d query.Diff, f query.Format) error {
 	forReading := f == query.Table && o.answer.out == ""
 	if !o.summary && !forReading {
 		return nil
@@ -81,7 +81,7 @@ func (o diffOptions) counts(ctx context.Context, g *globals, db *query.DB, d que
 	if err != nil {
 		return err
 	}
-	if err := o.answer.write(ctx, g, db, q, nil); err != nil || o.summary {
+	if err := o.answer.writeAnswer(ctx, g, db, q, nil); err != nil || o.summary {
 		return err
 	}
 	_, err = fmt.Fprintln(g.stdout)

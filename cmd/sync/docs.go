@@ -15,7 +15,7 @@ func docsCommand(g *globals) *cobra.Command {
 		Use:   "cli",
 		Short: "Write the reference of all commands as markdown",
 		Args:  cobra.NoArgs,
-		RunE: ran(func(cmd *cobra.Command, _ []string) error {
+		RunE: markWork(func(cmd *cobra.Command, _ []string) error {
 			return cliMarkdown(g.stdout, cmd.Root())
 		}),
 	})
@@ -23,7 +23,7 @@ func docsCommand(g *globals) *cobra.Command {
 		Use:   "man",
 		Short: "Write the manual page",
 		Args:  cobra.NoArgs,
-		RunE: ran(func(cmd *cobra.Command, _ []string) error {
+		RunE: markWork(func(cmd *cobra.Command, _ []string) error {
 			return manPage(g.stdout, cmd.Root())
 		}),
 	})
@@ -41,14 +41,14 @@ func cliMarkdown(w io.Writer, root *cobra.Command) error {
 		}
 		// Cobra adds --help to the command that is executed alone.
 		cmd.InitDefaultHelpFlag()
-		if _, err := fmt.Fprintf(w, "\n## %s\n\n```text\n%s\n\n%s```\n", cmd.CommandPath(), about(cmd), cmd.UsageString()); err != nil {
+		if _, err := fmt.Fprintf(w, "\n## %s\n\n```text\n%s\n\n%s```\n", cmd.CommandPath(), helpText(cmd), cmd.UsageString()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func about(cmd *cobra.Command) string {
+func helpText(cmd *cobra.Command) string {
 	if cmd.Long != "" {
 		return cmd.Long
 	}

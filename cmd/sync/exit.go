@@ -41,7 +41,7 @@ type usageError struct{ problem string }
 
 func (e *usageError) Error() string { return e.problem }
 
-func usage(format string, args ...any) error {
+func usageErr(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...)}
 }
 
@@ -87,8 +87,8 @@ func outcomeOf(ctx context.Context, err error) warehouse.Outcome {
 	return warehouse.Failed
 }
 
-// message is what stderr shows of an error.
-func message(err error) string {
+// errorText is what stderr shows of an error.
+func errorText(err error) string {
 	var work *workError
 	if !errors.As(err, &work) {
 		return err.Error() + "\nsee placementsync --help"

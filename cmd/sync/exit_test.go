@@ -25,7 +25,7 @@ func TestErrorsBecomeOutcomes(t *testing.T) {
 		"no error":             {t.Context(), nil, warehouse.Complete},
 		"no error, stopped":    {stopped, nil, warehouse.Complete},
 		"the command line":     {t.Context(), errors.New("unknown flag"), warehouse.Misused},
-		"a wrong use":          {t.Context(), &workError{usage("--nights is 0")}, warehouse.Misused},
+		"a wrong use":          {t.Context(), &workError{usageErr("--nights is 0")}, warehouse.Misused},
 		"the configuration":    {t.Context(), &workError{&config.Error{}}, warehouse.Misused},
 		"a wrong query":        {t.Context(), &workError{fmt.Errorf("query: %w", &query.UsageError{})}, warehouse.Misused},
 		"a refused query":      {t.Context(), &workError{&query.RefusedError{}}, warehouse.Failed},

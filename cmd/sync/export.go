@@ -23,25 +23,25 @@ func exportCommand(g *globals) *cobra.Command {
 		Use:   "export --to DIR [TABLE ...]",
 		Short: "Write tables or a query as Parquet or CSV into a folder",
 		Long: "Write tables, or the answer of a query, as Parquet or CSV into a folder, with a manifest of\n" +
-			"rows, sizes and checksums. The folder appears whole; an earlier export in its place is\n" +
-			"replaced in one step, any other folder that holds something is refused. Without names all\n" +
+			"rows, sizes and checksums. The folder is written atomically: an earlier export there is\n" +
+			"replaced in one step; any other folder that is not empty is refused. Without names, all\n" +
 			"tables of main are written; history.orders or 'mart.*' name those of other schemas. In CSV,\n" +
-			"texts that a spreadsheet would run as formulas get an apostrophe before them unless --raw.",
-		RunE: ran(func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) }),
+			"texts that a spreadsheet would run as formulas get an apostrophe in front, unless --raw.",
+		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.to, "to", "", "the `folder`; the one above it has to exist")
+	f.StringVar(&o.to, "to", "", "output `folder`; its parent folder must exist")
 	f.StringVar(&o.query, "query", "", "export the answer of `SQL` or of a named query instead of tables")
-	f.StringArrayVar(&o.params, "param", nil, "`name=value` of a parameter of the query, may be repeated")
+	f.StringArrayVar(&o.params, "param", nil, "set a parameter of the query: `name=value`; may be repeated")
 	f.StringVar(&o.format, "format", "parquet", "parquet or csv")
-	f.StringVar(&o.partition, "partition-by", "", "a folder for each value of this `column` (parquet only)")
-	f.BoolVar(&o.raw, "raw", false, "leave CSV texts as they are, also those that look like formulas")
+	f.StringVar(&o.partition, "partition-by", "", "write one folder for each value of this `column` (parquet only)")
+	f.BoolVar(&o.raw, "raw", false, "do not change CSV texts that look like formulas")
 	asOfFlag(cmd, &o.asOf)
 	return cmd
 }
 
 func runExport(ctx context.Context, g *globals, o exportOptions, tables []string) error {
-	e, err := o.export(tables)
+	e, err := o.newExport(tables)
 	if err != nil {
 		return err
 	}
@@ -55,13 +55,13 @@ func runExport(ctx context.Context, g *globals, o exportOptions, tables []string
 	defer db.Close()
 	m, err := db.Export(ctx, o.to, e)
 	if err != nil {
-		return suspect(g, err)
+		return suspectDamage(g, err)
 	}
 	return showExport(g, o.to, m)
 }
 
 // checkNewest compares the catalog that readers see with its checksum: what is handed
-// on is to be what was published.
+// on must be what was published.
 func checkNewest(g *globals) error {
 	cfg, err := g.loadWarehouse()
 	if err != nil {
@@ -71,22 +71,22 @@ func checkNewest(g *globals) error {
 	if err != nil {
 		return err
 	}
-	latest, ok, err := wh.Latest()
+	latest, ok, err := wh.Versions.Latest()
 	if err != nil || !ok {
 		return err
 	}
-	return wh.WithRemedy(wh.CheckCatalog(latest), latest)
+	return wh.Examiner.WithRemedy(wh.Versions.CheckCatalog(latest), latest)
 }
 
-func (o exportOptions) export(tables []string) (query.Export, error) {
+func (o exportOptions) newExport(tables []string) (query.Export, error) {
 	e := query.Export{Tables: tables, Format: query.Format(o.format), PartitionBy: o.partition, Raw: o.raw, Program: version}
 	switch {
 	case o.to == "":
-		return e, usage("export needs a folder: name it with --to DIR")
+		return e, usageErr("export needs a folder: name it with --to DIR")
 	case o.query != "" && len(tables) > 0:
-		return e, usage("export takes either tables or --query, not both")
+		return e, usageErr("export takes either tables or --query, not both")
 	case o.query == "" && len(o.params) > 0:
-		return e, usage("--param is for --query")
+		return e, usageErr("--param is for --query")
 	case o.query == "":
 		return e, nil
 	}
@@ -99,7 +99,7 @@ func (o exportOptions) export(tables []string) (query.Export, error) {
 	return e, err
 }
 
-// showExport says what came of it, one line a source.
+// showExport lists what was written, one line a source.
 func showExport(g *globals, dir string, m query.ExportManifest) error {
 	bytes := map[string]int64{}
 	for _, f := range m.Files {
@@ -110,10 +110,10 @@ func showExport(g *globals, dir string, m query.ExportManifest) error {
 	for _, f := range m.Files {
 		if !seen[f.Source] {
 			seen[f.Source] = true
-			t.AppendRow([]any{f.Source, f.Rows, size(bytes[f.Source])})
+			t.AppendRow([]any{f.Source, f.Rows, sizeText(bytes[f.Source])})
 		}
 	}
 	alignRight(t, 2, 3)
-	_, err := fmt.Fprintf(g.stdout, "%s\n\nsnapshot %s in %s: files: %d, beside manifest.json\n", t.Render(), m.RunID, dir, len(m.Files))
+	_, err := fmt.Fprintf(g.stdout, "%s\n\nsnapshot %s in %s: %d files and manifest.json\n", t.Render(), m.RunID, dir, len(m.Files))
 	return err
 }

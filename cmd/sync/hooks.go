@@ -33,18 +33,18 @@ type hooks struct {
 
 func (s *service) newHooks(wh *warehouse.Warehouse) (*hooks, error) {
 	h := &hooks{log: s.log, turn: make(chan struct{}, 1)}
-	h.refresher = pipeline.NewRefresher(s.log, refreshWindow, h.refresh)
-	inbox, err := wh.MakeInbox()
+	h.refresher = pipeline.NewRefresher(s.log, refreshWindow, h.refreshTargets)
+	inbox, err := wh.Folder.MakeInbox()
 	if err != nil {
 		return nil, err
 	}
-	h.receiver, err = webhook.New(webhook.Config{Dir: inbox, Stored: h.stored}, s.log, s.g.now)
+	h.receiver, err = webhook.New(webhook.Config{Dir: inbox, Stored: h.queueRefresh}, s.log, s.g.now)
 	return h, err
 }
 
-// use puts a configuration in force. One whose secrets are refused changes
+// applyConfig puts a configuration in force. One whose secrets are refused changes
 // nothing.
-func (h *hooks) use(cfg config.Config, night pipeline.Config) error {
+func (h *hooks) applyConfig(cfg config.Config, night pipeline.Config) error {
 	var secrets []string
 	for _, one := range cfg.Serve.WebhookSecrets {
 		secrets = append(secrets, one.Reveal())
@@ -60,22 +60,22 @@ func (h *hooks) use(cfg config.Config, night pipeline.Config) error {
 	return nil
 }
 
-// handler is nil without a secret: there is no endpoint then.
-func (h *hooks) handler(cfg config.Config) http.Handler {
+// httpHandler is nil without a secret: there is no endpoint then.
+func (h *hooks) httpHandler(cfg config.Config) http.Handler {
 	if len(cfg.Serve.WebhookSecrets) == 0 {
 		return nil
 	}
 	return h.receiver
 }
 
-func (h *hooks) stored(e stream.Event) {
+func (h *hooks) queueRefresh(e stream.Event) {
 	if h.night.Load() != nil {
 		t := webhook.EventTargets(e)
 		h.refresher.Add(t.Article, t.Campaign)
 	}
 }
 
-func (h *hooks) refresh(ctx context.Context, t pipeline.Targets) error {
+func (h *hooks) refreshTargets(ctx context.Context, t pipeline.Targets) error {
 	night := h.night.Load()
 	if night == nil {
 		return nil // switched off meanwhile
@@ -105,10 +105,10 @@ func (h *hooks) inTurn(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// around runs serve between the start and the end of the receiver, which goes
+// runAround runs serve between the start and the end of the receiver, which goes
 // last: what the server still accepts has to be kept. Where the receiver cannot
 // begin, since another process has the inbox, nothing is served at all.
-func (h *hooks) around(ctx context.Context, serve func(context.Context) error) error {
+func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error) error {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	receiving, end := context.WithCancel(context.WithoutCancel(ctx))

@@ -14,8 +14,8 @@ var version = "dev"
 
 func main() {
 	p := hostProcess()
-	os.Exit(interruptible(p.stderr, func(ctx context.Context, patient func()) int {
+	os.Exit(runInterruptible(p.stderr, func(ctx context.Context, patient func()) int {
 		p.patient = patient
-		return execute(ctx, os.Args[1:], p)
+		return executeArgs(ctx, os.Args[1:], p)
 	}))
 }

@@ -31,7 +31,7 @@ func knownAs(g *globals, all []query.Snapshot, names []string) ([]string, error)
 // seenAs gives, of an id that the ledger knows, the time of the snapshot that readers
 // saw when that entry was made; any other text stays as it is.
 func seenAs(wh *warehouse.Warehouse, text string) string {
-	runs, err := wh.Runs()
+	runs, err := wh.Ledger.Runs()
 	if err != nil {
 		return text // the ledger is not open to everybody who may read snapshots
 	}

@@ -14,8 +14,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// nightly runs one night and tells how it ended; run and serve do the same thing.
-func (g *globals) nightly(ctx context.Context, cfg config.Config, night pipeline.Config) (pipeline.Result, error) {
+// runAndNotify runs one night and tells how it ended; run and serve do the same thing.
+func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pipeline.Config) (pipeline.Result, error) {
 	res, err := pipeline.Run(ctx, night)
 	if night.DryRun {
 		return res, err
@@ -25,7 +25,7 @@ func (g *globals) nightly(ctx context.Context, cfg config.Config, night pipeline
 	// A night that finished its commit although it was told to stop is told of too.
 	ctx = context.WithoutCancel(ctx)
 	if event := eventOf(res.Run, err); event != "" {
-		tell.Alert(ctx, alert(event, res.Run, err))
+		tell.Alert(ctx, newAlert(event, res.Run, err))
 	} else if res.Run.Outcome == warehouse.Complete {
 		tell.Heartbeat(ctx)
 	}
@@ -51,22 +51,22 @@ func eventOf(r warehouse.Run, err error) string {
 	return ""
 }
 
-func alert(event string, r warehouse.Run, err error) notify.Alert {
+func newAlert(event string, r warehouse.Run, err error) notify.Alert {
 	a := notify.Alert{Event: event, Run: r.ID, ExitCode: r.ExitCode, StartedAt: r.StartedAt, EndedAt: r.EndedAt, Program: version}
 	if err != nil {
 		a.Error, a.ExitCode = err.Error(), cmp.Or(r.ExitCode, warehouse.Failed.ExitCode())
 	}
 	for _, s := range r.Streams {
-		if worry(s.Grade) > 0 {
+		if gradeWorry(s.Grade) > 0 {
 			a.Streams = append(a.Streams, notify.Stream{Stream: s.Stream, Grade: s.Grade, Reason: s.Reason})
 		}
 	}
-	slices.SortStableFunc(a.Streams, func(x, y notify.Stream) int { return worry(y.Grade) - worry(x.Grade) })
+	slices.SortStableFunc(a.Streams, func(x, y notify.Stream) int { return gradeWorry(y.Grade) - gradeWorry(x.Grade) })
 	return a
 }
 
-// worry orders the grades of an alert: a stream that was skipped may always be, for
+// gradeWorry orders the grades of an alert: a stream that was skipped may always be, for
 // want of a scope.
-func worry(grade string) int {
+func gradeWorry(grade string) int {
 	return slices.Index([]string{"", string(fetch.Skipped), string(fetch.BestEffort), string(fetch.CarriedForward)}, grade)
 }

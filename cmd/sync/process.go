@@ -48,8 +48,8 @@ type globals struct {
 	quiet     bool
 }
 
-// logger writes structured lines to stderr: constant messages, typed keys.
-func (g *globals) logger() *slog.Logger {
+// newLogger writes structured lines to stderr: constant messages, typed keys.
+func (g *globals) newLogger() *slog.Logger {
 	if g.quiet {
 		return g.loggerTo(g.stderr, slog.LevelWarn)
 	}

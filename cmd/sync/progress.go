@@ -20,23 +20,23 @@ const (
 	logsEvery = time.Minute
 )
 
-// follow tells how far the watched night is until stop is called: with bars on a
+// followNight tells how far the watched night is until stop is called: with bars on a
 // terminal, with a line a minute in any other log. The night logs to log.
-func (g *globals) follow(watch *pipeline.Watch) (log *slog.Logger, stop func()) {
+func (g *globals) followNight(watch *pipeline.Watch) (log *slog.Logger, stop func()) {
 	if g.stderrWidth == 0 || g.quiet {
-		log = g.logger()
-		return log, every(logsEvery, func() { logProgress(log, watch) })
+		log = g.newLogger()
+		return log, callEvery(logsEvery, func() { logProgress(log, watch) })
 	}
 	b := newBars(g.stderr, g.stderrWidth)
-	stopDrawing := every(redraw, func() { b.draw(watch) })
+	stopDrawing := callEvery(redraw, func() { b.drawProgress(watch) })
 	return g.loggerTo(b, slog.LevelWarn), func() {
 		stopDrawing()
 		b.close()
 	}
 }
 
-// every calls do again and again until stop, which waits for a call in progress.
-func every(pause time.Duration, do func()) (stop func()) {
+// callEvery calls do again and again until stop, which waits for a call in progress.
+func callEvery(pause time.Duration, do func()) (stop func()) {
 	ticker, quit := time.NewTicker(pause), make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -61,14 +61,14 @@ func logProgress(log *slog.Logger, watch *pipeline.Watch) {
 	if !ok {
 		return
 	}
-	one, read := current(p)
+	one, read := currentStream(p)
 	log.Info("progress", "run", p.Run, "phase", p.Phase, "stream", one.Name, "done", one.Done, "total", one.Total, "rows", one.Rows,
 		"streams_read", read, "streams", len(p.Streams), "requests", p.Requests, "retries", p.Retries,
 		"requests_per_second", p.PerSecond, "allowed_per_second", p.Allowed, "left", p.Left)
 }
 
-// current is the stream that is read, and how many have been.
-func current(p ledger.Progress) (one ledger.StreamProgress, read int) {
+// currentStream is the stream that is read, and how many have been.
+func currentStream(p ledger.Progress) (one ledger.StreamProgress, read int) {
 	for _, s := range p.Streams {
 		switch s.State {
 		case ledger.Read:
@@ -87,15 +87,15 @@ type bars struct {
 	progress      *mpb.Progress
 	stream, total *mpb.Bar
 
-	mu    sync.Mutex // guards what follows
-	now   ledger.Progress
-	ended bool
-	told  map[string]bool
+	mu      sync.Mutex // guards what follows
+	now     ledger.Progress
+	ended   bool
+	printed map[string]bool
 }
 
 func newBars(out io.Writer, width int) *bars {
 	const widest = 120 // more makes long bars, and tells no more
-	b := &bars{out: out, told: map[string]bool{}}
+	b := &bars{out: out, printed: map[string]bool{}}
 	b.progress = mpb.New(mpb.WithOutput(out), mpb.WithWidth(min(width, widest)), mpb.WithAutoRefresh(), mpb.WithRefreshRate(redraw))
 	style := mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]")
 	line := func(name, facts func() string) *mpb.Bar {
@@ -108,8 +108,8 @@ func newBars(out io.Writer, width int) *bars {
 	return b
 }
 
-// draw takes a new look at the night.
-func (b *bars) draw(watch *pipeline.Watch) {
+// drawProgress takes a new look at the night.
+func (b *bars) drawProgress(watch *pipeline.Watch) {
 	p, ok := watch.Progress()
 	if !ok {
 		return
@@ -117,7 +117,7 @@ func (b *bars) draw(watch *pipeline.Watch) {
 	b.mu.Lock()
 	b.now = p
 	b.mu.Unlock()
-	one, read := current(p)
+	one, read := currentStream(p)
 	b.stream.SetTotal(max(one.Total, one.Done+1), false)
 	b.stream.SetCurrent(one.Done)
 	if p.Expected > 0 {
@@ -128,34 +128,34 @@ func (b *bars) draw(watch *pipeline.Watch) {
 		b.total.SetCurrent(int64(read))
 	}
 	for _, s := range p.Streams {
-		b.tell(s)
+		b.printRead(s)
 	}
 }
 
-// tell leaves a line for a stream that has been read.
-func (b *bars) tell(s ledger.StreamProgress) {
-	if s.State == ledger.Read && !b.told[s.Name] {
-		b.told[s.Name] = true
-		_, _ = fmt.Fprintf(b, "%-24s %-15s %9d rows %7d requests %s\n", s.Name, s.Grade, s.Rows, s.Requests, retried(s.Retries))
+// printRead leaves a line for a stream that has been read.
+func (b *bars) printRead(s ledger.StreamProgress) {
+	if s.State == ledger.Read && !b.printed[s.Name] {
+		b.printed[s.Name] = true
+		_, _ = fmt.Fprintf(b, "%-24s %-15s %9d rows %7d requests %s\n", s.Name, s.Grade, s.Rows, s.Requests, retriesText(s.Retries))
 	}
 }
 
-func (b *bars) snapshot() ledger.Progress {
+func (b *bars) lastProgress() ledger.Progress {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.now
 }
 
 func (b *bars) streamName() string {
-	p := b.snapshot()
-	if one, _ := current(p); one.Name != "" {
+	p := b.lastProgress()
+	if one, _ := currentStream(p); one.Name != "" {
 		return one.Name
 	}
 	return p.Phase
 }
 
 func (b *bars) streamFacts() string {
-	one, _ := current(b.snapshot())
+	one, _ := currentStream(b.lastProgress())
 	if one.Name == "" {
 		return ""
 	}
@@ -163,12 +163,12 @@ func (b *bars) streamFacts() string {
 	if one.Total > 0 {
 		of = fmt.Sprintf("/%d", one.Total)
 	}
-	return fmt.Sprintf("%d%s, %d rows%s%s", one.Done, of, one.Rows, retried(one.Retries), left(one.Left))
+	return fmt.Sprintf("%d%s, %d rows%s%s", one.Done, of, one.Rows, retriesText(one.Retries), timeLeft(one.Left))
 }
 
 func (b *bars) totalFacts() string {
-	p := b.snapshot()
-	_, read := current(p)
+	p := b.lastProgress()
+	_, read := currentStream(p)
 	of, allowed := "", ""
 	if p.Expected > 0 {
 		of = fmt.Sprintf("/%d", p.Expected)
@@ -177,17 +177,17 @@ func (b *bars) totalFacts() string {
 		allowed = fmt.Sprintf("/%g", p.Allowed)
 	}
 	return fmt.Sprintf("%d/%d streams, %d%s requests, %.1f%s a second%s%s", read, len(p.Streams), p.Requests, of,
-		p.PerSecond, allowed, retried(p.Retries), left(p.Left))
+		p.PerSecond, allowed, retriesText(p.Retries), timeLeft(p.Left))
 }
 
-func retried(n int64) string {
+func retriesText(n int64) string {
 	if n == 0 {
 		return ""
 	}
 	return fmt.Sprintf(", %d retries", n)
 }
 
-func left(d time.Duration) string {
+func timeLeft(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}

@@ -19,15 +19,15 @@ func pruneCommand(g *globals) *cobra.Command {
 		Long: "Remove landed answers, days of the Parquet series and versions that the configuration's\n" +
 			"retention and keep_versions no longer keep. The newest of everything stays.",
 		Args: cobra.NoArgs,
-		RunE: ran(func(*cobra.Command, []string) error {
+		RunE: markWork(func(*cobra.Command, []string) error {
 			if version != "" {
-				return g.locked("prune", func(w *warehouse.Warehouse, _ config.Config) error { return dropVersion(g, w, version, dryRun) })
+				return g.withLock("prune", func(w *warehouse.Warehouse, _ config.Config) error { return dropVersion(g, w, version, dryRun) })
 			}
-			return g.locked("prune", func(w *warehouse.Warehouse, c config.Config) error { return prune(g, w, c, dryRun) })
+			return g.withLock("prune", func(w *warehouse.Warehouse, c config.Config) error { return runPrune(g, w, c, dryRun) })
 		}),
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only list what would be removed")
-	cmd.Flags().StringVar(&version, "version", "", "remove this version alone, such as one that is damaged: the id of its `run`")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be removed, and remove nothing")
+	cmd.Flags().StringVar(&version, "version", "", "remove only this version, for example a damaged one: the id of its `run`")
 	return cmd
 }
 
@@ -36,15 +36,15 @@ func dropVersion(g *globals, w *warehouse.Warehouse, run string, dryRun bool) er
 		_, err := fmt.Fprintln(g.stdout, "would remove version", run)
 		return err
 	}
-	if err := w.DropVersion(run); err != nil {
+	if err := w.Versions.Drop(run); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(g.stdout, "removed version", run)
 	return err
 }
 
-func prune(g *globals, w *warehouse.Warehouse, c config.Config, dryRun bool) error {
-	gone, err := w.Prune(retention(c), g.now(), dryRun)
+func runPrune(g *globals, w *warehouse.Warehouse, c config.Config, dryRun bool) error {
+	gone, err := w.Pruner.Prune(retentionOf(c), g.now(), dryRun)
 	if err != nil {
 		return err
 	}
@@ -59,15 +59,15 @@ func prune(g *globals, w *warehouse.Warehouse, c config.Config, dryRun bool) err
 	t := newTable(did, "size")
 	var sum int64
 	for _, p := range gone {
-		t.AppendRow(table.Row{p.Path, size(p.Bytes)})
+		t.AppendRow(table.Row{p.Path, sizeText(p.Bytes)})
 		sum += p.Bytes
 	}
 	alignRight(t, 2)
-	_, err = fmt.Fprintf(g.stdout, "%s\n\n%d in all, %s\n", t.Render(), len(gone), size(sum))
+	_, err = fmt.Fprintf(g.stdout, "%s\n\n%d in total, %s\n", t.Render(), len(gone), sizeText(sum))
 	return err
 }
 
-func retention(c config.Config) warehouse.Retention {
+func retentionOf(c config.Config) warehouse.Retention {
 	r := c.Retention
 	return warehouse.Retention{RawDays: r.RawDays, Daily: r.Daily, Weekly: r.Weekly, Monthly: r.Monthly}
 }

@@ -30,29 +30,30 @@ func queryCommand(g *globals) *cobra.Command {
 		Use:   "query [SQL | NAME]",
 		Short: "Ask the newest snapshot: SQL text, a file, or a named query",
 		Long: "Ask the newest snapshot, read only. A single word is the name of a query (see --list),\n" +
-			"anything else is SQL. A query sees the catalog and nothing else: no file, no network.",
+			"anything else is SQL of one statement. A query sees the catalog and nothing else: no file,\n" +
+			"no network.",
 		Args: cobra.MaximumNArgs(1),
-		RunE: ran(func(cmd *cobra.Command, args []string) error { return runQuery(cmd.Context(), g, o, args) }),
+		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runQuery(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "read the SQL from a `file`")
 	f.BoolVar(&o.list, "list", false, "list the named queries with their parameters")
-	f.StringArrayVar(&o.params, "param", nil, "`name=value` of a parameter, may be repeated")
-	o.answer.flags(cmd)
+	f.StringArrayVar(&o.params, "param", nil, "set a parameter: `name=value`; may be repeated")
+	o.answer.addFlags(cmd)
 	asOfFlag(cmd, &o.asOf)
-	f.BoolVar(&o.unsafe, "unsafe", false, "let the SQL reach files, the network and extensions; the warehouse stays read only")
+	f.BoolVar(&o.unsafe, "unsafe", false, "let the SQL use files, the network, extensions and several statements; the warehouse stays read only")
 	return cmd
 }
 
 func asOfFlag(cmd *cobra.Command, asOf *string) {
-	cmd.Flags().StringVar(asOf, "as-of", "", "ask the warehouse as it was: a `time`, a date (the last snapshot of that day, UTC) or the id of a run")
+	cmd.Flags().StringVar(asOf, "as-of", "", "answer from an earlier snapshot: a `time`, a date (the last snapshot of that day, UTC) or the id of a run")
 }
 
 func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) error {
 	if o.list {
 		return listQueries(g.stdout)
 	}
-	q, err := o.query(args)
+	q, err := o.readQuery(args)
 	if err != nil {
 		return err
 	}
@@ -68,11 +69,11 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 		return err
 	}
 	defer db.Close()
-	return suspect(g, o.answer.write(ctx, g, db, q, values))
+	return suspectDamage(g, o.answer.writeAnswer(ctx, g, db, q, values))
 }
 
-// suspect looks, after an error that a damaged catalog explains, whether it is one.
-func suspect(g *globals, err error) error {
+// suspectDamage looks, after an error that a damaged catalog explains, whether it is one.
+func suspectDamage(g *globals, err error) error {
 	if !query.IsUnreadable(err) {
 		return err
 	}
@@ -84,21 +85,21 @@ func suspect(g *globals, err error) error {
 	if openErr != nil {
 		return err
 	}
-	return wh.Suspect(err)
+	return wh.Examiner.ExplainErr(err)
 }
 
-func (o queryOptions) query(args []string) (query.Query, error) {
+func (o queryOptions) readQuery(args []string) (query.Query, error) {
 	switch {
 	case o.file != "" && len(args) > 0:
-		return query.Query{}, usage("query takes either SQL or --file, not both")
+		return query.Query{}, usageErr("query takes either SQL or --file, not both")
 	case o.file != "":
 		text, err := os.ReadFile(o.file)
 		if err != nil {
-			return query.Query{}, usage("read the query: %v", err)
+			return query.Query{}, usageErr("read the query: %v", err)
 		}
 		return query.Text(string(text)), nil
 	case len(args) == 0:
-		return query.Query{}, usage("query needs SQL or the name of a query: see --list")
+		return query.Query{}, usageErr("query needs SQL or the name of a query: see --list")
 	}
 	return query.Resolve(args[0])
 }
@@ -109,7 +110,7 @@ func paramValues(params []string) (map[string]string, error) {
 	for _, p := range params {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok {
-			return nil, usage("--param is %q: use name=value", p)
+			return nil, usageErr("--param is %q: use name=value", p)
 		}
 		values[name] = value
 	}
@@ -127,23 +128,23 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	if err != nil {
 		return nil, err
 	}
-	if err := newest(wh); err != nil {
+	if err := checkPublished(wh); err != nil {
 		return nil, err
 	}
 	opts.MemoryLimit, opts.Threads = cfg.Warehouse.MemoryLimit, cfg.Warehouse.Threads
-	db, err := query.Open(ctx, wh.CatalogPath(), opts)
+	db, err := query.Open(ctx, wh.Folder.CatalogPath(), opts)
 	if misuse := (*query.UsageError)(nil); errors.As(err, &misuse) && opts.AsOf != "" {
 		// The id may be one of the ledger's that no snapshot has.
 		if at := seenAs(wh, opts.AsOf); at != opts.AsOf {
 			opts.AsOf = at
-			db, err = query.Open(ctx, wh.CatalogPath(), opts)
+			db, err = query.Open(ctx, wh.Folder.CatalogPath(), opts)
 		}
 	}
 	if errors.As(err, new(*query.UsageError)) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, wh.Suspect(err)
+		return nil, wh.Examiner.ExplainErr(err)
 	}
 	if s, ok := db.AsOf(); ok && !g.quiet {
 		fmt.Fprintf(g.stderr, "as of snapshot %s\n", s)
@@ -151,16 +152,16 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	return db, nil
 }
 
-// newest returns an error where readers have nothing to open, with what to do.
-func newest(wh *warehouse.Warehouse) error {
-	_, published, err := wh.Latest()
+// checkPublished returns an error where readers have nothing to open, with what to do.
+func checkPublished(wh *warehouse.Warehouse) error {
+	_, published, err := wh.Versions.Latest()
 	if err != nil || published {
 		return err
 	}
-	if lost := (*warehouse.LostError)(nil); errors.As(wh.CheckIdentity(), &lost) {
+	if lost := (*warehouse.LostError)(nil); errors.As(wh.Identity.Check(), &lost) {
 		return lost
 	}
-	return fmt.Errorf("open %s: nothing is published yet: start a night with placementsync run", wh.CatalogPath())
+	return fmt.Errorf("open %s: nothing is published yet: start a night with placementsync run", wh.Folder.CatalogPath())
 }
 
 func listQueries(w io.Writer) error {

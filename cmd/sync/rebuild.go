@@ -24,40 +24,40 @@ func rebuildCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rebuild",
 		Short: "Build the catalog with its history again from the Parquet series",
-		Long: "Build the catalog with its history again from the retained Parquet series and from what is\n" +
-			"kept beside it, and publish it: current and closed rows, and meta. For a catalog that was\n" +
-			"lost, or that another program version wrote in a way that this one refuses. Every file is\n" +
-			"compared with its checksum; one that is damaged or missing ends the command, and is passed\n" +
-			"over with --skip-damaged, which sets it aside under damaged/ and notes it in meta.runs.\n\n" +
-			"With --series it is the other way round: files of the series that are damaged or gone are\n" +
-			"written again, from copies or from the history in the catalog that readers see.\n\n" + exitCodes(),
+		Long: "Build the catalog with its history again from the Parquet series, and publish it: current\n" +
+			"and closed rows, and meta. Use it when the catalog is lost, or when this program refuses a\n" +
+			"catalog that another version wrote. Every file is compared with its checksum. A damaged or\n" +
+			"missing file ends the command; --skip-damaged leaves it out, moves it to damaged/ and\n" +
+			"records it in meta.runs.\n\n" +
+			"--series works the other way round: it writes damaged or missing files of the series again,\n" +
+			"from copies or from the history in the catalog that readers see.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
-		RunE: ran(func(cmd *cobra.Command, _ []string) error { return rebuild(cmd.Context(), g, o) }),
+		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runRebuild(cmd.Context(), g, o) }),
 	}
-	cmd.Flags().BoolVar(&o.skipDamaged, "skip-damaged", false, "build from what is whole, and tell what is not")
-	cmd.Flags().BoolVar(&o.series, "series", false, "write damaged files of the Parquet series again from the catalog, and publish nothing")
+	cmd.Flags().BoolVar(&o.skipDamaged, "skip-damaged", false, "leave out damaged files, and list them")
+	cmd.Flags().BoolVar(&o.series, "series", false, "write damaged files of the Parquet series again from the catalog; publish nothing")
 	cmd.MarkFlagsMutuallyExclusive("skip-damaged", "series")
 	return cmd
 }
 
-// mendSeries brings back what the series lost.
+// mendSeries restores what the series lost.
 func mendSeries(ctx context.Context, g *globals, cfg pipeline.Config) error {
 	mended, err := pipeline.MendSeries(ctx, cfg)
 	for _, one := range mended {
-		fmt.Fprintln(g.stdout, "brought back", one)
+		fmt.Fprintln(g.stdout, "restored", one)
 	}
 	if err == nil && len(mended) == 0 {
-		fmt.Fprintln(g.stdout, "nothing of the series is damaged")
+		fmt.Fprintln(g.stdout, "no file of the series is damaged")
 	}
 	return err
 }
 
-func rebuild(ctx context.Context, g *globals, o rebuildOptions) error {
+func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 	cfg, err := g.loadWarehouse()
 	if err != nil {
 		return err
 	}
-	night := pipeline.Config{Warehouse: warehouseConfig(cfg), Streams: stream.Known(), Now: g.now, Log: g.logger()}
+	night := pipeline.Config{Warehouse: warehouseConfig(cfg), Streams: stream.Known(), Now: g.now, Log: g.newLogger()}
 	if o.series {
 		return mendSeries(ctx, g, night)
 	}
@@ -79,16 +79,16 @@ func showRebuilt(g *globals, r pipeline.Rebuilt) error {
 	fmt.Fprintf(g.stdout, "published %s from %d snapshots of %s to %s\n", r.Manifest.RunID, r.Snapshots,
 		r.First.Format(time.DateOnly), r.Last.Format(time.DateOnly))
 	if r.Between > 0 {
-		fmt.Fprintf(g.stdout, "%d snapshots between them have no day of their own in the series: what began and ended between two days is not in history\n", r.Between)
+		fmt.Fprintf(g.stdout, "%d more snapshots of that time are not in the series: a row that began and ended between two kept days is not in history\n", r.Between)
 	}
 	if !r.Meta {
-		fmt.Fprintln(g.stdout, "meta is empty: the series is of a program that did not keep it")
+		fmt.Fprintln(g.stdout, "meta is empty: the program that wrote the series did not store it")
 	}
 	for _, d := range r.Passed {
-		fmt.Fprintf(g.stdout, "passed over %s: %s; with it went %s\n", query.OnScreen(d.File), query.OnScreen(d.Problem), d.Cost)
+		fmt.Fprintf(g.stdout, "left out %s: %s; lost with it: %s\n", query.OnScreen(d.File), query.OnScreen(d.Problem), d.Cost)
 	}
 	if len(r.Passed) > 0 {
-		_, err := fmt.Fprintf(g.stdout, "what was damaged lies in damaged/%s of the warehouse\n", r.Manifest.RunID)
+		_, err := fmt.Fprintf(g.stdout, "the damaged files are in damaged/%s of the warehouse\n", r.Manifest.RunID)
 		return err
 	}
 	return nil

@@ -11,17 +11,17 @@ import (
 func replayCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay RUN",
-		Short: "Build the tables of a landed run again, without the network",
-		Long: "Build the tables of a landed run again from the answers that it stored, without the\n" +
-			"network, and publish them: for a run that did not publish, or for the newest one after\n" +
-			"a new version of the program reads something better.\n\n" + exitCodes(),
+		Short: "Build the tables of a run again from its stored answers, without the network",
+		Long: "Build the tables of a run again from its stored answers, without the network, and publish\n" +
+			"them. Use it for a run that did not publish, or for the newest run after an update of the\n" +
+			"program that reads something better. To replay an older run, first roll back to it.\n\n" + exitCodes(),
 		Args: cobra.ExactArgs(1),
-		RunE: ran(func(cmd *cobra.Command, args []string) error { return replay(cmd.Context(), g, args[0]) }),
+		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), g, args[0]) }),
 	}
 }
 
-func replay(ctx context.Context, g *globals, run string) error {
-	cfg, err := g.load()
+func runReplay(ctx context.Context, g *globals, run string) error {
+	cfg, err := g.loadConfig()
 	if err != nil {
 		return err
 	}
@@ -30,5 +30,5 @@ func replay(ctx context.Context, g *globals, run string) error {
 		return err
 	}
 	res, err := pipeline.Replay(ctx, night, run)
-	return g.ended(res, err, false)
+	return g.endNight(res, err, false)
 }

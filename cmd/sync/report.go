@@ -23,32 +23,32 @@ func reportCommand(g *globals) *cobra.Command {
 			"prices, commissions, articles and how good the data is. The page is a single file that\n" +
 			"loads nothing from anywhere; below every number stands the query that gives it.",
 		Args: cobra.NoArgs,
-		RunE: ran(func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), g, out) }),
+		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), g, out) }),
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", out, "`file` to write, which appears whole; - is stdout")
+	cmd.Flags().StringVarP(&out, "output", "o", out, "`file` to write atomically; - is stdout")
 	return cmd
 }
 
 func runReport(ctx context.Context, g *globals, out string) (err error) {
-	// Going back in time is how the page is made, and nothing to tell of.
+	// The page reads earlier snapshots; the user need not know of each.
 	silent := *g
 	silent.quiet = true
 	a := &analyst{open: func(ctx context.Context, asOf string) (*query.DB, error) {
 		return openCatalog(ctx, &silent, query.Options{AsOf: asOf})
 	}}
-	defer func() { err = suspect(&silent, errors.Join(err, a.close())) }()
+	defer func() { err = suspectDamage(&silent, errors.Join(err, a.close())) }()
 	opts := report.Options{Program: "placementsync query"}
 	if g.config != defaultConfig {
 		opts.Program += " --config " + g.config
 	}
 	if out == "-" {
-		return report.Write(ctx, g.stdout, a.ask, opts)
+		return report.Write(ctx, g.stdout, a.askQuestion, opts)
 	}
 	if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() {
-		return usage("%q is not a regular file: use -o - to write to the terminal or a pipe", out)
+		return usageErr("%q is not a regular file: use -o - to write to the terminal or a pipe", out)
 	}
 	const public = 0o644
-	if err := (durable.Disk{}).WriteAtomically(out, public, func(f *os.File) error { return report.Write(ctx, f, a.ask, opts) }); err != nil {
+	if err := (durable.Disk{}).WriteAtomically(out, public, func(f *os.File) error { return report.Write(ctx, f, a.askQuestion, opts) }); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(g.stdout, "wrote %s: open it in a browser\n", out)
@@ -62,8 +62,8 @@ type analyst struct {
 	handles map[time.Time]*query.DB
 }
 
-func (a *analyst) ask(ctx context.Context, q report.Question) (report.Answer, error) {
-	db, err := a.handle(ctx, q.AsOf)
+func (a *analyst) askQuestion(ctx context.Context, q report.Question) (report.Answer, error) {
+	db, err := a.handleAt(ctx, q.AsOf)
 	if err != nil {
 		return report.Answer{}, err
 	}
@@ -82,7 +82,7 @@ func (a *analyst) ask(ctx context.Context, q report.Question) (report.Answer, er
 	return kept.answer, err
 }
 
-func (a *analyst) handle(ctx context.Context, at time.Time) (*query.DB, error) {
+func (a *analyst) handleAt(ctx context.Context, at time.Time) (*query.DB, error) {
 	if db := a.handles[at]; db != nil {
 		return db, nil
 	}

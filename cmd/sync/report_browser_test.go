@@ -59,7 +59,7 @@ func mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, problems bytes.Buffer
 	p := process{stdout: &out, stderr: &problems, lookupEnv: func(string) (string, bool) { return "", false }, now: time.Now}
-	if code := execute(t.Context(), args, p); code != 0 {
+	if code := executeArgs(t.Context(), args, p); code != 0 {
 		t.Fatalf("placementsync %q ended with %d:\n%s", args, code, problems.String())
 	}
 	return out.String()

@@ -16,16 +16,16 @@ func rollbackCommand(g *globals) *cobra.Command {
 		Use:   "rollback [RUN]",
 		Short: "Point readers at an earlier version, in one step",
 		Long: "Point readers at an earlier version: the one before the newest, or the one named.\n" +
-			"What later versions put into the Parquet series is taken back. The later versions\n" +
-			"stay until keep_versions drops them, so that a rollback can be undone by another;\n" +
-			"the next night builds on the version that readers see then.",
+			"What later versions added to the Parquet series is removed from it. The later versions\n" +
+			"stay until keep_versions drops them, so that another rollback can undo this one. The\n" +
+			"next night builds on the version that readers see then.",
 		Args: cobra.MaximumNArgs(1),
-		RunE: ran(func(_ *cobra.Command, args []string) error {
+		RunE: markWork(func(_ *cobra.Command, args []string) error {
 			run := ""
 			if len(args) > 0 {
 				run = args[0]
 			}
-			return g.locked("rollback", func(w *warehouse.Warehouse, _ config.Config) error {
+			return g.withLock("rollback", func(w *warehouse.Warehouse, _ config.Config) error {
 				m, err := w.Rollback(run, g.now())
 				if err != nil {
 					return err
@@ -37,17 +37,17 @@ func rollbackCommand(g *globals) *cobra.Command {
 	}
 }
 
-// locked lets work change the warehouse while no run can.
-func (g *globals) locked(name string, work func(*warehouse.Warehouse, config.Config) error) error {
+// withLock lets work change the warehouse while no run can.
+func (g *globals) withLock(name string, work func(*warehouse.Warehouse, config.Config) error) error {
 	cfg, err := g.loadWarehouse()
 	if err != nil {
 		return err
 	}
-	return g.lockedFor(cfg, name, func(wh *warehouse.Warehouse) error { return work(wh, cfg) })
+	return g.withLockFor(cfg, name, func(wh *warehouse.Warehouse) error { return work(wh, cfg) })
 }
 
-// lockedFor is locked for a configuration that is known already.
-func (g *globals) lockedFor(cfg config.Config, name string, work func(*warehouse.Warehouse) error) error {
+// withLockFor is locked for a configuration that is known already.
+func (g *globals) withLockFor(cfg config.Config, name string, work func(*warehouse.Warehouse) error) error {
 	wh, err := warehouse.Open(warehouseConfig(cfg))
 	if err != nil {
 		return err

@@ -10,9 +10,9 @@ import (
 	"placementsync/internal/query"
 )
 
-// execute runs one command and returns the exit code: results on stdout,
+// executeArgs runs one command and returns the exit code: results on stdout,
 // everything else on stderr.
-func execute(ctx context.Context, args []string, p process) int {
+func executeArgs(ctx context.Context, args []string, p process) int {
 	g := &globals{process: p}
 	root := newRoot(g)
 	root.SetArgs(args)
@@ -24,9 +24,9 @@ func execute(ctx context.Context, args []string, p process) int {
 	switch {
 	case err == nil || err.Error() == "": // all has been said
 	case g.logFormat == "json" && errors.As(err, &work): // whoever collects the lines gets this one too
-		g.logger().Error("command failed", "command", commandOf(root, args), "exit_code", code, "error", err)
+		g.newLogger().Error("command failed", "command", commandOf(root, args), "exit_code", code, "error", err)
 	default:
-		fmt.Fprintln(p.stderr, "placementsync:", query.OnScreen(message(err)))
+		fmt.Fprintln(p.stderr, "placementsync:", query.OnScreen(errorText(err)))
 	}
 	return code
 }
@@ -44,14 +44,14 @@ func newRoot(g *globals) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "placementsync",
 		Short: "Sync a media placement marketplace into DuckDB and Parquet",
-		Long: "placementsync walks every endpoint of the service, proves that it saw everything,\n" +
+		Long: "placementsync reads every endpoint of the service, proves that nothing is missing,\n" +
 			"and publishes one consistent snapshot as a DuckDB file and as Parquet.\n\n" + exitCodes(),
 		SilenceUsage: true, SilenceErrors: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return g.check() },
+		PersistentPreRunE: func(*cobra.Command, []string) error { return g.checkFlags() },
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&g.config, "config", defaultConfig, "configuration `file`")
-	flags.StringVar(&g.logFormat, "log-format", "text", "text or json, for the log on stderr")
+	flags.StringVar(&g.logFormat, "log-format", "text", "format of the log on stderr: text or json")
 	flags.BoolVar(&g.quiet, "quiet", false, "log warnings and errors only")
 	root.AddCommand(demoCommand(g), checkCommand(g), runCommand(g), serveCommand(g), runsCommand(g), queryCommand(g),
 		diffCommand(g), reportCommand(g), exportCommand(g), schemaCommand(g), replayCommand(g), rebuildCommand(g),
@@ -59,16 +59,16 @@ func newRoot(g *globals) *cobra.Command {
 	return root
 }
 
-func (g *globals) check() error {
+func (g *globals) checkFlags() error {
 	if g.logFormat != "text" && g.logFormat != "json" {
-		return usage("--log-format is %q: use text or json", g.logFormat)
+		return usageErr("--log-format is %q: use text or json", g.logFormat)
 	}
 	return nil
 }
 
-// ran marks the errors of a command that began its work. All others come from
+// markWork marks the errors of a command that began its work. All others come from
 // cobra reading the command line.
-func ran(run func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+func markWork(run func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := run(cmd, args); err != nil {
 			return &workError{err}

@@ -24,22 +24,22 @@ func runCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run one night: extract, prove, load, publish",
-		Long: "Run one night. The snapshot becomes visible in one step at the end; whatever goes\n" +
-			"wrong before leaves the last one as it was.\n\n" + exitCodes(),
+		Long: "Run one night. The new snapshot becomes visible in one step at the end. If anything\n" +
+			"fails before that, readers keep the last snapshot.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
-		RunE: ran(func(cmd *cobra.Command, _ []string) error { return runNight(cmd.Context(), g, o) }),
+		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runNight(cmd.Context(), g, o) }),
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.full, "full", false, "read every single record again, also unchanged ones")
+	f.BoolVar(&o.full, "full", false, "read every single record again, unchanged ones too")
 	f.StringVar(&o.streams, "streams", "", "read only these streams, `names` separated by commas; the others keep their rows")
 	f.BoolVar(&o.dryRun, "dry-run", false, "extract and check, publish nothing")
-	f.BoolVar(&o.allowMassDelete, "allow-mass-delete", false, "publish although much of a table is gone, once a second reading of its lists confirms it")
-	f.BoolVar(&o.fresh, "fresh", false, "begin a new run, even if one was interrupted and could be resumed")
+	f.BoolVar(&o.allowMassDelete, "allow-mass-delete", false, "publish although much of a table was deleted, if a second reading of its lists confirms it")
+	f.BoolVar(&o.fresh, "fresh", false, "start a new run; do not resume an interrupted one")
 	return cmd
 }
 
 func runNight(ctx context.Context, g *globals, o runOptions) error {
-	cfg, err := g.load()
+	cfg, err := g.loadConfig()
 	if err != nil {
 		return err
 	}
@@ -56,15 +56,15 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	night.DryRun = o.dryRun
 	night.AllowMassDelete, night.Fresh = o.allowMassDelete, o.fresh
 	night.Watch = &pipeline.Watch{}
-	log, stop := g.follow(night.Watch)
+	log, stop := g.followNight(night.Watch)
 	night.Log = log
-	res, err := g.nightly(ctx, cfg, night)
+	res, err := g.runAndNotify(ctx, cfg, night)
 	stop()
-	return g.ended(res, err, o.dryRun)
+	return g.endNight(res, err, o.dryRun)
 }
 
-// ended shows what a night came to and makes its exit code the program's.
-func (g *globals) ended(res pipeline.Result, err error, dryRun bool) error {
+// endNight prints the result of a night and makes its outcome the program's.
+func (g *globals) endNight(res pipeline.Result, err error, dryRun bool) error {
 	if len(res.Run.Streams) > 0 {
 		if shown := showNight(g, res, dryRun); shown != nil && err == nil {
 			err = shown

@@ -18,17 +18,17 @@ func runsCommand(g *globals) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "Show the ledger: what each night, refresh, replay, rebuild and rollback did, also failed ones",
+		Short: "Show the ledger: what each night, refresh, replay, rebuild and rollback did, failed ones too",
 		Args:  cobra.NoArgs,
-		RunE:  ran(func(*cobra.Command, []string) error { return showRuns(g, format) }),
+		RunE:  markWork(func(*cobra.Command, []string) error { return showRuns(g, format) }),
 	}
-	cmd.Flags().StringVar(&format, "format", "table", "table or json; json has the streams too")
+	cmd.Flags().StringVar(&format, "format", "table", "table or json; json includes the streams")
 	return cmd
 }
 
 func showRuns(g *globals, format string) error {
 	if format != "table" && format != "json" {
-		return usage("--format is %q: use table or json", format)
+		return usageErr("--format is %q: use table or json", format)
 	}
 	cfg, err := g.loadWarehouse()
 	if err != nil {
@@ -38,16 +38,16 @@ func showRuns(g *globals, format string) error {
 	if err != nil {
 		return err
 	}
-	runs, err := wh.Told()
+	runs, err := wh.Ledger.AllRuns()
 	if err != nil {
 		return err
 	}
-	seen, _, err := wh.Latest()
+	seen, _, err := wh.Versions.Latest()
 	if err != nil {
 		return err
 	}
 	if format == "json" {
-		return writeJSON(g.stdout, shown(runs, seen))
+		return writeJSON(g.stdout, markSeen(runs, seen))
 	}
 	return runsTable(g.stdout, runs, seen)
 }
@@ -59,7 +59,7 @@ type shownRun struct {
 	Seen bool `json:"seen"`
 }
 
-func shown(runs []warehouse.Run, seen string) []shownRun {
+func markSeen(runs []warehouse.Run, seen string) []shownRun {
 	all := make([]shownRun, len(runs))
 	for i, r := range runs {
 		all[i] = shownRun{r, r.ID == seen}
@@ -74,16 +74,16 @@ func runsTable(w io.Writer, runs []warehouse.Run, seen string) error {
 	}
 	t := newTable("run", "kind", "readers", "started", "took", "attempts", "outcome", "exit", "requests", "received", "retries", "rows", "new", "changed", "gone", "grades", "error")
 	for _, r := range runs {
-		t.AppendRow(table.Row{r.ID, kind(r), mark(r, seen), r.StartedAt.Format(time.DateTime), took(r),
-			r.Attempts, r.Outcome, code(r), r.Requests, size(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, grades(r), firstLine(r.Error)})
+		t.AppendRow(table.Row{r.ID, kindOf(r), readersMark(r, seen), r.StartedAt.Format(time.DateTime), durationText(r),
+			r.Attempts, r.Outcome, exitCodeText(r), r.Requests, sizeText(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, countGrades(r), firstLine(r.Error)})
 	}
 	alignRight(t, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15)
 	_, err := fmt.Fprintln(w, t.Render())
 	return err
 }
 
-// mark tells which version readers see, and which one a rollback led to.
-func mark(r warehouse.Run, seen string) string {
+// readersMark tells which version readers see, and which one a rollback led to.
+func readersMark(r warehouse.Run, seen string) string {
 	switch {
 	case r.ID == seen:
 		return "see this"
@@ -93,26 +93,26 @@ func mark(r warehouse.Run, seen string) string {
 	return ""
 }
 
-// kind tells nights from all else; entries of old have none, and are nights.
-func kind(r warehouse.Run) string { return cmp.Or(r.Kind, warehouse.Night) }
+// kindOf tells nights from all else; entries of old have none, and are nights.
+func kindOf(r warehouse.Run) string { return cmp.Or(r.Kind, warehouse.Night) }
 
-// took and code are unknown of a run that was killed.
-func took(r warehouse.Run) string {
+// durationText and code are unknown of a run that was killed.
+func durationText(r warehouse.Run) string {
 	if r.EndedAt.IsZero() {
 		return ""
 	}
 	return r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond).String()
 }
 
-func code(r warehouse.Run) string {
+func exitCodeText(r warehouse.Run) string {
 	if r.ExitCode < 0 {
 		return ""
 	}
 	return strconv.Itoa(r.ExitCode)
 }
 
-// grades sums up the streams of a run: "8 exact, 1 skipped".
-func grades(r warehouse.Run) string {
+// countGrades sums up the streams of a run: "8 exact, 1 skipped".
+func countGrades(r warehouse.Run) string {
 	counts := map[string]int{}
 	var order []string
 	for _, s := range r.Streams {

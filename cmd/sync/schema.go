@@ -44,15 +44,15 @@ func schemaCommand(g *globals) *cobra.Command {
 		Short: "Print the data dictionary: tables, columns, types, keys, meaning, source",
 		Long: "Print the data dictionary: the tables of main and meta and the views of mart with their\n" +
 			"columns, types, keys, meaning, and source in the specification of the service. Names may\n" +
-			"hold *, and those of meta and mart begin with meta. or mart.",
-		RunE: ran(func(_ *cobra.Command, args []string) error { return showSchema(g, format, args) }),
+			"contain *; those of meta and mart start with meta. or mart.",
+		RunE: markWork(func(_ *cobra.Command, args []string) error { return showSchema(g, format, args) }),
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, markdown or json")
 	return cmd
 }
 
 func showSchema(g *globals, format string, names []string) error {
-	tables, err := dictionary(names)
+	tables, err := readDictionary(names)
 	if err != nil {
 		return err
 	}
@@ -64,12 +64,12 @@ func showSchema(g *globals, format string, names []string) error {
 	case "json":
 		return writeJSON(g.stdout, tables)
 	}
-	return usage("--format is %q: use text, markdown or json", format)
+	return usageErr("--format is %q: use text, markdown or json", format)
 }
 
-// dictionary joins what schema/ says of columns with what the stream literals
+// readDictionary joins what schema/ says of columns with what the stream literals
 // say of keys and sources.
-func dictionary(names []string) ([]dictionaryTable, error) {
+func readDictionary(names []string) ([]dictionaryTable, error) {
 	defs, metas, err := warehouse.Definitions()
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func dictionary(names []string) ([]dictionaryTable, error) {
 	all := stream.Known()
 	var tables []dictionaryTable
 	for _, t := range stream.Tables(all) {
-		tables = append(tables, describe(t, defs[t.Name], all))
+		tables = append(tables, describeTable(t, defs[t.Name], all))
 	}
 	for _, v := range views {
 		tables = append(tables, describeView(v, defs))
@@ -90,14 +90,14 @@ func dictionary(names []string) ([]dictionaryTable, error) {
 	for _, def := range metas {
 		tables = append(tables, dictionaryTable{Schema: "meta", Table: def.Name, About: def.Comment, Key: def.Key, Columns: describeColumns(def.Columns)})
 	}
-	tables = slices.DeleteFunc(tables, func(d dictionaryTable) bool { return len(names) > 0 && !fits(d.title(), names) })
+	tables = slices.DeleteFunc(tables, func(d dictionaryTable) bool { return len(names) > 0 && !fitsPattern(d.sqlName(), names) })
 	if len(tables) == 0 {
-		return nil, usage("no table is called %s: placementsync schema lists them", strings.Join(names, " or "))
+		return nil, usageErr("no table is called %s: placementsync schema lists all", strings.Join(names, " or "))
 	}
 	return tables, nil
 }
 
-func describe(t stream.Table, def stream.Definition, all []stream.Stream) dictionaryTable {
+func describeTable(t stream.Table, def stream.Definition, all []stream.Stream) dictionaryTable {
 	d := dictionaryTable{Schema: "main", Table: t.Name, About: def.Comment, Key: t.Key, Columns: describeColumns(def.Columns)}
 	for _, name := range stream.Feeding(all, t.Name) {
 		s, _ := stream.Find(all, name)
@@ -142,16 +142,16 @@ func describeColumns(all []stream.Column) []dictionaryColumn {
 	return columns
 }
 
-// title is the name by which SQL finds the table.
-func (d dictionaryTable) title() string {
+// sqlName is the name by which SQL finds the table.
+func (d dictionaryTable) sqlName() string {
 	if d.Schema == "main" {
 		return d.Table
 	}
 	return d.Schema + "." + d.Table
 }
 
-// from says who fills the table, or what the view is made of.
-func (d dictionaryTable) from(quote string) string {
+// sourcesText says who fills the table, or what the view is made of.
+func (d dictionaryTable) sourcesText(quote string) string {
 	sources := slices.Concat(d.Streams, d.Reads)
 	if len(sources) == 0 {
 		return "every night"
@@ -159,16 +159,16 @@ func (d dictionaryTable) from(quote string) string {
 	return quote + strings.Join(sources, quote+", "+quote) + quote
 }
 
-// rows says what tells the rows apart.
-func (d dictionaryTable) rows(quote string) (label, text string) {
+// grainText says what tells the rows apart.
+func (d dictionaryTable) grainText(quote string) (label, text string) {
 	if d.Grain != "" {
 		return "grain", d.Grain
 	}
 	return "key", quote + strings.Join(d.Key, quote+", "+quote) + quote
 }
 
-// meaning is what a table shows of a column, on one line.
-func (c dictionaryColumn) meaning() string {
+// fullMeaning is what a table shows of a column, on one line.
+func (c dictionaryColumn) fullMeaning() string {
 	if c.Source == "" {
 		return c.About
 	}
@@ -181,12 +181,12 @@ func schemaText(w io.Writer, tables []dictionaryTable) error {
 		for _, c := range d.Columns {
 			name, kind = max(name, len(c.Name)), max(kind, len(c.Type))
 		}
-		label, rows := d.rows("")
-		if _, err := fmt.Fprintf(w, "%s\n  %s\n  %s: %s\n  from: %s\n", d.title(), d.About, label, rows, d.from("")); err != nil {
+		label, rows := d.grainText("")
+		if _, err := fmt.Fprintf(w, "%s\n  %s\n  %s: %s\n  from: %s\n", d.sqlName(), d.About, label, rows, d.sourcesText("")); err != nil {
 			return err
 		}
 		for _, c := range d.Columns {
-			if _, err := fmt.Fprintf(w, "    %-*s  %-*s  %s\n", name, c.Name, kind, c.Type, c.meaning()); err != nil {
+			if _, err := fmt.Fprintf(w, "    %-*s  %-*s  %s\n", name, c.Name, kind, c.Type, c.fullMeaning()); err != nil {
 				return err
 			}
 		}
@@ -205,13 +205,13 @@ func schemaMarkdown(w io.Writer, tables []dictionaryTable) error {
 		return err
 	}
 	for _, d := range tables {
-		label, rows := d.rows("`")
+		label, rows := d.grainText("`")
 		if _, err := fmt.Fprintf(w, "\n## %s\n\n%s\n\n%s: %s. From %s.\n\n| column | type | meaning |\n|---|---|---|\n",
-			d.title(), d.About, strings.ToUpper(label[:1])+label[1:], rows, d.from("`")); err != nil {
+			d.sqlName(), d.About, strings.ToUpper(label[:1])+label[1:], rows, d.sourcesText("`")); err != nil {
 			return err
 		}
 		for _, c := range d.Columns {
-			if _, err := fmt.Fprintf(w, "| `%s` | %s | %s |\n", c.Name, c.Type, strings.ReplaceAll(c.meaning(), "|", `\|`)); err != nil {
+			if _, err := fmt.Fprintf(w, "| `%s` | %s | %s |\n", c.Name, c.Type, strings.ReplaceAll(c.fullMeaning(), "|", `\|`)); err != nil {
 				return err
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 // mainHeldBy is the program, with a night that stops in the middle of its merge.
 func mainHeldBy(hold func(ctx context.Context)) {
 	p := hostProcess()
-	os.Exit(interruptible(p.stderr, func(ctx context.Context, patient func()) int {
+	os.Exit(runInterruptible(p.stderr, func(ctx context.Context, patient func()) int {
 		p.patient = patient
 		p.step = func(name string) error {
 			if name == "mid merge" {
@@ -41,7 +42,7 @@ func mainHeldBy(hold func(ctx context.Context)) {
 			}
 			return nil
 		}
-		return execute(ctx, os.Args[1:], p)
+		return executeArgs(ctx, os.Args[1:], p)
 	}))
 }
 
@@ -70,6 +71,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Values[stageKey{}] = &stage{seen: map[string]chan struct{}{}}
+			env.Setenv("STREAMS", strconv.Itoa(len(stream.All())))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

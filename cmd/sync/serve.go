@@ -30,12 +30,12 @@ func serveCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
 		Short: "Run nights by the schedule, with status page, metrics and health",
-		Long: "Run nights by the schedule of the configuration, one at a time, until told to stop.\n\n" +
-			"SIGTERM or an interrupt stops it in order: a night that commits is finished, one that\n" +
-			"still reads is left to be resumed; the second signal ends it at once. SIGHUP reads the\n" +
-			"configuration again; a bad one is refused, and the old one stays.",
+		Long: "Run nights by the schedule of the configuration, one at a time, until it is stopped.\n\n" +
+			"SIGTERM or an interrupt stops it in order: a night that is publishing finishes first; a\n" +
+			"night that is still reading stops, and the next one resumes it. A second signal ends it at\n" +
+			"once. SIGHUP reads the configuration again; if it has errors, the old one stays in force.",
 		Args: cobra.NoArgs,
-		RunE: ran(func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), g) }),
+		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), g) }),
 	}
 }
 
@@ -48,12 +48,12 @@ type service struct {
 	hooks *hooks
 }
 
-func serve(ctx context.Context, g *globals) error {
-	cfg, err := g.load()
+func runServe(ctx context.Context, g *globals) error {
+	cfg, err := g.loadConfig()
 	if err != nil {
 		return err
 	}
-	s := &service{g: g, first: cfg, log: g.logger()}
+	s := &service{g: g, first: cfg, log: g.newLogger()}
 	wh, err := warehouse.Open(warehouseConfig(cfg))
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func serve(ctx context.Context, g *globals) error {
 	if s.hooks, err = s.newHooks(wh); err != nil {
 		return err
 	}
-	set, err := s.settings(cfg)
+	set, err := s.newSettings(cfg)
 	if err != nil {
 		return err
 	}
@@ -70,37 +70,37 @@ func serve(ctx context.Context, g *globals) error {
 		return fmt.Errorf("serve on %s (serve.listen): %w", cfg.Serve.Listen, err)
 	}
 	defer listener.Close() // of a serve that does not come to use it
-	defer every(logsEvery, func() { logProgress(s.log, &s.watch) })()
+	defer callEvery(logsEvery, func() { logProgress(s.log, &s.watch) })()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
 	if g.patient != nil {
 		g.patient()
 	}
-	d := daemon.New(s.daemon(wh, hangups), set)
-	err = s.hooks.around(ctx, func(ctx context.Context) error { return d.Run(ctx, listener) })
+	d := daemon.New(s.daemonConfig(wh, hangups), set)
+	err = s.hooks.runAround(ctx, func(ctx context.Context) error { return d.Run(ctx, listener) })
 	if err == nil {
 		s.log.Info("stopped", "reason", context.Cause(ctx))
 	}
 	return err
 }
 
-func (s *service) daemon(wh *warehouse.Warehouse, hangups <-chan os.Signal) daemon.Config {
+func (s *service) daemonConfig(wh *warehouse.Warehouse, hangups <-chan os.Signal) daemon.Config {
 	socket, _ := s.g.lookupEnv("NOTIFY_SOCKET")
 	return daemon.Config{
-		Ledger:   wh.Runs,
+		Ledger:   wh.Ledger.Runs,
 		Progress: s.watch.Progress,
-		Report:   func() string { return reportFile(wh.Dir()) },
+		Report:   func() string { return reportFile(wh.Folder.Dir()) },
 		Verified: func() (daemon.Verified, bool) { return lastVerified(wh) },
 		Streams:  streamsOf(stream.Known()), HookResults: s.hooks.receiver.Counts,
-		Reload: s.reload, Hangups: hangups,
-		Notify: daemon.Notifier(socket), Watchdog: s.watchdog(),
+		Reload: s.reloadConfig, Hangups: hangups,
+		Notify: daemon.Notifier(socket), Watchdog: s.watchdogInterval(),
 		Version: version, Metrics: prometheus.NewRegistry(), Now: s.g.now, Log: s.log,
 	}
 }
 
-// settings maps what may change while serve runs.
-func (s *service) settings(cfg config.Config) (daemon.Settings, error) {
+// newSettings maps what may change while serve runs.
+func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 	zone, err := time.LoadLocation(cfg.Schedule.Timezone)
 	if err != nil {
 		return daemon.Settings{}, fmt.Errorf("read schedule.timezone: %w", err)
@@ -115,7 +115,7 @@ func (s *service) settings(cfg config.Config) (daemon.Settings, error) {
 	}
 	night.Fetch.Allowance = fetch.NewAllowance(night.Fetch.RequestsPerSecond, night.Fetch.Burst)
 	night.Log, night.FinishCommit = s.log, true
-	if err := s.hooks.use(cfg, night); err != nil {
+	if err := s.hooks.applyConfig(cfg, night); err != nil {
 		return daemon.Settings{}, err
 	}
 	night.Watch = &s.watch
@@ -126,35 +126,35 @@ func (s *service) settings(cfg config.Config) (daemon.Settings, error) {
 		}
 	}
 	return daemon.Settings{
-		VerifySchedule: verifying, Verify: func(ctx context.Context) daemon.Verified { return s.verify(ctx, cfg, night) },
+		VerifySchedule: verifying, Verify: func(ctx context.Context) daemon.Verified { return s.verifyInTurn(ctx, cfg, night) },
 		Schedule: schedule, CatchUp: cfg.Schedule.CatchUp, AuthToken: cfg.Serve.AuthToken.Reveal(),
-		Hooks: s.hooks.handler(cfg),
+		Hooks: s.hooks.httpHandler(cfg),
 		Night: func(ctx context.Context) (ledger.Run, error) {
 			var res pipeline.Result
 			err := s.hooks.inTurn(ctx, func() (err error) {
-				if res, err = s.g.nightly(ctx, cfg, night); err == nil {
-					s.prune(cfg) // a refresh would hold the lock
+				if res, err = s.g.runAndNotify(ctx, cfg, night); err == nil {
+					s.pruneNow(cfg) // a refresh would hold the lock
 				}
 				return err
 			})
 			if err == nil {
-				s.report(ctx, cfg)
+				s.writeReport(ctx, cfg)
 			}
-			return s.ended(res, err)
+			return s.endNight(res, err)
 		},
 	}, nil
 }
 
-// prune applies the retention after a night, since nobody else would: the folder
+// pruneNow applies the retention after a night, since nobody else would: the folder
 // may belong to a user who exists as long as serve runs.
-func (s *service) prune(cfg config.Config) {
+func (s *service) pruneNow(cfg config.Config) {
 	var gone []warehouse.Pruned
-	err := s.g.lockedFor(cfg, "prune", func(wh *warehouse.Warehouse) (err error) {
-		gone, err = wh.Prune(retention(cfg), s.g.now(), false)
+	err := s.g.withLockFor(cfg, "prune", func(wh *warehouse.Warehouse) (err error) {
+		gone, err = wh.Pruner.Prune(retentionOf(cfg), s.g.now(), false)
 		return err
 	})
 	if err != nil {
-		s.log.Warn("not pruned, the next night tries again", "error", err)
+		s.log.Warn("prune failed, the next night tries again", "error", err)
 		return
 	}
 	var bytes int64
@@ -164,8 +164,8 @@ func (s *service) prune(cfg config.Config) {
 	s.log.Info("pruned", "removed", len(gone), "bytes", bytes)
 }
 
-// report makes the page that /report serves, unless serve is about to end.
-func (s *service) report(ctx context.Context, cfg config.Config) {
+// writeReport makes the page that /report serves, unless serve is about to end.
+func (s *service) writeReport(ctx context.Context, cfg config.Config) {
 	quietly := *s.g
 	quietly.stdout = io.Discard
 	file := reportFile(cfg.Warehouse.Dir)
@@ -176,7 +176,7 @@ func (s *service) report(ctx context.Context, cfg config.Config) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		s.log.Warn("report not written, the last one stays", "error", err)
+		s.log.Warn("report not written, the last report stays", "error", err)
 	default:
 		s.log.Info("report written")
 	}
@@ -185,8 +185,8 @@ func (s *service) report(ctx context.Context, cfg config.Config) {
 // reportFile is where the report of the newest night lies.
 func reportFile(dir string) string { return filepath.Join(dir, "report.html") }
 
-// ended hands a night to the daemon, which only needs to know whether it began.
-func (s *service) ended(res pipeline.Result, err error) (ledger.Run, error) {
+// endNight hands a night to the daemon, which only needs to know whether it began.
+func (s *service) endNight(res pipeline.Result, err error) (ledger.Run, error) {
 	night := res.Run
 	switch {
 	case night.Outcome != "":
@@ -201,16 +201,16 @@ func (s *service) ended(res pipeline.Result, err error) (ledger.Run, error) {
 		return night, fmt.Errorf("%w: %w", daemon.ErrHeld, held)
 	case err == nil:
 	case night.Outcome == ledger.Interrupted:
-		s.log.Info("night interrupted, the next one takes it up", "run", night.ID, "error", err)
+		s.log.Info("night interrupted, the next one resumes it", "run", night.ID, "error", err)
 	default:
 		s.log.Error("night failed", "run", night.ID, "outcome", night.Outcome, "error", err)
 	}
 	return night, err
 }
 
-// reload reads the configuration again and keeps what cannot change.
-func (s *service) reload() (daemon.Settings, error) {
-	cfg, err := s.g.load()
+// reloadConfig reads the configuration again and keeps what cannot change.
+func (s *service) reloadConfig() (daemon.Settings, error) {
+	cfg, err := s.g.loadConfig()
 	if err != nil {
 		return daemon.Settings{}, err
 	}
@@ -222,7 +222,7 @@ func (s *service) reload() (daemon.Settings, error) {
 		{"serve.listen", &s.first.Serve.Listen, &cfg.Serve.Listen},
 	} {
 		if *fixed.old != *fixed.want {
-			s.log.Warn("not changed before a restart", "key", fixed.key, "stays", *fixed.old, "asked", *fixed.want)
+			s.log.Warn("setting changes only after a restart", "key", fixed.key, "stays", *fixed.old, "asked", *fixed.want)
 			*fixed.want = *fixed.old
 		}
 	}
@@ -230,11 +230,11 @@ func (s *service) reload() (daemon.Settings, error) {
 	if err := cfg.Validate(); err != nil {
 		return daemon.Settings{}, err
 	}
-	return s.settings(cfg)
+	return s.newSettings(cfg)
 }
 
-// watchdog is how often the service manager wants to hear of us.
-func (s *service) watchdog() time.Duration {
+// watchdogInterval is how often the service manager wants to hear of us.
+func (s *service) watchdogInterval() time.Duration {
 	text, _ := s.g.lookupEnv("WATCHDOG_USEC")
 	micros, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

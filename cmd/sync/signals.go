@@ -17,11 +17,11 @@ import (
 // unless it has said that it is patient. The promise to whoever sends it is 5 s.
 const grace = 4 * time.Second
 
-// interruptible runs a command's work and returns its exit code. SIGINT and
+// runInterruptible runs a command's work and returns its exit code. SIGINT and
 // SIGTERM end the context of the work. What does not end in time by that, such
 // as a database in the middle of a long step, is left where it is, and so it is
 // at a second signal: a run may be killed at any instruction and loses nothing.
-func interruptible(stderr io.Writer, work func(ctx context.Context, patient func()) int) int {
+func runInterruptible(stderr io.Writer, work func(ctx context.Context, patient func()) int) int {
 	var patient atomic.Bool
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -47,7 +47,7 @@ func interruptible(stderr io.Writer, work func(ctx context.Context, patient func
 	case <-signals:
 	case <-timer.C:
 	}
-	fmt.Fprintln(stderr, "placementsync: ended in the middle of its work: what has landed and the last snapshot are kept, run again to resume")
+	fmt.Fprintln(stderr, "placementsync: stopped in the middle of its work: the stored answers and the last snapshot are kept, run again to resume")
 	return warehouse.Interrupted.ExitCode()
 }
 

@@ -29,7 +29,7 @@ func showNight(g *globals, res pipeline.Result, dryRun bool) error {
 	if err := showChanges(g.stdout, res.Changes); err != nil {
 		return err
 	}
-	return closing(g.stdout, res, dryRun)
+	return showOutcome(g.stdout, res, dryRun)
 }
 
 // showChanges prints the tables in which anything moved.
@@ -48,7 +48,7 @@ func showChanges(w io.Writer, changes []load.Change) error {
 	return err
 }
 
-func closing(w io.Writer, res pipeline.Result, dryRun bool) error {
+func showOutcome(w io.Writer, res pipeline.Result, dryRun bool) error {
 	r := res.Run
 	verdict := "published"
 	switch {
@@ -60,10 +60,10 @@ func closing(w io.Writer, res pipeline.Result, dryRun bool) error {
 		verdict = "nothing published, the last snapshot stays"
 	}
 	_, err := fmt.Fprintf(w, "\nrun %s: %s\n%d rows, %d new, %d changed, %d gone; %d requests, %s, %d retries, %s\n",
-		r.ID, verdict, r.Rows, r.New, r.Changed, r.Gone, r.Requests, size(r.Bytes), r.Retries,
+		r.ID, verdict, r.Rows, r.New, r.Changed, r.Gone, r.Requests, sizeText(r.Bytes), r.Retries,
 		r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
 	if ids, streams := r.Unread(); err == nil && ids > 0 {
-		_, err = fmt.Fprintf(w, "not read within run.max_duration: %s\n", unread(ids, streams, r.NightsLeft))
+		_, err = fmt.Fprintf(w, "not read within run.max_duration: %s\n", unreadText(ids, streams, r.NightsLeft))
 	}
 	return err
 }
@@ -99,8 +99,8 @@ func firstLine(s string) string {
 	return query.OnScreen(line)
 }
 
-// size writes bytes for people.
-func size(n int64) string {
+// sizeText writes bytes for people.
+func sizeText(n int64) string {
 	const kib = 1024
 	switch {
 	case n < kib:

@@ -24,11 +24,11 @@ func verifyCommand(g *globals) *cobra.Command {
 	var o verifyOptions
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Look for damage in the warehouse, and name what repairs it",
-		Long: "Look for damage in the whole warehouse: links, ledger, manifests and the sizes of all files,\n" +
-			"in seconds. With --read-data every byte is read: versions, Parquet series, landed answers,\n" +
-			"webhook events, and the catalog against its Parquet files. Each damaged file is named with\n" +
-			"what it costs and the command that repairs it. Nothing is changed.\n\n" +
+		Short: "Check the warehouse for damage, and name the command that repairs it",
+		Long: "Check the whole warehouse for damage: links, ledger, manifests and the sizes of all files,\n" +
+			"in seconds. --read-data reads every byte: versions, Parquet series, stored answers, webhook\n" +
+			"events, and the catalog against its Parquet files. For each damaged file it prints what is\n" +
+			"affected and the command that repairs it. It changes nothing.\n\n" +
 			"Exit codes:\n" +
 			"  0    whole\n" +
 			"  1    damaged, and some of it is lost\n" +
@@ -37,7 +37,7 @@ func verifyCommand(g *globals) *cobra.Command {
 			"  4    another run holds the lock\n" +
 			"  130  interrupted",
 		Args: cobra.NoArgs,
-		RunE: ran(func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) }),
+		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) }),
 	}
 	cmd.Flags().BoolVar(&o.readData, "read-data", false, "read every byte, not only names and sizes")
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
@@ -46,13 +46,13 @@ func verifyCommand(g *globals) *cobra.Command {
 
 func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	if o.format != "text" && o.format != "json" {
-		return usage("--format is %q: use text or json", o.format)
+		return usageErr("--format is %q: use text or json", o.format)
 	}
 	cfg, err := g.loadWarehouse()
 	if err != nil {
 		return err
 	}
-	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: warehouseConfig(cfg), Streams: stream.Known(), Now: g.now, Log: g.logger()}, o.readData)
+	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: warehouseConfig(cfg), Streams: stream.Known(), Now: g.now, Log: g.newLogger()}, o.readData)
 	if err != nil {
 		return err
 	}
@@ -76,9 +76,9 @@ func showVerified(w io.Writer, v pipeline.Verified) error {
 	for _, d := range v.Damage {
 		lost := ""
 		if d.Lost {
-			lost = " (what is lost stays lost)"
+			lost = " (what is lost cannot be restored)"
 		}
-		fmt.Fprintf(w, "%s: %s\n  costs    %s\n  repair   %s%s\n", query.OnScreen(d.File), query.OnScreen(firstLine(d.Problem)), d.Cost, d.Repair, lost)
+		fmt.Fprintf(w, "%s: %s\n  affects  %s\n  repair   %s%s\n", query.OnScreen(d.File), query.OnScreen(firstLine(d.Problem)), d.Cost, d.Repair, lost)
 	}
 	for _, n := range v.Notes {
 		fmt.Fprintf(w, "note: %s\n", query.OnScreen(n))
@@ -87,7 +87,7 @@ func showVerified(w io.Writer, v pipeline.Verified) error {
 		pipeline.Damaged: "damaged: some of it is lost"}[v.Result()]
 	read := "names and sizes; --read-data reads every byte"
 	if v.ReadData {
-		read = size(v.Bytes) + " read"
+		read = sizeText(v.Bytes) + " read"
 	}
 	_, err := fmt.Fprintf(w, "%s (%d files, %s, %s)\n", verdict, v.Files, read, v.Took.Round(time.Millisecond))
 	return err

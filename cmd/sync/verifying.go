@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// verify looks for damage in its turn, keeps what it found, and tells of damage.
-func (s *service) verify(ctx context.Context, cfg config.Config, night pipeline.Config) daemon.Verified {
+// verifyInTurn looks for damage in its turn, keeps what it found, and tells of damage.
+func (s *service) verifyInTurn(ctx context.Context, cfg config.Config, night pipeline.Config) daemon.Verified {
 	found := warehouse.Verified{At: s.g.now().UTC()}
 	err := s.hooks.inTurn(ctx, func() error {
 		v, err := pipeline.Verify(ctx, night, true)
@@ -40,10 +40,10 @@ func (s *service) verify(ctx context.Context, cfg config.Config, night pipeline.
 func (s *service) keepVerified(cfg config.Config, found warehouse.Verified) {
 	wh, err := warehouse.Open(warehouseConfig(cfg))
 	if err == nil {
-		err = wh.NoteVerified(found)
+		err = wh.Examiner.SaveVerified(found)
 	}
 	if err != nil {
-		s.log.Warn("what verify found is not kept", "error", err)
+		s.log.Warn("result of verify not stored", "error", err)
 	}
 }
 
@@ -64,7 +64,7 @@ func damageAlert(found warehouse.Verified) notify.Alert {
 
 // lastVerified is what the last look found, of this process or an earlier one.
 func lastVerified(wh *warehouse.Warehouse) (daemon.Verified, bool) {
-	v, ok, err := wh.LastVerified()
+	v, ok, err := wh.Examiner.LastVerified()
 	return shownVerified(v), ok && err == nil
 }
 

@@ -19,13 +19,13 @@ import (
 // This file maps the configuration to the components, so that none of them
 // knows the file's form.
 
-// load reads the whole configuration: for commands that talk to the service.
-func (g *globals) load() (config.Config, error) { return config.Load(g.config, g.lookupEnv) }
+// loadConfig reads the whole configuration: for commands that talk to the service.
+func (g *globals) loadConfig() (config.Config, error) { return config.Load(g.config, g.lookupEnv) }
 
 // loadWarehouse reads what an analyst needs: problems elsewhere in the file,
 // such as a token that only the operator's environment has, do not matter.
 func (g *globals) loadWarehouse() (config.Config, error) {
-	cfg, err := g.load()
+	cfg, err := g.loadConfig()
 	var bad *config.Error
 	if errors.As(err, &bad) && !errors.Is(err, os.ErrNotExist) {
 		err = bad.Within("warehouse", "retention")
@@ -59,11 +59,11 @@ func fetchConfig(c config.Config) fetch.Config {
 
 // nightConfig is the night that the configuration describes.
 func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
-	streams, err := chosen(stream.All(), c.Streams.Include, c.Streams.Exclude)
+	streams, err := chosenStreams(stream.All(), c.Streams.Include, c.Streams.Exclude)
 	if err != nil {
 		return pipeline.Config{}, err
 	}
-	private, err := privacy(c.Privacy)
+	private, err := newPrivacy(c.Privacy)
 	if err != nil {
 		return pipeline.Config{}, err
 	}
@@ -75,13 +75,13 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 		Privacy: private, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,
 		Details: pipeline.Details(c.Streams.Details), LiveDays: c.Streams.LiveDays, Recheck: c.Streams.Recheck,
 		Limits: load.Limits{Share: c.Run.MassDeleteShare, Rows: int64(c.Run.MassDeleteRows)},
-		Now:    g.now, Log: g.logger(),
+		Now:    g.now, Log: g.newLogger(),
 	}, nil
 }
 
-// privacy checks that every rule names a column: a misprint here would publish
+// newPrivacy checks that every rule names a column: a misprint here would publish
 // what was to be kept private.
-func privacy(p config.Privacy) (transform.Privacy, error) {
+func newPrivacy(p config.Privacy) (transform.Privacy, error) {
 	defs, _, err := warehouse.Definitions()
 	if err != nil {
 		return transform.Privacy{}, err
@@ -89,33 +89,33 @@ func privacy(p config.Privacy) (transform.Privacy, error) {
 	for _, name := range append(append([]string{}, p.Drop...), p.Hash...) {
 		table, column, _ := strings.Cut(name, ".")
 		if _, ok := defs[table].Column(column); !ok {
-			return transform.Privacy{}, usage("privacy names %q, which is no column: placementsync schema lists them", name)
+			return transform.Privacy{}, usageErr("privacy names %q, which is not a column: placementsync schema lists all", name)
 		}
 	}
 	return transform.Privacy{Drop: p.Drop, Hash: p.Hash, Key: []byte(p.HashKey.Reveal())}, nil
 }
 
-// chosen applies the patterns of streams.include and streams.exclude. A
+// chosenStreams applies the patterns of streams.include and streams.exclude. A
 // pattern that fits no stream is a mistake of whoever wrote it.
-func chosen(all []stream.Stream, include, exclude []string) ([]string, error) {
+func chosenStreams(all []stream.Stream, include, exclude []string) ([]string, error) {
 	for _, pattern := range append(append([]string{}, include...), exclude...) {
 		if !fitsAny(all, pattern) {
-			return nil, usage("no stream is called %q: use one of %s", pattern, streamNames(all))
+			return nil, usageErr("no stream is called %q: use one of %s", pattern, streamNames(all))
 		}
 	}
 	var names []string
 	for _, s := range all {
-		if (len(include) == 0 || fits(s.Name, include)) && !fits(s.Name, exclude) {
+		if (len(include) == 0 || fitsPattern(s.Name, include)) && !fitsPattern(s.Name, exclude) {
 			names = append(names, s.Name)
 		}
 	}
 	if len(names) == 0 {
-		return nil, usage("streams.include and streams.exclude leave no stream to read")
+		return nil, usageErr("streams.include and streams.exclude leave no stream")
 	}
 	return names, nil
 }
 
-func fits(name string, patterns []string) bool {
+func fitsPattern(name string, patterns []string) bool {
 	for _, p := range patterns {
 		if ok, err := path.Match(p, name); ok && err == nil {
 			return true
@@ -126,7 +126,7 @@ func fits(name string, patterns []string) bool {
 
 func fitsAny(all []stream.Stream, pattern string) bool {
 	for _, s := range all {
-		if fits(s.Name, []string{pattern}) {
+		if fitsPattern(s.Name, []string{pattern}) {
 			return true
 		}
 	}

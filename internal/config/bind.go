@@ -17,15 +17,15 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// binder writes a YAML document into a Config. The library's own decoder stops at
-// the first problem and quotes the source around it, tokens included; this one goes
-// on, names lines and paths, and shows no value it should not.
+// binder writes a YAML document into a Config. The decoder of the library stops at
+// the first problem and quotes the source around it, tokens included. This one
+// reports all problems with lines and paths, and shows no secret.
 type binder struct {
 	lookupEnv func(string) (string, bool)
 	problems  []Problem
-	lines     map[string]int    // path of each key that is written: its line
+	lines     map[string]int    // line of each key in the file, by path
 	broken    map[string]bool   // paths whose value could not be bound
-	written   map[string]string // paths whose value was expanded: the text in the file
+	written   map[string]string // text in the file of each value that was expanded, by path
 }
 
 func newBinder(lookupEnv func(string) (string, bool)) *binder {
@@ -42,8 +42,8 @@ func (b *binder) addProblem(line int, path, format string, args ...any) {
 	b.problems = append(b.problems, Problem{Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// bindDocument binds data as a whole. It returns false when nothing could be read, and
-// the absence of a key therefore means nothing.
+// bindDocument binds the whole file. It returns false if nothing could be read; then
+// the absence of a key means nothing.
 func (b *binder) bindDocument(data []byte, cfg *Config) bool {
 	if line, message := textProblem(data); message != "" {
 		b.addProblem(line, "", "%s", message)
@@ -57,7 +57,7 @@ func (b *binder) bindDocument(data []byte, cfg *Config) bool {
 		return false
 	}
 	if len(file.Docs) > 1 {
-		b.addProblem(lineOfToken(file.Docs[1].Start), "", "holds %d YAML documents: keep one and remove the --- between them", len(file.Docs))
+		b.addProblem(lineOfToken(file.Docs[1].Start), "", "contains %d YAML documents: keep one and remove the --- between them", len(file.Docs))
 	}
 	if len(file.Docs) > 0 {
 		b.bindSection(file.Docs[0].Body, "", reflect.ValueOf(cfg).Elem())
@@ -65,30 +65,30 @@ func (b *binder) bindDocument(data []byte, cfg *Config) bool {
 	return !b.broken[""]
 }
 
-// textProblem finds what must not be handed to the parser at all.
+// textProblem refuses a file that must not reach the parser.
 func textProblem(data []byte) (line int, message string) {
 	if len(data) > maxFileSize {
-		return 0, fmt.Sprintf("is larger than %d KiB: give a configuration file", maxFileSize>>10)
+		return 0, fmt.Sprintf("is larger than %d KiB: give the path of a configuration file", maxFileSize>>10)
 	}
 	for text := range bytes.Lines(data) {
 		line++
 		if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
-			return line, "is not UTF-8 text: give a configuration file"
+			return line, "is not UTF-8 text: give the path of a configuration file"
 		}
 	}
 	return 0, ""
 }
 
-// syntaxProblem takes the message alone: the error's own text quotes the source.
+// syntaxProblem returns the message only: the text of the error quotes the source.
 func syntaxProblem(err error) (line int, message string) {
 	var syntax yaml.Error
 	if !errors.As(err, &syntax) {
-		return 0, "it cannot be parsed"
+		return 0, "cannot be parsed"
 	}
 	return lineOfToken(syntax.GetToken()), syntax.GetMessage()
 }
 
-// bindValue binds node to the field v at path, by the kind of the field.
+// bindValue binds node to the field v at path.
 func (b *binder) bindValue(node ast.Node, path string, v reflect.Value) {
 	switch {
 	case v.Kind() == reflect.Struct:
@@ -100,8 +100,8 @@ func (b *binder) bindValue(node ast.Node, path string, v reflect.Value) {
 	}
 }
 
-// bindSection binds a mapping. One without any key, as when all of them are commented
-// out, leaves the defaults.
+// bindSection binds a mapping. A section without keys, for example with all keys
+// commented out, leaves the defaults.
 func (b *binder) bindSection(node ast.Node, path string, v reflect.Value) {
 	if isEmpty(node) {
 		return
@@ -129,7 +129,7 @@ func (b *binder) bindEntry(entry *ast.MappingValueNode, section string, known ma
 		return
 	}
 	if first, seen := b.lines[path]; seen {
-		b.addProblem(line, path, "is given twice, first in line %d: keep one", first)
+		b.addProblem(line, path, "appears twice, first in line %d: keep one", first)
 		return
 	}
 	b.lines[path] = line
@@ -138,12 +138,12 @@ func (b *binder) bindEntry(entry *ast.MappingValueNode, section string, known ma
 
 func keyHint(section, key string) string {
 	if above, below, dotted := strings.Cut(key, "."); dotted {
-		return fmt.Sprintf("write %s below %s:, not with a dot", below, above)
+		return fmt.Sprintf("write %s as a line below %s:, not with a dot", below, above)
 	}
 	if near := nearestKey(section, key); near != "" {
 		return "did you mean " + near + "?"
 	}
-	return "known here: " + strings.Join(keysOf(section), ", ")
+	return "use one of " + strings.Join(keysOf(section), ", ")
 }
 
 func (b *binder) bindList(node ast.Node, path string, v reflect.Value) {
@@ -161,11 +161,12 @@ func (b *binder) bindList(node ast.Node, path string, v reflect.Value) {
 	v.Set(list)
 }
 
-// bindScalar binds text, a number, a switch or a duration.
+// bindScalar binds text, a number, true or false, or a duration.
 func (b *binder) bindScalar(node ast.Node, path string, v reflect.Value) {
 	text, plain, ok := scalarText(node)
+	want, example := describeKind(v)
 	if !ok {
-		b.addProblem(lineOf(node), path, "is %s, not %s: write %s", shapeName(node), wanted(v), sample(v))
+		b.addProblem(lineOf(node), path, "is %s, not %s: write %s", shapeName(node), want, example)
 		return
 	}
 	expanded, messages := expandVariables(text, b.lookupEnv)
@@ -179,16 +180,16 @@ func (b *binder) bindScalar(node ast.Node, path string, v reflect.Value) {
 	if plain {
 		shown = text
 	} else if expanded != text {
-		shown, plain = text, true // ${N} is as good as the number it stands for
+		shown, plain = text, true // ${N} may stand for a number
 		b.written[path] = text
 	}
 	if !setValue(v, expanded, plain) {
-		b.addProblem(lineOf(node), path, "%s is not %s: write %s", shown, wanted(v), sample(v))
+		b.addProblem(lineOf(node), path, "%s is not %s: write %s", shown, want, example)
 	}
 }
 
-// setValue parses text into v. plain says that text is a bare YAML number or switch and
-// not a string; without it "50" in quotes would pass for a number.
+// setValue parses text into v. plain means that text is a number, true or false in
+// YAML; "50" in quotes is not, and is no number.
 func setValue(v reflect.Value, text string, plain bool) bool {
 	if v.Type() == reflect.TypeFor[time.Duration]() {
 		d, err := time.ParseDuration(text)
@@ -214,39 +215,23 @@ func setValue(v reflect.Value, text string, plain bool) bool {
 	panic("config: a field of kind " + v.Kind().String() + " cannot be bound")
 }
 
-func wanted(v reflect.Value) string {
+// describeKind says what a field of the kind of v takes, and what to write.
+func describeKind(v reflect.Value) (want, example string) {
 	if v.Type() == reflect.TypeFor[time.Duration]() {
-		return "a duration with a unit"
+		return "a duration with a unit", "one such as 30s, 5m or 6h"
 	}
 	switch v.Kind() {
 	case reflect.Bool:
-		return "true or false"
+		return "true or false", "one of the two, without quotes"
 	case reflect.Int:
-		return "a whole number"
+		return "a whole number", "one such as 10, without quotes"
 	case reflect.Float64:
-		return "a number"
-	default:
-		return "text"
+		return "a number", "one such as 0.5, without quotes"
 	}
+	return "text", `a value, or "" for none`
 }
 
-func sample(v reflect.Value) string {
-	if v.Type() == reflect.TypeFor[time.Duration]() {
-		return "one such as 30s, 5m or 6h"
-	}
-	switch v.Kind() {
-	case reflect.Bool:
-		return "one of the two, without quotes"
-	case reflect.Int:
-		return "one such as 10, without quotes"
-	case reflect.Float64:
-		return "one such as 0.5, without quotes"
-	default:
-		return `a value, or "" for none`
-	}
-}
-
-// yamlFields iterates over the keys that a section of type t knows.
+// yamlFields iterates over the keys of a section of type t.
 func yamlFields(t reflect.Type) iter.Seq2[string, reflect.StructField] {
 	return func(yield func(string, reflect.StructField) bool) {
 		for i := range t.NumField() {

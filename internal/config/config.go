@@ -1,9 +1,9 @@
 // Package config reads config.yaml: defaults, strict decode, validation of
 // everything at once, and a redacted form for display.
 //
-// It is a leaf: it knows the file format and the bounds of its values, and must
-// not know any component that uses them (cmd/sync hands each its part), nor the
-// names of the streams (their owner checks streams.include and streams.exclude).
+// It knows the file format and the bounds of the values. It must not know the
+// components that use them (cmd/sync passes each its part), nor the names of the
+// streams (cmd/sync checks streams.include and streams.exclude).
 package config
 
 import (
@@ -12,10 +12,9 @@ import (
 	"time"
 )
 
-// Config is the whole of config.yaml. A value returned without error by [Load]
-// or [Parse] satisfies every rule of [Config.Validate] and is read-only from
-// then on. Each key's default is that of [Default], shown and explained for the
-// operator in config.example.yaml.
+// Config is the whole of config.yaml. A value that [Load] or [Parse] returns
+// without error satisfies every rule of [Config.Validate]; do not change it. The
+// defaults are those of [Default]; config.example.yaml explains them to operators.
 type Config struct {
 	API       API       `yaml:"api"`
 	Streams   Streams   `yaml:"streams"`
@@ -29,7 +28,7 @@ type Config struct {
 	Privacy   Privacy   `yaml:"privacy"`
 }
 
-// API is the service that is extracted and the manners of talking to it.
+// API is the service to read from, and how requests are sent.
 type API struct {
 	// BaseURL is absolute, without query, fragment or credentials. No default.
 	BaseURL string `yaml:"base_url"`
@@ -39,30 +38,31 @@ type API struct {
 	Token Secret `yaml:"token"`
 	// TokenFile is the path of a file holding the token; see [API.ReadToken].
 	TokenFile string `yaml:"token_file"`
-	// TeamID selects the team; empty: the one GET /auth/token names.
+	// TeamID selects the team; empty: the one that GET /auth/token names.
 	TeamID string `yaml:"team_id"`
-	// UserAgent is sent with every request; empty: placementsync/<version>,
-	// filled in by the caller, who knows the version.
+	// UserAgent is sent with every request; empty: the caller sets
+	// placementsync/<version>.
 	UserAgent string `yaml:"user_agent"`
-	// RequestsPerSecond bounds all workers together; 0: no limit.
+	// RequestsPerSecond limits all workers together; 0: no limit.
 	RequestsPerSecond float64 `yaml:"requests_per_second"`
 	// Burst is how many requests may start at once after a pause.
 	Burst int `yaml:"burst"`
 	// Concurrency is the number of requests in flight.
 	Concurrency int `yaml:"concurrency"`
-	// PageSize is the limit asked of paginated endpoints; the service may cap it.
+	// PageSize is the limit that paginated endpoints are asked for, in records; the
+	// service may cap it.
 	PageSize int `yaml:"page_size"`
-	// Timeout bounds one attempt, not the retries together (spec section 8).
+	// Timeout limits one attempt, not all retries together (spec section 8).
 	Timeout time.Duration `yaml:"timeout"`
-	// MaxBody bounds one answer, such as 64MB; see [API.MaxBodyBytes].
+	// MaxBody limits one answer, for example 64MB; see [API.MaxBodyBytes].
 	MaxBody string `yaml:"max_body"`
 	Retry   Retry  `yaml:"retry"`
 }
 
-// Retry is the client's retry rule (spec section 8): before attempt n+1 it waits
-// min(Max, Base*2^n) plus up to Jitter of that; Retry-After is capped by Max.
+// Retry is the retry rule (spec section 8): before attempt n+1 the client waits
+// min(Max, Base*2^n) plus up to Jitter of that. Max also caps Retry-After.
 type Retry struct {
-	// MaxRetries is the number of repeats; 0: a request is tried once.
+	// MaxRetries is the number of repeats; 0: none.
 	MaxRetries int           `yaml:"max_retries"`
 	Base       time.Duration `yaml:"base"`
 	Max        time.Duration `yaml:"max"`
@@ -74,7 +74,7 @@ type Retry struct {
 type Streams struct {
 	// Include lists stream names or patterns (*, ?, [a-z]); empty: all.
 	Include []string `yaml:"include"`
-	// Exclude is taken away from what Include selects.
+	// Exclude lists names or patterns to remove from what Include selects.
 	Exclude []string `yaml:"exclude"`
 	// Details says which single records are fetched.
 	Details Details `yaml:"details"`
@@ -83,11 +83,11 @@ type Streams struct {
 	// Recheck is the number of nights within which all settled details are read
 	// again; 0: never.
 	Recheck int `yaml:"recheck"`
-	// MaxPasses bounds the repeats of a walk whose list changes under it; a walk
-	// that reaches it is graded best_effort.
+	// MaxPasses limits how often a list that changes meanwhile is walked; a walk
+	// that reaches the limit is graded best_effort.
 	MaxPasses int `yaml:"max_passes"`
-	// MaxPages bounds the pages of one such walk, whatever total the service
-	// states; a list that reaches it is graded best_effort.
+	// MaxPages limits the pages of one walk, whatever total the service states; a
+	// list that reaches the limit is graded best_effort.
 	MaxPages int `yaml:"max_pages"`
 }
 
@@ -101,38 +101,38 @@ const (
 	DetailsNone    Details = "none"    // none: lists only
 )
 
-// Run is about the conduct of one night.
+// Run limits one night.
 type Run struct {
-	// ResumeMaxAge is how old an interrupted night may be to be taken up again;
-	// an older one is left and a new night begins. 0: never resume.
+	// ResumeMaxAge is the age up to which an interrupted night is resumed; an older
+	// one is dropped and a new night begins. 0: never resume.
 	ResumeMaxAge time.Duration `yaml:"resume_max_age"`
-	// MaxDuration is how long a night reads. When it is over nothing more is
-	// begun, what was read is published, and the following nights read the rest.
-	// 0: no bound.
+	// MaxDuration is how long a night reads. Then it starts no more requests and
+	// publishes what was read; the following nights read the rest. 0: no limit.
 	MaxDuration time.Duration `yaml:"max_duration"`
-	// MassDeleteShare and MassDeleteRows are the guard against a service that
-	// answers with half of its records: a night in which a table would lose more
-	// than this share (0 to 1) and also more than this many rows is not published.
+	// MassDeleteShare and MassDeleteRows guard against a service that answers with
+	// half of its records: a night is not published if a table would lose more than
+	// this share (0 to 1) and also more than this many rows.
 	MassDeleteShare float64 `yaml:"mass_delete_share"`
 	MassDeleteRows  int     `yaml:"mass_delete_rows"`
 }
 
-// Warehouse is the folder that is written, and the means allowed for it.
+// Warehouse is the folder that is written, and the limits of memory and threads.
 type Warehouse struct {
 	// Dir is relative to the folder of the config file.
 	Dir string `yaml:"dir"`
 	// KeepVersions is the number of published versions kept for rollback.
 	KeepVersions int `yaml:"keep_versions"`
-	// MemoryLimit is DuckDB's, such as 512MB; the process needs up to 480 MiB more.
+	// MemoryLimit is that of DuckDB, for example 512MB; the process needs up to
+	// 480 MiB more.
 	MemoryLimit string `yaml:"memory_limit"`
-	// Threads is DuckDB's; 0: all cores.
+	// Threads is the number of threads of DuckDB; 0: all cores.
 	Threads int `yaml:"threads"`
-	// PublishedMode are the rights of published files, in octal; see
+	// PublishedMode is the file mode of published files, in octal; see
 	// [Warehouse.Mode].
 	PublishedMode string `yaml:"published_mode"`
 }
 
-// Mode is PublishedMode as a number; 0: what the umask leaves of 0644.
+// Mode is PublishedMode as a number; 0: 0644 without the bits of the umask.
 func (w Warehouse) Mode() fs.FileMode {
 	mode, err := strconv.ParseUint(w.PublishedMode, 8, 9)
 	if err != nil {
@@ -141,9 +141,9 @@ func (w Warehouse) Mode() fs.FileMode {
 	return fs.FileMode(mode)
 }
 
-// Retention is what prune leaves standing. The newest is always kept.
+// Retention is what prune keeps. The newest snapshot is always kept.
 type Retention struct {
-	// RawDays is the age in days up to which landed bodies are kept.
+	// RawDays is how long landed bodies are kept, in days.
 	RawDays int `yaml:"raw_days"`
 	// Daily, Weekly and Monthly count the snapshots kept at each grain; 0: none.
 	Daily   int `yaml:"daily"`
@@ -161,31 +161,31 @@ type Schedule struct {
 	CatchUp bool `yaml:"catch_up"`
 }
 
-// Verify is when the daemon looks for damage, reading every byte of the warehouse.
+// Verify is when the daemon reads every byte of the warehouse to find damage.
 type Verify struct {
-	// Cron is like that of Schedule, in its time zone; empty: never.
+	// Cron is like Schedule.Cron, in the same time zone; empty: never.
 	Cron string `yaml:"cron"`
 }
 
-// Serve is the daemon's HTTP side.
+// Serve is the HTTP server of the daemon.
 type Serve struct {
 	// Listen is host:port; a host that is not loopback needs AuthToken.
 	Listen string `yaml:"listen"`
-	// AuthToken is the bearer token asked for everything but /hooks and /healthz;
-	// empty: nothing is asked.
+	// AuthToken is the bearer token that all endpoints but /hooks and /healthz
+	// require; empty: none.
 	AuthToken Secret `yaml:"auth_token"`
 	// WebhookSecrets are the signing secrets, several during a rotation (spec
 	// section 6); empty: the webhook endpoint does not exist.
 	WebhookSecrets []Secret `yaml:"webhook_secrets"`
-	// WebhookMaxAge is how far a delivery's timestamp may be from now, either
-	// way; 0: any age. The signature does not cover the timestamp.
+	// WebhookMaxAge is how far the timestamp of a delivery may be from now, in
+	// either direction; 0: any. The signature does not cover the timestamp.
 	WebhookMaxAge time.Duration `yaml:"webhook_max_age"`
 	// RefreshOnEvent publishes a small version after a status change.
 	RefreshOnEvent bool `yaml:"refresh_on_event"`
 }
 
-// Notify holds addresses that are told how a night ended. They are secrets, since
-// such services put the credential into the path. Empty: nobody is told.
+// Notify has the addresses to call when a night ends. They are secrets, since such
+// services put the credential into the path. Empty: no call.
 type Notify struct {
 	// FailureURL gets a JSON POST when a night failed or is partial.
 	FailureURL Secret `yaml:"failure_url"`
@@ -199,18 +199,18 @@ type Privacy struct {
 	Hash []string `yaml:"hash"`
 	// Drop lists columns (table.column) left NULL.
 	Drop []string `yaml:"drop"`
-	// Raw says what becomes of the landed bodies after publishing.
+	// Raw says what happens to the landed bodies after publishing.
 	Raw Raw `yaml:"raw"`
-	// HashKey comes from the environment variable named by [HashKeyVar], or the
-	// file that this variable with _FILE behind it names, and never from
-	// config.yaml; it is set whenever Hash is not empty.
+	// HashKey comes from the environment variable [HashKeyVar], or from the file
+	// that the variable [HashKeyVar]_FILE names, never from config.yaml. It is set
+	// if Hash is not empty.
 	HashKey Secret `yaml:"-"`
 }
 
 // HashKeyVar names the environment variable that keys the hashes of privacy.hash.
 const HashKeyVar = "PLACEMENTSYNC_HASH_KEY"
 
-// Raw says what becomes of the landed bodies once a night is published.
+// Raw says what happens to the landed bodies once a night is published.
 type Raw string
 
 // The values of privacy.raw.
@@ -219,8 +219,8 @@ const (
 	RawDiscard Raw = "discard" // deleted as soon as the night is published
 )
 
-// Default returns the configuration of an empty file. It lacks the two keys that
-// have no default, api.base_url and the token, and so is not yet valid.
+// Default returns the configuration of an empty file. It is not valid: the two keys
+// without a default, api.base_url and the token, are missing.
 func Default() Config {
 	return Config{
 		API: API{

@@ -228,9 +228,9 @@ func TestMissingFileTellsHowToCreateOne(t *testing.T) {
 
 func TestFilesThatAreNoConfiguration(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
-		"binary":  {"api:\n  team_id: \x00", "f:2: is not UTF-8 text: give a configuration file"},
-		"latin-1": {"api:\n\n  team_id: b\xfcro", "f:3: is not UTF-8 text: give a configuration file"},
-		"huge":    {strings.Repeat("# text\n", 1<<16), "f: is larger than 64 KiB: give a configuration file"},
+		"binary":  {"api:\n  team_id: \x00", "f:2: is not UTF-8 text: give the path of a configuration file"},
+		"latin-1": {"api:\n\n  team_id: b\xfcro", "f:3: is not UTF-8 text: give the path of a configuration file"},
+		"huge":    {strings.Repeat("# text\n", 1<<16), "f: is larger than 64 KiB: give the path of a configuration file"},
 	} {
 		_, err := config.Parse("f", []byte(test.text), env)
 		if err == nil || err.Error() != test.want {

@@ -12,9 +12,9 @@ var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// expandVariables replaces ${VAR} and $$ in text, and returns a message for each reference
-// that cannot be replaced. What comes from the environment is not expanded again;
-// any other dollar sign stands for itself.
+// expandVariables replaces ${VAR} and $$ in text, and returns a message for each
+// reference that cannot be replaced. Values from the environment are not expanded
+// again; any other dollar sign stands for itself.
 func expandVariables(text string, lookupEnv func(string) (string, bool)) (string, []string) {
 	var messages []string
 	replace := func(match string) string {
@@ -33,8 +33,8 @@ func expandVariables(text string, lookupEnv func(string) (string, bool)) (string
 func expandReference(reference string, lookupEnv func(string) (string, bool)) (value, message string) {
 	name, closed := strings.CutSuffix(strings.TrimPrefix(reference, "${"), "}")
 	if !closed || !variableName.MatchString(name) {
-		// The text is not shown: it may be a secret with a dollar sign in it.
-		return "", "holds ${ that does not begin a variable: write ${NAME}, or $$ for a dollar sign"
+		// The text is not shown: it may be a secret that contains a dollar sign.
+		return "", "contains ${ without the name of a variable: write ${NAME}, or $$ for a dollar sign"
 	}
 	value, ok, message := readVariable(name, lookupEnv)
 	if !ok && message == "" {
@@ -43,13 +43,13 @@ func expandReference(reference string, lookupEnv func(string) (string, bool)) (v
 	return value, message
 }
 
-// fileSuffix behind the name of a variable makes it name a file that holds the
-// value: others who may look at this process see its environment and not its files.
+// fileSuffix after the name of a variable means that the variable names a file with
+// the value: other users who may inspect this process see its environment, not its
+// files.
 const fileSuffix = "_FILE"
 
-// readVariable reads NAME, or the file that NAME_FILE names, without the white space
-// around its text. A message says why that could not be done, and nothing of what
-// the file holds.
+// readVariable reads NAME, or the file that NAME_FILE names, without white space
+// around its text. The message says why it failed, without the content of the file.
 func readVariable(name string, lookupEnv func(string) (string, bool)) (value string, ok bool, message string) {
 	value, ok = lookupEnv(name)
 	path, named := lookupEnv(name + fileSuffix)
@@ -62,10 +62,10 @@ func readVariable(name string, lookupEnv func(string) (string, bool)) (value str
 	data, err := os.ReadFile(path)
 	switch text := strings.TrimSpace(string(data)); {
 	case err != nil:
-		return "", false, fmt.Sprintf("the file that %s%s names cannot be read: %v: give the path of one that this user can read",
+		return "", false, fmt.Sprintf("the file that %s%s names cannot be read: %v: give the path of a file that this user can read",
 			name, fileSuffix, err)
 	case len(text) > maxTokenSize || text == "":
-		return "", false, fmt.Sprintf("the file that %s%s names holds %d bytes: give one that holds the value alone", name, fileSuffix, len(data))
+		return "", false, fmt.Sprintf("the file that %s%s names has %d bytes: give a file that contains only the value", name, fileSuffix, len(data))
 	default:
 		return text, true, ""
 	}

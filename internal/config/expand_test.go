@@ -71,8 +71,8 @@ func TestASecretFileThatCannotBeUsed(t *testing.T) {
 		want        string
 	}{
 		"is not there": {nil, map[string]string{"TOKEN_FILE": "/none/token"}, "TOKEN_FILE names cannot be read: open /none/token: no such file"},
-		"is empty":     {map[string]string{"TOKEN": "\n"}, nil, "TOKEN_FILE names holds 1 bytes"},
-		"is a dump":    {map[string]string{"TOKEN": strings.Repeat("hunter2", 2000)}, nil, "TOKEN_FILE names holds 14000 bytes"},
+		"is empty":     {map[string]string{"TOKEN": "\n"}, nil, "TOKEN_FILE names has 1 bytes"},
+		"is a dump":    {map[string]string{"TOKEN": strings.Repeat("hunter2", 2000)}, nil, "TOKEN_FILE names has 14000 bytes"},
 		"is not alone": {map[string]string{"TOKEN": "hunter2"}, map[string]string{"TOKEN": "hunter2"}, "both TOKEN and TOKEN_FILE"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// maxFileSize keeps a wrong path (a dump, a device) from being read whole.
+// maxFileSize is in bytes. It keeps a wrong path (a dump, a device) from being read
+// completely.
 const maxFileSize = 64 << 10
 
-// Load reads, expands, decodes and validates the file at path. Every problem of
-// the file is in the one *Error returned; errors.Is(err, fs.ErrNotExist) tells a
-// missing file. The Config that comes with an error is good for those sections
-// alone that [Error.Within] finds nothing in.
+// Load reads, expands, decodes and validates the file at path. The *Error that it
+// returns contains all problems; errors.Is(err, fs.ErrNotExist) means that the file is
+// missing. Of a Config with an error, use only sections for which [Error.Within] is
+// nil.
 func Load(path string, lookupEnv func(string) (string, bool)) (Config, error) {
 	data, err := os.ReadFile(path)
 	switch {
@@ -31,13 +32,12 @@ func unreadableErr(path, message string, cause error) error {
 	return &Error{File: path, Problems: []Problem{{Message: message}}, cause: cause}
 }
 
-// Parse is [Load] for data already read. name is shown in problems, and its folder
-// is what relative paths are resolved against. ${VAR} in a scalar value is replaced
-// through lookupEnv after the YAML has been parsed, so that no value can add keys;
-// $$ stands for a dollar sign. A variable that is not set is a problem wherever it
-// is used, also for a key that may be left out: a misspelt name must not quietly
-// mean empty. One that is set to nothing is an empty value. Where VAR_FILE is set
-// instead, the value is what the file of that name holds.
+// Parse is [Load] for data that was read already. Problems show name; relative paths
+// are relative to its folder. ${VAR} in a scalar value is replaced through lookupEnv
+// after the YAML was parsed, so that no value can add keys; $$ stands for a dollar
+// sign. A variable that is not set is always a problem, also for an optional key: a
+// misspelt name must not silently mean empty. A variable that is set to nothing is an
+// empty value. If VAR_FILE is set instead, the value is the content of that file.
 func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Config, error) {
 	if lookupEnv == nil {
 		lookupEnv = func(string) (string, bool) { return "", false }
@@ -60,8 +60,8 @@ func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Con
 	return cfg, newError(name, append(b.problems, b.addLines(v.problems)...))
 }
 
-// resolvePaths makes paths independent of the working directory of the process, which
-// under cron or systemd is not the folder of the file.
+// resolvePaths makes paths relative to the folder of the file: under cron or systemd
+// the process works in another one.
 func (c *Config) resolvePaths(dir string) {
 	for _, path := range []*string{&c.Warehouse.Dir, &c.API.TokenFile} {
 		if *path != "" && !filepath.IsAbs(*path) {
@@ -70,8 +70,8 @@ func (c *Config) resolvePaths(dir string) {
 	}
 }
 
-// addLines gives each problem of the validator the line of its key, or for a key
-// that is not written that of the section it belongs in.
+// addLines sets the line of each problem: that of its key or, if the key is not in
+// the file, of its section.
 func (b *binder) addLines(problems []Problem) []Problem {
 	for i, p := range problems {
 		for path := p.Path; path != "" && problems[i].Line == 0; path = parentPath(path) {

@@ -8,7 +8,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// isEmpty tells a key or document that has nothing behind it.
+// isEmpty reports a key or document without content.
 func isEmpty(node ast.Node) bool {
 	switch node.(type) {
 	case nil, *ast.NullNode, *ast.CommentGroupNode:
@@ -32,7 +32,7 @@ func lineOfToken(t *token.Token) int {
 }
 
 // scalarText returns the text of a scalar as it is written, since ids with leading
-// zeros are texts that look like numbers. plain tells a bare number or switch.
+// zeros are texts that look like numbers. plain reports a number, true or false.
 func scalarText(node ast.Node) (text string, plain, ok bool) {
 	switch n := node.(type) {
 	case *ast.StringNode:
@@ -47,8 +47,8 @@ func scalarText(node ast.Node) (text string, plain, ok bool) {
 
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_.<-]+$`)
 
-// keyText returns the key, quoted if it is none that could be known: it goes to a
-// terminal, and control characters in it must not.
+// keyText returns the key, quoted if it has unusual characters: control characters
+// must not reach a terminal.
 func keyText(key ast.MapKeyNode) string {
 	text := ""
 	if name, ok := key.(*ast.StringNode); ok {
@@ -62,12 +62,12 @@ func keyText(key ast.MapKeyNode) string {
 	return strconv.Quote(text)
 }
 
-// shapeName names what stands where something else should. It shows no value: a token
-// in the wrong place is still a token.
+// shapeName names the kind of a node for messages. It shows no value: it may be a
+// token in the wrong place.
 func shapeName(node ast.Node) string {
 	switch node.(type) {
 	case nil, *ast.NullNode:
-		return "without a value"
+		return "empty"
 	case ast.MapNode:
 		return "a section"
 	case *ast.SequenceNode:
@@ -79,11 +79,11 @@ func shapeName(node ast.Node) string {
 	case *ast.InfinityNode, *ast.NanNode:
 		return "infinite or undefined"
 	case *ast.BoolNode:
-		return "a switch"
+		return "true or false"
 	case *ast.AnchorNode, *ast.AliasNode:
-		return "a YAML anchor or alias (not understood here)"
+		return "a YAML anchor or alias (not supported)"
 	case *ast.TagNode:
-		return "a tagged YAML value (not understood here)"
+		return "a tagged YAML value (not supported)"
 	}
 	return "something else"
 }

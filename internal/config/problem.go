@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Problem is one thing wrong with a configuration.
+// Problem is one mistake in a configuration.
 type Problem struct {
-	// Line is 1-based; 0 where no line can be named.
+	// Line is counted from 1; 0: unknown.
 	Line int
-	// Path is the YAML path, such as api.page_size or privacy.drop[0]; empty when
-	// the file as a whole is meant.
+	// Path is the YAML path, such as api.page_size or privacy.drop[0]; empty: the
+	// whole file.
 	Path string
-	// Message holds the value (never a secret), the rule and the fix.
+	// Message has the value (never a secret), the rule and the fix.
 	Message string
 }
 
-// Error is everything wrong with one configuration, sorted by line and path.
+// Error has all problems of one configuration, sorted by line and path.
 type Error struct {
 	// File is the name given to [Load] or [Parse]; empty from [Config.Validate].
 	File     string
@@ -27,7 +27,7 @@ type Error struct {
 	cause error // why the file could not be read, for errors.Is
 }
 
-// Error returns one line a problem: file:line: path: message.
+// Error returns one line for each problem: file:line: path: message.
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -45,25 +45,25 @@ func (e *Error) formatProblem(p Problem) string {
 	return strings.Join(parts, ": ")
 }
 
-// Unwrap returns the reason why the file could not be read, if that is the problem.
+// Unwrap returns why the file could not be read, or nil.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Within returns what is left of e for a caller that uses the named sections
-// alone, or nil if that is nothing: an analyst's query needs the warehouse, not the
-// token. A problem that belongs to no section (syntax, an unknown key) is left too.
+// Within returns the problems for a caller that uses only the named sections, or nil
+// if there are none: an analyst's query needs the warehouse, not the token. Problems
+// outside of all sections (syntax, an unknown key) are included.
 func (e *Error) Within(sections ...string) error {
 	others := slices.DeleteFunc(keysOf(""), func(key string) bool { return slices.Contains(sections, key) })
-	left := slices.DeleteFunc(slices.Clone(e.Problems), func(p Problem) bool {
+	remaining := slices.DeleteFunc(slices.Clone(e.Problems), func(p Problem) bool {
 		section, _, _ := strings.Cut(p.Path, ".")
 		return slices.Contains(others, section)
 	})
-	if len(left) == 0 {
+	if len(remaining) == 0 {
 		return nil
 	}
-	return &Error{File: e.File, Problems: left, cause: e.cause}
+	return &Error{File: e.File, Problems: remaining, cause: e.cause}
 }
 
-// newError returns nil, not a typed nil, when there is nothing to report.
+// newError returns nil, not a typed nil, if there are no problems.
 func newError(file string, problems []Problem) error {
 	if len(problems) == 0 {
 		return nil

@@ -6,9 +6,9 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Redacted returns c as YAML, every key present and every secret that is set shown
-// as <secret>. c must be valid: nothing else is looked for secrets, and a valid
-// api.base_url holds none.
+// Redacted returns c as YAML with all keys. Secrets that are set appear as <secret>.
+// c must be valid: then api.base_url contains no credentials, which are not looked
+// for.
 func (c Config) Redacted() ([]byte, error) {
 	text, err := yaml.Marshal(c)
 	if err != nil {

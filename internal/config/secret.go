@@ -16,16 +16,16 @@ var (
 	_ encoding.TextMarshaler = Secret("")
 )
 
-// Secret is a text that does not show itself: printed, logged or marshalled in
-// any way it is <secret>, or empty when there is none. Keep it in exported fields:
-// package fmt calls no method of an unexported one.
+// Secret is a text that prints, logs and marshals as <secret>, or as nothing when it
+// is empty. Store it in exported fields only: package fmt calls no method of an
+// unexported field.
 type Secret string
 
-// Reveal returns the text. It is the only way to it, so that a search for Reveal
-// finds every place where a secret leaves.
+// Reveal returns the text. It is the only access, so that a search for Reveal finds
+// every use of a secret.
 func (s Secret) Reveal() string { return string(s) }
 
-// String returns <secret>, or nothing when there is none.
+// String returns <secret>, or nothing if it is empty.
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -39,7 +39,7 @@ func (s Secret) Format(state fmt.State, verb rune) {
 	if verb == 'q' || state.Flag('#') {
 		text = strconv.Quote(text)
 	}
-	// Formatter cannot report an error; the writer's owner meets it again.
+	// Formatter cannot return an error; the next write returns it again.
 	_, _ = io.WriteString(state, text)
 }
 

@@ -121,10 +121,10 @@ func TestReadToken(t *testing.T) {
 		"trimmed":       {"  pc_hunter2\r\n", "pc_hunter2", ""},
 		"other prefix":  {"hunter2", "hunter2", ""},
 		"empty":         {" \n", "", `api.token_file "token" is empty`},
-		"two lines":     {"pc_a\nhunter2", "", "holds white space"},
-		"control":       {"pc_\x00hunter2", "", "holds white space or characters"},
+		"two lines":     {"pc_a\nhunter2", "", "contains white space"},
+		"control":       {"pc_\x00hunter2", "", "contains white space or characters"},
 		"a wrong file":  {strings.Repeat("hunter2", 2000), "", "is too long for a token"},
-		"quoted header": {"Bearer hunter2", "", "holds white space"},
+		"quoted header": {"Bearer hunter2", "", "contains white space"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := api.ReadToken(func(string) ([]byte, error) { return []byte(test.text), nil })

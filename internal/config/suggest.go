@@ -8,8 +8,8 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// nearestKey returns the path of the known key that an unknown one in section was
-// probably meant to be, or "". Of two equally near, the one of the section wins.
+// nearestKey returns the path of the known key that is most similar to an unknown
+// key of section, or "". Of two that are equally similar, that of the section wins.
 func nearestKey(section, unknown string) string {
 	best, least := "", math.MaxInt
 	for _, path := range keyPaths(reflect.TypeFor[Config](), "") {

@@ -12,23 +12,23 @@ import (
 )
 
 // Validate reports every rule that c breaks in one *Error without lines, or nil.
-// [Load] and [Parse] have done so already; this is for a Config made in code.
+// [Load] and [Parse] call it; this is for a Config that is made in code.
 func (c Config) Validate() error {
 	var v validator
 	v.checkConfig(c)
 	return newError("", v.problems)
 }
 
-// validator collects the rules that are broken. Its maps are the binder's and may
-// be nil: a path that could not be bound is not judged by its default, and a value
-// that came from the environment is shown as it is written in the file.
+// validator collects the rules that are broken. Its maps are those of the binder and
+// may be nil: a path that could not be bound is not checked, and a value from the
+// environment is shown as it is written in the file.
 type validator struct {
 	problems []Problem
 	broken   map[string]bool
 	written  map[string]string
 }
 
-// addProblem reports that the value at path breaks a rule; message says rule and fix.
+// addProblem reports that the value at path breaks a rule; the message has the rule and the fix.
 func (v *validator) addProblem(path, format string, args ...any) {
 	for at := path; at != ""; at = parentPath(at) {
 		if v.broken[at] {
@@ -45,7 +45,7 @@ func (v *validator) showValue(path string, value any) string {
 	return formatValue(value)
 }
 
-// formatValue writes a value as it would stand in the file: 10m, not 10m0s.
+// formatValue writes a value as in the file: 10m, not 10m0s.
 func formatValue(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -68,11 +68,17 @@ func (v *validator) checkConfig(c Config) {
 	v.checkStreams(c.Streams)
 	v.checkRun(c.Run)
 	v.checkWarehouse(c.Warehouse)
-	v.checkRetention(c.Retention)
+	checkAtLeast(v, "retention.raw_days", c.Retention.RawDays, 0)
+	checkAtLeast(v, "retention.daily", c.Retention.Daily, 0)
+	checkAtLeast(v, "retention.weekly", c.Retention.Weekly, 0)
+	checkAtLeast(v, "retention.monthly", c.Retention.Monthly, 0)
 	v.checkSchedule(c.Schedule)
-	v.checkVerify(c.Verify)
+	if c.Verify.Cron != "" {
+		v.checkCron("verify.cron", c.Verify.Cron)
+	}
 	v.checkServe(c.Serve)
-	v.checkNotify(c.Notify)
+	v.checkNotifyURL("notify.failure_url", c.Notify.FailureURL)
+	v.checkNotifyURL("notify.heartbeat_url", c.Notify.HeartbeatURL)
 	v.checkPrivacy(c.Privacy)
 }
 
@@ -94,7 +100,7 @@ func (v *validator) checkAPI(a API) {
 	checkBetween(v, "api.retry.max", a.Retry.Max, time.Millisecond, 10*time.Minute)
 	checkBetween(v, "api.retry.jitter", a.Retry.Jitter, 0, 1)
 	if a.Retry.Max < a.Retry.Base && !v.broken["api.retry.base"] {
-		v.addProblem("api.retry.max", "%s is below api.retry.base: use %s or more",
+		v.addProblem("api.retry.max", "%s is less than api.retry.base: use %s or more",
 			v.showValue("api.retry.max", a.Retry.Max), v.showValue("api.retry.base", a.Retry.Base))
 	}
 }
@@ -103,7 +109,7 @@ func (v *validator) checkToken(a API) {
 	switch {
 	case v.broken["api.token_file"]:
 	case a.Token != "" && a.TokenFile != "":
-		v.addProblem("api.token_file", "is given beside api.token: keep one of the two")
+		v.addProblem("api.token_file", "is set, and api.token too: keep one of the two")
 	case a.Token == "" && a.TokenFile == "":
 		v.addProblem("api.token", "is empty: give the token as ${PLACEMENTSYNC_TOKEN}, or its file as api.token_file")
 	case a.TokenFile == "":
@@ -143,11 +149,8 @@ func (v *validator) checkRun(r Run) {
 
 var size = regexp.MustCompile(`(?i)^([0-9]+(?:\.[0-9]+)?) ?([KMGT])(i?)B$`)
 
-// isSize accepts what DuckDB takes for memory_limit, without its percentages: those
-// are of the machine, and in a container the machine is not what the process may use.
-func isSize(text string) bool { return bytesOf(text) > 0 }
-
-// bytesOf reads a size as DuckDB does: MB are millions, MiB are not; 0 if it is none.
+// bytesOf reads a size as DuckDB does: 1 MB is 1,000,000 bytes, 1 MiB 1,048,576; 0 if
+// it is no size.
 func bytesOf(text string) float64 {
 	match := size.FindStringSubmatch(text)
 	if match == nil {
@@ -164,7 +167,7 @@ func bytesOf(text string) float64 {
 	return number * math.Pow(unit, float64(1+strings.Index("KMGT", strings.ToUpper(match[2]))))
 }
 
-// MaxBodyBytes is MaxBody as a number; 0 if it is no size.
+// MaxBodyBytes is MaxBody in bytes; 0 if it is no size.
 func (a API) MaxBodyBytes() int64 { return int64(min(bytesOf(a.MaxBody), math.MaxInt64/2)) }
 
 func (v *validator) checkWarehouse(w Warehouse) {
@@ -172,19 +175,13 @@ func (v *validator) checkWarehouse(w Warehouse) {
 		v.addProblem("warehouse.dir", "is empty: give a folder, such as ./warehouse")
 	}
 	checkAtLeast(v, "warehouse.keep_versions", w.KeepVersions, 1)
-	if !isSize(w.MemoryLimit) {
+	// DuckDB accepts percentages too. Those are of the machine; a container may use less.
+	if bytesOf(w.MemoryLimit) == 0 {
 		v.addProblem("warehouse.memory_limit", "%s is not a size: write one such as 512MB or 2GB",
 			v.showValue("warehouse.memory_limit", w.MemoryLimit))
 	}
 	checkBetween(v, "warehouse.threads", w.Threads, 0, 1024)
 	checkOneOf(v, "warehouse.published_mode", w.PublishedMode, "", "0600", "0640", "0644")
-}
-
-func (v *validator) checkRetention(r Retention) {
-	checkAtLeast(v, "retention.raw_days", r.RawDays, 0)
-	checkAtLeast(v, "retention.daily", r.Daily, 0)
-	checkAtLeast(v, "retention.weekly", r.Weekly, 0)
-	checkAtLeast(v, "retention.monthly", r.Monthly, 0)
 }
 
 var column = regexp.MustCompile(`^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$`)
@@ -199,7 +196,7 @@ func (v *validator) checkPrivacy(p Privacy) {
 		}
 	}
 	if len(p.Hash) > 0 && p.HashKey == "" {
-		v.addProblem("privacy.hash", "needs a key: set the environment variable %s, and keep it: another key gives other hashes", HashKeyVar)
+		v.addProblem("privacy.hash", "needs a key: set the environment variable %s and never change it, since another key gives other hashes", HashKeyVar)
 	}
 	checkOneOf(v, "privacy.raw", p.Raw, RawKeep, RawDiscard)
 }
@@ -212,7 +209,7 @@ func (v *validator) checkColumns(at string, names []string) {
 	}
 }
 
-// checkBetween demands low <= value <= high.
+// checkBetween requires low <= value <= high.
 func checkBetween[T int | float64 | time.Duration](v *validator, path string, value, low, high T) {
 	lowest, highest := formatValue(low), formatValue(high)
 	switch {
@@ -239,5 +236,5 @@ func checkOneOf[T ~string](v *validator, path string, value T, known ...T) {
 			names[i] = `""`
 		}
 	}
-	v.addProblem(path, "%s is unknown: use %s", v.showValue(path, string(value)), strings.Join(names, ", "))
+	v.addProblem(path, "%s is not allowed: use one of %s", v.showValue(path, string(value)), strings.Join(names, ", "))
 }

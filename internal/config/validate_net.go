@@ -14,8 +14,8 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// checkBaseURL shows no more of a refused address than scheme and host: credentials and
-// keys hide in the rest.
+// checkBaseURL shows only scheme and host of a refused address: the rest may contain
+// credentials.
 func (v *validator) checkBaseURL(a API) {
 	const path = "api.base_url"
 	u, err := url.Parse(a.BaseURL)
@@ -25,9 +25,9 @@ func (v *validator) checkBaseURL(a API) {
 	case err != nil || !isWeb(u):
 		v.addProblem(path, "is not an absolute http or https address: write one such as https://api.example.com")
 	case u.User != nil:
-		v.addProblem(path, "holds credentials: remove them and use api.token")
+		v.addProblem(path, "contains credentials: remove them and use api.token")
 	case u.RawQuery != "" || u.ForceQuery || strings.Contains(a.BaseURL, "#"):
-		v.addProblem(path, "%s has a query or fragment behind it: end it with the path", v.showValue(path, u.Scheme+"://"+u.Host))
+		v.addProblem(path, "%s ends with a query or fragment: end it with the path", v.showValue(path, u.Scheme+"://"+u.Host))
 	case u.Scheme == "http" && !a.AllowInsecure && !isLoopback(u.Hostname()):
 		v.addProblem(path, "%s would send the token unencrypted: use https, or set api.allow_insecure: true",
 			v.showValue(path, u.Scheme+"://"+u.Host))
@@ -42,8 +42,8 @@ func isWeb(u *url.URL) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.Opaque == ""
 }
 
-// isLoopback goes by the text, without asking a resolver: an answer from the network
-// must not decide whether a token may leave unencrypted.
+// isLoopback looks at the text and asks no resolver: an answer from the network must
+// not decide whether a token may leave unencrypted.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
@@ -55,7 +55,7 @@ func isLoopback(host string) bool {
 func (v *validator) checkPrintable(path, text string) {
 	for _, r := range text {
 		if r < ' ' || r > '~' {
-			v.addProblem(path, "%s holds characters that cannot be sent: use printable ASCII", v.showValue(path, text))
+			v.addProblem(path, "%s contains characters that cannot be sent: use printable ASCII", v.showValue(path, text))
 			return
 		}
 	}
@@ -69,15 +69,9 @@ func (v *validator) checkSchedule(s Schedule) {
 	}
 }
 
-func (v *validator) checkVerify(s Verify) {
-	if s.Cron != "" {
-		v.checkCron("verify.cron", s.Cron)
-	}
-}
-
 func (v *validator) checkCron(path, text string) {
 	if strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=") {
-		// Besides saying it twice, a zone without fields makes the parser panic.
+		// The parser panics at a zone without fields.
 		v.addProblem(path, "%s names a time zone: move it to schedule.timezone", v.showValue(path, text))
 		return
 	}
@@ -85,14 +79,14 @@ func (v *validator) checkCron(path, text string) {
 	if err != nil {
 		reason := fmt.Sprintf(" (%v)", err)
 		if v.written[path] != "" {
-			reason = "" // it would quote what came from the environment
+			reason = "" // it would quote the value from the environment
 		}
 		v.addProblem(path, "%s is not a schedule%s: write five fields such as \"0 2 * * *\"", v.showValue(path, text), reason)
 		return
 	}
-	// Any start would do: the search reaches over a leap year.
+	// Any start will do: the search covers a leap year.
 	if schedule.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
-		v.addProblem(path, "%s never comes: check day and month", v.showValue(path, text))
+		v.addProblem(path, "%s is never due: check day and month", v.showValue(path, text))
 	}
 }
 
@@ -102,7 +96,7 @@ func (v *validator) checkServe(s Serve) {
 	for i, secret := range s.WebhookSecrets {
 		item := fmt.Sprintf("serve.webhook_secrets[%d]", i)
 		if secret == "" {
-			v.addProblem(item, "is empty: anyone could sign with it: give the signing secret, or remove it")
+			v.addProblem(item, "is empty, so anyone could sign: give the signing secret, or remove it")
 		}
 		v.checkSecretText(item, secret)
 	}
@@ -124,13 +118,8 @@ func (v *validator) checkListen(s Serve) {
 
 func (v *validator) checkSecretText(path string, secret Secret) {
 	if strings.ContainsFunc(secret.Reveal(), unfitForHeader) {
-		v.addProblem(path, "holds white space or characters that cannot be sent: use printable ASCII without spaces")
+		v.addProblem(path, "contains white space or characters that cannot be sent: use printable ASCII without spaces")
 	}
-}
-
-func (v *validator) checkNotify(n Notify) {
-	v.checkNotifyURL("notify.failure_url", n.FailureURL)
-	v.checkNotifyURL("notify.heartbeat_url", n.HeartbeatURL)
 }
 
 func (v *validator) checkNotifyURL(path string, address Secret) {

@@ -1,24 +1,26 @@
 package daemon
 
 import (
-	"placementsync/internal/ledger"
+	"maps"
 	"sync"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
-// ledgerAge is how long the ledger is believed, since other processes write to it.
+// ledgerAge is how long a reading of the ledger is used: other processes write to it.
 const ledgerAge = 30 * time.Second
 
-// board is what the page, the metrics and the probes read while nights come and go.
+// board is the state that the page, the metrics and the probes read.
 type board struct {
 	now    func() time.Time
 	ledger func() ([]ledger.Run, error)
 
 	mu       sync.Mutex
-	next     time.Time // the slot that comes
-	running  time.Time // when the night began that runs now; zero: none does
+	next     time.Time // the next slot
+	running  time.Time // start of the night that runs; zero: none
 	stopping bool
-	beat     time.Time // when the schedule was last looked at
+	beat     time.Time // when the schedule was last checked
 	missed   map[string]int
 	nights   []ledger.Run
 	current  ledger.Run // what readers see
@@ -33,15 +35,16 @@ type snapshot struct {
 	Stopping      bool
 	Beat          time.Time
 	Missed        map[string]int
-	// Nights are oldest first, and not to be changed.
+	// Nights are oldest first; do not change them.
 	Nights []ledger.Run
-	// Current is what changed last what readers see: a night, a refresh, a rollback or
-	// a rebuild; zero: nothing did.
+	// Current is the run whose snapshot readers see: a night, a refresh, a rollback
+	// or a rebuild; zero: none.
 	Current   ledger.Run
 	LedgerErr error
 }
 
-// readSnapshot takes the board as it is, with a ledger that is not older than ledgerAge.
+// readSnapshot copies the board. It reads the ledger if the last reading is older than
+// ledgerAge.
 func (b *board) readSnapshot() snapshot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,35 +55,31 @@ func (b *board) readSnapshot() snapshot {
 			b.sortRuns(runs)
 		}
 	}
-	missed := make(map[string]int, len(b.missed))
-	for why, n := range b.missed {
-		missed[why] = n
-	}
 	return snapshot{At: now, Next: b.next, Running: b.running, Stopping: b.stopping, Beat: b.beat,
-		Missed: missed, Nights: b.nights, Current: b.current, LedgerErr: b.readErr}
+		Missed: maps.Clone(b.missed), Nights: b.nights, Current: b.current, LedgerErr: b.readErr}
 }
 
-// sortRuns keeps the nights, and of all entries the last that changed what readers see.
+// sortRuns sets the nights, and the last of all entries that published.
 func (b *board) sortRuns(runs []ledger.Run) {
 	b.nights, b.current = []ledger.Run{}, ledger.Run{}
 	for _, r := range runs {
 		if r.IsNight() {
 			b.nights = append(b.nights, r)
 		}
-		if r.Published() {
+		if r.IsPublished() {
 			b.current = r
 		}
 	}
 }
 
-// update writes to the board.
+// update changes the board under its lock.
 func (b *board) update(write func(b *board)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	write(b)
 }
 
-// addMissed counts slots without a night, by the reason.
+// addMissed counts slots without a night, by reason.
 func (b *board) addMissed(why string, n int) {
 	b.update(func(b *board) {
 		if b.missed == nil {
@@ -90,18 +89,18 @@ func (b *board) addMissed(why string, n int) {
 	})
 }
 
-// lastPublished returns the newest night that has given readers a snapshot.
+// lastPublished returns the newest night that published a snapshot.
 func (s snapshot) lastPublished() (ledger.Run, bool) {
 	for i := len(s.Nights) - 1; i >= 0; i-- {
-		if s.Nights[i].Published() {
+		if s.Nights[i].IsPublished() {
 			return s.Nights[i], true
 		}
 	}
 	return ledger.Run{}, false
 }
 
-// currentRun returns the entry whose snapshot readers see.
-func (s snapshot) currentRun() (ledger.Run, bool) { return s.Current, s.Current.Published() }
+// currentRun returns the entry of the snapshot that readers see.
+func (s snapshot) currentRun() (ledger.Run, bool) { return s.Current, s.Current.IsPublished() }
 
 // lastNight returns the newest night, however it ended.
 func (s snapshot) lastNight() (ledger.Run, bool) {

@@ -1,9 +1,9 @@
-// Package daemon runs nights by a schedule and tells how they went: status page,
+// Package daemon runs nights by a schedule and reports on them: status page,
 // metrics, health. Reading order: Run in this file, then nights, board and server.
 //
 // It must not know what a night does, how the configuration is written or where
-// the ledger lies: it is handed the night and the ledger as functions, progress as
-// a value, and the webhook receiver as an http.Handler.
+// the ledger is: it gets the night and the ledger as functions, progress as a
+// value, and the webhook receiver as an http.Handler.
 package daemon
 
 import (
@@ -14,49 +14,50 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"placementsync/internal/ledger"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"placementsync/internal/ledger"
 )
 
-// ErrHeld is wrapped by the error of a night that did not begin since another run
-// is at work in the warehouse.
+// ErrHeld is wrapped by the error of a night that did not begin because another run
+// holds the lock of the warehouse.
 var ErrHeld = errors.New("another run holds the lock")
 
-// Config is what stays the same as long as the daemon runs.
+// Config is what does not change while the daemon runs.
 type Config struct {
 	// Ledger returns the nights and refreshes so far, oldest first, also those of
 	// other processes. It is called at most twice a minute and after each night.
 	Ledger func() ([]ledger.Run, error)
-	// Progress tells how far the night is that runs now; false: none does. It is
-	// safe for concurrent use.
+	// Progress returns how far the running night is; false: none runs. It is safe
+	// for concurrent use.
 	Progress func() (ledger.Progress, bool)
-	// Report returns the file of the newest report, or "" when there is none.
+	// Report returns the path of the newest report, or "" if there is none.
 	Report func() string
-	// Verified returns what the last Verify found, also of an earlier process; false:
-	// there was none.
+	// Verified returns the result of the last Verify, also of an earlier process;
+	// false: there was none.
 	Verified func() (Verified, bool)
 	// Streams are the names of all streams, for metrics that exist from the start.
 	Streams []string
 	// Reload reads the configuration again. An error leaves the old one.
 	Reload func() (Settings, error)
-	// Hangups asks for a Reload with each signal; nil: nobody does.
+	// Hangups asks for a Reload with each signal; nil: never.
 	Hangups <-chan os.Signal
-	// Notify tells the service manager a state such as READY=1; nil: there is
-	// none. Watchdog is how often it wants to hear of us; 0: never.
+	// Notify sends a state such as READY=1 to the service manager; nil: there is
+	// none. Watchdog is how often it expects WATCHDOG=1; 0: never.
 	Notify   func(state string) error
 	Watchdog time.Duration
-	// HeldRetry is how long a night waits that found another run at work.
-	// Defaults to 5 minutes.
+	// HeldRetry is how long a night waits before it tries again if another run
+	// holds the lock. Defaults to 5 minutes.
 	HeldRetry time.Duration
-	// HookResults counts webhook deliveries by result, since the start and every
-	// result from the start; nil: there is no receiver.
+	// HookResults returns the number of webhook deliveries by result since the
+	// start, with all results from the start; nil: there is no receiver.
 	HookResults func() map[string]uint64
 	// Version is shown on the status page and in the metrics.
 	Version string
-	// Metrics is where the daemon registers its metrics, and which it serves.
+	// Metrics is the registry that the daemon fills and serves.
 	Metrics *prometheus.Registry
 	Now     func() time.Time
 	Log     *slog.Logger
@@ -65,16 +66,17 @@ type Config struct {
 // Settings is what a Reload may change.
 type Settings struct {
 	Schedule Schedule
-	// CatchUp runs one night at once when slots have passed without any.
+	// CatchUp starts one night at once if slots were missed while the daemon was
+	// down.
 	CatchUp bool
-	// Night runs one night to its end. The Night it returns counts also beside an
-	// error. When ctx ends it finishes a commit, or stops and leaves the rest to
-	// be resumed.
+	// Night runs one night to its end. The Night that it returns counts also with an
+	// error. When ctx ends it finishes publishing, or it stops and the next night
+	// resumes it.
 	Night func(ctx context.Context) (ledger.Run, error)
-	// VerifySchedule says when Verify looks for damage; a zero Schedule: never.
+	// VerifySchedule is when Verify checks for damage; a zero Schedule: never.
 	VerifySchedule Schedule
 	Verify         func(ctx context.Context) Verified
-	// AuthToken is asked for everything but /hooks and /healthz; "": nothing is.
+	// AuthToken is required by all endpoints but /hooks and /healthz; "": by none.
 	AuthToken string
 	// Hooks answers POST /hooks; nil: there is no such endpoint.
 	Hooks http.Handler
@@ -107,9 +109,9 @@ func New(cfg Config, set Settings) *Daemon {
 	return d
 }
 
-// Run serves on l and starts nights until ctx ends; it closes l. Then a night that
-// commits is waited for, one that reads is stopped, and the server answers to the
-// last: a webhook that comes meanwhile is not lost.
+// Run serves on l and starts nights until ctx ends; it closes l. Then it waits for a
+// night that publishes and stops a night that reads. The server answers until the
+// end, so that no webhook is lost meanwhile.
 func (d *Daemon) Run(ctx context.Context, l net.Listener) error {
 	served := make(chan error, 1)
 	go func() { served <- d.server.Serve(l) }()
@@ -129,7 +131,7 @@ func (d *Daemon) Run(ctx context.Context, l net.Listener) error {
 	return errors.Join(d.shutDownServer(), unlessClosed(<-broken))
 }
 
-// shutDownServer lets answers in progress end, for a while.
+// shutDownServer waits up to ten seconds for requests in progress.
 func (d *Daemon) shutDownServer() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -148,14 +150,14 @@ func unlessClosed(err error) error {
 
 func (d *Daemon) settings() *Settings { return d.set.Load() }
 
-// notifyManager tells the service manager; that it cannot be told is no reason to stop.
+// notifyManager sends a state to the service manager. A failure is no reason to stop.
 func (d *Daemon) notifyManager(state string) {
 	if err := d.cfg.Notify(state); err != nil {
-		d.cfg.Log.Warn("service manager not told", "state", state, "error", err)
+		d.cfg.Log.Warn("service manager not notified", "state", state, "error", err)
 	}
 }
 
-// reloadSettings takes new settings, or keeps the old ones when they are bad.
+// reloadSettings applies new settings, or keeps the old ones if they are bad.
 func (d *Daemon) reloadSettings() {
 	set, err := d.cfg.Reload()
 	if err != nil {

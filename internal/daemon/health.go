@@ -7,22 +7,21 @@ import (
 	"time"
 )
 
-// stalledAfter is how long the schedule may go without being looked at: three
-// glances.
+// stalledAfter is how long the schedule may go unchecked: three checks.
 const stalledAfter = 3 * checkEvery
 
-// serveHealthz says whether the process does its work. Restarting helps when not.
+// serveHealthz reports whether the process works. If not, a restart helps.
 func (d *Daemon) serveHealthz(w http.ResponseWriter, _ *http.Request) {
 	seen := d.board.readSnapshot()
 	if still := seen.At.Sub(seen.Beat); !seen.Beat.IsZero() && !seen.Stopping && still > stalledAfter {
-		writeText(w, http.StatusServiceUnavailable, fmt.Sprintf("the schedule has not been looked at for %s", still.Round(time.Second)))
+		writeText(w, http.StatusServiceUnavailable, fmt.Sprintf("the schedule has not been checked for %s", still.Round(time.Second)))
 		return
 	}
 	writeText(w, http.StatusOK, "ok")
 }
 
-// serveReadyz says whether readers find what they expect. Restarting does not help when
-// not: the reason names what does.
+// serveReadyz reports whether readers find recent data. If not, a restart does not
+// help: the reason says what does.
 func (d *Daemon) serveReadyz(w http.ResponseWriter, _ *http.Request) {
 	if why := d.unreadyReasons(); len(why) > 0 {
 		writeText(w, http.StatusServiceUnavailable, "not ready: "+strings.Join(why, "; "))
@@ -31,15 +30,15 @@ func (d *Daemon) serveReadyz(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, http.StatusOK, "ready")
 }
 
-// unreadyReasons gives the reasons why the daemon is not ready; none: it is.
+// unreadyReasons are the reasons why the daemon is not ready; none: it is.
 func (d *Daemon) unreadyReasons() []string {
 	seen := d.board.readSnapshot()
 	var why []string
 	if seen.Stopping {
-		why = append(why, "it is stopping")
+		why = append(why, "the process is stopping")
 	}
 	if seen.LedgerErr != nil {
-		// Its text names paths, and a probe is open to many.
+		// The text of the error has paths, and many may read a probe.
 		why = append(why, "the ledger cannot be read: see the log")
 	}
 	good, ok := seen.lastPublished()
@@ -57,6 +56,6 @@ func (d *Daemon) unreadyReasons() []string {
 func writeText(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
-	// An error means that the asker has left.
+	// An error means that the client has gone.
 	_, _ = fmt.Fprintln(w, text)
 }

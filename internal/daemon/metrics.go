@@ -2,18 +2,19 @@ package daemon
 
 import (
 	"math"
-	"placementsync/internal/ledger"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"placementsync/internal/ledger"
 )
 
-// metrics are what nights leave behind for Prometheus. Counters count since the
-// start of the process; what the last night came to is a gauge, and is read from
-// the ledger at the start, so that a restart does not hide it. Times are looked up
-// in the ledger at each scrape: other processes run nights too.
+// metrics are those of nights, for Prometheus. Counters count since the start of the
+// process. The results of the last night are gauges, which are set from the ledger at
+// the start, so that a restart does not hide them. Times are read from the ledger at
+// each scrape: other processes run nights too.
 type metrics struct {
 	runs, missed, reloads *prometheus.CounterVec
 
@@ -29,27 +30,27 @@ func gradeNames() []string {
 }
 
 func newMetrics(cfg Config, d *Daemon) *metrics {
-	make := promauto.With(cfg.Metrics)
+	factory := promauto.With(cfg.Metrics)
 	counter := func(name, help, label string) *prometheus.CounterVec {
-		return make.NewCounterVec(prometheus.CounterOpts{Name: "placementsync_" + name, Help: help}, []string{label})
+		return factory.NewCounterVec(prometheus.CounterOpts{Name: "placementsync_" + name, Help: help}, []string{label})
 	}
 	gauge := func(name, help string) prometheus.Gauge {
-		return make.NewGauge(prometheus.GaugeOpts{Name: "placementsync_" + name, Help: help})
+		return factory.NewGauge(prometheus.GaugeOpts{Name: "placementsync_" + name, Help: help})
 	}
 	m := &metrics{
 		runs:      counter("runs_total", "Nights that ended since the start of the process.", "outcome"),
-		missed:    counter("missed_slots_total", "Slots of the schedule without a night of their own.", "reason"),
+		missed:    counter("missed_slots_total", "Scheduled times without a night of their own.", "reason"),
 		reloads:   counter("config_reloads_total", "Reloads of the configuration.", "result"),
-		newRows:   gauge("last_run_new_rows", "Rows that the last published night brought."),
+		newRows:   gauge("last_run_new_rows", "Rows that the last published night added."),
 		changed:   gauge("last_run_changed_rows", "Rows that the last published night changed."),
 		gone:      gauge("last_run_gone_rows", "Rows that the last published night closed."),
 		requests:  counter("stream_requests_total", "Requests sent.", "stream"),
 		retries:   counter("stream_retries_total", "Requests that repeated another one.", "stream"),
-		throttled: counter("stream_throttled_seconds_total", "Time waited for Retry-After and before repeats, over all workers.", "stream"),
-		rejects:   counter("stream_rejects_total", "Values and records that did not fit and were kept raw.", "stream"),
-		rows: make.NewGaugeVec(prometheus.GaugeOpts{Name: "placementsync_stream_rows",
+		throttled: counter("stream_throttled_seconds_total", "Time spent waiting for Retry-After and before retries, summed over all workers.", "stream"),
+		rejects:   counter("stream_rejects_total", "Values and records that did not fit the schema and were kept raw.", "stream"),
+		rows: factory.NewGaugeVec(prometheus.GaugeOpts{Name: "placementsync_stream_rows",
 			Help: "Records that the last night read."}, []string{"stream"}),
-		grade: make.NewGaugeVec(prometheus.GaugeOpts{Name: "placementsync_stream_grade",
+		grade: factory.NewGaugeVec(prometheus.GaugeOpts{Name: "placementsync_stream_grade",
 			Help: "1 for the grade that the last night gave to a stream, 0 for the others."}, []string{"stream", "grade"}),
 	}
 	m.createSeries(cfg.Streams)
@@ -57,8 +58,8 @@ func newMetrics(cfg Config, d *Daemon) *metrics {
 	return m
 }
 
-// createSeries makes every series exist before its first event: a rate over one that
-// appears with its first event does not see it.
+// createSeries creates every series before its first event: a rate over a series that
+// appears with its first event misses that event.
 func (m *metrics) createSeries(streams []string) {
 	for _, outcome := range []ledger.Outcome{ledger.Complete, ledger.Partial, ledger.Failed, ledger.Interrupted, ledger.Held} {
 		m.runs.WithLabelValues(string(outcome))
@@ -79,7 +80,7 @@ func (m *metrics) createSeries(streams []string) {
 	}
 }
 
-// registerNow registers what is looked up at the moment of a scrape.
+// registerNow registers what is read at each scrape.
 func registerNow(cfg Config, d *Daemon) {
 	lookup := func(name, help string, value func() float64) {
 		cfg.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "placementsync_" + name, Help: help}, value))
@@ -102,18 +103,18 @@ func registerNow(cfg Config, d *Daemon) {
 	lookup("next_run_timestamp_seconds", "When the next night is due.", func() float64 {
 		return unixSeconds(d.board.readSnapshot().Next)
 	})
-	lookup("ready", "1 when /readyz says so.", func() float64 { return boolValue(len(d.unreadyReasons()) == 0) })
-	lookup("run_active", "1 while a night is at work.", func() float64 { return boolValue(!d.board.readSnapshot().Running.IsZero()) })
-	lookup("last_verify_timestamp_seconds", "When damage was last looked for; 0: never.", func() float64 { return unixSeconds(d.verifiedAt()) })
-	lookup("last_verify_damaged_files", "Files that the last look found to be damaged.", d.countDamaged)
+	lookup("ready", "1 if /readyz answers 200.", func() float64 { return boolValue(len(d.unreadyReasons()) == 0) })
+	lookup("run_active", "1 while a night runs.", func() float64 { return boolValue(!d.board.readSnapshot().Running.IsZero()) })
+	lookup("last_verify_timestamp_seconds", "When the warehouse was last verified; 0: never.", func() float64 { return unixSeconds(d.verifiedAt()) })
+	lookup("last_verify_damaged_files", "Damaged files that the last verification found.", d.countDamaged)
 	if cfg.HookResults != nil {
 		cfg.Metrics.MustRegister(hookResults(cfg.HookResults))
 	}
-	lookup("run_requests", "Requests of the night that is at work; 0 when none is.", func() float64 {
+	lookup("run_requests", "Requests of the night that runs; 0: none runs.", func() float64 {
 		p, _ := d.cfg.Progress()
 		return float64(p.Requests)
 	})
-	lookup("run_requests_per_second", "Rate of requests of the night that is at work; 0 when none is.", func() float64 {
+	lookup("run_requests_per_second", "Rate of requests of the night that runs; 0: none runs.", func() float64 {
 		p, _ := d.cfg.Progress()
 		return p.PerSecond
 	})
@@ -122,7 +123,7 @@ func registerNow(cfg Config, d *Daemon) {
 			ConstLabels: prometheus.Labels{"version": cfg.Version}}, func() float64 { return 1 }))
 }
 
-// hookResults turns the receiver's own counts into a metric.
+// hookResults exports the counts of the webhook receiver.
 type hookResults func() map[string]uint64
 
 func (h hookResults) newDesc() *prometheus.Desc {
@@ -139,15 +140,15 @@ func (h hookResults) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// restoreLast shows the last published night of the ledger as if it had just ended. It
-// is not counted.
+// restoreLast sets the gauges from the last published night of the ledger. It counts
+// no night.
 func (m *metrics) restoreLast(s snapshot) {
 	if n, ok := s.lastPublished(); ok {
 		m.setLastNight(n)
 	}
 }
 
-// countNight counts a night that ended.
+// countNight adds a night that ended to the counters.
 func (m *metrics) countNight(n ledger.Run) {
 	m.runs.WithLabelValues(string(n.Outcome)).Inc()
 	if n.Outcome == ledger.Held {
@@ -159,12 +160,12 @@ func (m *metrics) countNight(n ledger.Run) {
 		m.throttled.WithLabelValues(s.Stream).Add(s.RetryAfterSeconds)
 		m.rejects.WithLabelValues(s.Stream).Add(float64(s.Rejects))
 	}
-	if n.Published() {
+	if n.IsPublished() {
 		m.setLastNight(n)
 	}
 }
 
-// setLastNight is what a published night came to.
+// setLastNight sets the gauges to the results of a published night.
 func (m *metrics) setLastNight(n ledger.Run) {
 	m.newRows.Set(float64(n.New))
 	m.changed.Set(float64(n.Changed))

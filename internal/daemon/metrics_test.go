@@ -4,13 +4,14 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"placementsync/internal/ledger"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
 func TestEverySeriesExistsFromTheStart(t *testing.T) {

@@ -2,7 +2,7 @@ package daemon
 
 import "time"
 
-// Verified is what a look for damage found.
+// Verified is the result of a verification.
 type Verified struct {
 	At   time.Time
 	Took time.Duration
@@ -10,7 +10,7 @@ type Verified struct {
 	Result string
 	// Damaged are the files that are damaged.
 	Damaged []string
-	// Error is why it could not be told.
+	// Error is why the warehouse could not be checked.
 	Error string
 }
 

@@ -3,19 +3,20 @@ package daemon
 import (
 	"context"
 	"errors"
-	"placementsync/internal/ledger"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
 // Reasons of a slot without a night of its own.
 const (
-	missedRunning  = "running"  // the night before was still at work
-	missedHeld     = "held"     // another process was at work until the next slot
-	missedDowntime = "downtime" // nobody was there
+	missedRunning  = "running"  // the previous night was still running
+	missedHeld     = "held"     // another process held the lock until the next slot
+	missedDowntime = "downtime" // the daemon was down or asleep
 )
 
-// checkEvery is how often the clock is looked at, whatever the timer says: it may have
-// been set, and the machine may have slept.
+// checkEvery is how often the clock is checked, whatever the timer says: somebody may
+// have set the clock, or the machine may have slept.
 const checkEvery = time.Minute
 
 // ending is how a night ended.
@@ -24,22 +25,22 @@ type ending struct {
 	err   error
 }
 
-// scheduler is the loop that starts nights. It belongs to one goroutine.
+// scheduler is the loop that starts nights. One goroutine owns it.
 type scheduler struct {
 	d *Daemon
-	// next is the slot that comes. retry is when a night that found another run
-	// at work tries again; zero: none waits.
+	// next is the next slot. retry is when a night tries again that found the lock
+	// held; zero: none waits.
 	next, retry time.Time
 	working     bool
 	ended       chan ending
-	// verify is when damage is looked for next; zero: never.
+	// verify is when the next verification starts; zero: never.
 	verify    time.Time
 	verifying bool
 	verified  chan Verified
 }
 
 // runNights starts a night at each slot until ctx ends, never two at once, and
-// returns when none is at work.
+// returns when none runs any more.
 func (d *Daemon) runNights(ctx context.Context) {
 	s := &scheduler{d: d, ended: make(chan ending, 1), verified: make(chan Verified, 1)}
 	s.scheduleNext()
@@ -64,7 +65,7 @@ func (d *Daemon) runNights(ctx context.Context) {
 	s.waitForNight(ctx)
 }
 
-// scheduleNext looks for the slot that comes.
+// scheduleNext computes the next slot.
 func (s *scheduler) scheduleNext() {
 	now := s.d.cfg.Now()
 	s.scheduleVerify(now)
@@ -73,7 +74,7 @@ func (s *scheduler) scheduleNext() {
 	s.d.notifyManager("STATUS=next night at " + s.next.Format(time.RFC3339))
 }
 
-// untilDue is how long nothing needs to be done.
+// untilDue is how long the loop may sleep.
 func (s *scheduler) untilDue() time.Duration {
 	now := s.d.cfg.Now()
 	left := min(checkEvery, s.next.Sub(now))
@@ -84,12 +85,12 @@ func (s *scheduler) untilDue() time.Duration {
 		left = min(left, s.verify.Sub(now))
 	}
 	if w := s.d.cfg.Watchdog; w > 0 {
-		left = min(left, w/2) // half: one that comes late is not yet one that is missing
+		left = min(left, w/2) // half, so that a late message is still in time
 	}
 	return max(left, 0)
 }
 
-// checkClock does what is due.
+// checkClock starts what is due.
 func (s *scheduler) checkClock(ctx context.Context) {
 	now := s.d.cfg.Now()
 	s.d.board.update(func(b *board) { b.beat = now })
@@ -106,8 +107,8 @@ func (s *scheduler) checkClock(ctx context.Context) {
 	}
 }
 
-// runSlot is the time for a night, unless one is still at work. Slots that passed
-// unseen, since the machine slept, share one night.
+// runSlot starts the night of a slot, unless one still runs. Slots that passed while
+// the machine slept share one night.
 func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
 	if n, _ := s.d.settings().Schedule.countPassed(s.next, now); n > 0 {
 		s.recordMissed(missedDowntime, n)
@@ -125,12 +126,12 @@ func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
 	s.startNight(ctx, "slot "+slot.Format(time.RFC3339))
 }
 
-// catchUp starts one night for all slots that passed while nobody was there, and
-// for one that was interrupted: its work is half done.
+// catchUp starts one night for all slots that passed while the daemon was down, and
+// one if the last night was interrupted, to resume it.
 func (s *scheduler) catchUp(ctx context.Context) {
 	set, seen := s.d.settings(), s.d.board.readSnapshot()
 	if seen.LedgerErr != nil {
-		s.d.cfg.Log.Error("ledger not read, nothing is caught up", "error", seen.LedgerErr)
+		s.d.cfg.Log.Error("ledger not read, missed nights are not caught up", "error", seen.LedgerErr)
 		return
 	}
 	last, known := seen.lastNight()
@@ -172,7 +173,7 @@ func (s *scheduler) startNight(ctx context.Context, why string) {
 	}()
 }
 
-// endNight takes note of a night, and lets one that found another run at work wait.
+// endNight records a night. A night that found the lock held waits for its retry.
 func (s *scheduler) endNight(e ending) {
 	s.working = false
 	now := s.d.cfg.Now()
@@ -187,7 +188,7 @@ func (s *scheduler) endNight(e ending) {
 		"next", s.next)
 }
 
-// waitForNight waits for the night that is at work; ctx has told it to come to its end.
+// waitForNight waits for the night that runs; it ends soon, since ctx has ended.
 func (s *scheduler) waitForNight(ctx context.Context) {
 	s.d.board.update(func(b *board) { b.stopping = true })
 	if s.verifying {
@@ -196,6 +197,6 @@ func (s *scheduler) waitForNight(ctx context.Context) {
 	if !s.working {
 		return
 	}
-	s.d.cfg.Log.Info("stopping: a night is at work", "reason", context.Cause(ctx))
+	s.d.cfg.Log.Info("stopping: waiting for the night that runs", "reason", context.Cause(ctx))
 	s.endNight(<-s.ended)
 }

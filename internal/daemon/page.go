@@ -7,11 +7,12 @@ import (
 	"html/template"
 	"net/http"
 	"os"
-	"placementsync/internal/ledger"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
 //go:embed page.html
@@ -20,27 +21,27 @@ var pageText string
 // shownNights are the lines of the table of nights.
 const shownNights = 14
 
-// page is what the status page shows.
+// page is the data of the status page.
 type page struct {
 	snapshot
 	Version  string
 	Schedule string
-	// Refresh is after how many seconds the browser asks again.
+	// Refresh is after how many seconds the browser loads the page again.
 	Refresh int
 	Unready []string
-	// Good is the newest night that was published, Seen what readers see: that
-	// night, or a refresh after it.
+	// Good is the newest night that was published, Seen the run that readers see:
+	// that night, or a refresh after it.
 	Good, Seen *ledger.Run
 	Recent     []ledger.Run // newest first
 	Now        *ledger.Progress
 	Report     bool
 	Hooks      bool
-	// Verified is the last look for damage; nil: there was none.
+	// Verified is the last verification; nil: there was none.
 	Verified *Verified
 }
 
-// serveStatus renders the page. It needs no script: it is asked for again by the
-// browser, more often while a night is at work.
+// serveStatus renders the page. It needs no script: the browser loads it again, more
+// often while a night runs.
 func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	var text bytes.Buffer
 	if err := pageTemplate.Execute(&text, d.newPage()); err != nil {
@@ -49,7 +50,7 @@ func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(text.Bytes()) // an error means that the asker has left
+	_, _ = w.Write(text.Bytes()) // an error means that the client has gone
 }
 
 func (d *Daemon) newPage() page {
@@ -75,7 +76,7 @@ func (d *Daemon) newPage() page {
 	return p
 }
 
-// State sums the page up in one word, which is also its colour.
+// State is the state of the daemon in one word, which also selects the color.
 func (p page) State() string {
 	last, ok := p.lastNight()
 	switch {
@@ -94,7 +95,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"rate":  func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
 }).Parse(pageText))
 
-// cssClass makes the name of a CSS class from a word of ours.
+// cssClass makes the name of a CSS class from a state or grade.
 func cssClass(word any) string {
 	return strings.NewReplacer("_", "-", " ", "-").Replace(fmt.Sprint(word))
 }
@@ -124,7 +125,7 @@ func formatDuration(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// firstLine keeps a row of a table to one line.
+// firstLine cuts a text to its first line, for tables.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line

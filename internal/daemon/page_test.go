@@ -1,10 +1,11 @@
 package daemon_test
 
 import (
-	"placementsync/internal/ledger"
 	"strings"
 	"testing"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
 // busy is a house in the middle of a night, with nights of every outcome behind it.
@@ -113,7 +114,7 @@ func TestPageEscapesWhatTheServiceSays(t *testing.T) {
 func TestPageBeforeTheFirstNight(t *testing.T) {
 	t.Parallel()
 	text := newHouse(t, nil).get("/").Body.String()
-	for _, want := range []string{"nothing yet", "Not ready: no night has succeeded yet", "There was no night yet", "<title>not ready", `content="60"`} {
+	for _, want := range []string{"nothing yet", "Not ready: no night has succeeded yet", "No night has run yet", "<title>not ready", `content="60"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -7,13 +7,12 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Schedule says when nights are due, by the wall clock of a time zone.
+// Schedule is when nights are due, by the wall clock of a time zone.
 //
-// The cron library's own handling of zones leaves out a day whose hour is skipped
-// in spring, and comes twice when it is repeated in autumn. So it is asked about
-// the wall clock alone, and each time on the wall is mapped to one instant: of an
-// hour that comes twice the first, of an hour that is skipped the moment of the
-// change.
+// The cron library skips a day whose hour is left out in spring, and runs twice when
+// an hour is repeated in autumn. So it computes times of a wall clock without changes,
+// and each of them is mapped to one instant: the first of an hour that is repeated,
+// the moment of the change for an hour that is left out.
 type Schedule struct {
 	wall cron.Schedule
 	zone *time.Location
@@ -38,9 +37,9 @@ func (s Schedule) String() string { return s.text + " " + s.zone.String() }
 // Next returns the first slot after t, in the schedule's zone.
 func (s Schedule) Next(t time.Time) time.Time {
 	if every, ok := s.wall.(cron.ConstantDelaySchedule); ok {
-		return every.Next(t).In(s.zone) // it measures time and looks at no clock
+		return every.Next(t).In(s.zone) // a duration needs no clock
 	}
-	// The wall repeats at most a few hours, and is mapped in order, so this ends.
+	// The wall clock repeats a few hours at most, and is mapped in order, so this ends.
 	for onWall := s.wall.Next(wallOf(t.In(s.zone))); !onWall.IsZero(); onWall = s.wall.Next(onWall) {
 		if at := s.instantOf(onWall); at.After(t) {
 			return at
@@ -49,8 +48,8 @@ func (s Schedule) Next(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// Interval is the time from one slot to the next around t: where the slots are
-// uneven, the longer one of the two that begin at t and at the slot after it.
+// Interval is the time from one slot to the next around t: the longer one of those
+// that begin at t and at the slot after it, since slots may be uneven.
 func (s Schedule) Interval(t time.Time) time.Duration {
 	first := s.Next(t)
 	return max(first.Sub(t), s.Next(first).Sub(first))
@@ -65,14 +64,14 @@ func (s Schedule) countPassed(from, until time.Time) (n int, last time.Time) {
 	return n, last
 }
 
-// wallOf is what the clock on the wall shows, as a time without changes.
+// wallOf is what a wall clock shows at t, as a time in UTC.
 func wallOf(t time.Time) time.Time {
 	year, month, day := t.Date()
 	return time.Date(year, month, day, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// instantOf is when the wall shows a time first, or the moment of the change where
-// it never does.
+// instantOf is the first instant at which the wall clock shows a time, or the moment of
+// the change if it never does.
 func (s Schedule) instantOf(onWall time.Time) time.Time {
 	year, month, day := onWall.Date()
 	at := time.Date(year, month, day, onWall.Hour(), onWall.Minute(), onWall.Second(), 0, s.zone)

@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Policies of the pages: everything is refused but what they need. The report is
-// one file with its script and style inside.
+// Content security policies of the pages: only what they need is allowed. The report
+// is one file that includes its script and style.
 const (
 	pagePolicy   = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	reportPolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; " +
@@ -38,7 +38,7 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// Handler answers all endpoints.
+// Handler serves all endpoints.
 func (d *Daemon) Handler() http.Handler {
 	closed := http.NewServeMux()
 	closed.Handle("GET /metrics", limitConcurrency(4, promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{})))
@@ -54,8 +54,8 @@ func (d *Daemon) Handler() http.Handler {
 	return addSecurityHeaders(open)
 }
 
-// limitConcurrency answers n at a time. The others wait, which takes milliseconds, where a
-// refusal would be a gap in somebody's graph.
+// limitConcurrency answers n requests at a time. Others wait some milliseconds; a refusal
+// would be a gap in a graph.
 func limitConcurrency(n int, next http.Handler) http.Handler {
 	turns := make(chan struct{}, n)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -69,7 +69,8 @@ func limitConcurrency(n int, next http.Handler) http.Handler {
 	})
 }
 
-// addSecurityHeaders keeps browsers from guessing, framing and telling others.
+// addSecurityHeaders keeps browsers from guessing types, framing pages, storing them
+// and sending a referrer.
 func addSecurityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -81,13 +82,13 @@ func addSecurityHeaders(next http.Handler) http.Handler {
 	})
 }
 
-// requireToken asks for the token, if there is one: as a bearer token, or as the
-// password of basic authentication, which every browser can ask for.
+// requireToken refuses requests without the token, if there is one. It accepts a bearer
+// token, or the password of basic authentication, for which every browser can ask.
 func (d *Daemon) requireToken(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if token := d.settings().AuthToken; token != "" && !equalSecrets(token, presentedToken(r)) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="placementsync", charset="UTF-8"`)
-			writeText(w, http.StatusUnauthorized, "give serve.auth_token as a bearer token, or as the password of any user")
+			writeText(w, http.StatusUnauthorized, "send serve.auth_token as a bearer token, or as the password of any user")
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -105,14 +106,14 @@ func presentedToken(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// equalSecrets compares in constant time; the hashes hide the lengths as well.
+// equalSecrets compares in constant time; the hashes hide the lengths, too.
 func equalSecrets(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// serveHooks hands a delivery on. Without a receiver there is no such endpoint: it is
-// never open.
+// serveHooks passes a delivery to the receiver. Without one the endpoint does not
+// exist.
 func (d *Daemon) serveHooks(w http.ResponseWriter, r *http.Request) {
 	receiver := d.settings().Hooks
 	switch {
@@ -120,7 +121,7 @@ func (d *Daemon) serveHooks(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
-		writeText(w, http.StatusMethodNotAllowed, "deliveries are posted")
+		writeText(w, http.StatusMethodNotAllowed, "use POST")
 	default:
 		receiver.ServeHTTP(w, r)
 	}
@@ -128,7 +129,7 @@ func (d *Daemon) serveHooks(w http.ResponseWriter, r *http.Request) {
 
 func serveStyle(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/css; charset=utf-8")
-	_, _ = w.Write(pageStyle) // an error means that the asker has left
+	_, _ = w.Write(pageStyle) // an error means that the client has gone
 }
 
 // serveReport serves the newest report.

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Notifier tells the service manager states as sd_notify does: a datagram to the
-// socket that it named. It returns nil when socket is empty.
+// Notifier returns a function that sends states to the service manager as sd_notify
+// does: as datagrams to its socket. It returns nil if socket is empty.
 func Notifier(socket string) func(state string) error {
 	if socket == "" {
 		return nil
 	}
 	if strings.HasPrefix(socket, "@") {
-		socket = "\x00" + socket[1:] // an abstract one
+		socket = "\x00" + socket[1:] // an abstract socket
 	}
 	return func(state string) error {
 		conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
@@ -22,7 +22,7 @@ func Notifier(socket string) func(state string) error {
 		}
 		defer conn.Close()
 		if _, err := conn.Write([]byte(state)); err != nil {
-			return fmt.Errorf("tell the service manager: %w", err)
+			return fmt.Errorf("notify the service manager: %w", err)
 		}
 		return nil
 	}

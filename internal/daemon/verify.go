@@ -2,11 +2,12 @@ package daemon
 
 import (
 	"context"
-	"placementsync/internal/ledger"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
-// scheduleVerify looks for the next slot of a look for damage.
+// scheduleVerify computes when the next verification starts.
 func (s *scheduler) scheduleVerify(now time.Time) {
 	s.verify = time.Time{}
 	if set := s.d.settings(); set.Verify != nil && !set.VerifySchedule.IsNever() {
@@ -14,8 +15,8 @@ func (s *scheduler) scheduleVerify(now time.Time) {
 	}
 }
 
-// startVerify starts one when it is due, and none beside another. It waits for its
-// turn among the nights by itself.
+// startVerify starts a verification if it is due and none runs. It waits by itself for
+// nights to end.
 func (s *scheduler) startVerify(ctx context.Context, now time.Time) {
 	if s.verify.IsZero() || now.Before(s.verify) {
 		return
@@ -39,13 +40,13 @@ func (s *scheduler) endVerify(v Verified) {
 	log("verify ended", "result", v.Result, "damaged", len(v.Damaged), "took", v.Took, "error", v.Error, "next", s.verify)
 }
 
-// countDamaged counts what the last look found; 0 when it found nothing, or was none.
+// countDamaged is the number of damaged files that the last verification found.
 func (d *Daemon) countDamaged() float64 {
 	v, _ := d.cfg.Verified()
 	return float64(len(v.Damaged))
 }
 
-// verifiedAt is when damage was last looked for; zero: never.
+// verifiedAt is when the warehouse was last verified; zero: never.
 func (d *Daemon) verifiedAt() time.Time {
 	v, _ := d.cfg.Verified()
 	return v.At

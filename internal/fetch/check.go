@@ -26,21 +26,21 @@ func CheckLanding(dir string) (c Checked, err error) {
 		return c, err
 	}
 	if err := l.openToRead(); err != nil {
-		return c, l.broken(err)
+		return c, l.landingErr(err)
 	}
 	end, err := size(l.journal)
 	if err != nil {
-		return c, l.broken(err)
+		return c, l.landingErr(err)
 	}
 	var body []byte
-	for s, err := range l.lines(end) {
+	for s, err := range l.readLines(end) {
 		if err != nil {
-			return c, l.broken(err)
+			return c, l.landingErr(err)
 		}
 		if s.ok {
 			c.Answers++
 			c.Bytes += int64(s.Stored)
-			body, err = l.loadChecked(s.entry(), body)
+			body, err = l.loadChecked(s.toEntry(), body)
 		}
 		torn := s.end == end && len(s.text) > 0 && s.text[len(s.text)-1] != '\n'
 		if err != nil || !s.ok && !torn {
@@ -54,7 +54,7 @@ func (l *Landing) loadChecked(e entry, buffer []byte) ([]byte, error) {
 	if int(e.segment) >= len(l.segments) {
 		return buffer, fmt.Errorf("segment %d: %w", e.segment+1, fs.ErrNotExist)
 	}
-	return l.load(e, buffer)
+	return l.loadBody(e, buffer)
 }
 
 // openToRead opens what there is.

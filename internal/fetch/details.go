@@ -68,7 +68,7 @@ type Failure struct {
 // reader fails, when ids yields an error, and when ctx ends; the Details so far
 // come with it.
 func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[string, error], read Reader) (Details, error) {
-	d := &details{c: c, stream: s, read: read, result: Details{Stream: s.Name}}
+	d := &detailWalk{c: c, stream: s, read: read, result: Details{Stream: s.Name}}
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(c.cfg.Concurrency)
 	for id, err := range ids {
@@ -79,17 +79,17 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[str
 		if err != nil || inner.Err() != nil {
 			break
 		}
-		group.Go(func() error { return d.one(inner, id) })
+		group.Go(func() error { return d.askOne(inner, id) })
 	}
 	err := group.Wait()
 	if err == nil && ctx.Err() != nil {
-		err = stopped(ctx, s.Name)
+		err = stoppedErr(ctx, s.Name)
 	}
-	return d.sum(err), err
+	return d.sumUp(err), err
 }
 
-// details collects the outcomes.
-type details struct {
+// detailWalk collects the outcomes.
+type detailWalk struct {
 	c      *Client
 	stream stream.Stream
 	read   Reader
@@ -99,10 +99,10 @@ type details struct {
 	inARow int
 }
 
-// one asks for one id. Its error ends the stream.
-func (d *details) one(ctx context.Context, id string) error {
+// askOne asks for one id. Its error ends the stream.
+func (d *detailWalk) askOne(ctx context.Context, id string) error {
 	evidence, err := d.c.Walk(ctx, d.stream, id, d.read)
-	if err != nil && ends(err) {
+	if err != nil && endsStream(err) {
 		return err
 	}
 	d.mu.Lock()
@@ -114,7 +114,7 @@ func (d *details) one(ctx context.Context, id string) error {
 	r.Distinct += evidence.Distinct
 	_, gone := errors.AsType[*GoneError](err)
 	if err != nil && !gone {
-		return d.failed(id, err)
+		return d.addFailure(id, err)
 	}
 	d.inARow = 0
 	if gone {
@@ -135,7 +135,7 @@ func (d *details) one(ctx context.Context, id string) error {
 	return nil
 }
 
-func (d *details) failed(id string, err error) error {
+func (d *detailWalk) addFailure(id string, err error) error {
 	r := &d.result
 	r.Failed++
 	r.Unproven = append(r.Unproven, id)
@@ -152,8 +152,8 @@ func (d *details) failed(id string, err error) error {
 	return nil
 }
 
-// sum completes the result of a stream that ended with err.
-func (d *details) sum(err error) Details {
+// sumUp completes the result of a stream that ended with err.
+func (d *detailWalk) sumUp(err error) Details {
 	r := d.result
 	slices.Sort(r.Gone)
 	switch {

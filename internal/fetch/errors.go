@@ -46,10 +46,10 @@ type StatusError struct {
 // Error tells what was asked, how often and what came back. Whether the next run
 // takes this one up is not known here.
 func (e *StatusError) Error() string {
-	return e.text("what has landed is kept, the next run asks again")
+	return e.describe("what has landed is kept, the next run asks again")
 }
 
-func (e *StatusError) text(advice string) string {
+func (e *StatusError) describe(advice string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "fetch stream %q: GET %s", e.Stream, e.URL)
 	if e.Code != 0 {
@@ -74,8 +74,8 @@ func (e *StatusError) text(advice string) string {
 // Unwrap returns the cause, if any.
 func (e *StatusError) Unwrap() error { return e.Err }
 
-// transient reports whether spec section 8 retries it.
-func (e *StatusError) transient() bool {
+// isTransient reports whether spec section 8 retries it.
+func (e *StatusError) isTransient() bool {
 	switch e.Code {
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -92,7 +92,7 @@ type AuthError struct{ StatusError }
 
 // Error tells what to do about the token.
 func (e *AuthError) Error() string {
-	return e.text("the token was read again and is not accepted: issue or configure a valid one")
+	return e.describe("the token was read again and is not accepted: issue or configure a valid one")
 }
 
 // Unwrap returns the StatusError, so that its fields can be had by errors.As.
@@ -104,7 +104,7 @@ type ScopeError struct{ StatusError }
 
 // Error tells what to do about the scope.
 func (e *ScopeError) Error() string {
-	return e.text("the token lacks the scope of this route: skip the stream or have the scope added")
+	return e.describe("the token lacks the scope of this route: skip the stream or have the scope added")
 }
 
 // Unwrap returns the StatusError, so that its fields can be had by errors.As.
@@ -114,7 +114,7 @@ func (e *ScopeError) Unwrap() error { return &e.StatusError }
 type GoneError struct{ StatusError }
 
 // Error tells that the record or the route is not there.
-func (e *GoneError) Error() string { return e.text("there is no such record or route") }
+func (e *GoneError) Error() string { return e.describe("there is no such record or route") }
 
 // Unwrap returns the StatusError, so that its fields can be had by errors.As.
 func (e *GoneError) Unwrap() error { return &e.StatusError }
@@ -149,12 +149,12 @@ func (e *stopError) Error() string {
 
 func (e *stopError) Unwrap() error { return e.cause }
 
-func stopped(ctx context.Context, stream string) error {
+func stoppedErr(ctx context.Context, stream string) error {
 	return &stopError{stream, context.Cause(ctx)}
 }
 
-// own finds a call's own error of a type, not one that stopped it from aside.
-func own[E error](err error) (E, bool) {
+// ownErr finds a call's own error of a type, not one that stopped it from aside.
+func ownErr[E error](err error) (E, bool) {
 	if _, aside := errors.AsType[*stopError](err); aside {
 		var none E
 		return none, false
@@ -162,11 +162,11 @@ func own[E error](err error) (E, bool) {
 	return errors.AsType[E](err)
 }
 
-// ends reports whether an error over one id ends its whole stream: nothing
+// endsStream reports whether an error over one id ends its whole stream: nothing
 // more can be fetched, or it was not the service that failed.
-func ends(err error) bool {
-	_, auth := own[*AuthError](err)
-	_, scope := own[*ScopeError](err)
-	_, service := own[*StatusError](err)
+func endsStream(err error) bool {
+	_, auth := ownErr[*AuthError](err)
+	_, scope := ownErr[*ScopeError](err)
+	_, service := ownErr[*StatusError](err)
 	return auth || scope || !service
 }

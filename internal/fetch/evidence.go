@@ -82,6 +82,6 @@ type Evidence struct {
 	NewestFirst bool
 }
 
-func (e *Evidence) grade(g Grade, format string, args ...any) {
+func (e *Evidence) setGrade(g Grade, format string, args ...any) {
 	e.Grade, e.Reason = g, fmt.Sprintf(format, args...)
 }

@@ -21,8 +21,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"placementsync/internal/stream"
@@ -155,8 +153,8 @@ type Request struct {
 	Fresh bool
 }
 
-// target is the request's path and query as they are sent.
-func (r Request) target() (string, error) {
+// pathAndQuery is the request's path and query as they are sent.
+func (r Request) pathAndQuery() (string, error) {
 	path := r.Path
 	if before, after, found := strings.Cut(path, "{"); found {
 		// An id that vanishes in the path would ask for something else.
@@ -168,7 +166,7 @@ func (r Request) target() (string, error) {
 	}
 	query := r.Query
 	if r.Page > 0 {
-		query = join(query, "page="+strconv.Itoa(r.Page))
+		query = joinQuery(query, "page="+strconv.Itoa(r.Page))
 	}
 	if query == "" {
 		return path, nil
@@ -176,8 +174,8 @@ func (r Request) target() (string, error) {
 	return path + "?" + query, nil
 }
 
-// join appends one parameter to a query string.
-func join(query, parameter string) string {
+// joinQuery appends one parameter to a query string.
+func joinQuery(query, parameter string) string {
 	if query == "" {
 		return parameter
 	}
@@ -205,25 +203,11 @@ type Reader func(ctx context.Context, r Response) (stream.Page, error)
 
 // Client reads one service for one run. It is safe for concurrent use.
 type Client struct {
-	cfg      Config
-	base     *url.URL
-	log      *slog.Logger
-	landing  *Landing
-	http     *http.Client
-	tokens   *tokens
-	governor *governor
-	slots    chan struct{}
-	wide     chan struct{}
-	buffers  sync.Pool
-	ask      step
-	// cutPage is the shortest full page of a list that goes on behind it, 0 while
-	// there was none; wholePage the longest that a list with a total came in.
-	cutPage, wholePage atomic.Int64
-
-	mu     sync.Mutex
-	meters map[string]*meter
-	// doubted are the streams that Refetch named.
-	doubted map[string]bool
+	cfg     Config
+	landing *Landing
+	sender  *sender
+	sizes   pageSizes
+	meters  meters
 }
 
 // New returns a client that lands into landing, or nowhere when landing is
@@ -241,32 +225,29 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{
-		cfg: cfg, base: base, log: log, landing: landing,
-		tokens:   &tokens{read: cfg.Token},
-		governor: cfg.Allowance.governor,
-		slots:    make(chan struct{}, cfg.Concurrency),
-		wide:     make(chan struct{}, 1),
-		meters:   make(map[string]*meter),
-		doubted:  make(map[string]bool),
-	}
-	c.http = c.newHTTP()
-	c.ask = c.stack()
-	return c, nil
+	return &Client{cfg: cfg, landing: landing, sender: newSender(cfg, base, landing, log)}, nil
 }
 
 // Close drops idle connections. Calls in progress end with their contexts.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() { c.sender.http.CloseIdleConnections() }
 
 // Get asks one question and reads its answer.
 func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.Page, error) {
-	target, err := r.target()
+	target, err := r.pathAndQuery()
 	if err != nil {
 		return stream.Page{}, err
 	}
-	q := &call{Request: r, url: c.base.String() + target, read: read, meter: c.meter(r.Stream)}
-	if err := c.ask(ctx, q); err != nil {
+	q := &call{Request: r, url: c.sender.base.String() + target, read: read, meter: c.meters.meterOf(r.Stream)}
+	if err := c.sender.ask(ctx, q); err != nil {
 		return stream.Page{}, err
 	}
 	return q.page, nil
+}
+
+// Refetch makes the client ask the service for everything of a stream from now on, even
+// if it has landed. It is for answers that are doubted; the new ones replace them.
+func (c *Client) Refetch(stream string) {
+	c.sender.mu.Lock()
+	defer c.sender.mu.Unlock()
+	c.sender.doubted[stream] = true
 }

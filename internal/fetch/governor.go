@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// share of the configured rate is spent. A service with the same bucket
+	// spentShare of the configured rate is spent. A service with the same bucket
 	// counts at its own end of the network, where requests arrive closer
 	// together than they left; the rest, and one token of the burst, is room
 	// for that.
-	share = 0.99
-	// cut is what a 429 leaves of the rate.
-	cut = 0.7
-	// regain is how much of the full rate comes back per second.
-	regain = 0.1
-	// settle is how long a lowered rate is given before a 429 lowers it again:
+	spentShare = 0.99
+	// rateAfterRefusal is what a 429 leaves of the rate.
+	rateAfterRefusal = 0.7
+	// regainPerSecond is how much of the full rate comes back per second.
+	regainPerSecond = 0.1
+	// settleTime is how long a lowered rate is given before a 429 lowers it again:
 	// requests in flight are refused together and mean one thing.
-	settle = time.Second
+	settleTime = time.Second
 )
 
 // governor spends the allowed request rate over all workers. A 429 pauses all
@@ -49,7 +49,7 @@ type governor struct {
 func newGovernor(perSecond float64, burst int) *governor {
 	g := &governor{full: rate.Inf, burst: max(burst-1, 1), drained: true}
 	if perSecond > 0 {
-		g.full = rate.Limit(perSecond * share)
+		g.full = rate.Limit(perSecond * spentShare)
 	}
 	g.bucket = rate.NewLimiter(g.full, g.burst)
 	return g
@@ -72,9 +72,9 @@ type waited struct{ rate, pause time.Duration }
 func (g *governor) wait(ctx context.Context) (waited, error) {
 	var total waited
 	for {
-		token, left, epoch := g.next()
+		token, left, epoch := g.nextToken()
 		if token == nil {
-			d, err := sleep(ctx, left)
+			d, err := waitFor(ctx, left)
 			total.pause += d
 			if err != nil {
 				return total, err
@@ -84,21 +84,21 @@ func (g *governor) wait(ctx context.Context) (waited, error) {
 		if left == 0 {
 			return total, ctx.Err()
 		}
-		d, err := sleep(ctx, left)
+		d, err := waitFor(ctx, left)
 		total.rate += d
 		if err != nil {
 			token.Cancel()
 			return total, err
 		}
-		if g.current(epoch) {
+		if g.isCurrent(epoch) {
 			return total, nil
 		}
 	}
 }
 
-// next takes a token, or returns none while everything is paused; either way
+// nextToken takes a token, or returns none while everything is paused; either way
 // with the time to wait.
-func (g *governor) next() (*rate.Reservation, time.Duration, int) {
+func (g *governor) nextToken() (*rate.Reservation, time.Duration, int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
@@ -110,13 +110,13 @@ func (g *governor) next() (*rate.Reservation, time.Duration, int) {
 		g.bucket.AllowN(now, g.burst-1)
 		g.drained = true
 	}
-	g.recover(now)
-	g.window.count(now)
+	g.raiseRate(now)
+	g.window.countRequest(now)
 	token := g.bucket.ReserveN(now, 1)
 	return token, token.DelayFrom(now), g.epoch
 }
 
-func (g *governor) current(epoch int) bool {
+func (g *governor) isCurrent(epoch int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.epoch == epoch
@@ -133,12 +133,12 @@ func (g *governor) throttle(d time.Duration, sent time.Time) {
 	}
 	g.epoch++
 	g.drained = false
-	if g.since.IsZero() || sent.Sub(g.since) >= settle {
-		g.lower(now)
+	if g.since.IsZero() || sent.Sub(g.since) >= settleTime {
+		g.lowerRate(now)
 	}
 }
 
-func (g *governor) lower(now time.Time) {
+func (g *governor) lowerRate(now time.Time) {
 	limit := g.bucket.Limit()
 	if g.since.IsZero() {
 		g.top = g.full
@@ -149,15 +149,15 @@ func (g *governor) lower(now time.Time) {
 			limit = g.top
 		}
 	}
-	g.since, g.lowered = g.pausedTill, limit*cut
+	g.since, g.lowered = g.pausedTill, limit*rateAfterRefusal
 	g.bucket.SetLimitAt(now, g.lowered)
 }
 
-func (g *governor) recover(now time.Time) {
+func (g *governor) raiseRate(now time.Time) {
 	if g.since.IsZero() || now.Before(g.since) {
 		return
 	}
-	limit := g.lowered + g.top*regain*rate.Limit(now.Sub(g.since).Seconds())
+	limit := g.lowered + g.top*regainPerSecond*rate.Limit(now.Sub(g.since).Seconds())
 	if limit >= g.top {
 		limit, g.since = g.full, time.Time{}
 	}
@@ -171,7 +171,7 @@ type pace struct {
 	last  float64
 }
 
-func (p *pace) count(now time.Time) {
+func (p *pace) countRequest(now time.Time) {
 	if elapsed := now.Sub(p.start); elapsed >= time.Second {
 		p.last = float64(p.n) / elapsed.Seconds()
 		p.start, p.n = now, 0
@@ -182,17 +182,4 @@ func (p *pace) count(now time.Time) {
 func (p *pace) perSecond(now time.Time) rate.Limit {
 	elapsed := max(now.Sub(p.start).Seconds(), 0.25)
 	return rate.Limit(max(p.last, float64(p.n)/elapsed, 1))
-}
-
-// governed waits for the governor's leave.
-func (c *Client) governed(next step) step {
-	return func(ctx context.Context, q *call) error {
-		spent, err := c.governor.wait(ctx)
-		q.meter.rateWait.Add(int64(spent.rate))
-		q.meter.pauseWait.Add(int64(spent.pause))
-		if err != nil {
-			return stopped(ctx, q.Stream)
-		}
-		return next(ctx, q)
-	}
 }

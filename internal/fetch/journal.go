@@ -40,7 +40,7 @@ func (n *line) marshal() ([]byte, error) {
 		return nil, err
 	}
 	text = text[:len(text)-1]
-	return fmt.Appendf(text, lineSum, castagnoli(text)), nil
+	return fmt.Appendf(text, lineSum, checksumOf(text)), nil
 }
 
 // parseLine reads one line with its newline; anything but what marshal wrote
@@ -48,34 +48,34 @@ func (n *line) marshal() ([]byte, error) {
 func parseLine(text []byte) (line, bool) {
 	var n line
 	cut := len(text) - len(fmt.Sprintf(lineSum, 0))
-	if cut < 0 || string(text[cut:]) != fmt.Sprintf(lineSum, castagnoli(text[:cut])) {
+	if cut < 0 || string(text[cut:]) != fmt.Sprintf(lineSum, checksumOf(text[:cut])) {
 		return n, false
 	}
 	return n, json.Unmarshal(text, &n) == nil
 }
 
-func (n *line) request() Request {
+func (n *line) toRequest() Request {
 	return Request{Stream: n.Stream, Path: n.Path, Query: n.Query, Param: n.Param, Pass: n.Pass, Page: n.Page}
 }
 
-func (n *line) key() xxh3.Uint128 { return n.request().key() }
+func (n *line) indexKey() xxh3.Uint128 { return n.toRequest().indexKey() }
 
-func (n *line) entry() entry {
+func (n *line) toEntry() entry {
 	return entry{
 		seq: n.Seq, offset: n.Offset, stored: n.Stored, size: n.Size, sum: n.Sum,
 		segment: n.Segment, status: uint32(n.Status),
 	}
 }
 
-// key stands for the request in the index. 128 bits make a collision within a
+// indexKey stands for the request in the index. 128 bits make a collision within a
 // run less likely than any fault of the machine.
-func (r Request) key() xxh3.Uint128 {
+func (r Request) indexKey() xxh3.Uint128 {
 	return xxh3.HashString128(fmt.Sprintf("%q %q %q %q %d %d", r.Stream, r.Path, r.Query, r.Param, r.Pass, r.Page))
 }
 
-// lines yields every line of the journal up to end with the offset behind it;
+// readLines yields every line of the journal up to end with the offset behind it;
 // ok is false for one that is torn or garbage.
-func (l *Landing) lines(end int64) iter.Seq2[scanned, error] {
+func (l *Landing) readLines(end int64) iter.Seq2[scanned, error] {
 	return func(yield func(scanned, error) bool) {
 		in := bufio.NewReaderSize(io.NewSectionReader(l.journal, 0, end), 64<<10)
 		var at int64
@@ -115,18 +115,18 @@ func (l *Landing) Replay() iter.Seq2[Response, error] {
 		end := l.end
 		l.mu.Unlock()
 		var body []byte
-		for s, err := range l.lines(end) {
+		for s, err := range l.readLines(end) {
 			if err != nil {
-				yield(Response{}, l.broken(err))
+				yield(Response{}, l.landingErr(err))
 				return
 			}
-			if !s.ok || !l.latest(&s.line) {
+			if !s.ok || !l.isLatest(&s.line) {
 				continue
 			}
-			r := Response{Request: s.request(), Seq: s.Seq, Status: s.Status, Landed: true}
-			body, err = l.load(s.entry(), body)
+			r := Response{Request: s.toRequest(), Seq: s.Seq, Status: s.Status, Landed: true}
+			body, err = l.loadBody(s.toEntry(), body)
 			if err != nil {
-				err = l.broken(fmt.Errorf("replay answer %d of stream %q: %w", s.Seq, s.Stream, err))
+				err = l.landingErr(fmt.Errorf("replay answer %d of stream %q: %w", s.Seq, s.Stream, err))
 			} else {
 				r.Body = body
 			}
@@ -137,20 +137,20 @@ func (l *Landing) Replay() iter.Seq2[Response, error] {
 	}
 }
 
-// latest reports whether a line is the one that Lookup would find.
-func (l *Landing) latest(n *line) bool {
+// isLatest reports whether a line is the one that Lookup would find.
+func (l *Landing) isLatest(n *line) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.index[n.key()].seq == n.Seq
+	return l.index[n.indexKey()].seq == n.Seq
 }
 
 // copyLatest writes the lines that the index holds.
 func (l *Landing) copyLatest(end int64, to io.Writer) error {
-	for s, err := range l.lines(end) {
+	for s, err := range l.readLines(end) {
 		if err != nil {
 			return err
 		}
-		if s.ok && l.latest(&s.line) {
+		if s.ok && l.isLatest(&s.line) {
 			if _, err := to.Write(s.text); err != nil {
 				return err
 			}

@@ -84,7 +84,7 @@ func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 	l := &Landing{dir: dir, options: options.withDefaults(), index: make(map[xxh3.Uint128]entry)}
 	defer func() {
 		if err != nil {
-			err = l.broken(errors.Join(err, l.closeFiles()))
+			err = l.landingErr(errors.Join(err, l.closeFiles()))
 		}
 	}()
 	if l.packer, err = newPacker(); err != nil {
@@ -113,7 +113,7 @@ func newOpener() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(4<<30))
 }
 
-func (l *Landing) broken(err error) error {
+func (l *Landing) landingErr(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -168,8 +168,8 @@ func (l *Landing) addSegment() error {
 	return nil
 }
 
-// castagnoli sums bodies: it is computed in hardware.
-func castagnoli(body []byte) uint32 {
+// checksumOf sums bodies: it is computed in hardware.
+func checksumOf(body []byte) uint32 {
 	return crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
 }
 
@@ -177,24 +177,24 @@ func castagnoli(body []byte) uint32 {
 // error the answer survives the death of the process, and that of the machine
 // from the next sync on.
 func (l *Landing) Append(r Response, at time.Time, took time.Duration) (uint64, error) {
-	frame := l.frame()
+	frame := l.getFrame()
 	defer l.frames.Put(frame)
 	*frame = l.packer.EncodeAll(r.Body, (*frame)[:0])
 	n := line{
 		Stream: r.Stream, Path: r.Path, Query: r.Query, Param: r.Param, Pass: r.Pass, Page: r.Page,
-		Status: r.Status, Stored: uint32(len(*frame)), Size: uint32(len(r.Body)), Sum: castagnoli(r.Body),
+		Status: r.Status, Stored: uint32(len(*frame)), Size: uint32(len(r.Body)), Sum: checksumOf(r.Body),
 		At: at.UTC(), Millis: float64(took.Microseconds()) / 1000,
 	}
-	due, err := l.append(&n, *frame)
+	due, err := l.appendAnswer(&n, *frame)
 	if err == nil && due {
 		err = l.sync()
 	}
-	return n.Seq, l.broken(err)
+	return n.Seq, l.landingErr(err)
 }
 
-// append writes the frame and then its line, at fixed offsets: what a failed
+// appendAnswer writes the frame and then its line, at fixed offsets: what a failed
 // write leaves behind is overwritten by the next.
-func (l *Landing) append(n *line, frame []byte) (due bool, err error) {
+func (l *Landing) appendAnswer(n *line, frame []byte) (due bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -220,7 +220,7 @@ func (l *Landing) append(n *line, frame []byte) (due bool, err error) {
 	l.offset += int64(len(frame))
 	l.end += int64(len(text))
 	l.unsynced += int64(len(frame) + len(text))
-	l.index[n.key()] = n.entry()
+	l.index[n.indexKey()] = n.toEntry()
 	return l.unsynced >= l.options.SyncBytes && l.options.SyncBytes > 0, nil
 }
 
@@ -234,8 +234,8 @@ func (l *Landing) writeAt(f *os.File, data []byte, at int64, what string) error 
 	})
 }
 
-func (l *Landing) frame() *[]byte {
-	if b, ok := l.frames.Get().(*[]byte); ok && cap(*b) <= maxPooled {
+func (l *Landing) getFrame() *[]byte {
+	if b, ok := l.frames.Get().(*[]byte); ok && cap(*b) <= wideBody {
 		return b
 	}
 	return new([]byte)
@@ -245,36 +245,43 @@ func (l *Landing) frame() *[]byte {
 // buffer. An answer whose bytes the disk no longer has counts as not landed.
 func (l *Landing) Lookup(r Request, buffer []byte) (Response, bool) {
 	l.mu.Lock()
-	e, found := l.index[r.key()]
+	e, found := l.index[r.indexKey()]
 	l.mu.Unlock()
 	if !found {
 		return Response{Body: buffer}, false
 	}
-	body, err := l.load(e, buffer)
+	body, err := l.loadBody(e, buffer)
 	if err != nil {
 		return Response{Body: buffer}, false
 	}
 	return Response{Request: r, Seq: e.seq, Status: int(e.status), Body: body, Landed: true}, true
 }
 
-// size is the length of the body that Lookup would unpack; 0 if none has landed.
-func (l *Landing) size(r Request) int64 {
+// bodySize is the length of the body that Lookup would unpack; 0 if none has landed.
+func (l *Landing) bodySize(r Request) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return int64(l.index[r.key()].size)
+	return int64(l.index[r.indexKey()].size)
+}
+
+func (l *Landing) hasAnswer(r Request) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, found := l.index[r.indexKey()]
+	return found
 }
 
 var errOtherBody = errors.New("the body is not the one that landed")
 
-// load reads, unpacks and verifies one body.
-func (l *Landing) load(e entry, buffer []byte) ([]byte, error) {
-	frame := l.frame()
+// loadBody reads, unpacks and verifies one body.
+func (l *Landing) loadBody(e entry, buffer []byte) ([]byte, error) {
+	frame := l.getFrame()
 	defer l.frames.Put(frame)
 	if cap(*frame) < int(e.stored) {
 		*frame = make([]byte, e.stored)
 	}
 	packed := (*frame)[:e.stored]
-	if _, err := l.segment(e).ReadAt(packed, e.offset); err != nil {
+	if _, err := l.segmentFile(e).ReadAt(packed, e.offset); err != nil {
 		return buffer, err
 	}
 	// A damaged header must not make the decoder allocate what it claims.
@@ -289,13 +296,13 @@ func (l *Landing) load(e entry, buffer []byte) ([]byte, error) {
 	if err != nil {
 		return buffer, err
 	}
-	if len(body) != int(e.size) || castagnoli(body) != e.sum {
+	if len(body) != int(e.size) || checksumOf(body) != e.sum {
 		return buffer, errOtherBody
 	}
 	return body, nil
 }
 
-func (l *Landing) segment(e entry) *os.File {
+func (l *Landing) segmentFile(e entry) *os.File {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.segments[e.segment]
@@ -309,7 +316,7 @@ func (l *Landing) Len() int {
 }
 
 // Sync makes everything landed so far durable.
-func (l *Landing) Sync() error { return l.broken(l.sync()) }
+func (l *Landing) Sync() error { return l.landingErr(l.sync()) }
 
 // sync writes bodies before the journal, so that a line on disk has its body
 // there too. Others go on landing meanwhile.
@@ -349,7 +356,7 @@ func (l *Landing) Close() error {
 	}
 	l.closed = true
 	l.mu.Unlock()
-	return l.broken(errors.Join(l.sync(), l.closeFiles()))
+	return l.landingErr(errors.Join(l.sync(), l.closeFiles()))
 }
 
 func (l *Landing) closeFiles() error {

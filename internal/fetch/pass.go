@@ -51,11 +51,11 @@ func newPass(number int, cfg Config, pageSize int) *pass {
 	}
 }
 
-// begin starts a wave.
-func (p *pass) begin() { p.end = false }
+// startWave starts a wave.
+func (p *pass) startWave() { p.end = false }
 
-// open makes room for a page before it is asked for.
-func (p *pass) open(number int) {
+// reservePage makes room for a page before it is asked for.
+func (p *pass) reservePage(number int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.pages) < number {
@@ -70,27 +70,27 @@ func (p *pass) sawEnd() bool {
 	return p.end
 }
 
-// believed is up to how many ids room is made for on the word of page 1. What a
+// believedIDs is up to how many ids room is made for on the word of page 1. What a
 // pass does not use of it costs addresses and no memory, while a list that grows
 // costs half of its size more for a moment.
-const believed = 1 << 23
+const believedIDs = 1 << 23
 
-// add enters what one page says.
-func (p *pass) add(number int, body stream.Page) {
+// addPage enters what one page says.
+func (p *pass) addPage(number int, body stream.Page) {
 	if !body.Paginated {
 		body.Total, body.TotalPages, body.Next = -1, -1, -1
 	}
-	p.open(number)
+	p.reservePage(number)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if number == 1 {
 		p.total = body.Total
-		p.firstIDs = sorted(body.IDs)
-		p.ids = make([]uint64, 0, min(max(body.Total, 0), believed)+int64(len(body.IDs)))
+		p.firstIDs = sortedCopy(body.IDs)
+		p.ids = make([]uint64, 0, min(max(body.Total, 0), believedIDs)+int64(len(body.IDs)))
 	}
 	p.lastTotal = body.Total
 	p.moving = p.moving || body.Total != p.total
-	repeats := p.repeats(body)
+	repeats := p.repeatsPage(body)
 	if !repeats {
 		p.ids = append(p.ids, body.IDs...)
 		p.records += body.Records
@@ -103,9 +103,9 @@ func (p *pass) add(number int, body stream.Page) {
 	p.pages[number-1] = page{body, repeats}
 }
 
-// repeats reports whether an earlier page held the same ids, by a sum over
+// repeatsPage reports whether an earlier page held the same ids, by a sum over
 // them that does not depend on their order.
-func (p *pass) repeats(body stream.Page) bool {
+func (p *pass) repeatsPage(body stream.Page) bool {
 	if body.Records == 0 {
 		return false
 	}
@@ -115,56 +115,56 @@ func (p *pass) repeats(body stream.Page) bool {
 	return seen
 }
 
-// planned is the number of pages that the total makes of the count that page
+// plannedPages is the number of pages that the total makes of the count that page
 // 1 returned, which may be lower than the limit that was asked. A total that
 // lies costs no more than the bound.
-func (p *pass) planned() int64 {
+func (p *pass) plannedPages() int64 {
 	per := int64(max(p.pages[0].Records, 1))
 	return min((max(p.total, 1)-1)/per+1, int64(p.maxPages))
 }
 
-// bound is where a chain of pages is cut.
-func (p *pass) bound() int64 {
+// pageBound is where a chain of pages is cut.
+func (p *pass) pageBound() int64 {
 	if p.total < 0 {
 		return int64(p.maxPages)
 	}
-	return min(2*p.planned()+16, int64(p.maxPages))
+	return min(2*p.plannedPages()+16, int64(p.maxPages))
 }
 
-// wave is the number of pages to ask for next. What the total promises is
+// nextWave is the number of pages to ask for next. What the total promises is
 // asked for at once; total_pages can only make it fewer. Beyond that the next
 // pages are felt for, more at a time the longer it goes on. Without a total
 // they are read one after the other: only then do the same ids twice in a row
 // prove anything.
-func (p *pass) wave() int {
+func (p *pass) nextWave() int {
 	read := int64(len(p.pages))
 	if p.total < 0 {
 		return 1
 	}
-	if read == 1 && p.total >= 0 && p.planned() > 1 {
-		n := p.planned()
+	if read == 1 && p.total >= 0 && p.plannedPages() > 1 {
+		n := p.plannedPages()
 		if stated := p.pages[0].TotalPages; stated > 1 {
 			n = min(n, stated)
 		}
 		return int(n - read)
 	}
 	p.width = min(max(1, 2*p.width), p.concurrency)
-	return int(min(int64(p.width), p.bound()-read))
+	return int(min(int64(p.width), p.pageBound()-read))
 }
 
-// ended reports whether the pass is at the end of the list. The length of a
+// hasEnded reports whether the pass is at the end of the list. The length of a
 // page in an envelope never says so: a service may cap or filter its pages.
 // Total and next_page do when they agree; a service whose total, pages and
 // next_page all state the same false end cannot be told from an honest one.
-func (p *pass) ended() bool {
-	if p.over() {
+func (p *pass) hasEnded() bool {
+	if p.reachedEnd() {
 		return true
 	}
-	p.bounded = int64(len(p.pages)) >= p.bound()
+	p.bounded = int64(len(p.pages)) >= p.pageBound()
 	return p.bounded
 }
 
-func (p *pass) over() bool {
+func (p *pass) reachedEnd() bool {
 	last := p.pages[len(p.pages)-1]
 	short := p.total >= 0 && int64(p.records) < p.total
 	switch {
@@ -198,9 +198,9 @@ func (p *pass) emptyTail() bool {
 	return !slices.ContainsFunc(tail, func(f page) bool { return f.Records > 0 })
 }
 
-// finish sorts the ids and counts those that came more than once. A page that
+// sortIDs sorts the ids and counts those that came more than once. A page that
 // came again beyond the end does not count, one within the list does.
-func (p *pass) finish() {
+func (p *pass) sortIDs() {
 	slices.Sort(p.ids)
 	all := len(p.ids)
 	p.ids = slices.Compact(p.ids)
@@ -216,23 +216,23 @@ func (p *pass) finish() {
 	}
 }
 
-// quiet reports whether nothing was seen to move: the total was the same in
+// isQuiet reports whether nothing was seen to move: the total was the same in
 // every answer, no id came twice, and together they make the total. Where the
 // service states no total the last condition is void.
-func (p *pass) quiet() bool {
+func (p *pass) isQuiet() bool {
 	if p.moving || p.bounded || p.repeated > 0 {
 		return false
 	}
-	return p.total < 0 || int64(p.distinct()) == p.total
+	return p.total < 0 || int64(p.countDistinct()) == p.total
 }
 
-// distinct counts the records as total_records does: a copy within one answer is
+// countDistinct counts the records as total_records does: a copy within one answer is
 // a record to it.
-func (p *pass) distinct() int { return len(p.ids) + p.copies + p.anonymous }
+func (p *pass) countDistinct() int { return len(p.ids) + p.copies + p.anonymous }
 
-// whole reports whether page 1 alone holds everything the total counts. One
+// isWhole reports whether page 1 alone holds everything the total counts. One
 // answer is one state of the service: nothing can move within it.
-func (p *pass) whole() bool {
+func (p *pass) isWhole() bool {
 	first := p.pages[0]
 	return p.total >= 0 && first.Next <= 0 && int64(first.Records) == p.total &&
 		len(slices.Compact(slices.Clone(p.firstIDs)))+p.copies+p.anonymous == first.Records
@@ -244,11 +244,11 @@ func (p *pass) fillsNoPage() bool {
 	return len(p.pages) == 1 && !p.pages[0].Paginated && p.pages[0].Records < p.short
 }
 
-// unpaged reports whether a list without totals was answered whole by page 1,
+// isUnpaged reports whether a list without totals was answered whole by page 1,
 // since it would not fill a page, page 2 was page 1 once more, or page 1 was
 // empty. Pages of one record are no ground to stand on: a single insert moves
 // page 1 to page 2.
-func (p *pass) unpaged() bool {
+func (p *pass) isUnpaged() bool {
 	if p.total >= 0 || p.moving || p.repeated > 0 {
 		return false
 	}
@@ -258,15 +258,15 @@ func (p *pass) unpaged() bool {
 	return p.fillsNoPage() || p.pages[0].Records == 0 || len(p.pages) == 2 && p.pages[1].repeats
 }
 
-// lone reports whether a list without totals had one page and nothing on the
+// isSinglePage reports whether a list without totals had one page and nothing on the
 // next.
-func (p *pass) lone() bool {
-	return p.total < 0 && p.quiet() && len(p.pages) == 2 && p.pages[1].Records == 0
+func (p *pass) isSinglePage() bool {
+	return p.total < 0 && p.isQuiet() && len(p.pages) == 2 && p.pages[1].Records == 0
 }
 
-// confirmable reports whether reading page 1 once more can complete the proof.
-func (p *pass) confirmable() bool {
-	return p.lone() || p.total >= 0 && p.quiet() && p.newestFirst()
+// isConfirmable reports whether reading page 1 once more can complete the proof.
+func (p *pass) isConfirmable() bool {
+	return p.isSinglePage() || p.total >= 0 && p.isQuiet() && p.newestFirst()
 }
 
 // enoughFalls is how often created_at must fall before the order counts as
@@ -295,8 +295,8 @@ func (p *pass) newestFirst() bool {
 	return falls >= enoughFalls
 }
 
-// filled is the number of pages that brought records.
-func (p *pass) filled() int {
+// countFilled is the number of pages that brought records.
+func (p *pass) countFilled() int {
 	n := 0
 	for _, f := range p.pages {
 		if f.Records > 0 && !f.repeats {
@@ -306,9 +306,9 @@ func (p *pass) filled() int {
 	return max(n, 1)
 }
 
-// trouble says why the pass proves nothing.
-func (p *pass) trouble() string {
-	switch distinct := p.distinct(); {
+// whyUnproven says why the pass proves nothing.
+func (p *pass) whyUnproven() string {
+	switch distinct := p.countDistinct(); {
 	case p.bounded:
 		return fmt.Sprintf("the chain of pages was cut at page %d", len(p.pages))
 	case p.moving:

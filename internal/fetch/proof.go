@@ -42,28 +42,28 @@ type sightings struct {
 	only        uint8
 }
 
-// add enters the ids of one pass, sorted and each once. It may keep the slice.
-func (s *sightings) add(pass uint8, ids []uint64) {
+// addPass enters the ids of one pass, sorted and each once. It may keep the slice.
+func (s *sightings) addPass(pass uint8, ids []uint64) {
 	if s.ids == nil {
 		s.ids, s.only = ids, pass
 		return
 	}
 	if s.first == nil {
-		s.first, s.last = filled(len(s.ids), s.only), filled(len(s.ids), s.only)
+		s.first, s.last = repeatPass(len(s.ids), s.only), repeatPass(len(s.ids), s.only)
 	}
 	if slices.Equal(s.ids, ids) {
-		s.last = filled(len(ids), pass)
+		s.last = repeatPass(len(ids), pass)
 		return
 	}
 	s.merge(pass, ids)
 }
 
-func filled(n int, v uint8) []uint8 {
+func repeatPass(n int, v uint8) []uint8 {
 	return slices.Repeat([]uint8{v}, n)
 }
 
 func (s *sightings) merge(pass uint8, ids []uint64) {
-	n := len(s.ids) + len(ids) - shared(s.ids, ids)
+	n := len(s.ids) + len(ids) - countShared(s.ids, ids)
 	next := sightings{ids: make([]uint64, 0, n), first: make([]uint8, 0, n), last: make([]uint8, 0, n)}
 	i := 0
 	for j := range s.ids {
@@ -87,9 +87,9 @@ func (s *sightings) put(id uint64, first, last uint8) {
 	s.ids, s.first, s.last = append(s.ids, id), append(s.first, first), append(s.last, last)
 }
 
-// alive counts the ids that are known to have existed when page 1 of the pass
+// countAlive counts the ids that are known to have existed when page 1 of the pass
 // after boundary was read: seen in or before that answer, and in or after it.
-func (s *sightings) alive(boundary uint8, page1 []uint64) int {
+func (s *sightings) countAlive(boundary uint8, page1 []uint64) int {
 	n := 0
 	for i := range s.first {
 		if s.first[i] <= boundary && s.last[i] > boundary {
@@ -104,8 +104,8 @@ func (s *sightings) alive(boundary uint8, page1 []uint64) int {
 	return n
 }
 
-// shared counts the ids that two sorted sets have in common.
-func shared(a, b []uint64) int {
+// countShared counts the ids that two sorted sets have in common.
+func countShared(a, b []uint64) int {
 	n := 0
 	for len(a) > 0 && len(b) > 0 {
 		switch {
@@ -120,7 +120,7 @@ func shared(a, b []uint64) int {
 	return n
 }
 
-func sorted(ids []uint64) []uint64 {
+func sortedCopy(ids []uint64) []uint64 {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
 	return ids
@@ -138,52 +138,52 @@ func (w *walk) provenByFirstPage(last, p *pass) bool {
 	w.firstPages = append(w.firstPages, firstPage{p.total, p.firstIDs})
 	confirmed := last != nil && last.total == p.total && slices.Equal(last.firstIDs, p.firstIDs)
 	switch {
-	case confirmed && last.lone():
-		w.proven(last.refused, "page 2 is empty and page 1, read again, has the same ids")
+	case confirmed && last.isSinglePage():
+		w.gradeProven(last.refused, "page 2 is empty and page 1, read again, has the same ids")
 		return true
-	case confirmed && last.confirmable():
-		w.proven(last.refused, "newest first; no total moved, no id repeated, page 1 read again has the same ids")
+	case confirmed && last.isConfirmable():
+		w.gradeProven(last.refused, "newest first; no total moved, no id repeated, page 1 read again has the same ids")
 		return true
 	}
 	w.moved = w.moved || last != nil && !confirmed
-	if !p.whole() {
+	if !p.isWhole() {
 		return false
 	}
-	p.finish()
+	p.sortIDs()
 	e.Passes, e.Pages = p.number, max(e.Pages, 1)
-	w.seen.add(uint8(p.number), p.ids)
-	w.proven(p.refused, "answered whole in one response")
+	w.seen.addPass(uint8(p.number), p.ids)
+	w.gradeProven(p.refused, "answered whole in one response")
 	return true
 }
 
 // provenByPass judges what a pass read to its end proves together with those
 // before, or finds that no further pass can prove more.
 func (w *walk) provenByPass(last, p *pass) bool {
-	p.finish()
-	w.seen.add(uint8(p.number), p.ids)
-	w.note(p)
+	p.sortIDs()
+	w.seen.addPass(uint8(p.number), p.ids)
+	w.addEvidence(p)
 	again := last != nil && slices.Equal(last.ids, p.ids)
-	w.moved = w.moved || !p.quiet() || last != nil && !again
+	w.moved = w.moved || !p.isQuiet() || last != nil && !again
 	switch {
-	case p.unpaged():
-		w.proven(p.refused, "answered whole in one response: the service does not page it")
-	case w.instant(last, p):
-		w.proven(p.refused, "as many ids as total_records were seen both before and after one instant")
-	case p.total < 0 && again && last.quiet() && p.quiet():
-		w.proven(p.refused, "no totals stated; two passes in a row read the same ids")
+	case p.isUnpaged():
+		w.gradeProven(p.refused, "answered whole in one response: the service does not page it")
+	case w.provesInstant(last, p):
+		w.gradeProven(p.refused, "as many ids as total_records were seen both before and after one instant")
+	case p.total < 0 && again && last.isQuiet() && p.isQuiet():
+		w.gradeProven(p.refused, "no totals stated; two passes in a row read the same ids")
 	case again && last.total == p.total && !last.moving && !p.moving:
-		w.evidence.grade(BestEffort, "two passes read the same and a third would not help: %s", p.trouble())
+		w.evidence.setGrade(BestEffort, "two passes read the same and a third would not help: %s", p.whyUnproven())
 	default:
 		return false
 	}
 	return true
 }
 
-// note enters a pass into the evidence.
-func (w *walk) note(p *pass) {
+// addEvidence enters a pass into the evidence.
+func (w *walk) addEvidence(p *pass) {
 	e := &w.evidence
 	e.Passes = p.number
-	e.Pages = max(e.Pages, p.filled())
+	e.Pages = max(e.Pages, p.countFilled())
 	e.Requests += len(p.pages) - 1
 	e.Repeated += p.repeated
 	e.Refused = p.refused
@@ -191,38 +191,38 @@ func (w *walk) note(p *pass) {
 	e.NewestFirst = p.newestFirst()
 }
 
-// instant looks for an instant at which everything was seen. Records without
+// provesInstant looks for an instant at which everything was seen. Records without
 // an id and copies can only be counted, so they count in a list that did not
 // move alone.
-func (w *walk) instant(last, p *pass) bool {
+func (w *walk) provesInstant(last, p *pass) bool {
 	uncounted := p.anonymous + p.copies
 	if last == nil || uncounted > 0 && (w.moved || last.anonymous+last.copies != uncounted) {
 		return false
 	}
 	for boundary := 1; boundary < p.number; boundary++ {
 		at := w.firstPages[boundary]
-		if at.total >= 0 && int64(w.seen.alive(uint8(boundary), at.ids)+uncounted) == at.total {
+		if at.total >= 0 && int64(w.seen.countAlive(uint8(boundary), at.ids)+uncounted) == at.total {
 			return true
 		}
 	}
 	return false
 }
 
-// proven grades a list of which nothing is missing. One with records that were
+// gradeProven grades a list of which nothing is missing. One with records that were
 // refused has rows missing all the same, and it is not known which.
-func (w *walk) proven(refused int, reason string) {
+func (w *walk) gradeProven(refused int, reason string) {
 	w.evidence.Refused = refused
 	switch {
 	case refused > 0:
-		w.evidence.grade(BestEffort, "%d records were refused (meta.rejects); apart from them: %s", refused, reason)
+		w.evidence.setGrade(BestEffort, "%d records were refused (meta.rejects); apart from them: %s", refused, reason)
 	case w.moved:
-		w.evidence.grade(Repaired, "the list moved while it was read; %s", reason)
+		w.evidence.setGrade(Repaired, "the list moved while it was read; %s", reason)
 	default:
-		w.evidence.grade(Exact, "%s", reason)
+		w.evidence.setGrade(Exact, "%s", reason)
 	}
 }
 
-// giveUp grades a list that the bound left unproven.
-func (w *walk) giveUp(p *pass) {
-	w.evidence.grade(BestEffort, "not proven within %d passes: %s", w.c.cfg.MaxPasses, p.trouble())
+// gradeUnproven grades a list that the bound left unproven.
+func (w *walk) gradeUnproven(p *pass) {
+	w.evidence.setGrade(BestEffort, "not proven within %d passes: %s", w.c.cfg.MaxPasses, p.whyUnproven())
 }

@@ -10,7 +10,7 @@ import (
 // counts if it is whole and its body's bytes are there; the bodies that may
 // have landed after the last sync are unpacked to see whether they are.
 func (l *Landing) restore() error {
-	sizes, doubtful, err := l.sizes()
+	sizes, doubtful, err := l.segmentSizes()
 	if err != nil {
 		return err
 	}
@@ -19,11 +19,11 @@ func (l *Landing) restore() error {
 		return err
 	}
 	r := restoring{l: l, sizes: sizes, doubtful: doubtful, ends: make([]int64, len(sizes))}
-	for s, err := range l.lines(end) {
+	for s, err := range l.readLines(end) {
 		if err != nil {
 			return err
 		}
-		r.take(s)
+		r.addLine(s)
 	}
 	l.offset = r.ends[len(r.ends)-1]
 	// What lies behind the last good frame is overwritten, but a later reader
@@ -50,8 +50,8 @@ type restoring struct {
 	buffer   []byte
 }
 
-func (r *restoring) take(s scanned) {
-	if !s.ok || !r.present(s.entry()) {
+func (r *restoring) addLine(s scanned) {
+	if !s.ok || !r.hasBody(s.toEntry()) {
 		r.skipped = true
 		return
 	}
@@ -59,11 +59,11 @@ func (r *restoring) take(s scanned) {
 	r.end = s.end
 	r.ends[s.Segment] = max(r.ends[s.Segment], s.Offset+int64(s.Stored))
 	r.l.seq = max(r.l.seq, s.Seq)
-	r.l.index[s.key()] = s.entry()
+	r.l.index[s.indexKey()] = s.toEntry()
 }
 
-// present reports whether a body is there, unpacking it if that is in doubt.
-func (r *restoring) present(e entry) bool {
+// hasBody reports whether a body is there, unpacking it if that is in doubt.
+func (r *restoring) hasBody(e entry) bool {
 	if int(e.segment) >= len(r.sizes) || e.offset < 0 || e.offset+int64(e.stored) > r.sizes[e.segment] {
 		return false
 	}
@@ -74,15 +74,15 @@ func (r *restoring) present(e entry) bool {
 	if at < r.doubtful {
 		return true
 	}
-	body, err := r.l.load(e, r.buffer)
+	body, err := r.l.loadBody(e, r.buffer)
 	r.buffer = body
 	return err == nil
 }
 
-// sizes returns the segments' sizes and the global offset before which
+// segmentSizes returns the segments' sizes and the global offset before which
 // everything was synced: two groups back, since one may have been in the
 // making while the next one landed, and the start where nothing ever is.
-func (l *Landing) sizes() (sizes []int64, doubtful int64, err error) {
+func (l *Landing) segmentSizes() (sizes []int64, doubtful int64, err error) {
 	var total int64
 	for _, f := range l.segments {
 		n, err := size(f)

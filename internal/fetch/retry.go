@@ -46,9 +46,9 @@ func (r Retry) validate() error {
 	return nil
 }
 
-// delay is the wait after the 0-indexed attempt; random is in [0,1).
-func (r Retry) delay(attempt int, retryAfter string, random float64) time.Duration {
-	if after, ok := r.stated(retryAfter); ok {
+// delayAfter is the wait after the 0-indexed attempt; random is in [0,1).
+func (r Retry) delayAfter(attempt int, retryAfter string, random float64) time.Duration {
+	if after, ok := r.parseRetryAfter(retryAfter); ok {
 		return after
 	}
 	d := r.Max
@@ -59,8 +59,8 @@ func (r Retry) delay(attempt int, retryAfter string, random float64) time.Durati
 	return d + time.Duration(float64(d)*r.Jitter*random)
 }
 
-// stated reads a Retry-After in integer seconds, capped by Max.
-func (r Retry) stated(retryAfter string) (time.Duration, bool) {
+// parseRetryAfter reads a Retry-After in integer seconds, capped by Max.
+func (r Retry) parseRetryAfter(retryAfter string) (time.Duration, bool) {
 	seconds, err := strconv.ParseUint(strings.TrimSpace(retryAfter), 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, false
@@ -71,50 +71,50 @@ func (r Retry) stated(retryAfter string) (time.Duration, bool) {
 	return time.Duration(seconds) * time.Second, true
 }
 
-// retried repeats a call as the rule says. A 429 slows all other calls too.
-func (c *Client) retried(next step) step {
+// retryFailures repeats a call as the rule says. A 429 slows all other calls too.
+func (s *sender) retryFailures(next step) step {
 	return func(ctx context.Context, q *call) error {
 		for attempt := 0; ; attempt++ {
 			err := next(ctx, q)
-			failed, ok := own[*StatusError](err)
+			failed, ok := ownErr[*StatusError](err)
 			if !ok {
 				return err
 			}
 			if attempt > 0 {
 				failed.Attempts = attempt + 1
 			}
-			if !failed.transient() {
+			if !failed.isTransient() {
 				return err
 			}
-			delay := c.cfg.Retry.delay(attempt, failed.retryAfter, c.cfg.Random())
+			delay := s.cfg.Retry.delayAfter(attempt, failed.retryAfter, s.cfg.Random())
 			if failed.Code == http.StatusTooManyRequests {
-				c.governor.throttle(delay, q.sent)
+				s.governor.throttle(delay, q.sent)
 			}
-			if attempt == c.cfg.Retry.MaxRetries {
+			if attempt == s.cfg.Retry.MaxRetries {
 				return err
 			}
-			if err := c.pause(ctx, q, failed, delay); err != nil {
+			if err := s.waitToRetry(ctx, q, failed, delay); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// pause waits before the next attempt.
-func (c *Client) pause(ctx context.Context, q *call, failed *StatusError, delay time.Duration) error {
+// waitToRetry waits before the next attempt.
+func (s *sender) waitToRetry(ctx context.Context, q *call, failed *StatusError, delay time.Duration) error {
 	q.meter.retries.Add(1)
-	c.log.DebugContext(ctx, "request is repeated", "stream", q.Stream, "url", failed.URL,
+	s.log.DebugContext(ctx, "request is repeated", "stream", q.Stream, "url", failed.URL,
 		"status", failed.Code, "attempt", failed.Attempts, "delay", delay, "error", failed.Err)
-	waited, err := sleep(ctx, delay)
+	waited, err := waitFor(ctx, delay)
 	q.meter.backoff.Add(int64(waited))
 	if err != nil {
-		return stopped(ctx, q.Stream)
+		return stoppedErr(ctx, q.Stream)
 	}
 	return nil
 }
 
-// sleep waits for d or the end of ctx and returns how long it waited.
-func sleep(ctx context.Context, d time.Duration) (time.Duration, error) {
+// waitFor waits for d or the end of ctx and returns how long it waited.
+func waitFor(ctx context.Context, d time.Duration) (time.Duration, error) {
 	start := time.Now()
 	timer := time.NewTimer(d)
 	defer timer.Stop()

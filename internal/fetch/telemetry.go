@@ -5,7 +5,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -38,26 +38,34 @@ type Telemetry struct {
 
 // Telemetry returns a snapshot per stream, sorted by name. It may be called at
 // any time.
-func (c *Client) Telemetry() []Telemetry {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := make([]Telemetry, 0, len(c.meters))
-	for name, m := range maps.All(c.meters) {
-		all = append(all, m.snapshot(name))
+func (c *Client) Telemetry() []Telemetry { return c.meters.snapshot() }
+
+// meters are the meters of all streams. The zero value is ready.
+type meters struct {
+	mu       sync.Mutex
+	byStream map[string]*meter
+}
+
+func (m *meters) snapshot() []Telemetry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]Telemetry, 0, len(m.byStream))
+	for _, name := range slices.Sorted(maps.Keys(m.byStream)) {
+		all = append(all, m.byStream[name].snapshot(name))
 	}
-	slices.SortFunc(all, func(a, b Telemetry) int { return strings.Compare(a.Stream, b.Stream) })
 	return all
 }
 
-func (c *Client) meter(stream string) *meter {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m := c.meters[stream]
-	if m == nil {
-		m = &meter{}
-		c.meters[stream] = m
+func (m *meters) meterOf(stream string) *meter {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.byStream == nil {
+		m.byStream = map[string]*meter{}
 	}
-	return m
+	if m.byStream[stream] == nil {
+		m.byStream[stream] = &meter{}
+	}
+	return m.byStream[stream]
 }
 
 // meter counts for one stream. Durations are nanoseconds.
@@ -68,7 +76,7 @@ type meter struct {
 	latency                                 histogram
 }
 
-func (m *meter) observe(q *call) {
+func (m *meter) addAttempt(q *call) {
 	m.requests.Add(1)
 	m.bytes.Add(int64(len(q.body)))
 	if q.status == http.StatusTooManyRequests {
@@ -76,7 +84,7 @@ func (m *meter) observe(q *call) {
 	}
 	at := q.sent.UnixNano()
 	m.first.CompareAndSwap(0, at)
-	raise(&m.last, at)
+	raiseTo(&m.last, at)
 	m.latency.add(q.took)
 }
 
@@ -112,7 +120,7 @@ func (h *histogram) add(d time.Duration) {
 		i = int(math.Ceil(math.Log2(float64(d)/float64(bucketFloor)) * bucketsOctave))
 	}
 	h.buckets[min(i, len(h.buckets)-1)].Add(1)
-	raise(&h.max, int64(d))
+	raiseTo(&h.max, int64(d))
 }
 
 // quantile is the upper end of the bucket that holds it, at most the maximum.
@@ -133,8 +141,8 @@ func (h *histogram) quantile(p float64) time.Duration {
 	return 0
 }
 
-// raise sets v to at least n.
-func raise(v *atomic.Int64, n int64) {
+// raiseTo sets v to at least n.
+func raiseTo(v *atomic.Int64, n int64) {
 	for old := v.Load(); n > old && !v.CompareAndSwap(old, n); old = v.Load() {
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
 // tokens holds the current bearer token and every earlier one of the run, so
@@ -25,31 +27,31 @@ type tokens struct {
 	generation int
 }
 
-// current returns the token and its generation, reading it if need be.
-func (t *tokens) current(ctx context.Context) (string, int, error) {
+// currentToken returns the token and its generation, reading it if need be.
+func (t *tokens) currentToken(ctx context.Context) (string, int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.generation == 0 {
-		if _, err := t.reread(ctx); err != nil {
+		if _, err := t.readToken(ctx); err != nil {
 			return "", 0, err
 		}
 	}
 	return t.known[len(t.known)-1], t.generation, nil
 }
 
-// renew reads the token again unless another call did since generation, and
+// renewToken reads the token again unless another call did since generation, and
 // reports whether there is another token now. Workers that were refused
 // together thus read the source once.
-func (t *tokens) renew(ctx context.Context, generation int) (bool, error) {
+func (t *tokens) renewToken(ctx context.Context, generation int) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.generation != generation {
 		return true, nil
 	}
-	return t.reread(ctx)
+	return t.readToken(ctx)
 }
 
-func (t *tokens) reread(ctx context.Context) (bool, error) {
+func (t *tokens) readToken(ctx context.Context) (bool, error) {
 	token, err := t.read(ctx)
 	if err != nil {
 		return false, fmt.Errorf("read the token: %w", err)
@@ -62,13 +64,13 @@ func (t *tokens) reread(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	t.known = append(slices.DeleteFunc(t.known, func(k string) bool { return k == token }), token)
-	t.spelt = append(t.spelt, spellings(token)...)
+	t.spelt = append(t.spelt, spellingsOf(token)...)
 	t.generation++
 	return true, nil
 }
 
-// scrub replaces every token known so far.
-func (t *tokens) scrub(text string) string {
+// scrubText replaces every token known so far.
+func (t *tokens) scrubText(text string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, token := range t.spelt {
@@ -94,42 +96,94 @@ func (t *tokens) scrubBody(body []byte) []byte {
 	return body
 }
 
-// spellings are the ways in which an echo writes a token: as it is, in a URL, and
+// spellingsOf are the ways in which an echo writes a token: as it is, in a URL, and
 // in JSON by those who escape slashes.
-func spellings(token string) []string {
+func spellingsOf(token string) []string {
 	all := []string{token, url.QueryEscape(token), url.PathEscape(token), strings.ReplaceAll(token, "/", `\/`)}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// authorised repeats a call that was answered 401 once, with the token that
-// its source holds by now. The same token is not tried twice.
-func (c *Client) authorised(next step) step {
-	return func(ctx context.Context, q *call) error {
-		_, generation, err := c.tokens.current(ctx)
-		if err != nil {
-			return c.tokenError(q, err)
-		}
-		err = next(ctx, q)
-		refused, ok := own[*AuthError](err)
-		if !ok {
-			return err
-		}
-		renewed, readErr := c.tokens.renew(ctx, generation)
-		if readErr != nil {
-			refused.Err = c.scrubbed(readErr)
-		}
-		if !renewed {
-			return refused
-		}
-		c.log.InfoContext(ctx, "token changed at its source", "stream", q.Stream)
-		return next(ctx, q)
+// secretMark stands where a secret was.
+const secretMark = "<secret>"
+
+// secretName matches query parameters whose values are not shown.
+var secretName = regexp.MustCompile(`(?i)token|secret|key|passw|signature|auth|credential`)
+
+// redactURL makes a URL fit for an error text: no credentials, no values of
+// parameters that look secret, no token.
+func (t *tokens) redactURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return secretMark
 	}
+	u.User = nil
+	query := u.RawQuery
+	u.RawQuery = ""
+	text := u.String()
+	if query != "" {
+		text += "?" + redactQuery(query)
+	}
+	return t.scrubText(text)
 }
 
-// tokenError is the refusal of a call that has no token to send.
-func (c *Client) tokenError(q *call, err error) error {
-	return &AuthError{StatusError{
-		Code: http.StatusUnauthorized, Stream: q.Stream, URL: c.redact(q.url), Attempts: 1, Err: c.scrubbed(err),
-	}}
+func redactQuery(query string) string {
+	parameters := strings.Split(query, "&")
+	for i, p := range parameters {
+		if name, _, found := strings.Cut(p, "="); found && secretName.MatchString(name) {
+			parameters[i] = name + "=" + secretMark
+		}
+	}
+	return strings.Join(parameters, "&")
+}
+
+// excerptBytes is how much of a body an error shows.
+const excerptBytes = 120
+
+// bodyExcerpt is the beginning of a body that may be shown, on one line. JSON that came
+// with a success, whole or cut off, can hold records, and the text of an error is
+// published where their values must not be. Control and formatting characters go, since
+// an error ends up on a terminal.
+func (t *tokens) bodyExcerpt(code int, body []byte) string {
+	if first := bytes.TrimLeft(body, " \t\r\n"); (code == 0 || isAnswer(code)) && len(first) > 0 && strings.IndexByte(`{["`, first[0]) >= 0 {
+		return ""
+	}
+	var b strings.Builder
+	// Read on beyond the excerpt so that a token across its end is still seen
+	// whole and scrubbed.
+	for _, r := range string(body[:min(len(body), 4*excerptBytes)]) {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			b.WriteByte(' ')
+		case r != utf8.RuneError && unicode.IsPrint(r):
+			b.WriteRune(r)
+		}
+	}
+	text := t.scrubText(b.String())
+	if len(text) <= excerptBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:excerptBytes], "") + "..."
+}
+
+// scrubbedError shows its cause without secrets and still matches it.
+type scrubbedError struct {
+	text  string
+	cause error
+}
+
+func (e *scrubbedError) Error() string { return e.text }
+
+func (e *scrubbedError) Is(target error) bool { return e.cause == target }
+
+// scrubErr takes the token out of an error's text. What is left of the error
+// is its text and, so that decisions can be made, the sentinel it wraps: an
+// unwrapped cause could print the token after all.
+func (t *tokens) scrubErr(err error) error {
+	for _, sentinel := range []error{ErrMalformed, ErrTooLarge, errTimeout} {
+		if errors.Is(err, sentinel) {
+			return &scrubbedError{t.scrubText(err.Error()), sentinel}
+		}
+	}
+	return &scrubbedError{t.scrubText(err.Error()), nil}
 }

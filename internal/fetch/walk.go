@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"strconv"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -20,10 +21,10 @@ func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read R
 		evidence: Evidence{Stream: s.Name, Param: param, TotalFirst: -1, TotalLast: -1},
 	}
 	var err error
-	if paged(s) {
-		err = w.list(ctx)
+	if isPaged(s) {
+		err = w.readList(ctx)
 	} else {
-		err = w.single(ctx)
+		err = w.readSingle(ctx)
 	}
 	w.evidence.Distinct = len(w.seen.ids)
 	return w.evidence, err
@@ -50,77 +51,77 @@ type firstPage struct {
 	ids   []uint64 // sorted
 }
 
-// single reads an endpoint that the spec gives no pages: one object, a raw
+// readSingle reads an endpoint that the spec gives no pages: one object, a raw
 // object, or a bare array without pages (spec 4.1). One answer is
 // one state of the service, so it is whole. An array that turns out to be
 // paginated is read as a list after all.
-func (w *walk) single(ctx context.Context) error {
-	page, err := w.c.Get(ctx, w.request(0, 0), w.read)
+func (w *walk) readSingle(ctx context.Context) error {
+	page, err := w.c.Get(ctx, w.pageRequest(0, 0), w.read)
 	if err != nil {
 		return err
 	}
 	if page.Paginated && w.stream.Envelope == stream.Array {
-		return w.list(ctx)
+		return w.readList(ctx)
 	}
 	w.evidence.Requests, w.evidence.Pages, w.evidence.Passes = 1, 1, 1
 	w.evidence.Bare = page.Bare
-	w.seen.add(1, sorted(page.IDs))
-	w.proven(page.Refused, "answered whole in one response")
+	w.seen.addPass(1, sortedCopy(page.IDs))
+	w.gradeProven(page.Refused, "answered whole in one response")
 	return nil
 }
 
-// request is the question for one page. The limit is part of the query, since
+// pageRequest is the question for one page. The limit is part of the query, since
 // pages of different limits are different pages.
-func (w *walk) request(pass, page int) Request {
+func (w *walk) pageRequest(pass, page int) Request {
 	r := Request{
 		Stream: w.stream.Name, Path: w.stream.Path, Query: w.stream.Query, Param: w.param, Pass: pass, Page: page,
 	}
 	if page > 0 {
-		r.Query = join(r.Query, "limit="+strconv.Itoa(w.c.cfg.PageSize))
+		r.Query = joinQuery(r.Query, "limit="+strconv.Itoa(w.c.cfg.PageSize))
 	}
 	return r
 }
 
-// list reads pass after pass until one of them completes the proof. Page 1 of
+// readList reads pass after pass until one of them completes the proof. Page 1 of
 // a pass is at the same time the confirmation of the pass before.
-func (w *walk) list(ctx context.Context) error {
+func (w *walk) readList(ctx context.Context) error {
 	var last *pass
 	for number := 1; ; number++ {
-		p := newPass(number, w.c.cfg, w.c.pageSize())
-		if err := w.page(ctx, p, 1); err != nil {
+		p := newPass(number, w.c.cfg, w.c.sizes.shortest())
+		if err := w.readPage(ctx, p, 1); err != nil {
 			return err
 		}
 		if w.provenByFirstPage(last, p) {
 			return nil
 		}
 		if number > w.c.cfg.MaxPasses {
-			w.giveUp(last)
+			w.gradeUnproven(last)
 			return nil
 		}
-		if err := w.rest(ctx, p); err != nil {
+		if err := w.readRest(ctx, p); err != nil {
 			return err
 		}
 		if w.provenByPass(last, p) {
 			return nil
 		}
-		if number == w.c.cfg.MaxPasses && !p.confirmable() {
-			w.giveUp(p)
+		if number == w.c.cfg.MaxPasses && !p.isConfirmable() {
+			w.gradeUnproven(p)
 			return nil
 		}
 		last = p
 	}
 }
 
-// page reads one page into the pass.
-func (w *walk) page(ctx context.Context, p *pass, number int) error {
-	body, err := w.c.Get(ctx, w.request(p.number, number), w.read)
+// readPage reads one page into the pass.
+func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
+	body, err := w.c.Get(ctx, w.pageRequest(p.number, number), w.read)
 	if err != nil {
 		return err
 	}
 	if number == 1 {
-		w.c.learnPageSize(body)
+		w.c.sizes.learn(body)
 	}
-	p.add(number, body)
+	p.addPage(number, body)
 	return nil
 }
 
@@ -128,58 +129,83 @@ func (w *walk) page(ctx context.Context, p *pass, number int) error {
 // No service caps its pages below what it cuts by itself.
 const defaultPageSize = 25
 
-// learnPageSize looks at page 1 of a list with a total: one that leaves records
+// pageSizes is what the lists read so far show of the length of the service's pages:
+// the shortest full page of a list that goes on behind it, 0 while there was none, and
+// the longest that a list with a total came in.
+type pageSizes struct{ cut, whole atomic.Int64 }
+
+// learn looks at page 1 of a list with a total: one that leaves records
 // over shows at how many the service cuts, one that does not that it cuts at no
 // fewer.
-func (c *Client) learnPageSize(page stream.Page) {
+func (p *pageSizes) learn(page stream.Page) {
 	n := int64(page.Records)
 	if !page.Paginated || page.Total < 0 || n == 0 {
 		return
 	}
-	known, better := &c.wholePage, func(seen int64) bool { return n > seen }
+	known, better := &p.whole, func(seen int64) bool { return n > seen }
 	if page.Total > n {
-		known, better = &c.cutPage, func(seen int64) bool { return seen == 0 || n < seen }
+		known, better = &p.cut, func(seen int64) bool { return seen == 0 || n < seen }
 	}
 	for seen := known.Load(); better(seen) && !known.CompareAndSwap(seen, n); seen = known.Load() {
 	}
 }
 
-// pageSize is the number of records below which a list fills no page of the service,
+// shortest is the number of records below which a list fills no page of the service,
 // as far as that is known.
-func (c *Client) pageSize() int {
-	if cut := c.cutPage.Load(); cut > 0 {
+func (p *pageSizes) shortest() int {
+	if cut := p.cut.Load(); cut > 0 {
 		return int(cut)
 	}
-	return int(max(defaultPageSize, c.wholePage.Load()))
+	return int(max(defaultPageSize, p.whole.Load()))
 }
 
-// rest reads what follows page 1.
-func (w *walk) rest(ctx context.Context, p *pass) error {
-	for !p.ended() {
-		if err := w.span(ctx, p, p.wave()); err != nil {
+// readRest reads what follows page 1.
+func (w *walk) readRest(ctx context.Context, p *pass) error {
+	for !p.hasEnded() {
+		if err := w.readPages(ctx, p, p.nextWave()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// span reads the next n pages in parallel: the shorter the walk, the less can
+// readPages reads the next n pages in parallel: the shorter the walk, the less can
 // move under it. A page that shows the end stops it, so that a total that lies
 // high costs no more than what is in flight.
-func (w *walk) span(ctx context.Context, p *pass, n int) error {
+func (w *walk) readPages(ctx context.Context, p *pass, n int) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(w.c.cfg.Concurrency)
-	p.begin()
+	p.startWave()
 	from := len(p.pages) + 1
 	for number := from; number < from+n && !p.sawEnd() && inner.Err() == nil; number++ {
-		p.open(number)
-		group.Go(func() error { return w.page(inner, p, number) })
+		p.reservePage(number)
+		group.Go(func() error { return w.readPage(inner, p, number) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
-		return stopped(ctx, w.stream.Name)
+		return stoppedErr(ctx, w.stream.Name)
 	}
 	return nil
+}
+
+// isPaged reports whether a stream may answer page by page. An endpoint that the
+// spec gives one answer is asked without a page number first.
+func isPaged(s stream.Stream) bool {
+	return s.Envelope != stream.Object && s.Envelope != stream.Raw && s.Envelope != stream.Array
+}
+
+// HasLanded reports whether the first answer has landed that a walk of s, or of
+// what s holds for the path parameter param, would use: such a walk begins
+// without a request.
+func (c *Client) HasLanded(s stream.Stream, param string) bool {
+	if c.landing == nil {
+		return false
+	}
+	w := walk{c: c, stream: s, param: param}
+	if isPaged(s) {
+		return c.landing.hasAnswer(w.pageRequest(1, 1))
+	}
+	return c.landing.hasAnswer(w.pageRequest(0, 0))
 }

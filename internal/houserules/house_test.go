@@ -15,6 +15,7 @@ type rule struct {
 func rules() []rule {
 	return []rule{
 		{"a package imports what its row allows", ourImports},
+		{"a permission to import is used", unusedImports},
 		{"a dependency is imported where it belongs", foreignImports},
 		{"a package introduces itself once", packageComments},
 		{"an exported name is documented", exportedNames},
@@ -25,7 +26,9 @@ func rules() []rule {
 		{"tests do not sleep", sleeps},
 		{"names say what is inside", emptyNames},
 		{"what is cited can be read", citations},
-		{"the project is finished and speaks of itself alone", words},
+		{"links lead somewhere", links},
+		{"the first pages are short", lengths},
+		{"the project is finished", words},
 	}
 }
 

@@ -1,6 +1,7 @@
 package houserules_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path"
@@ -24,42 +25,83 @@ const everything = "*"
 // missing here may not be drawn.
 func importTable() []row {
 	return []row{
-		{"internal/stream", nil, "an endpoint is data; everyone may depend on it because it depends on nothing"},
-		{"internal/ledger", nil, "a run is data; the daemon shows runs without knowing what made them"},
-		{"internal/nearest", nil, "compares words, whatever they stand for"},
-		{"internal/config", []string{"internal/nearest"}, "components have their own config structs, cmd/sync maps one to the other"},
-		{"internal/durable", nil, "changes files and folders, whatever they hold"},
-		{"internal/sim", nil, "a second reading of the spec tests nothing if it shares code with the first"},
+		{"internal/stream", nil, "an endpoint is data; every package may depend on it because it depends on none"},
+		{"internal/nearest", nil, "compares a misspelled word with known ones, whatever they stand for"},
+		{"internal/config", []string{"internal/nearest"}, "components have config structs of their own; `cmd/sync` maps one to the other"},
+		{"internal/durable", nil, "renames, syncs and removes files, whatever they hold; trials let its steps fail"},
+		{"internal/ledger", nil, "what is said of a run, so that the daemon can show runs without a database"},
+		{"internal/sim", nil, "the demo service is a second reading of the service's description; it tests nothing if it shares code with the first"},
+		{"internal/torture", nil, "keeps what the long trials of any package found; only tests import it"},
 		{"schema", nil, "SQL and the file that embeds it"},
 		{"queries", nil, "SQL and the file that embeds it"},
-		{"internal/fetch", []string{"internal/stream", "internal/durable"}, "the stages meet in internal/pipeline alone"},
-		{"internal/transform", []string{"internal/stream"}, "bytes in, records out: it is told the columns"},
-		{"internal/warehouse", []string{"schema", "internal/stream", "internal/ledger", "internal/durable"}, "owns the folder and the DuckDB files, whoever fills them"},
-		{"internal/load", []string{"internal/stream", "internal/warehouse"}, "the stages meet in internal/pipeline alone"},
+		{"internal/fetch", []string{"internal/stream", "internal/durable"}, "answers are bytes to it; the stages meet in `internal/pipeline` alone"},
+		{"internal/transform", []string{"internal/stream"}, "bytes in, records out: no I/O, no clock, no cgo, so that its tests are pairs of files"},
+		{"internal/warehouse", []string{"schema", "internal/stream", "internal/durable", "internal/ledger"}, "owns the folder and the DuckDB files, whoever fills them"},
+		{"internal/load", []string{"internal/stream", "internal/warehouse"}, "knows which rows of a stream it staged and what their absence proves; the stages meet in `internal/pipeline` alone"},
+		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder and what events say; it knows no table and no night"},
 		{"internal/query", []string{"internal/warehouse", "internal/durable", "internal/nearest", "queries"}, "reads what is published, however it came there"},
-		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder; the night empties it"},
-		{"internal/report", []string{"internal/warehouse", "queries"}, "reads what is published, however it came there"},
+		{"internal/report", nil, "asks named queries through a function that `cmd/sync` passes in; it knows neither DuckDB nor the folder"},
 		{"internal/pipeline", []string{
-			"internal/stream", "internal/ledger", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
-			"internal/query", "internal/webhook", "internal/report", "schema", "queries",
-		}, "one night: it is handed its configuration, and does not know who started it"},
-		{"internal/daemon", []string{"internal/ledger"}, "gets the night as a function, and so can be tested with any"},
-		{"internal/notify", nil, "is handed what to tell"},
-		{"cmd/sync", []string{everything}, "the wiring"},
+			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
+			"internal/webhook", "internal/ledger",
+		}, "one night; it gets its configuration and does not know who started it"},
+		{"internal/daemon", []string{"internal/ledger"}, "schedule, status page, metrics; it gets the night as a function, so that tests can pass in any"},
+		{"internal/notify", nil, "sends alerts and heartbeats; it gets what to say"},
 		{"internal/houserules", nil, "has no code but tests"},
-		{"internal/torture", nil, "is for the tests that have something to tell, whoever they are"},
 		{"internal/trials", []string{everything}, "has no code but tests; they drive whole nights and read what came of them"},
 		{"internal/bench", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",
 		}, "has no code but tests; it measures the binary, and the stages where it looks into a night"},
+		{"cmd/sync", []string{everything}, "the wiring; the only place for arguments, environment, standard streams and exit codes"},
 	}
+}
+
+// TestDocsImports compares the import table of the architecture with the one above.
+func TestDocsImports(t *testing.T) {
+	const file, begin, end = "../../docs/ARCHITECTURE.md", "<!-- imports: written by make docs -->\n", "<!-- end of imports -->"
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, opened := strings.Cut(string(content), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !opened || !closed {
+		t.Fatalf("%s has no marks for the import table: %q and %q", file, begin, end)
+	}
+	want := before + begin + importRows() + end + after
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(content) != want {
+		t.Errorf("%s:1: its import table is not that of %s: run make docs", file, importsFile)
+	}
+}
+
+// importRows is the import table as Markdown.
+func importRows() string {
+	var b strings.Builder
+	b.WriteString("| package | may import | why no more |\n|---|---|---|\n")
+	for _, r := range importTable() {
+		may := "nothing"
+		switch {
+		case slices.Contains(r.may, everything):
+			may = "all"
+		case len(r.may) > 0:
+			may = "`" + strings.ReplaceAll(strings.Join(r.may, "`, `"), "internal/", "") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.dir, may, r.why)
+	}
+	return b.String()
 }
 
 // testImports may be imported by every package's tests besides its own row:
 // the fake, the book of the long trials, what is only data, and the catalog and
 // the reader through which a query is tested.
 func testImports() []string {
-	return []string{"internal/sim", "internal/torture", "schema", "internal/config", "internal/stream", "internal/warehouse", "internal/query"}
+	return []string{"internal/sim", "internal/torture", "schema", "queries", "internal/config", "internal/stream", "internal/warehouse", "internal/query"}
 }
 
 // ourImports holds the import table.
@@ -93,6 +135,73 @@ func (r row) breaches(s source) []finding {
 		}
 	}
 	return found
+}
+
+// unusedImports finds permissions that nobody uses: an arrow that is not drawn is
+// not part of the architecture.
+func unusedImports(t tree) []finding {
+	drawn, needed := map[[2]string]bool{}, map[string]bool{}
+	table := importTable()
+	for _, s := range t.sources {
+		at := slices.IndexFunc(table, func(r row) bool { return r.dir == s.dir() })
+		for importPath := range s.imports() {
+			ours, ok := strings.CutPrefix(importPath, module+"/")
+			if !ok || at < 0 {
+				continue
+			}
+			allowed := slices.Contains(table[at].may, ours)
+			drawn[[2]string{s.dir(), ours}] = drawn[[2]string{s.dir(), ours}] || !s.isTest() || !hasCode(t, s.dir())
+			needed[ours] = needed[ours] || s.isTest() && !allowed && ours != s.dir()
+		}
+	}
+	var found []finding
+	for at, r := range table {
+		for _, may := range r.may {
+			above := slices.ContainsFunc(table[:at], func(other row) bool { return other.dir == may })
+			if may != everything && !above {
+				found = append(found, finding{importsFile, 1, r.dir + " may import " + may + ", which does not stand above it", "put it there, or take the arrow out"})
+			}
+			if may != everything && !drawn[[2]string{r.dir, may}] {
+				found = append(found, finding{importsFile, 1, r.dir + " may import " + may + ", and does not", "take it out of the table"})
+			}
+		}
+	}
+	for _, may := range testImports() {
+		if !needed[may] {
+			found = append(found, finding{importsFile, 1, "tests may import " + may + ", and do not", "take it out of testImports"})
+		}
+	}
+	return found
+}
+
+const importsFile = "internal/houserules/imports_test.go"
+
+// hasCode reports whether a folder has Go files besides tests and its package comment.
+func hasCode(t tree, dir string) bool {
+	return slices.ContainsFunc(t.sources, func(s source) bool {
+		return s.dir() == dir && !s.isTest() && len(s.file.Decls) > 0
+	})
+}
+
+// TestUnusedImportsAreFound holds that in a tree without any import each permission is
+// unused, and that a drawn arrow is not.
+func TestUnusedImportsAreFound(t *testing.T) {
+	const arrow = "internal/config may import internal/nearest, and does not"
+	is := func(f finding) bool { return f.what == arrow }
+	if !slices.ContainsFunc(unusedImports(parseTree(t, nil)), is) {
+		t.Errorf("nothing is imported, and %q is not found", arrow)
+	}
+	drawn := parseTree(t, map[string]string{"internal/config/a.go": "package config\nimport _ \"placementsync/internal/nearest\""})
+	if slices.ContainsFunc(unusedImports(drawn), is) {
+		t.Errorf("an import is drawn, and %q is found", arrow)
+	}
+	tested := parseTree(t, map[string]string{
+		"internal/config/a.go":      "package config\nvar a int",
+		"internal/config/a_test.go": "package config\nimport _ \"placementsync/internal/nearest\"",
+	})
+	if !slices.ContainsFunc(unusedImports(tested), is) {
+		t.Errorf("only a test imports it, and %q is not found", arrow)
+	}
 }
 
 // dependency states who may import a package that is not ours.
@@ -156,7 +265,7 @@ func TestOurImportsAreHeld(t *testing.T) {
 	mustCatch(t, ourImports, []breach{
 		{"a stage imports another", map[string]string{
 			"internal/fetch/a.go": "package fetch\nimport (\n\t\"fmt\"\n\t\"placementsync/internal/stream\"\n\t\"placementsync/internal/load\"\n)",
-		}, []string{"internal/fetch/a.go:5: internal/fetch must not import internal/load (the stages meet in internal/pipeline alone)"}},
+		}, []string{"internal/fetch/a.go:5: internal/fetch must not import internal/load (answers are bytes to it; the stages meet"}},
 		{"a test of a stage imports another", map[string]string{
 			"internal/fetch/a_test.go": "package fetch_test\nimport _ \"placementsync/internal/fetch\"\nimport _ \"placementsync/internal/sim\"\nimport _ \"placementsync/internal/transform\"",
 		}, []string{"internal/fetch/a_test.go:4: internal/fetch must not import internal/transform"}},

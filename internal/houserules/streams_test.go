@@ -24,9 +24,35 @@ type places struct {
 	schema  fs.FS    // <table>.sql
 	routes  []string // of the demo service
 	cases   fs.FS    // <stream>/<case>.json beside <case>.want
+	code    fs.FS    // the project, to name lines in internal/stream and internal/sim
 }
 
-const literals = "internal/stream/all.go"
+const (
+	literals = "internal/stream/all.go"
+	routes   = "internal/sim/routes.go"
+)
+
+// lineWith is where a text first stands in the files of a pattern; the first line of
+// otherwise if it stands nowhere.
+func lineWith(files fs.FS, pattern, text, otherwise string) (file string, line int) {
+	paths, _ := fs.Glob(files, pattern)
+	for _, file := range paths {
+		content, _ := fs.ReadFile(files, file)
+		if before, _, ok := strings.Cut(string(content), text); ok {
+			return file, 1 + strings.Count(before, "\n")
+		}
+	}
+	return otherwise, 1
+}
+
+// literalOf is where the literal of a stream stands.
+func (p places) literalOf(s stream.Stream) (file string, line int) {
+	text := fmt.Sprintf("Name: %q, Path: ", s.Name)
+	if s.Path == "" {
+		text = fmt.Sprintf("Name: %q, Topics: ", s.Name)
+	}
+	return lineWith(p.code, "internal/stream/*.go", text, literals)
+}
 
 // missing names, for every stream, the place that it lacks or that contradicts
 // another one.
@@ -38,12 +64,13 @@ func (p places) missing() []finding {
 			found = append(found, p.table(s, t)...)
 		}
 		if !s.IsEvents() && !slices.Contains(p.routes, s.Path) {
-			found = append(found, finding{"internal/sim/routes.go", 1, fmt.Sprintf("no route answers %s of stream %q", s.Path, s.Name),
-				"serve it in the demo service as the spec describes it"})
+			file, line := lineWith(p.code, routes, ") routes() []route {", routes)
+			found = append(found, finding{file, line, fmt.Sprintf("no route answers %s of stream %q", s.Path, s.Name),
+				"add a route with its scopes to one of the functions that are listed here, and a handler that answers as the specification says"})
 		}
 		if !p.hasCase(s.Name) {
-			found = append(found, finding{path.Join("internal/transform/testdata", s.Name), 1, fmt.Sprintf("stream %q has no case", s.Name),
-				"add a body and what it comes to: <case>.json and <case>.want"})
+			found = append(found, finding{path.Join("internal/transform/testdata", s.Name, s.Name+".json"), 1, fmt.Sprintf("stream %q has no case", s.Name),
+				"add an answer in this file, and its rows beside it in a .want file: go test ./internal/transform -run TestBodies -update"})
 		}
 	}
 	return found
@@ -52,9 +79,10 @@ func (p places) missing() []finding {
 // literal looks at what the stream says of itself.
 func (p places) literal(s stream.Stream) []finding {
 	var found []finding
+	file, line := p.literalOf(s)
 	refuse := func(bad bool, do, what string, args ...any) {
 		if bad {
-			found = append(found, finding{literals, 1, fmt.Sprintf("stream %q ", s.Name) + fmt.Sprintf(what, args...), do})
+			found = append(found, finding{file, line, fmt.Sprintf("stream %q ", s.Name) + fmt.Sprintf(what, args...), do})
 		}
 	}
 	namesakes := 0
@@ -82,8 +110,9 @@ func (p places) table(s stream.Stream, t stream.Table) []finding {
 	file := "schema/" + t.Name + ".sql"
 	columns := p.columns(t.Name)
 	if columns == nil {
-		return []finding{{file, 1, fmt.Sprintf("table %q of stream %q has no readable file", t.Name, s.Name), "state its columns there"}}
+		return []finding{{file, 1, fmt.Sprintf("table %q of stream %q has no readable file", t.Name, s.Name), "write it: CREATE TABLE, and a COMMENT for the table and each column"}}
 	}
+	literalFile, literalLine := p.literalOf(s)
 	needed := slices.Concat(t.Key, t.Parents, slices.Sorted(maps.Keys(t.Const)))
 	if t.Value != "" {
 		needed = append(needed, t.Value)
@@ -95,12 +124,13 @@ func (p places) table(s stream.Stream, t stream.Table) []finding {
 	slices.Sort(needed)
 	for _, name := range slices.Compact(needed) {
 		if _, ok := columns[name]; !ok {
-			found = append(found, finding{file, 1, fmt.Sprintf("column %q, which stream %q needs, is missing", name, s.Name),
-				"state it, or correct the literal in " + literals})
+			_, line := lineWith(p.schema, t.Name+".sql", ");\n", file)
+			found = append(found, finding{file, line, fmt.Sprintf("column %q, which stream %q needs, is missing", name, s.Name),
+				fmt.Sprintf("add it, or correct the literal at %s:%d", literalFile, literalLine)})
 		}
 	}
 	if len(t.Key) == 0 {
-		found = append(found, finding{literals, 1, fmt.Sprintf("table %q of stream %q has no key", t.Name, s.Name), "name the columns that identify a row"})
+		found = append(found, finding{literalFile, literalLine, fmt.Sprintf("table %q of stream %q has no key", t.Name, s.Name), "name the columns that identify a row"})
 	}
 	return found
 }
@@ -135,7 +165,7 @@ func (p places) hasCase(name string) bool {
 func TestStreamsAreComplete(t *testing.T) {
 	project := places{
 		streams: stream.Known(), schema: schema.FS, routes: sim.New(sim.Options{}).Routes(),
-		cases: os.DirFS(filepath.Join("..", "transform", "testdata")),
+		cases: os.DirFS(filepath.Join("..", "transform", "testdata")), code: os.DirFS(filepath.Join("..", "..")),
 	}
 	for _, f := range project.missing() {
 		t.Error(f)
@@ -153,6 +183,10 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 				"COMMENT ON TABLE pets IS 'Pets.';\nCOMMENT ON COLUMN pets.id IS 'Id.';\n")},
 			routes: []string{"/pets"},
 			cases:  fstest.MapFS{"pets/record.json": file("{}"), "pets/record.want": file("")},
+			code: fstest.MapFS{
+				literals: file("package stream\n\nvar all = []Stream{\n\t{Name: \"pets\", Path: \"/pets\"},\n}\n"),
+				routes:   file("package sim\n\nfunc (w *world) routes() []route {\n"),
+			},
 		}
 	}
 	cases := []struct {
@@ -162,18 +196,18 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 	}{
 		{"complete", func(*places) {}, ""},
 		{"no schema file", func(p *places) { p.schema = fstest.MapFS{} }, `schema/pets.sql:1: table "pets" of stream "pets" has no readable file`},
-		{"no key column", func(p *places) { p.streams[0].Tables[0].Key = []string{"name"} }, `schema/pets.sql:1: column "name", which stream "pets" needs, is missing`},
-		{"no value column", func(p *places) { p.streams[0].Tables[0].Value = "name" }, `schema/pets.sql:1: column "name"`},
-		{"no parent column", func(p *places) { p.streams[0].Tables[0].Parents = []string{"owner_id"} }, `schema/pets.sql:1: column "owner_id"`},
-		{"no fixed column", func(p *places) { p.streams[0].Tables[0].Const = map[string]string{"kind": "cat"} }, `schema/pets.sql:1: column "kind"`},
-		{"no key", func(p *places) { p.streams[0].Tables[0].Key = nil }, `internal/stream/all.go:1: table "pets" of stream "pets" has no key`},
-		{"no route", func(p *places) { p.routes = nil }, `internal/sim/routes.go:1: no route answers /pets of stream "pets"`},
-		{"no case", func(p *places) { p.cases = fstest.MapFS{} }, `internal/transform/testdata/pets:1: stream "pets" has no case`},
-		{"a body without rows", func(p *places) { p.cases = fstest.MapFS{"pets/a.json": file("{}")} }, `internal/transform/testdata/pets:1: stream "pets" has no case`},
-		{"no section of the spec", func(p *places) { p.streams[0].Spec = "" }, `internal/stream/all.go:1: stream "pets" lacks name, path or spec`},
+		{"no key column", func(p *places) { p.streams[0].Tables[0].Key = []string{"name"} }, `schema/pets.sql:3: column "name", which stream "pets" needs, is missing`},
+		{"no value column", func(p *places) { p.streams[0].Tables[0].Value = "name" }, `schema/pets.sql:3: column "name"`},
+		{"no parent column", func(p *places) { p.streams[0].Tables[0].Parents = []string{"owner_id"} }, `schema/pets.sql:3: column "owner_id"`},
+		{"no fixed column", func(p *places) { p.streams[0].Tables[0].Const = map[string]string{"kind": "cat"} }, `schema/pets.sql:3: column "kind"`},
+		{"no key", func(p *places) { p.streams[0].Tables[0].Key = nil }, `internal/stream/all.go:4: table "pets" of stream "pets" has no key`},
+		{"no route", func(p *places) { p.routes = nil }, `internal/sim/routes.go:3: no route answers /pets of stream "pets"`},
+		{"no case", func(p *places) { p.cases = fstest.MapFS{} }, `internal/transform/testdata/pets/pets.json:1: stream "pets" has no case`},
+		{"a body without rows", func(p *places) { p.cases = fstest.MapFS{"pets/a.json": file("{}")} }, `internal/transform/testdata/pets/pets.json:1: stream "pets" has no case`},
+		{"no section of the spec", func(p *places) { p.streams[0].Spec = "" }, `internal/stream/all.go:4: stream "pets" lacks name, path or spec`},
 		{"events have no route", func(p *places) { p.streams[0].Path, p.streams[0].Topics, p.routes = "", []string{"pet.born"}, nil }, ""},
-		{"events with a path", func(p *places) { p.streams[0].Topics = []string{"pet.born"} }, `internal/stream/all.go:1: stream "pets" lacks name, path or spec`},
-		{"no such list", func(p *places) { p.streams[0].Over = "dogs" }, `internal/stream/all.go:1: stream "pets" lies over "dogs"`},
+		{"events with a path", func(p *places) { p.streams[0].Topics = []string{"pet.born"} }, `internal/stream/all.go:4: stream "pets" lacks name, path or spec`},
+		{"no such list", func(p *places) { p.streams[0].Over = "dogs" }, `internal/stream/all.go:4: stream "pets" lies over "dogs"`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -100,19 +100,19 @@ type Run struct {
 // IsNight reports whether the run is a night, read or replayed.
 func (r Run) IsNight() bool { return r.Kind == "" || r.Kind == Night || r.Kind == Replay }
 
-// Published reports whether the run gave readers a snapshot.
-func (r Run) Published() bool {
+// IsPublished reports whether the run gave readers a snapshot.
+func (r Run) IsPublished() bool {
 	return (r.Outcome == Complete || r.Outcome == Partial) && !r.SnapshotAt.IsZero()
 }
 
 // Took is how long the run lasted.
 func (r Run) Took() time.Duration { return r.EndedAt.Sub(r.StartedAt) }
 
-// Shows is the version that readers saw when the run had ended; empty when they saw
+// VisibleVersion is the version that readers saw when the run had ended; empty when they saw
 // the same as before.
-func (r Run) Shows() string {
+func (r Run) VisibleVersion() string {
 	switch {
-	case !r.Published():
+	case !r.IsPublished():
 		return ""
 	case r.Kind == Rollback:
 		return r.Version

@@ -30,7 +30,7 @@ func WriteMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definitio
 	if err := writeMeta(ctx, d, base, metas); err != nil {
 		return fmt.Errorf("tell what changed in meta: %w", err)
 	}
-	d.ToldMeta(base)
+	d.SetMetaBase(base)
 	return nil
 }
 

@@ -39,20 +39,20 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		if change != "" {
 			must(t, d.Exec(t.Context(), strings.Split(change, "; ")...))
 		}
-		want = metaRows(t, d, wh.Meta())
-		must(t, load.WriteMeta(t.Context(), d, wh.Meta()))
-		files, err := load.WriteParquet(t.Context(), d, wh.Definitions(), tables, nil)
+		want = metaRows(t, d, wh.Catalog.MetaDefinitions())
+		must(t, load.WriteMeta(t.Context(), d, wh.Catalog.MetaDefinitions()))
+		files, err := load.WriteParquet(t.Context(), d, wh.Catalog.Definitions(), tables, nil)
 		must(t, err)
 		_, err = d.Publish(t.Context(), files)
 		must(t, err)
-		told, damaged := wh.MetaChanges(run)
+		told, damaged := wh.MetaLog.Files(run)
 		if len(told) != i+1 || len(damaged) > 0 {
 			t.Fatalf("meta of %s is told by %v, damaged %v", run, told, damaged)
 		}
 		again, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
 		must(t, err)
-		must(t, load.RestoreMeta(t.Context(), again, wh.Meta(), told))
-		if diff := cmp.Diff(want, metaRows(t, again, wh.Meta())); diff != "" {
+		must(t, load.RestoreMeta(t.Context(), again, wh.Catalog.MetaDefinitions(), told))
+		if diff := cmp.Diff(want, metaRows(t, again, wh.Catalog.MetaDefinitions())); diff != "" {
 			t.Errorf("after %q meta is restored otherwise (-want +got):\n%s", change, diff)
 		}
 		must(t, again.Discard())

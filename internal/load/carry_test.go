@@ -26,9 +26,9 @@ func (h *house) copied() (files []string) {
 // file is a table's Parquet in the newest version.
 func (h *house) file(table string) string {
 	h.t.Helper()
-	run, _, err := h.w.Latest()
+	run, _, err := h.w.Versions.Latest()
 	must(h.t, err)
-	return filepath.Join(h.w.VersionPath(run), table+".parquet")
+	return filepath.Join(h.w.Folder.VersionPath(run), table+".parquet")
 }
 
 // catalogNights are two nights in which one price changes and no listing does.

@@ -52,7 +52,7 @@ func TestFailedFeedIsNeverUsed(t *testing.T) {
 	d, err := h.w.Begin(ctx, "20261101T020000Z", night)
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
-	s, err := load.Open(ctx, d, h.w.Definitions(), h.streams)
+	s, err := load.Open(ctx, d, h.w.Catalog.Definitions(), h.streams)
 	must(t, err)
 	bad := strings.Repeat(`{"name":"no id","row_hash":1,"seq":1},`, many)
 	// The batch is taken before DuckDB looks at it, so that only the end tells.

@@ -20,7 +20,7 @@ func TestFailedBatchIsNeverCommittedAround(t *testing.T) {
 	d, err := h.w.Begin(ctx, "20261101T020000Z", night)
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
-	s, err := load.Open(ctx, d, h.w.Definitions(), h.streams)
+	s, err := load.Open(ctx, d, h.w.Catalog.Definitions(), h.streams)
 	must(t, err)
 	// More good batches than there are lanes, so that the bad one meets some.
 	for _, id := range []string{"a", "b", "c", "d"} {
@@ -42,7 +42,7 @@ func TestFailedBatchIsNeverCommittedAround(t *testing.T) {
 func textForNumbers(t *testing.T, h *house) arrow.RecordBatch {
 	t.Helper()
 	var fields []arrow.Field
-	for _, c := range h.w.Definition("product_listings").Columns {
+	for _, c := range h.w.Catalog.Definition("product_listings").Columns {
 		fields = append(fields, arrow.Field{Name: c.Name, Type: arrow.BinaryTypes.String, Nullable: true})
 	}
 	for _, name := range []string{"row_hash", "seq"} {

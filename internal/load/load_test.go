@@ -86,7 +86,7 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 	d, err := h.w.Begin(ctx, at.Format("20060102T150405Z"), at)
 	must(h.t, err)
 	defer func() { must(h.t, d.Discard()) }()
-	s, err := load.Open(ctx, d, h.w.Definitions(), h.streams)
+	s, err := load.Open(ctx, d, h.w.Catalog.Definitions(), h.streams)
 	must(h.t, err)
 	if h.leaves != "" {
 		h.leave(ctx, s)
@@ -115,7 +115,7 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 		must(h.t, s.Close(ctx))
 		return nil, err
 	}
-	files, err := load.WriteParquet(ctx, d, h.w.Definitions(), h.w.Tables(), changes)
+	files, err := load.WriteParquet(ctx, d, h.w.Catalog.Definitions(), h.w.Catalog.Tables(), changes)
 	must(h.t, err)
 	must(h.t, s.Close(ctx))
 	_, err = d.Publish(ctx, files)
@@ -162,7 +162,7 @@ func (h *house) batch(table, text string) arrow.RecordBatch {
 		stream.Bool: arrow.FixedWidthTypes.Boolean, stream.Int32: arrow.PrimitiveTypes.Int32, stream.Int64: arrow.PrimitiveTypes.Int64,
 		stream.Money: &arrow.Decimal128Type{Precision: 18, Scale: 6}, stream.Instant: arrow.FixedWidthTypes.Timestamp_us}
 	var fields []arrow.Field
-	for _, c := range h.w.Definition(table).Columns {
+	for _, c := range h.w.Catalog.Definition(table).Columns {
 		fields = append(fields, arrow.Field{Name: c.Name, Type: kinds[c.Type], Nullable: true})
 	}
 	for _, name := range []string{"row_hash", "seq"} {
@@ -371,7 +371,7 @@ func TestParquetIsSortedAndNamesItsRun(t *testing.T) {
 	h := newHouse(t, "product_listings")
 	_, err := h.run(whole(listing("c", "x", 1, 1)+","+listing("a", "y", 2, 2)+","+listing("b", "z", 3, 3), ""), load.Limits{})
 	must(t, err)
-	file := warehouse.Literal(h.w.VersionPath("20261101T020000Z") + "/product_listings.parquet")
+	file := warehouse.Literal(h.w.Folder.VersionPath("20261101T020000Z") + "/product_listings.parquet")
 	h.want("SELECT id FROM read_parquet("+file+")", "a", "b", "c")
 	h.want("SELECT value::VARCHAR FROM parquet_kv_metadata("+file+") WHERE key = 'run_id'", "20261101T020000Z")
 }

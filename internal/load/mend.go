@@ -32,7 +32,7 @@ func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, one wareh
 	if int64(rows) != one.Table.Rows {
 		return fmt.Errorf("write %s of %s again: history has %d rows of it, the manifest %d", t.Name, one.Day.SnapshotAt.Format("2006-01-02"), rows, one.Table.Rows)
 	}
-	d.Run, d.At = one.Day.Source(), one.Day.SnapshotAt
+	d.Run, d.At = one.Day.SourceRun(), one.Day.SnapshotAt
 	_, err = WriteParquet(ctx, d, map[string]stream.Definition{t.Name: d.Definition(t.Name)}, []stream.Table{t}, nil)
 	return err
 }

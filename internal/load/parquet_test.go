@@ -28,7 +28,7 @@ func TestParquetIsSortedInGroupsThatFit(t *testing.T) {
 			defer func() { must(t, d.Discard()) }()
 			must(t, d.Exec(ctx, fmt.Sprintf("INSERT INTO main.%s BY NAME SELECT md5(i::VARCHAR) AS %s, now() AS valid_from, i AS row_hash%s FROM range(%d) r(i)",
 				warehouse.Quote(c.table), warehouse.Quote(c.key), c.rest, c.rows)))
-			_, err = load.WriteParquet(ctx, d, h.w.Definitions(), h.w.Tables(), nil)
+			_, err = load.WriteParquet(ctx, d, h.w.Catalog.Definitions(), h.w.Catalog.Tables(), nil)
 			must(t, err)
 			file := warehouse.Literal(filepath.Join(d.Dir, c.table+".parquet"))
 			var group, rows, unsorted int64
@@ -53,7 +53,7 @@ func TestLongRowsAreSortedWithinTheLimit(t *testing.T) {
 	defer func() { must(t, d.Discard()) }()
 	must(t, d.Exec(ctx, fmt.Sprintf(`INSERT INTO main.product_listings BY NAME SELECT md5(i::VARCHAR) AS id, repeat(md5((i + 1)::VARCHAR), 130) AS description,
 		i AS min_delivery_days, now() AS valid_from, i AS row_hash FROM range(%d) r(i)`, rows)))
-	_, err = load.WriteParquet(ctx, d, h.w.Definitions(), h.w.Tables(), nil)
+	_, err = load.WriteParquet(ctx, d, h.w.Catalog.Definitions(), h.w.Catalog.Tables(), nil)
 	must(t, err)
 	file := "read_parquet(" + warehouse.Literal(filepath.Join(d.Dir, "product_listings.parquet")) + ", file_row_number = true)"
 	var whole, unsorted int64

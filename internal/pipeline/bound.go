@@ -141,7 +141,7 @@ func (r *reader) isShortOfTime() (bool, error) {
 	if n.cfg.MaxDuration == 0 || n.mode.kind != warehouse.Night {
 		return false, nil
 	}
-	runs, err := n.wh.Runs()
+	runs, err := n.wh.Ledger.Runs()
 	for _, past := range slices.Backward(runs) {
 		if past.IsNight() && !past.SnapshotAt.IsZero() {
 			unread, _ := past.Unread()

@@ -73,22 +73,22 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 		return p, err
 	}
 	p.Took = time.Since(start)
-	if p.Latest, _, err = wh.Latest(); err != nil {
+	if p.Latest, _, err = wh.Versions.Latest(); err != nil {
 		return p, err
 	}
-	if err := wh.CheckFormat(); err != nil {
+	if err := wh.Versions.CheckFormat(); err != nil {
 		return p, err
 	}
-	if p.FreeBytes, err = wh.Free(); err != nil {
+	if p.FreeBytes, err = wh.Folder.FreeBytes(); err != nil {
 		return p, err
 	}
 	if p.NeedBytes, err = needs(wh, p.Latest); err != nil {
 		return p, err
 	}
-	if err := wh.Held(); err != nil && !errors.As(err, &p.Held) {
+	if err := wh.Folder.Held(); err != nil && !errors.As(err, &p.Held) {
 		return p, err
 	}
-	p.Unwritable = wh.CheckWritable()
+	p.Unwritable = wh.Folder.CheckWritable()
 	if p.Held == nil {
 		if err := p.examine(ctx, wh); err != nil {
 			return p, err
@@ -106,7 +106,7 @@ func (p Plan) TooFull() bool {
 
 // examine looks for damage, if there is a warehouse yet.
 func (p *Plan) examine(ctx context.Context, wh *warehouse.Warehouse) error {
-	found, err := wh.Examine(ctx, false)
+	found, err := wh.Examiner.Examine(ctx, false)
 	if errors.As(err, new(*warehouse.NoneError)) {
 		return nil
 	}
@@ -119,7 +119,7 @@ func needs(wh *warehouse.Warehouse, latest string) (int64, error) {
 	if latest == "" {
 		return 0, nil
 	}
-	files, err := os.ReadDir(wh.VersionPath(latest))
+	files, err := os.ReadDir(wh.Folder.VersionPath(latest))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil // examine tells of it
 	}
@@ -136,7 +136,7 @@ func needs(wh *warehouse.Warehouse, latest string) (int64, error) {
 }
 
 func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
-	runs, err := wh.Runs()
+	runs, err := wh.Ledger.Runs()
 	if err != nil {
 		return err
 	}

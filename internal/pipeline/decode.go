@@ -77,7 +77,7 @@ type firstPage struct {
 }
 
 func (n *night) newSink(s stream.Stream) (*sink, error) {
-	b, err := transform.Compile(s, n.wh.Definitions())
+	b, err := transform.Compile(s, n.wh.Catalog.Definitions())
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (k *sink) loadStoredRecords(ctx context.Context) error {
 	if k.stream.IsDetail() || n.mode.isRefresh() || !k.binding.Flat() {
 		return nil
 	}
-	if _, published, err := n.wh.Latest(); err == nil && !published {
+	if _, published, err := n.wh.Versions.Latest(); err == nil && !published {
 		return nil // nothing to wait for
 	}
 	if err := n.waitOpened(ctx); err != nil {

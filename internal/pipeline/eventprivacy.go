@@ -18,7 +18,7 @@ func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 	drop := n.privateColumns(s, n.cfg.Privacy.Drop)
 	own := transform.Privacy{Key: n.cfg.Privacy.Key}
 	for _, column := range n.privateColumns(s, n.cfg.Privacy.Hash) {
-		switch c, _ := n.wh.Definition(s.Root().Name).Column(column); {
+		switch c, _ := n.wh.Catalog.Definition(s.Root().Name).Column(column); {
 		case slices.Contains(drop, column):
 		case c.Type == stream.Text:
 			own.Hash = append(own.Hash, s.Root().Name+"."+column)
@@ -36,7 +36,7 @@ func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 // a column that only the other table has withholds the unknown fields, where the
 // value could be. The text of a comment and its rich form are one value.
 func (n *night) privateColumns(s stream.Stream, rules []string) []string {
-	def := n.wh.Definition(s.Root().Name)
+	def := n.wh.Catalog.Definition(s.Root().Name)
 	var columns []string
 	for _, rule := range rules {
 		table, column, _ := strings.Cut(rule, ".")

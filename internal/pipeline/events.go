@@ -187,11 +187,11 @@ func readInbox(folders []string) iter.Seq2[stream.Event, error] {
 // rolled back or did not publish.
 func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	if !n.mode.asksService() {
-		return []string{n.wh.LandedEvents(n.mode.source)}, nil
+		return []string{n.wh.Folder.EventsPath(n.mode.source)}, nil
 	}
-	folder := n.wh.LandedEvents(n.run.ID)
+	folder := n.wh.Folder.EventsPath(n.run.ID)
 	var err error
-	if n.inbox, err = webhook.Land(n.wh.Disk(), n.wh.InboxPath(), folder); err != nil {
+	if n.inbox, err = webhook.Land(n.wh.Folder.Disk(), n.wh.Folder.InboxPath(), folder); err != nil {
 		return nil, err
 	}
 	if err := n.faultPoint("events landed"); err != nil {
@@ -201,14 +201,14 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs, err := n.wh.Landed()
+	runs, err := n.wh.Folder.LandedRuns()
 	if err != nil {
 		return nil, err
 	}
 	var folders []string
 	for _, run := range runs {
 		if !lineage[run] && run != n.run.ID {
-			folders = append(folders, n.wh.LandedEvents(run))
+			folders = append(folders, n.wh.Folder.EventsPath(run))
 		}
 	}
 	return append(folders, folder), nil

@@ -263,7 +263,7 @@ func (f *finisher) carryStream(ctx context.Context, r *streamResult) error {
 	if err := f.carryRows(ctx, r); err != nil || !f.reader.night.mode.leavesStream(r.stream) {
 		return err
 	}
-	last, ok, err := f.reader.night.draft.LastJudged(ctx, r.stream.Name)
+	last, ok, err := f.reader.night.draft.LastGrade(ctx, r.stream.Name)
 	if err != nil || !ok {
 		return err
 	}

@@ -177,7 +177,7 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 // capGrade grades a stream of which a refresh read a part: no better than it was,
 // and as old as its other rows.
 func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) error {
-	last, ok, err := draft.LastJudged(ctx, r.stream.Name)
+	last, ok, err := draft.LastGrade(ctx, r.stream.Name)
 	if err != nil {
 		return err
 	}

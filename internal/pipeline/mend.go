@@ -23,7 +23,7 @@ func MendSeries(ctx context.Context, cfg Config) (mended []string, err error) {
 		return nil, err
 	}
 	now := cfg.Now().UTC().Truncate(time.Microsecond)
-	id, err := wh.NewRunID(now)
+	id, err := wh.Folder.NewRunID(now)
 	if err != nil {
 		return nil, err
 	}
@@ -32,13 +32,13 @@ func MendSeries(ctx context.Context, cfg Config) (mended []string, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	mended, left, err := wh.MendCopies()
+	mended, left, err := wh.Mender.MendCopies()
 	if err != nil || len(left) == 0 {
 		return mended, err
 	}
-	latest, ok, err := wh.Latest()
+	latest, ok, err := wh.Versions.Latest()
 	if err != nil || !ok {
-		return mended, errors.Join(err, wh.CheckIdentity())
+		return mended, errors.Join(err, wh.Identity.Check())
 	}
 	d, err := wh.BeginFrom(ctx, id, now, latest)
 	if err != nil {
@@ -57,12 +57,12 @@ func MendSeries(ctx context.Context, cfg Config) (mended []string, err error) {
 }
 
 func mendOne(ctx context.Context, wh *warehouse.Warehouse, d *warehouse.Draft, one warehouse.Mending) error {
-	i := slices.IndexFunc(wh.Tables(), func(t stream.Table) bool { return t.Name == one.Table.Name })
+	i := slices.IndexFunc(wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == one.Table.Name })
 	if i < 0 {
 		return fmt.Errorf("mend table %s: this program does not know it", one.Table.Name)
 	}
-	if err := load.WriteDay(ctx, d, wh.Tables()[i], one); err != nil {
+	if err := load.WriteDay(ctx, d, wh.Catalog.Tables()[i], one); err != nil {
 		return err
 	}
-	return wh.Mend(one, filepath.Join(d.Dir, one.Table.File))
+	return wh.Mender.Replace(one, filepath.Join(d.Dir, one.Table.File))
 }

@@ -173,7 +173,7 @@ func (n *night) openStage(ctx context.Context) (err error) {
 		return err
 	}
 	n.draft.Kind = n.run.Kind
-	n.stage, err = load.Open(ctx, n.draft, n.wh.Definitions(), n.cfg.Streams)
+	n.stage, err = load.Open(ctx, n.draft, n.wh.Catalog.Definitions(), n.cfg.Streams)
 	return err
 }
 
@@ -227,13 +227,13 @@ func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot t
 		return nil, err
 	}
 	cfg.Fetch.Offline = !mode.asksService()
-	id, err := wh.NewRunID(snapshot)
+	id, err := wh.Folder.NewRunID(snapshot)
 	if err != nil {
 		return nil, err
 	}
 	lock, err := wh.Lock(id, now)
 	if err != nil {
-		return nil, wh.Full(err)
+		return nil, wh.Folder.FullErr(err)
 	}
 	n := &night{cfg: cfg, mode: mode, wh: wh, drift: newDrift()}
 	n.run = warehouse.Run{ID: id, Kind: mode.kind, StartedAt: now, SnapshotAt: snapshot, Program: cfg.Warehouse.Program}
@@ -243,13 +243,13 @@ func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot t
 // finishRun enters a run in the ledger and releases the lock.
 func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, error) {
 	wh := r.night.wh
-	err = wh.Full(r.ignoreOncePublished(err))
+	err = wh.Folder.FullErr(r.ignoreOncePublished(err))
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = &stoppedError{cause, err, r.night.mode.afterStop()}
 	}
 	res.Run = r.closeEntry(ctx, err)
-	recorded := inOrder(func() error { return wh.Record(res.Run) }, wh.FinishedAside)
-	return res, wh.Full(errors.Join(err, r.ignoreOncePublished(recorded), r.lock.Release()))
+	recorded := inOrder(func() error { return wh.Ledger.Record(res.Run) }, wh.Ledger.FinishAside)
+	return res, wh.Folder.FullErr(errors.Join(err, r.ignoreOncePublished(recorded), r.lock.Release()))
 }
 
 // stoppedError says why a run was stopped and how it goes on. An error that only
@@ -300,7 +300,7 @@ func inOrder(steps ...func() error) error {
 func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	n := r.night
 	began := time.Now()
-	landing, err := fetch.OpenLanding(n.wh.RawPath(n.mode.landingRun(n.run.ID)), fetch.LandingOptions{Step: n.cfg.Warehouse.Step})
+	landing, err := fetch.OpenLanding(n.wh.Folder.RawPath(n.mode.landingRun(n.run.ID)), fetch.LandingOptions{Step: n.cfg.Warehouse.Step})
 	if err != nil {
 		return res, err
 	}
@@ -312,7 +312,7 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	defer client.Close()
 	r.reader = &reader{night: n, client: client, began: began}
 	if n.cfg.Watch != nil {
-		runs, err := n.wh.Runs()
+		runs, err := n.wh.Ledger.Runs()
 		if err != nil {
 			return res, err
 		}

@@ -95,9 +95,9 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	if err := n.stage.Close(ctx); err != nil {
 		return Result{}, err
 	}
-	files, err := load.WriteParquet(ctx, n.draft, n.wh.Definitions(), n.wh.Tables(), changes)
+	files, err := load.WriteParquet(ctx, n.draft, n.wh.Catalog.Definitions(), n.wh.Catalog.Tables(), changes)
 	if err == nil {
-		err = load.WriteMeta(ctx, n.draft, n.wh.Meta())
+		err = load.WriteMeta(ctx, n.draft, n.wh.Catalog.MetaDefinitions())
 	}
 	if err == nil {
 		err = n.faultPoint("parquet written")
@@ -109,7 +109,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 		grade, note := done.tableGrade(files[i].Name)
 		files[i].Grade, files[i].Note = string(grade), note
 	}
-	if err := n.draft.Enclose(r.closeEntry(ctx, nil)); err != nil {
+	if err := n.draft.WriteEntry(r.closeEntry(ctx, nil)); err != nil {
 		return Result{}, err
 	}
 	m, err := n.draft.Publish(ctx, files)
@@ -127,7 +127,7 @@ func (r *runner) writeEvidence(ctx context.Context, cover map[string]load.Covera
 	if err := n.stage.WriteEvents(ctx); err != nil {
 		return err
 	}
-	past, err := n.wh.Runs()
+	past, err := n.wh.Ledger.Runs()
 	if err != nil {
 		return err
 	}

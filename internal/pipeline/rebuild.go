@@ -61,7 +61,7 @@ func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (r Rebuilt, err 
 		return r, err
 	}
 	now := cfg.Now().UTC().Truncate(time.Microsecond)
-	id, err := wh.NewRunID(now)
+	id, err := wh.Folder.NewRunID(now)
 	if err != nil {
 		return r, err
 	}
@@ -72,7 +72,7 @@ func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (r Rebuilt, err 
 	b := &rebuilding{cfg: cfg, wh: wh, skip: skipDamaged}
 	b.run = warehouse.Run{ID: id, Kind: warehouse.Rebuild, StartedAt: now, Program: cfg.Warehouse.Program}
 	err = b.publish(ctx)
-	return b.Rebuilt, errors.Join(wh.Full(err), lock.Release())
+	return b.Rebuilt, errors.Join(wh.Folder.FullErr(err), lock.Release())
 }
 
 // rebuilding is the state of one Rebuild.
@@ -109,7 +109,7 @@ func (b *rebuilding) publish(ctx context.Context) (err error) {
 	}
 	files, err := b.parquet(ctx)
 	if err == nil {
-		err = errors.Join(load.WriteMeta(ctx, d, b.wh.Meta()), d.Enclose(b.run))
+		err = errors.Join(load.WriteMeta(ctx, d, b.wh.Catalog.MetaDefinitions()), d.WriteEntry(b.run))
 	}
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (b *rebuilding) publish(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(b.wh.SetAside(b.run.ID, b.Passed), b.wh.Record(b.run))
+	return errors.Join(b.wh.Mender.SetAside(b.run.ID, b.Passed), b.wh.Ledger.Record(b.run))
 }
 
 // replay brings main and past to what the series holds.
@@ -140,7 +140,7 @@ func (b *rebuilding) replay(ctx context.Context) error {
 		return errors.New("rebuild: there is no Parquet snapshot to build from; nothing was changed")
 	}
 	for _, snap := range snapshots {
-		if err := load.Replay(ctx, b.draft, b.wh.Tables(), snap); err != nil {
+		if err := load.Replay(ctx, b.draft, b.wh.Catalog.Tables(), snap); err != nil {
 			return err
 		}
 		b.cfg.Log.Info("snapshot replayed", "run", snap.Run, "tables", len(snap.Files))
@@ -153,31 +153,31 @@ func (b *rebuilding) replay(ctx context.Context) error {
 
 // catalogWhole tells whether readers see a catalog that is what its manifest says.
 func (b *rebuilding) catalogWhole() bool {
-	latest, ok, err := b.wh.Latest()
-	return err == nil && ok && b.wh.CheckCatalog(latest) == nil
+	latest, ok, err := b.wh.Versions.Latest()
+	return err == nil && ok && b.wh.Versions.CheckCatalog(latest) == nil
 }
 
 // restoreMeta takes meta from the catalog that readers see, if that is whole, and else
 // from what each version told of its changes.
 func (b *rebuilding) restoreMeta(ctx context.Context) error {
-	latest, _, err := b.wh.Latest()
+	latest, _, err := b.wh.Versions.Latest()
 	if err == nil && b.catalogWhole() {
-		if err = load.AdoptMeta(ctx, b.draft, b.wh.VersionCatalog(latest), b.wh.Meta()); err == nil {
+		if err = load.AdoptMeta(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Catalog.MetaDefinitions()); err == nil {
 			b.Meta = true
 			return b.lookBetween(ctx)
 		}
 		b.cfg.Log.Warn("meta not taken over", "run", latest, "error", err)
 	}
-	if !b.wh.HasMetaChanges() {
+	if !b.wh.MetaLog.HasChanges() {
 		b.cfg.Log.Warn("meta not restored: the versions are of a program that did not keep it beside the series")
 		return nil
 	}
-	files, damaged := b.wh.MetaChanges(b.last.Version)
+	files, damaged := b.wh.MetaLog.Files(b.last.Version)
 	if len(damaged) > 0 && !b.skip {
 		return &SeriesError{damaged, false}
 	}
 	b.Passed, b.Meta = append(b.Passed, damaged...), true
-	if err := load.RestoreMeta(ctx, b.draft, b.wh.Meta(), files); err != nil {
+	if err := load.RestoreMeta(ctx, b.draft, b.wh.Catalog.MetaDefinitions(), files); err != nil {
 		return err
 	}
 	return b.lookBetween(ctx)
@@ -185,7 +185,7 @@ func (b *rebuilding) restoreMeta(ctx context.Context) error {
 
 // lookBetween finds what meta knows and the series does not have.
 func (b *rebuilding) lookBetween(ctx context.Context) error {
-	if err := load.NameClosing(ctx, b.draft, b.wh.Tables()); err != nil {
+	if err := load.NameClosing(ctx, b.draft, b.wh.Catalog.Tables()); err != nil {
 		return err
 	}
 	var known int
@@ -216,20 +216,20 @@ func (b *rebuilding) parquet(ctx context.Context) ([]warehouse.ManifestTable, er
 	same := b.last.Program == b.cfg.Warehouse.Program && b.last.Schema == warehouse.SchemaVersion()
 	var left []stream.Table
 	var files []warehouse.ManifestTable
-	for _, t := range b.wh.Tables() {
+	for _, t := range b.wh.Catalog.Tables() {
 		from, known := b.last.Files[t.Name], b.last.Tables[t.Name]
 		if !same || from == "" || known.File == "" {
 			left = append(left, t)
 			continue
 		}
-		if err := b.wh.Disk().Link(from, filepath.Join(b.draft.Dir, known.File)); err != nil {
+		if err := b.wh.Folder.Disk().Link(from, filepath.Join(b.draft.Dir, known.File)); err != nil {
 			return nil, fmt.Errorf("rebuild: %w", err)
 		}
 		files = append(files, known)
 	}
 	// What is written now is labelled as the night's.
 	b.draft.Run, b.draft.At = b.last.Run, b.last.At
-	written, err := load.WriteParquet(ctx, b.draft, b.wh.Definitions(), left, nil)
+	written, err := load.WriteParquet(ctx, b.draft, b.wh.Catalog.Definitions(), left, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -244,5 +244,5 @@ func (b *rebuilding) parquet(ctx context.Context) ([]warehouse.ManifestTable, er
 }
 
 func (b *rebuilding) place(table string) int {
-	return slices.IndexFunc(b.wh.Tables(), func(t stream.Table) bool { return t.Name == table })
+	return slices.IndexFunc(b.wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == table })
 }

@@ -35,7 +35,7 @@ func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 	}
 	res, err := r.runAside(ctx)
 	if err == nil {
-		err = inOrder(r.night.inbox.Empty, wh.DiscardSpent)
+		err = inOrder(r.night.inbox.Empty, wh.Pruner.DiscardSpent)
 	}
 	return r.finishRun(ctx, res, err)
 }
@@ -47,11 +47,11 @@ func (r *runner) checkRefreshable(now time.Time) error {
 	if err := wh.Recover(); err != nil {
 		return err
 	}
-	last, waits, err := wh.Unfinished()
+	last, waits, err := wh.Ledger.Unfinished()
 	if err != nil {
 		return err
 	}
-	_, published, err := wh.Latest()
+	_, published, err := wh.Versions.Latest()
 	if err != nil {
 		return err
 	}

@@ -25,14 +25,14 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := wh.Exists(); err != nil {
+	if err := wh.Folder.Exists(); err != nil {
 		return Result{}, err
 	}
 	r, err := startRun(cfg, wh, replayMode(cfg, run), snapshotTime(cfg), at)
 	if err != nil {
 		return Result{}, err
 	}
-	if err = wh.CheckIdentity(); err == nil {
+	if err = wh.Identity.Check(); err == nil {
 		r.night.mode.base, err = replayBase(wh, run)
 	}
 	if err != nil {
@@ -40,7 +40,7 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	}
 	res, err := r.execute(ctx)
 	if err == nil {
-		err = inOrder(func() error { return forgetUnfinished(wh, run) }, wh.DiscardSpent)
+		err = inOrder(func() error { return forgetUnfinished(wh, run) }, wh.Pruner.DiscardSpent)
 	}
 	return r.finishRun(ctx, res, err)
 }
@@ -49,13 +49,13 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 // read: its id has the second, the ledger has it whole.
 func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err error) {
 	at, ok := warehouse.RunTime(run)
-	runs, err := wh.Runs()
+	runs, err := wh.Ledger.Runs()
 	if err != nil {
 		return at, err
 	}
 	i := slices.IndexFunc(runs, func(r warehouse.Run) bool { return r.ID == run })
-	_, missing := os.Stat(wh.RawPath(run))
-	spent, err := wh.Spent(run)
+	_, missing := os.Stat(wh.Folder.RawPath(run))
+	spent, err := wh.Pruner.IsSpent(run)
 	switch {
 	case err != nil:
 		return at, err
@@ -75,20 +75,20 @@ func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err erro
 // forgetUnfinished drops the note of a run that waits to be resumed: what it landed
 // is published now.
 func forgetUnfinished(wh *warehouse.Warehouse, run string) error {
-	waiting, ok, err := wh.Unfinished()
+	waiting, ok, err := wh.Ledger.Unfinished()
 	if err != nil || !ok || waiting.Run != run {
 		return err
 	}
-	return wh.Finished()
+	return wh.Ledger.Finish()
 }
 
 // replayBase is the version that a run built on or would have.
 func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
-	versions, err := wh.Versions()
+	versions, err := wh.Versions.List()
 	if err != nil {
 		return "", err
 	}
-	latest, _, err := wh.Latest()
+	latest, _, err := wh.Versions.Latest()
 	if err != nil {
 		return "", err
 	}
@@ -98,7 +98,7 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 	case run != latest:
 		return "", fmt.Errorf("replay %s: later nights build on it: roll back to it first, or use placementsync rebuild", run)
 	}
-	m, err := wh.ReadManifest(run)
+	m, err := wh.Versions.ReadManifest(run)
 	if err != nil {
 		return "", err
 	}

@@ -46,7 +46,7 @@ func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error)
 // beginAnew gives up the run that was resumed, and takes an id of its own.
 func (r *runner) beginAnew(now time.Time) (err error) {
 	n := r.night
-	if n.run.ID, err = n.wh.NewRunID(now); err != nil {
+	if n.run.ID, err = n.wh.Folder.NewRunID(now); err != nil {
 		return err
 	}
 	n.mode.resumed, n.run.StartedAt, n.run.SnapshotAt = nil, now, now
@@ -58,7 +58,7 @@ func (r *runner) beginAnew(now time.Time) (err error) {
 func (r *runner) runAside(ctx context.Context) (Result, error) {
 	u := r.unfinished("")
 	u.Kind = r.night.run.Kind
-	if err := r.night.wh.StartAside(u); err != nil {
+	if err := r.night.wh.Ledger.StartAside(u); err != nil {
 		return Result{}, err
 	}
 	return r.execute(ctx)
@@ -66,7 +66,7 @@ func (r *runner) runAside(ctx context.Context) (Result, error) {
 
 func (r *runner) resumeLast(now time.Time) error {
 	n := r.night
-	last, ok, err := n.wh.Unfinished()
+	last, ok, err := n.wh.Ledger.Unfinished()
 	if err != nil {
 		return err
 	}
@@ -83,18 +83,18 @@ func (r *runner) resumeLast(now time.Time) error {
 // that note.
 func (r *runner) attempt(ctx context.Context) (Result, error) {
 	n := r.night
-	if err := n.wh.Start(r.unfinished("")); err != nil {
+	if err := n.wh.Ledger.Start(r.unfinished("")); err != nil {
 		return Result{}, err
 	}
 	res, err := r.execute(ctx)
 	if _, stopped := errors.AsType[*load.MassDeleteError](err); stopped {
 		// Resumed, its answers would bring the next run to the same gate.
-		return res, errors.Join(err, n.wh.Finished())
+		return res, errors.Join(err, n.wh.Ledger.Finish())
 	}
 	if err != nil {
 		return res, err
 	}
-	return res, inOrder(func() error { return n.faultPoint("published") }, n.wh.Finished, n.inbox.Empty, n.wh.DiscardSpent)
+	return res, inOrder(func() error { return n.faultPoint("published") }, n.wh.Ledger.Finish, n.inbox.Empty, n.wh.Pruner.DiscardSpent)
 }
 
 // unfinished is the note of a run at work, whose token reads so much.
@@ -118,5 +118,5 @@ func (r *runner) admitToken(access string) error {
 	case last != nil && last.Access != "" && last.Access != access:
 		return &otherAccessError{last.Access, access}
 	}
-	return r.night.wh.Start(r.unfinished(access))
+	return r.night.wh.Ledger.Start(r.unfinished(access))
 }

@@ -61,7 +61,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v Verified, err err
 		defer func() { err = errors.Join(err, lock.Release()) }()
 	}
 	v.ReadData = readData
-	if v.Examined, err = wh.Examine(ctx, readData); err != nil {
+	if v.Examined, err = wh.Examiner.Examine(ctx, readData); err != nil {
 		return v, err
 	}
 	if err := v.examineLanded(ctx, wh); err != nil {
@@ -73,7 +73,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v Verified, err err
 
 // examineLanded looks at the landed answers of every run, and at webhook events.
 func (v *Verified) examineLanded(ctx context.Context, wh *warehouse.Warehouse) error {
-	runs, err := wh.Landed()
+	runs, err := wh.Folder.LandedRuns()
 	if err != nil {
 		return err
 	}
@@ -82,9 +82,9 @@ func (v *Verified) examineLanded(ctx context.Context, wh *warehouse.Warehouse) e
 			return err
 		}
 		v.examineRun(wh, run)
-		v.examineEvents(wh, wh.LandedEvents(run), "events of webhooks that run "+run+" took")
+		v.examineEvents(wh, wh.Folder.EventsPath(run), "events of webhooks that run "+run+" took")
 	}
-	v.examineEvents(wh, wh.InboxPath(), "events of webhooks that no night has taken yet")
+	v.examineEvents(wh, wh.Folder.InboxPath(), "events of webhooks that no night has taken yet")
 	return nil
 }
 
@@ -94,17 +94,17 @@ func (v *Verified) examineRun(wh *warehouse.Warehouse, run string) {
 		Repair: "placementsync prune, when it is older than retention.raw_days", Lost: true}
 	if !v.ReadData {
 		v.Files++
-		segments, _ := filepath.Glob(filepath.Join(wh.RawPath(run), "*.zst"))
-		if _, err := os.Stat(filepath.Join(wh.RawPath(run), "journal.jsonl")); errors.Is(err, fs.ErrNotExist) && len(segments) > 0 {
+		segments, _ := filepath.Glob(filepath.Join(wh.Folder.RawPath(run), "*.zst"))
+		if _, err := os.Stat(filepath.Join(wh.Folder.RawPath(run), "journal.jsonl")); errors.Is(err, fs.ErrNotExist) && len(segments) > 0 {
 			damage.Problem = "its journal is gone"
 			v.Damage = append(v.Damage, damage)
 		}
 		return
 	}
-	c, err := fetch.CheckLanding(wh.RawPath(run))
+	c, err := fetch.CheckLanding(wh.Folder.RawPath(run))
 	v.Files++
 	v.Bytes += c.Bytes
-	switch entries, _ := os.ReadDir(wh.RawPath(run)); {
+	switch entries, _ := os.ReadDir(wh.Folder.RawPath(run)); {
 	case errors.Is(err, fs.ErrNotExist) && len(entries) == 0:
 		return // a run that landed nothing
 	case err != nil:
@@ -121,12 +121,12 @@ func (v *Verified) examineEvents(wh *warehouse.Warehouse, folder, what string) {
 	if !v.ReadData {
 		return
 	}
-	events, damaged, err := webhook.Check(folder)
+	events, damaged, err := webhook.CountEvents(folder)
 	v.Files += min(1, events+damaged)
 	if err == nil && damaged == 0 {
 		return
 	}
-	name, relErr := filepath.Rel(wh.Dir(), folder)
+	name, relErr := filepath.Rel(wh.Folder.Dir(), folder)
 	if relErr != nil {
 		name = folder
 	}

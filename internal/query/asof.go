@@ -36,21 +36,21 @@ func (db *DB) goBack(ctx context.Context, s Snapshot) error {
 	for _, t := range tables {
 		text.WriteString(t.asOf(s))
 	}
-	if err := db.exec(ctx, "BEGIN", text.String(), "COMMIT"); err != nil {
+	if err := db.execAll(ctx, "BEGIN", text.String(), "COMMIT"); err != nil {
 		return err
 	}
-	derived, err := db.statements(ctx, derivedSQL())
+	derived, err := db.readStatements(ctx, derivedSQL())
 	if err != nil {
 		return err
 	}
-	if err := db.settle(ctx, derived); err != nil {
+	if err := db.runInAnyOrder(ctx, derived); err != nil {
 		return err
 	}
-	comments, err := db.statements(ctx, viewCommentsSQL())
+	comments, err := db.readStatements(ctx, viewCommentsSQL())
 	if err != nil {
 		return err
 	}
-	return db.exec(ctx, comments...)
+	return db.execAll(ctx, comments...)
 }
 
 // storedTable is a table of the file. A column holds its name and its comment.
@@ -88,7 +88,7 @@ func (db *DB) storedTables(ctx context.Context) ([]storedTable, error) {
 func (t storedTable) asOf(s Snapshot) string {
 	var b strings.Builder
 	name := home + "." + warehouse.Quote(t.schema) + "." + warehouse.Quote(t.name)
-	fmt.Fprintf(&b, "CREATE VIEW %s AS %s;\n", name, t.known(s))
+	fmt.Fprintf(&b, "CREATE VIEW %s AS %s;\n", name, t.rowsKnownAt(s))
 	if t.schema == "past" {
 		return b.String()
 	}
@@ -103,19 +103,19 @@ func (t storedTable) asOf(s Snapshot) string {
 	return b.String()
 }
 
-// known selects the rows that the table had. What is in main now was in it
+// rowsKnownAt selects the rows that the table had. What is in main now was in it
 // then if it had begun; what has left it since is in past.
-func (t storedTable) known(s Snapshot) string {
+func (t storedTable) rowsKnownAt(s Snapshot) string {
 	at := instantLiteral(s.At)
 	from := func(schema string) string { return newest + "." + schema + "." + warehouse.Quote(t.name) }
 	switch {
-	case t.schema == "main" && t.has("valid_from"):
+	case t.schema == "main" && t.hasColumn("valid_from"):
 		return fmt.Sprintf("SELECT %[1]s FROM %[2]s WHERE valid_from <= %[3]s UNION ALL SELECT %[1]s FROM %[4]s WHERE valid_from <= %[3]s AND valid_to > %[3]s",
-			t.list(), from("main"), at, from("past"))
+			t.columnList(), from("main"), at, from("past"))
 	case t.schema == "past":
-		return fmt.Sprintf("SELECT %s FROM %s WHERE valid_to <= %s", t.list(), from("past"), at)
+		return fmt.Sprintf("SELECT %s FROM %s WHERE valid_to <= %s", t.columnList(), from("past"), at)
 	}
-	return fmt.Sprintf("SELECT %s FROM %s%s", t.list(), from(warehouse.Quote(t.schema)), t.metaFilter(at))
+	return fmt.Sprintf("SELECT %s FROM %s%s", t.columnList(), from(warehouse.Quote(t.schema)), t.metaFilter(at))
 }
 
 // metaFilter leaves out what meta did not hold yet. A table whose rows are
@@ -126,23 +126,23 @@ func (t storedTable) metaFilter(at string) string {
 	switch {
 	case t.schema != "meta":
 		return ""
-	case t.has("read_at"):
+	case t.hasColumn("read_at"):
 		return " WHERE read_at <= " + at
-	case t.has("run_id"):
+	case t.hasColumn("run_id"):
 		return " WHERE run_id" + published
-	case t.has("first_run"):
+	case t.hasColumn("first_run"):
 		return " WHERE first_run" + published
-	case t.has("received_at"):
+	case t.hasColumn("received_at"):
 		return " WHERE received_at <= " + at
 	}
 	return ""
 }
 
-func (t storedTable) has(column string) bool {
+func (t storedTable) hasColumn(column string) bool {
 	return slices.ContainsFunc(t.columns, func(c [2]string) bool { return c[0] == column })
 }
 
-func (t storedTable) list() string {
+func (t storedTable) columnList() string {
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		names[i] = warehouse.Quote(c[0])
@@ -177,8 +177,8 @@ func viewCommentsSQL() string {
 		WHERE database_name = $1 AND v.view_name = c.table_name AND NOT v.internal AND c.comment IS NOT NULL`
 }
 
-// statements reads SQL that the file's own catalogue spells.
-func (db *DB) statements(ctx context.Context, query string) ([]string, error) {
+// readStatements reads SQL that the file's own catalog has.
+func (db *DB) readStatements(ctx context.Context, query string) ([]string, error) {
 	rows, err := db.conn.QueryContext(ctx, query, newest)
 	if err != nil {
 		return nil, err
@@ -195,14 +195,14 @@ func (db *DB) statements(ctx context.Context, query string) ([]string, error) {
 	return statements, rows.Err()
 }
 
-// settle runs statements of which some need what others make: as long as a
+// runInAnyOrder runs statements of which some need what others make: as long as a
 // round brings any of them through, the rest is tried again.
-func (db *DB) settle(ctx context.Context, statements []string) error {
+func (db *DB) runInAnyOrder(ctx context.Context, statements []string) error {
 	for len(statements) > 0 {
 		var failed []string
 		var problems []error
 		for _, s := range statements {
-			if err := db.exec(ctx, s); err != nil {
+			if err := db.execAll(ctx, s); err != nil {
 				failed, problems = append(failed, s), append(problems, err)
 			}
 		}

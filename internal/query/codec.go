@@ -36,20 +36,22 @@ func appendQuoted(dst, text []byte) []byte {
 	return dst
 }
 
-// number is a codec whose text is a JSON number.
-func number(name string, text appender) codec {
+// newNumberCodec is a codec whose text is a JSON number.
+func newNumberCodec(name string, text appender) codec {
 	return codec{name: name, numeric: true, text: text, json: text}
 }
 
-func quoted(name string, text appender) codec { return codec{name: name, text: text} }
+func newQuotedCodec(name string, text appender) codec { return codec{name: name, text: text} }
 
-// nested is a codec whose text is JSON.
-func nested(name string, json appender) codec { return codec{name: name, text: json, json: json} }
+// newNestedCodec is a codec whose text is JSON.
+func newNestedCodec(name string, json appender) codec {
+	return codec{name: name, text: json, json: json}
+}
 
 // codecOf finds the codec of a field: by what DuckDB calls the type where it
 // says so, else by the Arrow type.
 func codecOf(f arrow.Field) codec {
-	if c, ok := extensionCodec(extension(f)); ok {
+	if c, ok := extensionCodec(extensionName(f)); ok {
 		return c
 	}
 	t := f.Type
@@ -66,13 +68,13 @@ func codecOf(f arrow.Field) codec {
 	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
 		return codec{name: "VARCHAR", free: true, text: appendString}
 	case arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW:
-		return quoted("BLOB", appendBase64)
+		return newQuotedCodec("BLOB", appendBase64)
 	case arrow.BOOL:
 		return codec{name: "BOOLEAN", text: appendBool, json: appendBool}
 	case arrow.DICTIONARY:
 		return codec{name: "ENUM", free: true, text: appendEnum}
 	}
-	return quoted(nestedName(t), func(dst []byte, a arrow.Array, i int) []byte { return append(dst, a.ValueStr(i)...) })
+	return newQuotedCodec(nestedName(t), func(dst []byte, a arrow.Array, i int) []byte { return append(dst, a.ValueStr(i)...) })
 }
 
 func extensionCodec(name string) (codec, bool) {
@@ -82,17 +84,17 @@ func extensionCodec(name string) (codec, bool) {
 	case "json":
 		return codec{name: "JSON", free: true, text: appendString, json: appendDocument}, true
 	case "uuid":
-		return quoted("UUID", appendUUID), true
+		return newQuotedCodec("UUID", appendUUID), true
 	case "hugeint":
-		return number("HUGEINT", appendHugeint), true
+		return newNumberCodec("HUGEINT", appendHugeint), true
 	case "uhugeint":
-		return number("UHUGEINT", appendUhugeint), true
+		return newNumberCodec("UHUGEINT", appendUhugeint), true
 	case "bignum":
-		return number("BIGNUM", appendBignum), true
+		return newNumberCodec("BIGNUM", appendBignum), true
 	case "bit":
-		return quoted("BIT", appendBit), true
+		return newQuotedCodec("BIT", appendBit), true
 	case "time_tz":
-		return quoted("TIMETZ", appendTimeTZ), true
+		return newQuotedCodec("TIMETZ", appendTimeTZ), true
 	}
 	return codec{}, false
 }
@@ -100,25 +102,25 @@ func extensionCodec(name string) (codec, bool) {
 func numberCodec(t arrow.DataType) (codec, bool) {
 	switch t.ID() {
 	case arrow.INT8:
-		return number("TINYINT", appendInt[int8]), true
+		return newNumberCodec("TINYINT", appendInt[int8]), true
 	case arrow.INT16:
-		return number("SMALLINT", appendInt[int16]), true
+		return newNumberCodec("SMALLINT", appendInt[int16]), true
 	case arrow.INT32:
-		return number("INTEGER", appendInt[int32]), true
+		return newNumberCodec("INTEGER", appendInt[int32]), true
 	case arrow.INT64:
-		return number("BIGINT", appendInt[int64]), true
+		return newNumberCodec("BIGINT", appendInt[int64]), true
 	case arrow.UINT8:
-		return number("UTINYINT", appendUint[uint8]), true
+		return newNumberCodec("UTINYINT", appendUint[uint8]), true
 	case arrow.UINT16:
-		return number("USMALLINT", appendUint[uint16]), true
+		return newNumberCodec("USMALLINT", appendUint[uint16]), true
 	case arrow.UINT32:
-		return number("UINTEGER", appendUint[uint32]), true
+		return newNumberCodec("UINTEGER", appendUint[uint32]), true
 	case arrow.UINT64:
-		return number("UBIGINT", appendUint[uint64]), true
+		return newNumberCodec("UBIGINT", appendUint[uint64]), true
 	case arrow.FLOAT32:
-		return codec{name: "FLOAT", numeric: true, text: appendFloat[float32], json: finite[float32]}, true
+		return codec{name: "FLOAT", numeric: true, text: appendFloat[float32], json: appendFinite[float32]}, true
 	case arrow.FLOAT64:
-		return codec{name: "DOUBLE", numeric: true, text: appendFloat[float64], json: finite[float64]}, true
+		return codec{name: "DOUBLE", numeric: true, text: appendFloat[float64], json: appendFinite[float64]}, true
 	case arrow.DECIMAL128:
 		return decimalCodec(t.(*arrow.Decimal128Type)), true
 	}
@@ -128,13 +130,13 @@ func numberCodec(t arrow.DataType) (codec, bool) {
 func timeCodec(t arrow.DataType) (codec, bool) {
 	switch t := t.(type) {
 	case *arrow.Date32Type:
-		return quoted("DATE", appendDate), true
+		return newQuotedCodec("DATE", appendDate), true
 	case *arrow.Time64Type:
-		return quoted("TIME", timeOfDay(t.Unit)), true
+		return newQuotedCodec("TIME", timeOfDay(t.Unit)), true
 	case *arrow.TimestampType:
 		return timestampCodec(t), true
 	case *arrow.MonthDayNanoIntervalType:
-		return quoted("INTERVAL", appendInterval), true
+		return newQuotedCodec("INTERVAL", appendInterval), true
 	}
 	return codec{}, false
 }
@@ -142,13 +144,13 @@ func timeCodec(t arrow.DataType) (codec, bool) {
 func nestedCodec(t arrow.DataType) (codec, bool) {
 	switch t := t.(type) {
 	case *arrow.MapType:
-		return nested(nestedName(t), appendMap(codecOf(t.KeyField()), codecOf(t.ItemField()))), true
+		return newNestedCodec(nestedName(t), appendMap(codecOf(t.KeyField()), codecOf(t.ItemField()))), true
 	case arrow.ListLikeType:
-		return nested(nestedName(t), appendList(codecOf(t.ElemField()))), true
+		return newNestedCodec(nestedName(t), appendList(codecOf(t.ElemField()))), true
 	case *arrow.StructType:
-		return nested(nestedName(t), appendStruct(t.Fields())), true
+		return newNestedCodec(nestedName(t), appendStruct(t.Fields())), true
 	case arrow.UnionType:
-		return nested(nestedName(t), appendUnion(t.Fields())), true
+		return newNestedCodec(nestedName(t), appendUnion(t.Fields())), true
 	}
 	return codec{}, false
 }

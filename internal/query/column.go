@@ -39,14 +39,14 @@ type batch struct {
 func newBatch(columns []Column, record arrow.RecordBatch) *batch {
 	b := &batch{columns: columns, len: int(record.NumRows())}
 	for _, a := range record.Columns() {
-		b.arrays = append(b.arrays, storage(a))
+		b.arrays = append(b.arrays, storageOf(a))
 	}
 	return b
 }
 
-// storage unwraps an extension array. DuckDB's come as such only if something
+// storageOf unwraps an extension array. DuckDB's come as such only if something
 // in the program registered the extension with Arrow.
-func storage(a arrow.Array) arrow.Array {
+func storageOf(a arrow.Array) arrow.Array {
 	if x, ok := a.(array.ExtensionArray); ok {
 		return x.Storage()
 	}
@@ -76,9 +76,9 @@ func (r Row) AppendJSON(dst []byte, column int) []byte {
 	return r.batch.columns[column].codec.appendJSON(dst, r.batch.arrays[column], r.at)
 }
 
-// extension says what DuckDB calls the type of a field whose Arrow type does
+// extensionName says what DuckDB calls the type of a field whose Arrow type does
 // not tell. The names are those that arrow_lossless_conversion writes.
-func extension(f arrow.Field) string {
+func extensionName(f arrow.Field) string {
 	name, metadata := "", ""
 	if x, ok := f.Type.(arrow.ExtensionType); ok {
 		name, metadata = x.ExtensionName(), x.Serialize()
@@ -108,14 +108,14 @@ func nestedName(t arrow.DataType) string {
 	case arrow.ListLikeType:
 		return codecOf(t.ElemField()).name + "[]"
 	case *arrow.StructType:
-		return "STRUCT(" + members(t.Fields()) + ")"
+		return "STRUCT(" + memberTypes(t.Fields()) + ")"
 	case arrow.UnionType:
-		return "UNION(" + members(t.Fields()) + ")"
+		return "UNION(" + memberTypes(t.Fields()) + ")"
 	}
 	return strings.ToUpper(t.String())
 }
 
-func members(fields []arrow.Field) string {
+func memberTypes(fields []arrow.Field) string {
 	parts := make([]string, len(fields))
 	for i, f := range fields {
 		parts[i] = f.Name + " " + codecOf(f).name

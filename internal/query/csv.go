@@ -21,7 +21,7 @@ type csvWriter struct {
 func (w *csvWriter) Begin(columns []Column) error {
 	w.columns = columns
 	for i, c := range columns {
-		w.field(i, w.safe([]byte(c.Name)))
+		w.appendField(i, w.defuseFormula([]byte(c.Name)))
 	}
 	return w.flushLine()
 }
@@ -29,37 +29,37 @@ func (w *csvWriter) Begin(columns []Column) error {
 func (w *csvWriter) Row(r Row) error {
 	for i := range w.columns {
 		if r.IsNull(i) {
-			w.separate(i)
+			w.appendComma(i)
 			continue
 		}
 		w.cell = r.AppendText(w.cell[:0], i)
 		if w.columns[i].codec.free {
-			w.cell = w.safe(w.cell)
+			w.cell = w.defuseFormula(w.cell)
 		}
-		w.field(i, w.cell)
+		w.appendField(i, w.cell)
 	}
 	return w.flushLine()
 }
 
 func (w *csvWriter) End() error { return w.out.Flush() }
 
-// safe puts an apostrophe before a text that begins like a formula: programs
+// defuseFormula puts an apostrophe before a text that begins like a formula: programs
 // for tables then show it as it is.
-func (w *csvWriter) safe(text []byte) []byte {
+func (w *csvWriter) defuseFormula(text []byte) []byte {
 	if !w.defuse || len(text) == 0 || bytes.IndexByte([]byte("=+-@\t\r\n"), text[0]) < 0 {
 		return text
 	}
 	return slices.Insert(text, 0, '\'')
 }
 
-func (w *csvWriter) separate(i int) {
+func (w *csvWriter) appendComma(i int) {
 	if i > 0 {
 		w.line = append(w.line, ',')
 	}
 }
 
-func (w *csvWriter) field(i int, text []byte) {
-	w.separate(i)
+func (w *csvWriter) appendField(i int, text []byte) {
+	w.appendComma(i)
 	if len(text) > 0 && !bytes.ContainsAny(text, "\",\r\n") && text[0] != ' ' && text[len(text)-1] != ' ' {
 		w.line = append(w.line, text...)
 		return

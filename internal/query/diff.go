@@ -15,7 +15,7 @@ import (
 // are no two, or when they stand the wrong way round.
 func Between(all []Snapshot, names ...string) (from, to Snapshot, err error) {
 	if len(all) < 2 {
-		return from, to, &UsageError{Problem: fmt.Sprintf("a comparison needs two snapshots, the catalog knows of %d", len(all))}
+		return from, to, &UsageError{Problem: fmt.Sprintf("a comparison needs two snapshots, the catalog has %d", len(all))}
 	}
 	from, to = all[len(all)-2], all[len(all)-1]
 	if len(names) > 0 {
@@ -48,28 +48,28 @@ type Diff struct {
 func (db *DB) Changes(ctx context.Context, d Diff, exact bool) (Query, error) {
 	oldValue, newValue := `"old"`, `"new"`
 	if !exact {
-		oldValue, newValue = plain(oldValue), plain(newValue)
+		oldValue, newValue = plainTextSQL(oldValue), plainTextSQL(newValue)
 	}
-	return db.changes(ctx, d, `SELECT table_name AS "table", "key", kind, field, `+oldValue+` AS "old", `+newValue+` AS "new"
+	return db.changesQuery(ctx, d, `SELECT table_name AS "table", "key", kind, field, `+oldValue+` AS "old", `+newValue+` AS "new"
 		FROM (%s) ORDER BY table_name, "key", field`)
 }
 
 // ChangeCounts is the query for how much changed: a row for each table in
 // which anything did.
 func (db *DB) ChangeCounts(ctx context.Context, d Diff) (Query, error) {
-	return db.changes(ctx, d, `SELECT table_name AS "table",
+	return db.changesQuery(ctx, d, `SELECT table_name AS "table",
 			count(*) FILTER (kind = 'new') AS "new", count(DISTINCT "key") FILTER (kind = 'changed') AS changed,
 			count(*) FILTER (kind = 'gone') AS gone, count(field) AS fields
 		FROM (%s) GROUP BY table_name ORDER BY table_name`)
 }
 
-func plain(json string) string {
+func plainTextSQL(json string) string {
 	return fmt.Sprintf(`CASE WHEN starts_with(%[1]s::VARCHAR, '"') THEN %[1]s ->> '$' ELSE %[1]s::VARCHAR END`, json)
 }
 
-// changes unites the catalog's own macros, which know the keys.
-func (db *DB) changes(ctx context.Context, d Diff, around string) (Query, error) {
-	tables, err := db.comparable(ctx, d.Tables)
+// changesQuery unites the catalog's own macros, which know the keys.
+func (db *DB) changesQuery(ctx context.Context, d Diff, around string) (Query, error) {
+	tables, err := db.comparableTables(ctx, d.Tables)
 	if err != nil {
 		return Query{}, err
 	}
@@ -81,9 +81,9 @@ func (db *DB) changes(ctx context.Context, d Diff, around string) (Query, error)
 	return Query{SQL: fmt.Sprintf(around, strings.Join(parts, " UNION ALL ")), long: true}, nil
 }
 
-// comparable lists the tables that the catalog can compare and that a pattern
+// comparableTables lists the tables that the catalog can compare and that a pattern
 // names.
-func (db *DB) comparable(ctx context.Context, patterns []string) ([]string, error) {
+func (db *DB) comparableTables(ctx context.Context, patterns []string) ([]string, error) {
 	var all []any
 	err := db.conn.QueryRowContext(ctx, `SELECT list(DISTINCT table_name ORDER BY table_name)
 		FROM duckdb_tables() t JOIN duckdb_functions() f ON f.function_name = t.table_name || ?
@@ -97,14 +97,14 @@ func (db *DB) comparable(ctx context.Context, patterns []string) ([]string, erro
 		names[i] = fmt.Sprint(name)
 	}
 	if len(names) == 0 {
-		return nil, &UsageError{Problem: "the catalog cannot compare snapshots: the next night, or placementsync rebuild, adds what it lacks"}
+		return nil, &UsageError{Problem: "the catalog lacks the functions to compare snapshots: the next night or placementsync rebuild adds them"}
 	}
-	return match(names, patterns)
+	return matchPatterns(names, patterns)
 }
 
-// match picks the names that a pattern fits, all without a pattern. A pattern
+// matchPatterns picks the names that a pattern fits, all without a pattern. A pattern
 // that fits none is a *UsageError.
-func match(names, patterns []string) ([]string, error) {
+func matchPatterns(names, patterns []string) ([]string, error) {
 	if len(patterns) == 0 {
 		return names, nil
 	}

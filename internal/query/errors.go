@@ -63,12 +63,12 @@ const (
 	refuseSeveral  = "refuse to run several statements: a query is one statement; run one query for each"
 	refuseKind     = "refuse to run this kind of statement: query runs SELECT, FROM, WITH, VALUES, PIVOT, DESCRIBE, SHOW, SUMMARIZE, and EXPLAIN [ANALYZE] of these"
 	refuseFunction = "refuse to call a function that changes logs, profiles, the parser or files: query only reads"
-	refusePivot    = "refuse to check a PIVOT that names such a function: list the values with IN"
+	refusePivot    = "refuse a PIVOT that may call a function which changes logs, profiles or files: list its values with IN"
 )
 
-// explain turns DuckDB's refusals into RefusedError. The texts are DuckDB's;
+// asRefusal turns DuckDB's refusals into RefusedError. The texts are DuckDB's;
 // a test holds each of them.
-func explain(err error) error {
+func asRefusal(err error) error {
 	var de *duckdb.Error
 	if !errors.As(err, &de) {
 		return err

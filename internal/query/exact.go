@@ -20,7 +20,7 @@ func newExact(r array.RecordReader, plainJSON bool) *exact {
 	e := &exact{RecordReader: r}
 	fields := r.Schema().Fields()
 	for i, f := range fields {
-		switch name := extension(f); {
+		switch name := extensionName(f); {
 		case name == "json" && plainJSON:
 			fields[i] = arrow.Field{Name: f.Name, Type: storageType(f.Type), Nullable: true}
 			continue
@@ -34,7 +34,7 @@ func newExact(r array.RecordReader, plainJSON bool) *exact {
 	return e
 }
 
-// storageType unwraps the type of an extension, see storage.
+// storageType unwraps the type of an extension, see storageOf.
 func storageType(t arrow.DataType) arrow.DataType {
 	if x, ok := t.(arrow.ExtensionType); ok {
 		return x.StorageType()
@@ -47,7 +47,7 @@ func (e *exact) Schema() *arrow.Schema { return e.schema }
 
 // Next moves to the next batch.
 func (e *exact) Next() bool {
-	e.drop()
+	e.releaseCurrent()
 	return e.RecordReader.Next()
 }
 
@@ -58,7 +58,7 @@ func (e *exact) RecordBatch() arrow.RecordBatch {
 		return record
 	}
 	if e.current == nil {
-		e.current = e.retype(record)
+		e.current = e.retypeBatch(record)
 	}
 	return e.current
 }
@@ -68,18 +68,18 @@ func (e *exact) Record() arrow.RecordBatch { return e.RecordBatch() }
 
 // Release ends the reading.
 func (e *exact) Release() {
-	e.drop()
+	e.releaseCurrent()
 	e.RecordReader.Release()
 }
 
-func (e *exact) drop() {
+func (e *exact) releaseCurrent() {
 	if e.current != nil {
 		e.current.Release()
 		e.current = nil
 	}
 }
 
-func (e *exact) retype(record arrow.RecordBatch) arrow.RecordBatch {
+func (e *exact) retypeBatch(record arrow.RecordBatch) arrow.RecordBatch {
 	columns := append([]arrow.Array(nil), record.Columns()...)
 	for _, i := range e.retyped {
 		d := columns[i].Data()

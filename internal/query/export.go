@@ -78,12 +78,12 @@ type source struct {
 	query Query
 }
 
-// Export writes tables or the answer of a query into a folder that appears
-// whole: an earlier export there is replaced in one step, anything else is
-// refused with a *UsageError.
+// Export writes tables or the answer of a query into a folder, atomically: an
+// earlier export there is replaced in one step, anything else is refused with a
+// *UsageError.
 func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest, error) {
 	m := ExportManifest{Kind: exportKind, Program: e.Program, Format: e.Format, Partition: e.PartitionBy}
-	sources, err := db.sources(ctx, e)
+	sources, err := db.exportSources(ctx, e)
 	if err != nil {
 		return m, err
 	}
@@ -91,7 +91,7 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 	if err != nil {
 		return m, err
 	}
-	s, err := db.shown(ctx)
+	s, err := db.shownSnapshot(ctx)
 	if err != nil {
 		return m, err
 	}
@@ -109,8 +109,8 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 	return m, err
 }
 
-// shown is the snapshot that the instance shows; zero for a catalog without.
-func (db *DB) shown(ctx context.Context) (Snapshot, error) {
+// shownSnapshot is the snapshot that the instance shows; zero for a catalog without.
+func (db *DB) shownSnapshot(ctx context.Context) (Snapshot, error) {
 	if db.asOf != nil {
 		return *db.asOf, nil
 	}
@@ -129,12 +129,12 @@ func writeManifest(path string, m ExportManifest) error {
 	return os.WriteFile(path, append(data, '\n'), 0o644)
 }
 
-func (db *DB) sources(ctx context.Context, e Export) ([]source, error) {
+func (db *DB) exportSources(ctx context.Context, e Export) ([]source, error) {
 	switch {
 	case e.Format != Parquet && e.Format != CSV:
 		return nil, &UsageError{Problem: fmt.Sprintf("export writes parquet or csv, not %q", e.Format)}
 	case e.Format == CSV && e.PartitionBy != "":
-		return nil, &UsageError{Problem: "a partitioned export is parquet: leave out the format or the partition"}
+		return nil, &UsageError{Problem: "only parquet can be partitioned: leave out --format or --partition-by"}
 	case e.Query != nil:
 		name := e.Query.Name
 		if name == "" {
@@ -172,10 +172,10 @@ func (db *DB) tableSources(ctx context.Context, patterns []string) ([]source, er
 		text := fmt.Sprintf("SELECT %s FROM %s.%s.%s", columns, home, warehouse.Quote(schema), warehouse.Quote(table))
 		all[name] = source{name, Query{SQL: text, long: true, stored: stored}}
 	}
-	return pick(all, current, patterns, rows.Err())
+	return pickSources(all, current, patterns, rows.Err())
 }
 
-func pick(all map[string]source, current, patterns []string, err error) ([]source, error) {
+func pickSources(all map[string]source, current, patterns []string, err error) ([]source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list tables: %w", err)
 	}
@@ -186,7 +186,7 @@ func pick(all map[string]source, current, patterns []string, err error) ([]sourc
 		}
 	}
 	slices.Sort(names)
-	picked, err := match(names, patterns)
+	picked, err := matchPatterns(names, patterns)
 	if err != nil {
 		return nil, err
 	}
@@ -208,12 +208,12 @@ func exportTarget(dir string) (string, error) {
 		dir = real
 	}
 	if parent, err := os.Stat(filepath.Dir(dir)); err != nil || !parent.IsDir() {
-		return "", &UsageError{Problem: fmt.Sprintf("%q is no folder to make an export in: create it first", filepath.Dir(dir))}
+		return "", &UsageError{Problem: fmt.Sprintf("%q is not a folder: create it first", filepath.Dir(dir))}
 	}
-	return dir, replaceable(dir)
+	return dir, checkReplaceable(dir)
 }
 
-func replaceable(dir string) error {
+func checkReplaceable(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0:
@@ -224,7 +224,7 @@ func replaceable(dir string) error {
 	var m ExportManifest
 	data, err := os.ReadFile(filepath.Join(dir, warehouse.ManifestFile))
 	if err != nil || json.Unmarshal(data, &m) != nil || m.Kind != exportKind {
-		return &UsageError{Problem: fmt.Sprintf("%q holds what no export wrote: name a new or empty folder", dir)}
+		return &UsageError{Problem: fmt.Sprintf("%q contains files that no export wrote: name a new or empty folder", dir)}
 	}
 	return onlyListed(dir, m)
 }
@@ -241,21 +241,21 @@ func onlyListed(dir string, m ExportManifest) error {
 		}
 		name, err := filepath.Rel(dir, path)
 		if err == nil && !listed[filepath.ToSlash(name)] {
-			err = &UsageError{Problem: fmt.Sprintf("%q holds %q, which no export wrote: name a new or empty folder", dir, name)}
+			err = &UsageError{Problem: fmt.Sprintf("%q contains %q, which no export wrote: name a new or empty folder", dir, name)}
 		}
 		return err
 	})
 }
 
-// describe measures what was written for a source: one file, or a folder.
-func describe(dir, place string, f ExportFile) ([]ExportFile, error) {
+// describeFiles measures what was written for a source: one file, or a folder.
+func describeFiles(dir, place string, f ExportFile) ([]ExportFile, error) {
 	var files []ExportFile
 	err := filepath.WalkDir(place, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		one := f
-		if one.Bytes, one.SHA256, err = sum(path); err != nil {
+		if one.Bytes, one.SHA256, err = sumFile(path); err != nil {
 			return err
 		}
 		name, err := filepath.Rel(dir, path)
@@ -266,7 +266,7 @@ func describe(dir, place string, f ExportFile) ([]ExportFile, error) {
 	return files, err
 }
 
-func sum(path string) (n int64, digest string, err error) {
+func sumFile(path string) (n int64, digest string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, "", err
@@ -277,7 +277,7 @@ func sum(path string) (n int64, digest string, err error) {
 	return n, hex.EncodeToString(h.Sum(nil)), err
 }
 
-func exported(columns []Column) []ExportColumn {
+func exportColumns(columns []Column) []ExportColumn {
 	out := make([]ExportColumn, len(columns))
 	for i, c := range columns {
 		out[i] = ExportColumn{c.Name, c.Type}

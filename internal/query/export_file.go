@@ -20,9 +20,9 @@ func (db *DB) exportOne(ctx context.Context, dir string, src source, e Export) (
 		place = filepath.Join(dir, src.name)
 	}
 	about := ExportFile{Source: src.name}
-	err := db.read(ctx, src.query.ofAnyLength(true), e.Values, func(answer array.RecordReader) error {
+	err := db.readAnswer(ctx, src.query.ofAnyLength(true), e.Values, func(answer array.RecordReader) error {
 		columns := columnsOf(answer.Schema())
-		about.Columns = exported(columns)
+		about.Columns = exportColumns(columns)
 		var err error
 		if e.Format == CSV {
 			about.Rows, err = writeCSV(answer, place, !e.Raw)
@@ -39,7 +39,7 @@ func (db *DB) exportOne(ctx context.Context, dir string, src source, e Export) (
 	if err != nil {
 		return nil, err
 	}
-	return describe(dir, place, about)
+	return describeFiles(dir, place, about)
 }
 
 func writeCSV(answer array.RecordReader, file string, defuse bool) (rows int64, err error) {
@@ -70,8 +70,8 @@ func (o parquetOptions) copyTo(place string) string {
 	return statement + fmt.Sprintf(", PARTITION_BY (%s))", warehouse.Quote(o.partitionBy))
 }
 
-// allow are the settings that open the one place that is written.
-func (o parquetOptions) allow(place string) []string {
+// allowPaths are the settings that open the one place that is written.
+func (o parquetOptions) allowPaths(place string) []string {
 	set := []string{"SET allowed_paths = [" + warehouse.Literal(place) + "]"}
 	if o.partitionBy != "" {
 		set = append(set, "SET allowed_directories = ["+warehouse.Literal(place+"/")+"]")

@@ -10,17 +10,17 @@ import (
 	"unicode/utf8"
 )
 
-// harmless shows a text of the service on a screen as itself: what would move
+// escapeForScreen shows a text of the service on a screen as itself: what would move
 // the cursor, start an escape sequence, reorder or hide other text is written
 // as an escape instead.
-func harmless(s string) string {
-	if strings.IndexFunc(s, acts) < 0 {
+func escapeForScreen(s string) string {
+	if strings.IndexFunc(s, isActing) < 0 {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
 		switch {
-		case !acts(r):
+		case !isActing(r):
 			b.WriteRune(r)
 		case r == '\n':
 			b.WriteString(`\n`)
@@ -39,11 +39,11 @@ func harmless(s string) string {
 	return b.String()
 }
 
-// acts reports whether a rune does something other than to be seen: control
+// isActing reports whether a rune does something other than to be seen: control
 // characters, format characters such as bidirectional overrides and
 // zero-width ones, line and paragraph separators. The joiners that emoji and
 // some scripts need stay.
-func acts(r rune) bool {
+func isActing(r rune) bool {
 	const zeroWidthNonJoiner, zeroWidthJoiner = 0x200c, 0x200d
 	if r == zeroWidthNonJoiner || r == zeroWidthJoiner {
 		return false
@@ -56,7 +56,7 @@ func acts(r rune) bool {
 func OnScreen(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = harmless(line)
+		lines[i] = escapeForScreen(line)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -85,7 +85,7 @@ func (s *screened) Write(p []byte) (int, error) {
 			shown.Write(text[:size])
 		default:
 			_, size = utf8.DecodeRune(text)
-			shown.WriteString(harmless(string(text[:size])))
+			shown.WriteString(escapeForScreen(string(text[:size])))
 		}
 		text = text[size:]
 	}

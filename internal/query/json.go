@@ -27,15 +27,15 @@ func newJSONLines(out *bufio.Writer) *jsonWriter {
 }
 
 func (w *jsonWriter) Begin(columns []Column) error {
-	for _, name := range unique(columns) {
+	for _, name := range uniqueNames(columns) {
 		w.names = append(w.names, append(appendQuoted(nil, []byte(name)), ':'))
 	}
 	return nil
 }
 
-// unique numbers repeated names as DuckDB does for a table made of an answer:
+// uniqueNames numbers repeated names as DuckDB does for a table made of an answer:
 // an object must not hold a name twice.
-func unique(columns []Column) []string {
+func uniqueNames(columns []Column) []string {
 	names := make([]string, len(columns))
 	taken := map[string]bool{}
 	for i, c := range columns {

@@ -27,15 +27,15 @@ func (w *markdownWriter) Begin(columns []Column) error {
 	w.cols = len(columns)
 	names, rules := make([]string, w.cols), make([]string, w.cols)
 	for i, c := range columns {
-		names[i], rules[i] = w.plain(c.Name), "---"
+		names[i], rules[i] = w.escapeCell(c.Name), "---"
 		if c.Numeric {
 			rules[i] = "---:"
 		}
 	}
-	if err := w.line(names); err != nil {
+	if err := w.writeLine(names); err != nil {
 		return err
 	}
-	return w.line(rules)
+	return w.writeLine(rules)
 }
 
 func (w *markdownWriter) Row(r Row) error {
@@ -46,16 +46,16 @@ func (w *markdownWriter) Row(r Row) error {
 			continue
 		}
 		w.cell = r.AppendText(w.cell[:0], i)
-		cells[i] = w.plain(string(w.cell))
+		cells[i] = w.escapeCell(string(w.cell))
 	}
-	return w.line(cells)
+	return w.writeLine(cells)
 }
 
 func (w *markdownWriter) End() error { return w.out.Flush() }
 
-func (w *markdownWriter) line(cells []string) error {
+func (w *markdownWriter) writeLine(cells []string) error {
 	_, err := w.out.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 	return err
 }
 
-func (w *markdownWriter) plain(s string) string { return w.escape.Replace(harmless(s)) }
+func (w *markdownWriter) escapeCell(s string) string { return w.escape.Replace(escapeForScreen(s)) }

@@ -30,20 +30,20 @@ func timestampCodec(t *arrow.TimestampType) codec {
 	case t.Unit == arrow.Nanosecond:
 		name = "TIMESTAMP_NS"
 	}
-	return quoted(name, func(dst []byte, a arrow.Array, i int) []byte {
-		v := int64(value[arrow.Timestamp](a, i))
-		if text := infinite(v, math.MaxInt64); text != "" {
+	return newQuotedCodec(name, func(dst []byte, a arrow.Array, i int) []byte {
+		v := int64(valueAt[arrow.Timestamp](a, i))
+		if text := infinityName(v, math.MaxInt64); text != "" {
 			return append(dst, text...)
 		}
-		at := instant(v, t.Unit)
+		at := instantOf(v, t.Unit)
 		dst = at.AppendFormat(dst, secondLayout)
 		return append(appendFraction(dst, at.Nanosecond()), zone...)
 	})
 }
 
-// infinite names DuckDB's two infinite dates and times, which are the largest
+// infinityName names DuckDB's two infinite dates and times, which are the largest
 // number of the type and its negative.
-func infinite(v, largest int64) string {
+func infinityName(v, largest int64) string {
 	switch v {
 	case largest:
 		return "infinity"
@@ -53,9 +53,9 @@ func infinite(v, largest int64) string {
 	return ""
 }
 
-// instant avoids Timestamp.ToTime, whose nanoseconds overflow outside the
+// instantOf avoids Timestamp.ToTime, whose nanoseconds overflow outside the
 // years 1678 to 2262.
-func instant(v int64, unit arrow.TimeUnit) time.Time {
+func instantOf(v int64, unit arrow.TimeUnit) time.Time {
 	switch unit {
 	case arrow.Second:
 		return time.Unix(v, 0).UTC()
@@ -79,8 +79,8 @@ func appendFraction(dst []byte, nanos int) []byte {
 }
 
 func appendDate(dst []byte, a arrow.Array, i int) []byte {
-	days := int64(value[arrow.Date32](a, i))
-	if text := infinite(days, math.MaxInt32); text != "" {
+	days := int64(valueAt[arrow.Date32](a, i))
+	if text := infinityName(days, math.MaxInt32); text != "" {
 		return append(dst, text...)
 	}
 	return time.Unix(days*24*60*60, 0).UTC().AppendFormat(dst, time.DateOnly)
@@ -122,7 +122,7 @@ func appendTimeTZ(dst []byte, a arrow.Array, i int) []byte {
 // appendInterval writes an interval as DuckDB casts it to text: 1 year
 // 2 months 3 days 04:05:06.
 func appendInterval(dst []byte, a arrow.Array, i int) []byte {
-	v := value[arrow.MonthDayNanoInterval](a, i)
+	v := valueAt[arrow.MonthDayNanoInterval](a, i)
 	start := len(dst)
 	dst = appendUnits(dst, start, int64(v.Months/12), "year")
 	dst = appendUnits(dst, start, int64(v.Months%12), "month")

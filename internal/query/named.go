@@ -92,7 +92,7 @@ func Resolve(text string) (Query, error) {
 	for _, q := range all {
 		unknown.Names = append(unknown.Names, q.Name)
 	}
-	unknown.Nearest = meant(unknown.Names, text)
+	unknown.Nearest = nearestNames(unknown.Names, text)
 	return Query{}, unknown
 }
 
@@ -131,7 +131,7 @@ func parseQuery(name, text string) (Query, error) {
 		if !strings.HasPrefix(line, "--") {
 			break
 		}
-		if err := q.header(line); err != nil {
+		if err := q.parseHeaderLine(line); err != nil {
 			return Query{}, fmt.Errorf("read query %q: %w", name, err)
 		}
 	}
@@ -141,7 +141,7 @@ func parseQuery(name, text string) (Query, error) {
 	return q, nil
 }
 
-func (q *Query) header(line string) error {
+func (q *Query) parseHeaderLine(line string) error {
 	m := headerLine.FindStringSubmatch(line)
 	if m == nil {
 		return nil
@@ -163,8 +163,8 @@ func (q *Query) header(line string) error {
 	return nil
 }
 
-// wrap says which query an error is about.
-func (q Query) wrap(err error) error {
+// wrapErr says which query an error is about.
+func (q Query) wrapErr(err error) error {
 	if q.Name == "" {
 		return fmt.Errorf("run query: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 func appendList(item codec) appender {
 	return func(dst []byte, a arrow.Array, i int) []byte {
 		list := a.(array.ListLike)
-		items := storage(list.ListValues())
+		items := storageOf(list.ListValues())
 		start, end := list.ValueOffsets(i)
 		dst = append(dst, '[')
 		for k := start; k < end; k++ {
@@ -28,7 +28,7 @@ func appendList(item codec) appender {
 func appendMap(key, item codec) appender {
 	return func(dst []byte, a arrow.Array, i int) []byte {
 		m := a.(*array.Map)
-		keys, items := storage(m.Keys()), storage(m.Items())
+		keys, items := storageOf(m.Keys()), storageOf(m.Items())
 		start, end := m.ValueOffsets(i)
 		dst = append(dst, '{')
 		for k := start; k < end; k++ {
@@ -52,7 +52,7 @@ func appendStruct(fields []arrow.Field) appender {
 				dst = append(dst, ',')
 			}
 			dst = append(appendQuoted(dst, []byte(f.Name)), ':')
-			dst = codecs[k].appendJSON(dst, storage(s.Field(k)), i)
+			dst = codecs[k].appendJSON(dst, storageOf(s.Field(k)), i)
 		}
 		return append(dst, '}')
 	}
@@ -64,14 +64,14 @@ func appendUnion(fields []arrow.Field) appender {
 	return func(dst []byte, a arrow.Array, i int) []byte {
 		u := a.(*array.SparseUnion)
 		member := u.ChildID(i)
-		return codecs[member].appendJSON(dst, storage(u.Field(member)), i)
+		return codecs[member].appendJSON(dst, storageOf(u.Field(member)), i)
 	}
 }
 
 // isNull asks a union's member, since a union has no NULLs of its own.
 func isNull(a arrow.Array, i int) bool {
 	if u, ok := a.(*array.SparseUnion); ok {
-		return isNull(storage(u.Field(u.ChildID(i))), i)
+		return isNull(storageOf(u.Field(u.ChildID(i))), i)
 	}
 	return a.IsNull(i)
 }

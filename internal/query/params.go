@@ -18,26 +18,26 @@ import (
 	duckdb "github.com/duckdb/duckdb-go/v2"
 )
 
-// bind makes the arguments of a query from the values given as text. Values
+// bindValues makes the arguments of a query from the values given as text. Values
 // travel as prepared parameters and never become part of the SQL.
-func bind(ctx context.Context, conn *duckdb.Conn, q Query, params []Param, values map[string]string) ([]any, error) {
+func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param, values map[string]string) ([]any, error) {
 	if err := checkNames(q, params, values); err != nil {
 		return nil, err
 	}
 	args := make([]any, 0, len(params))
 	for _, p := range params {
-		text, err := p.text(values)
+		text, err := p.givenText(values)
 		if err != nil {
-			return nil, &UsageError{Problem: q.prefix() + err.Error(), Params: params}
+			return nil, &UsageError{Problem: q.errPrefix() + err.Error(), Params: params}
 		}
 		if days, ok := daysBack(p.Type, text); ok {
 			if text, err = snapshotDate(ctx, conn, days); err != nil {
-				return nil, q.wrap(err)
+				return nil, q.wrapErr(err)
 			}
 		}
-		arg, err := p.bind(text)
+		arg, err := p.bindText(text)
 		if err != nil {
-			return nil, &UsageError{Problem: q.prefix() + err.Error(), Params: params}
+			return nil, &UsageError{Problem: q.errPrefix() + err.Error(), Params: params}
 		}
 		args = append(args, sql.Named(p.Name, arg))
 	}
@@ -49,7 +49,7 @@ func checkNames(q Query, params []Param, values map[string]string) error {
 		if slices.ContainsFunc(params, func(p Param) bool { return p.Name == name }) {
 			continue
 		}
-		problem := fmt.Sprintf("%sunknown parameter %q", q.prefix(), name)
+		problem := fmt.Sprintf("%sunknown parameter %q", q.errPrefix(), name)
 		if len(params) == 0 {
 			problem += "; the query has none"
 		}
@@ -58,15 +58,15 @@ func checkNames(q Query, params []Param, values map[string]string) error {
 	return nil
 }
 
-func (q Query) prefix() string {
+func (q Query) errPrefix() string {
 	if q.Name == "" {
 		return ""
 	}
 	return fmt.Sprintf("query %q: ", q.Name)
 }
 
-// text is the value of the parameter as it was given, or its default.
-func (p Param) text(values map[string]string) (string, error) {
+// givenText is the value of the parameter as it was given, or its default.
+func (p Param) givenText(values map[string]string) (string, error) {
 	text, given := values[p.Name]
 	if !given {
 		text = p.Default
@@ -81,8 +81,8 @@ func (p Param) text(values map[string]string) (string, error) {
 	return text, nil
 }
 
-// bind gives a value the type that the query declares.
-func (p Param) bind(text string) (any, error) {
+// bindText gives a value the type that the query declares.
+func (p Param) bindText(text string) (any, error) {
 	if declared := p.Default != ""; declared && text == nullText {
 		return nil, nil
 	}
@@ -90,7 +90,7 @@ func (p Param) bind(text string) (any, error) {
 	if !utf8.ValidString(text) {
 		return nil, fmt.Errorf("parameter %q: %q is not UTF-8", p.Name, text)
 	}
-	arg, err := parse(p.Type, text)
+	arg, err := parseValue(p.Type, text)
 	if err != nil {
 		return nil, fmt.Errorf("parameter %q: %w", p.Name, err)
 	}
@@ -103,50 +103,50 @@ const nullText = "NULL"
 // decimalText is what DECIMAL(18,6) holds, or rounds.
 var decimalText = regexp.MustCompile(`^[+-]?\d{1,12}(\.\d{1,20})?$`)
 
-func parse(typ, text string) (any, error) {
+func parseValue(typ, text string) (any, error) {
 	if choices := strings.Split(typ, "|"); len(choices) > 1 {
-		return choice(choices, text)
+		return parseChoice(choices, text)
 	}
 	switch typ {
 	case "BIGINT":
 		n, err := strconv.ParseInt(text, 10, 64)
-		return typed(n, duckdb.TYPE_BIGINT, err, text, "a whole number such as 10")
+		return typedValue(n, duckdb.TYPE_BIGINT, err, text, "a whole number such as 10")
 	case "COUNT":
 		n, err := strconv.ParseInt(text, 10, 64)
 		if n < 0 || n > math.MaxInt32 {
 			err = strconv.ErrRange
 		}
-		return typed(n, duckdb.TYPE_BIGINT, err, text, "a whole number from 0 on")
+		return typedValue(n, duckdb.TYPE_BIGINT, err, text, "a whole number from 0 on")
 	case "BOOLEAN":
 		b, err := parseBool(text)
-		return typed(b, duckdb.TYPE_BOOLEAN, err, text, "true or false")
+		return typedValue(b, duckdb.TYPE_BOOLEAN, err, text, "true or false")
 	case "DATE":
 		d, err := time.Parse(time.DateOnly, text)
-		return typed(d, duckdb.TYPE_DATE, err, text, "a date such as 2026-11-01 or snapshot-7d")
+		return typedValue(d, duckdb.TYPE_DATE, err, text, "a date such as 2026-11-01 or snapshot-7d")
 	case "TIMESTAMPTZ":
 		t, err := parseInstant(text)
-		return typed(t, duckdb.TYPE_TIMESTAMP_TZ, err, text, "a time such as 2026-11-01T02:00:00Z, or a date, taken as UTC")
+		return typedValue(t, duckdb.TYPE_TIMESTAMP_TZ, err, text, "a time such as 2026-11-01T02:00:00Z, or a date, taken as UTC")
 	case "TIMEZONE":
-		return typed(text, duckdb.TYPE_VARCHAR, checkZone(text), text, "a time zone such as UTC or America/New_York")
+		return typedValue(text, duckdb.TYPE_VARCHAR, checkZone(text), text, "a time zone such as UTC or America/New_York")
 	case "DECIMAL":
 		var err error
 		if !decimalText.MatchString(text) {
 			err = strconv.ErrSyntax
 		}
-		return typed(text, duckdb.TYPE_VARCHAR, err, text, "a number such as 12.50")
+		return typedValue(text, duckdb.TYPE_VARCHAR, err, text, "a number such as 12.50")
 	}
 	return duckdb.Typed(text, duckdb.TYPE_VARCHAR), nil
 }
 
-func choice(choices []string, text string) (any, error) {
+func parseChoice(choices []string, text string) (any, error) {
 	var err error
 	if !slices.Contains(choices, text) {
 		err = strconv.ErrSyntax
 	}
-	return typed(text, duckdb.TYPE_VARCHAR, err, text, strings.Join(choices, " or "))
+	return typedValue(text, duckdb.TYPE_VARCHAR, err, text, strings.Join(choices, " or "))
 }
 
-func typed(v any, t duckdb.Type, err error, text, want string) (any, error) {
+func typedValue(v any, t duckdb.Type, err error, text, want string) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q is not %s", text, want)
 	}

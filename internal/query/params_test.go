@@ -8,8 +8,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// typed is a query with a parameter of every type.
-func typed() query.Query {
+// typedValue is a query with a parameter of every type.
+func typedValue() query.Query {
 	return query.Query{
 		Name: "typed",
 		SQL: `SELECT typeof($text) AS text_type, $text AS text, typeof($n) AS n_type, $n AS n, $yes AS yes,
@@ -43,7 +43,7 @@ func TestParametersAreBoundWithTheirType(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := answer(t, db, typed(), c.values, query.JSONL, query.Screen{})
+			got, err := answer(t, db, typedValue(), c.values, query.JSONL, query.Screen{})
 			if err != nil || strings.TrimSpace(got) != c.want {
 				t.Errorf("got %v\n%s\nwant\n%s", err, got, c.want)
 			}
@@ -58,13 +58,13 @@ func TestWrongParametersListTheRightOnes(t *testing.T) {
 		values map[string]string
 		want   string
 	}{
-		"unknown":            {typed(), map[string]string{"txt": "x"}, `query "typed": unknown parameter "txt"; parameters:`},
-		"no number":          {typed(), map[string]string{"n": "7.5"}, `parameter "n": "7.5" is not a whole number`},
-		"number too big":     {typed(), map[string]string{"n": "9223372036854775808"}, "is not a whole number"},
-		"no switch":          {typed(), map[string]string{"yes": "1"}, `"1" is not true or false`},
-		"no day":             {typed(), map[string]string{"day": "2026-02-30"}, `"2026-02-30" is not a date`},
-		"no time":            {typed(), map[string]string{"at": "yesterday"}, `"yesterday" is not a time`},
-		"no amount":          {typed(), map[string]string{"amount": "1e3"}, `"1e3" is not a number`},
+		"unknown":            {typedValue(), map[string]string{"txt": "x"}, `query "typed": unknown parameter "txt"; parameters:`},
+		"no number":          {typedValue(), map[string]string{"n": "7.5"}, `parameter "n": "7.5" is not a whole number`},
+		"number too big":     {typedValue(), map[string]string{"n": "9223372036854775808"}, "is not a whole number"},
+		"no switch":          {typedValue(), map[string]string{"yes": "1"}, `"1" is not true or false`},
+		"no day":             {typedValue(), map[string]string{"day": "2026-02-30"}, `"2026-02-30" is not a date`},
+		"no time":            {typedValue(), map[string]string{"at": "yesterday"}, `"yesterday" is not a time`},
+		"no amount":          {typedValue(), map[string]string{"amount": "1e3"}, `"1e3" is not a number`},
 		"text, unknown":      {query.Text("SELECT $a AS a"), map[string]string{"a": "1", "b": "2"}, `unknown parameter "b"; parameters:` + "\n  a VARCHAR"},
 		"text, missing":      {query.Text("SELECT $a AS a"), nil, `parameter "a" has no value; parameters:` + "\n  a VARCHAR"},
 		"text, none":         {query.Text("SELECT 1"), map[string]string{"a": "1"}, `unknown parameter "a"; the query has none`},
@@ -73,7 +73,7 @@ func TestWrongParametersListTheRightOnes(t *testing.T) {
 		"the local zone":     {window(), map[string]string{"since": "2026-01-01", "timezone": "Local"}, `"Local" is not a time zone`},
 		"no way back":        {window(), map[string]string{"since": "snapshot-x"}, `"snapshot-x" is not a date such as 2026-11-01 or snapshot-7d`},
 		"too many":           {window(), map[string]string{"since": "2026-01-01", "top": "2147483648"}, `"2147483648" is not a whole number from 0 on`},
-		"too large":          {typed(), map[string]string{"amount": "1234567890123"}, "is not a number"},
+		"too large":          {typedValue(), map[string]string{"amount": "1234567890123"}, "is not a number"},
 		"no choice":          {window(), map[string]string{"since": "2026-01-01", "kind": "bye"}, `parameter "kind": "bye" is not buy or sell; parameters:`},
 		"nothing":            {window(), map[string]string{"since": "2026-01-01", "timezone": "NULL"}, `parameter "timezone": it cannot be NULL`},
 		"several statements": {query.Text("SELECT 1; SELECT $a"), map[string]string{"a": "1"}, "several statements takes no parameters"},

@@ -71,7 +71,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("open catalog %q: no such file; a first run creates it: %w", path, os.ErrNotExist)
 	}
-	db, err := start(ctx, opts)
+	db, err := startInstance(ctx, opts)
 	if err != nil {
 		return nil, fmt.Errorf("open catalog %q: %w", path, err)
 	}
@@ -92,16 +92,16 @@ func (db *DB) Close() error {
 // spillPrefix begins the names of folders for what does not fit into memory.
 const spillPrefix = "placementsync-query-"
 
-// start makes an empty instance in memory with a single connection: settings
+// startInstance makes an empty instance in memory with a single connection: settings
 // such as USE belong to a connection, and a second one would lack them.
-func start(ctx context.Context, opts Options) (*DB, error) {
+func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	temp := cmp.Or(opts.TempDir, os.TempDir())
 	durable.RemoveDead(temp, spillPrefix)
 	spill, err := os.MkdirTemp(temp, durable.ProcessPrefix(spillPrefix)+"*")
 	if err != nil {
 		return nil, err
 	}
-	db, err := connect(ctx, ":memory:?"+opts.settings(spill).Encode())
+	db, err := connectTo(ctx, ":memory:?"+opts.dsnSettings(spill).Encode())
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(spill))
 	}
@@ -109,7 +109,7 @@ func start(ctx context.Context, opts Options) (*DB, error) {
 	return db, nil
 }
 
-func connect(ctx context.Context, dsn string) (*DB, error) {
+func connectTo(ctx context.Context, dsn string) (*DB, error) {
 	pool, err := sql.Open("duckdb", dsn)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func connect(ctx context.Context, dsn string) (*DB, error) {
 	return &DB{pool: pool, conn: conn}, nil
 }
 
-func (o Options) settings(spill string) url.Values {
+func (o Options) dsnSettings(spill string) url.Values {
 	s := url.Values{
 		"autoinstall_known_extensions": {"false"},
 		"autoload_known_extensions":    {"false"},
@@ -141,7 +141,7 @@ func (o Options) settings(spill string) url.Values {
 // lockDown attaches the catalog and then closes every door behind it. The last
 // statement makes the others final.
 func (db *DB) lockDown(ctx context.Context, path string) error {
-	if err := db.attach(ctx, path); err != nil {
+	if err := db.attachCatalog(ctx, path); err != nil {
 		return err
 	}
 	// Arrow then carries the exact DuckDB type of every column.
@@ -149,19 +149,19 @@ func (db *DB) lockDown(ctx context.Context, path string) error {
 	if !db.opts.Unsafe {
 		set = append(set, "SET enable_external_access = false", "SET lock_configuration = true")
 	}
-	return db.exec(ctx, set...)
+	return db.execAll(ctx, set...)
 }
 
-func (db *DB) attach(ctx context.Context, path string) error {
+func (db *DB) attachCatalog(ctx context.Context, path string) error {
 	const utc = "SET TimeZone = 'UTC'"
 	file := "ATTACH " + warehouse.Literal(path) + " AS %s (READ_ONLY)"
 	if db.opts.AsOf == "" {
-		return db.exec(ctx, fmt.Sprintf(file, home), "USE "+home, utc)
+		return db.execAll(ctx, fmt.Sprintf(file, home), "USE "+home, utc)
 	}
-	if err := db.exec(ctx, fmt.Sprintf(file, newest), "ATTACH ':memory:' AS "+home, "USE "+home, utc); err != nil {
+	if err := db.execAll(ctx, fmt.Sprintf(file, newest), "ATTACH ':memory:' AS "+home, "USE "+home, utc); err != nil {
 		return err
 	}
-	all, err := db.snapshots(ctx, newest)
+	all, err := db.readSnapshots(ctx, newest)
 	if err != nil {
 		return err
 	}
@@ -176,10 +176,10 @@ func (db *DB) attach(ctx context.Context, path string) error {
 	return nil
 }
 
-func (db *DB) exec(ctx context.Context, statements ...string) error {
+func (db *DB) execAll(ctx context.Context, statements ...string) error {
 	for _, s := range statements {
 		if _, err := db.conn.ExecContext(ctx, s); err != nil {
-			return explain(err)
+			return asRefusal(err)
 		}
 	}
 	return nil
@@ -191,7 +191,7 @@ func (db *DB) exec(ctx context.Context, statements ...string) error {
 // query may not do, and otherwise DuckDB's own.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
 	var rows int64
-	err := db.read(ctx, q.ofAnyLength(endless(w)), values, func(r array.RecordReader) error {
+	err := db.readAnswer(ctx, q.ofAnyLength(isStreaming(w)), values, func(r array.RecordReader) error {
 		var err error
 		rows, err = copyRows(r, w)
 		return err
@@ -199,14 +199,14 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 	return rows, err
 }
 
-// read runs the query and hands its answer to use, in Arrow batches.
-func (db *DB) read(ctx context.Context, q Query, values map[string]string, use func(array.RecordReader) error) error {
+// readAnswer runs the query and hands its answer to use, in Arrow batches.
+func (db *DB) readAnswer(ctx context.Context, q Query, values map[string]string, use func(array.RecordReader) error) error {
 	return db.conn.Raw(func(raw any) error {
 		conn, ok := raw.(*duckdb.Conn)
 		if !ok {
 			return fmt.Errorf("run query: connection is %T, not DuckDB's", raw)
 		}
-		s, args, err := db.admit(ctx, conn, q, values)
+		s, args, err := db.admitQuery(ctx, conn, q, values)
 		if err != nil {
 			return err
 		}
@@ -220,13 +220,13 @@ func (db *DB) read(ctx context.Context, q Query, values map[string]string, use f
 	})
 }
 
-// admit prepares a query with its arguments and refuses what it may not do. The
+// admitQuery prepares a query with its arguments and refuses what it may not do. The
 // named queries are the program's own.
-func (db *DB) admit(ctx context.Context, conn *duckdb.Conn, q Query, values map[string]string) (s statement, args []any, err error) {
+func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values map[string]string) (s statement, args []any, err error) {
 	text := q.Name == ""
 	if text || q.spooled {
 		if s, err = prepareStatement(conn, q.SQL); err != nil {
-			return s, nil, q.wrap(err)
+			return s, nil, q.wrapErr(err)
 		}
 	}
 	params := q.Params
@@ -236,12 +236,12 @@ func (db *DB) admit(ctx context.Context, conn *duckdb.Conn, q Query, values map[
 	if s.several && len(values) > 0 {
 		return s, nil, &UsageError{Problem: "a text of several statements takes no parameters: give one statement (a PIVOT without IN counts as several)"}
 	}
-	if args, err = bind(ctx, conn, q, params, values); err != nil {
+	if args, err = bindValues(ctx, conn, q, params, values); err != nil {
 		return s, nil, err
 	}
 	if text && !db.opts.Unsafe {
 		if err := refuseUnlessReads(ctx, conn, s, q.SQL, args); err != nil {
-			return s, nil, q.wrap(err)
+			return s, nil, q.wrapErr(err)
 		}
 	}
 	return s, args, nil
@@ -254,14 +254,14 @@ func readArrow(ctx context.Context, conn driver.Conn, q Query, args []any, use f
 	}
 	reader, err := arrow.QueryContext(ctx, q.SQL, args...)
 	if err != nil {
-		return q.wrap(explain(err))
+		return q.wrapErr(asRefusal(err))
 	}
 	defer reader.Release()
 	if err := use(reader); err != nil {
 		return err
 	}
 	if err := reader.Err(); err != nil {
-		return q.wrap(explain(err))
+		return q.wrapErr(asRefusal(err))
 	}
 	return nil
 }

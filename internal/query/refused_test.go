@@ -23,7 +23,7 @@ const (
 	noSeveral  = "refuse to run several statements"
 	noKind     = "refuse to run this kind of statement"
 	noFunction = "refuse to call a function"
-	noPivot    = "refuse to check a PIVOT"
+	noPivot    = "refuse a PIVOT"
 )
 
 // refusals are statements that want more than to read the catalog. DIR is a

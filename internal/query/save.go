@@ -13,8 +13,8 @@ import (
 	duckdb "github.com/duckdb/duckdb-go/v2"
 )
 
-// Save answers a query into a file of any format. The file appears whole or
-// not at all; one that is there is replaced. It returns the number of rows.
+// Save answers a query into a file of any format. The file is written
+// atomically and replaces an earlier one. It returns the number of rows.
 func (db *DB) Save(ctx context.Context, q Query, values map[string]string, f Format, file string) (int64, error) {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return 0, &UsageError{Problem: fmt.Sprintf("%q is not a regular file; leave -o out to write to the terminal or a pipe", file)}
@@ -46,7 +46,7 @@ func (db *DB) saveText(ctx context.Context, q Query, values map[string]string, f
 // answer, and may open nothing but the file.
 func (db *DB) saveParquet(ctx context.Context, q Query, values map[string]string, file string) (int64, error) {
 	var rows int64
-	err := db.read(ctx, q.ofAnyLength(true), values, func(answer array.RecordReader) error {
+	err := db.readAnswer(ctx, q.ofAnyLength(true), values, func(answer array.RecordReader) error {
 		var err error
 		rows, err = db.writeParquet(ctx, answer, file, parquetOptions{})
 		return err
@@ -55,16 +55,16 @@ func (db *DB) saveParquet(ctx context.Context, q Query, values map[string]string
 }
 
 func (db *DB) writeParquet(ctx context.Context, answer array.RecordReader, place string, o parquetOptions) (rows int64, err error) {
-	scribe, err := start(ctx, db.opts)
+	scribe, err := startInstance(ctx, db.opts)
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
 	defer func() { err = errors.Join(err, scribe.Close()) }()
-	settings := append([]string{"SET TimeZone = 'UTC'"}, o.allow(place)...)
-	if err := scribe.exec(ctx, append(settings, "SET enable_external_access = false", "SET lock_configuration = true")...); err != nil {
+	settings := append([]string{"SET TimeZone = 'UTC'"}, o.allowPaths(place)...)
+	if err := scribe.execAll(ctx, append(settings, "SET enable_external_access = false", "SET lock_configuration = true")...); err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
-	release, err := scribe.register(newExact(answer, o.plainJSON), "answer")
+	release, err := scribe.registerView(newExact(answer, o.plainJSON), "answer")
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
@@ -76,7 +76,7 @@ func (db *DB) writeParquet(ctx context.Context, answer array.RecordReader, place
 	return result.RowsAffected()
 }
 
-func (db *DB) register(r array.RecordReader, name string) (release func(), err error) {
+func (db *DB) registerView(r array.RecordReader, name string) (release func(), err error) {
 	err = db.conn.Raw(func(raw any) error {
 		conn, ok := raw.(*duckdb.Conn)
 		if !ok {

@@ -17,20 +17,20 @@ import (
 // valuer is what Arrow's arrays of a plain type have in common.
 type valuer[T any] interface{ Value(i int) T }
 
-func value[T any](a arrow.Array, i int) T { return a.(valuer[T]).Value(i) }
+func valueAt[T any](a arrow.Array, i int) T { return a.(valuer[T]).Value(i) }
 
 func appendInt[T int8 | int16 | int32 | int64](dst []byte, a arrow.Array, i int) []byte {
-	return strconv.AppendInt(dst, int64(value[T](a, i)), 10)
+	return strconv.AppendInt(dst, int64(valueAt[T](a, i)), 10)
 }
 
 func appendUint[T uint8 | uint16 | uint32 | uint64](dst []byte, a arrow.Array, i int) []byte {
-	return strconv.AppendUint(dst, uint64(value[T](a, i)), 10)
+	return strconv.AppendUint(dst, uint64(valueAt[T](a, i)), 10)
 }
 
 // appendFloat writes the shortest digits that read back as the same number,
 // with an exponent only where the plain form is long, as JSON encoders do.
 func appendFloat[T float32 | float64](dst []byte, a arrow.Array, i int) []byte {
-	v := float64(value[T](a, i))
+	v := float64(valueAt[T](a, i))
 	if math.IsInf(v, 0) {
 		return appendInfinity(dst, v < 0)
 	}
@@ -51,17 +51,17 @@ func appendInfinity(dst []byte, negative bool) []byte {
 	return append(dst, "Infinity"...)
 }
 
-// finite is appendFloat for JSON, which has no NaN and no infinity.
-func finite[T float32 | float64](dst []byte, a arrow.Array, i int) []byte {
-	if v := float64(value[T](a, i)); math.IsNaN(v) || math.IsInf(v, 0) {
+// appendFinite is appendFloat for JSON, which has no NaN and no infinity.
+func appendFinite[T float32 | float64](dst []byte, a arrow.Array, i int) []byte {
+	if v := float64(valueAt[T](a, i)); math.IsNaN(v) || math.IsInf(v, 0) {
 		return append(dst, "null"...)
 	}
 	return appendFloat[T](dst, a, i)
 }
 
 func decimalCodec(t *arrow.Decimal128Type) codec {
-	return number(fmt.Sprintf("DECIMAL(%d,%d)", t.Precision, t.Scale), func(dst []byte, a arrow.Array, i int) []byte {
-		return appendScaled(dst, value[decimal128.Num](a, i), int(t.Scale))
+	return newNumberCodec(fmt.Sprintf("DECIMAL(%d,%d)", t.Precision, t.Scale), func(dst []byte, a arrow.Array, i int) []byte {
+		return appendScaled(dst, valueAt[decimal128.Num](a, i), int(t.Scale))
 	})
 }
 
@@ -83,7 +83,7 @@ func appendScaled(dst []byte, n decimal128.Num, scale int) []byte {
 }
 
 // bytesAt reads a value of any binary array.
-func bytesAt(a arrow.Array, i int) []byte { return value[[]byte](a, i) }
+func bytesAt(a arrow.Array, i int) []byte { return valueAt[[]byte](a, i) }
 
 // appendHugeint reads two's complement, 16 bytes, the low half first.
 func appendHugeint(dst []byte, a arrow.Array, i int) []byte {
@@ -125,15 +125,15 @@ func appendBit(dst []byte, a arrow.Array, i int) []byte {
 }
 
 func appendBool(dst []byte, a arrow.Array, i int) []byte {
-	return strconv.AppendBool(dst, value[bool](a, i))
+	return strconv.AppendBool(dst, valueAt[bool](a, i))
 }
 
 func appendBool8(dst []byte, a arrow.Array, i int) []byte {
-	return strconv.AppendBool(dst, value[int8](a, i) != 0)
+	return strconv.AppendBool(dst, valueAt[int8](a, i) != 0)
 }
 
 func appendString(dst []byte, a arrow.Array, i int) []byte {
-	return append(dst, value[string](a, i)...)
+	return append(dst, valueAt[string](a, i)...)
 }
 
 func appendBase64(dst []byte, a arrow.Array, i int) []byte {
@@ -149,7 +149,7 @@ func appendUUID(dst []byte, a arrow.Array, i int) []byte {
 // A text that is no JSON, which DuckDB does not stop from entering such a
 // column, becomes a JSON string.
 func appendDocument(dst []byte, a arrow.Array, i int) []byte {
-	text := []byte(value[string](a, i))
+	text := []byte(valueAt[string](a, i))
 	out, err := jsontext.AppendFormat(dst, text, jsontext.AllowDuplicateNames(true))
 	if err != nil {
 		return appendQuoted(dst, text)

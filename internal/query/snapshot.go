@@ -24,14 +24,14 @@ func (s Snapshot) String() string { return s.Run + " of " + s.At.UTC().Format(ti
 // Snapshots lists what the catalog knows of snapshots, oldest first. It is
 // empty for a catalog without history, such as one that was made by hand.
 func (db *DB) Snapshots(ctx context.Context) ([]Snapshot, error) {
-	found, err := db.snapshots(ctx, home)
+	found, err := db.readSnapshots(ctx, home)
 	if err != nil {
 		return nil, fmt.Errorf("list snapshots: %w", err)
 	}
 	return found, nil
 }
 
-func (db *DB) snapshots(ctx context.Context, database string) ([]Snapshot, error) {
+func (db *DB) readSnapshots(ctx context.Context, database string) ([]Snapshot, error) {
 	var known bool
 	err := db.conn.QueryRowContext(ctx, `SELECT count(*) > 0 FROM duckdb_columns()
 		WHERE database_name = ? AND schema_name = 'meta' AND table_name = 'runs' AND column_name = 'snapshot_at'`, database).Scan(&known)
@@ -61,7 +61,7 @@ func (db *DB) snapshots(ctx context.Context, database string) ([]Snapshot, error
 // a *UsageError when there is none.
 func Find(all []Snapshot, text string) (Snapshot, error) {
 	if len(all) == 0 {
-		return Snapshot{}, &UsageError{Problem: "the catalog knows of no snapshot"}
+		return Snapshot{}, &UsageError{Problem: "the catalog has no snapshot"}
 	}
 	if i := slices.IndexFunc(all, func(s Snapshot) bool { return s.Run == text }); i >= 0 {
 		return all[i], nil
@@ -97,7 +97,7 @@ var runID = regexp.MustCompile(`^\d{8}T\d{6}`)
 
 func unknownMoment(all []Snapshot, text string) string {
 	if !runID.MatchString(text) {
-		return fmt.Sprintf("%q is no time such as 2026-11-01T02:00:00Z, no date such as 2026-11-01 and no id of a run", text)
+		return fmt.Sprintf("%q is not a time such as 2026-11-01T02:00:00Z, a date such as 2026-11-01 or the id of a run", text)
 	}
 	const most = 5
 	var newest []string

@@ -35,18 +35,18 @@ func readLong(ctx context.Context, conn *duckdb.Conn, q Query, args []any, use f
 	defer r.Release()
 	if !q.stored {
 		if err := execOn(ctx, conn, "CREATE OR REPLACE TEMP TABLE "+spool+" AS "+q.SQL, args...); err != nil {
-			return q.wrap(explain(err))
+			return q.wrapErr(asRefusal(err))
 		}
 		r.text = "SELECT * FROM " + spool
 	}
-	if err := r.start(); err != nil {
-		return q.wrap(explain(err))
+	if err := r.openFirst(); err != nil {
+		return q.wrapErr(asRefusal(err))
 	}
 	if err := use(r); err != nil {
 		return err
 	}
 	if r.err != nil {
-		return q.wrap(explain(r.err))
+		return q.wrapErr(asRefusal(r.err))
 	}
 	return execOn(ctx, conn, "DROP TABLE IF EXISTS "+spool)
 }
@@ -91,7 +91,7 @@ type pieces struct {
 
 var _ array.RecordReader = (*pieces)(nil)
 
-func (p *pieces) start() error {
+func (p *pieces) openFirst() error {
 	_, table, _ := strings.Cut(p.text, " FROM ")
 	last, err := p.from.QueryContext(p.ctx, "SELECT coalesce(max(rowid) + 1, 0)::BIGINT FROM "+table)
 	if err != nil {
@@ -101,11 +101,11 @@ func (p *pieces) start() error {
 	if last.Next() {
 		p.end = last.RecordBatch().Column(0).(*array.Int64).Value(0)
 	}
-	return errors.Join(last.Err(), p.open())
+	return errors.Join(last.Err(), p.openNext())
 }
 
-// open moves on to the next piece.
-func (p *pieces) open() error {
+// openNext moves on to the next piece.
+func (p *pieces) openNext() error {
 	part, err := p.from.QueryContext(p.ctx, fmt.Sprintf("%s WHERE rowid >= %d AND rowid < %d", p.text, p.next, p.next+spoolRows))
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (p *pieces) Next() bool {
 		if p.err = p.part.Err(); p.err != nil || p.next >= p.end {
 			return false
 		}
-		if p.err = p.open(); p.err != nil {
+		if p.err = p.openNext(); p.err != nil {
 			return false
 		}
 	}

@@ -34,7 +34,7 @@ func prepareStatement(conn *duckdb.Conn, text string) (s statement, err error) {
 		if strings.Contains(err.Error(), "multi-statement query") {
 			return statement{several: true}, nil
 		}
-		return s, explain(err)
+		return s, asRefusal(err)
 	}
 	stmt, ok := prepared.(*duckdb.Stmt)
 	if !ok {
@@ -152,7 +152,7 @@ func refuseActing(ctx context.Context, conn *duckdb.Conn, s statement, text stri
 	}
 	rows, err := conn.QueryContext(ctx, "EXPLAIN (FORMAT json) "+text, namedValues(args))
 	if err != nil {
-		return explain(err)
+		return asRefusal(err)
 	}
 	row := make([]driver.Value, len(rows.Columns()))
 	err = rows.Next(row)

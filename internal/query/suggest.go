@@ -6,16 +6,16 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// telling is how long a part of a name has to be to stand for it.
-const telling = 3
+// minPart is how long a part of a name has to be to stand for it.
+const minPart = 3
 
-// meant picks the names that somebody may have meant: those that hold the
+// nearestNames picks the names that somebody may have meant: those that hold the
 // text, or else those that differ from it in a few letters.
-func meant(names []string, text string) []string {
+func nearestNames(names []string, text string) []string {
 	text = strings.ToLower(text)
 	var holding, alike []string
 	for _, name := range names {
-		if len(text) >= telling && strings.Contains(name, text) {
+		if len(text) >= minPart && strings.Contains(name, text) {
 			holding = append(holding, name)
 		}
 		if _, near := nearest.Edits(name, text); near {

@@ -55,7 +55,7 @@ func (w *tableWriter) Row(r Row) error {
 	w.rows++
 	switch {
 	case w.rows <= w.screen.Rows:
-		w.cells = append(w.cells, w.read(r))
+		w.cells = append(w.cells, w.cellTexts(r))
 		return nil
 	case w.screen.Terminal:
 		return nil
@@ -65,28 +65,28 @@ func (w *tableWriter) Row(r Row) error {
 			return err
 		}
 	}
-	return w.plainLine(w.read(r))
+	return w.plainLine(w.cellTexts(r))
 }
 
 func (w *tableWriter) End() error {
-	err := w.finish()
+	err := w.writeRest()
 	if err != nil {
 		return err
 	}
 	return w.out.Flush()
 }
 
-func (w *tableWriter) finish() error {
+func (w *tableWriter) writeRest() error {
 	switch {
 	case w.screen.Terminal:
-		return w.render()
+		return w.writeFramed()
 	case w.widths == nil:
 		return w.startPlain()
 	}
 	return nil
 }
 
-func (w *tableWriter) read(r Row) []string {
+func (w *tableWriter) cellTexts(r Row) []string {
 	cells := make([]string, len(w.columns))
 	for i := range cells {
 		if r.IsNull(i) {
@@ -94,23 +94,23 @@ func (w *tableWriter) read(r Row) []string {
 			continue
 		}
 		w.scratch = r.AppendText(w.scratch[:0], i)
-		cells[i] = harmless(string(w.scratch))
+		cells[i] = escapeForScreen(string(w.scratch))
 	}
 	return cells
 }
 
-// measure finds the widths of the columns, none above most.
-func (w *tableWriter) measure(most int, withTypes bool) []int {
+// columnWidths finds the widths of the columns, none above most.
+func (w *tableWriter) columnWidths(most int, withTypes bool) []int {
 	widths := make([]int, len(w.columns))
 	for i, c := range w.columns {
-		widths[i] = width(harmless(c.Name))
+		widths[i] = textWidth(escapeForScreen(c.Name))
 		if withTypes {
-			widths[i] = max(widths[i], width(c.Type))
+			widths[i] = max(widths[i], textWidth(c.Type))
 		}
 	}
 	for _, row := range w.cells {
 		for i, cell := range row {
-			widths[i] = max(widths[i], width(cell))
+			widths[i] = max(widths[i], textWidth(cell))
 		}
 	}
 	for i := range widths {
@@ -119,16 +119,16 @@ func (w *tableWriter) measure(most int, withTypes bool) []int {
 	return widths
 }
 
-func width(s string) int { return text.StringWidthWithoutEscSequences(s) }
+func textWidth(s string) int { return text.StringWidthWithoutEscSequences(s) }
 
 // startPlain writes what was kept. A text longer than the widest column sticks
 // out rather than pushing every other line apart.
 func (w *tableWriter) startPlain() error {
 	const widest = 60
-	w.widths = w.measure(widest, false)
+	w.widths = w.columnWidths(widest, false)
 	names := make([]string, len(w.columns))
 	for i, c := range w.columns {
-		names[i] = harmless(c.Name)
+		names[i] = escapeForScreen(c.Name)
 	}
 	if err := w.plainLine(names); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (w *tableWriter) plainLine(cells []string) error {
 		if i > 0 {
 			b.WriteString("  ")
 		}
-		pad := strings.Repeat(" ", max(0, w.widths[i]-width(cell)))
+		pad := strings.Repeat(" ", max(0, w.widths[i]-textWidth(cell)))
 		if w.columns[i].Numeric {
 			b.WriteString(pad + cell)
 		} else {
@@ -158,11 +158,11 @@ func (w *tableWriter) plainLine(cells []string) error {
 	return err
 }
 
-// fit chooses the widest limit on cells at which all columns are seen, or
+// fitColumns chooses the widest limit on cells at which all columns are seen, or
 // else, at the narrowest, how many columns are.
-func (w *tableWriter) fit() (widths []int, shown int) {
+func (w *tableWriter) fitColumns() (widths []int, shown int) {
 	for _, most := range []int{80, 60, 40, 30, 20} {
-		widths = w.measure(most, true)
+		widths = w.columnWidths(most, true)
 		shown = len(widths)
 		if w.screen.Width <= 0 {
 			return widths, shown
@@ -181,15 +181,15 @@ func (w *tableWriter) fit() (widths []int, shown int) {
 	return widths, shown
 }
 
-func (w *tableWriter) render() error {
-	widths, shown := w.fit()
+func (w *tableWriter) writeFramed() error {
+	widths, shown := w.fitColumns()
 	t := table.NewWriter()
 	style := table.StyleLight
 	style.Format.Header = text.FormatDefault
 	t.SetStyle(style)
 	header, configs := table.Row{}, []table.ColumnConfig{}
 	for i, c := range w.columns[:shown] {
-		header = append(header, snip(harmless(c.Name), widths[i])+"\n"+snip(c.Type, widths[i]))
+		header = append(header, snipText(escapeForScreen(c.Name), widths[i])+"\n"+snipText(c.Type, widths[i]))
 		align := text.AlignLeft
 		if c.Numeric {
 			align = text.AlignRight
@@ -202,41 +202,41 @@ func (w *tableWriter) render() error {
 	for _, row := range w.cells {
 		cells := table.Row{}
 		for i, cell := range row[:shown] {
-			cut = cut || width(cell) > widths[i]
-			cells = append(cells, snip(cell, widths[i]))
+			cut = cut || textWidth(cell) > widths[i]
+			cells = append(cells, snipText(cell, widths[i]))
 		}
 		t.AppendRow(cells)
 	}
-	_, err := fmt.Fprintf(w.out, "%s\n%s\n", t.Render(), strings.Join(w.notes(shown, cut), "; "))
+	_, err := fmt.Fprintf(w.out, "%s\n%s\n", t.Render(), strings.Join(w.rowNotes(shown, cut), "; "))
 	return err
 }
 
-func snip(s string, most int) string {
-	if width(s) <= most {
+func snipText(s string, most int) string {
+	if textWidth(s) <= most {
 		return s
 	}
 	return text.Snip(s, most, "…")
 }
 
-// notes says how many rows there are and what is not seen of them.
-func (w *tableWriter) notes(shown int, cut bool) []string {
-	notes := []string{counted(w.rows, "row")}
+// rowNotes says how many rows there are and what is not seen of them.
+func (w *tableWriter) rowNotes(shown int, cut bool) []string {
+	notes := []string{countedNoun(w.rows, "row")}
 	if hidden := w.rows - len(w.cells); hidden > 0 {
-		notes = []string{fmt.Sprintf("%d of %s shown", len(w.cells), counted(w.rows, "row"))}
+		notes = []string{fmt.Sprintf("%d of %s shown", len(w.cells), countedNoun(w.rows, "row"))}
 	}
 	if shown < len(w.columns) {
-		notes = append(notes, fmt.Sprintf("%d of %s shown", shown, counted(len(w.columns), "column")))
+		notes = append(notes, fmt.Sprintf("%d of %s shown", shown, countedNoun(len(w.columns), "column")))
 	}
 	if cut {
 		notes = append(notes, "long texts cut")
 	}
 	if len(notes) > 1 || w.rows > len(w.cells) {
-		notes = append(notes, "--format csv gives all")
+		notes = append(notes, "--format csv shows all")
 	}
 	return notes
 }
 
-func counted(n int, what string) string {
+func countedNoun(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

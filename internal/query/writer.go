@@ -15,8 +15,8 @@ type Writer interface {
 	End() error
 }
 
-// endless tells whether a writer passes rows on and keeps none.
-func endless(w Writer) bool {
+// isStreaming tells whether a writer passes rows on and keeps none.
+func isStreaming(w Writer) bool {
 	switch w.(type) {
 	case *csvWriter, *jsonWriter, *markdownWriter:
 		return true

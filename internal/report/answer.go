@@ -37,9 +37,9 @@ func (c Cell) Number() (n float64, ok bool) {
 	return n, err == nil
 }
 
-// at gives the value of a column by name. A column that the answer does not
+// valueOf gives the value of a column by name. A column that the answer does not
 // have is noted: the page and the query disagree.
-func (a Answer) at(row []Cell, column string) Cell {
+func (a Answer) valueOf(row []Cell, column string) Cell {
 	i := slices.IndexFunc(a.Columns, func(c Column) bool { return c.Name == column })
 	if i < 0 {
 		a.lacking[column] = true
@@ -48,19 +48,19 @@ func (a Answer) at(row []Cell, column string) Cell {
 	return row[i]
 }
 
-// whole is an error when a column was looked for that is not there.
-func (a Answer) whole(query string) error {
+// missingColumnsErr is an error when a column was looked for that is not there.
+func (a Answer) missingColumnsErr(query string) error {
 	if len(a.lacking) == 0 {
 		return nil
 	}
 	return fmt.Errorf("read the answer of %q: it has no column %s", query, strings.Join(slices.Sorted(maps.Keys(a.lacking)), ", "))
 }
 
-// text is at for labels.
-func (a Answer) text(row []Cell, column string) string { return a.at(row, column).Text }
+// textOf is at for labels.
+func (a Answer) textOf(row []Cell, column string) string { return a.valueOf(row, column).Text }
 
-// where keeps the rows that hold in order.
-func (a Answer) where(keep func(row []Cell) bool) Answer {
+// filterRows keeps the rows that hold in order.
+func (a Answer) filterRows(keep func(row []Cell) bool) Answer {
 	kept := a
 	kept.Rows = nil
 	for _, row := range a.Rows {
@@ -71,8 +71,8 @@ func (a Answer) where(keep func(row []Cell) bool) Answer {
 	return kept
 }
 
-// distinct gives the different values of a column in the order of the rows.
-func (a Answer) distinct(label func(row []Cell) string) []string {
+// distinctLabels gives the different values of a column in the order of the rows.
+func (a Answer) distinctLabels(label func(row []Cell) string) []string {
 	var found []string
 	seen := map[string]bool{}
 	for _, row := range a.Rows {

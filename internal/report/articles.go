@@ -1,22 +1,22 @@
 package report
 
-func articles() section {
+func articlesSection() section {
 	return section{
 		id: "articles", title: "Articles",
-		lead:    "Days are of 24 hours. A median or a 90th percentile is a time that occurred.",
+		lead:    "A day has 24 hours. Medians and 90th percentiles are observed values.",
 		streams: []string{"campaigns", "campaign_articles", "articles"},
 		panels: []panel{
-			funnel(), weekly(), cycleTime(), paidToLive(), overdue(), writers(), campaigns(),
+			funnelPanel(), weeklyPanel(), cycleTimePanel(), paidToLivePanel(), overduePanel(), writersPanel(), campaignsPanel(),
 		},
 	}
 }
 
-func funnel() panel {
+func funnelPanel() panel {
 	return panel{
 		id: "articles-by-status", title: "Where the articles are",
 		about: "Articles in each status.",
 		query: "articles_by_status", read: 40, shown: 40,
-		plot: &plot{kind: "bar", across: true, variant: wide(by("status_name"), 40, measure{column: "articles", name: "articles"})},
+		plot: &plot{kind: "bar", across: true, variant: seriesByMeasure(byColumns("status_name"), 40, measure{column: "articles", name: "articles"})},
 		fields: []field{
 			{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "articles", label: "Articles", as: asNumber},
 			{column: "p50_days_in_status", label: "Median time in it", as: asDays}, {column: "oldest_days", label: "Longest", as: asDays},
@@ -25,12 +25,12 @@ func funnel() panel {
 	}
 }
 
-func weekly() panel {
+func weeklyPanel() panel {
 	return panel{
 		id: "weekly-throughput", title: "Started and published by week",
 		about: "Weeks begin on Monday; the last one may not be over.",
 		query: "weekly_throughput", read: weeksDrawn, shown: weeksDrawn,
-		plot: &plot{kind: "bar", variant: wide(by("week"), weeksDrawn,
+		plot: &plot{kind: "bar", variant: seriesByMeasure(byColumns("week"), weeksDrawn,
 			measure{column: "started", name: "started", colour: 5}, measure{column: "published", name: "published", colour: 2})},
 		fields: []field{
 			{column: "week", label: "Week"}, {column: "started", label: "Started", as: asNumber},
@@ -41,12 +41,12 @@ func weekly() panel {
 	}
 }
 
-func cycleTime() panel {
+func cycleTimePanel() panel {
 	return panel{
 		id: "cycle-time", title: "Time in each status",
 		about: "Days from one status to the next, of the stays that have ended.",
 		query: "article_cycle_time", read: 40, shown: 40,
-		plot: &plot{kind: "bar", across: true, variant: wide(by("status_name"), 40,
+		plot: &plot{kind: "bar", across: true, variant: seriesByMeasure(byColumns("status_name"), 40,
 			measure{column: "p50_days", name: "median", as: asDays}, measure{column: "p90_days", name: "90th percentile", colour: 1, as: asDays})},
 		fields: []field{
 			{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "finished_stays", label: "Ended stays", as: asNumber},
@@ -57,24 +57,24 @@ func cycleTime() panel {
 	}
 }
 
-func paidToLive() panel {
+func paidToLivePanel() panel {
 	return panel{
 		id: "paid-to-live", title: "From paid order to live",
 		about: "Days from payment to publication, by the month of publication.",
 		query: "paid_to_live", read: monthsDrawn, shown: monthsDrawn,
-		plot: &plot{kind: "line", variant: wide(byMonth, monthsDrawn,
+		plot: &plot{kind: "line", variant: seriesByMeasure(byMonth, monthsDrawn,
 			measure{column: "p50_days", name: "median", as: asDays}, measure{column: "p90_days", name: "90th percentile", colour: 1, as: asDays})},
 		fields: []field{
 			{column: "month", label: "Month", as: asMonth}, {column: "articles", label: "Articles", as: asNumber},
 			{column: "p50_days", label: "Median", as: asDays}, {column: "p90_days", label: "90th percentile", as: asDays},
 			{column: "p50_days_to_start", label: "Median to start", as: asDays},
-			{column: "articles_without_payment", label: "No payment", as: asNumber, about: "Articles whose order has no date of payment"},
+			{column: "articles_without_payment", label: "No payment", as: asNumber, about: "Articles whose order has no payment date"},
 		},
 		empty: "No article of this snapshot was published.",
 	}
 }
 
-func overdue() panel {
+func overduePanel() panel {
 	return panel{
 		id: "overdue", title: "Overdue", wide: true,
 		about: "Unfinished articles past their expected date, longest first.",
@@ -88,7 +88,7 @@ func overdue() panel {
 	}
 }
 
-func writers() panel {
+func writersPanel() panel {
 	return panel{
 		id: "writers", title: "Load per writer",
 		query: "writer_load", shown: 40,
@@ -101,7 +101,7 @@ func writers() panel {
 	}
 }
 
-func campaigns() panel {
+func campaignsPanel() panel {
 	return panel{
 		id: "campaigns", title: "Campaigns", about: "How far the articles of each campaign are.",
 		query: "campaign_funnel", shown: 40,

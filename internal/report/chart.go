@@ -27,23 +27,23 @@ type plot struct {
 // however many currencies and tiers there are.
 const variantsKept = 24
 
-func (p plot) draw(a Answer) []Variant {
+func (p plot) drawVariants(a Answer) []Variant {
 	if len(p.split) == 0 {
 		return nonEmpty(p.variant(a))
 	}
-	label := func(row []Cell) string { return label(a, row, p.split...) }
-	labels := a.distinct(label)
+	label := func(row []Cell) string { return rowLabel(a, row, p.split...) }
+	labels := a.distinctLabels(label)
 	if p.weigh != "" {
 		weights := map[string]float64{}
 		for _, row := range a.Rows {
-			n, _ := a.at(row, p.weigh).Number()
+			n, _ := a.valueOf(row, p.weigh).Number()
 			weights[label(row)] += n
 		}
 		slices.SortStableFunc(labels, func(x, y string) int { return cmp.Compare(weights[y], weights[x]) })
 	}
 	var all []Variant
 	for _, l := range labels {
-		v := p.variant(a.where(func(row []Cell) bool { return label(row) == l }))
+		v := p.variant(a.filterRows(func(row []Cell) bool { return label(row) == l }))
 		v.Label = l
 		all = append(all, nonEmpty(v)...)
 		if len(all) == variantsKept {
@@ -60,18 +60,18 @@ func nonEmpty(v Variant) []Variant {
 	return []Variant{v}
 }
 
-// label joins the values of columns; what has no name says so.
-func label(a Answer, row []Cell, columns ...string) string {
+// rowLabel joins the values of columns; what has no name says so.
+func rowLabel(a Answer, row []Cell, columns ...string) string {
 	parts := make([]string, len(columns))
 	for i, name := range columns {
-		c := a.at(row, name)
+		c := a.valueOf(row, name)
 		switch {
 		case name == "currency":
-			parts[i] = clipped(unitName(c))
+			parts[i] = clipText(unitName(c))
 		case c.Null || c.Text == "":
 			parts[i] = "(" + strings.ReplaceAll(name, "_", " ") + " unknown)"
 		default:
-			parts[i] = clipped(c.Text)
+			parts[i] = clipText(c.Text)
 		}
 	}
 	return strings.Join(parts, " \u00b7 ")
@@ -86,12 +86,12 @@ type measure struct {
 	as    shape
 }
 
-// wide makes a series of each measure, a category of each row.
-func wide(category func(a Answer, row []Cell) string, most int, measures ...measure) func(Answer) Variant {
+// seriesByMeasure makes a series of each measure, a category of each row.
+func seriesByMeasure(category func(a Answer, row []Cell) string, most int, measures ...measure) func(Answer) Variant {
 	return func(a Answer) Variant {
 		var v Variant
-		a = a.where(func(row []Cell) bool {
-			return slices.ContainsFunc(measures, func(m measure) bool { return !a.at(row, m.column).Null })
+		a = a.filterRows(func(row []Cell) bool {
+			return slices.ContainsFunc(measures, func(m measure) bool { return !a.valueOf(row, m.column).Null })
 		})
 		rows := a.Rows[:min(len(a.Rows), most)]
 		for _, row := range rows {
@@ -100,7 +100,7 @@ func wide(category func(a Answer, row []Cell) string, most int, measures ...meas
 		for _, m := range measures {
 			s := Series{Name: m.name, Colour: m.colour}
 			for _, row := range rows {
-				s.add(a.at(row, m.column), m)
+				s.addValue(a.valueOf(row, m.column), m)
 			}
 			v.Series = append(v.Series, s)
 		}
@@ -108,7 +108,7 @@ func wide(category func(a Answer, row []Cell) string, most int, measures ...meas
 	}
 }
 
-func (s *Series) add(c Cell, m measure) {
+func (s *Series) addValue(c Cell, m measure) {
 	n, ok := c.Number()
 	if m.below {
 		n = -n
@@ -121,30 +121,30 @@ func (s *Series) add(c Cell, m measure) {
 	if m.as == asText {
 		m.as = asNumber
 	}
-	s.Texts = append(s.Texts, field{as: m.as}.write(c))
+	s.Texts = append(s.Texts, field{as: m.as}.formatCell(c))
 }
 
-// long makes a series of each value of a column: rows are (category, series,
+// seriesByValue makes a series of each value of a column: rows are (category, series,
 // value). At most so many series are kept, in the order of the rows.
-func long(category func(a Answer, row []Cell) string, series, value string, most int) func(Answer) Variant {
+func seriesByValue(category func(a Answer, row []Cell) string, series, value string, most int) func(Answer) Variant {
 	return func(a Answer) Variant {
-		name := func(row []Cell) string { return label(a, row, series) }
-		categories := a.distinct(func(row []Cell) string { return category(a, row) })
+		name := func(row []Cell) string { return rowLabel(a, row, series) }
+		categories := a.distinctLabels(func(row []Cell) string { return category(a, row) })
 		v := Variant{Categories: categories}
-		for i, n := range a.distinct(name) {
+		for i, n := range a.distinctLabels(name) {
 			if i == most {
 				break
 			}
 			at := map[string]Cell{}
 			for _, row := range a.Rows {
 				if name(row) == n {
-					at[category(a, row)] = a.at(row, value)
+					at[category(a, row)] = a.valueOf(row, value)
 				}
 			}
 			s := Series{Name: n, Colour: i}
 			for _, c := range categories {
 				cell, known := at[c]
-				s.add(Cell{Text: cell.Text, Null: !known || cell.Null}, measure{})
+				s.addValue(Cell{Text: cell.Text, Null: !known || cell.Null}, measure{})
 			}
 			v.Series = append(v.Series, s)
 		}
@@ -152,17 +152,17 @@ func long(category func(a Answer, row []Cell) string, series, value string, most
 	}
 }
 
-// boxes makes a box of each row, of the five columns given.
-func boxes(category func(a Answer, row []Cell) string, most int, five [5]string) func(Answer) Variant {
+// boxByRow makes a box of each row, of the five columns given.
+func boxByRow(category func(a Answer, row []Cell) string, most int, five [5]string) func(Answer) Variant {
 	return func(a Answer) Variant {
 		s := Series{Name: "prices"}
 		var v Variant
 		for _, row := range a.Rows[:min(len(a.Rows), most)] {
 			box, texts, whole := [5]float64{}, [5]string{}, true
 			for i, column := range five {
-				c := a.at(row, column)
+				c := a.valueOf(row, column)
 				n, ok := c.Number()
-				box[i], texts[i], whole = n, grouped(c.Text), whole && ok
+				box[i], texts[i], whole = n, groupDigits(c.Text), whole && ok
 			}
 			if !whole {
 				continue
@@ -177,21 +177,21 @@ func boxes(category func(a Answer, row []Cell) string, most int, five [5]string)
 	}
 }
 
-// by is the label of a row by columns, for categories.
-func by(columns ...string) func(a Answer, row []Cell) string {
-	return func(a Answer, row []Cell) string { return label(a, row, columns...) }
+// byColumns is the label of a row by columns, for categories.
+func byColumns(columns ...string) func(a Answer, row []Cell) string {
+	return func(a Answer, row []Cell) string { return rowLabel(a, row, columns...) }
 }
 
 // byMonth is the month of a row.
-func byMonth(a Answer, row []Cell) string { return month(label(a, row, "month")) }
+func byMonth(a Answer, row []Cell) string { return formatMonth(rowLabel(a, row, "month")) }
 
 // oldestFirst is wide for rows that come newest first. Rows whose value of
 // known is NULL are left out: of the first night everything is new, and it
 // would dwarf the others.
 func oldestFirst(known string, category func(a Answer, row []Cell) string, measures ...measure) func(Answer) Variant {
 	return func(a Answer) Variant {
-		a = a.where(func(row []Cell) bool { return !a.at(row, known).Null })
+		a = a.filterRows(func(row []Cell) bool { return !a.valueOf(row, known).Null })
 		slices.Reverse(a.Rows)
-		return wide(category, len(a.Rows), measures...)(a)
+		return seriesByMeasure(category, len(a.Rows), measures...)(a)
 	}
 }

@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// page asks for everything, in the order in which it is shown.
-func (b *builder) page() (Page, error) {
+// buildPage asks for everything, in the order in which it is shown.
+func (b *builder) buildPage() (Page, error) {
 	var err error
 	if b.now, err = b.readMoments(); err != nil {
 		return Page{}, err
 	}
 	p := Page{
-		Snapshot: clock(b.now.at), Run: b.now.run, Outcome: b.now.outcome, Tone: tagOf(b.now.outcome),
-		Later: b.now.at.UTC().Format(momentLayout), Since: b.now.earlier(),
+		Snapshot: formatClock(b.now.at), Run: b.now.run, Outcome: b.now.outcome, Tone: tagOf(b.now.outcome),
+		Later: b.now.at.UTC().Format(momentLayout), Since: b.now.comparedSnapshots(),
 	}
-	if p.Notices, err = b.notices(); err != nil {
+	if p.Notices, err = b.buildNotices(); err != nil {
 		return p, err
 	}
-	headlines, err := b.headlines()
+	headlines, err := b.buildHeadlines()
 	if err != nil {
 		return p, err
 	}
 	p.Sections = append(p.Sections, headlines)
-	for _, s := range sections() {
-		shown, err := b.section(s)
+	for _, s := range allSections() {
+		shown, err := b.buildSection(s)
 		if err != nil {
 			return p, err
 		}
@@ -34,44 +34,46 @@ func (b *builder) page() (Page, error) {
 	return p, nil
 }
 
-// sections lists what follows the headlines.
-func sections() []section { return []section{prices(), commissions(), articles(), quality()} }
-
-// needed tells whether numbers of the page come from the stream: not so events
-// of webhooks, which most warehouses do without.
-func needed(stream string) bool {
-	return slices.ContainsFunc(sections(), func(s section) bool { return slices.Contains(s.streams, stream) })
+// allSections lists what follows the headlines.
+func allSections() []section {
+	return []section{pricesSection(), commissionsSection(), articlesSection(), qualitySection()}
 }
 
-// notices warn of what the page cannot show as it should be: a partial night,
+// isShownStream tells whether numbers of the page come from the stream: not so events
+// of webhooks, which most warehouses do without.
+func isShownStream(stream string) bool {
+	return slices.ContainsFunc(allSections(), func(s section) bool { return slices.Contains(s.streams, stream) })
+}
+
+// buildNotices warn of what the page cannot show as it should be: a partial night,
 // and streams that are not of this night.
-func (b *builder) notices() ([]Notice, error) {
-	a, ok, err := b.answer(Question{Query: "stream_grades", Rows: rowsRead})
+func (b *builder) buildNotices() ([]Notice, error) {
+	a, ok, err := b.askIfPresent(Question{Query: "stream_grades", Rows: rowsRead})
 	if err != nil || !ok {
 		return nil, err
 	}
 	var carried, missing []string
 	b.skipped = map[string]string{}
 	for _, row := range a.Rows {
-		stream, reason := a.text(row, "stream"), a.text(row, "reason")
-		switch a.text(row, "grade") {
+		stream, reason := a.textOf(row, "stream"), a.textOf(row, "reason")
+		switch a.textOf(row, "grade") {
 		case "carried_forward":
-			carried = append(carried, fmt.Sprintf("%s: rows of %s UTC (%s)", stream, moment(a.text(row, "oldest_at")), reason))
+			carried = append(carried, fmt.Sprintf("%s: rows of %s UTC (%s)", stream, formatMoment(a.textOf(row, "oldest_at")), reason))
 		case "best_effort":
-			carried = append(carried, fmt.Sprintf("%s: read without a proof that nothing is missing (%s)", stream, reason))
+			carried = append(carried, fmt.Sprintf("%s: read without proof that nothing is missing (%s)", stream, reason))
 		case "skipped":
 			b.skipped[stream] = reason
-			if needed(stream) {
+			if isShownStream(stream) {
 				missing = append(missing, fmt.Sprintf("%s: %s", stream, reason))
 			}
 		}
 	}
 	var notices []Notice
 	if b.now.outcome == "partial" || len(carried) > 0 {
-		notices = append(notices, Notice{Title: "This snapshot is partial: some of it was not read in this night.", Lines: carried})
+		notices = append(notices, Notice{Title: "This snapshot is partial: some streams were not read, or not completely.", Lines: carried})
 	}
 	if len(missing) > 0 {
-		notices = append(notices, Notice{Title: "Streams that were never read, so that their numbers are missing here:", Lines: missing})
+		notices = append(notices, Notice{Title: "These streams were never read; their numbers are missing here:", Lines: missing})
 	}
 	return notices, nil
 }
@@ -79,19 +81,19 @@ func (b *builder) notices() ([]Notice, error) {
 // rowsRead bounds what is read of an answer that a chart or a sum needs whole.
 const rowsRead = 2000
 
-// headlines are the numbers of one query, asked at up to three times.
-func (b *builder) headlines() (Section, error) {
+// buildHeadlines are the numbers of one query, asked at up to three times.
+func (b *builder) buildHeadlines() (Section, error) {
 	out := Section{ID: "headlines", Title: "Headlines"}
 	now := Question{Query: "report_headlines", Rows: rowsRead}
-	a, ok, err := b.answer(now)
+	a, ok, err := b.askIfPresent(now)
 	if err != nil {
 		return out, err
 	}
 	if !ok || len(a.Rows) == 0 {
-		out.Empty = "This snapshot does not hold the tables that the headlines are made of."
+		out.Empty = "This snapshot lacks a table that the headlines need."
 		return out, nil
 	}
-	out.Sources = []Source{b.source(now)}
+	out.Sources = []Source{b.sourceOf(now)}
 	var before []earlierFigures
 	for _, e := range []earlierFigures{{since: "vs last", at: b.now.previous}, {since: "vs week", at: b.now.week}} {
 		if e.at.IsZero() {
@@ -99,20 +101,20 @@ func (b *builder) headlines() (Section, error) {
 		}
 		q := now
 		q.AsOf = e.at
-		old, ok, err := b.answer(q)
+		old, ok, err := b.askIfPresent(q)
 		if err != nil {
 			return out, err
 		}
 		if !ok {
 			continue
 		}
-		e.values = figures(old)
-		source := b.source(q)
+		e.values = figuresByLabel(old)
+		source := b.sourceOf(q)
 		source.Label = e.since
 		out.Sources, before = append(out.Sources, source), append(before, e)
 	}
 	for _, row := range a.Rows {
-		out.Tiles = append(out.Tiles, tile(a, row, before))
+		out.Tiles = append(out.Tiles, newTile(a, row, before))
 	}
 	return out, nil
 }

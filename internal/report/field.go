@@ -31,29 +31,29 @@ type field struct {
 	unit string
 }
 
-func (f field) head() Head {
-	return Head{Label: f.label, About: f.about, Numeric: f.numeric()}
+func (f field) tableHead() Head {
+	return Head{Label: f.label, About: f.about, Numeric: f.isNumeric()}
 }
 
-func (f field) numeric() bool {
+func (f field) isNumeric() bool {
 	return f.as == asNumber || f.as == asPercent || f.as == asChange || f.as == asDays
 }
 
-func (f field) datum(a Answer, row []Cell) Datum {
-	c := a.at(row, f.column)
-	d := Datum{Text: clipped(f.write(c))}
+func (f field) tableCell(a Answer, row []Cell) Datum {
+	c := a.valueOf(row, f.column)
+	d := Datum{Text: clipText(f.formatCell(c))}
 	if f.as == asTag {
 		d.Tag, d.Text = tagOf(c.Text), strings.ReplaceAll(d.Text, "_", " ")
 	}
 	if f.sub != "" {
-		d.Sub = clipped(a.text(row, f.sub))
+		d.Sub = clipText(a.textOf(row, f.sub))
 	}
 	if f.unit != "" && !c.Null {
-		d.Text += thin + clipped(unitName(a.at(row, f.unit)))
+		d.Text += thin + clipText(unitName(a.valueOf(row, f.unit)))
 	}
 	const wide = 24
 	switch {
-	case f.numeric():
+	case f.isNumeric():
 		d.Class, d.Sort = "n", c.Text
 	case f.as == asMoment:
 		d.Class, d.Sort = "t", c.Text
@@ -63,40 +63,40 @@ func (f field) datum(a Answer, row []Cell) Datum {
 	return d
 }
 
-// write is the value for people. Numbers keep every digit of the answer.
-func (f field) write(c Cell) string {
+// formatCell is the value for people. Numbers keep every digit of the answer.
+func (f field) formatCell(c Cell) string {
 	if c.Null {
 		return unknown
 	}
 	switch f.as {
 	case asNumber:
-		return grouped(c.Text)
+		return groupDigits(c.Text)
 	case asPercent:
-		return grouped(c.Text) + thin + "%"
+		return groupDigits(c.Text) + thin + "%"
 	case asChange:
-		return signed(c.Text) + thin + "%"
+		return formatSigned(c.Text) + thin + "%"
 	case asDays:
-		return grouped(c.Text) + thin + "d"
+		return groupDigits(c.Text) + thin + "d"
 	case asMoment:
-		return moment(c.Text)
+		return formatMoment(c.Text)
 	case asMonth:
-		return month(c.Text)
+		return formatMonth(c.Text)
 	case asYes:
 		return map[string]string{"true": "yes", "false": "no"}[c.Text]
 	}
 	return c.Text
 }
 
-// signed writes a plus before what is above zero.
-func signed(digits string) string {
+// formatSigned writes a plus before what is above zero.
+func formatSigned(digits string) string {
 	if strings.HasPrefix(digits, "-") || strings.Trim(digits, "0.") == "" {
-		return grouped(digits)
+		return groupDigits(digits)
 	}
-	return "+" + grouped(digits)
+	return "+" + groupDigits(digits)
 }
 
-// month is the date of a month's first day without the day.
-func month(date string) string {
+// formatMonth is the date of a month's first day without the day.
+func formatMonth(date string) string {
 	const yearAndMonth = len("2006-01")
 	return date[:min(len(date), yearAndMonth)]
 }

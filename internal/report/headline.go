@@ -16,27 +16,27 @@ type earlierFigures struct {
 // noCurrency is the unit of an amount that the service gives no currency.
 const noCurrency = "amount"
 
-// figures are the values of an answer by what they are of.
-func figures(a Answer) map[string]Cell {
+// figuresByLabel are the values of an answer by what they are of.
+func figuresByLabel(a Answer) map[string]Cell {
 	values := map[string]Cell{}
 	for _, row := range a.Rows {
-		values[figure(a, row)] = a.at(row, "value")
+		values[figureLabel(a, row)] = a.valueOf(row, "value")
 	}
 	return values
 }
 
-func figure(a Answer, row []Cell) string {
-	return label(a, row, "figure", "unit")
+func figureLabel(a Answer, row []Cell) string {
+	return rowLabel(a, row, "figure", "unit")
 }
 
-func tile(a Answer, row []Cell, before []earlierFigures) Tile {
-	value, unit := a.at(row, "value"), a.text(row, "unit")
-	t := Tile{Label: clipped(a.text(row, "figure")), Value: figureText(value, unit), Unit: clipped(unit)}
+func newTile(a Answer, row []Cell, before []earlierFigures) Tile {
+	value, unit := a.valueOf(row, "value"), a.textOf(row, "unit")
+	t := Tile{Label: clipText(a.textOf(row, "figure")), Value: figureText(value, unit), Unit: clipText(unit)}
 	if unit == noCurrency {
 		t.Unit = ""
 	}
 	for _, e := range before {
-		t.Changes = append(t.Changes, change(value, e.values[figure(a, row)], unit, e.since))
+		t.Changes = append(t.Changes, compareFigures(value, e.values[figureLabel(a, row)], unit, e.since))
 	}
 	return t
 }
@@ -44,16 +44,16 @@ func tile(a Answer, row []Cell, before []earlierFigures) Tile {
 // figureText writes a headline: a count without the decimals that the column,
 // being one for all, has.
 func figureText(c Cell, unit string) string {
-	text := field{as: asNumber}.write(c)
+	text := field{as: asNumber}.formatCell(c)
 	if unit == "" {
 		text = strings.TrimSuffix(text, ".00")
 	}
 	return text
 }
 
-// change compares two decimals exactly, since money must not be rounded on the
+// compareFigures compares two decimals exactly, since money must not be rounded on the
 // way to a difference.
-func change(now, then Cell, unit, since string) Change {
+func compareFigures(now, then Cell, unit, since string) Change {
 	n, nok := new(big.Rat).SetString(now.Text)
 	t, tok := new(big.Rat).SetString(then.Text)
 	if !nok || !tok {
@@ -69,15 +69,15 @@ func change(now, then Cell, unit, since string) Change {
 	if difference.Sign() < 0 {
 		c.Direction, arrow = "down", "\u25bc\u00a0"
 	}
-	c.Text = arrow + figureText(Cell{Text: plus(difference, cents)}, unit)
+	c.Text = arrow + figureText(Cell{Text: signedDecimal(difference, cents)}, unit)
 	if t.Sign() != 0 {
 		share := new(big.Rat).Quo(difference, new(big.Rat).Abs(t))
-		c.Text += " (" + grouped(plus(share.Mul(share, big.NewRat(100, 1)), tenths)) + thin + "%)"
+		c.Text += " (" + groupDigits(signedDecimal(share.Mul(share, big.NewRat(100, 1)), tenths)) + thin + "%)"
 	}
 	return c
 }
 
-func plus(r *big.Rat, decimals int) string {
+func signedDecimal(r *big.Rat, decimals int) string {
 	text := r.FloatString(decimals)
 	if r.Sign() > 0 {
 		return "+" + text

@@ -30,10 +30,10 @@ func (b *builder) readMoments() (moments, error) {
 		return moments{}, fmt.Errorf("read the snapshots: the warehouse has none")
 	}
 	first := a.Rows[0]
-	m := moments{answer: a, run: a.text(first, "run_id"), outcome: a.text(first, "outcome")}
+	m := moments{answer: a, run: a.textOf(first, "run_id"), outcome: a.textOf(first, "outcome")}
 	const week, slack = 7 * 24 * time.Hour, 12 * time.Hour
 	for i, row := range a.Rows {
-		at, err := time.Parse(time.RFC3339Nano, a.text(row, "snapshot_at"))
+		at, err := time.Parse(time.RFC3339Nano, a.textOf(row, "snapshot_at"))
 		switch {
 		case err != nil:
 			return moments{}, fmt.Errorf("read the snapshots: %w", err)
@@ -49,14 +49,14 @@ func (b *builder) readMoments() (moments, error) {
 	return m, nil
 }
 
-// earlier lists what the newest snapshot is compared with.
-func (m moments) earlier() []Earlier {
+// comparedSnapshots lists what the newest snapshot is compared with.
+func (m moments) comparedSnapshots() []Earlier {
 	var list []Earlier
 	if !m.previous.IsZero() {
-		list = append(list, Earlier{"the last snapshot", clock(m.previous)})
+		list = append(list, Earlier{"the last snapshot", formatClock(m.previous)})
 	}
 	if !m.week.IsZero() {
-		list = append(list, Earlier{"last week", clock(m.week)})
+		list = append(list, Earlier{"last week", formatClock(m.week)})
 	}
 	return list
 }

@@ -15,9 +15,9 @@ const (
 	thin = "\u202f"
 )
 
-// grouped writes a decimal text with thousands separators: digits as they are,
+// groupDigits writes a decimal text with thousands separators: digits as they are,
 // none added, none rounded away.
-func grouped(digits string) string {
+func groupDigits(digits string) string {
 	sign := ""
 	if rest, ok := strings.CutPrefix(digits, "-"); ok {
 		sign, digits = minus, rest
@@ -46,8 +46,8 @@ func grouped(digits string) string {
 // stays small whatever somebody calls a thing.
 const longest = 160
 
-// clipped shortens a text, and shows that it did.
-func clipped(text string) string {
+// clipText shortens a text, and shows that it did.
+func clipText(text string) string {
 	if len(text) <= longest {
 		return text
 	}
@@ -58,13 +58,13 @@ func clipped(text string) string {
 	return string(runes[:longest]) + "\u2026"
 }
 
-// moment writes an RFC 3339 time as people read it, UTC; other texts stay.
-func moment(text string) string {
+// formatMoment writes an RFC 3339 time as people read it, UTC; other texts stay.
+func formatMoment(text string) string {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		return text
 	}
-	return clock(t)
+	return formatClock(t)
 }
 
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
+func formatClock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }

@@ -28,25 +28,25 @@ type panel struct {
 	empty string
 }
 
-func (b *builder) section(s section) (Section, error) {
+func (b *builder) buildSection(s section) (Section, error) {
 	out := Section{ID: s.id, Title: s.title, Lead: s.lead}
 	rows := 0
 	for _, p := range s.panels {
-		panel, n, err := b.panel(p)
+		panel, n, err := b.buildPanel(p)
 		if err != nil {
 			return out, err
 		}
 		out.Panels = append(out.Panels, panel)
 		rows += n
 	}
-	if reason := b.absence(s.streams); rows == 0 && reason != "" {
+	if reason := b.skippedReasons(s.streams); rows == 0 && reason != "" {
 		out.Panels, out.Empty = nil, reason
 	}
 	return out, nil
 }
 
-// absence says which of the streams could not be read, and why.
-func (b *builder) absence(streams []string) string {
+// skippedReasons says which of the streams could not be read, and why.
+func (b *builder) skippedReasons(streams []string) string {
 	var parts []string
 	for _, s := range streams {
 		if reason, ok := b.skipped[s]; ok {
@@ -56,32 +56,32 @@ func (b *builder) absence(streams []string) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "Not read, so that nothing is known here. " + strings.Join(parts, "; ") + "."
+	return "No data: not read. " + strings.Join(parts, "; ") + "."
 }
 
-func (b *builder) panel(p panel) (Panel, int, error) {
+func (b *builder) buildPanel(p panel) (Panel, int, error) {
 	q := Question{Query: p.query, Params: p.params, Rows: max(p.read, p.shown)}
-	out := Panel{ID: p.id, Title: p.title, About: p.about, Wide: p.wide, Source: b.source(q)}
-	a, ok, err := b.answer(q)
+	out := Panel{ID: p.id, Title: p.title, About: p.about, Wide: p.wide, Source: b.sourceOf(q)}
+	a, ok, err := b.askIfPresent(q)
 	switch {
 	case err != nil:
 		return out, 0, err
 	case !ok:
-		out.Empty = "This snapshot does not hold the tables that the query reads: the next night adds them."
+		out.Empty = "This snapshot lacks a table that the query reads; the next night adds it."
 		return out, 0, nil
 	case len(a.Rows) == 0:
 		out.Empty = p.empty
 		return out, 0, nil
 	}
 	if p.plot != nil {
-		b.chart(&out, p, a)
+		b.addChart(&out, p, a)
 	}
-	out.Table = p.table(a, out.HasChart)
-	return out, len(a.Rows), a.whole(p.query)
+	out.Table = p.buildTable(a, out.HasChart)
+	return out, len(a.Rows), a.missingColumnsErr(p.query)
 }
 
-func (b *builder) chart(out *Panel, p panel, a Answer) {
-	variants := p.plot.draw(a)
+func (b *builder) addChart(out *Panel, p panel, a Answer) {
+	variants := p.plot.drawVariants(a)
 	if len(variants) == 0 {
 		return
 	}
@@ -97,29 +97,29 @@ func (b *builder) chart(out *Panel, p panel, a Answer) {
 		Stacked: p.plot.stacked, Log: p.plot.log, Variants: variants})
 }
 
-func (p panel) table(a Answer, folded bool) *Table {
+func (p panel) buildTable(a Answer, folded bool) *Table {
 	if len(p.fields) == 0 {
 		return nil
 	}
 	t := &Table{Caption: p.title, Folded: folded}
 	for _, f := range p.fields {
-		t.Heads = append(t.Heads, f.head())
+		t.Heads = append(t.Heads, f.tableHead())
 	}
 	for _, row := range a.Rows[:min(len(a.Rows), p.shown)] {
 		cells := make([]Datum, len(p.fields))
 		for i, f := range p.fields {
-			cells[i] = f.datum(a, row)
+			cells[i] = f.tableCell(a, row)
 		}
 		t.Rows = append(t.Rows, cells)
 	}
 	if shown := int64(len(t.Rows)); a.Total > shown {
-		t.More = fmt.Sprintf("%d of %s rows. The query below gives all of them.", shown, grouped(fmt.Sprint(a.Total)))
+		t.More = fmt.Sprintf("%d of %s rows. The query below returns all.", shown, groupDigits(fmt.Sprint(a.Total)))
 	}
 	return t
 }
 
-// source is the command that gives an answer again.
-func (b *builder) source(q Question) Source {
+// sourceOf is the command that gives an answer again.
+func (b *builder) sourceOf(q Question) Source {
 	command := b.opts.Program
 	if !q.AsOf.IsZero() {
 		command += " --as-of " + q.AsOf.UTC().Format(momentLayout)

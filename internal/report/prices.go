@@ -1,7 +1,7 @@
 package report
 
 // Five numbers of a price, of which a box is drawn.
-func quartiles() [5]string {
+func quartileColumns() [5]string {
 	return [5]string{"min_price", "p25_price", "median_price", "p75_price", "max_price"}
 }
 
@@ -16,10 +16,10 @@ const (
 
 const perTier = "Tier and currency"
 
-func prices() section {
+func pricesSection() section {
 	return section{
 		id: "prices", title: "Prices",
-		lead:    "Amounts of different currencies and tiers are never mixed. A price without a currency is a kind of its own.",
+		lead:    "Amounts of different currencies and tiers are never mixed. Prices without a currency are shown apart.",
 		streams: []string{"product_listings", "outlets"},
 		panels: []panel{
 			priceSpread(), priceDistribution(), priceByAuthority(), priceMoves(), listingTurnover(),
@@ -31,10 +31,10 @@ func prices() section {
 func priceSpread() panel {
 	return panel{
 		id: "price-spread", title: "Price by segment", wide: true,
-		about: "Lowest, quartiles and highest price, on a logarithmic scale; the segments with most prices first.",
+		about: "Lowest, quartiles and highest price, on a logarithmic scale; the segments with the most prices first.",
 		query: "report_price_spread", read: rowsRead, shown: 60,
 		plot: &plot{kind: "box", across: true, log: true, choice: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
-			variant: boxes(by("segment"), chartBars, quartiles())},
+			variant: boxByRow(byColumns("segment"), chartBars, quartileColumns())},
 		fields: []field{
 			{column: "segment_by", label: "By"}, {column: "segment", label: "Segment"},
 			{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
@@ -52,7 +52,7 @@ func priceDistribution() panel {
 		about: "Prices in each band; the last band is open above.",
 		query: "price_distribution", read: rowsRead, shown: 60,
 		plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
-			variant: wide(priceBand, 60, measure{column: "prices", name: "prices"})},
+			variant: seriesByMeasure(priceBand, 60, measure{column: "prices", name: "prices"})},
 		fields: []field{
 			{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
 			{column: "price_from", label: "From", as: asNumber}, {column: "price_below", label: "Below", as: asNumber},
@@ -64,7 +64,7 @@ func priceDistribution() panel {
 
 // priceBand names a band: whole units, and open above the last.
 func priceBand(a Answer, row []Cell) string {
-	from, below := a.at(row, "price_from"), a.at(row, "price_below")
+	from, below := a.valueOf(row, "price_from"), a.valueOf(row, "price_below")
 	if below.Null {
 		return "from " + figureText(from, "")
 	}
@@ -77,7 +77,7 @@ func priceByAuthority() panel {
 		about: "Median price in each band of ten points.",
 		query: "price_by_authority", read: rowsRead, shown: 60,
 		plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
-			variant: wide(by("authority_band"), chartBars, measure{column: "median_price", name: "median price"})},
+			variant: seriesByMeasure(byColumns("authority_band"), chartBars, measure{column: "median_price", name: "median price"})},
 		fields: []field{
 			{column: "pricing_tier", label: "Tier"}, {column: "authority_band", label: "Authority"},
 			{column: "prices", label: "Prices", as: asNumber},
@@ -91,10 +91,10 @@ func priceByAuthority() panel {
 func priceMoves() panel {
 	return panel{
 		id: "price-moves", title: "Price moves by day",
-		about: "Prices that rose and that fell against the snapshot before, in the last 30 days.",
+		about: "Prices that rose or fell since the snapshot before, in the last 30 days.",
 		query: "price_moves", read: rowsRead, shown: 60,
 		plot: &plot{kind: "bar", stacked: true, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "changes",
-			variant: wide(by("day"), daysDrawn,
+			variant: seriesByMeasure(byColumns("day"), daysDrawn,
 				measure{column: "rises", name: "risen", colour: 1}, measure{column: "falls", name: "fallen", colour: 0, below: true})},
 		fields: []field{
 			{column: "day", label: "Day"}, {column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
@@ -110,7 +110,7 @@ func listingTurnover() panel {
 		id: "listing-turnover", title: "Listings that came and went",
 		about: "New, returned and withdrawn listings on the days that have a snapshot.",
 		query: "listing_turnover", read: daysDrawn, shown: daysDrawn,
-		plot: &plot{kind: "bar", stacked: true, variant: wide(by("day"), daysDrawn,
+		plot: &plot{kind: "bar", stacked: true, variant: seriesByMeasure(byColumns("day"), daysDrawn,
 			measure{column: "new_listings", name: "new", colour: 2}, measure{column: "returned_listings", name: "returned", colour: 7},
 			measure{column: "withdrawn_listings", name: "withdrawn", colour: 3, below: true})},
 		fields: []field{
@@ -118,7 +118,7 @@ func listingTurnover() panel {
 			{column: "returned_listings", label: "Returned", as: asNumber}, {column: "withdrawn_listings", label: "Withdrawn", as: asNumber},
 			{column: "net", label: "Net", as: asNumber}, {column: "listings_at_end", label: "Listings", as: asNumber},
 		},
-		empty: "There is one snapshot only, so that nothing can have come or gone.",
+		empty: "There is only one snapshot, so nothing can have changed.",
 	}
 }
 
@@ -140,13 +140,13 @@ func latestPriceChanges() panel {
 func tierGaps() panel {
 	return panel{
 		id: "tier-gaps", title: "Tiers of the same listing",
-		about: "Listings that have a price in both tiers, and what lies between.",
+		about: "Listings that have a price in both tiers, and the difference.",
 		query: "tier_gaps", shown: tableRows,
 		fields: []field{
 			{column: "compared_tier", label: "Tier"}, {column: "tier", label: "Against"},
 			{column: "listings", label: "Listings", as: asNumber}, {column: "median_gap", label: "Median gap", as: asNumber, unit: "currency"},
 			{column: "median_gap_percent", label: "In percent", as: asChange},
-			{column: "compared_cheaper", label: "Cheaper", as: asNumber, about: "Listings that cost less in the tier than in the one it is held against"},
+			{column: "compared_cheaper", label: "Cheaper", as: asNumber, about: "Listings that cost less in the tier than in the one it is compared with"},
 		},
 		empty: "No listing has prices in two tiers of one currency.",
 	}
@@ -155,7 +155,7 @@ func tierGaps() panel {
 func doFollow() panel {
 	return panel{
 		id: "do-follow", title: "What a do-follow link costs",
-		about: "The median against that of all prices of the tier, and against listings alike in all else.",
+		about: "The median compared with all prices of the tier, and with listings that differ in nothing else.",
 		query: "premium_do_follow", shown: tableRows,
 		fields: []field{
 			{column: "pricing_tier", label: "Tier"}, {column: "is_do_follow", label: "Do-follow", as: asYes},
@@ -170,7 +170,7 @@ func doFollow() panel {
 func bestValue() panel {
 	return panel{
 		id: "best-value", title: "Best value", wide: true,
-		about: "The lowest price for a point of domain authority, from authority 30 on: five of each tier and currency.",
+		about: "The lowest prices per point of domain authority, from authority 30 up: five for each tier and currency.",
 		query: "best_value", params: []Param{{"top", "5"}}, shown: tableRows,
 		fields: []field{
 			{column: "pricing_tier", label: "Tier"}, {column: "rank", label: "Rank", as: asNumber},

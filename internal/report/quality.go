@@ -1,33 +1,33 @@
 package report
 
-func quality() section {
+func qualitySection() section {
 	return section{
 		id: "quality", title: "Data quality",
-		lead:   "How sure it is that nothing is missing, what did not fit, and how fresh everything is.",
-		panels: []panel{grades(), nights(), freshness(), rejects(), drift()},
+		lead:   "How certain it is that nothing is missing, which values did not fit, and how fresh the data is.",
+		panels: []panel{gradesPanel(), nightsPanel(), freshnessPanel(), rejectsPanel(), driftPanel()},
 	}
 }
 
-func grades() panel {
+func gradesPanel() panel {
 	return panel{
 		id: "grades", title: "Grades of the streams", wide: true,
-		about: "Exact: all read or proven this night. Repaired: the same, though the list moved meanwhile. Bounded: the settled part was read some nights ago. Best effort: no proof. Carried forward: rows of an earlier night. Skipped: never read.",
+		about: "Exact: everything was read or proven this night. Repaired: the same, although the list changed while it was read. Bounded: settled records were read some nights ago. Best effort: no proof. Carried forward: rows of an earlier night. Skipped: never read.",
 		query: "stream_grades", shown: 60,
 		fields: []field{
 			{column: "stream", label: "Stream"}, {column: "grade", label: "Grade", as: asTag}, {column: "rows", label: "Rows", as: asNumber},
 			{column: "fetched", label: "Fetched", as: asNumber}, {column: "carried", label: "Carried", as: asNumber},
 			{column: "failed", label: "Failed", as: asNumber}, {column: "rows_old", label: "Older", as: asNumber}, {column: "oldest_days", label: "Oldest", as: asDays}, {column: "reason", label: "Evidence"},
 		},
-		empty: "The run left no grades.",
+		empty: "The run has no grades.",
 	}
 }
 
-func nights() panel {
+func nightsPanel() panel {
 	return panel{
 		id: "nights", title: "What each night changed",
 		about: "Rows of all tables that were new, changed or gone; the newest night first in the table.",
 		query: "snapshots", read: 30, shown: 30,
-		plot: &plot{kind: "bar", stacked: true, variant: oldestFirst("hours_since_previous", by("run_id"),
+		plot: &plot{kind: "bar", stacked: true, variant: oldestFirst("hours_since_previous", byColumns("run_id"),
 			measure{column: "rows_new", name: "new", colour: 2}, measure{column: "rows_changed", name: "changed", colour: 0},
 			measure{column: "rows_gone", name: "gone", colour: 3, below: true})},
 		fields: []field{
@@ -40,7 +40,7 @@ func nights() panel {
 	}
 }
 
-func freshness() panel {
+func freshnessPanel() panel {
 	return panel{
 		id: "freshness", title: "Freshness",
 		about: "When each stream was last read, and last proven complete.",
@@ -49,14 +49,14 @@ func freshness() panel {
 			{column: "stream", label: "Stream"}, {column: "last_read_at", label: "Last read", as: asMoment},
 			{column: "last_proven_at", label: "Last proven", as: asMoment}, {column: "runs_behind", label: "Runs behind", as: asNumber},
 		},
-		empty: "The runs left no grades.",
+		empty: "The runs have no grades.",
 	}
 }
 
-func rejects() panel {
+func rejectsPanel() panel {
 	return panel{
 		id: "rejects", wide: true, title: "Values that did not fit",
-		about: "Kept as they were sent in meta.rejects; the column is NULL.",
+		about: "Stored in meta.rejects as they were sent; the column is NULL.",
 		query: "rejects_by_column", shown: tableRows,
 		fields: []field{
 			{column: "table_name", label: "Table"}, {column: "column_name", label: "Column"}, {column: "reason", label: "Reason"},
@@ -66,15 +66,15 @@ func rejects() panel {
 	}
 }
 
-func drift() panel {
+func driftPanel() panel {
 	return panel{
 		id: "drift", wide: true, title: "Fields and values the schema does not know",
-		about: "Kept in the column extra, and counted over all runs; new ones first.",
+		about: "Stored in the column extra and counted over all runs; new ones first.",
 		query: "schema_drift", shown: 40,
 		fields: []field{
 			{column: "table_name", label: "Table"}, {column: "path", label: "Field or value"}, {column: "kind", label: "Kind"},
 			{column: "is_new", label: "New", as: asYes}, {column: "count", label: "Records", as: asNumber}, {column: "sample", label: "Example"},
 		},
-		empty: "The service sent nothing that the schema does not know.",
+		empty: "The service sent no unknown field or value.",
 	}
 }

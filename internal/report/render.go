@@ -13,10 +13,10 @@ import (
 //go:embed assets
 var files embed.FS
 
-// render writes the page. All that came from the service passes html/template,
+// renderPage writes the page. All that came from the service passes html/template,
 // which escapes it for the place where it stands: text, attribute, or JSON in
 // a script element.
-func render(w io.Writer, page Page) error {
+func renderPage(w io.Writer, page Page) error {
 	fixed, err := readAssets()
 	if err != nil {
 		return err
@@ -45,23 +45,23 @@ func readAssets() (assets, error) {
 		Style:  template.CSS(texts["page.css"]),
 		Chart:  template.JS(texts["echarts.min.js"]),
 		Script: template.JS(own),
-		Policy: policy(texts["page.css"], texts["echarts.min.js"], own),
+		Policy: contentPolicy(texts["page.css"], texts["echarts.min.js"], own),
 		Notice: texts["NOTICE"],
 	}, nil
 }
 
-// policy lets the browser run these scripts and this style and nothing else,
+// contentPolicy lets the browser run these scripts and this style and nothing else,
 // and load nothing from anywhere.
-func policy(style string, scripts ...string) string {
+func contentPolicy(style string, scripts ...string) string {
 	allowed := make([]string, len(scripts))
 	for i, s := range scripts {
-		allowed[i] = hash(s)
+		allowed[i] = hashSource(s)
 	}
 	return fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'",
-		strings.Join(allowed, " "), hash(style))
+		strings.Join(allowed, " "), hashSource(style))
 }
 
-func hash(text string) string {
+func hashSource(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }

@@ -58,11 +58,11 @@ type Options struct {
 // same bytes: no clock is read, times are those of snapshots.
 func Write(ctx context.Context, w io.Writer, ask Ask, opts Options) error {
 	b := &builder{ctx: ctx, ask: ask, opts: opts}
-	page, err := b.page()
+	page, err := b.buildPage()
 	if err != nil {
 		return fmt.Errorf("make the report: %w", err)
 	}
-	if err := render(w, page); err != nil {
+	if err := renderPage(w, page); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
@@ -79,8 +79,8 @@ type builder struct {
 	charts  []Chart
 }
 
-// answer asks; ok is false when the snapshot lacks what the query reads.
-func (b *builder) answer(q Question) (a Answer, ok bool, err error) {
+// askIfPresent asks; ok is false when the snapshot lacks what the query reads.
+func (b *builder) askIfPresent(q Question) (a Answer, ok bool, err error) {
 	a, err = b.ask(b.ctx, q)
 	var missing *MissingError
 	if errors.As(err, &missing) {

@@ -47,7 +47,7 @@ func (a archive) ask(_ context.Context, q report.Question) (report.Answer, error
 }
 
 const (
-	nights = "run_id|snapshot_at|outcome|rows|rows_new|rows_changed|rows_gone|requests|minutes|hours_since_previous\n" +
+	nightsPanel = "run_id|snapshot_at|outcome|rows|rows_new|rows_changed|rows_gone|requests|minutes|hours_since_previous\n" +
 		"r9|2026-11-09T02:00:00.5Z|complete|10|1|2|3|4|5.00|24.00\n" +
 		"r8|2026-11-08T02:00:00Z|complete|10|1|2|3|4|5.00|24.00\n" +
 		"r2|2026-11-02T02:00:01Z|complete|10|10|0|0|4|5.00|NULL"
@@ -80,7 +80,7 @@ func seen(page string) string {
 
 func TestHeadlinesSayHowTheyMoved(t *testing.T) {
 	text := seen(page(t, archive{
-		"snapshots":           nights,
+		"snapshots":           nightsPanel,
 		"report_headlines":    headlines,
 		"report_headlines@08": "figure|unit|value\nProduct listings|NULL|1200.00\nUnpaid commissions|amount|9000.10\nMedian price, pro|EUR|50.00",
 		"report_headlines@02": "figure|unit|value\nProduct listings|NULL|0.00\nUnpaid commissions|amount|12000.35\nMedian price, pro|USD|40.00",
@@ -99,7 +99,7 @@ func TestHeadlinesSayHowTheyMoved(t *testing.T) {
 }
 
 func TestAFirstSnapshotIsComparedWithNothing(t *testing.T) {
-	first := strings.Join(strings.Split(nights, "\n")[:2], "\n")
+	first := strings.Join(strings.Split(nightsPanel, "\n")[:2], "\n")
 	text := seen(page(t, archive{"snapshots": first, "report_headlines": headlines}))
 	if !strings.Contains(text, "nothing: this is the first snapshot") || strings.Contains(text, "not known") {
 		t.Errorf("a first snapshot is compared with something:\n%.900s", text)
@@ -108,7 +108,7 @@ func TestAFirstSnapshotIsComparedWithNothing(t *testing.T) {
 
 func TestAPartialNightIsFlaggedAtTheTop(t *testing.T) {
 	text := seen(page(t, archive{
-		"snapshots": strings.ReplaceAll(nights, "complete", "partial"),
+		"snapshots": strings.ReplaceAll(nightsPanel, "complete", "partial"),
 		"stream_grades": "stream|grade|reason|rows|rows_old|fetched|carried|failed|oldest_at|oldest_days\n" +
 			"orders|carried_forward|answered 500|5|5|0|0|0|2026-11-07T02:00:00Z|2.00\n" +
 			"articles|skipped|missing scope articles:read|0|0|0|0|0|NULL|NULL\n" +
@@ -118,9 +118,9 @@ func TestAPartialNightIsFlaggedAtTheTop(t *testing.T) {
 		t.Error("a stream of which the page shows nothing is missed")
 	}
 	for _, want := range []string{
-		"This snapshot is partial: some of it was not read in this night. orders: rows of 2026-11-07 02:00 UTC (answered 500)",
+		"This snapshot is partial: some streams were not read, or not completely. orders: rows of 2026-11-07 02:00 UTC (answered 500)",
 		"articles: missing scope articles:read",
-		"Articles Days are of 24 hours. A median or a 90th percentile is a time that occurred. Not read, so that nothing is known here. articles: missing scope articles:read.",
+		"Articles A day has 24 hours. Medians and 90th percentiles are observed values. No data: not read. articles: missing scope articles:read.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
@@ -132,7 +132,7 @@ func TestTextsOfTheServiceAreTexts(t *testing.T) {
 	const evil = `</script><script>alert(1)</script><img src=x onerror=alert(2)>{{.}} =cmd()|' /C calc'!A0`
 	hostile := strings.ReplaceAll(evil, "|", "/")
 	whole := page(t, archive{
-		"snapshots": nights,
+		"snapshots": nightsPanel,
 		"articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days\n" +
 			hostile + "|" + hostile + "|3|1.00|2.00",
 		"schema_drift":    "table_name|path|kind|is_new|count|sample\n" + hostile + "|" + hostile + "|field|true|3|" + hostile,
@@ -154,7 +154,7 @@ func TestTextsOfTheServiceAreTexts(t *testing.T) {
 func TestThePageStaysSmall(t *testing.T) {
 	var size int
 	ask := func(ctx context.Context, q report.Question) (report.Answer, error) {
-		a, err := archive{"snapshots": nights}.ask(ctx, report.Question{Query: "snapshots", Rows: 3})
+		a, err := archive{"snapshots": nightsPanel}.ask(ctx, report.Question{Query: "snapshots", Rows: 3})
 		if err != nil || q.Query == "snapshots" {
 			return a, err
 		}
@@ -210,28 +210,28 @@ func columns() []string {
 }
 
 func TestTheSameAnswersMakeTheSamePage(t *testing.T) {
-	a := archive{"snapshots": nights, "report_headlines": headlines}
+	a := archive{"snapshots": nightsPanel, "report_headlines": headlines}
 	if once, again := page(t, a), page(t, a); once != again {
 		t.Error("two pages of one snapshot differ")
 	}
 }
 
 func TestWhatTheSnapshotLacksIsSaidInPlace(t *testing.T) {
-	text := seen(page(t, archive{"snapshots": nights}))
-	if !strings.Contains(text, "Price by segment Lowest, quartiles and highest price, on a logarithmic scale; the segments with most prices first. This snapshot does not hold the tables") {
+	text := seen(page(t, archive{"snapshots": nightsPanel}))
+	if !strings.Contains(text, "Price by segment Lowest, quartiles and highest price, on a logarithmic scale; the segments with the most prices first. This snapshot lacks a table") {
 		t.Errorf("a query that cannot be answered leaves no word:\n%.2000s", text)
 	}
 }
 
 func TestAnswersWithoutRowsSaySo(t *testing.T) {
-	text := seen(page(t, archive{"snapshots": nights, "articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days"}))
+	text := seen(page(t, archive{"snapshots": nightsPanel, "articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days"}))
 	if !strings.Contains(text, "This snapshot has no articles.") {
 		t.Error("an empty answer is not explained")
 	}
 }
 
 func TestAColumnThatIsNotThereIsAnError(t *testing.T) {
-	a := archive{"snapshots": nights, "articles_by_status": "status_prefix|status_name\ndraft|Draft"}
+	a := archive{"snapshots": nightsPanel, "articles_by_status": "status_prefix|status_name\ndraft|Draft"}
 	err := report.Write(t.Context(), &bytes.Buffer{}, a.ask, report.Options{})
 	if err == nil || !strings.Contains(err.Error(), `read the answer of "articles_by_status": it has no column articles`) {
 		t.Errorf("got %v", err)
@@ -239,7 +239,7 @@ func TestAColumnThatIsNotThereIsAnError(t *testing.T) {
 }
 
 func TestThePageLoadsNothing(t *testing.T) {
-	whole := markup(page(t, archive{"snapshots": nights, "report_headlines": headlines}))
+	whole := markup(page(t, archive{"snapshots": nightsPanel, "report_headlines": headlines}))
 	if !strings.Contains(html.UnescapeString(whole), `content="default-src 'none'; script-src 'sha256-`) {
 		t.Error("the page has no policy")
 	}

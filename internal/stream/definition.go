@@ -23,13 +23,15 @@ const (
 
 // Column is one column as its schema file states it.
 type Column struct {
-	Name    string
-	Type    Type
+	// Name is lower case, words joined by underscores.
+	Name string
+	Type Type
+	// NotNull columns have a value in every row; a row without one is refused.
 	NotNull bool
-	// Comment is meaning, unit and source in the spec.
+	// Comment states meaning, unit and the section of the spec.
 	Comment string
-	// Untracked columns change without meaning: they open no new version in
-	// history. Their line in the schema file ends with "-- untracked".
+	// Untracked columns open no new version in history when they change. Their line
+	// in the schema file ends with "-- untracked".
 	Untracked bool
 }
 
@@ -47,11 +49,14 @@ func (c Column) Path() string {
 
 // Definition is one table as its schema file states it, columns in order.
 type Definition struct {
-	Name    string
+	// Name is the table's name.
+	Name string
+	// Comment is the COMMENT ON TABLE.
 	Comment string
+	// Columns are in the order of the file.
 	Columns []Column
-	// Key are the columns that the header of the file names behind "Key:". For
-	// tables of main the stream literals say it.
+	// Key are the columns that the header of the file names behind "Key:". Nil for
+	// tables of main: their stream literals state it.
 	Key []string
 }
 
@@ -80,14 +85,14 @@ var (
 func ParseDefinition(name, sql string) (Definition, error) {
 	d := Definition{}
 	for n, line := range strings.Split(sql, "\n") {
-		if err := d.read(strings.TrimRight(line, " ")); err != nil {
+		if err := d.readLine(strings.TrimRight(line, " ")); err != nil {
 			return Definition{}, fmt.Errorf("read schema %s, line %d: %w", name, n+1, err)
 		}
 	}
-	return d, d.complete(name)
+	return d, d.checkComplete(name)
 }
 
-func (d *Definition) read(line string) error {
+func (d *Definition) readLine(line string) error {
 	if m := keyLine.FindStringSubmatch(line); m != nil {
 		d.Key = strings.Split(m[1], ", ")
 	}
@@ -98,14 +103,14 @@ func (d *Definition) read(line string) error {
 		d.Name = createLine.FindStringSubmatch(line)[1]
 		return nil
 	case commentLine.MatchString(line):
-		return d.comment(commentLine.FindStringSubmatch(line))
+		return d.addComment(commentLine.FindStringSubmatch(line))
 	case columnLine.MatchString(line):
-		return d.add(columnLine.FindStringSubmatch(line))
+		return d.addColumn(columnLine.FindStringSubmatch(line))
 	}
 	return fmt.Errorf("unexpected text %q: use one column or one COMMENT a line", line)
 }
 
-func (d *Definition) add(m []string) error {
+func (d *Definition) addColumn(m []string) error {
 	c := Column{Name: m[1], Type: Type(m[2]), NotNull: m[3] != "", Untracked: m[4] == "untracked"}
 	if !slices.Contains([]Type{Text, Bool, Int32, Int64, Money, Instant, JSON}, c.Type) {
 		return fmt.Errorf("column %q has type %s, which the decoder does not know", c.Name, c.Type)
@@ -117,7 +122,7 @@ func (d *Definition) add(m []string) error {
 	return nil
 }
 
-func (d *Definition) comment(m []string) error {
+func (d *Definition) addComment(m []string) error {
 	text := strings.ReplaceAll(m[4], "''", "'")
 	if m[2] != d.Name {
 		return fmt.Errorf("comment names table %q in the file of %q", m[2], d.Name)
@@ -134,7 +139,7 @@ func (d *Definition) comment(m []string) error {
 	return nil
 }
 
-func (d Definition) complete(name string) error {
+func (d Definition) checkComplete(name string) error {
 	if d.Name == "" || d.Comment == "" {
 		return fmt.Errorf("read schema %s: no CREATE TABLE or no COMMENT ON TABLE", name)
 	}

@@ -1,12 +1,30 @@
 package stream
 
-// The streams beyond the core, in the order of spec section 4.2.
+// The streams that are asked once for each id that other records name (spec 4.2).
 
-func token() Stream {
+func outletDetails() Stream {
 	return Stream{
-		Name: "token", Path: "/auth/token", Spec: "2.1, 4.2, 5", Envelope: Object,
-		OneOf:  []string{"token_type", "scopes"},
-		Tables: []Table{{Name: "token", Key: []string{"team_id"}}},
+		Name: "outlets", Path: "/outlets/{outlet_id}", Spec: "2.2 Outlet, 4.2, 5",
+		Scopes: []string{"outlets.read"}, Envelope: Object, Param: "id", Rule: ByRow,
+		Parents: outletRefs(),
+		Tables: []Table{
+			{Name: "outlets", Key: []string{"id"}},
+			childTable("outlet_tags", "tags", "outlet_id", "name"),
+			{Name: "outlet_channels", At: "outlet_channels", Key: []string{"id"}, Parents: []string{"outlet_id"}},
+			childTable("outlet_channel_social_links", "outlet_channels.social_links", "outlet_channel_id", "url"),
+		},
+		Shows: []Shown{{At: "outlet_channels.disclaimer", Table: "disclaimers"}},
+	}
+}
+
+// outletRefs are the records that name an outlet. An outlet's own fields show
+// in its listings; an order item names it and shows its name only. A listing that
+// names no outlet belongs to the one that sold the product when it was last read.
+func outletRefs() []Ref {
+	return []Ref{
+		{Table: "outlet_listings", Column: "outlet_id", Vouches: true, Known: "outlet_products", KnownKey: "product_id"},
+		{Table: "product_listings", Column: "outlet_id", Vouches: true, Known: "outlet_products", KnownKey: "product_id"},
+		{Table: "order_items", Column: "outlet_id"},
 	}
 }
 
@@ -18,36 +36,13 @@ func outletProducts() Stream {
 		Scopes: []string{"outlets.read"}, Envelope: Sniffed, Param: "outlet_id", Rule: ByRow,
 		Parents: outletRefs(),
 		Tables:  []Table{{Name: "outlet_products", Key: []string{"outlet_id", "product_id"}, ID: "product_id"}},
+		Shows:   []Shown{{At: "prices", Table: "product_prices"}, {At: "example_links", Table: "product_example_links"}, {At: "outlet", Table: "outlets"}},
 	}
 }
 
-// locations are three endpoints of one kind of answer, told apart by kind.
-func locations(kind, list string) Stream {
-	return Stream{
-		Name: list, Path: "/outlets/locations/" + list, Spec: "4.2, 5",
-		Scopes: []string{"outlets.read"}, Envelope: Records, List: list,
-		Tables: []Table{{Name: "locations", Key: []string{"kind", "name"}, Value: "name", Const: map[string]string{"kind": kind}}},
-	}
-}
-
-func tags() Stream {
-	return Stream{
-		Name: "tags", Path: "/tags", Spec: "2.2 Tag, 4.2, 5", Scopes: []string{"tags.lists"}, Envelope: Sniffed,
-		Tables: []Table{{Name: "tags", Key: []string{"name"}, Value: "name"}},
-	}
-}
-
-func disclaimers() Stream {
-	return Stream{
-		Name: "disclaimers", Path: "/outlet-disclaimers", Spec: "2.2 DisclaimerRecord, 4.2, 5",
-		Scopes: []string{"outlet_disclaimers.lists"}, Envelope: Sniffed,
-		Tables: []Table{{Name: "disclaimers", Key: []string{"id"}}},
-	}
-}
-
-// products are asked for by every id that a record names, so that a withdrawn
+// productDetails are asked for by every id that a record names, so that a withdrawn
 // product that was once sold is still described.
-func products() Stream {
+func productDetails() Stream {
 	return Stream{
 		Name: "products", Path: "/products/{product_id}", Spec: "2.3 Product, 4.2, 5",
 		Scopes: []string{"products.read"}, Envelope: Object, Param: "id", Rule: ByRow,
@@ -58,62 +53,21 @@ func products() Stream {
 		},
 		Tables: []Table{
 			{Name: "products", Key: []string{"id"}},
-			child("product_prices", "prices", "product_id", "unit_amount"),
-			child("product_example_links", "example_links", "product_id", "url"),
+			childTable("product_prices", "prices", "product_id", "unit_amount"),
+			childTable("product_example_links", "example_links", "product_id", "url"),
 		},
 	}
 }
 
-func productCategories() Stream {
+func orderDetails() Stream {
 	return Stream{
-		Name: "product_categories", Path: "/products/categories", Spec: "2.3 ProductCategoryCount, 4.2, 5",
-		Scopes: []string{"products.read"}, Envelope: Array,
-		Tables: []Table{{Name: "product_categories", Key: []string{"type"}}},
+		Name: "order_details", Path: "/orders/{order_id}", Query: "include_outlets_data=true",
+		Spec: "2.4 Order, LineItem, 4.2, 5, 9", Scopes: []string{"orders.read"}, Envelope: Object,
+		Parents: []Ref{{Table: "orders", Column: "id", Vouches: true}, {Table: "order_items", Column: "order_id"}}, Param: "id", Rule: ByRow,
+		Over: "orders", Tables: orderTables(),
+		Shows: orderShows(),
 	}
 }
-
-func profiles() Stream {
-	return Stream{
-		Name: "profiles", Path: "/teams/{team_id}/profiles", Spec: "2.5 Profile, 4.2, 5",
-		Scopes: []string{"profiles.lists"}, Envelope: Sniffed,
-		Tables: []Table{
-			{Name: "profiles", Key: []string{"id"}},
-			child("profile_primary_goals", "primary_goals", "profile_id", "name"),
-		},
-	}
-}
-
-func profileOrders() Stream {
-	return Stream{
-		Name: "profile_orders", Path: "/profiles/{id}/orders", Spec: "2.4 Order, 4.2, 5",
-		Scopes: []string{"orders.lists"}, Envelope: Sniffed, Parents: profileRefs(), Param: "profile_id",
-		Rule: WhileLive, Life: AsProfile,
-		Tables: []Table{{Name: "profile_orders", Key: []string{"profile_id", "order_id"}, ID: "order_id", Link: true}},
-	}
-}
-
-func profileOrderItems() Stream {
-	return Stream{
-		Name: "profile_order_items", Path: "/profiles/{id}/order-items", Spec: "2.4 ProfileOrderItem, 4.2, 5",
-		Scopes: []string{"orders.lists"}, Envelope: Array, Parents: profileRefs(), Param: "profile_id",
-		Rule: WhileLive, Life: AsProfile,
-		Tables: []Table{
-			{Name: "profile_order_items", Key: []string{"id"}},
-			child("profile_order_item_includes", "includes", "profile_order_item_id", ""),
-		},
-	}
-}
-
-func profileCampaigns() Stream {
-	return Stream{
-		Name: "profile_campaigns", Path: "/profiles/{id}/campaigns", Spec: "2.5 Campaign, 4.2, 5",
-		Scopes: []string{"campaigns.lists"}, Envelope: Sniffed, Parents: profileRefs(), Param: "profile_id",
-		Rule: WhileLive, Life: AsProfile,
-		Tables: []Table{{Name: "profile_campaigns", Key: []string{"profile_id", "campaign_id"}, ID: "campaign_id", Link: true}},
-	}
-}
-
-func profileRefs() []Ref { return []Ref{{Table: "profiles", Column: "id"}} }
 
 func campaignDetails() Stream {
 	return Stream{
@@ -121,6 +75,22 @@ func campaignDetails() Stream {
 		Scopes: []string{"campaigns.read"}, Envelope: Object,
 		Parents: []Ref{{Table: "campaigns", Column: "id", Vouches: true}}, Param: "id", Rule: ByRow, Life: AsCampaign,
 		Over: "campaigns", Tables: campaignTables(),
+		Shows: campaignShows(),
+	}
+}
+
+func campaignArticles() Stream {
+	return Stream{
+		Name: "campaign_articles", Path: "/campaigns/{id}/articles", Spec: "2.6 CampaignArticleRow, 4.2, 5",
+		Scopes: []string{"campaigns.read"}, Envelope: Sniffed,
+		Parents: []Ref{{Table: "campaigns", Column: "id"}}, Param: "campaign_id", Rule: WhileLive, Life: AsCampaign,
+		Tables: []Table{
+			{Name: "campaign_articles", Key: []string{"id"}},
+			childTable("article_statuses", "status", "article_id", ""),
+			childTable("campaign_article_addons", "order_item.addons", "article_id", "name"),
+			childTable("campaign_article_includes", "order_item.includes", "article_id", ""),
+		},
+		Shows: []Shown{{At: "order_item.outlet", Table: "outlets"}, {At: "order_item", Table: "order_items"}},
 	}
 }
 
@@ -131,6 +101,19 @@ func statusCounts() Stream {
 		Parents: []Ref{{Table: "campaigns", Column: "id"}}, Param: "campaign_id", Rule: WhileLive, Life: AsCampaign,
 		Witness: Ref{Table: "campaign_articles", Column: "campaign_id"},
 		Tables:  []Table{{Name: "campaign_status_counts", Key: []string{"campaign_id", "id"}}},
+	}
+}
+
+func articleDetails() Stream {
+	return Stream{
+		Name: "articles", Path: "/articles/{id}", Spec: "2.6 Article, 4.2, 5", Envelope: Object,
+		Parents: []Ref{{Table: "campaign_articles", Column: "id"}, {Table: "order_items", Column: "article_id"}},
+		Param:   "id", Rule: WhileLive, Life: AsArticle,
+		Tables: []Table{
+			{Name: "articles", Key: []string{"id"}, Unshown: []string{"support_agent"}},
+			childTable("article_files", "files", "article_id", "value"),
+		},
+		Shows: []Shown{{At: "status", Table: "article_statuses"}},
 	}
 }
 
@@ -148,18 +131,37 @@ func articleComments() Stream {
 	}
 }
 
-// files are whole in their list: GET /files/{id} and its download say nothing
-// about a file that its row does not.
-func files() Stream {
+func profileOrders() Stream {
 	return Stream{
-		Name: "files", Path: "/files", Spec: "2.8 File, 4.2, 5", Scopes: []string{"files.lists"}, Envelope: Sniffed,
-		Tables: []Table{{Name: "files", Key: []string{"id"}}},
+		Name: "profile_orders", Path: "/profiles/{id}/orders", Spec: "2.4 Order, 4.2, 5",
+		Scopes: []string{"orders.lists"}, Envelope: Sniffed, Parents: profileRefs(), Param: "profile_id",
+		Rule: WhileLive, Life: AsProfile,
+		Tables: []Table{{Name: "profile_orders", Key: []string{"profile_id", "order_id"}, ID: "order_id", Link: true}},
+		Shows:  []Shown{{Table: "orders"}, {At: "line_items", Table: "order_line_items"}, {At: "line_items.outlet", Table: "outlets"}},
 	}
 }
 
-func folders() Stream {
+func profileOrderItems() Stream {
 	return Stream{
-		Name: "folders", Path: "/folders", Spec: "2.8 Folder, 4.2, 5", Scopes: []string{"folders.lists"}, Envelope: Sniffed,
-		Tables: []Table{{Name: "folders", Key: []string{"id"}}},
+		Name: "profile_order_items", Path: "/profiles/{id}/order-items", Spec: "2.4 ProfileOrderItem, 4.2, 5",
+		Scopes: []string{"orders.lists"}, Envelope: Array, Parents: profileRefs(), Param: "profile_id",
+		Rule: WhileLive, Life: AsProfile,
+		Tables: []Table{
+			{Name: "profile_order_items", Key: []string{"id"}},
+			childTable("profile_order_item_includes", "includes", "profile_order_item_id", ""),
+		},
+		Shows: []Shown{{At: "outlet", Table: "outlets"}},
 	}
 }
+
+func profileCampaigns() Stream {
+	return Stream{
+		Name: "profile_campaigns", Path: "/profiles/{id}/campaigns", Spec: "2.5 Campaign, 4.2, 5",
+		Scopes: []string{"campaigns.lists"}, Envelope: Sniffed, Parents: profileRefs(), Param: "profile_id",
+		Rule: WhileLive, Life: AsProfile,
+		Tables: []Table{{Name: "profile_campaigns", Key: []string{"profile_id", "campaign_id"}, ID: "campaign_id", Link: true}},
+		Shows:  append(campaignShows(), Shown{Table: "campaigns"}, Shown{At: "questionnaire", Table: "questionnaires"}),
+	}
+}
+
+func profileRefs() []Ref { return []Ref{{Table: "profiles", Column: "id"}} }

@@ -9,13 +9,13 @@ package stream
 
 import "slices"
 
-// Envelope says how an answer wraps its records (spec section 4.1).
+// Envelope says how an answer wraps its records (spec 4.1).
 type Envelope int
 
 const (
 	// Sniffed is the zero value, for endpoints whose envelope the spec does
-	// not show, marked "any" in spec 4.2: a paginated envelope, a bare array,
-	// an object with records or a single object, told apart by their shape.
+	// not show, marked "any" in spec 4.2: a paginated envelope, a bare array, an
+	// object with records or a single object. The decoder tells them apart by shape.
 	Sniffed Envelope = iota
 	// Paginated is the object of spec 4.1 with records and totals.
 	Paginated
@@ -32,7 +32,7 @@ const (
 )
 
 // Rule says which details of a stream may be carried forward from the last
-// snapshot instead of being fetched again. docs/ARCHITECTURE.md has the reasons.
+// snapshot instead of being fetched again.
 type Rule int
 
 const (
@@ -45,64 +45,65 @@ const (
 	WhileLive
 )
 
-// Ref names a column of a table.
+// Ref names a column whose values are ids.
 type Ref struct {
+	// Table and Column name it, as in main.
 	Table  string
 	Column string
-	// Vouches says that the table's rows show every change of the detail that
-	// they name: while they stay the same, the detail does.
+	// Vouches says that a row of the table changes whenever the detail that it names
+	// does: while the row stays the same, the detail need not be fetched. False: the
+	// row shows nothing of it.
 	Vouches bool
-	// Known is a table of main that tells Column where a row leaves it empty: its
-	// KnownKey has the row's key, and its own Column the id. Empty: none does.
+	// Known names a table of main that holds the id of a row whose Column is empty:
+	// its column KnownKey has the row's key, its own Column the id. Empty: none.
 	Known, KnownKey string
 }
 
-// Life says what keeps a detail of a WhileLive stream worth asking for every
-// night.
+// Life says how long a detail of a WhileLive stream is fetched every night.
 type Life int
 
 const (
-	// AsCampaign: its campaign changed lately or holds an article that is not
+	// AsCampaign: while its campaign changed lately or holds an article that is not
 	// published yet.
 	AsCampaign Life = iota + 1
-	// AsArticle: its campaign is live, or it is not published yet itself.
+	// AsArticle: while its campaign is live, or it is not published yet itself.
 	AsArticle
-	// AsProfile: one of its campaigns is live, or it or an order of it changed
+	// AsProfile: while one of its campaigns is live, or it or an order of it changed
 	// lately.
 	AsProfile
 )
 
-// Table is one warehouse table that the records of a stream fill. Its columns
-// are stated in schema/<name>.sql.
+// Table is one table that the records of a stream fill. Its columns are stated in
+// schema/<name>.sql.
 type Table struct {
 	// Name is the table's name in main.
 	Name string
-	// At is the dotted path, inside a record, of the list or object whose
-	// items are the rows. Empty: the record itself.
+	// At is the dotted path, inside a record, of the list or object whose items are
+	// the rows. Empty: the record itself.
 	At string
-	// Key are the columns that identify a row.
+	// Key are the columns that identify a row, at least one.
 	Key []string
-	// Parents are the columns that take the key of the enclosing row, for
-	// child tables. The enclosing row is the record, or the item of the
-	// longest other At that is a prefix of this one.
+	// Parents are the columns that take the key of the enclosing row, in the order of
+	// its key. The enclosing row is the record, or the item of the longest other At
+	// that is a prefix of this one. Nil: the table has the records themselves.
 	Parents []string
-	// Value is the column that takes an item which is a bare string or number
-	// where an object could stand ("name" of a tag).
+	// Value is the column that takes an item which is a bare string or number where an
+	// object could stand ("name" of a tag). Empty: such an item is refused.
 	Value string
-	// Const fills a column with a fixed text: the kind of a location.
+	// Const fills columns with fixed texts: the kind of a location. Nil: none.
 	Const map[string]string
-	// Named are columns of the enclosing row, the first that is filled of which
-	// takes the place of the item's key where the spec lets that be absent.
+	// Named are columns of the enclosing row for items without a key of their own (spec
+	// 2.5): the first that is filled takes its place. Nil: such an item is refused.
 	Named []string
 	// ID is the column that takes the item's "id" where the table calls it
-	// otherwise: the order_id of a profile's order. A field of the column's
-	// own name wins.
+	// otherwise: the order_id of a profile's order. A field of the column's own name
+	// wins. Empty: "id" fills the column "id".
 	ID string
-	// Unshown are columns of texts whose shape the spec does not show: an object is
-	// as good, and extra takes what no column does.
+	// Unshown are text columns whose shape the spec does not show: an object is no
+	// error, and its fields without a column go to extra. Nil: none.
 	Unshown []string
-	// Link tables only say what belongs to what: the other fields of their
-	// records are described by another table, and are neither kept nor counted.
+	// Link tables only say what belongs to what: the other fields of their records are
+	// described by another table, and are neither stored nor counted as drift.
 	Link bool
 }
 
@@ -110,55 +111,59 @@ type Table struct {
 type Stream struct {
 	// Name identifies the stream in configuration, logs and meta.streams.
 	Name string
-	// Path is relative to the base URL and holds at most one {parameter}.
+	// Path is relative to the base URL and holds at most one {parameter}. Empty for
+	// events.
 	Path string
-	// Query is the fixed part of the query string.
+	// Query is the fixed part of the query string, escaped. Empty: none.
 	Query string
-	// Spec are the sections of the spec that this literal was read from.
+	// Spec names the sections of docs/service.md that this literal follows.
 	Spec string
-	// Scopes are needed together (spec section 5). Nil: not shown, so the
-	// stream is tried and a 403 skips it.
+	// Scopes are needed together (spec 5). Nil: the spec shows none; the stream is
+	// tried, and a 403 skips it.
 	Scopes []string
-	// Envelope is how the answer wraps its records.
+	// Envelope says how an answer wraps its records. Zero: Sniffed.
 	Envelope Envelope
-	// List is the name of the list in a Records envelope.
+	// List is the name of the list in the answer. Empty: "records".
 	List string
-	// Parents are the columns whose values name the path parameter. Empty for
-	// endpoints that have none, or whose parameter is the team id.
+	// Parents are the columns whose values fill the path parameter. Nil: the path has
+	// none, or it is the team id.
 	Parents []Ref
-	// Param is the column of the first table that holds the path parameter. A
-	// record that leaves it empty takes it, but for the only record of an Object
-	// answer, which must name it; one that names another is not what was asked for.
+	// Param is the column of the first table that holds the path parameter. A record
+	// that leaves it empty gets the parameter; the only record of an Object answer must
+	// state it. A record that states another one is refused. Empty: none.
 	Param string
-	// OneOf are columns of the first table of which a record fills at least one,
-	// where its key alone does not tell it from an answer that is none.
+	// OneOf are columns of the first table of which a record fills at least one, where
+	// its key alone does not tell it from an error. Nil: the key does.
 	OneOf []string
-	// Rule says which details may be carried, and Life what those of WhileLive
-	// live by. An event about what a detail lives by has it read again, by
-	// whatever rule.
+	// Rule says which details may be carried forward, and Life how long those of
+	// WhileLive are fetched. An event about a detail makes it fetched, whatever the
+	// rule. Zero: every detail is fetched every night.
 	Rule Rule
 	Life Life
-	// Witness names a table whose rows show that an id has entries, so that an empty
-	// object in their place is no answer. Zero: nothing shows it.
+	// Witness names a column whose values are ids that have entries: for such an id an
+	// empty object is no answer. Zero: none.
 	Witness Ref
-	// Over names the stream whose rows this one completes: both fill the same
-	// first table and neither overwrites the other with its emptiness.
+	// Over names the stream whose rows this one completes: both fill the same first
+	// table, and neither overwrites a value of the other with NULL. Empty: none.
 	Over string
-	// Topics are the webhook topics whose bodies are the records. Such a stream
-	// has no path.
+	// Topics are the webhook topics whose bodies are the records (spec 6.1). Nil: the
+	// stream has a path.
 	Topics []string
-	// Like names a table that describes the same things: what is private in its
-	// columns is private in those of the same name here.
+	// Like names a table that describes the same kind of record: what is private in its
+	// columns is private in those of the same name here. Empty: none.
 	Like string
-	// Tables are filled by the records. The first holds a record's own row.
+	// Tables are filled by the records, the first by each record itself. At least one.
 	Tables []Table
+	// Shows lists what the records show of other tables, for the privacy of values that
+	// no column here takes. Nil: nothing.
+	Shows []Shown
 }
 
 // Root is the table of a record's own row.
 func (s Stream) Root() Table { return s.Tables[0] }
 
-// IsDetail reports whether the stream is asked once per id that other records
-// name, rather than walked as one list.
+// IsDetail reports whether the stream is asked once for each id that other records
+// name, and not walked as one list.
 func (s Stream) IsDetail() bool { return len(s.Parents) > 0 }
 
 // Find returns the stream of that name among streams.
@@ -181,8 +186,8 @@ func Feeding(streams []Stream, table string) []string {
 	return names
 }
 
-// NamesDetails reports whether the values of a column name what a stream of
-// details is asked for.
+// NamesDetails reports whether details of some stream are asked for by the values of a
+// column.
 func NamesDetails(table, column string) bool {
 	return slices.ContainsFunc(All(), func(s Stream) bool {
 		return slices.ContainsFunc(s.Parents, func(r Ref) bool { return r.Table == table && r.Column == column })
@@ -203,8 +208,8 @@ func Tables(streams []Stream) []Table {
 	return all
 }
 
-// Enums gives, per column name, the values that spec 2.7 lists.
-// Other values are kept and counted: the lists are open.
+// Enums gives, per column name, the values that the spec lists (spec 2.7).
+// Other values are stored and counted as drift: the lists are open.
 func Enums() map[string][]string {
 	return map[string][]string{
 		"channel_type": {"WEBSITE", "NEWSLETTER", "PHOTO_SOCIAL", "PROFESSIONAL_SOCIAL",

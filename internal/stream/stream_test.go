@@ -62,6 +62,11 @@ func TestEveryReferenceLeadsToATable(t *testing.T) {
 				t.Errorf("%s takes ids from %s.%s, which no stream fills", s.Name, ref.Table, ref.Column)
 			}
 		}
+		for _, shown := range s.Shows {
+			if len(stream.Feeding(all, shown.Table)) == 0 {
+				t.Errorf("%s shows %q of %s, which no stream fills", s.Name, shown.At, shown.Table)
+			}
+		}
 		over, ok := stream.Find(all, s.Over)
 		if s.Over != "" && (!ok || over.Root().Name != s.Root().Name) {
 			t.Errorf("%s completes %q, which is no stream of the same table", s.Name, s.Over)

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/stream"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/zeebo/xxh3"
-
-	"placementsync/internal/stream"
 )
 
 // extraColumn takes the fields that the schema does not know.
@@ -18,7 +18,7 @@ const extraColumn = "extra"
 // says which table or column is missing or does not fit.
 func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, error) {
 	c := compiler{stream: s, binding: &Binding{
-		name: s.Name, list: s.List, object: s.Envelope == stream.Object, raw: s.Envelope == stream.Raw, shows: s.Shows(),
+		name: s.Name, list: s.List, object: s.Envelope == stream.Object, raw: s.Envelope == stream.Raw, shows: s.Shows,
 	}}
 	if s.List == "" {
 		c.binding.list = "records"

@@ -15,7 +15,10 @@ type copies struct {
 }
 
 // weighed is the place of a record in the body and the number of its values.
-type weighed struct{ place, values int }
+type weighed struct {
+	place  int
+	values uint64
+}
 
 // findCopies looks for keys that came twice.
 func (c *copies) findCopies(ids []uint64) bool {
@@ -36,15 +39,15 @@ func (c *copies) findCopies(ids []uint64) bool {
 
 // settleCopies reads the body again where it has records with the same key.
 func (d *Decoder) settleCopies(body []byte, o Origin) error {
-	if !d.copies.findCopies(d.page.IDs) {
+	if !d.records.copies.findCopies(d.records.page.IDs) {
 		return nil
 	}
-	defer func() { d.copies.best = nil }()
-	for _, d.copies.weighing = range []bool{true, false} {
-		d.undoBody()
+	defer func() { d.records.copies.best = nil }()
+	for _, d.records.copies.weighing = range []bool{true, false} {
+		d.records.undoBody()
 		d.beginBody(body, o)
-		if err := d.readBody(); err != nil {
-			d.copies.weighing = false
+		if err := d.answer.readBody(); err != nil {
+			d.records.copies.weighing = false
 			return err
 		}
 	}
@@ -53,57 +56,37 @@ func (d *Decoder) settleCopies(body []byte, o Origin) error {
 
 // dropCopy weighs the record just closed, or takes it back when another copy is
 // better; since says where its findings begin.
-func (d *Decoder) dropCopy(root *table, since findingsMark, raw []byte) bool {
+func (r *recordReader) dropCopy(root *table, since findingsMark, raw []byte) bool {
 	last := root.rows - 1
 	id := root.keyHash(last)
-	best, copied := d.copies.best[id]
+	best, copied := r.copies.best[id]
 	if !copied {
 		return false
 	}
-	if d.copies.weighing {
-		if values := d.countRecordValues(root); values >= best.values {
-			d.copies.best[id] = weighed{d.place, values}
+	if r.copies.weighing {
+		if values := root.sumLast((*table).countValues); values >= best.values {
+			r.copies.best[id] = weighed{r.in.place, values}
 		}
 		return false
 	}
-	if best.place == d.place {
+	if best.place == r.in.place {
 		return false
 	}
-	raw = d.redactPath(root, "", raw)
+	raw = r.report.redactPath(root, "", raw)
 	key := validText([]byte(root.keyText(last)))
-	d.findings.count(root.name, Duplicate, []byte("$record"), raw)
-	d.findings.addCarrier(since, id, func() string { return key })
-	d.page.Copies++
-	d.removeRecord(root)
+	r.report.count(root.name, Duplicate, []byte("$record"), raw)
+	r.report.addCarrier(since, id, func() string { return key })
+	r.page.Copies++
+	root.dropLast()
 	return true
 }
 
-// countRecordValues counts what the record just closed holds, with all rows inside it.
-func (d *Decoder) countRecordValues(root *table) int {
-	n := root.countValues(root.rows - 1)
-	for i, w := range root.within {
-		t := d.tables[w]
-		for row := root.rowsWithin[i]; row < t.rows; row++ {
-			n += t.countValues(row)
-		}
-	}
-	return n
-}
-
-func (t *table) countValues(row int) int {
-	n := 0
+func (t *table) countValues(row int) uint64 {
+	n := uint64(0)
 	for i := range t.cols {
 		if !t.cols[i].isNull(row) {
 			n++
 		}
 	}
 	return n
-}
-
-// removeRecord takes the record just closed out of the rows.
-func (d *Decoder) removeRecord(root *table) {
-	root.truncate(root.rows - 1)
-	for i, w := range root.within {
-		d.tables[w].truncate(root.rowsWithin[i])
-	}
 }

@@ -3,6 +3,8 @@ package transform
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"placementsync/internal/stream"
 
@@ -11,63 +13,30 @@ import (
 
 // Decoder decodes the bodies of one stream, one after the other, into rows
 // that it holds until Flush. It is for one goroutine.
+//
+// Its parts call one another in one direction: the answer reader finds the
+// records, the record reader turns each into a row of the first table and the
+// rows within, the row reader reads objects and lists, the value reader fills
+// columns. Each reports what does not fit.
 type Decoder struct {
 	binding *Binding
-	scan    scanner
-	tables  []*table
-	// after is, by the id of a field or node, the field that followed it last:
-	// records are alike, so that a name is nearly always guessed.
-	after    []*field
-	findings findings
-	hash     hasher
-	// knownRecords are records that are left out; nil: none.
-	knownRecords *Known
-	json         shaper
-	// path names the objects between the open row, which begins at base, and
-	// the position.
-	path   []string
-	base   int
-	extras extras
-	// secrets are those of the binding, with room of their own.
-	secrets secrets
-	copies  copies
-	delayed []delayedList
-	// secret is the dotted path of the private field that the position lies
-	// in; empty: none.
-	secret string
-	// careful reads the members of every object in an order that settles what
-	// a single pass in document order cannot.
-	careful   bool
-	scratch   []byte
-	unionText []byte
-	label     []byte
-
-	origin Origin
-	page   stream.Page
-	seq    uint64
-	// place is that of the record in the body, from 1.
-	place int
-	// refused is the key of the row that was refused last.
-	refused string
-	// created is the created_at of the last record.
-	created int64
-	outside []outside
-	sight   sight
-	// rows and marks are where the body began.
-	rows  []int
-	began findingsMark
+	in      input
+	report  reporter
+	values  valueReader
+	rows    rowReader
+	records recordReader
+	answer  answerReader
 }
 
 // NewDecoder returns a decoder without rows.
 func (b *Binding) NewDecoder() *Decoder {
-	d := &Decoder{
-		binding: b, after: make([]*field, len(b.fields)),
-		findings: newFindings(), rows: make([]int, len(b.tables)),
-		secrets: secrets{names: b.secrets.names},
-	}
-	for _, l := range b.tables {
-		d.tables = append(d.tables, newTable(l))
-	}
+	d := &Decoder{binding: b}
+	tables := newTables(b.tables)
+	d.report = reporter{findings: newFindings(), in: &d.in, binding: b, secrets: secrets{names: b.secrets.names}}
+	d.values = valueReader{in: &d.in, report: &d.report}
+	d.rows = rowReader{in: &d.in, report: &d.report, values: &d.values, binding: b, tables: tables, after: make([]*field, len(b.fields))}
+	d.records = recordReader{in: &d.in, report: &d.report, rows: &d.rows, root: tables[0], rowsBefore: make([]int, len(tables))}
+	d.answer = answerReader{in: &d.in, report: &d.report, records: &d.records, binding: b, root: tables[0]}
 	return d
 }
 
@@ -76,63 +45,47 @@ func (b *Binding) NewDecoder() *Decoder {
 // referred to after the return.
 func (d *Decoder) Decode(body []byte, o Origin) (stream.Page, error) {
 	d.beginBody(body, o)
-	err := d.readBody()
-	if err == nil && len(d.page.IDs) > 1 {
+	err := d.answer.readBody()
+	if err == nil && len(d.records.page.IDs) > 1 {
 		err = d.settleCopies(body, o)
 	}
 	if err == nil {
-		if d.scan.peek(); d.scan.pos < len(body) {
-			err = d.scan.syntaxErr("want the end of the body")
+		if d.in.peek(); d.in.pos < len(body) {
+			err = d.in.syntaxErr("want the end of the body")
 		}
 	}
-	d.scan.buf = nil
+	d.in.buf = nil
 	if err != nil {
-		d.undoBody()
+		d.records.undoBody()
 		if errors.Is(err, ErrFull) && d.Rows() == 0 {
 			err = fmt.Errorf("%w: one column's text is beyond what a batch holds", ErrMalformed)
 		}
 		return stream.Page{}, fmt.Errorf("decode %s: %w", d.binding.name, err)
 	}
-	if fresh := d.findings.rejects[d.began.rejects:]; len(fresh) > 0 {
-		answer := xxh3.HashString(d.origin.Param) + d.page.Fingerprint()
+	if fresh := d.report.rejects[d.records.findingsBefore.rejects:]; len(fresh) > 0 {
+		answer := xxh3.HashString(d.in.origin.Param) + d.records.page.Fingerprint()
 		for i := range fresh {
 			fresh[i].Answer = answer
 		}
 	}
-	d.findings.commit()
-	d.page.Falling = d.page.Falling && len(d.page.IDs) > 0
-	return d.page, nil
+	d.report.commit()
+	d.records.page.Falling = d.records.page.Falling && len(d.records.page.IDs) > 0
+	return d.records.page, nil
 }
 
+// beginBody makes all parts ready for a body.
 func (d *Decoder) beginBody(body []byte, o Origin) {
-	d.scan = scanner{buf: body}
-	d.origin, d.outside = o, d.outside[:0]
-	d.path, d.base, d.delayed, d.secret = d.path[:0], 0, d.delayed[:0], ""
-	d.extras.truncate(extrasMark{})
-	for i, t := range d.tables {
-		d.rows[i] = t.rows
-	}
-	d.began = d.findings.mark()
-	d.resetPage()
-}
-
-func (d *Decoder) resetPage() {
-	d.page = stream.Page{IDs: d.page.IDs[:0], Total: -1, TotalPages: -1, Next: -1, Falling: d.tables[0].created >= 0}
-}
-
-// undoBody drops what the body has brought so far.
-func (d *Decoder) undoBody() {
-	for i, t := range d.tables {
-		t.truncate(d.rows[i])
-	}
-	d.findings.undoTo(d.began)
-	d.resetPage()
+	d.in = input{scanner: scanner{buf: body}, origin: o, path: d.in.path[:0]}
+	d.report.extras.truncate(extrasMark{})
+	d.rows.delayed = d.rows.delayed[:0]
+	d.records.begin()
+	d.answer.outside = d.answer.outside[:0]
 }
 
 // Rows is the row count of the largest table, to decide when to flush.
 func (d *Decoder) Rows() int {
 	n := 0
-	for _, t := range d.tables {
+	for _, t := range d.rows.tables {
 		n = max(n, t.rows)
 	}
 	return n
@@ -141,7 +94,7 @@ func (d *Decoder) Rows() int {
 // Flush returns the rows of all tables that have some, and forgets them.
 func (d *Decoder) Flush() []Batch {
 	var batches []Batch
-	for _, t := range d.tables {
+	for _, t := range d.rows.tables {
 		if t.rows > 0 {
 			batches = append(batches, t.toBatch())
 		}
@@ -150,4 +103,241 @@ func (d *Decoder) Flush() []Batch {
 }
 
 // Findings returns rejects and drift since it was last asked.
-func (d *Decoder) Findings() Findings { return d.findings.takeAll() }
+func (d *Decoder) Findings() Findings { return d.report.takeAll() }
+
+// answerReader finds the records of a body, whatever wraps them (spec 4.1).
+type answerReader struct {
+	in      *input
+	report  *reporter
+	records *recordReader
+	binding *Binding
+	// root is the table of the records.
+	root    *table
+	outside []outside
+	sight   sight
+}
+
+// outside is a member of the envelope that is neither the list nor pagination.
+type outside struct {
+	name string
+	pos  int
+	raw  []byte
+}
+
+// readBody reads the whole body. What wraps the records is told by its shape
+// wherever spec 4.1 and 4.2 leave doubt.
+func (a *answerReader) readBody() error {
+	c := a.in.peek()
+	switch {
+	case a.binding.object && c != '{':
+		return a.in.syntaxErr("want an object")
+	case a.binding.object:
+		return a.records.readRecord(nil)
+	case a.binding.raw && (c == '{' || c == '['):
+		return a.readEntries()
+	case c == '[':
+		return a.readList()
+	case c == '{':
+		return a.readEnvelope()
+	}
+	return a.in.syntaxErr("want an object or a list")
+}
+
+// readList reads a list of records.
+func (a *answerReader) readList() error {
+	if err := a.in.open(); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		more, err := a.in.next(']', first)
+		if !more || err != nil {
+			return err
+		}
+		if err := a.records.readRecord(nil); err != nil {
+			return err
+		}
+	}
+}
+
+// readEnvelope reads an object that wraps a list, or is the only record.
+func (a *answerReader) readEnvelope() error {
+	start := a.in.pos
+	listed := false
+	if err := a.in.open(); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		more, err := a.in.next('}', first)
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		if err := a.readEnvelopeMember(&listed); err != nil {
+			return err
+		}
+	}
+	if !listed {
+		return a.sniffRecords(start)
+	}
+	a.countOthers("")
+	return nil
+}
+
+// readEnvelopeMember reads one member of the envelope.
+func (a *answerReader) readEnvelopeMember(listed *bool) error {
+	quoted, f, err := a.in.name()
+	if err != nil {
+		return err
+	}
+	name := string(plainName(quoted, f))
+	c := a.in.peek()
+	if name == a.binding.list && c == '[' {
+		return a.readNamedList(listed, name)
+	}
+	pos := a.in.pos
+	raw, err := a.in.skip()
+	if err != nil {
+		return err
+	}
+	if name == a.binding.list || isError(name, raw) {
+		return fmt.Errorf("%w: %.80q stands where the list %q is expected", ErrMalformed, name, a.binding.list)
+	}
+	if !a.readPagination(name, raw) {
+		a.outside = append(a.outside, outside{name, pos, raw})
+	}
+	return nil
+}
+
+// isError reports whether a member says that the answer is none, whatever stands
+// beside it.
+func isError(name string, raw []byte) bool {
+	if name != "error" && name != "errors" {
+		return false
+	}
+	switch string(raw) {
+	case "null", "false", "0":
+		return false
+	}
+	return !(&scanner{buf: raw}).atEmpty()
+}
+
+// readNamedList reads the list in its place. Should it come twice, the last counts.
+func (a *answerReader) readNamedList(again *bool, name string) error {
+	if *again {
+		page := a.records.page
+		a.records.undoBody()
+		a.records.page.Total, a.records.page.TotalPages, a.records.page.Next, a.records.page.Paginated = page.Total, page.TotalPages, page.Next, page.Paginated
+		a.countOutside(DuplicateField, "."+name, nil)
+	}
+	*again = true
+	return a.readList()
+}
+
+// readPagination notes a member of spec 4.1. Texts of digits are accepted.
+func (a *answerReader) readPagination(name string, raw []byte) bool {
+	var to *int64
+	switch name {
+	case "total_records":
+		to = &a.records.page.Total
+	case "total_pages":
+		to = &a.records.page.TotalPages
+	case "next_page":
+		to = &a.records.page.Next
+	case "current_page", "previous_page":
+		to = new(int64)
+	default:
+		return false
+	}
+	a.records.page.Paginated = true
+	*to = -1
+	if name == "next_page" && string(raw) == "null" {
+		*to = 0
+	}
+	if raw[0] == '"' {
+		raw = raw[1 : len(raw)-1]
+	}
+	if n, _, ok := wholeNumber(raw); ok {
+		*to = n
+	}
+	return true
+}
+
+func isPagination(name string) bool {
+	switch name {
+	case "total_records", "total_pages", "current_page", "next_page", "previous_page":
+		return true
+	}
+	return false
+}
+
+// sniffRecords finds the records of an object that has no list of the usual name: the
+// object is the record if it has its key; else its only list is the list.
+func (a *answerReader) sniffRecords(start int) error {
+	end := a.in.pos
+	lists, list := 0, outside{}
+	for _, o := range a.outside {
+		if a.isKey(o.name) {
+			a.records.undoBody()
+			a.in.pos = start
+			return a.records.readRecord(nil)
+		}
+		if o.raw[0] == '[' && o.name != "error" && o.name != "errors" {
+			lists, list = lists+1, o
+		}
+	}
+	if lists != 1 {
+		return fmt.Errorf("%w: no list %q and no record in an object with the members %s", ErrMalformed, a.binding.list, a.memberNames())
+	}
+	a.in.pos, a.in.depth = list.pos, 1
+	if err := a.readList(); err != nil {
+		return err
+	}
+	a.in.pos, a.in.depth = end, 0
+	a.countOthers(list.name)
+	return nil
+}
+
+// isKey reports whether a member fills a key column that only a record fills.
+func (a *answerReader) isKey(name string) bool {
+	t := a.root
+	f := t.layout.root.fields[name]
+	return f != nil && f.col >= 0 && f.col != t.param && slices.Contains(t.keys, f.col)
+}
+
+func (a *answerReader) memberNames() string {
+	var names []string
+	for _, o := range a.outside {
+		names = append(names, fmt.Sprintf("%q", o.name))
+	}
+	if len(names) > 10 {
+		names = append(names[:10], "...")
+	}
+	return "[" + strings.Join(names, " ") + "]"
+}
+
+// countOthers counts the members of the envelope that the spec does not name.
+func (a *answerReader) countOthers(list string) {
+	for _, o := range a.outside {
+		if o.name != list {
+			a.countAround("."+o.name, o.raw)
+		}
+	}
+}
+
+// countAround counts a member of the envelope by its path. It may hold records.
+func (a *answerReader) countAround(path string, raw []byte) {
+	if a.root.private {
+		raw = []byte(withheldText)
+	}
+	a.countOutside(UnknownField, path, raw)
+}
+
+// countOutside counts what stands around the records, once for each question.
+func (a *answerReader) countOutside(kind, path string, raw []byte) {
+	mark := a.report.mark()
+	a.report.startCarrier(Place{a.in.origin.Param, a.in.origin.Page, 0, a.in.origin.Seq << seqBits})
+	a.report.count(a.root.name, kind, []byte("$envelope"+path), raw)
+	a.report.addCarrier(mark, xxh3.HashString(a.in.origin.Param)+stream.MixBits(uint64(a.in.origin.Page)), func() string { return "" })
+}

@@ -15,17 +15,17 @@ import (
 // An explicit empty list is a campaign without articles. An empty object may be
 // that, and may as well be no answer; what holds anything else and no entry is
 // none.
-func (d *Decoder) readEntries() error {
-	d.sight = sight{}
-	if err := d.readEntriesAt("", ""); err != nil {
+func (a *answerReader) readEntries() error {
+	a.sight = sight{}
+	if err := a.readEntriesAt("", ""); err != nil {
 		return err
 	}
-	switch seen := d.sight; {
+	switch seen := a.sight; {
 	case seen.entries > 0 || seen.empty > 0 && !seen.refused:
 	case seen.other:
 		return fmt.Errorf("%w: no entry with a prefix or id, and a count", ErrMalformed)
 	default:
-		d.page.Bare = true
+		a.records.page.Bare = true
 	}
 	return nil
 }
@@ -41,66 +41,66 @@ type sight struct {
 
 // readEntriesAt reads the value at the position; name is its name in the object
 // around it, path all names from the top.
-func (d *Decoder) readEntriesAt(name, path string) error {
-	switch d.scan.peek() {
+func (a *answerReader) readEntriesAt(name, path string) error {
+	switch a.in.peek() {
 	case '[':
-		return d.readEntryList(path)
+		return a.readEntryList(path)
 	case '{':
-		return d.readEntryObject(name, path)
+		return a.readEntryObject(name, path)
 	}
-	raw, err := d.scan.skip()
+	raw, err := a.in.skip()
 	if err == nil {
-		d.sight.other = true
-		d.countAround(path, raw)
+		a.sight.other = true
+		a.countAround(path, raw)
 	}
 	return err
 }
 
-func (d *Decoder) readEntryList(path string) error {
-	if err := d.scan.open(); err != nil {
+func (a *answerReader) readEntryList(path string) error {
+	if err := a.in.open(); err != nil {
 		return err
 	}
 	for first := true; ; first = false {
-		more, err := d.scan.next(']', first)
+		more, err := a.in.next(']', first)
 		if !more || err != nil {
 			if first && path != ".error" && path != ".errors" {
-				d.sight.empty++
+				a.sight.empty++
 			}
 			return err
 		}
-		d.sight.other, d.sight.refused = true, true
-		if err := d.readEntriesAt("", path); err != nil {
+		a.sight.other, a.sight.refused = true, true
+		if err := a.readEntriesAt("", path); err != nil {
 			return err
 		}
 	}
 }
 
-func (d *Decoder) readEntryObject(name, path string) error {
-	start, depth := d.scan.pos, d.scan.depth
-	all, err := d.indexMembers(d.tables[0].root)
+func (a *answerReader) readEntryObject(name, path string) error {
+	start, depth := a.in.pos, a.in.depth
+	all, err := a.in.indexMembers(a.root.layout.root)
 	if err != nil {
 		return err
 	}
 	if path == "" && statesError(all) {
 		return fmt.Errorf("%w: an object that tells of an error", ErrMalformed)
 	}
-	end := d.scan.pos
+	end := a.in.pos
 	switch seen := glanceAt(all, name != ""); {
 	case seen.entry:
-		d.sight.entries++
-		d.scan.pos, d.scan.depth = start, depth
-		return d.readRecord([]byte(name))
+		a.sight.entries++
+		a.in.pos, a.in.depth = start, depth
+		return a.records.readRecord([]byte(name))
 	case seen.scalars > 0 && seen.containers == 0 && seen.numbers < seen.scalars:
-		d.sight.other, d.sight.refused = true, true
-		d.numberRecord()
-		d.page.Records++
-		d.page.Refused++
-		d.addReject(d.tables[0], stream.Reject{Parent: d.origin.Param, Reason: "want an entry with a prefix or id, and a count"}, d.scan.buf[start:end])
+		a.sight.other, a.sight.refused = true, true
+		a.in.startRecord(a.records.page.Records)
+		a.records.page.Records++
+		a.records.page.Refused++
+		a.report.addReject(a.root, stream.Reject{Parent: a.in.origin.Param, Reason: "want an entry with a prefix or id, and a count"}, a.in.buf[start:end])
 		return nil
 	case seen.scalars > seen.paging && seen.containers == 0:
-		return d.readEntryCounts(all, end)
+		return a.readEntryCounts(all, end)
 	}
-	return d.readEntryMap(all, path, end)
+	return a.readEntryMap(all, path, end)
 }
 
 // statesError reports whether the members of the outermost object say that the
@@ -112,29 +112,29 @@ func statesError(all []entry) bool {
 }
 
 // readEntryMap reads the members of an object that wraps entries.
-func (d *Decoder) readEntryMap(all []entry, path string, end int) error {
-	depth := d.scan.depth
+func (a *answerReader) readEntryMap(all []entry, path string, end int) error {
+	depth := a.in.depth
 	for _, e := range all {
-		d.scan.pos, d.scan.depth = e.pos, depth+1
-		if err := d.readEntriesAt(string(e.name), path+"."+string(e.name)); err != nil {
+		a.in.pos, a.in.depth = e.pos, depth+1
+		if err := a.readEntriesAt(string(e.name), path+"."+string(e.name)); err != nil {
 			return err
 		}
 	}
-	d.scan.pos, d.scan.depth = end, depth
+	a.in.pos, a.in.depth = end, depth
 	return nil
 }
 
 // readEntryCounts reads a map from prefix to count.
-func (d *Decoder) readEntryCounts(all []entry, end int) error {
-	depth := d.scan.depth
+func (a *answerReader) readEntryCounts(all []entry, end int) error {
+	depth := a.in.depth
 	for _, e := range all {
-		d.scan.pos, d.scan.depth = e.pos, depth+1
-		d.sight.entries++
-		if err := d.readRecord(e.name); err != nil {
+		a.in.pos, a.in.depth = e.pos, depth+1
+		a.sight.entries++
+		if err := a.records.readRecord(e.name); err != nil {
 			return err
 		}
 	}
-	d.scan.pos, d.scan.depth = end, depth
+	a.in.pos, a.in.depth = end, depth
 	return nil
 }
 

@@ -180,3 +180,233 @@ func (f *findings) takeAll() Findings {
 func newFindings() findings {
 	return findings{index: map[string]int{}, setIndex: map[string]int{}, carrier: 1}
 }
+
+// reporter counts and keeps what does not fit the open row, without what is private
+// in it.
+type reporter struct {
+	findings
+	in      *input
+	binding *Binding
+	// secrets are those of the binding, with room of their own.
+	secrets secrets
+	extras  extras
+	json    shaper
+	label   []byte
+}
+
+// redactPath gives a raw text of a table without what is private in it. The path is that
+// within the row.
+func (p *reporter) redactPath(t *table, path string, raw []byte) []byte {
+	if len(p.secrets.names) == 0 {
+		return raw
+	}
+	if p.isHidden(t, path) {
+		return []byte(withheldValue)
+	}
+	return p.secrets.redact(joinNames(t.place, path), raw)
+}
+
+// isHidden reports whether a path within a row of a table leads to or into a private
+// value.
+func (p *reporter) isHidden(t *table, path string) bool {
+	for i := 1; i <= len(path); i++ {
+		if (i == len(path) || path[i] == '.') && p.secrets.hides(joinNames(t.place, path[:i])) {
+			return true
+		}
+	}
+	return false
+}
+
+// countPrivate counts a private value that no column takes, without a sample.
+func (p *reporter) countPrivate(t *table, kind string, path []byte) {
+	p.count(t.name, kind, path, []byte(withheldText))
+}
+
+// extras are the values of the open rows that no column takes, until their row
+// is closed: a stack of arenas, so that keeping one allocates nothing.
+type extras struct {
+	all   []extraValue
+	path  []string
+	names []byte
+}
+
+type extraValue struct {
+	// path and name say where the value stands in its row.
+	pathLo, pathHi, nameLo, nameHi int
+	raw                            []byte
+}
+
+// extrasMark is a height of the stack.
+type extrasMark struct{ all, path, names int }
+
+func (s *extras) mark() extrasMark { return extrasMark{len(s.all), len(s.path), len(s.names)} }
+
+func (s *extras) truncate(l extrasMark) {
+	s.all, s.path, s.names = s.all[:l.all], s.path[:l.path], s.names[:l.names]
+}
+
+func (s *extras) add(path []string, name string, raw []byte) {
+	e := extraValue{pathLo: len(s.path), nameLo: len(s.names), raw: raw}
+	s.path = append(s.path, path...)
+	s.names = append(s.names, name...)
+	e.pathHi, e.nameHi = len(s.path), len(s.names)
+	s.all = append(s.all, e)
+}
+
+// depth is the number of names that lead to a value.
+func (e extraValue) depth() int { return e.pathHi - e.pathLo + 1 }
+
+// nameAt is the i-th of these names.
+func (s *extras) nameAt(e extraValue, i int) string {
+	if i < e.pathHi-e.pathLo {
+		return s.path[e.pathLo+i]
+	}
+	return string(s.names[e.nameLo:e.nameHi])
+}
+
+func (s *extras) compare(a, b extraValue) int {
+	for i := range min(a.depth(), b.depth()) {
+		if c := strings.Compare(s.nameAt(a, i), s.nameAt(b, i)); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(a.depth(), b.depth())
+}
+
+// keepExtra counts a value that no column takes and puts it aside until the row is
+// closed.
+func (p *reporter) keepExtra(t *table, kind, name string, raw []byte) {
+	if t.link {
+		return
+	}
+	if p.in.secret != "" {
+		p.countPrivate(t, kind, []byte(p.in.secret))
+		return
+	}
+	if len(p.secrets.names) > 0 {
+		path := string(p.dottedPath(name))
+		if p.isHidden(t, path) {
+			p.countPrivate(t, kind, []byte(path))
+			return
+		}
+		raw = p.redactPath(t, path, raw)
+	}
+	p.countDrift(t, kind, name, raw)
+	p.extras.add(p.in.path[p.in.base:], name, raw)
+}
+
+// writeExtra writes the strays of the open row into its extra column: one object,
+// names sorted, those from nested objects under their path. Nulls are left out:
+// to the service they are the same as a field that is absent, and a field that
+// is new and empty is no change of the row.
+func (p *reporter) writeExtra(t *table, from extrasMark) error {
+	own := p.extras.all[from.all:]
+	slices.SortStableFunc(own, p.extras.compare)
+	for i := 1; i < len(own); i++ {
+		if p.extras.compare(own[i-1], own[i]) == 0 && !p.in.careful {
+			return errAgain
+		}
+	}
+	own = slices.DeleteFunc(own, func(e extraValue) bool { return string(e.raw) == "null" })
+	if len(own) == 0 {
+		return nil
+	}
+	if t.extra < 0 {
+		for _, e := range own {
+			p.addPendingReject(t, p.extras.dottedPath(e), "no column takes it, and the table has no extra", e.raw)
+		}
+		return nil
+	}
+	c := &t.cols[t.extra]
+	c.data = p.appendNested(c.data, own, 0)
+	c.endText()
+	return nil
+}
+
+// appendNested writes strays that agree in the names above a depth as one object.
+func (p *reporter) appendNested(dst []byte, own []extraValue, depth int) []byte {
+	dst = append(dst, '{')
+	for i := 0; i < len(own); {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		name, end := p.extras.nameAt(own[i], depth), i+1
+		for end < len(own) && p.extras.nameAt(own[end], depth) == name {
+			end++
+		}
+		dst = append(quoteName(dst, name), ':')
+		if own[i].depth() == depth+1 {
+			dst, _ = p.json.appendJSON(dst, own[i].raw, sorted)
+		} else {
+			dst = p.appendNested(dst, own[i:end], depth+1)
+		}
+		i = end
+	}
+	return append(dst, '}')
+}
+
+// dottedPath is the path of a stray in its row.
+func (s *extras) dottedPath(e extraValue) string {
+	return strings.Join(append(slices.Clone(s.path[e.pathLo:e.pathHi]), s.nameAt(e, e.depth()-1)), ".")
+}
+
+// dottedPath is the path of a field of the open row.
+func (p *reporter) dottedPath(name string) []byte {
+	p.label = p.label[:0]
+	for _, part := range p.in.path[p.in.base:] {
+		p.label = append(append(p.label, part...), '.')
+	}
+	p.label = append(p.label, name...)
+	return p.label
+}
+
+// countDrift counts a surprise of the open row. Where a table has private columns,
+// only a field that none of them takes may show a sample.
+func (p *reporter) countDrift(t *table, kind, name string, sample []byte) {
+	shown := kind == UnknownField && (t.extra < 0 || !t.layout.cols[t.extra].dropped)
+	if t.private && !shown {
+		sample = []byte(withheldText)
+	}
+	p.count(t.name, kind, p.dottedPath(name), sample)
+}
+
+// refuseValue keeps a value of the open row that did not fit its column. The key
+// is added when the row is closed.
+func (p *reporter) refuseValue(t *table, name string, raw []byte, reason string) {
+	p.addPendingReject(t, string(p.dottedPath(name)), reason, raw)
+}
+
+// addPendingReject keeps a value whose row is still open: the key follows.
+func (p *reporter) addPendingReject(t *table, column, reason string, raw []byte) {
+	p.addReject(t, stream.Reject{Column: column, Reason: reason}, raw)
+	p.rejects[len(p.rejects)-1].keyFollows = true
+}
+
+func (p *reporter) addReject(t *table, r stream.Reject, raw []byte) {
+	raw = p.redactPath(t, r.Column, raw)
+	r.Stream = p.binding.name
+	r.Table, r.Raw, r.Column, r.Key, r.Parent = t.name, validText(raw), validText([]byte(r.Column)), validText([]byte(r.Key)), validText([]byte(r.Parent))
+	r.Seq, r.Pass, r.Page, r.Position = p.in.seq, p.in.origin.Pass, p.in.origin.Page, p.in.place
+	p.rejects = append(p.rejects, pendingReject{Reject: r})
+}
+
+// signRejects names the closed row in the rejects that its values caused.
+func (p *reporter) signRejects(t *table, from int) {
+	for i := from; i < len(p.rejects); i++ {
+		if r := &p.rejects[i]; r.keyFollows {
+			r.Key, r.Parent, r.keyFollows = validText([]byte(t.keyText(t.rows-1))), validText([]byte(p.parentKey(t))), false
+		}
+	}
+}
+
+// parentKey is the key of the row around that of a table, or what its list was asked
+// for by.
+func (p *reporter) parentKey(t *table) string {
+	if t.up != nil {
+		return t.up.keyText(t.up.rows)
+	}
+	if p.binding.object || t.param < 0 {
+		return ""
+	}
+	return p.in.origin.Param
+}

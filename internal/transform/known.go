@@ -1,11 +1,11 @@
 package transform
 
 import (
+	"placementsync/internal/stream"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/zeebo/xxh3"
-
-	"placementsync/internal/stream"
 )
 
 // SameTable is the table of the records that a decoder found to be known: their
@@ -93,8 +93,8 @@ func (b *Binding) Flat() bool {
 // Skip has the decoder leave out the rows of records that are known: it names
 // them in [SameTable] instead. The binding must be flat, and no row held yet.
 func (d *Decoder) Skip(known *Known) {
-	d.knownRecords = known
-	l := &layout{index: len(d.tables), name: SameTable}
+	d.records.knownRecords = known
+	l := &layout{index: len(d.rows.tables), name: SameTable}
 	fields := make([]arrow.Field, 0, 3)
 	for _, c := range []columnLayout{{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned}} {
 		c.arrow = c.kind.arrowType()
@@ -102,33 +102,21 @@ func (d *Decoder) Skip(known *Known) {
 		fields = append(fields, arrow.Field{Name: c.name, Type: c.arrow, Nullable: c.kind != unsigned})
 	}
 	l.schema = arrow.NewSchema(fields, nil)
-	d.tables, d.rows = append(d.tables, newTable(l)), append(d.rows, 0)
+	d.rows.tables, d.records.rowsBefore = append(d.rows.tables, newTable(l)), append(d.records.rowsBefore, 0)
 }
 
 // skipIfKnown takes the record just closed out of the rows when it is known.
-func (d *Decoder) skipIfKnown(root *table) {
+func (r *recordReader) skipIfKnown(root *table) {
 	last := root.rows - 1
-	if !d.knownRecords.hasRecord(root.keyHash(last), d.recordPrint(root)) {
+	if !r.knownRecords.hasRecord(root.keyHash(last), root.sumLast((*table).rowPrint)) {
 		return
 	}
-	same := d.tables[len(d.tables)-1]
+	same := r.rows.tables[len(r.rows.tables)-1]
 	same.cols[0].copyFrom(&root.cols[root.keys[0]], last)
 	same.cols[1].appendInt(0)
-	same.cols[2].appendInt(int64(d.seq))
+	same.cols[2].appendInt(int64(r.in.seq))
 	same.rows++
-	d.removeRecord(root)
-}
-
-// recordPrint sums up the record just closed.
-func (d *Decoder) recordPrint(root *table) uint64 {
-	sum := root.rowPrint(root.rows - 1)
-	for i, w := range root.within {
-		t := d.tables[w]
-		for row := root.rowsWithin[i]; row < t.rows; row++ {
-			sum += t.rowPrint(row)
-		}
-	}
-	return sum
+	root.dropLast()
 }
 
 func (t *table) rowPrint(row int) uint64 {

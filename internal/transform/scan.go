@@ -1,9 +1,15 @@
 package transform
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxDepth bounds the nesting of a body: the service needs six levels.
@@ -31,6 +37,36 @@ type scanner struct {
 	buf   []byte
 	pos   int
 	depth int
+}
+
+// input is the body that is read, and where the reading stands.
+type input struct {
+	scanner
+	origin Origin
+	// seq is the number of the record, and place where it stands in the body, from 1.
+	seq   uint64
+	place int
+	// path names the objects between the open row, which begins at base, and the
+	// position.
+	path []string
+	base int
+	// secret is the dotted path of the private field that the position lies in;
+	// empty: none.
+	secret string
+	// careful reads the members of every object in an order that settles what a
+	// single pass in document order cannot.
+	careful bool
+}
+
+// startRecord numbers the record that follows a number of others.
+func (in *input) startRecord(before int) {
+	in.place = before + 1
+	in.seq = in.origin.Seq<<seqBits | uint64(min(before, 1<<seqBits-1))
+}
+
+// recordPlace is the place of the record.
+func (in *input) recordPlace() Place {
+	return Place{in.origin.Param, in.origin.Page, in.place, in.seq}
 }
 
 func (s *scanner) syntaxErr(what string) error {
@@ -279,4 +315,99 @@ func (s *scanner) skip() ([]byte, error) {
 		_, err = s.skip()
 	}
 	return s.buf[start:s.pos], err
+}
+
+// appendText appends the text of a quoted string that a scanner has read. Bytes
+// and escapes that are no characters become U+FFFD, and it reports false.
+func appendText(dst, quoted []byte, f form) ([]byte, bool) {
+	inner := quoted[1 : len(quoted)-1]
+	if f == plain || f == nonASCII && utf8.Valid(inner) {
+		return append(dst, inner...), true
+	}
+	start := len(dst)
+	if f == escaped || utf8.Valid(inner) {
+		var ok bool
+		if dst, ok = unescape(dst, inner); ok {
+			return dst, true
+		}
+	}
+	dst, err := jsontext.AppendUnquote(dst[:start], quoted)
+	return dst, err == nil
+}
+
+// unescape resolves the escapes of valid text, copying what lies between them
+// in one go. It stops at a surrogate: those are rare, and jsontext pairs them.
+func unescape(dst, inner []byte) ([]byte, bool) {
+	for {
+		n := bytes.IndexByte(inner, '\\')
+		if n < 0 {
+			return append(dst, inner...), true
+		}
+		dst = append(dst, inner[:n]...)
+		c := inner[n+1]
+		inner = inner[n+2:]
+		switch c {
+		case 'b':
+			dst = append(dst, '\b')
+		case 'f':
+			dst = append(dst, '\f')
+		case 'n':
+			dst = append(dst, '\n')
+		case 'r':
+			dst = append(dst, '\r')
+		case 't':
+			dst = append(dst, '\t')
+		case 'u':
+			v, _ := strconv.ParseUint(string(inner[:4]), 16, 16)
+			if utf16.IsSurrogate(rune(v)) {
+				return dst, false
+			}
+			dst, inner = utf8.AppendRune(dst, rune(v)), inner[4:]
+		default:
+			dst = append(dst, c)
+		}
+	}
+}
+
+// skipComma steps over a comma that a name follows at once, as bodies are mostly
+// written.
+func (s *scanner) skipComma() bool {
+	if i := s.pos + 1; i < len(s.buf) && s.buf[i-1] == ',' && s.buf[i] == '"' {
+		s.pos = i
+		return true
+	}
+	return false
+}
+
+// matchName steps over a name and its colon if they are written as expected. With
+// eight to sixteen bytes, as most have, they are compared as two words.
+func (s *scanner) matchName(f *field) bool {
+	end := s.pos + len(f.quoted)
+	if end > len(s.buf) {
+		return false
+	}
+	b := s.buf[s.pos:end]
+	if n := len(b); n < 8 || n > 16 {
+		if string(b) != f.quoted {
+			return false
+		}
+	} else if binary.LittleEndian.Uint64(b) != f.head || binary.LittleEndian.Uint64(b[n-8:]) != f.tail {
+		return false
+	}
+	s.pos = end
+	return true
+}
+
+// atEmpty reports whether an empty text, list or object is at the position.
+func (s *scanner) atEmpty() bool {
+	c := s.peek()
+	if c != '"' && c != '[' && c != '{' {
+		return false
+	}
+	rest := s.buf[s.pos+1:]
+	if c == '"' {
+		return len(rest) > 0 && rest[0] == '"'
+	}
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	return len(rest) > 0 && rest[0] == c+2
 }

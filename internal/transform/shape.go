@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/zeebo/xxh3"
 )
 

@@ -15,7 +15,7 @@ import (
 )
 
 // sniffSlowly finds the records of a body of things, a second reading of spec
-// sections 4.1 and 4.2; ok is false where none can be told.
+// spec 4.1 and 4.2; ok is false where none can be told.
 func sniffSlowly(s stream.Stream, body any) (records []any, ok bool) {
 	object, single := body.(map[string]any)
 	list, bare := body.([]any)

@@ -1,12 +1,16 @@
 package transform
 
 import (
+	"bytes"
+	"encoding/binary"
 	"math"
+	"math/bits"
 
 	"placementsync/internal/stream"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/zeebo/xxh3"
 )
 
@@ -22,7 +26,11 @@ type table struct {
 	rows int
 	// seenFields marks the fields met in the open row.
 	seenFields []uint64
-	// rowsWithin are the row counts of the tables within, when the row was opened.
+	// up is the table of the rows around; nil for records.
+	up *table
+	// inner are the tables whose rows lie within a row, rowsWithin their row counts
+	// when the row was opened.
+	inner      []*table
 	rowsWithin []int
 }
 
@@ -34,11 +42,27 @@ func newTable(l *layout) *table {
 	return t
 }
 
-// openRow opens a row.
-func (t *table) openRow(all []*table) {
+// newTables returns empty tables that know which rows lie within which.
+func newTables(layouts []*layout) []*table {
+	tables := make([]*table, len(layouts))
+	for i, l := range layouts {
+		tables[i] = newTable(l)
+	}
+	for _, t := range tables {
+		if t.enclosing >= 0 {
+			t.up = tables[t.enclosing]
+		}
+		for _, w := range t.within {
+			t.inner = append(t.inner, tables[w])
+		}
+	}
+	return tables
+}
+
+func (t *table) openRow() {
 	clear(t.seenFields)
-	for i, w := range t.within {
-		t.rowsWithin[i] = all[w].rows
+	for i, in := range t.inner {
+		t.rowsWithin[i] = in.rows
 	}
 	for _, c := range t.consts {
 		t.cols[c.col].appendText(c.text)
@@ -46,11 +70,28 @@ func (t *table) openRow(all []*table) {
 }
 
 // undoRow drops the open row and all rows within it.
-func (t *table) undoRow(all []*table) {
+func (t *table) undoRow() {
 	t.truncate(t.rows)
-	for i, w := range t.within {
-		all[w].truncate(t.rowsWithin[i])
+	for i, in := range t.inner {
+		in.truncate(t.rowsWithin[i])
 	}
+}
+
+// dropLast drops the row just closed and all rows within it.
+func (t *table) dropLast() {
+	t.rows--
+	t.undoRow()
+}
+
+// sumLast adds up a number over the row just closed and all rows within it.
+func (t *table) sumLast(of func(t *table, row int) uint64) uint64 {
+	sum := of(t, t.rows-1)
+	for i, in := range t.inner {
+		for row := t.rowsWithin[i]; row < in.rows; row++ {
+			sum += of(in, row)
+		}
+	}
+	return sum
 }
 
 func (t *table) truncate(rows int) {
@@ -148,4 +189,311 @@ func (t *table) toBatch() Batch {
 	}
 	t.rows = 0
 	return Batch{Table: t.name, Record: batch}
+}
+
+// kind is how a column lies in memory and how its values are read.
+type kind uint8
+
+const (
+	text kind = iota
+	document
+	boolean
+	integer32
+	integer64
+	money
+	instant
+	unsigned
+)
+
+// kindOf gives the kind of every SQL type.
+func kindOf(t stream.Type) (kind, bool) {
+	k, ok := map[stream.Type]kind{
+		stream.Text: text, stream.JSON: document, stream.Bool: boolean, stream.Int32: integer32,
+		stream.Int64: integer64, stream.Money: money, stream.Instant: instant,
+	}[t]
+	return k, ok
+}
+
+// arrowType is what DuckDB reads as the SQL type of the kind.
+func (k kind) arrowType() arrow.DataType {
+	switch k {
+	case boolean:
+		return arrow.FixedWidthTypes.Boolean
+	case integer32:
+		return arrow.PrimitiveTypes.Int32
+	case integer64:
+		return arrow.PrimitiveTypes.Int64
+	case money:
+		return &arrow.Decimal128Type{Precision: moneyDigits, Scale: moneyPlaces}
+	case instant:
+		return arrow.FixedWidthTypes.Timestamp_us
+	case unsigned:
+		return arrow.PrimitiveTypes.Uint64
+	}
+	return arrow.BinaryTypes.String
+}
+
+// width is the size of a value in bytes; 0 for text and bits.
+func (k kind) width() int {
+	switch k {
+	case integer32:
+		return 4
+	case integer64, instant, unsigned:
+		return 8
+	case money:
+		return 16
+	}
+	return 0
+}
+
+// column is an append-only buffer in Arrow's layout that can be cut back, which
+// Arrow's own builders cannot: a body that breaks in the middle leaves no row.
+//
+// What the binding says of a column and each value needs stands here again, next
+// to the values.
+type column struct {
+	kind kind
+	// tracked columns count in the row's fingerprint, canonical ones by meaning.
+	tracked, canonical bool
+	// judged columns have values that are looked at once they are read.
+	judged bool
+	n      int
+	seed   uint64
+	enum   []string
+	// valid is nil while no value is NULL.
+	valid   []byte
+	data    []byte
+	offsets []int32
+}
+
+func newColumn(of *columnLayout) column {
+	c := column{kind: of.kind, tracked: of.tracked, canonical: of.canonical, seed: of.seed, enum: of.enum}
+	c.judged = of.enum != nil || of.asked
+	if c.kind <= document {
+		c.offsets = []int32{0}
+	}
+	return c
+}
+
+func appendBit(b []byte, n int, set bool) []byte {
+	if n&7 == 0 {
+		b = append(b, 0)
+	}
+	if set {
+		b[n>>3] |= 1 << (n & 7)
+	}
+	return b
+}
+
+func bitAt(b []byte, i int) bool { return b[i>>3]>>(i&7)&1 == 1 }
+
+// markValid adds a value that is not NULL.
+func (c *column) markValid() {
+	if c.valid != nil {
+		c.valid = appendBit(c.valid, c.n, true)
+	}
+	c.n++
+}
+
+// markNull adds a NULL.
+func (c *column) markNull() {
+	if c.valid == nil {
+		c.valid = allValid(c.n)
+	}
+	c.valid = appendBit(c.valid, c.n, false)
+	c.n++
+}
+
+func allValid(n int) []byte {
+	b := bytes.Repeat([]byte{0xff}, n>>3+1)
+	return cutBits(b, n)
+}
+
+func (c *column) isNull(i int) bool { return c.valid != nil && !bitAt(c.valid, i) }
+
+// endText ends a text value whose bytes were appended to data.
+func (c *column) endText() {
+	c.offsets = append(c.offsets, int32(len(c.data)))
+	c.markValid()
+}
+
+// replaceEmpty lets the last value take the place of an empty text before it.
+func (c *column) replaceEmpty() {
+	c.offsets[c.n-1] = c.offsets[c.n]
+	c.offsets = c.offsets[:c.n]
+	if c.n--; c.valid != nil {
+		c.valid = cutBits(c.valid, c.n)
+	}
+}
+
+func (c *column) appendText(s string) {
+	c.data = append(c.data, s...)
+	c.endText()
+}
+
+func (c *column) appendBool(v bool) {
+	c.data = appendBit(c.data, c.n, v)
+	c.markValid()
+}
+
+// appendInt appends a whole number, in the width of the column.
+func (c *column) appendInt(v int64) {
+	switch c.kind {
+	case integer32:
+		c.data = binary.NativeEndian.AppendUint32(c.data, uint32(v))
+	case money:
+		c.data = binary.NativeEndian.AppendUint64(c.data, uint64(v))
+		c.data = binary.NativeEndian.AppendUint64(c.data, uint64(v>>63))
+	default:
+		c.data = binary.NativeEndian.AppendUint64(c.data, uint64(v))
+	}
+	c.markValid()
+}
+
+// appendUint appends to a column of the system's, which is never NULL.
+func (c *column) appendUint(v uint64) {
+	c.data = binary.NativeEndian.AppendUint64(c.data, v)
+	c.n++
+}
+
+func (c *column) appendNull() {
+	switch c.kind {
+	case text, document:
+		c.offsets = append(c.offsets, int32(len(c.data)))
+	case boolean:
+		c.data = appendBit(c.data, c.n, false)
+	default:
+		var zero [16]byte
+		c.data = append(c.data, zero[:c.kind.width()]...)
+	}
+	c.markNull()
+}
+
+// truncate drops all values from the n-th on.
+func (c *column) truncate(n int) {
+	if c.n <= n {
+		return
+	}
+	c.n = n
+	if c.valid != nil {
+		c.valid = cutBits(c.valid, n)
+	}
+	switch c.kind {
+	case text, document:
+		c.offsets = c.offsets[:n+1]
+		c.data = c.data[:c.offsets[n]]
+	case boolean:
+		c.data = cutBits(c.data, n)
+	default:
+		c.data = c.data[:n*c.kind.width()]
+	}
+}
+
+func cutBits(b []byte, n int) []byte {
+	b = b[:(n+7)>>3]
+	if n&7 != 0 {
+		b[n>>3] &= 1<<(n&7) - 1
+	}
+	return b
+}
+
+// bytes is the i-th value of any kind but boolean.
+func (c *column) bytes(i int) []byte {
+	if c.kind <= document {
+		return c.data[c.offsets[i]:c.offsets[i+1]]
+	}
+	w := c.kind.width()
+	return c.data[i*w : (i+1)*w]
+}
+
+// word is the i-th value of a kind that fits 64 bits.
+func (c *column) word(i int) uint64 {
+	switch c.kind {
+	case boolean:
+		if bitAt(c.data, i) {
+			return 1
+		}
+		return 0
+	case integer32:
+		return uint64(int32(binary.NativeEndian.Uint32(c.data[i*4:])))
+	}
+	return binary.NativeEndian.Uint64(c.data[i*c.kind.width():])
+}
+
+func (c *column) equal(i, j int) bool {
+	if c.kind == boolean {
+		return bitAt(c.data, i) == bitAt(c.data, j)
+	}
+	return bytes.Equal(c.bytes(i), c.bytes(j))
+}
+
+// copyFrom appends the i-th value of a column of the same kind.
+func (c *column) copyFrom(from *column, i int) {
+	if c.kind <= document {
+		c.data = append(c.data, from.bytes(i)...)
+		c.endText()
+		return
+	}
+	c.appendInt(int64(from.word(i)))
+}
+
+// toArrow hands the values over as an Arrow array and leaves the column empty,
+// with room for as many values again.
+func (c *column) toArrow(t arrow.DataType) arrow.Array {
+	nulls := c.countNulls()
+	bufs := []*memory.Buffer{nil}
+	if nulls > 0 {
+		bufs[0] = memory.NewBufferBytes(c.valid)
+	}
+	if c.kind <= document {
+		bufs = append(bufs, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(c.offsets)))
+	}
+	data := array.NewData(t, c.n, append(bufs, memory.NewBufferBytes(c.data)), nil, nulls, 0)
+	defer data.Release()
+	c.reset()
+	return array.MakeFromData(data)
+}
+
+func (c *column) countNulls() int {
+	if c.valid == nil {
+		return 0
+	}
+	n := c.n
+	for _, b := range c.valid {
+		n -= bits.OnesCount8(b)
+	}
+	return n
+}
+
+func (c *column) reset() {
+	c.n, c.valid, c.data = 0, nil, make([]byte, 0, roomFor(len(c.data)))
+	if c.kind <= document {
+		c.offsets = append(make([]int32, 0, roomFor(len(c.offsets))), 0)
+	}
+}
+
+// roomFor adds an eighth to the last size, so that a batch a little larger
+// than the one before does not copy its columns to grow them.
+func roomFor(n int) int { return n + n/8 }
+
+// hasher makes the fingerprint of a row: the sum over its tracked values of a
+// hash of column and value. A sum depends neither on the order of columns nor
+// on columns that are NULL, so that a schema may grow without making every row
+// look changed. The result is stored: it must never change.
+type hasher struct {
+	json shaper
+}
+
+// hashLast is the part of a column's last value.
+func (h *hasher) hashLast(c *column) uint64 {
+	var v uint64
+	switch i := c.n - 1; {
+	case c.canonical:
+		v = h.json.fingerprint(c.bytes(i))
+	case c.kind == text:
+		v = xxh3.Hash(c.data[c.offsets[i]:])
+	default:
+		v = c.word(i)
+	}
+	return stream.MixBits(v ^ c.seed)
 }

@@ -119,3 +119,52 @@ func (t *table) appendCapacity(u *union, c capacity, raw []byte) {
 	col.data = append(col.data, raw...)
 	col.endText()
 }
+
+// readUnion reads do_follow_links_allowed.
+func (v *valueReader) readUnion(t *table, f *field) error {
+	v.in.peek()
+	start := v.in.pos
+	raw, err := v.in.skip()
+	if err != nil {
+		return err
+	}
+	if t.hasValue(f.union.raw) {
+		return v.readSecondUnion(t, f, raw)
+	}
+	sent, clean := v.json.appendJSON(v.unionText[:0], raw, compact)
+	if v.unionText = sent; !clean {
+		v.report.countDrift(t, InvalidUTF8, f.name, raw)
+	}
+	var c capacity
+	drift := UnknownEnum
+	if raw[0] != '{' && raw[0] != '[' {
+		v.in.pos = start
+		_, form, _ := v.in.scalar()
+		var inside []byte
+		if raw[0] == '"' {
+			inside = v.unquoted(raw, form)
+		}
+		c, drift = readCapacity(raw, inside)
+	}
+	t.appendCapacity(f.union, c, v.unionText)
+	switch drift {
+	case "":
+	case UnknownEnum:
+		v.countEnumValue(t, f.union.raw, f.name, raw)
+	default:
+		v.report.countDrift(t, drift, f.name, raw)
+	}
+	return nil
+}
+
+func (v *valueReader) readSecondUnion(t *table, f *field, raw []byte) error {
+	if !v.in.careful {
+		return errAgain
+	}
+	if t.layout.cols[f.union.raw].isPrivate() {
+		v.report.countPrivate(t, Conflict, v.report.dottedPath(f.name))
+		return nil
+	}
+	v.report.keepExtra(t, Conflict, f.name, raw)
+	return nil
+}

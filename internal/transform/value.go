@@ -1,87 +1,101 @@
 package transform
 
-import "bytes"
+import (
+	"bytes"
+	"math"
+)
+
+// valueReader reads values into the columns of the open row.
+type valueReader struct {
+	in     *input
+	report *reporter
+	json   shaper
+	// scratch and unionText are room for a text without quotes, and for one of
+	// do_follow_links_allowed.
+	scratch   []byte
+	unionText []byte
+}
 
 // readValue reads the scalar at the position into a column of the open row.
-func (d *Decoder) readValue(t *table, col int, name string) error {
-	raw, f, err := d.scan.scalar()
+func (v *valueReader) readValue(t *table, col int, name string) error {
+	raw, f, err := v.in.scalar()
 	if err != nil {
 		return err
 	}
 	c := &t.cols[col]
 	reason := ""
 	if c.kind == text {
-		d.setText(t, col, name, raw, f)
+		v.setText(t, col, name, raw, f)
 	} else {
-		reason = d.parseTyped(t, c, name, raw, f)
+		reason = v.parseTyped(t, c, name, raw, f)
 	}
 	if reason != "" {
-		d.refuseValue(t, name, raw, reason)
+		v.report.refuseValue(t, name, raw, reason)
 		return nil
 	}
 	if c.n > t.rows+1 {
-		return d.settleConflict(t, col, name, raw)
+		return v.settleConflict(t, col, name, raw)
 	}
 	return nil
 }
 
 // readText reads the quoted text at the position into a text column, as value does:
 // most values are such.
-func (d *Decoder) readText(t *table, col int, name string) error {
-	s := &d.scan
+func (v *valueReader) readText(t *table, col int, name string) error {
+	s := &v.in.scanner
 	start := s.pos
 	f, err := s.text()
 	if err != nil {
 		return err
 	}
 	raw := s.buf[start:s.pos]
-	if d.setText(t, col, name, raw, f); t.cols[col].n > t.rows+1 {
-		return d.settleConflict(t, col, name, raw)
+	if v.setText(t, col, name, raw, f); t.cols[col].n > t.rows+1 {
+		return v.settleConflict(t, col, name, raw)
 	}
 	return nil
 }
 
-func (d *Decoder) setText(t *table, col int, name string, raw []byte, f form) {
+func (v *valueReader) setText(t *table, col int, name string, raw []byte, f form) {
 	c := &t.cols[col]
 	switch {
 	case f == plain && raw[0] == '"':
 		c.data = append(c.data, raw[1:len(raw)-1]...)
 	case raw[0] != '"':
 		c.data = append(c.data, raw...)
-		d.countDrift(t, Converted, name, raw)
+		v.report.countDrift(t, Converted, name, raw)
 	default:
 		var clean bool
 		if c.data, clean = appendText(c.data, raw, f); !clean {
-			d.countDrift(t, InvalidUTF8, name, raw)
+			v.report.countDrift(t, InvalidUTF8, name, raw)
 		}
 	}
 	if c.endText(); c.judged {
-		d.checkText(t, col, name, raw)
+		v.checkText(t, col, name, raw)
 	}
 }
 
 // checkText looks at the text just read: whether the spec lists it, where it lists
 // all, and whether it can be asked for, where it names what to ask for.
-func (d *Decoder) checkText(t *table, col int, name string, raw []byte) {
+func (v *valueReader) checkText(t *table, col int, name string, raw []byte) {
 	c := &t.cols[col]
-	v := c.bytes(c.n - 1)
-	if c.enum != nil && len(v) > 0 && !isListed(c.enum, v) {
-		d.countEnumValue(t, col, name, raw)
+	inner := c.bytes(c.n - 1)
+	if c.enum != nil && len(inner) > 0 && !isListed(c.enum, inner) {
+		v.countEnumValue(t, col, name, raw)
 	}
-	if t.layout.cols[col].asked && !standsInPath(v) {
+	if t.layout.cols[col].asked && !standsInPath(inner) {
 		c.truncate(c.n - 1)
-		d.refuseValue(t, name, raw, "want an id that can stand in a path")
+		v.report.refuseValue(t, name, raw, "want an id that can stand in a path")
 	}
 }
 
 // countEnumValue counts a value that the spec does not list, by itself.
-func (d *Decoder) countEnumValue(t *table, col int, name string, raw []byte) {
+func (v *valueReader) countEnumValue(t *table, col int, name string, raw []byte) {
 	if t.layout.cols[col].isPrivate() {
-		d.countDrift(t, UnknownEnum, name, raw)
+		v.report.countDrift(t, UnknownEnum, name, raw)
 		return
 	}
-	path := string(d.dottedPath(name)) + "=" + clipSample(t.cols[col].bytes(t.cols[col].n-1))
-	d.findings.count(t.name, UnknownEnum, []byte(path), raw)
+	path := string(v.report.dottedPath(name)) + "=" + clipSample(t.cols[col].bytes(t.cols[col].n-1))
+	v.report.count(t.name, UnknownEnum, []byte(path), raw)
 }
 
 func isListed(enum []string, v []byte) bool {
@@ -95,59 +109,59 @@ func isListed(enum []string, v []byte) bool {
 
 // parseTyped reads a scalar into a column that is no text. Texts that mean a value
 // of the column's type are converted; an empty one is no value.
-func (d *Decoder) parseTyped(t *table, c *column, name string, raw []byte, f form) (reason string) {
-	v, quoted := raw, raw[0] == '"'
+func (v *valueReader) parseTyped(t *table, c *column, name string, raw []byte, f form) (reason string) {
+	inner, quoted := raw, raw[0] == '"'
 	if quoted {
-		v = d.unquoted(raw, f)
-		if len(v) == 0 {
-			d.countDrift(t, Converted, name, raw)
+		inner = v.unquoted(raw, f)
+		if len(inner) == 0 {
+			v.report.countDrift(t, Converted, name, raw)
 			return ""
 		}
 	}
 	switch c.kind {
 	case boolean:
-		return d.parseBoolean(t, c, name, v, raw)
+		return v.parseBoolean(t, c, name, inner, raw)
 	case instant:
 		if quoted {
-			return d.parseTime(t, c, name, v, raw)
+			return v.parseTime(t, c, name, inner, raw)
 		}
 		return "want a date and time"
 	case money:
-		return d.parsePrice(t, c, name, v, raw)
+		return v.parsePrice(t, c, name, inner, raw)
 	}
-	n, converted, ok := wholeNumber(v)
+	n, converted, ok := wholeNumber(inner)
 	if !ok || c.kind == integer32 && n != int64(int32(n)) {
 		return "want a whole number in the range of the column"
 	}
 	if c.appendInt(n); converted || quoted {
-		d.countDrift(t, Converted, name, raw)
+		v.report.countDrift(t, Converted, name, raw)
 	}
 	return ""
 }
 
 // unquoted is the text of a quoted string, valid until the next call.
-func (d *Decoder) unquoted(raw []byte, f form) []byte {
+func (v *valueReader) unquoted(raw []byte, f form) []byte {
 	if f == plain {
 		return raw[1 : len(raw)-1]
 	}
-	d.scratch, _ = appendText(d.scratch[:0], raw, f)
-	return d.scratch
+	v.scratch, _ = appendText(v.scratch[:0], raw, f)
+	return v.scratch
 }
 
-func (d *Decoder) parseBoolean(t *table, c *column, name string, v, raw []byte) (reason string) {
+func (v *valueReader) parseBoolean(t *table, c *column, name string, inner, raw []byte) (reason string) {
 	var yes, ok bool
 	switch {
 	case string(raw) == "true", string(raw) == "false":
 		c.appendBool(raw[0] == 't')
 		return ""
-	case len(v) <= len("false"):
-		yes, ok = parseBool(v)
+	case len(inner) <= len("false"):
+		yes, ok = parseBool(inner)
 	}
 	if !ok {
 		return "want true or false"
 	}
 	c.appendBool(yes)
-	d.countDrift(t, Converted, name, raw)
+	v.report.countDrift(t, Converted, name, raw)
 	return ""
 }
 
@@ -161,32 +175,32 @@ func parseBool(v []byte) (yes, ok bool) {
 	return false, false
 }
 
-func (d *Decoder) parseTime(t *table, c *column, name string, v, raw []byte) (reason string) {
-	micros, rounded, zoneless, ok := parseInstant(v)
+func (v *valueReader) parseTime(t *table, c *column, name string, inner, raw []byte) (reason string) {
+	micros, rounded, zoneless, ok := parseInstant(inner)
 	if !ok {
 		return "want an ISO 8601 date and time"
 	}
 	c.appendInt(micros)
 	if rounded {
-		d.countDrift(t, Rounded, name, raw)
+		v.report.countDrift(t, Rounded, name, raw)
 	}
 	if zoneless {
-		d.countDrift(t, Zoneless, name, raw)
+		v.report.countDrift(t, Zoneless, name, raw)
 	}
 	return ""
 }
 
-func (d *Decoder) parsePrice(t *table, c *column, name string, v, raw []byte) (reason string) {
-	n, rounded, ok := parseAmount(v)
+func (v *valueReader) parsePrice(t *table, c *column, name string, inner, raw []byte) (reason string) {
+	n, rounded, ok := parseAmount(inner)
 	if !ok {
 		return "want an amount of at most 12 digits before the point"
 	}
 	c.appendInt(n)
 	if raw[0] == '"' {
-		d.countDrift(t, Converted, name, raw)
+		v.report.countDrift(t, Converted, name, raw)
 	}
 	if rounded {
-		d.countDrift(t, Rounded, name, raw)
+		v.report.countDrift(t, Rounded, name, raw)
 	}
 	return ""
 }
@@ -194,7 +208,7 @@ func (d *Decoder) parsePrice(t *table, c *column, name string, v, raw []byte) (r
 // settleConflict decides between two values for one column of the open row. An empty
 // text gives way; of two different values the first stays, which is the outer
 // one when the record is read carefully.
-func (d *Decoder) settleConflict(t *table, col int, name string, raw []byte) error {
+func (v *valueReader) settleConflict(t *table, col int, name string, raw []byte) error {
 	c := &t.cols[col]
 	if c.kind == text && len(c.bytes(t.rows)) == 0 {
 		c.replaceEmpty()
@@ -205,83 +219,209 @@ func (d *Decoder) settleConflict(t *table, col int, name string, raw []byte) err
 	if same {
 		return nil
 	}
-	if !d.careful {
+	if !v.in.careful {
 		return errAgain
 	}
 	if t.layout.cols[col].isPrivate() {
-		d.countPrivate(t, Conflict, d.dottedPath(name))
+		v.report.countPrivate(t, Conflict, v.report.dottedPath(name))
 		return nil
 	}
-	d.keepExtra(t, Conflict, name, raw)
+	v.report.keepExtra(t, Conflict, name, raw)
 	return nil
 }
 
 // readDocument reads any value into a JSON column.
-func (d *Decoder) readDocument(t *table, f *field) error {
-	raw, err := d.scan.skip()
+func (v *valueReader) readDocument(t *table, f *field) error {
+	raw, err := v.in.skip()
 	if err != nil {
 		return err
 	}
 	c := &t.cols[f.col]
-	if len(d.secrets.names) > 0 && !t.layout.cols[f.col].isPrivate() {
-		raw = d.redactPath(t, string(d.dottedPath(f.name)), raw)
+	if len(v.report.secrets.names) > 0 && !t.layout.cols[f.col].isPrivate() {
+		raw = v.report.redactPath(t, string(v.report.dottedPath(f.name)), raw)
 	}
 	var clean bool
-	if c.data, clean = d.json.appendJSON(c.data, raw, compact); !clean {
-		d.countDrift(t, InvalidUTF8, f.name, raw)
+	if c.data, clean = v.json.appendJSON(c.data, raw, compact); !clean {
+		v.report.countDrift(t, InvalidUTF8, f.name, raw)
 	}
 	c.endText()
 	if c.n > t.rows+1 {
-		return d.settleConflict(t, f.col, f.name, raw)
+		return v.settleConflict(t, f.col, f.name, raw)
 	}
 	return nil
 }
 
-// readUnion reads do_follow_links_allowed.
-func (d *Decoder) readUnion(t *table, f *field) error {
-	d.scan.peek()
-	start := d.scan.pos
-	raw, err := d.scan.skip()
-	if err != nil {
-		return err
+// Amounts are DECIMAL(18,6).
+const (
+	moneyDigits = 18
+	moneyPlaces = 6
+)
+
+// decimal is a number as its digits; no float is ever involved.
+type decimal struct {
+	negative bool
+	// whole and part are the digits before and after the point.
+	whole, part []byte
+	exp         int64
+}
+
+// splitDecimal takes a number apart. It accepts JSON's grammar and leading
+// zeros, which numbers in strings may have.
+func splitDecimal(b []byte) (d decimal, ok bool) {
+	if len(b) > 0 && b[0] == '-' {
+		d.negative, b = true, b[1:]
 	}
-	if t.hasValue(f.union.raw) {
-		return d.readSecondUnion(t, f, raw)
+	n := skipDigits(b, 0)
+	d.whole, b = b[:n], b[n:]
+	if n == 0 {
+		return d, false
 	}
-	sent, clean := d.json.appendJSON(d.unionText[:0], raw, compact)
-	if d.unionText = sent; !clean {
-		d.countDrift(t, InvalidUTF8, f.name, raw)
-	}
-	var c capacity
-	drift := UnknownEnum
-	if raw[0] != '{' && raw[0] != '[' {
-		d.scan.pos = start
-		_, form, _ := d.scan.scalar()
-		var inside []byte
-		if raw[0] == '"' {
-			inside = d.unquoted(raw, form)
+	if len(b) > 0 && b[0] == '.' {
+		n = skipDigits(b, 1)
+		if d.part, b = b[1:n], b[n:]; n == 1 {
+			return d, false
 		}
-		c, drift = readCapacity(raw, inside)
 	}
-	t.appendCapacity(f.union, c, d.unionText)
-	switch drift {
-	case "":
-	case UnknownEnum:
-		d.countEnumValue(t, f.union.raw, f.name, raw)
-	default:
-		d.countDrift(t, drift, f.name, raw)
+	if len(b) > 0 && b[0]|0x20 == 'e' {
+		d.exp, b, ok = parseExponent(b[1:])
+		return d, ok && len(b) == 0
 	}
-	return nil
+	return d, len(b) == 0
 }
 
-func (d *Decoder) readSecondUnion(t *table, f *field, raw []byte) error {
-	if !d.careful {
-		return errAgain
+// farAway is an exponent that no body's digits can make up for.
+const farAway = 1 << 40
+
+func parseExponent(b []byte) (exp int64, rest []byte, ok bool) {
+	sign := int64(1)
+	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
+		if b[0] == '-' {
+			sign = -1
+		}
+		b = b[1:]
 	}
-	if t.layout.cols[f.union.raw].isPrivate() {
-		d.countPrivate(t, Conflict, d.dottedPath(f.name))
-		return nil
+	n := skipDigits(b, 0)
+	for _, c := range b[:n] {
+		exp = min(exp*10+int64(c-'0'), farAway)
 	}
-	d.keepExtra(t, Conflict, f.name, raw)
-	return nil
+	return sign * exp, b[n:], n > 0
+}
+
+// scaleTo is the number times 10^places, rounded half away from zero. Inexact
+// says that digits other than zero were dropped; ok, that it has at most
+// wholeDigits before the point. The two together must not exceed 19.
+func (d decimal) scaleTo(places, wholeDigits int64) (v uint64, inexact, ok bool) {
+	place := int64(len(d.whole)) + d.exp
+	up := false
+	for i := range len(d.whole) + len(d.part) {
+		place--
+		c := d.digitAt(i)
+		switch {
+		case c == 0 && v == 0:
+		case place < -places:
+			up = up || place == -places-1 && c >= 5
+			inexact = inexact || c != 0
+		case place >= wholeDigits:
+			return 0, false, false
+		default:
+			v = v*10 + uint64(c)
+		}
+	}
+	for ; v != 0 && place > -places; place-- {
+		v *= 10
+	}
+	if up {
+		v++
+	}
+	return v, inexact, true
+}
+
+func (d decimal) digitAt(i int) byte {
+	if i < len(d.whole) {
+		return d.whole[i] - '0'
+	}
+	return d.part[i-len(d.whole)] - '0'
+}
+
+func (d decimal) withSign(v uint64) int64 {
+	if d.negative {
+		return -int64(v)
+	}
+	return int64(v)
+}
+
+// parseAmount reads an amount in millionths from the text of a number.
+func parseAmount(b []byte) (v int64, rounded, ok bool) {
+	if v, ok := shortAmount(b); ok {
+		return v, false, true
+	}
+	d, ok := splitDecimal(b)
+	if !ok {
+		return 0, false, false
+	}
+	u, inexact, ok := d.scaleTo(moneyPlaces, moneyDigits-moneyPlaces)
+	if !ok || u >= 1e18 {
+		return 0, false, false
+	}
+	return d.withSign(u), inexact, true
+}
+
+// shortAmount reads what nearly every amount is: a few digits, and at most six
+// behind a point.
+func shortAmount(b []byte) (v int64, ok bool) {
+	point := len(b)
+	for i, c := range b {
+		switch c -= '0'; {
+		case c <= 9:
+			v = v*10 + int64(c)
+		case b[i] == '.' && i > 0 && point == len(b):
+			point = i
+		default:
+			return 0, false
+		}
+	}
+	places := max(0, len(b)-point-1)
+	if point == 0 || point == len(b)-1 || point > moneyDigits-moneyPlaces || places > moneyPlaces {
+		return 0, false
+	}
+	for range moneyPlaces - places {
+		v *= 10
+	}
+	return v, true
+}
+
+// wholeNumber reads an integer from the text of a number; converted says that
+// it is written with a point, an exponent or leading zeros.
+func wholeNumber(b []byte) (v int64, converted, ok bool) {
+	if v, ok := shortInteger(b); ok {
+		return v, false, true
+	}
+	d, ok := splitDecimal(b)
+	if !ok {
+		return 0, false, false
+	}
+	u, inexact, ok := d.scaleTo(0, 19)
+	limit := uint64(math.MaxInt64)
+	if d.negative {
+		limit++
+	}
+	if !ok || inexact || u > limit {
+		return 0, false, false
+	}
+	leading := d.whole[0] == '0' && len(d.whole) > 1
+	return d.withSign(u), leading || bytes.ContainsAny(b, ".eE"), true
+}
+
+// shortInteger reads what nearly every integer is: a few plain digits.
+func shortInteger(b []byte) (v int64, ok bool) {
+	if len(b) == 0 || len(b) > 18 || b[0] == '0' && len(b) > 1 {
+		return 0, false
+	}
+	for _, c := range b {
+		if c -= '0'; c > 9 {
+			return 0, false
+		}
+		v = v*10 + int64(c)
+	}
+	return v, true
 }

@@ -198,7 +198,7 @@ func (c *trial) now(t *testing.T) time.Time {
 	t.Helper()
 	wh, err := warehouse.Open(c.job(struck, c.dir).config().Warehouse)
 	must(t, err)
-	if _, ok, err := wh.Unfinished(); !ok || err != nil {
+	if _, ok, err := wh.Ledger.Unfinished(); !ok || err != nil {
 		must(t, err)
 		return c.at
 	}
@@ -312,7 +312,7 @@ func ledgerLines(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	wh, err := warehouse.Open(warehouse.Config{Dir: dir})
 	must(t, err)
-	runs, err := wh.Runs()
+	runs, err := wh.Ledger.Runs()
 	must(t, err)
 	ends := map[string]string{}
 	for _, r := range runs {

@@ -123,7 +123,7 @@ func TestAKilledDiscardIsFinished(t *testing.T) {
 			wh, err := warehouse.Open(h.cfg.Warehouse)
 			must(t, err)
 			finish(t, h, wh)
-			if _, err := os.Stat(wh.RawPath(run)); !errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(wh.Folder.RawPath(run)); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("what the killed run landed is still there (error %v)", err)
 			}
 		})
@@ -134,7 +134,7 @@ func pruned(t *testing.T, h *house, wh *warehouse.Warehouse) {
 	t.Helper()
 	lock, err := wh.Lock("prune", h.at)
 	must(t, err)
-	gone, err := wh.Prune(warehouse.Retention{RawDays: 99, Daily: 1}, h.at, false)
+	gone, err := wh.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 1}, h.at, false)
 	must(t, errors.Join(err, lock.Release()))
 	if len(gone) != 1 {
 		t.Errorf("prune removed %v, want the landed answers alone", gone)

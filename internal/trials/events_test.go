@@ -41,7 +41,7 @@ func newMailbox(t *testing.T, opts sim.Options) mailbox {
 	h.at = h.service.Now()
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	must(t, err)
-	receiver, err := webhook.New(webhook.Config{Dir: wh.InboxPath(), Secrets: []string{hookSecret}, SegmentBytes: 1},
+	receiver, err := webhook.New(webhook.Config{Dir: wh.Folder.InboxPath(), Secrets: []string{hookSecret}, SegmentBytes: 1},
 		slog.New(slog.DiscardHandler), func() time.Time { return h.at })
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -213,7 +213,7 @@ func TestEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
 	ids("a", "b")
 	wh, err := warehouse.Open(m.cfg.Warehouse)
 	must(t, err)
-	versions, err := wh.Versions()
+	versions, err := wh.Versions.List()
 	must(t, err)
 	_, err = wh.Rollback(versions[0], m.at)
 	must(t, err)

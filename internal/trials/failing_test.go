@@ -122,7 +122,7 @@ func (c *trial) requireNoSuccess(t *testing.T, night string) {
 	t.Helper()
 	wh, err := warehouse.Open(c.job(struck, c.dir).config().Warehouse)
 	must(t, err)
-	told, err := wh.Told()
+	told, err := wh.Ledger.AllRuns()
 	must(t, err)
 	i := slices.IndexFunc(told, func(r warehouse.Run) bool { return r.ID == night })
 	if i >= 0 && told[i].Outcome != warehouse.Failed && told[i].Outcome != warehouse.Killed {

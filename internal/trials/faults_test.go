@@ -104,7 +104,7 @@ func runs(t *testing.T, h *house) []warehouse.Run {
 	t.Helper()
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	must(t, err)
-	all, err := wh.Runs()
+	all, err := wh.Ledger.Runs()
 	must(t, err)
 	return all
 }

@@ -282,7 +282,7 @@ func (h *house) latest() string {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	run, _, err := wh.Latest()
+	run, _, err := wh.Versions.Latest()
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func newReference(t *testing.T, service *sim.Service, streams []stream.Stream) *
 	}
 	for name := range wanted {
 		if !slices.ContainsFunc(r.tables, func(e expected) bool { return e.table == name }) {
-			t.Errorf("nothing says where the rows of table %s come from: add it to tables()", name)
+			t.Errorf("nothing says where the rows of table %s come from: add it to tables() in internal/trials/tables_test.go", name)
 		}
 	}
 	return r

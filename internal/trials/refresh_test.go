@@ -109,11 +109,11 @@ func TestARefreshIsNoNight(t *testing.T) {
 	}
 	wh, err := warehouse.Open(m.cfg.Warehouse)
 	must(t, err)
-	if versions, _ := wh.Versions(); !slices.Contains(versions, second.Run.ID) || len(versions) != 2 {
+	if versions, _ := wh.Versions.List(); !slices.Contains(versions, second.Run.ID) || len(versions) != 2 {
 		t.Errorf("versions %v are kept, want the night %s and a refresh", versions, second.Run.ID)
 	}
 	third := m.goodNight()
-	if versions, _ := wh.Versions(); !slices.Equal(versions, []string{second.Run.ID, third.Run.ID}) {
+	if versions, _ := wh.Versions.List(); !slices.Equal(versions, []string{second.Run.ID, third.Run.ID}) {
 		t.Errorf("versions %v are kept, want the nights %s and %s", versions, second.Run.ID, third.Run.ID)
 	}
 	back, err := wh.Rollback("", m.at)

@@ -76,7 +76,7 @@ func TestRestoreOfThinnedSeries(t *testing.T) {
 	}
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	must(t, err)
-	_, err = wh.Prune(warehouse.Retention{Daily: 2, Monthly: 2}, h.at, false)
+	_, err = wh.Pruner.Prune(warehouse.Retention{Daily: 2, Monthly: 2}, h.at, false)
 	must(t, err)
 	before := contents(t, h.path("catalog.duckdb"))
 	must(t, os.RemoveAll(h.path("versions")))

@@ -396,7 +396,7 @@ func (r *rot) run(ctx context.Context, cfg pipeline.Config, args []string) error
 	case "rebuild --series":
 		_, err = pipeline.MendSeries(ctx, cfg)
 	case "prune --version":
-		err = wh.DropVersion(args[2])
+		err = wh.Versions.Drop(args[2])
 	default:
 		if len(args) != 2 || args[0] != "rollback" {
 			return fmt.Errorf("nobody knows the command %q", args)

@@ -110,15 +110,15 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	c.try(t, strike{Step: "merged"}, 0, inPeace)
 	wh, err := warehouse.Open(c.job(struck, c.dir).config().Warehouse)
 	must(t, err)
-	must(t, wh.Held())
-	requireKilled(t, wh.Told, c.night)
+	must(t, wh.Folder.Held())
+	requireKilled(t, wh.Ledger.AllRuns, c.night)
 	j := c.job(struck, c.dir)
 	j.At = c.at.Add(7 * time.Hour)
 	res := c.complete(pipeline.Run(t.Context(), j.config()))
 	if res.Run.ID == c.night {
 		t.Errorf("run %s was taken up after 7 hours", c.night)
 	}
-	requireKilled(t, wh.Runs, c.night)
+	requireKilled(t, wh.Ledger.Runs, c.night)
 	db := opened(t, filepath.Join(c.dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
 	defer db.Close()
 	got := query(t, db, `SELECT started_at = ?::TIMESTAMPTZ AND ended_at IS NULL AND snapshot_at IS NULL AND exit_code IS NULL
@@ -142,17 +142,17 @@ func TestKilledDryRunIsInTheLedger(t *testing.T) {
 	wh, err := warehouse.Open(dry.config().Warehouse)
 	must(t, err)
 	killed := dry.At.UTC().Format("20060102T150405Z")
-	requireKilled(t, wh.Told, c.night)
-	requireKilled(t, wh.Told, killed)
+	requireKilled(t, wh.Ledger.AllRuns, c.night)
+	requireKilled(t, wh.Ledger.AllRuns, killed)
 	j := c.job(struck, c.dir)
 	j.At = c.at.Add(2 * time.Minute)
 	if res := c.complete(pipeline.Run(t.Context(), j.config())); res.Run.ID != c.night {
 		t.Errorf("run %s was begun, and %s is not taken up", res.Run.ID, c.night)
 	}
-	requireKilled(t, wh.Runs, killed)
+	requireKilled(t, wh.Ledger.Runs, killed)
 	dry.At, dry.Strike = c.at.Add(time.Hour), strike{}
 	c.complete(pipeline.Run(t.Context(), dry.config()))
-	runs, err := wh.Told()
+	runs, err := wh.Ledger.AllRuns()
 	must(t, err)
 	if last := runs[len(runs)-1]; last.Outcome != warehouse.Complete || !last.SnapshotAt.IsZero() || len(runs) != 3 {
 		t.Errorf("after a dry run in peace the ledger says %+v", runs)

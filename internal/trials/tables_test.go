@@ -54,7 +54,7 @@ func tables() []expected {
 		profileTables(), smallTables()} {
 		all = append(all, part...)
 	}
-	return all
+	return append(all, derivedTables(all)...)
 }
 
 func listingTables() []expected {

@@ -17,9 +17,9 @@ import (
 type Label struct{ Key, Value string }
 
 // Labels are what the draft's Parquet files say about themselves.
-func (d *Draft) Labels() []Label { return labels(d.Run, d.At) }
+func (d *Draft) Labels() []Label { return fileLabels(d.Run, d.At) }
 
-func labels(run string, at time.Time) []Label {
+func fileLabels(run string, at time.Time) []Label {
 	return []Label{{"run_id", run}, {"snapshot_at", at.Format(time.RFC3339Nano)}, {"schema_version", SchemaVersion()}}
 }
 
@@ -32,7 +32,7 @@ type Carrier struct {
 // NewCarrier looks at the version before. One that another program or another
 // schema has written gives nothing: its files may be laid out differently.
 func (d *Draft) NewCarrier() *Carrier {
-	m := d.w.manifestOf(d.Previous)
+	m := d.w.Versions.manifestOrNone(d.Previous)
 	if m.Program != d.w.cfg.Program || m.Schema != SchemaVersion() {
 		m.Tables = nil
 	}
@@ -46,25 +46,25 @@ func (d *Draft) NewCarrier() *Carrier {
 func (c *Carrier) Carry(table string) (bool, error) {
 	for _, t := range c.from.Tables {
 		if t.Name == table {
-			return c.carry(t.ManifestFileSum)
+			return c.copyIfIntact(t.ManifestFileSum)
 		}
 	}
 	return false, nil
 }
 
-func (c *Carrier) carry(sum ManifestFileSum) (bool, error) {
-	from, err := os.Open(filepath.Join(c.draft.w.VersionPath(c.from.RunID), sum.File))
+func (c *Carrier) copyIfIntact(sum ManifestFileSum) (bool, error) {
+	from, err := os.Open(filepath.Join(c.draft.w.Folder.VersionPath(c.from.RunID), sum.File))
 	if err != nil {
 		return false, fmt.Errorf("carry %s: %w", sum.File, err)
 	}
 	to, whole := filepath.Join(c.draft.Dir, sum.File), false
-	err = c.draft.w.disk.Do("copy", to, func() (err error) {
-		whole, err = c.copy(from, to, sum)
+	err = c.draft.w.Folder.disk.Do("copy", to, func() (err error) {
+		whole, err = c.copyRelabeled(from, to, sum)
 		return err
 	})
 	err = errors.Join(err, from.Close())
 	if err == nil && !whole {
-		err = c.draft.w.disk.Remove(to)
+		err = c.draft.w.Folder.disk.Remove(to)
 	}
 	if err != nil {
 		return false, fmt.Errorf("carry %s: %w", sum.File, err)
@@ -72,14 +72,14 @@ func (c *Carrier) carry(sum ManifestFileSum) (bool, error) {
 	return whole, nil
 }
 
-// copy writes a file with labels of its own. It is false when what it has read is
+// copyRelabeled writes a file with labels of its own. It is false when what it has read is
 // not what the manifest tells of.
-func (c *Carrier) copy(from *os.File, to string, sum ManifestFileSum) (whole bool, err error) {
+func (c *Carrier) copyRelabeled(from *os.File, to string, sum ManifestFileSum) (whole bool, err error) {
 	old, ok, err := readFooter(from, sum.Bytes)
 	if err != nil || !ok {
 		return false, err
 	}
-	next, ok := relabel(old, labels(c.from.RunID, c.from.SnapshotAt), c.draft.Labels())
+	next, ok := relabelFooter(old, fileLabels(c.from.RunID, c.from.SnapshotAt), c.draft.Labels())
 	if !ok {
 		return false, nil
 	}
@@ -88,7 +88,7 @@ func (c *Carrier) copy(from *os.File, to string, sum ManifestFileSum) (whole boo
 		return false, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	seen, end := sha256.New(), ending(old)
+	seen, end := sha256.New(), footerEnding(old)
 	body := io.NewSectionReader(from, 0, sum.Bytes-int64(len(end)))
 	if _, err := io.Copy(io.MultiWriter(out, seen), body); err != nil {
 		return false, err
@@ -97,7 +97,7 @@ func (c *Carrier) copy(from *os.File, to string, sum ManifestFileSum) (whole boo
 	if hex.EncodeToString(seen.Sum(nil)) != sum.SHA256 {
 		return false, nil
 	}
-	_, err = out.Write(ending(next))
+	_, err = out.Write(footerEnding(next))
 	return err == nil, err
 }
 
@@ -108,8 +108,8 @@ const (
 	footerTail   = 4 + len(parquetMagic)
 )
 
-// ending is a footer with what follows it.
-func ending(footer []byte) []byte {
+// footerEnding is a footer with what follows it.
+func footerEnding(footer []byte) []byte {
 	end := binary.LittleEndian.AppendUint32(bytes.Clone(footer), uint32(len(footer)))
 	return append(end, parquetMagic...)
 }
@@ -133,24 +133,24 @@ func readFooter(f *os.File, size int64) (footer []byte, ok bool, err error) {
 	return footer, err == nil, err
 }
 
-// relabel replaces the values of labels in a footer. It is false unless each is
+// relabelFooter replaces the values of labels in a footer. It is false unless each is
 // there once. Nothing in a footer counts bytes of what lies behind in it, so that
 // a value may change its length.
-func relabel(footer []byte, old, next []Label) ([]byte, bool) {
+func relabelFooter(footer []byte, old, next []Label) ([]byte, bool) {
 	for i := range old {
-		was := old[i].thrift()
+		was := old[i].thriftBytes()
 		if bytes.Count(footer, was) != 1 {
 			return nil, false
 		}
-		footer = bytes.Replace(footer, was, next[i].thrift(), 1)
+		footer = bytes.Replace(footer, was, next[i].thriftBytes(), 1)
 	}
 	return footer, true
 }
 
-// thrift is the label as a footer has it: a struct of two texts in Thrift's
+// thriftBytes is the label as a footer has it: a struct of two texts in Thrift's
 // compact protocol (parquet.thrift, KeyValue), each a field with its number one
 // above the last and of the type "binary", a length and the bytes; then a zero.
-func (l Label) thrift() []byte {
+func (l Label) thriftBytes() []byte {
 	const nextBinary = 1<<4 | 8
 	var b []byte
 	for _, text := range []string{l.Key, l.Value} {

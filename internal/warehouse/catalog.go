@@ -10,17 +10,26 @@ import (
 	"placementsync/internal/stream"
 )
 
-// ensureCatalog brings the attached file to the state that schema/ describes:
+// Catalog is what the schema files and the configuration say of the tables and
+// views of a catalog.
+type Catalog struct {
+	tables []stream.Table // of main, in the order of the configuration
+	defs   map[string]stream.Definition
+	meta   []stream.Definition
+	mart   []MartView
+}
+
+// ensureTables brings the attached file to the state that schema/ describes:
 // schemas, tables, columns, comments, history views and as-of macros. It is
 // idempotent; a column that is new in schema/ is added, anything else that
 // differs is refused. All of it is one transaction, since a commit for each of
 // some hundred statements would take a second of every night.
 //
 // base is the manifest of the catalogue that the file is a copy of.
-func (w *Warehouse) ensureCatalog(ctx context.Context, in *Instance, base Manifest) error {
+func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest) error {
 	have, err := readColumns(ctx, in)
 	if err == nil {
-		err = w.compatible(have, base.Program)
+		err = c.checkCompatible(have, base.Program)
 	}
 	if err != nil {
 		return err
@@ -28,43 +37,43 @@ func (w *Warehouse) ensureCatalog(ctx context.Context, in *Instance, base Manife
 	schemas := []string{"CREATE SCHEMA IF NOT EXISTS past", "CREATE SCHEMA IF NOT EXISTS history",
 		"CREATE SCHEMA IF NOT EXISTS meta", "CREATE SCHEMA IF NOT EXISTS mart"}
 	var statements []string
-	for _, t := range w.layout() {
-		statements = append(statements, t.ensure(have[t.name()])...)
+	for _, t := range c.storedTables() {
+		statements = append(statements, t.ensureStatements(have[t.qualifiedName()])...)
 	}
 	// Views and macros are made anew only where they could be other ones.
 	changed := len(statements) > 0 || base.Schema != SchemaVersion()
-	for _, t := range w.cfg.Tables {
-		if def := w.defs[t.Name]; changed || have["history."+def.Name] == nil {
+	for _, t := range c.tables {
+		if def := c.defs[t.Name]; changed || have["history."+def.Name] == nil {
 			statements = append(statements, historyView(def), asOfMacro(def), changesMacro(def, t.Key))
 		}
 	}
 	if len(statements) > 0 {
-		statements = append(statements, allChanges(w.cfg.Tables))
+		statements = append(statements, allChanges(c.tables))
 	}
-	statements = append(statements, w.martStatements(have, changed)...)
+	statements = append(statements, c.martStatements(have, changed)...)
 	return in.Atomically(ctx, append(schemas, statements...))
 }
 
-// placed is a table as it stands in one schema of the catalogue.
-type placed struct {
+// storedTable is a table as it stands in one schema of the catalogue.
+type storedTable struct {
 	schema  string
 	def     stream.Definition
 	columns []stream.Column
 }
 
-func (t placed) name() string { return t.schema + "." + t.def.Name }
+func (t storedTable) qualifiedName() string { return t.schema + "." + t.def.Name }
 
-// layout lists every stored table: current, closed and meta.
-func (w *Warehouse) layout() []placed {
-	var all []placed
-	for _, t := range w.cfg.Tables {
-		def := w.defs[t.Name]
+// storedTables lists every stored table: current, closed and meta.
+func (c *Catalog) storedTables() []storedTable {
+	var all []storedTable
+	for _, t := range c.tables {
+		def := c.defs[t.Name]
 		current := slices.Concat(def.Columns, systemColumns())
-		all = append(all, placed{"main", def, current},
-			placed{"past", def, slices.Concat(current, closedColumns())})
+		all = append(all, storedTable{"main", def, current},
+			storedTable{"past", def, slices.Concat(current, closedColumns())})
 	}
-	for _, def := range w.meta {
-		all = append(all, placed{"meta", def, def.Columns})
+	for _, def := range c.meta {
+		all = append(all, storedTable{"meta", def, def.Columns})
 	}
 	return all
 }
@@ -90,9 +99,9 @@ func asOfMacro(def stream.Definition) string {
 		Quote(def.Name+"_at"), Quote(def.Name))
 }
 
-// ensure gives the statements that create a table, or add the columns that an
+// ensureStatements gives the statements that create a table, or add the columns that an
 // existing one lacks, and write the comments that differ.
-func (t placed) ensure(have map[string]stream.Column) []string {
+func (t storedTable) ensureStatements(have map[string]stream.Column) []string {
 	table := Quote(t.schema) + "." + Quote(t.def.Name)
 	var statements []string
 	if have == nil {
@@ -134,20 +143,20 @@ func (e *SchemaError) Error() string {
 		strings.TrimSuffix(e.Table+"."+e.Column, "."), e.Have, e.Want, cmp.Or(e.Program, "unknown"))
 }
 
-// compatible refuses a catalogue that has what this program lacks or reads
+// checkCompatible refuses a catalogue that has what this program lacks or reads
 // otherwise: carried along unread it would grow stale without a word.
-func (w *Warehouse) compatible(have map[string]map[string]stream.Column, program string) error {
+func (c *Catalog) checkCompatible(have map[string]map[string]stream.Column, program string) error {
 	var refused *SchemaError
 	for table := range have {
 		schema, name, _ := strings.Cut(table, ".")
-		_, main := w.defs[name]
-		meta := slices.ContainsFunc(w.meta, func(def stream.Definition) bool { return def.Name == name })
+		_, main := c.defs[name]
+		meta := slices.ContainsFunc(c.meta, func(def stream.Definition) bool { return def.Name == name })
 		if (schema == "main" || schema == "past") && !main || schema == "meta" && !meta {
 			refused = &SchemaError{Table: table, Have: "a table", Want: "absent"}
 		}
 	}
-	for _, t := range w.layout() {
-		if err := differing(t.name(), have[t.name()], t.columns); err != nil {
+	for _, t := range c.storedTables() {
+		if err := differingColumn(t.qualifiedName(), have[t.qualifiedName()], t.columns); err != nil {
 			refused = err
 		}
 	}
@@ -158,8 +167,8 @@ func (w *Warehouse) compatible(have map[string]map[string]stream.Column, program
 	return refused
 }
 
-// differing finds a column that is gone from schema/ or has another type.
-func differing(table string, have map[string]stream.Column, want []stream.Column) *SchemaError {
+// differingColumn finds a column that is gone from schema/ or has another type.
+func differingColumn(table string, have map[string]stream.Column, want []stream.Column) *SchemaError {
 	for name, old := range have {
 		i := slices.IndexFunc(want, func(c stream.Column) bool { return c.Name == name })
 		if i < 0 {
@@ -200,4 +209,38 @@ func readColumnsOf(ctx context.Context, in *Instance, database string) (map[stri
 		found[table][c.Name] = c
 	}
 	return found, rows.Err()
+}
+
+// MetaDefinitions are the definitions of the tables of meta.
+func (c *Catalog) MetaDefinitions() []stream.Definition { return c.meta }
+
+// Tables are the tables of main, in the order of the configuration.
+func (c *Catalog) Tables() []stream.Table { return c.tables }
+
+// Definition gives the columns of a table of main.
+func (c *Catalog) Definition(table string) stream.Definition { return c.defs[table] }
+
+// Definitions gives the columns of all tables of main by name.
+func (c *Catalog) Definitions() map[string]stream.Definition { return c.defs }
+
+func (c *Catalog) firstKey(table string) (string, error) {
+	for _, t := range c.tables {
+		if t.Name == table {
+			return t.Key[0], nil
+		}
+	}
+	return "", fmt.Errorf("find the key of table %q: no stream fills it", table)
+}
+
+// keyColumns lists a table's key for SQL, each column behind a prefix.
+func (c *Catalog) keyColumns(prefix, table string) string {
+	var quoted []string
+	for _, t := range c.tables {
+		if t.Name == table {
+			for _, k := range t.Key {
+				quoted = append(quoted, prefix+Quote(k))
+			}
+		}
+	}
+	return strings.Join(quoted, ", ")
 }

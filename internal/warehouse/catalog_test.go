@@ -33,7 +33,7 @@ func TestDefinitionsAreWhatDuckDBReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Discard()
-	for name, def := range w.Definitions() {
+	for name, def := range w.Catalog.Definitions() {
 		sql, err := schema.FS.ReadFile(name + ".sql")
 		if err != nil {
 			t.Fatal(err)
@@ -84,8 +84,8 @@ func TestEveryTableHasCurrentClosedAndHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Discard()
-	for _, table := range w.Tables() {
-		own := len(w.Definition(table.Name).Columns)
+	for _, table := range w.Catalog.Tables() {
+		own := len(w.Catalog.Definition(table.Name).Columns)
 		for schema, extra := range map[string]int{"main": 2, "past": 4} {
 			if got := len(describe(t, d, schema, table.Name)); got != own+extra {
 				t.Errorf("%s.%s has %d columns, want %d", schema, table.Name, got, own+extra)
@@ -163,7 +163,7 @@ func TestNewColumnIsAddedAndAChangedOneRefused(t *testing.T) {
 			if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "rebuild") {
 				t.Errorf("got error %v, want a SchemaError with %q and the mending command", err, c.want)
 			}
-			left, globErr := filepath.Glob(filepath.Join(w.Dir(), "versions", ".*"))
+			left, globErr := filepath.Glob(filepath.Join(w.Folder.Dir(), "versions", ".*"))
 			if len(left) > 0 || globErr != nil {
 				t.Errorf("the refused run left %v behind (%v)", left, globErr)
 			}

@@ -39,11 +39,11 @@ func changesMacro(def stream.Definition, key []string) string {
 			WHERE a.row_hash IS DISTINCT FROM b.row_hash)
 		SELECT "key", kind, f.field AS field, f.old::JSON AS "old", f.new::JSON AS "new"
 		FROM paired WHERE f.old IS DISTINCT FROM f.new`,
-		Quote(def.Name+ChangesSuffix), side(def, key), Quote(def.Name), record(def), differences(def, key), sameKey(def, key))
+		Quote(def.Name+ChangesSuffix), rowVersion(def, key), Quote(def.Name), wholeRecord(def), changedFields(def, key), sameKey(def, key))
 }
 
-// side selects one version of a record: every column as JSON text.
-func side(def stream.Definition, key []string) string {
+// rowVersion selects one version of a record: every column as JSON text.
+func rowVersion(def stream.Definition, key []string) string {
 	parts := []string{"row_hash"}
 	if len(key) == 1 {
 		parts = append(parts, Quote(key[0])+"::VARCHAR AS row_key")
@@ -77,9 +77,9 @@ func jsonText(c stream.Column) string {
 	return name + "::VARCHAR"
 }
 
-// record is the change of a record that is new or gone: the whole of it, NULLs
+// wholeRecord is the change of a record that is new or gone: the whole of it, NULLs
 // left out.
-func record(def stream.Definition) string {
+func wholeRecord(def stream.Definition) string {
 	object := func(from string) string {
 		parts := make([]string, len(def.Columns))
 		for i, c := range def.Columns {
@@ -90,8 +90,8 @@ func record(def stream.Definition) string {
 	return fmt.Sprintf("{'field': NULL::VARCHAR, 'old': %s, 'new': %s}", object("a"), object("b"))
 }
 
-// differences are the fields of a record that stayed, changed or not.
-func differences(def stream.Definition, key []string) string {
+// changedFields are the fields of a record that stayed, changed or not.
+func changedFields(def stream.Definition, key []string) string {
 	var parts []string
 	for i, c := range def.Columns {
 		if !c.Untracked && !slices.Contains(key, c.Name) {

@@ -47,34 +47,21 @@ func (e *DamagedError) Error() string {
 // Unwrap returns what the reading met; nil where a checksum did not fit.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// damaged makes an error of a file of the warehouse.
-func (w *Warehouse) damaged(path, problem string, err error) *DamagedError {
-	return &DamagedError{File: w.relative(path), Problem: problem, Err: err}
-}
-
-func (w *Warehouse) relative(path string) string {
-	name, err := filepath.Rel(w.cfg.Dir, path)
-	if err != nil {
-		return path
-	}
-	return filepath.ToSlash(name)
-}
-
 // WithRemedy completes an error of damage, met while readers see a version, with
 // what is whole and the commands that build on it. Any other error stays as it is.
-func (w *Warehouse) WithRemedy(err error, broken string) error {
+func (x *Examiner) WithRemedy(err error, broken string) error {
 	var met *DamagedError
 	if errors.As(err, &met) && met.Remedy == "" {
-		met.Remedy = w.remedy(broken, true)
+		met.Remedy = x.describeRemedy(broken, true)
 	}
 	return err
 }
 
-// remedy tells what is whole beside a version that is not, and what can be done with
+// describeRemedy tells what is whole beside a version that is not, and what can be done with
 // it. Checksums are compared where that is asked.
-func (w *Warehouse) remedy(broken string, deep bool) string {
+func (x *Examiner) describeRemedy(broken string, deep bool) string {
 	const left = "nothing was changed"
-	versions, days := w.wholeVersions(broken, deep), w.seriesDays()
+	versions, days := x.versions.wholeVersions(broken, deep), x.series.listDays()
 	var ways []string
 	if len(days) > 0 {
 		ways = append(ways, fmt.Sprintf("the Parquet series is there (%s to %s, days: %d): placementsync rebuild builds the catalog from it",
@@ -90,41 +77,8 @@ func (w *Warehouse) remedy(broken string, deep bool) string {
 	return strings.Join(append(ways, left), "; ")
 }
 
-// wholeVersions are the versions kept whose files are what their manifests say,
-// oldest first, one left out.
-func (w *Warehouse) wholeVersions(without string, deep bool) []string {
-	runs, err := w.Versions()
-	if err != nil {
-		return nil
-	}
-	var whole []string
-	for _, run := range runs {
-		if run != without && len(w.examineVersion(newSums(), run, deep)) == 0 {
-			whole = append(whole, run)
-		}
-	}
-	return whole
-}
-
-// examineVersion compares the files of a version with its manifest: their sizes, and
-// where that is asked their checksums.
-func (w *Warehouse) examineVersion(known *sums, run string, deep bool) []Damage {
-	m, err := w.ReadManifest(run)
-	if err != nil {
-		return []Damage{{File: w.relative(filepath.Join(w.VersionPath(run), ManifestFile)), Problem: problemOf(err)}}
-	}
-	var found []Damage
-	for _, want := range m.files() {
-		path := filepath.Join(w.VersionPath(run), want.File)
-		if problem := known.compare(path, want, deep); problem != "" {
-			found = append(found, Damage{File: w.relative(path), Problem: problem})
-		}
-	}
-	return found
-}
-
-// files are all that a manifest has a checksum of.
-func (m Manifest) files() []ManifestFileSum {
+// fileSums are all that a manifest has a checksum of.
+func (m Manifest) fileSums() []ManifestFileSum {
 	all := []ManifestFileSum{m.Catalog}
 	if m.Entry != nil {
 		all = append(all, *m.Entry)
@@ -138,8 +92,8 @@ func (m Manifest) files() []ManifestFileSum {
 	return all
 }
 
-// problemOf is what an error of reading a file of ours says, without the file.
-func problemOf(err error) string {
+// describeProblem is what an error of reading a file of ours says, without the file.
+func describeProblem(err error) string {
 	var met *DamagedError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -150,9 +104,9 @@ func problemOf(err error) string {
 	return err.Error()
 }
 
-// sums are the checksums of files that were read already: a file of the series is
+// sumCache are the checksums of files that were read already: a file of the series is
 // mostly one of a version, too.
-type sums struct {
+type sumCache struct {
 	// ctx ends the reading of a long file.
 	ctx    context.Context
 	bySize map[int64][]summed
@@ -165,14 +119,14 @@ type summed struct {
 	sum  string
 }
 
-func newSums() *sums { return newSumsUntil(context.Background()) }
+func newSumCache() *sumCache { return newSumCacheUntil(context.Background()) }
 
-func newSumsUntil(ctx context.Context) *sums {
-	return &sums{ctx: ctx, bySize: map[int64][]summed{}}
+func newSumCacheUntil(ctx context.Context) *sumCache {
+	return &sumCache{ctx: ctx, bySize: map[int64][]summed{}}
 }
 
-// compare says what is wrong with a file; "": nothing.
-func (s *sums) compare(path string, want ManifestFileSum, deep bool) string {
+// compareFile says what is wrong with a file; "": nothing.
+func (s *sumCache) compareFile(path string, want ManifestFileSum, deep bool) string {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -186,7 +140,7 @@ func (s *sums) compare(path string, want ManifestFileSum, deep bool) string {
 	case !deep:
 		return ""
 	}
-	got, err := s.of(path, info)
+	got, err := s.sumOf(path, info)
 	if err != nil {
 		return err.Error()
 	}
@@ -196,13 +150,13 @@ func (s *sums) compare(path string, want ManifestFileSum, deep bool) string {
 	return ""
 }
 
-func (s *sums) of(path string, info fs.FileInfo) (string, error) {
+func (s *sumCache) sumOf(path string, info fs.FileInfo) (string, error) {
 	for _, known := range s.bySize[info.Size()] {
 		if os.SameFile(known.info, info) {
 			return known.sum, nil
 		}
 	}
-	sum, err := sumUntil(s.ctx, filepath.Dir(path), filepath.Base(path))
+	sum, err := sumFileUntil(s.ctx, filepath.Dir(path), filepath.Base(path))
 	if err != nil {
 		return "", err
 	}
@@ -211,32 +165,32 @@ func (s *sums) of(path string, info fs.FileInfo) (string, error) {
 	return sum.SHA256, nil
 }
 
-// Suspect looks, after an error of reading the catalog that readers see, whether its
+// ExplainErr looks, after an error of reading the catalog that readers see, whether its
 // file is damaged: then the error says so with the remedies, else it stays as it is.
-func (w *Warehouse) Suspect(err error) error {
+func (x *Examiner) ExplainErr(err error) error {
 	var met *DamagedError
 	if err == nil || errors.As(err, &met) {
 		return err
 	}
-	latest, ok, linkErr := w.Latest()
+	latest, ok, linkErr := x.versions.Latest()
 	if linkErr != nil || !ok {
 		return err
 	}
-	m, manifestErr := w.ReadManifest(latest)
-	problem := cmp.Or(problemOfManifest(manifestErr), newSums().compare(w.VersionCatalog(latest), m.Catalog, true))
+	m, manifestErr := x.versions.ReadManifest(latest)
+	problem := cmp.Or(describeManifestProblem(manifestErr), newSumCache().compareFile(x.folder.VersionCatalog(latest), m.Catalog, true))
 	if problem == "" {
 		return err
 	}
-	path := w.VersionCatalog(latest)
+	path := x.folder.VersionCatalog(latest)
 	if manifestErr != nil {
-		path = filepath.Join(w.VersionPath(latest), ManifestFile)
+		path = filepath.Join(x.folder.VersionPath(latest), ManifestFile)
 	}
-	return w.WithRemedy(w.damaged(path, problem, err), latest)
+	return x.WithRemedy(x.folder.damagedErr(path, problem, err), latest)
 }
 
-func problemOfManifest(err error) string {
+func describeManifestProblem(err error) string {
 	if err == nil {
 		return ""
 	}
-	return problemOf(err)
+	return describeProblem(err)
 }

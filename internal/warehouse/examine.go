@@ -32,76 +32,88 @@ type Examined struct {
 	Bytes int64
 }
 
+// Examiner looks for damage in the whole warehouse. It changes nothing but the
+// record of what it found.
+type Examiner struct {
+	folder   *Folder
+	versions *Versions
+	ledger   *Ledger
+	series   *Series
+	metaLog  *MetaLog
+	identity *Identity
+	verifier *verifier
+}
+
 // examination is the state of one Examine.
 type examination struct {
 	Examined
-	w     *Warehouse
+	x     *Examiner
 	deep  bool
-	known *sums
+	known *sumCache
 	// latest is the version that readers see, and manifest its own.
 	latest   string
 	manifest Manifest
 	// catalog is set where the catalog that readers see is whole.
 	catalog bool
-	// told are the files that have been complained of.
-	told map[string]bool
+	// reported are the files that have been complained of.
+	reported map[string]bool
 }
 
 // Examine looks at links, ledger, notes, versions, series and what is kept beside it:
 // structure and sizes, and where readData is set every byte of them. It changes
 // nothing.
-func (w *Warehouse) Examine(ctx context.Context, readData bool) (Examined, error) {
-	if err := w.Exists(); err != nil {
+func (x *Examiner) Examine(ctx context.Context, readData bool) (Examined, error) {
+	if err := x.folder.Exists(); err != nil {
 		return Examined{}, err
 	}
-	e := &examination{w: w, deep: readData, known: newSumsUntil(ctx), told: map[string]bool{}}
-	e.identity()
-	e.versions()
-	e.series()
-	e.metaChain()
-	e.ledger()
-	e.notes()
+	e := &examination{x: x, deep: readData, known: newSumCacheUntil(ctx), reported: map[string]bool{}}
+	e.examineLinks()
+	e.examineVersions()
+	e.examineSeries()
+	e.examineMetaLog()
+	e.examineLedger()
+	e.examineNotes()
 	if readData && e.catalog {
 		e.readCatalog(ctx)
 	}
-	e.judge()
+	e.chooseRepairs()
 	e.Bytes += e.known.bytes
 	return e.Examined, ctx.Err()
 }
 
-func (e *examination) add(d Damage) {
-	if e.told[d.File] {
+func (e *examination) addDamage(d Damage) {
+	if e.reported[d.File] {
 		return
 	}
-	e.told[d.File] = true
+	e.reported[d.File] = true
 	e.Damage = append(e.Damage, d)
 }
 
-// identity looks at the links.
-func (e *examination) identity() {
+// examineLinks looks at the links.
+func (e *examination) examineLinks() {
 	e.Files++
-	e.latest, _, _ = e.w.Latest()
+	e.latest, _, _ = e.x.versions.Latest()
 	var lost *LostError
-	switch err := e.w.CheckIdentity(); {
+	switch err := e.x.identity.Check(); {
 	case errors.As(err, &lost):
 		text, _, _ := strings.Cut(strings.TrimPrefix(lost.Error(), "find the newest version: "), "; ")
-		e.add(Damage{File: latestLink, Problem: text, Cost: "readers find no snapshot, or not the last one, and no night begins", Repair: e.relinking(*lost)})
+		e.addDamage(Damage{File: latestLink, Problem: text, Cost: "readers find no snapshot, or not the last one, and no night begins", Repair: e.relinkCommand(*lost)})
 	case err != nil:
-		e.add(Damage{File: latestLink, Problem: err.Error(), Cost: "nobody can tell what readers see", Repair: byRebuild, Lost: true})
+		e.addDamage(Damage{File: latestLink, Problem: err.Error(), Cost: "nobody can tell what readers see", Repair: byRebuild, Lost: true})
 	}
 	if e.latest == "" {
 		return
 	}
 	e.Files++
-	if target, err := os.Readlink(e.w.CatalogPath()); err != nil || target != filepath.Join(latestLink, CatalogFile) {
-		e.add(Damage{File: CatalogFile, Problem: "it is not the link to " + latestLink + "/" + CatalogFile,
+	if target, err := os.Readlink(e.x.folder.CatalogPath()); err != nil || target != filepath.Join(latestLink, CatalogFile) {
+		e.addDamage(Damage{File: CatalogFile, Problem: "it is not the link to " + latestLink + "/" + CatalogFile,
 			Cost: "readers do not find the catalog by its name", Repair: "placementsync rollback " + e.latest})
 	}
 }
 
-// relinking is the command that sets the link right.
-func (e *examination) relinking(lost LostError) string {
-	versions, err := e.w.Versions()
+// relinkCommand is the command that sets the link right.
+func (e *examination) relinkCommand(lost LostError) string {
+	versions, err := e.x.versions.List()
 	switch n := len(versions); {
 	case err != nil || n == 0:
 		return byRebuild
@@ -112,30 +124,30 @@ func (e *examination) relinking(lost LostError) string {
 	}
 }
 
-// versions looks at the files of every version. Parquet files that are those of the
+// examineVersions looks at the files of every version. Parquet files that are those of the
 // series are told of with it.
-func (e *examination) versions() {
-	runs, err := e.w.Versions()
+func (e *examination) examineVersions() {
+	runs, err := e.x.versions.List()
 	if err != nil {
-		e.add(Damage{File: versionsDir, Problem: err.Error(), Cost: "no version can be read", Repair: byRebuild})
+		e.addDamage(Damage{File: versionsDir, Problem: err.Error(), Cost: "no version can be read", Repair: byRebuild})
 		return
 	}
 	for _, run := range runs {
-		found := e.w.examineVersion(e.known, run, e.deep)
-		m, err := e.w.ReadManifest(run)
-		e.Files += 1 + len(m.files())
+		found := e.x.versions.damagedFiles(e.known, run, e.deep)
+		m, err := e.x.versions.ReadManifest(run)
+		e.Files += 1 + len(m.fileSums())
 		if run == e.latest {
 			e.manifest = m
 			e.catalog = err == nil && !slices.ContainsFunc(found, func(d Damage) bool { return filepath.Base(d.File) == CatalogFile })
 		}
 		for _, d := range found {
-			e.add(e.ofVersion(run, d))
+			e.addDamage(e.versionDamage(run, d))
 		}
 	}
 }
 
-// ofVersion says what a damaged file of a version costs.
-func (e *examination) ofVersion(run string, d Damage) Damage {
+// versionDamage says what a damaged file of a version costs.
+func (e *examination) versionDamage(run string, d Damage) Damage {
 	name := filepath.Base(d.File)
 	table, parquet := strings.CutSuffix(name, ".parquet")
 	switch {
@@ -155,20 +167,20 @@ func (e *examination) ofVersion(run string, d Damage) Damage {
 	return d
 }
 
-// series looks at every day.
-func (e *examination) series() {
-	days, found := e.w.daysOfSeries()
+// examineSeries looks at every day.
+func (e *examination) examineSeries() {
+	days, found := e.x.series.expectedDays()
 	e.Files++
 	for _, d := range found {
 		d.Repair, d.copied = bySeries, true
-		e.add(d)
+		e.addDamage(d)
 	}
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		run := days[day]
-		m, err := e.w.dayManifest(day, run)
+		m, err := e.x.series.dayManifest(day, run)
 		e.Files += 1 + len(m.Tables)
-		if own, ownErr := e.w.readManifest(e.w.dayManifestPath(day), run); run != "" && (ownErr != nil || dayOf(own.SnapshotAt) != day) {
-			e.add(e.dayManifest(day, run, ownErr, err))
+		if own, ownErr := e.x.versions.readManifest(e.x.folder.dayManifestPath(day), run); run != "" && (ownErr != nil || dayOf(own.SnapshotAt) != day) {
+			e.addDamage(e.dayManifestDamage(day, run, ownErr, err))
 		}
 		if err != nil {
 			if run == "" {
@@ -177,9 +189,9 @@ func (e *examination) series() {
 			continue
 		}
 		for _, t := range m.Tables {
-			file := e.w.seriesFile(t, m.SnapshotAt)
-			if problem := e.known.compare(file, t.ManifestFileSum, e.deep); problem != "" {
-				e.add(Damage{File: e.w.relative(file), Problem: problem, Cost: costOf(t.Name, day), Repair: bySeries})
+			file := e.x.series.filePath(t, m.SnapshotAt)
+			if problem := e.known.compareFile(file, t.ManifestFileSum, e.deep); problem != "" {
+				e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: problem, Cost: costOf(t.Name, day), Repair: bySeries})
 			}
 		}
 		if len(m.Lost) > 0 {
@@ -188,60 +200,60 @@ func (e *examination) series() {
 	}
 }
 
-func (e *examination) dayManifest(day, run string, own, any error) Damage {
-	d := Damage{File: e.w.relative(e.w.dayManifestPath(day)), Problem: "it is the one of another day", Cost: "the checksums of " + day + "; a copy of it is whole", Repair: bySeries, copied: true}
+func (e *examination) dayManifestDamage(day, run string, own, any error) Damage {
+	d := Damage{File: e.x.folder.relativePath(e.x.folder.dayManifestPath(day)), Problem: "it is the one of another day", Cost: "the checksums of " + day + "; a copy of it is whole", Repair: bySeries, copied: true}
 	if own != nil {
-		d.Problem = problemOf(own)
+		d.Problem = describeProblem(own)
 	}
 	if any != nil {
 		d.Cost, d.Repair, d.Lost, d.copied = "all tables of "+day, bySkip, true, false
-		if len(e.w.filesOfDay(day)) == 0 {
+		if len(e.x.series.filesOfDay(day)) == 0 {
 			d.Problem = "the whole day is gone"
 		}
 	}
 	return d
 }
 
-// metaChain looks at what is kept of meta beside the series.
-func (e *examination) metaChain() {
+// examineMetaLog looks at what is kept of meta beside the series.
+func (e *examination) examineMetaLog() {
 	if e.latest == "" || e.manifest.Meta == nil {
 		return
 	}
-	chain, err := e.w.metaChain(e.latest)
+	chain, err := e.x.metaLog.manifestChain(e.latest)
 	var broken *DamagedError
 	if errors.As(err, &broken) {
-		e.add(Damage{File: broken.File, Problem: broken.Problem, Cost: "what a rebuild would know of meta", Repair: byRebuild})
+		e.addDamage(Damage{File: broken.File, Problem: broken.Problem, Cost: "what a rebuild would know of meta", Repair: byRebuild})
 	}
 	for _, m := range chain {
 		e.Files += 2
-		file, list := e.w.metaPath(m.RunID, metaSuffix), e.w.metaPath(m.RunID, manifestSuffix)
-		if _, err := e.w.readManifest(list, m.RunID); err != nil {
-			e.add(Damage{File: e.w.relative(list), Problem: problemOf(err), Cost: "the copy of a manifest that is whole elsewhere", Repair: bySeries, copied: true})
+		file, list := e.x.folder.metaPath(m.RunID, metaSuffix), e.x.folder.metaPath(m.RunID, manifestSuffix)
+		if _, err := e.x.versions.readManifest(list, m.RunID); err != nil {
+			e.addDamage(Damage{File: e.x.folder.relativePath(list), Problem: describeProblem(err), Cost: "the copy of a manifest that is whole elsewhere", Repair: bySeries, copied: true})
 		}
-		if problem := e.known.compare(file, m.Meta.ManifestFileSum, e.deep); problem != "" {
-			e.add(Damage{File: e.w.relative(file), Problem: problem, Cost: "what a rebuild would know of meta of run " + m.RunID, Repair: byRebuild})
+		if problem := e.known.compareFile(file, m.Meta.ManifestFileSum, e.deep); problem != "" {
+			e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: problem, Cost: "what a rebuild would know of meta of run " + m.RunID, Repair: byRebuild})
 		}
 	}
 }
 
-// ledger looks at every line.
-func (e *examination) ledger() {
+// examineLedger looks at every line.
+func (e *examination) examineLedger() {
 	e.Files++
 	const cost = "what a run says of itself; meta.runs in the catalog has it too, if a later night was published"
-	file := e.w.ledgerPath()
+	file := e.x.ledger.path()
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) && e.latest == "" {
 		return
 	}
 	if err != nil {
-		e.add(Damage{File: e.w.relative(file), Problem: problemOf(err), Cost: cost, Repair: byRun, Lost: true})
+		e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: describeProblem(err), Cost: cost, Repair: byRun, Lost: true})
 		return
 	}
 	if n := len(damagedLines(data)); n > 0 {
-		e.add(Damage{File: e.w.relative(file), Problem: fmt.Sprintf("lines that are damaged: %d", n), Cost: cost, Repair: byRun, Lost: true})
+		e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: fmt.Sprintf("lines that are damaged: %d", n), Cost: cost, Repair: byRun, Lost: true})
 	}
-	if runs, err := e.w.Runs(); err == nil && e.latest != "" && entryOf(runs, e.latest).ID == "" {
-		e.add(Damage{File: e.w.relative(file), Problem: "it has no line of the version that readers see", Cost: cost, Repair: byRun})
+	if runs, err := e.x.ledger.Runs(); err == nil && e.latest != "" && entryOf(runs, e.latest).ID == "" {
+		e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: "it has no line of the version that readers see", Cost: cost, Repair: byRun})
 	}
 }
 
@@ -267,9 +279,9 @@ func unreadableLines(data []byte) (damaged [][]byte) {
 	return damaged
 }
 
-// notes looks at the notes of runs that are not done, and at what killed ones left.
-func (e *examination) notes() {
-	for _, path := range []string{e.w.unfinishedPath(), e.w.asidePath()} {
+// examineNotes looks at the notes of runs that are not done, and at what killed ones left.
+func (e *examination) examineNotes() {
+	for _, path := range []string{e.x.ledger.unfinishedPath(), e.x.ledger.asidePath()} {
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -277,21 +289,21 @@ func (e *examination) notes() {
 		e.Files++
 		var u Unfinished
 		if err == nil {
-			err = unseal(data, &u)
+			err = unsealObject(data, &u)
 		}
 		if err != nil {
-			e.add(Damage{File: e.w.relative(path), Problem: err.Error(), Cost: "a run that was interrupted is not taken up, and asks again", Repair: byRun})
+			e.addDamage(Damage{File: e.x.folder.relativePath(path), Problem: err.Error(), Cost: "a run that was interrupted is not taken up, and asks again", Repair: byRun})
 		}
 	}
-	left, _ := filepath.Glob(e.w.path(versionsDir, ".*"))
+	left, _ := filepath.Glob(e.x.folder.path(versionsDir, ".*"))
 	for _, path := range left {
-		e.Notes = append(e.Notes, e.w.relative(path)+" was left by a run that was killed: the next one removes it")
+		e.Notes = append(e.Notes, e.x.folder.relativePath(path)+" was left by a run that was killed: the next one removes it")
 	}
 }
 
-// judge decides, when all has been seen, what can be had from what is whole: a catalog
+// chooseRepairs decides, when all has been seen, what can be had from what is whole: a catalog
 // from the series, the series from the catalog.
-func (e *examination) judge() {
+func (e *examination) chooseRepairs() {
 	series := slices.ContainsFunc(e.Damage, func(d Damage) bool {
 		return d.Repair == bySeries && strings.HasPrefix(d.File, seriesDir+"/") || d.Repair == bySkip
 	})
@@ -310,12 +322,12 @@ func (e *examination) judge() {
 // readCatalog reads every row of the catalog that readers see, and compares main with
 // its Parquet files, value by value.
 func (e *examination) readCatalog(ctx context.Context) {
-	err := e.w.readAll(ctx, e.latest, e.manifest, func(table string, missing error) {
-		e.add(Damage{File: e.w.relative(filepath.Join(e.w.VersionPath(e.latest), table+".parquet")), Problem: missing.Error(),
+	err := e.x.verifier.readAll(ctx, e.latest, e.manifest, func(table string, missing error) {
+		e.addDamage(Damage{File: e.x.folder.relativePath(filepath.Join(e.x.folder.VersionPath(e.latest), table+".parquet")), Problem: missing.Error(),
 			Cost: "catalog and Parquet disagree on table " + table, Repair: bySeries})
 	})
 	if err != nil {
-		e.add(Damage{File: e.w.relative(e.w.VersionCatalog(e.latest)), Problem: firstLine(err.Error()), Cost: "readers get errors", Repair: byRebuild})
+		e.addDamage(Damage{File: e.x.folder.relativePath(e.x.folder.VersionCatalog(e.latest)), Problem: firstLine(err.Error()), Cost: "readers get errors", Repair: byRebuild})
 	}
 }
 

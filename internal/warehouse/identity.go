@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
 // A warehouse knows which version it published last: by its ledger, and where that is
@@ -42,66 +40,74 @@ func (e *LostError) Error() string {
 	return "find the newest version: " + found + "; " + e.Remedy
 }
 
-// CheckIdentity returns a *LostError unless the link "latest" leads to the version
+// Identity compares what the warehouse knows of its newest version.
+type Identity struct {
+	folder   *Folder
+	versions *Versions
+	ledger   *Ledger
+	series   *Series
+}
+
+// Check returns a *LostError unless the link "latest" leads to the version
 // that was published last. Nothing published and no link agree, too.
-func (w *Warehouse) CheckIdentity() error {
-	latest, linked, err := w.Latest()
+func (i *Identity) Check() error {
+	latest, linked, err := i.versions.Latest()
 	if err != nil {
 		return err
 	}
-	runs, err := w.Runs()
+	runs, err := i.ledger.Runs()
 	if err != nil {
 		return err
 	}
-	lost := &LostError{Points: latest, Published: shownLast(runs)}
+	lost := &LostError{Points: latest, Published: lastVisibleVersion(runs)}
 	if linked {
-		_, err := os.Stat(w.VersionPath(latest))
-		if err == nil && w.accepted(runs, *lost) {
+		_, err := os.Stat(i.folder.VersionPath(latest))
+		if err == nil && i.accepts(runs, *lost) {
 			return nil
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return w.atPlace(err)
+			return i.folder.placeErr(err)
 		}
 		lost.gone = err
-	} else if lost.Published == "" && !w.holdsSnapshots() {
+	} else if lost.Published == "" && !i.holdsSnapshots() {
 		return nil
 	} else {
 		lost.gone = fs.ErrNotExist
 	}
-	lost.Remedy = w.way(*lost)
+	lost.Remedy = i.describeRemedy(*lost)
 	return lost
 }
 
-// accepted tells whether the version that the link leads to is the one that was
+// accepts tells whether the version that the link leads to is the one that was
 // published last, or that of a run which was killed before the ledger had its line.
-func (w *Warehouse) accepted(runs []Run, at LostError) bool {
+func (i *Identity) accepts(runs []Run, at LostError) bool {
 	if at.Published == "" || at.Points == at.Published {
 		return true
 	}
-	if note, ok, err := readNote(w.asidePath()); err == nil && ok && note.Version == at.Points {
+	if note, ok, err := readNote(i.ledger.asidePath()); err == nil && ok && note.Version == at.Points {
 		return true
 	}
 	known := entryOf(runs, at.Points)
-	if known.ID != "" && known.Published() {
+	if known.ID != "" && known.IsPublished() {
 		return false
 	}
-	entry, err := w.enclosed(at.Points)
+	entry, err := i.ledger.enclosedRun(at.Points)
 	return err == nil && len(entry) == 1
 }
 
 // holdsSnapshots tells whether anything was ever published here. A version that a
 // killed run did not come to switch to was not.
-func (w *Warehouse) holdsSnapshots() bool {
-	versions, err := w.Versions()
-	if note, ok, noteErr := readNote(w.unfinishedPath()); ok && noteErr == nil {
+func (i *Identity) holdsSnapshots() bool {
+	versions, err := i.versions.List()
+	if note, ok, noteErr := readNote(i.ledger.unfinishedPath()); ok && noteErr == nil {
 		versions = slices.DeleteFunc(versions, func(run string) bool { return run == note.Run })
 	}
-	return err != nil || len(versions) > 0 || len(w.seriesDays()) > 0
+	return err != nil || len(versions) > 0 || len(i.series.listDays()) > 0
 }
 
-// way names the commands that set the link right.
-func (w *Warehouse) way(lost LostError) string {
-	versions, err := w.Versions()
+// describeRemedy names the commands that set the link right.
+func (i *Identity) describeRemedy(lost LostError) string {
+	versions, err := i.versions.List()
 	if err != nil {
 		return err.Error()
 	}
@@ -115,7 +121,7 @@ func (w *Warehouse) way(lost LostError) string {
 	if slices.Contains(versions, lost.Points) && lost.Points != lost.Published {
 		ways = append(ways, fmt.Sprintf("placementsync rollback %s stays with what they see now", lost.Points))
 	}
-	if days := w.seriesDays(); len(days) > 0 {
+	if days := i.series.listDays(); len(days) > 0 {
 		ways = append(ways, fmt.Sprintf("placementsync rebuild builds the catalog from the Parquet series (%s to %s, days: %d)", days[0], days[len(days)-1], len(days)))
 	}
 	if len(ways) == 0 {
@@ -124,31 +130,13 @@ func (w *Warehouse) way(lost LostError) string {
 	return strings.Join(append(ways, "nothing was changed"), "; ")
 }
 
-// shownLast is the version that the ledger says readers see; empty when it knows
+// lastVisibleVersion is the version that the ledger says readers see; empty when it knows
 // none.
-func shownLast(runs []Run) (version string) {
+func lastVisibleVersion(runs []Run) (version string) {
 	for _, r := range runs {
-		if v := r.Shows(); v != "" {
+		if v := r.VisibleVersion(); v != "" {
 			version = v
 		}
 	}
 	return version
-}
-
-// seriesDays are the days of the Parquet series, oldest first, of whatever table;
-// none where it cannot be read.
-func (w *Warehouse) seriesDays() []string {
-	found, err := filepath.Glob(w.path(seriesDir, "*", seriesDay+"*"))
-	if err != nil {
-		return nil
-	}
-	var days []string
-	for _, path := range found {
-		day := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), seriesDay), ".json")
-		if _, err := time.Parse(time.DateOnly, day); err == nil {
-			days = append(days, day)
-		}
-	}
-	slices.Sort(days)
-	return slices.Compact(days)
 }

@@ -34,12 +34,12 @@ func TestLinkThatIsLostOrLeadsElsewhereIsRefused(t *testing.T) {
 			`the link "latest" leads to ` + secondNight + ", and " + thirdNight + " was published last", secondNight, []string{"one", "two"}},
 		"a copy of what it led to": {func(t *testing.T, w *warehouse.Warehouse) {
 			must(t, os.Remove(link(w)))
-			must(t, os.CopyFS(link(w), os.DirFS(w.VersionPath(thirdNight))))
+			must(t, os.CopyFS(link(w), os.DirFS(w.Folder.VersionPath(thirdNight))))
 		}, `the link "latest" is gone`, thirdNight, []string{"one", "two", "three"}},
-		"the version is gone": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.RemoveAll(w.VersionPath(thirdNight))) },
+		"the version is gone": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.RemoveAll(w.Folder.VersionPath(thirdNight))) },
 			"version " + thirdNight + ", which readers should see, is gone; kept are " + firstNight, secondNight, []string{"one", "two"}},
 		"gone, with the ledger": {func(t *testing.T, w *warehouse.Warehouse) {
-			must(t, errors.Join(os.Remove(link(w)), os.Remove(filepath.Join(w.Dir(), "state", "runs.jsonl"))))
+			must(t, errors.Join(os.Remove(link(w)), os.Remove(filepath.Join(w.Folder.Dir(), "state", "runs.jsonl"))))
 		}, "and so is the ledger", thirdNight, []string{"one", "two", "three"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestLinkThatIsLostOrLeadsElsewhereIsRefused(t *testing.T) {
 			if got := read(t, w); !cmp.Equal(got, c.want) {
 				t.Errorf("a reader got %v, want %v", got, c.want)
 			}
-			must(t, w.CheckIdentity())
+			must(t, w.Identity.Check())
 			publish(t, w, "20261107T020000Z", "next")
 			if got := read(t, w); !cmp.Equal(got, append(slices.Clone(c.want), "next")) {
 				t.Errorf("the next night built on %v", got)
@@ -73,7 +73,7 @@ func TestLinkThatIsLostOrLeadsElsewhereIsRefused(t *testing.T) {
 // TestNothingIsLostBeforeTheFirstNight lets a run fail before anything was published.
 func TestNothingIsLostBeforeTheFirstNight(t *testing.T) {
 	w := open(t)
-	must(t, w.Record(warehouse.Run{ID: "20261031T020000Z", Outcome: warehouse.Failed, ExitCode: 1}))
+	must(t, w.Ledger.Record(warehouse.Run{ID: "20261031T020000Z", Outcome: warehouse.Failed, ExitCode: 1}))
 	must(t, w.Recover())
 	publish(t, w, firstNight, "one")
 }
@@ -84,21 +84,21 @@ func TestKilledRunIsNoForeignLink(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
 	d := draft(t, w, secondNight, "two")
-	must(t, d.Enclose(warehouse.Run{ID: secondNight, Outcome: warehouse.Complete, SnapshotAt: d.At}))
+	must(t, d.WriteEntry(warehouse.Run{ID: secondNight, Outcome: warehouse.Complete, SnapshotAt: d.At}))
 	_, err := d.Publish(t.Context(), slices.Clone(files))
 	must(t, err)
 	must(t, w.Recover())
-	if runs, err := w.Runs(); err != nil || len(runs) != 2 || runs[1].Shows() != secondNight {
+	if runs, err := w.Ledger.Runs(); err != nil || len(runs) != 2 || runs[1].VisibleVersion() != secondNight {
 		t.Errorf("the ledger has %+v (%v)", runs, err)
 	}
-	must(t, w.StartAside(warehouse.Unfinished{Run: "20261103T000000Z", Kind: warehouse.Rollback, Version: firstNight, StartedAt: night, Attempt: 1}))
+	must(t, w.Ledger.StartAside(warehouse.Unfinished{Run: "20261103T000000Z", Kind: warehouse.Rollback, Version: firstNight, StartedAt: night, Attempt: 1}))
 	relink(t, w, firstNight)
 	must(t, w.Recover())
-	runs, err := w.Runs()
-	if err != nil || len(runs) != 3 || runs[2].Kind != warehouse.Rollback || runs[2].Shows() != firstNight {
+	runs, err := w.Ledger.Runs()
+	if err != nil || len(runs) != 3 || runs[2].Kind != warehouse.Rollback || runs[2].VisibleVersion() != firstNight {
 		t.Errorf("the ledger has %+v (%v)", runs, err)
 	}
-	must(t, w.CheckIdentity())
+	must(t, w.Identity.Check())
 }
 
 // TestRollbackHasALineInTheLedger looks at what it says, twice in one second.
@@ -109,11 +109,11 @@ func TestRollbackHasALineInTheLedger(t *testing.T) {
 		_, err := w.Rollback(run, night)
 		must(t, err)
 	}
-	runs, err := w.Runs()
+	runs, err := w.Ledger.Runs()
 	must(t, err)
 	var got []string
 	for _, r := range runs {
-		got = append(got, r.Kind+" "+r.Shows()+" "+r.SnapshotAt.Format("01-02"))
+		got = append(got, r.Kind+" "+r.VisibleVersion()+" "+r.SnapshotAt.Format("01-02"))
 	}
 	want := []string{" " + firstNight + " 11-01", " " + secondNight + " 11-02", "rollback " + firstNight + " 11-01", "rollback " + secondNight + " 11-02"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -139,7 +139,7 @@ func TestDamagedBaseIsToldWithItsRemedy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
 			nights(t, w, "one", "two")
-			spoil(t, w.VersionPath(secondNight))
+			spoil(t, w.Folder.VersionPath(secondNight))
 			_, err := w.Begin(t.Context(), thirdNight, night.AddDate(0, 0, 2))
 			var met *warehouse.DamagedError
 			if !errors.As(err, &met) || !strings.HasPrefix(met.File, "versions/"+secondNight+"/") {
@@ -150,7 +150,7 @@ func TestDamagedBaseIsToldWithItsRemedy(t *testing.T) {
 					t.Errorf("the error does not say %q: %v", part, err)
 				}
 			}
-			if leftovers, _ := filepath.Glob(filepath.Join(w.Dir(), "versions", ".*")); len(leftovers) > 0 {
+			if leftovers, _ := filepath.Glob(filepath.Join(w.Folder.Dir(), "versions", ".*")); len(leftovers) > 0 {
 				t.Errorf("left behind: %v", leftovers)
 			}
 			if _, err := w.Rollback(secondNight, night); !errors.As(err, &met) {
@@ -176,16 +176,16 @@ func TestDamagedBaseIsToldWithItsRemedy(t *testing.T) {
 // TestNoteThatIsDamagedIsNone rots the note of a run that waits to be taken up.
 func TestNoteThatIsDamagedIsNone(t *testing.T) {
 	w := open(t)
-	must(t, os.MkdirAll(w.RawPath(firstNight), 0o700))
-	must(t, w.Start(warehouse.Unfinished{Run: firstNight, StartedAt: night, Attempt: 1}))
-	flip(t, filepath.Join(w.Dir(), "state", "unfinished.json"), 50)
-	if u, ok, err := w.Unfinished(); ok || err != nil {
+	must(t, os.MkdirAll(w.Folder.RawPath(firstNight), 0o700))
+	must(t, w.Ledger.Start(warehouse.Unfinished{Run: firstNight, StartedAt: night, Attempt: 1}))
+	flip(t, filepath.Join(w.Folder.Dir(), "state", "unfinished.json"), 50)
+	if u, ok, err := w.Ledger.Unfinished(); ok || err != nil {
 		t.Errorf("run %q waits to be taken up (%v)", u.Run, err)
 	}
 	must(t, w.Recover())
 }
 
-func link(w *warehouse.Warehouse) string { return filepath.Join(w.Dir(), "latest") }
+func link(w *warehouse.Warehouse) string { return filepath.Join(w.Folder.Dir(), "latest") }
 
 func relink(t *testing.T, w *warehouse.Warehouse, run string) {
 	t.Helper()
@@ -209,8 +209,8 @@ func flip(t *testing.T, file string, at int64) {
 // switch.
 func TestVersionNeverSwitchedToIsNoSnapshot(t *testing.T) {
 	w := open(t)
-	must(t, w.Start(warehouse.Unfinished{Run: firstNight, StartedAt: night, Attempt: 1}))
-	must(t, os.MkdirAll(w.VersionPath(firstNight), 0o755))
+	must(t, w.Ledger.Start(warehouse.Unfinished{Run: firstNight, StartedAt: night, Attempt: 1}))
+	must(t, os.MkdirAll(w.Folder.VersionPath(firstNight), 0o755))
 	must(t, w.Recover())
 	publish(t, w, firstNight, "one")
 }

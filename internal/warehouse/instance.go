@@ -18,6 +18,12 @@ import (
 // since 1.0 opens it.
 const storageVersion = "v1.0.0"
 
+// engine opens DuckDB with the limits of the configuration.
+type engine struct {
+	memoryLimit string
+	threads     int
+}
+
 // Instance is one DuckDB in this process with one or more files attached.
 // DB runs statements; Connect gives a raw connection for Arrow.
 type Instance struct {
@@ -25,10 +31,10 @@ type Instance struct {
 	DB        *sql.DB
 }
 
-// createCatalog makes an empty DuckDB file of the published storage version,
+// createFile makes an empty DuckDB file of the published storage version,
 // which only ATTACH can choose.
-func (w *Warehouse) createCatalog(ctx context.Context, path string) error {
-	in, err := w.newInstance(ctx, "", filepath.Dir(path))
+func (e *engine) createFile(ctx context.Context, path string) error {
+	in, err := e.open(ctx, "", filepath.Dir(path))
 	if err != nil {
 		return err
 	}
@@ -37,9 +43,9 @@ func (w *Warehouse) createCatalog(ctx context.Context, path string) error {
 	return errors.Join(err, in.Close())
 }
 
-// newInstance opens a DuckDB file (or memory, for the path "") whose spills go
+// open opens a DuckDB file (or memory, for the path "") whose spills go
 // to scratch.
-func (w *Warehouse) newInstance(ctx context.Context, path, scratch string) (*Instance, error) {
+func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, error) {
 	connector, err := duckdb.NewConnector(path, func(exec driver.ExecerContext) error {
 		// Per connection: times without a zone are UTC wherever the job runs.
 		// What is cleared away after an interruption may need a new one.
@@ -50,13 +56,13 @@ func (w *Warehouse) newInstance(ctx context.Context, path, scratch string) (*Ins
 		return nil, fmt.Errorf("open %s: %w", cmp.Or(path, "DuckDB"), err)
 	}
 	in := &Instance{connector, sql.OpenDB(connector)}
-	if err := in.Exec(ctx, w.settings(scratch)...); err != nil {
+	if err := in.Exec(ctx, e.settings(scratch)...); err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
 	return in, nil
 }
 
-func (w *Warehouse) settings(scratch string) []string {
+func (e *engine) settings(scratch string) []string {
 	set := []string{
 		"SET GLOBAL temp_directory = " + Literal(filepath.Join(scratch, "spill")),
 		// Order is stated where it matters (Parquet); keeping it elsewhere
@@ -76,11 +82,11 @@ func (w *Warehouse) settings(scratch string) []string {
 		"SET GLOBAL allocator_background_threads = true",
 		"SET GLOBAL allocator_flush_threshold = '16MB'",
 	}
-	if w.cfg.MemoryLimit != "" {
-		set = append(set, "SET GLOBAL memory_limit = "+Literal(w.cfg.MemoryLimit))
+	if e.memoryLimit != "" {
+		set = append(set, "SET GLOBAL memory_limit = "+Literal(e.memoryLimit))
 	}
-	if w.cfg.Threads > 0 {
-		set = append(set, fmt.Sprintf("SET GLOBAL threads = %d", w.cfg.Threads))
+	if e.threads > 0 {
+		set = append(set, fmt.Sprintf("SET GLOBAL threads = %d", e.threads))
 	}
 	return set
 }
@@ -94,7 +100,7 @@ func (in *Instance) Connect(ctx context.Context) (driver.Conn, error) {
 func (in *Instance) Exec(ctx context.Context, statements ...string) error {
 	for _, s := range statements {
 		if _, err := in.DB.ExecContext(ctx, s); err != nil {
-			return fmt.Errorf("run %q: %w", head(s), err)
+			return fmt.Errorf("run %q: %w", statementHead(s), err)
 		}
 	}
 	return nil
@@ -108,7 +114,7 @@ func (in *Instance) Atomically(ctx context.Context, statements []string) error {
 	}
 	for _, s := range statements {
 		if _, err := tx.ExecContext(ctx, s); err != nil {
-			return errors.Join(fmt.Errorf("run %q: %w", head(s), err), Undo(tx))
+			return errors.Join(fmt.Errorf("run %q: %w", statementHead(s), err), Undo(tx))
 		}
 	}
 	return tx.Commit()
@@ -140,8 +146,8 @@ func Undo(tx *sql.Tx) error {
 	return nil
 }
 
-// head is enough of a statement to find it by.
-func head(statement string) string {
+// statementHead is enough of a statement to find it by.
+func statementHead(statement string) string {
 	const most = 160
 	if len(statement) > most {
 		return statement[:most] + "..."
@@ -155,8 +161,8 @@ func (in *Instance) Close() error {
 	return errors.Join(in.DB.Close(), in.connector.Close())
 }
 
-// stamp writes an instant for SQL with microseconds, the resolution of
+// timestampLiteral writes an instant for SQL with microseconds, the resolution of
 // TIMESTAMPTZ.
-func stamp(t time.Time) string {
+func timestampLiteral(t time.Time) string {
 	return "TIMESTAMPTZ " + Literal(t.UTC().Format("2006-01-02 15:04:05.000000")+"+00")
 }

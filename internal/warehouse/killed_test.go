@@ -22,8 +22,8 @@ import (
 func TestWarehouseOfANewerProgramIsRefused(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
-	path := filepath.Join(w.VersionPath("20261101T020000Z"), warehouse.ManifestFile)
-	m, err := w.ReadManifest("20261101T020000Z")
+	path := filepath.Join(w.Folder.VersionPath("20261101T020000Z"), warehouse.ManifestFile)
+	m, err := w.Versions.ReadManifest("20261101T020000Z")
 	must(t, err)
 	if m.Format != warehouse.Format {
 		t.Errorf("the manifest has format %d, want %d", m.Format, warehouse.Format)
@@ -38,7 +38,7 @@ func TestWarehouseOfANewerProgramIsRefused(t *testing.T) {
 		!strings.Contains(err.Error(), "v9.1.0 in format 2") || !strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("got %v, want %v", err, want)
 	}
-	must(t, w.Held())
+	must(t, w.Folder.Held())
 }
 
 // TestKilledRunGetsItsEntry follows a run that is started and never ends by
@@ -48,33 +48,33 @@ func TestKilledRunGetsItsEntry(t *testing.T) {
 	w := open(t)
 	note := warehouse.Unfinished{Run: "20261101T020000Z", StartedAt: night, Attempt: 1, Program: "test"}
 	must(t, locked(t, w, note.Run, func() error {
-		must(t, os.WriteFile(filepath.Join(w.Dir(), "state", ".unfinished.json.12345"), []byte("{"), 0o600))
-		return w.Start(note)
+		must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", ".unfinished.json.12345"), []byte("{"), 0o600))
+		return w.Ledger.Start(note)
 	}))
-	if left, err := filepath.Glob(filepath.Join(w.Dir(), "state", ".*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".*")); err != nil || len(left) > 0 {
 		t.Errorf("the start of a run leaves what a killed one left: %v (%v)", left, err)
 	}
 	killed := warehouse.Run{ID: note.Run, StartedAt: night, Outcome: warehouse.Killed, ExitCode: -1, Program: "test", Attempts: 1}
-	requireLedger(t, w.Told, killed)
-	requireLedger(t, w.Runs)
+	requireLedger(t, w.Ledger.AllRuns, killed)
+	requireLedger(t, w.Ledger.Runs)
 
 	must(t, locked(t, w, note.Run, w.Recover))
 	must(t, locked(t, w, note.Run, w.Recover))
-	requireLedger(t, w.Runs, killed)
-	requireLedger(t, w.Told, killed)
+	requireLedger(t, w.Ledger.Runs, killed)
+	requireLedger(t, w.Ledger.AllRuns, killed)
 
 	note.Attempt, killed.Attempts = 2, 2
 	must(t, locked(t, w, note.Run, func() error {
-		must(t, w.Start(note))
-		requireLedger(t, w.Told, warehouse.Run{ID: note.Run, StartedAt: night, Outcome: warehouse.Killed, ExitCode: -1, Program: "test", Attempts: 1})
+		must(t, w.Ledger.Start(note))
+		requireLedger(t, w.Ledger.AllRuns, warehouse.Run{ID: note.Run, StartedAt: night, Outcome: warehouse.Killed, ExitCode: -1, Program: "test", Attempts: 1})
 		return nil
 	}))
-	requireLedger(t, w.Told, killed)
+	requireLedger(t, w.Ledger.AllRuns, killed)
 	must(t, locked(t, w, note.Run, w.Recover))
-	requireLedger(t, w.Runs, killed)
+	requireLedger(t, w.Ledger.Runs, killed)
 
-	must(t, w.Record(warehouse.Run{ID: note.Run, StartedAt: night, Outcome: warehouse.Complete, Program: "test"}))
-	requireLedger(t, w.Told, warehouse.Run{ID: note.Run, StartedAt: night, Outcome: warehouse.Complete, Program: "test", Attempts: 3})
+	must(t, w.Ledger.Record(warehouse.Run{ID: note.Run, StartedAt: night, Outcome: warehouse.Complete, Program: "test"}))
+	requireLedger(t, w.Ledger.AllRuns, warehouse.Run{ID: note.Run, StartedAt: night, Outcome: warehouse.Complete, Program: "test", Attempts: 3})
 }
 
 // locked does something as a run would, under the lock.
@@ -108,13 +108,13 @@ func TestVersionThatWasNeverSwitchedToGoesWithItsRun(t *testing.T) {
 	publish(t, w, "20261101T020000Z", "one")
 	start := func(run string) {
 		t.Helper()
-		must(t, locked(t, w, run, func() error { return w.Start(warehouse.Unfinished{Run: run, StartedAt: night, Attempt: 1}) }))
+		must(t, locked(t, w, run, func() error { return w.Ledger.Start(warehouse.Unfinished{Run: run, StartedAt: night, Attempt: 1}) }))
 	}
 	start("20261102T020000Z")
-	must(t, os.CopyFS(w.VersionPath("20261102T020000Z"), os.DirFS(w.VersionPath("20261101T020000Z"))))
+	must(t, os.CopyFS(w.Folder.VersionPath("20261102T020000Z"), os.DirFS(w.Folder.VersionPath("20261101T020000Z"))))
 	start("20261103T020000Z")
 	publish(t, w, "20261103T020000Z", "three")
-	versions, err := w.Versions()
+	versions, err := w.Versions.List()
 	if want := []string{"20261101T020000Z", "20261103T020000Z"}; err != nil || !slices.Equal(versions, want) {
 		t.Errorf("got versions %v (%v), want %v", versions, err, want)
 	}
@@ -126,12 +126,12 @@ func TestVersionThatWasNeverSwitchedToGoesWithItsRun(t *testing.T) {
 func TestARunKilledWhenItHadPublishedIsNotTakenUp(t *testing.T) {
 	w := open(t)
 	const killed = "20261101T020000Z"
-	must(t, os.MkdirAll(w.RawPath(killed), 0o700))
-	must(t, locked(t, w, killed, func() error { return w.Start(warehouse.Unfinished{Run: killed, StartedAt: night, Attempt: 1}) }))
+	must(t, os.MkdirAll(w.Folder.RawPath(killed), 0o700))
+	must(t, locked(t, w, killed, func() error { return w.Ledger.Start(warehouse.Unfinished{Run: killed, StartedAt: night, Attempt: 1}) }))
 	publish(t, w, killed, "one")
 	must(t, locked(t, w, "20261101T030000Z", w.Recover))
 	publish(t, w, "20261101T030000Z", "two")
-	if u, waits, err := w.Unfinished(); waits || err != nil {
+	if u, waits, err := w.Ledger.Unfinished(); waits || err != nil {
 		t.Errorf("run %s waits to be taken up (%v)", u.Run, err)
 	}
 }
@@ -146,7 +146,7 @@ func must(t *testing.T, err error) {
 // failingAt opens the same warehouse with a disk that fails at a step.
 func failingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse.Warehouse {
 	t.Helper()
-	return openWith(t, warehouse.Config{Dir: w.Dir(),
+	return openWith(t, warehouse.Config{Dir: w.Folder.Dir(),
 		Step: func(name string) error {
 			if name == step {
 				return fmt.Errorf("strike at %s: %w", name, syscall.EIO)
@@ -163,13 +163,13 @@ func TestRollbackWithoutALineIsEnteredByTheNextRun(t *testing.T) {
 	if _, err := failingAt(t, w, "before write runs.jsonl").Rollback(firstNight, night); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v", err)
 	}
-	must(t, w.CheckIdentity())
+	must(t, w.Identity.Check())
 	must(t, w.Recover())
-	runs, err := w.Runs()
-	if err != nil || len(runs) != 3 || runs[2].Kind != warehouse.Rollback || runs[2].Shows() != firstNight {
+	runs, err := w.Ledger.Runs()
+	if err != nil || len(runs) != 3 || runs[2].Kind != warehouse.Rollback || runs[2].VisibleVersion() != firstNight {
 		t.Errorf("the ledger has %+v (%v)", runs, err)
 	}
-	must(t, w.CheckIdentity())
+	must(t, w.Identity.Check())
 }
 
 // TestMendDoesNotPlaceWhatIsNotSynced lets the fsync of a file that was written
@@ -177,12 +177,12 @@ func TestRollbackWithoutALineIsEnteredByTheNextRun(t *testing.T) {
 func TestMendDoesNotPlaceWhatIsNotSynced(t *testing.T) {
 	w := open(t)
 	m := publish(t, w, firstNight, "one")
-	placed := filepath.Join(w.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
+	placed := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
 	before, err := os.ReadFile(placed)
 	must(t, err)
 	again := filepath.Join(t.TempDir(), "again.parquet")
 	must(t, os.WriteFile(again, []byte("other bytes"), 0o600))
-	err = failingAt(t, w, "before fsync again.parquet").Mend(warehouse.Mending{Day: m, Table: m.Tables[0]}, again)
+	err = failingAt(t, w, "before fsync again.parquet").Mender.Replace(warehouse.Mending{Day: m, Table: m.Tables[0]}, again)
 	if !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v", err)
 	}

@@ -39,10 +39,10 @@ type Lock struct {
 // It returns a *HeldError when another run has it, and a *NewerError when the
 // warehouse is a newer program's.
 func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
-	if err := w.makeFolders(); err != nil {
+	if err := w.Folder.makeFolders(); err != nil {
 		return nil, err
 	}
-	path := w.path(stateDir, "lock")
+	path := w.Folder.path(stateDir, "lock")
 	l := &Lock{flock.New(path, flock.SetPermissions(privateFile)), path}
 	ok, err := l.file.TryLock()
 	if err != nil {
@@ -53,7 +53,7 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	}
 	err = l.Name(run, now)
 	if err == nil {
-		err = w.CheckFormat()
+		err = w.Versions.CheckFormat()
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.Release())
@@ -64,7 +64,7 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 // LockExisting is Lock where there has to be a warehouse already, or what a restore
 // has brought back of one: it makes nothing at a path that was misspelt.
 func (w *Warehouse) LockExisting(run string, now time.Time) (*Lock, error) {
-	if err := w.Exists(); err != nil {
+	if err := w.Folder.Exists(); err != nil {
 		return nil, err
 	}
 	return w.Lock(run, now)
@@ -103,8 +103,8 @@ func (l *Lock) Release() error { return l.file.Unlock() }
 
 // Held returns a *HeldError when a run has the lock now, and nil otherwise. It
 // creates nothing.
-func (w *Warehouse) Held() error {
-	path := w.path(stateDir, "lock")
+func (f *Folder) Held() error {
+	path := f.path(stateDir, "lock")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -32,20 +32,20 @@ func (e *NewerError) Error() string {
 
 // CheckFormat returns a *NewerError when a newer program has written the newest
 // version. A manifest that cannot be read says nothing.
-func (w *Warehouse) CheckFormat() error {
-	latest, ok, err := w.Latest()
+func (v *Versions) CheckFormat() error {
+	latest, ok, err := v.Latest()
 	if err != nil || !ok {
 		return err
 	}
-	if m := w.manifestOf(latest); m.Format > Format {
+	if m := v.manifestOrNone(latest); m.Format > Format {
 		return &NewerError{latest, m.Program, m.Format}
 	}
 	return nil
 }
 
-// manifestOf is the manifest of a published version; empty when unknown.
-func (w *Warehouse) manifestOf(run string) Manifest {
-	m, err := w.ReadManifest(run)
+// manifestOrNone is the manifest of a published version; empty when unknown.
+func (v *Versions) manifestOrNone(run string) Manifest {
+	m, err := v.ReadManifest(run)
 	if err != nil {
 		return Manifest{}
 	}
@@ -105,46 +105,46 @@ type ManifestMeta struct {
 	ManifestFileSum
 }
 
-// base is the version that a rollback leads to: the night before.
-func (m Manifest) base() string { return cmp.Or(m.Night, m.Previous) }
+// baseRun is the version that a rollback leads to: the night before.
+func (m Manifest) baseRun() string { return cmp.Or(m.Night, m.Previous) }
 
 // nightBefore is the night that a refresh builds on; empty when the version is
 // a night itself, or unknown.
-func (w *Warehouse) nightBefore(run string) string {
-	m, err := w.ReadManifest(run)
+func (v *Versions) nightBefore(run string) string {
+	m, err := v.ReadManifest(run)
 	if err != nil || m.Kind != Refresh {
 		return ""
 	}
-	return m.base()
+	return m.baseRun()
 }
 
 // ReadManifest reads the manifest of a published version. It is a *DamagedError when
 // the version has none that can be believed.
-func (w *Warehouse) ReadManifest(run string) (Manifest, error) {
-	return w.readManifest(filepath.Join(w.VersionPath(run), ManifestFile), run)
+func (v *Versions) ReadManifest(run string) (Manifest, error) {
+	return v.readManifest(filepath.Join(v.folder.VersionPath(run), ManifestFile), run)
 }
 
 // readManifest reads what has to be the manifest of a run; run "": of any.
-func (w *Warehouse) readManifest(path, run string) (Manifest, error) {
+func (v *Versions) readManifest(path, run string) (Manifest, error) {
 	var m Manifest
 	data, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return m, w.damaged(path, "it is gone", err)
+		return m, v.folder.damagedErr(path, "it is gone", err)
 	case err != nil:
 		return m, fmt.Errorf("read the manifest of %s: %w", run, err)
 	}
-	if err := unseal(data, &m); err != nil {
-		return Manifest{}, w.damaged(path, err.Error(), err)
+	if err := unsealObject(data, &m); err != nil {
+		return Manifest{}, v.folder.damagedErr(path, err.Error(), err)
 	}
 	if run != "" && m.RunID != run {
-		return Manifest{}, w.damaged(path, fmt.Sprintf("it is the one of %q", m.RunID), nil)
+		return Manifest{}, v.folder.damagedErr(path, fmt.Sprintf("it is the one of %q", m.RunID), nil)
 	}
 	return m, nil
 }
 
-// summing copies and returns the SHA-256 of what it copied.
-func summing(dst io.Writer, src io.Reader) (string, error) {
+// copyAndSum copies and returns the SHA-256 of what it copied.
+func copyAndSum(dst io.Writer, src io.Reader) (string, error) {
 	const piece = 1 << 20
 	h := sha256.New()
 	_, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(dst, h)}, struct{ io.Reader }{src}, make([]byte, piece))
@@ -153,30 +153,30 @@ func summing(dst io.Writer, src io.Reader) (string, error) {
 
 // sumFile hashes a file of a version.
 func sumFile(dir, name string) (sum ManifestFileSum, err error) {
-	return sumUntil(context.Background(), dir, name)
+	return sumFileUntil(context.Background(), dir, name)
 }
 
-// untilDone reads until a context ends.
-type untilDone struct {
+// cancelableReader reads until a context ends.
+type cancelableReader struct {
 	io.Reader
 	ctx context.Context
 }
 
-func (r untilDone) Read(p []byte) (int, error) {
+func (r cancelableReader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
 	return r.Reader.Read(p)
 }
 
-// sumUntil is sumFile, as long as a context has not ended.
-func sumUntil(ctx context.Context, dir, name string) (sum ManifestFileSum, err error) {
+// sumFileUntil is sumFile, as long as a context has not ended.
+func sumFileUntil(ctx context.Context, dir, name string) (sum ManifestFileSum, err error) {
 	f, err := os.Open(filepath.Join(dir, name))
 	if err != nil {
 		return sum, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	h := sha256.New()
-	n, err := io.CopyBuffer(struct{ io.Writer }{h}, untilDone{f, ctx}, make([]byte, 256<<10))
+	n, err := io.CopyBuffer(struct{ io.Writer }{h}, cancelableReader{f, ctx}, make([]byte, 256<<10))
 	return ManifestFileSum{name, n, hex.EncodeToString(h.Sum(nil))}, err
 }

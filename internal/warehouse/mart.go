@@ -47,7 +47,7 @@ func MartViews() ([]MartView, error) {
 		v := parseMart(strings.TrimSuffix(path.Base(file), ".sql"), string(sql))
 		views[v.Name] = v
 	}
-	return inOrder(views)
+	return orderViews(views)
 }
 
 // martFiles are the schema files that hold views of mart instead of tables.
@@ -71,7 +71,7 @@ func parseMart(name, sql string) MartView {
 			v.Reads = append(v.Reads, m[2])
 		}
 	}
-	v.explain()
+	v.parseComments()
 	return v
 }
 
@@ -80,9 +80,9 @@ var (
 	viewComment = regexp.MustCompile(`(?m)^COMMENT ON (?:VIEW|COLUMN) mart\.\w+(?:\.(\w+))? IS '((?:[^']|'')*)';(?: -- (\S+))?$`)
 )
 
-// explain reads what the file says of the view. A test compares it with what
+// parseComments reads what the file says of the view. A test compares it with what
 // DuckDB makes of the same file.
-func (v *MartView) explain() {
+func (v *MartView) parseComments() {
 	if m := grainLine.FindStringSubmatch(v.SQL); m != nil {
 		v.Grain = m[1]
 	}
@@ -96,8 +96,8 @@ func (v *MartView) explain() {
 	}
 }
 
-// inOrder puts each view after those that it is built on.
-func inOrder(views map[string]MartView) ([]MartView, error) {
+// orderViews puts each view after those that it is built on.
+func orderViews(views map[string]MartView) ([]MartView, error) {
 	var ordered []MartView
 	placed := map[string]bool{}
 	var place func(name string, above []string) error
@@ -129,11 +129,11 @@ func inOrder(views map[string]MartView) ([]MartView, error) {
 // martStatements make the views of mart anew, all of them: a view remembers
 // the columns of those that it is built on. There are none to run when nothing
 // changed and no view is missing.
-func (w *Warehouse) martStatements(have map[string]map[string]stream.Column, changed bool) []string {
+func (c *Catalog) martStatements(have map[string]map[string]stream.Column, changed bool) []string {
 	var drops, creates []string
 	wanted := map[string]bool{}
-	for _, v := range w.mart {
-		if w.canMake(v, wanted) {
+	for _, v := range c.mart {
+		if c.keepsSources(v, wanted) {
 			wanted[v.Name] = true
 			creates = append(creates, v.SQL)
 			changed = changed || have["mart."+v.Name] == nil
@@ -151,12 +151,12 @@ func (w *Warehouse) martStatements(have map[string]map[string]stream.Column, cha
 	return append(drops, creates...)
 }
 
-// canMake tells whether the warehouse keeps all that a view reads: one that is
+// keepsSources tells whether the warehouse keeps all that a view reads: one that is
 // configured with few tables goes without the views of the others.
-func (w *Warehouse) canMake(v MartView, made map[string]bool) bool {
+func (c *Catalog) keepsSources(v MartView, made map[string]bool) bool {
 	kept := func(table string) bool {
-		_, isTable := w.defs[table]
-		return !isTable || slices.ContainsFunc(w.cfg.Tables, func(t stream.Table) bool { return t.Name == table })
+		_, isTable := c.defs[table]
+		return !isTable || slices.ContainsFunc(c.tables, func(t stream.Table) bool { return t.Name == table })
 	}
 	lacking := func(name string) bool { return !kept(name) }
 	return !slices.ContainsFunc(v.Reads, lacking) &&

@@ -26,13 +26,13 @@ func TestNewRunIDEndsWhereNothingCanBeTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
-			must(t, c.spoil(w.Dir()))
-			if _, err := os.Lstat(w.RawPath("x")); errors.Is(err, fs.ErrNotExist) {
+			must(t, c.spoil(w.Folder.Dir()))
+			if _, err := os.Lstat(w.Folder.RawPath("x")); errors.Is(err, fs.ErrNotExist) {
 				t.Skip("this user may enter what is closed to others")
 			}
-			_, err := w.NewRunID(night)
+			_, err := w.Folder.NewRunID(night)
 			var place *warehouse.PlaceError
-			if !errors.As(err, &place) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), w.Dir()) {
+			if !errors.As(err, &place) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), w.Folder.Dir()) {
 				t.Errorf("got %v, want a PlaceError that says %q", err, c.says)
 			}
 		})
@@ -41,9 +41,9 @@ func TestNewRunIDEndsWhereNothingCanBeTold(t *testing.T) {
 
 func TestNewRunIDIsUnique(t *testing.T) {
 	w := open(t)
-	must(t, os.MkdirAll(w.RawPath("20261101T020000Z"), 0o700))
-	must(t, os.MkdirAll(w.VersionPath("20261101T020000Z-2"), 0o700))
-	if id, err := w.NewRunID(night.In(time.FixedZone("", 3600))); err != nil || id != "20261101T020000Z-3" {
+	must(t, os.MkdirAll(w.Folder.RawPath("20261101T020000Z"), 0o700))
+	must(t, os.MkdirAll(w.Folder.VersionPath("20261101T020000Z-2"), 0o700))
+	if id, err := w.Folder.NewRunID(night.In(time.FixedZone("", 3600))); err != nil || id != "20261101T020000Z-3" {
 		t.Errorf("got %q (%v)", id, err)
 	}
 }
@@ -55,10 +55,10 @@ func TestLockExistingMakesNothingWhereNoWarehouseIs(t *testing.T) {
 	if !errors.As(err, &none) || !strings.Contains(err.Error(), "warehouse.dir") {
 		t.Errorf("got %v, want a NoneError", err)
 	}
-	if _, err := os.Lstat(w.Dir()); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(w.Folder.Dir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder was made at a mistyped path: %v", err)
 	}
-	must(t, os.MkdirAll(filepath.Join(w.Dir(), "parquet"), 0o755))
+	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "parquet"), 0o755))
 	lock, err := w.LockExisting("rebuild", night)
 	must(t, err)
 	must(t, lock.Release())

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -44,48 +43,39 @@ func (e *AfterSwitchError) Unwrap() error { return e.Err }
 // checksum are filled in here. An *AfterSwitchError means that the version is
 // published all the same; any other error that nothing is.
 func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
-	m := Manifest{RunID: d.Run, Kind: d.Kind, Night: cmp.Or(d.Source, d.w.nightBefore(d.Previous)), SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: SchemaVersion(), Format: Format,
+	m := Manifest{RunID: d.Run, Kind: d.Kind, Night: cmp.Or(d.Source, d.w.Versions.nightBefore(d.Previous)), SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: SchemaVersion(), Format: Format,
 		Previous: d.Previous, Tables: tables}
 	if err := d.sealAndVerify(ctx, &m); err != nil {
 		return m, err
 	}
 	// A run that was killed between rename and switch and taken up again
 	// finds its own folder, which nobody has seen.
-	if err := d.w.disk.RemoveAll(d.w.VersionPath(d.Run)); err != nil {
+	if err := d.w.Folder.disk.RemoveAll(d.w.Folder.VersionPath(d.Run)); err != nil {
 		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
 	}
-	if err := d.w.disk.Rename(d.Dir, d.w.VersionPath(d.Run)); err != nil {
+	if err := d.w.Folder.disk.Rename(d.Dir, d.w.Folder.VersionPath(d.Run)); err != nil {
 		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
 	}
 	// The name at the top leads through the switch: it has to be there first.
-	if err := d.w.linkCatalog(); err != nil {
+	if err := d.w.Versions.linkCatalog(); err != nil {
 		return m, err
 	}
-	if err := d.w.disk.SwapLink(filepath.Join(versionsDir, d.Run), d.w.path(latestLink)); err != nil {
-		return m, fmt.Errorf("switch to version %s: %w: %s", d.Run, err, d.w.afterFailedSwitch(d.Run))
+	if err := d.w.Folder.disk.SwapLink(filepath.Join(versionsDir, d.Run), d.w.Folder.path(latestLink)); err != nil {
+		return m, fmt.Errorf("switch to version %s: %w: %s", d.Run, err, d.w.Versions.describeFailedSwitch(d.Run))
 	}
-	if err := d.w.finish(d.Run); err != nil {
+	if err := d.w.finishPublish(d.Run); err != nil {
 		return m, &AfterSwitchError{d.Run, err}
 	}
 	return m, nil
-}
-
-// afterFailedSwitch says what readers see. The new name may be there, and the
-// disk not have promised to keep it.
-func (w *Warehouse) afterFailedSwitch(run string) string {
-	if latest, _, err := w.Latest(); err == nil && latest == run {
-		return "readers see it, but a power cut may take it back: look at the disk, then run again"
-	}
-	return "nothing was published, the last snapshot stays"
 }
 
 // sealAndVerify has the DuckDB that verifies start up while the version is sealed,
 // and takes the checksum of the catalogue, which nobody changes any more, while it
 // verifies.
 func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
-	mode, err := d.w.publicMode(d.Dir)
+	mode, err := d.w.Folder.publicMode(d.Dir)
 	if err != nil {
-		return d.unpublished("publish", err)
+		return d.unpublishedErr("publish", err)
 	}
 	var reader *Instance
 	var sealing, judging errgroup.Group
@@ -93,35 +83,35 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 		reader, err = d.newReader(ctx)
 		return err
 	})
-	sealing.Go(func() error { return d.seal(ctx, m, mode) })
+	sealing.Go(func() error { return d.sealFiles(ctx, m, mode) })
 	err = sealing.Wait()
 	if reader != nil {
 		defer func() { err = errors.Join(err, reader.Close()) }()
 	}
 	if err != nil {
-		return d.unpublished("publish", err)
+		return d.unpublishedErr("publish", err)
 	}
 	if err := d.Step("before verify"); err != nil {
-		return d.unpublished("verify", err)
+		return d.unpublishedErr("verify", err)
 	}
 	claimed := *m
 	judging.Go(func() (err error) {
 		if m.Catalog, err = sumFile(d.Dir, CatalogFile); err != nil {
-			return d.unpublished("publish", err)
+			return d.unpublishedErr("publish", err)
 		}
 		return nil
 	})
-	judging.Go(func() error { return d.w.verify(ctx, reader, d.Dir, claimed) })
+	judging.Go(func() error { return d.w.verifier.verifyVersion(ctx, reader, d.Dir, claimed) })
 	if err := judging.Wait(); err != nil {
 		return err
 	}
 	if err := d.writeManifest(m, mode); err != nil {
-		return d.unpublished("publish", err)
+		return d.unpublishedErr("publish", err)
 	}
 	return nil
 }
 
-func (d *Draft) unpublished(what string, err error) error {
+func (d *Draft) unpublishedErr(what string, err error) error {
 	return fmt.Errorf("%s version %s: %w: nothing was published, the last snapshot stays", what, d.Run, err)
 }
 
@@ -129,9 +119,9 @@ func (d *Draft) unpublished(what string, err error) error {
 // the disk, which takes their syncs together.
 const sealers = 8
 
-// seal writes the files to disk: the catalogue checkpointed and closed, and those
+// sealFiles writes the files to disk: the catalogue checkpointed and closed, and those
 // of the tables, with their sizes and checksums for the manifest.
-func (d *Draft) seal(ctx context.Context, m *Manifest, mode fs.FileMode) error {
+func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) error {
 	sums := make([]ManifestFileSum, len(m.Tables))
 	var sealing errgroup.Group
 	sealing.SetLimit(sealers)
@@ -169,18 +159,18 @@ func (d *Draft) sealNotes(m *Manifest, mode fs.FileMode) (err error) {
 
 // writeManifest writes what the version says of itself, and syncs the folder.
 func (d *Draft) writeManifest(m *Manifest, mode fs.FileMode) error {
-	data, err := seal(m)
+	data, err := sealObject(m)
 	if err != nil {
 		return err
 	}
-	if err := d.w.disk.WriteFileExact(filepath.Join(d.Dir, ManifestFile), data, mode); err != nil {
+	if err := d.w.Folder.disk.WriteFileExact(filepath.Join(d.Dir, ManifestFile), data, mode); err != nil {
 		return err
 	}
-	return d.w.harden(d.Dir, folderMode(mode))
+	return d.w.Folder.setModeAndSync(d.Dir, folderMode(mode))
 }
 
 func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) error {
-	err := d.measure(ctx, m.Tables)
+	err := d.measureTables(ctx, m.Tables)
 	if err == nil {
 		err = d.Step("before checkpoint")
 	}
@@ -193,11 +183,11 @@ func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) 
 	if err != nil {
 		return err
 	}
-	return d.w.harden(filepath.Join(d.Dir, CatalogFile), mode)
+	return d.w.Folder.setModeAndSync(filepath.Join(d.Dir, CatalogFile), mode)
 }
 
 func (d *Draft) sealFile(name string, mode fs.FileMode) (ManifestFileSum, error) {
-	if err := d.w.harden(filepath.Join(d.Dir, name), mode); err != nil {
+	if err := d.w.Folder.setModeAndSync(filepath.Join(d.Dir, name), mode); err != nil {
 		return ManifestFileSum{}, err
 	}
 	return sumFile(d.Dir, name)
@@ -212,12 +202,12 @@ func (d *Draft) closeCatalog(ctx context.Context) error {
 	return errors.Join(err, os.RemoveAll(filepath.Join(d.Dir, "spill")))
 }
 
-// measure counts the rows of every table and finds the range of its key, in one
+// measureTables counts the rows of every table and finds the range of its key, in one
 // statement for all.
-func (d *Draft) measure(ctx context.Context, tables []ManifestTable) error {
+func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error {
 	var parts []string
 	for i := range tables {
-		key, err := d.w.firstKey(tables[i].Name)
+		key, err := d.w.Catalog.firstKey(tables[i].Name)
 		if err != nil {
 			return err
 		}
@@ -234,52 +224,4 @@ func (d *Draft) measure(ctx context.Context, tables []ManifestTable) error {
 		t.Rows, t.KeyMin, t.KeyMax = one.Rows, one.KeyMin, one.KeyMax
 		return nil
 	})
-}
-
-func (w *Warehouse) firstKey(table string) (string, error) {
-	for _, t := range w.cfg.Tables {
-		if t.Name == table {
-			return t.Key[0], nil
-		}
-	}
-	return "", fmt.Errorf("find the key of table %q: no stream fills it", table)
-}
-
-func (w *Warehouse) linkCatalog() error {
-	if err := w.disk.SwapLink(filepath.Join(latestLink, CatalogFile), w.CatalogPath()); err != nil {
-		return fmt.Errorf("link %s: %w", CatalogFile, err)
-	}
-	return nil
-}
-
-// finish does what follows the switch and may be repeated: the name at the
-// top, the series for BI, and the removal of versions past keep_versions.
-func (w *Warehouse) finish(run string) error {
-	if err := w.linkCatalog(); err != nil {
-		return err
-	}
-	m, err := w.ReadManifest(run)
-	if err != nil {
-		return err
-	}
-	// Only the newest: what prune removed of the others shall not come back.
-	if err := w.extendSeries(m); err != nil {
-		return fmt.Errorf("extend the Parquet series: %w", err)
-	}
-	return w.dropVersions()
-}
-
-// dropVersions removes the oldest versions beyond keep_versions, never the
-// one that readers see.
-func (w *Warehouse) dropVersions() error {
-	old, err := w.oldVersions(Retention{}, time.Time{})
-	if err != nil {
-		return err
-	}
-	for _, path := range old {
-		if err := w.disk.Discard(path); err != nil {
-			return fmt.Errorf("remove the old version %s: %w", path, err)
-		}
-	}
-	return nil
 }

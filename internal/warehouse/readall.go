@@ -15,34 +15,34 @@ import (
 
 // readAll reads every table of a version's catalog, and tells of the tables of main
 // whose rows are not those of their Parquet files.
-func (w *Warehouse) readAll(ctx context.Context, run string, m Manifest, differs func(table string, err error)) (err error) {
-	scratch := w.path(versionsDir, durable.ProcessPrefix(".verify.")+"spill")
-	in, err := w.newInstance(ctx, "", scratch)
+func (v *verifier) readAll(ctx context.Context, run string, m Manifest, differs func(table string, err error)) (err error) {
+	scratch := v.folder.path(versionsDir, durable.ProcessPrefix(".verify.")+"spill")
+	in, err := v.engine.open(ctx, "", scratch)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close(), os.RemoveAll(scratch)) }()
-	if err := in.Exec(ctx, "ATTACH "+Literal(w.VersionCatalog(run))+" AS sealed (READ_ONLY)"); err != nil {
+	if err := in.Exec(ctx, "ATTACH "+Literal(v.folder.VersionCatalog(run))+" AS sealed (READ_ONLY)"); err != nil {
 		return err
 	}
 	have, err := readColumnsOf(ctx, in, "sealed")
 	if err != nil {
 		return err
 	}
-	for _, t := range w.layout() {
-		columns := slices.DeleteFunc(slices.Clone(t.columns), func(c stream.Column) bool { _, ok := have[t.name()][c.Name]; return !ok })
+	for _, t := range v.catalog.storedTables() {
+		columns := slices.DeleteFunc(slices.Clone(t.columns), func(c stream.Column) bool { _, ok := have[t.qualifiedName()][c.Name]; return !ok })
 		if len(columns) == 0 {
 			continue // the catalog is of an earlier program
 		}
-		sum, err := in.printOf(ctx, "sealed."+Quote(t.schema)+"."+Quote(t.def.Name), columns)
+		sum, err := in.sumContent(ctx, "sealed."+Quote(t.schema)+"."+Quote(t.def.Name), columns)
 		if err != nil {
-			return fmt.Errorf("read %s: %w", t.name(), err)
+			return fmt.Errorf("read %s: %w", t.qualifiedName(), err)
 		}
-		if of := m.table(t.def.Name); t.schema == "main" && of.File != "" {
-			file := "read_parquet(" + Literal(filepath.Join(w.VersionPath(run), of.File)) + ", hive_partitioning = false)"
-			other, err := in.printOf(ctx, file, columns)
+		if of := m.tableNamed(t.def.Name); t.schema == "main" && of.File != "" {
+			file := "read_parquet(" + Literal(filepath.Join(v.folder.VersionPath(run), of.File)) + ", hive_partitioning = false)"
+			other, err := in.sumContent(ctx, file, columns)
 			if err == nil && other != sum {
-				err = fmt.Errorf("its rows are not those of the catalog (%s, catalog %s)", other.count(), sum.count())
+				err = fmt.Errorf("its rows are not those of the catalog (%s, catalog %s)", other.describeRows(), sum.describeRows())
 			}
 			if err != nil {
 				differs(t.def.Name, err)
@@ -52,13 +52,13 @@ func (w *Warehouse) readAll(ctx context.Context, run string, m Manifest, differs
 	return nil
 }
 
-// footprint is what rows come to, in whatever order.
-type footprint struct{ rows, sum string }
+// contentSum is what rows come to, in whatever order.
+type contentSum struct{ rows, sum string }
 
-func (f footprint) count() string { return f.rows + " rows" }
+func (f contentSum) describeRows() string { return f.rows + " rows" }
 
-// printOf reads all values of a table or file.
-func (in *Instance) printOf(ctx context.Context, source string, columns []stream.Column) (f footprint, err error) {
+// sumContent reads all values of a table or file.
+func (in *Instance) sumContent(ctx context.Context, source string, columns []stream.Column) (f contentSum, err error) {
 	texts := make([]string, len(columns))
 	for i, c := range columns {
 		texts[i] = Quote(c.Name)

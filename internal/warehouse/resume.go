@@ -31,59 +31,59 @@ type Unfinished struct {
 	Version string `json:"version,omitempty"`
 }
 
-func (w *Warehouse) unfinishedPath() string { return w.path(stateDir, "unfinished.json") }
+func (l *Ledger) unfinishedPath() string { return l.folder.path(stateDir, "unfinished.json") }
 
 // asidePath is the note of a run that nobody takes up. It stands beside that of one
 // that may be waiting.
-func (w *Warehouse) asidePath() string { return w.path(stateDir, "aside.json") }
+func (l *Ledger) asidePath() string { return l.folder.path(stateDir, "aside.json") }
 
 // Start notes that a run is at work, so that a later one can take it up. What
 // an earlier run left that is given up with this goes: a version that was never
 // switched to would pass for one that was. It needs the Lock.
-func (w *Warehouse) Start(u Unfinished) error {
-	if err := w.giveUp(u.Run); err != nil {
+func (l *Ledger) Start(u Unfinished) error {
+	if err := l.discardGivenUp(u.Run); err != nil {
 		return err
 	}
-	return w.noteStart(w.unfinishedPath(), u)
+	return l.writeNote(l.unfinishedPath(), u)
 }
 
 // StartAside notes that a run is at work that is not taken up, so that the ledger
 // tells of it should it be killed. It needs the Lock.
-func (w *Warehouse) StartAside(u Unfinished) error { return w.noteStart(w.asidePath(), u) }
+func (l *Ledger) StartAside(u Unfinished) error { return l.writeNote(l.asidePath(), u) }
 
-func (w *Warehouse) noteStart(path string, u Unfinished) error {
-	data, err := seal(u)
+func (l *Ledger) writeNote(path string, u Unfinished) error {
+	data, err := sealObject(u)
 	if err == nil {
 		err = durable.RemoveTemps(path)
 	}
 	if err != nil {
 		return fmt.Errorf("note the start of run %s: %w", u.Run, err)
 	}
-	return w.disk.WriteFile(path, data, privateFile)
+	return l.folder.disk.WriteFile(path, data, privateFile)
 }
 
-func (w *Warehouse) giveUp(next string) error {
-	last, ok, err := readNote(w.unfinishedPath())
+func (l *Ledger) discardGivenUp(next string) error {
+	last, ok, err := readNote(l.unfinishedPath())
 	if err != nil || !ok || last.Run == next {
 		return err
 	}
-	if latest, _, err := w.Latest(); err != nil || latest == last.Run {
+	if latest, _, err := l.versions.Latest(); err != nil || latest == last.Run {
 		return err
 	}
-	if err := w.disk.Discard(w.VersionPath(last.Run)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := l.folder.disk.Discard(l.folder.VersionPath(last.Run)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("give up run %s: %w", last.Run, err)
 	}
 	return nil
 }
 
-// Finished forgets the note of Start: there is nothing to take up.
-func (w *Warehouse) Finished() error { return w.forget(w.unfinishedPath()) }
+// Finish forgets the note of Start: there is nothing to take up.
+func (l *Ledger) Finish() error { return l.removeNote(l.unfinishedPath()) }
 
-// FinishedAside forgets the note of StartAside, once the run is in the ledger.
-func (w *Warehouse) FinishedAside() error { return w.forget(w.asidePath()) }
+// FinishAside forgets the note of StartAside, once the run is in the ledger.
+func (l *Ledger) FinishAside() error { return l.removeNote(l.asidePath()) }
 
-func (w *Warehouse) forget(note string) error {
-	if err := w.disk.Remove(note); err != nil {
+func (l *Ledger) removeNote(note string) error {
+	if err := l.folder.disk.Remove(note); err != nil {
 		return fmt.Errorf("note the end of a run: %w", err)
 	}
 	return nil
@@ -91,15 +91,15 @@ func (w *Warehouse) forget(note string) error {
 
 // Unfinished returns the run to take up; ok is false when there is none. One
 // that was killed between its publish and its note of it is none.
-func (w *Warehouse) Unfinished() (u Unfinished, ok bool, err error) {
-	if u, ok, err = readNote(w.unfinishedPath()); err != nil || !ok {
+func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
+	if u, ok, err = readNote(l.unfinishedPath()); err != nil || !ok {
 		return u, false, err
 	}
-	latest, _, err := w.Latest()
+	latest, _, err := l.versions.Latest()
 	if err != nil {
 		return u, false, err
 	}
-	_, landed := os.Stat(w.RawPath(u.Run))
+	_, landed := os.Stat(l.folder.RawPath(u.Run))
 	return u, latest != u.Run && landed == nil, nil
 }
 
@@ -113,8 +113,19 @@ func readNote(path string) (u Unfinished, ok bool, err error) {
 	if err != nil {
 		return u, false, fmt.Errorf("read the unfinished run: %w", err)
 	}
-	if unseal(data, &u) != nil {
+	if unsealObject(data, &u) != nil {
 		return Unfinished{}, false, nil
 	}
 	return u, true, nil
+}
+
+func (l *Ledger) finishPublished() error {
+	u, ok, err := readNote(l.unfinishedPath())
+	if err != nil || !ok {
+		return err
+	}
+	if latest, _, err := l.versions.Latest(); err != nil || latest != u.Run {
+		return err
+	}
+	return l.Finish()
 }

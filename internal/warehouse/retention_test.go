@@ -42,7 +42,7 @@ func TestRetentionKeepsTheLastOfEachGrain(t *testing.T) {
 				all = append(all, day(d))
 			}
 			var got []string
-			for d := range c.keep.Keeps(all) {
+			for d := range c.keep.KeptDays(all) {
 				got = append(got, d.Format(time.DateOnly))
 			}
 			slices.Sort(got)
@@ -58,14 +58,14 @@ func TestPruneRemovesOldAndNeverTheNewest(t *testing.T) {
 	runs := []string{"20261001T020000Z", "20261002T020000Z", "20261020T020000Z"}
 	for _, run := range runs {
 		publish(t, w, run, run)
-		raw := w.RawPath(run)
+		raw := w.Folder.RawPath(run)
 		if err := errors.Join(os.MkdirAll(raw, 0o700), os.WriteFile(filepath.Join(raw, "journal.jsonl"), []byte("12345"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	keep := warehouse.Retention{RawDays: 7, Daily: 1, Monthly: 1}
 	now := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
-	planned, err := w.Prune(keep, now, true)
+	planned, err := w.Pruner.Prune(keep, now, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,22 +79,22 @@ func TestPruneRemovesOldAndNeverTheNewest(t *testing.T) {
 		t.Errorf("raw of 5 bytes counts as %d", planned[0].Bytes)
 	}
 	for _, p := range planned {
-		if _, err := os.Stat(filepath.Join(w.Dir(), p.Path)); err != nil {
+		if _, err := os.Stat(filepath.Join(w.Folder.Dir(), p.Path)); err != nil {
 			t.Errorf("the dry run removed %s: %v", p.Path, err)
 		}
 	}
-	if _, err := w.Prune(keep, now, false); err != nil {
+	if _, err := w.Pruner.Prune(keep, now, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range planned {
-		if _, err := os.Stat(filepath.Join(w.Dir(), p.Path)); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(w.Folder.Dir(), p.Path)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is still there: %v", p.Path, err)
 		}
 	}
 	if got := read(t, w); len(got) != 3 {
 		t.Errorf("the newest snapshot reads %v", got)
 	}
-	if again, err := w.Prune(keep, now, false); err != nil || len(again) != 0 {
+	if again, err := w.Pruner.Prune(keep, now, false); err != nil || len(again) != 0 {
 		t.Errorf("a second prune removed %v (error %v)", again, err)
 	}
 }
@@ -111,7 +111,7 @@ func TestPruneLeavesWhatCanBeResumed(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
 	for _, run := range []string{"20261001T020000Z", "20261101T020000Z"} {
-		if err := os.MkdirAll(w.RawPath(run), 0o700); err != nil {
+		if err := os.MkdirAll(w.Folder.RawPath(run), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -120,10 +120,10 @@ func TestPruneLeavesWhatCanBeResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Release()
-	if err := w.Start(warehouse.Unfinished{Run: "20261001T020000Z", StartedAt: night}); err != nil {
+	if err := w.Ledger.Start(warehouse.Unfinished{Run: "20261001T020000Z", StartedAt: night}); err != nil {
 		t.Fatal(err)
 	}
-	gone, err := w.Prune(warehouse.Retention{Daily: 9}, night.AddDate(1, 0, 0), false)
+	gone, err := w.Pruner.Prune(warehouse.Retention{Daily: 9}, night.AddDate(1, 0, 0), false)
 	if err != nil || len(gone) != 0 {
 		t.Errorf("removed %v (error %v), want the unfinished run and the newest to stay", gone, err)
 	}

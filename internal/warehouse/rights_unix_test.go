@@ -41,7 +41,7 @@ func TestPublishedFilesAreOpenToWhomTheyAreMeant(t *testing.T) {
 			underUmask(t, c.umask)
 			w := openWith(t, warehouse.Config{PublishedMode: c.mode})
 			work(t, w)
-			if diff := cmp.Diff(rightsOf(c.dirs, c.file), rights(t, w.Dir())); diff != "" {
+			if diff := cmp.Diff(rightsOf(c.dirs, c.file), rights(t, w.Folder.Dir())); diff != "" {
 				t.Errorf("rights (-want +got):\n%s", diff)
 			}
 		})
@@ -52,7 +52,7 @@ func TestRightsFollowTheConfiguration(t *testing.T) {
 	underUmask(t, 0o022)
 	w := openWith(t, warehouse.Config{PublishedMode: 0o600})
 	work(t, w)
-	w = openWith(t, warehouse.Config{Dir: w.Dir(), PublishedMode: 0o644})
+	w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), PublishedMode: 0o644})
 	lock, err := w.Lock("20261102T020000Z", night.AddDate(0, 0, 1))
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestRightsFollowTheConfiguration(t *testing.T) {
 	defer lock.Release()
 	publish(t, w, "20261102T020000Z", "two")
 	for _, path := range []string{"versions", "versions/20261102T020000Z", "parquet", "parquet/product_listing_tags"} {
-		if info, err := os.Stat(filepath.Join(w.Dir(), path)); err != nil || info.Mode().Perm() != 0o755 {
+		if info, err := os.Stat(filepath.Join(w.Folder.Dir(), path)); err != nil || info.Mode().Perm() != 0o755 {
 			t.Errorf("%s has %v (error %v), want it open", path, info.Mode(), err)
 		}
 	}
@@ -75,20 +75,20 @@ func work(t *testing.T, w *warehouse.Warehouse) {
 		t.Fatal(err)
 	}
 	defer lock.Release()
-	if err := w.Start(warehouse.Unfinished{Run: run, StartedAt: night}); err != nil {
+	if err := w.Ledger.Start(warehouse.Unfinished{Run: run, StartedAt: night}); err != nil {
 		t.Fatal(err)
 	}
 	d := draft(t, w, run, "one")
-	if err := d.Enclose(warehouse.Run{ID: run}); err != nil {
+	if err := d.WriteEntry(warehouse.Run{ID: run}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Publish(t.Context(), append([]warehouse.ManifestTable(nil), files...)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Record(warehouse.Run{ID: run}); err != nil {
+	if err := w.Ledger.Record(warehouse.Run{ID: run}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.MakeInbox(); err != nil {
+	if _, err := w.Folder.MakeInbox(); err != nil {
 		t.Fatal(err)
 	}
 }

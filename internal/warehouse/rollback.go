@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -26,108 +25,50 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if err != nil {
 		return Manifest{}, err
 	}
-	m, err := w.readable(target)
+	m, err := w.Versions.readableManifest(target)
 	if err != nil {
-		return m, fmt.Errorf("roll back: %w", w.WithRemedy(err, target))
+		return m, fmt.Errorf("roll back: %w", w.Examiner.WithRemedy(err, target))
 	}
 	note, err := w.beginRollback(target, now)
 	if err != nil {
 		return m, err
 	}
-	if err := w.switchTo(m); err != nil {
+	if err := w.switchBack(m); err != nil {
 		return m, err
 	}
-	err = errors.Join(w.linkCatalog(), w.extendSeries(w.lineage(target)...), w.Finished())
+	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(w.Versions.baseManifests(target)...), w.Ledger.Finish())
 	// The note stays unless the ledger has the line: Recover enters it from the note.
-	if recordErr := w.Record(w.rolledBack(note.Run, target, note.StartedAt)); recordErr != nil {
+	if recordErr := w.Ledger.Record(w.Ledger.rollbackEntry(note.Run, target, note.StartedAt)); recordErr != nil {
 		return m, errors.Join(err, recordErr)
 	}
-	return m, errors.Join(err, w.FinishedAside())
+	return m, errors.Join(err, w.Ledger.FinishAside())
 }
 
 // beginRollback notes what is about to be done, so that the ledger can tell of it
 // should the process be killed.
 func (w *Warehouse) beginRollback(target string, now time.Time) (note Unfinished, err error) {
-	if note.Run, err = w.newEntryID(now); err != nil {
+	if note.Run, err = w.Ledger.newEntryID(now); err != nil {
 		return note, err
 	}
 	note.Kind, note.Version, note.StartedAt, note.Attempt, note.Program = Rollback, target, now.UTC(), 1, w.cfg.Program
-	return note, w.StartAside(note)
+	return note, w.Ledger.StartAside(note)
 }
 
-// newEntryID is the id of an entry of the ledger that has no folder.
-func (w *Warehouse) newEntryID(now time.Time) (string, error) {
-	runs, err := w.Runs()
-	if err != nil {
-		return "", err
-	}
-	for at := now; ; at = at.Add(time.Second) {
-		id, err := w.NewRunID(at)
-		if err != nil || entryOf(runs, id).ID == "" {
-			return id, err
-		}
-	}
-}
-
-func (w *Warehouse) switchTo(m Manifest) error {
-	if err := w.takeBackSeries(m.RunID); err != nil {
+func (w *Warehouse) switchBack(m Manifest) error {
+	if err := w.Series.withdrawAllBut(m.RunID); err != nil {
 		return fmt.Errorf("take back the Parquet series: %w", err)
 	}
-	if err := w.clearLatest(); err != nil {
+	if err := w.Versions.clearLatest(); err != nil {
 		return fmt.Errorf("switch back to version %s: %w", m.RunID, err)
 	}
-	if err := w.disk.SwapLink(filepath.Join(versionsDir, m.RunID), w.path(latestLink)); err != nil {
+	if err := w.Folder.disk.SwapLink(filepath.Join(versionsDir, m.RunID), w.Folder.path(latestLink)); err != nil {
 		return fmt.Errorf("switch back to version %s: %w", m.RunID, err)
 	}
 	return nil
 }
 
-// clearLatest moves aside what stands in the place of the link and is none, such as
-// the copy that a restore made of what it led to.
-func (w *Warehouse) clearLatest() error {
-	info, err := os.Lstat(w.path(latestLink))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() == fs.ModeSymlink {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return w.disk.Rename(w.path(latestLink), w.path(latestLink+".aside"))
-}
-
-// rolledBack is the ledger's entry of a rollback.
-func (w *Warehouse) rolledBack(id, version string, at time.Time) Run {
-	r := Run{ID: id, Kind: Rollback, Version: version, StartedAt: at, EndedAt: at, Outcome: Complete, Program: w.cfg.Program}
-	if m, err := w.ReadManifest(version); err == nil {
-		r.SnapshotAt = m.SnapshotAt
-		for _, t := range m.Tables {
-			r.Rows += t.Rows
-		}
-	}
-	return r
-}
-
-// CheckCatalog compares the catalog of a version with its manifest.
-func (w *Warehouse) CheckCatalog(run string) error {
-	_, err := w.readable(run)
-	return err
-}
-
-// readable returns the manifest of a version whose catalog is what it says. Parquet
-// that is damaged is written again by the next night, and by rebuild.
-func (w *Warehouse) readable(run string) (Manifest, error) {
-	m, err := w.ReadManifest(run)
-	if err != nil {
-		return m, err
-	}
-	if problem := newSums().compare(w.VersionCatalog(run), m.Catalog, true); problem != "" {
-		return m, w.damaged(w.VersionCatalog(run), problem, nil)
-	}
-	return m, nil
-}
-
 func (w *Warehouse) rollbackTarget(run string) (string, error) {
-	versions, err := w.Versions()
+	versions, err := w.Versions.List()
 	if err != nil {
 		return "", err
 	}
@@ -137,42 +78,37 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 	if run != "" {
 		return "", fmt.Errorf("roll back: no version %q is kept: there are %v; nothing was changed", run, versions)
 	}
-	latest, ok, err := w.Latest()
-	if lost := w.CheckIdentity(); lost != nil && !(ok && errors.Is(lost, fs.ErrNotExist)) {
+	latest, ok, err := w.Versions.Latest()
+	if lost := w.Identity.Check(); lost != nil && !(ok && errors.Is(lost, fs.ErrNotExist)) {
 		return "", lost
 	}
 	if err != nil || !ok {
 		return "", errors.Join(err, fmt.Errorf("roll back: nothing is published"))
 	}
-	return w.before(latest, versions)
+	return w.Versions.baseOf(latest, versions)
 }
 
-// before is the version that another was built on, or, of one that was rebuilt
-// from Parquet or is damaged, the one before it by time.
-func (w *Warehouse) before(run string, versions []string) (string, error) {
-	m, err := w.ReadManifest(run)
-	if err == nil && slices.Contains(versions, m.base()) {
-		return m.base(), nil
+// Recover enters what the ledger lacks of runs that were killed, and drops the
+// note of one that was killed when it had published: behind a newer version it
+// would pass for a run to take up. What such a run was to discard goes. It needs
+// the Lock.
+func (w *Warehouse) Recover() error {
+	if err := w.Identity.Check(); err != nil {
+		return err
 	}
-	at, _ := slices.BinarySearch(versions, run)
-	if at == 0 || m.Previous != "" {
-		return "", fmt.Errorf("roll back: the version that %s was built on is not kept: there are %v", run, versions)
+	err := w.Ledger.removeDamagedLines()
+	if err != nil {
+		return err
 	}
-	return versions[at-1], nil
-}
-
-// lineage are the kept versions that a version was built on, itself included,
-// oldest first.
-func (w *Warehouse) lineage(run string) []Manifest {
-	var line []Manifest
-	for run != "" {
-		m, err := w.ReadManifest(run)
-		if err != nil {
-			break // not kept any more, or damaged
-		}
-		line = append(line, m)
-		run = m.base()
+	missing, err := w.Ledger.missingRuns()
+	for _, r := range missing {
+		err = errors.Join(err, w.Ledger.Record(r))
 	}
-	slices.Reverse(line)
-	return line
+	if err == nil {
+		err = w.Ledger.FinishAside()
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.Ledger.finishPublished(), w.Pruner.DiscardSpent())
 }

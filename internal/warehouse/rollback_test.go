@@ -24,7 +24,7 @@ func TestRollbackShowsTheEarlierSnapshotAndTakesBackItsSeries(t *testing.T) {
 	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("a reader got %v", got)
 	}
-	series := filepath.Join(w.Dir(), "parquet", "product_listing_tags")
+	series := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags")
 	if days, err := filepath.Glob(filepath.Join(series, "*")); err != nil || !cmp.Equal(days, []string{filepath.Join(series, "snapshot_date=2026-11-01")}) {
 		t.Errorf("the series has %v (error %v)", days, err)
 	}
@@ -54,7 +54,7 @@ func nights(t *testing.T, w *warehouse.Warehouse, tags ...string) {
 // days are the days of the series.
 func days(t *testing.T, w *warehouse.Warehouse) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(w.Dir(), "parquet", "product_listing_tags", "*"))
+	found, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +117,8 @@ func TestCopiedSeriesIsKnownAsItsOwn(t *testing.T) {
 	w := openKeeping(t, 3)
 	nights(t, w, "one", "two")
 	// A file system without hard links: the series holds copies.
-	from := filepath.Join(w.VersionPath("20261102T020000Z"), "product_listing_tags.parquet")
-	to := filepath.Join(w.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-02", "product_listing_tags.parquet")
+	from := filepath.Join(w.Folder.VersionPath("20261102T020000Z"), "product_listing_tags.parquet")
+	to := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-02", "product_listing_tags.parquet")
 	info, err := os.Stat(from)
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +138,7 @@ func TestVersionsThatTheNewestWasBuiltOnStayFirst(t *testing.T) {
 	nights(t, w, "one", "two")
 	rollback(t, w, "")
 	publish(t, w, "20261103T020000Z", "three")
-	got, err := w.Versions()
+	got, err := w.Versions.List()
 	if want := []string{"20261101T020000Z", "20261103T020000Z"}; err != nil || !cmp.Equal(got, want) {
 		t.Errorf("kept %v (error %v), want the newest and the one below it %v", got, err, want)
 	}
@@ -147,7 +147,7 @@ func TestVersionsThatTheNewestWasBuiltOnStayFirst(t *testing.T) {
 func TestVersionThatIsGoneIsToldWithItsRemedy(t *testing.T) {
 	w := open(t)
 	nights(t, w, "one", "two")
-	if err := os.RemoveAll(w.VersionPath("20261102T020000Z")); err != nil {
+	if err := os.RemoveAll(w.Folder.VersionPath("20261102T020000Z")); err != nil {
 		t.Fatal(err)
 	}
 	_, err := w.Begin(t.Context(), "20261103T020000Z", night.AddDate(0, 0, 2))
@@ -175,7 +175,7 @@ func TestErrorAfterTheSwitchSaysThatItIsPublished(t *testing.T) {
 	w := open(t)
 	d := draft(t, w, "20261101T020000Z", "one")
 	// A file where the folder of the series should be.
-	if err := errors.Join(os.RemoveAll(filepath.Join(w.Dir(), "parquet")), os.WriteFile(filepath.Join(w.Dir(), "parquet"), nil, 0o600)); err != nil {
+	if err := errors.Join(os.RemoveAll(filepath.Join(w.Folder.Dir(), "parquet")), os.WriteFile(filepath.Join(w.Folder.Dir(), "parquet"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	_, err := d.Publish(t.Context(), files)

@@ -22,20 +22,20 @@ const (
 	sealEnds   = "\"\n}\n"
 )
 
-// seal writes a value as an indented JSON object with its seal.
-func seal(value any) ([]byte, error) {
+// sealObject writes a value as an indented JSON object with its seal.
+func sealObject(value any) ([]byte, error) {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return nil, err
 	}
 	text = bytes.TrimSuffix(text, []byte("\n}"))
-	return append(text, sealBegins+digest(text)+sealEnds...), nil
+	return append(text, sealBegins+sha256Hex(text)+sealEnds...), nil
 }
 
-// unseal reads what seal wrote. A text from before there were seals is read as it is.
-func unseal(text []byte, into any) error {
+// unsealObject reads what seal wrote. A text from before there were seals is read as it is.
+func unsealObject(text []byte, into any) error {
 	if at := len(text) - len(sealBegins) - 2*sha256.Size - len(sealEnds); at >= 0 && bytes.HasPrefix(text[at:], []byte(sealBegins)) {
-		if string(text[at:]) != sealBegins+digest(text[:at])+sealEnds {
+		if string(text[at:]) != sealBegins+sha256Hex(text[:at])+sealEnds {
 			return errSeal
 		}
 	} else if bytes.Contains(text, []byte(`"seal"`)) {
@@ -44,7 +44,7 @@ func unseal(text []byte, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-func digest(text []byte) string {
+func sha256Hex(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }

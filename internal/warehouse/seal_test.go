@@ -17,7 +17,7 @@ func TestNoFlippedBitPassesForWhatWasSealed(t *testing.T) {
 	for name, form := range map[string]struct {
 		seal   func(any) ([]byte, error)
 		unseal func([]byte, any) error
-	}{"file": {seal, unseal}, "line": {sealLine, unsealLine}} {
+	}{"file": {sealObject, unsealObject}, "line": {sealLine, unsealLine}} {
 		text, err := form.seal(want)
 		var got sealedValue
 		if err != nil || form.unseal(text, &got) != nil || got != want {

@@ -28,78 +28,83 @@ type Snapshot struct {
 	Program, Schema string
 }
 
-// Meta are the definitions of the tables of meta.
-func (w *Warehouse) Meta() []stream.Definition { return w.meta }
+// Series are the Parquet files by table and day, with a manifest of each day and an
+// index of the days.
+type Series struct {
+	folder   *Folder
+	versions *Versions
+	tables   []stream.Table // as in Config.Tables
+}
 
-// place is where a file of a version stands in the series. A twin is a copy, so that
+// placedFile is where a file of a version stands in the series. A twin is a copy, so that
 // what rots in one of the two is whole in the other; Parquet is too large for that.
-type place struct {
+type placedFile struct {
 	from, to string
 	twin     bool
 }
 
-// lasting are the places of what stays of every version: its manifest, and what it
+// lastingPlaces are the places of what stays of every version: its manifest, and what it
 // changed in meta.
-func (w *Warehouse) lasting(m Manifest) []place {
+func (s *Series) lastingPlaces(m Manifest) []placedFile {
 	if m.Meta == nil {
 		return nil
 	}
-	return []place{
-		{filepath.Join(w.VersionPath(m.RunID), m.Meta.File), w.metaPath(m.RunID, metaSuffix), true},
-		{filepath.Join(w.VersionPath(m.RunID), ManifestFile), w.metaPath(m.RunID, manifestSuffix), true},
+	return []placedFile{
+		{filepath.Join(s.folder.VersionPath(m.RunID), m.Meta.File), s.folder.metaPath(m.RunID, metaSuffix), true},
+		{filepath.Join(s.folder.VersionPath(m.RunID), ManifestFile), s.folder.metaPath(m.RunID, manifestSuffix), true},
 	}
 }
 
-// daily are the places of what stays of the last version of a day. The manifest is
+// dailyPlaces are the places of what stays of the last version of a day. The manifest is
 // the last of them: it stands for all that it names.
-func (w *Warehouse) daily(m Manifest) []place {
-	var all []place
+func (s *Series) dailyPlaces(m Manifest) []placedFile {
+	var all []placedFile
 	for _, t := range m.Tables {
-		all = append(all, place{filepath.Join(w.VersionPath(m.RunID), t.File), w.seriesFile(t, m.SnapshotAt), false})
+		all = append(all, placedFile{filepath.Join(s.folder.VersionPath(m.RunID), t.File), s.filePath(t, m.SnapshotAt), false})
 	}
-	return append(all, place{filepath.Join(w.VersionPath(m.RunID), ManifestFile), w.dayManifestPath(dayOf(m.SnapshotAt)), true})
+	return append(all, placedFile{filepath.Join(s.folder.VersionPath(m.RunID), ManifestFile), s.folder.dayManifestPath(dayOf(m.SnapshotAt)), true})
 }
 
 // extendSeries gives the files of versions, oldest first, their places in the
 // series: Parquet files one a table and day, of the last run of the day. What is in
 // its place already costs a look at it.
-func (w *Warehouse) extendSeries(line ...Manifest) error {
-	var all []place
+func (s *Series) extendSeries(line ...Manifest) error {
+	var all []placedFile
 	for _, m := range line {
-		all = append(all, w.lasting(m)...)
+		all = append(all, s.lastingPlaces(m)...)
 	}
 	days := lastOfDay(line)
 	for _, m := range days {
-		all = append(all, w.daily(m)...)
+		all = append(all, s.dailyPlaces(m)...)
 	}
 	for _, p := range all {
-		if err := w.put(p); err != nil {
+		if err := s.placeFile(p); err != nil {
 			return err
 		}
 	}
-	return w.changeIndex(func(known map[string]string) {
+	return s.changeIndex(func(known map[string]string) {
 		for _, m := range days {
 			known[dayOf(m.SnapshotAt)] = m.RunID
 		}
 	})
 }
 
-// put links a file into its place, unless it is there.
-func (w *Warehouse) put(p place) error {
+// placeFile links a file into its place, unless it is there.
+func (s *Series) placeFile(p placedFile) error {
 	if durable.SameFile(p.from, p.to) {
 		return nil
 	}
 	if _, err := os.Stat(p.from); errors.Is(err, fs.ErrNotExist) {
-		return w.damaged(p.from, "it is gone", err)
+		return s.folder.damagedErr(p.from, "it is gone", err)
 	}
-	err := w.disk.Do("folder for", p.to, func() error { return w.makePublicAbove(p.to) })
+	err := s.folder.disk.Do("folder for", p.to, func() error { return s.folder.makePublicAbove(p.to) })
 	if err != nil {
 		return err
 	}
 	if p.twin {
-		return w.disk.Copy(p.from, p.to)
+		return s.folder.disk.Copy(p.from, p.to)
 	}
-	return w.disk.Link(p.from, p.to)
+	return s.folder.disk.Link(p.from, p.to)
 }
 
 // lastOfDay drops the versions that a later one of the same day has replaced
@@ -115,49 +120,49 @@ func lastOfDay(line []Manifest) []Manifest {
 	return last
 }
 
-// takeBackSeries removes the series' files of versions that the target was not
+// withdrawAllBut removes the series' files of versions that the target was not
 // built on. It tells them by the files themselves, so that it needs no manifest.
-func (w *Warehouse) takeBackSeries(target string) error {
-	versions, err := w.Versions()
+func (s *Series) withdrawAllBut(target string) error {
+	versions, err := s.versions.List()
 	if err != nil {
 		return err
 	}
-	line := w.lineage(target)
+	line := s.versions.baseManifests(target)
 	for _, run := range versions {
 		if slices.ContainsFunc(line, func(m Manifest) bool { return m.RunID == run }) {
 			continue
 		}
-		if err := w.takeBack(run); err != nil {
+		if err := s.withdrawVersion(run); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *Warehouse) takeBack(run string) error {
-	files, err := filepath.Glob(filepath.Join(w.VersionPath(run), "*.parquet"))
+func (s *Series) withdrawVersion(run string) error {
+	files, err := filepath.Glob(filepath.Join(s.folder.VersionPath(run), "*.parquet"))
 	if err != nil {
 		return err
 	}
 	for _, file := range files {
 		name := filepath.Base(file)
-		if _, err := w.takeBackFile(file, w.path(seriesDir, strings.TrimSuffix(name, ".parquet"), seriesDay+"*", name)); err != nil {
+		if _, err := s.withdrawFile(file, s.folder.path(seriesDir, strings.TrimSuffix(name, ".parquet"), seriesDay+"*", name)); err != nil {
 			return err
 		}
 	}
-	taken, err := w.takeBackFile(filepath.Join(w.VersionPath(run), ManifestFile), w.dayManifestPath("*"))
+	taken, err := s.withdrawFile(filepath.Join(s.folder.VersionPath(run), ManifestFile), s.folder.dayManifestPath("*"))
 	if err != nil || len(taken) == 0 {
 		return err
 	}
-	return w.changeIndex(func(days map[string]string) {
+	return s.changeIndex(func(days map[string]string) {
 		for _, path := range taken {
 			delete(days, dayIn(path))
 		}
 	})
 }
 
-// takeBackFile removes the names of a file in the series.
-func (w *Warehouse) takeBackFile(file, places string) (taken []string, err error) {
+// withdrawFile removes the names of a file in the series.
+func (s *Series) withdrawFile(file, places string) (taken []string, err error) {
 	found, err := filepath.Glob(places)
 	if err != nil {
 		return nil, err
@@ -166,7 +171,7 @@ func (w *Warehouse) takeBackFile(file, places string) (taken []string, err error
 		if !durable.SameFile(file, placed) {
 			continue
 		}
-		if err := durable.RemoveUp(placed, w.path(seriesDir)); err != nil {
+		if err := durable.RemoveUp(placed, s.folder.path(seriesDir)); err != nil {
 			return taken, err
 		}
 		taken = append(taken, placed)
@@ -174,9 +179,9 @@ func (w *Warehouse) takeBackFile(file, places string) (taken []string, err error
 	return taken, nil
 }
 
-// seriesFile is the place of a table's file in the series.
-func (w *Warehouse) seriesFile(t ManifestTable, at time.Time) string {
-	return w.path(seriesDir, t.Name, seriesDay+dayOf(at), t.File)
+// filePath is the place of a table's file in the series.
+func (s *Series) filePath(t ManifestTable, at time.Time) string {
+	return s.folder.path(seriesDir, t.Name, seriesDay+dayOf(at), t.File)
 }
 
 // seriesDay starts the name of a day's folder, in the form that readers of
@@ -184,3 +189,45 @@ func (w *Warehouse) seriesFile(t ManifestTable, at time.Time) string {
 const seriesDay = "snapshot_date="
 
 func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
+
+// listDays are the days of the Parquet series, oldest first, of whatever table;
+// none where it cannot be read.
+func (s *Series) listDays() []string {
+	found, err := filepath.Glob(s.folder.path(seriesDir, "*", seriesDay+"*"))
+	if err != nil {
+		return nil
+	}
+	var days []string
+	for _, path := range found {
+		day := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), seriesDay), ".json")
+		if _, err := time.Parse(time.DateOnly, day); err == nil {
+			days = append(days, day)
+		}
+	}
+	slices.Sort(days)
+	return slices.Compact(days)
+}
+
+// oldDays finds the days of the series that no grain keeps: of each the manifest
+// first, since it stands for all that it names.
+func (s *Series) oldDays(r Retention, _ time.Time) ([]string, error) {
+	var days []time.Time
+	for _, name := range s.listDays() {
+		if day, err := time.Parse(time.DateOnly, name); err == nil {
+			days = append(days, day)
+		}
+	}
+	keep := r.KeptDays(days)
+	var old []string
+	for _, day := range days {
+		if keep[day] {
+			continue
+		}
+		found, err := filepath.Glob(s.folder.path(seriesDir, "*", seriesDay+day.Format(time.DateOnly)+"*"))
+		if err != nil {
+			return nil, err
+		}
+		old = append(old, found...)
+	}
+	return old, nil
+}

@@ -93,7 +93,7 @@ func renderValue(value any) (string, error) {
 	case bool:
 		return strconv.FormatBool(v), nil
 	case time.Time:
-		return stamp(v), nil
+		return timestampLiteral(v), nil
 	case nil:
 		return "", fmt.Errorf("there is no value for it")
 	}

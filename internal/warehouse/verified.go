@@ -18,26 +18,26 @@ type Verified struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-func (w *Warehouse) verifiedPath() string { return w.path(stateDir, "verified.json") }
+func (x *Examiner) verifiedPath() string { return x.folder.path(stateDir, "verified.json") }
 
-// NoteVerified keeps what a look for damage found.
-func (w *Warehouse) NoteVerified(v Verified) error {
-	data, err := seal(v)
+// SaveVerified keeps what a look for damage found.
+func (x *Examiner) SaveVerified(v Verified) error {
+	data, err := sealObject(v)
 	if err != nil {
 		return fmt.Errorf("note what verify found: %w", err)
 	}
-	return w.disk.WriteFile(w.verifiedPath(), data, privateFile)
+	return x.folder.disk.WriteFile(x.verifiedPath(), data, privateFile)
 }
 
 // LastVerified returns what the last look found; ok is false when there was none that
 // can be believed.
-func (w *Warehouse) LastVerified() (v Verified, ok bool, err error) {
-	data, err := os.ReadFile(w.verifiedPath())
+func (x *Examiner) LastVerified() (v Verified, ok bool, err error) {
+	data, err := os.ReadFile(x.verifiedPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return v, false, nil
 	}
 	if err != nil {
 		return v, false, fmt.Errorf("read what verify found: %w", err)
 	}
-	return v, unseal(data, &v) == nil, nil
+	return v, unsealObject(data, &v) == nil, nil
 }

@@ -13,20 +13,28 @@ import (
 	"placementsync/schema"
 )
 
-// newReader is a DuckDB of its own to verify a version with.
-func (d *Draft) newReader(ctx context.Context) (*Instance, error) {
-	return d.w.newInstance(ctx, "", filepath.Join(d.Dir, "..", "."+d.Run+".verify"))
+// verifier reads whole versions in a DuckDB of its own and compares them with their
+// manifests.
+type verifier struct {
+	folder  *Folder
+	catalog *Catalog
+	engine  engine
 }
 
-// verify opens a sealed version as a reader would, read only and in its own
+// newReader is a DuckDB of its own to verify a version with.
+func (d *Draft) newReader(ctx context.Context) (*Instance, error) {
+	return d.w.engine.open(ctx, "", filepath.Join(d.Dir, "..", "."+d.Run+".verify"))
+}
+
+// verifyVersion opens a sealed version as a reader would, read only and in its own
 // DuckDB, and compares it with its manifest: rows in the catalogue, rows in
 // Parquet, and no key twice.
-func (w *Warehouse) verify(ctx context.Context, reader *Instance, dir string, m Manifest) error {
+func (v *verifier) verifyVersion(ctx context.Context, reader *Instance, dir string, m Manifest) error {
 	catalog := filepath.Join(dir, CatalogFile)
 	if err := reader.Exec(ctx, fmt.Sprintf("ATTACH %s AS sealed (READ_ONLY)", Literal(catalog))); err != nil {
 		return err
 	}
-	err := w.compareRows(ctx, reader, dir, m)
+	err := v.compareRows(ctx, reader, dir, m)
 	var failed *VerifyError
 	if err != nil && !errors.As(err, &failed) {
 		err = &VerifyError{m.RunID, "(any)", err.Error()}
@@ -34,7 +42,7 @@ func (w *Warehouse) verify(ctx context.Context, reader *Instance, dir string, m 
 	return errors.Join(err, reader.Exec(ctx, "DETACH sealed"))
 }
 
-func (w *Warehouse) compareRows(ctx context.Context, reader *Instance, dir string, m Manifest) error {
+func (v *verifier) compareRows(ctx context.Context, reader *Instance, dir string, m Manifest) error {
 	parquet, err := parquetRows(ctx, reader, dir, m)
 	if err != nil {
 		return err
@@ -44,7 +52,7 @@ func (w *Warehouse) compareRows(ctx context.Context, reader *Instance, dir strin
 	var suspects []ManifestTable
 	var parts []string
 	for i, t := range m.Tables {
-		parts = append(parts, fmt.Sprintf("SELECT %d, count(*), count(DISTINCT hash(%s)) FROM sealed.main.%s", i, w.keyColumns("", t.Name), Quote(t.Name)))
+		parts = append(parts, fmt.Sprintf("SELECT %d, count(*), count(DISTINCT hash(%s)) FROM sealed.main.%s", i, v.catalog.keyColumns("", t.Name), Quote(t.Name)))
 	}
 	err = reader.EachRow(ctx, parts, func(scan func(...any) error) error {
 		var i int
@@ -55,12 +63,12 @@ func (w *Warehouse) compareRows(ctx context.Context, reader *Instance, dir strin
 		if keys != rows {
 			suspects = append(suspects, m.Tables[i])
 		}
-		return compare(m.RunID, m.Tables[i], rows, parquet[filepath.Join(dir, m.Tables[i].File)])
+		return compareCounts(m.RunID, m.Tables[i], rows, parquet[filepath.Join(dir, m.Tables[i].File)])
 	})
 	if err != nil {
 		return err
 	}
-	return w.searchCopies(ctx, reader, m.RunID, suspects)
+	return v.findCopies(ctx, reader, m.RunID, suspects)
 }
 
 // parquetRows counts the rows of the Parquet files, by path, as their own footers
@@ -84,12 +92,12 @@ func parquetRows(ctx context.Context, in *Instance, dir string, m Manifest) (map
 	})
 }
 
-// searchCopies looks for rows that share a key.
-func (w *Warehouse) searchCopies(ctx context.Context, in *Instance, run string, tables []ManifestTable) error {
+// findCopies looks for rows that share a key.
+func (v *verifier) findCopies(ctx context.Context, in *Instance, run string, tables []ManifestTable) error {
 	for _, t := range tables {
 		var keys int64
 		err := in.DB.QueryRowContext(ctx, fmt.Sprintf("SELECT count(*) FROM (SELECT DISTINCT %s FROM sealed.main.%s)",
-			w.keyColumns("", t.Name), Quote(t.Name))).Scan(&keys)
+			v.catalog.keyColumns("", t.Name), Quote(t.Name))).Scan(&keys)
 		if err != nil {
 			return err
 		}
@@ -100,8 +108,8 @@ func (w *Warehouse) searchCopies(ctx context.Context, in *Instance, run string, 
 	return nil
 }
 
-// compare holds what a reader counted against the manifest.
-func compare(run string, t ManifestTable, rows, parquet int64) error {
+// compareCounts holds what a reader counted against the manifest.
+func compareCounts(run string, t ManifestTable, rows, parquet int64) error {
 	switch {
 	case rows != t.Rows:
 		return &VerifyError{run, t.Name, fmt.Sprintf("%d rows in the catalog, %d in the manifest", rows, t.Rows)}
@@ -109,19 +117,6 @@ func compare(run string, t ManifestTable, rows, parquet int64) error {
 		return &VerifyError{run, t.Name, fmt.Sprintf("%d rows in Parquet, %d in the manifest", parquet, t.Rows)}
 	}
 	return nil
-}
-
-// keyColumns lists a table's key for SQL, each column behind a prefix.
-func (w *Warehouse) keyColumns(prefix, table string) string {
-	var quoted []string
-	for _, t := range w.cfg.Tables {
-		if t.Name == table {
-			for _, k := range t.Key {
-				quoted = append(quoted, prefix+Quote(k))
-			}
-		}
-	}
-	return strings.Join(quoted, ", ")
 }
 
 // SchemaVersion names the schema files by their content, so that a version

@@ -8,12 +8,8 @@
 package warehouse
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"syscall"
 
 	"placementsync/internal/durable"
 	"placementsync/internal/stream"
@@ -69,14 +65,24 @@ type Config struct {
 	Step func(name string) error
 }
 
-// Warehouse is an opened folder. Opening does no I/O beyond reading the
-// embedded schema.
+// Warehouse is an opened folder. Its parts know of one another in this order: the
+// later ones of the earlier ones. What needs several of them and the lock, a draft
+// and a rollback, is the Warehouse's own.
 type Warehouse struct {
-	cfg  Config
-	disk durable.Disk
-	defs map[string]stream.Definition
-	meta []stream.Definition
-	mart []MartView
+	Catalog  *Catalog
+	Folder   *Folder
+	Versions *Versions
+	Ledger   *Ledger
+	Series   *Series
+	MetaLog  *MetaLog
+	Identity *Identity
+	Examiner *Examiner
+	Mender   *Mender
+	Pruner   *Pruner
+
+	cfg      Config
+	engine   engine
+	verifier *verifier
 }
 
 // Open reads the embedded schema and checks that every table has its file.
@@ -94,90 +100,17 @@ func Open(cfg Config) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Warehouse{cfg: cfg, disk: durable.Disk{Step: cfg.Step, Label: stepLabel}, defs: defs, meta: meta, mart: mart}, nil
-}
-
-// Disk does the steps on the disk of the warehouse.
-func (w *Warehouse) Disk() durable.Disk { return w.disk }
-
-// Dir is the folder of the warehouse.
-func (w *Warehouse) Dir() string { return w.cfg.Dir }
-
-// Tables are the tables of main, in the order of the configuration.
-func (w *Warehouse) Tables() []stream.Table { return w.cfg.Tables }
-
-// Definition gives the columns of a table of main.
-func (w *Warehouse) Definition(table string) stream.Definition { return w.defs[table] }
-
-// Definitions gives the columns of all tables of main by name.
-func (w *Warehouse) Definitions() map[string]stream.Definition { return w.defs }
-
-// CatalogPath is what readers open: two symlinks away from the newest version.
-func (w *Warehouse) CatalogPath() string { return filepath.Join(w.cfg.Dir, CatalogFile) }
-
-// RawPath is the landing folder of a run.
-func (w *Warehouse) RawPath(run string) string { return filepath.Join(w.cfg.Dir, rawDir, run) }
-
-// VersionPath is the folder of a published version.
-func (w *Warehouse) VersionPath(run string) string {
-	return filepath.Join(w.cfg.Dir, versionsDir, run)
-}
-
-// VersionCatalog is the DuckDB file of a published version.
-func (w *Warehouse) VersionCatalog(run string) string {
-	return filepath.Join(w.VersionPath(run), CatalogFile)
-}
-
-func (w *Warehouse) path(parts ...string) string {
-	return filepath.Join(append([]string{w.cfg.Dir}, parts...)...)
-}
-
-// makeFolders creates the folder: open to readers where versions are
-// published, closed where answers of the service and state are kept.
-func (w *Warehouse) makeFolders() error {
-	for _, name := range []string{versionsDir, seriesDir} {
-		if err := w.makePublic(w.path(name)); err != nil {
-			return w.atPlace(err)
-		}
-	}
-	for _, name := range []string{rawDir, stateDir} {
-		if err := os.MkdirAll(w.path(name), privateDir); err != nil {
-			return w.atPlace(err)
-		}
-	}
-	return nil
-}
-
-// Latest returns the run that readers see now; ok is false before the first
-// publish.
-func (w *Warehouse) Latest() (run string, ok bool, err error) {
-	target, err := os.Readlink(w.path(latestLink))
-	// What is no link, such as the copy that a restore made of it, leads nowhere.
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) {
-		return "", false, nil
-	}
-	if err != nil {
-		return "", false, w.atPlace(err)
-	}
-	return filepath.Base(target), true, nil
-}
-
-// Versions lists the published versions, oldest first.
-func (w *Warehouse) Versions() ([]string, error) {
-	runs, err := folders(w.path(versionsDir))
-	if err != nil {
-		return nil, fmt.Errorf("list versions: %w", err)
-	}
-	return runs, nil
-}
-
-// Free is the room in bytes on the disk that holds the warehouse, or will hold
-// it; -1 where the system does not say.
-func (w *Warehouse) Free() (int64, error) {
-	dir := w.existing()
-	free, err := freeBytes(dir)
-	if err != nil {
-		return 0, fmt.Errorf("look at the disk of %s: %w", dir, err)
-	}
-	return free, nil
+	w := &Warehouse{cfg: cfg, engine: engine{cfg.MemoryLimit, cfg.Threads}}
+	w.Catalog = &Catalog{cfg.Tables, defs, meta, mart}
+	w.Folder = &Folder{cfg.Dir, durable.Disk{Step: cfg.Step, Label: stepLabel}, cfg.PublishedMode}
+	w.verifier = &verifier{w.Folder, w.Catalog, w.engine}
+	w.Versions = &Versions{w.Folder, cfg.KeepVersions}
+	w.Ledger = &Ledger{w.Folder, w.Versions, cfg.Program}
+	w.Series = &Series{w.Folder, w.Versions, cfg.Tables}
+	w.MetaLog = &MetaLog{w.Folder, w.Versions}
+	w.Identity = &Identity{w.Folder, w.Versions, w.Ledger, w.Series}
+	w.Examiner = &Examiner{w.Folder, w.Versions, w.Ledger, w.Series, w.MetaLog, w.Identity, w.verifier}
+	w.Mender = &Mender{w.Folder, w.Versions, w.Series}
+	w.Pruner = &Pruner{w.Folder, w.Versions, w.Ledger, w.Series, w.MetaLog, cfg.DiscardRaw}
+	return w, nil
 }

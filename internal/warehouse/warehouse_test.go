@@ -35,7 +35,7 @@ func openKeeping(t *testing.T, versions int) *warehouse.Warehouse {
 		t.Fatal(err)
 	}
 	// As the lock does, which most of these tests do not take.
-	must(t, os.Mkdir(filepath.Join(w.Dir(), "state"), 0o700))
+	must(t, os.Mkdir(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	return w
 }
 
@@ -86,14 +86,14 @@ func publish(t *testing.T, w *warehouse.Warehouse, run, tag string) warehouse.Ma
 	if err != nil {
 		t.Fatal(err)
 	}
-	must(t, w.Record(warehouse.Run{ID: run, Outcome: warehouse.Complete, SnapshotAt: m.SnapshotAt}))
+	must(t, w.Ledger.Record(warehouse.Run{ID: run, Outcome: warehouse.Complete, SnapshotAt: m.SnapshotAt}))
 	return m
 }
 
 // read opens the catalogue as any reader would, by its name at the top.
 func read(t *testing.T, w *warehouse.Warehouse) []string {
 	t.Helper()
-	db, err := sql.Open("duckdb", w.CatalogPath()+"?access_mode=READ_ONLY")
+	db, err := sql.Open("duckdb", w.Folder.CatalogPath()+"?access_mode=READ_ONLY")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestPublishSwitchesReadersInOneStep(t *testing.T) {
 	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Fatalf("got %v after the first night", got)
 	}
-	old, err := sql.Open("duckdb", w.CatalogPath()+"?access_mode=READ_ONLY")
+	old, err := sql.Open("duckdb", w.Folder.CatalogPath()+"?access_mode=READ_ONLY")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,14 +181,14 @@ func TestPublishRefusesWhatDoesNotVerify(t *testing.T) {
 func TestManifestDescribesTheFiles(t *testing.T) {
 	w := open(t)
 	published := publish(t, w, "20261101T020000Z", "one")
-	m, err := w.ReadManifest("20261101T020000Z")
+	m, err := w.Versions.ReadManifest("20261101T020000Z")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(published, m); diff != "" {
 		t.Errorf("manifest on disk differs from what was published (-published +disk):\n%s", diff)
 	}
-	info, err := os.Stat(filepath.Join(w.VersionPath(m.RunID), m.Tables[0].File))
+	info, err := os.Stat(filepath.Join(w.Folder.VersionPath(m.RunID), m.Tables[0].File))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,9 +202,9 @@ func TestSeriesHoldsTheLastRunOfADay(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
 	m := publish(t, w, "20261101T030000Z", "two")
-	series := filepath.Join(w.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
+	series := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
 	a, errA := os.Stat(series)
-	b, errB := os.Stat(filepath.Join(w.VersionPath(m.RunID), "product_listing_tags.parquet"))
+	b, errB := os.Stat(filepath.Join(w.Folder.VersionPath(m.RunID), "product_listing_tags.parquet"))
 	if errA != nil || errB != nil || !os.SameFile(a, b) {
 		t.Errorf("the day's file is not that of the last run: %v %v", errA, errB)
 	}
@@ -215,7 +215,7 @@ func TestOldVersionsAreDroppedAndLatestStays(t *testing.T) {
 	for i := range 4 {
 		publish(t, w, night.AddDate(0, 0, i).Format("20060102T150405Z"), fmt.Sprint(i))
 	}
-	got, err := w.Versions()
+	got, err := w.Versions.List()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,9 +227,9 @@ func TestOldVersionsAreDroppedAndLatestStays(t *testing.T) {
 func TestBeginRemovesLeftoversAndFinishesACutPublish(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
-	left := filepath.Join(w.Dir(), "versions", ".20261102T020000Z.draft")
-	series := filepath.Join(w.Dir(), "parquet")
-	if err := errors.Join(os.Mkdir(left, 0o700), os.RemoveAll(series), os.Remove(w.CatalogPath())); err != nil {
+	left := filepath.Join(w.Folder.Dir(), "versions", ".20261102T020000Z.draft")
+	series := filepath.Join(w.Folder.Dir(), "parquet")
+	if err := errors.Join(os.Mkdir(left, 0o700), os.RemoveAll(series), os.Remove(w.Folder.CatalogPath())); err != nil {
 		t.Fatal(err)
 	}
 	d := draft(t, w, "20261103T020000Z", "two")
@@ -273,14 +273,14 @@ func TestLockIsExclusiveAndNamesItsHolder(t *testing.T) {
 
 func TestLedgerKeepsRunsBehindATornLine(t *testing.T) {
 	w := open(t)
-	if err := os.MkdirAll(filepath.Join(w.Dir(), "state"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	want := []warehouse.Run{{ID: "a", Outcome: warehouse.Failed, ExitCode: 1, Attempts: 1}, {ID: "b", Outcome: warehouse.Complete, Rows: 7, Attempts: 1}}
-	if err := w.Record(want[0]); err != nil {
+	if err := w.Ledger.Record(want[0]); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(w.Dir(), "state", "runs.jsonl")
+	path := filepath.Join(w.Folder.Dir(), "state", "runs.jsonl")
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -288,18 +288,18 @@ func TestLedgerKeepsRunsBehindATornLine(t *testing.T) {
 	if err := os.WriteFile(path, append(whole, `{"run_id":"torn`...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Record(want[1]); err != nil {
+	if err := w.Ledger.Record(want[1]); err != nil {
 		t.Fatal(err)
 	}
-	got, err := w.Runs()
+	got, err := w.Ledger.Runs()
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("ledger differs (-want +got), error %v:\n%s", err, diff)
 	}
 
-	if err := w.Record(warehouse.Run{ID: "a", Outcome: warehouse.Complete}); err != nil {
+	if err := w.Ledger.Record(warehouse.Run{ID: "a", Outcome: warehouse.Complete}); err != nil {
 		t.Fatal(err)
 	}
-	got, err = w.Runs()
+	got, err = w.Ledger.Runs()
 	want = []warehouse.Run{want[1], {ID: "a", Outcome: warehouse.Complete, Attempts: 2}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("a run that was taken up is not one run (-want +got), error %v:\n%s", err, diff)

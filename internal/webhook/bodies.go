@@ -7,97 +7,97 @@ import (
 	"sync"
 )
 
-// errCrowded says that a body had to make room for others before it was whole.
-var errCrowded = errors.New("receive a webhook: too many deliveries at once")
+// errNoRoom is the error of a body whose room was given to others before it was whole.
+var errNoRoom = errors.New("receive a webhook: too many deliveries at once")
 
-// bodies bounds the memory of all deliveries that are not answered yet. A body
-// takes room as it arrives, not as it was announced. Where none is left, the one
-// that has been arriving for longest gives up its own: a delivery arrives within
-// milliseconds, so whoever does not get on makes way, and keeps nobody out.
-type bodies struct {
+// memoryBudget bounds the memory of all deliveries that are not answered yet. A body
+// takes memory as it arrives, not as its length was announced. When none is left,
+// the body that has been arriving for the longest time is evicted: a delivery
+// arrives within milliseconds, so a sender that stalls cannot block others.
+type memoryBudget struct {
 	mu   sync.Mutex
 	free int64
 	// arriving holds the *body that are not whole yet, the oldest first.
 	arriving list.List
 }
 
-func newBodies(room int64) *bodies { return &bodies{free: room} }
+func newMemoryBudget(room int64) *memoryBudget { return &memoryBudget{free: room} }
 
-// body is one that arrives, read through its Read. Whole and leave end that.
+// body is the body of a delivery, counted while it is read. markWhole ends the
+// reading, release gives the memory back.
 type body struct {
-	all  *bodies
-	from io.Reader
-	// cut ends a Read that waits. It is called at most once, and never after
-	// whole or leave.
-	cut func()
+	budget *memoryBudget
+	from   io.Reader
+	// endRead ends a Read that waits. It is called at most once, and never after
+	// markWhole or release.
+	endRead func()
 
-	held  int64
-	place *list.Element // nil: nothing has come yet, it is whole, or had to go
-	gone  bool          // it had to make room
+	held    int64
+	place   *list.Element // nil before the first byte, and when whole or evicted
+	evicted bool
 }
 
-func (b *bodies) enter(from io.Reader, cut func()) *body {
-	return &body{all: b, from: from, cut: cut}
+func (b *memoryBudget) addBody(from io.Reader, endRead func()) *body {
+	return &body{budget: b, from: from, endRead: endRead}
 }
 
-// Read implements io.Reader. The error of a body that had to make room is
-// errCrowded.
+// Read implements io.Reader. The error of an evicted body is errNoRoom.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
-	if !b.take(int64(n)) {
-		return 0, errCrowded
+	if !b.reserve(int64(n)) {
+		return 0, errNoRoom
 	}
 	return n, err
 }
 
-// take makes room for n bytes more; false: there is none.
-func (b *body) take(n int64) bool {
-	b.all.mu.Lock()
-	defer b.all.mu.Unlock()
-	if !b.gone && b.place == nil && n > 0 {
-		b.place = b.all.arriving.PushBack(b)
+// reserve takes memory for n more bytes. It returns false when the body is evicted.
+func (b *body) reserve(n int64) bool {
+	b.budget.mu.Lock()
+	defer b.budget.mu.Unlock()
+	if !b.evicted && b.place == nil && n > 0 {
+		b.place = b.budget.arriving.PushBack(b)
 	}
-	for !b.gone && b.all.free < n {
-		b.all.arriving.Front().Value.(*body).dislodge()
+	for !b.evicted && b.budget.free < n {
+		b.budget.arriving.Front().Value.(*body).evict()
 	}
-	if b.gone {
+	if b.evicted {
 		return false
 	}
-	b.all.free -= n
+	b.budget.free -= n
 	b.held += n
 	return true
 }
 
-// dislodge takes the room of a body that is not whole. Its memory is free a
-// moment later, when its Read has been ended.
-func (b *body) dislodge() {
-	b.all.arriving.Remove(b.place)
-	b.all.free += b.held
-	b.held, b.place, b.gone = 0, nil, true
-	b.cut()
+// evict takes the memory of a body that is not whole. It is free a moment later,
+// when endRead has ended the Read.
+func (b *body) evict() {
+	b.budget.arriving.Remove(b.place)
+	b.budget.free += b.held
+	b.held, b.place, b.evicted = 0, nil, true
+	b.endRead()
 }
 
-// whole keeps the room of a body until it leaves, whoever wants it; false: it is
-// too late for that.
-func (b *body) whole() bool {
-	b.all.mu.Lock()
-	defer b.all.mu.Unlock()
-	b.unlist()
-	return !b.gone
+// markWhole keeps the memory of a body until release. It returns false when the body
+// was evicted before.
+func (b *body) markWhole() bool {
+	b.budget.mu.Lock()
+	defer b.budget.mu.Unlock()
+	b.removeFromArriving()
+	return !b.evicted
 }
 
-// leave gives the room back.
-func (b *body) leave() {
-	b.all.mu.Lock()
-	defer b.all.mu.Unlock()
-	b.unlist()
-	b.all.free += b.held
+// release gives the memory back.
+func (b *body) release() {
+	b.budget.mu.Lock()
+	defer b.budget.mu.Unlock()
+	b.removeFromArriving()
+	b.budget.free += b.held
 	b.held = 0
 }
 
-func (b *body) unlist() {
+func (b *body) removeFromArriving() {
 	if b.place != nil {
-		b.all.arriving.Remove(b.place)
+		b.budget.arriving.Remove(b.place)
 		b.place = nil
 	}
 }

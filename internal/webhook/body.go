@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// The topics of spec section 6.1.
+// The topics of spec 6.1.
 const (
 	StatusChanged   = "article.status_changed"
 	CommentCreated  = "comment.created"
@@ -18,7 +18,7 @@ const (
 	CommentArchived = "comment.archived"
 )
 
-// InvalidError says that a signed body is no event of its topic. A retry would
+// InvalidError says that a signed body is not an event of its topic. A retry would
 // bring the same body.
 type InvalidError struct{ Topic, Reason string }
 
@@ -37,19 +37,19 @@ type envelope struct {
 	ContentText *string `json:"content_text,omitempty"`
 }
 
-// EventRecord is an event as one JSON object: the members of its body to the
-// letter, followed by those of the envelope, which win over members of the same
-// name. A body that is no event of its topic is an *InvalidError.
+// EventRecord returns an event as one JSON object: the members of its body as they
+// were sent, then those of the envelope, which override members of the same name.
+// The error of a body that is not an event of its topic is an *InvalidError.
 func EventRecord(e stream.Event) ([]byte, error) {
 	body := bytes.TrimSpace(e.Body)
 	if !json.Valid(body) {
-		return nil, &InvalidError{e.Topic, "the body is no JSON"}
+		return nil, &InvalidError{e.Topic, "the body is not JSON"}
 	}
 	if body[0] != '{' {
-		return nil, &InvalidError{e.Topic, "the body is no object"}
+		return nil, &InvalidError{e.Topic, "the body is not an object"}
 	}
-	more := envelope{EventID: e.ID, Topic: e.Topic, Source: filled(e.Source), SentAt: filled(e.Sent), ReceivedAt: e.Received}
-	if err := judge(e, body, &more); err != nil {
+	more := envelope{EventID: e.ID, Topic: e.Topic, Source: nilIfEmpty(e.Source), SentAt: nilIfEmpty(e.Sent), ReceivedAt: e.Received}
+	if err := checkTopic(e, body, &more); err != nil {
 		return nil, err
 	}
 	tail, err := json.Marshal(more)
@@ -64,9 +64,9 @@ func EventRecord(e stream.Event) ([]byte, error) {
 	return tail, nil
 }
 
-// judge demands of a body what makes it an event of its topic, and reads the
-// text of a comment. Whatever else is missing or unfit is the table's matter.
-func judge(e stream.Event, body []byte, more *envelope) error {
+// checkTopic refuses a body without the id that its topic needs, and reads the text
+// of a comment. Other missing or malformed members are handled by the decoder.
+func checkTopic(e stream.Event, body []byte, more *envelope) error {
 	if e.Topic == StatusChanged {
 		if EventTargets(e).Article == "" {
 			return &InvalidError{e.Topic, "no article_id"}
@@ -80,7 +80,7 @@ func judge(e stream.Event, body []byte, more *envelope) error {
 	if err := json.Unmarshal(body, &comment); err != nil {
 		return &InvalidError{e.Topic, err.Error()}
 	}
-	if id := scalar(comment.ID); id == "" {
+	if id := scalarText(comment.ID); id == "" {
 		return &InvalidError{e.Topic, "no id, which is the comment's reference"}
 	}
 	if len(comment.Content) > 0 && string(comment.Content) != "null" {
@@ -90,11 +90,11 @@ func judge(e stream.Event, body []byte, more *envelope) error {
 	return nil
 }
 
-// Targets are the records that a status change is about; empty ids for any
+// Targets are the ids of the records that a status change is about; empty for any
 // other event.
 type Targets struct{ Article, Campaign string }
 
-// EventTargets reads what an event is about, without judging it.
+// EventTargets reads which records an event is about. It accepts any body.
 func EventTargets(e stream.Event) Targets {
 	var body struct {
 		Article  json.RawMessage `json:"article_id"`
@@ -103,11 +103,11 @@ func EventTargets(e stream.Event) Targets {
 	if e.Topic != StatusChanged || json.Unmarshal(e.Body, &body) != nil {
 		return Targets{}
 	}
-	return Targets{scalar(body.Article), scalar(body.Campaign)}
+	return Targets{scalarText(body.Article), scalarText(body.Campaign)}
 }
 
-// scalar is a text, or a number as it was written; empty for anything else.
-func scalar(raw json.RawMessage) string {
+// scalarText returns a text, or a number as it was written; empty for anything else.
+func scalarText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		return text
@@ -119,7 +119,7 @@ func scalar(raw json.RawMessage) string {
 	return ""
 }
 
-func filled(text string) *string {
+func nilIfEmpty(text string) *string {
 	if text == "" {
 		return nil
 	}

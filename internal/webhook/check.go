@@ -8,15 +8,15 @@ import (
 	"path/filepath"
 )
 
-// Check reads every event of a folder of segments and counts the lines that are not
-// what was acknowledged. A segment's unfinished end is none.
-func Check(dir string) (events, damaged int, err error) {
-	names, err := segments(dir)
+// CountEvents counts the events in a folder of segments, and the damaged lines. An
+// unfinished last line of a segment is not damage: it was never acknowledged.
+func CountEvents(dir string) (events, damaged int, err error) {
+	names, err := listSegments(dir)
 	if err != nil {
 		return 0, 0, err
 	}
 	for _, name := range names {
-		e, d, err := checkSegment(filepath.Join(dir, name))
+		e, d, err := countSegment(filepath.Join(dir, name))
 		if err != nil {
 			return events, damaged, fmt.Errorf("read the inbox: %w", err)
 		}
@@ -25,7 +25,7 @@ func Check(dir string) (events, damaged int, err error) {
 	return events, damaged, nil
 }
 
-func checkSegment(path string) (events, damaged int, err error) {
+func countSegment(path string) (events, damaged int, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, 0, err

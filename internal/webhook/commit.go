@@ -19,11 +19,11 @@ type delivery struct {
 	event stream.Event
 	// stale deliveries are refused, unless their event is known already.
 	stale bool
-	// done takes what became of it, once.
+	// done receives the answer, once.
 	done chan answer
 }
 
-// answer is what became of a delivery.
+// answer is the result of a delivery.
 type answer struct {
 	result string
 	err    error
@@ -33,21 +33,21 @@ type answer struct {
 type BusyError struct{ Dir string }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("receive webhooks: another process receives into %s: end it first", e.Dir)
+	return fmt.Sprintf("receive webhooks: another process receives into %s: stop it first", e.Dir)
 }
 
-// committer is the one owner of the journal and of the ids that it knows.
-// Deliveries that come while the disk is busy share the next sync: at any rate
-// of deliveries a sync is waited for twice at most.
+// committer is the one owner of the journal and of the ids in it. Deliveries that
+// arrive while the disk is busy share the next sync, so that each waits for at most
+// two syncs, whatever the rate.
 type committer struct {
 	cfg   Config
 	now   func() time.Time
 	queue chan *delivery
-	// closed ends whoever waits for an answer.
+	// closed is closed at the end, for those who wait for an answer.
 	closed chan struct{}
 
 	lock   *flock.Flock
-	recent *recent
+	recent *recentSet
 	open   *segment
 	batch  []*delivery
 	lines  []byte
@@ -60,8 +60,8 @@ const (
 	batchBytes = 4 << 20
 )
 
-// openCommitter takes the inbox, closes what a killed process left, and learns
-// the ids of what waits there.
+// openCommitter locks the inbox, seals what a killed process left, and reads the ids
+// of the events in it.
 func openCommitter(cfg Config, now func() time.Time) (*committer, error) {
 	if err := os.MkdirAll(cfg.Dir, privateDir); err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
@@ -75,13 +75,13 @@ func openCommitter(cfg Config, now func() time.Time) (*committer, error) {
 	if !ok {
 		return nil, &BusyError{cfg.Dir}
 	}
-	if err := c.learn(); err != nil {
+	if err := c.readKnownIDs(); err != nil {
 		return nil, errors.Join(err, c.lock.Unlock())
 	}
 	return c, nil
 }
 
-func (c *committer) learn() error {
+func (c *committer) readKnownIDs() error {
 	if err := sealAll(c.cfg.Disk, c.cfg.Dir); err != nil {
 		return err
 	}
@@ -101,40 +101,41 @@ func (c *committer) run(ctx context.Context) error {
 	for {
 		select {
 		case d := <-c.queue:
-			c.commit(d)
+			c.commitBatch(d)
 		case <-age.C:
-			c.rotate(c.open != nil)
+			c.sealOpen()
 		case <-ctx.Done():
 			for len(c.queue) > 0 {
-				c.commit(<-c.queue)
+				c.commitBatch(<-c.queue)
 			}
 			close(c.closed)
-			c.rotate(c.open != nil)
+			c.sealOpen()
 			return c.lock.Unlock()
 		}
 	}
 }
 
-// commit writes a delivery and all that wait behind it with one sync.
-func (c *committer) commit(first *delivery) {
-	c.gather(first)
+// commitBatch writes a delivery and all that wait behind it with one sync.
+func (c *committer) commitBatch(first *delivery) {
+	c.collectBatch(first)
 	if len(c.lines) > 0 {
-		err := c.write()
+		err := c.writeLines()
 		for _, d := range c.batch {
-			c.settle(d, err)
+			c.answerWritten(d, err)
 		}
 	}
 	clear(c.batch)
 }
 
-// gather answers what needs no writing and collects the rest.
-func (c *committer) gather(d *delivery) {
+// collectBatch collects the deliveries that wait, and answers those that need no
+// writing.
+func (c *committer) collectBatch(d *delivery) {
 	c.batch, c.lines = c.batch[:0], c.lines[:0]
 	if cap(c.lines) > batchBytes {
-		c.lines = nil // one large batch must not be remembered for good
+		c.lines = nil // do not hold the memory of one large batch forever
 	}
 	for {
-		c.take(d)
+		c.addToBatch(d)
 		if len(c.batch) >= batchCount || len(c.lines) >= batchBytes {
 			return
 		}
@@ -146,9 +147,10 @@ func (c *committer) gather(d *delivery) {
 	}
 }
 
-// take adds a delivery to the batch. Known events are not written again, and
-// known is also what stands before it in the batch: that one is answered first.
-func (c *committer) take(d *delivery) {
+// addToBatch adds a delivery to the batch, or answers it at once. An event that is
+// known is not written again. An event that is in the batch already is answered
+// after the first one.
+func (c *committer) addToBatch(d *delivery) {
 	if c.recent.has(d.event.ID) {
 		d.done <- answer{result: Replayed}
 		return
@@ -172,9 +174,9 @@ func (c *committer) take(d *delivery) {
 	c.batch = append(c.batch, d)
 }
 
-// settle answers a delivery of the batch that was written, or was not. The
-// second of two with one id finds it known.
-func (c *committer) settle(d *delivery, err error) {
+// answerWritten answers a delivery of the batch. err is the result of the write. The
+// second of two deliveries with the same id is a replay.
+func (c *committer) answerWritten(d *delivery, err error) {
 	switch {
 	case err != nil:
 		d.done <- answer{Unavailable, err}
@@ -186,12 +188,12 @@ func (c *committer) settle(d *delivery, err error) {
 	}
 }
 
-// write puts the lines on the disk. A segment that failed is given up: what the
-// disk has of its end is unknown, and nothing may stand behind a torn line.
-func (c *committer) write() error {
+// writeLines writes the lines to the segment and syncs them. After a failed write the
+// segment is sealed: it may end in a torn line, and nothing may follow that.
+func (c *committer) writeLines() error {
 	now := c.now()
 	if c.open != nil && c.open.size >= c.cfg.SegmentBytes {
-		c.rotate(true)
+		c.sealOpen()
 	}
 	if c.open == nil {
 		next, err := newSegment(c.cfg.Disk, c.cfg.Dir, now)
@@ -200,17 +202,18 @@ func (c *committer) write() error {
 		}
 		c.open = next
 	}
-	if err := c.open.append(c.lines); err != nil {
-		c.rotate(true)
+	if err := c.open.appendLines(c.lines); err != nil {
+		c.sealOpen()
 		return err
 	}
 	return nil
 }
 
-// rotate closes the segment. Should its new name fail, it is read under the old
-// one, and gets it when the inbox is opened again.
-func (c *committer) rotate(do bool) {
-	if !do {
+// sealOpen seals the segment that is written to, if there is one. When that fails the
+// segment keeps its name: it is read all the same, and sealed when the inbox is
+// opened again.
+func (c *committer) sealOpen() {
+	if c.open == nil {
 		return
 	}
 	if err := c.open.seal(); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// The envelope of a delivery (spec section 6.2).
+// The envelope of a delivery (spec 6.2).
 const (
 	headerID        = "X-Hook-Event-Id"
 	headerTopic     = "X-Hook-Topic"
@@ -20,21 +20,21 @@ const (
 	headerSignature = "X-Hook-Signature"
 )
 
-// maxHeader bounds what is kept of one header, in bytes.
+// maxHeader bounds how much of one header is stored, in bytes.
 const maxHeader = 256
 
-// newEvent takes the envelope from the headers of a delivery.
+// newEvent reads the envelope from the headers of a delivery.
 func newEvent(h http.Header, body []byte, now time.Time) stream.Event {
-	e := stream.Event{Topic: kept(h.Get(headerTopic)), Source: kept(h.Get(headerSource)), Sent: kept(h.Get(headerTimestamp)),
+	e := stream.Event{Topic: boundedHeader(h.Get(headerTopic)), Source: boundedHeader(h.Get(headerSource)), Sent: boundedHeader(h.Get(headerTimestamp)),
 		Received: now.UTC(), Body: body}
-	e.ID = identity(h.Get(headerID), e.Topic, body)
+	e.ID = eventID(h.Get(headerID), e.Topic, body)
 	return e
 }
 
-// identity is the event id. Without one, the same topic and body are the same
-// event, so that a retry is still known again. One that is too long or no text
+// eventID returns the id of the envelope. Without one, a hash of topic and body
+// stands for it, so that a retry is recognized. An id that is too long or not UTF-8
 // is replaced by its hash.
-func identity(id, topic string, body []byte) string {
+func eventID(id, topic string, body []byte) string {
 	switch {
 	case id == "":
 		h := sha256.New()
@@ -48,21 +48,21 @@ func identity(id, topic string, body []byte) string {
 	return id
 }
 
-// kept cuts a header to what is kept of it.
-func kept(text string) string {
+// boundedHeader cuts a header to maxHeader and replaces what is not UTF-8.
+func boundedHeader(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxHeader)], "\uFFFD")
 }
 
-// fresh reports whether the envelope's timestamp is within maxAge of now, in
-// either direction: clocks are never quite the same, and a time in the future
-// would outlive any limit. Without a readable timestamp nothing is fresh.
-func fresh(e stream.Event, maxAge time.Duration) bool {
+// isFresh reports whether the envelope's timestamp is at most maxAge from now, in
+// the past or the future: clocks differ, and a time in the future would pass for
+// longer than maxAge. An event without a readable timestamp is not fresh.
+func isFresh(e stream.Event, maxAge time.Duration) bool {
 	if maxAge <= 0 {
 		return true
 	}
 	sent, err := time.Parse(time.RFC3339Nano, e.Sent)
 	if err != nil {
-		// ISO 8601 without a zone is taken as UTC, as everywhere.
+		// ISO 8601 without a zone is UTC, as everywhere in the service.
 		sent, err = time.Parse("2006-01-02T15:04:05.999999999", e.Sent)
 	}
 	return err == nil && e.Received.Sub(sent).Abs() <= maxAge

@@ -9,27 +9,27 @@ import (
 
 // Signed checks a signature header as the receiver does.
 func Signed(secrets []string, header string, body []byte) bool {
-	keys, err := keysOf(secrets)
-	return err == nil && signed(keys, header, body)
+	keys, err := signingKeys(secrets)
+	return err == nil && isSigned(keys, header, body)
 }
 
-// Bodies is the room that a receiver has.
-type Bodies struct{ all *bodies }
+// Bodies is the memory that a receiver has for bodies.
+type Bodies struct{ all *memoryBudget }
 
-// NewBodies is a room of so many bytes.
-func NewBodies(room int64) Bodies { return Bodies{newBodies(room)} }
+// NewBodies makes one of so many bytes.
+func NewBodies(room int64) Bodies { return Bodies{newMemoryBudget(room)} }
 
 // Enter begins a body.
-func (b Bodies) Enter(from io.Reader, cut func()) Body { return Body{b.all.enter(from, cut)} }
+func (b Bodies) Enter(from io.Reader, cut func()) Body { return Body{b.all.addBody(from, cut)} }
 
-// Body is one that arrives.
+// Body is the body of a delivery.
 type Body struct{ *body }
 
 // Whole ends the arrival.
-func (b Body) Whole() bool { return b.whole() }
+func (b Body) Whole() bool { return b.markWhole() }
 
-// Leave gives the room back.
-func (b Body) Leave() { b.leave() }
+// Leave gives the memory back.
+func (b Body) Leave() { b.release() }
 
 // Segment is one that is written to.
 type Segment struct{ *segment }

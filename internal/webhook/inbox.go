@@ -12,27 +12,27 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Batch is what a night takes from the inbox: copies in a folder of its own, so
-// that the run can be taken up again or replayed, and the names to remove once
-// it has published.
+// Batch is what a night read from the inbox: copies in a folder of its own, so
+// that the run can be resumed or replayed, and the segments to remove after it has
+// published.
 type Batch struct {
 	disk          durable.Disk
 	inbox, folder string
 	done          []string
 }
 
-// Land brings everything acknowledged so far into a folder, by hard link where
-// a segment is closed. A receiver, in this process or another, may go on
-// writing meanwhile. Landing twice into one folder adds what is new.
+// Land links or copies everything acknowledged so far into a folder. A receiver, in
+// this process or another, may write meanwhile. Landing again into the same folder
+// adds what is new.
 func Land(disk durable.Disk, inbox, folder string) (Batch, error) {
 	b := Batch{disk: disk, inbox: inbox, folder: folder}
 	for attempt := 1; ; attempt++ {
-		names, err := segments(inbox)
+		names, err := listSegments(inbox)
 		if err != nil || len(names) == 0 {
 			return b, err
 		}
 		if err = os.MkdirAll(folder, privateDir); err == nil {
-			err = b.land(names)
+			err = b.landSegments(names)
 		}
 		// The receiver sealed a segment between listing and opening it.
 		if errors.Is(err, fs.ErrNotExist) && attempt < 5 {
@@ -45,10 +45,10 @@ func Land(disk durable.Disk, inbox, folder string) (Batch, error) {
 	}
 }
 
-func (b *Batch) land(names []string) error {
+func (b *Batch) landSegments(names []string) error {
 	b.done = nil
 	for _, name := range names {
-		from, to := filepath.Join(b.inbox, name), sealed(filepath.Join(b.folder, name))
+		from, to := filepath.Join(b.inbox, name), sealedPath(filepath.Join(b.folder, name))
 		if filepath.Ext(name) == openSuffix {
 			if err := b.copyWhole(from, to); err != nil {
 				return err
@@ -65,7 +65,7 @@ func (b *Batch) land(names []string) error {
 	return nil
 }
 
-// copyWhole copies the whole lines of a segment that is written to.
+// copyWhole copies the whole lines of a segment that is still written to.
 func (b *Batch) copyWhole(from, to string) (err error) {
 	f, err := os.Open(from)
 	if err != nil {
@@ -79,9 +79,9 @@ func (b *Batch) copyWhole(from, to string) (err error) {
 	return b.disk.WriteFile(to, whole.Bytes(), privateFile)
 }
 
-// Empty removes what was landed and is closed. It is for after the publish; a
-// segment that was still written to comes once more and is known again by its
-// event ids.
+// Empty removes the closed segments that were landed. Call it after the publish. A
+// segment that was still written to is landed once more, and its events are
+// recognized by their ids.
 func (b Batch) Empty() error {
 	for _, name := range b.done {
 		if err := b.disk.Remove(filepath.Join(b.inbox, name)); err != nil {

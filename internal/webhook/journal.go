@@ -20,10 +20,10 @@ import (
 	"placementsync/internal/stream"
 )
 
-// The journal is a folder of segments, each a file of lines. A segment that is
-// written to ends in ".open", one that is closed for good in ".log". Nothing is
-// ever appended to a segment of another process, nor behind a failed write, so
-// that a torn line can only be a segment's last.
+// The journal is a folder of segments, each a file of lines. The name of a segment
+// that is written to ends in ".open", that of a sealed one in ".log". Nothing is
+// appended to a segment of another process, nor after a failed write, so that a torn
+// line can only be the last one of a segment.
 const (
 	openSuffix   = ".open"
 	sealedSuffix = ".log"
@@ -32,14 +32,14 @@ const (
 	privateDir   = 0o700
 )
 
-// maxLine bounds a line in bytes, and so what reading a damaged segment takes.
+// maxLine bounds a line in bytes, and with it the memory to read a damaged segment.
 const maxLine = 64 << 20
 
 // lineSum is the last member of a line. It covers the text before it: after a
 // power cut a line can be whole and wrong.
 const lineSum = `,"sum":"%08x"}` + "\n"
 
-func sum(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
+func lineDigest(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
 
 // appendLine writes an event as one line.
 func appendLine(to []byte, e stream.Event) ([]byte, error) {
@@ -48,26 +48,25 @@ func appendLine(to []byte, e stream.Event) ([]byte, error) {
 		return to, fmt.Errorf("write event %q: %w", e.ID, err)
 	}
 	text = text[:len(text)-1]
-	return fmt.Appendf(append(to, text...), lineSum, sum(text)), nil
+	return fmt.Appendf(append(to, text...), lineSum, lineDigest(text)), nil
 }
 
-// parseLine reads a line with its newline; anything but what appendLine wrote is
-// refused.
+// parseLine reads a line with its newline. It accepts only what appendLine wrote.
 func parseLine(text []byte) (stream.Event, bool) {
 	var e stream.Event
 	cut := len(text) - len(fmt.Sprintf(lineSum, 0))
-	if cut < 0 || string(text[cut:]) != fmt.Sprintf(lineSum, sum(text[:cut])) {
+	if cut < 0 || string(text[cut:]) != fmt.Sprintf(lineSum, lineDigest(text[:cut])) {
 		return e, false
 	}
 	return e, json.Unmarshal(text, &e) == nil
 }
 
-// Read gives the events of a folder of segments, oldest segment first. Lines
-// that are torn or damaged were never acknowledged, or are lost to the disk:
-// they are passed over. A folder that is not there holds nothing.
+// Read yields the events of a folder of segments, oldest segment first. It skips
+// torn lines, which were never acknowledged, and damaged ones; see CountEvents. A
+// folder that does not exist has no events.
 func Read(dir string) iter.Seq2[stream.Event, error] {
 	return func(yield func(stream.Event, error) bool) {
-		names, err := segments(dir)
+		names, err := listSegments(dir)
 		if err != nil {
 			yield(stream.Event{}, err)
 			return
@@ -83,9 +82,9 @@ func Read(dir string) iter.Seq2[stream.Event, error] {
 	}
 }
 
-// segments lists the segments of a folder in the order of their names, which is
+// listSegments lists the segments of a folder in the order of their names, which is
 // that of their age.
-func segments(dir string) ([]string, error) {
+func listSegments(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -111,7 +110,7 @@ func readSegment(path string, yield func(stream.Event, error) bool) (more bool, 
 	return readLines(f, func(_ []byte, e stream.Event) bool { return yield(e, nil) })
 }
 
-// readLines hands over every whole line with its event.
+// readLines passes every whole line with its event to take, until that returns false.
 func readLines(r io.Reader, take func([]byte, stream.Event) bool) (more bool, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
@@ -122,13 +121,13 @@ func readLines(r io.Reader, take func([]byte, stream.Event) bool) (more bool, er
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return true, nil // no line of ours: the rest is damaged
+		return true, nil // not written by appendLine: the rest is damaged
 	}
 	return true, lines.Err()
 }
 
-// wholeLines splits into lines with their newlines, and leaves out an
-// unfinished one at the end.
+// wholeLines is a bufio.SplitFunc: lines with their newlines, without an unfinished
+// last line.
 func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i+1], nil
@@ -139,7 +138,7 @@ func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
 	return 0, nil, nil
 }
 
-// segment is the one that is written to.
+// segment is a segment that is written to.
 type segment struct {
 	disk  durable.Disk
 	file  *os.File
@@ -152,7 +151,7 @@ type segment struct {
 func newSegment(disk durable.Disk, dir string, now time.Time) (*segment, error) {
 	for at := now.UTC(); ; at = at.Add(1) {
 		path := filepath.Join(dir, at.Format(segmentName)+openSuffix)
-		if _, err := os.Lstat(sealed(path)); err == nil {
+		if _, err := os.Lstat(sealedPath(path)); err == nil {
 			continue
 		}
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, privateFile)
@@ -169,9 +168,9 @@ func newSegment(disk durable.Disk, dir string, now time.Time) (*segment, error) 
 	}
 }
 
-// append writes lines and syncs them. After an error the segment must not be
-// used again: what the disk has of the lines is unknown.
-func (s *segment) append(lines []byte) error {
+// appendLines writes lines and syncs them. After an error it is unknown what the disk
+// has of them: the segment must not be written to again.
+func (s *segment) appendLines(lines []byte) error {
 	s.size += int64(len(lines))
 	if err := s.disk.Append(s.file, lines); err != nil {
 		return fmt.Errorf("write to the inbox: %w", err)
@@ -179,27 +178,29 @@ func (s *segment) append(lines []byte) error {
 	return nil
 }
 
-// seal closes a segment for good.
+// seal closes a segment and gives it the name that says so.
 func (s *segment) seal() error {
 	if err := s.file.Close(); err != nil {
 		return err
 	}
-	return s.disk.Rename(s.file.Name(), sealed(s.file.Name()))
+	return s.disk.Rename(s.file.Name(), sealedPath(s.file.Name()))
 }
 
-// sealed is the name of a segment once it is closed.
-func sealed(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + sealedSuffix }
+// sealedPath returns the path of a segment after it is sealed.
+func sealedPath(path string) string {
+	return strings.TrimSuffix(path, filepath.Ext(path)) + sealedSuffix
+}
 
-// sealAll closes what a killed process left open. It needs the inbox's lock.
+// sealAll seals the segments that a killed process left open. It needs the inbox's lock.
 func sealAll(disk durable.Disk, dir string) error {
-	names, err := segments(dir)
+	names, err := listSegments(dir)
 	if err != nil {
 		return err
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return filepath.Ext(name) != openSuffix })
 	for _, name := range names {
 		path := filepath.Join(dir, name)
-		if err := disk.Rename(path, sealed(path)); err != nil {
+		if err := disk.Rename(path, sealedPath(path)); err != nil {
 			return fmt.Errorf("seal a segment of the inbox: %w", err)
 		}
 	}

@@ -52,7 +52,7 @@ func TestAJournalCutAnywhereKeepsEveryWholeLine(t *testing.T) {
 		must(t, os.WriteFile(segment, data[:cut], 0o600))
 		// The delivery of open is the first line and not counted by kept.
 		want := max(0, bytes.Count(data[:cut], []byte("\n"))-1)
-		if got := kept(t, dir); len(got) != want {
+		if got := boundedHeader(t, dir); len(got) != want {
 			t.Fatalf("cut at %d of %d: %v, want %d events", cut, len(data), got, want)
 		}
 	}
@@ -70,7 +70,7 @@ func TestAReceiverGoesOnBehindATornSegment(t *testing.T) {
 			t.Fatalf("answered %d", got)
 		}
 	}
-	if diff := cmp.Diff([]string{"e0", "e1", "e2"}, kept(t, dir)); diff != "" {
+	if diff := cmp.Diff([]string{"e0", "e1", "e2"}, boundedHeader(t, dir)); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 }
@@ -81,7 +81,7 @@ func TestADamagedLineSpoilsItselfAlone(t *testing.T) {
 		spoiled := bytes.Clone(data)
 		spoiled[at] ^= 0x20
 		must(t, os.WriteFile(segment, spoiled, 0o600))
-		if got := len(kept(t, filepath.Dir(segment))); got < 1 {
+		if got := len(boundedHeader(t, filepath.Dir(segment))); got < 1 {
 			t.Fatalf("a bit at %d of %d spoiled all but %d events", at, len(data), got)
 		}
 	}
@@ -96,18 +96,18 @@ func TestANightTakesWhatIsThereAndRemovesWhatIsClosed(t *testing.T) {
 	batch, err := webhook.Land(durable.Disk{}, d.dir, folder)
 	must(t, err)
 	d.send(delivery{id: "c", body: "{}"})
-	if diff := cmp.Diff([]string{"a", "b"}, kept(t, folder)); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b"}, boundedHeader(t, folder)); diff != "" {
 		t.Errorf("landed (-want +got):\n%s", diff)
 	}
 	must(t, batch.Empty())
-	if got := kept(t, d.dir); !cmp.Equal(got, []string{"b", "c"}) {
+	if got := boundedHeader(t, d.dir); !cmp.Equal(got, []string{"b", "c"}) {
 		t.Errorf("left are %v, want b, which was in the open segment, and c", got)
 	}
 	if batch, err = webhook.Land(durable.Disk{}, d.dir, folder); err != nil {
 		t.Fatal(err)
 	}
 	must(t, batch.Empty())
-	if diff := cmp.Diff([]string{"a", "b", "c"}, kept(t, folder)); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b", "c"}, boundedHeader(t, folder)); diff != "" {
 		t.Errorf("landed the second time (-want +got):\n%s", diff)
 	}
 }

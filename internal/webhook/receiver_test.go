@@ -130,8 +130,8 @@ func (d *desk) send(one delivery) int {
 	return resp.StatusCode
 }
 
-// kept lists what the inbox has, without the delivery of open.
-func kept(t testing.TB, dir string) []string {
+// boundedHeader lists what the inbox has, without the delivery of open.
+func boundedHeader(t testing.TB, dir string) []string {
 	t.Helper()
 	var ids []string
 	for e, err := range webhook.Read(dir) {
@@ -179,7 +179,7 @@ func TestSignatures(t *testing.T) {
 			}
 		})
 	}
-	if got := len(kept(t, d.dir)); got != 6 {
+	if got := len(boundedHeader(t, d.dir)); got != 6 {
 		t.Errorf("%d events are kept, want the 6 signed ones", got)
 	}
 }
@@ -257,7 +257,7 @@ func TestWhatIsNoDelivery(t *testing.T) {
 			}
 		})
 	}
-	if diff := cmp.Diff([]string{"1", "2", "3", "4", "5"}, kept(t, d.dir)); diff != "" {
+	if diff := cmp.Diff([]string{"1", "2", "3", "4", "5"}, boundedHeader(t, d.dir)); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 }
@@ -315,7 +315,7 @@ func TestAReplayIsStoredOnce(t *testing.T) {
 	if got := again.send(one); got != http.StatusNoContent {
 		t.Fatalf("after a restart answered %d", got)
 	}
-	if diff := cmp.Diff([]string{"e1"}, kept(t, d.dir)); diff != "" {
+	if diff := cmp.Diff([]string{"e1"}, boundedHeader(t, d.dir)); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 	want := map[string]uint64{"stored": 0, "replayed": 2, "unsigned": 0, "stale": 0, "too_large": 0, "bad_request": 0, "crowded": 0, "unavailable": 0}
@@ -343,7 +343,7 @@ func TestConcurrentReplaysAreStoredOnce(t *testing.T) {
 	all.Wait()
 	d.stop()
 	http.DefaultClient.CloseIdleConnections()
-	if got := kept(t, d.dir); len(got) != 20 {
+	if got := boundedHeader(t, d.dir); len(got) != 20 {
 		t.Errorf("%d events are kept, want 20", len(got))
 	}
 	for id, n := range told {
@@ -361,7 +361,7 @@ func TestAMissingIDIsThatOfTheContents(t *testing.T) {
 			t.Fatalf("answered %d", got)
 		}
 	}
-	ids := kept(t, d.dir)
+	ids := boundedHeader(t, d.dir)
 	if len(ids) != 3 || !strings.HasPrefix(ids[0], "body:") || !strings.HasPrefix(ids[2], "id:") {
 		t.Errorf("kept %q", ids)
 	}
@@ -398,7 +398,7 @@ func TestADiskThatFailsIsNotAcknowledged(t *testing.T) {
 	if got := blocked.send(delivery{id: "lost?", body: "{}"}); got != http.StatusNoContent {
 		t.Errorf("the retry is answered %d", got)
 	}
-	if diff := cmp.Diff([]string{"lost?"}, kept(t, d.dir)); diff != "" {
+	if diff := cmp.Diff([]string{"lost?"}, boundedHeader(t, d.dir)); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 }

@@ -17,7 +17,7 @@ const (
 	omitted = "…"
 )
 
-// PlainText flattens the rich text of a comment (spec section 6.3): paragraphs
+// PlainText flattens the rich text of a comment (spec 6.3): paragraphs
 // and other blocks become lines, breaks line ends, list items marked lines;
 // mentions keep their names and links their addresses. Of a node that it does
 // not know the text inside is taken. A bare string is that text; anything that
@@ -27,109 +27,109 @@ func PlainText(document []byte) string {
 	if json.Unmarshal(document, &root) != nil {
 		return ""
 	}
-	f := flattener{start: true}
-	f.node(root, 0)
+	f := flattener{atLineStart: true}
+	f.writeNode(root, 0)
 	return strings.TrimRight(f.text.String(), "\n ")
 }
 
 // flattener writes a document as lines.
 type flattener struct {
 	text strings.Builder
-	// start says that a line begins, indent what stands before it and mark
-	// what the next line has after that, once.
-	start        bool
+	// atLineStart is set before the first text of a line. Each line begins with
+	// indent; mark replaces it for the next line, once.
+	atLineStart  bool
 	indent, mark string
 	full         bool
 }
 
-// node writes a node or a list of nodes.
-func (f *flattener) node(n any, depth int) {
+// writeNode writes a node or a list of nodes.
+func (f *flattener) writeNode(n any, depth int) {
 	if depth > deepest {
 		f.write(omitted)
 		return
 	}
 	switch n := n.(type) {
 	case string:
-		f.lines(n)
+		f.writeLines(n)
 	case []any:
 		for _, child := range n {
-			f.node(child, depth+1)
+			f.writeNode(child, depth+1)
 		}
 	case map[string]any:
-		f.typed(n, depth)
+		f.writeTyped(n, depth)
 	}
 }
 
-func (f *flattener) typed(n map[string]any, depth int) {
+func (f *flattener) writeTyped(n map[string]any, depth int) {
 	kind, _ := n["type"].(string)
 	switch kind {
 	case "text":
-		f.linked(n)
+		f.writeText(n)
 	case "hardBreak", "hard_break":
-		f.newline()
+		f.breakLine()
 	case "mention", "emoji", "inlineCard", "blockCard", "embedCard", "image", "media", "link":
-		f.atom(kind, n, depth)
+		f.writeAtom(kind, n, depth)
 	case "bulletList", "bullet_list", "taskList", "orderedList", "ordered_list":
-		f.list(n, strings.HasPrefix(kind, "ordered"), depth)
+		f.writeList(n, strings.HasPrefix(kind, "ordered"), depth)
 	case "rule", "horizontalRule", "horizontal_rule":
-		f.begin()
+		f.endLine()
 		f.write("---")
-		f.end()
+		f.endLine()
 	default:
-		f.block(kind, n, depth)
+		f.writeBlock(kind, n, depth)
 	}
 }
 
-// block writes the children of a node on lines of their own. A node of unknown
+// writeBlock writes the children of a node on lines of their own. A node of unknown
 // kind that has a text and no children is part of its line.
-func (f *flattener) block(kind string, n map[string]any, depth int) {
+func (f *flattener) writeBlock(kind string, n map[string]any, depth int) {
 	if text, ok := n["text"].(string); ok && n["content"] == nil {
-		f.lines(text)
+		f.writeLines(text)
 		return
 	}
 	if kind == "" && n["content"] == nil {
 		return
 	}
-	f.begin()
-	f.node(n["content"], depth+1)
-	f.end()
+	f.endLine()
+	f.writeNode(n["content"], depth+1)
+	f.endLine()
 }
 
-// linked writes a text, and the address of its link where that says more.
-func (f *flattener) linked(n map[string]any) {
+// writeText writes a text, and the address of its link where that says more.
+func (f *flattener) writeText(n map[string]any) {
 	text, _ := n["text"].(string)
-	f.lines(text)
+	f.writeLines(text)
 	marks, _ := n["marks"].([]any)
 	for _, m := range marks {
 		mark, _ := m.(map[string]any)
 		if mark["type"] != "link" {
 			continue
 		}
-		if to := attribute(mark, "href", "url"); to != "" && to != text {
+		if to := textAttribute(mark, "href", "url"); to != "" && to != text {
 			f.write(" (" + to + ")")
 		}
 	}
 }
 
-// atom writes a node that has no text of its own but says something.
-func (f *flattener) atom(kind string, n map[string]any, depth int) {
+// writeAtom writes a node that has no text of its own but says something.
+func (f *flattener) writeAtom(kind string, n map[string]any, depth int) {
 	switch kind {
 	case "mention":
-		if name := attribute(n, "label", "text", "name", "id"); name != "" {
+		if name := textAttribute(n, "label", "text", "name", "id"); name != "" {
 			f.write("@" + strings.TrimPrefix(name, "@"))
 		}
 	case "emoji":
-		f.write(attribute(n, "text", "emoji", "shortName", "name"))
+		f.write(textAttribute(n, "text", "emoji", "shortName", "name"))
 	case "image", "media":
-		f.write(attribute(n, "alt", "title", "src", "url"))
+		f.write(textAttribute(n, "alt", "title", "src", "url"))
 	default:
-		f.node(n["content"], depth+1)
-		f.write(attribute(n, "href", "url"))
+		f.writeNode(n["content"], depth+1)
+		f.write(textAttribute(n, "href", "url"))
 	}
 }
 
-// list writes each item with a mark; its further lines are indented.
-func (f *flattener) list(n map[string]any, ordered bool, depth int) {
+// writeList writes each item with a mark; its further lines are indented.
+func (f *flattener) writeList(n map[string]any, ordered bool, depth int) {
 	items, many := n["content"].([]any)
 	if !many {
 		items = []any{n["content"]}
@@ -139,7 +139,7 @@ func (f *flattener) list(n map[string]any, ordered bool, depth int) {
 	if !ok || first < 0 || first > 1e9 {
 		first = 1
 	}
-	f.begin()
+	f.endLine()
 	outer := f.indent
 	for i, item := range items {
 		mark := "- "
@@ -147,33 +147,31 @@ func (f *flattener) list(n map[string]any, ordered bool, depth int) {
 			mark = strconv.Itoa(int(first)+i) + ". "
 		}
 		f.indent, f.mark = outer+strings.Repeat(" ", len(mark)), outer+mark
-		f.node(item, depth+1)
-		f.end()
+		f.writeNode(item, depth+1)
+		f.endLine()
 	}
 	f.indent, f.mark = outer, ""
 }
 
-// begin and end put a block on lines of its own.
-func (f *flattener) begin() { f.end() }
-
-func (f *flattener) end() {
-	if !f.start {
-		f.newline()
+// endLine begins a new line, unless the current one is empty.
+func (f *flattener) endLine() {
+	if !f.atLineStart {
+		f.breakLine()
 	}
 }
 
-func (f *flattener) newline() {
+func (f *flattener) breakLine() {
 	if !f.full {
 		f.text.WriteByte('\n')
 	}
-	f.start = true
+	f.atLineStart = true
 }
 
-// lines writes a text that may have line ends of its own.
-func (f *flattener) lines(text string) {
+// writeLines writes a text that may have line ends of its own.
+func (f *flattener) writeLines(text string) {
 	for i, line := range strings.Split(text, "\n") {
 		if i > 0 {
-			f.newline()
+			f.breakLine()
 		}
 		f.write(line)
 	}
@@ -183,29 +181,29 @@ func (f *flattener) write(text string) {
 	if text == "" || f.full {
 		return
 	}
-	if f.start {
+	if f.atLineStart {
 		if f.mark == "" {
 			f.mark = f.indent
 		}
-		text, f.mark, f.start = f.mark+text, "", false
+		text, f.mark, f.atLineStart = f.mark+text, "", false
 	}
 	if f.text.Len()+len(text) > longestText {
 		f.full = true
-		text = cut(text, longestText-f.text.Len()) + omitted
+		text = truncateText(text, longestText-f.text.Len()) + omitted
 	}
 	f.text.WriteString(text)
 }
 
-// cut shortens a text to at most so many bytes, between characters.
-func cut(text string, n int) string {
+// truncateText shortens a text to at most so many bytes, between characters.
+func truncateText(text string, n int) string {
 	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
 		n--
 	}
 	return text[:min(max(n, 0), len(text))]
 }
 
-// attribute is the first of a node's attributes that is a text.
-func attribute(n map[string]any, names ...string) string {
+// textAttribute is the first of a node's attributes that is a text.
+func textAttribute(n map[string]any, names ...string) string {
 	attrs, _ := n["attrs"].(map[string]any)
 	for _, from := range []map[string]any{attrs, n} {
 		for _, name := range names {

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// scheme stands before every signature (spec section 6.4).
+// scheme begins every signature (spec 6.4).
 const scheme = "v0="
 
-// maxSignature bounds the header in bytes: some sixty entries, where a rotation
-// needs two.
+// maxSignature bounds the header in bytes: about sixty entries; a rotation needs
+// two.
 const maxSignature = 4096
 
-// errEmptySecret refuses a secret with which anybody could sign.
+// errEmptySecret refuses an empty secret: anyone could sign with it.
 var errEmptySecret = errors.New("use the webhook secrets: one of them is empty, and anyone could sign with it: " +
 	"give the signing secret, or remove it")
 
-// keysOf are the secrets as keys; during a rotation there are several.
-func keysOf(secrets []string) ([][]byte, error) {
+// signingKeys returns the secrets as keys. During a rotation there are several.
+func signingKeys(secrets []string) ([][]byte, error) {
 	keys := make([][]byte, 0, len(secrets))
 	for _, s := range secrets {
 		if s == "" {
@@ -32,11 +32,11 @@ func keysOf(secrets []string) ([][]byte, error) {
 	return keys, nil
 }
 
-// signed reports whether any entry of the signature header is the HMAC-SHA256
-// of the body under any of the keys. All entries are compared with all keys,
-// each in constant time, so that the time tells nothing but their number.
-func signed(keys [][]byte, header string, body []byte) bool {
-	entries := signatures(header)
+// isSigned reports whether any entry of the signature header is the HMAC-SHA256
+// of the body under any of the keys. It compares all entries with all keys in
+// constant time, so that the time depends on their number alone.
+func isSigned(keys [][]byte, header string, body []byte) bool {
+	entries := parseSignatures(header)
 	if len(entries) == 0 {
 		return false
 	}
@@ -52,9 +52,9 @@ func signed(keys [][]byte, header string, body []byte) bool {
 	return match == 1
 }
 
-// signatures reads the entries "v0=<hex>" of a header. Others are passed over:
-// a later scheme may stand beside this one.
-func signatures(header string) [][]byte {
+// parseSignatures reads the entries "v0=<hex>" of a header. It skips others: they may
+// be of a later scheme.
+func parseSignatures(header string) [][]byte {
 	if len(header) > maxSignature {
 		return nil
 	}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var updateSamples = flag.Bool("update", false, "write the samples of the documents instead of comparing them")
+
+// TestSamples runs the samples of README.md and docs and compares what they show
+// with what the commands print. A sample is a block that is marked console:
+//
+//	$ command       a line to run, as a shell splits it; only placementsync
+//	output          what it prints on stdout and stderr
+//	...             any number of lines, also none
+//
+// Blocks of one document run in order in one folder, which begins with the demo
+// in demo/. What moves from run to run is masked, see masks.
+func TestSamples(t *testing.T) {
+	documents := documentsWithSamples(t)
+	if len(documents) == 0 {
+		t.Fatal("no document has a block that is marked console")
+	}
+	home := t.TempDir()
+	demo := runSample(t, home, []string{"placementsync", "demo"})
+	for _, document := range documents {
+		t.Run(filepath.Base(document), func(t *testing.T) {
+			dir := t.TempDir()
+			fatal(t, os.CopyFS(filepath.Join(dir, "demo"), os.DirFS(filepath.Join(home, "demo"))))
+			lines := strings.Split(read(t, document), "\n")
+			var written []string
+			for at := 0; at < len(lines); at++ {
+				written = append(written, lines[at])
+				for inBlock := lines[at] == "```console"; inBlock && strings.HasPrefix(lines[at+1], "$ "); {
+					command := lines[at+1]
+					end := at + 2
+					for lines[end] != "```" && !strings.HasPrefix(lines[end], "$ ") {
+						end++
+					}
+					shown, got := lines[at+2:end], demo
+					if args := words(command[2:], `"'`); !slices.Equal(args[1:], []string{"demo"}) {
+						got = runSample(t, dir, args)
+					}
+					if !matchesSample(masked(t, dir, shown), masked(t, dir, got)) {
+						if !*updateSamples {
+							t.Errorf("%s:%d: %s\nshows:\n%s\nprints:\n%s\ncorrect it, or write all with\n  go test -tags duckdb_arrow ./cmd/sync -run TestSamples -update",
+								document, at+2, command, strings.Join(shown, "\n"), strings.Join(got, "\n"))
+						}
+						shown = renewedSample(shown, got)
+					}
+					written = append(append(written, command), shown...)
+					at = end - 1
+				}
+			}
+			if *updateSamples {
+				fatal(t, os.WriteFile(document, []byte(strings.Join(written, "\n")), 0o644))
+			}
+		})
+	}
+}
+
+func documentsWithSamples(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	for _, pattern := range []string{"../../README.md", "../../docs/*.md", "../../docs/*/*.md"} {
+		files, err := filepath.Glob(pattern)
+		fatal(t, err)
+		for _, file := range files {
+			if strings.Contains(read(t, file), "\n```console\n") {
+				found = append(found, file)
+			}
+		}
+	}
+	return found
+}
+
+// runSample runs one command and returns the lines that it printed.
+func runSample(t *testing.T, dir string, args []string) []string {
+	t.Helper()
+	if filepath.Base(args[0]) != "placementsync" {
+		t.Fatalf("a sample runs %q: only placementsync can be shown in a console block", args[0])
+	}
+	self, err := os.Executable()
+	fatal(t, err)
+	cmd := exec.CommandContext(t.Context(), self, args[1:]...)
+	cmd.Args[0] = "placementsync" // TestMain lets the test binary be the program
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if _, ended := err.(*exec.ExitError); err != nil && !ended {
+		t.Fatal(err)
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+}
+
+// masks stand for what moves. The demo's nights are at 02:00:00 of their days,
+// whenever it runs; any other time is that of the clock.
+var masks = []struct {
+	moves *regexp.Regexp
+	mask  string
+}{
+	{regexp.MustCompile(`\b\d+(?:\.\d+)? ?(?:µs|ms|s|m\d+s)\b`), "<duration>"},
+	{regexp.MustCompile(`\b\d+(?:\.\d+)? (?:B|[KMG]iB)\b`), "<size>"},
+	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:<port>"},
+	{regexp.MustCompile(`\b\d{8}T(?:0[013-9]|[12]\d|02(?:0[1-9]|[1-5]\d))\d*Z`), "<run>"},
+	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d[T ](?:0[013-9]|[12]\d|02:(?:0[1-9]|[1-5]\d)):[\d:.]*Z?`), "<time>"},
+	{regexp.MustCompile(`─+`), "─"},
+	{regexp.MustCompile(`[ \t]+`), " "},
+}
+
+func masked(t *testing.T, dir string, lines []string) []string {
+	t.Helper()
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		line = strings.ReplaceAll(line, dir+"/", "")
+		for _, m := range masks {
+			line = m.moves.ReplaceAllString(line, m.mask)
+		}
+		out[i] = strings.TrimSpace(line)
+	}
+	return out
+}
+
+// elided stands for any number of lines.
+const elided = "..."
+
+func matchesSample(shown, got []string) bool {
+	switch {
+	case len(shown) == 0:
+		return len(got) == 0
+	case shown[0] != elided:
+		return len(got) > 0 && shown[0] == got[0] && matchesSample(shown[1:], got[1:])
+	}
+	for skipped := range len(got) + 1 {
+		if matchesSample(shown[1:], got[skipped:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// renewedSample is the new output with the parts elided that were: the first part
+// keeps its length from the beginning, the last one from the end, and others begin
+// at the line that has the first word of their first line.
+func renewedSample(shown, got []string) []string {
+	var out []string
+	rest, parts := got, splitSample(shown)
+	for i, part := range parts {
+		from, to := 0, min(len(part), len(rest))
+		switch {
+		case len(parts) == 1:
+			to = len(rest)
+		case i == 0:
+		case i == len(parts)-1:
+			from, to = len(rest)-to, len(rest)
+		default:
+			first := strings.Fields(strings.Join(part, " ") + " ?")[0]
+			from = max(0, slices.IndexFunc(rest, func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), first) }))
+			to = min(from+len(part), len(rest))
+		}
+		if i > 0 {
+			out = append(out, elided)
+		}
+		out, rest = append(out, rest[from:to]...), rest[to:]
+	}
+	return out
+}
+
+func splitSample(lines []string) [][]string {
+	parts := [][]string{nil}
+	for _, line := range lines {
+		if line == elided {
+			parts = append(parts, nil)
+			continue
+		}
+		parts[len(parts)-1] = append(parts[len(parts)-1], line)
+	}
+	return parts
+}
+
+func TestSamplesAreCompared(t *testing.T) {
+	got := []string{"head", "a 1", "b 2", "c 3", "end"}
+	for name, c := range map[string]struct {
+		shown   string
+		matches bool
+		renewed string
+	}{
+		"whole":           {"head|a 1|b 2|c 3|end", true, "head|a 1|b 2|c 3|end"},
+		"nothing":         {"", false, "head|a 1|b 2|c 3|end"},
+		"the head":        {"head|...", true, "head|..."},
+		"the end":         {"...|c 3|end", true, "...|c 3|end"},
+		"elided":          {"head|...|b 2|...|end", true, "head|...|b 2|...|end"},
+		"nothing elided":  {"head|a 1|b 2|...|c 3|end", true, "head|a 1|b 2|...|c 3|end"},
+		"cut off":         {"head|a 1", false, "head|a 1|b 2|c 3|end"},
+		"stale":           {"head|...|b 7|...|END", false, "head|...|b 2|...|end"},
+		"stale beginning": {"Head|a 1|...", false, "head|a 1|..."},
+	} {
+		var shown []string
+		if c.shown != "" {
+			shown = strings.Split(c.shown, "|")
+		}
+		if matches := matchesSample(shown, got); matches != c.matches {
+			t.Errorf("%s: matches %t", name, matches)
+		}
+		if renewed := strings.Join(renewedSample(shown, got), "|"); renewed != c.renewed {
+			t.Errorf("%s: renewed as %s, want %s", name, renewed, c.renewed)
+		}
+	}
+	line := masked(t, "/tmp/x", []string{"run 20261122T040047Z of 2026-11-22T04:00:47.1Z:  12.0 KiB in 1.5s at http://127.0.0.1:4711 into /tmp/x/demo ────"})
+	if want := "run <run> of <time>: <size> in <duration> at http://127.0.0.1:<port> into demo ─"; line[0] != want {
+		t.Errorf("masked %q, want %q", line[0], want)
+	}
+	stays := "20261104T020000Z-2 of 2026-11-04T02:00:00Z has 400 rows"
+	if line := masked(t, "/tmp/x", []string{stays}); line[0] != stays {
+		t.Errorf("masked %q", line[0])
+	}
+}

@@ -1,0 +1,427 @@
+package fetch
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"placementsync/internal/stream"
+)
+
+// call is one request on its way through the steps.
+type call struct {
+	Request
+	url   string
+	read  Reader
+	meter *meter
+
+	// What the attempt leaves behind.
+	status int
+	body   []byte
+	sent   time.Time
+	took   time.Duration
+	// wide is set while the body may be larger than the constant of that name.
+	wide bool
+	// What the reader made of it.
+	page stream.Page
+}
+
+// sender asks the service, or the landing, one question after the other.
+type sender struct {
+	cfg      Config
+	base     *url.URL
+	log      *slog.Logger
+	landing  *Landing // nil: none
+	http     *http.Client
+	tokens   *tokens
+	governor *governor
+	memory   *memory
+	ask      step
+
+	mu sync.Mutex
+	// doubted are the streams whose landed answers are not used.
+	doubted map[string]bool
+}
+
+func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *sender {
+	s := &sender{
+		cfg: cfg, base: base, log: log, landing: landing, http: newHTTPClient(cfg), tokens: &tokens{read: cfg.Token},
+		governor: cfg.Allowance.governor, memory: newMemory(cfg), doubted: map[string]bool{},
+	}
+	s.ask = s.stackSteps()
+	return s
+}
+
+// step does its part for a call, usually around another step.
+type step func(ctx context.Context, q *call) error
+
+// stackSteps is the order of the concerns, outermost first: nothing that landed is
+// asked again; a failure is repeated; a rotated token is picked up; no more
+// than Concurrency answers are held at once; an answer lands before it is
+// read; and the rate is spent right before sending.
+func (s *sender) stackSteps() step {
+	return s.answerFromLanding(s.retryFailures(s.retryWithNewToken(s.limitInFlight(s.landAndRead(s.spendRate(s.sendOnce))))))
+}
+
+// answerFromLanding answers from the landing.
+func (s *sender) answerFromLanding(next step) step {
+	if s.landing == nil {
+		return next
+	}
+	return func(ctx context.Context, q *call) error {
+		if (q.Fresh || s.isDoubted(q.Stream)) && !s.cfg.Offline {
+			return next(ctx, q)
+		}
+		hit, err := s.readLanded(ctx, q)
+		if hit {
+			return err
+		}
+		if s.cfg.Offline {
+			return &StatusError{Stream: q.Stream, URL: s.tokens.redactURL(q.url), Err: ErrNotLanded}
+		}
+		return next(ctx, q)
+	}
+}
+
+func (s *sender) isDoubted(stream string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.doubted[stream]
+}
+
+// readLanded reads the landed answer to q. An answer that landed but cannot be
+// read, because the reader refuses it or the disk lost it, is no hit: it is
+// asked for again.
+func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) {
+	if err := s.memory.acquireSlot(ctx, q); err != nil {
+		return true, err
+	}
+	defer s.memory.releaseSlot()
+	if err := s.memory.holdWide(ctx, q, s.landing.bodySize(q.Request)); err != nil {
+		return true, stoppedErr(ctx, q.Stream)
+	}
+	defer s.memory.releaseWide(q)
+	buffer := s.memory.getBuffer()
+	defer s.memory.putBuffer(buffer)
+	r, found := s.landing.Lookup(q.Request, *buffer)
+	if !found {
+		return false, nil
+	}
+	*buffer = r.Body
+	err = s.readAnswer(ctx, q, r)
+	if errors.Is(err, ErrMalformed) {
+		return false, nil
+	}
+	q.meter.hits.Add(1)
+	return true, err
+}
+
+// limitInFlight bounds the calls in flight, and with them the bodies in memory.
+func (s *sender) limitInFlight(next step) step {
+	return func(ctx context.Context, q *call) error {
+		if err := s.memory.acquireSlot(ctx, q); err != nil {
+			return err
+		}
+		defer s.memory.releaseSlot()
+		return next(ctx, q)
+	}
+}
+
+// landAndRead lands what the attempt brought and hands it to the reader.
+func (s *sender) landAndRead(next step) step {
+	return func(ctx context.Context, q *call) error {
+		buffer := s.memory.getBuffer()
+		defer s.memory.putBuffer(buffer)
+		defer s.memory.releaseWide(q)
+		q.body = *buffer
+		err := next(ctx, q)
+		*buffer = q.body
+		if err != nil {
+			return err
+		}
+		r := Response{Request: q.Request, Status: q.status, Body: q.body}
+		if s.landing != nil {
+			if r.Seq, err = s.landing.Append(r, q.sent, q.took); err != nil {
+				return err
+			}
+		}
+		return s.readAnswer(ctx, q, r)
+	}
+}
+
+// readAnswer hands a landed response to the reader, or turns it into an error that
+// decides what follows.
+func (s *sender) readAnswer(ctx context.Context, q *call, r Response) error {
+	if r.Status == http.StatusNotFound {
+		return &GoneError{StatusError{Code: r.Status, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1}}
+	}
+	// A landing of an older program may hold what is no answer.
+	page, err := stream.Page{}, error(ErrMalformed)
+	if isAnswer(r.Status) {
+		page, err = q.read(ctx, r)
+	}
+	if errors.Is(err, ErrMalformed) {
+		return &StatusError{
+			Code: r.Status, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1,
+			Excerpt: s.tokens.bodyExcerpt(r.Status, r.Body), Err: s.tokens.scrubErr(err),
+		}
+	}
+	q.page = page
+	return err
+}
+
+// newHTTPClient returns the HTTP client: no compression, since decoding gzip costs
+// more than everything else at catalog sizes, and as many idle connections
+// as there are requests in flight.
+func newHTTPClient(cfg Config) *http.Client {
+	transport := cfg.Transport
+	if transport == nil {
+		dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+		transport = &http.Transport{
+			Proxy:                  cfg.Proxy,
+			DialContext:            dialer.DialContext,
+			DisableCompression:     true,
+			ForceAttemptHTTP2:      true,
+			MaxIdleConns:           cfg.Concurrency,
+			MaxIdleConnsPerHost:    cfg.Concurrency,
+			IdleConnTimeout:        90 * time.Second,
+			TLSHandshakeTimeout:    10 * time.Second,
+			MaxResponseHeaderBytes: 1 << 20,
+			ReadBufferSize:         64 << 10,
+		}
+	}
+	return &http.Client{Transport: transport, CheckRedirect: sameOrigin}
+}
+
+// maxRedirects ends a loop of redirects.
+const maxRedirects = 5
+
+// sameOrigin follows a redirect within the origin. Elsewhere the token would
+// go with it, so the 3xx itself becomes the answer.
+func sameOrigin(r *http.Request, via []*http.Request) error {
+	if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host || len(via) > maxRedirects {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// sendOnce sends a call once and leaves status and body in it. Success is an
+// answer that can be landed: 200 with its whole body, or 404.
+func (s *sender) sendOnce(ctx context.Context, q *call) error {
+	token, _, err := s.tokens.currentToken(ctx)
+	if err != nil {
+		return s.tokenErr(q, err)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, errTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(limited, http.MethodGet, q.url, nil)
+	if err != nil {
+		return s.attemptErr(q, 0, err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set("Accept-Encoding", "identity")
+	request.Header.Set("User-Agent", s.cfg.UserAgent)
+
+	q.sent = time.Now()
+	err = s.exchangeOnce(request, q)
+	q.took = time.Since(q.sent)
+	q.meter.addAttempt(q)
+	if err != nil && ctx.Err() != nil {
+		return stoppedErr(ctx, q.Stream)
+	}
+	if err != nil && errors.Is(context.Cause(limited), errTimeout) {
+		return s.attemptErr(q, 0, fmt.Errorf("%w (%v)", errTimeout, s.cfg.Timeout))
+	}
+	return err
+}
+
+func (s *sender) exchangeOnce(request *http.Request, q *call) error {
+	q.status, q.body = 0, q.body[:0]
+	response, err := s.http.Do(request)
+	if err != nil && wasAborted(request) {
+		return stoppedErr(request.Context(), q.Stream)
+	}
+	if err != nil {
+		// Its URL, query included, is in the outer error already.
+		if outer, ok := errors.AsType[*url.Error](err); ok {
+			err = outer.Err
+		}
+		return s.attemptErr(q, 0, err)
+	}
+	defer response.Body.Close()
+	q.status = response.StatusCode
+	if !isAnswer(q.status) {
+		return s.refusalErr(q, response)
+	}
+	err = s.readBody(request.Context(), q, response)
+	if err != nil && wasAborted(request) {
+		return stoppedErr(request.Context(), q.Stream)
+	}
+	if err != nil {
+		return s.attemptErr(q, 0, fmt.Errorf("read the body: %w", err))
+	}
+	q.body = s.tokens.scrubBody(q.body)
+	return nil
+}
+
+// wasAborted reports whether a request ended with its context, and not by its timeout.
+// What it then says is the failure of another call, whose text is that call's
+// to write until all have ended.
+func wasAborted(request *http.Request) bool {
+	cause := context.Cause(request.Context())
+	return cause != nil && !errors.Is(cause, errTimeout)
+}
+
+// isAnswer reports whether a status comes with the whole answer to a GET. 203 is
+// a 200 that passed a proxy; 202 promises an answer for later, 206 holds a part
+// of one, and no other 2xx answers a GET.
+func isAnswer(status int) bool {
+	return status == http.StatusOK || status == http.StatusNonAuthoritativeInfo
+}
+
+// refusalErr turns an answer that is not 2xx into a decision.
+func (s *sender) refusalErr(q *call, response *http.Response) error {
+	// Reading it whole lets the connection be used again; what is longer than
+	// this is not worth it.
+	head, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	q.body = append(q.body[:0], head...)
+	failed := s.attemptErr(q, q.status, nil)
+	failed.retryAfter = response.Header.Get("Retry-After")
+	switch {
+	case q.status == http.StatusUnauthorized:
+		return &AuthError{*failed}
+	case q.status == http.StatusForbidden:
+		return &ScopeError{*failed}
+	case q.status == http.StatusNotFound:
+		// Landed as evidence, without its body.
+		q.body = q.body[:0]
+		return nil
+	case q.status <= 299:
+		failed.Err = fmt.Errorf("%w: a success other than 200 is no whole answer", ErrMalformed)
+	case q.status <= 399:
+		failed.Err = s.redirectErr(response)
+	}
+	return failed
+}
+
+func (s *sender) redirectErr(response *http.Response) error {
+	to, err := response.Location()
+	if err != nil {
+		return errors.New("refuse the redirect: it names no target")
+	}
+	if to.Host == s.base.Host && to.Scheme == s.base.Scheme {
+		return fmt.Errorf("refuse the redirect: more than %d in a row", maxRedirects)
+	}
+	return fmt.Errorf("refuse the redirect to %q: the token would go with it", s.tokens.scrubText(to.Scheme+"://"+to.Host))
+}
+
+// attemptErr is the error of one attempt.
+func (s *sender) attemptErr(q *call, code int, err error) *StatusError {
+	if err != nil {
+		err = s.tokens.scrubErr(err)
+	}
+	return &StatusError{
+		Code: code, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1,
+		Excerpt: s.tokens.bodyExcerpt(code, q.body), Err: err,
+	}
+}
+
+// readBody reads the whole body into q, up to the limit. A body shorter than
+// its Content-Length is an error of the transport.
+func (s *sender) readBody(ctx context.Context, q *call, response *http.Response) error {
+	limit := s.cfg.MaxBody
+	if response.ContentLength > limit {
+		return fmt.Errorf("%w: %d bytes are announced, %d allowed", ErrTooLarge, response.ContentLength, limit)
+	}
+	body, err := decodedBody(response)
+	if err != nil {
+		return err
+	}
+	q.body = slices.Grow(q.body, int(min(max(response.ContentLength, 0), wideBody))+512)
+	for {
+		if len(q.body) == cap(q.body) {
+			if err := s.memory.growBody(ctx, q, response.ContentLength); err != nil {
+				return err
+			}
+		}
+		n, err := body.Read(q.body[len(q.body):cap(q.body)])
+		q.body = q.body[:len(q.body)+n]
+		switch {
+		case int64(len(q.body)) > limit:
+			return fmt.Errorf("%w: more than %d bytes came", ErrTooLarge, limit)
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// decodedBody undoes gzip where something on the way compressed the body although
+// it was asked not to; the limit applies to what comes out.
+func decodedBody(response *http.Response) (io.Reader, error) {
+	switch coding := strings.ToLower(response.Header.Get("Content-Encoding")); coding {
+	case "", "identity":
+		return response.Body, nil
+	case "gzip", "x-gzip":
+		return gzip.NewReader(response.Body)
+	default:
+		return nil, fmt.Errorf("content encoding %.20q was not asked for", coding)
+	}
+}
+
+// retryWithNewToken repeats a call that was answered 401 once, with the token that
+// its source holds by now. The same token is not tried twice.
+func (s *sender) retryWithNewToken(next step) step {
+	return func(ctx context.Context, q *call) error {
+		_, generation, err := s.tokens.currentToken(ctx)
+		if err != nil {
+			return s.tokenErr(q, err)
+		}
+		err = next(ctx, q)
+		refused, ok := ownErr[*AuthError](err)
+		if !ok {
+			return err
+		}
+		renewed, readErr := s.tokens.renewToken(ctx, generation)
+		if readErr != nil {
+			refused.Err = s.tokens.scrubErr(readErr)
+		}
+		if !renewed {
+			return refused
+		}
+		s.log.InfoContext(ctx, "token changed at its source", "stream", q.Stream)
+		return next(ctx, q)
+	}
+}
+
+// tokenErr is the refusal of a call that has no token to send.
+func (s *sender) tokenErr(q *call, err error) error {
+	return &AuthError{StatusError{
+		Code: http.StatusUnauthorized, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1, Err: s.tokens.scrubErr(err),
+	}}
+}
+
+// spendRate waits for the governor's leave.
+func (s *sender) spendRate(next step) step {
+	return func(ctx context.Context, q *call) error {
+		spent, err := s.governor.wait(ctx)
+		q.meter.rateWait.Add(int64(spent.rate))
+		q.meter.pauseWait.Add(int64(spent.pause))
+		if err != nil {
+			return stoppedErr(ctx, q.Stream)
+		}
+		return next(ctx, q)
+	}
+}

@@ -1,0 +1,156 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func requireVariants(t *testing.T, want, got []Variant) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("variants (-want +got):\n%s", diff)
+	}
+}
+
+func TestEachMeasureIsASeries(t *testing.T) {
+	a := answerOf(`
+		week|started|published|note
+		W1|12|3|x
+		W2|1234||y
+		W3|||z
+		W4|0|7.50|z`)
+	draw := seriesByMeasure(byColumns("week"), 10, measure{column: "started", name: "started", colour: 5},
+		measure{column: "published", name: "published", colour: 2, below: true, as: asDays})
+	requireVariants(t, []Variant{{
+		Categories: []string{"W1", "W2", "W4"}, // W3 has neither
+		Series: []Series{
+			{Name: "started", Colour: 5, Values: []any{12.0, 1234.0, 0.0}, Texts: []string{"12", "1,234", "0"}},
+			{Name: "published", Colour: 2, Values: []any{-3.0, nil, -7.5}, Texts: []string{"3" + thin + "d", "–", "7.50" + thin + "d"}},
+		},
+	}}, plot{variant: draw}.drawVariants(a))
+}
+
+func TestAChartHoldsSoManyCategories(t *testing.T) {
+	a := answerOf("day|n\nd1|1\nd2|2\nd3|3")
+	got := seriesByMeasure(byColumns("day"), 2, measure{column: "n", name: "n"})(a)
+	if diff := cmp.Diff([]string{"d1", "d2"}, got.Categories); diff != "" {
+		t.Errorf("categories (-want +got):\n%s", diff)
+	}
+	if len(got.Series[0].Values) != 2 {
+		t.Errorf("%d values", len(got.Series[0].Values))
+	}
+}
+
+func TestEachValueIsASeries(t *testing.T) {
+	a := answerOf(`
+		month|status|total
+		2026-10-01|paid|1000.00
+		2026-10-01|due|5.00
+		2026-11-01|due|7.00
+		2026-11-01||1.00
+		2026-12-01|paid|`)
+	want := func(kept int) []Variant {
+		all := []Series{
+			{Name: "paid", Colour: 0, Values: []any{1000.0, nil, nil}, Texts: []string{"1,000.00", "–", "–"}},
+			{Name: "due", Colour: 1, Values: []any{5.0, 7.0, nil}, Texts: []string{"5.00", "7.00", "–"}},
+			{Name: "(status unknown)", Colour: 2, Values: []any{nil, 1.0, nil}, Texts: []string{"–", "1.00", "–"}},
+		}
+		return []Variant{{Categories: []string{"2026-10", "2026-11", "2026-12"}, Series: all[:kept]}}
+	}
+	for _, kept := range []int{3, 2, 1} {
+		requireVariants(t, want(kept), plot{variant: seriesByValue(byMonth, "status", "total", kept)}.drawVariants(a))
+	}
+}
+
+func TestABoxHasFiveNumbersOrIsLeftOut(t *testing.T) {
+	a := answerOf(`
+		segment|min_price|p25_price|median_price|p75_price|max_price
+		US|1|2|3000|4000|5000.50
+		DE|1||3|4|5
+		FR|1|1|1|1|1
+		IT|1|1|1|1|1`)
+	requireVariants(t, []Variant{{
+		Categories: []string{"US", "FR"},
+		Series: []Series{{Name: "prices", Values: []any{[5]float64{1, 2, 3000, 4000, 5000.5}, [5]float64{1, 1, 1, 1, 1}},
+			Texts: []string{"median 3,000, half of them 2 to 4,000, all 1 to 5,000.50", "median 1, half of them 1 to 1, all 1 to 1"}}},
+	}}, plot{variant: boxByRow(byColumns("segment"), 3, quartileColumns())}.drawVariants(a))
+}
+
+func TestRowsThatComeNewestFirstAreTurned(t *testing.T) {
+	a := answerOf(`
+		run_id|rows_new|hours_since_previous
+		r3|3|24.00
+		r2|2|24.00
+		r1|9000|`)
+	requireVariants(t, []Variant{{
+		Categories: []string{"r2", "r3"}, // of the first night everything is new
+		Series:     []Series{{Name: "new", Values: []any{2.0, 3.0}, Texts: []string{"2", "3"}}},
+	}}, plot{variant: oldestFirst("hours_since_previous", byColumns("run_id"), measure{column: "rows_new", name: "new"})}.drawVariants(a))
+	if a.Rows[0][0].Text != "r3" {
+		t.Error("the rows of the table were turned too")
+	}
+}
+
+func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
+	a := answerOf(`
+		tier|currency|band|prices
+		pro|EUR|a|1
+		basic|USD|a|10
+		pro|EUR|b|2
+		basic|USD|b|20
+		basic||a|30`)
+	p := plot{split: []string{"tier", "currency"}, variant: seriesByMeasure(byColumns("band"), 9, measure{column: "prices", name: "prices"})}
+	labels := func(all []Variant) []string {
+		var found []string
+		for _, v := range all {
+			found = append(found, v.Label)
+		}
+		return found
+	}
+	if diff := cmp.Diff([]string{"pro · EUR", "basic · USD", "basic · (no currency)"}, labels(p.drawVariants(a))); diff != "" {
+		t.Errorf("in the order of the rows (-want +got):\n%s", diff)
+	}
+	p.weigh = "prices"
+	got := p.drawVariants(a)
+	if diff := cmp.Diff([]string{"basic · USD", "basic · (no currency)", "pro · EUR"}, labels(got)); diff != "" {
+		t.Errorf("by weight (-want +got):\n%s", diff)
+	}
+	requireVariants(t, []Variant{{Label: "pro · EUR", Categories: []string{"a", "b"},
+		Series: []Series{{Name: "prices", Values: []any{1.0, 2.0}, Texts: []string{"1", "2"}}}}}, got[2:])
+}
+
+func TestAChartHasSoManyVariants(t *testing.T) {
+	var rows strings.Builder
+	for i := range variantsKept + 5 {
+		fmt.Fprintf(&rows, "\nT%02d|a|%d", i, i)
+	}
+	a := answerOf("tier|band|prices" + rows.String())
+	p := plot{split: []string{"tier"}, weigh: "prices", variant: seriesByMeasure(byColumns("band"), 9, measure{column: "prices", name: "prices"})}
+	got := p.drawVariants(a)
+	if len(got) != variantsKept || got[0].Label != "T28" || got[variantsKept-1].Label != "T05" {
+		t.Errorf("%d variants, from %s to %s", len(got), got[0].Label, got[len(got)-1].Label)
+	}
+}
+
+func TestAChartOfNothingIsNone(t *testing.T) {
+	empty := answerOf("tier|band|prices\npro|a|")
+	one := seriesByMeasure(byColumns("band"), 9, measure{column: "prices", name: "prices"})
+	for name, p := range map[string]plot{"plain": {variant: one}, "split": {split: []string{"tier"}, variant: one},
+		"boxes": {variant: boxByRow(byColumns("band"), 9, [5]string{"prices", "prices", "prices", "prices", "prices"})}} {
+		if got := p.drawVariants(empty); len(got) != 0 {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
+func TestPriceBandsAreNamed(t *testing.T) {
+	a := answerOf("price_from|price_below\n0.00|250.00\n1000.00|2500.00\n10000.00|\n2.50|5.00")
+	for i, want := range []string{"0 to 250", "1,000 to 2,500", "from 10,000", "2.50 to 5"} {
+		if got := priceBand(a, a.Rows[i]); got != want {
+			t.Errorf("row %d: got %q, want %q", i, got, want)
+		}
+	}
+}

@@ -1,0 +1,284 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/queries"
+)
+
+// newBuilder asks texts instead of a warehouse, see answerOf. A name with @ and a
+// day answers for a snapshot of that day. Of a query without a text the snapshot
+// lacks what it reads.
+func newBuilder(texts map[string]string) *builder {
+	return &builder{ctx: context.Background(), opts: Options{Program: "ps query"}, ask: func(_ context.Context, q Question) (Answer, error) {
+		text, ok := texts[q.Query]
+		if !q.AsOf.IsZero() {
+			text, ok = texts[q.Query+"@"+q.AsOf.Format("02")]
+		}
+		if !ok {
+			return Answer{}, &MissingError{Query: q.Query, Err: errors.New("no such table")}
+		}
+		a := answerOf(text)
+		a.Rows = a.Rows[:min(len(a.Rows), q.Rows)]
+		return a, nil
+	}}
+}
+
+func requireErr(t *testing.T, name string, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%s: got %v, want %q", name, err, want)
+	}
+}
+
+func TestNoticesSayWhatIsNotOfThisNight(t *testing.T) {
+	const head = "stream|grade|reason|oldest_at\n"
+	partial := "This snapshot is partial: some streams were not read, or not completely."
+	missing := "These streams were never read; their numbers are missing here:"
+	for name, c := range map[string]struct {
+		grades, outcome string
+		want            []Notice
+	}{
+		"all well":       {"orders|exact|whole|2026-11-09T02:00:00Z\noutlets|bounded|b|2026-11-02T02:00:00Z", "complete", nil},
+		"partial":        {"orders|exact|whole|2026-11-09T02:00:00Z", "partial", []Notice{{Title: partial}}},
+		"carried":        {"orders|carried_forward|answered 500|2026-11-07T02:00:00Z", "complete", []Notice{{partial, []string{"orders: rows of 2026-11-07 02:00 UTC (answered 500)"}}}},
+		"without proof":  {"orders|best_effort|moved|2026-11-09T02:00:00Z", "complete", []Notice{{partial, []string{"orders: read without proof that nothing is missing (moved)"}}}},
+		"never read":     {"articles|skipped|missing scope|", "complete", []Notice{{missing, []string{"articles: missing scope"}}}},
+		"of no interest": {"article_status_events|skipped|no delivery|", "complete", nil},
+		"both": {"orders|carried_forward|late|2026-11-07T02:00:00Z\narticles|skipped|scope|", "partial",
+			[]Notice{{partial, []string{"orders: rows of 2026-11-07 02:00 UTC (late)"}}, {missing, []string{"articles: scope"}}}},
+	} {
+		b := newBuilder(map[string]string{"stream_grades": head + c.grades})
+		b.now.outcome = c.outcome
+		got, err := b.buildNotices()
+		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+	if got, err := newBuilder(nil).buildNotices(); got != nil || err != nil {
+		t.Errorf("a snapshot without grades: %v, %v", got, err)
+	}
+}
+
+func TestHeadlinesNameTheirSources(t *testing.T) {
+	const head = "figure|unit|value\n"
+	day := func(n int) time.Time { return time.Date(2026, time.November, n, 2, 0, 0, 500_000_000, time.UTC) }
+	now := Source{Command: "ps query report_headlines"}
+	last := Source{Label: "vs last", Command: "ps query --as-of 2026-11-08T02:00:00.5Z report_headlines"}
+	week := Source{Label: "vs week", Command: "ps query --as-of 2026-11-02T02:00:00.5Z report_headlines"}
+	for name, c := range map[string]struct {
+		texts          map[string]string
+		previous, week time.Time
+		sources        []Source
+		changes        []string
+		empty          string
+	}{
+		"the first snapshot": {texts: map[string]string{"report_headlines": head + "Listings||7.00"}, sources: []Source{now}},
+		"both": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@08": head + "Listings||6.00", "report_headlines@02": head + "Listings||8.00"},
+			previous: day(8), week: day(2), sources: []Source{now, last, week}, changes: []string{"vs last ▲\u00a0+1 (+16.7 %)", "vs week ▼\u00a0−1 (−12.5 %)"}},
+		"an old one that lacks a table": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@08": head + "Listings||7.00"},
+			previous: day(8), week: day(2), sources: []Source{now, last}, changes: []string{"vs last no change"}},
+		"no rows":  {texts: map[string]string{"report_headlines": "figure|unit|value"}, empty: "This snapshot lacks a table that the headlines need."},
+		"no table": {empty: "This snapshot lacks a table that the headlines need."},
+	} {
+		b := newBuilder(c.texts)
+		b.now.previous, b.now.week = c.previous, c.week
+		got, err := b.buildHeadlines()
+		if err != nil || got.Empty != c.empty {
+			t.Errorf("%s: %v, empty %q", name, err, got.Empty)
+		}
+		if diff := cmp.Diff(c.sources, got.Sources); diff != "" {
+			t.Errorf("%s: sources (-want +got):\n%s", name, diff)
+		}
+		var changes []string
+		for _, tile := range got.Tiles {
+			for _, change := range tile.Changes {
+				changes = append(changes, change.Since+" "+narrow(change.Text))
+			}
+		}
+		if diff := cmp.Diff(c.changes, changes); diff != "" {
+			t.Errorf("%s: changes (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestAnErrorOfAnyQuestionEndsThePage(t *testing.T) {
+	answers := map[string]string{"snapshots": "run_id|snapshot_at|outcome|rows|rows_new|rows_changed|rows_gone|requests|minutes|hours_since_previous\n" +
+		"r2|2026-11-09T02:00:00Z|complete|1|1|1|1|1|1|24\nr1|2026-11-08T02:00:00Z|complete|1|1|1|1|1|1|",
+
+		"report_headlines": "figure|unit|value\nListings||7.00", "report_headlines@08": "figure|unit|value\nListings||7.00"}
+	whole := newBuilder(answers)
+	var asked []string
+	ask := whole.ask
+	whole.ask = func(ctx context.Context, q Question) (Answer, error) {
+		asked = append(asked, q.Query+q.AsOf.Format("@02"))
+		return ask(ctx, q)
+	}
+	if _, err := whole.buildPage(); err != nil {
+		t.Fatal(err)
+	}
+	if len(asked) < 25 || len(slices.Compact(slices.Sorted(slices.Values(asked)))) < len(asked)-2 {
+		t.Errorf("asked %d questions, some twice: %v", len(asked), asked)
+	}
+	for broken := range asked {
+		b, n := newBuilder(answers), 0
+		ask := b.ask
+		b.ask = func(ctx context.Context, q Question) (Answer, error) {
+			if n++; n == broken+1 {
+				return Answer{}, errors.New("disk failed")
+			}
+			return ask(ctx, q)
+		}
+		if _, err := b.buildPage(); err == nil || err.Error() != "disk failed" {
+			t.Errorf("question %d, %s: got %v", broken, asked[broken], err)
+		}
+	}
+}
+
+func TestAPanelShowsItsTable(t *testing.T) {
+	p := panel{id: "p", title: "Prices", about: "All.", query: "prices", params: []Param{{"top", "2"}, {"name", "it's"}}, read: 3, shown: 2, wide: true, empty: "None.",
+		plot: &plot{kind: "bar", stacked: true, choice: "Tier", split: []string{"tier"}, variant: seriesByMeasure(byColumns("name"), 9, measure{column: "price", name: "price"})},
+		fields: []field{{column: "name", label: "Name", sub: "tier"}, {column: "price", label: "Price", as: asNumber, unit: "currency", about: "Net"},
+			{column: "grade", label: "Grade", as: asTag}, {column: "at", label: "At", as: asMoment}}}
+	const text = "name|tier|price|currency|grade|at\n" +
+		"A|pro|1000.50|USD|best_effort|2026-11-09T02:00:00Z\nB|pro||EUR|exact|\nC|basic|3||odd_word|2026-11-09T02:00:00Z\nD|basic|4|USD|exact|"
+	b := newBuilder(map[string]string{"prices": text})
+	got, rows, err := b.buildPanel(p)
+	if err != nil || rows != 3 {
+		t.Fatalf("%d rows, %v", rows, err)
+	}
+	want := Panel{ID: "p", Title: "Prices", About: "All.", Wide: true, HasChart: true, Choice: "Tier", Choices: []string{"pro", "basic"},
+		Source: Source{Command: `ps query prices --param top=2 --param 'name=it'\''s'`},
+		Table: &Table{Caption: "Prices", Folded: true, More: "2 of 4 rows. The query below returns all.",
+			Heads: []Head{{Label: "Name"}, {Label: "Price", About: "Net", Numeric: true}, {Label: "Grade"}, {Label: "At"}},
+			Rows: [][]Datum{
+				{{Text: "A", Sub: "pro", Class: "w"}, {Text: "1,000.50" + thin + "USD", Sort: "1000.50", Class: "n"}, {Text: "best effort", Tag: "poor"}, {Text: "2026-11-09 02:00", Sort: "2026-11-09T02:00:00Z", Class: "t"}},
+				{{Text: "B", Sub: "pro", Class: "w"}, {Text: "–", Class: "n"}, {Text: "exact", Tag: "good"}, {Text: "–", Class: "t"}},
+			}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("panel (-want +got):\n%s", diff)
+	}
+	charts := []Chart{{ID: "p", Kind: "bar", Label: "Prices", Stacked: true, Variants: []Variant{
+		{Label: "pro", Categories: []string{"A"}, Series: []Series{{Name: "price", Values: []any{1000.5}, Texts: []string{"1,000.50"}}}},
+		{Label: "basic", Categories: []string{"C"}, Series: []Series{{Name: "price", Values: []any{3.0}, Texts: []string{"3"}}}},
+	}}}
+	if diff := cmp.Diff(charts, b.charts); diff != "" {
+		t.Errorf("charts (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPanelSaysWhyItIsEmpty(t *testing.T) {
+	p := panel{id: "p", query: "prices", shown: 9, empty: "No prices.", fields: []field{{column: "name"}}}
+	for name, c := range map[string]struct {
+		texts map[string]string
+		empty string
+		err   string
+	}{
+		"no rows":   {map[string]string{"prices": "name"}, "No prices.", ""},
+		"no table":  {nil, "This snapshot lacks a table that the query reads; the next night adds it.", ""},
+		"no column": {map[string]string{"prices": "title\nx"}, "", `read the answer of "prices": it has no column name`},
+	} {
+		got, _, err := newBuilder(c.texts).buildPanel(p)
+		if got.Empty != c.empty || c.err == "" != (err == nil) || c.err != "" && err.Error() != c.err {
+			t.Errorf("%s: got %q, %v", name, got.Empty, err)
+		}
+	}
+}
+
+func TestASectionSaysWhichStreamsItLacks(t *testing.T) {
+	s := section{id: "s", title: "S", lead: "Lead.", streams: []string{"orders", "order_items"}, panels: []panel{{id: "a", query: "a", shown: 9, empty: "No a."}, {id: "b", query: "b", shown: 9, empty: "No b."}}}
+	for name, c := range map[string]struct {
+		texts   map[string]string
+		skipped map[string]string
+		empty   string
+		panels  int
+	}{
+		"rows":             {map[string]string{"a": "x\n1", "b": "x"}, map[string]string{"orders": "scope"}, "", 2},
+		"no rows":          {map[string]string{"a": "x", "b": "x"}, nil, "", 2},
+		"one was not read": {map[string]string{"a": "x", "b": "x"}, map[string]string{"orders": "scope", "outlets": "other"}, "No data: not read. orders: scope.", 0},
+		"none was read":    {nil, map[string]string{"orders": "scope", "order_items": "scope too"}, "No data: not read. orders: scope; order_items: scope too.", 0},
+	} {
+		b := newBuilder(c.texts)
+		b.skipped = c.skipped
+		got, err := b.buildSection(s)
+		if err != nil || got.Empty != c.empty || len(got.Panels) != c.panels || got.ID != "s" || got.Lead != "Lead." {
+			t.Errorf("%s: %v, %+v", name, err, got)
+		}
+	}
+}
+
+// TestSectionsAskWhatQueriesDeclare holds the literals to the queries: each exists,
+// its parameters are declared, and every column is spoken of in its text.
+func TestSectionsAskWhatQueriesDeclare(t *testing.T) {
+	ids := map[string]bool{"headlines": true}
+	once := func(id string) {
+		if id == "" || ids[id] {
+			t.Errorf("the id %q is empty or used twice", id)
+		}
+		ids[id] = true
+	}
+	for _, s := range allSections() {
+		once(s.id)
+		for _, p := range s.panels {
+			once(p.id)
+			text, err := fs.ReadFile(queries.FS, p.query+".sql")
+			if err != nil {
+				t.Errorf("%s: %v", p.id, err)
+				continue
+			}
+			for _, param := range p.params {
+				if !regexp.MustCompile(`(?m)^-- param: ` + param.Name + ` `).Match(text) {
+					t.Errorf("%s: %s has no parameter %s", p.id, p.query, param.Name)
+				}
+			}
+			for _, f := range p.fields {
+				for _, column := range []string{f.column, f.sub, f.unit} {
+					if !regexp.MustCompile(`\b` + column + `\b`).Match(text) {
+						t.Errorf("%s: %s.sql does not speak of the column %s", p.id, p.query, column)
+					}
+				}
+			}
+			if p.title == "" || p.empty == "" || p.shown == 0 || p.plot != nil && p.read == 0 || max(p.read, p.shown) > rowsRead {
+				t.Errorf("%s: title, empty, shown or read is missing or too large: %+v", p.id, p)
+			}
+		}
+	}
+	for stream, want := range map[string]bool{"orders": true, "articles": true, "product_listings": true, "article_status_events": false, "tags": false} {
+		if isShownStream(stream) != want {
+			t.Errorf("isShownStream(%s) = %t", stream, !want)
+		}
+	}
+}
+
+func TestWordsAreQuotedForAShell(t *testing.T) {
+	compareTexts(t, "shellWord", shellWord, map[string]string{
+		"top=25": "top=25", "since=2026-11-01T02:00:00Z": "since=2026-11-01T02:00:00Z", "a b": "'a b'", "it's": `'it'\''s'`, "$HOME": "'$HOME'", "": "", "x;rm": "'x;rm'",
+	})
+}
+
+func TestThePolicyAllowsTheseTextsAlone(t *testing.T) {
+	fixed, err := readAssets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := contentPolicy(string(fixed.Style), string(fixed.Chart), string(fixed.Script)); fixed.Policy != want {
+		t.Errorf("got %q, want %q", fixed.Policy, want)
+	}
+	// The sum of the empty text, as any tool computes it.
+	const empty = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
+	if got, want := contentPolicy("", "", ""), "default-src 'none'; script-src "+empty+" "+empty+"; style-src "+empty+"; base-uri 'none'; form-action 'none'"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if !strings.Contains(fixed.Notice, "Apache ECharts") {
+		t.Errorf("the notice says %q", fixed.Notice)
+	}
+}

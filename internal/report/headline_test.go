@@ -1,0 +1,159 @@
+package report
+
+import (
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFiguresAreComparedExactly(t *testing.T) {
+	for name, c := range map[string]struct {
+		now, then, unit string
+		want            Change
+	}{
+		"up":              {"110.00", "100.00", "USD", Change{"up", "▲\u00a0+10.00 (+10.0 %)", "vs last"}},
+		"down":            {"90.00", "100.00", "USD", Change{"down", "▼\u00a0−10.00 (−10.0 %)", "vs last"}},
+		"the same":        {"100.00", "100", "USD", Change{"same", "no change", "vs last"}},
+		"a count":         {"1300.00", "100.00", "", Change{"up", "▲\u00a0+1,200 (+1,200.0 %)", "vs last"}},
+		"from nothing":    {"5.00", "0.00", "", Change{"up", "▲\u00a0+5", "vs last"}},
+		"to nothing":      {"0.00", "5.00", "", Change{"down", "▼\u00a0−5 (−100.0 %)", "vs last"}},
+		"from below zero": {"5.00", "-10.00", "USD", Change{"up", "▲\u00a0+15.00 (+150.0 %)", "vs last"}},
+		"below zero":      {"-15.00", "-10.00", "USD", Change{"down", "▼\u00a0−5.00 (−50.0 %)", "vs last"}},
+		"not now":         {"", "5.00", "USD", Change{"none", "not known", "vs last"}},
+		"not then":        {"5.00", "", "USD", Change{"none", "not known", "vs last"}},
+		"no number":       {"5.00", "many", "USD", Change{"none", "not known", "vs last"}},
+		// A float would make 0.30000000000000004 of it, or lose the cent.
+		"a cent":         {"0.30", "0.20", "USD", Change{"up", "▲\u00a0+0.10 (+50.0 %)", "vs last"}},
+		"a cent of much": {"9007199254740993.01", "9007199254740993.00", "USD", Change{"up", "▲\u00a0+0.01 (+0.0 %)", "vs last"}},
+	} {
+		got := compareFigures(Cell{Text: c.now, Null: c.now == ""}, Cell{Text: c.then, Null: c.then == ""}, c.unit, "vs last")
+		got.Text = narrow(got.Text)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// narrow replaces the thin space, which no editor shows.
+func narrow(text string) string {
+	out := ""
+	for _, r := range text {
+		if string(r) == thin {
+			r = ' '
+		}
+		out += string(r)
+	}
+	return out
+}
+
+func TestDecimalsHaveTheirSign(t *testing.T) {
+	for text, want := range map[string]string{"1/3": "+0.33", "-1/3": "-0.33", "0": "0.00", "2/3": "+0.67", "1/1000": "+0.00"} {
+		r, ok := new(big.Rat).SetString(text)
+		if got := signedDecimal(r, 2); !ok || got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestATileComparesWithEachEarlierSnapshot(t *testing.T) {
+	now := answerOf(`
+		figure|unit|value
+		Listings||1234.00
+		Unpaid|amount|9000.10
+		Median price|USD|50.00`)
+	last := figuresByLabel(answerOf("figure|unit|value\nListings||1200.00\nUnpaid|amount|9000.10\nMedian price|EUR|1.00"))
+	week := figuresByLabel(answerOf("figure|unit|value\nListings||1234.00"))
+	before := []earlierFigures{{since: "vs last", values: last}, {since: "vs week", values: week}}
+	want := []Tile{
+		{Label: "Listings", Value: "1,234", Changes: []Change{{"up", "▲\u00a0+34 (+2.8 %)", "vs last"}, {"same", "no change", "vs week"}}},
+		{Label: "Unpaid", Value: "9,000.10", Changes: []Change{{"same", "no change", "vs last"}, {"none", "not known", "vs week"}}},
+		{Label: "Median price", Value: "50.00", Unit: "USD", Changes: []Change{{"none", "not known", "vs last"}, {"none", "not known", "vs week"}}},
+	}
+	for i, row := range now.Rows {
+		got := newTile(now, row, before)
+		for k := range got.Changes {
+			got.Changes[k].Text = narrow(got.Changes[k].Text)
+		}
+		if diff := cmp.Diff(want[i], got); diff != "" {
+			t.Errorf("tile %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+func TestHeadlinesAreWrittenByUnit(t *testing.T) {
+	for _, c := range []struct{ value, unit, want string }{
+		{"1234.00", "", "1,234"}, {"1234.50", "", "1,234.50"}, {"1234.00", "USD", "1,234.00"}, {"", "USD", "–"}, {"", "", "–"},
+	} {
+		if got := figureText(Cell{Text: c.value, Null: c.value == ""}, c.unit); got != c.want {
+			t.Errorf("%q in %q: got %q, want %q", c.value, c.unit, got, c.want)
+		}
+	}
+}
+
+func TestSnapshotsToCompareWith(t *testing.T) {
+	at := func(text string) time.Time {
+		if text == "" {
+			return time.Time{}
+		}
+		moment, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return moment
+	}
+	for name, c := range map[string]struct {
+		snapshots      []string
+		previous, week string
+	}{
+		"the first":         {[]string{"2026-11-09T02:00:00Z"}, "", ""},
+		"two nights":        {[]string{"2026-11-09T02:00:00Z", "2026-11-08T02:00:00Z"}, "2026-11-08T02:00:00Z", ""},
+		"a week":            {[]string{"2026-11-09T02:00:00Z", "2026-11-08T02:00:00Z", "2026-11-02T02:00:30Z", "2026-11-01T02:00:00Z"}, "2026-11-08T02:00:00Z", "2026-11-02T02:00:30Z"},
+		"half a day short":  {[]string{"2026-11-09T02:00:00Z", "2026-11-02T14:00:00Z"}, "2026-11-02T14:00:00Z", "2026-11-02T14:00:00Z"},
+		"not long enough":   {[]string{"2026-11-09T02:00:00Z", "2026-11-02T14:00:01Z"}, "2026-11-02T14:00:01Z", ""},
+		"much older":        {[]string{"2026-11-09T02:00:00Z", "2026-01-01T00:00:00Z"}, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"},
+		"hourly":            {[]string{"2026-11-09T02:00:00Z", "2026-11-09T01:00:00Z", "2026-11-02T02:00:00Z", "2026-11-02T01:00:00Z"}, "2026-11-09T01:00:00Z", "2026-11-02T02:00:00Z"},
+		"a fraction of one": {[]string{"2026-11-09T02:00:00.5Z", "2026-11-08T02:00:00.25Z"}, "2026-11-08T02:00:00.25Z", ""},
+	} {
+		text := "run_id|snapshot_at|outcome"
+		for _, s := range c.snapshots {
+			text += "\nr" + s + "|" + s + "|partial"
+		}
+		b := newBuilder(map[string]string{"snapshots": text})
+		m, err := b.readMoments()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !m.at.Equal(at(c.snapshots[0])) || !m.previous.Equal(at(c.previous)) || !m.week.Equal(at(c.week)) || m.run != "r"+c.snapshots[0] || m.outcome != "partial" {
+			t.Errorf("%s: got %+v", name, m)
+		}
+		var compared []string
+		for _, e := range m.comparedSnapshots() {
+			compared = append(compared, e.Label)
+		}
+		var want []string
+		if c.previous != "" {
+			want = append(want, "the last snapshot")
+		}
+		if c.week != "" {
+			want = append(want, "last week")
+		}
+		if diff := cmp.Diff(want, compared); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestSnapshotsThatCannotBeReadAreAnError(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"none":   {"run_id|snapshot_at|outcome", "read the snapshots: the warehouse has none"},
+		"a word": {"run_id|snapshot_at|outcome\nr1|soon|complete", `read the snapshots: parsing time "soon"`},
+	} {
+		_, err := newBuilder(map[string]string{"snapshots": c.text}).readMoments()
+		requireErr(t, name, err, c.want)
+	}
+	_, err := newBuilder(nil).readMoments()
+	requireErr(t, "no table", err, `ask "snapshots": the snapshot lacks what it reads`)
+}

@@ -1,0 +1,87 @@
+package transform
+
+import (
+	"bytes"
+	"slices"
+)
+
+// readCarefully reads an object whose members cannot be taken as they come: a name
+// is there twice, or two members differ about one column. The last of equal
+// names counts; scalars come first, so that the outer value wins and the key
+// is known; an alias gives way to the column's own name, flat or nested; lists
+// come last.
+func (r *rowReader) readCarefully(t *table, n *node) error {
+	all, err := r.in.indexMembers(n)
+	if err != nil {
+		return err
+	}
+	end, depth := r.in.pos, r.in.depth
+	slices.SortStableFunc(all, func(a, b entry) int { return a.turn - b.turn })
+	for _, e := range all {
+		r.in.pos, r.in.depth = e.pos, depth+1
+		if e.dropped {
+			r.report.countDrift(t, DuplicateField, string(e.name), e.raw)
+			continue
+		}
+		if e.field != nil {
+			err = r.readMember(t, e.field)
+		} else {
+			err = r.readUnknown(t, e.name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.in.pos, r.in.depth = end, depth
+	return nil
+}
+
+// entry is one member of an object that is read carefully.
+type entry struct {
+	name    []byte
+	field   *field
+	pos     int
+	raw     []byte
+	turn    int
+	dropped bool
+}
+
+func (in *input) indexMembers(n *node) ([]entry, error) {
+	var all []entry
+	seen := map[string]int{}
+	err := in.open()
+	for first := true; err == nil; first = false {
+		var more bool
+		if more, err = in.next('}', first); !more || err != nil {
+			return all, err
+		}
+		name, f, bad := in.name()
+		if bad != nil {
+			return nil, bad
+		}
+		e := entry{name: bytes.Clone(plainName(name, f)), pos: in.pos}
+		e.field = n.fields[string(e.name)]
+		if e.raw, err = in.skip(); err != nil {
+			return nil, err
+		}
+		e.turn = turnOf(e)
+		if i, again := seen[string(e.name)]; again {
+			all[i].dropped = true
+		}
+		seen[string(e.name)] = len(all)
+		all = append(all, e)
+	}
+	return nil, err
+}
+
+func turnOf(e entry) int {
+	switch {
+	case e.field != nil && e.field.child >= 0:
+		return 3
+	case e.field != nil && e.field.alias:
+		return 2
+	case e.raw[0] == '{' || e.raw[0] == '[':
+		return 1
+	}
+	return 0
+}

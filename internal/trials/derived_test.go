@@ -1,0 +1,64 @@
+package trials_test
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+
+	"placementsync/internal/stream"
+	"placementsync/schema"
+)
+
+// derivedTables are the tables of simple streams that the list of tables() lacks:
+// each column is a field of its name. A new endpoint thus takes part in every
+// trial before somebody reads the specification a second time for it; an entry in
+// tables_test.go, which shares nothing with the stream, replaces what is derived.
+func derivedTables(listed []expected) []expected {
+	var all []expected
+	for _, s := range stream.All() {
+		for _, t := range s.Tables {
+			known := func(e expected) bool { return e.table == t.Name }
+			if slices.ContainsFunc(listed, known) || s.Over != "" || s.Query != "" || strings.Contains(t.At, ".") || len(t.Parents) > 1 {
+				continue
+			}
+			if e, ok := derivedTable(s, t); ok {
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+func derivedTable(s stream.Stream, t stream.Table) (expected, bool) {
+	sql, err := fs.ReadFile(schema.FS, t.Name+".sql")
+	if err != nil {
+		return expected{}, false
+	}
+	def, err := stream.ParseDefinition(t.Name+".sql", string(sql))
+	if err != nil {
+		return expected{}, false
+	}
+	e := expected{table: t.Name, key: strings.Join(t.Key, " "), path: s.Path, list: s.List, at: t.At, bare: t.Value, link: t.Link}
+	for _, ref := range s.Parents {
+		e.ids += " " + ref.Table + "." + ref.Column
+	}
+	kinds := map[stream.Type]*string{
+		stream.Text: &e.text, stream.Bool: &e.flag, stream.Int32: &e.whole, stream.Int64: &e.whole,
+		stream.Money: &e.money, stream.Instant: &e.when, stream.JSON: &e.json,
+	}
+	for _, c := range def.Columns {
+		source := c.Name
+		switch {
+		case c.Name == "extra":
+			continue
+		case slices.Contains(t.Parents, c.Name):
+			source += "=/id"
+		case c.Name == "position" && t.At != "":
+			source += "=#1"
+		case c.Name == s.Param && t.At == "" && s.Envelope != stream.Object:
+			source += "=" + c.Name + "|?"
+		}
+		*kinds[c.Type] += " " + source
+	}
+	return e, true
+}

@@ -1,0 +1,219 @@
+package warehouse
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// Versions are the published versions with their manifests, and the link "latest"
+// that leads readers to one of them.
+type Versions struct {
+	folder *Folder
+	keep   int // as in Config.KeepVersions
+}
+
+// Latest returns the run that readers see now; ok is false before the first
+// publish.
+func (v *Versions) Latest() (run string, ok bool, err error) {
+	target, err := os.Readlink(v.folder.path(latestLink))
+	// What is no link, such as the copy that a restore made of it, leads nowhere.
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, v.folder.placeErr(err)
+	}
+	return filepath.Base(target), true, nil
+}
+
+// List lists the published versions, oldest first.
+func (v *Versions) List() ([]string, error) {
+	runs, err := listFolders(v.folder.path(versionsDir))
+	if err != nil {
+		return nil, fmt.Errorf("list versions: %w", err)
+	}
+	return runs, nil
+}
+
+// baseManifests are the kept versions that a version was built on, itself included,
+// oldest first.
+func (v *Versions) baseManifests(run string) []Manifest {
+	var line []Manifest
+	for run != "" {
+		m, err := v.ReadManifest(run)
+		if err != nil {
+			break // not kept any more, or damaged
+		}
+		line = append(line, m)
+		run = m.baseRun()
+	}
+	slices.Reverse(line)
+	return line
+}
+
+// baseOf is the version that another was built on, or, of one that was rebuilt
+// from Parquet or is damaged, the one before it by time.
+func (v *Versions) baseOf(run string, versions []string) (string, error) {
+	m, err := v.ReadManifest(run)
+	if err == nil && slices.Contains(versions, m.baseRun()) {
+		return m.baseRun(), nil
+	}
+	at, _ := slices.BinarySearch(versions, run)
+	if at == 0 || m.Previous != "" {
+		return "", fmt.Errorf("roll back: the version that %s was built on is not kept: there are %v", run, versions)
+	}
+	return versions[at-1], nil
+}
+
+// CheckCatalog compares the catalog of a version with its manifest.
+func (v *Versions) CheckCatalog(run string) error {
+	_, err := v.readableManifest(run)
+	return err
+}
+
+// readableManifest returns the manifest of a version whose catalog is what it says. Parquet
+// that is damaged is written again by the next night, and by rebuild.
+func (v *Versions) readableManifest(run string) (Manifest, error) {
+	m, err := v.ReadManifest(run)
+	if err != nil {
+		return m, err
+	}
+	if problem := newSumCache().compareFile(v.folder.VersionCatalog(run), m.Catalog, true); problem != "" {
+		return m, v.folder.damagedErr(v.folder.VersionCatalog(run), problem, nil)
+	}
+	return m, nil
+}
+
+func (v *Versions) linkCatalog() error {
+	if err := v.folder.disk.SwapLink(filepath.Join(latestLink, CatalogFile), v.folder.CatalogPath()); err != nil {
+		return fmt.Errorf("link %s: %w", CatalogFile, err)
+	}
+	return nil
+}
+
+// clearLatest moves aside what stands in the place of the link and is none, such as
+// the copy that a restore made of what it led to.
+func (v *Versions) clearLatest() error {
+	info, err := os.Lstat(v.folder.path(latestLink))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() == fs.ModeSymlink {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return v.folder.disk.Rename(v.folder.path(latestLink), v.folder.path(latestLink+".aside"))
+}
+
+// describeFailedSwitch says what readers see. The new name may be there, and the
+// disk not have promised to keep it.
+func (v *Versions) describeFailedSwitch(run string) string {
+	if latest, _, err := v.Latest(); err == nil && latest == run {
+		return "readers see it, but a power cut may take it back: look at the disk, then run again"
+	}
+	return "nothing was published, the last snapshot stays"
+}
+
+// Drop removes a version that readers do not see. It needs the Lock.
+func (v *Versions) Drop(run string) error {
+	versions, err := v.List()
+	if err != nil {
+		return err
+	}
+	latest, _, err := v.Latest()
+	switch {
+	case err != nil:
+		return err
+	case run == latest:
+		return fmt.Errorf("remove version %s: readers see it: roll back or rebuild first; nothing was changed", run)
+	case !slices.Contains(versions, run):
+		return fmt.Errorf("remove version %q: there are %v; nothing was changed", run, versions)
+	}
+	return v.folder.disk.Discard(v.folder.VersionPath(run))
+}
+
+// dropOld removes the oldest versions beyond keep_versions, never the
+// one that readers see.
+func (v *Versions) dropOld() error {
+	old, err := v.oldPaths(Retention{}, time.Time{})
+	if err != nil {
+		return err
+	}
+	for _, path := range old {
+		if err := v.folder.disk.Discard(path); err != nil {
+			return fmt.Errorf("remove the old version %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// oldPaths finds the versions beyond keep_versions. Those that the newest
+// was built on stay first, since a rollback leads to them; then the youngest of
+// the others, such as what a rollback turned away from.
+func (v *Versions) oldPaths(Retention, time.Time) ([]string, error) {
+	runs, err := v.List()
+	if err != nil {
+		return nil, err
+	}
+	latest, _, err := v.Latest()
+	if err != nil {
+		return nil, err
+	}
+	keep := []string{latest}
+	line := v.baseManifests(latest)
+	slices.Reverse(line)
+	for _, m := range line {
+		keep = append(keep, m.RunID)
+	}
+	slices.Reverse(runs)
+	keep = append(keep, runs...)
+	var kept, old []string
+	for _, run := range keep {
+		switch {
+		case !slices.Contains(runs, run), slices.Contains(kept, run), slices.Contains(old, v.folder.VersionPath(run)):
+		case len(kept) < max(1, v.keep):
+			kept = append(kept, run)
+		default:
+			old = append(old, v.folder.VersionPath(run))
+		}
+	}
+	return old, nil
+}
+
+// damagedFiles compares the files of a version with its manifest: their sizes, and
+// where that is asked their checksums.
+func (v *Versions) damagedFiles(known *sumCache, run string, deep bool) []Damage {
+	m, err := v.ReadManifest(run)
+	if err != nil {
+		return []Damage{{File: v.folder.relativePath(filepath.Join(v.folder.VersionPath(run), ManifestFile)), Problem: describeProblem(err)}}
+	}
+	var found []Damage
+	for _, want := range m.fileSums() {
+		path := filepath.Join(v.folder.VersionPath(run), want.File)
+		if problem := known.compareFile(path, want, deep); problem != "" {
+			found = append(found, Damage{File: v.folder.relativePath(path), Problem: problem})
+		}
+	}
+	return found
+}
+
+// wholeVersions are the versions kept whose files are what their manifests say,
+// oldest first, one left out.
+func (v *Versions) wholeVersions(without string, deep bool) []string {
+	runs, err := v.List()
+	if err != nil {
+		return nil
+	}
+	var whole []string
+	for _, run := range runs {
+		if run != without && len(v.damagedFiles(newSumCache(), run, deep)) == 0 {
+			whole = append(whole, run)
+		}
+	}
+	return whole
+}
