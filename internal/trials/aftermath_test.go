@@ -85,6 +85,7 @@ func TestReplayedRunIsNotTakenUp(t *testing.T) {
 // TestLostVersionIsRebuilt removes the version that readers should see: nights
 // refuse, with the remedies, and rebuild brings it back.
 func TestLostVersionIsRebuilt(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	h.goodNight()

@@ -30,6 +30,7 @@ func settledWorld(part int) sim.Options {
 // TestNightAsksOnlyForWhatCanHaveChanged also compares all values, after nights
 // that carried what they could in a world where nothing changes silently.
 func TestNightAsksOnlyForWhatCanHaveChanged(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, settledWorld(20))
 	ref := newReference(t, h.service, h.cfg.Streams)
@@ -177,6 +178,7 @@ func (h *house) statuses() map[string][2]string {
 // TestSilentChangesAreCaughtInTime changes settled records without a trace. The
 // rotating re-check finds all of them within its nights, and counts them.
 func TestSilentChangesAreCaughtInTime(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	const recheck = 3
 	world := richWorld()

@@ -15,6 +15,7 @@ import (
 // TestRebuildGivesTheSameHistory loses the catalogue after several nights, one
 // a day, and builds it again from the Parquet series.
 func TestRebuildGivesTheSameHistory(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld())
 	for range 4 {

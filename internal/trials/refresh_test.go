@@ -96,6 +96,7 @@ func TestAStoppedRefreshSaysHowItGoesOn(t *testing.T) {
 }
 
 func TestARefreshIsNoNight(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld())
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck, m.cfg.Warehouse.KeepVersions = "changed", 1, 3, 2
@@ -128,6 +129,7 @@ func TestARefreshIsNoNight(t *testing.T) {
 }
 
 func TestARefreshThatFailsLeavesTheSnapshot(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld())
 	m.goodNight()
@@ -150,6 +152,7 @@ func TestARefreshThatFailsLeavesTheSnapshot(t *testing.T) {
 // TestEventsOfAnInboxThatWasNotEmptiedJoinOnce puts back what a night and a refresh
 // took from the inbox, as if they had been killed between their publish and that.
 func TestEventsOfAnInboxThatWasNotEmptiedJoinOnce(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld())
 	m.goodNight()

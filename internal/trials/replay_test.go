@@ -12,6 +12,7 @@ import (
 )
 
 func TestReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld())
 	h.cfg.Details = "changed"

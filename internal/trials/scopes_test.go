@@ -126,6 +126,7 @@ func TestTokenOfAnUnknownTypeLearnsFromRefusals(t *testing.T) {
 // TestLostScopesKeepTheirRows takes scopes from a token between two nights. The
 // tables that it can no longer read stay as they were, the others go on.
 func TestLostScopesKeepTheirRows(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()
 	world.ListingChange, world.SilentChange = 0.5, 0.5

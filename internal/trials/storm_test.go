@@ -55,6 +55,7 @@ func decisive() []strike {
 
 // TestKilledAtTheDecisiveSteps is the short form of TestTortureKilledAtEveryStep.
 func TestKilledAtTheDecisiveSteps(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 3, few()...)
 	c.strikeAll(t, decisive())
