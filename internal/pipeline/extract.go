@@ -59,7 +59,7 @@ func (r *reader) readStreams(ctx context.Context, behind *finisher) error {
 	for _, s := range n.cfg.Streams {
 		// What details are asked for is known when the lists are finished.
 		if s.IsEvents() || s.IsDetail() || n.mode.isRefresh() {
-			if err := cmp.Or(behind.wait(), n.waitOpened(ctx)); err != nil {
+			if err := cmp.Or(behind.waitFinished(), n.waitOpened(ctx)); err != nil {
 				return err
 			}
 		}
@@ -78,7 +78,7 @@ func (r *reader) readStreams(ctx context.Context, behind *finisher) error {
 				return err
 			}
 		}
-		behind.add(*one)
+		behind.addStream(*one)
 	}
 	return nil
 }
@@ -173,14 +173,14 @@ func (r *reader) finishBehind(ctx context.Context, end context.CancelCauseFunc) 
 	return f
 }
 
-// add hands over a stream that was read.
-func (f *finisher) add(one received) {
+// addStream hands over a stream that was read.
+func (f *finisher) addStream(one received) {
 	f.open.Add(1)
 	f.queue <- one
 }
 
-// wait returns when all streams that were read are finished.
-func (f *finisher) wait() error {
+// waitFinished returns when all streams that were read are finished.
+func (f *finisher) waitFinished() error {
 	f.open.Wait()
 	return f.err
 }

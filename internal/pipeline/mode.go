@@ -18,8 +18,8 @@ const (
 	NoDetails      Details = "none" // lists only
 )
 
-// check refuses any other value: it would silently read all or nothing.
-func (d Details) check() error {
+// validate refuses any other value: it would silently read all or nothing.
+func (d Details) validate() error {
 	switch d {
 	case ChangedDetails, AllDetails, NoDetails:
 		return nil

@@ -11,12 +11,12 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// maxTargets bounds what waits for one refresh, of each kind. What comes beyond
-// it is left to the night, which reads the same events.
+// maxTargets bounds the records of each kind that wait for one refresh. The night
+// reads the others by the same events.
 const maxTargets = 500
 
-// Refresher collects what events are about and has it refreshed: window after
-// the first event, once for all that came meanwhile, one refresh at a time.
+// Refresher collects the records that events name and refreshes them together: one
+// window after the first event, one refresh at a time.
 type Refresher struct {
 	log     *slog.Logger
 	window  time.Duration
@@ -34,27 +34,27 @@ func NewRefresher(log *slog.Logger, window time.Duration, refresh func(context.C
 	return &Refresher{log: log, window: window, refresh: refresh, woken: make(chan struct{}, 1)}
 }
 
-// Add notes an article and its campaign; an empty id is none. It does not block.
+// Add collects an article and its campaign; an empty id is none. It does not block.
 func (r *Refresher) Add(article, campaign string) {
-	if article == "" && campaign == "" {
-		return
+	if article != "" || campaign != "" {
+		r.addTargets(Targets{[]string{article}, []string{campaign}})
 	}
-	r.mu.Lock()
-	r.waiting.Articles = join(r.waiting.Articles, article)
-	r.waiting.Campaigns = join(r.waiting.Campaigns, campaign)
-	r.mu.Unlock()
-	r.wake()
 }
 
-func (r *Refresher) wake() {
+// addTargets adds to what waits, and wakes Run.
+func (r *Refresher) addTargets(t Targets) {
+	r.mu.Lock()
+	r.waiting.Articles = addIDs(r.waiting.Articles, t.Articles...)
+	r.waiting.Campaigns = addIDs(r.waiting.Campaigns, t.Campaigns...)
+	r.mu.Unlock()
 	select {
 	case r.woken <- struct{}{}:
 	default:
 	}
 }
 
-// join adds ids to a sorted list, once each, as long as there is room.
-func join(to []string, ids ...string) []string {
+// addIDs adds ids to a sorted list, once each, as long as there is room.
+func addIDs(to []string, ids ...string) []string {
 	for _, id := range ids {
 		at, known := slices.BinarySearch(to, id)
 		if id != "" && !known && len(to) < maxTargets {
@@ -84,24 +84,23 @@ func (r *Refresher) Run(ctx context.Context) {
 	}
 }
 
-// refreshNow hands over what waits. A refresh that fails is not tried again: the
-// next night reads what events told of and nobody has read since.
+// refreshNow refreshes what waits. A refresh that fails is not repeated: the next
+// night reads the records that events named and no run has read since.
 func (r *Refresher) refreshNow(ctx context.Context) {
-	targets := r.take()
+	targets := r.takeTargets()
 	err := r.refresh(ctx, targets)
-	var held *warehouse.HeldError
 	switch {
 	case err == nil || ctx.Err() != nil:
-	case errors.As(err, &held) || errors.Is(err, ErrPending):
-		r.log.Info("refresh waits", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "error", err)
-		r.putBack(targets)
+	case errors.As(err, new(*warehouse.HeldError)) || errors.Is(err, ErrPending):
+		r.log.Info("refresh waits for another window", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "error", err)
+		r.addTargets(targets)
 	default:
-		r.log.Warn("refresh failed, the next night reads the same", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "error", err)
+		r.log.Warn("refresh failed; the next night reads the same records", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "error", err)
 	}
 }
 
-// take empties what waits. An event that comes from now on wakes Run anew.
-func (r *Refresher) take() Targets {
+// takeTargets empties what waits. An event that comes from now on wakes Run anew.
+func (r *Refresher) takeTargets() Targets {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {
@@ -111,12 +110,4 @@ func (r *Refresher) take() Targets {
 	was := r.waiting
 	r.waiting = Targets{}
 	return was
-}
-
-func (r *Refresher) putBack(t Targets) {
-	r.mu.Lock()
-	r.waiting.Articles = join(r.waiting.Articles, t.Articles...)
-	r.waiting.Campaigns = join(r.waiting.Campaigns, t.Campaigns...)
-	r.mu.Unlock()
-	r.wake()
 }
