@@ -64,7 +64,7 @@ func logProgress(log *slog.Logger, watch *pipeline.Watch) {
 	one, read := currentStream(p)
 	log.Info("progress", "run", p.Run, "phase", p.Phase, "stream", one.Name, "done", one.Done, "total", one.Total, "rows", one.Rows,
 		"streams_read", read, "streams", len(p.Streams), "requests", p.Requests, "retries", p.Retries,
-		"requests_per_second", p.PerSecond, "allowed_per_second", p.Allowed, "left", p.Left)
+		"requests_per_second", p.PerSecond, "allowed_per_second", p.Allowed, "time_left", p.Left)
 }
 
 // currentStream is the stream that is read, and how many have been.

@@ -222,7 +222,7 @@ func (s *service) reloadConfig() (daemon.Settings, error) {
 		{"serve.listen", &s.first.Serve.Listen, &cfg.Serve.Listen},
 	} {
 		if *fixed.old != *fixed.want {
-			s.log.Warn("setting changes only after a restart", "key", fixed.key, "stays", *fixed.old, "asked", *fixed.want)
+			s.log.Warn("setting changes only after a restart", "setting", fixed.key, "in_use", *fixed.old, "configured", *fixed.want)
 			*fixed.want = *fixed.old
 		}
 	}

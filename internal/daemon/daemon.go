@@ -69,7 +69,7 @@ type Settings struct {
 	// CatchUp starts one night at once if slots were missed while the daemon was
 	// down.
 	CatchUp bool
-	// Night runs one night to its end. The Night that it returns counts also with an
+	// Night runs one night to its end. The run that it returns counts also with an
 	// error. When ctx ends it finishes publishing, or it stops and the next night
 	// resumes it.
 	Night func(ctx context.Context) (ledger.Run, error)

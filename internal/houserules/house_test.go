@@ -25,6 +25,8 @@ func rules() []rule {
 		{"the process is touched in cmd/sync alone", forbiddenNames},
 		{"tests do not sleep", sleeps},
 		{"names say what is inside", emptyNames},
+		{"functions are named by a verb with its object", names},
+		{"a receiver is one subject", receivers},
 		{"what is cited can be read", citations},
 		{"links lead somewhere", links},
 		{"the first pages are short", lengths},

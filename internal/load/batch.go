@@ -78,27 +78,22 @@ func newBatch[R any](columns []column[R], rows []R) arrow.RecordBatch {
 }
 
 // createTable is the statement that makes a table of these columns.
-func createTable[R any](name string, columns []column[R]) string {
+func createTable[R any](table sqlText, columns []column[R]) sqlText {
 	parts := make([]string, len(columns))
 	for i, c := range columns {
 		parts[i] = warehouse.Quote(c.name) + " " + c.sqlType
 	}
-	return "CREATE TABLE " + name + " (" + strings.Join(parts, ", ") + ")"
+	return stageSQL.Render("create_table", values{"table": table, "columns": sqlText(strings.Join(parts, ", "))})
 }
 
 // insertRows stages rows of a table that the stage fills itself.
-func insertRows[R any](ctx context.Context, s *Stage, table string, columns []column[R], rows []R) error {
+func insertRows[R any](ctx context.Context, s *staging, table sqlText, columns []column[R], rows []R) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	l, err := s.take(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.give(l)
 	batch := newBatch(columns, rows)
 	defer batch.Release()
-	if err := l.insert(ctx, table, batch); err != nil {
+	if err := s.insert(ctx, table, batch); err != nil {
 		return fmt.Errorf("stage %d rows of %s: %w", len(rows), table, err)
 	}
 	return nil

@@ -3,11 +3,8 @@ package load
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
 // Event is a new webhook event with what became of it.
@@ -29,7 +26,12 @@ const (
 	EventUnknown  = "unknown_topic"
 )
 
-// eventIDColumns and eventColumns are those of stage.event_ids and stage.events.
+const (
+	eventIDTable sqlText = "stage.event_ids"
+	eventTable   sqlText = "stage.events"
+)
+
+// eventIDColumns and eventColumns are those of eventIDTable and eventTable.
 var (
 	eventIDColumns = []column[stream.Event]{
 		textColumn("event_id", func(e stream.Event) string { return e.ID }),
@@ -49,20 +51,22 @@ var (
 	}
 )
 
-// AddEventIDs stages the ids of events as the inbox has them, known ones too.
-func (s *Stage) AddEventIDs(ctx context.Context, events []stream.Event) error {
-	return insertRows(ctx, s, "stage.event_ids", eventIDColumns, events)
+// Events stages webhook events.
+type Events struct{ stage *staging }
+
+// AddIDs stages the ids of events as the inbox has them, known ones too.
+func (e *Events) AddIDs(ctx context.Context, events []stream.Event) error {
+	return insertRows(ctx, e.stage, eventIDTable, eventIDColumns, events)
 }
 
-// NewEvents lists the places in the inbox, ascending, of the events that no earlier
-// night has: of several deliveries of one event the first.
-func (s *Stage) NewEvents(ctx context.Context) ([]uint64, error) {
-	if err := s.Settle(ctx); err != nil {
+// FindNew lists the places in the inbox, ascending, of the events that no earlier night
+// has: of several deliveries of one event the first.
+func (e *Events) FindNew(ctx context.Context) ([]uint64, error) {
+	if err := e.stage.settle(ctx); err != nil {
 		return nil, err
 	}
 	var places []uint64
-	err := s.draft.EachRow(ctx, []string{`SELECT seq FROM stage.event_ids ANTI JOIN meta.webhook_events USING (event_id)
-		QUALIFY row_number() OVER (PARTITION BY event_id ORDER BY received_at, seq) = 1 ORDER BY seq`}, func(scan func(...any) error) error {
+	err := eachRow(ctx, e.stage.draft, []sqlText{eventsSQL.Render("new_events", nil)}, func(scan func(...any) error) error {
 		var seq uint64
 		err := scan(&seq)
 		places = append(places, seq)
@@ -74,96 +78,37 @@ func (s *Stage) NewEvents(ctx context.Context) ([]uint64, error) {
 	return places, nil
 }
 
-// AddEvents stages new events for meta.webhook_events.
-func (s *Stage) AddEvents(ctx context.Context, events []Event) error {
-	return insertRows(ctx, s, "stage.events", eventColumns, events)
+// Add stages new events for meta.webhook_events.
+func (e *Events) Add(ctx context.Context, events []Event) error {
+	return insertRows(ctx, e.stage, eventTable, eventColumns, events)
 }
 
-// WriteEvents writes the staged events into meta.webhook_events, in the order of the
-// inbox.
-func (s *Stage) WriteEvents(ctx context.Context) error {
-	if err := s.Settle(ctx); err != nil {
+// Write writes the staged events into meta.webhook_events, in the order of the inbox.
+func (e *Events) Write(ctx context.Context) error {
+	if err := e.stage.settle(ctx); err != nil {
 		return err
 	}
-	err := s.draft.Exec(ctx, `INSERT INTO meta.webhook_events (event_id, topic, source, sent_at, received_at, outcome, body, body_sha256, run_id)
-		SELECT event_id, topic, source, try_cast(sent_at AS TIMESTAMPTZ), make_timestamptz(received_at), outcome, body, body_sha256, `+
-		warehouse.Literal(s.draft.Run)+` FROM stage.events ORDER BY seq`)
-	if err != nil {
+	if err := execute(ctx, e.stage.draft, eventsSQL.Render("write_events", values{"run": e.stage.draft.Run})); err != nil {
 		return fmt.Errorf("write the events: %w", err)
 	}
 	return nil
 }
 
 // HasRows reports whether a table of main has any.
-func (s *Stage) HasRows(ctx context.Context, table string) (bool, error) {
-	var some bool
-	err := s.draft.DB.QueryRowContext(ctx, fmt.Sprintf("SELECT EXISTS (FROM main.%s)", warehouse.Quote(table))).Scan(&some)
+func (e *Events) HasRows(ctx context.Context, table string) (bool, error) {
+	some, err := hasRows(ctx, e.stage.draft, mainTable(table))
 	if err != nil {
 		return false, fmt.Errorf("look into table %s: %w", table, err)
 	}
 	return some, nil
 }
 
-// ofEvents reports whether events fill a table.
-func (s *Stage) ofEvents(table string) bool {
-	lists, _ := s.sources(table)
-	return slices.ContainsFunc(lists, stream.Stream.IsEvents)
-}
-
-// nothingHeard is a query of what events touched, where none has come.
-const nothingHeard = "SELECT NULL::VARCHAR AS id, NULL::TIMESTAMPTZ AS heard WHERE FALSE"
-
-// heard gives what events touched. Where none is known, as with most partners,
-// the query of it is left out: planning it for every stream would take longer
-// than all else that a small night asks of DuckDB.
-func (s *Stage) heard(ctx context.Context, life stream.Life) (string, error) {
-	var some bool
-	err := s.draft.DB.QueryRowContext(ctx, fmt.Sprintf("SELECT EXISTS (%s) OR EXISTS (%s)",
-		s.known("article_status_events", "event_id"), s.known("article_comment_events", "event_id"))).Scan(&some)
-	if err != nil || !some {
-		return nothingHeard, err
-	}
-	return s.touched(life), nil
-}
-
-// touched gives, as SQL, the ids of campaigns or articles that events are about,
-// with the time of the last one: what was read before that is read again, by
-// whatever night succeeds in it. A comment's event names no article; where the
-// comment, or the one that it answers, is known, it leads to one.
-func (s *Stage) touched(life stream.Life) string {
-	statuses := s.known("article_status_events", "article_id", "campaign_id", "received_at")
-	comments := s.known("article_comment_events", "comment_id", "parent_comment_id", "received_at")
-	articles := fmt.Sprintf(`SELECT article_id AS id, received_at AS heard FROM (%s)
-		UNION ALL SELECT c.article_id, e.received_at FROM (SELECT comment_id AS id, received_at FROM (%[2]s)
-			UNION ALL SELECT parent_comment_id, received_at FROM (%[2]s)) e JOIN (%[3]s) c USING (id)`,
-		statuses, comments, s.known("article_comments", "id", "article_id"))
-	switch life {
-	case stream.AsArticle:
-	case stream.AsCampaign:
-		articles = fmt.Sprintf(`SELECT campaign_id AS id, received_at AS heard FROM (%s)
-			UNION ALL SELECT a.campaign_id, t.heard FROM (%s) t JOIN (%s) a USING (id)`,
-			statuses, articles, s.known("articles", "id", "campaign_id"))
-	default:
-		return nothingHeard
-	}
-	return "SELECT id, max(heard) AS heard FROM (" + articles + ") GROUP BY id"
-}
-
-// literals lists texts for SQL.
-func literals(texts []string) string {
-	quoted := make([]string, len(texts))
-	for i, t := range texts {
-		quoted[i] = warehouse.Literal(t)
-	}
-	return strings.Join(quoted, ", ")
-}
-
-// Lineage lists the runs whose snapshots led to the draft. A run that was rolled
-// back, replayed or did not publish is not among them.
-func (s *Stage) Lineage(ctx context.Context) (map[string]bool, error) {
-	rows, err := s.draft.DB.QueryContext(ctx, "SELECT run_id FROM meta.runs WHERE snapshot_at IS NOT NULL")
+// Lineage lists the runs whose snapshots led to the draft. A run that was rolled back,
+// replayed or did not publish is not among them.
+func (e *Events) Lineage(ctx context.Context) (map[string]bool, error) {
+	runs, err := queryTextSet(ctx, e.stage.draft, eventsSQL.Render("lineage", nil))
 	if err != nil {
 		return nil, fmt.Errorf("read meta.runs: %w", err)
 	}
-	return textSet(rows)
+	return runs, nil
 }

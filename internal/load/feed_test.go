@@ -56,7 +56,7 @@ func TestFailedFeedIsNeverUsed(t *testing.T) {
 	must(t, err)
 	bad := strings.Repeat(`{"name":"no id","row_hash":1,"seq":1},`, many)
 	// The batch is taken before DuckDB looks at it, so that only the end tells.
-	_ = s.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", strings.TrimSuffix(bad, ",")))
+	_ = s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", strings.TrimSuffix(bad, ",")))
 	if _, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{}); err == nil {
 		t.Error("the merge went on without the rows that are lost")
 	}

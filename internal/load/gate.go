@@ -24,8 +24,8 @@ type Limits struct {
 // is a mass deletion, however few they are against Limits.Rows.
 const allOfRows = 10
 
-// exceeded reports whether losing gone of before rows is a mass deletion.
-func (l Limits) exceeded(gone, before int64) bool {
+// areExceeded reports whether losing gone of before rows is a mass deletion.
+func (l Limits) areExceeded(gone, before int64) bool {
 	if gone == before && before >= allOfRows {
 		return true
 	}
@@ -51,23 +51,23 @@ func (e *MassDeleteError) Error() string {
 }
 
 // checkLosses compares what would vanish from each table with the limits.
-func (s *Stage) checkLosses(ctx context.Context, changes []Change, limits Limits) error {
+func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
 	var losses []warehouse.Loss
-	for i, t := range stream.Tables(s.streams) {
-		if limits.Believe != nil && limits.Believe(t.Name) {
+	for i, t := range stream.Tables(m.stage.streams) {
+		if m.limits.Believe != nil && m.limits.Believe(t.Name) {
 			continue
 		}
 		all := warehouse.Loss{Table: t.Name, Gone: changes[i].Gone, Before: changes[i].Before}
-		if limits.exceeded(all.Gone, all.Before) {
+		if m.limits.areExceeded(all.Gone, all.Before) {
 			losses = append(losses, all)
 			continue
 		}
-		parts, err := s.lossesByStream(ctx, t, changes[i])
+		parts, err := m.lossesByStream(ctx, t, changes[i])
 		if err != nil {
 			return fmt.Errorf("count what would vanish from %s: %w", t.Name, err)
 		}
 		for _, part := range parts {
-			if limits.exceeded(part.Gone, part.Before) {
+			if m.limits.areExceeded(part.Gone, part.Before) {
 				losses = append(losses, part)
 			}
 		}
@@ -78,11 +78,11 @@ func (s *Stage) checkLosses(ctx context.Context, changes []Change, limits Limits
 	return nil
 }
 
-// lossesByStream counts what would vanish of each stream's own rows, where
-// several fill one table and are told apart by a fixed column: all cities are
-// gone from a table that still holds the countries.
-func (s *Stage) lossesByStream(ctx context.Context, t stream.Table, c Change) ([]warehouse.Loss, error) {
-	lists, _ := s.sources(t.Name)
+// lossesByStream counts what would vanish of each stream's own rows, where several fill
+// one table and are told apart by a fixed column: all cities are gone from a table that
+// still holds the countries.
+func (m *merge) lossesByStream(ctx context.Context, t stream.Table, c Change) ([]warehouse.Loss, error) {
+	lists, _ := m.stage.sources(t.Name)
 	if c.Gone == 0 || len(lists) < 2 {
 		return nil, nil
 	}
@@ -92,9 +92,8 @@ func (s *Stage) lossesByStream(ctx context.Context, t stream.Table, c Change) ([
 			continue
 		}
 		part := warehouse.Loss{Table: t.Name, Stream: list.Name}
-		err := s.draft.DB.QueryRowContext(ctx, fmt.Sprintf(
-			"SELECT (SELECT count(*) FROM main.%s m WHERE %s), (SELECT count(*) FROM %s m WHERE gone AND %[2]s)",
-			warehouse.Quote(t.Name), fixed(list.Root()), closing(t.Name))).Scan(&part.Before, &part.Gone)
+		err := queryRow(ctx, m.stage.draft, compareSQL.Render("count_losses", values{"main": mainTable(t.Name),
+			"closing": closingTable(t.Name), "rows": rowsOfStream(list.Root())})).Scan(&part.Before, &part.Gone)
 		if err != nil {
 			return nil, err
 		}

@@ -24,12 +24,12 @@ func TestFailedBatchIsNeverCommittedAround(t *testing.T) {
 	must(t, err)
 	// More good batches than there are lanes, so that the bad one meets some.
 	for _, id := range []string{"a", "b", "c", "d"} {
-		must(t, s.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", listing(id, id, 1, 1))))
+		must(t, s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", listing(id, id, 1, 1))))
 	}
-	if err := s.Add(ctx, "product_listings", "product_listings", textForNumbers(t, h)); err == nil {
+	if err := s.Rows.Add(ctx, "product_listings", "product_listings", textForNumbers(t, h)); err == nil {
 		t.Fatal("a text in a column of numbers was staged")
 	}
-	if err := s.Settle(ctx); err == nil || !strings.Contains(err.Error(), "settle the stage") {
+	if err := s.Rows.Finish(ctx, h.streams[0], load.Whole, false); err == nil || !strings.Contains(err.Error(), "settle the stage") {
 		t.Errorf("the stage settled with rows that are lost: %v", err)
 	}
 	if _, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{}); err == nil {

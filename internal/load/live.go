@@ -1,70 +1,67 @@
 package load
 
 import (
-	"fmt"
-	"strings"
+	"context"
 
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
-// The rules for records that change without a trace on the
-// row that lists them. An article counts as published once it has a live URL:
-// the set of status prefixes is not shown (spec section 3).
+// Some records change without a trace on the row that lists them. They are read again
+// while what they live by is live, and after an event about it.
 
-// live gives the ids that are live, as SQL: those of campaigns, of articles or
-// of profiles.
-func (s *Stage) live(life stream.Life, days int) string {
-	since := fmt.Sprintf("%s - INTERVAL %d DAY", s.draft.Stamp(), days)
-	campaigns := s.liveCampaigns(since)
+// liveIDs are the ids that are live: those of campaigns, of articles or of profiles.
+func (p *Details) liveIDs(life stream.Life, days int) sqlText {
+	campaigns := p.liveCampaigns(days)
 	switch life {
 	case stream.AsCampaign:
 		return campaigns
 	case stream.AsArticle:
-		return fmt.Sprintf(`SELECT id FROM (%s) WHERE coalesce(live_url, '') = '' OR campaign_id IN (%s)
-			UNION ALL SELECT id FROM (%s) WHERE coalesce(live_url, '') = ''`,
-			s.known("campaign_articles", "id", "live_url", "campaign_id"), campaigns, s.known("articles", "id", "live_url"))
+		return liveSQL.Render("live_articles", values{"live_campaigns": campaigns,
+			"campaign_articles": p.stage.knownRows("campaign_articles", "id", "live_url", "campaign_id"),
+			"articles":          p.stage.knownRows("articles", "id", "live_url")})
 	case stream.AsProfile:
-		return fmt.Sprintf(`SELECT profile_id FROM (%s) WHERE id IN (%s)
-			UNION ALL SELECT profile_id FROM (%s) WHERE greatest(created_at, updated_at, date_paid) >= %s
-			UNION ALL SELECT id FROM (%s) WHERE greatest(created_at, updated_at) >= %[4]s`,
-			s.known("campaigns", "id", "profile_id"), campaigns,
-			s.known("orders", "profile_id", "created_at", "updated_at", "date_paid"), since,
-			s.known("profiles", "id", "created_at", "updated_at"))
+		return liveSQL.Render("live_profiles", values{"live_campaigns": campaigns, "now": p.stage.draft.At, "days": days,
+			"campaigns": p.stage.knownRows("campaigns", "id", "profile_id"),
+			"orders":    p.stage.knownRows("orders", "profile_id", "created_at", "updated_at", "date_paid"),
+			"profiles":  p.stage.knownRows("profiles", "id", "created_at", "updated_at")})
 	}
-	return "SELECT NULL::VARCHAR WHERE FALSE"
+	return liveSQL.Render("nothing_live", nil)
 }
 
-// liveCampaigns counts a campaign whose own row changed tonight as live as well:
-// an article may have come to it, of which updated_at need not tell.
-func (s *Stage) liveCampaigns(since string) string {
-	ids := fmt.Sprintf(`SELECT id FROM (%s) WHERE greatest(created_at, updated_at) >= %s
-		UNION ALL SELECT campaign_id FROM (%s) WHERE coalesce(live_url, '') = ''`,
-		s.known("campaigns", "id", "created_at", "updated_at"), since, s.known("campaign_articles", "campaign_id", "live_url"))
-	if _, detail := s.sources("campaigns"); detail.Name != "" {
-		ids += fmt.Sprintf(" UNION ALL SELECT id FROM %s WHERE why = %s", planned(detail.Name), warehouse.Literal(whyChanged))
+func (p *Details) liveCampaigns(days int) sqlText {
+	ids := []sqlText{liveSQL.Render("live_campaigns", values{"now": p.stage.draft.At, "days": days,
+		"campaigns": p.stage.knownRows("campaigns", "id", "created_at", "updated_at"),
+		"articles":  p.stage.knownRows("campaign_articles", "campaign_id", "live_url")})}
+	if _, detail := p.stage.sources("campaigns"); detail.Name != "" {
+		ids = append(ids, liveSQL.Render("changed_campaigns", values{"plan": planTable(detail.Name)}))
 	}
-	return ids
+	return unionAll(ids)
 }
 
-// known are columns of a table as far as they are known tonight: staged rows,
-// and those of main where nothing was staged for the key. A row that is in
-// both may count twice, once with its last values: that makes a record live
-// for one night more, never less. A table that no stream fills has no rows.
-func (s *Stage) known(table string, cols ...string) string {
-	feeders := stream.Feeding(s.streams, table)
-	if len(feeders) == 0 {
-		nulls := make([]string, len(cols))
-		for i, c := range cols {
-			column, _ := s.defs[table].Column(c)
-			nulls[i] = fmt.Sprintf("NULL::%s AS %s", column.Type, warehouse.Quote(c))
-		}
-		return "SELECT " + strings.Join(nulls, ", ") + " WHERE FALSE"
+// touchedIDs are the ids of campaigns or articles that events are about, with the time of
+// the last event. Where no event is known, as with most partners, the query is left out:
+// planning it for every stream would take longer than all else that a small night asks of
+// DuckDB.
+func (p *Details) touchedIDs(ctx context.Context, life stream.Life) (sqlText, error) {
+	var some bool
+	err := queryRow(ctx, p.stage.draft, liveSQL.Render("has_events", values{
+		"statuses": p.stage.knownRows("article_status_events", "event_id"),
+		"comments": p.stage.knownRows("article_comment_events", "event_id")})).Scan(&some)
+	nothing := liveSQL.Render("nothing_touched", nil)
+	if err != nil || !some {
+		return nothing, err
 	}
-	list := columns("", cols)
-	parts := []string{"SELECT " + list + " FROM main." + warehouse.Quote(table)}
-	for _, name := range feeders {
-		parts = append(parts, "SELECT "+list+" FROM "+staged(name, table))
+	statuses := p.stage.knownRows("article_status_events", "article_id", "campaign_id", "received_at")
+	touched := liveSQL.Render("touched_articles", values{"statuses": statuses,
+		"comments":       p.stage.knownRows("article_comment_events", "comment_id", "parent_comment_id", "received_at"),
+		"known_comments": p.stage.knownRows("article_comments", "id", "article_id")})
+	switch life {
+	case stream.AsArticle:
+	case stream.AsCampaign:
+		touched = liveSQL.Render("touched_campaigns", values{"statuses": statuses, "touched_articles": touched,
+			"articles": p.stage.knownRows("articles", "id", "campaign_id")})
+	default:
+		return nothing, nil
 	}
-	return strings.Join(parts, " UNION ALL ")
+	return liveSQL.Render("last_touched", values{"touched": touched}), nil
 }

@@ -97,16 +97,16 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 		h.stage(ctx, s, name, saw)
 	}
 	for _, st := range h.streams {
-		must(h.t, s.Finish(ctx, st, cover[st.Name], seen[st.Name].distinct))
+		must(h.t, s.Rows.Finish(ctx, st, cover[st.Name], seen[st.Name].distinct))
 		if h.plans && st.IsDetail() {
-			_, err := s.Plan(ctx, st, h.reread, func(string) bool { return true })
+			_, err := s.Details.Plan(ctx, st, h.reread, func(string) bool { return true })
 			must(h.t, err)
 			h.asks = nil
-			for id, err := range s.Asks(ctx, st, load.TurnSettled) {
+			for id, err := range s.Details.IDsToAsk(ctx, st, load.TurnSettled) {
 				must(h.t, err)
 				h.asks = append(h.asks, id)
 			}
-			h.plan, err = s.NoteUnread(ctx, st)
+			h.plan, err = s.Details.MarkUnread(ctx, st)
 			must(h.t, err)
 		}
 	}
@@ -130,10 +130,10 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 func (h *house) stage(ctx context.Context, s *load.Stage, name string, saw showing) {
 	h.t.Helper()
 	for table, text := range saw.rows {
-		must(h.t, s.Add(ctx, name, table, h.batch(table, text)))
+		must(h.t, s.Rows.Add(ctx, name, table, h.batch(table, text)))
 	}
 	for outcome, ids := range saw.asked {
-		must(h.t, s.Asked(ctx, name, ids, outcome))
+		must(h.t, s.Details.AddAsked(ctx, name, ids, outcome))
 	}
 }
 
@@ -141,10 +141,10 @@ func (h *house) stage(ctx context.Context, s *load.Stage, name string, saw showi
 func (h *house) leave(ctx context.Context, s *load.Stage) {
 	h.t.Helper()
 	st := h.streams[0]
-	n, err := s.Records(ctx, st, 1)
+	n, err := s.Rows.CountStored(ctx, st, 1)
 	must(h.t, err)
 	told := map[string]int{}
-	must(h.t, s.Leave(ctx, st, func(rows load.Stored) { told[rows.Table] += rows.Keys.Len() }))
+	must(h.t, s.Rows.StreamStoredKeys(ctx, st, func(rows load.Stored) { told[rows.Table] += rows.Keys.Len() }))
 	if told["product_listings"] != n || told["product_listing_prices"] == 0 {
 		h.t.Errorf("of %d listings and their prices %v rows were told", n, told)
 	}
@@ -152,7 +152,7 @@ func (h *house) leave(ctx context.Context, s *load.Stage) {
 		{Name: "seq", Type: arrow.PrimitiveTypes.Uint64}}
 	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema(fields, nil), strings.NewReader("["+h.leaves+"]"))
 	must(h.t, err)
-	must(h.t, s.Add(ctx, st.Name, "$same", b))
+	must(h.t, s.Rows.Add(ctx, st.Name, "$same", b))
 }
 
 // batch makes the record batch that the decoder would make of these rows.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -19,50 +18,61 @@ type Change struct {
 	New, Changed, Gone int64
 }
 
-// Merge brings main to what the streams showed. Every changed and vanished row
-// moves from main to past, new versions enter main, and a row that did not
-// change is not touched. Nothing is written before all gates have passed; a
-// *MassDeleteError names those that did not.
-func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Limits) ([]Change, error) {
-	if err := s.Settle(ctx); err != nil {
+// merge brings main to what the streams showed.
+type merge struct {
+	stage   *staging
+	rows    *Rows
+	details *Details
+	cover   map[string]Coverage
+	limits  Limits
+}
+
+// run unites, compares and writes. Nothing is written before all gates have passed.
+func (m *merge) run(ctx context.Context) ([]Change, error) {
+	if err := m.stage.settle(ctx); err != nil {
 		return nil, err
 	}
-	if s.feeds.made > 0 {
-		if _, err := setThreads(ctx, s.draft, s.threads); err != nil {
+	if m.stage.feeds.made > 0 {
+		if _, err := setThreads(ctx, m.stage.draft, m.stage.threads); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.unite(ctx); err != nil {
+	if err := m.unite(ctx); err != nil {
 		return nil, err
 	}
-	changes, err := s.compare(ctx, stream.Tables(s.streams), func(t stream.Table) string { return s.scope(t, cover) })
+	changes, err := m.compare(ctx, stream.Tables(m.stage.streams))
 	if err != nil {
 		return nil, fmt.Errorf("compare the tables: %w", err)
 	}
-	if err := s.checkLosses(ctx, changes, limits); err != nil {
+	if err := m.checkLosses(ctx, changes); err != nil {
 		return nil, err
 	}
-	return changes, s.applyAll(ctx, changes, cover)
+	return changes, m.write(ctx, changes)
 }
 
-// compare finds what closes in tables, parents before children: a child's scope
-// looks at its parent's closing keys.
-func (s *Stage) compare(ctx context.Context, tables []stream.Table, scope func(stream.Table) string) ([]Change, error) {
+// compare finds what changes in tables, parents before children: the scope of a child
+// looks at the closing keys of its parent.
+func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, error) {
 	// The rows of an adopted table are tonight's: before there were none.
-	before, err := rowsOf(ctx, s.draft, slices.DeleteFunc(slices.Clone(tables), func(t stream.Table) bool { return s.feeds.adopted.has(t.Name) }))
+	before, err := countTables(ctx, m.stage.draft, slices.DeleteFunc(slices.Clone(tables),
+		func(t stream.Table) bool { return m.stage.feeds.tables.has(t.Name) }))
 	if err != nil {
 		return nil, err
 	}
 	changes := make([]Change, len(tables))
-	var found []string
+	var counts []sqlText
 	for i, t := range tables {
 		changes[i].Table, changes[i].Before = t.Name, before[t.Name]
-		if err := s.draft.Exec(ctx, s.findClosing(t, changes[i].Before == 0, scope(t))); err != nil {
+		if err := execute(ctx, m.stage.draft, m.findClosing(t, changes[i].Before == 0)); err != nil {
 			return nil, err
 		}
-		found = append(found, fmt.Sprintf("SELECT %d, %s", i, countClosing(t.Name, changes[i].Before == 0)))
+		count := compareSQL.Render("count_changes", values{"index": i, "closing": closingTable(t.Name)})
+		if changes[i].Before == 0 {
+			count = compareSQL.Render("count_new", values{"index": i, "fresh": freshTable(t.Name)})
+		}
+		counts = append(counts, count)
 	}
-	return changes, s.draft.EachRow(ctx, found, func(scan func(...any) error) error {
+	return changes, eachRow(ctx, m.stage.draft, counts, func(scan func(...any) error) error {
 		var i int
 		var c Change
 		err := scan(&i, &c.New, &c.Changed, &c.Gone)
@@ -71,93 +81,88 @@ func (s *Stage) compare(ctx context.Context, tables []stream.Table, scope func(s
 	})
 }
 
-// applyAll writes all tables in one transaction: a commit for each of some
-// hundred statements would cost a small night more than its rows.
-func (s *Stage) applyAll(ctx context.Context, changes []Change, cover map[string]Coverage) error {
+// findClosing compares fingerprints and reads no other column. An empty table needs no
+// comparison: all of it is new.
+func (m *merge) findClosing(t stream.Table, empty bool) sqlText {
+	if empty {
+		return compareSQL.Render("compare_empty", values{"closing": closingTable(t.Name), "key": columnList("", t.Key), "main": mainTable(t.Name)})
+	}
+	keys := make([]sqlText, len(t.Key))
+	for i, k := range t.Key {
+		keys[i] = compareSQL.Render("compared_key", values{"column": warehouse.Name(k)})
+	}
+	stored, seen := m.rows.compared(t)
+	return compareSQL.Render("compare", values{"closing": closingTable(t.Name), "keys": joinSQL(keys, ", "),
+		"stored": stored, "seen": seen, "same_key": joinOn("m.", "f.", t.Key), "scope": m.scope(t)})
+}
+
+// write writes all tables in one transaction: a commit for each of some hundred
+// statements would cost a small night more than its rows.
+func (m *merge) write(ctx context.Context, changes []Change) error {
 	var rows int64
 	for _, c := range changes {
 		rows += c.Before + c.New
 	}
-	if err := s.draft.Exec(ctx, compression(rows)...); err != nil {
+	if err := execute(ctx, m.stage.draft, compressionFor(rows)); err != nil {
 		return err
 	}
-	tx, err := s.draft.DB.BeginTx(ctx, nil)
+	err := inTransaction(ctx, m.stage.draft, func(tx *sql.Tx) error {
+		for i, t := range stream.Tables(m.stage.streams) {
+			err := m.writeTable(ctx, tx, t, &changes[i])
+			if err == nil {
+				err = m.stage.draft.Step("mid merge")
+			}
+			if err != nil {
+				return fmt.Errorf("merge table %s: %w", t.Name, err)
+			}
+		}
+		if err := m.writeDeletions(ctx, tx, changes); err != nil {
+			return err
+		}
+		return m.details.store(ctx, tx, m.cover)
+	})
 	if err != nil {
-		return fmt.Errorf("begin the merge: %w", err)
-	}
-	for i, t := range stream.Tables(s.streams) {
-		if err := s.apply(ctx, tx, t, &changes[i]); err != nil {
-			return errors.Join(fmt.Errorf("merge table %s: %w", t.Name, err), warehouse.Undo(tx))
-		}
-		if err := s.draft.Step("mid merge"); err != nil {
-			return errors.Join(fmt.Errorf("merge table %s: %w", t.Name, err), warehouse.Undo(tx))
-		}
-	}
-	if err := errors.Join(s.noteDeletions(ctx, tx, cover, changes), s.noteDetails(ctx, tx, cover)); err != nil {
-		return errors.Join(err, warehouse.Undo(tx))
-	}
-	if err := tx.Commit(); err != nil {
 		return err
 	}
-	return s.release(ctx)
+	return m.stage.feeds.release(ctx)
 }
 
-// smallCatalog is the number of rows below which building symbol tables for
-// texts takes longer than all else that a night writes, and saves next to
-// nothing: some milliseconds for each of hundreds of columns.
+// smallCatalog is the number of rows below which building symbol tables for texts takes
+// longer than all else that a night writes, and saves next to nothing: some milliseconds
+// for each of hundreds of columns.
 const smallCatalog = 500_000
 
-// compression chooses how what stays is written, by the rows of the catalog.
-func compression(rows int64) []string {
+// compressionFor chooses how what stays is compressed, by the rows of the catalog.
+func compressionFor(rows int64) sqlText {
 	disabled := "none"
 	if rows < smallCatalog {
 		disabled = "fsst"
 	}
-	return []string{"SET GLOBAL force_compression = 'auto'", "SET GLOBAL disabled_compression_methods = " + warehouse.Literal(disabled)}
+	return mergeSQL.Render("set_compression", values{"disabled": disabled})
 }
 
-// closing names the keys of a table whose version changes tonight: new ones,
-// changed ones, and those that are gone.
-func closing(table string) string { return staged("closing", table) }
-
-// findClosing compares fingerprints and reads no other column. A table that is
-// empty yet needs no comparison: all of it is new.
-func (s *Stage) findClosing(t stream.Table, empty bool, scope string) string {
-	if empty {
-		return fmt.Sprintf("CREATE TABLE %s AS SELECT %s, TRUE AS gone, TRUE AS fresh FROM main.%s WHERE FALSE",
-			closing(t.Name), columns("", t.Key), warehouse.Quote(t.Name))
-	}
-	keys := make([]string, len(t.Key))
-	for i, k := range t.Key {
-		keys[i] = fmt.Sprintf("coalesce(m.%[1]s, f.%[1]s) AS %[1]s", warehouse.Quote(k))
-	}
-	stored, seen := s.compared(t)
-	return fmt.Sprintf(`CREATE TABLE %s AS SELECT %s, f.row_hash IS NULL AS gone, m.row_hash IS NULL AS fresh
-		FROM %s m FULL JOIN %s f ON %s
-		WHERE m.row_hash IS DISTINCT FROM f.row_hash AND (f.row_hash IS NOT NULL OR %s)`,
-		closing(t.Name), strings.Join(keys, ", "), stored, seen, equal("m.", "f.", t.Key), scope)
-}
-
-// countClosing counts the new, the changed and the vanished rows of a table.
-func countClosing(table string, empty bool) string {
-	if empty {
-		return "count(*), 0, 0 FROM " + fresh(table)
-	}
-	return "count(*) FILTER (fresh), count(*) FILTER (NOT gone AND NOT fresh), count(*) FILTER (gone) FROM " + closing(table)
-}
-
-// apply moves the closing rows to past and brings in their successors and the
-// new ones. A table in which nothing changed is not touched.
-func (s *Stage) apply(ctx context.Context, tx *sql.Tx, t stream.Table, c *Change) error {
+// writeTable moves the closing rows to past and inserts their successors and the new
+// ones. A table in which nothing changed is not touched.
+func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *Change) error {
+	key, columns, closing := columnList("", t.Key), allColumns(m.stage.defs[t.Name]), closingTable(t.Name)
 	if c.Changed+c.Gone > 0 {
-		for _, statement := range []string{s.closeRows(t), dropRows(t)} {
-			if _, err := tx.ExecContext(ctx, statement); err != nil {
-				return err
-			}
+		err := executeIn(ctx, tx,
+			mergeSQL.Render("close_versions", values{"past": pastTable(t.Name), "columns": columns, "now": m.stage.draft.At,
+				"run": m.stage.draft.Run, "main": mainTable(t.Name), "closing": closing, "key": key}),
+			mergeSQL.Render("delete_closed", values{"main": mainTable(t.Name), "closing": closing, "same_key": joinOn("m.", "c.", t.Key)}))
+		if err != nil {
+			return err
 		}
 	}
-	if !s.feeds.adopted.has(t.Name) && (c.Before == 0 || c.New+c.Changed > 0) {
-		added, err := tx.ExecContext(ctx, s.addRows(t, c.Before == 0))
+	if !m.stage.feeds.tables.has(t.Name) && (c.Before == 0 || c.New+c.Changed > 0) {
+		_, seen := m.rows.compared(t)
+		of := values{"main": mainTable(t.Name), "columns": columns, "now": m.stage.draft.At, "seen": seen}
+		insert := mergeSQL.Render("insert_all", of)
+		if c.Before > 0 {
+			of["closing"], of["key"] = closing, key
+			insert = mergeSQL.Render("insert_versions", of)
+		}
+		added, err := tx.ExecContext(ctx, string(insert))
 		if err != nil {
 			return err
 		}
@@ -171,73 +176,59 @@ func (s *Stage) apply(ctx context.Context, tx *sql.Tx, t stream.Table, c *Change
 	return nil
 }
 
-func (s *Stage) closeRows(t stream.Table) string {
-	cols := warehouse.Columns("", s.defs[t.Name]) + ", valid_from, row_hash"
-	return fmt.Sprintf(`INSERT INTO past.%[1]s (%[2]s, valid_to, run_id)
-		SELECT %[2]s, %[3]s, %[4]s FROM main.%[1]s SEMI JOIN %[5]s USING (%[6]s)`,
-		warehouse.Quote(t.Name), cols, s.draft.Stamp(), warehouse.Literal(s.draft.Run), closing(t.Name), columns("", t.Key))
-}
-
-func dropRows(t stream.Table) string {
-	return fmt.Sprintf("DELETE FROM main.%s m USING %s c WHERE %s",
-		warehouse.Quote(t.Name), closing(t.Name), equal("m.", "c.", t.Key))
-}
-
-// addRows brings in the rows that closing names, and all where main was empty,
-// as on the first night.
-func (s *Stage) addRows(t stream.Table, all bool) string {
-	def := s.defs[t.Name]
-	_, seen := s.compared(t)
-	add := fmt.Sprintf("INSERT INTO main.%s (%s, valid_from, row_hash) SELECT %s, %s, row_hash FROM %s",
-		warehouse.Quote(t.Name), warehouse.Columns("", def), warehouse.Columns("", def), s.draft.Stamp(), seen)
-	if all {
-		return add
-	}
-	return add + fmt.Sprintf(" SEMI JOIN (SELECT * FROM %s WHERE NOT gone) USING (%s)", closing(t.Name), columns("", t.Key))
-}
-
-// noteDeletions keeps the key and the evidence of every record that is gone.
-func (s *Stage) noteDeletions(ctx context.Context, tx *sql.Tx, cover map[string]Coverage, changes []Change) error {
-	for i, t := range stream.Tables(s.streams) {
-		lists, detail := s.sources(t.Name)
+// writeDeletions stores the key and the evidence of every record that is gone.
+func (m *merge) writeDeletions(ctx context.Context, tx *sql.Tx, changes []Change) error {
+	for i, t := range stream.Tables(m.stage.streams) {
+		lists, detail := m.stage.sources(t.Name)
 		sources := append(lists, detail)
 		if t.Name != sources[0].Root().Name || changes[i].Gone == 0 {
 			continue
 		}
-		note := fmt.Sprintf(`INSERT INTO meta.deletions (run_id, table_name, key, evidence)
-			SELECT %s, %s, concat_ws('/', %s), %s FROM %s m WHERE gone`, warehouse.Literal(s.draft.Run),
-			warehouse.Literal(t.Name), columns("", t.Key), evidence(t, sources, cover), closing(t.Name))
-		if _, err := tx.ExecContext(ctx, note); err != nil {
-			return fmt.Errorf("note deletions of %s: %w", t.Name, err)
+		err := executeIn(ctx, tx, mergeSQL.Render("write_deletions", values{"run": m.stage.draft.Run, "table": t.Name,
+			"key": columnList("", t.Key), "evidence": m.evidence(t, sources), "closing": closingTable(t.Name)}))
+		if err != nil {
+			return fmt.Errorf("write the deletions of %s: %w", t.Name, err)
 		}
 	}
 	return nil
 }
 
-// evidence tells, as SQL, an answer of 404 from absence.
-func evidence(t stream.Table, sources []stream.Stream, cover map[string]Coverage) string {
-	absent := absence(sources)
+// evidence tells an answer of 404 from absence.
+func (m *merge) evidence(t stream.Table, sources []stream.Stream) sqlText {
+	absent := absenceFrom(sources)
 	for _, st := range sources {
-		if st.Name != "" && st.IsDetail() && cover[st.Name] == ByID && slices.Contains(t.Key, st.Param) {
-			return fmt.Sprintf("CASE WHEN %s IN (SELECT id FROM %s WHERE outcome = '404') THEN %s ELSE %s END",
-				warehouse.Quote(st.Param), asked(st.Name), warehouse.Literal("404 from "+st.Path), absent)
+		if st.Name != "" && st.IsDetail() && m.cover[st.Name] == ByID && slices.Contains(t.Key, st.Param) {
+			return mergeSQL.Render("evidence_of_answers", values{"param": warehouse.Name(st.Param), "asked": askedTable(st.Name),
+				"answer": "404 from " + st.Path, "absent": absent})
 		}
 	}
 	return absent
 }
 
-// absence names, as SQL, the list that a row is absent from. Where several fill a
-// table, a fixed column of the row tells which.
-func absence(sources []stream.Stream) string {
-	walk := func(st stream.Stream) string { return warehouse.Literal("absent from a proven walk of " + st.Name) }
-	var cases strings.Builder
+// absenceFrom names the list that a row is absent from. Where several fill a table, a
+// fixed column of the row tells which.
+func absenceFrom(sources []stream.Stream) sqlText {
+	absent := func(st stream.Stream) string { return "absent from a proven walk of " + st.Name }
+	var cases []sqlText
 	for _, st := range sources {
 		if len(st.Tables) > 0 && len(st.Root().Const) > 0 {
-			fmt.Fprintf(&cases, " WHEN %s THEN %s", fixed(st.Root()), walk(st))
+			cases = append(cases, mergeSQL.Render("evidence_of_list", values{"rows": rowsOfStream(st.Root()), "absent": absent(st)}))
 		}
 	}
-	if cases.Len() == 0 {
-		return walk(sources[0])
+	if len(cases) == 0 {
+		return sqlText(warehouse.Literal(absent(sources[0])))
 	}
-	return "CASE" + cases.String() + " ELSE " + walk(sources[0]) + " END"
+	return mergeSQL.Render("evidence_by_list", values{"cases": joinSQL(cases, " "), "absent": absent(sources[0])})
+}
+
+// inTransaction runs do in one transaction, which it ends.
+func inTransaction(ctx context.Context, d *warehouse.Draft, do func(tx *sql.Tx) error) error {
+	tx, err := d.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
+	if err := do(tx); err != nil {
+		return errors.Join(err, warehouse.Undo(tx))
+	}
+	return tx.Commit()
 }

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"fmt"
 
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -42,8 +41,8 @@ const (
 // takes in memory.
 type shape struct{ rows, width int64 }
 
-// group is the size of the row groups of a table.
-func (s shape) group(limit int64) int {
+// groupRows is the size of the row groups of a table.
+func (s shape) groupRows(limit int64) int {
 	share := int64(groupShare)
 	if s.rows > manyRows {
 		share = longShare
@@ -56,33 +55,36 @@ func (s shape) group(limit int64) int {
 	return rowGroups[len(rowGroups)-1]
 }
 
-// parallel tables gain by several threads: they have several row groups, as large
+// isParallel reports whether a table gains by several threads: it has several row groups, as large
 // as can be. Where groups are smaller, threads take more memory than there is, and
 // one is done before two that wait for the disk, in wall time too.
-func (s shape) parallel(limit int64) bool { return s.rows > rowGroup && s.group(limit) == rowGroup }
+func (s shape) isParallel(limit int64) bool {
+	return s.rows > rowGroup && s.groupRows(limit) == rowGroup
+}
 
-// pieces is in how many ranges of its key a table is sorted.
-func (s shape) pieces(limit int64) int {
+// pieceCount is in how many ranges of its key a table is sorted.
+func (s shape) pieceCount(limit int64) int {
 	if rowGroup*s.width*100 <= limit*mergePercent || s.rows*s.width*pieceShare <= limit {
 		return 1
 	}
 	return int(s.rows*s.width*pieceShare/limit) + 1
 }
 
-// shapes measures tables: their rows, and the texts in some vectors of them.
-func (w parquetWriter) shapes(ctx context.Context, tables []stream.Table) ([]shape, error) {
-	rows, err := rowsOf(ctx, w.draft, tables)
+// measureTables finds the shapes of tables: their rows, and the texts in some vectors of
+// them.
+func (w *parquetWriter) measureTables(ctx context.Context, tables []stream.Table) ([]shape, error) {
+	rows, err := countTables(ctx, w.draft, tables)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]shape, len(tables))
-	var widths []string
+	var widths []sqlText
 	for i, t := range tables {
 		if all[i].rows = rows[t.Name]; all[i].rows >= fewRows {
-			widths = append(widths, fmt.Sprintf("SELECT %d, %s", i, measured(w.defs[t.Name], all[i].rows)))
+			widths = append(widths, measureWidth(i, w.defs[t.Name], all[i].rows))
 		}
 	}
-	return all, w.draft.EachRow(ctx, widths, func(scan func(...any) error) error {
+	return all, eachRow(ctx, w.draft, widths, func(scan func(...any) error) error {
 		var i int
 		var width int64
 		err := scan(&i, &width)
@@ -91,16 +93,15 @@ func (w parquetWriter) shapes(ctx context.Context, tables []stream.Table) ([]sha
 	})
 }
 
-// measured is the width of a table by a sample, the same one each time, of some
-// ten vectors; when chance leaves none of them, that of a table with many texts.
-func measured(def stream.Definition, rows int64) string {
+// measureWidth is the width of a table by a sample.
+func measureWidth(index int, def stream.Definition, rows int64) sqlText {
 	const sample, unknown = 10 * fewRows, 1_250
-	texts := "0"
+	texts := []sqlText{"0"}
 	for _, c := range def.Columns {
 		if c.Type == stream.Text || c.Type == stream.JSON {
-			texts += fmt.Sprintf(" + coalesce(strlen(%s::VARCHAR), 0)", warehouse.Quote(c.Name))
+			texts = append(texts, parquetSQL.Render("text_width", values{"column": warehouse.Name(c.Name)}))
 		}
 	}
-	return fmt.Sprintf("coalesce(avg(%s), %d)::BIGINT + %d FROM main.%s TABLESAMPLE system(%g PERCENT) REPEATABLE (1)",
-		texts, unknown, cell*len(def.Columns), warehouse.Quote(def.Name), min(100, 100*float64(sample)/float64(rows)))
+	return parquetSQL.Render("row_width", values{"index": index, "texts": joinSQL(texts, " + "), "unknown": unknown,
+		"cells": cell * len(def.Columns), "table": mainTable(def.Name), "percent": min(100, 100*float64(sample)/float64(rows))})
 }

@@ -1,94 +1,195 @@
 package load
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
-// A list and a stream of details that fill the same tables are united here, in
-// SQL over the staged rows: "d" is the detail, "l" the list, "m" what main has
-// from earlier nights. None overwrites another with its emptiness. Fingerprints
-// of the united rows are made from their texts, since those of two halves do
-// not add up to that of the whole.
-
-// united gives the rows that a table shall have.
-func (s *Stage) united(t stream.Table, detail stream.Stream) string {
-	from, cell := s.unitedRecords(t, detail), cellOfRecord
-	if t.Name != detail.Root().Name {
-		from, cell = s.unitedItems(t, detail), cellOfItem
+// unite makes, for every table, the rows that main shall have: where a list and a stream
+// of details fill it, both are united.
+func (m *merge) unite(ctx context.Context) error {
+	for _, st := range m.stage.streams {
+		if st.Over == "" {
+			continue
+		}
+		if err := m.uniteExtras(ctx, st); err != nil {
+			return fmt.Errorf("unite lists and details: %w", err)
+		}
 	}
-	var cols []string
-	for _, c := range s.defs[t.Name].Columns {
-		cols = append(cols, cell(c)+" AS "+warehouse.Quote(c.Name))
+	var statements []sqlText
+	for _, t := range stream.Tables(m.stage.streams) {
+		statements = append(statements, m.createFresh(t))
 	}
-	return fmt.Sprintf("SELECT *, %s AS row_hash FROM (SELECT %s, coalesce(d.seq, l.seq) AS seq FROM %s)",
-		textHash(s.defs[t.Name]), strings.Join(cols, ", "), from)
+	if err := executeAll(ctx, m.stage.draft, statements); err != nil {
+		return fmt.Errorf("unite lists and details: %w", err)
+	}
+	return nil
 }
 
-// unitedRecords joins the halves of each record, and what main has where only
-// one half could be had tonight.
-func (s *Stage) unitedRecords(t stream.Table, detail stream.Stream) string {
-	return fmt.Sprintf(`%s d FULL JOIN (%s) l ON %s
-		LEFT JOIN main.%s m ON m.%[5]s = coalesce(d.%[5]s, l.%[5]s) AND (d.seq IS NULL OR l.seq IS NULL)
-		LEFT JOIN %[6]s x ON x.id = coalesce(d.%[5]s, l.%[5]s)`,
-		staged(detail.Name, t.Name), notKept(detail), equal("d.", "l.", t.Key),
-		warehouse.Quote(t.Name), warehouse.Quote(t.Key[0]), extras(t.Name))
-}
-
-// unitedItems are the items of the details and, for records whose detail could
-// not be had, those of the list. Of the latter one that contradicts its row in
-// main in nothing keeps that row, which may know more of it.
-func (s *Stage) unitedItems(t stream.Table, detail stream.Stream) string {
-	agree := equal("m.", "l.", t.Key)
-	for _, c := range s.defs[t.Name].Columns {
-		name := warehouse.Quote(c.Name)
-		agree += fmt.Sprintf(" AND (nullif(l.%[1]s::VARCHAR, '') IS NULL OR l.%[1]s::VARCHAR = m.%[1]s::VARCHAR)", name)
+// createFresh makes the rows that one table shall have. It is a view where nothing has to
+// be united, so that nothing is copied.
+func (m *merge) createFresh(t stream.Table) sqlText {
+	lists, detail := m.stage.sources(t.Name)
+	def := m.stage.defs[t.Name]
+	if detail.Name == "" || len(lists) == 0 {
+		var parts []sqlText
+		for _, name := range stream.Feeding(m.stage.streams, t.Name) {
+			parts = append(parts, uniteSQL.Render("fresh_rows", values{"columns": allColumns(def), "staged": stagedTable(name, t.Name)}))
+		}
+		return uniteSQL.Render("fresh_view", values{"fresh": freshTable(t.Name), "rows": unionAll(parts)})
 	}
 	root := detail.Root()
-	// All rows of a record share its seq, which leads from an item to it.
-	alone := fmt.Sprintf("SELECT * FROM %s WHERE seq IN (SELECT r.seq FROM (%s) r ANTI JOIN %s f USING (%s))",
-		staged(detail.Over, t.Name), notKept(detail), staged(detail.Name, root.Name), columns("", root.Key))
-	return fmt.Sprintf("%s d FULL JOIN (%s) l ON FALSE LEFT JOIN main.%s m ON d.seq IS NULL AND %s",
-		staged(detail.Name, t.Name), alone, warehouse.Quote(t.Name), agree)
+	of := values{"fresh": freshTable(t.Name), "fingerprint": textFingerprint(def), "detail": stagedTable(detail.Name, t.Name),
+		"list_rows": listRows(detail), "main": mainTable(t.Name)}
+	if t.Name == root.Name {
+		of["cells"] = columnEach(def, ", ", recordCell)
+		of["key"], of["same_key"] = warehouse.Name(t.Key[0]), joinOn("d.", "l.", t.Key)
+		of["extra"] = extraTable(t.Name)
+		return uniteSQL.Render("unite_records", of)
+	}
+	of["cells"] = columnEach(def, ", ", itemCell)
+	of["list"], of["detail_records"] = stagedTable(detail.Over, t.Name), stagedTable(detail.Name, root.Name)
+	of["record_key"] = columnList("", root.Key)
+	of["agrees"] = joinOn("m.", "l.", t.Key) + " AND " + columnEach(def, " AND ", func(c stream.Column) sqlText {
+		return uniteSQL.Render("cell_agrees", values{"column": warehouse.Name(c.Name)})
+	})
+	return uniteSQL.Render("unite_items", of)
 }
 
-func cellOfRecord(c stream.Column) string {
-	name := warehouse.Quote(c.Name)
+func recordCell(c stream.Column) sqlText {
+	part := "united_value"
 	switch {
 	case c.Name == "extra":
-		return "coalesce(x.extra, d.extra, l.extra, m.extra)"
+		part = "record_extra"
 	case c.Type == stream.Text:
-		return fmt.Sprintf("coalesce(nullif(d.%[1]s, ''), nullif(l.%[1]s, ''), m.%[1]s, l.%[1]s, d.%[1]s)", name)
+		part = "record_text"
 	}
-	return fmt.Sprintf("coalesce(d.%[1]s, l.%[1]s, m.%[1]s)", name)
+	return uniteSQL.Render(part, values{"column": warehouse.Name(c.Name)})
 }
 
-func cellOfItem(c stream.Column) string {
-	name := warehouse.Quote(c.Name)
+func itemCell(c stream.Column) sqlText {
+	part := "united_value"
 	if c.Type == stream.Text {
-		return fmt.Sprintf("coalesce(d.%[1]s, nullif(l.%[1]s, ''), m.%[1]s, l.%[1]s)", name)
+		part = "item_text"
 	}
-	return fmt.Sprintf("coalesce(d.%[1]s, l.%[1]s, m.%[1]s)", name)
+	return uniteSQL.Render(part, values{"column": warehouse.Name(c.Name)})
 }
 
-// notKept are the rows of a list without those whose detail is kept from an
-// earlier night: they stand in main, united with that detail, and would lose
-// by the list's row alone.
-func notKept(detail stream.Stream) string {
-	return fmt.Sprintf("SELECT * FROM %s WHERE %s NOT IN %s",
-		staged(detail.Over, detail.Root().Name), warehouse.Quote(detail.Param), kept(detail))
+// listRows are the rows of a list without those whose detail stays as it is.
+func listRows(detail stream.Stream) sqlText {
+	return uniteSQL.Render("list_rows", values{"list": stagedTable(detail.Over, detail.Root().Name),
+		"param": warehouse.Name(detail.Param), "kept": keptDetails(detail)})
 }
 
-// kept are the ids of a stream of details whose rows in main stay as they are:
-// carried by the plan, asked for in vain, or left for a later night. Of the last,
-// a record that the list shows to be new or changed takes its list row as far as
-// that goes.
-func kept(detail stream.Stream) string {
+// keptDetails are the ids of a stream of details whose rows in main stay as they are.
+func keptDetails(detail stream.Stream) sqlText {
+	return uniteSQL.Render("kept_details", values{"param": warehouse.Name(detail.Param), "main": mainTable(detail.Root().Name),
+		"plan": planTable(detail.Name), "asked": askedTable(detail.Name)})
+}
+
+// textFingerprint is an md5 over "name=value" of the columns of a row in name order.
+func textFingerprint(def stream.Definition) sqlText {
+	def.Columns = slices.DeleteFunc(slices.Clone(def.Columns), func(c stream.Column) bool { return c.Untracked })
+	slices.SortFunc(def.Columns, func(a, b stream.Column) int { return strings.Compare(a.Name, b.Name) })
+	parts := columnEach(def, ", ", func(c stream.Column) sqlText {
+		part := "fingerprint_part"
+		if c.Type == stream.Instant {
+			part = "fingerprint_of_instant"
+		}
+		return uniteSQL.Render(part, values{"label": c.Name + "=", "column": warehouse.Name(c.Name)})
+	})
+	return uniteSQL.Render("fingerprint", values{"parts": parts})
+}
+
+// unitedExtra are the unknown fields of a record, united.
+type unitedExtra struct{ id, extra string }
+
+// extraColumns are those of an [extraTable].
+var extraColumns = []column[unitedExtra]{
+	textColumn("id", func(e unitedExtra) string { return e.id }),
+	textColumn("extra", func(e unitedExtra) string { return e.extra }),
+}
+
+// extraBatch is how many records are united in one batch.
+const extraBatch = 4096
+
+// uniteExtras unites unknown fields here and not in SQL: DuckDB's JSON functions turn
+// numbers into doubles and treat a null as a deletion.
+func (m *merge) uniteExtras(ctx context.Context, detail stream.Stream) error {
 	root := detail.Root()
-	return fmt.Sprintf(`(SELECT %[1]s FROM main.%[2]s WHERE %[1]s IN (SELECT id FROM %[3]s WHERE why = %[4]s OR unread AND stays
-		UNION ALL SELECT id FROM %[5]s WHERE outcome = %[6]s))`, warehouse.Quote(detail.Param),
-		warehouse.Quote(root.Name), planned(detail.Name), warehouse.Literal(whyCarried), asked(detail.Name), warehouse.Literal(string(Missed)))
+	if err := execute(ctx, m.stage.draft, createTable(extraTable(root.Name), extraColumns)); err != nil {
+		return err
+	}
+	var batch []unitedExtra
+	query := uniteSQL.Render("extras_to_unite", values{"key": warehouse.Name(root.Key[0]), "main": mainTable(root.Name),
+		"detail": stagedTable(detail.Name, root.Name), "list_rows": listRows(detail)})
+	err := eachRow(ctx, m.stage.draft, []sqlText{query}, func(scan func(...any) error) error {
+		var id, under, over string
+		if err := scan(&id, &under, &over); err != nil {
+			return err
+		}
+		object, err := uniteObjects(under, over)
+		if err != nil {
+			return fmt.Errorf("unite the unknown fields of %q: %w", id, err)
+		}
+		if batch = append(batch, unitedExtra{id, object}); len(batch) < extraBatch {
+			return nil
+		}
+		err = insertRows(ctx, m.stage, extraTable(root.Name), extraColumns, batch)
+		batch = batch[:0]
+		return err
+	})
+	if err == nil {
+		err = insertRows(ctx, m.stage, extraTable(root.Name), extraColumns, batch)
+	}
+	if err != nil {
+		return err
+	}
+	return m.stage.settle(ctx)
+}
+
+// uniteObjects puts the members of one JSON object over those of another, each value to
+// the letter, names sorted.
+func uniteObjects(under, over string) (string, error) {
+	members := map[string]string{}
+	for _, text := range []string{under, over} {
+		if err := readMembers(text, members); err != nil {
+			return "", err
+		}
+	}
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		pairs = append(pairs, name+":"+members[name])
+	}
+	return "{" + strings.Join(pairs, ",") + "}", nil
+}
+
+// readMembers reads the members of an object; names keep their quotes.
+func readMembers(object string, into map[string]string) error {
+	d := jsontext.NewDecoder(bytes.NewBufferString(object), jsontext.AllowDuplicateNames(true))
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		key := string(name)
+		value, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		into[key] = string(value)
+	}
+	return nil
 }

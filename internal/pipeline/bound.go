@@ -86,7 +86,7 @@ func (r *reader) unreadErr(s stream.Stream, unread, planned int64) *UnreadError 
 
 // gradeUnread grades a stream of details of which the night did not ask for all ids.
 func (r *reader) gradeUnread(ctx context.Context, one *streamResult) error {
-	plan, err := r.night.stage.NoteUnread(ctx, one.stream)
+	plan, err := r.night.stage.Details.MarkUnread(ctx, one.stream)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (r *reader) forecastNights(ctx context.Context) error {
 	if !slices.ContainsFunc(r.done, func(one streamResult) bool { return one.unread > 0 }) {
 		return nil
 	}
-	pace, err := r.night.stage.CaughtUp(ctx)
+	pace, err := r.night.stage.Details.CountCaughtUp(ctx)
 	if err != nil || pace == 0 {
 		return err
 	}

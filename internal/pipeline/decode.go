@@ -171,12 +171,12 @@ func (k *sink) loadStoredRecords(ctx context.Context) error {
 	if err := n.waitOpened(ctx); err != nil {
 		return err
 	}
-	records, err := n.stage.Records(ctx, k.stream, cmp.Or(n.cfg.KnownRecords, knownRecords))
+	records, err := n.stage.Rows.CountStored(ctx, k.stream, cmp.Or(n.cfg.KnownRecords, knownRecords))
 	if err != nil || records == 0 {
 		return err
 	}
 	known := transform.NewKnown(records)
-	err = n.stage.Leave(ctx, k.stream, func(rows load.Stored) { known.Add(rows.Table, rows.Keys, rows.RowHashes) })
+	err = n.stage.Rows.StreamStoredKeys(ctx, k.stream, func(rows load.Stored) { known.Add(rows.Table, rows.Keys, rows.RowHashes) })
 	for _, d := range k.all {
 		d.Skip(known)
 	}
@@ -233,10 +233,10 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 	}
 	for _, t := range tables {
 		if err != nil {
-			load.Drop(rows[t])
+			load.ReleaseBatches(rows[t])
 			continue
 		}
-		if err = k.night.stage.Add(ctx, k.stream.Name, t, rows[t]...); err == nil {
+		if err = k.night.stage.Rows.Add(ctx, k.stream.Name, t, rows[t]...); err == nil {
 			err = k.night.faultPoint("mid stage")
 		}
 	}
@@ -255,8 +255,8 @@ func (k *sink) flushAll(ctx context.Context) error {
 // rejects.
 func (k *sink) stageFindings(ctx context.Context, d transform.Findings) error {
 	k.rejects.Add(int64(len(d.Rejects)))
-	if err := k.night.stage.Carry(ctx, k.night.drift.addFindings(d)); err != nil {
+	if err := k.night.stage.Findings.AddDriftCarriers(ctx, k.night.drift.addFindings(d)); err != nil {
 		return err
 	}
-	return k.night.stage.Reject(ctx, d.Rejects)
+	return k.night.stage.Findings.AddRejects(ctx, d.Rejects)
 }

@@ -21,7 +21,7 @@ func (r *reader) readDetails(ctx context.Context, one *received, last load.Turn)
 	}
 	r.night.cfg.Watch.setPlanned(s, plan.Fetch)
 	var asked []string
-	part, err := r.client.Details(ctx, s, r.collectReadable(s, stage.Asks(ctx, s, last), &asked), one.sink.readBody)
+	part, err := r.client.Details(ctx, s, r.collectReadable(s, stage.Details.IDsToAsk(ctx, s, last), &asked), one.sink.readBody)
 	if err == nil {
 		err = r.doubtEmptyAnswers(ctx, s, &part)
 	}
@@ -46,9 +46,9 @@ func (r *reader) readDetails(ctx context.Context, one *received, last load.Turn)
 	}
 	answered := slices.DeleteFunc(asked, func(id string) bool { return other[id] })
 	err = inOrder(
-		func() error { return stage.Asked(ctx, s.Name, answered, load.Answered) },
-		func() error { return stage.Asked(ctx, s.Name, part.Gone, load.Gone) },
-		func() error { return stage.Asked(ctx, s.Name, part.Unproven, load.Missed) })
+		func() error { return stage.Details.AddAsked(ctx, s.Name, answered, load.Answered) },
+		func() error { return stage.Details.AddAsked(ctx, s.Name, part.Gone, load.Gone) },
+		func() error { return stage.Details.AddAsked(ctx, s.Name, part.Unproven, load.Missed) })
 	if err == nil && last == load.TurnSettled && one.asked < plan.Fetch {
 		err = r.gradeUnread(ctx, &one.streamResult)
 	}
@@ -76,11 +76,11 @@ func (r *reader) collectReadable(s stream.Stream, ids iter.Seq2[string, error], 
 func (r *reader) planDetails(ctx context.Context, s stream.Stream, again bool) (load.Plan, error) {
 	n := r.night
 	if n.mode.isRefresh() {
-		return n.stage.PlanOnly(ctx, s, n.mode.targetIDs(s))
+		return n.stage.Details.PlanOnly(ctx, s, n.mode.targetIDs(s))
 	}
-	decide := n.stage.Plan
+	decide := n.stage.Details.Plan
 	if again {
-		decide = n.stage.PlanAgain
+		decide = n.stage.Details.PlanAgain
 	}
 	rereading := load.Rereading{All: n.mode.details != ChangedDetails, LiveDays: n.cfg.LiveDays, Recheck: n.cfg.Recheck}
 	return decide(ctx, s, rereading, r.done.wasRead)
@@ -92,7 +92,7 @@ func (r *reader) doubtEmptyAnswers(ctx context.Context, s stream.Stream, d *fetc
 	if len(d.Bare) == 0 {
 		return nil
 	}
-	known, err := r.night.stage.KnownParams(ctx, s)
+	known, err := r.night.stage.Details.KnownParams(ctx, s)
 	if err != nil {
 		return stageErr(err)
 	}

@@ -104,15 +104,15 @@ func (n *night) newEvents(ctx context.Context, folders []string) ([]uint64, erro
 		if batch = append(batch, e); len(batch) < eventBatch {
 			continue
 		}
-		if err := n.stage.AddEventIDs(ctx, batch); err != nil {
+		if err := n.stage.Events.AddIDs(ctx, batch); err != nil {
 			return nil, err
 		}
 		batch = batch[:0]
 	}
-	if err := n.stage.AddEventIDs(ctx, batch); err != nil {
+	if err := n.stage.Events.AddIDs(ctx, batch); err != nil {
 		return nil, err
 	}
-	return n.stage.NewEvents(ctx)
+	return n.stage.Events.FindNew(ctx)
 }
 
 // decodeEvents reads the inbox again and turns the events at some places into rows of
@@ -143,12 +143,12 @@ func (n *night) decodeEvents(ctx context.Context, folders []string, places []uin
 		if size += len(e.Body); len(batch) < eventBatch && size < eventBatchBytes {
 			continue
 		}
-		if err := n.stage.AddEvents(ctx, batch); err != nil {
+		if err := n.stage.Events.Add(ctx, batch); err != nil {
 			return err
 		}
 		batch, size = batch[:0], 0
 	}
-	return n.stage.AddEvents(ctx, batch)
+	return n.stage.Events.Add(ctx, batch)
 }
 
 // stageEvent stages the rows of one event, if a stream has its topic, and says what
@@ -197,7 +197,7 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	if err := n.faultPoint("events landed"); err != nil {
 		return nil, err
 	}
-	lineage, err := n.stage.Lineage(ctx)
+	lineage, err := n.stage.Events.Lineage(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (n *night) readEvents(ctx context.Context, s stream.Stream, sink *sink, r *
 	if err := n.takeEvents(ctx, sink); err != nil {
 		return stageErr(err)
 	}
-	some, err := n.stage.HasRows(ctx, s.Root().Name)
+	some, err := n.stage.Events.HasRows(ctx, s.Root().Name)
 	if err != nil {
 		return stageErr(err)
 	}
@@ -246,7 +246,7 @@ func (k *sink) stageEvent(ctx context.Context, e stream.Event, private bool) (ou
 		if private {
 			reject.Raw = withheldBody
 		}
-		return load.EventRejected, k.night.stage.Reject(ctx, []stream.Reject{reject})
+		return load.EventRejected, k.night.stage.Findings.AddRejects(ctx, []stream.Reject{reject})
 	case err != nil:
 		return "", err
 	}

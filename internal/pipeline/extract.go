@@ -205,7 +205,7 @@ func (f *finisher) finishStream(ctx context.Context, one received) error {
 	}
 	if err == nil {
 		distinct := !r.stream.IsDetail() && r.distinct > 0 && r.distinct == one.sink.recordCount()
-		err = n.stage.Finish(ctx, r.stream, r.cover, distinct)
+		err = n.stage.Rows.Finish(ctx, r.stream, r.cover, distinct)
 	}
 	if err != nil {
 		return err
@@ -283,7 +283,7 @@ func (f *finisher) carryRows(ctx context.Context, r *streamResult) error {
 	if r.stream.Over != "" {
 		// The list goes on without its details: the plan tells which of them
 		// still describe their record.
-		if _, err := n.stage.Plan(ctx, r.stream, load.Rereading{LiveDays: n.cfg.LiveDays}, f.reader.done.wasRead); err != nil {
+		if _, err := n.stage.Details.Plan(ctx, r.stream, load.Rereading{LiveDays: n.cfg.LiveDays}, f.reader.done.wasRead); err != nil {
 			return err
 		}
 	}

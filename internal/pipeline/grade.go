@@ -100,7 +100,7 @@ func (done results) tableGrade(table string) (grade fetch.Grade, note string) {
 // findAges enters how many rows the snapshot holds of every stream and how old the
 // oldest are, after the merge.
 func (done results) findAges(ctx context.Context, n *night) error {
-	held, err := n.stage.Held(ctx, done.coverage())
+	held, err := n.stage.CountHeld(ctx, done.coverage())
 	if err != nil {
 		return err
 	}

@@ -121,17 +121,17 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 // the ledger alone, the failed ones, are added to the catalog here.
 func (r *runner) writeEvidence(ctx context.Context, cover map[string]load.Coverage, changes []load.Change) error {
 	n := r.night
-	if _, err := n.stage.NoteRejects(ctx, cover); err != nil {
+	if _, err := n.stage.Findings.WriteRejects(ctx, cover); err != nil {
 		return err
 	}
-	if err := n.stage.WriteEvents(ctx); err != nil {
+	if err := n.stage.Events.Write(ctx); err != nil {
 		return err
 	}
 	past, err := n.wh.Ledger.Runs()
 	if err != nil {
 		return err
 	}
-	return n.stage.Note(ctx, load.Notes{Run: r.closeEntry(ctx, nil), Ledger: past, Changes: changes, Drift: n.drift.night})
+	return n.stage.Findings.WriteNotes(ctx, load.Notes{Run: r.closeEntry(ctx, nil), Ledger: past, Changes: changes, Drift: n.drift.night})
 }
 
 // ledgerRow puts what a stream proved and what it cost side by side; allowed is the

@@ -116,7 +116,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	if len(b.Passed) > 0 {
 		note := b.run
 		note.SnapshotAt = time.Time{} // the snapshot is that of the night
-		if err := load.NoteRun(ctx, d, note); err != nil {
+		if err := load.WriteRun(ctx, d, note); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,120 @@
+package load
+
+import (
+	"context"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// adoption lets a list that brings many rows fill the tables of main directly, where
+// these are empty and no other stream fills or completes them: what is staged first is
+// written twice. Until the merge such a table has the column seq besides its own.
+type adoption struct {
+	streamSet
+	draft *warehouse.Draft
+	// tables are the adopted ones, decided the streams that were looked at.
+	tables, decided names
+}
+
+// adopt decides about the tables of a stream by its first batch.
+func (a *adoption) adopt(ctx context.Context, name string, rows int64) error {
+	if a.decided.has(name) {
+		return nil
+	}
+	a.decided.add(name)
+	st, _ := stream.Find(a.streams, name)
+	if rows < feedRows || !a.fillsAlone(st) {
+		return nil
+	}
+	tables := tablesOf(st)
+	for _, t := range tables {
+		if filled, err := hasRows(ctx, a.draft, mainTable(t.Name)); err != nil || filled {
+			return err
+		}
+	}
+	statements := []sqlText{compressionFor(smallCatalog)}
+	for _, t := range tables {
+		statements = append(statements, firstNightSQL.Render("adopt_table", values{"table": mainTable(t.Name), "staged": stagedTable(name, t.Name)}),
+			a.createView(name, t.Name, stream.Seq))
+		a.tables.add(t.Name)
+	}
+	return execute(ctx, a.draft, statements...)
+}
+
+// createView lets the rest of the stage read an adopted table as if it were staged.
+func (a *adoption) createView(st, table string, seq sqlText) sqlText {
+	return firstNightSQL.Render("adopted_view", values{"staged": stagedTable(st, table), "columns": allColumns(a.defs[table]),
+		"seq": seq, "table": catalogName + "." + mainTable(table)})
+}
+
+// catalogOf is the file that a table of the stage lies in.
+func (a *adoption) catalogOf(table string) string {
+	if a.tables.has(table) {
+		return catalogName
+	}
+	return stageName
+}
+
+// tableOf is where the rows of a staged table are, to insert or delete some.
+func (a *adoption) tableOf(st, table string) sqlText {
+	if a.tables.has(table) {
+		return catalogName + "." + mainTable(table)
+	}
+	return stagedTable(st, table)
+}
+
+// batchSchema is the schema that a table's batches have when they are inserted: that of
+// an adopted table has valid_from before row_hash.
+func (a *adoption) batchSchema(table string, have *arrow.Schema) *arrow.Schema {
+	if !a.tables.has(table) {
+		return have
+	}
+	stamp := arrow.Field{Name: stream.ValidFrom, Type: arrow.FixedWidthTypes.Timestamp_us}
+	return arrow.NewSchema(slices.Insert(slices.Clone(have.Fields()), have.NumFields()-2, stamp), nil)
+}
+
+// shapeBatch puts valid_from into a batch for an adopted table.
+func (a *adoption) shapeBatch(table string, rows arrow.RecordBatch) arrow.RecordBatch {
+	if !a.tables.has(table) {
+		rows.Retain()
+		return rows
+	}
+	b := array.NewTimestampBuilder(memory.DefaultAllocator, arrow.FixedWidthTypes.Timestamp_us.(*arrow.TimestampType))
+	defer b.Release()
+	at := arrow.Timestamp(a.draft.At.UnixMicro())
+	b.Reserve(int(rows.NumRows()))
+	for range rows.NumRows() {
+		b.UnsafeAppend(at)
+	}
+	stamps := b.NewArray()
+	defer stamps.Release()
+	columns := slices.Insert(slices.Clone(rows.Columns()), int(rows.NumCols())-2, stamps)
+	return array.NewRecordBatch(a.batchSchema(table, rows.Schema()), columns, rows.NumRows())
+}
+
+// release removes the column seq from the adopted tables; what is left is as if their
+// rows had been merged.
+func (a *adoption) release(ctx context.Context) error {
+	var statements []sqlText
+	for _, st := range a.streams {
+		for _, t := range tablesOf(st) {
+			if a.tables.has(t.Name) {
+				statements = append(statements, firstNightSQL.Render("release_table", values{"table": mainTable(t.Name)}),
+					a.createView(st.Name, t.Name, "NULL::UBIGINT AS "+stream.Seq))
+			}
+		}
+	}
+	return execute(ctx, a.draft, statements...)
+}
+
+// hasRows reports whether a table has any.
+func hasRows(ctx context.Context, d *warehouse.Draft, table sqlText) (some bool, err error) {
+	err = queryRow(ctx, d, stageSQL.Render("has_rows", values{"table": table})).Scan(&some)
+	return some, err
+}

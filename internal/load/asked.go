@@ -1,0 +1,171 @@
+package load
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"iter"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// Outcome of asking for one id.
+type Outcome string
+
+// Answered ids are covered by what was staged for them; Gone ids answered 404. Missed ids
+// failed, were refused or answered without a proof: what was staged for them is used, and
+// their other rows stay.
+const (
+	Answered Outcome = "answered"
+	Gone     Outcome = "404"
+	Missed   Outcome = "missed"
+)
+
+// askedID is an id that a stream of details was asked for.
+type askedID struct {
+	id      string
+	outcome Outcome
+}
+
+// askedColumns are those of an [askedTable].
+var askedColumns = []column[askedID]{
+	textColumn("id", func(a askedID) string { return a.id }),
+	textColumn("outcome", func(a askedID) string { return string(a.outcome) }),
+}
+
+// AddAsked stages what became of ids that a stream of details was asked for.
+func (p *Details) AddAsked(ctx context.Context, st string, ids []string, outcome Outcome) error {
+	rows := make([]askedID, len(ids))
+	for i, id := range ids {
+		rows[i] = askedID{id, outcome}
+	}
+	return insertRows(ctx, p.stage, askedTable(st), askedColumns, rows)
+}
+
+// IDsToAsk gives the ids that the plan of a stream asks for up to a turn and that were not
+// asked for yet.
+func (p *Details) IDsToAsk(ctx context.Context, st stream.Stream, last Turn) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		rows, err := p.stage.draft.DB.QueryContext(ctx, string(planSQL.Render("ids_to_ask",
+			values{"plan": planTable(st.Name), "last": int(last), "asked": askedTable(st.Name)})))
+		if err != nil {
+			yield("", fmt.Errorf("list the ids for %s: %w", st.Name, err))
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id string
+			if err := rows.Scan(&id); !yield(id, err) || err != nil {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield("", fmt.Errorf("list the ids for %s: %w", st.Name, err))
+		}
+	}
+}
+
+// MarkUnread leaves for a later night what the plan of a stream wants and the night did
+// not ask for, and returns the plan that was carried out. The rows of what is left stay.
+// What is settled and was only to be read before its time is carried instead.
+func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error) {
+	if err := p.stage.settle(ctx); err != nil {
+		return Plan{}, err
+	}
+	of := values{"plan": planTable(st.Name), "asked": askedTable(st.Name)}
+	if err := execute(ctx, p.stage.draft, planSQL.Render("carry_rechecks", of), planSQL.Render("mark_unread", of)); err != nil {
+		return Plan{}, fmt.Errorf("mark what was not read of %s: %w", st.Name, err)
+	}
+	return p.countPlan(ctx, st)
+}
+
+// CountCaughtUp counts the details that were read tonight and need not be read again
+// tomorrow: the next night can read as many of those that are left.
+func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
+	var counts []sqlText
+	for _, st := range p.stage.streams {
+		if st.IsDetail() {
+			counts = append(counts, planSQL.Render("caught_up",
+				values{"plan": planTable(st.Name), "asked": askedTable(st.Name), "first": int(TurnNew)}))
+		}
+	}
+	if len(counts) == 0 {
+		return 0, nil
+	}
+	err = queryRow(ctx, p.stage.draft, planSQL.Render("sum_caught_up", values{"counts": unionAll(counts)})).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count what was read tonight: %w", err)
+	}
+	return n, nil
+}
+
+// KnownParams are the ids of a stream of details that have entries: main has rows of
+// them, or the rows of another table show it.
+func (p *Details) KnownParams(ctx context.Context, st stream.Stream) (map[string]bool, error) {
+	if err := p.stage.settle(ctx); err != nil {
+		return nil, err
+	}
+	param := columnList("", []string{st.Param})
+	rows := []sqlText{liveSQL.Render("known_rows", values{"columns": param, "table": mainTable(st.Root().Name)})}
+	if st.Witness.Table != "" {
+		rows = append(rows, p.stage.knownRows(st.Witness.Table, st.Witness.Column))
+	}
+	known, err := queryTextSet(ctx, p.stage.draft, planSQL.Render("known_params", values{"param": param, "rows": unionAll(rows)}))
+	if err != nil {
+		return nil, fmt.Errorf("list the known ids of %s: %w", st.Name, err)
+	}
+	return known, nil
+}
+
+// store writes for the next night what each detail that answered looked like in its list.
+// A detail that did not answer is marked, so that the next night asks again and knows how
+// old its rows are.
+func (p *Details) store(ctx context.Context, tx *sql.Tx, cover map[string]Coverage) error {
+	for _, st := range p.stage.streams {
+		if !st.IsDetail() || cover[st.Name] == Carried {
+			continue
+		}
+		asked, now := askedTable(st.Name), p.stage.draft.At
+		err := executeIn(ctx, tx,
+			mergeSQL.Render("forget_details", values{"stream": st.Name, "asked": asked}),
+			mergeSQL.Render("mark_missed_details", values{"now": now, "stream": st.Name, "asked": asked}),
+			mergeSQL.Render("write_details", values{"stream": st.Name, "run": p.stage.draft.Run, "now": now,
+				"plan": planTable(st.Name), "asked": asked}))
+		if err != nil {
+			return fmt.Errorf("store the details of %s: %w", st.Name, err)
+		}
+	}
+	return nil
+}
+
+// idsNotRead are the ids of a stream of details that were read on an earlier night, and
+// not proven tonight by their row in a list.
+func (p *Details) idsNotRead(st stream.Stream, c Coverage) sqlText {
+	of := values{"stream": st.Name, "now": p.stage.draft.At}
+	if c == Carried {
+		return heldSQL.Render("earlier_ids", of)
+	}
+	of["plan"] = planTable(st.Name)
+	return heldSQL.Render("unproven_ids", of)
+}
+
+// countHeld counts the rows of a stream, the old ones among them, and when the oldest id
+// was read.
+func (p *Details) countHeld(index int, st stream.Stream, c Coverage) sqlText {
+	main, rows := mainTable(st.Root().Name), rowsOfStream(st.Root())
+	old, since := sqlText("0"), sqlText("NULL::TIMESTAMPTZ")
+	switch {
+	case st.IsEvents():
+	case st.IsDetail():
+		ids := p.idsNotRead(st, c)
+		old = heldSQL.Render("held_of_ids", values{"main": main, "rows": rows, "param": warehouse.Name(st.Param), "ids": ids})
+		since = heldSQL.Render("oldest_of_ids", values{"ids": ids})
+	case c == Carried:
+		old = heldSQL.Render("held", values{"main": main, "rows": rows})
+	case c == Unproven:
+		old = heldSQL.Render("held_unseen", values{"main": main, "rows": rows, "staged": stagedTable(st.Name, st.Root().Name),
+			"same_key": joinOn("m.", "f.", st.Root().Key)})
+	}
+	return heldSQL.Render("count_held", values{"index": index, "main": main, "rows": rows, "old": old, "since": since})
+}

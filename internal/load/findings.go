@@ -1,0 +1,167 @@
+package load
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"placementsync/internal/stream"
+)
+
+// Findings stages what did not fit, and writes what the night found into meta.
+type Findings struct{ stage *staging }
+
+// Drifts is the drift of a night. Records are alike: what one shows is a set, as indexes
+// into All, and a [stream.DriftCarrier] names its set.
+type Drifts struct {
+	All  []stream.Drift
+	Sets [][]int
+}
+
+// driftEntry is one entry of [Drifts.All] with its index.
+type driftEntry struct {
+	index int
+	stream.Drift
+}
+
+// driftMember says that a set of drift has an entry.
+type driftMember struct{ set, entry int }
+
+const (
+	rejectTable       sqlText = "stage.rejects"
+	driftTable        sqlText = "stage.drift"
+	driftSetTable     sqlText = "stage.drift_sets"
+	driftCarrierTable sqlText = "stage.drift_carriers"
+)
+
+// The columns of these tables. Lists are read in passes, and details repeat what lists
+// say: so the records that carry drift are staged, where memory does not limit how many
+// there are, and counted at the end.
+var (
+	rejectColumns = []column[stream.Reject]{
+		textOrNull("table_name", func(r stream.Reject) string { return r.Table }),
+		textOrNull("key", func(r stream.Reject) string { return r.Key }),
+		textOrNull("parent", func(r stream.Reject) string { return r.Parent }),
+		textOrNull("column_name", func(r stream.Reject) string { return r.Column }),
+		textOrNull("raw", func(r stream.Reject) string { return r.Raw }),
+		textOrNull("reason", func(r stream.Reject) string { return r.Reason }),
+		textOrNull("stream", func(r stream.Reject) string { return r.Stream }),
+		intOrNull("pass", func(r stream.Reject) int64 { return int64(r.Pass) }),
+		intOrNull("page", func(r stream.Reject) int64 { return int64(r.Page) }),
+		intOrNull("position", func(r stream.Reject) int64 { return int64(r.Position) }),
+		uintColumn("answer", func(r stream.Reject) uint64 { return r.Answer }),
+		uintColumn(stream.Seq, func(r stream.Reject) uint64 { return r.Seq }),
+	}
+	driftColumns = []column[driftEntry]{
+		intColumn("entry", func(d driftEntry) int64 { return int64(d.index) }),
+		textColumn("table_name", func(d driftEntry) string { return d.Table }),
+		textColumn("path", func(d driftEntry) string { return d.Path }),
+		textColumn("kind", func(d driftEntry) string { return d.Kind }),
+		textColumn("sample", func(d driftEntry) string { return d.Sample }),
+		textOrNull("key", func(d driftEntry) string { return d.Key }),
+	}
+	driftSetColumns = []column[driftMember]{
+		intColumn("set_id", func(m driftMember) int64 { return int64(m.set) }),
+		intColumn("entry", func(m driftMember) int64 { return int64(m.entry) }),
+	}
+	driftCarrierColumns = []column[stream.DriftCarrier]{
+		intColumn("set_id", func(c stream.DriftCarrier) int64 { return int64(c.Set) }),
+		uintColumn("record", func(c stream.DriftCarrier) uint64 { return c.Record }),
+	}
+)
+
+// AddRejects stages rejected values.
+func (f *Findings) AddRejects(ctx context.Context, rejects []stream.Reject) error {
+	return insertRows(ctx, f.stage, rejectTable, rejectColumns, rejects)
+}
+
+// AddDriftCarriers stages records that showed drift.
+func (f *Findings) AddDriftCarriers(ctx context.Context, carriers []stream.DriftCarrier) error {
+	return insertRows(ctx, f.stage, driftCarrierTable, driftCarrierColumns, carriers)
+}
+
+// addDrift stages the entries and sets that the staged records name.
+func (f *Findings) addDrift(ctx context.Context, d Drifts) error {
+	entries := make([]driftEntry, len(d.All))
+	for i, one := range d.All {
+		entries[i] = driftEntry{i, one}
+	}
+	var members []driftMember
+	for i, set := range d.Sets {
+		for _, entry := range set {
+			members = append(members, driftMember{i, entry})
+		}
+	}
+	if err := insertRows(ctx, f.stage, driftTable, driftColumns, entries); err != nil {
+		return err
+	}
+	if err := insertRows(ctx, f.stage, driftSetTable, driftSetColumns, members); err != nil {
+		return err
+	}
+	return f.stage.settle(ctx)
+}
+
+// writeDrift adds the counts of the night to meta.drift.
+func writeDrift(ctx context.Context, tx *sql.Tx, run string) error {
+	of := values{"counted": metaSQL.Render("counted_drift", nil), "run": run}
+	if err := executeIn(ctx, tx, metaSQL.Render("update_drift", of), metaSQL.Render("insert_drift", of)); err != nil {
+		return fmt.Errorf("write the drift: %w", err)
+	}
+	return nil
+}
+
+// WriteRejects replaces the rejects of every table that was read tonight, so that
+// meta.rejects shows what does not fit today and does not grow by the same values every
+// night. It returns how many it wrote.
+func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) (int64, error) {
+	if err := f.stage.settle(ctx); err != nil {
+		return 0, err
+	}
+	// A table without rejects of earlier nights needs no look through its keys.
+	known, err := queryTextSet(ctx, f.stage.draft, metaSQL.Render("rejected_tables", nil))
+	if err != nil {
+		return 0, fmt.Errorf("read the rejects: %w", err)
+	}
+	var drops []sqlText
+	read := []string{""}
+	for _, t := range stream.Tables(f.stage.streams) {
+		wasRead := func(name string) bool { return cover[name] != Carried }
+		if !slices.ContainsFunc(stream.Feeding(f.stage.streams, t.Name), wasRead) {
+			continue
+		}
+		// An event comes once, and so does what did not fit of it.
+		if known[t.Name] && !f.stage.isFedByEvents(t.Name) {
+			drops = append(drops, f.dropRejects(t))
+		}
+		read = append(read, t.Name)
+	}
+	if err := executeAll(ctx, f.stage.draft, drops); err != nil {
+		return 0, fmt.Errorf("replace the rejects: %w", err)
+	}
+	res, err := f.stage.draft.DB.ExecContext(ctx, string(metaSQL.Render("write_rejects", values{"run": f.stage.draft.Run, "tables": read})))
+	if err != nil {
+		return 0, fmt.Errorf("write the rejects: %w", err)
+	}
+	return res.RowsAffected()
+}
+
+// dropRejects removes the rejects of a table, except those of rows that stand in main and
+// were not read tonight, or stand in a record of which that is true, or under a parent
+// that was not asked for.
+func (f *Findings) dropRejects(t stream.Table) sqlText {
+	lists, detail := f.stage.sources(t.Name)
+	feeder := append(lists, detail)[0]
+	root := feeder.Root()
+	unread := func(of stream.Table) sqlText {
+		return metaSQL.Render("unread_keys", values{"key": columnList("", of.Key), "main": mainTable(of.Name), "fresh": freshTable(of.Name)})
+	}
+	stays := []sqlText{"key IN " + unread(t)}
+	switch {
+	case t.Name != root.Name:
+		stays = append(stays, "parent IN "+unread(t), "key IN "+unread(root), "parent IN "+unread(root))
+	case feeder.IsDetail() && feeder.Param != "":
+		stays = append(stays, "parent IN "+metaSQL.Render("unread_parents", values{"plan": planTable(feeder.Name), "asked": askedTable(feeder.Name)}))
+	}
+	return metaSQL.Render("drop_rejects", values{"table": t.Name, "stays": joinSQL(stays, " OR ")})
+}

@@ -1,0 +1,139 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"placementsync/internal/warehouse"
+)
+
+// Notes is what a night writes into meta beside its rows.
+type Notes struct {
+	// Run is this night. One of the same id that is there already is replaced, so that a
+	// resumed run counts once.
+	Run warehouse.Run
+	// Ledger are the runs known to state/; those that meta lacks, since they published
+	// nothing or were rolled back, are added without a snapshot.
+	Ledger  []warehouse.Run
+	Changes []Change
+	Drift   Drifts
+}
+
+// WriteNotes writes the notes in one transaction.
+func (f *Findings) WriteNotes(ctx context.Context, n Notes) error {
+	if err := f.addDrift(ctx, n.Drift); err != nil {
+		return err
+	}
+	// Read before the transaction: this run is written anew in any case.
+	known, err := queryTextSet(ctx, f.stage.draft, metaSQL.Render("known_runs", nil))
+	if err != nil {
+		return fmt.Errorf("read meta.runs: %w", err)
+	}
+	return inTransaction(ctx, f.stage.draft, func(tx *sql.Tx) error {
+		if err := writeDrift(ctx, tx, f.stage.draft.Run); err != nil {
+			return err
+		}
+		tables := newMetaRows("tables", "run_id", "table_name", "rows", "rows_new", "rows_changed", "rows_gone")
+		for _, c := range n.Changes {
+			tables.add(f.stage.draft.Run, c.Table, c.After, c.New, c.Changed, c.Gone)
+		}
+		if err := tables.insert(ctx, tx); err != nil {
+			return err
+		}
+		for _, r := range n.Ledger {
+			if known[r.ID] {
+				continue
+			}
+			r.SnapshotAt = time.Time{} // none of this catalog's
+			if err := writeRun(ctx, tx, r); err != nil {
+				return err
+			}
+		}
+		return writeRun(ctx, tx, n.Run)
+	})
+}
+
+// WriteRun writes a run into meta.runs.
+func WriteRun(ctx context.Context, d *warehouse.Draft, r warehouse.Run) error {
+	return inTransaction(ctx, d, func(tx *sql.Tx) error { return writeRun(ctx, tx, r) })
+}
+
+// writeRun writes a run's row, its streams and their telemetry.
+func writeRun(ctx context.Context, tx *sql.Tx, r warehouse.Run) error {
+	if err := executeIn(ctx, tx, metaSQL.Render("forget_run", values{"run": r.ID})); err != nil {
+		return fmt.Errorf("write run %s: %w", r.ID, err)
+	}
+	runs := newMetaRows("runs", "run_id", "kind", "started_at", "ended_at", "snapshot_at", "outcome", "exit_code",
+		"requests", "bytes", "retries", "throttled_seconds", "rows", "rows_new", "rows_changed", "rows_gone",
+		"program_version", "error")
+	runs.add(r.ID, cmp.Or(r.Kind, warehouse.Night), r.StartedAt, timeOrNull(r.EndedAt), timeOrNull(r.SnapshotAt), r.Outcome, countOrNull(int64(r.ExitCode)),
+		r.Requests, r.Bytes, r.Retries, r.ThrottledSeconds, r.Rows, r.New, r.Changed, r.Gone, r.Program, nonEmptyOrNull(r.Error))
+	streams := newMetaRows("streams", "run_id", "stream", "grade", "reason", "pages", "requests", "passes",
+		"total_first", "total_last", "distinct_ids", "repeated_ids", "rows", "rows_old", "fetched", "carried", "rechecked", "failed", "unread", "age_since")
+	requests := newMetaRows("requests", "run_id", "stream", "requests", "bytes", "retries", "rate_limited",
+		"latency_p50_ms", "latency_p95_ms", "latency_max_ms", "rate_wait_seconds", "retry_after_seconds", "rate_used", "landed")
+	for _, st := range r.Streams {
+		streams.add(r.ID, st.Stream, st.Grade, nonEmptyOrNull(st.Reason), st.Pages, st.Requests, st.Passes, countOrNull(st.TotalFirst), countOrNull(st.TotalLast),
+			st.Distinct, st.Repeated, st.Rows, st.RowsOld, st.Fetched, st.Carried, st.Rechecked, st.Failed, st.Unread, timeOrNull(st.AgeSince))
+		requests.add(r.ID, st.Stream, st.Requests, st.Bytes, st.Retries, st.RateLimited, st.LatencyP50, st.LatencyP95, st.LatencyMax,
+			st.RateWaitSeconds, st.RetryAfterSeconds, st.RateUsed, st.Landed)
+	}
+	for _, rows := range []metaRows{runs, streams, requests} {
+		if err := rows.insert(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// metaRows is rows for a table of meta, which are inserted by one statement: one for each
+// row takes a small night longer than its merge.
+type metaRows struct {
+	table  string
+	cols   []string
+	values []any
+}
+
+func newMetaRows(table string, cols ...string) metaRows { return metaRows{table: table, cols: cols} }
+
+func (m *metaRows) add(values ...any) { m.values = append(m.values, values...) }
+
+func (m *metaRows) insert(ctx context.Context, tx *sql.Tx) error {
+	n := len(m.values) / len(m.cols)
+	if n == 0 {
+		return nil
+	}
+	row := "(" + strings.TrimSuffix(strings.Repeat("?, ", len(m.cols)), ", ") + ")"
+	statement := metaSQL.Render("insert_values", values{"table": metaTable(m.table), "columns": columnList("", m.cols),
+		"rows": sqlText(strings.TrimSuffix(strings.Repeat(row+", ", n), ", "))})
+	if _, err := tx.ExecContext(ctx, string(statement), m.values...); err != nil {
+		return fmt.Errorf("write meta.%s: %w", m.table, err)
+	}
+	return nil
+}
+
+// The ledger writes what is unknown as a zero or -1; meta has NULL for it.
+func timeOrNull(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t
+}
+
+func nonEmptyOrNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func countOrNull(n int64) any {
+	if n < 0 {
+		return nil
+	}
+	return n
+}

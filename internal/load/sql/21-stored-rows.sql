@@ -1,0 +1,31 @@
+-- What main holds of a list, so that records that did not change are not staged.
+
+-- name: stored_end
+SELECT coalesce(max(rowid) + 1, 0) FROM {table}
+
+-- name: stored_keys
+SELECT {key}, row_hash FROM {table} WHERE rowid >= {first} AND rowid < {end}
+
+-- name: create_unchanged
+-- Once the list is read: the records that were left out, each once, without those of
+-- which a later copy was staged.
+CREATE TABLE {unchanged} AS SELECT id, max(seq) AS seq FROM {same} GROUP BY id
+
+-- name: find_outdated
+CREATE OR REPLACE TABLE stage.stale AS
+SELECT r.seq FROM {root} r JOIN {unchanged} u ON r.{key} = u.id AND u.seq > r.seq
+
+-- name: drop_outdated
+DELETE FROM {staged} WHERE seq IN (SELECT seq FROM stage.stale)
+
+-- name: drop_changed
+DELETE FROM {unchanged} WHERE id IN (SELECT {key} FROM {root})
+
+-- name: add_stored_rows
+-- A view adds the rows of main that were left out to those that were staged.
+ALTER TABLE {staged} RENAME TO {read_name};
+CREATE VIEW {staged} AS FROM {read}
+UNION ALL SELECT {columns}, m.row_hash, u.seq FROM {main} m JOIN {unchanged} u ON m.{record_key} = u.id
+
+-- name: stored_without_unchanged
+(SELECT m.* FROM {main} m ANTI JOIN {unchanged} u ON m.{record_key} = u.id)

@@ -1,0 +1,121 @@
+-- The plan of a stream of details: every id that it could be asked for, and what becomes
+-- of each tonight.
+
+-- name: create_plan
+CREATE OR REPLACE TABLE {plan} AS
+SELECT id, fingerprint, {why} AS why, {turn} AS turn, read_at, named, overdue, FALSE AS unread,
+    fingerprint IS NULL OR known IS NOT DISTINCT FROM fingerprint AS stays,
+    fingerprint IS NOT NULL AND {completes_list} AS vouched
+FROM (
+    SELECT i.id, i.named, v.fingerprint, d.fingerprint AS known, d.read_at,
+        d.id IS NULL OR d.failed_at IS NOT NULL AS new,
+        t.heard > d.read_at AS event, {live} AS live, {due} AS due, coalesce({overdue}, FALSE) AS overdue
+    FROM ({named_ids}) i
+    LEFT JOIN ({fingerprints}) v USING (id)
+    LEFT JOIN ({touched}) t USING (id)
+    LEFT JOIN meta.details d ON d.stream = {stream} AND d.id = i.id)
+
+-- name: named_ids
+-- Every id once, with the time of the newest row that names it, where rows have a time.
+-- An id that would change the path of the request is none.
+SELECT id, max(named) AS named FROM ({rows}) WHERE id NOT IN ('', '.', '..') GROUP BY id
+
+-- name: naming_rows
+SELECT {column} AS id, {named} AS named FROM {table}
+
+-- name: fingerprints
+-- The fingerprint of an id is a sum over all rows that name it tonight. The hash of a row
+-- is a sum over its values; a plain sum of such hashes would not show that two rows swap
+-- a value, as prices do between tiers. The product of its halves ties the values of a row
+-- together.
+SELECT id, sum(xor(row_hash, (row_hash >> 32) * (row_hash & 4294967295)))::VARCHAR AS fingerprint FROM ({rows}) GROUP BY id
+
+-- name: no_fingerprints
+SELECT NULL::VARCHAR AS id, NULL::VARCHAR AS fingerprint WHERE FALSE
+
+-- name: vouching_rows
+SELECT {column} AS id, row_hash, seq FROM {list}
+
+-- name: vouching_rows_of_known
+-- Rows that leave the id empty, which a table of main knows.
+SELECT k.{column}, r.row_hash, r.seq FROM {list} r JOIN {known} k ON k.{known_key} = r.{key} WHERE coalesce(r.{column}, '') = ''
+
+-- name: vouching_records
+SELECT id, row_hash FROM ({rows})
+
+-- name: vouching_items
+-- Rows inside a record share its seq.
+SELECT r.id, c.row_hash FROM {items} c JOIN ({rows}) r USING (seq)
+
+-- name: is_live
+i.id IN ({ids})
+
+-- name: is_due
+-- Whether it is the turn of a settled detail to be read again: the turn of an id comes by
+-- its hash, that of a night by its number.
+md5_number_lower(i.id) % {nights} = (SELECT count(*) FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh') % {nights}
+
+-- name: is_overdue
+-- Whether an earlier night had no time for it.
+d.read_at < (SELECT snapshot_at FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh' ORDER BY snapshot_at DESC LIMIT 1 OFFSET {skipped})
+
+-- name: why_while_live
+CASE WHEN new THEN 'new' WHEN event THEN 'event' WHEN live THEN 'live' WHEN due OR overdue THEN 'recheck' ELSE 'carried' END
+
+-- name: why_by_row
+CASE WHEN new THEN 'new' WHEN event THEN 'event' WHEN known IS DISTINCT FROM fingerprint THEN 'changed' WHEN due OR overdue THEN 'recheck' ELSE 'carried' END
+
+-- name: turn_while_live
+CASE WHEN event THEN {event} WHEN live THEN {live} WHEN new THEN {new} ELSE {settled} END
+
+-- name: turn_by_row
+-- What its list vouches for is settled while its row stays the same, live or not.
+CASE WHEN event THEN {event} WHEN live AND (new OR known IS DISTINCT FROM fingerprint) THEN {live}
+    WHEN known IS DISTINCT FROM fingerprint AND NOT new THEN {changed} WHEN new THEN {new} ELSE {settled} END
+
+-- name: create_refresh_plan
+-- The plan of a refresh: some ids, known or not, and all others are carried. The
+-- fingerprint stays that of the night that read the lists.
+CREATE OR REPLACE TABLE {plan} AS
+SELECT i.id, d.fingerprint, CASE WHEN i.id IN ({targets}) THEN 'event' ELSE 'carried' END AS why,
+    0 AS turn, d.read_at, NULL::TIMESTAMPTZ AS named, FALSE AS overdue, FALSE AS unread, TRUE AS stays, FALSE AS vouched
+FROM (SELECT id FROM ({named_ids}) UNION SELECT unnest([{targets}])) i
+LEFT JOIN meta.details d ON d.stream = {stream} AND d.id = i.id
+
+-- name: has_unplanned
+-- Whether records that came since the last plan name other ids.
+SELECT EXISTS (SELECT 1 FROM ({named_ids}) ANTI JOIN {plan} USING (id))
+
+-- name: count_plan
+SELECT wanted, recheck, carried, vouched, unread,
+    CASE WHEN carried > vouched THEN 1 + (SELECT count(*) FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh' AND snapshot_at > oldest) ELSE 0 END
+FROM (
+    SELECT count(*) FILTER (why <> 'carried' AND NOT unread) AS wanted, count(*) FILTER (why = 'recheck' AND NOT unread) AS recheck,
+        count(*) FILTER (why = 'carried') AS carried, count(*) FILTER (why = 'carried' AND vouched) AS vouched,
+        count(*) FILTER (unread) AS unread, min(read_at) FILTER (why = 'carried' AND NOT vouched) AS oldest
+    FROM {plan})
+
+-- name: ids_to_ask
+-- Of one turn, those that were read longest ago come first, and of those that never
+-- were, the newest.
+SELECT id FROM {plan} WHERE why <> 'carried' AND turn <= {last} AND id NOT IN (SELECT id FROM {asked})
+ORDER BY turn, read_at NULLS FIRST, named DESC NULLS LAST, id
+
+-- name: carry_rechecks
+-- When the time of the night is over: what was only to be read before its time is
+-- carried, and all else is unread.
+UPDATE {plan} SET why = 'carried' WHERE why = 'recheck' AND NOT overdue AND id NOT IN (SELECT id FROM {asked})
+
+-- name: mark_unread
+UPDATE {plan} SET unread = TRUE WHERE why <> 'carried' AND id NOT IN (SELECT id FROM {asked})
+
+-- name: caught_up
+-- Details that were read tonight and need not be read again tomorrow.
+SELECT count(*) AS n FROM {plan} SEMI JOIN {asked} USING (id) WHERE turn >= {first}
+
+-- name: sum_caught_up
+SELECT sum(n)::BIGINT FROM ({counts})
+
+-- name: known_params
+-- The ids of a stream that have entries, by rows of main or of another table.
+SELECT DISTINCT {param} FROM ({rows}) WHERE {param} IS NOT NULL

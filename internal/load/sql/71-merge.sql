@@ -1,0 +1,47 @@
+-- The merge, in one transaction, after all gates.
+
+-- name: set_compression
+SET GLOBAL force_compression = 'auto';
+SET GLOBAL disabled_compression_methods = {disabled}
+
+-- name: close_versions
+-- Rows that changed or vanished move to past.
+INSERT INTO {past} ({columns}, valid_from, row_hash, valid_to, run_id)
+SELECT {columns}, valid_from, row_hash, {now}, {run} FROM {main} SEMI JOIN {closing} USING ({key})
+
+-- name: delete_closed
+DELETE FROM {main} m USING {closing} c WHERE {same_key}
+
+-- name: insert_all
+-- An empty table takes all rows.
+INSERT INTO {main} ({columns}, valid_from, row_hash) SELECT {columns}, {now}, row_hash FROM {seen}
+
+-- name: insert_versions
+INSERT INTO {main} ({columns}, valid_from, row_hash) SELECT {columns}, {now}, row_hash FROM {seen}
+SEMI JOIN (SELECT * FROM {closing} WHERE NOT gone) USING ({key})
+
+-- name: write_deletions
+INSERT INTO meta.deletions (run_id, table_name, key, evidence)
+SELECT {run}, {table}, concat_ws('/', {key}), {evidence} FROM {closing} m WHERE gone
+
+-- name: evidence_of_answers
+CASE WHEN {param} IN (SELECT id FROM {asked} WHERE outcome = '404') THEN {answer} ELSE {absent} END
+
+-- name: evidence_by_list
+-- Several lists fill the table; fixed columns tell their rows apart.
+CASE {cases} ELSE {absent} END
+
+-- name: evidence_of_list
+WHEN {rows} THEN {absent}
+
+-- name: forget_details
+-- For the next night: what each detail that answered looked like in its list.
+DELETE FROM meta.details WHERE stream = {stream} AND id IN (SELECT id FROM {asked} WHERE outcome <> 'missed')
+
+-- name: mark_missed_details
+-- The next night asks again, live or settled.
+UPDATE meta.details SET failed_at = {now} WHERE stream = {stream} AND id IN (SELECT id FROM {asked} WHERE outcome = 'missed')
+
+-- name: write_details
+INSERT INTO meta.details (stream, id, fingerprint, run_id, read_at)
+SELECT {stream}, id, fingerprint, {run}, {now} FROM {plan} WHERE id IN (SELECT id FROM {asked} WHERE outcome = 'answered')

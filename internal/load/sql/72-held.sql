@@ -1,0 +1,25 @@
+-- After the merge: how many rows the snapshot holds of each stream, how many of them were
+-- neither read nor proven tonight, and since when.
+
+-- name: count_held
+SELECT {index}, (SELECT count(*) FROM {main} m WHERE {rows}), {old}, {since}
+
+-- name: held
+(SELECT count(*) FROM {main} m WHERE {rows})
+
+-- name: held_unseen
+(SELECT count(*) FROM {main} m ANTI JOIN {staged} f ON {same_key} WHERE {rows})
+
+-- name: held_of_ids
+(SELECT count(*) FROM {main} m WHERE {rows} AND m.{param} IN (SELECT id FROM ({ids})))
+
+-- name: oldest_of_ids
+(SELECT min(read_at) FROM ({ids}))
+
+-- name: earlier_ids
+-- Ids of a stream of details that were read on an earlier night.
+SELECT id, read_at FROM meta.details WHERE stream = {stream} AND read_at < {now}
+
+-- name: unproven_ids
+-- Those without the ids that their row in a list proves.
+SELECT id, read_at FROM meta.details WHERE stream = {stream} AND read_at < {now} AND id NOT IN (SELECT id FROM {plan} WHERE vouched AND why = 'carried')

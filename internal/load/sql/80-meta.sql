@@ -1,0 +1,63 @@
+-- What a night writes into meta beside its rows.
+
+-- name: rejected_tables
+SELECT DISTINCT table_name FROM meta.rejects
+
+-- name: drop_rejects
+-- The rejects of a table that was read tonight are replaced. Those stay whose row stands
+-- in main and was not read tonight: its value is NULL still, and it is kept here. What
+-- was refused again tonight is written anew.
+DELETE FROM meta.rejects r WHERE table_name = {table} AND (NOT coalesce({stays}, FALSE) OR EXISTS (FROM stage.rejects s
+    WHERE s.table_name = r.table_name AND (s.key, s.parent, s.column_name) IS NOT DISTINCT FROM (r.key, r.parent, r.column_name)))
+
+-- name: unread_keys
+(SELECT concat_ws('/', {key}) FROM {main} EXCEPT SELECT concat_ws('/', {key}) FROM {fresh})
+
+-- name: unread_parents
+(SELECT id FROM {plan} EXCEPT SELECT id FROM {asked} WHERE outcome IN ('answered', '404'))
+
+-- name: write_rejects
+-- Another pass over a list, or the detail beside the list, refuses the same again. A value
+-- of a known row is the same reject when it says the same. Records that were refused
+-- whole can be alike and yet not the same: they count as often as in the pass that saw
+-- most of them, without pages that come again under another number.
+INSERT INTO meta.rejects (run_id, seq, table_name, key, parent, column_name, raw, reason, page, position)
+SELECT {run}, row_number() OVER (ORDER BY table_name, page, position, seq, key, column_name),
+    table_name, key, parent, column_name, raw, reason, page, position
+FROM (
+    SELECT * EXCLUDE (source, found, best) FROM (
+        SELECT *, first_value(source) OVER (PARTITION BY table_name, key, parent, column_name, raw, reason ORDER BY found DESC, source) AS best
+        FROM (
+            SELECT *, concat_ws(' ', stream, pass) AS source,
+                count(*) OVER (PARTITION BY table_name, key, parent, column_name, raw, reason, stream, pass) AS found
+            FROM (FROM stage.rejects QUALIFY coalesce(page, 0) = min(coalesce(page, 0)) OVER (PARTITION BY stream, pass, answer))))
+    WHERE source = best
+    QUALIFY column_name IS NULL OR key IS NULL OR row_number() OVER (PARTITION BY table_name, key, parent, column_name, raw, reason ORDER BY seq) = 1)
+WHERE table_name IN ({tables})
+
+-- name: counted_drift
+-- Lists are read in passes, and details repeat what lists say: a record counts once.
+SELECT d.*, n.count FROM stage.drift d JOIN (
+    SELECT entry, count(DISTINCT record) AS count
+    FROM (SELECT DISTINCT * FROM stage.drift_carriers) JOIN stage.drift_sets USING (set_id) GROUP BY entry) n USING (entry)
+
+-- name: update_drift
+-- When drift was first seen, by which record and in which sample stays.
+UPDATE meta.drift m SET last_run = {run}, count = m.count + s.count
+FROM ({counted}) s WHERE m.table_name = s.table_name AND m.path = s.path AND m.kind = s.kind
+
+-- name: insert_drift
+INSERT INTO meta.drift (table_name, path, kind, first_run, last_run, count, sample, key)
+SELECT table_name, path, kind, {run}, {run}, count, sample, key FROM ({counted}) ANTI JOIN meta.drift USING (table_name, path, kind)
+
+-- name: known_runs
+SELECT run_id FROM meta.runs
+
+-- name: forget_run
+-- A resumed run replaces its row.
+DELETE FROM meta.runs WHERE run_id = {run};
+DELETE FROM meta.streams WHERE run_id = {run};
+DELETE FROM meta.requests WHERE run_id = {run}
+
+-- name: insert_values
+INSERT INTO {table} ({columns}) VALUES {rows}

@@ -1,0 +1,71 @@
+-- Main, past and meta again from files, for rebuild, replay and verify --repair.
+
+-- name: columns_of
+SELECT * FROM {source} LIMIT 0
+
+-- name: snapshot_file
+read_parquet({file}, hive_partitioning = false)
+
+-- name: read_snapshot
+-- The rows of one table in one snapshot. A column that is newer than the file is NULL.
+CREATE TEMP VIEW replayed AS SELECT {columns}, valid_from, row_hash FROM {source}
+
+-- name: find_ending
+-- The rows of main that end with the snapshot: when their successor begins, or now.
+CREATE TEMP TABLE ending AS SELECT {stored_key}, coalesce(f.valid_from, {now}) AS valid_to FROM {main} m LEFT JOIN replayed f ON {same_key}
+WHERE f.row_hash IS NULL OR f.row_hash <> m.row_hash OR f.valid_from <> m.valid_from
+
+-- name: end_rows
+INSERT INTO {past} ({columns}, valid_from, row_hash, valid_to, run_id)
+SELECT {columns}, valid_from, row_hash, valid_to, {run} FROM {main} JOIN ending USING ({key})
+
+-- name: delete_ended
+DELETE FROM {main} m USING ending c WHERE {same_key}
+
+-- name: begin_rows
+INSERT INTO {main} ({columns}, valid_from, row_hash)
+SELECT {columns}, valid_from, row_hash FROM replayed ANTI JOIN {main} USING ({key})
+
+-- name: drop_replayed
+DROP VIEW replayed;
+DROP TABLE ending
+
+-- name: name_closing_run
+-- Of nights between two snapshots of the series, too.
+UPDATE {past} p SET run_id = r.run_id FROM meta.runs r WHERE r.snapshot_at = p.valid_to AND r.run_id <> p.run_id
+
+-- name: keep_newest
+-- One table as it was in an earlier snapshot, by the history of this one.
+CREATE TABLE IF NOT EXISTS {newest} AS SELECT * FROM {main}
+
+-- name: fill_from_history
+INSERT INTO {main} ({columns}, valid_from, row_hash)
+SELECT {columns}, valid_from, row_hash FROM {newest} WHERE valid_from <= {at}
+UNION ALL SELECT {columns}, valid_from, row_hash FROM {past} WHERE valid_from <= {at} AND valid_to > {at}
+
+-- name: meta_files
+-- Meta is what all files of a line of versions added, less what they removed.
+read_parquet([{files}], union_by_name = true, hive_partitioning = false)
+
+-- name: restore_meta
+INSERT INTO {table} ({columns})
+SELECT {values} FROM {files} WHERE meta_table = {name} AND NOT meta_gone
+EXCEPT ALL SELECT {values} FROM {files} WHERE meta_table = {name} AND meta_gone
+
+-- name: typed_value
+CAST({column} AS {type})
+
+-- name: attach_other
+-- Where the files are not whole: what the newest catalog has in meta.
+ATTACH {file} AS other (READ_ONLY)
+
+-- name: detach_other
+DETACH other
+
+-- name: common_columns
+SELECT a.column_name
+FROM duckdb_columns() a JOIN duckdb_columns() b USING (schema_name, table_name, column_name)
+WHERE a.schema_name = 'meta' AND a.table_name = {table} AND a.database_name = current_database() AND b.database_name = 'other'
+
+-- name: adopt_meta
+INSERT INTO {table} ({columns}) SELECT {columns} FROM {other}

@@ -1,0 +1,91 @@
+package load
+
+import (
+	"slices"
+	"strings"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// streamSet are the streams of a night and the columns of their tables.
+type streamSet struct {
+	defs    map[string]stream.Definition
+	streams []stream.Stream
+}
+
+// sources are the streams that fill a table: those that list its rows and, where there
+// is one, the stream of details that completes a list.
+func (s streamSet) sources(table string) (lists []stream.Stream, detail stream.Stream) {
+	for _, name := range stream.Feeding(s.streams, table) {
+		st, _ := stream.Find(s.streams, name)
+		if st.Over != "" {
+			detail = st
+		} else {
+			lists = append(lists, st)
+		}
+	}
+	return lists, detail
+}
+
+// fillsAlone reports whether no other stream fills or completes the tables of a list.
+func (s streamSet) fillsAlone(st stream.Stream) bool {
+	completed := slices.ContainsFunc(s.streams, func(o stream.Stream) bool { return o.Over == st.Name })
+	shared := slices.ContainsFunc(tablesOf(st), func(t stream.Table) bool { return len(stream.Feeding(s.streams, t.Name)) > 1 })
+	return !completed && !shared && st.Over == "" && !st.IsDetail()
+}
+
+// isFedByEvents reports whether events fill a table.
+func (s streamSet) isFedByEvents(table string) bool {
+	lists, _ := s.sources(table)
+	return slices.ContainsFunc(lists, stream.Stream.IsEvents)
+}
+
+// knownRows are columns of a table as far as they are known tonight, as a query. A table
+// that no stream fills has no rows.
+func (s streamSet) knownRows(table string, cols ...string) sqlText {
+	feeders := stream.Feeding(s.streams, table)
+	if len(feeders) == 0 {
+		var nulls []sqlText
+		for _, name := range cols {
+			c, _ := s.defs[table].Column(name)
+			nulls = append(nulls, liveSQL.Render("no_row", values{"type": sqlText(c.Type), "column": warehouse.Name(name)}))
+		}
+		return liveSQL.Render("no_rows", values{"columns": joinSQL(nulls, ", ")})
+	}
+	list := columnList("", cols)
+	parts := []sqlText{liveSQL.Render("known_rows", values{"columns": list, "table": mainTable(table)})}
+	for _, name := range feeders {
+		parts = append(parts, liveSQL.Render("known_rows", values{"columns": list, "table": stagedTable(name, table)}))
+	}
+	return unionAll(parts)
+}
+
+// enclosingTable is the table whose rows hold the rows of t.
+func enclosingTable(st stream.Stream, t stream.Table) stream.Table {
+	best := st.Root()
+	for _, o := range st.Tables {
+		if o.At != "" && len(o.At) > len(best.At) && strings.HasPrefix(t.At, o.At+".") {
+			best = o
+		}
+	}
+	return best
+}
+
+// isInside reports whether rows of inner stand inside rows of outer.
+func isInside(inner, outer stream.Table) bool {
+	return outer.At == "" || strings.HasPrefix(inner.At, outer.At+".")
+}
+
+// holdsRecordsOnly reports whether the rows of a table are records and no items.
+func holdsRecordsOnly(st stream.Stream, t stream.Table) bool {
+	return t.Name == st.Root().Name && !slices.ContainsFunc(st.Tables[1:], func(o stream.Table) bool { return o.Name == t.Name })
+}
+
+// recordKey is the column of a table that has the key of the record.
+func recordKey(st stream.Stream, t stream.Table) warehouse.Name {
+	if t.Name == st.Root().Name {
+		return warehouse.Name(t.Key[0])
+	}
+	return warehouse.Name(t.Parents[0])
+}
