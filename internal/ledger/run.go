@@ -62,19 +62,19 @@ const (
 // state/ when the night ends and joins meta.runs at the next publish.
 type Run struct {
 	ID string `json:"run_id"`
-	// Kind tells a night from a refresh, which reads the few records that
+	// Kind separates a night from a refresh, which reads the few records that
 	// events named and counts for no schedule.
 	Kind string `json:"kind,omitempty"`
 	// Version is the one that a rollback points readers at.
 	Version    string    `json:"version,omitempty"`
 	StartedAt  time.Time `json:"started_at"`
-	EndedAt    time.Time `json:"ended_at,omitzero"` // zero: killed, nobody knows when
+	EndedAt    time.Time `json:"ended_at,omitzero"` // zero: killed, unknown
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
 	Outcome    Outcome   `json:"outcome"`
 	ExitCode   int       `json:"exit_code"` // -1: killed
 	Program    string    `json:"program_version"`
 	// Attempts counts how often the run ended, the last time included: more
-	// than once when it was taken up again.
+	// than once when it was resumed.
 	Attempts int    `json:"attempts"`
 	Error    string `json:"error,omitempty"`
 
@@ -91,7 +91,7 @@ type Run struct {
 	// Losses are what a gate stopped the run for.
 	Losses []Loss `json:"losses,omitempty"`
 	// NightsLeft is for about how many nights more there is something left that
-	// this one had no time to read; 0: nothing was left, or nobody can tell.
+	// this one had no time to read; 0: nothing was left, or unknown.
 	NightsLeft int64 `json:"nights_left,omitempty"`
 
 	Streams []Stream `json:"streams"`
@@ -130,7 +130,7 @@ type Loss struct {
 	Before int64  `json:"before"`
 }
 
-// describedLosses is how many losses are told one by one.
+// describedLosses is how many losses are named.
 const describedLosses = 3
 
 // DescribeLosses says for people what would be lost: the first tables by name, the

@@ -39,7 +39,7 @@ type Plan struct {
 	Requests int64
 	Unknown  int
 	// Unread counts the ids that the last night had no time for, in so many
-	// streams, which takes about NightsLeft nights more; 0: nobody can tell.
+	// streams, which takes about NightsLeft nights more; 0: unknown.
 	Unread        int64
 	UnreadStreams int
 	NightsLeft    int64

@@ -18,9 +18,9 @@ import (
 )
 
 // Webhook events are read after the lists and before the details, which they
-// can make live. They are landed like answers, so that a run can be taken up or
+// can make live. They are landed like answers, so that a run can be resumed or
 // replayed with them, and leave the inbox when the run has published. They are
-// told apart by their ids in meta.webhook_events: whatever comes twice, from the
+// identified by their ids in meta.webhook_events: whatever comes twice, from the
 // service, from the inbox or from the landing of another run, joins once.
 
 // What is staged at once is bounded in events and in bytes.

@@ -34,7 +34,7 @@ type runMode struct {
 	kind    string
 	details Details
 	dryRun  bool
-	// resumed is the run that a night takes up; nil: it is a new one.
+	// resumed is the run that a night resumes; nil: it is a new one.
 	resumed *warehouse.Unfinished
 	// targets are the records that a refresh reads.
 	targets Targets

@@ -58,10 +58,10 @@ type Config struct {
 	// FinishCommit completes a merge and a publish that have begun when ctx ends;
 	// without it the night ends there too.
 	FinishCommit bool
-	// ResumeMaxAge is how old a run that did not publish may be to be taken up
-	// again: its answers are used and not asked for a second time. 0: never.
+	// ResumeMaxAge is how old a run that did not publish may be to be resumed: its
+	// answers are used and not asked for a second time. 0: never.
 	ResumeMaxAge time.Duration
-	// Fresh begins a new run even if one waits to be taken up.
+	// Fresh begins a new run even if one waits to be resumed.
 	Fresh bool
 	// MaxDuration bounds how long a run reads, on the real clock from the start of
 	// this attempt; 0: no bound. After it no list and no detail is asked for, and

@@ -28,7 +28,7 @@ func (t Token) describeAccess() string {
 }
 
 // checkToken asks who we are, which decides what can be read at all. A run that
-// is taken up asks again: its token may have been changed since.
+// is resumed asks again: its token may have been changed since.
 func checkToken(ctx context.Context, c *fetch.Client, teamID string) (Token, error) {
 	var t Token
 	_, err := c.Get(ctx, fetch.Request{Stream: "token", Path: tokenPath, Fresh: true}, func(_ context.Context, r fetch.Response) (stream.Page, error) {

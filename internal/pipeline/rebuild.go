@@ -30,7 +30,7 @@ type Rebuilt struct {
 	Meta bool
 }
 
-// SeriesError says that the series or what is kept beside it is damaged.
+// SeriesError says that the series or the copies of meta are damaged.
 type SeriesError struct {
 	Found []warehouse.Damage
 	// Whole is set where the catalog that readers see is whole.

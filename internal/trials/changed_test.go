@@ -119,6 +119,7 @@ func costs(res pipeline.Result) string {
 // TestArticleMovesUnderACampaignThatStays finds articles whose status changed
 // while the row of their campaign stayed the same to the letter.
 func TestArticleMovesUnderACampaignThatStays(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	world := richWorld()
 	world.SilentChange = -1

@@ -29,6 +29,7 @@ func (m mailbox) refresh(t pipeline.Targets) pipeline.Result {
 }
 
 func TestARefreshReadsItsTargetsAndCarriesTheRest(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, richWorld())
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 45, 7
@@ -78,6 +79,7 @@ func TestARefreshReadsItsTargetsAndCarriesTheRest(t *testing.T) {
 
 // TestAStoppedRefreshSaysHowItGoesOn holds that it does not promise to be taken up.
 func TestAStoppedRefreshSaysHowItGoesOn(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld())
 	m.goodNight()

@@ -41,6 +41,7 @@ func TestReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
 }
 
 func TestReplayPublishesARunThatWasStoppedByAGate(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	h.goodNight()
