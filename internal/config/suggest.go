@@ -13,7 +13,7 @@ import (
 func nearestKey(section, unknown string) string {
 	best, least := "", math.MaxInt
 	for _, path := range keyPaths(reflect.TypeFor[Config](), "") {
-		edits, near := nearest.Edits(lastSegment(path), unknown)
+		edits, near := nearest.CountEdits(lastSegment(path), unknown)
 		rank := 2 * edits
 		if parentPath(path) != section {
 			rank++

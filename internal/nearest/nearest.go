@@ -1,20 +1,20 @@
-// Package nearest tells which of the words that a program knows somebody may have
-// meant by one that it does not know. It must not know what the words stand for.
+// Package nearest compares an unknown word with known ones, to suggest what somebody
+// may have meant. It must not know what the words stand for.
 package nearest
 
 import "strings"
 
-// Edits counts the bytes to insert, remove or replace to make a known word of a
-// misspelt one in any case (Levenshtein). near says that these are few enough, one
-// and one more for every five bytes written, for the known word to be meant: in
-// short words one slip, in long ones some. The words are ASCII, and foreign ones
-// need no better answer than "far".
-func Edits(known, misspelt string) (edits int, near bool) {
-	edits = levenshtein(known, strings.ToLower(misspelt))
+// CountEdits counts the bytes to insert, remove or replace to turn a misspelt word, in lower
+// case, into a known one. near reports that these are few enough to suggest the known
+// word: at most one, and one more for every five bytes of the misspelt word. Both are
+// compared byte by byte; known words are ASCII.
+func CountEdits(known, misspelt string) (edits int, near bool) {
+	edits = editDistance(known, strings.ToLower(misspelt))
 	return edits, edits <= 1+len(misspelt)/5
 }
 
-func levenshtein(a, b string) int {
+// editDistance is that of Levenshtein.
+func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

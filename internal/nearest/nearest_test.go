@@ -28,7 +28,7 @@ func TestEdits(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.known+" for "+c.misspelt, func(t *testing.T) {
-			if edits, near := nearest.Edits(c.known, c.misspelt); edits != c.edits || near != c.near {
+			if edits, near := nearest.CountEdits(c.known, c.misspelt); edits != c.edits || near != c.near {
 				t.Errorf("%d edits, near %t, want %d and %t", edits, near, c.edits, c.near)
 			}
 		})

@@ -1,8 +1,8 @@
-// Package notify tells others how a night ended: an alert when it failed, was
-// partial or was stopped by a gate, and a heartbeat when it was complete.
+// Package notify reports how a night ended: an alert if it failed, was partial or was
+// stopped by a gate, and a heartbeat if it was complete.
 //
-// It must not know what a night is: it is handed what to tell. Telling never fails
-// a night; what could not be told is a line of the log.
+// It must not know what a night is: the caller fills the alert. A report that cannot
+// be sent is a line of the log, and no error of the night.
 package notify
 
 import (
@@ -23,29 +23,29 @@ import (
 // Events of an alert.
 const (
 	Failed  = "failed"  // nothing was published
-	Partial = "partial" // published, but some streams keep earlier rows or have none
+	Partial = "partial" // published, but some streams have earlier rows or none
 	Gate    = "gate"    // a gate refused to publish what was read
-	Damaged = "damaged" // a look for damage found some
+	Damaged = "damaged" // a verification found damage
 )
 
-// Config says whom to tell. Both addresses are secrets, since such receivers put
-// the credential into the path: they are in no error and no line of the log.
+// Config has the receivers. Both addresses are secrets, since such receivers put the
+// credential into the path: no error and no line of the log contains them.
 type Config struct {
-	// FailureURL gets alerts; "": nobody does.
+	// FailureURL gets alerts; "": none are sent.
 	FailureURL string
-	// HeartbeatURL is called after a complete night; "": nobody is.
+	// HeartbeatURL is called after a complete night; "": never.
 	HeartbeatURL string
-	// UserAgent is sent along.
+	// UserAgent is sent with each request.
 	UserAgent string
-	// Timeout bounds an attempt. Defaults to 10 seconds.
+	// Timeout limits one attempt. Defaults to 10 seconds.
 	Timeout time.Duration
-	// Backoff is the time before the second of three attempts; the third comes
-	// after four times that. Defaults to 2 seconds.
+	// Backoff is the time before the second of three attempts; before the third it
+	// is four times that. Defaults to 2 seconds.
 	Backoff time.Duration
 }
 
-// Alert is the JSON body that is posted. Receivers that speak Slack's dialect show
-// Text and pass over the rest.
+// Alert is the JSON body of an alert. Receivers that are compatible with Slack show
+// Text and ignore the rest.
 type Alert struct {
 	Text      string    `json:"text"`
 	Event     string    `json:"event"`
@@ -54,44 +54,44 @@ type Alert struct {
 	Error     string    `json:"error,omitempty"`
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at"`
-	// Streams are those whose rows are not of this night.
+	// Streams are those whose rows are not, or not all, of this night.
 	Streams []Stream `json:"streams"`
 	Program string   `json:"program_version"`
 }
 
-// Stream is a stream that could not be read as it should.
+// Stream is a stream that was not read completely.
 type Stream struct {
 	Stream string `json:"stream"`
 	Grade  string `json:"grade"`
 	Reason string `json:"reason"`
 }
 
-// attempts is how often one receiver is tried.
+// attempts is how often a report is sent until it arrives.
 const attempts = 3
 
-// Teller tells. It is safe for concurrent use.
-type Teller struct {
+// Notifier sends alerts and heartbeats. It is safe for concurrent use.
+type Notifier struct {
 	cfg  Config
 	log  *slog.Logger
 	http *http.Client
 }
 
-// New returns a teller that logs what it could not tell to log.
-func New(cfg Config, log *slog.Logger) *Teller {
+// New returns a notifier that logs what it sends.
+func New(cfg Config, log *slog.Logger) *Notifier {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 10*time.Second)
 	cfg.Backoff = cmp.Or(cfg.Backoff, 2*time.Second)
-	return &Teller{cfg: cfg, log: log, http: &http.Client{
+	return &Notifier{cfg: cfg, log: log, http: &http.Client{
 		Transport: &http.Transport{DisableKeepAlives: true, TLSHandshakeTimeout: cfg.Timeout},
 		Timeout:   cfg.Timeout,
-		// A receiver that has moved is a mistake in the configuration; following
-		// would turn a POST into a GET, and hand the secret on.
+		// A redirect is a mistake in the configuration: following it would turn a
+		// POST into a GET and show the secret to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
 // Alert posts a to the failure address, if there is one.
-func (t *Teller) Alert(ctx context.Context, a Alert) {
-	if t.cfg.FailureURL == "" {
+func (n *Notifier) Alert(ctx context.Context, a Alert) {
+	if n.cfg.FailureURL == "" {
 		return
 	}
 	if a.Streams == nil {
@@ -100,42 +100,46 @@ func (t *Teller) Alert(ctx context.Context, a Alert) {
 	a.Text = alertText(a)
 	body, err := json.Marshal(a)
 	if err == nil {
-		err = t.send(ctx, http.MethodPost, t.cfg.FailureURL, body)
+		err = n.sendWithRetry(ctx, http.MethodPost, n.cfg.FailureURL, body)
 	}
-	t.logResult(ctx, "alert", err)
+	n.logResult(ctx, "alert sent", "alert not sent", err)
 }
 
 // Heartbeat calls the heartbeat address, if there is one.
-func (t *Teller) Heartbeat(ctx context.Context) {
-	if t.cfg.HeartbeatURL != "" {
-		t.logResult(ctx, "heartbeat", t.send(ctx, http.MethodGet, t.cfg.HeartbeatURL, nil))
+func (n *Notifier) Heartbeat(ctx context.Context) {
+	if n.cfg.HeartbeatURL != "" {
+		n.logResult(ctx, "heartbeat sent", "heartbeat not sent", n.sendWithRetry(ctx, http.MethodGet, n.cfg.HeartbeatURL, nil))
 	}
 }
 
-func (t *Teller) logResult(ctx context.Context, what string, err error) {
+func (n *Notifier) logResult(ctx context.Context, sent, notSent string, err error) {
 	if err != nil {
-		t.log.WarnContext(ctx, "not told how the night ended", "what", what, "error", err)
+		n.log.WarnContext(ctx, notSent, "error", err)
 		return
 	}
-	t.log.InfoContext(ctx, "told how the night ended", "what", what)
+	n.log.InfoContext(ctx, sent)
 }
 
-// alertText is the alert for people.
+// alertText is the alert as a text for people.
 func alertText(a Alert) string {
 	var b strings.Builder
 	switch a.Event {
 	case Partial:
-		fmt.Fprintf(&b, "placementsync: night %s is published but partial", a.Run)
+		fmt.Fprintf(&b, "placementsync: night %s is published, but partial", a.Run)
 	case Damaged:
-		fmt.Fprintf(&b, "placementsync: the warehouse is damaged: placementsync verify --read-data names the commands that repair it")
+		fmt.Fprintf(&b, "placementsync: the warehouse is damaged: run placementsync verify --read-data, which names the commands that repair it")
 	case Gate:
-		fmt.Fprintf(&b, "placementsync: a gate stopped night %s; readers keep the last snapshot", a.Run)
+		fmt.Fprintf(&b, "placementsync: night %s is not published, since a gate refused it; readers keep the last snapshot", a.Run)
 	default:
-		fmt.Fprintf(&b, "placementsync: night %s failed; readers keep the last snapshot", cmp.Or(a.Run, "(not begun)"))
+		night := "night " + a.Run + " failed"
+		if a.Run == "" {
+			night = "a night could not start"
+		}
+		fmt.Fprintf(&b, "placementsync: %s; readers keep the last snapshot", night)
 	}
 	fmt.Fprintf(&b, " (exit code %d)", a.ExitCode)
 	if a.Error != "" {
-		fmt.Fprintf(&b, "\n%s", shorten(a.Error))
+		fmt.Fprintf(&b, "\n%s", shortenText(a.Error))
 	}
 	const shown = 10
 	for i, s := range a.Streams {
@@ -143,13 +147,13 @@ func alertText(a Alert) string {
 			fmt.Fprintf(&b, "\nand %d more streams", len(a.Streams)-shown)
 			break
 		}
-		fmt.Fprintf(&b, "\n%s is %s: %s", s.Stream, s.Grade, shorten(s.Reason))
+		fmt.Fprintf(&b, "\n%s is %s: %s", s.Stream, s.Grade, shortenText(s.Reason))
 	}
 	return b.String()
 }
 
-// shorten keeps a message readable in a chat.
-func shorten(s string) string {
+// shortenText cuts a message to its first line and to 300 characters, for a chat.
+func shortenText(s string) string {
 	const most = 300
 	s, _, _ = strings.Cut(s, "\n")
 	if runes := []rune(s); len(runes) > most {
@@ -158,11 +162,11 @@ func shorten(s string) string {
 	return s
 }
 
-// send tries a few times. The error never holds the address.
-func (t *Teller) send(ctx context.Context, method, address string, body []byte) error {
-	wait := t.cfg.Backoff
+// sendWithRetry tries three times. The error never contains the address.
+func (n *Notifier) sendWithRetry(ctx context.Context, method, address string, body []byte) error {
+	wait := n.cfg.Backoff
 	for attempt := 1; ; attempt++ {
-		again, err := t.sendOnce(ctx, method, address, body)
+		again, err := n.sendOnce(ctx, method, address, body)
 		if err == nil || !again || attempt == attempts {
 			return err
 		}
@@ -175,22 +179,22 @@ func (t *Teller) send(ctx context.Context, method, address string, body []byte) 
 	}
 }
 
-// sendOnce makes one attempt; again says whether another one could help.
-func (t *Teller) sendOnce(ctx context.Context, method, address string, body []byte) (again bool, err error) {
+// sendOnce makes one attempt; again reports whether another one could help.
+func (n *Notifier) sendOnce(ctx context.Context, method, address string, body []byte) (again bool, err error) {
 	r, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
-		return false, errors.New("the address cannot be used")
+		return false, errors.New("the address is not valid")
 	}
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	r.Header.Set("User-Agent", t.cfg.UserAgent)
-	res, err := t.http.Do(r)
+	r.Header.Set("User-Agent", n.cfg.UserAgent)
+	res, err := n.http.Do(r)
 	if err != nil {
 		return true, fmt.Errorf("reach the receiver: %w", withoutURL(err))
 	}
 	defer res.Body.Close()
-	// Read a little, so that the receiver does not see a reset.
+	// Read a little, so that the receiver does not get a reset.
 	_, _ = io.CopyN(io.Discard, res.Body, 4<<10)
 	if res.StatusCode/100 == 2 {
 		return false, nil
@@ -198,7 +202,7 @@ func (t *Teller) sendOnce(ctx context.Context, method, address string, body []by
 	return res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests, fmt.Errorf("the receiver answered %s", res.Status)
 }
 
-// withoutURL takes the address out of an error of package http.
+// withoutURL removes the address from an error of package http.
 func withoutURL(err error) error {
 	if inner, ok := errors.AsType[*url.Error](err); ok {
 		return inner.Err

@@ -43,8 +43,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	w.WriteHeader(status)
 }
 
-// teller returns one that tells r under a secret path, and its log.
-func teller(t *testing.T, r *receiver) (*notify.Teller, *strings.Builder) {
+// notifierOf returns one that reports to r under a secret path, and its log.
+func notifierOf(t *testing.T, r *receiver) (*notify.Notifier, *strings.Builder) {
 	t.Helper()
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
@@ -56,9 +56,9 @@ func teller(t *testing.T, r *receiver) (*notify.Teller, *strings.Builder) {
 func TestAlertIsReadableByPeopleAndPrograms(t *testing.T) {
 	t.Parallel()
 	r := &receiver{statuses: []int{200}}
-	tell, _ := teller(t, r)
+	notifier, _ := notifierOf(t, r)
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
-	tell.Alert(t.Context(), notify.Alert{Event: notify.Partial, Run: "20261120T020000Z", ExitCode: 3, StartedAt: at, EndedAt: at.Add(time.Minute),
+	notifier.Alert(t.Context(), notify.Alert{Event: notify.Partial, Run: "20261120T020000Z", ExitCode: 3, StartedAt: at, EndedAt: at.Add(time.Minute),
 		Streams: []notify.Stream{{Stream: "orders", Grade: "carried_forward", Reason: "GET /orders answered 503\nmore"}}, Program: "v1"})
 	if len(r.got) != 1 || r.kind != "application/json" {
 		t.Fatalf("the receiver got %q as %s", r.got, r.kind)
@@ -72,7 +72,7 @@ func TestAlertIsReadableByPeopleAndPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]any{
-		"text": "placementsync: night 20261120T020000Z is published but partial (exit code 3)\n" +
+		"text": "placementsync: night 20261120T020000Z is published, but partial (exit code 3)\n" +
 			"orders is carried_forward: GET /orders answered 503",
 		"event": "partial", "run_id": "20261120T020000Z", "exit_code": 3.0, "program_version": "v1",
 		"started_at": "2026-11-20T02:00:00Z", "ended_at": "2026-11-20T02:01:00Z",
@@ -89,14 +89,14 @@ func TestTextSaysWhatReadersHave(t *testing.T) {
 		alert notify.Alert
 		want  string
 	}{
-		{notify.Alert{Event: notify.Failed, ExitCode: 1, Error: "no space left on device"}, "night (not begun) failed; readers keep the last snapshot (exit code 1)\\nno space left"},
-		{notify.Alert{Event: notify.Gate, Run: "r1", ExitCode: 1}, "a gate stopped night r1; readers keep the last snapshot"},
+		{notify.Alert{Event: notify.Failed, ExitCode: 1, Error: "no space left on device"}, "a night could not start; readers keep the last snapshot (exit code 1)\\nno space left"},
+		{notify.Alert{Event: notify.Gate, Run: "r1", ExitCode: 1}, "night r1 is not published, since a gate refused it; readers keep the last snapshot"},
 		{notify.Alert{Event: notify.Failed, Run: "r1", Error: strings.Repeat("ä", 1000)}, strings.Repeat("ä", 300) + "..."},
 		{notify.Alert{Event: notify.Partial, Streams: make([]notify.Stream, 13)}, "and 3 more streams"},
 	} {
 		r := &receiver{statuses: []int{200}}
-		tell, _ := teller(t, r)
-		tell.Alert(t.Context(), c.alert)
+		notifier, _ := notifierOf(t, r)
+		notifier.Alert(t.Context(), c.alert)
 		if len(r.got) != 1 || !strings.Contains(r.got[0], c.want) {
 			t.Errorf("the receiver got %q, want %q", r.got, c.want)
 		}
@@ -120,8 +120,8 @@ func TestReceiverIsTriedAFewTimes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := &receiver{statuses: c.statuses}
-			tell, log := teller(t, r)
-			tell.Heartbeat(t.Context())
+			notifier, log := notifierOf(t, r)
+			notifier.Heartbeat(t.Context())
 			if len(r.got) != c.calls || !strings.HasPrefix(r.got[0], "GET /beat-s3cret") {
 				t.Errorf("the receiver got %q, want %d calls", r.got, c.calls)
 			}
@@ -138,9 +138,9 @@ func TestFaultsOfTheNetworkHoldNoSecret(t *testing.T) {
 	server.Close()
 	for _, address := range []string{server.URL + "/s3cret", "http://[bad/s3cret", "http://user:s3cret@127.0.0.1:1/"} {
 		var log strings.Builder
-		tell := notify.New(notify.Config{FailureURL: address, Backoff: time.Millisecond}, slog.New(slog.NewTextHandler(&log, nil)))
-		tell.Alert(t.Context(), notify.Alert{Event: notify.Failed})
-		if !strings.Contains(log.String(), "not told") || strings.Contains(log.String(), "s3cret") {
+		notifier := notify.New(notify.Config{FailureURL: address, Backoff: time.Millisecond}, slog.New(slog.NewTextHandler(&log, nil)))
+		notifier.Alert(t.Context(), notify.Alert{Event: notify.Failed})
+		if !strings.Contains(log.String(), "not sent") || strings.Contains(log.String(), "s3cret") {
 			t.Errorf("logged is %s", &log)
 		}
 	}
@@ -155,8 +155,8 @@ func TestAReceiverThatHangsIsLeft(t *testing.T) {
 	}))
 	defer server.Close()
 	var log strings.Builder
-	tell := notify.New(notify.Config{HeartbeatURL: server.URL}, slog.New(slog.NewTextHandler(&log, nil)))
-	tell.Heartbeat(ctx)
+	notifier := notify.New(notify.Config{HeartbeatURL: server.URL}, slog.New(slog.NewTextHandler(&log, nil)))
+	notifier.Heartbeat(ctx)
 	if !strings.Contains(log.String(), "context canceled") {
 		t.Errorf("logged is %s", &log)
 	}
@@ -165,9 +165,9 @@ func TestAReceiverThatHangsIsLeft(t *testing.T) {
 func TestNobodyIsToldWithoutAnAddress(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	tell := notify.New(notify.Config{}, slog.New(slog.NewTextHandler(&log, nil)))
-	tell.Alert(t.Context(), notify.Alert{Event: notify.Failed})
-	tell.Heartbeat(t.Context())
+	notifier := notify.New(notify.Config{}, slog.New(slog.NewTextHandler(&log, nil)))
+	notifier.Alert(t.Context(), notify.Alert{Event: notify.Failed})
+	notifier.Heartbeat(t.Context())
 	if log.Len() > 0 {
 		t.Errorf("logged is %s", &log)
 	}

@@ -140,7 +140,7 @@ func (r *Refresher) Run(ctx context.Context) {
 // refreshNow refreshes what waits. A refresh that fails is not repeated: the next
 // night reads the records that events named and no run has read since.
 func (r *Refresher) refreshNow(ctx context.Context) {
-	targets := r.takeTargets()
+	targets := r.removeTargets()
 	err := r.refresh(ctx, targets)
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -152,8 +152,8 @@ func (r *Refresher) refreshNow(ctx context.Context) {
 	}
 }
 
-// takeTargets empties what waits. An event that comes from now on wakes Run anew.
-func (r *Refresher) takeTargets() Targets {
+// removeTargets empties what waits. An event that comes from now on wakes Run anew.
+func (r *Refresher) removeTargets() Targets {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {

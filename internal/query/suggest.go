@@ -18,7 +18,7 @@ func nearestNames(names []string, text string) []string {
 		if len(text) >= minPart && strings.Contains(name, text) {
 			holding = append(holding, name)
 		}
-		if _, near := nearest.Edits(name, text); near {
+		if _, near := nearest.CountEdits(name, text); near {
 			alike = append(alike, name)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 // seed decides everything in a world that looks random.
 type seed uint64
 
-// kind is a sort of record. It keeps the ids of different sorts apart.
+// kind is a kind of record. Ids of different kinds differ.
 type kind uint64
 
 const (
@@ -41,14 +41,13 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// roll is a number that record n of a kind has for good. Salts tell the rolls
-// of one record apart.
+// roll is a constant random number of record n of a kind. Each salt gives another one.
 func (s seed) roll(k kind, n uint32, salt uint64) uint64 {
 	return mix(uint64(s) ^ mix(uint64(k)<<40|uint64(n)) ^ mix(salt)<<1)
 }
 
-// rng draws the events of one day of one subject, so that a subject's events
-// do not depend on how many draws another one took.
+// rng draws the events of one day of one subject, so that they do not depend on how
+// often another subject draws.
 func (s seed) rng(day int, subject kind) *rand.Rand {
 	return rand.New(rand.NewPCG(mix(uint64(s)^mix(uint64(subject))), uint64(int64(day))))
 }
@@ -62,7 +61,7 @@ func pick[T any](from []T, roll uint64) T {
 func oneIn(roll uint64, n uint64) bool { return (roll>>16)%n == 0 }
 
 // roundByChance rounds an expected number of events up or down by chance, so that the
-// mean is kept even when less than one a day is expected.
+// mean is right even if less than one a day is expected.
 func roundByChance(r *rand.Rand, expected float64) int {
 	whole := int(expected)
 	if r.Float64() < expected-float64(whole) {
@@ -75,8 +74,7 @@ func roundByChance(r *rand.Rand, expected float64) int {
 const idLen = 36
 
 // appendID appends the id of record n of a kind: a UUID that holds n itself,
-// masked. Ids are thus found again without an index, which a million listings
-// could not afford.
+// masked. So ids need no index, which would be large for a million listings.
 func (s seed) appendID(b []byte, k kind, n uint32) []byte {
 	h := s.roll(k, n, 0)
 	masked := n ^ uint32(s.roll(k, uint32(h), h>>32&0xffff))
@@ -98,7 +96,7 @@ func (s seed) appendID(b []byte, k kind, n uint32) []byte {
 // id is appendID as a string.
 func (s seed) id(k kind, n uint32) string { return string(s.appendID(nil, k, n)) }
 
-// serial finds the record that an id names; false when the id is none of ours.
+// serial is the number of the record of an id; false if the service has no such id.
 func (s seed) serial(k kind, id string) (uint32, bool) {
 	if len(id) != idLen {
 		return 0, false

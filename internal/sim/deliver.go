@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// Delivery is a webhook delivery (spec section 6): the envelope, which goes
-// into headers, and the body.
+// Delivery is a webhook delivery (spec section 6): the envelope, which is sent in
+// headers, and the body.
 type Delivery struct {
 	ID, Topic, Source string
-	// SentAt is the timestamp. Zero: the header is left out.
+	// SentAt is the timestamp. Zero: no header.
 	SentAt time.Time
 	Body   []byte
 }
 
-// Deliver sends a delivery as the service does and returns the status of the
-// answer. Several secrets sign it as during a rotation, none not at all.
+// Deliver sends a delivery as the service does and returns the status of the answer.
+// Each secret adds a signature, as during a rotation; without any it is unsigned.
 func Deliver(ctx context.Context, client *http.Client, url string, d Delivery, secrets ...string) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(d.Body))
 	if err != nil {
@@ -52,14 +52,14 @@ func Deliver(ctx context.Context, client *http.Client, url string, d Delivery, s
 	return response.StatusCode, response.Body.Close()
 }
 
-// errNoRecord says that an event was wanted about what the world has not.
+// errNoRecord is for an event about a record that does not exist.
 var errNoRecord = errors.New("the demo service has no such record")
 
-// StatusChange is the delivery that tells of the present status of an article.
+// StatusChange is the delivery about the present status of an article.
 func (s *Service) StatusChange(article string) (Delivery, error) {
 	raw, ok := s.Object("/articles/" + article)
 	if !ok {
-		return Delivery{}, fmt.Errorf("tell of article %q: %w", article, errNoRecord)
+		return Delivery{}, fmt.Errorf("make an event of article %q: %w", article, errNoRecord)
 	}
 	var a struct {
 		Campaign *string `json:"campaign_id"`
@@ -70,7 +70,7 @@ func (s *Service) StatusChange(article string) (Delivery, error) {
 		Updated string `json:"updated_at"`
 	}
 	if err := json.Unmarshal(raw, &a); err != nil {
-		return Delivery{}, fmt.Errorf("tell of article %q: %w", article, err)
+		return Delivery{}, fmt.Errorf("make an event of article %q: %w", article, err)
 	}
 	body := map[string]any{"article_id": article, "campaign_id": a.Campaign, "profile_id": a.Profile,
 		"status": map[string]string{"id": "st-" + a.Status.Prefix, "prefix": a.Status.Prefix}, "effective_at": a.Updated, "changed_at": a.Updated}
@@ -83,7 +83,7 @@ func (s *Service) StatusChange(article string) (Delivery, error) {
 func (s *Service) CommentChange(topic, article string, n int) (Delivery, error) {
 	records := s.Records("/articles/" + article + "/comments")
 	if n >= len(records) {
-		return Delivery{}, fmt.Errorf("tell of comment %d of article %q: %w", n, article, errNoRecord)
+		return Delivery{}, fmt.Errorf("make an event of comment %d of article %q: %w", n, article, errNoRecord)
 	}
 	var c struct {
 		ID      string  `json:"id"`
@@ -96,14 +96,14 @@ func (s *Service) CommentChange(topic, article string, n int) (Delivery, error) 
 		} `json:"author"`
 	}
 	if err := json.Unmarshal(records[n], &c); err != nil {
-		return Delivery{}, fmt.Errorf("tell of comment %d of article %q: %w", n, article, err)
+		return Delivery{}, fmt.Errorf("make an event of comment %d of article %q: %w", n, article, err)
 	}
 	body := map[string]any{"id": c.ID, "content": richText(c.Content), "author": map[string]string{"name": c.Author.Name},
 		"created_at": c.Created, "updated_at": c.Updated, "parent_comment_id": c.Parent}
 	return s.newDelivery(topic, c.ID+c.Updated+topic, body)
 }
 
-// richText is a text as rich text.
+// richText is a text in the rich text format of comments.
 func richText(text string) any {
 	var paragraphs []any
 	for line := range strings.SplitSeq(text, "\n") {
@@ -113,8 +113,8 @@ func richText(text string) any {
 	return map[string]any{"type": "doc", "content": paragraphs}
 }
 
-// newDelivery names an event by what it is about, so that the same one has the same
-// id each time.
+// newDelivery makes a delivery. Its id is a function of about, so that the same event
+// always has the same id.
 func (s *Service) newDelivery(topic, about string, body any) (Delivery, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {

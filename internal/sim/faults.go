@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"net/http"
 	"strings"
@@ -8,11 +9,11 @@ import (
 	"time"
 )
 
-// FaultKind is the way in which an answer is spoilt.
+// FaultKind is what a fault does to an answer.
 type FaultKind int
 
 const (
-	// FaultStatus answers Status, 500 when unset, with Retry-After if given.
+	// FaultStatus answers Status, 500 if unset, with Retry-After if set.
 	FaultStatus FaultKind = iota
 	// FaultReset resets the connection before the first byte.
 	FaultReset
@@ -20,7 +21,7 @@ const (
 	FaultResetBody
 	// FaultTruncate promises the whole body in Content-Length and sends half.
 	FaultTruncate
-	// FaultHTML answers 200 with a page of HTML, as a captive proxy does.
+	// FaultHTML answers 200 with an HTML page, as a captive portal does.
 	FaultHTML
 	// FaultBrokenJSON answers 200 with the first two thirds of the JSON.
 	FaultBrokenJSON
@@ -30,59 +31,57 @@ const (
 	FaultSlow
 	// FaultRedirect answers 302 to Location.
 	FaultRedirect
-	// FaultEndlessPages never lets next_page be null; pages beyond the end
-	// have no records.
+	// FaultEndlessPages never answers null as next_page; pages beyond the end have
+	// no records.
 	FaultEndlessPages
-	// FaultSamePage answers the records of page 1 whatever page is asked for,
-	// and next_page never ends.
+	// FaultSamePage answers every page with the records of page 1, and next_page
+	// never ends.
 	FaultSamePage
 	// FaultTotals adds Delta to total_records.
 	FaultTotals
-	// FaultRewrite sends what Rewrite makes of the body.
+	// FaultRewrite sends the result of Rewrite instead of the body.
 	FaultRewrite
 )
 
-// Fault is a rule: which requests it spoils, and how. Choices by probability
-// depend on the seed and the count of matching requests, not on time.
+// Fault is a rule: which requests it affects, and how. Choices by probability
+// depend on the seed and on the count of matching requests, not on time.
 type Fault struct {
-	// Path is the prefix of the paths it is for, without the base path.
-	// Empty: all.
+	// Path is the prefix of the affected paths, without the base path. Empty: all.
 	Path string
-	// Route is the pattern it is for, as Service.Routes lists them, which tells
-	// a list from its details. Empty: all, and paths that are no route's.
+	// Route is the affected pattern, as in Service.Routes, which separates a list
+	// from its details. Empty: all, and unknown paths.
 	Route string
-	// Skip is how many matching requests pass unharmed first. 0: none.
+	// Skip is how many matching requests are answered normally first. 0: none.
 	Skip int
-	// Times is how many are spoilt at most. 0: all that follow.
+	// Times is how many are affected at most. 0: all that follow.
 	Times int
-	// Probability is the share of them that is spoilt, from 0 to 1. 0: all.
+	// Probability is the share of them that is affected, from 0 to 1. 0: all.
 	Probability float64
-	// Kind says how.
+	// Kind is what happens to them.
 	Kind FaultKind
-	// Status is that of FaultStatus. 0: 500.
+	// Status is for FaultStatus. 0: 500.
 	Status int
-	// RetryAfter is the header's text, of whatever form. Empty: no header.
+	// RetryAfter is the text of the header, in any form. Empty: no header.
 	RetryAfter string
-	// Delay is that of FaultSlow, before each part. 0: none.
+	// Delay is for FaultSlow, before each part. 0: none.
 	Delay time.Duration
-	// Location is that of FaultRedirect. Empty: a host that does not exist.
+	// Location is for FaultRedirect. Empty: a host that does not exist.
 	Location string
-	// Delta is that of FaultTotals. Records.
+	// Delta is for FaultTotals, in records.
 	Delta int
-	// Rewrite is that of FaultRewrite. Nil leaves the body as it is; the
-	// bytes are its own to change.
+	// Rewrite is for FaultRewrite; it may change the bytes. Nil: the body stays.
 	Rewrite func(body []byte) []byte
 }
 
-// faults decide which fault a request meets.
+// faults chooses the fault of each request.
 type faults struct {
 	seed    seed
 	program func(r *http.Request, n int) *Fault
 
 	mu      sync.Mutex // guards the rest
-	rules   []Fault    // never changed in place: answers hold on to them
+	rules   []Fault    // never changed in place: answers refer to them
 	matched []int      // requests that each rule matched
-	spoilt  []int      // requests that each rule spoilt
+	spoilt  []int      // requests that each rule affected
 	seen    int        // all requests
 }
 
@@ -94,7 +93,7 @@ func (f *faults) setRules(rules []Fault) {
 	f.matched, f.spoilt = make([]int, len(rules)), make([]int, len(rules))
 }
 
-// matchesRequest tells whether a rule is about a request at all.
+// matchesRequest reports whether a rule is about a request at all.
 func (f *Fault) matchesRequest(path string, rt *route) bool {
 	if f.Route != "" && (rt == nil || rt.pattern != f.Route) {
 		return false
@@ -102,7 +101,7 @@ func (f *Fault) matchesRequest(path string, rt *route) bool {
 	return strings.HasPrefix(path, f.Path)
 }
 
-// chooseFault is the fault for a request, or nil. The first rule that strikes wins;
+// chooseFault is the fault for a request, or nil. The first rule that applies wins;
 // the rules after it do not count the request.
 func (f *faults) chooseFault(r *http.Request, path string, rt *route) *Fault {
 	f.mu.Lock()
@@ -121,7 +120,7 @@ func (f *faults) chooseFault(r *http.Request, path string, rt *route) *Fault {
 	return nil
 }
 
-// strikesRequest counts a matching request and tells whether the rule spoils it.
+// strikesRequest counts a matching request and reports whether the rule spoils it.
 func (f *faults) strikesRequest(i int) bool {
 	rule := f.rules[i]
 	f.matched[i]++
@@ -152,42 +151,27 @@ func (f *Fault) pageTwist() twist {
 	return twist{}
 }
 
-// replacesAnswer tells whether the fault answers instead of the service, which then
-// does not even look at the token.
-func (f *Fault) replacesAnswer() bool {
-	switch f.Kind {
-	case FaultStatus, FaultReset, FaultHTML, FaultEmpty, FaultRedirect:
-		return true
-	}
-	return false
-}
-
-// makeReply is the reply of a fault that replaces the service's.
-func (f *Fault) makeReply() reply {
+// replaceAnswer is the reply of a fault that answers instead of the service, which then
+// does not check the token; false for other faults.
+func (f *Fault) replaceAnswer() (reply, bool) {
 	switch f.Kind {
 	case FaultReset:
-		return reply{cut: cutBefore}
+		return reply{cut: cutBefore}, true
 	case FaultHTML:
-		return reply{status: http.StatusOK, mime: "text/html; charset=utf-8", body: []byte(gatePage)}
+		return reply{status: http.StatusOK, mime: "text/html; charset=utf-8", body: []byte(gatePage)}, true
 	case FaultEmpty:
-		return reply{status: http.StatusOK, mime: jsonMime}
+		return reply{status: http.StatusOK, mime: jsonMime}, true
 	case FaultRedirect:
-		location := f.Location
-		if location == "" {
-			location = "http://elsewhere.invalid/"
-		}
-		return reply{status: http.StatusFound, location: location}
+		return reply{status: http.StatusFound, location: cmp.Or(f.Location, "http://elsewhere.invalid/")}, true
+	case FaultStatus:
+		out := errorReply(cmp.Or(f.Status, http.StatusInternalServerError), "the service is told to fail")
+		out.retryAfter = f.RetryAfter
+		return out, true
 	}
-	status := f.Status
-	if status == 0 {
-		status = http.StatusInternalServerError
-	}
-	out := errorReply(status, "the service is told to fail")
-	out.retryAfter = f.RetryAfter
-	return out
+	return reply{}, false
 }
 
-// spoilReply changes a reply that the service made.
+// spoilReply applies the fault to a reply of the service.
 func (f *Fault) spoilReply(out reply) reply {
 	switch f.Kind {
 	case FaultResetBody:
@@ -206,5 +190,5 @@ func (f *Fault) spoilReply(out reply) reply {
 	return out
 }
 
-// gatePage is what a sign-in page in between answers.
+// gatePage is the answer of a captive portal.
 const gatePage = "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><h1>Network sign-in</h1></body></html>\n"

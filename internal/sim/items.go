@@ -237,7 +237,7 @@ func (it *item) writeVendor(e *enc, l line) {
 	e.optStr("vendor_invoice_url", "https://billing.example.com/v/"+strconv.Itoa(int(it.n)))
 }
 
-// isResold tells whether a reseller has a share in the item.
+// isResold reports whether a reseller has a share in the item.
 func (it *item) isResold(s seed) bool { return oneIn(s.roll(kindItem, it.n, resellerRoll), 5) }
 
 // writeArticle writes the article that fulfils the item, if one was begun.

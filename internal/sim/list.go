@@ -26,7 +26,8 @@ type list struct {
 	inserted, deleted int
 }
 
-// stamp is the created_at of the next record, at or after a wished instant.
+// stamp is the created_at of the next record: the wished instant, or the next second
+// after the newest record.
 func (l *list) stamp(wish int64) int64 {
 	l.newest = max(wish, l.newest+1)
 	return l.newest
@@ -41,7 +42,7 @@ func (l *list) add(n uint32) {
 	l.order = slices.Insert(l.order, l.rng.IntN(len(l.order)+1), n)
 }
 
-// addTied lists records of one and the same created_at; ids decide.
+// addTied lists records of the same created_at, in the order of their ids.
 func (l *list) addTied(numbers []uint32, s seed, k kind) {
 	numbers = slices.Clone(numbers)
 	slices.SortFunc(numbers, func(a, b uint32) int { return cmp.Compare(s.id(k, b), s.id(k, a)) })
@@ -63,7 +64,7 @@ func (l *list) remove(n uint32) {
 	l.removed[n] = true
 }
 
-// newestFirst copies numbers that are given oldest first, without the removed.
+// newestFirst reverses numbers that are oldest first, and leaves out removed records.
 func (l *list) newestFirst(numbers []uint32) []uint32 {
 	var out []uint32
 	for _, n := range slices.Backward(numbers) {
@@ -74,7 +75,7 @@ func (l *list) newestFirst(numbers []uint32) []uint32 {
 	return out
 }
 
-// scatter turns the list into a pseudo-random order that stays as it is.
+// scatter puts the list into a stable pseudo-random order.
 func (l *list) scatter(r *rand.Rand) {
 	l.scattered, l.rng = true, r
 	r.Shuffle(len(l.order), func(i, j int) { l.order[i], l.order[j] = l.order[j], l.order[i] })
@@ -88,8 +89,8 @@ func (l *list) mark() {
 	}
 }
 
-// survivors are the records that were listed at the mark and still are. No
-// record returns after it left, so they were there throughout.
+// survivors are the records that were listed at the mark and still are. No record
+// returns after its removal, so they were listed all the time.
 func (l *list) survivors() []uint32 {
 	var out []uint32
 	for _, n := range slices.Backward(l.order) {
@@ -115,9 +116,8 @@ func countTo(count int) []uint32 {
 }
 
 // churn changes the list while it is walked: for every so many requests it
-// inserts one record and removes another one. Where within the count each of
-// the two happens is up to the seed, so that now they hide each other in the
-// total and now they do not.
+// inserts one record and removes another one. The seed decides when within the count
+// each of the two happens, so that they sometimes hide each other in the total.
 func (l *list) churn(s seed, every int, insert func(r *rand.Rand), remove func(n uint32)) {
 	phase := uint64(l.requests % every)
 	l.requests++
@@ -142,7 +142,7 @@ type view struct {
 	render func(e *enc, n uint32)
 	// sortKey compares by a field of sort_by; nil when the field is unknown.
 	sortKey func(field string) func(a, b uint32) int
-	// match tells whether a record passes a filter; nil: nothing is filtered.
+	// match reports whether a record passes a filter; nil: nothing is filtered.
 	match func(n uint32, key string, values []string) bool
 }
 

@@ -11,39 +11,38 @@ import (
 type Envelope int
 
 const (
-	// EnvelopeMixed gives each endpoint the shape it has in the demo's world:
-	// paginated where the spec's request column says pagination, elsewhere a
-	// mix of all three.
+	// EnvelopeMixed gives each endpoint its default shape: paginated where the
+	// spec's request column says pagination, elsewhere a mix of all three.
 	EnvelopeMixed Envelope = iota
 	// EnvelopePaginated is the object with records, totals and page numbers.
 	EnvelopePaginated
 	// EnvelopeArray is a bare JSON array.
 	EnvelopeArray
-	// EnvelopeRecords is an object that holds records and nothing else.
+	// EnvelopeRecords is an object with records and nothing else.
 	EnvelopeRecords
 )
 
-// ListOrder is the order of a list that is asked for without sort_by.
+// ListOrder is the order of a list that is requested without sort_by.
 type ListOrder int
 
 const (
 	// NewestFirst lists by created_at, latest first, ties by id.
 	NewestFirst ListOrder = iota
 	// Unordered lists in a stable pseudo-random order; new records appear
-	// anywhere in it, which costs time in proportion to the list.
+	// anywhere in it. That costs time in proportion to the list.
 	Unordered
 )
 
-// Options are the knobs of the service. The zero value is the demo's world.
-// Of every count and share 0 means the default, and a negative value none.
+// Options are the options of the service. The zero value is the world of the demo.
+// For counts and shares, 0 means the default and a negative value means none.
 type Options struct {
-	// Seed decides everything that looks random. Zero is a seed like others.
+	// Seed decides everything that looks random. Zero is a seed like any other.
 	Seed uint64
 	// Start is the simulated instant of day 0. Defaults to 2026-11-01T00:00:00Z.
 	Start time.Time
-	// HistoryDays is how many days the world lived before day 0: the campaigns
-	// and orders below are spread over them, so a longer past leaves a smaller
-	// share of them alive. Days. Defaults to 120.
+	// HistoryDays is the number of simulated days before day 0. Campaigns and
+	// orders are spread over them, so that after a longer past a smaller share of
+	// them is live. Defaults to 120.
 	HistoryDays int
 
 	// Outlets is their number, which does not change. Defaults to 120.
@@ -58,24 +57,24 @@ type Options struct {
 	// Orders is their number on day 0; more are made at the same daily rate.
 	// Defaults to 200.
 	Orders int
-	// Files is their number made until day 0; more at the same daily rate, and
-	// a few are deleted. Defaults to 60.
+	// Files is their number on day 0, without the deleted; more follow at the same
+	// daily rate, and a few are deleted. Defaults to 60.
 	Files int
 	// Folders is their number, which does not change. Defaults to 8.
 	Folders int
 
-	// ListingChange is the share of listings whose row is another one a day
-	// later, prices and authorities together. Defaults to 0.06.
+	// ListingChange is the share of listings whose row changes a day, by prices and
+	// authorities together. Defaults to 0.06.
 	ListingChange float64
-	// ListingTurnover is the share of listings withdrawn a day, about as many
-	// arrive. Defaults to 0.01.
+	// ListingTurnover is the share of listings withdrawn a day; as many are added.
+	// Defaults to 0.01.
 	ListingTurnover float64
 	// SilentChange is the share of outlets and of published articles whose
 	// detail changes a day without any trace on a list. Defaults to 0.002.
 	SilentChange float64
 
-	// Token is the one that is accepted; one that does not begin with pc_ never
-	// is (spec section 5). Defaults to pc_demo.
+	// Token is the accepted token. One that does not begin with pc_ is never
+	// accepted (spec section 5). Defaults to pc_demo.
 	Token string
 	// TokenType is full_access, custom, read_only or any other text. Defaults
 	// to read_only.
@@ -84,66 +83,67 @@ type Options struct {
 	// a token without any.
 	Scopes []string
 	// ArticleNeedsFullAccess answers GET /articles/{id} to full_access tokens
-	// alone; the spec does not show that scope. False: articles.read is enough.
+	// only; the spec does not show its scope. False: articles.read is enough.
 	ArticleNeedsFullAccess bool
 
-	// BasePath stands before every path, for example /v1. Empty: none.
+	// BasePath is the prefix of every path, for example /v1. Empty: none.
 	BasePath string
-	// PageCap is the highest limit that is obeyed. Records. Defaults to 100.
+	// PageCap is the highest limit, in records; a higher one is silently lowered.
+	// Defaults to 100.
 	PageCap int
 	// Envelope is the shape of the endpoints whose envelope the spec does not
 	// show. Defaults to EnvelopeMixed.
 	Envelope Envelope
-	// PageUntotalled cuts arrays and records objects of such endpoints into
-	// pages too, without any total. False: they answer whole.
+	// PageUntotalled cuts arrays and records objects of such endpoints into pages
+	// too, without totals. False: they have all records.
 	PageUntotalled bool
 
 	// Order is the default order of the lists. Defaults to NewestFirst.
 	Order ListOrder
-	// ChurnEvery inserts one record into a paginated list and deletes one from
-	// it for every so many requests for that list. Requests. 0: none.
+	// ChurnEvery is the number of requests for a list after which one record was
+	// inserted into it and one deleted from it. 0: none.
 	ChurnEvery int
 
-	// RateLimit is the number of requests a second that are answered; others
-	// get 429 with Retry-After. 0: no limit.
+	// RateLimit is the number of requests answered per second; others get 429 with
+	// Retry-After. 0: no limit.
 	RateLimit float64
-	// RateBurst is how many may come at once. Defaults to RateLimit, at least 1.
+	// RateBurst is how many are answered at once. Defaults to RateLimit, at least 1.
 	RateBurst int
-	// Clock tells the rate limiter the time. Defaults to time.Now.
+	// Clock is the clock of the rate limiter. Defaults to time.Now.
 	Clock func() time.Time
-	// Latency is waited before every response. 0: none.
+	// Latency is the time before every response. 0: none.
 	Latency time.Duration
 
-	// Faults are rules; the first that matches a request spoils its answer.
+	// Faults are rules; the first that matches a request applies to its answer.
 	Faults []Fault
-	// FaultFunc decides before the rules; n counts all requests from 1. A nil
-	// answer leaves the decision to the rules. It is called for one request at
-	// a time and must not call the service.
+	// FaultFunc decides before the rules; n counts all requests from 1. If it
+	// returns nil, the rules decide. It is called for one request at a time and must
+	// not call the service.
 	FaultFunc func(r *http.Request, n int) *Fault
 }
 
-// withDefaults is the options with every unset knob filled in.
+// withDefaults is the options with the defaults filled in.
 func (o Options) withDefaults() Options {
 	if o.Start.IsZero() {
 		o.Start = time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC)
 	}
-	o.HistoryDays = max(1, knobValue(o.HistoryDays, 120))
-	o.Outlets = max(1, knobValue(o.Outlets, 120))
-	o.Listings = knobValue(o.Listings, 400)
-	o.Profiles = knobValue(o.Profiles, 12)
-	o.Campaigns = knobValue(o.Campaigns, 40)
-	o.Orders = knobValue(o.Orders, 200)
-	o.Files = knobValue(o.Files, 60)
-	o.Folders = knobValue(o.Folders, 8)
+	o.HistoryDays = max(1, optionValue(o.HistoryDays, 120))
+	o.Outlets = max(1, optionValue(o.Outlets, 120))
+	o.Listings = optionValue(o.Listings, 400)
+	o.Profiles = optionValue(o.Profiles, 12)
+	o.Campaigns = optionValue(o.Campaigns, 40)
+	o.Orders = optionValue(o.Orders, 200)
+	o.Files = optionValue(o.Files, 60)
+	o.Folders = optionValue(o.Folders, 8)
 	if o.Profiles == 0 {
 		o.Campaigns, o.Orders = 0, 0
 	}
-	o.ListingChange = min(1, knobValue(o.ListingChange, 0.06))
-	o.ListingTurnover = min(1, knobValue(o.ListingTurnover, 0.01))
-	o.SilentChange = min(1, knobValue(o.SilentChange, 0.002))
+	o.ListingChange = min(1, optionValue(o.ListingChange, 0.06))
+	o.ListingTurnover = min(1, optionValue(o.ListingTurnover, 0.01))
+	o.SilentChange = min(1, optionValue(o.SilentChange, 0.002))
 	o.Token, o.TokenType = cmp.Or(o.Token, "pc_demo"), cmp.Or(o.TokenType, "read_only")
 	o.Scopes = slices.Clone(o.Scopes)
-	o.PageCap = max(1, knobValue(o.PageCap, 100))
+	o.PageCap = max(1, optionValue(o.PageCap, 100))
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -153,8 +153,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// knobValue reads a knob: 0 is the default, a negative number none.
-func knobValue[N int | float64](n, otherwise N) N {
+// optionValue reads a count or share: 0 is the default, a negative number none.
+func optionValue[N int | float64](n, otherwise N) N {
 	if n == 0 {
 		return otherwise
 	}

@@ -322,7 +322,7 @@ func (o *order) writeClient(e *enc) {
 	e.end()
 }
 
-// canOrder tells whether the world has what an order needs.
+// canOrder reports whether the world has what an order needs.
 func (s *orders) canOrder() bool { return len(s.products.all) > 0 && len(s.byProfile) > 0 }
 
 // insertOrder makes an order that goes on like any other.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -304,30 +305,33 @@ func (s *outlets) stepDay(r *rand.Rand, authorities int) {
 	}
 }
 
-// renderLocations writes one of the three location lists: each distinct value
-// once, as text or as an object with a name.
-func (s *outlets) renderLocations(e *enc, key string, of func(city) string) {
-	seen := map[string]bool{"": true}
-	e.b = append(e.b, '{')
-	e.arr(key)
-	for i := range s.all {
-		place := s.all[i].place
-		name := of(place)
-		if seen[name] {
-			continue
+// locationsOf writes one of the three location lists: each distinct value once, as
+// text or as an object with a name.
+func (s *outlets) locationsOf(key string, of func(city) string) func(*enc, string, url.Values) bool {
+	return func(e *enc, _ string, _ url.Values) bool {
+		seen := map[string]bool{"": true}
+		e.b = append(e.b, '{')
+		e.arr(key)
+		for i := range s.all {
+			place := s.all[i].place
+			name := of(place)
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			if oneIn(s.seed.roll(kindOutlet, uint32(len(seen)), 7), 3) {
+				e.b = append(e.b, '{')
+				e.str("name", name)
+				e.str("country_code", place.code)
+				e.end()
+			} else {
+				e.value(name)
+			}
 		}
-		seen[name] = true
-		if oneIn(s.seed.roll(kindOutlet, uint32(len(seen)), 7), 3) {
-			e.b = append(e.b, '{')
-			e.str("name", name)
-			e.str("country_code", place.code)
-			e.end()
-		} else {
-			e.value(name)
-		}
+		e.close(']')
+		e.end()
+		return true
 	}
-	e.close(']')
-	e.end()
 }
 
 // tagView lists the tags, which have no id, in a fixed order.

@@ -12,7 +12,7 @@ import (
 // defaultLimit is the page size of a request that names none (spec 4.1).
 const defaultLimit = 25
 
-// errBadQuery is answered with 400.
+// errBadQuery gets the answer 400.
 var errBadQuery = errors.New("limit and page must be whole numbers from 1")
 
 // page is the part of a list that a request asks for.
@@ -51,7 +51,7 @@ func (p page) bounds(total int) (from, to int) {
 	return from, min(from+p.limit, total)
 }
 
-// listKeys are the filters that the spec knows as list-valued.
+// listKeys are the filters that have a list of values in the spec.
 func listKeys() []string {
 	return []string{"disclaimer_ids", "placement_types", "channel_types", "tags", "product_ids"}
 }
@@ -76,7 +76,7 @@ func parseFilters(query url.Values) map[string][]string {
 	return filters
 }
 
-// isIndex tells whether a bracket holds a number.
+// isIndex reports whether a bracket holds a number.
 func isIndex(bracket string) bool {
 	inner, ok := strings.CutPrefix(bracket, "[")
 	if !ok {
@@ -102,8 +102,8 @@ func (v view) filterAndSort(query url.Values, s seed) view {
 	return v.sortBy(query.Get("sort_by"), query.Get("order_by") == "asc", s)
 }
 
-// sortBy orders a view by a field, ties by id. A field that nobody knows, and
-// none at all, leave the default order, which asc turns round.
+// sortBy orders a view by a field, ties by id. Without a known field the default order
+// stays; asc reverses it.
 func (v view) sortBy(field string, ascending bool, s seed) view {
 	byID := func(a, b uint32) int { return cmp.Compare(s.id(v.kind, a), s.id(v.kind, b)) }
 	var compare func(a, b uint32) int

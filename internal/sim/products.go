@@ -52,7 +52,7 @@ func (s *products) changePrice(n uint32) {
 // withdrawProduct ends the sale of a product today.
 func (s *products) withdrawProduct(n uint32) { s.all[n].withdrawn = s.calendar.dayNumber() }
 
-// isWithdrawn tells whether the sale of a product has ended.
+// isWithdrawn reports whether the sale of a product has ended.
 func (s *products) isWithdrawn(n uint32) bool { return s.all[n].withdrawn != 0 }
 
 // renderDetail writes GET /products/{product_id}, also of a withdrawn one.
@@ -235,7 +235,7 @@ func (s *products) traitsOf(n uint32) traits {
 	}
 }
 
-// isOutletRow tells whether a product stands on GET /outlets too: the first of
+// isOutletRow reports whether a product stands on GET /outlets too: the first of
 // each outlet and every third after it, so that an outlet may appear twice.
 func (s *products) isOutletRow(n uint32) bool { return n/uint32(len(s.outlets.all))%3 == 0 }
 
@@ -270,10 +270,10 @@ func (s *products) updatedAt(n uint32) int64 {
 	return s.createdAt(n)
 }
 
-// isForgotten tells whether a withdrawn product answers 404 by now.
+// isForgotten reports whether a withdrawn product answers 404 by now.
 func (s *products) isForgotten(n uint32) bool {
 	return s.isWithdrawn(n) && oneIn(s.seed.roll(kindProduct, n, 5), 8)
 }
 
-// hasProduct tells whether a product answers; withdrawn ones do for a while.
+// hasProduct reports whether a product answers; withdrawn ones do for a while.
 func (s *products) hasProduct(n uint32) bool { return int(n) < len(s.all) && !s.isForgotten(n) }

@@ -129,7 +129,7 @@ func (s *profiles) teamView(uint32) view {
 	return view{order: countTo(len(s.all)), toHead: true, kind: kindProfile, render: s.renderRow}
 }
 
-// isTeam tells whether a number is that of the one team.
+// isTeam reports whether a number is that of the one team.
 func isTeam(n uint32) bool { return n == 0 }
 
 func (s *profiles) hasProfile(n uint32) bool { return int(n) < len(s.all) }

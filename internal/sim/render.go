@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// enc appends JSON without reflection. Every value it writes is followed by a
-// comma; closing a bracket takes the last one back.
+// enc appends JSON without reflection. It writes a comma after every value; closing a
+// bracket removes the last one.
 type enc struct {
 	b []byte
 	s seed
@@ -26,10 +26,10 @@ func (e *enc) renderPart(write func()) string {
 	return string(e.b)
 }
 
-// reset makes the encoder like new, save for the room of its buffer.
+// reset makes the encoder like new but keeps its buffer.
 func (e *enc) reset() { *e = enc{b: e.b[:0], s: e.s} }
 
-// begin opens a top-level record and takes its roll.
+// begin opens a top-level record and sets its roll.
 func (e *enc) begin(k kind, n uint32) {
 	e.record = e.s.roll(k, n, 1)
 	e.escape = oneIn(e.record, 8)
@@ -49,7 +49,7 @@ func (e *enc) close(bracket byte) {
 	e.b = append(e.b, ',')
 }
 
-// trim takes the comma after a whole document back.
+// trim removes the comma after a whole document.
 func (e *enc) trim() {
 	if last := len(e.b) - 1; last >= 0 && e.b[last] == ',' {
 		e.b = e.b[:last]
@@ -126,7 +126,7 @@ func (e *enc) flag(key string, v bool) {
 	e.b = append(strconv.AppendBool(e.b, v), ',')
 }
 
-// id writes the id of record n of a kind, which is computed on the spot.
+// id writes the id of record n of a kind.
 func (e *enc) id(key string, k kind, n uint32) {
 	e.key(key)
 	e.b = append(e.b, '"')
@@ -149,8 +149,8 @@ func (e *enc) money(key string, m micros) {
 	e.b = append(appendMoney(e.b, m), ',')
 }
 
-// hasValue says whether an optional field of the current record has a value: one
-// in sixteen is null and one in sixteen absent. The null is written here.
+// hasValue reports whether an optional field of the current record has a value: one in
+// sixteen is null and one in sixteen absent. It writes the null.
 func (e *enc) hasValue(key string) bool {
 	last := len(key) - 1
 	name := uint64(key[0]) | uint64(key[last/2])<<8 | uint64(key[last])<<16 | uint64(last)<<24
@@ -192,7 +192,7 @@ func (e *enc) optMoney(key string, m micros) {
 	}
 }
 
-// optID writes the id of record n, or null when n is negative.
+// optID writes the id of record n, or null if n is negative.
 func (e *enc) optID(key string, k kind, n int64) {
 	if n < 0 {
 		e.null(key)
@@ -201,7 +201,7 @@ func (e *enc) optID(key string, k kind, n int64) {
 	e.id(key, k, uint32(n))
 }
 
-// writeUnknown writes fields that no spec lists, on a few records.
+// writeUnknown writes fields that the spec does not list, on a few records.
 func (e *enc) writeUnknown() {
 	switch e.record >> 20 % 24 {
 	case 0:
@@ -233,7 +233,7 @@ func appendString(b []byte, s string, ascii bool) []byte {
 	return append(b, '"')
 }
 
-// needsEscape tells whether the character that begins with a byte is escaped.
+// needsEscape reports whether a character is escaped, by its first byte.
 func needsEscape(c byte, ascii bool) bool {
 	return c < ' ' || c == '"' || c == '\\' || ascii && (c == '/' || c >= utf8.RuneSelf)
 }
@@ -294,10 +294,10 @@ func appendTime(b []byte, sec int64) []byte {
 // micros is an amount of money in millionths of its currency.
 type micros int64
 
-// dollars is the amount of so many whole units.
+// dollars is the amount of n whole units.
 func dollars(n int64) micros { return micros(n) * 1_000_000 }
 
-// share is a part of an amount, cut to the millionth.
+// share is a part of an amount, rounded down to the millionth.
 func (m micros) share(perMille int64) micros { return m / 1000 * micros(perMille) }
 
 // appendMoney appends an amount as a JSON number. Some carry the noise of

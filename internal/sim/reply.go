@@ -19,7 +19,7 @@ const (
 	cutShort       // in the middle, by closing
 )
 
-// reply is a response that is yet to be sent.
+// reply is a response before it is sent.
 type reply struct {
 	status     int
 	mime       string
@@ -31,7 +31,7 @@ type reply struct {
 	delay      time.Duration
 }
 
-// errorReply is an error's answer; the spec does not show its body.
+// errorReply is the answer of an error; the spec does not show its body.
 func errorReply(status int, message string) reply {
 	e := enc{b: []byte{'{'}}
 	e.obj("error")
@@ -65,13 +65,12 @@ func (out reply) send(rw http.ResponseWriter, r *http.Request) {
 	case out.slow:
 		out.sendSlowly(rw, r)
 	default:
-		// The client may be gone; there is nobody left to tell.
+		// An error means that the client has gone.
 		_, _ = rw.Write(out.body)
 	}
 }
 
-// sendHalf leaves a promise of Content-Length unkept. Returning then makes
-// net/http close the connection.
+// sendHalf sends less than Content-Length says; net/http then closes the connection.
 func (out reply) sendHalf(rw http.ResponseWriter) {
 	_, _ = rw.Write(out.body[:len(out.body)/2])
 	_ = http.NewResponseController(rw).Flush()
@@ -95,7 +94,7 @@ func (out reply) sendSlowly(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// waitFor sleeps; false when the request was given up meanwhile.
+// waitFor sleeps; false if the client gave up meanwhile.
 func waitFor(r *http.Request, d time.Duration) bool {
 	if d <= 0 {
 		return r.Context().Err() == nil
@@ -114,7 +113,7 @@ func waitFor(r *http.Request, d time.Duration) bool {
 func resetConnection(rw http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(rw).Hijack()
 	if err != nil {
-		// No connection of its own (HTTP/2, a recorder): abort is all there is.
+		// HTTP/2 and recorders have no connection to close: abort the request.
 		panic(http.ErrAbortHandler)
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// maxLogged bounds the list of requests; the counters go on beyond it.
+// maxLogged limits the list of requests; the counters have no limit.
 const maxLogged = 1 << 20
 
 // Request is one request that the service received.
@@ -16,7 +16,7 @@ type Request struct {
 	Path string
 	// Route is the pattern of spec 4.2 that answered; empty when none did.
 	Route string
-	// Status is the answer's; 0 when the connection was broken off instead.
+	// Status is that of the answer; 0 if a fault broke the connection.
 	Status int
 }
 
@@ -27,9 +27,9 @@ type Stats struct {
 	Total int
 	// Throttled is the answers 429 of the rate limit, not those of faults.
 	Throttled int
-	// Spoilt is the requests that met a fault.
+	// Spoilt is the requests with a fault.
 	Spoilt int
-	// Bytes is the length of all bodies, as far as they were meant to be sent.
+	// Bytes is the length of all bodies, also of those that a fault cut.
 	Bytes int64
 	// Routes counts by pattern of spec 4.2, Methods by HTTP method.
 	Routes, Methods map[string]int

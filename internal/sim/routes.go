@@ -50,9 +50,9 @@ func (w *world) outletRoutes() []route {
 			list: whole(w.listings.outletRowView), top: &w.listings.outletRows,
 			insert: w.listings.insertOutletRow, remove: w.listings.removeProduct,
 		},
-		{pattern: "/outlets/locations/countries", scopes: read, object: w.locationsOf("countries", func(c city) string { return c.country })},
-		{pattern: "/outlets/locations/states", scopes: read, object: w.locationsOf("states", func(c city) string { return c.state })},
-		{pattern: "/outlets/locations/cities", scopes: read, object: w.locationsOf("cities", func(c city) string { return c.name })},
+		{pattern: "/outlets/locations/countries", scopes: read, object: w.outlets.locationsOf("countries", func(c city) string { return c.country })},
+		{pattern: "/outlets/locations/states", scopes: read, object: w.outlets.locationsOf("states", func(c city) string { return c.state })},
+		{pattern: "/outlets/locations/cities", scopes: read, object: w.outlets.locationsOf("cities", func(c city) string { return c.name })},
 		{pattern: "/outlets/{outlet_id}", scopes: read, object: w.byID(kindOutlet, w.outlets.hasOutlet, w.outlets.renderDetail)},
 		{
 			pattern: "/outlets/{id}/products", scopes: read, shape: EnvelopeRecords, open: true,
@@ -178,11 +178,10 @@ func whole(of func() view) func(string) (view, bool) {
 // under is the list function of an endpoint below one record.
 func (w *world) under(k kind, has func(n uint32) bool, of func(n uint32) view) func(string) (view, bool) {
 	return func(parent string) (view, bool) {
-		n, ok := w.seed.serial(k, parent)
-		if !ok || !has(n) {
-			return view{}, false
+		if n, ok := w.seed.serial(k, parent); ok && has(n) {
+			return of(n), true
 		}
-		return of(n), true
+		return view{}, false
 	}
 }
 
@@ -195,19 +194,10 @@ func (w *world) byID(k kind, has func(n uint32) bool, render func(e *enc, n uint
 func (w *world) byIDAsked(k kind, has func(n uint32) bool, render func(e *enc, n uint32, query url.Values)) func(*enc, string, url.Values) bool {
 	return func(e *enc, id string, query url.Values) bool {
 		n, ok := w.seed.serial(k, id)
-		if !ok || !has(n) {
-			return false
+		if ok = ok && has(n); ok {
+			render(e, n, query)
 		}
-		render(e, n, query)
-		return true
-	}
-}
-
-// locationsOf is the object function of one of the three location lists.
-func (w *world) locationsOf(key string, of func(city) string) func(*enc, string, url.Values) bool {
-	return func(e *enc, _ string, _ url.Values) bool {
-		w.outlets.renderLocations(e, key, of)
-		return true
+		return ok
 	}
 }
 

@@ -45,8 +45,10 @@ func (s *Service) answerRequest(e *enc, r *http.Request, rt *route, id string, f
 	if r.Method != http.MethodGet {
 		return errorReply(http.StatusMethodNotAllowed, "this service is read only"), false
 	}
-	if fault != nil && fault.replacesAnswer() {
-		return fault.makeReply(), false
+	if fault != nil {
+		if out, ok := fault.replaceAnswer(); ok {
+			return out, false
+		}
 	}
 	if retry, limited := s.reserveTurn(); limited {
 		out = errorReply(http.StatusTooManyRequests, "slow down")
@@ -63,8 +65,8 @@ func (s *Service) answerRequest(e *enc, r *http.Request, rt *route, id string, f
 	return out, false
 }
 
-// reserveTurn takes a turn of the rate limit; when there is none left it says
-// after how many whole seconds there is.
+// reserveTurn takes a turn of the rate limit. If there is none, limited is true and
+// retryAfter is the wait in whole seconds.
 func (s *Service) reserveTurn() (retryAfter string, limited bool) {
 	if s.limiter == nil {
 		return "", false
@@ -79,8 +81,7 @@ func (s *Service) reserveTurn() (retryAfter string, limited bool) {
 	return strconv.Itoa(int(math.Ceil(delay.Seconds()))), true
 }
 
-// refuseRequest is the reply to a request that may not be answered; false when it
-// may.
+// refuseRequest is the reply to a request that is not allowed; false if it is.
 func (s *Service) refuseRequest(r *http.Request, rt *route) (reply, bool) {
 	s.mu.RLock()
 	token := s.token
@@ -96,7 +97,7 @@ func (s *Service) refuseRequest(r *http.Request, rt *route) (reply, bool) {
 	return reply{}, false
 }
 
-// isAllowed tells whether the token's scopes open a route (spec section 5).
+// isAllowed reports whether the token's scopes open a route (spec section 5).
 func (s *Service) isAllowed(rt *route) bool {
 	if s.opts.TokenType == "full_access" {
 		return true
@@ -123,8 +124,8 @@ func (s *Service) renderAnswer(e *enc, query url.Values, rt *route, id string, f
 	return out
 }
 
-// renderLocked writes the answer of an endpoint while the world stands still.
-// Sending it happens later, so that a slow reader does not hold the world up.
+// renderLocked writes the answer of an endpoint under the lock of the world. It is sent
+// later, so that a slow reader does not block the world.
 func (s *Service) renderLocked(e *enc, query url.Values, rt *route, id string, fault *Fault) reply {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -150,13 +151,12 @@ func (s *Service) renderLocked(e *enc, query url.Values, rt *route, id string, f
 	return out
 }
 
-// errNotLoopback is the refusal of an address that others could reach.
+// errNotLoopback refuses an address that other machines could reach.
 var errNotLoopback = errors.New("the demo service listens on loopback addresses only")
 
-// Serve listens on a loopback address such as 127.0.0.1:0, which is also what
-// an empty one means, until ctx ends or stop is called; stop waits for the
-// requests in flight and may be called more than once. The base URL includes
-// Options.BasePath.
+// Serve listens on a loopback address, 127.0.0.1:0 if addr is empty, until ctx ends
+// or stop is called. stop waits for the requests in flight; it may be called more
+// than once. The base URL includes Options.BasePath.
 func (s *Service) Serve(ctx context.Context, addr string) (baseURL string, stop func() error, err error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"

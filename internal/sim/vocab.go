@@ -1,7 +1,7 @@
 package sim
 
-// Words of the world. They are functions, not variables, so that nobody can
-// change them; the literals are laid out once by the compiler.
+// Words of the world. They are functions, not variables, so that nothing can change
+// them.
 
 // oddNames are names as people really type them into such a service: markup,
 // spreadsheet formulas, quotes, line breaks, emoji and foreign scripts.
@@ -132,7 +132,7 @@ func requirements() []string {
 	}
 }
 
-// sentences are the stuff of descriptions: JSON text without quotes around.
+// sentences are parts of descriptions: JSON text without the quotes around it.
 func sentences() []string {
 	return []string{
 		`A dedicated piece written by the editorial desk and published on the main site, with an author page, a permanent address and indexing by the major search engines. `,
@@ -169,7 +169,7 @@ func people() []person {
 	}
 }
 
-// fullName joins what there is of a name.
+// fullName joins first and last name, if there is one.
 func fullName(p person) string {
 	if p.last == "" {
 		return p.first

@@ -1,8 +1,8 @@
-// Package torture keeps what the long trials found, so that docs/reliability.md
-// can tell of it without a number written by hand. A trial of any package calls
-// a [Book]; the test of this package makes the page of all that was kept.
+// Package torture stores the results of the long trials, so that docs/reliability.md
+// has no number written by hand. A trial of any package writes to a [Book]; the test of
+// this package makes the page.
 //
-// It is for tests alone, and must not know what a trial does.
+// It is for tests only, and must not know what a trial does.
 package torture
 
 import (
@@ -19,59 +19,59 @@ import (
 	"unicode"
 )
 
-// Row is what the nights under one fault at one rate came to.
+// Row is the result of the nights under one fault at one rate.
 type Row struct {
 	// Fault and Rate name the row; a later row of the same name replaces it.
 	Fault string `json:"fault"`
 	Rate  string `json:"rate"`
-	// Place orders the rows, so that a part can be tried alone.
+	// Place orders the rows, so that a part of them can run alone.
 	Place int `json:"place"`
-	// Runs counts the nights, Asked the requests that they made, Struck those
-	// of them that met the fault.
+	// Runs counts the nights, Asked their requests, Struck the requests with the
+	// fault.
 	Runs   int `json:"runs"`
 	Asked  int `json:"asked"`
 	Struck int `json:"struck"`
-	// Every night is one of these: Exact equals the service value by value,
-	// Partial says what it lacks, Failed published nothing, and Wrong is none
-	// of the three.
+	// Every night counts as one of these: Exact equals the service value by value,
+	// Partial names what is missing, Failed published nothing, Wrong is anything
+	// else.
 	Exact   int `json:"exact"`
 	Partial int `json:"partial"`
 	Failed  int `json:"failed"`
 	Wrong   int `json:"wrong"`
-	// Lost counts rows that a night lost, or a night in peace did not bring
-	// back.
+	// Lost counts rows that a night lost, or that a night without faults did not
+	// restore.
 	Lost int `json:"lost"`
-	// Longest is the longest night in seconds.
+	// Longest is the duration of the longest night, in seconds.
 	Longest float64 `json:"longest"`
-	// Peak is the most memory that the process held in a night, in bytes.
-	// 0: not measured.
+	// Peak is the most memory that the process used in a night, in bytes; 0: not
+	// measured.
 	Peak int64 `json:"peak,omitempty"`
-	// Date is the day on which it was tried.
+	// Date is the day of the trial.
 	Date string `json:"date"`
 }
 
-// Trial is what another trial came to.
+// Trial is the result of another trial.
 type Trial struct {
-	// Name names the row and the file.
+	// Name is that of the row and of the file.
 	Name string `json:"name"`
-	// Fault says what was done to the program, and how often.
+	// Fault says what the trial does to the program, and how often.
 	Fault string `json:"fault"`
 	Runs  int    `json:"runs"`
 	// Outcome says what was seen.
 	Outcome string `json:"outcome"`
-	// Held is set when all that the trial looks at was as promised.
+	// Held is true if the trial passed.
 	Held bool `json:"held"`
-	// Took is the trial's duration in seconds.
+	// Took is the duration of the trial, in seconds.
 	Took float64 `json:"took"`
-	// Date is the day on which it was tried.
+	// Date is the day of the trial.
 	Date string `json:"date"`
 }
 
-// Book is a folder of findings. The zero value keeps nothing.
+// Book is a folder of results. The zero value stores nothing.
 type Book struct {
-	// Docs is the folder of the page; empty: nothing is kept.
+	// Docs is the folder of the page; empty: nothing is stored.
 	Docs string
-	// Now dates what is kept.
+	// Now is the clock for the dates.
 	Now func() time.Time
 }
 
@@ -79,10 +79,10 @@ type Book struct {
 // and "make fuzz" set it.
 const docsVar = "PLACEMENTSYNC_TORTURE_DOCS"
 
-// Open gives the book that the environment names; without one, nothing is kept.
+// Open returns the book that the environment names; without one, nothing is stored.
 func Open(getenv func(name string) string) Book { return Book{Docs: getenv(docsVar), Now: time.Now} }
 
-// EndTrial keeps a trial that began at a time and has come to its end, failed or not.
+// EndTrial stores a trial that has ended, failed or not.
 func (b Book) EndTrial(begun time.Time, failed bool, t Trial) error {
 	t.Held, t.Took = !failed, time.Since(begun).Seconds()
 	return b.KeepTrial(t)
@@ -91,11 +91,11 @@ func (b Book) EndTrial(begun time.Time, failed bool, t Trial) error {
 // matrix is the file of the rows; trials have a file each.
 const matrix = "matrix.json"
 
-// Folder is where the findings stand beside the page.
+// Folder is the folder of the results, beside the page.
 const Folder = "reliability"
 
-// KeepRows puts rows in the place of those of their names; other rows stay. It
-// is for one process at a time.
+// KeepRows replaces the rows of the same names and keeps the others. Only one process
+// at a time may call it.
 func (b Book) KeepRows(rows ...Row) error {
 	if b.Docs == "" {
 		return nil
@@ -105,7 +105,7 @@ func (b Book) KeepRows(rows ...Row) error {
 		return err
 	}
 	for _, r := range rows {
-		r.Date = b.today()
+		r.Date = b.currentDate()
 		i := slices.IndexFunc(all, func(o Row) bool { return o.Fault == r.Fault && o.Rate == r.Rate })
 		if i < 0 {
 			all = append(all, r)
@@ -117,16 +117,16 @@ func (b Book) KeepRows(rows ...Row) error {
 	return b.writeFile(matrix, all)
 }
 
-// KeepTrial puts a trial in the place of the one of its name.
+// KeepTrial replaces the trial of the same name.
 func (b Book) KeepTrial(t Trial) error {
 	if b.Docs == "" {
 		return nil
 	}
-	t.Date = b.today()
+	t.Date = b.currentDate()
 	return b.writeFile("trial-"+fileName(t.Name)+".json", t)
 }
 
-// Rows are those that were kept, in their places.
+// Rows are the stored rows, in order.
 func (b Book) Rows() ([]Row, error) {
 	var all []Row
 	err := b.readFile(matrix, &all)
@@ -136,7 +136,7 @@ func (b Book) Rows() ([]Row, error) {
 	return all, err
 }
 
-// Trials are those that were kept, by name.
+// Trials are the stored trials, by name.
 func (b Book) Trials() ([]Trial, error) {
 	paths, err := filepath.Glob(filepath.Join(b.Docs, Folder, "trial-*.json"))
 	if err != nil {
@@ -155,10 +155,10 @@ func (b Book) Trials() ([]Trial, error) {
 func (b Book) readFile(name string, into any) error {
 	data, err := os.ReadFile(filepath.Join(b.Docs, Folder, name))
 	if err != nil {
-		return fmt.Errorf("read the findings: %w", err)
+		return fmt.Errorf("read the results: %w", err)
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("read the findings in %q: %w", name, err)
+		return fmt.Errorf("read the results in %q: %w", name, err)
 	}
 	return nil
 }
@@ -166,21 +166,21 @@ func (b Book) readFile(name string, into any) error {
 func (b Book) writeFile(name string, findings any) error {
 	data, err := json.MarshalIndent(findings, "", "  ")
 	if err != nil {
-		return fmt.Errorf("keep the findings in %q: %w", name, err)
+		return fmt.Errorf("write the results in %q: %w", name, err)
 	}
 	folder := filepath.Join(b.Docs, Folder)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("keep the findings in %q: %w", name, err)
+		return fmt.Errorf("write the results in %q: %w", name, err)
 	}
 	if err := os.WriteFile(filepath.Join(folder, name), append(data, '\n'), 0o644); err != nil {
-		return fmt.Errorf("keep the findings: %w", err)
+		return fmt.Errorf("write the results: %w", err)
 	}
 	return nil
 }
 
-func (b Book) today() string { return b.Now().UTC().Format(time.DateOnly) }
+func (b Book) currentDate() string { return b.Now().UTC().Format(time.DateOnly) }
 
-// fileName makes a file name of a name.
+// fileName makes a file name from the name of a trial.
 func fileName(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return strings.Join(words, "-")
