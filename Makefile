@@ -40,8 +40,8 @@ demo: build ## build, then run the main job on the embedded demo service
 
 .PHONY: test
 test: ## run all tests with the race detector, and the trials without it
-	go test -race -timeout 20m -tags $(TAGS) ./...
-	go test -timeout 14m -tags $(TAGS) -run '^TestTrial' ./internal/trials
+	PLACEMENTSYNC_TRIALS=1 go test -race -timeout 20m -tags $(TAGS) ./...
+	PLACEMENTSYNC_TRIALS=1 go test -timeout 14m -tags $(TAGS) -run '^TestTrial' ./internal/trials
 
 .PHONY: lint
 lint: ## check format, go vet and staticcheck

@@ -17,9 +17,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"placementsync/internal/ledger"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"placementsync/internal/ledger"
 )
 
 // ErrHeld is wrapped by the error of a night that did not begin because another run

@@ -4,11 +4,11 @@ import (
 	"math"
 	"time"
 
-	"placementsync/internal/ledger"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"placementsync/internal/ledger"
 )
 
 // metrics are those of nights, for Prometheus. Counters count since the start of the

@@ -29,8 +29,8 @@ type page struct {
 	// Refresh is after how many seconds the browser loads the page again.
 	Refresh int
 	Unready []string
-	// Good is the newest night that was published, Seen what readers see: that
-	// night, or a refresh after it.
+	// Good is the newest night that was published, Seen the run that readers see:
+	// that night, or a refresh after it.
 	Good, Seen *ledger.Run
 	Recent     []ledger.Run // newest first
 	Now        *ledger.Progress
@@ -95,7 +95,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"rate":  func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
 }).Parse(pageText))
 
-// cssClass makes the name of a CSS class from a word of ours.
+// cssClass makes the name of a CSS class from a state or grade.
 func cssClass(word any) string {
 	return strings.NewReplacer("_", "-", " ", "-").Replace(fmt.Sprint(word))
 }

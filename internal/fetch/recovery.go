@@ -123,7 +123,7 @@ func (l *Landing) rewrite(end int64) error {
 	if err := l.journal.Close(); err != nil {
 		return err
 	}
-	if l.journal, err = openFile(path); err != nil {
+	if l.journal, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
 		return err
 	}
 	l.end, err = size(l.journal)

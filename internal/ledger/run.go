@@ -128,7 +128,7 @@ type Loss struct {
 	Before int64  `json:"before"`
 }
 
-// describedLosses is how many losses are told one by one.
+// describedLosses is how many losses are named.
 const describedLosses = 3
 
 // DescribeLosses says for people what would be lost: the first tables by name, the

@@ -142,13 +142,9 @@ func (r *reader) isShortOfTime() (bool, error) {
 		return false, nil
 	}
 	runs, err := n.wh.Ledger.Runs()
-	for _, past := range slices.Backward(runs) {
-		if past.IsNight() && !past.SnapshotAt.IsZero() {
-			unread, _ := past.Unread()
-			return unread > 0 || n.mode.details == AllDetails, err
-		}
-	}
-	return true, err
+	last, ok := lastSnapshot(runs)
+	unread, _ := last.Unread()
+	return !ok || unread > 0 || n.mode.details == AllDetails, err
 }
 
 // readAhead reads what may not wait until all streams before it have been read:

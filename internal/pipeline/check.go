@@ -39,7 +39,7 @@ type Plan struct {
 	Requests int64
 	Unknown  int
 	// Unread counts the ids that the last night had no time for, in so many
-	// streams, which takes about NightsLeft nights more; 0: nobody can tell.
+	// streams, which takes about NightsLeft nights more; 0: unknown.
 	Unread        int64
 	UnreadStreams int
 	NightsLeft    int64
@@ -69,7 +69,7 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	defer client.Close()
 	var p Plan
 	start := time.Now()
-	if p.Token, err = preflight(ctx, client, cfg.TeamID); err != nil {
+	if p.Token, err = checkToken(ctx, client, cfg.TeamID); err != nil {
 		return p, err
 	}
 	p.Took = time.Since(start)
@@ -82,7 +82,7 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	if p.FreeBytes, err = wh.Folder.FreeBytes(); err != nil {
 		return p, err
 	}
-	if p.NeedBytes, err = needs(wh, p.Latest); err != nil {
+	if p.NeedBytes, err = spaceNeeded(wh, p.Latest); err != nil {
 		return p, err
 	}
 	if err := wh.Folder.Held(); err != nil && !errors.As(err, &p.Held) {
@@ -90,22 +90,22 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	}
 	p.Unwritable = wh.Folder.CheckWritable()
 	if p.Held == nil {
-		if err := p.examine(ctx, wh); err != nil {
+		if err := p.findDamage(ctx, wh); err != nil {
 			return p, err
 		}
 	}
 	return p, p.planStreams(cfg, wh)
 }
 
-// TooFull reports whether a night would surely not find room: not for the draft, nor
+// TooFull reports whether the disk is surely too full for a night: for the draft, or
 // for what a first night takes at least.
 func (p Plan) TooFull() bool {
 	const least = 16 << 20
 	return p.FreeBytes >= 0 && p.FreeBytes < max(least, p.NeedBytes/2)
 }
 
-// examine looks for damage, if there is a warehouse yet.
-func (p *Plan) examine(ctx context.Context, wh *warehouse.Warehouse) error {
+// findDamage looks for damage, if there is a warehouse yet.
+func (p *Plan) findDamage(ctx context.Context, wh *warehouse.Warehouse) error {
 	found, err := wh.Examiner.Examine(ctx, false)
 	if errors.As(err, new(*warehouse.NoneError)) {
 		return nil
@@ -114,14 +114,14 @@ func (p *Plan) examine(ctx context.Context, wh *warehouse.Warehouse) error {
 	return err
 }
 
-// needs measures the newest version twice.
-func needs(wh *warehouse.Warehouse, latest string) (int64, error) {
+// spaceNeeded is twice the size of the newest version.
+func spaceNeeded(wh *warehouse.Warehouse, latest string) (int64, error) {
 	if latest == "" {
 		return 0, nil
 	}
 	files, err := os.ReadDir(wh.Folder.VersionPath(latest))
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil // examine tells of it
+		return 0, nil // findDamage reports it
 	}
 	if err != nil {
 		return 0, fmt.Errorf("measure the newest version: %w", err)
@@ -143,12 +143,9 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	if n := len(runs); n > 0 && len(runs[n-1].Losses) > 0 {
 		p.Stopped = &runs[n-1]
 	}
-	for _, r := range slices.Backward(runs) {
-		if r.IsNight() && !r.SnapshotAt.IsZero() {
-			p.Unread, p.UnreadStreams = r.Unread()
-			p.NightsLeft = r.NightsLeft
-			break
-		}
+	if last, ok := lastSnapshot(runs); ok {
+		p.Unread, p.UnreadStreams = last.Unread()
+		p.NightsLeft = last.NightsLeft
 	}
 	for _, s := range cfg.Streams {
 		if s.IsEvents() {
@@ -166,9 +163,20 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	return nil
 }
 
+// lastSnapshot is the newest night with a snapshot.
+func lastSnapshot(runs []warehouse.Run) (last warehouse.Run, ok bool) {
+	for _, r := range slices.Backward(runs) {
+		if r.IsNight() && !r.SnapshotAt.IsZero() {
+			return r, true
+		}
+	}
+	return last, false
+}
+
+// lastRequests is how many requests a stream took when it was last read; -1: never.
 func lastRequests(runs []warehouse.Run, stream string) int64 {
-	for i := len(runs) - 1; i >= 0; i-- {
-		for _, s := range runs[i].Streams {
+	for _, r := range slices.Backward(runs) {
+		for _, s := range r.Streams {
 			if n := s.Requests + s.Landed; s.Stream == stream && n > 0 {
 				return n
 			}

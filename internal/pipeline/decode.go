@@ -45,7 +45,7 @@ func stageErr(err error) error {
 }
 
 // sink decodes the bodies of one stream and stages their rows. Its decoders
-// are as many as can run at once; whoever finds none free waits.
+// are as many as can run at once; a body waits for a free one.
 type sink struct {
 	night    *night
 	stream   stream.Stream
@@ -70,7 +70,7 @@ type decoder struct {
 
 // firstPage is what page 1 of a list held when it was last decoded. A walk ends
 // with reading it again: the same bytes hold the same records, which need not
-// be staged a second time and told from their copies.
+// be staged a second time.
 type firstPage struct {
 	sum   xxh3.Uint128
 	facts stream.Page

@@ -59,7 +59,7 @@ func (r *reader) readStreams(ctx context.Context, behind *finisher) error {
 	for _, s := range n.cfg.Streams {
 		// What details are asked for is known when the lists are finished.
 		if s.IsEvents() || s.IsDetail() || n.mode.isRefresh() {
-			if err := cmp.Or(behind.wait(), n.waitOpened(ctx)); err != nil {
+			if err := cmp.Or(behind.waitFinished(), n.waitOpened(ctx)); err != nil {
 				return err
 			}
 		}
@@ -78,7 +78,7 @@ func (r *reader) readStreams(ctx context.Context, behind *finisher) error {
 				return err
 			}
 		}
-		behind.add(*one)
+		behind.addStream(*one)
 	}
 	return nil
 }
@@ -136,9 +136,9 @@ func (r *reader) listParam(s stream.Stream) string {
 	return ""
 }
 
-// endsNight tells the errors that no other stream would be spared. A disk that
-// could not take an answer is one, even if only for a moment: the service is not
-// to blame, and the next run resumes.
+// endsNight reports whether an error would meet every other stream, too. A disk that
+// could not store an answer is one, even for a moment: the service is not to blame,
+// and the next run resumes.
 func endsNight(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errors.As(err, new(*fetch.AuthError)) ||
 		errors.As(err, new(*fetch.LandingError)) || errors.Is(err, errStage))
@@ -173,14 +173,14 @@ func (r *reader) finishBehind(ctx context.Context, end context.CancelCauseFunc) 
 	return f
 }
 
-// add hands over a stream that was read.
-func (f *finisher) add(one received) {
+// addStream hands over a stream that was read.
+func (f *finisher) addStream(one received) {
 	f.open.Add(1)
 	f.queue <- one
 }
 
-// wait returns when all streams that were read are finished.
-func (f *finisher) wait() error {
+// waitFinished returns when all streams that were read are finished.
+func (f *finisher) waitFinished() error {
 	f.open.Wait()
 	return f.err
 }
@@ -281,7 +281,7 @@ func (f *finisher) carryRows(ctx context.Context, r *streamResult) error {
 	}
 	r.cover = load.Carried
 	if r.stream.Over != "" {
-		// The list goes on without its details: the plan tells which of them
+		// The list goes on without its details: the plan decides which of them
 		// still describe their record.
 		if _, err := n.stage.Details.Plan(ctx, r.stream, load.Rereading{LiveDays: n.cfg.LiveDays}, f.reader.done.wasRead); err != nil {
 			return err

@@ -18,8 +18,8 @@ const (
 	NoDetails      Details = "none" // lists only
 )
 
-// check refuses any other value: it would silently read all or nothing.
-func (d Details) check() error {
+// validate refuses any other value: it would silently read all or nothing.
+func (d Details) validate() error {
 	switch d {
 	case ChangedDetails, AllDetails, NoDetails:
 		return nil
@@ -34,7 +34,7 @@ type runMode struct {
 	kind    string
 	details Details
 	dryRun  bool
-	// resumed is the run that a night takes up; nil: it is a new one.
+	// resumed is the run that a night resumes; nil: it is a new one.
 	resumed *warehouse.Unfinished
 	// targets are the records that a refresh reads.
 	targets Targets

@@ -58,10 +58,10 @@ type Config struct {
 	// FinishCommit completes a merge and a publish that have begun when ctx ends;
 	// without it the night ends there too.
 	FinishCommit bool
-	// ResumeMaxAge is how old a run that did not publish may be to be taken up
-	// again: its answers are used and not asked for a second time. 0: never.
+	// ResumeMaxAge is how old a run that did not publish may be to be resumed: its
+	// answers are used and not asked for a second time. 0: never.
 	ResumeMaxAge time.Duration
-	// Fresh begins a new run even if one waits to be taken up.
+	// Fresh begins a new run even if one waits to be resumed.
 	Fresh bool
 	// MaxDuration bounds how long a run reads, on the real clock from the start of
 	// this attempt; 0: no bound. After it no list and no detail is asked for, and
@@ -223,7 +223,7 @@ func snapshotTime(cfg Config) time.Time { return cfg.Now().UTC().Truncate(time.M
 
 // startRun names a run that builds the snapshot of a time, and takes the lock for it.
 func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot time.Time) (*runner, error) {
-	if err := mode.details.check(); err != nil {
+	if err := mode.details.validate(); err != nil {
 		return nil, err
 	}
 	cfg.Fetch.Offline = !mode.asksService()
@@ -319,10 +319,10 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 		n.cfg.Watch.beginRun(client, n, runs)
 		defer n.cfg.Watch.endRun()
 	}
-	if r.reader.token, err = preflight(ctx, client, n.cfg.TeamID); err != nil {
+	if r.reader.token, err = checkToken(ctx, client, n.cfg.TeamID); err != nil {
 		return res, err
 	}
-	if err := r.admitToken(r.reader.token.access()); err != nil {
+	if err := r.admitToken(r.reader.token.describeAccess()); err != nil {
 		return res, err
 	}
 	return r.readUntilBelieved(ctx)

@@ -22,14 +22,14 @@ type Token struct {
 // tokenPath is asked before anything else (spec sections 2.1 and 5).
 const tokenPath = "/auth/token"
 
-// access names what a token can read.
-func (t Token) access() string {
+// describeAccess names what a token can read.
+func (t Token) describeAccess() string {
 	return fmt.Sprintf("%s team=%s scopes=%s", t.Type, t.TeamID, strings.Join(slices.Sorted(slices.Values(t.Scopes)), ","))
 }
 
-// preflight asks who we are, which decides what can be read at all. A run that
-// is taken up asks again: its token may have been changed since.
-func preflight(ctx context.Context, c *fetch.Client, teamID string) (Token, error) {
+// checkToken asks who we are, which decides what can be read at all. A run that
+// is resumed asks again: its token may have been changed since.
+func checkToken(ctx context.Context, c *fetch.Client, teamID string) (Token, error) {
 	var t Token
 	_, err := c.Get(ctx, fetch.Request{Stream: "token", Path: tokenPath, Fresh: true}, func(_ context.Context, r fetch.Response) (stream.Page, error) {
 		var err error

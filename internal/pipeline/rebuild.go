@@ -21,7 +21,7 @@ type Rebuilt struct {
 	First     time.Time
 	Last      time.Time
 	Manifest  warehouse.Manifest
-	// Passed is what was damaged or missing, and passed over.
+	// Passed is what was damaged or missing, and skipped.
 	Passed []warehouse.Damage
 	// Between counts the snapshots from First to Last that meta knows and the
 	// series has no day of: history is coarser there.
@@ -30,7 +30,7 @@ type Rebuilt struct {
 	Meta bool
 }
 
-// SeriesError says that the series or what is kept beside it is damaged.
+// SeriesError says that the series or the copies of meta are damaged.
 type SeriesError struct {
 	Found []warehouse.Damage
 	// Whole is set where the catalog that readers see is whole.
@@ -41,45 +41,58 @@ func (e *SeriesError) Error() string {
 	var b strings.Builder
 	b.WriteString("rebuild: the Parquet series is damaged; nothing was changed")
 	for _, d := range e.Found {
-		fmt.Fprintf(&b, "\n  %s: %s; with it goes %s", d.File, d.Problem, d.Cost)
+		fmt.Fprintf(&b, "\n  %s: %s; lost with it: %s", d.File, d.Problem, d.Cost)
 	}
 	if e.Whole {
-		b.WriteString("\nthe catalog that readers see is whole: placementsync rebuild --series writes the damaged files of the series again from it")
+		b.WriteString("\nthe catalog that readers see is undamaged: placementsync rebuild --series restores the damaged files of the series from it")
 	}
-	b.WriteString("\nplacementsync rebuild --skip-damaged builds from all else, and says in meta.runs what it passed over")
+	b.WriteString("\nplacementsync rebuild --skip-damaged builds from the rest, and records in meta.runs what it skipped")
 	return b.String()
 }
 
-// Rebuild makes the catalogue anew from the retained Parquet series and from what is
-// kept beside it, history included, and publishes it. Its history is as fine as the
-// series: one version a day. Every file is compared with the checksum that the
-// manifest of its day has; what is damaged or missing is a *SeriesError, or passed
-// over where that is asked.
-func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (r Rebuilt, err error) {
-	wh, err := warehouse.Open(cfg.Warehouse)
+// Rebuild builds the catalog from the retained Parquet series and the copies of meta
+// beside it, history included, and publishes it. Its history is as fine as the
+// series: one version a day. Every file is compared with the checksum in the
+// manifest of its day; what is damaged or missing is a *SeriesError, or skipped with
+// skipDamaged.
+func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (Rebuilt, error) {
+	r, err := beginRepair(cfg)
 	if err != nil {
-		return r, err
+		return Rebuilt{}, err
 	}
-	now := cfg.Now().UTC().Truncate(time.Microsecond)
-	id, err := wh.Folder.NewRunID(now)
-	if err != nil {
-		return r, err
-	}
-	lock, err := wh.LockExisting(id, now)
-	if err != nil {
-		return r, err
-	}
-	b := &rebuilding{cfg: cfg, wh: wh, skip: skipDamaged}
-	b.run = warehouse.Run{ID: id, Kind: warehouse.Rebuild, StartedAt: now, Program: cfg.Warehouse.Program}
+	b := &rebuild{repair: r, cfg: cfg, skip: skipDamaged}
+	b.run = warehouse.Run{ID: r.id, Kind: warehouse.Rebuild, StartedAt: r.at, Program: cfg.Warehouse.Program}
 	err = b.publish(ctx)
-	return b.Rebuilt, errors.Join(wh.Folder.FullErr(err), lock.Release())
+	return b.Rebuilt, errors.Join(r.wh.Folder.FullErr(err), r.lock.Release())
 }
 
-// rebuilding is the state of one Rebuild.
-type rebuilding struct {
+// repair is work on a warehouse that reads nothing from the service.
+type repair struct {
+	wh   *warehouse.Warehouse
+	lock *warehouse.Lock
+	// id is a run id of its own, and at the time of its start.
+	id string
+	at time.Time
+}
+
+// beginRepair takes the lock of a warehouse that exists.
+func beginRepair(cfg Config) (r repair, err error) {
+	if r.wh, err = warehouse.Open(cfg.Warehouse); err != nil {
+		return r, err
+	}
+	r.at = snapshotTime(cfg)
+	if r.id, err = r.wh.Folder.NewRunID(r.at); err != nil {
+		return r, err
+	}
+	r.lock, err = r.wh.LockExisting(r.id, r.at)
+	return r, err
+}
+
+// rebuild is the state of one Rebuild.
+type rebuild struct {
 	Rebuilt
+	repair
 	cfg   Config
-	wh    *warehouse.Warehouse
 	draft *warehouse.Draft
 	skip  bool
 	run   warehouse.Run
@@ -87,19 +100,19 @@ type rebuilding struct {
 	last warehouse.Snapshot
 }
 
-func (b *rebuilding) publish(ctx context.Context) (err error) {
+func (b *rebuild) publish(ctx context.Context) (err error) {
 	if b.draft, err = b.wh.BeginFrom(ctx, b.run.ID, b.run.StartedAt, ""); err != nil {
 		return err
 	}
 	d := b.draft
 	defer func() { err = errors.Join(err, d.Discard()) }()
-	if err := b.replay(ctx); err != nil {
+	if err := b.replaySeries(ctx); err != nil {
 		return err
 	}
 	if err := b.restoreMeta(ctx); err != nil {
 		return err
 	}
-	b.close()
+	b.closeEntry()
 	if len(b.Passed) > 0 {
 		note := b.run
 		note.SnapshotAt = time.Time{} // the snapshot is that of the night
@@ -107,34 +120,37 @@ func (b *rebuilding) publish(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	files, err := b.parquet(ctx)
-	if err == nil {
-		err = errors.Join(load.WriteMeta(ctx, d, b.wh.Catalog.MetaDefinitions()), d.WriteEntry(b.run))
-	}
+	files, err := b.writeParquet(ctx)
 	if err != nil {
+		return err
+	}
+	if err := load.WriteMeta(ctx, d, b.wh.Catalog.MetaDefinitions()); err != nil {
+		return err
+	}
+	if err := d.WriteEntry(b.run); err != nil {
 		return err
 	}
 	d.Run, d.At, d.Kind, d.Source = b.run.ID, b.last.At, warehouse.Rebuild, b.last.Run
 	b.Manifest, err = d.Publish(ctx, files)
-	var after *warehouse.AfterSwitchError
-	if errors.As(err, &after) {
+	if errors.As(err, new(*warehouse.AfterSwitchError)) {
 		warnIncomplete(b.cfg.Log, b.run.ID, err)
 		err = nil
 	}
 	if err != nil {
 		return err
 	}
+	// Readers see the version: the ledger must name it, whatever else fails.
 	return errors.Join(b.wh.Mender.SetAside(b.run.ID, b.Passed), b.wh.Ledger.Record(b.run))
 }
 
-// replay brings main and past to what the series holds.
-func (b *rebuilding) replay(ctx context.Context) error {
+// replaySeries brings main and past to what the series holds.
+func (b *rebuild) replaySeries(ctx context.Context) error {
 	snapshots, damaged, err := b.draft.Snapshots(ctx)
 	if err != nil {
 		return err
 	}
 	if len(damaged) > 0 && !b.skip {
-		return &SeriesError{damaged, b.catalogWhole()}
+		return &SeriesError{damaged, b.isCatalogWhole()}
 	}
 	if len(snapshots) == 0 {
 		return errors.New("rebuild: there is no Parquet snapshot to build from; nothing was changed")
@@ -151,25 +167,25 @@ func (b *rebuilding) replay(ctx context.Context) error {
 	return nil
 }
 
-// catalogWhole tells whether readers see a catalog that is what its manifest says.
-func (b *rebuilding) catalogWhole() bool {
+// isCatalogWhole reports whether readers see a catalog that is what its manifest says.
+func (b *rebuild) isCatalogWhole() bool {
 	latest, ok, err := b.wh.Versions.Latest()
 	return err == nil && ok && b.wh.Versions.CheckCatalog(latest) == nil
 }
 
-// restoreMeta takes meta from the catalog that readers see, if that is whole, and else
-// from what each version told of its changes.
-func (b *rebuilding) restoreMeta(ctx context.Context) error {
+// restoreMeta copies meta from the catalog that readers see, if that is whole, and
+// else adds up the changes that each version recorded.
+func (b *rebuild) restoreMeta(ctx context.Context) error {
 	latest, _, err := b.wh.Versions.Latest()
-	if err == nil && b.catalogWhole() {
+	if err == nil && b.isCatalogWhole() {
 		if err = load.AdoptMeta(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Catalog.MetaDefinitions()); err == nil {
 			b.Meta = true
-			return b.lookBetween(ctx)
+			return b.countMissingDays(ctx)
 		}
-		b.cfg.Log.Warn("meta not taken over", "run", latest, "error", err)
+		b.cfg.Log.Warn("meta not copied from the catalog; restoring it from the series", "run", latest, "error", err)
 	}
 	if !b.wh.MetaLog.HasChanges() {
-		b.cfg.Log.Warn("meta not restored: the versions are of a program that did not keep it beside the series")
+		b.cfg.Log.Warn("meta not restored: an older program wrote the versions and kept no copy of meta")
 		return nil
 	}
 	files, damaged := b.wh.MetaLog.Files(b.last.Version)
@@ -180,11 +196,11 @@ func (b *rebuilding) restoreMeta(ctx context.Context) error {
 	if err := load.RestoreMeta(ctx, b.draft, b.wh.Catalog.MetaDefinitions(), files); err != nil {
 		return err
 	}
-	return b.lookBetween(ctx)
+	return b.countMissingDays(ctx)
 }
 
-// lookBetween finds what meta knows and the series does not have.
-func (b *rebuilding) lookBetween(ctx context.Context) error {
+// countMissingDays counts the snapshots that meta knows and the series does not have.
+func (b *rebuild) countMissingDays(ctx context.Context) error {
 	if err := load.NameClosing(ctx, b.draft, b.wh.Catalog.Tables()); err != nil {
 		return err
 	}
@@ -194,8 +210,8 @@ func (b *rebuilding) lookBetween(ctx context.Context) error {
 	return err
 }
 
-// close completes the ledger's entry.
-func (b *rebuilding) close() {
+// closeEntry completes the ledger's entry.
+func (b *rebuild) closeEntry() {
 	r := &b.run
 	r.EndedAt = r.StartedAt.Add(max(0, b.cfg.Now().Sub(r.StartedAt)))
 	r.SnapshotAt, r.Outcome = b.Last, warehouse.Complete
@@ -207,19 +223,19 @@ func (b *rebuilding) close() {
 	for _, d := range b.Passed {
 		lost = append(lost, d.Cost+" ("+d.File+": "+d.Problem+")")
 	}
-	r.Error = "passed over what is damaged or missing: " + strings.Join(lost, "; ")
+	r.Error = "skipped what is damaged or missing: " + strings.Join(lost, "; ")
 }
 
-// parquet gives the version its Parquet files: those of the newest day of the series
+// writeParquet gives the version its Parquet files: those of the newest day of the series
 // where this program would write the same, and new ones elsewhere.
-func (b *rebuilding) parquet(ctx context.Context) ([]warehouse.ManifestTable, error) {
+func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, error) {
 	same := b.last.Program == b.cfg.Warehouse.Program && b.last.Schema == warehouse.SchemaVersion()
-	var left []stream.Table
+	var missing []stream.Table
 	var files []warehouse.ManifestTable
 	for _, t := range b.wh.Catalog.Tables() {
 		from, known := b.last.Files[t.Name], b.last.Tables[t.Name]
 		if !same || from == "" || known.File == "" {
-			left = append(left, t)
+			missing = append(missing, t)
 			continue
 		}
 		if err := b.wh.Folder.Disk().Link(from, filepath.Join(b.draft.Dir, known.File)); err != nil {
@@ -229,7 +245,7 @@ func (b *rebuilding) parquet(ctx context.Context) ([]warehouse.ManifestTable, er
 	}
 	// What is written now is labelled as the night's.
 	b.draft.Run, b.draft.At = b.last.Run, b.last.At
-	written, err := load.WriteParquet(ctx, b.draft, b.wh.Catalog.Definitions(), left, nil)
+	written, err := load.WriteParquet(ctx, b.draft, b.wh.Catalog.Definitions(), missing, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -237,12 +253,58 @@ func (b *rebuilding) parquet(ctx context.Context) ([]warehouse.ManifestTable, er
 		written[i].Grade = b.last.Tables[written[i].Name].Grade
 	}
 	files = append(files, written...)
-	slices.SortFunc(files, func(x, y warehouse.ManifestTable) int {
-		return cmp.Compare(b.place(x.Name), b.place(y.Name))
-	})
+	place := func(table string) int {
+		return slices.IndexFunc(b.wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == table })
+	}
+	slices.SortFunc(files, func(x, y warehouse.ManifestTable) int { return cmp.Compare(place(x.Name), place(y.Name)) })
 	return files, nil
 }
 
-func (b *rebuilding) place(table string) int {
-	return slices.IndexFunc(b.wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == table })
+// MendSeries restores the files of the Parquet series that are damaged or missing:
+// from copies where there are any, and else from the history in the catalog that
+// readers see, which has to be undamaged. It returns what it restored. The error names
+// what it could not restore; those files are left as they are.
+func MendSeries(ctx context.Context, cfg Config) (mended []string, err error) {
+	r, err := beginRepair(cfg)
+	if err != nil {
+		return nil, err
+	}
+	wh := r.wh
+	defer func() { err = errors.Join(err, r.lock.Release()) }()
+	mended, damaged, err := wh.Mender.MendCopies()
+	if err != nil || len(damaged) == 0 {
+		return mended, err
+	}
+	latest, ok, err := wh.Versions.Latest()
+	if err != nil {
+		return mended, err
+	}
+	if !ok {
+		return mended, wh.Identity.Check()
+	}
+	d, err := wh.BeginFrom(ctx, r.id, r.at, latest)
+	if err != nil {
+		return mended, err
+	}
+	defer func() { err = errors.Join(err, d.Discard()) }()
+	var problems []error
+	for _, one := range damaged {
+		if err := mendTable(ctx, wh, d, one); err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		mended = append(mended, fmt.Sprintf("table %s of %s", one.Table.Name, one.Day.SnapshotAt.Format(time.DateOnly)))
+	}
+	return mended, errors.Join(problems...)
+}
+
+func mendTable(ctx context.Context, wh *warehouse.Warehouse, d *warehouse.Draft, one warehouse.Mending) error {
+	i := slices.IndexFunc(wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == one.Table.Name })
+	if i < 0 {
+		return fmt.Errorf("mend table %s: this program does not know it", one.Table.Name)
+	}
+	if err := load.WriteDay(ctx, d, wh.Catalog.Tables()[i], one); err != nil {
+		return err
+	}
+	return wh.Mender.Replace(one, filepath.Join(d.Dir, one.Table.File))
 }

@@ -19,7 +19,7 @@ func (e *otherAccessError) Error() string {
 	return fmt.Sprintf("resume the run: its token could read %q, this one %q", e.before, e.now)
 }
 
-// runOrResume takes up the last run if it did not publish and is young enough, or
+// runOrResume resumes the last run if it did not publish and is young enough, or
 // starts a new one.
 func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error) {
 	if err := r.night.wh.Recover(); err != nil {

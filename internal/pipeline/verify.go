@@ -26,7 +26,7 @@ type Verified struct {
 // Results of a Verify.
 const (
 	Whole = "whole"
-	// Rebuildable: all that is damaged can be had again from what is whole.
+	// Rebuildable: everything damaged can be restored from undamaged copies.
 	Rebuildable = "rebuildable"
 	Damaged     = "damaged"
 )
@@ -82,21 +82,21 @@ func (v *Verified) examineLanded(ctx context.Context, wh *warehouse.Warehouse) e
 			return err
 		}
 		v.examineRun(wh, run)
-		v.examineEvents(wh, wh.Folder.EventsPath(run), "events of webhooks that run "+run+" took")
+		v.examineEvents(wh, wh.Folder.EventsPath(run), "webhook events of run "+run)
 	}
-	v.examineEvents(wh, wh.Folder.InboxPath(), "events of webhooks that no night has taken yet")
+	v.examineEvents(wh, wh.Folder.InboxPath(), "webhook events that no night has read yet")
 	return nil
 }
 
 func (v *Verified) examineRun(wh *warehouse.Warehouse, run string) {
 	name := filepath.ToSlash(filepath.Join("raw", run))
-	damage := warehouse.Damage{File: name, Cost: "answers of run " + run + ", which a replay of it would not have",
+	damage := warehouse.Damage{File: name, Cost: "answers of run " + run + ", which a replay of it would lack",
 		Repair: "placementsync prune, when it is older than retention.raw_days", Lost: true}
 	if !v.ReadData {
 		v.Files++
 		segments, _ := filepath.Glob(filepath.Join(wh.Folder.RawPath(run), "*.zst"))
 		if _, err := os.Stat(filepath.Join(wh.Folder.RawPath(run), "journal.jsonl")); errors.Is(err, fs.ErrNotExist) && len(segments) > 0 {
-			damage.Problem = "its journal is gone"
+			damage.Problem = "its journal is missing"
 			v.Damage = append(v.Damage, damage)
 		}
 		return
@@ -110,7 +110,7 @@ func (v *Verified) examineRun(wh *warehouse.Warehouse, run string) {
 	case err != nil:
 		damage.Problem = err.Error()
 	case c.Damaged > 0:
-		damage.Problem = fmt.Sprintf("answers that are damaged: %d of %d", c.Damaged, max(c.Answers, c.Damaged))
+		damage.Problem = fmt.Sprintf("%d of %d answers are damaged", c.Damaged, max(c.Answers, c.Damaged))
 	default:
 		return
 	}
@@ -130,8 +130,8 @@ func (v *Verified) examineEvents(wh *warehouse.Warehouse, folder, what string) {
 	if relErr != nil {
 		name = folder
 	}
-	damage := warehouse.Damage{File: filepath.ToSlash(name), Cost: what + "; what they were about is read again within streams.recheck nights",
-		Problem: fmt.Sprintf("events that are damaged: %d", damaged), Repair: "placementsync run", Lost: true}
+	damage := warehouse.Damage{File: filepath.ToSlash(name), Cost: what + "; the records that they name are read again within streams.recheck nights",
+		Problem: fmt.Sprintf("%d events are damaged", damaged), Repair: "placementsync run", Lost: true}
 	if err != nil {
 		damage.Problem = err.Error()
 	}

@@ -96,7 +96,7 @@ func TestTokenThatMayReadNothing(t *testing.T) {
 			world := smallWorld()
 			world.TokenType, world.Scopes = "custom", []string{}
 			h := newHouse(t, world, streams...)
-			// The token's own endpoint needs no scope, and is no catalogue.
+			// The token's own endpoint needs no scope, and is no catalog.
 			h.cfg.Chosen = slices.DeleteFunc(h.cfg.Chosen, func(name string) bool { return name == "token" })
 			_, err := h.badNight(t.Context(), 1)
 			nothing, ok := errors.AsType[*pipeline.NothingError](err)

@@ -17,6 +17,7 @@ import (
 // where a folder of the Parquet series should be: readers see the night, so it did not fail, and the
 // next one brings the series up to date.
 func TestNightIsCompleteThoughItsSeriesIsNot(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	h.goodNight()
@@ -64,6 +65,7 @@ func TestRunOfAnotherTokenIsNotTakenUp(t *testing.T) {
 }
 
 func TestReplayedRunIsNotTakenUp(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	h.cfg.ResumeMaxAge = time.Hour
@@ -85,6 +87,7 @@ func TestReplayedRunIsNotTakenUp(t *testing.T) {
 // TestLostVersionIsRebuilt removes the version that readers should see: nights
 // refuse, with the remedies, and rebuild brings it back.
 func TestLostVersionIsRebuilt(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	h.goodNight()

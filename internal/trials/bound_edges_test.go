@@ -254,6 +254,7 @@ func (a *allotted) noted() []string {
 // anything again. What was to be read before its time may wait, but not what was
 // last read as many nights ago as streams.recheck allows.
 func TestSettledDetailsThatMissedTheirTurnAreDue(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	const recheck = 3
 	a := newSlow(t)
@@ -287,6 +288,7 @@ func TestSettledDetailsThatMissedTheirTurnAreDue(t *testing.T) {
 // TestOtherRunsKeepTheirTime bounds a dry run, which publishes nothing, and a
 // refresh, which leaves its events to the next night.
 func TestOtherRunsKeepTheirTime(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, richWorld())
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 45, 7

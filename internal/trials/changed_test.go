@@ -30,6 +30,7 @@ func settledWorld(part int) sim.Options {
 // TestNightAsksOnlyForWhatCanHaveChanged also compares all values, after nights
 // that carried what they could in a world where nothing changes silently.
 func TestNightAsksOnlyForWhatCanHaveChanged(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, settledWorld(20))
 	ref := newReference(t, h.service, h.cfg.Streams)
@@ -118,6 +119,7 @@ func costs(res pipeline.Result) string {
 // TestArticleMovesUnderACampaignThatStays finds articles whose status changed
 // while the row of their campaign stayed the same to the letter.
 func TestArticleMovesUnderACampaignThatStays(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	world := richWorld()
 	world.SilentChange = -1
@@ -177,6 +179,7 @@ func (h *house) statuses() map[string][2]string {
 // TestSilentChangesAreCaughtInTime changes settled records without a trace. The
 // rotating re-check finds all of them within its nights, and counts them.
 func TestSilentChangesAreCaughtInTime(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	const recheck = 3
 	world := richWorld()

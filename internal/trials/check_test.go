@@ -83,6 +83,7 @@ func TestCheckSeesARunAtWork(t *testing.T) {
 
 // TestCheckSeesWhatANightWouldMeet looks at a warehouse that is damaged, one by one.
 func TestCheckSeesWhatANightWouldMeet(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	h.goodNight()

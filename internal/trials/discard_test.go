@@ -36,6 +36,7 @@ func requireRaw(t *testing.T, dir string, want ...string) {
 }
 
 func TestDiscardedAnswersAreGoneOnceTheirNightIsPublished(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newDiscarding(t)
 	first := h.goodNight()

@@ -11,6 +11,7 @@ import (
 // other, each at another place of the night. Each says so and leaves the last
 // snapshot as it was; the run that finds room again takes the night up.
 func TestFullDiskKeepsTheLastSnapshot(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 6, few()...)
 	c.publishInPeace(t)
@@ -33,6 +34,7 @@ func TestFullDiskKeepsTheLastSnapshot(t *testing.T) {
 // TestDiskFullForAMomentEndsTheNight takes the room away while one detail lands.
 // The night must not go on as if the service had failed.
 func TestDiskFullForAMomentEndsTheNight(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 7, few()...)
 	c.publishInPeace(t)

@@ -80,6 +80,7 @@ func (m mailbox) someArticle() string {
 }
 
 func TestEventsJoinTheNextSnapshot(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, richWorld())
 	first := m.goodNight()
@@ -131,6 +132,7 @@ func TestEventsJoinTheNextSnapshot(t *testing.T) {
 }
 
 func TestAnEventMakesItsRecordsLive(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, richWorld())
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 1, 0
@@ -183,6 +185,7 @@ func (m mailbox) watch(article, campaign string) func() []string {
 }
 
 func TestANightThatFailsKeepsTheEvents(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld())
 	m.goodNight()
@@ -195,6 +198,7 @@ func TestANightThatFailsKeepsTheEvents(t *testing.T) {
 }
 
 func TestEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld())
 	m.goodNight()

@@ -79,6 +79,7 @@ func TestUnprovenListDeletesNothing(t *testing.T) {
 // TestListsWithoutAnEnvelopeAreAskedForOnce counts the requests for lists that are
 // shorter than any page.
 func TestListsWithoutAnEnvelopeAreAskedForOnce(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld())
 	h.cfg.Fetch.PageSize = 100

@@ -14,6 +14,7 @@ import (
 
 // TestNightMeetsAFailingDisk is the short form of TestTortureFailingDisk.
 func TestNightMeetsAFailingDisk(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 9, few()...)
 	c.failAll(t, []strike{{Step: "mid write of a body", Nth: 4}, {Step: "before fsync catalog.duckdb"}, {Step: "before fsync beside latest"}})

@@ -120,6 +120,7 @@ func TestDeadServerOnTheFirstNightPublishesNothing(t *testing.T) {
 }
 
 func TestBrokenListIsCarriedForward(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	ref := newReference(t, h.service, h.cfg.Streams)

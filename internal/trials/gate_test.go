@@ -69,6 +69,7 @@ func changeOf(res pipeline.Result, table string) load.Change {
 }
 
 func TestARunThatAGateStoppedIsBegunAfresh(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	for _, allow := range []bool{false, true} {
 		h := newGatedHouse(t, few()...)
@@ -138,6 +139,7 @@ func TestTheLedgerAndCheckTellWhatTheGateSaid(t *testing.T) {
 }
 
 func TestFreshBeginsANewRun(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	for _, fresh := range []bool{false, true} {
 		h := newGatedHouse(t, few()...)

@@ -165,6 +165,7 @@ func TestTrialNoStreamIsExactThatWasNotReadOrProven(t *testing.T) {
 
 // TestBoundedNeedsItsBound holds the border between bounded and best_effort.
 func TestBoundedNeedsItsBound(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	world := settledWorld(60)
 	h := newHouse(t, world, "campaigns", "campaign_details", "campaign_articles", "articles")
@@ -220,6 +221,7 @@ func TestAListIsGradedWithoutTheDetailsThatATokenMayNotRead(t *testing.T) {
 // TestAListingWithoutItsOutletTouchesTheOutletThatSoldIt withdraws a product whose
 // listings never named their outlet.
 func TestAListingWithoutItsOutletTouchesTheOutletThatSoldIt(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()
 	world.SilentChange, world.ListingChange, world.ListingTurnover = -1, -1, -1

@@ -40,7 +40,7 @@ type house struct {
 	arrive atomic.Pointer[func(r *http.Request)]
 	// at is the time of the night that runs next or ran last.
 	at time.Time
-	// opened is the catalogue in the file that shown tells of.
+	// opened is the catalog in the file that shown tells of.
 	opened *sql.DB
 	shown  fs.FileInfo
 }
@@ -184,7 +184,7 @@ func (h *house) snapshot() map[string]string {
 	return counts
 }
 
-// one reads the one value of a query from the published catalogue.
+// one reads the one value of a query from the published catalog.
 func (h *house) one(text string, args ...any) string {
 	h.t.Helper()
 	rows := query(h.t, h.catalog(), text, args...)

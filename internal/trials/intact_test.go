@@ -68,7 +68,7 @@ func requireSums(t *testing.T, version string) {
 	}
 }
 
-// requireRows counts every table in the catalogue and in Parquet.
+// requireRows counts every table in the catalog and in Parquet.
 func requireRows(t *testing.T, dir string, m warehouse.Manifest) {
 	t.Helper()
 	db := opened(t, filepath.Join(dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
@@ -82,11 +82,11 @@ func requireRows(t *testing.T, dir string, m warehouse.Manifest) {
 	for _, row := range query(t, db, strings.Join(counts, " UNION ALL ")) {
 		want := fmt.Sprint(tableRows(m, row[0].String))
 		if row[1].String != want || row[2].String != want {
-			t.Errorf("%s has %s rows in the catalogue and %s in Parquet, want %s", row[0].String, row[1].String, row[2].String, want)
+			t.Errorf("%s has %s rows in the catalog and %s in Parquet, want %s", row[0].String, row[1].String, row[2].String, want)
 		}
 	}
 	if last := query(t, db, "SELECT max(run_id) FROM meta.runs"); last[0][0].String != m.RunID {
-		t.Errorf("the catalogue of %s is that of %s", m.RunID, last[0][0].String)
+		t.Errorf("the catalog of %s is that of %s", m.RunID, last[0][0].String)
 	}
 }
 

@@ -48,6 +48,7 @@ func endpoints() []string {
 
 // TestFaultMatrix is the short form of TestTortureFaultMatrix.
 func TestFaultMatrix(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	short := []string{"TLS failure", "trickled body", "duplicate keys"}
 	for i, kind := range slices.DeleteFunc(ills(), func(k ill) bool { return !slices.Contains(short, k.name) }) {

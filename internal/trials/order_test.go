@@ -135,6 +135,7 @@ func requireCode(t *testing.T, ctx context.Context, cfg pipeline.Config, codes .
 // TestAnyOrderGivesTheSameWarehouse is the short form of
 // TestTortureAnyOrderGivesTheSameWarehouse.
 func TestAnyOrderGivesTheSameWarehouse(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	sameInAnyOrder(t, 1, few())
 }

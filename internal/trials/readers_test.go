@@ -169,6 +169,7 @@ func (r *reader) lookAtParquet(ctx context.Context) (run string, err error) {
 // TestReadersDuringPublishes is the short form of
 // TestTortureReadersDuringPublishes.
 func TestReadersDuringPublishes(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	readDuringPublishes(t, 4, 4)
 }

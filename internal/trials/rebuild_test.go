@@ -12,9 +12,10 @@ import (
 	"placementsync/internal/stream"
 )
 
-// TestRebuildGivesTheSameHistory loses the catalogue after several nights, one
+// TestRebuildGivesTheSameHistory loses the catalog after several nights, one
 // a day, and builds it again from the Parquet series.
 func TestRebuildGivesTheSameHistory(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld())
 	for range 4 {
@@ -43,6 +44,7 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 }
 
 func TestRebuildWorksWithoutACatalog(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	h.goodNight()

@@ -29,6 +29,7 @@ func (m mailbox) refresh(t pipeline.Targets) pipeline.Result {
 }
 
 func TestARefreshReadsItsTargetsAndCarriesTheRest(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, richWorld())
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 45, 7
@@ -78,6 +79,7 @@ func TestARefreshReadsItsTargetsAndCarriesTheRest(t *testing.T) {
 
 // TestAStoppedRefreshSaysHowItGoesOn holds that it does not promise to be taken up.
 func TestAStoppedRefreshSaysHowItGoesOn(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld())
 	m.goodNight()
@@ -96,6 +98,7 @@ func TestAStoppedRefreshSaysHowItGoesOn(t *testing.T) {
 }
 
 func TestARefreshIsNoNight(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld())
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck, m.cfg.Warehouse.KeepVersions = "changed", 1, 3, 2
@@ -128,6 +131,7 @@ func TestARefreshIsNoNight(t *testing.T) {
 }
 
 func TestARefreshThatFailsLeavesTheSnapshot(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld())
 	m.goodNight()
@@ -150,6 +154,7 @@ func TestARefreshThatFailsLeavesTheSnapshot(t *testing.T) {
 // TestEventsOfAnInboxThatWasNotEmptiedJoinOnce puts back what a night and a refresh
 // took from the inbox, as if they had been killed between their publish and that.
 func TestEventsOfAnInboxThatWasNotEmptiedJoinOnce(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld())
 	m.goodNight()

@@ -12,6 +12,7 @@ import (
 )
 
 func TestReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld())
 	h.cfg.Details = "changed"
@@ -40,6 +41,7 @@ func TestReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
 }
 
 func TestReplayPublishesARunThatWasStoppedByAGate(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	h.goodNight()

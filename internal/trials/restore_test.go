@@ -69,6 +69,7 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 // TestRestoreOfThinnedSeries prunes days before the warehouse is lost: what is current
 // is whole, and so is meta; history is as fine as the days that are left, and says so.
 func TestRestoreOfThinnedSeries(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, trialWorld(4), some()...)
 	for range 6 {

@@ -4,14 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
-	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/transform"
 	"placementsync/internal/webhook"
@@ -201,12 +197,12 @@ func TestTrialNoSentinelIsPublished(t *testing.T) {
 	t.Parallel()
 	open := newCanaried(t, transform.Privacy{}, func(string) bool { return true })
 	open.plantedNights()
-	if found := open.sentinels(); len(found) < 10 {
+	if found := open.traces(sentinel); len(found) < 10 {
 		t.Fatalf("without rules sentinels are only in %v", found)
 	}
 	m := newCanaried(t, sentinelRules(), func(string) bool { return true })
 	m.plantedNights()
-	if found := m.sentinels(); len(found) > 0 {
+	if found := m.traces(sentinel); len(found) > 0 {
 		t.Errorf("sentinels are in %v", found)
 	}
 	for _, table := range []string{"meta.rejects", "past.orders", "orders", "profile_orders", "campaign_articles"} {
@@ -224,40 +220,10 @@ func TestTrialNoSentinelIsPublished(t *testing.T) {
 func (m mailbox) plantedNights() {
 	m.t.Helper()
 	for i, poisoned := range []bool{true, false, true} {
-		m.service.SetFaults(plantAll(poisoned)...)
 		m.deliver(raw(fmt.Sprint("c", i), webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"`+sentinel+`event"}]},
 			"author":{"name":"x","email":"`+sentinel+`event"}}`))
 		m.deliver(raw(fmt.Sprint("b", i), webhook.CommentCreated, `{"content":"`+sentinel+`event"}`))
 		m.deliver(raw(fmt.Sprint("s", i), webhook.StatusChanged, `{"article_id":"a1","status":{"id":"1","prefix":"x"},"writer":{"last_name":"`+sentinel+`event"}}`))
-		m.service.Advance(1)
-		m.at = m.service.Now().AddDate(0, 0, 1)
-		if _, err := pipeline.Run(m.t.Context(), m.cfg); err != nil {
-			m.t.Fatal(err)
-		}
+		m.runNextDay(plantAll(poisoned)...)
 	}
-}
-
-// sentinels are the tables and files that hold a sentinel.
-func (m mailbox) sentinels() []string {
-	m.t.Helper()
-	var found []string
-	for _, table := range m.lines(`SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal ORDER BY 1`) {
-		schema, name, _ := strings.Cut(table, ".")
-		for _, text := range m.lines(fmt.Sprintf(`SELECT regexp_extract(t::VARCHAR, '.{0,200}%s.{0,60}') FROM %s.%q t WHERE t::VARCHAR LIKE '%%%s%%' LIMIT 1`,
-			sentinel, schema, name, sentinel)) {
-			found = append(found, table+": "+text)
-		}
-	}
-	must(m.t, filepath.WalkDir(m.path(), func(path string, e fs.DirEntry, err error) error {
-		name, _ := filepath.Rel(m.path(), path)
-		if err != nil || !e.Type().IsRegular() || strings.HasPrefix(name, "raw/") || strings.HasPrefix(name, "state/inbox/") {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if bytes.Contains(data, []byte(sentinel)) {
-			found = append(found, name)
-		}
-		return err
-	}))
-	return found
 }

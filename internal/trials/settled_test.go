@@ -9,6 +9,7 @@ import (
 // TestChangedRowWakesItsCampaign lets a campaign that was settled for years show
 // one article more, without a new updated_at: its articles are asked for.
 func TestChangedRowWakesItsCampaign(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()
 	world.HistoryDays, world.SilentChange, world.Campaigns = 2000, -1, 20

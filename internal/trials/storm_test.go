@@ -55,6 +55,7 @@ func decisive() []strike {
 
 // TestKilledAtTheDecisiveSteps is the short form of TestTortureKilledAtEveryStep.
 func TestKilledAtTheDecisiveSteps(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 3, few()...)
 	c.strikeAll(t, decisive())
@@ -131,6 +132,7 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 // TestKilledDryRunIsInTheLedger kills a run that is not taken up while another one
 // waits: the ledger tells of both, and the one that waits is taken up.
 func TestKilledDryRunIsInTheLedger(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 6, few()...)
 	c.try(t, strike{Step: "merged"}, 0, inPeace)

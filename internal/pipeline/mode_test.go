@@ -1,0 +1,68 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// idleConfig is a night whose service does not answer.
+func idleConfig(t *testing.T, details pipeline.Details) pipeline.Config {
+	t.Helper()
+	return pipeline.Config{
+		Warehouse: warehouse.Config{Dir: t.TempDir(), KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test",
+			Tables: stream.Tables(stream.All())},
+		Fetch:   fetch.Config{BaseURL: "http://127.0.0.1:1", PageSize: 7, Token: func(context.Context) (string, error) { return "pc_test", nil }},
+		Streams: stream.All(), Details: details, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+func TestUnknownDetailsAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, details := range []pipeline.Details{"", "chnaged", "ALL"} {
+		cfg := idleConfig(t, details)
+		_, err := pipeline.Run(t.Context(), cfg)
+		if err == nil || !strings.Contains(err.Error(), "use changed, all or none") {
+			t.Errorf("details %q: got %v", details, err)
+		}
+		if _, err := os.Stat(filepath.Join(cfg.Warehouse.Dir, "state")); err == nil {
+			t.Errorf("details %q: the refused run made a folder", details)
+		}
+	}
+}
+
+func TestAStopIsSaidInOneLine(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("stopped by an interrupt (SIGINT)")
+	for _, c := range []struct {
+		dry   bool
+		cause error
+		want  string
+	}{
+		{false, cause, "stopped by an interrupt (SIGINT); what has landed is kept, run again to resume"},
+		{true, cause, "stopped by an interrupt (SIGINT); the last snapshot stays: begin again"},
+		{false, nil, "stopped before its end; what has landed is kept, run again to resume"},
+	} {
+		cfg := idleConfig(t, pipeline.ChangedDetails)
+		cfg.DryRun = c.dry
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(c.cause)
+		res, err := pipeline.Run(ctx, cfg)
+		if err == nil || err.Error() != c.want || res.Run.Error != c.want {
+			t.Errorf("got %v, the ledger %q, want %q", err, res.Run.Error, c.want)
+		}
+		if !errors.Is(err, context.Cause(ctx)) || res.Run.Outcome != warehouse.Interrupted {
+			t.Errorf("%v is not %v, or %q not interrupted", err, context.Cause(ctx), res.Run.Outcome)
+		}
+	}
+}
