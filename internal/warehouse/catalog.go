@@ -33,8 +33,6 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest)
 	if err != nil {
 		return err
 	}
-	schemas := []string{"CREATE SCHEMA IF NOT EXISTS past", "CREATE SCHEMA IF NOT EXISTS history",
-		"CREATE SCHEMA IF NOT EXISTS meta", "CREATE SCHEMA IF NOT EXISTS mart"}
 	var statements []string
 	for _, t := range c.storedTables() {
 		statements = append(statements, t.ensureStatements(have[t.qualifiedName()])...)
@@ -50,7 +48,7 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest)
 		statements = append(statements, allChanges(c.tables))
 	}
 	statements = append(statements, c.martStatements(have, changed)...)
-	return in.Atomically(ctx, append(schemas, statements...))
+	return in.Atomically(ctx, append([]string{string(catalogSQL.Render("create_schemas", nil))}, statements...))
 }
 
 // storedTable is a table in one schema of the catalog.
@@ -84,26 +82,29 @@ const generatedVersion = 2
 // ensureStatements creates a table, or adds the columns that it lacks, and writes the
 // comments that differ.
 func (t storedTable) ensureStatements(have map[string]stream.Column) []string {
-	table := Quote(t.schema) + "." + Quote(t.def.Name)
 	var statements []string
+	add := func(name string, values Values) {
+		values["schema"], values["table"] = Name(t.schema), Name(t.def.Name)
+		statements = append(statements, string(catalogSQL.Render(name, values)))
+	}
 	if have == nil {
-		statements = append(statements, createTable(table, t.columns),
-			fmt.Sprintf("COMMENT ON TABLE %s IS %s", table, Literal(t.def.Comment)))
+		add("create_table", Values{"columns": columnList(t.columns)})
+		add("comment_on_table", Values{"comment": t.def.Comment})
 	}
 	for _, c := range t.columns {
 		old, ok := have[c.Name]
 		if !ok && have != nil {
-			statements = append(statements, fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", table, Quote(c.Name), c.Type))
+			add("add_column", Values{"column": Name(c.Name), "type": SQL(c.Type)})
 		}
 		if old.Comment != c.Comment {
-			statements = append(statements,
-				fmt.Sprintf("COMMENT ON COLUMN %s.%s IS %s", table, Quote(c.Name), Literal(c.Comment)))
+			add("comment_on_column", Values{"column": Name(c.Name), "comment": c.Comment})
 		}
 	}
 	return statements
 }
 
-func createTable(table string, cols []stream.Column) string {
+// columnList is what stands in the brackets of CREATE TABLE.
+func columnList(cols []stream.Column) SQL {
 	lines := make([]string, len(cols))
 	for i, c := range cols {
 		lines[i] = Quote(c.Name) + " " + string(c.Type)
@@ -111,7 +112,7 @@ func createTable(table string, cols []stream.Column) string {
 			lines[i] += " NOT NULL"
 		}
 	}
-	return fmt.Sprintf("CREATE TABLE %s (%s)", table, strings.Join(lines, ", "))
+	return SQL(strings.Join(lines, ", "))
 }
 
 // SchemaError says that the warehouse and this program differ in a table by more than a
@@ -167,9 +168,7 @@ func differingColumn(table string, have map[string]stream.Column, want []stream.
 // readColumns reads the columns of all tables of a database, by "schema.table" and
 // column name; "" is the current database.
 func readColumns(ctx context.Context, in *Instance, database string) (map[string]map[string]stream.Column, error) {
-	rows, err := in.DB.QueryContext(ctx, `SELECT schema_name || '.' || table_name, column_name,
-		replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ'), NOT is_nullable, coalesce(comment, '')
-		FROM duckdb_columns() WHERE database_name = coalesce(nullif(?, ''), current_database())`, database)
+	rows, err := in.DB.QueryContext(ctx, string(catalogSQL.Render("columns", nil)), database)
 	if err != nil {
 		return nil, fmt.Errorf("read the catalog: %w", err)
 	}

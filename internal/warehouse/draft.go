@@ -219,9 +219,7 @@ func (w *Warehouse) checkBase(base string, at time.Time) error {
 // LastGrade returns what the last snapshot says of a stream: its grade with the reason,
 // and since when its oldest rows are proven. ok is false when it says nothing.
 func (d *Draft) LastGrade(ctx context.Context, stream string) (last RunStream, ok bool, err error) {
-	err = d.DB.QueryRowContext(ctx, `SELECT grade, coalesce(reason, ''), coalesce(s.age_since, r.snapshot_at)
-		FROM meta.streams s JOIN meta.runs r USING (run_id)
-		WHERE s.stream = ? AND r.snapshot_at IS NOT NULL ORDER BY r.snapshot_at DESC LIMIT 1`, stream).
+	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("last_grade", nil)), stream).
 		Scan(&last.Grade, &last.Reason, &last.AgeSince)
 	if errors.Is(err, sql.ErrNoRows) {
 		return last, false, nil
@@ -236,8 +234,7 @@ func (d *Draft) LastGrade(ctx context.Context, stream string) (last RunStream, o
 // ok is false when it never was.
 func (d *Draft) LastProven(ctx context.Context, stream string) (at time.Time, ok bool, err error) {
 	var last sql.NullTime
-	err = d.DB.QueryRowContext(ctx, `SELECT max(coalesce(s.age_since, r.snapshot_at)) FROM meta.streams s JOIN meta.runs r USING (run_id)
-		WHERE s.stream = ? AND s.grade IN ('exact', 'repaired', 'bounded', 'best_effort')`, stream).Scan(&last)
+	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("last_proven", nil)), stream).Scan(&last)
 	if err != nil {
 		return at, false, fmt.Errorf("find the last proof of %s: %w", stream, err)
 	}

@@ -7,6 +7,16 @@ import _ "embed"
 //go:embed sql/views.sql
 var viewsSQL SQLFile
 
+// instanceSQL sets a DuckDB up.
+//
+//go:embed sql/instance.sql
+var instanceSQL SQLFile
+
+// catalogSQL makes and reads the tables of a catalog.
+//
+//go:embed sql/catalog.sql
+var catalogSQL SQLFile
+
 // verifySQL compares a version with its manifest.
 //
 //go:embed sql/verify.sql

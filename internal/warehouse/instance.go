@@ -14,10 +14,6 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 )
 
-// storageVersion is the file format of published catalogs: every DuckDB since 1.0 opens
-// it.
-const storageVersion = "v1.0.0"
-
 // engine opens DuckDB with the limits of the configuration.
 type engine struct {
 	memoryLimit string
@@ -31,15 +27,13 @@ type Instance struct {
 	DB        *sql.DB
 }
 
-// createFile creates an empty DuckDB file of the published storage version. Only ATTACH
-// can choose the version.
+// createFile creates an empty DuckDB file of the published storage version.
 func (e *engine) createFile(ctx context.Context, path string) error {
 	in, err := e.open(ctx, "", filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	err = in.Exec(ctx, fmt.Sprintf("ATTACH %s AS made (STORAGE_VERSION %s)", Literal(path), Literal(storageVersion)),
-		"DETACH made")
+	err = in.Exec(ctx, string(instanceSQL.Render("create_file", Values{"path": path})))
 	return errors.Join(err, in.Close())
 }
 
@@ -62,29 +56,12 @@ func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, err
 }
 
 func (e *engine) settings(scratch string) []string {
-	set := []string{
-		"SET GLOBAL temp_directory = " + Literal(filepath.Join(scratch, "spill")),
-		// Statements name the order where it matters (Parquet). To preserve it
-		// elsewhere makes DuckDB rewrite partial row groups.
-		"SET GLOBAL preserve_insertion_order = false",
-		"SET GLOBAL autoinstall_known_extensions = false",
-		// Publish checkpoints the catalog. Everything else is thrown away, and a
-		// checkpoint of it would be wasted work.
-		"PRAGMA disable_checkpoint_on_shutdown",
-		// A DuckDB before 1.5 cannot read reused metadata ("Failed to load metadata
-		// pointer"), whatever the storage version is.
-		"SET GLOBAL experimental_metadata_reuse = false",
-		// Freed memory returns to the system at once: the peak of a night of
-		// 1,000,000 listings is 780 MiB with this and up to 1,130 without, in the
-		// same time.
-		"SET GLOBAL allocator_background_threads = true",
-		"SET GLOBAL allocator_flush_threshold = '16MB'",
-	}
+	set := []string{string(instanceSQL.Render("settings", Values{"spill": filepath.Join(scratch, "spill")}))}
 	if e.memoryLimit != "" {
-		set = append(set, "SET GLOBAL memory_limit = "+Literal(e.memoryLimit))
+		set = append(set, string(instanceSQL.Render("memory_limit", Values{"limit": e.memoryLimit})))
 	}
 	if e.threads > 0 {
-		set = append(set, fmt.Sprintf("SET GLOBAL threads = %d", e.threads))
+		set = append(set, string(instanceSQL.Render("threads", Values{"threads": e.threads})))
 	}
 	return set
 }
@@ -96,7 +73,7 @@ func (in *Instance) Connect(ctx context.Context) (driver.Conn, error) {
 
 // attachSealed attaches the catalog of a published version as "sealed".
 func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
-	return in.Exec(ctx, string(verifySQL.Render("attach", Values{"catalog": catalog})))
+	return in.Exec(ctx, string(instanceSQL.Render("attach_sealed", Values{"catalog": catalog})))
 }
 
 // Exec runs statements in order and stops at the first that fails.

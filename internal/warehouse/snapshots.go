@@ -144,8 +144,7 @@ func costOf(table, day string) string { return "table " + table + " of " + day }
 // enterFile adds a file without a manifest, by the run in its metadata.
 func (d *Draft) enterFile(ctx context.Context, byRun map[string]Snapshot, table, file string) error {
 	var run, at string
-	err := d.DB.QueryRowContext(ctx, `SELECT max(value::VARCHAR) FILTER (key = 'run_id'),
-		max(value::VARCHAR) FILTER (key = 'snapshot_at') FROM parquet_kv_metadata(?)`, file).Scan(&run, &at)
+	err := d.DB.QueryRowContext(ctx, string(catalogSQL.Render("run_of_parquet_file", nil)), file).Scan(&run, &at)
 	if err != nil {
 		return fmt.Errorf("read its metadata: %w", err)
 	}

@@ -1,8 +1,5 @@
 -- What a published version is compared with its manifest by, before readers see it.
 
--- name: attach
-ATTACH {catalog} AS sealed (READ_ONLY);
-
 -- name: measure_table
 -- The rows of a table of the draft, and the range of its first key column.
 SELECT {index}, count(*), coalesce(min({key}), ''), coalesce(max({key}), '') FROM main.{table};

@@ -1,0 +1,45 @@
+-- What brings the tables of a catalog to the state that schema/ describes, and what a run
+-- asks its catalog before it begins.
+
+-- name: create_schemas
+CREATE SCHEMA IF NOT EXISTS past;
+CREATE SCHEMA IF NOT EXISTS history;
+CREATE SCHEMA IF NOT EXISTS meta;
+CREATE SCHEMA IF NOT EXISTS mart;
+
+-- name: columns
+-- The columns of all tables of a database; an empty name is the current one.
+SELECT schema_name || '.' || table_name, column_name,
+    replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ'), NOT is_nullable, coalesce(comment, '')
+FROM duckdb_columns()
+WHERE database_name = coalesce(nullif(?, ''), current_database());
+
+-- name: create_table
+CREATE TABLE {schema}.{table} ({columns});
+
+-- name: add_column
+ALTER TABLE {schema}.{table} ADD COLUMN {column} {type};
+
+-- name: comment_on_table
+COMMENT ON TABLE {schema}.{table} IS {comment};
+
+-- name: comment_on_column
+COMMENT ON COLUMN {schema}.{table}.{column} IS {comment};
+
+-- name: last_grade
+-- What the last snapshot says of a stream.
+SELECT grade, coalesce(reason, ''), coalesce(s.age_since, r.snapshot_at)
+FROM meta.streams s JOIN meta.runs r USING (run_id)
+WHERE s.stream = ? AND r.snapshot_at IS NOT NULL
+ORDER BY r.snapshot_at DESC LIMIT 1;
+
+-- name: last_proven
+-- When a stream was last read, by the grades of earlier runs.
+SELECT max(coalesce(s.age_since, r.snapshot_at))
+FROM meta.streams s JOIN meta.runs r USING (run_id)
+WHERE s.stream = ? AND s.grade IN ('exact', 'repaired', 'bounded', 'best_effort');
+
+-- name: run_of_parquet_file
+-- The run of a Parquet file, from its own metadata.
+SELECT max(value::VARCHAR) FILTER (key = 'run_id'), max(value::VARCHAR) FILTER (key = 'snapshot_at')
+FROM parquet_kv_metadata(?);

@@ -1,0 +1,33 @@
+-- How a DuckDB of this program is set up. Time zones are set per connection, in Go.
+
+-- name: settings
+SET GLOBAL temp_directory = {spill};
+-- Statements name the order where it matters (Parquet). To preserve it elsewhere makes
+-- DuckDB rewrite partial row groups.
+SET GLOBAL preserve_insertion_order = false;
+SET GLOBAL autoinstall_known_extensions = false;
+-- Publish checkpoints the catalog. Everything else is thrown away, and a checkpoint of it
+-- would be wasted work.
+PRAGMA disable_checkpoint_on_shutdown;
+-- A DuckDB before 1.5 cannot read reused metadata ("Failed to load metadata pointer"),
+-- whatever the storage version is.
+SET GLOBAL experimental_metadata_reuse = false;
+-- Freed memory returns to the system at once: the peak of a night of 1,000,000 listings is
+-- 780 MiB with this and up to 1,130 without, in the same time.
+SET GLOBAL allocator_background_threads = true;
+SET GLOBAL allocator_flush_threshold = '16MB';
+
+-- name: memory_limit
+SET GLOBAL memory_limit = {limit};
+
+-- name: threads
+SET GLOBAL threads = {threads};
+
+-- name: create_file
+-- Only ATTACH can choose the storage version: every DuckDB since 1.0 opens this one.
+ATTACH {path} AS made (STORAGE_VERSION 'v1.0.0');
+DETACH made;
+
+-- name: attach_sealed
+-- A published version, read only.
+ATTACH {catalog} AS sealed (READ_ONLY);
