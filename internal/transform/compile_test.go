@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/transform"
 )
 
-func TestEveryStreamOfTheCatalogueCompiles(t *testing.T) {
+func TestEveryStreamOfTheCatalogCompiles(t *testing.T) {
 	for _, s := range stream.All() {
 		tables := compile(t, s).Tables()
 		for i, table := range tables {

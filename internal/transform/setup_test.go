@@ -10,7 +10,7 @@ import (
 	"placementsync/schema"
 )
 
-// sketches are streams beside the catalogue: things have a column of every type,
+// sketches are streams beside the catalog: things have a column of every type,
 // and parts without extra.
 func sketches() []stream.Stream {
 	return []stream.Stream{{Name: "things", Tables: []stream.Table{
@@ -78,7 +78,7 @@ func compile(t testing.TB, s stream.Stream) *transform.Binding {
 	return b
 }
 
-// decoderOf returns a new decoder of a stream of the catalogue or a sketch.
+// decoderOf returns a new decoder of a stream of the catalog or a sketch.
 func decoderOf(t testing.TB, name string) *transform.Decoder {
 	t.Helper()
 	return compile(t, streamNamed(t, name)).NewDecoder()
