@@ -1,0 +1,93 @@
+package load
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestColumnsMakeTablesAndBatches compares what the columns of a table make of rows.
+func TestColumnsMakeTablesAndBatches(t *testing.T) {
+	type pair struct {
+		text string
+		n    int64
+	}
+	columns := []column[pair]{
+		textColumn("a", func(p pair) string { return p.text }),
+		textOrNull("b", func(p pair) string { return p.text }),
+		intColumn("c", func(p pair) int64 { return p.n }),
+		intOrNull("d", func(p pair) int64 { return p.n }),
+		uintColumn(`e"`, func(p pair) uint64 { return uint64(p.n) }),
+	}
+	want := sqlText(`CREATE TABLE stage.t ("a" VARCHAR, "b" VARCHAR, "c" BIGINT, "d" BIGINT, "e""" UBIGINT)`)
+	if got := createTable("stage.t", columns); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	batch := newBatch(columns, []pair{{"x", 1}, {"", 0}})
+	defer batch.Release()
+	text, err := batch.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRows := `[{"a":"x","b":"x","c":1,"d":1,"e\"":1}` + "\n" + `,{"a":"","b":null,"c":0,"d":null,"e\"":0}` + "\n]"
+	if diff := cmp.Diff(wantRows, string(text)); diff != "" {
+		t.Errorf("batch (-want +got):\n%s", diff)
+	}
+}
+
+// TestObjectsAreUnitedToTheLetter unites the unknown fields of two halves.
+func TestObjectsAreUnitedToTheLetter(t *testing.T) {
+	for name, c := range map[string]struct{ under, over, want string }{
+		"each has some":        {`{"b":1}`, `{"a":2}`, `{"a":2,"b":1}`},
+		"one wins":             {`{"a":1}`, `{"a":2}`, `{"a":2}`},
+		"a null is a value":    {`{"a":1}`, `{"a":null}`, `{"a":null}`},
+		"digits stay":          {`{"a":1.10}`, `{"b":1e400}`, `{"a":1.10,"b":1e400}`},
+		"nested values stay":   {`{"a":{"z":1,"y":[2]}}`, `{}`, `{"a":{"z":1,"y":[2]}}`},
+		"the last of two wins": {`{"a":1,"a":2}`, `{}`, `{"a":2}`},
+		"names keep escapes":   {`{"\"":1}`, `{"é":2}`, `{"\"":1,"é":2}`},
+		"both are empty":       {`{}`, `{}`, `{}`},
+	} {
+		got, err := uniteObjects(c.under, c.over)
+		if err != nil || got != c.want {
+			t.Errorf("%s: got %s, %v, want %s", name, got, err, c.want)
+		}
+	}
+	if _, err := uniteObjects(`{"a":`, `{}`); err == nil {
+		t.Error("half an object was united")
+	}
+}
+
+// TestTablesAreWrittenByTheirShape holds groups, threads and pieces for a limit of 512 MB.
+func TestTablesAreWrittenByTheirShape(t *testing.T) {
+	const limit = 512_000_000
+	for name, c := range map[string]struct {
+		shape    shape
+		group    int
+		parallel bool
+		pieces   int
+	}{
+		"a small one":            {shape{100, 50}, rowGroup, false, 1},
+		"many narrow rows":       {shape{10_000_000, 100}, rowGroup, true, 1},
+		"listings":               {shape{1_000_000, 1_300}, 30_720, false, 1},
+		"many listings":          {shape{4_000_000, 1_300}, 20_480, false, 1},
+		"long rows":              {shape{200_000, 4_200}, 10_240, false, 7},
+		"few long rows":          {shape{1_000, 4_200}, 10_240, false, 1},
+		"rows that never fit":    {shape{10_000, 1_000_000}, 2_048, false, 79},
+		"a table without a size": {shape{}, rowGroup, false, 1},
+	} {
+		s := c.shape
+		if s.groupRows(limit) != c.group || s.isParallel(limit) != c.parallel || s.pieceCount(limit) != c.pieces {
+			t.Errorf("%s: groups of %d, parallel %t, %d pieces, want %d, %t, %d", name,
+				s.groupRows(limit), s.isParallel(limit), s.pieceCount(limit), c.group, c.parallel, c.pieces)
+		}
+	}
+}
+
+// TestKeyRangesCoverAllKeys divides the keys of a table at two cuts.
+func TestKeyRangesCoverAllKeys(t *testing.T) {
+	got := keyRanges("id", []string{"g", "o'n"})
+	want := []sqlText{`TRUE AND "id" < 'g'`, `"id" >= 'g' AND "id" < 'o''n'`, `"id" >= 'o''n'`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ranges (-want +got):\n%s", diff)
+	}
+}
