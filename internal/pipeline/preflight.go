@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Token is what the service says of the caller's token (spec section 2.1).
+// Token is what the service says of the caller's token (spec 2.1).
 // The token itself is not part of it.
 type Token struct {
 	Type   string
@@ -19,7 +19,7 @@ type Token struct {
 	TeamID string
 }
 
-// tokenPath is asked before anything else (spec sections 2.1 and 5).
+// tokenPath is asked before anything else (spec 2.1, spec 5).
 const tokenPath = "/auth/token"
 
 // describeAccess names what a token can read.
@@ -77,7 +77,7 @@ func parseToken(body []byte) (Token, error) {
 // Missing names the scopes that a stream needs and the token lacks; none for a
 // token that bypasses the checks, for a type that the spec does not list, and
 // for a stream whose scope is not shown: those are tried, and learn from a 403
-// (spec section 5).
+// (spec 5).
 func (t Token) Missing(s stream.Stream) []string {
 	if t.Type != "custom" && t.Type != "read_only" {
 		return nil
