@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/config"
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/query"
-	"placementsync/internal/warehouse"
 )
 
 func checkCommand(g *globals) *cobra.Command {
@@ -96,9 +96,9 @@ func hindranceErr(p pipeline.Plan) error {
 }
 
 // stoppedBy says what the gate said of the last run, and what the next will do.
-func stoppedBy(r warehouse.Run) string {
+func stoppedBy(r ledger.Run) string {
 	return fmt.Sprintf("stopped run %s: %s would be deleted; the next run starts from the beginning; if the service really deleted them, use --allow-mass-delete",
-		r.ID, warehouse.DescribeLosses(r.Losses))
+		r.ID, ledger.DescribeLosses(r.Losses))
 }
 
 func lastRequests(n int64) string {

@@ -13,6 +13,7 @@ import (
 
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/notify"
 	"placementsync/internal/pipeline"
@@ -94,7 +95,7 @@ func TestOperationsAreCurrent(t *testing.T) {
 	same(t, "metrics", metricNames(t), mentioned(text))
 
 	for gate, err := range map[string]error{
-		"mass delete":  &load.MassDeleteError{Losses: []warehouse.Loss{{Table: "orders", Gone: 60, Before: 60}}, Reread: true},
+		"mass delete":  &load.MassDeleteError{Losses: []ledger.Loss{{Table: "orders", Gone: 60, Before: 60}}, Reread: true},
 		"verification": &warehouse.VerifyError{Run: "r", Table: "orders", Problem: "p"},
 		"nothing read": &pipeline.NothingError{},
 	} {

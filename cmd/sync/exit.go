@@ -6,21 +6,22 @@ import (
 	"fmt"
 
 	"placementsync/internal/config"
+	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
 
 // meaning says what an outcome means for a command.
 type meaning struct {
-	outcome warehouse.Outcome
+	outcome ledger.Outcome
 	text    string
 }
 
 // exitCodes is the table of exit codes of most commands, for help texts.
 func exitCodes() string {
-	return exitTable(meaning{warehouse.Complete, "complete"}, meaning{warehouse.Failed, "failed, nothing published"},
-		meaning{warehouse.Misused, "usage or configuration"}, meaning{warehouse.Partial, "published but partial"},
-		meaning{warehouse.Held, "another run holds the lock"}, meaning{warehouse.Interrupted, "interrupted"})
+	return exitTable(meaning{ledger.Complete, "complete"}, meaning{ledger.Failed, "failed, nothing published"},
+		meaning{ledger.Misused, "usage or configuration"}, meaning{ledger.Partial, "published but partial"},
+		meaning{ledger.Held, "another run holds the lock"}, meaning{ledger.Interrupted, "interrupted"})
 }
 
 func exitTable(rows ...meaning) string {
@@ -49,7 +50,7 @@ func usageErr(format string, args ...any) error {
 // outcomeError ends the program with an outcome other than its error says. Without
 // an error it ends silently: the command has said everything.
 type outcomeError struct {
-	outcome warehouse.Outcome
+	outcome ledger.Outcome
 	err     error
 }
 
@@ -64,7 +65,7 @@ func (e *outcomeError) Unwrap() error { return e.err }
 
 // outcomeOf is the one place where an error becomes an outcome of the program, and
 // with it an exit code.
-func outcomeOf(ctx context.Context, err error) warehouse.Outcome {
+func outcomeOf(ctx context.Context, err error) ledger.Outcome {
 	var (
 		known   *outcomeError
 		work    *workError
@@ -75,17 +76,17 @@ func outcomeOf(ctx context.Context, err error) warehouse.Outcome {
 	)
 	switch {
 	case err == nil:
-		return warehouse.Complete
+		return ledger.Complete
 	case errors.As(err, &known):
 		return known.outcome
 	case errors.As(err, &misuse), errors.As(err, &bad), errors.As(err, &badQ), !errors.As(err, &work):
-		return warehouse.Misused
+		return ledger.Misused
 	case errors.As(err, &another):
-		return warehouse.Held
+		return ledger.Held
 	case ctx.Err() != nil:
-		return warehouse.Interrupted
+		return ledger.Interrupted
 	}
-	return warehouse.Failed
+	return ledger.Failed
 }
 
 // errorText is what stderr shows of an error.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"placementsync/internal/config"
+	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
@@ -20,21 +21,21 @@ func TestErrorsBecomeOutcomes(t *testing.T) {
 	for name, c := range map[string]struct {
 		ctx  context.Context
 		err  error
-		want warehouse.Outcome
+		want ledger.Outcome
 	}{
-		"no error":             {t.Context(), nil, warehouse.Complete},
-		"no error, stopped":    {stopped, nil, warehouse.Complete},
-		"the command line":     {t.Context(), errors.New("unknown flag"), warehouse.Misused},
-		"a wrong use":          {t.Context(), &workError{usageErr("--nights is 0")}, warehouse.Misused},
-		"the configuration":    {t.Context(), &workError{&config.Error{}}, warehouse.Misused},
-		"a wrong query":        {t.Context(), &workError{fmt.Errorf("query: %w", &query.UsageError{})}, warehouse.Misused},
-		"a refused query":      {t.Context(), &workError{&query.RefusedError{}}, warehouse.Failed},
-		"another run":          {t.Context(), &workError{held}, warehouse.Held},
-		"another run, then ^C": {stopped, &workError{held}, warehouse.Held},
-		"work":                 {t.Context(), &workError{failed}, warehouse.Failed},
-		"work, stopped":        {stopped, &workError{failed}, warehouse.Interrupted},
-		"a partial night":      {t.Context(), &workError{&outcomeError{warehouse.Partial, nil}}, warehouse.Partial},
-		"an outcome wins":      {stopped, &workError{&outcomeError{warehouse.Failed, held}}, warehouse.Failed},
+		"no error":             {t.Context(), nil, ledger.Complete},
+		"no error, stopped":    {stopped, nil, ledger.Complete},
+		"the command line":     {t.Context(), errors.New("unknown flag"), ledger.Misused},
+		"a wrong use":          {t.Context(), &workError{usageErr("--nights is 0")}, ledger.Misused},
+		"the configuration":    {t.Context(), &workError{&config.Error{}}, ledger.Misused},
+		"a wrong query":        {t.Context(), &workError{fmt.Errorf("query: %w", &query.UsageError{})}, ledger.Misused},
+		"a refused query":      {t.Context(), &workError{&query.RefusedError{}}, ledger.Failed},
+		"another run":          {t.Context(), &workError{held}, ledger.Held},
+		"another run, then ^C": {stopped, &workError{held}, ledger.Held},
+		"work":                 {t.Context(), &workError{failed}, ledger.Failed},
+		"work, stopped":        {stopped, &workError{failed}, ledger.Interrupted},
+		"a partial night":      {t.Context(), &workError{&outcomeError{ledger.Partial, nil}}, ledger.Partial},
+		"an outcome wins":      {stopped, &workError{&outcomeError{ledger.Failed, held}}, ledger.Failed},
 	} {
 		if got := outcomeOf(c.ctx, c.err); got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/sim"
-	"placementsync/internal/warehouse"
 )
 
 func must(t testing.TB, err error) {
@@ -67,13 +67,13 @@ func mainService() {
 	err := json.Unmarshal([]byte(os.Args[1]), &size)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(warehouse.Misused.ExitCode())
+		os.Exit(ledger.Misused.ExitCode())
 	}
 	service := size.service()
 	url, stop, err := service.Serve(context.Background(), "")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(warehouse.Failed.ExitCode())
+		os.Exit(ledger.Failed.ExitCode())
 	}
 	fmt.Println(url)
 	for told := bufio.NewScanner(os.Stdin); told.Scan(); {

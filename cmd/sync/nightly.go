@@ -8,6 +8,7 @@ import (
 
 	"placementsync/internal/config"
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/notify"
 	"placementsync/internal/pipeline"
@@ -26,7 +27,7 @@ func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pip
 	ctx = context.WithoutCancel(ctx)
 	if event := eventOf(res.Run, err); event != "" {
 		tell.Alert(ctx, newAlert(event, res.Run, err))
-	} else if res.Run.Outcome == warehouse.Complete {
+	} else if res.Run.Outcome == ledger.Complete {
 		tell.Heartbeat(ctx)
 	}
 	return res, err
@@ -34,27 +35,27 @@ func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pip
 
 // eventOf is the kind of alert that a night needs; "": none. A held lock and a stop
 // by the operator need none.
-func eventOf(r warehouse.Run, err error) string {
+func eventOf(r ledger.Run, err error) string {
 	var held *warehouse.HeldError
 	var gone *load.MassDeleteError
 	var unlike *warehouse.VerifyError
 	switch {
-	case errors.As(err, &held) || r.Outcome == warehouse.Interrupted:
+	case errors.As(err, &held) || r.Outcome == ledger.Interrupted:
 		return ""
 	case errors.As(err, &gone) || errors.As(err, &unlike):
 		return notify.Gate
-	case err != nil || r.Outcome == warehouse.Failed:
+	case err != nil || r.Outcome == ledger.Failed:
 		return notify.Failed
-	case r.Outcome == warehouse.Partial:
+	case r.Outcome == ledger.Partial:
 		return notify.Partial
 	}
 	return ""
 }
 
-func newAlert(event string, r warehouse.Run, err error) notify.Alert {
+func newAlert(event string, r ledger.Run, err error) notify.Alert {
 	a := notify.Alert{Event: event, Run: r.ID, ExitCode: r.ExitCode, StartedAt: r.StartedAt, EndedAt: r.EndedAt, Program: version}
 	if err != nil {
-		a.Error, a.ExitCode = err.Error(), cmp.Or(r.ExitCode, warehouse.Failed.ExitCode())
+		a.Error, a.ExitCode = err.Error(), cmp.Or(r.ExitCode, ledger.Failed.ExitCode())
 	}
 	for _, s := range r.Streams {
 		if gradeWorry(s.Grade) > 0 {

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
 // rebuildOptions are the flags of rebuild.
@@ -69,7 +69,7 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 		return err
 	}
 	if len(r.Passed) > 0 {
-		return &outcomeError{warehouse.Partial, nil}
+		return &outcomeError{ledger.Partial, nil}
 	}
 	return nil
 }

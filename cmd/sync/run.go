@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/warehouse"
 )
 
 // runOptions are the flags of one night.
@@ -70,7 +70,7 @@ func (g *globals) endNight(res pipeline.Result, err error, dryRun bool) error {
 			err = shown
 		}
 	}
-	if outcome := res.Run.Outcome; outcome != "" && outcome != warehouse.Complete {
+	if outcome := res.Run.Outcome; outcome != "" && outcome != ledger.Complete {
 		return &outcomeError{outcome, err}
 	}
 	return err

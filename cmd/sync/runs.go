@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/ledger"
+
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
-
-	"placementsync/internal/warehouse"
 )
 
 func runsCommand(g *globals) *cobra.Command {
@@ -55,19 +55,19 @@ func runRuns(g *globals, format string) error {
 
 // shownRun is a run as JSON has it.
 type shownRun struct {
-	warehouse.Run
+	ledger.Run
 	// Seen marks the version that readers see.
 	Seen bool `json:"seen"`
 }
 
-func runsTable(w io.Writer, runs []warehouse.Run, seen string) error {
+func runsTable(w io.Writer, runs []ledger.Run, seen string) error {
 	if len(runs) == 0 {
 		_, err := fmt.Fprintln(w, "no run yet: start one with placementsync run")
 		return err
 	}
 	t := newTable("run", "kind", "readers", "started", "took", "attempts", "outcome", "exit", "requests", "received", "retries", "rows", "new", "changed", "gone", "grades", "error")
 	for _, r := range runs {
-		t.AppendRow(table.Row{r.ID, cmp.Or(r.Kind, warehouse.Night), readersMark(r, seen), r.StartedAt.Format(time.DateTime), durationText(r),
+		t.AppendRow(table.Row{r.ID, cmp.Or(r.Kind, ledger.Night), readersMark(r, seen), r.StartedAt.Format(time.DateTime), durationText(r),
 			r.Attempts, r.Outcome, exitCodeText(r), r.Requests, sizeText(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, countGrades(r), firstLine(r.Error)})
 	}
 	alignRight(t, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15)
@@ -76,25 +76,25 @@ func runsTable(w io.Writer, runs []warehouse.Run, seen string) error {
 }
 
 // readersMark marks the version that readers see, and says where a rollback led.
-func readersMark(r warehouse.Run, seen string) string {
+func readersMark(r ledger.Run, seen string) string {
 	switch {
 	case r.ID == seen:
 		return "see this"
-	case r.Kind == warehouse.Rollback:
+	case r.Kind == ledger.Rollback:
 		return "to " + r.Version
 	}
 	return ""
 }
 
 // durationText and exitCodeText are empty for a run that was killed.
-func durationText(r warehouse.Run) string {
+func durationText(r ledger.Run) string {
 	if r.EndedAt.IsZero() {
 		return ""
 	}
 	return r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond).String()
 }
 
-func exitCodeText(r warehouse.Run) string {
+func exitCodeText(r ledger.Run) string {
 	if r.ExitCode < 0 {
 		return ""
 	}
@@ -102,7 +102,7 @@ func exitCodeText(r warehouse.Run) string {
 }
 
 // countGrades sums up the streams of a run: "8 exact, 1 skipped".
-func countGrades(r warehouse.Run) string {
+func countGrades(r ledger.Run) string {
 	counts := map[string]int{}
 	var order []string
 	for _, s := range r.Streams {

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/ledger"
 )
 
 func TestRunsTellsNightsFromRefreshes(t *testing.T) {
 	var out bytes.Buffer
-	err := runsTable(&out, []warehouse.Run{{ID: "of old"}, {ID: "by schedule", Kind: warehouse.Night}, {ID: "after events", Kind: warehouse.Refresh}}, "by schedule")
+	err := runsTable(&out, []ledger.Run{{ID: "of old"}, {ID: "by schedule", Kind: ledger.Night}, {ID: "after events", Kind: ledger.Refresh}}, "by schedule")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/ledger"
 )
 
 // grace is how long a command may take to end in order after the first signal,
@@ -48,7 +48,7 @@ func runInterruptible(stderr io.Writer, work func(ctx context.Context, patient f
 	case <-timer.C:
 	}
 	fmt.Fprintln(stderr, "placementsync: stopped in the middle of its work: the stored answers and the last snapshot are kept, run again to resume")
-	return warehouse.Interrupted.ExitCode()
+	return ledger.Interrupted.ExitCode()
 }
 
 // signalError says which signal stopped a command.

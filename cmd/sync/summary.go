@@ -9,10 +9,10 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/query"
-	"placementsync/internal/warehouse"
 )
 
 // showNight prints the result of a night: a line a stream with grade and cost, then
@@ -52,11 +52,11 @@ func showOutcome(w io.Writer, res pipeline.Result, dryRun bool) error {
 	r := res.Run
 	verdict := "published"
 	switch {
-	case dryRun && r.Outcome == warehouse.Complete:
+	case dryRun && r.Outcome == ledger.Complete:
 		verdict = "dry run, nothing published"
-	case r.Outcome == warehouse.Partial:
+	case r.Outcome == ledger.Partial:
 		verdict = "published, partial: some streams keep earlier rows or have none"
-	case r.Outcome != warehouse.Complete:
+	case r.Outcome != ledger.Complete:
 		verdict = "nothing published, the last snapshot stays"
 	}
 	_, err := fmt.Fprintf(w, "\nrun %s: %s\n%d rows, %d new, %d changed, %d gone; %d requests, %s, %d retries, %s\n",

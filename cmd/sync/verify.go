@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
@@ -29,9 +30,9 @@ func verifyCommand(g *globals) *cobra.Command {
 			"in seconds. --read-data reads every byte: versions, Parquet series, stored answers, webhook\n" +
 			"events, and the catalog against its Parquet files. For each damaged file it prints what is\n" +
 			"affected and the command that repairs it. It changes nothing.\n\n" +
-			exitTable(meaning{warehouse.Complete, "whole"}, meaning{warehouse.Failed, "damaged, and some data is lost"},
-				meaning{warehouse.Misused, "usage or configuration"}, meaning{warehouse.Partial, "damaged, and all of it can be rebuilt"},
-				meaning{warehouse.Held, "another run holds the lock"}, meaning{warehouse.Interrupted, "interrupted"}),
+			exitTable(meaning{ledger.Complete, "whole"}, meaning{ledger.Failed, "damaged, and some data is lost"},
+				meaning{ledger.Misused, "usage or configuration"}, meaning{ledger.Partial, "damaged, and all of it can be rebuilt"},
+				meaning{ledger.Held, "another run holds the lock"}, meaning{ledger.Interrupted, "interrupted"}),
 		Args: cobra.NoArgs,
 		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) }),
 	}
@@ -64,9 +65,9 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	}
 	switch v.Result() {
 	case pipeline.Rebuildable:
-		return &outcomeError{warehouse.Partial, nil}
+		return &outcomeError{ledger.Partial, nil}
 	case pipeline.Damaged:
-		return &outcomeError{warehouse.Failed, nil}
+		return &outcomeError{ledger.Failed, nil}
 	}
 	return nil
 }

@@ -50,10 +50,10 @@ func (s *service) keepVerified(cfg config.Config, found warehouse.Verified) {
 }
 
 func damageAlert(found warehouse.Verified) notify.Alert {
-	a := notify.Alert{Event: notify.Damaged, ExitCode: warehouse.Failed.ExitCode(), Error: found.Error, StartedAt: found.At,
+	a := notify.Alert{Event: notify.Damaged, ExitCode: ledger.Failed.ExitCode(), Error: found.Error, StartedAt: found.At,
 		EndedAt: found.At.Add(time.Duration(found.Seconds * float64(time.Second))), Program: version}
 	if found.Result == pipeline.Rebuildable {
-		a.ExitCode = warehouse.Partial.ExitCode()
+		a.ExitCode = ledger.Partial.ExitCode()
 	}
 	a.Error += strings.Join(found.Damaged, ", ")
 	return a

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -114,8 +115,8 @@ func TestEventsAreWrittenWithWhatBecameOfThem(t *testing.T) {
 func TestLineageNamesTheRunsThatPublished(t *testing.T) {
 	h := newHouse(t, "article_status_events")
 	h.merged = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-		must(t, s.Findings.WriteNotes(t.Context(), load.Notes{Run: warehouse.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At},
-			Ledger: []warehouse.Run{{ID: "failed", StartedAt: d.At, SnapshotAt: d.At}}}))
+		must(t, s.Findings.WriteNotes(t.Context(), load.Notes{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At},
+			Ledger: []ledger.Run{{ID: "failed", StartedAt: d.At, SnapshotAt: d.At}}}))
 	}
 	for range 2 {
 		_, err := h.run(nil, load.Limits{})

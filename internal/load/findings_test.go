@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -24,7 +25,7 @@ func (h *house) findings(rejects []stream.Reject, carriers []stream.DriftCarrier
 		_, err := s.Findings.WriteRejects(h.t.Context(), cover)
 		must(h.t, err)
 		must(h.t, s.Findings.WriteNotes(h.t.Context(), load.Notes{Drift: drift, Changes: changes,
-			Run: warehouse.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
+			Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
 	}
 }
 
@@ -121,7 +122,7 @@ func TestDriftIsCountedByRecord(t *testing.T) {
 
 // TestRunsStandInMetaOnce writes a run that is resumed, and runs of the ledger.
 func TestRunsStandInMetaOnce(t *testing.T) {
-	run := func(id string, day int, rest warehouse.Run) warehouse.Run {
+	run := func(id string, day int, rest ledger.Run) ledger.Run {
 		rest.ID, rest.StartedAt = id, time.Date(2026, 10, day, 2, 0, 0, 0, time.UTC)
 		return rest
 	}
@@ -134,14 +135,14 @@ func TestRunsStandInMetaOnce(t *testing.T) {
 		_, err := h.run(nil, load.Limits{})
 		must(t, err)
 	}
-	failed := run("failed", 1, warehouse.Run{Outcome: "failed", ExitCode: -1, SnapshotAt: night, Error: "no token"})
-	notes(load.Notes{Run: run("one", 2, warehouse.Run{Outcome: "partial", SnapshotAt: night, Rows: 5, Streams: []warehouse.RunStream{
+	failed := run("failed", 1, ledger.Run{Outcome: "failed", ExitCode: -1, SnapshotAt: night, Error: "no token"})
+	notes(load.Notes{Run: run("one", 2, ledger.Run{Outcome: "partial", SnapshotAt: night, Rows: 5, Streams: []ledger.Stream{
 		{Stream: "orders", Grade: "bounded", Reason: "why", TotalFirst: -1, TotalLast: 7, Requests: 3, RateUsed: 0.5}, {Stream: "files", Grade: "skipped"}}}),
-		Ledger: []warehouse.Run{failed}, Changes: []load.Change{{Table: "orders", Before: 1, After: 5, New: 4}}})
-	notes(load.Notes{Run: run("one", 2, warehouse.Run{Kind: warehouse.Refresh, Outcome: "complete", SnapshotAt: night, Streams: []warehouse.RunStream{{Stream: "orders", Grade: "exact"}}}),
-		Ledger: []warehouse.Run{failed, run("one", 2, warehouse.Run{Outcome: "other"})}})
+		Ledger: []ledger.Run{failed}, Changes: []load.Change{{Table: "orders", Before: 1, After: 5, New: 4}}})
+	notes(load.Notes{Run: run("one", 2, ledger.Run{Kind: ledger.Refresh, Outcome: "complete", SnapshotAt: night, Streams: []ledger.Stream{{Stream: "orders", Grade: "exact"}}}),
+		Ledger: []ledger.Run{failed, run("one", 2, ledger.Run{Outcome: "other"})}})
 	h.want("SELECT run_id, kind, outcome, exit_code, snapshot_at IS NULL, error FROM meta.runs ORDER BY 1",
-		"failed night failed <nil> true no token", "one "+string(warehouse.Refresh)+" complete 0 false <nil>")
+		"failed night failed <nil> true no token", "one "+string(ledger.Refresh)+" complete 0 false <nil>")
 	h.want("SELECT run_id, stream, grade, reason, total_first, total_last FROM meta.streams", "one orders exact <nil> 0 0")
 	h.want("SELECT run_id, stream, requests, rate_used FROM meta.requests", "one orders 0 0")
 	h.want("SELECT run_id[7:8], table_name, rows, rows_new FROM meta.tables", "01 orders 5 4")

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
 // Limits are the gates of a night: the bounds of what it may take from a table
@@ -35,7 +35,7 @@ func (l Limits) areExceeded(gone, before int64) bool {
 // MassDeleteError says that more would vanish than a night may take.
 type MassDeleteError struct {
 	// Losses are what would vanish, table by table.
-	Losses []warehouse.Loss
+	Losses []ledger.Loss
 	// Reread says that all lists which show it were read a second time.
 	Reread bool
 }
@@ -47,17 +47,17 @@ func (e *MassDeleteError) Error() string {
 		advice = "the lists were read a second time and still show it: if that is true of the service, run with --allow-mass-delete"
 	}
 	return fmt.Sprintf("merge: %s would vanish in one night; nothing was published, the last snapshot stays; %s",
-		warehouse.DescribeLosses(e.Losses), advice)
+		ledger.DescribeLosses(e.Losses), advice)
 }
 
 // checkLosses compares what would vanish from each table with the limits.
 func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
-	var losses []warehouse.Loss
+	var losses []ledger.Loss
 	for i, t := range stream.Tables(m.stage.streams) {
 		if m.limits.Believe != nil && m.limits.Believe(t.Name) {
 			continue
 		}
-		all := warehouse.Loss{Table: t.Name, Gone: changes[i].Gone, Before: changes[i].Before}
+		all := ledger.Loss{Table: t.Name, Gone: changes[i].Gone, Before: changes[i].Before}
 		if m.limits.areExceeded(all.Gone, all.Before) {
 			losses = append(losses, all)
 			continue
@@ -81,17 +81,17 @@ func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
 // lossesByStream counts what would vanish of each stream's own rows, where several fill
 // one table and are told apart by a fixed column: all cities are gone from a table that
 // still holds the countries.
-func (m *merge) lossesByStream(ctx context.Context, t stream.Table, c Change) ([]warehouse.Loss, error) {
+func (m *merge) lossesByStream(ctx context.Context, t stream.Table, c Change) ([]ledger.Loss, error) {
 	lists, _ := m.stage.sources(t.Name)
 	if c.Gone == 0 || len(lists) < 2 {
 		return nil, nil
 	}
-	var parts []warehouse.Loss
+	var parts []ledger.Loss
 	for _, list := range lists {
 		if len(list.Root().Const) == 0 {
 			continue
 		}
-		part := warehouse.Loss{Table: t.Name, Stream: list.Name}
+		part := ledger.Loss{Table: t.Name, Stream: list.Name}
 		err := queryRow(ctx, m.stage.draft, compareSQL.Render("count_losses", values{"main": mainTable(t.Name),
 			"closing": closingTable(t.Name), "rows": rowsOfStream(list.Root())})).Scan(&part.Before, &part.Gone)
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
-	"placementsync/internal/warehouse"
 )
 
 // listings are n rows of product_listings that never change.
@@ -50,7 +50,7 @@ func TestTheGateIsMetToTheRow(t *testing.T) {
 			if c.stops {
 				left = c.before
 				mass, _ := errors.AsType[*load.MassDeleteError](err)
-				want := []warehouse.Loss{{Table: "product_listings", Gone: int64(c.before - c.after), Before: int64(c.before)}}
+				want := []ledger.Loss{{Table: "product_listings", Gone: int64(c.before - c.after), Before: int64(c.before)}}
 				if mass == nil || !cmp.Equal(mass.Losses, want) {
 					t.Errorf("got %v, want losses %v", err, want)
 				}
@@ -86,7 +86,7 @@ func TestTheGateLooksAtEachListOfATable(t *testing.T) {
 	must(t, err)
 	_, err = h.run(lists(0), limits)
 	mass, _ := errors.AsType[*load.MassDeleteError](err)
-	want := []warehouse.Loss{{Table: "locations", Stream: "cities", Gone: 10, Before: 10}}
+	want := []ledger.Loss{{Table: "locations", Stream: "cities", Gone: 10, Before: 10}}
 	if mass == nil || !cmp.Equal(mass.Losses, want) {
 		t.Errorf("got %v, want losses %v", err, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
 
@@ -15,10 +16,10 @@ import (
 type Notes struct {
 	// Run is this night. One of the same id that is there already is replaced, so that a
 	// resumed run counts once.
-	Run warehouse.Run
+	Run ledger.Run
 	// Ledger are the runs known to state/; those that meta lacks, since they published
 	// nothing or were rolled back, are added without a snapshot.
-	Ledger  []warehouse.Run
+	Ledger  []ledger.Run
 	Changes []Change
 	Drift   Drifts
 }
@@ -58,19 +59,19 @@ func (f *Findings) WriteNotes(ctx context.Context, n Notes) error {
 }
 
 // WriteRun writes a run into meta.runs.
-func WriteRun(ctx context.Context, d *warehouse.Draft, r warehouse.Run) error {
+func WriteRun(ctx context.Context, d *warehouse.Draft, r ledger.Run) error {
 	return inTransaction(ctx, d, func(tx *sql.Tx) error { return writeRun(ctx, tx, r) })
 }
 
 // writeRun writes a run's row, its streams and their telemetry.
-func writeRun(ctx context.Context, tx *sql.Tx, r warehouse.Run) error {
+func writeRun(ctx context.Context, tx *sql.Tx, r ledger.Run) error {
 	if err := executeIn(ctx, tx, metaSQL.Render("forget_run", values{"run": r.ID})); err != nil {
 		return fmt.Errorf("write run %s: %w", r.ID, err)
 	}
 	runs := newMetaRows("runs", "run_id", "kind", "started_at", "ended_at", "snapshot_at", "outcome", "exit_code",
 		"requests", "bytes", "retries", "throttled_seconds", "rows", "rows_new", "rows_changed", "rows_gone",
 		"program_version", "error")
-	runs.add(r.ID, cmp.Or(r.Kind, warehouse.Night), r.StartedAt, timeOrNull(r.EndedAt), timeOrNull(r.SnapshotAt), r.Outcome, countOrNull(int64(r.ExitCode)),
+	runs.add(r.ID, cmp.Or(r.Kind, ledger.Night), r.StartedAt, timeOrNull(r.EndedAt), timeOrNull(r.SnapshotAt), r.Outcome, countOrNull(int64(r.ExitCode)),
 		r.Requests, r.Bytes, r.Retries, r.ThrottledSeconds, r.Rows, r.New, r.Changed, r.Gone, r.Program, nonEmptyOrNull(r.Error))
 	streams := newMetaRows("streams", "run_id", "stream", "grade", "reason", "pages", "requests", "passes",
 		"total_first", "total_last", "distinct_ids", "repeated_ids", "rows", "rows_old", "fetched", "carried", "rechecked", "failed", "unread", "age_since")

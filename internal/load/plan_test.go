@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -197,7 +198,7 @@ func TestOldDetailsAreReadAgainInTurn(t *testing.T) {
 	}
 	list := whole(strings.Join(all, ","), "")
 	h.merged = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-		must(t, s.Findings.WriteNotes(t.Context(), load.Notes{Run: warehouse.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
+		must(t, s.Findings.WriteNotes(t.Context(), load.Notes{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
 	}
 	read := map[string]int{}
 	for night := range 1 + 2*nights {

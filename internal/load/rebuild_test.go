@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -76,7 +77,7 @@ func TestReplayedSnapshotsGiveTheSameHistory(t *testing.T) {
 				t.Errorf("history (-want +got):\n%s", diff)
 			}
 			for _, s := range all {
-				must(t, load.WriteRun(t.Context(), d, warehouse.Run{ID: s.Run, StartedAt: s.At, SnapshotAt: s.At}))
+				must(t, load.WriteRun(t.Context(), d, ledger.Run{ID: s.Run, StartedAt: s.At, SnapshotAt: s.At}))
 			}
 			must(t, load.NameClosing(t.Context(), d, h.w.Catalog.Tables()))
 			if diff := cmp.Diff(c.closed, answers(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")); diff != "" {

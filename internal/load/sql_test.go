@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -171,7 +172,7 @@ func writeEverything(t *testing.T, h *house, s *load.Stage, d *warehouse.Draft, 
 	_, err := s.Findings.WriteRejects(ctx, cover)
 	must(t, err)
 	must(t, s.Events.Write(ctx))
-	must(t, s.Findings.WriteNotes(ctx, load.Notes{Run: warehouse.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At, Streams: []warehouse.RunStream{{Stream: "orders"}}},
+	must(t, s.Findings.WriteNotes(ctx, load.Notes{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At, Streams: []ledger.Stream{{Stream: "orders"}}},
 		Changes: changes, Drift: load.Drifts{All: []stream.Drift{{Table: "orders", Path: "x", Kind: "unknown_field"}}, Sets: [][]int{{0}}}}))
 	cover["products"] = load.Carried
 	_, err = s.CountHeld(ctx, cover)

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
 // A night reads for a time, which Config.MaxDuration bounds. When it is over
@@ -138,7 +138,7 @@ func (r *reader) forecastNights(ctx context.Context) error {
 // stream three times, which a night that has time for all need not do.
 func (r *reader) isShortOfTime() (bool, error) {
 	n := r.night
-	if n.cfg.MaxDuration == 0 || n.mode.kind != warehouse.Night {
+	if n.cfg.MaxDuration == 0 || n.mode.kind != ledger.Night {
 		return false, nil
 	}
 	runs, err := n.wh.Ledger.Runs()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
 
@@ -30,7 +31,7 @@ type Plan struct {
 	// a run is at work nothing is looked at.
 	Damage []warehouse.Damage
 	// Stopped is the last run, if a gate stopped it; nil: none did.
-	Stopped *warehouse.Run
+	Stopped *ledger.Run
 	// Held says which run is at work now; nil: none.
 	Held    *warehouse.HeldError
 	Streams []Planned
@@ -164,7 +165,7 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 }
 
 // lastSnapshot is the newest night with a snapshot.
-func lastSnapshot(runs []warehouse.Run) (last warehouse.Run, ok bool) {
+func lastSnapshot(runs []ledger.Run) (last ledger.Run, ok bool) {
 	for _, r := range slices.Backward(runs) {
 		if r.IsNight() && !r.SnapshotAt.IsZero() {
 			return r, true
@@ -174,7 +175,7 @@ func lastSnapshot(runs []warehouse.Run) (last warehouse.Run, ok bool) {
 }
 
 // lastRequests is how many requests a stream took when it was last read; -1: never.
-func lastRequests(runs []warehouse.Run, stream string) int64 {
+func lastRequests(runs []ledger.Run, stream string) int64 {
 	for _, r := range slices.Backward(runs) {
 		for _, s := range r.Streams {
 			if n := s.Requests + s.Landed; s.Stream == stream && n > 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -55,11 +56,11 @@ func (done results) coverage() map[string]load.Coverage {
 
 // outcome is partial when a stream failed, so that its rows are those of an
 // earlier night or are missing.
-func (done results) outcome() warehouse.Outcome {
+func (done results) outcome() ledger.Outcome {
 	if slices.ContainsFunc(done, func(r streamResult) bool { return r.failed != nil }) {
-		return warehouse.Partial
+		return ledger.Partial
 	}
-	return warehouse.Complete
+	return ledger.Complete
 }
 
 // requireAny ends a night in which nothing could be read. What the token says of

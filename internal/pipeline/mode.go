@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -44,30 +45,30 @@ type runMode struct {
 }
 
 func nightMode(cfg Config) runMode {
-	return runMode{kind: warehouse.Night, details: cfg.Details, dryRun: cfg.DryRun}
+	return runMode{kind: ledger.Night, details: cfg.Details, dryRun: cfg.DryRun}
 }
 
 func refreshMode(cfg Config, targets Targets) runMode {
-	return runMode{kind: warehouse.Refresh, details: cfg.Details, targets: targets}
+	return runMode{kind: ledger.Refresh, details: cfg.Details, targets: targets}
 }
 
 // replayMode leaves base to be found under the lock.
 func replayMode(cfg Config, source string) runMode {
-	return runMode{kind: warehouse.Replay, details: cfg.Details, dryRun: cfg.DryRun, source: source}
+	return runMode{kind: ledger.Replay, details: cfg.Details, dryRun: cfg.DryRun, source: source}
 }
 
 // asksService reports whether the run uses the network.
-func (m runMode) asksService() bool { return m.kind != warehouse.Replay }
+func (m runMode) asksService() bool { return m.kind != ledger.Replay }
 
 // publishes reports whether readers see what the run loads.
 func (m runMode) publishes() bool { return !m.dryRun }
 
 // isResumable reports whether a later run may take this one up.
-func (m runMode) isResumable() bool { return m.kind == warehouse.Night && !m.dryRun }
+func (m runMode) isResumable() bool { return m.kind == ledger.Night && !m.dryRun }
 
 // isRefresh reports whether the run reads its targets and the events alone, and
 // leaves everything else as the last snapshot has it.
-func (m runMode) isRefresh() bool { return m.kind == warehouse.Refresh }
+func (m runMode) isRefresh() bool { return m.kind == ledger.Refresh }
 
 // leavesStream reports whether a stream that is not read keeps the grade and the age
 // that it had, as in a refresh.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -61,7 +62,7 @@ func TestAStopIsSaidInOneLine(t *testing.T) {
 		if err == nil || err.Error() != c.want || res.Run.Error != c.want {
 			t.Errorf("got %v, the ledger %q, want %q", err, res.Run.Error, c.want)
 		}
-		if !errors.Is(err, context.Cause(ctx)) || res.Run.Outcome != warehouse.Interrupted {
+		if !errors.Is(err, context.Cause(ctx)) || res.Run.Outcome != ledger.Interrupted {
 			t.Errorf("%v is not %v, or %q not interrupted", err, context.Cause(ctx), res.Run.Outcome)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
@@ -78,7 +79,7 @@ type Config struct {
 // Result is what a night did. A partial night is a result and not an error:
 // Run.Outcome and the grades in Run.Streams say what is missing and why.
 type Result struct {
-	Run      warehouse.Run
+	Run      ledger.Run
 	Changes  []load.Change
 	Manifest warehouse.Manifest
 }
@@ -102,7 +103,7 @@ type night struct {
 	mode runMode
 	wh   *warehouse.Warehouse
 	// run is the entry of the ledger, as far as it is known.
-	run warehouse.Run
+	run ledger.Run
 	// draft and stage may be used once waitOpened has returned.
 	draft   *warehouse.Draft
 	stage   *load.Stage
@@ -236,7 +237,7 @@ func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot t
 		return nil, wh.Folder.FullErr(err)
 	}
 	n := &night{cfg: cfg, mode: mode, wh: wh, drift: newDrift()}
-	n.run = warehouse.Run{ID: id, Kind: mode.kind, StartedAt: now, SnapshotAt: snapshot, Program: cfg.Warehouse.Program}
+	n.run = ledger.Run{ID: id, Kind: mode.kind, StartedAt: now, SnapshotAt: snapshot, Program: cfg.Warehouse.Program}
 	return &runner{night: n, lock: lock, reread: map[string]bool{}}, nil
 }
 
@@ -345,7 +346,7 @@ func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 }
 
 // closeEntry completes the ledger's entry of a run that ends with err.
-func (r *runner) closeEntry(ctx context.Context, err error) warehouse.Run {
+func (r *runner) closeEntry(ctx context.Context, err error) ledger.Run {
 	run := &r.night.run
 	run.EndedAt = run.StartedAt.Add(max(0, r.night.cfg.Now().Sub(run.StartedAt)))
 	r.enterStreams()
@@ -353,9 +354,9 @@ func (r *runner) closeEntry(ctx context.Context, err error) warehouse.Run {
 	case err == nil:
 		run.Outcome = r.reader.done.outcome()
 	case ctx.Err() != nil:
-		run.Outcome, run.SnapshotAt = warehouse.Interrupted, time.Time{}
+		run.Outcome, run.SnapshotAt = ledger.Interrupted, time.Time{}
 	default:
-		run.Outcome, run.SnapshotAt = warehouse.Failed, time.Time{}
+		run.Outcome, run.SnapshotAt = ledger.Failed, time.Time{}
 	}
 	if err != nil {
 		run.Error = err.Error()

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -136,9 +137,9 @@ func (r *runner) writeEvidence(ctx context.Context, cover map[string]load.Covera
 
 // ledgerRow puts what a stream proved and what it cost side by side; allowed is the
 // rate of requests a second that it may use, 0: no limit.
-func (r streamResult) ledgerRow(t fetch.Telemetry, allowed float64) warehouse.RunStream {
+func (r streamResult) ledgerRow(t fetch.Telemetry, allowed float64) ledger.Stream {
 	e := r.evidence
-	row := warehouse.RunStream{
+	row := ledger.Stream{
 		Stream: r.stream.Name, Grade: string(e.Grade), Reason: e.Reason, Pages: int64(e.Pages), Requests: t.Requests,
 		Passes: int64(e.Passes), TotalFirst: e.TotalFirst, TotalLast: e.TotalLast, Distinct: int64(e.Distinct),
 		Repeated: int64(e.Repeated), Rows: r.held.Rows, RowsOld: r.held.Old, Rejects: r.rejects, Fetched: r.asked - r.missed, Carried: r.carried,

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -61,7 +62,7 @@ func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (Rebuilt, error)
 		return Rebuilt{}, err
 	}
 	b := &rebuild{repair: r, cfg: cfg, skip: skipDamaged}
-	b.run = warehouse.Run{ID: r.id, Kind: warehouse.Rebuild, StartedAt: r.at, Program: cfg.Warehouse.Program}
+	b.run = ledger.Run{ID: r.id, Kind: ledger.Rebuild, StartedAt: r.at, Program: cfg.Warehouse.Program}
 	err = b.publish(ctx)
 	return b.Rebuilt, errors.Join(r.wh.Folder.FullErr(err), r.lock.Release())
 }
@@ -95,7 +96,7 @@ type rebuild struct {
 	cfg   Config
 	draft *warehouse.Draft
 	skip  bool
-	run   warehouse.Run
+	run   ledger.Run
 	// last is the newest snapshot of the series.
 	last warehouse.Snapshot
 }
@@ -130,7 +131,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	if err := d.WriteEntry(b.run); err != nil {
 		return err
 	}
-	d.Run, d.At, d.Kind, d.Source = b.run.ID, b.last.At, warehouse.Rebuild, b.last.Run
+	d.Run, d.At, d.Kind, d.Source = b.run.ID, b.last.At, ledger.Rebuild, b.last.Run
 	b.Manifest, err = d.Publish(ctx, files)
 	if errors.As(err, new(*warehouse.AfterSwitchError)) {
 		warnIncomplete(b.cfg.Log, b.run.ID, err)
@@ -214,11 +215,11 @@ func (b *rebuild) countMissingDays(ctx context.Context) error {
 func (b *rebuild) closeEntry() {
 	r := &b.run
 	r.EndedAt = r.StartedAt.Add(max(0, b.cfg.Now().Sub(r.StartedAt)))
-	r.SnapshotAt, r.Outcome = b.Last, warehouse.Complete
+	r.SnapshotAt, r.Outcome = b.Last, ledger.Complete
 	if len(b.Passed) == 0 {
 		return
 	}
-	r.Outcome, r.ExitCode = warehouse.Partial, warehouse.Partial.ExitCode()
+	r.Outcome, r.ExitCode = ledger.Partial, ledger.Partial.ExitCode()
 	var lost []string
 	for _, d := range b.Passed {
 		lost = append(lost, d.Cost+" ("+d.File+": "+d.Problem+")")

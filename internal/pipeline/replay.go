@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
 
@@ -53,7 +54,7 @@ func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err erro
 	if err != nil {
 		return at, err
 	}
-	i := slices.IndexFunc(runs, func(r warehouse.Run) bool { return r.ID == run })
+	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == run })
 	_, missing := os.Stat(wh.Folder.RawPath(run))
 	spent, err := wh.Pruner.IsSpent(run)
 	switch {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/warehouse"
 )
 
 // TestNightIsCompleteThoughItsSeriesIsNot puts, right after the switch, a file
@@ -40,7 +40,7 @@ func TestNightIsCompleteThoughItsSeriesIsNot(t *testing.T) {
 		t.Errorf("the series has %v (error %v), want the cut day and the last", days, err)
 	}
 	for _, r := range runs(t, h) {
-		if r.Outcome != warehouse.Complete {
+		if r.Outcome != ledger.Complete {
 			t.Errorf("run %s is %s in the ledger", r.ID, r.Outcome)
 		}
 	}

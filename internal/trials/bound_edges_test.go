@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/warehouse"
 )
 
 // slow lets every answer take a time on the clock of the bubble.
@@ -91,7 +91,7 @@ func (a *allotted) carried(t *testing.T, bound time.Duration) pipeline.Result {
 	t.Helper()
 	res, err := a.read(bound)
 	must(t, err)
-	if res.Run.Outcome != warehouse.Partial || res.Run.ExitCode != 3 {
+	if res.Run.Outcome != ledger.Partial || res.Run.ExitCode != 3 {
 		t.Fatalf("the night ended %s with %d\n%s", res.Run.Outcome, res.Run.ExitCode, reasons(res.Run))
 	}
 	return res

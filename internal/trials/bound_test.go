@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
 // perSecond is the rate of nights on the clock of a bubble, where nothing else
@@ -91,7 +91,7 @@ func (a *allotted) published(bound time.Duration) pipeline.Result {
 	res, err := a.read(bound)
 	must(a.t, err)
 	left, _ := res.Run.Unread()
-	if want := map[bool]warehouse.Outcome{false: warehouse.Complete, true: warehouse.Partial}[left > 0]; res.Run.Outcome != want {
+	if want := map[bool]ledger.Outcome{false: ledger.Complete, true: ledger.Partial}[left > 0]; res.Run.Outcome != want {
 		a.t.Fatalf("night %s left %d and ended %s\n%s", res.Run.ID, left, res.Run.Outcome, reasons(res.Run))
 	}
 	return res

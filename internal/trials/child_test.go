@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
@@ -183,7 +184,7 @@ func (s strike) String() string { return fmt.Sprintf("%s %d", s.Step, max(s.Nth,
 // ended is how a night came to its end by itself.
 type ended struct {
 	Run, Error string
-	Outcome    warehouse.Outcome
+	Outcome    ledger.Outcome
 	Code       int
 	Held       *warehouse.HeldError
 }

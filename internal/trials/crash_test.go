@@ -20,6 +20,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/warehouse"
@@ -210,7 +211,7 @@ func (c *trial) requireComplete(t *testing.T, p *child) {
 	var end ended
 	p.read(t, &end)
 	night := cmp.Or(c.night, c.tried)
-	if end.Run != night || end.Code != 0 || end.Outcome != warehouse.Complete {
+	if end.Run != night || end.Code != 0 || end.Outcome != ledger.Complete {
 		t.Fatalf("try %d of run %s ended as %s: %s with %d: %s", c.tries, night, end.Run, end.Outcome, end.Code, end.Error)
 	}
 }

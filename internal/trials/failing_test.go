@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/torture"
 	"placementsync/internal/warehouse"
 )
@@ -97,7 +98,7 @@ func (c *trial) failOnce(t *testing.T, s strike, cause syscall.Errno) (published
 		t.Errorf("%v: the step was not reached", s)
 	case published:
 		c.requirePublished(t, s, night, end)
-	case end.Code != 1 || end.Outcome != warehouse.Failed || !strings.Contains(end.Error, cause.Error()):
+	case end.Code != 1 || end.Outcome != ledger.Failed || !strings.Contains(end.Error, cause.Error()):
 		t.Errorf("%v: nothing was published, and the run ended %s with %d: %s", s, end.Outcome, end.Code, end.Error)
 	default:
 		c.requireNoSuccess(t, night)
@@ -113,7 +114,7 @@ func (c *trial) requirePublished(t *testing.T, s strike, night string, end ended
 	t.Helper()
 	lasting := !strings.HasSuffix(s.Step, "rename latest") && !strings.HasSuffix(s.Step, "fsync beside latest")
 	warned := end.Code == 1 && strings.Contains(end.Error, "readers see it")
-	if lasting && (end.Code != 0 || end.Outcome != warehouse.Complete) || !lasting && !warned {
+	if lasting && (end.Code != 0 || end.Outcome != ledger.Complete) || !lasting && !warned {
 		t.Errorf("%v: run %s was published and ended %s with %d: %s", s, night, end.Outcome, end.Code, end.Error)
 	}
 }
@@ -125,8 +126,8 @@ func (c *trial) requireNoSuccess(t *testing.T, night string) {
 	must(t, err)
 	told, err := wh.Ledger.AllRuns()
 	must(t, err)
-	i := slices.IndexFunc(told, func(r warehouse.Run) bool { return r.ID == night })
-	if i >= 0 && told[i].Outcome != warehouse.Failed && told[i].Outcome != warehouse.Killed {
+	i := slices.IndexFunc(told, func(r ledger.Run) bool { return r.ID == night })
+	if i >= 0 && told[i].Outcome != ledger.Failed && told[i].Outcome != ledger.Killed {
 		t.Errorf("the ledger says of %s, which published nothing: %s", night, told[i].Outcome)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/warehouse"
@@ -37,7 +38,7 @@ func TestDeadServerLeavesTheLastSnapshot(t *testing.T) {
 			t.Errorf("the error does not say %q: %v", part, err)
 		}
 	}
-	if res.Run.Outcome != warehouse.Failed || h.latest() != good.Run.ID {
+	if res.Run.Outcome != ledger.Failed || h.latest() != good.Run.ID {
 		t.Errorf("outcome %s, latest %s", res.Run.Outcome, h.latest())
 	}
 	requireNoToken(t, h.path(), err.Error()+log.String())
@@ -100,7 +101,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-func runs(t *testing.T, h *house) []warehouse.Run {
+func runs(t *testing.T, h *house) []ledger.Run {
 	t.Helper()
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	must(t, err)
@@ -254,7 +255,7 @@ func TestInterruptedNightPublishesNothing(t *testing.T) {
 		}
 	})
 	res, err := h.badNight(ctx, 130)
-	if res.Run.Outcome != warehouse.Interrupted || !errors.Is(err, context.Canceled) {
+	if res.Run.Outcome != ledger.Interrupted || !errors.Is(err, context.Canceled) {
 		t.Errorf("ended %s: %v", res.Run.Outcome, err)
 	}
 	// What was on its way may still arrive; nothing new is asked.

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
-	"placementsync/internal/warehouse"
 )
 
 // noRecords is a well-formed page of a list without records.
@@ -129,7 +129,7 @@ func TestTheLedgerAndCheckTellWhatTheGateSaid(t *testing.T) {
 	if plan.Stopped == nil || plan.Stopped.ID != stopped.Run.ID || plan.Stopped.Losses[0].Table != "product_listings" {
 		t.Errorf("check says of the gate %+v, want the losses of %s", plan.Stopped, stopped.Run.ID)
 	}
-	if !strings.Contains(stopped.Run.Error, "read a second time") || stopped.Run.Outcome != warehouse.Failed {
+	if !strings.Contains(stopped.Run.Error, "read a second time") || stopped.Run.Outcome != ledger.Failed {
 		t.Errorf("the ledger says %s: %s", stopped.Run.Outcome, stopped.Run.Error)
 	}
 	h.goodNight()

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
@@ -118,7 +119,7 @@ func (h *house) sameDay() pipeline.Result {
 
 func (h *house) complete(res pipeline.Result, err error) pipeline.Result {
 	h.t.Helper()
-	if err != nil || res.Run.Outcome != warehouse.Complete || res.Run.ExitCode != 0 {
+	if err != nil || res.Run.Outcome != ledger.Complete || res.Run.ExitCode != 0 {
 		h.t.Fatalf("night %s ended %s with %d: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
 	}
 	return res
@@ -129,9 +130,9 @@ func exitCode(ctx context.Context, res pipeline.Result, err error) int {
 	outcome := res.Run.Outcome
 	switch _, held := errors.AsType[*warehouse.HeldError](err); {
 	case held:
-		outcome = warehouse.Held
+		outcome = ledger.Held
 	case outcome == "" && ctx.Err() != nil:
-		outcome = warehouse.Interrupted
+		outcome = ledger.Interrupted
 	}
 	return outcome.ExitCode()
 }
@@ -161,7 +162,7 @@ func (h *house) badNight(ctx context.Context, code int) (pipeline.Result, error)
 func (h *house) partialNight() pipeline.Result {
 	h.t.Helper()
 	res, err := h.night()
-	if err != nil || res.Run.Outcome != warehouse.Partial || res.Run.ExitCode != 3 {
+	if err != nil || res.Run.Outcome != ledger.Partial || res.Run.ExitCode != 3 {
 		h.t.Fatalf("night %s ended %s with %d: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
 	}
 	if h.latest() != res.Run.ID {
@@ -203,9 +204,9 @@ func (h *house) count(table, condition string, args ...any) int {
 }
 
 // streamOf is what the ledger of a night says of one stream.
-func streamOf(t *testing.T, r warehouse.Run, name string) warehouse.RunStream {
+func streamOf(t *testing.T, r ledger.Run, name string) ledger.Stream {
 	t.Helper()
-	i := slices.IndexFunc(r.Streams, func(s warehouse.RunStream) bool { return s.Stream == name })
+	i := slices.IndexFunc(r.Streams, func(s ledger.Stream) bool { return s.Stream == name })
 	if i < 0 {
 		t.Fatalf("run %s says nothing of %s", r.ID, name)
 	}
@@ -214,7 +215,7 @@ func streamOf(t *testing.T, r warehouse.Run, name string) warehouse.RunStream {
 
 // requireStream holds the grade and a part of the reason of a stream, in the
 // ledger and in meta.streams.
-func (h *house) requireStream(r warehouse.Run, name string, grade fetch.Grade, reason string) {
+func (h *house) requireStream(r ledger.Run, name string, grade fetch.Grade, reason string) {
 	h.t.Helper()
 	s := streamOf(h.t, r, name)
 	if s.Grade != string(grade) || !strings.Contains(s.Reason, reason) {
@@ -237,7 +238,7 @@ func (h *house) requireValues(ref *reference, tables ...string) {
 	}
 }
 
-func reasons(r warehouse.Run) string {
+func reasons(r ledger.Run) string {
 	var b strings.Builder
 	for _, s := range r.Streams {
 		fmt.Fprintf(&b, "%s %s: %s\n", s.Stream, s.Grade, s.Reason)

@@ -19,11 +19,11 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	"placementsync/internal/torture"
-	"placementsync/internal/warehouse"
 )
 
 // rate is how often a fault comes: a share of all requests, or all of one
@@ -214,7 +214,7 @@ func (c *cell) requireFailed(t *testing.T, res pipeline.Result, err error, was s
 	if !nothing && !strings.HasPrefix(err.Error(), "check the token:") {
 		t.Errorf("the night failed without need: %v", err)
 	}
-	if code != 1 || res.Run.Outcome != warehouse.Failed || c.latest() != was {
+	if code != 1 || res.Run.Outcome != ledger.Failed || c.latest() != was {
 		t.Errorf("the night ended %s with %d, latest is %q and was %q: %v", res.Run.Outcome, code, c.latest(), was, err)
 	}
 }

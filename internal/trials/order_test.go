@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/torture"
-	"placementsync/internal/warehouse"
 )
 
 // disorder answers for the service in an order of its own: each answer takes a
@@ -124,7 +124,7 @@ func requireCode(t *testing.T, ctx context.Context, cfg pipeline.Config, codes .
 	t.Helper()
 	res, err := pipeline.Run(ctx, cfg)
 	for _, code := range codes {
-		if res.Run.ExitCode == code && (code != 0 || res.Run.Outcome == warehouse.Complete) {
+		if res.Run.ExitCode == code && (code != 0 || res.Run.Outcome == ledger.Complete) {
 			return code
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/warehouse"
 )
 
 // TestWatchSeesTheNight looks while a night is held up at its second list, and
@@ -60,12 +59,12 @@ func TestStoppingFinishesTheCommit(t *testing.T) {
 	for _, c := range []struct {
 		name, at string
 		finish   bool
-		outcome  warehouse.Outcome
+		outcome  ledger.Outcome
 		code     int
 	}{
-		{"a commit is finished", "mid merge", true, warehouse.Complete, 0},
-		{"unless nobody waits", "mid merge", false, warehouse.Interrupted, 130},
-		{"reading is not", "answer landed", true, warehouse.Interrupted, 130},
+		{"a commit is finished", "mid merge", true, ledger.Complete, 0},
+		{"unless nobody waits", "mid merge", false, ledger.Interrupted, 130},
+		{"reading is not", "answer landed", true, ledger.Interrupted, 130},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/warehouse"
@@ -52,7 +53,7 @@ func TestARefreshReadsItsTargetsAndCarriesTheRest(t *testing.T) {
 		t.Errorf("asked for (-want +got):\n%s", diff)
 	}
 	m.arrive.Store(nil)
-	if res.Run.IsNight() || res.Manifest.Kind != warehouse.Refresh || m.latest() != res.Run.ID {
+	if res.Run.IsNight() || res.Manifest.Kind != ledger.Refresh || m.latest() != res.Run.ID {
 		t.Errorf("run %s of kind %q is published as %q, readers see %s", res.Run.ID, res.Run.Kind, res.Manifest.Kind, m.latest())
 	}
 	m.requireLines("SELECT kind FROM meta.runs ORDER BY run_id", "night", "refresh")
@@ -89,7 +90,7 @@ func TestAStoppedRefreshSaysHowItGoesOn(t *testing.T) {
 	m.arriving(func(*http.Request) { stop() })
 	m.at = m.at.Add(time.Hour)
 	res, err := pipeline.Refresh(ctx, m.cfg, pipeline.Targets{Articles: []string{article}})
-	if err == nil || res.Run.Outcome != warehouse.Interrupted {
+	if err == nil || res.Run.Outcome != ledger.Interrupted {
 		t.Fatalf("the refresh ended %q with %v", res.Run.Outcome, err)
 	}
 	if text := err.Error(); !strings.HasSuffix(text, "the next night reads the records of this refresh") || strings.Contains(text, "resume") {

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
 // scopes is the table of spec section 5, as far as it is about reading. The
@@ -166,7 +166,7 @@ func TestLostScopesKeepTheirRows(t *testing.T) {
 
 // requireCarried holds that a stream was skipped for its scope and keeps the
 // rows of an earlier night.
-func (h *house) requireCarried(from, run warehouse.Run, name string) {
+func (h *house) requireCarried(from, run ledger.Run, name string) {
 	h.t.Helper()
 	h.requireStream(run, name, fetch.CarriedForward, "missing scope ")
 	if since := streamOf(h.t, run, name).AgeSince; !since.Equal(from.SnapshotAt) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/torture"
 	"placementsync/internal/warehouse"
@@ -156,17 +157,17 @@ func TestKilledDryRunIsInTheLedger(t *testing.T) {
 	c.complete(pipeline.Run(t.Context(), dry.config()))
 	runs, err := wh.Ledger.AllRuns()
 	must(t, err)
-	if last := runs[len(runs)-1]; last.Outcome != warehouse.Complete || !last.SnapshotAt.IsZero() || len(runs) != 3 {
+	if last := runs[len(runs)-1]; last.Outcome != ledger.Complete || !last.SnapshotAt.IsZero() || len(runs) != 3 {
 		t.Errorf("after a dry run in peace the ledger says %+v", runs)
 	}
 }
 
-func requireKilled(t *testing.T, ledger func() ([]warehouse.Run, error), run string) {
+func requireKilled(t *testing.T, readRuns func() ([]ledger.Run, error), run string) {
 	t.Helper()
-	runs, err := ledger()
+	runs, err := readRuns()
 	must(t, err)
-	i := slices.IndexFunc(runs, func(r warehouse.Run) bool { return r.ID == run })
-	if i < 0 || runs[i].Outcome != warehouse.Killed || runs[i].Attempts != 1 {
+	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == run })
+	if i < 0 || runs[i].Outcome != ledger.Killed || runs[i].Attempts != 1 {
 		t.Errorf("the ledger says of the killed run %s: %+v", run, runs)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"placementsync/internal/ledger"
 )
 
 // The series is a backup: hidden folders beside the Parquet files hold a manifest of
@@ -91,7 +93,7 @@ func (s *Series) manifestDays() (map[string]string, error) {
 // SourceRun is the run whose snapshot a version shows: its own, or for a rebuilt version
 // that of the night it was built from.
 func (m Manifest) SourceRun() string {
-	if m.Kind == Rebuild && m.Night != "" {
+	if m.Kind == ledger.Rebuild && m.Night != "" {
 		return m.Night
 	}
 	return m.RunID

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/stream"
 )
 
@@ -150,7 +151,7 @@ func (d *Draft) Discard() error {
 }
 
 // WriteEntry writes the run's entry into the draft.
-func (d *Draft) WriteEntry(r Run) error {
+func (d *Draft) WriteEntry(r ledger.Run) error {
 	data, err := sealLine(r)
 	if err != nil {
 		return fmt.Errorf("write the entry of run %s: %w", r.ID, err)
@@ -218,7 +219,7 @@ func (w *Warehouse) checkBase(base string, at time.Time) error {
 
 // LastGrade returns what the last snapshot says of a stream: its grade with the reason,
 // and since when its oldest rows are proven. ok is false when it says nothing.
-func (d *Draft) LastGrade(ctx context.Context, stream string) (last RunStream, ok bool, err error) {
+func (d *Draft) LastGrade(ctx context.Context, stream string) (last ledger.Stream, ok bool, err error) {
 	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("last_grade", nil)), stream).
 		Scan(&last.Grade, &last.Reason, &last.AgeSince)
 	if errors.Is(err, sql.ErrNoRows) {

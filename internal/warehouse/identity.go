@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"placementsync/internal/ledger"
 )
 
 // The ledger says which version was published last; without a ledger, versions and
@@ -82,7 +84,7 @@ func (i *Identity) Check() error {
 
 // accepts reports whether the link leads to the version that was published last, or to
 // that of a run that was killed before it wrote its line in the ledger.
-func (i *Identity) accepts(runs []Run, at LostError) bool {
+func (i *Identity) accepts(runs []ledger.Run, at LostError) bool {
 	if at.Published == "" || at.Points == at.Published {
 		return true
 	}
@@ -134,7 +136,7 @@ func (i *Identity) describeRemedy(lost LostError) string {
 
 // lastVisibleVersion is the version that readers see according to the ledger; empty when
 // it has none.
-func lastVisibleVersion(runs []Run) (version string) {
+func lastVisibleVersion(runs []ledger.Run) (version string) {
 	for _, r := range runs {
 		if v := r.VisibleVersion(); v != "" {
 			version = v

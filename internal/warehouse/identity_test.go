@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
 
@@ -73,7 +74,7 @@ func TestLinkThatIsLostOrLeadsElsewhereIsRefused(t *testing.T) {
 // TestNothingIsLostBeforeTheFirstNight lets a run fail before anything was published.
 func TestNothingIsLostBeforeTheFirstNight(t *testing.T) {
 	w := open(t)
-	must(t, w.Ledger.Record(warehouse.Run{ID: "20261031T020000Z", Outcome: warehouse.Failed, ExitCode: 1}))
+	must(t, w.Ledger.Record(ledger.Run{ID: "20261031T020000Z", Outcome: ledger.Failed, ExitCode: 1}))
 	must(t, w.Recover())
 	publish(t, w, firstNight, "one")
 }
@@ -84,18 +85,18 @@ func TestKilledRunIsNoForeignLink(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
 	d := draft(t, w, secondNight, "two")
-	must(t, d.WriteEntry(warehouse.Run{ID: secondNight, Outcome: warehouse.Complete, SnapshotAt: d.At}))
+	must(t, d.WriteEntry(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
 	_, err := d.Publish(t.Context(), slices.Clone(files))
 	must(t, err)
 	must(t, w.Recover())
 	if runs, err := w.Ledger.Runs(); err != nil || len(runs) != 2 || runs[1].VisibleVersion() != secondNight {
 		t.Errorf("the ledger has %+v (%v)", runs, err)
 	}
-	must(t, w.Ledger.StartAside(warehouse.Unfinished{Run: "20261103T000000Z", Kind: warehouse.Rollback, Version: firstNight, StartedAt: night, Attempt: 1}))
+	must(t, w.Ledger.StartAside(warehouse.Unfinished{Run: "20261103T000000Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: night, Attempt: 1}))
 	relink(t, w, firstNight)
 	must(t, w.Recover())
 	runs, err := w.Ledger.Runs()
-	if err != nil || len(runs) != 3 || runs[2].Kind != warehouse.Rollback || runs[2].VisibleVersion() != firstNight {
+	if err != nil || len(runs) != 3 || runs[2].Kind != ledger.Rollback || runs[2].VisibleVersion() != firstNight {
 		t.Errorf("the ledger has %+v (%v)", runs, err)
 	}
 	must(t, w.Identity.Check())

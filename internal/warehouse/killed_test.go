@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
 
@@ -54,7 +55,7 @@ func TestKilledRunGetsItsEntry(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".*")); err != nil || len(left) > 0 {
 		t.Errorf("the start of a run leaves what a killed one left: %v (%v)", left, err)
 	}
-	killed := warehouse.Run{ID: note.Run, StartedAt: night, Outcome: warehouse.Killed, ExitCode: -1, Program: "test", Attempts: 1}
+	killed := ledger.Run{ID: note.Run, StartedAt: night, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1}
 	requireLedger(t, w.Ledger.AllRuns, killed)
 	requireLedger(t, w.Ledger.Runs)
 
@@ -66,15 +67,15 @@ func TestKilledRunGetsItsEntry(t *testing.T) {
 	note.Attempt, killed.Attempts = 2, 2
 	must(t, locked(t, w, note.Run, func() error {
 		must(t, w.Ledger.Start(note))
-		requireLedger(t, w.Ledger.AllRuns, warehouse.Run{ID: note.Run, StartedAt: night, Outcome: warehouse.Killed, ExitCode: -1, Program: "test", Attempts: 1})
+		requireLedger(t, w.Ledger.AllRuns, ledger.Run{ID: note.Run, StartedAt: night, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1})
 		return nil
 	}))
 	requireLedger(t, w.Ledger.AllRuns, killed)
 	must(t, locked(t, w, note.Run, w.Recover))
 	requireLedger(t, w.Ledger.Runs, killed)
 
-	must(t, w.Ledger.Record(warehouse.Run{ID: note.Run, StartedAt: night, Outcome: warehouse.Complete, Program: "test"}))
-	requireLedger(t, w.Ledger.AllRuns, warehouse.Run{ID: note.Run, StartedAt: night, Outcome: warehouse.Complete, Program: "test", Attempts: 3})
+	must(t, w.Ledger.Record(ledger.Run{ID: note.Run, StartedAt: night, Outcome: ledger.Complete, Program: "test"}))
+	requireLedger(t, w.Ledger.AllRuns, ledger.Run{ID: note.Run, StartedAt: night, Outcome: ledger.Complete, Program: "test", Attempts: 3})
 }
 
 // locked does something as a run would, under the lock.
@@ -85,12 +86,12 @@ func locked(t *testing.T, w *warehouse.Warehouse, run string, do func() error) e
 	return errors.Join(do(), lock.Release())
 }
 
-func requireLedger(t *testing.T, read func() ([]warehouse.Run, error), want ...warehouse.Run) {
+func requireLedger(t *testing.T, read func() ([]ledger.Run, error), want ...ledger.Run) {
 	t.Helper()
 	got, err := read()
 	must(t, err)
 	for i := range got {
-		if got[i].Outcome == warehouse.Killed && !strings.Contains(got[i].Error, "killed") {
+		if got[i].Outcome == ledger.Killed && !strings.Contains(got[i].Error, "killed") {
 			t.Errorf("the entry of %s does not say why: %q", got[i].ID, got[i].Error)
 		}
 		got[i].Error = ""
@@ -166,7 +167,7 @@ func TestRollbackWithoutALineIsEnteredByTheNextRun(t *testing.T) {
 	must(t, w.Identity.Check())
 	must(t, w.Recover())
 	runs, err := w.Ledger.Runs()
-	if err != nil || len(runs) != 3 || runs[2].Kind != warehouse.Rollback || runs[2].VisibleVersion() != firstNight {
+	if err != nil || len(runs) != 3 || runs[2].Kind != ledger.Rollback || runs[2].VisibleVersion() != firstNight {
 		t.Errorf("the ledger has %+v (%v)", runs, err)
 	}
 	must(t, w.Identity.Check())

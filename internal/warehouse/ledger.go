@@ -13,37 +13,6 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// A run and how it ended are nouns of internal/ledger, which needs no database.
-type (
-	Run       = ledger.Run
-	RunStream = ledger.Stream
-	Loss      = ledger.Loss
-	Outcome   = ledger.Outcome
-)
-
-// Outcomes.
-const (
-	Complete    = ledger.Complete
-	Partial     = ledger.Partial
-	Failed      = ledger.Failed
-	Interrupted = ledger.Interrupted
-	Killed      = ledger.Killed
-	Misused     = ledger.Misused
-	Held        = ledger.Held
-)
-
-// Kinds of runs.
-const (
-	Night    = ledger.Night
-	Refresh  = ledger.Refresh
-	Replay   = ledger.Replay
-	Rebuild  = ledger.Rebuild
-	Rollback = ledger.Rollback
-)
-
-// DescribeLosses is ledger.DescribeLosses.
-func DescribeLosses(losses []Loss) string { return ledger.DescribeLosses(losses) }
-
 func (l *Ledger) path() string { return l.folder.path(stateDir, "runs.jsonl") }
 
 // Ledger is the list of runs in state/runs.jsonl, with the notes of runs that have
@@ -55,7 +24,7 @@ type Ledger struct {
 }
 
 // Record adds a run to the ledger.
-func (l *Ledger) Record(r Run) error {
+func (l *Ledger) Record(r ledger.Run) error {
 	line, err := sealLine(r)
 	if err != nil {
 		return fmt.Errorf("record run %s: %w", r.ID, err)
@@ -91,7 +60,7 @@ func (l *Ledger) removeDamagedLines() error {
 
 // missingRuns returns the entries that the ledger lacks: of a run that was killed after
 // its publish from its version, of one killed before from its note.
-func (l *Ledger) missingRuns() ([]Run, error) {
+func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 	runs, err := l.Runs()
 	if err != nil {
 		return nil, err
@@ -100,9 +69,9 @@ func (l *Ledger) missingRuns() ([]Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	var missing []Run
+	var missing []ledger.Run
 	known := entryOf(runs, latest)
-	if ok && (known.ID == "" || known.Outcome == Failed || known.Outcome == Interrupted || known.Outcome == Killed) {
+	if ok && (known.ID == "" || known.Outcome == ledger.Failed || known.Outcome == ledger.Interrupted || known.Outcome == ledger.Killed) {
 		if r, ok := l.enclosedRun(latest); ok {
 			missing = append(missing, r)
 		}
@@ -121,17 +90,17 @@ func (l *Ledger) missingRuns() ([]Run, error) {
 
 // entryOfNote is the entry of a run that left a note and no line. A rollback that was
 // killed after its switch is complete.
-func (l *Ledger) entryOfNote(u Unfinished, latest string) Run {
-	if u.Kind == Rollback && u.Version == latest {
+func (l *Ledger) entryOfNote(u Unfinished, latest string) ledger.Run {
+	if u.Kind == ledger.Rollback && u.Version == latest {
 		return l.rollbackEntry(u.Run, u.Version, u.StartedAt)
 	}
-	return Run{ID: u.Run, Kind: u.Kind, StartedAt: u.StartedAt, Outcome: Killed, ExitCode: Killed.ExitCode(), Program: u.Program,
+	return ledger.Run{ID: u.Run, Kind: u.Kind, StartedAt: u.StartedAt, Outcome: ledger.Killed, ExitCode: ledger.Killed.ExitCode(), Program: u.Program,
 		Error: "the run was killed, or the machine went down; it published nothing"}
 }
 
 // enclosedRun reads a version's own entry; ok is false when it has none that is intact.
 // A rebuilt version has none.
-func (l *Ledger) enclosedRun(run string) (r Run, ok bool) {
+func (l *Ledger) enclosedRun(run string) (r ledger.Run, ok bool) {
 	data, err := os.ReadFile(filepath.Join(l.folder.VersionPath(run), runFile))
 	if err == nil {
 		err = unsealLine(bytes.TrimSuffix(data, []byte("\n")), &r)
@@ -139,17 +108,17 @@ func (l *Ledger) enclosedRun(run string) (r Run, ok bool) {
 	return r, err == nil && r.ID == run
 }
 
-func entryOf(runs []Run, id string) Run {
-	i := slices.IndexFunc(runs, func(r Run) bool { return r.ID == id })
+func entryOf(runs []ledger.Run, id string) ledger.Run {
+	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == id })
 	if i < 0 {
-		return Run{}
+		return ledger.Run{}
 	}
 	return runs[i]
 }
 
 // Runs reads the ledger, oldest first. A run that was resumed has a line for each time
 // it ended; the last one counts. Torn and damaged lines are skipped.
-func (l *Ledger) Runs() ([]Run, error) {
+func (l *Ledger) Runs() ([]ledger.Run, error) {
 	data, err := os.ReadFile(l.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -162,10 +131,10 @@ func (l *Ledger) Runs() ([]Run, error) {
 }
 
 // parseLedger returns the runs of a ledger, and the lines that are damaged or torn.
-func parseLedger(data []byte) (runs []Run, damaged [][]byte) {
+func parseLedger(data []byte) (runs []ledger.Run, damaged [][]byte) {
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimSuffix(line, []byte("\n"))
-		var r Run
+		var r ledger.Run
 		if unsealLine(line, &r) == nil {
 			runs = mergeRun(runs, r)
 		} else if len(line) > 0 {
@@ -177,7 +146,7 @@ func parseLedger(data []byte) (runs []Run, damaged [][]byte) {
 
 // AllRuns returns Runs and the killed runs that the next Recover will enter. It leaves
 // out the run that holds the lock now.
-func (l *Ledger) AllRuns() ([]Run, error) {
+func (l *Ledger) AllRuns() ([]ledger.Run, error) {
 	var atWork *HeldError
 	held := l.folder.Held()
 	if held != nil && !errors.As(held, &atWork) {
@@ -195,15 +164,15 @@ func (l *Ledger) AllRuns() ([]Run, error) {
 }
 
 // mergeRun adds a line to the runs of the lines before it.
-func mergeRun(runs []Run, r Run) []Run {
+func mergeRun(runs []ledger.Run, r ledger.Run) []ledger.Run {
 	r.Attempts = 1 + entryOf(runs, r.ID).Attempts
-	runs = slices.DeleteFunc(runs, func(o Run) bool { return o.ID == r.ID })
+	runs = slices.DeleteFunc(runs, func(o ledger.Run) bool { return o.ID == r.ID })
 	return append(runs, r)
 }
 
 // rollbackEntry is the entry of a rollback.
-func (l *Ledger) rollbackEntry(id, version string, at time.Time) Run {
-	r := Run{ID: id, Kind: Rollback, Version: version, StartedAt: at, EndedAt: at, Outcome: Complete, Program: l.program}
+func (l *Ledger) rollbackEntry(id, version string, at time.Time) ledger.Run {
+	r := ledger.Run{ID: id, Kind: ledger.Rollback, Version: version, StartedAt: at, EndedAt: at, Outcome: ledger.Complete, Program: l.program}
 	if m, err := l.versions.ReadManifest(version); err == nil {
 		r.SnapshotAt = m.SnapshotAt
 		for _, t := range m.Tables {

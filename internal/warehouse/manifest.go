@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
 // Format numbers the meaning of the files of a warehouse. Raise it when an older program
@@ -112,7 +114,7 @@ func (m Manifest) baseRun() string { return cmp.Or(m.Night, m.Previous) }
 // itself, or unreadable.
 func (v *Versions) nightBefore(run string) string {
 	m, err := v.ReadManifest(run)
-	if err != nil || m.Kind != Refresh {
+	if err != nil || m.Kind != ledger.Refresh {
 		return ""
 	}
 	return m.baseRun()

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
 
@@ -79,13 +80,13 @@ func work(t *testing.T, w *warehouse.Warehouse) {
 		t.Fatal(err)
 	}
 	d := draft(t, w, run, "one")
-	if err := d.WriteEntry(warehouse.Run{ID: run}); err != nil {
+	if err := d.WriteEntry(ledger.Run{ID: run}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Publish(t.Context(), append([]warehouse.ManifestTable(nil), files...)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Ledger.Record(warehouse.Run{ID: run}); err != nil {
+	if err := w.Ledger.Record(ledger.Run{ID: run}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Folder.MakeInbox(); err != nil {

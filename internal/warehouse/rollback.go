@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"slices"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
 // Rollback points readers at another version in one step; run "" is the one that the
@@ -31,7 +33,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if err != nil {
 		return m, err
 	}
-	note := Unfinished{Run: id, Kind: Rollback, Version: target, StartedAt: now.UTC(), Attempt: 1, Program: w.cfg.Program}
+	note := Unfinished{Run: id, Kind: ledger.Rollback, Version: target, StartedAt: now.UTC(), Attempt: 1, Program: w.cfg.Program}
 	if err := w.Ledger.StartAside(note); err != nil {
 		return m, err
 	}

@@ -14,6 +14,7 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -86,7 +87,7 @@ func publish(t *testing.T, w *warehouse.Warehouse, run, tag string) warehouse.Ma
 	if err != nil {
 		t.Fatal(err)
 	}
-	must(t, w.Ledger.Record(warehouse.Run{ID: run, Outcome: warehouse.Complete, SnapshotAt: m.SnapshotAt}))
+	must(t, w.Ledger.Record(ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
 	return m
 }
 
@@ -276,7 +277,7 @@ func TestLedgerKeepsRunsBehindATornLine(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	want := []warehouse.Run{{ID: "a", Outcome: warehouse.Failed, ExitCode: 1, Attempts: 1}, {ID: "b", Outcome: warehouse.Complete, Rows: 7, Attempts: 1}}
+	want := []ledger.Run{{ID: "a", Outcome: ledger.Failed, ExitCode: 1, Attempts: 1}, {ID: "b", Outcome: ledger.Complete, Rows: 7, Attempts: 1}}
 	if err := w.Ledger.Record(want[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -296,11 +297,11 @@ func TestLedgerKeepsRunsBehindATornLine(t *testing.T) {
 		t.Errorf("ledger differs (-want +got), error %v:\n%s", err, diff)
 	}
 
-	if err := w.Ledger.Record(warehouse.Run{ID: "a", Outcome: warehouse.Complete}); err != nil {
+	if err := w.Ledger.Record(ledger.Run{ID: "a", Outcome: ledger.Complete}); err != nil {
 		t.Fatal(err)
 	}
 	got, err = w.Ledger.Runs()
-	want = []warehouse.Run{want[1], {ID: "a", Outcome: warehouse.Complete, Attempts: 2}}
+	want = []ledger.Run{want[1], {ID: "a", Outcome: ledger.Complete, Attempts: 2}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("a run that was taken up is not one run (-want +got), error %v:\n%s", err, diff)
 	}
