@@ -81,7 +81,7 @@ func paragraphs(page string) map[int]string {
 var (
 	listItem     = regexp.MustCompile(`^\s*(?:[-*]|\d+\.) `)
 	pageLink     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	anchorJunk   = regexp.MustCompile("[^\\p{L}\\p{N} _-]")
+	anchorJunk   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 	codeSpan     = regexp.MustCompile("`[^`]*`")
 	namedPath    = regexp.MustCompile("`((?:internal|cmd|docs|schema|queries|deploy)/[\\w./-]*\\w)`")
 	linkInAnchor = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
