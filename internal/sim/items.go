@@ -124,32 +124,6 @@ func (s *items) advanceItem(r *rand.Rand, it *item) bool {
 	return false
 }
 
-// sortKey orders order items by a field of sort_by.
-func (s *items) sortKey(field string) func(a, b uint32) int {
-	switch field {
-	case "created_at":
-		return byKey(func(n uint32) int64 { return s.all[n].created })
-	case "updated_at":
-		return byKey(func(n uint32) int64 { return s.all[n].updated })
-	case "commission_amount":
-		return byKey(func(n uint32) micros { return s.all[n].commission })
-	}
-	return nil
-}
-
-// matchFilter applies a filter of GET /order-items.
-func (s *items) matchFilter(n uint32, key string, values []string) bool {
-	it := &s.all[n]
-	switch key {
-	case "commission_status":
-		return slices.Contains(values, it.status)
-	case "product_ids":
-		product := s.orders.all[it.order].lines[it.line].product
-		return slices.Contains(values, s.seed.id(kindProduct, product))
-	}
-	return true
-}
-
 // renderRow writes an item of GET /order-items.
 func (s *items) renderRow(e *enc, n uint32) {
 	it := &s.all[n]
@@ -177,7 +151,13 @@ func (s *items) renderRow(e *enc, n uint32) {
 	e.money("product_price", l.price)
 	e.str("product_type", s.products.words.types[t.kind].name)
 	it.writeArticle(e, o.profile)
-	o.writeClient(e)
+	if e.hasValue("client") { // the profile's person
+		p := pick(people(), e.s.roll(kindPerson, 100+o.profile, 2))
+		e.obj("client")
+		e.str("first_name", p.first)
+		e.str("last_name", p.last)
+		e.end()
+	}
 	s.outlets.writeRef(e, t.outlet, false)
 	e.writeUnknown()
 	e.end()
@@ -306,7 +286,21 @@ func (s *items) insertItem(r *rand.Rand) {
 
 // listView shows the items in the order of the payments that made them.
 func (s *items) listView() view {
-	return s.list.view(kindItem, s.renderRow, s.sortKey, s.matchFilter)
+	return view{
+		order: s.list.order, toHead: true, kind: kindItem, render: s.renderRow,
+		sortKeys: map[string]func(a, b uint32) int{
+			"created_at":        byKey(func(n uint32) int64 { return s.all[n].created }),
+			"updated_at":        byKey(func(n uint32) int64 { return s.all[n].updated }),
+			"commission_amount": byKey(func(n uint32) micros { return s.all[n].commission }),
+		},
+		filters: map[string]func(n uint32) []string{
+			"commission_status": func(n uint32) []string { return []string{s.all[n].status} },
+			"product_ids": func(n uint32) []string {
+				it := &s.all[n]
+				return []string{s.seed.id(kindProduct, s.orders.all[it.order].lines[it.line].product)}
+			},
+		},
+	}
 }
 
 // profileView shows items in another form, ProfileOrderItem of the spec.

@@ -140,17 +140,11 @@ type view struct {
 	toHead bool // order is from the end, as in list
 	kind   kind
 	render func(e *enc, n uint32)
-	// sortKey compares by a field of sort_by; nil when the field is unknown.
-	sortKey func(field string) func(a, b uint32) int
-	// match reports whether a record passes a filter; nil: nothing is filtered.
-	match func(n uint32, key string, values []string) bool
-}
-
-// view is what a request sees of the list.
-func (l *list) view(k kind, render func(e *enc, n uint32), sortKey func(string) func(a, b uint32) int,
-	match func(n uint32, key string, values []string) bool,
-) view {
-	return view{order: l.order, toHead: true, kind: k, render: render, sortKey: sortKey, match: match}
+	// sortKeys compare records, by the fields of sort_by.
+	sortKeys map[string]func(a, b uint32) int
+	// filters are the values of a record that a filter may ask for, by its key. A key
+	// that is not known filters nothing.
+	filters map[string]func(n uint32) []string
 }
 
 // len is the number of records before paging.

@@ -192,15 +192,6 @@ func (e *enc) optMoney(key string, m micros) {
 	}
 }
 
-// optID writes the id of record n, or null if n is negative.
-func (e *enc) optID(key string, k kind, n int64) {
-	if n < 0 {
-		e.null(key)
-		return
-	}
-	e.id(key, k, uint32(n))
-}
-
 // writeUnknown writes fields that the spec does not list, on a few records.
 func (e *enc) writeUnknown() {
 	switch e.record >> 20 % 24 {

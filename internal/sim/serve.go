@@ -18,7 +18,7 @@ import (
 // ServeHTTP answers one request: 405 for anything but GET, then faults, the
 // rate limit, the token, the scopes, and at last the endpoint.
 func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	if !waitFor(r, s.opts.Latency) {
+	if r.Context().Err() != nil {
 		return
 	}
 	e := s.buffers.Get().(*enc)
@@ -45,10 +45,10 @@ func (s *Service) answerRequest(e *enc, r *http.Request, rt *route, id string, f
 	if r.Method != http.MethodGet {
 		return errorReply(http.StatusMethodNotAllowed, "this service is read only"), false
 	}
-	if fault != nil {
-		if out, ok := fault.replaceAnswer(); ok {
-			return out, false
-		}
+	if fault == nil {
+		fault = &Fault{}
+	} else if out, ok := fault.replaceAnswer(); ok {
+		return out, false
 	}
 	if retry, limited := s.reserveTurn(); limited {
 		out = errorReply(http.StatusTooManyRequests, "slow down")
@@ -58,11 +58,13 @@ func (s *Service) answerRequest(e *enc, r *http.Request, rt *route, id string, f
 	out, ok := s.refuseRequest(r, rt)
 	if !ok {
 		out = s.renderAnswer(e, r.URL.Query(), rt, id, fault)
+		if rt.top != nil && s.opts.ChurnEvery > 0 {
+			s.mu.Lock()
+			rt.top.churn(s.world.seed, s.opts.ChurnEvery, rt.insert, rt.remove)
+			s.mu.Unlock()
+		}
 	}
-	if fault != nil {
-		out = fault.spoilReply(out)
-	}
-	return out, false
+	return fault.spoilReply(out), false
 }
 
 // reserveTurn takes a turn of the rate limit. If there is none, limited is true and
@@ -113,20 +115,9 @@ func (s *Service) isAllowed(rt *route) bool {
 	return true
 }
 
-// renderAnswer is the reply of an endpoint.
-func (s *Service) renderAnswer(e *enc, query url.Values, rt *route, id string, fault *Fault) reply {
-	out := s.renderLocked(e, query, rt, id, fault)
-	if rt.top != nil && s.opts.ChurnEvery > 0 {
-		s.mu.Lock()
-		rt.top.churn(s.world.seed, s.opts.ChurnEvery, rt.insert, rt.remove)
-		s.mu.Unlock()
-	}
-	return out
-}
-
-// renderLocked writes the answer of an endpoint under the lock of the world. It is sent
+// renderAnswer writes the answer of an endpoint under the lock of the world. It is sent
 // later, so that a slow reader does not block the world.
-func (s *Service) renderLocked(e *enc, query url.Values, rt *route, id string, fault *Fault) reply {
+func (s *Service) renderAnswer(e *enc, query url.Values, rt *route, id string, fault *Fault) reply {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	out := reply{status: http.StatusOK, mime: jsonMime}
@@ -142,7 +133,7 @@ func (s *Service) renderLocked(e *enc, query url.Values, rt *route, id string, f
 		if !ok {
 			return errorReply(http.StatusNotFound, "no such record")
 		}
-		if err := rt.writeList(e, v, query, fault.pageTwist(), &s.opts); err != nil {
+		if err := rt.writeList(e, v, query, fault, &s.opts); err != nil {
 			return errorReply(http.StatusBadRequest, err.Error())
 		}
 	}
