@@ -89,18 +89,6 @@ func (l *list) mark() {
 	}
 }
 
-// survivors are the records that were listed at the mark and still are. No record
-// returns after its removal, so they were listed all the time.
-func (l *list) survivors() []uint32 {
-	var out []uint32
-	for _, n := range slices.Backward(l.order) {
-		if l.marked[n] {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
 // byKey compares two records by what a function says of each.
 func byKey[K cmp.Ordered](key func(n uint32) K) func(a, b uint32) int {
 	return func(a, b uint32) int { return cmp.Compare(key(a), key(b)) }

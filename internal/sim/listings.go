@@ -16,29 +16,15 @@ type listings struct {
 	outletRows       list    // GET /outlets
 }
 
-// newListings makes the products of the past.
+// newListings makes the products that are older than the world's first day, spread
+// over two years before it. One in 64 shares its second with the one before it; within
+// such a pair the ids decide the order.
 func newListings(products *products, opts Options) *listings {
 	s := &listings{
 		calendar: products.calendar, seed: products.seed, products: products, outlets: products.outlets,
 		change: opts.ListingChange, turnover: opts.ListingTurnover,
 	}
-	s.addFirstProducts(opts.Listings)
-	return s
-}
-
-// newProduct makes the next product, created at or after an instant.
-func (s *listings) newProduct(wish int64) {
-	n := s.products.addProduct(s.onSale.stamp(wish))
-	s.onSale.add(n)
-	if s.products.isOutletRow(n) {
-		s.outletRows.add(n)
-	}
-}
-
-// addFirstProducts makes the products that are older than the world's first day,
-// spread over two years before it. One in 64 shares its second with the one
-// before it; within such a pair the ids decide the order.
-func (s *listings) addFirstProducts(count int) {
+	count := opts.Listings
 	all := make([]product, 0, count+count/8)
 	s.onSale.order = make([]uint32, 0, count+count/8)
 	span := s.calendar.dayStart(s.calendar.day) - s.calendar.birth
@@ -62,6 +48,7 @@ func (s *listings) addFirstProducts(count int) {
 		}
 	}
 	s.onSale.newest = s.calendar.dayStart(s.calendar.day)
+	return s
 }
 
 // stepDay moves prices, withdraws listings and brings new ones. A fifth
@@ -79,9 +66,17 @@ func (s *listings) stepDay(r *rand.Rand) {
 	s.outlets.stepDay(r, roundByChance(r, changes/5/perOutlet))
 
 	turnover := min(roundByChance(r, s.turnover*float64(onSale)), onSale-1)
-	s.withdrawSome(r, turnover)
+	for range turnover {
+		s.products.withdrawProduct(s.drawOnSale(r))
+	}
+	s.onSale.order = slices.DeleteFunc(s.onSale.order, s.products.isWithdrawn)
+	s.outletRows.order = slices.DeleteFunc(s.outletRows.order, s.products.isWithdrawn)
 	for _, wish := range s.calendar.drawSeconds(r, turnover) {
-		s.newProduct(wish)
+		n := s.products.addProduct(s.onSale.stamp(wish))
+		s.onSale.add(n)
+		if s.products.isOutletRow(n) {
+			s.outletRows.add(n)
+		}
 	}
 }
 
@@ -93,19 +88,6 @@ func (s *listings) drawOnSale(r *rand.Rand) uint32 {
 			return n
 		}
 	}
-}
-
-// withdrawSome ends the sale of so many listings and removes them from both
-// lists in one pass each.
-func (s *listings) withdrawSome(r *rand.Rand, count int) {
-	if count <= 0 {
-		return
-	}
-	for range count {
-		s.products.withdrawProduct(s.drawOnSale(r))
-	}
-	s.onSale.order = slices.DeleteFunc(s.onSale.order, s.products.isWithdrawn)
-	s.outletRows.order = slices.DeleteFunc(s.outletRows.order, s.products.isWithdrawn)
 }
 
 // removeProduct withdraws one product and removes it from both lists.
