@@ -7,6 +7,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,19 +94,25 @@ type Daemon struct {
 
 // New returns a daemon that does nothing until Run.
 func New(cfg Config, set Settings) *Daemon {
-	if cfg.HeldRetry == 0 {
-		cfg.HeldRetry = 5 * time.Minute
-	}
+	cfg.HeldRetry = cmp.Or(cfg.HeldRetry, 5*time.Minute)
 	if cfg.Notify == nil {
 		cfg.Notify = func(string) error { return nil }
 	}
 	if cfg.Verified == nil {
 		cfg.Verified = func() (Verified, bool) { return Verified{}, false }
 	}
-	d := &Daemon{cfg: cfg, board: &board{now: cfg.Now, ledger: cfg.Ledger}}
+	d := &Daemon{cfg: cfg, board: &board{now: cfg.Now, ledger: cfg.Ledger, missed: map[string]int{}}}
 	d.set.Store(&set)
 	d.metrics = newMetrics(cfg, d)
-	d.server = newServer(d.Handler(), cfg.Log)
+	d.server = &http.Server{
+		Handler:           d.Handler(),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(cfg.Log.Handler(), slog.LevelWarn),
+	}
 	return d
 }
 
@@ -123,7 +130,9 @@ func (d *Daemon) Run(ctx context.Context, l net.Listener) error {
 		stop(err)
 		broken <- err
 	}()
-	d.metrics.restoreLast(d.board.readSnapshot())
+	if night, ok := d.board.readSnapshot().lastPublished(); ok {
+		d.metrics.setLastNight(night) // the gauges survive a restart; no night is counted
+	}
 	d.notifyManager("READY=1")
 	d.cfg.Log.Info("serving", "address", l.Addr().String(), "schedule", d.settings().Schedule.String())
 	d.runNights(inner)
