@@ -120,13 +120,11 @@ func New(cfg Config, set Settings) *Daemon {
 // night that publishes and stops a night that reads. The server answers until the
 // end, so that no webhook is lost meanwhile.
 func (d *Daemon) Run(ctx context.Context, l net.Listener) error {
-	served := make(chan error, 1)
-	go func() { served <- d.server.Serve(l) }()
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	broken := make(chan error, 1)
 	go func() {
-		err := <-served
+		err := d.server.Serve(l)
 		stop(err)
 		broken <- err
 	}()
@@ -137,24 +135,17 @@ func (d *Daemon) Run(ctx context.Context, l net.Listener) error {
 	d.cfg.Log.Info("serving", "address", l.Addr().String(), "schedule", d.settings().Schedule.String())
 	d.runNights(inner)
 	d.notifyManager("STOPPING=1")
-	return errors.Join(d.shutDownServer(), unlessClosed(<-broken))
-}
-
-// shutDownServer waits up to ten seconds for requests in progress.
-func (d *Daemon) shutDownServer() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	// Requests in progress have ten seconds to end.
+	closing, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if err := d.server.Shutdown(ctx); err != nil {
-		return errors.Join(fmt.Errorf("stop serving: %w", err), d.server.Close())
+	err := d.server.Shutdown(closing)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("stop serving: %w", err), d.server.Close())
 	}
-	return nil
-}
-
-func unlessClosed(err error) error {
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
+	if served := <-broken; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, fmt.Errorf("serve: %w", served))
 	}
-	return fmt.Errorf("serve: %w", err)
+	return err
 }
 
 func (d *Daemon) settings() *Settings { return d.set.Load() }

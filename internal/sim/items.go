@@ -55,10 +55,13 @@ type items struct {
 func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 {
 	n := uint32(len(s.all))
 	l := o.lines[lineIndex]
+	commission := l.salePrice().share(100) + l.salePrice()/100_000*567 // 10.567 %
+	if oneIn(s.seed.roll(kindOrder, o.n, commissionRoll), 40) {
+		commission = 0
+	}
 	s.all = append(s.all, item{
 		n: n, order: o.n, line: lineIndex, created: at, updated: at, article: -1,
-		commission: s.commissionOf(o.n, l.salePrice()),
-		status:     commissionPending, next: s.calendar.drawDay(r, 2, 7),
+		commission: commission, status: commissionPending, next: s.calendar.drawDay(r, 2, 7),
 	})
 	s.byProfile[o.profile] = append(s.byProfile[o.profile], n)
 	if !l.addOn {
@@ -79,14 +82,6 @@ func (s *items) nextUnassigned(profile uint32) uint32 {
 func (s *items) assignArticle(n uint32, a *article) {
 	it := &s.all[n]
 	it.article, it.campaign, it.updated = int64(a.n), a.campaign, max(a.created, it.updated+1)
-}
-
-// commissionOf is 10.567 % of a sale; a few orders bring none.
-func (s *items) commissionOf(order uint32, sale micros) micros {
-	if oneIn(s.seed.roll(kindOrder, order, commissionRoll), 40) {
-		return 0
-	}
-	return sale.share(100) + sale/100_000*567
 }
 
 // stepDay advances the commissions that are due: pending, perhaps on hold, approved, paid,

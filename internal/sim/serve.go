@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,9 +150,7 @@ var errNotLoopback = errors.New("the demo service listens on loopback addresses 
 // or stop is called. stop waits for the requests in flight; it may be called more
 // than once. The base URL includes Options.BasePath.
 func (s *Service) Serve(ctx context.Context, addr string) (baseURL string, stop func() error, err error) {
-	if addr == "" {
-		addr = "127.0.0.1:0"
-	}
+	addr = cmp.Or(addr, "127.0.0.1:0")
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -163,14 +162,8 @@ func (s *Service) Serve(ctx context.Context, addr string) (baseURL string, stop 
 	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
-	return "http://" + listener.Addr().String() + s.opts.BasePath, s.stopper(ctx, server, done), nil
-}
-
-// stopper returns the function that stops a server; the end of ctx stops it, too.
-func (s *Service) stopper(ctx context.Context, server *http.Server, done <-chan error) func() error {
-	const grace = 5 * time.Second
-	shutdown := func() error {
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	shutdown := sync.OnceValue(func() error {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if err := server.Shutdown(limited); err != nil {
 			return errors.Join(fmt.Errorf("stop the demo service: %w", err), server.Close())
@@ -179,11 +172,10 @@ func (s *Service) stopper(ctx context.Context, server *http.Server, done <-chan 
 			return fmt.Errorf("serve the demo service: %w", err)
 		}
 		return nil
-	}
-	stop := sync.OnceValue(shutdown)
-	unregister := context.AfterFunc(ctx, func() { _ = stop() })
-	return func() error {
+	})
+	unregister := context.AfterFunc(ctx, func() { _ = shutdown() })
+	return "http://" + listener.Addr().String() + s.opts.BasePath, func() error {
 		unregister()
-		return stop()
-	}
+		return shutdown()
+	}, nil
 }
