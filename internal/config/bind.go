@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"reflect"
 	"strconv"
@@ -28,15 +27,6 @@ type binder struct {
 	written   map[string]string // text in the file of each value that was expanded, by path
 }
 
-func newBinder(lookupEnv func(string) (string, bool)) *binder {
-	return &binder{
-		lookupEnv: lookupEnv,
-		lines:     map[string]int{},
-		broken:    map[string]bool{},
-		written:   map[string]string{},
-	}
-}
-
 func (b *binder) addProblem(line int, path, format string, args ...any) {
 	b.broken[path] = true
 	b.problems = append(b.problems, Problem{Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
@@ -45,15 +35,27 @@ func (b *binder) addProblem(line int, path, format string, args ...any) {
 // bindDocument binds the whole file. It returns false if nothing could be read; then
 // the absence of a key means nothing.
 func (b *binder) bindDocument(data []byte, cfg *Config) bool {
-	if line, message := textProblem(data); message != "" {
-		b.addProblem(line, "", "%s", message)
+	if len(data) > maxFileSize {
+		b.addProblem(0, "", "is larger than %d KiB: give the path of a configuration file", maxFileSize>>10)
 		return false
+	}
+	line := 0
+	for text := range bytes.Lines(data) {
+		line++
+		if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
+			b.addProblem(line, "", "is not UTF-8 text: give the path of a configuration file")
+			return false
+		}
 	}
 	// Duplicate keys are left to the binder, which reports all of them.
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	if syntax, ok := errors.AsType[yaml.Error](err); ok {
+		// The message only: the text of the error quotes the source.
+		b.addProblem(lineOfToken(syntax.GetToken()), "", "is not valid YAML: %s", syntax.GetMessage())
+		return false
+	}
 	if err != nil {
-		line, message := syntaxProblem(err)
-		b.addProblem(line, "", "is not valid YAML: %s", message)
+		b.addProblem(0, "", "is not valid YAML: cannot be parsed")
 		return false
 	}
 	if len(file.Docs) > 1 {
@@ -63,29 +65,6 @@ func (b *binder) bindDocument(data []byte, cfg *Config) bool {
 		b.bindSection(file.Docs[0].Body, "", reflect.ValueOf(cfg).Elem())
 	}
 	return !b.broken[""]
-}
-
-// textProblem refuses a file that must not reach the parser.
-func textProblem(data []byte) (line int, message string) {
-	if len(data) > maxFileSize {
-		return 0, fmt.Sprintf("is larger than %d KiB: give the path of a configuration file", maxFileSize>>10)
-	}
-	for text := range bytes.Lines(data) {
-		line++
-		if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
-			return line, "is not UTF-8 text: give the path of a configuration file"
-		}
-	}
-	return 0, ""
-}
-
-// syntaxProblem returns the message only: the text of the error quotes the source.
-func syntaxProblem(err error) (line int, message string) {
-	var syntax yaml.Error
-	if !errors.As(err, &syntax) {
-		return 0, "cannot be parsed"
-	}
-	return lineOfToken(syntax.GetToken()), syntax.GetMessage()
 }
 
 // bindValue binds node to the field v at path.
@@ -112,28 +91,26 @@ func (b *binder) bindSection(node ast.Node, path string, v reflect.Value) {
 		return
 	}
 	known := map[string]reflect.Value{}
-	for key, field := range yamlFields(v.Type()) {
-		known[key] = v.FieldByIndex(field.Index)
+	for field, value := range v.Fields() {
+		known[field.Tag.Get("yaml")] = value
 	}
+	delete(known, "-")
 	for entries := mapping.MapRange(); entries.Next(); {
-		b.bindEntry(entries.KeyValue(), path, known)
+		entry := entries.KeyValue()
+		key := keyText(entry.Key)
+		keyPath, line := joinPath(path, key), lineOf(entry.Key)
+		field, ok := known[key]
+		first, seen := b.lines[keyPath]
+		switch {
+		case !ok:
+			b.addProblem(line, keyPath, "unknown key: %s", keyHint(path, key))
+		case seen:
+			b.addProblem(line, keyPath, "appears twice, first in line %d: keep one", first)
+		default:
+			b.lines[keyPath] = line
+			b.bindValue(entry.Value, keyPath, field)
+		}
 	}
-}
-
-func (b *binder) bindEntry(entry *ast.MappingValueNode, section string, known map[string]reflect.Value) {
-	key := keyText(entry.Key)
-	path, line := joinPath(section, key), lineOf(entry.Key)
-	field, ok := known[key]
-	if !ok {
-		b.addProblem(line, path, "unknown key: %s", keyHint(section, key))
-		return
-	}
-	if first, seen := b.lines[path]; seen {
-		b.addProblem(line, path, "appears twice, first in line %d: keep one", first)
-		return
-	}
-	b.lines[path] = line
-	b.bindValue(entry.Value, path, field)
 }
 
 func keyHint(section, key string) string {
@@ -229,18 +206,6 @@ func describeKind(v reflect.Value) (want, example string) {
 		return "a number", "one such as 0.5, without quotes"
 	}
 	return "text", `a value, or "" for none`
-}
-
-// yamlFields iterates over the keys of a section of type t.
-func yamlFields(t reflect.Type) iter.Seq2[string, reflect.StructField] {
-	return func(yield func(string, reflect.StructField) bool) {
-		for i := range t.NumField() {
-			field := t.Field(i)
-			if key := field.Tag.Get("yaml"); key != "-" && !yield(key, field) {
-				return
-			}
-		}
-	}
 }
 
 func joinPath(section, key string) string {

@@ -1,5 +1,5 @@
-// Package config reads config.yaml: defaults, strict decode, validation of
-// everything at once, and a redacted form for display.
+// Package config reads config.yaml: defaults, strict decode, and validation of
+// everything at once. Secrets are hidden wherever a configuration is shown.
 //
 // It knows the file format and the bounds of the values. It must not know the
 // components that use them (cmd/sync passes each its part), nor the names of the

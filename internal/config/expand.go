@@ -21,26 +21,22 @@ func expandVariables(text string, lookupEnv func(string) (string, bool)) (string
 		if match == "$$" {
 			return "$"
 		}
-		value, message := expandReference(match, lookupEnv)
+		name, closed := strings.CutSuffix(strings.TrimPrefix(match, "${"), "}")
+		if !closed || !variableName.MatchString(name) {
+			// The text is not shown: it may be a secret that contains a dollar sign.
+			messages = append(messages, "contains ${ without the name of a variable: write ${NAME}, or $$ for a dollar sign")
+			return ""
+		}
+		value, ok, message := readVariable(name, lookupEnv)
+		if !ok && message == "" {
+			message = fmt.Sprintf("the environment variable %s is not set: set it, or write the value here", name)
+		}
 		if message != "" {
 			messages = append(messages, message)
 		}
 		return value
 	}
 	return dollars.ReplaceAllStringFunc(text, replace), messages
-}
-
-func expandReference(reference string, lookupEnv func(string) (string, bool)) (value, message string) {
-	name, closed := strings.CutSuffix(strings.TrimPrefix(reference, "${"), "}")
-	if !closed || !variableName.MatchString(name) {
-		// The text is not shown: it may be a secret that contains a dollar sign.
-		return "", "contains ${ without the name of a variable: write ${NAME}, or $$ for a dollar sign"
-	}
-	value, ok, message := readVariable(name, lookupEnv)
-	if !ok && message == "" {
-		message = fmt.Sprintf("the environment variable %s is not set: set it, or write the value here", name)
-	}
-	return value, message
 }
 
 // fileSuffix after the name of a variable means that the variable names a file with

@@ -19,17 +19,14 @@ const maxFileSize = 64 << 10
 // nil.
 func Load(path string, lookupEnv func(string) (string, bool)) (Config, error) {
 	data, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return Default(), unreadableErr(path, "does not exist: create it with cp config.example.yaml "+path+" and fill in api.base_url", err)
-	case err != nil:
-		return Default(), unreadableErr(path, fmt.Sprintf("cannot be read: %v: give the path of a readable file", errors.Unwrap(err)), err)
+	if err == nil {
+		return Parse(path, data, lookupEnv)
 	}
-	return Parse(path, data, lookupEnv)
-}
-
-func unreadableErr(path, message string, cause error) error {
-	return &Error{File: path, Problems: []Problem{{Message: message}}, cause: cause}
+	message := fmt.Sprintf("cannot be read: %v: give the path of a readable file", errors.Unwrap(err))
+	if errors.Is(err, fs.ErrNotExist) {
+		message = "does not exist: create it with cp config.example.yaml " + path + " and fill in api.base_url"
+	}
+	return Default(), &Error{File: path, Problems: []Problem{{Message: message}}, cause: err}
 }
 
 // Parse is [Load] for data that was read already. Problems show name; relative paths
@@ -42,7 +39,7 @@ func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Con
 	if lookupEnv == nil {
 		lookupEnv = func(string) (string, bool) { return "", false }
 	}
-	b := newBinder(lookupEnv)
+	b := &binder{lookupEnv: lookupEnv, lines: map[string]int{}, broken: map[string]bool{}, written: map[string]string{}}
 	cfg := Default()
 	if !b.bindDocument(data, &cfg) {
 		return Default(), newError(name, b.problems)
@@ -56,29 +53,20 @@ func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Con
 	}
 	v := validator{broken: b.broken, written: b.written}
 	v.checkConfig(cfg)
-	cfg.resolvePaths(filepath.Dir(name))
-	return cfg, newError(name, append(b.problems, b.addLines(v.problems)...))
-}
-
-// resolvePaths makes paths relative to the folder of the file: under cron or systemd
-// the process works in another one.
-func (c *Config) resolvePaths(dir string) {
-	for _, path := range []*string{&c.Warehouse.Dir, &c.API.TokenFile} {
+	// Under cron or systemd the process works in another folder than that of the file.
+	for _, path := range []*string{&cfg.Warehouse.Dir, &cfg.API.TokenFile} {
 		if *path != "" && !filepath.IsAbs(*path) {
-			*path = filepath.Join(dir, *path)
+			*path = filepath.Join(filepath.Dir(name), *path)
 		}
 	}
-}
-
-// addLines sets the line of each problem: that of its key or, if the key is not in
-// the file, of its section.
-func (b *binder) addLines(problems []Problem) []Problem {
-	for i, p := range problems {
-		for path := p.Path; path != "" && problems[i].Line == 0; path = parentPath(path) {
-			problems[i].Line = b.lines[path]
+	// The line of a problem is that of its key or, if the key is not in the file, of
+	// its section.
+	for i, p := range v.problems {
+		for path := p.Path; path != "" && v.problems[i].Line == 0; path = parentPath(path) {
+			v.problems[i].Line = b.lines[path]
 		}
 	}
-	return problems
+	return cfg, newError(name, append(b.problems, v.problems...))
 }
 
 func parentPath(path string) string {

@@ -31,18 +31,14 @@ type Error struct {
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
-		lines[i] = e.formatProblem(p)
+		place := e.File
+		if p.Line > 0 {
+			place += fmt.Sprintf(":%d", p.Line)
+		}
+		parts := slices.DeleteFunc([]string{place, p.Path, p.Message}, func(s string) bool { return s == "" })
+		lines[i] = strings.Join(parts, ": ")
 	}
 	return strings.Join(lines, "\n")
-}
-
-func (e *Error) formatProblem(p Problem) string {
-	place := e.File
-	if p.Line > 0 {
-		place += fmt.Sprintf(":%d", p.Line)
-	}
-	parts := slices.DeleteFunc([]string{place, p.Path, p.Message}, func(s string) bool { return s == "" })
-	return strings.Join(parts, ": ")
 }
 
 // Unwrap returns why the file could not be read, or nil.

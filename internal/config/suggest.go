@@ -30,7 +30,11 @@ func lastSegment(path string) string { return path[strings.LastIndexByte(path, '
 // keyPaths lists the path of every key below t, sections included.
 func keyPaths(t reflect.Type, prefix string) []string {
 	var paths []string
-	for key, field := range yamlFields(t) {
+	for field := range t.Fields() {
+		key := field.Tag.Get("yaml")
+		if key == "-" {
+			continue
+		}
 		path := joinPath(prefix, key)
 		paths = append(paths, path)
 		if field.Type.Kind() == reflect.Struct {

@@ -18,25 +18,18 @@ const maxTokenSize = 8 << 10
 // rotate a token by replacing the content of the file. White space around it is
 // removed; the error never contains it.
 func (a API) ReadToken(readFile func(string) ([]byte, error)) (Secret, error) {
-	if a.TokenFile == "" {
-		return a.Token, tokenErr("api.token", tokenFault(a.Token))
+	token, place := a.Token, "api.token"
+	if a.TokenFile != "" {
+		data, err := readFile(a.TokenFile)
+		if err != nil {
+			return "", fmt.Errorf("read api.token_file: %w: give the path of a file that this user can read", err)
+		}
+		token, place = Secret(strings.TrimSpace(string(data))), fmt.Sprintf("api.token_file %q", a.TokenFile)
 	}
-	data, err := readFile(a.TokenFile)
-	if err != nil {
-		return "", fmt.Errorf("read api.token_file: %w: give the path of a file that this user can read", err)
-	}
-	token := Secret(strings.TrimSpace(string(data)))
 	if fault := tokenFault(token); fault != "" {
-		return "", tokenErr(fmt.Sprintf("api.token_file %q", a.TokenFile), fault)
+		return "", errors.New(place + " " + fault)
 	}
 	return token, nil
-}
-
-func tokenErr(place, fault string) error {
-	if fault == "" {
-		return nil
-	}
-	return errors.New(place + " " + fault)
 }
 
 // tokenFault says why token cannot be sent in a header, or "".

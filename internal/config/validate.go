@@ -51,28 +51,34 @@ func formatValue(value any) string {
 	case string:
 		return strconv.Quote(v)
 	case time.Duration:
-		text := v.String()
-		if strings.HasSuffix(text, "m0s") {
-			text = strings.TrimSuffix(text, "0s")
-		}
-		if strings.HasSuffix(text, "h0m") {
-			text = strings.TrimSuffix(text, "0m")
-		}
-		return text
+		return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(v.String())
 	}
 	return fmt.Sprint(value)
 }
 
 func (v *validator) checkConfig(c Config) {
 	v.checkAPI(c.API)
-	v.checkStreams(c.Streams)
-	v.checkRun(c.Run)
+	v.checkPatterns("streams.include", c.Streams.Include)
+	v.checkPatterns("streams.exclude", c.Streams.Exclude)
+	checkOneOf(v, "streams.details", c.Streams.Details, DetailsChanged, DetailsAll, DetailsNone)
+	checkBetween(v, "streams.live_days", c.Streams.LiveDays, 0, 3650)
+	checkBetween(v, "streams.recheck", c.Streams.Recheck, 0, 365)
+	checkBetween(v, "streams.max_passes", c.Streams.MaxPasses, 1, 20)
+	checkBetween(v, "streams.max_pages", c.Streams.MaxPages, 1, 10_000_000)
+	checkBetween(v, "run.resume_max_age", c.Run.ResumeMaxAge, 0, 7*24*time.Hour)
+	checkBetween(v, "run.max_duration", c.Run.MaxDuration, 0, 7*24*time.Hour)
+	checkBetween(v, "run.mass_delete_share", c.Run.MassDeleteShare, 0, 1)
+	checkAtLeast(v, "run.mass_delete_rows", c.Run.MassDeleteRows, 0)
 	v.checkWarehouse(c.Warehouse)
 	checkAtLeast(v, "retention.raw_days", c.Retention.RawDays, 0)
 	checkAtLeast(v, "retention.daily", c.Retention.Daily, 0)
 	checkAtLeast(v, "retention.weekly", c.Retention.Weekly, 0)
 	checkAtLeast(v, "retention.monthly", c.Retention.Monthly, 0)
-	v.checkSchedule(c.Schedule)
+	v.checkCron("schedule.cron", c.Schedule.Cron)
+	if _, err := time.LoadLocation(c.Schedule.Timezone); err != nil || c.Schedule.Timezone == "" {
+		v.addProblem("schedule.timezone", "%s is not a time zone: use an IANA name such as UTC or Europe/Berlin",
+			v.showValue("schedule.timezone", c.Schedule.Timezone))
+	}
 	if c.Verify.Cron != "" {
 		v.checkCron("verify.cron", c.Verify.Cron)
 	}
@@ -84,7 +90,15 @@ func (v *validator) checkConfig(c Config) {
 
 func (v *validator) checkAPI(a API) {
 	v.checkBaseURL(a)
-	v.checkToken(a)
+	switch fault := tokenFault(a.Token); {
+	case v.broken["api.token_file"]:
+	case a.Token != "" && a.TokenFile != "":
+		v.addProblem("api.token_file", "is set, and api.token too: keep one of the two")
+	case a.Token == "" && a.TokenFile == "":
+		v.addProblem("api.token", "is empty: give the token as ${PLACEMENTSYNC_TOKEN}, or its file as api.token_file")
+	case a.TokenFile == "" && fault != "":
+		v.addProblem("api.token", "%s", fault)
+	}
 	v.checkPrintable("api.team_id", a.TeamID)
 	v.checkPrintable("api.user_agent", a.UserAgent)
 	checkBetween(v, "api.requests_per_second", a.RequestsPerSecond, 0, 1000)
@@ -105,30 +119,6 @@ func (v *validator) checkAPI(a API) {
 	}
 }
 
-func (v *validator) checkToken(a API) {
-	switch {
-	case v.broken["api.token_file"]:
-	case a.Token != "" && a.TokenFile != "":
-		v.addProblem("api.token_file", "is set, and api.token too: keep one of the two")
-	case a.Token == "" && a.TokenFile == "":
-		v.addProblem("api.token", "is empty: give the token as ${PLACEMENTSYNC_TOKEN}, or its file as api.token_file")
-	case a.TokenFile == "":
-		if fault := tokenFault(a.Token); fault != "" {
-			v.addProblem("api.token", "%s", fault)
-		}
-	}
-}
-
-func (v *validator) checkStreams(s Streams) {
-	v.checkPatterns("streams.include", s.Include)
-	v.checkPatterns("streams.exclude", s.Exclude)
-	checkOneOf(v, "streams.details", s.Details, DetailsChanged, DetailsAll, DetailsNone)
-	checkBetween(v, "streams.live_days", s.LiveDays, 0, 3650)
-	checkBetween(v, "streams.recheck", s.Recheck, 0, 365)
-	checkBetween(v, "streams.max_passes", s.MaxPasses, 1, 20)
-	checkBetween(v, "streams.max_pages", s.MaxPages, 1, 10_000_000)
-}
-
 func (v *validator) checkPatterns(at string, patterns []string) {
 	for i, pattern := range patterns {
 		item := fmt.Sprintf("%s[%d]", at, i)
@@ -138,13 +128,6 @@ func (v *validator) checkPatterns(at string, patterns []string) {
 			v.addProblem(item, "%s is not a pattern: close the bracket or write the stream's name", v.showValue(item, pattern))
 		}
 	}
-}
-
-func (v *validator) checkRun(r Run) {
-	checkBetween(v, "run.resume_max_age", r.ResumeMaxAge, 0, 7*24*time.Hour)
-	checkBetween(v, "run.max_duration", r.MaxDuration, 0, 7*24*time.Hour)
-	checkBetween(v, "run.mass_delete_share", r.MassDeleteShare, 0, 1)
-	checkAtLeast(v, "run.mass_delete_rows", r.MassDeleteRows, 0)
 }
 
 var size = regexp.MustCompile(`(?i)^([0-9]+(?:\.[0-9]+)?) ?([KMGT])(i?)B$`)

@@ -53,19 +53,8 @@ func isLoopback(host string) bool {
 }
 
 func (v *validator) checkPrintable(path, text string) {
-	for _, r := range text {
-		if r < ' ' || r > '~' {
-			v.addProblem(path, "%s contains characters that cannot be sent: use printable ASCII", v.showValue(path, text))
-			return
-		}
-	}
-}
-
-func (v *validator) checkSchedule(s Schedule) {
-	v.checkCron("schedule.cron", s.Cron)
-	if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "" {
-		v.addProblem("schedule.timezone", "%s is not a time zone: use an IANA name such as UTC or Europe/Berlin",
-			v.showValue("schedule.timezone", s.Timezone))
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
+		v.addProblem(path, "%s contains characters that cannot be sent: use printable ASCII", v.showValue(path, text))
 	}
 }
 
@@ -91,7 +80,13 @@ func (v *validator) checkCron(path, text string) {
 }
 
 func (v *validator) checkServe(s Serve) {
-	v.checkListen(s)
+	host, port, err := net.SplitHostPort(s.Listen)
+	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
+		v.addProblem("serve.listen", "%s is not host:port: write one such as 127.0.0.1:8080", v.showValue("serve.listen", s.Listen))
+	} else if !isLoopback(host) && s.AuthToken == "" && !v.broken["serve.auth_token"] {
+		v.addProblem("serve.listen", "%s is reachable from other machines: set serve.auth_token, or listen on 127.0.0.1",
+			v.showValue("serve.listen", s.Listen))
+	}
 	v.checkSecretText("serve.auth_token", s.AuthToken)
 	for i, secret := range s.WebhookSecrets {
 		item := fmt.Sprintf("serve.webhook_secrets[%d]", i)
@@ -101,19 +96,6 @@ func (v *validator) checkServe(s Serve) {
 		v.checkSecretText(item, secret)
 	}
 	checkBetween(v, "serve.webhook_max_age", s.WebhookMaxAge, 0, 7*24*time.Hour)
-}
-
-func (v *validator) checkListen(s Serve) {
-	const path = "serve.listen"
-	host, port, err := net.SplitHostPort(s.Listen)
-	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
-		v.addProblem(path, "%s is not host:port: write one such as 127.0.0.1:8080", v.showValue(path, s.Listen))
-		return
-	}
-	if !isLoopback(host) && s.AuthToken == "" && !v.broken["serve.auth_token"] {
-		v.addProblem(path, "%s is reachable from other machines: set serve.auth_token, or listen on 127.0.0.1",
-			v.showValue(path, s.Listen))
-	}
 }
 
 func (v *validator) checkSecretText(path string, secret Secret) {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,24 +53,19 @@ func (b *board) readSnapshot() snapshot {
 	if b.readAt.IsZero() || now.Sub(b.readAt) >= ledgerAge || now.Before(b.readAt) {
 		runs, err := b.ledger()
 		if b.readAt, b.readErr = now, err; err == nil {
-			b.sortRuns(runs)
+			b.nights, b.current = []ledger.Run{}, ledger.Run{}
+			for _, r := range runs {
+				if r.IsNight() {
+					b.nights = append(b.nights, r)
+				}
+				if r.IsPublished() {
+					b.current = r
+				}
+			}
 		}
 	}
 	return snapshot{At: now, Next: b.next, Running: b.running, Stopping: b.stopping, Beat: b.beat,
 		Missed: maps.Clone(b.missed), Nights: b.nights, Current: b.current, LedgerErr: b.readErr}
-}
-
-// sortRuns sets the nights, and the last of all entries that published.
-func (b *board) sortRuns(runs []ledger.Run) {
-	b.nights, b.current = []ledger.Run{}, ledger.Run{}
-	for _, r := range runs {
-		if r.IsNight() {
-			b.nights = append(b.nights, r)
-		}
-		if r.IsPublished() {
-			b.current = r
-		}
-	}
 }
 
 // update changes the board under its lock.
@@ -79,21 +75,11 @@ func (b *board) update(write func(b *board)) {
 	write(b)
 }
 
-// addMissed counts slots without a night, by reason.
-func (b *board) addMissed(why string, n int) {
-	b.update(func(b *board) {
-		if b.missed == nil {
-			b.missed = map[string]int{}
-		}
-		b.missed[why] += n
-	})
-}
-
 // lastPublished returns the newest night that published a snapshot.
 func (s snapshot) lastPublished() (ledger.Run, bool) {
-	for i := len(s.Nights) - 1; i >= 0; i-- {
-		if s.Nights[i].IsPublished() {
-			return s.Nights[i], true
+	for _, night := range slices.Backward(s.Nights) {
+		if night.IsPublished() {
+			return night, true
 		}
 	}
 	return ledger.Run{}, false

@@ -7,6 +7,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,19 +94,25 @@ type Daemon struct {
 
 // New returns a daemon that does nothing until Run.
 func New(cfg Config, set Settings) *Daemon {
-	if cfg.HeldRetry == 0 {
-		cfg.HeldRetry = 5 * time.Minute
-	}
+	cfg.HeldRetry = cmp.Or(cfg.HeldRetry, 5*time.Minute)
 	if cfg.Notify == nil {
 		cfg.Notify = func(string) error { return nil }
 	}
 	if cfg.Verified == nil {
 		cfg.Verified = func() (Verified, bool) { return Verified{}, false }
 	}
-	d := &Daemon{cfg: cfg, board: &board{now: cfg.Now, ledger: cfg.Ledger}}
+	d := &Daemon{cfg: cfg, board: &board{now: cfg.Now, ledger: cfg.Ledger, missed: map[string]int{}}}
 	d.set.Store(&set)
 	d.metrics = newMetrics(cfg, d)
-	d.server = newServer(d.Handler(), cfg.Log)
+	d.server = &http.Server{
+		Handler:           d.Handler(),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(cfg.Log.Handler(), slog.LevelWarn),
+	}
 	return d
 }
 
@@ -113,39 +120,32 @@ func New(cfg Config, set Settings) *Daemon {
 // night that publishes and stops a night that reads. The server answers until the
 // end, so that no webhook is lost meanwhile.
 func (d *Daemon) Run(ctx context.Context, l net.Listener) error {
-	served := make(chan error, 1)
-	go func() { served <- d.server.Serve(l) }()
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	broken := make(chan error, 1)
 	go func() {
-		err := <-served
+		err := d.server.Serve(l)
 		stop(err)
 		broken <- err
 	}()
-	d.metrics.restoreLast(d.board.readSnapshot())
+	if night, ok := d.board.readSnapshot().lastPublished(); ok {
+		d.metrics.setLastNight(night) // the gauges survive a restart; no night is counted
+	}
 	d.notifyManager("READY=1")
 	d.cfg.Log.Info("serving", "address", l.Addr().String(), "schedule", d.settings().Schedule.String())
 	d.runNights(inner)
 	d.notifyManager("STOPPING=1")
-	return errors.Join(d.shutDownServer(), unlessClosed(<-broken))
-}
-
-// shutDownServer waits up to ten seconds for requests in progress.
-func (d *Daemon) shutDownServer() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	// Requests in progress have ten seconds to end.
+	closing, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if err := d.server.Shutdown(ctx); err != nil {
-		return errors.Join(fmt.Errorf("stop serving: %w", err), d.server.Close())
+	err := d.server.Shutdown(closing)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("stop serving: %w", err), d.server.Close())
 	}
-	return nil
-}
-
-func unlessClosed(err error) error {
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
+	if served := <-broken; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, fmt.Errorf("serve: %w", served))
 	}
-	return fmt.Errorf("serve: %w", err)
+	return err
 }
 
 func (d *Daemon) settings() *Settings { return d.set.Load() }

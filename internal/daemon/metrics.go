@@ -105,8 +105,14 @@ func registerNow(cfg Config, d *Daemon) {
 	})
 	lookup("ready", "1 if /readyz answers 200.", func() float64 { return boolValue(len(d.unreadyReasons()) == 0) })
 	lookup("run_active", "1 while a night runs.", func() float64 { return boolValue(!d.board.readSnapshot().Running.IsZero()) })
-	lookup("last_verify_timestamp_seconds", "When the warehouse was last verified; 0: never.", func() float64 { return unixSeconds(d.verifiedAt()) })
-	lookup("last_verify_damaged_files", "Damaged files that the last verification found.", d.countDamaged)
+	lookup("last_verify_timestamp_seconds", "When the warehouse was last verified; 0: never.", func() float64 {
+		v, _ := d.cfg.Verified()
+		return unixSeconds(v.At)
+	})
+	lookup("last_verify_damaged_files", "Damaged files that the last verification found.", func() float64 {
+		v, _ := d.cfg.Verified()
+		return float64(len(v.Damaged))
+	})
 	if cfg.HookResults != nil {
 		cfg.Metrics.MustRegister(hookResults(cfg.HookResults))
 	}
@@ -137,14 +143,6 @@ func (h hookResults) Describe(to chan<- *prometheus.Desc) { to <- h.newDesc() }
 func (h hookResults) Collect(to chan<- prometheus.Metric) {
 	for result, n := range h() {
 		to <- prometheus.MustNewConstMetric(h.newDesc(), prometheus.CounterValue, float64(n), result)
-	}
-}
-
-// restoreLast sets the gauges from the last published night of the ledger. It counts
-// no night.
-func (m *metrics) restoreLast(s snapshot) {
-	if n, ok := s.lastPublished(); ok {
-		m.setLastNight(n)
 	}
 }
 

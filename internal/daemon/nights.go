@@ -62,7 +62,15 @@ func (d *Daemon) runNights(ctx context.Context) {
 		}
 		timer.Reset(s.untilDue())
 	}
-	s.waitForNight(ctx)
+	// The night that runs ends soon, since ctx has ended.
+	d.board.update(func(b *board) { b.stopping = true })
+	if s.verifying {
+		s.endVerify(<-s.verified)
+	}
+	if s.working {
+		d.cfg.Log.Info("stopping: waiting for the night that runs", "reason", context.Cause(ctx))
+		s.endNight(<-s.ended)
+	}
 }
 
 // scheduleNext computes the next slot.
@@ -110,7 +118,7 @@ func (s *scheduler) checkClock(ctx context.Context) {
 // runSlot starts the night of a slot, unless one still runs. Slots that passed while
 // the machine slept share one night.
 func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
-	if n, _ := s.d.settings().Schedule.countPassed(s.next, now); n > 0 {
+	if n := s.d.settings().Schedule.countPassed(s.next, now); n > 0 {
 		s.recordMissed(missedDowntime, n)
 	}
 	if !s.retry.IsZero() {
@@ -140,7 +148,7 @@ func (s *scheduler) catchUp(ctx context.Context) {
 	}
 	owed := 0
 	if good, ok := seen.lastPublished(); ok {
-		owed, _ = set.Schedule.countPassed(good.StartedAt, seen.At)
+		owed = set.Schedule.countPassed(good.StartedAt, seen.At)
 	}
 	switch {
 	case owed == 0 && last.Outcome != ledger.Interrupted && last.Outcome != ledger.Killed:
@@ -156,7 +164,7 @@ func (s *scheduler) recordMissed(why string, n int) {
 	if n == 0 {
 		return
 	}
-	s.d.board.addMissed(why, n)
+	s.d.board.update(func(b *board) { b.missed[why] += n })
 	s.d.metrics.missed.WithLabelValues(why).Add(float64(n))
 	s.d.cfg.Log.Warn("slots missed", "reason", why, "slots", n)
 }
@@ -186,17 +194,4 @@ func (s *scheduler) endNight(e ending) {
 	s.d.metrics.countNight(e.night)
 	s.d.cfg.Log.Info("night ended", "run", e.night.ID, "outcome", e.night.Outcome, "took", e.night.Took(),
 		"next", s.next)
-}
-
-// waitForNight waits for the night that runs; it ends soon, since ctx has ended.
-func (s *scheduler) waitForNight(ctx context.Context) {
-	s.d.board.update(func(b *board) { b.stopping = true })
-	if s.verifying {
-		s.endVerify(<-s.verified)
-	}
-	if !s.working {
-		return
-	}
-	s.d.cfg.Log.Info("stopping: waiting for the night that runs", "reason", context.Cause(ctx))
-	s.endNight(<-s.ended)
 }

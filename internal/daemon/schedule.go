@@ -55,13 +55,14 @@ func (s Schedule) Interval(t time.Time) time.Duration {
 	return max(first.Sub(t), s.Next(first).Sub(first))
 }
 
-// countPassed counts the slots after from up to and including until, and returns the
-// last of them. It stops counting at a thousand.
-func (s Schedule) countPassed(from, until time.Time) (n int, last time.Time) {
+// countPassed counts the slots after from up to and including until. It stops at a
+// thousand.
+func (s Schedule) countPassed(from, until time.Time) int {
+	n := 0
 	for at := s.Next(from); !at.IsZero() && !at.After(until) && n < 1000; at = s.Next(at) {
-		n, last = n+1, at
+		n++
 	}
-	return n, last
+	return n
 }
 
 // wallOf is what a wall clock shows at t, as a time in UTC.

@@ -6,11 +6,9 @@ import (
 	_ "embed"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
@@ -25,18 +23,6 @@ const (
 
 //go:embed page.css
 var pageStyle []byte
-
-func newServer(h http.Handler, log *slog.Logger) *http.Server {
-	return &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       15 * time.Second,
-		WriteTimeout:      time.Minute,
-		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
-}
 
 // Handler serves all endpoints.
 func (d *Daemon) Handler() http.Handler {

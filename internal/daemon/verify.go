@@ -7,6 +7,21 @@ import (
 	"placementsync/internal/ledger"
 )
 
+// Verified is the result of a verification.
+type Verified struct {
+	At   time.Time
+	Took time.Duration
+	// Result is one word: whole is good.
+	Result string
+	// Damaged are the files that are damaged.
+	Damaged []string
+	// Error is why the warehouse could not be checked.
+	Error string
+}
+
+// Whole is the Result of a warehouse without damage.
+const Whole = "whole"
+
 // scheduleVerify computes when the next verification starts.
 func (s *scheduler) scheduleVerify(now time.Time) {
 	s.verify = time.Time{}
@@ -38,16 +53,4 @@ func (s *scheduler) endVerify(v Verified) {
 		log = s.d.cfg.Log.Error
 	}
 	log("verify ended", "result", v.Result, "damaged", len(v.Damaged), "took", v.Took, "error", v.Error, "next", s.verify)
-}
-
-// countDamaged is the number of damaged files that the last verification found.
-func (d *Daemon) countDamaged() float64 {
-	v, _ := d.cfg.Verified()
-	return float64(len(v.Damaged))
-}
-
-// verifiedAt is when the warehouse was last verified; zero: never.
-func (d *Daemon) verifiedAt() time.Time {
-	v, _ := d.cfg.Verified()
-	return v.At
 }

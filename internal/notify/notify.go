@@ -191,7 +191,10 @@ func (n *Notifier) sendOnce(ctx context.Context, method, address string, body []
 	r.Header.Set("User-Agent", n.cfg.UserAgent)
 	res, err := n.http.Do(r)
 	if err != nil {
-		return true, fmt.Errorf("reach the receiver: %w", withoutURL(err))
+		if inner, ok := errors.AsType[*url.Error](err); ok {
+			err = inner.Err // without the address
+		}
+		return true, fmt.Errorf("reach the receiver: %w", err)
 	}
 	defer res.Body.Close()
 	// Read a little, so that the receiver does not get a reset.
@@ -200,12 +203,4 @@ func (n *Notifier) sendOnce(ctx context.Context, method, address string, body []
 		return false, nil
 	}
 	return res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests, fmt.Errorf("the receiver answered %s", res.Status)
-}
-
-// withoutURL removes the address from an error of package http.
-func withoutURL(err error) error {
-	if inner, ok := errors.AsType[*url.Error](err); ok {
-		return inner.Err
-	}
-	return err
 }

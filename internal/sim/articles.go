@@ -158,9 +158,37 @@ func (s *articles) renderDetail(e *enc, n uint32) {
 	e.id("profile_id", kindProfile, a.profile)
 	e.when("updated_at", a.updated)
 	writeWriter(e, n)
-	writeSupportAgent(e, n)
-	a.writeStatus(e)
-	a.writeFiles(e)
+	switch p := pick(people(), e.s.roll(kindArticle, n, 4)); n % 4 { // a text, an object, null, or nothing
+	case 0:
+		e.str("support_agent", fullName(p))
+	case 1:
+		e.obj("support_agent")
+		e.id("id", kindPerson, uint32(slices.Index(people(), p)))
+		e.str("first_name", p.first)
+		e.str("last_name", p.last)
+		e.end()
+	case 2:
+		e.null("support_agent")
+	}
+	e.obj("status")
+	status := articleStatuses()[a.status()]
+	e.str("name", status.name)
+	e.str("prefix", status.prefix)
+	e.strOrNull("color", status.color)
+	e.end()
+	e.arr("files") // ids or records
+	for _, f := range a.files {
+		if n%2 == 0 {
+			e.value(e.s.id(kindFile, f))
+			continue
+		}
+		e.b = append(e.b, '{')
+		e.id("id", kindFile, f)
+		e.str("name", fileName(e.s, f))
+		e.str("file_url", fileURL(e.s, f))
+		e.end()
+	}
+	e.close(']')
 	e.when("expected_completion_date", a.created+21*daySeconds)
 	e.optStr("expected_completion_date_title", "Expected \"go-live\"")
 	e.writeUnknown()
@@ -189,50 +217,6 @@ func (a *article) writeLiveURL(e *enc) {
 	}
 }
 
-// writeStatus writes the present status as the article itself has it.
-func (a *article) writeStatus(e *enc) {
-	e.obj("status")
-	status := articleStatuses()[a.status()]
-	e.str("name", status.name)
-	e.str("prefix", status.prefix)
-	e.strOrNull("color", status.color)
-	e.end()
-}
-
-// writeSupportAgent writes a text, an object, null, or nothing.
-func writeSupportAgent(e *enc, n uint32) {
-	p := pick(people(), e.s.roll(kindArticle, n, 4))
-	switch n % 4 {
-	case 0:
-		e.str("support_agent", fullName(p))
-	case 1:
-		e.obj("support_agent")
-		e.id("id", kindPerson, uint32(slices.Index(people(), p)))
-		e.str("first_name", p.first)
-		e.str("last_name", p.last)
-		e.end()
-	case 2:
-		e.null("support_agent")
-	}
-}
-
-// writeFiles writes file ids or file records.
-func (a *article) writeFiles(e *enc) {
-	e.arr("files")
-	for _, n := range a.files {
-		if a.n%2 == 0 {
-			e.value(e.s.id(kindFile, n))
-			continue
-		}
-		e.b = append(e.b, '{')
-		e.id("id", kindFile, n)
-		e.str("name", fileName(e.s, n))
-		e.str("file_url", fileURL(e.s, n))
-		e.end()
-	}
-	e.close(']')
-}
-
 // renderRow writes an item of GET /campaigns/{id}/articles: its status
 // is the list of all statuses so far, oldest first.
 func (s *articles) renderRow(e *enc, n uint32) {
@@ -250,26 +234,20 @@ func (s *articles) renderRow(e *enc, n uint32) {
 	writeWriter(e, n)
 	e.arr("status")
 	for _, step := range a.history {
-		step.writeEntry(e)
+		status := articleStatuses()[step.status]
+		e.b = append(e.b, '{')
+		e.when("effective_at", step.at)
+		e.strOrNull("notes", step.note)
+		e.str("name", status.name)
+		e.str("prefix", status.prefix)
+		if status.color != "" { // absent here where it is null on the article
+			e.str("color", status.color)
+		}
+		e.end()
 	}
 	e.close(']')
 	s.writeOrderItem(e, a)
 	e.writeUnknown()
-	e.end()
-}
-
-// writeEntry writes one status of a row's list; a color is absent there where
-// it is null on the article.
-func (step statusStep) writeEntry(e *enc) {
-	status := articleStatuses()[step.status]
-	e.b = append(e.b, '{')
-	e.when("effective_at", step.at)
-	e.strOrNull("notes", step.note)
-	e.str("name", status.name)
-	e.str("prefix", status.prefix)
-	if status.color != "" {
-		e.str("color", status.color)
-	}
 	e.end()
 }
 

@@ -116,36 +116,10 @@ func campaignName(s seed, n, profile uint32) string {
 	return profileName(profile) + ": " + pick(topics(), h)
 }
 
-// sortKey orders campaigns by a field of sort_by.
-func (s *campaigns) sortKey(field string) func(a, b uint32) int {
-	switch field {
-	case "created_at":
-		return byKey(func(n uint32) int64 { return s.all[n].created })
-	case "updated_at":
-		return byKey(func(n uint32) int64 { return s.all[n].updated })
-	case "name":
-		return byKey(func(n uint32) string { return campaignName(s.seed, n, s.all[n].profile) })
-	}
-	return nil
-}
-
-// matchFilter applies a filter of GET /campaigns.
-func (s *campaigns) matchFilter(n uint32, key string, values []string) bool {
-	c := &s.all[n]
-	switch key {
-	case "status":
-		return slices.Contains(values, c.status)
-	case "profile_id":
-		return slices.Contains(values, s.seed.id(kindProfile, c.profile))
-	}
-	return true
-}
-
 // renderRow writes an item of the lists: without the questionnaire.
 func (s *campaigns) renderRow(e *enc, n uint32) {
-	c := &s.all[n]
 	e.begin(kindCampaign, n)
-	s.writeFields(e, c)
+	s.writeFields(e, &s.all[n])
 	if oneIn(e.record, 2) {
 		e.null("questionnaire")
 	}
@@ -153,12 +127,33 @@ func (s *campaigns) renderRow(e *enc, n uint32) {
 	e.end()
 }
 
-// renderDetail writes GET /campaigns/{id}.
+// renderDetail writes GET /campaigns/{id}. Its questionnaire repeats some of the
+// campaign's texts.
 func (s *campaigns) renderDetail(e *enc, n uint32) {
 	c := &s.all[n]
 	e.begin(kindCampaign, n)
 	s.writeFields(e, c)
-	s.writeQuestionnaire(e, c)
+	if c.file < 0 {
+		e.null("questionnaire")
+	} else {
+		f := &s.files.all[c.file]
+		e.obj("questionnaire")
+		e.id("id", kindQuestionnaire, n)
+		e.id("campaign_id", kindCampaign, n)
+		e.str("objectives", "Explain what is new; ≥ 2 quotes")
+		e.null("keywords")
+		e.str("target_audience", "CTOs <b>and</b> founders")
+		e.str("tone", "=friendly")
+		e.null("writing_samples")
+		e.id("file_id", kindFile, f.n)
+		e.str("file_name", fileName(e.s, f.n))
+		e.num("file_size", f.size)
+		e.str("file_url", fileURL(e.s, f.n))
+		e.when("created_at", c.created)
+		e.when("updated_at", c.created)
+		e.null("deleted_at")
+		e.end()
+	}
 	e.writeUnknown()
 	e.end()
 }
@@ -185,18 +180,6 @@ func (s *campaigns) writeFields(e *enc, c *campaign) {
 	e.when("created_at", c.created)
 	e.when("updated_at", c.updated)
 	e.null("deleted_at")
-	c.writeBrief(e)
-	e.num("total_articles", int64(len(c.articles)))
-	writeProfileRef(e, c.profile)
-	e.arr("articles")
-	for _, n := range c.articles {
-		s.articles.writeRef(e, &s.articles.all[n])
-	}
-	e.close(']')
-}
-
-// writeBrief writes the texts that also stand on the questionnaire.
-func (c *campaign) writeBrief(e *enc) {
 	e.optStr("keywords", "launch, café, ünïcode, \"exact phrase\"")
 	e.optStr("objectives", "Explain what is new; ≥ 2 quotes")
 	e.optStr("target_audience", "CTOs <b>and</b> founders")
@@ -205,36 +188,17 @@ func (c *campaign) writeBrief(e *enc) {
 	if c.file < 0 {
 		e.null("questionnaire_id")
 		e.null("file_id")
-		return
+	} else {
+		e.id("questionnaire_id", kindQuestionnaire, c.n)
+		e.id("file_id", kindFile, uint32(c.file))
 	}
-	e.id("questionnaire_id", kindQuestionnaire, c.n)
-	e.id("file_id", kindFile, uint32(c.file))
-}
-
-// writeQuestionnaire writes the block of the detail, or null.
-func (s *campaigns) writeQuestionnaire(e *enc, c *campaign) {
-	if c.file < 0 {
-		e.null("questionnaire")
-		return
+	e.num("total_articles", int64(len(c.articles)))
+	writeProfileRef(e, c.profile)
+	e.arr("articles")
+	for _, n := range c.articles {
+		s.articles.writeRef(e, &s.articles.all[n])
 	}
-	f := &s.files.all[c.file]
-	e.obj("questionnaire")
-	e.id("id", kindQuestionnaire, c.n)
-	e.id("campaign_id", kindCampaign, c.n)
-	// The questionnaire repeats some of the campaign's texts.
-	e.str("objectives", "Explain what is new; ≥ 2 quotes")
-	e.null("keywords")
-	e.str("target_audience", "CTOs <b>and</b> founders")
-	e.str("tone", "=friendly")
-	e.null("writing_samples")
-	e.id("file_id", kindFile, f.n)
-	e.str("file_name", fileName(e.s, f.n))
-	e.num("file_size", f.size)
-	e.str("file_url", fileURL(e.s, f.n))
-	e.when("created_at", c.created)
-	e.when("updated_at", c.created)
-	e.null("deleted_at")
-	e.end()
+	e.close(']')
 }
 
 // renderStatusCounts writes GET /campaigns/{id}/articles/status-count: a map by
@@ -277,7 +241,18 @@ func (s *campaigns) insertCampaign(r *rand.Rand) {
 }
 
 func (s *campaigns) listView() view {
-	return s.list.view(kindCampaign, s.renderRow, s.sortKey, s.matchFilter)
+	return view{
+		order: s.list.order, toHead: true, kind: kindCampaign, render: s.renderRow,
+		sortKeys: map[string]func(a, b uint32) int{
+			"created_at": byKey(func(n uint32) int64 { return s.all[n].created }),
+			"updated_at": byKey(func(n uint32) int64 { return s.all[n].updated }),
+			"name":       byKey(func(n uint32) string { return campaignName(s.seed, n, s.all[n].profile) }),
+		},
+		filters: map[string]func(n uint32) []string{
+			"status":     func(n uint32) []string { return []string{s.all[n].status} },
+			"profile_id": func(n uint32) []string { return []string{s.seed.id(kindProfile, s.all[n].profile)} },
+		},
+	}
 }
 
 func (s *campaigns) profileView(n uint32) view {
@@ -286,8 +261,7 @@ func (s *campaigns) profileView(n uint32) view {
 
 // articleView shows the articles of a campaign, those begun last first.
 func (s *campaigns) articleView(n uint32) view {
-	order := slices.Clone(s.all[n].articles)
-	return view{order: order, toHead: true, kind: kindArticle, render: s.articles.renderRow}
+	return view{order: slices.Clone(s.all[n].articles), toHead: true, kind: kindArticle, render: s.articles.renderRow}
 }
 
 func (s *campaigns) hasCampaign(n uint32) bool {

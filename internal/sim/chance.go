@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
 )
@@ -101,20 +102,12 @@ func (s seed) serial(k kind, id string) (uint32, bool) {
 	if len(id) != idLen {
 		return 0, false
 	}
-	head, err := hex.DecodeString(id[:8])
-	if err != nil {
+	head, headErr := hex.DecodeString(id[:8])
+	tail, tailErr := hex.DecodeString(id[24:])
+	if headErr != nil || tailErr != nil {
 		return 0, false
 	}
-	tail, err := hex.DecodeString(id[24:])
-	if err != nil {
-		return 0, false
-	}
-	var masked, low uint32
-	for i, c := range head {
-		masked = masked<<8 | uint32(c)
-		low = low<<8 | uint32(tail[i+2])
-	}
-	high := uint64(tail[0])<<8 | uint64(tail[1])
-	n := masked ^ uint32(s.roll(k, low, high))
+	masked, high, low := binary.BigEndian.Uint32(head), binary.BigEndian.Uint16(tail), binary.BigEndian.Uint32(tail[2:])
+	n := masked ^ uint32(s.roll(k, low, uint64(high)))
 	return n, s.id(k, n) == id
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -89,16 +90,8 @@ type faults struct {
 func (f *faults) setRules(rules []Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.rules = append([]Fault(nil), rules...)
+	f.rules = slices.Clone(rules)
 	f.matched, f.spoilt = make([]int, len(rules)), make([]int, len(rules))
-}
-
-// matchesRequest reports whether a rule is about a request at all.
-func (f *Fault) matchesRequest(path string, rt *route) bool {
-	if f.Route != "" && (rt == nil || rt.pattern != f.Route) {
-		return false
-	}
-	return strings.HasPrefix(path, f.Path)
 }
 
 // chooseFault is the fault for a request, or nil. The first rule that applies wins;
@@ -113,42 +106,22 @@ func (f *faults) chooseFault(r *http.Request, path string, rt *route) *Fault {
 		}
 	}
 	for i := range f.rules {
-		if f.rules[i].matchesRequest(path, rt) && f.strikesRequest(i) {
-			return &f.rules[i]
+		rule := &f.rules[i]
+		if !strings.HasPrefix(path, rule.Path) || rule.Route != "" && (rt == nil || rt.pattern != rule.Route) {
+			continue
 		}
+		f.matched[i]++
+		if f.matched[i] <= rule.Skip || rule.Times > 0 && f.spoilt[i] >= rule.Times {
+			continue
+		}
+		draw := f.seed.roll(kindRoute, uint32(f.matched[i]), 100+uint64(i))
+		if rule.Probability > 0 && float64(draw) >= rule.Probability*math.MaxUint64 {
+			continue
+		}
+		f.spoilt[i]++
+		return rule
 	}
 	return nil
-}
-
-// strikesRequest counts a matching request and reports whether the rule spoils it.
-func (f *faults) strikesRequest(i int) bool {
-	rule := f.rules[i]
-	f.matched[i]++
-	if f.matched[i] <= rule.Skip || rule.Times > 0 && f.spoilt[i] >= rule.Times {
-		return false
-	}
-	draw := f.seed.roll(kindRoute, uint32(f.matched[i]), 100+uint64(i))
-	if rule.Probability > 0 && float64(draw) >= rule.Probability*math.MaxUint64 {
-		return false
-	}
-	f.spoilt[i]++
-	return true
-}
-
-// pageTwist is what the fault does to a page; nothing for most.
-func (f *Fault) pageTwist() twist {
-	if f == nil {
-		return twist{}
-	}
-	switch f.Kind {
-	case FaultEndlessPages:
-		return twist{endless: true}
-	case FaultSamePage:
-		return twist{same: true}
-	case FaultTotals:
-		return twist{totals: f.Delta}
-	}
-	return twist{}
 }
 
 // replaceAnswer is the reply of a fault that answers instead of the service, which then

@@ -97,30 +97,6 @@ func fileURL(s seed, n uint32) string {
 	return "https://files.example.com/" + s.id(kindFile, n) + "?sig=a%2Fb%3D"
 }
 
-// sortKey orders files by a field of sort_by.
-func (s *files) sortKey(field string) func(a, b uint32) int {
-	switch field {
-	case "created_at":
-		return byKey(func(n uint32) int64 { return s.all[n].created })
-	case "updated_at":
-		return byKey(func(n uint32) int64 { return s.all[n].updated })
-	case "name":
-		return byKey(func(n uint32) string { return fileName(s.seed, n) })
-	case "size":
-		return byKey(func(n uint32) int64 { return s.all[n].size })
-	}
-	return nil
-}
-
-// matchFilter applies a filter of GET /files.
-func (s *files) matchFilter(n uint32, key string, values []string) bool {
-	if key != "folder_id" {
-		return true
-	}
-	f := s.all[n].folder
-	return f >= 0 && slices.Contains(values, s.seed.id(kindFolder, uint32(f)))
-}
-
 // renderFile writes a file, which lists and details show alike.
 func (s *files) renderFile(e *enc, n uint32) {
 	f := &s.all[n]
@@ -132,7 +108,11 @@ func (s *files) renderFile(e *enc, n uint32) {
 	e.optNum("size", f.size)
 	e.optStr("mime_type", pick([]string{"application/pdf", "image/png", "application/x-unknown"}, e.record))
 	e.id("team_id", kindTeam, 0)
-	e.optID("folder_id", kindFolder, f.folder)
+	if f.folder < 0 {
+		e.null("folder_id")
+	} else {
+		e.id("folder_id", kindFolder, uint32(f.folder))
+	}
 	e.id("uploaded_by", kindPerson, n%uint32(len(people())))
 	e.when("created_at", f.created)
 	e.when("updated_at", f.updated)
@@ -144,14 +124,6 @@ func (s *files) renderFile(e *enc, n uint32) {
 // renderFileContent writes what GET /files/{id}/download answers.
 func renderFileContent(e *enc, n uint32) {
 	e.b = append(e.b, "%PDF-1.7\n"+fileName(e.s, n)+"\n\x00\xff"...)
-}
-
-// folderSortKey orders folders by a field of sort_by.
-func (s *files) folderSortKey(field string) func(a, b uint32) int {
-	if field == "created_at" {
-		return byKey(func(n uint32) int64 { return s.folders[n].created })
-	}
-	return nil
 }
 
 // renderFolder writes an item of GET /folders.
@@ -177,12 +149,30 @@ func (s *files) insertFile(r *rand.Rand) { s.newFile(r, s.calendar.now().Unix())
 func (s *files) insertFolder(*rand.Rand) { s.newFolder(s.calendar.now().Unix()) }
 
 func (s *files) listView() view {
-	return s.list.view(kindFile, s.renderFile, s.sortKey, s.matchFilter)
+	return view{
+		order: s.list.order, toHead: true, kind: kindFile, render: s.renderFile,
+		sortKeys: map[string]func(a, b uint32) int{
+			"created_at": byKey(func(n uint32) int64 { return s.all[n].created }),
+			"updated_at": byKey(func(n uint32) int64 { return s.all[n].updated }),
+			"name":       byKey(func(n uint32) string { return fileName(s.seed, n) }),
+			"size":       byKey(func(n uint32) int64 { return s.all[n].size }),
+		},
+		filters: map[string]func(n uint32) []string{"folder_id": func(n uint32) []string {
+			if s.all[n].folder < 0 {
+				return nil
+			}
+			return []string{s.seed.id(kindFolder, uint32(s.all[n].folder))}
+		}},
+	}
 }
 
 // folderView shows the folders, which have no filter.
 func (s *files) folderView() view {
-	return s.folderList.view(kindFolder, s.renderFolder, s.folderSortKey, nil)
+	created := byKey(func(n uint32) int64 { return s.folders[n].created })
+	return view{
+		order: s.folderList.order, toHead: true, kind: kindFolder, render: s.renderFolder,
+		sortKeys: map[string]func(a, b uint32) int{"created_at": created},
+	}
 }
 
 func (s *files) hasFile(n uint32) bool { return int(n) < len(s.all) && !s.list.removed[n] }

@@ -55,10 +55,13 @@ type items struct {
 func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 {
 	n := uint32(len(s.all))
 	l := o.lines[lineIndex]
+	commission := l.salePrice().share(100) + l.salePrice()/100_000*567 // 10.567 %
+	if oneIn(s.seed.roll(kindOrder, o.n, commissionRoll), 40) {
+		commission = 0
+	}
 	s.all = append(s.all, item{
 		n: n, order: o.n, line: lineIndex, created: at, updated: at, article: -1,
-		commission: s.commissionOf(o.n, l.salePrice()),
-		status:     commissionPending, next: s.calendar.drawDay(r, 2, 7),
+		commission: commission, status: commissionPending, next: s.calendar.drawDay(r, 2, 7),
 	})
 	s.byProfile[o.profile] = append(s.byProfile[o.profile], n)
 	if !l.addOn {
@@ -79,14 +82,6 @@ func (s *items) nextUnassigned(profile uint32) uint32 {
 func (s *items) assignArticle(n uint32, a *article) {
 	it := &s.all[n]
 	it.article, it.campaign, it.updated = int64(a.n), a.campaign, max(a.created, it.updated+1)
-}
-
-// commissionOf is 10.567 % of a sale; a few orders bring none.
-func (s *items) commissionOf(order uint32, sale micros) micros {
-	if oneIn(s.seed.roll(kindOrder, order, commissionRoll), 40) {
-		return 0
-	}
-	return sale.share(100) + sale/100_000*567
 }
 
 // stepDay advances the commissions that are due: pending, perhaps on hold, approved, paid,
@@ -124,32 +119,6 @@ func (s *items) advanceItem(r *rand.Rand, it *item) bool {
 	return false
 }
 
-// sortKey orders order items by a field of sort_by.
-func (s *items) sortKey(field string) func(a, b uint32) int {
-	switch field {
-	case "created_at":
-		return byKey(func(n uint32) int64 { return s.all[n].created })
-	case "updated_at":
-		return byKey(func(n uint32) int64 { return s.all[n].updated })
-	case "commission_amount":
-		return byKey(func(n uint32) micros { return s.all[n].commission })
-	}
-	return nil
-}
-
-// matchFilter applies a filter of GET /order-items.
-func (s *items) matchFilter(n uint32, key string, values []string) bool {
-	it := &s.all[n]
-	switch key {
-	case "commission_status":
-		return slices.Contains(values, it.status)
-	case "product_ids":
-		product := s.orders.all[it.order].lines[it.line].product
-		return slices.Contains(values, s.seed.id(kindProduct, product))
-	}
-	return true
-}
-
 // renderRow writes an item of GET /order-items.
 func (s *items) renderRow(e *enc, n uint32) {
 	it := &s.all[n]
@@ -177,7 +146,13 @@ func (s *items) renderRow(e *enc, n uint32) {
 	e.money("product_price", l.price)
 	e.str("product_type", s.products.words.types[t.kind].name)
 	it.writeArticle(e, o.profile)
-	o.writeClient(e)
+	if e.hasValue("client") { // the profile's person
+		p := pick(people(), e.s.roll(kindPerson, 100+o.profile, 2))
+		e.obj("client")
+		e.str("first_name", p.first)
+		e.str("last_name", p.last)
+		e.end()
+	}
 	s.outlets.writeRef(e, t.outlet, false)
 	e.writeUnknown()
 	e.end()
@@ -306,7 +281,21 @@ func (s *items) insertItem(r *rand.Rand) {
 
 // listView shows the items in the order of the payments that made them.
 func (s *items) listView() view {
-	return s.list.view(kindItem, s.renderRow, s.sortKey, s.matchFilter)
+	return view{
+		order: s.list.order, toHead: true, kind: kindItem, render: s.renderRow,
+		sortKeys: map[string]func(a, b uint32) int{
+			"created_at":        byKey(func(n uint32) int64 { return s.all[n].created }),
+			"updated_at":        byKey(func(n uint32) int64 { return s.all[n].updated }),
+			"commission_amount": byKey(func(n uint32) micros { return s.all[n].commission }),
+		},
+		filters: map[string]func(n uint32) []string{
+			"commission_status": func(n uint32) []string { return []string{s.all[n].status} },
+			"product_ids": func(n uint32) []string {
+				it := &s.all[n]
+				return []string{s.seed.id(kindProduct, s.orders.all[it.order].lines[it.line].product)}
+			},
+		},
+	}
 }
 
 // profileView shows items in another form, ProfileOrderItem of the spec.

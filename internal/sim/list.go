@@ -89,18 +89,6 @@ func (l *list) mark() {
 	}
 }
 
-// survivors are the records that were listed at the mark and still are. No record
-// returns after its removal, so they were listed all the time.
-func (l *list) survivors() []uint32 {
-	var out []uint32
-	for _, n := range slices.Backward(l.order) {
-		if l.marked[n] {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
 // byKey compares two records by what a function says of each.
 func byKey[K cmp.Ordered](key func(n uint32) K) func(a, b uint32) int {
 	return func(a, b uint32) int { return cmp.Compare(key(a), key(b)) }
@@ -140,17 +128,11 @@ type view struct {
 	toHead bool // order is from the end, as in list
 	kind   kind
 	render func(e *enc, n uint32)
-	// sortKey compares by a field of sort_by; nil when the field is unknown.
-	sortKey func(field string) func(a, b uint32) int
-	// match reports whether a record passes a filter; nil: nothing is filtered.
-	match func(n uint32, key string, values []string) bool
-}
-
-// view is what a request sees of the list.
-func (l *list) view(k kind, render func(e *enc, n uint32), sortKey func(string) func(a, b uint32) int,
-	match func(n uint32, key string, values []string) bool,
-) view {
-	return view{order: l.order, toHead: true, kind: k, render: render, sortKey: sortKey, match: match}
+	// sortKeys compare records, by the fields of sort_by.
+	sortKeys map[string]func(a, b uint32) int
+	// filters are the values of a record that a filter may ask for, by its key. A key
+	// that is not known filters nothing.
+	filters map[string]func(n uint32) []string
 }
 
 // len is the number of records before paging.

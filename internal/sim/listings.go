@@ -16,29 +16,15 @@ type listings struct {
 	outletRows       list    // GET /outlets
 }
 
-// newListings makes the products of the past.
+// newListings makes the products that are older than the world's first day, spread
+// over two years before it. One in 64 shares its second with the one before it; within
+// such a pair the ids decide the order.
 func newListings(products *products, opts Options) *listings {
 	s := &listings{
 		calendar: products.calendar, seed: products.seed, products: products, outlets: products.outlets,
 		change: opts.ListingChange, turnover: opts.ListingTurnover,
 	}
-	s.addFirstProducts(opts.Listings)
-	return s
-}
-
-// newProduct makes the next product, created at or after an instant.
-func (s *listings) newProduct(wish int64) {
-	n := s.products.addProduct(s.onSale.stamp(wish))
-	s.onSale.add(n)
-	if s.products.isOutletRow(n) {
-		s.outletRows.add(n)
-	}
-}
-
-// addFirstProducts makes the products that are older than the world's first day,
-// spread over two years before it. One in 64 shares its second with the one
-// before it; within such a pair the ids decide the order.
-func (s *listings) addFirstProducts(count int) {
+	count := opts.Listings
 	all := make([]product, 0, count+count/8)
 	s.onSale.order = make([]uint32, 0, count+count/8)
 	span := s.calendar.dayStart(s.calendar.day) - s.calendar.birth
@@ -62,6 +48,7 @@ func (s *listings) addFirstProducts(count int) {
 		}
 	}
 	s.onSale.newest = s.calendar.dayStart(s.calendar.day)
+	return s
 }
 
 // stepDay moves prices, withdraws listings and brings new ones. A fifth
@@ -79,9 +66,17 @@ func (s *listings) stepDay(r *rand.Rand) {
 	s.outlets.stepDay(r, roundByChance(r, changes/5/perOutlet))
 
 	turnover := min(roundByChance(r, s.turnover*float64(onSale)), onSale-1)
-	s.withdrawSome(r, turnover)
+	for range turnover {
+		s.products.withdrawProduct(s.drawOnSale(r))
+	}
+	s.onSale.order = slices.DeleteFunc(s.onSale.order, s.products.isWithdrawn)
+	s.outletRows.order = slices.DeleteFunc(s.outletRows.order, s.products.isWithdrawn)
 	for _, wish := range s.calendar.drawSeconds(r, turnover) {
-		s.newProduct(wish)
+		n := s.products.addProduct(s.onSale.stamp(wish))
+		s.onSale.add(n)
+		if s.products.isOutletRow(n) {
+			s.outletRows.add(n)
+		}
 	}
 }
 
@@ -95,19 +90,6 @@ func (s *listings) drawOnSale(r *rand.Rand) uint32 {
 	}
 }
 
-// withdrawSome ends the sale of so many listings and removes them from both
-// lists in one pass each.
-func (s *listings) withdrawSome(r *rand.Rand, count int) {
-	if count <= 0 {
-		return
-	}
-	for range count {
-		s.products.withdrawProduct(s.drawOnSale(r))
-	}
-	s.onSale.order = slices.DeleteFunc(s.onSale.order, s.products.isWithdrawn)
-	s.outletRows.order = slices.DeleteFunc(s.outletRows.order, s.products.isWithdrawn)
-}
-
 // removeProduct withdraws one product and removes it from both lists.
 func (s *listings) removeProduct(n uint32) {
 	s.products.withdrawProduct(n)
@@ -115,74 +97,50 @@ func (s *listings) removeProduct(n uint32) {
 	s.outletRows.remove(n)
 }
 
-// sortKey orders both lists of products by a field of sort_by.
-func (s *listings) sortKey(field string) func(a, b uint32) int {
-	switch field {
-	case "created_at":
-		return byKey(s.products.createdAt)
-	case "price", "unit_amount":
-		return byKey(s.products.priceOf)
-	case "outlet_name":
-		return byKey(func(n uint32) string { return s.outlets.all[s.products.traitsOf(n).outlet].name })
-	case "domain_authority":
-		return byKey(func(n uint32) int64 {
-			t := s.products.traitsOf(n)
-			return s.outlets.all[t.outlet].channels[t.channel].authority
-		})
+// viewOf shows one of the two lists. A filter by channels compares those that
+// channelsOf returns.
+func (s *listings) viewOf(l *list, render func(e *enc, n uint32), channelsOf func(n uint32) []channel) view {
+	ofChannels := func(value func(c channel) string) func(n uint32) []string {
+		return func(n uint32) (values []string) {
+			for _, c := range channelsOf(n) {
+				values = append(values, value(c))
+			}
+			return values
+		}
 	}
-	return nil
+	return view{
+		order: l.order, toHead: true, kind: kindProduct, render: render, sortKeys: s.sortKeys(),
+		filters: map[string]func(n uint32) []string{
+			"channel_types":   ofChannels(func(c channel) string { return c.kind }),
+			"placement_types": ofChannels(func(c channel) string { return c.placement }),
+			"disclaimer_ids":  ofChannels(func(c channel) string { return s.seed.id(kindDisclaimer, uint32(c.disclaimer)) }),
+			"country":         func(n uint32) []string { return []string{s.outletOf(n).place.country} },
+			"product_ids":     func(n uint32) []string { return []string{s.seed.id(kindProduct, n)} },
+			"tags": func(n uint32) (names []string) {
+				for _, tag := range s.outletOf(n).tags {
+					names = append(names, tagNames()[tag])
+				}
+				return names
+			},
+		},
+	}
 }
 
-// matchListing applies a filter of GET /products/listings.
-func (s *listings) matchListing(n uint32, key string, values []string) bool {
-	t := s.products.traitsOf(n)
-	c := &s.outlets.all[t.outlet].channels[t.channel]
-	switch key {
-	case "channel_types":
-		return slices.Contains(values, c.kind)
-	case "placement_types":
-		return slices.Contains(values, t.placement)
-	case "disclaimer_ids":
-		return slices.Contains(values, s.seed.id(kindDisclaimer, uint32(c.disclaimer)))
-	}
-	return s.matchOutlet(n, t.outlet, key, values)
-}
+// outletOf is the outlet of a product.
+func (s *listings) outletOf(n uint32) *outlet { return &s.outlets.all[n%uint32(len(s.outlets.all))] }
 
-// matchOutletRow applies a filter of GET /outlets: one channel of the outlet
-// that fits is enough.
-func (s *listings) matchOutletRow(n uint32, key string, values []string) bool {
-	o := n % uint32(len(s.outlets.all))
-	anyChannel := func(fits func(c channel) bool) bool {
-		return slices.ContainsFunc(s.outlets.all[o].channels, fits)
+// sortKeys order products by the fields of sort_by.
+func (s *listings) sortKeys() map[string]func(a, b uint32) int {
+	byPrice := byKey(s.products.priceOf)
+	return map[string]func(a, b uint32) int{
+		"created_at":  byKey(s.products.createdAt),
+		"price":       byPrice,
+		"unit_amount": byPrice,
+		"outlet_name": byKey(func(n uint32) string { return s.outletOf(n).name }),
+		"domain_authority": byKey(func(n uint32) int64 {
+			return s.outletOf(n).channels[s.products.traitsOf(n).channel].authority
+		}),
 	}
-	switch key {
-	case "channel_types":
-		return anyChannel(func(c channel) bool { return slices.Contains(values, c.kind) })
-	case "placement_types":
-		return anyChannel(func(c channel) bool { return slices.Contains(values, c.placement) })
-	case "disclaimer_ids":
-		return anyChannel(func(c channel) bool {
-			return slices.Contains(values, s.seed.id(kindDisclaimer, uint32(c.disclaimer)))
-		})
-	}
-	return s.matchOutlet(n, o, key, values)
-}
-
-// matchOutlet applies the filters that both lists of products share. A key
-// that is not known filters nothing.
-func (s *listings) matchOutlet(n, outlet uint32, key string, values []string) bool {
-	o := &s.outlets.all[outlet]
-	switch key {
-	case "country":
-		return slices.Contains(values, o.place.country)
-	case "product_ids":
-		return slices.Contains(values, s.seed.id(kindProduct, n))
-	case "tags":
-		return slices.ContainsFunc(o.tags, func(tag int) bool {
-			return slices.Contains(values, tagNames()[tag])
-		})
-	}
-	return true
 }
 
 // insertListing lists one more product, which is no outlet row.
@@ -197,14 +155,19 @@ func (s *listings) insertOutletRow(*rand.Rand) {
 	s.outletRows.add(s.products.addProduct(at))
 }
 
-// outletRowView and listingView show the two lists, which filter by channels in
-// two ways.
+// outletRowView shows GET /outlets: one channel of the outlet that fits is enough.
 func (s *listings) outletRowView() view {
-	return s.outletRows.view(kindProduct, s.renderOutletRow, s.sortKey, s.matchOutletRow)
+	return s.viewOf(&s.outletRows, s.renderOutletRow, func(n uint32) []channel { return s.outletOf(n).channels })
 }
 
+// listingView shows GET /products/listings: the channel of the listing must fit.
 func (s *listings) listingView() view {
-	return s.onSale.view(kindProduct, s.renderListing, s.sortKey, s.matchListing)
+	return s.viewOf(&s.onSale, s.renderListing, func(n uint32) []channel {
+		t := s.products.traitsOf(n)
+		c := s.outlets.all[t.outlet].channels[t.channel]
+		c.placement = t.placement
+		return []channel{c}
+	})
 }
 
 // outletProductView are the products on sale of one outlet. Their numbers are
@@ -216,7 +179,7 @@ func (s *listings) outletProductView(outlet uint32) view {
 			order = append(order, uint32(n))
 		}
 	}
-	return view{order: order, toHead: true, kind: kindProduct, render: s.products.renderDetail, sortKey: s.sortKey}
+	return view{order: order, toHead: true, kind: kindProduct, render: s.products.renderDetail, sortKeys: s.sortKeys()}
 }
 
 // renderListing writes an item of GET /products/listings.

@@ -111,8 +111,6 @@ type Options struct {
 	RateBurst int
 	// Clock is the clock of the rate limiter. Defaults to time.Now.
 	Clock func() time.Time
-	// Latency is the time before every response. 0: none.
-	Latency time.Duration
 
 	// Faults are rules; the first that matches a request applies to its answer.
 	Faults []Fault

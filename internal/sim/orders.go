@@ -68,17 +68,7 @@ func (s *orders) newOrder(r *rand.Rand, wish int64) uint32 {
 		o.next = s.calendar.drawDay(r, 7, 7)
 	}
 	o.updated = o.created
-	s.addLines(r, &o)
-	o.computeAmounts(s.seed.roll(kindOrder, n, 3))
-	s.all = append(s.all, o)
-	s.list.add(n)
-	s.byProfile[o.profile] = append(s.byProfile[o.profile], n)
-	s.open = append(s.open, n)
-	return n
-}
-
-// addLines buys one to four products that are on sale, some as add-ons.
-func (s *orders) addLines(r *rand.Rand, o *order) {
+	// One to four products that are on sale, some as add-ons.
 	for i := range 1 + r.IntN(4) {
 		p := s.listings.drawOnSale(r)
 		l := line{product: p, quantity: 1, price: s.products.priceOf(p), linked: -1, item: -1}
@@ -90,6 +80,12 @@ func (s *orders) addLines(r *rand.Rand, o *order) {
 		}
 		o.lines = append(o.lines, l)
 	}
+	o.computeAmounts(s.seed.roll(kindOrder, n, 3))
+	s.all = append(s.all, o)
+	s.list.add(n)
+	s.byProfile[o.profile] = append(s.byProfile[o.profile], n)
+	s.open = append(s.open, n)
+	return n
 }
 
 // computeAmounts computes the amounts, so that they agree to the last digit.
@@ -124,52 +120,19 @@ func (s *orders) stepDay(r *rand.Rand, pay func(r *rand.Rand, o *order, at int64
 		return true
 	})
 	for _, n := range today {
-		s.advanceOrder(r, &s.all[n], pay)
+		o := &s.all[n]
+		at := max(s.calendar.drawSecond(r), o.updated+1)
+		switch {
+		case o.status == orderPaid:
+			o.status, o.updated = orderFulfilled, at
+		case o.pays:
+			pay(r, o, at)
+			o.next = s.calendar.drawDay(r, 15, 30)
+			s.open = append(s.open, n)
+		default:
+			o.status, o.updated, o.deleted = orderCancelled, at, at
+		}
 	}
-}
-
-// advanceOrder performs the next event of an order.
-func (s *orders) advanceOrder(r *rand.Rand, o *order, pay func(r *rand.Rand, o *order, at int64)) {
-	at := max(s.calendar.drawSecond(r), o.updated+1)
-	switch {
-	case o.status == orderPaid:
-		o.status, o.updated = orderFulfilled, at
-	case o.pays:
-		pay(r, o, at)
-		o.next = s.calendar.drawDay(r, 15, 30)
-		s.open = append(s.open, o.n)
-	default:
-		o.status, o.updated, o.deleted = orderCancelled, at, at
-	}
-}
-
-// sortKey orders orders by a field of sort_by.
-func (s *orders) sortKey(field string) func(a, b uint32) int {
-	switch field {
-	case "created_at":
-		return byKey(func(n uint32) int64 { return s.all[n].created })
-	case "updated_at":
-		return byKey(func(n uint32) int64 { return s.all[n].updated })
-	case "total":
-		return byKey(func(n uint32) micros { return s.all[n].total })
-	}
-	return nil
-}
-
-// matchFilter applies a filter of GET /orders.
-func (s *orders) matchFilter(n uint32, key string, values []string) bool {
-	o := &s.all[n]
-	switch key {
-	case "status":
-		return slices.Contains(values, o.status)
-	case "profile_id":
-		return slices.Contains(values, s.seed.id(kindProfile, o.profile))
-	case "product_ids":
-		return slices.ContainsFunc(o.lines, func(l line) bool {
-			return slices.Contains(values, s.seed.id(kindProduct, l.product))
-		})
-	}
-	return true
 }
 
 // renderRow writes an order as the lists show it: team nested, name and
@@ -222,21 +185,6 @@ func (o *order) writeFields(e *enc) {
 	e.money("processing_fee", o.fee)
 	e.money("discount", o.discount)
 	e.optMoney("credits_applied", o.credits)
-	o.writePayment(e)
-	o.writeGuest(e)
-	if shape := pick(metadataShapes(), e.record); !oneIn(e.record>>5, 6) {
-		e.raw("metadata", shape)
-	}
-	e.when("created_at", o.created)
-	e.when("updated_at", o.updated)
-	if o.deleted != 0 || e.hasValue("deleted_at") {
-		e.when("deleted_at", o.deleted)
-	}
-	e.optStr("checkout_link", "https://pay.example.com/c/"+e.s.id(kindOrder, o.n)[:8])
-}
-
-// writePayment writes status and payment; an unpaid order has no invoice.
-func (o *order) writePayment(e *enc) {
 	coupon := ""
 	if o.discount > 0 {
 		coupon = "WELCOME10"
@@ -248,78 +196,66 @@ func (o *order) writePayment(e *enc) {
 	e.str("status", o.status)
 	e.optStr("reference_number", "R-"+short)
 	e.optStr("external_reference_number", "=1+1\" PO "+short)
-	if o.paid == 0 {
-		return
+	if o.paid != 0 { // an unpaid order has no invoice
+		e.optStr("customer_invoice_id", "inv_"+short)
+		e.optStr("customer_invoice_source", "billing")
+		if e.hasValue("customer_invoice_date") {
+			e.when("customer_invoice_date", o.paid)
+		}
+		e.optStr("customer_invoice_url", "https://billing.example.com/i/"+short)
 	}
-	e.optStr("customer_invoice_id", "inv_"+short)
-	e.optStr("customer_invoice_source", "billing")
-	if e.hasValue("customer_invoice_date") {
-		e.when("customer_invoice_date", o.paid)
-	}
-	e.optStr("customer_invoice_url", "https://billing.example.com/i/"+short)
-}
-
-// writeGuest writes who ordered when it was no account of the team.
-func (o *order) writeGuest(e *enc) {
 	guest := oneIn(e.s.roll(kindOrder, o.n, 4), 6)
 	e.flag("is_guest_order", guest)
 	if guest {
-		e.str("guest_email", "guest+"+e.s.id(kindOrder, o.n)[:4]+"@example.com")
-		e.optStr("guest_payment_customer_id", "cus_"+e.s.id(kindOrder, o.n)[:6])
+		e.str("guest_email", "guest+"+short[:4]+"@example.com")
+		e.optStr("guest_payment_customer_id", "cus_"+short[:6])
 	}
 	e.optStr("account_owner_email", "owner@example.com")
+	if shape := pick(metadataShapes(), e.record); !oneIn(e.record>>5, 6) {
+		e.raw("metadata", shape)
+	}
+	e.when("created_at", o.created)
+	e.when("updated_at", o.updated)
+	if o.deleted != 0 || e.hasValue("deleted_at") {
+		e.when("deleted_at", o.deleted)
+	}
+	e.optStr("checkout_link", "https://pay.example.com/c/"+short)
 }
 
-// writeLines writes the lines of an order.
+// writeLines writes the lines of an order. Without a payment they have neither id nor
+// order_id.
 func (s *orders) writeLines(e *enc, o *order, lean bool) {
 	e.arr("line_items")
-	for i := range o.lines {
-		s.writeLine(e, o, &o.lines[i], lean)
+	for _, l := range o.lines {
+		t := s.products.traitsOf(l.product)
+		kind := s.products.words.types[t.kind]
+		e.b = append(e.b, '{')
+		if l.item >= 0 {
+			e.id("id", kindItem, uint32(l.item))
+			e.id("order_id", kindOrder, o.n)
+		}
+		e.id("product_id", kindProduct, l.product)
+		e.num("quantity", l.quantity)
+		e.money("price", l.price)
+		e.flag("is_add_on", l.addOn)
+		if l.linked >= 0 && o.lines[l.linked].item >= 0 {
+			e.id("linked_order_line_item_id", kindItem, uint32(o.lines[l.linked].item))
+		} else {
+			e.null("linked_order_line_item_id")
+		}
+		e.key("name")
+		s.products.writeName(e, l.product, t)
+		e.str("product_type_name", kind.name)
+		e.id("type_id", kindProductType, uint32(t.kind))
+		e.str("product_type_prefix", kind.prefix)
+		s.outlets.writeRef(e, t.outlet, lean)
+		s.products.writeIncludes(e, t.roll)
+		e.when("created_at", o.created)
+		e.when("updated_at", max(o.created, o.paid))
+		e.null("deleted_at")
+		e.end()
 	}
 	e.close(']')
-}
-
-// writeLine writes one line. Without a payment it has neither id nor order_id.
-func (s *orders) writeLine(e *enc, o *order, l *line, lean bool) {
-	t := s.products.traitsOf(l.product)
-	kind := s.products.words.types[t.kind]
-	e.b = append(e.b, '{')
-	if l.item >= 0 {
-		e.id("id", kindItem, uint32(l.item))
-		e.id("order_id", kindOrder, o.n)
-	}
-	e.id("product_id", kindProduct, l.product)
-	e.num("quantity", l.quantity)
-	e.money("price", l.price)
-	e.flag("is_add_on", l.addOn)
-	if l.linked >= 0 && o.lines[l.linked].item >= 0 {
-		e.id("linked_order_line_item_id", kindItem, uint32(o.lines[l.linked].item))
-	} else {
-		e.null("linked_order_line_item_id")
-	}
-	e.key("name")
-	s.products.writeName(e, l.product, t)
-	e.str("product_type_name", kind.name)
-	e.id("type_id", kindProductType, uint32(t.kind))
-	e.str("product_type_prefix", kind.prefix)
-	s.outlets.writeRef(e, t.outlet, lean)
-	s.products.writeIncludes(e, t.roll)
-	e.when("created_at", o.created)
-	e.when("updated_at", max(o.created, o.paid))
-	e.null("deleted_at")
-	e.end()
-}
-
-// writeClient writes the block of the client, who is the profile's person.
-func (o *order) writeClient(e *enc) {
-	if !e.hasValue("client") {
-		return
-	}
-	p := pick(people(), e.s.roll(kindPerson, 100+o.profile, 2))
-	e.obj("client")
-	e.str("first_name", p.first)
-	e.str("last_name", p.last)
-	e.end()
 }
 
 // canOrder reports whether the world has what an order needs.
@@ -343,7 +279,24 @@ func (s *orders) newSingleLine(r *rand.Rand, wish int64) *order {
 
 // listView and profileView show the same records.
 func (s *orders) listView() view {
-	return s.list.view(kindOrder, s.renderRow, s.sortKey, s.matchFilter)
+	return view{
+		order: s.list.order, toHead: true, kind: kindOrder, render: s.renderRow,
+		sortKeys: map[string]func(a, b uint32) int{
+			"created_at": byKey(func(n uint32) int64 { return s.all[n].created }),
+			"updated_at": byKey(func(n uint32) int64 { return s.all[n].updated }),
+			"total":      byKey(func(n uint32) micros { return s.all[n].total }),
+		},
+		filters: map[string]func(n uint32) []string{
+			"status":     func(n uint32) []string { return []string{s.all[n].status} },
+			"profile_id": func(n uint32) []string { return []string{s.seed.id(kindProfile, s.all[n].profile)} },
+			"product_ids": func(n uint32) (ids []string) {
+				for _, l := range s.all[n].lines {
+					ids = append(ids, s.seed.id(kindProduct, l.product))
+				}
+				return ids
+			},
+		},
+	}
 }
 
 func (s *orders) profileView(n uint32) view {

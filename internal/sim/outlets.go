@@ -74,21 +74,17 @@ func (s *outlets) newOutlet(n uint32) outlet {
 		o.tags = append(o.tags, int(s.seed.roll(kindOutlet, n, 10+i)%uint64(len(tagNames()))))
 	}
 	for i := range 1 + h>>32%3 {
-		o.channels = append(o.channels, s.newChannel(n*maxChannels+uint32(i)))
+		number := n*maxChannels + uint32(i)
+		c := s.seed.roll(kindChannel, number, 2)
+		o.channels = append(o.channels, channel{
+			n: number, kind: pick(channelTypes(), mix(c)), placement: pick(placementTypes(), mix(c+1)),
+			authority: int64(10 + c%85), ranking: int64(5 + c>>8%90), doFollow: c>>16%3 > 0,
+			disclaimer: int(c >> 24 % uint64(len(disclaimers()))),
+		})
 	}
 	o.updated = o.created
 	s.renderParts(&o)
 	return o
-}
-
-// newChannel makes a channel as it is before any authority changes.
-func (s *outlets) newChannel(n uint32) channel {
-	h := s.seed.roll(kindChannel, n, 2)
-	return channel{
-		n: n, kind: pick(channelTypes(), mix(h)), placement: pick(placementTypes(), mix(h+1)),
-		authority: int64(10 + h%85), ranking: int64(5 + h>>8%90), doFollow: h>>16%3 > 0,
-		disclaimer: int(h >> 24 % uint64(len(disclaimers()))),
-	}
 }
 
 // renderParts writes the parts of an outlet that its listings copy.
@@ -104,13 +100,37 @@ func (s *outlets) renderParts(o *outlet) {
 	})
 	o.indexed = e.renderPart(func() { e.optFlag("is_indexed", o.n%5 != 0) })
 	o.tagList = e.renderPart(func() { o.writeTags(e) })
-	o.summaries = e.renderPart(func() { o.writeSummaries(e) })
+	o.summaries = e.renderPart(func() {
+		e.arr("channels")
+		for i := range o.channels {
+			c := &o.channels[i]
+			e.b = append(e.b, '{')
+			e.str("channel_type", c.kind)
+			e.str("placement_type", c.placement)
+			c.writeMeasures(e)
+			c.writeDisclaimer(e)
+			e.end()
+		}
+		e.close(']')
+	})
 	for i := range o.channels {
 		c := &o.channels[i]
 		c.listing = e.renderPart(func() {
 			e.fragment(o.listing)
 			e.fragment(o.indexed)
-			c.writeListing(e)
+			e.id("channel_id", kindChannel, c.n)
+			e.str("channel_type", c.kind)
+			c.writeMeasures(e)
+			switch c.n % 5 { // null, the whole record, or a text
+			case 0:
+				e.null("disclaimer")
+			case 1:
+				e.obj("disclaimer")
+				writeDisclaimer(e, uint32(c.disclaimer))
+				e.end()
+			default:
+				e.str("disclaimer", disclaimers()[c.disclaimer].name)
+			}
 			e.fragment(o.tagList)
 		})
 	}
@@ -146,21 +166,6 @@ func (o *outlet) writeTags(e *enc) {
 	e.close(']')
 }
 
-// writeSummaries writes the channels as GET /outlets shows them.
-func (o *outlet) writeSummaries(e *enc) {
-	e.arr("channels")
-	for i := range o.channels {
-		c := &o.channels[i]
-		e.b = append(e.b, '{')
-		e.str("channel_type", c.kind)
-		e.str("placement_type", c.placement)
-		c.writeMeasures(e)
-		c.writeDisclaimer(e)
-		e.end()
-	}
-	e.close(']')
-}
-
 // writeMeasures writes what changes when an outlet gains or loses authority.
 func (c *channel) writeMeasures(e *enc) {
 	if c.n%11 == 0 {
@@ -177,24 +182,6 @@ func (c *channel) writeDisclaimer(e *enc) {
 	d := disclaimers()[c.disclaimer]
 	e.str("disclaimer_name", d.name)
 	e.strOrNull("disclaimer_description", d.description)
-}
-
-// writeListing writes a channel's part of a product listing; the disclaimer
-// is a text there, or the whole record.
-func (c *channel) writeListing(e *enc) {
-	e.id("channel_id", kindChannel, c.n)
-	e.str("channel_type", c.kind)
-	c.writeMeasures(e)
-	switch c.n % 5 {
-	case 0:
-		e.null("disclaimer")
-	case 1:
-		e.obj("disclaimer")
-		writeDisclaimer(e, uint32(c.disclaimer))
-		e.end()
-	default:
-		e.str("disclaimer", disclaimers()[c.disclaimer].name)
-	}
 }
 
 // writeDisclaimer writes the fields of a disclaimer record.
@@ -253,16 +240,7 @@ func (c *channel) writeDetail(e *enc, o *outlet) {
 	e.str("placement_type", c.placement)
 	e.str("channel_handle", "@outlet"+strconv.Itoa(int(o.n)))
 	e.str("channel_url", "https://outlet-"+strconv.Itoa(int(o.n))+".example.com/"+strings.ToLower(c.kind))
-	c.writeSocialLinks(e)
-	c.writeMeasures(e)
-	c.writeDoFollowLinks(e)
-	c.writeDisclaimer(e)
-	e.end()
-}
-
-// writeSocialLinks writes texts or objects.
-func (c *channel) writeSocialLinks(e *enc) {
-	e.arr("social_links")
+	e.arr("social_links") // texts or objects
 	for i := range c.n % 3 {
 		url := "https://social.example.com/" + strconv.Itoa(int(c.n)) + "/" + strconv.Itoa(int(i))
 		if c.n%2 == 0 {
@@ -275,17 +253,17 @@ func (c *channel) writeSocialLinks(e *enc) {
 		e.end()
 	}
 	e.close(']')
-}
-
-// writeDoFollowLinks writes the field that is described as boolean and is anything.
-func (c *channel) writeDoFollowLinks(e *enc) {
-	shapes := [...]string{
+	c.writeMeasures(e)
+	// The spec describes this field as boolean; it is anything.
+	shapes := []string{
 		`true`, `false`, `null`, ``, `"Unlimited"`, `"5"`, `"2 links"`, `3`,
 		`true`, `"unlimited"`, `"1 link"`, `"Up to 4"`,
 	}
-	if shape := pick(shapes[:], e.s.roll(kindChannel, c.n, 3)); shape != "" {
+	if shape := pick(shapes, e.s.roll(kindChannel, c.n, 3)); shape != "" {
 		e.raw("do_follow_links_allowed", shape)
 	}
+	c.writeDisclaimer(e)
+	e.end()
 }
 
 // stepDay changes so many authorities, and details that no list shows.

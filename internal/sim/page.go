@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // defaultLimit is the page size of a request that names none (spec 4.1).
@@ -51,72 +51,43 @@ func (p page) bounds(total int) (from, to int) {
 	return from, min(from+p.limit, total)
 }
 
-// listKeys are the filters that have a list of values in the spec.
-func listKeys() []string {
-	return []string{"disclaimer_ids", "placement_types", "channel_types", "tags", "product_ids"}
-}
+// filterName is the name of a parameter: filters[key], or filters[key][0].
+var filterName = regexp.MustCompile(`^filters\[([^\]]*)\](\[\d{1,9}\])?$`)
 
 // parseFilters reads filters[key]=v and filters[key][0]=v. The form with bare
 // brackets is ignored without an error, as is a list-valued key without an
 // index.
 func parseFilters(query url.Values) map[string][]string {
+	lists := []string{"disclaimer_ids", "placement_types", "channel_types", "tags", "product_ids"}
 	filters := map[string][]string{}
 	for name, values := range query {
-		rest, ok := strings.CutPrefix(name, "filters[")
-		if !ok {
+		match := filterName.FindStringSubmatch(name)
+		if match == nil || match[2] == "" && slices.Contains(lists, match[1]) {
 			continue
 		}
-		key, index, ok := strings.Cut(rest, "]")
-		scalar := index == ""
-		if !ok || scalar && slices.Contains(listKeys(), key) || !scalar && !isIndex(index) {
-			continue
-		}
-		filters[key] = append(filters[key], values...)
+		filters[match[1]] = append(filters[match[1]], values...)
 	}
 	return filters
 }
 
-// isIndex reports whether a bracket contains a number.
-func isIndex(bracket string) bool {
-	inner, ok := strings.CutPrefix(bracket, "[")
-	if !ok {
-		return false
-	}
-	inner, ok = strings.CutSuffix(inner, "]")
-	_, err := strconv.ParseUint(inner, 10, 31)
-	return ok && err == nil
-}
-
-// filterAndSort applies the filters and the order that a request asks for.
+// filterAndSort applies the filters and the order that a request asks for, ties by
+// id. Without a known field the default order stays; order_by=asc reverses it.
 func (v view) filterAndSort(query url.Values, s seed) view {
-	if filters := parseFilters(query); len(filters) > 0 && v.match != nil {
-		v = v.with(slices.DeleteFunc(v.numbers(), func(n uint32) bool {
-			for key, values := range filters {
-				if !v.match(n, key, values) {
-					return true
-				}
-			}
-			return false
-		}))
+	for key, values := range parseFilters(query) {
+		if of := v.filters[key]; of != nil {
+			v = v.with(slices.DeleteFunc(v.numbers(), func(n uint32) bool {
+				return !slices.ContainsFunc(of(n), func(value string) bool { return slices.Contains(values, value) })
+			}))
+		}
 	}
-	return v.sortBy(query.Get("sort_by"), query.Get("order_by") == "asc", s)
-}
-
-// sortBy orders a view by a field, ties by id. Without a known field the default order
-// stays; asc reverses it.
-func (v view) sortBy(field string, ascending bool, s seed) view {
 	byID := func(a, b uint32) int { return cmp.Compare(s.id(v.kind, a), s.id(v.kind, b)) }
-	var compare func(a, b uint32) int
+	field, ascending := query.Get("sort_by"), query.Get("order_by") == "asc"
+	compare := v.sortKeys[field]
 	switch {
 	case field == "id":
 		compare = byID
-	case field != "" && v.sortKey != nil:
-		compare = v.sortKey(field)
-	}
-	if compare == nil {
-		if ascending {
-			v.toHead = !v.toHead
-		}
+	case compare == nil:
+		v.toHead = v.toHead != ascending
 		return v
 	}
 	order := v.numbers()
@@ -130,15 +101,8 @@ func (v view) sortBy(field string, ascending bool, s seed) view {
 	return v.with(order)
 }
 
-// twist is what a fault does to a page.
-type twist struct {
-	totals  int  // added to total_records
-	endless bool // next_page never ends
-	same    bool // every page is the first one
-}
-
 // writeList writes what a list request answers.
-func (rt *route) writeList(e *enc, v view, query url.Values, t twist, opts *Options) error {
+func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts *Options) error {
 	p, err := parsePage(query, opts.PageCap)
 	if err != nil {
 		return err
@@ -149,67 +113,48 @@ func (rt *route) writeList(e *enc, v view, query url.Values, t twist, opts *Opti
 		shape = opts.Envelope
 	}
 	from, to := p.bounds(v.len())
-	if t.same {
+	switch {
+	case shape != EnvelopePaginated && !(rt.open && opts.PageUntotalled):
+		from, to = 0, v.len()
+	case fault.Kind == FaultSamePage:
 		from, to = page{p.limit, 1}.bounds(v.len())
 	}
-	switch {
-	case shape == EnvelopePaginated:
-		writePage(e, v, p, from, to, t)
-	case rt.open && opts.PageUntotalled:
-		writeBare(e, shape, v, from, to)
-	default:
-		writeBare(e, shape, v, 0, v.len())
+	// Worlds of odd seeds have the numbers before the records; the spec promises no
+	// order of fields.
+	numbersFirst := e.s%2 == 1
+	if shape == EnvelopeArray {
+		e.b = append(e.b, '[')
+	} else {
+		e.b = append(e.b, '{')
+		if shape == EnvelopePaginated && numbersFirst {
+			writeNumbers(e, v.len(), p, fault)
+		}
+		e.arr("records")
+	}
+	for i := from; i < to; i++ {
+		v.render(e, v.at(i))
+	}
+	e.close(']')
+	if shape == EnvelopePaginated && !numbersFirst {
+		writeNumbers(e, v.len(), p, fault)
+	}
+	if shape != EnvelopeArray {
+		e.end()
 	}
 	return nil
 }
 
-// writeRecords writes the elements of an array, without its brackets.
-func writeRecords(e *enc, v view, from, to int) {
-	for i := from; i < to; i++ {
-		v.render(e, v.at(i))
-	}
-}
-
-// writeBare writes an array, alone or as the only field of an object.
-func writeBare(e *enc, shape Envelope, v view, from, to int) {
-	if shape == EnvelopeArray {
-		e.b = append(e.b, '[')
-		writeRecords(e, v, from, to)
-		e.close(']')
-		return
-	}
-	e.b = append(e.b, '{')
-	e.arr("records")
-	writeRecords(e, v, from, to)
-	e.close(']')
-	e.end()
-}
-
-// writePage writes the envelope of spec 4.1. Worlds of odd seeds have the
-// numbers before the records; the spec promises no order of fields.
-func writePage(e *enc, v view, p page, from, to int, t twist) {
-	e.b = append(e.b, '{')
-	numbersFirst := e.s%2 == 1
-	if numbersFirst {
-		writeNumbers(e, v.len(), p, t)
-	}
-	e.arr("records")
-	writeRecords(e, v, from, to)
-	e.close(']')
-	if !numbersFirst {
-		writeNumbers(e, v.len(), p, t)
-	}
-	e.end()
-}
-
 // writeNumbers writes the totals and the neighbours of a page.
-func writeNumbers(e *enc, records int, p page, t twist) {
-	total := max(0, records+t.totals)
+func writeNumbers(e *enc, records int, p page, fault *Fault) {
+	total := records
+	if fault.Kind == FaultTotals {
+		total = max(0, records+fault.Delta)
+	}
 	pages := (total + p.limit - 1) / p.limit
 	e.num("total_records", int64(total))
 	e.num("total_pages", int64(pages))
 	e.num("current_page", int64(p.number))
-	if p.number < pages || t.endless || t.same {
+	if p.number < pages || fault.Kind == FaultEndlessPages || fault.Kind == FaultSamePage {
 		e.num("next_page", int64(p.number)+1)
 	} else {
 		e.null("next_page")

@@ -270,10 +270,7 @@ func (s *products) updatedAt(n uint32) int64 {
 	return s.createdAt(n)
 }
 
-// isForgotten reports whether a withdrawn product answers 404 by now.
-func (s *products) isForgotten(n uint32) bool {
-	return s.isWithdrawn(n) && oneIn(s.seed.roll(kindProduct, n, 5), 8)
-}
-
 // hasProduct reports whether a product answers; withdrawn ones do for a while.
-func (s *products) hasProduct(n uint32) bool { return int(n) < len(s.all) && !s.isForgotten(n) }
+func (s *products) hasProduct(n uint32) bool {
+	return int(n) < len(s.all) && !(s.isWithdrawn(n) && oneIn(s.seed.roll(kindProduct, n, 5), 8))
+}

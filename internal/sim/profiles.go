@@ -63,29 +63,7 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	e.optStr("legal_company_name", profileName(n)+" Holdings Ltd.")
 	e.optStr("type", pick([]string{"company", "person", "nonprofit", "dao"}, e.record))
 	e.optStr("logo", "https://cdn.example.com/profiles/"+strconv.Itoa(int(n))+".svg")
-	writeProfileLocation(e, n)
-	e.optStr("overview", "Overview as of "+strconv.FormatInt(p.generated, 10)+"\n\n- point \"one\"\n- point two")
-	e.optStr("products_and_services", "Consulting; software — worldwide")
-	e.optStr("drive_link", "https://drive.example.com/d/"+strconv.Itoa(int(n)))
-	e.optStr("writing_samples", "https://example.com/blog/1, https://example.com/blog/2")
-	writePrimaryGoals(e, n)
-	e.optStr("website_url", "https://client-"+strconv.Itoa(int(n))+".example.com")
-	e.id("team_id", kindTeam, 0)
-	if e.hasValue("brand_tone_and_voice_id") {
-		e.id("brand_tone_and_voice_id", kindPerson, 500+n)
-	}
-	e.when("last_generated_at", p.generated)
-	e.when("created_at", p.created)
-	e.when("updated_at", p.updated)
-	e.null("deleted_at")
-	e.writeUnknown()
-	e.end()
-}
-
-// writeProfileLocation writes a text, an object, null, or nothing.
-func writeProfileLocation(e *enc, n uint32) {
-	place := pick(cities(), e.s.roll(kindProfile, n, 3))
-	switch n % 4 {
+	switch place := pick(cities(), e.s.roll(kindProfile, n, 3)); n % 4 { // a text, an object, null, or nothing
 	case 0:
 		e.str("location", place.name+", "+place.country)
 	case 1:
@@ -96,12 +74,12 @@ func writeProfileLocation(e *enc, n uint32) {
 	case 2:
 		e.null("location")
 	}
-}
-
-// writePrimaryGoals writes texts or objects.
-func writePrimaryGoals(e *enc, n uint32) {
+	e.optStr("overview", "Overview as of "+strconv.FormatInt(p.generated, 10)+"\n\n- point \"one\"\n- point two")
+	e.optStr("products_and_services", "Consulting; software — worldwide")
+	e.optStr("drive_link", "https://drive.example.com/d/"+strconv.Itoa(int(n)))
+	e.optStr("writing_samples", "https://example.com/blog/1, https://example.com/blog/2")
 	goals := []string{"Brand awareness", "SEO", "Fund-raising", "Hiring"}
-	e.arr("primary_goals")
+	e.arr("primary_goals") // texts or objects
 	for i := range e.s.roll(kindProfile, n, 4) % 4 {
 		if n%3 == 1 {
 			e.b = append(e.b, '{')
@@ -113,6 +91,17 @@ func writePrimaryGoals(e *enc, n uint32) {
 		}
 	}
 	e.close(']')
+	e.optStr("website_url", "https://client-"+strconv.Itoa(int(n))+".example.com")
+	e.id("team_id", kindTeam, 0)
+	if e.hasValue("brand_tone_and_voice_id") {
+		e.id("brand_tone_and_voice_id", kindPerson, 500+n)
+	}
+	e.when("last_generated_at", p.generated)
+	e.when("created_at", p.created)
+	e.when("updated_at", p.updated)
+	e.null("deleted_at")
+	e.writeUnknown()
+	e.end()
 }
 
 // writeProfileRef writes the embedded reference to a profile.

@@ -192,15 +192,6 @@ func (e *enc) optMoney(key string, m micros) {
 	}
 }
 
-// optID writes the id of record n, or null if n is negative.
-func (e *enc) optID(key string, k kind, n int64) {
-	if n < 0 {
-		e.null(key)
-		return
-	}
-	e.id(key, k, uint32(n))
-}
-
 // writeUnknown writes fields that the spec does not list, on a few records.
 func (e *enc) writeUnknown() {
 	switch e.record >> 20 % 24 {
@@ -260,35 +251,29 @@ func appendUnit(b []byte, r rune) []byte {
 	return append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
 }
 
-// timeLayout is how one instant is written. The choice is a function of the
-// instant, so that records made in the same second are exactly equal in time
-// and the order of a list is the order of the texts' instants.
-func timeLayout(roll uint64) (layout string, zone *time.Location) {
-	switch n := roll % 32; {
-	case n < 15:
-		return time.RFC3339, time.UTC
-	case n < 21:
-		return "2006-01-02T15:04:05.000Z", time.UTC
-	case n < 25:
-		return "2006-01-02T15:04:05.000000Z", time.UTC
-	case n < 27:
-		return "2006-01-02T15:04:05.000000000Z", time.UTC
-	case n < 29:
-		return time.RFC3339, time.FixedZone("", 2*60*60)
-	case n < 31:
-		return "2006-01-02T15:04:05.000Z07:00", time.FixedZone("", -5*60*60)
-	}
-	return "2006-01-02T15:04:05.000000", time.UTC
-}
-
 // appendTime appends an instant as a JSON string in one of the forms of ISO
-// 8601: Z or an offset or no zone at all, and 0, 3, 6 or 9 digits of fraction.
+// 8601: Z or an offset or no zone at all, and 0, 3, 6 or 9 digits of fraction. The
+// form is a function of the instant, so that records made in the same second are
+// exactly equal in time and the order of a list is the order of the texts' instants.
 func appendTime(b []byte, sec int64) []byte {
 	h := mix(uint64(sec))
-	layout, zone := timeLayout(h)
-	t := time.Unix(sec, int64(h>>32%1_000_000_000)).In(zone)
+	layout, zone := "2006-01-02T15:04:05.000000", time.UTC
+	switch n := h % 32; {
+	case n < 15:
+		layout = time.RFC3339
+	case n < 21:
+		layout = "2006-01-02T15:04:05.000Z"
+	case n < 25:
+		layout = "2006-01-02T15:04:05.000000Z"
+	case n < 27:
+		layout = "2006-01-02T15:04:05.000000000Z"
+	case n < 29:
+		layout, zone = time.RFC3339, time.FixedZone("", 2*60*60)
+	case n < 31:
+		layout, zone = "2006-01-02T15:04:05.000Z07:00", time.FixedZone("", -5*60*60)
+	}
 	b = append(b, '"')
-	return append(t.AppendFormat(b, layout), '"')
+	return append(time.Unix(sec, int64(h>>32%1_000_000_000)).In(zone).AppendFormat(b, layout), '"')
 }
 
 // micros is an amount of money in millionths of its currency.

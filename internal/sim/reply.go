@@ -61,36 +61,27 @@ func (out reply) send(rw http.ResponseWriter, r *http.Request) {
 	rw.WriteHeader(out.status)
 	switch {
 	case out.cut != cutNowhere:
-		out.sendHalf(rw)
+		// Less than Content-Length says: net/http then closes the connection.
+		_, _ = rw.Write(out.body[:len(out.body)/2])
+		_ = http.NewResponseController(rw).Flush()
+		if out.cut == cutReset {
+			resetConnection(rw)
+		}
 	case out.slow:
-		out.sendSlowly(rw, r)
+		const parts = 8
+		for i := range parts {
+			part := out.body[len(out.body)*i/parts : len(out.body)*(i+1)/parts]
+			if !waitFor(r, out.delay) {
+				return
+			}
+			if _, err := rw.Write(part); err != nil {
+				return
+			}
+			_ = http.NewResponseController(rw).Flush()
+		}
 	default:
 		// An error means that the client has gone.
 		_, _ = rw.Write(out.body)
-	}
-}
-
-// sendHalf sends less than Content-Length says; net/http then closes the connection.
-func (out reply) sendHalf(rw http.ResponseWriter) {
-	_, _ = rw.Write(out.body[:len(out.body)/2])
-	_ = http.NewResponseController(rw).Flush()
-	if out.cut == cutReset {
-		resetConnection(rw)
-	}
-}
-
-// sendSlowly sends the body in eight parts.
-func (out reply) sendSlowly(rw http.ResponseWriter, r *http.Request) {
-	const parts = 8
-	for i := range parts {
-		if !waitFor(r, out.delay) {
-			return
-		}
-		part := out.body[len(out.body)*i/parts : len(out.body)*(i+1)/parts]
-		if _, err := rw.Write(part); err != nil {
-			return
-		}
-		_ = http.NewResponseController(rw).Flush()
 	}
 }
 

@@ -35,14 +35,13 @@ type route struct {
 
 // routes are all endpoints that answer GET.
 func (w *world) routes() []route {
-	return slices.Concat(w.outletRoutes(), w.productRoutes(), w.orderRoutes(),
-		w.profileRoutes(), w.campaignRoutes(), w.articleRoutes(), w.fileRoutes())
+	return slices.Concat(w.marketRoutes(), w.orderRoutes(), w.contentRoutes())
 }
 
-// outletRoutes list the literal location paths before the one with a parameter
+// marketRoutes list the literal location paths before the one with a parameter
 // that would match them.
-func (w *world) outletRoutes() []route {
-	read := []string{"outlets.read"}
+func (w *world) marketRoutes() []route {
+	read, readProducts := []string{"outlets.read"}, []string{"products.read"}
 	return []route{
 		{pattern: "/auth/token", object: w.renderToken},
 		{
@@ -50,7 +49,10 @@ func (w *world) outletRoutes() []route {
 			list: whole(w.listings.outletRowView), top: &w.listings.outletRows,
 			insert: w.listings.insertOutletRow, remove: w.listings.removeProduct,
 		},
-		{pattern: "/outlets/locations/countries", scopes: read, object: w.outlets.locationsOf("countries", func(c city) string { return c.country })},
+		{
+			pattern: "/outlets/locations/countries", scopes: read,
+			object: w.outlets.locationsOf("countries", func(c city) string { return c.country }),
+		},
 		{pattern: "/outlets/locations/states", scopes: read, object: w.outlets.locationsOf("states", func(c city) string { return c.state })},
 		{pattern: "/outlets/locations/cities", scopes: read, object: w.outlets.locationsOf("cities", func(c city) string { return c.name })},
 		{pattern: "/outlets/{outlet_id}", scopes: read, object: w.byID(kindOutlet, w.outlets.hasOutlet, w.outlets.renderDetail)},
@@ -63,22 +65,17 @@ func (w *world) outletRoutes() []route {
 			pattern: "/outlet-disclaimers", scopes: []string{"outlet_disclaimers.lists"}, shape: EnvelopeRecords, open: true,
 			list: whole(disclaimerView),
 		},
-	}
-}
-
-func (w *world) productRoutes() []route {
-	scopes := []string{"products.read"}
-	return []route{
 		{
-			pattern: "/products/listings", scopes: scopes, shape: EnvelopePaginated,
+			pattern: "/products/listings", scopes: readProducts, shape: EnvelopePaginated,
 			list: whole(w.listings.listingView), top: &w.listings.onSale,
 			insert: w.listings.insertListing, remove: w.listings.removeProduct,
 		},
-		{pattern: "/products/categories", scopes: scopes, shape: EnvelopeArray, list: whole(w.listings.categoryView)},
-		{pattern: "/products/{product_id}", scopes: scopes, object: w.byID(kindProduct, w.products.hasProduct, w.products.renderDetail)},
+		{pattern: "/products/categories", scopes: readProducts, shape: EnvelopeArray, list: whole(w.listings.categoryView)},
+		{pattern: "/products/{product_id}", scopes: readProducts, object: w.byID(kindProduct, w.products.hasProduct, w.products.renderDetail)},
 	}
 }
 
+// orderRoutes are the routes of orders and of what belongs to a profile.
 func (w *world) orderRoutes() []route {
 	lists := []string{"orders.lists"}
 	return []route{
@@ -93,18 +90,12 @@ func (w *world) orderRoutes() []route {
 			insert: w.items.insertItem, remove: w.items.list.remove,
 		},
 		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, object: w.byIDAsked(kindOrder, w.orders.hasOrder, w.orders.renderDetail)},
-	}
-}
-
-func (w *world) profileRoutes() []route {
-	orders := []string{"orders.lists"}
-	return []route{
 		{
-			pattern: "/profiles/{id}/orders", scopes: orders, shape: EnvelopePaginated, open: true,
+			pattern: "/profiles/{id}/orders", scopes: lists, shape: EnvelopePaginated, open: true,
 			list: w.under(kindProfile, w.profiles.hasProfile, w.orders.profileView),
 		},
 		{
-			pattern: "/profiles/{id}/order-items", scopes: orders, shape: EnvelopeArray,
+			pattern: "/profiles/{id}/order-items", scopes: lists, shape: EnvelopeArray,
 			list: w.under(kindProfile, w.profiles.hasProfile, w.items.profileView),
 		},
 		{
@@ -118,8 +109,9 @@ func (w *world) profileRoutes() []route {
 	}
 }
 
-func (w *world) campaignRoutes() []route {
-	read := []string{"campaigns.read"}
+// contentRoutes: the spec does not show the scope of /articles/{id}.
+func (w *world) contentRoutes() []route {
+	read, readFiles := []string{"campaigns.read"}, []string{"files.read"}
 	return []route{
 		{
 			pattern: "/campaigns", scopes: []string{"campaigns.lists"}, shape: EnvelopePaginated, open: true,
@@ -135,12 +127,6 @@ func (w *world) campaignRoutes() []route {
 			pattern: "/campaigns/{id}/articles/status-count", scopes: read,
 			object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderStatusCounts),
 		},
-	}
-}
-
-// articleRoutes: the spec does not show the scope of the first one.
-func (w *world) articleRoutes() []route {
-	return []route{
 		{
 			pattern: "/articles/{id}", scopes: []string{"articles.read"}, fullAccess: w.opts.ArticleNeedsFullAccess,
 			object: w.byID(kindArticle, w.articles.hasArticle, w.articles.renderDetail),
@@ -149,19 +135,13 @@ func (w *world) articleRoutes() []route {
 			pattern: "/articles/{id}/comments", scopes: []string{"articles.read", "articles.lists"}, shape: EnvelopeRecords,
 			list: w.under(kindArticle, w.articles.hasArticle, w.articles.commentView),
 		},
-	}
-}
-
-func (w *world) fileRoutes() []route {
-	read := []string{"files.read"}
-	return []route{
 		{
 			pattern: "/files", scopes: []string{"files.lists"}, shape: EnvelopePaginated, open: true,
 			list: whole(w.files.listView), top: &w.files.list,
 			insert: w.files.insertFile, remove: w.files.list.remove,
 		},
-		{pattern: "/files/{id}", scopes: read, object: w.byID(kindFile, w.files.hasFile, w.files.renderFile)},
-		{pattern: "/files/{id}/download", scopes: read, binary: true, object: w.byID(kindFile, w.files.hasFile, renderFileContent)},
+		{pattern: "/files/{id}", scopes: readFiles, object: w.byID(kindFile, w.files.hasFile, w.files.renderFile)},
+		{pattern: "/files/{id}/download", scopes: readFiles, binary: true, object: w.byID(kindFile, w.files.hasFile, renderFileContent)},
 		{
 			pattern: "/folders", scopes: []string{"folders.lists"}, shape: EnvelopeArray, open: true,
 			list: whole(w.files.folderView), top: &w.files.folderList,

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 // ServeHTTP answers one request: 405 for anything but GET, then faults, the
 // rate limit, the token, the scopes, and at last the endpoint.
 func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	if !waitFor(r, s.opts.Latency) {
+	if r.Context().Err() != nil {
 		return
 	}
 	e := s.buffers.Get().(*enc)
@@ -45,10 +46,10 @@ func (s *Service) answerRequest(e *enc, r *http.Request, rt *route, id string, f
 	if r.Method != http.MethodGet {
 		return errorReply(http.StatusMethodNotAllowed, "this service is read only"), false
 	}
-	if fault != nil {
-		if out, ok := fault.replaceAnswer(); ok {
-			return out, false
-		}
+	if fault == nil {
+		fault = &Fault{}
+	} else if out, ok := fault.replaceAnswer(); ok {
+		return out, false
 	}
 	if retry, limited := s.reserveTurn(); limited {
 		out = errorReply(http.StatusTooManyRequests, "slow down")
@@ -58,11 +59,13 @@ func (s *Service) answerRequest(e *enc, r *http.Request, rt *route, id string, f
 	out, ok := s.refuseRequest(r, rt)
 	if !ok {
 		out = s.renderAnswer(e, r.URL.Query(), rt, id, fault)
+		if rt.top != nil && s.opts.ChurnEvery > 0 {
+			s.mu.Lock()
+			rt.top.churn(s.world.seed, s.opts.ChurnEvery, rt.insert, rt.remove)
+			s.mu.Unlock()
+		}
 	}
-	if fault != nil {
-		out = fault.spoilReply(out)
-	}
-	return out, false
+	return fault.spoilReply(out), false
 }
 
 // reserveTurn takes a turn of the rate limit. If there is none, limited is true and
@@ -113,20 +116,9 @@ func (s *Service) isAllowed(rt *route) bool {
 	return true
 }
 
-// renderAnswer is the reply of an endpoint.
-func (s *Service) renderAnswer(e *enc, query url.Values, rt *route, id string, fault *Fault) reply {
-	out := s.renderLocked(e, query, rt, id, fault)
-	if rt.top != nil && s.opts.ChurnEvery > 0 {
-		s.mu.Lock()
-		rt.top.churn(s.world.seed, s.opts.ChurnEvery, rt.insert, rt.remove)
-		s.mu.Unlock()
-	}
-	return out
-}
-
-// renderLocked writes the answer of an endpoint under the lock of the world. It is sent
+// renderAnswer writes the answer of an endpoint under the lock of the world. It is sent
 // later, so that a slow reader does not block the world.
-func (s *Service) renderLocked(e *enc, query url.Values, rt *route, id string, fault *Fault) reply {
+func (s *Service) renderAnswer(e *enc, query url.Values, rt *route, id string, fault *Fault) reply {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	out := reply{status: http.StatusOK, mime: jsonMime}
@@ -142,7 +134,7 @@ func (s *Service) renderLocked(e *enc, query url.Values, rt *route, id string, f
 		if !ok {
 			return errorReply(http.StatusNotFound, "no such record")
 		}
-		if err := rt.writeList(e, v, query, fault.pageTwist(), &s.opts); err != nil {
+		if err := rt.writeList(e, v, query, fault, &s.opts); err != nil {
 			return errorReply(http.StatusBadRequest, err.Error())
 		}
 	}
@@ -158,9 +150,7 @@ var errNotLoopback = errors.New("the demo service listens on loopback addresses 
 // or stop is called. stop waits for the requests in flight; it may be called more
 // than once. The base URL includes Options.BasePath.
 func (s *Service) Serve(ctx context.Context, addr string) (baseURL string, stop func() error, err error) {
-	if addr == "" {
-		addr = "127.0.0.1:0"
-	}
+	addr = cmp.Or(addr, "127.0.0.1:0")
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -172,14 +162,8 @@ func (s *Service) Serve(ctx context.Context, addr string) (baseURL string, stop 
 	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
-	return "http://" + listener.Addr().String() + s.opts.BasePath, s.stopper(ctx, server, done), nil
-}
-
-// stopper returns the function that stops a server; the end of ctx stops it, too.
-func (s *Service) stopper(ctx context.Context, server *http.Server, done <-chan error) func() error {
-	const grace = 5 * time.Second
-	shutdown := func() error {
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	shutdown := sync.OnceValue(func() error {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if err := server.Shutdown(limited); err != nil {
 			return errors.Join(fmt.Errorf("stop the demo service: %w", err), server.Close())
@@ -188,11 +172,10 @@ func (s *Service) stopper(ctx context.Context, server *http.Server, done <-chan 
 			return fmt.Errorf("serve the demo service: %w", err)
 		}
 		return nil
-	}
-	stop := sync.OnceValue(shutdown)
-	unregister := context.AfterFunc(ctx, func() { _ = stop() })
-	return func() error {
+	})
+	unregister := context.AfterFunc(ctx, func() { _ = shutdown() })
+	return "http://" + listener.Addr().String() + s.opts.BasePath, func() error {
 		unregister()
-		return stop()
-	}
+		return shutdown()
+	}, nil
 }

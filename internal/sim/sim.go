@@ -157,7 +157,7 @@ func (s *Service) MarkStart() {
 
 // Survivors are the ids of the records of a top-level list, for example of
 // /orders, that have been listed since MarkStart without a break: a complete
-// walk in between cannot miss them.
+// walk in between cannot miss them. No record returns after its removal.
 func (s *Service) Survivors(path string) []string {
 	rt, _ := s.router.find(path)
 	if rt == nil || rt.top == nil {
@@ -167,8 +167,10 @@ func (s *Service) Survivors(path string) []string {
 	defer s.mu.RUnlock()
 	v, _ := rt.list("")
 	var out []string
-	for _, n := range rt.top.survivors() {
-		out = append(out, s.world.seed.id(v.kind, n))
+	for _, n := range v.numbers() {
+		if rt.top.marked[n] {
+			out = append(out, s.world.seed.id(v.kind, n))
+		}
 	}
 	return out
 }
