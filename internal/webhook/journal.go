@@ -11,7 +11,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -233,9 +232,11 @@ func sealAll(disk durable.Disk, dir string) error {
 	if err != nil {
 		return err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return filepath.Ext(name) != openSuffix })
 	for _, name := range names {
 		path := filepath.Join(dir, name)
+		if filepath.Ext(name) != openSuffix {
+			continue
+		}
 		if err := disk.Rename(path, sealedPath(path)); err != nil {
 			return fmt.Errorf("seal a segment of the inbox: %w", err)
 		}
