@@ -87,7 +87,6 @@ func (e *examination) addDamage(d Damage) {
 	e.Damage = append(e.Damage, d)
 }
 
-// examineLinks looks at the links.
 func (e *examination) examineLinks() {
 	e.Files++
 	e.latest, _, _ = e.x.versions.Latest()
@@ -249,22 +248,17 @@ func (e *examination) examineLedger() {
 		e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: describeProblem(err), Cost: cost, Repair: byRun, Lost: true})
 		return
 	}
-	if n := len(damagedLines(data)); n > 0 {
+	_, damaged := parseLedger(data)
+	n := len(damaged)
+	if n > 0 && !bytes.HasSuffix(data, []byte("\n")) && bytes.HasSuffix(data, damaged[n-1]) {
+		n-- // a crash explains a torn last line
+	}
+	if n > 0 {
 		e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: fmt.Sprintf("damaged lines: %d", n), Cost: cost, Repair: byRun, Lost: true})
 	}
 	if runs, err := e.x.ledger.Runs(); err == nil && e.latest != "" && entryOf(runs, e.latest).ID == "" {
 		e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: "it has no line of the version that readers see", Cost: cost, Repair: byRun})
 	}
-}
-
-// damagedLines returns the lines that are not what was written. It leaves out a torn
-// last line: a crash explains it.
-func damagedLines(data []byte) [][]byte {
-	_, damaged := parseLedger(data)
-	if n := len(damaged); n > 0 && !bytes.HasSuffix(data, []byte("\n")) && bytes.HasSuffix(data, damaged[n-1]) {
-		damaged = damaged[:n-1]
-	}
-	return damaged
 }
 
 // examineNotes checks the notes of runs that have not ended, and lists what killed runs

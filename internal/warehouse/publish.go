@@ -102,7 +102,14 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 	if err := judging.Wait(); err != nil {
 		return err
 	}
-	if err := d.writeManifest(m, mode); err != nil {
+	data, err := sealObject(m)
+	if err == nil {
+		err = d.w.Folder.disk.WriteFileExact(filepath.Join(d.Dir, ManifestFile), data, mode)
+	}
+	if err == nil {
+		err = d.w.Folder.setModeAndSync(d.Dir, folderMode(mode))
+	}
+	if err != nil {
 		return d.unpublishedErr("publish", err)
 	}
 	return nil
@@ -135,16 +142,12 @@ func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) er
 	for i, sum := range sums {
 		m.Tables[i].ManifestFileSum = sum
 	}
-	return d.sealNotes(m, mode)
-}
-
-// sealNotes adds the changes of meta and the run's entry to the manifest, if the version
-// has them.
-func (d *Draft) sealNotes(m *Manifest, mode fs.FileMode) (err error) {
 	if d.meta != nil {
-		if d.meta.ManifestFileSum, err = d.sealFile(MetaFile, mode); err != nil {
+		sum, err := d.sealFile(MetaFile, mode)
+		if err != nil {
 			return err
 		}
+		d.meta.ManifestFileSum = sum
 		m.Meta = d.meta
 	}
 	entry, err := sumFile(d.Dir, runFile)
@@ -153,18 +156,6 @@ func (d *Draft) sealNotes(m *Manifest, mode fs.FileMode) (err error) {
 	}
 	m.Entry = &entry
 	return err
-}
-
-// writeManifest writes the manifest and syncs the folder.
-func (d *Draft) writeManifest(m *Manifest, mode fs.FileMode) error {
-	data, err := sealObject(m)
-	if err != nil {
-		return err
-	}
-	if err := d.w.Folder.disk.WriteFileExact(filepath.Join(d.Dir, ManifestFile), data, mode); err != nil {
-		return err
-	}
-	return d.w.Folder.setModeAndSync(d.Dir, folderMode(mode))
 }
 
 func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) error {
@@ -212,8 +203,7 @@ func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error
 		if err := scan(&i, &one.Rows, &one.KeyMin, &one.KeyMax); err != nil {
 			return err
 		}
-		t := &tables[i]
-		t.Rows, t.KeyMin, t.KeyMax = one.Rows, one.KeyMin, one.KeyMax
+		tables[i].Rows, tables[i].KeyMin, tables[i].KeyMax = one.Rows, one.KeyMin, one.KeyMax
 		return nil
 	})
 }

@@ -26,7 +26,11 @@ func (d *Draft) Snapshots(ctx context.Context) ([]Snapshot, []Damage, error) {
 		}
 		files := d.w.Series.filesOfDay(day)
 		if days[day] != "" {
-			found = append(found, d.w.Series.dayWithoutManifest(day, len(files), err))
+			lost := Damage{File: d.w.Folder.relativePath(d.w.Folder.dayManifestPath(day)), Problem: describeProblem(err), Cost: "all tables of " + day}
+			if len(files) == 0 {
+				lost.Problem = "the whole day is gone"
+			}
+			found = append(found, lost)
 			continue
 		}
 		for table, file := range files {
@@ -129,14 +133,6 @@ func (s *Series) filesOfDay(day string) map[string]string {
 		}
 	}
 	return files
-}
-
-func (s *Series) dayWithoutManifest(day string, files int, err error) Damage {
-	d := Damage{File: s.folder.relativePath(s.folder.dayManifestPath(day)), Problem: describeProblem(err), Cost: "all tables of " + day}
-	if files == 0 {
-		d.Problem = "the whole day is gone"
-	}
-	return d
 }
 
 func costOf(table, day string) string { return "table " + table + " of " + day }

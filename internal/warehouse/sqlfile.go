@@ -79,11 +79,7 @@ func renderValue(value any) (string, error) {
 	case string:
 		return Literal(v), nil
 	case []string:
-		quoted := make([]string, len(v))
-		for i, text := range v {
-			quoted[i] = Literal(text)
-		}
-		return strings.Join(quoted, ", "), nil
+		return joinEach(v, ", ", Literal), nil
 	case int:
 		return strconv.Itoa(v), nil
 	case int64:
@@ -93,7 +89,7 @@ func renderValue(value any) (string, error) {
 	case bool:
 		return strconv.FormatBool(v), nil
 	case time.Time:
-		return timestampLiteral(v), nil
+		return "TIMESTAMPTZ " + Literal(v.UTC().Format("2006-01-02 15:04:05.000000")+"+00"), nil
 	case nil:
 		return "", fmt.Errorf("there is no value for it")
 	}
