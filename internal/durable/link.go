@@ -14,7 +14,7 @@ func (d Disk) SwapLink(target, link string) error {
 	if now, err := os.Readlink(link); err == nil && now == target {
 		return nil
 	}
-	return d.replace(link, func(next string) error {
+	return d.replacePath(link, func(next string) error {
 		return d.Do("link", link, func() error { return os.Symlink(target, next) })
 	})
 }
@@ -22,7 +22,7 @@ func (d Disk) SwapLink(target, link string) error {
 // Link gives a file a second name atomically, in a folder that is there: a hard
 // link where the file system allows it, a copy elsewhere.
 func (d Disk) Link(from, to string) error {
-	return d.replace(to, func(next string) error {
+	return d.replacePath(to, func(next string) error {
 		if d.Do("link", to, func() error { return os.Link(from, next) }) == nil {
 			return nil
 		}
@@ -32,12 +32,12 @@ func (d Disk) Link(from, to string) error {
 
 // Copy gives a file a copy atomically, in a folder that is there.
 func (d Disk) Copy(from, to string) error {
-	return d.replace(to, func(next string) error { return d.copyWithTime(from, next) })
+	return d.replacePath(to, func(next string) error { return d.copyWithTime(from, next) })
 }
 
-// replace lets create make a file under the name that comes before path, which a
+// replacePath lets create make a file under the name that comes before path, which a
 // killed process may have left, and renames it to path.
-func (d Disk) replace(path string, create func(next string) error) error {
+func (d Disk) replacePath(path string, create func(next string) error) error {
 	next := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".next")
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -152,7 +152,7 @@ func (s *sumCache) sumOf(path string, info fs.FileInfo) (string, error) {
 			return known.sum, nil
 		}
 	}
-	sum, err := sumFileUntil(s.ctx, filepath.Dir(path), filepath.Base(path))
+	sum, err := sumFile(s.ctx, filepath.Dir(path), filepath.Base(path))
 	if err != nil {
 		return "", err
 	}

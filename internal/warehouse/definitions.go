@@ -45,7 +45,6 @@ func joinEach[T any](items []T, separator string, text func(T) string) string {
 	return strings.Join(texts, separator)
 }
 
-// quoteNames joins identifiers for SQL.
 func quoteNames(names []string) SQL { return SQL(joinEach(names, ", ", Quote)) }
 
 // Columns lists the names of a definition's columns, quoted and joined for

@@ -108,7 +108,6 @@ func (e *examination) examineLinks() {
 	}
 }
 
-// relinkCommand is the command that repairs the link.
 func (e *examination) relinkCommand(lost LostError) string {
 	versions, err := e.x.versions.List()
 	switch n := len(versions); {
@@ -164,7 +163,6 @@ func (e *examination) versionDamage(run string, d Damage) Damage {
 	return d
 }
 
-// examineSeries checks every day.
 func (e *examination) examineSeries() {
 	days, found := e.x.series.expectedDays()
 	e.Files++
@@ -235,7 +233,6 @@ func (e *examination) examineMetaLog() {
 	}
 }
 
-// examineLedger checks every line.
 func (e *examination) examineLedger() {
 	e.Files++
 	const cost = "the entries of runs; meta.runs in the catalog has them too if a later night was published"

@@ -87,7 +87,6 @@ func sameKey(def stream.Definition, key []string) string {
 	return strings.Join(parts, " AND ")
 }
 
-// allChanges creates the macro of the changes of all tables.
 func allChanges(tables []stream.Table) string {
 	parts := joinEach(tables, "\nUNION ALL ", func(t stream.Table) string {
 		return string(viewsSQL.Render("changes_of_table", Values{"name": t.Name, "macro": Name(t.Name + ChangesSuffix)}))

@@ -66,7 +66,6 @@ func (in *Instance) Connect(ctx context.Context) (driver.Conn, error) {
 	return in.connector.Connect(ctx)
 }
 
-// attachSealed attaches the catalog of a published version as "sealed".
 func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
 	return in.Exec(ctx, string(instanceSQL.Render("attach_sealed", Values{"catalog": catalog})))
 }

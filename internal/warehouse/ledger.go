@@ -170,7 +170,6 @@ func mergeRun(runs []ledger.Run, r ledger.Run) []ledger.Run {
 	return append(runs, r)
 }
 
-// rollbackEntry is the entry of a rollback.
 func (l *Ledger) rollbackEntry(id, version string, at time.Time) ledger.Run {
 	r := ledger.Run{ID: id, Kind: ledger.Rollback, Version: version, StartedAt: at, EndedAt: at, Outcome: ledger.Complete, Program: l.program}
 	if m, err := l.versions.ReadManifest(version); err == nil {

@@ -59,7 +59,12 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 		return m, err
 	}
 	if err := d.w.Versions.switchTo(d.Run); err != nil {
-		return m, fmt.Errorf("switch to version %s: %w: %s", d.Run, err, d.w.Versions.describeFailedSwitch(d.Run))
+		seen := "nothing was published, the last snapshot stays"
+		// The new name may be there, and the disk not have promised to keep it.
+		if latest, _, readErr := d.w.Versions.Latest(); readErr == nil && latest == d.Run {
+			seen = "readers see it, but a power cut may take it back: look at the disk, then run again"
+		}
+		return m, fmt.Errorf("switch to version %s: %w: %s", d.Run, err, seen)
 	}
 	if err := d.w.finishPublish(d.Run); err != nil {
 		return m, &AfterSwitchError{d.Run, err}
@@ -93,7 +98,7 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 	}
 	claimed := *m
 	judging.Go(func() (err error) {
-		if m.Catalog, err = sumFile(d.Dir, CatalogFile); err != nil {
+		if m.Catalog, err = sumFile(context.Background(), d.Dir, CatalogFile); err != nil {
 			return d.unpublishedErr("publish", err)
 		}
 		return nil
@@ -150,7 +155,7 @@ func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) er
 		d.meta.ManifestFileSum = sum
 		m.Meta = d.meta
 	}
-	entry, err := sumFile(d.Dir, runFile)
+	entry, err := sumFile(context.Background(), d.Dir, runFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -183,7 +188,7 @@ func (d *Draft) sealFile(name string, mode fs.FileMode) (ManifestFileSum, error)
 	if err := d.w.Folder.setModeAndSync(filepath.Join(d.Dir, name), mode); err != nil {
 		return ManifestFileSum{}, err
 	}
-	return sumFile(d.Dir, name)
+	return sumFile(context.Background(), d.Dir, name)
 }
 
 // measureTables counts the rows of every table and finds the range of its key, in one

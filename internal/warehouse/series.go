@@ -143,7 +143,6 @@ func (s *Series) withdrawVersion(run string) error {
 	})
 }
 
-// withdrawFile removes the names of a file in the series.
 func (s *Series) withdrawFile(file, places string) (taken []string, err error) {
 	found, err := filepath.Glob(places)
 	if err != nil {
@@ -161,7 +160,6 @@ func (s *Series) withdrawFile(file, places string) (taken []string, err error) {
 	return taken, nil
 }
 
-// filePath is the place of a table's file in the series.
 func (s *Series) filePath(t ManifestTable, at time.Time) string {
 	return s.folder.path(seriesDir, t.Name, seriesDay+dayOf(at), t.File)
 }

@@ -123,7 +123,6 @@ func (m Manifest) tableNamed(name string) ManifestTable {
 	return m.Tables[i]
 }
 
-// filesOfDay are the files of a day by table.
 func (s *Series) filesOfDay(day string) map[string]string {
 	files := map[string]string{}
 	for _, t := range s.tables {

@@ -80,14 +80,10 @@ func renderValue(value any) (string, error) {
 		return Literal(v), nil
 	case []string:
 		return joinEach(v, ", ", Literal), nil
-	case int:
-		return strconv.Itoa(v), nil
-	case int64:
-		return strconv.FormatInt(v, 10), nil
+	case int, int64, bool:
+		return fmt.Sprint(v), nil
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64), nil
-	case bool:
-		return strconv.FormatBool(v), nil
 	case time.Time:
 		return "TIMESTAMPTZ " + Literal(v.UTC().Format("2006-01-02 15:04:05.000000")+"+00"), nil
 	case nil:

@@ -107,15 +107,6 @@ func (v *Versions) clearLatest() error {
 	return v.folder.disk.Rename(v.folder.path(latestLink), v.folder.path(latestLink+".aside"))
 }
 
-// describeFailedSwitch says what readers see. The new name may be there, and the
-// disk not have promised to keep it.
-func (v *Versions) describeFailedSwitch(run string) string {
-	if latest, _, err := v.Latest(); err == nil && latest == run {
-		return "readers see it, but a power cut may take it back: look at the disk, then run again"
-	}
-	return "nothing was published, the last snapshot stays"
-}
-
 // Drop removes a version that readers do not see. It needs the Lock.
 func (v *Versions) Drop(run string) error {
 	versions, err := v.List()

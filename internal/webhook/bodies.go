@@ -80,7 +80,6 @@ func (b *body) markWhole() bool {
 	return !b.evicted
 }
 
-// release gives the memory back.
 func (b *body) release() {
 	b.budget.mu.Lock()
 	defer b.budget.mu.Unlock()

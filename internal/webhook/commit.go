@@ -176,9 +176,10 @@ func (c *committer) writeLines() error {
 		}
 		c.open = next
 	}
-	if err := c.open.appendLines(c.lines); err != nil {
+	c.open.size += int64(len(c.lines))
+	if err := c.cfg.Disk.Append(c.open.file, c.lines); err != nil {
 		c.sealOpen()
-		return err
+		return fmt.Errorf("write to the inbox: %w", err)
 	}
 	return nil
 }
