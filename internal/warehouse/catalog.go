@@ -192,9 +192,13 @@ func (c *Catalog) Definitions() map[string]stream.Definition { return c.defs }
 
 // tableKey returns the key of a table of main; nil for any other table.
 func (c *Catalog) tableKey(name string) []string {
-	i := slices.IndexFunc(c.tables, func(t stream.Table) bool { return t.Name == name })
-	if i < 0 {
-		return nil
+	return firstOf(c.tables, func(t stream.Table) bool { return t.Name == name }).Key
+}
+
+// firstOf returns the first item that matches; the zero value when there is none.
+func firstOf[T any](items []T, matches func(T) bool) (first T) {
+	if i := slices.IndexFunc(items, matches); i >= 0 {
+		first = items[i]
 	}
-	return c.tables[i].Key
+	return first
 }

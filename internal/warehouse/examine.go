@@ -80,11 +80,10 @@ func (x *Examiner) Examine(ctx context.Context, readData bool) (Examined, error)
 }
 
 func (e *examination) addDamage(d Damage) {
-	if e.reported[d.File] {
-		return
+	if !e.reported[d.File] {
+		e.reported[d.File] = true
+		e.Damage = append(e.Damage, d)
 	}
-	e.reported[d.File] = true
-	e.Damage = append(e.Damage, d)
 }
 
 func (e *examination) examineLinks() {
@@ -175,7 +174,7 @@ func (e *examination) examineSeries() {
 		m, err := e.x.series.dayManifest(day, run)
 		e.Files += 1 + len(m.Tables)
 		if own, ownErr := e.x.versions.readManifest(e.x.folder.dayManifestPath(day), run); run != "" && (ownErr != nil || dayOf(own.SnapshotAt) != day) {
-			e.addDamage(e.dayManifestDamage(day, run, ownErr, err))
+			e.addDamage(e.dayManifestDamage(day, ownErr, err))
 		}
 		if err != nil {
 			if run == "" {
@@ -197,7 +196,7 @@ func (e *examination) examineSeries() {
 
 // dayManifestDamage describes a damaged manifest of a day. anyErr is set when no copy of it
 // is intact either.
-func (e *examination) dayManifestDamage(day, run string, ownErr, anyErr error) Damage {
+func (e *examination) dayManifestDamage(day string, ownErr, anyErr error) Damage {
 	d := Damage{File: e.x.folder.relativePath(e.x.folder.dayManifestPath(day)), Problem: "it is the one of another day", Cost: "the checksums of " + day + "; its copy is intact", Repair: bySeries, copied: true}
 	if ownErr != nil {
 		d.Problem = describeProblem(ownErr)

@@ -111,11 +111,10 @@ func (s *Series) withdrawAllBut(target string) error {
 	}
 	line := s.versions.baseManifests(target)
 	for _, run := range versions {
-		if slices.ContainsFunc(line, func(m Manifest) bool { return m.RunID == run }) {
-			continue
-		}
-		if err := s.withdrawVersion(run); err != nil {
-			return err
+		if !slices.ContainsFunc(line, func(m Manifest) bool { return m.RunID == run }) {
+			if err := s.withdrawVersion(run); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

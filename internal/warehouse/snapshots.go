@@ -26,7 +26,8 @@ func (d *Draft) Snapshots(ctx context.Context) ([]Snapshot, []Damage, error) {
 		}
 		files := d.w.Series.filesOfDay(day)
 		if days[day] != "" {
-			lost := Damage{File: d.w.Folder.relativePath(d.w.Folder.dayManifestPath(day)), Problem: describeProblem(err), Cost: "all tables of " + day}
+			lost := Damage{File: d.w.Folder.relativePath(d.w.Folder.dayManifestPath(day)),
+				Problem: describeProblem(err), Cost: "all tables of " + day}
 			if len(files) == 0 {
 				lost.Problem = "the whole day is gone"
 			}
@@ -116,11 +117,7 @@ func (s *Series) otherOfDay(known *sumCache, m Manifest, table string) (Manifest
 }
 
 func (m Manifest) tableNamed(name string) ManifestTable {
-	i := slices.IndexFunc(m.Tables, func(t ManifestTable) bool { return t.Name == name })
-	if i < 0 {
-		return ManifestTable{}
-	}
-	return m.Tables[i]
+	return firstOf(m.Tables, func(t ManifestTable) bool { return t.Name == name })
 }
 
 func (s *Series) filesOfDay(day string) map[string]string {
