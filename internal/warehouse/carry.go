@@ -61,7 +61,7 @@ func (c *Carrier) copyRelabeled(from *os.File, to string, sum ManifestFileSum) (
 	if err != nil || !ok {
 		return false, err
 	}
-	// A label may change its length: no offset in a footer depends on it.
+	// A value may change its length: no offset in a footer depends on it.
 	next, labels := old, c.draft.Labels()
 	for i, label := range fileLabels(c.from.RunID, c.from.SnapshotAt) {
 		was := label.thriftBytes()
