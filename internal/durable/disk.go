@@ -100,25 +100,21 @@ func (d Disk) AppendLine(path string, line []byte, mode fs.FileMode) (err error)
 		return fmt.Errorf("append to %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if torn, err := endsTorn(f); err != nil {
-		return fmt.Errorf("append to %s: %w", path, err)
-	} else if torn {
+	last := []byte("\n")
+	info, err := f.Stat()
+	if err == nil && info.Size() > 0 {
+		_, err = f.ReadAt(last, info.Size()-1)
+	}
+	if err == nil && last[0] != '\n' {
 		line = append([]byte("\n"), line...)
 	}
-	if err := d.Append(f, append(line, '\n')); err != nil {
+	if err == nil {
+		err = d.Append(f, append(line, '\n'))
+	}
+	if err != nil {
 		return fmt.Errorf("append to %s: %w", path, err)
 	}
 	return nil
-}
-
-func endsTorn(f *os.File) (bool, error) {
-	info, err := f.Stat()
-	if err != nil || info.Size() == 0 {
-		return false, err
-	}
-	last := make([]byte, 1)
-	_, err = f.ReadAt(last, info.Size()-1)
-	return last[0] != '\n', err
 }
 
 // WriteFile replaces path with data atomically. Of mode the umask is taken away.

@@ -26,26 +26,20 @@ func WriteFolder(path string, fill func(dir string) error) (err error) {
 		err = syncTree(next)
 	}
 	if err == nil {
-		err = placeFolder(next, path)
+		err = os.Rename(next, path)
+		// A folder that is not empty cannot be renamed over.
+		if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
+			err = exchangeNames(next, path)
+		}
+	}
+	if err == nil {
+		err = syncPath(filepath.Dir(path))
 	}
 	// What is left under this name is half a folder, or the one replaced.
 	if err = errors.Join(err, os.RemoveAll(next)); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
-}
-
-// placeFolder gives a folder its name. A folder that is not empty cannot be renamed
-// over, so the two exchange names.
-func placeFolder(next, path string) error {
-	err := os.Rename(next, path)
-	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
-		err = exchangeNames(next, path)
-	}
-	if err != nil {
-		return err
-	}
-	return syncPath(filepath.Dir(path))
 }
 
 // syncTree flushes a folder and all in it, and opens the files to whom the folder

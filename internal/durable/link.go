@@ -14,50 +14,38 @@ func (d Disk) SwapLink(target, link string) error {
 	if now, err := os.Readlink(link); err == nil && now == target {
 		return nil
 	}
-	next, err := freeName(link)
-	if err != nil {
-		return err
-	}
-	if err := d.Do("link", link, func() error { return os.Symlink(target, next) }); err != nil {
-		return err
-	}
-	return d.Rename(next, link)
+	return d.replacePath(link, func(next string) error {
+		return d.Do("link", link, func() error { return os.Symlink(target, next) })
+	})
 }
 
 // Link gives a file a second name atomically, in a folder that is there: a hard
 // link where the file system allows it, a copy elsewhere.
 func (d Disk) Link(from, to string) error {
-	next, err := freeName(to)
-	if err != nil {
-		return err
-	}
-	if d.Do("link", to, func() error { return os.Link(from, next) }) != nil {
-		if err := d.copyWithTime(from, next); err != nil {
-			return err
+	return d.replacePath(to, func(next string) error {
+		if d.Do("link", to, func() error { return os.Link(from, next) }) == nil {
+			return nil
 		}
-	}
-	return d.Rename(next, to)
+		return d.copyWithTime(from, next)
+	})
 }
 
 // Copy gives a file a copy atomically, in a folder that is there.
 func (d Disk) Copy(from, to string) error {
-	next, err := freeName(to)
-	if err != nil {
-		return err
-	}
-	if err := d.copyWithTime(from, next); err != nil {
-		return err
-	}
-	return d.Rename(next, to)
+	return d.replacePath(to, func(next string) error { return d.copyWithTime(from, next) })
 }
 
-// freeName removes what a killed process left under the name that comes before path.
-func freeName(path string) (next string, err error) {
-	next = filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".next")
+// replacePath lets create make a file under the name that comes before path, which a
+// killed process may have left, and renames it to path.
+func (d Disk) replacePath(path string, create func(next string) error) error {
+	next := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".next")
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
+		return err
 	}
-	return next, nil
+	if err := create(next); err != nil {
+		return err
+	}
+	return d.Rename(next, path)
 }
 
 // copyWithTime copies a file with the time of its last change, by which SameFile

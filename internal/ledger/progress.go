@@ -58,14 +58,3 @@ func (s StreamProgress) Share() int64 {
 	}
 	return min(100, 100*s.Done/s.Total)
 }
-
-// ReadStreams counts the streams that are read.
-func (p Progress) ReadStreams() int {
-	n := 0
-	for _, s := range p.Streams {
-		if s.State == Read {
-			n++
-		}
-	}
-	return n
-}

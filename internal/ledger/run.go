@@ -28,21 +28,11 @@ const (
 // ExitCode is the number that a script or a supervisor gets for an outcome. It
 // is a promise and the only place that knows these numbers. Killed has none.
 func (o Outcome) ExitCode() int {
-	switch o {
-	case Complete:
-		return 0
-	case Misused:
-		return 2
-	case Partial:
-		return 3
-	case Held:
-		return 4
-	case Interrupted:
-		return 130
-	case Killed:
-		return -1
+	code, ok := map[Outcome]int{Complete: 0, Misused: 2, Partial: 3, Held: 4, Interrupted: 130, Killed: -1}[o]
+	if !ok {
+		return 1
 	}
-	return 1
+	return code
 }
 
 // Kinds of runs. Runs of a program from before there were refreshes have no kind:
@@ -128,21 +118,19 @@ type Loss struct {
 	Before int64  `json:"before"`
 }
 
-// describedLosses is how many losses are named.
-const describedLosses = 3
-
 // DescribeLosses says for people what would be lost: the first tables by name, the
 // others by their number.
 func DescribeLosses(losses []Loss) string {
+	named := min(len(losses), 3)
 	var parts []string
-	for _, l := range losses[:min(len(losses), describedLosses)] {
+	for _, l := range losses[:named] {
 		of := l.Table
 		if l.Stream != "" {
 			of += " (" + l.Stream + ")"
 		}
 		parts = append(parts, fmt.Sprintf("%d of %d rows of %s", l.Gone, l.Before, of))
 	}
-	if more := len(losses) - describedLosses; more > 0 {
+	if more := len(losses) - named; more > 0 {
 		parts = append(parts, fmt.Sprintf("much of %d more tables", more))
 	}
 	return strings.Join(parts, ", ")

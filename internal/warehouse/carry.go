@@ -61,9 +61,14 @@ func (c *Carrier) copyRelabeled(from *os.File, to string, sum ManifestFileSum) (
 	if err != nil || !ok {
 		return false, err
 	}
-	next, ok := relabelFooter(old, fileLabels(c.from.RunID, c.from.SnapshotAt), c.draft.Labels())
-	if !ok {
-		return false, nil
+	// A value may change its length: no offset in a footer depends on it.
+	next, labels := old, c.draft.Labels()
+	for i, label := range fileLabels(c.from.RunID, c.from.SnapshotAt) {
+		was := label.thriftBytes()
+		if bytes.Count(next, was) != 1 {
+			return false, nil
+		}
+		next = bytes.Replace(next, was, labels[i].thriftBytes(), 1)
 	}
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, publicFile)
 	if err != nil {
@@ -113,20 +118,6 @@ func readFooter(f *os.File, size int64) (footer []byte, ok bool, err error) {
 	footer = make([]byte, binary.LittleEndian.Uint32(tail))
 	_, err = f.ReadAt(footer, start)
 	return footer, err == nil, err
-}
-
-// relabelFooter replaces the values of labels in a footer. It returns false unless each
-// label occurs exactly once. A value may change its length: no offset in a footer
-// depends on it.
-func relabelFooter(footer []byte, old, next []Label) ([]byte, bool) {
-	for i := range old {
-		was := old[i].thriftBytes()
-		if bytes.Count(footer, was) != 1 {
-			return nil, false
-		}
-		footer = bytes.Replace(footer, was, next[i].thriftBytes(), 1)
-	}
-	return footer, true
 }
 
 // thriftBytes is the label as a footer holds it: a struct of two texts in Thrift's

@@ -105,14 +105,12 @@ func (t storedTable) ensureStatements(have map[string]stream.Column) []string {
 
 // columnList is what stands in the brackets of CREATE TABLE.
 func columnList(cols []stream.Column) SQL {
-	lines := make([]string, len(cols))
-	for i, c := range cols {
-		lines[i] = Quote(c.Name) + " " + string(c.Type)
+	return SQL(joinEach(cols, ", ", func(c stream.Column) string {
 		if c.NotNull {
-			lines[i] += " NOT NULL"
+			return Quote(c.Name) + " " + string(c.Type) + " NOT NULL"
 		}
-	}
-	return SQL(strings.Join(lines, ", "))
+		return Quote(c.Name) + " " + string(c.Type)
+	}))
 }
 
 // SchemaError says that the warehouse and this program differ in a table by more than a
@@ -140,8 +138,14 @@ func (c *Catalog) checkCompatible(have map[string]map[string]stream.Column, prog
 		}
 	}
 	for _, t := range c.storedTables() {
-		if err := differingColumn(t.qualifiedName(), have[t.qualifiedName()], t.columns); err != nil {
-			refused = err
+		for name, old := range have[t.qualifiedName()] {
+			want := stream.Type("absent")
+			if i := slices.IndexFunc(t.columns, func(c stream.Column) bool { return c.Name == name }); i >= 0 {
+				want = t.columns[i].Type
+			}
+			if old.Type != want {
+				refused = &SchemaError{Table: t.qualifiedName(), Column: name, Have: string(old.Type), Want: string(want)}
+			}
 		}
 	}
 	if refused == nil {
@@ -149,20 +153,6 @@ func (c *Catalog) checkCompatible(have map[string]map[string]stream.Column, prog
 	}
 	refused.Program = program
 	return refused
-}
-
-// differingColumn finds a column that is gone from schema/ or has another type.
-func differingColumn(table string, have map[string]stream.Column, want []stream.Column) *SchemaError {
-	for name, old := range have {
-		i := slices.IndexFunc(want, func(c stream.Column) bool { return c.Name == name })
-		if i < 0 {
-			return &SchemaError{Table: table, Column: name, Have: string(old.Type), Want: "absent"}
-		}
-		if old.Type != want[i].Type {
-			return &SchemaError{Table: table, Column: name, Have: string(old.Type), Want: string(want[i].Type)}
-		}
-	}
-	return nil
 }
 
 // readColumns reads the columns of all tables of a database, by "schema.table" and
@@ -202,9 +192,13 @@ func (c *Catalog) Definitions() map[string]stream.Definition { return c.defs }
 
 // tableKey returns the key of a table of main; nil for any other table.
 func (c *Catalog) tableKey(name string) []string {
-	i := slices.IndexFunc(c.tables, func(t stream.Table) bool { return t.Name == name })
-	if i < 0 {
-		return nil
+	return firstOf(c.tables, func(t stream.Table) bool { return t.Name == name }).Key
+}
+
+// firstOf returns the first item that matches; the zero value when there is none.
+func firstOf[T any](items []T, matches func(T) bool) (first T) {
+	if i := slices.IndexFunc(items, matches); i >= 0 {
+		first = items[i]
 	}
-	return c.tables[i].Key
+	return first
 }

@@ -51,30 +51,23 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 // and the commands that use it. It returns any other error as it is.
 func (x *Examiner) WithRemedy(err error, broken string) error {
 	var met *DamagedError
-	if errors.As(err, &met) && met.Remedy == "" {
-		met.Remedy = x.describeRemedy(broken)
+	if !errors.As(err, &met) || met.Remedy != "" {
+		return err
 	}
-	return err
-}
-
-// describeRemedy says what is intact besides a broken version, and what can be done with
-// it.
-func (x *Examiner) describeRemedy(broken string) string {
-	const left = "nothing was changed"
-	versions, days := x.versions.wholeVersions(broken), x.series.listDays()
 	var ways []string
-	if len(days) > 0 {
+	if days := x.series.listDays(); len(days) > 0 {
 		ways = append(ways, fmt.Sprintf("the Parquet series is there (%s to %s, days: %d): placementsync rebuild builds the catalog from it",
 			days[0], days[len(days)-1], len(days)))
 	}
-	if n := len(versions); n > 0 {
+	if versions := x.versions.wholeVersions(broken); len(versions) > 0 {
 		ways = append(ways, fmt.Sprintf("intact versions are %s: placementsync rollback %s switches to the newest of them",
-			strings.Join(versions, ", "), versions[n-1]))
+			strings.Join(versions, ", "), versions[len(versions)-1]))
 	}
 	if len(ways) == 0 {
 		ways = []string{"no other version is intact and there is no Parquet series: restore a backup"}
 	}
-	return strings.Join(append(ways, left), "; ")
+	met.Remedy = strings.Join(append(ways, "nothing was changed"), "; ")
+	return err
 }
 
 // fileSums lists all files that a manifest has a checksum of.
@@ -159,7 +152,7 @@ func (s *sumCache) sumOf(path string, info fs.FileInfo) (string, error) {
 			return known.sum, nil
 		}
 	}
-	sum, err := sumFileUntil(s.ctx, filepath.Dir(path), filepath.Base(path))
+	sum, err := sumFile(s.ctx, filepath.Dir(path), filepath.Base(path))
 	if err != nil {
 		return "", err
 	}

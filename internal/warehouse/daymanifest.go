@@ -75,7 +75,6 @@ func (s *Series) changeIndex(change func(days map[string]string)) error {
 	return s.folder.writeSealed(s.indexPath(), i)
 }
 
-// manifestDays lists the days that have a readable manifest.
 func (s *Series) manifestDays() (map[string]string, error) {
 	found, err := filepath.Glob(s.folder.dayManifestPath("*"))
 	if err != nil {

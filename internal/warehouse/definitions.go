@@ -36,23 +36,21 @@ func Definitions() (main map[string]stream.Definition, meta []stream.Definition,
 	return main, meta, err
 }
 
-// quoteNames joins identifiers for SQL.
-func quoteNames(names []string) SQL {
-	quoted := make([]string, len(names))
-	for i, n := range names {
-		quoted[i] = Quote(n)
+// joinEach joins the texts of items.
+func joinEach[T any](items []T, separator string, text func(T) string) string {
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i] = text(item)
 	}
-	return SQL(strings.Join(quoted, ", "))
+	return strings.Join(texts, separator)
 }
+
+func quoteNames(names []string) SQL { return SQL(joinEach(names, ", ", Quote)) }
 
 // Columns lists the names of a definition's columns, quoted and joined for
 // SQL, each behind a prefix such as "m.".
 func Columns(prefix string, def stream.Definition) string {
-	names := make([]string, len(def.Columns))
-	for i, c := range def.Columns {
-		names[i] = prefix + Quote(c.Name)
-	}
-	return strings.Join(names, ", ")
+	return joinEach(def.Columns, ", ", func(c stream.Column) string { return prefix + Quote(c.Name) })
 }
 
 // Quote makes an SQL identifier of a name. Names enter SQL text only through it and

@@ -2,22 +2,13 @@ package warehouse
 
 import _ "embed"
 
-// viewsSQL makes the views and macros of a catalog that are the same for every table.
-//
-//go:embed sql/views.sql
-var viewsSQL SQLFile
-
-// instanceSQL sets a DuckDB up.
-//
-//go:embed sql/instance.sql
-var instanceSQL SQLFile
-
-// catalogSQL makes and reads the tables of a catalog.
-//
-//go:embed sql/catalog.sql
-var catalogSQL SQLFile
-
-// verifySQL compares a version with its manifest.
-//
-//go:embed sql/verify.sql
-var verifySQL SQLFile
+var (
+	//go:embed sql/views.sql
+	viewsSQL SQLFile // the views and macros of a catalog that are the same for every table
+	//go:embed sql/instance.sql
+	instanceSQL SQLFile // sets a DuckDB up
+	//go:embed sql/catalog.sql
+	catalogSQL SQLFile // makes and reads the tables of a catalog
+	//go:embed sql/verify.sql
+	verifySQL SQLFile // compares a version with its manifest
+)

@@ -80,14 +80,12 @@ func (x *Examiner) Examine(ctx context.Context, readData bool) (Examined, error)
 }
 
 func (e *examination) addDamage(d Damage) {
-	if e.reported[d.File] {
-		return
+	if !e.reported[d.File] {
+		e.reported[d.File] = true
+		e.Damage = append(e.Damage, d)
 	}
-	e.reported[d.File] = true
-	e.Damage = append(e.Damage, d)
 }
 
-// examineLinks looks at the links.
 func (e *examination) examineLinks() {
 	e.Files++
 	e.latest, _, _ = e.x.versions.Latest()
@@ -109,7 +107,6 @@ func (e *examination) examineLinks() {
 	}
 }
 
-// relinkCommand is the command that repairs the link.
 func (e *examination) relinkCommand(lost LostError) string {
 	versions, err := e.x.versions.List()
 	switch n := len(versions); {
@@ -165,7 +162,6 @@ func (e *examination) versionDamage(run string, d Damage) Damage {
 	return d
 }
 
-// examineSeries checks every day.
 func (e *examination) examineSeries() {
 	days, found := e.x.series.expectedDays()
 	e.Files++
@@ -178,7 +174,7 @@ func (e *examination) examineSeries() {
 		m, err := e.x.series.dayManifest(day, run)
 		e.Files += 1 + len(m.Tables)
 		if own, ownErr := e.x.versions.readManifest(e.x.folder.dayManifestPath(day), run); run != "" && (ownErr != nil || dayOf(own.SnapshotAt) != day) {
-			e.addDamage(e.dayManifestDamage(day, run, ownErr, err))
+			e.addDamage(e.dayManifestDamage(day, ownErr, err))
 		}
 		if err != nil {
 			if run == "" {
@@ -200,7 +196,7 @@ func (e *examination) examineSeries() {
 
 // dayManifestDamage describes a damaged manifest of a day. anyErr is set when no copy of it
 // is intact either.
-func (e *examination) dayManifestDamage(day, run string, ownErr, anyErr error) Damage {
+func (e *examination) dayManifestDamage(day string, ownErr, anyErr error) Damage {
 	d := Damage{File: e.x.folder.relativePath(e.x.folder.dayManifestPath(day)), Problem: "it is the one of another day", Cost: "the checksums of " + day + "; its copy is intact", Repair: bySeries, copied: true}
 	if ownErr != nil {
 		d.Problem = describeProblem(ownErr)
@@ -236,7 +232,6 @@ func (e *examination) examineMetaLog() {
 	}
 }
 
-// examineLedger checks every line.
 func (e *examination) examineLedger() {
 	e.Files++
 	const cost = "the entries of runs; meta.runs in the catalog has them too if a later night was published"
@@ -249,22 +244,17 @@ func (e *examination) examineLedger() {
 		e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: describeProblem(err), Cost: cost, Repair: byRun, Lost: true})
 		return
 	}
-	if n := len(damagedLines(data)); n > 0 {
+	_, damaged := parseLedger(data)
+	n := len(damaged)
+	if n > 0 && !bytes.HasSuffix(data, []byte("\n")) && bytes.HasSuffix(data, damaged[n-1]) {
+		n-- // a crash explains a torn last line
+	}
+	if n > 0 {
 		e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: fmt.Sprintf("damaged lines: %d", n), Cost: cost, Repair: byRun, Lost: true})
 	}
 	if runs, err := e.x.ledger.Runs(); err == nil && e.latest != "" && entryOf(runs, e.latest).ID == "" {
 		e.addDamage(Damage{File: e.x.folder.relativePath(file), Problem: "it has no line of the version that readers see", Cost: cost, Repair: byRun})
 	}
-}
-
-// damagedLines returns the lines that are not what was written. It leaves out a torn
-// last line: a crash explains it.
-func damagedLines(data []byte) [][]byte {
-	_, damaged := parseLedger(data)
-	if n := len(damaged); n > 0 && !bytes.HasSuffix(data, []byte("\n")) && bytes.HasSuffix(data, damaged[n-1]) {
-		damaged = damaged[:n-1]
-	}
-	return damaged
 }
 
 // examineNotes checks the notes of runs that have not ended, and lists what killed runs

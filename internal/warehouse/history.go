@@ -87,11 +87,9 @@ func sameKey(def stream.Definition, key []string) string {
 	return strings.Join(parts, " AND ")
 }
 
-// allChanges creates the macro of the changes of all tables.
 func allChanges(tables []stream.Table) string {
-	parts := make([]string, len(tables))
-	for i, t := range tables {
-		parts[i] = string(viewsSQL.Render("changes_of_table", Values{"name": t.Name, "macro": Name(t.Name + ChangesSuffix)}))
-	}
-	return string(viewsSQL.Render("all_changes_macro", Values{"tables": SQL(strings.Join(parts, "\nUNION ALL "))}))
+	parts := joinEach(tables, "\nUNION ALL ", func(t stream.Table) string {
+		return string(viewsSQL.Render("changes_of_table", Values{"name": t.Name, "macro": Name(t.Name + ChangesSuffix)}))
+	})
+	return string(viewsSQL.Render("all_changes_macro", Values{"tables": SQL(parts)}))
 }

@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -63,7 +64,10 @@ func (i *Identity) Check() error {
 	if err != nil {
 		return err
 	}
-	lost := &LostError{Points: latest, Published: lastVisibleVersion(runs)}
+	lost := &LostError{Points: latest}
+	for _, r := range runs {
+		lost.Published = cmp.Or(r.VisibleVersion(), lost.Published)
+	}
 	if linked {
 		_, err := os.Stat(i.folder.VersionPath(latest))
 		if err == nil && i.accepts(runs, *lost) {
@@ -91,8 +95,7 @@ func (i *Identity) accepts(runs []ledger.Run, at LostError) bool {
 	if note, ok, err := readNote(i.ledger.asidePath()); err == nil && ok && note.Version == at.Points {
 		return true
 	}
-	known := entryOf(runs, at.Points)
-	if known.ID != "" && known.IsPublished() {
+	if entryOf(runs, at.Points).IsPublished() {
 		return false
 	}
 	_, ok := i.ledger.enclosedRun(at.Points)
@@ -132,15 +135,4 @@ func (i *Identity) describeRemedy(lost LostError) string {
 		ways = []string{"neither a version nor the Parquet series is left: restore a backup, or name another warehouse.dir to begin anew"}
 	}
 	return strings.Join(append(ways, "nothing was changed"), "; ")
-}
-
-// lastVisibleVersion is the version that readers see according to the ledger; empty when
-// it has none.
-func lastVisibleVersion(runs []ledger.Run) (version string) {
-	for _, r := range runs {
-		if v := r.VisibleVersion(); v != "" {
-			version = v
-		}
-	}
-	return version
 }

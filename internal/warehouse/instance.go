@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/duckdb/duckdb-go/v2"
 )
@@ -48,14 +47,6 @@ func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, err
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", cmp.Or(path, "DuckDB"), err)
 	}
-	in := &Instance{connector, sql.OpenDB(connector)}
-	if err := in.Exec(ctx, e.settings(scratch)...); err != nil {
-		return nil, errors.Join(err, in.Close())
-	}
-	return in, nil
-}
-
-func (e *engine) settings(scratch string) []string {
 	set := []string{string(instanceSQL.Render("settings", Values{"spill": filepath.Join(scratch, "spill")}))}
 	if e.memoryLimit != "" {
 		set = append(set, string(instanceSQL.Render("memory_limit", Values{"limit": e.memoryLimit})))
@@ -63,7 +54,11 @@ func (e *engine) settings(scratch string) []string {
 	if e.threads > 0 {
 		set = append(set, string(instanceSQL.Render("threads", Values{"threads": e.threads})))
 	}
-	return set
+	in := &Instance{connector, sql.OpenDB(connector)}
+	if err := in.Exec(ctx, set...); err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	return in, nil
 }
 
 // Connect opens a raw connection to the instance.
@@ -71,7 +66,6 @@ func (in *Instance) Connect(ctx context.Context) (driver.Conn, error) {
 	return in.connector.Connect(ctx)
 }
 
-// attachSealed attaches the catalog of a published version as "sealed".
 func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
 	return in.Exec(ctx, string(instanceSQL.Render("attach_sealed", Values{"catalog": catalog})))
 }
@@ -138,9 +132,4 @@ func statementHead(statement string) string {
 // Close ends the instance. It does not checkpoint attached files.
 func (in *Instance) Close() error {
 	return errors.Join(in.DB.Close(), in.connector.Close())
-}
-
-// timestampLiteral is an instant as SQL, with the microseconds that TIMESTAMPTZ has.
-func timestampLiteral(t time.Time) string {
-	return "TIMESTAMPTZ " + Literal(t.UTC().Format("2006-01-02 15:04:05.000000")+"+00")
 }

@@ -109,11 +109,7 @@ func (l *Ledger) enclosedRun(run string) (r ledger.Run, ok bool) {
 }
 
 func entryOf(runs []ledger.Run, id string) ledger.Run {
-	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == id })
-	if i < 0 {
-		return ledger.Run{}
-	}
-	return runs[i]
+	return firstOf(runs, func(r ledger.Run) bool { return r.ID == id })
 }
 
 // Runs reads the ledger, oldest first. A run that was resumed has a line for each time
@@ -170,7 +166,6 @@ func mergeRun(runs []ledger.Run, r ledger.Run) []ledger.Run {
 	return append(runs, r)
 }
 
-// rollbackEntry is the entry of a rollback.
 func (l *Ledger) rollbackEntry(id, version string, at time.Time) ledger.Run {
 	r := ledger.Run{ID: id, Kind: ledger.Rollback, Version: version, StartedAt: at, EndedAt: at, Outcome: ledger.Complete, Program: l.program}
 	if m, err := l.versions.ReadManifest(version); err == nil {

@@ -32,7 +32,6 @@ func (e *HeldError) Error() string {
 // ends, however it ends, so a lock is never stale.
 type Lock struct {
 	file *flock.Flock
-	path string
 }
 
 // Lock locks the warehouse for a run and creates the folder if needed. It returns a
@@ -43,7 +42,7 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 		return nil, err
 	}
 	path := w.Folder.path(stateDir, "lock")
-	l := &Lock{flock.New(path, flock.SetPermissions(privateFile)), path}
+	l := &Lock{flock.New(path, flock.SetPermissions(privateFile))}
 	ok, err := l.file.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("take the lock %s: %w", path, err)
@@ -75,10 +74,10 @@ func (l *Lock) Name(run string, since time.Time) error {
 	holder, err := json.Marshal(HeldError{PID: os.Getpid(), Run: run, Since: since})
 	if err == nil {
 		// Not by rename: the lock is on this file.
-		err = os.WriteFile(l.path, holder, privateFile)
+		err = os.WriteFile(l.file.Path(), holder, privateFile)
 	}
 	if err != nil {
-		return fmt.Errorf("write the holder into the lock %s: %w", l.path, err)
+		return fmt.Errorf("write the holder into the lock %s: %w", l.file.Path(), err)
 	}
 	return nil
 }

@@ -47,10 +47,7 @@ func (v *Versions) CheckFormat() error {
 
 // manifestOrNone is the manifest of a published version; empty when it cannot be read.
 func (v *Versions) manifestOrNone(run string) Manifest {
-	m, err := v.ReadManifest(run)
-	if err != nil {
-		return Manifest{}
-	}
+	m, _ := v.ReadManifest(run)
 	return m
 }
 
@@ -113,11 +110,10 @@ func (m Manifest) baseRun() string { return cmp.Or(m.Night, m.Previous) }
 // nightBefore is the night that a refresh builds on; empty when the version is a night
 // itself, or unreadable.
 func (v *Versions) nightBefore(run string) string {
-	m, err := v.ReadManifest(run)
-	if err != nil || m.Kind != ledger.Refresh {
-		return ""
+	if m := v.manifestOrNone(run); m.Kind == ledger.Refresh {
+		return m.baseRun()
 	}
-	return m.baseRun()
+	return ""
 }
 
 // ReadManifest reads the manifest of a published version. It returns a *DamagedError
@@ -153,11 +149,6 @@ func copyAndSum(dst io.Writer, src io.Reader) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// sumFile hashes a file of a version.
-func sumFile(dir, name string) (sum ManifestFileSum, err error) {
-	return sumFileUntil(context.Background(), dir, name)
-}
-
 // cancelableReader reads until its context ends.
 type cancelableReader struct {
 	io.Reader
@@ -171,8 +162,8 @@ func (r cancelableReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// sumFileUntil is sumFile with a context that cancels it.
-func sumFileUntil(ctx context.Context, dir, name string) (sum ManifestFileSum, err error) {
+// sumFile hashes a file of a version; ctx cancels it.
+func sumFile(ctx context.Context, dir, name string) (sum ManifestFileSum, err error) {
 	f, err := os.Open(filepath.Join(dir, name))
 	if err != nil {
 		return sum, err

@@ -57,7 +57,7 @@ const martFiles = "mart/*.sql"
 // and one name after each.
 var source = regexp.MustCompile(`\b(?:FROM|JOIN)\s+(?:(\w+)\.)?(\w+)`)
 
-// parseMart finds the sources of a view. A name without a schema may be a common table
+// parseMart finds the sources of a view and its comments. A name without a schema may be a common table
 // expression of the view; none has the name of a table of main.
 func parseMart(name, sql string) MartView {
 	v := MartView{Name: name, SQL: sql}
@@ -71,22 +71,11 @@ func parseMart(name, sql string) MartView {
 			v.Reads = append(v.Reads, m[2])
 		}
 	}
-	v.parseComments()
-	return v
-}
-
-var (
-	grainLine   = regexp.MustCompile(`(?m)^-- grain: (.+)$`)
-	viewComment = regexp.MustCompile(`(?m)^COMMENT ON (?:VIEW|COLUMN) mart\.\w+(?:\.(\w+))? IS '((?:[^']|'')*)';(?: -- (\S+))?$`)
-)
-
-// parseComments reads the comments in the file. A test compares them with what DuckDB
-// reads from the same file.
-func (v *MartView) parseComments() {
-	if m := grainLine.FindStringSubmatch(v.SQL); m != nil {
+	// A test compares the comments with what DuckDB reads from the same file.
+	if m := grainLine.FindStringSubmatch(sql); m != nil {
 		v.Grain = m[1]
 	}
-	for _, m := range viewComment.FindAllStringSubmatch(v.SQL, -1) {
+	for _, m := range viewComment.FindAllStringSubmatch(sql, -1) {
 		text := strings.ReplaceAll(m[2], "''", "'")
 		if m[1] == "" {
 			v.About = text
@@ -94,7 +83,13 @@ func (v *MartView) parseComments() {
 		}
 		v.Columns = append(v.Columns, stream.Column{Name: m[1], Type: stream.Type(m[3]), Comment: text})
 	}
+	return v
 }
+
+var (
+	grainLine   = regexp.MustCompile(`(?m)^-- grain: (.+)$`)
+	viewComment = regexp.MustCompile(`(?m)^COMMENT ON (?:VIEW|COLUMN) mart\.\w+(?:\.(\w+))? IS '((?:[^']|'')*)';(?: -- (\S+))?$`)
+)
 
 // orderViews puts each view after those that it is built on.
 func orderViews(views map[string]MartView) ([]MartView, error) {
@@ -132,12 +127,18 @@ func orderViews(views map[string]MartView) ([]MartView, error) {
 func (c *Catalog) martStatements(have map[string]map[string]stream.Column, changed bool) []string {
 	var drops, creates []string
 	wanted := map[string]bool{}
+	// A warehouse that is configured with few tables goes without some views.
+	isLacking := func(table string) bool {
+		_, isTable := c.defs[table]
+		return isTable && !slices.ContainsFunc(c.tables, func(t stream.Table) bool { return t.Name == table })
+	}
 	for _, v := range c.mart {
-		if c.keepsSources(v, wanted) {
-			wanted[v.Name] = true
-			creates = append(creates, v.SQL)
-			changed = changed || have["mart."+v.Name] == nil
+		if slices.ContainsFunc(v.Reads, isLacking) || slices.ContainsFunc(v.On, func(name string) bool { return !wanted[name] }) {
+			continue
 		}
+		wanted[v.Name] = true
+		creates = append(creates, v.SQL)
+		changed = changed || have["mart."+v.Name] == nil
 	}
 	for _, table := range slices.Sorted(maps.Keys(have)) {
 		if name, ok := strings.CutPrefix(table, "mart."); ok {
@@ -149,16 +150,4 @@ func (c *Catalog) martStatements(have map[string]map[string]stream.Column, chang
 		return nil
 	}
 	return append(drops, creates...)
-}
-
-// keepsSources reports whether the warehouse has all that a view reads: one that is
-// configured with few tables goes without some views.
-func (c *Catalog) keepsSources(v MartView, made map[string]bool) bool {
-	kept := func(table string) bool {
-		_, isTable := c.defs[table]
-		return !isTable || slices.ContainsFunc(c.tables, func(t stream.Table) bool { return t.Name == table })
-	}
-	lacking := func(name string) bool { return !kept(name) }
-	return !slices.ContainsFunc(v.Reads, lacking) &&
-		!slices.ContainsFunc(v.On, func(name string) bool { return !made[name] })
 }

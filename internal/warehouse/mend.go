@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -106,7 +107,7 @@ func (r *Mender) mendFile(known *sumCache, m Manifest, t ManifestTable) (mended 
 // lost ones (its rows do not), the manifest of its day gets the new checksum, and the
 // version keeps its damaged file.
 func (r *Mender) Replace(one Mending, file string) error {
-	sum, err := sumFile(filepath.Dir(file), filepath.Base(file))
+	sum, err := sumFile(context.Background(), filepath.Dir(file), filepath.Base(file))
 	if err != nil {
 		return err
 	}

@@ -16,38 +16,30 @@ type MetaLog struct {
 }
 
 // manifestChain returns the manifests of the versions whose changes make up the meta of
-// a version, oldest first. When one is missing or damaged it returns a *DamagedError and
-// the later ones.
+// a version, oldest first. When one is missing or damaged in all its places it returns a
+// *DamagedError and the later ones.
 func (g *MetaLog) manifestChain(run string) (chain []Manifest, err error) {
-	for run != "" {
-		m, readErr := g.versions.readManifest(g.folder.metaPath(run, manifestSuffix), run)
-		if readErr != nil {
-			m, readErr = g.twinManifest(run, readErr)
+	for run != "" && err == nil {
+		var m Manifest
+		if m, err = g.versions.readManifest(g.folder.metaPath(run, manifestSuffix), run); err != nil {
+			places := []string{filepath.Join(g.folder.VersionPath(run), ManifestFile)}
+			if at, ok := RunTime(run); ok {
+				places = append(places, g.folder.dayManifestPath(dayOf(at)))
+			}
+			for _, path := range places {
+				if twin, twinErr := g.versions.readManifest(path, run); twinErr == nil && twin.Meta != nil {
+					m, err = twin, nil
+					break
+				}
+			}
 		}
-		if readErr != nil {
-			err = readErr
-			break
+		if err == nil {
+			chain = append(chain, m)
+			run = m.Meta.Base
 		}
-		chain = append(chain, m)
-		run = m.Meta.Base
 	}
 	slices.Reverse(chain)
 	return chain, err
-}
-
-// twinManifest reads a copy of the manifest of a run from elsewhere. err is returned
-// when there is none.
-func (g *MetaLog) twinManifest(run string, err error) (Manifest, error) {
-	places := []string{filepath.Join(g.folder.VersionPath(run), ManifestFile)}
-	if at, ok := RunTime(run); ok {
-		places = append(places, g.folder.dayManifestPath(dayOf(at)))
-	}
-	for _, path := range places {
-		if m, twinErr := g.versions.readManifest(path, run); twinErr == nil && m.Meta != nil {
-			return m, nil
-		}
-	}
-	return Manifest{}, err
 }
 
 // Files returns the files that make up the meta of a version, each compared with its

@@ -77,22 +77,16 @@ func (f *Folder) CheckWritable() error {
 		dirs = []string{f.nearestExisting()}
 	}
 	for _, dir := range dirs {
-		err := writeAndRemove(dir)
+		probe, err := durable.CreateTemp(filepath.Join(dir, "check"), privateFile)
+		if err == nil {
+			_, err = probe.Write(make([]byte, 4<<10)) // one block
+			err = errors.Join(err, probe.Close(), os.Remove(probe.Name()))
+		}
 		if err != nil {
 			return f.FullErr(f.placeErr(err))
 		}
 	}
 	return nil
-}
-
-// writeAndRemove writes one block.
-func writeAndRemove(dir string) error {
-	f, err := durable.CreateTemp(filepath.Join(dir, "check"), privateFile)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(make([]byte, 4<<10))
-	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
 // nearestExisting is the folder of the warehouse, or the nearest folder above it that
@@ -116,26 +110,18 @@ func (f *Folder) NewRunID(at time.Time) (string, error) {
 	base := at.UTC().Format("20060102T150405Z")
 	id := base
 	for i := 2; ; i++ {
-		taken, err := f.hasRun(id)
+		_, err := os.Lstat(f.RawPath(id))
+		if errors.Is(err, fs.ErrNotExist) {
+			_, err = os.Lstat(f.VersionPath(id))
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return id, nil
+		}
 		if err != nil {
 			return "", &PlaceError{f.dir, err}
 		}
-		if !taken {
-			return id, nil
-		}
 		id = fmt.Sprintf("%s-%d", base, i)
 	}
-}
-
-func (f *Folder) hasRun(id string) (bool, error) {
-	for _, path := range []string{f.RawPath(id), f.VersionPath(id)} {
-		if _, err := os.Lstat(path); err == nil {
-			return true, nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return false, err
-		}
-	}
-	return false, nil
 }
 
 // damagedErr makes a *DamagedError of a file of the warehouse.

@@ -59,7 +59,12 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 		return m, err
 	}
 	if err := d.w.Versions.switchTo(d.Run); err != nil {
-		return m, fmt.Errorf("switch to version %s: %w: %s", d.Run, err, d.w.Versions.describeFailedSwitch(d.Run))
+		seen := "nothing was published, the last snapshot stays"
+		// The new name may be there, and the disk not have promised to keep it.
+		if latest, _, readErr := d.w.Versions.Latest(); readErr == nil && latest == d.Run {
+			seen = "readers see it, but a power cut may take it back: look at the disk, then run again"
+		}
+		return m, fmt.Errorf("switch to version %s: %w: %s", d.Run, err, seen)
 	}
 	if err := d.w.finishPublish(d.Run); err != nil {
 		return m, &AfterSwitchError{d.Run, err}
@@ -93,7 +98,7 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 	}
 	claimed := *m
 	judging.Go(func() (err error) {
-		if m.Catalog, err = sumFile(d.Dir, CatalogFile); err != nil {
+		if m.Catalog, err = sumFile(context.Background(), d.Dir, CatalogFile); err != nil {
 			return d.unpublishedErr("publish", err)
 		}
 		return nil
@@ -102,7 +107,14 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 	if err := judging.Wait(); err != nil {
 		return err
 	}
-	if err := d.writeManifest(m, mode); err != nil {
+	data, err := sealObject(m)
+	if err == nil {
+		err = d.w.Folder.disk.WriteFileExact(filepath.Join(d.Dir, ManifestFile), data, mode)
+	}
+	if err == nil {
+		err = d.w.Folder.setModeAndSync(d.Dir, folderMode(mode))
+	}
+	if err != nil {
 		return d.unpublishedErr("publish", err)
 	}
 	return nil
@@ -135,36 +147,20 @@ func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) er
 	for i, sum := range sums {
 		m.Tables[i].ManifestFileSum = sum
 	}
-	return d.sealNotes(m, mode)
-}
-
-// sealNotes adds the changes of meta and the run's entry to the manifest, if the version
-// has them.
-func (d *Draft) sealNotes(m *Manifest, mode fs.FileMode) (err error) {
 	if d.meta != nil {
-		if d.meta.ManifestFileSum, err = d.sealFile(MetaFile, mode); err != nil {
+		sum, err := d.sealFile(MetaFile, mode)
+		if err != nil {
 			return err
 		}
+		d.meta.ManifestFileSum = sum
 		m.Meta = d.meta
 	}
-	entry, err := sumFile(d.Dir, runFile)
+	entry, err := sumFile(context.Background(), d.Dir, runFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	m.Entry = &entry
 	return err
-}
-
-// writeManifest writes the manifest and syncs the folder.
-func (d *Draft) writeManifest(m *Manifest, mode fs.FileMode) error {
-	data, err := sealObject(m)
-	if err != nil {
-		return err
-	}
-	if err := d.w.Folder.disk.WriteFileExact(filepath.Join(d.Dir, ManifestFile), data, mode); err != nil {
-		return err
-	}
-	return d.w.Folder.setModeAndSync(d.Dir, folderMode(mode))
 }
 
 func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) error {
@@ -192,7 +188,7 @@ func (d *Draft) sealFile(name string, mode fs.FileMode) (ManifestFileSum, error)
 	if err := d.w.Folder.setModeAndSync(filepath.Join(d.Dir, name), mode); err != nil {
 		return ManifestFileSum{}, err
 	}
-	return sumFile(d.Dir, name)
+	return sumFile(context.Background(), d.Dir, name)
 }
 
 // measureTables counts the rows of every table and finds the range of its key, in one
@@ -212,8 +208,7 @@ func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error
 		if err := scan(&i, &one.Rows, &one.KeyMin, &one.KeyMax); err != nil {
 			return err
 		}
-		t := &tables[i]
-		t.Rows, t.KeyMin, t.KeyMax = one.Rows, one.KeyMin, one.KeyMax
+		tables[i].Rows, tables[i].KeyMin, tables[i].KeyMax = one.Rows, one.KeyMin, one.KeyMax
 		return nil
 	})
 }

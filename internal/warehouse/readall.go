@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"placementsync/internal/durable"
 	"placementsync/internal/stream"
@@ -57,14 +56,13 @@ type contentSum struct{ rows, sum string }
 
 // sumContent reads all values of a table or file.
 func (in *Instance) sumContent(ctx context.Context, source string, columns []stream.Column) (f contentSum, err error) {
-	texts := make([]string, len(columns))
-	for i, c := range columns {
-		texts[i] = Quote(c.Name)
+	texts := joinEach(columns, ", ", func(c stream.Column) string {
 		if c.Type == stream.JSON {
-			texts[i] += "::VARCHAR"
+			return Quote(c.Name) + "::VARCHAR"
 		}
-	}
-	query := verifySQL.Render("sum_content", Values{"columns": SQL(strings.Join(texts, ", ")), "source": SQL(source)})
+		return Quote(c.Name)
+	})
+	query := verifySQL.Render("sum_content", Values{"columns": SQL(texts), "source": SQL(source)})
 	err = in.DB.QueryRowContext(ctx, string(query)).Scan(&f.rows, &f.sum)
 	return f, err
 }

@@ -41,8 +41,21 @@ func (l *Ledger) asidePath() string { return l.folder.path(stateDir, "aside.json
 // earlier run is given up by this, its version that was never switched to is removed: it
 // would pass for a published one. It needs the Lock.
 func (l *Ledger) Start(u Unfinished) error {
-	if err := l.discardGivenUp(u.Run); err != nil {
+	last, ok, err := readNote(l.unfinishedPath())
+	if err != nil {
 		return err
+	}
+	if ok && last.Run != u.Run {
+		latest, _, err := l.versions.Latest()
+		if err != nil {
+			return err
+		}
+		if latest != last.Run {
+			err = l.folder.disk.Discard(l.folder.VersionPath(last.Run))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("give up run %s: %w", last.Run, err)
+		}
 	}
 	return l.writeNote(l.unfinishedPath(), u)
 }
@@ -60,20 +73,6 @@ func (l *Ledger) writeNote(path string, u Unfinished) error {
 		return fmt.Errorf("write the note of run %s: %w", u.Run, err)
 	}
 	return l.folder.disk.WriteFile(path, data, privateFile)
-}
-
-func (l *Ledger) discardGivenUp(next string) error {
-	last, ok, err := readNote(l.unfinishedPath())
-	if err != nil || !ok || last.Run == next {
-		return err
-	}
-	if latest, _, err := l.versions.Latest(); err != nil || latest == last.Run {
-		return err
-	}
-	if err := l.folder.disk.Discard(l.folder.VersionPath(last.Run)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("give up run %s: %w", last.Run, err)
-	}
-	return nil
 }
 
 // Finish removes the note of Start: there is nothing to resume.

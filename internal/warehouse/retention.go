@@ -60,8 +60,12 @@ func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error
 	var gone []Pruned
 	for _, path := range doomed {
 		size, err := sizeOf(path)
-		if err == nil && !dryRun {
-			err = p.removePath(path)
+		switch {
+		case err != nil || dryRun:
+		case filepath.Dir(path) == p.folder.path(versionsDir): // Rollback may read it
+			err = p.folder.disk.Discard(path)
+		default:
+			err = os.RemoveAll(path)
 		}
 		if err != nil {
 			return gone, fmt.Errorf("prune %s: %w", path, err)
@@ -72,19 +76,10 @@ func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error
 	return gone, nil
 }
 
-// removePath removes a version atomically, since Rollback may read it, and anything else
-// file by file.
-func (p *Pruner) removePath(path string) error {
-	if filepath.Dir(path) == p.folder.path(versionsDir) {
-		return p.folder.disk.Discard(path)
-	}
-	return os.RemoveAll(path)
-}
-
 // oldRaw finds the landed answers of runs that are too old. Those of the newest run, and
 // of one that can be resumed, are kept.
 func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
-	runs, err := listFolders(p.folder.path(rawDir))
+	runs, err := p.folder.LandedRuns()
 	if err != nil {
 		return nil, err
 	}
@@ -98,15 +93,9 @@ func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	}
 	var old []string
 	for i, run := range runs {
-		if p.isSpentBefore(run, latest) {
-			old = append(old, p.folder.RawPath(run))
-			continue
-		}
 		at, ok := RunTime(run)
-		if !ok || i == len(runs)-1 || waiting && run == unfinished.Run {
-			continue
-		}
-		if now.Sub(at) > time.Duration(r.RawDays)*24*time.Hour {
+		isNeeded := !ok || i == len(runs)-1 || waiting && run == unfinished.Run
+		if p.isSpentBefore(run, latest) || !isNeeded && now.Sub(at) > time.Duration(r.RawDays)*24*time.Hour {
 			old = append(old, p.folder.RawPath(run))
 		}
 	}

@@ -24,7 +24,10 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if err != nil {
 		return Manifest{}, err
 	}
-	m, err := w.Versions.readableManifest(target)
+	m, err := w.Versions.ReadManifest(target)
+	if err == nil {
+		err = w.Versions.CheckCatalog(target)
+	}
 	if err != nil {
 		return m, fmt.Errorf("roll back: %w", w.Examiner.WithRemedy(err, target))
 	}
@@ -37,8 +40,14 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if err := w.Ledger.StartAside(note); err != nil {
 		return m, err
 	}
-	if err := w.switchBack(m); err != nil {
-		return m, err
+	if err := w.Series.withdrawAllBut(target); err != nil {
+		return m, fmt.Errorf("remove later days from the Parquet series: %w", err)
+	}
+	if err = w.Versions.clearLatest(); err == nil {
+		err = w.Versions.switchTo(target)
+	}
+	if err != nil {
+		return m, fmt.Errorf("switch back to version %s: %w", target, err)
 	}
 	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(w.Versions.baseManifests(target)...), w.Ledger.Finish())
 	// Without a line in the ledger the note stays, for Recover.
@@ -46,20 +55,6 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 		return m, errors.Join(err, recordErr)
 	}
 	return m, errors.Join(err, w.Ledger.FinishAside())
-}
-
-func (w *Warehouse) switchBack(m Manifest) error {
-	if err := w.Series.withdrawAllBut(m.RunID); err != nil {
-		return fmt.Errorf("remove later days from the Parquet series: %w", err)
-	}
-	err := w.Versions.clearLatest()
-	if err == nil {
-		err = w.Versions.switchTo(m.RunID)
-	}
-	if err != nil {
-		return fmt.Errorf("switch back to version %s: %w", m.RunID, err)
-	}
-	return nil
 }
 
 func (w *Warehouse) rollbackTarget(run string) (string, error) {

@@ -111,11 +111,10 @@ func (s *Series) withdrawAllBut(target string) error {
 	}
 	line := s.versions.baseManifests(target)
 	for _, run := range versions {
-		if slices.ContainsFunc(line, func(m Manifest) bool { return m.RunID == run }) {
-			continue
-		}
-		if err := s.withdrawVersion(run); err != nil {
-			return err
+		if !slices.ContainsFunc(line, func(m Manifest) bool { return m.RunID == run }) {
+			if err := s.withdrawVersion(run); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -143,7 +142,6 @@ func (s *Series) withdrawVersion(run string) error {
 	})
 }
 
-// withdrawFile removes the names of a file in the series.
 func (s *Series) withdrawFile(file, places string) (taken []string, err error) {
 	found, err := filepath.Glob(places)
 	if err != nil {
@@ -161,7 +159,6 @@ func (s *Series) withdrawFile(file, places string) (taken []string, err error) {
 	return taken, nil
 }
 
-// filePath is the place of a table's file in the series.
 func (s *Series) filePath(t ManifestTable, at time.Time) string {
 	return s.folder.path(seriesDir, t.Name, seriesDay+dayOf(at), t.File)
 }

@@ -26,7 +26,12 @@ func (d *Draft) Snapshots(ctx context.Context) ([]Snapshot, []Damage, error) {
 		}
 		files := d.w.Series.filesOfDay(day)
 		if days[day] != "" {
-			found = append(found, d.w.Series.dayWithoutManifest(day, len(files), err))
+			lost := Damage{File: d.w.Folder.relativePath(d.w.Folder.dayManifestPath(day)),
+				Problem: describeProblem(err), Cost: "all tables of " + day}
+			if len(files) == 0 {
+				lost.Problem = "the whole day is gone"
+			}
+			found = append(found, lost)
 			continue
 		}
 		for table, file := range files {
@@ -112,14 +117,9 @@ func (s *Series) otherOfDay(known *sumCache, m Manifest, table string) (Manifest
 }
 
 func (m Manifest) tableNamed(name string) ManifestTable {
-	i := slices.IndexFunc(m.Tables, func(t ManifestTable) bool { return t.Name == name })
-	if i < 0 {
-		return ManifestTable{}
-	}
-	return m.Tables[i]
+	return firstOf(m.Tables, func(t ManifestTable) bool { return t.Name == name })
 }
 
-// filesOfDay are the files of a day by table.
 func (s *Series) filesOfDay(day string) map[string]string {
 	files := map[string]string{}
 	for _, t := range s.tables {
@@ -129,14 +129,6 @@ func (s *Series) filesOfDay(day string) map[string]string {
 		}
 	}
 	return files
-}
-
-func (s *Series) dayWithoutManifest(day string, files int, err error) Damage {
-	d := Damage{File: s.folder.relativePath(s.folder.dayManifestPath(day)), Problem: describeProblem(err), Cost: "all tables of " + day}
-	if files == 0 {
-		d.Problem = "the whole day is gone"
-	}
-	return d
 }
 
 func costOf(table, day string) string { return "table " + table + " of " + day }

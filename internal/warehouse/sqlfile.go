@@ -79,21 +79,13 @@ func renderValue(value any) (string, error) {
 	case string:
 		return Literal(v), nil
 	case []string:
-		quoted := make([]string, len(v))
-		for i, text := range v {
-			quoted[i] = Literal(text)
-		}
-		return strings.Join(quoted, ", "), nil
-	case int:
-		return strconv.Itoa(v), nil
-	case int64:
-		return strconv.FormatInt(v, 10), nil
+		return joinEach(v, ", ", Literal), nil
+	case int, int64, bool:
+		return fmt.Sprint(v), nil
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64), nil
-	case bool:
-		return strconv.FormatBool(v), nil
 	case time.Time:
-		return timestampLiteral(v), nil
+		return "TIMESTAMPTZ " + Literal(v.UTC().Format("2006-01-02 15:04:05.000000")+"+00"), nil
 	case nil:
 		return "", fmt.Errorf("there is no value for it")
 	}

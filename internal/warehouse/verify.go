@@ -65,7 +65,17 @@ func (v *verifier) compareRows(ctx context.Context, reader *Instance, dir string
 	if err != nil {
 		return err
 	}
-	return v.findCopies(ctx, reader, m.RunID, suspects)
+	for _, t := range suspects {
+		var keys int64
+		count := verifySQL.Render("count_keys", Values{"key": quoteNames(v.catalog.tableKey(t.Name)), "table": Name(t.Name)})
+		if err := reader.DB.QueryRowContext(ctx, string(count)).Scan(&keys); err != nil {
+			return err
+		}
+		if keys != t.Rows {
+			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows share a key with another", t.Rows-keys)}
+		}
+	}
+	return nil
 }
 
 // parquetRows returns the number of rows of each Parquet file by path, from the
@@ -87,22 +97,6 @@ func parquetRows(ctx context.Context, in *Instance, dir string, m Manifest) (map
 		counts[file] = rows
 		return err
 	})
-}
-
-// findCopies looks for rows that share a key.
-func (v *verifier) findCopies(ctx context.Context, in *Instance, run string, tables []ManifestTable) error {
-	for _, t := range tables {
-		var keys int64
-		count := verifySQL.Render("count_keys", Values{"key": quoteNames(v.catalog.tableKey(t.Name)), "table": Name(t.Name)})
-		err := in.DB.QueryRowContext(ctx, string(count)).Scan(&keys)
-		if err != nil {
-			return err
-		}
-		if keys != t.Rows {
-			return &VerifyError{run, t.Name, fmt.Sprintf("%d rows share a key with another", t.Rows-keys)}
-		}
-	}
-	return nil
 }
 
 // SchemaVersion is a hash of the schema files: it says which tables a version was

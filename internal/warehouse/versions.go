@@ -69,24 +69,17 @@ func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	return versions[at-1], nil
 }
 
-// CheckCatalog compares the catalog of a version with its manifest.
+// CheckCatalog compares the catalog of a version with its manifest. It does not look at
+// Parquet files: the next night or a rebuild writes damaged ones again.
 func (v *Versions) CheckCatalog(run string) error {
-	_, err := v.readableManifest(run)
-	return err
-}
-
-// readableManifest returns the manifest of a version after comparing its catalog with
-// it. It does not look at Parquet files: the next night or a rebuild writes damaged ones
-// again.
-func (v *Versions) readableManifest(run string) (Manifest, error) {
 	m, err := v.ReadManifest(run)
 	if err != nil {
-		return m, err
+		return err
 	}
 	if problem := newSumCache().compareFile(v.folder.VersionCatalog(run), m.Catalog, true); problem != "" {
-		return m, v.folder.damagedErr(v.folder.VersionCatalog(run), problem, nil)
+		return v.folder.damagedErr(v.folder.VersionCatalog(run), problem, nil)
 	}
-	return m, nil
+	return nil
 }
 
 func (v *Versions) linkCatalog() error {
@@ -112,15 +105,6 @@ func (v *Versions) clearLatest() error {
 		return err
 	}
 	return v.folder.disk.Rename(v.folder.path(latestLink), v.folder.path(latestLink+".aside"))
-}
-
-// describeFailedSwitch says what readers see. The new name may be there, and the
-// disk not have promised to keep it.
-func (v *Versions) describeFailedSwitch(run string) string {
-	if latest, _, err := v.Latest(); err == nil && latest == run {
-		return "readers see it, but a power cut may take it back: look at the disk, then run again"
-	}
-	return "nothing was published, the last snapshot stays"
 }
 
 // Drop removes a version that readers do not see. It needs the Lock.
@@ -153,15 +137,12 @@ func (v *Versions) oldPaths() ([]string, error) {
 		return nil, err
 	}
 	keep := []string{latest}
-	line := v.baseManifests(latest)
-	slices.Reverse(line)
-	for _, m := range line {
+	for _, m := range slices.Backward(v.baseManifests(latest)) {
 		keep = append(keep, m.RunID)
 	}
 	slices.Reverse(runs)
-	keep = append(keep, runs...)
 	var kept, old []string
-	for _, run := range keep {
+	for _, run := range append(keep, runs...) {
 		switch {
 		case !slices.Contains(runs, run), slices.Contains(kept, run), slices.Contains(old, v.folder.VersionPath(run)):
 		case len(kept) < max(1, v.keep):

@@ -21,8 +21,6 @@ type memoryBudget struct {
 	arriving list.List
 }
 
-func newMemoryBudget(room int64) *memoryBudget { return &memoryBudget{free: room} }
-
 // body is the body of a delivery, counted while it is read. markWhole ends the
 // reading, release gives the memory back.
 type body struct {
@@ -35,10 +33,6 @@ type body struct {
 	held    int64
 	place   *list.Element // nil before the first byte, and when whole or evicted
 	evicted bool
-}
-
-func (b *memoryBudget) addBody(from io.Reader, endRead func()) *body {
-	return &body{budget: b, from: from, endRead: endRead}
 }
 
 // Read implements io.Reader. The error of an evicted body is errNoRoom.
@@ -86,7 +80,6 @@ func (b *body) markWhole() bool {
 	return !b.evicted
 }
 
-// release gives the memory back.
 func (b *body) release() {
 	b.budget.mu.Lock()
 	defer b.budget.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -67,7 +68,7 @@ func openCommitter(cfg Config, now func() time.Time) (*committer, error) {
 		return nil, fmt.Errorf("open the inbox: %w", err)
 	}
 	c := &committer{cfg: cfg, now: now, queue: make(chan *delivery, queued), closed: make(chan struct{}),
-		lock: flock.New(filepath.Join(cfg.Dir, "lock"), flock.SetPermissions(privateFile)), recent: newRecent(recentIDs)}
+		lock: flock.New(filepath.Join(cfg.Dir, "lock"), flock.SetPermissions(privateFile)), recent: newRecent()}
 	ok, err := c.lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
@@ -75,23 +76,19 @@ func openCommitter(cfg Config, now func() time.Time) (*committer, error) {
 	if !ok {
 		return nil, &BusyError{cfg.Dir}
 	}
-	if err := c.readKnownIDs(); err != nil {
+	err = sealAll(cfg.Disk, cfg.Dir)
+	if err == nil {
+		for e, readErr := range Read(cfg.Dir) {
+			if err = readErr; err != nil {
+				break
+			}
+			c.recent.add(e.ID)
+		}
+	}
+	if err != nil {
 		return nil, errors.Join(err, c.lock.Unlock())
 	}
 	return c, nil
-}
-
-func (c *committer) readKnownIDs() error {
-	if err := sealAll(c.cfg.Disk, c.cfg.Dir); err != nil {
-		return err
-	}
-	for e, err := range Read(c.cfg.Dir) {
-		if err != nil {
-			return err
-		}
-		c.recent.add(e.ID)
-	}
-	return nil
 }
 
 // run commits until ctx ends, then what is queued, and closes the segment.
@@ -116,35 +113,30 @@ func (c *committer) run(ctx context.Context) error {
 }
 
 // commitBatch writes a delivery and all that wait behind it with one sync.
-func (c *committer) commitBatch(first *delivery) {
-	c.collectBatch(first)
-	if len(c.lines) > 0 {
-		err := c.writeLines()
-		for _, d := range c.batch {
-			c.answerWritten(d, err)
-		}
-	}
-	clear(c.batch)
-}
-
-// collectBatch collects the deliveries that wait, and answers those that need no
-// writing.
-func (c *committer) collectBatch(d *delivery) {
+func (c *committer) commitBatch(d *delivery) {
 	c.batch, c.lines = c.batch[:0], c.lines[:0]
 	if cap(c.lines) > batchBytes {
 		c.lines = nil // do not hold the memory of one large batch forever
 	}
-	for {
-		c.addToBatch(d)
-		if len(c.batch) >= batchCount || len(c.lines) >= batchBytes {
-			return
-		}
-		select {
-		case d = <-c.queue:
-		default:
-			return
+	c.addToBatch(d)
+	for len(c.queue) > 0 && len(c.batch) < batchCount && len(c.lines) < batchBytes {
+		c.addToBatch(<-c.queue)
+	}
+	if len(c.lines) > 0 {
+		err := c.writeLines()
+		for _, d := range c.batch {
+			switch {
+			case err != nil:
+				d.done <- answer{Unavailable, err}
+			case c.recent.has(d.event.ID): // the second of two with the same id
+				d.done <- answer{result: Replayed}
+			default:
+				c.recent.add(d.event.ID)
+				d.done <- answer{result: Stored}
+			}
 		}
 	}
+	clear(c.batch)
 }
 
 // addToBatch adds a delivery to the batch, or answers it at once. An event that is
@@ -159,33 +151,15 @@ func (c *committer) addToBatch(d *delivery) {
 		d.done <- answer{result: Stale}
 		return
 	}
-	for _, other := range c.batch {
-		if other.event.ID == d.event.ID {
-			c.batch = append(c.batch, d)
+	if !slices.ContainsFunc(c.batch, func(other *delivery) bool { return other.event.ID == d.event.ID }) {
+		lines, err := appendLine(c.lines, d.event)
+		if err != nil {
+			d.done <- answer{Unavailable, err}
 			return
 		}
+		c.lines = lines
 	}
-	lines, err := appendLine(c.lines, d.event)
-	if err != nil {
-		d.done <- answer{Unavailable, err}
-		return
-	}
-	c.lines = lines
 	c.batch = append(c.batch, d)
-}
-
-// answerWritten answers a delivery of the batch. err is the result of the write. The
-// second of two deliveries with the same id is a replay.
-func (c *committer) answerWritten(d *delivery, err error) {
-	switch {
-	case err != nil:
-		d.done <- answer{Unavailable, err}
-	case c.recent.has(d.event.ID):
-		d.done <- answer{result: Replayed}
-	default:
-		c.recent.add(d.event.ID)
-		d.done <- answer{result: Stored}
-	}
 }
 
 // writeLines writes the lines to the segment and syncs them. After a failed write the
@@ -202,9 +176,10 @@ func (c *committer) writeLines() error {
 		}
 		c.open = next
 	}
-	if err := c.open.appendLines(c.lines); err != nil {
+	c.open.size += int64(len(c.lines))
+	if err := c.cfg.Disk.Append(c.open.file, c.lines); err != nil {
 		c.sealOpen()
-		return err
+		return fmt.Errorf("write to the inbox: %w", err)
 	}
 	return nil
 }

@@ -17,10 +17,12 @@ func Signed(secrets []string, header string, body []byte) bool {
 type Bodies struct{ all *memoryBudget }
 
 // NewBodies makes one of so many bytes.
-func NewBodies(room int64) Bodies { return Bodies{newMemoryBudget(room)} }
+func NewBodies(room int64) Bodies { return Bodies{&memoryBudget{free: room}} }
 
 // Enter begins a body.
-func (b Bodies) Enter(from io.Reader, cut func()) Body { return Body{b.all.addBody(from, cut)} }
+func (b Bodies) Enter(from io.Reader, cut func()) Body {
+	return Body{&body{budget: b.all, from: from, endRead: cut}}
+}
 
 // Body is the body of a delivery.
 type Body struct{ *body }

@@ -11,7 +11,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -176,10 +175,9 @@ func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
 
 // segment is a segment that is written to.
 type segment struct {
-	disk  durable.Disk
-	file  *os.File
-	size  int64
-	since time.Time
+	disk durable.Disk
+	file *os.File
+	size int64
 }
 
 // newSegment creates a segment whose name is durable before anything in it is
@@ -200,18 +198,8 @@ func newSegment(disk durable.Disk, dir string, now time.Time) (*segment, error) 
 		if err := disk.Sync(dir); err != nil {
 			return nil, errors.Join(fmt.Errorf("begin a segment of the inbox: %w", err), f.Close())
 		}
-		return &segment{disk: disk, file: f, since: now}, nil
+		return &segment{disk: disk, file: f}, nil
 	}
-}
-
-// appendLines writes lines and syncs them. After an error it is unknown what the disk
-// has of them: the segment must not be written to again.
-func (s *segment) appendLines(lines []byte) error {
-	s.size += int64(len(lines))
-	if err := s.disk.Append(s.file, lines); err != nil {
-		return fmt.Errorf("write to the inbox: %w", err)
-	}
-	return nil
 }
 
 // seal closes a segment and gives it the name that says so.
@@ -222,7 +210,6 @@ func (s *segment) seal() error {
 	return s.disk.Rename(s.file.Name(), sealedPath(s.file.Name()))
 }
 
-// sealedPath returns the path of a segment after it is sealed.
 func sealedPath(path string) string {
 	return strings.TrimSuffix(path, filepath.Ext(path)) + sealedSuffix
 }
@@ -233,9 +220,11 @@ func sealAll(disk durable.Disk, dir string) error {
 	if err != nil {
 		return err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return filepath.Ext(name) != openSuffix })
 	for _, name := range names {
 		path := filepath.Join(dir, name)
+		if filepath.Ext(name) != openSuffix {
+			continue
+		}
 		if err := disk.Rename(path, sealedPath(path)); err != nil {
 			return fmt.Errorf("seal a segment of the inbox: %w", err)
 		}

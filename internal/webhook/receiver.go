@@ -121,7 +121,7 @@ type policy struct {
 // New makes a receiver. It refuses an empty secret.
 func New(cfg Config, log *slog.Logger, now func() time.Time) (*Receiver, error) {
 	cfg = cfg.withDefaults(log)
-	r := &Receiver{cfg: cfg, now: now, bodies: newMemoryBudget(cfg.MaxInFlight), ready: make(chan struct{}),
+	r := &Receiver{cfg: cfg, now: now, bodies: &memoryBudget{free: cfg.MaxInFlight}, ready: make(chan struct{}),
 		counts: map[string]*atomic.Uint64{}, logLimits: map[string]*rate.Sometimes{}}
 	for _, result := range Results() {
 		r.counts[result], r.logLimits[result] = new(atomic.Uint64), &rate.Sometimes{Interval: time.Minute}
@@ -200,9 +200,9 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 		return stream.Event{}, answer{result: Unsigned}
 	}
 	control := http.NewResponseController(w)
-	arriving := r.bodies.addBody(http.MaxBytesReader(w, req.Body, r.cfg.MaxBody), func() {
+	arriving := &body{budget: r.bodies, from: http.MaxBytesReader(w, req.Body, r.cfg.MaxBody), endRead: func() {
 		_ = control.SetReadDeadline(time.Unix(0, 0)) // if that fails, reserve ends the body at its next byte
-	})
+	}}
 	defer arriving.release()
 	body, err := readBody(control, arriving)
 	var large *http.MaxBytesError
@@ -278,21 +278,17 @@ func (r *Receiver) writeReply(w http.ResponseWriter, got answer) {
 
 // logResult logs what the operator may have to act on, each kind once a minute.
 func (r *Receiver) logResult(got answer) {
-	limit := r.logLimits[got.result]
-	switch got.result {
-	case Unsigned:
-		limit.Do(func() {
-			r.cfg.log.Warn("webhook refused", "reason", "no valid signature: ignore strangers; if the service's own events are refused, compare the signing secret")
-		})
-	case Stale:
-		limit.Do(func() {
+	r.logLimits[got.result].Do(func() {
+		switch got.result {
+		case Unsigned:
+			r.cfg.log.Warn("webhook refused", "reason", "no valid signature: ignore strangers; if the service's own events are refused, "+
+				"compare the signing secret")
+		case Stale:
 			r.cfg.log.Warn("webhook refused", "reason", "timestamp too far from now: compare the clocks, or raise serve.webhook_max_age")
-		})
-	case Crowded:
-		limit.Do(func() {
+		case Crowded:
 			r.cfg.log.Warn("webhook not stored", "reason", "it arrived too slowly while others needed the memory")
-		})
-	case Unavailable:
-		limit.Do(func() { r.cfg.log.Error("webhook not stored", "error", got.err) })
-	}
+		case Unavailable:
+			r.cfg.log.Error("webhook not stored", "error", got.err)
+		}
+	})
 }

@@ -9,13 +9,10 @@ const recentIDs = 1 << 16
 // recentSet remembers the ids that came last. When the newer of its two generations
 // is full, the older one is dropped.
 type recentSet struct {
-	limit    int
 	now, old map[[16]byte]struct{}
 }
 
-func newRecent(limit int) *recentSet {
-	return &recentSet{limit: limit, now: map[[16]byte]struct{}{}, old: map[[16]byte]struct{}{}}
-}
+func newRecent() *recentSet { return &recentSet{now: map[[16]byte]struct{}{}} }
 
 func idFingerprint(id string) [16]byte {
 	sum := sha256.Sum256([]byte(id))
@@ -24,15 +21,13 @@ func idFingerprint(id string) [16]byte {
 
 func (r *recentSet) has(id string) bool {
 	key := idFingerprint(id)
-	if _, ok := r.now[key]; ok {
-		return true
-	}
-	_, ok := r.old[key]
-	return ok
+	_, isNew := r.now[key]
+	_, isOld := r.old[key]
+	return isNew || isOld
 }
 
 func (r *recentSet) add(id string) {
-	if len(r.now) >= r.limit {
+	if len(r.now) >= recentIDs {
 		r.old, r.now = r.now, map[[16]byte]struct{}{}
 	}
 	r.now[idFingerprint(id)] = struct{}{}

@@ -62,58 +62,19 @@ func (f *flattener) writeNode(n any, depth int) {
 
 func (f *flattener) writeTyped(n map[string]any, depth int) {
 	kind, _ := n["type"].(string)
+	text, hasText := n["text"].(string)
 	switch kind {
 	case "text":
-		f.writeText(n)
+		f.writeLines(text)
+		marks, _ := n["marks"].([]any)
+		for _, m := range marks {
+			mark, _ := m.(map[string]any)
+			if to := textAttribute(mark, "href", "url"); mark["type"] == "link" && to != "" && to != text {
+				f.write(" (" + to + ")")
+			}
+		}
 	case "hardBreak", "hard_break":
 		f.breakLine()
-	case "mention", "emoji", "inlineCard", "blockCard", "embedCard", "image", "media", "link":
-		f.writeAtom(kind, n, depth)
-	case "bulletList", "bullet_list", "taskList", "orderedList", "ordered_list":
-		f.writeList(n, strings.HasPrefix(kind, "ordered"), depth)
-	case "rule", "horizontalRule", "horizontal_rule":
-		f.endLine()
-		f.write("---")
-		f.endLine()
-	default:
-		f.writeBlock(kind, n, depth)
-	}
-}
-
-// writeBlock writes the children of a node on lines of their own. A node of unknown
-// kind that has a text and no children is part of its line.
-func (f *flattener) writeBlock(kind string, n map[string]any, depth int) {
-	if text, ok := n["text"].(string); ok && n["content"] == nil {
-		f.writeLines(text)
-		return
-	}
-	if kind == "" && n["content"] == nil {
-		return
-	}
-	f.endLine()
-	f.writeNode(n["content"], depth+1)
-	f.endLine()
-}
-
-// writeText writes a text, and the address of its link where that says more.
-func (f *flattener) writeText(n map[string]any) {
-	text, _ := n["text"].(string)
-	f.writeLines(text)
-	marks, _ := n["marks"].([]any)
-	for _, m := range marks {
-		mark, _ := m.(map[string]any)
-		if mark["type"] != "link" {
-			continue
-		}
-		if to := textAttribute(mark, "href", "url"); to != "" && to != text {
-			f.write(" (" + to + ")")
-		}
-	}
-}
-
-// writeAtom writes a node that has no text of its own but says something.
-func (f *flattener) writeAtom(kind string, n map[string]any, depth int) {
-	switch kind {
 	case "mention":
 		if name := textAttribute(n, "label", "text", "name", "id"); name != "" {
 			f.write("@" + strings.TrimPrefix(name, "@"))
@@ -122,9 +83,24 @@ func (f *flattener) writeAtom(kind string, n map[string]any, depth int) {
 		f.write(textAttribute(n, "text", "emoji", "shortName", "name"))
 	case "image", "media":
 		f.write(textAttribute(n, "alt", "title", "src", "url"))
-	default:
+	case "inlineCard", "blockCard", "embedCard", "link":
 		f.writeNode(n["content"], depth+1)
 		f.write(textAttribute(n, "href", "url"))
+	case "bulletList", "bullet_list", "taskList", "orderedList", "ordered_list":
+		f.writeList(n, strings.HasPrefix(kind, "ordered"), depth)
+	case "rule", "horizontalRule", "horizontal_rule":
+		f.endLine()
+		f.write("---")
+		f.endLine()
+	default:
+		switch {
+		case hasText && n["content"] == nil: // of unknown kind, and part of its line
+			f.writeLines(text)
+		case kind != "" || n["content"] != nil:
+			f.endLine()
+			f.writeNode(n["content"], depth+1)
+			f.endLine()
+		}
 	}
 }
 

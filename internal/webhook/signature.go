@@ -16,16 +16,13 @@ const scheme = "v0="
 // two.
 const maxSignature = 4096
 
-// errEmptySecret refuses an empty secret: anyone could sign with it.
-var errEmptySecret = errors.New("use the webhook secrets: one of them is empty, and anyone could sign with it: " +
-	"give the signing secret, or remove it")
-
 // signingKeys returns the secrets as keys. During a rotation there are several.
 func signingKeys(secrets []string) ([][]byte, error) {
 	keys := make([][]byte, 0, len(secrets))
 	for _, s := range secrets {
 		if s == "" {
-			return nil, errEmptySecret
+			return nil, errors.New("use the webhook secrets: one of them is empty, and anyone could sign with it: " +
+				"give the signing secret, or remove it")
 		}
 		keys = append(keys, []byte(s))
 	}
