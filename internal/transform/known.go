@@ -7,10 +7,6 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// SameTable is the table of the records that a decoder found to be known: their
-// key, and their seq behind an empty fingerprint.
-const SameTable = "$same"
-
 // Known holds the records of a stream that are stored already, 16 bytes each: the
 // hash of the key, and a print of the record with all rows inside it. It is
 // filled first and then shared by decoders.
@@ -94,10 +90,10 @@ func (b *Binding) Flat() bool {
 }
 
 // Skip makes the decoder omit the rows of records that are known: it lists their keys
-// in [SameTable] instead. The binding must be flat, and no row held yet.
+// in [stream.SameTable] instead. The binding must be flat, and no row held yet.
 func (d *Decoder) Skip(known *Known) {
 	d.records.knownRecords = known
-	l := &layout{name: SameTable, cols: []columnLayout{{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned}}}
+	l := &layout{name: stream.SameTable, cols: []columnLayout{{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned}}}
 	l.setSchema()
 	d.rows.tables, d.records.rowsBefore = append(d.rows.tables, newTable(l)), append(d.records.rowsBefore, 0)
 }

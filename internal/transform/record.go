@@ -59,12 +59,13 @@ func (r *recordReader) resetPage() {
 func (r *recordReader) readRecord(prefix []byte) error {
 	root := r.root
 	r.in.startRecord(r.page.Records)
-	r.rows.refusedItems = 0
 	start, depth, mark := r.in.pos, r.in.depth, r.report.mark()
 	r.report.startCarrier(r.in.recordPlace())
+	r.rows.refusedItems = 0
 	reason, err := r.rows.readRow(root, 0, prefix)
 	if err == errAgain {
 		r.report.undoTo(mark)
+		r.rows.refusedItems = 0
 		r.in.pos, r.in.depth, r.in.careful = start, depth, true
 		reason, err = r.rows.readRow(root, 0, prefix)
 		r.in.careful = false
