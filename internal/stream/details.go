@@ -113,7 +113,9 @@ func marketDetails() []Stream {
 			Scopes: []string{"outlets.read"}, Envelope: Sniffed, Param: "outlet_id", Rule: ByRow,
 			Parents: outletRefs(),
 			Tables:  []Table{{Name: "outlet_products", Key: []string{"outlet_id", "product_id"}, ID: "product_id"}},
-			Shows:   []Shown{{At: "prices", Table: "product_prices"}, {At: "example_links", Table: "product_example_links"}, {At: "outlet", Table: "outlets"}},
+			Shows: []Shown{
+				{At: "prices", Table: "product_prices"}, {At: "example_links", Table: "product_example_links"}, {At: "outlet", Table: "outlets"},
+			},
 		},
 		// Products are asked for by every id that a record names, so that a withdrawn
 		// product that was once sold is still described.

@@ -206,9 +206,9 @@ func (a *answerReader) readEnvelopeMember(listed *bool) error {
 	c := a.in.peek()
 	if name == a.binding.list && c == '[' {
 		if *listed { // Should it come twice, the last counts.
-			page := a.records.page
+			before, page := a.records.page, &a.records.page
 			a.records.undoBody()
-			a.records.page.Total, a.records.page.TotalPages, a.records.page.Next, a.records.page.Paginated = page.Total, page.TotalPages, page.Next, page.Paginated
+			page.Total, page.TotalPages, page.Next, page.Paginated = before.Total, before.TotalPages, before.Next, before.Paginated
 			a.countOutside(DuplicateField, "."+name, nil)
 		}
 		*listed = true

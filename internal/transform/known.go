@@ -84,7 +84,9 @@ func (b *Binding) Flat() bool {
 // in [stream.SameTable] instead. The binding must be flat, and no row held yet.
 func (d *Decoder) Skip(known *Known) {
 	d.records.knownRecords = known
-	l := &layout{name: stream.SameTable, cols: []columnLayout{{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned}}}
+	l := &layout{name: stream.SameTable, cols: []columnLayout{
+		{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned},
+	}}
 	l.setSchema()
 	d.rows.tables, d.records.rowsBefore = append(d.rows.tables, newTable(l)), append(d.records.rowsBefore, 0)
 }
