@@ -85,7 +85,19 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[str
 	if err == nil && ctx.Err() != nil {
 		err = stoppedErr(ctx, s.Name)
 	}
-	return d.sumUp(err), err
+	r := d.result
+	slices.Sort(r.Gone)
+	switch {
+	case err != nil:
+		r.Grade, r.Reason = BestEffort, "the stream ended early"
+	case r.Failed > 0:
+		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%d of %d ids failed", r.Failed, r.Asked)
+	case r.Refused > 0:
+		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%d records of %d answers were refused (meta.rejects)", r.Refused, r.Found)
+	case r.Grade == "" || r.Grade == Exact:
+		r.Grade, r.Reason = Exact, "every id was answered whole"
+	}
+	return r, err
 }
 
 // detailWalk collects the outcomes.
@@ -150,21 +162,4 @@ func (d *detailWalk) addFailure(id string, err error) error {
 		return fmt.Errorf("give up stream %q: %d ids failed in a row, the last one: %w", r.Stream, d.inARow, err)
 	}
 	return nil
-}
-
-// sumUp completes the result of a stream that ended with err.
-func (d *detailWalk) sumUp(err error) Details {
-	r := d.result
-	slices.Sort(r.Gone)
-	switch {
-	case err != nil:
-		r.Grade, r.Reason = BestEffort, "the stream ended early"
-	case r.Failed > 0:
-		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%d of %d ids failed", r.Failed, r.Asked)
-	case r.Refused > 0:
-		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%d records of %d answers were refused (meta.rejects)", r.Refused, r.Found)
-	case r.Grade == "" || r.Grade == Exact:
-		r.Grade, r.Reason = Exact, "every id was answered whole"
-	}
-	return r
 }

@@ -1,6 +1,9 @@
 package fetch
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Grade says how sure it is that a stream's rows are all there.
 type Grade string
@@ -24,27 +27,12 @@ const (
 	Skipped Grade = "skipped"
 )
 
-func (g Grade) rank() int {
-	switch g {
-	case Exact:
-		return 1
-	case Repaired:
-		return 2
-	case Bounded:
-		return 3
-	case BestEffort:
-		return 4
-	case CarriedForward:
-		return 5
-	case Skipped:
-		return 6
-	}
-	return 0
-}
+// grades are all of them, best first.
+var grades = []Grade{Exact, Repaired, Bounded, BestEffort, CarriedForward, Skipped}
 
 // Worse returns the worse of two grades; the empty grade is better than any.
 func (g Grade) Worse(o Grade) Grade {
-	if o.rank() > g.rank() {
+	if slices.Index(grades, o) > slices.Index(grades, g) {
 		return o
 	}
 	return g
@@ -53,9 +41,7 @@ func (g Grade) Worse(o Grade) Grade {
 // Evidence is what a walk saw: the ground that its grade stands on.
 type Evidence struct {
 	Stream string
-	// Param is the path parameter of the list; may be empty.
-	Param string
-	Grade Grade
+	Grade  Grade
 	// Reason says in words why the grade is what it is.
 	Reason string
 	// Pages is the number of pages in the longest pass.
@@ -77,8 +63,6 @@ type Evidence struct {
 	// Bare says that the answer was an empty object where entries are
 	// expected.
 	Bare bool
-	// NewestFirst says that created_at was seen to fall along the last pass.
-	NewestFirst bool
 }
 
 func (e *Evidence) setGrade(g Grade, format string, args ...any) {

@@ -12,6 +12,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,35 +75,22 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.UserAgent == "" {
-		c.UserAgent = "placementsync"
-	}
+	c.UserAgent = cmp.Or(c.UserAgent, "placementsync")
 	c.Burst = max(c.Burst, 1)
-	if c.Concurrency == 0 {
-		c.Concurrency = 8
-	}
-	if c.PageSize == 0 {
-		c.PageSize = 100
-	}
-	if c.MaxPasses == 0 {
-		c.MaxPasses = 4
-	}
-	if c.MaxPages == 0 {
-		c.MaxPages = 100_000
-	}
-	if c.Timeout == 0 {
-		c.Timeout = 30 * time.Second
-	}
-	if c.MaxBody == 0 {
-		c.MaxBody = 64_000_000
-	}
+	c.Concurrency = cmp.Or(c.Concurrency, 8)
+	c.PageSize = cmp.Or(c.PageSize, 100)
+	c.MaxPasses = cmp.Or(c.MaxPasses, 4)
+	c.MaxPages = cmp.Or(c.MaxPages, 100_000)
+	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
+	c.MaxBody = cmp.Or(c.MaxBody, 64_000_000)
+	c.Retry.Base = cmp.Or(c.Retry.Base, DefaultRetry().Base)
+	c.Retry.Max = cmp.Or(c.Retry.Max, DefaultRetry().Max)
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
 	if c.Allowance == nil {
 		c.Allowance = NewAllowance(c.RequestsPerSecond, c.Burst)
 	}
-	c.Retry = c.Retry.withDefaults()
 	return c
 }
 
@@ -129,6 +117,9 @@ func (c Config) validate() error {
 	refuse(c.MaxPages < 1, "pages are bounded by %d: at least 1 is needed", c.MaxPages)
 	refuse(c.MaxBody < 1 || c.MaxBody > 2<<30, "body limit is %d: use 1 byte to 2 GiB", c.MaxBody)
 	refuse(c.Timeout < 0, "timeout is %v: it cannot be negative", c.Timeout)
+	r := c.Retry
+	refuse(r.MaxRetries < 0 || r.Base < 0 || r.Max < 0 || r.Jitter < 0 || r.Jitter > 1,
+		"retry rule %+v is out of range: nothing may be negative, jitter is at most 1", r)
 	return errors.Join(problems...)
 }
 
@@ -215,7 +206,7 @@ type Client struct {
 // the caller's to close.
 func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 	cfg = cfg.withDefaults()
-	if err := errors.Join(cfg.validate(), cfg.Retry.validate()); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configure the client: %w", err)
 	}
 	base, err := url.Parse(strings.TrimRight(cfg.BaseURL, "/"))
@@ -247,9 +238,7 @@ func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.Page, 
 // Refetch makes the client ask the service for everything of a stream from now on, even
 // if it has landed. It is for answers that are doubted; the new ones replace them.
 func (c *Client) Refetch(stream string) {
-	c.sender.mu.Lock()
-	defer c.sender.mu.Unlock()
-	c.sender.doubted[stream] = true
+	c.sender.doubted.Store(stream, true)
 }
 
 // Telemetry returns a snapshot per stream, sorted by name. It may be called at

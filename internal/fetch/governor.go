@@ -46,15 +46,6 @@ type governor struct {
 	window pace
 }
 
-func newGovernor(perSecond float64, burst int) *governor {
-	g := &governor{full: rate.Inf, burst: max(burst-1, 1), drained: true}
-	if perSecond > 0 {
-		g.full = rate.Limit(perSecond * spentShare)
-	}
-	g.bucket = rate.NewLimiter(g.full, g.burst)
-	return g
-}
-
 // Allowance is a request rate that several clients spend together, such as that
 // of a night and those of the refreshes around it.
 type Allowance struct{ governor *governor }
@@ -62,36 +53,36 @@ type Allowance struct{ governor *governor }
 // NewAllowance allows so many requests a second, and burst of them at once
 // after a pause; a rate of 0: no limit.
 func NewAllowance(perSecond float64, burst int) *Allowance {
-	return &Allowance{newGovernor(perSecond, max(burst, 1))}
+	g := &governor{full: rate.Inf, burst: max(burst-1, 1), drained: true}
+	if perSecond > 0 {
+		g.full = rate.Limit(perSecond * spentShare)
+	}
+	g.bucket = rate.NewLimiter(g.full, g.burst)
+	return &Allowance{g}
 }
 
-// waited is the time one request spent in front of the governor.
-type waited struct{ rate, pause time.Duration }
-
-// wait returns when a request may be sent.
-func (g *governor) wait(ctx context.Context) (waited, error) {
-	var total waited
+// wait returns when a request may be sent. The meter counts the time.
+func (g *governor) wait(ctx context.Context, m *meter) error {
 	for {
 		token, left, epoch := g.nextToken()
 		if token == nil {
-			d, err := waitFor(ctx, left)
-			total.pause += d
-			if err != nil {
-				return total, err
+			if err := waitFor(ctx, left, &m.pauseWait); err != nil {
+				return err
 			}
 			continue
 		}
 		if left == 0 {
-			return total, ctx.Err()
+			return ctx.Err()
 		}
-		d, err := waitFor(ctx, left)
-		total.rate += d
-		if err != nil {
+		if err := waitFor(ctx, left, &m.rateWait); err != nil {
 			token.Cancel()
-			return total, err
+			return err
 		}
-		if g.isCurrent(epoch) {
-			return total, nil
+		g.mu.Lock()
+		current := g.epoch == epoch
+		g.mu.Unlock()
+		if current {
+			return nil
 		}
 	}
 }
@@ -116,12 +107,6 @@ func (g *governor) nextToken() (*rate.Reservation, time.Duration, int) {
 	return token, token.DelayFrom(now), g.epoch
 }
 
-func (g *governor) isCurrent(epoch int) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.epoch == epoch
-}
-
 // throttle is called after a 429: nothing is sent for d, and then less per second. sent
 // is when the refused request was sent.
 func (g *governor) throttle(d time.Duration, sent time.Time) {
@@ -133,12 +118,9 @@ func (g *governor) throttle(d time.Duration, sent time.Time) {
 	}
 	g.epoch++
 	g.drained = false
-	if g.since.IsZero() || sent.Sub(g.since) >= settleTime {
-		g.lowerRate(now)
+	if !g.since.IsZero() && sent.Sub(g.since) < settleTime {
+		return
 	}
-}
-
-func (g *governor) lowerRate(now time.Time) {
 	limit := g.bucket.Limit()
 	if g.since.IsZero() {
 		g.top = g.full

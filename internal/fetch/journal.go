@@ -58,8 +58,6 @@ func (n *line) toRequest() Request {
 	return Request{Stream: n.Stream, Path: n.Path, Query: n.Query, Param: n.Param, Pass: n.Pass, Page: n.Page}
 }
 
-func (n *line) indexKey() xxh3.Uint128 { return n.toRequest().indexKey() }
-
 func (n *line) toEntry() entry {
 	return entry{
 		seq: n.Seq, offset: n.Offset, stored: n.Stored, size: n.Size, sum: n.Sum,
@@ -141,19 +139,4 @@ func (l *Landing) Replay() iter.Seq2[Response, error] {
 func (l *Landing) isLatest(n *line) bool {
 	e, _ := l.find(n.toRequest())
 	return e.seq == n.Seq
-}
-
-// copyLatest writes the lines that the index holds.
-func (l *Landing) copyLatest(end int64, to io.Writer) error {
-	for s, err := range l.readLines(end) {
-		if err != nil {
-			return err
-		}
-		if s.ok && l.isLatest(&s.line) {
-			if _, err := to.Write(s.text); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -32,12 +33,8 @@ type LandingOptions struct {
 }
 
 func (o LandingOptions) withDefaults() LandingOptions {
-	if o.SegmentBytes == 0 {
-		o.SegmentBytes = 256 << 20
-	}
-	if o.SyncBytes == 0 {
-		o.SyncBytes = 16 << 20
-	}
+	o.SegmentBytes = cmp.Or(o.SegmentBytes, 256<<20)
+	o.SyncBytes = cmp.Or(o.SyncBytes, 16<<20)
 	return o
 }
 
@@ -87,7 +84,8 @@ func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 			err = l.landingErr(errors.Join(err, l.closeFiles()))
 		}
 	}()
-	if l.packer, err = newPacker(); err != nil {
+	if l.packer, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(true),
+		zstd.WithZeroFrames(true), zstd.WithWindowSize(1<<20)); err != nil {
 		return nil, err
 	}
 	if l.opener, err = newOpener(); err != nil {
@@ -105,12 +103,6 @@ func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 		}
 	}
 	return l, l.restore()
-}
-
-// newPacker returns an encoder whose EncodeAll may be called concurrently.
-func newPacker() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(true),
-		zstd.WithZeroFrames(true), zstd.WithWindowSize(1<<20))
 }
 
 // newOpener returns a decoder whose DecodeAll may be called concurrently.
@@ -216,7 +208,7 @@ func (l *Landing) appendAnswer(n *line, frame []byte) (due bool, err error) {
 	l.offset += int64(len(frame))
 	l.end += int64(len(text))
 	l.unsynced += int64(len(frame) + len(text))
-	l.index[n.indexKey()] = n.toEntry()
+	l.index[n.toRequest().indexKey()] = n.toEntry()
 	return l.unsynced >= l.options.SyncBytes && l.options.SyncBytes > 0, nil
 }
 
@@ -294,13 +286,6 @@ func (l *Landing) segmentFile(e entry) (*os.File, error) {
 		return nil, fmt.Errorf("open segment %d: %w", e.segment+1, fs.ErrNotExist)
 	}
 	return l.segments[e.segment], nil
-}
-
-// Len is the number of requests with a landed answer.
-func (l *Landing) Len() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.index)
 }
 
 // Sync makes everything landed so far durable.

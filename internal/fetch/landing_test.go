@@ -42,6 +42,14 @@ func land(t *testing.T, l *fetch.Landing, from, to int) {
 	}
 }
 
+// countAnswers counts the answers that a landing replays.
+func countAnswers(l *fetch.Landing) (n int) {
+	for range l.Replay() {
+		n++
+	}
+	return n
+}
+
 // landed is what a landing holds of the first n answers; each must be right.
 func landed(t *testing.T, l *fetch.Landing, n int) (found []int) {
 	t.Helper()
@@ -91,7 +99,7 @@ func TestALandingKeepsWhatLanded(t *testing.T) {
 
 	l = open(t, dir, small)
 	land(t, l, 21, 25)
-	if got := landed(t, l, 25); len(got) != 25 || l.Len() != 25 {
+	if got := landed(t, l, 25); len(got) != 25 || countAnswers(l) != 25 {
 		t.Errorf("found %v after reopening", got)
 	}
 	var seqs []uint64
@@ -254,8 +262,8 @@ func TestLandingIsSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if l.Len() != 400 {
-		t.Errorf("landed %d, want 400", l.Len())
+	if n := countAnswers(l); n != 400 {
+		t.Errorf("landed %d, want 400", n)
 	}
 	shut(t, l)
 	if _, err := l.Append(fetch.Response{Request: question(1)}, time.Now(), 0); !is[*fetch.LandingError](err) {

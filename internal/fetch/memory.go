@@ -19,10 +19,6 @@ type memory struct {
 	buffers     bufferPool
 }
 
-func newMemory(cfg Config) *memory {
-	return &memory{maxBody: cfg.MaxBody, slots: make(chan struct{}, cfg.Concurrency), wide: make(chan struct{}, 1)}
-}
-
 // growBody gives a body a larger buffer. It waits while another wide one is held; the
 // wait is part of the attempt and of its timeout.
 func (m *memory) growBody(ctx context.Context, q *call, announced int64) error {

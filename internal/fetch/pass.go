@@ -87,7 +87,10 @@ func (p *pass) addPage(number int, body stream.Page) {
 	}
 	p.lastTotal = body.Total
 	p.moving = p.moving || body.Total != p.total
-	repeats := p.repeatsPage(body)
+	// An earlier page may have held the same ids, in any order.
+	sum := body.Fingerprint()
+	repeats := body.Records > 0 && p.prints[sum]
+	p.prints[sum] = true
 	if !repeats {
 		p.ids = append(p.ids, body.IDs...)
 		p.records += body.Records
@@ -98,18 +101,6 @@ func (p *pass) addPage(number int, body stream.Page) {
 	p.end = p.end || repeats || body.Records == 0
 	body.IDs = nil
 	p.pages[number-1] = page{body, repeats}
-}
-
-// repeatsPage reports whether an earlier page held the same ids, by a sum over
-// them that does not depend on their order.
-func (p *pass) repeatsPage(body stream.Page) bool {
-	if body.Records == 0 {
-		return false
-	}
-	sum := body.Fingerprint()
-	seen := p.prints[sum]
-	p.prints[sum] = true
-	return seen
 }
 
 // plannedPages is the number of pages that the total makes of the count that page
@@ -139,8 +130,7 @@ func (p *pass) nextWave() int {
 	if p.total < 0 {
 		return 1
 	}
-	if read == 1 && p.total >= 0 && p.plannedPages() > 1 {
-		n := p.plannedPages()
+	if n := p.plannedPages(); read == 1 && n > 1 {
 		if stated := p.pages[0].TotalPages; stated > 1 {
 			n = min(n, stated)
 		}

@@ -161,7 +161,13 @@ func (w *walk) provenByFirstPage(last, p *pass) bool {
 func (w *walk) provenByPass(last, p *pass) bool {
 	p.sortIDs()
 	w.seen.addPass(uint8(p.number), p.ids)
-	w.addEvidence(p)
+	e := &w.evidence
+	e.Passes = p.number
+	e.Pages = max(e.Pages, p.countFilled())
+	e.Requests += len(p.pages) - 1
+	e.Repeated += p.repeated
+	e.Refused = p.refused
+	e.TotalLast = p.lastTotal
 	again := last != nil && slices.Equal(last.ids, p.ids)
 	w.moved = w.moved || !p.isQuiet() || last != nil && !again
 	switch {
@@ -172,23 +178,11 @@ func (w *walk) provenByPass(last, p *pass) bool {
 	case p.total < 0 && again && last.isQuiet() && p.isQuiet():
 		w.gradeProven(p.refused, "no totals stated; two passes in a row read the same ids")
 	case again && last.total == p.total && !last.moving && !p.moving:
-		w.evidence.setGrade(BestEffort, "two passes read the same and a third would not help: %s", p.whyUnproven())
+		e.setGrade(BestEffort, "two passes read the same and a third would not help: %s", p.whyUnproven())
 	default:
 		return false
 	}
 	return true
-}
-
-// addEvidence enters a pass into the evidence.
-func (w *walk) addEvidence(p *pass) {
-	e := &w.evidence
-	e.Passes = p.number
-	e.Pages = max(e.Pages, p.countFilled())
-	e.Requests += len(p.pages) - 1
-	e.Repeated += p.repeated
-	e.Refused = p.refused
-	e.TotalLast = p.lastTotal
-	e.NewestFirst = p.newestFirst()
 }
 
 // provesInstant looks for an instant at which everything was seen. Records without

@@ -10,15 +10,24 @@ import (
 // counts if it is whole and its body's bytes are there; the bodies that may
 // have landed after the last sync are unpacked to see whether they are.
 func (l *Landing) restore() error {
-	sizes, doubtful, err := l.segmentSizes()
-	if err != nil {
-		return err
-	}
 	end, err := size(l.journal)
 	if err != nil {
 		return err
 	}
-	r := restoring{l: l, sizes: sizes, doubtful: doubtful, ends: make([]int64, len(sizes))}
+	r := restoring{l: l, ends: make([]int64, len(l.segments))}
+	for _, f := range l.segments {
+		n, err := size(f)
+		if err != nil {
+			return err
+		}
+		r.sizes = append(r.sizes, n)
+		r.doubtful += n
+	}
+	// Before two groups back everything was synced, since one may have been in the making
+	// while the next one landed. Where nothing ever is, all of it is in doubt.
+	if r.doubtful -= 2 * l.options.SyncBytes; l.options.SyncBytes < 0 {
+		r.doubtful = 0
+	}
 	for s, err := range l.readLines(end) {
 		if err != nil {
 			return err
@@ -59,7 +68,7 @@ func (r *restoring) addLine(s scanned) {
 	r.end = s.end
 	r.ends[s.Segment] = max(r.ends[s.Segment], s.Offset+int64(s.Stored))
 	r.l.seq = max(r.l.seq, s.Seq)
-	r.l.index[s.indexKey()] = s.toEntry()
+	r.l.index[s.toRequest().indexKey()] = s.toEntry()
 }
 
 // hasBody reports whether a body is there, unpacking it if that is in doubt.
@@ -79,25 +88,6 @@ func (r *restoring) hasBody(e entry) bool {
 	return err == nil
 }
 
-// segmentSizes returns the segments' sizes and the global offset before which
-// everything was synced: two groups back, since one may have been in the
-// making while the next one landed, and the start where nothing ever is.
-func (l *Landing) segmentSizes() (sizes []int64, doubtful int64, err error) {
-	var total int64
-	for _, f := range l.segments {
-		n, err := size(f)
-		if err != nil {
-			return nil, 0, err
-		}
-		sizes = append(sizes, n)
-		total += n
-	}
-	if l.options.SyncBytes < 0 {
-		return sizes, 0, nil
-	}
-	return sizes, total - 2*l.options.SyncBytes, nil
-}
-
 func size(f *os.File) (int64, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -106,14 +96,21 @@ func size(f *os.File) (int64, error) {
 	return info.Size(), nil
 }
 
-// rewrite replaces a journal that has holes by one without them, whole or not
-// at all, so that later lines cannot be taken for the missing ones.
+// rewrite replaces a journal that has holes by one of the lines that the index holds,
+// whole or not at all, so that later lines cannot be taken for the missing ones.
 func (l *Landing) rewrite(end int64) error {
 	path := filepath.Join(l.dir, journalName)
 	err := l.disk().WriteAtomically(path, 0o600, func(next *os.File) error {
 		out := bufio.NewWriter(next)
-		if err := l.copyLatest(end, out); err != nil {
-			return err
+		for s, err := range l.readLines(end) {
+			if err != nil {
+				return err
+			}
+			if s.ok && l.isLatest(&s.line) {
+				if _, err := out.Write(s.text); err != nil {
+					return err
+				}
+			}
 		}
 		return out.Flush()
 	})

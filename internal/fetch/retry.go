@@ -3,10 +3,10 @@ package fetch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,23 +27,6 @@ type Retry struct {
 // DefaultRetry is the rule with the values that the spec gives, and 5 repeats.
 func DefaultRetry() Retry {
 	return Retry{MaxRetries: 5, Base: 250 * time.Millisecond, Max: 4 * time.Second, Jitter: 0.1}
-}
-
-func (r Retry) withDefaults() Retry {
-	if r.Base == 0 {
-		r.Base = DefaultRetry().Base
-	}
-	if r.Max == 0 {
-		r.Max = DefaultRetry().Max
-	}
-	return r
-}
-
-func (r Retry) validate() error {
-	if r.MaxRetries < 0 || r.Base < 0 || r.Max < 0 || r.Jitter < 0 || r.Jitter > 1 {
-		return fmt.Errorf("retry rule %+v is out of range: nothing may be negative, jitter is at most 1", r)
-	}
-	return nil
 }
 
 // delayAfter is the wait after the 0-indexed attempt; random is in [0,1).
@@ -93,35 +76,26 @@ func (s *sender) retryFailures(next step) step {
 			if attempt == s.cfg.Retry.MaxRetries {
 				return err
 			}
-			if err := s.waitToRetry(ctx, q, failed, delay); err != nil {
-				return err
+			q.meter.retries.Add(1)
+			s.log.DebugContext(ctx, "request is repeated", "stream", q.Stream, "url", failed.URL,
+				"status", failed.Code, "attempt", failed.Attempts, "delay", delay, "error", failed.Err)
+			if err := waitFor(ctx, delay, &q.meter.backoff); err != nil {
+				return stoppedErr(ctx, q.Stream)
 			}
 		}
 	}
 }
 
-// waitToRetry waits before the next attempt.
-func (s *sender) waitToRetry(ctx context.Context, q *call, failed *StatusError, delay time.Duration) error {
-	q.meter.retries.Add(1)
-	s.log.DebugContext(ctx, "request is repeated", "stream", q.Stream, "url", failed.URL,
-		"status", failed.Code, "attempt", failed.Attempts, "delay", delay, "error", failed.Err)
-	waited, err := waitFor(ctx, delay)
-	q.meter.backoff.Add(int64(waited))
-	if err != nil {
-		return stoppedErr(ctx, q.Stream)
-	}
-	return nil
-}
-
-// waitFor waits for d or the end of ctx and returns how long it waited.
-func waitFor(ctx context.Context, d time.Duration) (time.Duration, error) {
+// waitFor waits for d or the end of ctx and adds the time that it waited to spent.
+func waitFor(ctx context.Context, d time.Duration, spent *atomic.Int64) error {
 	start := time.Now()
+	defer func() { spent.Add(int64(time.Since(start))) }()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return time.Since(start), nil
+		return nil
 	case <-ctx.Done():
-		return time.Since(start), ctx.Err()
+		return ctx.Err()
 	}
 }

@@ -47,31 +47,26 @@ type sender struct {
 	governor *governor
 	memory   *memory
 	ask      step
-
-	mu sync.Mutex
 	// doubted are the streams whose landed answers are not used.
-	doubted map[string]bool
+	doubted sync.Map
 }
 
 func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *sender {
 	s := &sender{
 		cfg: cfg, base: base, log: log, landing: landing, http: newHTTPClient(cfg), tokens: &tokens{read: cfg.Token},
-		governor: cfg.Allowance.governor, memory: newMemory(cfg), doubted: map[string]bool{},
+		governor: cfg.Allowance.governor,
+		memory:   &memory{maxBody: cfg.MaxBody, slots: make(chan struct{}, cfg.Concurrency), wide: make(chan struct{}, 1)},
 	}
-	s.ask = s.stackSteps()
+	// The order of the concerns, outermost first: nothing that landed is asked again; a
+	// failure is repeated; a rotated token is picked up; no more than Concurrency answers
+	// are held at once, and an answer lands before it is read; the rate is spent right
+	// before sending.
+	s.ask = s.answerFromLanding(s.retryFailures(s.retryWithNewToken(s.landAndRead(s.spendRate(s.sendOnce)))))
 	return s
 }
 
 // step does its part for a call, usually around another step.
 type step func(ctx context.Context, q *call) error
-
-// stackSteps is the order of the concerns, outermost first: nothing that landed is
-// asked again; a failure is repeated; a rotated token is picked up; no more
-// than Concurrency answers are held at once; an answer lands before it is
-// read; and the rate is spent right before sending.
-func (s *sender) stackSteps() step {
-	return s.answerFromLanding(s.retryFailures(s.retryWithNewToken(s.limitInFlight(s.landAndRead(s.spendRate(s.sendOnce))))))
-}
 
 // answerFromLanding answers from the landing.
 func (s *sender) answerFromLanding(next step) step {
@@ -79,7 +74,7 @@ func (s *sender) answerFromLanding(next step) step {
 		return next
 	}
 	return func(ctx context.Context, q *call) error {
-		if (q.Fresh || s.isDoubted(q.Stream)) && !s.cfg.Offline {
+		if _, doubted := s.doubted.Load(q.Stream); (q.Fresh || doubted) && !s.cfg.Offline {
 			return next(ctx, q)
 		}
 		hit, err := s.readLanded(ctx, q)
@@ -91,12 +86,6 @@ func (s *sender) answerFromLanding(next step) step {
 		}
 		return next(ctx, q)
 	}
-}
-
-func (s *sender) isDoubted(stream string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.doubted[stream]
 }
 
 // readLanded reads the landed answer to q. An answer that landed but cannot be
@@ -127,20 +116,13 @@ func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) 
 	return true, err
 }
 
-// limitInFlight bounds the calls in flight, and with them the bodies in memory.
-func (s *sender) limitInFlight(next step) step {
+// landAndRead lands what the attempt brought and hands it to the reader.
+func (s *sender) landAndRead(next step) step {
 	return func(ctx context.Context, q *call) error {
 		if err := s.memory.acquireSlot(ctx, q); err != nil {
 			return err
 		}
 		defer s.memory.releaseSlot()
-		return next(ctx, q)
-	}
-}
-
-// landAndRead lands what the attempt brought and hands it to the reader.
-func (s *sender) landAndRead(next step) step {
-	return func(ctx context.Context, q *call) error {
 		buffer := s.memory.buffers.get()
 		defer s.memory.buffers.put(buffer)
 		defer s.memory.releaseWide(q)
@@ -307,20 +289,17 @@ func (s *sender) refusalErr(q *call, response *http.Response) error {
 	case q.status <= 299:
 		failed.Err = fmt.Errorf("%w: a success other than 200 is no whole answer", ErrMalformed)
 	case q.status <= 399:
-		failed.Err = s.redirectErr(response)
+		to, err := response.Location()
+		switch {
+		case err != nil:
+			failed.Err = errors.New("refuse the redirect: it names no target")
+		case to.Host == s.base.Host && to.Scheme == s.base.Scheme:
+			failed.Err = fmt.Errorf("refuse the redirect: more than %d in a row", maxRedirects)
+		default:
+			failed.Err = fmt.Errorf("refuse the redirect to %q: the token would go with it", s.tokens.scrubText(to.Scheme+"://"+to.Host))
+		}
 	}
 	return failed
-}
-
-func (s *sender) redirectErr(response *http.Response) error {
-	to, err := response.Location()
-	if err != nil {
-		return errors.New("refuse the redirect: it names no target")
-	}
-	if to.Host == s.base.Host && to.Scheme == s.base.Scheme {
-		return fmt.Errorf("refuse the redirect: more than %d in a row", maxRedirects)
-	}
-	return fmt.Errorf("refuse the redirect to %q: the token would go with it", s.tokens.scrubText(to.Scheme+"://"+to.Host))
 }
 
 // requestErr is the error of one request, without secrets. The body may be nil.
@@ -406,10 +385,7 @@ func (s *sender) retryWithNewToken(next step) step {
 // spendRate waits until the rate allows one more request.
 func (s *sender) spendRate(next step) step {
 	return func(ctx context.Context, q *call) error {
-		spent, err := s.governor.wait(ctx)
-		q.meter.rateWait.Add(int64(spent.rate))
-		q.meter.pauseWait.Add(int64(spent.pause))
-		if err != nil {
+		if err := s.governor.wait(ctx, q.meter); err != nil {
 			return stoppedErr(ctx, q.Stream)
 		}
 		return next(ctx, q)

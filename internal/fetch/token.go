@@ -64,7 +64,10 @@ func (t *tokens) readToken(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	t.known = append(slices.DeleteFunc(t.known, func(k string) bool { return k == token }), token)
-	t.spelt = append(t.spelt, spellingsOf(token)...)
+	// An echo writes a token as it is, in a URL, or in JSON with escaped slashes.
+	spellings := []string{token, url.QueryEscape(token), url.PathEscape(token), strings.ReplaceAll(token, "/", `\/`)}
+	slices.Sort(spellings)
+	t.spelt = append(t.spelt, slices.Compact(spellings)...)
 	t.generation++
 	return true, nil
 }
@@ -96,14 +99,6 @@ func (t *tokens) scrubBody(body []byte) []byte {
 	return body
 }
 
-// spellingsOf are the ways in which an echo writes a token: as it is, in a URL, and
-// in JSON by those who escape slashes.
-func spellingsOf(token string) []string {
-	all := []string{token, url.QueryEscape(token), url.PathEscape(token), strings.ReplaceAll(token, "/", `\/`)}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
 // secretMark stands where a secret was.
 const secretMark = "<secret>"
 
@@ -121,20 +116,16 @@ func (t *tokens) redactURL(address string) string {
 	query := u.RawQuery
 	u.RawQuery = ""
 	text := u.String()
-	if query != "" {
-		text += "?" + redactQuery(query)
+	if query == "" {
+		return t.scrubText(text)
 	}
-	return t.scrubText(text)
-}
-
-func redactQuery(query string) string {
 	parameters := strings.Split(query, "&")
 	for i, p := range parameters {
 		if name, _, found := strings.Cut(p, "="); found && secretName.MatchString(name) {
 			parameters[i] = name + "=" + secretMark
 		}
 	}
-	return strings.Join(parameters, "&")
+	return t.scrubText(text + "?" + strings.Join(parameters, "&"))
 }
 
 // excerptBytes is how much of a body an error shows.

@@ -17,7 +17,7 @@ import (
 func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read Reader) (Evidence, error) {
 	w := &walk{
 		c: c, stream: s, param: param, read: read,
-		evidence: Evidence{Stream: s.Name, Param: param, TotalFirst: -1, TotalLast: -1},
+		evidence: Evidence{Stream: s.Name, TotalFirst: -1, TotalLast: -1},
 	}
 	var err error
 	if isPaged(s) {

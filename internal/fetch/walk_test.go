@@ -78,7 +78,7 @@ func TestWalkReportsWhatItSaw(t *testing.T) {
 	}
 	want := fetch.Evidence{
 		Stream: "orders", Grade: fetch.Exact, Pages: 4, Requests: 5, Passes: 1,
-		TotalFirst: 35, TotalLast: 35, Distinct: 35, NewestFirst: true,
+		TotalFirst: 35, TotalLast: 35, Distinct: 35,
 		Reason: "newest first; no total moved, no id repeated, page 1 read again has the same ids",
 	}
 	if diff := cmp.Diff(want, e); diff != "" {

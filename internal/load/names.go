@@ -14,9 +14,7 @@ const (
 	// it was asked for.
 	planName  = "$plan"
 	askedName = "$asked"
-	// sameName has the records of a list that did not change, as often as they came, and
-	// unchangedName each once. The decoder knows it by the same name.
-	sameName      = "$same"
+	// unchangedName has each record of stream.SameTable once.
 	unchangedName = "$unchanged"
 	// readSuffix marks the rows of a table that were staged, where a view adds others.
 	readSuffix = "$read"

@@ -57,7 +57,7 @@ func (r *Rows) StreamStoredKeys(ctx context.Context, st stream.Stream, pass func
 		return fmt.Errorf("read the stored rows of %s: %w", st.Name, err)
 	}
 	r.skipped.add(st.Name)
-	return execute(ctx, r.stage.draft, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, sameName),
+	return execute(ctx, r.stage.draft, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, stream.SameTable),
 		"columns": sqlText("id VARCHAR, " + stream.RowHash + " UBIGINT, " + stream.Seq + " UBIGINT")}))
 }
 
@@ -92,7 +92,7 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 	root, unchanged := stagedTable(st.Name, st.Root().Name), unchangedTable(st.Name)
 	key := warehouse.Name(st.Root().Key[0])
 	statements := []sqlText{
-		storedRowsSQL.Render("create_unchanged", values{"unchanged": unchanged, "same": stagedTable(st.Name, sameName)}),
+		storedRowsSQL.Render("create_unchanged", values{"unchanged": unchanged, "same": stagedTable(st.Name, stream.SameTable)}),
 		storedRowsSQL.Render("find_outdated", values{"root": root, "unchanged": unchanged, "key": key}),
 	}
 	for _, t := range tablesOf(st) {

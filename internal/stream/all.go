@@ -7,30 +7,35 @@ import "slices"
 // that details stand in the order of their use: what is being worked on, what
 // was bought, what is on offer.
 func All() []Stream {
-	return []Stream{
-		tokenInfo(),
-		outletListings(), productListings(), orderList(), orderItems(), campaignList(),
-		locationList("country", "countries"), locationList("state", "states"), locationList("city", "cities"),
-		tagList(), disclaimerList(), productCategories(), profileList(), fileList(), folderList(),
-		campaignDetails(), campaignArticles(), statusCounts(), articleDetails(), articleComments(),
-		orderDetails(), profileOrders(), profileOrderItems(), profileCampaigns(),
-		outletDetails(), outletProducts(), productDetails(),
-	}
+	return slices.Concat(mainLists(), sideLists(), campaignDetails(), orderDetails(), marketDetails())
 }
 
 // Known returns every source of records: the lists, the events, and the details
 // that both name.
 func Known() []Stream {
-	all := All()
-	first := slices.IndexFunc(all, Stream.IsDetail)
-	return slices.Insert(all, first, Events()...)
+	return slices.Concat(mainLists(), sideLists(), Events(), campaignDetails(), orderDetails(), marketDetails())
 }
 
 // Events returns the streams whose records are webhook events (spec 6).
 // They have topics where other streams have a path: what is delivered waits in
 // the inbox, and each night reads what was received since the last. Their rows stay for
 // good, since an event is never taken back.
-func Events() []Stream { return []Stream{articleStatusEvents(), articleCommentEvents()} }
+func Events() []Stream {
+	return []Stream{
+		{
+			Name: "article_status_events", Topics: []string{"article.status_changed"}, Spec: "6.1, 6.3", Envelope: Object,
+			Like:   "articles",
+			Tables: []Table{{Name: "article_status_events", Key: []string{"event_id"}}},
+		},
+		// They differ from the comments endpoint: the contents are rich
+		// text, and they do not say which article they are about.
+		{
+			Name: "article_comment_events", Topics: []string{"comment.created", "comment.updated", "comment.archived"},
+			Spec: "6.1, 6.3", Envelope: Object, Like: "article_comments",
+			Tables: []Table{{Name: "article_comment_events", Key: []string{"event_id"}, ID: "comment_id"}},
+		},
+	}
+}
 
 // childTable is a list inside a record: keyed by the enclosing row and the item's
 // position, counted from 1.

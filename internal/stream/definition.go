@@ -89,7 +89,15 @@ func ParseDefinition(name, sql string) (Definition, error) {
 			return Definition{}, fmt.Errorf("read schema %s, line %d: %w", name, n+1, err)
 		}
 	}
-	return d, d.checkComplete(name)
+	if d.Name == "" || d.Comment == "" {
+		return d, fmt.Errorf("read schema %s: no CREATE TABLE or no COMMENT ON TABLE", name)
+	}
+	for _, c := range d.Columns {
+		if c.Comment == "" {
+			return d, fmt.Errorf("read schema %s: column %q has no COMMENT", name, c.Name)
+		}
+	}
+	return d, nil
 }
 
 func (d *Definition) readLine(line string) error {
@@ -136,17 +144,5 @@ func (d *Definition) addComment(m []string) error {
 		return fmt.Errorf("comment names column %q, which the table has not", m[3])
 	}
 	d.Columns[i].Comment = text
-	return nil
-}
-
-func (d Definition) checkComplete(name string) error {
-	if d.Name == "" || d.Comment == "" {
-		return fmt.Errorf("read schema %s: no CREATE TABLE or no COMMENT ON TABLE", name)
-	}
-	for _, c := range d.Columns {
-		if c.Comment == "" {
-			return fmt.Errorf("read schema %s: column %q has no COMMENT", name, c.Name)
-		}
-	}
 	return nil
 }

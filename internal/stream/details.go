@@ -2,18 +2,137 @@ package stream
 
 // The streams that are asked once for each id that other records name (spec 4.2).
 
-func outletDetails() Stream {
-	return Stream{
-		Name: "outlets", Path: "/outlets/{outlet_id}", Spec: "2.2 Outlet, 4.2, 5",
-		Scopes: []string{"outlets.read"}, Envelope: Object, Param: "id", Rule: ByRow,
-		Parents: outletRefs(),
-		Tables: []Table{
-			{Name: "outlets", Key: []string{"id"}},
-			childTable("outlet_tags", "tags", "outlet_id", "name"),
-			{Name: "outlet_channels", At: "outlet_channels", Key: []string{"id"}, Parents: []string{"outlet_id"}},
-			childTable("outlet_channel_social_links", "outlet_channels.social_links", "outlet_channel_id", "url"),
+func campaignDetails() []Stream {
+	return []Stream{
+		{
+			Name: "campaign_details", Path: "/campaigns/{id}", Spec: "2.5 Campaign, Questionnaire, 4.2, 5",
+			Scopes: []string{"campaigns.read"}, Envelope: Object,
+			Parents: []Ref{{Table: "campaigns", Column: "id", Vouches: true}}, Param: "id", Rule: ByRow, Life: AsCampaign,
+			Over: "campaigns", Tables: campaignTables(),
+			Shows: campaignShows(),
 		},
-		Shows: []Shown{{At: "outlet_channels.disclaimer", Table: "disclaimers"}},
+		{
+			Name: "campaign_articles", Path: "/campaigns/{id}/articles", Spec: "2.6 CampaignArticleRow, 4.2, 5",
+			Scopes: []string{"campaigns.read"}, Envelope: Sniffed,
+			Parents: []Ref{{Table: "campaigns", Column: "id"}}, Param: "campaign_id", Rule: WhileLive, Life: AsCampaign,
+			Tables: []Table{
+				{Name: "campaign_articles", Key: []string{"id"}},
+				childTable("article_statuses", "status", "article_id", ""),
+				childTable("campaign_article_addons", "order_item.addons", "article_id", "name"),
+				childTable("campaign_article_includes", "order_item.includes", "article_id", ""),
+			},
+			Shows: []Shown{{At: "order_item.outlet", Table: "outlets"}, {At: "order_item", Table: "order_items"}},
+		},
+		{
+			Name: "campaign_status_counts", Path: "/campaigns/{id}/articles/status-count", Spec: "2.6 ArticleStatusCount, 4.2, 5",
+			Scopes: []string{"campaigns.read"}, Envelope: Raw,
+			Parents: []Ref{{Table: "campaigns", Column: "id"}}, Param: "campaign_id", Rule: WhileLive, Life: AsCampaign,
+			Witness: Ref{Table: "campaign_articles", Column: "campaign_id"},
+			Tables:  []Table{{Name: "campaign_status_counts", Key: []string{"campaign_id", "id"}}},
+		},
+		{
+			Name: "articles", Path: "/articles/{id}", Spec: "2.6 Article, 4.2, 5", Envelope: Object,
+			Parents: []Ref{{Table: "campaign_articles", Column: "id"}, {Table: "order_items", Column: "article_id"}},
+			Param:   "id", Rule: WhileLive, Life: AsArticle,
+			Tables: []Table{
+				{Name: "articles", Key: []string{"id"}, Unshown: []string{"support_agent"}},
+				childTable("article_files", "files", "article_id", "value"),
+			},
+			Shows: []Shown{{At: "status", Table: "article_statuses"}},
+		},
+		// Comments nest one level deep (spec 2.6): replies are rows of the same
+		// table that name their comment.
+		{
+			Name: "article_comments", Path: "/articles/{id}/comments", Spec: "2.6 Comment, 4.2, 5",
+			Scopes: []string{"articles.read", "articles.lists"}, Envelope: Records,
+			Parents: []Ref{{Table: "articles", Column: "id"}}, Param: "article_id", Rule: WhileLive, Life: AsArticle,
+			Tables: []Table{
+				{Name: "article_comments", Key: []string{"article_id", "id"}},
+				{Name: "article_comments", At: "replies", Key: []string{"article_id", "id"}, Parents: []string{"article_id", "parent_comment_id"}},
+			},
+		},
+	}
+}
+
+func orderDetails() []Stream {
+	return []Stream{
+		{
+			Name: "order_details", Path: "/orders/{order_id}", Query: "include_outlets_data=true",
+			Spec: "2.4 Order, LineItem, 4.2, 5, 9", Scopes: []string{"orders.read"}, Envelope: Object,
+			Parents: []Ref{{Table: "orders", Column: "id", Vouches: true}, {Table: "order_items", Column: "order_id"}}, Param: "id", Rule: ByRow,
+			Over: "orders", Tables: orderTables(),
+			Shows: orderShows(),
+		},
+		{
+			Name: "profile_orders", Path: "/profiles/{id}/orders", Spec: "2.4 Order, 4.2, 5",
+			Scopes: []string{"orders.lists"}, Envelope: Sniffed, Parents: profileRefs(), Param: "profile_id",
+			Rule: WhileLive, Life: AsProfile,
+			Tables: []Table{{Name: "profile_orders", Key: []string{"profile_id", "order_id"}, ID: "order_id", Link: true}},
+			Shows:  []Shown{{Table: "orders"}, {At: "line_items", Table: "order_line_items"}, {At: "line_items.outlet", Table: "outlets"}},
+		},
+		{
+			Name: "profile_order_items", Path: "/profiles/{id}/order-items", Spec: "2.4 ProfileOrderItem, 4.2, 5",
+			Scopes: []string{"orders.lists"}, Envelope: Array, Parents: profileRefs(), Param: "profile_id",
+			Rule: WhileLive, Life: AsProfile,
+			Tables: []Table{
+				{Name: "profile_order_items", Key: []string{"id"}},
+				childTable("profile_order_item_includes", "includes", "profile_order_item_id", ""),
+			},
+			Shows: []Shown{{At: "outlet", Table: "outlets"}},
+		},
+		{
+			Name: "profile_campaigns", Path: "/profiles/{id}/campaigns", Spec: "2.5 Campaign, 4.2, 5",
+			Scopes: []string{"campaigns.lists"}, Envelope: Sniffed, Parents: profileRefs(), Param: "profile_id",
+			Rule: WhileLive, Life: AsProfile,
+			Tables: []Table{{Name: "profile_campaigns", Key: []string{"profile_id", "campaign_id"}, ID: "campaign_id", Link: true}},
+			Shows:  append(campaignShows(), Shown{Table: "campaigns"}, Shown{At: "questionnaire", Table: "questionnaires"}),
+		},
+	}
+}
+
+func profileRefs() []Ref { return []Ref{{Table: "profiles", Column: "id"}} }
+
+func marketDetails() []Stream {
+	return []Stream{
+		{
+			Name: "outlets", Path: "/outlets/{outlet_id}", Spec: "2.2 Outlet, 4.2, 5",
+			Scopes: []string{"outlets.read"}, Envelope: Object, Param: "id", Rule: ByRow,
+			Parents: outletRefs(),
+			Tables: []Table{
+				{Name: "outlets", Key: []string{"id"}},
+				childTable("outlet_tags", "tags", "outlet_id", "name"),
+				{Name: "outlet_channels", At: "outlet_channels", Key: []string{"id"}, Parents: []string{"outlet_id"}},
+				childTable("outlet_channel_social_links", "outlet_channels.social_links", "outlet_channel_id", "url"),
+			},
+			Shows: []Shown{{At: "outlet_channels.disclaimer", Table: "disclaimers"}},
+		},
+		// It has a record type that the spec does not show. It names a
+		// product, by product_id or by id.
+		{
+			Name: "outlet_products", Path: "/outlets/{id}/products", Spec: "4.2, 5",
+			Scopes: []string{"outlets.read"}, Envelope: Sniffed, Param: "outlet_id", Rule: ByRow,
+			Parents: outletRefs(),
+			Tables:  []Table{{Name: "outlet_products", Key: []string{"outlet_id", "product_id"}, ID: "product_id"}},
+			Shows: []Shown{
+				{At: "prices", Table: "product_prices"}, {At: "example_links", Table: "product_example_links"}, {At: "outlet", Table: "outlets"},
+			},
+		},
+		// Products are asked for by every id that a record names, so that a withdrawn
+		// product that was once sold is still described.
+		{
+			Name: "products", Path: "/products/{product_id}", Spec: "2.3 Product, 4.2, 5",
+			Scopes: []string{"products.read"}, Envelope: Object, Param: "id", Rule: ByRow,
+			Parents: []Ref{
+				{Table: "product_listings", Column: "id", Vouches: true}, {Table: "outlet_listings", Column: "id", Vouches: true},
+				{Table: "order_items", Column: "product_id"}, {Table: "order_line_items", Column: "product_id"},
+				{Table: "articles", Column: "product_id"},
+			},
+			Tables: []Table{
+				{Name: "products", Key: []string{"id"}},
+				childTable("product_prices", "prices", "product_id", "unit_amount"),
+				childTable("product_example_links", "example_links", "product_id", "url"),
+			},
+		},
 	}
 }
 
@@ -27,141 +146,3 @@ func outletRefs() []Ref {
 		{Table: "order_items", Column: "outlet_id"},
 	}
 }
-
-// outletProducts has a record type that the spec does not show. It names a
-// product, by product_id or by id.
-func outletProducts() Stream {
-	return Stream{
-		Name: "outlet_products", Path: "/outlets/{id}/products", Spec: "4.2, 5",
-		Scopes: []string{"outlets.read"}, Envelope: Sniffed, Param: "outlet_id", Rule: ByRow,
-		Parents: outletRefs(),
-		Tables:  []Table{{Name: "outlet_products", Key: []string{"outlet_id", "product_id"}, ID: "product_id"}},
-		Shows:   []Shown{{At: "prices", Table: "product_prices"}, {At: "example_links", Table: "product_example_links"}, {At: "outlet", Table: "outlets"}},
-	}
-}
-
-// productDetails are asked for by every id that a record names, so that a withdrawn
-// product that was once sold is still described.
-func productDetails() Stream {
-	return Stream{
-		Name: "products", Path: "/products/{product_id}", Spec: "2.3 Product, 4.2, 5",
-		Scopes: []string{"products.read"}, Envelope: Object, Param: "id", Rule: ByRow,
-		Parents: []Ref{
-			{Table: "product_listings", Column: "id", Vouches: true}, {Table: "outlet_listings", Column: "id", Vouches: true},
-			{Table: "order_items", Column: "product_id"}, {Table: "order_line_items", Column: "product_id"},
-			{Table: "articles", Column: "product_id"},
-		},
-		Tables: []Table{
-			{Name: "products", Key: []string{"id"}},
-			childTable("product_prices", "prices", "product_id", "unit_amount"),
-			childTable("product_example_links", "example_links", "product_id", "url"),
-		},
-	}
-}
-
-func orderDetails() Stream {
-	return Stream{
-		Name: "order_details", Path: "/orders/{order_id}", Query: "include_outlets_data=true",
-		Spec: "2.4 Order, LineItem, 4.2, 5, 9", Scopes: []string{"orders.read"}, Envelope: Object,
-		Parents: []Ref{{Table: "orders", Column: "id", Vouches: true}, {Table: "order_items", Column: "order_id"}}, Param: "id", Rule: ByRow,
-		Over: "orders", Tables: orderTables(),
-		Shows: orderShows(),
-	}
-}
-
-func campaignDetails() Stream {
-	return Stream{
-		Name: "campaign_details", Path: "/campaigns/{id}", Spec: "2.5 Campaign, Questionnaire, 4.2, 5",
-		Scopes: []string{"campaigns.read"}, Envelope: Object,
-		Parents: []Ref{{Table: "campaigns", Column: "id", Vouches: true}}, Param: "id", Rule: ByRow, Life: AsCampaign,
-		Over: "campaigns", Tables: campaignTables(),
-		Shows: campaignShows(),
-	}
-}
-
-func campaignArticles() Stream {
-	return Stream{
-		Name: "campaign_articles", Path: "/campaigns/{id}/articles", Spec: "2.6 CampaignArticleRow, 4.2, 5",
-		Scopes: []string{"campaigns.read"}, Envelope: Sniffed,
-		Parents: []Ref{{Table: "campaigns", Column: "id"}}, Param: "campaign_id", Rule: WhileLive, Life: AsCampaign,
-		Tables: []Table{
-			{Name: "campaign_articles", Key: []string{"id"}},
-			childTable("article_statuses", "status", "article_id", ""),
-			childTable("campaign_article_addons", "order_item.addons", "article_id", "name"),
-			childTable("campaign_article_includes", "order_item.includes", "article_id", ""),
-		},
-		Shows: []Shown{{At: "order_item.outlet", Table: "outlets"}, {At: "order_item", Table: "order_items"}},
-	}
-}
-
-func statusCounts() Stream {
-	return Stream{
-		Name: "campaign_status_counts", Path: "/campaigns/{id}/articles/status-count", Spec: "2.6 ArticleStatusCount, 4.2, 5",
-		Scopes: []string{"campaigns.read"}, Envelope: Raw,
-		Parents: []Ref{{Table: "campaigns", Column: "id"}}, Param: "campaign_id", Rule: WhileLive, Life: AsCampaign,
-		Witness: Ref{Table: "campaign_articles", Column: "campaign_id"},
-		Tables:  []Table{{Name: "campaign_status_counts", Key: []string{"campaign_id", "id"}}},
-	}
-}
-
-func articleDetails() Stream {
-	return Stream{
-		Name: "articles", Path: "/articles/{id}", Spec: "2.6 Article, 4.2, 5", Envelope: Object,
-		Parents: []Ref{{Table: "campaign_articles", Column: "id"}, {Table: "order_items", Column: "article_id"}},
-		Param:   "id", Rule: WhileLive, Life: AsArticle,
-		Tables: []Table{
-			{Name: "articles", Key: []string{"id"}, Unshown: []string{"support_agent"}},
-			childTable("article_files", "files", "article_id", "value"),
-		},
-		Shows: []Shown{{At: "status", Table: "article_statuses"}},
-	}
-}
-
-// articleComments nest one level deep (spec 2.6): replies are rows of the same
-// table that name their comment.
-func articleComments() Stream {
-	return Stream{
-		Name: "article_comments", Path: "/articles/{id}/comments", Spec: "2.6 Comment, 4.2, 5",
-		Scopes: []string{"articles.read", "articles.lists"}, Envelope: Records,
-		Parents: []Ref{{Table: "articles", Column: "id"}}, Param: "article_id", Rule: WhileLive, Life: AsArticle,
-		Tables: []Table{
-			{Name: "article_comments", Key: []string{"article_id", "id"}},
-			{Name: "article_comments", At: "replies", Key: []string{"article_id", "id"}, Parents: []string{"article_id", "parent_comment_id"}},
-		},
-	}
-}
-
-func profileOrders() Stream {
-	return Stream{
-		Name: "profile_orders", Path: "/profiles/{id}/orders", Spec: "2.4 Order, 4.2, 5",
-		Scopes: []string{"orders.lists"}, Envelope: Sniffed, Parents: profileRefs(), Param: "profile_id",
-		Rule: WhileLive, Life: AsProfile,
-		Tables: []Table{{Name: "profile_orders", Key: []string{"profile_id", "order_id"}, ID: "order_id", Link: true}},
-		Shows:  []Shown{{Table: "orders"}, {At: "line_items", Table: "order_line_items"}, {At: "line_items.outlet", Table: "outlets"}},
-	}
-}
-
-func profileOrderItems() Stream {
-	return Stream{
-		Name: "profile_order_items", Path: "/profiles/{id}/order-items", Spec: "2.4 ProfileOrderItem, 4.2, 5",
-		Scopes: []string{"orders.lists"}, Envelope: Array, Parents: profileRefs(), Param: "profile_id",
-		Rule: WhileLive, Life: AsProfile,
-		Tables: []Table{
-			{Name: "profile_order_items", Key: []string{"id"}},
-			childTable("profile_order_item_includes", "includes", "profile_order_item_id", ""),
-		},
-		Shows: []Shown{{At: "outlet", Table: "outlets"}},
-	}
-}
-
-func profileCampaigns() Stream {
-	return Stream{
-		Name: "profile_campaigns", Path: "/profiles/{id}/campaigns", Spec: "2.5 Campaign, 4.2, 5",
-		Scopes: []string{"campaigns.lists"}, Envelope: Sniffed, Parents: profileRefs(), Param: "profile_id",
-		Rule: WhileLive, Life: AsProfile,
-		Tables: []Table{{Name: "profile_campaigns", Key: []string{"profile_id", "campaign_id"}, ID: "campaign_id", Link: true}},
-		Shows:  append(campaignShows(), Shown{Table: "campaigns"}, Shown{At: "questionnaire", Table: "questionnaires"}),
-	}
-}
-
-func profileRefs() []Ref { return []Ref{{Table: "profiles", Column: "id"}} }

@@ -126,6 +126,11 @@ const (
 	ValidTo   = "valid_to"
 )
 
+// SameTable has the records of a list that a decoder found to be known, as often as they
+// came: their key, and their seq behind an empty fingerprint. "$" stands in the name of
+// no table in schema/.
+const SameTable = "$same"
+
 // MixBits spreads a hash over all bits, by the finaliser of MurmurHash3: sums of plain
 // hashes of similar keys collide. Row hashes are made with it: it must never change.
 func MixBits(h uint64) uint64 {

@@ -166,6 +166,9 @@ func (s Stream) Root() Table { return s.Tables[0] }
 // name, and not walked as one list.
 func (s Stream) IsDetail() bool { return len(s.Parents) > 0 }
 
+// IsEvents reports whether the stream's records are webhook events.
+func (s Stream) IsEvents() bool { return len(s.Topics) > 0 }
+
 // Find returns the stream of that name among streams.
 func Find(streams []Stream, name string) (Stream, bool) {
 	i := slices.IndexFunc(streams, func(s Stream) bool { return s.Name == name })

@@ -137,6 +137,20 @@ func TestIDsThatVanishInAPath(t *testing.T) {
 	}
 }
 
+// TestARecordReadAgainCountsRefusedItemsOnce has a duplicate name behind an item without
+// a key, so that the record is read a second time.
+func TestARecordReadAgainCountsRefusedItemsOnce(t *testing.T) {
+	for _, body := range []string{
+		`{"id":"o","outlet_channels":[{"name":"no id"}],"name":"a"}`,
+		`{"id":"o","outlet_channels":[{"name":"no id"}],"name":"a","name":"b"}`,
+	} {
+		page, err := decoderOf(t, "outlets").Decode([]byte(body), transform.Origin{Seq: 1, Param: "o"})
+		if err != nil || page.Refused != 1 {
+			t.Errorf("%s: %d refused, error %v; want 1", body, page.Refused, err)
+		}
+	}
+}
+
 func TestRefusedRecordsAreCounted(t *testing.T) {
 	for _, c := range []struct {
 		stream, body string

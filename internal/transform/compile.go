@@ -78,7 +78,7 @@ func (l *layout) withoutInherited(cols []int) []int {
 func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 	enums := stream.Enums()
 	for _, col := range d.Columns {
-		k, ok := kindOf(col.Type)
+		k, ok := kinds[col.Type]
 		if !ok {
 			return fmt.Errorf("column %q has type %s, which the decoder does not know", col.Name, col.Type)
 		}
@@ -106,7 +106,7 @@ func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 func (l *layout) setSchema() {
 	fields := make([]arrow.Field, len(l.cols))
 	for i, col := range l.cols {
-		fields[i] = arrow.Field{Name: col.name, Type: col.kind.arrowType(), Nullable: col.kind != unsigned}
+		fields[i] = arrow.Field{Name: col.name, Type: arrowTypes[col.kind], Nullable: col.kind != unsigned}
 	}
 	l.schema = arrow.NewSchema(fields, nil)
 }

@@ -31,7 +31,18 @@ type Decoder struct {
 // NewDecoder returns a decoder without rows.
 func (b *Binding) NewDecoder() *Decoder {
 	d := &Decoder{binding: b}
-	tables := newTables(b.tables)
+	tables := make([]*table, len(b.tables))
+	for i, l := range b.tables {
+		tables[i] = newTable(l)
+	}
+	for _, t := range tables {
+		if t.enclosing >= 0 {
+			t.up = tables[t.enclosing]
+		}
+		for _, w := range t.within {
+			t.inner = append(t.inner, tables[w])
+		}
+	}
 	d.report = reporter{findings: newFindings(), in: &d.in, binding: b, secrets: secrets{names: b.secrets.names}}
 	d.values = valueReader{in: &d.in, report: &d.report}
 	d.rows = rowReader{in: &d.in, report: &d.report, values: &d.values, binding: b, tables: tables, after: make([]*field, len(b.fields))}
@@ -194,7 +205,14 @@ func (a *answerReader) readEnvelopeMember(listed *bool) error {
 	name := string(plainName(quoted, f))
 	c := a.in.peek()
 	if name == a.binding.list && c == '[' {
-		return a.readNamedList(listed, name)
+		if *listed { // Should it come twice, the last counts.
+			before, page := a.records.page, &a.records.page
+			a.records.undoBody()
+			page.Total, page.TotalPages, page.Next, page.Paginated = before.Total, before.TotalPages, before.Next, before.Paginated
+			a.countOutside(DuplicateField, "."+name, nil)
+		}
+		*listed = true
+		return a.readList()
 	}
 	pos := a.in.pos
 	raw, err := a.in.skip()
@@ -216,23 +234,7 @@ func isError(name string, raw []byte) bool {
 	if name != "error" && name != "errors" {
 		return false
 	}
-	switch string(raw) {
-	case "null", "false", "0":
-		return false
-	}
-	return !(&scanner{buf: raw}).atEmpty()
-}
-
-// readNamedList reads the list in its place. Should it come twice, the last counts.
-func (a *answerReader) readNamedList(again *bool, name string) error {
-	if *again {
-		page := a.records.page
-		a.records.undoBody()
-		a.records.page.Total, a.records.page.TotalPages, a.records.page.Next, a.records.page.Paginated = page.Total, page.TotalPages, page.Next, page.Paginated
-		a.countOutside(DuplicateField, "."+name, nil)
-	}
-	*again = true
-	return a.readList()
+	return !slices.Contains([]string{"null", "false", "0"}, string(raw)) && !(&scanner{buf: raw}).atEmpty()
 }
 
 // readPagination reads a pagination member (spec 4.1) and reports whether it is one.
@@ -265,13 +267,7 @@ func (a *answerReader) readPagination(name string, raw []byte) bool {
 	return true
 }
 
-func isPagination(name string) bool {
-	switch name {
-	case "total_records", "total_pages", "current_page", "next_page", "previous_page":
-		return true
-	}
-	return false
-}
+var paginationMembers = []string{"total_records", "total_pages", "current_page", "next_page", "previous_page"}
 
 // sniffRecords finds the records of an object that has no list of the usual name: the
 // object is the record if it has its key; else its only list is the list.

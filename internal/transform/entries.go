@@ -81,7 +81,10 @@ func (a *answerReader) readEntryObject(name, path string) error {
 	if err != nil {
 		return err
 	}
-	if path == "" && statesError(all) {
+	// A status may be called an error, and then has a count.
+	if path == "" && slices.ContainsFunc(all, func(e entry) bool {
+		return isError(string(e.name), e.raw) && (e.raw[0] == '"' || e.raw[0] == 't')
+	}) {
 		return fmt.Errorf("%w: an object that states an error", ErrMalformed)
 	}
 	switch seen := glanceAt(all, name != ""); {
@@ -99,14 +102,6 @@ func (a *answerReader) readEntryObject(name, path string) error {
 	default:
 		return a.readEntryMembers(all, path, seen.scalars > seen.paging && seen.containers == 0)
 	}
-}
-
-// statesError reports whether the members of the outermost object say that the
-// answer is none. A status may be called an error, and then has a count.
-func statesError(all []entry) bool {
-	return slices.ContainsFunc(all, func(e entry) bool {
-		return isError(string(e.name), e.raw) && (e.raw[0] == '"' || e.raw[0] == 't')
-	})
 }
 
 // readEntryMembers reads the members of an object: a map from prefix to count, or one
@@ -149,7 +144,7 @@ func glanceAt(all []entry, mapped bool) glance {
 			continue
 		}
 		g.scalars++
-		if isPagination(string(e.name)) {
+		if slices.Contains(paginationMembers, string(e.name)) {
 			g.paging++
 		}
 		if e.raw[0] == '-' || e.raw[0]-'0' <= 9 {

@@ -82,20 +82,7 @@ func (t *table) keyProblem() string {
 // standsInPath reports whether an id can be asked for: an empty one and those
 // that mean a folder vanish from a path.
 func standsInPath(id []byte) bool {
-	switch string(id) {
-	case "", ".", "..":
-		return false
-	}
-	return true
-}
-
-// fillStatusKey completes an entry of status counts. The name that a map gives it is
-// its prefix, and the prefix, which is stable (spec 3), its id where it has none.
-func (t *table) fillStatusKey(name []byte) {
-	t.fillEmpty(t.prefix, string(name))
-	if t.status >= 0 && t.isFilled(t.prefix) {
-		t.fillEmpty(t.status, string(t.cols[t.prefix].bytes(t.rows)))
-	}
+	return string(id) != "" && string(id) != "." && string(id) != ".."
 }
 
 // fillEmpty fills a text column of the open row that is empty.

@@ -7,10 +7,6 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// SameTable is the table of the records that a decoder found to be known: their
-// key, and their seq behind an empty fingerprint.
-const SameTable = "$same"
-
 // Known holds the records of a stream that are stored already, 16 bytes each: the
 // hash of the key, and a print of the record with all rows inside it. It is
 // filled first and then shared by decoders.
@@ -36,37 +32,28 @@ func (k *Known) Add(table string, keys *array.String, rowHashes *array.Uint64) {
 	at := -1
 	for i, hash := range rowHashes.Uint64Values() {
 		if key := keys.Value(i); at < 0 || key != last {
-			last, at = key, k.findPlace(xxh3.HashString(key))
+			id := max(xxh3.HashString(key), 1)
+			last, at = key, k.findPlace(id)
+			k.ids[at] = id
 		}
 		k.prints[at] += printOf(hash, salt)
 	}
 }
 
-// findPlace returns the place of an id, a new one if it has none.
+// findPlace returns the place of an id, the free one for it if it has none.
 func (k *Known) findPlace(id uint64) int {
-	id = max(id, 1)
 	mask := len(k.ids) - 1
-	for i := int(stream.MixBits(id)) & mask; ; i = (i + 1) & mask {
-		switch k.ids[i] {
-		case id:
-			return i
-		case 0:
-			k.ids[i] = id
-			return i
-		}
+	i := int(stream.MixBits(id)) & mask
+	for k.ids[i] != id && k.ids[i] != 0 {
+		i = (i + 1) & mask
 	}
+	return i
 }
 
 // hasRecord reports whether a record is stored with exactly these rows.
 func (k *Known) hasRecord(id, sum uint64) bool {
-	id = max(id, 1)
-	mask := len(k.ids) - 1
-	for i := int(stream.MixBits(id)) & mask; k.ids[i] != 0; i = (i + 1) & mask {
-		if k.ids[i] == id {
-			return k.prints[i] == sum
-		}
-	}
-	return false
+	at := k.findPlace(max(id, 1))
+	return k.ids[at] != 0 && k.prints[at] == sum
 }
 
 // printOf is what one row adds to the print of its record. The fingerprint of a
@@ -94,10 +81,12 @@ func (b *Binding) Flat() bool {
 }
 
 // Skip makes the decoder omit the rows of records that are known: it lists their keys
-// in [SameTable] instead. The binding must be flat, and no row held yet.
+// in [stream.SameTable] instead. The binding must be flat, and no row held yet.
 func (d *Decoder) Skip(known *Known) {
 	d.records.knownRecords = known
-	l := &layout{name: SameTable, cols: []columnLayout{{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned}}}
+	l := &layout{name: stream.SameTable, cols: []columnLayout{
+		{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned},
+	}}
 	l.setSchema()
 	d.rows.tables, d.records.rowsBefore = append(d.rows.tables, newTable(l)), append(d.records.rowsBefore, 0)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/stream"
 	"placementsync/internal/transform"
 )
 
@@ -49,7 +50,7 @@ func TestKnownRecordsAreNamedAndLeftOut(t *testing.T) {
 				}
 				batch.Record.Release()
 			}
-			if diff := cmp.Diff([][]string{c.same, c.kept}, [][]string{seen[transform.SameTable], seen["things"]}); diff != "" {
+			if diff := cmp.Diff([][]string{c.same, c.kept}, [][]string{seen[stream.SameTable], seen["things"]}); diff != "" {
 				t.Errorf("named and kept (-want +got):\n%s", diff)
 			}
 			if len(c.kept) == 0 && len(seen["parts"]) > 0 {

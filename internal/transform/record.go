@@ -59,12 +59,13 @@ func (r *recordReader) resetPage() {
 func (r *recordReader) readRecord(prefix []byte) error {
 	root := r.root
 	r.in.startRecord(r.page.Records)
-	r.rows.refusedItems = 0
 	start, depth, mark := r.in.pos, r.in.depth, r.report.mark()
-	r.report.startCarrier(r.in.recordPlace())
+	r.report.startCarrier(Place{r.in.origin.Param, r.in.origin.Page, r.in.place, r.in.seq})
+	r.rows.refusedItems = 0
 	reason, err := r.rows.readRow(root, 0, prefix)
 	if err == errAgain {
 		r.report.undoTo(mark)
+		r.rows.refusedItems = 0
 		r.in.pos, r.in.depth, r.in.careful = start, depth, true
 		reason, err = r.rows.readRow(root, 0, prefix)
 		r.in.careful = false
@@ -147,7 +148,14 @@ func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, 
 	found := len(r.report.rejects)
 	r.in.base = path
 	t.openRow()
-	t.fillFromParent(place)
+	for _, p := range t.parents {
+		if !p.named {
+			t.cols[p.col].copyFrom(&t.up.cols[p.from], t.up.rows)
+		}
+	}
+	if t.position >= 0 {
+		t.cols[t.position].appendInt(int64(place))
+	}
 	switch c := r.in.peek(); {
 	case c == '{':
 		err = r.readObject(t, t.root)
@@ -171,18 +179,6 @@ func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, 
 	return reason, err
 }
 
-// fillFromParent fills the columns that an item has from where it stands.
-func (t *table) fillFromParent(place int) {
-	for _, p := range t.parents {
-		if !p.named {
-			t.cols[p.col].copyFrom(&t.up.cols[p.from], t.up.rows)
-		}
-	}
-	if t.position >= 0 {
-		t.cols[t.position].appendInt(int64(place))
-	}
-}
-
 // completeRow completes the open row: keys that the record does not state, lists that
 // had to wait for the key, extra and the system columns.
 func (r *rowReader) completeRow(t *table, prefix []byte, lists int, extra extrasMark) (reason string, err error) {
@@ -192,7 +188,12 @@ func (r *rowReader) completeRow(t *table, prefix []byte, lists int, extra extras
 		}
 	}
 	if t.prefix >= 0 {
-		t.fillStatusKey(prefix)
+		// The name that a map of status counts gives an entry is its prefix, and the prefix,
+		// which is stable (spec 3), its id where it has none.
+		t.fillEmpty(t.prefix, string(prefix))
+		if t.status >= 0 && t.isFilled(t.prefix) {
+			t.fillEmpty(t.status, string(t.cols[t.prefix].bytes(t.rows)))
+		}
 	}
 	r.fillParents(t)
 	if len(t.named) > 0 && !t.isFilled(t.keys[0]) {
@@ -203,14 +204,18 @@ func (r *rowReader) completeRow(t *table, prefix []byte, lists int, extra extras
 	if reason = t.keyProblem(); reason != "" {
 		return reason, nil
 	}
-	if len(r.delayed) > lists {
-		err = r.readDelayed(r.delayed[lists:])
+	pos, depth := r.in.pos, r.in.depth
+	for _, l := range r.delayed[lists:] {
+		r.in.pos, r.in.depth = l.pos, l.depth
+		if err = r.readItems(r.tables[l.child]); err != nil {
+			return "", err
+		}
 	}
-	if err == nil && len(r.report.extras.all) > extra.all {
-		err = r.report.writeExtra(t, extra)
-	}
-	if err != nil {
-		return "", err
+	r.in.pos, r.in.depth = pos, depth
+	if len(r.report.extras.all) > extra.all {
+		if err = r.report.writeExtra(t, extra); err != nil {
+			return "", err
+		}
 	}
 	for _, col := range t.ownRequired {
 		if !t.hasValue(col) {
@@ -218,19 +223,6 @@ func (r *rowReader) completeRow(t *table, prefix []byte, lists int, extra extras
 		}
 	}
 	return "", t.closeRow(r.in.seq, &r.hash)
-}
-
-// readDelayed reads the lists of the open row that had to wait for its key.
-func (r *rowReader) readDelayed(lists []delayedList) error {
-	pos, depth := r.in.pos, r.in.depth
-	for _, l := range lists {
-		r.in.pos, r.in.depth = l.pos, l.depth
-		if err := r.readItems(r.tables[l.child]); err != nil {
-			return err
-		}
-	}
-	r.in.pos, r.in.depth = pos, depth
-	return nil
 }
 
 // readChildren reads a field whose items are rows of a child table.

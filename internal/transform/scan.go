@@ -65,11 +65,6 @@ func (in *input) startRecord(before int) {
 	in.seq = in.origin.Seq<<seqBits | uint64(min(before, 1<<seqBits-1))
 }
 
-// recordPlace is the place of the record.
-func (in *input) recordPlace() Place {
-	return Place{in.origin.Param, in.origin.Page, in.place, in.seq}
-}
-
 func (s *scanner) syntaxErr(what string) error {
 	if s.pos >= len(s.buf) {
 		return fmt.Errorf("%w: ends at byte %d, %s", ErrMalformed, s.pos, what)
@@ -129,18 +124,12 @@ func (s *scanner) name() ([]byte, form, error) {
 	if err != nil {
 		return nil, f, err
 	}
-	return s.buf[start:s.pos], f, s.colon()
-}
-
-func (s *scanner) colon() error {
-	end := s.pos
+	quoted := s.buf[start:s.pos]
 	if s.peek() != ':' {
-		return s.syntaxErr("want a colon after the name")
+		return quoted, f, s.syntaxErr("want a colon after the name")
 	}
-	if s.pos++; s.pos == end {
-		return s.syntaxErr("want a value")
-	}
-	return nil
+	s.pos++
+	return quoted, f, nil
 }
 
 const (

@@ -106,7 +106,12 @@ func (w *shaper) writeByName() {
 			w.out = append(w.out, ',')
 		}
 		m := w.members[i]
-		w.writeName(w.names[m.lo:m.hi])
+		if name := w.names[m.lo:m.hi]; w.style == meaning {
+			w.writeExact(name)
+		} else {
+			w.out, _ = jsontext.AppendQuote(w.out, name)
+		}
+		w.out = append(w.out, ':')
 		w.scan.pos = m.at
 		count := len(w.members)
 		w.writeValue()
@@ -134,15 +139,6 @@ func (w *shaper) indexMembers() {
 		w.members = append(w.members, m)
 		_, _ = w.scan.skip()
 	}
-}
-
-func (w *shaper) writeName(name []byte) {
-	if w.style == meaning {
-		w.writeExact(name)
-	} else {
-		w.out, _ = jsontext.AppendQuote(w.out, name)
-	}
-	w.out = append(w.out, ':')
 }
 
 // writeExact writes a text with its length, so that no two texts look alike.

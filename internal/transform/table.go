@@ -42,23 +42,6 @@ func newTable(l *layout) *table {
 	return t
 }
 
-// newTables returns empty tables that know which rows lie within which.
-func newTables(layouts []*layout) []*table {
-	tables := make([]*table, len(layouts))
-	for i, l := range layouts {
-		tables[i] = newTable(l)
-	}
-	for _, t := range tables {
-		if t.enclosing >= 0 {
-			t.up = tables[t.enclosing]
-		}
-		for _, w := range t.within {
-			t.inner = append(t.inner, tables[w])
-		}
-	}
-	return tables
-}
-
 func (t *table) openRow() {
 	clear(t.seenFields)
 	for i, in := range t.inner {
@@ -149,8 +132,8 @@ func (t *table) closeRow(seq uint64, h *hasher) error {
 			sum += h.hashLast(c)
 		}
 	}
-	t.cols[data].appendUint(sum)
-	t.cols[data+1].appendUint(seq)
+	t.cols[data].appendInt(int64(sum))
+	t.cols[data+1].appendInt(int64(seq))
 	t.rows++
 	return nil
 }
@@ -202,46 +185,21 @@ const (
 	unsigned
 )
 
-// kindOf gives the kind of every SQL type.
-func kindOf(t stream.Type) (kind, bool) {
-	k, ok := map[stream.Type]kind{
+// kinds are those of the SQL types, arrowTypes what DuckDB reads as the SQL type, and
+// widths the sizes of a value in bytes; 0 for text and bits.
+var (
+	kinds = map[stream.Type]kind{
 		stream.Text: text, stream.JSON: document, stream.Bool: boolean, stream.Int32: integer32,
 		stream.Int64: integer64, stream.Money: money, stream.Instant: instant,
-	}[t]
-	return k, ok
-}
-
-// arrowType is what DuckDB reads as the SQL type of the kind.
-func (k kind) arrowType() arrow.DataType {
-	switch k {
-	case boolean:
-		return arrow.FixedWidthTypes.Boolean
-	case integer32:
-		return arrow.PrimitiveTypes.Int32
-	case integer64:
-		return arrow.PrimitiveTypes.Int64
-	case money:
-		return &arrow.Decimal128Type{Precision: moneyDigits, Scale: moneyPlaces}
-	case instant:
-		return arrow.FixedWidthTypes.Timestamp_us
-	case unsigned:
-		return arrow.PrimitiveTypes.Uint64
 	}
-	return arrow.BinaryTypes.String
-}
-
-// width is the size of a value in bytes; 0 for text and bits.
-func (k kind) width() int {
-	switch k {
-	case integer32:
-		return 4
-	case integer64, instant, unsigned:
-		return 8
-	case money:
-		return 16
+	arrowTypes = [...]arrow.DataType{
+		text: arrow.BinaryTypes.String, document: arrow.BinaryTypes.String, boolean: arrow.FixedWidthTypes.Boolean,
+		integer32: arrow.PrimitiveTypes.Int32, integer64: arrow.PrimitiveTypes.Int64,
+		money:   &arrow.Decimal128Type{Precision: moneyDigits, Scale: moneyPlaces},
+		instant: arrow.FixedWidthTypes.Timestamp_us, unsigned: arrow.PrimitiveTypes.Uint64,
 	}
-	return 0
-}
+	widths = [...]int{integer32: 4, integer64: 8, money: 16, instant: 8, unsigned: 8}
+)
 
 // column is an append-only buffer in Arrow's layout that can be cut back, which
 // Arrow's own builders cannot: a body that breaks in the middle leaves no row.
@@ -342,12 +300,6 @@ func (c *column) appendInt(v int64) {
 	c.markValid()
 }
 
-// appendUint appends to a column of the system's, which is never NULL.
-func (c *column) appendUint(v uint64) {
-	c.data = binary.NativeEndian.AppendUint64(c.data, v)
-	c.n++
-}
-
 func (c *column) appendNull() {
 	switch c.kind {
 	case text, document:
@@ -356,7 +308,7 @@ func (c *column) appendNull() {
 		c.data = appendBit(c.data, c.n, false)
 	default:
 		var zero [16]byte
-		c.data = append(c.data, zero[:c.kind.width()]...)
+		c.data = append(c.data, zero[:widths[c.kind]]...)
 	}
 	c.markNull()
 }
@@ -377,7 +329,7 @@ func (c *column) truncate(n int) {
 	case boolean:
 		c.data = cutBits(c.data, n)
 	default:
-		c.data = c.data[:n*c.kind.width()]
+		c.data = c.data[:n*widths[c.kind]]
 	}
 }
 
@@ -394,7 +346,7 @@ func (c *column) bytes(i int) []byte {
 	if c.kind <= document {
 		return c.data[c.offsets[i]:c.offsets[i+1]]
 	}
-	w := c.kind.width()
+	w := widths[c.kind]
 	return c.data[i*w : (i+1)*w]
 }
 
@@ -409,7 +361,7 @@ func (c *column) word(i int) uint64 {
 	case integer32:
 		return uint64(int32(binary.NativeEndian.Uint32(c.data[i*4:])))
 	}
-	return binary.NativeEndian.Uint64(c.data[i*c.kind.width():])
+	return binary.NativeEndian.Uint64(c.data[i*widths[c.kind]:])
 }
 
 func (c *column) equal(i, j int) bool {
@@ -432,8 +384,14 @@ func (c *column) copyFrom(from *column, i int) {
 // toArrow hands the values over as an Arrow array and leaves the column empty,
 // with capacity for as many values again.
 func (c *column) toArrow(t arrow.DataType) arrow.Array {
-	nulls := c.countNulls()
+	nulls := 0
 	bufs := []*memory.Buffer{nil}
+	if c.valid != nil {
+		nulls = c.n
+		for _, b := range c.valid {
+			nulls -= bits.OnesCount8(b)
+		}
+	}
 	if nulls > 0 {
 		bufs[0] = memory.NewBufferBytes(c.valid)
 	}
@@ -442,26 +400,11 @@ func (c *column) toArrow(t arrow.DataType) arrow.Array {
 	}
 	data := array.NewData(t, c.n, append(bufs, memory.NewBufferBytes(c.data)), nil, nulls, 0)
 	defer data.Release()
-	c.reset()
-	return array.MakeFromData(data)
-}
-
-func (c *column) countNulls() int {
-	if c.valid == nil {
-		return 0
-	}
-	n := c.n
-	for _, b := range c.valid {
-		n -= bits.OnesCount8(b)
-	}
-	return n
-}
-
-func (c *column) reset() {
 	c.n, c.valid, c.data = 0, nil, make([]byte, 0, capacityFor(len(c.data)))
 	if c.kind <= document {
 		c.offsets = append(make([]int32, 0, capacityFor(len(c.offsets))), 0)
 	}
+	return array.MakeFromData(data)
 }
 
 // capacityFor adds an eighth to the last size, so that a batch a little larger

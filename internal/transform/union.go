@@ -63,7 +63,7 @@ type capacity struct {
 	endless                   bool
 }
 
-func noLinks() capacity { return capacity{allowed: true, limit: true, unlimited: true} }
+var noLinks = capacity{allowed: true, limit: true, unlimited: true}
 
 // readCapacity reads a value that is no container: its JSON text, and for a
 // string the text inside. Drift is empty for a value that the table knows.
@@ -83,15 +83,11 @@ func readCapacity(raw, inside []byte) (c capacity, drift string) {
 	case "true", "yes":
 		return capacity{allowed: true}, ""
 	case "false", "no", "none":
-		return noLinks(), ""
+		return noLinks, ""
 	case "unlimited", "unlimited links":
 		return capacity{allowed: true, unlimited: true, endless: true}, ""
 	}
-	return readLimit(word, raw[0] == '"')
-}
-
-func readLimit(word []byte, quoted bool) (capacity, string) {
-	if quoted {
+	if raw[0] == '"' {
 		word = bytes.TrimSuffix(bytes.TrimSuffix(word, []byte(" link")), []byte(" links"))
 	}
 	n, _, ok := wholeNumber(word)
@@ -99,7 +95,7 @@ func readLimit(word []byte, quoted bool) (capacity, string) {
 	case !ok || n < 0 || n > math.MaxInt32:
 		return capacity{}, UnknownEnum
 	case n == 0:
-		return noLinks(), ""
+		return noLinks, ""
 	}
 	return capacity{allowed: true, limit: true, unlimited: true, n: n}, ""
 }
