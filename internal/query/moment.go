@@ -30,7 +30,7 @@ func timestampCodec(t *arrow.TimestampType) codec {
 	case t.Unit == arrow.Nanosecond:
 		name = "TIMESTAMP_NS"
 	}
-	return newQuotedCodec(name, func(dst []byte, a arrow.Array, i int) []byte {
+	return codec{name: name, text: func(dst []byte, a arrow.Array, i int) []byte {
 		v := int64(valueAt[arrow.Timestamp](a, i))
 		if text := infinityName(v, math.MaxInt64); text != "" {
 			return append(dst, text...)
@@ -38,7 +38,7 @@ func timestampCodec(t *arrow.TimestampType) codec {
 		at := instantOf(v, t.Unit)
 		dst = at.AppendFormat(dst, secondLayout)
 		return append(appendFraction(dst, at.Nanosecond()), zone...)
-	})
+	}}
 }
 
 // infinityName names DuckDB's two infinite dates and times, which are the largest
