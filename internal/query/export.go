@@ -145,31 +145,24 @@ func (db *DB) exportSources(ctx context.Context, e Export) ([]source, error) {
 // tableSources selects whole tables without the fingerprint, which means
 // nothing elsewhere.
 func (db *DB) tableSources(ctx context.Context, patterns []string) ([]source, error) {
-	rows, err := db.conn.QueryContext(ctx, `SELECT c.schema_name, c.table_name, bool_or(t.table_oid IS NOT NULL),
-			string_agg(`+warehouse.QuoteSQL("column_name")+`, ', ' ORDER BY column_index)
-		FROM duckdb_columns() c LEFT JOIN duckdb_tables() t USING (database_name, schema_name, table_name)
-		WHERE database_name = ? AND NOT c.internal AND column_name <> 'row_hash' GROUP BY ALL ORDER BY ALL`, home)
-	if err != nil {
-		return nil, fmt.Errorf("list tables: %w", err)
-	}
-	defer rows.Close()
 	all := map[string]source{}
 	var names []string // those of main, or all where patterns choose
-	for rows.Next() {
-		var schema, table, columns string
-		var stored bool
-		if err := rows.Scan(&schema, &table, &stored, &columns); err != nil {
-			return nil, fmt.Errorf("list tables: %w", err)
-		}
-		name := schema + "." + table
-		if schema == "main" {
-			name = table
-			names = append(names, table)
-		}
-		text := fmt.Sprintf("SELECT %s FROM %s.%s.%s", columns, home, warehouse.Quote(schema), warehouse.Quote(table))
-		all[name] = source{name, Query{SQL: text, long: true, stored: stored}}
-	}
-	if err := rows.Err(); err != nil {
+	var schema, table, columns string
+	var stored bool
+	err := db.scanRows(ctx, `SELECT c.schema_name, c.table_name, bool_or(t.table_oid IS NOT NULL),
+			string_agg(`+warehouse.QuoteSQL("column_name")+`, ', ' ORDER BY column_index)
+		FROM duckdb_columns() c LEFT JOIN duckdb_tables() t USING (database_name, schema_name, table_name)
+		WHERE database_name = ? AND NOT c.internal AND column_name <> 'row_hash' GROUP BY ALL ORDER BY ALL`,
+		[]any{home}, []any{&schema, &table, &stored, &columns}, func() {
+			name := schema + "." + table
+			if schema == "main" {
+				name = table
+				names = append(names, table)
+			}
+			text := fmt.Sprintf("SELECT %s FROM %s.%s.%s", columns, home, warehouse.Quote(schema), warehouse.Quote(table))
+			all[name] = source{name, Query{SQL: text, long: true, stored: stored}}
+		})
+	if err != nil {
 		return nil, fmt.Errorf("list tables: %w", err)
 	}
 	if len(patterns) > 0 {

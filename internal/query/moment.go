@@ -35,7 +35,9 @@ func timestampCodec(t *arrow.TimestampType) codec {
 		if text := infinityName(v, math.MaxInt64); text != "" {
 			return append(dst, text...)
 		}
-		at := instantOf(v, t.Unit)
+		// Timestamp.ToTime overflows outside the years 1678 to 2262.
+		perSecond := int64(time.Second / t.Unit.Multiplier())
+		at := time.Unix(v/perSecond, v%perSecond*int64(t.Unit.Multiplier())).UTC()
 		dst = at.AppendFormat(dst, secondLayout)
 		return append(appendFraction(dst, at.Nanosecond()), zone...)
 	}}
@@ -51,20 +53,6 @@ func infinityName(v, largest int64) string {
 		return "-infinity"
 	}
 	return ""
-}
-
-// instantOf avoids Timestamp.ToTime, whose nanoseconds overflow outside the
-// years 1678 to 2262.
-func instantOf(v int64, unit arrow.TimeUnit) time.Time {
-	switch unit {
-	case arrow.Second:
-		return time.Unix(v, 0).UTC()
-	case arrow.Millisecond:
-		return time.UnixMilli(v).UTC()
-	case arrow.Microsecond:
-		return time.UnixMicro(v).UTC()
-	}
-	return time.Unix(0, v).UTC()
 }
 
 // appendFraction writes microseconds, or nanoseconds, only when there are any.

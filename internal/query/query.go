@@ -76,7 +76,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 		return nil, fmt.Errorf("open catalog %q: %w", path, err)
 	}
 	if err := db.lockDown(ctx, path); err != nil {
-		if misuse := (*UsageError)(nil); !errors.As(err, &misuse) {
+		if _, ok := errors.AsType[*UsageError](err); !ok {
 			err = fmt.Errorf("open catalog %q: %w", path, err)
 		}
 		return nil, errors.Join(err, db.Close())
@@ -101,27 +101,6 @@ func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := connectTo(ctx, ":memory:?"+opts.dsnSettings(spill).Encode())
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(spill))
-	}
-	db.opts, db.spill = opts, spill
-	return db, nil
-}
-
-func connectTo(ctx context.Context, dsn string) (*DB, error) {
-	pool, err := sql.Open("duckdb", dsn)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := pool.Conn(ctx)
-	if err != nil {
-		return nil, errors.Join(err, pool.Close())
-	}
-	return &DB{pool: pool, conn: conn}, nil
-}
-
-func (o Options) dsnSettings(spill string) url.Values {
 	s := url.Values{
 		"autoinstall_known_extensions": {"false"},
 		"autoload_known_extensions":    {"false"},
@@ -129,13 +108,21 @@ func (o Options) dsnSettings(spill string) url.Values {
 		"allow_persistent_secrets":     {"false"},
 		"temp_directory":               {spill},
 	}
-	if o.MemoryLimit != "" {
-		s.Set("memory_limit", o.MemoryLimit)
+	if opts.MemoryLimit != "" {
+		s.Set("memory_limit", opts.MemoryLimit)
 	}
-	if o.Threads > 0 {
-		s.Set("threads", strconv.Itoa(o.Threads))
+	if opts.Threads > 0 {
+		s.Set("threads", strconv.Itoa(opts.Threads))
 	}
-	return s
+	pool, err := sql.Open("duckdb", ":memory:?"+s.Encode())
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(spill))
+	}
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(err, pool.Close(), os.RemoveAll(spill))
+	}
+	return &DB{pool: pool, conn: conn, opts: opts, spill: spill}, nil
 }
 
 // lockDown attaches the catalog and then switches off all other access. The last
@@ -191,8 +178,7 @@ func (db *DB) execAll(ctx context.Context, statements ...string) error {
 // query may not do, and otherwise DuckDB's own.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
 	var rows int64
-	err := db.readAnswer(ctx, q.ofAnyLength(isStreaming(w)), values, func(r array.RecordReader) error {
-		var err error
+	err := db.readAnswer(ctx, q.ofAnyLength(isStreaming(w)), values, func(r array.RecordReader) (err error) {
 		rows, err = copyRows(r, w)
 		return err
 	})
