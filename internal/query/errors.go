@@ -88,7 +88,8 @@ func asRefusal(err error) error {
 // IsUnreadable reports whether a query failed in a way that a damaged file explains,
 // and a mistake in the query does not.
 func IsUnreadable(err error) bool {
-	return hasType(err, duckdb.ErrorTypeIO, duckdb.ErrorTypeInternal, duckdb.ErrorTypeFatal, duckdb.ErrorTypeSerialization, duckdb.ErrorTypeInvalid)
+	return hasType(err, duckdb.ErrorTypeIO, duckdb.ErrorTypeInternal,
+		duckdb.ErrorTypeFatal, duckdb.ErrorTypeSerialization, duckdb.ErrorTypeInvalid)
 }
 
 // IsMissing reports whether a query failed because the catalog lacks a table,

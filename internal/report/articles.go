@@ -9,7 +9,8 @@ var articlesSection = section{
 			id: "articles-by-status", title: "Where the articles are",
 			about: "Articles in each status.",
 			query: "articles_by_status", read: 40, shown: 40,
-			plot: &plot{kind: "bar", across: true, variant: seriesByMeasure(byColumns("status_name"), 40, measure{column: "articles", name: "articles"})},
+			plot: &plot{kind: "bar", across: true, variant: seriesByMeasure(byColumns("status_name"), 40,
+				measure{column: "articles", name: "articles"})},
 			fields: []field{
 				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "articles", label: "Articles", as: asNumber},
 				{column: "p50_days_in_status", label: "Median time in it", as: asDays}, {column: "oldest_days", label: "Longest", as: asDays},
@@ -73,7 +74,8 @@ var articlesSection = section{
 			fields: []field{
 				{column: "writer_name", label: "Writer"}, {column: "open_articles", label: "Open", as: asNumber},
 				{column: "in_revision", label: "In revision", as: asNumber}, {column: "overdue", label: "Overdue", as: asNumber},
-				{column: "published_recently", label: "Published, 30 d", as: asNumber}, {column: "p50_days_to_publish", label: "Median to publish", as: asDays},
+				{column: "published_recently", label: "Published, 30 d", as: asNumber},
+				{column: "p50_days_to_publish", label: "Median to publish", as: asDays},
 			},
 			empty: "This snapshot has no articles.",
 		},

@@ -11,7 +11,8 @@ var qualitySection = section{
 			fields: []field{
 				{column: "stream", label: "Stream"}, {column: "grade", label: "Grade", as: asTag}, {column: "rows", label: "Rows", as: asNumber},
 				{column: "fetched", label: "Fetched", as: asNumber}, {column: "carried", label: "Carried", as: asNumber},
-				{column: "failed", label: "Failed", as: asNumber}, {column: "rows_old", label: "Older", as: asNumber}, {column: "oldest_days", label: "Oldest", as: asDays}, {column: "reason", label: "Evidence"},
+				{column: "failed", label: "Failed", as: asNumber}, {column: "rows_old", label: "Older", as: asNumber},
+				{column: "oldest_days", label: "Oldest", as: asDays}, {column: "reason", label: "Evidence"},
 			},
 			empty: "The run has no grades.",
 		},
