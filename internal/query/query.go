@@ -7,7 +7,6 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -27,13 +26,11 @@ import (
 
 // Options bound what a query may use. Zero values leave DuckDB's defaults.
 type Options struct {
-	// MemoryLimit is a size as DuckDB reads it, such as "512MB".
+	// MemoryLimit is a size as DuckDB reads it, such as "512MB". What exceeds it
+	// is in a private folder for temporary files until Close.
 	MemoryLimit string
 	// Threads is the number of threads of the instance.
 	Threads int
-	// TempDir is where a private folder takes what does not fit the memory
-	// limit, until Close. Empty: the folder for temporary files of the system.
-	TempDir string
 	// AsOf shows the catalog as it was: at a time, on a date or after a run,
 	// see Find. Empty: as it is.
 	AsOf string
@@ -95,9 +92,8 @@ const spillPrefix = "placementsync-query-"
 // startInstance makes an empty instance in memory with a single connection: settings
 // such as USE belong to a connection, and a second one would lack them.
 func startInstance(ctx context.Context, opts Options) (*DB, error) {
-	temp := cmp.Or(opts.TempDir, os.TempDir())
-	durable.RemoveDead(temp, spillPrefix)
-	spill, err := os.MkdirTemp(temp, durable.ProcessPrefix(spillPrefix)+"*")
+	durable.RemoveDead(os.TempDir(), spillPrefix)
+	spill, err := os.MkdirTemp("", durable.ProcessPrefix(spillPrefix)+"*")
 	if err != nil {
 		return nil, err
 	}
