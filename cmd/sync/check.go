@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -54,7 +55,17 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	fmt.Fprintf(w, "service        %s answered in %s\n", cfg.API.BaseURL, p.Took.Round(time.Millisecond))
 	fmt.Fprintf(w, "token          type %s, team %s, %d scopes\n", orNone(p.Token.Type), orNone(p.Token.TeamID), len(p.Token.Scopes))
 	fmt.Fprintf(w, "warehouse      %s, newest snapshot %s\n", cfg.Warehouse.Dir, orNone(p.Latest))
-	fmt.Fprintf(w, "disk           %s\n", diskRoom(p.FreeBytes, p.NeedBytes))
+	free, need := sizeText(p.FreeBytes), sizeText(p.NeedBytes)
+	room := fmt.Sprintf("%s free, a night may need %s", free, need)
+	switch {
+	case p.FreeBytes < 0:
+		room = "free space is not known"
+	case p.NeedBytes == 0:
+		room = free + " free"
+	case p.FreeBytes < p.NeedBytes:
+		room = fmt.Sprintf("%s free, TOO LITTLE: a night may need %s: free some space, or run placementsync prune", free, need)
+	}
+	fmt.Fprintf(w, "disk           %s\n", room)
 	for _, d := range p.Damage {
 		fmt.Fprintf(w, "damaged        %s: %s: %s\n", query.OnScreen(d.File), query.OnScreen(d.Problem), d.Repair)
 	}
@@ -62,15 +73,19 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 		fmt.Fprintf(w, "lock           %v\n", p.Held)
 	}
 	if p.Stopped != nil {
-		fmt.Fprintf(w, "gate           %s\n", stoppedBy(*p.Stopped))
+		fmt.Fprintf(w, "gate           stopped run %s: %s would be deleted; the next run starts from the beginning; "+
+			"if the service really deleted them, use --allow-mass-delete\n", p.Stopped.ID, ledger.DescribeLosses(p.Stopped.Losses))
 	}
 	t := newTable("stream", "plan", "requests last time", "at the configured rate")
 	for _, s := range p.Streams {
-		does := "run"
+		does, requests := "run", "not read yet"
 		if s.Skip != "" {
 			does = "skip: " + s.Skip
 		}
-		t.AppendRow(table.Row{s.Name, does, lastRequests(s.LastRequests), leastTime(s.LastRequests, cfg.API.RequestsPerSecond)})
+		if s.LastRequests >= 0 {
+			requests = fmt.Sprint(s.LastRequests)
+		}
+		t.AppendRow(table.Row{s.Name, does, requests, leastTime(s.LastRequests, cfg.API.RequestsPerSecond)})
 	}
 	alignRight(t, 3, 4)
 	fmt.Fprintf(w, "\n%s\n\n%s\n", t.Render(), expectedCost(p, cfg.API.RequestsPerSecond))
@@ -93,19 +108,6 @@ func hindranceErr(p pipeline.Plan) error {
 		return fmt.Errorf("check the warehouse: %d files are damaged: placementsync verify --read-data shows what is affected", len(p.Damage))
 	}
 	return nil
-}
-
-// stoppedBy says what the gate said of the last run, and what the next will do.
-func stoppedBy(r ledger.Run) string {
-	return fmt.Sprintf("stopped run %s: %s would be deleted; the next run starts from the beginning; if the service really deleted them, use --allow-mass-delete",
-		r.ID, ledger.DescribeLosses(r.Losses))
-}
-
-func lastRequests(n int64) string {
-	if n < 0 {
-		return "not read yet"
-	}
-	return fmt.Sprint(n)
 }
 
 // unreadText says what a night had no time to read.
@@ -151,21 +153,4 @@ func leastTime(requests int64, perSecond float64) string {
 	return fmt.Sprintf("%.1f min", took.Minutes())
 }
 
-func diskRoom(free, need int64) string {
-	switch {
-	case free < 0:
-		return "free space is not known"
-	case need == 0:
-		return sizeText(free) + " free"
-	case free < need:
-		return fmt.Sprintf("%s free, TOO LITTLE: a night may need %s: free some space, or run placementsync prune", sizeText(free), sizeText(need))
-	}
-	return fmt.Sprintf("%s free, a night may need %s", sizeText(free), sizeText(need))
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "(none)"
-	}
-	return s
-}
+func orNone(s string) string { return cmp.Or(s, "(none)") }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -49,8 +50,15 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 	if err != nil {
 		return err
 	}
-	if names, err = knownAs(g, all, names); err != nil {
+	wh, _, err := g.openWarehouse()
+	if err != nil {
 		return err
+	}
+	for i, name := range names {
+		// The id may be one of the ledger's that no snapshot has.
+		if !slices.ContainsFunc(all, func(s query.Snapshot) bool { return s.Run == name }) {
+			names[i] = seenAs(wh, name)
+		}
 	}
 	d := query.Diff{Tables: o.tables}
 	if d.From, d.To, err = query.Between(all, names...); err != nil {

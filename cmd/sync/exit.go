@@ -66,22 +66,16 @@ func (e *outcomeError) Unwrap() error { return e.err }
 // outcomeOf is the one place where an error becomes an outcome of the program, and
 // with it an exit code.
 func outcomeOf(ctx context.Context, err error) ledger.Outcome {
-	var (
-		known   *outcomeError
-		work    *workError
-		misuse  *usageError
-		bad     *config.Error
-		badQ    *query.UsageError
-		another *warehouse.HeldError
-	)
+	var known *outcomeError
 	switch {
 	case err == nil:
 		return ledger.Complete
 	case errors.As(err, &known):
 		return known.outcome
-	case errors.As(err, &misuse), errors.As(err, &bad), errors.As(err, &badQ), !errors.As(err, &work):
+	case errors.As(err, new(*usageError)), errors.As(err, new(*config.Error)), errors.As(err, new(*query.UsageError)),
+		!errors.As(err, new(*workError)):
 		return ledger.Misused
-	case errors.As(err, &another):
+	case errors.As(err, new(*warehouse.HeldError)):
 		return ledger.Held
 	case ctx.Err() != nil:
 		return ledger.Interrupted
@@ -91,8 +85,7 @@ func outcomeOf(ctx context.Context, err error) ledger.Outcome {
 
 // errorText is what stderr shows of an error.
 func errorText(err error) string {
-	var work *workError
-	if !errors.As(err, &work) {
+	if !errors.As(err, new(*workError)) {
 		return err.Error() + "\nsee placementsync --help"
 	}
 	return err.Error()

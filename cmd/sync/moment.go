@@ -1,28 +1,10 @@
 package main
 
 import (
-	"slices"
 	"time"
 
-	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
-
-// knownAs replaces each id that is not a snapshot of the catalog by its time in the
-// ledger.
-func knownAs(g *globals, all []query.Snapshot, names []string) ([]string, error) {
-	wh, _, err := g.openWarehouse()
-	if err != nil {
-		return nil, err
-	}
-	known := slices.Clone(names)
-	for i, name := range known {
-		if !slices.ContainsFunc(all, func(s query.Snapshot) bool { return s.Run == name }) {
-			known[i] = seenAs(wh, name)
-		}
-	}
-	return known, nil
-}
 
 // seenAs returns, for an id of the ledger, the time of the snapshot that readers saw
 // after that entry. Any other text is returned unchanged.

@@ -36,13 +36,10 @@ func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pip
 // eventOf is the kind of alert that a night needs; "": none. A held lock and a stop
 // by the operator need none.
 func eventOf(r ledger.Run, err error) string {
-	var held *warehouse.HeldError
-	var gone *load.MassDeleteError
-	var unlike *warehouse.VerifyError
 	switch {
-	case errors.As(err, &held) || r.Outcome == ledger.Interrupted:
+	case errors.As(err, new(*warehouse.HeldError)) || r.Outcome == ledger.Interrupted:
 		return ""
-	case errors.As(err, &gone) || errors.As(err, &unlike):
+	case errors.As(err, new(*load.MassDeleteError)) || errors.As(err, new(*warehouse.VerifyError)):
 		return notify.Gate
 	case err != nil || r.Outcome == ledger.Failed:
 		return notify.Failed

@@ -128,15 +128,10 @@ func (b *bars) drawProgress(watch *pipeline.Watch) {
 		b.total.SetCurrent(int64(read))
 	}
 	for _, s := range p.Streams {
-		b.printRead(s)
-	}
-}
-
-// printRead prints a line for a stream that has been read.
-func (b *bars) printRead(s ledger.StreamProgress) {
-	if s.State == ledger.Read && !b.printed[s.Name] {
-		b.printed[s.Name] = true
-		_, _ = fmt.Fprintf(b, "%-24s %-15s %9d rows %7d requests %s\n", s.Name, s.Grade, s.Rows, s.Requests, retriesText(s.Retries))
+		if s.State == ledger.Read && !b.printed[s.Name] {
+			b.printed[s.Name] = true
+			_, _ = fmt.Fprintf(b, "%-24s %-15s %9d rows %7d requests %s\n", s.Name, s.Grade, s.Rows, s.Requests, retriesText(s.Retries))
+		}
 	}
 }
 

@@ -38,22 +38,18 @@ func runPrune(g *globals, o pruneOptions) error {
 	}
 	return g.withLock(wh, "prune", func() error {
 		if o.version != "" {
-			return dropVersion(g, wh, o.version, o.dryRun)
+			if o.dryRun {
+				_, err := fmt.Fprintln(g.stdout, "would remove version", o.version)
+				return err
+			}
+			if err := wh.Versions.Drop(o.version); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(g.stdout, "removed version", o.version)
+			return err
 		}
 		return pruneExpired(g, wh, cfg, o.dryRun)
 	})
-}
-
-func dropVersion(g *globals, w *warehouse.Warehouse, run string, dryRun bool) error {
-	if dryRun {
-		_, err := fmt.Fprintln(g.stdout, "would remove version", run)
-		return err
-	}
-	if err := w.Versions.Drop(run); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(g.stdout, "removed version", run)
-	return err
 }
 
 func pruneExpired(g *globals, w *warehouse.Warehouse, c config.Config, dryRun bool) error {

@@ -161,17 +161,14 @@ func listQueries(w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	var b strings.Builder
 	for _, q := range all {
-		if _, err := fmt.Fprintf(w, "%s\n  %s\n  one row per %s\n", q.Name, q.Title, strings.TrimPrefix(q.Grain, "one row per ")); err != nil {
-			return err
-		}
-		if q.About != "" {
-			fmt.Fprintf(w, "  %s\n", q.About)
-		}
+		fmt.Fprintf(&b, "%s\n  %s\n  one row per %s\n  %s\n", q.Name, q.Title, strings.TrimPrefix(q.Grain, "one row per "), q.About)
 		for _, p := range q.Params {
-			fmt.Fprintf(w, "  --param %s\n", p)
+			fmt.Fprintf(&b, "  --param %s\n", p)
 		}
-		fmt.Fprintln(w)
+		b.WriteString("\n")
 	}
-	return nil
+	_, err = io.WriteString(w, b.String())
+	return err
 }

@@ -40,18 +40,6 @@ func rebuildCommand(g *globals) *cobra.Command {
 	return cmd
 }
 
-// mendSeries restores what the series lost.
-func mendSeries(ctx context.Context, g *globals, cfg pipeline.Config) error {
-	mended, err := pipeline.MendSeries(ctx, cfg)
-	for _, one := range mended {
-		fmt.Fprintln(g.stdout, "restored", one)
-	}
-	if err == nil && len(mended) == 0 {
-		fmt.Fprintln(g.stdout, "no file of the series is damaged")
-	}
-	return err
-}
-
 func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 	cfg, err := g.loadWarehouse()
 	if err != nil {
@@ -59,7 +47,14 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 	}
 	night := pipeline.Config{Warehouse: warehouseConfig(cfg), Streams: stream.Known(), Now: g.now, Log: g.newLogger()}
 	if o.series {
-		return mendSeries(ctx, g, night)
+		mended, err := pipeline.MendSeries(ctx, night)
+		for _, one := range mended {
+			fmt.Fprintln(g.stdout, "restored", one)
+		}
+		if err == nil && len(mended) == 0 {
+			fmt.Fprintln(g.stdout, "no file of the series is damaged")
+		}
+		return err
 	}
 	r, err := pipeline.Rebuild(ctx, night, o.skipDamaged)
 	if err != nil {

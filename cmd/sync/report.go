@@ -33,9 +33,7 @@ func runReport(ctx context.Context, g *globals, out string) (err error) {
 	// The page reads earlier snapshots; the user need not know of each.
 	silent := *g
 	silent.quiet = true
-	a := &analyst{open: func(ctx context.Context, asOf string) (*query.DB, error) {
-		return openCatalog(ctx, &silent, query.Options{AsOf: asOf})
-	}}
+	a := &analyst{g: &silent, handles: map[time.Time]*query.DB{}}
 	defer func() { err = suspectDamage(&silent, errors.Join(err, a.close())) }()
 	opts := report.Options{Program: "placementsync query"}
 	if g.config != defaultConfig {
@@ -57,7 +55,7 @@ func runReport(ctx context.Context, g *globals, out string) (err error) {
 
 // analyst answers the questions of a report, with one handle for each snapshot.
 type analyst struct {
-	open    func(ctx context.Context, asOf string) (*query.DB, error)
+	g       *globals
 	handles map[time.Time]*query.DB
 }
 
@@ -85,16 +83,13 @@ func (a *analyst) handleAt(ctx context.Context, at time.Time) (*query.DB, error)
 	if db := a.handles[at]; db != nil {
 		return db, nil
 	}
-	asOf := ""
+	var opts query.Options
 	if !at.IsZero() {
-		asOf = at.UTC().Format(time.RFC3339Nano)
+		opts.AsOf = at.UTC().Format(time.RFC3339Nano)
 	}
-	db, err := a.open(ctx, asOf)
+	db, err := openCatalog(ctx, a.g, opts)
 	if err != nil {
 		return nil, err
-	}
-	if a.handles == nil {
-		a.handles = map[time.Time]*query.DB{}
 	}
 	a.handles[at] = db
 	return db, nil

@@ -20,24 +20,18 @@ func executeArgs(ctx context.Context, args []string, p process) int {
 	root.SetErr(p.stderr)
 	err := root.ExecuteContext(ctx)
 	code := outcomeOf(ctx, err).ExitCode()
-	var work *workError
 	switch {
 	case err == nil || err.Error() == "": // all has been said
-	case g.logFormat == "json" && errors.As(err, &work): // whoever collects the lines gets this one too
-		g.newLogger().Error("command failed", "command", commandOf(root, args), "exit_code", code, "error", err)
+	case g.logFormat == "json" && errors.As(err, new(*workError)): // whoever collects the lines gets this one too
+		name := ""
+		if cmd, _, err := root.Find(args); err == nil {
+			name = cmd.Name()
+		}
+		g.newLogger().Error("command failed", "command", name, "exit_code", code, "error", err)
 	default:
 		fmt.Fprintln(p.stderr, "placementsync:", query.OnScreen(errorText(err)))
 	}
 	return code
-}
-
-// commandOf names the command that arguments lead to.
-func commandOf(root *cobra.Command, args []string) string {
-	cmd, _, err := root.Find(args)
-	if err != nil {
-		return ""
-	}
-	return cmd.Name()
 }
 
 func newRoot(g *globals) *cobra.Command {
@@ -47,7 +41,12 @@ func newRoot(g *globals) *cobra.Command {
 		Long: "placementsync reads every endpoint of the service, proves that nothing is missing,\n" +
 			"and publishes one consistent snapshot as a DuckDB file and as Parquet.\n\n" + exitCodes(),
 		SilenceUsage: true, SilenceErrors: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return g.checkFlags() },
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if g.logFormat != "text" && g.logFormat != "json" {
+				return usageErr("--log-format is %q: use text or json", g.logFormat)
+			}
+			return nil
+		},
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&g.config, "config", defaultConfig, "configuration `file`")
@@ -57,13 +56,6 @@ func newRoot(g *globals) *cobra.Command {
 		diffCommand(g), reportCommand(g), exportCommand(g), schemaCommand(g), replayCommand(g), rebuildCommand(g),
 		rollbackCommand(g), verifyCommand(g), pruneCommand(g), versionCommand(g), docsCommand(g))
 	return root
-}
-
-func (g *globals) checkFlags() error {
-	if g.logFormat != "text" && g.logFormat != "json" {
-		return usageErr("--log-format is %q: use text or json", g.logFormat)
-	}
-	return nil
 }
 
 // markWork marks the errors of a command that began its work. All others come from

@@ -87,6 +87,12 @@ func runServe(ctx context.Context, g *globals) error {
 
 func (s *service) daemonConfig(wh *warehouse.Warehouse, hangups <-chan os.Signal) daemon.Config {
 	socket, _ := s.g.lookupEnv("NOTIFY_SOCKET")
+	// How often systemd expects a sign of life; 0: never.
+	text, _ := s.g.lookupEnv("WATCHDOG_USEC")
+	watchdog, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		watchdog = 0
+	}
 	return daemon.Config{
 		Ledger:   wh.Ledger.Runs,
 		Progress: s.watch.Progress,
@@ -94,7 +100,7 @@ func (s *service) daemonConfig(wh *warehouse.Warehouse, hangups <-chan os.Signal
 		Verified: func() (daemon.Verified, bool) { return lastVerified(wh) },
 		Streams:  streamsOf(stream.Known()), HookResults: s.hooks.receiver.Counts,
 		Reload: s.reloadConfig, Hangups: hangups,
-		Notify: daemon.Notifier(socket), Watchdog: s.watchdogInterval(),
+		Notify: daemon.Notifier(socket), Watchdog: time.Duration(watchdog) * time.Microsecond,
 		Version: version, Metrics: prometheus.NewRegistry(), Now: s.g.now, Log: s.log,
 	}
 }
@@ -235,16 +241,6 @@ func (s *service) reloadConfig() (daemon.Settings, error) {
 		return daemon.Settings{}, err
 	}
 	return s.newSettings(cfg)
-}
-
-// watchdogInterval is how often systemd expects a sign of life; 0: never.
-func (s *service) watchdogInterval() time.Duration {
-	text, _ := s.g.lookupEnv("WATCHDOG_USEC")
-	micros, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return time.Duration(micros) * time.Microsecond
 }
 
 func streamsOf(all []stream.Stream) []string {

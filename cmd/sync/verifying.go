@@ -31,15 +31,6 @@ func (s *service) verifyInTurn(ctx context.Context, cfg config.Config, night pip
 	if err != nil {
 		found.Result, found.Error = string(ledger.Failed), err.Error()
 	}
-	s.keepVerified(cfg, found)
-	if found.Result != pipeline.Whole {
-		tell := notify.New(notify.Config{FailureURL: cfg.Notify.FailureURL.Reveal(), UserAgent: "placementsync/" + version}, s.log)
-		tell.Alert(context.WithoutCancel(ctx), damageAlert(found))
-	}
-	return shownVerified(found)
-}
-
-func (s *service) keepVerified(cfg config.Config, found warehouse.Verified) {
 	wh, err := warehouse.Open(warehouseConfig(cfg))
 	if err == nil {
 		err = wh.Examiner.SaveVerified(found)
@@ -47,6 +38,11 @@ func (s *service) keepVerified(cfg config.Config, found warehouse.Verified) {
 	if err != nil {
 		s.log.Warn("result of verify not stored", "error", err)
 	}
+	if found.Result != pipeline.Whole {
+		tell := notify.New(notify.Config{FailureURL: cfg.Notify.FailureURL.Reveal(), UserAgent: "placementsync/" + version}, s.log)
+		tell.Alert(context.WithoutCancel(ctx), damageAlert(found))
+	}
+	return shownVerified(found)
 }
 
 func damageAlert(found warehouse.Verified) notify.Alert {

@@ -59,27 +59,36 @@ type storedTable struct {
 }
 
 func (db *DB) storedTables(ctx context.Context) ([]storedTable, error) {
-	rows, err := db.conn.QueryContext(ctx, `SELECT c.schema_name, c.table_name, coalesce(t.comment, ''), c.column_name, coalesce(c.comment, '')
+	const query = `SELECT c.schema_name, c.table_name, coalesce(t.comment, ''), c.column_name, coalesce(c.comment, '')
 		FROM duckdb_columns() c JOIN duckdb_tables() t USING (database_name, schema_name, table_name)
-		WHERE database_name = ? ORDER BY c.schema_name, c.table_name, c.column_index`, newest)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
+		WHERE database_name = ? ORDER BY c.schema_name, c.table_name, c.column_index`
 	var tables []storedTable
-	for rows.Next() {
-		var t storedTable
-		var column [2]string
-		if err := rows.Scan(&t.schema, &t.name, &t.comment, &column[0], &column[1]); err != nil {
-			return nil, err
-		}
+	var t storedTable
+	var column [2]string
+	err := db.scanRows(ctx, query, []any{newest}, []any{&t.schema, &t.name, &t.comment, &column[0], &column[1]}, func() {
 		if n := len(tables); n == 0 || tables[n-1].schema != t.schema || tables[n-1].name != t.name {
 			tables = append(tables, t)
 		}
 		last := &tables[len(tables)-1]
 		last.columns = append(last.columns, column)
+	})
+	return tables, err
+}
+
+// scanRows scans each row of a query into variables and then calls each.
+func (db *DB) scanRows(ctx context.Context, query string, args, into []any, each func()) error {
+	rows, err := db.conn.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
 	}
-	return tables, rows.Err()
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		each()
+	}
+	return rows.Err()
 }
 
 // asOf is the table as a view of home, with its comments. Views of past
@@ -177,21 +186,10 @@ func viewCommentsSQL() string {
 }
 
 // readStatements reads SQL that the file's own catalog has.
-func (db *DB) readStatements(ctx context.Context, query string) ([]string, error) {
-	rows, err := db.conn.QueryContext(ctx, query, newest)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var statements []string
-	for rows.Next() {
-		var statement string
-		if err := rows.Scan(&statement); err != nil {
-			return nil, err
-		}
-		statements = append(statements, statement)
-	}
-	return statements, rows.Err()
+func (db *DB) readStatements(ctx context.Context, query string) (statements []string, err error) {
+	var one string
+	err = db.scanRows(ctx, query, []any{newest}, []any{&one}, func() { statements = append(statements, one) })
+	return statements, err
 }
 
 // runInAnyOrder runs statements that may need one another: it tries the failed ones

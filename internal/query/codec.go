@@ -41,118 +41,71 @@ func newNumberCodec(name string, text appender) codec {
 	return codec{name: name, numeric: true, text: text, json: text}
 }
 
-func newQuotedCodec(name string, text appender) codec { return codec{name: name, text: text} }
+// extensionCodecs are the codecs by what DuckDB calls the type.
+var extensionCodecs = map[string]codec{
+	"bool8":    {name: "BOOLEAN", text: appendBool8, json: appendBool8},
+	"json":     {name: "JSON", free: true, text: appendString, json: appendDocument},
+	"uuid":     {name: "UUID", text: appendUUID},
+	"hugeint":  newNumberCodec("HUGEINT", appendHugeint),
+	"uhugeint": newNumberCodec("UHUGEINT", appendUhugeint),
+	"bignum":   newNumberCodec("BIGNUM", appendBignum),
+	"bit":      {name: "BIT", text: appendBit},
+	"time_tz":  {name: "TIMETZ", text: appendTimeTZ},
+}
 
-// newNestedCodec is a codec whose text is JSON.
-func newNestedCodec(name string, json appender) codec {
-	return codec{name: name, text: json, json: json}
+// plainCodecs are the codecs of the Arrow types that have no parameters.
+var plainCodecs = map[arrow.Type]codec{
+	arrow.INT8:                    newNumberCodec("TINYINT", appendInt[int8]),
+	arrow.INT16:                   newNumberCodec("SMALLINT", appendInt[int16]),
+	arrow.INT32:                   newNumberCodec("INTEGER", appendInt[int32]),
+	arrow.INT64:                   newNumberCodec("BIGINT", appendInt[int64]),
+	arrow.UINT8:                   newNumberCodec("UTINYINT", appendUint[uint8]),
+	arrow.UINT16:                  newNumberCodec("USMALLINT", appendUint[uint16]),
+	arrow.UINT32:                  newNumberCodec("UINTEGER", appendUint[uint32]),
+	arrow.UINT64:                  newNumberCodec("UBIGINT", appendUint[uint64]),
+	arrow.FLOAT32:                 {name: "FLOAT", numeric: true, text: appendFloat[float32], json: appendFinite[float32]},
+	arrow.FLOAT64:                 {name: "DOUBLE", numeric: true, text: appendFloat[float64], json: appendFinite[float64]},
+	arrow.DATE32:                  {name: "DATE", text: appendDate},
+	arrow.INTERVAL_MONTH_DAY_NANO: {name: "INTERVAL", text: appendInterval},
+	arrow.STRING:                  {name: "VARCHAR", free: true, text: appendString},
+	arrow.LARGE_STRING:            {name: "VARCHAR", free: true, text: appendString},
+	arrow.STRING_VIEW:             {name: "VARCHAR", free: true, text: appendString},
+	arrow.BINARY:                  {name: "BLOB", text: appendBase64},
+	arrow.LARGE_BINARY:            {name: "BLOB", text: appendBase64},
+	arrow.BINARY_VIEW:             {name: "BLOB", text: appendBase64},
+	arrow.BOOL:                    {name: "BOOLEAN", text: appendBool, json: appendBool},
+	arrow.DICTIONARY:              {name: "ENUM", free: true, text: appendEnum},
 }
 
 // codecOf finds the codec of a field: by what DuckDB calls the type where it
 // says so, else by the Arrow type.
 func codecOf(f arrow.Field) codec {
-	if c, ok := extensionCodec(extensionName(f)); ok {
+	if c, ok := extensionCodecs[extensionName(f)]; ok {
 		return c
 	}
-	t := f.Type
-	if c, ok := numberCodec(t); ok {
+	if c, ok := plainCodecs[f.Type.ID()]; ok {
 		return c
 	}
-	if c, ok := timeCodec(t); ok {
-		return c
-	}
-	if c, ok := nestedCodec(t); ok {
-		return c
-	}
-	switch t.ID() {
-	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
-		return codec{name: "VARCHAR", free: true, text: appendString}
-	case arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW:
-		return newQuotedCodec("BLOB", appendBase64)
-	case arrow.BOOL:
-		return codec{name: "BOOLEAN", text: appendBool, json: appendBool}
-	case arrow.DICTIONARY:
-		return codec{name: "ENUM", free: true, text: appendEnum}
-	}
-	return newQuotedCodec(nestedName(t), func(dst []byte, a arrow.Array, i int) []byte { return append(dst, a.ValueStr(i)...) })
-}
-
-func extensionCodec(name string) (codec, bool) {
-	switch name {
-	case "bool8":
-		return codec{name: "BOOLEAN", text: appendBool8, json: appendBool8}, true
-	case "json":
-		return codec{name: "JSON", free: true, text: appendString, json: appendDocument}, true
-	case "uuid":
-		return newQuotedCodec("UUID", appendUUID), true
-	case "hugeint":
-		return newNumberCodec("HUGEINT", appendHugeint), true
-	case "uhugeint":
-		return newNumberCodec("UHUGEINT", appendUhugeint), true
-	case "bignum":
-		return newNumberCodec("BIGNUM", appendBignum), true
-	case "bit":
-		return newQuotedCodec("BIT", appendBit), true
-	case "time_tz":
-		return newQuotedCodec("TIMETZ", appendTimeTZ), true
-	}
-	return codec{}, false
-}
-
-func numberCodec(t arrow.DataType) (codec, bool) {
-	switch t.ID() {
-	case arrow.INT8:
-		return newNumberCodec("TINYINT", appendInt[int8]), true
-	case arrow.INT16:
-		return newNumberCodec("SMALLINT", appendInt[int16]), true
-	case arrow.INT32:
-		return newNumberCodec("INTEGER", appendInt[int32]), true
-	case arrow.INT64:
-		return newNumberCodec("BIGINT", appendInt[int64]), true
-	case arrow.UINT8:
-		return newNumberCodec("UTINYINT", appendUint[uint8]), true
-	case arrow.UINT16:
-		return newNumberCodec("USMALLINT", appendUint[uint16]), true
-	case arrow.UINT32:
-		return newNumberCodec("UINTEGER", appendUint[uint32]), true
-	case arrow.UINT64:
-		return newNumberCodec("UBIGINT", appendUint[uint64]), true
-	case arrow.FLOAT32:
-		return codec{name: "FLOAT", numeric: true, text: appendFloat[float32], json: appendFinite[float32]}, true
-	case arrow.FLOAT64:
-		return codec{name: "DOUBLE", numeric: true, text: appendFloat[float64], json: appendFinite[float64]}, true
-	case arrow.DECIMAL128:
-		return decimalCodec(t.(*arrow.Decimal128Type)), true
-	}
-	return codec{}, false
-}
-
-func timeCodec(t arrow.DataType) (codec, bool) {
-	switch t := t.(type) {
-	case *arrow.Date32Type:
-		return newQuotedCodec("DATE", appendDate), true
+	var nested appender // whose text is JSON
+	switch t := f.Type.(type) {
+	case *arrow.Decimal128Type:
+		return decimalCodec(t)
 	case *arrow.Time64Type:
-		return newQuotedCodec("TIME", timeOfDay(t.Unit)), true
+		return codec{name: "TIME", text: timeOfDay(t.Unit)}
 	case *arrow.TimestampType:
-		return timestampCodec(t), true
-	case *arrow.MonthDayNanoIntervalType:
-		return newQuotedCodec("INTERVAL", appendInterval), true
-	}
-	return codec{}, false
-}
-
-func nestedCodec(t arrow.DataType) (codec, bool) {
-	switch t := t.(type) {
+		return timestampCodec(t)
 	case *arrow.MapType:
-		return newNestedCodec(nestedName(t), appendMap(codecOf(t.KeyField()), codecOf(t.ItemField()))), true
+		nested = appendMap(codecOf(t.KeyField()), codecOf(t.ItemField()))
 	case arrow.ListLikeType:
-		return newNestedCodec(nestedName(t), appendList(codecOf(t.ElemField()))), true
+		nested = appendList(codecOf(t.ElemField()))
 	case *arrow.StructType:
-		return newNestedCodec(nestedName(t), appendStruct(t.Fields())), true
+		nested = appendStruct(t.Fields())
 	case arrow.UnionType:
-		return newNestedCodec(nestedName(t), appendUnion(t.Fields())), true
+		nested = appendUnion(t.Fields())
+	default:
+		return codec{name: nestedName(t), text: func(dst []byte, a arrow.Array, i int) []byte { return append(dst, a.ValueStr(i)...) }}
 	}
-	return codec{}, false
+	return codec{name: nestedName(f.Type), text: nested, json: nested}
 }
 
 func appendEnum(dst []byte, a arrow.Array, i int) []byte {

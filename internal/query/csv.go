@@ -20,8 +20,8 @@ type csvWriter struct {
 
 func (w *csvWriter) Begin(columns []Column) error {
 	w.columns = columns
-	for i, c := range columns {
-		w.appendField(i, w.defuseFormula([]byte(c.Name)))
+	for _, c := range columns {
+		w.appendField(w.defuseFormula([]byte(c.Name)))
 	}
 	return w.flushLine()
 }
@@ -29,14 +29,14 @@ func (w *csvWriter) Begin(columns []Column) error {
 func (w *csvWriter) Row(r Row) error {
 	for i := range w.columns {
 		if r.IsNull(i) {
-			w.appendComma(i)
+			w.line = append(w.line, ',')
 			continue
 		}
 		w.cell = r.AppendText(w.cell[:0], i)
 		if w.columns[i].codec.free {
 			w.cell = w.defuseFormula(w.cell)
 		}
-		w.appendField(i, w.cell)
+		w.appendField(w.cell)
 	}
 	return w.flushLine()
 }
@@ -52,25 +52,16 @@ func (w *csvWriter) defuseFormula(text []byte) []byte {
 	return slices.Insert(text, 0, '\'')
 }
 
-func (w *csvWriter) appendComma(i int) {
-	if i > 0 {
-		w.line = append(w.line, ',')
+// appendField adds a value and the comma behind it.
+func (w *csvWriter) appendField(text []byte) {
+	if len(text) == 0 || bytes.ContainsAny(text, "\",\r\n") || text[0] == ' ' || text[len(text)-1] == ' ' {
+		text = slices.Concat([]byte(`"`), bytes.ReplaceAll(text, []byte(`"`), []byte(`""`)), []byte(`"`))
 	}
-}
-
-func (w *csvWriter) appendField(i int, text []byte) {
-	w.appendComma(i)
-	if len(text) > 0 && !bytes.ContainsAny(text, "\",\r\n") && text[0] != ' ' && text[len(text)-1] != ' ' {
-		w.line = append(w.line, text...)
-		return
-	}
-	w.line = append(w.line, '"')
-	w.line = append(w.line, bytes.ReplaceAll(text, []byte(`"`), []byte(`""`))...)
-	w.line = append(w.line, '"')
+	w.line = append(append(w.line, text...), ',')
 }
 
 func (w *csvWriter) flushLine() error {
-	w.line = append(w.line, "\r\n"...)
+	w.line = append(bytes.TrimSuffix(w.line, []byte(",")), "\r\n"...)
 	_, err := w.out.Write(w.line)
 	w.line = w.line[:0]
 	return err

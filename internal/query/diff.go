@@ -17,17 +17,13 @@ func Between(all []Snapshot, names ...string) (from, to Snapshot, err error) {
 	if len(all) < 2 {
 		return from, to, &UsageError{Problem: fmt.Sprintf("a comparison needs two snapshots, the catalog has %d", len(all))}
 	}
-	from, to = all[len(all)-2], all[len(all)-1]
-	if len(names) > 0 {
-		if from, err = Find(all, names[0]); err != nil {
+	chosen := []Snapshot{all[len(all)-2], all[len(all)-1]}
+	for i, name := range names[:min(len(names), len(chosen))] {
+		if chosen[i], err = Find(all, name); err != nil {
 			return from, to, err
 		}
 	}
-	if len(names) > 1 {
-		if to, err = Find(all, names[1]); err != nil {
-			return from, to, err
-		}
-	}
+	from, to = chosen[0], chosen[1]
 	if !from.At.Before(to.At) {
 		return from, to, &UsageError{Problem: fmt.Sprintf("compare an earlier snapshot with a later one, not %s with %s", from, to)}
 	}

@@ -3,6 +3,7 @@ package query
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	duckdb "github.com/duckdb/duckdb-go/v2"
@@ -69,8 +70,8 @@ const (
 // asRefusal turns DuckDB's refusals into RefusedError. The texts are DuckDB's;
 // a test holds each of them.
 func asRefusal(err error) error {
-	var de *duckdb.Error
-	if !errors.As(err, &de) {
+	de, ok := errors.AsType[*duckdb.Error](err)
+	if !ok {
 		return err
 	}
 	switch {
@@ -82,4 +83,22 @@ func asRefusal(err error) error {
 		return &RefusedError{Reason: refuseFiles, Err: err}
 	}
 	return err
+}
+
+// IsUnreadable reports whether a query failed in a way that a damaged file explains,
+// and a mistake in the query does not.
+func IsUnreadable(err error) bool {
+	return hasType(err, duckdb.ErrorTypeIO, duckdb.ErrorTypeInternal,
+		duckdb.ErrorTypeFatal, duckdb.ErrorTypeSerialization, duckdb.ErrorTypeInvalid)
+}
+
+// IsMissing reports whether a query failed because the catalog lacks a table,
+// a view or a column that it reads, as one that an earlier program wrote may.
+func IsMissing(err error) bool {
+	return hasType(err, duckdb.ErrorTypeCatalog, duckdb.ErrorTypeBinder)
+}
+
+func hasType(err error, types ...duckdb.ErrorType) bool {
+	de, ok := errors.AsType[*duckdb.Error](err)
+	return ok && slices.Contains(types, de.Type)
 }

@@ -1,6 +1,8 @@
 package query
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,11 +11,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"placementsync/internal/durable"
 	"placementsync/internal/warehouse"
@@ -104,7 +109,11 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 			}
 			m.Files = append(m.Files, files...)
 		}
-		return writeManifest(filepath.Join(next, warehouse.ManifestFile), m)
+		data, err := json.MarshalIndent(m, "", "  ")
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(next, warehouse.ManifestFile), append(data, '\n'), 0o644)
 	})
 	return m, err
 }
@@ -121,14 +130,6 @@ func (db *DB) shownSnapshot(ctx context.Context) (Snapshot, error) {
 	return all[len(all)-1], nil
 }
 
-func writeManifest(path string, m ExportManifest) error {
-	data, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(data, '\n'), 0o644)
-}
-
 func (db *DB) exportSources(ctx context.Context, e Export) ([]source, error) {
 	switch {
 	case e.Format != Parquet && e.Format != CSV:
@@ -136,11 +137,7 @@ func (db *DB) exportSources(ctx context.Context, e Export) ([]source, error) {
 	case e.Format == CSV && e.PartitionBy != "":
 		return nil, &UsageError{Problem: "only parquet can be partitioned: leave out --format or --partition-by"}
 	case e.Query != nil:
-		name := e.Query.Name
-		if name == "" {
-			name = "answer"
-		}
-		return []source{{name, *e.Query}}, nil
+		return []source{{cmp.Or(e.Query.Name, "answer"), *e.Query}}, nil
 	}
 	return db.tableSources(ctx, e.Tables)
 }
@@ -148,42 +145,28 @@ func (db *DB) exportSources(ctx context.Context, e Export) ([]source, error) {
 // tableSources selects whole tables without the fingerprint, which means
 // nothing elsewhere.
 func (db *DB) tableSources(ctx context.Context, patterns []string) ([]source, error) {
-	rows, err := db.conn.QueryContext(ctx, `SELECT c.schema_name, c.table_name, bool_or(t.table_oid IS NOT NULL),
+	all := map[string]source{}
+	var names []string // those of main, or all where patterns choose
+	var schema, table, columns string
+	var stored bool
+	err := db.scanRows(ctx, `SELECT c.schema_name, c.table_name, bool_or(t.table_oid IS NOT NULL),
 			string_agg(`+warehouse.QuoteSQL("column_name")+`, ', ' ORDER BY column_index)
 		FROM duckdb_columns() c LEFT JOIN duckdb_tables() t USING (database_name, schema_name, table_name)
-		WHERE database_name = ? AND NOT c.internal AND column_name <> 'row_hash' GROUP BY ALL ORDER BY ALL`, home)
+		WHERE database_name = ? AND NOT c.internal AND column_name <> 'row_hash' GROUP BY ALL ORDER BY ALL`,
+		[]any{home}, []any{&schema, &table, &stored, &columns}, func() {
+			name := schema + "." + table
+			if schema == "main" {
+				name = table
+				names = append(names, table)
+			}
+			text := fmt.Sprintf("SELECT %s FROM %s.%s.%s", columns, home, warehouse.Quote(schema), warehouse.Quote(table))
+			all[name] = source{name, Query{SQL: text, long: true, stored: stored}}
+		})
 	if err != nil {
 		return nil, fmt.Errorf("list tables: %w", err)
 	}
-	defer rows.Close()
-	all := map[string]source{}
-	var current []string
-	for rows.Next() {
-		var schema, table, columns string
-		var stored bool
-		if err := rows.Scan(&schema, &table, &stored, &columns); err != nil {
-			return nil, fmt.Errorf("list tables: %w", err)
-		}
-		name := schema + "." + table
-		if schema == "main" {
-			name = table
-			current = append(current, table)
-		}
-		text := fmt.Sprintf("SELECT %s FROM %s.%s.%s", columns, home, warehouse.Quote(schema), warehouse.Quote(table))
-		all[name] = source{name, Query{SQL: text, long: true, stored: stored}}
-	}
-	return pickSources(all, current, patterns, rows.Err())
-}
-
-func pickSources(all map[string]source, current, patterns []string, err error) ([]source, error) {
-	if err != nil {
-		return nil, fmt.Errorf("list tables: %w", err)
-	}
-	names := current
-	for name := range all {
-		if !slices.Contains(names, name) && len(patterns) > 0 {
-			names = append(names, name)
-		}
+	if len(patterns) > 0 {
+		names = slices.Collect(maps.Keys(all))
 	}
 	slices.Sort(names)
 	picked, err := matchPatterns(names, patterns)
@@ -210,32 +193,23 @@ func exportTarget(dir string) (string, error) {
 	if parent, err := os.Stat(filepath.Dir(dir)); err != nil || !parent.IsDir() {
 		return "", &UsageError{Problem: fmt.Sprintf("%q is not a folder: create it first", filepath.Dir(dir))}
 	}
-	return dir, checkReplaceable(dir)
-}
-
-func checkReplaceable(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0:
-		return nil
+		return dir, nil
 	case err != nil:
-		return &UsageError{Problem: fmt.Sprintf("export to %q: %v", dir, err)}
+		return "", &UsageError{Problem: fmt.Sprintf("export to %q: %v", dir, err)}
 	}
 	var m ExportManifest
 	data, err := os.ReadFile(filepath.Join(dir, warehouse.ManifestFile))
 	if err != nil || json.Unmarshal(data, &m) != nil || m.Kind != exportKind {
-		return &UsageError{Problem: fmt.Sprintf("%q contains files that no export wrote: name a new or empty folder", dir)}
+		return "", &UsageError{Problem: fmt.Sprintf("%q contains files that no export wrote: name a new or empty folder", dir)}
 	}
-	return onlyListed(dir, m)
-}
-
-// onlyListed refuses a folder with files that the export did not write.
-func onlyListed(dir string, m ExportManifest) error {
 	listed := map[string]bool{warehouse.ManifestFile: true}
 	for _, f := range m.Files {
 		listed[f.File] = true
 	}
-	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	return dir, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -247,14 +221,41 @@ func onlyListed(dir string, m ExportManifest) error {
 	})
 }
 
-// describeFiles measures what was written for a source: one file, or a folder.
-func describeFiles(dir, place string, f ExportFile) ([]ExportFile, error) {
+// exportOne writes one source into the folder and measures its files.
+func (db *DB) exportOne(ctx context.Context, dir string, src source, e Export) ([]ExportFile, error) {
+	place := filepath.Join(dir, src.name+"."+string(e.Format))
+	if e.PartitionBy != "" {
+		place = filepath.Join(dir, src.name)
+	}
+	about := ExportFile{Source: src.name}
+	err := db.readAnswer(ctx, src.query.ofAnyLength(true), e.Values, func(answer array.RecordReader) error {
+		columns := columnsOf(answer.Schema())
+		var names []string
+		for _, c := range columns {
+			about.Columns = append(about.Columns, ExportColumn{c.Name, c.Type})
+			names = append(names, c.Name)
+		}
+		var err error
+		if e.Format == CSV {
+			about.Rows, err = writeCSV(answer, place, !e.Raw)
+			return err
+		}
+		if e.PartitionBy != "" && !slices.Contains(names, e.PartitionBy) {
+			return &UsageError{Problem: fmt.Sprintf("there is no column %q to partition by; columns: %s", e.PartitionBy, strings.Join(names, ", "))}
+		}
+		about.Rows, err = db.writeParquet(ctx, answer, place, parquetOptions{partitionBy: e.PartitionBy, plainJSON: true})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	// What was written is one file, or a folder.
 	var files []ExportFile
-	err := filepath.WalkDir(place, func(path string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(place, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		one := f
+		one := about
 		if one.Bytes, one.SHA256, err = sumFile(path); err != nil {
 			return err
 		}
@@ -266,6 +267,15 @@ func describeFiles(dir, place string, f ExportFile) ([]ExportFile, error) {
 	return files, err
 }
 
+func writeCSV(answer array.RecordReader, file string, defuse bool) (rows int64, err error) {
+	f, err := os.Create(file)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return copyRows(answer, &csvWriter{out: bufio.NewWriter(f), defuse: defuse})
+}
+
 func sumFile(path string) (n int64, digest string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -275,24 +285,4 @@ func sumFile(path string) (n int64, digest string, err error) {
 	h := sha256.New()
 	n, err = io.Copy(h, f)
 	return n, hex.EncodeToString(h.Sum(nil)), err
-}
-
-func exportColumns(columns []Column) []ExportColumn {
-	out := make([]ExportColumn, len(columns))
-	for i, c := range columns {
-		out[i] = ExportColumn{c.Name, c.Type}
-	}
-	return out
-}
-
-// partitionColumn finds the column of an answer that a partition names.
-func partitionColumn(columns []Column, name string) error {
-	var names []string
-	for _, c := range columns {
-		if c.Name == name {
-			return nil
-		}
-		names = append(names, c.Name)
-	}
-	return &UsageError{Problem: fmt.Sprintf("there is no column %q to partition by; columns: %s", name, strings.Join(names, ", "))}
 }

@@ -18,14 +18,6 @@ type jsonWriter struct {
 	line  []byte
 }
 
-func newJSONArray(out *bufio.Writer) *jsonWriter {
-	return &jsonWriter{out: out, first: "[\n", next: ",\n", end: "\n]\n", none: "[]\n"}
-}
-
-func newJSONLines(out *bufio.Writer) *jsonWriter {
-	return &jsonWriter{out: out, next: "\n", end: "\n"}
-}
-
 func (w *jsonWriter) Begin(columns []Column) error {
 	for _, name := range uniqueNames(columns) {
 		w.names = append(w.names, append(appendQuoted(nil, []byte(name)), ':'))

@@ -30,15 +30,17 @@ func timestampCodec(t *arrow.TimestampType) codec {
 	case t.Unit == arrow.Nanosecond:
 		name = "TIMESTAMP_NS"
 	}
-	return newQuotedCodec(name, func(dst []byte, a arrow.Array, i int) []byte {
+	return codec{name: name, text: func(dst []byte, a arrow.Array, i int) []byte {
 		v := int64(valueAt[arrow.Timestamp](a, i))
 		if text := infinityName(v, math.MaxInt64); text != "" {
 			return append(dst, text...)
 		}
-		at := instantOf(v, t.Unit)
+		// Timestamp.ToTime overflows outside the years 1678 to 2262.
+		perSecond := int64(time.Second / t.Unit.Multiplier())
+		at := time.Unix(v/perSecond, v%perSecond*int64(t.Unit.Multiplier())).UTC()
 		dst = at.AppendFormat(dst, secondLayout)
 		return append(appendFraction(dst, at.Nanosecond()), zone...)
-	})
+	}}
 }
 
 // infinityName names DuckDB's two infinite dates and times, which are the largest
@@ -51,20 +53,6 @@ func infinityName(v, largest int64) string {
 		return "-infinity"
 	}
 	return ""
-}
-
-// instantOf avoids Timestamp.ToTime, whose nanoseconds overflow outside the
-// years 1678 to 2262.
-func instantOf(v int64, unit arrow.TimeUnit) time.Time {
-	switch unit {
-	case arrow.Second:
-		return time.Unix(v, 0).UTC()
-	case arrow.Millisecond:
-		return time.UnixMilli(v).UTC()
-	case arrow.Microsecond:
-		return time.UnixMicro(v).UTC()
-	}
-	return time.Unix(0, v).UTC()
 }
 
 // appendFraction writes microseconds, or nanoseconds, only when there are any.

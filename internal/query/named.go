@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/nearest"
 	"placementsync/queries"
 )
 
@@ -96,6 +97,26 @@ func Resolve(text string) (Query, error) {
 	return Query{}, unknown
 }
 
+// nearestNames picks the names that the user may have meant: those that contain the
+// text, or else those that differ from it in a few letters.
+func nearestNames(names []string, text string) []string {
+	const minPart = 3 // the least length of a part of a name that finds it
+	text = strings.ToLower(text)
+	var holding, alike []string
+	for _, name := range names {
+		if len(text) >= minPart && strings.Contains(name, text) {
+			holding = append(holding, name)
+		}
+		if _, near := nearest.CountEdits(name, text); near {
+			alike = append(alike, name)
+		}
+	}
+	if len(holding) > 0 {
+		return holding
+	}
+	return alike
+}
+
 // List returns the named queries, sorted by name.
 func List() ([]Query, error) {
 	files, err := fs.Glob(queries.FS, "*.sql")
@@ -131,36 +152,29 @@ func parseQuery(name, text string) (Query, error) {
 		if !strings.HasPrefix(line, "--") {
 			break
 		}
-		if err := q.parseHeaderLine(line); err != nil {
-			return Query{}, fmt.Errorf("read query %q: %w", name, err)
+		m := headerLine.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		switch m[1] {
+		case "title":
+			q.Title = m[2]
+		case "grain":
+			q.Grain = m[2]
+		case "about":
+			q.About = m[2]
+		case "param":
+			p := paramField.FindStringSubmatch(m[2])
+			if p == nil {
+				return Query{}, fmt.Errorf("read query %q: state a parameter as name type default -- meaning, not %q", name, m[2])
+			}
+			q.Params = append(q.Params, Param{Name: p[1], Type: p[2], Nullable: p[3] != "", Default: p[4], About: p[5]})
 		}
 	}
 	if q.Title == "" || q.Grain == "" || q.About == "" {
 		return Query{}, fmt.Errorf("read query %q: its header needs title, grain and about", name)
 	}
 	return q, nil
-}
-
-func (q *Query) parseHeaderLine(line string) error {
-	m := headerLine.FindStringSubmatch(line)
-	if m == nil {
-		return nil
-	}
-	switch m[1] {
-	case "title":
-		q.Title = m[2]
-	case "grain":
-		q.Grain = m[2]
-	case "about":
-		q.About = m[2]
-	case "param":
-		p := paramField.FindStringSubmatch(m[2])
-		if p == nil {
-			return fmt.Errorf("state a parameter as name type default -- meaning, not %q", m[2])
-		}
-		q.Params = append(q.Params, Param{Name: p[1], Type: p[2], Nullable: p[3] != "", Default: p[4], About: p[5]})
-	}
-	return nil
 }
 
 // wrapErr says which query an error is about.

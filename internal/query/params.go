@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -30,8 +29,8 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 		if err != nil {
 			return nil, &UsageError{Problem: q.errPrefix() + err.Error(), Params: params}
 		}
-		if days, ok := daysBack(p.Type, text); ok {
-			if text, err = snapshotDate(ctx, conn, days); err != nil {
+		if back := backText.FindStringSubmatch(text); p.Type == "DATE" && back != nil {
+			if text, err = snapshotDate(ctx, conn, back[1]); err != nil {
 				return nil, q.wrapErr(err)
 			}
 		}
@@ -103,99 +102,73 @@ const nullText = "NULL"
 // decimalText is what DECIMAL(18,6) holds, or rounds.
 var decimalText = regexp.MustCompile(`^[+-]?\d{1,12}(\.\d{1,20})?$`)
 
+// switches are the texts of a BOOLEAN.
+var switches = map[string]bool{"true": true, "yes": true, "false": false, "no": false}
+
 func parseValue(typ, text string) (any, error) {
-	if choices := strings.Split(typ, "|"); len(choices) > 1 {
-		return parseChoice(choices, text)
-	}
-	switch typ {
-	case "BIGINT":
-		n, err := strconv.ParseInt(text, 10, 64)
-		return typedValue(n, duckdb.TYPE_BIGINT, err, text, "a whole number such as 10")
-	case "COUNT":
-		n, err := strconv.ParseInt(text, 10, 64)
-		if n < 0 || n > math.MaxInt32 {
-			err = strconv.ErrRange
-		}
-		return typedValue(n, duckdb.TYPE_BIGINT, err, text, "a whole number from 0 on")
-	case "BOOLEAN":
-		b, err := parseBool(text)
-		return typedValue(b, duckdb.TYPE_BOOLEAN, err, text, "true or false")
-	case "DATE":
-		d, err := time.Parse(time.DateOnly, text)
-		return typedValue(d, duckdb.TYPE_DATE, err, text, "a date such as 2026-11-01 or snapshot-7d")
-	case "TIMESTAMPTZ":
-		t, err := parseInstant(text)
-		return typedValue(t, duckdb.TYPE_TIMESTAMP_TZ, err, text, "a time such as 2026-11-01T02:00:00Z, or a date, taken as UTC")
-	case "TIMEZONE":
-		return typedValue(text, duckdb.TYPE_VARCHAR, checkZone(text), text, "a time zone such as UTC or America/New_York")
-	case "DECIMAL":
-		var err error
-		if !decimalText.MatchString(text) {
+	var (
+		value any = text
+		kind      = duckdb.TYPE_VARCHAR
+		want  string
+		err   error
+	)
+	choices := strings.Split(typ, "|")
+	switch {
+	case len(choices) > 1:
+		want = strings.Join(choices, " or ")
+		if !slices.Contains(choices, text) {
 			err = strconv.ErrSyntax
 		}
-		return typedValue(text, duckdb.TYPE_VARCHAR, err, text, "a number such as 12.50")
+	case typ == "BIGINT":
+		kind, want = duckdb.TYPE_BIGINT, "a whole number such as 10"
+		value, err = strconv.ParseInt(text, 10, 64)
+	case typ == "COUNT":
+		kind, want = duckdb.TYPE_BIGINT, "a whole number from 0 on"
+		var n int64
+		if n, err = strconv.ParseInt(text, 10, 32); n < 0 {
+			err = strconv.ErrRange
+		}
+		value = n
+	case typ == "BOOLEAN":
+		kind, want = duckdb.TYPE_BOOLEAN, "true or false"
+		var known bool
+		if value, known = switches[strings.ToLower(text)]; !known {
+			err = strconv.ErrSyntax
+		}
+	case typ == "DATE":
+		kind, want = duckdb.TYPE_DATE, "a date such as 2026-11-01 or snapshot-7d"
+		value, err = time.Parse(time.DateOnly, text)
+	case typ == "TIMESTAMPTZ":
+		kind, want = duckdb.TYPE_TIMESTAMP_TZ, "a time such as 2026-11-01T02:00:00Z, or a date, taken as UTC"
+		if value, err = time.Parse(time.RFC3339Nano, text); err != nil {
+			value, err = time.Parse(time.DateOnly, text)
+		}
+	case typ == "TIMEZONE":
+		want = "a time zone such as UTC or America/New_York"
+		// "" and Local have a meaning only in Go.
+		if _, err = time.LoadLocation(text); text == "" || text == "Local" {
+			err = strconv.ErrSyntax
+		}
+	case typ == "DECIMAL" && !decimalText.MatchString(text):
+		want, err = "a number such as 12.50", strconv.ErrSyntax
 	}
-	return duckdb.Typed(text, duckdb.TYPE_VARCHAR), nil
-}
-
-func parseChoice(choices []string, text string) (any, error) {
-	var err error
-	if !slices.Contains(choices, text) {
-		err = strconv.ErrSyntax
-	}
-	return typedValue(text, duckdb.TYPE_VARCHAR, err, text, strings.Join(choices, " or "))
-}
-
-func typedValue(v any, t duckdb.Type, err error, text, want string) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q is not %s", text, want)
 	}
-	return duckdb.Typed(v, t), nil
+	return duckdb.Typed(value, kind), nil
 }
 
-func parseBool(text string) (bool, error) {
-	switch strings.ToLower(text) {
-	case "true", "yes":
-		return true, nil
-	case "false", "no":
-		return false, nil
-	}
-	return false, strconv.ErrSyntax
-}
-
-func parseInstant(text string) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		return t, nil
-	}
-	return time.ParseInLocation(time.DateOnly, text, time.UTC)
-}
-
-// checkZone refuses names that are not in the time zone database. "" and Local have
-// a meaning only in Go.
-func checkZone(text string) error {
-	if text == "" || text == "Local" {
-		return strconv.ErrSyntax
-	}
-	_, err := time.LoadLocation(text)
-	return err
-}
-
+// backText is a date that counts back from the snapshot.
 var backText = regexp.MustCompile(`^snapshot-(\d{1,5})d$`)
-
-// daysBack reads a date that counts back from the snapshot.
-func daysBack(typ, text string) (days int, ok bool) {
-	m := backText.FindStringSubmatch(text)
-	if typ != "DATE" || m == nil {
-		return 0, false
-	}
-	days, err := strconv.Atoi(m[1])
-	return days, err == nil
-}
 
 // snapshotDate is the day, in UTC, so many days before the newest snapshot, or
 // nullText before the first. A query gets it as a value rather than finding it
 // itself, since DuckDB carries only a value down into a view over history.
-func snapshotDate(ctx context.Context, conn *duckdb.Conn, days int) (string, error) {
+func snapshotDate(ctx context.Context, conn *duckdb.Conn, daysBack string) (string, error) {
+	days, err := strconv.Atoi(daysBack)
+	if err != nil {
+		return "", err
+	}
 	rows, err := conn.QueryContext(ctx, "SELECT snapshot_at FROM mart.snapshot", nil)
 	if err != nil {
 		return "", fmt.Errorf("find the newest snapshot: %w", err)

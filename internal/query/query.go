@@ -7,7 +7,6 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -27,13 +26,11 @@ import (
 
 // Options bound what a query may use. Zero values leave DuckDB's defaults.
 type Options struct {
-	// MemoryLimit is a size as DuckDB reads it, such as "512MB".
+	// MemoryLimit is a size as DuckDB reads it, such as "512MB". What exceeds it
+	// is in a private folder for temporary files until Close.
 	MemoryLimit string
 	// Threads is the number of threads of the instance.
 	Threads int
-	// TempDir is where a private folder takes what does not fit the memory
-	// limit, until Close. Empty: the folder for temporary files of the system.
-	TempDir string
 	// AsOf shows the catalog as it was: at a time, on a date or after a run,
 	// see Find. Empty: as it is.
 	AsOf string
@@ -76,7 +73,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 		return nil, fmt.Errorf("open catalog %q: %w", path, err)
 	}
 	if err := db.lockDown(ctx, path); err != nil {
-		if misuse := (*UsageError)(nil); !errors.As(err, &misuse) {
+		if _, ok := errors.AsType[*UsageError](err); !ok {
 			err = fmt.Errorf("open catalog %q: %w", path, err)
 		}
 		return nil, errors.Join(err, db.Close())
@@ -95,33 +92,11 @@ const spillPrefix = "placementsync-query-"
 // startInstance makes an empty instance in memory with a single connection: settings
 // such as USE belong to a connection, and a second one would lack them.
 func startInstance(ctx context.Context, opts Options) (*DB, error) {
-	temp := cmp.Or(opts.TempDir, os.TempDir())
-	durable.RemoveDead(temp, spillPrefix)
-	spill, err := os.MkdirTemp(temp, durable.ProcessPrefix(spillPrefix)+"*")
+	durable.RemoveDead(os.TempDir(), spillPrefix)
+	spill, err := os.MkdirTemp("", durable.ProcessPrefix(spillPrefix)+"*")
 	if err != nil {
 		return nil, err
 	}
-	db, err := connectTo(ctx, ":memory:?"+opts.dsnSettings(spill).Encode())
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(spill))
-	}
-	db.opts, db.spill = opts, spill
-	return db, nil
-}
-
-func connectTo(ctx context.Context, dsn string) (*DB, error) {
-	pool, err := sql.Open("duckdb", dsn)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := pool.Conn(ctx)
-	if err != nil {
-		return nil, errors.Join(err, pool.Close())
-	}
-	return &DB{pool: pool, conn: conn}, nil
-}
-
-func (o Options) dsnSettings(spill string) url.Values {
 	s := url.Values{
 		"autoinstall_known_extensions": {"false"},
 		"autoload_known_extensions":    {"false"},
@@ -129,13 +104,21 @@ func (o Options) dsnSettings(spill string) url.Values {
 		"allow_persistent_secrets":     {"false"},
 		"temp_directory":               {spill},
 	}
-	if o.MemoryLimit != "" {
-		s.Set("memory_limit", o.MemoryLimit)
+	if opts.MemoryLimit != "" {
+		s.Set("memory_limit", opts.MemoryLimit)
 	}
-	if o.Threads > 0 {
-		s.Set("threads", strconv.Itoa(o.Threads))
+	if opts.Threads > 0 {
+		s.Set("threads", strconv.Itoa(opts.Threads))
 	}
-	return s
+	pool, err := sql.Open("duckdb", ":memory:?"+s.Encode())
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(spill))
+	}
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(err, pool.Close(), os.RemoveAll(spill))
+	}
+	return &DB{pool: pool, conn: conn, opts: opts, spill: spill}, nil
 }
 
 // lockDown attaches the catalog and then switches off all other access. The last
@@ -191,8 +174,7 @@ func (db *DB) execAll(ctx context.Context, statements ...string) error {
 // query may not do, and otherwise DuckDB's own.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
 	var rows int64
-	err := db.readAnswer(ctx, q.ofAnyLength(isStreaming(w)), values, func(r array.RecordReader) error {
-		var err error
+	err := db.readAnswer(ctx, q.ofAnyLength(isStreaming(w)), values, func(r array.RecordReader) (err error) {
 		rows, err = copyRows(r, w)
 		return err
 	})

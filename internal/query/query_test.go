@@ -119,8 +119,9 @@ type brokenPipe struct{}
 func (brokenPipe) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
 func TestWhatExceedsTheMemorySpillsAndLeavesNothing(t *testing.T) {
-	dir := t.TempDir()
-	db, err := query.Open(t.Context(), catalog(t, ""), query.Options{MemoryLimit: "40MB", Threads: 1, TempDir: dir})
+	dir, file := t.TempDir(), catalog(t, "")
+	t.Setenv("TMPDIR", dir)
+	db, err := query.Open(t.Context(), file, query.Options{MemoryLimit: "40MB", Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-
-	"placementsync/internal/durable"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 	duckdb "github.com/duckdb/duckdb-go/v2"
+
+	"placementsync/internal/durable"
+	"placementsync/internal/warehouse"
 )
 
 // Save answers a query into a file of any format. The file is written
@@ -19,48 +19,49 @@ func (db *DB) Save(ctx context.Context, q Query, values map[string]string, f For
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return 0, &UsageError{Problem: fmt.Sprintf("%q is not a regular file; leave -o out to write to the terminal or a pipe", file)}
 	}
-	const public fs.FileMode = 0o644
+	const public = 0o644
 	var rows int64
-	err := durable.Disk{}.WriteAtomically(file, public, func(temp *os.File) error {
-		var err error
+	err := durable.Disk{}.WriteAtomically(file, public, func(temp *os.File) (err error) {
 		if f == Parquet {
-			rows, err = db.saveParquet(ctx, q, values, temp.Name())
-		} else {
-			rows, err = db.saveText(ctx, q, values, f, temp)
+			return db.readAnswer(ctx, q.ofAnyLength(true), values, func(answer array.RecordReader) (err error) {
+				rows, err = db.writeParquet(ctx, answer, temp.Name(), parquetOptions{})
+				return err
+			})
 		}
+		w, err := NewWriter(f, temp, Screen{})
+		if err != nil {
+			return err
+		}
+		rows, err = db.Run(ctx, q, values, w)
 		return err
 	})
 	return rows, err
 }
 
-func (db *DB) saveText(ctx context.Context, q Query, values map[string]string, f Format, to *os.File) (int64, error) {
-	w, err := NewWriter(f, to, Screen{})
-	if err != nil {
-		return 0, err
-	}
-	return db.Run(ctx, q, values, w)
+// parquetOptions choose how an answer becomes Parquet.
+type parquetOptions struct {
+	// partitionBy makes a folder with a folder for each value of the column.
+	partitionBy string
+	// plainJSON writes JSON as text, without the mark that some readers take
+	// for binary.
+	plainJSON bool
 }
 
-// saveParquet lets a second instance write the file. The SQL of the user runs
+// writeParquet lets a second instance write the file. The SQL of the user runs
 // on the locked one, as always; the second sees nothing but the rows of the
-// answer, and may open nothing but the file.
-func (db *DB) saveParquet(ctx context.Context, q Query, values map[string]string, file string) (int64, error) {
-	var rows int64
-	err := db.readAnswer(ctx, q.ofAnyLength(true), values, func(answer array.RecordReader) error {
-		var err error
-		rows, err = db.writeParquet(ctx, answer, file, parquetOptions{})
-		return err
-	})
-	return rows, err
-}
-
+// answer, and may open nothing but the one place that is written.
 func (db *DB) writeParquet(ctx context.Context, answer array.RecordReader, place string, o parquetOptions) (rows int64, err error) {
 	scribe, err := startInstance(ctx, db.opts)
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
 	defer func() { err = errors.Join(err, scribe.Close()) }()
-	settings := append([]string{"SET TimeZone = 'UTC'"}, o.allowPaths(place)...)
+	settings := []string{"SET TimeZone = 'UTC'", "SET allowed_paths = [" + warehouse.Literal(place) + "]"}
+	layout := "USE_TMP_FILE false"
+	if o.partitionBy != "" {
+		settings = append(settings, "SET allowed_directories = ["+warehouse.Literal(place+"/")+"]")
+		layout = fmt.Sprintf("PARTITION_BY (%s)", warehouse.Quote(o.partitionBy))
+	}
 	if err := scribe.execAll(ctx, append(settings, "SET enable_external_access = false", "SET lock_configuration = true")...); err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
@@ -69,7 +70,9 @@ func (db *DB) writeParquet(ctx context.Context, answer array.RecordReader, place
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
 	defer release()
-	result, err := scribe.conn.ExecContext(ctx, o.copyTo(place))
+	// A view on Arrow may only be read whole and as it is.
+	result, err := scribe.conn.ExecContext(ctx, "COPY (SELECT * FROM answer) TO "+warehouse.Literal(place)+
+		" (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880, "+layout+")")
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}

@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -38,21 +37,11 @@ func (db *DB) readSnapshots(ctx context.Context, database string) ([]Snapshot, e
 	if err != nil || !known {
 		return nil, err
 	}
-	rows, err := db.conn.QueryContext(ctx, "SELECT run_id, snapshot_at FROM "+database+
-		".meta.runs WHERE snapshot_at IS NOT NULL ORDER BY snapshot_at, run_id")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var found []Snapshot
-	for rows.Next() {
-		var s Snapshot
-		if err := rows.Scan(&s.Run, &s.At); err != nil {
-			return nil, err
-		}
-		found = append(found, s)
-	}
-	return found, rows.Err()
+	var s Snapshot
+	err = db.scanRows(ctx, "SELECT run_id, snapshot_at FROM "+database+".meta.runs WHERE snapshot_at IS NOT NULL ORDER BY snapshot_at, run_id",
+		nil, []any{&s.Run, &s.At}, func() { found = append(found, s) })
+	return found, err
 }
 
 // Find reads what a user calls a snapshot: the id of its run; a time, which
@@ -66,9 +55,19 @@ func Find(all []Snapshot, text string) (Snapshot, error) {
 	if i := slices.IndexFunc(all, func(s Snapshot) bool { return s.Run == text }); i >= 0 {
 		return all[i], nil
 	}
-	at, err := parseMoment(text)
-	if err != nil {
-		return Snapshot{}, &UsageError{Problem: unknownMoment(all, text)}
+	at, ok := parseMoment(text)
+	switch {
+	case !ok && runID.MatchString(text):
+		const most = 5
+		var newest []string
+		for _, s := range all[max(0, len(all)-most):] {
+			newest = append(newest, s.Run)
+		}
+		slices.Reverse(newest)
+		return Snapshot{}, &UsageError{Problem: fmt.Sprintf("run %q is not in the catalog; the newest are %s", text, strings.Join(newest, ", "))}
+	case !ok:
+		return Snapshot{}, &UsageError{
+			Problem: fmt.Sprintf("%q is not a time such as 2026-11-01T02:00:00Z, a date such as 2026-11-01 or the id of a run", text)}
 	}
 	for _, s := range slices.Backward(all) {
 		if !s.At.After(at) {
@@ -78,33 +77,17 @@ func Find(all []Snapshot, text string) (Snapshot, error) {
 	return Snapshot{}, &UsageError{Problem: fmt.Sprintf("%q is before the first snapshot, %s", text, all[0])}
 }
 
-var errMoment = errors.New("no time")
+var runID = regexp.MustCompile(`^\d{8}T\d{6}`)
 
 // parseMoment reads a time; one without a zone is UTC.
-func parseMoment(text string) (time.Time, error) {
+func parseMoment(text string) (at time.Time, ok bool) {
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
-		return day.AddDate(0, 0, 1).Add(-time.Microsecond), nil
+		return day.AddDate(0, 0, 1).Add(-time.Microsecond), true
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"} {
 		if at, err := time.Parse(layout, text); err == nil {
-			return at, nil
+			return at, true
 		}
 	}
-	return time.Time{}, errMoment
-}
-
-var runID = regexp.MustCompile(`^\d{8}T\d{6}`)
-
-func unknownMoment(all []Snapshot, text string) string {
-	if !runID.MatchString(text) {
-		return fmt.Sprintf("%q is not a time such as 2026-11-01T02:00:00Z, a date such as 2026-11-01 or the id of a run", text)
-	}
-	const most = 5
-	var newest []string
-	for _, s := range slices.Backward(all) {
-		if newest = append(newest, s.Run); len(newest) == most {
-			break
-		}
-	}
-	return fmt.Sprintf("run %q is not in the catalog; the newest are %s", text, strings.Join(newest, ", "))
+	return at, false
 }

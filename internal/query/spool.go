@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	duckdb "github.com/duckdb/duckdb-go/v2"
 )
@@ -85,11 +84,10 @@ type pieces struct {
 	text string
 	// next is the first row number of the next piece, end that after the last.
 	next, end int64
-	part      array.RecordReader
 	err       error
-}
 
-var _ array.RecordReader = (*pieces)(nil)
+	array.RecordReader // of the piece that is read; nil: none
+}
 
 func (p *pieces) openFirst() error {
 	_, table, _ := strings.Cut(p.text, " FROM ")
@@ -111,14 +109,14 @@ func (p *pieces) openNext() error {
 		return err
 	}
 	p.Release()
-	p.part, p.next = part, p.next+spoolRows
+	p.RecordReader, p.next = part, p.next+spoolRows
 	return nil
 }
 
 // Next moves to the next batch.
 func (p *pieces) Next() bool {
-	for !p.part.Next() {
-		if p.err = p.part.Err(); p.err != nil || p.next >= p.end {
+	for !p.RecordReader.Next() {
+		if p.err = p.RecordReader.Err(); p.err != nil || p.next >= p.end {
 			return false
 		}
 		if p.err = p.openNext(); p.err != nil {
@@ -128,15 +126,6 @@ func (p *pieces) Next() bool {
 	return true
 }
 
-// Schema is that of all pieces.
-func (p *pieces) Schema() *arrow.Schema { return p.part.Schema() }
-
-// RecordBatch is valid until Next.
-func (p *pieces) RecordBatch() arrow.RecordBatch { return p.part.RecordBatch() }
-
-// Record is RecordBatch under its former name, which the interface still has.
-func (p *pieces) Record() arrow.RecordBatch { return p.part.RecordBatch() }
-
 // Err is what ended the reading too early.
 func (p *pieces) Err() error { return p.err }
 
@@ -145,8 +134,8 @@ func (p *pieces) Retain() {}
 
 // Release ends the reading.
 func (p *pieces) Release() {
-	if p.part != nil {
-		p.part.Release()
+	if p.RecordReader != nil {
+		p.RecordReader.Release()
 	}
-	p.part = nil
+	p.RecordReader = nil
 }

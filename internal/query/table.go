@@ -3,6 +3,7 @@ package query
 import (
 	"bufio"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -21,12 +22,8 @@ type Screen struct {
 	Rows int
 }
 
-const (
-	null       = "NULL"
-	defaultMax = 10_000
-	// gutter is what a rule and two spaces add to a column.
-	gutter = 3
-)
+// null is NULL on a screen and in a document.
+const null = "NULL"
 
 // tableWriter collects the first rows to find the widths of the columns.
 type tableWriter struct {
@@ -41,7 +38,7 @@ type tableWriter struct {
 
 func newTable(out *bufio.Writer, screen Screen) *tableWriter {
 	if screen.Rows <= 0 {
-		screen.Rows = defaultMax
+		screen.Rows = 10_000
 	}
 	return &tableWriter{out: out, screen: screen}
 }
@@ -69,21 +66,17 @@ func (w *tableWriter) Row(r Row) error {
 }
 
 func (w *tableWriter) End() error {
-	err := w.writeRest()
+	var err error
+	switch {
+	case w.screen.Terminal:
+		err = w.writeFramed()
+	case w.widths == nil:
+		err = w.startPlain()
+	}
 	if err != nil {
 		return err
 	}
 	return w.out.Flush()
-}
-
-func (w *tableWriter) writeRest() error {
-	switch {
-	case w.screen.Terminal:
-		return w.writeFramed()
-	case w.widths == nil:
-		return w.startPlain()
-	}
-	return nil
 }
 
 func (w *tableWriter) cellTexts(r Row) []string {
@@ -130,10 +123,7 @@ func (w *tableWriter) startPlain() error {
 	for i, c := range w.columns {
 		names[i] = escapeForScreen(c.Name)
 	}
-	if err := w.plainLine(names); err != nil {
-		return err
-	}
-	for _, row := range w.cells {
+	for _, row := range slices.Concat([][]string{names}, w.cells) {
 		if err := w.plainLine(row); err != nil {
 			return err
 		}
@@ -161,15 +151,13 @@ func (w *tableWriter) plainLine(cells []string) error {
 // fitColumns chooses the widest limit on cells at which all columns fit, or else, at
 // the narrowest, the number of columns that fit.
 func (w *tableWriter) fitColumns() (widths []int, shown int) {
+	const gutter = 3 // what a rule and two spaces add to a column
 	for _, most := range []int{80, 60, 40, 30, 20} {
 		widths = w.columnWidths(most, true)
 		shown = len(widths)
-		if w.screen.Width <= 0 {
-			return widths, shown
-		}
 		total := 1
 		for i, n := range widths {
-			if total += n + gutter; total > w.screen.Width {
+			if total += n + gutter; w.screen.Width > 0 && total > w.screen.Width {
 				shown = max(i, 1)
 				break
 			}
@@ -207,22 +195,9 @@ func (w *tableWriter) writeFramed() error {
 		}
 		t.AppendRow(cells)
 	}
-	_, err := fmt.Fprintf(w.out, "%s\n%s\n", t.Render(), strings.Join(w.rowNotes(shown, cut), "; "))
-	return err
-}
-
-func snipText(s string, most int) string {
-	if textWidth(s) <= most {
-		return s
-	}
-	return text.Snip(s, most, "…")
-}
-
-// rowNotes says how many rows there are and what is not seen of them.
-func (w *tableWriter) rowNotes(shown int, cut bool) []string {
 	notes := []string{countedNoun(w.rows, "row")}
-	if hidden := w.rows - len(w.cells); hidden > 0 {
-		notes = []string{fmt.Sprintf("%d of %s shown", len(w.cells), countedNoun(w.rows, "row"))}
+	if w.rows > len(w.cells) {
+		notes[0] = fmt.Sprintf("%d of %s shown", len(w.cells), notes[0])
 	}
 	if shown < len(w.columns) {
 		notes = append(notes, fmt.Sprintf("%d of %s shown", shown, countedNoun(len(w.columns), "column")))
@@ -233,7 +208,15 @@ func (w *tableWriter) rowNotes(shown int, cut bool) []string {
 	if len(notes) > 1 || w.rows > len(w.cells) {
 		notes = append(notes, "--format csv shows all")
 	}
-	return notes
+	_, err := fmt.Fprintf(w.out, "%s\n%s\n", t.Render(), strings.Join(notes, "; "))
+	return err
+}
+
+func snipText(s string, most int) string {
+	if textWidth(s) <= most {
+		return s
+	}
+	return text.Snip(s, most, "…")
 }
 
 func countedNoun(n int, what string) string {

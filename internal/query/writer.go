@@ -65,9 +65,9 @@ func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
 	case CSV:
 		return &csvWriter{out: out}, nil
 	case JSON:
-		return newJSONArray(out), nil
+		return &jsonWriter{out: out, first: "[\n", next: ",\n", end: "\n]\n", none: "[]\n"}, nil
 	case JSONL:
-		return newJSONLines(out), nil
+		return &jsonWriter{out: out, next: "\n", end: "\n"}, nil
 	case Markdown:
 		return newMarkdown(out), nil
 	case Parquet:

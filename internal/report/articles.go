@@ -1,116 +1,94 @@
 package report
 
-func articlesSection() section {
-	return section{
-		id: "articles", title: "Articles",
-		lead:    "A day has 24 hours. Medians and 90th percentiles are observed values.",
-		streams: []string{"campaigns", "campaign_articles", "articles"},
-		panels: []panel{
-			funnelPanel(), weeklyPanel(), cycleTimePanel(), paidToLivePanel(), overduePanel(), writersPanel(), campaignsPanel(),
+var articlesSection = section{
+	id: "articles", title: "Articles",
+	lead:    "A day has 24 hours. Medians and 90th percentiles are observed values.",
+	streams: []string{"campaigns", "campaign_articles", "articles"},
+	panels: []panel{
+		{
+			id: "articles-by-status", title: "Where the articles are",
+			about: "Articles in each status.",
+			query: "articles_by_status", read: 40, shown: 40,
+			plot: &plot{kind: "bar", across: true, variant: seriesByMeasure(byColumns("status_name"), 40,
+				measure{column: "articles", name: "articles"})},
+			fields: []field{
+				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "articles", label: "Articles", as: asNumber},
+				{column: "p50_days_in_status", label: "Median time in it", as: asDays}, {column: "oldest_days", label: "Longest", as: asDays},
+			},
+			empty: "This snapshot has no articles.",
 		},
-	}
-}
-
-func funnelPanel() panel {
-	return panel{
-		id: "articles-by-status", title: "Where the articles are",
-		about: "Articles in each status.",
-		query: "articles_by_status", read: 40, shown: 40,
-		plot: &plot{kind: "bar", across: true, variant: seriesByMeasure(byColumns("status_name"), 40, measure{column: "articles", name: "articles"})},
-		fields: []field{
-			{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "articles", label: "Articles", as: asNumber},
-			{column: "p50_days_in_status", label: "Median time in it", as: asDays}, {column: "oldest_days", label: "Longest", as: asDays},
+		{
+			id: "weekly-throughput", title: "Started and published by week",
+			about: "Weeks begin on Monday; the last one may not be over.",
+			query: "weekly_throughput", read: weeksDrawn, shown: weeksDrawn,
+			plot: &plot{kind: "bar", variant: seriesByMeasure(byColumns("week"), weeksDrawn,
+				measure{column: "started", name: "started", colour: 5}, measure{column: "published", name: "published", colour: 2})},
+			fields: []field{
+				{column: "week", label: "Week"}, {column: "started", label: "Started", as: asNumber},
+				{column: "published", label: "Published", as: asNumber}, {column: "ended", label: "Ended otherwise", as: asNumber},
+				{column: "in_progress_at_end", label: "In progress", as: asNumber}, {column: "backlog_at_end", label: "Backlog", as: asNumber},
+			},
+			empty: "This snapshot has no articles.",
 		},
-		empty: "This snapshot has no articles.",
-	}
-}
-
-func weeklyPanel() panel {
-	return panel{
-		id: "weekly-throughput", title: "Started and published by week",
-		about: "Weeks begin on Monday; the last one may not be over.",
-		query: "weekly_throughput", read: weeksDrawn, shown: weeksDrawn,
-		plot: &plot{kind: "bar", variant: seriesByMeasure(byColumns("week"), weeksDrawn,
-			measure{column: "started", name: "started", colour: 5}, measure{column: "published", name: "published", colour: 2})},
-		fields: []field{
-			{column: "week", label: "Week"}, {column: "started", label: "Started", as: asNumber},
-			{column: "published", label: "Published", as: asNumber}, {column: "ended", label: "Ended otherwise", as: asNumber},
-			{column: "in_progress_at_end", label: "In progress", as: asNumber}, {column: "backlog_at_end", label: "Backlog", as: asNumber},
+		{
+			id: "cycle-time", title: "Time in each status",
+			about: "Days from one status to the next, of the stays that have ended.",
+			query: "article_cycle_time", read: 40, shown: 40,
+			plot: &plot{kind: "bar", across: true, variant: seriesByMeasure(byColumns("status_name"), 40,
+				measure{column: "p50_days", name: "median", as: asDays}, measure{column: "p90_days", name: "90th percentile", colour: 1, as: asDays})},
+			fields: []field{
+				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "finished_stays", label: "Ended stays", as: asNumber},
+				{column: "p50_days", label: "Median", as: asDays}, {column: "p90_days", label: "90th percentile", as: asDays},
+				{column: "mean_days", label: "Mean", as: asDays}, {column: "open_articles", label: "In it", as: asNumber},
+			},
+			empty: "No article of this snapshot has a status with a time.",
 		},
-		empty: "This snapshot has no articles.",
-	}
-}
-
-func cycleTimePanel() panel {
-	return panel{
-		id: "cycle-time", title: "Time in each status",
-		about: "Days from one status to the next, of the stays that have ended.",
-		query: "article_cycle_time", read: 40, shown: 40,
-		plot: &plot{kind: "bar", across: true, variant: seriesByMeasure(byColumns("status_name"), 40,
-			measure{column: "p50_days", name: "median", as: asDays}, measure{column: "p90_days", name: "90th percentile", colour: 1, as: asDays})},
-		fields: []field{
-			{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "finished_stays", label: "Ended stays", as: asNumber},
-			{column: "p50_days", label: "Median", as: asDays}, {column: "p90_days", label: "90th percentile", as: asDays},
-			{column: "mean_days", label: "Mean", as: asDays}, {column: "open_articles", label: "In it", as: asNumber},
+		{
+			id: "paid-to-live", title: "From paid order to live",
+			about: "Days from payment to publication, by the month of publication.",
+			query: "paid_to_live", read: monthsDrawn, shown: monthsDrawn,
+			plot: &plot{kind: "line", variant: seriesByMeasure(byMonth, monthsDrawn,
+				measure{column: "p50_days", name: "median", as: asDays}, measure{column: "p90_days", name: "90th percentile", colour: 1, as: asDays})},
+			fields: []field{
+				{column: "month", label: "Month", as: asMonth}, {column: "articles", label: "Articles", as: asNumber},
+				{column: "p50_days", label: "Median", as: asDays}, {column: "p90_days", label: "90th percentile", as: asDays},
+				{column: "p50_days_to_start", label: "Median to start", as: asDays},
+				{column: "articles_without_payment", label: "No payment", as: asNumber, about: "Articles whose order has no payment date"},
+			},
+			empty: "No article of this snapshot was published.",
 		},
-		empty: "No article of this snapshot has a status with a time.",
-	}
-}
-
-func paidToLivePanel() panel {
-	return panel{
-		id: "paid-to-live", title: "From paid order to live",
-		about: "Days from payment to publication, by the month of publication.",
-		query: "paid_to_live", read: monthsDrawn, shown: monthsDrawn,
-		plot: &plot{kind: "line", variant: seriesByMeasure(byMonth, monthsDrawn,
-			measure{column: "p50_days", name: "median", as: asDays}, measure{column: "p90_days", name: "90th percentile", colour: 1, as: asDays})},
-		fields: []field{
-			{column: "month", label: "Month", as: asMonth}, {column: "articles", label: "Articles", as: asNumber},
-			{column: "p50_days", label: "Median", as: asDays}, {column: "p90_days", label: "90th percentile", as: asDays},
-			{column: "p50_days_to_start", label: "Median to start", as: asDays},
-			{column: "articles_without_payment", label: "No payment", as: asNumber, about: "Articles whose order has no payment date"},
+		{
+			id: "overdue", title: "Overdue", wide: true,
+			about: "Unfinished articles past their expected date, longest first.",
+			query: "overdue_articles", shown: 50,
+			fields: []field{
+				{column: "article_name", label: "Article", sub: "campaign_name"}, {column: "profile_name", label: "Client"},
+				{column: "outlet_name", label: "Outlet"}, {column: "writer_name", label: "Writer"}, {column: "status_name", label: "Status"},
+				{column: "expected_at", label: "Expected", as: asMoment, sub: "expected_for"}, {column: "days_overdue", label: "Overdue", as: asDays},
+			},
+			empty: "No unfinished article is past its expected date.",
 		},
-		empty: "No article of this snapshot was published.",
-	}
-}
-
-func overduePanel() panel {
-	return panel{
-		id: "overdue", title: "Overdue", wide: true,
-		about: "Unfinished articles past their expected date, longest first.",
-		query: "overdue_articles", shown: 50,
-		fields: []field{
-			{column: "article_name", label: "Article", sub: "campaign_name"}, {column: "profile_name", label: "Client"},
-			{column: "outlet_name", label: "Outlet"}, {column: "writer_name", label: "Writer"}, {column: "status_name", label: "Status"},
-			{column: "expected_at", label: "Expected", as: asMoment, sub: "expected_for"}, {column: "days_overdue", label: "Overdue", as: asDays},
+		{
+			id: "writers", title: "Load per writer",
+			query: "writer_load", shown: 40,
+			fields: []field{
+				{column: "writer_name", label: "Writer"}, {column: "open_articles", label: "Open", as: asNumber},
+				{column: "in_revision", label: "In revision", as: asNumber}, {column: "overdue", label: "Overdue", as: asNumber},
+				{column: "published_recently", label: "Published, 30 d", as: asNumber},
+				{column: "p50_days_to_publish", label: "Median to publish", as: asDays},
+			},
+			empty: "This snapshot has no articles.",
 		},
-		empty: "No unfinished article is past its expected date.",
-	}
-}
-
-func writersPanel() panel {
-	return panel{
-		id: "writers", title: "Load per writer",
-		query: "writer_load", shown: 40,
-		fields: []field{
-			{column: "writer_name", label: "Writer"}, {column: "open_articles", label: "Open", as: asNumber},
-			{column: "in_revision", label: "In revision", as: asNumber}, {column: "overdue", label: "Overdue", as: asNumber},
-			{column: "published_recently", label: "Published, 30 d", as: asNumber}, {column: "p50_days_to_publish", label: "Median to publish", as: asDays},
+		{
+			id: "campaigns", title: "Campaigns", about: "How far the articles of each campaign are.",
+			query: "campaign_funnel", shown: 40,
+			fields: []field{
+				{column: "campaign_name", label: "Campaign", sub: "profile_name"}, {column: "campaign_status", label: "Status"},
+				{column: "articles", label: "Articles", as: asNumber}, {column: "with_draft", label: "Drafted", as: asNumber},
+				{column: "published", label: "Published", as: asNumber}, {column: "published_percent", label: "Share", as: asPercent},
+				{column: "is_late", label: "Late", as: asYes},
+			},
+			empty: "This snapshot has no campaigns.",
 		},
-		empty: "This snapshot has no articles.",
-	}
-}
-
-func campaignsPanel() panel {
-	return panel{
-		id: "campaigns", title: "Campaigns", about: "How far the articles of each campaign are.",
-		query: "campaign_funnel", shown: 40,
-		fields: []field{
-			{column: "campaign_name", label: "Campaign", sub: "profile_name"}, {column: "campaign_status", label: "Status"},
-			{column: "articles", label: "Articles", as: asNumber}, {column: "with_draft", label: "Drafted", as: asNumber},
-			{column: "published", label: "Published", as: asNumber}, {column: "published_percent", label: "Share", as: asPercent},
-			{column: "is_late", label: "Late", as: asYes},
-		},
-		empty: "This snapshot has no campaigns.",
-	}
+	},
 }

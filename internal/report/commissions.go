@@ -1,58 +1,91 @@
 package report
 
-func commissionsSection() section {
-	return section{
-		id: "commissions", title: "Commissions and margin",
-		lead:    "The service states no currency for orders and their items: the sums are right if the team uses one currency.",
-		streams: []string{"order_items", "orders"},
-		panels: []panel{
-			ageingPanel(), commissionsByMonth(), marginByMonth(), refundsPanel(), marginByOutlet(), oldestPayables(), ordersWithoutCommission(),
+var commissionsSection = section{
+	id: "commissions", title: "Commissions and margin",
+	lead:    "The service states no currency for orders and their items: the sums are right if the team uses one currency.",
+	streams: []string{"order_items", "orders"},
+	panels: []panel{
+		{
+			id: "payables-ageing", title: "What is owed, by age",
+			about: "Unpaid commissions, and what publishers and resellers are owed, by the days since the order was paid.",
+			query: "payables_ageing", read: rowsRead, shown: tableRows,
+			plot: &plot{kind: "bar", across: true, stacked: true, variant: seriesByValue(byColumns("kind"), "age_band", "amount", 8)},
+			fields: []field{
+				{column: "kind", label: "Owed to"}, {column: "age_band", label: "Age"},
+				{column: "items", label: "Items", as: asNumber}, {column: "amount", label: "Amount", as: asNumber},
+				{column: "oldest_days", label: "Oldest", as: asDays},
+			},
+			empty: "Nothing is owed.",
 		},
-	}
-}
-
-func ageingPanel() panel {
-	return panel{
-		id: "payables-ageing", title: "What is owed, by age",
-		about: "Unpaid commissions, and what publishers and resellers are owed, by the days since the order was paid.",
-		query: "payables_ageing", read: rowsRead, shown: tableRows,
-		plot: &plot{kind: "bar", across: true, stacked: true, variant: seriesByValue(byColumns("kind"), "age_band", "amount", 8)},
-		fields: []field{
-			{column: "kind", label: "Owed to"}, {column: "age_band", label: "Age"},
-			{column: "items", label: "Items", as: asNumber}, {column: "amount", label: "Amount", as: asNumber},
-			{column: "oldest_days", label: "Oldest", as: asDays},
+		{
+			id: "commissions-by-month", title: "Commissions by month and status",
+			about: "By the month in which the order was paid.",
+			query: "commissions_by_month", read: rowsRead, shown: 60,
+			plot: &plot{kind: "bar", stacked: true, variant: seriesByValue(byMonth, "commission_status", "commission_total", 8)},
+			fields: []field{
+				{column: "month", label: "Month", as: asMonth}, {column: "commission_status", label: "Status"},
+				{column: "items", label: "Items", as: asNumber}, {column: "commission_total", label: "Commission", as: asNumber},
+				{column: "commission_paid", label: "Paid", as: asNumber}, {column: "commission_unpaid", label: "Unpaid", as: asNumber},
+				{column: "commission_refunded", label: "Refunded", as: asNumber},
+				{column: "paid_percent", label: "Paid share", as: asPercent},
+			},
+			empty: "This snapshot has no order items.",
 		},
-		empty: "Nothing is owed.",
-	}
-}
-
-func commissionsByMonth() panel {
-	return panel{
-		id: "commissions-by-month", title: "Commissions by month and status",
-		about: "By the month in which the order was paid.",
-		query: "commissions_by_month", read: rowsRead, shown: 60,
-		plot: &plot{kind: "bar", stacked: true, variant: seriesByValue(byMonth, "commission_status", "commission_total", 8)},
-		fields: []field{
-			{column: "month", label: "Month", as: asMonth}, {column: "commission_status", label: "Status"},
-			{column: "items", label: "Items", as: asNumber}, {column: "commission_total", label: "Commission", as: asNumber},
-			{column: "commission_paid", label: "Paid", as: asNumber}, {column: "commission_unpaid", label: "Unpaid", as: asNumber},
-			{column: "commission_refunded", label: "Refunded", as: asNumber},
-			{column: "paid_percent", label: "Paid share", as: asPercent},
+		{
+			id: "margin-by-month", title: "Sales and margin by month",
+			about: "The margin is the sale price less vendor cost, internal cost, reseller price and commission.",
+			query: "margin_by_month", read: rowsRead, shown: monthsDrawn,
+			plot: &plot{kind: "bar", variant: seriesByMeasure(byMonth, monthsDrawn,
+				measure{column: "sale_total", name: "sales", colour: 5}, measure{column: "margin_total", name: "margin", colour: 2})},
+			fields: append([]field{{column: "month", label: "Month", as: asMonth}}, marginFields()...),
+			empty:  "This snapshot has no order items that were paid.",
 		},
-		empty: "This snapshot has no order items.",
-	}
-}
-
-func marginByMonth() panel {
-	return panel{
-		id: "margin-by-month", title: "Sales and margin by month",
-		about: "The margin is the sale price less vendor cost, internal cost, reseller price and commission.",
-		query: "margin_by_month", read: rowsRead, shown: monthsDrawn,
-		plot: &plot{kind: "bar", variant: seriesByMeasure(byMonth, monthsDrawn,
-			measure{column: "sale_total", name: "sales", colour: 5}, measure{column: "margin_total", name: "margin", colour: 2})},
-		fields: append([]field{{column: "month", label: "Month", as: asMonth}}, marginFields()...),
-		empty:  "This snapshot has no order items that were paid.",
-	}
+		{
+			id: "refunds", title: "Refunds by month",
+			about: "By the month in which the order was paid.",
+			query: "refunds_by_month", read: rowsRead, shown: monthsDrawn,
+			plot: &plot{kind: "bar", stacked: true, variant: seriesByMeasure(byMonth, monthsDrawn,
+				measure{column: "refunded_total", name: "refunded", colour: 3}, measure{column: "refund_due_total", name: "still due", colour: 1})},
+			fields: []field{
+				{column: "month", label: "Month", as: asMonth}, {column: "items", label: "Items", as: asNumber},
+				{column: "refunded", label: "Refunded", as: asNumber}, {column: "refunded_total", label: "Amount", as: asNumber},
+				{column: "refund_due", label: "Due", as: asNumber}, {column: "refund_due_total", label: "Amount due", as: asNumber},
+				{column: "refunded_percent", label: "Of items", as: asPercent}, {column: "p50_days_to_refund", label: "Median time", as: asDays},
+			},
+			empty: "This snapshot has no order items that were paid.",
+		},
+		{
+			id: "margin-by-outlet", title: "Margin by outlet", wide: true,
+			about: "Outlets with the largest margin, all time, without refunded items.",
+			query: "margin_by_outlet", read: chartBars, shown: tableRows,
+			plot: &plot{kind: "bar", across: true, variant: seriesByMeasure(byColumns("outlet_name"), chartBars,
+				measure{column: "margin_total", name: "margin", colour: 2})},
+			fields: append([]field{{column: "outlet_name", label: "Outlet"}}, marginFields()...),
+			empty:  "This snapshot has no order items that were paid.",
+		},
+		{
+			id: "payables-open", title: "Longest unpaid", wide: true,
+			about: "The commissions, publishers and resellers that have waited longest.",
+			query: "payables_open", params: []Param{{"top", "25"}}, shown: tableRows,
+			fields: []field{
+				{column: "kind", label: "Owed to"}, {column: "outlet_name", label: "Outlet", sub: "product_name"},
+				{column: "paid_at", label: "Order paid", as: asMoment}, {column: "age_days", label: "Age", as: asDays},
+				{column: "amount", label: "Amount", as: asNumber},
+			},
+			empty: "Nothing is owed.",
+		},
+		{
+			id: "orders-without-commission", title: "Paid orders without a commission", wide: true,
+			about: "Newest first, with the reason.",
+			query: "orders_without_commission", shown: tableRows,
+			fields: []field{
+				{column: "reference_number", label: "Order", sub: "order_status"}, {column: "paid_at", label: "Paid", as: asMoment},
+				{column: "order_total", label: "Total", as: asNumber}, {column: "items", label: "Items", as: asNumber},
+				{column: "sale_without_commission", label: "Sales without", as: asNumber}, {column: "reason", label: "Reason"},
+			},
+			empty: "Every paid order has a commission.",
+		},
+	},
 }
 
 func marginFields() []field {
@@ -62,62 +95,5 @@ func marginFields() []field {
 		{column: "reseller_total", label: "Resellers", as: asNumber}, {column: "commission_total", label: "Commission", as: asNumber},
 		{column: "margin_total", label: "Margin", as: asNumber}, {column: "margin_percent", label: "Of sales", as: asPercent},
 		{column: "items_without_vendor_cost", label: "Cost unknown", as: asNumber, about: "Items whose vendor cost is not known, counted as zero"},
-	}
-}
-
-func refundsPanel() panel {
-	return panel{
-		id: "refunds", title: "Refunds by month",
-		about: "By the month in which the order was paid.",
-		query: "refunds_by_month", read: rowsRead, shown: monthsDrawn,
-		plot: &plot{kind: "bar", stacked: true, variant: seriesByMeasure(byMonth, monthsDrawn,
-			measure{column: "refunded_total", name: "refunded", colour: 3}, measure{column: "refund_due_total", name: "still due", colour: 1})},
-		fields: []field{
-			{column: "month", label: "Month", as: asMonth}, {column: "items", label: "Items", as: asNumber},
-			{column: "refunded", label: "Refunded", as: asNumber}, {column: "refunded_total", label: "Amount", as: asNumber},
-			{column: "refund_due", label: "Due", as: asNumber}, {column: "refund_due_total", label: "Amount due", as: asNumber},
-			{column: "refunded_percent", label: "Of items", as: asPercent}, {column: "p50_days_to_refund", label: "Median time", as: asDays},
-		},
-		empty: "This snapshot has no order items that were paid.",
-	}
-}
-
-func marginByOutlet() panel {
-	return panel{
-		id: "margin-by-outlet", title: "Margin by outlet", wide: true,
-		about: "Outlets with the largest margin, all time, without refunded items.",
-		query: "margin_by_outlet", read: chartBars, shown: tableRows,
-		plot: &plot{kind: "bar", across: true, variant: seriesByMeasure(byColumns("outlet_name"), chartBars,
-			measure{column: "margin_total", name: "margin", colour: 2})},
-		fields: append([]field{{column: "outlet_name", label: "Outlet"}}, marginFields()...),
-		empty:  "This snapshot has no order items that were paid.",
-	}
-}
-
-func oldestPayables() panel {
-	return panel{
-		id: "payables-open", title: "Longest unpaid", wide: true,
-		about: "The commissions, publishers and resellers that have waited longest.",
-		query: "payables_open", params: []Param{{"top", "25"}}, shown: tableRows,
-		fields: []field{
-			{column: "kind", label: "Owed to"}, {column: "outlet_name", label: "Outlet", sub: "product_name"},
-			{column: "paid_at", label: "Order paid", as: asMoment}, {column: "age_days", label: "Age", as: asDays},
-			{column: "amount", label: "Amount", as: asNumber},
-		},
-		empty: "Nothing is owed.",
-	}
-}
-
-func ordersWithoutCommission() panel {
-	return panel{
-		id: "orders-without-commission", title: "Paid orders without a commission", wide: true,
-		about: "Newest first, with the reason.",
-		query: "orders_without_commission", shown: tableRows,
-		fields: []field{
-			{column: "reference_number", label: "Order", sub: "order_status"}, {column: "paid_at", label: "Paid", as: asMoment},
-			{column: "order_total", label: "Total", as: asNumber}, {column: "items", label: "Items", as: asNumber},
-			{column: "sale_without_commission", label: "Sales without", as: asNumber}, {column: "reason", label: "Reason"},
-		},
-		empty: "Every paid order has a commission.",
 	}
 }

@@ -36,7 +36,7 @@ func (b *builder) buildPage() (Page, error) {
 
 // allSections lists what follows the headlines.
 func allSections() []section {
-	return []section{pricesSection(), commissionsSection(), articlesSection(), qualitySection()}
+	return []section{pricesSection, commissionsSection, articlesSection, qualitySection}
 }
 
 // isShownStream reports whether numbers of the page come from the stream. Webhook

@@ -7,7 +7,6 @@ import (
 
 // moments are the snapshots that the page is about.
 type moments struct {
-	answer Answer
 	// at is the time of the newest snapshot; previous and week are zero where
 	// there is none.
 	at, previous, week time.Time
@@ -30,7 +29,7 @@ func (b *builder) readMoments() (moments, error) {
 		return moments{}, fmt.Errorf("read the snapshots: the warehouse has none")
 	}
 	first := a.Rows[0]
-	m := moments{answer: a, run: a.textOf(first, "run_id"), outcome: a.textOf(first, "outcome")}
+	m := moments{run: a.textOf(first, "run_id"), outcome: a.textOf(first, "outcome")}
 	const week, slack = 7 * 24 * time.Hour, 12 * time.Hour
 	for i, row := range a.Rows {
 		at, err := time.Parse(time.RFC3339Nano, a.textOf(row, "snapshot_at"))

@@ -39,24 +39,16 @@ func (b *builder) buildSection(s section) (Section, error) {
 		out.Panels = append(out.Panels, panel)
 		rows += n
 	}
-	if reason := b.skippedReasons(s.streams); rows == 0 && reason != "" {
-		out.Panels, out.Empty = nil, reason
-	}
-	return out, nil
-}
-
-// skippedReasons says which of the streams could not be read, and why.
-func (b *builder) skippedReasons(streams []string) string {
-	var parts []string
-	for _, s := range streams {
-		if reason, ok := b.skipped[s]; ok {
-			parts = append(parts, fmt.Sprintf("%s: %s", s, reason))
+	var reasons []string
+	for _, stream := range s.streams {
+		if reason, ok := b.skipped[stream]; ok {
+			reasons = append(reasons, fmt.Sprintf("%s: %s", stream, reason))
 		}
 	}
-	if len(parts) == 0 {
-		return ""
+	if rows == 0 && len(reasons) > 0 {
+		out.Panels, out.Empty = nil, "No data: not read. "+strings.Join(reasons, "; ")+"."
 	}
-	return "No data: not read. " + strings.Join(parts, "; ") + "."
+	return out, nil
 }
 
 func (b *builder) buildPanel(p panel) (Panel, int, error) {

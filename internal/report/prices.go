@@ -16,50 +16,130 @@ const (
 
 const perTier = "Tier and currency"
 
-func pricesSection() section {
-	return section{
-		id: "prices", title: "Prices",
-		lead:    "Amounts of different currencies and tiers are never mixed. Prices without a currency are shown apart.",
-		streams: []string{"product_listings", "outlets"},
-		panels: []panel{
-			priceSpread(), priceDistribution(), priceByAuthority(), priceMoves(), listingTurnover(),
-			latestPriceChanges(), tierGaps(), doFollow(), bestValue(),
+var pricesSection = section{
+	id: "prices", title: "Prices",
+	lead:    "Amounts of different currencies and tiers are never mixed. Prices without a currency are shown apart.",
+	streams: []string{"product_listings", "outlets"},
+	panels: []panel{
+		{
+			id: "price-spread", title: "Price by segment", wide: true,
+			about: "Lowest, quartiles and highest price, on a logarithmic scale; the segments with the most prices first.",
+			query: "report_price_spread", read: rowsRead, shown: 60,
+			plot: &plot{kind: "box", across: true, log: true, choice: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
+				variant: boxByRow(byColumns("segment"), chartBars, quartileColumns())},
+			fields: []field{
+				{column: "segment_by", label: "By"}, {column: "segment", label: "Segment"},
+				{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
+				{column: "prices", label: "Prices", as: asNumber}, {column: "min_price", label: "Lowest", as: asNumber},
+				{column: "p25_price", label: "Lower quartile", as: asNumber}, {column: "median_price", label: "Median", as: asNumber},
+				{column: "p75_price", label: "Upper quartile", as: asNumber}, {column: "max_price", label: "Highest", as: asNumber},
+			},
+			empty: "No listing of this snapshot has a price.",
 		},
-	}
-}
-
-func priceSpread() panel {
-	return panel{
-		id: "price-spread", title: "Price by segment", wide: true,
-		about: "Lowest, quartiles and highest price, on a logarithmic scale; the segments with the most prices first.",
-		query: "report_price_spread", read: rowsRead, shown: 60,
-		plot: &plot{kind: "box", across: true, log: true, choice: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
-			variant: boxByRow(byColumns("segment"), chartBars, quartileColumns())},
-		fields: []field{
-			{column: "segment_by", label: "By"}, {column: "segment", label: "Segment"},
-			{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
-			{column: "prices", label: "Prices", as: asNumber}, {column: "min_price", label: "Lowest", as: asNumber},
-			{column: "p25_price", label: "Lower quartile", as: asNumber}, {column: "median_price", label: "Median", as: asNumber},
-			{column: "p75_price", label: "Upper quartile", as: asNumber}, {column: "max_price", label: "Highest", as: asNumber},
+		{
+			id: "price-distribution", title: "How prices are spread",
+			about: "Prices in each band; the last band is open above.",
+			query: "price_distribution", read: rowsRead, shown: 60,
+			plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
+				variant: seriesByMeasure(priceBand, 60, measure{column: "prices", name: "prices"})},
+			fields: []field{
+				{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
+				{column: "price_from", label: "From", as: asNumber}, {column: "price_below", label: "Below", as: asNumber},
+				{column: "prices", label: "Prices", as: asNumber},
+			},
+			empty: "No listing of this snapshot has a price.",
 		},
-		empty: "No listing of this snapshot has a price.",
-	}
-}
-
-func priceDistribution() panel {
-	return panel{
-		id: "price-distribution", title: "How prices are spread",
-		about: "Prices in each band; the last band is open above.",
-		query: "price_distribution", read: rowsRead, shown: 60,
-		plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
-			variant: seriesByMeasure(priceBand, 60, measure{column: "prices", name: "prices"})},
-		fields: []field{
-			{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
-			{column: "price_from", label: "From", as: asNumber}, {column: "price_below", label: "Below", as: asNumber},
-			{column: "prices", label: "Prices", as: asNumber},
+		{
+			id: "price-authority", title: "Price by domain authority",
+			about: "Median price in each band of ten points.",
+			query: "price_by_authority", read: rowsRead, shown: 60,
+			plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
+				variant: seriesByMeasure(byColumns("authority_band"), chartBars, measure{column: "median_price", name: "median price"})},
+			fields: []field{
+				{column: "pricing_tier", label: "Tier"}, {column: "authority_band", label: "Authority"},
+				{column: "prices", label: "Prices", as: asNumber},
+				{column: "p25_price", label: "Lower quartile", as: asNumber}, {column: "median_price", label: "Median", as: asNumber, unit: "currency"},
+				{column: "p75_price", label: "Upper quartile", as: asNumber}, {column: "median_price_per_point", label: "Per point", as: asNumber},
+			},
+			empty: "No listing of this snapshot has a price.",
 		},
-		empty: "No listing of this snapshot has a price.",
-	}
+		{
+			id: "price-moves", title: "Price moves by day",
+			about: "Prices that rose or fell since the snapshot before, in the last 30 days.",
+			query: "price_moves", read: rowsRead, shown: 60,
+			plot: &plot{kind: "bar", stacked: true, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "changes",
+				variant: seriesByMeasure(byColumns("day"), daysDrawn,
+					measure{column: "rises", name: "risen", colour: 1}, measure{column: "falls", name: "fallen", colour: 0, below: true})},
+			fields: []field{
+				{column: "day", label: "Day"}, {column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
+				{column: "changes", label: "Changes", as: asNumber}, {column: "rises", label: "Risen", as: asNumber},
+				{column: "falls", label: "Fallen", as: asNumber}, {column: "median_percent", label: "Median change", as: asChange},
+			},
+			empty: "No price moved in the last 30 days.",
+		},
+		{
+			id: "listing-turnover", title: "Listings that came and went",
+			about: "New, returned and withdrawn listings on the days that have a snapshot.",
+			query: "listing_turnover", read: daysDrawn, shown: daysDrawn,
+			plot: &plot{kind: "bar", stacked: true, variant: seriesByMeasure(byColumns("day"), daysDrawn,
+				measure{column: "new_listings", name: "new", colour: 2}, measure{column: "returned_listings", name: "returned", colour: 7},
+				measure{column: "withdrawn_listings", name: "withdrawn", colour: 3, below: true})},
+			fields: []field{
+				{column: "day", label: "Day"}, {column: "new_listings", label: "New", as: asNumber},
+				{column: "returned_listings", label: "Returned", as: asNumber}, {column: "withdrawn_listings", label: "Withdrawn", as: asNumber},
+				{column: "net", label: "Net", as: asNumber}, {column: "listings_at_end", label: "Listings", as: asNumber},
+			},
+			empty: "There is only one snapshot, so nothing can have changed.",
+		},
+		{
+			id: "price-changes", title: "Latest price changes", wide: true,
+			about: "Of the last 7 days: the newest day first, and the largest change within it.",
+			query: "price_changes", shown: tableRows,
+			fields: []field{
+				{column: "changed_at", label: "Changed", as: asMoment}, {column: "listing_name", label: "Listing", sub: "outlet_name"},
+				{column: "country", label: "Country"}, {column: "pricing_tier", label: "Tier"},
+				{column: "old_price", label: "Old price", as: asNumber}, {column: "new_price", label: "New price", as: asNumber, unit: "currency"},
+				{column: "change_percent", label: "Change", as: asChange},
+			},
+			empty: "No price changed in the last 7 days.",
+		},
+		{
+			id: "tier-gaps", title: "Tiers of the same listing",
+			about: "Listings that have a price in both tiers, and the difference.",
+			query: "tier_gaps", shown: tableRows,
+			fields: []field{
+				{column: "compared_tier", label: "Tier"}, {column: "tier", label: "Against"},
+				{column: "listings", label: "Listings", as: asNumber}, {column: "median_gap", label: "Median gap", as: asNumber, unit: "currency"},
+				{column: "median_gap_percent", label: "In percent", as: asChange},
+				{column: "compared_cheaper", label: "Cheaper", as: asNumber,
+					about: "Listings that cost less in the tier than in the one it is compared with"},
+			},
+			empty: "No listing has prices in two tiers of one currency.",
+		},
+		{
+			id: "do-follow", title: "What a do-follow link costs",
+			about: "The median compared with all prices of the tier, and with listings that differ in nothing else.",
+			query: "premium_do_follow", shown: tableRows,
+			fields: []field{
+				{column: "pricing_tier", label: "Tier"}, {column: "is_do_follow", label: "Do-follow", as: asYes},
+				{column: "median_price", label: "Median", as: asNumber, unit: "currency"},
+				{column: "premium_percent", label: "Premium", as: asChange},
+				{column: "like_premium_percent", label: "Among alike", as: asChange},
+			},
+			empty: "No listing of this snapshot has a price.",
+		},
+		{
+			id: "best-value", title: "Best value", wide: true,
+			about: "The lowest prices per point of domain authority, from authority 30 up: five for each tier and currency.",
+			query: "best_value", params: []Param{{"top", "5"}}, shown: tableRows,
+			fields: []field{
+				{column: "pricing_tier", label: "Tier"}, {column: "rank", label: "Rank", as: asNumber},
+				{column: "listing_name", label: "Listing", sub: "outlet_name"}, {column: "domain_authority", label: "Authority", as: asNumber},
+				{column: "price", label: "Price", as: asNumber, unit: "currency"}, {column: "price_per_point", label: "Per point", as: asNumber},
+			},
+			empty: "No listing with a price has a domain authority of 30 or more.",
+		},
+	},
 }
 
 // priceBand names a band: whole units, and open above the last.
@@ -69,114 +149,4 @@ func priceBand(a Answer, row []Cell) string {
 		return "from " + figureText(from, "")
 	}
 	return figureText(from, "") + " to " + figureText(below, "")
-}
-
-func priceByAuthority() panel {
-	return panel{
-		id: "price-authority", title: "Price by domain authority",
-		about: "Median price in each band of ten points.",
-		query: "price_by_authority", read: rowsRead, shown: 60,
-		plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
-			variant: seriesByMeasure(byColumns("authority_band"), chartBars, measure{column: "median_price", name: "median price"})},
-		fields: []field{
-			{column: "pricing_tier", label: "Tier"}, {column: "authority_band", label: "Authority"},
-			{column: "prices", label: "Prices", as: asNumber},
-			{column: "p25_price", label: "Lower quartile", as: asNumber}, {column: "median_price", label: "Median", as: asNumber, unit: "currency"},
-			{column: "p75_price", label: "Upper quartile", as: asNumber}, {column: "median_price_per_point", label: "Per point", as: asNumber},
-		},
-		empty: "No listing of this snapshot has a price.",
-	}
-}
-
-func priceMoves() panel {
-	return panel{
-		id: "price-moves", title: "Price moves by day",
-		about: "Prices that rose or fell since the snapshot before, in the last 30 days.",
-		query: "price_moves", read: rowsRead, shown: 60,
-		plot: &plot{kind: "bar", stacked: true, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "changes",
-			variant: seriesByMeasure(byColumns("day"), daysDrawn,
-				measure{column: "rises", name: "risen", colour: 1}, measure{column: "falls", name: "fallen", colour: 0, below: true})},
-		fields: []field{
-			{column: "day", label: "Day"}, {column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
-			{column: "changes", label: "Changes", as: asNumber}, {column: "rises", label: "Risen", as: asNumber},
-			{column: "falls", label: "Fallen", as: asNumber}, {column: "median_percent", label: "Median change", as: asChange},
-		},
-		empty: "No price moved in the last 30 days.",
-	}
-}
-
-func listingTurnover() panel {
-	return panel{
-		id: "listing-turnover", title: "Listings that came and went",
-		about: "New, returned and withdrawn listings on the days that have a snapshot.",
-		query: "listing_turnover", read: daysDrawn, shown: daysDrawn,
-		plot: &plot{kind: "bar", stacked: true, variant: seriesByMeasure(byColumns("day"), daysDrawn,
-			measure{column: "new_listings", name: "new", colour: 2}, measure{column: "returned_listings", name: "returned", colour: 7},
-			measure{column: "withdrawn_listings", name: "withdrawn", colour: 3, below: true})},
-		fields: []field{
-			{column: "day", label: "Day"}, {column: "new_listings", label: "New", as: asNumber},
-			{column: "returned_listings", label: "Returned", as: asNumber}, {column: "withdrawn_listings", label: "Withdrawn", as: asNumber},
-			{column: "net", label: "Net", as: asNumber}, {column: "listings_at_end", label: "Listings", as: asNumber},
-		},
-		empty: "There is only one snapshot, so nothing can have changed.",
-	}
-}
-
-func latestPriceChanges() panel {
-	return panel{
-		id: "price-changes", title: "Latest price changes", wide: true,
-		about: "Of the last 7 days: the newest day first, and the largest change within it.",
-		query: "price_changes", shown: tableRows,
-		fields: []field{
-			{column: "changed_at", label: "Changed", as: asMoment}, {column: "listing_name", label: "Listing", sub: "outlet_name"},
-			{column: "country", label: "Country"}, {column: "pricing_tier", label: "Tier"},
-			{column: "old_price", label: "Old price", as: asNumber}, {column: "new_price", label: "New price", as: asNumber, unit: "currency"},
-			{column: "change_percent", label: "Change", as: asChange},
-		},
-		empty: "No price changed in the last 7 days.",
-	}
-}
-
-func tierGaps() panel {
-	return panel{
-		id: "tier-gaps", title: "Tiers of the same listing",
-		about: "Listings that have a price in both tiers, and the difference.",
-		query: "tier_gaps", shown: tableRows,
-		fields: []field{
-			{column: "compared_tier", label: "Tier"}, {column: "tier", label: "Against"},
-			{column: "listings", label: "Listings", as: asNumber}, {column: "median_gap", label: "Median gap", as: asNumber, unit: "currency"},
-			{column: "median_gap_percent", label: "In percent", as: asChange},
-			{column: "compared_cheaper", label: "Cheaper", as: asNumber, about: "Listings that cost less in the tier than in the one it is compared with"},
-		},
-		empty: "No listing has prices in two tiers of one currency.",
-	}
-}
-
-func doFollow() panel {
-	return panel{
-		id: "do-follow", title: "What a do-follow link costs",
-		about: "The median compared with all prices of the tier, and with listings that differ in nothing else.",
-		query: "premium_do_follow", shown: tableRows,
-		fields: []field{
-			{column: "pricing_tier", label: "Tier"}, {column: "is_do_follow", label: "Do-follow", as: asYes},
-			{column: "median_price", label: "Median", as: asNumber, unit: "currency"},
-			{column: "premium_percent", label: "Premium", as: asChange},
-			{column: "like_premium_percent", label: "Among alike", as: asChange},
-		},
-		empty: "No listing of this snapshot has a price.",
-	}
-}
-
-func bestValue() panel {
-	return panel{
-		id: "best-value", title: "Best value", wide: true,
-		about: "The lowest prices per point of domain authority, from authority 30 up: five for each tier and currency.",
-		query: "best_value", params: []Param{{"top", "5"}}, shown: tableRows,
-		fields: []field{
-			{column: "pricing_tier", label: "Tier"}, {column: "rank", label: "Rank", as: asNumber},
-			{column: "listing_name", label: "Listing", sub: "outlet_name"}, {column: "domain_authority", label: "Authority", as: asNumber},
-			{column: "price", label: "Price", as: asNumber, unit: "currency"}, {column: "price_per_point", label: "Per point", as: asNumber},
-		},
-		empty: "No listing with a price has a domain authority of 30 or more.",
-	}
 }

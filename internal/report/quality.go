@@ -1,80 +1,65 @@
 package report
 
-func qualitySection() section {
-	return section{
-		id: "quality", title: "Data quality",
-		lead:   "How certain it is that nothing is missing, which values did not fit, and how fresh the data is.",
-		panels: []panel{gradesPanel(), nightsPanel(), freshnessPanel(), rejectsPanel(), driftPanel()},
-	}
-}
-
-func gradesPanel() panel {
-	return panel{
-		id: "grades", title: "Grades of the streams", wide: true,
-		about: "Exact: everything was read or proven this night. Repaired: the same, although the list changed while it was read. Bounded: settled records were read some nights ago. Best effort: no proof. Carried forward: rows of an earlier night. Skipped: never read.",
-		query: "stream_grades", shown: 60,
-		fields: []field{
-			{column: "stream", label: "Stream"}, {column: "grade", label: "Grade", as: asTag}, {column: "rows", label: "Rows", as: asNumber},
-			{column: "fetched", label: "Fetched", as: asNumber}, {column: "carried", label: "Carried", as: asNumber},
-			{column: "failed", label: "Failed", as: asNumber}, {column: "rows_old", label: "Older", as: asNumber}, {column: "oldest_days", label: "Oldest", as: asDays}, {column: "reason", label: "Evidence"},
+var qualitySection = section{
+	id: "quality", title: "Data quality",
+	lead: "How certain it is that nothing is missing, which values did not fit, and how fresh the data is.",
+	panels: []panel{
+		{
+			id: "grades", title: "Grades of the streams", wide: true,
+			about: "Exact: everything was read or proven this night. Repaired: the same, although the list changed while it was read. Bounded: settled records were read some nights ago. Best effort: no proof. Carried forward: rows of an earlier night. Skipped: never read.",
+			query: "stream_grades", shown: 60,
+			fields: []field{
+				{column: "stream", label: "Stream"}, {column: "grade", label: "Grade", as: asTag}, {column: "rows", label: "Rows", as: asNumber},
+				{column: "fetched", label: "Fetched", as: asNumber}, {column: "carried", label: "Carried", as: asNumber},
+				{column: "failed", label: "Failed", as: asNumber}, {column: "rows_old", label: "Older", as: asNumber},
+				{column: "oldest_days", label: "Oldest", as: asDays}, {column: "reason", label: "Evidence"},
+			},
+			empty: "The run has no grades.",
 		},
-		empty: "The run has no grades.",
-	}
-}
-
-func nightsPanel() panel {
-	return panel{
-		id: "nights", title: "What each night changed",
-		about: "Rows of all tables that were new, changed or gone; the newest night first in the table.",
-		query: "snapshots", read: 30, shown: 30,
-		plot: &plot{kind: "bar", stacked: true, variant: oldestFirst("hours_since_previous", byColumns("run_id"),
-			measure{column: "rows_new", name: "new", colour: 2}, measure{column: "rows_changed", name: "changed", colour: 0},
-			measure{column: "rows_gone", name: "gone", colour: 3, below: true})},
-		fields: []field{
-			{column: "snapshot_at", label: "Snapshot", as: asMoment, sub: "run_id"}, {column: "outcome", label: "Outcome", as: asTag},
-			{column: "rows", label: "Rows", as: asNumber}, {column: "rows_new", label: "New", as: asNumber},
-			{column: "rows_changed", label: "Changed", as: asNumber}, {column: "rows_gone", label: "Gone", as: asNumber},
-			{column: "requests", label: "Requests", as: asNumber}, {column: "minutes", label: "Minutes", as: asNumber},
+		{
+			id: "nights", title: "What each night changed",
+			about: "Rows of all tables that were new, changed or gone; the newest night first in the table.",
+			query: "snapshots", read: 30, shown: 30,
+			plot: &plot{kind: "bar", stacked: true, variant: oldestFirst("hours_since_previous", byColumns("run_id"),
+				measure{column: "rows_new", name: "new", colour: 2}, measure{column: "rows_changed", name: "changed", colour: 0},
+				measure{column: "rows_gone", name: "gone", colour: 3, below: true})},
+			fields: []field{
+				{column: "snapshot_at", label: "Snapshot", as: asMoment, sub: "run_id"}, {column: "outcome", label: "Outcome", as: asTag},
+				{column: "rows", label: "Rows", as: asNumber}, {column: "rows_new", label: "New", as: asNumber},
+				{column: "rows_changed", label: "Changed", as: asNumber}, {column: "rows_gone", label: "Gone", as: asNumber},
+				{column: "requests", label: "Requests", as: asNumber}, {column: "minutes", label: "Minutes", as: asNumber},
+			},
+			empty: "The warehouse has no snapshot.",
 		},
-		empty: "The warehouse has no snapshot.",
-	}
-}
-
-func freshnessPanel() panel {
-	return panel{
-		id: "freshness", title: "Freshness",
-		about: "When each stream was last read, and last proven complete.",
-		query: "freshness", shown: 60,
-		fields: []field{
-			{column: "stream", label: "Stream"}, {column: "last_read_at", label: "Last read", as: asMoment},
-			{column: "last_proven_at", label: "Last proven", as: asMoment}, {column: "runs_behind", label: "Runs behind", as: asNumber},
+		{
+			id: "freshness", title: "Freshness",
+			about: "When each stream was last read, and last proven complete.",
+			query: "freshness", shown: 60,
+			fields: []field{
+				{column: "stream", label: "Stream"}, {column: "last_read_at", label: "Last read", as: asMoment},
+				{column: "last_proven_at", label: "Last proven", as: asMoment}, {column: "runs_behind", label: "Runs behind", as: asNumber},
+			},
+			empty: "The runs have no grades.",
 		},
-		empty: "The runs have no grades.",
-	}
-}
-
-func rejectsPanel() panel {
-	return panel{
-		id: "rejects", wide: true, title: "Values that did not fit",
-		about: "Stored in meta.rejects as they were sent; the column is NULL.",
-		query: "rejects_by_column", shown: tableRows,
-		fields: []field{
-			{column: "table_name", label: "Table"}, {column: "column_name", label: "Column"}, {column: "reason", label: "Reason"},
-			{column: "rejects", label: "Rejects", as: asNumber}, {column: "sample", label: "Example"},
+		{
+			id: "rejects", wide: true, title: "Values that did not fit",
+			about: "Stored in meta.rejects as they were sent; the column is NULL.",
+			query: "rejects_by_column", shown: tableRows,
+			fields: []field{
+				{column: "table_name", label: "Table"}, {column: "column_name", label: "Column"}, {column: "reason", label: "Reason"},
+				{column: "rejects", label: "Rejects", as: asNumber}, {column: "sample", label: "Example"},
+			},
+			empty: "Every value of this night fitted its column.",
 		},
-		empty: "Every value of this night fitted its column.",
-	}
-}
-
-func driftPanel() panel {
-	return panel{
-		id: "drift", wide: true, title: "Fields and values the schema does not know",
-		about: "Stored in the column extra and counted over all runs; new ones first.",
-		query: "schema_drift", shown: 40,
-		fields: []field{
-			{column: "table_name", label: "Table"}, {column: "path", label: "Field or value"}, {column: "kind", label: "Kind"},
-			{column: "is_new", label: "New", as: asYes}, {column: "count", label: "Records", as: asNumber}, {column: "sample", label: "Example"},
+		{
+			id: "drift", wide: true, title: "Fields and values the schema does not know",
+			about: "Stored in the column extra and counted over all runs; new ones first.",
+			query: "schema_drift", shown: 40,
+			fields: []field{
+				{column: "table_name", label: "Table"}, {column: "path", label: "Field or value"}, {column: "kind", label: "Kind"},
+				{column: "is_new", label: "New", as: asYes}, {column: "count", label: "Records", as: asNumber}, {column: "sample", label: "Example"},
+			},
+			empty: "The service sent no unknown field or value.",
 		},
-		empty: "The service sent no unknown field or value.",
-	}
+	},
 }
