@@ -91,9 +91,11 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	}
 	p.Unwritable = wh.Folder.CheckWritable()
 	if p.Held == nil {
-		if err := p.findDamage(ctx, wh); err != nil {
+		found, err := wh.Examiner.Examine(ctx, false)
+		if err != nil && !errors.As(err, new(*warehouse.NoneError)) {
 			return p, err
 		}
+		p.Damage = found.Damage
 	}
 	return p, p.planStreams(cfg, wh)
 }
@@ -105,16 +107,6 @@ func (p Plan) TooFull() bool {
 	return p.FreeBytes >= 0 && p.FreeBytes < max(least, p.NeedBytes/2)
 }
 
-// findDamage looks for damage, if there is a warehouse yet.
-func (p *Plan) findDamage(ctx context.Context, wh *warehouse.Warehouse) error {
-	found, err := wh.Examiner.Examine(ctx, false)
-	if errors.As(err, new(*warehouse.NoneError)) {
-		return nil
-	}
-	p.Damage = found.Damage
-	return err
-}
-
 // spaceNeeded is twice the size of the newest version.
 func spaceNeeded(wh *warehouse.Warehouse, latest string) (int64, error) {
 	if latest == "" {
@@ -122,7 +114,7 @@ func spaceNeeded(wh *warehouse.Warehouse, latest string) (int64, error) {
 	}
 	files, err := os.ReadDir(wh.Folder.VersionPath(latest))
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil // findDamage reports it
+		return 0, nil // Examine reports it
 	}
 	if err != nil {
 		return 0, fmt.Errorf("measure the newest version: %w", err)

@@ -197,8 +197,6 @@ func (k *sink) decodeBody(ctx context.Context, d *decoder, r fetch.Response) (st
 	return d.Decode(r.Body, origin)
 }
 
-func (k *sink) recordCount() int64 { return k.count.Load() }
-
 // flushDecoders stages what decoders hold. They hold rows of other bodies than the one
 // that filled them, so that the end of one walk must not cut it short; and an
 // error of the stage is kept for flushAll, since a walk that has failed already

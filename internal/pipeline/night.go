@@ -11,6 +11,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -143,7 +144,16 @@ func (n *night) openBehind(parent context.Context) (ctx context.Context, closeAl
 	ctx, cancel := context.WithCancelCause(parent)
 	go func() {
 		defer close(o.done)
-		if o.err = n.openStage(parent); o.err != nil {
+		if n.mode.asksService() {
+			n.draft, o.err = n.wh.Begin(parent, n.run.ID, n.run.SnapshotAt)
+		} else {
+			n.draft, o.err = n.wh.BeginFrom(parent, n.run.ID, n.run.SnapshotAt, n.mode.base)
+		}
+		if o.err == nil {
+			n.draft.Kind = n.run.Kind
+			n.stage, o.err = load.Open(parent, n.draft, n.wh.Catalog.Definitions(), n.cfg.Streams)
+		}
+		if o.err != nil {
 			cancel(o.err)
 		}
 	}()
@@ -162,20 +172,6 @@ func (n *night) openBehind(parent context.Context) (ctx context.Context, closeAl
 		}
 		return errors.Join(o.err, err)
 	}
-}
-
-func (n *night) openStage(ctx context.Context) (err error) {
-	if n.mode.asksService() {
-		n.draft, err = n.wh.Begin(ctx, n.run.ID, n.run.SnapshotAt)
-	} else {
-		n.draft, err = n.wh.BeginFrom(ctx, n.run.ID, n.run.SnapshotAt, n.mode.base)
-	}
-	if err != nil {
-		return err
-	}
-	n.draft.Kind = n.run.Kind
-	n.stage, err = load.Open(ctx, n.draft, n.wh.Catalog.Definitions(), n.cfg.Streams)
-	return err
 }
 
 // waitOpened waits until draft and stage can be used.
@@ -211,7 +207,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		return Result{}, err
 	}
 	now := snapshotTime(cfg)
-	r, err := startRun(cfg, wh, nightMode(cfg), now, now)
+	r, err := startRun(cfg, wh, runMode{kind: ledger.Night, details: cfg.Details, dryRun: cfg.DryRun}, now, now)
 	if err != nil {
 		return Result{}, err
 	}
@@ -301,7 +297,8 @@ func inOrder(steps ...func() error) error {
 func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	n := r.night
 	began := time.Now()
-	landing, err := fetch.OpenLanding(n.wh.Folder.RawPath(n.mode.landingRun(n.run.ID)), fetch.LandingOptions{Step: n.cfg.Warehouse.Step})
+	raw := n.wh.Folder.RawPath(cmp.Or(n.mode.source, n.run.ID))
+	landing, err := fetch.OpenLanding(raw, fetch.LandingOptions{Step: n.cfg.Warehouse.Step})
 	if err != nil {
 		return res, err
 	}
@@ -345,11 +342,11 @@ func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 	return r.publish(ctx)
 }
 
-// closeEntry completes the ledger's entry of a run that ends with err.
+// closeEntry completes the ledger's entry of a run that ends with err: with what each
+// stream proved and cost.
 func (r *runner) closeEntry(ctx context.Context, err error) ledger.Run {
 	run := &r.night.run
 	run.EndedAt = run.StartedAt.Add(max(0, r.night.cfg.Now().Sub(run.StartedAt)))
-	r.enterStreams()
 	switch {
 	case err == nil:
 		run.Outcome = r.reader.done.outcome()
@@ -361,19 +358,13 @@ func (r *runner) closeEntry(ctx context.Context, err error) ledger.Run {
 	if err != nil {
 		run.Error = err.Error()
 	}
-	if !r.night.mode.publishes() {
+	if r.night.mode.dryRun {
 		run.SnapshotAt = time.Time{}
 	}
 	run.ExitCode = run.Outcome.ExitCode()
-	return *run
-}
-
-// enterStreams puts what each stream proved and cost into the ledger's entry.
-func (r *runner) enterStreams() {
-	run := &r.night.run
 	run.Streams, run.Requests, run.Bytes, run.Retries, run.ThrottledSeconds = nil, 0, 0, 0, 0
 	if r.reader == nil {
-		return
+		return *run
 	}
 	cost := map[string]fetch.Telemetry{}
 	for _, t := range r.reader.client.Telemetry() {
@@ -386,4 +377,5 @@ func (r *runner) enterStreams() {
 	for _, d := range r.reader.done {
 		run.Streams = append(run.Streams, d.ledgerRow(cost[d.stream.Name], r.night.cfg.Fetch.RequestsPerSecond))
 	}
+	return *run
 }
