@@ -106,9 +106,6 @@ func findStream(p *ledger.Progress, name string) *ledger.StreamProgress {
 
 // beginRun shows the progress of a run; runs are the past ones.
 func (w *Watch) beginRun(client *fetch.Client, n *night, runs []ledger.Run) {
-	if w == nil {
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.client, w.expected, w.byID = client, nil, map[string]bool{}
@@ -121,12 +118,7 @@ func (w *Watch) beginRun(client *fetch.Client, n *night, runs []ledger.Run) {
 
 // endRun shows that no run is at work.
 func (w *Watch) endRun() {
-	if w == nil {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.client = nil
+	w.update("", func(*ledger.StreamProgress) { w.client = nil })
 }
 
 func (w *Watch) setPhase(text string) {
@@ -150,11 +142,6 @@ func (w *Watch) setReading(s stream.Stream) {
 	w.update(s.Name, func(p *ledger.StreamProgress) {
 		p.State, w.now.Phase = ledger.Reading, "reading "+s.Name
 	})
-}
-
-// setWaiting says that a stream is read further when its turn comes again.
-func (w *Watch) setWaiting(s stream.Stream) {
-	w.update(s.Name, func(p *ledger.StreamProgress) { p.State = ledger.Waiting })
 }
 
 // setPlanned says how many single records a stream will be asked for.
