@@ -7,15 +7,6 @@ import (
 	"placementsync/internal/stream"
 )
 
-// deleteRows removes all staged rows of a stream.
-func (s *staging) deleteRows(ctx context.Context, st stream.Stream) error {
-	var statements []sqlText
-	for _, t := range tablesOf(st) {
-		statements = append(statements, copiesSQL.Render("delete_all", values{"table": s.feeds.tableOf(st.Name, t.Name)}))
-	}
-	return executeAll(ctx, s.draft, statements)
-}
-
 // keepLatest removes every copy of a record but the one that came last.
 func (s *staging) keepLatest(ctx context.Context, st stream.Stream, distinct bool) error {
 	for _, t := range tablesOf(st) {

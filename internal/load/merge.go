@@ -27,29 +27,6 @@ type merge struct {
 	limits  Limits
 }
 
-// run unites, compares and writes. Nothing is written before all gates have passed.
-func (m *merge) run(ctx context.Context) ([]Change, error) {
-	if err := m.stage.settle(ctx); err != nil {
-		return nil, err
-	}
-	if m.stage.feeds.made > 0 {
-		if _, err := setThreads(ctx, m.stage.draft, m.stage.threads); err != nil {
-			return nil, err
-		}
-	}
-	if err := m.unite(ctx); err != nil {
-		return nil, err
-	}
-	changes, err := m.compare(ctx, stream.Tables(m.stage.streams))
-	if err != nil {
-		return nil, fmt.Errorf("compare the tables: %w", err)
-	}
-	if err := m.checkLosses(ctx, changes); err != nil {
-		return nil, err
-	}
-	return changes, m.write(ctx, changes)
-}
-
 // compare finds what changes in tables, parents before children: the scope of a child
 // looks at the closing keys of its parent.
 func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, error) {
