@@ -35,8 +35,9 @@ func (f *Findings) WriteNotes(ctx context.Context, n Notes) error {
 		return fmt.Errorf("read meta.runs: %w", err)
 	}
 	return inTransaction(ctx, f.stage.draft, func(tx *sql.Tx) error {
-		if err := writeDrift(ctx, tx, f.stage.draft.Run); err != nil {
-			return err
+		drift := values{"counted": metaSQL.Render("counted_drift", nil), "run": f.stage.draft.Run}
+		if err := executeIn(ctx, tx, metaSQL.Render("update_drift", drift), metaSQL.Render("insert_drift", drift)); err != nil {
+			return fmt.Errorf("write the drift: %w", err)
 		}
 		tables := newMetaRows("tables", "run_id", "table_name", "rows", "rows_new", "rows_changed", "rows_gone")
 		for _, c := range n.Changes {
@@ -71,8 +72,10 @@ func writeRun(ctx context.Context, tx *sql.Tx, r ledger.Run) error {
 	runs := newMetaRows("runs", "run_id", "kind", "started_at", "ended_at", "snapshot_at", "outcome", "exit_code",
 		"requests", "bytes", "retries", "throttled_seconds", "rows", "rows_new", "rows_changed", "rows_gone",
 		"program_version", "error")
-	runs.add(r.ID, cmp.Or(r.Kind, ledger.Night), r.StartedAt, nullIf(r.EndedAt.IsZero(), r.EndedAt), nullIf(r.SnapshotAt.IsZero(), r.SnapshotAt),
-		r.Outcome, nullIf(r.ExitCode < 0, int64(r.ExitCode)), r.Requests, r.Bytes, r.Retries, r.ThrottledSeconds, r.Rows, r.New, r.Changed, r.Gone, r.Program, nullIf(r.Error == "", r.Error))
+	runs.add(r.ID, cmp.Or(r.Kind, ledger.Night), r.StartedAt, nullIf(r.EndedAt.IsZero(), r.EndedAt),
+		nullIf(r.SnapshotAt.IsZero(), r.SnapshotAt), r.Outcome, nullIf(r.ExitCode < 0, int64(r.ExitCode)),
+		r.Requests, r.Bytes, r.Retries, r.ThrottledSeconds, r.Rows, r.New, r.Changed, r.Gone, r.Program,
+		nullIf(r.Error == "", r.Error))
 	streams := newMetaRows("streams", "run_id", "stream", "grade", "reason", "pages", "requests", "passes",
 		"total_first", "total_last", "distinct_ids", "repeated_ids", "rows", "rows_old", "fetched", "carried", "rechecked", "failed", "unread", "age_since")
 	requests := newMetaRows("requests", "run_id", "stream", "requests", "bytes", "retries", "rate_limited",

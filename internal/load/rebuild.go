@@ -26,9 +26,10 @@ func Replay(ctx context.Context, d *warehouse.Draft, tables []stream.Table, snap
 			main, columns, key := mainTable(t.Name), allColumns(def), columnList("", t.Key)
 			err = executeAll(ctx, d, []sqlText{
 				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, have), "source": source}),
-				rebuildSQL.Render("find_ending", values{"stored_key": columnList("m.", t.Key), "now": snap.At, "main": main, "same_key": joinOn("m.", "f.", t.Key)}),
+				rebuildSQL.Render("find_ending", values{"stored_key": columnList("m.", t.Key), "now": snap.At, "main": main,
+					"same_key": joinOn("m.", "f.", t.Key)}),
 				rebuildSQL.Render("end_rows", values{"past": pastTable(t.Name), "columns": columns, "run": snap.Run, "main": main, "key": key}),
-				rebuildSQL.Render("delete_ended", values{"main": main, "same_key": joinOn("m.", "c.", t.Key)}),
+				mergeSQL.Render("delete_closed", values{"main": main, "closing": sqlText("ending"), "same_key": joinOn("m.", "c.", t.Key)}),
 				rebuildSQL.Render("begin_rows", values{"main": main, "columns": columns, "key": key}),
 				rebuildSQL.Render("drop_replayed", nil),
 			})

@@ -19,16 +19,11 @@ import (
 // Stage collects what a night reads, until it is merged. Its parts may be used from many
 // goroutines.
 type Stage struct {
-	// Rows stages the rows of the streams.
-	Rows *Rows
-	// Events stages webhook events.
-	Events *Events
-	// Details plans which details are asked for.
-	Details *Details
-	// Findings stages what did not fit, and writes what the night found into meta.
+	Rows     *Rows
+	Events   *Events
+	Details  *Details
 	Findings *Findings
-
-	staging *staging
+	staging  *staging
 }
 
 // Open attaches a stage to a draft.

@@ -140,7 +140,7 @@ func (s *staging) close(ctx context.Context) error {
 	_ = s.feeds.closeSome(func(feedTarget) bool { return true })
 	err := s.closeLanes()
 	if s.draft.Instance != nil {
-		err = errors.Join(err, execute(ctx, s.draft, stageSQL.Render("detach", nil)))
+		err = errors.Join(err, execute(ctx, s.draft, stageSQL.Render("detach", values{"catalog": warehouse.Name(stageName)})))
 	}
 	path := filepath.Join(s.draft.Dir, stageFile)
 	return errors.Join(err, os.RemoveAll(path), os.RemoveAll(path+".wal"))
