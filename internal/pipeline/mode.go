@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"fmt"
-
 	"placementsync/internal/ledger"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -17,15 +15,6 @@ const (
 	AllDetails     Details = "all"
 	NoDetails      Details = "none" // lists only
 )
-
-// validate refuses any other value: it would silently read all or nothing.
-func (d Details) validate() error {
-	switch d {
-	case ChangedDetails, AllDetails, NoDetails:
-		return nil
-	}
-	return fmt.Errorf("begin a run: details to read are %q: use changed, all or none", string(d))
-}
 
 // runMode is what kind of run this is. It is made once, at the start, and asked for
 // whatever the kinds do differently.

@@ -14,8 +14,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -220,8 +222,9 @@ func snapshotTime(cfg Config) time.Time { return cfg.Now().UTC().Truncate(time.M
 
 // startRun names a run that builds the snapshot of a time, and takes the lock for it.
 func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot time.Time) (*runner, error) {
-	if err := mode.details.validate(); err != nil {
-		return nil, err
+	// Any other value would silently read all or nothing.
+	if !slices.Contains([]Details{ChangedDetails, AllDetails, NoDetails}, mode.details) {
+		return nil, fmt.Errorf("begin a run: details to read are %q: use changed, all or none", mode.details)
 	}
 	cfg.Fetch.Offline = !mode.asksService()
 	id, err := wh.Folder.NewRunID(snapshot)

@@ -62,10 +62,17 @@ func perSecond(t fetch.Telemetry, now time.Time) float64 {
 func estimateRest(p *ledger.Progress, expected []int64, overall float64) {
 	requests, known := int64(0), true
 	for i := range p.Streams {
-		s := &p.Streams[i]
-		rest := requestsLeft(*s, expected[i])
-		known = known && rest >= 0
-		requests += max(rest, 0)
+		s, rest := &p.Streams[i], int64(0)
+		switch {
+		case s.State == ledger.Read:
+		case s.Total > 0:
+			rest = max(0, s.Total-s.Done)
+		case expected[i] < 0:
+			known = false
+		default:
+			rest = max(0, expected[i]-s.Requests)
+		}
+		requests += rest
 		if s.State == ledger.Reading {
 			p.PerSecond = cmp.Or(s.PerSecond, overall)
 			s.Left = durationAt(rest, cmp.Or(p.PerSecond, p.Allowed))
@@ -74,19 +81,6 @@ func estimateRest(p *ledger.Progress, expected []int64, overall float64) {
 	if known {
 		p.Expected, p.Left = p.Requests+requests, durationAt(requests, cmp.Or(p.PerSecond, p.Allowed))
 	}
-}
-
-// requestsLeft is how many requests a stream will still need; -1: unknown.
-func requestsLeft(s ledger.StreamProgress, expected int64) int64 {
-	switch {
-	case s.State == ledger.Read:
-		return 0
-	case s.Total > 0:
-		return max(0, s.Total-s.Done)
-	case expected < 0:
-		return -1
-	}
-	return max(0, expected-s.Requests)
 }
 
 func durationAt(requests int64, perSecond float64) time.Duration {
