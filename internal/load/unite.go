@@ -154,9 +154,22 @@ func (m *merge) uniteExtras(ctx context.Context, detail stream.Stream) error {
 // the letter, names sorted.
 func uniteObjects(under, over string) (string, error) {
 	members := map[string]string{}
-	for _, text := range []string{under, over} {
-		if err := readMembers(text, members); err != nil {
+	for _, object := range []string{under, over} {
+		d := jsontext.NewDecoder(bytes.NewBufferString(object), jsontext.AllowDuplicateNames(true))
+		if _, err := d.ReadToken(); err != nil {
 			return "", err
+		}
+		for d.PeekKind() == '"' {
+			name, err := d.ReadValue()
+			if err != nil {
+				return "", err
+			}
+			key := string(name) // with its quotes
+			value, err := d.ReadValue()
+			if err != nil {
+				return "", err
+			}
+			members[key] = string(value)
 		}
 	}
 	var pairs []string
@@ -164,25 +177,4 @@ func uniteObjects(under, over string) (string, error) {
 		pairs = append(pairs, name+":"+members[name])
 	}
 	return "{" + strings.Join(pairs, ",") + "}", nil
-}
-
-// readMembers reads the members of an object; names keep their quotes.
-func readMembers(object string, into map[string]string) error {
-	d := jsontext.NewDecoder(bytes.NewBufferString(object), jsontext.AllowDuplicateNames(true))
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	for d.PeekKind() == '"' {
-		name, err := d.ReadValue()
-		if err != nil {
-			return err
-		}
-		key := string(name)
-		value, err := d.ReadValue()
-		if err != nil {
-			return err
-		}
-		into[key] = string(value)
-	}
-	return nil
 }

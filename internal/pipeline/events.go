@@ -94,7 +94,7 @@ func (n *night) newEventRoutes(first *sink) (map[string]eventRoute, error) {
 		if !s.IsEvents() {
 			continue
 		}
-		private := n.isPrivate(s)
+		private := len(n.privateColumns(s, slices.Concat(n.cfg.Privacy.Drop, n.cfg.Privacy.Hash))) > 0
 		unknown.private = unknown.private || private
 		sink := n.eventSinks[s.Name]
 		if sink == nil {
@@ -304,9 +304,4 @@ func (n *night) privateColumns(s stream.Stream, rules []string) []string {
 	}
 	slices.Sort(columns)
 	return slices.Compact(columns)
-}
-
-// isPrivate reports whether a body of a stream of events may hold private values.
-func (n *night) isPrivate(s stream.Stream) bool {
-	return len(n.privateColumns(s, n.cfg.Privacy.Drop))+len(n.privateColumns(s, n.cfg.Privacy.Hash)) > 0
 }

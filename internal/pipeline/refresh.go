@@ -141,7 +141,14 @@ func (r *Refresher) Run(ctx context.Context) {
 // refreshNow refreshes what waits. A refresh that fails is not repeated: the next
 // night reads the records that events named and no run has read since.
 func (r *Refresher) refreshNow(ctx context.Context) {
-	targets := r.removeTargets()
+	r.mu.Lock()
+	select {
+	case <-r.woken: // an event that comes from now on wakes Run anew
+	default:
+	}
+	targets := r.waiting
+	r.waiting = Targets{}
+	r.mu.Unlock()
 	err := r.refresh(ctx, targets)
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -151,17 +158,4 @@ func (r *Refresher) refreshNow(ctx context.Context) {
 	default:
 		r.log.Warn("refresh failed; the next night reads the same records", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "error", err)
 	}
-}
-
-// removeTargets empties what waits. An event that comes from now on wakes Run anew.
-func (r *Refresher) removeTargets() Targets {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	select {
-	case <-r.woken:
-	default:
-	}
-	was := r.waiting
-	r.waiting = Targets{}
-	return was
 }
