@@ -135,9 +135,9 @@ func (r *reader) forecastNights(ctx context.Context) error {
 // readAhead reads what may not wait until all streams before it have been read:
 // while time may be short, what is being worked on comes before all else, and
 // what was never read comes before what is only read again. Time may be short when
-// it was for the last night, or none has shown yet that it is enough; otherwise a night
-// need not plan every stream three times.
-// The streams that it returns were begun, and are read to their end in their turn.
+// it was for the last night, or no night has shown yet that it is enough; otherwise a
+// night need not plan every stream three times. The streams that it returns were begun,
+// and are read to their end in their turn.
 func (r *reader) readAhead(ctx context.Context) (map[string]*received, error) {
 	n, begun := r.night, map[string]*received{}
 	if n.cfg.MaxDuration == 0 || n.mode.kind != ledger.Night {
@@ -147,8 +147,8 @@ func (r *reader) readAhead(ctx context.Context) (map[string]*received, error) {
 	if err != nil {
 		return nil, err
 	}
-	last, ok := lastSnapshot(runs)
-	if unread, _ := last.Unread(); ok && unread == 0 && n.mode.details != AllDetails {
+	newest, ok := lastSnapshot(runs)
+	if unread, _ := newest.Unread(); ok && unread == 0 && n.mode.details != AllDetails {
 		return begun, nil
 	}
 	for _, last := range []load.Turn{load.TurnChanged, load.TurnNew} {
