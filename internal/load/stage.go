@@ -19,11 +19,16 @@ import (
 // Stage collects what a night reads, until it is merged. Its parts may be used from many
 // goroutines.
 type Stage struct {
-	Rows     *Rows
-	Events   *Events
-	Details  *Details
+	// Rows stages the rows of the streams.
+	Rows *Rows
+	// Events stages webhook events.
+	Events *Events
+	// Details plans which details are asked for.
+	Details *Details
+	// Findings stages what did not fit, and writes what the night found into meta.
 	Findings *Findings
-	staging  *staging
+
+	staging *staging
 }
 
 // Open attaches a stage to a draft.
