@@ -53,14 +53,6 @@ func (a *adoption) createView(st, table string, seq sqlText) sqlText {
 		"seq": seq, "table": catalogName + "." + mainTable(table)})
 }
 
-// catalogOf is the file that a table of the stage lies in.
-func (a *adoption) catalogOf(table string) string {
-	if a.tables.has(table) {
-		return catalogName
-	}
-	return stageName
-}
-
 // tableOf is where the rows of a staged table are, to insert or delete some.
 func (a *adoption) tableOf(st, table string) sqlText {
 	if a.tables.has(table) {

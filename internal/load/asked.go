@@ -139,17 +139,6 @@ func (p *Details) store(ctx context.Context, tx *sql.Tx, cover map[string]Covera
 	return nil
 }
 
-// idsNotRead are the ids of a stream of details that were read on an earlier night, and
-// not proven tonight by their row in a list.
-func (p *Details) idsNotRead(st stream.Stream, c Coverage) sqlText {
-	of := values{"stream": st.Name, "now": p.stage.draft.At}
-	if c == Carried {
-		return heldSQL.Render("earlier_ids", of)
-	}
-	of["plan"] = planTable(st.Name)
-	return heldSQL.Render("unproven_ids", of)
-}
-
 // countHeld counts the rows of a stream, the old ones among them, and when the oldest id
 // was read.
 func (p *Details) countHeld(index int, st stream.Stream, c Coverage) sqlText {
@@ -158,7 +147,13 @@ func (p *Details) countHeld(index int, st stream.Stream, c Coverage) sqlText {
 	switch {
 	case st.IsEvents():
 	case st.IsDetail():
-		ids := p.idsNotRead(st, c)
+		// The ids that were read on an earlier night, and not proven tonight by their row
+		// in a list.
+		of, unproven := values{"stream": st.Name, "now": p.stage.draft.At}, "earlier_ids"
+		if c != Carried {
+			of["plan"], unproven = planTable(st.Name), "unproven_ids"
+		}
+		ids := heldSQL.Render(unproven, of)
 		old = heldSQL.Render("held_of_ids", values{"main": main, "rows": rows, "param": warehouse.Name(st.Param), "ids": ids})
 		since = heldSQL.Render("oldest_of_ids", values{"ids": ids})
 	case c == Carried:

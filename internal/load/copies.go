@@ -7,16 +7,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// deleteRows removes all staged rows of a stream.
-func (s *staging) deleteRows(ctx context.Context, st stream.Stream) error {
-	var statements []sqlText
-	for _, t := range tablesOf(st) {
-		statements = append(statements, copiesSQL.Render("delete_all", values{"table": s.feeds.tableOf(st.Name, t.Name)}))
-	}
-	return executeAll(ctx, s.draft, statements)
-}
-
-// keepLatest removes every copy of a record but the one that came last.
+// keepLatest keeps, of rows with one key, the one with the highest seq, and removes the
+// rows that came inside the others.
 func (s *staging) keepLatest(ctx context.Context, st stream.Stream, distinct bool) error {
 	for _, t := range tablesOf(st) {
 		if len(t.Parents) > 0 && slices.Equal(t.Key[:len(t.Parents)], t.Parents) {
@@ -25,37 +17,35 @@ func (s *staging) keepLatest(ctx context.Context, st stream.Stream, distinct boo
 		if distinct && holdsRecordsOnly(st, t) {
 			continue
 		}
-		if err := s.dropCopies(ctx, st, t); err != nil {
+		table, key := s.feeds.tableOf(st.Name, t.Name), columnList("", t.Key)
+		var copies bool
+		err := queryRow(ctx, s.draft, copiesSQL.Render("has_copies", values{"key": key, "table": table})).Scan(&copies)
+		if err != nil {
+			return err
+		}
+		if !copies {
+			continue
+		}
+		statements := []sqlText{copiesSQL.Render("find_copies", values{"key": key, "table": table})}
+		for _, inner := range tablesOf(st) {
+			if inner.Name == t.Name || !isInside(inner, t) {
+				continue
+			}
+			innerTable := s.feeds.tableOf(st.Name, inner.Name)
+			if enclosingTable(st, inner).Name != t.Name {
+				statements = append(statements, copiesSQL.Render("drop_rows_of_copies", values{"table": innerTable}))
+				continue
+			}
+			of := values{"table": innerTable, "item": columnList("", inner.Parents), "key": key}
+			statements = append(statements, copiesSQL.Render("drop_rows_of_items", of))
+			if slices.Contains(inner.Key, "position") {
+				statements = append(statements, copiesSQL.Render("drop_rows_alongside", of))
+			}
+		}
+		statements = append(statements, copiesSQL.Render("drop_copies", values{"table": table}))
+		if err := execute(ctx, s.draft, statements...); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// dropCopies keeps, of rows with one key, the one with the highest seq, and removes the
-// rows that came inside the others.
-func (s *staging) dropCopies(ctx context.Context, st stream.Stream, t stream.Table) error {
-	table, key := s.feeds.tableOf(st.Name, t.Name), columnList("", t.Key)
-	var copies bool
-	err := queryRow(ctx, s.draft, copiesSQL.Render("has_copies", values{"key": key, "table": table})).Scan(&copies)
-	if err != nil || !copies {
-		return err
-	}
-	statements := []sqlText{copiesSQL.Render("find_copies", values{"key": key, "table": table})}
-	for _, inner := range tablesOf(st) {
-		if inner.Name == t.Name || !isInside(inner, t) {
-			continue
-		}
-		innerTable := s.feeds.tableOf(st.Name, inner.Name)
-		if enclosingTable(st, inner).Name != t.Name {
-			statements = append(statements, copiesSQL.Render("drop_rows_of_copies", values{"table": innerTable}))
-			continue
-		}
-		of := values{"table": innerTable, "item": columnList("", inner.Parents), "key": key}
-		statements = append(statements, copiesSQL.Render("drop_rows_of_items", of))
-		if slices.Contains(inner.Key, "position") {
-			statements = append(statements, copiesSQL.Render("drop_rows_alongside", of))
-		}
-	}
-	return execute(ctx, s.draft, append(statements, copiesSQL.Render("drop_copies", values{"table": table}))...)
 }

@@ -49,9 +49,11 @@ func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 	case cover == Whole && !st.IsDetail():
 		return rowsOfStream(st.Root())
 	case st.IsDetail() && cover == ByID:
-		return compareSQL.Render("scope_of_answers", values{"param": warehouse.Name(st.Param), "asked": askedTable(st.Name)})
+		return compareSQL.Render("scope_of_ids", values{"param": warehouse.Name(st.Param), "asked": askedTable(st.Name),
+			"outcomes": []string{string(Answered), string(Gone)}})
 	case detail.Name != "" && m.cover[detail.Name] == ByID:
-		return compareSQL.Render("scope_of_missing", values{"param": warehouse.Name(detail.Param), "asked": askedTable(detail.Name)})
+		return compareSQL.Render("scope_of_ids", values{"param": warehouse.Name(detail.Param), "asked": askedTable(detail.Name),
+			"outcomes": []string{string(Gone)}})
 	}
 	return "FALSE"
 }

@@ -69,7 +69,11 @@ func (f *feeds) find(ctx context.Context, st, table string, rows int64, schema *
 func (f *feeds) openFeed(ctx context.Context, st, table string, schema *arrow.Schema) (*feed, error) {
 	ctx = context.WithoutCancel(ctx)
 	f.made++
-	l, err := newLane(ctx, f.draft, fmt.Sprintf("feed%d", f.made), f.catalogOf(table))
+	catalog := stageName
+	if f.tables.has(table) {
+		catalog = catalogName
+	}
+	l, err := newLane(ctx, f.draft, fmt.Sprintf("feed%d", f.made), catalog)
 	if err != nil {
 		return nil, err
 	}

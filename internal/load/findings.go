@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 
@@ -102,15 +101,6 @@ func (f *Findings) addDrift(ctx context.Context, d Drifts) error {
 	return f.stage.settle(ctx)
 }
 
-// writeDrift adds the counts of the night to meta.drift.
-func writeDrift(ctx context.Context, tx *sql.Tx, run string) error {
-	of := values{"counted": metaSQL.Render("counted_drift", nil), "run": run}
-	if err := executeIn(ctx, tx, metaSQL.Render("update_drift", of), metaSQL.Render("insert_drift", of)); err != nil {
-		return fmt.Errorf("write the drift: %w", err)
-	}
-	return nil
-}
-
 // WriteRejects replaces the rejects of every table that was read tonight, so that
 // meta.rejects shows what does not fit today and does not grow by the same values every
 // night. It returns how many it wrote.
@@ -131,7 +121,8 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 			continue
 		}
 		// An event comes once, and so does what did not fit of it.
-		if known[t.Name] && !f.stage.isFedByEvents(t.Name) {
+		lists, _ := f.stage.sources(t.Name)
+		if known[t.Name] && !slices.ContainsFunc(lists, stream.Stream.IsEvents) {
 			drops = append(drops, f.dropRejects(t))
 		}
 		read = append(read, t.Name)

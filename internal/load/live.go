@@ -11,7 +11,13 @@ import (
 
 // liveIDs are the ids that are live: those of campaigns, of articles or of profiles.
 func (p *Details) liveIDs(life stream.Life, days int) sqlText {
-	campaigns := p.liveCampaigns(days)
+	ids := []sqlText{liveSQL.Render("live_campaigns", values{"now": p.stage.draft.At, "days": days,
+		"campaigns": p.stage.knownRows("campaigns", "id", "created_at", "updated_at"),
+		"articles":  p.stage.knownRows("campaign_articles", "campaign_id", "live_url")})}
+	if _, detail := p.stage.sources("campaigns"); detail.Name != "" {
+		ids = append(ids, liveSQL.Render("changed_campaigns", values{"plan": planTable(detail.Name)}))
+	}
+	campaigns := unionAll(ids)
 	switch life {
 	case stream.AsCampaign:
 		return campaigns
@@ -24,16 +30,6 @@ func (p *Details) liveIDs(life stream.Life, days int) sqlText {
 		"campaigns": p.stage.knownRows("campaigns", "id", "profile_id"),
 		"orders":    p.stage.knownRows("orders", "profile_id", "created_at", "updated_at", "date_paid"),
 		"profiles":  p.stage.knownRows("profiles", "id", "created_at", "updated_at")})
-}
-
-func (p *Details) liveCampaigns(days int) sqlText {
-	ids := []sqlText{liveSQL.Render("live_campaigns", values{"now": p.stage.draft.At, "days": days,
-		"campaigns": p.stage.knownRows("campaigns", "id", "created_at", "updated_at"),
-		"articles":  p.stage.knownRows("campaign_articles", "campaign_id", "live_url")})}
-	if _, detail := p.stage.sources("campaigns"); detail.Name != "" {
-		ids = append(ids, liveSQL.Render("changed_campaigns", values{"plan": planTable(detail.Name)}))
-	}
-	return unionAll(ids)
 }
 
 // touchedIDs are the ids of campaigns or articles that events are about, with the time of

@@ -27,29 +27,6 @@ type merge struct {
 	limits  Limits
 }
 
-// run unites, compares and writes. Nothing is written before all gates have passed.
-func (m *merge) run(ctx context.Context) ([]Change, error) {
-	if err := m.stage.settle(ctx); err != nil {
-		return nil, err
-	}
-	if m.stage.feeds.made > 0 {
-		if _, err := setThreads(ctx, m.stage.draft, m.stage.threads); err != nil {
-			return nil, err
-		}
-	}
-	if err := m.unite(ctx); err != nil {
-		return nil, err
-	}
-	changes, err := m.compare(ctx, stream.Tables(m.stage.streams))
-	if err != nil {
-		return nil, fmt.Errorf("compare the tables: %w", err)
-	}
-	if err := m.checkLosses(ctx, changes); err != nil {
-		return nil, err
-	}
-	return changes, m.write(ctx, changes)
-}
-
 // compare finds what changes in tables, parents before children: the scope of a child
 // looks at the closing keys of its parent.
 func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, error) {
@@ -193,9 +170,20 @@ func (m *merge) writeDeletions(ctx context.Context, tx *sql.Tx, changes []Change
 	return nil
 }
 
-// evidence tells an answer of 404 from absence.
+// evidence tells an answer of 404 from absence, and names the list that a row is absent
+// from. Where several fill a table, a fixed column of the row tells which.
 func (m *merge) evidence(t stream.Table, sources []stream.Stream) sqlText {
-	absent := absenceFrom(sources)
+	absence := func(st stream.Stream) string { return "absent from a proven walk of " + st.Name }
+	var cases []sqlText
+	for _, st := range sources {
+		if len(st.Tables) > 0 && len(st.Root().Const) > 0 {
+			cases = append(cases, mergeSQL.Render("evidence_of_list", values{"rows": rowsOfStream(st.Root()), "absent": absence(st)}))
+		}
+	}
+	absent := sqlText(warehouse.Literal(absence(sources[0])))
+	if len(cases) > 0 {
+		absent = mergeSQL.Render("evidence_by_list", values{"cases": joinSQL(cases, " "), "absent": absent})
+	}
 	for _, st := range sources {
 		if st.Name != "" && st.IsDetail() && m.cover[st.Name] == ByID && slices.Contains(t.Key, st.Param) {
 			return mergeSQL.Render("evidence_of_answers", values{"param": warehouse.Name(st.Param), "asked": askedTable(st.Name),
@@ -203,22 +191,6 @@ func (m *merge) evidence(t stream.Table, sources []stream.Stream) sqlText {
 		}
 	}
 	return absent
-}
-
-// absenceFrom names the list that a row is absent from. Where several fill a table, a
-// fixed column of the row tells which.
-func absenceFrom(sources []stream.Stream) sqlText {
-	absent := func(st stream.Stream) string { return "absent from a proven walk of " + st.Name }
-	var cases []sqlText
-	for _, st := range sources {
-		if len(st.Tables) > 0 && len(st.Root().Const) > 0 {
-			cases = append(cases, mergeSQL.Render("evidence_of_list", values{"rows": rowsOfStream(st.Root()), "absent": absent(st)}))
-		}
-	}
-	if len(cases) == 0 {
-		return sqlText(warehouse.Literal(absent(sources[0])))
-	}
-	return mergeSQL.Render("evidence_by_list", values{"cases": joinSQL(cases, " "), "absent": absent(sources[0])})
 }
 
 // inTransaction runs do in one transaction, which it ends.

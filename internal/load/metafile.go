@@ -27,16 +27,15 @@ func WriteMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definitio
 	return nil
 }
 
-func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas []stream.Definition) (err error) {
+func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas []stream.Definition) (failed error) {
 	before := map[string][]string{}
 	if base != "" {
-		if err := execute(ctx, d, metaFileSQL.Render("attach_base", values{"file": d.Catalog(base)})); err != nil {
+		detach, err := attachCatalog(ctx, d, "before", d.Catalog(base))
+		if err != nil {
 			return err
 		}
-		defer func() {
-			err = errors.Join(err, execute(context.WithoutCancel(ctx), d, metaFileSQL.Render("detach_base", nil)))
-		}()
-		err := eachRow(ctx, d, []sqlText{metaFileSQL.Render("meta_columns", nil)}, func(scan func(...any) error) error {
+		defer func() { failed = errors.Join(failed, detach()) }()
+		err = eachRow(ctx, d, []sqlText{metaFileSQL.Render("meta_columns", nil)}, func(scan func(...any) error) error {
 			var table, column string
 			err := scan(&table, &column)
 			before[table] = append(before[table], column)
@@ -48,22 +47,25 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 	}
 	var parts []sqlText
 	for _, def := range metas {
-		parts = append(parts, changedRows(def, before[def.Name]))
+		// A table without columns in the base is new.
+		columns, table := allColumns(def), metaTable(def.Name)
+		rows := []sqlText{metaFileSQL.Render("counted_rows", values{"columns": columns, "side": 1, "table": table})}
+		if old := before[def.Name]; len(old) > 0 {
+			rows = append(rows, metaFileSQL.Render("counted_rows",
+				values{"columns": columnsOrNull(def, old), "side": -1, "table": "before." + table}))
+		}
+		parts = append(parts, metaFileSQL.Render("changed_rows", values{"name": def.Name, "texts": columnEach(def, ", ", valueAsText),
+			"columns": columns, "rows": unionAll(rows)}))
 	}
 	return execute(ctx, d, metaFileSQL.Render("write_meta_file",
 		values{"rows": joinSQL(parts, " UNION ALL BY NAME "), "file": filepath.Join(d.Dir, warehouse.MetaFile)}))
 }
 
-// changedRows selects the rows that a table of meta gained and lost; before are the
-// columns that it had in the base, none when it is new.
-func changedRows(def stream.Definition, before []string) sqlText {
-	columns, table := allColumns(def), metaTable(def.Name)
-	rows := []sqlText{metaFileSQL.Render("rows_now", values{"columns": columns, "table": table})}
-	if len(before) > 0 {
-		rows = append(rows, metaFileSQL.Render("rows_before", values{"columns": columnsOrNull(def, before), "table": "before." + table}))
-	}
-	return metaFileSQL.Render("changed_rows", values{"name": def.Name, "texts": columnEach(def, ", ", valueAsText),
-		"columns": columns, "rows": unionAll(rows)})
+// attachCatalog attaches the file of a catalog to be read, until detach.
+func attachCatalog(ctx context.Context, d *warehouse.Draft, name warehouse.Name, file string) (detach func() error, err error) {
+	return func() error {
+		return execute(context.WithoutCancel(ctx), d, stageSQL.Render("detach", values{"catalog": name}))
+	}, execute(ctx, d, stageSQL.Render("attach_read_only", values{"file": file, "catalog": name}))
 }
 
 func valueAsText(c stream.Column) sqlText {
@@ -109,10 +111,11 @@ func RestoreMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definit
 // AdoptMeta copies what another catalog has in meta: its runs, grades, findings and what
 // is known of details. A table or column that one of the two lacks is left out.
 func AdoptMeta(ctx context.Context, d *warehouse.Draft, catalog string, metas []stream.Definition) (err error) {
-	if err := execute(ctx, d, rebuildSQL.Render("attach_other", values{"file": catalog})); err != nil {
+	detach, err := attachCatalog(ctx, d, "other", catalog)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, execute(ctx, d, rebuildSQL.Render("detach_other", nil))) }()
+	defer func() { err = errors.Join(err, detach()) }()
 	for _, def := range metas {
 		common, err := queryTexts(ctx, d, rebuildSQL.Render("common_columns", values{"table": def.Name}))
 		if err == nil && len(common) > 0 {

@@ -35,8 +35,9 @@ func (f *Findings) WriteNotes(ctx context.Context, n Notes) error {
 		return fmt.Errorf("read meta.runs: %w", err)
 	}
 	return inTransaction(ctx, f.stage.draft, func(tx *sql.Tx) error {
-		if err := writeDrift(ctx, tx, f.stage.draft.Run); err != nil {
-			return err
+		drift := values{"counted": metaSQL.Render("counted_drift", nil), "run": f.stage.draft.Run}
+		if err := executeIn(ctx, tx, metaSQL.Render("update_drift", drift), metaSQL.Render("insert_drift", drift)); err != nil {
+			return fmt.Errorf("write the drift: %w", err)
 		}
 		tables := newMetaRows("tables", "run_id", "table_name", "rows", "rows_new", "rows_changed", "rows_gone")
 		for _, c := range n.Changes {
@@ -71,15 +72,18 @@ func writeRun(ctx context.Context, tx *sql.Tx, r ledger.Run) error {
 	runs := newMetaRows("runs", "run_id", "kind", "started_at", "ended_at", "snapshot_at", "outcome", "exit_code",
 		"requests", "bytes", "retries", "throttled_seconds", "rows", "rows_new", "rows_changed", "rows_gone",
 		"program_version", "error")
-	runs.add(r.ID, cmp.Or(r.Kind, ledger.Night), r.StartedAt, timeOrNull(r.EndedAt), timeOrNull(r.SnapshotAt), r.Outcome, countOrNull(int64(r.ExitCode)),
-		r.Requests, r.Bytes, r.Retries, r.ThrottledSeconds, r.Rows, r.New, r.Changed, r.Gone, r.Program, nonEmptyOrNull(r.Error))
+	runs.add(r.ID, cmp.Or(r.Kind, ledger.Night), r.StartedAt, nullIf(r.EndedAt.IsZero(), r.EndedAt),
+		nullIf(r.SnapshotAt.IsZero(), r.SnapshotAt), r.Outcome, nullIf(r.ExitCode < 0, int64(r.ExitCode)),
+		r.Requests, r.Bytes, r.Retries, r.ThrottledSeconds, r.Rows, r.New, r.Changed, r.Gone, r.Program,
+		nullIf(r.Error == "", r.Error))
 	streams := newMetaRows("streams", "run_id", "stream", "grade", "reason", "pages", "requests", "passes",
 		"total_first", "total_last", "distinct_ids", "repeated_ids", "rows", "rows_old", "fetched", "carried", "rechecked", "failed", "unread", "age_since")
 	requests := newMetaRows("requests", "run_id", "stream", "requests", "bytes", "retries", "rate_limited",
 		"latency_p50_ms", "latency_p95_ms", "latency_max_ms", "rate_wait_seconds", "retry_after_seconds", "rate_used", "landed")
 	for _, st := range r.Streams {
-		streams.add(r.ID, st.Stream, st.Grade, nonEmptyOrNull(st.Reason), st.Pages, st.Requests, st.Passes, countOrNull(st.TotalFirst), countOrNull(st.TotalLast),
-			st.Distinct, st.Repeated, st.Rows, st.RowsOld, st.Fetched, st.Carried, st.Rechecked, st.Failed, st.Unread, timeOrNull(st.AgeSince))
+		streams.add(r.ID, st.Stream, st.Grade, nullIf(st.Reason == "", st.Reason), st.Pages, st.Requests, st.Passes,
+			nullIf(st.TotalFirst < 0, st.TotalFirst), nullIf(st.TotalLast < 0, st.TotalLast), st.Distinct, st.Repeated, st.Rows, st.RowsOld,
+			st.Fetched, st.Carried, st.Rechecked, st.Failed, st.Unread, nullIf(st.AgeSince.IsZero(), st.AgeSince))
 		requests.add(r.ID, st.Stream, st.Requests, st.Bytes, st.Retries, st.RateLimited, st.LatencyP50, st.LatencyP95, st.LatencyMax,
 			st.RateWaitSeconds, st.RetryAfterSeconds, st.RateUsed, st.Landed)
 	}
@@ -117,24 +121,10 @@ func (m *metaRows) insert(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// The ledger writes what is unknown as a zero or -1; meta has NULL for it.
-func timeOrNull(t time.Time) any {
-	if t.IsZero() {
+// nullIf is NULL for what the ledger writes as zero or -1, since it is unknown.
+func nullIf(unknown bool, value any) any {
+	if unknown {
 		return nil
 	}
-	return t
-}
-
-func nonEmptyOrNull(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
-}
-
-func countOrNull(n int64) any {
-	if n < 0 {
-		return nil
-	}
-	return n
+	return value
 }

@@ -51,35 +51,28 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 	for i, t := range tables {
 		written[i] = warehouse.ManifestTable{Name: t.Name, ManifestFileSum: warehouse.ManifestFileSum{File: t.Name + ".parquet"}}
 	}
-	rest, err := carryUnchanged(d, tables, changes)
-	if err == nil {
-		err = w.writeTables(ctx, rest)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("write Parquet: %w", err)
-	}
-	return written, nil
-}
-
-// carryUnchanged copies the files of unchanged tables and returns the tables to write.
-func carryUnchanged(d *warehouse.Draft, tables []stream.Table, changes []Change) (rest []stream.Table, err error) {
 	unchanged := map[string]bool{}
 	for _, c := range changes {
 		unchanged[c.Table] = c.New+c.Changed+c.Gone == 0
 	}
 	before := d.NewCarrier()
+	var rest []stream.Table
 	for _, t := range tables {
 		carried := false
 		if unchanged[t.Name] {
+			var err error
 			if carried, err = before.Carry(t.Name); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("write Parquet: %w", err)
 			}
 		}
 		if !carried {
 			rest = append(rest, t)
 		}
 	}
-	return rest, nil
+	if err := w.writeTables(ctx, rest); err != nil {
+		return nil, fmt.Errorf("write Parquet: %w", err)
+	}
+	return written, nil
 }
 
 // parquetWriter sorts and writes tables of main.

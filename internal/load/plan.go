@@ -73,9 +73,21 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, prove
 	if st.Life != 0 {
 		live = planSQL.Render("is_live", values{"ids": p.liveIDs(st.Life, r.LiveDays)})
 	}
-	due, overdue := dueAgain(r.Recheck)
+	// Whether it is the turn of a settled detail to be read again, and whether an earlier
+	// night had no time for it.
+	var due, overdue sqlText = "FALSE", "FALSE"
+	if r.Recheck > 0 {
+		due = planSQL.Render("is_due", values{"nights": r.Recheck})
+	}
+	if r.Recheck > 1 {
+		overdue = planSQL.Render("is_overdue", values{"skipped": r.Recheck - 2})
+	}
+	turns, turn := values{"event": int(TurnEvent), "live": int(TurnLive), "new": int(TurnNew), "settled": int(TurnSettled)}, "turn_while_live"
+	if st.Rule == stream.ByRow {
+		turns["changed"], turn = int(TurnChanged), "turn_by_row"
+	}
 	return p.storePlan(ctx, st, planSQL.Render("create_plan", values{"plan": planTable(st.Name), "why": p.reasonFor(st, r, proven),
-		"turn": turnFor(st), "completes_list": st.Over != "", "live": live, "due": due, "overdue": overdue,
+		"turn": planSQL.Render(turn, turns), "completes_list": st.Over != "", "live": live, "due": due, "overdue": overdue,
 		"named_ids": p.namedIDs(st), "fingerprints": p.fingerprints(st), "touched": touched, "stream": st.Name}))
 }
 
@@ -122,29 +134,6 @@ func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error)
 		return Plan{}, fmt.Errorf("count the plan of %s: %w", st.Name, err)
 	}
 	return c, nil
-}
-
-// dueAgain are the conditions that it is the turn of a settled detail to be read again,
-// and that an earlier night had no time for it.
-func dueAgain(nights int) (due, overdue sqlText) {
-	if nights == 0 {
-		return "FALSE", "FALSE"
-	}
-	due = planSQL.Render("is_due", values{"nights": nights})
-	if nights == 1 {
-		return due, "FALSE"
-	}
-	return due, planSQL.Render("is_overdue", values{"skipped": nights - 2})
-}
-
-// turnFor is the turn of an id, if it is asked for.
-func turnFor(st stream.Stream) sqlText {
-	turns := values{"event": int(TurnEvent), "live": int(TurnLive), "new": int(TurnNew), "settled": int(TurnSettled)}
-	if st.Rule != stream.ByRow {
-		return planSQL.Render("turn_while_live", turns)
-	}
-	turns["changed"] = int(TurnChanged)
-	return planSQL.Render("turn_by_row", turns)
 }
 
 // reasonFor is why an id is asked for tonight, or is carried.

@@ -19,29 +19,26 @@ func Replay(ctx context.Context, d *warehouse.Draft, tables []stream.Table, snap
 		if snap.Files[t.Name] == "" {
 			continue
 		}
-		if err := replayTable(ctx, d, t, snap); err != nil {
+		source := rebuildSQL.Render("snapshot_file", values{"file": snap.Files[t.Name]})
+		have, err := columnsOf(ctx, d, source)
+		if err == nil {
+			def := d.Definition(t.Name)
+			main, columns, key := mainTable(t.Name), allColumns(def), columnList("", t.Key)
+			err = executeAll(ctx, d, []sqlText{
+				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, have), "source": source}),
+				rebuildSQL.Render("find_ending", values{"stored_key": columnList("m.", t.Key), "now": snap.At, "main": main,
+					"same_key": joinOn("m.", "f.", t.Key)}),
+				rebuildSQL.Render("end_rows", values{"past": pastTable(t.Name), "columns": columns, "run": snap.Run, "main": main, "key": key}),
+				mergeSQL.Render("delete_closed", values{"main": main, "closing": sqlText("ending"), "same_key": joinOn("m.", "c.", t.Key)}),
+				rebuildSQL.Render("begin_rows", values{"main": main, "columns": columns, "key": key}),
+				rebuildSQL.Render("drop_replayed", nil),
+			})
+		}
+		if err != nil {
 			return fmt.Errorf("replay table %s of %s: %w", t.Name, snap.At.Format(time.DateOnly), err)
 		}
 	}
 	return nil
-}
-
-func replayTable(ctx context.Context, d *warehouse.Draft, t stream.Table, snap warehouse.Snapshot) error {
-	source := rebuildSQL.Render("snapshot_file", values{"file": snap.Files[t.Name]})
-	have, err := columnsOf(ctx, d, source)
-	if err != nil {
-		return err
-	}
-	def := d.Definition(t.Name)
-	main, columns, key := mainTable(t.Name), allColumns(def), columnList("", t.Key)
-	return executeAll(ctx, d, []sqlText{
-		rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, have), "source": source}),
-		rebuildSQL.Render("find_ending", values{"stored_key": columnList("m.", t.Key), "now": snap.At, "main": main, "same_key": joinOn("m.", "f.", t.Key)}),
-		rebuildSQL.Render("end_rows", values{"past": pastTable(t.Name), "columns": columns, "run": snap.Run, "main": main, "key": key}),
-		rebuildSQL.Render("delete_ended", values{"main": main, "same_key": joinOn("m.", "c.", t.Key)}),
-		rebuildSQL.Render("begin_rows", values{"main": main, "columns": columns, "key": key}),
-		rebuildSQL.Render("drop_replayed", nil),
-	})
 }
 
 // columnsOf are the names of the columns of a table or a file.

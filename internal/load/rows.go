@@ -54,12 +54,16 @@ func ReleaseBatches(rows []arrow.RecordBatch) {
 // reader knows that no record came twice, distinct avoids a search for copies: with a
 // million listings that takes longer than all else here.
 func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinct bool) error {
-	if err := r.stage.settleStream(ctx, st); err != nil {
+	if err := r.stage.settleSome(ctx, func(f feedTarget) bool { return f.stream == st.Name }); err != nil {
 		return err
 	}
 	var err error
 	if c == Carried {
-		err = r.stage.deleteRows(ctx, st)
+		var deletes []sqlText
+		for _, t := range tablesOf(st) {
+			deletes = append(deletes, copiesSQL.Render("delete_all", values{"table": r.stage.feeds.tableOf(st.Name, t.Name)}))
+		}
+		err = executeAll(ctx, r.stage.draft, deletes)
 	} else {
 		err = r.stage.keepLatest(ctx, st, distinct)
 		if err == nil && r.skipped.has(st.Name) {

@@ -73,6 +73,7 @@ func (s shape) pieceCount(limit int64) int {
 // measureTables finds the shapes of tables: their rows, and the texts in some vectors of
 // them.
 func (w *parquetWriter) measureTables(ctx context.Context, tables []stream.Table) ([]shape, error) {
+	const sample, unknown = 10 * fewRows, 1_250
 	rows, err := countTables(ctx, w.draft, tables)
 	if err != nil {
 		return nil, err
@@ -80,9 +81,17 @@ func (w *parquetWriter) measureTables(ctx context.Context, tables []stream.Table
 	all := make([]shape, len(tables))
 	var widths []sqlText
 	for i, t := range tables {
-		if all[i].rows = rows[t.Name]; all[i].rows >= fewRows {
-			widths = append(widths, measureWidth(i, w.defs[t.Name], all[i].rows))
+		if all[i].rows = rows[t.Name]; all[i].rows < fewRows {
+			continue
 		}
+		def, texts := w.defs[t.Name], []sqlText{"0"}
+		for _, c := range def.Columns {
+			if c.Type == stream.Text || c.Type == stream.JSON {
+				texts = append(texts, parquetSQL.Render("text_width", values{"column": warehouse.Name(c.Name)}))
+			}
+		}
+		widths = append(widths, parquetSQL.Render("row_width", values{"index": i, "texts": joinSQL(texts, " + "), "unknown": unknown,
+			"cells": cell * len(def.Columns), "table": mainTable(t.Name), "percent": min(100, 100*float64(sample)/float64(all[i].rows))}))
 	}
 	return all, eachRow(ctx, w.draft, widths, func(scan func(...any) error) error {
 		var i int
@@ -91,17 +100,4 @@ func (w *parquetWriter) measureTables(ctx context.Context, tables []stream.Table
 		all[i].width = width
 		return err
 	})
-}
-
-// measureWidth is the width of a table by a sample.
-func measureWidth(index int, def stream.Definition, rows int64) sqlText {
-	const sample, unknown = 10 * fewRows, 1_250
-	texts := []sqlText{"0"}
-	for _, c := range def.Columns {
-		if c.Type == stream.Text || c.Type == stream.JSON {
-			texts = append(texts, parquetSQL.Render("text_width", values{"column": warehouse.Name(c.Name)}))
-		}
-	}
-	return parquetSQL.Render("row_width", values{"index": index, "texts": joinSQL(texts, " + "), "unknown": unknown,
-		"cells": cell * len(def.Columns), "table": mainTable(def.Name), "percent": min(100, 100*float64(sample)/float64(rows))})
 }

@@ -49,7 +49,25 @@ func (s *Stage) Close(ctx context.Context) error { return s.staging.close(ctx) }
 // did not.
 func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Limits) ([]Change, error) {
 	m := &merge{stage: s.staging, rows: s.Rows, details: s.Details, cover: cover, limits: limits}
-	return m.run(ctx)
+	if err := m.stage.settle(ctx); err != nil {
+		return nil, err
+	}
+	if m.stage.feeds.made > 0 {
+		if _, err := setThreads(ctx, m.stage.draft, m.stage.threads); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.unite(ctx); err != nil {
+		return nil, err
+	}
+	changes, err := m.compare(ctx, stream.Tables(m.stage.streams))
+	if err != nil {
+		return nil, fmt.Errorf("compare the tables: %w", err)
+	}
+	if err := m.checkLosses(ctx, changes); err != nil {
+		return nil, err
+	}
+	return changes, m.write(ctx, changes)
 }
 
 // Held is what a snapshot holds of a stream, in its first table.

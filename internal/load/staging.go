@@ -69,7 +69,14 @@ func (s *staging) create(ctx context.Context) error {
 		statements = append(statements, createSchema(st.Name), createTable(askedTable(st.Name), askedColumns),
 			stageSQL.Render("create_table", values{"table": planTable(st.Name), "columns": planColumns}))
 		for _, t := range tablesOf(st) {
-			statements = append(statements, createStaged(stagedTable(st.Name, t.Name), s.defs[t.Name]))
+			columns := columnEach(s.defs[t.Name], ", ", func(c stream.Column) sqlText {
+				if c.Type == stream.JSON { // it arrives as text, and becomes JSON when it is merged
+					c.Type = stream.Text
+				}
+				return sqlText(warehouse.Quote(c.Name) + " " + string(c.Type))
+			})
+			statements = append(statements, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, t.Name),
+				"columns": columns + ", " + stream.RowHash + " UBIGINT, " + stream.Seq + " UBIGINT"}))
 		}
 	}
 	return executeAll(ctx, s.draft, statements)
@@ -79,25 +86,13 @@ func createSchema(name string) sqlText {
 	return stageSQL.Render("create_schema", values{"schema": sqlText(stageName + "." + warehouse.Quote(name))})
 }
 
-// createStaged makes a table of the columns that the decoder's batches have. JSON arrives
-// as text and becomes JSON when it is merged.
-func createStaged(table sqlText, def stream.Definition) sqlText {
-	cols := columnEach(def, ", ", func(c stream.Column) sqlText {
-		if c.Type == stream.JSON {
-			c.Type = stream.Text
-		}
-		return sqlText(warehouse.Quote(c.Name) + " " + string(c.Type))
-	})
-	return stageSQL.Render("create_table", values{"table": table, "columns": cols + ", " + stream.RowHash + " UBIGINT, " + stream.Seq + " UBIGINT"})
-}
-
 // insert stages batches by a statement of their own.
 func (s *staging) insert(ctx context.Context, table sqlText, rows ...arrow.RecordBatch) error {
 	l, err := s.takeLane(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.returnLane(l)
+	defer func() { s.free <- l }()
 	return l.insert(ctx, table, rows...)
 }
 
@@ -110,19 +105,12 @@ func (s *staging) takeLane(ctx context.Context) (*lane, error) {
 	}
 }
 
-func (s *staging) returnLane(l *lane) { s.free <- l }
-
 // settle makes all rows added so far visible to queries.
 func (s *staging) settle(ctx context.Context) error {
 	return s.settleSome(ctx, func(feedTarget) bool { return true })
 }
 
-// settleStream makes the rows of one stream visible; rows of others may be added
-// meanwhile.
-func (s *staging) settleStream(ctx context.Context, st stream.Stream) error {
-	return s.settleSome(ctx, func(f feedTarget) bool { return f.stream == st.Name })
-}
-
+// settleSome makes the rows of some feeds visible; rows of others may be added meanwhile.
 func (s *staging) settleSome(ctx context.Context, which func(feedTarget) bool) error {
 	s.settling.Lock()
 	defer s.settling.Unlock()
@@ -138,7 +126,7 @@ func (s *staging) settleSome(ctx context.Context, which func(feedTarget) bool) e
 		err = errors.Join(err, l.commit(ctx))
 	}
 	for _, l := range held {
-		s.returnLane(l)
+		s.free <- l
 	}
 	if err != nil {
 		return fmt.Errorf("settle the stage: %w", err)
@@ -152,7 +140,7 @@ func (s *staging) close(ctx context.Context) error {
 	_ = s.feeds.closeSome(func(feedTarget) bool { return true })
 	err := s.closeLanes()
 	if s.draft.Instance != nil {
-		err = errors.Join(err, execute(ctx, s.draft, stageSQL.Render("detach", nil)))
+		err = errors.Join(err, execute(ctx, s.draft, stageSQL.Render("detach", values{"catalog": warehouse.Name(stageName)})))
 	}
 	path := filepath.Join(s.draft.Dir, stageFile)
 	return errors.Join(err, os.RemoveAll(path), os.RemoveAll(path+".wal"))

@@ -35,12 +35,6 @@ func (s streamSet) fillsAlone(st stream.Stream) bool {
 	return !completed && !shared && st.Over == "" && !st.IsDetail()
 }
 
-// isFedByEvents reports whether events fill a table.
-func (s streamSet) isFedByEvents(table string) bool {
-	lists, _ := s.sources(table)
-	return slices.ContainsFunc(lists, stream.Stream.IsEvents)
-}
-
 // knownRows are columns of a table as far as they are known tonight, as a query. A table
 // that no stream fills has no rows.
 func (s streamSet) knownRows(table string, cols ...string) sqlText {

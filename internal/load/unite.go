@@ -17,19 +17,20 @@ import (
 // unite makes, for every table, the rows that main shall have: where a list and a stream
 // of details fill it, both are united.
 func (m *merge) unite(ctx context.Context) error {
+	var err error
 	for _, st := range m.stage.streams {
-		if st.Over == "" {
-			continue
-		}
-		if err := m.uniteExtras(ctx, st); err != nil {
-			return fmt.Errorf("unite lists and details: %w", err)
+		if st.Over != "" && err == nil {
+			err = m.uniteExtras(ctx, st)
 		}
 	}
-	var statements []sqlText
-	for _, t := range stream.Tables(m.stage.streams) {
-		statements = append(statements, m.createFresh(t))
+	if err == nil {
+		var statements []sqlText
+		for _, t := range stream.Tables(m.stage.streams) {
+			statements = append(statements, m.createFresh(t))
+		}
+		err = executeAll(ctx, m.stage.draft, statements)
 	}
-	if err := executeAll(ctx, m.stage.draft, statements); err != nil {
+	if err != nil {
 		return fmt.Errorf("unite lists and details: %w", err)
 	}
 	return nil
@@ -47,41 +48,33 @@ func (m *merge) createFresh(t stream.Table) sqlText {
 		}
 		return uniteSQL.Render("fresh_view", values{"fresh": freshTable(t.Name), "rows": unionAll(parts)})
 	}
-	root := detail.Root()
-	of := values{"fresh": freshTable(t.Name), "fingerprint": textFingerprint(def), "detail": stagedTable(detail.Name, t.Name),
+	root, textCell := detail.Root(), "item_text"
+	if t.Name == root.Name {
+		textCell = "record_text"
+	}
+	cells := columnEach(def, ", ", func(c stream.Column) sqlText {
+		part := "united_value"
+		switch {
+		case c.Name == "extra" && t.Name == root.Name:
+			part = "record_extra"
+		case c.Type == stream.Text:
+			part = textCell
+		}
+		return uniteSQL.Render(part, values{"column": warehouse.Name(c.Name)})
+	})
+	of := values{"fresh": freshTable(t.Name), "cells": cells, "fingerprint": textFingerprint(def), "detail": stagedTable(detail.Name, t.Name),
 		"list_rows": listRows(detail), "main": mainTable(t.Name)}
 	if t.Name == root.Name {
-		of["cells"] = columnEach(def, ", ", recordCell)
 		of["key"], of["same_key"] = warehouse.Name(t.Key[0]), joinOn("d.", "l.", t.Key)
 		of["extra"] = extraTable(t.Name)
 		return uniteSQL.Render("unite_records", of)
 	}
-	of["cells"] = columnEach(def, ", ", itemCell)
 	of["list"], of["detail_records"] = stagedTable(detail.Over, t.Name), stagedTable(detail.Name, root.Name)
 	of["record_key"] = columnList("", root.Key)
 	of["agrees"] = joinOn("m.", "l.", t.Key) + " AND " + columnEach(def, " AND ", func(c stream.Column) sqlText {
 		return uniteSQL.Render("cell_agrees", values{"column": warehouse.Name(c.Name)})
 	})
 	return uniteSQL.Render("unite_items", of)
-}
-
-func recordCell(c stream.Column) sqlText {
-	part := "united_value"
-	switch {
-	case c.Name == "extra":
-		part = "record_extra"
-	case c.Type == stream.Text:
-		part = "record_text"
-	}
-	return uniteSQL.Render(part, values{"column": warehouse.Name(c.Name)})
-}
-
-func itemCell(c stream.Column) sqlText {
-	part := "united_value"
-	if c.Type == stream.Text {
-		part = "item_text"
-	}
-	return uniteSQL.Render(part, values{"column": warehouse.Name(c.Name)})
 }
 
 // listRows are the rows of a list without those whose detail stays as it is.
@@ -161,9 +154,22 @@ func (m *merge) uniteExtras(ctx context.Context, detail stream.Stream) error {
 // the letter, names sorted.
 func uniteObjects(under, over string) (string, error) {
 	members := map[string]string{}
-	for _, text := range []string{under, over} {
-		if err := readMembers(text, members); err != nil {
+	for _, object := range []string{under, over} {
+		d := jsontext.NewDecoder(bytes.NewBufferString(object), jsontext.AllowDuplicateNames(true))
+		if _, err := d.ReadToken(); err != nil {
 			return "", err
+		}
+		for d.PeekKind() == '"' {
+			name, err := d.ReadValue()
+			if err != nil {
+				return "", err
+			}
+			key := string(name) // with its quotes
+			value, err := d.ReadValue()
+			if err != nil {
+				return "", err
+			}
+			members[key] = string(value)
 		}
 	}
 	var pairs []string
@@ -171,25 +177,4 @@ func uniteObjects(under, over string) (string, error) {
 		pairs = append(pairs, name+":"+members[name])
 	}
 	return "{" + strings.Join(pairs, ",") + "}", nil
-}
-
-// readMembers reads the members of an object; names keep their quotes.
-func readMembers(object string, into map[string]string) error {
-	d := jsontext.NewDecoder(bytes.NewBufferString(object), jsontext.AllowDuplicateNames(true))
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	for d.PeekKind() == '"' {
-		name, err := d.ReadValue()
-		if err != nil {
-			return err
-		}
-		key := string(name)
-		value, err := d.ReadValue()
-		if err != nil {
-			return err
-		}
-		into[key] = string(value)
-	}
-	return nil
 }

@@ -123,64 +123,58 @@ func (r *reader) forecastNights(ctx context.Context) error {
 		}
 		unread += one.unread
 		nights := (unread + pace - 1) / pace
-		more := "; about " + groupDigits(nights) + " more nights"
-		if nights == 1 {
-			more = "; about 1 more night"
+		one.evidence.Reason += "; about " + groupDigits(nights) + " more night"
+		if nights > 1 {
+			one.evidence.Reason += "s"
 		}
-		one.evidence.Reason += more
 		r.night.run.NightsLeft = nights
 	}
 	return nil
 }
 
-// isShortOfTime reports whether the time of a night may not be enough: it was not
-// for the last one, or none has shown yet that it is. Reading ahead plans every
-// stream three times, which a night that has time for all need not do.
-func (r *reader) isShortOfTime() (bool, error) {
-	n := r.night
-	if n.cfg.MaxDuration == 0 || n.mode.kind != ledger.Night {
-		return false, nil
-	}
-	runs, err := n.wh.Ledger.Runs()
-	last, ok := lastSnapshot(runs)
-	unread, _ := last.Unread()
-	return !ok || unread > 0 || n.mode.details == AllDetails, err
-}
-
 // readAhead reads what may not wait until all streams before it have been read:
 // while time may be short, what is being worked on comes before all else, and
-// what was never read comes before what is only read again.
-// The streams that it returns were begun, and are read to their end in their turn.
-func (r *reader) readAhead(ctx context.Context) (begun map[string]*received, err error) {
-	begun = map[string]*received{}
-	if short, err := r.isShortOfTime(); err != nil || !short {
-		return begun, err
+// what was never read comes before what is only read again. Time may be short when
+// it was for the last night, or no night has shown yet that it is enough; otherwise a
+// night need not plan every stream three times. The streams that it returns were begun,
+// and are read to their end in their turn.
+func (r *reader) readAhead(ctx context.Context) (map[string]*received, error) {
+	n, begun := r.night, map[string]*received{}
+	if n.cfg.MaxDuration == 0 || n.mode.kind != ledger.Night {
+		return begun, nil
+	}
+	runs, err := n.wh.Ledger.Runs()
+	if err != nil {
+		return nil, err
+	}
+	newest, ok := lastSnapshot(runs)
+	if unread, _ := newest.Unread(); ok && unread == 0 && n.mode.details != AllDetails {
+		return begun, nil
 	}
 	for _, last := range []load.Turn{load.TurnChanged, load.TurnNew} {
-		for _, s := range r.night.cfg.Streams {
+		for _, s := range n.cfg.Streams {
 			if r.isOver() || !s.IsDetail() || last == load.TurnChanged && s.Life == 0 {
 				continue
 			}
 			if begun[s.Name] == nil {
 				begun[s.Name] = newReceived(s)
 			}
-			if err := r.readPart(ctx, begun[s.Name], last); err != nil {
+			one := begun[s.Name]
+			if one.err != nil || !r.isWanted(&one.streamResult) {
+				continue
+			}
+			if err := r.readStream(ctx, one, last); err != nil {
+				return nil, err
+			}
+			if one.err != nil {
+				continue
+			}
+			n.cfg.Watch.update(s.Name, func(p *ledger.StreamProgress) { p.State = ledger.Waiting })
+			// Others can be asked for by the ids in what is staged.
+			if err := one.sink.flushAll(ctx); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return begun, nil
-}
-
-// readPart reads a stream of details up to a turn, and stages what it got, so
-// that others can be asked for by the ids in it.
-func (r *reader) readPart(ctx context.Context, one *received, last load.Turn) error {
-	if one.err != nil || !r.isWanted(&one.streamResult) {
-		return nil
-	}
-	if err := r.readStream(ctx, one, last); err != nil || one.err != nil {
-		return err
-	}
-	r.night.cfg.Watch.setWaiting(one.stream)
-	return one.sink.flushAll(ctx)
 }

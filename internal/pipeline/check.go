@@ -83,17 +83,27 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	if p.FreeBytes, err = wh.Folder.FreeBytes(); err != nil {
 		return p, err
 	}
-	if p.NeedBytes, err = spaceNeeded(wh, p.Latest); err != nil {
-		return p, err
+	if p.Latest != "" {
+		files, err := os.ReadDir(wh.Folder.VersionPath(p.Latest))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // Examine reports a missing version
+			return p, fmt.Errorf("measure the newest version: %w", err)
+		}
+		for _, f := range files {
+			if info, err := f.Info(); err == nil { // else it was pruned just now
+				p.NeedBytes += 2 * info.Size()
+			}
+		}
 	}
 	if err := wh.Folder.Held(); err != nil && !errors.As(err, &p.Held) {
 		return p, err
 	}
 	p.Unwritable = wh.Folder.CheckWritable()
 	if p.Held == nil {
-		if err := p.findDamage(ctx, wh); err != nil {
+		found, err := wh.Examiner.Examine(ctx, false)
+		if err != nil && !errors.As(err, new(*warehouse.NoneError)) {
 			return p, err
 		}
+		p.Damage = found.Damage
 	}
 	return p, p.planStreams(cfg, wh)
 }
@@ -103,37 +113,6 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 func (p Plan) TooFull() bool {
 	const least = 16 << 20
 	return p.FreeBytes >= 0 && p.FreeBytes < max(least, p.NeedBytes/2)
-}
-
-// findDamage looks for damage, if there is a warehouse yet.
-func (p *Plan) findDamage(ctx context.Context, wh *warehouse.Warehouse) error {
-	found, err := wh.Examiner.Examine(ctx, false)
-	if errors.As(err, new(*warehouse.NoneError)) {
-		return nil
-	}
-	p.Damage = found.Damage
-	return err
-}
-
-// spaceNeeded is twice the size of the newest version.
-func spaceNeeded(wh *warehouse.Warehouse, latest string) (int64, error) {
-	if latest == "" {
-		return 0, nil
-	}
-	files, err := os.ReadDir(wh.Folder.VersionPath(latest))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil // findDamage reports it
-	}
-	if err != nil {
-		return 0, fmt.Errorf("measure the newest version: %w", err)
-	}
-	var total int64
-	for _, f := range files {
-		if info, err := f.Info(); err == nil { // else it was pruned just now
-			total += info.Size()
-		}
-	}
-	return 2 * total, nil
 }
 
 func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {

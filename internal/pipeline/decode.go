@@ -134,13 +134,9 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.Page, err
 
 // recallFirstPage returns the facts of a page 1 that has been decoded before.
 func (k *sink) recallFirstPage(r fetch.Response) (stream.Page, bool) {
-	if r.Page != 1 || r.Param != "" {
-		return stream.Page{}, false
-	}
-	sum := xxh3.Hash128(r.Body)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.first.facts.Records == 0 || k.first.sum != sum {
+	if r.Page != 1 || r.Param != "" || k.first.facts.Records == 0 || k.first.sum != xxh3.Hash128(r.Body) {
 		return stream.Page{}, false
 	}
 	facts := k.first.facts
@@ -196,8 +192,6 @@ func (k *sink) decodeBody(ctx context.Context, d *decoder, r fetch.Response) (st
 	}
 	return d.Decode(r.Body, origin)
 }
-
-func (k *sink) recordCount() int64 { return k.count.Load() }
 
 // flushDecoders stages what decoders hold. They hold rows of other bodies than the one
 // that filled them, so that the end of one walk must not cut it short; and an

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 
 	"placementsync/internal/fetch"
@@ -20,8 +19,22 @@ func (r *reader) readDetails(ctx context.Context, one *received, last load.Turn)
 		return stageErr(err)
 	}
 	r.night.cfg.Watch.setPlanned(s, plan.Fetch)
+	// The ids that the night has time for.
 	var asked []string
-	part, err := r.client.Details(ctx, s, r.collectReadable(s, stage.Details.IDsToAsk(ctx, s, last), &asked), one.sink.readBody)
+	ids := func(yield func(string, error) bool) {
+		for id, err := range stage.Details.IDsToAsk(ctx, s, last) {
+			if err == nil {
+				if !r.mayRead(s, id) {
+					continue
+				}
+				asked = append(asked, id)
+			}
+			if !yield(id, err) {
+				return
+			}
+		}
+	}
+	part, err := r.client.Details(ctx, s, ids, one.sink.readBody)
 	if err == nil {
 		err = r.doubtEmptyAnswers(ctx, s, &part)
 	}
@@ -53,23 +66,6 @@ func (r *reader) readDetails(ctx context.Context, one *received, last load.Turn)
 		err = r.gradeUnread(ctx, &one.streamResult)
 	}
 	return stageErr(err)
-}
-
-// collectReadable passes the ids that the night has time for, and adds them to asked.
-func (r *reader) collectReadable(s stream.Stream, ids iter.Seq2[string, error], asked *[]string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for id, err := range ids {
-			if err == nil {
-				if !r.mayRead(s, id) {
-					continue
-				}
-				*asked = append(*asked, id)
-			}
-			if !yield(id, err) {
-				return
-			}
-		}
-	}
 }
 
 // planDetails decides which details are asked for in this run, or decides so again.

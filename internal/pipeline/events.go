@@ -36,9 +36,9 @@ const (
 // values.
 const withheldBody = `"(withheld: the event may hold private columns)"`
 
-// takeEvents lands the inbox and reads what is new in it, once a night. The ids are
-// staged first, so that the body of an event that is known already is not decoded.
-// first is the sink of the stream that is read first.
+// takeEvents lands the inbox and reads what is new in it, once a night. The ids of all
+// events are staged first, so that the body of one that an earlier night has is not
+// decoded. first is the sink of the stream that is read first.
 func (n *night) takeEvents(ctx context.Context, first *sink) error {
 	if n.eventSinks != nil {
 		return nil
@@ -51,7 +51,24 @@ func (n *night) takeEvents(ctx context.Context, first *sink) error {
 	if err != nil {
 		return err
 	}
-	places, err := n.newEvents(ctx, folders)
+	var batch []stream.Event
+	for e, err := range readInbox(folders) {
+		if err != nil {
+			return err
+		}
+		e.Body = nil
+		if batch = append(batch, e); len(batch) < eventBatch {
+			continue
+		}
+		if err := n.stage.Events.AddIDs(ctx, batch); err != nil {
+			return err
+		}
+		batch = batch[:0]
+	}
+	if err := n.stage.Events.AddIDs(ctx, batch); err != nil {
+		return err
+	}
+	places, err := n.stage.Events.FindNew(ctx)
 	if err != nil || len(places) == 0 {
 		return err
 	}
@@ -77,7 +94,7 @@ func (n *night) newEventRoutes(first *sink) (map[string]eventRoute, error) {
 		if !s.IsEvents() {
 			continue
 		}
-		private := n.isPrivate(s)
+		private := len(n.privateColumns(s, slices.Concat(n.cfg.Privacy.Drop, n.cfg.Privacy.Hash))) > 0
 		unknown.private = unknown.private || private
 		sink := n.eventSinks[s.Name]
 		if sink == nil {
@@ -93,29 +110,6 @@ func (n *night) newEventRoutes(first *sink) (map[string]eventRoute, error) {
 	}
 	routes[""] = unknown
 	return routes, nil
-}
-
-// newEvents stages the ids of all events and lists the places of those that no
-// earlier night has.
-func (n *night) newEvents(ctx context.Context, folders []string) ([]uint64, error) {
-	var batch []stream.Event
-	for e, err := range readInbox(folders) {
-		if err != nil {
-			return nil, err
-		}
-		e.Body = nil
-		if batch = append(batch, e); len(batch) < eventBatch {
-			continue
-		}
-		if err := n.stage.Events.AddIDs(ctx, batch); err != nil {
-			return nil, err
-		}
-		batch = batch[:0]
-	}
-	if err := n.stage.Events.AddIDs(ctx, batch); err != nil {
-		return nil, err
-	}
-	return n.stage.Events.FindNew(ctx)
 }
 
 // decodeEvents reads the inbox again and turns the events at some places into rows of
@@ -138,9 +132,13 @@ func (n *night) decodeEvents(ctx context.Context, folders []string, places []uin
 		if !known {
 			route = routes[""]
 		}
-		one, err := route.stageEvent(ctx, e)
-		if err != nil {
-			return err
+		sum := sha256.Sum256(e.Body)
+		e.Body = bytes.ToValidUTF8(e.Body, []byte("\uFFFD"))
+		one := load.EventRow{Event: e, BodySum: hex.EncodeToString(sum[:]), Outcome: load.EventUnknown, Withheld: route.private}
+		if route.sink != nil {
+			if one.Outcome, err = route.sink.stageEvent(ctx, e, route.private); err != nil {
+				return err
+			}
 		}
 		batch = append(batch, one)
 		if size += len(e.Body); len(batch) < eventBatch && size < eventBatchBytes {
@@ -155,20 +153,6 @@ func (n *night) decodeEvents(ctx context.Context, folders []string, places []uin
 		return fmt.Errorf("read the landed events again: %d of them are missing that were there before; nothing was published: look at the disk, then run again", len(places))
 	}
 	return n.stage.Events.Add(ctx, batch)
-}
-
-// stageEvent stages the rows of one event, if a stream has its topic, and says what
-// became of it.
-func (r eventRoute) stageEvent(ctx context.Context, e stream.Event) (load.EventRow, error) {
-	sum := sha256.Sum256(e.Body)
-	e.Body = bytes.ToValidUTF8(e.Body, []byte("\uFFFD"))
-	one := load.EventRow{Event: e, BodySum: hex.EncodeToString(sum[:]), Outcome: load.EventUnknown, Withheld: r.private}
-	if r.sink == nil {
-		return one, nil
-	}
-	var err error
-	one.Outcome, err = r.sink.stageEvent(ctx, e, r.private)
-	return one, err
 }
 
 // readInbox numbers the events of several folders. Times are as exact as the
@@ -232,7 +216,7 @@ func (n *night) readEvents(ctx context.Context, s stream.Stream, sink *sink, r *
 	}
 	r.cover = load.Unproven
 	r.evidence.Grade, r.evidence.Reason = fetch.BestEffort, "built from the deliveries that were received; missed ones cannot be detected"
-	if !some && sink.recordCount() == 0 {
+	if !some && sink.count.Load() == 0 {
 		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "no webhook delivery was received yet"
 	}
 	return nil
@@ -245,9 +229,8 @@ func (k *sink) stageEvent(ctx context.Context, e stream.Event, private bool) (ou
 	if err == nil {
 		err = k.decodeEvent(ctx, e.Seq, record)
 	}
-	var invalid *webhook.InvalidError
 	switch {
-	case errors.As(err, &invalid), errors.Is(err, transform.ErrMalformed):
+	case errors.As(err, new(*webhook.InvalidError)), errors.Is(err, transform.ErrMalformed):
 		reject := stream.Reject{Table: k.stream.Root().Name, Key: e.ID, Raw: string(e.Body), Reason: err.Error(), Seq: e.Seq}
 		if private {
 			reject.Raw = withheldBody
@@ -321,9 +304,4 @@ func (n *night) privateColumns(s stream.Stream, rules []string) []string {
 	}
 	slices.Sort(columns)
 	return slices.Compact(columns)
-}
-
-// isPrivate reports whether a body of a stream of events may hold private values.
-func (n *night) isPrivate(s stream.Stream) bool {
-	return len(n.privateColumns(s, n.cfg.Privacy.Drop))+len(n.privateColumns(s, n.cfg.Privacy.Hash)) > 0
 }

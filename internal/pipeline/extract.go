@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 )
@@ -45,7 +46,8 @@ func newReceived(s stream.Stream) *received {
 func (r *reader) extract(parent context.Context) error {
 	ctx, end := context.WithCancelCause(parent)
 	defer end(nil)
-	behind := r.finishBehind(ctx, end)
+	behind := &finisher{reader: r, queue: make(chan received, len(r.night.cfg.Streams)), ended: make(chan struct{})}
+	go behind.run(ctx, end)
 	err := r.readStreams(ctx, behind)
 	if err = cmp.Or(behind.close(), err, r.done.requireAny(len(r.night.cfg.Chosen) == 1)); err != nil {
 		return err
@@ -78,7 +80,8 @@ func (r *reader) readStreams(ctx context.Context, behind *finisher) error {
 				return err
 			}
 		}
-		behind.addStream(*one)
+		behind.open.Add(1)
+		behind.queue <- *one
 	}
 	return nil
 }
@@ -156,27 +159,17 @@ type finisher struct {
 	err error
 }
 
-// finishBehind starts a finisher. It calls end when what it met ends the night.
-func (r *reader) finishBehind(ctx context.Context, end context.CancelCauseFunc) *finisher {
-	f := &finisher{reader: r, queue: make(chan received, len(r.night.cfg.Streams)), ended: make(chan struct{})}
-	go func() {
-		defer close(f.ended)
-		for one := range f.queue {
-			if f.err == nil {
-				if f.err = f.finishStream(ctx, one); f.err != nil {
-					end(f.err)
-				}
+// run finishes streams until close. It calls end when what it met ends the night.
+func (f *finisher) run(ctx context.Context, end context.CancelCauseFunc) {
+	defer close(f.ended)
+	for one := range f.queue {
+		if f.err == nil {
+			if f.err = f.finishStream(ctx, one); f.err != nil {
+				end(f.err)
 			}
-			f.open.Done()
 		}
-	}()
-	return f
-}
-
-// addStream hands over a stream that was read.
-func (f *finisher) addStream(one received) {
-	f.open.Add(1)
-	f.queue <- one
+		f.open.Done()
+	}
 }
 
 // waitFinished returns when all streams that were read are finished.
@@ -199,12 +192,30 @@ func (f *finisher) finishStream(ctx context.Context, one received) error {
 		return err
 	}
 	if one.sink == nil {
-		err = f.carryStream(ctx, r)
+		err = f.carryRows(ctx, r)
+		if err == nil && n.mode.leavesStream(r.stream) {
+			// A refresh leaves it with its grade and reason, too.
+			var last ledger.Stream
+			var known bool
+			if last, known, err = n.draft.LastGrade(ctx, r.stream.Name); known {
+				r.evidence.Grade, r.evidence.Reason, r.since = fetch.Grade(last.Grade), last.Reason, last.AgeSince
+			}
+		}
 	} else {
-		err = f.stageRest(ctx, one, r)
+		err = one.err
+		if err == nil || one.sink.broken != nil {
+			err = errors.Join(err, one.sink.flushAll(ctx))
+		}
+		// Passes over a list overlap; its records are those it has ids for.
+		r.rows, r.rejects = cmp.Or(r.distinct, one.sink.count.Load()), one.sink.rejects.Load()
+		if err != nil {
+			err = f.judgeError(ctx, r, err)
+		} else if n.mode.isRefresh() && r.cover == load.ByID {
+			err = r.capGrade(ctx, n.draft)
+		}
 	}
 	if err == nil {
-		distinct := !r.stream.IsDetail() && r.distinct > 0 && r.distinct == one.sink.recordCount()
+		distinct := !r.stream.IsDetail() && r.distinct > 0 && r.distinct == one.sink.count.Load()
 		err = n.stage.Rows.Finish(ctx, r.stream, r.cover, distinct)
 	}
 	if err != nil {
@@ -216,26 +227,6 @@ func (f *finisher) finishStream(ctx context.Context, one received) error {
 		return err
 	}
 	n.cfg.Log.Info("stream read", "stream", r.stream.Name, "grade", r.evidence.Grade, "reason", r.evidence.Reason, "rows", r.rows)
-	return nil
-}
-
-// stageRest stages what the decoders of a stream still hold.
-func (f *finisher) stageRest(ctx context.Context, one received, r *streamResult) error {
-	err := one.err
-	if err == nil || one.sink.broken != nil {
-		err = errors.Join(err, one.sink.flushAll(ctx))
-	}
-	// Passes over a list overlap; its records are those it has ids for.
-	r.rows, r.rejects = one.sink.recordCount(), one.sink.rejects.Load()
-	if r.distinct > 0 {
-		r.rows = r.distinct
-	}
-	if err != nil {
-		return f.judgeError(ctx, r, err)
-	}
-	if f.reader.night.mode.isRefresh() && r.cover == load.ByID {
-		return r.capGrade(ctx, f.reader.night.draft)
-	}
 	return nil
 }
 
@@ -255,20 +246,6 @@ func (f *finisher) judgeError(ctx context.Context, r *streamResult, err error) e
 		r.evidence.Grade, r.evidence.Reason, r.failed = fetch.Skipped, err.Error(), err
 	}
 	return f.carryRows(ctx, r)
-}
-
-// carryStream leaves a stream that was not asked for as the last snapshot has it; in
-// a refresh with its grade and reason, too.
-func (f *finisher) carryStream(ctx context.Context, r *streamResult) error {
-	if err := f.carryRows(ctx, r); err != nil || !f.reader.night.mode.leavesStream(r.stream) {
-		return err
-	}
-	last, ok, err := f.reader.night.draft.LastGrade(ctx, r.stream.Name)
-	if err != nil || !ok {
-		return err
-	}
-	r.evidence.Grade, r.evidence.Reason, r.since = fetch.Grade(last.Grade), last.Reason, last.AgeSince
-	return nil
 }
 
 // carryRows leaves the last rows of a stream that was not read. Without any it is

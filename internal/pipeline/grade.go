@@ -120,14 +120,14 @@ func (done results) findAges(ctx context.Context, n *night) error {
 	return nil
 }
 
-// A stream of details is graded by what its answers prove, by what the plan left
-// unread, and by the streams that named its ids. No grade says more than all
-// three.
-
-// gradeDetails gives a stream of details the worst of these.
+// gradeDetails grades a stream of details by what its answers prove, and by the streams
+// that named its ids: no better than the worst of these.
 func (done results) gradeDetails(r *streamResult, d fetch.Details) {
 	for _, p := range done {
-		if !namesIDsOf(p.stream, r.stream) {
+		namesIDs := slices.ContainsFunc(r.stream.Parents, func(ref stream.Ref) bool {
+			return slices.ContainsFunc(p.stream.Tables, func(t stream.Table) bool { return t.Name == ref.Table })
+		})
+		if !namesIDs {
 			continue
 		}
 		from := p.evidence.Grade
@@ -190,11 +190,4 @@ func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) err
 	}
 	r.since = last.AgeSince
 	return nil
-}
-
-// namesIDsOf reports whether a stream fills a table that names ids of another.
-func namesIDsOf(parent, s stream.Stream) bool {
-	return slices.ContainsFunc(s.Parents, func(ref stream.Ref) bool {
-		return slices.ContainsFunc(parent.Tables, func(t stream.Table) bool { return t.Name == ref.Table })
-	})
 }

@@ -1,9 +1,6 @@
 package pipeline
 
 import (
-	"cmp"
-	"fmt"
-
 	"placementsync/internal/ledger"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -19,15 +16,6 @@ const (
 	NoDetails      Details = "none" // lists only
 )
 
-// validate refuses any other value: it would silently read all or nothing.
-func (d Details) validate() error {
-	switch d {
-	case ChangedDetails, AllDetails, NoDetails:
-		return nil
-	}
-	return fmt.Errorf("begin a run: details to read are %q: use changed, all or none", string(d))
-}
-
 // runMode is what kind of run this is. It is made once, at the start, and asked for
 // whatever the kinds do differently.
 type runMode struct {
@@ -39,29 +27,13 @@ type runMode struct {
 	resumed *warehouse.Unfinished
 	// targets are the records that a refresh reads.
 	targets Targets
-	// source is the run whose landed answers a replay reads, and base the version
-	// that it builds on; empty: none.
+	// source is the run whose landed answers a replay reads; empty: none. base is the
+	// version that it builds on, which is found under the lock.
 	source, base string
-}
-
-func nightMode(cfg Config) runMode {
-	return runMode{kind: ledger.Night, details: cfg.Details, dryRun: cfg.DryRun}
-}
-
-func refreshMode(cfg Config, targets Targets) runMode {
-	return runMode{kind: ledger.Refresh, details: cfg.Details, targets: targets}
-}
-
-// replayMode leaves base to be found under the lock.
-func replayMode(cfg Config, source string) runMode {
-	return runMode{kind: ledger.Replay, details: cfg.Details, dryRun: cfg.DryRun, source: source}
 }
 
 // asksService reports whether the run uses the network.
 func (m runMode) asksService() bool { return m.kind != ledger.Replay }
-
-// publishes reports whether readers see what the run loads.
-func (m runMode) publishes() bool { return !m.dryRun }
 
 // isResumable reports whether a later run may take this one up.
 func (m runMode) isResumable() bool { return m.kind == ledger.Night && !m.dryRun }
@@ -84,9 +56,6 @@ func (m runMode) targetIDs(s stream.Stream) []string {
 	}
 	return nil
 }
-
-// landingRun is the run whose landing is used; run is this one.
-func (m runMode) landingRun(run string) string { return cmp.Or(m.source, run) }
 
 // afterStop says how a run that was stopped goes on.
 func (m runMode) afterStop() string {

@@ -11,10 +11,13 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -143,7 +146,16 @@ func (n *night) openBehind(parent context.Context) (ctx context.Context, closeAl
 	ctx, cancel := context.WithCancelCause(parent)
 	go func() {
 		defer close(o.done)
-		if o.err = n.openStage(parent); o.err != nil {
+		if n.mode.asksService() {
+			n.draft, o.err = n.wh.Begin(parent, n.run.ID, n.run.SnapshotAt)
+		} else {
+			n.draft, o.err = n.wh.BeginFrom(parent, n.run.ID, n.run.SnapshotAt, n.mode.base)
+		}
+		if o.err == nil {
+			n.draft.Kind = n.run.Kind
+			n.stage, o.err = load.Open(parent, n.draft, n.wh.Catalog.Definitions(), n.cfg.Streams)
+		}
+		if o.err != nil {
 			cancel(o.err)
 		}
 	}()
@@ -162,20 +174,6 @@ func (n *night) openBehind(parent context.Context) (ctx context.Context, closeAl
 		}
 		return errors.Join(o.err, err)
 	}
-}
-
-func (n *night) openStage(ctx context.Context) (err error) {
-	if n.mode.asksService() {
-		n.draft, err = n.wh.Begin(ctx, n.run.ID, n.run.SnapshotAt)
-	} else {
-		n.draft, err = n.wh.BeginFrom(ctx, n.run.ID, n.run.SnapshotAt, n.mode.base)
-	}
-	if err != nil {
-		return err
-	}
-	n.draft.Kind = n.run.Kind
-	n.stage, err = load.Open(ctx, n.draft, n.wh.Catalog.Definitions(), n.cfg.Streams)
-	return err
 }
 
 // waitOpened waits until draft and stage can be used.
@@ -211,7 +209,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		return Result{}, err
 	}
 	now := snapshotTime(cfg)
-	r, err := startRun(cfg, wh, nightMode(cfg), now, now)
+	r, err := startRun(cfg, wh, runMode{kind: ledger.Night, details: cfg.Details, dryRun: cfg.DryRun}, now, now)
 	if err != nil {
 		return Result{}, err
 	}
@@ -224,8 +222,9 @@ func snapshotTime(cfg Config) time.Time { return cfg.Now().UTC().Truncate(time.M
 
 // startRun names a run that builds the snapshot of a time, and takes the lock for it.
 func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot time.Time) (*runner, error) {
-	if err := mode.details.validate(); err != nil {
-		return nil, err
+	// Any other value would silently read all or nothing.
+	if !slices.Contains([]Details{ChangedDetails, AllDetails, NoDetails}, mode.details) {
+		return nil, fmt.Errorf("begin a run: details to read are %q: use changed, all or none", mode.details)
 	}
 	cfg.Fetch.Offline = !mode.asksService()
 	id, err := wh.Folder.NewRunID(snapshot)
@@ -301,7 +300,8 @@ func inOrder(steps ...func() error) error {
 func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	n := r.night
 	began := time.Now()
-	landing, err := fetch.OpenLanding(n.wh.Folder.RawPath(n.mode.landingRun(n.run.ID)), fetch.LandingOptions{Step: n.cfg.Warehouse.Step})
+	raw := n.wh.Folder.RawPath(cmp.Or(n.mode.source, n.run.ID))
+	landing, err := fetch.OpenLanding(raw, fetch.LandingOptions{Step: n.cfg.Warehouse.Step})
 	if err != nil {
 		return res, err
 	}
@@ -345,11 +345,11 @@ func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 	return r.publish(ctx)
 }
 
-// closeEntry completes the ledger's entry of a run that ends with err.
+// closeEntry completes the ledger's entry of a run that ends with err: with what each
+// stream proved and cost.
 func (r *runner) closeEntry(ctx context.Context, err error) ledger.Run {
 	run := &r.night.run
 	run.EndedAt = run.StartedAt.Add(max(0, r.night.cfg.Now().Sub(run.StartedAt)))
-	r.enterStreams()
 	switch {
 	case err == nil:
 		run.Outcome = r.reader.done.outcome()
@@ -361,19 +361,13 @@ func (r *runner) closeEntry(ctx context.Context, err error) ledger.Run {
 	if err != nil {
 		run.Error = err.Error()
 	}
-	if !r.night.mode.publishes() {
+	if r.night.mode.dryRun {
 		run.SnapshotAt = time.Time{}
 	}
 	run.ExitCode = run.Outcome.ExitCode()
-	return *run
-}
-
-// enterStreams puts what each stream proved and cost into the ledger's entry.
-func (r *runner) enterStreams() {
-	run := &r.night.run
 	run.Streams, run.Requests, run.Bytes, run.Retries, run.ThrottledSeconds = nil, 0, 0, 0, 0
 	if r.reader == nil {
-		return
+		return *run
 	}
 	cost := map[string]fetch.Telemetry{}
 	for _, t := range r.reader.client.Telemetry() {
@@ -386,4 +380,5 @@ func (r *runner) enterStreams() {
 	for _, d := range r.reader.done {
 		run.Streams = append(run.Streams, d.ledgerRow(cost[d.stream.Name], r.night.cfg.Fetch.RequestsPerSecond))
 	}
+	return *run
 }

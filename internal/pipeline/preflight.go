@@ -60,11 +60,10 @@ func parseToken(body []byte) (Token, error) {
 	if raw.Type == nil && raw.Scopes == nil {
 		return Token{}, fmt.Errorf("%w: read token info: neither token_type nor scopes", fetch.ErrMalformed)
 	}
-	team := strings.Trim(string(raw.TeamID), `"`)
-	if team == "null" {
-		team = ""
+	var t Token
+	if team := strings.Trim(string(raw.TeamID), `"`); team != "null" {
+		t.TeamID = team
 	}
-	t := Token{TeamID: team}
 	if raw.Type != nil {
 		t.Type = *raw.Type
 	}
@@ -74,19 +73,6 @@ func parseToken(body []byte) (Token, error) {
 	return t, nil
 }
 
-// Missing names the scopes that a stream needs and the token lacks; none for a
-// token that bypasses the checks, for a type that the spec does not list, and
-// for a stream whose scope is not shown: those are tried, and learn from a 403
-// (spec 5).
-func (t Token) Missing(s stream.Stream) []string {
-	if t.Type != "custom" && t.Type != "read_only" {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(s.Scopes), func(scope string) bool {
-		return slices.Contains(t.Scopes, scope)
-	})
-}
-
 // provesAccess reports whether the token's type and scopes say that it may read a
 // stream, so that a 403 is a fault. Otherwise the stream was tried, and a 403
 // is the answer.
@@ -94,20 +80,14 @@ func (t Token) provesAccess(s stream.Stream) bool {
 	return s.Scopes != nil && slices.Contains([]string{"full_access", "custom", "read_only"}, t.Type)
 }
 
-// SkipReason says why the token cannot read a stream; empty when it can try.
-func (t Token) SkipReason(s stream.Stream) string {
-	missing := t.Missing(s)
-	switch {
-	case len(missing) > 0:
-		return "missing scope " + strings.Join(missing, ", ")
-	case strings.Contains(s.Path, "{team_id}") && t.TeamID == "":
-		return "no team id: the token names none, set api.team_id"
-	}
-	return ""
-}
-
-// skipReason says why a stream is not read tonight; empty when it is.
+// skipReason says why a stream is not read tonight; empty when it is. A token that
+// bypasses the checks, a type that the spec does not list, and a stream whose scope is
+// not shown are tried, and learn from a 403 (spec 5).
 func (c Config) skipReason(t Token, s stream.Stream) string {
+	var missing []string
+	if t.Type == "custom" || t.Type == "read_only" {
+		missing = slices.DeleteFunc(slices.Clone(s.Scopes), func(scope string) bool { return slices.Contains(t.Scopes, scope) })
+	}
 	switch {
 	case s.IsEvents():
 		return "" // they cost no request, and wait nowhere else
@@ -115,6 +95,10 @@ func (c Config) skipReason(t Token, s stream.Stream) string {
 		return "not chosen"
 	case s.IsDetail() && c.Details == NoDetails:
 		return "streams.details is none"
+	case len(missing) > 0:
+		return "missing scope " + strings.Join(missing, ", ")
+	case strings.Contains(s.Path, "{team_id}") && t.TeamID == "":
+		return "no team id: the token names none, set api.team_id"
 	}
-	return t.SkipReason(s)
+	return ""
 }

@@ -62,10 +62,17 @@ func perSecond(t fetch.Telemetry, now time.Time) float64 {
 func estimateRest(p *ledger.Progress, expected []int64, overall float64) {
 	requests, known := int64(0), true
 	for i := range p.Streams {
-		s := &p.Streams[i]
-		rest := requestsLeft(*s, expected[i])
-		known = known && rest >= 0
-		requests += max(rest, 0)
+		s, rest := &p.Streams[i], int64(0)
+		switch {
+		case s.State == ledger.Read:
+		case s.Total > 0:
+			rest = max(0, s.Total-s.Done)
+		case expected[i] < 0:
+			known = false
+		default:
+			rest = max(0, expected[i]-s.Requests)
+		}
+		requests += rest
 		if s.State == ledger.Reading {
 			p.PerSecond = cmp.Or(s.PerSecond, overall)
 			s.Left = durationAt(rest, cmp.Or(p.PerSecond, p.Allowed))
@@ -74,19 +81,6 @@ func estimateRest(p *ledger.Progress, expected []int64, overall float64) {
 	if known {
 		p.Expected, p.Left = p.Requests+requests, durationAt(requests, cmp.Or(p.PerSecond, p.Allowed))
 	}
-}
-
-// requestsLeft is how many requests a stream will still need; -1: unknown.
-func requestsLeft(s ledger.StreamProgress, expected int64) int64 {
-	switch {
-	case s.State == ledger.Read:
-		return 0
-	case s.Total > 0:
-		return max(0, s.Total-s.Done)
-	case expected < 0:
-		return -1
-	}
-	return max(0, expected-s.Requests)
 }
 
 func durationAt(requests int64, perSecond float64) time.Duration {
@@ -106,9 +100,6 @@ func findStream(p *ledger.Progress, name string) *ledger.StreamProgress {
 
 // beginRun shows the progress of a run; runs are the past ones.
 func (w *Watch) beginRun(client *fetch.Client, n *night, runs []ledger.Run) {
-	if w == nil {
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.client, w.expected, w.byID = client, nil, map[string]bool{}
@@ -121,12 +112,7 @@ func (w *Watch) beginRun(client *fetch.Client, n *night, runs []ledger.Run) {
 
 // endRun shows that no run is at work.
 func (w *Watch) endRun() {
-	if w == nil {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.client = nil
+	w.update("", func(*ledger.StreamProgress) { w.client = nil })
 }
 
 func (w *Watch) setPhase(text string) {
@@ -150,11 +136,6 @@ func (w *Watch) setReading(s stream.Stream) {
 	w.update(s.Name, func(p *ledger.StreamProgress) {
 		p.State, w.now.Phase = ledger.Reading, "reading "+s.Name
 	})
-}
-
-// setWaiting says that a stream is read further when its turn comes again.
-func (w *Watch) setWaiting(s stream.Stream) {
-	w.update(s.Name, func(p *ledger.StreamProgress) { p.State = ledger.Waiting })
 }
 
 // setPlanned says how many single records a stream will be asked for.

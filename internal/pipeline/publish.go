@@ -26,7 +26,15 @@ func (r *runner) readUntilBelieved(ctx context.Context) (Result, error) {
 		if !stopped {
 			return res, err
 		}
-		again := r.streamsToReread(loss)
+		var again []string
+		for _, l := range loss.Losses {
+			doubted := r.streamsReadOnce(l.Table)
+			if len(doubted) == 0 { // reading others would not change the verdict on this table
+				again = nil
+				break
+			}
+			again = append(again, doubted...)
+		}
 		if len(again) == 0 || !n.mode.asksService() {
 			n.run.Losses, loss.Reread = loss.Losses, n.mode.asksService()
 			return res, err
@@ -39,20 +47,6 @@ func (r *runner) readUntilBelieved(ctx context.Context) (Result, error) {
 		// Streams that no gate doubts are answered from the landing.
 		r.reader.done, n.drift, n.eventSinks = nil, newDrift(), nil
 	}
-}
-
-// streamsToReread lists the streams that show a loss and were not read a second time.
-// When all of one table's were, reading others would not change its verdict.
-func (r *runner) streamsToReread(loss *load.MassDeleteError) []string {
-	var again []string
-	for _, l := range loss.Losses {
-		doubted := r.streamsReadOnce(l.Table)
-		if len(doubted) == 0 {
-			return nil
-		}
-		again = append(again, doubted...)
-	}
-	return again
 }
 
 // streamsReadOnce lists the streams of a table that were read in this run and not a
@@ -83,26 +77,23 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 		n.run.Changed += c.Changed
 		n.run.Gone += c.Gone
 	}
-	if err := done.findAges(ctx, n); err != nil || !n.mode.publishes() {
+	if err := done.findAges(ctx, n); err != nil || n.mode.dryRun {
 		return Result{Changes: changes}, err
 	}
 	if err := n.faultPoint("merged"); err != nil {
 		return Result{}, err
 	}
 	n.cfg.Watch.setPhase("publishing")
-	if err := r.writeEvidence(ctx, cover, changes); err != nil {
-		return Result{}, err
-	}
-	if err := n.stage.Close(ctx); err != nil {
-		return Result{}, err
-	}
-	files, err := load.WriteParquet(ctx, n.draft, n.wh.Catalog.Definitions(), n.wh.Catalog.Tables(), changes)
-	if err == nil {
-		err = load.WriteMeta(ctx, n.draft, n.wh.Catalog.MetaDefinitions())
-	}
-	if err == nil {
-		err = n.faultPoint("parquet written")
-	}
+	var files []warehouse.ManifestTable
+	err = inOrder(
+		func() error { return r.writeEvidence(ctx, cover, changes) },
+		func() error { return n.stage.Close(ctx) },
+		func() (err error) {
+			files, err = load.WriteParquet(ctx, n.draft, n.wh.Catalog.Definitions(), n.wh.Catalog.Tables(), changes)
+			return err
+		},
+		func() error { return load.WriteMeta(ctx, n.draft, n.wh.Catalog.MetaDefinitions()) },
+		func() error { return n.faultPoint("parquet written") })
 	if err != nil {
 		return Result{}, err
 	}

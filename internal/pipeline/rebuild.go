@@ -107,28 +107,18 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	}
 	d := b.draft
 	defer func() { err = errors.Join(err, d.Discard()) }()
-	if err := b.replaySeries(ctx); err != nil {
-		return err
-	}
-	if err := b.restoreMeta(ctx); err != nil {
-		return err
-	}
-	b.closeEntry()
-	if len(b.Passed) > 0 {
-		note := b.run
-		note.SnapshotAt = time.Time{} // the snapshot is that of the night
-		if err := load.WriteRun(ctx, d, note); err != nil {
+	var files []warehouse.ManifestTable
+	err = inOrder(
+		func() error { return b.replaySeries(ctx) },
+		func() error { return b.restoreMeta(ctx) },
+		func() error { return b.closeEntry(ctx) },
+		func() (err error) {
+			files, err = b.writeParquet(ctx)
 			return err
-		}
-	}
-	files, err := b.writeParquet(ctx)
+		},
+		func() error { return load.WriteMeta(ctx, d, b.wh.Catalog.MetaDefinitions()) },
+		func() error { return d.WriteEntry(b.run) })
 	if err != nil {
-		return err
-	}
-	if err := load.WriteMeta(ctx, d, b.wh.Catalog.MetaDefinitions()); err != nil {
-		return err
-	}
-	if err := d.WriteEntry(b.run); err != nil {
 		return err
 	}
 	d.Run, d.At, d.Kind, d.Source = b.run.ID, b.last.At, ledger.Rebuild, b.last.Run
@@ -211,13 +201,13 @@ func (b *rebuild) countMissingDays(ctx context.Context) error {
 	return err
 }
 
-// closeEntry completes the ledger's entry.
-func (b *rebuild) closeEntry() {
+// closeEntry completes the ledger's entry, and writes into meta what was skipped.
+func (b *rebuild) closeEntry(ctx context.Context) error {
 	r := &b.run
 	r.EndedAt = r.StartedAt.Add(max(0, b.cfg.Now().Sub(r.StartedAt)))
 	r.SnapshotAt, r.Outcome = b.Last, ledger.Complete
 	if len(b.Passed) == 0 {
-		return
+		return nil
 	}
 	r.Outcome, r.ExitCode = ledger.Partial, ledger.Partial.ExitCode()
 	var lost []string
@@ -225,6 +215,9 @@ func (b *rebuild) closeEntry() {
 		lost = append(lost, d.Cost+" ("+d.File+": "+d.Problem+")")
 	}
 	r.Error = "skipped what is damaged or missing: " + strings.Join(lost, "; ")
+	note := *r
+	note.SnapshotAt = time.Time{} // the snapshot is that of the night
+	return load.WriteRun(ctx, b.draft, note)
 }
 
 // writeParquet gives the version its Parquet files: those of the newest day of the series
@@ -250,10 +243,10 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 	if err != nil {
 		return nil, err
 	}
-	for i := range written {
-		written[i].Grade = b.last.Tables[written[i].Name].Grade
+	for _, file := range written {
+		file.Grade = b.last.Tables[file.Name].Grade
+		files = append(files, file)
 	}
-	files = append(files, written...)
 	place := func(table string) int {
 		return slices.IndexFunc(b.wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == table })
 	}
@@ -290,22 +283,20 @@ func MendSeries(ctx context.Context, cfg Config) (mended []string, err error) {
 	defer func() { err = errors.Join(err, d.Discard()) }()
 	var problems []error
 	for _, one := range damaged {
-		if err := mendTable(ctx, wh, d, one); err != nil {
+		i := slices.IndexFunc(wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == one.Table.Name })
+		if i < 0 {
+			problems = append(problems, fmt.Errorf("mend table %s: this program does not know it", one.Table.Name))
+			continue
+		}
+		err := load.WriteDay(ctx, d, wh.Catalog.Tables()[i], one)
+		if err == nil {
+			err = wh.Mender.Replace(one, filepath.Join(d.Dir, one.Table.File))
+		}
+		if err != nil {
 			problems = append(problems, err)
 			continue
 		}
 		mended = append(mended, fmt.Sprintf("table %s of %s", one.Table.Name, one.Day.SnapshotAt.Format(time.DateOnly)))
 	}
 	return mended, errors.Join(problems...)
-}
-
-func mendTable(ctx context.Context, wh *warehouse.Warehouse, d *warehouse.Draft, one warehouse.Mending) error {
-	i := slices.IndexFunc(wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == one.Table.Name })
-	if i < 0 {
-		return fmt.Errorf("mend table %s: this program does not know it", one.Table.Name)
-	}
-	if err := load.WriteDay(ctx, d, wh.Catalog.Tables()[i], one); err != nil {
-		return err
-	}
-	return wh.Mender.Replace(one, filepath.Join(d.Dir, one.Table.File))
 }

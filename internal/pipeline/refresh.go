@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
 
@@ -29,7 +30,7 @@ func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 		return Result{}, err
 	}
 	now := snapshotTime(cfg)
-	r, err := startRun(cfg, wh, refreshMode(cfg, targets), now, now)
+	r, err := startRun(cfg, wh, runMode{kind: ledger.Refresh, details: cfg.Details, targets: targets}, now, now)
 	if err != nil {
 		return Result{}, err
 	}
@@ -140,7 +141,14 @@ func (r *Refresher) Run(ctx context.Context) {
 // refreshNow refreshes what waits. A refresh that fails is not repeated: the next
 // night reads the records that events named and no run has read since.
 func (r *Refresher) refreshNow(ctx context.Context) {
-	targets := r.removeTargets()
+	r.mu.Lock()
+	select {
+	case <-r.woken: // an event that comes from now on wakes Run anew
+	default:
+	}
+	targets := r.waiting
+	r.waiting = Targets{}
+	r.mu.Unlock()
 	err := r.refresh(ctx, targets)
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -150,17 +158,4 @@ func (r *Refresher) refreshNow(ctx context.Context) {
 	default:
 		r.log.Warn("refresh failed; the next night reads the same records", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "error", err)
 	}
-}
-
-// removeTargets empties what waits. An event that comes from now on wakes Run anew.
-func (r *Refresher) removeTargets() Targets {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	select {
-	case <-r.woken:
-	default:
-	}
-	was := r.waiting
-	r.waiting = Targets{}
-	return was
 }

@@ -29,7 +29,8 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if err := wh.Folder.Exists(); err != nil {
 		return Result{}, err
 	}
-	r, err := startRun(cfg, wh, replayMode(cfg, run), snapshotTime(cfg), at)
+	mode := runMode{kind: ledger.Replay, details: cfg.Details, dryRun: cfg.DryRun, source: run}
+	r, err := startRun(cfg, wh, mode, snapshotTime(cfg), at)
 	if err != nil {
 		return Result{}, err
 	}
@@ -40,8 +41,16 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 		return Result{}, errors.Join(err, r.lock.Release())
 	}
 	res, err := r.execute(ctx)
+	if err != nil {
+		return r.finishRun(ctx, res, err)
+	}
+	// What a run that waits to be resumed has landed is published now.
+	waiting, ok, err := wh.Ledger.Unfinished()
+	if err == nil && ok && waiting.Run == run {
+		err = wh.Ledger.Finish()
+	}
 	if err == nil {
-		err = inOrder(func() error { return forgetUnfinished(wh, run) }, wh.Pruner.DiscardSpent)
+		err = wh.Pruner.DiscardSpent()
 	}
 	return r.finishRun(ctx, res, err)
 }
@@ -71,16 +80,6 @@ func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err erro
 		return at, fmt.Errorf("replay %s: it is a refresh, which asked for a few records only: replay a night", run)
 	}
 	return runs[i].StartedAt, nil
-}
-
-// forgetUnfinished drops the note of a run that waits to be resumed: what it landed
-// is published now.
-func forgetUnfinished(wh *warehouse.Warehouse, run string) error {
-	waiting, ok, err := wh.Ledger.Unfinished()
-	if err != nil || !ok || waiting.Run != run {
-		return err
-	}
-	return wh.Ledger.Finish()
 }
 
 // replayBase is the version that a run built on or would have.

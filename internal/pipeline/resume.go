@@ -33,24 +33,19 @@ func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error)
 	}
 	res, err := r.attempt(ctx)
 	var other *otherAccessError
-	if errors.As(err, &other) {
-		r.night.cfg.Log.Warn("run not resumed", "run", r.night.run.ID, "error", other)
-		if err := r.beginAnew(now); err != nil {
-			return Result{}, err
-		}
-		res, err = r.attempt(ctx)
+	if !errors.As(err, &other) {
+		return res, err
 	}
-	return res, err
-}
-
-// beginAnew gives up the run that was resumed, and takes an id of its own.
-func (r *runner) beginAnew(now time.Time) (err error) {
 	n := r.night
+	n.cfg.Log.Warn("run not resumed", "run", n.run.ID, "error", other)
 	if n.run.ID, err = n.wh.Folder.NewRunID(now); err != nil {
-		return err
+		return Result{}, err
 	}
 	n.mode.resumed, n.run.StartedAt, n.run.SnapshotAt = nil, now, now
-	return r.lock.Name(n.run.ID, now)
+	if err := r.lock.Name(n.run.ID, now); err != nil {
+		return Result{}, err
+	}
+	return r.attempt(ctx)
 }
 
 // runAside executes a run that no later one resumes. Its note is removed when the
@@ -97,7 +92,7 @@ func (r *runner) attempt(ctx context.Context) (Result, error) {
 	return res, inOrder(func() error { return n.faultPoint("published") }, n.wh.Ledger.Finish, n.inbox.Empty, n.wh.Pruner.DiscardSpent)
 }
 
-// unfinished is the note of a run at work, whose token reads so much.
+// unfinished is the note of a run at work, whose token has this access.
 func (r *runner) unfinished(access string) warehouse.Unfinished {
 	n := r.night
 	u := warehouse.Unfinished{Run: n.run.ID, StartedAt: n.run.StartedAt, Source: n.cfg.Fetch.BaseURL,

@@ -64,28 +64,20 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v Verified, err err
 	if v.Examined, err = wh.Examiner.Examine(ctx, readData); err != nil {
 		return v, err
 	}
-	if err := v.examineLanded(ctx, wh); err != nil {
-		return v, err
-	}
-	v.Took = time.Since(begun)
-	return v, nil
-}
-
-// examineLanded looks at the landed answers of every run, and at webhook events.
-func (v *Verified) examineLanded(ctx context.Context, wh *warehouse.Warehouse) error {
 	runs, err := wh.Folder.LandedRuns()
 	if err != nil {
-		return err
+		return v, err
 	}
 	for _, run := range runs {
 		if err := ctx.Err(); err != nil {
-			return err
+			return v, err
 		}
 		v.examineRun(wh, run)
 		v.examineEvents(wh, wh.Folder.EventsPath(run), "webhook events of run "+run)
 	}
 	v.examineEvents(wh, wh.Folder.InboxPath(), "webhook events that no night has read yet")
-	return nil
+	v.Took = time.Since(begun)
+	return v, nil
 }
 
 func (v *Verified) examineRun(wh *warehouse.Warehouse, run string) {

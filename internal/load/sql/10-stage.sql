@@ -7,8 +7,11 @@
 ATTACH {file} AS stage (RECOVERY_MODE NO_WAL_WRITES);
 SET GLOBAL force_compression = 'uncompressed'
 
+-- name: attach_read_only
+ATTACH {file} AS {catalog} (READ_ONLY)
+
 -- name: detach
-DETACH stage
+DETACH {catalog}
 
 -- name: create_schema
 CREATE SCHEMA {schema}

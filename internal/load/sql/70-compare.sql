@@ -20,11 +20,8 @@ CREATE TABLE {closing} AS SELECT {key}, TRUE AS gone, TRUE AS fresh FROM {main} 
 -- list whose details are read one by one.
 m.{param} NOT IN {kept}
 
--- name: scope_of_answers
-m.{param} IN (SELECT id FROM {asked} WHERE outcome IN ('answered', '404'))
-
--- name: scope_of_missing
-m.{param} IN (SELECT id FROM {asked} WHERE outcome = '404')
+-- name: scope_of_ids
+m.{param} IN (SELECT id FROM {asked} WHERE outcome IN ({outcomes}))
 
 -- name: scope_of_items
 -- Rows under records that were staged or are gone.

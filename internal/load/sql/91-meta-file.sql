@@ -1,12 +1,6 @@
 -- What a version changed in the tables of meta, as a file: the rows that it added and
 -- those that it removed, all values as text.
 
--- name: attach_base
-ATTACH {file} AS before (READ_ONLY)
-
--- name: detach_base
-DETACH before
-
 -- name: meta_columns
 SELECT table_name, column_name FROM duckdb_columns() WHERE schema_name = 'meta' AND database_name = 'before'
 
@@ -18,11 +12,8 @@ SELECT {name} AS meta_table, meta_count < 0 AS meta_gone, {texts} FROM (
         SELECT {columns}, sum(meta_side)::BIGINT AS meta_count FROM ({rows}) GROUP BY ALL)
     WHERE meta_count <> 0)
 
--- name: rows_now
-SELECT {columns}, 1 AS meta_side FROM {table}
-
--- name: rows_before
-SELECT {columns}, -1 FROM {table}
+-- name: counted_rows
+SELECT {columns}, {side} AS meta_side FROM {table}
 
 -- name: value_as_text
 {column}::VARCHAR AS {column}

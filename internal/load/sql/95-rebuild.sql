@@ -19,9 +19,6 @@ WHERE f.row_hash IS NULL OR f.row_hash <> m.row_hash OR f.valid_from <> m.valid_
 INSERT INTO {past} ({columns}, valid_from, row_hash, valid_to, run_id)
 SELECT {columns}, valid_from, row_hash, valid_to, {run} FROM {main} JOIN ending USING ({key})
 
--- name: delete_ended
-DELETE FROM {main} m USING ending c WHERE {same_key}
-
 -- name: begin_rows
 INSERT INTO {main} ({columns}, valid_from, row_hash)
 SELECT {columns}, valid_from, row_hash FROM replayed ANTI JOIN {main} USING ({key})
@@ -55,14 +52,8 @@ EXCEPT ALL SELECT {values} FROM {files} WHERE meta_table = {name} AND meta_gone
 -- name: typed_value
 CAST({column} AS {type})
 
--- name: attach_other
--- Where the files are not whole: what the newest catalog has in meta.
-ATTACH {file} AS other (READ_ONLY)
-
--- name: detach_other
-DETACH other
-
 -- name: common_columns
+-- Where the files are not whole: what the newest catalog has in meta.
 SELECT a.column_name
 FROM duckdb_columns() a JOIN duckdb_columns() b USING (schema_name, table_name, column_name)
 WHERE a.schema_name = 'meta' AND a.table_name = {table} AND a.database_name = current_database() AND b.database_name = 'other'
