@@ -62,6 +62,7 @@ type Landing struct {
 	closed   bool
 
 	syncing sync.Mutex
+	syncErr error // of the first fsync that failed; guarded by syncing
 }
 
 // entry is where one answer is stored: all of it that is held in memory.
@@ -300,11 +301,12 @@ func (l *Landing) sync() error {
 	pending, touched := l.unsynced, l.segments[l.dirty:]
 	l.unsynced, l.dirty = 0, len(l.segments)-1
 	l.mu.Unlock()
-	if pending == 0 || l.options.SyncBytes < 0 {
-		return nil
+	if l.syncErr != nil || pending == 0 || l.options.SyncBytes < 0 {
+		return l.syncErr
 	}
 	disk := l.disk()
-	return disk.Do("fsync", "of the landing", func() error {
+	// After a failed fsync nobody knows what the disk has: no later one may succeed.
+	l.syncErr = disk.Do("fsync", "of the landing", func() error {
 		for _, f := range touched {
 			if err := f.Sync(); err != nil {
 				return err
@@ -318,6 +320,7 @@ func (l *Landing) sync() error {
 		}
 		return durable.Disk{}.Sync(l.dir)
 	})
+	return l.syncErr
 }
 
 // Close syncs and closes the landing. It may be called twice.

@@ -455,3 +455,27 @@ func BenchmarkLanding(b *testing.B) {
 		}
 	}
 }
+
+func TestAFailedSyncIsNeverForgotten(t *testing.T) {
+	broken := errors.New("the disk is broken")
+	failed := false
+	l, err := fetch.OpenLanding(t.TempDir(), fetch.LandingOptions{SyncBytes: 1, Step: func(name string) error {
+		if name != "mid fsync of the landing" || failed {
+			return nil
+		}
+		failed = true
+		return broken
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := fetch.Response{Request: question(1), Status: http.StatusOK, Body: []byte(text(1))}
+	for range 2 {
+		if _, err := l.Append(r, time.Now(), time.Millisecond); !errors.Is(err, broken) {
+			t.Errorf("append after a failed fsync: got %v, want %v", err, broken)
+		}
+	}
+	if err := l.Close(); !errors.Is(err, broken) {
+		t.Errorf("close after a failed fsync: got %v, want %v", err, broken)
+	}
+}
