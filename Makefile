@@ -71,7 +71,7 @@ bench: build ## measure, and write docs/performance.md (SECTIONS=nights,large,de
 	go test -tags $(TAGS) -run '^$$' -bench . -benchmem -timeout 60m ./...
 	PLACEMENTSYNC_BENCH=$(SECTIONS) PLACEMENTSYNC_BENCH_DOCS=$(CURDIR)/docs \
 		go test -tags $(TAGS) -run TestPerformance -v -timeout 6h ./internal/bench
-	PLACEMENTSYNC_BENCH=paint go test -tags $(TAGS) -run TestReportInChromium/paint -v ./cmd/sync
+	PLACEMENTSYNC_BENCH=paint PLACEMENTSYNC_TRIALS=1 go test -tags $(TAGS) -run TestReportInChromium/paint -v ./cmd/sync
 
 .PHONY: torture
 torture: ## run the long fault trials (up to two hours), and write docs/reliability.md (TRIALS=TortureFaultMatrix/gzip)

@@ -22,6 +22,7 @@ import (
 // line: what is restored answers every named query as what was lost, today and as of
 // an earlier night, and makes the same report.
 func TestRestoreDrill(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	d := newDrill(t)
 	before := map[string]string{}

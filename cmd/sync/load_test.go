@@ -30,6 +30,7 @@ type burden struct {
 
 // TestLoad is the short form of TestTortureLoad.
 func TestLoad(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	f := burden{World: worldSize{Listings: 60, Campaigns: 3, Orders: 8}, Rate: 100, Lasts: 2 * time.Second, Readers: 10, Stallers: 40, Before: 1}.put(t)
 	f.demand(t)

@@ -12,6 +12,7 @@ import (
 // TestReportInChromium opens the report of a demo as a person would: from the
 // disk, in both themes, wide and on a phone.
 func TestReportInChromium(t *testing.T) {
+	requireTrials(t)
 	if chromium() == "" {
 		t.Skip("no chromium was found: apt-get install chromium, and this test opens the report in it")
 	}

@@ -13,6 +13,7 @@ import (
 // TestReportSaysWhatSQLSays compares numbers of the page with what plain SQL,
 // which shares nothing with the named queries, says of the same warehouse.
 func TestReportSaysWhatSQLSays(t *testing.T) {
+	requireTrials(t)
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config.yaml")
 	mustRun(t, "demo", "--nights", "2", "--dir", dir)

@@ -23,6 +23,7 @@ var updateSamples = flag.Bool("update", false, "write the samples of the documen
 // Blocks of one document run in order in one folder, which begins with the demo
 // in demo/. What moves from run to run is masked, see masks.
 func TestSamples(t *testing.T) {
+	requireTrials(t)
 	documents := documentsWithSamples(t)
 	if len(documents) == 0 {
 		t.Fatal("no document has a block that is marked console")

@@ -80,9 +80,26 @@ func TestScripts(t *testing.T) {
 			"get": get, "hangup": hangup, "deliver": deliver, "receive": receive, "received": received,
 			"leaves-no": leavesNo, "sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait,
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "trials" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return trialsAreAsked(), nil
+		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
+}
+
+// trialsAreAsked reports whether tests of more than a few seconds shall run, as in make
+// test: the others take less than a minute together, and are to be run after every edit.
+func trialsAreAsked() bool { return os.Getenv("PLACEMENTSYNC_TRIALS") != "" }
+
+func requireTrials(t *testing.T) {
+	t.Helper()
+	if !trialsAreAsked() {
+		t.Skip("takes long: make test runs it, and so does PLACEMENTSYNC_TRIALS=1")
+	}
 }
 
 type stageKey struct{}

@@ -58,3 +58,14 @@ func (s StreamProgress) Share() int64 {
 	}
 	return min(100, 100*s.Done/s.Total)
 }
+
+// ReadStreams counts the streams that are read; the template of the status page asks.
+func (p Progress) ReadStreams() int {
+	n := 0
+	for _, s := range p.Streams {
+		if s.State == Read {
+			n++
+		}
+	}
+	return n
+}
