@@ -18,8 +18,8 @@ import (
 type adoption struct {
 	streamSet
 	draft *warehouse.Draft
-	// tables are the adopted ones, decided the streams that were looked at.
-	tables, decided names
+	// adopted are the adopted ones, decided the streams that were looked at.
+	adopted, decided names
 }
 
 // adopt decides about the tables of a stream by its first batch.
@@ -42,7 +42,7 @@ func (a *adoption) adopt(ctx context.Context, name string, rows int64) error {
 	for _, t := range tables {
 		statements = append(statements, firstNightSQL.Render("adopt_table", values{"table": mainTable(t.Name), "staged": stagedTable(name, t.Name)}),
 			a.createView(name, t.Name, stream.Seq))
-		a.tables.add(t.Name)
+		a.adopted.add(t.Name)
 	}
 	return execute(ctx, a.draft, statements...)
 }
@@ -55,7 +55,7 @@ func (a *adoption) createView(st, table string, seq sqlText) sqlText {
 
 // tableOf is where the rows of a staged table are, to insert or delete some.
 func (a *adoption) tableOf(st, table string) sqlText {
-	if a.tables.has(table) {
+	if a.adopted.has(table) {
 		return catalogName + "." + mainTable(table)
 	}
 	return stagedTable(st, table)
@@ -64,7 +64,7 @@ func (a *adoption) tableOf(st, table string) sqlText {
 // batchSchema is the schema that a table's batches have when they are inserted: that of
 // an adopted table has valid_from before row_hash.
 func (a *adoption) batchSchema(table string, have *arrow.Schema) *arrow.Schema {
-	if !a.tables.has(table) {
+	if !a.adopted.has(table) {
 		return have
 	}
 	stamp := arrow.Field{Name: stream.ValidFrom, Type: arrow.FixedWidthTypes.Timestamp_us}
@@ -73,7 +73,7 @@ func (a *adoption) batchSchema(table string, have *arrow.Schema) *arrow.Schema {
 
 // shapeBatch puts valid_from into a batch for an adopted table.
 func (a *adoption) shapeBatch(table string, rows arrow.RecordBatch) arrow.RecordBatch {
-	if !a.tables.has(table) {
+	if !a.adopted.has(table) {
 		rows.Retain()
 		return rows
 	}
@@ -90,13 +90,13 @@ func (a *adoption) shapeBatch(table string, rows arrow.RecordBatch) arrow.Record
 	return array.NewRecordBatch(a.batchSchema(table, rows.Schema()), columns, rows.NumRows())
 }
 
-// release removes the column seq from the adopted tables; what is left is as if their
+// releaseAdopted removes the column seq from the adopted tables; what is left is as if their
 // rows had been merged.
-func (a *adoption) release(ctx context.Context) error {
+func (a *adoption) releaseAdopted(ctx context.Context) error {
 	var statements []sqlText
 	for _, st := range a.streams {
 		for _, t := range tablesOf(st) {
-			if a.tables.has(t.Name) {
+			if a.adopted.has(t.Name) {
 				statements = append(statements, firstNightSQL.Render("release_table", values{"table": mainTable(t.Name)}),
 					a.createView(st.Name, t.Name, "NULL::UBIGINT AS "+stream.Seq))
 			}

@@ -27,7 +27,7 @@ const (
 // scope is the condition on rows "m" of a table in main that says: if this row is not
 // staged, it is gone.
 func (m *merge) scope(t stream.Table) sqlText {
-	lists, detail := m.stage.sources(t.Name)
+	lists, detail := m.staging.sources(t.Name)
 	if len(lists) == 0 {
 		return "(" + m.streamScope(t, detail, stream.Stream{}) + ")"
 	}

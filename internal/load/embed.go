@@ -6,7 +6,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// The SQL of a night, in the order in which it runs.
+// The SQL of a night, in the order of first use.
 var (
 	//go:embed sql/10-stage.sql
 	stageSQL warehouse.SQLFile

@@ -55,7 +55,7 @@ func (f *feeds) find(ctx context.Context, st, table string, rows int64, schema *
 	if err := f.adopt(ctx, st, rows); err != nil {
 		return nil, err
 	}
-	if rows < feedRows && !f.tables.has(table) {
+	if rows < feedRows && !f.adopted.has(table) {
 		return nil, nil
 	}
 	one, err := f.openFeed(ctx, st, table, f.batchSchema(table, schema))
@@ -70,7 +70,7 @@ func (f *feeds) openFeed(ctx context.Context, st, table string, schema *arrow.Sc
 	ctx = context.WithoutCancel(ctx)
 	f.made++
 	catalog := stageName
-	if f.tables.has(table) {
+	if f.adopted.has(table) {
 		catalog = catalogName
 	}
 	l, err := newLane(ctx, f.draft, fmt.Sprintf("feed%d", f.made), catalog)

@@ -53,7 +53,7 @@ func (e *MassDeleteError) Error() string {
 // checkLosses compares what would vanish from each table with the limits.
 func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
 	var losses []ledger.Loss
-	for i, t := range stream.Tables(m.stage.streams) {
+	for i, t := range stream.Tables(m.staging.streams) {
 		if m.limits.Believe != nil && m.limits.Believe(t.Name) {
 			continue
 		}
@@ -82,7 +82,7 @@ func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
 // one table and are told apart by a fixed column: all cities are gone from a table that
 // still holds the countries.
 func (m *merge) lossesByStream(ctx context.Context, t stream.Table, c Change) ([]ledger.Loss, error) {
-	lists, _ := m.stage.sources(t.Name)
+	lists, _ := m.staging.sources(t.Name)
 	if c.Gone == 0 || len(lists) < 2 {
 		return nil, nil
 	}
@@ -92,7 +92,7 @@ func (m *merge) lossesByStream(ctx context.Context, t stream.Table, c Change) ([
 			continue
 		}
 		part := ledger.Loss{Table: t.Name, Stream: list.Name}
-		err := queryRow(ctx, m.stage.draft, compareSQL.Render("count_losses", values{"main": mainTable(t.Name),
+		err := queryRow(ctx, m.staging.draft, compareSQL.Render("count_losses", values{"main": mainTable(t.Name),
 			"closing": closingTable(t.Name), "rows": rowsOfStream(list.Root())})).Scan(&part.Before, &part.Gone)
 		if err != nil {
 			return nil, err

@@ -20,7 +20,7 @@ type Change struct {
 
 // merge brings main to what the streams showed.
 type merge struct {
-	stage   *staging
+	staging   *staging
 	rows    *Rows
 	details *Details
 	cover   map[string]Coverage
@@ -31,8 +31,8 @@ type merge struct {
 // looks at the closing keys of its parent.
 func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, error) {
 	// The rows of an adopted table are tonight's: before there were none.
-	before, err := countTables(ctx, m.stage.draft, slices.DeleteFunc(slices.Clone(tables),
-		func(t stream.Table) bool { return m.stage.feeds.tables.has(t.Name) }))
+	before, err := countTables(ctx, m.staging.draft, slices.DeleteFunc(slices.Clone(tables),
+		func(t stream.Table) bool { return m.staging.feeds.adopted.has(t.Name) }))
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 	var counts []sqlText
 	for i, t := range tables {
 		changes[i].Table, changes[i].Before = t.Name, before[t.Name]
-		if err := execute(ctx, m.stage.draft, m.findClosing(t, changes[i].Before == 0)); err != nil {
+		if err := execute(ctx, m.staging.draft, m.findClosing(t, changes[i].Before == 0)); err != nil {
 			return nil, err
 		}
 		count := compareSQL.Render("count_changes", values{"index": i, "closing": closingTable(t.Name)})
@@ -49,7 +49,7 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 		}
 		counts = append(counts, count)
 	}
-	return changes, eachRow(ctx, m.stage.draft, counts, func(scan func(...any) error) error {
+	return changes, eachRow(ctx, m.staging.draft, counts, func(scan func(...any) error) error {
 		var i int
 		var c Change
 		err := scan(&i, &c.New, &c.Changed, &c.Gone)
@@ -80,14 +80,14 @@ func (m *merge) write(ctx context.Context, changes []Change) error {
 	for _, c := range changes {
 		rows += c.Before + c.New
 	}
-	if err := execute(ctx, m.stage.draft, compressionFor(rows)); err != nil {
+	if err := execute(ctx, m.staging.draft, compressionFor(rows)); err != nil {
 		return err
 	}
-	err := inTransaction(ctx, m.stage.draft, func(tx *sql.Tx) error {
-		for i, t := range stream.Tables(m.stage.streams) {
+	err := inTransaction(ctx, m.staging.draft, func(tx *sql.Tx) error {
+		for i, t := range stream.Tables(m.staging.streams) {
 			err := m.writeTable(ctx, tx, t, &changes[i])
 			if err == nil {
-				err = m.stage.draft.Step("mid merge")
+				err = m.staging.draft.Step("mid merge")
 			}
 			if err != nil {
 				return fmt.Errorf("merge table %s: %w", t.Name, err)
@@ -101,7 +101,7 @@ func (m *merge) write(ctx context.Context, changes []Change) error {
 	if err != nil {
 		return err
 	}
-	return m.stage.feeds.release(ctx)
+	return m.staging.feeds.releaseAdopted(ctx)
 }
 
 // smallCatalog is the number of rows below which building symbol tables for texts takes
@@ -121,19 +121,19 @@ func compressionFor(rows int64) sqlText {
 // writeTable moves the closing rows to past and inserts their successors and the new
 // ones. A table in which nothing changed is not touched.
 func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *Change) error {
-	key, columns, closing := columnList("", t.Key), allColumns(m.stage.defs[t.Name]), closingTable(t.Name)
+	key, columns, closing := columnList("", t.Key), allColumns(m.staging.defs[t.Name]), closingTable(t.Name)
 	if c.Changed+c.Gone > 0 {
 		err := executeIn(ctx, tx,
-			mergeSQL.Render("close_versions", values{"past": pastTable(t.Name), "columns": columns, "now": m.stage.draft.At,
-				"run": m.stage.draft.Run, "main": mainTable(t.Name), "closing": closing, "key": key}),
+			mergeSQL.Render("close_versions", values{"past": pastTable(t.Name), "columns": columns, "now": m.staging.draft.At,
+				"run": m.staging.draft.Run, "main": mainTable(t.Name), "closing": closing, "key": key}),
 			mergeSQL.Render("delete_closed", values{"main": mainTable(t.Name), "closing": closing, "same_key": joinOn("m.", "c.", t.Key)}))
 		if err != nil {
 			return err
 		}
 	}
-	if !m.stage.feeds.tables.has(t.Name) && (c.Before == 0 || c.New+c.Changed > 0) {
+	if !m.staging.feeds.adopted.has(t.Name) && (c.Before == 0 || c.New+c.Changed > 0) {
 		_, seen := m.rows.compared(t)
-		of := values{"main": mainTable(t.Name), "columns": columns, "now": m.stage.draft.At, "seen": seen}
+		of := values{"main": mainTable(t.Name), "columns": columns, "now": m.staging.draft.At, "seen": seen}
 		insert := mergeSQL.Render("insert_all", of)
 		if c.Before > 0 {
 			of["closing"], of["key"] = closing, key
@@ -155,13 +155,13 @@ func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *C
 
 // writeDeletions stores the key and the evidence of every record that is gone.
 func (m *merge) writeDeletions(ctx context.Context, tx *sql.Tx, changes []Change) error {
-	for i, t := range stream.Tables(m.stage.streams) {
-		lists, detail := m.stage.sources(t.Name)
+	for i, t := range stream.Tables(m.staging.streams) {
+		lists, detail := m.staging.sources(t.Name)
 		sources := append(lists, detail)
 		if t.Name != sources[0].Root().Name || changes[i].Gone == 0 {
 			continue
 		}
-		err := executeIn(ctx, tx, mergeSQL.Render("write_deletions", values{"run": m.stage.draft.Run, "table": t.Name,
+		err := executeIn(ctx, tx, mergeSQL.Render("write_deletions", values{"run": m.staging.draft.Run, "table": t.Name,
 			"key": columnList("", t.Key), "evidence": m.evidence(t, sources), "closing": closingTable(t.Name)}))
 		if err != nil {
 			return fmt.Errorf("write the deletions of %s: %w", t.Name, err)

@@ -12,7 +12,7 @@ import (
 // Rows stages what the decoders read of the streams. Add may be called from many
 // goroutines.
 type Rows struct {
-	stage *staging
+	staging *staging
 	// skipped are the streams whose unchanged records are not staged, and completed those
 	// to which a view adds the stored rows of these records.
 	skipped, completed names
@@ -26,14 +26,14 @@ func (r *Rows) Add(ctx context.Context, st, table string, rows ...arrow.RecordBa
 	for _, b := range rows {
 		count += b.NumRows()
 	}
-	f, err := r.stage.feeds.find(ctx, st, table, count, rows[0].Schema())
+	f, err := r.staging.feeds.find(ctx, st, table, count, rows[0].Schema())
 	switch {
 	case err != nil:
 	case f == nil:
-		err = r.stage.insert(ctx, stagedTable(st, table), rows...)
+		err = r.staging.insert(ctx, stagedTable(st, table), rows...)
 	default:
 		for i := 0; i < len(rows) && err == nil; i++ {
-			err = r.stage.feeds.send(ctx, f, table, rows[i])
+			err = r.staging.feeds.send(ctx, f, table, rows[i])
 		}
 	}
 	if err != nil {
@@ -54,18 +54,18 @@ func ReleaseBatches(rows []arrow.RecordBatch) {
 // reader knows that no record came twice, distinct avoids a search for copies: with a
 // million listings that takes longer than all else here.
 func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinct bool) error {
-	if err := r.stage.settleSome(ctx, func(f feedTarget) bool { return f.stream == st.Name }); err != nil {
+	if err := r.staging.settleSome(ctx, func(f feedTarget) bool { return f.stream == st.Name }); err != nil {
 		return err
 	}
 	var err error
 	if c == Carried {
 		var deletes []sqlText
 		for _, t := range tablesOf(st) {
-			deletes = append(deletes, copiesSQL.Render("delete_all", values{"table": r.stage.feeds.tableOf(st.Name, t.Name)}))
+			deletes = append(deletes, copiesSQL.Render("delete_all", values{"table": r.staging.feeds.tableOf(st.Name, t.Name)}))
 		}
-		err = executeAll(ctx, r.stage.draft, deletes)
+		err = executeAll(ctx, r.staging.draft, deletes)
 	} else {
-		err = r.stage.keepLatest(ctx, st, distinct)
+		err = r.staging.keepLatest(ctx, st, distinct)
 		if err == nil && r.skipped.has(st.Name) {
 			err = r.addStoredRows(ctx, st)
 		}
@@ -79,11 +79,11 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinc
 // compared are the two sides that a merge compares: what main has of a table and what it
 // shall have, both without what is known to be unchanged.
 func (r *Rows) compared(t stream.Table) (stored, seen sqlText) {
-	feeders := stream.Feeding(r.stage.streams, t.Name)
+	feeders := stream.Feeding(r.staging.streams, t.Name)
 	if len(feeders) != 1 || !r.completed.has(feeders[0]) {
 		return mainTable(t.Name), freshTable(t.Name)
 	}
-	st, _ := stream.Find(r.stage.streams, feeders[0])
+	st, _ := stream.Find(r.staging.streams, feeders[0])
 	return storedRowsSQL.Render("stored_without_unchanged", values{"main": mainTable(t.Name),
 		"unchanged": unchangedTable(st.Name), "record_key": recordKey(st, t)}), readTable(st.Name, t.Name)
 }

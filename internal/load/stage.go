@@ -1,6 +1,11 @@
 // Package load writes Arrow record batches into a draft of the warehouse: staged in a file
 // of their own as they come, gated when all are there, merged into main and past, and
-// copied to Parquet. Its SQL stands in the folder sql, in the order in which it runs.
+// copied to Parquet. Its SQL stands in the folder sql, in the order of first use.
+//
+// Rows reach main in one of three ways. Those of a small or changed list are staged
+// (lane.go, feed.go) and merged (merge.go). Those of a large list fill empty tables of
+// main directly (adopt.go). A record that did not change leaves only its key in the stage
+// (stored.go).
 //
 // It must not know how records were fetched or decoded; of a stream it knows which rows
 // were staged and what their absence proves.
@@ -37,7 +42,7 @@ func Open(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Defini
 	if err != nil {
 		return nil, fmt.Errorf("open the stage: %w", err)
 	}
-	return &Stage{Rows: &Rows{stage: s}, Events: &Events{s}, Details: &Details{s}, Findings: &Findings{s}, staging: s}, nil
+	return &Stage{Rows: &Rows{staging: s}, Events: &Events{s}, Details: &Details{s}, Findings: &Findings{s}, staging: s}, nil
 }
 
 // Close ends the stage and removes its file; the draft stays open.
@@ -48,19 +53,19 @@ func (s *Stage) Close(ctx context.Context) error { return s.staging.close(ctx) }
 // Nothing is written before all gates have passed; a *MassDeleteError names those that
 // did not.
 func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Limits) ([]Change, error) {
-	m := &merge{stage: s.staging, rows: s.Rows, details: s.Details, cover: cover, limits: limits}
-	if err := m.stage.settle(ctx); err != nil {
+	m := &merge{staging: s.staging, rows: s.Rows, details: s.Details, cover: cover, limits: limits}
+	if err := m.staging.settle(ctx); err != nil {
 		return nil, err
 	}
-	if m.stage.feeds.made > 0 {
-		if _, err := setThreads(ctx, m.stage.draft, m.stage.threads); err != nil {
+	if m.staging.feeds.made > 0 {
+		if _, err := setThreads(ctx, m.staging.draft, m.staging.threads); err != nil {
 			return nil, err
 		}
 	}
 	if err := m.unite(ctx); err != nil {
 		return nil, err
 	}
-	changes, err := m.compare(ctx, stream.Tables(m.stage.streams))
+	changes, err := m.compare(ctx, stream.Tables(m.staging.streams))
 	if err != nil {
 		return nil, fmt.Errorf("compare the tables: %w", err)
 	}

@@ -31,7 +31,7 @@ type staging struct {
 	feeds feeds
 	// settling is held while lanes are committed.
 	settling sync.Mutex
-	// threads is how many DuckDB had before.
+	// threads is how many DuckDB had before the stage set it to 1.
 	threads int
 }
 
@@ -136,7 +136,7 @@ func (s *staging) settleSome(ctx context.Context, which func(feedTarget) bool) e
 
 // close ends the stage and removes its file; the draft stays open.
 func (s *staging) close(ctx context.Context) error {
-	// A feed that failed was reported by Settle or Add.
+	// A feed that failed was reported by settle or Add.
 	_ = s.feeds.closeSome(func(feedTarget) bool { return true })
 	err := s.closeLanes()
 	if s.draft.Instance != nil {

@@ -31,10 +31,10 @@ const storedRows = 4 * rowGroup
 // CountStored counts the records of a list that main holds: 0 when there are fewer than
 // least, or when other streams fill the same tables and none can be left out.
 func (r *Rows) CountStored(ctx context.Context, st stream.Stream, least int) (int, error) {
-	if r.stage.draft.Previous == "" || !r.stage.fillsAlone(st) {
+	if r.staging.draft.Previous == "" || !r.staging.fillsAlone(st) {
 		return 0, nil
 	}
-	n, err := countRows(ctx, r.stage.draft, st.Root().Name)
+	n, err := countRows(ctx, r.staging.draft, st.Root().Name)
 	if err != nil || n < least {
 		return 0, err
 	}
@@ -44,7 +44,7 @@ func (r *Rows) CountStored(ctx context.Context, st stream.Stream, least int) (in
 // StreamStoredKeys passes the keys and hashes of every row that main holds of a list, and
 // prepares the stage for the keys of records that are left out because of them.
 func (r *Rows) StreamStoredKeys(ctx context.Context, st stream.Stream, pass func(Stored)) error {
-	l, err := newLane(ctx, r.stage.draft, "", catalogName)
+	l, err := newLane(ctx, r.staging.draft, "", catalogName)
 	if err == nil {
 		for _, t := range tablesOf(st) {
 			if err = r.streamTable(ctx, l, t.Name, recordKey(st, t), pass); err != nil {
@@ -57,14 +57,14 @@ func (r *Rows) StreamStoredKeys(ctx context.Context, st stream.Stream, pass func
 		return fmt.Errorf("read the stored rows of %s: %w", st.Name, err)
 	}
 	r.skipped.add(st.Name)
-	return execute(ctx, r.stage.draft, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, stream.SameTable),
+	return execute(ctx, r.staging.draft, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, stream.SameTable),
 		"columns": sqlText("id VARCHAR, " + stream.RowHash + " UBIGINT, " + stream.Seq + " UBIGINT")}))
 }
 
 // streamTable reads a table in ranges of rows.
 func (r *Rows) streamTable(ctx context.Context, l *lane, table string, key warehouse.Name, pass func(Stored)) error {
 	var end int64
-	if err := queryRow(ctx, r.stage.draft, storedRowsSQL.Render("stored_end", values{"table": mainTable(table)})).Scan(&end); err != nil {
+	if err := queryRow(ctx, r.staging.draft, storedRowsSQL.Render("stored_end", values{"table": mainTable(table)})).Scan(&end); err != nil {
 		return err
 	}
 	for first := int64(0); first < end; first += storedRows {
@@ -100,7 +100,7 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 	}
 	statements = append(statements, storedRowsSQL.Render("drop_changed", values{"unchanged": unchanged, "key": key, "root": root}))
 	for _, t := range tablesOf(st) {
-		columns := columnEach(r.stage.defs[t.Name], ", ", func(c stream.Column) sqlText {
+		columns := columnEach(r.staging.defs[t.Name], ", ", func(c stream.Column) sqlText {
 			name := sqlText("m." + warehouse.Quote(c.Name))
 			if c.Type == stream.JSON {
 				name += "::VARCHAR"
@@ -112,5 +112,5 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 			"columns": columns, "main": catalogName + "." + mainTable(t.Name), "unchanged": unchanged, "record_key": recordKey(st, t)}))
 	}
 	r.completed.add(st.Name)
-	return execute(ctx, r.stage.draft, statements...)
+	return execute(ctx, r.staging.draft, statements...)
 }

@@ -18,17 +18,17 @@ import (
 // of details fill it, both are united.
 func (m *merge) unite(ctx context.Context) error {
 	var err error
-	for _, st := range m.stage.streams {
+	for _, st := range m.staging.streams {
 		if st.Over != "" && err == nil {
 			err = m.uniteExtras(ctx, st)
 		}
 	}
 	if err == nil {
 		var statements []sqlText
-		for _, t := range stream.Tables(m.stage.streams) {
+		for _, t := range stream.Tables(m.staging.streams) {
 			statements = append(statements, m.createFresh(t))
 		}
-		err = executeAll(ctx, m.stage.draft, statements)
+		err = executeAll(ctx, m.staging.draft, statements)
 	}
 	if err != nil {
 		return fmt.Errorf("unite lists and details: %w", err)
@@ -39,11 +39,11 @@ func (m *merge) unite(ctx context.Context) error {
 // createFresh makes the rows that one table shall have. It is a view where nothing has to
 // be united, so that nothing is copied.
 func (m *merge) createFresh(t stream.Table) sqlText {
-	lists, detail := m.stage.sources(t.Name)
-	def := m.stage.defs[t.Name]
+	lists, detail := m.staging.sources(t.Name)
+	def := m.staging.defs[t.Name]
 	if detail.Name == "" || len(lists) == 0 {
 		var parts []sqlText
-		for _, name := range stream.Feeding(m.stage.streams, t.Name) {
+		for _, name := range stream.Feeding(m.staging.streams, t.Name) {
 			parts = append(parts, uniteSQL.Render("fresh_rows", values{"columns": allColumns(def), "staged": stagedTable(name, t.Name)}))
 		}
 		return uniteSQL.Render("fresh_view", values{"fresh": freshTable(t.Name), "rows": unionAll(parts)})
@@ -119,13 +119,13 @@ const extraBatch = 4096
 // numbers into doubles and treat a null as a deletion.
 func (m *merge) uniteExtras(ctx context.Context, detail stream.Stream) error {
 	root := detail.Root()
-	if err := execute(ctx, m.stage.draft, createTable(extraTable(root.Name), extraColumns)); err != nil {
+	if err := execute(ctx, m.staging.draft, createTable(extraTable(root.Name), extraColumns)); err != nil {
 		return err
 	}
 	var batch []unitedExtra
 	query := uniteSQL.Render("extras_to_unite", values{"key": warehouse.Name(root.Key[0]), "main": mainTable(root.Name),
 		"detail": stagedTable(detail.Name, root.Name), "list_rows": listRows(detail)})
-	err := eachRow(ctx, m.stage.draft, []sqlText{query}, func(scan func(...any) error) error {
+	err := eachRow(ctx, m.staging.draft, []sqlText{query}, func(scan func(...any) error) error {
 		var id, under, over string
 		if err := scan(&id, &under, &over); err != nil {
 			return err
@@ -137,17 +137,17 @@ func (m *merge) uniteExtras(ctx context.Context, detail stream.Stream) error {
 		if batch = append(batch, unitedExtra{id, object}); len(batch) < extraBatch {
 			return nil
 		}
-		err = insertRows(ctx, m.stage, extraTable(root.Name), extraColumns, batch)
+		err = insertRows(ctx, m.staging, extraTable(root.Name), extraColumns, batch)
 		batch = batch[:0]
 		return err
 	})
 	if err == nil {
-		err = insertRows(ctx, m.stage, extraTable(root.Name), extraColumns, batch)
+		err = insertRows(ctx, m.staging, extraTable(root.Name), extraColumns, batch)
 	}
 	if err != nil {
 		return err
 	}
-	return m.stage.settle(ctx)
+	return m.staging.settle(ctx)
 }
 
 // uniteObjects puts the members of one JSON object over those of another, each value to

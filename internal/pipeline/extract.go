@@ -21,7 +21,7 @@ type reader struct {
 	token  Token
 	// began is when this attempt at the run did, on the real clock.
 	began time.Time
-	// done is added to by the finisher, and may be read after its wait.
+	// done is added to by the finisher, and may be read after its waitFinished.
 	done results
 }
 
@@ -155,7 +155,7 @@ type finisher struct {
 	queue  chan received
 	ended  chan struct{}
 	open   sync.WaitGroup
-	// err is what ended the night; it may be read after wait.
+	// err is what ended the night; it may be read after waitFinished.
 	err error
 }
 

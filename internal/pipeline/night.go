@@ -1,6 +1,6 @@
 // Package pipeline is one night: the only place where fetch, transform, load
-// and warehouse meet. Reading order: Run in this file, then preflight, extract,
-// decode and publish; mode says what a refresh and a replay do differently.
+// and warehouse meet. Reading order: Run in this file, then resume, preflight,
+// extract, decode and publish; mode says what a refresh and a replay do differently.
 //
 // A runner takes a run from its lock to its ledger entry. Its reader asks for the
 // streams, the finisher behind it decides what each of them proves, and all of them

@@ -38,7 +38,7 @@ func Events() []Stream {
 }
 
 // childTable is a list inside a record: keyed by the enclosing row and the item's
-// position, counted from 1.
+// position, counted from 1. value is the column of an item that is no object.
 func childTable(name, at, parent, value string) Table {
 	return Table{Name: name, At: at, Key: []string{parent, "position"}, Parents: []string{parent}, Value: value}
 }

@@ -55,8 +55,8 @@ type Definition struct {
 	Comment string
 	// Columns are in the order of the file.
 	Columns []Column
-	// Key are the columns that the header of the file names behind "Key:". Nil for
-	// tables of main: their stream literals state it.
+	// Key are the columns that the header of the file names behind "Key:". Only those
+	// of tables of meta are used: stream literals state the keys of main.
 	Key []string
 }
 

@@ -119,7 +119,8 @@ type Event struct {
 const (
 	// RowHash is a 64-bit fingerprint of the row's values.
 	RowHash = "row_hash"
-	// Seq numbers the responses of a night: the copy with the highest one wins.
+	// Seq numbers the records of a night in the order in which their answers landed;
+	// rows inside a record share it. The copy with the highest one wins.
 	Seq = "seq"
 	// ValidFrom and ValidTo bound the time of a version of a row: inclusive, exclusive.
 	ValidFrom = "valid_from"

@@ -114,7 +114,7 @@ func (l *layout) setSchema() {
 // hashSeed starts a column's hash. Both widths of integers share a class, so that
 // widening a column changes no fingerprint.
 func hashSeed(name string, k kind) uint64 {
-	class := "tjbiimz"[k : k+1]
+	class := "tjbiimz"[k : k+1] // a letter for each kind, in the order of their constants
 	return xxh3.HashString(class + ":" + name)
 }
 

@@ -227,7 +227,7 @@ func (r *rowReader) completeRow(t *table, prefix []byte, lists int, extra extras
 
 // readChildren reads a field whose items are rows of a child table.
 func (r *rowReader) readChildren(t *table, f *field) error {
-	if t.hasParentKey() {
+	if t.canKeyChildren() {
 		return r.readItems(r.tables[f.child])
 	}
 	r.delayed = append(r.delayed, delayedList{f.child, r.in.pos, r.in.depth})

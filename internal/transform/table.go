@@ -93,8 +93,8 @@ func (t *table) isFilled(col int) bool {
 	return t.hasValue(col) && (t.cols[col].kind != text || len(t.cols[col].bytes(t.rows)) > 0)
 }
 
-// hasParentKey reports whether the columns that rows within inherit are there.
-func (t *table) hasParentKey() bool {
+// canKeyChildren reports whether the columns that rows within inherit are there.
+func (t *table) canKeyChildren() bool {
 	for _, col := range t.inheritedKeys {
 		if !t.isFilled(col) {
 			return false
