@@ -59,17 +59,23 @@ func (e *Events) AddIDs(ctx context.Context, events []stream.Event) error {
 	return insertRows(ctx, e.stage, eventIDTable, eventIDColumns, events)
 }
 
+// EventPlace is where an event stands in the inbox.
+type EventPlace struct {
+	Seq uint64
+	ID  string
+}
+
 // FindNew lists the places in the inbox, ascending, of the events that no earlier night
 // has: of several deliveries of one event the first.
-func (e *Events) FindNew(ctx context.Context) ([]uint64, error) {
+func (e *Events) FindNew(ctx context.Context) ([]EventPlace, error) {
 	if err := e.stage.settle(ctx); err != nil {
 		return nil, err
 	}
-	var places []uint64
+	var places []EventPlace
 	err := eachRow(ctx, e.stage.draft, []sqlText{eventsSQL.Render("new_events", nil)}, func(scan func(...any) error) error {
-		var seq uint64
-		err := scan(&seq)
-		places = append(places, seq)
+		var place EventPlace
+		err := scan(&place.Seq, &place.ID)
+		places = append(places, place)
 		return err
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package load_test
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 	"time"
@@ -50,8 +51,14 @@ func TestEventsAreToldApartByTheirIDs(t *testing.T) {
 				for i, one := range c.inbox { // one batch each
 					must(t, s.Events.AddIDs(t.Context(), []stream.Event{{ID: one.id, Received: at(one.seconds), Seq: uint64(i + 1)}}))
 				}
-				got, err := s.Events.FindNew(t.Context())
+				places, err := s.Events.FindNew(t.Context())
 				must(t, err)
+				var got []uint64
+				for _, place := range places {
+					if got = append(got, place.Seq); place.ID != c.inbox[place.Seq-1].id {
+						t.Errorf("event %q stands at %d, where %q is", place.ID, place.Seq, c.inbox[place.Seq-1].id)
+					}
+				}
 				if !slices.Equal(got, c.want) {
 					t.Errorf("new are %v, want %v", got, c.want)
 				}
@@ -80,8 +87,9 @@ func TestManyEventIDsFitIntoTheMemory(t *testing.T) {
 		}
 		places, err := s.Events.FindNew(t.Context())
 		must(t, err)
-		if len(places) != each*batches || places[0] != 1 || places[len(places)-1] != each*batches || !slices.IsSorted(places) {
-			t.Errorf("%d places from %d to %d", len(places), places[0], places[len(places)-1])
+		if len(places) != each*batches || places[0].Seq != 1 || places[len(places)-1].Seq != each*batches ||
+			!slices.IsSortedFunc(places, func(a, b load.EventPlace) int { return cmp.Compare(a.Seq, b.Seq) }) {
+			t.Errorf("%d places from %v to %v", len(places), places[0], places[len(places)-1])
 		}
 	}
 	_, err := h.run(nil, load.Limits{})

@@ -20,7 +20,7 @@ type Change struct {
 
 // merge brings main to what the streams showed.
 type merge struct {
-	staging   *staging
+	staging *staging
 	rows    *Rows
 	details *Details
 	cover   map[string]Coverage

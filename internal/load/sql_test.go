@@ -152,7 +152,7 @@ func useEverything(t *testing.T, h *house, s *load.Stage, d *warehouse.Draft) {
 	must(t, s.Events.AddIDs(ctx, []stream.Event{event}))
 	places, err := s.Events.FindNew(ctx)
 	must(t, err)
-	if !slices.Equal(places, []uint64{1}) {
+	if !slices.Equal(places, []load.EventPlace{{Seq: 1, ID: d.Run}}) {
 		t.Errorf("new events: %v", places)
 	}
 	must(t, s.Events.Add(ctx, []load.EventRow{{Event: event, Outcome: load.EventUnknown}}))

@@ -114,7 +114,7 @@ func (n *night) newEventRoutes(first *sink) (map[string]eventRoute, error) {
 
 // decodeEvents reads the inbox again and turns the events at some places into rows of
 // their streams and of meta.webhook_events.
-func (n *night) decodeEvents(ctx context.Context, folders []string, places []uint64, routes map[string]eventRoute) error {
+func (n *night) decodeEvents(ctx context.Context, folders []string, places []load.EventPlace, routes map[string]eventRoute) error {
 	var batch []load.EventRow
 	size := 0
 	for e, err := range readInbox(folders) {
@@ -124,8 +124,11 @@ func (n *night) decodeEvents(ctx context.Context, folders []string, places []uin
 		if len(places) == 0 {
 			break
 		}
-		if e.Seq != places[0] {
+		if e.Seq != places[0].Seq {
 			continue
+		}
+		if e.ID != places[0].ID {
+			break // a line before it can no longer be read
 		}
 		places = places[1:]
 		route, known := routes[e.Topic]
@@ -150,7 +153,7 @@ func (n *night) decodeEvents(ctx context.Context, folders []string, places []uin
 		batch, size = batch[:0], 0
 	}
 	if len(places) > 0 {
-		return fmt.Errorf("read the landed events again: %d of them are missing that were there before; nothing was published: look at the disk, then run again", len(places))
+		return fmt.Errorf("read the landed events again: %d of them are not where they were before; nothing was published: look at the disk, then run again", len(places))
 	}
 	return n.stage.Events.Add(ctx, batch)
 }

@@ -49,7 +49,8 @@ func (r *reader) extract(parent context.Context) error {
 	behind := &finisher{reader: r, queue: make(chan received, len(r.night.cfg.Streams)), ended: make(chan struct{})}
 	go behind.run(ctx, end)
 	err := r.readStreams(ctx, behind)
-	if err = cmp.Or(behind.close(), err, r.done.requireAny(len(r.night.cfg.Chosen) == 1)); err != nil {
+	finishErr := behind.close() // the finisher adds to r.done until then
+	if err = cmp.Or(finishErr, err, r.done.requireAny(len(r.night.cfg.Chosen) == 1)); err != nil {
 		return err
 	}
 	return r.forecastNights(ctx)

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -248,25 +249,52 @@ func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, 
 		err = &stoppedError{cause, err, r.night.mode.afterStop()}
 	}
 	res.Run = r.closeEntry(ctx, err)
-	recorded := inOrder(func() error { return wh.Ledger.Record(res.Run) }, wh.Ledger.FinishAside)
+	recorded := wh.Ledger.Record(res.Run)
+	if recorded == nil && r.night.mode.kind != ledger.Replay {
+		// A replay writes no note and recovers none: one that is there is of another run.
+		recorded = wh.Ledger.FinishAside()
+	}
 	return res, wh.Folder.FullErr(errors.Join(err, r.ignoreOncePublished(recorded), r.lock.Release()))
 }
 
-// stoppedError says why a run was stopped and how it goes on. An error that only
-// follows from the stop is not repeated.
+// stoppedError says why a run was stopped and how it goes on. What only follows from
+// the stop is not repeated; what else went wrong is.
 type stoppedError struct {
 	cause, err error
 	after      string
 }
 
 func (e *stoppedError) Error() string {
-	switch {
-	case e.cause == context.Canceled && errors.Is(e.err, e.cause):
-		return "stopped before its end; " + e.after
-	case errors.Is(e.err, e.cause) || errors.Is(e.err, context.Canceled):
-		return e.cause.Error() + "; " + e.after
+	text := e.cause.Error()
+	if e.cause == context.Canceled {
+		text = "stopped before its end"
 	}
-	return e.cause.Error() + ": " + e.err.Error() + "; " + e.after
+	if others := errorsBesideStop(e.err, e.cause); len(others) > 0 {
+		text += ": " + strings.Join(others, "; ")
+	}
+	return text + "; " + e.after
+}
+
+// errorsBesideStop lists the joined errors that do not follow from a stop.
+func errorsBesideStop(err, cause error) (others []string) {
+	if err == errStage {
+		return nil // says only where the other one was met
+	}
+	if !errors.Is(err, cause) && !errors.Is(err, context.Canceled) {
+		return []string{err.Error()}
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return errorsBesideStop(e.Unwrap(), cause)
+	case interface{ Unwrap() []error }:
+		if !strings.Contains(err.Error(), "\n") {
+			return nil // one error that wraps two, and not two that are joined
+		}
+		for _, one := range e.Unwrap() {
+			others = append(others, errorsBesideStop(one, cause)...)
+		}
+	}
+	return others
 }
 
 // Unwrap returns why the run was stopped, and what it met then.

@@ -133,6 +133,8 @@ func exitCode(ctx context.Context, res pipeline.Result, err error) int {
 		outcome = ledger.Held
 	case outcome == "" && ctx.Err() != nil:
 		outcome = ledger.Interrupted
+	case err != nil && outcome == ledger.Complete:
+		outcome = ledger.Failed
 	}
 	return outcome.ExitCode()
 }

@@ -1,14 +1,19 @@
 package trials_test
 
 import (
+	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/durable"
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/warehouse"
 )
 
 func TestReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
@@ -78,4 +83,26 @@ func TestReplayRefusesWhatItCannotBuild(t *testing.T) {
 	if h.cfg.Fetch.Offline {
 		t.Error("the caller's configuration was changed")
 	}
+}
+
+// TestReplayLeavesTheNoteOfAnotherRun replays beside the note of a rollback that was
+// killed before its line in the ledger: the note is all that says what readers see.
+func TestReplayLeavesTheNoteOfAnotherRun(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	first := h.goodNight()
+	last := h.goodNight()
+	wh, err := warehouse.Open(h.cfg.Warehouse)
+	must(t, err)
+	note := warehouse.Unfinished{Run: last.Run.ID + "-9", Kind: ledger.Rollback, Version: first.Run.ID, StartedAt: h.at, Attempt: 1}
+	must(t, wh.Ledger.StartAside(note))
+	must(t, (durable.Disk{}).SwapLink(filepath.Join("versions", first.Run.ID), filepath.Join(h.cfg.Warehouse.Dir, "latest")))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if res, err := pipeline.Replay(ctx, h.cfg, last.Run.ID); err == nil {
+		t.Fatalf("the replay %s was not stopped", res.Run.ID)
+	}
+	h.at = h.at.Add(time.Hour)
+	h.goodNight()
 }

@@ -129,7 +129,7 @@ func (l *Ledger) Runs() ([]ledger.Run, error) {
 // parseLedger returns the runs of a ledger, and the lines that are damaged or torn.
 func parseLedger(data []byte) (runs []ledger.Run, damaged [][]byte) {
 	for line := range bytes.Lines(data) {
-		line = bytes.TrimSuffix(line, []byte("\n"))
+		line = bytes.TrimRight(line, "\r\n")
 		var r ledger.Run
 		if unsealLine(line, &r) == nil {
 			runs = mergeRun(runs, r)

@@ -5,7 +5,7 @@ SELECT run_id FROM meta.runs WHERE snapshot_at IS NOT NULL
 
 -- name: new_events
 -- Of several deliveries of one event, the first counts.
-SELECT seq FROM stage.event_ids ANTI JOIN meta.webhook_events USING (event_id)
+SELECT seq, event_id FROM stage.event_ids ANTI JOIN meta.webhook_events USING (event_id)
 QUALIFY row_number() OVER (PARTITION BY event_id ORDER BY received_at, seq) = 1
 ORDER BY seq
 
