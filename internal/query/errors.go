@@ -64,6 +64,7 @@ const (
 	refuseSeveral  = "refuse to run several statements: a query is one statement; run one query for each"
 	refuseKind     = "refuse to run this kind of statement: query runs SELECT, FROM, WITH, VALUES, PIVOT, DESCRIBE, SHOW, SUMMARIZE, and EXPLAIN [ANALYZE] of these"
 	refuseFunction = "refuse to call a function that changes logs, profiles, the parser or files: query only reads"
+	refuseNUL      = "refuse a text with a NUL character: DuckDB reads nothing behind it"
 	refusePivot    = "refuse a PIVOT that may call a function which changes logs, profiles or files: list its values with IN"
 )
 

@@ -53,7 +53,7 @@ var refusals = map[string][]string{
 	noKind: {
 		"CALL enable_logging(level='trace', storage='file', storage_path='DIR/log')", "CALL pragma_version()", "CHECKPOINT", "FORCE CHECKPOINT",
 		"PREPARE p AS SELECT 1", "BEGIN", "COMMIT", "VACUUM", "ANALYZE", "EXPLAIN ANALYZE CHECKPOINT",
-		"EXPLAIN/**/SELECT 1", "/**/EXPLAIN SELECT 1",
+		"/* /* */ EXPLAIN SELECT 1 -- */ EXPLAIN ANALYZE SELECT 1", "--\rEXPLAIN ANALYZE SELECT 1 /*\nEXPLAIN SELECT 1 --*/",
 	},
 	noFunction: {
 		"FROM enable_logging(level='trace', storage='file', storage_path='DIR/log')", "SELECT * FROM system.main.\"Enable_Logging\"(storage='stdout')",
@@ -63,7 +63,12 @@ var refusals = map[string][]string{
 		"FROM checkpoint()", "FROM truncate_duckdb_logs()", "FROM enable_peg_parser()", "FROM disable_peg_parser()", "FROM disable_profiling()",
 		"SELECT (SELECT count(*) FROM enable_logging()) AS n", "SUMMARIZE FROM enable_logging()", "VALUES ((SELECT count(*) FROM disable_logging()))",
 		"PIVOT (SELECT 1 AS a, 2 AS b FROM enable_logging()) ON a IN (1) USING sum(b)",
+		// What the optimizer folds away in the plan can run all the same.
+		"FROM enable_logging(storage='file', storage_path='DIR/log') WHERE txid_current() = 12", "FROM checkpoint /* a */ () WHERE txid_current() = 12",
+		"FROM query(CASE WHEN random() < 0.5 THEN 'FROM checkpoint()' ELSE 'SELECT 1' END)", "FROM query('FROM ' || 'checkpoint()')", "FROM query(E'SELECT 1')",
+		"FROM query('FROM query(''FROM checkpoint()'')')", "FROM \"query\"('SELECT 1' || '')",
 	},
+	"refuse a text with a NUL": {"SELECT 1 AS a\x00; COPY product_listings TO 'DIR/x.csv'"},
 	noPivot: {
 		"PIVOT (SELECT 1 AS a, 2 AS b FROM enable_logging()) ON a USING sum(b)", "FROM (PIVOT (SELECT 1 AS a, 2 AS b FROM query('FROM checkpoint()')) ON a USING sum(b))",
 	},
@@ -202,7 +207,7 @@ func TestStatementsThatReadAnswer(t *testing.T) {
 		"SELECT /* ; ATTACH 'x' */ 1", "EXPLAIN SELECT 1", "WITH copy AS (SELECT 1) FROM copy", `SELECT 'back\slash' AS a`, `SELECT E'it\'s' AS a`,
 		"SELECT DATE'2026-11-01' AS a", "EXPLAIN SELECT 1 AS load_date", "SELECT 'größe' AS größe", "SELECT 1.5e3 AS a, $$it's$$ AS b",
 		"SELECT 1;", "SELECT 1 ; \n", ";SELECT 1;; -- end", "VALUES (1), (2)", "TABLE product_listings", "(SELECT 1)",
-		"EXPLAIN ANALYZE SELECT 1", "explain (analyze, format json) SELECT 1", "EXPLAIN (FORMAT graphviz) FROM product_listings", "EXPLAIN\n(ANALYZE) SELECT 1",
+		"EXPLAIN ANALYZE SELECT 1", "EXPLAIN/**/SELECT 1", "/* a */ EXPLAIN SELECT 1", "-- a\r\nEXPLAIN(FORMAT json) SELECT 1", ";EXPLAIN /* a */ ANALYZE SELECT 1", ";SELECT 1 AS query", "explain (analyze, format json) SELECT 1", "EXPLAIN (FORMAT graphviz) FROM product_listings", "EXPLAIN\n(ANALYZE) SELECT 1",
 		"UNPIVOT (SELECT 1 AS a, 2 AS b) ON a, b", "SHOW ALL TABLES", "SHOW DATABASES", "PRAGMA show_tables", "PRAGMA table_info('product_listings')",
 		// Words of functions that are refused.
 		`SELECT 'checkpoint' AS query, "query" FROM (SELECT 1 AS "query")`, "FROM query('SELECT 42 AS a')", "FROM query_table('product_listings')",

@@ -78,8 +78,11 @@ func isStorable(stmt *duckdb.Stmt, kind duckdb.StmtType) (bool, error) {
 // refuseUnlessReads returns a *RefusedError unless the text of s is one statement
 // that only reads. DESCRIBE, SHOW and SUMMARIZE are SELECT to DuckDB.
 func refuseUnlessReads(ctx context.Context, conn *duckdb.Conn, s statement, text string, args []any) error {
+	text = text[len(nothing.FindString(text)):]
 	words := explainWords.FindString(text)
 	switch {
+	case strings.Contains(text, "\x00"):
+		return &RefusedError{Reason: refuseNUL}
 	case s.several && !isPivot(conn, text):
 		return &RefusedError{Reason: refuseSeveral}
 	case s.kind == duckdb.STATEMENT_TYPE_EXPLAIN && words != "":
@@ -94,9 +97,17 @@ func refuseUnlessReads(ctx context.Context, conn *duckdb.Conn, s statement, text
 	return refuseActing(ctx, conn, s, text, args)
 }
 
-// explainWords come before what an EXPLAIN explains, and with ANALYZE runs.
-// DuckDB does not say of what type that is, so only these forms are known.
-var explainWords = regexp.MustCompile(`^(?i)\s*EXPLAIN\s+(?:ANALYZE\s+|\(\s*(?:ANALYZE|FORMAT\s+\w+)(?:\s*,\s*(?:ANALYZE|FORMAT\s+\w+))*\s*\)\s*)?`)
+// gap is what may stand between two words: blanks and comments, but for those that
+// could be read in two ways: nested ones, and lines that a lone \r may end.
+const gap = `(?:\s|--[^\r\n]*\r?\n|/\*(?:[^*/]|/+[^*/]|\*+[^*/])*\*+/)`
+
+var (
+	// nothing may stand before the first statement.
+	nothing = regexp.MustCompile(`^(?:;|` + gap + `)*`)
+	// explainWords come before what an EXPLAIN explains, and with ANALYZE runs. DuckDB
+	// does not say of what type that is, so only these forms are known.
+	explainWords = regexp.MustCompile(`^(?i)EXPLAIN(?:` + gap + `+ANALYZE\b` + gap + `*|` + gap + `*\(\s*(?:ANALYZE|FORMAT\s+\w+)(?:\s*,\s*(?:ANALYZE|FORMAT\s+\w+))*\s*\)` + gap + `*|` + gap + `+)`)
+)
 
 func refusalOf(kind duckdb.StmtType) string {
 	switch kind {
@@ -136,19 +147,43 @@ var (
 	// mayAct finds the texts worth a look at their plan. The function query takes
 	// SQL as a text, which can be put together from parts.
 	mayAct = regexp.MustCompile(`(?i)` + acting + `|\bquery\b`)
+	// actingCall is a call of such a function; a name in quotes counts too.
+	actingCall = regexp.MustCompile(`(?i)(?:` + acting + `)"?` + gap + `*\(`)
+	// queryCall is a call of query, and plainText an argument that is one text as it stands.
+	queryCall = regexp.MustCompile(`(?i)\bquery"?` + gap + `*\(`)
+	plainText = regexp.MustCompile(`^` + gap + `*'((?:[^']|'')*)'` + gap + `*\)`)
 	// actingStep is such a function in a plan in JSON.
 	actingStep = regexp.MustCompile(`"name": "(?i:` + acting + `) *"`)
 )
 
+// callsActing reports whether a text names a call of an acting function, or hands to
+// query anything but one text that does not: what is put together while it runs can be
+// another text then than it was when the plan was made.
+func callsActing(text string) bool {
+	if actingCall.MatchString(text) {
+		return true
+	}
+	for _, call := range queryCall.FindAllStringIndex(text, -1) {
+		argument := plainText.FindStringSubmatch(text[call[1]:])
+		if argument == nil || callsActing(strings.ReplaceAll(argument[1], "''", "'")) {
+			return true
+		}
+	}
+	return false
+}
+
 // refuseActing returns a *RefusedError for a text that calls one of the acting
-// functions, by any detour: the plan names what would run. A PIVOT has no plan
-// before its first part ran.
+// functions: by its words and, for what these do not show, by the plan, which names
+// what would run. A PIVOT has no plan before its first part ran.
 func refuseActing(ctx context.Context, conn *duckdb.Conn, s statement, text string, args []any) error {
 	if !mayAct.MatchString(text) {
 		return nil
 	}
 	if s.several {
 		return &RefusedError{Reason: refusePivot}
+	}
+	if callsActing(text) {
+		return &RefusedError{Reason: refuseFunction}
 	}
 	rows, err := conn.QueryContext(ctx, "EXPLAIN (FORMAT json) "+text, namedValues(args))
 	if err != nil {

@@ -100,8 +100,8 @@ func TestReplayLeavesTheNoteOfAnotherRun(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if res, err := pipeline.Replay(ctx, h.cfg, last.Run.ID); err == nil {
-		t.Fatalf("the replay %s was not stopped", res.Run.ID)
+	if res, err := pipeline.Replay(ctx, h.cfg, last.Run.ID); err == nil || res.Run.Outcome != ledger.Interrupted {
+		t.Fatalf("the replay %s ended %q, want it interrupted: %v", res.Run.ID, res.Run.Outcome, err)
 	}
 	h.at = h.at.Add(time.Hour)
 	h.goodNight()
