@@ -1,7 +1,6 @@
 package trials_test
 
 import (
-	"context"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -91,18 +90,23 @@ func TestReplayLeavesTheNoteOfAnotherRun(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	first := h.goodNight()
-	last := h.goodNight()
+	h.goodNight()
+	limits := h.cfg.Limits
+	h.cfg.Limits = load.Limits{}
+	h.answerListings("none.json")
+	stopped, err := h.badNight(t.Context(), 1)
+	if err == nil {
+		t.Fatal("the gate let an empty list pass")
+	}
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	must(t, err)
-	note := warehouse.Unfinished{Run: last.Run.ID + "-9", Kind: ledger.Rollback, Version: first.Run.ID, StartedAt: h.at, Attempt: 1}
+	note := warehouse.Unfinished{Run: stopped.Run.ID + "-9", Kind: ledger.Rollback, Version: first.Run.ID, StartedAt: h.at, Attempt: 1}
 	must(t, wh.Ledger.StartAside(note))
 	must(t, (durable.Disk{}).SwapLink(filepath.Join("versions", first.Run.ID), filepath.Join(h.cfg.Warehouse.Dir, "latest")))
 
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if res, err := pipeline.Replay(ctx, h.cfg, last.Run.ID); err == nil || res.Run.Outcome != ledger.Interrupted {
-		t.Fatalf("the replay %s ended %q, want it interrupted: %v", res.Run.ID, res.Run.Outcome, err)
+	if res, err := pipeline.Replay(t.Context(), h.cfg, stopped.Run.ID); err == nil || res.Run.Outcome != ledger.Failed {
+		t.Fatalf("the replay %s ended %q, want it stopped by the gate: %v", res.Run.ID, res.Run.Outcome, err)
 	}
-	h.at = h.at.Add(time.Hour)
+	h.cfg.Limits, h.cfg.AllowMassDelete = limits, true
 	h.goodNight()
 }
