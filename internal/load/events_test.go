@@ -71,6 +71,7 @@ func TestEventsAreToldApartByTheirIDs(t *testing.T) {
 
 // TestManyEventIDsFitIntoTheMemory stages 200,000 ids, each of which came twice.
 func TestManyEventIDsFitIntoTheMemory(t *testing.T) {
+	requireTrials(t)
 	const each, batches = 2_000, 100
 	h := newHouse(t, "article_status_events")
 	h.staged = func(s *load.Stage, _ *warehouse.Draft) {

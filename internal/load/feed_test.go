@@ -12,6 +12,7 @@ import (
 // what the long way would have made of it: copies reduced to the last, columns
 // and comments as in schema/, and a next night that compares with it.
 func TestManyRowsEnterAnEmptyTableDirectly(t *testing.T) {
+	requireTrials(t)
 	const many = 3_000
 	h := newHouse(t, "product_listings")
 	var listings, prices []string

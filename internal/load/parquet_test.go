@@ -12,6 +12,7 @@ import (
 
 // TestParquetIsSortedInGroupsThatFit writes tables that came in no order.
 func TestParquetIsSortedInGroupsThatFit(t *testing.T) {
+	requireTrials(t)
 	h := newHouse(t, "product_listings")
 	for _, c := range []struct {
 		what, table, key, rest string
@@ -45,6 +46,7 @@ func TestParquetIsSortedInGroupsThatFit(t *testing.T) {
 // TestLongRowsAreSortedWithinTheLimit writes texts of which DuckDB's own sort
 // would hold more at once than it may.
 func TestLongRowsAreSortedWithinTheLimit(t *testing.T) {
+	requireTrials(t)
 	const rows = 100_000
 	h := newHouse(t, "product_listings")
 	ctx := t.Context()
