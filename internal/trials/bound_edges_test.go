@@ -100,6 +100,7 @@ func (a *allotted) carried(t *testing.T, bound time.Duration) pipeline.Result {
 // TestTimeIsOverAtTheLastID shortens the bound second by second: the id that was
 // begun in time is read to its end, and the first that is not is the one left.
 func TestTimeIsOverAtTheLastID(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	free := newSlow(t)
 	free.published(0)

@@ -239,6 +239,7 @@ func (h *house) requireRechecks(nights []pipeline.Result, name string, all int) 
 }
 
 func TestUnchangedNightWritesNoHistory(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld())
 	h.goodNight()

@@ -220,6 +220,7 @@ func TestFailedDetailKeepsItsLastRow(t *testing.T) {
 }
 
 func TestShakyNetworkLosesNothing(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld())
 	h.cfg.Fetch.Retry.MaxRetries = 12

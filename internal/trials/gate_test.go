@@ -90,6 +90,7 @@ func TestARunThatAGateStoppedIsBegunAfresh(t *testing.T) {
 }
 
 func TestAMassDeletionIsBelievedAfterASecondReading(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newGatedHouse(t, few()...)
 	h.service.SetFaults(emptied("/products/listings", 0))
@@ -105,6 +106,7 @@ func TestAMassDeletionIsBelievedAfterASecondReading(t *testing.T) {
 }
 
 func TestAGateDoubtsDetailsToo(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newGatedHouse(t, "product_listings", "products")
 	gone := sim.Fault{Route: "/products/{product_id}", Kind: sim.FaultStatus, Status: 404}

@@ -219,6 +219,7 @@ func (m mailbox) traces(mark string) []string {
 }
 
 func TestWhatIsNotPublishedIsClosedToOthers(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld())
 	m.deliver(raw("e", webhook.StatusChanged, `{"article_id":"a"}`))

@@ -15,6 +15,7 @@ import (
 // records, questionnaires on a list, every shape of the union. Each column of
 // each table is filled.
 func TestRareValuesArrive(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()
 	world.Outlets = 20 // most shapes of the union

@@ -16,6 +16,7 @@ import (
 // holds with what stands in the warehouse, night after night, for each table,
 // column and row, in DuckDB and in Parquet, and at last the history of all.
 func TestEveryValueArrives(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, richWorld())
 	ref := newReference(t, h.service, h.cfg.Streams)
