@@ -32,6 +32,7 @@ func (h *house) findings(rejects []stream.Reject, carriers []stream.DriftCarrier
 // TestRejectsOfSeveralPassesCountOnce stages what passes over a list and the details
 // beside it refuse.
 func TestRejectsOfSeveralPassesCountOnce(t *testing.T) {
+	requireTrials(t)
 	value := func(st string, pass, page int, key, raw string) stream.Reject {
 		return stream.Reject{Stream: st, Table: "orders", Key: key, Column: "total", Raw: raw, Reason: "no number", Pass: pass, Page: page, Position: 1,
 			Seq: uint64(10*pass + page), Answer: uint64(page)}

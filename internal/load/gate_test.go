@@ -23,6 +23,7 @@ func listings(n int) map[string]showing {
 
 // TestTheGateIsMetToTheRow holds every bound of a mass deletion from both sides.
 func TestTheGateIsMetToTheRow(t *testing.T) {
+	requireTrials(t)
 	defaults := load.Limits{Share: 0.2, Rows: 50}
 	for name, c := range map[string]struct {
 		before, after int

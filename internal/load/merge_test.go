@@ -101,6 +101,7 @@ func TestItemsOfListAndDetailAreUnited(t *testing.T) {
 // TestAbsenceClosesWhatIsProven holds, for a list with details, what each coverage of the
 // two and each outcome of asking closes.
 func TestAbsenceClosesWhatIsProven(t *testing.T) {
+	requireTrials(t)
 	order := func(id string) string { return record(1, 1, "id", quoted(id)) }
 	line := func(id string) string { return record(1, 1, "order_id", quoted(id), "position", "1") }
 	first := map[string]showing{

@@ -43,6 +43,7 @@ func (h *house) planned(d *warehouse.Draft, st string) map[string][]string {
 // TestDetailsThatTheirListShowsArePlannedByRow holds every reason for which a detail is
 // read whose list shows its changes.
 func TestDetailsThatTheirListShowsArePlannedByRow(t *testing.T) {
+	requireTrials(t)
 	list := func(hashes map[string]int, prices ...string) map[string]showing {
 		var all []string
 		for i, id := range slices.Sorted(maps.Keys(hashes)) {
