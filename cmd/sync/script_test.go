@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"placementsync/internal/stream"
+	"placementsync/internal/torture"
 	"placementsync/internal/warehouse"
 )
 
@@ -84,22 +85,16 @@ func TestScripts(t *testing.T) {
 			if name != "trials" {
 				return false, fmt.Errorf("unknown condition %q", name)
 			}
-			return trialsAreAsked(), nil
+			return torture.TrialsWanted(os.Getenv), nil
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
 }
 
-// trialsAreAsked reports whether tests of more than a few seconds shall run, as in make
-// test: the others take less than a minute together, and are to be run after every edit.
-func trialsAreAsked() bool { return os.Getenv("PLACEMENTSYNC_TRIALS") != "" }
-
 func requireTrials(t *testing.T) {
 	t.Helper()
-	if !trialsAreAsked() {
-		t.Skip("takes long: make test runs it, and so does PLACEMENTSYNC_TRIALS=1")
-	}
+	torture.RequireTrials(t, os.Getenv)
 }
 
 type stageKey struct{}

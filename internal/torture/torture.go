@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 	"unicode"
 )
@@ -78,6 +79,23 @@ type Book struct {
 // docsVar is the environment variable with the folder of the page; "make torture"
 // and "make fuzz" set it.
 const docsVar = "PLACEMENTSYNC_TORTURE_DOCS"
+
+// trialsVar is the environment variable that asks for tests of more than a few seconds.
+// Without them, the tests of a package take less than a minute and can be run after
+// every edit.
+const trialsVar = "PLACEMENTSYNC_TRIALS"
+
+// TrialsWanted reports whether tests of more than a few seconds shall run, as "make
+// test" asks.
+func TrialsWanted(getenv func(name string) string) bool { return getenv(trialsVar) != "" }
+
+// RequireTrials skips a test of more than a few seconds unless it is asked for.
+func RequireTrials(t testing.TB, getenv func(name string) string) {
+	t.Helper()
+	if !TrialsWanted(getenv) {
+		t.Skipf("takes long: make test runs it, and so does %s=1", trialsVar)
+	}
+}
 
 // Open returns the book that the environment names; without one, nothing is stored.
 func Open(getenv func(name string) string) Book { return Book{Docs: getenv(docsVar), Now: time.Now} }

@@ -5,19 +5,16 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"placementsync/internal/torture"
 )
 
 // TestMain also shows that no night leaves a goroutine behind, however it ends.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// requireTrials skips a test of more than a few seconds unless the environment asks for
-// it, as make test does: the others take less than a minute together, and are to be run
-// after every edit.
 func requireTrials(t *testing.T) {
 	t.Helper()
-	if os.Getenv("PLACEMENTSYNC_TRIALS") == "" {
-		t.Skip("takes long: make test runs it, and so does PLACEMENTSYNC_TRIALS=1")
-	}
+	torture.RequireTrials(t, os.Getenv)
 }
 
 // skipRaced leaves a long trial to the run without the race detector, with which
