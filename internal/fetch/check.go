@@ -17,11 +17,8 @@ type Checked struct {
 // CheckLanding reads every answer of a landing and changes nothing. A torn last line is
 // no damage: a killed run can write one.
 func CheckLanding(dir string) (c Checked, err error) {
-	l := &Landing{dir: dir}
+	l := &Landing{dir: dir, unpacker: newUnpacker()}
 	defer func() { err = errors.Join(err, l.closeFiles()) }()
-	if l.opener, err = newOpener(); err != nil {
-		return c, err
-	}
 	if err := l.openFiles(os.O_RDONLY); err != nil {
 		return c, l.landingErr(err)
 	}

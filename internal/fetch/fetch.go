@@ -189,6 +189,10 @@ type Response struct {
 	Status int
 	// Body is the whole body. It is only valid during the call that gets it.
 	Body []byte
+	// Packed is the body as it came, in the coding Encoding (zstd or gzip), and valid as
+	// long. Both are empty where it came plain, and where it was read from the landing.
+	Packed   []byte
+	Encoding string
 	// Landed says that the answer was read from the landing and not from the service.
 	Landed bool
 }

@@ -30,6 +30,10 @@ type line struct {
 	Sum     uint32    `json:"crc32c"`
 	At      time.Time `json:"at"`
 	Millis  float64   `json:"ms"`
+	// Encoding is the coding of the stored bytes, StoredSum their sum. Lines of older
+	// versions have neither.
+	Encoding  string `json:"encoding,omitempty"`
+	StoredSum uint32 `json:"stored_crc32c,omitempty"`
 	// Same is the seq of the first answer with this body, whose frame this line names.
 	Same uint64 `json:"same,omitempty"`
 }
@@ -63,7 +67,7 @@ func (n *line) toRequest() Request {
 func (n *line) toEntry() entry {
 	return entry{
 		seq: n.Seq, same: n.Same, offset: n.Offset, stored: n.Stored, size: n.Size, sum: n.Sum,
-		segment: n.Segment, status: uint32(n.Status),
+		storedSum: n.StoredSum, segment: n.Segment, status: uint16(n.Status), coding: parseCoding(n.Encoding),
 	}
 }
 

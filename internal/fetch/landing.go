@@ -8,12 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"placementsync/internal/durable"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/klauspost/compress/s2"
 	"github.com/zeebo/xxh3"
 )
 
@@ -39,16 +40,15 @@ func (o LandingOptions) withDefaults() LandingOptions {
 }
 
 // Landing is the folder where a run's answers are stored before they are
-// interpreted: bodies as independent zstd frames, one after the other in
-// segment files, and a journal with one line per answer, in the order of Seq.
+// interpreted: bodies as they came over the wire or, where they came plain, packed by S2, one
+// after the other in segment files, and a journal with one line per answer, in the order of Seq.
 // It is safe for concurrent use by one process; the caller makes sure that no
 // second one uses the folder.
 type Landing struct {
-	dir     string
-	options LandingOptions
-	packer  *zstd.Encoder
-	opener  *zstd.Decoder
-	frames  bufferPool
+	dir      string
+	options  LandingOptions
+	unpacker *unpacker
+	frames   bufferPool
 
 	mu       sync.Mutex
 	index    map[xxh3.Uint128]entry
@@ -75,26 +75,22 @@ type entry struct {
 	size    uint32
 	sum     uint32
 	segment uint32
-	status  uint32
+	// storedSum is that of the stored bytes, sum that of the body.
+	storedSum uint32
+	status    uint16
+	coding    coding
 }
 
 // OpenLanding opens the landing in dir, or creates it. Torn ends of an interrupted run
 // are removed: those answers are fetched again.
 func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
-	l := &Landing{dir: dir, options: options.withDefaults(), index: make(map[xxh3.Uint128]entry),
-		bodies: make(map[xxh3.Uint128]entry)}
+	l := &Landing{dir: dir, options: options.withDefaults(), unpacker: newUnpacker(),
+		index: make(map[xxh3.Uint128]entry), bodies: make(map[xxh3.Uint128]entry)}
 	defer func() {
 		if err != nil {
 			err = l.landingErr(errors.Join(err, l.closeFiles()))
 		}
 	}()
-	if l.packer, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(true),
-		zstd.WithZeroFrames(true), zstd.WithWindowSize(1<<20)); err != nil {
-		return nil, err
-	}
-	if l.opener, err = newOpener(); err != nil {
-		return nil, err
-	}
 	if err = os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -106,12 +102,14 @@ func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 			return nil, err
 		}
 	}
-	return l, l.restore()
-}
-
-// newOpener returns a decoder whose DecodeAll may be called concurrently.
-func newOpener() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(4<<30))
+	if err = l.restore(); err != nil {
+		return nil, err
+	}
+	// Nothing is added to a segment of an older version, whose name says what is in it.
+	if last := len(l.segments); filepath.Base(l.segments[last-1].Name()) == fmt.Sprintf(olderName, last) {
+		err = l.addSegment()
+	}
+	return l, err
 }
 
 func (l *Landing) landingErr(err error) error {
@@ -123,7 +121,9 @@ func (l *Landing) landingErr(err error) error {
 
 const (
 	journalName = "journal.jsonl"
-	segmentName = "%06d.zst"
+	segmentName = "%06d.bodies"
+	// olderName is that of segments of zstd frames alone.
+	olderName = "%06d.zst"
 )
 
 // openFiles opens the journal and what segments there are.
@@ -132,7 +132,10 @@ func (l *Landing) openFiles(flag int) (err error) {
 		return err
 	}
 	for {
-		f, err := os.OpenFile(l.segmentPath(len(l.segments)), flag&^os.O_CREATE, 0o600)
+		f, err := l.openSegment(segmentName, flag&^os.O_CREATE)
+		if errors.Is(err, fs.ErrNotExist) {
+			f, err = l.openSegment(olderName, flag&^os.O_CREATE)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -143,15 +146,15 @@ func (l *Landing) openFiles(flag int) (err error) {
 	}
 }
 
-// segmentPath is the file of the segment with that index; files count from 1.
-func (l *Landing) segmentPath(i int) string {
-	return filepath.Join(l.dir, fmt.Sprintf(segmentName, i+1))
+// openSegment opens the file of the next segment; files count from 1.
+func (l *Landing) openSegment(name string, flag int) (*os.File, error) {
+	return os.OpenFile(filepath.Join(l.dir, fmt.Sprintf(name, len(l.segments)+1)), flag, 0o600)
 }
 
 // addSegment opens the next segment file. The folder is synced with the next
 // group of answers.
 func (l *Landing) addSegment() error {
-	f, err := os.OpenFile(l.segmentPath(len(l.segments)), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := l.openSegment(segmentName, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return err
 	}
@@ -173,17 +176,20 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 		Stream: r.Stream, Path: r.Path, Query: r.Query, Param: r.Param, Pass: r.Pass, Page: r.Page,
 		Status: r.Status, Size: uint32(len(r.Body)), At: at.UTC(), Millis: float64(took.Microseconds()) / 1000,
 	}
-	frame := l.frames.get()
-	defer l.frames.put(frame)
-	key := bodyKey(r)
+	buffer := l.frames.get()
+	defer l.frames.put(buffer)
+	frame, key := r.Packed, bodyKey(r)
 	first, seen := l.findBody(key)
 	if seen {
-		n.Same, n.Segment, n.Offset, n.Stored, n.Sum = first.seq, first.segment, first.offset, first.stored, first.sum
+		n.copyPlace(first)
 	} else {
-		*frame = l.packer.EncodeAll(r.Body, (*frame)[:0])
-		n.Stored, n.Sum = uint32(len(*frame)), checksumOf(r.Body)
+		if n.Encoding = r.Encoding; n.Encoding == "" {
+			*buffer = s2.Encode((*buffer)[:cap(*buffer)], r.Body)
+			frame, n.Encoding = *buffer, codedS2.String()
+		}
+		n.Stored, n.StoredSum, n.Sum = uint32(len(frame)), checksumOf(frame), checksumOf(r.Body)
 	}
-	due, err := l.appendAnswer(&n, key, *frame)
+	due, err := l.appendAnswer(&n, key, frame)
 	if err == nil && due {
 		err = l.sync()
 	}
@@ -291,15 +297,10 @@ func (l *Landing) loadBody(e entry, buffer []byte) ([]byte, error) {
 	if _, err := segment.ReadAt(packed, e.offset); err != nil {
 		return buffer, err
 	}
-	// A damaged header must not make the decoder allocate what it claims.
-	var header zstd.Header
-	if err := header.Decode(packed); err != nil {
-		return buffer, err
-	}
-	if header.HasFCS && header.FrameContentSize != uint64(e.size) {
+	if e.coding != codedOlder && checksumOf(packed) != e.storedSum {
 		return buffer, errOtherBody
 	}
-	body, err := l.opener.DecodeAll(packed, buffer[:0])
+	body, err := l.unpacker.unpack(e.coding, packed, slices.Grow(buffer[:0], int(e.size)))
 	if err != nil {
 		return buffer, err
 	}
@@ -366,12 +367,6 @@ func (l *Landing) Close() error {
 
 func (l *Landing) closeFiles() error {
 	var errs []error
-	if l.packer != nil {
-		errs = append(errs, l.packer.Close())
-	}
-	if l.opener != nil {
-		l.opener.Close()
-	}
 	if l.journal != nil {
 		errs = append(errs, l.journal.Close())
 	}

@@ -16,6 +16,12 @@ func bodyKey(r Response) xxh3.Uint128 {
 	return xxh3.Uint128{Hi: body.Hi ^ asked.Hi, Lo: body.Lo ^ asked.Lo}
 }
 
+// copyPlace makes the line name the frame of an earlier answer with the same body.
+func (n *line) copyPlace(first entry) {
+	n.Same, n.Segment, n.Offset, n.Stored, n.Sum = first.seq, first.segment, first.offset, first.stored, first.sum
+	n.Encoding, n.StoredSum = first.coding.String(), first.storedSum
+}
+
 // findBody returns where the first copy of a body is stored.
 func (l *Landing) findBody(key xxh3.Uint128) (entry, bool) {
 	l.mu.Lock()
