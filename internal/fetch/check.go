@@ -17,11 +17,8 @@ type Checked struct {
 // CheckLanding reads every answer of a landing and changes nothing. A torn last line is
 // no damage: a killed run can write one.
 func CheckLanding(dir string) (c Checked, err error) {
-	l := &Landing{dir: dir}
+	l := &Landing{dir: dir, unpacker: newUnpacker()}
 	defer func() { err = errors.Join(err, l.closeFiles()) }()
-	if l.opener, err = newOpener(); err != nil {
-		return c, err
-	}
 	if err := l.openFiles(os.O_RDONLY); err != nil {
 		return c, l.landingErr(err)
 	}
@@ -36,7 +33,9 @@ func CheckLanding(dir string) (c Checked, err error) {
 		}
 		if s.ok {
 			c.Answers++
-			c.Bytes += int64(s.Stored)
+			if s.Same == 0 {
+				c.Bytes += int64(s.Stored)
+			}
 			body, err = l.loadBody(s.toEntry(), body)
 		}
 		torn := s.end == end && len(s.text) > 0 && s.text[len(s.text)-1] != '\n'

@@ -179,10 +179,20 @@ type Response struct {
 	// Seq is unique in the run and rises in landing order: of two copies of a
 	// record the one with the higher Seq is the later. 0 without a landing.
 	Seq uint64
+	// Same names a page whose bytes came before: it is the Seq of the first answer with
+	// this body to the same Stream and Param, whatever its page, pass and query. 0: there
+	// was none, or it is not known. The first may be one that was refused, that was
+	// replaced by a later answer to its request, or that is read after this one; and
+	// answers between the two may hold other copies of the same records.
+	Same uint64
 	// Status is the HTTP status.
 	Status int
 	// Body is the whole body. It is only valid during the call that gets it.
 	Body []byte
+	// Packed is the body as it came, in the coding Encoding (zstd or gzip), and valid as
+	// long. Both are empty where it came plain, and where it was read from the landing.
+	Packed   []byte
+	Encoding string
 	// Landed says that the answer was read from the landing and not from the service.
 	Landed bool
 }

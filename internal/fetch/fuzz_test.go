@@ -27,7 +27,7 @@ func landedWhole(f *testing.F, n int) (journal, segment []byte) {
 		f.Fatal(err)
 	}
 	if journal, err = os.ReadFile(filepath.Join(dir, "journal.jsonl")); err == nil {
-		segment, err = os.ReadFile(filepath.Join(dir, "000001.zst"))
+		segment, err = os.ReadFile(filepath.Join(dir, "000001.bodies"))
 	}
 	if err != nil {
 		f.Fatal(err)
@@ -39,7 +39,7 @@ func landedWhole(f *testing.F, n int) (journal, segment []byte) {
 func furnish(t *testing.T, journal, segment []byte) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, content := range map[string][]byte{"journal.jsonl": journal, "000001.zst": segment} {
+	for name, content := range map[string][]byte{"journal.jsonl": journal, "000001.bodies": segment} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}

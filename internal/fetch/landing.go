@@ -8,12 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"placementsync/internal/durable"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/klauspost/compress/s2"
 	"github.com/zeebo/xxh3"
 )
 
@@ -39,19 +40,19 @@ func (o LandingOptions) withDefaults() LandingOptions {
 }
 
 // Landing is the folder where a run's answers are stored before they are
-// interpreted: bodies as independent zstd frames, one after the other in
-// segment files, and a journal with one line per answer, in the order of Seq.
+// interpreted: bodies as they came over the wire or, where they came plain, packed by S2, one
+// after the other in segment files, and a journal with one line per answer, in the order of Seq.
 // It is safe for concurrent use by one process; the caller makes sure that no
 // second one uses the folder.
 type Landing struct {
-	dir     string
-	options LandingOptions
-	packer  *zstd.Encoder
-	opener  *zstd.Decoder
-	frames  bufferPool
+	dir      string
+	options  LandingOptions
+	unpacker *unpacker
+	frames   bufferPool
 
 	mu       sync.Mutex
 	index    map[xxh3.Uint128]entry
+	bodies   map[xxh3.Uint128]entry // where the first copy of a body is stored
 	seq      uint64
 	journal  *os.File
 	end      int64 // of the journal
@@ -68,30 +69,28 @@ type Landing struct {
 // entry is where one answer is stored: all of it that is held in memory.
 type entry struct {
 	seq     uint64
+	same    uint64
 	offset  int64
 	stored  uint32
 	size    uint32
 	sum     uint32
 	segment uint32
-	status  uint32
+	// storedSum is that of the stored bytes, sum that of the body.
+	storedSum uint32
+	status    uint16
+	coding    coding
 }
 
 // OpenLanding opens the landing in dir, or creates it. Torn ends of an interrupted run
 // are removed: those answers are fetched again.
 func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
-	l := &Landing{dir: dir, options: options.withDefaults(), index: make(map[xxh3.Uint128]entry)}
+	l := &Landing{dir: dir, options: options.withDefaults(), unpacker: newUnpacker(),
+		index: make(map[xxh3.Uint128]entry), bodies: make(map[xxh3.Uint128]entry)}
 	defer func() {
 		if err != nil {
 			err = l.landingErr(errors.Join(err, l.closeFiles()))
 		}
 	}()
-	if l.packer, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(true),
-		zstd.WithZeroFrames(true), zstd.WithWindowSize(1<<20)); err != nil {
-		return nil, err
-	}
-	if l.opener, err = newOpener(); err != nil {
-		return nil, err
-	}
 	if err = os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -103,12 +102,14 @@ func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 			return nil, err
 		}
 	}
-	return l, l.restore()
-}
-
-// newOpener returns a decoder whose DecodeAll may be called concurrently.
-func newOpener() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(4<<30))
+	if err = l.restore(); err != nil {
+		return nil, err
+	}
+	// Nothing is added to a segment of an older version, whose name says what is in it.
+	if last := len(l.segments); filepath.Base(l.segments[last-1].Name()) == fmt.Sprintf(olderName, last) {
+		err = l.addSegment()
+	}
+	return l, err
 }
 
 func (l *Landing) landingErr(err error) error {
@@ -120,7 +121,9 @@ func (l *Landing) landingErr(err error) error {
 
 const (
 	journalName = "journal.jsonl"
-	segmentName = "%06d.zst"
+	segmentName = "%06d.bodies"
+	// olderName is that of segments of zstd frames alone.
+	olderName = "%06d.zst"
 )
 
 // openFiles opens the journal and what segments there are.
@@ -129,7 +132,10 @@ func (l *Landing) openFiles(flag int) (err error) {
 		return err
 	}
 	for {
-		f, err := os.OpenFile(l.segmentPath(len(l.segments)), flag&^os.O_CREATE, 0o600)
+		f, err := l.openSegment(segmentName, flag&^os.O_CREATE)
+		if errors.Is(err, fs.ErrNotExist) {
+			f, err = l.openSegment(olderName, flag&^os.O_CREATE)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -140,15 +146,15 @@ func (l *Landing) openFiles(flag int) (err error) {
 	}
 }
 
-// segmentPath is the file of the segment with that index; files count from 1.
-func (l *Landing) segmentPath(i int) string {
-	return filepath.Join(l.dir, fmt.Sprintf(segmentName, i+1))
+// openSegment opens the file of the next segment; files count from 1.
+func (l *Landing) openSegment(name string, flag int) (*os.File, error) {
+	return os.OpenFile(filepath.Join(l.dir, fmt.Sprintf(name, len(l.segments)+1)), flag, 0o600)
 }
 
 // addSegment opens the next segment file. The folder is synced with the next
 // group of answers.
 func (l *Landing) addSegment() error {
-	f, err := os.OpenFile(l.segmentPath(len(l.segments)), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := l.openSegment(segmentName, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return err
 	}
@@ -162,55 +168,77 @@ func checksumOf(body []byte) uint32 {
 	return crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
 }
 
-// Append lands one answer and returns its Seq. When it returns without an
-// error the answer survives the death of the process, and that of the machine
-// from the next sync on.
-func (l *Landing) Append(r Response, at time.Time, took time.Duration) (uint64, error) {
-	frame := l.frames.get()
-	defer l.frames.put(frame)
-	*frame = l.packer.EncodeAll(r.Body, (*frame)[:0])
+// Append lands one answer and returns it with its Seq and with what it is the Same as.
+// When it returns without an error the answer survives the death of the process, and
+// that of the machine from the next sync on.
+func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response, error) {
 	n := line{
 		Stream: r.Stream, Path: r.Path, Query: r.Query, Param: r.Param, Pass: r.Pass, Page: r.Page,
-		Status: r.Status, Stored: uint32(len(*frame)), Size: uint32(len(r.Body)), Sum: checksumOf(r.Body),
-		At: at.UTC(), Millis: float64(took.Microseconds()) / 1000,
+		Status: r.Status, Size: uint32(len(r.Body)), At: at.UTC(), Millis: float64(took.Microseconds()) / 1000,
 	}
-	due, err := l.appendAnswer(&n, *frame)
+	buffer := l.frames.get()
+	defer l.frames.put(buffer)
+	frame, key := r.Packed, bodyKey(r)
+	first, seen := l.findBody(key)
+	if seen {
+		n.copyPlace(first)
+	} else {
+		if n.Encoding = r.Encoding; n.Encoding == "" {
+			*buffer = s2.Encode((*buffer)[:cap(*buffer)], r.Body)
+			frame, n.Encoding = *buffer, codedS2.String()
+		}
+		n.Stored, n.StoredSum, n.Sum = uint32(len(frame)), checksumOf(frame), checksumOf(r.Body)
+	}
+	due, err := l.appendAnswer(&n, key, frame)
 	if err == nil && due {
 		err = l.sync()
 	}
-	return n.Seq, l.landingErr(err)
+	r.Seq, r.Same = n.Seq, n.Same
+	return r, l.landingErr(err)
 }
 
-// appendAnswer writes the frame and then its line, at fixed offsets: what a failed
-// write leaves behind is overwritten by the next.
-func (l *Landing) appendAnswer(n *line, frame []byte) (due bool, err error) {
+// appendAnswer writes the frame, unless the line names an earlier one, and then the line,
+// at fixed offsets: what a failed write leaves behind is overwritten by the next.
+func (l *Landing) appendAnswer(n *line, body xxh3.Uint128, frame []byte) (due bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return false, os.ErrClosed
 	}
-	if l.offset > 0 && l.offset+int64(len(frame)) > l.options.SegmentBytes {
-		if err := l.addSegment(); err != nil {
+	if n.Same == 0 {
+		if err := l.placeFrame(n, frame); err != nil {
 			return false, err
 		}
 	}
-	n.Seq, n.Segment, n.Offset = l.seq+1, uint32(len(l.segments)-1), l.offset
+	n.Seq = l.seq + 1
 	text, err := n.marshal()
 	if err != nil {
-		return false, err
-	}
-	if err := l.writeAt(l.segments[n.Segment], frame, l.offset, "of a body"); err != nil {
 		return false, err
 	}
 	if err := l.writeAt(l.journal, text, l.end, "of a line"); err != nil {
 		return false, err
 	}
 	l.seq = n.Seq
-	l.offset += int64(len(frame))
 	l.end += int64(len(text))
-	l.unsynced += int64(len(frame) + len(text))
+	l.unsynced += int64(len(text))
+	if n.Same == 0 {
+		l.offset += int64(len(frame))
+		l.unsynced += int64(len(frame))
+		l.addBody(body, n.toEntry())
+	}
 	l.index[n.toRequest().indexKey()] = n.toEntry()
 	return l.unsynced >= l.options.SyncBytes && l.options.SyncBytes > 0, nil
+}
+
+// placeFrame writes a frame behind the last one.
+func (l *Landing) placeFrame(n *line, frame []byte) error {
+	if l.offset > 0 && l.offset+int64(len(frame)) > l.options.SegmentBytes {
+		if err := l.addSegment(); err != nil {
+			return err
+		}
+	}
+	n.Segment, n.Offset = uint32(len(l.segments)-1), l.offset
+	return l.writeAt(l.segments[n.Segment], frame, l.offset, "of a body")
 }
 
 func (l *Landing) disk() durable.Disk { return durable.Disk{Step: l.options.Step} }
@@ -232,9 +260,16 @@ func (l *Landing) Lookup(r Request, buffer []byte) (Response, bool) {
 	}
 	body, err := l.loadBody(e, buffer)
 	if err != nil {
+		l.forgetBody(e)
 		return Response{Body: buffer}, false
 	}
-	return Response{Request: r, Seq: e.seq, Status: int(e.status), Body: body, Landed: true}, true
+	answer := Response{Request: r, Seq: e.seq, Same: e.same, Status: int(e.status), Body: body, Landed: true}
+	if e.same == 0 {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.addBody(bodyKey(answer), e)
+	}
+	return answer, true
 }
 
 // find returns where the last answer to a request is stored.
@@ -262,15 +297,10 @@ func (l *Landing) loadBody(e entry, buffer []byte) ([]byte, error) {
 	if _, err := segment.ReadAt(packed, e.offset); err != nil {
 		return buffer, err
 	}
-	// A damaged header must not make the decoder allocate what it claims.
-	var header zstd.Header
-	if err := header.Decode(packed); err != nil {
-		return buffer, err
-	}
-	if header.HasFCS && header.FrameContentSize != uint64(e.size) {
+	if e.coding != codedOlder && checksumOf(packed) != e.storedSum {
 		return buffer, errOtherBody
 	}
-	body, err := l.opener.DecodeAll(packed, buffer[:0])
+	body, err := l.unpacker.unpack(e.coding, packed, slices.Grow(buffer[:0], int(e.size)))
 	if err != nil {
 		return buffer, err
 	}
@@ -337,12 +367,6 @@ func (l *Landing) Close() error {
 
 func (l *Landing) closeFiles() error {
 	var errs []error
-	if l.packer != nil {
-		errs = append(errs, l.packer.Close())
-	}
-	if l.opener != nil {
-		l.opener.Close()
-	}
 	if l.journal != nil {
 		errs = append(errs, l.journal.Close())
 	}

@@ -169,7 +169,7 @@ func TestATornLandingLosesItsTailOnly(t *testing.T) {
 	l := open(t, dir, unsynced())
 	land(t, l, 1, n)
 	shut(t, l)
-	for _, name := range []string{"journal.jsonl", "000001.zst"} {
+	for _, name := range []string{"journal.jsonl", "000001.bodies"} {
 		whole, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -220,7 +220,7 @@ func TestADamagedLandingNeverGivesAWrongBody(t *testing.T) {
 	land(t, l, 1, n)
 	shut(t, l)
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, name := range []string{"journal.jsonl", "000001.zst"} {
+	for _, name := range []string{"journal.jsonl", "000001.bodies"} {
 		whole, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -288,11 +288,11 @@ func TestASegmentThatCannotBeReadIsNotTheEnd(t *testing.T) {
 	l := open(t, dir, fetch.LandingOptions{SegmentBytes: 1})
 	land(t, l, 3, 5)
 	shut(t, l)
-	second := filepath.Join(dir, "000002.zst")
+	second := filepath.Join(dir, "000002.bodies")
 	if err := os.Remove(second); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("000002.zst", second); err != nil {
+	if err := os.Symlink("000002.bodies", second); err != nil {
 		t.Skip("no symbolic links here:", err)
 	}
 	_, err := fetch.OpenLanding(dir, fetch.LandingOptions{})

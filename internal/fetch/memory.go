@@ -6,34 +6,27 @@ import (
 )
 
 // wideBody is the size in bytes beyond which only one body is held at a time: all calls
-// in flight together hold at most this much each, and one body of Config.MaxBody. Nor
-// does a Content-Length alone make the client allocate more.
+// in flight together hold at most this much each, and as much of packed bodies, and one
+// body of Config.MaxBody. Nor does a Content-Length alone make the client allocate more.
 const wideBody = 8 << 20
 
 // memory bounds what the answers in flight hold together.
 type memory struct {
-	maxBody int64
 	// slots has a place for each answer in flight, wide one for a body beyond
 	// wideBody.
 	slots, wide chan struct{}
 	buffers     bufferPool
 }
 
-// growBody gives a body a larger buffer. It waits while another wide one is held; the
-// wait is part of the attempt and of its timeout.
-func (m *memory) growBody(ctx context.Context, q *call, announced int64) error {
-	size := 2 * int64(len(q.body))
+// growBuffer returns a body in a buffer of that size. It waits while another wide one is
+// held; the wait is part of the attempt and of its timeout.
+func (m *memory) growBuffer(ctx context.Context, q *call, b []byte, size int64) ([]byte, error) {
 	if err := m.holdWide(ctx, q, size); err != nil {
-		return err
+		return b, err
 	}
-	if q.wide {
-		size = max(size, announced+512)
-	}
-	// One byte more than is allowed shows that the body is too long.
-	grown := make([]byte, len(q.body), min(size, m.maxBody+1))
-	copy(grown, q.body)
-	q.body = grown
-	return nil
+	grown := make([]byte, len(b), size)
+	copy(grown, b)
+	return grown, nil
 }
 
 // holdWide waits, for a body that is wide at that size, until no other is held.

@@ -1,17 +1,13 @@
 package fetch
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,10 +24,18 @@ type call struct {
 	// The attempt sets these.
 	status int
 	body   []byte
-	sent   time.Time
-	took   time.Duration
+	// packed is the body as it came in a coding, and received its length, or that of the
+	// body.
+	packed   []byte
+	coding   coding
+	received int64
+	sent     time.Time
+	took     time.Duration
 	// wide is set while the body may be larger than the constant of that name.
 	wide bool
+	// distrust is set when a packed answer could not be read: the next attempt asks for a
+	// plain one.
+	distrust bool
 	// page is set by the reader.
 	page stream.Page
 }
@@ -46,6 +50,7 @@ type sender struct {
 	tokens   *tokens
 	governor *governor
 	memory   *memory
+	unpacker *unpacker
 	ask      step
 	// doubted are the streams whose landed answers are not used.
 	doubted sync.Map
@@ -54,8 +59,8 @@ type sender struct {
 func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *sender {
 	s := &sender{
 		cfg: cfg, base: base, log: log, landing: landing, http: newHTTPClient(cfg), tokens: &tokens{read: cfg.Token},
-		governor: cfg.Allowance.governor,
-		memory:   &memory{maxBody: cfg.MaxBody, slots: make(chan struct{}, cfg.Concurrency), wide: make(chan struct{}, 1)},
+		governor: cfg.Allowance.governor, unpacker: newUnpacker(),
+		memory: &memory{slots: make(chan struct{}, cfg.Concurrency), wide: make(chan struct{}, 1)},
 	}
 	// The order of the concerns, outermost first: nothing that landed is asked again; a
 	// failure is repeated; a rotated token is picked up; no more than Concurrency answers
@@ -123,18 +128,22 @@ func (s *sender) landAndRead(next step) step {
 			return err
 		}
 		defer s.memory.releaseSlot()
-		buffer := s.memory.buffers.get()
+		buffer, packed := s.memory.buffers.get(), s.memory.buffers.get()
 		defer s.memory.buffers.put(buffer)
+		defer s.memory.buffers.put(packed)
 		defer s.memory.releaseWide(q)
-		q.body = *buffer
+		q.body, q.packed = *buffer, *packed
 		err := next(ctx, q)
-		*buffer = q.body
+		*buffer, *packed = q.body, q.packed
 		if err != nil {
 			return err
 		}
 		r := Response{Request: q.Request, Status: q.status, Body: q.body}
+		if q.coding != plain {
+			r.Packed, r.Encoding = q.packed, q.coding.String()
+		}
 		if s.landing != nil {
-			if r.Seq, err = s.landing.Append(r, q.sent, q.took); err != nil {
+			if r, err = s.landing.Append(r, q.sent, q.took); err != nil {
 				return err
 			}
 		}
@@ -160,9 +169,8 @@ func (s *sender) readAnswer(ctx context.Context, q *call, r Response) error {
 	return err
 }
 
-// newHTTPClient returns the HTTP client: no compression, since decoding gzip costs
-// more than everything else at catalog sizes, and as many idle connections
-// as there are requests in flight.
+// newHTTPClient returns the HTTP client: one that leaves packed bodies as they came,
+// since so they land, and as many idle connections as there are requests in flight.
 func newHTTPClient(cfg Config) *http.Client {
 	transport := cfg.Transport
 	if transport == nil {
@@ -210,7 +218,10 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Accept", "application/json")
-	request.Header.Set("Accept-Encoding", "identity")
+	request.Header.Set("Accept-Encoding", acceptedCodings)
+	if q.distrust {
+		request.Header.Set("Accept-Encoding", "identity")
+	}
 	request.Header.Set("User-Agent", s.cfg.UserAgent)
 
 	q.sent = time.Now()
@@ -227,7 +238,7 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 }
 
 func (s *sender) exchangeOnce(request *http.Request, q *call) error {
-	q.status, q.body = 0, q.body[:0]
+	q.status, q.body, q.packed, q.coding, q.received = 0, q.body[:0], q.packed[:0], plain, 0
 	response, err := s.http.Do(request)
 	if err != nil && wasAborted(request) {
 		return stoppedErr(request.Context(), q.Stream)
@@ -249,9 +260,10 @@ func (s *sender) exchangeOnce(request *http.Request, q *call) error {
 		return stoppedErr(request.Context(), q.Stream)
 	}
 	if err != nil {
+		q.distrust = errors.Is(err, errPacked)
 		return s.requestErr(q, 0, q.body, fmt.Errorf("read the body: %w", err))
 	}
-	q.body = s.tokens.scrubBody(q.body)
+	s.scrubAnswer(q)
 	return nil
 }
 
@@ -271,10 +283,7 @@ func isAnswer(status int) bool {
 
 // refusalErr turns an answer that is not 2xx into a decision.
 func (s *sender) refusalErr(q *call, response *http.Response) error {
-	// A body that is read whole lets the connection be used again; a longer one is
-	// not worth it.
-	head, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
-	q.body = append(q.body[:0], head...)
+	q.body = append(q.body[:0], s.readRefusal(q, response)...)
 	failed := s.requestErr(q, q.status, q.body, nil)
 	failed.retryAfter = response.Header.Get("Retry-After")
 	switch {
@@ -310,50 +319,6 @@ func (s *sender) requestErr(q *call, code int, body []byte, err error) *StatusEr
 	return &StatusError{
 		Code: code, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1,
 		Excerpt: s.tokens.bodyExcerpt(code, body), Err: err,
-	}
-}
-
-// readBody reads the whole body into q, up to the limit. A body shorter than
-// its Content-Length is an error of the transport.
-func (s *sender) readBody(ctx context.Context, q *call, response *http.Response) error {
-	limit := s.cfg.MaxBody
-	if response.ContentLength > limit {
-		return fmt.Errorf("%w: %d bytes are announced, %d allowed", ErrTooLarge, response.ContentLength, limit)
-	}
-	body, err := decodedBody(response)
-	if err != nil {
-		return err
-	}
-	q.body = slices.Grow(q.body, int(min(max(response.ContentLength, 0), wideBody))+512)
-	for {
-		if len(q.body) == cap(q.body) {
-			if err := s.memory.growBody(ctx, q, response.ContentLength); err != nil {
-				return err
-			}
-		}
-		n, err := body.Read(q.body[len(q.body):cap(q.body)])
-		q.body = q.body[:len(q.body)+n]
-		switch {
-		case int64(len(q.body)) > limit:
-			return fmt.Errorf("%w: more than %d bytes came", ErrTooLarge, limit)
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		}
-	}
-}
-
-// decodedBody undoes gzip where something on the way compressed the body although
-// it was asked not to; the limit applies to what comes out.
-func decodedBody(response *http.Response) (io.Reader, error) {
-	switch coding := strings.ToLower(response.Header.Get("Content-Encoding")); coding {
-	case "", "identity":
-		return response.Body, nil
-	case "gzip", "x-gzip":
-		return gzip.NewReader(response.Body)
-	default:
-		return nil, fmt.Errorf("content encoding %.20q was not asked for", coding)
 	}
 }
 

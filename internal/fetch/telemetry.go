@@ -15,7 +15,7 @@ type Telemetry struct {
 	Stream string
 	// Requests counts attempts sent.
 	Requests int64
-	// Bytes counts body bytes received.
+	// Bytes counts body bytes received, packed ones as they came.
 	Bytes int64
 	// Retries counts attempts that repeated another one.
 	Retries int64
@@ -74,7 +74,7 @@ type meter struct {
 
 func (m *meter) addAttempt(q *call) {
 	m.requests.Add(1)
-	m.bytes.Add(int64(len(q.body)))
+	m.bytes.Add(q.received)
 	if q.status == http.StatusTooManyRequests {
 		m.tooMany.Add(1)
 	}

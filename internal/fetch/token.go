@@ -87,16 +87,16 @@ func (t *tokens) scrubText(text string) string {
 const minScrubbed = 8
 
 // scrubBody takes tokens out of an answer: a service that echoes what it is sent
-// would have them landed and published.
-func (t *tokens) scrubBody(body []byte) []byte {
+// would have them landed and published. It reports whether there were any.
+func (t *tokens) scrubBody(body []byte) (scrubbed []byte, found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, token := range t.spelt {
 		if len(token) >= minScrubbed && bytes.Contains(body, []byte(token)) {
-			body = bytes.ReplaceAll(body, []byte(token), []byte(secretMark))
+			body, found = bytes.ReplaceAll(body, []byte(token), []byte(secretMark)), true
 		}
 	}
-	return body
+	return body, found
 }
 
 // secretMark stands where a secret was.

@@ -86,7 +86,7 @@ func (v *Verified) examineRun(wh *warehouse.Warehouse, run string) {
 		Repair: "placementsync prune, when it is older than retention.raw_days", Lost: true}
 	if !v.ReadData {
 		v.Files++
-		segments, _ := filepath.Glob(filepath.Join(wh.Folder.RawPath(run), "*.zst"))
+		segments, _ := filepath.Glob(filepath.Join(wh.Folder.RawPath(run), "[0-9]*"))
 		if _, err := os.Stat(filepath.Join(wh.Folder.RawPath(run), "journal.jsonl")); errors.Is(err, fs.ErrNotExist) && len(segments) > 0 {
 			damage.Problem = "its journal is missing"
 			v.Damage = append(v.Damage, damage)

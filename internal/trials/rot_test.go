@@ -181,7 +181,7 @@ func copyFile(from, to string) error {
 func (r *rot) kinds() []string {
 	return []string{"latest/catalog.duckdb", "versions/*/catalog.duckdb", "versions/*/manifest.json", "versions/*/run.json", "versions/*/meta.changes",
 		"latest/*.parquet", "parquet/*/*/*.parquet", "parquet/.manifests/*", "parquet/.meta/*.changes", "parquet/.meta/*.json",
-		"raw/*/journal.jsonl", "raw/*/*.zst", "state/runs.jsonl", "state/unfinished.json", "state/lock", "latest", "catalog.duckdb"}
+		"raw/*/journal.jsonl", "raw/*/*.bodies", "state/runs.jsonl", "state/unfinished.json", "state/lock", "latest", "catalog.duckdb"}
 }
 
 // strike damages two copies of the warehouse in one way: of one, all is verified and
