@@ -56,38 +56,3 @@ func TestObjectsAreUnitedToTheLetter(t *testing.T) {
 		t.Error("half an object was united")
 	}
 }
-
-// TestTablesAreWrittenByTheirShape holds groups, threads and pieces for a limit of 512 MB.
-func TestTablesAreWrittenByTheirShape(t *testing.T) {
-	const limit = 512_000_000
-	for name, c := range map[string]struct {
-		shape    shape
-		group    int
-		parallel bool
-		pieces   int
-	}{
-		"a small one":            {shape{100, 50}, rowGroup, false, 1},
-		"many narrow rows":       {shape{10_000_000, 100}, rowGroup, true, 1},
-		"listings":               {shape{1_000_000, 1_300}, 30_720, false, 1},
-		"many listings":          {shape{4_000_000, 1_300}, 20_480, false, 1},
-		"long rows":              {shape{200_000, 4_200}, 10_240, false, 7},
-		"few long rows":          {shape{1_000, 4_200}, 10_240, false, 1},
-		"rows that never fit":    {shape{10_000, 1_000_000}, 2_048, false, 79},
-		"a table without a size": {shape{}, rowGroup, false, 1},
-	} {
-		s := c.shape
-		if s.groupRows(limit) != c.group || s.isParallel(limit) != c.parallel || s.pieceCount(limit) != c.pieces {
-			t.Errorf("%s: groups of %d, parallel %t, %d pieces, want %d, %t, %d", name,
-				s.groupRows(limit), s.isParallel(limit), s.pieceCount(limit), c.group, c.parallel, c.pieces)
-		}
-	}
-}
-
-// TestKeyRangesCoverAllKeys divides the keys of a table at two cuts.
-func TestKeyRangesCoverAllKeys(t *testing.T) {
-	got := keyRanges("id", []string{"g", "o'n"})
-	want := []sqlText{`TRUE AND "id" < 'g'`, `"id" >= 'g' AND "id" < 'o''n'`, `"id" >= 'o''n'`}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("ranges (-want +got):\n%s", diff)
-	}
-}

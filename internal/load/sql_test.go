@@ -180,7 +180,7 @@ func writeEverything(t *testing.T, h *house, s *load.Stage, d *warehouse.Draft, 
 	must(t, load.WriteMeta(ctx, d, h.w.Catalog.MetaDefinitions()))
 }
 
-// rebuildEverything replays, restores and mends, and writes long rows in pieces.
+// rebuildEverything replays, restores and mends.
 func rebuildEverything(t *testing.T, h *house) {
 	t.Helper()
 	ctx := t.Context()
@@ -202,8 +202,6 @@ func rebuildEverything(t *testing.T, h *house) {
 	snapshot := warehouse.Snapshot{Run: run, At: at, Files: map[string]string{"product_listings": old}}
 	must(t, load.Replay(ctx, d, h.w.Catalog.Tables(), snapshot))
 	must(t, load.NameClosing(ctx, d, h.w.Catalog.Tables()))
-	must(t, d.Exec(ctx, `INSERT INTO main.product_listing_prices BY NAME SELECT md5(i::VARCHAR) AS product_listing_id, 1 AS position, now() AS valid_from, i AS row_hash FROM range(9) r(i)`,
-		`INSERT INTO main.product_listings BY NAME SELECT md5(i::VARCHAR) AS id, repeat(md5((i + 1)::VARCHAR), 130) AS description, now() AS valid_from, i AS row_hash FROM range(20000) r(i)`))
 	_, err = load.WriteParquet(ctx, d, h.w.Catalog.Definitions(), h.w.Catalog.Tables(), nil)
 	must(t, err)
 	table, _ := stream.Find(h.streams, "countries")

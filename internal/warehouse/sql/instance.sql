@@ -2,8 +2,8 @@
 
 -- name: settings
 SET GLOBAL temp_directory = {spill};
--- Statements name the order where it matters (Parquet). To preserve it elsewhere makes
--- DuckDB rewrite partial row groups.
+-- No table or file promises an order. To preserve one makes DuckDB rewrite partial row
+-- groups, and hold more of a Parquet file in memory than a row group.
 SET GLOBAL preserve_insertion_order = false;
 SET GLOBAL autoinstall_known_extensions = false;
 -- Publish checkpoints the catalog. Everything else is thrown away, and a checkpoint of it
