@@ -91,7 +91,7 @@ func (d *Draft) openCatalog(ctx context.Context) error {
 		return err
 	}
 	path := filepath.Join(d.Dir, CatalogFile)
-	if err := d.copyPrevious(ctx, path); err != nil {
+	if err := d.copyPrevious(path); err != nil {
 		return err
 	}
 	in, err := d.w.engine.open(ctx, path, d.Dir)
@@ -102,9 +102,9 @@ func (d *Draft) openCatalog(ctx context.Context) error {
 	return d.w.Catalog.ensureTables(ctx, in, d.w.Versions.manifestOrNone(d.Previous))
 }
 
-func (d *Draft) copyPrevious(ctx context.Context, path string) error {
+func (d *Draft) copyPrevious(path string) error {
 	if d.Previous == "" {
-		return d.w.engine.createFile(ctx, path)
+		return nil
 	}
 	m, err := d.w.Versions.ReadManifest(d.Previous)
 	if err != nil {

@@ -26,22 +26,17 @@ type Instance struct {
 	DB        *sql.DB
 }
 
-// createFile creates an empty DuckDB file of the published storage version.
-func (e *engine) createFile(ctx context.Context, path string) error {
-	in, err := e.open(ctx, "", filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	err = in.Exec(ctx, string(instanceSQL.Render("create_file", Values{"path": path})))
-	return errors.Join(err, in.Close())
-}
-
-// open opens a DuckDB file, or memory for the path "". Spills go to scratch.
+// open opens the catalog of a draft, which is made if there is none, or memory for the
+// path "". Spills go to scratch.
 func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, error) {
-	connector, err := duckdb.NewConnector(path, func(exec driver.ExecerContext) error {
-		// Per connection: times without a zone are UTC wherever the job runs. The
-		// clean-up after an interruption may need a new connection.
-		_, err := exec.ExecContext(context.WithoutCancel(ctx), "SET TimeZone = 'UTC'", nil)
+	// Times without a zone are UTC wherever the job runs.
+	setUp := "SET TimeZone = 'UTC';"
+	if path != "" {
+		setUp += string(instanceSQL.Render("attach_draft", Values{"catalog": path}))
+	}
+	connector, err := duckdb.NewConnector("", func(exec driver.ExecerContext) error {
+		// Per connection. The clean-up after an interruption may need a new one.
+		_, err := exec.ExecContext(context.WithoutCancel(ctx), setUp, nil)
 		return err
 	})
 	if err != nil {

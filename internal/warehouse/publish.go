@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
@@ -169,11 +168,7 @@ func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) 
 		err = d.Step("before checkpoint")
 	}
 	if err == nil {
-		err = d.Exec(ctx, "CHECKPOINT")
-	}
-	if err == nil {
-		err = errors.Join(d.Instance.Close(), os.RemoveAll(filepath.Join(d.Dir, "spill")))
-		d.Instance = nil
+		err = d.writeCatalog(ctx)
 	}
 	if err == nil {
 		err = d.Step("after checkpoint")

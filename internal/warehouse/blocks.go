@@ -1,0 +1,60 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// A DuckDB file is made of blocks of one size, and a table takes at least some of its
+// own. With the usual 256 KiB, what little a hundred small tables hold takes four times
+// the space that it needs, and with 16 KiB, what a million rows hold takes a third more.
+// docs/ARCHITECTURE.md has the measurement.
+const (
+	smallBlock = 16 << 10
+	largeBlock = 256 << 10
+	// A catalog gets large blocks with more rows than manyRows, and small ones with fewer
+	// than fewRows. Between the two it keeps what it has.
+	fewRows, manyRows = 250_000, 500_000
+)
+
+// writeCatalog writes what the draft holds to its file and closes it. A catalog that has
+// outgrown its blocks, or is too small for them, moves to a new file: DuckDB chooses the
+// size of blocks when it makes a file.
+func (d *Draft) writeCatalog(ctx context.Context) error {
+	path := filepath.Join(d.Dir, CatalogFile)
+	moved := path + ".moved"
+	size, err := d.findBlockSize(ctx)
+	if err != nil {
+		return fmt.Errorf("measure the catalog: %w", err)
+	}
+	write := "CHECKPOINT"
+	if size != 0 {
+		write = string(instanceSQL.Render("move_catalog", Values{"file": moved, "size": size}))
+	}
+	err = d.Exec(ctx, write)
+	if err == nil {
+		err = errors.Join(d.Instance.Close(), os.RemoveAll(filepath.Join(d.Dir, "spill")))
+		d.Instance = nil
+	}
+	if err == nil && size != 0 {
+		err = d.w.Folder.disk.Do("move", path, func() error { return os.Rename(moved, path) })
+	}
+	return err
+}
+
+// findBlockSize is the size of blocks that the catalog should get; 0: its own.
+func (d *Draft) findBlockSize(ctx context.Context) (size int, err error) {
+	var have int
+	var rows int64
+	err = d.DB.QueryRowContext(ctx, string(instanceSQL.Render("catalog_size", nil))).Scan(&have, &rows)
+	switch {
+	case have != smallBlock && rows < fewRows:
+		size = smallBlock
+	case have != largeBlock && rows > manyRows:
+		size = largeBlock
+	}
+	return size, err
+}
