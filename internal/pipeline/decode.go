@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/zeebo/xxh3"
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
@@ -53,9 +52,8 @@ type sink struct {
 	all      []*decoder
 	count    atomic.Int64
 	rejects  atomic.Int64
-	mu       sync.Mutex // guards broken and first
+	mu       sync.Mutex // guards broken
 	broken   error
-	first    firstPage
 	binding  *transform.Binding
 	learn    sync.Once
 	// learnErr is why the stored records could not be loaded.
@@ -66,14 +64,6 @@ type sink struct {
 type decoder struct {
 	*transform.Decoder
 	held int
-}
-
-// firstPage is what page 1 of a list held when it was last decoded. A walk ends
-// with reading it again: the same bytes hold the same records, which need not
-// be staged a second time.
-type firstPage struct {
-	sum   xxh3.Uint128
-	facts stream.Page
 }
 
 func (n *night) newSink(s stream.Stream) (*sink, error) {
@@ -96,9 +86,9 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 // readBody is the fetch.Reader of the stream: it says what a body holds, after its
 // rows are decoded. A body that is no answer leaves no row and is asked for again.
 func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.Page, error) {
-	if facts, known := k.recallFirstPage(r); known {
-		k.night.cfg.Watch.countAnswer(r, facts)
-		return facts, nil
+	if r.Before != nil {
+		k.night.cfg.Watch.countAnswer(r, *r.Before)
+		return *r.Before, nil
 	}
 	// The end of one walk must not cut it short.
 	k.learn.Do(func() { k.learnErr = stageErr(k.loadStoredRecords(context.WithoutCancel(ctx))) })
@@ -124,34 +114,11 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.Page, err
 	}
 	k.count.Add(int64(page.Records))
 	page.IDs = slices.Clone(page.IDs) // the decoder uses them again
-	k.rememberFirstPage(r, page)
 	k.night.cfg.Watch.countAnswer(r, page)
 	if d.held += len(r.Body); d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) && d.held < batchBytes {
 		return page, nil
 	}
 	return page, k.flushDecoders(ctx, d)
-}
-
-// recallFirstPage returns the facts of a page 1 that has been decoded before.
-func (k *sink) recallFirstPage(r fetch.Response) (stream.Page, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if r.Page != 1 || r.Param != "" || k.first.facts.Records == 0 || k.first.sum != xxh3.Hash128(r.Body) {
-		return stream.Page{}, false
-	}
-	facts := k.first.facts
-	facts.IDs = slices.Clone(facts.IDs)
-	return facts, true
-}
-
-func (k *sink) rememberFirstPage(r fetch.Response, facts stream.Page) {
-	if r.Page != 1 || r.Param != "" {
-		return
-	}
-	facts.IDs = slices.Clone(facts.IDs)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.first = firstPage{xxh3.Hash128(r.Body), facts}
 }
 
 // loadStoredRecords hands the decoders the records that main holds, so that those
