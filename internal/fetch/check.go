@@ -36,7 +36,9 @@ func CheckLanding(dir string) (c Checked, err error) {
 		}
 		if s.ok {
 			c.Answers++
-			c.Bytes += int64(s.Stored)
+			if s.Same == 0 {
+				c.Bytes += int64(s.Stored)
+			}
 			body, err = l.loadBody(s.toEntry(), body)
 		}
 		torn := s.end == end && len(s.text) > 0 && s.text[len(s.text)-1] != '\n'

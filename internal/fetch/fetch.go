@@ -179,6 +179,12 @@ type Response struct {
 	// Seq is unique in the run and rises in landing order: of two copies of a
 	// record the one with the higher Seq is the later. 0 without a landing.
 	Seq uint64
+	// Same names a page whose bytes came before: it is the Seq of the first answer with
+	// this body to the same Stream and Param, whatever its page, pass and query. 0: there
+	// was none, or it is not known. The first may be one that was refused, that was
+	// replaced by a later answer to its request, or that is read after this one; and
+	// answers between the two may hold other copies of the same records.
+	Same uint64
 	// Status is the HTTP status.
 	Status int
 	// Body is the whole body. It is only valid during the call that gets it.

@@ -30,6 +30,8 @@ type line struct {
 	Sum     uint32    `json:"crc32c"`
 	At      time.Time `json:"at"`
 	Millis  float64   `json:"ms"`
+	// Same is the seq of the first answer with this body, whose frame this line names.
+	Same uint64 `json:"same,omitempty"`
 }
 
 const lineSum = `,"sum":"%08x"}` + "\n"
@@ -60,7 +62,7 @@ func (n *line) toRequest() Request {
 
 func (n *line) toEntry() entry {
 	return entry{
-		seq: n.Seq, offset: n.Offset, stored: n.Stored, size: n.Size, sum: n.Sum,
+		seq: n.Seq, same: n.Same, offset: n.Offset, stored: n.Stored, size: n.Size, sum: n.Sum,
 		segment: n.Segment, status: uint32(n.Status),
 	}
 }
@@ -121,7 +123,7 @@ func (l *Landing) Replay() iter.Seq2[Response, error] {
 			if !s.ok || !l.isLatest(&s.line) {
 				continue
 			}
-			r := Response{Request: s.toRequest(), Seq: s.Seq, Status: s.Status, Landed: true}
+			r := Response{Request: s.toRequest(), Seq: s.Seq, Same: s.Same, Status: s.Status, Landed: true}
 			body, err = l.loadBody(s.toEntry(), body)
 			if err != nil {
 				err = l.landingErr(fmt.Errorf("replay answer %d of stream %q: %w", s.Seq, s.Stream, err))

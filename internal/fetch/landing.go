@@ -52,6 +52,7 @@ type Landing struct {
 
 	mu       sync.Mutex
 	index    map[xxh3.Uint128]entry
+	bodies   map[xxh3.Uint128]entry // where the first copy of a body is stored
 	seq      uint64
 	journal  *os.File
 	end      int64 // of the journal
@@ -68,6 +69,7 @@ type Landing struct {
 // entry is where one answer is stored: all of it that is held in memory.
 type entry struct {
 	seq     uint64
+	same    uint64
 	offset  int64
 	stored  uint32
 	size    uint32
@@ -79,7 +81,8 @@ type entry struct {
 // OpenLanding opens the landing in dir, or creates it. Torn ends of an interrupted run
 // are removed: those answers are fetched again.
 func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
-	l := &Landing{dir: dir, options: options.withDefaults(), index: make(map[xxh3.Uint128]entry)}
+	l := &Landing{dir: dir, options: options.withDefaults(), index: make(map[xxh3.Uint128]entry),
+		bodies: make(map[xxh3.Uint128]entry)}
 	defer func() {
 		if err != nil {
 			err = l.landingErr(errors.Join(err, l.closeFiles()))
@@ -162,55 +165,74 @@ func checksumOf(body []byte) uint32 {
 	return crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
 }
 
-// Append lands one answer and returns its Seq. When it returns without an
-// error the answer survives the death of the process, and that of the machine
-// from the next sync on.
-func (l *Landing) Append(r Response, at time.Time, took time.Duration) (uint64, error) {
-	frame := l.frames.get()
-	defer l.frames.put(frame)
-	*frame = l.packer.EncodeAll(r.Body, (*frame)[:0])
+// Append lands one answer and returns it with its Seq and with what it is the Same as.
+// When it returns without an error the answer survives the death of the process, and
+// that of the machine from the next sync on.
+func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response, error) {
 	n := line{
 		Stream: r.Stream, Path: r.Path, Query: r.Query, Param: r.Param, Pass: r.Pass, Page: r.Page,
-		Status: r.Status, Stored: uint32(len(*frame)), Size: uint32(len(r.Body)), Sum: checksumOf(r.Body),
-		At: at.UTC(), Millis: float64(took.Microseconds()) / 1000,
+		Status: r.Status, Size: uint32(len(r.Body)), At: at.UTC(), Millis: float64(took.Microseconds()) / 1000,
 	}
-	due, err := l.appendAnswer(&n, *frame)
+	frame := l.frames.get()
+	defer l.frames.put(frame)
+	key := bodyKey(r)
+	first, seen := l.findBody(key)
+	if seen {
+		n.Same, n.Segment, n.Offset, n.Stored, n.Sum = first.seq, first.segment, first.offset, first.stored, first.sum
+	} else {
+		*frame = l.packer.EncodeAll(r.Body, (*frame)[:0])
+		n.Stored, n.Sum = uint32(len(*frame)), checksumOf(r.Body)
+	}
+	due, err := l.appendAnswer(&n, key, *frame)
 	if err == nil && due {
 		err = l.sync()
 	}
-	return n.Seq, l.landingErr(err)
+	r.Seq, r.Same = n.Seq, n.Same
+	return r, l.landingErr(err)
 }
 
-// appendAnswer writes the frame and then its line, at fixed offsets: what a failed
-// write leaves behind is overwritten by the next.
-func (l *Landing) appendAnswer(n *line, frame []byte) (due bool, err error) {
+// appendAnswer writes the frame, unless the line names an earlier one, and then the line,
+// at fixed offsets: what a failed write leaves behind is overwritten by the next.
+func (l *Landing) appendAnswer(n *line, body xxh3.Uint128, frame []byte) (due bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return false, os.ErrClosed
 	}
-	if l.offset > 0 && l.offset+int64(len(frame)) > l.options.SegmentBytes {
-		if err := l.addSegment(); err != nil {
+	if n.Same == 0 {
+		if err := l.placeFrame(n, frame); err != nil {
 			return false, err
 		}
 	}
-	n.Seq, n.Segment, n.Offset = l.seq+1, uint32(len(l.segments)-1), l.offset
+	n.Seq = l.seq + 1
 	text, err := n.marshal()
 	if err != nil {
-		return false, err
-	}
-	if err := l.writeAt(l.segments[n.Segment], frame, l.offset, "of a body"); err != nil {
 		return false, err
 	}
 	if err := l.writeAt(l.journal, text, l.end, "of a line"); err != nil {
 		return false, err
 	}
 	l.seq = n.Seq
-	l.offset += int64(len(frame))
 	l.end += int64(len(text))
-	l.unsynced += int64(len(frame) + len(text))
+	l.unsynced += int64(len(text))
+	if n.Same == 0 {
+		l.offset += int64(len(frame))
+		l.unsynced += int64(len(frame))
+		l.addBody(body, n.toEntry())
+	}
 	l.index[n.toRequest().indexKey()] = n.toEntry()
 	return l.unsynced >= l.options.SyncBytes && l.options.SyncBytes > 0, nil
+}
+
+// placeFrame writes a frame behind the last one.
+func (l *Landing) placeFrame(n *line, frame []byte) error {
+	if l.offset > 0 && l.offset+int64(len(frame)) > l.options.SegmentBytes {
+		if err := l.addSegment(); err != nil {
+			return err
+		}
+	}
+	n.Segment, n.Offset = uint32(len(l.segments)-1), l.offset
+	return l.writeAt(l.segments[n.Segment], frame, l.offset, "of a body")
 }
 
 func (l *Landing) disk() durable.Disk { return durable.Disk{Step: l.options.Step} }
@@ -232,9 +254,16 @@ func (l *Landing) Lookup(r Request, buffer []byte) (Response, bool) {
 	}
 	body, err := l.loadBody(e, buffer)
 	if err != nil {
+		l.forgetBody(e)
 		return Response{Body: buffer}, false
 	}
-	return Response{Request: r, Seq: e.seq, Status: int(e.status), Body: body, Landed: true}, true
+	answer := Response{Request: r, Seq: e.seq, Same: e.same, Status: int(e.status), Body: body, Landed: true}
+	if e.same == 0 {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.addBody(bodyKey(answer), e)
+	}
+	return answer, true
 }
 
 // find returns where the last answer to a request is stored.

@@ -134,7 +134,7 @@ func (s *sender) landAndRead(next step) step {
 		}
 		r := Response{Request: q.Request, Status: q.status, Body: q.body}
 		if s.landing != nil {
-			if r.Seq, err = s.landing.Append(r, q.sent, q.took); err != nil {
+			if r, err = s.landing.Append(r, q.sent, q.took); err != nil {
 				return err
 			}
 		}

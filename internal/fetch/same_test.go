@@ -1,0 +1,137 @@
+package fetch_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"placementsync/internal/fetch"
+)
+
+// page is the question for a page of a list.
+func page(pass, number int) fetch.Request {
+	return fetch.Request{Stream: "list", Path: "/list", Pass: pass, Page: number}
+}
+
+// appended lands a body and returns its answer.
+func appended(t *testing.T, l *fetch.Landing, r fetch.Request, text string) fetch.Response {
+	t.Helper()
+	got, err := l.Append(fetch.Response{Request: r, Status: http.StatusOK, Body: []byte(text)}, time.Now(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// stored is how many bytes of bodies a landing has on disk.
+func stored(t *testing.T, dir string) (n int64) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "0*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += info.Size()
+	}
+	return n
+}
+
+func TestABodyIsStoredOnce(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, dir, fetch.LandingOptions{SegmentBytes: 40})
+	for number, body := range []string{text(40), text(41), text(42)} {
+		if got := appended(t, l, page(1, number+1), body); got.Seq != uint64(number+1) || got.Same != 0 {
+			t.Errorf("the first copy of page %d has seq %d and is the same as %d", number+1, got.Seq, got.Same)
+		}
+	}
+	before := stored(t, dir)
+	if got := appended(t, l, page(2, 1), text(41)); got.Seq != 4 || got.Same != 2 {
+		t.Errorf("the second copy has seq %d and is the same as %d, want 4 and 2", got.Seq, got.Same)
+	}
+	if after := stored(t, dir); after != before {
+		t.Errorf("a second copy takes %d bytes", after-before)
+	}
+	shut(t, l)
+
+	l = open(t, dir, fetch.LandingOptions{})
+	for number, want := range map[int]uint64{1: 0, 2: 0, 3: 0} {
+		if got, ok := l.Lookup(page(1, number), nil); !ok || got.Same != want {
+			t.Errorf("page %d is found %v, the same as %d", number, ok, got.Same)
+		}
+	}
+	if got, ok := l.Lookup(page(2, 1), nil); !ok || got.Seq != 4 || got.Same != 2 || string(got.Body) != text(41) {
+		t.Errorf("the second copy is found %v, with seq %d, the same as %d", ok, got.Seq, got.Same)
+	}
+	if got := appended(t, l, page(2, 2), text(42)); got.Same != 3 {
+		t.Errorf("a copy of what an earlier attempt landed is the same as %d, want 3", got.Same)
+	}
+	var same []uint64
+	for r, err := range l.Replay() {
+		if err != nil || string(r.Body) != text(int([]int{0, 40, 41, 42, 41, 42}[r.Seq])) {
+			t.Errorf("replayed answer %d: %v", r.Seq, err)
+		}
+		same = append(same, r.Same)
+	}
+	if len(same) != 5 || same[3] != 2 || same[4] != 3 {
+		t.Errorf("replayed %v", same)
+	}
+	shut(t, l)
+	c, err := fetch.CheckLanding(dir)
+	if err != nil || c.Answers != 5 || c.Damaged != 0 || c.Bytes != before {
+		t.Errorf("checked %+v: %v", c, err)
+	}
+}
+
+func TestOnlyPagesOfOneListAreTheSame(t *testing.T) {
+	l := landing(t, t.TempDir())
+	appended(t, l, page(1, 1), text(9))
+	single := fetch.Request{Stream: "list", Path: "/list"}
+	for _, r := range []fetch.Request{
+		{Stream: "other", Path: "/list", Pass: 1, Page: 1},
+		{Stream: "list", Path: "/list/{id}", Param: "a", Pass: 1, Page: 1},
+		single, single,
+	} {
+		if got := appended(t, l, r, text(9)); got.Same != 0 {
+			t.Errorf("the answer to %+v is the same as %d", r, got.Same)
+		}
+	}
+}
+
+// TestALostBodyStandsForNoOther damages the one copy of a body: what comes again
+// is stored again.
+func TestALostBodyStandsForNoOther(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, dir, fetch.LandingOptions{})
+	appended(t, l, page(1, 1), text(50))
+	appended(t, l, page(2, 1), text(50))
+	files, err := filepath.Glob(filepath.Join(dir, "0*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(files[0], []byte("rot"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for pass := 1; pass <= 2; pass++ {
+		if _, ok := l.Lookup(page(pass, 1), nil); ok {
+			t.Errorf("pass %d is found although its body is lost", pass)
+		}
+	}
+	if got := appended(t, l, page(1, 1), text(50)); got.Same != 0 {
+		t.Errorf("the new copy is the same as %d, which is lost", got.Same)
+	}
+	if got := appended(t, l, page(2, 1), text(50)); got.Same != 3 {
+		t.Errorf("the next one is the same as %d, want 3", got.Same)
+	}
+	for pass := 1; pass <= 2; pass++ {
+		if got, ok := l.Lookup(page(pass, 1), nil); !ok || string(got.Body) != text(50) {
+			t.Errorf("pass %d is found %v: %q", pass, ok, got.Body)
+		}
+	}
+	shut(t, l)
+}
