@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/zeebo/xxh3"
-
 	"placementsync/internal/stream"
 )
 
@@ -45,7 +43,8 @@ type page struct {
 	// The ids are nil until sortIDs; after it they are, in any order, those of pages that
 	// the next pass may recall.
 	stream.Page
-	sum xxh3.Uint128
+	// answer is the Seq of the first one with this body.
+	answer uint64
 	// from is where the ids of the page begin in those of the pass, count their number.
 	from, count int
 	// recalled says that the facts are those of the pass before.
@@ -80,13 +79,13 @@ func (p *pass) hasCopies() bool {
 }
 
 // recall returns what the pass before has of a page with the same body; nil: nothing.
-func (p *pass) recall(number int, sum xxh3.Uint128) *stream.Page {
+func (p *pass) recall(number int, answer uint64) *stream.Page {
 	if p.before == nil || number > len(p.before.pages) {
 		return nil
 	}
 	f := &p.before.pages[number-1]
 	// What was rejected counts in the pass that saw most of it: each has to see it all.
-	if f.sum != sum || f.Records == 0 || f.Rejects > 0 || len(f.IDs) != f.count {
+	if f.answer != answer || f.Records == 0 || f.Rejects > 0 || len(f.IDs) != f.count {
 		return nil
 	}
 	return &f.Page
@@ -114,7 +113,7 @@ func (p *pass) sawEnd() bool {
 const believedIDs = 1 << 23
 
 // addPage enters what one page says.
-func (p *pass) addPage(number int, body stream.Page, sum xxh3.Uint128) {
+func (p *pass) addPage(number int, body stream.Page, answer uint64) {
 	if !body.Paginated {
 		body.Total, body.TotalPages, body.Next = -1, -1, -1
 	}
@@ -124,7 +123,7 @@ func (p *pass) addPage(number int, body stream.Page, sum xxh3.Uint128) {
 	if number == 1 {
 		p.total = body.Total
 		p.firstIDs = sortedCopy(body.IDs)
-		if p.recall(number, sum) == nil {
+		if p.recall(number, answer) == nil {
 			p.ids = make([]uint64, 0, min(max(body.Total, 0), believedIDs)+int64(len(body.IDs)))
 		}
 	}
@@ -134,7 +133,7 @@ func (p *pass) addPage(number int, body stream.Page, sum xxh3.Uint128) {
 	fingerprint := body.Fingerprint()
 	repeats := body.Records > 0 && p.prints[fingerprint]
 	p.prints[fingerprint] = true
-	f := page{Page: body, sum: sum, from: len(p.ids), count: len(body.IDs), repeats: repeats, recalled: p.recall(number, sum) != nil}
+	f := page{Page: body, answer: answer, from: len(p.ids), count: len(body.IDs), repeats: repeats, recalled: p.recall(number, answer) != nil}
 	if !f.recalled {
 		f.IDs = nil
 	}

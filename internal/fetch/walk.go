@@ -1,11 +1,11 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"sync/atomic"
 
-	"github.com/zeebo/xxh3"
 	"golang.org/x/sync/errgroup"
 
 	"placementsync/internal/stream"
@@ -137,10 +137,10 @@ func (w *walk) readRecalled(ctx context.Context, p *pass) error {
 
 // readPage reads one page into the pass.
 func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
-	var sum xxh3.Uint128
+	var answer uint64
 	body, err := w.c.Get(ctx, w.pageRequest(p.number, number), func(ctx context.Context, r Response) (stream.Page, error) {
-		sum = xxh3.Hash128(r.Body)
-		r.Before = p.recall(number, sum)
+		answer = cmp.Or(r.Same, r.Seq)
+		r.Before = p.recall(number, answer)
 		return w.read(ctx, r)
 	})
 	if err != nil {
@@ -149,7 +149,7 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 	if number == 1 {
 		w.c.sizes.learn(body)
 	}
-	p.addPage(number, body, sum)
+	p.addPage(number, body, answer)
 	return nil
 }
 
