@@ -27,10 +27,6 @@ const batchRows = 8_192
 // lies in memory: records can be large.
 const batchBytes = 32 << 20
 
-// knownRecords is how many records of a list make it worth while to look up what
-// main holds of them, unless the configuration says otherwise.
-const knownRecords = 1_000
-
 // errStage marks errors of the warehouse while a stream is read: they end the
 // night, since no other stream could be loaded either.
 var errStage = errors.New("stage rows")
@@ -55,9 +51,8 @@ type sink struct {
 	mu       sync.Mutex // guards broken
 	broken   error
 	binding  *transform.Binding
-	learn    sync.Once
-	// learnErr is why the stored records could not be loaded.
-	learnErr error
+	recalled sync.Once
+	seen     seen
 }
 
 // decoder knows how many bytes of bodies it holds the rows of.
@@ -90,11 +85,7 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.Page, err
 		k.night.cfg.Watch.countAnswer(r, *r.Before)
 		return *r.Before, nil
 	}
-	// The end of one walk must not cut it short.
-	k.learn.Do(func() { k.learnErr = stageErr(k.loadStoredRecords(context.WithoutCancel(ctx))) })
-	if k.learnErr != nil {
-		return stream.Page{}, k.learnErr
-	}
+	k.recalled.Do(k.recallRecords)
 	var d *decoder
 	select {
 	case d = <-k.decoders:
@@ -119,31 +110,6 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.Page, err
 		return page, nil
 	}
 	return page, k.flushDecoders(ctx, d)
-}
-
-// loadStoredRecords hands the decoders the records that main holds, so that those
-// which did not change are not staged. No decoder is at work yet.
-func (k *sink) loadStoredRecords(ctx context.Context) error {
-	n := k.night
-	if k.stream.IsDetail() || n.mode.isRefresh() || !k.binding.Flat() {
-		return nil
-	}
-	if _, published, err := n.wh.Versions.Latest(); err == nil && !published {
-		return nil // nothing to wait for
-	}
-	if err := n.waitOpened(ctx); err != nil {
-		return err
-	}
-	records, err := n.stage.Rows.CountStored(ctx, k.stream, cmp.Or(n.cfg.KnownRecords, knownRecords))
-	if err != nil || records == 0 {
-		return err
-	}
-	known := transform.NewKnown(records)
-	err = n.stage.Rows.StreamStoredKeys(ctx, k.stream, func(rows load.Stored) { known.Add(rows.Table, rows.Keys, rows.RowHashes) })
-	for _, d := range k.all {
-		d.Skip(known)
-	}
-	return err
 }
 
 // decodeBody decodes a body. It flushes first when the rows that the decoder holds
@@ -178,6 +144,9 @@ func (k *sink) flushDecoders(ctx context.Context, decoders ...*decoder) error {
 // of a small stream is mostly one statement a table.
 func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 	err := k.night.waitOpened(ctx)
+	if err == nil {
+		err = k.leaveOutRecords(ctx)
+	}
 	var tables []string
 	rows := map[string][]arrow.RecordBatch{}
 	for _, d := range decoders {
@@ -185,6 +154,7 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 		if err == nil {
 			err = k.stageFindings(ctx, d.Findings())
 		}
+		k.seen.add(d.Entries())
 		for _, b := range d.Flush() {
 			if rows[b.Table] == nil {
 				tables = append(tables, b.Table)
