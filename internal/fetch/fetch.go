@@ -195,6 +195,9 @@ type Response struct {
 	Encoding string
 	// Landed says that the answer was read from the landing and not from the service.
 	Landed bool
+	// Before are the facts of the same body, read under the same page number in the pass
+	// before; nil: it is another one. A reader may return them and leave the body.
+	Before *stream.Page
 }
 
 // Reader interprets one body. It is called concurrently, also for bodies that
@@ -249,6 +252,13 @@ func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.Page, 
 // if it has landed. It is for answers that are doubted; the new ones replace them.
 func (c *Client) Refetch(stream string) {
 	c.sender.doubted.Store(stream, true)
+}
+
+// mayReadAgain reports whether an answer of a stream that has landed is read from there
+// when its question is asked again.
+func (c *Client) mayReadAgain(s stream.Stream) bool {
+	_, doubted := c.sender.doubted.Load(s.Name)
+	return c.landing != nil && !doubted
 }
 
 // Telemetry returns a snapshot per stream, sorted by name. It may be called at

@@ -19,8 +19,10 @@ type pass struct {
 
 	mu    sync.Mutex
 	pages []page
-	// ids are those of all pages: in the order of the answers while the pass is
-	// read, sorted and each once after sortIDs.
+	// before is the pass whose facts stand for the pages that did not change; nil: none.
+	before *pass
+	// ids are those of all pages but the recalled ones: in the order of the answers while
+	// the pass is read. After sortIDs they are those of all, sorted and each once.
 	ids       []uint64
 	firstIDs  []uint64 // of page 1, sorted
 	prints    map[uint64]bool
@@ -36,9 +38,17 @@ type pass struct {
 	bounded   bool  // the chain of pages was cut
 }
 
-// page is what is kept of one page: what its body says, without the ids.
+// page is what is kept of one page: what its body says, and which body it is.
 type page struct {
+	// The ids are nil until sortIDs; after it they are, in any order, those of pages that
+	// the next pass may recall.
 	stream.Page
+	// answer is the Seq of the first one with this body.
+	answer uint64
+	// from is where the ids of the page begin in those of the pass, count their number.
+	from, count int
+	// recalled says that the facts are those of the pass before.
+	recalled bool
 	// repeats says that the page held the same ids as an earlier one: the
 	// service ignores the page number or stays on the last page.
 	repeats bool
@@ -49,6 +59,36 @@ func newPass(number int, cfg Config, pageSize int) *pass {
 		number: number, limit: cfg.PageSize, short: min(cfg.PageSize, pageSize), maxPages: cfg.MaxPages,
 		concurrency: cfg.Concurrency, prints: make(map[uint64]bool),
 	}
+}
+
+// setBefore lets the pass recall the pages of the one before. An answer that is recalled
+// does not make its records the latest copies, so that no other answer may have copies of
+// them.
+func (p *pass) setBefore(last *pass) {
+	if last != nil {
+		last.before = nil
+		if !last.hasCopies() {
+			p.before = last
+		}
+	}
+}
+
+// hasCopies reports whether two answers of the pass had the same record.
+func (p *pass) hasCopies() bool {
+	return p.repeated > 0 || slices.ContainsFunc(p.pages, func(f page) bool { return f.repeats })
+}
+
+// recall returns what the pass before has of a page with the same body; nil: nothing.
+func (p *pass) recall(number int, answer uint64) *stream.Page {
+	if p.before == nil || number > len(p.before.pages) {
+		return nil
+	}
+	f := &p.before.pages[number-1]
+	// What was rejected counts in the pass that saw most of it: each has to see it all.
+	if f.answer != answer || f.Records == 0 || f.Rejects > 0 || len(f.IDs) != f.count {
+		return nil
+	}
+	return &f.Page
 }
 
 // reservePage adds a page before it is asked for.
@@ -73,7 +113,7 @@ func (p *pass) sawEnd() bool {
 const believedIDs = 1 << 23
 
 // addPage enters what one page says.
-func (p *pass) addPage(number int, body stream.Page) {
+func (p *pass) addPage(number int, body stream.Page, answer uint64) {
 	if !body.Paginated {
 		body.Total, body.TotalPages, body.Next = -1, -1, -1
 	}
@@ -83,24 +123,31 @@ func (p *pass) addPage(number int, body stream.Page) {
 	if number == 1 {
 		p.total = body.Total
 		p.firstIDs = sortedCopy(body.IDs)
-		p.ids = make([]uint64, 0, min(max(body.Total, 0), believedIDs)+int64(len(body.IDs)))
+		if p.recall(number, answer) == nil {
+			p.ids = make([]uint64, 0, min(max(body.Total, 0), believedIDs)+int64(len(body.IDs)))
+		}
 	}
 	p.lastTotal = body.Total
 	p.moving = p.moving || body.Total != p.total
 	// An earlier page may have held the same ids, in any order.
-	sum := body.Fingerprint()
-	repeats := body.Records > 0 && p.prints[sum]
-	p.prints[sum] = true
+	fingerprint := body.Fingerprint()
+	repeats := body.Records > 0 && p.prints[fingerprint]
+	p.prints[fingerprint] = true
+	f := page{Page: body, answer: answer, from: len(p.ids), count: len(body.IDs), repeats: repeats, recalled: p.recall(number, answer) != nil}
+	if !f.recalled {
+		f.IDs = nil
+	}
 	if !repeats {
-		p.ids = append(p.ids, body.IDs...)
+		if !f.recalled {
+			p.ids = append(p.ids, body.IDs...)
+		}
 		p.records += body.Records
 		p.copies += body.Copies
 		p.refused += body.Refused
 		p.anonymous += body.Records - body.Copies - len(body.IDs)
 	}
 	p.end = p.end || repeats || body.Records == 0
-	body.IDs = nil
-	p.pages[number-1] = page{body, repeats}
+	p.pages[number-1] = f
 }
 
 // plannedPages is the number of pages that the total makes of the count that page
@@ -189,10 +236,13 @@ func (p *pass) emptyTail() bool {
 // sortIDs sorts the ids and counts the repeated ones. A repeated page beyond the end
 // does not count, one within the list does.
 func (p *pass) sortIDs() {
-	slices.Sort(p.ids)
-	all := len(p.ids)
-	p.ids = slices.Compact(p.ids)
-	p.repeated = all - len(p.ids)
+	if p.before == nil || len(p.ids) > 0 || !p.recallAll() {
+		p.gatherIDs()
+		slices.Sort(p.ids)
+		all := len(p.ids)
+		p.ids = slices.Compact(p.ids)
+		p.repeated = all - len(p.ids)
+	}
 	within := len(p.pages)
 	for within > 0 && (p.pages[within-1].repeats || p.pages[within-1].Records == 0) {
 		within--
@@ -200,6 +250,41 @@ func (p *pass) sortIDs() {
 	for _, f := range p.pages[:within] {
 		if f.repeats {
 			p.repeated += f.Records
+		}
+	}
+}
+
+// recallAll shares the ids of the pass before, if all its pages were recalled.
+func (p *pass) recallAll() bool {
+	n := 0
+	for _, f := range p.pages {
+		n += f.count
+	}
+	if n != len(p.before.ids) || p.hasCopies() {
+		return false
+	}
+	p.ids = p.before.ids
+	return true
+}
+
+// gatherIDs makes the ids those of all pages, and leaves each page its own for the next
+// pass to recall: 8 bytes a record. A list that is newest first does without them but for
+// page 1: what makes it need a second pass has moved all its pages.
+func (p *pass) gatherIDs() {
+	read := len(p.ids)
+	for i := range p.pages {
+		if f := &p.pages[i]; f.recalled && !f.repeats {
+			p.ids = append(p.ids, f.IDs...)
+		}
+	}
+	if p.newestFirst() {
+		p.pages[0].IDs = p.firstIDs
+		return
+	}
+	own := slices.Clone(p.ids[:read])
+	for i := range p.pages {
+		if f := &p.pages[i]; !f.recalled && !f.repeats {
+			f.IDs = own[f.from : f.from+f.count : f.from+f.count]
 		}
 	}
 }

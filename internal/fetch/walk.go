@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"sync/atomic"
@@ -87,6 +88,9 @@ func (w *walk) readList(ctx context.Context) error {
 	var last *pass
 	for number := 1; ; number++ {
 		p := newPass(number, w.c.cfg, w.c.sizes.shortest())
+		if w.c.mayReadAgain(w.stream) {
+			p.setBefore(last)
+		}
 		if err := w.readPage(ctx, p, 1); err != nil {
 			return err
 		}
@@ -102,8 +106,9 @@ func (w *walk) readList(ctx context.Context) error {
 				return err
 			}
 		}
-		if w.provenByPass(last, p) {
-			return nil
+		proven := w.provenByPass(last, p)
+		if err := w.readRecalled(ctx, p); proven || err != nil {
+			return err
 		}
 		if number == w.c.cfg.MaxPasses && !p.isConfirmable() {
 			w.gradeUnproven(p)
@@ -113,16 +118,38 @@ func (w *walk) readList(ctx context.Context) error {
 	}
 }
 
+// readRecalled hands the recalled pages of a pass to the reader after all, if the pass
+// turned out to have copies of records: of these the one that landed last counts.
+func (w *walk) readRecalled(ctx context.Context, p *pass) error {
+	if !p.hasCopies() {
+		return nil
+	}
+	for i, f := range p.pages {
+		if !f.recalled {
+			continue
+		}
+		if _, err := w.c.Get(ctx, w.pageRequest(p.number, i+1), w.read); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // readPage reads one page into the pass.
 func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
-	body, err := w.c.Get(ctx, w.pageRequest(p.number, number), w.read)
+	var answer uint64
+	body, err := w.c.Get(ctx, w.pageRequest(p.number, number), func(ctx context.Context, r Response) (stream.Page, error) {
+		answer = cmp.Or(r.Same, r.Seq)
+		r.Before = p.recall(number, answer)
+		return w.read(ctx, r)
+	})
 	if err != nil {
 		return err
 	}
 	if number == 1 {
 		w.c.sizes.learn(body)
 	}
-	p.addPage(number, body)
+	p.addPage(number, body, answer)
 	return nil
 }
 

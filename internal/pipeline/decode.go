@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/zeebo/xxh3"
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
@@ -27,10 +26,6 @@ const batchRows = 8_192
 // batchBytes is when it does so earlier, since what was decoded of so many bytes
 // lies in memory: records can be large.
 const batchBytes = 32 << 20
-
-// knownRecords is how many records of a list make it worth while to look up what
-// main holds of them, unless the configuration says otherwise.
-const knownRecords = 1_000
 
 // errStage marks errors of the warehouse while a stream is read: they end the
 // night, since no other stream could be loaded either.
@@ -53,27 +48,17 @@ type sink struct {
 	all      []*decoder
 	count    atomic.Int64
 	rejects  atomic.Int64
-	mu       sync.Mutex // guards broken and first
+	mu       sync.Mutex // guards broken
 	broken   error
-	first    firstPage
 	binding  *transform.Binding
-	learn    sync.Once
-	// learnErr is why the stored records could not be loaded.
-	learnErr error
+	recalled sync.Once
+	seen     seen
 }
 
 // decoder knows how many bytes of bodies it holds the rows of.
 type decoder struct {
 	*transform.Decoder
 	held int
-}
-
-// firstPage is what page 1 of a list held when it was last decoded. A walk ends
-// with reading it again: the same bytes hold the same records, which need not
-// be staged a second time.
-type firstPage struct {
-	sum   xxh3.Uint128
-	facts stream.Page
 }
 
 func (n *night) newSink(s stream.Stream) (*sink, error) {
@@ -96,15 +81,11 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 // readBody is the fetch.Reader of the stream: it says what a body holds, after its
 // rows are decoded. A body that is no answer leaves no row and is asked for again.
 func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.Page, error) {
-	if facts, known := k.recallFirstPage(r); known {
-		k.night.cfg.Watch.countAnswer(r, facts)
-		return facts, nil
+	if r.Before != nil {
+		k.night.cfg.Watch.countAnswer(r, *r.Before)
+		return *r.Before, nil
 	}
-	// The end of one walk must not cut it short.
-	k.learn.Do(func() { k.learnErr = stageErr(k.loadStoredRecords(context.WithoutCancel(ctx))) })
-	if k.learnErr != nil {
-		return stream.Page{}, k.learnErr
-	}
+	k.recalled.Do(k.recallRecords)
 	var d *decoder
 	select {
 	case d = <-k.decoders:
@@ -124,59 +105,11 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.Page, err
 	}
 	k.count.Add(int64(page.Records))
 	page.IDs = slices.Clone(page.IDs) // the decoder uses them again
-	k.rememberFirstPage(r, page)
 	k.night.cfg.Watch.countAnswer(r, page)
 	if d.held += len(r.Body); d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) && d.held < batchBytes {
 		return page, nil
 	}
 	return page, k.flushDecoders(ctx, d)
-}
-
-// recallFirstPage returns the facts of a page 1 that has been decoded before.
-func (k *sink) recallFirstPage(r fetch.Response) (stream.Page, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if r.Page != 1 || r.Param != "" || k.first.facts.Records == 0 || k.first.sum != xxh3.Hash128(r.Body) {
-		return stream.Page{}, false
-	}
-	facts := k.first.facts
-	facts.IDs = slices.Clone(facts.IDs)
-	return facts, true
-}
-
-func (k *sink) rememberFirstPage(r fetch.Response, facts stream.Page) {
-	if r.Page != 1 || r.Param != "" {
-		return
-	}
-	facts.IDs = slices.Clone(facts.IDs)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.first = firstPage{xxh3.Hash128(r.Body), facts}
-}
-
-// loadStoredRecords hands the decoders the records that main holds, so that those
-// which did not change are not staged. No decoder is at work yet.
-func (k *sink) loadStoredRecords(ctx context.Context) error {
-	n := k.night
-	if k.stream.IsDetail() || n.mode.isRefresh() || !k.binding.Flat() {
-		return nil
-	}
-	if _, published, err := n.wh.Versions.Latest(); err == nil && !published {
-		return nil // nothing to wait for
-	}
-	if err := n.waitOpened(ctx); err != nil {
-		return err
-	}
-	records, err := n.stage.Rows.CountStored(ctx, k.stream, cmp.Or(n.cfg.KnownRecords, knownRecords))
-	if err != nil || records == 0 {
-		return err
-	}
-	known := transform.NewKnown(records)
-	err = n.stage.Rows.StreamStoredKeys(ctx, k.stream, func(rows load.Stored) { known.Add(rows.Table, rows.Keys, rows.RowHashes) })
-	for _, d := range k.all {
-		d.Skip(known)
-	}
-	return err
 }
 
 // decodeBody decodes a body. It flushes first when the rows that the decoder holds
@@ -211,6 +144,9 @@ func (k *sink) flushDecoders(ctx context.Context, decoders ...*decoder) error {
 // of a small stream is mostly one statement a table.
 func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 	err := k.night.waitOpened(ctx)
+	if err == nil {
+		err = k.leaveOutRecords(ctx)
+	}
 	var tables []string
 	rows := map[string][]arrow.RecordBatch{}
 	for _, d := range decoders {
@@ -218,6 +154,7 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 		if err == nil {
 			err = k.stageFindings(ctx, d.Findings())
 		}
+		k.seen.add(d.Entries())
 		for _, b := range d.Flush() {
 			if rows[b.Table] == nil {
 				tables = append(tables, b.Table)

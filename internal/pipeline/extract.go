@@ -222,6 +222,9 @@ func (f *finisher) finishStream(ctx context.Context, one received) error {
 	if err != nil {
 		return err
 	}
+	if one.sink != nil {
+		one.sink.sealSeen(r.cover == load.Whole || r.cover == load.Unproven)
+	}
 	f.reader.done = append(f.reader.done, *r)
 	n.cfg.Watch.setRead(*r)
 	if err := n.faultPoint("stream staged"); err != nil {

@@ -15,6 +15,8 @@ type Page struct {
 	// included. Which rows they would have been is not known, so that the absence of
 	// any row proves nothing.
 	Refused int
+	// Rejects counts all that was rejected, single values included.
+	Rejects int
 	// Copies counts the records whose key another record of this body has. One answer
 	// shows one state of the service, so that they are no movement.
 	Copies int

@@ -28,6 +28,9 @@ type Binding struct {
 	// private.
 	shows   []stream.Shown
 	secrets secrets
+	// guessable says that a hash of a whole record would let somebody who has its rows
+	// guess what is private in it.
+	guessable bool
 }
 
 // Tables lists the staged tables, the record's own first, each once.

@@ -78,6 +78,7 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.Page, error) {
 		for i := range fresh {
 			fresh[i].Answer = answer
 		}
+		d.records.page.Rejects = len(fresh)
 	}
 	d.report.commit()
 	d.records.page.Falling = d.records.page.Falling && len(d.records.page.IDs) > 0

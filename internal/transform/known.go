@@ -1,60 +1,95 @@
 package transform
 
 import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+
 	"placementsync/internal/stream"
 
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/zeebo/xxh3"
 )
 
-// Known holds the records of a stream that are stored already, 16 bytes each: the
-// hash of the key, and a print of the record with all rows inside it. It is
-// filled first and then shared by decoders.
+// On most nights most records of a list have the bytes of the night before. So a decoder
+// makes an entry of each record, which says by its bytes what it decodes to, and the
+// entries of one night let the next one pass over what it has seen.
+
+// Known holds the records of a stream as the last night stored them. It is filled first and then
+// shared by decoders.
 type Known struct {
-	// ids and prints are one table with open addressing; id 0 is a free place.
-	ids, prints []uint64
+	// These are one table with open addressing; id 0 is a free place.
+	ids, sums, prints []uint64
+	sizes             []uint32
 }
 
-// NewKnown has space for a number of records.
-func NewKnown(records int) *Known {
-	places := 16
-	for places < records+records/2 {
-		places *= 2
-	}
-	return &Known{make([]uint64, places), make([]uint64, places)}
+// imprint is an entry: what is known of one record.
+type imprint struct {
+	// id is the hash of the key, and print that of the record with all rows inside it.
+	id, print uint64
+	// sum is the hash of the record's text and size its length; size 0: the text decodes
+	// to more than these rows, so that each night has to read it.
+	sum  uint64
+	size uint32
 }
 
-// Add enters stored rows of one table: the keys of the records that they belong to, and
-// their fingerprints. It is fastest when rows of one record follow one another.
-func (k *Known) Add(table string, keys *array.String, rowHashes *array.Uint64) {
-	salt := xxh3.HashString(table)
-	var last string
-	at := -1
-	for i, hash := range rowHashes.Uint64Values() {
-		if key := keys.Value(i); at < 0 || key != last {
-			id := max(xxh3.HashString(key), 1)
-			last, at = key, k.findPlace(id)
-			k.ids[at] = id
+// EntrySize is the length of an entry in bytes.
+const EntrySize = 28
+
+func (e imprint) appendTo(dst []byte) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, e.id)
+	dst = binary.LittleEndian.AppendUint64(dst, e.print)
+	dst = binary.LittleEndian.AppendUint64(dst, e.sum)
+	return binary.LittleEndian.AppendUint32(dst, e.size)
+}
+
+func readEntry(b []byte) imprint {
+	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+	return imprint{word(0), word(8), word(16), binary.LittleEndian.Uint32(b[24:])}
+}
+
+// NewKnown has space for a number of entries: a quarter of the places stays free.
+func NewKnown(entries int) *Known {
+	n := entries + entries/3 + 16
+	return &Known{make([]uint64, n), make([]uint64, n), make([]uint64, n), make([]uint32, n)}
+}
+
+// Add enters what decoders made of the records, in any order. Of a record with different
+// entries nothing is known: which of them was stored depends on what landed last.
+func (k *Known) Add(entries []byte) {
+	for ; len(entries) >= EntrySize; entries = entries[EntrySize:] {
+		e := readEntry(entries)
+		at := k.findPlace(e.id)
+		if known := k.at(at); known.id == 0 {
+			k.set(at, e)
+		} else if known != e {
+			k.set(at, imprint{id: e.id})
 		}
-		k.prints[at] += printOf(hash, salt)
 	}
+}
+
+func (k *Known) at(i int) imprint { return imprint{k.ids[i], k.prints[i], k.sums[i], k.sizes[i]} }
+
+func (k *Known) set(i int, e imprint) {
+	k.ids[i], k.prints[i], k.sums[i], k.sizes[i] = e.id, e.print, e.sum, e.size
 }
 
 // findPlace returns the place of an id, the free one for it if it has none.
 func (k *Known) findPlace(id uint64) int {
-	mask := len(k.ids) - 1
-	i := int(stream.MixBits(id)) & mask
+	high, _ := bits.Mul64(stream.MixBits(id), uint64(len(k.ids)))
+	i := int(high)
 	for k.ids[i] != id && k.ids[i] != 0 {
-		i = (i + 1) & mask
+		if i++; i == len(k.ids) {
+			i = 0
+		}
 	}
 	return i
 }
 
-// hasRecord reports whether a record is stored with exactly these rows.
-func (k *Known) hasRecord(id, sum uint64) bool {
-	at := k.findPlace(max(id, 1))
-	return k.ids[at] != 0 && k.prints[at] == sum
-}
+// find returns what is known of a record; the zero entry: nothing.
+func (k *Known) find(id uint64) imprint { return k.at(k.findPlace(id)) }
+
+// placeID is the hash of a key where 0 means that there is none.
+func placeID(keyHash uint64) uint64 { return max(keyHash, 1) }
 
 // printOf is what one row adds to the print of its record. The fingerprint of a
 // row is a sum over its values: without mixing, two rows of a record could swap
@@ -65,11 +100,11 @@ func rowPrint(t *table, row int) uint64 {
 	return printOf(t.cols[len(t.cols)-2].word(row), t.salt)
 }
 
-// Flat reports whether every table of the stream is keyed by the record's own
-// key, one text, so that [Known] can find the record of a stored row.
+// Flat reports whether every table of the stream is keyed by the record's own key, one
+// text, and filled by its text alone, so that entries can be made of the records.
 func (b *Binding) Flat() bool {
 	root := b.tables[0]
-	if len(root.keys) != 1 || root.cols[root.keys[0]].kind != text {
+	if b.raw || b.object || root.param >= 0 || len(root.keys) != 1 || root.cols[root.keys[0]].kind != text {
 		return false
 	}
 	for _, t := range b.tables[1:] {
@@ -80,27 +115,152 @@ func (b *Binding) Flat() bool {
 	return true
 }
 
-// Skip makes the decoder omit the rows of records that are known: it lists their keys
-// in [stream.SameTable] instead. The binding must be flat, and no row held yet.
-func (d *Decoder) Skip(known *Known) {
-	d.records.knownRecords = known
+// recollection makes entries of the records of a decoder, and finds what is known of them.
+type recollection struct {
+	// seed starts the hashes of texts.
+	seed uint64
+	// known are the records of the last night; nil: none.
+	known *Known
+	// hides says that a hash of the text must not be kept.
+	hides bool
+	// key and created begin the members that a page tells of a record.
+	key, created []byte
+	// same lists the keys of the records that are left out.
+	same *table
+	// entries are those since they were last asked for, before those when the body began.
+	entries []byte
+	before  int
+}
+
+// Remember makes the decoder enter its records, and omit the rows of those that are known;
+// nil: none. It lists their keys in [stream.SameTable] instead. The seed must be another
+// one wherever the same text may decode to something else. The binding must be flat, and
+// no row held yet.
+func (d *Decoder) Remember(seed uint64, known *Known) {
+	root := d.records.root
+	m := &recollection{seed: seed, known: known, hides: d.binding.guessable, key: []byte(`"` + root.layout.cols[root.keys[0]].name + `":`)}
+	if root.created >= 0 {
+		m.created = []byte(`"` + root.layout.cols[root.created].name + `":`)
+	}
 	l := &layout{name: stream.SameTable, cols: []columnLayout{
 		{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned},
 	}}
 	l.setSchema()
-	d.rows.tables, d.records.rowsBefore = append(d.rows.tables, newTable(l)), append(d.records.rowsBefore, 0)
+	m.same = newTable(l)
+	d.records.memory = m
+	d.rows.tables, d.records.rowsBefore = append(d.rows.tables, m.same), append(d.records.rowsBefore, 0)
 }
 
-// skipIfKnown takes the record just closed out of the rows when it is known.
-func (r *recordReader) skipIfKnown(root *table) {
-	last := root.rows - 1
-	if !r.knownRecords.hasRecord(root.keyHash(last), root.sumLast(rowPrint)) {
-		return
+// Entries returns the entries since it was last asked, for [Known.Add] in the next night.
+// They are valid until the next body.
+func (d *Decoder) Entries() []byte {
+	m := d.records.memory
+	if m == nil {
+		return nil
 	}
-	same := r.rows.tables[len(r.rows.tables)-1]
-	same.cols[0].copyFrom(&root.cols[root.keys[0]], last)
+	entries := m.entries
+	m.entries, m.before = m.entries[:0], 0
+	return entries
+}
+
+// keyWithin is how far into a record its key is looked for: most begin with it.
+const keyWithin = 4 << 10
+
+// findKey finds the key of the record that a text begins with. It may be wrong: an entry
+// is only made of a text in which it is right.
+func (m *recollection) findKey(text []byte) ([]byte, bool) {
+	s, ok := findText(text[:min(len(text), keyWithin)], m.key)
+	return s, ok
+}
+
+// findCreated finds the created_at of a record; it may be wrong, as findKey.
+func (m *recollection) findCreated(text []byte) (micros int64, ok bool) {
+	if m.created == nil {
+		return 0, false
+	}
+	at, ok := findText(text, m.created)
+	if ok {
+		micros, _, _, ok = parseInstant(at)
+	}
+	return micros, ok
+}
+
+// findText finds the first member of a name, at any depth, and returns its value if that
+// is a plain text.
+func findText(b, name []byte) ([]byte, bool) {
+	at := bytes.Index(b, name)
+	if at < 0 {
+		return nil, false
+	}
+	s := scanner{buf: b, pos: at + len(name)}
+	if s.peek() != '"' {
+		return nil, false
+	}
+	start := s.pos + 1
+	f, err := s.text()
+	return b[start:max(start, s.pos-1)], err == nil && f == plain
+}
+
+// skipSame passes over the record at the position if its text is that of the last night:
+// the page is what decoding would make it.
+func (r *recordReader) skipSame() bool {
+	m, rest := r.memory, r.in.buf[r.in.pos:]
+	key, ok := m.findKey(rest)
+	if !ok {
+		return false
+	}
+	id := xxh3.Hash(key)
+	e := m.known.find(placeID(id))
+	if e.size == 0 || int(e.size) > len(rest) || xxh3.HashSeed(rest[:e.size], m.seed) != e.sum {
+		return false
+	}
+	created, dated := m.findCreated(rest[:e.size])
+	r.in.pos += int(e.size)
+	r.page.Records++
+	r.addToPage(id, created, dated)
+	m.entries = e.appendTo(m.entries)
+	m.same.cols[0].data = append(m.same.cols[0].data, key...)
+	r.nameSame()
+	return true
+}
+
+// nameSame ends the key of a record that is left out.
+func (r *recordReader) nameSame() {
+	same := r.memory.same
+	same.cols[0].endText()
 	same.cols[1].appendInt(0)
 	same.cols[2].appendInt(int64(r.in.seq))
 	same.rows++
+}
+
+// remember enters the record just closed, and omits its rows if they are known. Clean says
+// that nothing was found in it.
+func (r *recordReader) remember(root *table, raw []byte, clean bool) {
+	m, last := r.memory, root.rows-1
+	e := imprint{id: placeID(root.keyHash(last)), print: root.sumLast(rowPrint)}
+	if clean && !m.hides && m.readsBack(root, raw) {
+		e.sum, e.size = xxh3.HashSeed(raw, m.seed), uint32(len(raw))
+	}
+	m.entries = e.appendTo(m.entries)
+	if m.known == nil {
+		return
+	}
+	if known := m.known.find(e.id); known.id == 0 || known.print != e.print {
+		return
+	}
+	m.same.cols[0].data = append(m.same.cols[0].data, root.cols[root.keys[0]].bytes(last)...)
+	r.nameSame()
 	root.dropLast()
+}
+
+// readsBack reports whether key and created_at can be found in the text of the record just
+// closed as skipSame finds them.
+func (m *recollection) readsBack(root *table, raw []byte) bool {
+	key, ok := m.findKey(raw)
+	if !ok || !bytes.Equal(key, root.cols[root.keys[0]].bytes(root.rows-1)) {
+		return false
+	}
+	created, dated := m.findCreated(raw)
+	at, has := root.createdAt(root.rows - 1)
+	return created == at && dated == has
 }

@@ -67,6 +67,7 @@ func (b *Binding) Protect(p Privacy) error {
 	}
 	b.nameSecrets()
 	b.markPrivate()
+	b.guessable = len(b.secrets.names) > 0 && len(p.Key) == 0
 	return nil
 }
 

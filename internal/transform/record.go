@@ -23,8 +23,8 @@ type recordReader struct {
 	root   *table
 	page   stream.Page
 	copies copies
-	// knownRecords are records that are omitted; nil: none.
-	knownRecords *Known
+	// memory makes entries of the records; nil: none are made.
+	memory *recollection
 	// created is the created_at of the last record, in microseconds.
 	created int64
 	// rowsBefore and findingsBefore are what there was when the body began.
@@ -38,6 +38,9 @@ func (r *recordReader) begin() {
 		r.rowsBefore[i] = t.rows
 	}
 	r.findingsBefore = r.report.mark()
+	if r.memory != nil {
+		r.memory.before = len(r.memory.entries)
+	}
 	r.resetPage()
 }
 
@@ -47,6 +50,9 @@ func (r *recordReader) undoBody() {
 		t.truncate(r.rowsBefore[i])
 	}
 	r.report.undoTo(r.findingsBefore)
+	if r.memory != nil {
+		r.memory.entries = r.memory.entries[:r.memory.before]
+	}
 	r.resetPage()
 }
 
@@ -59,6 +65,9 @@ func (r *recordReader) resetPage() {
 func (r *recordReader) readRecord(prefix []byte) error {
 	root := r.root
 	r.in.startRecord(r.page.Records)
+	if r.memory != nil && r.memory.known != nil && r.copies.best == nil && r.skipSame() {
+		return nil
+	}
 	start, depth, mark := r.in.pos, r.in.depth, r.report.mark()
 	r.report.startCarrier(Place{r.in.origin.Param, r.in.origin.Page, r.in.place, r.in.seq})
 	r.rows.refusedItems = 0
@@ -84,27 +93,29 @@ func (r *recordReader) readRecord(prefix []byte) error {
 	if r.copies.best != nil && r.dropCopy(root, mark, r.in.buf[start:r.in.pos]) {
 		return nil
 	}
-	r.addToPage(root)
-	if last := root.rows - 1; r.report.mark() != mark {
+	last := root.rows - 1
+	created, dated := root.createdAt(last)
+	r.addToPage(root.keyHash(last), created, dated)
+	clean := r.report.mark() == mark
+	if !clean {
 		r.report.addCarrier(mark, root.keyHash(last), func() string { return validText([]byte(root.keyText(last))) })
 	}
-	if r.knownRecords != nil {
-		r.skipIfKnown(root)
+	if r.memory != nil {
+		r.remember(root, r.in.buf[start:r.in.pos], clean)
 	}
 	return nil
 }
 
-// addToPage adds to the page what the proof needs of the row just closed.
-func (r *recordReader) addToPage(root *table) {
-	last := root.rows - 1
-	r.page.IDs = append(r.page.IDs, root.keyHash(last))
+// addToPage adds to the page what the proof needs of a record: the hash of its key, and
+// when it was created, in microseconds.
+func (r *recordReader) addToPage(id uint64, at int64, dated bool) {
+	r.page.IDs = append(r.page.IDs, id)
 	first := len(r.page.IDs) == 1
 	r.page.Last = time.Time{}
-	if root.created < 0 || root.cols[root.created].isNull(last) {
+	if !dated {
 		r.page.Falling = false
 		return
 	}
-	at := int64(root.cols[root.created].word(last))
 	r.page.Last = time.UnixMicro(at).UTC()
 	switch {
 	case first:

@@ -157,6 +157,14 @@ func (t *table) keyHash(i int) uint64 {
 	return id
 }
 
+// createdAt is the created_at of the i-th row, in microseconds, if it has one.
+func (t *table) createdAt(i int) (micros int64, ok bool) {
+	if t.created < 0 || t.cols[t.created].isNull(i) {
+		return 0, false
+	}
+	return int64(t.cols[t.created].word(i)), true
+}
+
 // toBatch hands all rows over as a record batch.
 func (t *table) toBatch() Batch {
 	arrays := make([]arrow.Array, len(t.cols))

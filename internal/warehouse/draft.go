@@ -32,6 +32,8 @@ type Draft struct {
 	Previous string
 	// Source is the run whose snapshot a rebuilt version shows.
 	Source string
+	// Seen is what the manifest names by that name.
+	Seen map[string]SeenFile
 
 	w    *Warehouse
 	meta *ManifestMeta
@@ -255,6 +257,9 @@ func (w *Warehouse) finishPublish(run string) error {
 	// Only the newest version: days that prune removed must not come back.
 	if err := w.Series.extendSeries(m); err != nil {
 		return fmt.Errorf("extend the Parquet series: %w", err)
+	}
+	if err := w.Folder.removeUnnamedSeen(m.Seen); err != nil {
+		return err
 	}
 	old, err := w.Versions.oldPaths()
 	if err != nil {

@@ -24,6 +24,7 @@ const (
 	seriesDir    = "parquet"
 	rawDir       = "raw"
 	stateDir     = "state"
+	seenDir      = "seen"
 	draftSuffix  = ".draft"
 )
 

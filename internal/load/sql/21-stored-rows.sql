@@ -1,11 +1,5 @@
 -- What main holds of a list, so that records that did not change are not staged.
 
--- name: stored_end
-SELECT coalesce(max(rowid) + 1, 0) FROM {table}
-
--- name: stored_keys
-SELECT {key}, row_hash FROM {table} WHERE rowid >= {first} AND rowid < {end}
-
 -- name: create_unchanged
 -- Once the list is read: the records that were left out, each once, without those of
 -- which a later copy was staged.

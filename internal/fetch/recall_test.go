@@ -1,0 +1,103 @@
+package fetch_test
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/stream"
+)
+
+// recaller is a Reader that leaves the bodies whose facts are known.
+type recaller struct {
+	collector
+	read, recalled atomic.Int64
+	// rejects are those of each page.
+	rejects int
+}
+
+func (c *recaller) readOrRecall(ctx context.Context, r fetch.Response) (stream.Page, error) {
+	if r.Before != nil {
+		c.recalled.Add(1)
+		return *r.Before, nil
+	}
+	c.read.Add(1)
+	p, err := c.collector.read(ctx, r)
+	p.Rejects = c.rejects
+	return p, err
+}
+
+// TestPagesOfTheSameBytesAreRecalled compares walks that recall pages with walks that
+// read all of them: the evidence is the same.
+func TestPagesOfTheSameBytesAreRecalled(t *testing.T) {
+	six, moved := []string{"a b", "c d", "e f"}, []string{"a b", "c f", "e f"}
+	for name, c := range map[string]struct {
+		list           func() http.Handler
+		read, recalled int64
+	}{
+		"a second pass over a list that stands still": {func() http.Handler { return &shelf{n: 35} }, 4, 4},
+		"the confirmation of a list newest first":     {func() http.Handler { return &shelf{n: 35, dated: true} }, 4, 1},
+		"records without totals":                      {func() http.Handler { return &shelf{n: 40, shape: "records"} }, 6, 4},
+		"a list that is not paged":                    {func() http.Handler { return &shelf{n: 35, shape: "fixed"} }, 2, 0},
+		"the last page comes again":                   {func() http.Handler { return &shelf{n: 35, shape: "array", clamp: true} }, 10, 0},
+		"one page changes":                            {func() http.Handler { return &passes{pages: [][]string{six, {"a b", "c g", "e f"}}, total: 6} }, 4, 5},
+		"a record comes twice":                        {func() http.Handler { return &passes{pages: [][]string{six, moved, six}, total: 6} }, 9, 2},
+		"the end is missing":                          {func() http.Handler { return &passes{pages: [][]string{six, six[:2], six}, total: 6} }, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			walk := func(read fetch.Reader, l *fetch.Landing) fetch.Evidence {
+				t.Helper()
+				cfg := quick(c.list())
+				if _, ok := c.list().(*passes); ok {
+					cfg.PageSize = 2
+				}
+				cfg.Concurrency = 1
+				e, err := client(t, cfg, l).Walk(t.Context(), sniffed, "", read)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return e
+			}
+			var all, some recaller
+			want := walk(all.collector.read, landing(t, t.TempDir()))
+			if diff := cmp.Diff(want, walk(some.readOrRecall, landing(t, t.TempDir()))); diff != "" {
+				t.Errorf("evidence with recalled pages (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(all.sorted(), some.sorted()); diff != "" {
+				t.Errorf("records read (-want +got):\n%s", diff)
+			}
+			if c.read > 0 && (some.read.Load() != c.read || some.recalled.Load() != c.recalled) {
+				t.Errorf("read %d and recalled %d answers, want %d and %d", some.read.Load(), some.recalled.Load(), c.read, c.recalled)
+			}
+		})
+	}
+}
+
+// TestTheLatestCopyCountsThoughItsPageWasRecalled moves a record to page 2 while page 3,
+// which lands later, still shows it in the bytes of the pass before.
+func TestTheLatestCopyCountsThoughItsPageWasRecalled(t *testing.T) {
+	cfg := quick(&passes{pages: [][]string{{"a b", "c d", "e f"}, {"a b", "c f", "e f"}}, total: 6})
+	cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, 2
+	var got recaller
+	if _, err := client(t, cfg, landing(t, t.TempDir())).Walk(t.Context(), sniffed, "", got.readOrRecall); err != nil {
+		t.Fatal(err)
+	}
+	if got.ids["f"] != 6 || got.recalled.Load() != 2 || got.read.Load() != 6 {
+		t.Errorf("the latest copy of f is that of answer %d, want 6; read %d, recalled %d", got.ids["f"], got.read.Load(), got.recalled.Load())
+	}
+}
+
+// TestPagesWithRejectsAreReadInEachPass: rejects count in the pass that saw most of them.
+func TestPagesWithRejectsAreReadInEachPass(t *testing.T) {
+	got := recaller{rejects: 1}
+	if _, err := client(t, quick(&shelf{n: 35}), landing(t, t.TempDir())).Walk(t.Context(), sniffed, "", got.readOrRecall); err != nil {
+		t.Fatal(err)
+	}
+	if got.recalled.Load() > 0 {
+		t.Errorf("recalled %d pages with rejects", got.recalled.Load())
+	}
+}

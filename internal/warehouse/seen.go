@@ -1,0 +1,139 @@
+package warehouse
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/zeebo/xxh3"
+
+	"placementsync/internal/durable"
+)
+
+// SeenFile is a file with what a night saw of the records of a list, so that the next one
+// can pass over what did not change. It describes the version whose manifest names it and
+// no other. It is a cache: lost or damaged, it only costs time.
+type SeenFile struct {
+	Run   string `json:"run"`
+	Bytes int64  `json:"bytes"`
+	Sum   string `json:"xxh3"`
+}
+
+func (f *Folder) seenPath(stream, run string) string {
+	return f.path(stateDir, seenDir, run+"."+stream)
+}
+
+// SeenFiles returns the files that a version names, by stream.
+func (v *Versions) SeenFiles(run string) map[string]SeenFile { return v.manifestOrNone(run).Seen }
+
+// errSeen says that a file is not the one that its version names.
+var errSeen = errors.New("its checksum is not the one of its version")
+
+// ReadSeen passes the content of such a file in parts that are multiples of a unit. What
+// was passed may be used when it returns no error.
+func (f *Folder) ReadSeen(stream string, named SeenFile, unit int, pass func(part []byte)) error {
+	file, err := os.Open(f.seenPath(stream, named.Run))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	sum := xxh3.New()
+	content := io.LimitReader(file, named.Bytes) // there is space for so much
+	part := make([]byte, unit*(256<<10/unit))
+	for {
+		n, err := io.ReadFull(content, part)
+		_, _ = sum.Write(part[:n])
+		pass(part[:n-n%unit])
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if sumText(sum) != named.Sum {
+		return fmt.Errorf("read %s: %w", f.relativePath(file.Name()), errSeen)
+	}
+	return nil
+}
+
+func sumText(sum *xxh3.Hasher) string {
+	b := sum.Sum128().Bytes()
+	return fmt.Sprintf("%x", b[:])
+}
+
+// SeenWriter writes what a night sees of a list. It is for one goroutine at a time.
+type SeenWriter struct {
+	folder *Folder
+	stream string
+	run    string
+	file   *os.File
+	to     *bufio.Writer
+	sum    *xxh3.Hasher
+	bytes  int64
+}
+
+// CreateSeen begins such a file for a run.
+func (f *Folder) CreateSeen(stream, run string) (*SeenWriter, error) {
+	path := f.seenPath(stream, run)
+	if err := os.MkdirAll(filepath.Dir(path), privateDir); err != nil {
+		return nil, err
+	}
+	file, err := durable.CreateTemp(path, privateFile)
+	if err != nil {
+		return nil, err
+	}
+	return &SeenWriter{f, stream, run, file, bufio.NewWriterSize(file, 256<<10), xxh3.New(), 0}, nil
+}
+
+// Add adds to the file.
+func (w *SeenWriter) Add(part []byte) error {
+	w.bytes += int64(len(part))
+	_, _ = w.sum.Write(part)
+	_, err := w.to.Write(part)
+	return err
+}
+
+// Seal ends the file. It is not synced: the checksum tells what a power cut leaves of it.
+func (w *SeenWriter) Seal() (SeenFile, error) {
+	err := errors.Join(w.to.Flush(), w.file.Close())
+	if err == nil {
+		err = w.folder.disk.Rename(w.file.Name(), w.folder.seenPath(w.stream, w.run))
+	}
+	if err != nil {
+		return SeenFile{}, errors.Join(err, os.Remove(w.file.Name()))
+	}
+	return SeenFile{w.run, w.bytes, sumText(w.sum)}, nil
+}
+
+// Discard removes the file.
+func (w *SeenWriter) Discard() {
+	_ = w.file.Close()
+	_ = os.Remove(w.file.Name()) // the next publish removes what stays
+}
+
+// removeUnnamedSeen removes the files that a version does not name.
+func (f *Folder) removeUnnamedSeen(named map[string]SeenFile) error {
+	dir := f.path(stateDir, seenDir)
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove what earlier nights saw: %w", err)
+	}
+	kept := map[string]bool{}
+	for stream, file := range named {
+		kept[filepath.Base(f.seenPath(stream, file.Run))] = true
+	}
+	for _, e := range entries {
+		if kept[e.Name()] {
+			continue
+		}
+		if err := f.disk.Remove(filepath.Join(dir, e.Name())); err != nil {
+			return fmt.Errorf("remove what an earlier night saw: %w", err)
+		}
+	}
+	return nil
+}
