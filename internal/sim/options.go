@@ -98,6 +98,15 @@ type Options struct {
 	// too, without totals. False: they have all records.
 	PageUntotalled bool
 
+	// Encodings are the codings, of zstd and gzip, in which it answers who accepts
+	// them, the first that is accepted. Others are ignored. Empty: every answer is
+	// plain.
+	Encodings []string
+	// PackedBytes is how many bytes of packed answers are stored, so that an answer
+	// that is asked for again is not packed again: a benchmark should measure its
+	// client. 0: none.
+	PackedBytes int64
+
 	// Order is the default order of the lists. Defaults to NewestFirst.
 	Order ListOrder
 	// ChurnEvery is the number of requests for a list after which one record was

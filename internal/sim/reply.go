@@ -25,6 +25,7 @@ type reply struct {
 	mime       string
 	retryAfter string
 	location   string
+	coding     string // of the body; empty: plain
 	body       []byte
 	cut        cut
 	slow       bool
@@ -52,7 +53,7 @@ func (out reply) send(rw http.ResponseWriter, r *http.Request) {
 	header := rw.Header()
 	header.Set("Content-Length", strconv.Itoa(len(out.body)))
 	for name, value := range map[string]string{
-		"Content-Type": out.mime, "Retry-After": out.retryAfter, "Location": out.location,
+		"Content-Type": out.mime, "Retry-After": out.retryAfter, "Location": out.location, "Content-Encoding": out.coding,
 	} {
 		if value != "" {
 			header.Set(name, value)

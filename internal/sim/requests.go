@@ -29,7 +29,7 @@ type Stats struct {
 	Throttled int
 	// Spoilt is the requests with a fault.
 	Spoilt int
-	// Bytes is the length of all bodies, also of those that a fault cut.
+	// Bytes is the length of all bodies as they are sent, also of those that a fault cut.
 	Bytes int64
 	// Routes counts by pattern of spec 4.2, Methods by HTTP method.
 	Routes, Methods map[string]int

@@ -33,6 +33,7 @@ func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	fault := s.faults.chooseFault(r, path, rt)
 	out, throttled := s.answerRequest(e, r, rt, id, fault)
+	out = s.packer.pack(out, s.packer.choose(r.Header.Values("Accept-Encoding")))
 	request := Request{Method: r.Method, Path: r.URL.RequestURI(), Status: out.status}
 	if rt != nil {
 		request.Route = rt.pattern

@@ -28,6 +28,7 @@ type Service struct {
 	buffers sync.Pool
 	faults  faults
 	limiter *rate.Limiter
+	packer  *packer
 
 	mu    sync.RWMutex // guards token and world
 	token string
@@ -38,7 +39,7 @@ type Service struct {
 func New(opts Options) *Service {
 	opts = opts.withDefaults()
 	w := newWorld(opts)
-	s := &Service{opts: opts, router: newRouter(w.routes()), token: opts.Token, world: w}
+	s := &Service{opts: opts, router: newRouter(w.routes()), token: opts.Token, world: w, packer: newPacker(opts)}
 	if opts.Scopes == nil {
 		w.opts.Scopes = s.router.allScopes()
 	}

@@ -1,0 +1,125 @@
+package sim
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/zeebo/xxh3"
+)
+
+// minPacked is the length from which an answer is packed: less is not worth it, as
+// servers have it.
+const minPacked = 256
+
+// packer packs answers and stores some of them packed.
+type packer struct {
+	codings []string
+	// limit bounds the bytes in stored.
+	limit   int64
+	zstd    *zstd.Encoder
+	writers sync.Pool // of *gzip.Writer
+
+	mu     sync.Mutex // guards the rest
+	stored map[storedKey][]byte
+	size   int64
+}
+
+// storedKey is an answer in a coding.
+type storedKey struct {
+	coding string
+	sum    xxh3.Uint128
+}
+
+func newPacker(opts Options) *packer {
+	p := &packer{limit: opts.PackedBytes, stored: map[storedKey][]byte{}}
+	for _, coding := range opts.Encodings {
+		if coding == "gzip" || coding == "zstd" {
+			p.codings = append(p.codings, coding)
+		}
+	}
+	p.zstd, _ = zstd.NewWriter(nil) // only options can fail
+	p.writers.New = func() any { return gzip.NewWriter(nil) }
+	return p
+}
+
+// choose returns the coding for an answer: the first of the service's own that the
+// request accepts; none is empty.
+func (p *packer) choose(accepted []string) string {
+	for _, coding := range p.codings {
+		if slices.ContainsFunc(accepted, func(header string) bool { return accepts(header, coding) }) {
+			return coding
+		}
+	}
+	return ""
+}
+
+// accepts reports whether a header Accept-Encoding takes a coding (RFC 9110, 12.5.3).
+func accepts(header, coding string) bool {
+	other := false
+	for part := range strings.SplitSeq(header, ",") {
+		name, weight, weighted := strings.Cut(part, ";")
+		name = strings.TrimSpace(name)
+		wanted := true
+		if weighted {
+			_, value, _ := strings.Cut(weight, "=")
+			q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			wanted = err != nil || q > 0
+		}
+		if strings.EqualFold(name, coding) {
+			return wanted
+		}
+		other = other || name == "*" && wanted
+	}
+	return other
+}
+
+// pack packs the body of a reply, unless it is short. The packed body is the packer's
+// own and must not be changed.
+func (p *packer) pack(out reply, coding string) reply {
+	if coding == "" || len(out.body) < minPacked {
+		return out
+	}
+	out.coding = coding
+	if p.limit == 0 {
+		out.body = p.compress(out.body, coding)
+		return out
+	}
+	key := storedKey{coding, xxh3.Hash128(out.body)}
+	p.mu.Lock()
+	packed := p.stored[key]
+	p.mu.Unlock()
+	if packed == nil {
+		packed = p.compress(out.body, coding)
+		p.store(key, packed)
+	}
+	out.body = packed
+	return out
+}
+
+func (p *packer) store(key storedKey, packed []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, found := p.stored[key]; found || p.size+int64(len(packed)) > p.limit {
+		return
+	}
+	p.stored[key] = packed
+	p.size += int64(len(packed))
+}
+
+func (p *packer) compress(body []byte, coding string) []byte {
+	if coding == "zstd" {
+		return p.zstd.EncodeAll(body, nil)
+	}
+	var out bytes.Buffer
+	w := p.writers.Get().(*gzip.Writer)
+	defer p.writers.Put(w)
+	w.Reset(&out)
+	_, _ = w.Write(body) // a buffer takes everything
+	_ = w.Close()
+	return out.Bytes()
+}

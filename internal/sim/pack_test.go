@@ -1,0 +1,71 @@
+package sim_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"placementsync/internal/sim"
+)
+
+// unpack undoes the coding that an answer names.
+func unpack(t *testing.T, coding string, body []byte) []byte {
+	t.Helper()
+	var plain io.Reader = bytes.NewReader(body)
+	var err error
+	switch coding {
+	case "gzip":
+		plain, err = gzip.NewReader(plain)
+	case "zstd":
+		plain, err = zstd.NewReader(plain)
+	}
+	if err == nil {
+		body, err = io.ReadAll(plain)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+func TestAnswersArePackedWhenAsked(t *testing.T) {
+	const path = "/products/listings?limit=100"
+	ask := func(s *sim.Service, accept string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Header.Set("Authorization", "Bearer pc_demo")
+		r.Header.Set("Accept-Encoding", accept)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		return w
+	}
+	want := ask(sim.New(sim.Options{}), "zstd, gzip").Body.Bytes()
+	for _, c := range []struct {
+		accept, coding string
+		encodings      []string
+	}{
+		{"zstd, gzip", "", nil},
+		{"zstd, gzip", "", []string{"br"}},
+		{"zstd, gzip", "gzip", []string{"gzip", "zstd"}},
+		{"gzip;q=0.5, ZSTD", "zstd", []string{"zstd", "gzip"}},
+		{"zstd; q=0, gzip", "gzip", []string{"zstd", "gzip"}},
+		{"identity", "", []string{"zstd", "gzip"}},
+		{"*", "zstd", []string{"zstd", "gzip"}},
+		{"zstd;q=0, *", "", []string{"zstd"}},
+	} {
+		service := sim.New(sim.Options{Encodings: c.encodings, PackedBytes: 1 << 20})
+		for range 2 {
+			got := ask(service, c.accept)
+			if coding := got.Header().Get("Content-Encoding"); coding != c.coding {
+				t.Errorf("%q of %v is answered in %q, want %q", c.accept, c.encodings, coding, c.coding)
+			}
+			if !bytes.Equal(unpack(t, c.coding, got.Body.Bytes()), want) {
+				t.Errorf("%q of %v holds another answer", c.accept, c.encodings)
+			}
+		}
+	}
+}
