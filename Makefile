@@ -67,11 +67,12 @@ docs: ## write the generated pages under docs/ again
 	go test -tags $(TAGS) ./internal/houserules -run TestDocs -update
 
 .PHONY: bench
-bench: build ## measure, and write docs/performance.md (SECTIONS=nights,large,decode,limited,tiny,stages,year)
-	go test -tags $(TAGS) -run '^$$' -bench . -benchmem -timeout 60m ./...
+bench: build ## measure, and write docs/performance.md (SECTIONS=nights,wire,passes,large,peers,limited,tiny,demo,decode,stages,year)
+	@if [ '$(SECTIONS)' = all ]; then go test -tags $(TAGS) -run '^$$' -bench . -benchmem -timeout 60m ./... ; fi
 	PLACEMENTSYNC_BENCH=$(SECTIONS) PLACEMENTSYNC_BENCH_DOCS=$(CURDIR)/docs \
-		go test -tags $(TAGS) -run TestPerformance -v -timeout 6h ./internal/bench
-	PLACEMENTSYNC_BENCH=paint PLACEMENTSYNC_TRIALS=1 go test -tags $(TAGS) -run TestReportInChromium/paint -v ./cmd/sync
+		go test -tags $(TAGS) -run TestPerformance -v -parallel 8 -timeout 6h ./internal/bench
+	@if [ '$(SECTIONS)' = all ]; then PLACEMENTSYNC_BENCH=paint PLACEMENTSYNC_TRIALS=1 \
+		go test -tags $(TAGS) -run TestReportInChromium/paint -v ./cmd/sync; fi
 
 .PHONY: torture
 torture: ## run the long fault trials (up to two hours), and write docs/reliability.md (TRIALS=TortureFaultMatrix/gzip)

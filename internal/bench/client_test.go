@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -23,6 +24,8 @@ import (
 // a test process that can tell its steps apart and sample itself.
 type inside struct {
 	URL, Dir string
+	// Passes bounds the passes over a list; 0: the program's default.
+	Passes int
 	// Profile is the file for the CPU samples; empty: none.
 	Profile string
 	Report  string
@@ -84,7 +87,7 @@ func (in inside) config(now func() time.Time, step func(string) error) pipeline.
 	cfg := pipeline.Config{
 		Warehouse: warehouse.Config{Dir: filepath.Join(in.Dir, "warehouse"), KeepVersions: 3, MemoryLimit: "512MB",
 			Program: "bench", Tables: stream.Tables(stream.All()), Step: step},
-		Fetch: fetch.Config{BaseURL: in.URL, UserAgent: "bench", Burst: 10, Concurrency: 8, PageSize: 100, MaxPasses: 4,
+		Fetch: fetch.Config{BaseURL: in.URL, UserAgent: "bench", Burst: 10, Concurrency: 8, PageSize: 100, MaxPasses: cmp.Or(in.Passes, 4),
 			Timeout: 30 * time.Second, Token: func(context.Context) (string, error) { return "pc_demo", nil }},
 		Streams: stream.All(), Details: "none", LiveDays: 45, Recheck: 7, Limits: load.Limits{Share: 0.2, Rows: 50},
 		Now: now, Log: slog.New(slog.DiscardHandler),

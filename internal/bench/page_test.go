@@ -13,12 +13,10 @@ import (
 //go:embed performance.tmpl.md
 var words string
 
-// order is that of the sections on the page.
-func order() []string { return []string{"nights", "large", "decode", "limited", "tiny", "year"} }
-
 // writePage fills the page's words with what was measured.
 func writePage(out io.Writer, all map[string]result) {
-	parts := map[string]string{"goals": goals(all), "numbers": numbers(all), "stages": stageTable(all["stages"]), "measured": measured(all)}
+	parts := map[string]string{"goals": goalTable(all), "numbers": numbers(all), "stages": stageTable(all["stages"]),
+		"peers": peerTable(all["peers"]), "measured": measured(all)}
 	text := words
 	for name, part := range parts {
 		text = strings.ReplaceAll(text, "<!-- "+name+" -->\n", part)
@@ -26,13 +24,22 @@ func writePage(out io.Writer, all map[string]result) {
 	fmt.Fprint(out, text)
 }
 
-func goals(all map[string]result) string {
-	var b strings.Builder
-	b.WriteString("| what | goal | measured | lowest to highest | |\n|---|---|---|---|---|\n")
-	for _, name := range order() {
-		for _, f := range all[name].Figures {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", f.What, f.bound(), shown(f.median(), f.Unit), f.spread(), verdict(f))
+// goalTable sets the goals beside what was measured, and says which were not.
+func goalTable(all map[string]result) string {
+	figures := map[string]figure{}
+	for _, one := range sections() {
+		for _, f := range all[one.name].Figures {
+			figures[f.What] = f
 		}
+	}
+	var b strings.Builder
+	b.WriteString("| what | before | goal | measured | lowest to highest | |\n|---|---|---|---|---|---|\n")
+	for _, g := range goals() {
+		f, median := figures[g.What], ""
+		if len(f.Runs) > 0 {
+			median = shown(f.median(), g.Unit)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", g.What, g.Before, g.bound(), median, f.spread(), g.verdict(f))
 	}
 	return b.String()
 }
@@ -40,8 +47,8 @@ func goals(all map[string]result) string {
 func numbers(all map[string]result) string {
 	var b strings.Builder
 	b.WriteString("| what | median | lowest to highest |\n|---|---|---|\n")
-	for _, name := range order() {
-		for _, f := range all[name].Numbers {
+	for _, one := range sections() {
+		for _, f := range all[one.name].Numbers {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", f.What, shown(f.median(), f.Unit), f.spread())
 		}
 	}
@@ -80,14 +87,22 @@ func stageTable(r result) string {
 // measured says when and on what each section was measured.
 func measured(all map[string]result) string {
 	var b strings.Builder
-	b.WriteString("| section | listings | runs | date | commit | machine | load before | Go | DuckDB |\n|---|---|---|---|---|---|---|---|---|\n")
-	for _, name := range append(order(), "stages") {
-		if r, ok := all[name]; ok {
-			fmt.Fprintf(&b, "| %s | %d | %d | %s | %s | %s, %d cores, %s, %s | %s | %s | %s |\n", name, r.Listings, r.Runs, r.Date,
-				r.Commit, r.CPU, r.Cores, memory(r.RAM), r.System, r.Load, strings.TrimPrefix(r.Go, "go"), r.DuckDB)
+	b.WriteString("| section | listings | runs | date | commit | machine | load before | took | Go | DuckDB |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, one := range sections() {
+		if r, ok := all[one.name]; ok {
+			fmt.Fprintf(&b, "| %s | %d | %d | %s | %s | %s, %d cores, %s, %s | %s | %s | %s | %s |\n", one.name, r.Listings, r.Runs, r.Date,
+				r.Commit, r.CPU, r.Cores, memory(r.RAM), r.System, r.Load, minutes(r.Seconds), strings.TrimPrefix(r.Go, "go"), r.DuckDB)
 		}
 	}
 	return b.String()
+}
+
+// minutes writes how long a section took; empty where that is not known.
+func minutes(seconds float64) string {
+	if seconds == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f min", seconds/60)
 }
 
 // memory turns "24689708 kB" into gibibytes.
@@ -97,4 +112,19 @@ func memory(text string) string {
 		return text
 	}
 	return fmt.Sprintf("%.0f GiB", kilobytes/mebibyte)
+}
+
+// peerTable sets the peers beside this program, one table for each size.
+func peerTable(r result) string {
+	if len(r.Peers) == 0 {
+		return "Not measured yet: `make bench SECTIONS=peers`.\n"
+	}
+	var b strings.Builder
+	for i, p := range r.Peers {
+		if i == 0 || r.Peers[i-1].Size != p.Size {
+			fmt.Fprintf(&b, "\n%d product listings:\n\n| | wall time | CPU time | peak memory | tables | rows | runs |\n|---|---|---|---|---|---|---|\n", p.Listings)
+		}
+		b.WriteString(p.row() + "\n")
+	}
+	return strings.TrimPrefix(b.String(), "\n")
 }

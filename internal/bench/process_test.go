@@ -33,14 +33,29 @@ type usage struct {
 	Begun     time.Time
 }
 
-// measure runs a command to its end.
+// measure runs a command to its end. What it says is shown when it fails, or at once
+// where the command has a Stderr.
 func measure(t *testing.T, cmd *exec.Cmd) usage {
 	t.Helper()
+	return watched(t, cmd, func(int, <-chan struct{}) float64 { return 0 })
+}
+
+// watched measures a command while watch looks at its process until done is closed, and
+// returns the most memory it saw.
+func watched(t *testing.T, cmd *exec.Cmd, watch func(pid int, done <-chan struct{}) float64) usage {
+	t.Helper()
 	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.Stdout = &said
+	if cmd.Stderr == nil {
+		cmd.Stderr = &said
+	}
 	begun := time.Now()
-	err := cmd.Run()
+	must(t, cmd.Start())
+	done, most := make(chan struct{}), make(chan float64, 1)
+	go func() { most <- watch(cmd.Process.Pid, done) }()
+	err := cmd.Wait()
 	wall := time.Since(begun)
+	close(done)
 	if err != nil {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, said.String())
 	}
@@ -49,6 +64,7 @@ func measure(t *testing.T, cmd *exec.Cmd) usage {
 	if r, ok := state.SysUsage().(*syscall.Rusage); ok {
 		u.RSS = float64(r.Maxrss) * 1024 // kilobytes on Linux
 	}
+	u.RSS = max(u.RSS, <-most)
 	return u
 }
 

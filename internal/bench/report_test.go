@@ -29,6 +29,8 @@ type Circumstances struct {
 	Runs     int    `json:"runs"`
 	// Load is how many processes wanted to run in the minute before.
 	Load string `json:"load"`
+	// Seconds is how long the section took.
+	Seconds float64 `json:"seconds,omitempty"`
 }
 
 // result is a section as it is kept.
@@ -122,7 +124,8 @@ func render(t *testing.T, docs string, all map[string]result) {
 func table(f findings) string {
 	var b strings.Builder
 	for _, one := range f.Figures {
-		fmt.Fprintf(&b, "%-70s %12s  %-16s %s\n", one.What, shown(one.median(), one.Unit), one.bound(), verdict(one))
+		g, _ := goalOf(one.What)
+		fmt.Fprintf(&b, "%-70s %12s  %-16s %s\n", one.What, shown(one.median(), one.Unit), g.bound(), g.verdict(one))
 	}
 	for _, one := range f.Numbers {
 		fmt.Fprintf(&b, "%-70s %12s\n", one.What, shown(one.median(), one.Unit))
@@ -130,12 +133,20 @@ func table(f findings) string {
 	for _, s := range f.Stages {
 		fmt.Fprintf(&b, "%-70s %8.2f CPU s %8.2f s\n", s.Name, s.CPU, s.Wall)
 	}
+	for _, p := range f.Peers {
+		fmt.Fprintf(&b, "%s\n", p.row())
+	}
 	return b.String()
 }
 
-func verdict(f figure) string {
-	if f.reached() {
-		return "reached"
+// announce says which section begins and how long it took when it was measured last.
+func announce(t *testing.T, s settings, name string) {
+	t.Helper()
+	last := "no earlier run is known"
+	if s.docs != "" {
+		if r := readResults(t, filepath.Join(s.docs, "performance.json"))[name]; r.Seconds > 0 {
+			last = fmt.Sprintf("last time %d listings and %d runs took %.0f s", r.Listings, r.Runs, r.Seconds)
+		}
 	}
-	return "missed"
+	t.Logf("%s begins at %s with %d listings and %d runs; %s", name, time.Now().UTC().Format(time.TimeOnly), s.listings, s.runs, last)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 )
 
 // section measures one subject. Each can be run alone; the others keep what
@@ -12,30 +13,41 @@ import (
 type section struct {
 	name    string
 	measure func(t *testing.T, s settings) findings
+	// long sections repeat what takes minutes: settings.longRuns.
+	long bool
 }
 
-// findings are what a section found: figures that have a goal, and numbers for
-// whoever wants to know more.
+// sections are those there are, in the order of the page.
+func sections() []section {
+	return []section{
+		{name: "nights", measure: measureNights}, {name: "wire", measure: measureWire}, {name: "passes", measure: measurePasses},
+		{name: "large", measure: measureLarge, long: true}, {name: "peers", measure: measurePeers}, {name: "limited", measure: measureLimited},
+		{name: "tiny", measure: measureTiny}, {name: "demo", measure: measureDemo}, {name: "decode", measure: measureDecode},
+		{name: "stages", measure: measureStages}, {name: "year", measure: measureYear},
+	}
+}
+
+// findings are what a section found.
 type findings struct {
+	// Figures are what the section measured; goals says which have a goal.
 	Figures []figure `json:"figures,omitempty"`
+	// Numbers are for whoever wants to know more.
 	Numbers []figure `json:"numbers,omitempty"`
-	// Stages are where the CPU time of a night goes, Days are those of a year.
-	Stages []stage `json:"stages,omitempty"`
-	Days   []day   `json:"days,omitempty"`
+	// Stages are where the CPU time of a night goes, Days are those of a year,
+	// Peers are other programs beside this one.
+	Stages []stage  `json:"stages,omitempty"`
+	Days   []day    `json:"days,omitempty"`
+	Peers  []beside `json:"peers,omitempty"`
 }
 
 // figure is one measured quantity, with all runs of it in their order.
 type figure struct {
-	What string `json:"what"`
-	Unit string `json:"unit"`
-	// Goal is a bound: an upper one, or a lower one where Least is set. NaN
-	// cannot be stored: a number without a goal has none.
-	Goal  float64   `json:"goal,omitempty"`
-	Least bool      `json:"least,omitempty"`
-	Runs  []float64 `json:"runs"`
+	What string    `json:"what"`
+	Unit string    `json:"unit"`
+	Runs []float64 `json:"runs"`
 }
 
-// median of all runs.
+// median of all runs; NaN of none.
 func (f figure) median() float64 {
 	sorted := slices.Sorted(slices.Values(f.Runs))
 	n := len(sorted)
@@ -43,21 +55,6 @@ func (f figure) median() float64 {
 		return math.NaN()
 	}
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
-
-func (f figure) reached() bool {
-	if f.Least {
-		return f.median() >= f.Goal
-	}
-	return f.median() <= f.Goal
-}
-
-// bound writes the goal for people.
-func (f figure) bound() string {
-	if f.Least {
-		return "at least " + shown(f.Goal, f.Unit)
-	}
-	return "at most " + shown(f.Goal, f.Unit)
 }
 
 // shown writes a value with its unit; "x" is a ratio.
@@ -69,7 +66,12 @@ func shown(v float64, unit string) string {
 		return fmt.Sprintf("%.1f %%", v)
 	case "":
 		return fmt.Sprintf("%.0f", v)
-	case "MB", "MiB", "MB/s":
+	case "MB":
+		if v < 10 {
+			return fmt.Sprintf("%.1f MB", v)
+		}
+		return fmt.Sprintf("%.0f MB", v)
+	case "MiB", "MB/s":
 		return fmt.Sprintf("%.0f %s", v, unit)
 	}
 	return fmt.Sprintf("%.2f %s", v, unit)
@@ -102,17 +104,20 @@ const (
 // TestPerformance measures the sections that the environment names.
 func TestPerformance(t *testing.T) {
 	s := chosen(t)
-	for _, one := range []section{
-		{"nights", measureNights}, {"large", measureLarge}, {"decode", measureDecode}, {"limited", measureLimited},
-		{"tiny", measureTiny}, {"stages", measureStages}, {"year", measureYear},
-	} {
+	for _, one := range sections() {
 		t.Run(one.name, func(t *testing.T) {
 			if !s.wants(one.name) {
 				t.Skip("not asked for")
 			}
-			at := circumstances(t, s)
+			s := s
+			if one.long {
+				s.runs = s.longRuns
+			}
+			announce(t, s, one.name)
+			at, begun := circumstances(t, s), time.Now()
 			found := one.measure(t, s)
-			t.Log("\n" + table(found))
+			at.Seconds = math.Round(time.Since(begun).Seconds())
+			t.Logf("%s took %.0f s\n%s", one.name, at.Seconds, table(found))
 			if s.docs != "" {
 				keep(t, s.docs, one.name, result{Circumstances: at, findings: found})
 			}

@@ -31,6 +31,11 @@ type world struct {
 	// Rate limits the requests a second, as the service does; 0: no limit.
 	Rate  float64
 	Burst int
+	// Coding is gzip or zstd: answers come in it when the client accepts it, each
+	// packed once and stored.
+	Coding string
+	// Unordered lists prove nothing in one pass.
+	Unordered bool
 	// Dump, if set, makes the process write the listings there and end.
 	Dump string
 }
@@ -40,6 +45,12 @@ func (w world) options() sim.Options {
 	if w.Catalog {
 		o.HistoryDays, o.Orders, o.Campaigns, o.Files, o.Folders = 1, -1, -1, -1, -1
 		o.Outlets = max(50, w.Listings/200)
+	}
+	if w.Coding != "" {
+		o.Encodings, o.PackedBytes = []string{w.Coding}, 1<<40
+	}
+	if w.Unordered {
+		o.Order = sim.Unordered
 	}
 	if w.Tiny {
 		o.Outlets, o.Listings, o.Campaigns, o.Orders = 60, 200, 17, 90

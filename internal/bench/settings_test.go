@@ -16,7 +16,12 @@ const (
 	sectionsVar = "PLACEMENTSYNC_BENCH"
 	listingsVar = "PLACEMENTSYNC_BENCH_LISTINGS"
 	runsVar     = "PLACEMENTSYNC_BENCH_RUNS"
+	// longRunsVar counts the runs of what takes minutes: four times the listings, and
+	// the peers at full size.
+	longRunsVar = "PLACEMENTSYNC_BENCH_LONG_RUNS"
 	daysVar     = "PLACEMENTSYNC_BENCH_DAYS"
+	// peersVar is "all" to run at full size also the peer that takes longest.
+	peersVar = "PLACEMENTSYNC_BENCH_PEERS"
 	// docsVar is the folder that gets performance.json, performance.md and the
 	// chart. Unset: results are printed and kept nowhere.
 	docsVar = "PLACEMENTSYNC_BENCH_DOCS"
@@ -29,11 +34,14 @@ type settings struct {
 	sections []string
 	// listings of the big night; the large one has four times as many.
 	listings int
-	// runs of each side of a pair; the median is told.
-	runs int
+	// runs of each side of a pair, of which the page shows the median. longRuns is the
+	// same for what takes minutes.
+	runs, longRuns int
 	// days of the year.
 	days int
-	docs string
+	// allPeers runs each peer at full size.
+	allPeers bool
+	docs     string
 	// binary is the program as it is built for users.
 	binary string
 }
@@ -42,7 +50,7 @@ type settings struct {
 func chosen(t *testing.T) settings {
 	t.Helper()
 	s := settings{docs: os.Getenv(docsVar), listings: number(t, listingsVar, 1_000_000),
-		runs: number(t, runsVar, 5), days: number(t, daysVar, 365)}
+		runs: number(t, runsVar, 5), longRuns: number(t, longRunsVar, 1), days: number(t, daysVar, 365), allPeers: os.Getenv(peersVar) == "all"}
 	if names := os.Getenv(sectionsVar); names != "" {
 		s.sections = strings.Split(names, ",")
 	}
@@ -50,6 +58,11 @@ func chosen(t *testing.T) settings {
 		t.Skipf("measures only when %s names sections: make bench", sectionsVar)
 	}
 	var err error
+	for _, name := range s.sections {
+		if name != "all" && !slices.ContainsFunc(sections(), func(one section) bool { return one.name == name }) {
+			t.Fatalf("%s names a section %q, which there is not", sectionsVar, name)
+		}
+	}
 	s.binary, err = filepath.Abs("../../bin/placementsync")
 	must(t, err)
 	if _, err := os.Stat(s.binary); err != nil {

@@ -1,0 +1,280 @@
+package bench_test
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// scripts are what the peers run, their pinned environments, and the statements that
+// count what they have loaded.
+//
+//go:embed peers/*.py peers/*.sh peers/*.sql peers/*.txt
+var scripts embed.FS
+
+// Sizes of the comparison with peers.
+const (
+	small = "at a tenth of the listings"
+	large = "at all listings"
+	// smallShare is what part of the listings the small comparison has.
+	smallShare = 10
+)
+
+func againstDLT(size, what string) string {
+	return fmt.Sprintf("dlt against this program, %s time, %s", what, size)
+}
+
+func againstScript(size, what string) string {
+	return fmt.Sprintf("this program against curl and DuckDB, %s time, %s", what, size)
+}
+
+// peer is a way to have the same records in DuckDB.
+type peer struct {
+	name string
+	// file begins the names of its files in peers/: _requirements.txt, _count.sql.
+	file string
+	// command is what runs below peers/, with the service's address and a folder as
+	// arguments.
+	command []string
+	// needs are programs that must be on the machine.
+	needs []string
+	// small leaves it out at full size unless all are asked for.
+	small bool
+}
+
+// The peers by their names on the page.
+const (
+	ours      = "this program"
+	dlt       = "dlt"
+	pyAirbyte = "PyAirbyte"
+	curl      = "curl and DuckDB"
+)
+
+func peers() []peer {
+	return []peer{
+		{name: dlt, file: "dlt", command: []string{"python", "dlt_listings.py"}},
+		{name: pyAirbyte, file: "airbyte", command: []string{"python", "airbyte_listings.py"}, small: true},
+		{name: curl, file: "listings", command: []string{"bash", "listings.sh"}, needs: []string{"bash", "curl", "grep", "cut"}},
+	}
+}
+
+// beside is what one of them took at one size.
+type beside struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	// Size is small or large, Listings how many those were.
+	Size     string `json:"size"`
+	Listings int    `json:"listings"`
+	// Wall and CPU are seconds, Peak is bytes: one of each run.
+	Wall []float64 `json:"wall_seconds"`
+	CPU  []float64 `json:"cpu_seconds"`
+	Peak []float64 `json:"peak_bytes"`
+	counts
+}
+
+// counts are what lies in DuckDB afterwards.
+type counts struct {
+	Tables int64 `json:"tables"`
+	Rows   int64 `json:"rows"`
+	items
+}
+
+// items are the records and what their lists hold, in whatever tables: they must be
+// those of the service.
+type items struct{ Listings, Prices, Tags, Links, Includes int64 }
+
+func (b *beside) add(u usage) {
+	b.Wall, b.CPU, b.Peak = append(b.Wall, u.Wall), append(b.CPU, u.CPU), append(b.Peak, u.RSS)
+}
+
+func (b beside) row() string {
+	median := func(unit string, runs []float64) string { return shown(figure{Runs: runs}.median(), unit) }
+	return fmt.Sprintf("| %s | %s | %s | %s | %d | %d | %d |", strings.TrimSpace(b.Name+" "+b.Version), median("s", b.Wall), median("s", b.CPU),
+		median("MiB", each(b.Peak, func(v float64) float64 { return v / mebibyte })), b.Tables, b.Rows, len(b.Wall))
+}
+
+// measurePeers runs each peer on the same service as this program, one after the other,
+// and that as often as asked.
+func measurePeers(t *testing.T, s settings) findings {
+	t.Helper()
+	dir, remove := scratch(t)
+	defer remove()
+	environment := equip(t, dir)
+	var found findings
+	for _, size := range []string{small, large} {
+		listings, runs := s.listings, s.longRuns
+		if size == small {
+			listings, runs = s.listings/smallShare, s.runs
+		}
+		all := comparePeers(t, s, environment, size, listings, runs)
+		found.Peers = append(found.Peers, all...)
+		found.Figures = append(found.Figures, peerFigures(size, all)...)
+	}
+	return found
+}
+
+// peerFigures are the ratios that have a goal.
+func peerFigures(size string, all []beside) (figures []figure) {
+	by := map[string]beside{}
+	for _, b := range all {
+		by[b.Name] = b
+	}
+	return []figure{
+		{What: againstDLT(size, "wall"), Unit: "x", Runs: pairs(by[dlt].Wall, by[ours].Wall)},
+		{What: againstDLT(size, "CPU"), Unit: "x", Runs: pairs(by[dlt].CPU, by[ours].CPU)},
+		{What: againstScript(size, "wall"), Unit: "x", Runs: pairs(by[ours].Wall, by[curl].Wall)},
+		{What: againstScript(size, "CPU"), Unit: "x", Runs: pairs(by[ours].CPU, by[curl].CPU)},
+	}
+}
+
+// comparePeers measures at one size.
+func comparePeers(t *testing.T, s settings, environment, size string, listings, runs int) []beside {
+	t.Helper()
+	truth := truthOf(t, listings)
+	service := serve(t, world{Listings: listings, Catalog: true})
+	defer service.stop(t)
+	warm(t, service, "", (listings+99)/100)
+	all := []beside{{Name: ours, Size: size, Listings: listings}}
+	for _, p := range peers() {
+		if size == small || !p.small || s.allPeers {
+			all = append(all, beside{Name: p.name, Version: p.version(t), Size: size, Listings: listings})
+		}
+	}
+	for run := range runs {
+		for i := range all {
+			b := &all[i]
+			var u usage
+			if u, b.counts = runPeer(t, s, environment, b.Name, service); b.items != truth {
+				t.Fatalf("%s loaded %+v of %+v", b.Name, b.items, truth)
+			}
+			b.add(u)
+			t.Logf("%d listings, run %d: %s took %.1f s, %.1f CPU s, %.0f MiB", listings, run+1, b.Name, u.Wall, u.CPU, u.RSS/mebibyte)
+		}
+	}
+	return all
+}
+
+// runPeer measures a run into an empty folder, and counts afterwards what is there.
+func runPeer(t *testing.T, s settings, environment, name string, service *service) (usage, counts) {
+	t.Helper()
+	dir, remove := scratch(t)
+	defer remove()
+	if name == ours {
+		night := job{binary: s.binary, dir: dir, service: service, rest: catalogOnly}
+		u := measureTree(t, exec.CommandContext(t.Context(), s.binary, "run", "--config", night.write(t)))
+		return u, count(t, filepath.Join(night.warehouse(), "latest", "catalog.duckdb"), "placementsync")
+	}
+	for _, p := range peers() {
+		if p.name == name {
+			u := measureTree(t, p.start(t, environment, service.url, dir))
+			return u, count(t, filepath.Join(dir, "peer.duckdb"), p.file)
+		}
+	}
+	t.Fatalf("there is no peer %q", name)
+	return usage{}, counts{}
+}
+
+// start is the command of a peer, with the programs of its environment before those of
+// the machine.
+func (p peer) start(t *testing.T, environment, url, dir string) *exec.Cmd {
+	t.Helper()
+	programs := filepath.Join(environment, p.file, "bin")
+	name := filepath.Join(programs, p.command[0])
+	if _, err := os.Stat(name); err != nil {
+		name = p.command[0]
+	}
+	cmd := exec.CommandContext(t.Context(), name, filepath.Join(environment, "peers", p.command[1]), url, dir)
+	cmd.Env = append(os.Environ(), "TOKEN=pc_demo", "HOME="+dir, "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return cmd
+}
+
+// count asks a DuckDB file what was loaded, with the statement of whoever loaded it.
+func count(t *testing.T, path, file string) (c counts) {
+	t.Helper()
+	statement, err := scripts.ReadFile("peers/" + file + "_count.sql")
+	must(t, err)
+	db, err := sql.Open("duckdb", path+"?access_mode=read_only")
+	must(t, err)
+	defer db.Close()
+	must(t, db.QueryRowContext(t.Context(), string(statement)).Scan(&c.Tables, &c.Rows, &c.Listings, &c.Prices, &c.Tags, &c.Links, &c.Includes))
+	return c
+}
+
+// truthOf counts what the service holds, in a dump of its records.
+func truthOf(t *testing.T, listings int) (truth items) {
+	t.Helper()
+	ndjson, remove := prepare(t, world{Listings: listings, Catalog: true})
+	defer remove()
+	db, err := sql.Open("duckdb", "")
+	must(t, err)
+	defer db.Close()
+	must(t, db.QueryRowContext(t.Context(), fmt.Sprintf(`SELECT count(*), sum(len(prices)), sum(len(tags)), sum(len(example_links)), sum(len(includes))
+		FROM read_json('%s/*.ndjson', format = 'newline_delimited', columns = %s)`, ndjson, listingColumns)).
+		Scan(&truth.Listings, &truth.Prices, &truth.Tags, &truth.Links, &truth.Includes))
+	return truth
+}
+
+// version is that of the first package that the requirements of a peer pin and that is
+// named after it.
+func (p peer) version(t *testing.T) string {
+	t.Helper()
+	data, err := scripts.ReadFile("peers/" + p.file + "_requirements.txt")
+	must(t, err)
+	for line := range strings.Lines(string(data)) {
+		name, version, pinned := strings.Cut(strings.TrimSpace(line), "==")
+		if pinned && (name == p.file || name == "duckdb-cli") {
+			return version
+		}
+	}
+	return ""
+}
+
+// errLacking says what the machine lacks to run the peers.
+var errLacking = errors.New("the peers cannot run here")
+
+// equip makes the environments of all peers in a folder, and skips the section where
+// the machine lacks what they need.
+func equip(t *testing.T, dir string) string {
+	t.Helper()
+	begun := time.Now()
+	err := os.CopyFS(dir, scripts)
+	must(t, err)
+	for _, p := range peers() {
+		if err := p.install(t.Context(), dir); errors.Is(err, errLacking) {
+			t.Skipf("not measured: %v", err)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("the environments of the peers took %.0f s", time.Since(begun).Seconds())
+	return dir
+}
+
+// install makes the environment of a peer below a folder.
+func (p peer) install(ctx context.Context, dir string) error {
+	for _, program := range append([]string{"python3"}, p.needs...) {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("%w: %s needs %s, which is not on the PATH", errLacking, p.name, program)
+		}
+	}
+	at := filepath.Join(dir, p.file)
+	for _, args := range [][]string{
+		{"python3", "-m", "venv", at},
+		{filepath.Join(at, "bin", "python"), "-m", "pip", "install", "--quiet", "--no-deps",
+			"--requirement", filepath.Join(dir, "peers", p.file+"_requirements.txt")},
+	} {
+		if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
+			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+			return fmt.Errorf("%w: %s: %w: %s", errLacking, strings.Join(args[1:], " "), err, lines[len(lines)-1])
+		}
+	}
+	return nil
+}

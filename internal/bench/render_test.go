@@ -1,0 +1,94 @@
+package bench_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// pageOf renders the page.
+func pageOf(all map[string]result) string {
+	var page bytes.Buffer
+	writePage(&page, all)
+	return page.String()
+}
+
+// mustHold fails for each line that a page lacks.
+func mustHold(t *testing.T, page string, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if !strings.Contains(page, line+"\n") {
+			t.Errorf("the page lacks the line\n%s", line)
+		}
+	}
+}
+
+func TestPageWithoutMeasurements(t *testing.T) {
+	page := pageOf(nil)
+	if strings.Contains(page, "<!--") {
+		t.Error("a part of the page was not filled")
+	}
+	mustHold(t, page, "Not measured yet: `make bench SECTIONS=peers`.",
+		"| first night against DuckDB alone, CPU time | 1.00 | at most 0.70 |  |  | not measured |",
+		"| 429s caused | 0 | at most 0 |  |  | not measured |")
+	if got := strings.Count(page, "| not measured |"); got != len(goals()) {
+		t.Errorf("%d goals are not measured, want all %d", got, len(goals()))
+	}
+}
+
+func TestPageWithMeasurements(t *testing.T) {
+	all := []beside{
+		{Name: ours, Size: small, Listings: 1000, Wall: []float64{4, 5, 6}, CPU: []float64{6, 6, 6}, Peak: []float64{400 * mebibyte, 0, 500 * mebibyte}, counts: counts{Tables: 5, Rows: 7000}},
+		{Name: dlt, Version: "1.31.0", Size: small, Listings: 1000, Wall: []float64{40, 45, 72}, CPU: []float64{24, 24, 30}, Peak: []float64{600 * mebibyte}, counts: counts{Tables: 6, Rows: 7100}},
+		{Name: curl, Size: small, Listings: 1000, Wall: []float64{4, 5, 8}, CPU: []float64{6, 6, 6}, Peak: []float64{600 * mebibyte}, counts: counts{Tables: 1, Rows: 1000}},
+		{Name: ours, Size: large, Listings: 10000, Wall: []float64{30}, CPU: []float64{40}, Peak: []float64{700 * mebibyte}, counts: counts{Tables: 5, Rows: 70000}},
+	}
+	page := pageOf(map[string]result{
+		"peers":   {findings: findings{Peers: all, Figures: peerFigures(small, all[:3])}},
+		"limited": {findings: findings{Figures: []figure{{What: "allowed rate used", Runs: []float64{98.96}}, {What: "429s caused", Runs: []float64{3, 0, 2}}}}},
+		"demo":    {findings: findings{Figures: []figure{{What: "DuckDB file of the demo", Runs: []float64{6.9}}}}},
+	})
+	mustHold(t, page,
+		"1000 product listings:", "10000 product listings:",
+		"| this program | 5.00 s | 6.00 s | 400 MiB | 5 | 7000 | 3 |",
+		"| dlt 1.31.0 | 45.00 s | 24.00 s | 600 MiB | 6 | 7100 | 3 |",
+		"| curl and DuckDB | 5.00 s | 6.00 s | 600 MiB | 1 | 1000 | 3 |",
+		"| this program | 30.00 s | 40.00 s | 700 MiB | 5 | 70000 | 1 |",
+		"| dlt against this program, wall time, at a tenth of the listings | 5.5 | at least 8.00 | 10.00 | 9.00 to 12.00 | reached |",
+		"| dlt against this program, CPU time, at a tenth of the listings | 4.4 | at least 7.00 | 4.00 | 4.00 to 5.00 | missed by 43 % |",
+		"| this program against curl and DuckDB, wall time, at a tenth of the listings | 1.22 | at most 0.85 | 1.00 | 0.75 to 1.00 | missed by 18 % |",
+		"| this program against curl and DuckDB, CPU time, at all listings | 1.02 | at most 0.70 |  |  | not measured |",
+		"| allowed rate used | 99 % | at least 99.0 % | 99.0 % |  | reached |",
+		"| 429s caused | 0 | at most 0 | 2 | 0 to 3 | missed by 2 |",
+		"| DuckDB file of the demo | 50 MB | at most 6.0 MB | 6.9 MB |  | missed by 15 % |")
+	if strings.Contains(page, "Not measured yet") {
+		t.Error("the page denies figures that it shows")
+	}
+}
+
+// TestGoalsHaveTheirSections holds each goal to a figure that some section measures:
+// the two meet by their names alone.
+func TestGoalsHaveTheirSections(t *testing.T) {
+	measured := map[string]bool{}
+	night := outcome{usage: usage{Wall: 1}}
+	found := nightFindings([]usage{{Wall: 1}}, []outcome{night}, []outcome{night}).Figures
+	found = append(found, wireFindings(map[string][]outcome{"": {night}, "gzip": {night}, "zstd": {night}}).Figures...)
+	found = append(found, peerFigures(small, nil)...)
+	found = append(found, peerFigures(large, nil)...)
+	for _, f := range found {
+		measured[f.What] = true
+		if _, ok := goalOf(f.What); !ok {
+			t.Errorf("the figure %q has no goal: make it a number", f.What)
+		}
+	}
+	for _, g := range goals()[:8] {
+		if !measured[g.What] {
+			t.Errorf("no section measures %q", g.What)
+		}
+	}
+	for _, g := range goals() {
+		if strings.Contains(g.What, "listings, ") && strings.Contains(g.What, "dlt") && !measured[g.What] {
+			t.Errorf("no section measures %q", g.What)
+		}
+	}
+}

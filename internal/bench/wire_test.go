@@ -1,0 +1,78 @@
+package bench_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// measureWire compares nights whose answers come packed with one whose answers come
+// plain. Each service packs a page once, before the first night: what is compared is
+// the program, and not how fast the demo service packs.
+func measureWire(t *testing.T, s settings) findings {
+	t.Helper()
+	codings := []string{"", "gzip", "zstd"}
+	services := map[string]*service{}
+	for _, coding := range codings {
+		services[coding] = serve(t, world{Listings: s.listings, Catalog: true, Coding: coding})
+		defer services[coding].stop(t)
+		warm(t, services[coding], coding, (s.listings+99)/100)
+	}
+	nights := map[string][]outcome{}
+	for i := range s.runs {
+		for _, coding := range codings {
+			nights[coding] = append(nights[coding], firstNight(t, s, services[coding]))
+		}
+		t.Logf("run %d: plain %.1f CPU s, gzip %.1f, zstd %.1f", i+1, nights[""][i].CPU, nights["gzip"][i].CPU, nights["zstd"][i].CPU)
+	}
+	return wireFindings(nights)
+}
+
+func wireFindings(nights map[string][]outcome) (found findings) {
+	plain := nights[""]
+	for _, coding := range []string{"gzip", "zstd"} {
+		packed := nights[coding]
+		found.Figures = append(found.Figures,
+			figure{What: "first night over " + coding + ", bytes on the wire against plain", Unit: "x", Runs: pairs(each(packed, wireOf), each(plain, wireOf))},
+			figure{What: "first night over " + coding + ", CPU time against plain", Unit: "x", Runs: pairs(each(packed, cpuOf), each(plain, cpuOf))})
+		found.Numbers = append(found.Numbers,
+			figure{What: "answers over " + coding, Unit: "MB", Runs: each(packed, wireOf)},
+			figure{What: "landed over " + coding, Unit: "MB", Runs: each(packed, func(o outcome) float64 { return o.Landed / megabyte })},
+			figure{What: "first night over " + coding + ", CPU time", Unit: "s", Runs: each(packed, cpuOf)},
+			figure{What: "first night over " + coding + ", wall time", Unit: "s", Runs: each(packed, wallOf)})
+	}
+	return found
+}
+
+// warm asks for all pages of the listings once.
+func warm(t *testing.T, s *service, coding string, pages int) {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 8}}
+	defer client.CloseIdleConnections()
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(8)
+	for page := range pages {
+		group.Go(func() error {
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/products/listings?limit=100&page=%d", s.url, page+1), nil)
+			if err != nil {
+				return err
+			}
+			r.Header.Set("Authorization", "Bearer pc_demo")
+			r.Header.Set("Accept-Encoding", coding)
+			answer, err := client.Do(r)
+			if err != nil {
+				return err
+			}
+			defer answer.Body.Close()
+			if got := answer.Header.Get("Content-Encoding"); answer.StatusCode != http.StatusOK || got != coding {
+				return fmt.Errorf("page %d came with %s in %q, want %q", page+1, answer.Status, got, coding)
+			}
+			_, err = io.Copy(io.Discard, answer.Body)
+			return err
+		})
+	}
+	must(t, group.Wait())
+}
