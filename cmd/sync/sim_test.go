@@ -56,6 +56,7 @@ func simServe(ts *testscript.TestScript, neg bool, args []string) {
 	flags.Uint64Var(&o.Seed, "seed", 1, "seed of the world")
 	flags.StringVar(&o.Token, "token", demoToken, "the token that is accepted")
 	flags.StringVar(&o.TokenType, "token-type", "read_only", "type of the token")
+	encodings := flags.String("encodings", "", "codings of packed answers, separated by commas; empty: none")
 	scopes := flags.String("scopes", "", "scopes of the token, separated by commas; empty: all that read")
 	flags.SetOutput(ts.Stderr())
 	ts.Check(flags.Parse(args))
@@ -63,6 +64,7 @@ func simServe(ts *testscript.TestScript, neg bool, args []string) {
 	if *scopes != "" {
 		o.Scopes = strings.Split(*scopes, ",")
 	}
+	o.Encodings = strings.Split(*encodings, ",")
 	s.service, s.token = sim.New(o), o.Token
 	base, stop, err := s.service.Serve(context.Background(), "")
 	ts.Check(err)

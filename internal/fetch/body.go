@@ -65,7 +65,7 @@ func (s *sender) receiveBody(ctx context.Context, q *call, response *http.Respon
 func (s *sender) unpackBody(ctx context.Context, q *call) error {
 	limit := s.cfg.MaxBody
 	largest := limit + zstdBlock // a smaller buffer does not tell damage from length
-	for size := guessSize(q.coding, q.packed); ; size = 2 * int64(cap(q.body)) {
+	for size := guessSize(q.coding, q.packed); ; size = 2 * max(int64(cap(q.body)), 512) {
 		if size = min(size, largest); int64(cap(q.body)) < size {
 			var err error
 			if q.body, err = s.memory.growBuffer(ctx, q, q.body[:0], size); err != nil {

@@ -116,27 +116,46 @@ func (u *unpacker) unzstd(packed, body []byte) ([]byte, error) {
 	return out, err
 }
 
-// gunzip decodes gzip; several members one after the other are one body.
+// gunzip decodes gzip; several members one after the other are one body. They are counted
+// here, since the library takes one whose header is cut off for the end.
 func (u *unpacker) gunzip(packed, body []byte) ([]byte, error) {
 	z := u.gzips.Get().(*gzip.Reader)
 	defer u.gzips.Put(z)
-	err := z.Reset(bytes.NewReader(packed))
-	for err == nil {
-		rest := body[len(body):cap(body)]
-		var probe [1]byte
-		if len(rest) == 0 {
-			rest = probe[:] // the end shows in reading on
+	in := bytes.NewReader(packed)
+	for begun := false; !begun || in.Len() > 0; begun = true {
+		err := z.Reset(in)
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
 		}
-		var n int
-		if n, err = z.Read(rest); n > 0 && len(body) == cap(body) {
+		if err != nil {
+			return body, err
+		}
+		z.Multistream(false)
+		if body, err = readInto(z, body); err != nil {
+			return body, err
+		}
+	}
+	return body, nil
+}
+
+// readInto appends all of r to a body, within its buffer.
+func readInto(r io.Reader, body []byte) ([]byte, error) {
+	for {
+		rest := body[len(body):cap(body)]
+		if len(rest) == 0 {
+			rest = make([]byte, 1) // the end shows in reading on
+		}
+		n, err := r.Read(rest)
+		if n > 0 && len(body) == cap(body) {
 			return body, errFull
 		}
-		body = body[:len(body)+n]
+		if body = body[:len(body)+n]; err == io.EOF {
+			return body, nil
+		}
+		if err != nil {
+			return body, err
+		}
 	}
-	if err == io.EOF && len(packed) > 0 {
-		return body, nil
-	}
-	return body, err
 }
 
 // guessSize is the number of bytes that a packed body probably decodes to: what it says

@@ -125,16 +125,17 @@ func TestWhatCannotBeUnpackedIsAskedForPlain(t *testing.T) {
 		header []string
 		want   string
 	}{
-		"plain named gzip":     {text, []string{"gzip"}, "cannot be read as gzip"},
-		"plain named zstd":     {text, []string{"zstd"}, "cannot be read as zstd"},
-		"gzip named zstd":      {gzipped(pageText, ""), []string{"zstd"}, "cannot be read as zstd"},
-		"nothing named gzip":   {nil, []string{"gzip"}, "cannot be read as gzip"},
-		"gzip cut off":         {gzipped(pageText, "")[:100], []string{"gzip"}, "cannot be read as gzip: unexpected EOF"},
-		"gzip without its sum": {gzipped(pageText, "")[:len(gzipped(pageText, ""))-8], []string{"gzip"}, "cannot be read as gzip"},
-		"zstd cut off":         {good[:len(good)/2], []string{"zstd"}, "cannot be read as zstd: unexpected EOF"},
-		"text behind gzip":     {slices.Concat(gzipped(pageText, ""), text), []string{"gzip"}, "cannot be read as gzip"},
-		"text behind zstd":     {slices.Concat(good, text), []string{"zstd"}, "cannot be read as zstd"},
-		"a byte changed":       {slices.Concat(good[:40], []byte{good[40] ^ 4}, good[41:]), []string{"zstd"}, "cannot be read as zstd"},
+		"plain named gzip":        {text, []string{"gzip"}, "cannot be read as gzip"},
+		"plain named zstd":        {text, []string{"zstd"}, "cannot be read as zstd"},
+		"gzip named zstd":         {gzipped(pageText, ""), []string{"zstd"}, "cannot be read as zstd"},
+		"nothing named gzip":      {nil, []string{"gzip"}, "cannot be read as gzip"},
+		"gzip cut off":            {gzipped(pageText, "")[:100], []string{"gzip"}, "cannot be read as gzip: unexpected EOF"},
+		"gzip without its sum":    {gzipped(pageText, "")[:len(gzipped(pageText, ""))-8], []string{"gzip"}, "cannot be read as gzip"},
+		"zstd cut off":            {good[:len(good)/2], []string{"zstd"}, "cannot be read as zstd: unexpected EOF"},
+		"a second member cut off": {slices.Concat(gzipped(pageText, ""), gzipped("", "comment")[:12]), []string{"gzip"}, "cannot be read as gzip: unexpected EOF"},
+		"text behind gzip":        {slices.Concat(gzipped(pageText, ""), text), []string{"gzip"}, "cannot be read as gzip"},
+		"text behind zstd":        {slices.Concat(good, text), []string{"zstd"}, "cannot be read as zstd"},
+		"a byte changed":          {slices.Concat(good[:40], []byte{good[40] ^ 4}, good[41:]), []string{"zstd"}, "cannot be read as zstd"},
 		// It claims 4 GiB and holds a byte.
 		"zstd that claims too much": {[]byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 1, 0, 0, 0, 0x09, 0, 0, 'x'}, []string{"zstd"},
 			"cannot be read as zstd: window size exceeded"},

@@ -2,17 +2,24 @@ package fetch_test
 
 import (
 	"bytes"
+	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 
+	"github.com/klauspost/compress/zstd"
+
 	"placementsync/internal/fetch"
+	"placementsync/internal/stream"
 )
 
 // landedWhole gives the two files of a landing of n answers.
@@ -21,7 +28,14 @@ func landedWhole(f *testing.F, n int) (journal, segment []byte) {
 	dir := f.TempDir()
 	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
 	for i := 1; i <= n && err == nil; i++ {
-		_, err = l.Append(fetch.Response{Request: question(i), Status: http.StatusOK, Body: []byte(text(i))}, time.Now(), 0)
+		r := fetch.Response{Request: question(i), Status: http.StatusOK, Body: []byte(text(i))}
+		switch i % 3 {
+		case 0:
+			r.Packed, r.Encoding = gzipped(text(i), ""), "gzip"
+		case 1:
+			r.Packed, r.Encoding = streamed(text(i)), "zstd"
+		}
+		_, err = l.Append(r, time.Now(), 0)
 	}
 	if err = errors.Join(err, l.Close()); err != nil {
 		f.Fatal(err)
@@ -134,6 +148,54 @@ func (h harm) spares(t *testing.T, journal []byte, answer int) bool {
 		return end <= h.journal && line.Offset+line.Stored <= h.segment && !lineHit && !frameHit
 	}
 	return false
+}
+
+// FuzzPackedBodies answers with any bytes as gzip or zstd: what is read is what a second
+// reader makes of them, and nothing where that fails or finds too much.
+func FuzzPackedBodies(f *testing.F) {
+	const limit = 4096
+	long := strings.Repeat(text(9), 40)
+	for _, packed := range [][]byte{gzipped(text(9), "c"), gzipped(long, ""), slices.Concat(gzipped("{}", ""), gzipped(" ", ""))} {
+		f.Add(packed, false)
+	}
+	for _, packed := range [][]byte{zstandard(text(9)), streamed(text(9)), zstandard(long), slices.Concat(streamed("{"), zstandard("}"))} {
+		f.Add(packed, true)
+	}
+	f.Fuzz(func(t *testing.T, packed []byte, asZstd bool) {
+		if len(packed) == 0 || len(packed) > limit {
+			t.Skip()
+		}
+		name, want, wantErr := "gzip", []byte(nil), error(nil)
+		if asZstd {
+			name = "zstd"
+			var z *zstd.Decoder
+			if z, wantErr = zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1)); wantErr == nil {
+				want, wantErr = io.ReadAll(io.LimitReader(z, limit+1))
+				z.Close()
+			}
+		} else if z, err := gzip.NewReader(bytes.NewReader(packed)); err != nil {
+			wantErr = err
+		} else {
+			want, wantErr = io.ReadAll(io.LimitReader(z, limit+1))
+		}
+		cfg := quick(coded(packed, name))
+		cfg.MaxBody, cfg.Retry.MaxRetries = limit, 0
+		var got []byte
+		_, err := client(t, cfg, nil).Get(t.Context(), page(1, 1), func(_ context.Context, r fetch.Response) (stream.Page, error) {
+			got = bytes.Clone(r.Body)
+			return stream.Page{}, nil
+		})
+		switch {
+		case wantErr != nil || len(want) > limit:
+			if err == nil {
+				t.Errorf("read %q, want an error: %v", got, wantErr)
+			}
+		case err != nil && strings.Contains(err.Error(), "gzip: invalid header"):
+			// The second reader does not mind reserved bits.
+		case err != nil || !bytes.Equal(got, want):
+			t.Errorf("read %q: %v, want %q", got, err, want)
+		}
+	})
 }
 
 // FuzzErrorsTellNoSecret answers with anything that has the token in it: no

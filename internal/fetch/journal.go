@@ -109,6 +109,11 @@ type scanned struct {
 	ok   bool
 }
 
+// isTorn reports whether it is the end of a journal that was being written.
+func (s scanned) isTorn(end int64) bool {
+	return s.end == end && len(s.text) > 0 && s.text[len(s.text)-1] != '\n'
+}
+
 // Replay yields the landed answers in the order of Seq: of several to one
 // request the last alone, since the others were asked again for a reason. A
 // body is valid until the next one. A body that the disk lost is yielded as an

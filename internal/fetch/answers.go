@@ -1,0 +1,146 @@
+package fetch
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"time"
+
+	"github.com/zeebo/xxh3"
+)
+
+// Answer is one landed answer, as the journal has it.
+type Answer struct {
+	Request
+	// Seq and Same are those of its Response.
+	Seq, Same uint64
+	Status    int
+	// Encoding is that of the stored bytes: zstd or gzip as they came, or s2.
+	Encoding string
+	// Stored and Size are the lengths of what is stored and of the body, in bytes.
+	Stored, Size int64
+	At           time.Time
+	Took         time.Duration
+	// Replaced says that a later answer to the same request landed, which counts.
+	Replaced bool
+
+	place entry
+}
+
+// Answers reads a landing and changes nothing. A run may be writing it meanwhile.
+type Answers struct {
+	landing *Landing
+	end     int64 // of the journal when it was opened
+}
+
+// OpenAnswers opens the landing in dir, which is there.
+func OpenAnswers(dir string) (_ *Answers, err error) {
+	a := &Answers{landing: &Landing{dir: dir, unpacker: newUnpacker(), index: map[xxh3.Uint128]entry{}}}
+	l := a.landing
+	defer func() {
+		if err != nil {
+			err = l.landingErr(errors.Join(err, l.closeFiles()))
+		}
+	}()
+	if err = l.openFiles(os.O_RDONLY); err != nil {
+		return nil, err
+	}
+	if a.end, err = size(l.journal); err != nil {
+		return nil, err
+	}
+	for s, err := range l.readLines(a.end) {
+		if err != nil {
+			return nil, err
+		}
+		if s.ok {
+			l.index[s.toRequest().indexKey()] = s.toEntry()
+		}
+	}
+	return a, nil
+}
+
+// ErrDamagedLine stands for an answer whose line in the journal is damaged.
+var ErrDamagedLine = errors.New("a line of the journal is damaged")
+
+// All yields the answers in the order in which they landed, and ErrDamagedLine for each
+// damaged line. A torn last line is none: a killed run can write one.
+func (a *Answers) All() iter.Seq2[Answer, error] {
+	return func(yield func(Answer, error) bool) {
+		for s, err := range a.landing.readLines(a.end) {
+			switch {
+			case err != nil:
+				err = a.landing.landingErr(err)
+			case !s.ok && s.isTorn(a.end):
+				continue
+			case !s.ok:
+				err = ErrDamagedLine
+			}
+			if !yield(a.describe(s.line), err) {
+				return
+			}
+		}
+	}
+}
+
+func (a *Answers) describe(n line) Answer {
+	e := n.toEntry()
+	shown := e.coding
+	if shown == codedOlder {
+		shown = codedZstd
+	}
+	return Answer{
+		Request: n.toRequest(), Seq: n.Seq, Same: n.Same, Status: n.Status, Encoding: shown.String(),
+		Stored: int64(n.Stored), Size: int64(n.Size), At: n.At, Took: time.Duration(n.Millis * float64(time.Millisecond)),
+		Replaced: !a.landing.isLatest(&n), place: e,
+	}
+}
+
+// Body returns the body of an answer as it was decoded, or an error when it is not the
+// one that landed.
+func (a *Answers) Body(of Answer) ([]byte, error) {
+	body, err := a.landing.loadBody(of.place, nil)
+	if err != nil {
+		return nil, a.landing.landingErr(fmt.Errorf("read answer %d of stream %q: %w", of.Seq, of.Stream, err))
+	}
+	return body, nil
+}
+
+// Close closes the files.
+func (a *Answers) Close() error { return a.landing.landingErr(a.landing.closeFiles()) }
+
+// Checked is what CheckLanding found.
+type Checked struct {
+	// Answers were read, Bytes of them as they are stored.
+	Answers int
+	Bytes   int64
+	// Damaged counts lines of the journal and bodies that differ from what was landed.
+	Damaged int
+}
+
+// CheckLanding reads every answer of a landing and changes nothing.
+func CheckLanding(dir string) (c Checked, err error) {
+	a, err := OpenAnswers(dir)
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	var body []byte
+	for answer, err := range a.All() {
+		switch {
+		case errors.Is(err, ErrDamagedLine):
+			c.Damaged++
+			continue
+		case err != nil:
+			return c, err
+		}
+		c.Answers++
+		if answer.Same == 0 {
+			c.Bytes += answer.Stored
+		}
+		if body, err = a.landing.loadBody(answer.place, body); err != nil {
+			c.Damaged++
+		}
+	}
+	return c, nil
+}
