@@ -80,7 +80,8 @@ func (f *Findings) AddDriftCarriers(ctx context.Context, carriers []stream.Drift
 	return insertRows(ctx, f.stage, driftCarrierTable, driftCarrierColumns, carriers)
 }
 
-// addDrift stages the entries and sets that the staged records name.
+// addDrift stages the entries and sets that the staged records name, and counts the
+// records of each entry.
 func (f *Findings) addDrift(ctx context.Context, d Drifts) error {
 	entries := make([]driftEntry, len(d.All))
 	for i, one := range d.All {
@@ -98,7 +99,13 @@ func (f *Findings) addDrift(ctx context.Context, d Drifts) error {
 	if err := insertRows(ctx, f.stage, driftSetTable, driftSetColumns, members); err != nil {
 		return err
 	}
-	return f.stage.settle(ctx)
+	if err := f.stage.settle(ctx); err != nil {
+		return err
+	}
+	if err := execute(ctx, f.stage.draft, metaSQL.Render("count_drift", nil)); err != nil {
+		return fmt.Errorf("count the drift: %w", err)
+	}
+	return nil
 }
 
 // WriteRejects replaces the rejects of every table that was read tonight, so that

@@ -106,7 +106,7 @@ func TestDriftIsCountedByRecord(t *testing.T) {
 		{Table: "orders", Path: "colour", Kind: "unknown_field", Sample: `"red"`, Key: "a"},
 		{Table: "orders", Path: "status=lost", Kind: "unknown_enum", Sample: `"lost"`},
 		{Table: "orders", Path: "unseen", Kind: "unknown_field"},
-	}, Sets: [][]int{{0}, {0, 1}, {2}}}
+	}, Sets: [][]int{{0}, {0, 1}, {2, 2}}}
 	h := newHouse(t, "orders")
 	const all = "SELECT path, kind, first_run[7:8], last_run[7:8], count, sample, key FROM meta.drift ORDER BY path"
 	h.findings(nil, []stream.DriftCarrier{{Set: 0, Record: 1}, {Set: 0, Record: 1}, {Set: 1, Record: 1}, {Set: 1, Record: 2}}, drifts)

@@ -35,7 +35,7 @@ func (f *Findings) WriteNotes(ctx context.Context, n Notes) error {
 		return fmt.Errorf("read meta.runs: %w", err)
 	}
 	return inTransaction(ctx, f.stage.draft, func(tx *sql.Tx) error {
-		drift := values{"counted": metaSQL.Render("counted_drift", nil), "run": f.stage.draft.Run}
+		drift := values{"run": f.stage.draft.Run}
 		if err := executeIn(ctx, tx, metaSQL.Render("update_drift", drift), metaSQL.Render("insert_drift", drift)); err != nil {
 			return fmt.Errorf("write the drift: %w", err)
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
@@ -84,17 +86,11 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	n.cfg.Watch.setPhase("publishing")
-	var files []warehouse.ManifestTable
-	err = inOrder(
-		func() error { return r.writeEvidence(ctx, cover, changes) },
-		func() error { return n.stage.Close(ctx) },
-		func() (err error) {
-			files, err = load.WriteParquet(ctx, n.draft, n.wh.Catalog.Definitions(), n.wh.Catalog.Tables(), changes)
-			return err
-		},
-		func() error { return load.WriteMeta(ctx, n.draft, n.wh.Catalog.MetaDefinitions()) },
-		func() error { return n.faultPoint("parquet written") })
+	files, err := r.writeFiles(ctx, cover, changes)
 	if err != nil {
+		return Result{}, err
+	}
+	if err := n.faultPoint("parquet written"); err != nil {
 		return Result{}, err
 	}
 	for i := range files {
@@ -108,6 +104,24 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	m, err := n.draft.Publish(ctx, files)
 	r.published = err == nil || errors.As(err, new(*warehouse.AfterSwitchError))
 	return Result{Changes: changes, Manifest: m}, err
+}
+
+// writeFiles writes the tables of main while meta is completed and written: neither needs
+// the other.
+func (r *runner) writeFiles(ctx context.Context, cover map[string]load.Coverage, changes []load.Change) (files []warehouse.ManifestTable, err error) {
+	n := r.night
+	writing, ctx := errgroup.WithContext(ctx)
+	writing.Go(func() error {
+		return inOrder(
+			func() error { return r.writeEvidence(ctx, cover, changes) },
+			func() error { return n.stage.Close(ctx) },
+			func() error { return load.WriteMeta(ctx, n.draft, n.wh.Catalog.MetaDefinitions()) })
+	})
+	writing.Go(func() (err error) {
+		files, err = load.WriteParquet(ctx, n.draft, n.wh.Catalog.Definitions(), n.wh.Catalog.Tables(), changes)
+		return err
+	})
+	return files, writing.Wait()
 }
 
 // writeEvidence writes into meta what the night saw besides its rows. Runs that are in

@@ -2,6 +2,8 @@ package warehouse_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -189,5 +191,41 @@ func TestMendDoesNotPlaceWhatIsNotSynced(t *testing.T) {
 	}
 	if after, err := os.ReadFile(placed); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the file of the series was replaced (%v)", err)
+	}
+}
+
+// TestMendedFileHasOtherBytes puts a file in the place of one whose rows stood in another
+// order, stops behind each change of the disk, and does it again.
+func TestMendedFileHasOtherBytes(t *testing.T) {
+	for _, step := range []string{"", "after rename product_listing_tags.parquet", "before write manifest.json", "before write snapshot_date=2026-11-01.json"} {
+		w := open(t)
+		m := publish(t, w, firstNight, "one")
+		version := filepath.Join(w.Folder.VersionPath(firstNight), m.Tables[0].File)
+		must(t, os.WriteFile(version, []byte("damaged under both names"), 0o600))
+		mend := func(w *warehouse.Warehouse) error {
+			_, again, err := w.Mender.MendCopies()
+			if err != nil || len(again) != 1 {
+				t.Fatalf("%s: to be written again: %v, %v", step, again, err)
+			}
+			file := filepath.Join(t.TempDir(), m.Tables[0].File)
+			must(t, os.WriteFile(file, []byte("the same rows in another order"), 0o600))
+			return w.Mender.Replace(again[0], file)
+		}
+		if step != "" {
+			if err := mend(failingAt(t, w, step)); !errors.Is(err, syscall.EIO) {
+				t.Errorf("%s: got %v", step, err)
+			}
+		}
+		must(t, mend(w))
+		mended, again, err := w.Mender.MendCopies()
+		if err != nil || len(mended)+len(again) > 0 {
+			t.Errorf("%s: still to be mended: %v, %v, %v", step, mended, again, err)
+		}
+		of, err := w.Versions.ReadManifest(firstNight)
+		must(t, err)
+		data, err := os.ReadFile(version)
+		if sum := sha256.Sum256(data); err != nil || of.Tables[0].SHA256 != hex.EncodeToString(sum[:]) {
+			t.Errorf("%s: the version has %q (%v), its manifest another checksum", step, data, err)
+		}
 	}
 }

@@ -2,9 +2,7 @@ package warehouse
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,9 +101,9 @@ func (r *Mender) mendFile(known *sumCache, m Manifest, t ManifestTable) (mended 
 	return nil, true, nil
 }
 
-// Replace moves a file that was written again to its place. If its bytes differ from the
-// lost ones (its rows do not), the manifest of its day gets the new checksum, and the
-// version keeps its damaged file.
+// Replace moves a file that was written again to its place in the series and, while it is
+// kept, in its version. Where its bytes differ from the lost ones (its rows do not, but
+// their order may), the manifests get the new checksum.
 func (r *Mender) Replace(one Mending, file string) error {
 	sum, err := sumFile(context.Background(), filepath.Dir(file), filepath.Base(file))
 	if err != nil {
@@ -115,31 +113,45 @@ func (r *Mender) Replace(one Mending, file string) error {
 	if err != nil {
 		return err
 	}
-	placed, own := r.series.filePath(one.Table, one.Day.SnapshotAt), filepath.Join(r.folder.VersionPath(one.Day.RunID), one.Table.File)
+	run := one.Day.RunID
+	placed, version := r.series.filePath(one.Table, one.Day.SnapshotAt), r.folder.VersionPath(run)
 	if err = r.folder.setModeAndSync(file, mode); err == nil {
 		err = r.folder.makePublicAbove(placed)
 	}
 	if err == nil {
 		err = r.folder.disk.Rename(file, placed)
 	}
+	if _, statErr := os.Stat(version); err == nil && statErr == nil {
+		err = r.folder.disk.Link(placed, filepath.Join(version, one.Table.File))
+	}
 	if err != nil {
 		return fmt.Errorf("mend %s: %w", r.folder.relativePath(placed), err)
 	}
 	if sum.SHA256 == one.Table.SHA256 {
-		if _, err := os.Stat(r.folder.VersionPath(one.Day.RunID)); errors.Is(err, fs.ErrNotExist) {
-			return nil
+		return nil
+	}
+	// The one of the day comes last: as long as it has the old checksum, all is done again.
+	for _, path := range []string{filepath.Join(version, ManifestFile), r.folder.metaPath(run, manifestSuffix)} {
+		if m, err := r.versions.readManifest(path, run); err == nil {
+			if err := r.writeSum(path, m, one.Table.Name, sum); err != nil {
+				return err
+			}
 		}
-		return r.folder.disk.Link(placed, own)
 	}
 	day := dayOf(one.Day.SnapshotAt)
-	m, err := r.series.dayManifest(day, one.Day.RunID)
+	m, err := r.series.dayManifest(day, run)
 	if err != nil {
 		return err
 	}
+	return r.writeSum(r.folder.dayManifestPath(day), m, one.Table.Name, sum)
+}
+
+// writeSum replaces a manifest by one with a new checksum of a table's file.
+func (r *Mender) writeSum(path string, m Manifest, table string, sum ManifestFileSum) error {
 	for i := range m.Tables {
-		if m.Tables[i].Name == one.Table.Name {
+		if m.Tables[i].Name == table {
 			m.Tables[i].ManifestFileSum = sum
 		}
 	}
-	return r.folder.writeSealed(r.folder.dayManifestPath(day), m)
+	return r.folder.writeSealed(path, m)
 }

@@ -35,20 +35,26 @@ FROM (
     QUALIFY column_name IS NULL OR key IS NULL OR row_number() OVER (PARTITION BY table_name, key, parent, column_name, raw, reason ORDER BY seq) = 1)
 WHERE table_name IN ({tables})
 
--- name: counted_drift
--- Lists are read in passes, and details repeat what lists say: a record counts once.
+-- name: count_drift
+-- Lists are read in passes, and details repeat what lists say: a record counts once. Nearly
+-- all have one set whatever names them, so that only the others are counted entry by entry.
+CREATE OR REPLACE TABLE stage.drift_counts AS
+WITH records AS MATERIALIZED (SELECT record, min(set_id) AS set_id, max(set_id) AS other FROM stage.drift_carriers GROUP BY record)
 SELECT d.*, n.count FROM stage.drift d JOIN (
-    SELECT entry, count(DISTINCT record) AS count
-    FROM (SELECT DISTINCT * FROM stage.drift_carriers) JOIN stage.drift_sets USING (set_id) GROUP BY entry) n USING (entry)
+    SELECT entry, sum(count)::BIGINT AS count FROM (
+        SELECT entry, count FROM (SELECT set_id, count(*) AS count FROM records WHERE set_id = other GROUP BY set_id) JOIN (SELECT DISTINCT * FROM stage.drift_sets) USING (set_id)
+        UNION ALL SELECT entry, count(DISTINCT record) FROM stage.drift_carriers SEMI JOIN (FROM records WHERE set_id <> other) USING (record)
+            JOIN stage.drift_sets USING (set_id) GROUP BY entry)
+    GROUP BY entry) n USING (entry)
 
 -- name: update_drift
 -- When drift was first seen, by which record and in which sample stays.
 UPDATE meta.drift m SET last_run = {run}, count = m.count + s.count
-FROM ({counted}) s WHERE m.table_name = s.table_name AND m.path = s.path AND m.kind = s.kind
+FROM stage.drift_counts s WHERE m.table_name = s.table_name AND m.path = s.path AND m.kind = s.kind
 
 -- name: insert_drift
 INSERT INTO meta.drift (table_name, path, kind, first_run, last_run, count, sample, key)
-SELECT table_name, path, kind, {run}, {run}, count, sample, key FROM ({counted}) ANTI JOIN meta.drift USING (table_name, path, kind)
+SELECT table_name, path, kind, {run}, {run}, count, sample, key FROM stage.drift_counts ANTI JOIN meta.drift USING (table_name, path, kind)
 
 -- name: known_runs
 SELECT run_id FROM meta.runs
