@@ -31,7 +31,8 @@ type Carrier struct {
 // none, or its checksum is not that of its manifest, so that damage is not copied from
 // night to night.
 func (c *Carrier) Carry(table string) (bool, error) {
-	sum := c.from.tableNamed(table).ManifestFileSum
+	was := c.from.tableNamed(table)
+	sum := was.ManifestFileSum
 	if sum.File == "" {
 		return false, nil
 	}
@@ -50,6 +51,9 @@ func (c *Carrier) Carry(table string) (bool, error) {
 	}
 	if err != nil {
 		return false, fmt.Errorf("carry %s: %w", sum.File, err)
+	}
+	if whole {
+		c.draft.carried[table] = was
 	}
 	return whole, nil
 }

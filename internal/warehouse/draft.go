@@ -37,6 +37,10 @@ type Draft struct {
 
 	w    *Warehouse
 	meta *ManifestMeta
+	// base is the size of the catalog that the draft started from.
+	base fileSize
+	// carried are the tables that did not change, as the manifest of Previous has them.
+	carried map[string]ManifestTable
 }
 
 // MetaBase is the version that the draft's changes of meta are relative to: the one that
@@ -81,7 +85,7 @@ func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, bas
 		return nil, fmt.Errorf("begin version %s: %w", run, w.Examiner.WithRemedy(err, base))
 	}
 	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: base, w: w,
-		Dir: w.Folder.path(versionsDir, "."+run+draftSuffix)}
+		Dir: w.Folder.path(versionsDir, "."+run+draftSuffix), carried: map[string]ManifestTable{}}
 	if err := d.openCatalog(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("begin version %s: %w", run, w.Examiner.WithRemedy(err, base)), d.Discard())
 	}
@@ -104,8 +108,10 @@ func (d *Draft) openCatalog(ctx context.Context) error {
 	return d.w.Catalog.ensureTables(ctx, in, d.w.Versions.manifestOrNone(d.Previous))
 }
 
+// copyPrevious copies the catalog that the draft starts from; without one DuckDB makes it.
 func (d *Draft) copyPrevious(path string) error {
 	if d.Previous == "" {
+		d.base = fileSize{block: largeBlock}
 		return nil
 	}
 	m, err := d.w.Versions.ReadManifest(d.Previous)
@@ -124,6 +130,9 @@ func (d *Draft) copyPrevious(path string) error {
 	}
 	if err == nil && sum != m.Catalog.SHA256 {
 		err = d.w.Folder.damagedErr(from, "its checksum is not the one of its manifest", nil)
+	}
+	if err == nil {
+		d.base, err = readFileSize(path)
 	}
 	return err
 }

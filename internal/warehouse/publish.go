@@ -168,7 +168,7 @@ func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) 
 		err = d.Step("before checkpoint")
 	}
 	if err == nil {
-		err = d.writeCatalog(ctx)
+		err = d.writeCatalog(ctx, len(d.carried) < len(m.Tables))
 	}
 	if err == nil {
 		err = d.Step("after checkpoint")
@@ -187,10 +187,14 @@ func (d *Draft) sealFile(name string, mode fs.FileMode) (ManifestFileSum, error)
 }
 
 // measureTables counts the rows of every table and finds the range of its key, in one
-// statement.
+// statement. A table that did not change has those of before.
 func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error {
 	var parts []string
 	for i := range tables {
+		if was, ok := d.carried[tables[i].Name]; ok {
+			tables[i].Rows, tables[i].KeyMin, tables[i].KeyMax = was.Rows, was.KeyMin, was.KeyMax
+			continue
+		}
 		key := d.w.Catalog.tableKey(tables[i].Name)
 		if key == nil {
 			return fmt.Errorf("find the key of table %q: no stream fills it", tables[i].Name)

@@ -30,10 +30,9 @@ SET GLOBAL threads = {threads};
 ATTACH IF NOT EXISTS {catalog} AS catalog (STORAGE_VERSION 'v1.1.0', RECOVERY_MODE NO_WAL_WRITES);
 USE catalog;
 
--- name: catalog_size
--- The size of the blocks of the draft, and about how many rows it has.
-SELECT block_size, (SELECT coalesce(sum(estimated_size), 0)::BIGINT FROM duckdb_tables() WHERE database_name = 'catalog')
-FROM pragma_database_size() WHERE database_name = 'catalog';
+-- name: count_all_rows
+-- About how many rows the draft has, in all schemas.
+SELECT coalesce(sum(estimated_size), 0)::BIGINT FROM duckdb_tables() WHERE database_name = 'catalog';
 
 -- name: move_catalog
 -- With comments, views and macros.
