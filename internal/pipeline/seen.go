@@ -82,9 +82,9 @@ func (k *sink) recallRecords() {
 	if !n.mode.dryRun {
 		s.create = func() (*warehouse.SeenWriter, error) { return n.wh.Folder.CreateSeen(k.stream.Name, n.run.ID) }
 	}
-	known := k.loadKnown()
+	shared := transform.NewMemory(n.seedOf(k.stream), k.loadKnown())
 	for _, d := range k.all {
-		d.Remember(n.seedOf(k.stream), known)
+		d.Remember(shared)
 	}
 }
 
