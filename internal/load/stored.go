@@ -18,12 +18,11 @@ func FillsAlone(streams []stream.Stream, st stream.Stream) bool {
 	return streamSet{streams: streams}.fillsAlone(st)
 }
 
-// LeaveOut prepares the stage for the keys of records that are left out.
-func (r *Rows) LeaveOut(ctx context.Context, st stream.Stream) error {
-	r.skipped.add(st.Name)
-	return execute(ctx, r.staging.draft, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, stream.SameTable),
-		"columns": sqlText("id VARCHAR, " + stream.RowHash + " UBIGINT, " + stream.Seq + " UBIGINT")}))
-}
+// sameColumns are those of stream.SameTable.
+const sameColumns sqlText = "id VARCHAR, " + stream.RowHash + " UBIGINT, " + stream.Seq + " UBIGINT"
+
+// LeaveOut announces that records of a stream are left out.
+func (r *Rows) LeaveOut(st stream.Stream) { r.skipped.add(st.Name) }
 
 // addStoredRows decides which copy of a record is the last one, and adds the rows of main
 // that were left out to the staged ones.
