@@ -16,6 +16,8 @@ const (
 	askedName = "$asked"
 	// unchangedName has each record of stream.SameTable once.
 	unchangedName = "$unchanged"
+	// doubtfulName has the other records of main.
+	doubtfulName = "$doubtful"
 	// readSuffix marks the rows of a table that were staged, where a view adds others.
 	readSuffix = "$read"
 	// extraPrefix marks the united unknown fields of a table.
@@ -37,6 +39,7 @@ func stagedTable(st, table string) sqlText {
 func planTable(st string) sqlText      { return stagedTable(st, planName) }
 func askedTable(st string) sqlText     { return stagedTable(st, askedName) }
 func unchangedTable(st string) sqlText { return stagedTable(st, unchangedName) }
+func doubtfulTable(st string) sqlText  { return stagedTable(st, doubtfulName) }
 func freshTable(table string) sqlText  { return stagedTable(freshSchema, table) }
 
 // closingTable names the keys of a table whose version changes tonight: new ones,

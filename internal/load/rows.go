@@ -84,6 +84,6 @@ func (r *Rows) compared(t stream.Table) (stored, seen sqlText) {
 		return mainTable(t.Name), freshTable(t.Name)
 	}
 	st, _ := stream.Find(r.staging.streams, feeders[0])
-	return storedRowsSQL.Render("stored_without_unchanged", values{"main": mainTable(t.Name),
-		"unchanged": unchangedTable(st.Name), "record_key": recordKey(st, t)}), readTable(st.Name, t.Name)
+	return storedRowsSQL.Render("doubtful_rows", values{"main": mainTable(t.Name),
+		"doubtful": doubtfulTable(st.Name), "record_key": recordKey(st, t)}), readTable(st.Name, t.Name)
 }

@@ -68,6 +68,9 @@ func (s *staging) create(ctx context.Context) error {
 	for _, st := range s.streams {
 		statements = append(statements, createSchema(st.Name), createTable(askedTable(st.Name), askedColumns),
 			stageSQL.Render("create_table", values{"table": planTable(st.Name), "columns": planColumns}))
+		if s.fillsAlone(st) {
+			statements = append(statements, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, stream.SameTable), "columns": sameColumns}))
+		}
 		for _, t := range tablesOf(st) {
 			columns := columnEach(s.defs[t.Name], ", ", func(c stream.Column) sqlText {
 				if c.Type == stream.JSON { // it arrives as text, and becomes JSON when it is merged

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"fmt"
 
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -17,17 +18,17 @@ func FillsAlone(streams []stream.Stream, st stream.Stream) bool {
 	return streamSet{streams: streams}.fillsAlone(st)
 }
 
-// LeaveOut prepares the stage for the keys of records that are left out.
-func (r *Rows) LeaveOut(ctx context.Context, st stream.Stream) error {
-	r.skipped.add(st.Name)
-	return execute(ctx, r.staging.draft, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, stream.SameTable),
-		"columns": sqlText("id VARCHAR, " + stream.RowHash + " UBIGINT, " + stream.Seq + " UBIGINT")}))
-}
+// sameColumns are those of stream.SameTable.
+const sameColumns sqlText = "id VARCHAR, " + stream.RowHash + " UBIGINT, " + stream.Seq + " UBIGINT"
+
+// LeaveOut announces that records of a stream are left out.
+func (r *Rows) LeaveOut(st stream.Stream) { r.skipped.add(st.Name) }
 
 // addStoredRows decides which copy of a record is the last one, and adds the rows of main
 // that were left out to the staged ones.
 func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
-	root, unchanged := stagedTable(st.Name, st.Root().Name), unchangedTable(st.Name)
+	root, unchanged, doubtful := stagedTable(st.Name, st.Root().Name), unchangedTable(st.Name), doubtfulTable(st.Name)
+	main := catalogName + "." + mainTable(st.Root().Name)
 	key := warehouse.Name(st.Root().Key[0])
 	statements := []sqlText{
 		storedRowsSQL.Render("create_unchanged", values{"unchanged": unchanged, "same": stagedTable(st.Name, stream.SameTable)}),
@@ -36,7 +37,8 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 	for _, t := range tablesOf(st) {
 		statements = append(statements, storedRowsSQL.Render("drop_outdated", values{"staged": stagedTable(st.Name, t.Name)}))
 	}
-	statements = append(statements, storedRowsSQL.Render("drop_changed", values{"unchanged": unchanged, "key": key, "root": root}))
+	statements = append(statements, storedRowsSQL.Render("drop_changed", values{"unchanged": unchanged, "key": key, "root": root}),
+		storedRowsSQL.Render("create_doubtful", values{"doubtful": doubtful, "key": key, "main": main, "unchanged": unchanged}))
 	for _, t := range tablesOf(st) {
 		columns := columnEach(r.staging.defs[t.Name], ", ", func(c stream.Column) sqlText {
 			name := sqlText("m." + warehouse.Quote(c.Name))
@@ -49,6 +51,14 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 			"staged": stagedTable(st.Name, t.Name), "read_name": warehouse.Name(t.Name + readSuffix), "read": readTable(st.Name, t.Name),
 			"columns": columns, "main": catalogName + "." + mainTable(t.Name), "unchanged": unchanged, "record_key": recordKey(st, t)}))
 	}
+	if err := execute(ctx, r.staging.draft, statements...); err != nil {
+		return err
+	}
 	r.completed.add(st.Name)
-	return execute(ctx, r.staging.draft, statements...)
+	var lost int64
+	err := queryRow(ctx, r.staging.draft, storedRowsSQL.Render("lost_records", values{"unchanged": unchanged, "doubtful": doubtful, "main": main})).Scan(&lost)
+	if err == nil && lost != 0 {
+		err = fmt.Errorf("%d records that were seen to be unchanged are not stored; nothing was published: remove the folder state/seen of the warehouse and run again", lost)
+	}
+	return err
 }

@@ -145,7 +145,7 @@ func (k *sink) flushDecoders(ctx context.Context, decoders ...*decoder) error {
 func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 	err := k.night.waitOpened(ctx)
 	if err == nil {
-		err = k.leaveOutRecords(ctx)
+		err = k.leaveOutRecords()
 	}
 	var tables []string
 	rows := map[string][]arrow.RecordBatch{}

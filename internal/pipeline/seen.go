@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"cmp"
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -33,9 +32,7 @@ type seen struct {
 	file   *warehouse.SeenWriter
 	err    error
 	// base is the version that recalled records are stored in; empty: none were recalled.
-	base    string
-	leaving sync.Once
-	leftErr error
+	base string
 }
 
 // add enters records.
@@ -82,9 +79,9 @@ func (k *sink) recallRecords() {
 	if !n.mode.dryRun {
 		s.create = func() (*warehouse.SeenWriter, error) { return n.wh.Folder.CreateSeen(k.stream.Name, n.run.ID) }
 	}
-	known := k.loadKnown()
+	shared := transform.NewMemory(n.seedOf(k.stream), k.loadKnown())
 	for _, d := range k.all {
-		d.Remember(n.seedOf(k.stream), known)
+		d.Remember(shared)
 	}
 }
 
@@ -113,17 +110,16 @@ func (k *sink) loadKnown() *transform.Known {
 }
 
 // leaveOutRecords prepares the stage for records that are recalled and not staged.
-func (k *sink) leaveOutRecords(ctx context.Context) error {
-	s := &k.seen
-	if s.base == "" {
+func (k *sink) leaveOutRecords() error {
+	n, base := k.night, k.seen.base
+	if base == "" {
 		return nil
 	}
-	s.leaving.Do(func() {
-		if s.leftErr = k.night.stage.Rows.LeaveOut(ctx, k.stream); k.night.draft.Previous != s.base {
-			s.leftErr = fmt.Errorf("recall the records of %s: the draft is built on version %q and not on %q: run again", k.stream.Name, k.night.draft.Previous, s.base)
-		}
-	})
-	return s.leftErr
+	if n.draft.Previous != base {
+		return fmt.Errorf("recall the records of %s: the draft is built on version %q and not on %q: run again", k.stream.Name, n.draft.Previous, base)
+	}
+	n.stage.Rows.LeaveOut(k.stream)
+	return nil
 }
 
 // sealSeen names what was entered of a stream in the draft, if its rows are as entered.

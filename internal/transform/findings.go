@@ -39,7 +39,11 @@ type findings struct {
 	carriers []stream.DriftCarrier
 	sets     [][]int
 	setIndex map[string]int
-	key      []byte
+	// classes are the numbers of the sets among those of the night, 0 where it is not known
+	// yet; byClass leads from the numbers of the last night to sets.
+	classes []uint16
+	byClass map[uint16]int
+	key     []byte
 	// own is a buffer for the entries of one record.
 	own []int
 }
@@ -109,10 +113,11 @@ func (f *findings) addDrift(table, kind, path string) int {
 }
 
 // addCarrier says which record showed what was counted since a mark. Records are alike,
-// and so are their sets of drift: a set is stored once, and records refer to it.
-func (f *findings) addCarrier(since findingsMark, record uint64, key func() string) {
+// and so are their sets of drift: a set is stored once, and records refer to it. It
+// returns the set; -1: nothing was counted.
+func (f *findings) addCarrier(since findingsMark, record uint64, key func() string) int {
 	if len(f.journal) == since.counts {
-		return
+		return -1
 	}
 	f.own = append(f.own[:0], f.journal[since.counts:]...)
 	for n, i := range f.own {
@@ -128,10 +133,40 @@ func (f *findings) addCarrier(since findingsMark, record uint64, key func() stri
 	set, ok := f.setIndex[string(f.key)]
 	if !ok {
 		set = len(f.sets)
-		f.sets = append(f.sets, slices.Clone(f.own))
+		f.sets, f.classes = append(f.sets, slices.Clone(f.own)), append(f.classes, 0)
 		f.setIndex[string(f.key)] = set
 	}
 	f.carriers = append(f.carriers, stream.DriftCarrier{Set: set, Record: record})
+	return set
+}
+
+// recount counts a set of drift once more for a record that is not read, unless its sample
+// could be the first one.
+func (f *findings) recount(set int, record uint64) bool {
+	for _, i := range f.sets[set] {
+		if d := &f.drift[i]; d.Count == 0 || f.at.Before(d.First) {
+			return false
+		}
+	}
+	for _, i := range f.sets[set] {
+		f.drift[i].Count++
+		f.journal, f.samples = append(f.journal, i), append(f.samples, nil)
+	}
+	f.carriers = append(f.carriers, stream.DriftCarrier{Set: set, Record: record})
+	return true
+}
+
+// classKey names a set by what it holds; false: it holds what stands for several paths.
+func (f *findings) classKey(set int) (string, bool) {
+	f.key = f.key[:0]
+	for _, i := range f.sets[set] {
+		d := &f.drift[i]
+		if d.Path == manyPaths || strings.Contains(d.Path, "\uFFFD") {
+			return "", false
+		}
+		f.key = append(append(append(append(append(append(f.key, d.Table...), 0), d.Kind...), 0), d.Path...), 0)
+	}
+	return string(f.key), true
 }
 
 func clipSample(sample []byte) string {
@@ -178,7 +213,7 @@ func (f *findings) takeAll() Findings {
 }
 
 func newFindings() findings {
-	return findings{index: map[string]int{}, setIndex: map[string]int{}, carrier: 1}
+	return findings{index: map[string]int{}, setIndex: map[string]int{}, byClass: map[uint16]int{}, carrier: 1}
 }
 
 // reporter counts and keeps what does not fit the open row, without what is private

@@ -2,8 +2,11 @@ package transform
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
+	"math"
 	"math/bits"
+	"sync"
 
 	"placementsync/internal/stream"
 
@@ -20,43 +23,50 @@ type Known struct {
 	// These are one table with open addressing; id 0 is a free place.
 	ids, sums, prints []uint64
 	sizes             []uint32
+	classes           []uint16
 }
 
 // imprint is an entry: what is known of one record.
 type imprint struct {
 	// id is the hash of the key, and print that of the record with all rows inside it.
 	id, print uint64
-	// sum is the hash of the record's text and size its length; size 0: the text decodes
-	// to more than these rows, so that each night has to read it.
+	// sum is the hash of the record's text and size its length; size 0: the text has to be
+	// read each night.
 	sum  uint64
 	size uint32
+	// class is the same for records of a night that show the same drift; 0: none.
+	class uint16
 }
 
 // EntrySize is the length of an entry in bytes.
-const EntrySize = 28
+const EntrySize = 30
+
+// noClass is the class of drift that a record cannot be passed over with.
+const noClass = math.MaxUint16
 
 func (e imprint) appendTo(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, e.id)
 	dst = binary.LittleEndian.AppendUint64(dst, e.print)
 	dst = binary.LittleEndian.AppendUint64(dst, e.sum)
-	return binary.LittleEndian.AppendUint32(dst, e.size)
+	dst = binary.LittleEndian.AppendUint32(dst, e.size)
+	return binary.LittleEndian.AppendUint16(dst, e.class)
 }
 
 func readEntry(b []byte) imprint {
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
-	return imprint{word(0), word(8), word(16), binary.LittleEndian.Uint32(b[24:])}
+	return imprint{word(0), word(8), word(16), binary.LittleEndian.Uint32(b[24:]), binary.LittleEndian.Uint16(b[28:])}
 }
 
-// NewKnown has space for a number of entries: a quarter of the places stays free.
+// NewKnown has space for a number of entries: an eighth of the places stays free.
 func NewKnown(entries int) *Known {
-	n := entries + entries/3 + 16
-	return &Known{make([]uint64, n), make([]uint64, n), make([]uint64, n), make([]uint32, n)}
+	n := entries + entries/7 + 16
+	return &Known{make([]uint64, n), make([]uint64, n), make([]uint64, n), make([]uint32, n), make([]uint16, n)}
 }
 
 // Add enters what decoders made of the records, in any order. Of a record with different
 // entries nothing is known: which of them was stored depends on what landed last.
 func (k *Known) Add(entries []byte) {
-	for ; len(entries) >= EntrySize; entries = entries[EntrySize:] {
+	for ; len(entries) > 0; entries = entries[EntrySize:] {
 		e := readEntry(entries)
 		at := k.findPlace(e.id)
 		if known := k.at(at); known.id == 0 {
@@ -67,10 +77,12 @@ func (k *Known) Add(entries []byte) {
 	}
 }
 
-func (k *Known) at(i int) imprint { return imprint{k.ids[i], k.prints[i], k.sums[i], k.sizes[i]} }
+func (k *Known) at(i int) imprint {
+	return imprint{k.ids[i], k.prints[i], k.sums[i], k.sizes[i], k.classes[i]}
+}
 
 func (k *Known) set(i int, e imprint) {
-	k.ids[i], k.prints[i], k.sums[i], k.sizes[i] = e.id, e.print, e.sum, e.size
+	k.ids[i], k.prints[i], k.sums[i], k.sizes[i], k.classes[i] = e.id, e.print, e.sum, e.size, e.class
 }
 
 // findPlace returns the place of an id, the free one for it if it has none.
@@ -117,10 +129,7 @@ func (b *Binding) Flat() bool {
 
 // recollection makes entries of the records of a decoder, and finds what is known of them.
 type recollection struct {
-	// seed starts the hashes of texts.
-	seed uint64
-	// known are the records of the last night; nil: none.
-	known *Known
+	*Memory
 	// hides says that a hash of the text must not be kept.
 	hides bool
 	// key and created begin the members that a page tells of a record.
@@ -132,13 +141,41 @@ type recollection struct {
 	before  int
 }
 
-// Remember makes the decoder enter its records, and omit the rows of those that are known;
-// nil: none. It lists their keys in [stream.SameTable] instead. The seed must be another
-// one wherever the same text may decode to something else. The binding must be flat, and
-// no row held yet.
-func (d *Decoder) Remember(seed uint64, known *Known) {
+// Memory is what the decoders of a stream share of two nights.
+type Memory struct {
+	// seed starts the hashes of texts.
+	seed uint64
+	// known are the records of the last night; nil: none.
+	known *Known
+
+	mu      sync.Mutex // guards classes
+	classes map[string]uint16
+}
+
+// NewMemory makes a Memory of the records that the last night stored; nil: none. The seed
+// must be another one wherever the same text may decode to something else.
+func NewMemory(seed uint64, known *Known) *Memory {
+	return &Memory{seed: seed, known: known, classes: map[string]uint16{}}
+}
+
+// classOf numbers what records show of drift.
+func (m *Memory) classOf(key string) uint16 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	class, ok := m.classes[key]
+	if !ok && len(m.classes) < noClass-1 {
+		class = uint16(len(m.classes) + 1)
+		m.classes[key] = class
+	}
+	return cmp.Or(class, noClass)
+}
+
+// Remember makes the decoder enter its records, and omit the rows of those that are known:
+// it lists their keys in [stream.SameTable] instead. The binding must be flat, and no row
+// held yet.
+func (d *Decoder) Remember(shared *Memory) {
 	root := d.records.root
-	m := &recollection{seed: seed, known: known, hides: d.binding.guessable, key: []byte(`"` + root.layout.cols[root.keys[0]].name + `":`)}
+	m := &recollection{Memory: shared, hides: d.binding.guessable, key: []byte(`"` + root.layout.cols[root.keys[0]].name + `":`)}
 	if root.created >= 0 {
 		m.created = []byte(`"` + root.layout.cols[root.created].name + `":`)
 	}
@@ -214,6 +251,15 @@ func (r *recordReader) skipSame() bool {
 	if e.size == 0 || int(e.size) > len(rest) || xxh3.HashSeed(rest[:e.size], m.seed) != e.sum {
 		return false
 	}
+	if e.class != 0 {
+		// What it shows counts as if it had been read.
+		set, ok := r.report.byClass[e.class]
+		r.report.startCarrier(Place{r.in.origin.Param, r.in.origin.Page, r.in.place, r.in.seq})
+		if !ok || !r.report.recount(set, id) {
+			return false
+		}
+		e.class = r.report.classes[set]
+	}
 	created, dated := m.findCreated(rest[:e.size])
 	r.in.pos += int(e.size)
 	r.page.Records++
@@ -233,24 +279,43 @@ func (r *recordReader) nameSame() {
 	same.rows++
 }
 
-// remember enters the record just closed, and omits its rows if they are known. Clean says
-// that nothing was found in it.
-func (r *recordReader) remember(root *table, raw []byte, clean bool) {
+// remember enters the record just closed, and omits its rows if they are known. Set is the
+// drift that it shows; -1: none.
+func (r *recordReader) remember(root *table, raw []byte, set int, rejects bool) {
 	m, last := r.memory, root.rows-1
 	e := imprint{id: placeID(root.keyHash(last)), print: root.sumLast(rowPrint)}
-	if clean && !m.hides && m.readsBack(root, raw) {
+	if set >= 0 {
+		e.class = r.classOf(set)
+	}
+	if e.class != noClass && !rejects && !m.hides && m.readsBack(root, raw) {
 		e.sum, e.size = xxh3.HashSeed(raw, m.seed), uint32(len(raw))
 	}
 	m.entries = e.appendTo(m.entries)
 	if m.known == nil {
 		return
 	}
-	if known := m.known.find(e.id); known.id == 0 || known.print != e.print {
+	known := m.known.find(e.id)
+	if known.class != 0 && known.sum == e.sum && known.size == e.size && e.size > 0 {
+		r.report.byClass[known.class] = set
+	}
+	if known.id == 0 || known.print != e.print {
 		return
 	}
 	m.same.cols[0].data = append(m.same.cols[0].data, root.cols[root.keys[0]].bytes(last)...)
 	r.nameSame()
 	root.dropLast()
+}
+
+// classOf is the number of a set of drift in this night.
+func (r *recordReader) classOf(set int) uint16 {
+	class := &r.report.classes[set]
+	if *class == 0 {
+		*class = noClass
+		if key, ok := r.report.classKey(set); ok {
+			*class = r.memory.classOf(key)
+		}
+	}
+	return *class
 }
 
 // readsBack reports whether key and created_at can be found in the text of the record just

@@ -20,7 +20,7 @@ func TestKnownRecordsAreNamedAndLeftOut(t *testing.T) {
 	}
 	known := transform.NewKnown(3)
 	stored := b.NewDecoder()
-	stored.Remember(1, nil)
+	stored.Remember(transform.NewMemory(1, nil))
 	decode(t, stored, first)
 	known.Add(stored.Entries())
 	for name, c := range map[string]struct {
@@ -39,7 +39,7 @@ func TestKnownRecordsAreNamedAndLeftOut(t *testing.T) {
 		for seed, by := range []string{"by print", "by text"} {
 			t.Run(name+" "+by, func(t *testing.T) {
 				d := b.NewDecoder()
-				d.Remember(uint64(seed), known)
+				d.Remember(transform.NewMemory(uint64(seed), known))
 				decode(t, d, c.body)
 				seen := map[string][]string{}
 				for _, batch := range d.Flush() {

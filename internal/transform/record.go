@@ -96,12 +96,9 @@ func (r *recordReader) readRecord(prefix []byte) error {
 	last := root.rows - 1
 	created, dated := root.createdAt(last)
 	r.addToPage(root.keyHash(last), created, dated)
-	clean := r.report.mark() == mark
-	if !clean {
-		r.report.addCarrier(mark, root.keyHash(last), func() string { return validText([]byte(root.keyText(last))) })
-	}
+	set := r.report.addCarrier(mark, root.keyHash(last), func() string { return validText([]byte(root.keyText(last))) })
 	if r.memory != nil {
-		r.remember(root, r.in.buf[start:r.in.pos], clean)
+		r.remember(root, r.in.buf[start:r.in.pos], set, len(r.report.rejects) > mark.rejects)
 	}
 	return nil
 }

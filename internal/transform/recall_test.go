@@ -1,0 +1,232 @@
+package transform_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/transform"
+)
+
+// variants are states of a record of things: clean ones, ones with drift of several kinds,
+// with rejects, and ones in which key and created_at are not where they are expected.
+func variants() []string {
+	return []string{
+		`{"id":%q,"label":"x","parts":[{"name":"1"},{"name":"2"}]}`,
+		`{"id":%q,"label":"x","parts":[{"name":"2"},{"name":"1"}]}`,
+		`{ "label" : "y" , "id" : %q }`,
+		`{"id":%q,"label":"y"}`,
+		`{"doc":{"id":"other"},"id":%q}`,
+		`{"id":%q,"doc":{"id":"other","label":"\"id\":"}}`,
+		`{"id":%q,"new_field":7}`,
+		`{"id":%q,"new_field":8,"flag":"yes"}`,
+		`{"id":%q,"flag":"yes","price":1.23456789}`,
+		`{"id":%q,"flag":"perhaps"}`,
+		`{"id":%q,"label":"x","label":"y"}`,
+		"{\"id\":%q,\"label\":\"\xff\"}",
+		`{"id":%q,"parts":"none"}`,
+		`{"id":%q,"parts":[{"name":"1","weight":3}]}`,
+		`{"id":%q,"at":"2026-01-02T03:04:05"}`,
+		`{"id":%q,"owner":{"id":"o","name":"n"}}`,
+		`{"label":%q}`,
+	}
+}
+
+// randomBody is a page of some of 40 things in random states, some of them twice.
+func randomBody(random *rand.Rand, states []int) string {
+	var all []string
+	for range random.IntN(30) {
+		id := random.IntN(len(states))
+		if random.IntN(5) == 0 {
+			states[id] = random.IntN(len(variants()))
+		}
+		all = append(all, fmt.Sprintf(variants()[states[id]], fmt.Sprintf("k%d", id)))
+		if random.IntN(40) == 0 {
+			all = append(all, fmt.Sprintf(variants()[random.IntN(len(variants()))], fmt.Sprintf("k%d", id)))
+		}
+	}
+	body := `{"records":[` + strings.Join(all, ",") + `],"total_records":9}`
+	if random.IntN(15) == 0 {
+		body = strings.Replace(body, `"total_records"`, `"records":[`+strings.Join(all, ",")+`],"stranger"`, 1)
+	}
+	if random.IntN(15) == 0 {
+		return body[:len(body)-1-random.IntN(len(body)/2)]
+	}
+	return body
+}
+
+// shelved are the rows of a decoder by table and record, without their seq.
+func shelved(d *transform.Decoder) map[string][]string {
+	rows := map[string][]string{}
+	for _, b := range d.Flush() {
+		for i := range int(b.Record.NumRows()) {
+			var row []string
+			for c := range int(b.Record.NumCols()) - 1 {
+				row = append(row, b.Record.Column(c).ValueStr(i))
+			}
+			if b.Table == stream.SameTable {
+				row = nil
+			}
+			rows[b.Table+" "+keyAt(b.Record, i)] = append(rows[b.Table+" "+keyAt(b.Record, i)], strings.Join(row, "|"))
+		}
+		b.Record.Release()
+	}
+	return rows
+}
+
+func keyAt(b arrow.RecordBatch, i int) string { return b.Column(0).ValueStr(i) }
+
+// TestRecallingIsDecoding reads random pages in several nights: a decoder that passes over
+// what it knows says of each page, and finds, what one that reads all of it does, and what
+// it leaves out is stored.
+func TestRecallingIsDecoding(t *testing.T) {
+	b := compile(t, streamNamed(t, "things"))
+	left := 0
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		states := make([]int, 40)
+		for i := range states {
+			states[i] = random.IntN(len(variants()))
+		}
+		var known *transform.Known
+		stored := map[string][]string{}
+		for range 3 {
+			all, some := b.NewDecoder(), b.NewDecoder()
+			some.Remember(transform.NewMemory(1, known))
+			var entries []byte
+			tonight := map[string][]string{}
+			for page := range 1 + random.IntN(6) {
+				body, o := []byte(randomBody(random, states)), transform.Origin{Seq: uint64(page + 1), Page: 1 + random.IntN(9), Pass: 1}
+				wantPage, wantErr := all.Decode(body, o)
+				page, err := some.Decode(body, o)
+				if diff := cmp.Diff(wantPage, page); diff != "" || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+					t.Fatalf("seed %d, %s: page (-want +got):\n%s%v, want %v", seed, body, diff, err, wantErr)
+				}
+				if random.IntN(3) == 0 {
+					left += requireLeftOut(t, seed, stored, tonight, shelved(all), shelved(some))
+					if diff := cmp.Diff(all.Findings(), some.Findings()); diff != "" {
+						t.Fatalf("seed %d: findings (-want +got):\n%s", seed, diff)
+					}
+					entries = append(entries, some.Entries()...)
+				}
+			}
+			left += requireLeftOut(t, seed, stored, tonight, shelved(all), shelved(some))
+			if diff := cmp.Diff(all.Findings(), some.Findings()); diff != "" {
+				t.Fatalf("seed %d: findings (-want +got):\n%s", seed, diff)
+			}
+			entries = append(entries, some.Entries()...)
+			known, stored = transform.NewKnown(len(entries)/transform.EntrySize), tonight
+			known.Add(entries)
+		}
+	}
+	if left < 1_000 {
+		t.Errorf("only %d records were left out", left)
+	}
+}
+
+// requireLeftOut compares the rows of both decoders, and enters them in those of the night.
+func requireLeftOut(t *testing.T, seed uint64, stored, tonight, all, some map[string][]string) (left int) {
+	t.Helper()
+	for name := range all {
+		table, key, _ := strings.Cut(name, " ")
+		want := all[name]
+		tonight[name] = want
+		if n := len(some[stream.SameTable+" "+key]); n == 0 {
+			if diff := cmp.Diff(want, some[name]); diff != "" {
+				t.Fatalf("seed %d, rows of %s (-want +got):\n%s", seed, name, diff)
+			}
+			continue
+		}
+		left++
+		for _, row := range want {
+			// Of copies in several pages all must be as they are stored, or staged.
+			if !contains(stored[name], row) && !contains(some[name], row) {
+				t.Fatalf("seed %d: %s of %s was left out, stored is %q", seed, row, table, stored[name])
+			}
+		}
+	}
+	return left
+}
+
+func contains(rows []string, row string) bool {
+	for _, r := range rows {
+		if r == row {
+			return true
+		}
+	}
+	return false
+}
+
+// TestRecalledRecordsHaveTheirTime: the order of a list is a part of its proof, wherever
+// in a record created_at stands and whatever else is called so.
+func TestRecalledRecordsHaveTheirTime(t *testing.T) {
+	b := compile(t, streamNamed(t, "product_listings"))
+	list := func(records ...string) string { return `{"records":[` + strings.Join(records, ",") + `]}` }
+	for name, body := range map[string]string{
+		"a page of the service":   string(listingsPage()),
+		"falling":                 list(`{"id":"a","created_at":"2026-01-03T00:00:00Z"}`, `{"created_at":"2026-01-02T00:00:00Z","id":"b"}`),
+		"rising":                  list(`{"id":"a","created_at":"2026-01-02T00:00:00Z"}`, `{"id":"b","created_at":"2026-01-03T00:00:00Z"}`),
+		"absent":                  list(`{"id":"a","created_at":"2026-01-02T00:00:00Z"}`, `{"id":"b"}`),
+		"null":                    list(`{"id":"a","created_at":null}`),
+		"written with spaces":     list(`{ "id" : "a" , "created_at" : "2026-01-02T00:00:00Z" }`),
+		"another one before it":   list(`{"id":"a","x":{"created_at":"2020-01-01T00:00:00Z"},"created_at":"2026-01-02T00:00:00Z"}`),
+		"another one behind it":   list(`{"id":"a","created_at":"2026-01-02T00:00:00Z","x":{"created_at":"2020-01-01T00:00:00Z"}}`),
+		"one within a text":       list(`{"id":"a","name":"\"created_at\":\"2020-01-01T00:00:00Z\"","created_at":"2026-01-02T00:00:00Z"}`),
+		"one of another record":   list(`{"id":"a"}`, `{"id":"b","created_at":"2026-01-02T00:00:00Z"}`),
+		"without a zone, rounded": list(`{"id":"a","created_at":"2026-01-02T00:00:00.1234567"}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, known := b.NewDecoder(), transform.NewKnown(100)
+			first.Remember(transform.NewMemory(1, nil))
+			decode(t, first, body)
+			known.Add(first.Entries())
+			d := b.NewDecoder()
+			d.Remember(transform.NewMemory(1, known))
+			want, err := b.NewDecoder().Decode([]byte(body), transform.Origin{Seq: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // what shows drift is passed over at its second time
+				got, err := d.Decode([]byte(body), transform.Origin{Seq: 1})
+				if diff := cmp.Diff(want, got); diff != "" || err != nil {
+					t.Errorf("page (-want +got):\n%s%v", diff, err)
+				}
+			}
+			if rows := shelved(d); len(rows) != want.Records {
+				t.Errorf("rows of %d records were staged, want none: %q", want.Records, rows)
+			}
+		})
+	}
+}
+
+// TestAMemoryOfPrivateRecordsHoldsNoText: without a key, a hash of a whole record would
+// let somebody who has the rest of it guess what was dropped.
+func TestAMemoryOfPrivateRecordsHoldsNoText(t *testing.T) {
+	for name, c := range map[string]struct {
+		rules transform.Privacy
+		holds bool
+	}{
+		"nothing is private": {transform.Privacy{}, true},
+		"dropped":            {transform.Privacy{Drop: []string{"things.owner"}}, false},
+		"hashed with a key":  {transform.Privacy{Hash: []string{"things.owner"}, Key: []byte("k")}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := compile(t, streamNamed(t, "things"))
+			if err := b.Protect(c.rules); err != nil {
+				t.Fatal(err)
+			}
+			d := b.NewDecoder()
+			d.Remember(transform.NewMemory(1, nil))
+			decode(t, d, `[{"id":"a","owner":"somebody"}]`)
+			if got := !bytes.Equal(d.Entries()[16:28], make([]byte, 12)); got != c.holds {
+				t.Errorf("the entry holds a hash of the text: %v, want %v", got, c.holds)
+			}
+		})
+	}
+}

@@ -1,0 +1,107 @@
+package trials_test
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/transform"
+	"placementsync/internal/warehouse"
+)
+
+// seenFiles are the files with what the last night saw.
+func seenFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "state", "seen", "*"))
+	must(t, err)
+	return names
+}
+
+// TestRecallingIsReading lives through days with accidents in two warehouses. One reads
+// all records each night, the other passes over those that it has seen. They must not
+// differ in any value, nor in what they count.
+func TestRecallingIsReading(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	for name, order := range orders() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			recallWithAccidents(t, order)
+		})
+	}
+}
+
+func recallWithAccidents(t *testing.T, order sim.ListOrder) {
+	o := trialWorld(5)
+	o.Listings, o.Order = 150, order
+	h := newHouse(t, o, "product_listings", "outlet_listings", "files", "tags")
+	reading := h.cfg
+	reading.Warehouse.Dir, reading.KnownRecords = t.TempDir(), math.MaxInt
+	h.cfg.BatchRows = 20
+	h.cfg.Limits.Share, reading.Limits.Share = 0.9, 0.9
+	both := func(do func(cfg pipeline.Config) error) {
+		t.Helper()
+		for _, cfg := range []pipeline.Config{reading, h.cfg} {
+			cfg.Now = func() time.Time { return h.at }
+			must(t, do(cfg))
+		}
+	}
+	night := func() {
+		t.Helper()
+		h.service.Advance(1)
+		h.at = h.service.Now().Add(2 * time.Hour)
+		both(func(cfg pipeline.Config) error { _, err := pipeline.Run(t.Context(), cfg); return err })
+		requireSame(t, reading.Warehouse.Dir, h.cfg.Warehouse.Dir)
+		db := opened(t, "")
+		defer db.Close()
+		for name, dir := range map[string]string{"spared": reading.Warehouse.Dir, "struck": h.cfg.Warehouse.Dir} {
+			_, err := db.ExecContext(t.Context(), "ATTACH '"+dir+"/catalog.duckdb' AS "+name+" (READ_ONLY)")
+			must(t, err)
+		}
+		requireSameRows(t, db, "meta.drift", "*")
+		if len(seenFiles(t, h.cfg.Warehouse.Dir)) == 0 || len(seenFiles(t, reading.Warehouse.Dir)) > 0 {
+			t.Error("the wrong warehouse has files with what was seen")
+		}
+	}
+	night()
+	night()
+	for _, path := range seenFiles(t, h.cfg.Warehouse.Dir) {
+		data, err := os.ReadFile(path)
+		must(t, err)
+		data[len(data)/2] ^= 4
+		must(t, os.WriteFile(path, data, 0o600))
+	}
+	night() // after rot
+	for _, path := range seenFiles(t, h.cfg.Warehouse.Dir) {
+		must(t, os.Truncate(path, 60))
+	}
+	night() // after a power cut
+	must(t, os.RemoveAll(filepath.Join(h.cfg.Warehouse.Dir, "state", "seen")))
+	night() // after a loss
+	for i := range 2 {
+		h.cfg.Warehouse.Program = []string{"newer", "newest"}[i]
+		reading.Warehouse.Program = h.cfg.Warehouse.Program
+		night()
+	}
+	h.cfg.Privacy = transform.Privacy{Drop: []string{"product_listings.requirements"}, Hash: []string{"product_listings.outlet_name"}, Key: []byte("k")}
+	reading.Privacy = h.cfg.Privacy
+	night()
+	night()
+	both(func(cfg pipeline.Config) error {
+		wh, err := warehouse.Open(cfg.Warehouse)
+		must(t, err)
+		versions, err := wh.Versions.List()
+		must(t, err)
+		_, err = wh.Rollback(versions[len(versions)-2], h.at)
+		return err
+	})
+	night()
+	h.at = h.at.Add(time.Second)
+	both(func(cfg pipeline.Config) error { _, err := pipeline.Rebuild(t.Context(), cfg, false); return err })
+	night()
+	night()
+}
