@@ -74,7 +74,11 @@ func (g goal) verdict(f figure) string {
 	case g.Bound == 0:
 		return "missed by " + shown(short, g.Unit)
 	}
-	return fmt.Sprintf("missed by %.0f %%", math.Max(1, math.Round(100*short/g.Bound)))
+	share := 100 * short / g.Bound
+	if share < 1 {
+		return fmt.Sprintf("missed by %.1f %%", share)
+	}
+	return fmt.Sprintf("missed by %.0f %%", share)
 }
 
 // goalOf is the goal of a figure, if it has one.

@@ -15,15 +15,29 @@ type section struct {
 	measure func(t *testing.T, s settings) findings
 	// long sections repeat what takes minutes: settings.longRuns.
 	long bool
+	// share divides the listings; 0 is all of them.
+	share int
+}
+
+// scaled are the settings of one section.
+func (one section) scaled(s settings) settings {
+	if one.long {
+		s.runs = s.longRuns
+	}
+	if one.share > 0 {
+		s.listings = max(1_000, s.listings/one.share)
+	}
+	return s
 }
 
 // sections are those there are, in the order of the page.
 func sections() []section {
 	return []section{
-		{name: "nights", measure: measureNights}, {name: "wire", measure: measureWire}, {name: "passes", measure: measurePasses},
-		{name: "large", measure: measureLarge, long: true}, {name: "peers", measure: measurePeers}, {name: "limited", measure: measureLimited},
-		{name: "tiny", measure: measureTiny}, {name: "demo", measure: measureDemo}, {name: "decode", measure: measureDecode},
-		{name: "stages", measure: measureStages}, {name: "year", measure: measureYear},
+		{name: "nights", measure: measureNights}, {name: "wire", measure: measureWire},
+		{name: "passes", measure: measurePasses, share: 4}, {name: "large", measure: measureLarge, long: true},
+		{name: peersSmall, measure: measurePeers(small), share: smallShare}, {name: peersLarge, measure: measurePeers(large), long: true},
+		{name: "limited", measure: measureLimited}, {name: "tiny", measure: measureTiny}, {name: "demo", measure: measureDemo},
+		{name: "decode", measure: measureDecode}, {name: "stages", measure: measureStages}, {name: "year", measure: measureYear, share: 10},
 	}
 }
 
@@ -104,15 +118,13 @@ const (
 // TestPerformance measures the sections that the environment names.
 func TestPerformance(t *testing.T) {
 	s := chosen(t)
+	s.shared, _ = scratch(t)
 	for _, one := range sections() {
 		t.Run(one.name, func(t *testing.T) {
 			if !s.wants(one.name) {
 				t.Skip("not asked for")
 			}
-			s := s
-			if one.long {
-				s.runs = s.longRuns
-			}
+			s := one.scaled(s)
 			announce(t, s, one.name)
 			at, begun := circumstances(t, s), time.Now()
 			found := one.measure(t, s)
