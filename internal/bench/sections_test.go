@@ -17,6 +17,9 @@ type section struct {
 	long bool
 	// share divides the listings; 0 is all of them.
 	share int
+	// about is how many seconds the section takes with the default settings on two
+	// cores, for those who wait.
+	about float64
 }
 
 // scaled are the settings of one section.
@@ -33,11 +36,18 @@ func (one section) scaled(s settings) settings {
 // sections are those there are, in the order of the page.
 func sections() []section {
 	return []section{
-		{name: "nights", measure: measureNights}, {name: "wire", measure: measureWire},
-		{name: "passes", measure: measurePasses, share: 4}, {name: "large", measure: measureLarge, long: true},
-		{name: peersSmall, measure: measurePeers(small), share: smallShare}, {name: peersLarge, measure: measurePeers(large), long: true},
-		{name: "limited", measure: measureLimited}, {name: "tiny", measure: measureTiny}, {name: "demo", measure: measureDemo},
-		{name: "decode", measure: measureDecode}, {name: "stages", measure: measureStages}, {name: "year", measure: measureYear, share: 10},
+		{name: "nights", measure: measureNights, about: 440},
+		{name: "wire", measure: measureWire, about: 480},
+		{name: "passes", measure: measurePasses, share: 4, about: 120},
+		{name: "large", measure: measureLarge, long: true, about: 180},
+		{name: peersSmall, measure: measurePeers(small), share: smallShare, about: 420},
+		{name: peersLarge, measure: measurePeers(large), long: true, about: 360},
+		{name: "limited", measure: measureLimited, about: 45},
+		{name: "tiny", measure: measureTiny, about: 15},
+		{name: "demo", measure: measureDemo, about: 30},
+		{name: "decode", measure: measureDecode, about: 20},
+		{name: "stages", measure: measureStages, about: 50},
+		{name: "year", measure: measureYear, share: 10, about: 1200},
 	}
 }
 
@@ -125,7 +135,7 @@ func TestPerformance(t *testing.T) {
 				t.Skip("not asked for")
 			}
 			s := one.scaled(s)
-			announce(t, s, one.name)
+			one.announce(t, s)
 			at, begun := circumstances(t, s), time.Now()
 			found := one.measure(t, s)
 			at.Seconds = math.Round(time.Since(begun).Seconds())
