@@ -111,10 +111,10 @@ func each[T any](runs []T, of func(T) float64) []float64 {
 }
 
 // pairs divides run by run, so that a slow minute of the machine weighs on both
-// sides of a ratio.
+// sides of a ratio. There is none where one side was not measured.
 func pairs(of, by []float64) []float64 {
-	ratios := make([]float64, len(of))
-	for i := range of {
+	ratios := make([]float64, min(len(of), len(by)))
+	for i := range ratios {
 		ratios[i] = of[i] / by[i]
 	}
 	return ratios
