@@ -16,7 +16,7 @@ var words string
 // writePage fills the page's words with what was measured.
 func writePage(out io.Writer, all map[string]result) {
 	parts := map[string]string{"goals": goalTable(all), "numbers": numbers(all), "stages": stageTable(all["stages"]),
-		"peers": peerTable(all["peers"]), "measured": measured(all)}
+		peersSmall: peerTable(all[peersSmall]), peersLarge: peerTable(all[peersLarge]), "measured": measured(all)}
 	text := words
 	for name, part := range parts {
 		text = strings.ReplaceAll(text, "<!-- "+name+" -->\n", part)
@@ -114,17 +114,15 @@ func memory(text string) string {
 	return fmt.Sprintf("%.0f GiB", kilobytes/mebibyte)
 }
 
-// peerTable sets the peers beside this program, one table for each size.
+// peerTable sets the peers beside this program, at one size.
 func peerTable(r result) string {
 	if len(r.Peers) == 0 {
 		return "Not measured yet: `make bench SECTIONS=peers`.\n"
 	}
 	var b strings.Builder
-	for i, p := range r.Peers {
-		if i == 0 || r.Peers[i-1].Size != p.Size {
-			fmt.Fprintf(&b, "\n%d product listings:\n\n| | wall time | CPU time | peak memory | tables | rows | runs |\n|---|---|---|---|---|---|---|\n", p.Listings)
-		}
+	fmt.Fprintf(&b, "%d product listings:\n\n| | wall time | CPU time | peak memory | tables | rows | runs |\n|---|---|---|---|---|---|---|\n", r.Peers[0].Listings)
+	for _, p := range r.Peers {
 		b.WriteString(p.row() + "\n")
 	}
-	return strings.TrimPrefix(b.String(), "\n")
+	return b.String()
 }

@@ -162,6 +162,7 @@ func measureTiny(t *testing.T, s settings) findings {
 		Figures: []figure{{What: "night without changes, time beyond its requests", Unit: "s",
 			Runs: each(runs, func(o outcome) float64 { return o.Wall - o.Busy })}},
 		Numbers: []figure{
+			{What: "night without changes, rows", Runs: []float64{rowsOf(t, filepath.Join(night.warehouse(), "latest", "catalog.duckdb"))}},
 			{What: "night without changes, wall time", Unit: "s", Runs: each(runs, wallOf)},
 			{What: "night without changes, CPU time", Unit: "s", Runs: each(runs, func(o outcome) float64 { return o.CPU })},
 			{What: "night without changes, requests", Runs: each(runs, func(o outcome) float64 { return float64(o.Requests) })},

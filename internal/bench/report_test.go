@@ -139,14 +139,14 @@ func table(f findings) string {
 	return b.String()
 }
 
-// announce says which section begins and how long it took when it was measured last.
-func announce(t *testing.T, s settings, name string) {
+// announce says which section begins, and how long it will take.
+func (one section) announce(t *testing.T, s settings) {
 	t.Helper()
-	last := "no earlier run is known"
+	takes := fmt.Sprintf("about %s with the default settings", minutes(one.about))
 	if s.docs != "" {
-		if r := readResults(t, filepath.Join(s.docs, "performance.json"))[name]; r.Seconds > 0 {
-			last = fmt.Sprintf("last time %d listings and %d runs took %.0f s", r.Listings, r.Runs, r.Seconds)
+		if r := readResults(t, filepath.Join(s.docs, "performance.json"))[one.name]; r.Seconds > 0 {
+			takes = fmt.Sprintf("last time %d listings and %d runs took %s", r.Listings, r.Runs, minutes(r.Seconds))
 		}
 	}
-	t.Logf("%s begins at %s with %d listings and %d runs; %s", name, time.Now().UTC().Format(time.TimeOnly), s.listings, s.runs, last)
+	t.Logf("%s begins at %s with %d listings and %d runs: %s", one.name, time.Now().UTC().Format(time.TimeOnly), s.listings, s.runs, takes)
 }

@@ -3,6 +3,7 @@ package bench_test
 import (
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -86,5 +87,16 @@ func TestScriptLoadsAllRecords(t *testing.T) {
 	}
 	if truth := truthOf(t, 200); truth != want {
 		t.Errorf("the service's truth is %+v, want %+v", truth, want)
+	}
+}
+
+// TestPeersSayWhatIsMissing looks for the peers' programs on an empty PATH.
+func TestPeersSayWhatIsMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for _, p := range peers() {
+		err := p.install(t.Context(), t.TempDir())
+		if want := p.name + " needs python3, which is not on the PATH"; !errors.Is(err, errLacking) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got the error %v, want %q", p.name, err, want)
+		}
 	}
 }

@@ -15,15 +15,39 @@ type section struct {
 	measure func(t *testing.T, s settings) findings
 	// long sections repeat what takes minutes: settings.longRuns.
 	long bool
+	// share divides the listings; 0 is all of them.
+	share int
+	// about is how many seconds the section takes with the default settings on two
+	// cores, for those who wait.
+	about float64
+}
+
+// scaled are the settings of one section.
+func (one section) scaled(s settings) settings {
+	if one.long {
+		s.runs = s.longRuns
+	}
+	if one.share > 0 {
+		s.listings = max(1_000, s.listings/one.share)
+	}
+	return s
 }
 
 // sections are those there are, in the order of the page.
 func sections() []section {
 	return []section{
-		{name: "nights", measure: measureNights}, {name: "wire", measure: measureWire}, {name: "passes", measure: measurePasses},
-		{name: "large", measure: measureLarge, long: true}, {name: "peers", measure: measurePeers}, {name: "limited", measure: measureLimited},
-		{name: "tiny", measure: measureTiny}, {name: "demo", measure: measureDemo}, {name: "decode", measure: measureDecode},
-		{name: "stages", measure: measureStages}, {name: "year", measure: measureYear},
+		{name: "nights", measure: measureNights, about: 440},
+		{name: "wire", measure: measureWire, about: 480},
+		{name: "passes", measure: measurePasses, share: 4, about: 120},
+		{name: "large", measure: measureLarge, long: true, about: 180},
+		{name: peersSmall, measure: measurePeers(small), share: smallShare, about: 420},
+		{name: peersLarge, measure: measurePeers(large), long: true, about: 360},
+		{name: "limited", measure: measureLimited, about: 45},
+		{name: "tiny", measure: measureTiny, about: 15},
+		{name: "demo", measure: measureDemo, about: 30},
+		{name: "decode", measure: measureDecode, about: 20},
+		{name: "stages", measure: measureStages, about: 50},
+		{name: "year", measure: measureYear, share: 10, about: 1200},
 	}
 }
 
@@ -87,10 +111,10 @@ func each[T any](runs []T, of func(T) float64) []float64 {
 }
 
 // pairs divides run by run, so that a slow minute of the machine weighs on both
-// sides of a ratio.
+// sides of a ratio. There is none where one side was not measured.
 func pairs(of, by []float64) []float64 {
-	ratios := make([]float64, len(of))
-	for i := range of {
+	ratios := make([]float64, min(len(of), len(by)))
+	for i := range ratios {
 		ratios[i] = of[i] / by[i]
 	}
 	return ratios
@@ -104,16 +128,14 @@ const (
 // TestPerformance measures the sections that the environment names.
 func TestPerformance(t *testing.T) {
 	s := chosen(t)
+	s.shared, _ = scratch(t)
 	for _, one := range sections() {
 		t.Run(one.name, func(t *testing.T) {
 			if !s.wants(one.name) {
 				t.Skip("not asked for")
 			}
-			s := s
-			if one.long {
-				s.runs = s.longRuns
-			}
-			announce(t, s, one.name)
+			s := one.scaled(s)
+			one.announce(t, s)
 			at, begun := circumstances(t, s), time.Now()
 			found := one.measure(t, s)
 			at.Seconds = math.Round(time.Since(begun).Seconds())

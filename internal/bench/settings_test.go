@@ -41,7 +41,9 @@ type settings struct {
 	days int
 	// allPeers runs each peer at full size.
 	allPeers bool
-	docs     string
+	// shared is a folder for what several sections use.
+	shared string
+	docs   string
 	// binary is the program as it is built for users.
 	binary string
 }
@@ -59,7 +61,7 @@ func chosen(t *testing.T) settings {
 	}
 	var err error
 	for _, name := range s.sections {
-		if name != "all" && !slices.ContainsFunc(sections(), func(one section) bool { return one.name == name }) {
+		if !slices.ContainsFunc(sections(), func(one section) bool { return names(name, one.name) }) {
 			t.Fatalf("%s names a section %q, which there is not", sectionsVar, name)
 		}
 	}
@@ -72,7 +74,13 @@ func chosen(t *testing.T) settings {
 }
 
 func (s settings) wants(section string) bool {
-	return slices.Contains(s.sections, section) || slices.Contains(s.sections, "all")
+	return slices.ContainsFunc(s.sections, func(name string) bool { return names(name, section) })
+}
+
+// names reports whether a word of the environment means a section: its name, what comes
+// before a hyphen of it, or "all".
+func names(word, section string) bool {
+	return word == "all" || word == section || strings.HasPrefix(section, word+"-")
 }
 
 func number(t *testing.T, name string, otherwise int) int {

@@ -63,7 +63,7 @@ func extracting(t *testing.T, profile string) []stage {
 	within := []struct{ name, focus string }{
 		{"staging in DuckDB, on our threads", `load\.\(\*(lane|arrivals)\)|load\.\(\*Stage\)\.(Add|Reject|Finish|Settle|Plan)`},
 		{"decode", `internal/transform\.`},
-		{"land (zstd, checksum, journal)", `fetch\.\(\*Landing\)`},
+		{"land (pack, checksum, journal)", `fetch\.\(\*Landing\)`},
 		{"HTTP", `net/http\.|fetch\.\(\*Client\)`},
 	}
 	var stages []stage

@@ -79,7 +79,7 @@ func measureYear(t *testing.T, s settings) findings {
 	t.Helper()
 	dir, remove := scratch(t)
 	defer remove()
-	y := year{Listings: max(1_000, s.listings/10), Days: s.days, Dir: dir, Report: filepath.Join(dir, "year.json")}
+	y := year{Listings: s.listings, Days: s.days, Dir: dir, Report: filepath.Join(dir, "year.json")}
 	child := again(t, "TestYearChild", y)
 	child.Stderr = os.Stderr // it says how far it is
 	measure(t, child)

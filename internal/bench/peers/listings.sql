@@ -1,8 +1,6 @@
 -- The pages that listings.sh has fetched become one table and one Parquet file. Types
--- are stated, so that DuckDB does not read the pages twice to find them out, and the
--- order of rows is free, so that all threads write.
+-- are stated, so that DuckDB does not read the pages twice to find them out.
 SET TimeZone = 'UTC';
-SET preserve_insertion_order = false;
 
 CREATE TABLE product_listings AS
 SELECT unnest(records, max_depth := 2)
