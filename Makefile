@@ -39,9 +39,10 @@ demo: build ## build, then run the main job on the embedded demo service
 	$(BINARY) demo
 
 .PHONY: test
-test: ## run all tests with the race detector, and the trials without it
-	PLACEMENTSYNC_TRIALS=1 go test -race -timeout 20m -tags $(TAGS) ./...
-	PLACEMENTSYNC_TRIALS=1 go test -timeout 14m -tags $(TAGS) -run '^TestTrial' ./internal/trials
+test: ## run all tests: those of seconds with the race detector, the others without it
+	go test -race -timeout 15m -tags $(TAGS) ./...
+	PLACEMENTSYNC_TRIALS=1 go test -timeout 15m -tags $(TAGS) \
+		$$(grep -rl torture.RequireTrials --include='*_test.go' . | xargs dirname | sort -u)
 
 .PHONY: lint
 lint: ## check format, go vet and staticcheck

@@ -29,8 +29,8 @@ type seen struct {
 	// least is the number of records from which on there is one, few what there is before.
 	least int
 	few   []byte
-	file   *warehouse.SeenWriter
-	err    error
+	file  *warehouse.SeenWriter
+	err   error
 	// base is the version that recalled records are stored in; empty: none were recalled.
 	base string
 }

@@ -137,7 +137,7 @@ func TestTimeIsOverAtTheLastID(t *testing.T) {
 // TestTrialCutNightPublishesWhatHadLanded cuts a bounded night and takes it up with
 // no time at all: what had landed is published, and nothing else is asked for.
 func TestTrialCutNightPublishesWhatHadLanded(t *testing.T) {
-	skipRaced(t)
+	requireTrials(t)
 	t.Parallel()
 	a := newAllotted(t, largeWorld())
 	a.cfg.ResumeMaxAge = 3 * time.Hour
@@ -202,7 +202,7 @@ func (a *allotted) cutOff(n int, bound time.Duration) pipeline.Result {
 // TestTrialReplayOfABoundedNightGivesTheSame builds the tables of nights that left
 // something unread again, and goes on from there.
 func TestTrialReplayOfABoundedNightGivesTheSame(t *testing.T) {
-	skipRaced(t)
+	requireTrials(t)
 	t.Parallel()
 	a := newAllotted(t, largeWorld())
 	ref := newReference(t, a.service, a.cfg.Streams)

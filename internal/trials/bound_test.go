@@ -136,7 +136,7 @@ func largeWorld() sim.Options { return settledWorld(40) }
 // TestTrialLargeCatalogIsWholeAfterFiveNights lives in a world that stands still, so
 // that each detail is worth one question, and each one that is alive one a night.
 func TestTrialLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
-	skipRaced(t)
+	requireTrials(t)
 	t.Parallel()
 	a := newAllotted(t, largeWorld())
 	free := a.beside()
@@ -188,7 +188,7 @@ func TestTrialLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
 // those of orders and campaigns too whose details are unread, and every article
 // that is being worked on as it is; and when nothing is left, all is as it is.
 func TestTrialBoundedNightsFollowAMovingWorld(t *testing.T) {
-	skipRaced(t)
+	requireTrials(t)
 	t.Parallel()
 	a := newAllotted(t, largeWorld())
 	ref := newReference(t, a.service, a.cfg.Streams)

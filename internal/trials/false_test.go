@@ -287,7 +287,7 @@ func falseOnFirstNights(t *testing.T, lie falsehood, streams []stream.Stream, na
 // TestTrialFalseAnswers is the short form of TestTortureFalseAnswers: every falsehood,
 // about a list, a single record, a list under a parent, and status counts.
 func TestTrialFalseAnswers(t *testing.T) {
-	skipRaced(t)
+	requireTrials(t)
 	t.Parallel()
 	for _, lie := range falsehoods() {
 		t.Run(lie.name, func(t *testing.T) {

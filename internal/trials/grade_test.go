@@ -100,7 +100,7 @@ func (h *house) requireTrueStreams(res pipeline.Result, seen readings) {
 // TestTrialMetaStreamsIsTrueOnAnyNight holds the columns of meta.streams that are about
 // the snapshot over nights that read all, carry most, fail in part and read a part.
 func TestTrialMetaStreamsIsTrueOnAnyNight(t *testing.T) {
-	skipRaced(t)
+	requireTrials(t)
 	t.Parallel()
 	world := settledWorld(40)
 	world.SilentChange = 0.05
@@ -136,7 +136,7 @@ func TestTrialMetaStreamsIsTrueOnAnyNight(t *testing.T) {
 // TestTrialNoStreamIsExactThatWasNotReadOrProven lets details change without a trace on
 // any list: a table whose streams are all exact or repaired equals the service.
 func TestTrialNoStreamIsExactThatWasNotReadOrProven(t *testing.T) {
-	skipRaced(t)
+	requireTrials(t)
 	t.Parallel()
 	world := richWorld()
 	world.SilentChange = 0.3

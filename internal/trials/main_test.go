@@ -16,13 +16,3 @@ func requireTrials(t *testing.T) {
 	t.Helper()
 	torture.RequireTrials(t, os.Getenv)
 }
-
-// skipRaced leaves a long trial to the run without the race detector, with which
-// it would take half an hour: make test runs the trials by their names.
-func skipRaced(t *testing.T) {
-	t.Helper()
-	requireTrials(t)
-	if raced {
-		t.Skip("a trial: it runs without the race detector")
-	}
-}

@@ -25,7 +25,7 @@ import (
 // every table and view, every answer of every named query, today and as of an earlier
 // night, and what changed between two nights are those of the lost warehouse.
 func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
-	skipRaced(t)
+	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, trialWorld(3))
 	h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = "changed", 45, 7

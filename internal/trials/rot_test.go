@@ -23,7 +23,7 @@ import (
 
 // TestTrialRotIsFound is the short form of TestTortureRot.
 func TestTrialRotIsFound(t *testing.T) {
-	skipRaced(t)
+	requireTrials(t)
 	t.Parallel()
 	r := newRot(t, 4)
 	for i := range len(r.kinds()) {

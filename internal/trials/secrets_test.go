@@ -193,7 +193,7 @@ func plantAll(poisoned bool) []sim.Fault {
 // that can show it, as it should be and as it should not, and then looks at every
 // byte and text that was published.
 func TestTrialNoSentinelIsPublished(t *testing.T) {
-	skipRaced(t)
+	requireTrials(t)
 	t.Parallel()
 	open := newCanaried(t, transform.Privacy{}, func(string) bool { return true })
 	open.plantedNights()
