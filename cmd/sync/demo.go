@@ -55,7 +55,7 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 	if o.nights < 1 {
 		return usageErr("--nights is %d: use 1 or more", o.nights)
 	}
-	service := sim.New(sim.Options{Seed: o.seed, Token: demoToken})
+	service := sim.New(sim.Options{Seed: o.seed, Token: demoToken, Encodings: []string{"zstd", "gzip"}})
 	base, stop, err := service.Serve(ctx, "")
 	if err != nil {
 		return fmt.Errorf("start the demo service: %w", err)
