@@ -33,8 +33,9 @@ type Draft struct {
 	// Source is the run whose snapshot a rebuilt version shows.
 	Source string
 
-	w    *Warehouse
-	meta *ManifestMeta
+	w       *Warehouse
+	meta    *ManifestMeta
+	sealing sealing
 }
 
 // MetaBase is the version that the draft's changes of meta are relative to: the one that
@@ -142,6 +143,7 @@ func (d *Draft) Definition(table string) stream.Definition { return d.w.Catalog.
 
 // Discard removes the draft. Published versions stay as they are.
 func (d *Draft) Discard() error {
+	_, _ = d.sealing.wait() // of files that are no longer wanted, or Publish has reported it
 	var err error
 	if d.Instance != nil {
 		err = d.Instance.Close()
