@@ -59,7 +59,7 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 	before := d.NewCarrier()
 	var rest []stream.Table
 	for i, t := range tables {
-		written[i] = warehouse.ManifestTable{Name: t.Name, ManifestFileSum: warehouse.ManifestFileSum{File: t.Name + ".parquet"}}
+		written[i] = warehouse.ManifestTable{Name: t.Name, ManifestFileSum: warehouse.ManifestFileSum{File: parquetFile(t.Name)}}
 		carried := false
 		if unchanged[t.Name] {
 			var err error
@@ -67,11 +67,13 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 				return nil, fmt.Errorf("write Parquet: %w", err)
 			}
 		}
-		if !carried {
+		if carried {
+			d.SealFile(written[i].File)
+		} else {
 			rest = append(rest, t)
 		}
 	}
-	if err := writeTables(ctx, d, defs, rest); err != nil {
+	if err := writeTables(ctx, d, defs, rest, d.SealFile); err != nil {
 		return nil, fmt.Errorf("write Parquet: %w", err)
 	}
 	return written, nil
@@ -79,7 +81,8 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 
 // writeTables writes tables one after the other, each by as many threads as the limit
 // bears: two tables at once by one thread each take as long, and share the threads worse.
-func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table) error {
+// It calls finished with each file that is complete.
+func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table, finished func(file string)) error {
 	if len(tables) == 0 {
 		return nil
 	}
@@ -96,10 +99,13 @@ func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream
 		if err := execute(ctx, d, writeTable(d, defs[t.Name], limit/int64(threads)/groupShare)); err != nil {
 			return fmt.Errorf("%s: %w", t.Name, err)
 		}
+		finished(parquetFile(t.Name))
 	}
 	_, err = setThreads(ctx, d, before)
 	return err
 }
+
+func parquetFile(table string) string { return table + ".parquet" }
 
 // writeTable writes a table into its file, with JSON as plain text: marked as JSON, it is
 // binary to polars and a type of its own to pyarrow.
@@ -114,6 +120,6 @@ func writeTable(d *warehouse.Draft, def stream.Definition, groupBytes int64) sql
 	for _, l := range d.Labels() {
 		labels = append(labels, l.Key+": "+warehouse.Literal(l.Value))
 	}
-	return parquetSQL.Render("write_table", values{"columns": columns, "table": mainTable(def.Name), "file": filepath.Join(d.Dir, def.Name+".parquet"),
+	return parquetSQL.Render("write_table", values{"columns": columns, "table": mainTable(def.Name), "file": filepath.Join(d.Dir, parquetFile(def.Name)),
 		"level": zstdLevel, "rows": rowGroup, "bytes": groupBytes, "labels": sqlText("{" + strings.Join(labels, ", ") + "}")})
 }

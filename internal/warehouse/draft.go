@@ -41,6 +41,7 @@ type Draft struct {
 	base fileSize
 	// carried are the tables that did not change, as the manifest of Previous has them.
 	carried map[string]ManifestTable
+	sealing sealing
 }
 
 // MetaBase is the version that the draft's changes of meta are relative to: the one that
@@ -153,6 +154,7 @@ func (d *Draft) Definition(table string) stream.Definition { return d.w.Catalog.
 
 // Discard removes the draft. Published versions stay as they are.
 func (d *Draft) Discard() error {
+	_, _ = d.sealing.wait() // of files that are no longer wanted, or Publish has reported it
 	var err error
 	if d.Instance != nil {
 		err = d.Instance.Close()

@@ -74,7 +74,7 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 // sealAndVerify seals the files of the draft while the DuckDB that verifies starts up,
 // and takes the checksum of the catalog, which no longer changes, while that verifies.
 func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
-	mode, err := d.w.Folder.publicMode(d.Dir)
+	mode, err := d.sealing.modeOf(d)
 	if err != nil {
 		return d.unpublishedErr("publish", err)
 	}
@@ -123,35 +123,25 @@ func (d *Draft) unpublishedErr(what string, err error) error {
 	return fmt.Errorf("%s version %s: %w: nothing was published, the last snapshot stays", what, d.Run, err)
 }
 
-// sealers is how many files are sealed at once: they mostly wait for the disk, which
-// combines their syncs.
-const sealers = 8
-
 // sealFiles checkpoints and closes the catalog, syncs all files, and puts sizes and
 // checksums into the manifest.
 func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) error {
-	sums := make([]ManifestFileSum, len(m.Tables))
-	var sealing errgroup.Group
-	sealing.SetLimit(sealers)
-	sealing.Go(func() error { return d.sealCatalog(ctx, m, mode) })
-	for i := range sums {
-		sealing.Go(func() (err error) {
-			sums[i], err = d.sealFile(m.Tables[i].File, mode)
-			return err
-		})
-	}
-	if err := sealing.Wait(); err != nil {
-		return err
-	}
-	for i, sum := range sums {
-		m.Tables[i].ManifestFileSum = sum
+	for _, t := range m.Tables {
+		d.SealFile(t.File)
 	}
 	if d.meta != nil {
-		sum, err := d.sealFile(MetaFile, mode)
-		if err != nil {
-			return err
-		}
-		d.meta.ManifestFileSum = sum
+		d.SealFile(MetaFile)
+	}
+	err := d.sealCatalog(ctx, m, mode)
+	sums, sealErr := d.sealing.wait()
+	if err = errors.Join(err, sealErr); err != nil {
+		return err
+	}
+	for i, t := range m.Tables {
+		m.Tables[i].ManifestFileSum = sums[t.File]
+	}
+	if d.meta != nil {
+		d.meta.ManifestFileSum = sums[MetaFile]
 		m.Meta = d.meta
 	}
 	entry, err := sumFile(context.Background(), d.Dir, runFile)
@@ -177,13 +167,6 @@ func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) 
 		return err
 	}
 	return d.w.Folder.setModeAndSync(filepath.Join(d.Dir, CatalogFile), mode)
-}
-
-func (d *Draft) sealFile(name string, mode fs.FileMode) (ManifestFileSum, error) {
-	if err := d.w.Folder.setModeAndSync(filepath.Join(d.Dir, name), mode); err != nil {
-		return ManifestFileSum{}, err
-	}
-	return sumFile(context.Background(), d.Dir, name)
 }
 
 // measureTables counts the rows of every table and finds the range of its key, in one
