@@ -141,6 +141,12 @@ func (p *Details) store(ctx context.Context, tx *sql.Tx, cover map[string]Covera
 	return nil
 }
 
+// isCounted reports whether the count of its table says all that a snapshot holds of a
+// stream: all of it was proven tonight, and no other stream fills the table.
+func isCounted(st stream.Stream, c Coverage) bool {
+	return len(st.Root().Const) == 0 && (st.IsEvents() || c == Whole && !st.IsDetail())
+}
+
 // countHeld counts the rows of a stream, the old ones among them, and when the oldest id
 // was read.
 func (p *Details) countHeld(index int, st stream.Stream, c Coverage) sqlText {

@@ -4,12 +4,22 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"placementsync/internal/stream"
 )
 
 // Findings stages what did not fit, and writes what the night found into meta.
-type Findings struct{ stage *staging }
+type Findings struct {
+	stage *staging
+	mu    sync.Mutex
+	// carriers are not staged yet: decoders show a few at a time, and a statement for each
+	// of them would take a small night longer than its rows.
+	carriers []stream.DriftCarrier
+}
+
+// carrierBatch is how many carriers are staged at once.
+const carrierBatch = 8_192
 
 // Drifts is the drift of a night. Records are alike: what one shows is a set, as indexes
 // into All, and a [stream.DriftCarrier] names its set.
@@ -77,7 +87,14 @@ func (f *Findings) AddRejects(ctx context.Context, rejects []stream.Reject) erro
 
 // AddDriftCarriers stages records that showed drift.
 func (f *Findings) AddDriftCarriers(ctx context.Context, carriers []stream.DriftCarrier) error {
-	return insertRows(ctx, f.stage, driftCarrierTable, driftCarrierColumns, carriers)
+	f.mu.Lock()
+	f.carriers = append(f.carriers, carriers...)
+	var full []stream.DriftCarrier
+	if len(f.carriers) >= carrierBatch {
+		full, f.carriers = f.carriers, nil
+	}
+	f.mu.Unlock()
+	return insertRows(ctx, f.stage, driftCarrierTable, driftCarrierColumns, full)
 }
 
 // addDrift stages the entries and sets that the staged records name, and counts the
@@ -92,6 +109,9 @@ func (f *Findings) addDrift(ctx context.Context, d Drifts) error {
 		for _, entry := range set {
 			members = append(members, driftMember{i, entry})
 		}
+	}
+	if err := insertRows(ctx, f.stage, driftCarrierTable, driftCarrierColumns, f.carriers); err != nil {
+		return err
 	}
 	if err := insertRows(ctx, f.stage, driftTable, driftColumns, entries); err != nil {
 		return err

@@ -37,17 +37,18 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 		return nil, err
 	}
 	changes := make([]Change, len(tables))
-	var counts []sqlText
+	var finds, counts []sqlText
 	for i, t := range tables {
 		changes[i].Table, changes[i].Before = t.Name, before[t.Name]
-		if err := execute(ctx, m.staging.draft, m.findClosing(t, changes[i].Before == 0)); err != nil {
-			return nil, err
-		}
+		finds = append(finds, m.findClosing(t, changes[i].Before == 0))
 		count := compareSQL.Render("count_changes", values{"index": i, "closing": closingTable(t.Name)})
 		if changes[i].Before == 0 {
 			count = compareSQL.Render("count_new", values{"index": i, "fresh": freshTable(t.Name)})
 		}
 		counts = append(counts, count)
+	}
+	if err := executeAll(ctx, m.staging.draft, finds); err != nil {
+		return nil, err
 	}
 	return changes, eachRow(ctx, m.staging.draft, counts, func(scan func(...any) error) error {
 		var i int

@@ -35,13 +35,7 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 			return err
 		}
 		defer func() { failed = errors.Join(failed, detach()) }()
-		err = eachRow(ctx, d, []sqlText{metaFileSQL.Render("meta_columns", nil)}, func(scan func(...any) error) error {
-			var table, column string
-			err := scan(&table, &column)
-			before[table] = append(before[table], column)
-			return err
-		})
-		if err != nil {
+		if before, err = columnsBefore(ctx, d, metas); err != nil {
 			return err
 		}
 	}
@@ -59,6 +53,26 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 	}
 	return execute(ctx, d, metaFileSQL.Render("write_meta_file",
 		values{"rows": joinSQL(parts, " UNION ALL BY NAME "), "file": filepath.Join(d.Dir, warehouse.MetaFile)}))
+}
+
+// columnsBefore are the columns of the tables of meta in the version that the draft
+// started from.
+func columnsBefore(ctx context.Context, d *warehouse.Draft, metas []stream.Definition) (map[string][]string, error) {
+	before := map[string][]string{}
+	if d.HasTablesOfBase() {
+		for _, def := range metas {
+			for _, c := range def.Columns {
+				before[def.Name] = append(before[def.Name], c.Name)
+			}
+		}
+		return before, nil
+	}
+	return before, eachRow(ctx, d, []sqlText{metaFileSQL.Render("meta_columns", nil)}, func(scan func(...any) error) error {
+		var table, column string
+		err := scan(&table, &column)
+		before[table] = append(before[table], column)
+		return err
+	})
 }
 
 // attachCatalog attaches the file of a catalog to be read, until detach.

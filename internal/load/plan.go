@@ -2,15 +2,52 @@ package load
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
 // Details decides which details a night asks for, and keeps what became of them.
-type Details struct{ stage *staging }
+type Details struct {
+	stage *staging
+	// known is for readEarlier.
+	known earlier
+}
+
+// earlier is what plans ask of earlier nights. It is read once: a subquery of each plan
+// for it takes longer than the plan.
+type earlier struct {
+	once sync.Once
+	err  error
+	// nights are the times of the published ones, newest first.
+	nights []time.Time
+	// events is set where events are known.
+	events bool
+}
+
+// readEarlier reads it. Webhook events are staged before any plan.
+func (p *Details) readEarlier(ctx context.Context) (*earlier, error) {
+	e := &p.known
+	e.once.Do(func() {
+		e.err = eachRow(ctx, p.stage.draft, []sqlText{planSQL.Render("earlier_nights", nil)}, func(scan func(...any) error) error {
+			var at time.Time
+			err := scan(&at)
+			e.nights = append(e.nights, at)
+			return err
+		})
+		if e.err == nil {
+			e.err = queryRow(ctx, p.stage.draft, liveSQL.Render("has_events", values{
+				"statuses": p.stage.knownRows("article_status_events", "event_id"),
+				"comments": p.stage.knownRows("article_comment_events", "event_id")})).Scan(&e.events)
+		}
+	})
+	return e, e.err
+}
 
 // Rereading says which details a night asks for again.
 type Rereading struct {
@@ -65,7 +102,7 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, prove
 	if err := p.stage.settle(ctx); err != nil {
 		return Plan{}, err
 	}
-	touched, err := p.touchedIDs(ctx, st.Life)
+	known, err := p.readEarlier(ctx)
 	if err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
@@ -77,10 +114,10 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, prove
 	// night had no time for it.
 	var due, overdue sqlText = "FALSE", "FALSE"
 	if r.Recheck > 0 {
-		due = planSQL.Render("is_due", values{"nights": r.Recheck})
+		due = planSQL.Render("is_due", values{"nights": r.Recheck, "tonight": len(known.nights) % r.Recheck})
 	}
-	if r.Recheck > 1 {
-		overdue = planSQL.Render("is_overdue", values{"skipped": r.Recheck - 2})
+	if r.Recheck > 1 && len(known.nights) > r.Recheck-2 {
+		overdue = planSQL.Render("is_overdue", values{"since": known.nights[r.Recheck-2]})
 	}
 	turns, turn := values{"event": int(TurnEvent), "live": int(TurnLive), "new": int(TurnNew), "settled": int(TurnSettled)}, "turn_while_live"
 	if st.Rule == stream.ByRow {
@@ -88,7 +125,7 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, prove
 	}
 	return p.storePlan(ctx, st, planSQL.Render("create_plan", values{"plan": planTable(st.Name), "why": p.reasonFor(st, r, proven),
 		"turn": planSQL.Render(turn, turns), "completes_list": st.Over != "", "live": live, "due": due, "overdue": overdue,
-		"named_ids": p.namedIDs(st), "fingerprints": p.fingerprints(st), "touched": touched, "stream": st.Name}))
+		"named_ids": p.namedIDs(st), "fingerprints": p.fingerprints(st), "touched": p.touchedIDs(st.Life, known.events), "stream": st.Name}))
 }
 
 // PlanAgain decides about a stream that was planned tonight already. What lists vouch for
@@ -128,10 +165,22 @@ func (p *Details) storePlan(ctx context.Context, st stream.Stream, create sqlTex
 
 func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error) {
 	var c Plan
-	err := queryRow(ctx, p.stage.draft, planSQL.Render("count_plan", values{"plan": planTable(st.Name)})).
-		Scan(&c.Fetch, &c.Recheck, &c.Carried, &c.Vouched, &c.Unread, &c.Nights)
+	var oldest sql.NullTime
+	known, err := p.readEarlier(ctx)
+	if err == nil {
+		err = queryRow(ctx, p.stage.draft, planSQL.Render("count_plan", values{"plan": planTable(st.Name)})).
+			Scan(&c.Fetch, &c.Recheck, &c.Carried, &c.Vouched, &c.Unread, &oldest)
+	}
 	if err != nil {
 		return Plan{}, fmt.Errorf("count the plan of %s: %w", st.Name, err)
+	}
+	if c.Carried > c.Vouched {
+		c.Nights = 1
+		for _, night := range known.nights {
+			if oldest.Valid && night.After(oldest.Time) {
+				c.Nights++
+			}
+		}
 	}
 	return c, nil
 }

@@ -1,6 +1,7 @@
 package load_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -61,7 +62,7 @@ func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 	h := newHouse(t, "product_listings", "products", "outlet_listings", "outlets", "outlet_products", "orders", "order_details",
 		"order_items", "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "profiles",
 		"profile_orders", "countries", "cities", "article_status_events", "article_comment_events")
-	h.logs, h.plans, h.reread = true, true, load.Rereading{LiveDays: 45, Recheck: 7}
+	h.logs, h.plans, h.reread = true, true, load.Rereading{LiveDays: 45, Recheck: 2}
 	h.staged = func(s *load.Stage, d *warehouse.Draft) { useEverything(t, h, s, d) }
 	h.merged = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
 		writeEverything(t, h, s, d, cover, changes)
@@ -69,6 +70,7 @@ func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 	limits := load.Limits{Rows: 5_000}
 	_, err := h.run(firstOfEverything(), limits)
 	must(t, err)
+	h.spoilSchema()
 	h.leaves = `{"id":"p0001","row_hash":0,"seq":9}`
 	_, err = h.run(secondOfEverything(), limits)
 	must(t, err)
@@ -83,6 +85,19 @@ func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 	if strings.Contains(ran, "{columns}") || strings.Contains(ran, "render ") {
 		t.Error("a statement ran that was not filled")
 	}
+}
+
+// spoilSchema makes the newest version that of a program with other schema files.
+func (h *house) spoilSchema() {
+	h.t.Helper()
+	run, _, err := h.w.Versions.Latest()
+	must(h.t, err)
+	m, err := h.w.Versions.ReadManifest(run)
+	must(h.t, err)
+	m.Schema = "another"
+	data, err := json.Marshal(m)
+	must(h.t, err)
+	must(h.t, os.WriteFile(filepath.Join(h.w.Folder.VersionPath(run), warehouse.ManifestFile), data, 0o600))
 }
 
 func firstOfEverything() map[string]showing {

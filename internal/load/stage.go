@@ -34,6 +34,8 @@ type Stage struct {
 	Findings *Findings
 
 	staging *staging
+	// after are the rows of the tables of main after the merge.
+	after map[string]int64
 }
 
 // Open attaches a stage to a draft.
@@ -42,7 +44,7 @@ func Open(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Defini
 	if err != nil {
 		return nil, fmt.Errorf("open the stage: %w", err)
 	}
-	return &Stage{Rows: &Rows{staging: s}, Events: &Events{s}, Details: &Details{s}, Findings: &Findings{s}, staging: s}, nil
+	return &Stage{Rows: &Rows{staging: s}, Events: &Events{s}, Details: &Details{stage: s}, Findings: &Findings{stage: s}, staging: s}, nil
 }
 
 // Close ends the stage and removes its file; the draft stays open.
@@ -70,7 +72,12 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 	if err := m.checkLosses(ctx, changes); err != nil {
 		return nil, err
 	}
-	return changes, m.write(ctx, changes)
+	err = m.write(ctx, changes)
+	s.after = map[string]int64{}
+	for _, c := range changes {
+		s.after[c.Table] = c.After
+	}
+	return changes, err
 }
 
 // Held is what a snapshot holds of a stream, in its first table.
@@ -88,7 +95,12 @@ func (s *Stage) CountHeld(ctx context.Context, cover map[string]Coverage) (map[s
 	held := map[string]Held{}
 	var counts []sqlText
 	for i, st := range s.staging.streams {
-		if c, ok := cover[st.Name]; ok {
+		c, ok := cover[st.Name]
+		switch rows, counted := s.after[st.Root().Name]; {
+		case !ok:
+		case counted && isCounted(st, c):
+			held[st.Name] = Held{Rows: rows}
+		default:
 			counts = append(counts, s.Details.countHeld(i, st, c))
 		}
 	}

@@ -66,8 +66,11 @@ func (s *staging) create(ctx context.Context) error {
 		createTable(rejectTable, rejectColumns), createTable(eventIDTable, eventIDColumns), createTable(eventTable, eventColumns),
 		createTable(driftTable, driftColumns), createTable(driftSetTable, driftSetColumns), createTable(driftCarrierTable, driftCarrierColumns)}
 	for _, st := range s.streams {
-		statements = append(statements, createSchema(st.Name), createTable(askedTable(st.Name), askedColumns),
-			stageSQL.Render("create_table", values{"table": planTable(st.Name), "columns": planColumns}))
+		statements = append(statements, createSchema(st.Name))
+		if st.IsDetail() {
+			statements = append(statements, createTable(askedTable(st.Name), askedColumns),
+				stageSQL.Render("create_table", values{"table": planTable(st.Name), "columns": planColumns}))
+		}
 		if s.fillsAlone(st) {
 			statements = append(statements, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, stream.SameTable), "columns": sameColumns}))
 		}

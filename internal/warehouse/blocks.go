@@ -52,19 +52,17 @@ func (d *Draft) writeCatalog(ctx context.Context, changed bool) error {
 // findBlockSize returns the size of blocks that the catalog is to be written anew with; 0:
 // what changed is written to the file that it has.
 func (d *Draft) findBlockSize(ctx context.Context, changed bool) (int, error) {
-	if d.base.block == smallBlock && d.base.bytes <= compactSize {
-		if changed {
-			return smallBlock, nil
-		}
+	isSmall := d.base.block == smallBlock
+	if isSmall && !changed {
 		return 0, nil
 	}
 	var rows int64
 	err := d.DB.QueryRowContext(ctx, string(instanceSQL.Render("count_all_rows", nil))).Scan(&rows)
 	switch {
-	case d.base.block != smallBlock && rows < fewRows:
-		return smallBlock, err
-	case d.base.block != largeBlock && rows > manyRows:
+	case rows > manyRows && isSmall:
 		return largeBlock, err
+	case rows < fewRows && (!isSmall || d.base.bytes <= compactSize):
+		return smallBlock, err
 	}
 	return 0, err
 }

@@ -51,6 +51,13 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest)
 	return in.Atomically(ctx, append([]string{string(catalogSQL.Render("create_schemas", nil))}, statements...))
 }
 
+// isOf reports whether a version was written with this very catalog, so that nothing in it
+// has to be looked at: to list the columns of all tables and views takes as long as to
+// read the file.
+func (c *Catalog) isOf(m Manifest) bool {
+	return m.Schema == SchemaVersion() && slices.EqualFunc(c.tables, m.Tables, func(t stream.Table, of ManifestTable) bool { return t.Name == of.Name })
+}
+
 // storedTable is a table in one schema of the catalog.
 type storedTable struct {
 	schema  string

@@ -42,6 +42,8 @@ type Draft struct {
 	// carried are the tables that did not change, as the manifest of Previous has them.
 	carried map[string]ManifestTable
 	sealing sealing
+	// sameTables is for HasTablesOfBase.
+	sameTables bool
 }
 
 // MetaBase is the version that the draft's changes of meta are relative to: the one that
@@ -106,8 +108,16 @@ func (d *Draft) openCatalog(ctx context.Context) error {
 		return err
 	}
 	d.Instance = in
-	return d.w.Catalog.ensureTables(ctx, in, d.w.Versions.manifestOrNone(d.Previous))
+	base := d.w.Versions.manifestOrNone(d.Previous)
+	if d.sameTables = d.w.Catalog.isOf(base); d.sameTables {
+		return nil
+	}
+	return d.w.Catalog.ensureTables(ctx, in, base)
 }
+
+// HasTablesOfBase reports whether the tables of the draft have the same columns in the
+// version that it started from.
+func (d *Draft) HasTablesOfBase() bool { return d.sameTables }
 
 // copyPrevious copies the catalog that the draft starts from; without one DuckDB makes it.
 func (d *Draft) copyPrevious(path string) error {

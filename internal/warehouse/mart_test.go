@@ -89,9 +89,7 @@ func TestViewsOfMartFollowTheProgram(t *testing.T) {
 			if err := d.Exec(t.Context(), c.spoil); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := d.Publish(t.Context(), slices.Clone(files)); err != nil {
-				t.Fatal(err)
-			}
+			publishByOther(t, w, d)
 			next, err := w.Begin(t.Context(), "20261102T020000Z", night.AddDate(0, 0, 1))
 			if err != nil {
 				t.Fatal(err)

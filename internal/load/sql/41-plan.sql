@@ -1,6 +1,9 @@
 -- The plan of a stream of details: every id that it could be asked for, and what becomes
 -- of each tonight.
 
+-- name: earlier_nights
+SELECT snapshot_at FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh' ORDER BY snapshot_at DESC
+
 -- name: create_plan
 CREATE OR REPLACE TABLE {plan} AS
 SELECT id, fingerprint, {why} AS why, {turn} AS turn, read_at, named, overdue, FALSE AS unread,
@@ -53,11 +56,11 @@ i.id IN ({ids})
 -- name: is_due
 -- Whether it is the turn of a settled detail to be read again: the turn of an id comes by
 -- its hash, that of a night by its number.
-md5_number_lower(i.id) % {nights} = (SELECT count(*) FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh') % {nights}
+md5_number_lower(i.id) % {nights} = {tonight}
 
 -- name: is_overdue
 -- Whether an earlier night had no time for it.
-d.read_at < (SELECT snapshot_at FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh' ORDER BY snapshot_at DESC LIMIT 1 OFFSET {skipped})
+d.read_at < {since}
 
 -- name: why_while_live
 CASE WHEN new THEN 'new' WHEN event THEN 'event' WHEN live THEN 'live' WHEN due OR overdue THEN 'recheck' ELSE 'carried' END
@@ -87,13 +90,10 @@ LEFT JOIN meta.details d ON d.stream = {stream} AND d.id = i.id
 SELECT EXISTS (SELECT 1 FROM ({named_ids}) ANTI JOIN {plan} USING (id))
 
 -- name: count_plan
-SELECT wanted, recheck, carried, vouched, unread,
-    CASE WHEN carried > vouched THEN 1 + (SELECT count(*) FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh' AND snapshot_at > oldest) ELSE 0 END
-FROM (
-    SELECT count(*) FILTER (why <> 'carried' AND NOT unread) AS wanted, count(*) FILTER (why = 'recheck' AND NOT unread) AS recheck,
-        count(*) FILTER (why = 'carried') AS carried, count(*) FILTER (why = 'carried' AND vouched) AS vouched,
-        count(*) FILTER (unread) AS unread, min(read_at) FILTER (why = 'carried' AND NOT vouched) AS oldest
-    FROM {plan})
+SELECT count(*) FILTER (why <> 'carried' AND NOT unread), count(*) FILTER (why = 'recheck' AND NOT unread),
+    count(*) FILTER (why = 'carried'), count(*) FILTER (why = 'carried' AND vouched),
+    count(*) FILTER (unread), min(read_at) FILTER (why = 'carried' AND NOT vouched)
+FROM {plan}
 
 -- name: ids_to_ask
 -- Of one turn, those that were read longest ago come first, and of those that never

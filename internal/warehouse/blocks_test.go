@@ -1,0 +1,158 @@
+package warehouse_test
+
+import (
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
+)
+
+// blockSize reads the size of blocks that the published catalog states of itself.
+func blockSize(t *testing.T, w *warehouse.Warehouse) uint64 {
+	t.Helper()
+	data, err := os.ReadFile(w.Folder.CatalogPath())
+	must(t, err)
+	return binary.LittleEndian.Uint64(data[4096+40:])
+}
+
+// content lists what the published catalog says of its tables, views and macros, with how
+// many rows and what sum the tables have.
+func content(t *testing.T, w *warehouse.Warehouse) []string {
+	t.Helper()
+	db, err := sql.Open("duckdb", w.Folder.CatalogPath()+"?access_mode=READ_ONLY")
+	must(t, err)
+	defer db.Close()
+	rows, err := db.QueryContext(t.Context(), `
+		SELECT concat_ws(' ', schema_name, table_name, column_name, data_type, is_nullable, comment) FROM duckdb_columns() WHERE NOT internal
+		UNION ALL SELECT concat_ws(' ', schema_name, table_name, comment) FROM duckdb_tables()
+		UNION ALL SELECT concat_ws(' ', schema_name, view_name, comment, sql) FROM duckdb_views() WHERE NOT internal
+		UNION ALL SELECT concat_ws(' ', schema_name, function_name, macro_definition) FROM duckdb_functions() WHERE NOT internal
+		UNION ALL SELECT concat_ws(' ', count(*), sum(hash(t))) FROM history.product_listing_tags t
+		ORDER BY 1`)
+	must(t, err)
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var one string
+		must(t, rows.Scan(&one))
+		all = append(all, one)
+	}
+	must(t, rows.Err())
+	return all
+}
+
+// addRows puts rows into a draft besides those that it has.
+func addRows(t *testing.T, d *warehouse.Draft, rows int) {
+	t.Helper()
+	must(t, d.Exec(t.Context(), fmt.Sprintf("INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, row_hash, valid_to, run_id) "+
+		"SELECT 'q', i, 'tag ' || i, TIMESTAMPTZ '2026-01-01', i, TIMESTAMPTZ '2026-01-02', 'r' FROM range(%d) r(i)", rows)))
+}
+
+// withoutSum leaves out the line that counts rows.
+func withoutSum(lines []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return line[0] >= '0' && line[0] <= '9' })
+}
+
+func TestBlocksGrowWithTheCatalog(t *testing.T) {
+	w := open(t)
+	publish(t, w, "20261101T020000Z", "one")
+	if got := blockSize(t, w); got != 16<<10 {
+		t.Fatalf("a small catalog has blocks of %d bytes", got)
+	}
+	before := content(t, w)
+
+	// A kill or a failure beside the move leaves the last night.
+	failing := failingAt(t, w, "before move catalog.duckdb")
+	d := draft(t, failing, "20261102T020000Z", "two")
+	addRows(t, d, 500_001)
+	if _, err := d.Publish(t.Context(), slices.Clone(files)); !errors.Is(err, syscall.EIO) {
+		t.Errorf("got %v from a disk that fails at the move", err)
+	}
+	must(t, d.Discard())
+	if diff := cmp.Diff(before, content(t, w)); diff != "" {
+		t.Errorf("the published catalog changed (-before +after):\n%s", diff)
+	}
+
+	d = draft(t, w, "20261102T020000Z", "two")
+	addRows(t, d, 500_001)
+	var rows int64
+	var sum string
+	must(t, d.DB.QueryRowContext(t.Context(), "SELECT count(*), sum(hash(t))::VARCHAR FROM history.product_listing_tags t").Scan(&rows, &sum))
+	m, err := d.Publish(t.Context(), slices.Clone(files))
+	must(t, err)
+	must(t, w.Ledger.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
+	if got := blockSize(t, w); got != 256<<10 {
+		t.Errorf("a catalog of %d rows has blocks of %d bytes", rows, got)
+	}
+	after := content(t, w)
+	if diff := cmp.Diff(withoutSum(before), withoutSum(after)); diff != "" {
+		t.Errorf("tables, views, macros or comments changed (-small +large):\n%s", diff)
+	}
+	if want := fmt.Sprintf("%d %s", rows, sum); !slices.Contains(after, want) {
+		t.Errorf("history does not have the rows %q", want)
+	}
+	// It stays as it is while it is neither small nor outgrown.
+	publish(t, w, "20261104T020000Z", "three")
+	if got := blockSize(t, w); got != 256<<10 {
+		t.Errorf("the night after it has blocks of %d bytes", got)
+	}
+	if found, err := w.Examiner.Examine(t.Context(), true); err != nil || len(found.Damage) > 0 {
+		t.Errorf("verify found %+v (%v)", found.Damage, err)
+	}
+}
+
+// TestCatalogOfAnEarlierProgramGetsSmallBlocks goes on from a file as the program wrote it
+// before: of the older storage version, in blocks of the usual size.
+func TestCatalogOfAnEarlierProgramGetsSmallBlocks(t *testing.T) {
+	w := open(t)
+	m := publish(t, w, "20261101T020000Z", "one")
+	before := content(t, w)
+	file := filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.CatalogFile)
+	old := filepath.Join(t.TempDir(), "old.duckdb")
+	db, err := sql.Open("duckdb", "")
+	must(t, err)
+	for _, s := range []string{"ATTACH " + warehouse.Literal(file) + " AS small (READ_ONLY)",
+		"ATTACH " + warehouse.Literal(old) + " AS old (STORAGE_VERSION 'v1.0.0')", "COPY FROM DATABASE small TO old"} {
+		_, err := db.ExecContext(t.Context(), s)
+		must(t, err)
+	}
+	must(t, db.Close())
+	data, err := os.ReadFile(old)
+	must(t, err)
+	must(t, os.WriteFile(file, data, 0o600))
+	sum := sha256.Sum256(data)
+	m.Catalog.Bytes, m.Catalog.SHA256 = int64(len(data)), hex.EncodeToString(sum[:])
+	text, err := json.Marshal(m)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), text, 0o600))
+	if got := blockSize(t, w); got != 256<<10 {
+		t.Fatalf("the older file has blocks of %d bytes", got)
+	}
+
+	next := publish(t, w, "20261102T020000Z", "two")
+	if got := blockSize(t, w); got != 16<<10 {
+		t.Errorf("the next night has blocks of %d bytes", got)
+	}
+	if next.Catalog.Bytes*3 > m.Catalog.Bytes {
+		t.Errorf("the catalog has %d bytes in small blocks and had %d before", next.Catalog.Bytes, m.Catalog.Bytes)
+	}
+	if diff := cmp.Diff(withoutSum(before), withoutSum(content(t, w))); diff != "" {
+		t.Errorf("tables, views, macros or comments changed (-before +after):\n%s", diff)
+	}
+	if got := read(t, w); !cmp.Equal(got, []string{"one", "two"}) {
+		t.Errorf("got %v", got)
+	}
+}
