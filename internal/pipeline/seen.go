@@ -77,7 +77,7 @@ func (k *sink) recallRecords() {
 	}
 	s.least = cmp.Or(n.cfg.KnownRecords, knownRecords)
 	if !n.mode.dryRun {
-		s.create = func() (*warehouse.SeenWriter, error) { return n.wh.Folder.CreateSeen(k.stream.Name, n.run.ID) }
+		s.create = func() (*warehouse.SeenWriter, error) { return n.wh.Seen().Create(k.stream.Name, n.run.ID) }
 	}
 	shared := transform.NewMemory(n.seedOf(k.stream), k.loadKnown())
 	for _, d := range k.all {
@@ -98,7 +98,7 @@ func (k *sink) loadKnown() *transform.Known {
 		return nil
 	}
 	known := transform.NewKnown(records)
-	err := n.wh.Folder.ReadSeen(k.stream.Name, named, transform.EntrySize, known.Add)
+	err := n.wh.Seen().Read(k.stream.Name, named, transform.EntrySize, known.Add)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			n.cfg.Log.Warn("what the last night saw cannot be used: all records are decoded", "stream", k.stream.Name, "error", err)

@@ -279,7 +279,7 @@ func (w *Warehouse) finishPublish(run string) error {
 	if err := w.Series.extendSeries(m); err != nil {
 		return fmt.Errorf("extend the Parquet series: %w", err)
 	}
-	if err := w.Folder.removeUnnamedSeen(m.Seen); err != nil {
+	if err := w.Seen().removeUnnamed(m.Seen); err != nil {
 		return err
 	}
 	old, err := w.Versions.oldPaths()

@@ -23,8 +23,14 @@ type SeenFile struct {
 	Sum   string `json:"xxh3"`
 }
 
-func (f *Folder) seenPath(stream, run string) string {
-	return f.path(stateDir, seenDir, run+"."+stream)
+// SeenFolder is where such files are.
+type SeenFolder struct{ folder *Folder }
+
+// Seen is the folder with what the last night saw.
+func (w *Warehouse) Seen() SeenFolder { return SeenFolder{w.Folder} }
+
+func (s SeenFolder) path(stream, run string) string {
+	return s.folder.path(stateDir, seenDir, run+"."+stream)
 }
 
 // SeenFiles returns the files that a version names, by stream.
@@ -33,10 +39,10 @@ func (v *Versions) SeenFiles(run string) map[string]SeenFile { return v.manifest
 // errSeen says that a file is not the one that its version names.
 var errSeen = errors.New("its checksum is not the one of its version")
 
-// ReadSeen passes the content of such a file in parts that are multiples of a unit. What
+// Read passes the content of a file in parts that are multiples of a unit. What
 // was passed may be used when it returns no error.
-func (f *Folder) ReadSeen(stream string, named SeenFile, unit int, pass func(part []byte)) error {
-	file, err := os.Open(f.seenPath(stream, named.Run))
+func (s SeenFolder) Read(stream string, named SeenFile, unit int, pass func(part []byte)) error {
+	file, err := os.Open(s.path(stream, named.Run))
 	if err != nil {
 		return err
 	}
@@ -56,7 +62,7 @@ func (f *Folder) ReadSeen(stream string, named SeenFile, unit int, pass func(par
 		}
 	}
 	if sumText(sum) != named.Sum {
-		return fmt.Errorf("read %s: %w", f.relativePath(file.Name()), errSeen)
+		return fmt.Errorf("read %s: %w", s.folder.relativePath(file.Name()), errSeen)
 	}
 	return nil
 }
@@ -68,7 +74,7 @@ func sumText(sum *xxh3.Hasher) string {
 
 // SeenWriter writes what a night sees of a list. It is for one goroutine at a time.
 type SeenWriter struct {
-	folder *Folder
+	in     SeenFolder
 	stream string
 	run    string
 	file   *os.File
@@ -77,9 +83,9 @@ type SeenWriter struct {
 	bytes  int64
 }
 
-// CreateSeen begins such a file for a run.
-func (f *Folder) CreateSeen(stream, run string) (*SeenWriter, error) {
-	path := f.seenPath(stream, run)
+// Create begins a file for a run.
+func (s SeenFolder) Create(stream, run string) (*SeenWriter, error) {
+	path := s.path(stream, run)
 	if err := os.MkdirAll(filepath.Dir(path), privateDir); err != nil {
 		return nil, err
 	}
@@ -87,7 +93,7 @@ func (f *Folder) CreateSeen(stream, run string) (*SeenWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &SeenWriter{f, stream, run, file, bufio.NewWriterSize(file, 256<<10), xxh3.New(), 0}, nil
+	return &SeenWriter{s, stream, run, file, bufio.NewWriterSize(file, 256<<10), xxh3.New(), 0}, nil
 }
 
 // Add adds to the file.
@@ -102,7 +108,7 @@ func (w *SeenWriter) Add(part []byte) error {
 func (w *SeenWriter) Seal() (SeenFile, error) {
 	err := errors.Join(w.to.Flush(), w.file.Close())
 	if err == nil {
-		err = w.folder.disk.Rename(w.file.Name(), w.folder.seenPath(w.stream, w.run))
+		err = w.in.folder.disk.Rename(w.file.Name(), w.in.path(w.stream, w.run))
 	}
 	if err != nil {
 		return SeenFile{}, errors.Join(err, os.Remove(w.file.Name()))
@@ -116,22 +122,22 @@ func (w *SeenWriter) Discard() {
 	_ = os.Remove(w.file.Name()) // the next publish removes what stays
 }
 
-// removeUnnamedSeen removes the files that a version does not name.
-func (f *Folder) removeUnnamedSeen(named map[string]SeenFile) error {
-	dir := f.path(stateDir, seenDir)
+// removeUnnamed removes the files that a version does not name.
+func (s SeenFolder) removeUnnamed(named map[string]SeenFile) error {
+	dir := s.folder.path(stateDir, seenDir)
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove what earlier nights saw: %w", err)
 	}
 	kept := map[string]bool{}
 	for stream, file := range named {
-		kept[filepath.Base(f.seenPath(stream, file.Run))] = true
+		kept[filepath.Base(s.path(stream, file.Run))] = true
 	}
 	for _, e := range entries {
 		if kept[e.Name()] {
 			continue
 		}
-		if err := f.disk.Remove(filepath.Join(dir, e.Name())); err != nil {
+		if err := s.folder.disk.Remove(filepath.Join(dir, e.Name())); err != nil {
 			return fmt.Errorf("remove what an earlier night saw: %w", err)
 		}
 	}
