@@ -106,7 +106,11 @@ func (b *beside) add(u usage) {
 
 func (b beside) row() string {
 	median := func(unit string, runs []float64) string { return shown(figure{Runs: runs}.median(), unit) }
-	return fmt.Sprintf("| %s | %s | %s | %s | %d | %d | %d |", strings.TrimSpace(b.Name+" "+b.Version), median("s", b.Wall), median("s", b.CPU),
+	name := b.Name
+	if b.Version != "" {
+		name += " (" + b.Version + ")"
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %d | %d | %d |", name, median("s", b.Wall), median("s", b.CPU),
 		median("MiB", each(b.Peak, func(v float64) float64 { return v / mebibyte })), b.Tables, b.Rows, len(b.Wall))
 }
 

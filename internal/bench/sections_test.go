@@ -43,7 +43,7 @@ func sections() []section {
 		{name: peersSmall, measure: measurePeers(small), share: smallShare, about: 420},
 		{name: peersLarge, measure: measurePeers(large), long: true, about: 360},
 		{name: "limited", measure: measureLimited, about: 45},
-		{name: "tiny", measure: measureTiny, about: 15},
+		{name: "tiny", measure: measureTiny, about: 30},
 		{name: "demo", measure: measureDemo, about: 30},
 		{name: "decode", measure: measureDecode, about: 20},
 		{name: "stages", measure: measureStages, about: 50},

@@ -19,14 +19,13 @@ import (
 	"placementsync/internal/sim"
 )
 
-// world is what the demo service of a measurement holds. Catalog worlds have
-// listings and little else.
+// world is what the demo service of a measurement holds. The zero value is as large as
+// the world of the demo. Catalog worlds have listings and little else.
 type world struct {
 	Listings int
 	// Catalog leaves out orders, campaigns and files.
 	Catalog bool
-	// Tiny holds some of everything, as much as makes a night without changes
-	// take about 300 requests.
+	// Tiny holds some of everything, fewer than half of the demo's rows.
 	Tiny bool
 	// Rate limits the requests a second, as the service does; 0: no limit.
 	Rate  float64
