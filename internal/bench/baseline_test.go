@@ -36,7 +36,7 @@ func (b baseline) statements() []string {
 	statements := []string{
 		"SET TimeZone = 'UTC'",
 		"SET temp_directory = " + file("spill"),
-		"ATTACH " + file("baseline.duckdb") + " AS made (STORAGE_VERSION 'v1.0.0')",
+		"ATTACH " + file("baseline.duckdb") + " AS made (STORAGE_VERSION 'v1.1.0')",
 		"USE made",
 		fmt.Sprintf("CREATE TABLE product_listings AS SELECT * FROM read_json('%s/*.ndjson', format = 'newline_delimited', columns = %s)",
 			b.NDJSON, listingColumns),

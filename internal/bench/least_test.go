@@ -45,7 +45,7 @@ func TestLeastChild(t *testing.T) {
 	}
 	run("SET temp_directory = '%s'", filepath.Join(l.Dir, "spill"))
 	run("ATTACH '%s' AS night (READ_ONLY)", l.Catalog)
-	run("ATTACH '%s' AS copy (STORAGE_VERSION 'v1.0.0')", filepath.Join(l.Dir, "copy.duckdb"))
+	run("ATTACH '%s' AS copy (STORAGE_VERSION 'v1.1.0')", filepath.Join(l.Dir, "copy.duckdb"))
 	var done leastDone
 	done.Load = timed(func() {
 		for table := range catalogTables {
