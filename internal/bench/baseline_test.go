@@ -49,7 +49,7 @@ func (b baseline) statements() []string {
 		"SET TimeZone = 'UTC'",
 		fmt.Sprintf("SET preserve_insertion_order = %t", b.Ordered),
 		"SET temp_directory = " + file("spill"),
-		"ATTACH " + file("baseline.duckdb") + " AS made (STORAGE_VERSION 'v1.0.0')",
+		"ATTACH " + file("baseline.duckdb") + " AS made (STORAGE_VERSION 'v1.1.0')",
 		"USE made",
 		fmt.Sprintf("CREATE TABLE product_listings AS SELECT * FROM read_json('%s/*.ndjson', format = 'newline_delimited', columns = %s)",
 			b.NDJSON, listingColumns),

@@ -44,7 +44,7 @@ func (d *Draft) writeCatalog(ctx context.Context, changed bool) error {
 		d.Instance = nil
 	}
 	if err == nil && size != 0 {
-		err = d.w.Folder.disk.Do("move", path, func() error { return os.Rename(moved, path) })
+		err = d.w.Folder.disk.Rename(moved, path)
 	}
 	return err
 }

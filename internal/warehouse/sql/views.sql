@@ -1,6 +1,6 @@
 -- The view and the macros of the history of a table, and the macro of all changes. They
 -- are made anew when a schema file changes. Any reader may call them, so they keep to
--- what DuckDB 1.0 knows: no lambdas, and no conversion that needs an extension.
+-- what DuckDB 1.1 knows: no lambdas, and no conversion that needs an extension.
 
 -- name: history_view
 -- Current and closed versions of the rows of a table. valid_to is NULL for current ones.
