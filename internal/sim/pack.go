@@ -43,6 +43,11 @@ func newPacker(opts Options) *packer {
 		}
 	}
 	p.zstd, _ = zstd.NewWriter(nil) // only options can fail
+	if len(p.codings) > 0 {
+		// The first use makes channels for the later ones, which may not belong to the
+		// synctest bubble of one of them.
+		p.zstd.EncodeAll([]byte{0}, nil)
+	}
 	p.writers.New = func() any { return gzip.NewWriter(nil) }
 	return p
 }

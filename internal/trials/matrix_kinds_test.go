@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"placementsync/internal/sim"
 )
 
@@ -87,6 +89,12 @@ func bodies() []ill {
 		rewritten("duplicate keys", twice),
 		{name: "gzip bomb", spoil: bomb(), timeout: 20 * time.Second},
 		large("100 MB record", 100_000_000),
+		{name: "zstd bomb", spoil: zstdBomb(), timeout: 20 * time.Second},
+		{name: "zstd, cut off", spoil: codedAs("zstd", func(body []byte) []byte {
+			packed := zstdPacked(body)
+			return packed[:len(packed)-len(packed)/3-1]
+		})},
+		{name: "plain, named gzip", spoil: codedAs("gzip", func(body []byte) []byte { return body })},
 	}
 }
 
@@ -133,6 +141,30 @@ func bomb() func(rw http.ResponseWriter, body []byte) {
 		rw.Header().Set("Content-Type", "application/json")
 		_, _ = rw.Write(packed) // the client hangs up
 	}
+}
+
+// codedAs answers something in the name of a coding.
+func codedAs(coding string, pack func(body []byte) []byte) func(rw http.ResponseWriter, body []byte) {
+	return func(rw http.ResponseWriter, body []byte) {
+		rw.Header().Set("Content-Encoding", coding)
+		rw.Header().Set("Content-Type", "application/json")
+		_, _ = rw.Write(pack(body)) // the client hangs up
+	}
+}
+
+func zstdPacked(body []byte) []byte {
+	pack, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) // only options can fail
+	return pack.EncodeAll(body, nil)
+}
+
+// zstdBomb answers a gigabyte of white space in frames that do not say their sizes.
+func zstdBomb() func(rw http.ResponseWriter, body []byte) {
+	var unit bytes.Buffer
+	pack, _ := zstd.NewWriter(&unit, zstd.WithEncoderConcurrency(1)) // only options can fail
+	_, _ = io.Copy(pack, io.LimitReader(blanks{}, bombUnit))         // a buffer takes everything
+	_ = pack.Close()
+	packed := bytes.Repeat(unit.Bytes(), bombUnits)
+	return codedAs("zstd", func([]byte) []byte { return packed })
 }
 
 // blanks are as many as are read.

@@ -20,7 +20,8 @@ import (
 )
 
 // disorder answers for the service in an order of its own: each answer takes a
-// random time on the clock of the bubble, and some come at the second attempt.
+// random time on the clock of the bubble, and some come at the second attempt; each
+// comes in a coding of its own.
 type disorder struct {
 	service http.Handler
 	mu      sync.Mutex
@@ -32,7 +33,7 @@ type disorder struct {
 }
 
 func (d *disorder) RoundTrip(r *http.Request) (*http.Response, error) {
-	takes, busy := d.next()
+	takes, busy, coding := d.next()
 	timer := time.NewTimer(takes)
 	defer timer.Stop()
 	select {
@@ -44,21 +45,23 @@ func (d *disorder) RoundTrip(r *http.Request) (*http.Response, error) {
 	if busy {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	} else {
-		d.service.ServeHTTP(w, r)
+		coded := r.Clone(r.Context())
+		coded.Header.Set("Accept-Encoding", coding)
+		d.service.ServeHTTP(w, coded)
 	}
 	return w.Result(), nil
 }
 
-func (d *disorder) next() (takes time.Duration, busy bool) {
+func (d *disorder) next() (takes time.Duration, busy bool, coding string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.left--; d.left == 0 {
 		d.cut()
 	}
 	if d.random == nil {
-		return 0, false
+		return 0, false, "identity"
 	}
-	return time.Duration(d.random.IntN(1000)) * time.Millisecond, d.random.IntN(20) == 0
+	return time.Duration(d.random.IntN(1000)) * time.Millisecond, d.random.IntN(20) == 0, []string{"identity", "gzip", "zstd"}[d.random.IntN(3)]
 }
 
 // straight is a night as it comes: one request after the other.
@@ -89,7 +92,9 @@ func shuffled(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 func sameInAnyOrder(t *testing.T, seed uint64, streams []string) (cuts int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 3))
-	service := sim.New(trialWorld(seed))
+	world := trialWorld(seed)
+	world.Encodings = []string{"zstd", "gzip"}
+	service := sim.New(world)
 	calm, stirred := t.TempDir(), t.TempDir()
 	for range 2 {
 		service.Advance(1)
