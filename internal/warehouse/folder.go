@@ -158,6 +158,9 @@ func stepLabel(path string) string {
 	if _, ok := RunTime(run); ok {
 		return "of the version"
 	}
+	if strings.HasPrefix(name, seriesDay) {
+		return "of the day"
+	}
 	if ext := filepath.Ext(name); ext == ".open" || ext == ".log" {
 		return "of the inbox"
 	}

@@ -197,7 +197,7 @@ func TestMendDoesNotPlaceWhatIsNotSynced(t *testing.T) {
 // TestMendedFileHasOtherBytes puts a file in the place of one whose rows stood in another
 // order, stops behind each change of the disk, and does it again.
 func TestMendedFileHasOtherBytes(t *testing.T) {
-	for _, step := range []string{"", "after rename product_listing_tags.parquet", "before write manifest.json", "before write snapshot_date=2026-11-01.json"} {
+	for _, step := range []string{"", "after rename product_listing_tags.parquet", "before write manifest.json", "before write of the day"} {
 		w := open(t)
 		m := publish(t, w, firstNight, "one")
 		version := filepath.Join(w.Folder.VersionPath(firstNight), m.Tables[0].File)
