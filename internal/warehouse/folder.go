@@ -154,11 +154,12 @@ func folderMode(mode fs.FileMode) fs.FileMode { return mode | mode&0o444>>2 }
 // names of drafts and versions contain their run, those of segments of the inbox a time.
 func stepLabel(path string) string {
 	name := filepath.Base(path)
-	run, _, _ := strings.Cut(strings.TrimPrefix(name, "."), ".")
+	visible := strings.TrimPrefix(name, ".")
+	run, _, _ := strings.Cut(visible, ".")
 	if _, ok := RunTime(run); ok {
 		return "of the version"
 	}
-	if strings.HasPrefix(name, seriesDay) {
+	if strings.HasPrefix(visible, seriesDay) {
 		return "of the day"
 	}
 	if ext := filepath.Ext(name); ext == ".open" || ext == ".log" {
