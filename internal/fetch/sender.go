@@ -102,7 +102,7 @@ func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) 
 	}
 	defer s.memory.releaseSlot()
 	stored, _ := s.landing.find(q.Request)
-	if err := s.memory.holdWide(ctx, q, int64(stored.size)); err != nil {
+	if err := s.memory.holdWide(ctx, q, int64(max(stored.size, stored.stored))); err != nil {
 		return true, stoppedErr(ctx, q.Stream)
 	}
 	defer s.memory.releaseWide(q)
