@@ -157,6 +157,21 @@ func TestWhatCannotBeUnpackedIsAskedForPlain(t *testing.T) {
 	}
 }
 
+// TestAPackedAnswerIsNotAskedForAgainAfterALie lets the plain attempt fail too, for another
+// reason.
+func TestAPackedAnswerIsNotAskedForAgainAfterALie(t *testing.T) {
+	var wishes []string
+	short := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, `{"id":`)
+	}
+	answers := play(coded([]byte("no gzip"), "gzip"), short, body(`{"id":"a"}`))
+	checkError(t, one(t, client(t, served(t, wished(answers, &wishes)), nil)), "")
+	if got := strings.Join(wishes, " then "); got != "zstd, gzip then identity then identity" {
+		t.Errorf("asked for %s", got)
+	}
+}
+
 func TestPackedBodiesThatExplodeMeetTheLimit(t *testing.T) {
 	const limit = 1 << 20
 	blank := strings.Repeat(" ", 10<<20)

@@ -33,7 +33,7 @@ type call struct {
 	took     time.Duration
 	// wide is set while the body may be larger than the constant of that name.
 	wide bool
-	// distrust is set when a packed answer could not be read: the next attempt asks for a
+	// distrust is set once a packed answer could not be read: all later attempts ask for a
 	// plain one.
 	distrust bool
 	// page is set by the reader.
@@ -260,7 +260,7 @@ func (s *sender) exchangeOnce(request *http.Request, q *call) error {
 		return stoppedErr(request.Context(), q.Stream)
 	}
 	if err != nil {
-		q.distrust = errors.Is(err, errPacked)
+		q.distrust = q.distrust || errors.Is(err, errPacked)
 		return s.requestErr(q, 0, q.body, fmt.Errorf("read the body: %w", err))
 	}
 	s.scrubAnswer(q)
