@@ -29,8 +29,10 @@ type call struct {
 	packed   []byte
 	coding   coding
 	received int64
-	sent     time.Time
-	took     time.Duration
+	// aside is set when packed has bytes outside of the body.
+	aside bool
+	sent  time.Time
+	took  time.Duration
 	// wide is set while the body may be larger than the constant of that name.
 	wide bool
 	// distrust is set once a packed answer could not be read: all later attempts ask for a
@@ -238,7 +240,7 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 }
 
 func (s *sender) exchangeOnce(request *http.Request, q *call) error {
-	q.status, q.body, q.packed, q.coding, q.received = 0, q.body[:0], q.packed[:0], plain, 0
+	q.status, q.body, q.packed, q.coding, q.received, q.aside = 0, q.body[:0], q.packed[:0], plain, 0, false
 	response, err := s.http.Do(request)
 	if err != nil && wasAborted(request) {
 		return stoppedErr(request.Context(), q.Stream)

@@ -2,7 +2,6 @@ package fetch_test
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"net/http"
 	"strings"
@@ -53,13 +52,12 @@ func crowd(t *testing.T, kept *fetch.Landing, n, size int) (most int32) {
 // bytes that stand for nothing.
 func TestWidePackingIsHeldOneAtATime(t *testing.T) {
 	const padding = 10 << 20
-	skippable := binary.LittleEndian.AppendUint32([]byte{0x50, 0x2a, 0x4d, 0x18}, padding)
-	skippable = append(skippable, make([]byte, padding)...)
+	frame := skippable(string(make([]byte, padding)))
 	synctest.Test(t, func(t *testing.T) {
 		kept := landing(t, t.TempDir())
 		for i := range 4 {
 			text := fmt.Sprintf(`{"id":"%d"}`, i)
-			r := fetch.Response{Request: page(0, i+1), Status: http.StatusOK, Body: []byte(text), Packed: append(zstandard(text), skippable...), Encoding: "zstd"}
+			r := fetch.Response{Request: page(0, i+1), Status: http.StatusOK, Body: []byte(text), Packed: append(zstandard(text), frame...), Encoding: "zstd"}
 			if _, err := kept.Append(r, time.Now(), 0); err != nil {
 				t.Fatal(err)
 			}
