@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,7 +15,9 @@ import (
 
 	"placementsync/internal/config"
 	"placementsync/internal/fetch"
+	"placementsync/internal/nearest"
 	"placementsync/internal/query"
+	"placementsync/internal/stream"
 )
 
 // rawOptions are the flags of raw.
@@ -44,6 +45,9 @@ func rawCommand(g *globals) *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: markWork(func(cmd *cobra.Command, args []string) error {
 			o.list = cmd.Flags().Changed("format")
+			if cmd.Flags().Changed("seq") && o.seq == 0 {
+				return usageErr("--seq is 0: answers are counted from 1")
+			}
 			return runRaw(g, o, args)
 		}),
 	}
@@ -81,22 +85,16 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 		return err
 	}
 	defer stored.Close()
-	var chosen []fetch.Answer
-	damaged := 0
-	for a, err := range stored.All() {
-		switch {
-		case errors.Is(err, fetch.ErrDamagedLine):
-			damaged++
-		case err != nil:
-			return err
-		case o.selects(a):
-			chosen = append(chosen, a)
-		}
+	chosen, damaged, err := o.selectAnswers(stored)
+	if err != nil {
+		return err
 	}
-	if one, ok := onlyAnswer(chosen); ok && !o.list {
-		return printBody(g, run, stored, one)
-	}
+	one, single := onlyAnswer(chosen)
 	switch {
+	case single && !o.list:
+		err = printBody(g, run, stored, one)
+	case len(chosen) == 0 && o.stream != "" && !slices.Contains(streamsOf(stream.All()), o.stream):
+		err = unknownStreamErr(o.stream)
 	case len(chosen) == 0:
 		err = fmt.Errorf("find answers of run %s: none of those stored fits; list all with placementsync raw %s --format table", run, run)
 	case o.print:
@@ -105,9 +103,37 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 		err = g.writeHarmless(func(w io.Writer) error { return write(w, chosen) })
 	}
 	if damaged > 0 {
-		err = errors.Join(err, fmt.Errorf("list answers of run %s: %d lines of its journal are damaged, and their answers missing here; see placementsync verify --read-data", run, damaged))
+		err = errors.Join(err, fmt.Errorf("read the answers of run %s: %d lines of its journal are damaged, and their answers missing here; see placementsync verify --read-data", run, damaged))
 	}
 	return err
+}
+
+// selectAnswers returns the answers that the flags select, and the number of damaged lines.
+func (o rawOptions) selectAnswers(stored *fetch.Answers) (chosen []fetch.Answer, damaged int, err error) {
+	for a, err := range stored.All() {
+		switch {
+		case errors.Is(err, fetch.ErrDamagedLine):
+			damaged++
+		case err != nil:
+			return nil, 0, err
+		case o.selects(a):
+			chosen = append(chosen, a)
+		}
+	}
+	return chosen, damaged, nil
+}
+
+// unknownStreamErr says that there is no such stream, and which may be meant.
+func unknownStreamErr(name string) error {
+	known := streamsOf(stream.All())
+	alike := slices.DeleteFunc(slices.Clone(known), func(s string) bool {
+		_, near := nearest.CountEdits(s, name)
+		return !near
+	})
+	if len(alike) > 0 {
+		return usageErr("unknown stream %q: did you mean %s?", name, strings.Join(alike, " or "))
+	}
+	return usageErr("unknown stream %q: use one of %s", name, strings.Join(known, ", "))
 }
 
 // onlyAnswer returns the one answer that a selection names, of several to one request the
@@ -132,7 +158,7 @@ func openRaw(g *globals, args []string) (string, *fetch.Answers, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	kept := fmt.Sprintf("answers are kept for %d days (retention.raw_days)", cfg.Retention.RawDays)
+	kept := fmt.Sprintf("prune removes answers older than %d days (retention.raw_days)", cfg.Retention.RawDays)
 	if cfg.Privacy.Raw == config.RawDiscard {
 		kept = "answers are deleted as soon as their night is published (privacy.raw: discard)"
 	}
@@ -201,28 +227,37 @@ func rawWriter(format string) (func(io.Writer, []fetch.Answer) error, error) {
 	return nil, usageErr("--format is %q: use table, csv or json", format)
 }
 
-// shownAnswer is an answer as JSON has it, and in this order CSV.
+// shownAnswer is an answer as JSON has it, and in this order CSV. A number that an answer
+// does not have is null.
 type shownAnswer struct {
 	Seq      uint64    `json:"seq"`
 	Stream   string    `json:"stream"`
 	Path     string    `json:"path"`
 	Query    string    `json:"query"`
 	Param    string    `json:"param"`
-	Page     int       `json:"page"`
-	Pass     int       `json:"pass"`
+	Page     *int      `json:"page"`
+	Pass     *int      `json:"pass"`
 	Status   int       `json:"status"`
 	Encoding string    `json:"encoding"`
 	Stored   int64     `json:"stored_bytes"`
 	Size     int64     `json:"body_bytes"`
 	At       time.Time `json:"at"`
 	Millis   float64   `json:"ms"`
-	Same     uint64    `json:"same"`
+	Same     *uint64   `json:"same"`
 	Replaced bool      `json:"replaced"`
 }
 
 func showAnswer(a fetch.Answer) shownAnswer {
-	return shownAnswer{a.Seq, a.Stream, a.Path, a.Query, a.Param, a.Page, a.Pass, a.Status, a.Encoding, a.Stored, a.Size,
-		a.At, float64(a.Took.Microseconds()) / 1000, a.Same, a.Replaced}
+	return shownAnswer{a.Seq, a.Stream, a.Path, a.Query, a.Param, orNull(a.Page), orNull(a.Pass), a.Status, a.Encoding, a.Stored, a.Size,
+		a.At, float64(a.Took.Microseconds()) / 1000, orNull(a.Same), a.Replaced}
+}
+
+// orNull is nil for 0.
+func orNull[N int | uint64](n N) *N {
+	if n == 0 {
+		return nil
+	}
+	return &n
 }
 
 func rawTable(w io.Writer, all []fetch.Answer) error {
@@ -235,7 +270,7 @@ func rawTable(w io.Writer, all []fetch.Answer) error {
 		if a.Replaced {
 			notes = append(notes, "replaced by a later answer")
 		}
-		t.AppendRow(table.Row{a.Seq, a.Stream, a.Param, numberOrNone(a.Page), numberOrNone(a.Pass), a.Status, a.Encoding,
+		t.AppendRow(table.Row{a.Seq, a.Stream, a.Param, numberOrNone(orNull(a.Page)), numberOrNone(orNull(a.Pass)), a.Status, a.Encoding,
 			sizeText(a.Stored), sizeText(a.Size), a.At.Format(time.DateTime), a.Took.Round(100 * time.Microsecond), strings.Join(notes, ", ")})
 	}
 	alignRight(t, 1, 4, 5, 6, 8, 9, 11)
@@ -243,12 +278,12 @@ func rawTable(w io.Writer, all []fetch.Answer) error {
 	return err
 }
 
-// numberOrNone is empty for a record that is asked for by its id.
-func numberOrNone(n int) string {
-	if n == 0 {
+// numberOrNone is empty for nil, as the page is of a record that is asked for by its id.
+func numberOrNone[N int | uint64](n *N) string {
+	if n == nil {
 		return ""
 	}
-	return strconv.Itoa(n)
+	return fmt.Sprint(*n)
 }
 
 func rawCSV(w io.Writer, all []fetch.Answer) error {
@@ -257,8 +292,8 @@ func rawCSV(w io.Writer, all []fetch.Answer) error {
 	rows := [][]string{{"seq", "stream", "path", "query", "param", "page", "pass", "status", "encoding", "stored_bytes", "body_bytes", "at", "ms", "same", "replaced"}}
 	for _, a := range all {
 		s := showAnswer(a)
-		rows = append(rows, []string{fmt.Sprint(s.Seq), s.Stream, s.Path, s.Query, s.Param, fmt.Sprint(s.Page), fmt.Sprint(s.Pass), fmt.Sprint(s.Status), s.Encoding,
-			fmt.Sprint(s.Stored), fmt.Sprint(s.Size), s.At.Format(time.RFC3339Nano), fmt.Sprint(s.Millis), fmt.Sprint(s.Same), fmt.Sprint(s.Replaced)})
+		rows = append(rows, []string{fmt.Sprint(s.Seq), s.Stream, s.Path, s.Query, s.Param, numberOrNone(s.Page), numberOrNone(s.Pass), fmt.Sprint(s.Status), s.Encoding,
+			fmt.Sprint(s.Stored), fmt.Sprint(s.Size), s.At.Format(time.RFC3339Nano), fmt.Sprint(s.Millis), numberOrNone(s.Same), fmt.Sprint(s.Replaced)})
 	}
 	return out.WriteAll(rows)
 }
