@@ -164,7 +164,7 @@ func (d *Draft) Definition(table string) stream.Definition { return d.w.Catalog.
 
 // Discard removes the draft. Published versions stay as they are.
 func (d *Draft) Discard() error {
-	_, _ = d.sealing.wait() // of files that are no longer wanted, or Publish has reported it
+	d.sealing.discard()
 	var err error
 	if d.Instance != nil {
 		err = d.Instance.Close()

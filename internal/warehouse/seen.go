@@ -134,7 +134,7 @@ func (s SeenFolder) removeUnnamed(named map[string]SeenFile) error {
 		kept[filepath.Base(s.path(stream, file.Run))] = true
 	}
 	for _, e := range entries {
-		if kept[e.Name()] {
+		if kept[e.Name()] || e.IsDir() {
 			continue
 		}
 		if err := s.folder.disk.Remove(filepath.Join(dir, e.Name())); err != nil {
