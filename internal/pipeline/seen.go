@@ -24,8 +24,10 @@ const knownRecords = 1_000
 // written there is none.
 type seen struct {
 	mu sync.Mutex // guards file
-	// file takes the entries; nil: none are made.
-	file *warehouse.SeenWriter
+	// create begins the file, once the draft is open, which removes what no version names;
+	// nil: there is none.
+	create func() *warehouse.SeenWriter
+	file   *warehouse.SeenWriter
 	// base is the version that recalled records are stored in; empty: none were recalled.
 	base string
 }
@@ -34,9 +36,13 @@ type seen struct {
 func (s *seen) add(entries []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.file != nil {
-		s.file.Add(entries)
+	if s.create == nil {
+		return
 	}
+	if s.file == nil {
+		s.file = s.create()
+	}
+	s.file.Add(entries)
 }
 
 // recallRecords lets the decoders enter their records, and pass over those that the last
@@ -47,7 +53,7 @@ func (k *sink) recallRecords() {
 		return
 	}
 	if !n.mode.dryRun {
-		k.seen.file = n.wh.Seen().Create(k.stream.Name, n.run.ID)
+		k.seen.create = func() *warehouse.SeenWriter { return n.wh.Seen().Create(k.stream.Name, n.run.ID) }
 	}
 	shared := transform.NewMemory(n.seedOf(k.stream), k.loadKnown())
 	for _, d := range k.all {
