@@ -69,6 +69,14 @@ func recallWithAccidents(t *testing.T, order sim.ListOrder) {
 	}
 	night()
 	night()
+	all, files := h.cfg.Chosen, len(seenFiles(t, h.cfg.Warehouse.Dir))
+	h.cfg.Chosen, reading.Chosen = []string{"files"}, []string{"files"}
+	night()
+	if n := len(seenFiles(t, h.cfg.Warehouse.Dir)); n != files {
+		t.Errorf("after a night of one stream %d files are named, want %d", n, files)
+	}
+	h.cfg.Chosen, reading.Chosen = all, all
+	night() // after a night that carried the other lists
 	for _, path := range seenFiles(t, h.cfg.Warehouse.Dir) {
 		data, err := os.ReadFile(path)
 		must(t, err)
