@@ -83,15 +83,15 @@ func (k *Known) find(id uint64) *imprint {
 func placeID(keyHash uint64) uint64 { return max(keyHash, 1) }
 
 // CanRecall reports whether entries can be made of the records: every table of the stream
-// is keyed by the record's own key, one text, and filled by its text alone, whose hash
-// gives nothing private away.
+// is keyed by the record's own key, one text, or by it first, and filled by its text
+// alone, whose hash gives nothing private away.
 func (b *Binding) CanRecall() bool {
 	root := b.tables[0]
 	if b.guessable || b.raw || b.object || root.param >= 0 || len(root.keys) != 1 || root.cols[root.keys[0]].kind != text {
 		return false
 	}
 	for _, t := range b.tables[1:] {
-		if t.enclosing != 0 || len(t.parents) != 1 || t.name == root.name {
+		if t.enclosing != 0 || len(t.parents) != 1 || t.keys[0] != t.parents[0].col || t.name == root.name {
 			return false
 		}
 	}

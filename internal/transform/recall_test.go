@@ -227,3 +227,29 @@ func TestPrivateRecordsAreNotRecalledWithoutAKey(t *testing.T) {
 		})
 	}
 }
+
+// TestPathsWithAnyByteAreDifferentDrift: a path comes from the service, and must not look
+// like two paths of another record.
+func TestPathsWithAnyByteAreDifferentDrift(t *testing.T) {
+	b := compile(t, streamNamed(t, "things"))
+	one := `{"id":"x","aa":1,"bb":2}`
+	other := fmt.Sprintf(`{"id":"y","aa\u0000things\u0000%s\u0000bb":3}`, transform.UnknownField)
+	body := `{"records":[` + one + `,` + other + `]}`
+	first, known := b.NewDecoder(), transform.NewKnown(10)
+	first.Remember(transform.NewMemory(1, nil))
+	decode(t, first, body)
+	known.Add(first.Entries())
+	some, all := b.NewDecoder(), b.NewDecoder()
+	some.Remember(transform.NewMemory(1, known))
+	for i := range 3 {
+		o := transform.Origin{Seq: uint64(i + 1), Page: i + 1, Pass: 1}
+		for _, d := range []*transform.Decoder{all, some} {
+			if _, err := d.Decode([]byte(body), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if diff := cmp.Diff(all.Findings(), some.Findings()); diff != "" {
+		t.Errorf("findings (-read +recalled):\n%s", diff)
+	}
+}

@@ -60,9 +60,11 @@ func (s *sealing) begin(name string) bool {
 		s.ctx, s.stop = context.WithCancel(context.Background())
 		s.group.SetLimit(sealers)
 	}
-	_, begun := s.sums[name]
+	if _, begun := s.sums[name]; begun {
+		return false
+	}
 	s.sums[name] = ManifestFileSum{}
-	return !begun
+	return true
 }
 
 // modeOf is the rights of the draft's files, found once.
