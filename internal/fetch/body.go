@@ -72,12 +72,12 @@ func (s *sender) unpackBody(ctx context.Context, q *call) error {
 				return err
 			}
 		}
-		body, err := s.unpacker.unpack(q.coding, q.packed, q.body)
+		body, aside, err := s.unpacker.unpack(q.coding, q.packed, q.body)
 		switch full := errors.Is(err, errFull); {
 		case full && size == largest, err == nil && int64(len(body)) > limit:
 			return fmt.Errorf("%w: %d bytes of %s hold more than %d", ErrTooLarge, len(q.packed), q.coding, limit)
 		case err == nil:
-			q.body = body
+			q.body, q.aside = body, aside
 			return nil
 		case !full:
 			return fmt.Errorf("%w as %s: %w", errPacked, q.coding, err)
@@ -86,13 +86,14 @@ func (s *sender) unpackBody(ctx context.Context, q *call) error {
 }
 
 // scrubAnswer takes tokens out of an answer. The bytes that came then cannot land, nor
-// where they hold a token that the body does not, such as in a comment of gzip.
+// where they hold what the body does not: nobody looks for a token or for private values
+// in a comment of gzip or in a frame that is skipped.
 func (s *sender) scrubAnswer(q *call) {
 	body, found := s.tokens.scrubBody(q.body)
 	if q.body = body; q.coding == plain {
 		return
 	}
-	if _, hidden := s.tokens.scrubBody(q.packed); found || hidden {
+	if _, hidden := s.tokens.scrubBody(q.packed); found || hidden || q.aside {
 		q.coding = plain
 	}
 }
@@ -110,6 +111,6 @@ func (s *sender) readRefusal(q *call, response *http.Response) []byte {
 	case c == plain:
 		return head
 	}
-	text, _ := s.unpacker.unpack(c, head, make([]byte, 0, 64<<10))
+	text, _, _ := s.unpacker.unpack(c, head, make([]byte, 0, 64<<10))
 	return text
 }

@@ -50,8 +50,9 @@ const acceptedCodings = "zstd, gzip"
 var errPacked = errors.New("the packed body cannot be read")
 
 // codingOf is the coding of a response. Several, one around the other, were not asked for.
+// The error does not repeat what the service wrote, which may be a part of the token.
 func codingOf(h http.Header) (coding, error) {
-	switch name := strings.ToLower(strings.TrimSpace(strings.Join(h.Values("Content-Encoding"), ", "))); name {
+	switch strings.ToLower(strings.TrimSpace(strings.Join(h.Values("Content-Encoding"), ", "))) {
 	case "", "identity":
 		return plain, nil
 	case "zstd":
@@ -59,7 +60,7 @@ func codingOf(h http.Header) (coding, error) {
 	case "gzip", "x-gzip":
 		return codedGzip, nil
 	default:
-		return codedUnknown, fmt.Errorf("%w: content encoding %.20q was not asked for", errPacked, name)
+		return codedUnknown, fmt.Errorf("%w: it has a content encoding that was not asked for", errPacked)
 	}
 }
 
@@ -80,18 +81,25 @@ func newUnpacker() *unpacker {
 var errFull = errors.New("the body is larger than its buffer")
 
 // unpack decodes a packed body, all of it, into the buffer of a body and no further. With
-// an error comes what could be decoded.
-func (u *unpacker) unpack(c coding, packed, body []byte) ([]byte, error) {
-	var err error
+// an error comes what could be decoded. aside reports that the packing has bytes of the
+// service outside of the body, such as a comment.
+func (u *unpacker) unpack(c coding, packed, body []byte) (_ []byte, aside bool, err error) {
 	switch c {
-	case codedZstd, codedOlder:
+	case codedZstd:
+		var frames int
+		if body, err = u.unzstd(packed, body[:0]); err == nil {
+			if frames, aside = countFrames(packed); frames == 0 {
+				err = io.ErrUnexpectedEOF
+			}
+		}
+	case codedOlder: // of an answer without a body it has no frame
 		body, err = u.unzstd(packed, body[:0])
 	case codedGzip:
-		body, err = u.gunzip(packed, body[:0])
+		body, aside, err = u.gunzip(packed, body[:0])
 	case codedS2:
 		var n int
 		if n, err = s2.DecodedLen(packed); err == nil && n > cap(body) {
-			return body[:0], errFull
+			return body[:0], false, errFull
 		}
 		if err == nil {
 			body, err = s2.Decode(body[:n], packed)
@@ -99,7 +107,7 @@ func (u *unpacker) unpack(c coding, packed, body []byte) ([]byte, error) {
 	default:
 		err = errors.New("its coding is not known")
 	}
-	return body, err
+	return body, aside, err
 }
 
 // zstdBlock is the most that a block of zstd decodes to.
@@ -116,9 +124,43 @@ func (u *unpacker) unzstd(packed, body []byte) ([]byte, error) {
 	return out, err
 }
 
+// countFrames counts the frames of zstd that hold data, and reports whether there is
+// anything else, which a decoder skips.
+func countFrames(packed []byte) (data int, skippable bool) {
+	var header zstd.Header
+	for ; header.Decode(packed) == nil; packed = packed[min(frameSize(header, packed), len(packed)):] {
+		if header.Skippable {
+			skippable = true
+		} else {
+			data++
+		}
+	}
+	return data, skippable || len(packed) > 0
+}
+
+// frameSize is the size of the first frame. Each of its blocks begins with three bytes: a
+// bit that says whether it is the last, two of its type, of which 1 is a byte that is
+// repeated, and its size.
+func frameSize(header zstd.Header, packed []byte) int {
+	size := header.HeaderSize + int(header.SkippableSize)
+	for last := header.Skippable; !last && size+3 <= len(packed); {
+		block := int(packed[size]) | int(packed[size+1])<<8 | int(packed[size+2])<<16
+		size += 3
+		if last = block&1 == 1; block>>1&3 == 1 {
+			size++
+		} else {
+			size += block >> 3
+		}
+	}
+	if header.HasCheckSum {
+		size += 4
+	}
+	return size
+}
+
 // gunzip decodes gzip; several members one after the other are one body. They are counted
 // here, since the library takes one whose header is cut off for the end.
-func (u *unpacker) gunzip(packed, body []byte) ([]byte, error) {
+func (u *unpacker) gunzip(packed, body []byte) (_ []byte, aside bool, err error) {
 	z := u.gzips.Get().(*gzip.Reader)
 	defer u.gzips.Put(z)
 	in := bytes.NewReader(packed)
@@ -128,14 +170,15 @@ func (u *unpacker) gunzip(packed, body []byte) ([]byte, error) {
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
-			return body, err
+			return body, aside, err
 		}
+		aside = aside || len(z.Extra)+len(z.Name)+len(z.Comment) > 0
 		z.Multistream(false)
 		if body, err = readInto(z, body); err != nil {
-			return body, err
+			return body, aside, err
 		}
 	}
-	return body, nil
+	return body, aside, nil
 }
 
 // readInto appends all of r to a body, within its buffer.

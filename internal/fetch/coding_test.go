@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -23,10 +24,12 @@ import (
 )
 
 // gzipped packs a text; the comment stands in the header, outside of it.
-func gzipped(text, comment string) []byte {
+func gzipped(text, comment string) []byte { return gzippedWith(gzip.Header{Comment: comment}, text) }
+
+func gzippedWith(header gzip.Header, text string) []byte {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
-	z.Comment = comment
+	z.Header = header
 	_, _ = io.WriteString(z, text) // a buffer takes everything
 	_ = z.Close()
 	return out.Bytes()
@@ -36,6 +39,11 @@ func gzipped(text, comment string) []byte {
 func zstandard(text string) []byte {
 	z, _ := zstd.NewWriter(nil)
 	return z.EncodeAll([]byte(text), nil)
+}
+
+// skippable is a frame of zstd that a decoder skips.
+func skippable(text string) []byte {
+	return append(binary.LittleEndian.AppendUint32([]byte{0x50, 0x2a, 0x4d, 0x18}, uint32(len(text))), text...)
 }
 
 // streamed packs a text into a frame that does not say its size.
@@ -78,7 +86,7 @@ func TestPackedAnswersLandAsTheyCame(t *testing.T) {
 		encoding string
 	}{
 		"gzip":                 {gzipped(pageText, ""), []string{"gzip"}, "gzip"},
-		"gzip, other spelling": {gzipped(pageText, "made by hand"), []string{" X-GZIP "}, "gzip"},
+		"gzip, other spelling": {gzipped(pageText, ""), []string{" X-GZIP "}, "gzip"},
 		"gzip of two members":  {slices.Concat(gzipped(pageText[:9], ""), gzipped(pageText[9:], "")), []string{"gzip"}, "gzip"},
 		"zstd":                 {zstandard(pageText), []string{"zstd"}, "zstd"},
 		"zstd without a size":  {streamed(pageText), []string{"ZSTD"}, "zstd"},
@@ -86,33 +94,41 @@ func TestPackedAnswersLandAsTheyCame(t *testing.T) {
 		"plain":                {[]byte(pageText), nil, "s2"},
 		"identity":             {[]byte(pageText), []string{"identity"}, "s2"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			l := open(t, dir, fetch.LandingOptions{})
-			c1 := client(t, served(t, coded(c.packed, c.header...)), l)
-			var read string
-			for range 2 {
-				_, err := c1.Get(t.Context(), page(1, 1), func(_ context.Context, r fetch.Response) (stream.Page, error) {
-					read = string(r.Body)
-					return stream.Page{}, nil
-				})
-				if err != nil || read != pageText {
-					t.Fatalf("read %.40q: %v", read, err)
-				}
-			}
-			if m := c1.Telemetry()[0]; m.Bytes != int64(len(c.packed)) || m.Hits != 1 {
-				t.Errorf("received %d bytes and hit %d times, want %d and 1", m.Bytes, m.Hits, len(c.packed))
-			}
-			shut(t, l)
-			kept, err := os.ReadFile(filepath.Join(dir, "000001.bodies"))
-			if err != nil || c.encoding != "s2" && !bytes.Equal(kept, c.packed) {
-				t.Errorf("other bytes landed than those that came: %v", err)
-			}
-			journal, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
-			if err != nil || !bytes.Contains(journal, fmt.Appendf(nil, `"encoding":%q`, c.encoding)) {
-				t.Errorf("journal is %s: %v", journal, err)
-			}
+		t.Run(name, func(t *testing.T) { checkLandedAsItCame(t, pageText, c.packed, c.header, c.encoding) })
+	}
+	long, blank := strings.Repeat(pageText, 20), strings.Repeat(" ", 1<<20)
+	for name, text := range map[string]string{"many blocks": long, "blocks of one letter": blank, "blocks of all types": blank + long + blank} {
+		t.Run(name, func(t *testing.T) { checkLandedAsItCame(t, text, streamed(text), []string{"zstd"}, "zstd") })
+	}
+}
+
+// checkLandedAsItCame asks for a text that comes packed, and once more for what landed.
+func checkLandedAsItCame(t *testing.T, text string, packed []byte, header []string, encoding string) {
+	t.Helper()
+	dir := t.TempDir()
+	l := open(t, dir, fetch.LandingOptions{})
+	c1 := client(t, served(t, coded(packed, header...)), l)
+	var read string
+	for range 2 {
+		_, err := c1.Get(t.Context(), page(1, 1), func(_ context.Context, r fetch.Response) (stream.Page, error) {
+			read = string(r.Body)
+			return stream.Page{}, nil
 		})
+		if err != nil || read != text {
+			t.Fatalf("read %.40q: %v", read, err)
+		}
+	}
+	if m := c1.Telemetry()[0]; m.Bytes != int64(len(packed)) || m.Hits != 1 {
+		t.Errorf("received %d bytes and hit %d times, want %d and 1", m.Bytes, m.Hits, len(packed))
+	}
+	shut(t, l)
+	kept, err := os.ReadFile(filepath.Join(dir, "000001.bodies"))
+	if err != nil || encoding != "s2" && !bytes.Equal(kept, packed) {
+		t.Errorf("other bytes landed than those that came: %v", err)
+	}
+	journal, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
+	if err != nil || !bytes.Contains(journal, fmt.Appendf(nil, `"encoding":%q`, encoding)) {
+		t.Errorf("journal is %s: %v", journal, err)
 	}
 }
 
@@ -129,6 +145,8 @@ func TestWhatCannotBeUnpackedIsAskedForPlain(t *testing.T) {
 		"plain named zstd":        {text, []string{"zstd"}, "cannot be read as zstd"},
 		"gzip named zstd":         {gzipped(pageText, ""), []string{"zstd"}, "cannot be read as zstd"},
 		"nothing named gzip":      {nil, []string{"gzip"}, "cannot be read as gzip"},
+		"nothing named zstd":      {nil, []string{"zstd"}, "cannot be read as zstd: unexpected EOF"},
+		"zstd of skipped frames":  {slices.Concat(skippable("a"), skippable("")), []string{"zstd"}, "cannot be read as zstd: unexpected EOF"},
 		"gzip cut off":            {gzipped(pageText, "")[:100], []string{"gzip"}, "cannot be read as gzip: unexpected EOF"},
 		"gzip without its sum":    {gzipped(pageText, "")[:len(gzipped(pageText, ""))-8], []string{"gzip"}, "cannot be read as gzip"},
 		"zstd cut off":            {good[:len(good)/2], []string{"zstd"}, "cannot be read as zstd: unexpected EOF"},
@@ -139,9 +157,9 @@ func TestWhatCannotBeUnpackedIsAskedForPlain(t *testing.T) {
 		// It claims 4 GiB and holds a byte.
 		"zstd that claims too much": {[]byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 1, 0, 0, 0, 0x09, 0, 0, 'x'}, []string{"zstd"},
 			"cannot be read as zstd: window size exceeded"},
-		"br":                       {text, []string{"br"}, `content encoding "br" was not asked for`},
-		"zstd in gzip":             {gzipped(string(good), ""), []string{"zstd, gzip"}, `content encoding "zstd, gzip" was not asked for`},
-		"zstd in gzip, in 2 lines": {gzipped(string(good), ""), []string{"zstd", "gzip"}, `content encoding "zstd, gzip" was not asked for`},
+		"br":                       {text, []string{"br"}, "a content encoding that was not asked for"},
+		"zstd in gzip":             {gzipped(string(good), ""), []string{"zstd, gzip"}, "a content encoding that was not asked for"},
+		"zstd in gzip, in 2 lines": {gzipped(string(good), ""), []string{"zstd", "gzip"}, "a content encoding that was not asked for"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var wishes []string
@@ -154,6 +172,21 @@ func TestWhatCannotBeUnpackedIsAskedForPlain(t *testing.T) {
 			checkError(t, one(t, client(t, served(t, lie), landing(t, dir))), c.want)
 			checkLines(t, dir, 0)
 		})
+	}
+}
+
+// TestAPackedAnswerIsNotAskedForAgainAfterALie lets the plain attempt fail too, for another
+// reason.
+func TestAPackedAnswerIsNotAskedForAgainAfterALie(t *testing.T) {
+	var wishes []string
+	short := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, `{"id":`)
+	}
+	answers := play(coded([]byte("no gzip"), "gzip"), short, body(`{"id":"a"}`))
+	checkError(t, one(t, client(t, served(t, wished(answers, &wishes)), nil)), "")
+	if got := strings.Join(wishes, " then "); got != "zstd, gzip then identity then identity" {
+		t.Errorf("asked for %s", got)
 	}
 }
 
@@ -192,14 +225,44 @@ func TestPackedBodiesThatExplodeMeetTheLimit(t *testing.T) {
 	}
 }
 
+// TestWhatStandsOutsideOfABodyIsNotLanded packs private values around bodies.
+func TestWhatStandsOutsideOfABodyIsNotLanded(t *testing.T) {
+	const private = "jane@example.com"
+	head := gzip.Header{Name: private}
+	extra := gzip.Header{Extra: []byte(private)}
+	for name, h := range map[string]http.HandlerFunc{
+		"a comment of gzip":                  coded(gzipped(pageText, private), "gzip"),
+		"a name of gzip":                     coded(gzippedWith(head, pageText), "gzip"),
+		"an extra field of gzip":             coded(gzippedWith(extra, pageText), "gzip"),
+		"a comment of the second member":     coded(slices.Concat(gzipped(pageText[:9], ""), gzipped(pageText[9:], private)), "gzip"),
+		"a frame before zstd":                coded(slices.Concat(skippable(private), zstandard(pageText)), "zstd"),
+		"a frame behind zstd":                coded(slices.Concat(streamed(pageText), skippable(private)), "zstd"),
+		"a frame between two frames of zstd": coded(slices.Concat(streamed(pageText[:9]), skippable(private), zstandard(pageText[9:])), "zstd"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			l := landing(t, dir)
+			checkError(t, one(t, client(t, served(t, h), l)), "")
+			for r, err := range l.Replay() {
+				if err != nil || string(r.Body) != pageText {
+					t.Errorf("landed %.40s: %v", r.Body, err)
+				}
+			}
+			kept, err := os.ReadFile(filepath.Join(dir, "000001.bodies"))
+			if err != nil || len(kept) == 0 || bytes.Contains(kept, []byte(private)) {
+				t.Errorf("the file has %q in %d bytes: %v", private, len(kept), err)
+			}
+		})
+	}
+}
+
 func TestNoTokenIsLandedPacked(t *testing.T) {
 	echo := `{"id":"` + token + `"}`
-	skippable := slices.Concat([]byte{0x50, 0x2a, 0x4d, 0x18, byte(len(token)), 0, 0, 0}, []byte(token))
 	for name, h := range map[string]http.HandlerFunc{
 		"gzip":              coded(gzipped(echo, ""), "gzip"),
 		"zstd":              coded(zstandard(echo), "zstd"),
 		"a comment of gzip": coded(gzipped(`{"id":"<secret>"}`, token), "gzip"),
-		"a skippable frame": coded(slices.Concat(zstandard(`{"id":"<secret>"}`), skippable), "zstd"),
+		"a skippable frame": coded(slices.Concat(zstandard(`{"id":"<secret>"}`), skippable(token)), "zstd"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -215,6 +278,22 @@ func TestNoTokenIsLandedPacked(t *testing.T) {
 				t.Errorf("the file holds %q: %v", kept, err)
 			}
 		})
+	}
+}
+
+// TestNoErrorShowsATokenThatCameAsACoding echoes the token in the header: neither the whole
+// of it nor its beginning is shown, in letters of any case.
+func TestNoErrorShowsATokenThatCameAsACoding(t *testing.T) {
+	const secret = "pc_LIVE_4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c"
+	cfg := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		_, _ = io.WriteString(w, `{"id":"a"}`)
+	}))
+	cfg.Token = func(context.Context) (string, error) { return secret, nil }
+	err := one(t, client(t, cfg, nil))
+	checkError(t, err, "a content encoding that was not asked for")
+	if strings.Contains(strings.ToLower(err.Error()), "pc_live") {
+		t.Errorf("the error shows how the token begins: %v", err)
 	}
 }
 

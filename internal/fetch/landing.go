@@ -300,7 +300,7 @@ func (l *Landing) loadBody(e entry, buffer []byte) ([]byte, error) {
 	if e.coding != codedOlder && checksumOf(packed) != e.storedSum {
 		return buffer, errOtherBody
 	}
-	body, err := l.unpacker.unpack(e.coding, packed, slices.Grow(buffer[:0], int(e.size)))
+	body, _, err := l.unpacker.unpack(e.coding, packed, slices.Grow(buffer[:0], int(e.size)))
 	if err != nil {
 		return buffer, err
 	}

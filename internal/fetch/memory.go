@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// wideBody is the size in bytes beyond which only one body is held at a time: all calls
-// in flight together hold at most this much each, and as much of packed bodies, and one
-// body of Config.MaxBody. Nor does a Content-Length alone make the client allocate more.
+// wideBody is the size in bytes beyond which only one answer is held at a time: all calls
+// in flight hold at most this much each of a body and of its packing, and one of them up
+// to Config.MaxBody of both. Nor does a Content-Length alone make the client allocate more.
 const wideBody = 8 << 20
 
 // memory bounds what the answers in flight hold together.

@@ -156,10 +156,9 @@ func (w *walk) provenByFirstPage(last, p *pass) bool {
 	return true
 }
 
-// provenByPass judges what a pass read to its end proves together with those
+// provenByPass judges what a pass read to its end and sorted proves together with those
 // before, or finds that no further pass can prove more.
 func (w *walk) provenByPass(last, p *pass) bool {
-	p.sortIDs()
 	w.seen.addPass(uint8(p.number), p.ids)
 	e := &w.evidence
 	e.Passes = p.number

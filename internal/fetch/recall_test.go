@@ -1,8 +1,12 @@
 package fetch_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 
@@ -112,6 +116,43 @@ func TestAPageThatChangesBackIsReadAgain(t *testing.T) {
 	if last[2].Same != first[2] || got.ids["c"] != last[2].Seq || got.ids["a"] != first[1] || last[1].Pass != 3 {
 		t.Errorf("page 2 is the same as answer %d, want %d; the latest copies of c and a are those of answers %d and %d, want %d and %d; passes: %d",
 			last[2].Same, first[2], got.ids["c"], got.ids["a"], last[2].Seq, first[1], last[1].Pass)
+	}
+}
+
+// spoil changes a text in a file that has it once.
+func spoil(t *testing.T, path, text string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err == nil && bytes.Count(data, []byte(text)) != 1 {
+		t.Fatalf("%s is not once in %q", text, data)
+	}
+	err = errors.Join(err, os.WriteFile(path, bytes.Replace(data, []byte(text), bytes.Repeat([]byte("?"), len(text)), 1), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestARecalledPageThatTheDiskLostMovesTheList has the second pass end like the first, but
+// with a copy of a, so that the recalled pages are read after all. By then the disk has
+// lost page 2, and the service answers with another record on it.
+func TestARecalledPageThatTheDiskLostMovesTheList(t *testing.T) {
+	dir := t.TempDir()
+	service := &passes{pages: [][]string{{"a b", "c d", "e"}, {"a b", "c d", "e a"}, {"a b", "c g", "d e"}}, total: 6}
+	cfg := quick(service)
+	cfg.Concurrency, cfg.PageSize = 1, 2
+	var got recaller
+	e, err := client(t, cfg, landing(t, dir)).Walk(t.Context(), sniffed, "", func(ctx context.Context, r fetch.Response) (stream.Page, error) {
+		if r.Pass == 2 && r.Page == 3 {
+			service.pages[1] = []string{"a b", "c g", "d e"}
+			spoil(t, filepath.Join(dir, "000001.bodies"), `"c"`)
+		}
+		return got.readOrRecall(ctx, r)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Passes != 3 || e.Grade != fetch.Repaired || e.Distinct != 6 {
+		t.Errorf("after %d passes %d records are %q: %s", e.Passes, e.Distinct, e.Grade, e.Reason)
 	}
 }
 

@@ -29,11 +29,13 @@ type call struct {
 	packed   []byte
 	coding   coding
 	received int64
-	sent     time.Time
-	took     time.Duration
+	// aside is set when packed has bytes outside of the body.
+	aside bool
+	sent  time.Time
+	took  time.Duration
 	// wide is set while the body may be larger than the constant of that name.
 	wide bool
-	// distrust is set when a packed answer could not be read: the next attempt asks for a
+	// distrust is set once a packed answer could not be read: all later attempts ask for a
 	// plain one.
 	distrust bool
 	// page is set by the reader.
@@ -102,7 +104,7 @@ func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) 
 	}
 	defer s.memory.releaseSlot()
 	stored, _ := s.landing.find(q.Request)
-	if err := s.memory.holdWide(ctx, q, int64(stored.size)); err != nil {
+	if err := s.memory.holdWide(ctx, q, int64(max(stored.size, stored.stored))); err != nil {
 		return true, stoppedErr(ctx, q.Stream)
 	}
 	defer s.memory.releaseWide(q)
@@ -238,7 +240,7 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 }
 
 func (s *sender) exchangeOnce(request *http.Request, q *call) error {
-	q.status, q.body, q.packed, q.coding, q.received = 0, q.body[:0], q.packed[:0], plain, 0
+	q.status, q.body, q.packed, q.coding, q.received, q.aside = 0, q.body[:0], q.packed[:0], plain, 0, false
 	response, err := s.http.Do(request)
 	if err != nil && wasAborted(request) {
 		return stoppedErr(request.Context(), q.Stream)
@@ -260,7 +262,7 @@ func (s *sender) exchangeOnce(request *http.Request, q *call) error {
 		return stoppedErr(request.Context(), q.Stream)
 	}
 	if err != nil {
-		q.distrust = errors.Is(err, errPacked)
+		q.distrust = q.distrust || errors.Is(err, errPacked)
 		return s.requestErr(q, 0, q.body, fmt.Errorf("read the body: %w", err))
 	}
 	s.scrubAnswer(q)

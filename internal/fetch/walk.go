@@ -3,6 +3,7 @@ package fetch
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
@@ -106,9 +107,12 @@ func (w *walk) readList(ctx context.Context) error {
 				return err
 			}
 		}
-		proven := w.provenByPass(last, p)
-		if err := w.readRecalled(ctx, p); proven || err != nil {
+		p.sortIDs()
+		if err := w.readRecalled(ctx, p); err != nil {
 			return err
+		}
+		if w.provenByPass(last, p) {
+			return nil
 		}
 		if number == w.c.cfg.MaxPasses && !p.isConfirmable() {
 			w.gradeUnproven(p)
@@ -128,8 +132,18 @@ func (w *walk) readRecalled(ctx context.Context, p *pass) error {
 		if !f.recalled {
 			continue
 		}
-		if _, err := w.c.Get(ctx, w.pageRequest(p.number, i+1), w.read); err != nil {
+		var answer uint64
+		body, err := w.c.Get(ctx, w.pageRequest(p.number, i+1), func(ctx context.Context, r Response) (stream.Page, error) {
+			answer = cmp.Or(r.Same, r.Seq)
+			return w.read(ctx, r)
+		})
+		if err != nil {
 			return err
+		}
+		if answer != f.answer {
+			// The disk lost the recalled one, and the service was asked again.
+			p.moving = true
+			w.seen.addPass(uint8(p.number), slices.Compact(sortedCopy(body.IDs)))
 		}
 	}
 	return nil

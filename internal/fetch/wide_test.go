@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/stream"
@@ -45,6 +46,26 @@ func crowd(t *testing.T, kept *fetch.Landing, n, size int) (most int32) {
 		t.Errorf("%d bodies of %d were read", all.Load(), n)
 	}
 	return most
+}
+
+// TestWidePackingIsHeldOneAtATime lands small bodies, each packed together with ten million
+// bytes that stand for nothing.
+func TestWidePackingIsHeldOneAtATime(t *testing.T) {
+	const padding = 10 << 20
+	frame := skippable(string(make([]byte, padding)))
+	synctest.Test(t, func(t *testing.T) {
+		kept := landing(t, t.TempDir())
+		for i := range 4 {
+			text := fmt.Sprintf(`{"id":"%d"}`, i)
+			r := fetch.Response{Request: page(0, i+1), Status: http.StatusOK, Body: []byte(text), Packed: append(zstandard(text), frame...), Encoding: "zstd"}
+			if _, err := kept.Append(r, time.Now(), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if most := crowd(t, kept, 4, 1); most != 1 {
+			t.Errorf("%d of 4 answers were held at once, want 1", most)
+		}
+	})
 }
 
 func TestWideBodiesAreHeldOneAtATime(t *testing.T) {

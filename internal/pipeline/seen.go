@@ -53,7 +53,7 @@ func (k *sink) recallRecords() {
 		return
 	}
 	if !n.mode.dryRun {
-		k.seen.create = func() *warehouse.SeenWriter { return n.wh.Seen().Create(k.stream.Name, n.run.ID) }
+		k.seen.create = func() *warehouse.SeenWriter { return n.draft.CreateSeen(k.stream.Name) }
 	}
 	shared := transform.NewMemory(n.seedOf(k.stream), k.loadKnown())
 	for _, d := range k.all {

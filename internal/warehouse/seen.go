@@ -79,12 +79,16 @@ type SeenWriter struct {
 	err  error // the first one
 }
 
-// Create begins a file for a run. Seal reports what went wrong since.
-func (s SeenFolder) Create(stream, run string) *SeenWriter {
-	w := &SeenWriter{SeenFile: SeenFile{Run: run}, disk: s.folder.disk, path: s.path(stream, run), sum: xxh3.New()}
+// CreateSeen begins the file of a list. Seal reports what went wrong since. A file that is
+// not sealed goes with the draft.
+func (d *Draft) CreateSeen(stream string) *SeenWriter {
+	w := &SeenWriter{SeenFile: SeenFile{Run: d.Run}, disk: d.w.Folder.disk, path: d.w.Seen().path(stream, d.Run), sum: xxh3.New()}
 	if w.err = os.MkdirAll(filepath.Dir(w.path), privateDir); w.err == nil {
 		w.file, w.err = durable.CreateTemp(w.path, privateFile)
 	}
+	d.seenMu.Lock()
+	defer d.seenMu.Unlock()
+	d.seenWriters = append(d.seenWriters, w)
 	return w
 }
 
@@ -109,15 +113,16 @@ func (w *SeenWriter) Seal() (SeenFile, error) {
 		w.Discard()
 		return SeenFile{}, w.err
 	}
-	w.Sum = sumText(w.sum)
+	w.file, w.Sum = nil, sumText(w.sum)
 	return w.SeenFile, nil
 }
 
-// Discard removes the file.
+// Discard removes the file, unless it is sealed.
 func (w *SeenWriter) Discard() {
 	if w.file != nil {
 		_ = w.file.Close()
 		_ = os.Remove(w.file.Name()) // the next publish removes what stays
+		w.file = nil
 	}
 }
 
