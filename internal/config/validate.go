@@ -153,15 +153,22 @@ func bytesOf(text string) float64 {
 // MaxBodyBytes is MaxBody in bytes; 0 if it is no size.
 func (a API) MaxBodyBytes() int64 { return int64(min(bytesOf(a.MaxBody), math.MaxInt64/2)) }
 
+// leastMemory is what a night of all streams needs to plan its details and to merge.
+const leastMemory = "160MB"
+
 func (v *validator) checkWarehouse(w Warehouse) {
 	if w.Dir == "" {
 		v.addProblem("warehouse.dir", "is empty: give a folder, such as ./warehouse")
 	}
 	checkAtLeast(v, "warehouse.keep_versions", w.KeepVersions, 1)
 	// DuckDB accepts percentages too. Those are of the machine; a container may use less.
-	if bytesOf(w.MemoryLimit) == 0 {
+	switch limit := bytesOf(w.MemoryLimit); {
+	case limit == 0:
 		v.addProblem("warehouse.memory_limit", "%s is not a size: write one such as 512MB or 2GB",
 			v.showValue("warehouse.memory_limit", w.MemoryLimit))
+	case limit < bytesOf(leastMemory):
+		v.addProblem("warehouse.memory_limit", "%s is too little for a night, however small the catalog is: write %s or more",
+			v.showValue("warehouse.memory_limit", w.MemoryLimit), leastMemory)
 	}
 	checkBetween(v, "warehouse.threads", w.Threads, 0, 1024)
 	checkOneOf(v, "warehouse.published_mode", w.PublishedMode, "", "0600", "0640", "0644")

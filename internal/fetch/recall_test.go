@@ -95,6 +95,30 @@ func TestTheLatestCopyCountsThoughItsPageWasRecalled(t *testing.T) {
 	}
 }
 
+// TestAPageThatChangesBackIsReadAgain shows page 2 in the bytes of the first pass again,
+// which the landing stores once, after a pass that showed it in others: the records of the
+// last answer are the latest copies.
+func TestAPageThatChangesBackIsReadAgain(t *testing.T) {
+	cfg := quick(&passes{pages: [][]string{{"a b", "c d", "e"}, {"a b", "d c", "f"}, {"a b", "c d", "e f"}}, total: 6})
+	cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, 3
+	var got recaller
+	first, last := map[int]uint64{}, map[int]fetch.Response{}
+	read := func(ctx context.Context, r fetch.Response) (stream.Page, error) {
+		if first[r.Page] == 0 {
+			first[r.Page] = r.Seq
+		}
+		last[r.Page] = r
+		return got.readOrRecall(ctx, r)
+	}
+	if _, err := client(t, cfg, landing(t, t.TempDir())).Walk(t.Context(), sniffed, "", read); err != nil {
+		t.Fatal(err)
+	}
+	if last[2].Same != first[2] || got.ids["c"] != last[2].Seq || got.ids["a"] != first[1] || last[1].Pass != 3 {
+		t.Errorf("page 2 is the same as answer %d, want %d; the latest copies of c and a are those of answers %d and %d, want %d and %d; passes: %d",
+			last[2].Same, first[2], got.ids["c"], got.ids["a"], last[2].Seq, first[1], last[1].Pass)
+	}
+}
+
 // spoil changes a text in a file that has it once.
 func spoil(t *testing.T, path, text string) {
 	t.Helper()

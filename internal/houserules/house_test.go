@@ -30,6 +30,7 @@ func rules() []rule {
 		{"what is cited can be read", citations},
 		{"links lead somewhere", links},
 		{"the first pages are short", lengths},
+		{"a page has each heading once", headings},
 		{"the project is finished", words},
 		{"no name hides a builtin", shadows},
 	}

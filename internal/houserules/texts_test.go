@@ -54,6 +54,33 @@ func lengths(t tree) []finding {
 	return found
 }
 
+// headings finds what stands twice on a page: a link can lead to one of them only, and a
+// merge may have left a part twice.
+func headings(t tree) []finding {
+	var found []finding
+	for _, file := range t.texts {
+		if path.Ext(file.path) != ".md" {
+			continue
+		}
+		lines, inCode, number := map[string]int{}, false, 0
+		for line := range strings.Lines(file.content) {
+			number++
+			if strings.HasPrefix(line, "```") {
+				inCode = !inCode
+			}
+			if inCode || !strings.HasPrefix(line, "#") {
+				continue
+			}
+			title := strings.TrimLeft(line, "# ")
+			if first := lines[title]; first > 0 {
+				found = append(found, finding{file.path, number, fmt.Sprintf("the heading %q stands on line %d too", strings.TrimSpace(title), first), "name each of them by what is below it"})
+			}
+			lines[title] = number
+		}
+	}
+	return found
+}
+
 // paragraphs are the texts of a page by the line on which they begin: what stands
 // between blank lines, and each item of a list. Code and tables are none.
 func paragraphs(page string) map[int]string {

@@ -120,23 +120,22 @@ func (p *Details) KnownParams(ctx context.Context, st stream.Stream) (map[string
 
 // store writes for the next night what each detail that answered looked like in its list.
 // A detail that did not answer is marked, so that the next night asks again and knows how
-// old its rows are. A statement for each stream would take longer than the rows.
+// old its rows are. One statement for all streams would not fit into a small memory limit
+// beside what the merge holds.
 func (p *Details) store(ctx context.Context, tx *sql.Tx, cover map[string]Coverage) error {
-	var asked, answered []sqlText
 	for _, st := range p.stage.streams {
-		if st.IsDetail() && cover[st.Name] != Carried {
-			asked = append(asked, mergeSQL.Render("asked_of_stream", values{"stream": st.Name, "asked": askedTable(st.Name)}))
-			answered = append(answered, mergeSQL.Render("answered_of_stream", values{"stream": st.Name, "asked": askedTable(st.Name), "plan": planTable(st.Name)}))
+		if !st.IsDetail() || cover[st.Name] == Carried {
+			continue
 		}
-	}
-	if len(asked) == 0 {
-		return nil
-	}
-	all, now := unionAll(asked), p.stage.draft.At
-	err := executeIn(ctx, tx, mergeSQL.Render("forget_details", values{"asked": all}), mergeSQL.Render("mark_missed_details", values{"asked": all, "now": now}),
-		mergeSQL.Render("write_details", values{"answered": unionAll(answered), "run": p.stage.draft.Run, "now": now}))
-	if err != nil {
-		return fmt.Errorf("store what is known of details: %w", err)
+		asked, now := askedTable(st.Name), p.stage.draft.At
+		err := executeIn(ctx, tx,
+			mergeSQL.Render("forget_details", values{"stream": st.Name, "asked": asked}),
+			mergeSQL.Render("mark_missed_details", values{"now": now, "stream": st.Name, "asked": asked}),
+			mergeSQL.Render("write_details", values{"stream": st.Name, "run": p.stage.draft.Run, "now": now,
+				"plan": planTable(st.Name), "asked": asked}))
+		if err != nil {
+			return fmt.Errorf("store the details of %s: %w", st.Name, err)
+		}
 	}
 	return nil
 }

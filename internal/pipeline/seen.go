@@ -23,14 +23,11 @@ const knownRecords = 1_000
 // seen is what a night enters of the records of a list. It is a cache: when it cannot be
 // written there is none.
 type seen struct {
-	mu sync.Mutex // guards what follows
-	// create begins the file; nil: there is none at all.
-	create func() (*warehouse.SeenWriter, error)
-	// least is the number of records from which on there is one, few what there is before.
-	least int
-	few   []byte
-	file  *warehouse.SeenWriter
-	err   error
+	mu sync.Mutex // guards file
+	// create begins the file, once the draft is open, which removes what no version names;
+	// nil: there is none.
+	create func() *warehouse.SeenWriter
+	file   *warehouse.SeenWriter
 	// base is the version that recalled records are stored in; empty: none were recalled.
 	base string
 }
@@ -39,45 +36,24 @@ type seen struct {
 func (s *seen) add(entries []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.create == nil || s.err != nil:
-	case s.file != nil:
-		s.err = s.file.Add(entries)
-	case (len(s.few)+len(entries))/transform.EntrySize < s.least:
-		s.few = append(s.few, entries...)
-	default:
-		if s.file, s.err = s.create(); s.err == nil {
-			s.err = errors.Join(s.file.Add(s.few), s.file.Add(entries))
-		}
-		s.few = nil
+	if s.create == nil {
+		return
 	}
-}
-
-// seal ends the file, if there is one; ok is false when nothing is to be named.
-func (s *seen) seal(useful bool) (named warehouse.SeenFile, ok bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.file == nil {
-		return named, false, s.err
+		s.file = s.create()
 	}
-	if s.err != nil || !useful {
-		s.file.Discard()
-		return named, false, s.err
-	}
-	named, err = s.file.Seal()
-	return named, err == nil, err
+	s.file.Add(entries)
 }
 
 // recallRecords lets the decoders enter their records, and pass over those that the last
 // night stored with the same text. No decoder is at work yet.
 func (k *sink) recallRecords() {
-	n, s := k.night, &k.seen
-	if k.stream.IsEvents() || !k.binding.Flat() || !load.FillsAlone(n.cfg.Streams, k.stream) {
+	n := k.night
+	if k.stream.IsEvents() || !k.binding.CanRecall() || !load.FillsAlone(n.cfg.Streams, k.stream) {
 		return
 	}
-	s.least = cmp.Or(n.cfg.KnownRecords, knownRecords)
 	if !n.mode.dryRun {
-		s.create = func() (*warehouse.SeenWriter, error) { return n.wh.Seen().Create(k.stream.Name, n.run.ID) }
+		k.seen.create = func() *warehouse.SeenWriter { return n.draft.CreateSeen(k.stream.Name) }
 	}
 	shared := transform.NewMemory(n.seedOf(k.stream), k.loadKnown())
 	for _, d := range k.all {
@@ -87,25 +63,22 @@ func (k *sink) recallRecords() {
 
 // loadKnown reads what the last night saw; nil: nothing that could be used.
 func (k *sink) loadKnown() *transform.Known {
-	n, s := k.night, &k.seen
-	base := n.mode.base
+	n, base := k.night, k.night.mode.base
 	if n.mode.asksService() {
 		base, _, _ = n.wh.Versions.Latest() // the draft reports the error
 	}
 	named, ok := n.wh.Versions.SeenFiles(base)[k.stream.Name]
-	records := int(named.Bytes / transform.EntrySize)
-	if !ok || records < s.least {
+	if !ok {
 		return nil
 	}
-	known := transform.NewKnown(records)
-	err := n.wh.Seen().Read(k.stream.Name, named, transform.EntrySize, known.Add)
-	if err != nil {
+	known := transform.NewKnown(int(named.Bytes / transform.EntrySize))
+	if err := n.wh.Seen().Read(k.stream.Name, named, transform.EntrySize, known.Add); err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			n.cfg.Log.Warn("what the last night saw cannot be used: all records are decoded", "stream", k.stream.Name, "error", err)
 		}
 		return nil
 	}
-	s.base = base
+	k.seen.base = base
 	return known
 }
 
@@ -122,32 +95,30 @@ func (k *sink) leaveOutRecords() error {
 	return nil
 }
 
-// sealSeen names what was entered of a stream in the draft, if its rows are as entered.
-func (k *sink) sealSeen(useful bool) {
-	n := k.night
-	named, ok, err := k.seen.seal(useful)
-	if err != nil {
-		n.cfg.Log.Warn("what was seen cannot be kept: the next night decodes all records", "stream", k.stream.Name, "error", err)
+// sealSeen names what was entered of a stream in the draft, if its rows are as entered and
+// enough of them.
+func (k *sink) sealSeen(stored bool) {
+	n, file := k.night, k.seen.file
+	switch {
+	case file == nil:
+	case !stored || file.Bytes/transform.EntrySize < int64(cmp.Or(n.cfg.KnownRecords, knownRecords)):
+		file.Discard()
+	default:
+		named, err := file.Seal()
+		if err != nil {
+			n.cfg.Log.Warn("what was seen cannot be kept: the next night decodes all records", "stream", k.stream.Name, "error", err)
+			return
+		}
+		n.draft.NameSeen(k.stream.Name, named)
 	}
-	if !ok {
-		return
-	}
-	if n.draft.Seen == nil {
-		n.draft.Seen = map[string]warehouse.SeenFile{}
-	}
-	n.draft.Seen[k.stream.Name] = named
 }
 
 // carrySeen names again what was seen of lists whose rows stay as they are.
 func (n *night) carrySeen(cover map[string]load.Coverage) {
 	for name, named := range n.wh.Versions.SeenFiles(n.draft.Previous) {
-		if cover[name] != load.Carried {
-			continue
+		if cover[name] == load.Carried {
+			n.draft.NameSeen(name, named)
 		}
-		if n.draft.Seen == nil {
-			n.draft.Seen = map[string]warehouse.SeenFile{}
-		}
-		n.draft.Seen[name] = named
 	}
 }
 

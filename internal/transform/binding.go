@@ -75,8 +75,6 @@ type layout struct {
 	position, value, param, prefix, status, extra, created int
 	// names is the number of distinct fields, for the set of those seen.
 	names int
-	// salt keeps equal rows of different tables apart in the print of a record.
-	salt uint64
 	// link tables keep no field that has no column.
 	link bool
 	// concealed are the private columns.

@@ -44,7 +44,7 @@ type compiler struct {
 }
 
 func (c *compiler) compileTable(i int, t stream.Table, d stream.Definition) error {
-	l := &layout{index: i, name: t.Name, place: t.At, enclosing: -1, link: t.Link, salt: xxh3.HashString(t.Name)}
+	l := &layout{index: i, name: t.Name, place: t.At, enclosing: -1, link: t.Link}
 	if err := l.addColumns(t, d); err != nil {
 		return err
 	}

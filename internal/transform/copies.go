@@ -64,7 +64,7 @@ func (r *recordReader) dropCopy(root *table, since findingsMark, raw []byte) boo
 		return false
 	}
 	if r.copies.weighing {
-		if values := root.sumLast(countValues); values >= best.values {
+		if values := root.countLast(); values >= best.values {
 			r.copies.best[id] = weighed{r.in.place, values}
 		}
 		return false
@@ -81,8 +81,19 @@ func (r *recordReader) dropCopy(root *table, since findingsMark, raw []byte) boo
 	return true
 }
 
+// countLast counts the values of the row just closed and of all rows within it.
+func (t *table) countLast() uint64 {
+	n := t.countValues(t.rows - 1)
+	for i, in := range t.inner {
+		for row := t.rowsWithin[i]; row < in.rows; row++ {
+			n += in.countValues(row)
+		}
+	}
+	return n
+}
+
 // countValues counts the values of a row that are not NULL.
-func countValues(t *table, row int) uint64 {
+func (t *table) countValues(row int) uint64 {
 	n := uint64(0)
 	for i := range t.cols {
 		if !t.cols[i].isNull(row) {

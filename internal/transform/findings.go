@@ -3,6 +3,7 @@ package transform
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -164,7 +165,8 @@ func (f *findings) classKey(set int) (string, bool) {
 		if d.Path == manyPaths || strings.Contains(d.Path, "\uFFFD") {
 			return "", false
 		}
-		f.key = append(append(append(append(append(append(f.key, d.Table...), 0), d.Kind...), 0), d.Path...), 0)
+		// Quoted: a path comes from the service and may hold any byte.
+		f.key = fmt.Appendf(f.key, "%q %q %q ", d.Table, d.Kind, d.Path)
 	}
 	return string(f.key), true
 }

@@ -17,19 +17,14 @@ import (
 // makes an entry of each record, which says by its bytes what it decodes to, and the
 // entries of one night let the next one pass over what it has seen.
 
-// Known holds the records of a stream as the last night stored them. It is filled first and then
-// shared by decoders.
-type Known struct {
-	// These are one table with open addressing; id 0 is a free place.
-	ids, sums, prints []uint64
-	sizes             []uint32
-	classes           []uint16
-}
+// Known holds the records of a stream as the last night stored them: a table with open
+// addressing. It is filled first and then shared by decoders.
+type Known struct{ places []imprint }
 
 // imprint is an entry: what is known of one record.
 type imprint struct {
-	// id is the hash of the key, and print that of the record with all rows inside it.
-	id, print uint64
+	// id is the hash of the key; 0: the place is free.
+	id uint64
 	// sum is the hash of the record's text and size its length; size 0: the text has to be
 	// read each night.
 	sum  uint64
@@ -39,88 +34,64 @@ type imprint struct {
 }
 
 // EntrySize is the length of an entry in bytes.
-const EntrySize = 30
+const EntrySize = 22
 
 // noClass is the class of drift that a record cannot be passed over with.
 const noClass = math.MaxUint16
 
 func (e imprint) appendTo(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, e.id)
-	dst = binary.LittleEndian.AppendUint64(dst, e.print)
 	dst = binary.LittleEndian.AppendUint64(dst, e.sum)
 	dst = binary.LittleEndian.AppendUint32(dst, e.size)
 	return binary.LittleEndian.AppendUint16(dst, e.class)
 }
 
 func readEntry(b []byte) imprint {
-	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
-	return imprint{word(0), word(8), word(16), binary.LittleEndian.Uint32(b[24:]), binary.LittleEndian.Uint16(b[28:])}
+	return imprint{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint32(b[16:]), binary.LittleEndian.Uint16(b[20:])}
 }
 
 // NewKnown has space for a number of entries: an eighth of the places stays free.
-func NewKnown(entries int) *Known {
-	n := entries + entries/7 + 16
-	return &Known{make([]uint64, n), make([]uint64, n), make([]uint64, n), make([]uint32, n), make([]uint16, n)}
-}
+func NewKnown(entries int) *Known { return &Known{make([]imprint, entries+entries/7+16)} }
 
 // Add enters what decoders made of the records, in any order. Of a record with different
 // entries nothing is known: which of them was stored depends on what landed last.
 func (k *Known) Add(entries []byte) {
-	for ; len(entries) > 0; entries = entries[EntrySize:] {
+	for ; len(entries) >= EntrySize; entries = entries[EntrySize:] {
 		e := readEntry(entries)
-		at := k.findPlace(e.id)
-		if known := k.at(at); known.id == 0 {
-			k.set(at, e)
-		} else if known != e {
-			k.set(at, imprint{id: e.id})
+		switch known := k.find(e.id); {
+		case known.id == 0:
+			*known = e
+		case *known != e:
+			*known = imprint{id: e.id}
 		}
 	}
 }
 
-func (k *Known) at(i int) imprint {
-	return imprint{k.ids[i], k.prints[i], k.sums[i], k.sizes[i], k.classes[i]}
-}
-
-func (k *Known) set(i int, e imprint) {
-	k.ids[i], k.prints[i], k.sums[i], k.sizes[i], k.classes[i] = e.id, e.print, e.sum, e.size, e.class
-}
-
-// findPlace returns the place of an id, the free one for it if it has none.
-func (k *Known) findPlace(id uint64) int {
-	high, _ := bits.Mul64(stream.MixBits(id), uint64(len(k.ids)))
+// find returns the place of an id: one without an id if nothing is known of the record.
+func (k *Known) find(id uint64) *imprint {
+	high, _ := bits.Mul64(stream.MixBits(id), uint64(len(k.places)))
 	i := int(high)
-	for k.ids[i] != id && k.ids[i] != 0 {
-		if i++; i == len(k.ids) {
+	for k.places[i].id != id && k.places[i].id != 0 {
+		if i++; i == len(k.places) {
 			i = 0
 		}
 	}
-	return i
+	return &k.places[i]
 }
-
-// find returns what is known of a record; the zero entry: nothing.
-func (k *Known) find(id uint64) imprint { return k.at(k.findPlace(id)) }
 
 // placeID is the hash of a key where 0 means that there is none.
 func placeID(keyHash uint64) uint64 { return max(keyHash, 1) }
 
-// printOf is what one row adds to the print of its record. The fingerprint of a
-// row is a sum over its values: without mixing, two rows of a record could swap
-// a value unnoticed.
-func printOf(rowHash, table uint64) uint64 { return stream.MixBits(rowHash ^ table) }
-
-func rowPrint(t *table, row int) uint64 {
-	return printOf(t.cols[len(t.cols)-2].word(row), t.salt)
-}
-
-// Flat reports whether every table of the stream is keyed by the record's own key, one
-// text, and filled by its text alone, so that entries can be made of the records.
-func (b *Binding) Flat() bool {
+// CanRecall reports whether entries can be made of the records: every table of the stream
+// is keyed by the record's own key, one text, or by it first, and filled by its text
+// alone, whose hash gives nothing private away.
+func (b *Binding) CanRecall() bool {
 	root := b.tables[0]
-	if b.raw || b.object || root.param >= 0 || len(root.keys) != 1 || root.cols[root.keys[0]].kind != text {
+	if b.guessable || b.raw || b.object || root.param >= 0 || len(root.keys) != 1 || root.cols[root.keys[0]].kind != text {
 		return false
 	}
 	for _, t := range b.tables[1:] {
-		if t.enclosing != 0 || len(t.parents) != 1 || t.name == root.name {
+		if t.enclosing != 0 || len(t.parents) != 1 || t.keys[0] != t.parents[0].col || t.name == root.name {
 			return false
 		}
 	}
@@ -130,8 +101,6 @@ func (b *Binding) Flat() bool {
 // recollection makes entries of the records of a decoder, and finds what is known of them.
 type recollection struct {
 	*Memory
-	// hides says that a hash of the text must not be kept.
-	hides bool
 	// key and created begin the members that a page tells of a record.
 	key, created []byte
 	// same lists the keys of the records that are left out.
@@ -171,11 +140,11 @@ func (m *Memory) classOf(key string) uint16 {
 }
 
 // Remember makes the decoder enter its records, and omit the rows of those that are known:
-// it lists their keys in [stream.SameTable] instead. The binding must be flat, and no row
-// held yet.
+// it lists their keys in [stream.SameTable] instead. The binding must be one that
+// [Binding.CanRecall], and no row held yet.
 func (d *Decoder) Remember(shared *Memory) {
 	root := d.records.root
-	m := &recollection{Memory: shared, hides: d.binding.guessable, key: []byte(`"` + root.layout.cols[root.keys[0]].name + `":`)}
+	m := &recollection{Memory: shared, key: []byte(`"` + root.layout.cols[root.keys[0]].name + `":`)}
 	if root.created >= 0 {
 		m.created = []byte(`"` + root.layout.cols[root.created].name + `":`)
 	}
@@ -206,8 +175,7 @@ const keyWithin = 4 << 10
 // findKey finds the key of the record that a text begins with. It may be wrong: an entry
 // is only made of a text in which it is right.
 func (m *recollection) findKey(text []byte) ([]byte, bool) {
-	s, ok := findText(text[:min(len(text), keyWithin)], m.key)
-	return s, ok
+	return findText(text[:min(len(text), keyWithin)], m.key)
 }
 
 // findCreated finds the created_at of a record; it may be wrong, as findKey.
@@ -247,7 +215,7 @@ func (r *recordReader) skipSame() bool {
 		return false
 	}
 	id := xxh3.Hash(key)
-	e := m.known.find(placeID(id))
+	e := *m.known.find(placeID(id))
 	if e.size == 0 || int(e.size) > len(rest) || xxh3.HashSeed(rest[:e.size], m.seed) != e.sum {
 		return false
 	}
@@ -266,44 +234,31 @@ func (r *recordReader) skipSame() bool {
 	r.addToPage(id, created, dated)
 	m.entries = e.appendTo(m.entries)
 	m.same.cols[0].data = append(m.same.cols[0].data, key...)
-	r.nameSame()
+	m.same.cols[0].endText()
+	m.same.cols[1].appendInt(0)
+	m.same.cols[2].appendInt(int64(r.in.seq))
+	m.same.rows++
 	return true
 }
 
-// nameSame ends the key of a record that is left out.
-func (r *recordReader) nameSame() {
-	same := r.memory.same
-	same.cols[0].endText()
-	same.cols[1].appendInt(0)
-	same.cols[2].appendInt(int64(r.in.seq))
-	same.rows++
-}
-
-// remember enters the record just closed, and omits its rows if they are known. Set is the
-// drift that it shows; -1: none.
+// remember enters the record just closed. Set is the drift that it shows; -1: none. A record
+// that must be decoded is entered without its text: it may have come in another one, too.
 func (r *recordReader) remember(root *table, raw []byte, set int, rejects bool) {
-	m, last := r.memory, root.rows-1
-	e := imprint{id: placeID(root.keyHash(last)), print: root.sumLast(rowPrint)}
+	m, e := r.memory, imprint{id: placeID(root.keyHash(root.rows - 1))}
+	var class uint16
 	if set >= 0 {
-		e.class = r.classOf(set)
+		class = r.classOf(set)
 	}
-	if e.class != noClass && !rejects && !m.hides && m.readsBack(root, raw) {
-		e.sum, e.size = xxh3.HashSeed(raw, m.seed), uint32(len(raw))
+	if class != noClass && !rejects && m.readsBack(root, raw) {
+		e = imprint{e.id, xxh3.HashSeed(raw, m.seed), uint32(len(raw)), class}
 	}
 	m.entries = e.appendTo(m.entries)
-	if m.known == nil {
+	if m.known == nil || class == 0 {
 		return
 	}
-	known := m.known.find(e.id)
-	if known.class != 0 && known.sum == e.sum && known.size == e.size && e.size > 0 {
+	if known := m.known.find(e.id); e.size > 0 && known.sum == e.sum && known.size == e.size && known.class != 0 {
 		r.report.byClass[known.class] = set
 	}
-	if known.id == 0 || known.print != e.print {
-		return
-	}
-	m.same.cols[0].data = append(m.same.cols[0].data, root.cols[root.keys[0]].bytes(last)...)
-	r.nameSame()
-	root.dropLast()
 }
 
 // classOf is the number of a set of drift in this night.

@@ -66,17 +66,6 @@ func (t *table) dropLast() {
 	t.undoRow()
 }
 
-// sumLast adds up a number over the row just closed and all rows within it.
-func (t *table) sumLast(of func(t *table, row int) uint64) uint64 {
-	sum := of(t, t.rows-1)
-	for i, in := range t.inner {
-		for row := t.rowsWithin[i]; row < in.rows; row++ {
-			sum += of(in, row)
-		}
-	}
-	return sum
-}
-
 func (t *table) truncate(rows int) {
 	for i := range t.cols {
 		t.cols[i].truncate(rows)

@@ -1,6 +1,7 @@
 package trials_test
 
 import (
+	"database/sql"
 	"fmt"
 	"os"
 	"strings"
@@ -272,4 +273,34 @@ func TestUnreadVoucherSettlesNothing(t *testing.T) {
 	if s := streamOf(t, res.Run, "products"); s.Carried != 0 || s.Fetched == 0 || s.Grade != string(fetch.BestEffort) {
 		t.Errorf("products: %+v", s)
 	}
+}
+
+// TestAQuietNightWritesALostFileAnew: the rows of an unchanged table are in the catalog,
+// so that a Parquet file which the disk lost costs nothing but its writing.
+func TestAQuietNightWritesALostFileAnew(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, sim.Options{Token: token}, "token", "tags", "disclaimers")
+	h.goodNight()
+	file := h.path("latest", "tags.parquet")
+	rows := func() [][]sql.NullString { return query(t, h.catalog(), "SELECT name FROM '"+file+"' ORDER BY ALL") }
+	before := rows()
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	h.goodNight()
+	if diff := cmp.Diff(before, rows()); diff != "" || len(before) == 0 {
+		t.Errorf("rows of the file (-before +after):\n%s", diff)
+	}
+}
+
+// TestTheLeastMemoryLimitBearsNights: what a plan and a merge hold grows with the number
+// of tables, so that a small catalog needs as much as a large one. The limit is the least
+// that a configuration may state.
+func TestTheLeastMemoryLimitBearsNights(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	h := newHouse(t, sim.Options{Token: token})
+	h.cfg.Warehouse.MemoryLimit, h.cfg.Fetch.PageSize = "160MB", 100
+	h.goodNight()
+	h.goodNight()
 }

@@ -1,9 +1,12 @@
 package trials_test
 
 import (
+	"context"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,6 +72,14 @@ func recallWithAccidents(t *testing.T, order sim.ListOrder) {
 	}
 	night()
 	night()
+	all, files := h.cfg.Chosen, len(seenFiles(t, h.cfg.Warehouse.Dir))
+	h.cfg.Chosen, reading.Chosen = []string{"files"}, []string{"files"}
+	night()
+	if n := len(seenFiles(t, h.cfg.Warehouse.Dir)); n != files {
+		t.Errorf("after a night of one stream %d files are named, want %d", n, files)
+	}
+	h.cfg.Chosen, reading.Chosen = all, all
+	night() // after a night that carried the other lists
 	for _, path := range seenFiles(t, h.cfg.Warehouse.Dir) {
 		data, err := os.ReadFile(path)
 		must(t, err)
@@ -104,4 +115,34 @@ func recallWithAccidents(t *testing.T, order sim.ListOrder) {
 	both(func(cfg pipeline.Config) error { _, err := pipeline.Rebuild(t.Context(), cfg, false); return err })
 	night()
 	night()
+}
+
+// TestAStoppedNightLeavesNoFileOfWhatItSaw stops a night in the middle of a list.
+func TestAStoppedNightLeavesNoFileOfWhatItSaw(t *testing.T) {
+	h := newHouse(t, trialWorld(3), "product_listings", "token")
+	h.cfg.BatchRows = 1
+	h.cfg.Fetch.Concurrency = 1
+	h.goodNight()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n := 0
+	h.arriving(func(r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/products/listings") {
+			if n++; n == 4 {
+				cancel()
+			}
+		}
+	})
+	if _, err := h.nightWithin(ctx); err == nil {
+		t.Fatal("the night was not stopped")
+	}
+	fds, _ := os.ReadDir("/proc/self/fd")
+	for _, f := range fds {
+		if to, _ := os.Readlink("/proc/self/fd/" + f.Name()); strings.Contains(to, "/state/seen/") {
+			t.Errorf("still open: %s", to)
+		}
+	}
+	if left, err := os.ReadDir(h.path("state", "seen")); len(left) != 1 || err != nil {
+		t.Errorf("the folder holds %v, want one file: %v", left, err)
+	}
 }

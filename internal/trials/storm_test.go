@@ -50,7 +50,7 @@ func strikes(steps []string) []strike {
 // decisive are the steps between which everything hangs in the balance.
 func decisive() []strike {
 	return []strike{{Step: "answer landed", Nth: 9}, {Step: "mid stage", Nth: 4}, {Step: "mid merge", Nth: 2},
-		{Step: "before fsync catalog.duckdb"}, {Step: "after rename of the version"}, {Step: "after rename latest"},
+		{Step: "before fsync of the draft"}, {Step: "after rename of the version"}, {Step: "after rename latest"},
 		{Step: "before rename orders.parquet", After: "after rename latest"}}
 }
 

@@ -75,7 +75,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	before := content(t, w)
 
 	// A kill or a failure beside the move leaves the last night.
-	failing := failingAt(t, w, "before rename catalog.duckdb")
+	failing := failingAt(t, w, "before rename of the draft")
 	d := draft(t, failing, "20261102T020000Z", "two")
 	addRows(t, d, 500_001)
 	if _, err := d.Publish(t.Context(), slices.Clone(files)); !errors.Is(err, syscall.EIO) {

@@ -27,8 +27,8 @@ type Carrier struct {
 }
 
 // Carry copies the file of an unchanged table into the draft, with the draft's run and
-// time in its metadata. It returns false when the file must be written anew: there is
-// none, or its checksum is not that of its manifest, so that damage is not copied from
+// time in its metadata. It returns false when the file must be written anew: it cannot be
+// read, or its checksum is not that of its manifest, so that damage is not copied from
 // night to night.
 func (c *Carrier) Carry(table string) (bool, error) {
 	was := c.from.tableNamed(table)
@@ -38,7 +38,7 @@ func (c *Carrier) Carry(table string) (bool, error) {
 	}
 	from, err := os.Open(filepath.Join(c.draft.w.Folder.VersionPath(c.from.RunID), sum.File))
 	if err != nil {
-		return false, fmt.Errorf("carry %s: %w", sum.File, err)
+		return false, nil
 	}
 	to, whole := filepath.Join(c.draft.Dir, sum.File), false
 	err = c.draft.w.Folder.disk.Do("copy", to, func() (err error) {
@@ -61,9 +61,9 @@ func (c *Carrier) Carry(table string) (bool, error) {
 // copyRelabeled copies a file with the labels of the draft. It returns false when what
 // it read is not what the manifest says.
 func (c *Carrier) copyRelabeled(from *os.File, to string, sum ManifestFileSum) (whole bool, err error) {
-	old, ok, err := readFooter(from, sum.Bytes)
-	if err != nil || !ok {
-		return false, err
+	old, ok := readFooter(from, sum.Bytes)
+	if !ok {
+		return false, nil
 	}
 	// A value may change its length: no offset in a footer depends on it.
 	next, labels := old, c.draft.Labels()
@@ -80,8 +80,10 @@ func (c *Carrier) copyRelabeled(from *os.File, to string, sum ManifestFileSum) (
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	seen, end := sha256.New(), footerEnding(old)
-	body := io.NewSectionReader(from, 0, sum.Bytes-int64(len(end)))
-	if _, err := io.Copy(io.MultiWriter(out, seen), body); err != nil {
+	body := &watchedReader{Reader: io.NewSectionReader(from, 0, sum.Bytes-int64(len(end)))}
+	if _, err := io.Copy(io.MultiWriter(out, seen), body); body.failed {
+		return false, nil
+	} else if err != nil {
 		return false, err
 	}
 	seen.Write(end) // never fails
@@ -90,6 +92,18 @@ func (c *Carrier) copyRelabeled(from *os.File, to string, sum ManifestFileSum) (
 	}
 	_, err = out.Write(footerEnding(next))
 	return err == nil, err
+}
+
+// watchedReader records that reading failed, and not writing.
+type watchedReader struct {
+	io.Reader
+	failed bool
+}
+
+func (r *watchedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.failed = err != nil && err != io.EOF
+	return n, err
 }
 
 // A Parquet file ends with its footer, the length of the footer in four bytes, and
@@ -105,23 +119,24 @@ func footerEnding(footer []byte) []byte {
 	return append(end, parquetMagic...)
 }
 
-// readFooter returns false when the file is not a Parquet file of that size.
-func readFooter(f *os.File, size int64) (footer []byte, ok bool, err error) {
+// readFooter returns false when the file is not a Parquet file of that size, or cannot be
+// read.
+func readFooter(f *os.File, size int64) (footer []byte, ok bool) {
 	info, err := f.Stat()
 	if err != nil || info.Size() != size || size < int64(footerTail) {
-		return nil, false, err
+		return nil, false
 	}
 	tail := make([]byte, footerTail)
-	if _, err := f.ReadAt(tail, size-int64(footerTail)); err != nil {
-		return nil, false, err
+	if _, err := f.ReadAt(tail, size-int64(footerTail)); err != nil || string(tail[4:]) != parquetMagic {
+		return nil, false
 	}
 	start := size - int64(footerTail) - int64(binary.LittleEndian.Uint32(tail))
-	if start < 0 || string(tail[4:]) != parquetMagic {
-		return nil, false, nil
+	if start < 0 {
+		return nil, false
 	}
 	footer = make([]byte, binary.LittleEndian.Uint32(tail))
 	_, err = f.ReadAt(footer, start)
-	return footer, err == nil, err
+	return footer, err == nil
 }
 
 // thriftBytes is the label as a footer holds it: a struct of two texts in Thrift's

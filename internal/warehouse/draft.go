@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"placementsync/internal/ledger"
@@ -42,6 +43,9 @@ type Draft struct {
 	// carried are the tables that did not change, as the manifest of Previous has them.
 	carried map[string]ManifestTable
 	sealing sealing
+
+	seenMu      sync.Mutex // guards seenWriters
+	seenWriters []*SeenWriter
 	// sameTables is for HasTablesOfBase.
 	sameTables bool
 }
@@ -164,7 +168,10 @@ func (d *Draft) Definition(table string) stream.Definition { return d.w.Catalog.
 
 // Discard removes the draft. Published versions stay as they are.
 func (d *Draft) Discard() error {
-	_, _ = d.sealing.wait() // of files that are no longer wanted, or Publish has reported it
+	d.sealing.discard()
+	for _, w := range d.seenWriters {
+		w.Discard()
+	}
 	var err error
 	if d.Instance != nil {
 		err = d.Instance.Close()

@@ -159,6 +159,9 @@ func stepLabel(path string) string {
 	if _, ok := RunTime(run); ok {
 		return "of the version"
 	}
+	if name == CatalogFile && strings.HasPrefix(filepath.Base(filepath.Dir(path)), ".") {
+		return "of the draft"
+	}
 	if strings.HasPrefix(visible, seriesDay) {
 		return "of the day"
 	}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // VerifyError says that a version is not what its manifest says. It was not published.
@@ -79,13 +77,10 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 		return d.unpublishedErr("publish", err)
 	}
 	var reader *Instance
-	var sealing, judging errgroup.Group
-	sealing.Go(func() (err error) {
+	err = atOnce(func() (err error) {
 		reader, err = d.w.engine.open(ctx, "", filepath.Join(d.Dir, "..", "."+d.Run+".verify"))
 		return err
-	})
-	sealing.Go(func() error { return d.sealFiles(ctx, m, mode) })
-	err = sealing.Wait()
+	}, func() error { return d.sealFiles(ctx, m, mode) })
 	if reader != nil {
 		defer func() { err = errors.Join(err, reader.Close()) }()
 	}
@@ -96,14 +91,13 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 		return d.unpublishedErr("verify", err)
 	}
 	claimed := *m
-	judging.Go(func() (err error) {
+	err = atOnce(func() (err error) {
 		if m.Catalog, err = sumFile(context.Background(), d.Dir, CatalogFile); err != nil {
 			return d.unpublishedErr("publish", err)
 		}
 		return nil
-	})
-	judging.Go(func() error { return d.w.verifier.verifyVersion(ctx, reader, d.Dir, claimed) })
-	if err := judging.Wait(); err != nil {
+	}, func() error { return d.w.verifier.verifyVersion(ctx, reader, d.Dir, claimed) })
+	if err != nil {
 		return err
 	}
 	data, err := sealObject(m)
@@ -117,6 +111,14 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 		return d.unpublishedErr("publish", err)
 	}
 	return nil
+}
+
+// atOnce runs two functions at the same time and returns the errors of both.
+func atOnce(one, other func() error) error {
+	failed := make(chan error, 1)
+	go func() { failed <- one() }()
+	err := other()
+	return errors.Join(<-failed, err)
 }
 
 func (d *Draft) unpublishedErr(what string, err error) error {

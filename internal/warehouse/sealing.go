@@ -14,8 +14,11 @@ import (
 // written: most of its time it waits for the disk.
 type sealing struct {
 	group errgroup.Group
-	once  sync.Once
-	mode  fs.FileMode
+	// stop ends what is being summed.
+	stop context.CancelFunc
+	ctx  context.Context
+	once sync.Once
+	mode fs.FileMode
 	// modeErr says why there is no mode.
 	modeErr error
 	mu      sync.Mutex
@@ -26,15 +29,9 @@ type sealing struct {
 // and behind the caller. The file must not be changed any more. Publish and Discard wait.
 func (d *Draft) SealFile(name string) {
 	s := &d.sealing
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, begun := s.sums[name]; begun {
+	if !s.begin(name) {
 		return
 	}
-	if s.sums == nil {
-		s.sums = map[string]ManifestFileSum{}
-	}
-	s.sums[name] = ManifestFileSum{}
 	s.group.Go(func() error {
 		mode, err := s.modeOf(d)
 		if err == nil {
@@ -43,7 +40,7 @@ func (d *Draft) SealFile(name string) {
 		if err != nil {
 			return err
 		}
-		sum, err := sumFile(context.Background(), d.Dir, name)
+		sum, err := sumFile(s.ctx, d.Dir, name)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.sums[name] = sum
@@ -51,10 +48,37 @@ func (d *Draft) SealFile(name string) {
 	})
 }
 
+// sealers is how many files are sealed at once.
+const sealers = 8
+
+// begin reports whether a file is to be sealed: it is the first time that it is named.
+func (s *sealing) begin(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sums == nil {
+		s.sums = map[string]ManifestFileSum{}
+		s.ctx, s.stop = context.WithCancel(context.Background())
+		s.group.SetLimit(sealers)
+	}
+	if _, begun := s.sums[name]; begun {
+		return false
+	}
+	s.sums[name] = ManifestFileSum{}
+	return true
+}
+
 // modeOf is the rights of the draft's files, found once.
 func (s *sealing) modeOf(d *Draft) (fs.FileMode, error) {
 	s.once.Do(func() { s.mode, s.modeErr = d.w.Folder.publicMode(d.Dir) })
 	return s.mode, s.modeErr
+}
+
+// discard stops what is being sealed.
+func (s *sealing) discard() {
+	if s.stop != nil {
+		s.stop()
+	}
+	_ = s.group.Wait() // of files that are no longer wanted, or Publish has reported it
 }
 
 // wait returns the checksums of all files once they are sealed.

@@ -1,7 +1,6 @@
 package warehouse
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -36,90 +35,95 @@ func (s SeenFolder) path(stream, run string) string {
 // SeenFiles returns the files that a version names, by stream.
 func (v *Versions) SeenFiles(run string) map[string]SeenFile { return v.manifestOrNone(run).Seen }
 
-// errSeen says that a file is not the one that its version names.
-var errSeen = errors.New("its checksum is not the one of its version")
+// NameSeen makes the version name what was seen of a list.
+func (d *Draft) NameSeen(stream string, file SeenFile) {
+	if d.Seen == nil {
+		d.Seen = map[string]SeenFile{}
+	}
+	d.Seen[stream] = file
+}
 
 // Read passes the content of a file in parts that are multiples of a unit. What
 // was passed may be used when it returns no error.
 func (s SeenFolder) Read(stream string, named SeenFile, unit int, pass func(part []byte)) error {
-	file, err := os.Open(s.path(stream, named.Run))
+	path := s.path(stream, named.Run)
+	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	sum := xxh3.New()
-	content := io.LimitReader(file, named.Bytes) // there is space for so much
-	part := make([]byte, unit*(256<<10/unit))
-	for {
-		n, err := io.ReadFull(content, part)
-		_, _ = sum.Write(part[:n])
-		pass(part[:n-n%unit])
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			break
+	sum, part := xxh3.New(), make([]byte, unit<<14)
+	for rest := named.Bytes; rest > 0; rest -= int64(len(part)) {
+		part = part[:min(rest, int64(len(part)))]
+		if _, err := io.ReadFull(file, part); err != nil {
+			return fmt.Errorf("read %s: %w", s.folder.relativePath(path), err)
 		}
-		if err != nil {
-			return err
-		}
+		_, _ = sum.Write(part)
+		pass(part)
 	}
 	if sumText(sum) != named.Sum {
-		return fmt.Errorf("read %s: %w", s.folder.relativePath(file.Name()), errSeen)
+		return fmt.Errorf("read %s: its checksum is not the one of its version", s.folder.relativePath(path))
 	}
 	return nil
 }
 
-func sumText(sum *xxh3.Hasher) string {
-	b := sum.Sum128().Bytes()
-	return fmt.Sprintf("%x", b[:])
-}
+func sumText(sum *xxh3.Hasher) string { return fmt.Sprintf("%x", sum.Sum128().Bytes()) }
 
 // SeenWriter writes what a night sees of a list. It is for one goroutine at a time.
 type SeenWriter struct {
-	in     SeenFolder
-	stream string
-	run    string
-	file   *os.File
-	to     *bufio.Writer
-	sum    *xxh3.Hasher
-	bytes  int64
+	SeenFile
+	disk durable.Disk
+	path string
+	file *os.File
+	sum  *xxh3.Hasher
+	err  error // the first one
 }
 
-// Create begins a file for a run.
-func (s SeenFolder) Create(stream, run string) (*SeenWriter, error) {
-	path := s.path(stream, run)
-	if err := os.MkdirAll(filepath.Dir(path), privateDir); err != nil {
-		return nil, err
+// CreateSeen begins the file of a list. Seal reports what went wrong since. A file that is
+// not sealed goes with the draft.
+func (d *Draft) CreateSeen(stream string) *SeenWriter {
+	w := &SeenWriter{SeenFile: SeenFile{Run: d.Run}, disk: d.w.Folder.disk, path: d.w.Seen().path(stream, d.Run), sum: xxh3.New()}
+	if w.err = os.MkdirAll(filepath.Dir(w.path), privateDir); w.err == nil {
+		w.file, w.err = durable.CreateTemp(w.path, privateFile)
 	}
-	file, err := durable.CreateTemp(path, privateFile)
-	if err != nil {
-		return nil, err
-	}
-	return &SeenWriter{s, stream, run, file, bufio.NewWriterSize(file, 256<<10), xxh3.New(), 0}, nil
+	d.seenMu.Lock()
+	defer d.seenMu.Unlock()
+	d.seenWriters = append(d.seenWriters, w)
+	return w
 }
 
 // Add adds to the file.
-func (w *SeenWriter) Add(part []byte) error {
-	w.bytes += int64(len(part))
+func (w *SeenWriter) Add(part []byte) {
+	w.Bytes += int64(len(part))
 	_, _ = w.sum.Write(part)
-	_, err := w.to.Write(part)
-	return err
+	if w.err == nil {
+		_, w.err = w.file.Write(part)
+	}
 }
 
 // Seal ends the file. It is not synced: the checksum tells what a power cut leaves of it.
 func (w *SeenWriter) Seal() (SeenFile, error) {
-	err := errors.Join(w.to.Flush(), w.file.Close())
-	if err == nil {
-		err = w.in.folder.disk.Rename(w.file.Name(), w.in.path(w.stream, w.run))
+	if w.err == nil {
+		w.err = w.file.Close()
 	}
-	if err != nil {
-		return SeenFile{}, errors.Join(err, os.Remove(w.file.Name()))
+	if w.err == nil {
+		w.err = w.disk.Rename(w.file.Name(), w.path)
 	}
-	return SeenFile{w.run, w.bytes, sumText(w.sum)}, nil
+	if w.err != nil {
+		w.Discard()
+		return SeenFile{}, w.err
+	}
+	w.file, w.Sum = nil, sumText(w.sum)
+	return w.SeenFile, nil
 }
 
-// Discard removes the file.
+// Discard removes the file, unless it is sealed.
 func (w *SeenWriter) Discard() {
-	_ = w.file.Close()
-	_ = os.Remove(w.file.Name()) // the next publish removes what stays
+	if w.file != nil {
+		_ = w.file.Close()
+		_ = os.Remove(w.file.Name()) // the next publish removes what stays
+		w.file = nil
+	}
 }
 
 // removeUnnamed removes the files that a version does not name.
@@ -134,7 +138,7 @@ func (s SeenFolder) removeUnnamed(named map[string]SeenFile) error {
 		kept[filepath.Base(s.path(stream, file.Run))] = true
 	}
 	for _, e := range entries {
-		if kept[e.Name()] {
+		if kept[e.Name()] || e.IsDir() {
 			continue
 		}
 		if err := s.folder.disk.Remove(filepath.Join(dir, e.Name())); err != nil {

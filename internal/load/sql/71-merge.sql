@@ -34,20 +34,14 @@ CASE {cases} ELSE {absent} END
 -- name: evidence_of_list
 WHEN {rows} THEN {absent}
 
--- name: asked_of_stream
-SELECT {stream} AS stream, id, outcome FROM {asked}
-
--- name: answered_of_stream
-SELECT {stream} AS stream, id, fingerprint FROM {plan} WHERE id IN (SELECT id FROM {asked} WHERE outcome = 'answered')
-
 -- name: forget_details
 -- For the next night: what each detail that answered looked like in its list.
-DELETE FROM meta.details WHERE (stream, id) IN (SELECT (stream, id) FROM ({asked}) WHERE outcome <> 'missed')
+DELETE FROM meta.details WHERE stream = {stream} AND id IN (SELECT id FROM {asked} WHERE outcome <> 'missed')
 
 -- name: mark_missed_details
 -- The next night asks again, live or settled.
-UPDATE meta.details SET failed_at = {now} WHERE (stream, id) IN (SELECT (stream, id) FROM ({asked}) WHERE outcome = 'missed')
+UPDATE meta.details SET failed_at = {now} WHERE stream = {stream} AND id IN (SELECT id FROM {asked} WHERE outcome = 'missed')
 
 -- name: write_details
 INSERT INTO meta.details (stream, id, fingerprint, run_id, read_at)
-SELECT stream, id, fingerprint, {run}, {now} FROM ({answered})
+SELECT {stream}, id, fingerprint, {run}, {now} FROM {plan} WHERE id IN (SELECT id FROM {asked} WHERE outcome = 'answered')
