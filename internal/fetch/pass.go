@@ -120,10 +120,11 @@ func (p *pass) addPage(number int, body stream.Page, answer uint64) {
 	p.reservePage(number)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	recalled := p.recall(number, answer) != nil
 	if number == 1 {
 		p.total = body.Total
 		p.firstIDs = sortedCopy(body.IDs)
-		if p.recall(number, answer) == nil {
+		if !recalled {
 			p.ids = make([]uint64, 0, min(max(body.Total, 0), believedIDs)+int64(len(body.IDs)))
 		}
 	}
@@ -133,12 +134,12 @@ func (p *pass) addPage(number int, body stream.Page, answer uint64) {
 	fingerprint := body.Fingerprint()
 	repeats := body.Records > 0 && p.prints[fingerprint]
 	p.prints[fingerprint] = true
-	f := page{Page: body, answer: answer, from: len(p.ids), count: len(body.IDs), repeats: repeats, recalled: p.recall(number, answer) != nil}
-	if !f.recalled {
+	f := page{Page: body, answer: answer, from: len(p.ids), count: len(body.IDs), repeats: repeats, recalled: recalled}
+	if !recalled {
 		f.IDs = nil
 	}
 	if !repeats {
-		if !f.recalled {
+		if !recalled {
 			p.ids = append(p.ids, body.IDs...)
 		}
 		p.records += body.Records
