@@ -126,11 +126,7 @@ func (o rawOptions) selectAnswers(stored *fetch.Answers) (chosen []fetch.Answer,
 // unknownStreamErr says that there is no such stream, and which may be meant.
 func unknownStreamErr(name string) error {
 	known := streamsOf(stream.All())
-	alike := slices.DeleteFunc(slices.Clone(known), func(s string) bool {
-		_, near := nearest.CountEdits(s, name)
-		return !near
-	})
-	if len(alike) > 0 {
+	if alike := nearest.FindAlike(known, name); len(alike) > 0 {
 		return usageErr("unknown stream %q: did you mean %s?", name, strings.Join(alike, " or "))
 	}
 	return usageErr("unknown stream %q: use one of %s", name, strings.Join(known, ", "))

@@ -13,6 +13,16 @@ func CountEdits(known, misspelt string) (edits int, near bool) {
 	return edits, edits <= 1+len(misspelt)/5
 }
 
+// FindAlike picks the known words that a misspelt one is near to.
+func FindAlike(known []string, misspelt string) (alike []string) {
+	for _, word := range known {
+		if _, near := CountEdits(word, misspelt); near {
+			alike = append(alike, word)
+		}
+	}
+	return alike
+}
+
 // editDistance is that of Levenshtein.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)

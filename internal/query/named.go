@@ -102,19 +102,16 @@ func Resolve(text string) (Query, error) {
 func nearestNames(names []string, text string) []string {
 	const minPart = 3 // the least length of a part of a name that finds it
 	text = strings.ToLower(text)
-	var holding, alike []string
+	var holding []string
 	for _, name := range names {
 		if len(text) >= minPart && strings.Contains(name, text) {
 			holding = append(holding, name)
-		}
-		if _, near := nearest.CountEdits(name, text); near {
-			alike = append(alike, name)
 		}
 	}
 	if len(holding) > 0 {
 		return holding
 	}
-	return alike
+	return nearest.FindAlike(names, text)
 }
 
 // List returns the named queries, sorted by name.
