@@ -334,6 +334,9 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 		return res, err
 	}
 	defer func() { err = errors.Join(err, landing.Close()) }()
+	if lost := landing.Damaged(); lost > 0 {
+		n.cfg.Log.Warn("lines of the journal are damaged: a run asks again for their answers, a replay goes without them", "lines", lost, "folder", raw)
+	}
 	client, err := fetch.New(n.cfg.Fetch, landing, n.cfg.Log)
 	if err != nil {
 		return res, err
