@@ -68,15 +68,23 @@ func TestTortureRecipesOfBITools(t *testing.T) {
 	h.goodNight()
 	folder := t.TempDir()
 	must(t, os.Symlink(h.cfg.Warehouse.Dir, filepath.Join(folder, "warehouse")))
-	programs := map[string]string{"python": python(t, "recipes"), "js": node(t, folder)}
-	for _, r := range recipes() {
-		t.Run(r.heading, func(t *testing.T) {
-			want := query(t, h.catalog(), strings.ReplaceAll(r.want, "SERIES", h.path("parquet")))[0][0].String
-			if got := r.run(t, string(page), folder, programs[r.language]); got != want {
-				t.Errorf("it found %q, the catalog has %q", got, want)
+	for language, install := range map[string]func(t *testing.T) string{
+		"python": func(t *testing.T) string { return python(t, "recipes") },
+		"js":     func(t *testing.T) string { return node(t, folder) },
+	} {
+		t.Run(language, func(t *testing.T) {
+			program := install(t)
+			for _, r := range recipes() {
+				if r.language != language {
+					continue
+				}
+				want := query(t, h.catalog(), strings.ReplaceAll(r.want, "SERIES", h.path("parquet")))[0][0].String
+				if got := r.run(t, string(page), folder, program); got != want {
+					t.Errorf("%s: it found %q, the catalog has %q", r.heading, got, want)
+				}
+				run++
 			}
 		})
-		run++
 	}
 }
 
