@@ -127,7 +127,7 @@ func (n *night) carrySeen(cover map[string]load.Coverage) {
 func (n *night) seedOf(s stream.Stream) uint64 {
 	p := n.privacyOf(s)
 	mac := hmac.New(sha256.New, p.Key)
-	fmt.Fprintf(mac, "%s\n%+v\n%q %q\n", n.cfg.Warehouse.Program, s, p.Drop, p.Hash)
+	fmt.Fprintf(mac, "%d %s\n%+v\n%q %q\n", transform.EntrySize, n.cfg.Warehouse.Program, s, p.Drop, p.Hash)
 	defs := n.wh.Catalog.Definitions()
 	for _, t := range s.Tables {
 		fmt.Fprintf(mac, "%+v\n", defs[t.Name])
