@@ -149,9 +149,7 @@ func (m *Memory) classOf(key string) uint16 {
 func (d *Decoder) Remember(shared *Memory) {
 	root := d.records.root
 	m := &recollection{Memory: shared, key: []byte(`"` + root.layout.cols[root.keys[0]].name + `":`)}
-	l := &layout{name: stream.SameTable, cols: []columnLayout{
-		{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned},
-	}}
+	l := &layout{name: stream.SameTable, cols: []columnLayout{{name: "id", kind: text}, {name: stream.Seq, kind: unsigned}}}
 	l.setSchema()
 	m.same = newTable(l)
 	d.records.memory = m
@@ -238,8 +236,7 @@ func (r *recordReader) skipSame() bool {
 	m.entries = e.appendTo(m.entries)
 	m.same.cols[0].data = append(m.same.cols[0].data, key...)
 	m.same.cols[0].endText()
-	m.same.cols[1].appendInt(0)
-	m.same.cols[2].appendInt(int64(r.in.seq))
+	m.same.cols[1].appendInt(int64(r.in.seq))
 	m.same.rows++
 	return true
 }

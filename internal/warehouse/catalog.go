@@ -72,9 +72,9 @@ func (c *Catalog) storedTables() []storedTable {
 	var all []storedTable
 	for _, t := range c.tables {
 		def := c.defs[t.Name]
-		current := slices.Concat(def.Columns, systemColumns())
+		current := slices.Concat(def.Columns, stream.SystemColumns())
 		all = append(all, storedTable{"main", def, current},
-			storedTable{"past", def, slices.Concat(current, closedColumns())})
+			storedTable{"past", def, slices.Concat(current, stream.ClosedColumns())})
 	}
 	for _, def := range c.meta {
 		all = append(all, storedTable{"meta", def, def.Columns})
@@ -114,7 +114,7 @@ func (t storedTable) ensureStatements(have map[string]stream.Column) []string {
 // that compress some of its own. Of the others DuckDB tries all methods on all rows.
 func (d *Draft) RemakeTable(ctx context.Context, table string, further stream.Column, methods map[string]string) error {
 	def := d.Definition(table)
-	t := storedTable{"main", def, append(slices.Concat(def.Columns, systemColumns()), further)}
+	t := storedTable{"main", def, append(slices.Concat(def.Columns, stream.SystemColumns()), further)}
 	for i, c := range t.columns {
 		if method := methods[c.Name]; method != "" {
 			t.columns[i].Type += stream.Type(" USING COMPRESSION " + method)

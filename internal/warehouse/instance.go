@@ -22,8 +22,9 @@ type engine struct {
 // Instance is one DuckDB in this process with one or more files attached.
 // DB runs statements; Connect gives a raw connection for Arrow.
 type Instance struct {
-	connector *duckdb.Connector
-	DB        *sql.DB
+	connector   *duckdb.Connector
+	DB          *sql.DB
+	memoryLimit string
 }
 
 // open opens the catalog of a draft, which is made if there is none, or memory for the
@@ -46,7 +47,7 @@ func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, err
 	if e.memoryLimit != "" {
 		set = append(set, string(instanceSQL.Render("memory_limit", Values{"limit": e.memoryLimit})))
 	}
-	in := &Instance{connector, sql.OpenDB(connector)}
+	in := &Instance{connector, sql.OpenDB(connector), e.memoryLimit}
 	err = in.Exec(ctx, set...)
 	if err == nil && e.threads > 0 {
 		err = in.setThreads(ctx, e.threads)
@@ -68,6 +69,18 @@ func (in *Instance) Connect(ctx context.Context) (driver.Conn, error) {
 
 func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
 	return in.Exec(ctx, string(instanceSQL.Render("attach_sealed", Values{"catalog": catalog})))
+}
+
+// LimitMemory gives DuckDB the memory that loading rows needs, or all that it may have.
+func (in *Instance) LimitMemory(ctx context.Context, loading bool) error {
+	name := "memory_limit"
+	if loading {
+		name = "memory_for_loading"
+	}
+	if in.memoryLimit == "" {
+		return nil
+	}
+	return in.Exec(ctx, string(instanceSQL.Render(name, Values{"limit": in.memoryLimit})))
 }
 
 // Exec runs statements in order and stops at the first that fails.
