@@ -338,7 +338,7 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	}
 	defer func() { err = errors.Join(err, landing.Close()) }()
 	if lost := landing.Damaged(); lost > 0 {
-		n.cfg.Log.Warn("lines of the journal are damaged: a run asks again for their answers, a replay goes without them", "lines", lost, "folder", raw)
+		n.cfg.Log.Warn("lines of the journal are damaged: a run asks again for their answers, a replay goes without them", "damaged", lost)
 	}
 	client, err := fetch.New(n.cfg.Fetch, landing, n.cfg.Log)
 	if err != nil {
