@@ -59,7 +59,7 @@ func (a *adoption) remakeAdopted(ctx context.Context, table string, rows arrow.R
 
 // chooseMethods names the method of compression for each column of texts that are nearly
 // all different, or nearly all the same: to try the other one as well, and to count the
-// different values of a million ids for that, takes a sixth of the time to load a table.
+// different values of a million ids for that, takes a tenth of the time to load a table.
 // A few thousand rows of which nine in ten differ have more different values than a
 // dictionary takes. What is named for a column that turns out otherwise takes more space,
 // and is as right.
