@@ -26,7 +26,7 @@ func (r *Rows) Add(ctx context.Context, st, table string, rows ...arrow.RecordBa
 	for _, b := range rows {
 		count += b.NumRows()
 	}
-	f, err := r.staging.feeds.find(ctx, st, table, count, rows[0].Schema())
+	f, err := r.staging.feeds.find(ctx, st, table, count, rows[0])
 	switch {
 	case err != nil:
 	case f == nil:

@@ -116,7 +116,12 @@ func (d *Draft) openCatalog(ctx context.Context) error {
 	if d.sameTables = d.w.Catalog.isOf(base); d.sameTables {
 		return nil
 	}
-	return d.w.Catalog.ensureTables(ctx, in, base)
+	// With a second thread, who waits for the end of a statement on it spins meanwhile,
+	// and these are hundreds of small ones.
+	if err := in.setThreads(ctx, 1); err != nil {
+		return err
+	}
+	return errors.Join(d.w.Catalog.ensureTables(ctx, in, base), in.setThreads(ctx, d.Cores()))
 }
 
 // HasTablesOfBase reports whether the tables of the draft have the same columns in the

@@ -47,14 +47,19 @@ func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, err
 	if e.memoryLimit != "" {
 		set = append(set, string(instanceSQL.Render("memory_limit", Values{"limit": e.memoryLimit})))
 	}
-	if e.threads > 0 {
-		set = append(set, string(instanceSQL.Render("threads", Values{"threads": e.threads})))
-	}
 	in := &Instance{connector, sql.OpenDB(connector), e.memoryLimit}
-	if err := in.Exec(ctx, set...); err != nil {
+	err = in.Exec(ctx, set...)
+	if err == nil && e.threads > 0 {
+		err = in.setThreads(ctx, e.threads)
+	}
+	if err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
 	return in, nil
+}
+
+func (in *Instance) setThreads(ctx context.Context, threads int) error {
+	return in.Exec(ctx, string(instanceSQL.Render("threads", Values{"threads": threads})))
 }
 
 // Connect opens a raw connection to the instance.
