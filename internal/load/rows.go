@@ -67,7 +67,7 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinc
 	} else {
 		err = r.staging.keepLatest(ctx, st, distinct)
 		if err == nil && r.skipped.has(st.Name) {
-			err = r.addStoredRows(ctx, st)
+			err = r.addStoredRows(ctx, st, distinct)
 		}
 	}
 	if err != nil {
