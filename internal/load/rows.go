@@ -26,6 +26,7 @@ func (r *Rows) Add(ctx context.Context, st, table string, rows ...arrow.RecordBa
 	for _, b := range rows {
 		count += b.NumRows()
 	}
+	r.staging.added.Add(count)
 	f, err := r.staging.feeds.find(ctx, st, table, count, rows[0])
 	switch {
 	case err != nil:

@@ -62,10 +62,8 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 	if err := m.staging.draft.LimitMemory(ctx, false); err != nil {
 		return nil, err
 	}
-	if s.staging.feeds.made > 0 { // few rows take longer with more threads
-		if _, err := setThreads(ctx, m.staging.draft, m.staging.threads); err != nil {
-			return nil, err
-		}
+	if err := m.staging.restoreThreads(ctx); err != nil {
+		return nil, err
 	}
 	if err := m.unite(ctx); err != nil {
 		return nil, err

@@ -71,11 +71,12 @@ func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
 	return in.Exec(ctx, string(instanceSQL.Render("attach_sealed", Values{"catalog": catalog})))
 }
 
-// LimitMemory gives DuckDB the memory that loading rows needs, or all that it may have.
-func (in *Instance) LimitMemory(ctx context.Context, loading bool) error {
+// LimitMemory gives DuckDB the part of its memory that loading and verifying need, or all
+// that it may have.
+func (in *Instance) LimitMemory(ctx context.Context, part bool) error {
 	name := "memory_limit"
-	if loading {
-		name = "memory_for_loading"
+	if part {
+		name = "part_of_memory"
 	}
 	if in.memoryLimit == "" {
 		return nil
