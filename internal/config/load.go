@@ -54,7 +54,7 @@ func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Con
 	v := validator{broken: b.broken, written: b.written}
 	v.checkConfig(cfg)
 	// Under cron or systemd the process works in another folder than that of the file.
-	for _, path := range []*string{&cfg.Warehouse.Dir, &cfg.API.TokenFile} {
+	for _, path := range []*string{&cfg.Warehouse.Dir, &cfg.API.TokenFile, &cfg.S3.AccessKeyFile, &cfg.S3.SecretKeyFile} {
 		if *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(filepath.Dir(name), *path)
 		}

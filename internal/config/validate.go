@@ -86,6 +86,8 @@ func (v *validator) checkConfig(c Config) {
 	v.checkNotifyURL("notify.failure_url", c.Notify.FailureURL)
 	v.checkNotifyURL("notify.heartbeat_url", c.Notify.HeartbeatURL)
 	v.checkPrivacy(c.Privacy)
+	v.checkS3(c.S3)
+	v.checkBucket("backup", c.Backup)
 }
 
 func (v *validator) checkAPI(a API) {
