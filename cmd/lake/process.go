@@ -32,6 +32,8 @@ type globals struct {
 	config    string
 	logFormat string
 	quiet     bool
+	// keepNights is that of the configuration, once it is read.
+	keepNights int
 }
 
 // newLogger writes structured lines to stderr.

@@ -56,7 +56,7 @@ func newRoot(g *globals) *cobra.Command {
 		}
 		return nil
 	}
-	root.AddCommand(publishCommand(g), statusCommand(g), versionCommand(g))
+	root.AddCommand(publishCommand(g), statusCommand(g), verifyCommand(g), expireCommand(g), checkCommand(g), versionCommand(g))
 	return root
 }
 
@@ -126,6 +126,7 @@ func (g *globals) open(ctx context.Context) (*warehouse.Warehouse, *lake.Lake, e
 	if err != nil {
 		return nil, nil, err
 	}
+	g.keepNights = cfg.Lake.KeepNights
 	c, err := g.lakeConfig(cfg)
 	if err != nil {
 		return nil, nil, err
