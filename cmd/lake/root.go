@@ -12,6 +12,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/lake"
 	"placementsync/internal/ledger"
+	"placementsync/internal/object"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -143,11 +144,15 @@ func (g *globals) lakeConfig(cfg config.Config) (lake.Config, error) {
 		REST: lake.REST{URI: cfg.Lake.REST.URI, Warehouse: cfg.Lake.REST.Warehouse, OAuthURI: cfg.Lake.REST.OAuthURI, Scope: cfg.Lake.REST.Scope,
 			Token: reveal(cfg.Lake.REST.ReadToken), Credential: reveal(cfg.Lake.REST.ReadCredential),
 			SigningName: cfg.Lake.REST.SigningName, SigningRegion: cfg.Lake.REST.SigningRegion}}
-	if c.Warehouse == "" || !isFolder(c.Warehouse) {
-		return c, nil
+	access, secret, err := cfg.S3.ReadKeys(os.ReadFile)
+	if err != nil {
+		return c, err
 	}
-	path, err := filepath.Abs(c.Warehouse)
-	c.Warehouse = path
+	c.S3 = object.Config{Endpoint: cfg.S3.Endpoint, Region: cfg.S3.Region, PathStyle: cfg.S3.PathStyle,
+		AccessKey: access.Reveal(), SecretKey: secret.Reveal()}
+	if c.Warehouse != "" && isFolder(c.Warehouse) {
+		c.Warehouse, err = filepath.Abs(c.Warehouse)
+	}
 	return c, err
 }
 

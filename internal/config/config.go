@@ -27,6 +27,10 @@ type Config struct {
 	Notify    Notify    `yaml:"notify"`
 	Privacy   Privacy   `yaml:"privacy"`
 	Lake      Lake      `yaml:"lake"`
+	S3        S3        `yaml:"s3"`
+	// Backup is the bucket and prefix that mirror parquet/ and state/ after each
+	// night, see [ParseBucket]; empty: none.
+	Backup string `yaml:"backup"`
 }
 
 // API is the service to read from, and how requests are sent.
@@ -206,6 +210,22 @@ type Privacy struct {
 	// that the variable [HashKeyVar]_FILE names, never from config.yaml. It is set
 	// if Hash is not empty.
 	HashKey Secret `yaml:"-"`
+}
+
+// S3 is how object storage is reached, for whatever is stored there.
+type S3 struct {
+	// Endpoint is the address of the server; empty: that of AWS for the region.
+	Endpoint string `yaml:"endpoint"`
+	// AllowInsecure accepts plain http to hosts other than loopback.
+	AllowInsecure bool `yaml:"allow_insecure"`
+	// Region is signed with each request; empty: as the environment says.
+	Region string `yaml:"region"`
+	// PathStyle puts the bucket into the path, not into the name of the host.
+	PathStyle bool `yaml:"path_style"`
+	// AccessKeyFile and SecretKeyFile hold one key each; see [S3.ReadKeys]. Empty:
+	// the environment, profile or instance role, as other programs of AWS find them.
+	AccessKeyFile string `yaml:"access_key_file"`
+	SecretKeyFile string `yaml:"secret_key_file"`
 }
 
 // HashKeyVar names the environment variable that keys the hashes of privacy.hash.

@@ -87,6 +87,8 @@ func (v *validator) checkConfig(c Config) {
 	v.checkNotifyURL("notify.heartbeat_url", c.Notify.HeartbeatURL)
 	v.checkPrivacy(c.Privacy)
 	v.checkLake(c.Lake)
+	v.checkS3(c.S3)
+	v.checkBucket("backup", c.Backup)
 }
 
 func (v *validator) checkAPI(a API) {

@@ -31,6 +31,8 @@ func importTable() []row {
 		{"internal/durable", nil, "renames, syncs and removes files, whatever they hold; trials let its steps fail"},
 		{"internal/ledger", nil, "what is said of a run, so that the daemon can show runs without a database"},
 		{"internal/sim", nil, "the demo service is a second reading of the service's description; it tests nothing if it shares code with the first"},
+		{"internal/s3sim", nil, "a second reading of S3, for tests; it tests nothing if it shares code with the first"},
+		{"internal/object", []string{"internal/s3sim"}, "objects are names and bytes to it, whoever stores them; only its tests talk to `s3sim`"},
 		{"internal/torture", nil, "keeps what the long trials of any package found; only tests import it"},
 		{"schema", nil, "SQL and the file that embeds it"},
 		{"queries", nil, "SQL and the file that embeds it"},

@@ -70,7 +70,7 @@ func openFiles(ctx context.Context, cfg Config) (*files, error) {
 		return f, nil // the server of the catalog names the place of each table
 	}
 	if strings.Contains(cfg.Warehouse, "://") {
-		store, err := icebergio.LoadFS(ctx, cfg.S3, cfg.Warehouse)
+		store, err := icebergio.LoadFS(ctx, storageProperties(cfg), cfg.Warehouse)
 		if err != nil {
 			return nil, fmt.Errorf("open %s: %w", cfg.Warehouse, err)
 		}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/apache/iceberg-go/table"
+
+	"placementsync/internal/object"
 )
 
 // Config says where the lake is.
@@ -34,8 +36,8 @@ type Config struct {
 	Password func() (string, error)
 	// REST is the server of a REST catalog.
 	REST REST
-	// S3 are iceberg-go's properties of object storage, see FilesOfS3.
-	S3 map[string]string
+	// S3 is how object storage is reached.
+	S3 object.Config
 	// Program is the version of the program, written into the summary of each commit.
 	Program string
 	// Step, if set, is called around each change of what is stored (fault injection),
@@ -123,15 +125,18 @@ type change struct {
 }
 
 // Open opens the catalog. It creates nothing.
-func Open(ctx context.Context, cfg Config) (*Lake, error) {
+func Open(ctx context.Context, cfg Config) (l *Lake, err error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if ctx, err = withObjectStorage(ctx, cfg); err != nil {
+		return nil, err
 	}
 	f, err := openFiles(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	l := &Lake{cfg: cfg, files: f}
+	l = &Lake{cfg: cfg, files: f}
 	if cfg.Catalog == RESTful {
 		l.catalog, err = openREST(ctx, cfg, f)
 	} else {

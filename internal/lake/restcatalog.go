@@ -30,10 +30,12 @@ type restCatalog struct {
 	cfg   Config
 	inner *rest.Catalog
 	files *files
+	// storage is the context in which the files of a table are opened.
+	storage context.Context
 }
 
 func openREST(ctx context.Context, cfg Config, f *files) (*restCatalog, error) {
-	options, err := cfg.REST.options(cfg.S3)
+	options, err := cfg.REST.options(storageProperties(cfg))
 	if err != nil {
 		return nil, fmt.Errorf("open the catalog: %w", err)
 	}
@@ -41,11 +43,11 @@ func openREST(ctx context.Context, cfg Config, f *files) (*restCatalog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the catalog at %s: %w", cfg.REST.URI, err)
 	}
-	return &restCatalog{cfg, inner, f}, nil
+	return &restCatalog{cfg, inner, f, context.WithoutCancel(ctx)}, nil
 }
 
-func (r REST) options(s3 map[string]string) ([]rest.Option, error) {
-	options := []rest.Option{rest.WithAdditionalProps(iceberg.Properties(s3))}
+func (r REST) options(storage iceberg.Properties) ([]rest.Option, error) {
+	options := []rest.Option{rest.WithAdditionalProps(storage)}
 	for _, one := range []struct {
 		read func() (string, error)
 		with func(string) rest.Option
@@ -84,8 +86,8 @@ func (c *restCatalog) close() error { return c.inner.Close() }
 
 // wrap lets a table write its files through the lake's own, where they are in one place,
 // and else in the place that the server names, so that what was created is known.
-func (c *restCatalog) wrap(ctx context.Context, t *table.Table) (*table.Table, error) {
-	store, err := t.FS(ctx)
+func (c *restCatalog) wrap(t *table.Table) (*table.Table, error) {
+	store, err := t.FS(c.storage)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +138,7 @@ func (c *restCatalog) reload(ctx context.Context, n tableName) (*table.Table, er
 	if err != nil {
 		return nil, err
 	}
-	return c.wrap(ctx, t)
+	return c.wrap(t)
 }
 
 // newTable creates the table, since a commit over several tables cannot. The server gives
@@ -157,7 +159,7 @@ func (c *restCatalog) newTable(ctx context.Context, n tableName, d design) (*tab
 	if err != nil {
 		return nil, err
 	}
-	return c.wrap(ctx, t)
+	return c.wrap(t)
 }
 
 func (c *restCatalog) commit(ctx context.Context, changes []change) error {
