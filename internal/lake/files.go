@@ -108,7 +108,7 @@ func kindOfFile(name string) string {
 	case strings.HasSuffix(base, ".avro"):
 		return "manifest"
 	}
-	return "other"
+	return base
 }
 
 // localPath is the path of an address in a folder.
