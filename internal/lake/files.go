@@ -41,8 +41,8 @@ func (m *madeFiles) add(name string, by icebergio.WriteFileIO) {
 	m.names, m.by = append(m.names, name), append(m.by, by)
 }
 
-// take returns the files and forgets them.
-func (m *madeFiles) take() ([]string, []icebergio.WriteFileIO) {
+// drain returns the files and forgets them.
+func (m *madeFiles) drain() ([]string, []icebergio.WriteFileIO) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	names, by := m.names, m.by
@@ -166,7 +166,7 @@ func (f *files) syncFolders() error {
 // removeMade removes the files that no commit refers to. One that cannot be removed is an
 // orphan, which expire removes.
 func (f *files) removeMade() {
-	names, by := f.made.take()
+	names, by := f.made.drain()
 	for i := len(names) - 1; i >= 0; i-- {
 		_ = by[i].Remove(names[i])
 	}

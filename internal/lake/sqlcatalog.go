@@ -50,14 +50,14 @@ type dialect struct {
 func openSQL(ctx context.Context, cfg Config, f *files) (*sqlCatalog, error) {
 	c := &sqlCatalog{cfg: cfg, files: f}
 	var err error
-	if cfg.Catalog != SQLite {
+	path, isFile := strings.CutPrefix(cfg.Catalog, SQLite+":")
+	switch {
+	case cfg.Catalog == SQLite:
+		path = filepath.Join(cfg.Warehouse, "catalog.db")
+	case !isFile:
 		c.db, c.dialect, err = openPostgres(ctx, cfg)
 		return c, err
 	}
-	if !f.local {
-		return nil, fmt.Errorf("open the catalog: sqlite needs lake.warehouse to be a folder: use a Postgres or REST catalog for %s", cfg.Warehouse)
-	}
-	path := filepath.Join(cfg.Warehouse, "catalog.db")
 	c.dialect = sqliteDialect(path)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return c, nil
