@@ -99,6 +99,9 @@ func (c *sqlCatalog) load(ctx context.Context) (tables, error) {
 	loaded := make([]*table.Table, len(rows))
 	err = eachOf(c.files.workers(), indexes(rows), func(i int) error {
 		data, err := c.files.readAll(rows[i].location)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("read the metadata of %s, which the catalog names: %w: is the folder or the bucket there, and the catalog its own?", rows[i].name, err)
+		}
 		if err != nil {
 			return fmt.Errorf("read the metadata of %s: %w", rows[i].name, err)
 		}
