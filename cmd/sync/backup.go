@@ -124,7 +124,7 @@ func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, er
 			cfg.Backup, len(res.LeftOut), one.File, one.Problem)
 	default:
 		entry.Outcome = ledger.Complete
-		c.Log.Info("backed up", "run", res.Run, "files", res.Files, "bytes", res.Bytes, "sent", res.Sent, "sent_bytes", res.SentBytes, "removed", res.Removed)
+		c.Log.Info("backed up", "run", res.Run, "objects", res.Sent, "bytes", res.SentBytes, "removed", res.Removed)
 	}
 	entry.ExitCode = entry.Outcome.ExitCode()
 	if err != nil {

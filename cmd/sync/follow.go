@@ -37,21 +37,21 @@ func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
 	for _, work := range g.followers(cfg) {
 		entry, err := work(ctx, cfg)
 		if errors.As(err, new(*warehouse.HeldError)) {
-			log.Info("work after the night is at work elsewhere", "kind", entry.Kind)
+			log.Info("work after the night is at work elsewhere", "work", entry.Kind)
 			continue
 		}
 		if recorded := g.recordFollow(cfg, entry); recorded != nil {
-			log.Warn("entry of the ledger not written", "kind", entry.Kind, "error", recorded)
+			log.Warn("entry of the ledger not written", "work", entry.Kind, "error", recorded)
 		}
 		if err == nil {
 			continue
 		}
 		problems = append(problems, err)
 		if entry.Outcome == ledger.Interrupted {
-			log.Info("work after the night interrupted, the next night continues it", "kind", entry.Kind, "error", err)
+			log.Info("work after the night interrupted, the next night continues it", "work", entry.Kind, "error", err)
 			continue
 		}
-		log.Error("work after the night failed, the next night tries again", "kind", entry.Kind, "error", err)
+		log.Error("work after the night failed, the next night tries again", "work", entry.Kind, "error", err)
 		sender := notify.New(notify.Config{FailureURL: cfg.Notify.FailureURL.Reveal(), UserAgent: "placementsync/" + version}, log)
 		sender.Alert(context.WithoutCancel(ctx), notify.Alert{Event: notify.Behind, Work: entry.Kind, Run: entry.Version, ExitCode: ledger.Partial.ExitCode(),
 			Error: entry.Error, StartedAt: entry.StartedAt, EndedAt: entry.EndedAt, Program: version})
@@ -100,7 +100,7 @@ func (s *service) followOfNight(cfg config.Config) func(ctx context.Context) {
 	}
 	return func(ctx context.Context) {
 		began := time.Now()
-		err := s.g.followPublish(ctx, cfg) // it logs what failed
-		s.log.Info("work after the night ended", "took", time.Since(began), "failed", err != nil)
+		_ = s.g.followPublish(ctx, cfg) // it has logged what failed
+		s.log.Info("work after the night ended", "took", time.Since(began))
 	}
 }
