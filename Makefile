@@ -8,6 +8,7 @@ SHELL := /bin/bash
 TAGS := duckdb_arrow
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 BINARY := bin/placementsync
+LAKE := bin/placementsync-lake
 PREFIX ?= /usr/local
 SECTIONS ?= all
 TRIALS ?= Torture
@@ -34,13 +35,21 @@ help: ## list the targets
 build: ## build bin/placementsync
 	go build -trimpath -tags $(TAGS) -ldflags '-X main.version=$(VERSION)' -o $(BINARY) ./cmd/sync
 
+# A target of its own: Iceberg takes minutes to compile, and most warehouses have no lake.
+.PHONY: lake
+lake: ## build bin/placementsync-lake, which publishes to Apache Iceberg
+	go build -trimpath -tags $(TAGS) -ldflags '-X main.version=$(VERSION)' -o $(LAKE) ./cmd/lake
+
 .PHONY: demo
 demo: build ## build, then run the main job on the embedded demo service
 	$(BINARY) demo
 
+# Without the race detector in the lake: all of Iceberg would be compiled a second time,
+# for three minutes, and each file of the lake has one writer. The second line has its
+# tests.
 .PHONY: test
 test: ## run all tests: those of seconds with the race detector, the others without it
-	go test -race -timeout 15m -tags $(TAGS) ./...
+	go test -race -timeout 15m -tags $(TAGS) $$(go list -tags $(TAGS) ./... | grep -v '/\(cmd\|internal\)/lake$$')
 	PLACEMENTSYNC_TRIALS=1 go test -timeout 15m -tags $(TAGS) \
 		$$(grep -rl torture.RequireTrials --include='*_test.go' . | xargs dirname | sort -u)
 

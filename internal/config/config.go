@@ -26,6 +26,7 @@ type Config struct {
 	Serve     Serve     `yaml:"serve"`
 	Notify    Notify    `yaml:"notify"`
 	Privacy   Privacy   `yaml:"privacy"`
+	Lake      Lake      `yaml:"lake"`
 	S3        S3        `yaml:"s3"`
 	// Backup is the bucket and prefix that mirror parquet/ and state/ after each
 	// night, see [ParseBucket]; empty: none.
@@ -263,5 +264,6 @@ func Default() Config {
 		Verify:    Verify{Cron: "0 5 * * 0"},
 		Serve:     Serve{Listen: "127.0.0.1:8080", WebhookSecrets: []Secret{}, WebhookMaxAge: 5 * time.Minute},
 		Privacy:   Privacy{Hash: []string{}, Drop: []string{"orders.client_secret"}, Raw: RawKeep},
+		Lake:      Lake{Namespace: "placements", Name: "placementsync", KeepNights: 30},
 	}
 }

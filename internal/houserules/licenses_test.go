@@ -18,10 +18,14 @@ func TestDocsLicenses(t *testing.T) {
 	if runtime.GOOS+runtime.GOARCH != "linuxamd64" {
 		t.Skip("the page lists what is built for linux on amd64")
 	}
-	built, tried := builtModules(t, "./cmd/sync"), builtModules(t, "-test", "./...")
-	tried = slices.DeleteFunc(tried, func(d builtModule) bool { return slices.Contains(built, d) })
+	without := func(all, others []builtModule) []builtModule {
+		return slices.DeleteFunc(all, func(d builtModule) bool { return slices.Contains(others, d) })
+	}
+	built := builtModules(t, "./cmd/sync")
+	lake := without(builtModules(t, "./cmd/lake"), built)
+	tried := without(builtModules(t, "-test", "./..."), slices.Concat(built, lake))
 	var b bytes.Buffer
-	fmt.Fprintf(&b, licensesHead, licenseRows(t, built), licenseRows(t, tried))
+	fmt.Fprintf(&b, licensesHead, licenseRows(t, built), licenseRows(t, lake), licenseRows(t, tried))
 	file := filepath.Join("..", "..", "docs", "licenses.md")
 	if *update {
 		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
@@ -45,6 +49,11 @@ What placementsync is made of, for linux on amd64; on other systems the DuckDB l
 | [DuckDB](https://duckdb.org), within duckdb-go-bindings/lib | 1.5.5 | MIT | with the third-party libraries that DuckDB's source lists |
 | [Apache ECharts](https://echarts.apache.org), within the report | 6.1.0 | Apache-2.0 | d3 and ZRender: BSD-3-Clause; tslib: 0BSD; the texts are in internal/report/assets/NOTICE and in each report |
 
+## In placementsync-lake besides
+
+| module | version | licence | also |
+|---|---|---|---|
+%s
 ## In its tests alone
 
 | module | version | licence | also |
@@ -81,7 +90,7 @@ func licenseRows(t *testing.T, all []builtModule) string {
 }
 
 // licenseFile matches what modules call the text of their terms.
-var licenseFile = regexp.MustCompile(`(?i)^(un)?licen[sc]e(\.txt|\.md)?$|^copying$`)
+var licenseFile = regexp.MustCompile(`(?i)^(un)?licen[sc]e(_apache|_mit)?(\.txt|\.md)?$|^copying$`)
 
 func licenseOf(t *testing.T, d builtModule) (license, notice string) {
 	t.Helper()
@@ -96,7 +105,7 @@ func licenseOf(t *testing.T, d builtModule) (license, notice string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			license = recognised(string(text))
+			license = strings.TrimPrefix(license+", "+recognised(string(text)), ", ")
 		case strings.HasPrefix(e.Name(), "NOTICE"):
 			notice = e.Name()
 		}
@@ -117,6 +126,7 @@ func recognised(text string) string {
 		{"BSD-3-Clause", "may be used to endorse or promote products derived from this software"},
 		{"BSD-2-Clause", "Redistributions in binary form must reproduce the above copyright notice"},
 		{"MIT", "Permission is hereby granted, free of charge, to any person obtaining a copy"},
+		{"MPL-2.0", "Mozilla Public License, version 2.0"}, // binds changes of its own files alone
 		{"Unlicense", "This is free and unencumbered software released into the public domain"},
 	} {
 		// The text of the longer BSD terms holds that of the shorter ones.
