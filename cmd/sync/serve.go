@@ -154,14 +154,7 @@ func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 // pruneNow applies the retention after a night. Only serve can: its user may exist
 // only while it runs.
 func (s *service) pruneNow(cfg config.Config) {
-	var gone []warehouse.Pruned
-	wh, err := warehouse.Open(warehouseConfig(cfg))
-	if err == nil {
-		err = s.g.withLock(wh, "prune", func() (err error) {
-			gone, err = wh.Pruner.Prune(retentionOf(cfg), s.g.now(), false)
-			return err
-		})
-	}
+	gone, err := s.g.pruneAfterNight(cfg, s.g.now())
 	if err != nil {
 		s.log.Warn("prune failed, the next night tries again", "error", err)
 		return
