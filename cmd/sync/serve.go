@@ -98,6 +98,7 @@ func (s *service) daemonConfig(wh *warehouse.Warehouse, hangups <-chan os.Signal
 		Progress: s.watch.Progress,
 		Report:   func() string { return reportFile(wh.Folder.Dir()) },
 		Verified: func() (daemon.Verified, bool) { return lastVerified(wh) },
+		Follows:  func() []ledger.Follow { return lastFollows(wh) },
 		Streams:  streamsOf(stream.Known()), HookResults: s.hooks.receiver.Counts,
 		Reload: s.reloadConfig, Hangups: hangups,
 		Notify: daemon.Notifier(socket), Watchdog: time.Duration(watchdog) * time.Microsecond,
@@ -134,7 +135,7 @@ func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 	return daemon.Settings{
 		VerifySchedule: verifying, Verify: func(ctx context.Context) daemon.Verified { return s.verifyInTurn(ctx, cfg, night) },
 		Schedule: schedule, CatchUp: cfg.Schedule.CatchUp, AuthToken: cfg.Serve.AuthToken.Reveal(),
-		Hooks: s.hooks.httpHandler(cfg),
+		Hooks: s.hooks.httpHandler(cfg), Follow: s.followOfNight(cfg),
 		Night: func(ctx context.Context) (ledger.Run, error) {
 			var res pipeline.Result
 			err := s.hooks.inTurn(ctx, func() (err error) {

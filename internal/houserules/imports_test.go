@@ -32,7 +32,7 @@ func importTable() []row {
 		{"internal/ledger", nil, "what is said of a run, so that the daemon can show runs without a database"},
 		{"internal/sim", nil, "the demo service is a second reading of the service's description; it tests nothing if it shares code with the first"},
 		{"internal/s3sim", nil, "a second reading of S3, for tests; it tests nothing if it shares code with the first"},
-		{"internal/object", []string{"internal/s3sim"}, "objects are names and bytes to it, whoever stores them; only its tests talk to `s3sim`"},
+		{"internal/object", nil, "objects are names and bytes to it; a backup, an export and a lake use it alike"},
 		{"internal/torture", nil, "keeps what the long trials of any package found; only tests import it"},
 		{"internal/pinned", nil, "installs tools that tests hold this program against, whatever they do with them; only tests import it"},
 		{"schema", nil, "SQL and the file that embeds it"},
@@ -43,6 +43,7 @@ func importTable() []row {
 		{"internal/load", []string{"internal/stream", "internal/ledger", "internal/warehouse"}, "knows which rows of a stream it staged and what their absence proves; the stages meet in `internal/pipeline` alone"},
 		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder and what events say; it knows no table and no night"},
 		{"internal/query", []string{"internal/warehouse", "internal/durable", "internal/nearest", "queries"}, "reads what is published, however it came there"},
+		{"internal/backup", []string{"internal/warehouse", "internal/object", "internal/durable"}, "mirrors what the warehouse names into a bucket and back; it knows no night and no configuration"},
 		{"internal/report", nil, "asks named queries through a function that `cmd/sync` passes in; it knows neither DuckDB nor the folder"},
 		{"internal/pipeline", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
@@ -104,7 +105,7 @@ func importRows() string {
 // the fake, the book of the long trials, tools of other makers, what is only data, and the catalog and
 // the reader through which a query is tested.
 func testImports() []string {
-	return []string{"internal/sim", "internal/torture", "internal/pinned", "schema", "queries", "internal/config", "internal/stream", "internal/warehouse", "internal/query"}
+	return []string{"internal/sim", "internal/s3sim", "internal/torture", "internal/pinned", "schema", "queries", "internal/config", "internal/stream", "internal/warehouse", "internal/query"}
 }
 
 // ourImports holds the import table.

@@ -240,7 +240,7 @@ func (b *Bucket) Get(ctx context.Context, name string, want Sum, begin func() (i
 		h := sha256.New()
 		n, err := io.Copy(io.MultiWriter(localWriter{to}, h), io.LimitReader(body, want.Bytes+1))
 		if err == nil && (n != want.Bytes || hex.EncodeToString(h.Sum(nil)) != want.SHA256) {
-			err = errDiffers
+			err = ErrDiffers
 		}
 		return err
 	})
