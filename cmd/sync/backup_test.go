@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/object"
 	"placementsync/internal/s3sim"
 	"placementsync/internal/sim"
 	"placementsync/internal/warehouse"
@@ -286,4 +288,77 @@ func manifestsIn(objects map[string][]byte) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// TestExportToABucketAppearsWhole holds that readers of the manifest see the export
+// before until the next one is there, and that its files outlive it by one export.
+func TestExportToABucketAppearsWhole(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	d := newDepot(t)
+	text, err := os.ReadFile(d.g.config)
+	fatal(t, err)
+	fatal(t, os.WriteFile(d.g.config, bytes.Replace(text, []byte("backup: s3://store/night"), nil, 1), 0o600))
+	fatal(t, d.night(t))
+	step := 0
+	export := func() error {
+		step++
+		at := d.service.Now().Add(time.Duration(step) * time.Hour)
+		d.g.now = func() time.Time { return at }
+		return runExport(t.Context(), d.g, exportOptions{to: "s3://store/for/them", format: "parquet"}, []string{"outlets", "product_listing_prices"})
+	}
+	// published reads what the manifest names, as a reader does.
+	published := func() map[string]string {
+		objects := d.store.Objects("store")
+		var m remoteExport
+		fatal(t, json.Unmarshal(objects["for/them/manifest.json"], &m))
+		files := map[string]string{}
+		for _, f := range m.Files {
+			data := objects["for/them/"+m.Folder+"/"+f.File]
+			if sum := object.SumOf(data); sum.SHA256 != f.SHA256 || sum.Bytes != f.Bytes {
+				t.Errorf("%s has %d bytes, want %d", f.File, len(data), f.Bytes)
+			}
+			files[m.Folder+"/"+f.File] = f.SHA256
+		}
+		return files
+	}
+	fatal(t, export())
+	first := published()
+	puts := 0
+	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut {
+			puts++
+		}
+		if puts > 1 {
+			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
+		}
+		return puts > 1
+	}
+	if err := export(); err == nil || !strings.Contains(err.Error(), "readers of s3://store/for/them find the export before") {
+		t.Errorf("got %v", err)
+	}
+	d.store.Fail = nil
+	if diff := cmp.Diff(first, published()); diff != "" {
+		t.Errorf("readers do not see the export before:\n%s", diff)
+	}
+	fatal(t, export())
+	for name := range first {
+		if d.store.Objects("store")["for/them/"+name] == nil {
+			t.Errorf("%s went with the next export", name)
+		}
+	}
+	fatal(t, export())
+	for name := range first {
+		if d.store.Objects("store")["for/them/"+name] != nil {
+			t.Errorf("%s is still there after two more exports", name)
+		}
+	}
+	published()
+	d.store.Change("store", func(objects map[string][]byte) { objects["for/them/manifest.json"] = []byte(`{"kind": "other"}`) })
+	if err := export(); code(t, err) != ledger.Misused.ExitCode() {
+		t.Errorf("a manifest of another program: %v", err)
+	}
+	if strings.Contains(d.out.String(), s3sim.SecretKey) {
+		t.Error("the output contains a key")
+	}
 }
