@@ -72,7 +72,7 @@ func startVersity(t *testing.T) (address string, g *gate, files string) {
 	fatal(t, probe.Close())
 	files = t.TempDir()
 	fatal(t, os.Mkdir(filepath.Join(files, "store"), 0o755))
-	server := exec.Command(program, "--port", port, "--access", s3sim.AccessKey, "--secret", s3sim.SecretKey, "--quiet", "posix", "--sidecar", t.TempDir(), files)
+	server := exec.Command(program, "--port", port, "--region", "eu-test-1", "--access", s3sim.AccessKey, "--secret", s3sim.SecretKey, "--quiet", "posix", "--sidecar", t.TempDir(), files)
 	server.Stdout, server.Stderr = io.Discard, io.Discard
 	fatal(t, server.Start())
 	t.Cleanup(func() {

@@ -31,7 +31,16 @@ func Restore(ctx context.Context, c Config) (res Restored, err error) {
 		return res, err
 	}
 	mirror := c.Warehouse.Mirror
-	if err := mirror.CheckEmpty(func(file string) bool { return c.isOurs(ctx, res.Manifest, file) }); err != nil {
+	ledger := slices.IndexFunc(res.Files, func(f File) bool { return f.File == mirror.LedgerFile() })
+	if ledger < 0 {
+		return res, fmt.Errorf("restore from %s: the backup of %s has no ledger; nothing was changed", c.Bucket.Address(""), res.Run)
+	}
+	last := res.Files[ledger]
+	err = mirror.CheckEmpty(func() bool {
+		same, err := c.isInPlace(ctx, last)
+		return same && err == nil
+	})
+	if err != nil {
 		return res, err
 	}
 	lock, err := c.Warehouse.Lock("restore", c.Now())
@@ -39,11 +48,6 @@ func Restore(ctx context.Context, c Config) (res Restored, err error) {
 		return res, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	ledger := slices.IndexFunc(res.Files, func(f File) bool { return f.File == mirror.LedgerFile() })
-	if ledger < 0 {
-		return res, fmt.Errorf("restore from %s: the backup of %s has no ledger; nothing was changed", c.Bucket.Address(""), res.Run)
-	}
-	last := res.Files[ledger]
 	others := slices.Delete(slices.Clone(res.Files), ledger, ledger+1)
 	var fetched, bytes atomic.Int64
 	err = eachFile(ctx, others, func(ctx context.Context, f File) error { return c.fetch(ctx, f, &fetched, &bytes) })
@@ -57,18 +61,8 @@ func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	return res, err
 }
 
-// isOurs reports whether a file is already what the backup has of it.
-func (c Config) isOurs(ctx context.Context, m Manifest, file string) bool {
-	i := slices.IndexFunc(m.Files, func(f File) bool { return f.File == file })
-	if i < 0 {
-		return false
-	}
-	same, err := c.isInPlace(ctx, m.Files[i])
-	return err == nil && same
-}
-
 // isInPlace compares a file of this machine with the backup; false without an error: it
-// is not there.
+// is not there. A file of state may be replaced, since no run here has published.
 func (c Config) isInPlace(ctx context.Context, f File) (bool, error) {
 	path, err := c.Warehouse.Mirror.Path(f.File)
 	if err != nil {
@@ -83,6 +77,9 @@ func (c Config) isInPlace(ctx context.Context, f File) (bool, error) {
 	}
 	defer file.Close()
 	sum, err := sumFile(ctx, file)
+	if err == nil && sum != f.sum() && strings.HasPrefix(f.File, "state/") {
+		return false, nil
+	}
 	if err == nil && sum != f.sum() {
 		err = fmt.Errorf("restore %s: another file has its place; it was left as it is: name a new folder as warehouse.dir", f.File)
 	}

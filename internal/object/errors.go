@@ -104,11 +104,11 @@ func reasonOf(err error) error {
 		return ErrMissing
 	case "NoSuchBucket":
 		return ErrNoBucket
-	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken", "AuthorizationHeaderMalformed":
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken":
 		return ErrRefused
 	case "AccessDenied", "Forbidden", "AllAccessDisabled":
 		return ErrDenied
-	case "PermanentRedirect", "TemporaryRedirect":
+	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
 		return ErrRegion
 	}
 	return nil

@@ -255,7 +255,8 @@ func (b *Bucket) getBody(ctx context.Context, name string, read func(body io.Rea
 			return b.newError("get", name, err)
 		}
 		err = errors.Join(read(res.Body, aws.ToInt64(res.ContentLength)), res.Body.Close())
-		final := errors.As(err, new(*localError)) || errors.As(err, new(*sizeError))
+		// Other bytes may come of the way, and a second time they are what is stored.
+		final := errors.As(err, new(*localError)) || errors.As(err, new(*sizeError)) || errors.Is(err, ErrDiffers) && attempt > 1
 		if err == nil {
 			return nil
 		}

@@ -166,7 +166,7 @@ func TestFaults(t *testing.T) {
 		{name: "reset in an upload", method: "PUT", times: 1, fail: reset, requests: 2},
 		{name: "cut off once", method: "GET", times: 1, fail: cut, requests: 2},
 		{name: "cut off all the time", method: "GET", times: 99, fail: cut, requests: 3, want: "get s3://store/a/b/one: unexpected EOF (3 attempts)"},
-		{name: "rotten", method: "GET", times: 99, fail: rotten, requests: 3, want: "get s3://store/a/b/one: its bytes are not those of its checksum (3 attempts)"},
+		{name: "rotten", method: "GET", times: 99, fail: rotten, requests: 2, want: "get s3://store/a/b/one: its bytes are not those of its checksum (2 attempts)"},
 		{name: "wrong keys", method: "PUT", times: 99, fail: code(403, "SignatureDoesNotMatch"), requests: 1, reason: object.ErrRefused,
 			want: "put s3://store/a/b/one: " + object.ErrRefused.Error() + " (SignatureDoesNotMatch)"},
 		{name: "no bucket", method: "PUT", times: 99, fail: code(404, "NoSuchBucket"), requests: 1, reason: object.ErrNoBucket,

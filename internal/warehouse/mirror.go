@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
+
+	"placementsync/internal/ledger"
 )
 
 // backupLock is locked while a backup is at work.
@@ -143,14 +145,18 @@ func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
 }
 
 // CheckEmpty returns an error when the folder has anything that a restore would spoil: a
-// version, or the ledger of other runs than those of the backup.
-func (m *Mirror) CheckEmpty(isOurs func(ledgerFile string) bool) error {
+// version, or the ledger of a published run. A night that was refused in half a restore
+// leaves neither. isOurs reports whether the ledger is that of the backup.
+func (m *Mirror) CheckEmpty(isOurs func() bool) error {
 	versions, err := m.versions.List()
 	if err != nil {
 		return err
 	}
-	file := m.folder.relativePath(m.ledger.path())
-	if _, err := os.Stat(m.ledger.path()); len(versions) > 0 || err == nil && !isOurs(file) {
+	runs, err := m.ledger.Runs()
+	if err != nil {
+		return err
+	}
+	if len(versions) > 0 || slices.ContainsFunc(runs, ledger.Run.IsPublished) && !isOurs() {
 		return fmt.Errorf("restore into %s: it has a warehouse; nothing was changed: name a new folder as warehouse.dir", m.folder.dir)
 	}
 	return nil
