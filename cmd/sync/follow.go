@@ -50,23 +50,23 @@ func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
 	for _, work := range works {
 		entry, err := work(ctx, cfg)
 		if errors.As(err, new(*warehouse.HeldError)) {
-			log.Info("work after the night is at work elsewhere", "kind", entry.Kind)
+			log.Info("work after the night is at work elsewhere", "work", entry.Kind)
 			continue
 		}
 		if recorded := wh.Ledger.Record(entry); recorded != nil {
-			log.Warn("entry of the ledger not written", "kind", entry.Kind, "error", recorded)
+			log.Warn("entry of the ledger not written", "work", entry.Kind, "error", recorded)
 		}
 		if err != nil {
 			problems = append(problems, err)
 		}
 		switch {
 		case entry.Outcome == ledger.Interrupted:
-			log.Info("work after the night interrupted, the next night continues it", "kind", entry.Kind, "error", err)
+			log.Info("work after the night interrupted, the next night continues it", "work", entry.Kind, "error", err)
 			continue
 		case err != nil:
-			log.Error("work after the night failed, the next night tries again", "kind", entry.Kind, "error", err)
+			log.Error("work after the night failed, the next night tries again", "work", entry.Kind, "error", err)
 		default:
-			log.Info("work after the night is done", "kind", entry.Kind, "run", entry.Version, "took", entry.EndedAt.Sub(entry.StartedAt))
+			log.Info("work after the night is done", "work", entry.Kind, "run", entry.Version, "took", entry.EndedAt.Sub(entry.StartedAt))
 		}
 		if event := eventOfFollow(entry, before); event != "" {
 			g.alertOfFollow(ctx, cfg, wh, event, entry)
@@ -168,6 +168,6 @@ func (s *service) followOfNight(cfg config.Config) func(ctx context.Context) {
 				s.log.Warn("nights of the lake not expired, the next night tries again", "error", expired)
 			}
 		}
-		s.log.Info("work after the night ended", "took", time.Since(began), "failed", err != nil)
+		s.log.Info("work after the night ended", "took", time.Since(began))
 	}
 }
