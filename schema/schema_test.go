@@ -128,7 +128,7 @@ func TestFieldIDsAreForever(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded, lines := map[string]string{}, strings.Split(strings.TrimSpace(string(data)), "\n")
+	recorded, given, lines := map[string]string{}, map[string]string{}, strings.Split(strings.TrimSpace(string(data)), "\n")
 	for _, line := range lines {
 		table, rest, _ := strings.Cut(line, " ")
 		field, column, ok := strings.Cut(rest, " ")
@@ -136,12 +136,14 @@ func TestFieldIDsAreForever(t *testing.T) {
 		if !ok || recorded[id] != "" {
 			t.Errorf("%s: line %q is no record of a field, or the second of this one", file, line)
 		}
-		recorded[id] = column
+		recorded[id], given[table+" "+column] = column, field
 	}
 	add := func(table string, columns []stream.Column) {
 		for _, c := range columns {
 			id, column := fmt.Sprintf("%s %d", table, c.FieldID), c.Name+" "+string(c.Type)
-			switch was := recorded[id]; {
+			switch was, old := recorded[id], given[table+" "+column]; {
+			case was == "" && old != "":
+				t.Errorf("field %s is %s, which was field %s: a column keeps its id", id, column, old)
 			case was == "" && *update:
 				lines = append(lines, id+" "+column)
 			case was == "":

@@ -122,7 +122,7 @@ func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, er
 		entry.Outcome, entry.ExitCode, entry.Error = ledger.Partial, ledger.Partial.ExitCode(), err.Error()
 		return entry, err
 	}
-	c.Log.Info("backed up", "run", res.Run, "files", res.Files, "bytes", res.Bytes, "sent", res.Sent, "sent_bytes", res.SentBytes, "removed", res.Removed)
+	c.Log.Info("backed up", "run", res.Run, "objects", res.Sent, "bytes", res.SentBytes, "removed", res.Removed)
 	return entry, nil
 }
 

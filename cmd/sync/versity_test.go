@@ -40,14 +40,17 @@ func (g *gate) set(fail func(w http.ResponseWriter, r *http.Request) bool) {
 
 func (g *gate) handler(to http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.mu.Lock()
-		g.requests[r.Method]++
-		failed := g.fail != nil && g.fail(w, r)
-		g.mu.Unlock()
-		if !failed {
+		if !g.fails(w, r) {
 			to.ServeHTTP(w, r)
 		}
 	})
+}
+
+func (g *gate) fails(w http.ResponseWriter, r *http.Request) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock() // also when fail panics, which resets the connection
+	g.requests[r.Method]++
+	return g.fail != nil && g.fail(w, r)
 }
 
 // startVersity starts a gateway on a loopback port, with a bucket, behind a gate.
@@ -164,6 +167,8 @@ func TestTortureBackupOnAServer(t *testing.T) {
 
 	prices := d.prices(t)
 	fatal(t, os.RemoveAll(d.dir()))
+	later := d.g.now().Add(time.Hour)
+	d.g.now = func() time.Time { return later }
 	cut := 3
 	gate.set(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") && cut > 0 {

@@ -44,7 +44,7 @@ func importTable() []row {
 		{"internal/lake", []string{"internal/stream", "internal/durable", "internal/warehouse", "internal/object"}, "reads published versions and writes tables of Iceberg; it knows neither the service nor how a night goes"},
 		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder and what events say; it knows no table and no night"},
 		{"internal/query", []string{"internal/warehouse", "internal/durable", "internal/nearest", "queries"}, "reads what is published, however it came there"},
-		{"internal/backup", []string{"internal/warehouse", "internal/object", "internal/durable"}, "mirrors what the warehouse names into a bucket and back; it knows no night and no configuration"},
+		{"internal/backup", []string{"internal/warehouse", "internal/object"}, "mirrors what the warehouse names into a bucket and back; it knows no night and no configuration"},
 		{"internal/report", nil, "asks named queries through a function that `cmd/sync` passes in; it knows neither DuckDB nor the folder"},
 		{"internal/pipeline", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",

@@ -43,7 +43,7 @@ type feeds struct {
 
 // find finds or opens the feed for some rows; nil when they are too few for one and
 // there is none.
-func (f *feeds) find(ctx context.Context, st, table string, rows int64, schema *arrow.Schema) (*feed, error) {
+func (f *feeds) find(ctx context.Context, st, table string, rows int64, first arrow.RecordBatch) (*feed, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.broken != nil {
@@ -58,7 +58,10 @@ func (f *feeds) find(ctx context.Context, st, table string, rows int64, schema *
 	if rows < feedRows && !f.adopted.has(table) {
 		return nil, nil
 	}
-	one, err := f.openFeed(ctx, st, table, f.batchSchema(table, schema))
+	if err := f.remakeAdopted(ctx, table, first); err != nil {
+		return nil, err
+	}
+	one, err := f.openFeed(ctx, st, table, f.batchSchema(table, first.Schema()))
 	if err == nil {
 		f.open[feedTarget{st, table}] = one
 	}

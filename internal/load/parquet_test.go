@@ -67,7 +67,7 @@ func TestFilesNameTheirFields(t *testing.T) {
 		}
 		file := warehouse.Literal(h.file(table.Name))
 		h.want("SELECT name, field_id FROM parquet_schema("+file+") WHERE num_children IS NULL", want...)
-		h.want("SELECT name FROM parquet_schema("+file+") WHERE type = 'INT64' AND converted_type LIKE 'UINT%'")
+		h.want("SELECT name FROM parquet_schema(" + file + ") WHERE type = 'INT64' AND converted_type LIKE 'UINT%'")
 	}
 	file := warehouse.Literal(h.file("product_listings"))
 	h.want("SELECT typeof(row_hash), row_hash FROM read_parquet("+file+") ORDER BY id",

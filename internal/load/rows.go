@@ -26,7 +26,8 @@ func (r *Rows) Add(ctx context.Context, st, table string, rows ...arrow.RecordBa
 	for _, b := range rows {
 		count += b.NumRows()
 	}
-	f, err := r.staging.feeds.find(ctx, st, table, count, rows[0].Schema())
+	r.staging.added.Add(count)
+	f, err := r.staging.feeds.find(ctx, st, table, count, rows[0])
 	switch {
 	case err != nil:
 	case f == nil:
@@ -67,7 +68,7 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinc
 	} else {
 		err = r.staging.keepLatest(ctx, st, distinct)
 		if err == nil && r.skipped.has(st.Name) {
-			err = r.addStoredRows(ctx, st)
+			err = r.addStoredRows(ctx, st, distinct)
 		}
 	}
 	if err != nil {

@@ -62,7 +62,7 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 	if err := m.staging.draft.LimitMemory(ctx, false); err != nil {
 		return nil, err
 	}
-	if _, err := setThreads(ctx, m.staging.draft, m.staging.threads); err != nil {
+	if err := m.staging.restoreThreads(ctx); err != nil {
 		return nil, err
 	}
 	if err := m.unite(ctx); err != nil {

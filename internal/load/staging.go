@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -33,6 +34,22 @@ type staging struct {
 	settling sync.Mutex
 	// threads is how many DuckDB had before the stage set it to 1.
 	threads int
+	// added counts the rows that were staged.
+	added atomic.Int64
+}
+
+// smallNight is the number of staged rows below which a second thread of DuckDB costs more
+// than it does.
+const smallNight = 50_000
+
+// restoreThreads lets DuckDB have the threads of before, unless there is little to do.
+func (s *staging) restoreThreads(ctx context.Context) error {
+	if s.draft.StartsSmall() && s.added.Load() < smallNight {
+		s.draft.UseOneThread()
+		return nil
+	}
+	_, err := setThreads(ctx, s.draft, s.threads)
+	return err
 }
 
 // openStaging attaches the file to a draft, with one table for each stream and table: the

@@ -24,21 +24,25 @@ const sameColumns sqlText = "id VARCHAR, " + stream.Seq + " UBIGINT"
 // LeaveOut announces that records of a stream are left out.
 func (r *Rows) LeaveOut(st stream.Stream) { r.skipped.add(st.Name) }
 
-// addStoredRows decides which copy of a record is the last one, and adds the rows of main
-// that were left out to the staged ones.
-func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
+// addStoredRows decides which copy of a record is the last one, unless distinct says that
+// there are no copies, and adds the rows of main that were left out to the staged ones.
+func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream, distinct bool) error {
 	root, unchanged, doubtful := stagedTable(st.Name, st.Root().Name), unchangedTable(st.Name), doubtfulTable(st.Name)
 	main := catalogName + "." + mainTable(st.Root().Name)
 	key := warehouse.Name(st.Root().Key[0])
-	statements := []sqlText{
-		storedRowsSQL.Render("create_unchanged", values{"unchanged": unchanged, "same": stagedTable(st.Name, stream.SameTable)}),
-		storedRowsSQL.Render("find_outdated", values{"root": root, "unchanged": unchanged, "key": key}),
+	same := stagedTable(st.Name, stream.SameTable)
+	statements := []sqlText{storedRowsSQL.Render("view_unchanged", values{"unchanged": unchanged, "same": same})}
+	if !distinct {
+		statements = []sqlText{
+			storedRowsSQL.Render("create_unchanged", values{"unchanged": unchanged, "same": same}),
+			storedRowsSQL.Render("find_outdated", values{"root": root, "unchanged": unchanged, "key": key}),
+		}
+		for _, t := range tablesOf(st) {
+			statements = append(statements, storedRowsSQL.Render("drop_outdated", values{"staged": stagedTable(st.Name, t.Name)}))
+		}
+		statements = append(statements, storedRowsSQL.Render("drop_changed", values{"unchanged": unchanged, "key": key, "root": root}))
 	}
-	for _, t := range tablesOf(st) {
-		statements = append(statements, storedRowsSQL.Render("drop_outdated", values{"staged": stagedTable(st.Name, t.Name)}))
-	}
-	statements = append(statements, storedRowsSQL.Render("drop_changed", values{"unchanged": unchanged, "key": key, "root": root}),
-		storedRowsSQL.Render("create_doubtful", values{"doubtful": doubtful, "key": key, "main": main, "unchanged": unchanged}))
+	statements = append(statements, storedRowsSQL.Render("create_doubtful", values{"doubtful": doubtful, "key": key, "main": main, "unchanged": unchanged}))
 	for _, t := range tablesOf(st) {
 		columns := columnEach(r.staging.defs[t.Name], ", ", func(c stream.Column) sqlText {
 			name := sqlText("m." + warehouse.Quote(c.Name))

@@ -31,10 +31,12 @@ type imprint struct {
 	size uint32
 	// class is the same for records of a night that show the same drift; 0: none.
 	class uint16
+	// created is where created_at stands in the text; 0: the record has none.
+	created uint16
 }
 
 // EntrySize is the length of an entry in bytes.
-const EntrySize = 22
+const EntrySize = 24
 
 // noClass is the class of drift that a record cannot be passed over with.
 const noClass = math.MaxUint16
@@ -43,11 +45,13 @@ func (e imprint) appendTo(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, e.id)
 	dst = binary.LittleEndian.AppendUint64(dst, e.sum)
 	dst = binary.LittleEndian.AppendUint32(dst, e.size)
-	return binary.LittleEndian.AppendUint16(dst, e.class)
+	dst = binary.LittleEndian.AppendUint16(dst, e.class)
+	return binary.LittleEndian.AppendUint16(dst, e.created)
 }
 
 func readEntry(b []byte) imprint {
-	return imprint{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint32(b[16:]), binary.LittleEndian.Uint16(b[20:])}
+	return imprint{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint32(b[16:]),
+		binary.LittleEndian.Uint16(b[20:]), binary.LittleEndian.Uint16(b[22:])}
 }
 
 // NewKnown has space for a number of entries: an eighth of the places stays free.
@@ -101,8 +105,8 @@ func (b *Binding) CanRecall() bool {
 // recollection makes entries of the records of a decoder, and finds what is known of them.
 type recollection struct {
 	*Memory
-	// key and created begin the members that a page tells of a record.
-	key, created []byte
+	// key begins the member with the key of a record.
+	key []byte
 	// same lists the keys of the records that are left out.
 	same *table
 	// entries are those since they were last asked for, before those when the body began.
@@ -145,9 +149,6 @@ func (m *Memory) classOf(key string) uint16 {
 func (d *Decoder) Remember(shared *Memory) {
 	root := d.records.root
 	m := &recollection{Memory: shared, key: []byte(`"` + root.layout.cols[root.keys[0]].name + `":`)}
-	if root.created >= 0 {
-		m.created = []byte(`"` + root.layout.cols[root.created].name + `":`)
-	}
 	l := &layout{name: stream.SameTable, cols: []columnLayout{{name: "id", kind: text}, {name: stream.Seq, kind: unsigned}}}
 	l.setSchema()
 	m.same = newTable(l)
@@ -176,15 +177,17 @@ func (m *recollection) findKey(text []byte) ([]byte, bool) {
 	return findText(text[:min(len(text), keyWithin)], m.key)
 }
 
-// findCreated finds the created_at of a record; it may be wrong, as findKey.
-func (m *recollection) findCreated(text []byte) (micros int64, ok bool) {
-	if m.created == nil {
+// readCreated reads the created_at of a record, in microseconds, from its text.
+func (e imprint) readCreated(text []byte) (micros int64, ok bool) {
+	s := scanner{buf: text, pos: int(e.created)}
+	if e.created == 0 || s.peek() != '"' {
 		return 0, false
 	}
-	at, ok := findText(text, m.created)
-	if ok {
-		micros, _, _, ok = parseInstant(at)
+	start := s.pos + 1
+	if f, err := s.text(); err != nil || f != plain {
+		return 0, false
 	}
+	micros, _, _, ok = parseInstant(text[start : s.pos-1])
 	return micros, ok
 }
 
@@ -226,7 +229,7 @@ func (r *recordReader) skipSame() bool {
 		}
 		e.class = r.report.classes[set]
 	}
-	created, dated := m.findCreated(rest[:e.size])
+	created, dated := e.readCreated(rest[:e.size])
 	r.in.pos += int(e.size)
 	r.page.Records++
 	r.addToPage(id, created, dated)
@@ -246,8 +249,8 @@ func (r *recordReader) remember(root *table, raw []byte, set int, rejects bool) 
 	if set >= 0 {
 		class = r.classOf(set)
 	}
-	if class != noClass && !rejects && m.readsBack(root, raw) {
-		e = imprint{e.id, xxh3.HashSeed(raw, m.seed), uint32(len(raw)), class}
+	if class != noClass && !rejects {
+		e = r.imprintOf(root, raw, e.id, class)
 	}
 	m.entries = e.appendTo(m.entries)
 	if m.known == nil || class == 0 {
@@ -270,14 +273,25 @@ func (r *recordReader) classOf(set int) uint16 {
 	return *class
 }
 
-// readsBack reports whether key and created_at can be found in the text of the record just
-// closed as skipSame finds them.
-func (m *recollection) readsBack(root *table, raw []byte) bool {
-	key, ok := m.findKey(raw)
-	if !ok || !bytes.Equal(key, root.cols[root.keys[0]].bytes(root.rows-1)) {
-		return false
+// imprintOf describes the record just closed: without its text if key or created_at cannot
+// be found in it as skipSame finds them.
+func (r *recordReader) imprintOf(root *table, raw []byte, id uint64, class uint16) imprint {
+	unread, last := imprint{id: id}, root.rows-1
+	if key, ok := r.memory.findKey(raw); !ok || !bytes.Equal(key, root.cols[root.keys[0]].bytes(last)) {
+		return unread
 	}
-	created, dated := m.findCreated(raw)
-	at, has := root.createdAt(root.rows - 1)
-	return created == at && dated == has
+	e := imprint{id: id, size: uint32(len(raw)), class: class}
+	at, dated := root.createdAt(last)
+	if dated {
+		place := root.createdPos - (r.in.pos - len(raw))
+		if place <= 0 || place > min(len(raw)-1, math.MaxUint16) {
+			return unread
+		}
+		e.created = uint16(place)
+	}
+	if created, has := e.readCreated(raw); created != at || has != dated {
+		return unread
+	}
+	e.sum = xxh3.HashSeed(raw, r.memory.seed)
+	return e
 }

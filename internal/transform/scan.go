@@ -326,7 +326,7 @@ func appendText(dst, quoted []byte, f form) ([]byte, bool) {
 }
 
 // unescape resolves the escapes of valid text, copying what lies between them
-// in one go. It stops at a surrogate: those are rare, and jsontext pairs them.
+// in one go. It stops at a surrogate without its other half.
 func unescape(dst, inner []byte) ([]byte, bool) {
 	for {
 		n := bytes.IndexByte(inner, '\\')
@@ -348,15 +348,28 @@ func unescape(dst, inner []byte) ([]byte, bool) {
 		case 't':
 			dst = append(dst, '\t')
 		case 'u':
-			v, _ := strconv.ParseUint(string(inner[:4]), 16, 16)
-			if utf16.IsSurrogate(rune(v)) {
-				return dst, false
+			r := hexRune(inner)
+			inner = inner[4:]
+			if utf16.IsSurrogate(r) {
+				if len(inner) < 6 || inner[0] != '\\' || inner[1] != 'u' {
+					return dst, false
+				}
+				if r = utf16.DecodeRune(r, hexRune(inner[2:])); r == utf8.RuneError {
+					return dst, false
+				}
+				inner = inner[6:]
 			}
-			dst, inner = utf8.AppendRune(dst, rune(v)), inner[4:]
+			dst = utf8.AppendRune(dst, r)
 		default:
 			dst = append(dst, c)
 		}
 	}
+}
+
+// hexRune is what the four digits behind \u stand for.
+func hexRune(digits []byte) rune {
+	v, _ := strconv.ParseUint(string(digits[:4]), 16, 16)
+	return rune(v)
 }
 
 // skipComma steps over a comma that a name follows at once, as bodies are mostly

@@ -32,6 +32,8 @@ type table struct {
 	// when the row was opened.
 	inner      []*table
 	rowsWithin []int
+	// createdPos is where the last created_at stands in the body.
+	createdPos int
 }
 
 func newTable(l *layout) *table {

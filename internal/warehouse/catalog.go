@@ -110,6 +110,19 @@ func (t storedTable) ensureStatements(have map[string]stream.Column) []string {
 	return statements
 }
 
+// RemakeTable makes an empty table of main again, with a further column and the methods
+// that compress some of its own. Of the others DuckDB tries all methods on all rows.
+func (d *Draft) RemakeTable(ctx context.Context, table string, further stream.Column, methods map[string]string) error {
+	def := d.Definition(table)
+	t := storedTable{"main", def, append(slices.Concat(def.Columns, stream.SystemColumns()), further)}
+	for i, c := range t.columns {
+		if method := methods[c.Name]; method != "" {
+			t.columns[i].Type += stream.Type(" USING COMPRESSION " + method)
+		}
+	}
+	return d.Atomically(ctx, t.ensureStatements(nil))
+}
+
 // columnList is what stands in the brackets of CREATE TABLE.
 func columnList(cols []stream.Column) SQL {
 	return SQL(joinEach(cols, ", ", func(c stream.Column) string {

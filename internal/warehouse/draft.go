@@ -43,6 +43,8 @@ type Draft struct {
 	// carried are the tables that did not change, as the manifest of Previous has them.
 	carried map[string]ManifestTable
 	sealing sealing
+	// alone is set by UseOneThread.
+	alone bool
 
 	seenMu      sync.Mutex // guards seenWriters
 	seenWriters []*SeenWriter
@@ -116,7 +118,12 @@ func (d *Draft) openCatalog(ctx context.Context) error {
 	if d.sameTables = d.w.Catalog.isOf(base); d.sameTables {
 		return nil
 	}
-	return d.w.Catalog.ensureTables(ctx, in, base)
+	// With a second thread, who waits for the end of a statement on it spins meanwhile,
+	// and these are hundreds of small ones.
+	if err := in.setThreads(ctx, 1); err != nil {
+		return err
+	}
+	return errors.Join(d.w.Catalog.ensureTables(ctx, in, base), in.setThreads(ctx, d.Cores()))
 }
 
 // HasTablesOfBase reports whether the tables of the draft have the same columns in the
@@ -157,11 +164,22 @@ func (d *Draft) Step(name string) error { return d.w.Folder.disk.Reach(name) }
 
 // Cores is how many threads DuckDB may have.
 func (d *Draft) Cores() int {
-	if d.w.cfg.Threads > 0 {
+	switch {
+	case d.alone:
+		return 1
+	case d.w.cfg.Threads > 0:
 		return d.w.cfg.Threads
 	}
 	return runtime.GOMAXPROCS(0)
 }
+
+// StartsSmall reports whether the draft started from nothing, or from a small catalog.
+func (d *Draft) StartsSmall() bool { return d.base.bytes <= compactSize }
+
+// UseOneThread makes one thread of DuckDB do all that is left. With a second one, the
+// first asks again and again for work while the other has the last of it, hundreds of
+// times in a small night.
+func (d *Draft) UseOneThread() { d.alone = true }
 
 // Definition gives the columns of a table of main.
 func (d *Draft) Definition(table string) stream.Definition { return d.w.Catalog.defs[table] }

@@ -47,14 +47,19 @@ func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, err
 	if e.memoryLimit != "" {
 		set = append(set, string(instanceSQL.Render("memory_limit", Values{"limit": e.memoryLimit})))
 	}
-	if e.threads > 0 {
-		set = append(set, string(instanceSQL.Render("threads", Values{"threads": e.threads})))
-	}
 	in := &Instance{connector, sql.OpenDB(connector), e.memoryLimit}
-	if err := in.Exec(ctx, set...); err != nil {
+	err = in.Exec(ctx, set...)
+	if err == nil && e.threads > 0 {
+		err = in.setThreads(ctx, e.threads)
+	}
+	if err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
 	return in, nil
+}
+
+func (in *Instance) setThreads(ctx context.Context, threads int) error {
+	return in.Exec(ctx, string(instanceSQL.Render("threads", Values{"threads": threads})))
 }
 
 // Connect opens a raw connection to the instance.
@@ -66,11 +71,12 @@ func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
 	return in.Exec(ctx, string(instanceSQL.Render("attach_sealed", Values{"catalog": catalog})))
 }
 
-// LimitMemory gives DuckDB the memory that loading rows needs, or all that it may have.
-func (in *Instance) LimitMemory(ctx context.Context, loading bool) error {
+// LimitMemory gives DuckDB the part of its memory that loading and verifying need, or all
+// that it may have.
+func (in *Instance) LimitMemory(ctx context.Context, part bool) error {
 	name := "memory_limit"
-	if loading {
-		name = "memory_for_loading"
+	if part {
+		name = "part_of_memory"
 	}
 	if in.memoryLimit == "" {
 		return nil

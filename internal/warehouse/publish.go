@@ -77,9 +77,15 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 		return d.unpublishedErr("publish", err)
 	}
 	var reader *Instance
+	verifying := d.w.engine
+	if d.alone {
+		verifying.threads = 1
+	}
 	err = atOnce(func() (err error) {
-		reader, err = d.w.engine.open(ctx, "", filepath.Join(d.Dir, "..", "."+d.Run+".verify"))
-		return err
+		if reader, err = verifying.open(ctx, "", filepath.Join(d.Dir, "..", "."+d.Run+".verify")); err != nil {
+			return err
+		}
+		return reader.LimitMemory(ctx, true)
 	}, func() error { return d.sealFiles(ctx, m, mode) })
 	if reader != nil {
 		defer func() { err = errors.Join(err, reader.Close()) }()

@@ -5,6 +5,10 @@
 -- which a later copy was staged.
 CREATE TABLE {unchanged} AS SELECT id, max(seq) AS seq FROM {same} GROUP BY id
 
+-- name: view_unchanged
+-- Where no record came twice, there is nothing to decide.
+CREATE VIEW {unchanged} AS SELECT id, seq FROM {same}
+
 -- name: find_outdated
 CREATE OR REPLACE TABLE stage.stale AS
 SELECT r.seq FROM {root} r JOIN {unchanged} u ON r.{key} = u.id AND u.seq > r.seq

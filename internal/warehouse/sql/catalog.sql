@@ -15,7 +15,7 @@ FROM duckdb_columns()
 WHERE database_name = coalesce(nullif(?, ''), current_database());
 
 -- name: create_table
-CREATE TABLE {schema}.{table} ({columns});
+CREATE OR REPLACE TABLE {schema}.{table} ({columns});
 
 -- name: add_column
 ALTER TABLE {schema}.{table} ADD COLUMN {column} {type};

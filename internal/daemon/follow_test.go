@@ -1,0 +1,66 @@
+package daemon_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"placementsync/internal/ledger"
+)
+
+// TestNightsDoNotWaitForWhatFollows lives through four nights, each of which is followed
+// by work that takes a day and a half.
+func TestNightsDoNotWaitForWhatFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		var mu sync.Mutex
+		began, atOnce, most := 0, 0, 0
+		h.set.Follow = func(ctx context.Context) {
+			mu.Lock()
+			began, atOnce = began+1, atOnce+1
+			most = max(most, atOnce)
+			mu.Unlock()
+			select {
+			case <-time.After(36 * time.Hour):
+			case <-ctx.Done():
+			}
+			mu.Lock()
+			atOnce--
+			mu.Unlock()
+		}
+		h.cfg.Follows = func() []ledger.Follow {
+			failed := ledger.Run{Kind: ledger.Backup, Version: "20260101T020000Z", EndedAt: time.Now().Add(-time.Hour), Outcome: ledger.Failed, Error: "put s3://store/a: no"}
+			return []ledger.Follow{{Last: failed, Succeeded: time.Unix(1_000_000_000, 0)}}
+		}
+		h.run()
+		time.Sleep(4 * 24 * time.Hour)
+		synctest.Wait()
+		if n := len(h.nights()); n != 4 {
+			t.Errorf("%d nights in four days, want 4", n)
+		}
+		mu.Lock()
+		if began != 3 || most != 1 {
+			t.Errorf("the work began %d times, %d at once; want 3 times, one at once", began, most)
+		}
+		mu.Unlock()
+		if text := h.get("/").Body.String(); !strings.Contains(text, "<dt>Last backup</dt><dd>failed<small>1 h 0 min ago, of 20260101T020000Z, put s3://store/a: no</small>") {
+			t.Errorf("the page does not say that the backup failed:\n%s", text)
+		}
+		metrics := h.get("/metrics").Body.String()
+		for _, want := range []string{`placementsync_follow_behind{kind="backup"} 1`, `placementsync_follow_last_success_timestamp_seconds{kind="backup"} 1e+09`} {
+			if !strings.Contains(metrics, want) {
+				t.Errorf("the metrics lack %s", want)
+			}
+		}
+		h.end()
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if atOnce != 0 {
+			t.Error("the daemon ended before the work after its night")
+		}
+	})
+}
