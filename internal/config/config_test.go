@@ -156,6 +156,9 @@ func TestFullFile(t *testing.T) {
 		Privacy: config.Privacy{
 			Hash: []string{"orders.guest_email"}, Drop: []string{}, Raw: config.RawDiscard, HashKey: "hash-hunter2",
 		},
+		Lake: config.Lake{Catalog: "sqlite:testdata/good/tables.db", Warehouse: "s3://bucket/lake", Namespace: "nights", Name: "prod", KeepNights: 7,
+			PostgresPasswordFile: "testdata/good/secrets/postgres", REST: config.LakeREST{URI: "https://catalog.example.com", Warehouse: "main",
+				TokenFile: "testdata/good/secrets/rest", OAuthURI: "https://login.example.com", Scope: "catalog", SigningName: "glue", SigningRegion: "eu-central-1"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("full.yaml (-want +got):\n%s", diff)

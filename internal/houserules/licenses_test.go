@@ -18,10 +18,14 @@ func TestDocsLicenses(t *testing.T) {
 	if runtime.GOOS+runtime.GOARCH != "linuxamd64" {
 		t.Skip("the page lists what is built for linux on amd64")
 	}
-	built, tried := builtModules(t, "./cmd/sync"), builtModules(t, "-test", "./...")
-	tried = slices.DeleteFunc(tried, func(d builtModule) bool { return slices.Contains(built, d) })
+	without := func(all, others []builtModule) []builtModule {
+		return slices.DeleteFunc(all, func(d builtModule) bool { return slices.Contains(others, d) })
+	}
+	built := builtModules(t, "./cmd/sync")
+	lake := without(builtModules(t, "./cmd/lake"), built)
+	tried := without(builtModules(t, "-test", "./..."), slices.Concat(built, lake))
 	var b bytes.Buffer
-	fmt.Fprintf(&b, licensesHead, licenseRows(t, built), licenseRows(t, tried))
+	fmt.Fprintf(&b, licensesHead, licenseRows(t, built), licenseRows(t, lake), licenseRows(t, tried))
 	file := filepath.Join("..", "..", "docs", "licenses.md")
 	if *update {
 		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
@@ -45,6 +49,11 @@ What placementsync is made of, for linux on amd64; on other systems the DuckDB l
 | [DuckDB](https://duckdb.org), within duckdb-go-bindings/lib | 1.5.5 | MIT | with the third-party libraries that DuckDB's source lists |
 | [Apache ECharts](https://echarts.apache.org), within the report | 6.1.0 | Apache-2.0 | d3 and ZRender: BSD-3-Clause; tslib: 0BSD; the texts are in internal/report/assets/NOTICE and in each report |
 
+## In placementsync-lake besides
+
+| module | version | licence | also |
+|---|---|---|---|
+%s
 ## In its tests alone
 
 | module | version | licence | also |

@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 // Status is what the lake shows.
 type Status struct {
+	// Warehouse is where the tables are, or the server that knows it.
 	Warehouse string `json:"warehouse"`
 	Namespace string `json:"namespace"`
 	// Run is the newest night; empty: none.
@@ -35,7 +37,7 @@ type StatusTable struct {
 
 // Status reads what the lake shows.
 func (l *Lake) Status(ctx context.Context) (Status, error) {
-	s := Status{Warehouse: l.cfg.Warehouse, Namespace: l.cfg.Namespace, Nights: []string{}, Tables: []StatusTable{}}
+	s := Status{Warehouse: cmp.Or(l.cfg.Warehouse, l.cfg.REST.URI), Namespace: l.cfg.Namespace, Nights: []string{}, Tables: []StatusTable{}}
 	have, err := l.catalog.load(ctx)
 	if err != nil {
 		return s, err

@@ -123,7 +123,8 @@ func lastCause(err error) string {
 		}
 		return text
 	}
-	if res, ok := errors.AsType[*awshttp.ResponseError](err); ok {
+	// Where there was no answer, its status is 0.
+	if res, ok := errors.AsType[*awshttp.ResponseError](err); ok && res.HTTPStatusCode() > 0 {
 		return fmt.Sprintf("the server answered with status %d", res.HTTPStatusCode())
 	}
 	if inner, ok := errors.AsType[*url.Error](err); ok {

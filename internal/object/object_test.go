@@ -229,3 +229,12 @@ func TestNoKeys(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestNoServer holds that the cause is named, and not the library's guess at an answer.
+func TestNoServer(t *testing.T) {
+	_, b := open(t, func(c *object.Config) { c.Endpoint = "http://127.0.0.1:1" })
+	_, err := b.List(t.Context(), "")
+	if err == nil || !strings.Contains(err.Error(), "list s3://store/a/b: dial tcp 127.0.0.1:1: ") || !strings.HasSuffix(err.Error(), "refused (3 attempts)") {
+		t.Errorf("got %v", err)
+	}
+}
