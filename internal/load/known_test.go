@@ -25,3 +25,24 @@ func TestLeftOutRecordsKeepTheirRows(t *testing.T) {
 	}
 	h.want("SELECT id FROM past.product_listings ORDER BY id", "b", "d")
 }
+
+// TestRecordsThatCameOnceKeepTheirRows leaves out records of a list in which, as its reader
+// proved, no record came twice.
+func TestRecordsThatCameOnceKeepTheirRows(t *testing.T) {
+	h := newHouse(t, "product_listings")
+	_, err := h.run(whole(listing("a", "a1", 1, 1)+","+listing("b", "b1", 2, 2)+","+listing("c", "c1", 3, 3),
+		price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)), load.Limits{})
+	must(t, err)
+	h.leaves = `{"id":"a","seq":1}`
+	seen := whole(listing("b", "b2", 12, 2), price("b", 1, "8", 15, 2))
+	list := seen["product_listings"]
+	list.distinct = true
+	seen["product_listings"] = list
+	changes, err := h.run(seen, load.Limits{Rows: 10})
+	must(t, err)
+	h.want("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2")
+	h.want("SELECT product_listing_id, unit_amount::INTEGER FROM product_listing_prices ORDER BY ALL", "a 1", "b 8")
+	if c := changes["product_listings"]; c.New != 0 || c.Changed != 1 || c.Gone != 1 || c.After != 2 {
+		t.Errorf("the night counts %+v, want 1 changed, 1 gone", c)
+	}
+}

@@ -74,6 +74,8 @@ func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 	h.leaves = `{"id":"p0001","seq":9}`
 	_, err = h.run(secondOfEverything(), limits)
 	must(t, err)
+	_, err = h.run(thirdOfEverything(), limits)
+	must(t, err)
 	h.merged = nil
 	rebuildEverything(t, h)
 	ran := strings.Join(h.ran, "\n")
@@ -134,6 +136,15 @@ func secondOfEverything() map[string]showing {
 		"article_status_events": `{"event_id":"e1","article_id":"a1","received_at":"2026-11-01T03:00:00Z","row_hash":1,"seq":1}`}}
 	seen["order_items"] = showing{cover: load.Carried}
 	seen["products"] = showing{cover: load.Carried}
+	return seen
+}
+
+// thirdOfEverything is a list in which no record came twice.
+func thirdOfEverything() map[string]showing {
+	seen := whole(`{"id":"p0002","name":"newer","outlet_id":"o1","row_hash":10,"seq":1}`, "")
+	list := seen["product_listings"]
+	list.distinct = true
+	seen["product_listings"] = list
 	return seen
 }
 

@@ -38,14 +38,9 @@ type staging struct {
 	added atomic.Int64
 }
 
-// smallNight is the number of staged rows below which a second thread of DuckDB costs more
-// than it does.
-const smallNight = 50_000
-
 // restoreThreads lets DuckDB have the threads of before, unless there is little to do.
 func (s *staging) restoreThreads(ctx context.Context) error {
-	if s.draft.StartsSmall() && s.added.Load() < smallNight {
-		s.draft.UseOneThread()
+	if s.draft.EndAlone(s.added.Load()) {
 		return nil
 	}
 	_, err := setThreads(ctx, s.draft, s.threads)

@@ -43,7 +43,7 @@ type Draft struct {
 	// carried are the tables that did not change, as the manifest of Previous has them.
 	carried map[string]ManifestTable
 	sealing sealing
-	// alone is set by UseOneThread.
+	// alone is set by EndAlone.
 	alone bool
 
 	seenMu      sync.Mutex // guards seenWriters
@@ -173,13 +173,17 @@ func (d *Draft) Cores() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// StartsSmall reports whether the draft started from nothing, or from a small catalog.
-func (d *Draft) StartsSmall() bool { return d.base.bytes <= compactSize }
+// smallNight is the number of staged rows below which a second thread of DuckDB costs more
+// than it does: the first asks again and again for work while the other has the last of it,
+// hundreds of times in a small night.
+const smallNight = 50_000
 
-// UseOneThread makes one thread of DuckDB do all that is left. With a second one, the
-// first asks again and again for work while the other has the last of it, hundreds of
-// times in a small night.
-func (d *Draft) UseOneThread() { d.alone = true }
+// EndAlone lets one thread of DuckDB do all that is left, if it is little: few staged rows,
+// and a small catalog or none to start from. It reports whether it does.
+func (d *Draft) EndAlone(staged int64) bool {
+	d.alone = d.base.bytes <= compactSize && staged < smallNight
+	return d.alone
+}
 
 // Definition gives the columns of a table of main.
 func (d *Draft) Definition(table string) stream.Definition { return d.w.Catalog.defs[table] }
