@@ -102,10 +102,11 @@ SHAREDIR = $(DESTDIR)$(PREFIX)/share
 UNITDIR = $(DESTDIR)$(PREFIX)/lib/systemd/system
 
 .PHONY: install
-install: build ## install program, completion, man page and units to PREFIX (/usr/local)
+install: build lake ## install both programs, completion, man page and units to PREFIX (/usr/local)
 	install -d '$(BINDIR)' '$(UNITDIR)' '$(SHAREDIR)/man/man1' '$(SHAREDIR)/bash-completion/completions' \
 		'$(SHAREDIR)/zsh/site-functions' '$(SHAREDIR)/fish/vendor_completions.d'
 	install -m 0755 $(BINARY) '$(BINDIR)/placementsync'
+	install -m 0755 $(LAKE) '$(BINDIR)/placementsync-lake'
 	$(BINARY) docs man > '$(SHAREDIR)/man/man1/placementsync.1'
 	$(BINARY) completion bash > '$(SHAREDIR)/bash-completion/completions/placementsync'
 	$(BINARY) completion zsh > '$(SHAREDIR)/zsh/site-functions/_placementsync'

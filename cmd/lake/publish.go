@@ -51,17 +51,13 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 	defer func() { err = errors.Join(err, l.Close()) }()
 	runs := args
 	if len(runs) == 0 {
-		if runs, err = runsToPublish(wh, o.all); err != nil {
+		if runs, err = runsToPublish(ctx, wh, l, o.all); err != nil {
 			return err
 		}
 	}
 	done := []lake.Published{}
 	for _, run := range runs {
 		p, publishErr := publishRun(ctx, wh, l, run)
-		// Of several nights, those up to the one that the lake shows are not missing.
-		if o.all && run != runs[len(runs)-1] && (p.Already || errors.As(publishErr, new(*lake.OlderError))) {
-			continue
-		}
 		if publishErr != nil {
 			err = publishErr
 			break
@@ -71,9 +67,9 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 	return errors.Join(err, showPublished(g.stdout, o.format, done))
 }
 
-// runsToPublish is the newest night, or all kept nights that it was built on, oldest
-// first.
-func runsToPublish(wh *warehouse.Warehouse, all bool) ([]string, error) {
+// runsToPublish is the newest night, with all behind the kept nights that it was built on
+// and that are later than what the lake shows, oldest first.
+func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, all bool) ([]string, error) {
 	if err := wh.Identity.Check(); err != nil {
 		return nil, err
 	}
@@ -87,9 +83,16 @@ func runsToPublish(wh *warehouse.Warehouse, all bool) ([]string, error) {
 	if !all {
 		return []string{latest}, nil
 	}
+	// Opening a version costs more than reading what the lake shows.
+	shown, err := l.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var runs []string
 	for _, m := range wh.Versions.Lineage(latest) {
-		runs = append(runs, m.RunID)
+		if m.RunID == latest || m.SnapshotAt.After(shown.SnapshotAt) {
+			runs = append(runs, m.RunID)
+		}
 	}
 	return runs, nil
 }
