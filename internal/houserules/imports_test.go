@@ -40,6 +40,7 @@ func importTable() []row {
 		{"internal/load", []string{"internal/stream", "internal/ledger", "internal/warehouse"}, "knows which rows of a stream it staged and what their absence proves; the stages meet in `internal/pipeline` alone"},
 		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder and what events say; it knows no table and no night"},
 		{"internal/query", []string{"internal/warehouse", "internal/durable", "internal/nearest", "queries"}, "reads what is published, however it came there"},
+		{"internal/dialect", []string{"queries", "internal/stream", "internal/warehouse", "internal/query"}, "writes SQL for the engines of a lake; it knows neither a lake nor an engine"},
 		{"internal/report", nil, "asks named queries through a function that `cmd/sync` passes in; it knows neither DuckDB nor the folder"},
 		{"internal/pipeline", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
@@ -52,6 +53,7 @@ func importTable() []row {
 		{"internal/bench", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",
 		}, "has no code but tests; it measures the binary, and the stages where it looks into a night"},
+		{"internal/enginetest", []string{"internal/dialect"}, "has no code but tests; they ask engines and DuckDB the same"},
 		{"cmd/sync", []string{everything}, "the wiring; the only place for arguments, environment, standard streams and exit codes"},
 	}
 }
@@ -216,7 +218,7 @@ func dependencies() []dependency {
 	all := []string{everything}
 	return []dependency{
 		{"github.com/duckdb", []string{"internal/warehouse", "internal/load", "internal/query"},
-			[]string{"internal/trials", "internal/bench", "cmd/sync"}, "the driver needs cgo, and its locks one owner"},
+			[]string{"internal/trials", "internal/bench", "internal/enginetest", "cmd/sync"}, "the driver needs cgo, and its locks one owner"},
 		{"github.com/robfig/cron", []string{"internal/daemon", "internal/config"}, nil, "schedules are the daemon's"},
 		{"github.com/prometheus", []string{"internal/daemon", "cmd/sync"}, nil, "metrics are the daemon's, and their registry is handed in"},
 		{"github.com/vbauerster/mpb", []string{"cmd/sync"}, nil, "terminals are known to the command alone"},
