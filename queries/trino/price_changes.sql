@@ -11,7 +11,7 @@ changes AS (
     SELECT
         c.*,
         CAST(100 * (c.new_amount - c.old_amount) AS DOUBLE) / CAST(nullif(c.old_amount, 0) AS DOUBLE) AS percent,
-        CAST(params.min_percent AS DOUBLE) AS min_percent,
+        CAST(params.min_percent AS DOUBLE) AS least,
         params.top
     FROM ${mart}.price_changes AS c
     CROSS JOIN params
@@ -26,7 +26,7 @@ chosen AS (
         row_number() OVER (ORDER BY changed_at DESC, abs(percent) DESC NULLS FIRST, listing_id, pricing_tier NULLS LAST,
             currency NULLS LAST, old_amount, new_amount) AS place
     FROM changes
-    WHERE percent IS NULL OR abs(percent) >= min_percent
+    WHERE percent IS NULL OR abs(percent) >= least
 ),
 versions AS (
     SELECT id, name, outlet_name, country, valid_from, TIMESTAMP '9999-12-31 00:00:00 UTC' AS valid_to FROM ${current}.product_listings

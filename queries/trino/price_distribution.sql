@@ -42,6 +42,7 @@ counted AS (
 bands AS (
     SELECT w.pricing_tier, w.currency, w.width, w.bands, n.band
     FROM widths AS w
+    CROSS JOIN params
     CROSS JOIN UNNEST(sequence(0, greatest(params.bands, 1) - 1)) AS n (band)
     WHERE n.band < w.bands
 )

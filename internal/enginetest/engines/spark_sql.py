@@ -10,7 +10,7 @@ from compare import Comparison, argument, read_job, say
 
 def start(job):
     builder = (SparkSession.builder.master("local[2]").appName("placementsync")
-               .config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2")
+               .config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false").config("spark.sql.shuffle.partitions", "2")
                .config("spark.driver.memory", "3g").config("spark.driver.bindAddress", "127.0.0.1")
                .config("spark.driver.host", "127.0.0.1").config("spark.sql.session.timeZone", job.get("timezone", "UTC"))
                .config("spark.sql.warehouse.dir", os.path.join(job["scratch"], "spark-warehouse")))
