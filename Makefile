@@ -8,6 +8,7 @@ SHELL := /bin/bash
 TAGS := duckdb_arrow
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 BINARY := bin/placementsync
+LAKE := bin/placementsync-lake
 PREFIX ?= /usr/local
 SECTIONS ?= all
 TRIALS ?= Torture
@@ -33,6 +34,11 @@ help: ## list the targets
 .PHONY: build
 build: ## build bin/placementsync
 	go build -trimpath -tags $(TAGS) -ldflags '-X main.version=$(VERSION)' -o $(BINARY) ./cmd/sync
+
+# A target of its own: Iceberg takes minutes to compile, and most warehouses have no lake.
+.PHONY: lake
+lake: ## build bin/placementsync-lake, which publishes to Apache Iceberg
+	go build -trimpath -tags $(TAGS) -ldflags '-X main.version=$(VERSION)' -o $(LAKE) ./cmd/lake
 
 .PHONY: demo
 demo: build ## build, then run the main job on the embedded demo service

@@ -1,19 +1,19 @@
 -- Comments on articles as they were created, updated and archived, from webhook
 -- deliveries. Key: event_id.
 CREATE TABLE article_comment_events (
-    event_id          VARCHAR NOT NULL,
-    topic             VARCHAR,
-    comment_id        VARCHAR,
-    content_text      VARCHAR,
-    content           JSON,
-    author_name       VARCHAR,
-    parent_comment_id VARCHAR,
-    created_at        TIMESTAMPTZ,
-    updated_at        TIMESTAMPTZ,
-    source            VARCHAR,
-    sent_at           TIMESTAMPTZ,
-    received_at       TIMESTAMPTZ,
-    extra             JSON
+    event_id          VARCHAR NOT NULL, -- field 1
+    topic             VARCHAR,          -- field 2
+    comment_id        VARCHAR,          -- field 3
+    content_text      VARCHAR,          -- field 4
+    content           JSON,             -- field 5
+    author_name       VARCHAR,          -- field 6
+    parent_comment_id VARCHAR,          -- field 7
+    created_at        TIMESTAMPTZ,      -- field 8
+    updated_at        TIMESTAMPTZ,      -- field 9
+    source            VARCHAR,          -- field 10
+    sent_at           TIMESTAMPTZ,      -- field 11
+    received_at       TIMESTAMPTZ,      -- field 12
+    extra             JSON              -- field 13
 );
 
 COMMENT ON TABLE article_comment_events IS 'Comments created, updated or archived, one row per webhook event; rows stay for good. The article is found through article_comments.id. From the topics comment.created, comment.updated and comment.archived.';

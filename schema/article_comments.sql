@@ -1,15 +1,15 @@
 -- Comments on an article and their replies, from GET /articles/{id}/comments. Key:
 -- article_id, id.
 CREATE TABLE article_comments (
-    article_id        VARCHAR NOT NULL,
-    id                VARCHAR NOT NULL,
-    content           VARCHAR,
-    author_name       VARCHAR,
-    author_email      VARCHAR,
-    created_at        TIMESTAMPTZ,
-    updated_at        TIMESTAMPTZ,
-    parent_comment_id VARCHAR,
-    extra             JSON
+    article_id        VARCHAR NOT NULL, -- field 1
+    id                VARCHAR NOT NULL, -- field 2
+    content           VARCHAR,          -- field 3
+    author_name       VARCHAR,          -- field 4
+    author_email      VARCHAR,          -- field 5
+    created_at        TIMESTAMPTZ,      -- field 6
+    updated_at        TIMESTAMPTZ,      -- field 7
+    parent_comment_id VARCHAR,          -- field 8
+    extra             JSON              -- field 9
 );
 
 COMMENT ON TABLE article_comments IS 'Comments on an article, one row per comment or reply; replies are one level deep. From GET /articles/{id}/comments.';

@@ -1,22 +1,22 @@
 -- Files of an article: one row per file. Key: article_id, position. The shape of an item is
 -- not shown: a bare text goes to value, an object to the columns of a file.
 CREATE TABLE article_files (
-    article_id  VARCHAR NOT NULL,
-    position    BIGINT NOT NULL,
-    value       VARCHAR,
-    id          VARCHAR,
-    name        VARCHAR,
-    file_key    VARCHAR,
-    file_url    VARCHAR,
-    size        BIGINT,
-    mime_type   VARCHAR,
-    team_id     VARCHAR,
-    folder_id   VARCHAR,
-    uploaded_by VARCHAR,
-    created_at  TIMESTAMPTZ,
-    updated_at  TIMESTAMPTZ,
-    deleted_at  TIMESTAMPTZ,
-    extra       JSON
+    article_id  VARCHAR NOT NULL, -- field 1
+    position    BIGINT NOT NULL,  -- field 2
+    value       VARCHAR,          -- field 3
+    id          VARCHAR,          -- field 4
+    name        VARCHAR,          -- field 5
+    file_key    VARCHAR,          -- field 6
+    file_url    VARCHAR,          -- field 7
+    size        BIGINT,           -- field 8
+    mime_type   VARCHAR,          -- field 9
+    team_id     VARCHAR,          -- field 10
+    folder_id   VARCHAR,          -- field 11
+    uploaded_by VARCHAR,          -- field 12
+    created_at  TIMESTAMPTZ,      -- field 13
+    updated_at  TIMESTAMPTZ,      -- field 14
+    deleted_at  TIMESTAMPTZ,      -- field 15
+    extra       JSON              -- field 16
 );
 
 COMMENT ON TABLE article_files IS 'Files of an article, one row per file, in the order of the answer.';

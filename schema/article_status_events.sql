@@ -1,18 +1,18 @@
 -- Status changes of articles as they were announced, from webhook deliveries. Key: event_id.
 CREATE TABLE article_status_events (
-    event_id      VARCHAR NOT NULL,
-    article_id    VARCHAR,
-    campaign_id   VARCHAR,
-    profile_id    VARCHAR,
-    status_id     VARCHAR,
-    status_prefix VARCHAR,
-    effective_at  TIMESTAMPTZ,
-    changed_at    TIMESTAMPTZ,
-    topic         VARCHAR,
-    source        VARCHAR,
-    sent_at       TIMESTAMPTZ,
-    received_at   TIMESTAMPTZ,
-    extra         JSON
+    event_id      VARCHAR NOT NULL, -- field 1
+    article_id    VARCHAR,          -- field 2
+    campaign_id   VARCHAR,          -- field 3
+    profile_id    VARCHAR,          -- field 4
+    status_id     VARCHAR,          -- field 5
+    status_prefix VARCHAR,          -- field 6
+    effective_at  TIMESTAMPTZ,      -- field 7
+    changed_at    TIMESTAMPTZ,      -- field 8
+    topic         VARCHAR,          -- field 9
+    source        VARCHAR,          -- field 10
+    sent_at       TIMESTAMPTZ,      -- field 11
+    received_at   TIMESTAMPTZ,      -- field 12
+    extra         JSON              -- field 13
 );
 
 COMMENT ON TABLE article_status_events IS 'Status changes of articles with their exact times, one row per webhook event; rows stay for good. A change that was never delivered is not here: article_statuses has what the service itself remembers. From the topic article.status_changed.';

@@ -1,14 +1,14 @@
 -- The status history of an article, from status of GET /campaigns/{id}/articles. Key:
 -- article_id, position.
 CREATE TABLE article_statuses (
-    article_id   VARCHAR NOT NULL,
-    position     BIGINT NOT NULL,
-    effective_at TIMESTAMPTZ,
-    notes        VARCHAR,
-    name         VARCHAR,
-    prefix       VARCHAR,
-    color        VARCHAR,
-    extra        JSON
+    article_id   VARCHAR NOT NULL, -- field 1
+    position     BIGINT NOT NULL,  -- field 2
+    effective_at TIMESTAMPTZ,      -- field 3
+    notes        VARCHAR,          -- field 4
+    name         VARCHAR,          -- field 5
+    prefix       VARCHAR,          -- field 6
+    color        VARCHAR,          -- field 7
+    extra        JSON              -- field 8
 );
 
 COMMENT ON TABLE article_statuses IS 'Status history of an article, one row per status that it entered, in the order of the answer.';

@@ -1,28 +1,28 @@
 -- Articles in full, from GET /articles/{article_id}. Key: id. Files are in article_files,
 -- the status history in article_statuses.
 CREATE TABLE articles (
-    id                             VARCHAR NOT NULL,
-    name                           VARCHAR,
-    brief_doc_url                  VARCHAR,
-    draft_doc_url                  VARCHAR,
-    live_url                       VARCHAR,
-    campaign_id                    VARCHAR,
-    product_id                     VARCHAR,
-    profile_id                     VARCHAR,
-    updated_at                     TIMESTAMPTZ,
-    writer_id                      VARCHAR,
-    writer_first_name              VARCHAR,
-    writer_last_name               VARCHAR,
-    support_agent                  VARCHAR,
-    support_agent_id               VARCHAR,
-    support_agent_first_name       VARCHAR,
-    support_agent_last_name        VARCHAR,
-    status_name                    VARCHAR,
-    status_prefix                  VARCHAR,
-    status_color                   VARCHAR,
-    expected_completion_date       TIMESTAMPTZ,
-    expected_completion_date_title VARCHAR,
-    extra                          JSON
+    id                             VARCHAR NOT NULL, -- field 1
+    name                           VARCHAR,          -- field 2
+    brief_doc_url                  VARCHAR,          -- field 3
+    draft_doc_url                  VARCHAR,          -- field 4
+    live_url                       VARCHAR,          -- field 5
+    campaign_id                    VARCHAR,          -- field 6
+    product_id                     VARCHAR,          -- field 7
+    profile_id                     VARCHAR,          -- field 8
+    updated_at                     TIMESTAMPTZ,      -- field 9
+    writer_id                      VARCHAR,          -- field 10
+    writer_first_name              VARCHAR,          -- field 11
+    writer_last_name               VARCHAR,          -- field 12
+    support_agent                  VARCHAR,          -- field 13
+    support_agent_id               VARCHAR,          -- field 14
+    support_agent_first_name       VARCHAR,          -- field 15
+    support_agent_last_name        VARCHAR,          -- field 16
+    status_name                    VARCHAR,          -- field 17
+    status_prefix                  VARCHAR,          -- field 18
+    status_color                   VARCHAR,          -- field 19
+    expected_completion_date       TIMESTAMPTZ,      -- field 20
+    expected_completion_date_title VARCHAR,          -- field 21
+    extra                          JSON              -- field 22
 );
 
 COMMENT ON TABLE articles IS 'Articles with their present status, one row per article that a campaign or an order item names. From GET /articles/{article_id}.';

@@ -1,10 +1,10 @@
 -- Add-ons of the order item of an article: one row per add-on. Key: article_id, position.
 CREATE TABLE campaign_article_addons (
-    article_id VARCHAR NOT NULL,
-    position   BIGINT NOT NULL,
-    id         VARCHAR,
-    name       VARCHAR,
-    extra      JSON
+    article_id VARCHAR NOT NULL, -- field 1
+    position   BIGINT NOT NULL,  -- field 2
+    id         VARCHAR,          -- field 3
+    name       VARCHAR,          -- field 4
+    extra      JSON              -- field 5
 );
 
 COMMENT ON TABLE campaign_article_addons IS 'Add-ons of the order item of an article, one row per add-on, in the order of the answer.';

@@ -1,11 +1,11 @@
 -- What the order item of an article includes: one row per included placement. Key:
 -- article_id, position.
 CREATE TABLE campaign_article_includes (
-    article_id     VARCHAR NOT NULL,
-    position       BIGINT NOT NULL,
-    channel_type   VARCHAR,
-    placement_type VARCHAR,
-    extra          JSON
+    article_id     VARCHAR NOT NULL, -- field 1
+    position       BIGINT NOT NULL,  -- field 2
+    channel_type   VARCHAR,          -- field 3
+    placement_type VARCHAR,          -- field 4
+    extra          JSON              -- field 5
 );
 
 COMMENT ON TABLE campaign_article_includes IS 'Placements that the order item of an article includes, one row each; no rows for an empty list and for null. Spec 2.6 ArticleOrderItem.includes.';

@@ -2,26 +2,26 @@
 -- history is in article_statuses; addons and includes of the order item are in
 -- campaign_article_addons and _includes.
 CREATE TABLE campaign_articles (
-    id                            VARCHAR NOT NULL,
-    name                          VARCHAR,
-    live_url                      VARCHAR,
-    brief_doc_url                 VARCHAR,
-    draft_doc_url                 VARCHAR,
-    campaign_id                   VARCHAR,
-    order_item_id                 VARCHAR,
-    created_at                    TIMESTAMPTZ,
-    updated_at                    TIMESTAMPTZ,
-    deleted_at                    TIMESTAMPTZ,
-    total_images                  BIGINT,
-    writer_id                     VARCHAR,
-    writer_first_name             VARCHAR,
-    writer_last_name              VARCHAR,
-    order_item_name               VARCHAR,
-    order_item_outlet_id          VARCHAR,
-    order_item_outlet_name        VARCHAR,
-    order_item_outlet_logo        VARCHAR,
-    order_item_outlet_website_url VARCHAR,
-    extra                         JSON
+    id                            VARCHAR NOT NULL, -- field 1
+    name                          VARCHAR,          -- field 2
+    live_url                      VARCHAR,          -- field 3
+    brief_doc_url                 VARCHAR,          -- field 4
+    draft_doc_url                 VARCHAR,          -- field 5
+    campaign_id                   VARCHAR,          -- field 6
+    order_item_id                 VARCHAR,          -- field 7
+    created_at                    TIMESTAMPTZ,      -- field 8
+    updated_at                    TIMESTAMPTZ,      -- field 9
+    deleted_at                    TIMESTAMPTZ,      -- field 10
+    total_images                  BIGINT,           -- field 11
+    writer_id                     VARCHAR,          -- field 12
+    writer_first_name             VARCHAR,          -- field 13
+    writer_last_name              VARCHAR,          -- field 14
+    order_item_name               VARCHAR,          -- field 15
+    order_item_outlet_id          VARCHAR,          -- field 16
+    order_item_outlet_name        VARCHAR,          -- field 17
+    order_item_outlet_logo        VARCHAR,          -- field 18
+    order_item_outlet_website_url VARCHAR,          -- field 19
+    extra                         JSON              -- field 20
 );
 
 COMMENT ON TABLE campaign_articles IS 'Articles of a campaign, one row per article. From GET /campaigns/{id}/articles.';

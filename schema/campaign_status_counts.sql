@@ -1,12 +1,12 @@
 -- Articles of a campaign by status, from GET /campaigns/{id}/articles/status-count. Key:
 -- campaign_id, id.
 CREATE TABLE campaign_status_counts (
-    campaign_id VARCHAR NOT NULL,
-    id          VARCHAR NOT NULL,
-    name        VARCHAR,
-    prefix      VARCHAR,
-    count       BIGINT,
-    extra       JSON
+    campaign_id VARCHAR NOT NULL, -- field 1
+    id          VARCHAR NOT NULL, -- field 2
+    name        VARCHAR,          -- field 3
+    prefix      VARCHAR,          -- field 4
+    count       BIGINT,           -- field 5
+    extra       JSON              -- field 6
 );
 
 COMMENT ON TABLE campaign_status_counts IS 'How many articles of a campaign are in each status, one row per campaign and status. From GET /campaigns/{id}/articles/status-count.';

@@ -1,31 +1,31 @@
 -- Campaigns, from GET /campaigns. Key: id. The questionnaire is in questionnaires, the
 -- articles in campaign_articles.
 CREATE TABLE campaigns (
-    id               VARCHAR NOT NULL,
-    name             VARCHAR,
-    description      VARCHAR,
-    reference        VARCHAR,
-    profile_id       VARCHAR,
-    v1_campaign_id   VARCHAR,
-    status           VARCHAR,
-    goals            VARCHAR,
-    target_date      TIMESTAMPTZ,
-    budget           DECIMAL(18,6),
-    created_at       TIMESTAMPTZ,
-    updated_at       TIMESTAMPTZ,
-    deleted_at       TIMESTAMPTZ,
-    questionnaire_id VARCHAR,
-    keywords         VARCHAR,
-    objectives       VARCHAR,
-    target_audience  VARCHAR,
-    tone             VARCHAR,
-    writing_samples  VARCHAR,
-    file_id          VARCHAR,
-    total_articles   BIGINT,
-    profile_name     VARCHAR,
-    profile_logo     VARCHAR,
-    articles         JSON,
-    extra            JSON
+    id               VARCHAR NOT NULL, -- field 1
+    name             VARCHAR,          -- field 2
+    description      VARCHAR,          -- field 3
+    reference        VARCHAR,          -- field 4
+    profile_id       VARCHAR,          -- field 5
+    v1_campaign_id   VARCHAR,          -- field 6
+    status           VARCHAR,          -- field 7
+    goals            VARCHAR,          -- field 8
+    target_date      TIMESTAMPTZ,      -- field 9
+    budget           DECIMAL(18,6),    -- field 10
+    created_at       TIMESTAMPTZ,      -- field 11
+    updated_at       TIMESTAMPTZ,      -- field 12
+    deleted_at       TIMESTAMPTZ,      -- field 13
+    questionnaire_id VARCHAR,          -- field 14
+    keywords         VARCHAR,          -- field 15
+    objectives       VARCHAR,          -- field 16
+    target_audience  VARCHAR,          -- field 17
+    tone             VARCHAR,          -- field 18
+    writing_samples  VARCHAR,          -- field 19
+    file_id          VARCHAR,          -- field 20
+    total_articles   BIGINT,           -- field 21
+    profile_name     VARCHAR,          -- field 22
+    profile_logo     VARCHAR,          -- field 23
+    articles         JSON,             -- field 24
+    extra            JSON              -- field 25
 );
 
 COMMENT ON TABLE campaigns IS 'Campaigns of the team, one row per campaign. From GET /campaigns.';

@@ -1,9 +1,9 @@
 -- Disclaimers of outlets, from GET /outlet-disclaimers. Key: id.
 CREATE TABLE disclaimers (
-    id          VARCHAR NOT NULL,
-    name        VARCHAR,
-    description VARCHAR,
-    extra       JSON
+    id          VARCHAR NOT NULL, -- field 1
+    name        VARCHAR,          -- field 2
+    description VARCHAR,          -- field 3
+    extra       JSON              -- field 4
 );
 
 COMMENT ON TABLE disclaimers IS 'Disclaimers that channels can carry, one row per disclaimer. From GET /outlet-disclaimers.';

@@ -9,11 +9,12 @@ package schema
 import "embed"
 
 // FS holds <table>.sql for every table of main and meta/<table>.sql for every
-// table of meta, in the form that stream.ParseDefinition reads. The columns
-// that make history (valid_from, run_id, row_hash) are added by the warehouse.
+// table of meta, in the form that stream.ParseDefinition reads: each column with
+// the id that it has in files for ever. The columns that make history (valid_from,
+// run_id, row_hash) are added by the warehouse, see stream.SystemColumns.
 // mart/<view>.sql is a CREATE VIEW with its comments, one a line and in the
-// order of its columns, each with the type behind it; it names tables of main
-// without a schema.
+// order of its columns, each with the type behind it; it names every table with its
+// schema.
 //
 //go:embed *.sql meta/*.sql mart/*.sql
 var FS embed.FS

@@ -1,18 +1,18 @@
 -- Files of the team, from GET /files. Key: id.
 CREATE TABLE files (
-    id          VARCHAR NOT NULL,
-    name        VARCHAR,
-    file_key    VARCHAR,
-    file_url    VARCHAR,
-    size        BIGINT,
-    mime_type   VARCHAR,
-    team_id     VARCHAR,
-    folder_id   VARCHAR,
-    uploaded_by VARCHAR,
-    created_at  TIMESTAMPTZ,
-    updated_at  TIMESTAMPTZ,
-    deleted_at  TIMESTAMPTZ,
-    extra       JSON
+    id          VARCHAR NOT NULL, -- field 1
+    name        VARCHAR,          -- field 2
+    file_key    VARCHAR,          -- field 3
+    file_url    VARCHAR,          -- field 4
+    size        BIGINT,           -- field 5
+    mime_type   VARCHAR,          -- field 6
+    team_id     VARCHAR,          -- field 7
+    folder_id   VARCHAR,          -- field 8
+    uploaded_by VARCHAR,          -- field 9
+    created_at  TIMESTAMPTZ,      -- field 10
+    updated_at  TIMESTAMPTZ,      -- field 11
+    deleted_at  TIMESTAMPTZ,      -- field 12
+    extra       JSON              -- field 13
 );
 
 COMMENT ON TABLE files IS 'Files of the team, one row per file. From GET /files.';

@@ -1,13 +1,13 @@
 -- Folders of the team, from GET /folders. Key: id.
 CREATE TABLE folders (
-    id         VARCHAR NOT NULL,
-    name       VARCHAR,
-    team_id    VARCHAR,
-    created_by VARCHAR,
-    created_at TIMESTAMPTZ,
-    updated_at TIMESTAMPTZ,
-    deleted_at TIMESTAMPTZ,
-    extra      JSON
+    id         VARCHAR NOT NULL, -- field 1
+    name       VARCHAR,          -- field 2
+    team_id    VARCHAR,          -- field 3
+    created_by VARCHAR,          -- field 4
+    created_at TIMESTAMPTZ,      -- field 5
+    updated_at TIMESTAMPTZ,      -- field 6
+    deleted_at TIMESTAMPTZ,      -- field 7
+    extra      JSON              -- field 8
 );
 
 COMMENT ON TABLE folders IS 'Folders of the team, one row per folder. From GET /folders.';

@@ -1,8 +1,8 @@
 -- Countries, states and cities of outlets, from GET /outlets/locations/*. Key: kind, name.
 CREATE TABLE locations (
-    kind  VARCHAR NOT NULL,
-    name  VARCHAR NOT NULL,
-    extra JSON
+    kind  VARCHAR NOT NULL, -- field 1
+    name  VARCHAR NOT NULL, -- field 2
+    extra JSON              -- field 3
 );
 
 COMMENT ON TABLE locations IS 'Places that the outlet catalog can be filtered by, one row per place. From GET /outlets/locations/countries, states and cities.';

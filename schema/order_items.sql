@@ -1,56 +1,56 @@
 -- Order items, from GET /order-items. Key: id. The nested article, client and outlet are
 -- prefixed columns.
 CREATE TABLE order_items (
-    id                          VARCHAR NOT NULL,
-    referrer_id                 VARCHAR,
-    referrer_team_id            VARCHAR,
-    product_id                  VARCHAR,
-    commission_amount           DECIMAL(18,6),
-    commission_date_paid        TIMESTAMPTZ,
-    commission_status           VARCHAR,
-    is_accounting_completed     BOOLEAN,
-    is_publisher_paid           BOOLEAN,
-    is_reseller_paid            BOOLEAN,
-    refund_required             BOOLEAN,
-    is_refunded                 BOOLEAN,
-    refund_date                 TIMESTAMPTZ,
-    refund_method               VARCHAR,
-    refund_reference            VARCHAR,
-    vendor_invoice_id           VARCHAR,
-    vendor_cost                 DECIMAL(18,6),
-    vendor_invoice_date         TIMESTAMPTZ,
-    vendor_paid_date            TIMESTAMPTZ,
-    vendor_invoice_url          VARCHAR,
-    accounting_completion_date  TIMESTAMPTZ,
-    publisher_paid_date         TIMESTAMPTZ,
-    reseller_paid_date          TIMESTAMPTZ,
-    created_at                  TIMESTAMPTZ,
-    updated_at                  TIMESTAMPTZ,
-    deleted_at                  TIMESTAMPTZ,
-    order_id                    VARCHAR,
-    client_id                   VARCHAR,
-    date_paid                   TIMESTAMPTZ,
-    sale_price                  DECIMAL(18,6),
-    product_name                VARCHAR,
-    product_price               DECIMAL(18,6),
-    product_type                VARCHAR,
-    article_id                  VARCHAR,
-    article_name                VARCHAR,
-    article_campaign_id         VARCHAR,
-    article_campaign_name       VARCHAR,
-    article_campaign_profile_id VARCHAR,
-    article_writer_id           VARCHAR,
-    article_writer_first_name   VARCHAR,
-    article_writer_last_name    VARCHAR,
-    internal_cost               DECIMAL(18,6),
-    reseller_price              DECIMAL(18,6),
-    client_first_name           VARCHAR,
-    client_last_name            VARCHAR,
-    outlet_id                   VARCHAR,
-    outlet_name                 VARCHAR,
-    outlet_logo                 VARCHAR,
-    outlet_website_url          VARCHAR,
-    extra                       JSON
+    id                          VARCHAR NOT NULL, -- field 1
+    referrer_id                 VARCHAR,          -- field 2
+    referrer_team_id            VARCHAR,          -- field 3
+    product_id                  VARCHAR,          -- field 4
+    commission_amount           DECIMAL(18,6),    -- field 5
+    commission_date_paid        TIMESTAMPTZ,      -- field 6
+    commission_status           VARCHAR,          -- field 7
+    is_accounting_completed     BOOLEAN,          -- field 8
+    is_publisher_paid           BOOLEAN,          -- field 9
+    is_reseller_paid            BOOLEAN,          -- field 10
+    refund_required             BOOLEAN,          -- field 11
+    is_refunded                 BOOLEAN,          -- field 12
+    refund_date                 TIMESTAMPTZ,      -- field 13
+    refund_method               VARCHAR,          -- field 14
+    refund_reference            VARCHAR,          -- field 15
+    vendor_invoice_id           VARCHAR,          -- field 16
+    vendor_cost                 DECIMAL(18,6),    -- field 17
+    vendor_invoice_date         TIMESTAMPTZ,      -- field 18
+    vendor_paid_date            TIMESTAMPTZ,      -- field 19
+    vendor_invoice_url          VARCHAR,          -- field 20
+    accounting_completion_date  TIMESTAMPTZ,      -- field 21
+    publisher_paid_date         TIMESTAMPTZ,      -- field 22
+    reseller_paid_date          TIMESTAMPTZ,      -- field 23
+    created_at                  TIMESTAMPTZ,      -- field 24
+    updated_at                  TIMESTAMPTZ,      -- field 25
+    deleted_at                  TIMESTAMPTZ,      -- field 26
+    order_id                    VARCHAR,          -- field 27
+    client_id                   VARCHAR,          -- field 28
+    date_paid                   TIMESTAMPTZ,      -- field 29
+    sale_price                  DECIMAL(18,6),    -- field 30
+    product_name                VARCHAR,          -- field 31
+    product_price               DECIMAL(18,6),    -- field 32
+    product_type                VARCHAR,          -- field 33
+    article_id                  VARCHAR,          -- field 34
+    article_name                VARCHAR,          -- field 35
+    article_campaign_id         VARCHAR,          -- field 36
+    article_campaign_name       VARCHAR,          -- field 37
+    article_campaign_profile_id VARCHAR,          -- field 38
+    article_writer_id           VARCHAR,          -- field 39
+    article_writer_first_name   VARCHAR,          -- field 40
+    article_writer_last_name    VARCHAR,          -- field 41
+    internal_cost               DECIMAL(18,6),    -- field 42
+    reseller_price              DECIMAL(18,6),    -- field 43
+    client_first_name           VARCHAR,          -- field 44
+    client_last_name            VARCHAR,          -- field 45
+    outlet_id                   VARCHAR,          -- field 46
+    outlet_name                 VARCHAR,          -- field 47
+    outlet_logo                 VARCHAR,          -- field 48
+    outlet_website_url          VARCHAR,          -- field 49
+    extra                       JSON              -- field 50
 );
 
 COMMENT ON TABLE order_items IS 'Paid line items with commission, cost and invoice data, one row per item. From GET /order-items. No amount of this table has a currency in the spec.';

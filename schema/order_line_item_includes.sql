@@ -1,12 +1,12 @@
 -- What a line item includes: one row per included placement. Key: order_id, line_position,
 -- position.
 CREATE TABLE order_line_item_includes (
-    order_id       VARCHAR NOT NULL,
-    line_position  BIGINT NOT NULL,
-    position       BIGINT NOT NULL,
-    channel_type   VARCHAR,
-    placement_type VARCHAR,
-    extra          JSON
+    order_id       VARCHAR NOT NULL, -- field 1
+    line_position  BIGINT NOT NULL,  -- field 2
+    position       BIGINT NOT NULL,  -- field 3
+    channel_type   VARCHAR,          -- field 4
+    placement_type VARCHAR,          -- field 5
+    extra          JSON              -- field 6
 );
 
 COMMENT ON TABLE order_line_item_includes IS 'Placements that a line item includes, one row each; no rows for an empty list and for null. Spec 2.4 LineItem.includes.';

@@ -1,26 +1,26 @@
 -- Line items of an order. Key: order_id, position, since a line item has no id before the
 -- order is paid.
 CREATE TABLE order_line_items (
-    order_id                  VARCHAR NOT NULL,
-    position                  BIGINT NOT NULL,
-    id                        VARCHAR,
-    product_id                VARCHAR,
-    quantity                  BIGINT,
-    price                     DECIMAL(18,6),
-    is_add_on                 BOOLEAN,
-    linked_order_line_item_id VARCHAR,
-    name                      VARCHAR,
-    product_type_name         VARCHAR,
-    type_id                   VARCHAR,
-    product_type_prefix       VARCHAR,
-    outlet_id                 VARCHAR,
-    outlet_name               VARCHAR,
-    outlet_logo               VARCHAR,
-    outlet_website_url        VARCHAR,
-    created_at                TIMESTAMPTZ,
-    updated_at                TIMESTAMPTZ,
-    deleted_at                TIMESTAMPTZ,
-    extra                     JSON
+    order_id                  VARCHAR NOT NULL, -- field 1
+    position                  BIGINT NOT NULL,  -- field 2
+    id                        VARCHAR,          -- field 3
+    product_id                VARCHAR,          -- field 4
+    quantity                  BIGINT,           -- field 5
+    price                     DECIMAL(18,6),    -- field 6
+    is_add_on                 BOOLEAN,          -- field 7
+    linked_order_line_item_id VARCHAR,          -- field 8
+    name                      VARCHAR,          -- field 9
+    product_type_name         VARCHAR,          -- field 10
+    type_id                   VARCHAR,          -- field 11
+    product_type_prefix       VARCHAR,          -- field 12
+    outlet_id                 VARCHAR,          -- field 13
+    outlet_name               VARCHAR,          -- field 14
+    outlet_logo               VARCHAR,          -- field 15
+    outlet_website_url        VARCHAR,          -- field 16
+    created_at                TIMESTAMPTZ,      -- field 17
+    updated_at                TIMESTAMPTZ,      -- field 18
+    deleted_at                TIMESTAMPTZ,      -- field 19
+    extra                     JSON              -- field 20
 );
 
 COMMENT ON TABLE order_line_items IS 'Line items of an order, one row per item. From line_items of GET /orders and GET /orders/{order_id}.';

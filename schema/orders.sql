@@ -2,40 +2,40 @@
 -- order_line_items. The list answers team and leaves name and email empty, the detail does
 -- the opposite: neither empties the other.
 CREATE TABLE orders (
-    id                        VARCHAR NOT NULL,
-    profile_id                VARCHAR,
-    client_id                 VARCHAR,
-    checkout_by_id            VARCHAR,
-    team_id                   VARCHAR,
-    total                     DECIMAL(18,6),
-    subtotal                  DECIMAL(18,6),
-    processing_fee            DECIMAL(18,6),
-    discount                  DECIMAL(18,6),
-    credits_applied           DECIMAL(18,6),
-    coupon                    VARCHAR,
-    client_secret             VARCHAR,
-    date_paid                 TIMESTAMPTZ,
-    status                    VARCHAR,
-    reference_number          VARCHAR,
-    external_reference_number VARCHAR,
-    customer_invoice_id       VARCHAR,
-    customer_invoice_source   VARCHAR,
-    customer_invoice_date     TIMESTAMPTZ,
-    customer_invoice_url      VARCHAR,
-    is_guest_order            BOOLEAN,
-    guest_email               VARCHAR,
-    account_owner_email       VARCHAR,
-    guest_payment_customer_id VARCHAR,
-    metadata                  JSON,
-    created_at                TIMESTAMPTZ,
-    updated_at                TIMESTAMPTZ,
-    deleted_at                TIMESTAMPTZ,
-    team_name                 VARCHAR,
-    team_contact_email        VARCHAR,
-    name                      VARCHAR,
-    email                     VARCHAR,
-    checkout_link             VARCHAR,
-    extra                     JSON
+    id                        VARCHAR NOT NULL, -- field 1
+    profile_id                VARCHAR,          -- field 2
+    client_id                 VARCHAR,          -- field 3
+    checkout_by_id            VARCHAR,          -- field 4
+    team_id                   VARCHAR,          -- field 5
+    total                     DECIMAL(18,6),    -- field 6
+    subtotal                  DECIMAL(18,6),    -- field 7
+    processing_fee            DECIMAL(18,6),    -- field 8
+    discount                  DECIMAL(18,6),    -- field 9
+    credits_applied           DECIMAL(18,6),    -- field 10
+    coupon                    VARCHAR,          -- field 11
+    client_secret             VARCHAR,          -- field 12
+    date_paid                 TIMESTAMPTZ,      -- field 13
+    status                    VARCHAR,          -- field 14
+    reference_number          VARCHAR,          -- field 15
+    external_reference_number VARCHAR,          -- field 16
+    customer_invoice_id       VARCHAR,          -- field 17
+    customer_invoice_source   VARCHAR,          -- field 18
+    customer_invoice_date     TIMESTAMPTZ,      -- field 19
+    customer_invoice_url      VARCHAR,          -- field 20
+    is_guest_order            BOOLEAN,          -- field 21
+    guest_email               VARCHAR,          -- field 22
+    account_owner_email       VARCHAR,          -- field 23
+    guest_payment_customer_id VARCHAR,          -- field 24
+    metadata                  JSON,             -- field 25
+    created_at                TIMESTAMPTZ,      -- field 26
+    updated_at                TIMESTAMPTZ,      -- field 27
+    deleted_at                TIMESTAMPTZ,      -- field 28
+    team_name                 VARCHAR,          -- field 29
+    team_contact_email        VARCHAR,          -- field 30
+    name                      VARCHAR,          -- field 31
+    email                     VARCHAR,          -- field 32
+    checkout_link             VARCHAR,          -- field 33
+    extra                     JSON              -- field 34
 );
 
 COMMENT ON TABLE orders IS 'Orders of the team, one row per order, united from list and detail. From GET /orders and GET /orders/{order_id}.';

@@ -1,9 +1,9 @@
 -- Social links of an outlet channel: one row per link. Key: outlet_channel_id, position.
 CREATE TABLE outlet_channel_social_links (
-    outlet_channel_id VARCHAR NOT NULL,
-    position          BIGINT NOT NULL,
-    url               VARCHAR,
-    extra             JSON
+    outlet_channel_id VARCHAR NOT NULL, -- field 1
+    position          BIGINT NOT NULL,  -- field 2
+    url               VARCHAR,          -- field 3
+    extra             JSON              -- field 4
 );
 
 COMMENT ON TABLE outlet_channel_social_links IS 'Social links of an outlet channel, one row per link, in the order of the answer.';

@@ -1,22 +1,22 @@
 -- Channels of an outlet, from outlet_channels of GET /outlets/{outlet_id}. Key: id. The
 -- union do_follow_links_allowed is split into four columns.
 CREATE TABLE outlet_channels (
-    id                        VARCHAR NOT NULL,
-    outlet_id                 VARCHAR,
-    channel_type              VARCHAR,
-    placement_type            VARCHAR,
-    channel_handle            VARCHAR,
-    channel_url               VARCHAR,
-    is_do_follow              BOOLEAN,
-    domain_authority          BIGINT,
-    domain_ranking            BIGINT,
-    do_follow_links_allowed   BOOLEAN,
-    do_follow_links_limit     INTEGER,
-    do_follow_links_unlimited BOOLEAN,
-    do_follow_links_raw       VARCHAR,
-    disclaimer_name           VARCHAR,
-    disclaimer_description    VARCHAR,
-    extra                     JSON
+    id                        VARCHAR NOT NULL, -- field 1
+    outlet_id                 VARCHAR,          -- field 2
+    channel_type              VARCHAR,          -- field 3
+    placement_type            VARCHAR,          -- field 4
+    channel_handle            VARCHAR,          -- field 5
+    channel_url               VARCHAR,          -- field 6
+    is_do_follow              BOOLEAN,          -- field 7
+    domain_authority          BIGINT,           -- field 8
+    domain_ranking            BIGINT,           -- field 9
+    do_follow_links_allowed   BOOLEAN,          -- field 10
+    do_follow_links_limit     INTEGER,          -- field 11
+    do_follow_links_unlimited BOOLEAN,          -- field 12
+    do_follow_links_raw       VARCHAR,          -- field 13
+    disclaimer_name           VARCHAR,          -- field 14
+    disclaimer_description    VARCHAR,          -- field 15
+    extra                     JSON              -- field 16
 );
 
 COMMENT ON TABLE outlet_channels IS 'Channels of an outlet, one row per channel. From GET /outlets/{outlet_id}.';

@@ -1,15 +1,15 @@
 -- Channels of an outlet listing: one row per channel. Key: outlet_listing_id, position.
 CREATE TABLE outlet_listing_channels (
-    outlet_listing_id      VARCHAR NOT NULL,
-    position               BIGINT NOT NULL,
-    channel_type           VARCHAR,
-    placement_type         VARCHAR,
-    is_do_follow           BOOLEAN,
-    domain_authority       BIGINT,
-    domain_ranking         BIGINT,
-    disclaimer_name        VARCHAR,
-    disclaimer_description VARCHAR,
-    extra                  JSON
+    outlet_listing_id      VARCHAR NOT NULL, -- field 1
+    position               BIGINT NOT NULL,  -- field 2
+    channel_type           VARCHAR,          -- field 3
+    placement_type         VARCHAR,          -- field 4
+    is_do_follow           BOOLEAN,          -- field 5
+    domain_authority       BIGINT,           -- field 6
+    domain_ranking         BIGINT,           -- field 7
+    disclaimer_name        VARCHAR,          -- field 8
+    disclaimer_description VARCHAR,          -- field 9
+    extra                  JSON              -- field 10
 );
 
 COMMENT ON TABLE outlet_listing_channels IS 'Channel summaries of an outlet listing, one row per channel; the summaries carry no id.';

@@ -1,9 +1,9 @@
 -- Tags of an outlet listing: one row per tag. Key: outlet_listing_id, position.
 CREATE TABLE outlet_listing_tags (
-    outlet_listing_id VARCHAR NOT NULL,
-    position          BIGINT NOT NULL,
-    name              VARCHAR,
-    extra             JSON
+    outlet_listing_id VARCHAR NOT NULL, -- field 1
+    position          BIGINT NOT NULL,  -- field 2
+    name              VARCHAR,          -- field 3
+    extra             JSON              -- field 4
 );
 
 COMMENT ON TABLE outlet_listing_tags IS 'Tags of an outlet listing, one row per tag, in the order of the answer.';

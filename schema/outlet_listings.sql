@@ -1,22 +1,22 @@
 -- The catalog by outlet, from GET /outlets. Key: id. Prices, channels and tags are in the
 -- tables outlet_listing_prices, _channels and _tags.
 CREATE TABLE outlet_listings (
-    id                VARCHAR NOT NULL,
-    outlet_id         VARCHAR,
-    name              VARCHAR,
-    description       VARCHAR,
-    requirements      VARCHAR,
-    min_delivery_days BIGINT,
-    max_delivery_days BIGINT,
-    is_featured       BOOLEAN,
-    created_at        TIMESTAMPTZ,
-    outlet_name       VARCHAR,
-    website_url       VARCHAR,
-    logo              VARCHAR,
-    city              VARCHAR,
-    state             VARCHAR,
-    country           VARCHAR,
-    extra             JSON
+    id                VARCHAR NOT NULL, -- field 1
+    outlet_id         VARCHAR,          -- field 2
+    name              VARCHAR,          -- field 3
+    description       VARCHAR,          -- field 4
+    requirements      VARCHAR,          -- field 5
+    min_delivery_days BIGINT,           -- field 6
+    max_delivery_days BIGINT,           -- field 7
+    is_featured       BOOLEAN,          -- field 8
+    created_at        TIMESTAMPTZ,      -- field 9
+    outlet_name       VARCHAR,          -- field 10
+    website_url       VARCHAR,          -- field 11
+    logo              VARCHAR,          -- field 12
+    city              VARCHAR,          -- field 13
+    state             VARCHAR,          -- field 14
+    country           VARCHAR,          -- field 15
+    extra             JSON              -- field 16
 );
 
 COMMENT ON TABLE outlet_listings IS 'Purchasable placements of the outlet catalog, one row per product. From GET /outlets.';

@@ -1,23 +1,23 @@
 -- Products of an outlet, from GET /outlets/{id}/products. Key: outlet_id, product_id. The
 -- spec shows no record type: fields of a product are typed, all others are in extra.
 CREATE TABLE outlet_products (
-    outlet_id          VARCHAR NOT NULL,
-    product_id         VARCHAR NOT NULL,
-    name               VARCHAR,
-    description        VARCHAR,
-    requirements       VARCHAR,
-    min_delivery_days  BIGINT,
-    max_delivery_days  BIGINT,
-    is_featured        BOOLEAN,
-    active             BOOLEAN,
-    image              VARCHAR,
-    logo               VARCHAR,
-    example_screenshot VARCHAR,
-    type_id            VARCHAR,
-    created_at         TIMESTAMPTZ,
-    updated_at         TIMESTAMPTZ,
-    deleted_at         TIMESTAMPTZ,
-    extra              JSON
+    outlet_id          VARCHAR NOT NULL, -- field 1
+    product_id         VARCHAR NOT NULL, -- field 2
+    name               VARCHAR,          -- field 3
+    description        VARCHAR,          -- field 4
+    requirements       VARCHAR,          -- field 5
+    min_delivery_days  BIGINT,           -- field 6
+    max_delivery_days  BIGINT,           -- field 7
+    is_featured        BOOLEAN,          -- field 8
+    active             BOOLEAN,          -- field 9
+    image              VARCHAR,          -- field 10
+    logo               VARCHAR,          -- field 11
+    example_screenshot VARCHAR,          -- field 12
+    type_id            VARCHAR,          -- field 13
+    created_at         TIMESTAMPTZ,      -- field 14
+    updated_at         TIMESTAMPTZ,      -- field 15
+    deleted_at         TIMESTAMPTZ,      -- field 16
+    extra              JSON              -- field 17
 );
 
 COMMENT ON TABLE outlet_products IS 'Products of an outlet, one row per outlet and product. From GET /outlets/{id}/products.';

@@ -1,18 +1,18 @@
 -- Outlets in full, from GET /outlets/{outlet_id}. Key: id. Channels are in outlet_channels,
 -- tags in outlet_tags.
 CREATE TABLE outlets (
-    id          VARCHAR NOT NULL,
-    name        VARCHAR,
-    description VARCHAR,
-    website_url VARCHAR,
-    logo        VARCHAR,
-    country     VARCHAR,
-    state       VARCHAR,
-    city        VARCHAR,
-    is_indexed  BOOLEAN,
-    created_at  TIMESTAMPTZ,
-    updated_at  TIMESTAMPTZ,
-    extra       JSON
+    id          VARCHAR NOT NULL, -- field 1
+    name        VARCHAR,          -- field 2
+    description VARCHAR,          -- field 3
+    website_url VARCHAR,          -- field 4
+    logo        VARCHAR,          -- field 5
+    country     VARCHAR,          -- field 6
+    state       VARCHAR,          -- field 7
+    city        VARCHAR,          -- field 8
+    is_indexed  BOOLEAN,          -- field 9
+    created_at  TIMESTAMPTZ,      -- field 10
+    updated_at  TIMESTAMPTZ,      -- field 11
+    extra       JSON              -- field 12
 );
 
 COMMENT ON TABLE outlets IS 'Publications and channels, one row per outlet that a listing or an order item names. From GET /outlets/{outlet_id}.';

@@ -1,8 +1,8 @@
 -- Product types with their counts, from GET /products/categories. Key: type.
 CREATE TABLE product_categories (
-    type  VARCHAR NOT NULL,
-    count BIGINT,
-    extra JSON
+    type  VARCHAR NOT NULL, -- field 1
+    count BIGINT,           -- field 2
+    extra JSON              -- field 3
 );
 
 COMMENT ON TABLE product_categories IS 'Product types, one row each, with how many products they have. From GET /products/categories.';

@@ -1,9 +1,9 @@
 -- Example links of a product listing: one row per link. Key: product_listing_id, position.
 CREATE TABLE product_listing_example_links (
-    product_listing_id VARCHAR NOT NULL,
-    position           BIGINT NOT NULL,
-    url                VARCHAR,
-    extra              JSON
+    product_listing_id VARCHAR NOT NULL, -- field 1
+    position           BIGINT NOT NULL,  -- field 2
+    url                VARCHAR,          -- field 3
+    extra              JSON              -- field 4
 );
 
 COMMENT ON TABLE product_listing_example_links IS 'Example links of a product listing, one row per link, in the order of the answer.';

@@ -1,11 +1,11 @@
 -- What a product listing includes: one row per included placement. Key: product_listing_id,
 -- position.
 CREATE TABLE product_listing_includes (
-    product_listing_id VARCHAR NOT NULL,
-    position           BIGINT NOT NULL,
-    channel_type       VARCHAR,
-    placement_type     VARCHAR,
-    extra              JSON
+    product_listing_id VARCHAR NOT NULL, -- field 1
+    position           BIGINT NOT NULL,  -- field 2
+    channel_type       VARCHAR,          -- field 3
+    placement_type     VARCHAR,          -- field 4
+    extra              JSON              -- field 5
 );
 
 COMMENT ON TABLE product_listing_includes IS 'Placements that a product listing includes, one row each; no rows for an empty list and for null. Spec 2.3 ProductListing.includes.';

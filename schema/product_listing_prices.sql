@@ -1,11 +1,11 @@
 -- Prices of a product listing: one row per price. Key: product_listing_id, position.
 CREATE TABLE product_listing_prices (
-    product_listing_id VARCHAR NOT NULL,
-    position           BIGINT NOT NULL,
-    unit_amount        DECIMAL(18,6),
-    currency           VARCHAR,
-    pricing_tier       VARCHAR,
-    extra              JSON
+    product_listing_id VARCHAR NOT NULL, -- field 1
+    position           BIGINT NOT NULL,  -- field 2
+    unit_amount        DECIMAL(18,6),    -- field 3
+    currency           VARCHAR,          -- field 4
+    pricing_tier       VARCHAR,          -- field 5
+    extra              JSON              -- field 6
 );
 
 COMMENT ON TABLE product_listing_prices IS 'Prices of a product listing, one row per price tier and currency. Amounts of different currencies must never be added or compared.';

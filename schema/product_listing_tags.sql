@@ -1,9 +1,9 @@
 -- Tags of a product listing: one row per tag. Key: product_listing_id, position.
 CREATE TABLE product_listing_tags (
-    product_listing_id VARCHAR NOT NULL,
-    position           BIGINT NOT NULL,
-    name               VARCHAR,
-    extra              JSON
+    product_listing_id VARCHAR NOT NULL, -- field 1
+    position           BIGINT NOT NULL,  -- field 2
+    name               VARCHAR,          -- field 3
+    extra              JSON              -- field 4
 );
 
 COMMENT ON TABLE product_listing_tags IS 'Tags of a product listing, one row per tag, in the order of the answer.';

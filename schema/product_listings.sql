@@ -2,32 +2,32 @@
 -- example links are in the tables product_listing_prices, _includes, _tags and
 -- _example_links.
 CREATE TABLE product_listings (
-    id                     VARCHAR NOT NULL,
-    name                   VARCHAR,
-    description            VARCHAR,
-    requirements           VARCHAR,
-    min_delivery_days      BIGINT,
-    max_delivery_days      BIGINT,
-    is_featured            BOOLEAN,
-    created_at             TIMESTAMPTZ,
-    outlet_id              VARCHAR,
-    outlet_name            VARCHAR,
-    website_url            VARCHAR,
-    logo                   VARCHAR,
-    country                VARCHAR,
-    state                  VARCHAR,
-    city                   VARCHAR,
-    is_indexed             BOOLEAN,
-    channel_id             VARCHAR,
-    channel_type           VARCHAR,
-    placement_type         VARCHAR,
-    domain_authority       BIGINT,
-    domain_ranking         BIGINT,
-    is_do_follow           BOOLEAN,
-    disclaimer             VARCHAR,
-    disclaimer_id          VARCHAR,
-    disclaimer_description VARCHAR,
-    extra                  JSON
+    id                     VARCHAR NOT NULL, -- field 1
+    name                   VARCHAR,          -- field 2
+    description            VARCHAR,          -- field 3
+    requirements           VARCHAR,          -- field 4
+    min_delivery_days      BIGINT,           -- field 5
+    max_delivery_days      BIGINT,           -- field 6
+    is_featured            BOOLEAN,          -- field 7
+    created_at             TIMESTAMPTZ,      -- field 8
+    outlet_id              VARCHAR,          -- field 9
+    outlet_name            VARCHAR,          -- field 10
+    website_url            VARCHAR,          -- field 11
+    logo                   VARCHAR,          -- field 12
+    country                VARCHAR,          -- field 13
+    state                  VARCHAR,          -- field 14
+    city                   VARCHAR,          -- field 15
+    is_indexed             BOOLEAN,          -- field 16
+    channel_id             VARCHAR,          -- field 17
+    channel_type           VARCHAR,          -- field 18
+    placement_type         VARCHAR,          -- field 19
+    domain_authority       BIGINT,           -- field 20
+    domain_ranking         BIGINT,           -- field 21
+    is_do_follow           BOOLEAN,          -- field 22
+    disclaimer             VARCHAR,          -- field 23
+    disclaimer_id          VARCHAR,          -- field 24
+    disclaimer_description VARCHAR,          -- field 25
+    extra                  JSON              -- field 26
 );
 
 COMMENT ON TABLE product_listings IS 'Purchasable placements with their outlet and channel, one row per product. From GET /products/listings.';

@@ -1,22 +1,22 @@
 -- Products in full, from GET /products/{product_id}. Key: id. Prices are in product_prices,
 -- example links in product_example_links.
 CREATE TABLE products (
-    id                 VARCHAR NOT NULL,
-    name               VARCHAR,
-    description        VARCHAR,
-    requirements       VARCHAR,
-    min_delivery_days  BIGINT,
-    max_delivery_days  BIGINT,
-    is_featured        BOOLEAN,
-    active             BOOLEAN,
-    image              VARCHAR,
-    logo               VARCHAR,
-    example_screenshot VARCHAR,
-    type_id            VARCHAR,
-    created_at         TIMESTAMPTZ,
-    updated_at         TIMESTAMPTZ,
-    deleted_at         TIMESTAMPTZ,
-    extra              JSON
+    id                 VARCHAR NOT NULL, -- field 1
+    name               VARCHAR,          -- field 2
+    description        VARCHAR,          -- field 3
+    requirements       VARCHAR,          -- field 4
+    min_delivery_days  BIGINT,           -- field 5
+    max_delivery_days  BIGINT,           -- field 6
+    is_featured        BOOLEAN,          -- field 7
+    active             BOOLEAN,          -- field 8
+    image              VARCHAR,          -- field 9
+    logo               VARCHAR,          -- field 10
+    example_screenshot VARCHAR,          -- field 11
+    type_id            VARCHAR,          -- field 12
+    created_at         TIMESTAMPTZ,      -- field 13
+    updated_at         TIMESTAMPTZ,      -- field 14
+    deleted_at         TIMESTAMPTZ,      -- field 15
+    extra              JSON              -- field 16
 );
 
 COMMENT ON TABLE products IS 'Products, one row per product that any record names. From GET /products/{product_id}.';

@@ -1,11 +1,11 @@
 -- What an order item of a profile includes: one row per included placement. Key:
 -- profile_order_item_id, position.
 CREATE TABLE profile_order_item_includes (
-    profile_order_item_id VARCHAR NOT NULL,
-    position              BIGINT NOT NULL,
-    channel_type          VARCHAR,
-    placement_type        VARCHAR,
-    extra                 JSON
+    profile_order_item_id VARCHAR NOT NULL, -- field 1
+    position              BIGINT NOT NULL,  -- field 2
+    channel_type          VARCHAR,          -- field 3
+    placement_type        VARCHAR,          -- field 4
+    extra                 JSON              -- field 5
 );
 
 COMMENT ON TABLE profile_order_item_includes IS 'Placements that an order item of a profile includes, one row each; no rows for an empty list and for null. Spec 2.4 ProfileOrderItem.includes.';

@@ -1,21 +1,21 @@
 -- Order items of a profile, from GET /profiles/{id}/order-items. Key: id. Includes are in
 -- profile_order_item_includes.
 CREATE TABLE profile_order_items (
-    id                 VARCHAR NOT NULL,
-    name               VARCHAR,
-    description        VARCHAR,
-    is_add_on          BOOLEAN,
-    profile_id         VARCHAR,
-    type               VARCHAR,
-    campaign_id        VARCHAR,
-    product_id         VARCHAR,
-    min_delivery_days  BIGINT,
-    max_delivery_days  BIGINT,
-    outlet_id          VARCHAR,
-    outlet_name        VARCHAR,
-    outlet_logo        VARCHAR,
-    outlet_website_url VARCHAR,
-    extra              JSON
+    id                 VARCHAR NOT NULL, -- field 1
+    name               VARCHAR,          -- field 2
+    description        VARCHAR,          -- field 3
+    is_add_on          BOOLEAN,          -- field 4
+    profile_id         VARCHAR,          -- field 5
+    type               VARCHAR,          -- field 6
+    campaign_id        VARCHAR,          -- field 7
+    product_id         VARCHAR,          -- field 8
+    min_delivery_days  BIGINT,           -- field 9
+    max_delivery_days  BIGINT,           -- field 10
+    outlet_id          VARCHAR,          -- field 11
+    outlet_name        VARCHAR,          -- field 12
+    outlet_logo        VARCHAR,          -- field 13
+    outlet_website_url VARCHAR,          -- field 14
+    extra              JSON              -- field 15
 );
 
 COMMENT ON TABLE profile_order_items IS 'Order items of a profile, one row per item. From GET /profiles/{id}/order-items.';

@@ -1,9 +1,9 @@
 -- Primary goals of a profile: one row per goal. Key: profile_id, position.
 CREATE TABLE profile_primary_goals (
-    profile_id VARCHAR NOT NULL,
-    position   BIGINT NOT NULL,
-    name       VARCHAR,
-    extra      JSON
+    profile_id VARCHAR NOT NULL, -- field 1
+    position   BIGINT NOT NULL,  -- field 2
+    name       VARCHAR,          -- field 3
+    extra      JSON              -- field 4
 );
 
 COMMENT ON TABLE profile_primary_goals IS 'Primary goals of a profile, one row per goal, in the order of the answer.';

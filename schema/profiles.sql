@@ -1,24 +1,24 @@
 -- Client profiles, from GET /teams/{team_id}/profiles. Key: id. Primary goals are in
 -- profile_primary_goals.
 CREATE TABLE profiles (
-    id                      VARCHAR NOT NULL,
-    name                    VARCHAR,
-    legal_company_name      VARCHAR,
-    type                    VARCHAR,
-    logo                    VARCHAR,
-    location                VARCHAR,
-    overview                VARCHAR,
-    products_and_services   VARCHAR,
-    drive_link              VARCHAR,
-    writing_samples         VARCHAR,
-    website_url             VARCHAR,
-    team_id                 VARCHAR,
-    brand_tone_and_voice_id VARCHAR,
-    last_generated_at       TIMESTAMPTZ,
-    created_at              TIMESTAMPTZ,
-    updated_at              TIMESTAMPTZ,
-    deleted_at              TIMESTAMPTZ,
-    extra                   JSON
+    id                      VARCHAR NOT NULL, -- field 1
+    name                    VARCHAR,          -- field 2
+    legal_company_name      VARCHAR,          -- field 3
+    type                    VARCHAR,          -- field 4
+    logo                    VARCHAR,          -- field 5
+    location                VARCHAR,          -- field 6
+    overview                VARCHAR,          -- field 7
+    products_and_services   VARCHAR,          -- field 8
+    drive_link              VARCHAR,          -- field 9
+    writing_samples         VARCHAR,          -- field 10
+    website_url             VARCHAR,          -- field 11
+    team_id                 VARCHAR,          -- field 12
+    brand_tone_and_voice_id VARCHAR,          -- field 13
+    last_generated_at       TIMESTAMPTZ,      -- field 14
+    created_at              TIMESTAMPTZ,      -- field 15
+    updated_at              TIMESTAMPTZ,      -- field 16
+    deleted_at              TIMESTAMPTZ,      -- field 17
+    extra                   JSON              -- field 18
 );
 
 COMMENT ON TABLE profiles IS 'Client profiles of the team, one row per profile. From GET /teams/{team_id}/profiles.';

@@ -1,20 +1,20 @@
 -- Questionnaires of campaigns, from questionnaire of GET /campaigns. Key: id.
 CREATE TABLE questionnaires (
-    id              VARCHAR NOT NULL,
-    campaign_id     VARCHAR,
-    objectives      VARCHAR,
-    keywords        VARCHAR,
-    target_audience VARCHAR,
-    tone            VARCHAR,
-    writing_samples VARCHAR,
-    file_id         VARCHAR,
-    file_name       VARCHAR,
-    file_size       BIGINT,
-    file_url        VARCHAR,
-    created_at      TIMESTAMPTZ,
-    updated_at      TIMESTAMPTZ,
-    deleted_at      TIMESTAMPTZ,
-    extra           JSON
+    id              VARCHAR NOT NULL, -- field 1
+    campaign_id     VARCHAR,          -- field 2
+    objectives      VARCHAR,          -- field 3
+    keywords        VARCHAR,          -- field 4
+    target_audience VARCHAR,          -- field 5
+    tone            VARCHAR,          -- field 6
+    writing_samples VARCHAR,          -- field 7
+    file_id         VARCHAR,          -- field 8
+    file_name       VARCHAR,          -- field 9
+    file_size       BIGINT,           -- field 10
+    file_url        VARCHAR,          -- field 11
+    created_at      TIMESTAMPTZ,      -- field 12
+    updated_at      TIMESTAMPTZ,      -- field 13
+    deleted_at      TIMESTAMPTZ,      -- field 14
+    extra           JSON              -- field 15
 );
 
 COMMENT ON TABLE questionnaires IS 'Questionnaires of campaigns, at most one per campaign. From GET /campaigns.';

@@ -1,14 +1,18 @@
 package schema_test
 
 import (
+	"cmp"
+	"flag"
+	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/stream"
 	"placementsync/schema"
@@ -46,7 +50,7 @@ func TestEveryTableOfTheStreamsHasOneFile(t *testing.T) {
 	}
 	slices.Sort(want)
 	got := slices.Sorted(maps.Keys(definitions(t, "*.sql")))
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("tables of the streams (-) and schema files (+) differ:\n%s", diff)
 	}
 }
@@ -88,7 +92,7 @@ func TestOnlyKeyColumnsAreNotNull(t *testing.T) {
 				notNull = append(notNull, c.Name)
 			}
 		}
-		if diff := cmp.Diff(slices.Sorted(slices.Values(table.Key)), slices.Sorted(slices.Values(notNull))); diff != "" {
+		if diff := gocmp.Diff(slices.Sorted(slices.Values(table.Key)), slices.Sorted(slices.Values(notNull))); diff != "" {
 			t.Errorf("%s: key (-) and NOT NULL columns (+) differ:\n%s", table.Name, diff)
 		}
 	}
@@ -108,7 +112,67 @@ func TestRecordTablesEndWithExtra(t *testing.T) {
 func TestMetaTablesParse(t *testing.T) {
 	want := []string{"deletions", "details", "drift", "rejects", "requests", "runs", "streams", "tables", "webhook_events"}
 	got := slices.Sorted(maps.Keys(definitions(t, "meta/*.sql")))
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("tables of meta (-want +got):\n%s", diff)
 	}
+}
+
+var update = flag.Bool("update", false, "add new field ids to the record of all that were ever given")
+
+// TestFieldIDsAreForever compares the field ids with the record of all that were ever
+// given: engines that read published files know columns by nothing else. The record only
+// grows, so the id of a column that is gone is never given again.
+func TestFieldIDsAreForever(t *testing.T) {
+	const file = "testdata/field_ids.txt"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded, lines := map[string]string{}, strings.Split(strings.TrimSpace(string(data)), "\n")
+	for _, line := range lines {
+		table, rest, _ := strings.Cut(line, " ")
+		field, column, ok := strings.Cut(rest, " ")
+		id := table + " " + field
+		if !ok || recorded[id] != "" {
+			t.Errorf("%s: line %q is no record of a field, or the second of this one", file, line)
+		}
+		recorded[id] = column
+	}
+	add := func(table string, columns []stream.Column) {
+		for _, c := range columns {
+			id, column := fmt.Sprintf("%s %d", table, c.FieldID), c.Name+" "+string(c.Type)
+			switch was := recorded[id]; {
+			case was == "" && *update:
+				lines = append(lines, id+" "+column)
+			case was == "":
+				t.Errorf("field %s (%s) is not recorded: go test ./schema -update", id, column)
+			case was != column:
+				t.Errorf("field %s is %s, and was given to %s: a column that is new or has another type needs an id of its own", id, column, was)
+			}
+		}
+	}
+	for table, def := range definitions(t, "*.sql") {
+		add(table, def.Columns)
+	}
+	for table, def := range definitions(t, "meta/*.sql") {
+		add("meta."+table, def.Columns)
+	}
+	add("*", slices.Concat(stream.SystemColumns(), stream.ClosedColumns()))
+	if *update {
+		slices.SortFunc(lines, compareIDs)
+		if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// compareIDs orders the lines of the record by table and number.
+func compareIDs(a, b string) int {
+	var x, y struct {
+		table string
+		id    int
+	}
+	_, _ = fmt.Sscan(a, &x.table, &x.id)
+	_, _ = fmt.Sscan(b, &y.table, &y.id)
+	return cmp.Or(strings.Compare(x.table, y.table), x.id-y.id)
 }

@@ -1,7 +1,7 @@
 -- Tags of the service, from GET /tags. Key: name.
 CREATE TABLE tags (
-    name  VARCHAR NOT NULL,
-    extra JSON
+    name  VARCHAR NOT NULL, -- field 1
+    extra JSON              -- field 2
 );
 
 COMMENT ON TABLE tags IS 'Tags that outlets and listings can carry, one row per tag. From GET /tags.';

@@ -1,11 +1,11 @@
 -- What the token may do, from GET /auth/token; never the token itself. Key: team_id.
 CREATE TABLE token (
-    team_id             VARCHAR NOT NULL,
-    source              VARCHAR,
-    token_type          VARCHAR,
-    scopes              JSON,
-    pro_pricing_enabled BOOLEAN,
-    extra               JSON
+    team_id             VARCHAR NOT NULL, -- field 1
+    source              VARCHAR,          -- field 2
+    token_type          VARCHAR,          -- field 3
+    scopes              JSON,             -- field 4
+    pro_pricing_enabled BOOLEAN,          -- field 5
+    extra               JSON              -- field 6
 );
 
 COMMENT ON TABLE token IS 'Type and scopes of the token that the night ran with, one row. From GET /auth/token.';

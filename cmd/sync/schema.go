@@ -85,7 +85,7 @@ func readDictionary(names []string) ([]dictionaryTable, error) {
 		tables = append(tables, describeTable(t, defs[t.Name], all))
 	}
 	for _, v := range views {
-		tables = append(tables, describeView(v, defs))
+		tables = append(tables, describeView(v))
 	}
 	for _, def := range metas {
 		tables = append(tables, dictionaryTable{Schema: "meta", Table: def.Name, About: def.Comment, Key: def.Key, Columns: describeColumns(def.Columns)})
@@ -110,13 +110,8 @@ func describeTable(t stream.Table, def stream.Definition, all []stream.Stream) d
 	return d
 }
 
-func describeView(v warehouse.MartView, defs map[string]stream.Definition) dictionaryTable {
-	d := dictionaryTable{Schema: "mart", Table: v.Name, About: v.About, Grain: v.Grain, Columns: describeColumns(v.Columns)}
-	for _, name := range v.Reads {
-		if _, stored := defs[name]; stored {
-			d.Reads = append(d.Reads, name)
-		}
-	}
+func describeView(v warehouse.MartView) dictionaryTable {
+	d := dictionaryTable{Schema: "mart", Table: v.Name, About: v.About, Grain: v.Grain, Reads: slices.Clone(v.Reads), Columns: describeColumns(v.Columns)}
 	for _, name := range v.On {
 		d.Reads = append(d.Reads, "mart."+name)
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"placementsync/internal/pinned"
 )
 
 // scripts are what the peers run, their pinned environments, and the statements that
@@ -244,9 +246,6 @@ func (p peer) version(t *testing.T) string {
 	return ""
 }
 
-// errLacking says what the machine lacks to run the peers.
-var errLacking = errors.New("the peers cannot run here")
-
 // equip makes the environments of all peers, unless another section has, and skips this
 // one where the machine lacks what they need.
 func equip(t *testing.T, s settings) (dir string) {
@@ -259,7 +258,7 @@ func equip(t *testing.T, s settings) (dir string) {
 	must(t, os.CopyFS(dir, scripts))
 	for _, p := range peers() {
 		err := p.install(t.Context(), dir)
-		if errors.Is(err, errLacking) {
+		if errors.Is(err, pinned.ErrLacking) {
 			must(t, os.RemoveAll(dir))
 			t.Skipf("not measured: %v", err)
 		}
@@ -271,24 +270,17 @@ func equip(t *testing.T, s settings) (dir string) {
 
 // install makes the environment of a peer below a folder.
 func (p peer) install(ctx context.Context, dir string) error {
-	for _, program := range append([]string{"python3"}, p.needs...) {
+	for _, program := range p.needs {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("%w: %s needs %s, which is not on the PATH", errLacking, p.name, program)
+			return fmt.Errorf("%w: %s needs %s, which is not on the PATH", pinned.ErrLacking, p.name, program)
 		}
 	}
 	at := filepath.Join(dir, p.file)
 	if _, err := os.Stat(at); err == nil {
 		return nil // another peer has the same
 	}
-	for _, args := range [][]string{
-		{"python3", "-m", "venv", at},
-		{filepath.Join(at, "bin", "python"), "-m", "pip", "install", "--quiet", "--no-deps",
-			"--requirement", filepath.Join(dir, "peers", p.file+"_requirements.txt")},
-	} {
-		if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
-			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-			return fmt.Errorf("%w: %s: %w: %s", errLacking, strings.Join(args[1:], " "), err, lines[len(lines)-1])
-		}
+	if err := pinned.InstallPython(ctx, at, filepath.Join(dir, "peers", p.file+"_requirements.txt")); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	return nil
 }

@@ -26,6 +26,11 @@ type Config struct {
 	Serve     Serve     `yaml:"serve"`
 	Notify    Notify    `yaml:"notify"`
 	Privacy   Privacy   `yaml:"privacy"`
+	Lake      Lake      `yaml:"lake"`
+	S3        S3        `yaml:"s3"`
+	// Backup is the bucket and prefix that mirror parquet/ and state/ after each
+	// night, see [ParseBucket]; empty: none.
+	Backup string `yaml:"backup"`
 }
 
 // API is the service to read from, and how requests are sent.
@@ -207,6 +212,22 @@ type Privacy struct {
 	HashKey Secret `yaml:"-"`
 }
 
+// S3 is how object storage is reached, for whatever is stored there.
+type S3 struct {
+	// Endpoint is the address of the server; empty: that of AWS for the region.
+	Endpoint string `yaml:"endpoint"`
+	// AllowInsecure accepts plain http to hosts other than loopback.
+	AllowInsecure bool `yaml:"allow_insecure"`
+	// Region is signed with each request; empty: as the environment says.
+	Region string `yaml:"region"`
+	// PathStyle puts the bucket into the path, not into the name of the host.
+	PathStyle bool `yaml:"path_style"`
+	// AccessKeyFile and SecretKeyFile hold one key each; see [S3.ReadKeys]. Empty:
+	// the environment, profile or instance role, as other programs of AWS find them.
+	AccessKeyFile string `yaml:"access_key_file"`
+	SecretKeyFile string `yaml:"secret_key_file"`
+}
+
 // HashKeyVar names the environment variable that keys the hashes of privacy.hash.
 const HashKeyVar = "PLACEMENTSYNC_HASH_KEY"
 
@@ -243,5 +264,6 @@ func Default() Config {
 		Verify:    Verify{Cron: "0 5 * * 0"},
 		Serve:     Serve{Listen: "127.0.0.1:8080", WebhookSecrets: []Secret{}, WebhookMaxAge: 5 * time.Minute},
 		Privacy:   Privacy{Hash: []string{}, Drop: []string{"orders.client_secret"}, Raw: RawKeep},
+		Lake:      Lake{Namespace: "placements", Name: "placementsync", KeepNights: 30},
 	}
 }

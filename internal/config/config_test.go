@@ -380,3 +380,58 @@ func withOtherSecrets(cfg config.Config) config.Config {
 	}
 	return cfg
 }
+
+func TestParseBucket(t *testing.T) {
+	for _, c := range []struct{ address, bucket, prefix, problem string }{
+		{"s3://store", "store", "", ""},
+		{"s3://store/", "store", "", ""},
+		{"s3://my.store-1/a/b_c=2026/", "my.store-1", "a/b_c=2026", ""},
+		{"", "", "", "is not an address"},
+		{"s3:/store", "", "", "is not an address"},
+		{"https://store/a", "", "", "is not an address"},
+		{"s3://", "", "", "does not name a bucket"},
+		{"s3://St", "", "", "does not name a bucket"},
+		{"s3://key:hunter2@store/a", "", "", "contains credentials"},
+		{"s3://store//a", "", "", "has a prefix"},
+		{"s3://store/a//b", "", "", "has a prefix"},
+		{"s3://store/../b", "", "", "has a prefix"},
+		{"s3://store/a?x=1", "", "", "has a prefix"},
+	} {
+		bucket, prefix, err := config.ParseBucket(c.address)
+		if bucket != c.bucket || prefix != c.prefix || (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
+			t.Errorf("%q is %q, %q (%v), want %q, %q (%s)", c.address, bucket, prefix, err, c.bucket, c.prefix, c.problem)
+		}
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("the error of %q shows a secret: %v", c.address, err)
+		}
+	}
+}
+
+func TestReadKeys(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	s := config.S3{AccessKeyFile: write("access", "AKIA\n"), SecretKeyFile: write("secret", "hunter2 \n")}
+	access, secret, err := s.ReadKeys(os.ReadFile)
+	if err != nil || access.Reveal() != "AKIA" || secret.Reveal() != "hunter2" {
+		t.Errorf("got %d and %d bytes (%v)", len(access), len(secret), err)
+	}
+	for _, text := range []string{"", "  \n", "aws_secret_access_key = hunter2", "hunter2\nhunter2"} {
+		s.SecretKeyFile = write("bad", text)
+		if _, _, err := s.ReadKeys(os.ReadFile); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: got %v", text, err)
+		}
+	}
+	s.SecretKeyFile = filepath.Join(dir, "none")
+	if _, _, err := s.ReadKeys(os.ReadFile); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file: got %v", err)
+	}
+	if access, secret, err := (config.S3{}).ReadKeys(os.ReadFile); access != "" || secret != "" || err != nil {
+		t.Errorf("no files: got %v", err)
+	}
+}

@@ -32,6 +32,28 @@ func (a API) ReadToken(readFile func(string) ([]byte, error)) (Secret, error) {
 	return token, nil
 }
 
+// ReadKeys returns the two keys of the files, read with readFile; both are empty
+// without files. An error never contains a key.
+func (s S3) ReadKeys(readFile func(string) ([]byte, error)) (access, secret Secret, err error) {
+	for _, one := range []struct {
+		path, file string
+		into       *Secret
+	}{{"s3.access_key_file", s.AccessKeyFile, &access}, {"s3.secret_key_file", s.SecretKeyFile, &secret}} {
+		if one.file == "" {
+			continue
+		}
+		data, err := readFile(one.file)
+		if err != nil {
+			return "", "", fmt.Errorf("read %s: %w: give the path of a file that this user can read", one.path, err)
+		}
+		*one.into = Secret(strings.TrimSpace(string(data)))
+		if text := one.into.Reveal(); text == "" || len(text) > maxTokenSize || strings.ContainsFunc(text, unfitForHeader) {
+			return "", "", fmt.Errorf("read %s %q: it does not contain one key alone: write the key, without quotes or a name", one.path, one.file)
+		}
+	}
+	return access, secret, nil
+}
+
 // tokenFault says why token cannot be sent in a header, or "".
 func tokenFault(token Secret) string {
 	text := token.Reveal()

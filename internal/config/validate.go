@@ -86,6 +86,9 @@ func (v *validator) checkConfig(c Config) {
 	v.checkNotifyURL("notify.failure_url", c.Notify.FailureURL)
 	v.checkNotifyURL("notify.heartbeat_url", c.Notify.HeartbeatURL)
 	v.checkPrivacy(c.Privacy)
+	v.checkLake(c.Lake)
+	v.checkS3(c.S3)
+	v.checkBucket("backup", c.Backup)
 }
 
 func (v *validator) checkAPI(a API) {

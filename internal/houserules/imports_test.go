@@ -31,7 +31,10 @@ func importTable() []row {
 		{"internal/durable", nil, "renames, syncs and removes files, whatever they hold; trials let its steps fail"},
 		{"internal/ledger", nil, "what is said of a run, so that the daemon can show runs without a database"},
 		{"internal/sim", nil, "the demo service is a second reading of the service's description; it tests nothing if it shares code with the first"},
+		{"internal/s3sim", nil, "a second reading of S3, for tests; it tests nothing if it shares code with the first"},
+		{"internal/object", []string{"internal/s3sim"}, "objects are names and bytes to it, whoever stores them; only its tests talk to `s3sim`"},
 		{"internal/torture", nil, "keeps what the long trials of any package found; only tests import it"},
+		{"internal/pinned", nil, "installs tools that tests hold this program against, whatever they do with them; only tests import it"},
 		{"schema", nil, "SQL and the file that embeds it"},
 		{"queries", nil, "SQL and the file that embeds it"},
 		{"internal/fetch", []string{"internal/stream", "internal/durable"}, "answers are bytes to it; the stages meet in `internal/pipeline` alone"},
@@ -100,10 +103,10 @@ func importRows() string {
 }
 
 // testImports may be imported by every package's tests besides its own row:
-// the fake, the book of the long trials, what is only data, and the catalog and
+// the fake, the book of the long trials, tools of other makers, what is only data, and the catalog and
 // the reader through which a query is tested.
 func testImports() []string {
-	return []string{"internal/sim", "internal/torture", "schema", "queries", "internal/config", "internal/stream", "internal/warehouse", "internal/query"}
+	return []string{"internal/sim", "internal/torture", "internal/pinned", "schema", "queries", "internal/config", "internal/stream", "internal/warehouse", "internal/query"}
 }
 
 // ourImports holds the import table.

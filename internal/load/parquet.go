@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"placementsync/internal/stream"
@@ -47,8 +48,8 @@ const (
 // WriteParquet writes every table of main into the draft's folder and names the files for
 // the manifest. Rows stand in the order of the catalog, as far as several threads keep it:
 // nothing may rely on it. Besides the columns of schema/ a file has valid_from and
-// row_hash, so that history can be rebuilt from files alone, and its metadata name the run
-// and the time. A table in which the changes, if they are known, count none keeps the file
+// row_hash, so that history can be rebuilt from files alone, and its metadata name the
+// fields, the run and the time. A table in which the changes, if they are known, count none keeps the file
 // that it had.
 func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table, changes []Change) ([]warehouse.ManifestTable, error) {
 	written := make([]warehouse.ManifestTable, len(tables))
@@ -120,6 +121,6 @@ func writeTable(d *warehouse.Draft, def stream.Definition, groupBytes int64) sql
 	for _, l := range d.Labels() {
 		labels = append(labels, l.Key+": "+warehouse.Literal(l.Value))
 	}
-	return parquetSQL.Render("write_table", values{"columns": columns, "table": mainTable(def.Name), "file": filepath.Join(d.Dir, parquetFile(def.Name)),
-		"level": zstdLevel, "rows": rowGroup, "bytes": groupBytes, "labels": sqlText("{" + strings.Join(labels, ", ") + "}")})
+	return parquetSQL.Render("write_table", values{"columns": columns, "row_hash": warehouse.SignedHash(), "table": mainTable(def.Name),
+		"ids": warehouse.FieldIDs(slices.Concat(def.Columns, stream.SystemColumns())), "file": filepath.Join(d.Dir, parquetFile(def.Name)), "level": zstdLevel, "rows": rowGroup, "bytes": groupBytes, "labels": sqlText("{" + strings.Join(labels, ", ") + "}")})
 }

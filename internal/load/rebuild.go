@@ -25,7 +25,7 @@ func Replay(ctx context.Context, d *warehouse.Draft, tables []stream.Table, snap
 			def := d.Definition(t.Name)
 			main, columns, key := mainTable(t.Name), allColumns(def), columnList("", t.Key)
 			err = executeAll(ctx, d, []sqlText{
-				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, have), "source": source}),
+				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, have), "row_hash": warehouse.StoredHash(), "source": source}),
 				rebuildSQL.Render("find_ending", values{"stored_key": columnList("m.", t.Key), "now": snap.At, "main": main,
 					"same_key": joinOn("m.", "f.", t.Key)}),
 				rebuildSQL.Render("end_rows", values{"past": pastTable(t.Name), "columns": columns, "run": snap.Run, "main": main, "key": key}),

@@ -1,8 +1,10 @@
 package load_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +84,41 @@ func TestReplayedSnapshotsGiveTheSameHistory(t *testing.T) {
 			must(t, load.NameClosing(t.Context(), d, h.w.Catalog.Tables()))
 			if diff := cmp.Diff(c.closed, answers(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")); diff != "" {
 				t.Errorf("closed by (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSnapshotsOfEarlierProgramsAreReplayed builds history from files of which some have
+// the fingerprint as earlier programs wrote it, unsigned.
+func TestSnapshotsOfEarlierProgramsAreReplayed(t *testing.T) {
+	// The fingerprint of a changes by its highest bit alone, that of b by another.
+	nights := []string{
+		"('a', 1, 1), ('b', 18446744073709551615, 1)",
+		"('a', 9223372036854775809, 2), ('b', 18446744073709551615, 1)",
+		"('a', 9223372036854775809, 2), ('b', 9223372036854775807, 3)",
+	}
+	want := []string{"a 1 01 02", "a 9223372036854775809 02", "b 18446744073709551615 01 03", "b 9223372036854775807 03"}
+	h := newHouse(t, "product_listings")
+	for name, earlier := range map[string][]int{"none": nil, "the first": {0}, "the last": {2}, "all but one": {0, 2}, "all": {0, 1, 2}} {
+		t.Run(name, func(t *testing.T) {
+			d, err := h.w.BeginFrom(t.Context(), "again", night.AddDate(0, 1, 0), "")
+			must(t, err)
+			defer func() { must(t, d.Discard()) }()
+			for i, rows := range nights {
+				hash, file := string(warehouse.SignedHash()), filepath.Join(t.TempDir(), "listings.parquet")
+				if slices.Contains(earlier, i) {
+					hash = "row_hash"
+				}
+				must(t, d.Exec(t.Context(), fmt.Sprintf(`COPY (SELECT id, %s AS row_hash, ('2026-11-0' || day || ' 02:00:00+00')::TIMESTAMPTZ AS valid_from
+					FROM (SELECT id, row_hash::UBIGINT AS row_hash, day FROM (VALUES %s) AS v(id, row_hash, day))) TO %s`, hash, rows, warehouse.Literal(file))))
+				must(t, load.Replay(t.Context(), d, h.w.Catalog.Tables(), warehouse.Snapshot{Run: fmt.Sprint(i), At: night.AddDate(0, 0, i),
+					Files: map[string]string{"product_listings": file}}))
+			}
+			got := answers(t, d, `SELECT id, row_hash, strftime(valid_from, '%d'), NULL FROM main.product_listings
+				UNION ALL SELECT id, row_hash, strftime(valid_from, '%d'), strftime(valid_to, '%d') FROM past.product_listings ORDER BY 1, 3`)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("history (-want +got):\n%s", diff)
 			}
 		})
 	}

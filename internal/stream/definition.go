@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -30,9 +31,37 @@ type Column struct {
 	NotNull bool
 	// Comment states meaning, unit and the section of the spec.
 	Comment string
-	// Untracked columns open no new version in history when they change. Their line
-	// in the schema file ends with "-- untracked".
+	// FieldID is the number of the column in files, unique within a table and never
+	// another, whatever becomes of the names: readers know columns by it. The line in the
+	// schema file ends with "-- field 3".
+	FieldID int
+	// Untracked columns open no new version in history when they change. Their line in
+	// the schema file ends with "-- field 3, untracked".
 	Untracked bool
+}
+
+// firstSystemField is where the field ids of columns begin that no schema file states.
+const firstSystemField = 10_001
+
+// SystemColumns are the columns that every table of main has besides those of its schema
+// file. Parquet has no unsigned integers in common with its readers: there, row_hash is
+// the BIGINT with the same bits.
+func SystemColumns() []Column {
+	return []Column{
+		{Name: ValidFrom, Type: Instant, NotNull: true, FieldID: firstSystemField,
+			Comment: "Time of the snapshot that first showed this version of the row."},
+		{Name: RowHash, Type: "UBIGINT", NotNull: true, FieldID: firstSystemField + 1,
+			Comment: "Fingerprint of the row's values, stable across program versions: equal means unchanged."},
+	}
+}
+
+// ClosedColumns are the columns that every table of past has besides those of main.
+func ClosedColumns() []Column {
+	return []Column{
+		{Name: ValidTo, Type: Instant, NotNull: true, FieldID: firstSystemField + 2,
+			Comment: "Time of the snapshot that no longer showed this version of the row (exclusive)."},
+		{Name: "run_id", Type: Text, NotNull: true, FieldID: firstSystemField + 3, Comment: "Run that closed this version."},
+	}
 }
 
 // listedPath is what a comment ends with where the spec lists the field.
@@ -75,7 +104,7 @@ func (d Definition) Column(name string) (Column, bool) {
 var (
 	keyLine     = regexp.MustCompile(`^--.*\bKey: (\w+(?:, \w+)*)\.`)
 	createLine  = regexp.MustCompile(`^CREATE TABLE (\w+) \($`)
-	columnLine  = regexp.MustCompile(`^\s+(\w+)\s+([A-Z]+(?:\(\d+,\d+\))?)( NOT NULL)?,?(?:\s*--\s*(.*))?$`)
+	columnLine  = regexp.MustCompile(`^\s+(\w+)\s+([A-Z]+(?:\(\d+,\d+\))?)( NOT NULL)?,?(?:\s*-- field (\d+)(, untracked)?)?$`)
 	commentLine = regexp.MustCompile(`^COMMENT ON (TABLE|COLUMN) (\w+)(?:\.(\w+))? IS '((?:[^']|'')*)';$`)
 )
 
@@ -119,12 +148,19 @@ func (d *Definition) readLine(line string) error {
 }
 
 func (d *Definition) addColumn(m []string) error {
-	c := Column{Name: m[1], Type: Type(m[2]), NotNull: m[3] != "", Untracked: m[4] == "untracked"}
+	c := Column{Name: m[1], Type: Type(m[2]), NotNull: m[3] != "", Untracked: m[5] != ""}
+	c.FieldID, _ = strconv.Atoi(m[4])
 	if !slices.Contains([]Type{Text, Bool, Int32, Int64, Money, Instant, JSON}, c.Type) {
 		return fmt.Errorf("column %q has type %s, which the decoder does not know", c.Name, c.Type)
 	}
 	if _, dup := d.Column(c.Name); dup {
 		return fmt.Errorf("column %q is stated twice", c.Name)
+	}
+	if c.FieldID < 1 || c.FieldID >= firstSystemField {
+		return fmt.Errorf("column %q has no field id from 1 to %d: end its line with one that the table never had, such as -- field 3", c.Name, firstSystemField-1)
+	}
+	if i := slices.IndexFunc(d.Columns, func(other Column) bool { return other.FieldID == c.FieldID }); i >= 0 {
+		return fmt.Errorf("columns %q and %q have the same field id %d", d.Columns[i].Name, c.Name, c.FieldID)
 	}
 	d.Columns = append(d.Columns, c)
 	return nil

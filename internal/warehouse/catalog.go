@@ -72,9 +72,9 @@ func (c *Catalog) storedTables() []storedTable {
 	var all []storedTable
 	for _, t := range c.tables {
 		def := c.defs[t.Name]
-		current := slices.Concat(def.Columns, systemColumns())
+		current := slices.Concat(def.Columns, stream.SystemColumns())
 		all = append(all, storedTable{"main", def, current},
-			storedTable{"past", def, slices.Concat(current, closedColumns())})
+			storedTable{"past", def, slices.Concat(current, stream.ClosedColumns())})
 	}
 	for _, def := range c.meta {
 		all = append(all, storedTable{"meta", def, def.Columns})

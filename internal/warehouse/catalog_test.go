@@ -55,7 +55,7 @@ func TestDefinitionsAreWhatDuckDBReads(t *testing.T) {
 func untrack(cols []stream.Column) []stream.Column {
 	plain := slices.Clone(cols)
 	for i := range plain {
-		plain[i].Untracked = false
+		plain[i].Untracked, plain[i].FieldID = false, 0
 	}
 	return plain
 }

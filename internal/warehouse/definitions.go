@@ -76,21 +76,14 @@ func LiteralSQL(expression string) string {
 	return `'''' || replace(` + expression + `, '''', '''''') || ''''`
 }
 
-// systemColumns are what the warehouse adds to every table of main, and closedColumns to
-// every table of past.
-func systemColumns() []stream.Column {
-	return []stream.Column{
-		{Name: "valid_from", Type: stream.Instant, NotNull: true,
-			Comment: "Time of the snapshot that first showed this version of the row."},
-		{Name: "row_hash", Type: "UBIGINT", NotNull: true,
-			Comment: "Fingerprint of the row's values, stable across program versions: equal means unchanged."},
-	}
+// FieldIDs is the option of COPY that writes the field ids of columns into a Parquet file.
+func FieldIDs(columns []stream.Column) SQL {
+	return SQL("{" + joinEach(columns, ", ", func(c stream.Column) string { return fmt.Sprintf("%s: %d", Literal(c.Name), c.FieldID) }) + "}")
 }
 
-func closedColumns() []stream.Column {
-	return []stream.Column{
-		{Name: "valid_to", Type: stream.Instant, NotNull: true,
-			Comment: "Time of the snapshot that no longer showed this version of the row (exclusive)."},
-		{Name: "run_id", Type: stream.Text, NotNull: true, Comment: "Run that closed this version."},
-	}
-}
+// SignedHash is row_hash of the catalog as Parquet files have it.
+func SignedHash() SQL { return parquetSQL.Render("signed_hash", nil) }
+
+// StoredHash is row_hash of a Parquet file as the catalog has it, also of the files of
+// earlier programs.
+func StoredHash() SQL { return parquetSQL.Render("stored_hash", nil) }

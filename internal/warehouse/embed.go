@@ -9,6 +9,8 @@ var (
 	instanceSQL SQLFile // sets a DuckDB up
 	//go:embed sql/catalog.sql
 	catalogSQL SQLFile // makes and reads the tables of a catalog
+	//go:embed sql/parquet.sql
+	parquetSQL SQLFile // the form of values that a Parquet file cannot hold as the catalog does
 	//go:embed sql/verify.sql
 	verifySQL SQLFile // compares a version with its manifest
 )

@@ -16,9 +16,9 @@ import (
 // MartView is one analysis view of the schema mart.
 type MartView struct {
 	Name string
-	// SQL is its file: CREATE VIEW mart.<name>, then its comments. It names tables
-	// of main without a schema, so that it works on any copy of main, history and
-	// meta.
+	// SQL is its file: CREATE VIEW mart.<name>, then its comments. It names every table
+	// with its schema and without a database: so it works on any copy of these schemas,
+	// and under any name by which a reader attaches the file.
 	SQL string
 	// Reads are the tables of main that it reads, itself or as history.
 	Reads []string
@@ -53,12 +53,11 @@ func MartViews() ([]MartView, error) {
 // martFiles are the schema files that hold views of mart instead of tables.
 const martFiles = "mart/*.sql"
 
-// source finds what a view reads: the files write FROM and JOIN in capitals,
-// and one name after each.
-var source = regexp.MustCompile(`\b(?:FROM|JOIN)\s+(?:(\w+)\.)?(\w+)`)
+// source finds what a view reads: the files write FROM and JOIN in capitals, and one name
+// after each. A name without a schema is a common table expression of the view.
+var source = regexp.MustCompile(`\b(?:FROM|JOIN)\s+(\w+)\.(\w+)`)
 
-// parseMart finds the sources of a view and its comments. A name without a schema may be a common table
-// expression of the view; none has the name of a table of main.
+// parseMart finds the sources of a view and its comments.
 func parseMart(name, sql string) MartView {
 	v := MartView{Name: name, SQL: sql}
 	for _, m := range source.FindAllStringSubmatch(sql, -1) {
@@ -67,7 +66,7 @@ func parseMart(name, sql string) MartView {
 			v.On = append(v.On, m[2])
 		case "meta":
 			v.Meta = append(v.Meta, m[2])
-		case "", "history":
+		case "main", "history":
 			v.Reads = append(v.Reads, m[2])
 		}
 	}
@@ -129,8 +128,7 @@ func (c *Catalog) martStatements(have map[string]map[string]stream.Column, chang
 	wanted := map[string]bool{}
 	// A warehouse that is configured with few tables goes without some views.
 	isLacking := func(table string) bool {
-		_, isTable := c.defs[table]
-		return isTable && !slices.ContainsFunc(c.tables, func(t stream.Table) bool { return t.Name == table })
+		return !slices.ContainsFunc(c.tables, func(t stream.Table) bool { return t.Name == table })
 	}
 	for _, v := range c.mart {
 		if slices.ContainsFunc(v.Reads, isLacking) || slices.ContainsFunc(v.On, func(name string) bool { return !wanted[name] }) {

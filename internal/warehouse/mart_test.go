@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
@@ -60,18 +59,6 @@ func one(t *testing.T, d *warehouse.Draft, text string, args ...any) string {
 		t.Fatal(err)
 	}
 	return s
-}
-
-func TestNoViewOfMartIsCalledLikeATable(t *testing.T) {
-	views, err := warehouse.MartViews()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, table := range stream.Tables(stream.All()) {
-		if slices.ContainsFunc(views, func(v warehouse.MartView) bool { return v.Name == table.Name }) {
-			t.Errorf("mart.%s hides the table from every view that reads it", table.Name)
-		}
-	}
 }
 
 // TestViewsOfMartFollowTheProgram spoils the views of one night and looks at

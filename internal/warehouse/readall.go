@@ -57,8 +57,11 @@ type contentSum struct{ rows, sum string }
 // sumContent reads all values of a table or file.
 func (in *Instance) sumContent(ctx context.Context, source string, columns []stream.Column) (f contentSum, err error) {
 	texts := joinEach(columns, ", ", func(c stream.Column) string {
-		if c.Type == stream.JSON {
+		switch {
+		case c.Type == stream.JSON:
 			return Quote(c.Name) + "::VARCHAR"
+		case c.Name == stream.RowHash:
+			return string(StoredHash())
 		}
 		return Quote(c.Name)
 	})

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"placementsync/internal/stream"
 	"placementsync/schema"
 )
 
@@ -103,7 +104,7 @@ func parquetRows(ctx context.Context, in *Instance, dir string, m Manifest) (map
 // written for.
 func SchemaVersion() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "generated %d %+v %+v\n", generatedVersion, systemColumns(), closedColumns())
+	fmt.Fprintf(h, "generated %d %+v %+v\n", generatedVersion, stream.SystemColumns(), stream.ClosedColumns())
 	_ = fs.WalkDir(schema.FS, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
 			data, _ := schema.FS.ReadFile(name)

@@ -39,9 +39,9 @@ func (v *Versions) List() ([]string, error) {
 	return runs, nil
 }
 
-// baseManifests are the manifests of a version and of the kept versions that it was
+// Lineage returns the manifests of a version and of the kept versions that it was
 // built on, oldest first.
-func (v *Versions) baseManifests(run string) []Manifest {
+func (v *Versions) Lineage(run string) []Manifest {
 	var line []Manifest
 	for run != "" {
 		m, err := v.ReadManifest(run)
@@ -137,7 +137,7 @@ func (v *Versions) oldPaths() ([]string, error) {
 		return nil, err
 	}
 	keep := []string{latest}
-	for _, m := range slices.Backward(v.baseManifests(latest)) {
+	for _, m := range slices.Backward(v.Lineage(latest)) {
 		keep = append(keep, m.RunID)
 	}
 	slices.Reverse(runs)

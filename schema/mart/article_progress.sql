@@ -19,18 +19,18 @@ WITH known AS (
         coalesce(a.live_url, c.live_url)           AS live_url,
         coalesce(a.brief_doc_url, c.brief_doc_url) AS brief_doc_url,
         coalesce(a.draft_doc_url, c.draft_doc_url) AS draft_doc_url
-    FROM articles AS a
-    FULL JOIN campaign_articles AS c USING (id)
+    FROM main.articles AS a
+    FULL JOIN main.campaign_articles AS c USING (id)
     WHERE c.deleted_at IS NULL
 ),
 named AS (
     SELECT article_id, min(id) AS order_item_id
-    FROM order_items
+    FROM main.order_items
     WHERE article_id IS NOT NULL AND deleted_at IS NULL
     GROUP BY article_id
 ),
 begun AS (
-    SELECT article_id, min(effective_at) AS began_at FROM article_statuses GROUP BY article_id
+    SELECT article_id, min(effective_at) AS began_at FROM main.article_statuses GROUP BY article_id
 )
 SELECT
     k.id                                       AS article_id,
@@ -57,11 +57,11 @@ SELECT
 FROM known AS k
 LEFT JOIN mart.article_stays AS s ON s.article_id = k.id AND s.ended_at IS NULL
 LEFT JOIN begun AS b ON b.article_id = k.id
-LEFT JOIN campaigns AS g ON g.id = k.campaign_id
-LEFT JOIN profiles AS p ON p.id = coalesce(k.profile_id, g.profile_id)
+LEFT JOIN main.campaigns AS g ON g.id = k.campaign_id
+LEFT JOIN main.profiles AS p ON p.id = coalesce(k.profile_id, g.profile_id)
 LEFT JOIN named AS n ON n.article_id = k.id
-LEFT JOIN order_items AS i ON i.id = coalesce(k.order_item_id, n.order_item_id)
-LEFT JOIN orders AS o ON o.id = i.order_id;
+LEFT JOIN main.order_items AS i ON i.id = coalesce(k.order_item_id, n.order_item_id)
+LEFT JOIN main.orders AS o ON o.id = i.order_id;
 
 COMMENT ON VIEW mart.article_progress IS 'Articles with campaign, order item, writer, present status and dates, one row per article that is not marked deleted. United from the article and its row in the campaign; where both say something, the article holds.';
 COMMENT ON COLUMN mart.article_progress.article_id IS 'Id of the article: articles.id.'; -- VARCHAR

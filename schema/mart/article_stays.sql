@@ -8,7 +8,7 @@ SELECT
     name         AS status_name,
     effective_at AS began_at,
     lead(effective_at) OVER (PARTITION BY article_id ORDER BY effective_at, position) AS ended_at
-FROM article_statuses
+FROM main.article_statuses
 WHERE effective_at IS NOT NULL;
 
 COMMENT ON VIEW mart.article_stays IS 'Stays of articles in a status, one row per status that an article entered. Statuses without a time are left out.';

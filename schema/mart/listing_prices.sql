@@ -18,8 +18,8 @@ SELECT
     p.pricing_tier,
     p.currency,
     p.unit_amount
-FROM product_listings AS l
-JOIN product_listing_prices AS p ON p.product_listing_id = l.id
+FROM main.product_listings AS l
+JOIN main.product_listing_prices AS p ON p.product_listing_id = l.id
 WHERE p.unit_amount IS NOT NULL;
 
 COMMENT ON VIEW mart.listing_prices IS 'Current prices of product listings with place, kind and authority, one row per price that has an amount. Amounts of different currencies must never be added or compared.';

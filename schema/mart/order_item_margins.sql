@@ -17,7 +17,7 @@ SELECT
     reseller_price,
     commission_amount,
     sale_price - coalesce(vendor_cost, 0) - coalesce(internal_cost, 0) - coalesce(reseller_price, 0) - coalesce(commission_amount, 0) AS margin
-FROM order_items
+FROM main.order_items
 WHERE deleted_at IS NULL;
 
 COMMENT ON VIEW mart.order_item_margins IS 'Sold items with price, costs and margin, one row per order item that is not marked deleted. The spec gives items no currency: sums hold only if the team settles in one.';

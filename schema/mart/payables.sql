@@ -2,7 +2,7 @@
 -- grain: one row per order item and kind
 CREATE VIEW mart.payables AS
 WITH items AS (
-    SELECT * FROM order_items
+    SELECT * FROM main.order_items
     WHERE deleted_at IS NULL AND is_refunded IS NOT TRUE AND refund_date IS NULL
 ),
 owed AS (

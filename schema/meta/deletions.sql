@@ -1,9 +1,9 @@
 -- Why each vanished row was closed. Key: run_id, table_name, key.
 CREATE TABLE deletions (
-    run_id     VARCHAR NOT NULL,
-    table_name VARCHAR NOT NULL,
-    key        VARCHAR NOT NULL,
-    evidence   VARCHAR
+    run_id     VARCHAR NOT NULL, -- field 1
+    table_name VARCHAR NOT NULL, -- field 2
+    key        VARCHAR NOT NULL, -- field 3
+    evidence   VARCHAR           -- field 4
 );
 
 COMMENT ON TABLE deletions IS 'Rows that vanished from a table in a run, with the evidence.';

@@ -1,12 +1,12 @@
 -- What is known of every single record: the state of its rows in the lists when it was
 -- last read. Key: stream, id.
 CREATE TABLE details (
-    stream      VARCHAR NOT NULL,
-    id          VARCHAR NOT NULL,
-    fingerprint VARCHAR,
-    run_id      VARCHAR,
-    read_at     TIMESTAMPTZ,
-    failed_at   TIMESTAMPTZ
+    stream      VARCHAR NOT NULL, -- field 1
+    id          VARCHAR NOT NULL, -- field 2
+    fingerprint VARCHAR,          -- field 3
+    run_id      VARCHAR,          -- field 4
+    read_at     TIMESTAMPTZ,      -- field 5
+    failed_at   TIMESTAMPTZ       -- field 6
 );
 
 COMMENT ON TABLE details IS 'When each single record was last read, and the fingerprint of the rows that named it then: equal means that it need not be read again.';

@@ -1,13 +1,13 @@
 -- Fields and enumeration values that the schema does not know. Key: table_name, path, kind.
 CREATE TABLE drift (
-    table_name VARCHAR NOT NULL,
-    path       VARCHAR NOT NULL,
-    kind       VARCHAR NOT NULL,
-    first_run  VARCHAR,
-    last_run   VARCHAR,
-    count      BIGINT,
-    sample     VARCHAR,
-    key        VARCHAR
+    table_name VARCHAR NOT NULL, -- field 1
+    path       VARCHAR NOT NULL, -- field 2
+    kind       VARCHAR NOT NULL, -- field 3
+    first_run  VARCHAR,          -- field 4
+    last_run   VARCHAR,          -- field 5
+    count      BIGINT,           -- field 6
+    sample     VARCHAR,          -- field 7
+    key        VARCHAR           -- field 8
 );
 
 COMMENT ON TABLE drift IS 'Fields and enumeration values that the schema does not know, and values that were converted, counted over all runs. Nothing of it was lost.';

@@ -1,15 +1,15 @@
 -- Values and records that did not fit their column, kept raw. Key: run_id, seq.
 CREATE TABLE rejects (
-    run_id      VARCHAR NOT NULL,
-    seq         BIGINT NOT NULL,
-    table_name  VARCHAR,
-    key         VARCHAR,
-    column_name VARCHAR,
-    raw         VARCHAR,
-    reason      VARCHAR,
-    parent      VARCHAR,
-    page        BIGINT,
-    position    BIGINT
+    run_id      VARCHAR NOT NULL, -- field 1
+    seq         BIGINT NOT NULL,  -- field 2
+    table_name  VARCHAR,          -- field 3
+    key         VARCHAR,          -- field 4
+    column_name VARCHAR,          -- field 5
+    raw         VARCHAR,          -- field 6
+    reason      VARCHAR,          -- field 7
+    parent      VARCHAR,          -- field 8
+    page        BIGINT,           -- field 9
+    position    BIGINT            -- field 10
 );
 
 COMMENT ON TABLE rejects IS 'Values and records that did not fit, kept raw with the reason, one row each; the column itself is NULL in the table, and a record that was refused whole is not in it.';

@@ -1,18 +1,18 @@
 -- Cost of every stream of a run in requests and time. Key: run_id, stream.
 CREATE TABLE requests (
-    run_id              VARCHAR NOT NULL,
-    stream              VARCHAR NOT NULL,
-    requests            BIGINT,
-    bytes               BIGINT,
-    retries             BIGINT,
-    rate_limited        BIGINT,
-    latency_p50_ms      DECIMAL(18,6),
-    latency_p95_ms      DECIMAL(18,6),
-    latency_max_ms      DECIMAL(18,6),
-    rate_wait_seconds   DECIMAL(18,6),
-    retry_after_seconds DECIMAL(18,6),
-    rate_used           DECIMAL(18,6),
-    landed              BIGINT
+    run_id              VARCHAR NOT NULL, -- field 1
+    stream              VARCHAR NOT NULL, -- field 2
+    requests            BIGINT,           -- field 3
+    bytes               BIGINT,           -- field 4
+    retries             BIGINT,           -- field 5
+    rate_limited        BIGINT,           -- field 6
+    latency_p50_ms      DECIMAL(18,6),    -- field 7
+    latency_p95_ms      DECIMAL(18,6),    -- field 8
+    latency_max_ms      DECIMAL(18,6),    -- field 9
+    rate_wait_seconds   DECIMAL(18,6),    -- field 10
+    retry_after_seconds DECIMAL(18,6),    -- field 11
+    rate_used           DECIMAL(18,6),    -- field 12
+    landed              BIGINT            -- field 13
 );
 
 COMMENT ON TABLE requests IS 'Requests of each stream in a run: counts, latencies, and how the rate limit was used.';

@@ -1,22 +1,22 @@
 -- The ledger of nights: one row per run that published. Key: run_id.
 CREATE TABLE runs (
-    run_id            VARCHAR NOT NULL,
-    kind              VARCHAR,
-    started_at        TIMESTAMPTZ,
-    ended_at          TIMESTAMPTZ,
-    snapshot_at       TIMESTAMPTZ,
-    outcome           VARCHAR,
-    exit_code         BIGINT,
-    requests          BIGINT,
-    bytes             BIGINT,
-    retries           BIGINT,
-    throttled_seconds DECIMAL(18,6),
-    rows              BIGINT,
-    rows_new          BIGINT,
-    rows_changed      BIGINT,
-    rows_gone         BIGINT,
-    program_version   VARCHAR,
-    error             VARCHAR
+    run_id            VARCHAR NOT NULL, -- field 1
+    kind              VARCHAR,          -- field 2
+    started_at        TIMESTAMPTZ,      -- field 3
+    ended_at          TIMESTAMPTZ,      -- field 4
+    snapshot_at       TIMESTAMPTZ,      -- field 5
+    outcome           VARCHAR,          -- field 6
+    exit_code         BIGINT,           -- field 7
+    requests          BIGINT,           -- field 8
+    bytes             BIGINT,           -- field 9
+    retries           BIGINT,           -- field 10
+    throttled_seconds DECIMAL(18,6),    -- field 11
+    rows              BIGINT,           -- field 12
+    rows_new          BIGINT,           -- field 13
+    rows_changed      BIGINT,           -- field 14
+    rows_gone         BIGINT,           -- field 15
+    program_version   VARCHAR,          -- field 16
+    error             VARCHAR           -- field 17
 );
 
 COMMENT ON TABLE runs IS 'Nights, one row per run: what it did and what it cost.';

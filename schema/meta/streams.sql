@@ -1,24 +1,24 @@
 -- The evidence for every stream of a run: grade and numbers. Key: run_id, stream.
 CREATE TABLE streams (
-    run_id       VARCHAR NOT NULL,
-    stream       VARCHAR NOT NULL,
-    grade        VARCHAR,
-    reason       VARCHAR,
-    pages        BIGINT,
-    requests     BIGINT,
-    passes       BIGINT,
-    total_first  BIGINT,
-    total_last   BIGINT,
-    distinct_ids BIGINT,
-    repeated_ids BIGINT,
-    rows         BIGINT,
-    rows_old     BIGINT,
-    fetched      BIGINT,
-    carried      BIGINT,
-    rechecked    BIGINT,
-    failed       BIGINT,
-    unread       BIGINT,
-    age_since    TIMESTAMPTZ
+    run_id       VARCHAR NOT NULL, -- field 1
+    stream       VARCHAR NOT NULL, -- field 2
+    grade        VARCHAR,          -- field 3
+    reason       VARCHAR,          -- field 4
+    pages        BIGINT,           -- field 5
+    requests     BIGINT,           -- field 6
+    passes       BIGINT,           -- field 7
+    total_first  BIGINT,           -- field 8
+    total_last   BIGINT,           -- field 9
+    distinct_ids BIGINT,           -- field 10
+    repeated_ids BIGINT,           -- field 11
+    rows         BIGINT,           -- field 12
+    rows_old     BIGINT,           -- field 13
+    fetched      BIGINT,           -- field 14
+    carried      BIGINT,           -- field 15
+    rechecked    BIGINT,           -- field 16
+    failed       BIGINT,           -- field 17
+    unread       BIGINT,           -- field 18
+    age_since    TIMESTAMPTZ       -- field 19
 );
 
 COMMENT ON TABLE streams IS 'How completely each stream was read in a run, with the numbers that prove it.';

@@ -1,11 +1,11 @@
 -- Counts of every table of a snapshot. Key: run_id, table_name.
 CREATE TABLE tables (
-    run_id       VARCHAR NOT NULL,
-    table_name   VARCHAR NOT NULL,
-    rows         BIGINT,
-    rows_new     BIGINT,
-    rows_changed BIGINT,
-    rows_gone    BIGINT
+    run_id       VARCHAR NOT NULL, -- field 1
+    table_name   VARCHAR NOT NULL, -- field 2
+    rows         BIGINT,           -- field 3
+    rows_new     BIGINT,           -- field 4
+    rows_changed BIGINT,           -- field 5
+    rows_gone    BIGINT            -- field 6
 );
 
 COMMENT ON TABLE tables IS 'Rows of each table in a snapshot and how they changed against the one before.';

@@ -1,14 +1,14 @@
 -- Every webhook delivery that was proven by its signature, once. Key: event_id.
 CREATE TABLE webhook_events (
-    event_id    VARCHAR NOT NULL,
-    topic       VARCHAR,
-    source      VARCHAR,
-    sent_at     TIMESTAMPTZ,
-    received_at TIMESTAMPTZ,
-    outcome     VARCHAR,
-    body        VARCHAR,
-    body_sha256 VARCHAR,
-    run_id      VARCHAR
+    event_id    VARCHAR NOT NULL, -- field 1
+    topic       VARCHAR,          -- field 2
+    source      VARCHAR,          -- field 3
+    sent_at     TIMESTAMPTZ,      -- field 4
+    received_at TIMESTAMPTZ,      -- field 5
+    outcome     VARCHAR,          -- field 6
+    body        VARCHAR,          -- field 7
+    body_sha256 VARCHAR,          -- field 8
+    run_id      VARCHAR           -- field 9
 );
 
 COMMENT ON TABLE webhook_events IS 'Webhook events in the order of their nights, one row per event however often it was delivered. No night and no retention removes them.';

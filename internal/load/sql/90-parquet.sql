@@ -5,5 +5,5 @@ SELECT parse_formatted_bytes(current_setting('memory_limit'))
 
 -- name: write_table
 -- A row group ends at whichever comes first, rows or bytes in memory.
-COPY (SELECT {columns}, valid_from, row_hash FROM {table}) TO {file} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {level},
-    ROW_GROUP_SIZE {rows}, ROW_GROUP_SIZE_BYTES {bytes}, KV_METADATA {labels})
+COPY (SELECT {columns}, valid_from, {row_hash} AS row_hash FROM {table}) TO {file} (FORMAT parquet, COMPRESSION zstd,
+    COMPRESSION_LEVEL {level}, ROW_GROUP_SIZE {rows}, ROW_GROUP_SIZE_BYTES {bytes}, FIELD_IDS {ids}, KV_METADATA {labels})

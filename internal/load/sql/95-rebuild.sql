@@ -8,7 +8,7 @@ read_parquet({file}, hive_partitioning = false)
 
 -- name: read_snapshot
 -- The rows of one table in one snapshot. A column that is newer than the file is NULL.
-CREATE TEMP VIEW replayed AS SELECT {columns}, valid_from, row_hash FROM {source}
+CREATE TEMP VIEW replayed AS SELECT {columns}, valid_from, {row_hash} AS row_hash FROM {source}
 
 -- name: find_ending
 -- The rows of main that end with the snapshot: when their successor begins, or now.

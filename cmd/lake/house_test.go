@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite" // the catalog as any reader opens it
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/lake"
+	"placementsync/internal/ledger"
+	"placementsync/internal/load"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// house is a demo service, a warehouse that is filled from it, and a lake beside it.
+type house struct {
+	*testing.T
+	service *sim.Service
+	cfg     pipeline.Config
+	at      time.Time
+	dir     string
+	// step is that of the next commands.
+	step func(string) error
+}
+
+const token = "pc_top-secret-of-the-test"
+
+// newHouse fills a warehouse with so many nights of a few streams: tables with and
+// without rows, that change every night and that never do.
+func newHouse(t *testing.T, nights int) *house {
+	t.Helper()
+	h := &house{T: t, dir: t.TempDir(), service: sim.New(sim.Options{Seed: 3, Token: token, Outlets: 5, Listings: 30, Profiles: 3,
+		Campaigns: 3, Orders: 12, Files: 6, Folders: 2, ListingTurnover: 0.2, SilentChange: 0.2})}
+	server := httptest.NewServer(h.service)
+	t.Cleanup(server.Close)
+	names := []string{"product_listings", "orders", "order_details", "tags", "disclaimers", "files"}
+	streams := slices.DeleteFunc(stream.All(), func(s stream.Stream) bool { return !slices.Contains(names, s.Name) })
+	h.cfg = pipeline.Config{
+		Warehouse: warehouse.Config{Dir: filepath.Join(h.dir, "warehouse"), KeepVersions: 9, MemoryLimit: "256MB", Threads: 1,
+			Program: "test", Tables: stream.Tables(streams)},
+		Fetch: fetch.Config{BaseURL: server.URL, PageSize: 100, Token: func(context.Context) (string, error) { return token, nil },
+			Retry: fetch.Retry{MaxRetries: 3, Base: time.Millisecond, Max: 5 * time.Millisecond}},
+		Streams: streams, Details: "all", KnownRecords: 1, Limits: load.Limits{Share: 0.9, Rows: 500},
+		Now: func() time.Time { return h.at }, Log: slog.New(slog.DiscardHandler),
+	}
+	for _, s := range streams {
+		h.cfg.Chosen = append(h.cfg.Chosen, s.Name)
+	}
+	h.write("config.yaml", "api: {base_url: "+server.URL+", token: "+token+"}\n"+
+		"warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\n"+
+		"lake: {catalog: sqlite, warehouse: ./lake, keep_nights: 2}\n")
+	for range nights {
+		h.night()
+	}
+	return h
+}
+
+func (h *house) path(name string) string { return filepath.Join(h.dir, name) }
+
+func (h *house) write(name, text string) {
+	h.Helper()
+	h.must(os.WriteFile(h.path(name), []byte(text), 0o600))
+}
+
+func (h *house) must(err error) {
+	h.Helper()
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+// night lives through a day of the world and runs the night at its end.
+func (h *house) night() string {
+	h.Helper()
+	h.service.Advance(1)
+	h.at = h.service.Now().Add(2 * time.Hour)
+	res, err := pipeline.Run(h.Context(), h.cfg)
+	h.must(err)
+	if res.Run.Outcome != ledger.Complete {
+		h.Fatalf("night %s ended %s", res.Run.ID, res.Run.Outcome)
+	}
+	return res.Run.ID
+}
+
+// said is what a command did.
+type said struct {
+	code           int
+	stdout, stderr string
+}
+
+// run runs a command.
+func (h *house) run(args ...string) said {
+	h.Helper()
+	var out, err bytes.Buffer
+	p := process{stdout: &out, stderr: &err, lookupEnv: func(string) (string, bool) { return "", false }, now: time.Now, step: h.step}
+	code := executeArgs(h.Context(), append([]string{"--config", h.path("config.yaml")}, args...), p)
+	return said{code, out.String(), err.String()}
+}
+
+// succeed runs a command that must end with 0, and reads its JSON.
+func (h *house) succeed(into any, args ...string) {
+	h.Helper()
+	got := h.run(append(args, "--format", "json")...)
+	if got.code != 0 {
+		h.Fatalf("%v ended with %d: %s%s", args, got.code, got.stdout, got.stderr)
+	}
+	if err := json.Unmarshal([]byte(got.stdout), into); err != nil {
+		h.Fatalf("%v: %v in %s", args, err, got.stdout)
+	}
+}
+
+// fail runs a command that must end with this code, say this, and write no result.
+func (h *house) fail(code int, text string, args ...string) {
+	h.Helper()
+	got := h.run(args...)
+	if got.code != code || !strings.Contains(got.stderr, text) {
+		h.Fatalf("%v ended with %d, want %d and %q: %s%s", args, got.code, code, text, got.stdout, got.stderr)
+	}
+}
+
+func (h *house) publish(args ...string) []lake.Published {
+	h.Helper()
+	var p struct{ Published []lake.Published }
+	h.succeed(&p, append([]string{"publish"}, args...)...)
+	return p.Published
+}
+
+func (h *house) status() (s lake.Status) {
+	h.Helper()
+	h.succeed(&s, "status")
+	return s
+}
+
+// same requires that every table of a night is as in the version.
+func (h *house) same(run string) {
+	h.Helper()
+	var v lake.Verified
+	h.succeed(&v, "verify", run)
+	if len(v.Differences) > 0 || v.Tables == 0 || v.Rows == 0 {
+		h.Fatalf("night %s: %+v", run, v)
+	}
+}
+
+// whole requires that all tables show one night, and that its files are there.
+func (h *house) whole() (run string) {
+	h.Helper()
+	s := h.status()
+	for _, t := range s.Tables {
+		if t.Run != s.Run {
+			h.Fatalf("%s shows %q, and the lake %q", t.Table, t.Run, s.Run)
+		}
+	}
+	if s.Run != "" {
+		h.same(s.Run)
+	}
+	return s.Run
+}
+
+// filesOfLake lists the files of the lake.
+func (h *house) filesOfLake() []string {
+	h.Helper()
+	var found []string
+	err := filepath.WalkDir(h.path("lake"), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && filepath.Base(path) != "catalog.db" {
+			found = append(found, path)
+		}
+		return err
+	})
+	if !errors.Is(err, fs.ErrNotExist) {
+		h.must(err)
+	}
+	return found
+}
+
+// metadataFile is where the catalog says that the metadata of a table are.
+func (h *house) metadataFile(namespace, table string) (path string) {
+	h.Helper()
+	db, err := sql.Open("sqlite", h.path("lake/catalog.db"))
+	h.must(err)
+	defer db.Close()
+	h.must(db.QueryRowContext(h.Context(), "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?",
+		namespace, table).Scan(&path))
+	return strings.TrimPrefix(path, "file://")
+}

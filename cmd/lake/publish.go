@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/lake"
+	"placementsync/internal/warehouse"
+)
+
+type publishOptions struct {
+	all    bool
+	format string
+}
+
+func publishCommand(g *globals) *cobra.Command {
+	var o publishOptions
+	cmd := &cobra.Command{
+		Use:   "publish [RUN]",
+		Short: "Commit a published night to the lake",
+		Long: "Commit a night to the lake, all tables in one step: the one that readers of the warehouse\n" +
+			"see, or RUN. It does nothing when the lake shows the night already, and refuses one that is\n" +
+			"older than what the lake shows. --all commits each kept night that the lake lacks, so that\n" +
+			"readers can ask for each by its tag.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runPublish(cmd.Context(), g, o, args) }),
+	}
+	cmd.Flags().BoolVar(&o.all, "all", false, "commit each kept night that the lake lacks, oldest first")
+	cmd.Flags().StringVar(&o.format, "format", "table", "table or json")
+	return cmd
+}
+
+func runPublish(ctx context.Context, g *globals, o publishOptions, args []string) (err error) {
+	if err := checkFormat(o.format); err != nil {
+		return err
+	}
+	if o.all && len(args) > 0 {
+		return usageErr("publish takes either a run or --all, not both")
+	}
+	wh, l, err := g.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	runs := args
+	if len(runs) == 0 {
+		if runs, err = runsToPublish(wh, o.all); err != nil {
+			return err
+		}
+	}
+	done := []lake.Published{}
+	for _, run := range runs {
+		p, publishErr := publishRun(ctx, wh, l, run)
+		// Of several nights, those before the one that the lake shows are not missing.
+		if errors.As(publishErr, new(*lake.OlderError)) && o.all {
+			continue
+		}
+		if publishErr != nil {
+			err = publishErr
+			break
+		}
+		done = append(done, p)
+	}
+	return errors.Join(err, showPublished(g.stdout, o.format, done))
+}
+
+// runsToPublish is the newest night, or all kept nights that it was built on, oldest
+// first.
+func runsToPublish(wh *warehouse.Warehouse, all bool) ([]string, error) {
+	if err := wh.Identity.Check(); err != nil {
+		return nil, err
+	}
+	latest, ok, err := wh.Versions.Latest()
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, errors.New("publish to the lake: the warehouse has no published night: run \"placementsync run\" first")
+	}
+	if !all {
+		return []string{latest}, nil
+	}
+	var runs []string
+	for _, m := range wh.Versions.Lineage(latest) {
+		runs = append(runs, m.RunID)
+	}
+	return runs, nil
+}
+
+func publishRun(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, run string) (p lake.Published, err error) {
+	v, err := lake.OpenVersion(ctx, wh, run)
+	if err != nil {
+		return p, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	return l.Publish(ctx, v)
+}
+
+func showPublished(w io.Writer, format string, done []lake.Published) error {
+	if format == "json" {
+		return writeJSON(w, map[string]any{"published": done})
+	}
+	for _, p := range done {
+		if p.Already {
+			fmt.Fprintf(w, "night %s of %s: the lake shows it already\n", p.Run, p.SnapshotAt.Format(time.RFC3339))
+			continue
+		}
+		fmt.Fprintf(w, "night %s of %s: %d tables in one commit, %d replaced, %d extended, %d unchanged; %d rows written in %.1f s\n",
+			p.Run, p.SnapshotAt.Format(time.RFC3339), p.Tables, p.Replaced, p.Appended, p.Tables-p.Replaced-p.Appended, p.Rows, p.Seconds)
+		if p.TagsDropped {
+			fmt.Fprintln(w, "note: the catalog does not keep tags: readers see the newest night, and cannot ask for an earlier one")
+		}
+	}
+	return nil
+}
+
+func writeJSON(w io.Writer, value any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(value)
+}
+
+func checkFormat(format string) error {
+	if format != "table" && format != "json" {
+		return usageErr("--format is %q: use table or json", format)
+	}
+	return nil
+}
+
+// isFolder reports whether a place is a folder of this machine.
+func isFolder(place string) bool { return !strings.Contains(place, "://") }

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"placementsync/internal/lake"
+)
+
+// TestEveryNightIsPublished publishes three nights one by one, and all values of each can
+// be read by its tag.
+func TestEveryNightIsPublished(t *testing.T) {
+	h := newHouse(t, 0)
+	var runs []string
+	for range 3 {
+		runs = append(runs, h.night())
+		p := h.publish()
+		if len(p) != 1 || p[0].Already || p[0].Run != runs[len(runs)-1] || p[0].TagsDropped {
+			t.Fatalf("published %+v", p)
+		}
+		if len(runs) == 1 && p[0].Replaced != p[0].Tables || len(runs) > 1 && (p[0].Replaced+p[0].Appended == p[0].Tables || p[0].Appended == 0) {
+			t.Errorf("night %d: %+v", len(runs), p[0])
+		}
+	}
+	for _, run := range runs {
+		h.same(run)
+	}
+	if s := h.status(); !slices.Equal(s.Nights, runs) || s.Run != runs[2] || s.Behind || len(s.Tables) == 0 {
+		t.Errorf("status %+v", s)
+	}
+	if p := h.publish(); !p[0].Already {
+		t.Errorf("published twice: %+v", p)
+	}
+}
+
+// TestSkippedNightsAreMadeUpFor: past is what it would be if every night had been
+// published.
+func TestSkippedNightsAreMadeUpFor(t *testing.T) {
+	h := newHouse(t, 1)
+	h.publish()
+	h.night()
+	h.night()
+	last := h.night()
+	if p := h.publish(); p[0].Appended == 0 {
+		t.Errorf("published %+v", p)
+	}
+	h.same(last)
+}
+
+func TestAllPublishesEachKeptNight(t *testing.T) {
+	h := newHouse(t, 3)
+	if p := h.publish("--all"); len(p) != 3 {
+		t.Fatalf("published %+v", p)
+	}
+	first := h.status().Nights[0]
+	h.same(first)
+	h.night()
+	if p := h.publish("--all"); len(p) != 1 {
+		t.Errorf("published %+v", p)
+	}
+}
+
+// TestAnOlderNightIsRefused, also after a rollback: the night that follows puts history
+// right, since what the lake has of past is not what the warehouse has.
+func TestAnOlderNightIsRefused(t *testing.T) {
+	h := newHouse(t, 3)
+	all := h.publish("--all")
+	h.fail(1, "the lake shows "+all[2].Run, "publish", all[0].Run)
+	h.cfg.Warehouse.Dir = h.path("other") // as if the last two nights had been other ones
+	h.must(os.Rename(h.path("warehouse"), h.path("first")))
+	h.must(os.Rename(h.path("first"), h.path("other")))
+	h.must(os.RemoveAll(h.path("other/versions/" + all[2].Run)))
+	h.must(os.RemoveAll(h.path("other/latest")))
+	h.must(os.Symlink("versions/"+all[1].Run, h.path("other/latest")))
+	h.forgetRun(all[2].Run)
+	h.must(os.Rename(h.path("other"), h.path("warehouse")))
+	h.cfg.Warehouse.Dir = h.path("warehouse")
+	h.fail(1, "not earlier", "publish")
+	if run := h.status().Run; run != all[2].Run {
+		t.Fatalf("the lake shows %s", run)
+	}
+	next := h.night()
+	h.publish()
+	h.same(next)
+}
+
+// forgetRun removes a run from the ledger.
+func (h *house) forgetRun(run string) {
+	h.Helper()
+	path := h.path("other/state/runs.jsonl")
+	data, err := os.ReadFile(path)
+	h.must(err)
+	lines := slices.DeleteFunc(strings.SplitAfter(string(data), "\n"), func(line string) bool { return strings.Contains(line, run) })
+	h.must(os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600))
+}
+
+// TestADamagedFileIsRefused before anything of its night is visible.
+func TestADamagedFileIsRefused(t *testing.T) {
+	h := newHouse(t, 1)
+	first := h.publish()[0].Run
+	second := h.night()
+	file := h.path("warehouse/versions/" + second + "/product_listings.parquet")
+	data, err := os.ReadFile(file)
+	h.must(err)
+	data[len(data)/2] ^= 1
+	h.must(os.WriteFile(file, data, 0o600))
+	files := h.filesOfLake()
+	h.fail(1, "its checksum is not the one of its manifest", "publish")
+	if run := h.whole(); run != first {
+		t.Errorf("the lake shows %s", run)
+	}
+	if now := h.filesOfLake(); !slices.Equal(now, files) {
+		t.Errorf("files were left: %v", now)
+	}
+}
+
+// TestTheSchemaFollows: a column that the lake lacks is added under its own id, one that
+// the warehouse lacks stays, and reads NULL from then on.
+func TestTheSchemaFollows(t *testing.T) {
+	h := newHouse(t, 1)
+	first := h.publish()[0].Run
+	const lacking = "unit_amount"
+	h.editMetadata("placements_current", "product_listing_prices", func(fields []any) []any {
+		fields = slices.DeleteFunc(fields, func(f any) bool { return f.(map[string]any)["name"] == lacking })
+		return append(fields, map[string]any{"id": 9000, "name": "of_another_time", "required": false, "type": "string"})
+	})
+	second := h.night()
+	h.publish()
+	h.same(second)
+	h.same(first)
+	names := h.columnsOf("placements_current", "product_listing_prices")
+	if !slices.Contains(names, lacking) || !slices.Contains(names, "of_another_time") {
+		t.Errorf("the columns are %v", names)
+	}
+}
+
+// editMetadata changes the columns of a table as another program would.
+func (h *house) editMetadata(namespace, table string, edit func(fields []any) []any) {
+	h.Helper()
+	path := h.metadataFile(namespace, table)
+	m := h.readMetadata(path)
+	for _, s := range m["schemas"].([]any) {
+		s.(map[string]any)["fields"] = edit(s.(map[string]any)["fields"].([]any))
+	}
+	data, err := json.Marshal(m)
+	h.must(err)
+	h.must(os.WriteFile(path, data, 0o600))
+}
+
+func (h *house) readMetadata(path string) (m map[string]any) {
+	h.Helper()
+	data, err := os.ReadFile(path)
+	h.must(err)
+	h.must(json.Unmarshal(data, &m))
+	return m
+}
+
+// columnsOf lists the columns of the current schema.
+func (h *house) columnsOf(namespace, table string) (names []string) {
+	h.Helper()
+	m := h.readMetadata(h.metadataFile(namespace, table))
+	for _, s := range m["schemas"].([]any) {
+		if s := s.(map[string]any); s["schema-id"] == m["current-schema-id"] {
+			for _, f := range s["fields"].([]any) {
+				names = append(names, f.(map[string]any)["name"].(string))
+			}
+		}
+	}
+	return names
+}
+
+// TestOldNightsExpire with the files that only they had, and orphans when they are old.
+func TestOldNightsExpire(t *testing.T) {
+	h := newHouse(t, 4)
+	all := h.publish("--all")
+	before := len(h.filesOfLake())
+	young, old := h.path("lake/placements_current/tags/data/young.parquet"), h.path("lake/placements_current/tags/data/old.parquet")
+	for _, path := range []string{young, old} {
+		h.must(os.WriteFile(path, []byte("left by a killed publisher"), 0o600))
+	}
+	h.must(os.Chtimes(old, h.at, h.at))
+	var dry, e lake.Expired
+	h.succeed(&dry, "expire", "--dry-run")
+	h.succeed(&e, "expire")
+	if want := []string{all[0].Run, all[1].Run}; !slices.Equal(e.Nights, want) || !slices.Equal(dry.Nights, want) || e.Orphans != 1 || e.Snapshots == 0 {
+		t.Errorf("expired %+v, dry %+v", e, dry)
+	}
+	if _, err := os.Stat(old); err == nil {
+		t.Error("the old orphan is there")
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Error("the young orphan is gone")
+	}
+	if after := len(h.filesOfLake()); after >= before {
+		t.Errorf("%d files before, %d after", before, after)
+	}
+	h.same(all[2].Run)
+	h.same(all[3].Run)
+	if got := h.run("verify", all[0].Run); got.code != 3 || !strings.Contains(got.stdout, "it has no tag run_"+all[0].Run) {
+		t.Errorf("verify of an expired night: %+v", got)
+	}
+}
+
+// TestVerifyFindsADifference in a data file and in the rows.
+func TestVerifyFindsADifference(t *testing.T) {
+	h := newHouse(t, 1)
+	run := h.publish()[0].Run
+	files, err := filepath.Glob(h.path("lake/placements_current/product_listings/data/*.parquet"))
+	h.must(err)
+	other, err := filepath.Glob(h.path("lake/placements_current/orders/data/*.parquet"))
+	h.must(err)
+	data, err := os.ReadFile(other[0])
+	h.must(err)
+	h.must(os.WriteFile(files[0], data, 0o600))
+	if got := h.run("verify", run); got.code != 3 || !strings.Contains(got.stdout, "placements_current.product_listings: ") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestCheckTakesBackWhatItWrites(t *testing.T) {
+	h := newHouse(t, 0)
+	for range 2 {
+		if got := h.run("check"); got.code != 0 {
+			t.Fatalf("got %+v", got)
+		}
+	}
+	if files := h.filesOfLake(); len(files) > 0 {
+		t.Errorf("left %v", files)
+	}
+	if s := h.status(); len(s.Tables) > 0 || s.Run != "" {
+		t.Errorf("left %+v", s)
+	}
+}
+
+func TestWrongUseEndsWith2(t *testing.T) {
+	h := newHouse(t, 0)
+	h.fail(2, "not both", "publish", "--all", "20261101T020000Z")
+	h.fail(2, "use table or json", "status", "--format", "csv")
+	h.fail(2, "unknown command", "publsh")
+	h.fail(1, "no published night", "publish")
+	h.write("config.yaml", "warehouse: {dir: ./warehouse}\n")
+	h.fail(2, "there is no lake", "publish")
+	h.write("config.yaml", "lake: {catalog: 'postgres://u:secret@127.0.0.1/db', warehouse: ./lake}\n")
+	h.fail(2, "contains a password", "publish")
+	if got := h.run("publish"); strings.Contains(got.stderr, "secret") {
+		t.Errorf("the password is shown: %s", got.stderr)
+	}
+}

@@ -1,0 +1,86 @@
+package config
+
+import (
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+var (
+	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+	// Other characters are allowed in names of objects, but not by every server.
+	prefixName = regexp.MustCompile(`^[A-Za-z0-9!_.*'()/=+@-]*$`)
+	regionName = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
+)
+
+// BucketScheme begins an address in object storage.
+const BucketScheme = "s3://"
+
+// ParseBucket splits s3://bucket/prefix. The prefix has no slash at its ends and may be
+// empty. The error does not quote the text, which may contain credentials.
+func ParseBucket(address string) (bucket, prefix string, err error) {
+	rest, ok := strings.CutPrefix(address, BucketScheme)
+	bucket, prefix, _ = strings.Cut(rest, "/")
+	prefix = strings.TrimRight(prefix, "/")
+	switch {
+	case !ok:
+		return "", "", errors.New("is not an address in object storage: write one such as s3://bucket/prefix")
+	case strings.ContainsAny(bucket, "@:"):
+		return "", "", errors.New("contains credentials or a port: write s3://bucket/prefix, and use the section s3")
+	case !bucketName.MatchString(bucket):
+		return "", "", errors.New("does not name a bucket: write s3://bucket/prefix, where bucket has 3 to 63 lower-case letters, digits, dots and hyphens")
+	case !prefixName.MatchString(prefix) || hasOddPart(prefix):
+		return "", "", errors.New("has a prefix that not every server accepts: use letters, digits, and - _ . between single slashes")
+	}
+	return bucket, prefix, nil
+}
+
+// hasOddPart reports whether a part of a prefix is empty or means another folder.
+func hasOddPart(prefix string) bool {
+	for part := range strings.SplitSeq(prefix, "/") {
+		if part == "." || part == ".." || part == "" && prefix != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *validator) checkBucket(path, address string) {
+	if address == "" {
+		return
+	}
+	if _, _, err := ParseBucket(address); err != nil {
+		v.addProblem(path, "%v", err)
+	}
+}
+
+// checkS3 shows only scheme and host of a refused endpoint: the rest may contain
+// credentials.
+func (v *validator) checkS3(s S3) {
+	const path = "s3.endpoint"
+	u, err := url.Parse(s.Endpoint)
+	switch {
+	case s.Endpoint == "":
+	case err != nil || !isWeb(u):
+		v.addProblem(path, "is not an absolute http or https address: write one such as https://s3.example.com")
+	case u.User != nil:
+		v.addProblem(path, "contains credentials: remove them and use s3.access_key_file and s3.secret_key_file")
+	case strings.Trim(u.Path, "/") != "" || strings.ContainsAny(s.Endpoint, "?#"):
+		v.addProblem(path, "%s is followed by a path, query or fragment: end it with the host, and name the bucket where it is used",
+			v.showValue(path, u.Scheme+"://"+u.Host))
+	case u.Scheme == "http" && !s.AllowInsecure && !isLoopback(u.Hostname()):
+		v.addProblem(path, "%s would send what is stored unencrypted: use https, or set s3.allow_insecure: true",
+			v.showValue(path, u.Scheme+"://"+u.Host))
+	}
+	if !regionName.MatchString(s.Region) {
+		v.addProblem("s3.region", "%s is not a region: write one such as eu-central-1", v.showValue("s3.region", s.Region))
+	}
+	if access, secret := "s3.access_key_file", "s3.secret_key_file"; (s.AccessKeyFile == "") != (s.SecretKeyFile == "") &&
+		!v.broken[access] && !v.broken[secret] {
+		if s.AccessKeyFile != "" {
+			access, secret = secret, access
+		}
+		v.addProblem(access, "is empty, and %s is set: give both files, or none for the keys of the environment", secret)
+	}
+}

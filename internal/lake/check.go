@@ -1,0 +1,37 @@
+package lake
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+)
+
+// Check writes a file and a table, and takes both back.
+func (l *Lake) Check(ctx context.Context) error {
+	if l.files.root != "" {
+		if err := l.files.checkAccess(); err != nil {
+			return fmt.Errorf("check the lake: write to %s: %w", l.cfg.Warehouse, err)
+		}
+	}
+	if err := l.catalog.checkAccess(ctx); err != nil {
+		return fmt.Errorf("check the lake: %w", err)
+	}
+	return nil
+}
+
+// checkAccess writes a file, reads it and removes it.
+func (f *files) checkAccess() error {
+	name, content := f.root+"/check-"+uuid.NewString(), []byte("placementsync\n")
+	if err := f.WriteFile(name, content); err != nil {
+		return err
+	}
+	got, err := f.readAll(name)
+	if err == nil && !bytes.Equal(got, content) {
+		err = errors.New("what was read is not what was written")
+	}
+	f.made.take()
+	return errors.Join(err, f.Remove(name))
+}

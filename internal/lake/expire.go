@@ -1,0 +1,206 @@
+package lake
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
+)
+
+// Expired is what an expiry removed, or would remove.
+type Expired struct {
+	DryRun bool `json:"dry_run"`
+	// Nights are those that readers can no longer ask for.
+	Nights    []string `json:"nights"`
+	Snapshots int      `json:"snapshots"`
+	// Files that nothing refers to any longer; of them, Orphans are what publishers left
+	// that lost or were killed.
+	Files   int   `json:"files"`
+	Orphans int   `json:"orphans"`
+	Bytes   int64 `json:"bytes"`
+}
+
+// orphanAge is how old a file is that nothing refers to before it is removed: a publisher
+// may be writing younger ones.
+const orphanAge = 72 * time.Hour
+
+// Expire removes the tags and snapshots of all but the newest nights, in one commit, and
+// then the files that nothing refers to. With 0 nights to keep, all stay.
+func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, err error) {
+	e = Expired{DryRun: dryRun, Nights: []string{}}
+	have, err := l.catalog.load(ctx)
+	if err != nil {
+		return e, err
+	}
+	all, err := readAllShown(have)
+	if err != nil {
+		return e, err
+	}
+	e.Nights = oldNights(have, all, keep)
+	after := tables{}
+	var changes []change
+	for _, n := range sortedNames(have) {
+		c, removed := expireTable(n, have[n], e.Nights)
+		after[n] = have[n]
+		if removed == 0 && len(c.updates) == 0 {
+			continue
+		}
+		m, err := table.UpdateTableMetadata(have[n].Metadata(), c.updates, have[n].MetadataLocation())
+		if err != nil {
+			return e, fmt.Errorf("expire %s: %w", n, err)
+		}
+		after[n] = table.New(have[n].Identifier(), m, have[n].MetadataLocation(), have[n].FS, nil)
+		changes, e.Snapshots = append(changes, c), e.Snapshots+removed
+	}
+	if len(changes) > 0 && !dryRun {
+		if err := l.catalog.commit(ctx, changes); err != nil {
+			return e, err
+		}
+	}
+	for _, n := range sortedNames(have) {
+		if err := l.removeFiles(ctx, have[n], after[n], &e); err != nil {
+			return e, fmt.Errorf("remove files of %s: %w; the nights are gone, run it again", n, err)
+		}
+	}
+	return e, nil
+}
+
+func sortedNames(have tables) []tableName {
+	var names []tableName
+	for n := range have {
+		names = append(names, n)
+	}
+	slices.SortFunc(names, func(a, b tableName) int { return strings.Compare(a.String(), b.String()) })
+	return names
+}
+
+// oldNights are the nights with tags but the newest ones. Their ids begin with the time.
+func oldNights(have tables, all map[tableName]shown, keep int) []string {
+	nights := map[string]bool{}
+	for _, t := range have {
+		for name := range t.Metadata().Refs() {
+			if run, ok := strings.CutPrefix(name, tagOf("")); ok {
+				nights[run] = true
+			}
+		}
+	}
+	for _, s := range all {
+		delete(nights, s.run) // what a table shows stays
+	}
+	sorted := mapKeys(nights)
+	if keep == 0 || len(sorted) < keep {
+		return []string{}
+	}
+	return sorted[:len(sorted)-keep+1]
+}
+
+// expireTable removes the tags of nights, and the snapshots that no name leads to.
+func expireTable(n tableName, t *table.Table, nights []string) (c change, removed int) {
+	c = change{name: n, base: t}
+	named := map[int64]bool{}
+	for name, ref := range t.Metadata().Refs() {
+		if run, ok := strings.CutPrefix(name, tagOf("")); ok && slices.Contains(nights, run) {
+			c.updates = append(c.updates, table.NewRemoveSnapshotRefUpdate(name))
+			continue
+		}
+		named[ref.SnapshotID] = true
+	}
+	if len(c.updates) == 0 {
+		return c, 0
+	}
+	var gone []int64
+	for _, s := range t.Metadata().Snapshots() {
+		if !named[s.SnapshotID] {
+			gone = append(gone, s.SnapshotID)
+		}
+	}
+	if len(gone) > 0 {
+		c.updates = append(c.updates, table.NewRemoveSnapshotsUpdate(gone, false))
+	}
+	c.requirements = []table.Requirement{table.AssertTableUUID(t.Metadata().TableUUID())}
+	if s := t.CurrentSnapshot(); s != nil {
+		c.requirements = append(c.requirements, table.AssertRefSnapshotID(table.MainBranch, &s.SnapshotID))
+	}
+	return c, len(gone)
+}
+
+// removeFiles removes the files that only the metadata before refer to, and old ones that
+// nothing refers to.
+func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, e *Expired) error {
+	needed, err := referredFiles(ctx, after)
+	if err != nil {
+		return err
+	}
+	expired := map[string]bool{}
+	if before != after {
+		if expired, err = referredFiles(ctx, before); err != nil {
+			return err
+		}
+	}
+	store, err := after.FS(ctx)
+	if err != nil {
+		return err
+	}
+	var names []string
+	err = store.(*files).walk(after.Location(), func(name string, info fs.FileInfo) error {
+		orphan := !expired[name]
+		if needed[name] || orphan && l.cfg.Now().Sub(info.ModTime()) < orphanAge {
+			return ctx.Err()
+		}
+		names = append(names, name)
+		e.Files, e.Bytes = e.Files+1, e.Bytes+info.Size()
+		if orphan {
+			e.Orphans++
+		}
+		return ctx.Err()
+	})
+	if err != nil || e.DryRun {
+		return err
+	}
+	return eachOf(store.(*files).workers(), names, store.(*files).remove)
+}
+
+// referredFiles are all files that the metadata of a table refer to, from any snapshot.
+func referredFiles(ctx context.Context, t *table.Table) (map[string]bool, error) {
+	store, err := t.FS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{t.MetadataLocation(): true}
+	for entry := range t.Metadata().PreviousFiles() {
+		found[entry.MetadataFile] = true
+	}
+	for _, s := range t.Metadata().Snapshots() {
+		found[s.ManifestList] = true
+		manifests, err := s.Manifests(store)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", s.ManifestList, err)
+		}
+		for _, m := range manifests {
+			if found[m.FilePath()] {
+				continue
+			}
+			found[m.FilePath()] = true
+			for entry, err := range m.Entries(store, false) {
+				if err != nil {
+					return nil, fmt.Errorf("read %s: %w", m.FilePath(), err)
+				}
+				if entry.Status() != iceberg.EntryStatusDELETED {
+					found[entry.DataFile().FilePath()] = true
+				}
+			}
+		}
+	}
+	for s := range t.Metadata().Statistics() {
+		found[s.StatisticsPath] = true
+	}
+	for s := range t.Metadata().PartitionStatistics() {
+		found[s.StatisticsPath] = true
+	}
+	return found, nil
+}

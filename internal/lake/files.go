@@ -1,0 +1,255 @@
+package lake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	icebergio "github.com/apache/iceberg-go/io"
+
+	"placementsync/internal/durable"
+)
+
+// files are the files of the lake's tables, in a folder or in object storage. It knows
+// which of them this process created, so that a publisher that loses can remove its own.
+type files struct {
+	icebergio.WriteFileIO
+	disk  durable.Disk
+	local bool
+	root  string // as an address: file:///folder or s3://bucket/prefix
+	made  *madeFiles
+}
+
+// madeFiles are the files that this process made and that no commit refers to yet.
+type madeFiles struct {
+	mu    sync.Mutex // guards the others
+	names []string
+	by    []icebergio.WriteFileIO
+}
+
+func (m *madeFiles) add(name string, by icebergio.WriteFileIO) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.names, m.by = append(m.names, name), append(m.by, by)
+}
+
+// take returns the files and forgets them.
+func (m *madeFiles) take() ([]string, []icebergio.WriteFileIO) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	names, by := m.names, m.by
+	m.names, m.by = nil, nil
+	return names, by
+}
+
+// folders are the folders of the files, and those above them up to root.
+func (m *madeFiles) folders(root string) []string {
+	dirs := map[string]bool{}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, name := range m.names {
+		for dir := path.Dir(localPath(name)); !dirs[dir] && strings.HasPrefix(dir, root); dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
+	}
+	return mapKeys(dirs)
+}
+
+// openFiles opens the files below Config.Warehouse. It creates nothing.
+func openFiles(ctx context.Context, cfg Config) (*files, error) {
+	f := &files{disk: durable.Disk{Step: cfg.Step, Label: kindOfFile}, made: &madeFiles{}}
+	if cfg.Warehouse == "" {
+		return f, nil // the server of the catalog names the place of each table
+	}
+	if strings.Contains(cfg.Warehouse, "://") {
+		store, err := icebergio.LoadFS(ctx, storageProperties(cfg), cfg.Warehouse)
+		if err != nil {
+			return nil, fmt.Errorf("open %s: %w", cfg.Warehouse, err)
+		}
+		writable, ok := store.(icebergio.WriteFileIO)
+		if !ok {
+			return nil, fmt.Errorf("open %s: it cannot be written", cfg.Warehouse)
+		}
+		f.WriteFileIO, f.root = writable, strings.TrimRight(cfg.Warehouse, "/")
+		return f, nil
+	}
+	f.WriteFileIO, f.local, f.root = icebergio.LocalFS{}, true, "file://"+filepath.ToSlash(cfg.Warehouse)
+	// Readers disagree on whether a location is escaped.
+	if u, err := url.Parse(f.root); err != nil || u.String() != f.root {
+		return nil, fmt.Errorf("open %q: engines read names with spaces or special characters in different ways: choose another folder as lake.warehouse", cfg.Warehouse)
+	}
+	return f, nil
+}
+
+// through are the same files, reached as a REST catalog says.
+func (f *files) through(store icebergio.WriteFileIO) *files {
+	_, local := store.(icebergio.LocalFS)
+	return &files{WriteFileIO: store, disk: f.disk, local: local, root: f.root, made: f.made}
+}
+
+// kindOfFile names a file for trials by what is the same in every run.
+func kindOfFile(name string) string {
+	base := path.Base(name)
+	switch {
+	case strings.HasSuffix(base, ".parquet"):
+		return "data"
+	case strings.HasSuffix(base, ".metadata.json"):
+		return "metadata"
+	case strings.HasPrefix(base, "snap-"):
+		return "manifest list"
+	case strings.HasSuffix(base, ".avro"):
+		return "manifest"
+	}
+	return "other"
+}
+
+// localPath is the path of an address in a folder.
+func localPath(address string) string { return strings.TrimPrefix(address, "file://") }
+
+// Create makes a file that is durable when it is closed.
+func (f *files) Create(name string) (w icebergio.FileWriter, err error) {
+	err = f.disk.Do("create", name, func() error {
+		w, err = f.WriteFileIO.Create(name)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.made.add(name, f.WriteFileIO)
+	return &durableWriter{w, f, name}, nil
+}
+
+// WriteFile is Create with the content at hand.
+func (f *files) WriteFile(name string, data []byte) error {
+	w, err := f.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return errors.Join(err, w.Close())
+}
+
+// durableWriter syncs a file of a folder before it is closed. In object storage, an
+// object is durable when its upload is complete.
+type durableWriter struct {
+	icebergio.FileWriter
+	files *files
+	name  string
+}
+
+func (w *durableWriter) Close() error {
+	return w.files.disk.Do("complete", w.name, func() error {
+		var err error
+		if file, ok := w.FileWriter.(*os.File); ok {
+			err = file.Sync()
+		}
+		return errors.Join(err, w.FileWriter.Close())
+	})
+}
+
+// syncFolders makes the names of all created files durable.
+func (f *files) syncFolders() error {
+	if !f.local {
+		return nil
+	}
+	return eachOf(f.workers(), f.made.folders(localPath(f.root)), f.disk.Sync)
+}
+
+// removeMade removes the files that no commit refers to. One that cannot be removed is an
+// orphan, which expire removes.
+func (f *files) removeMade() {
+	names, by := f.made.take()
+	for i := len(names) - 1; i >= 0; i-- {
+		_ = by[i].Remove(names[i])
+	}
+}
+
+// workers is how many files are written at once; with trials one, so that steps come in
+// the same order.
+func (f *files) workers() int {
+	const folder, network = 4, 16
+	switch {
+	case f.disk.Step != nil:
+		return 1
+	case f.local:
+		return folder
+	}
+	return network
+}
+
+// copyIn copies a file of this machine to a new file of the lake.
+func (f *files) copyIn(from, to string) (err error) {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	w, err := f.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = w.ReadFrom(src)
+	return errors.Join(err, w.Close())
+}
+
+// walk lists the files below an address. A folder that does not exist has none.
+func (f *files) walk(root string, visit func(name string, info fs.FileInfo) error) error {
+	lister, ok := f.WriteFileIO.(icebergio.ListableIO)
+	if !ok {
+		return fmt.Errorf("list %s: its store cannot be listed", root)
+	}
+	prefix := ""
+	if f.local {
+		prefix = "file://"
+	}
+	err := lister.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		return visit(prefix+name, info)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// localView lets iceberg-go read a file of this machine under the name that it has in
+// the lake, so that nothing is read back over the network.
+type localView struct {
+	icebergio.IO
+	local string
+}
+
+func (v localView) Open(string) (icebergio.File, error) { return os.Open(v.local) }
+
+// readAll reads a whole file of the lake.
+func (f *files) readAll(name string) (data []byte, err error) {
+	r, err := f.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	return io.ReadAll(r)
+}
+
+// remove removes a file. One that is gone is no error.
+func (f *files) remove(name string) error {
+	err := f.disk.Do("removal", name, func() error { return f.Remove(name) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,54 @@
+package lake
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// openPostgres connects to a Postgres database. Errors of pgx do not contain the
+// password.
+func openPostgres(ctx context.Context, cfg Config) (*sql.DB, dialect, error) {
+	d := dialect{
+		hasTables:  "SELECT to_regclass('iceberg_tables') IS NOT NULL",
+		numbered:   true,
+		isConflict: isPostgresConflict,
+	}
+	connection, err := pgx.ParseConfig(cfg.Catalog)
+	if err != nil {
+		return nil, d, fmt.Errorf("open the catalog: %w", err)
+	}
+	if cfg.Password != nil {
+		password, err := cfg.Password()
+		if err != nil {
+			return nil, d, fmt.Errorf("open the catalog: %w", err)
+		}
+		if password != "" {
+			connection.Password = password
+		}
+	}
+	db := stdlib.OpenDB(*connection)
+	if err := db.PingContext(ctx); err != nil {
+		return nil, d, errors.Join(fmt.Errorf("open the catalog: %w: look at lake.catalog and the password; nothing was changed", err), db.Close())
+	}
+	return db, d, nil
+}
+
+// isPostgresConflict recognizes what one of two publishers gets: a row that the other has
+// added, tables that both make, or a deadlock.
+func isPostgresConflict(err error) bool {
+	var failed *pgconn.PgError
+	if !errors.As(err, &failed) {
+		return false
+	}
+	switch failed.Code {
+	case "23505", "40001", "40P01", "42P07":
+		return true
+	}
+	return false
+}

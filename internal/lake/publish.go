@@ -1,0 +1,232 @@
+package lake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/apache/iceberg-go/table"
+
+	"placementsync/internal/warehouse"
+)
+
+// Published is what a publish did.
+type Published struct {
+	Run        string    `json:"run_id"`
+	SnapshotAt time.Time `json:"snapshot_at"`
+	// Already says that the lake showed the night before.
+	Already bool `json:"already_published"`
+	// Tables are those of the night. Of them, Replaced and Appended got data; the
+	// others got the tag only.
+	Tables   int   `json:"tables"`
+	Replaced int   `json:"replaced"`
+	Appended int   `json:"appended"`
+	Rows     int64 `json:"rows_written"`
+	Bytes    int64 `json:"bytes_written"`
+	// TagsDropped says that the catalog does not keep tags: readers cannot ask for a
+	// night by its name.
+	TagsDropped bool    `json:"tags_dropped"`
+	Seconds     float64 `json:"seconds"`
+}
+
+// UnknownError says that the catalog may or may not have put a commit in force.
+type UnknownError struct{ Err error }
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("commit to the lake: %v; the night may be visible, all of it or nothing: publish again, which finds out", e.Err)
+}
+
+func (e *UnknownError) Unwrap() error { return e.Err }
+
+// Publish commits a version: all tables in one step. It does nothing when the lake shows
+// the night already, and returns an *OlderError when it shows a later one.
+func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error) {
+	begun := l.cfg.Now()
+	p = Published{Run: v.Run, SnapshotAt: v.At, Tables: len(v.sources)}
+	defer func() { p.Seconds = l.cfg.Now().Sub(begun).Seconds() }()
+	have, err := l.catalog.load(ctx)
+	if err != nil {
+		return p, err
+	}
+	all, err := readAllShown(have)
+	if err != nil {
+		return p, err
+	}
+	if err := checkOrder(v, newest(all)); err != nil {
+		return p, err
+	}
+	todo, err := l.plan(ctx, v, all)
+	if err != nil {
+		return p, err
+	}
+	if p.Already = len(todo) == 0; p.Already {
+		return p, nil
+	}
+	changes, err := l.stageAll(ctx, v, have, todo, &p)
+	if err == nil {
+		err = l.catalog.commit(ctx, changes)
+	}
+	if err != nil {
+		if !errors.As(err, new(*UnknownError)) {
+			l.files.removeMade()
+		}
+		return p, err
+	}
+	l.files.made.take()
+	kept, err := l.keepsTags(ctx, v, todo)
+	p.TagsDropped = err == nil && !kept
+	return p, err
+}
+
+// checkOrder refuses to publish a night over a later one, or over another one of the same
+// time.
+func checkOrder(v *Version, last shown) error {
+	if last.run == "" || last.run == v.Run || last.at.Before(v.At) {
+		return nil
+	}
+	return &OlderError{v.Run, last.run, v.At, last.at}
+}
+
+// action is what a night does to one table.
+type action struct {
+	source  source
+	content string
+	// file holds the rows to write; empty: none. With replace it takes the place of all
+	// files, else it is added to them. An action with neither gives the table its tag.
+	file    string
+	rows    int64
+	replace bool
+}
+
+// mostFiles is how many files a table of past or meta has before they are written as one:
+// readers open each.
+const mostFiles = 64
+
+// plan finds out what the night does to each table that does not show it yet. It reads
+// every file that it may publish, and writes those of past and meta.
+func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]shown) ([]action, error) {
+	var todo []source
+	for _, s := range v.sources {
+		if all[s.name].run != v.Run {
+			todo = append(todo, s)
+		}
+	}
+	if len(todo) == 0 {
+		return nil, nil
+	}
+	measured, err := v.measureTables(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	plan := make([]action, len(todo))
+	for i, s := range todo {
+		if s.name.part == current {
+			plan[i], err = v.planCurrent(ctx, s, all[s.name])
+		} else {
+			plan[i], err = v.planRows(ctx, s, all[s.name], measured[s.name])
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return plan, nil
+}
+
+// planCurrent replaces a table whose published file has other rows than the one before.
+func (v *Version) planCurrent(ctx context.Context, s source, now shown) (action, error) {
+	a := action{source: s, rows: s.file.Rows, replace: true, content: "empty"}
+	if a.rows == 0 {
+		a.replace = now.content != a.content
+		return a, nil
+	}
+	var hasIDs bool
+	var err error
+	a.file, a.content, hasIDs, err = checkFile(v.Dir, s.file.ManifestFileSum)
+	if err != nil {
+		return a, err
+	}
+	if a.content == now.content {
+		return action{source: s, content: a.content}, nil
+	}
+	if !hasIDs { // an earlier program wrote it
+		a.file, err = v.writeFile(ctx, s, "true")
+	}
+	return a, err
+}
+
+// planRows adds the rows that the lake lacks. When the others are not those of the
+// version, as after a rollback or a rebuild, all of them are replaced.
+func (v *Version) planRows(ctx context.Context, s source, now shown, m measure) (a action, err error) {
+	a = action{source: s, content: m.content}
+	rows := warehouse.SQL("true")
+	switch {
+	case now.content == m.content:
+		return a, nil
+	case now.content == m.shown && now.files < mostFiles:
+		rows, a.rows = "NOT "+s.shownRows(now), m.added
+	default:
+		a.replace, a.rows = true, m.rows
+	}
+	if a.rows > 0 {
+		a.file, err = v.writeFile(ctx, s, rows)
+	}
+	return a, err
+}
+
+// stageAll writes the files of all tables and returns what the commit does.
+func (l *Lake) stageAll(ctx context.Context, v *Version, have tables, plan []action, p *Published) ([]change, error) {
+	// New tables one after the other: Postgres and some servers refuse two at once.
+	for _, a := range plan {
+		if have[a.source.name] != nil {
+			continue
+		}
+		t, err := l.catalog.newTable(ctx, a.source.name, a.source.design)
+		if err != nil {
+			return nil, fmt.Errorf("create %s: %w", a.source.name, err)
+		}
+		have[a.source.name] = t
+	}
+	changes := make([]change, len(plan))
+	var mu sync.Mutex // guards p
+	err := eachOf(l.files.workers(), indexes(plan), func(i int) error {
+		a := plan[i]
+		c, bytes, err := l.stage(ctx, v, have[a.source.name], a)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", a.source.name, err)
+		}
+		changes[i] = c
+		mu.Lock()
+		defer mu.Unlock()
+		p.Bytes += bytes
+		switch {
+		case a.replace:
+			p.Replaced++
+			p.Rows += a.rows
+		case a.file != "":
+			p.Appended++
+			p.Rows += a.rows
+		}
+		return nil
+	})
+	return changes, err
+}
+
+// keepsTags asks the catalog whether it has the tag of the night.
+func (l *Lake) keepsTags(ctx context.Context, v *Version, plan []action) (bool, error) {
+	t, err := l.catalog.reload(ctx, plan[0].source.name)
+	if err != nil {
+		return false, fmt.Errorf("read back %s: %w; the night is published", plan[0].source.name, err)
+	}
+	return t == nil || hasTag(t, v.Run), nil
+}
+
+func hasTag(t *table.Table, run string) bool {
+	for name := range t.Metadata().Refs() {
+		if name == tagOf(run) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,201 @@
+package lake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+
+	"github.com/apache/iceberg-go"
+	icebergcatalog "github.com/apache/iceberg-go/catalog"
+	"github.com/apache/iceberg-go/catalog/rest"
+	icebergio "github.com/apache/iceberg-go/io"
+	"github.com/apache/iceberg-go/table"
+	"github.com/google/uuid"
+)
+
+// REST is the server of a REST catalog.
+type REST struct {
+	URI, Warehouse, OAuthURI, Scope string
+	// Token is a bearer token, Credential client_id:client_secret. They are read when the
+	// catalog is opened.
+	Token, Credential func() (string, error)
+	// SigningName and SigningRegion sign requests with the keys of AWS.
+	SigningName, SigningRegion string
+}
+
+// restCatalog is a server with Iceberg's REST protocol.
+type restCatalog struct {
+	cfg   Config
+	inner *rest.Catalog
+	files *files
+	// storage is the context in which the files of a table are opened.
+	storage context.Context
+}
+
+func openREST(ctx context.Context, cfg Config, f *files) (*restCatalog, error) {
+	options, err := cfg.REST.options(storageProperties(cfg))
+	if err != nil {
+		return nil, fmt.Errorf("open the catalog: %w", err)
+	}
+	inner, err := rest.NewCatalog(ctx, cfg.Name, cfg.REST.URI, options...)
+	if err != nil {
+		return nil, fmt.Errorf("open the catalog at %s: %w", cfg.REST.URI, err)
+	}
+	return &restCatalog{cfg, inner, f, context.WithoutCancel(ctx)}, nil
+}
+
+func (r REST) options(storage iceberg.Properties) ([]rest.Option, error) {
+	options := []rest.Option{rest.WithAdditionalProps(storage)}
+	for _, one := range []struct {
+		read func() (string, error)
+		with func(string) rest.Option
+	}{{r.Token, rest.WithOAuthToken}, {r.Credential, rest.WithCredential}} {
+		if one.read == nil {
+			continue
+		}
+		secret, err := one.read()
+		if err != nil {
+			return nil, err
+		}
+		if secret != "" {
+			options = append(options, one.with(secret))
+		}
+	}
+	if r.Warehouse != "" {
+		options = append(options, rest.WithWarehouseLocation(r.Warehouse))
+	}
+	if r.OAuthURI != "" {
+		u, err := url.Parse(r.OAuthURI)
+		if err != nil {
+			return nil, errors.New("the address for OAuth cannot be read")
+		}
+		options = append(options, rest.WithAuthURI(u))
+	}
+	if r.Scope != "" {
+		options = append(options, rest.WithScope(r.Scope))
+	}
+	if r.SigningName != "" {
+		options = append(options, rest.WithSigV4RegionSvc(r.SigningRegion, r.SigningName))
+	}
+	return options, nil
+}
+
+func (c *restCatalog) close() error { return c.inner.Close() }
+
+// wrap lets a table write its files through the lake's own, where they are in one place,
+// and else in the place that the server names, so that what was created is known.
+func (c *restCatalog) wrap(t *table.Table) (*table.Table, error) {
+	store, err := t.FS(c.storage)
+	if err != nil {
+		return nil, err
+	}
+	writable, ok := store.(icebergio.WriteFileIO)
+	if !ok {
+		return nil, fmt.Errorf("its files in %s cannot be written", t.Location())
+	}
+	f := c.files.through(writable)
+	return table.New(t.Identifier(), t.Metadata(), t.MetadataLocation(), func(context.Context) (icebergio.IO, error) { return f, nil }, c.inner), nil
+}
+
+func (c *restCatalog) load(ctx context.Context) (tables, error) {
+	var names []tableName
+	for _, namespace := range c.cfg.namespaces() {
+		exists, err := c.inner.CheckNamespaceExists(ctx, table.Identifier{namespace})
+		if err != nil {
+			return nil, fmt.Errorf("read the catalog of the lake: %w", err)
+		}
+		if !exists {
+			continue
+		}
+		for identifier, err := range c.inner.ListTables(ctx, table.Identifier{namespace}) {
+			if err != nil {
+				return nil, fmt.Errorf("read the catalog of the lake: %w", err)
+			}
+			if n, ok := c.cfg.tableName(namespace, icebergcatalog.TableNameFromIdent(identifier)); ok {
+				names = append(names, n)
+			}
+		}
+	}
+	found := tables{}
+	var mu sync.Mutex // guards found
+	const requests = 8
+	return found, eachOf(requests, names, func(n tableName) error {
+		t, err := c.reload(ctx, n)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", n, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		found[n] = t
+		return nil
+	})
+}
+
+func (c *restCatalog) reload(ctx context.Context, n tableName) (*table.Table, error) {
+	t, err := c.inner.LoadTable(ctx, c.cfg.identifier(n))
+	if err != nil {
+		return nil, err
+	}
+	return c.wrap(t)
+}
+
+// newTable creates the table, since a commit over several tables cannot. The server gives
+// the columns ids of its own; the first night replaces them.
+func (c *restCatalog) newTable(ctx context.Context, n tableName, d design) (*table.Table, error) {
+	namespace := table.Identifier{c.cfg.namespace(n.part)}
+	if err := c.inner.CreateNamespace(ctx, namespace, nil); err != nil && !errors.Is(err, icebergcatalog.ErrNamespaceAlreadyExists) {
+		return nil, err
+	}
+	options := []icebergcatalog.CreateTableOpt{icebergcatalog.WithProperties(d.properties())}
+	if c.files.root != "" {
+		options = append(options, icebergcatalog.WithLocation(c.files.root+"/"+namespace[0]+"/"+n.name))
+	}
+	t, err := c.inner.CreateTable(ctx, c.cfg.identifier(n), iceberg.NewSchema(0, d.fields()...), options...)
+	if errors.Is(err, icebergcatalog.ErrTableAlreadyExists) {
+		return c.reload(ctx, n) // another publisher was faster; the commit decides
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.wrap(t)
+}
+
+func (c *restCatalog) commit(ctx context.Context, changes []change) error {
+	commits := make([]table.TableCommit, len(changes))
+	for i, ch := range changes {
+		commits[i] = table.TableCommit{Identifier: c.cfg.identifier(ch.name), Requirements: ch.requirements, Updates: ch.updates}
+	}
+	if err := c.files.syncFolders(); err != nil {
+		return fmt.Errorf("write the files: %w", err)
+	}
+	answered := false
+	err := c.files.disk.Do("commit", "catalog", func() error {
+		err := c.inner.CommitTransaction(ctx, commits)
+		answered = err == nil
+		return err
+	})
+	switch {
+	case errors.Is(err, rest.ErrCommitFailed):
+		return &ConflictError{"a table", err}
+	case err != nil && (answered || !errors.Is(err, rest.ErrRESTError) || errors.Is(err, rest.ErrCommitStateUnknown)):
+		return &UnknownError{err}
+	case err != nil:
+		return fmt.Errorf("commit to the lake: %w", err)
+	}
+	return nil
+}
+
+// checkAccess creates a table and drops it.
+func (c *restCatalog) checkAccess(ctx context.Context) error {
+	n := tableName{meta, "check_" + uuid.NewString()[:8]}
+	d := design{comment: "A test of access; it can be dropped.", columns: nil}
+	if _, err := c.newTable(ctx, n, d); err != nil {
+		return fmt.Errorf("create the table %s: %w", n, err)
+	}
+	if err := c.inner.DropTable(ctx, c.cfg.identifier(n)); err != nil {
+		return fmt.Errorf("drop the table %s: %w", n, err)
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package lake
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
+	"github.com/google/uuid"
+
+	"placementsync/internal/stream"
+)
+
+// design is what a table of the lake should look like. Columns are known by their field
+// ids, which files have too, so that a name may change.
+type design struct {
+	columns []stream.Column
+	comment string
+}
+
+// Properties of a table. Engines show the comment; the others are this program's, so that
+// a catalog that drops tags or old snapshots still knows the night.
+const (
+	commentProperty = "comment"
+	runProperty     = "placementsync.run-id"
+	timeProperty    = "placementsync.snapshot-at"
+	contentProperty = "placementsync.content"
+	programProperty = "placementsync.program"
+)
+
+// keptMetadata is how many earlier metadata files a table names. Expire removes the
+// others.
+const keptMetadata = 20
+
+// properties are those of a new table.
+func (d design) properties() iceberg.Properties {
+	return iceberg.Properties{
+		commentProperty:                      d.comment,
+		table.MetadataPreviousVersionsMaxKey: fmt.Sprint(keptMetadata),
+		// A night appends to past: without merging, years of nights are years of manifests.
+		table.ManifestMergeEnabledKey:     "true",
+		"write.parquet.compression-codec": "zstd",
+	}
+}
+
+// fields are the columns as Iceberg has them. None is required: a column that a later
+// version lacks reads NULL.
+func (d design) fields() []iceberg.NestedField {
+	fields := make([]iceberg.NestedField, len(d.columns))
+	for i, c := range d.columns {
+		fields[i] = iceberg.NestedField{ID: c.FieldID, Name: c.Name, Type: icebergType(c.Type), Doc: c.Comment}
+	}
+	return fields
+}
+
+func icebergType(t stream.Type) iceberg.Type {
+	switch t {
+	case stream.Bool:
+		return iceberg.PrimitiveTypes.Bool
+	case stream.Int32:
+		return iceberg.PrimitiveTypes.Int32
+	case stream.Int64, "UBIGINT": // a fingerprint, as the signed number with the same bits
+		return iceberg.PrimitiveTypes.Int64
+	case stream.Money:
+		return iceberg.DecimalTypeOf(18, 6)
+	case stream.Instant:
+		return iceberg.PrimitiveTypes.TimestampTz
+	}
+	return iceberg.PrimitiveTypes.String // text, and JSON as text
+}
+
+// newMetadata is the metadata of a table without a snapshot. table.NewMetadata would give
+// the columns ids of its own.
+func (d design) newMetadata(location string) (table.Metadata, error) {
+	b, err := table.NewMetadataBuilder(table.DefaultFormatVersion)
+	if err != nil {
+		return nil, err
+	}
+	spec, order := *iceberg.UnpartitionedSpec, table.UnsortedSortOrder
+	for _, set := range []func() error{
+		func() error { return b.SetUUID(uuid.New()) },
+		func() error { return b.AddSchema(iceberg.NewSchema(0, d.fields()...)) },
+		func() error { return b.SetCurrentSchemaID(-1) },
+		func() error { return b.AddPartitionSpec(&spec, true) },
+		func() error { return b.SetDefaultSpecID(-1) },
+		func() error { return b.AddSortOrder(&order) },
+		func() error { return b.SetDefaultSortOrderID(-1) },
+		func() error { return b.SetLoc(location) },
+		func() error { return b.SetProperties(d.properties()) },
+	} {
+		if err := set(); err != nil {
+			return nil, err
+		}
+	}
+	return b.Build()
+}
+
+// evolve returns the updates that bring a table to the design; none when it is so. What
+// the design lacks stays, and reads NULL in what is written from now on. A name that a
+// new id takes over leaves the schema: what had it is read by earlier snapshots.
+func (d design) evolve(m table.Metadata) ([]table.Update, error) {
+	now, wanted := m.CurrentSchema(), d.fields()
+	for _, old := range now.Fields() {
+		if len(m.Snapshots()) == 0 && m.Properties()[runProperty] == "" {
+			break // made by a server, with ids of its own
+		}
+		i := slices.IndexFunc(wanted, func(f iceberg.NestedField) bool { return f.ID == old.ID })
+		if i < 0 {
+			if !slices.ContainsFunc(wanted, func(f iceberg.NestedField) bool { return f.Name == old.Name }) {
+				wanted = append(wanted, old)
+			}
+			continue
+		}
+		widened := old.Type == iceberg.PrimitiveTypes.Int32 && wanted[i].Type == iceberg.PrimitiveTypes.Int64
+		if !old.Type.Equals(wanted[i].Type) && !widened {
+			return nil, fmt.Errorf("column %s has the type %s in the lake and %s in this program: "+
+				"give the column a new field id, or drop the table in the lake", old.Name, old.Type, wanted[i].Type)
+		}
+	}
+	if slices.EqualFunc(now.Fields(), wanted, func(a, b iceberg.NestedField) bool { return a.Equals(b) }) {
+		return nil, nil
+	}
+	id := 0
+	for _, s := range m.Schemas() {
+		id = max(id, s.ID+1)
+	}
+	return []table.Update{table.NewAddSchemaUpdate(iceberg.NewSchema(id, wanted...)), table.NewSetCurrentSchemaUpdate(-1)}, nil
+}

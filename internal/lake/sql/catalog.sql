@@ -1,0 +1,42 @@
+-- The tables of an SQL catalog of Iceberg, as its JDBC catalog makes them. Sqlite and
+-- Postgres understand all of it.
+
+-- name: create_tables
+CREATE TABLE IF NOT EXISTS iceberg_tables (
+    catalog_name               VARCHAR(255) NOT NULL,
+    table_namespace            VARCHAR(255) NOT NULL,
+    table_name                 VARCHAR(255) NOT NULL,
+    metadata_location          VARCHAR(1000),
+    previous_metadata_location VARCHAR(1000),
+    iceberg_type               VARCHAR(5),
+    PRIMARY KEY (catalog_name, table_namespace, table_name)
+)
+
+-- name: create_namespaces
+CREATE TABLE IF NOT EXISTS iceberg_namespace_properties (
+    catalog_name   VARCHAR(255) NOT NULL,
+    namespace      VARCHAR(255) NOT NULL,
+    property_key   VARCHAR(255) NOT NULL,
+    property_value VARCHAR(1000),
+    PRIMARY KEY (catalog_name, namespace, property_key)
+)
+
+-- name: add_namespace
+INSERT INTO iceberg_namespace_properties (catalog_name, namespace, property_key, property_value)
+VALUES (?, ?, 'exists', 'true')
+ON CONFLICT DO NOTHING
+
+-- name: list_tables
+SELECT table_namespace, table_name, metadata_location
+FROM iceberg_tables
+WHERE catalog_name = ? AND table_namespace IN (?, ?, ?)
+ORDER BY table_namespace, table_name
+
+-- name: add_table
+-- Without iceberg_type, which catalogs of the first layout lack: NULL means a table.
+INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location)
+VALUES (?, ?, ?, ?)
+
+-- name: swap_table
+UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = ?
+WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND metadata_location = ?

@@ -1,0 +1,36 @@
+-- What the lake reads of a published version, which is attached as "sealed".
+
+-- name: limits
+-- A row group of a file may take a share of what a thread has, as for the published files.
+SELECT parse_formatted_bytes(current_setting('memory_limit')) // current_setting('threads')::BIGINT // 8
+
+-- name: measure_table
+-- All rows of a table, and those that the lake shows already.
+SELECT {index}, {all}, {old}, count(*), count(*) FILTER (WHERE NOT {shown}) FROM sealed.{schema}.{table}
+
+-- name: content_of_closed
+-- A checksum of closed rows, in whatever order. It reads three narrow columns.
+concat_ws(':', count(*) FILTER (WHERE {rows}), coalesce(sum(row_hash::HUGEINT) FILTER (WHERE {rows}), 0),
+    coalesce(sum(epoch_us(valid_from)::HUGEINT) FILTER (WHERE {rows}), 0),
+    coalesce(sum(epoch_us(valid_to)::HUGEINT) FILTER (WHERE {rows}), 0))
+
+-- name: content_of_meta
+concat_ws(':', count(*) FILTER (WHERE {rows}), coalesce(sum(hash({columns})::HUGEINT) FILTER (WHERE {rows}), 0))
+
+-- name: closed_until
+valid_to <= {at}
+
+-- name: written_until
+-- Ids of runs begin with their time.
+coalesce(run_id <= {run}, false)
+
+-- name: copy_rows
+COPY (SELECT {columns} FROM sealed.{schema}.{table} WHERE {rows}) TO {file} (FORMAT parquet, COMPRESSION zstd,
+    COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 122880, ROW_GROUP_SIZE_BYTES {bytes}, FIELD_IDS {ids})
+
+-- name: sum_values
+-- A checksum of all values, in whatever order.
+SELECT count(*), coalesce(sum(hash({names})::HUGEINT), 0)::VARCHAR FROM (SELECT {values} FROM {source})
+
+-- name: files_by_id
+read_parquet([{files}], hive_partitioning = false, schema = MAP {{fields}})

@@ -1,0 +1,316 @@
+package lake
+
+import (
+	"context"
+	"database/sql"
+	_ "embed" // for the statements
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	icebergio "github.com/apache/iceberg-go/io"
+	"github.com/apache/iceberg-go/table"
+	"github.com/google/uuid"
+
+	"placementsync/internal/warehouse"
+)
+
+//go:embed sql/catalog.sql
+var catalogSQL warehouse.SQLFile
+
+// sqlCatalog is a catalog in the tables that Iceberg's JDBC catalog, PyIceberg and Trino
+// know. iceberg-go's own commits one table at a time.
+type sqlCatalog struct {
+	cfg   Config
+	files *files
+	// db is nil for a catalog.db that does not exist.
+	db      *sql.DB
+	dialect dialect
+}
+
+// dialect is what databases disagree on.
+type dialect struct {
+	// hasTables asks whether the tables of the catalog exist.
+	hasTables string
+	// numbered parameters are $1, $2; others are question marks.
+	numbered bool
+	// isConflict recognizes that another publisher was first.
+	isConflict func(error) bool
+	// create makes the database; nil: it exists.
+	create func() (*sql.DB, error)
+}
+
+// openSQL opens a catalog in sqlite or Postgres. It creates nothing.
+func openSQL(ctx context.Context, cfg Config, f *files) (*sqlCatalog, error) {
+	c := &sqlCatalog{cfg: cfg, files: f}
+	var err error
+	if cfg.Catalog != SQLite {
+		c.db, c.dialect, err = openPostgres(ctx, cfg)
+		return c, err
+	}
+	if !f.local {
+		return nil, fmt.Errorf("open the catalog: sqlite needs lake.warehouse to be a folder: use a Postgres or REST catalog for %s", cfg.Warehouse)
+	}
+	path := filepath.Join(cfg.Warehouse, "catalog.db")
+	c.dialect = sqliteDialect(path)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	c.db, err = openSQLite(path)
+	return c, err
+}
+
+func (c *sqlCatalog) close() error {
+	if c.db == nil {
+		return nil
+	}
+	return c.db.Close()
+}
+
+// statement renders a statement for the database.
+func (c *sqlCatalog) statement(name string) string {
+	text := string(catalogSQL.Render(name, nil))
+	if !c.dialect.numbered {
+		return text
+	}
+	for n := 1; strings.Contains(text, "?"); n++ {
+		text = strings.Replace(text, "?", "$"+strconv.Itoa(n), 1)
+	}
+	return text
+}
+
+// registered is a row of iceberg_tables.
+type registered struct {
+	name     tableName
+	location string
+}
+
+func (c *sqlCatalog) load(ctx context.Context) (tables, error) {
+	rows, err := c.list(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the catalog of the lake: %w", err)
+	}
+	loaded := make([]*table.Table, len(rows))
+	err = eachOf(c.files.workers(), indexes(rows), func(i int) error {
+		data, err := c.files.readAll(rows[i].location)
+		if err != nil {
+			return fmt.Errorf("read the metadata of %s: %w", rows[i].name, err)
+		}
+		m, err := table.ParseMetadataBytes(data)
+		if err != nil {
+			return fmt.Errorf("read the metadata of %s in %s: %w", rows[i].name, rows[i].location, err)
+		}
+		loaded[i] = c.tableOf(rows[i].name, m, rows[i].location)
+		return nil
+	})
+	found := tables{}
+	for i, t := range loaded {
+		found[rows[i].name] = t
+	}
+	return found, err
+}
+
+func (c *sqlCatalog) tableOf(n tableName, m table.Metadata, location string) *table.Table {
+	return table.New(c.cfg.identifier(n), m, location, func(context.Context) (icebergio.IO, error) { return c.files, nil }, nil)
+}
+
+// list reads the tables of the lake and where their metadata are.
+func (c *sqlCatalog) list(ctx context.Context) ([]registered, error) {
+	if c.db == nil {
+		return nil, nil
+	}
+	var exists bool
+	if err := c.db.QueryRowContext(ctx, c.dialect.hasTables).Scan(&exists); err != nil || !exists {
+		return nil, err
+	}
+	args := []any{c.cfg.Name}
+	for _, namespace := range c.cfg.namespaces() {
+		args = append(args, namespace)
+	}
+	rows, err := c.db.QueryContext(ctx, c.statement("list_tables"), args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found []registered
+	for rows.Next() {
+		var namespace, name string
+		var location sql.NullString
+		if err := rows.Scan(&namespace, &name, &location); err != nil {
+			return nil, err
+		}
+		if n, ok := c.cfg.tableName(namespace, name); ok && location.Valid {
+			found = append(found, registered{n, location.String})
+		}
+	}
+	return found, rows.Err()
+}
+
+func (c *sqlCatalog) newTable(_ context.Context, n tableName, d design) (*table.Table, error) {
+	m, err := d.newMetadata(c.files.root + "/" + c.cfg.namespace(n.part) + "/" + n.name)
+	if err != nil {
+		return nil, err
+	}
+	return c.tableOf(n, m, ""), nil
+}
+
+// swap is a change whose metadata file is written.
+type swap struct {
+	name     tableName
+	from, to string
+}
+
+// commit writes the metadata of all tables, then swaps all rows of the catalog in one
+// transaction.
+func (c *sqlCatalog) commit(ctx context.Context, changes []change) error {
+	swaps := make([]swap, len(changes))
+	err := eachOf(c.files.workers(), indexes(changes), func(i int) error {
+		to, err := c.writeMetadata(changes[i])
+		swaps[i] = swap{changes[i].name, changes[i].base.MetadataLocation(), to}
+		return err
+	})
+	if err == nil {
+		err = c.files.syncFolders()
+	}
+	if err != nil {
+		return fmt.Errorf("write the metadata: %w", err)
+	}
+	if c.db == nil {
+		if c.db, err = c.dialect.create(); err != nil {
+			return fmt.Errorf("create the catalog: %w", err)
+		}
+	}
+	committed := false
+	err = c.files.disk.Do("commit", "catalog", func() error {
+		err := c.swapAll(ctx, swaps, true)
+		committed = err == nil
+		return err
+	})
+	if err != nil && committed {
+		return &UnknownError{err}
+	}
+	return err
+}
+
+// writeMetadata writes the metadata file that a change leads to.
+func (c *sqlCatalog) writeMetadata(ch change) (location string, err error) {
+	for _, r := range ch.requirements {
+		if err := r.Validate(ch.base.Metadata()); err != nil {
+			return "", &ConflictError{ch.name.String(), err}
+		}
+	}
+	m, err := table.UpdateTableMetadata(ch.base.Metadata(), ch.updates, ch.base.MetadataLocation())
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", ch.name, err)
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", ch.name, err)
+	}
+	location = fmt.Sprintf("%s/metadata/%05d-%s.metadata.json", m.Location(), nextVersion(ch.base.MetadataLocation()), uuid.New())
+	return location, c.files.WriteFile(location, data)
+}
+
+// nextVersion is the number that the name of a metadata file begins with, and one more.
+func nextVersion(location string) int {
+	number, _, _ := strings.Cut(filepath.Base(location), "-")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return 0
+	}
+	return n + 1
+}
+
+// swapAll lets the rows of all tables name their new metadata files, if none of them
+// changed since it was loaded. When keep is false, it takes the change back.
+func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keep bool) (err error) {
+	// One order for all publishers, so that they wait for one another and do not deadlock.
+	slices.SortFunc(swaps, func(a, b swap) int { return strings.Compare(a.name.String(), b.name.String()) })
+	tx, err := c.db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin the commit: %w", err)
+	}
+	defer func() {
+		if err != nil || !keep {
+			err = errors.Join(err, warehouse.Undo(tx))
+		}
+	}()
+	if err := c.ensureTables(ctx, tx); err != nil {
+		return c.commitErr("the catalog", err)
+	}
+	for _, s := range swaps {
+		if err := c.swapOne(ctx, tx, s); err != nil {
+			return c.commitErr(s.name.String(), err)
+		}
+	}
+	if !keep {
+		return nil
+	}
+	if err := tx.Commit(); err != nil {
+		if err = c.commitErr("a table", err); !errors.As(err, new(*ConflictError)) {
+			err = &UnknownError{err}
+		}
+		return err
+	}
+	return nil
+}
+
+func (c *sqlCatalog) commitErr(what string, err error) error {
+	if errors.As(err, new(*ConflictError)) {
+		return err
+	}
+	if c.dialect.isConflict(err) {
+		return &ConflictError{what, err}
+	}
+	return fmt.Errorf("commit %s to the lake: %w", what, err)
+}
+
+// ensureTables makes the tables and namespaces of the catalog.
+func (c *sqlCatalog) ensureTables(ctx context.Context, tx *sql.Tx) error {
+	for _, name := range []string{"create_tables", "create_namespaces"} {
+		if _, err := tx.ExecContext(ctx, c.statement(name)); err != nil {
+			return err
+		}
+	}
+	for _, namespace := range c.cfg.namespaces() {
+		if _, err := tx.ExecContext(ctx, c.statement("add_namespace"), c.cfg.Name, namespace); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *sqlCatalog) swapOne(ctx context.Context, tx *sql.Tx, s swap) error {
+	namespace := c.cfg.namespace(s.name.part)
+	if s.from == "" {
+		_, err := tx.ExecContext(ctx, c.statement("add_table"), c.cfg.Name, namespace, s.name.name, s.to)
+		return err
+	}
+	done, err := tx.ExecContext(ctx, c.statement("swap_table"), s.to, s.from, c.cfg.Name, namespace, s.name.name, s.from)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(&ConflictError{Table: s.name.String()}, err)
+	}
+	return nil
+}
+
+func (c *sqlCatalog) reload(context.Context, tableName) (*table.Table, error) { return nil, nil }
+
+// checkAccess adds a table to the catalog and takes it back. It leaves the database, and
+// no row in it.
+func (c *sqlCatalog) checkAccess(ctx context.Context) (err error) {
+	if c.db == nil {
+		if c.db, err = c.dialect.create(); err != nil {
+			return fmt.Errorf("create the catalog: %w", err)
+		}
+	}
+	return c.swapAll(ctx, []swap{{tableName{meta, "check_" + uuid.NewString()}, "", "none"}}, false)
+}

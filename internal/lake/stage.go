@@ -1,0 +1,129 @@
+package lake
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/apache/iceberg-go"
+	icebergio "github.com/apache/iceberg-go/io"
+	"github.com/apache/iceberg-go/table"
+	"github.com/google/uuid"
+)
+
+// stage writes the files of one table, and returns what the commit does to it.
+func (l *Lake) stage(ctx context.Context, v *Version, base *table.Table, a action) (c change, written int64, err error) {
+	c = change{name: a.source.name, base: base}
+	evolution, err := a.source.design.evolve(base.Metadata())
+	if err != nil {
+		return c, 0, err
+	}
+	evolved, err := table.UpdateTableMetadata(base.Metadata(), evolution, base.MetadataLocation())
+	if err != nil {
+		return c, 0, err
+	}
+	t := table.New(base.Identifier(), evolved, base.MetadataLocation(), base.FS, nil)
+	snapshot := base.CurrentSnapshot()
+	if a.replace || a.file != "" || snapshot == nil {
+		tx := t.NewTransaction()
+		if written, err = l.writeSnapshot(ctx, v, t, tx, a); err != nil {
+			return c, written, err
+		}
+		commit, err := tx.TableCommit()
+		if err != nil {
+			return c, written, err
+		}
+		staged, err := tx.StagedTable()
+		if err != nil {
+			return c, written, err
+		}
+		c.requirements, c.updates, snapshot = commit.Requirements, commit.Updates, staged.CurrentSnapshot()
+	} else {
+		c.requirements = []table.Requirement{table.AssertTableUUID(evolved.TableUUID()), table.AssertRefSnapshotID(table.MainBranch, &snapshot.SnapshotID)}
+	}
+	c.updates = append(append(evolution, c.updates...),
+		table.NewSetSnapshotRefUpdate(tagOf(v.Run), snapshot.SnapshotID, table.TagRef, 0, 0, 0),
+		table.NewSetPropertiesUpdate(iceberg.Properties{commentProperty: a.source.design.comment,
+			runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano)}))
+	return c, written, nil
+}
+
+// writeSnapshot copies the file of an action into the lake and adds a snapshot to a
+// transaction. A table without rows gets an empty snapshot, so that it has a tag.
+func (l *Lake) writeSnapshot(ctx context.Context, v *Version, t *table.Table, tx *table.Transaction, a action) (int64, error) {
+	summary := iceberg.Properties{runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano),
+		contentProperty: a.content, programProperty: l.cfg.Program}
+	var added []iceberg.DataFile
+	if a.file != "" {
+		file, err := l.addFile(ctx, v, t, a)
+		if err != nil {
+			return 0, err
+		}
+		added = []iceberg.DataFile{file}
+	}
+	written := sizeOf(added)
+	// Columns are known by their ids; a mapping by name is needless, and some catalogs
+	// refuse it.
+	options := []table.WriteOption{table.WithoutAutoNameMapping(), table.WithoutDuplicateCheck()}
+	var before []iceberg.DataFile
+	if a.replace {
+		var err error
+		if before, err = dataFiles(ctx, t); err != nil {
+			return written, err
+		}
+	}
+	switch {
+	case len(before) > 0:
+		return written, tx.ReplaceDataFilesWithDataFiles(ctx, before, added, summary, options...)
+	case len(added) > 0:
+		return written, tx.AddDataFiles(ctx, added, summary, options...)
+	}
+	return written, tx.AddFiles(ctx, nil, maps.Clone(summary), false)
+}
+
+// addFile copies a file into the lake and describes it.
+func (l *Lake) addFile(ctx context.Context, v *Version, t *table.Table, a action) (iceberg.DataFile, error) {
+	store, err := t.FS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	to := fmt.Sprintf("%s/data/%s-%s.parquet", t.Location(), v.Run, uuid.New())
+	if err := store.(*files).copyIn(a.file, to); err != nil {
+		return nil, err
+	}
+	file, err := table.FileToDataFile(ctx, localView{IO: icebergio.LocalFS{}, local: a.file}, to, t.Schema(), t.Spec(), 0, t.Properties())
+	if err != nil {
+		return nil, fmt.Errorf("describe %s: %w", a.file, err)
+	}
+	if file.Count() != a.rows {
+		return nil, &DamagedError{a.file, fmt.Sprintf("it has %d rows, and the version %d", file.Count(), a.rows)}
+	}
+	return file, nil
+}
+
+// dataFiles lists the data files of the current snapshot.
+func dataFiles(ctx context.Context, t *table.Table) ([]iceberg.DataFile, error) {
+	if t.CurrentSnapshot() == nil {
+		return nil, nil
+	}
+	tasks, err := t.Scan().PlanFiles(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list its files: %w", err)
+	}
+	var found []iceberg.DataFile
+	for _, task := range tasks { // a large file can have several
+		if !slices.ContainsFunc(found, func(f iceberg.DataFile) bool { return f.FilePath() == task.File.FilePath() }) {
+			found = append(found, task.File)
+		}
+	}
+	return found, nil
+}
+
+func sizeOf(list []iceberg.DataFile) (bytes int64) {
+	for _, f := range list {
+		bytes += f.FileSizeBytes()
+	}
+	return bytes
+}

@@ -1,0 +1,42 @@
+package lake
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/apache/iceberg-go"
+	icebergio "github.com/apache/iceberg-go/io"
+	_ "github.com/apache/iceberg-go/io/gocloud/s3" // object storage behind s3://
+	"github.com/apache/iceberg-go/utils"
+)
+
+// withObjectStorage lets iceberg-go reach object storage with the keys, timeouts and
+// retries of everything else. A lake in a folder needs none.
+func withObjectStorage(ctx context.Context, cfg Config) (context.Context, error) {
+	if !strings.HasPrefix(cfg.Warehouse, "s3://") && cfg.Catalog != RESTful {
+		return ctx, nil
+	}
+	aws, err := cfg.S3.AWS(ctx)
+	if err != nil {
+		if cfg.Warehouse == "" || cfg.Catalog == RESTful { // a server may hand out keys of its own
+			return ctx, nil
+		}
+		return ctx, fmt.Errorf("open %s: %w", cfg.Warehouse, err)
+	}
+	return utils.WithAwsConfig(ctx, &aws), nil
+}
+
+// storageProperties say the same in iceberg-go's words. What a REST server hands out for
+// a table comes before them.
+func storageProperties(cfg Config) iceberg.Properties {
+	p := iceberg.Properties{icebergio.S3ForceVirtualAddressing: strconv.FormatBool(!cfg.S3.PathStyle)}
+	if cfg.S3.Endpoint != "" {
+		p[icebergio.S3EndpointURL] = cfg.S3.Endpoint
+	}
+	if cfg.S3.Region != "" {
+		p[icebergio.S3Region] = cfg.S3.Region
+	}
+	return p
+}

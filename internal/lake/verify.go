@@ -1,0 +1,181 @@
+package lake
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/apache/iceberg-go/table"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// Verified is what a verification found.
+type Verified struct {
+	Run    string `json:"run_id"`
+	Tables int    `json:"tables"`
+	Files  int    `json:"files"`
+	Rows   int64  `json:"rows"`
+	// Differences are the tables that do not show what the version has.
+	Differences []Difference `json:"differences"`
+	Seconds     float64      `json:"seconds"`
+}
+
+// Difference is a table that does not show what the version has.
+type Difference struct {
+	Table   string `json:"table"`
+	Problem string `json:"problem"`
+}
+
+// Verify compares every table of a night with the version: rows, and a checksum of all
+// values. The metadata of the lake name the files, and DuckDB reads them as an engine
+// does: columns by their field ids.
+func (l *Lake) Verify(ctx context.Context, v *Version) (found Verified, err error) {
+	begun := l.cfg.Now()
+	found = Verified{Run: v.Run, Differences: []Difference{}}
+	have, err := l.catalog.load(ctx)
+	if err != nil {
+		return found, err
+	}
+	for _, s := range v.sources {
+		rows, files, err := l.verifyTable(ctx, v, s, have[s.name])
+		if ctx.Err() != nil {
+			return found, ctx.Err()
+		}
+		if err != nil {
+			found.Differences = append(found.Differences, Difference{l.cfg.namespace(s.name.part) + "." + s.name.name, err.Error()})
+		}
+		found.Tables, found.Files, found.Rows = found.Tables+1, found.Files+files, found.Rows+rows
+	}
+	found.Seconds = l.cfg.Now().Sub(begun).Round(time.Millisecond).Seconds()
+	return found, nil
+}
+
+// verifyTable compares one table.
+func (l *Lake) verifyTable(ctx context.Context, v *Version, s source, t *table.Table) (rows int64, files int, err error) {
+	if t == nil {
+		return 0, 0, fmt.Errorf("it is not in the lake")
+	}
+	snapshot := t.SnapshotByName(tagOf(v.Run))
+	if now, err := readShown(s.name, t); snapshot == nil && err == nil && now.run == v.Run {
+		snapshot = t.CurrentSnapshot() // a catalog that drops tags
+	}
+	if snapshot == nil {
+		return 0, 0, fmt.Errorf("it has no tag %s", tagOf(v.Run))
+	}
+	paths, err := v.fetchFiles(ctx, t, snapshot.SnapshotID)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer v.removeFetched(paths)
+	expected, err := v.sum(ctx, s, warehouse.SQL("sealed."+warehouse.Quote(s.schema)+"."+warehouse.Quote(s.name.name)), columnValues(s.present))
+	if err != nil {
+		return 0, len(paths), err
+	}
+	got := summed{0, "0"}
+	if len(paths) > 0 {
+		if got, err = v.sum(ctx, s, filesByID(paths, s.present), columnNames(s.present)); err != nil {
+			return 0, len(paths), err
+		}
+	}
+	switch {
+	case got.rows != expected.rows:
+		return got.rows, len(paths), fmt.Errorf("it has %d rows, and the version %d", got.rows, expected.rows)
+	case got != expected:
+		return got.rows, len(paths), fmt.Errorf("it has %d rows as the version does, with other values", got.rows)
+	}
+	return got.rows, len(paths), nil
+}
+
+// summed is a checksum of rows in whatever order.
+type summed struct {
+	rows int64
+	sum  string
+}
+
+func (v *Version) sum(ctx context.Context, s source, from, values warehouse.SQL) (r summed, err error) {
+	query := versionSQL.Render("sum_values", warehouse.Values{"names": columnNames(s.present), "values": values, "source": from})
+	err = v.DB.QueryRowContext(ctx, string(query)).Scan(&r.rows, &r.sum)
+	return r, err
+}
+
+// filesByID reads Parquet files as a table of Iceberg: what a column is called, and
+// whether there is one, is a matter of its id.
+func filesByID(paths []string, columns []stream.Column) warehouse.SQL {
+	var fields []string
+	for _, c := range columns {
+		kind := string(c.Type)
+		switch {
+		case c.Type == stream.JSON:
+			kind = string(stream.Text)
+		case c.Name == stream.RowHash:
+			kind = string(stream.Int64)
+		}
+		fields = append(fields, fmt.Sprintf("%d: {name: %s, type: %s, default_value: NULL}", c.FieldID, warehouse.Literal(c.Name), warehouse.Literal(kind)))
+	}
+	return versionSQL.Render("files_by_id", warehouse.Values{"files": paths, "fields": warehouse.SQL(strings.Join(fields, ", "))})
+}
+
+// fetchFiles returns the data files of a snapshot on this machine. Those of object
+// storage are downloaded.
+func (v *Version) fetchFiles(ctx context.Context, t *table.Table, snapshot int64) ([]string, error) {
+	tasks, err := t.Scan(table.WithSnapshotID(snapshot)).PlanFiles(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list its files: %w", err)
+	}
+	store, err := t.FS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	known := map[string]bool{}
+	for i, task := range tasks {
+		if len(task.DeleteFiles)+len(task.EqualityDeleteFiles)+len(task.DeletionVectorFiles) > 0 {
+			return nil, fmt.Errorf("another program deleted rows of it")
+		}
+		name := task.File.FilePath()
+		if known[name] {
+			continue
+		}
+		known[name] = true
+		if f := store.(*files); f.local {
+			paths = append(paths, localPath(name))
+			continue
+		}
+		path := filepath.Join(v.Scratch, fmt.Sprintf("fetched-%d.parquet", i))
+		if err := fetch(store.(*files), name, path); err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// fetch copies a file of the lake to this machine.
+func fetch(from *files, name, to string) error {
+	r, err := from.Open(name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	w, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	_, err = io.Copy(w, r)
+	return err
+}
+
+func (v *Version) removeFetched(paths []string) {
+	for _, path := range paths {
+		if filepath.Dir(path) == v.Scratch {
+			_ = os.Remove(path)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package lake
+
+import (
+	"context"
+	_ "embed" // for the statements
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+//go:embed sql/version.sql
+var versionSQL warehouse.SQLFile
+
+// Version is a published version that is opened for the lake.
+type Version struct {
+	*warehouse.SealedVersion
+	// Run and At are those of the snapshot.
+	Run string
+	At  time.Time
+
+	sources []source
+	// groupBytes bounds the row groups of the files that it writes.
+	groupBytes int64
+}
+
+// source is a table of a version.
+type source struct {
+	name tableName
+	// schema is that of the catalog.
+	schema string
+	design design
+	// present are the columns that the version has.
+	present []stream.Column
+	// file is the published Parquet file with its manifest; none for past and meta.
+	file warehouse.ManifestTable
+}
+
+// OpenVersion opens a published version.
+func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Version, error) {
+	sealed, err := wh.OpenSealed(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	v := &Version{SealedVersion: sealed, Run: run, At: sealed.Manifest.SnapshotAt.UTC()}
+	if err := v.DB.QueryRowContext(ctx, string(versionSQL.Render("limits", nil))).Scan(&v.groupBytes); err != nil {
+		return nil, fmt.Errorf("open version %s: %w", run, err)
+	}
+	for _, t := range sealed.Manifest.Tables {
+		def := wh.Catalog.Definition(t.Name)
+		now := slices.Concat(def.Columns, stream.SystemColumns())
+		v.add(source{name: tableName{current, t.Name}, schema: "main", file: t, design: design{now, def.Comment}})
+		v.add(source{name: tableName{past, t.Name}, schema: past,
+			design: design{slices.Concat(now, stream.ClosedColumns()), "Closed rows. " + def.Comment}})
+	}
+	for _, def := range wh.Catalog.MetaDefinitions() {
+		v.add(source{name: tableName{meta, def.Name}, schema: meta, design: design{def.Columns, def.Comment}})
+	}
+	return v, nil
+}
+
+// add adds a table that the version has.
+func (v *Version) add(s source) {
+	s.present = v.PresentColumns(s.schema, s.name.name, s.design.columns)
+	if len(s.present) > 0 {
+		v.sources = append(v.sources, s)
+	}
+}
+
+// measure is what a table of the version holds, as far as the lake wants to know.
+type measure struct {
+	// content is a checksum of all rows, shown one of the rows that the lake has
+	// already, if it was published from the same history.
+	content, shown string
+	rows, added    int64
+}
+
+// measureTables measures the tables of past and meta, beside what the lake shows of them.
+func (v *Version) measureTables(ctx context.Context, have map[tableName]shown) (map[tableName]measure, error) {
+	var parts []string
+	for i, s := range v.sources {
+		if s.name.part == current {
+			continue
+		}
+		old := s.shownRows(have[s.name])
+		parts = append(parts, string(versionSQL.Render("measure_table", warehouse.Values{"index": i, "all": s.content("true"),
+			"old": s.content(old), "shown": old, "schema": warehouse.Name(s.schema), "table": warehouse.Name(s.name.name)})))
+	}
+	found := map[tableName]measure{}
+	err := v.EachRow(ctx, parts, func(scan func(...any) error) error {
+		var i int
+		var m measure
+		err := scan(&i, &m.content, &m.shown, &m.rows, &m.added)
+		found[v.sources[i].name] = m
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read version %s: %w", v.Run, err)
+	}
+	return found, nil
+}
+
+// content is the checksum of rows of past or meta.
+func (s source) content(rows warehouse.SQL) warehouse.SQL {
+	if s.name.part == past {
+		return versionSQL.Render("content_of_closed", warehouse.Values{"rows": rows})
+	}
+	return versionSQL.Render("content_of_meta", warehouse.Values{"rows": rows, "columns": columnNames(s.present)})
+}
+
+// shownRows selects the rows that the lake has, if it was published from the same
+// history: their checksum says whether it was.
+func (s source) shownRows(of shown) warehouse.SQL {
+	_, counted := s.find("run_id")
+	switch {
+	case of.run == "":
+		return "false"
+	case s.name.part == past:
+		return versionSQL.Render("closed_until", warehouse.Values{"at": of.at})
+	case counted:
+		return versionSQL.Render("written_until", warehouse.Values{"run": of.run})
+	}
+	return "false"
+}
+
+func (s source) find(column string) (stream.Column, bool) {
+	return stream.Definition{Columns: s.present}.Column(column)
+}
+
+// writeFile writes rows of a table into a Parquet file with field ids.
+func (v *Version) writeFile(ctx context.Context, s source, rows warehouse.SQL) (file string, err error) {
+	file = filepath.Join(v.Scratch, s.name.String()+".parquet")
+	err = v.Exec(ctx, string(versionSQL.Render("copy_rows", warehouse.Values{"columns": columnValues(s.present), "rows": rows,
+		"schema": warehouse.Name(s.schema), "table": warehouse.Name(s.name.name), "file": file,
+		"ids": warehouse.FieldIDs(s.present), "bytes": v.groupBytes})))
+	return file, err
+}

@@ -1,0 +1,152 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+)
+
+// Reasons of an *Error, for errors.Is.
+var (
+	ErrMissing  = errors.New("there is no such object")
+	ErrNoBucket = errors.New("the bucket does not exist: create it, or correct its name")
+	ErrRefused  = errors.New("the server does not accept the keys: check s3.access_key_file and s3.secret_key_file, or the AWS_ variables of the environment")
+	ErrDenied   = errors.New("the keys are not allowed to do this: allow them to list, get, put and delete objects there")
+	ErrRegion   = errors.New("the bucket is in another region: set s3.region")
+)
+
+var errDiffers = errors.New("its bytes are not those of its checksum")
+
+// Error says what failed at which address. It contains no key and nothing that was sent.
+type Error struct {
+	// Verb says what was tried, Address where.
+	Verb, Address string
+	// Attempts is how often a request was sent that the server could not answer.
+	Attempts int
+	cause    error
+	text     string
+}
+
+func (e *Error) Error() string {
+	text := e.Verb + " " + e.Address + ": " + e.text
+	if e.Attempts > 1 {
+		text += fmt.Sprintf(" (%d attempts)", e.Attempts)
+	}
+	return text
+}
+
+// Unwrap returns one of the reasons above, or what ended the work on this side.
+func (e *Error) Unwrap() error { return e.cause }
+
+// localError is a failure of this machine, such as a full disk.
+type localError struct{ err error }
+
+func (e *localError) Error() string { return e.err.Error() }
+func (e *localError) Unwrap() error { return e.err }
+
+// sizeError says that an object is larger than anything that belongs there.
+type sizeError struct{ size, most int64 }
+
+func (e *sizeError) Error() string {
+	return fmt.Sprintf("it has %d bytes, more than %d: it is not what was written", e.size, e.most)
+}
+
+// newError returns nil for nil. The errors of the library contain ids of requests and
+// texts of the server, which say little and could say too much: only code and status are
+// used.
+func (b *Bucket) newError(verb, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if known, ok := errors.AsType[*Error](err); ok {
+		return known
+	}
+	e := &Error{Verb: verb, Address: b.Address(name), Attempts: 1}
+	if tried, ok := errors.AsType[*retry.MaxAttemptsError](err); ok {
+		e.Attempts = tried.Attempt
+	}
+	e.cause = reasonOf(err)
+	switch {
+	case e.cause == nil:
+		e.text = lastCause(err)
+	case errors.As(err, new(*localError)), errors.Is(e.cause, context.Canceled), errors.Is(e.cause, context.DeadlineExceeded):
+		e.text = e.cause.Error()
+	default:
+		e.text = e.cause.Error()
+		if api, ok := errors.AsType[smithy.APIError](err); ok {
+			e.text += " (" + cleanCode(api.ErrorCode()) + ")"
+		}
+	}
+	return e
+}
+
+// reasonOf finds out what an error means for the caller; nil: nothing in particular.
+func reasonOf(err error) error {
+	if local, ok := errors.AsType[*localError](err); ok {
+		return local.err
+	}
+	for _, ended := range []error{context.Canceled, context.DeadlineExceeded, errDiffers} {
+		if errors.Is(err, ended) {
+			return ended
+		}
+	}
+	code := ""
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		code = api.ErrorCode()
+	}
+	switch code {
+	case "NoSuchKey", "NotFound":
+		return ErrMissing
+	case "NoSuchBucket":
+		return ErrNoBucket
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken", "AuthorizationHeaderMalformed":
+		return ErrRefused
+	case "AccessDenied", "Forbidden", "AllAccessDisabled":
+		return ErrDenied
+	case "PermanentRedirect", "TemporaryRedirect":
+		return ErrRegion
+	}
+	return nil
+}
+
+// lastCause is the innermost text of an error that says what happened.
+func lastCause(err error) string {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		text := "the server answered " + cleanCode(api.ErrorCode())
+		if res, ok := errors.AsType[*awshttp.ResponseError](err); ok {
+			text += fmt.Sprintf(" (status %d)", res.HTTPStatusCode())
+		}
+		return text
+	}
+	if res, ok := errors.AsType[*awshttp.ResponseError](err); ok {
+		return fmt.Sprintf("the server answered with status %d", res.HTTPStatusCode())
+	}
+	if inner, ok := errors.AsType[*url.Error](err); ok {
+		return inner.Err.Error() // without the address, which is signed
+	}
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
+		err = next
+	}
+	return err.Error()
+}
+
+// cleanCode bounds what a server says, which ends on terminals and in alerts.
+func cleanCode(code string) string {
+	const most = 60
+	code = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, code)
+	if code == "" {
+		return "an error without a code"
+	}
+	return code[:min(most, len(code))]
+}

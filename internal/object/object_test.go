@@ -1,0 +1,231 @@
+package object_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/object"
+	"placementsync/internal/s3sim"
+)
+
+// open returns a bucket of a new server.
+func open(t *testing.T, change func(*object.Config)) (*s3sim.Server, *object.Bucket) {
+	t.Helper()
+	sim := s3sim.New("store")
+	server := httptest.NewServer(sim)
+	t.Cleanup(server.Close)
+	c := object.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true, AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey,
+		Attempts: 3, LongestWait: time.Millisecond, Stall: 5 * time.Second}
+	if change != nil {
+		change(&c)
+	}
+	b, err := object.Open(t.Context(), c, "store", "a/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sim, b
+}
+
+func get(t *testing.T, b *object.Bucket, name string, want object.Sum) ([]byte, error) {
+	t.Helper()
+	var got bytes.Buffer
+	err := b.Get(t.Context(), name, want, func() (io.Writer, error) {
+		got.Reset()
+		return &got, nil
+	})
+	return got.Bytes(), err
+}
+
+func TestObjectsReadBackAsWritten(t *testing.T) {
+	sim, b := open(t, nil)
+	sim.PageSize = 2
+	for i := range 5 {
+		data := bytes.Repeat([]byte{byte(i)}, i*1000)
+		if err := b.PutBytes(t.Context(), fmt.Sprintf("data/%d", i), data); err != nil {
+			t.Fatal(err)
+		}
+		got, err := get(t, b, fmt.Sprintf("data/%d", i), object.SumOf(data))
+		if err != nil || !bytes.Equal(got, data) {
+			t.Errorf("object %d has %d bytes (%v), want %d", i, len(got), err, len(data))
+		}
+	}
+	list, err := b.List(t.Context(), "data/")
+	if got, want := fmt.Sprint(list), "[{data/0 0} {data/1 1000} {data/2 2000} {data/3 3000} {data/4 4000}]"; err != nil || got != want {
+		t.Errorf("the list is %s (%v), want %s", got, err, want)
+	}
+	if err := b.Delete(t.Context(), "data/0", "data/4", "data/9"); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(sim.Objects("store")); n != 3 {
+		t.Errorf("%d objects are left, want 3", n)
+	}
+	if _, err := b.Read(t.Context(), "data/0", 10); !errors.Is(err, object.ErrMissing) {
+		t.Errorf("reading a removed object: %v, want %v", err, object.ErrMissing)
+	}
+	if _, err := b.Read(t.Context(), "data/3", 10); err == nil || !strings.Contains(err.Error(), "3000 bytes") {
+		t.Errorf("reading an object that is too large: %v", err)
+	}
+}
+
+func TestLargeObjectGoesInParts(t *testing.T) {
+	sim, b := open(t, nil)
+	data := bytes.Repeat([]byte("0123456789abcdef"), 70<<20/16)
+	sum := object.SumOf(data)
+	resets := 1
+	sim.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Query().Get("partNumber") == "2" && resets > 0 {
+			resets--
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	}
+	if err := b.Put(t.Context(), "large", bytes.NewReader(data), sum); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := get(t, b, "large", sum); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("read back %d bytes (%v), want %d", len(got), err, len(data))
+	}
+
+	t.Run("nothing is visible of an upload that fails", func(t *testing.T) {
+		sim.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Query().Get("partNumber") == "3" {
+				s3sim.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
+				return true
+			}
+			return false
+		}
+		err := b.Put(t.Context(), "broken", bytes.NewReader(data), sum)
+		if err == nil || err.Error() != "put s3://store/a/b/broken: the server answered SlowDown (status 503) (3 attempts)" {
+			t.Errorf("got %v", err)
+		}
+		if _, ok := sim.Objects("store")["a/b/broken"]; ok || sim.Uploads() > 0 {
+			t.Errorf("visible: %v, unfinished uploads: %d; want nothing", ok, sim.Uploads())
+		}
+	})
+	t.Run("parts of a killed upload are removed", func(t *testing.T) {
+		sim.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+			refused := r.URL.Query().Get("partNumber") == "2" || r.Method == http.MethodDelete
+			if refused {
+				s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
+			}
+			return refused
+		}
+		if err := b.Put(t.Context(), "broken", bytes.NewReader(data), sum); !errors.Is(err, object.ErrDenied) || sim.Uploads() != 1 {
+			t.Fatalf("got %v, and %d unfinished uploads", err, sim.Uploads())
+		}
+		sim.Fail = nil
+		if n, err := b.AbortAll(t.Context()); n != 1 || err != nil || sim.Uploads() != 0 {
+			t.Errorf("removed %d uploads (%v), and %d are left", n, err, sim.Uploads())
+		}
+	})
+	t.Run("a file that changes meanwhile is not stored", func(t *testing.T) {
+		other := sum
+		other.SHA256 = strings.Repeat("0", 64)
+		if err := b.Put(t.Context(), "broken", bytes.NewReader(data), other); err == nil || sim.Uploads() != 0 || sim.Objects("store")["a/b/broken"] != nil {
+			t.Errorf("got %v, and %d unfinished uploads", err, sim.Uploads())
+		}
+	})
+}
+
+func TestFaults(t *testing.T) {
+	data := bytes.Repeat([]byte("x"), 100_000)
+	sum := object.SumOf(data)
+	slow := func(w http.ResponseWriter, _ *http.Request) {
+		s3sim.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
+	}
+	reset := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	cut := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100000")
+		_, _ = w.Write(data[:50_000])
+		panic(http.ErrAbortHandler)
+	}
+	rotten := func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(bytes.Repeat([]byte("y"), 100_000))
+	}
+	code := func(status int, code string) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, _ *http.Request) { s3sim.Refuse(w, status, code) }
+	}
+	for _, c := range []struct {
+		name     string
+		method   string
+		times    int
+		fail     func(http.ResponseWriter, *http.Request)
+		want     string // "": the request succeeds in the end
+		requests int
+		reason   error
+	}{
+		{name: "busy twice", method: "PUT", times: 2, fail: slow, requests: 3},
+		{name: "busy all the time", method: "PUT", times: 99, fail: slow, requests: 3, want: "put s3://store/a/b/one: the server answered SlowDown (status 503) (3 attempts)"},
+		{name: "reset in an upload", method: "PUT", times: 1, fail: reset, requests: 2},
+		{name: "cut off once", method: "GET", times: 1, fail: cut, requests: 2},
+		{name: "cut off all the time", method: "GET", times: 99, fail: cut, requests: 3, want: "get s3://store/a/b/one: unexpected EOF (3 attempts)"},
+		{name: "rotten", method: "GET", times: 99, fail: rotten, requests: 3, want: "get s3://store/a/b/one: its bytes are not those of its checksum (3 attempts)"},
+		{name: "wrong keys", method: "PUT", times: 99, fail: code(403, "SignatureDoesNotMatch"), requests: 1, reason: object.ErrRefused,
+			want: "put s3://store/a/b/one: " + object.ErrRefused.Error() + " (SignatureDoesNotMatch)"},
+		{name: "no bucket", method: "PUT", times: 99, fail: code(404, "NoSuchBucket"), requests: 1, reason: object.ErrNoBucket,
+			want: "put s3://store/a/b/one: " + object.ErrNoBucket.Error() + " (NoSuchBucket)"},
+		{name: "a code with control characters", method: "PUT", times: 99, fail: code(400, "Odd&#xA;Thing\u009b31m"), requests: 1,
+			want: "put s3://store/a/b/one: the server answered Odd?Thing?31m (status 400)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sim, b := open(t, nil)
+			if c.method == "GET" {
+				if err := b.PutBytes(t.Context(), "one", data); err != nil {
+					t.Fatal(err)
+				}
+			}
+			left := c.times
+			sim.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method != c.method || left == 0 {
+					return false
+				}
+				left--
+				c.fail(w, r)
+				return true
+			}
+			var err error
+			if c.method == "PUT" {
+				err = b.PutBytes(t.Context(), "one", data)
+			} else {
+				_, err = get(t, b, "one", sum)
+			}
+			text := ""
+			if err != nil {
+				text = err.Error()
+			}
+			if text != c.want || c.reason != nil && !errors.Is(err, c.reason) {
+				t.Errorf("got %q, want %q", text, c.want)
+			}
+			if n := sim.Requests()[c.method]; n != c.requests {
+				t.Errorf("sent %d requests, want %d", n, c.requests)
+			}
+			if stored := sim.Objects("store")["a/b/one"]; c.want == "" && !bytes.Equal(stored, data) {
+				t.Errorf("%d bytes are stored, want %d", len(stored), len(data))
+			}
+			if strings.Contains(text, s3sim.SecretKey) || strings.Contains(text, s3sim.AccessKey) {
+				t.Errorf("the error contains a key: %s", text)
+			}
+		})
+	}
+}
+
+// TestNoKeys holds that a machine without keys is told so before anything is sent.
+func TestNoKeys(t *testing.T) {
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", t.TempDir()+"/none")
+	t.Setenv("AWS_CONFIG_FILE", t.TempDir()+"/none")
+	_, err := object.Open(t.Context(), object.Config{}, "store", "a")
+	if err == nil || !strings.Contains(err.Error(), "open s3://store/a: find the keys of object storage: ") {
+		t.Errorf("got %v", err)
+	}
+}

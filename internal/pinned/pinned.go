@@ -1,0 +1,47 @@
+// Package pinned installs tools of other makers in the versions that a list pins, so that
+// tests can hold this program against them: peers that do the same work, and readers of
+// what it publishes.
+//
+// It is for tests only, and must not know what they do with the tools.
+package pinned
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// ErrLacking says that the machine lacks what a tool needs: a program, or its registry.
+var ErrLacking = errors.New("it cannot be installed here")
+
+// InstallPython makes a virtual environment in a folder and installs the packages of a
+// requirements file, which must name all of them. Programs are in bin below the folder.
+func InstallPython(ctx context.Context, folder, requirements string) error {
+	return install(ctx, "", []string{"python3", "-m", "venv", folder},
+		[]string{filepath.Join(folder, "bin", "python"), "-m", "pip", "install", "--quiet", "--no-deps", "--requirement", requirements})
+}
+
+// InstallNode installs the packages that the package-lock.json in a folder names.
+func InstallNode(ctx context.Context, folder string) error {
+	return install(ctx, folder, []string{"npm", "ci", "--silent", "--no-audit", "--no-fund"})
+}
+
+// install runs commands in a folder. What the last line of a failed one says is in the
+// error.
+func install(ctx context.Context, folder string, commands ...[]string) error {
+	for _, args := range commands {
+		if _, err := exec.LookPath(args[0]); err != nil {
+			return fmt.Errorf("%w: %s is not on the PATH", ErrLacking, args[0])
+		}
+		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+		cmd.Dir = folder
+		if out, err := cmd.CombinedOutput(); err != nil {
+			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+			return fmt.Errorf("%w: %s: %w: %s", ErrLacking, strings.Join(args, " "), err, lines[len(lines)-1])
+		}
+	}
+	return nil
+}

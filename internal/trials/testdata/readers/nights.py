@@ -1,0 +1,32 @@
+# What a process sees after a night that is published while it runs. It says which night
+# it began with, and waits for a line before it looks again.
+# usage: nights.py CATALOG
+import duckdb, json, os, sys
+
+catalog = sys.argv[1]
+
+
+def newest(connection, schema="meta"):
+    return connection.execute(f"SELECT max(run_id) FROM {schema}.runs").fetchone()[0]
+
+
+def attached():
+    own.execute(f"ATTACH '{catalog}' AS w (READ_ONLY)")
+    return newest(own, "w.meta")
+
+
+own, kept = duckdb.connect(), duckdb.connect(catalog, read_only=True)
+attached()
+print(newest(kept), flush=True)
+sys.stdin.readline()
+said = {"kept open": newest(kept)}
+with duckdb.connect(catalog, read_only=True) as beside:
+    said["opened beside it"] = newest(beside)
+with duckdb.connect(os.path.realpath(catalog), read_only=True) as resolved:
+    said["opened beside it by its real path"] = newest(resolved)
+own.execute("DETACH w")
+said["attached again"] = attached()
+kept.close()
+with duckdb.connect(catalog, read_only=True) as again:
+    said["opened after it was closed"] = newest(again)
+print(json.dumps(said))

@@ -1,0 +1,39 @@
+package warehouse_test
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
+)
+
+// TestFingerprintsInParquetAreCompared verifies files in which the fingerprint is signed,
+// unsigned as earlier programs wrote it, or another.
+func TestFingerprintsInParquetAreCompared(t *testing.T) {
+	for name, c := range map[string]struct {
+		hash   string
+		damage int
+	}{
+		"signed":      {string(warehouse.SignedHash()), 0},
+		"unsigned":    {"row_hash", 0},
+		"another":     {"18446744073709551614::UBIGINT", 1},
+		"another bit": {"9223372036854775807", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t)
+			d := draft(t, w, firstNight, "one")
+			must(t, d.Exec(t.Context(), "UPDATE main.product_listing_tags SET row_hash = 18446744073709551615",
+				"COPY (SELECT * REPLACE ("+c.hash+" AS row_hash) FROM main.product_listing_tags) TO "+
+					warehouse.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))+" (FORMAT parquet)"))
+			m, err := d.Publish(t.Context(), slices.Clone(files))
+			must(t, err)
+			must(t, w.Ledger.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
+			found, err := w.Examiner.Examine(t.Context(), true)
+			if err != nil || len(found.Damage) != c.damage {
+				t.Errorf("verify found %+v (%v)", found.Damage, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"placementsync/internal/durable"
+	"placementsync/internal/stream"
+)
+
+// SealedVersion is a published version in a DuckDB of its own, attached read only under
+// the name "sealed". It needs no lock: versions do not change.
+type SealedVersion struct {
+	*Instance
+	Manifest Manifest
+	// Dir is the folder of the version.
+	Dir string
+	// Scratch is a private folder; Close removes it.
+	Scratch string
+
+	columns map[string]map[string]stream.Column
+}
+
+const scratchPrefix = ".sealed."
+
+// OpenSealed opens a published version for reading.
+func (w *Warehouse) OpenSealed(ctx context.Context, run string) (_ *SealedVersion, err error) {
+	m, err := w.Versions.ReadManifest(run)
+	if err != nil {
+		return nil, err
+	}
+	if m.Format > Format {
+		return nil, &NewerError{run, m.Program, m.Format}
+	}
+	// Not under versions/, where the next run removes what killed runs left.
+	state := w.Folder.path(stateDir)
+	durable.RemoveDead(state, scratchPrefix)
+	scratch, err := os.MkdirTemp(state, durable.ProcessPrefix(scratchPrefix))
+	if err != nil {
+		return nil, fmt.Errorf("open version %s: %w", run, err)
+	}
+	s := &SealedVersion{Manifest: m, Dir: w.Folder.VersionPath(run), Scratch: scratch}
+	if s.Instance, err = w.engine.open(ctx, "", scratch); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(scratch))
+	}
+	if err = s.attachSealed(ctx, w.Folder.VersionCatalog(run)); err == nil {
+		s.columns, err = readColumns(ctx, s.Instance, "sealed")
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open version %s: %w", run, err), s.Close())
+	}
+	return s, nil
+}
+
+// PresentColumns returns those of the columns that a table has in the version: an earlier
+// program may have written it.
+func (s *SealedVersion) PresentColumns(schema, table string, columns []stream.Column) []stream.Column {
+	var present []stream.Column
+	for _, c := range columns {
+		if _, ok := s.columns[schema+"."+table][c.Name]; ok {
+			present = append(present, c)
+		}
+	}
+	return present
+}
+
+// Close closes the DuckDB and removes the scratch folder.
+func (s *SealedVersion) Close() error {
+	return errors.Join(s.Instance.Close(), os.RemoveAll(s.Scratch))
+}
