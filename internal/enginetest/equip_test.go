@@ -16,7 +16,7 @@ import (
 
 // scripts ask the engines; the texts beside them pin what is installed.
 //
-//go:embed engines/*.py engines/*.txt
+//go:embed engines
 var scripts embed.FS
 
 // foldersVar is the environment variable with the folder in which engines are installed;
@@ -42,7 +42,7 @@ func equip(t *testing.T, programs ...string) equipment {
 	dir, err := filepath.Abs(dir)
 	must(t, err)
 	must(t, os.MkdirAll(dir, 0o755))
-	names, err := fs.Glob(scripts, "engines/*")
+	names, err := fs.Glob(scripts, "engines/*.*")
 	must(t, err)
 	for _, name := range names {
 		text, err := scripts.ReadFile(name)
@@ -66,20 +66,31 @@ func (e equipment) installPython(t *testing.T) {
 	markInstalled(t, pins)
 }
 
-// jars are the files of Maven in the pins, by the part of their name before the version.
-func (e equipment) jars(t *testing.T) []string {
+// installJars fetches the artifacts of jars.txt and those of the REST catalog, unpacks Trino,
+// and returns the runtime of Iceberg for Spark.
+func (e equipment) installJars(t *testing.T) string {
 	t.Helper()
-	pins := e.path("jars.txt")
-	folder := e.path("jars")
-	if !isInstalled(t, pins) {
-		for _, artifact := range pinned(t, pins) {
-			e.install(t, "mvn", "--quiet", "--batch-mode", "dependency:copy", "-Dartifact="+artifact, "-DoutputDirectory="+folder)
+	for _, pins := range []string{e.path("jars.txt"), e.path("rest_pom.xml")} {
+		if isInstalled(t, pins) {
+			continue
+		}
+		if strings.HasSuffix(pins, ".xml") {
+			e.install(t, "mvn", "--quiet", "--batch-mode", "-f", pins, "dependency:copy-dependencies", "-DoutputDirectory="+e.path("jars", "rest"))
+		} else {
+			for _, artifact := range pinned(t, pins) {
+				e.install(t, "mvn", "--quiet", "--batch-mode", "dependency:copy", "-Dartifact="+artifact, "-DoutputDirectory="+e.path("jars"))
+			}
 		}
 		markInstalled(t, pins)
 	}
-	files, err := filepath.Glob(filepath.Join(folder, "*.jar"))
+	if found, _ := filepath.Glob(e.path("trino-server-*", "lib")); len(found) == 0 {
+		archives, err := filepath.Glob(e.path("jars", "trino-server-*.tar.gz"))
+		must(t, err)
+		e.install(t, "tar", "xzf", archives[0], "-C", e.path())
+	}
+	files, err := filepath.Glob(e.path("jars", "iceberg-spark-runtime-*.jar"))
 	must(t, err)
-	return files
+	return files[0]
 }
 
 func pinned(t *testing.T, file string) (lines []string) {

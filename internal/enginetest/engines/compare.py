@@ -35,17 +35,20 @@ class Comparison:
             quoted = catalog.replace("'", "''")
             self.db.execute(f"ATTACH '{quoted}' AS w (READ_ONLY); USE w")
 
-    def check(self, what, want, ask, ordered=False, nearly=()):
-        """Compares an answer with the SELECT want. Columns named in nearly are binary
-        fractions whose last digits depend on the order of a sum."""
+    def check(self, what, want, ask, **how):
+        """Compares an answer with the SELECT want, and says what was found."""
+        say(what=what, **self.compare(want, ask, **how))
+
+    def compare(self, want, ask, ordered=False, nearly=()):
+        """Columns named in nearly are binary fractions whose last digits depend on the
+        order of a sum."""
         begun = time.monotonic()
         try:
             got = ask(self.arrow_schema(want))
         except Exception as problem:  # whatever the engine says is the finding
-            say(what=what, rows=0, seconds=0, differences=[f"it fails: {str(problem)[:2000]}"])
-            return
+            return {"rows": 0, "seconds": 0, "differences": [f"it fails: {str(problem)[:2000]}"]}
         seconds = time.monotonic() - begun
-        say(what=what, rows=got.num_rows, seconds=round(seconds, 3), differences=self.differences(want, got, ordered, nearly))
+        return {"rows": got.num_rows, "seconds": round(seconds, 3), "differences": self.differences(want, got, ordered, nearly)}
 
     def arrow_schema(self, want):
         return self.db.sql(f"SELECT * FROM ({want}) LIMIT 0").to_arrow_table().schema

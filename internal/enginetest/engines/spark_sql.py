@@ -34,7 +34,7 @@ def check(spark, case):
     against = Comparison(case["catalog"])
     for view in case.get("marts", []):
         against.check(f"{case['name']}: mart {view['name']}", f"SELECT * FROM mart.{view['name']}",
-                      lambda _: spark.table(f"{case['prefix']}_mart.{view['name']}").toArrow(), nearly=view.get("nearly", []))
+                      lambda _: spark.table(f"{case['mart']}.{view['name']}").toArrow(), nearly=view.get("nearly", []))
     for query in case["queries"]:
         args = {p["name"]: argument(p["type"], p["value"]) for p in query["params"]}
         against.check(f"{case['name']}: query {query['name']}", f"FROM read_parquet('{query['want']}')",

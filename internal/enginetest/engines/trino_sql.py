@@ -52,7 +52,7 @@ def check(client, case):
     against = Comparison(case["catalog"])
     for view in case.get("marts", []):
         against.check(f"{case['name']}: mart {view['name']}", f"SELECT * FROM mart.{view['name']}",
-                      lambda schema: table_of(client.run(f"SELECT * FROM memory.{case['prefix']}_mart.{view['name']}"), schema),
+                      lambda schema: table_of(client.run(f"SELECT * FROM {case['mart']}.{view['name']}"), schema),
                       nearly=view.get("nearly", []))
     for query in case["queries"]:
         args = [argument(p["type"], p["value"]) for p in query["params"]]
