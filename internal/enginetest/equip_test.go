@@ -147,14 +147,15 @@ type result struct {
 
 // run runs a script with a job, and fails the test for each difference. It logs what was
 // compared.
-func (e equipment) run(t *testing.T, script string, j job, environment ...string) {
+func (e equipment) run(t *testing.T, script string, j job) {
 	t.Helper()
 	text, err := json.Marshal(j)
 	must(t, err)
 	file := filepath.Join(t.TempDir(), "job.json")
 	must(t, os.WriteFile(file, text, 0o644))
 	cmd := exec.CommandContext(t.Context(), e.path("venv", "bin", "python"), e.path(script), file)
-	cmd.Env = append(os.Environ(), environment...)
+	cmd.Dir = j.Scratch // ClickHouse reads nothing outside of it.
+	cmd.Env = append(os.Environ(), "SPARK_LOCAL_IP=127.0.0.1")
 	var complaint strings.Builder
 	cmd.Stderr = &complaint
 	out, err := cmd.StdoutPipe()

@@ -21,13 +21,15 @@ segments AS (
     FROM traits
     GROUP BY trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link
 ),
+-- A view of Iceberg loses a WINDOW clause.
 compared AS (
     SELECT
         *,
-        (sum(own) OVER segment) - own         AS others,
-        (sum(own_sum) OVER segment) - own_sum AS others_sum
+        sum(own) OVER (
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) - own         AS others,
+        sum(own_sum) OVER (
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) - own_sum AS others_sum
     FROM segments
-    WINDOW segment AS (PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link)
 ),
 -- Divided as DuckDB divides: in binary.
 alike AS (
