@@ -58,8 +58,8 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 	done := []lake.Published{}
 	for _, run := range runs {
 		p, publishErr := publishRun(ctx, wh, l, run)
-		// Of several nights, those before the one that the lake shows are not missing.
-		if errors.As(publishErr, new(*lake.OlderError)) && o.all {
+		// Of several nights, those up to the one that the lake shows are not missing.
+		if o.all && run != runs[len(runs)-1] && (p.Already || errors.As(publishErr, new(*lake.OlderError))) {
 			continue
 		}
 		if publishErr != nil {

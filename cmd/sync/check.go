@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -48,7 +49,34 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	if err != nil {
 		return err
 	}
+	if err := checkBucket(ctx, g, cfg); err != nil {
+		return errors.Join(showPlan(g.stdout, plan, cfg), err)
+	}
 	return showPlan(g.stdout, plan, cfg)
+}
+
+// checkBucket writes an object where the backup goes, reads it and removes it.
+func checkBucket(ctx context.Context, g *globals, cfg config.Config) error {
+	if cfg.Backup == "" {
+		return nil
+	}
+	b, err := openBucket(ctx, cfg, cfg.Backup)
+	if err != nil {
+		return err
+	}
+	const name, most = "check", 100
+	text := []byte("written by placementsync check, and removed by it")
+	if err := b.PutBytes(ctx, name, text); err != nil {
+		return err
+	}
+	back, err := b.Read(ctx, name, most)
+	if err = errors.Join(err, b.Delete(ctx, name)); err == nil && string(back) != string(text) {
+		err = fmt.Errorf("check %s: it gives back other bytes than were written", cfg.Backup)
+	}
+	if err == nil {
+		fmt.Fprintf(g.stdout, "backup         %s can be written\n", cfg.Backup)
+	}
+	return err
 }
 
 func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {

@@ -123,6 +123,9 @@ func demoNights(ctx context.Context, g *globals, o demoOptions, service *sim.Ser
 		if last, err = pipeline.Run(ctx, night); err != nil {
 			return last, err
 		}
+		if _, err = g.pruneAfterNight(cfg, night.Now()); err != nil { // as serve does
+			return last, err
+		}
 		r := last.Run
 		t.AppendRow(table.Row{r.StartedAt.Format("2006-01-02 15:04"), r.Outcome, r.Rows, r.New, r.Changed, r.Gone,
 			r.Requests, sizeText(r.Bytes), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)})

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/config"
 	"placementsync/internal/query"
 )
 
@@ -19,17 +21,20 @@ type exportOptions struct {
 func exportCommand(g *globals) *cobra.Command {
 	var o exportOptions
 	cmd := &cobra.Command{
-		Use:   "export --to DIR [TABLE ...]",
-		Short: "Write tables or a query as Parquet or CSV into a folder",
+		Use:   "export --to DIR|s3://BUCKET/PREFIX [TABLE ...]",
+		Short: "Write tables or a query as Parquet or CSV into a folder or a bucket",
 		Long: "Write tables, or the answer of a query, as Parquet or CSV into a folder, with a manifest of\n" +
 			"rows, sizes and checksums. The folder is written atomically: an earlier export there is\n" +
 			"replaced in one step; any other folder that is not empty is refused. Without names, all\n" +
 			"tables of main are written; history.orders or 'mart.*' name those of other schemas. In CSV,\n" +
-			"texts that a spreadsheet would run as formulas get an apostrophe in front, unless --raw.",
+			"texts that a spreadsheet would run as formulas get an apostrophe in front, unless --raw.\n\n" +
+			"In a bucket, the files of each export have a folder of their own. manifest.json at the prefix\n" +
+			"names it and them, and is written last: whoever reads it finds one whole export. The files of\n" +
+			"the export before stay until the next one.",
 		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.to, "to", "", "output `folder`; its parent folder must exist")
+	f.StringVar(&o.to, "to", "", "output `folder`, whose parent must exist, or s3://bucket/prefix")
 	f.StringVar(&o.query, "query", "", "export the answer of `SQL` or of a named query instead of tables")
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter of the query: `name=value`; may be repeated")
 	f.StringVar(&o.format, "format", "parquet", "parquet or csv")
@@ -52,7 +57,12 @@ func runExport(ctx context.Context, g *globals, o exportOptions, tables []string
 		return err
 	}
 	defer db.Close()
-	m, err := db.Export(ctx, o.to, e)
+	var m query.ExportManifest
+	if strings.HasPrefix(o.to, config.BucketScheme) {
+		m, err = exportToBucket(ctx, g, db, o.to, e)
+	} else {
+		m, err = db.Export(ctx, o.to, e)
+	}
 	if err != nil {
 		return suspectDamage(g, err)
 	}

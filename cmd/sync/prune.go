@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
@@ -48,15 +49,28 @@ func runPrune(g *globals, o pruneOptions) error {
 			_, err := fmt.Fprintln(g.stdout, "removed version", o.version)
 			return err
 		}
-		return pruneExpired(g, wh, cfg, o.dryRun)
+		gone, err := wh.Pruner.Prune(retentionOf(cfg), g.now(), o.dryRun)
+		if err != nil {
+			return err
+		}
+		return g.showPruned(gone, o.dryRun)
 	})
 }
 
-func pruneExpired(g *globals, w *warehouse.Warehouse, c config.Config, dryRun bool) error {
-	gone, err := w.Pruner.Prune(retentionOf(c), g.now(), dryRun)
+// pruneAfterNight applies the retention to the warehouse of a night that has ended.
+func (g *globals) pruneAfterNight(c config.Config, now time.Time) (gone []warehouse.Pruned, err error) {
+	wh, err := warehouse.Open(warehouseConfig(c))
 	if err != nil {
-		return err
+		return nil, err
 	}
+	err = g.withLock(wh, "prune", func() (err error) {
+		gone, err = wh.Pruner.Prune(retentionOf(c), now, false)
+		return err
+	})
+	return gone, err
+}
+
+func (g *globals) showPruned(gone []warehouse.Pruned, dryRun bool) error {
 	did := "removed"
 	if dryRun {
 		did = "would remove"
@@ -72,7 +86,7 @@ func pruneExpired(g *globals, w *warehouse.Warehouse, c config.Config, dryRun bo
 		sum += p.Bytes
 	}
 	alignRight(t, 2)
-	_, err = fmt.Fprintf(g.stdout, "%s\n\n%d in total, %s\n", t.Render(), len(gone), sizeText(sum))
+	_, err := fmt.Fprintf(g.stdout, "%s\n\n%d in total, %s\n", t.Render(), len(gone), sizeText(sum))
 	return err
 }
 

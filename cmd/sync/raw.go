@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -285,11 +286,31 @@ func numberOrNone[N int | uint64](n *N) string {
 func rawCSV(w io.Writer, all []fetch.Answer) error {
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
-	rows := [][]string{{"seq", "stream", "path", "query", "param", "page", "pass", "status", "encoding", "stored_bytes", "body_bytes", "at", "ms", "same", "replaced"}}
+	of := reflect.TypeFor[shownAnswer]()
+	names := make([]string, of.NumField())
+	for i := range names {
+		names[i] = of.Field(i).Tag.Get("json")
+	}
+	rows := [][]string{names}
 	for _, a := range all {
-		s := showAnswer(a)
-		rows = append(rows, []string{fmt.Sprint(s.Seq), s.Stream, s.Path, s.Query, s.Param, numberOrNone(s.Page), numberOrNone(s.Pass), fmt.Sprint(s.Status), s.Encoding,
-			fmt.Sprint(s.Stored), fmt.Sprint(s.Size), s.At.Format(time.RFC3339Nano), fmt.Sprint(s.Millis), numberOrNone(s.Same), fmt.Sprint(s.Replaced)})
+		row, v := make([]string, len(names)), reflect.ValueOf(showAnswer(a))
+		for i := range row {
+			row[i] = textOfField(v.Field(i).Interface())
+		}
+		rows = append(rows, row)
 	}
 	return out.WriteAll(rows)
+}
+
+// textOfField writes a field of shownAnswer as CSV has it.
+func textOfField(field any) string {
+	switch v := field.(type) {
+	case *int:
+		return numberOrNone(v)
+	case *uint64:
+		return numberOrNone(v)
+	case time.Time:
+		return v.Format(time.RFC3339Nano)
+	}
+	return fmt.Sprint(field)
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/backup"
+	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/query"
@@ -17,6 +19,7 @@ import (
 type rebuildOptions struct {
 	skipDamaged bool
 	series      bool
+	from        string
 }
 
 func rebuildCommand(g *globals) *cobra.Command {
@@ -30,20 +33,34 @@ func rebuildCommand(g *globals) *cobra.Command {
 			"missing file ends the command; --skip-damaged leaves it out, moves it to damaged/ and\n" +
 			"records it in meta.runs.\n\n" +
 			"--series works the other way round: it writes damaged or missing files of the series again,\n" +
-			"from copies or from the history in the catalog that readers see.\n\n" + exitCodes(),
+			"from copies or from the history in the catalog that readers see.\n\n" +
+			"--from s3://bucket/prefix first brings back parquet/ and state/ from a backup, into a folder\n" +
+			"without a warehouse. Every file is compared with its checksum before it appears; an\n" +
+			"interrupted restore continues.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
 		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runRebuild(cmd.Context(), g, o) }),
 	}
 	cmd.Flags().BoolVar(&o.skipDamaged, "skip-damaged", false, "leave out damaged files, and list them")
 	cmd.Flags().BoolVar(&o.series, "series", false, "write damaged files of the Parquet series again from the catalog; publish nothing")
+	cmd.Flags().StringVar(&o.from, "from", "", "restore the backup at this `address` first, such as s3://bucket/prefix")
 	cmd.MarkFlagsMutuallyExclusive("skip-damaged", "series")
+	cmd.MarkFlagsMutuallyExclusive("from", "series")
 	return cmd
 }
 
 func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
-	cfg, err := g.loadWarehouse()
+	load := g.loadWarehouse
+	if o.from != "" {
+		load = func() (config.Config, error) { return g.loadStorage() }
+	}
+	cfg, err := load()
 	if err != nil {
 		return err
+	}
+	if o.from != "" {
+		if err := restoreBackup(ctx, g, cfg, o.from); err != nil {
+			return err
+		}
 	}
 	night := pipeline.Config{Warehouse: warehouseConfig(cfg), Streams: stream.Known(), Now: g.now, Log: g.newLogger()}
 	if o.series {
@@ -67,6 +84,24 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 		return &outcomeError{ledger.Partial, nil}
 	}
 	return nil
+}
+
+// restoreBackup brings parquet/ and state/ back, for rebuild.
+func restoreBackup(ctx context.Context, g *globals, cfg config.Config, address string) error {
+	c, err := g.backupConfig(ctx, cfg, address)
+	if err != nil {
+		return err
+	}
+	res, err := backup.Restore(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, p := range res.LeftOut {
+		fmt.Fprintf(g.stdout, "not in the backup: %s: %s\n", query.OnScreen(p.File), query.OnScreen(p.Problem))
+	}
+	_, err = fmt.Fprintf(g.stdout, "restored %s of %s: %d files, %d of them fetched, %s\n", query.OnScreen(res.Run), res.At.Format(time.DateTime),
+		len(res.Files), res.Fetched, sizeText(res.Bytes))
+	return err
 }
 
 // showRebuilt says what was built, and what cannot be as it was.

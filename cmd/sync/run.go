@@ -60,7 +60,11 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	night.Log = log
 	res, err := g.runAndNotify(ctx, cfg, night)
 	stop()
-	return g.endNight(res, err, o.dryRun)
+	err = g.endNight(res, err, o.dryRun)
+	if o.dryRun || !res.Run.IsPublished() {
+		return err
+	}
+	return withFollow(err, g.followPublish(ctx, cfg))
 }
 
 // endNight prints the result of a night and makes its outcome the program's.

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"placementsync/internal/warehouse"
 )
 
 var updateSamples = flag.Bool("update", false, "write the samples of the documents instead of comparing them")
@@ -30,6 +33,7 @@ func TestSamples(t *testing.T) {
 	}
 	home := t.TempDir()
 	demo := runSample(t, home, []string{"placementsync", "demo"})
+	t.Run("retention", func(t *testing.T) { checkDemoRetention(t, filepath.Join(home, "demo")) })
 	for _, document := range documents {
 		t.Run(filepath.Base(document), func(t *testing.T) {
 			dir := t.TempDir()
@@ -63,6 +67,33 @@ func TestSamples(t *testing.T) {
 				fatal(t, os.WriteFile(document, []byte(strings.Join(written, "\n")), 0o644))
 			}
 		})
+	}
+}
+
+// checkDemoRetention expects of a demo of 14 nights the answers of the last seven, as many
+// days as retention.raw_days: those that serve would have kept.
+func checkDemoRetention(t *testing.T, dir string) {
+	landed, err := os.ReadDir(filepath.Join(dir, "warehouse", "raw"))
+	fatal(t, err)
+	var days []string
+	for _, run := range landed {
+		at, ok := warehouse.RunTime(run.Name())
+		if !ok {
+			t.Fatalf("%s is in the folder of landed answers", run.Name())
+		}
+		days = append(days, at.Format(time.DateOnly))
+	}
+	if len(days) == 0 {
+		t.Fatal("no night has its answers")
+	}
+	last, err := time.Parse(time.DateOnly, days[len(days)-1])
+	fatal(t, err)
+	var want []string
+	for i := 6; i >= 0; i-- {
+		want = append(want, last.AddDate(0, 0, -i).Format(time.DateOnly))
+	}
+	if !slices.Equal(days, want) {
+		t.Errorf("the demo has the answers of %q, want those of %q", days, want)
 	}
 }
 

@@ -98,6 +98,7 @@ func (s *service) daemonConfig(wh *warehouse.Warehouse, hangups <-chan os.Signal
 		Progress: s.watch.Progress,
 		Report:   func() string { return reportFile(wh.Folder.Dir()) },
 		Verified: func() (daemon.Verified, bool) { return lastVerified(wh) },
+		Follows:  func() []ledger.Follow { return lastFollows(wh) },
 		Streams:  streamsOf(stream.Known()), HookResults: s.hooks.receiver.Counts,
 		Reload: s.reloadConfig, Hangups: hangups,
 		Notify: daemon.Notifier(socket), Watchdog: time.Duration(watchdog) * time.Microsecond,
@@ -134,7 +135,7 @@ func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 	return daemon.Settings{
 		VerifySchedule: verifying, Verify: func(ctx context.Context) daemon.Verified { return s.verifyInTurn(ctx, cfg, night) },
 		Schedule: schedule, CatchUp: cfg.Schedule.CatchUp, AuthToken: cfg.Serve.AuthToken.Reveal(),
-		Hooks: s.hooks.httpHandler(cfg),
+		Hooks: s.hooks.httpHandler(cfg), Follow: s.followOfNight(cfg),
 		Night: func(ctx context.Context) (ledger.Run, error) {
 			var res pipeline.Result
 			err := s.hooks.inTurn(ctx, func() (err error) {
@@ -154,14 +155,7 @@ func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 // pruneNow applies the retention after a night. Only serve can: its user may exist
 // only while it runs.
 func (s *service) pruneNow(cfg config.Config) {
-	var gone []warehouse.Pruned
-	wh, err := warehouse.Open(warehouseConfig(cfg))
-	if err == nil {
-		err = s.g.withLock(wh, "prune", func() (err error) {
-			gone, err = wh.Pruner.Prune(retentionOf(cfg), s.g.now(), false)
-			return err
-		})
-	}
+	gone, err := s.g.pruneAfterNight(cfg, s.g.now())
 	if err != nil {
 		s.log.Warn("prune failed, the next night tries again", "error", err)
 		return

@@ -81,7 +81,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	folder := warehouseConfig(c)
 	folder.Step = g.step
 	return pipeline.Config{
-		Warehouse: folder, Fetch: fetchConfig(c), Streams: stream.Known(), Chosen: streams,
+		Warehouse: folder, Build: nameBuild(), Fetch: fetchConfig(c), Streams: stream.Known(), Chosen: streams,
 		TeamID:  c.API.TeamID,
 		Privacy: private, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,
 		Details: pipeline.Details(c.Streams.Details), LiveDays: c.Streams.LiveDays, Recheck: c.Streams.Recheck,

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,7 +17,7 @@ var words string
 // writePage fills the page's words with what was measured.
 func writePage(out io.Writer, all map[string]result) {
 	parts := map[string]string{"goals": goalTable(all), "numbers": numbers(all), "stages": stageTable(all["stages"]),
-		peersSmall: peerTable(all[peersSmall]), peersLarge: peerTable(all[peersLarge]), "measured": measured(all)}
+		"fastest": fastestSentence(all), "peers": peerTables(all), "measured": measured(all)}
 	text := words
 	for name, part := range parts {
 		text = strings.ReplaceAll(text, "<!-- "+name+" -->\n", part)
@@ -26,12 +27,7 @@ func writePage(out io.Writer, all map[string]result) {
 
 // goalTable sets the goals beside what was measured, and says which were not.
 func goalTable(all map[string]result) string {
-	figures := map[string]figure{}
-	for _, one := range sections() {
-		for _, f := range all[one.name].Figures {
-			figures[f.What] = f
-		}
-	}
+	figures := figuresOf(all)
 	var b strings.Builder
 	b.WriteString("| what | before | goal | measured | lowest to highest | |\n|---|---|---|---|---|---|\n")
 	for _, g := range goals() {
@@ -42,6 +38,38 @@ func goalTable(all map[string]result) string {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", g.What, g.Before, g.bound(), median, f.spread(), g.verdict(f))
 	}
 	return b.String()
+}
+
+// figuresOf are all figures by their names, with a goal or without.
+func figuresOf(all map[string]result) map[string]figure {
+	figures := map[string]figure{}
+	for _, one := range sections() {
+		for _, f := range slices.Concat(all[one.name].Figures, all[one.name].Numbers) {
+			figures[f.What] = f
+		}
+	}
+	return figures
+}
+
+// fastestSentence says what remains of the comparisons where DuckDB need not keep the order
+// of its input: no goal is set against that, and a fair reader asks for it.
+func fastestSentence(all map[string]result) string {
+	figures := figuresOf(all)
+	var parts []string
+	for _, one := range []struct{ against, wall, cpu string }{
+		{"DuckDB alone", againstFastest("wall"), againstFastest("CPU")},
+		{script + ", " + small, againstScript(fastScript, small, "wall"), againstScript(fastScript, small, "CPU")},
+		{script + ", " + large, againstScript(fastScript, large, "wall"), againstScript(fastScript, large, "CPU")},
+	} {
+		if wall, cpu := figures[one.wall], figures[one.cpu]; len(wall.Runs) > 0 && len(cpu.Runs) > 0 {
+			parts = append(parts, fmt.Sprintf("%s times the wall time and %s times the CPU time of %s",
+				shown(wall.median(), "x"), shown(cpu.median(), "x"), one.against))
+		}
+	}
+	if len(parts) == 0 {
+		return "No goal is set against DuckDB at its fastest, and it was not measured yet.\n"
+	}
+	return "No goal is set against DuckDB at its fastest. Against that, a first night takes " + strings.Join(parts, "; ") + ".\n"
 }
 
 func numbers(all map[string]result) string {
@@ -114,15 +142,21 @@ func memory(text string) string {
 	return fmt.Sprintf("%.0f GiB", kilobytes/mebibyte)
 }
 
-// peerTable sets the peers beside this program, at one size.
-func peerTable(r result) string {
-	if len(r.Peers) == 0 {
+// peerTables sets the peers beside this program, at each size that was measured.
+func peerTables(all map[string]result) string {
+	var b strings.Builder
+	for _, r := range []result{all[peersSmall], all[peersLarge]} {
+		if len(r.Peers) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "%d product listings:\n\n| | wall time | CPU time | peak memory | tables | rows | runs |\n|---|---|---|---|---|---|---|\n", r.Peers[0].Listings)
+		for _, p := range r.Peers {
+			b.WriteString(p.row() + "\n")
+		}
+		b.WriteString("\n")
+	}
+	if b.Len() == 0 {
 		return "Not measured yet: `make bench SECTIONS=peers`.\n"
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d product listings:\n\n| | wall time | CPU time | peak memory | tables | rows | runs |\n|---|---|---|---|---|---|---|\n", r.Peers[0].Listings)
-	for _, p := range r.Peers {
-		b.WriteString(p.row() + "\n")
-	}
-	return b.String()
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -122,26 +122,36 @@ func measurePeers(size string) func(t *testing.T, s settings) findings {
 	return func(t *testing.T, s settings) findings {
 		t.Helper()
 		all := comparePeers(t, s, equip(t, s), size)
-		return findings{Figures: peerFigures(size, all), Peers: all}
+		return findings{Figures: peerFigures(size, all), Numbers: scriptFigures(fastScript, size, all), Peers: all}
 	}
 }
 
 // peerFigures are the ratios that have a goal.
-func peerFigures(size string, all []beside) (figures []figure) {
-	by := map[string]beside{}
+func peerFigures(size string, all []beside) []figure {
+	we, they := besideOf(ours, all), besideOf(dlt, all)
+	return append([]figure{
+		{What: againstDLT(size, "wall"), Unit: "x", Runs: pairs(they.Wall, we.Wall)},
+		{What: againstDLT(size, "CPU"), Unit: "x", Runs: pairs(they.CPU, we.CPU)},
+	}, scriptFigures(script, size, all)...)
+}
+
+// scriptFigures are the ratios against the script, in one of its two ways.
+func scriptFigures(name, size string, all []beside) []figure {
+	we, they := besideOf(ours, all), besideOf(name, all)
+	return []figure{
+		{What: againstScript(name, size, "wall"), Unit: "x", Runs: pairs(we.Wall, they.Wall)},
+		{What: againstScript(name, size, "CPU"), Unit: "x", Runs: pairs(we.CPU, they.CPU)},
+	}
+}
+
+// besideOf is the one of a name; without runs where it was not measured.
+func besideOf(name string, all []beside) (found beside) {
 	for _, b := range all {
-		by[b.Name] = b
+		if b.Name == name {
+			found = b
+		}
 	}
-	figures = []figure{
-		{What: againstDLT(size, "wall"), Unit: "x", Runs: pairs(by[dlt].Wall, by[ours].Wall)},
-		{What: againstDLT(size, "CPU"), Unit: "x", Runs: pairs(by[dlt].CPU, by[ours].CPU)},
-	}
-	for _, name := range []string{script, fastScript} {
-		figures = append(figures,
-			figure{What: againstScript(name, size, "wall"), Unit: "x", Runs: pairs(by[ours].Wall, by[name].Wall)},
-			figure{What: againstScript(name, size, "CPU"), Unit: "x", Runs: pairs(by[ours].CPU, by[name].CPU)})
-	}
-	return figures
+	return found
 }
 
 // comparePeers measures at one size.

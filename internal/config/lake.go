@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -29,7 +30,7 @@ type Lake struct {
 
 // The values of lake.catalog besides addresses of Postgres.
 const (
-	LakeSQLite = "sqlite" // catalog.db beside the tables
+	LakeSQLite = "sqlite" // catalog.db beside the tables, or sqlite:FILE
 	LakeServer = "rest"   // see [LakeREST]
 )
 
@@ -81,6 +82,13 @@ func readSecret(path, file string, readFile func(string) ([]byte, error)) (Secre
 	return secret, nil
 }
 
+// joinSQLite makes the path of sqlite:FILE relative to a folder.
+func (l *Lake) joinSQLite(dir string) {
+	if file, ok := strings.CutPrefix(l.Catalog, LakeSQLite+":"); ok && file != "" && !filepath.IsAbs(file) {
+		l.Catalog = LakeSQLite + ":" + filepath.Join(dir, file)
+	}
+}
+
 var (
 	namespaceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 	catalogName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
@@ -106,8 +114,8 @@ func (v *validator) checkLake(l Lake) {
 	case l.Warehouse == "":
 		v.addProblem("lake.warehouse", "is empty: give the folder or the address of the tables, such as ./lake or s3://bucket/prefix")
 	case l.Catalog == LakeSQLite && remote:
-		v.addProblem("lake.catalog", "sqlite is a file beside the tables, and lake.warehouse is no folder: use Postgres or a REST catalog")
-	case l.Catalog != LakeSQLite:
+		v.addProblem("lake.catalog", "sqlite is a file beside the tables, and lake.warehouse is no folder: name the file as sqlite:FILE, or use Postgres or a REST catalog")
+	case l.Catalog != LakeSQLite && !strings.HasPrefix(l.Catalog, LakeSQLite+":"):
 		if err := checkPostgres(l.Catalog); err != nil {
 			v.addProblem("lake.catalog", "%v", err)
 		}
@@ -119,7 +127,7 @@ func (v *validator) checkLake(l Lake) {
 func checkPostgres(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return errors.New("is not allowed: use sqlite, rest, or an address such as postgres://user@host:5432/database")
+		return errors.New("is not allowed: use sqlite, sqlite:FILE, rest, or an address such as postgres://user@host:5432/database")
 	}
 	if _, has := u.User.Password(); has || u.Query().Has("password") {
 		return errors.New("contains a password: remove it, and use lake.postgres_password_file or PGPASSWORD")

@@ -40,6 +40,9 @@ type Config struct {
 	// Verified returns the result of the last Verify, also of an earlier process;
 	// false: there was none.
 	Verified func() (Verified, bool)
+	// Follows returns how far the work after nights has come, such as backups; nil:
+	// there is none.
+	Follows func() []ledger.Follow
 	// Streams are the names of all streams, for metrics that exist from the start.
 	Streams []string
 	// Reload reads the configuration again. An error leaves the old one.
@@ -74,6 +77,9 @@ type Settings struct {
 	// error. When ctx ends it finishes publishing, or it stops and the next night
 	// resumes it.
 	Night func(ctx context.Context) (ledger.Run, error)
+	// Follow runs what follows a published night; nil: nothing does. The next night
+	// does not wait for it. When ctx ends it stops, and the next night continues it.
+	Follow func(ctx context.Context)
 	// VerifySchedule is when Verify checks for damage; a zero Schedule: never.
 	VerifySchedule Schedule
 	Verify         func(ctx context.Context) Verified
@@ -100,6 +106,9 @@ func New(cfg Config, set Settings) *Daemon {
 	}
 	if cfg.Verified == nil {
 		cfg.Verified = func() (Verified, bool) { return Verified{}, false }
+	}
+	if cfg.Follows == nil {
+		cfg.Follows = func() []ledger.Follow { return nil }
 	}
 	d := &Daemon{cfg: cfg, board: &board{now: cfg.Now, ledger: cfg.Ledger, missed: map[string]int{}}}
 	d.set.Store(&set)

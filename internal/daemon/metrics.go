@@ -113,6 +113,7 @@ func registerNow(cfg Config, d *Daemon) {
 		v, _ := d.cfg.Verified()
 		return float64(len(v.Damaged))
 	})
+	cfg.Metrics.MustRegister(followStates(cfg.Follows))
 	if cfg.HookResults != nil {
 		cfg.Metrics.MustRegister(hookResults(cfg.HookResults))
 	}
@@ -127,6 +128,31 @@ func registerNow(cfg Config, d *Daemon) {
 	cfg.Metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "placementsync_build_info", Help: "The version, always 1.",
 			ConstLabels: prometheus.Labels{"version": cfg.Version}}, func() float64 { return 1 }))
+}
+
+// followStates exports how far the work after nights has come.
+type followStates func() []ledger.Follow
+
+func (f followStates) newDescs() (succeeded, behind *prometheus.Desc) {
+	kind := []string{"kind"}
+	return prometheus.NewDesc("placementsync_follow_last_success_timestamp_seconds", "When the work after a night last succeeded; 0: never.", kind, nil),
+		prometheus.NewDesc("placementsync_follow_behind", "1 if the last work after a night failed.", kind, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (f followStates) Describe(to chan<- *prometheus.Desc) {
+	succeeded, behind := f.newDescs()
+	to <- succeeded
+	to <- behind
+}
+
+// Collect implements prometheus.Collector.
+func (f followStates) Collect(to chan<- prometheus.Metric) {
+	succeeded, behind := f.newDescs()
+	for _, one := range f() {
+		to <- prometheus.MustNewConstMetric(succeeded, prometheus.GaugeValue, unixSeconds(one.Succeeded), one.Last.Kind)
+		to <- prometheus.MustNewConstMetric(behind, prometheus.GaugeValue, boolValue(one.IsBehind()), one.Last.Kind)
+	}
 }
 
 // hookResults exports the counts of the webhook receiver.

@@ -37,12 +37,16 @@ type scheduler struct {
 	verify    time.Time
 	verifying bool
 	verified  chan Verified
+	// following is set while the work after a night runs; owed while a night waits for
+	// its turn.
+	following, owed bool
+	followed        chan struct{}
 }
 
 // runNights starts a night at each slot until ctx ends, never two at once, and
 // returns when none runs any more.
 func (d *Daemon) runNights(ctx context.Context) {
-	s := &scheduler{d: d, ended: make(chan ending, 1), verified: make(chan Verified, 1)}
+	s := &scheduler{d: d, ended: make(chan ending, 1), verified: make(chan Verified, 1), followed: make(chan struct{}, 1)}
 	s.scheduleNext()
 	s.catchUp(ctx)
 	timer := time.NewTimer(s.untilDue())
@@ -52,6 +56,9 @@ func (d *Daemon) runNights(ctx context.Context) {
 		case <-ctx.Done():
 		case e := <-s.ended:
 			s.endNight(e)
+			s.startFollow(ctx, e.night)
+		case <-s.followed:
+			s.endFollow(ctx)
 		case v := <-s.verified:
 			s.endVerify(v)
 		case <-d.cfg.Hangups:
@@ -66,6 +73,9 @@ func (d *Daemon) runNights(ctx context.Context) {
 	d.board.update(func(b *board) { b.stopping = true })
 	if s.verifying {
 		s.endVerify(<-s.verified)
+	}
+	if s.following {
+		<-s.followed
 	}
 	if s.working {
 		d.cfg.Log.Info("stopping: waiting for the night that runs", "reason", context.Cause(ctx))

@@ -36,6 +36,8 @@ type page struct {
 	Now        *ledger.Progress
 	Report     bool
 	Hooks      bool
+	// Follows is how far the work after nights has come.
+	Follows []ledger.Follow
 	// Verified is the last verification; nil: there was none.
 	Verified *Verified
 }
@@ -68,6 +70,7 @@ func (d *Daemon) newPage() page {
 	if now, ok := d.cfg.Progress(); ok {
 		p.Now, p.Refresh = &now, 3
 	}
+	p.Follows = d.cfg.Follows()
 	if v, ok := d.cfg.Verified(); ok {
 		p.Verified = &v
 	}

@@ -49,14 +49,17 @@ func OpenAnswers(dir string) (_ *Answers, err error) {
 	if a.end, err = size(l.journal); err != nil {
 		return nil, err
 	}
+	replaced := map[uint64]bool{}
 	for s, err := range l.readLines(a.end) {
 		if err != nil {
 			return nil, err
 		}
+		replaced[s.Replaces], replaced[s.LastReplaces] = true, true
 		if s.ok {
 			l.index[s.toRequest().indexKey()] = s.toEntry()
 		}
 	}
+	l.forgetReplaced(replaced)
 	return a, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"time"
 
 	"github.com/zeebo/xxh3"
@@ -36,6 +37,10 @@ type line struct {
 	StoredSum uint32 `json:"stored_crc32c,omitempty"`
 	// Same is the seq of the first answer with this body, whose frame this line names.
 	Same uint64 `json:"same,omitempty"`
+	// Replaces is the seq of the last answer to the same request, LastReplaces what the
+	// line before replaces: if the disk loses that line, this one still says so.
+	Replaces     uint64 `json:"replaces,omitempty"`
+	LastReplaces uint64 `json:"last_replaces,omitempty"`
 }
 
 const lineSum = `,"sum":"%08x"}` + "\n"
@@ -144,6 +149,14 @@ func (l *Landing) Replay() iter.Seq2[Response, error] {
 			}
 		}
 	}
+}
+
+// forgetReplaced removes answers from the index whose replacement is lost: they were
+// doubted when that was asked for. It reports whether there are any.
+func (l *Landing) forgetReplaced(replaced map[uint64]bool) bool {
+	before := len(l.index)
+	maps.DeleteFunc(l.index, func(_ xxh3.Uint128, e entry) bool { return e.seq > 0 && replaced[e.seq] })
+	return len(l.index) < before
 }
 
 // isLatest reports whether a line is the one that Lookup would find.

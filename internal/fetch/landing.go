@@ -54,6 +54,8 @@ type Landing struct {
 	index    map[xxh3.Uint128]entry
 	bodies   map[xxh3.Uint128]entry // where the first copy of a body is stored
 	seq      uint64
+	replaces uint64 // of the last line
+	damaged  int    // lines, when it was opened
 	journal  *os.File
 	end      int64 // of the journal
 	segments []*os.File
@@ -210,7 +212,8 @@ func (l *Landing) appendAnswer(n *line, body xxh3.Uint128, frame []byte) (due bo
 			return false, err
 		}
 	}
-	n.Seq = l.seq + 1
+	key := n.toRequest().indexKey()
+	n.Seq, n.Replaces, n.LastReplaces = l.seq+1, l.index[key].seq, l.replaces
 	text, err := n.marshal()
 	if err != nil {
 		return false, err
@@ -218,7 +221,7 @@ func (l *Landing) appendAnswer(n *line, body xxh3.Uint128, frame []byte) (due bo
 	if err := l.writeAt(l.journal, text, l.end, "of a line"); err != nil {
 		return false, err
 	}
-	l.seq = n.Seq
+	l.seq, l.replaces = n.Seq, n.Replaces
 	l.end += int64(len(text))
 	l.unsynced += int64(len(text))
 	if n.Same == 0 {
@@ -226,7 +229,7 @@ func (l *Landing) appendAnswer(n *line, body xxh3.Uint128, frame []byte) (due bo
 		l.unsynced += int64(len(frame))
 		l.addBody(body, n.toEntry())
 	}
-	l.index[n.toRequest().indexKey()] = n.toEntry()
+	l.index[key] = n.toEntry()
 	return l.unsynced >= l.options.SyncBytes && l.options.SyncBytes > 0, nil
 }
 
@@ -250,6 +253,10 @@ func (l *Landing) writeAt(f *os.File, data []byte, at int64, what string) error 
 		return err
 	})
 }
+
+// Damaged counts the lines of the journal that were damaged when the landing was opened:
+// so many answers are lost. A torn last line is none, since a killed run can write one.
+func (l *Landing) Damaged() int { return l.damaged }
 
 // Lookup returns the last landed answer to a request, reading its body into
 // buffer. An answer whose bytes the disk no longer has counts as not landed.

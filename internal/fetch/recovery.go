@@ -14,7 +14,7 @@ func (l *Landing) restore() error {
 	if err != nil {
 		return err
 	}
-	r := restoring{l: l, ends: make([]int64, len(l.segments))}
+	r := restoring{l: l, ends: make([]int64, len(l.segments)), replaced: map[uint64]bool{}}
 	for _, f := range l.segments {
 		n, err := size(f)
 		if err != nil {
@@ -33,6 +33,9 @@ func (l *Landing) restore() error {
 			return err
 		}
 		r.addLine(s)
+		if !s.ok && !s.isTorn(end) {
+			l.damaged++
+		}
 	}
 	l.offset = r.ends[len(r.ends)-1]
 	// What lies behind the last good frame is overwritten, but a later reader
@@ -40,7 +43,7 @@ func (l *Landing) restore() error {
 	if err := l.segments[len(l.segments)-1].Truncate(l.offset); err != nil {
 		return err
 	}
-	if r.holes {
+	if l.forgetReplaced(r.replaced) || r.holes {
 		return l.rewrite(end)
 	}
 	l.end = r.end
@@ -54,12 +57,14 @@ type restoring struct {
 	doubtful int64   // global offset from which bodies are unpacked
 	ends     []int64 // of the good frames, per segment
 	end      int64   // of the journal up to its last good line
+	replaced map[uint64]bool
 	skipped  bool
 	holes    bool
 	buffer   []byte
 }
 
 func (r *restoring) addLine(s scanned) {
+	r.replaced[s.Replaces], r.replaced[s.LastReplaces] = true, true
 	if !s.ok || !r.hasBody(s.toEntry()) {
 		r.skipped = true
 		return
@@ -67,7 +72,7 @@ func (r *restoring) addLine(s scanned) {
 	r.holes = r.holes || r.skipped
 	r.end = s.end
 	r.ends[s.Segment] = max(r.ends[s.Segment], s.Offset+int64(s.Stored))
-	r.l.seq = max(r.l.seq, s.Seq)
+	r.l.seq, r.l.replaces = max(r.l.seq, s.Seq), s.Replaces
 	r.l.index[s.toRequest().indexKey()] = s.toEntry()
 }
 

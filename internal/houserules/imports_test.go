@@ -32,7 +32,7 @@ func importTable() []row {
 		{"internal/ledger", nil, "what is said of a run, so that the daemon can show runs without a database"},
 		{"internal/sim", nil, "the demo service is a second reading of the service's description; it tests nothing if it shares code with the first"},
 		{"internal/s3sim", nil, "a second reading of S3, for tests; it tests nothing if it shares code with the first"},
-		{"internal/object", []string{"internal/s3sim"}, "objects are names and bytes to it, whoever stores them; only its tests talk to `s3sim`"},
+		{"internal/object", nil, "objects are names and bytes to it; a backup, an export and a lake use it alike"},
 		{"internal/torture", nil, "keeps what the long trials of any package found; only tests import it"},
 		{"internal/pinned", nil, "installs tools that tests hold this program against, whatever they do with them; only tests import it"},
 		{"schema", nil, "SQL and the file that embeds it"},
@@ -41,9 +41,11 @@ func importTable() []row {
 		{"internal/transform", []string{"internal/stream"}, "bytes in, records out: no I/O, no clock, no cgo, so that its tests are pairs of files"},
 		{"internal/warehouse", []string{"schema", "internal/stream", "internal/durable", "internal/ledger"}, "owns the folder and the DuckDB files, whoever fills them"},
 		{"internal/load", []string{"internal/stream", "internal/ledger", "internal/warehouse"}, "knows which rows of a stream it staged and what their absence proves; the stages meet in `internal/pipeline` alone"},
+		{"internal/lake", []string{"internal/stream", "internal/durable", "internal/warehouse", "internal/object"}, "reads published versions and writes tables of Iceberg; it knows neither the service nor how a night goes"},
 		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder and what events say; it knows no table and no night"},
 		{"internal/query", []string{"internal/warehouse", "internal/durable", "internal/nearest", "queries"}, "reads what is published, however it came there"},
 		{"internal/dialect", []string{"queries", "internal/stream", "internal/warehouse", "internal/query"}, "writes SQL for the engines of a lake; it knows neither a lake nor an engine"},
+		{"internal/backup", []string{"internal/warehouse", "internal/object", "internal/durable"}, "mirrors what the warehouse names into a bucket and back; it knows no night and no configuration"},
 		{"internal/report", nil, "asks named queries through a function that `cmd/sync` passes in; it knows neither DuckDB nor the folder"},
 		{"internal/pipeline", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
@@ -57,6 +59,7 @@ func importTable() []row {
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",
 		}, "has no code but tests; it measures the binary, and the stages where it looks into a night"},
 		{"internal/enginetest", []string{"internal/dialect"}, "has no code but tests; they ask engines and DuckDB the same"},
+		{"cmd/lake", []string{everything}, "the wiring of the lake, a program of its own: its tests run nights, and none of its code does"},
 		{"cmd/sync", []string{everything}, "the wiring; the only place for arguments, environment, standard streams and exit codes"},
 	}
 }
@@ -106,7 +109,7 @@ func importRows() string {
 // the fake, the book of the long trials, tools of other makers, what is only data, and the catalog and
 // the reader through which a query is tested.
 func testImports() []string {
-	return []string{"internal/sim", "internal/torture", "internal/pinned", "schema", "queries", "internal/config", "internal/stream", "internal/warehouse", "internal/query"}
+	return []string{"internal/sim", "internal/s3sim", "internal/torture", "internal/pinned", "schema", "queries", "internal/config", "internal/stream", "internal/warehouse", "internal/query"}
 }
 
 // ourImports holds the import table.
@@ -226,7 +229,11 @@ func dependencies() []dependency {
 		{"github.com/prometheus", []string{"internal/daemon", "cmd/sync"}, nil, "metrics are the daemon's, and their registry is handed in"},
 		{"github.com/vbauerster/mpb", []string{"cmd/sync"}, nil, "terminals are known to the command alone"},
 		{"github.com/goccy/go-yaml", []string{"internal/config"}, nil, "no component knows the file format"},
-		{"github.com/spf13", []string{"cmd/sync"}, nil, "commands are parsed in one place"},
+		{"github.com/spf13", []string{"cmd/sync", "cmd/lake"}, nil, "commands are parsed in one place"},
+		{module + "/internal/lake", []string{"cmd/lake"}, nil, "the core must stay small and quick to build: it starts placementsync-lake"},
+		{"github.com/apache/iceberg-go", []string{"internal/lake"}, nil, "it takes minutes to compile, which only the lake may cost"},
+		{"github.com/jackc", []string{"internal/lake"}, nil, "Postgres is a catalog of the lake"},
+		{"modernc.org", []string{"internal/lake"}, []string{"cmd/lake"}, "sqlite is a catalog of the lake"},
 		{"log", nil, nil, "it is global: take a *slog.Logger"},
 		{"github.com/google/go-cmp", nil, all, "it panics, as only a test may"},
 		{"go.uber.org/goleak", nil, all, "it is for tests"},

@@ -81,7 +81,7 @@ func licenseRows(t *testing.T, all []builtModule) string {
 }
 
 // licenseFile matches what modules call the text of their terms.
-var licenseFile = regexp.MustCompile(`(?i)^(un)?licen[sc]e(\.txt|\.md)?$|^copying$`)
+var licenseFile = regexp.MustCompile(`(?i)^(un)?licen[sc]e(_apache|_mit)?(\.txt|\.md)?$|^copying$`)
 
 func licenseOf(t *testing.T, d builtModule) (license, notice string) {
 	t.Helper()
@@ -96,7 +96,7 @@ func licenseOf(t *testing.T, d builtModule) (license, notice string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			license = recognised(string(text))
+			license = strings.TrimPrefix(license+", "+recognised(string(text)), ", ")
 		case strings.HasPrefix(e.Name(), "NOTICE"):
 			notice = e.Name()
 		}
@@ -117,6 +117,7 @@ func recognised(text string) string {
 		{"BSD-3-Clause", "may be used to endorse or promote products derived from this software"},
 		{"BSD-2-Clause", "Redistributions in binary form must reproduce the above copyright notice"},
 		{"MIT", "Permission is hereby granted, free of charge, to any person obtaining a copy"},
+		{"MPL-2.0", "Mozilla Public License, version 2.0"}, // binds changes of its own files alone
 		{"Unlicense", "This is free and unencumbered software released into the public domain"},
 	} {
 		// The text of the longer BSD terms holds that of the shorter ones.

@@ -19,9 +19,9 @@ type ban struct {
 func bans() []ban {
 	return []ban{
 		{"os", []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "Setenv", "Args", "Stdin", "Stdout", "Stderr", "Exit"},
-			[]string{"cmd/sync"}, false, "take it as an argument from cmd/sync"},
+			[]string{"cmd/sync", "cmd/lake"}, false, "take it as an argument from cmd/sync"},
 		{"fmt", []string{"Print", "Printf", "Println"},
-			[]string{"cmd/sync"}, false, "write to an io.Writer that is handed in"},
+			[]string{"cmd/sync", "cmd/lake"}, false, "write to an io.Writer that is handed in"},
 		{"log/slog", []string{
 			"Debug", "DebugContext", "Info", "InfoContext", "Warn", "WarnContext", "Error", "ErrorContext",
 			"Log", "LogAttrs", "With", "Default", "SetDefault",

@@ -179,7 +179,7 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 			streams: []stream.Stream{{
 				Name: "pets", Path: "/pets", Spec: "2", Tables: []stream.Table{{Name: "pets", Key: []string{"id"}}},
 			}},
-			schema: fstest.MapFS{"pets.sql": file("CREATE TABLE pets (\n    id VARCHAR NOT NULL\n);\n" +
+			schema: fstest.MapFS{"pets.sql": file("CREATE TABLE pets (\n    id VARCHAR NOT NULL -- field 1\n);\n" +
 				"COMMENT ON TABLE pets IS 'Pets.';\nCOMMENT ON COLUMN pets.id IS 'Id.';\n")},
 			routes: []string{"/pets"},
 			cases:  fstest.MapFS{"pets/record.json": file("{}"), "pets/record.want": file("")},

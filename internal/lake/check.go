@@ -32,6 +32,6 @@ func (f *files) checkAccess() error {
 	if err == nil && !bytes.Equal(got, content) {
 		err = errors.New("what was read is not what was written")
 	}
-	f.made.take()
+	f.made.drain()
 	return errors.Join(err, f.Remove(name))
 }

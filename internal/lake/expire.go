@@ -3,7 +3,6 @@ package lake
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -61,8 +60,15 @@ func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, er
 		if err := l.catalog.commit(ctx, changes); err != nil {
 			return e, err
 		}
+		// Anew, since files of the commit itself must not pass for orphans.
+		if after, err = l.catalog.load(ctx); err != nil {
+			return e, err
+		}
 	}
 	for _, n := range sortedNames(have) {
+		if after[n] == nil {
+			continue // dropped meanwhile
+		}
 		if err := l.removeFiles(ctx, have[n], after[n], &e); err != nil {
 			return e, fmt.Errorf("remove files of %s: %w; the nights are gone, run it again", n, err)
 		}
@@ -137,7 +143,7 @@ func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, e *E
 		return err
 	}
 	expired := map[string]bool{}
-	if before != after {
+	if len(before.Metadata().Snapshots()) != len(after.Metadata().Snapshots()) || before.MetadataLocation() != after.MetadataLocation() {
 		if expired, err = referredFiles(ctx, before); err != nil {
 			return err
 		}
@@ -146,21 +152,25 @@ func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, e *E
 	if err != nil {
 		return err
 	}
+	listed, err := store.(*files).list(ctx, after.Location())
+	if err != nil {
+		return err
+	}
 	var names []string
-	err = store.(*files).walk(after.Location(), func(name string, info fs.FileInfo) error {
-		orphan := !expired[name]
-		if needed[name] || orphan && l.cfg.Now().Sub(info.ModTime()) < orphanAge {
-			return ctx.Err()
+	for _, f := range listed {
+		orphan := !expired[f.name]
+		// A file without a time may be of any age.
+		if needed[f.name] || orphan && (f.at.IsZero() || l.cfg.Now().Sub(f.at) < orphanAge) {
+			continue
 		}
-		names = append(names, name)
-		e.Files, e.Bytes = e.Files+1, e.Bytes+info.Size()
+		names = append(names, f.name)
+		e.Files, e.Bytes = e.Files+1, e.Bytes+f.bytes
 		if orphan {
 			e.Orphans++
 		}
-		return ctx.Err()
-	})
-	if err != nil || e.DryRun {
-		return err
+	}
+	if e.DryRun {
+		return nil
 	}
 	return eachOf(store.(*files).workers(), names, store.(*files).remove)
 }

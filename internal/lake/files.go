@@ -12,10 +12,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	icebergio "github.com/apache/iceberg-go/io"
 
 	"placementsync/internal/durable"
+	"placementsync/internal/object"
 )
 
 // files are the files of the lake's tables, in a folder or in object storage. It knows
@@ -26,6 +28,7 @@ type files struct {
 	local bool
 	root  string // as an address: file:///folder or s3://bucket/prefix
 	made  *madeFiles
+	s3    object.Config
 }
 
 // madeFiles are the files that this process made and that no commit refers to yet.
@@ -41,8 +44,8 @@ func (m *madeFiles) add(name string, by icebergio.WriteFileIO) {
 	m.names, m.by = append(m.names, name), append(m.by, by)
 }
 
-// take returns the files and forgets them.
-func (m *madeFiles) take() ([]string, []icebergio.WriteFileIO) {
+// drain returns the files and forgets them.
+func (m *madeFiles) drain() ([]string, []icebergio.WriteFileIO) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	names, by := m.names, m.by
@@ -65,7 +68,7 @@ func (m *madeFiles) folders(root string) []string {
 
 // openFiles opens the files below Config.Warehouse. It creates nothing.
 func openFiles(ctx context.Context, cfg Config) (*files, error) {
-	f := &files{disk: durable.Disk{Step: cfg.Step, Label: kindOfFile}, made: &madeFiles{}}
+	f := &files{disk: durable.Disk{Step: cfg.Step, Label: kindOfFile}, made: &madeFiles{}, s3: cfg.S3}
 	if cfg.Warehouse == "" {
 		return f, nil // the server of the catalog names the place of each table
 	}
@@ -92,7 +95,7 @@ func openFiles(ctx context.Context, cfg Config) (*files, error) {
 // through are the same files, reached as a REST catalog says.
 func (f *files) through(store icebergio.WriteFileIO) *files {
 	_, local := store.(icebergio.LocalFS)
-	return &files{WriteFileIO: store, disk: f.disk, local: local, root: f.root, made: f.made}
+	return &files{WriteFileIO: store, disk: f.disk, local: local, root: f.root, made: f.made, s3: f.s3}
 }
 
 // kindOfFile names a file for trials by what is the same in every run.
@@ -108,7 +111,7 @@ func kindOfFile(name string) string {
 	case strings.HasSuffix(base, ".avro"):
 		return "manifest"
 	}
-	return "other"
+	return base
 }
 
 // localPath is the path of an address in a folder.
@@ -166,7 +169,7 @@ func (f *files) syncFolders() error {
 // removeMade removes the files that no commit refers to. One that cannot be removed is an
 // orphan, which expire removes.
 func (f *files) removeMade() {
-	names, by := f.made.take()
+	names, by := f.made.drain()
 	for i := len(names) - 1; i >= 0; i-- {
 		_ = by[i].Remove(names[i])
 	}
@@ -200,17 +203,19 @@ func (f *files) copyIn(from, to string) (err error) {
 	return errors.Join(err, w.Close())
 }
 
-// walk lists the files below an address. A folder that does not exist has none.
-func (f *files) walk(root string, visit func(name string, info fs.FileInfo) error) error {
-	lister, ok := f.WriteFileIO.(icebergio.ListableIO)
-	if !ok {
-		return fmt.Errorf("list %s: its store cannot be listed", root)
+// listedFile is a file of the lake.
+type listedFile struct {
+	name  string
+	bytes int64
+	at    time.Time
+}
+
+// list lists the files below an address. A folder that does not exist has none.
+func (f *files) list(ctx context.Context, root string) (found []listedFile, err error) {
+	if !f.local {
+		return f.listObjects(ctx, root)
 	}
-	prefix := ""
-	if f.local {
-		prefix = "file://"
-	}
-	err := lister.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(localPath(root), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -218,12 +223,36 @@ func (f *files) walk(root string, visit func(name string, info fs.FileInfo) erro
 		if err != nil {
 			return err
 		}
-		return visit(prefix+name, info)
+		found = append(found, listedFile{"file://" + filepath.ToSlash(path), info.Size(), info.ModTime()})
+		return ctx.Err()
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
-	return err
+	return found, err
+}
+
+// listObjects lists with the library of all object storage: iceberg-go v0.7.0 panics when
+// it walks a bucket.
+func (f *files) listObjects(ctx context.Context, root string) ([]listedFile, error) {
+	rest, ok := strings.CutPrefix(root, "s3://")
+	if !ok {
+		return nil, fmt.Errorf("list %s: only folders and s3:// can be listed", root)
+	}
+	name, prefix, _ := strings.Cut(rest, "/")
+	bucket, err := object.Open(ctx, f.s3, name, "")
+	if err != nil {
+		return nil, err
+	}
+	objects, err := bucket.List(ctx, prefix+"/")
+	if err != nil {
+		return nil, err
+	}
+	var found []listedFile
+	for _, o := range objects {
+		found = append(found, listedFile{"s3://" + name + "/" + o.Name, o.Bytes, o.StoredAt})
+	}
+	return found, nil
 }
 
 // localView lets iceberg-go read a file of this machine under the name that it has in

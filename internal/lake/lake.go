@@ -50,7 +50,7 @@ type Config struct {
 
 // The values of Config.Catalog besides addresses of Postgres.
 const (
-	SQLite  = "sqlite" // catalog.db in the folder of the tables
+	SQLite  = "sqlite" // catalog.db in the folder of the tables, or sqlite:FILE
 	RESTful = "rest"
 )
 

@@ -74,7 +74,7 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 		}
 		return p, err
 	}
-	l.files.made.take()
+	l.files.made.drain()
 	kept, err := l.keepsTags(ctx, v, todo)
 	p.TagsDropped = err == nil && !kept
 	return p, err

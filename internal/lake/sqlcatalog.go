@@ -50,14 +50,14 @@ type dialect struct {
 func openSQL(ctx context.Context, cfg Config, f *files) (*sqlCatalog, error) {
 	c := &sqlCatalog{cfg: cfg, files: f}
 	var err error
-	if cfg.Catalog != SQLite {
+	path, isFile := strings.CutPrefix(cfg.Catalog, SQLite+":")
+	switch {
+	case cfg.Catalog == SQLite:
+		path = filepath.Join(cfg.Warehouse, "catalog.db")
+	case !isFile:
 		c.db, c.dialect, err = openPostgres(ctx, cfg)
 		return c, err
 	}
-	if !f.local {
-		return nil, fmt.Errorf("open the catalog: sqlite needs lake.warehouse to be a folder: use a Postgres or REST catalog for %s", cfg.Warehouse)
-	}
-	path := filepath.Join(cfg.Warehouse, "catalog.db")
 	c.dialect = sqliteDialect(path)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return c, nil
@@ -99,6 +99,9 @@ func (c *sqlCatalog) load(ctx context.Context) (tables, error) {
 	loaded := make([]*table.Table, len(rows))
 	err = eachOf(c.files.workers(), indexes(rows), func(i int) error {
 		data, err := c.files.readAll(rows[i].location)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("read the metadata of %s, which the catalog names: %w: is the folder or the bucket there, and the catalog its own?", rows[i].name, err)
+		}
 		if err != nil {
 			return fmt.Errorf("read the metadata of %s: %w", rows[i].name, err)
 		}

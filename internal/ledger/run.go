@@ -48,6 +48,10 @@ const (
 	Rollback = "rollback"
 )
 
+// Kinds of work that follows the publish of a night. It is no run: readers see the same
+// before and after it.
+const Backup = "backup"
+
 // Run is what the ledger keeps of one night, failed ones too. It is written to
 // state/ when the night ends and joins meta.runs at the next publish.
 type Run struct {
@@ -55,7 +59,7 @@ type Run struct {
 	// Kind distinguishes nights from refreshes, which read the few records that
 	// events named and do not count for the schedule.
 	Kind string `json:"kind,omitempty"`
-	// Version is the one that a rollback points readers at.
+	// Version is the one that a rollback points readers at, or that a backup is of.
 	Version    string    `json:"version,omitempty"`
 	StartedAt  time.Time `json:"started_at"`
 	EndedAt    time.Time `json:"ended_at,omitzero"` // zero: killed, unknown
@@ -88,6 +92,10 @@ type Run struct {
 
 // IsNight reports whether the run is a night, read or replayed.
 func (r Run) IsNight() bool { return r.Kind == "" || r.Kind == Night || r.Kind == Replay }
+
+// IsFollow reports whether the entry is of work that follows a publish, and of no run.
+// Its Version is what it brought elsewhere, its Bytes are those that it sent.
+func (r Run) IsFollow() bool { return r.Kind == Backup }
 
 // IsPublished reports whether the run gave readers a snapshot.
 func (r Run) IsPublished() bool {

@@ -14,7 +14,7 @@ func TestLeftOutRecordsKeepTheirRows(t *testing.T) {
 	first := listing("a", "a1", 1, 1) + "," + listing("b", "b1", 2, 2) + "," + listing("c", "c1", 3, 3) + "," + listing("d", "d1", 4, 4)
 	_, err := h.run(whole(first, price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)+","+price("c", 1, "3", 7, 3)), load.Limits{})
 	must(t, err)
-	h.leaves = `{"id":"a","row_hash":0,"seq":9},{"id":"b","row_hash":0,"seq":1},{"id":"c","row_hash":0,"seq":3},{"id":"c","row_hash":0,"seq":4}`
+	h.leaves = `{"id":"a","seq":9},{"id":"b","seq":1},{"id":"c","seq":3},{"id":"c","seq":4}`
 	changes, err := h.run(whole(listing("a", "a2", 11, 2)+","+listing("b", "b2", 12, 8)+","+listing("e", "e1", 13, 7),
 		price("a", 1, "9", 14, 2)+","+price("b", 1, "8", 15, 8)), load.Limits{Rows: 10})
 	must(t, err)

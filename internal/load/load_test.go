@@ -172,8 +172,7 @@ func (h *house) leave(ctx context.Context, s *load.Stage) {
 	h.t.Helper()
 	st, _ := stream.Find(h.streams, "product_listings")
 	s.Rows.LeaveOut(st)
-	fields := []arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "row_hash", Type: arrow.PrimitiveTypes.Uint64},
-		{Name: "seq", Type: arrow.PrimitiveTypes.Uint64}}
+	fields := []arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "seq", Type: arrow.PrimitiveTypes.Uint64}}
 	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema(fields, nil), strings.NewReader("["+h.leaves+"]"))
 	must(h.t, err)
 	must(h.t, s.Rows.Add(ctx, st.Name, "$same", b))

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/load"
+	"placementsync/internal/warehouse"
 )
 
 // TestCellsOfListAndDetailAreUnited holds, cell by cell, what a record has of its list,
@@ -194,4 +195,21 @@ func TestDetailsAreStoredForTheNextNight(t *testing.T) {
 	_, err = h.run(seen(load.ByID, map[load.Outcome][]string{load.Answered: {"b"}}), load.Limits{})
 	must(t, err)
 	h.want(stored, "a 02 02 <nil> false", "b 04 04 <nil> false")
+}
+
+// TestLoadingSparesMemory looks at DuckDB's limit before and after the merge: of 270 MB,
+// 256 are what loading needs at least.
+func TestLoadingSparesMemory(t *testing.T) {
+	h := newHouse(t, "product_listings")
+	var loading, merging string
+	ask := func(d *warehouse.Draft, to *string) {
+		must(t, d.DB.QueryRowContext(t.Context(), "SELECT current_setting('memory_limit')").Scan(to))
+	}
+	h.staged = func(_ *load.Stage, d *warehouse.Draft) { ask(d, &loading) }
+	h.merged = func(_ *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) { ask(d, &merging) }
+	_, err := h.run(whole(listing("a", "a1", 1, 1), ""), load.Limits{})
+	must(t, err)
+	if loading != "244.1 MiB" || merging != "257.4 MiB" {
+		t.Errorf("the limit is %s while rows are loaded and %s in the merge, want 244.1 and 257.4 MiB", loading, merging)
+	}
 }

@@ -59,6 +59,9 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 	if err := m.staging.settle(ctx); err != nil {
 		return nil, err
 	}
+	if err := m.staging.draft.LimitMemory(ctx, false); err != nil {
+		return nil, err
+	}
 	if _, err := setThreads(ctx, m.staging.draft, m.staging.threads); err != nil {
 		return nil, err
 	}

@@ -42,6 +42,9 @@ func openStaging(ctx context.Context, d *warehouse.Draft, of streamSet) (*stagin
 		feeds: feeds{adoption: adoption{streamSet: of, draft: d}, open: map[feedTarget]*feed{}}}
 	err := s.create(ctx)
 	if err == nil {
+		err = d.LimitMemory(ctx, true)
+	}
+	if err == nil {
 		s.threads, err = setThreads(ctx, d, 1)
 	}
 	if err != nil {

@@ -19,7 +19,7 @@ func FillsAlone(streams []stream.Stream, st stream.Stream) bool {
 }
 
 // sameColumns are those of stream.SameTable.
-const sameColumns sqlText = "id VARCHAR, " + stream.RowHash + " UBIGINT, " + stream.Seq + " UBIGINT"
+const sameColumns sqlText = "id VARCHAR, " + stream.Seq + " UBIGINT"
 
 // LeaveOut announces that records of a stream are left out.
 func (r *Rows) LeaveOut(st stream.Stream) { r.skipped.add(st.Name) }

@@ -1,5 +1,5 @@
 // Package notify reports how a night ended: an alert if it failed, was partial or was
-// stopped by a gate, and a heartbeat if it was complete.
+// stopped by a gate, or if what follows it failed, and a heartbeat if it was complete.
 //
 // It must not know what a night is: the caller fills the alert. A report that cannot
 // be sent is a line of the log, and no error of the night.
@@ -26,6 +26,7 @@ const (
 	Partial = "partial" // published, but some streams have earlier rows or none
 	Gate    = "gate"    // a gate refused to publish what was read
 	Damaged = "damaged" // a verification found damage
+	Behind  = "behind"  // published, but what follows a publish failed, such as a backup
 )
 
 // Config has the receivers. Both addresses are secrets, since such receivers put the
@@ -47,9 +48,11 @@ type Config struct {
 // Alert is the JSON body of an alert. Receivers that are compatible with Slack show
 // Text and ignore the rest.
 type Alert struct {
-	Text      string    `json:"text"`
-	Event     string    `json:"event"`
-	Run       string    `json:"run_id"`
+	Text  string `json:"text"`
+	Event string `json:"event"`
+	Run   string `json:"run_id"`
+	// Work is what is behind, such as backup; empty for other events.
+	Work      string    `json:"work,omitempty"`
 	ExitCode  int       `json:"exit_code"`
 	Error     string    `json:"error,omitempty"`
 	StartedAt time.Time `json:"started_at"`
@@ -128,6 +131,8 @@ func alertText(a Alert) string {
 		fmt.Fprintf(&b, "placementsync: night %s is published, but partial", a.Run)
 	case Damaged:
 		fmt.Fprintf(&b, "placementsync: the warehouse is damaged: run placementsync verify --read-data, which names the commands that repair it")
+	case Behind:
+		fmt.Fprintf(&b, "placementsync: the %s after night %s failed; readers see the night, and the next one tries again", a.Work, a.Run)
 	case Gate:
 		fmt.Fprintf(&b, "placementsync: night %s is not published, since a gate refused it; readers keep the last snapshot", a.Run)
 	default:

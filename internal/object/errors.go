@@ -19,9 +19,8 @@ var (
 	ErrRefused  = errors.New("the server does not accept the keys: check s3.access_key_file and s3.secret_key_file, or the AWS_ variables of the environment")
 	ErrDenied   = errors.New("the keys are not allowed to do this: allow them to list, get, put and delete objects there")
 	ErrRegion   = errors.New("the bucket is in another region: set s3.region")
+	ErrDiffers  = errors.New("its bytes are not those of its checksum")
 )
-
-var errDiffers = errors.New("its bytes are not those of its checksum")
 
 // Error says what failed at which address. It contains no key and nothing that was sent.
 type Error struct {
@@ -91,7 +90,7 @@ func reasonOf(err error) error {
 	if local, ok := errors.AsType[*localError](err); ok {
 		return local.err
 	}
-	for _, ended := range []error{context.Canceled, context.DeadlineExceeded, errDiffers} {
+	for _, ended := range []error{context.Canceled, context.DeadlineExceeded, ErrDiffers} {
 		if errors.Is(err, ended) {
 			return ended
 		}

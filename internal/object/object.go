@@ -165,8 +165,9 @@ func SumOf(data []byte) Sum {
 
 // Object is an entry of a list.
 type Object struct {
-	Name  string
-	Bytes int64
+	Name     string
+	Bytes    int64
+	StoredAt time.Time
 }
 
 // List returns the objects whose names begin with a text, in the order of their names.
@@ -184,7 +185,7 @@ func (b *Bucket) List(ctx context.Context, begins string) ([]Object, error) {
 		}
 		for _, o := range page.Contents {
 			name := strings.TrimPrefix(strings.TrimPrefix(aws.ToString(o.Key), b.prefix), "/")
-			found = append(found, Object{name, aws.ToInt64(o.Size)})
+			found = append(found, Object{name, aws.ToInt64(o.Size), aws.ToTime(o.LastModified)})
 		}
 	}
 	return found, nil
@@ -240,7 +241,7 @@ func (b *Bucket) Get(ctx context.Context, name string, want Sum, begin func() (i
 		h := sha256.New()
 		n, err := io.Copy(io.MultiWriter(localWriter{to}, h), io.LimitReader(body, want.Bytes+1))
 		if err == nil && (n != want.Bytes || hex.EncodeToString(h.Sum(nil)) != want.SHA256) {
-			err = errDiffers
+			err = ErrDiffers
 		}
 		return err
 	})

@@ -84,7 +84,7 @@ func (b *Bucket) putParts(ctx context.Context, name string, from io.ReaderAt, su
 	}
 	// The server compares the parts, and nobody but this process the whole.
 	if hex.EncodeToString(whole.Sum(nil)) != sum.SHA256 {
-		return &localError{errDiffers}
+		return &localError{ErrDiffers}
 	}
 	_, err = b.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{Bucket: &b.bucket, Key: b.key(name),
 		UploadId: upload.UploadId, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts}})

@@ -24,9 +24,11 @@ func InstallPython(ctx context.Context, folder, requirements string) error {
 		[]string{filepath.Join(folder, "bin", "python"), "-m", "pip", "install", "--quiet", "--no-deps", "--requirement", requirements})
 }
 
-// InstallNode installs the packages that the package-lock.json in a folder names.
+// InstallNode installs the packages of the package.json in a folder, in the versions of the
+// package-lock.json beside it. "npm ci" would refuse a list that has not the native
+// packages of every system.
 func InstallNode(ctx context.Context, folder string) error {
-	return install(ctx, folder, []string{"npm", "ci", "--silent", "--no-audit", "--no-fund"})
+	return install(ctx, folder, []string{"npm", "install", "--no-save", "--silent", "--no-audit", "--no-fund"})
 }
 
 // install runs commands in a folder. What the last line of a failed one says is in the

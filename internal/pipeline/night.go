@@ -66,6 +66,9 @@ type Config struct {
 	// ResumeMaxAge is how old a run that did not publish may be to be resumed: its
 	// answers are used and not asked for a second time. 0: never.
 	ResumeMaxAge time.Duration
+	// Build tells programs of the same version apart: what another one decoded is not
+	// recalled.
+	Build string
 	// Fresh begins a new run even if one waits to be resumed.
 	Fresh bool
 	// MaxDuration bounds how long a run reads, on the real clock from the start of
@@ -334,6 +337,9 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 		return res, err
 	}
 	defer func() { err = errors.Join(err, landing.Close()) }()
+	if lost := landing.Damaged(); lost > 0 {
+		n.cfg.Log.Warn("lines of the journal are damaged: a run asks again for their answers, a replay goes without them", "damaged", lost)
+	}
 	client, err := fetch.New(n.cfg.Fetch, landing, n.cfg.Log)
 	if err != nil {
 		return res, err

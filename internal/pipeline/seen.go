@@ -122,12 +122,12 @@ func (n *night) carrySeen(cover map[string]load.Coverage) {
 	}
 }
 
-// seedOf starts the hashes of the records of a stream. Another program, schema or rule of
-// privacy has another seed, so that it recalls nothing of this one.
+// seedOf starts the hashes of the records of a stream. Another program, build, schema or
+// rule of privacy has another seed, so that it recalls nothing of this one.
 func (n *night) seedOf(s stream.Stream) uint64 {
 	p := n.privacyOf(s)
 	mac := hmac.New(sha256.New, p.Key)
-	fmt.Fprintf(mac, "%s\n%+v\n%q %q\n", n.cfg.Warehouse.Program, s, p.Drop, p.Hash)
+	fmt.Fprintf(mac, "%s\n%s\n%+v\n%q %q\n", n.cfg.Warehouse.Program, n.cfg.Build, s, p.Drop, p.Hash)
 	defs := n.wh.Catalog.Definitions()
 	for _, t := range s.Tables {
 		fmt.Fprintf(mac, "%+v\n", defs[t.Name])

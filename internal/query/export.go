@@ -55,6 +55,9 @@ type ExportManifest struct {
 	Files      []ExportFile `json:"files"`
 }
 
+// IsExport reports whether an export wrote the manifest.
+func (m ExportManifest) IsExport() bool { return m.Kind == exportKind }
+
 // ExportFile is one file of an exported folder.
 type ExportFile struct {
 	// Source is the table or query that the file holds, or a part of which.
@@ -202,7 +205,7 @@ func exportTarget(dir string) (string, error) {
 	}
 	var m ExportManifest
 	data, err := os.ReadFile(filepath.Join(dir, warehouse.ManifestFile))
-	if err != nil || json.Unmarshal(data, &m) != nil || m.Kind != exportKind {
+	if err != nil || json.Unmarshal(data, &m) != nil || !m.IsExport() {
 		return "", &UsageError{Problem: fmt.Sprintf("%q contains files that no export wrote: name a new or empty folder", dir)}
 	}
 	listed := map[string]bool{warehouse.ManifestFile: true}

@@ -130,8 +130,7 @@ const (
 )
 
 // SameTable has the records of a list that a decoder found to be known, as often as they
-// came: their key, and their seq behind an empty fingerprint. "$" stands in the name of
-// no table in schema/.
+// came: their key and seq. "$" stands in the name of no table in schema/.
 const SameTable = "$same"
 
 // MixBits spreads a hash over all bits, by the finaliser of MurmurHash3: sums of plain

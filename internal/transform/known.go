@@ -148,9 +148,7 @@ func (d *Decoder) Remember(shared *Memory) {
 	if root.created >= 0 {
 		m.created = []byte(`"` + root.layout.cols[root.created].name + `":`)
 	}
-	l := &layout{name: stream.SameTable, cols: []columnLayout{
-		{name: "id", kind: text}, {name: stream.RowHash, kind: unsigned}, {name: stream.Seq, kind: unsigned},
-	}}
+	l := &layout{name: stream.SameTable, cols: []columnLayout{{name: "id", kind: text}, {name: stream.Seq, kind: unsigned}}}
 	l.setSchema()
 	m.same = newTable(l)
 	d.records.memory = m
@@ -235,8 +233,7 @@ func (r *recordReader) skipSame() bool {
 	m.entries = e.appendTo(m.entries)
 	m.same.cols[0].data = append(m.same.cols[0].data, key...)
 	m.same.cols[0].endText()
-	m.same.cols[1].appendInt(0)
-	m.same.cols[2].appendInt(int64(r.in.seq))
+	m.same.cols[1].appendInt(int64(r.in.seq))
 	m.same.rows++
 	return true
 }

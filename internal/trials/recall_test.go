@@ -98,6 +98,8 @@ func recallWithAccidents(t *testing.T, order sim.ListOrder) {
 		reading.Warehouse.Program = h.cfg.Warehouse.Program
 		night()
 	}
+	h.cfg.Build, reading.Build = "another", "another"
+	night()
 	h.cfg.Privacy = transform.Privacy{Drop: []string{"product_listings.requirements"}, Hash: []string{"product_listings.outlet_name"}, Key: []byte("k")}
 	reading.Privacy = h.cfg.Privacy
 	night()

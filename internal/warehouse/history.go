@@ -49,16 +49,13 @@ func jsonText(c stream.Column) string {
 	return name + "::VARCHAR"
 }
 
-// wholeRecord is the change of a new or vanished record: all its fields but NULLs.
+// wholeRecord is a version as one JSON text: all its fields but NULLs.
 func wholeRecord(def stream.Definition) string {
-	object := func(from string) string {
-		parts := make([]string, len(def.Columns))
-		for i, c := range def.Columns {
-			parts[i] = fmt.Sprintf(`'"%s":' || %s.c%d`, c.Name, from, i)
-		}
-		return fmt.Sprintf("CASE WHEN %s.row_hash IS NOT NULL THEN '{' || concat_ws(',', %s) || '}' END", from, strings.Join(parts, ", "))
+	parts := make([]string, len(def.Columns))
+	for i, c := range def.Columns {
+		parts[i] = fmt.Sprintf(`'"%s":' || c%d`, c.Name, i)
 	}
-	return fmt.Sprintf("{'field': NULL::VARCHAR, 'old': %s, 'new': %s}", object("a"), object("b"))
+	return "'{' || concat_ws(',', " + strings.Join(parts, ", ") + ") || '}'"
 }
 
 // changedFields lists the tracked fields of a record that is there at both times; the

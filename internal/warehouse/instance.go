@@ -22,8 +22,9 @@ type engine struct {
 // Instance is one DuckDB in this process with one or more files attached.
 // DB runs statements; Connect gives a raw connection for Arrow.
 type Instance struct {
-	connector *duckdb.Connector
-	DB        *sql.DB
+	connector   *duckdb.Connector
+	DB          *sql.DB
+	memoryLimit string
 }
 
 // open opens the catalog of a draft, which is made if there is none, or memory for the
@@ -49,7 +50,7 @@ func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, err
 	if e.threads > 0 {
 		set = append(set, string(instanceSQL.Render("threads", Values{"threads": e.threads})))
 	}
-	in := &Instance{connector, sql.OpenDB(connector)}
+	in := &Instance{connector, sql.OpenDB(connector), e.memoryLimit}
 	if err := in.Exec(ctx, set...); err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
@@ -63,6 +64,18 @@ func (in *Instance) Connect(ctx context.Context) (driver.Conn, error) {
 
 func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
 	return in.Exec(ctx, string(instanceSQL.Render("attach_sealed", Values{"catalog": catalog})))
+}
+
+// LimitMemory gives DuckDB the memory that loading rows needs, or all that it may have.
+func (in *Instance) LimitMemory(ctx context.Context, loading bool) error {
+	name := "memory_limit"
+	if loading {
+		name = "memory_for_loading"
+	}
+	if in.memoryLimit == "" {
+		return nil
+	}
+	return in.Exec(ctx, string(instanceSQL.Render(name, Values{"limit": in.memoryLimit})))
 }
 
 // Exec runs statements in order and stops at the first that fails.

@@ -115,6 +115,12 @@ func entryOf(runs []ledger.Run, id string) ledger.Run {
 // Runs reads the ledger, oldest first. A run that was resumed has a line for each time
 // it ended; the last one counts. Torn and damaged lines are skipped.
 func (l *Ledger) Runs() ([]ledger.Run, error) {
+	entries, err := l.Entries()
+	return slices.DeleteFunc(entries, ledger.Run.IsFollow), err
+}
+
+// Entries is Runs with what followed them, such as backups.
+func (l *Ledger) Entries() ([]ledger.Run, error) {
 	data, err := os.ReadFile(l.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -140,7 +146,7 @@ func parseLedger(data []byte) (runs []ledger.Run, damaged [][]byte) {
 	return runs, damaged
 }
 
-// AllRuns returns Runs and the killed runs that the next Recover will enter. It leaves
+// AllRuns returns Entries and the killed runs that the next Recover will enter. It leaves
 // out the run that holds the lock now.
 func (l *Ledger) AllRuns() ([]ledger.Run, error) {
 	var atWork *HeldError
@@ -148,7 +154,7 @@ func (l *Ledger) AllRuns() ([]ledger.Run, error) {
 	if held != nil && !errors.As(held, &atWork) {
 		return nil, held
 	}
-	runs, err := l.Runs()
+	runs, err := l.Entries()
 	if err != nil || atWork != nil {
 		return runs, err
 	}

@@ -79,6 +79,7 @@ type Warehouse struct {
 	Examiner *Examiner
 	Mender   *Mender
 	Pruner   *Pruner
+	Mirror   *Mirror
 
 	cfg      Config
 	engine   engine
@@ -112,5 +113,6 @@ func Open(cfg Config) (*Warehouse, error) {
 	w.Examiner = &Examiner{w.Folder, w.Versions, w.Ledger, w.Series, w.MetaLog, w.Identity, w.verifier}
 	w.Mender = &Mender{w.Folder, w.Versions, w.Series}
 	w.Pruner = &Pruner{w.Folder, w.Versions, w.Ledger, w.Series, w.MetaLog, cfg.DiscardRaw}
+	w.Mirror = &Mirror{w.Folder, w.Versions, w.Ledger, w.Series}
 	return w, nil
 }

@@ -1,11 +1,12 @@
-"""dlt: the rest_api source, parallelised, Parquet loader files, DuckDB.
+"""dlt: the rest_api source, Parquet loader files, DuckDB.
 
 usage: TOKEN=... dlt_listings.py ADDRESS FOLDER
 
 What dlt's page "Optimizing dlt" advises for a list behind pages: whole pages are
 yielded (the rest_api source does), orjson is installed, the normalizer has a process
 for each core and files small enough for all of them to have work, columns have hints,
-and loader files are Parquet.
+and loader files are Parquet. "parallelized" lets it extract in a thread of its own; the
+pages of one resource come one after the other all the same.
 """
 
 import os

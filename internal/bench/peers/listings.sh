@@ -10,7 +10,7 @@ get() { curl --fail --no-progress-meter --header "Authorization: Bearer $TOKEN" 
 mkdir -p "$folder/pages"
 cd "$folder"
 pages=$(get "$address/products/listings?limit=100&page=1" | grep -o '"total_pages":[0-9]*' | cut -d: -f2)
-# Eight at a time, as many as the others have in flight.
+# Eight at a time, as many as placementsync has in flight.
 get --parallel --parallel-max 8 --output 'pages/#1.json' "$address/products/listings?limit=100&page=[1-$pages]"
 # With rows in any order all threads read and write at once; DuckDB's default keeps the
 # order of the pages.

@@ -21,24 +21,27 @@ CREATE OR REPLACE MACRO {macro}(at_time) AS TABLE
 -- changed), field, old and new. A changed record has a row for each field; a new or
 -- vanished one has a single row with the whole record. Values are JSON with all digits.
 -- System columns and untracked columns are no fields. {version} selects a version of a
--- record as row_hash, row_key and c0, c1, ... with every column as JSON text.
+-- record as row_hash, row_key and c0, c1, ... with every column as JSON text, {record} makes
+-- one text of these. Both stand here once: a catalog stores each expression of a macro, and
+-- with copies of these it would be a twentieth larger.
 CREATE OR REPLACE MACRO {macro}(from_time, to_time) AS TABLE
-    WITH earlier AS (
-        SELECT {version} FROM past.{table}
+    WITH chosen AS (
+        SELECT *, true AS "$earlier" FROM past.{table}
         WHERE valid_from <= from_time::TIMESTAMPTZ
-            AND valid_to > from_time::TIMESTAMPTZ AND valid_to <= to_time::TIMESTAMPTZ),
-    later AS (
-        SELECT {version} FROM main.{table}
+            AND valid_to > from_time::TIMESTAMPTZ AND valid_to <= to_time::TIMESTAMPTZ
+        UNION ALL BY NAME
+        SELECT *, false AS "$earlier" FROM main.{table}
         WHERE valid_from > from_time::TIMESTAMPTZ AND valid_from <= to_time::TIMESTAMPTZ
-        UNION ALL
-        SELECT {version} FROM past.{table}
+        UNION ALL BY NAME
+        SELECT *, false AS "$earlier" FROM past.{table}
         WHERE valid_from > from_time::TIMESTAMPTZ AND valid_from <= to_time::TIMESTAMPTZ
             AND valid_to > to_time::TIMESTAMPTZ),
+    versions AS (SELECT "$earlier", {version}, {record} AS record FROM chosen),
     paired AS (
         SELECT coalesce(a.row_key, b.row_key) AS "key",
             CASE WHEN a.row_hash IS NULL THEN 'new' WHEN b.row_hash IS NULL THEN 'gone' ELSE 'changed' END AS kind,
-            unnest(CASE WHEN a.row_hash IS NULL OR b.row_hash IS NULL THEN [{record}] ELSE [{fields}] END) AS f
-        FROM earlier a FULL JOIN later b ON {same_key}
+            unnest(CASE WHEN a.row_hash IS NULL OR b.row_hash IS NULL THEN [{'field': NULL::VARCHAR, 'old': a.record, 'new': b.record}] ELSE [{fields}] END) AS f
+        FROM (FROM versions WHERE "$earlier") a FULL JOIN (FROM versions WHERE NOT "$earlier") b ON {same_key}
         WHERE a.row_hash IS DISTINCT FROM b.row_hash)
     SELECT "key", kind, f.field AS field, f.old::JSON AS "old", f.new::JSON AS "new"
     FROM paired WHERE f.old IS DISTINCT FROM f.new;

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"placementsync/internal/s3sim"
+)
+
+// inBucket moves the lake of a house into object storage.
+func (h *house) inBucket(server *s3sim.Server) {
+	h.Helper()
+	web := httptest.NewServer(server)
+	h.Cleanup(web.Close)
+	h.write("access", s3sim.AccessKey)
+	h.write("secret", s3sim.SecretKey)
+	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\n"+
+		"lake: {catalog: 'sqlite:catalog.db', warehouse: s3://nights/lake, keep_nights: 1}\n"+
+		"s3: {endpoint: "+web.URL+", region: us-east-1, path_style: true, access_key_file: access, secret_key_file: secret}\n")
+}
+
+// TestObjectStorage publishes, verifies and expires nights in a bucket.
+func TestObjectStorage(t *testing.T) {
+	h := newHouse(t, 1)
+	server := s3sim.New("nights")
+	h.inBucket(server)
+	if got := h.run("check"); got.code != 0 || len(server.Objects("nights")) > 0 {
+		t.Fatalf("check: %+v, left %d objects", got, len(server.Objects("nights")))
+	}
+	first := h.publish()[0].Run
+	h.same(first)
+	second := h.night()
+	h.publish()
+	h.same(first)
+	h.same(second)
+	before := len(server.Objects("nights"))
+	if got := h.run("expire"); got.code != 0 || !strings.Contains(got.stdout, "removed 1 nights") {
+		t.Errorf("expire: %+v", got)
+	}
+	if after := len(server.Objects("nights")); after >= before {
+		t.Errorf("%d objects before, %d after", before, after)
+	}
+	h.same(h.whole())
+}
+
+// TestABucketFailsInTheMiddle of a publish: nothing of the night is visible, and the next
+// publish completes it. A bucket that is gone is named.
+func TestABucketFailsInTheMiddle(t *testing.T) {
+	h := newHouse(t, 1)
+	server := s3sim.New("nights")
+	h.inBucket(server)
+	first := h.publish()[0].Run
+	h.night()
+	var puts atomic.Int64
+	server.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPut || puts.Add(1) < 9 {
+			return false
+		}
+		s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
+		return true
+	}
+	h.fail(1, "AccessDenied", "publish")
+	if run := h.whole(); run != first {
+		t.Errorf("the lake shows %s", run)
+	}
+	server.Fail = nil
+	h.publish()
+	h.same(h.whole())
+	h.night()
+	server.Change("nights", nil)
+	if got := h.run("publish"); got.code != 1 || !strings.Contains(got.stderr, "is the folder or the bucket there") || strings.Contains(got.stderr, s3sim.SecretKey) {
+		t.Errorf("without a bucket: %+v", got)
+	}
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/backup"
+	"placementsync/internal/config"
+	"placementsync/internal/ledger"
+	"placementsync/internal/object"
+	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
+)
+
+// backupOptions are the flags of backup.
+type backupOptions struct {
+	verify, readData bool
+}
+
+func backupCommand(g *globals) *cobra.Command {
+	var o backupOptions
+	cmd := &cobra.Command{
+		Use:   "backup",
+		Short: "Bring the backup in object storage up to date, or check it",
+		Long: "Mirror parquet/ and state/ to the bucket that the key backup names. Only what the bucket lacks\n" +
+			"is sent; until all of it is there, the backup before stays. run and serve do so after each\n" +
+			"night. rebuild --from reads it back.\n\n" +
+			"--verify compares the objects of the newest backup with its manifest: their sizes, and with\n" +
+			"--read-data every byte. It changes nothing.\n\n" +
+			exitTable(meaning{ledger.Complete, "complete, or whole"}, meaning{ledger.Failed, "failed, the backup before stays; or damaged"},
+				meaning{ledger.Misused, "usage or configuration"}, meaning{ledger.Partial, "complete but for files that are damaged here"},
+				meaning{ledger.Held, "another backup is at work"}, meaning{ledger.Interrupted, "interrupted"}),
+		Args: cobra.NoArgs,
+		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runBackup(cmd.Context(), g, o) }),
+	}
+	cmd.Flags().BoolVar(&o.verify, "verify", false, "check the backup; send nothing")
+	cmd.Flags().BoolVar(&o.readData, "read-data", false, "with --verify: read every byte, not only names and sizes")
+	return cmd
+}
+
+func runBackup(ctx context.Context, g *globals, o backupOptions) error {
+	cfg, err := g.loadStorage("backup")
+	switch {
+	case err != nil:
+		return err
+	case cfg.Backup == "":
+		return usageErr("there is no bucket to back up to: write backup: s3://bucket/prefix into %s", g.config)
+	case o.readData && !o.verify:
+		return usageErr("--read-data is for --verify")
+	case o.verify:
+		return verifyBackup(ctx, g, cfg, o.readData)
+	}
+	entry, err := g.backUp(ctx, cfg)
+	if !errors.As(err, new(*warehouse.HeldError)) {
+		err = errors.Join(err, g.recordFollow(cfg, entry))
+	}
+	if err == nil || entry.Outcome == ledger.Partial {
+		fmt.Fprintf(g.stdout, "%s is in %s: %s sent\n", entry.Version, cfg.Backup, sizeText(entry.Bytes))
+	}
+	if entry.Outcome == ledger.Partial {
+		return &outcomeError{ledger.Partial, err}
+	}
+	return err
+}
+
+// loadStorage reads what work with a bucket needs of the configuration.
+func (g *globals) loadStorage(sections ...string) (config.Config, error) {
+	cfg, err := g.loadConfig()
+	var bad *config.Error
+	if errors.As(err, &bad) && !errors.Is(err, os.ErrNotExist) {
+		err = bad.Within(append(sections, "warehouse", "retention", "s3")...)
+	}
+	return cfg, err
+}
+
+// openBucket opens the bucket of an address.
+func openBucket(ctx context.Context, cfg config.Config, address string) (*object.Bucket, error) {
+	bucket, prefix, err := config.ParseBucket(address)
+	if err != nil {
+		return nil, usageErr("the address of the bucket %v", err)
+	}
+	access, secret, err := cfg.S3.ReadKeys(os.ReadFile)
+	if err != nil {
+		return nil, err
+	}
+	return object.Open(ctx, object.Config{Endpoint: cfg.S3.Endpoint, Region: cfg.S3.Region, PathStyle: cfg.S3.PathStyle,
+		AccessKey: access.Reveal(), SecretKey: secret.Reveal()}, bucket, prefix)
+}
+
+// backupConfig is the warehouse of the configuration with a bucket.
+func (g *globals) backupConfig(ctx context.Context, cfg config.Config, address string) (backup.Config, error) {
+	c := backup.Config{Program: version, Now: g.now, Log: g.newLogger()}
+	var err error
+	if c.Warehouse, err = warehouse.Open(warehouseConfig(cfg)); err != nil {
+		return c, err
+	}
+	c.Bucket, err = openBucket(ctx, cfg, address)
+	return c, err
+}
+
+// backUp brings the backup up to date. The entry says how that went.
+func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, error) {
+	at := g.now().UTC()
+	entry := ledger.Run{ID: at.Format("20060102T150405Z") + "-" + ledger.Backup, Kind: ledger.Backup, StartedAt: at, Program: version}
+	c, err := g.backupConfig(ctx, cfg, cfg.Backup)
+	var res backup.Result
+	if err == nil {
+		res, err = backup.Run(ctx, c)
+	}
+	entry.Version, entry.Bytes, entry.EndedAt = res.Run, res.SentBytes, g.now().UTC()
+	switch {
+	case err != nil && ctx.Err() != nil:
+		entry.Outcome = ledger.Interrupted
+	case err != nil:
+		entry.Outcome = ledger.Failed
+	case len(res.LeftOut) > 0:
+		entry.Outcome = ledger.Partial
+		one := res.LeftOut[0]
+		err = fmt.Errorf("back up to %s: %d files are damaged here and left out, such as %s: %s: placementsync verify --read-data names the repair",
+			cfg.Backup, len(res.LeftOut), one.File, one.Problem)
+	default:
+		entry.Outcome = ledger.Complete
+		c.Log.Info("backed up", "run", res.Run, "files", res.Files, "bytes", res.Bytes, "sent", res.Sent, "sent_bytes", res.SentBytes, "removed", res.Removed)
+	}
+	entry.ExitCode = entry.Outcome.ExitCode()
+	if err != nil {
+		entry.Error = err.Error()
+	}
+	return entry, err
+}
+
+func verifyBackup(ctx context.Context, g *globals, cfg config.Config, readData bool) error {
+	c, err := g.backupConfig(ctx, cfg, cfg.Backup)
+	if err != nil {
+		return err
+	}
+	v, err := backup.Verify(ctx, c, readData)
+	if err != nil {
+		return err
+	}
+	for _, p := range v.LeftOut {
+		fmt.Fprintf(g.stdout, "note: %s was left out: %s\n", query.OnScreen(p.File), query.OnScreen(p.Problem))
+	}
+	for _, p := range v.Damaged {
+		fmt.Fprintf(g.stdout, "%s: %s\n", query.OnScreen(p.File), query.OnScreen(p.Problem))
+	}
+	read := "names and sizes; --read-data reads every byte"
+	if readData {
+		read = sizeText(v.Bytes) + " read"
+	}
+	verdict := "whole"
+	if len(v.Damaged) > 0 {
+		verdict = "damaged"
+	}
+	fmt.Fprintf(g.stdout, "%s: %s of %s (%d files, %s)\n", verdict, query.OnScreen(v.Run), v.At.Format("2006-01-02 15:04:05"), len(v.Files), read)
+	if len(v.Damaged) > 0 {
+		return &outcomeError{ledger.Failed, nil}
+	}
+	return nil
+}

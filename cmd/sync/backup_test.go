@@ -1,0 +1,364 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/object"
+	"placementsync/internal/s3sim"
+	"placementsync/internal/sim"
+	"placementsync/internal/warehouse"
+)
+
+// depot is a warehouse with a bucket.
+type depot struct {
+	store   *s3sim.Server
+	service *sim.Service
+	root    string
+	g       *globals
+	// out has all that any command has written.
+	out *bytes.Buffer
+}
+
+func newDepot(t *testing.T) *depot {
+	t.Helper()
+	d := &depot{store: s3sim.New("store"), root: t.TempDir(), out: &bytes.Buffer{}}
+	server := httptest.NewServer(d.store)
+	t.Cleanup(server.Close)
+	d.service = sim.New(sim.Options{Seed: 5, Token: demoToken, Outlets: 4, Listings: 10, Profiles: 2, Campaigns: 3, Orders: 8, Files: 2, Folders: 1})
+	base, stop, err := d.service.Serve(t.Context(), "")
+	fatal(t, err)
+	t.Cleanup(func() { fatal(t, stop()) })
+	fatal(t, os.WriteFile(filepath.Join(d.root, "access"), []byte(s3sim.AccessKey), 0o600))
+	fatal(t, os.WriteFile(filepath.Join(d.root, "secret"), []byte(s3sim.SecretKey), 0o600))
+	fatal(t, os.WriteFile(filepath.Join(d.root, "config.yaml"), []byte(fmt.Sprintf(`
+api: {base_url: %s, token: %s, requests_per_second: 0}
+warehouse: {dir: warehouse, threads: 1}
+s3: {endpoint: "%s", region: eu-test-1, path_style: true, access_key_file: access, secret_key_file: secret}
+backup: s3://store/night
+`, base, demoToken, server.URL)), 0o600))
+	d.g = &globals{process: hostProcess(), config: filepath.Join(d.root, "config.yaml")}
+	d.g.stdout, d.g.stderr = d.out, d.out
+	return d
+}
+
+func (d *depot) dir() string { return filepath.Join(d.root, "warehouse") }
+
+// night runs a night a day after the last one.
+func (d *depot) night(t *testing.T) error {
+	t.Helper()
+	d.service.Advance(1)
+	at := d.service.Now().Add(2 * time.Hour)
+	d.g.now = func() time.Time { return at }
+	return runNight(t.Context(), d.g, runOptions{})
+}
+
+// code is the exit code of an error.
+func code(t *testing.T, err error) int { return outcomeOf(t.Context(), err).ExitCode() }
+
+// files are all files below parquet/ and state/ but what no backup holds.
+func (d *depot) files(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, top := range []string{"parquet", "state"} {
+		fatal(t, filepath.WalkDir(filepath.Join(d.dir(), top), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			name, _ := filepath.Rel(d.dir(), path)
+			if strings.HasPrefix(name, "state/seen/") || strings.HasSuffix(name, "lock") {
+				return nil
+			}
+			data, err := os.ReadFile(path)
+			all[name] = string(data)
+			return err
+		}))
+	}
+	return all
+}
+
+func (d *depot) answer(t *testing.T, sql string) string {
+	t.Helper()
+	var out bytes.Buffer
+	g := *d.g
+	g.stdout = &out
+	fatal(t, runQuery(t.Context(), &g, queryOptions{answer: answerOptions{format: "csv"}}, []string{sql}))
+	return out.String()
+}
+
+func (d *depot) prices(t *testing.T) string {
+	return d.answer(t, "select currency, count(*), sum(unit_amount) from history.product_listing_prices group by all order by all")
+}
+
+// TestBackupIsWholeWhateverFails walks a warehouse and its bucket through a series of
+// nights and accidents.
+func TestBackupIsWholeWhateverFails(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	d := newDepot(t)
+	fatal(t, d.night(t))
+	fatal(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
+	first := len(d.store.Objects("store"))
+	before := d.store.Requests()[http.MethodPut]
+	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+	// The ledger has a line more, and there is a manifest.
+	if sent := d.store.Requests()[http.MethodPut] - before; sent != 2 {
+		t.Errorf("a backup of what is backed up sends %d objects, want 2", sent)
+	}
+	fatal(t, d.night(t))
+	t.Logf("objects after a night: %d, after two: %d", first, len(d.store.Objects("store")))
+
+	t.Run("a bucket that vanishes in the middle", func(t *testing.T) {
+		bucket := d.store.Objects("store")
+		puts := 0
+		d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodPut {
+				puts++
+			}
+			if puts > 5 {
+				s3sim.Refuse(w, http.StatusNotFound, "NoSuchBucket")
+			}
+			return puts > 5
+		}
+		err := d.night(t)
+		if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "s3://store/night/") || !strings.Contains(err.Error(), "the bucket does not exist") {
+			t.Errorf("the night ended with %d: %v", code(t, err), err)
+		}
+		d.store.Fail = nil
+		if diff := cmp.Diff(manifestsIn(bucket), manifestsIn(d.store.Objects("store"))); diff != "" {
+			t.Errorf("the backup before does not stay as it was:\n%s", diff)
+		}
+		fatal(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
+		wh, _, err := d.g.openWarehouse()
+		fatal(t, err)
+		follows := lastFollows(wh)
+		if len(follows) != 1 || !follows[0].IsBehind() || follows[0].Last.Outcome != ledger.Failed || follows[0].Succeeded.IsZero() {
+			t.Errorf("the ledger says %+v", follows)
+		}
+		if n := d.answer(t, "select count(*) from meta.runs where snapshot_at is not null"); n != "count_star()\n3\n" {
+			t.Errorf("readers see other nights: %s", n)
+		}
+		fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+	})
+
+	t.Run("wrong keys", func(t *testing.T) {
+		secret := filepath.Join(d.root, "access")
+		fatal(t, os.WriteFile(secret, []byte("AKIAOTHER"), 0o600))
+		err := d.night(t)
+		if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") {
+			t.Errorf("the night ended with %d: %v", code(t, err), err)
+		}
+		fatal(t, os.WriteFile(secret, []byte(s3sim.AccessKey), 0o600))
+	})
+
+	t.Run("a file that rots here is whole there", func(t *testing.T) {
+		fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+		days, err := filepath.Glob(filepath.Join(d.dir(), "parquet/outlets/*/outlets.parquet"))
+		fatal(t, err)
+		good, err := os.ReadFile(days[0])
+		fatal(t, err)
+		fatal(t, os.Remove(days[0]))
+		fatal(t, os.WriteFile(days[0], bytes.Repeat([]byte("x"), len(good)), 0o600))
+		fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+		fatal(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
+		fatal(t, os.WriteFile(days[0], good, 0o600))
+	})
+
+	t.Run("a file that rots before it was sent is left out and named", func(t *testing.T) {
+		d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
+			return true
+		}
+		if err := d.night(t); code(t, err) != ledger.Partial.ExitCode() {
+			t.Fatalf("the night ended with %v", err)
+		}
+		d.store.Fail = nil
+		days, err := filepath.Glob(filepath.Join(d.dir(), "parquet/outlets/*/outlets.parquet"))
+		fatal(t, err)
+		last := days[len(days)-1]
+		good, err := os.ReadFile(last)
+		fatal(t, err)
+		fatal(t, os.Remove(last))
+		fatal(t, os.WriteFile(last, good[:len(good)/2], 0o600))
+		err = runBackup(t.Context(), d.g, backupOptions{})
+		if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "outlets.parquet") {
+			t.Errorf("the backup ended with %d: %v", code(t, err), err)
+		}
+		fatal(t, os.WriteFile(last, good, 0o600))
+		fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+	})
+
+	want, prices := d.files(t), d.prices(t)
+	lost := d.dir() + ".lost"
+	fatal(t, os.Rename(d.dir(), lost))
+
+	t.Run("a new warehouse does not replace the backup of the lost one", func(t *testing.T) {
+		bucket := d.store.Objects("store")
+		err := d.night(t)
+		if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "of a warehouse with run") {
+			t.Errorf("the night ended with %v", err)
+		}
+		if diff := cmp.Diff(manifestsIn(bucket), manifestsIn(d.store.Objects("store"))); diff != "" {
+			t.Errorf("the backup changed:\n%s", diff)
+		}
+		if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "it has a warehouse") {
+			t.Errorf("a restore over a warehouse: %v", err)
+		}
+		fatal(t, os.RemoveAll(d.dir()))
+	})
+
+	t.Run("an interrupted restore continues", func(t *testing.T) {
+		gets := 0
+		d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") {
+				gets++
+			}
+			if gets > 20 {
+				s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
+			}
+			return gets > 20
+		}
+		if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "the same command continues") {
+			t.Fatalf("got %v", err)
+		}
+		d.store.Fail = nil
+		if err := d.night(t); !errors.As(err, new(*warehouse.LostError)) {
+			t.Errorf("a night in half a restore: %v", err)
+		}
+		d.store.Fail = func(http.ResponseWriter, *http.Request) bool { gets++; return false }
+		gets = 0
+		fatal(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
+		d.store.Fail = nil
+		if gets > len(want) {
+			t.Errorf("the second restore sent %d requests for %d files", gets, len(want))
+		}
+		if got := d.prices(t); got != prices {
+			t.Errorf("what was restored answers\n%s\nwant\n%s", got, prices)
+		}
+		fatal(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
+		fatal(t, d.night(t))
+	})
+
+	t.Run("what is damaged in the bucket is found", func(t *testing.T) {
+		d.store.Change("store", func(objects map[string][]byte) {
+			for name, data := range objects {
+				if strings.Contains(name, "/data/") && len(data) > 1000 {
+					objects[name] = append([]byte{data[0] ^ 1}, data[1:]...)
+					break
+				}
+			}
+		})
+		if err := runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}); code(t, err) != ledger.Failed.ExitCode() {
+			t.Errorf("got %v", err)
+		}
+	})
+
+	for _, key := range []string{s3sim.SecretKey, s3sim.AccessKey} {
+		if strings.Contains(d.out.String(), key) {
+			t.Errorf("the output contains a key")
+		}
+		for name, text := range d.files(t) {
+			if strings.Contains(text, key) {
+				t.Errorf("%s contains a key", name)
+			}
+		}
+	}
+}
+
+func manifestsIn(objects map[string][]byte) []string {
+	var names []string
+	for name := range objects {
+		if strings.Contains(name, "/manifests/") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestExportToABucketAppearsWhole holds that readers of the manifest see the export
+// before until the next one is there, and that its files outlive it by one export.
+func TestExportToABucketAppearsWhole(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	d := newDepot(t)
+	text, err := os.ReadFile(d.g.config)
+	fatal(t, err)
+	fatal(t, os.WriteFile(d.g.config, bytes.Replace(text, []byte("backup: s3://store/night"), nil, 1), 0o600))
+	fatal(t, d.night(t))
+	step := 0
+	export := func() error {
+		step++
+		at := d.service.Now().Add(time.Duration(step) * time.Hour)
+		d.g.now = func() time.Time { return at }
+		return runExport(t.Context(), d.g, exportOptions{to: "s3://store/for/them", format: "parquet"}, []string{"outlets", "product_listing_prices"})
+	}
+	// published reads what the manifest names, as a reader does.
+	published := func() map[string]string {
+		objects := d.store.Objects("store")
+		var m remoteExport
+		fatal(t, json.Unmarshal(objects["for/them/manifest.json"], &m))
+		files := map[string]string{}
+		for _, f := range m.Files {
+			data := objects["for/them/"+m.Folder+"/"+f.File]
+			if sum := object.SumOf(data); sum.SHA256 != f.SHA256 || sum.Bytes != f.Bytes {
+				t.Errorf("%s has %d bytes, want %d", f.File, len(data), f.Bytes)
+			}
+			files[m.Folder+"/"+f.File] = f.SHA256
+		}
+		return files
+	}
+	fatal(t, export())
+	first := published()
+	puts := 0
+	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut {
+			puts++
+		}
+		if puts > 1 {
+			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
+		}
+		return puts > 1
+	}
+	if err := export(); err == nil || !strings.Contains(err.Error(), "readers of s3://store/for/them find the export before") {
+		t.Errorf("got %v", err)
+	}
+	d.store.Fail = nil
+	if diff := cmp.Diff(first, published()); diff != "" {
+		t.Errorf("readers do not see the export before:\n%s", diff)
+	}
+	fatal(t, export())
+	for name := range first {
+		if d.store.Objects("store")["for/them/"+name] == nil {
+			t.Errorf("%s went with the next export", name)
+		}
+	}
+	fatal(t, export())
+	for name := range first {
+		if d.store.Objects("store")["for/them/"+name] != nil {
+			t.Errorf("%s is still there after two more exports", name)
+		}
+	}
+	published()
+	d.store.Change("store", func(objects map[string][]byte) { objects["for/them/manifest.json"] = []byte(`{"kind": "other"}`) })
+	if err := export(); code(t, err) != ledger.Misused.ExitCode() {
+		t.Errorf("a manifest of another program: %v", err)
+	}
+	if strings.Contains(d.out.String(), s3sim.SecretKey) {
+		t.Error("the output contains a key")
+	}
+}

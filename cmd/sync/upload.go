@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+
+	"placementsync/internal/object"
+	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
+)
+
+// remoteExport is the manifest of an export in a bucket: that of a folder, whose name it
+// adds. Readers find the files through it, since the folder is another one each time.
+type remoteExport struct {
+	query.ExportManifest
+	// Folder holds the files, below the place of the manifest.
+	Folder string `json:"folder"`
+	// Before is the export that this one replaced; its files stay for those who read
+	// them, until the next one.
+	Before *pastExport `json:"before,omitempty"`
+}
+
+type pastExport struct {
+	Folder string   `json:"folder"`
+	Files  []string `json:"files"`
+}
+
+// mostExportManifest bounds a manifest in bytes.
+const mostExportManifest = 16 << 20
+
+// exportToBucket writes the export into a temporary folder and sends its files, then the
+// manifest that names them. Until that is there, readers see the export before.
+func exportToBucket(ctx context.Context, g *globals, db *query.DB, address string, e query.Export) (m query.ExportManifest, err error) {
+	cfg, err := g.loadStorage()
+	if err != nil {
+		return m, err
+	}
+	b, err := openBucket(ctx, cfg, address)
+	if err != nil {
+		return m, err
+	}
+	before, err := readRemoteExport(ctx, b)
+	if err != nil {
+		return m, err
+	}
+	temp, err := os.MkdirTemp("", "placementsync-export-")
+	if err != nil {
+		return m, fmt.Errorf("make a temporary folder for the export (TMPDIR names another place): %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	dir := filepath.Join(temp, "files")
+	if m, err = db.Export(ctx, dir, e); err != nil {
+		return m, err
+	}
+	next := remoteExport{ExportManifest: m, Folder: g.now().UTC().Format("20060102T150405.000000000Z")}
+	if before.Folder != "" {
+		next.Before = &pastExport{before.Folder, filesOf(before.ExportManifest)}
+	}
+	for _, f := range m.Files {
+		if err := sendExported(ctx, b, filepath.Join(dir, filepath.FromSlash(f.File)), path.Join(next.Folder, f.File), object.Sum{Bytes: f.Bytes, SHA256: f.SHA256}); err != nil {
+			return m, fmt.Errorf("%w; readers of %s find the export before", err, b.Address(""))
+		}
+	}
+	text, err := json.MarshalIndent(next, "", "  ")
+	if err == nil {
+		err = b.PutBytes(ctx, warehouse.ManifestFile, append(text, '\n'))
+	}
+	if err != nil {
+		return m, err
+	}
+	if before.Before == nil {
+		return m, nil
+	}
+	var doomed []string
+	for _, file := range before.Before.Files {
+		doomed = append(doomed, path.Join(before.Before.Folder, file))
+	}
+	if err := b.Delete(ctx, doomed...); err != nil {
+		g.newLogger().Warn("files of an old export not removed", "folder", before.Before.Folder, "error", err)
+	}
+	return m, nil
+}
+
+func filesOf(m query.ExportManifest) []string {
+	files := make([]string, len(m.Files))
+	for i, f := range m.Files {
+		files[i] = f.File
+	}
+	return files
+}
+
+func sendExported(ctx context.Context, b *object.Bucket, file, name string, sum object.Sum) (err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return b.Put(ctx, name, f, sum)
+}
+
+// readRemoteExport reads the manifest of the export that is there; empty: there is none.
+// What another program wrote under its name is not replaced.
+func readRemoteExport(ctx context.Context, b *object.Bucket) (m remoteExport, err error) {
+	text, err := b.Read(ctx, warehouse.ManifestFile, mostExportManifest)
+	if errors.Is(err, object.ErrMissing) {
+		return m, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	if json.Unmarshal(text, &m) != nil || !m.IsExport() || m.Folder == "" {
+		return m, usageErr("%s was not written by an export: name another prefix", b.Address(warehouse.ManifestFile))
+	}
+	// Names lead to what is removed later.
+	for _, past := range []pastExport{{m.Folder, filesOf(m.ExportManifest)}, orEmpty(m.Before)} {
+		for _, file := range past.Files {
+			if !filepath.IsLocal(past.Folder) || !filepath.IsLocal(file) {
+				return m, usageErr("%s names files elsewhere: name another prefix", b.Address(warehouse.ManifestFile))
+			}
+		}
+	}
+	return m, nil
+}
+
+func orEmpty(p *pastExport) pastExport {
+	if p == nil {
+		return pastExport{}
+	}
+	return *p
+}

@@ -1,0 +1,293 @@
+// Package backup mirrors parquet/ and state/ of a warehouse into a bucket, night after
+// night, and back.
+//
+// An object is named by the SHA-256 of its bytes, so what was sent once is never sent
+// again, and nothing that a manifest names is ever overwritten. A manifest names all
+// files of a backup; it is written last. So a bucket has whole backups and, at most,
+// objects that no manifest names yet.
+//
+// It must not know what the files mean, nor when it is run.
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"placementsync/internal/object"
+	"placementsync/internal/warehouse"
+)
+
+// parallel is how many files are sent or fetched at once.
+const parallel = 8
+
+// Config is a warehouse and its bucket.
+type Config struct {
+	Warehouse *warehouse.Warehouse
+	Bucket    *object.Bucket
+	// Program is the version that manifests name.
+	Program string
+	Now     func() time.Time
+	Log     *slog.Logger
+}
+
+// Result is what Run did.
+type Result struct {
+	// Run is the version that readers saw.
+	Run string
+	// Files and Bytes are those of the backup; Sent and SentBytes were new.
+	Files, Sent      int
+	Bytes, SentBytes int64
+	// Removed are objects that no kept backup names.
+	Removed int
+	// LeftOut is what is damaged or missing here and in the bucket.
+	LeftOut []Problem
+}
+
+// Problem is a file that is not what its manifest says.
+type Problem struct {
+	File    string `json:"file"`
+	Problem string `json:"problem"`
+}
+
+// OtherError says that the bucket has the backup of another warehouse.
+type OtherError struct{ Address, Run string }
+
+func (e *OtherError) Error() string {
+	return fmt.Sprintf("back up to %s: the backup there is of a warehouse with run %s, which this one does not know; nothing was changed: "+
+		"restore it with placementsync rebuild --from, or name another prefix for this warehouse", e.Address, e.Run)
+}
+
+// run is the state of one Run.
+type run struct {
+	Config
+	mu     sync.Mutex
+	result Result
+	// stored are the objects in the bucket, by name.
+	stored map[string]int64
+	files  []File
+}
+
+// Run brings the backup up to date. After an error the bucket has the backups that it
+// had before, and the next Run sends only what is still missing.
+func Run(ctx context.Context, c Config) (res Result, err error) {
+	unlock, err := c.Warehouse.Mirror.Lock()
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	r := &run{Config: c}
+	if r.result.Run, _, err = c.Warehouse.Versions.Latest(); err != nil {
+		return res, err
+	}
+	kept, err := r.checkOwner(ctx)
+	if err != nil {
+		return res, err
+	}
+	if n, err := c.Bucket.AbortAll(ctx); err != nil {
+		c.Log.Warn("parts of interrupted uploads not removed, the next backup tries again", "error", err)
+	} else if n > 0 {
+		c.Log.Info("parts of interrupted uploads removed", "uploads", n)
+	}
+	if err := r.listStored(ctx); err != nil {
+		return res, err
+	}
+	if err := r.sendFiles(ctx); err != nil {
+		return r.result, err
+	}
+	m := Manifest{Kind: manifestKind, Format: manifestFormat, Run: r.result.Run, At: c.Now().UTC(), Program: c.Program, Files: r.files, LeftOut: r.result.LeftOut}
+	name, err := writeManifest(ctx, c.Bucket, m)
+	if err != nil {
+		return r.result, err
+	}
+	r.result.Files = len(m.Files)
+	for _, f := range m.Files {
+		r.result.Bytes += f.Bytes
+	}
+	// The backup stands. What fails now only leaves objects that are not needed.
+	if err := r.removeOld(ctx, append(kept, named{name, m})); err != nil {
+		c.Log.Warn("objects of old backups not removed, the next backup tries again", "error", err)
+	}
+	return r.result, nil
+}
+
+// checkOwner returns the backups in the bucket, and an *OtherError when the newest is of
+// a warehouse that this one does not continue: a new warehouse in place of a lost one
+// must not replace the backup of the lost one.
+func (r *run) checkOwner(ctx context.Context) ([]named, error) {
+	kept, err := listManifests(ctx, r.Bucket)
+	if err != nil || len(kept) == 0 {
+		return kept, err
+	}
+	newest := kept[len(kept)-1].Run
+	runs, err := r.Warehouse.Ledger.AllRuns()
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range runs {
+		if one.ID == newest {
+			return kept, nil
+		}
+	}
+	if newest == "" || newest == r.result.Run {
+		return kept, nil
+	}
+	return nil, &OtherError{r.Bucket.Address(""), newest}
+}
+
+func (r *run) listStored(ctx context.Context) error {
+	objects, err := r.Bucket.List(ctx, dataDir)
+	r.stored = map[string]int64{}
+	for _, o := range objects {
+		r.stored[o.Name] = o.Bytes
+	}
+	return err
+}
+
+// sendFiles sends what the bucket lacks. What looks damaged is looked at again: a prune
+// or a publish may have been at work.
+func (r *run) sendFiles(ctx context.Context) error {
+	const looks = 2
+	for range looks {
+		files, err := r.Warehouse.Mirror.Files()
+		if err != nil {
+			return err
+		}
+		r.files, r.result.LeftOut = nil, nil
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(parallel)
+		for _, f := range files {
+			group.Go(func() error { return r.sendFile(ctx, f) })
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+		if len(r.result.LeftOut) == 0 {
+			break
+		}
+	}
+	slices.SortFunc(r.files, func(x, y File) int { return compareText(x.File, y.File) })
+	slices.SortFunc(r.result.LeftOut, func(x, y Problem) int { return compareText(x.File, y.File) })
+	return nil
+}
+
+// sendFile sends a file unless the bucket has it. One that the bucket has is not read: a
+// file that is damaged here is whole there.
+func (r *run) sendFile(ctx context.Context, want warehouse.ManifestFileSum) error {
+	sum := object.Sum{Bytes: want.Bytes, SHA256: want.SHA256}
+	if want.SHA256 != "" && r.isStored(sum) {
+		r.addFile(want.File, sum, false)
+		return nil
+	}
+	path, err := r.Warehouse.Mirror.Path(want.File)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if want.SHA256 != "" {
+			r.leaveOut(want.File, "it is gone")
+		}
+		return nil // a file of state may end at any time
+	}
+	if err != nil {
+		return fmt.Errorf("back up %s: %w", want.File, err)
+	}
+	defer f.Close()
+	if sum, err = sumFile(ctx, f); err != nil {
+		return fmt.Errorf("back up %s: %w", want.File, err)
+	}
+	if want.SHA256 != "" && sum.SHA256 != want.SHA256 {
+		r.leaveOut(want.File, "its bytes are not those of its manifest")
+		return nil
+	}
+	isNew := !r.isStored(sum)
+	if isNew {
+		if err := r.Bucket.Put(ctx, dataName(sum), f, sum); err != nil {
+			return err
+		}
+	}
+	r.addFile(want.File, sum, isNew)
+	return nil
+}
+
+func (r *run) isStored(sum object.Sum) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	size, ok := r.stored[dataName(sum)]
+	return ok && size == sum.Bytes
+}
+
+func (r *run) addFile(file string, sum object.Sum, isNew bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.files = append(r.files, File{file, sum.Bytes, sum.SHA256})
+	if isNew {
+		r.stored[dataName(sum)] = sum.Bytes
+		r.result.Sent++
+		r.result.SentBytes += sum.Bytes
+	}
+}
+
+func (r *run) leaveOut(file, problem string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.result.LeftOut = append(r.result.LeftOut, Problem{file, problem})
+}
+
+// removeOld removes all backups but the newest two, then what no backup names. Whoever
+// restores the newest one meanwhile still finds all of it.
+func (r *run) removeOld(ctx context.Context, all []named) error {
+	const keep = 2
+	var doomed []string
+	for len(all) > keep {
+		doomed = append(doomed, all[0].name)
+		all = all[1:]
+	}
+	if err := r.Bucket.Delete(ctx, doomed...); err != nil {
+		return err
+	}
+	needed := map[string]bool{}
+	for _, m := range all {
+		for _, f := range m.Files {
+			needed[dataName(f.sum())] = true
+		}
+	}
+	doomed = nil
+	for name := range r.stored {
+		if !needed[name] {
+			doomed = append(doomed, name)
+		}
+	}
+	slices.Sort(doomed)
+	r.result.Removed = len(doomed)
+	return r.Bucket.Delete(ctx, doomed...)
+}
+
+// sumFile reads as much of a file as it has now: journals grow meanwhile.
+func sumFile(ctx context.Context, f *os.File) (object.Sum, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return object.Sum{}, err
+	}
+	h := sha256.New()
+	left := io.NewSectionReader(f, 0, info.Size())
+	for err == nil && ctx.Err() == nil {
+		_, err = io.CopyN(h, left, 1<<20)
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return object.Sum{Bytes: info.Size(), SHA256: hex.EncodeToString(h.Sum(nil))}, errors.Join(err, ctx.Err())
+}

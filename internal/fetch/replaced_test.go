@@ -1,0 +1,74 @@
+package fetch_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"placementsync/internal/fetch"
+)
+
+// TestAReplacedAnswerStaysReplaced damages one line after the other of a journal in which two
+// answers are replaced: the doubted ones must not come back.
+func TestAReplacedAnswerStaysReplaced(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, dir, unsynced())
+	for _, one := range []struct {
+		question int
+		body     string
+	}{{1, "doubted"}, {2, "doubted"}, {3, "third"}, {1, "first"}, {2, "second"}, {4, "fourth"}} {
+		if _, err := l.Append(fetch.Response{Request: question(one.question), Status: 200, Body: []byte(one.body)}, time.Now(), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shut(t, l)
+	journal, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(journal, []byte("\n"))
+	for i, want := range [][]string{{"first", "second", "third", "fourth"}, {"first", "second", "third", "fourth"}, {"first", "second", "", "fourth"},
+		{"", "second", "third", "fourth"}, {"first", "", "third", "fourth"}, {"first", "second", "third", ""}} {
+		spoiled := slices.Clone(lines)
+		spoiled[i] = append([]byte("!"), lines[i][1:]...)
+		torn := copyDir(t, dir)
+		if err := os.WriteFile(filepath.Join(torn, "journal.jsonl"), bytes.Join(spoiled, nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		checkLatest(t, torn, i+1)
+		for range 2 { // what is forgotten stays so
+			l := open(t, torn, unsynced())
+			for q, body := range want {
+				r, _ := l.Lookup(question(q+1), nil)
+				if string(r.Body) != body {
+					t.Errorf("without line %d, answer %d is %q, want %q", i+1, q+1, r.Body, body)
+				}
+			}
+			shut(t, l)
+		}
+	}
+}
+
+// checkLatest expects that a listing of a damaged landing shows no doubted answer as one
+// that counts, and that opening it counts the damage.
+func checkLatest(t *testing.T, dir string, line int) {
+	t.Helper()
+	stored, err := fetch.OpenAnswers(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stored.Close()
+	for a, err := range stored.All() {
+		if err == nil && a.Seq < 3 && !a.Replaced {
+			t.Errorf("without line %d, answer %d is not shown as replaced", line, a.Seq)
+		}
+	}
+	l := open(t, copyDir(t, dir), unsynced())
+	defer shut(t, l)
+	if l.Damaged() != 1 {
+		t.Errorf("without line %d, %d lines are damaged, want 1", line, l.Damaged())
+	}
+}

@@ -1,0 +1,43 @@
+package ledger
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Follow is how far one kind of work that follows publishes has come.
+type Follow struct {
+	// Last is the newest entry.
+	Last Run
+	// Succeeded is when the newest one that left nothing out ended; zero: none has.
+	Succeeded time.Time
+}
+
+// IsBehind reports whether the newest attempt failed or left something out.
+func (f Follow) IsBehind() bool { return f.Last.Outcome != Complete }
+
+// Follows sums up the entries of a ledger by kind, in the order of the names.
+func Follows(entries []Run) []Follow {
+	byKind := map[string]Follow{}
+	var kinds []string
+	for _, r := range entries {
+		if !r.IsFollow() {
+			continue
+		}
+		f, known := byKind[r.Kind]
+		if !known {
+			kinds = append(kinds, r.Kind)
+		}
+		if f.Last = r; r.Outcome == Complete {
+			f.Succeeded = r.EndedAt
+		}
+		byKind[r.Kind] = f
+	}
+	slices.SortFunc(kinds, strings.Compare)
+	all := make([]Follow, len(kinds))
+	for i, kind := range kinds {
+		all[i] = byKind[kind]
+	}
+	return all
+}

@@ -1,0 +1,177 @@
+package warehouse
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gofrs/flock"
+)
+
+// backupLock is locked while a backup is at work.
+const backupLock = "backup.lock"
+
+// Mirror is what parquet/ and state/ hold, which together are a backup, for whoever
+// copies it elsewhere and back.
+type Mirror struct {
+	folder   *Folder
+	versions *Versions
+	ledger   *Ledger
+	series   *Series
+}
+
+// Files lists what a backup holds: state before parquet, as in every backup, since the
+// ledger may name less than the series has, and never more. The File of each is relative
+// to the warehouse, with slashes. A file of the series has the checksum of its manifest,
+// also when it is gone; another one has none.
+func (m *Mirror) Files() ([]ManifestFileSum, error) {
+	state, err := m.listFiles(stateDir)
+	if err != nil {
+		return nil, err
+	}
+	state = slices.DeleteFunc(state, func(file string) bool {
+		name, inside, _ := strings.Cut(strings.TrimPrefix(file, stateDir+"/"), "/")
+		// What a list looked like the last time is a cache of versions.
+		return name == "lock" || name == backupLock || name == seenDir && inside != ""
+	})
+	sums, err := m.knownSums()
+	if err != nil {
+		return nil, err
+	}
+	series, err := m.listFiles(seriesDir)
+	if err != nil {
+		return nil, err
+	}
+	var all []ManifestFileSum
+	for _, file := range append(state, series...) {
+		all = append(all, ManifestFileSum{File: file, Bytes: sums[file].Bytes, SHA256: sums[file].SHA256})
+		delete(sums, file)
+	}
+	var gone []ManifestFileSum
+	for file, sum := range sums {
+		gone = append(gone, ManifestFileSum{file, sum.Bytes, sum.SHA256})
+	}
+	slices.SortFunc(gone, func(x, y ManifestFileSum) int { return cmp.Compare(x.File, y.File) })
+	return append(all, gone...), nil
+}
+
+// listFiles lists the files below a folder. Hidden ones are not complete yet; hidden
+// folders belong to the series.
+func (m *Mirror) listFiles(dir string) (files []string, err error) {
+	err = filepath.WalkDir(m.folder.path(dir), func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // removed meanwhile
+		case err != nil:
+			return err
+		case entry.Type().IsRegular() && !strings.HasPrefix(entry.Name(), "."):
+			files = append(files, m.folder.relativePath(path))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list what a backup holds: %w", err)
+	}
+	return files, nil
+}
+
+// knownSums are the checksums in the manifests of days and of changes of meta. A damaged
+// manifest names nothing: verify reports it.
+func (m *Mirror) knownSums() (map[string]ManifestFileSum, error) {
+	days, err := filepath.Glob(m.folder.dayManifestPath("*"))
+	if err != nil {
+		return nil, err
+	}
+	sums := map[string]ManifestFileSum{}
+	for _, path := range days {
+		if day, err := m.versions.readManifest(path, ""); err == nil && dayOf(day.SnapshotAt) == dayIn(path) {
+			for _, t := range day.Tables {
+				sums[m.folder.relativePath(m.series.filePath(t, day.SnapshotAt))] = t.ManifestFileSum
+			}
+		}
+	}
+	changes, err := filepath.Glob(m.folder.metaPath("*", manifestSuffix))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range changes {
+		if v, err := m.versions.readManifest(path, ""); err == nil && v.Meta != nil {
+			sums[m.folder.relativePath(m.folder.metaPath(v.RunID, metaSuffix))] = v.Meta.ManifestFileSum
+		}
+	}
+	return sums, nil
+}
+
+// Path is where a file of a backup is. It refuses a name that leads out of parquet/ and
+// state/: what a bucket says is not to be trusted.
+func (m *Mirror) Path(file string) (string, error) {
+	top, _, _ := strings.Cut(file, "/")
+	if !filepath.IsLocal(filepath.FromSlash(file)) || strings.Contains(file, `\`) || top != seriesDir && top != stateDir || file == top {
+		return "", fmt.Errorf("place %q: it is no file of parquet/ or state/", file)
+	}
+	return m.folder.path(filepath.FromSlash(file)), nil
+}
+
+// Place writes a file of a backup to its place, which appears whole. fill may be asked
+// for nothing twice; after its error nothing is there.
+func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
+	path, err := m.Path(file)
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(file, stateDir+"/") {
+		if err := os.MkdirAll(filepath.Dir(path), privateDir); err != nil {
+			return err
+		}
+		return m.folder.disk.WriteAtomically(path, privateFile, fill)
+	}
+	if err := m.folder.makePublicAbove(path); err != nil {
+		return err
+	}
+	return m.folder.disk.WriteAtomically(path, publicFile, func(f *os.File) error {
+		err := fill(f)
+		if err == nil && m.folder.mode != 0 {
+			err = f.Chmod(m.folder.mode)
+		}
+		return err
+	})
+}
+
+// CheckEmpty returns an error when the folder has anything that a restore would spoil: a
+// version, or the ledger of other runs than those of the backup.
+func (m *Mirror) CheckEmpty(isOurs func(ledgerFile string) bool) error {
+	versions, err := m.versions.List()
+	if err != nil {
+		return err
+	}
+	file := m.folder.relativePath(m.ledger.path())
+	if _, err := os.Stat(m.ledger.path()); len(versions) > 0 || err == nil && !isOurs(file) {
+		return fmt.Errorf("restore into %s: it has a warehouse; nothing was changed: name a new folder as warehouse.dir", m.folder.dir)
+	}
+	return nil
+}
+
+// LedgerFile is the name of the ledger among Files. A night that finds snapshots and no
+// ledger is refused, so a restore writes it last.
+func (m *Mirror) LedgerFile() string { return m.folder.relativePath(m.ledger.path()) }
+
+// Lock keeps a second backup of this warehouse from starting. Nights do not wait for it.
+func (m *Mirror) Lock() (unlock func() error, err error) {
+	if err := m.folder.Exists(); err != nil {
+		return nil, err
+	}
+	lock := flock.New(m.folder.path(stateDir, backupLock), flock.SetPermissions(privateFile))
+	ok, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("take the lock of the backup: %w", err)
+	}
+	if !ok {
+		return nil, &HeldError{}
+	}
+	return lock.Unlock, nil
+}
