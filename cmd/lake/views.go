@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/dialect"
+	"placementsync/internal/lake"
 )
 
 type viewsOptions struct {
@@ -75,4 +78,34 @@ func printQueries(g *globals, engine dialect.Engine, names dialect.Names, marker
 		}
 	}
 	return nil
+}
+
+// installViews puts the views of mart into the catalog, each with the SQL of every engine.
+// Tables are named without a catalog: engines have names of their own for it.
+func installViews(ctx context.Context, g *globals, l *lake.Lake) error {
+	cfg, err := g.load()
+	if err != nil {
+		return err
+	}
+	var views []lake.View
+	for _, e := range dialect.Engines() {
+		texts, err := e.Views(dialect.Names{Prefix: cfg.Lake.Namespace})
+		if err != nil {
+			return err
+		}
+		for i, v := range texts {
+			if len(views) == i {
+				views = append(views, lake.View{Name: v.Name, About: v.About, Columns: v.Columns, SQL: map[string]string{}})
+			}
+			views[i].SQL[e.Name] = v.Select
+		}
+	}
+	written, err := l.InstallViews(ctx, dialect.Mart, views)
+	if errors.Is(err, lake.ErrNoViews) {
+		return &partialError{"the night is published, its views are not: " + err.Error() + "; placementsync-lake views prints them for your engine"}
+	}
+	if err == nil {
+		fmt.Fprintf(g.stderr, "views of mart: %d written, %d as they were\n", written, len(views)-written)
+	}
+	return err
 }
