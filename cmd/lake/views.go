@@ -81,7 +81,8 @@ func printQueries(g *globals, engine dialect.Engine, names dialect.Names, marker
 }
 
 // installViews puts the views of mart into the catalog, each with the SQL of every engine.
-// Tables are named without a catalog: engines have names of their own for it.
+// Spark looks for tables in the catalog of the view; Trino wants its name, and so must
+// call it by that of the configuration.
 func installViews(ctx context.Context, g *globals, l *lake.Lake) error {
 	cfg, err := g.load()
 	if err != nil {
@@ -89,7 +90,11 @@ func installViews(ctx context.Context, g *globals, l *lake.Lake) error {
 	}
 	var views []lake.View
 	for _, e := range dialect.Engines() {
-		texts, err := e.Views(dialect.Names{Prefix: cfg.Lake.Namespace})
+		names := dialect.Names{Prefix: cfg.Lake.Namespace}
+		if e.Name == dialect.Trino {
+			names.Catalog = cfg.Lake.Name
+		}
+		texts, err := e.Views(names)
 		if err != nil {
 			return err
 		}

@@ -29,16 +29,22 @@ type Engine struct {
 	named bool
 }
 
+// The names of the engines.
+const (
+	Spark = "spark"
+	Trino = "trino"
+)
+
 // Engines are those whose SQL is written and tried.
 func Engines() []Engine {
 	return []Engine{
 		{
-			Name: "spark", quote: "`", named: true,
+			Name: Spark, quote: "`", named: true,
 			escaped: strings.NewReplacer(`\`, `\\`, `'`, `\'`),
 			marker:  func(name string) string { return ":" + name },
 		},
 		{
-			Name: "trino", quote: `"`,
+			Name: Trino, quote: `"`,
 			escaped: strings.NewReplacer(`'`, `''`),
 			marker:  func(string) string { return "?" },
 		},

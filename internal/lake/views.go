@@ -15,8 +15,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// View is a view with SQL for one or more engines, by the name of the dialect. Tables are
-// named without a catalog, since each engine has a name of its own for it.
+// View is a view with SQL for one or more engines, by the name of the dialect.
 type View struct {
 	Name, About string
 	Columns     []stream.Column
@@ -69,8 +68,8 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 		return false, err
 	}
 	now := have.Metadata().CurrentVersion()
-	// CreateView states the name that the catalog has here. Engines have names of their
-	// own for it, and take their own where none is stated.
+	// CreateView states the name that the catalog has here. Spark takes its own where none
+	// is stated.
 	isSame := have.Metadata().CurrentSchema().Equals(columns)
 	if now.DefaultCatalog == "" && slices.Equal(now.Representations, texts) && isSame {
 		return false, nil
