@@ -17,6 +17,7 @@ import (
 
 type publishOptions struct {
 	all    bool
+	views  bool
 	format string
 }
 
@@ -33,6 +34,7 @@ func publishCommand(g *globals) *cobra.Command {
 		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runPublish(cmd.Context(), g, o, args) }),
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "commit each kept night that the lake lacks, oldest first")
+	cmd.Flags().BoolVar(&o.views, "views", false, "install the views of mart too, for Spark and Trino, where the catalog can hold views (REST)")
 	cmd.Flags().StringVar(&o.format, "format", "table", "table or json")
 	return cmd
 }
@@ -63,6 +65,9 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 			break
 		}
 		done = append(done, p)
+	}
+	if err == nil && o.views {
+		err = installViews(ctx, g, l)
 	}
 	return errors.Join(err, showPublished(g.stdout, o.format, done))
 }
