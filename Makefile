@@ -90,6 +90,13 @@ torture: ## run the long fault trials (up to two hours), and write docs/reliabil
 		go test -tags $(TAGS) -run '$(TRIALS)' -timeout 120m ./... ; \
 	status=$$?; go test -tags $(TAGS) -run TestReliabilityPage ./internal/torture -update && exit $$status
 
+# Where make lake-test installs the engines, to find them there the next time.
+ENGINES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/placementsync-engines
+
+.PHONY: lake-test
+lake-test: ## compare Spark, Trino and other engines with DuckDB (an hour, 4 GB of downloads into ENGINES)
+	PLACEMENTSYNC_ENGINES='$(ENGINES)' go test -tags $(TAGS) -v -timeout 90m ./internal/enginetest
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (10m), one after the other, and note it (TARGETS=FuzzBody)
 	PLACEMENTSYNC_FUZZTIME=$(FUZZTIME) PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs \
@@ -102,10 +109,11 @@ SHAREDIR = $(DESTDIR)$(PREFIX)/share
 UNITDIR = $(DESTDIR)$(PREFIX)/lib/systemd/system
 
 .PHONY: install
-install: build ## install program, completion, man page and units to PREFIX (/usr/local)
+install: build lake ## install both programs, completion, man page and units to PREFIX (/usr/local)
 	install -d '$(BINDIR)' '$(UNITDIR)' '$(SHAREDIR)/man/man1' '$(SHAREDIR)/bash-completion/completions' \
 		'$(SHAREDIR)/zsh/site-functions' '$(SHAREDIR)/fish/vendor_completions.d'
 	install -m 0755 $(BINARY) '$(BINDIR)/placementsync'
+	install -m 0755 $(LAKE) '$(BINDIR)/placementsync-lake'
 	$(BINARY) docs man > '$(SHAREDIR)/man/man1/placementsync.1'
 	$(BINARY) completion bash > '$(SHAREDIR)/bash-completion/completions/placementsync'
 	$(BINARY) completion zsh > '$(SHAREDIR)/zsh/site-functions/_placementsync'

@@ -13,7 +13,7 @@ WITH measured AS (
 statuses AS (
     SELECT
         status_prefix,
-        arg_max(status_name, began_at)     AS status_name,
+        arg_max(status_name, (began_at, status_name)) AS status_name,
         count(DISTINCT article_id)         AS articles,
         count(micros)                      AS finished_stays,
         count(*) FILTER (is_open)          AS open_articles,

@@ -6,7 +6,7 @@
 WITH sums AS (
     SELECT
         outlet_id,
-        arg_max(outlet_name, coalesce(paid_at, TIMESTAMPTZ '-infinity')) AS outlet_name,
+        arg_max(outlet_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), outlet_name)) AS outlet_name,
         count(*)                                                  AS items,
         count(*) FILTER (sale_price IS NULL)                      AS items_without_sale_price,
         count(*) FILTER (vendor_cost IS NULL)                     AS items_without_vendor_cost,

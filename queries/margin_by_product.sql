@@ -6,8 +6,8 @@
 WITH sums AS (
     SELECT
         product_id,
-        arg_max(product_name, coalesce(paid_at, TIMESTAMPTZ '-infinity')) AS product_name,
-        arg_max(product_type, coalesce(paid_at, TIMESTAMPTZ '-infinity')) AS product_type,
+        arg_max(product_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), product_name)) AS product_name,
+        arg_max(product_type, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), product_type)) AS product_type,
         count(*)                                                  AS items,
         count(*) FILTER (sale_price IS NULL)                      AS items_without_sale_price,
         count(*) FILTER (vendor_cost IS NULL)                     AS items_without_vendor_cost,

@@ -17,7 +17,7 @@ chosen AS (
     SELECT *
     FROM changes
     WHERE percent IS NULL OR abs(percent) >= CAST($min_percent AS DECIMAL(18, 6))
-    ORDER BY changed_at DESC, abs(percent) DESC NULLS FIRST, listing_id, pricing_tier, currency, old_amount
+    ORDER BY changed_at DESC, abs(percent) DESC NULLS FIRST, listing_id, pricing_tier, currency, old_amount, new_amount
     LIMIT $top
 )
 SELECT
@@ -37,4 +37,4 @@ LEFT JOIN history.product_listings AS l ON l.id = c.listing_id
     AND l.valid_from <= c.changed_at
     -- An OR here would make the join compare every row with every other.
     AND coalesce(l.valid_to, TIMESTAMPTZ 'infinity') > c.changed_at
-ORDER BY c.changed_at DESC, abs(c.percent) DESC NULLS FIRST, c.listing_id, c.pricing_tier, c.currency, c.old_amount
+ORDER BY c.changed_at DESC, abs(c.percent) DESC NULLS FIRST, c.listing_id, c.pricing_tier, c.currency, c.old_amount, c.new_amount

@@ -17,6 +17,7 @@ import (
 
 type publishOptions struct {
 	all    bool
+	views  bool
 	format string
 }
 
@@ -33,6 +34,7 @@ func publishCommand(g *globals) *cobra.Command {
 		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runPublish(cmd.Context(), g, o, args) }),
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "commit each kept night that the lake lacks, oldest first")
+	cmd.Flags().BoolVar(&o.views, "views", false, "install the views of mart too, for Spark and Trino, where the catalog can hold views (REST)")
 	cmd.Flags().StringVar(&o.format, "format", "table", "table or json")
 	return cmd
 }
@@ -51,29 +53,28 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 	defer func() { err = errors.Join(err, l.Close()) }()
 	runs := args
 	if len(runs) == 0 {
-		if runs, err = runsToPublish(wh, o.all); err != nil {
+		if runs, err = runsToPublish(ctx, wh, l, o.all); err != nil {
 			return err
 		}
 	}
 	done := []lake.Published{}
 	for _, run := range runs {
 		p, publishErr := publishRun(ctx, wh, l, run)
-		// Of several nights, those up to the one that the lake shows are not missing.
-		if o.all && run != runs[len(runs)-1] && (p.Already || errors.As(publishErr, new(*lake.OlderError))) {
-			continue
-		}
 		if publishErr != nil {
 			err = publishErr
 			break
 		}
 		done = append(done, p)
 	}
+	if err == nil && o.views {
+		err = installViews(ctx, g, l)
+	}
 	return errors.Join(err, showPublished(g.stdout, o.format, done))
 }
 
-// runsToPublish is the newest night, or all kept nights that it was built on, oldest
-// first.
-func runsToPublish(wh *warehouse.Warehouse, all bool) ([]string, error) {
+// runsToPublish is the newest night, with all behind the kept nights that it was built on
+// and that are later than what the lake shows, oldest first.
+func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, all bool) ([]string, error) {
 	if err := wh.Identity.Check(); err != nil {
 		return nil, err
 	}
@@ -87,9 +88,16 @@ func runsToPublish(wh *warehouse.Warehouse, all bool) ([]string, error) {
 	if !all {
 		return []string{latest}, nil
 	}
+	// Opening a version costs more than reading what the lake shows.
+	shown, err := l.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var runs []string
 	for _, m := range wh.Versions.Lineage(latest) {
-		runs = append(runs, m.RunID)
+		if m.RunID == latest || m.SnapshotAt.After(shown.SnapshotAt) {
+			runs = append(runs, m.RunID)
+		}
 	}
 	return runs, nil
 }

@@ -59,7 +59,8 @@ func newRoot(g *globals) *cobra.Command {
 		}
 		return nil
 	}
-	root.AddCommand(publishCommand(g), statusCommand(g), verifyCommand(g), expireCommand(g), checkCommand(g), versionCommand(g))
+	root.AddCommand(publishCommand(g), statusCommand(g), verifyCommand(g), expireCommand(g), checkCommand(g),
+		viewsCommand(g), versionCommand(g))
 	return root
 }
 
@@ -110,14 +111,20 @@ func markWork(run func(cmd *cobra.Command, args []string) error) func(*cobra.Com
 	}
 }
 
-// open reads the configuration, and opens the warehouse and the lake. Problems elsewhere
-// in the file, such as a token that only the operator's environment has, do not matter.
-func (g *globals) open(ctx context.Context) (*warehouse.Warehouse, *lake.Lake, error) {
+// load reads the configuration. Problems elsewhere in the file, such as a token that only
+// the operator's environment has, do not matter.
+func (g *globals) load() (config.Config, error) {
 	cfg, err := config.Load(g.config, g.lookupEnv)
 	var bad *config.Error
 	if errors.As(err, &bad) && !errors.Is(err, os.ErrNotExist) {
 		err = bad.Within("warehouse", "lake", "s3")
 	}
+	return cfg, err
+}
+
+// open reads the configuration, and opens the warehouse and the lake.
+func (g *globals) open(ctx context.Context) (*warehouse.Warehouse, *lake.Lake, error) {
+	cfg, err := g.load()
 	if err != nil {
 		return nil, nil, err
 	}

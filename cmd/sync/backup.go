@@ -104,33 +104,26 @@ func (g *globals) backupConfig(ctx context.Context, cfg config.Config, address s
 
 // backUp brings the backup up to date. The entry says how that went.
 func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, error) {
-	at := g.now().UTC()
-	entry := ledger.Run{ID: at.Format("20060102T150405Z") + "-" + ledger.Backup, Kind: ledger.Backup, StartedAt: at, Program: version}
+	entry := g.beginFollow(ledger.Backup)
 	c, err := g.backupConfig(ctx, cfg, cfg.Backup)
 	var res backup.Result
 	if err == nil {
 		res, err = backup.Run(ctx, c)
 	}
-	entry.Version, entry.Bytes, entry.EndedAt = res.Run, res.SentBytes, g.now().UTC()
-	switch {
-	case err != nil && ctx.Err() != nil:
-		entry.Outcome = ledger.Interrupted
-	case err != nil:
-		entry.Outcome = ledger.Failed
-	case len(res.LeftOut) > 0:
-		entry.Outcome = ledger.Partial
+	entry.Version, entry.Bytes = res.Run, res.SentBytes
+	if err != nil {
+		return g.endFollow(ctx, entry, err), err
+	}
+	entry = g.endFollow(ctx, entry, nil)
+	if len(res.LeftOut) > 0 {
 		one := res.LeftOut[0]
 		err = fmt.Errorf("back up to %s: %d files are damaged here and left out, such as %s: %s: placementsync verify --read-data names the repair",
 			cfg.Backup, len(res.LeftOut), one.File, one.Problem)
-	default:
-		entry.Outcome = ledger.Complete
-		c.Log.Info("backed up", "run", res.Run, "objects", res.Sent, "bytes", res.SentBytes, "removed", res.Removed)
+		entry.Outcome, entry.ExitCode, entry.Error = ledger.Partial, ledger.Partial.ExitCode(), err.Error()
+		return entry, err
 	}
-	entry.ExitCode = entry.Outcome.ExitCode()
-	if err != nil {
-		entry.Error = err.Error()
-	}
-	return entry, err
+	c.Log.Info("backed up", "run", res.Run, "objects", res.Sent, "bytes", res.SentBytes, "removed", res.Removed)
+	return entry, nil
 }
 
 func verifyBackup(ctx context.Context, g *globals, cfg config.Config, readData bool) error {

@@ -52,7 +52,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	if err := checkBucket(ctx, g, cfg); err != nil {
 		return errors.Join(showPlan(g.stdout, plan, cfg), err)
 	}
-	return showPlan(g.stdout, plan, cfg)
+	return errors.Join(showPlan(g.stdout, plan, cfg), g.checkLake(ctx, cfg))
 }
 
 // checkBucket writes an object where the backup goes, reads it and removes it.

@@ -24,6 +24,9 @@ type followWork func(ctx context.Context, cfg config.Config) (ledger.Run, error)
 // run.
 func (g *globals) followers(cfg config.Config) []followWork {
 	var all []followWork
+	if cfg.Lake.Catalog != "" {
+		all = append(all, g.publishToLake)
+	}
 	if cfg.Backup != "" {
 		all = append(all, g.backUp)
 	}
@@ -32,31 +35,90 @@ func (g *globals) followers(cfg config.Config) []followWork {
 
 // followPublish runs all that follows a publish. Each runs whatever became of the others.
 func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
+	works := g.followers(cfg)
+	if len(works) == 0 {
+		return nil
+	}
+	wh, err := warehouse.Open(warehouseConfig(cfg))
+	if err != nil {
+		return err
+	}
+	// Also where the ledger cannot be read: then recovered work is not reported.
+	before := lastFollows(wh)
 	log := g.newLogger()
 	var problems []error
-	for _, work := range g.followers(cfg) {
+	for _, work := range works {
 		entry, err := work(ctx, cfg)
 		if errors.As(err, new(*warehouse.HeldError)) {
 			log.Info("work after the night is at work elsewhere", "work", entry.Kind)
 			continue
 		}
-		if recorded := g.recordFollow(cfg, entry); recorded != nil {
+		if recorded := wh.Ledger.Record(entry); recorded != nil {
 			log.Warn("entry of the ledger not written", "work", entry.Kind, "error", recorded)
 		}
-		if err == nil {
-			continue
+		if err != nil {
+			problems = append(problems, err)
 		}
-		problems = append(problems, err)
-		if entry.Outcome == ledger.Interrupted {
+		switch {
+		case entry.Outcome == ledger.Interrupted:
 			log.Info("work after the night interrupted, the next night continues it", "work", entry.Kind, "error", err)
 			continue
+		case err != nil:
+			log.Error("work after the night failed, the next night tries again", "work", entry.Kind, "error", err)
+		default:
+			log.Info("work after the night is done", "work", entry.Kind, "run", entry.Version, "took", entry.EndedAt.Sub(entry.StartedAt))
 		}
-		log.Error("work after the night failed, the next night tries again", "work", entry.Kind, "error", err)
-		sender := notify.New(notify.Config{FailureURL: cfg.Notify.FailureURL.Reveal(), UserAgent: "placementsync/" + version}, log)
-		sender.Alert(context.WithoutCancel(ctx), notify.Alert{Event: notify.Behind, Work: entry.Kind, Run: entry.Version, ExitCode: ledger.Partial.ExitCode(),
-			Error: entry.Error, StartedAt: entry.StartedAt, EndedAt: entry.EndedAt, Program: version})
+		if event := eventOfFollow(entry, before); event != "" {
+			g.alertOfFollow(ctx, cfg, wh, event, entry)
+		}
 	}
 	return errors.Join(problems...)
+}
+
+// eventOfFollow is the kind of alert that an entry needs; empty: none.
+func eventOfFollow(entry ledger.Run, before []ledger.Follow) string {
+	if entry.Outcome != ledger.Complete {
+		return notify.Behind
+	}
+	for _, f := range before {
+		if f.Last.Kind == entry.Kind && f.Failures > 0 {
+			return notify.Recovered
+		}
+	}
+	return ""
+}
+
+// alertOfFollow sends an alert that names the night that readers see.
+func (g *globals) alertOfFollow(ctx context.Context, cfg config.Config, wh *warehouse.Warehouse, event string, entry ledger.Run) {
+	a := notify.Alert{Event: event, Work: entry.Kind, Run: entry.Version, Error: entry.Error,
+		StartedAt: entry.StartedAt, EndedAt: entry.EndedAt, Program: version}
+	if event == notify.Behind {
+		a.ExitCode = ledger.Partial.ExitCode()
+	}
+	if night, ok, err := wh.Versions.Latest(); err == nil && ok {
+		a.Run = night
+	}
+	sender := notify.New(notify.Config{FailureURL: cfg.Notify.FailureURL.Reveal(), UserAgent: "placementsync/" + version}, g.newLogger())
+	sender.Alert(context.WithoutCancel(ctx), a)
+}
+
+// beginFollow is the entry of work that begins now.
+func (g *globals) beginFollow(kind string) ledger.Run {
+	at := g.now().UTC()
+	return ledger.Run{ID: at.Format("20060102T150405Z") + "-" + kind, Kind: kind, StartedAt: at, Program: version}
+}
+
+// endFollow completes the entry of work that ends now.
+func (g *globals) endFollow(ctx context.Context, entry ledger.Run, err error) ledger.Run {
+	entry.EndedAt, entry.Outcome = g.now().UTC(), ledger.Complete
+	if err != nil {
+		entry.Error, entry.Outcome = err.Error(), ledger.Failed
+		if ctx.Err() != nil {
+			entry.Outcome = ledger.Interrupted
+		}
+	}
+	entry.ExitCode = entry.Outcome.ExitCode()
+	return entry
 }
 
 // recordFollow writes an entry into the ledger. It does not wait for the lock, which a
@@ -100,7 +162,12 @@ func (s *service) followOfNight(cfg config.Config) func(ctx context.Context) {
 	}
 	return func(ctx context.Context) {
 		began := time.Now()
-		_ = s.g.followPublish(ctx, cfg) // it has logged what failed
+		err := s.g.followPublish(ctx, cfg) // it logs what failed
+		if err == nil && cfg.Lake.Catalog != "" {
+			if expired := s.g.expireLake(ctx); expired != nil && ctx.Err() == nil {
+				s.log.Warn("nights of the lake not expired, the next night tries again", "error", expired)
+			}
+		}
 		s.log.Info("work after the night ended", "took", time.Since(began))
 	}
 }

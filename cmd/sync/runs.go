@@ -19,7 +19,7 @@ func runsCommand(g *globals) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "Show the ledger: what each night, refresh, replay, rebuild and rollback did, failed ones too",
+		Short: "Show the ledger: what each night, refresh, replay, rebuild, rollback, backup and lake did, failed ones too",
 		Args:  cobra.NoArgs,
 		RunE:  markWork(func(*cobra.Command, []string) error { return runRuns(g, format) }),
 	}
@@ -75,13 +75,16 @@ func runsTable(w io.Writer, runs []ledger.Run, seen string) error {
 	return err
 }
 
-// readersMark marks the version that readers see, and says where a rollback led.
+// readersMark marks the version that readers see, and says where a rollback led, and what a
+// backup or the lake is of.
 func readersMark(r ledger.Run, seen string) string {
 	switch {
 	case r.ID == seen:
 		return "see this"
 	case r.Kind == ledger.Rollback:
 		return "to " + r.Version
+	case r.IsFollow() && r.Version != "":
+		return "of " + r.Version
 	}
 	return ""
 }

@@ -66,6 +66,7 @@ func mainHeldBy(hold func(ctx context.Context)) {
 //	sim-fault [KIND[@ROUTE]...] replace its faults; none: it is well again
 //	sim-advance DAYS            let its world live on
 //	sim-count PATH VAR [DAY]    set VAR to the number of records of a list; with DAY that of the demo
+//	install-lake                build the program of the lake and put it into PATH
 //	sim-await PATH              wait until that path has been asked for
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -79,7 +80,7 @@ func TestScripts(t *testing.T) {
 			"exits": exits, "start": start, "await": await, "interrupt": signalling(os.Interrupt), "terminate": signalling(syscall.SIGTERM), "ended": ended,
 			"hold-lock": holdLock, "sim-serve": simServe, "sim-fault": simFault,
 			"get": get, "hangup": hangup, "deliver": deliver, "receive": receive, "received": received,
-			"leaves-no": leavesNo, "sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait,
+			"leaves-no": leavesNo, "sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait, "install-lake": lakeInstaller(t),
 		},
 		Condition: func(name string) (bool, error) {
 			if name != "trials" {

@@ -133,25 +133,45 @@ func registerNow(cfg Config, d *Daemon) {
 // followStates exports how far the work after nights has come.
 type followStates func() []ledger.Follow
 
-func (f followStates) newDescs() (succeeded, behind *prometheus.Desc) {
-	kind := []string{"kind"}
-	return prometheus.NewDesc("placementsync_follow_last_success_timestamp_seconds", "When the work after a night last succeeded; 0: never.", kind, nil),
-		prometheus.NewDesc("placementsync_follow_behind", "1 if the last work after a night failed.", kind, nil)
+// followMetric is what is exported of each kind of such work.
+type followMetric struct {
+	name, help string
+	value      func(ledger.Follow) float64
+}
+
+func followMetrics() []followMetric {
+	return []followMetric{
+		{"last_success_timestamp_seconds", "When the work after a night last succeeded; 0: never.", func(f ledger.Follow) float64 { return unixSeconds(f.Succeeded) }},
+		{"last_duration_seconds", "How long the last work after a night took.", func(f ledger.Follow) float64 { return f.Last.Took().Seconds() }},
+		{"failures", "How often the work after a night failed since it last succeeded.", func(f ledger.Follow) float64 { return float64(f.Failures) }},
+		{"behind", "1 if the last work after a night failed.", func(f ledger.Follow) float64 { return boolValue(f.IsBehind()) }},
+	}
+}
+
+func (m followMetric) newDesc() *prometheus.Desc {
+	return prometheus.NewDesc("placementsync_follow_"+m.name, m.help, []string{"kind"}, nil)
+}
+
+// newFollowInfo describes the metric whose label says what was brought elsewhere.
+func newFollowInfo() *prometheus.Desc {
+	return prometheus.NewDesc("placementsync_follow_info", "The run that the last work after a night brought elsewhere, always 1.", []string{"kind", "run"}, nil)
 }
 
 // Describe implements prometheus.Collector.
 func (f followStates) Describe(to chan<- *prometheus.Desc) {
-	succeeded, behind := f.newDescs()
-	to <- succeeded
-	to <- behind
+	to <- newFollowInfo()
+	for _, m := range followMetrics() {
+		to <- m.newDesc()
+	}
 }
 
 // Collect implements prometheus.Collector.
 func (f followStates) Collect(to chan<- prometheus.Metric) {
-	succeeded, behind := f.newDescs()
 	for _, one := range f() {
-		to <- prometheus.MustNewConstMetric(succeeded, prometheus.GaugeValue, unixSeconds(one.Succeeded), one.Last.Kind)
-		to <- prometheus.MustNewConstMetric(behind, prometheus.GaugeValue, boolValue(one.IsBehind()), one.Last.Kind)
+		to <- prometheus.MustNewConstMetric(newFollowInfo(), prometheus.GaugeValue, 1, one.Last.Kind, one.Last.Version)
+		for _, m := range followMetrics() {
+			to <- prometheus.MustNewConstMetric(m.newDesc(), prometheus.GaugeValue, m.value(one), one.Last.Kind)
+		}
 	}
 }
 

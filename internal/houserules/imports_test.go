@@ -44,6 +44,7 @@ func importTable() []row {
 		{"internal/lake", []string{"internal/stream", "internal/durable", "internal/warehouse", "internal/object"}, "reads published versions and writes tables of Iceberg; it knows neither the service nor how a night goes"},
 		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder and what events say; it knows no table and no night"},
 		{"internal/query", []string{"internal/warehouse", "internal/durable", "internal/nearest", "queries"}, "reads what is published, however it came there"},
+		{"internal/dialect", []string{"queries", "internal/stream", "internal/warehouse", "internal/query"}, "writes SQL for the engines of a lake; it knows neither a lake nor an engine"},
 		{"internal/backup", []string{"internal/warehouse", "internal/object"}, "mirrors what the warehouse names into a bucket and back; it knows no night and no configuration"},
 		{"internal/report", nil, "asks named queries through a function that `cmd/sync` passes in; it knows neither DuckDB nor the folder"},
 		{"internal/pipeline", []string{
@@ -57,6 +58,7 @@ func importTable() []row {
 		{"internal/bench", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",
 		}, "has no code but tests; it measures the binary, and the stages where it looks into a night"},
+		{"internal/enginetest", []string{"internal/dialect"}, "has no code but tests; they ask engines and DuckDB the same"},
 		{"cmd/lake", []string{everything}, "the wiring of the lake, a program of its own: its tests run nights, and none of its code does"},
 		{"cmd/sync", []string{everything}, "the wiring; the only place for arguments, environment, standard streams and exit codes"},
 	}
@@ -222,7 +224,7 @@ func dependencies() []dependency {
 	all := []string{everything}
 	return []dependency{
 		{"github.com/duckdb", []string{"internal/warehouse", "internal/load", "internal/query"},
-			[]string{"internal/trials", "internal/bench", "cmd/sync"}, "the driver needs cgo, and its locks one owner"},
+			[]string{"internal/trials", "internal/bench", "internal/enginetest", "cmd/sync"}, "the driver needs cgo, and its locks one owner"},
 		{"github.com/robfig/cron", []string{"internal/daemon", "internal/config"}, nil, "schedules are the daemon's"},
 		{"github.com/prometheus", []string{"internal/daemon", "cmd/sync"}, nil, "metrics are the daemon's, and their registry is handed in"},
 		{"github.com/vbauerster/mpb", []string{"cmd/sync"}, nil, "terminals are known to the command alone"},

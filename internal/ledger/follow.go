@@ -12,6 +12,8 @@ type Follow struct {
 	Last Run
 	// Succeeded is when the newest one that left nothing out ended; zero: none has.
 	Succeeded time.Time
+	// Failures counts the attempts since then that failed or left something out.
+	Failures int
 }
 
 // IsBehind reports whether the newest attempt failed or left something out.
@@ -29,8 +31,12 @@ func Follows(entries []Run) []Follow {
 		if !known {
 			kinds = append(kinds, r.Kind)
 		}
-		if f.Last = r; r.Outcome == Complete {
-			f.Succeeded = r.EndedAt
+		switch f.Last = r; r.Outcome {
+		case Complete:
+			f.Succeeded, f.Failures = r.EndedAt, 0
+		case Interrupted:
+		default:
+			f.Failures++
 		}
 		byKind[r.Kind] = f
 	}

@@ -50,7 +50,10 @@ const (
 
 // Kinds of work that follows the publish of a night. It is no run: readers see the same
 // before and after it.
-const Backup = "backup"
+const (
+	Backup = "backup"
+	Lake   = "lake"
+)
 
 // Run is what the ledger keeps of one night, failed ones too. It is written to
 // state/ when the night ends and joins meta.runs at the next publish.
@@ -59,7 +62,8 @@ type Run struct {
 	// Kind distinguishes nights from refreshes, which read the few records that
 	// events named and do not count for the schedule.
 	Kind string `json:"kind,omitempty"`
-	// Version is the one that a rollback points readers at, or that a backup is of.
+	// Version is the one that a rollback points readers at, or that a backup or the
+	// lake is of.
 	Version    string    `json:"version,omitempty"`
 	StartedAt  time.Time `json:"started_at"`
 	EndedAt    time.Time `json:"ended_at,omitzero"` // zero: killed, unknown
@@ -95,7 +99,7 @@ func (r Run) IsNight() bool { return r.Kind == "" || r.Kind == Night || r.Kind =
 
 // IsFollow reports whether the entry is of work that follows a publish, and of no run.
 // Its Version is what it brought elsewhere, its Bytes are those that it sent.
-func (r Run) IsFollow() bool { return r.Kind == Backup }
+func (r Run) IsFollow() bool { return r.Kind == Backup || r.Kind == Lake }
 
 // IsPublished reports whether the run gave readers a snapshot.
 func (r Run) IsPublished() bool {

@@ -27,6 +27,8 @@ const (
 	Gate    = "gate"    // a gate refused to publish what was read
 	Damaged = "damaged" // a verification found damage
 	Behind  = "behind"  // published, but what follows a publish failed, such as a backup
+	// Recovered says that what was behind has caught up.
+	Recovered = "recovered"
 )
 
 // Config has the receivers. Both addresses are secrets, since such receivers put the
@@ -133,6 +135,9 @@ func alertText(a Alert) string {
 		fmt.Fprintf(&b, "placementsync: the warehouse is damaged: run placementsync verify --read-data, which names the commands that repair it")
 	case Behind:
 		fmt.Fprintf(&b, "placementsync: the %s after night %s failed; readers see the night, and the next one tries again", a.Work, a.Run)
+	case Recovered:
+		fmt.Fprintf(&b, "placementsync: the %s has caught up: it has night %s", a.Work, a.Run)
+		return b.String()
 	case Gate:
 		fmt.Fprintf(&b, "placementsync: night %s is not published, since a gate refused it; readers keep the last snapshot", a.Run)
 	default:

@@ -1,6 +1,7 @@
 package warehouse_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -141,6 +142,21 @@ func TestVersionsThatTheNewestWasBuiltOnStayFirst(t *testing.T) {
 	got, err := w.Versions.List()
 	if want := []string{"20261101T020000Z", "20261103T020000Z"}; err != nil || !cmp.Equal(got, want) {
 		t.Errorf("kept %v (error %v), want the newest and the one below it %v", got, err, want)
+	}
+}
+
+// TestVersionOnItselfEndsTheLine has a version that names itself as the one before it, as a
+// rebuild does that begins in the second of the night that it is made from.
+func TestVersionOnItselfEndsTheLine(t *testing.T) {
+	w := open(t)
+	m := publish(t, w, "20261101T020000Z", "one")
+	m.Night = m.RunID
+	data, err := json.Marshal(m)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), data, 0o600))
+	publish(t, w, "20261102T020000Z", "two")
+	if got := read(t, w); !cmp.Equal(got, []string{"one", "two"}) {
+		t.Errorf("a reader got %v", got)
 	}
 }
 

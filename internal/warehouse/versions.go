@@ -49,6 +49,9 @@ func (v *Versions) Lineage(run string) []Manifest {
 			break // no longer kept, or damaged
 		}
 		line = append(line, m)
+		if m.baseRun() >= run {
+			break // a rebuild of the same second, or a manifest that lies
+		}
 		run = m.baseRun()
 	}
 	slices.Reverse(line)

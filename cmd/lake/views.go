@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/dialect"
+	"placementsync/internal/lake"
+)
+
+type viewsOptions struct {
+	dialect, catalog string
+	queries, markers bool
+}
+
+func viewsCommand(g *globals) *cobra.Command {
+	var o viewsOptions
+	cmd := &cobra.Command{
+		Use:   "views",
+		Short: "Print the views of mart, or the named queries, in the SQL of an engine",
+		Long: "Print the statements that install the views of mart in an engine, in the namespace\n" +
+			"<namespace>_mart beside the tables, or the named queries that it answers. Nothing is run.",
+		Example: "  placementsync-lake views --dialect trino --catalog lake > views.sql\n" +
+			"  placementsync-lake views --dialect spark --queries --markers",
+		Args: cobra.NoArgs,
+		RunE: markWork(func(*cobra.Command, []string) error { return runViews(g, o) }),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.dialect, "dialect", "spark", "spark or trino")
+	flags.StringVar(&o.catalog, "catalog", "", "`name` of the catalog in the engine; empty: the one in use")
+	flags.BoolVar(&o.queries, "queries", false, "print the named queries instead of the views, which they read")
+	flags.BoolVar(&o.markers, "markers", false, "ask for parameters (:name in Spark, ? in their order in Trino) instead of stating their defaults")
+	return cmd
+}
+
+func runViews(g *globals, o viewsOptions) error {
+	engine, err := dialect.Find(o.dialect)
+	if err != nil {
+		return usageErr("--dialect: %w", err)
+	}
+	if o.markers && !o.queries {
+		return usageErr("--markers is for --queries: views have no parameters")
+	}
+	cfg, err := g.load()
+	if err != nil {
+		return err
+	}
+	names := dialect.Names{Catalog: o.catalog, Prefix: cfg.Lake.Namespace}
+	if o.queries {
+		return printQueries(g, engine, names, o.markers)
+	}
+	statements, err := engine.Statements(names)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(g.stdout, strings.Join(statements, ";\n\n")+";")
+	return err
+}
+
+func printQueries(g *globals, engine dialect.Engine, names dialect.Names, markers bool) error {
+	all, err := engine.Queries(names)
+	if err != nil {
+		return err
+	}
+	for _, q := range all {
+		var asked []string
+		for _, p := range q.Params {
+			if markers {
+				asked = append(asked, p.Name)
+			}
+		}
+		if _, err := fmt.Fprintf(g.stdout, "%s%s;\n\n", q.Header(), strings.TrimSpace(q.Marked(asked...))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// installViews puts the views of mart into the catalog, each with the SQL of every engine.
+// Spark looks for tables in the catalog of the view; Trino wants its name, and so must
+// call it by that of the configuration.
+func installViews(ctx context.Context, g *globals, l *lake.Lake) error {
+	cfg, err := g.load()
+	if err != nil {
+		return err
+	}
+	var views []lake.View
+	for _, e := range dialect.Engines() {
+		names := dialect.Names{Prefix: cfg.Lake.Namespace}
+		if e.Name == dialect.Trino {
+			names.Catalog = cfg.Lake.Name
+		}
+		texts, err := e.Views(names)
+		if err != nil {
+			return err
+		}
+		for i, v := range texts {
+			if len(views) == i {
+				views = append(views, lake.View{Name: v.Name, About: v.About, Columns: v.Columns, SQL: map[string]string{}})
+			}
+			views[i].SQL[e.Name] = v.Select
+		}
+	}
+	written, err := l.InstallViews(ctx, dialect.Mart, views)
+	if errors.Is(err, lake.ErrNoViews) {
+		return &partialError{"the night is published, its views are not: " + err.Error() + "; placementsync-lake views prints them for your engine"}
+	}
+	if err == nil {
+		fmt.Fprintf(g.stderr, "views of mart: %d written, %d as they were\n", written, len(views)-written)
+	}
+	return err
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/config"
+	"placementsync/internal/ledger"
+)
+
+// lakeProgram publishes to the lake. Iceberg brings more code than all the rest, so this
+// program knows only how to start it and what it prints.
+const lakeProgram = "placementsync-lake"
+
+func lakeCommand(*globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "lake publish|status|verify|expire|check [FLAG ...]",
+		Short: "Publish nights as Apache Iceberg tables, and look after them",
+		Long: "Run the program placementsync-lake, which publishes nights as Apache Iceberg tables into the\n" +
+			"catalog of the section lake of the configuration. It has to stand beside this program or in\n" +
+			"PATH; make lake builds it. run and serve start it after each night. lake --help lists its\n" +
+			"commands, and lake COMMAND --help their flags. Its exit codes are those of this program.",
+		// All flags are those of the other program, and it has the global ones too.
+		DisableFlagParsing: true,
+		ValidArgs:          []string{"publish", "status", "verify", "expire", "check"},
+		RunE:               markWork(func(_ *cobra.Command, args []string) error { return becomeLake(args) }),
+	}
+}
+
+// becomeLake replaces this process by the other program: input, output, signals and the
+// exit code are then its own.
+func becomeLake(args []string) error {
+	path, err := findLake()
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("start %s: %w", path, syscall.Exec(path, append([]string{path}, args...), os.Environ()))
+}
+
+// findLake looks for the program beside this one, which comes from the same build, then
+// in PATH.
+func findLake() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", lakeProgram, err)
+	}
+	if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), lakeProgram)); err == nil {
+		return path, nil
+	}
+	path, err := exec.LookPath(lakeProgram)
+	if err != nil {
+		return "", usageErr("find %s: it is neither in %s nor in PATH: \"make lake\" builds it; put it beside placementsync, "+
+			"or remove lake.catalog from the configuration", lakeProgram, filepath.Dir(self))
+	}
+	return path, nil
+}
+
+// lakePatience is how long the program may take to end after a signal, less than grace.
+// Killed in the middle it leaves all of a night or nothing.
+const lakePatience = 3 * time.Second
+
+// runLake runs the program to its end and returns what it printed. Its log joins the log
+// of this one.
+func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
+	path, err := findLake()
+	if err != nil {
+		return nil, err
+	}
+	flags := []string{"--config", g.config}
+	if g.logFormat != "" {
+		flags = append(flags, "--log-format", g.logFormat)
+	}
+	if g.quiet {
+		flags = append(flags, "--quiet")
+	}
+	cmd := exec.CommandContext(ctx, path, append(flags, args...)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = lakePatience
+	var out bytes.Buffer
+	log := &lakeLog{to: g.stderr}
+	cmd.Stdout, cmd.Stderr = &out, log
+	err = cmd.Run()
+	if problem := log.end(); err != nil && problem != "" {
+		return out.Bytes(), errors.New(problem)
+	}
+	if err != nil {
+		return out.Bytes(), fmt.Errorf("%s %s ended without saying why: %w", path, args[0], err)
+	}
+	return out.Bytes(), nil
+}
+
+// lakeLog passes the log of the program on and holds its last words back: they are the
+// error, which is reported once.
+type lakeLog struct {
+	to      io.Writer
+	rest    []byte // a line that has begun
+	problem strings.Builder
+}
+
+// Write implements io.Writer.
+func (l *lakeLog) Write(p []byte) (int, error) {
+	l.rest = append(l.rest, p...)
+	for {
+		end := bytes.IndexByte(l.rest, '\n') + 1
+		if end == 0 {
+			return len(p), nil
+		}
+		l.addLine(l.rest[:end])
+		l.rest = l.rest[end:]
+	}
+}
+
+func (l *lakeLog) addLine(line []byte) {
+	if l.problem.Len() > 0 || bytes.HasPrefix(line, []byte(lakeProgram+": ")) {
+		l.problem.Write(line)
+		return
+	}
+	_, _ = l.to.Write(line) // a log that cannot be written stops no work
+}
+
+// end returns the error of the program; empty: it named none.
+func (l *lakeLog) end() string {
+	if len(l.rest) > 0 {
+		l.addLine(append(l.rest, '\n'))
+	}
+	return strings.TrimSpace(strings.TrimPrefix(l.problem.String(), lakeProgram+": "))
+}
+
+// lakePublished is the answer of publish.
+type lakePublished struct {
+	Published []struct {
+		Run         string `json:"run_id"`
+		Rows        int64  `json:"rows_written"`
+		Bytes       int64  `json:"bytes_written"`
+		TagsDropped bool   `json:"tags_dropped"`
+	} `json:"published"`
+}
+
+// publishToLake commits the nights that the lake lacks.
+func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Run, error) {
+	entry := g.beginFollow(ledger.Lake)
+	out, err := g.runLake(ctx, "publish", "--all", "--format", "json")
+	var answer lakePublished
+	read := json.Unmarshal(out, &answer)
+	for _, p := range answer.Published {
+		entry.Version, entry.Rows, entry.Bytes = p.Run, entry.Rows+p.Rows, entry.Bytes+p.Bytes
+		if p.TagsDropped {
+			g.newLogger().Warn("the catalog of the lake does not keep tags: readers cannot ask for earlier nights", "run", p.Run)
+		}
+	}
+	switch {
+	case err != nil:
+	case read != nil:
+		err = fmt.Errorf("read the answer of %s: %w", lakeProgram, read)
+	case entry.Version == "":
+		err = fmt.Errorf("%s published nothing and named no night that the lake shows: look with \"placementsync lake status\"", lakeProgram)
+	}
+	if err != nil {
+		err = fmt.Errorf("publish to the lake: %w", err)
+	}
+	return g.endFollow(ctx, entry, err), err
+}
+
+// expireLake removes what lake.keep_nights no longer keeps.
+func (g *globals) expireLake(ctx context.Context) error {
+	_, err := g.runLake(ctx, "expire", "--format", "json")
+	return err
+}
+
+// checkLake writes to the lake and takes it back.
+func (g *globals) checkLake(ctx context.Context, cfg config.Config) error {
+	if cfg.Lake.Catalog == "" {
+		return nil
+	}
+	if _, err := g.runLake(ctx, "check", "--format", "json"); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(g.stdout, "lake           a write was taken back")
+	return err
+}

@@ -1,0 +1,224 @@
+// Package dialect gives the views of mart and the named queries in the SQL of the engines
+// that read a lake, with the names of that lake filled in.
+//
+// It must not know how a lake is written or reached: it writes text.
+package dialect
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+
+	"placementsync/internal/query"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+	"placementsync/queries"
+)
+
+// Engine is an engine with SQL of its own.
+type Engine struct {
+	// Name is that of its folder under queries, and the dialect of a view in Iceberg.
+	Name string
+
+	quote   string
+	escaped *strings.Replacer
+	marker  func(name string) string
+	// named lists the columns in the head of a view; the comments of the others follow it.
+	named bool
+}
+
+// The names of the engines.
+const (
+	Spark = "spark"
+	Trino = "trino"
+)
+
+// Engines are those whose SQL is written and tried.
+func Engines() []Engine {
+	return []Engine{
+		{
+			Name: Spark, quote: "`", named: true,
+			escaped: strings.NewReplacer(`\`, `\\`, `'`, `\'`),
+			marker:  func(name string) string { return ":" + name },
+		},
+		{
+			Name: Trino, quote: `"`,
+			escaped: strings.NewReplacer(`'`, `''`),
+			marker:  func(string) string { return "?" },
+		},
+	}
+}
+
+// Find returns the engine of a name.
+func Find(name string) (Engine, error) {
+	var names []string
+	for _, e := range Engines() {
+		if e.Name == name {
+			return e, nil
+		}
+		names = append(names, e.Name)
+	}
+	return Engine{}, fmt.Errorf("there is no SQL for the engine %q: name one of %s", name, strings.Join(names, ", "))
+}
+
+// Names say where the tables of a lake are.
+type Names struct {
+	// Catalog is what the engine calls the catalog; empty: the one in use.
+	Catalog string
+	// Prefix begins the namespaces: <prefix>_current, _past, _meta, and _mart for the views.
+	Prefix string
+}
+
+// Mart is the namespace of the views, behind the prefix and an underscore.
+const Mart = "mart"
+
+// parts are the placeholders of the files, each a namespace.
+func parts() []string { return []string{"current", "past", "meta", Mart} }
+
+// Place is a namespace as the engine writes it.
+func (e Engine) Place(n Names, part string) string {
+	place := e.identifier(n.Prefix + "_" + part)
+	if n.Catalog != "" {
+		place = e.identifier(n.Catalog) + "." + place
+	}
+	return place
+}
+
+var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+// identifier quotes a name that needs it.
+func (e Engine) identifier(name string) string {
+	if plainName.MatchString(name) {
+		return name
+	}
+	return e.quote + strings.ReplaceAll(name, e.quote, e.quote+e.quote) + e.quote
+}
+
+func (e Engine) literal(text string) string { return "'" + e.escaped.Replace(text) + "'" }
+
+// fill puts the names of a lake into a text.
+func (e Engine) fill(text string, n Names) string {
+	var pairs []string
+	for _, part := range parts() {
+		pairs = append(pairs, "${"+part+"}", e.Place(n, part))
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// View is a view of mart.
+type View struct {
+	Name, About string
+	// Columns have the types of DuckDB.
+	Columns []stream.Column
+	// Select is what the view shows, with the names of the lake.
+	Select string
+}
+
+// Views returns the views of mart, each after those that it is built on.
+func (e Engine) Views(n Names) ([]View, error) {
+	originals, err := warehouse.MartViews()
+	if err != nil {
+		return nil, err
+	}
+	var views []View
+	for _, o := range originals {
+		text, err := e.read(path.Join(Mart, o.Name))
+		if err != nil {
+			return nil, err
+		}
+		views = append(views, View{Name: o.Name, About: o.About, Columns: o.Columns, Select: e.fill(text, n)})
+	}
+	return views, nil
+}
+
+// read reads a file of the engine.
+func (e Engine) read(name string) (string, error) {
+	text, err := queries.Engines.ReadFile(path.Join(e.Name, name+".sql"))
+	if err != nil {
+		return "", fmt.Errorf("read the SQL of %s for %s: %w", e.Name, name, err)
+	}
+	return string(text), nil
+}
+
+// Statements create the namespace of the views and the views, or replace them, with
+// their comments.
+func (e Engine) Statements(n Names) ([]string, error) {
+	views, err := e.Views(n)
+	if err != nil {
+		return nil, err
+	}
+	statements := []string{"CREATE SCHEMA IF NOT EXISTS " + e.Place(n, Mart)}
+	for _, v := range views {
+		statements = append(statements, e.create(v, n)...)
+	}
+	return statements, nil
+}
+
+// create is the statements of one view.
+func (e Engine) create(v View, n Names) []string {
+	name := e.Place(n, Mart) + "." + e.identifier(v.Name)
+	var head, after []string
+	for _, c := range v.Columns {
+		head = append(head, fmt.Sprintf("    %s COMMENT %s", e.identifier(c.Name), e.literal(c.Comment)))
+		after = append(after, fmt.Sprintf("COMMENT ON COLUMN %s.%s IS %s", name, e.identifier(c.Name), e.literal(c.Comment)))
+	}
+	begin := "CREATE OR REPLACE VIEW " + name
+	if e.named {
+		begin, after = begin+" (\n"+strings.Join(head, ",\n")+"\n)", nil
+	}
+	return append([]string{begin + "\nCOMMENT " + e.literal(v.About) + " AS\n" + strings.TrimSuffix(v.Select, "\n")}, after...)
+}
+
+// Query is a named query.
+type Query struct {
+	query.Query
+	// SQL asks the lake, with the defaults of the parameters.
+	SQL string
+
+	engine Engine
+}
+
+// Queries returns the named queries that the engine answers.
+func (e Engine) Queries(n Names) ([]Query, error) {
+	originals, err := query.List()
+	if err != nil {
+		return nil, err
+	}
+	var found []Query
+	for _, o := range originals {
+		if _, err := fs.Stat(queries.Engines, path.Join(e.Name, o.Name+".sql")); err != nil {
+			continue // It is not among those of the engine.
+		}
+		text, err := e.read(o.Name)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, Query{Query: o, SQL: e.fill(text, n), engine: e})
+	}
+	return found, nil
+}
+
+// Marked is the SQL with a marker in the place of the default of each named parameter:
+// :name, or a ? for each, in the order of the parameters.
+func (q Query) Marked(names ...string) string {
+	text := q.SQL
+	for _, name := range names {
+		// A test holds that each parameter has its line, with the type behind the default.
+		line := regexp.MustCompile(`(?m)^ {8}CAST\((.+) AS [A-Z]+(?:\(\d+, \d+\))?\) AS ` + name + `,?$`)
+		if at := line.FindStringSubmatchIndex(text); at != nil {
+			text = text[:at[2]] + q.engine.marker(name) + text[at[3]:]
+		}
+	}
+	return text
+}
+
+// Header is what a query answers and which parameters it takes, as comments.
+func (q Query) Header() string {
+	lines := []string{"-- " + q.Name + ": " + q.Title, "-- grain: " + q.Grain, "-- about: " + q.About}
+	for _, p := range q.Params {
+		lines = append(lines, "-- param: "+p.String())
+	}
+	return strings.Join(lines, "\n") + "\n"
+}

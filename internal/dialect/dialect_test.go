@@ -1,0 +1,264 @@
+package dialect_test
+
+import (
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/dialect"
+	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
+	"placementsync/queries"
+)
+
+func lakeNames() dialect.Names { return dialect.Names{Catalog: "lake", Prefix: "placementsync"} }
+
+// leastQueries is how many named queries an engine must answer.
+const leastQueries = 12
+
+// TestEveryFileIsAViewOrAQuery holds that the engines have the same files, and that each
+// belongs to an original of that name.
+func TestEveryFileIsAViewOrAQuery(t *testing.T) {
+	views, err := warehouse.MartViews()
+	if err != nil {
+		t.Fatal(err)
+	}
+	named, err := query.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	titles := map[string]string{}
+	for _, v := range views {
+		titles["mart/"+v.Name] = firstLine(v.SQL)
+	}
+	for _, q := range named {
+		titles[q.Name] = "-- " + q.Title
+	}
+	lists := map[string][]string{}
+	for _, e := range dialect.Engines() {
+		lists[e.Name] = files(t, e.Name)
+		for _, name := range lists[e.Name] {
+			text, err := queries.Engines.ReadFile(path.Join(e.Name, name+".sql"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := titles[name]; want == "" || firstLine(string(text)) != want {
+				t.Errorf("%s/%s begins with %q, and its original says %q", e.Name, name, firstLine(string(text)), want)
+			}
+		}
+		if n := len(lists[e.Name]) - len(views); n < leastQueries {
+			t.Errorf("%s answers %d named queries, fewer than %d", e.Name, n, leastQueries)
+		}
+	}
+	if diff := cmp.Diff(lists["spark"], lists["trino"]); diff != "" {
+		t.Errorf("files of Spark (-) and Trino (+) differ:\n%s", diff)
+	}
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// files lists the files of an engine without their ending.
+func files(t *testing.T, engine string) (names []string) {
+	t.Helper()
+	err := fs.WalkDir(queries.Engines, engine, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			names = append(names, strings.TrimSuffix(strings.TrimPrefix(name, engine+"/"), ".sql"))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// outputs finds the columns of the last SELECT of a text: the names behind AS, and
+// columns that are shown as they are.
+func outputs(t *testing.T, text string) (names []string) {
+	t.Helper()
+	at := strings.LastIndex(text, "\nSELECT\n")
+	if at < 0 {
+		t.Fatalf("no last SELECT in %s", text)
+	}
+	list, _, ok := strings.Cut(text[at+len("\nSELECT\n"):], "\nFROM ")
+	if !ok {
+		t.Fatalf("the last SELECT reads nothing in %s", text)
+	}
+	depth, column := 0, regexp.MustCompile(`(\w+)\s*,?$`)
+	for line := range strings.Lines(list) {
+		line = strings.TrimRight(line, "\n")
+		depth += strings.Count(line, "(") + strings.Count(line, "CASE") - strings.Count(line, ")") - strings.Count(line, "END")
+		if depth > 0 || !strings.HasSuffix(line, ",") && !strings.HasSuffix(list, line+"\n") && !strings.HasSuffix(list, line) {
+			continue
+		}
+		names = append(names, column.FindStringSubmatch(line)[1])
+	}
+	return names
+}
+
+func TestViewsHaveTheColumnsOfTheirOriginals(t *testing.T) {
+	for _, e := range dialect.Engines() {
+		views, err := e.Views(lakeNames())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range views {
+			var want []string
+			for _, c := range v.Columns {
+				want = append(want, c.Name)
+			}
+			if diff := cmp.Diff(want, outputs(t, v.Select)); diff != "" {
+				t.Errorf("%s: columns of view %s (-want +got):\n%s", e.Name, v.Name, diff)
+			}
+		}
+	}
+}
+
+// TestQueriesAreThoseOfDuckDB compares columns and parameters with the originals.
+func TestQueriesAreThoseOfDuckDB(t *testing.T) {
+	for _, e := range dialect.Engines() {
+		plain, err := e.Queries(lakeNames())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range plain {
+			if diff := cmp.Diff(outputs(t, q.Query.SQL), outputs(t, q.SQL)); diff != "" {
+				t.Errorf("%s: columns of query %s (-want +got):\n%s", e.Name, q.Name, diff)
+			}
+			checkParams(t, e.Name, q)
+		}
+	}
+}
+
+var (
+	paramsBlock = regexp.MustCompile(`(?s)WITH params AS \(\n    SELECT\n(.*?)\n\)`)
+	oneParam    = regexp.MustCompile(`^ {8}CAST\((.+) AS ([A-Z]+(?:\(\d+, \d+\))?)\) AS (\w+),?$`)
+	backDays    = regexp.MustCompile(`^snapshot-(\d+)d$`)
+)
+
+func checkParams(t *testing.T, engine string, q dialect.Query) {
+	t.Helper()
+	texts := map[string]string{"spark": "STRING", "trino": "VARCHAR"}
+	types := map[string]string{"COUNT": "BIGINT", "BIGINT": "BIGINT", "DATE": "DATE", "BOOLEAN": "BOOLEAN", "DECIMAL": "DECIMAL(18, 6)"}
+	block := paramsBlock.FindStringSubmatch(q.SQL)
+	if len(q.Params) == 0 || block == nil {
+		if len(q.Params) > 0 || strings.Contains(q.SQL, "params") {
+			t.Errorf("%s: query %s has %d parameters, and its params are %q", engine, q.Name, len(q.Params), block)
+		}
+		return
+	}
+	lines := strings.Split(block[1], "\n")
+	if len(lines) != len(q.Params) {
+		t.Fatalf("%s: query %s has %d parameters in %d lines", engine, q.Name, len(q.Params), len(lines))
+	}
+	for i, p := range q.Params {
+		m := oneParam.FindStringSubmatch(lines[i])
+		if m == nil || m[3] != p.Name {
+			t.Errorf("%s: query %s: line %q is not CAST(default AS type) AS %s", engine, q.Name, lines[i], p.Name)
+			continue
+		}
+		want, known := types[p.Type]
+		if !known {
+			want = texts[engine]
+		}
+		value := p.Default
+		if want == texts[engine] && value != "NULL" {
+			value = "'" + value + "'"
+		}
+		back := backDays.FindStringSubmatch(p.Default)
+		isBack := back != nil && strings.Contains(m[1], "snapshot_at") && slices.Contains(strings.FieldsFunc(m[1], isNoDigit), back[1])
+		if m[2] != want || m[1] != value && !isBack {
+			t.Errorf("%s: query %s: parameter %s is %s of type %s, want %s of type %s", engine, q.Name, p.Name, m[1], m[2], p.Default, want)
+		}
+	}
+}
+
+func isNoDigit(r rune) bool { return r < '0' || r > '9' }
+
+func TestMarkersStandForDefaults(t *testing.T) {
+	for _, e := range dialect.Engines() {
+		all, err := e.Queries(lakeNames())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range all {
+			var names []string
+			for _, p := range q.Params {
+				names = append(names, p.Name)
+			}
+			marked := q.Marked(names...)
+			for _, name := range names {
+				marker := map[string]string{"spark": ":" + name, "trino": "?"}[e.Name]
+				if !regexp.MustCompile(`(?m)^ {8}CAST\(` + regexp.QuoteMeta(marker) + ` AS .+\) AS ` + name + `,?$`).MatchString(marked) {
+					t.Errorf("%s: query %s has no marker for %s", e.Name, q.Name, name)
+				}
+			}
+			if n := strings.Count(marked, "?"); e.Name == "trino" && n != len(names) {
+				t.Errorf("query %s of trino has %d markers for %d parameters", q.Name, n, len(names))
+			}
+			if q.Marked() != q.SQL {
+				t.Errorf("%s: query %s changes although no parameter is named", e.Name, q.Name)
+			}
+		}
+	}
+}
+
+// TestNamesAreFilledIn holds that no placeholder is left, also with names that need
+// quotes, and that a quote in a comment ends no text.
+func TestNamesAreFilledIn(t *testing.T) {
+	wants := map[string][]string{
+		"spark": {"CREATE SCHEMA IF NOT EXISTS `My-Lake`.acme_mart", "FROM `My-Lake`.acme_current.article_statuses", `the article\'s own`},
+		"trino": {`CREATE SCHEMA IF NOT EXISTS "My-Lake".acme_mart`, `FROM "My-Lake".acme_current.article_statuses`, `the article''s own`},
+	}
+	for _, e := range dialect.Engines() {
+		statements, err := e.Statements(dialect.Names{Catalog: "My-Lake", Prefix: "acme"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(statements, ";\n")
+		for _, want := range wants[e.Name] {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q is not in\n%s", e.Name, want, text)
+			}
+		}
+		if strings.Contains(text, "${") {
+			t.Errorf("%s: a placeholder is left in\n%s", e.Name, text)
+		}
+	}
+	if _, err := dialect.Find("oracle"); err == nil || !strings.Contains(err.Error(), "spark, trino") {
+		t.Errorf("an engine that has no SQL: got %v, want the known ones", err)
+	}
+	if got := mustFind(t, "trino").Place(dialect.Names{Prefix: "acme"}, "past"); got != "acme_past" {
+		t.Errorf("without a catalog the place is %q", got)
+	}
+}
+
+func mustFind(t *testing.T, name string) dialect.Engine {
+	t.Helper()
+	e, err := dialect.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestHeaderSaysWhatAQueryAnswers(t *testing.T) {
+	all, err := mustFind(t, "spark").Queries(lakeNames())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(q dialect.Query) bool { return q.Name == "price_changes" })
+	for _, want := range []string{"-- price_changes: Price changes\n", "-- grain: one row per", "-- param: since DATE or NULL (default snapshot-7d): only"} {
+		if !strings.Contains(all[i].Header(), want) {
+			t.Errorf("%q is not in\n%s", want, all[i].Header())
+		}
+	}
+}

@@ -1,0 +1,157 @@
+"""Compares what an engine answers with what DuckDB has, row by row and value by value.
+
+A job is a JSON file that the Go test wrote. A result is a line of JSON on standard output:
+what was compared, how many rows, how long the engine took, and the differences.
+"""
+
+import datetime
+import decimal
+import json
+import sys
+import time
+
+import duckdb
+import pyarrow as pa
+
+SHOWN = 5  # differences of a table that are shown
+
+
+def read_job():
+    with open(sys.argv[1]) as file:
+        return json.load(file)
+
+
+def say(**result):
+    print(json.dumps(result), flush=True)
+
+
+class Comparison:
+    """Knows DuckDB's side: a catalog, and answers as Parquet."""
+
+    def __init__(self, catalog=None):
+        self.db = duckdb.connect()
+        self.db.execute("SET TimeZone = 'UTC'")
+        if catalog:
+            quoted = catalog.replace("'", "''")
+            self.db.execute(f"ATTACH '{quoted}' AS w (READ_ONLY); USE w")
+
+    def check(self, what, want, ask, **how):
+        """Compares an answer with the SELECT want, and says what was found."""
+        say(what=what, **self.compare(want, ask, **how))
+
+    def compare(self, want, ask, ordered=False, nearly=()):
+        """Columns named in nearly are binary fractions whose last digits depend on the
+        order of a sum."""
+        begun = time.monotonic()
+        try:
+            got = ask(self.arrow_schema(want))
+        except Exception as problem:  # whatever the engine says is the finding
+            return {"rows": 0, "seconds": 0, "differences": [f"it fails: {str(problem)[:2000]}"]}
+        seconds = time.monotonic() - begun
+        return {"rows": got.num_rows, "seconds": round(seconds, 3), "differences": self.differences(want, got, ordered, nearly)}
+
+    def arrow_schema(self, want):
+        return self.db.sql(f"SELECT * FROM ({want}) LIMIT 0").to_arrow_table().schema
+
+    def differences(self, want, got, ordered, nearly):
+        self.db.register("got", got)
+        expected, found = self.columns(want), self.columns("SELECT * FROM got")
+        if [name for name, _ in expected] != [name for name, _ in found]:
+            return [f"columns {found}, want {expected}"]
+        wrong = [f"column {name} is {is_}, want {want_}"
+                 for (name, want_), (_, is_) in zip(expected, found) if family(want_) != family(is_)]
+        if wrong:
+            return wrong
+        self.db.execute(f"CREATE OR REPLACE TEMP TABLE want AS SELECT row_number() OVER () AS row__, * FROM ({want})")
+        chosen = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in expected)
+        self.db.execute(f"CREATE OR REPLACE TEMP TABLE have AS SELECT row_number() OVER () AS row__, {chosen} FROM got")
+        names = [name for name, _ in expected]
+        return self.by_place(names, nearly) if ordered else self.by_value(names, nearly)
+
+    def columns(self, select):
+        return [(row[0], row[1]) for row in self.db.execute(f"DESCRIBE {select}").fetchall()]
+
+    def by_place(self, names, nearly):
+        """The rows have an order: the n-th is compared with the n-th."""
+        return self.pairs("want", "have", names, nearly)
+
+    def by_value(self, names, nearly):
+        """The rows have none: those that the other side lacks are paired as they sort."""
+        exact = ", ".join(f'"{name}"' for name in names if name not in nearly)
+        order = ", ".join(f'"{name}"' for name in [n for n in names if n not in nearly] + list(nearly))
+        if nearly:
+            for table in ("want", "have"):
+                self.db.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT * REPLACE (row_number() OVER (ORDER BY {order}) AS row__) FROM {table}")
+            return self.pairs("want", "have", names, nearly)
+        self.db.execute(f"""CREATE OR REPLACE TEMP TABLE lacking AS
+            SELECT row_number() OVER (ORDER BY {order}) AS row__, * FROM (SELECT {exact} FROM want EXCEPT ALL SELECT {exact} FROM have);
+            CREATE OR REPLACE TEMP TABLE surplus AS
+            SELECT row_number() OVER (ORDER BY {order}) AS row__, * FROM (SELECT {exact} FROM have EXCEPT ALL SELECT {exact} FROM want)""")
+        return self.pairs("lacking", "surplus", names, nearly)
+
+    def pairs(self, want, have, names, nearly):
+        unequal = " OR ".join(
+            f"(w.\"{n}\" IS DISTINCT FROM h.\"{n}\" AND coalesce(abs(w.\"{n}\" - h.\"{n}\") > 1e-9 * greatest(1, abs(w.\"{n}\")), true))"
+            if n in nearly else f"w.\"{n}\" IS DISTINCT FROM h.\"{n}\"" for n in names)
+        left, right = (", ".join(f'{side}."{n}"' for n in names) for side in "wh")
+        query = f"""FROM {want} AS w FULL JOIN {have} AS h USING (row__)
+            WHERE w.row__ IS NULL OR h.row__ IS NULL OR {unequal}"""
+        count = self.db.execute(f"SELECT count(*) {query}").fetchone()[0]
+        rows = self.db.execute(f"SELECT row__, w.row__ IS NULL, h.row__ IS NULL, {left}, {right} {query} ORDER BY row__ LIMIT {SHOWN}").fetchall()
+        lines = [describe(row, names) for row in rows]
+        return lines + ([f"{count - SHOWN} more"] if count > SHOWN else [])
+
+
+def describe(row, names):
+    place, no_want, no_have, values = row[0], row[1], row[2], row[3:]
+    want, have = values[:len(names)], values[len(names):]
+    if no_want or no_have:
+        side, shown = ("it has, DuckDB has not", have) if no_want else ("DuckDB has, it has not", want)
+        return f"row {place}: {side}: " + ", ".join(f"{n}={v!s:.60}" for n, v in zip(names, shown))
+    key = ", ".join(f"{n}={w!s:.60}" for n, w in list(zip(names, want))[:3])
+    unlike = "; ".join(f"column {n} is {h!r}, want {w!r}" for n, w, h in zip(names, want, have) if w != h)
+    return f"row {place} ({key}): {unlike}"
+
+
+def family(kind):
+    """What must be the same: the kind of value, and the scale of a decimal."""
+    if kind.startswith("DECIMAL"):
+        return "DECIMAL scale " + kind.rstrip(")").split(",")[1].strip()
+    if kind in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UBIGINT", "UINTEGER"):
+        return "INTEGER"
+    return {"JSON": "VARCHAR"}.get(kind, kind)
+
+
+def table_of(rows, schema):
+    """Rows of a client become Arrow. A value that does not fit its type exactly is an error."""
+    columns = []
+    for i, field in enumerate(schema):
+        columns.append(pa.array([plain(row[i], field.type) for row in rows], type=field.type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def plain(value, kind):
+    if value is None:
+        return None
+    if isinstance(value, datetime.datetime) and value.tzinfo is None and pa.types.is_timestamp(kind) and kind.tz:
+        raise ValueError(f"{value} has no time zone")
+    if pa.types.is_decimal(kind) and isinstance(value, int):
+        return decimal.Decimal(value)
+    if pa.types.is_floating(kind) and not isinstance(value, float):
+        raise ValueError(f"{value!r} is no binary fraction")
+    return value
+
+
+def argument(kind, text):
+    """A parameter of a query, from its text, in the type that its header states."""
+    if text == "NULL":
+        return None
+    if kind in ("COUNT", "BIGINT"):
+        return int(text)
+    if kind == "BOOLEAN":
+        return text in ("true", "yes")
+    if kind == "DATE":
+        return datetime.date.fromisoformat(text)
+    if kind == "DECIMAL":
+        return decimal.Decimal(text)
+    return text

@@ -1,0 +1,33 @@
+"""Reads a lake with Spark: every table of every night, then the views and the queries."""
+
+import sys
+
+from compare import read_job, say
+from lake import check_tables
+from spark_sql import check, start
+
+
+def main():
+    job = read_job()
+    spark = start(job)
+    name = job["engine"]
+    say(version=f"{name}: Spark {spark.version}")
+
+    def read(part, table, columns, tag, _):
+        version = f" VERSION AS OF '{tag}'" if tag else ""
+        chosen = ", ".join(f"`{c}`" for c in columns)
+        return spark.sql(f"SELECT {chosen} FROM {job['catalog']}.{job['prefix']}_{part}.{table}{version}").toArrow()
+
+    check_tables(job, name, read)
+    for case in job["cases"]:
+        for statement in case["views"]:
+            spark.sql(statement)
+        check(spark, case)
+        # Trino cannot replace a view that has the SQL of Spark alone.
+        for view in reversed(case["marts"]):
+            spark.sql(f"DROP VIEW {case['mart']}.{view['name']}")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

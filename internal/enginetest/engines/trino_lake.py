@@ -1,0 +1,31 @@
+"""Reads a lake with Trino: every table of every night, then the views and the queries."""
+
+import sys
+
+from compare import read_job, say, table_of
+from lake import check_tables
+from trino_server import trino as server
+from trino_sql import Client, check
+
+
+def main():
+    job = read_job()
+    with server(job["scratch"], {job["catalog"]: job["trino"]}) as port:
+        client = Client(port, "UTC")
+        name = job["engine"]
+        say(version=f"{name}: Trino " + client.run("SELECT node_version FROM system.runtime.nodes")[0][0])
+
+        def read(part, table, columns, tag, schema):
+            version = f" FOR VERSION AS OF '{tag}'" if tag else ""
+            chosen = ", ".join(f'"{c}"' for c in columns)
+            return table_of(client.run(f"SELECT {chosen} FROM {job['catalog']}.{job['prefix']}_{part}.{table}{version}"), schema)
+
+        check_tables(job, name, read)
+        for case in job["cases"]:
+            for statement in case["views"]:
+                client.run(statement)
+            check(client, case)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""Asks Trino the views of mart and the named queries over the tables of each case."""
+
+import sys
+
+import trino.dbapi
+
+from compare import Comparison, argument, read_job, say, table_of
+from trino_server import trino as server
+
+# Hive reads Parquet files where they are, as times without a zone; memory holds tables.
+CATALOGS = {
+    "memory": "connector.name=memory\nmemory.max-data-per-node=1500MB\n",
+    "files": "connector.name=hive\nhive.metastore=file\nhive.metastore.catalog.dir=local:///metastore\nfs.native-local.enabled=true\n"
+             "local.location={root}\nhive.timestamp-precision=MICROSECONDS\nhive.non-managed-table-writes-enabled=true\n",
+}
+
+
+class Client:
+    def __init__(self, port, zone):
+        self.connection = trino.dbapi.connect(host="127.0.0.1", port=port, user="test", timezone=zone)
+
+    def run(self, sql, args=None):
+        cursor = self.connection.cursor()
+        cursor.execute(sql, args) if args else cursor.execute(sql)
+        return cursor.fetchall()
+
+
+def load(client, case, root):
+    db = Comparison(case["catalog"])
+    for part in ("current", "past", "meta"):
+        client.run(f"CREATE SCHEMA IF NOT EXISTS files.{case['prefix']}_{part}")
+        client.run(f"CREATE SCHEMA IF NOT EXISTS memory.{case['prefix']}_{part}")
+    for table in case["tables"]:
+        name = f"{case['prefix']}_{table['part']}.{table['name']}"
+        columns = db.columns(f"FROM read_parquet('{table['path']}')")
+        folder = table["path"][len(root):].rsplit("/", 1)[0]
+        typed = ", ".join(f'"{c}" {hive_type(kind)}' for c, kind in columns)
+        client.run(f"CREATE TABLE files.{name} ({typed}) WITH (external_location = 'local://{folder}', format = 'PARQUET')")
+        chosen = ", ".join(f'with_timezone("{c}", \'UTC\') AS "{c}"' if kind.endswith("ZONE") else f'"{c}"' for c, kind in columns)
+        client.run(f"CREATE TABLE memory.{name} AS SELECT {chosen} FROM files.{name}")
+    for statement in case["views"]:
+        client.run(statement)
+
+
+def hive_type(kind):
+    if kind.startswith("DECIMAL"):
+        return kind
+    return {"TIMESTAMP WITH TIME ZONE": "TIMESTAMP(6)", "JSON": "VARCHAR", "FLOAT": "REAL"}.get(kind, kind)
+
+
+def check(client, case):
+    against = Comparison(case["catalog"])
+    for view in case.get("marts", []):
+        against.check(f"{case['name']}: mart {view['name']}", f"SELECT * FROM mart.{view['name']}",
+                      lambda schema: table_of(client.run(f"SELECT * FROM {case['mart']}.{view['name']}"), schema),
+                      nearly=view.get("nearly", []))
+    for query in case["queries"]:
+        args = [argument(p["type"], p["value"]) for p in query["params"]]
+        against.check(f"{case['name']}: query {query['name']}", f"FROM read_parquet('{query['want']}')",
+                      lambda schema: table_of(client.run(query["sql"], args), schema), ordered=True)
+
+
+def main():
+    job = read_job()
+    catalogs = {name: text.format(root=job["scratch"]) for name, text in CATALOGS.items()}
+    with server(job["scratch"], catalogs) as port:
+        client = Client(port, job.get("timezone", "UTC"))
+        say(version="Trino " + client.run("SELECT node_version FROM system.runtime.nodes")[0][0])
+        for case in job["cases"]:
+            load(client, case, job["scratch"])
+            check(client, case)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

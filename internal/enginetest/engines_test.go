@@ -1,0 +1,63 @@
+package enginetest_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"placementsync/internal/dialect"
+)
+
+// listingsVar says how many listings the large warehouse has, instead of largeListings.
+const (
+	listingsVar   = "PLACEMENTSYNC_ENGINES_LISTINGS"
+	largeListings = 100_000
+)
+
+func listings(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv(listingsVar)
+	if text == "" {
+		return largeListings
+	}
+	n, err := strconv.Atoi(text)
+	must(t, err)
+	return n
+}
+
+// TestSparkAnswersTheTestsOfTheQueries asks Spark each query with the rows and the
+// parameters of its tests. The session has a time zone with summer time, on which no
+// answer may depend.
+func TestSparkAnswersTheTestsOfTheQueries(t *testing.T) {
+	e, dir := equip(t, "java"), t.TempDir()
+	j := job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, mustFind(t, "spark"), "", dir)}
+	// Compiling takes longer than the few rows of a test.
+	j.Spark = map[string]string{"spark.sql.codegen.wholeStage": "false"}
+	e.run(t, "spark_sql.py", j)
+}
+
+// TestTrinoAnswersTheTestsOfTheQueries asks Trino the same.
+func TestTrinoAnswersTheTestsOfTheQueries(t *testing.T) {
+	e, dir := equip(t, "mvn"), t.TempDir()
+	e.installJars(t)
+	e.run(t, "trino_sql.py", job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, mustFind(t, "trino"), "memory", dir)})
+}
+
+// TestEnginesAnswerOverAYear asks all views and queries over a year of nights.
+func TestEnginesAnswerOverAYear(t *testing.T) {
+	e, dir := equip(t, "java", "mvn"), t.TempDir()
+	e.installJars(t)
+	cases := func(engine, catalog string) []sqlCase {
+		return []sqlCase{benchCase(t, mustFind(t, engine), catalog, filepath.Join(dir, engine), listings(t))}
+	}
+	t.Run("spark", func(t *testing.T) { e.run(t, "spark_sql.py", job{Scratch: dir, Cases: cases("spark", "")}) })
+	t.Run("trino", func(t *testing.T) { e.run(t, "trino_sql.py", job{Scratch: dir, Cases: cases("trino", "memory")}) })
+}
+
+func mustFind(t *testing.T, name string) dialect.Engine {
+	t.Helper()
+	e, err := dialect.Find(name)
+	must(t, err)
+	return e
+}

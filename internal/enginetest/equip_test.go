@@ -1,0 +1,203 @@
+package enginetest_test
+
+import (
+	"bufio"
+	"embed"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// scripts ask the engines; the texts beside them pin what is installed.
+//
+//go:embed engines
+var scripts embed.FS
+
+// foldersVar is the environment variable with the folder in which engines are installed;
+// "make lake-test" sets it. They stay there, since they are two gigabytes.
+const foldersVar = "PLACEMENTSYNC_ENGINES"
+
+// equipment is the folder of the engines: scripts, a Python environment and jars.
+type equipment struct{ dir string }
+
+// equip installs what the scripts need, and skips the test with the name of the program
+// that is missing.
+func equip(t *testing.T, programs ...string) equipment {
+	t.Helper()
+	dir := os.Getenv(foldersVar)
+	if dir == "" {
+		t.Skipf("takes an hour and downloads two gigabytes: make lake-test runs it, and so does %s=<folder>", foldersVar)
+	}
+	for _, program := range append([]string{"python3"}, programs...) {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("left out: there is no program %s", program)
+		}
+	}
+	dir, err := filepath.Abs(dir)
+	must(t, err)
+	must(t, os.MkdirAll(dir, 0o755))
+	names, err := fs.Glob(scripts, "engines/*.*")
+	must(t, err)
+	for _, name := range names {
+		text, err := scripts.ReadFile(name)
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(dir, filepath.Base(name)), text, 0o644))
+	}
+	e := equipment{dir}
+	e.installPython(t)
+	return e
+}
+
+// installPython makes the environment, once for each state of the pins.
+func (e equipment) installPython(t *testing.T) {
+	t.Helper()
+	pins := e.path("requirements.txt")
+	if isInstalled(t, pins) {
+		return
+	}
+	e.install(t, "python3", "-m", "venv", e.path("venv"))
+	e.install(t, e.path("venv", "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", "-r", pins)
+	markInstalled(t, pins)
+}
+
+// installJars fetches the artifacts of jars.txt and those of the REST catalog, unpacks Trino,
+// and returns the runtime of Iceberg for Spark.
+func (e equipment) installJars(t *testing.T) string {
+	t.Helper()
+	for _, pins := range []string{e.path("jars.txt"), e.path("rest_pom.xml")} {
+		if isInstalled(t, pins) {
+			continue
+		}
+		if strings.HasSuffix(pins, ".xml") {
+			e.install(t, "mvn", "--quiet", "--batch-mode", "-f", pins, "dependency:copy-dependencies", "-DoutputDirectory="+e.path("jars", "rest"))
+		} else {
+			for _, artifact := range pinned(t, pins) {
+				e.install(t, "mvn", "--quiet", "--batch-mode", "dependency:copy", "-Dartifact="+artifact, "-DoutputDirectory="+e.path("jars"))
+			}
+		}
+		markInstalled(t, pins)
+	}
+	if found, _ := filepath.Glob(e.path("trino-server-*", "lib")); len(found) == 0 {
+		archives, err := filepath.Glob(e.path("jars", "trino-server-*.tar.gz"))
+		must(t, err)
+		e.install(t, "tar", "xzf", archives[0], "-C", e.path())
+	}
+	files, err := filepath.Glob(e.path("jars", "iceberg-spark-runtime-*.jar"))
+	must(t, err)
+	return files[0]
+}
+
+func pinned(t *testing.T, file string) (lines []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	must(t, err)
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// isInstalled reports whether the pins are those of the last installation.
+func isInstalled(t *testing.T, pins string) bool {
+	t.Helper()
+	want, err := os.ReadFile(pins)
+	must(t, err)
+	have, err := os.ReadFile(pins + ".installed")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return err == nil && string(have) == string(want)
+}
+
+func markInstalled(t *testing.T, pins string) {
+	t.Helper()
+	text, err := os.ReadFile(pins)
+	must(t, err)
+	must(t, os.WriteFile(pins+".installed", text, 0o644))
+}
+
+// install runs a package client. Without its registry the test is left out.
+func (e equipment) install(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
+		t.Skipf("left out: install with %s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}
+
+func (e equipment) path(names ...string) string {
+	return filepath.Join(append([]string{e.dir}, names...)...)
+}
+
+// result is a line of a script.
+type result struct {
+	Version     string   `json:"version"`
+	What        string   `json:"what"`
+	Rows        int64    `json:"rows"`
+	Seconds     float64  `json:"seconds"`
+	Differences []string `json:"differences"`
+}
+
+// run runs a script with a job, and fails the test for each difference. It logs what was
+// compared.
+func (e equipment) run(t *testing.T, script string, j job) {
+	t.Helper()
+	text, err := json.Marshal(j)
+	must(t, err)
+	file := filepath.Join(t.TempDir(), "job.json")
+	must(t, os.WriteFile(file, text, 0o644))
+	cmd := exec.CommandContext(t.Context(), e.path("venv", "bin", "python"), e.path(script), file)
+	cmd.Dir = j.Scratch // ClickHouse reads nothing outside of it.
+	cmd.Env = append(os.Environ(), "SPARK_LOCAL_IP=127.0.0.1")
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	compared, rows, seconds := 0, int64(0), 0.0
+	readResults(t, out, func(r result) {
+		if r.Version != "" {
+			t.Logf("%s", r.Version)
+			return
+		}
+		compared++
+		rows += r.Rows
+		seconds += r.Seconds
+		for _, d := range r.Differences {
+			t.Errorf("%s: %s", r.What, d)
+		}
+		if testing.Verbose() {
+			t.Logf("%s: %d rows in %.2f s, %d differences", r.What, r.Rows, r.Seconds, len(r.Differences))
+		}
+	})
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%s: %v\n%s", script, err, complaint.String())
+	}
+	if compared == 0 {
+		t.Errorf("%s compared nothing\n%s", script, complaint.String())
+	}
+	t.Logf("%s: %d answers with %d rows compared, %.1f s in the engine", script, compared, rows, seconds)
+}
+
+func readResults(t *testing.T, out io.Reader, use func(result)) {
+	t.Helper()
+	const longest = 1 << 20
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, longest)
+	for lines.Scan() {
+		if !strings.HasPrefix(lines.Text(), "{") {
+			continue // Java writes there too.
+		}
+		var r result
+		must(t, json.Unmarshal(lines.Bytes(), &r))
+		use(r)
+	}
+	must(t, lines.Err())
+}

@@ -1,0 +1,98 @@
+package lake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/apache/iceberg-go"
+	icebergcatalog "github.com/apache/iceberg-go/catalog"
+	"github.com/apache/iceberg-go/table"
+	"github.com/apache/iceberg-go/view"
+
+	"placementsync/internal/stream"
+)
+
+// View is a view with SQL for one or more engines, by the name of the dialect.
+type View struct {
+	Name, About string
+	Columns     []stream.Column
+	SQL         map[string]string
+}
+
+// ErrNoViews says that the catalog holds tables only.
+var ErrNoViews = errors.New("the catalog holds no views: only a REST catalog does")
+
+// InstallViews creates views in a namespace behind the prefix, or replaces those whose
+// text differs. It returns how many it wrote.
+func (l *Lake) InstallViews(ctx context.Context, part string, views []View) (written int, err error) {
+	c, ok := l.catalog.(*restCatalog)
+	if !ok {
+		return 0, ErrNoViews
+	}
+	namespace := table.Identifier{l.cfg.namespace(part)}
+	if err := c.inner.CreateNamespace(ctx, namespace, nil); err != nil && !errors.Is(err, icebergcatalog.ErrNamespaceAlreadyExists) {
+		return 0, fmt.Errorf("create the namespace %s: %w", namespace[0], err)
+	}
+	for _, v := range views {
+		wrote, err := c.installView(ctx, namespace, v)
+		if err != nil {
+			return written, fmt.Errorf("install view %s.%s: %w", namespace[0], v.Name, err)
+		}
+		if wrote {
+			written++
+		}
+	}
+	return written, nil
+}
+
+// installView writes a view unless it is there with the same text and columns.
+func (c *restCatalog) installView(ctx context.Context, namespace table.Identifier, v View) (bool, error) {
+	name := append(slices.Clone(namespace), v.Name)
+	columns := iceberg.NewSchema(0, viewFields(v.Columns)...)
+	var texts []view.Representation
+	for _, dialect := range slices.Sorted(maps.Keys(v.SQL)) {
+		texts = append(texts, view.NewRepresentation(v.SQL[dialect], dialect))
+	}
+	next, err := view.NewVersion(1, 0, texts, namespace)
+	if err != nil {
+		return false, err
+	}
+	have, err := c.inner.LoadView(ctx, name)
+	if errors.Is(err, icebergcatalog.ErrNoSuchView) {
+		have, err = c.inner.CreateView(ctx, name, next, columns, icebergcatalog.WithViewProperties(iceberg.Properties{commentProperty: v.About}))
+	}
+	if err != nil {
+		return false, err
+	}
+	now := have.Metadata().CurrentVersion()
+	// CreateView states the name that the catalog has here. Spark takes its own where none
+	// is stated.
+	isSame := have.Metadata().CurrentSchema().Equals(columns)
+	if now.DefaultCatalog == "" && slices.Equal(now.Representations, texts) && isSame {
+		return false, nil
+	}
+	updates := []view.Update{view.NewSetPropertiesUpdate(iceberg.Properties{commentProperty: v.About})}
+	const lastAdded = -1
+	next.VersionID, next.SchemaID = now.VersionID+1, have.Metadata().CurrentSchemaID()
+	if !isSame {
+		updates, next.SchemaID = append(updates, view.NewAddSchemaUpdate(columns)), lastAdded
+	}
+	updates = append(updates, view.NewAddViewVersionUpdate(next), view.NewSetCurrentVersionUpdate(lastAdded))
+	_, err = c.inner.UpdateView(ctx, name, nil, updates)
+	return true, err
+}
+
+// viewFields are the columns of a view, with ids in their order.
+func viewFields(columns []stream.Column) []iceberg.NestedField {
+	fields := design{columns: columns}.fields()
+	for i := range fields {
+		fields[i].ID = i + 1
+		if columns[i].Type == "DOUBLE" {
+			fields[i].Type = iceberg.PrimitiveTypes.Float64
+		}
+	}
+	return fields
+}

@@ -1,0 +1,39 @@
+-- Article cycle time
+WITH params AS (
+    SELECT
+        CAST(NULL AS DATE) AS since
+),
+measured AS (
+    SELECT
+        s.*,
+        unix_micros(s.ended_at) - unix_micros(s.began_at) AS micros,
+        s.ended_at IS NULL AND d.id IS NULL AS is_open
+    FROM ${mart}.article_stays AS s
+    CROSS JOIN params
+    LEFT JOIN ${current}.campaign_articles AS d ON d.id = s.article_id AND d.deleted_at IS NOT NULL
+    WHERE params.since IS NULL
+       OR s.began_at >= CAST(convert_timezone('UTC', current_timezone(), CAST(params.since AS TIMESTAMP_NTZ)) AS TIMESTAMP)
+),
+statuses AS (
+    SELECT
+        status_prefix,
+        max_by(status_name, struct(began_at, status_name)) FILTER (WHERE status_name IS NOT NULL) AS status_name,
+        count(DISTINCT article_id)            AS articles,
+        count(micros)                         AS finished_stays,
+        count(*) FILTER (WHERE is_open)       AS open_articles,
+        sort_array(collect_list(micros))      AS sorted,
+        sum(micros)                           AS total
+    FROM measured
+    GROUP BY status_prefix
+)
+SELECT
+    status_prefix,
+    status_name,
+    articles,
+    finished_stays,
+    CAST(get(sorted, CAST(ceil(0.5 * size(sorted)) AS INT) - 1) / 86400e6 AS DECIMAL(18, 2)) AS p50_days,
+    CAST(get(sorted, CAST(ceil(0.9 * size(sorted)) AS INT) - 1) / 86400e6 AS DECIMAL(18, 2)) AS p90_days,
+    CAST(total / nullif(CAST(finished_stays AS DOUBLE), 0) / 86400e6 AS DECIMAL(18, 2))       AS mean_days,
+    open_articles
+FROM statuses
+ORDER BY status_prefix NULLS LAST

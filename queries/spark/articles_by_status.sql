@@ -1,0 +1,29 @@
+-- Articles by present status
+WITH standing AS (
+    SELECT
+        p.status_prefix,
+        p.status_name,
+        p.status_since,
+        unix_micros(n.snapshot_at) - unix_micros(p.status_since) AS micros
+    FROM ${mart}.article_progress AS p
+    CROSS JOIN ${mart}.snapshot AS n
+),
+statuses AS (
+    SELECT
+        status_prefix,
+        max_by(status_name, struct(coalesce(status_since, TIMESTAMP '0001-01-01 00:00:00Z'), status_name))
+            FILTER (WHERE status_name IS NOT NULL) AS status_name,
+        count(*)                                   AS articles,
+        sort_array(collect_list(micros))           AS sorted,
+        max(micros)                                AS oldest
+    FROM standing
+    GROUP BY status_prefix
+)
+SELECT
+    status_prefix,
+    status_name,
+    articles,
+    CAST(get(sorted, CAST(ceil(0.5 * size(sorted)) AS INT) - 1) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_in_status,
+    CAST(oldest / 86400e6 AS DECIMAL(18, 2)) AS oldest_days
+FROM statuses
+ORDER BY articles DESC, status_prefix NULLS LAST

@@ -1,0 +1,50 @@
+-- From order paid to live
+WITH params AS (
+    SELECT
+        CAST('UTC' AS STRING) AS timezone,
+        CAST(NULL AS DATE) AS since,
+        CAST('published,live' AS STRING) AS published
+),
+live AS (
+    SELECT s.article_id, min(s.began_at) AS published_at
+    FROM ${mart}.article_stays AS s
+    CROSS JOIN params
+    WHERE array_contains(split(params.published, ','), s.status_prefix)
+    GROUP BY s.article_id
+),
+spans AS (
+    SELECT
+        trunc(CAST(convert_timezone(current_timezone(), params.timezone, CAST(l.published_at AS TIMESTAMP_NTZ)) AS DATE), 'MONTH') AS month,
+        p.order_paid_at IS NULL          AS unpaid,
+        l.published_at < p.order_paid_at AS early,
+        CASE WHEN l.published_at >= p.order_paid_at THEN unix_micros(l.published_at) - unix_micros(p.order_paid_at) END AS micros,
+        CASE WHEN l.published_at >= p.order_paid_at THEN unix_micros(p.started_at) - unix_micros(p.order_paid_at) END   AS start_micros,
+        params.since
+    FROM live AS l
+    JOIN ${mart}.article_progress AS p ON p.article_id = l.article_id
+    CROSS JOIN params
+),
+months AS (
+    SELECT
+        month,
+        count(*)                               AS articles,
+        count(*) FILTER (WHERE unpaid)         AS unpaid,
+        count(*) FILTER (WHERE early)          AS early,
+        sort_array(collect_list(micros))       AS sorted,
+        sum(micros)                            AS total,
+        sort_array(collect_list(start_micros)) AS starts
+    FROM spans
+    WHERE since IS NULL OR month >= trunc(since, 'MONTH')
+    GROUP BY month
+)
+SELECT
+    month,
+    articles,
+    unpaid AS articles_without_payment,
+    early  AS articles_live_before_payment,
+    CAST(get(sorted, CAST(ceil(0.5 * size(sorted)) AS INT) - 1) / 86400e6 AS DECIMAL(18, 2)) AS p50_days,
+    CAST(get(sorted, CAST(ceil(0.9 * size(sorted)) AS INT) - 1) / 86400e6 AS DECIMAL(18, 2)) AS p90_days,
+    CAST(total / nullif(CAST(size(sorted) AS DOUBLE), 0) / 86400e6 AS DECIMAL(18, 2))         AS mean_days,
+    CAST(get(starts, CAST(ceil(0.5 * size(starts)) AS INT) - 1) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_start
+FROM months
+ORDER BY month NULLS LAST

@@ -1,0 +1,35 @@
+-- Price by domain authority
+WITH params AS (
+    SELECT
+        CAST(NULL AS STRING) AS currency,
+        CAST(NULL AS STRING) AS tier
+),
+bands AS (
+    SELECT
+        p.pricing_tier,
+        p.currency,
+        p.authority_band,
+        count(*)                                  AS prices,
+        sort_array(collect_list(p.unit_amount))   AS sorted,
+        sort_array(collect_list(CAST(p.unit_amount AS DOUBLE) / nullif(p.domain_authority, 0))
+            FILTER (WHERE p.domain_authority > 0)) AS points
+    FROM ${mart}.listing_prices AS p
+    CROSS JOIN params
+    WHERE (params.currency IS NULL OR p.currency = params.currency)
+      AND (params.tier IS NULL OR p.pricing_tier = params.tier)
+    GROUP BY p.pricing_tier, p.currency, p.authority_band
+),
+medians AS (
+    SELECT *, get(points, CAST(ceil(0.5 * size(points)) AS INT) - 1) AS per_point FROM bands
+)
+SELECT
+    pricing_tier,
+    currency,
+    authority_band,
+    prices,
+    CAST(get(sorted, CAST(ceil(0.25 * prices) AS INT) - 1) AS DECIMAL(18, 2)) AS p25_price,
+    CAST(get(sorted, CAST(ceil(0.5 * prices) AS INT) - 1) AS DECIMAL(18, 2))  AS median_price,
+    CAST(get(sorted, CAST(ceil(0.75 * prices) AS INT) - 1) AS DECIMAL(18, 2)) AS p75_price,
+    CAST(per_point + sign(per_point) * 1e-13 AS DECIMAL(18, 4))               AS median_price_per_point
+FROM medians
+ORDER BY pricing_tier NULLS LAST, currency NULLS LAST, authority_band NULLS LAST

@@ -1,0 +1,44 @@
+-- Refunds by month
+WITH params AS (
+    SELECT
+        CAST('UTC' AS STRING) AS timezone,
+        CAST(NULL AS DATE) AS since
+),
+items AS (
+    SELECT
+        trunc(CAST(convert_timezone(current_timezone(), params.timezone, CAST(i.date_paid AS TIMESTAMP_NTZ)) AS DATE), 'MONTH') AS month,
+        coalesce(i.is_refunded, false) OR i.refund_date IS NOT NULL                                           AS refunded,
+        coalesce(i.refund_required, false) AND NOT coalesce(i.is_refunded, false) AND i.refund_date IS NULL   AS due,
+        i.sale_price,
+        CASE WHEN i.refund_date >= i.date_paid THEN unix_micros(i.refund_date) - unix_micros(i.date_paid) END AS micros,
+        params.since
+    FROM ${current}.order_items AS i
+    CROSS JOIN params
+    WHERE i.deleted_at IS NULL
+),
+months AS (
+    SELECT
+        month,
+        count(*)                                              AS items,
+        count(*) FILTER (WHERE refunded)                      AS refunded,
+        count(*) FILTER (WHERE due)                           AS refund_due,
+        coalesce(sum(sale_price), 0)                          AS sales,
+        coalesce(sum(sale_price) FILTER (WHERE refunded), 0)  AS refunded_sales,
+        coalesce(sum(sale_price) FILTER (WHERE due), 0)       AS due_sales,
+        sort_array(collect_list(micros))                      AS sorted
+    FROM items
+    WHERE since IS NULL OR month >= trunc(since, 'MONTH')
+    GROUP BY month
+)
+SELECT
+    month,
+    items,
+    refunded,
+    refund_due,
+    CAST(sales AS DECIMAL(18, 2))                                   AS sale_total,
+    CAST(refunded_sales AS DECIMAL(18, 2))                          AS refunded_total,
+    CAST(due_sales AS DECIMAL(18, 2))                               AS refund_due_total,
+    CAST(CAST(100 * refunded AS DOUBLE) / items AS DECIMAL(38, 1))  AS refunded_percent,
+    CAST(get(sorted, CAST(ceil(0.5 * size(sorted)) AS INT) - 1) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_refund
+FROM months
+ORDER BY month NULLS LAST

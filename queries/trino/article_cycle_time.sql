@@ -1,0 +1,39 @@
+-- Article cycle time
+WITH params AS (
+    SELECT
+        CAST(NULL AS DATE) AS since
+),
+measured AS (
+    SELECT
+        s.*,
+        CAST(round(to_unixtime(s.ended_at) * 1e6) AS BIGINT) - CAST(round(to_unixtime(s.began_at) * 1e6) AS BIGINT) AS micros,
+        s.ended_at IS NULL AND d.id IS NULL AS is_open
+    FROM ${mart}.article_stays AS s
+    CROSS JOIN params
+    LEFT JOIN ${current}.campaign_articles AS d ON d.id = s.article_id AND d.deleted_at IS NOT NULL
+    WHERE params.since IS NULL
+       OR s.began_at >= with_timezone(CAST(params.since AS TIMESTAMP(6)), 'UTC')
+),
+statuses AS (
+    SELECT
+        status_prefix,
+        max_by(status_name, ROW(began_at, status_name)) FILTER (WHERE status_name IS NOT NULL) AS status_name,
+        count(DISTINCT article_id)            AS articles,
+        count(micros)                         AS finished_stays,
+        count(*) FILTER (WHERE is_open)       AS open_articles,
+        array_sort(array_agg(micros) FILTER (WHERE micros IS NOT NULL))      AS sorted,
+        sum(micros)                           AS total
+    FROM measured
+    GROUP BY status_prefix
+)
+SELECT
+    status_prefix,
+    status_name,
+    articles,
+    finished_stays,
+    CAST(element_at(sorted, CAST(ceil(0.5 * cardinality(sorted)) AS INTEGER)) / 86400e6 AS DECIMAL(18, 2)) AS p50_days,
+    CAST(element_at(sorted, CAST(ceil(0.9 * cardinality(sorted)) AS INTEGER)) / 86400e6 AS DECIMAL(18, 2)) AS p90_days,
+    CAST(total / nullif(CAST(finished_stays AS DOUBLE), 0) / 86400e6 AS DECIMAL(18, 2))       AS mean_days,
+    open_articles
+FROM statuses
+ORDER BY status_prefix NULLS LAST

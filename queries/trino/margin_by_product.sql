@@ -1,0 +1,48 @@
+-- Margin by product
+WITH params AS (
+    SELECT
+        CAST(NULL AS DATE) AS since,
+        CAST(false AS BOOLEAN) AS include_refunded
+),
+sums AS (
+    SELECT
+        m.product_id,
+        max_by(m.product_name, ROW(coalesce(m.paid_at, TIMESTAMP '0001-01-01 00:00:00 UTC'), m.product_name))
+            FILTER (WHERE m.product_name IS NOT NULL)                         AS product_name,
+        max_by(m.product_type, ROW(coalesce(m.paid_at, TIMESTAMP '0001-01-01 00:00:00 UTC'), m.product_type))
+            FILTER (WHERE m.product_type IS NOT NULL)                         AS product_type,
+        count(*)                                                              AS items,
+        count(*) FILTER (WHERE m.sale_price IS NULL)                          AS items_without_sale_price,
+        count(*) FILTER (WHERE m.vendor_cost IS NULL)                         AS items_without_vendor_cost,
+        coalesce(sum(m.sale_price), 0)                                        AS sales,
+        coalesce(sum(m.vendor_cost) FILTER (WHERE m.margin IS NOT NULL), 0)       AS vendor,
+        coalesce(sum(m.internal_cost) FILTER (WHERE m.margin IS NOT NULL), 0)     AS internal,
+        coalesce(sum(m.reseller_price) FILTER (WHERE m.margin IS NOT NULL), 0)    AS reseller,
+        coalesce(sum(m.commission_amount) FILTER (WHERE m.margin IS NOT NULL), 0) AS commission,
+        coalesce(sum(m.margin), 0)                                            AS margin
+    FROM ${mart}.order_item_margins AS m
+    CROSS JOIN params
+    WHERE (params.include_refunded OR NOT m.is_refunded)
+      AND (params.since IS NULL
+        OR m.paid_at >= with_timezone(CAST(params.since AS TIMESTAMP(6)), 'UTC'))
+    GROUP BY m.product_id
+),
+shares AS (
+    SELECT *, CAST(100 * margin AS DOUBLE) / CAST(nullif(sales, 0) AS DOUBLE) AS percent FROM sums
+)
+SELECT
+    product_id,
+    product_name,
+    product_type,
+    items,
+    items_without_sale_price,
+    items_without_vendor_cost,
+    CAST(sales AS DECIMAL(18, 2))      AS sale_total,
+    CAST(vendor AS DECIMAL(18, 2))     AS vendor_cost_total,
+    CAST(internal AS DECIMAL(18, 2))   AS internal_cost_total,
+    CAST(reseller AS DECIMAL(18, 2))   AS reseller_total,
+    CAST(commission AS DECIMAL(18, 2)) AS commission_total,
+    CAST(margin AS DECIMAL(18, 2))     AS margin_total,
+    CAST(percent + sign(percent) * 1e-10 AS DECIMAL(38, 1)) AS margin_percent
+FROM shares
+ORDER BY margin DESC, product_id NULLS LAST

@@ -1,0 +1,62 @@
+-- Where every article stands, with what it is written for.
+WITH known AS (
+    SELECT
+        id,
+        coalesce(a.name, c.name)               AS article_name,
+        coalesce(a.campaign_id, c.campaign_id) AS campaign_id,
+        a.profile_id,
+        c.order_item_id,
+        c.created_at,
+        coalesce(a.writer_id, c.writer_id)     AS writer_id,
+        coalesce(nullif(trim(BOTH ' ' FROM concat_ws(' ', a.writer_first_name, a.writer_last_name)), ''),
+            nullif(trim(BOTH ' ' FROM concat_ws(' ', c.writer_first_name, c.writer_last_name)), '')) AS writer_name,
+        a.status_prefix,
+        a.status_name,
+        a.expected_completion_date             AS expected_at,
+        a.expected_completion_date_title       AS expected_for,
+        coalesce(a.live_url, c.live_url)           AS live_url,
+        coalesce(a.brief_doc_url, c.brief_doc_url) AS brief_doc_url,
+        coalesce(a.draft_doc_url, c.draft_doc_url) AS draft_doc_url
+    FROM ${current}.articles AS a
+    FULL JOIN ${current}.campaign_articles AS c USING (id)
+    WHERE c.deleted_at IS NULL
+),
+named AS (
+    SELECT article_id, min(id) AS order_item_id
+    FROM ${current}.order_items
+    WHERE article_id IS NOT NULL AND deleted_at IS NULL
+    GROUP BY article_id
+),
+begun AS (
+    SELECT article_id, min(effective_at) AS began_at FROM ${current}.article_statuses GROUP BY article_id
+)
+SELECT
+    k.id                                       AS article_id,
+    k.article_name,
+    k.campaign_id,
+    g.name                                     AS campaign_name,
+    coalesce(k.profile_id, g.profile_id)       AS profile_id,
+    coalesce(p.name, g.profile_name)           AS profile_name,
+    coalesce(k.order_item_id, n.order_item_id) AS order_item_id,
+    i.outlet_id,
+    i.outlet_name,
+    k.writer_id,
+    k.writer_name,
+    CASE WHEN k.status_prefix IS NULL THEN s.status_prefix ELSE k.status_prefix END AS status_prefix,
+    CASE WHEN k.status_prefix IS NULL THEN s.status_name ELSE k.status_name END     AS status_name,
+    CASE WHEN k.status_prefix IS NULL OR k.status_prefix = s.status_prefix THEN s.began_at END AS status_since,
+    coalesce(k.created_at, b.began_at)         AS started_at,
+    coalesce(i.date_paid, o.date_paid)         AS order_paid_at,
+    k.expected_at,
+    k.expected_for,
+    k.live_url,
+    k.brief_doc_url,
+    k.draft_doc_url
+FROM known AS k
+LEFT JOIN ${mart}.article_stays AS s ON s.article_id = k.id AND s.ended_at IS NULL
+LEFT JOIN begun AS b ON b.article_id = k.id
+LEFT JOIN ${current}.campaigns AS g ON g.id = k.campaign_id
+LEFT JOIN ${current}.profiles AS p ON p.id = coalesce(k.profile_id, g.profile_id)
+LEFT JOIN named AS n ON n.article_id = k.id
+LEFT JOIN ${current}.order_items AS i ON i.id = coalesce(k.order_item_id, n.order_item_id)
+LEFT JOIN ${current}.orders AS o ON o.id = i.order_id

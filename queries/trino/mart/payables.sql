@@ -1,0 +1,32 @@
+-- What is owed on sold items: commissions, and the shares of publishers and resellers.
+WITH items AS (
+    SELECT * FROM ${current}.order_items
+    WHERE deleted_at IS NULL AND NOT coalesce(is_refunded, false) AND refund_date IS NULL
+),
+owed AS (
+    SELECT 'commission' AS kind, id, order_id, outlet_id, outlet_name, product_name, date_paid,
+        commission_amount AS amount, commission_date_paid IS NOT NULL AS is_settled, commission_date_paid AS settled_at
+    FROM items
+    UNION ALL
+    SELECT 'publisher', id, order_id, outlet_id, outlet_name, product_name, date_paid, vendor_cost,
+        coalesce(is_publisher_paid, false) OR publisher_paid_date IS NOT NULL OR vendor_paid_date IS NOT NULL,
+        coalesce(publisher_paid_date, vendor_paid_date)
+    FROM items
+    UNION ALL
+    SELECT 'reseller', id, order_id, outlet_id, outlet_name, product_name, date_paid, reseller_price,
+        coalesce(is_reseller_paid, false) OR reseller_paid_date IS NOT NULL, reseller_paid_date
+    FROM items
+)
+SELECT
+    kind,
+    id        AS order_item_id,
+    order_id,
+    outlet_id,
+    outlet_name,
+    product_name,
+    date_paid AS order_paid_at,
+    amount,
+    is_settled,
+    settled_at
+FROM owed
+WHERE amount <> 0

@@ -1,0 +1,34 @@
+-- What a price was before and after each snapshot that changed it.
+WITH closed AS (
+    SELECT
+        product_listing_id, pricing_tier, currency, unit_amount, valid_to AS changed_at,
+        row_number() OVER (PARTITION BY product_listing_id, pricing_tier, currency, valid_to ORDER BY position) AS nth
+    FROM ${past}.product_listing_prices
+    WHERE unit_amount IS NOT NULL
+),
+versions AS (
+    SELECT product_listing_id, position, pricing_tier, currency, unit_amount, valid_from FROM ${current}.product_listing_prices
+    UNION ALL
+    SELECT product_listing_id, position, pricing_tier, currency, unit_amount, valid_from FROM ${past}.product_listing_prices
+),
+opened AS (
+    SELECT
+        product_listing_id, pricing_tier, currency, unit_amount, valid_from AS changed_at,
+        row_number() OVER (PARTITION BY product_listing_id, pricing_tier, currency, valid_from ORDER BY position) AS nth
+    FROM versions
+    WHERE unit_amount IS NOT NULL
+)
+SELECT
+    o.changed_at,
+    o.product_listing_id AS listing_id,
+    o.pricing_tier,
+    o.currency,
+    c.unit_amount        AS old_amount,
+    o.unit_amount        AS new_amount
+FROM opened AS o
+JOIN closed AS c ON c.product_listing_id = o.product_listing_id
+    AND c.changed_at = o.changed_at
+    AND c.pricing_tier IS NOT DISTINCT FROM o.pricing_tier
+    AND c.currency IS NOT DISTINCT FROM o.currency
+    AND c.nth = o.nth
+WHERE o.unit_amount <> c.unit_amount

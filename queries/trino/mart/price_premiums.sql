@@ -1,0 +1,85 @@
+-- What a trait of a placement costs more or less.
+WITH traits AS (
+    SELECT
+        t.trait,
+        CASE t.trait WHEN 'channel_type' THEN p.channel_type WHEN 'placement_type' THEN p.placement_type
+            ELSE CAST(p.is_do_follow AS VARCHAR) END                     AS value,
+        p.pricing_tier,
+        p.currency,
+        p.unit_amount,
+        p.country,
+        p.authority_band,
+        CASE WHEN t.trait <> 'channel_type' THEN p.channel_type END     AS other_channel,
+        CASE WHEN t.trait <> 'placement_type' THEN p.placement_type END AS other_placement,
+        CASE WHEN t.trait <> 'is_do_follow' THEN p.is_do_follow END     AS other_link
+    FROM ${mart}.listing_prices AS p
+    CROSS JOIN (VALUES ('channel_type'), ('placement_type'), ('is_do_follow')) AS t (trait)
+),
+segments AS (
+    SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link,
+        count(*) AS own, sum(unit_amount) AS own_sum
+    FROM traits
+    GROUP BY trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link
+),
+compared AS (
+    SELECT
+        *,
+        sum(own) OVER (
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) - own         AS others,
+        sum(own_sum) OVER (
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) - own_sum AS others_sum
+    FROM segments
+),
+-- Divided as DuckDB divides: in binary.
+alike AS (
+    SELECT
+        trait,
+        value,
+        pricing_tier,
+        currency,
+        count(*) AS like_segments,
+        sum(own) AS like_prices,
+        100 * sum(own * ((CAST(own_sum AS DOUBLE) / own) / (CAST(others_sum AS DOUBLE) / others) - 1)) / sum(own) AS like_premium
+    FROM compared
+    WHERE others > 0 AND others_sum > 0
+    GROUP BY trait, value, pricing_tier, currency
+),
+medians AS (
+    SELECT trait, value, pricing_tier, currency, array_sort(array_agg(unit_amount) FILTER (WHERE unit_amount IS NOT NULL)) AS amounts
+    FROM traits
+    GROUP BY trait, value, pricing_tier, currency
+),
+totals AS (
+    SELECT pricing_tier, currency, array_sort(array_agg(unit_amount) FILTER (WHERE unit_amount IS NOT NULL)) AS amounts
+    FROM ${mart}.listing_prices
+    GROUP BY pricing_tier, currency
+),
+found AS (
+    SELECT
+        m.pricing_tier,
+        m.currency,
+        m.trait,
+        m.value,
+        cardinality(m.amounts)                                                     AS prices,
+        element_at(m.amounts, CAST(ceil(0.5 * cardinality(m.amounts)) AS INTEGER))        AS median,
+        element_at(t.amounts, CAST(ceil(0.5 * cardinality(t.amounts)) AS INTEGER))        AS median_all
+    FROM medians AS m
+    JOIN totals AS t ON t.pricing_tier IS NOT DISTINCT FROM m.pricing_tier AND t.currency IS NOT DISTINCT FROM m.currency
+)
+SELECT
+    f.pricing_tier,
+    f.currency,
+    f.trait,
+    f.value,
+    CAST(f.prices AS BIGINT)                          AS prices,
+    f.median                                          AS median_price,
+    f.median_all,
+    CAST(100 * (f.median - f.median_all) AS DOUBLE) / CAST(nullif(f.median_all, 0) AS DOUBLE) AS premium_percent,
+    coalesce(a.like_segments, 0)                      AS like_segments,
+    coalesce(a.like_prices, 0)                        AS like_prices,
+    a.like_premium                                    AS like_premium_percent
+FROM found AS f
+LEFT JOIN alike AS a ON a.trait = f.trait
+    AND a.value IS NOT DISTINCT FROM f.value
+    AND a.pricing_tier IS NOT DISTINCT FROM f.pricing_tier
+    AND a.currency IS NOT DISTINCT FROM f.currency

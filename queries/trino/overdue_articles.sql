@@ -1,0 +1,29 @@
+-- Overdue articles
+WITH params AS (
+    SELECT
+        CAST('published,live' AS VARCHAR) AS published,
+        CAST('cancelled,canceled,rejected,archived' AS VARCHAR) AS ended
+),
+late AS (
+    SELECT p.*, CAST(round(to_unixtime(n.snapshot_at) * 1e6) AS BIGINT) - CAST(round(to_unixtime(p.expected_at) * 1e6) AS BIGINT) AS micros
+    FROM ${mart}.article_progress AS p
+    CROSS JOIN ${mart}.snapshot AS n
+    CROSS JOIN params
+    WHERE p.live_url IS NULL
+      AND NOT coalesce(contains(split(params.published || ',' || params.ended, ','), p.status_prefix), false)
+)
+SELECT
+    article_id,
+    article_name,
+    campaign_name,
+    profile_name,
+    writer_name,
+    outlet_name,
+    status_prefix,
+    status_name,
+    expected_at,
+    expected_for,
+    CAST(micros / 86400e6 AS DECIMAL(18, 2)) AS days_overdue
+FROM late
+WHERE micros > 0
+ORDER BY expected_at, article_id

@@ -1,0 +1,34 @@
+-- Price by domain authority
+WITH params AS (
+    SELECT
+        CAST(NULL AS VARCHAR) AS currency,
+        CAST(NULL AS VARCHAR) AS tier
+),
+bands AS (
+    SELECT
+        p.pricing_tier,
+        p.currency,
+        p.authority_band,
+        count(*)                                  AS prices,
+        array_sort(array_agg(p.unit_amount) FILTER (WHERE p.unit_amount IS NOT NULL))   AS sorted,
+        array_sort(array_agg(CAST(p.unit_amount AS DOUBLE) / nullif(p.domain_authority, 0)) FILTER (WHERE p.domain_authority > 0 AND CAST(p.unit_amount AS DOUBLE) / nullif(p.domain_authority, 0) IS NOT NULL)) AS points
+    FROM ${mart}.listing_prices AS p
+    CROSS JOIN params
+    WHERE (params.currency IS NULL OR p.currency = params.currency)
+      AND (params.tier IS NULL OR p.pricing_tier = params.tier)
+    GROUP BY p.pricing_tier, p.currency, p.authority_band
+),
+medians AS (
+    SELECT *, element_at(points, CAST(ceil(0.5 * cardinality(points)) AS INTEGER)) AS per_point FROM bands
+)
+SELECT
+    pricing_tier,
+    currency,
+    authority_band,
+    prices,
+    CAST(element_at(sorted, CAST(ceil(0.25 * prices) AS INTEGER)) AS DECIMAL(18, 2)) AS p25_price,
+    CAST(element_at(sorted, CAST(ceil(0.5 * prices) AS INTEGER)) AS DECIMAL(18, 2))  AS median_price,
+    CAST(element_at(sorted, CAST(ceil(0.75 * prices) AS INTEGER)) AS DECIMAL(18, 2)) AS p75_price,
+    CAST(per_point + sign(per_point) * 1e-13 AS DECIMAL(18, 4))               AS median_price_per_point
+FROM medians
+ORDER BY pricing_tier NULLS LAST, currency NULLS LAST, authority_band NULLS LAST

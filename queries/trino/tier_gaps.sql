@@ -1,0 +1,55 @@
+-- Gaps between tiers
+WITH params AS (
+    SELECT
+        CAST(NULL AS VARCHAR) AS currency
+),
+lowest AS (
+    SELECT p.product_listing_id, p.currency, p.pricing_tier, min(p.unit_amount) AS amount
+    FROM ${current}.product_listing_prices AS p
+    CROSS JOIN params
+    WHERE p.unit_amount IS NOT NULL AND p.pricing_tier IS NOT NULL
+      AND (params.currency IS NULL OR p.currency = params.currency)
+    GROUP BY p.product_listing_id, p.currency, p.pricing_tier
+),
+pairs AS (
+    SELECT
+        a.currency,
+        a.pricing_tier AS tier,
+        b.pricing_tier AS compared_tier,
+        a.amount,
+        b.amount            AS compared,
+        b.amount - a.amount AS gap,
+        CAST(100 * (b.amount - a.amount) AS DOUBLE) / CAST(nullif(a.amount, 0) AS DOUBLE) AS percent
+    FROM lowest AS a
+    JOIN lowest AS b ON b.product_listing_id = a.product_listing_id
+        AND b.currency IS NOT DISTINCT FROM a.currency
+        AND b.pricing_tier > a.pricing_tier
+),
+gaps AS (
+    SELECT
+        currency,
+        tier,
+        compared_tier,
+        count(*)                            AS listings,
+        array_sort(array_agg(amount) FILTER (WHERE amount IS NOT NULL))    AS amounts,
+        array_sort(array_agg(compared) FILTER (WHERE compared IS NOT NULL))  AS compared_amounts,
+        array_sort(array_agg(gap) FILTER (WHERE gap IS NOT NULL))       AS sorted,
+        array_sort(array_agg(percent + sign(percent) * 1e-10) FILTER (WHERE percent + sign(percent) * 1e-10 IS NOT NULL)) AS percents,
+        count(*) FILTER (WHERE gap < 0)     AS compared_cheaper
+    FROM pairs
+    GROUP BY currency, tier, compared_tier
+)
+SELECT
+    currency,
+    tier,
+    compared_tier,
+    listings,
+    CAST(element_at(amounts, CAST(ceil(0.5 * listings) AS INTEGER)) AS DECIMAL(18, 2))          AS median_price,
+    CAST(element_at(compared_amounts, CAST(ceil(0.5 * listings) AS INTEGER)) AS DECIMAL(18, 2)) AS compared_median_price,
+    CAST(element_at(sorted, CAST(ceil(0.25 * listings) AS INTEGER)) AS DECIMAL(18, 2))          AS p25_gap,
+    CAST(element_at(sorted, CAST(ceil(0.5 * listings) AS INTEGER)) AS DECIMAL(18, 2))           AS median_gap,
+    CAST(element_at(sorted, CAST(ceil(0.75 * listings) AS INTEGER)) AS DECIMAL(18, 2))          AS p75_gap,
+    CAST(element_at(percents, CAST(ceil(0.5 * cardinality(percents)) AS INTEGER)) AS DECIMAL(38, 1))   AS median_gap_percent,
+    compared_cheaper
+FROM gaps
+ORDER BY currency NULLS LAST, tier, compared_tier
