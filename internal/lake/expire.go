@@ -65,15 +65,23 @@ func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, er
 			return e, err
 		}
 	}
-	for _, n := range sortedNames(have) {
+	names := sortedNames(have)
+	removed := make([]Expired, len(names))
+	err = eachOf(l.files.workers(), indexes(names), func(i int) error {
+		n := names[i]
 		if after[n] == nil {
-			continue // dropped meanwhile
+			return nil // dropped meanwhile
 		}
-		if err := l.removeFiles(ctx, have[n], after[n], &e); err != nil {
-			return e, fmt.Errorf("remove files of %s: %w; the nights are gone, run it again", n, err)
+		removed[i].DryRun = dryRun
+		if err := l.removeFiles(ctx, have[n], after[n], &removed[i]); err != nil {
+			return fmt.Errorf("remove files of %s: %w; the nights are gone, run it again", n, err)
 		}
+		return nil
+	})
+	for _, r := range removed {
+		e.Files, e.Orphans, e.Bytes = e.Files+r.Files, e.Orphans+r.Orphans, e.Bytes+r.Bytes
 	}
-	return e, nil
+	return e, err
 }
 
 func sortedNames(have tables) []tableName {

@@ -110,6 +110,8 @@ func kindOfFile(name string) string {
 		return "manifest list"
 	case strings.HasSuffix(base, ".avro"):
 		return "manifest"
+	case strings.Contains(name, "/") && path.Ext(base) == "":
+		return "folder"
 	}
 	return base
 }
