@@ -23,7 +23,7 @@ SELECT
     status_prefix,
     status_name,
     articles,
-    CAST(get(sorted, CAST(ceil(0.5 * size(sorted)) AS INT) - 1) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_in_status,
-    CAST(oldest / 86400e6 AS DECIMAL(18, 2)) AS oldest_days
+    CAST(round(get(sorted, CAST(ceil(0.5 * size(sorted)) AS INT) - 1) / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_in_status,
+    CAST(round(oldest / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS oldest_days
 FROM statuses
 ORDER BY articles DESC, status_prefix NULLS LAST

@@ -40,6 +40,6 @@ SELECT
     CAST(reseller AS DECIMAL(18, 2))   AS reseller_total,
     CAST(commission AS DECIMAL(18, 2)) AS commission_total,
     CAST(margin AS DECIMAL(18, 2))     AS margin_total,
-    CAST(percent + sign(percent) * 1e-10 AS DECIMAL(38, 1)) AS margin_percent
+    CAST(round(percent * 10) / 10 AS DECIMAL(38, 1)) AS margin_percent
 FROM shares
 ORDER BY margin DESC, outlet_id NULLS LAST

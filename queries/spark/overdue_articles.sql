@@ -23,7 +23,7 @@ SELECT
     status_name,
     expected_at,
     expected_for,
-    CAST(micros / 86400e6 AS DECIMAL(18, 2)) AS days_overdue
+    CAST(round(micros / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS days_overdue
 FROM late
 WHERE micros > 0
 ORDER BY expected_at, article_id

@@ -42,9 +42,9 @@ SELECT
     articles,
     unpaid AS articles_without_payment,
     early  AS articles_live_before_payment,
-    CAST(get(sorted, CAST(ceil(0.5 * size(sorted)) AS INT) - 1) / 86400e6 AS DECIMAL(18, 2)) AS p50_days,
-    CAST(get(sorted, CAST(ceil(0.9 * size(sorted)) AS INT) - 1) / 86400e6 AS DECIMAL(18, 2)) AS p90_days,
-    CAST(total / nullif(CAST(size(sorted) AS DOUBLE), 0) / 86400e6 AS DECIMAL(18, 2))         AS mean_days,
-    CAST(get(starts, CAST(ceil(0.5 * size(starts)) AS INT) - 1) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_start
+    CAST(round(get(sorted, CAST(ceil(0.5 * size(sorted)) AS INT) - 1) / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
+    CAST(round(get(sorted, CAST(ceil(0.9 * size(sorted)) AS INT) - 1) / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
+    CAST(round(total / nullif(CAST(size(sorted) AS DOUBLE), 0) / 86400e6 * 100) / 100 AS DECIMAL(18, 2))         AS mean_days,
+    CAST(round(get(starts, CAST(ceil(0.5 * size(starts)) AS INT) - 1) / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_start
 FROM months
 ORDER BY month NULLS LAST

@@ -11,10 +11,10 @@ SELECT
     p.prices,
     CAST(p.median_price AS DECIMAL(18, 2))         AS median_price,
     CAST(p.median_all AS DECIMAL(18, 2))           AS median_all,
-    CAST(p.premium_percent + sign(p.premium_percent) * 1e-10 AS DECIMAL(38, 1))           AS premium_percent,
+    CAST(round(p.premium_percent * 10) / 10 AS DECIMAL(38, 1))           AS premium_percent,
     p.like_segments,
     p.like_prices,
-    CAST(p.like_premium_percent + sign(p.like_premium_percent) * 1e-10 AS DECIMAL(38, 1)) AS like_premium_percent
+    CAST(round(p.like_premium_percent * 10) / 10 AS DECIMAL(38, 1)) AS like_premium_percent
 FROM ${mart}.price_premiums AS p
 CROSS JOIN params
 WHERE p.trait = 'placement_type' AND (params.currency IS NULL OR p.currency = params.currency) AND p.prices >= params.min_prices

@@ -44,7 +44,7 @@ SELECT
     CAST(c.old_amount AS DECIMAL(18, 2))                        AS old_price,
     CAST(c.new_amount AS DECIMAL(18, 2))                        AS new_price,
     CAST(c.new_amount - c.old_amount AS DECIMAL(18, 2))         AS change,
-    CAST(c.percent + sign(c.percent) * 1e-10 AS DECIMAL(38, 1)) AS change_percent
+    CAST(round(c.percent * 10) / 10 AS DECIMAL(38, 1)) AS change_percent
 FROM chosen AS c
 LEFT JOIN versions AS l ON l.id = c.listing_id AND l.valid_from <= c.changed_at AND l.valid_to > c.changed_at
 WHERE c.top IS NULL OR c.place <= c.top

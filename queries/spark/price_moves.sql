@@ -25,7 +25,7 @@ days AS (
         count(*)                                         AS changes,
         count(*) FILTER (WHERE new_amount > old_amount)  AS rises,
         count(*) FILTER (WHERE new_amount < old_amount)  AS falls,
-        sort_array(collect_list(percent + sign(percent) * 1e-10)) AS sorted
+        sort_array(collect_list(percent)) AS sorted
     FROM changes
     GROUP BY day, pricing_tier, currency
 )
@@ -36,8 +36,8 @@ SELECT
     changes,
     rises,
     falls,
-    CAST(get(sorted, CAST(ceil(0.25 * size(sorted)) AS INT) - 1) AS DECIMAL(38, 1)) AS p25_percent,
-    CAST(get(sorted, CAST(ceil(0.5 * size(sorted)) AS INT) - 1) AS DECIMAL(38, 1))  AS median_percent,
-    CAST(get(sorted, CAST(ceil(0.75 * size(sorted)) AS INT) - 1) AS DECIMAL(38, 1)) AS p75_percent
+    CAST(round(get(sorted, CAST(ceil(0.25 * size(sorted)) AS INT) - 1) * 10) / 10 AS DECIMAL(38, 1)) AS p25_percent,
+    CAST(round(get(sorted, CAST(ceil(0.5 * size(sorted)) AS INT) - 1) * 10) / 10 AS DECIMAL(38, 1))  AS median_percent,
+    CAST(round(get(sorted, CAST(ceil(0.75 * size(sorted)) AS INT) - 1) * 10) / 10 AS DECIMAL(38, 1)) AS p75_percent
 FROM days
 ORDER BY day, pricing_tier NULLS LAST, currency NULLS LAST

@@ -38,7 +38,7 @@ SELECT
     CAST(sales AS DECIMAL(18, 2))                                   AS sale_total,
     CAST(refunded_sales AS DECIMAL(18, 2))                          AS refunded_total,
     CAST(due_sales AS DECIMAL(18, 2))                               AS refund_due_total,
-    CAST(CAST(100 * refunded AS DOUBLE) / items AS DECIMAL(38, 1))  AS refunded_percent,
-    CAST(get(sorted, CAST(ceil(0.5 * size(sorted)) AS INT) - 1) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_refund
+    CAST(round(CAST(100 * refunded AS DOUBLE) / items * 10) / 10 AS DECIMAL(38, 1))  AS refunded_percent,
+    CAST(round(get(sorted, CAST(ceil(0.5 * size(sorted)) AS INT) - 1) / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_refund
 FROM months
 ORDER BY month NULLS LAST

@@ -34,7 +34,7 @@ gaps AS (
         sort_array(collect_list(amount))    AS amounts,
         sort_array(collect_list(compared))  AS compared_amounts,
         sort_array(collect_list(gap))       AS sorted,
-        sort_array(collect_list(percent + sign(percent) * 1e-10)) AS percents,
+        sort_array(collect_list(percent)) AS percents,
         count(*) FILTER (WHERE gap < 0)     AS compared_cheaper
     FROM pairs
     GROUP BY currency, tier, compared_tier
@@ -49,7 +49,7 @@ SELECT
     CAST(get(sorted, CAST(ceil(0.25 * listings) AS INT) - 1) AS DECIMAL(18, 2))          AS p25_gap,
     CAST(get(sorted, CAST(ceil(0.5 * listings) AS INT) - 1) AS DECIMAL(18, 2))           AS median_gap,
     CAST(get(sorted, CAST(ceil(0.75 * listings) AS INT) - 1) AS DECIMAL(18, 2))          AS p75_gap,
-    CAST(get(percents, CAST(ceil(0.5 * size(percents)) AS INT) - 1) AS DECIMAL(38, 1))   AS median_gap_percent,
+    CAST(round(get(percents, CAST(ceil(0.5 * size(percents)) AS INT) - 1) * 10) / 10 AS DECIMAL(38, 1))   AS median_gap_percent,
     compared_cheaper
 FROM gaps
 ORDER BY currency NULLS LAST, tier, compared_tier

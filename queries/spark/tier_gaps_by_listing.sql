@@ -38,7 +38,7 @@ SELECT
     w.high_tier          AS highest_tier,
     CAST(w.high AS DECIMAL(18, 2))                AS highest_price,
     CAST(w.high - w.low AS DECIMAL(18, 2))        AS gap,
-    CAST(w.percent + 1e-10 AS DECIMAL(38, 1))     AS gap_percent
+    CAST(round(w.percent * 10) / 10 AS DECIMAL(38, 1))     AS gap_percent
 FROM widest AS w
 LEFT JOIN ${current}.product_listings AS l ON l.id = w.product_listing_id
 WHERE w.top IS NULL OR w.place <= w.top

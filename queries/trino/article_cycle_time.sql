@@ -31,9 +31,9 @@ SELECT
     status_name,
     articles,
     finished_stays,
-    CAST(element_at(sorted, CAST(ceil(0.5 * cardinality(sorted)) AS INTEGER)) / 86400e6 AS DECIMAL(18, 2)) AS p50_days,
-    CAST(element_at(sorted, CAST(ceil(0.9 * cardinality(sorted)) AS INTEGER)) / 86400e6 AS DECIMAL(18, 2)) AS p90_days,
-    CAST(total / nullif(CAST(finished_stays AS DOUBLE), 0) / 86400e6 AS DECIMAL(18, 2))       AS mean_days,
+    CAST(round(element_at(sorted, CAST(ceil(0.5 * cardinality(sorted)) AS INTEGER)) / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
+    CAST(round(element_at(sorted, CAST(ceil(0.9 * cardinality(sorted)) AS INTEGER)) / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
+    CAST(round(total / nullif(CAST(finished_stays AS DOUBLE), 0) / 86400e6 * 100) / 100 AS DECIMAL(18, 2))       AS mean_days,
     open_articles
 FROM statuses
 ORDER BY status_prefix NULLS LAST

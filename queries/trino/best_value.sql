@@ -32,7 +32,7 @@ SELECT
     l.is_do_follow,
     b.domain_authority,
     CAST(b.unit_amount AS DECIMAL(18, 2))         AS price,
-    CAST(b.per_point + 1e-13 AS DECIMAL(18, 4))   AS price_per_point
+    CAST(round(b.per_point * 10000) / 10000 AS DECIMAL(18, 4))   AS price_per_point
 FROM best AS b
 JOIN ${current}.product_listings AS l ON l.id = b.listing_id
 WHERE b.rank <= b.top

@@ -43,7 +43,7 @@ SELECT
     coalesce(s.with_draft, 0)         AS with_draft,
     coalesce(s.published, 0)          AS published,
     coalesce(s.ended, 0)              AS ended,
-    CAST(CAST(100 * s.published AS DOUBLE) / nullif(s.articles, 0) AS DECIMAL(38, 1)) AS published_percent
+    CAST(round(CAST(100 * s.published AS DOUBLE) / nullif(s.articles, 0) * 10) / 10 AS DECIMAL(38, 1)) AS published_percent
 FROM ${current}.campaigns AS c
 CROSS JOIN ${mart}.snapshot AS n
 LEFT JOIN steps AS s ON s.campaign_id = c.id

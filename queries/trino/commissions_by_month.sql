@@ -45,6 +45,6 @@ SELECT
     CAST(paid AS DECIMAL(18, 2))                               AS commission_paid,
     CAST(unpaid AS DECIMAL(18, 2))                             AS commission_unpaid,
     CAST(refunded AS DECIMAL(18, 2))                           AS commission_refunded,
-    CAST(percent + sign(percent) * 1e-10 AS DECIMAL(38, 1))    AS paid_percent
+    CAST(round(percent * 10) / 10 AS DECIMAL(38, 1))    AS paid_percent
 FROM shares
 ORDER BY month NULLS LAST, commission_status NULLS LAST

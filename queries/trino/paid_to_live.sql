@@ -42,9 +42,9 @@ SELECT
     articles,
     unpaid AS articles_without_payment,
     early  AS articles_live_before_payment,
-    CAST(element_at(sorted, CAST(ceil(0.5 * cardinality(sorted)) AS INTEGER)) / 86400e6 AS DECIMAL(18, 2)) AS p50_days,
-    CAST(element_at(sorted, CAST(ceil(0.9 * cardinality(sorted)) AS INTEGER)) / 86400e6 AS DECIMAL(18, 2)) AS p90_days,
-    CAST(total / nullif(CAST(cardinality(sorted) AS DOUBLE), 0) / 86400e6 AS DECIMAL(18, 2))         AS mean_days,
-    CAST(element_at(starts, CAST(ceil(0.5 * cardinality(starts)) AS INTEGER)) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_start
+    CAST(round(element_at(sorted, CAST(ceil(0.5 * cardinality(sorted)) AS INTEGER)) / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
+    CAST(round(element_at(sorted, CAST(ceil(0.9 * cardinality(sorted)) AS INTEGER)) / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
+    CAST(round(total / nullif(CAST(cardinality(sorted) AS DOUBLE), 0) / 86400e6 * 100) / 100 AS DECIMAL(18, 2))         AS mean_days,
+    CAST(round(element_at(starts, CAST(ceil(0.5 * cardinality(starts)) AS INTEGER)) / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_start
 FROM months
 ORDER BY month NULLS LAST

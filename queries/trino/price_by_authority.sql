@@ -29,6 +29,6 @@ SELECT
     CAST(element_at(sorted, CAST(ceil(0.25 * prices) AS INTEGER)) AS DECIMAL(18, 2)) AS p25_price,
     CAST(element_at(sorted, CAST(ceil(0.5 * prices) AS INTEGER)) AS DECIMAL(18, 2))  AS median_price,
     CAST(element_at(sorted, CAST(ceil(0.75 * prices) AS INTEGER)) AS DECIMAL(18, 2)) AS p75_price,
-    CAST(per_point + sign(per_point) * 1e-13 AS DECIMAL(18, 4))               AS median_price_per_point
+    CAST(round(per_point * 10000) / 10000 AS DECIMAL(18, 4))               AS median_price_per_point
 FROM medians
 ORDER BY pricing_tier NULLS LAST, currency NULLS LAST, authority_band NULLS LAST

@@ -25,7 +25,7 @@ days AS (
         count(*)                                         AS changes,
         count(*) FILTER (WHERE new_amount > old_amount)  AS rises,
         count(*) FILTER (WHERE new_amount < old_amount)  AS falls,
-        array_sort(array_agg(percent + sign(percent) * 1e-10) FILTER (WHERE percent + sign(percent) * 1e-10 IS NOT NULL)) AS sorted
+        array_sort(array_agg(percent) FILTER (WHERE percent IS NOT NULL)) AS sorted
     FROM changes
     GROUP BY day, pricing_tier, currency
 )
@@ -36,8 +36,8 @@ SELECT
     changes,
     rises,
     falls,
-    CAST(element_at(sorted, CAST(ceil(0.25 * cardinality(sorted)) AS INTEGER)) AS DECIMAL(38, 1)) AS p25_percent,
-    CAST(element_at(sorted, CAST(ceil(0.5 * cardinality(sorted)) AS INTEGER)) AS DECIMAL(38, 1))  AS median_percent,
-    CAST(element_at(sorted, CAST(ceil(0.75 * cardinality(sorted)) AS INTEGER)) AS DECIMAL(38, 1)) AS p75_percent
+    CAST(round(element_at(sorted, CAST(ceil(0.25 * cardinality(sorted)) AS INTEGER)) * 10) / 10 AS DECIMAL(38, 1)) AS p25_percent,
+    CAST(round(element_at(sorted, CAST(ceil(0.5 * cardinality(sorted)) AS INTEGER)) * 10) / 10 AS DECIMAL(38, 1))  AS median_percent,
+    CAST(round(element_at(sorted, CAST(ceil(0.75 * cardinality(sorted)) AS INTEGER)) * 10) / 10 AS DECIMAL(38, 1)) AS p75_percent
 FROM days
 ORDER BY day, pricing_tier NULLS LAST, currency NULLS LAST

@@ -34,7 +34,7 @@ gaps AS (
         array_sort(array_agg(amount) FILTER (WHERE amount IS NOT NULL))    AS amounts,
         array_sort(array_agg(compared) FILTER (WHERE compared IS NOT NULL))  AS compared_amounts,
         array_sort(array_agg(gap) FILTER (WHERE gap IS NOT NULL))       AS sorted,
-        array_sort(array_agg(percent + sign(percent) * 1e-10) FILTER (WHERE percent + sign(percent) * 1e-10 IS NOT NULL)) AS percents,
+        array_sort(array_agg(percent) FILTER (WHERE percent IS NOT NULL)) AS percents,
         count(*) FILTER (WHERE gap < 0)     AS compared_cheaper
     FROM pairs
     GROUP BY currency, tier, compared_tier
@@ -49,7 +49,7 @@ SELECT
     CAST(element_at(sorted, CAST(ceil(0.25 * listings) AS INTEGER)) AS DECIMAL(18, 2))          AS p25_gap,
     CAST(element_at(sorted, CAST(ceil(0.5 * listings) AS INTEGER)) AS DECIMAL(18, 2))           AS median_gap,
     CAST(element_at(sorted, CAST(ceil(0.75 * listings) AS INTEGER)) AS DECIMAL(18, 2))          AS p75_gap,
-    CAST(element_at(percents, CAST(ceil(0.5 * cardinality(percents)) AS INTEGER)) AS DECIMAL(38, 1))   AS median_gap_percent,
+    CAST(round(element_at(percents, CAST(ceil(0.5 * cardinality(percents)) AS INTEGER)) * 10) / 10 AS DECIMAL(38, 1))   AS median_gap_percent,
     compared_cheaper
 FROM gaps
 ORDER BY currency NULLS LAST, tier, compared_tier

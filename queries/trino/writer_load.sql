@@ -50,6 +50,6 @@ SELECT
     in_revision,
     overdue,
     published_recently,
-    CAST(element_at(sorted, CAST(ceil(0.5 * cardinality(sorted)) AS INTEGER)) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_publish
+    CAST(round(element_at(sorted, CAST(ceil(0.5 * cardinality(sorted)) AS INTEGER)) / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_publish
 FROM writers
 ORDER BY open_articles DESC, writer_id NULLS LAST
