@@ -27,12 +27,14 @@ func executeArgs(ctx context.Context, args []string, p process) int {
 	root.SetErr(p.stderr)
 	err := root.ExecuteContext(ctx)
 	code := outcomeOf(ctx, err).ExitCode()
-	if err != nil && err.Error() != "" {
-		text := err.Error()
-		if !errors.As(err, new(*workError)) {
-			text += "\nsee placementsync-lake --help"
-		}
-		fmt.Fprintln(p.stderr, "placementsync-lake:", text)
+	switch isWork := errors.As(err, new(*workError)); {
+	case err == nil || err.Error() == "": // all has been said
+	case isWork && g.logFormat == "json":
+		g.newLogger().Error("command failed", "exit_code", code, "error", err)
+	case isWork:
+		fmt.Fprintln(p.stderr, "placementsync-lake:", err)
+	default:
+		fmt.Fprintf(p.stderr, "placementsync-lake: %v\nsee placementsync-lake --help\n", err)
 	}
 	return code
 }
@@ -139,7 +141,7 @@ func (g *globals) open(ctx context.Context) (*warehouse.Warehouse, *lake.Lake, e
 // lakeConfig maps the configuration to that of the lake.
 func (g *globals) lakeConfig(cfg config.Config) (lake.Config, error) {
 	c := lake.Config{Catalog: cfg.Lake.Catalog, Name: cfg.Lake.Name, Warehouse: cfg.Lake.Warehouse, Namespace: cfg.Lake.Namespace,
-		Program: version, Step: g.step, Now: g.now, Log: g.newLogger(),
+		Program: version, Step: g.step, Now: g.now,
 		Password: reveal(cfg.Lake.ReadPassword),
 		REST: lake.REST{URI: cfg.Lake.REST.URI, Warehouse: cfg.Lake.REST.Warehouse, OAuthURI: cfg.Lake.REST.OAuthURI, Scope: cfg.Lake.REST.Scope,
 			Token: reveal(cfg.Lake.REST.ReadToken), Credential: reveal(cfg.Lake.REST.ReadCredential),

@@ -9,7 +9,6 @@ package lake
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -45,7 +44,6 @@ type Config struct {
 	Step func(name string) error
 	// Now is the clock. Nil: time.Now.
 	Now func() time.Time
-	Log *slog.Logger
 }
 
 // The values of Config.Catalog besides addresses of Postgres.

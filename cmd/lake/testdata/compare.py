@@ -1,0 +1,23 @@
+# Compares every table of every night in a lake with the Parquet files of its version, all
+# columns, by PyIceberg: compare.py LAKE VERSIONS. Prints how many it compared.
+import glob
+import os
+import sys
+
+import pyarrow.parquet as pq
+from pyiceberg.catalog.sql import SqlCatalog
+
+lake, versions = sys.argv[1:]
+catalog = SqlCatalog("placementsync", uri=f"sqlite:///{lake}/catalog.db", warehouse=f"file://{lake}")
+compared = 0
+for run in sorted(os.listdir(versions)):
+    for file in sorted(glob.glob(f"{versions}/{run}/*.parquet")):
+        name = os.path.basename(file).removesuffix(".parquet")
+        table = catalog.load_table(("placements_current", name))
+        snapshot = table.snapshot_by_name(f"run_{run}")
+        got = table.scan(snapshot_id=snapshot.snapshot_id).to_arrow().to_pylist()
+        want = pq.read_table(file).to_pylist()
+        if sorted(map(repr, got)) != sorted(map(repr, want)):
+            sys.exit(f"{name} of {run} differs: {len(got)} rows, want {len(want)}")
+        compared += 1
+print(compared)
