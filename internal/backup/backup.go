@@ -106,7 +106,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	if err := r.sendFiles(ctx); err != nil {
 		return r.result, err
 	}
-	m := Manifest{Kind: manifestKind, Format: manifestFormat, Run: r.result.Run, At: c.Now().UTC(), Program: c.Program, Files: r.files, LeftOut: r.result.LeftOut}
+	m := Manifest{Kind: manifestKind, Format: manifestFormat, Run: r.result.Run, At: timeAfter(c.Now(), kept), Program: c.Program, Files: r.files, LeftOut: r.result.LeftOut}
 	name, err := writeManifest(ctx, c.Bucket, m)
 	if err != nil {
 		return r.result, err
@@ -120,6 +120,20 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 		c.Log.Warn("objects of old backups not removed, the next backup tries again", "error", err)
 	}
 	return r.result, nil
+}
+
+// timeAfter is the time that a manifest is named by: later than that of every backup so far,
+// also after the clock went back, since the name says which one is the newest.
+func timeAfter(now time.Time, kept []named) time.Time {
+	now = now.UTC().Truncate(time.Millisecond)
+	if len(kept) == 0 {
+		return now
+	}
+	next := kept[len(kept)-1].At.Truncate(time.Millisecond).Add(time.Millisecond)
+	if now.Before(next) {
+		return next
+	}
+	return now
 }
 
 // checkOwner returns the backups in the bucket, and an *OtherError when the newest is of
