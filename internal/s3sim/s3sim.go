@@ -182,13 +182,17 @@ func (s *Server) serveBucket(w http.ResponseWriter, r *http.Request, name string
 			XMLName xml.Name `xml:"DeleteResult"`
 		}{})
 	case ask.Has("uploads"):
+		type entry struct {
+			Key      string
+			UploadID string `xml:"UploadId"`
+		}
 		var list struct {
 			XMLName xml.Name `xml:"ListMultipartUploadsResult"`
-			Upload  []struct{ Key, UploadId string }
+			Upload  []entry
 		}
 		for id, u := range s.uploads {
 			if u.bucket == name && strings.HasPrefix(u.key, ask.Get("prefix")) {
-				list.Upload = append(list.Upload, struct{ Key, UploadId string }{u.key, id})
+				list.Upload = append(list.Upload, entry{u.key, id})
 			}
 		}
 		answer(w, list)
@@ -227,8 +231,8 @@ func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request, name, key s
 		answer(w, struct {
 			XMLName  xml.Name `xml:"InitiateMultipartUploadResult"`
 			Key      string
-			UploadId string
-		}{Key: key, UploadId: id})
+			UploadID string `xml:"UploadId"`
+		}{Key: key, UploadID: id})
 	case u == nil:
 		Refuse(w, http.StatusNotFound, "NoSuchUpload")
 	case r.Method == http.MethodPut:
