@@ -52,9 +52,10 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	runs := args
+	var unread error
 	if len(runs) == 0 {
-		if runs, err = runsToPublish(ctx, wh, l, o.all); err != nil {
-			return err
+		if runs, unread = runsToPublish(ctx, wh, l, o.all); len(runs) == 0 {
+			return unread
 		}
 	}
 	done := []lake.Published{}
@@ -69,11 +70,15 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 	if err == nil && o.views {
 		err = installViews(ctx, g, l)
 	}
+	if err == nil && unread != nil {
+		err = &partialError{"nights of the warehouse were not published: " + unread.Error()}
+	}
 	return errors.Join(err, showPublished(g.stdout, o.format, done))
 }
 
 // runsToPublish is the newest night, with all behind the kept nights that it was built on
-// and that are later than what the lake shows, oldest first.
+// and that are later than what the lake shows, oldest first. An error beside them says
+// that one before them cannot be read.
 func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, all bool) ([]string, error) {
 	if err := wh.Identity.Check(); err != nil {
 		return nil, err
@@ -94,12 +99,17 @@ func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, a
 		return nil, err
 	}
 	var runs []string
-	for _, m := range wh.Versions.Lineage(latest) {
-		if m.RunID == latest || m.SnapshotAt.After(shown.SnapshotAt) {
+	line, unread := wh.Versions.Lineage(latest)
+	for i, m := range line {
+		isLater := m.SnapshotAt.After(shown.SnapshotAt)
+		if i == 0 && !isLater {
+			unread = nil // the lake shows what is later than that
+		}
+		if m.RunID == latest || isLater {
 			runs = append(runs, m.RunID)
 		}
 	}
-	return runs, nil
+	return runs, unread
 }
 
 func publishRun(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, run string) (p lake.Published, err error) {
