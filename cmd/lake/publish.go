@@ -16,9 +16,10 @@ import (
 )
 
 type publishOptions struct {
-	all    bool
-	views  bool
-	format string
+	all     bool
+	replace bool
+	views   bool
+	format  string
 }
 
 func publishCommand(g *globals) *cobra.Command {
@@ -34,6 +35,7 @@ func publishCommand(g *globals) *cobra.Command {
 		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runPublish(cmd.Context(), g, o, args) }),
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "commit each kept night that the lake lacks, oldest first")
+	cmd.Flags().BoolVar(&o.replace, "replace", false, "replace the history of a warehouse that this one does not know, as after a loss without a backup")
 	cmd.Flags().BoolVar(&o.views, "views", false, "install the views of mart too, for Spark and Trino, where the catalog can hold views (REST)")
 	cmd.Flags().StringVar(&o.format, "format", "table", "table or json")
 	return cmd
@@ -60,7 +62,7 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 	}
 	done := []lake.Published{}
 	for _, run := range runs {
-		p, publishErr := publishRun(ctx, wh, l, run)
+		p, publishErr := publishRun(ctx, wh, l, run, o.replace)
 		if publishErr != nil {
 			err = publishErr
 			break
@@ -112,12 +114,13 @@ func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, a
 	return runs, unread
 }
 
-func publishRun(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, run string) (p lake.Published, err error) {
+func publishRun(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, run string, replace bool) (p lake.Published, err error) {
 	v, err := lake.OpenVersion(ctx, wh, run)
 	if err != nil {
 		return p, err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
+	v.Replace = replace
 	return l.Publish(ctx, v)
 }
 

@@ -84,8 +84,27 @@ func TestAnOlderNightIsRefused(t *testing.T) {
 		t.Fatalf("the lake shows %s", run)
 	}
 	next := h.night()
-	h.publish()
+	h.fail(1, "which this warehouse does not know", "publish")
+	h.publish("--replace")
 	h.same(next)
+}
+
+// TestANewWarehouseReplacesNoHistory of a lost one, unless it is told to.
+func TestANewWarehouseReplacesNoHistory(t *testing.T) {
+	h := newHouse(t, 3)
+	all := h.publish("--all")
+	h.must(os.RemoveAll(h.path("warehouse")))
+	first := h.night()
+	h.fail(1, all[2].Run, "publish")
+	h.fail(1, "publish --replace", "publish", "--all")
+	if run := h.status().Run; run != all[2].Run {
+		t.Fatalf("the lake shows %s", run)
+	}
+	h.publish("--all", "--replace")
+	h.same(first)
+	second := h.night()
+	h.publish()
+	h.same(second)
 }
 
 // forgetRun removes a run from the ledger.
