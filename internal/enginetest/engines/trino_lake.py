@@ -2,7 +2,7 @@
 
 import sys
 
-from compare import read_job, say, table_of
+from compare import read_job, say
 from lake import check_tables
 from trino_server import trino as server
 from trino_sql import Client, check
@@ -18,7 +18,7 @@ def main():
         def read(part, table, columns, tag, schema):
             version = f" FOR VERSION AS OF '{tag}'" if tag else ""
             chosen = ", ".join(f'"{c}"' for c in columns)
-            return table_of(client.run(f"SELECT {chosen} FROM {job['catalog']}.{job['prefix']}_{part}.{table}{version}"), schema)
+            return client.table(f"SELECT {chosen} FROM {job['catalog']}.{job['prefix']}_{part}.{table}{version}", schema)
 
         check_tables(job, name, read)
         for case in job["cases"]:
