@@ -34,17 +34,23 @@ func equip(t *testing.T, programs ...string) equipment {
 	if dir == "" {
 		t.Skipf("takes an hour and downloads two gigabytes: make lake-test runs it, and so does %s=<folder>", foldersVar)
 	}
-	for _, program := range append([]string{"python3"}, programs...) {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("left out: there is no program %s", program)
-		}
-	}
+	require(t, append([]string{"python3"}, programs...)...)
 	dir, err := filepath.Abs(dir)
 	must(t, err)
 	e := equipment{dir: dir, python: filepath.Join(dir, "venv", "bin", "python")}
 	e.writeScripts(t)
 	e.installPython(t)
 	return e
+}
+
+// require skips the test with the name of the program that is missing.
+func require(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("left out: there is no program %s in PATH", program)
+		}
+	}
 }
 
 func (e equipment) writeScripts(t *testing.T) {
