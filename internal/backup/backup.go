@@ -95,7 +95,8 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	if err != nil {
 		return res, err
 	}
-	if n, err := c.Bucket.AbortAll(ctx); err != nil {
+	// Younger ones may be of a program at work.
+	if n, err := c.Bucket.AbortBefore(ctx, dataDir, c.Now().Add(-24*time.Hour)); err != nil {
 		c.Log.Warn("parts of interrupted uploads not removed, the next backup tries again", "error", err)
 	} else if n > 0 {
 		c.Log.Info("parts of interrupted uploads removed", "uploads", n)
