@@ -38,8 +38,11 @@ type Config struct {
 	Bucket    *object.Bucket
 	// Program is the version that manifests name.
 	Program string
-	Now     func() time.Time
-	Log     *slog.Logger
+	// Older lets Restore and Verify take a backup that can be read in place of a newer one
+	// that cannot.
+	Older bool
+	Now   func() time.Time
+	Log   *slog.Logger
 }
 
 // Result is what Run did.
@@ -107,7 +110,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	if err := r.sendFiles(ctx); err != nil {
 		return r.result, err
 	}
-	m := Manifest{Kind: manifestKind, Format: manifestFormat, Run: r.result.Run, At: timeAfter(c.Now(), kept), Program: c.Program, Files: r.files, LeftOut: r.result.LeftOut}
+	m := Manifest{Kind: manifestKind, Format: manifestFormat, Run: r.result.Run, At: timeAfter(c.Now(), kept.last), Program: c.Program, Files: r.files, LeftOut: r.result.LeftOut}
 	name, err := writeManifest(ctx, c.Bucket, m)
 	if err != nil {
 		return r.result, err
@@ -117,7 +120,8 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 		r.result.Bytes += f.Bytes
 	}
 	// The backup stands. What fails now only leaves objects that are not needed.
-	if err := r.removeOld(ctx, append(kept, named{name, m})); err != nil {
+	kept.whole = append(kept.whole, named{name, m})
+	if err := r.removeOld(ctx, kept); err != nil {
 		c.Log.Warn("objects of old backups not removed, the next backup tries again", "error", err)
 	}
 	return r.result, nil
@@ -125,13 +129,9 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 
 // timeAfter is the time that a manifest is named by: later than that of every backup so far,
 // also after the clock went back, since the name says which one is the newest.
-func timeAfter(now time.Time, kept []named) time.Time {
+func timeAfter(now, last time.Time) time.Time {
 	now = now.UTC().Truncate(time.Millisecond)
-	if len(kept) == 0 {
-		return now
-	}
-	next := kept[len(kept)-1].At.Truncate(time.Millisecond).Add(time.Millisecond)
-	if now.Before(next) {
+	if next := last.Add(time.Millisecond); now.Before(next) {
 		return next
 	}
 	return now
@@ -140,15 +140,15 @@ func timeAfter(now time.Time, kept []named) time.Time {
 // checkOwner returns the backups in the bucket, and an *OtherError when the newest is of
 // a warehouse that this one does not continue: a new warehouse in place of a lost one
 // must not replace the backup of the lost one.
-func (r *run) checkOwner(ctx context.Context) ([]named, error) {
+func (r *run) checkOwner(ctx context.Context) (manifests, error) {
 	kept, err := listManifests(ctx, r.Bucket)
-	if err != nil || len(kept) == 0 {
+	if err != nil || len(kept.whole) == 0 {
 		return kept, err
 	}
-	newest := kept[len(kept)-1].Run
+	newest := kept.whole[len(kept.whole)-1].Run
 	runs, err := r.Warehouse.Ledger.AllRuns()
 	if err != nil {
-		return nil, err
+		return kept, err
 	}
 	for _, one := range runs {
 		if one.ID == newest {
@@ -158,7 +158,7 @@ func (r *run) checkOwner(ctx context.Context) ([]named, error) {
 	if newest == "" || newest == r.result.Run {
 		return kept, nil
 	}
-	return nil, &OtherError{r.Bucket.Address(""), newest}
+	return kept, &OtherError{r.Bucket.Address(""), newest}
 }
 
 func (r *run) listStored(ctx context.Context) error {
@@ -262,9 +262,14 @@ func (r *run) leaveOut(file, problem string) {
 }
 
 // removeOld removes all backups but the newest two, then what no backup names. Whoever
-// restores the newest one meanwhile still finds all of it.
-func (r *run) removeOld(ctx context.Context, all []named) error {
+// restores the newest one meanwhile still finds all of it. What a manifest names that
+// cannot be read is not known, so nothing is removed while there is one.
+func (r *run) removeOld(ctx context.Context, kept manifests) error {
 	const keep = 2
+	if len(kept.unread) > 0 {
+		return fmt.Errorf("%w; nothing is removed while it is there", kept.unread[0].err)
+	}
+	all := kept.whole
 	var doomed []string
 	for len(all) > keep {
 		doomed = append(doomed, all[0].name)

@@ -42,7 +42,7 @@ type Server struct {
 	buckets map[string]map[string][]byte
 	// storedAt has the time of each object, by bucket and key.
 	storedAt map[string]time.Time
-	uploads map[string]*upload
+	uploads  map[string]*upload
 	// requests counts answers by method.
 	requests map[string]int
 }
