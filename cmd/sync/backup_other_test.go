@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,7 +109,64 @@ func TestNewestManifestThatCannotBeRead(t *testing.T) {
 	}
 	d.store.Change("store", func(objects map[string][]byte) { delete(objects, damaged) })
 	fatal(t, d.night(t))
-	if names := manifestsIn(d.store.Objects("store")); len(names) != 2 {
-		t.Errorf("%d manifests are left, want 2", len(names))
+	after = d.store.Objects("store")
+	removed := 0
+	for name := range before {
+		if after[name] == nil && strings.Contains(name, "/data/") {
+			removed++
+		}
+	}
+	if names := manifestsIn(after); len(names) != 2 || removed == 0 {
+		t.Errorf("%d manifests are left, want 2; %d old objects were removed, want some", len(names), removed)
+	}
+}
+
+// TestTwoMachinesAtOnePrefix lets a second machine back up while the first has sent its
+// files and not yet its manifest.
+func TestTwoMachinesAtOnePrefix(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	a, b := newDepot(t), newDepot(t)
+	b.service.Advance(3)
+	a.store.Now = func() time.Time { return b.g.now() }
+	var meanwhile func()
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if do := meanwhile; do != nil && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/") {
+			meanwhile = nil
+			do()
+		}
+		a.store.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	text, err := os.ReadFile(b.g.config)
+	fatal(t, err)
+	_, rest, _ := strings.Cut(string(text), "endpoint: \"")
+	old, _, _ := strings.Cut(rest, "\"")
+	fatal(t, os.WriteFile(b.g.config, []byte(strings.Replace(string(text), old, front.URL, 1)), 0o600))
+	meanwhile = func() {
+		if err := errors.Join(a.night(t), runBackup(t.Context(), a.g, backupOptions{})); err != nil {
+			t.Errorf("the second machine: %v", err)
+		}
+	}
+	fatal(t, b.night(t))
+	if said, err := b.verified(t, backupOptions{}); err != nil || !strings.Contains(said, "whole: "+b.shownRun(t)) {
+		t.Errorf("the first machine finds %q, %v", said, err)
+	}
+
+	before := manifestsIn(a.store.Objects("store"))
+	meanwhile = func() {
+		a.store.Change("store", func(objects map[string][]byte) {
+			maps.DeleteFunc(objects, func(name string, _ []byte) bool { return strings.HasPrefix(name, "night/data/a") })
+		})
+	}
+	if err := runBackup(t.Context(), b.g, backupOptions{}); err == nil || !strings.Contains(err.Error(), "was there and is gone") {
+		t.Errorf("a backup whose objects were removed ended with %v", err)
+	}
+	if after := manifestsIn(a.store.Objects("store")); !slices.Equal(before, after) {
+		t.Errorf("the manifests are %v, want %v", after, before)
+	}
+	fatal(t, runBackup(t.Context(), b.g, backupOptions{}))
+	if said, err := b.verified(t, backupOptions{}); err != nil {
+		t.Errorf("the next backup did not send what was gone: %q, %v", said, err)
 	}
 }

@@ -60,6 +60,8 @@ const nameTime = "20060102T150405.000Z"
 // named is a manifest with the name of its object.
 type named struct {
 	name string
+	// storedAt is by the clock of the server; zero: it does not say.
+	storedAt time.Time
 	Manifest
 }
 
@@ -111,7 +113,7 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 		case err != nil:
 			return all, err
 		default:
-			all.whole = append(all.whole, named{o.Name, m})
+			all.whole = append(all.whole, named{o.Name, o.StoredAt, m})
 		}
 		if at.After(all.last) {
 			all.last = at
