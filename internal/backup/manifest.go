@@ -148,6 +148,13 @@ func readManifest(ctx context.Context, b *object.Bucket, name, sum string) (m Ma
 		return m, &manifestError{b.Address(name), fmt.Sprintf("placementsync %s wrote it in format %d and this program knows %d: use that program or a newer one",
 			m.Program, m.Format, manifestFormat)}
 	}
+	known := make(map[string]bool, len(m.Files))
+	for _, f := range m.Files {
+		if known[f.File] {
+			return m, &manifestError{b.Address(name), fmt.Sprintf("it names %q twice", f.File)}
+		}
+		known[f.File] = true
+	}
 	return m, nil
 }
 
