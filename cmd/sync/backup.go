@@ -108,7 +108,7 @@ func (g *globals) backupConfig(ctx context.Context, cfg config.Config, address s
 
 // backUp brings the backup up to date. The entry says how that went.
 func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, error) {
-	entry := g.beginFollow(ledger.Backup)
+	entry := ledger.BeginFollow(ledger.Backup, version, g.now())
 	c, err := g.backupConfig(ctx, cfg, cfg.Backup)
 	var res backup.Result
 	if err == nil {
@@ -116,9 +116,9 @@ func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, er
 	}
 	entry.Version, entry.Bytes = res.Run, res.SentBytes
 	if err != nil {
-		return g.endFollow(ctx, entry, err), err
+		return entry.EndFollow(ctx, g.now(), err), err
 	}
-	entry = g.endFollow(ctx, entry, nil)
+	entry = entry.EndFollow(ctx, g.now(), nil)
 	if len(res.LeftOut) > 0 {
 		one := res.LeftOut[0]
 		err = fmt.Errorf("back up to %s: %d files are damaged here and left out, such as %s: %s: placementsync verify --read-data names the repair",
