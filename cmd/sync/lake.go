@@ -107,6 +107,7 @@ type lakeLog struct {
 	to      io.Writer
 	rest    []byte // a line that has begun
 	problem strings.Builder
+	crashed bool
 }
 
 // Write implements io.Writer.
@@ -123,11 +124,21 @@ func (l *lakeLog) Write(p []byte) (int, error) {
 }
 
 func (l *lakeLog) addLine(line []byte) {
-	if l.problem.Len() > 0 || bytes.HasPrefix(line, []byte(lakeProgram+": ")) {
+	var logged struct{ Msg, Error string }
+	_ = json.Unmarshal(line, &logged)
+	switch {
+	case logged.Msg == "command failed" && logged.Error != "": // with --log-format json
+		l.problem.WriteString(logged.Error)
+	case l.crashed:
+		_, _ = l.to.Write(line) // the stack says where it was
+	case bytes.HasPrefix(line, []byte("panic: ")), bytes.HasPrefix(line, []byte("fatal error: ")):
+		l.crashed = true
 		l.problem.Write(line)
-		return
+	case l.problem.Len() > 0, bytes.HasPrefix(line, []byte(lakeProgram+": ")):
+		l.problem.Write(line)
+	default:
+		_, _ = l.to.Write(line) // a log that cannot be written stops no work
 	}
-	_, _ = l.to.Write(line) // a log that cannot be written stops no work
 }
 
 // end returns the error of the program; empty: it named none.
