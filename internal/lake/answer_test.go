@@ -47,7 +47,7 @@ func commitTo(t *testing.T, done bool, serve http.HandlerFunc) error {
 		}
 	}))
 	defer server.Close()
-	cfg := Config{Catalog: RESTful, Name: "x", Namespace: "p", REST: REST{URI: server.URL}, S3: object.Config{Stall: 300 * time.Millisecond}}
+	cfg := Config{Catalog: RESTful, Name: "x", Namespace: "p", REST: REST{URI: server.URL}, S3: object.Config{Stall: 2 * time.Second}}
 	f, err := openFiles(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
