@@ -109,7 +109,7 @@ const mostFiles = 64
 func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]shown) ([]action, error) {
 	var todo []source
 	for _, s := range v.sources {
-		if all[s.name].run != v.Run {
+		if now := all[s.name]; now.run != v.Run || !now.onMain {
 			todo = append(todo, s)
 		}
 	}
