@@ -199,6 +199,25 @@ func TestARefusedCommitLeavesNoFiles(t *testing.T) {
 	}
 }
 
+// TestOfTwoPublishersOneWins also where both do the same to a table that did not change.
+func TestOfTwoPublishersOneWins(t *testing.T) {
+	h := newHouse(t, 1)
+	s := h.inServer()
+	h.publish()
+	second := h.night()
+	s.commit = func(w http.ResponseWriter, _ func(int)) {
+		s.commit = nil
+		s.mu.Unlock()
+		h.publish()
+		s.mu.Lock()
+		refuse(w, http.StatusConflict)
+	}
+	h.fail(1, "another publisher", "publish")
+	if run := h.whole(); run != second {
+		t.Errorf("the lake shows %s", run)
+	}
+}
+
 // TestAServerConfirmsWhatItDidNotDo, all of it or a part, and what cannot be read back.
 func TestAServerConfirmsWhatItDidNotDo(t *testing.T) {
 	h := newHouse(t, 1)

@@ -91,44 +91,49 @@ func (c *restCatalog) findOut(ctx context.Context, changes []change, got answer,
 	return &UnknownError{err}
 }
 
-// compare returns the tables that do not show their change, and whether any does.
-func (c *restCatalog) compare(ctx context.Context, changes []change) (missing []string, some bool, err error) {
-	shows := make([]bool, len(changes))
+// compare returns the tables that do not show their change, and whether any has a snapshot
+// of the commit, whoever came later. What has none may be the same as that of another
+// publisher of the night.
+func (c *restCatalog) compare(ctx context.Context, changes []change) (missing []string, begun bool, err error) {
+	shows, has := make([]bool, len(changes)), make([]bool, len(changes))
 	err = eachOf(requests, indexes(changes), func(i int) error {
 		t, err := c.inner.LoadTable(ctx, c.cfg.identifier(changes[i].name))
 		if err != nil {
 			return fmt.Errorf("read %s: %w", changes[i].name, err)
 		}
-		shows[i], err = changes[i].isShown(t.Metadata())
-		return err
+		base, now := changes[i].base, t.Metadata()
+		want, err := table.UpdateTableMetadata(base.Metadata(), changes[i].updates, base.MetadataLocation())
+		if err != nil {
+			return fmt.Errorf("%s: %w", changes[i].name, err)
+		}
+		shows[i] = isShown(base.Metadata(), want, now)
+		has[i] = mainOf(want) != mainOf(base.Metadata()) && now.SnapshotByID(mainOf(want)) != nil
+		return nil
 	})
 	for i, ch := range changes {
-		if some = some || shows[i]; !shows[i] {
+		if !shows[i] {
 			missing = append(missing, ch.name.String())
 		}
+		begun = begun || has[i]
 	}
-	return missing, some, err
+	return missing, begun, err
 }
 
-// isShown reports whether a table is as the change makes it: the snapshot that readers
-// see, the night, and no tag that the change removes. A catalog may drop other tags.
-func (ch change) isShown(now table.Metadata) (bool, error) {
-	want, err := table.UpdateTableMetadata(ch.base.Metadata(), ch.updates, ch.base.MetadataLocation())
-	if err != nil {
-		return false, err
-	}
+// isShown reports whether a table is as a change makes it of its base: the snapshot that
+// readers see, the night, and no tag that the change removes. A catalog may drop other tags.
+func isShown(base, want, now table.Metadata) bool {
 	for _, name := range []string{runProperty, timeProperty, snapshotProperty} {
 		if now.Properties()[name] != want.Properties()[name] {
-			return false, nil
+			return false
 		}
 	}
-	removed, wanted := refNames(ch.base.Metadata()), refNames(want)
+	before, after := refNames(base), refNames(want)
 	for name := range refNames(now) {
-		if removed[name] && !wanted[name] {
-			return false, nil
+		if before[name] && !after[name] {
+			return false
 		}
 	}
-	return mainOf(now) == mainOf(want), nil
+	return mainOf(now) == mainOf(want)
 }
 
 func refNames(m table.Metadata) map[string]bool {
