@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/lake"
+	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
 
@@ -19,6 +20,8 @@ type publishOptions struct {
 	all    bool
 	views  bool
 	format string
+	// unrecorded leaves the line of the ledger to whoever started the program.
+	unrecorded bool
 }
 
 func publishCommand(g *globals) *cobra.Command {
@@ -36,6 +39,7 @@ func publishCommand(g *globals) *cobra.Command {
 	cmd.Flags().BoolVar(&o.all, "all", false, "commit each kept night that the lake lacks, oldest first")
 	cmd.Flags().BoolVar(&o.views, "views", false, "install the views of mart too, for Spark and Trino, where the catalog can hold views (REST)")
 	cmd.Flags().StringVar(&o.format, "format", "table", "table or json")
+	cmd.Flags().BoolVar(&o.unrecorded, "unrecorded", false, "leave the line of the ledger to the caller: run and serve write it")
 	return cmd
 }
 
@@ -46,30 +50,57 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 	if o.all && len(args) > 0 {
 		return usageErr("publish takes either a run or --all, not both")
 	}
+	began := g.now()
 	wh, l, err := g.open(ctx)
-	if err != nil {
+	if wh == nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	runs := args
-	if len(runs) == 0 {
-		if runs, err = runsToPublish(ctx, wh, l, o.all); err != nil {
-			return err
-		}
-	}
 	done := []lake.Published{}
-	for _, run := range runs {
-		p, publishErr := publishRun(ctx, wh, l, run)
-		if publishErr != nil {
-			err = publishErr
-			break
-		}
-		done = append(done, p)
+	if err == nil {
+		defer func() { err = errors.Join(err, l.Close()) }()
+		done, err = publishRuns(ctx, wh, l, o.all, args)
+	}
+	if !o.unrecorded {
+		err = errors.Join(err, g.recordPublish(ctx, wh, began, args, done, err))
 	}
 	if err == nil && o.views {
 		err = installViews(ctx, g, l)
 	}
 	return errors.Join(err, showPublished(g.stdout, o.format, done))
+}
+
+// publishRuns publishes one night after the other. It returns those it has published also
+// with an error.
+func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, all bool, runs []string) (done []lake.Published, err error) {
+	done = []lake.Published{}
+	if len(runs) == 0 {
+		if runs, err = runsToPublish(ctx, wh, l, all); err != nil {
+			return done, err
+		}
+	}
+	for _, run := range runs {
+		p, err := publishRun(ctx, wh, l, run)
+		if err != nil {
+			return done, err
+		}
+		done = append(done, p)
+	}
+	return done, nil
+}
+
+// recordPublish writes into the ledger how the publish of the newest night went: status
+// page, metrics and alerts are made of it. An earlier night says nothing of how far the
+// lake is.
+func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, began time.Time, asked []string, done []lake.Published, err error) error {
+	latest, ok, readErr := wh.Versions.Latest()
+	if readErr != nil || !ok || len(asked) > 0 && asked[0] != latest {
+		return readErr
+	}
+	entry := ledger.BeginFollow(ledger.Lake, version, began)
+	for _, p := range done {
+		entry.Version, entry.Rows, entry.Bytes = p.Run, entry.Rows+p.Rows, entry.Bytes+p.Bytes
+	}
+	return wh.Ledger.Record(entry.EndFollow(ctx, g.now(), err))
 }
 
 // runsToPublish is the newest night, with all behind the kept nights that it was built on

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"placementsync/internal/lake"
+	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
 )
 
 // TestEveryNightIsPublished publishes three nights one by one, and all values of each can
@@ -221,6 +223,41 @@ func TestVerifyFindsADifference(t *testing.T) {
 	}
 }
 
+// TestAPublishIsInTheLedger so that status page and metrics know how far the lake is.
+func TestAPublishIsInTheLedger(t *testing.T) {
+	h := newHouse(t, 2)
+	h.write("lake", "no folder")
+	h.fail(1, "", "publish")
+	if f := h.follow(); !f.IsBehind() || f.Failures != 1 || f.Last.Error == "" {
+		t.Errorf("after a failure: %+v", f)
+	}
+	h.must(os.Remove(h.path("lake")))
+	all := h.publish("--all")
+	if f := h.follow(); f.IsBehind() || f.Failures != 0 || f.Last.Version != all[1].Run || f.Last.Rows != all[0].Rows+all[1].Rows {
+		t.Errorf("after a publish: %+v", f)
+	}
+	before := h.follow().Last
+	h.fail(1, "which is not earlier", "publish", all[0].Run)
+	h.publish("--unrecorded")
+	if f := h.follow(); f.Last.ID != before.ID || f.Last.EndedAt != before.EndedAt {
+		t.Errorf("an earlier night, or an unrecorded one, is recorded: %+v", f)
+	}
+}
+
+// follow is what the ledger says of the lake.
+func (h *house) follow() ledger.Follow {
+	h.Helper()
+	wh, err := warehouse.Open(h.cfg.Warehouse)
+	h.must(err)
+	entries, err := wh.Ledger.Entries()
+	h.must(err)
+	all := ledger.Follows(entries)
+	if len(all) != 1 || all[0].Last.Kind != ledger.Lake {
+		h.Fatalf("the ledger has %+v", all)
+	}
+	return all[0]
+}
+
 func TestCheckTakesBackWhatItWrites(t *testing.T) {
 	h := newHouse(t, 0)
 	for range 2 {
@@ -242,6 +279,10 @@ func TestWrongUseEndsWith2(t *testing.T) {
 	h.fail(2, "use table or json", "status", "--format", "csv")
 	h.fail(2, "unknown command", "publsh")
 	h.fail(1, "no published night", "publish")
+	h.must(os.Mkdir(h.path("folder"), 0o700))
+	h.write("config.yaml", "warehouse: {dir: ./warehouse}\nlake: {catalog: 'sqlite:folder', warehouse: ./lake}\n")
+	h.fail(1, "read the catalog of the lake "+h.path("folder")+": ", "status")
+	h.fail(1, h.path("folder")+": ", "check")
 	h.write("config.yaml", "warehouse: {dir: ./warehouse}\n")
 	h.fail(2, "there is no lake", "publish")
 	h.write("config.yaml", "lake: {catalog: 'postgres://u:secret@127.0.0.1/db', warehouse: ./lake}\n")

@@ -57,11 +57,20 @@ func newRoot(g *globals) *cobra.Command {
 		if g.logFormat != "text" && g.logFormat != "json" {
 			return usageErr("--log-format is %q: use text or json", g.logFormat)
 		}
-		return nil
+		return g.checkCaller()
 	}
 	root.AddCommand(publishCommand(g), statusCommand(g), verifyCommand(g), expireCommand(g), checkCommand(g),
 		viewsCommand(g), versionCommand(g))
 	return root
+}
+
+// checkCaller refuses to work for a program of another version, whose questions and answers
+// may be others. placementsync names its own.
+func (g *globals) checkCaller() error {
+	if caller, ok := g.lookupEnv("PLACEMENTSYNC_VERSION"); ok && caller != version {
+		return usageErr("placementsync-lake is version %s, and placementsync version %s: install both of one version", version, caller)
+	}
+	return nil
 }
 
 func versionCommand(g *globals) *cobra.Command {
@@ -122,7 +131,8 @@ func (g *globals) load() (config.Config, error) {
 	return cfg, err
 }
 
-// open reads the configuration, and opens the warehouse and the lake.
+// open reads the configuration, and opens the warehouse and the lake. It returns the
+// warehouse also where the lake cannot be opened.
 func (g *globals) open(ctx context.Context) (*warehouse.Warehouse, *lake.Lake, error) {
 	cfg, err := g.load()
 	if err != nil {
@@ -139,7 +149,7 @@ func (g *globals) open(ctx context.Context) (*warehouse.Warehouse, *lake.Lake, e
 	g.keepNights = cfg.Lake.KeepNights
 	c, err := g.lakeConfig(cfg)
 	if err != nil {
-		return nil, nil, err
+		return wh, nil, err
 	}
 	l, err := lake.Open(ctx, c)
 	return wh, l, err

@@ -102,25 +102,6 @@ func (g *globals) alertOfFollow(ctx context.Context, cfg config.Config, wh *ware
 	sender.Alert(context.WithoutCancel(ctx), a)
 }
 
-// beginFollow is the entry of work that begins now.
-func (g *globals) beginFollow(kind string) ledger.Run {
-	at := g.now().UTC()
-	return ledger.Run{ID: at.Format("20060102T150405Z") + "-" + kind, Kind: kind, StartedAt: at, Program: version}
-}
-
-// endFollow completes the entry of work that ends now.
-func (g *globals) endFollow(ctx context.Context, entry ledger.Run, err error) ledger.Run {
-	entry.EndedAt, entry.Outcome = g.now().UTC(), ledger.Complete
-	if err != nil {
-		entry.Error, entry.Outcome = err.Error(), ledger.Failed
-		if ctx.Err() != nil {
-			entry.Outcome = ledger.Interrupted
-		}
-	}
-	entry.ExitCode = entry.Outcome.ExitCode()
-	return entry
-}
-
 // recordFollow writes an entry into the ledger. It does not wait for the lock, which a
 // night may hold for hours: a line is one write.
 func (g *globals) recordFollow(cfg config.Config, entry ledger.Run) error {

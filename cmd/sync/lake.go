@@ -46,7 +46,11 @@ func becomeLake(args []string) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("start %s: %w", path, syscall.Exec(path, append([]string{path}, args...), os.Environ()))
+	err = os.Setenv(versionVar, version)
+	if err == nil {
+		err = syscall.Exec(path, append([]string{path}, args...), os.Environ())
+	}
+	return fmt.Errorf("start %s: %w", path, err)
 }
 
 // findLake looks for the program beside this one, which comes from the same build, then
@@ -71,6 +75,13 @@ func findLake() (string, error) {
 // Killed in the middle it leaves all of a night or nothing.
 const lakePatience = 3 * time.Second
 
+// lakeBound is how long the program may take: a catalog that does not answer must not
+// hold up what follows a night without end.
+const lakeBound = 30 * time.Minute
+
+// versionVar tells the program which version started it: both must be of one.
+const versionVar = "PLACEMENTSYNC_VERSION"
+
 // runLake runs the program to its end and returns what it printed. Its log joins the log
 // of this one.
 func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
@@ -85,20 +96,34 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	if g.quiet {
 		flags = append(flags, "--quiet")
 	}
-	cmd := exec.CommandContext(ctx, path, append(flags, args...)...)
+	bound := g.lakeBound
+	if bound == 0 {
+		bound = lakeBound
+	}
+	bounded, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	cmd := exec.CommandContext(bounded, path, append(flags, args...)...)
+	cmd.Env = append(os.Environ(), versionVar+"="+version)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = lakePatience
 	var out bytes.Buffer
 	log := &lakeLog{to: g.stderr}
 	cmd.Stdout, cmd.Stderr = &out, log
 	err = cmd.Run()
-	if problem := log.end(); err != nil && problem != "" {
-		return out.Bytes(), errors.New(problem)
+	problem := log.end()
+	switch {
+	case err == nil:
+	case bounded.Err() != nil && ctx.Err() == nil:
+		err = fmt.Errorf("%s %s did not end within %s and was stopped: look whether the catalog and the bucket answer; "+
+			"\"placementsync lake %[2]s\" may take longer", path, args[0], bound)
+	case problem != "" && cmd.ProcessState.ExitCode() == ledger.Misused.ExitCode():
+		err = usageErr("%s", problem)
+	case problem != "":
+		err = errors.New(problem)
+	default:
+		err = fmt.Errorf("%s %s ended without saying why: %w", path, args[0], err)
 	}
-	if err != nil {
-		return out.Bytes(), fmt.Errorf("%s %s ended without saying why: %w", path, args[0], err)
-	}
-	return out.Bytes(), nil
+	return out.Bytes(), err
 }
 
 // lakeLog passes the log of the program on and holds its last words back: they are the
@@ -161,8 +186,8 @@ type lakePublished struct {
 
 // publishToLake commits the nights that the lake lacks.
 func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Run, error) {
-	entry := g.beginFollow(ledger.Lake)
-	out, err := g.runLake(ctx, "publish", "--all", "--format", "json")
+	entry := ledger.BeginFollow(ledger.Lake, version, g.now())
+	out, err := g.runLake(ctx, "publish", "--all", "--unrecorded", "--format", "json")
 	var answer lakePublished
 	read := json.Unmarshal(out, &answer)
 	for _, p := range answer.Published {
@@ -181,7 +206,7 @@ func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Ru
 	if err != nil {
 		err = fmt.Errorf("publish to the lake: %w", err)
 	}
-	return g.endFollow(ctx, entry, err), err
+	return entry.EndFollow(ctx, g.now(), err), err
 }
 
 // expireLake removes what lake.keep_nights no longer keeps.

@@ -17,6 +17,8 @@ type process struct {
 	// width is that of the terminal on stdout, stderrWidth that on stderr; 0: it is
 	// not a terminal.
 	width, stderrWidth int
+	// lakeBound is how long the program of the lake may take; 0: the constant.
+	lakeBound time.Duration
 	// step is called around each change of the disk; nil: none.
 	step func(name string) error
 	// patient is called by a command that may take longer than grace to stop after

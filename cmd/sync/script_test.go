@@ -25,10 +25,19 @@ func TestMain(m *testing.M) {
 		"placementsync": main,
 		// The demo service in a process of its own.
 		"placementsync-service": mainService,
+		// It does not wait long for the program of the lake.
+		"placementsync-hasty": mainHasty,
 		// Its database is busy when a signal comes, and heeds it or does not.
 		"placementsync-merging": func() { mainHeldBy(func(ctx context.Context) { <-ctx.Done() }) },
 		"placementsync-stuck":   func() { mainHeldBy(func(context.Context) { select {} }) },
 	})
+}
+
+// mainHasty is the program, which gives the one of the lake a moment.
+func mainHasty() {
+	p := hostProcess()
+	p.lakeBound = 200 * time.Millisecond
+	os.Exit(executeArgs(context.Background(), os.Args[1:], p))
 }
 
 // mainHeldBy is the program, with a night that stops in the middle of its merge.

@@ -30,6 +30,8 @@ var catalogSQL warehouse.SQLFile
 type sqlCatalog struct {
 	cfg   Config
 	files *files
+	// place names the catalog in errors.
+	place string
 	// db is nil for a catalog.db that does not exist.
 	db      *sql.DB
 	dialect dialect
@@ -55,7 +57,7 @@ type dialect struct {
 
 // openSQL opens a catalog in sqlite or Postgres. It creates nothing.
 func openSQL(ctx context.Context, cfg Config, f *files) (*sqlCatalog, error) {
-	c := &sqlCatalog{cfg: cfg, files: f}
+	c := &sqlCatalog{cfg: cfg, files: f, place: "the catalog of the lake"}
 	var err error
 	path, isFile := strings.CutPrefix(cfg.Catalog, SQLite+":")
 	switch {
@@ -65,7 +67,7 @@ func openSQL(ctx context.Context, cfg Config, f *files) (*sqlCatalog, error) {
 		c.db, c.dialect, err = openPostgres(ctx, cfg)
 		return c, err
 	}
-	c.dialect = sqliteDialect(path)
+	c.dialect, c.place = sqliteDialect(path), c.place+" "+path // sqlite names no file in its errors
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return c, nil
 	}
@@ -101,7 +103,7 @@ type registered struct {
 func (c *sqlCatalog) load(ctx context.Context) (tables, error) {
 	rows, err := c.list(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read the catalog of the lake: %w", err)
+		return nil, fmt.Errorf("read %s: %w", c.place, err)
 	}
 	loaded := make([]*table.Table, len(rows))
 	err = eachOf(c.files.workers(), indexes(rows), func(i int) error {
@@ -195,7 +197,7 @@ func (c *sqlCatalog) commit(ctx context.Context, changes []change) error {
 	}
 	if c.db == nil {
 		if c.db, err = c.dialect.create(); err != nil {
-			return fmt.Errorf("create the catalog: %w", err)
+			return fmt.Errorf("create %s: %w", c.place, err)
 		}
 	}
 	committed := false
@@ -248,7 +250,7 @@ func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keep bool) (err 
 	defer cancel()
 	tx, err := c.db.BeginTx(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("begin the commit: %w", err)
+		return fmt.Errorf("begin the commit in %s: %w", c.place, err)
 	}
 	defer func() {
 		if err != nil || !keep {
@@ -287,7 +289,7 @@ func (c *sqlCatalog) commitErr(what string, err error) error {
 	if c.dialect.isConflict(err) {
 		return &ConflictError{what, err}
 	}
-	return fmt.Errorf("commit %s to the lake: %w", what, err)
+	return fmt.Errorf("commit %s in %s: %w", what, c.place, err)
 }
 
 // ensureTables makes the tables and namespaces of the catalog.
@@ -328,7 +330,7 @@ func (c *sqlCatalog) reload(context.Context, tableName) (*table.Table, error) { 
 func (c *sqlCatalog) checkAccess(ctx context.Context) (err error) {
 	if c.db == nil {
 		if c.db, err = c.dialect.create(); err != nil {
-			return fmt.Errorf("create the catalog: %w", err)
+			return fmt.Errorf("create %s: %w", c.place, err)
 		}
 	}
 	return c.swapAll(ctx, []swap{{tableName{meta, "check_" + uuid.NewString()}, "", "none"}}, false)

@@ -1,10 +1,31 @@
 package ledger
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
 )
+
+// BeginFollow is the entry of work that follows a publish and begins now.
+func BeginFollow(kind, program string, now time.Time) Run {
+	now = now.UTC()
+	return Run{ID: now.Format("20060102T150405Z") + "-" + kind, Kind: kind, StartedAt: now, Program: program}
+}
+
+// EndFollow completes the entry of work that ends now, whether it failed or, if ctx has
+// ended, was interrupted.
+func (r Run) EndFollow(ctx context.Context, now time.Time, err error) Run {
+	r.EndedAt, r.Outcome = now.UTC(), Complete
+	if err != nil {
+		r.Error, r.Outcome = err.Error(), Failed
+		if ctx.Err() != nil {
+			r.Outcome = Interrupted
+		}
+	}
+	r.ExitCode = r.Outcome.ExitCode()
+	return r
+}
 
 // Follow is how far one kind of work that follows publishes has come.
 type Follow struct {

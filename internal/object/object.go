@@ -159,6 +159,14 @@ func (b *Bucket) Address(name string) string { return "s3://" + path.Join(b.buck
 
 func (b *Bucket) key(name string) *string { return aws.String(path.Join(b.prefix, name)) }
 
+// beginning is what the keys of names begin with.
+func (b *Bucket) beginning(begins string) *string {
+	if b.prefix == "" {
+		return aws.String(begins)
+	}
+	return aws.String(b.prefix + "/" + begins)
+}
+
 // Sum identifies the bytes of an object.
 type Sum struct {
 	Bytes int64
@@ -182,11 +190,7 @@ type Object struct {
 // List returns the objects whose names begin with a text, in the order of their names.
 func (b *Bucket) List(ctx context.Context, begins string) ([]Object, error) {
 	var found []Object
-	full := begins
-	if b.prefix != "" {
-		full = b.prefix + "/" + begins
-	}
-	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: &full})
+	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: b.beginning(begins)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
