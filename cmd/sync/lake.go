@@ -116,7 +116,7 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	case bounded.Err() != nil && ctx.Err() == nil:
 		err = fmt.Errorf("%s %s did not end within %s and was stopped: look whether the catalog and the bucket answer; "+
 			"\"placementsync lake %[2]s\" may take longer", path, args[0], bound)
-	case problem != "" && cmd.ProcessState.ExitCode() == ledger.Misused.ExitCode():
+	case problem != "" && !log.crashed && cmd.ProcessState.ExitCode() == ledger.Misused.ExitCode(): // Go crashes with 2 too
 		err = usageErr("%s", problem)
 	case problem != "":
 		err = errors.New(problem)
