@@ -156,6 +156,6 @@ func mainOf(m table.Metadata) int64 {
 type FalseError struct{ Tables []string }
 
 func (e *FalseError) Error() string {
-	return fmt.Sprintf("commit to the lake: the server confirmed and did not commit: %s; the files of the night were kept: "+
-		"look at the log of the server and publish again", strings.Join(e.Tables, ", "))
+	return fmt.Sprintf("commit to the lake: the server confirmed and did not commit: %s; no file was removed: "+
+		"look at the log of the server, and try again", strings.Join(e.Tables, ", "))
 }
