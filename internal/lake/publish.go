@@ -57,6 +57,9 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 	if err := checkOrder(v, newest(all)); err != nil {
 		return p, err
 	}
+	if err := l.checkHistory(v, all); err != nil {
+		return p, err
+	}
 	todo, err := l.plan(ctx, v, all)
 	if err != nil {
 		return p, err
@@ -87,6 +90,22 @@ func checkOrder(v *Version, last shown) error {
 		return nil
 	}
 	return &OlderError{v.Run, last.run, v.At, last.at}
+}
+
+// checkHistory refuses a version of another warehouse: a new one in place of a lost one
+// must not replace the history of the lost one, which the lake may be the last to have.
+func (l *Lake) checkHistory(v *Version, all map[tableName]shown) error {
+	last := newest(all)
+	if last.run == "" || v.known[last.run] || v.Replace {
+		return nil
+	}
+	e := &OtherError{Run: v.Run, Shown: last.run, ShownSince: last.at}
+	for n, s := range all {
+		if n.part != current {
+			e.Rows += s.rows
+		}
+	}
+	return e
 }
 
 // action is what a night does to one table.
