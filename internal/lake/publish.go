@@ -75,7 +75,7 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 		err = l.catalog.commit(ctx, changes)
 	}
 	if err != nil {
-		if !errors.As(err, new(*UnknownError)) {
+		if !errors.As(err, new(*UnknownError)) && !errors.As(err, new(*FalseError)) {
 			l.files.removeMade()
 		}
 		return p, err
@@ -134,7 +134,7 @@ const mostFiles = 64
 func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]shown) ([]action, error) {
 	var todo []source
 	for _, s := range v.sources {
-		if all[s.name].run != v.Run {
+		if now := all[s.name]; now.run != v.Run || !now.onMain {
 			todo = append(todo, s)
 		}
 	}
@@ -243,7 +243,7 @@ func (l *Lake) stageAll(ctx context.Context, v *Version, have tables, plan []act
 func (l *Lake) keepsTags(ctx context.Context, v *Version, plan []action) (bool, error) {
 	t, err := l.catalog.reload(ctx, plan[0].source.name)
 	if err != nil {
-		return false, fmt.Errorf("read back %s: %w; the night is published", plan[0].source.name, err)
+		return false, &UnknownError{fmt.Errorf("read back %s: %w", plan[0].source.name, err)}
 	}
 	return t == nil || hasTag(t, v.Run), nil
 }

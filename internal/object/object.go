@@ -107,6 +107,14 @@ func (c Config) setTransport(t *http.Transport) {
 	t.MaxIdleConnsPerHost = 16
 }
 
+// Transport returns a transport for other servers, with the same bounds.
+func (c Config) Transport() *http.Transport {
+	c.Stall = cmp.Or(c.Stall, time.Minute)
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	c.setTransport(t)
+	return t
+}
+
 // stallingConn fails when nothing was read or written for a while.
 type stallingConn struct {
 	net.Conn
@@ -121,7 +129,8 @@ func (c *stallingConn) Read(p []byte) (int, error) {
 }
 
 func (c *stallingConn) Write(p []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(c.limit)); err != nil {
+	// For reading too: the answer is awaited since the connection was idle.
+	if err := c.SetDeadline(time.Now().Add(c.limit)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)
