@@ -65,6 +65,10 @@ type Lake struct {
 	cfg     Config
 	catalog catalog
 	files   *files
+
+	// id is that of the lake, and isMarked says that it stands in the folder: see checkOwner.
+	id       string
+	isMarked bool
 }
 
 // catalog registers tables. A commit is of all tables or of none.

@@ -47,6 +47,9 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 	p = Published{Run: v.Run, SnapshotAt: v.At, Tables: len(v.sources)}
 	defer func() { p.Seconds = l.cfg.Now().Sub(begun).Seconds() }()
 	have, err := l.catalog.load(ctx)
+	if err == nil {
+		err = l.checkOwner(have)
+	}
 	if err != nil {
 		return p, err
 	}
@@ -65,7 +68,7 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 		return p, err
 	}
 	if p.Already = len(todo) == 0; p.Already {
-		return p, nil
+		return p, l.markOwner()
 	}
 	changes, err := l.stageAll(ctx, v, have, todo, &p)
 	if err == nil {
@@ -78,6 +81,9 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 		return p, err
 	}
 	l.files.made.drain()
+	if err := l.markOwner(); err != nil {
+		return p, err
+	}
 	kept, err := l.keepsTags(ctx, v, todo)
 	p.TagsDropped = err == nil && !kept
 	return p, err
@@ -215,6 +221,7 @@ func (l *Lake) stageAll(ctx context.Context, v *Version, have tables, plan []act
 		if err != nil {
 			return fmt.Errorf("write %s: %w", a.source.name, err)
 		}
+		c.updates = append(c.updates, l.nameOwner(c.name))
 		changes[i] = c
 		mu.Lock()
 		defer mu.Unlock()
