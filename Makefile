@@ -94,8 +94,8 @@ torture: ## run the long fault trials (up to two hours), and write docs/reliabil
 ENGINES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/placementsync-engines
 
 .PHONY: lake-test
-lake-test: ## compare Spark, Trino and other engines with DuckDB (an hour, 4 GB of downloads into ENGINES)
-	PLACEMENTSYNC_ENGINES='$(ENGINES)' go test -tags $(TAGS) -v -timeout 90m ./internal/enginetest
+lake-test: ## compare Spark, Trino and other engines with DuckDB (up to an hour, 4 GB of downloads into ENGINES)
+	PLACEMENTSYNC_ENGINES='$(ENGINES)' go test -tags $(TAGS) -v -timeout 60m ./internal/enginetest
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (10m), one after the other, and note it (TARGETS=FuzzBody)

@@ -34,11 +34,13 @@ func runStatus(ctx context.Context, g *globals, format string) (err error) {
 	if err != nil {
 		return err
 	}
-	latest, _, err := wh.Versions.Latest()
+	latest, ok, err := wh.Versions.Latest()
+	if err == nil && ok {
+		err = s.Compare(wh, latest)
+	}
 	if err != nil {
 		return err
 	}
-	s.Latest, s.Behind = latest, latest != "" && latest != s.Run
 	if format == "json" {
 		return writeJSON(g.stdout, s)
 	}
@@ -48,7 +50,10 @@ func runStatus(ctx context.Context, g *globals, format string) (err error) {
 		fmt.Fprintf(g.stdout, "%s: night %s of %s in %d tables, %d rows; %d nights by tag\n", s.Warehouse, s.Run,
 			s.SnapshotAt.Format(time.RFC3339), len(s.Tables), s.Rows, len(s.Nights))
 	}
-	if s.Behind {
+	switch {
+	case s.Behind && s.Run == latest:
+		fmt.Fprintln(g.stdout, "readers do not see that night in every table: placementsync lake publish")
+	case s.Behind:
 		fmt.Fprintf(g.stdout, "the warehouse shows %s: placementsync lake publish\n", latest)
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 
 // backupOptions are the flags of backup.
 type backupOptions struct {
-	verify, readData bool
+	verify, readData, older bool
 }
 
 func backupCommand(g *globals) *cobra.Command {
@@ -30,7 +30,8 @@ func backupCommand(g *globals) *cobra.Command {
 			"is sent; until all of it is there, the backup before stays. run and serve do so after each\n" +
 			"night. rebuild --from reads it back.\n\n" +
 			"--verify compares the objects of the newest backup with its manifest: their sizes, and with\n" +
-			"--read-data every byte. It changes nothing.\n\n" +
+			"--read-data every byte. It changes nothing. When a newer manifest cannot be read, it fails;\n" +
+			"--older checks the newest one that can.\n\n" +
 			exitTable(meaning{ledger.Complete, "complete, or whole"}, meaning{ledger.Failed, "failed, the backup before stays; or damaged"},
 				meaning{ledger.Misused, "usage or configuration"}, meaning{ledger.Partial, "complete but for files that are damaged here"},
 				meaning{ledger.Held, "another backup is at work"}, meaning{ledger.Interrupted, "interrupted"}),
@@ -39,6 +40,7 @@ func backupCommand(g *globals) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "check the backup; send nothing")
 	cmd.Flags().BoolVar(&o.readData, "read-data", false, "with --verify: read every byte, not only names and sizes")
+	cmd.Flags().BoolVar(&o.older, "older", false, "with --verify: check an older backup when the newest manifest cannot be read")
 	return cmd
 }
 
@@ -51,8 +53,10 @@ func runBackup(ctx context.Context, g *globals, o backupOptions) error {
 		return usageErr("there is no bucket to back up to: write backup: s3://bucket/prefix into %s", g.config)
 	case o.readData && !o.verify:
 		return usageErr("--read-data is for --verify")
+	case o.older && !o.verify:
+		return usageErr("--older is for --verify")
 	case o.verify:
-		return verifyBackup(ctx, g, cfg, o.readData)
+		return verifyBackup(ctx, g, cfg, o)
 	}
 	entry, err := g.backUp(ctx, cfg)
 	if !errors.As(err, new(*warehouse.HeldError)) {
@@ -126,12 +130,13 @@ func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, er
 	return entry, nil
 }
 
-func verifyBackup(ctx context.Context, g *globals, cfg config.Config, readData bool) error {
+func verifyBackup(ctx context.Context, g *globals, cfg config.Config, o backupOptions) error {
 	c, err := g.backupConfig(ctx, cfg, cfg.Backup)
 	if err != nil {
 		return err
 	}
-	v, err := backup.Verify(ctx, c, readData)
+	c.Older = o.older
+	v, err := backup.Verify(ctx, c, o.readData)
 	if err != nil {
 		return err
 	}
@@ -142,7 +147,7 @@ func verifyBackup(ctx context.Context, g *globals, cfg config.Config, readData b
 		fmt.Fprintf(g.stdout, "%s: %s\n", query.OnScreen(p.File), query.OnScreen(p.Problem))
 	}
 	read := "names and sizes; --read-data reads every byte"
-	if readData {
+	if o.readData {
 		read = sizeText(v.Bytes) + " read"
 	}
 	verdict := "whole"

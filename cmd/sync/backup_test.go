@@ -53,6 +53,7 @@ backup: s3://store/night
 `, base, demoToken, server.URL)), 0o600))
 	d.g = &globals{process: hostProcess(), config: filepath.Join(d.root, "config.yaml")}
 	d.g.stdout, d.g.stderr = d.out, d.out
+	d.store.Now = func() time.Time { return d.g.now() }
 	return d
 }
 

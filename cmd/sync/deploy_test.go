@@ -91,7 +91,7 @@ func TestOperationsAreCurrent(t *testing.T) {
 		codes = append(codes, row[1])
 	}
 	same(t, "exit codes", codes, headings(`Exit code (\d+)`))
-	same(t, "alerts", []string{notify.Failed, notify.Partial, notify.Gate, notify.Damaged, notify.Behind}, headings("Alert `([a-z]+)`"))
+	same(t, "alerts", []string{notify.Failed, notify.Partial, notify.Gate, notify.Damaged, notify.Behind, notify.Recovered}, headings("Alert `([a-z]+)`"))
 	same(t, "metrics", metricNames(t), mentioned(text))
 
 	for gate, err := range map[string]error{

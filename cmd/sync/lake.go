@@ -116,7 +116,7 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	case bounded.Err() != nil && ctx.Err() == nil:
 		err = fmt.Errorf("%s %s did not end within %s and was stopped: look whether the catalog and the bucket answer; "+
 			"\"placementsync lake %[2]s\" may take longer", path, args[0], bound)
-	case problem != "" && cmd.ProcessState.ExitCode() == ledger.Misused.ExitCode():
+	case problem != "" && !log.crashed && cmd.ProcessState.ExitCode() == ledger.Misused.ExitCode(): // Go crashes with 2 too
 		err = usageErr("%s", problem)
 	case problem != "":
 		err = errors.New(problem)
@@ -132,6 +132,7 @@ type lakeLog struct {
 	to      io.Writer
 	rest    []byte // a line that has begun
 	problem strings.Builder
+	crashed bool
 }
 
 // Write implements io.Writer.
@@ -148,11 +149,21 @@ func (l *lakeLog) Write(p []byte) (int, error) {
 }
 
 func (l *lakeLog) addLine(line []byte) {
-	if l.problem.Len() > 0 || bytes.HasPrefix(line, []byte(lakeProgram+": ")) {
+	var logged struct{ Msg, Error string }
+	_ = json.Unmarshal(line, &logged)
+	switch {
+	case logged.Msg == "command failed" && logged.Error != "": // with --log-format json
+		l.problem.WriteString(logged.Error)
+	case l.crashed:
+		_, _ = l.to.Write(line) // the stack says where it was
+	case bytes.HasPrefix(line, []byte("panic: ")), bytes.HasPrefix(line, []byte("fatal error: ")):
+		l.crashed = true
 		l.problem.Write(line)
-		return
+	case l.problem.Len() > 0, bytes.HasPrefix(line, []byte(lakeProgram+": ")):
+		l.problem.Write(line)
+	default:
+		_, _ = l.to.Write(line) // a log that cannot be written stops no work
 	}
-	_, _ = l.to.Write(line) // a log that cannot be written stops no work
 }
 
 // end returns the error of the program; empty: it named none.

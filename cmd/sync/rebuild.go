@@ -20,6 +20,7 @@ type rebuildOptions struct {
 	skipDamaged bool
 	series      bool
 	from        string
+	older       bool
 }
 
 func rebuildCommand(g *globals) *cobra.Command {
@@ -36,19 +37,24 @@ func rebuildCommand(g *globals) *cobra.Command {
 			"from copies or from the history in the catalog that readers see.\n\n" +
 			"--from s3://bucket/prefix first brings back parquet/ and state/ from a backup, into a folder\n" +
 			"without a warehouse. Every file is compared with its checksum before it appears; an\n" +
-			"interrupted restore continues.\n\n" + exitCodes(),
+			"interrupted restore continues. When the newest backup cannot be read, it fails; --older takes\n" +
+			"the newest one that can.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
 		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runRebuild(cmd.Context(), g, o) }),
 	}
 	cmd.Flags().BoolVar(&o.skipDamaged, "skip-damaged", false, "leave out damaged files, and list them")
 	cmd.Flags().BoolVar(&o.series, "series", false, "write damaged files of the Parquet series again from the catalog; publish nothing")
 	cmd.Flags().StringVar(&o.from, "from", "", "restore the backup at this `address` first, such as s3://bucket/prefix")
+	cmd.Flags().BoolVar(&o.older, "older", false, "with --from: take an older backup when the newest one cannot be read")
 	cmd.MarkFlagsMutuallyExclusive("skip-damaged", "series")
 	cmd.MarkFlagsMutuallyExclusive("from", "series")
 	return cmd
 }
 
 func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
+	if o.older && o.from == "" {
+		return usageErr("--older is for --from")
+	}
 	load := g.loadWarehouse
 	if o.from != "" {
 		load = func() (config.Config, error) { return g.loadStorage() }
@@ -58,7 +64,7 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 		return err
 	}
 	if o.from != "" {
-		if err := restoreBackup(ctx, g, cfg, o.from); err != nil {
+		if err := restoreBackup(ctx, g, cfg, o); err != nil {
 			return err
 		}
 	}
@@ -87,11 +93,12 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 }
 
 // restoreBackup brings parquet/ and state/ back, for rebuild.
-func restoreBackup(ctx context.Context, g *globals, cfg config.Config, address string) error {
-	c, err := g.backupConfig(ctx, cfg, address)
+func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuildOptions) error {
+	c, err := g.backupConfig(ctx, cfg, o.from)
 	if err != nil {
 		return err
 	}
+	c.Older = o.older
 	res, err := backup.Restore(ctx, c)
 	if err != nil {
 		return err

@@ -38,8 +38,11 @@ type Config struct {
 	Bucket    *object.Bucket
 	// Program is the version that manifests name.
 	Program string
-	Now     func() time.Time
-	Log     *slog.Logger
+	// Older lets Restore and Verify take a backup that can be read in place of a newer one
+	// that cannot.
+	Older bool
+	Now   func() time.Time
+	Log   *slog.Logger
 }
 
 // Result is what Run did.
@@ -75,12 +78,12 @@ type run struct {
 	mu     sync.Mutex
 	result Result
 	// stored are the objects in the bucket, by name.
-	stored map[string]int64
+	stored map[string]object.Object
 	files  []File
 }
 
 // Run brings the backup up to date. After an error the bucket has the backups that it
-// had before, and the next Run sends only what is still missing.
+// had before, or one more, and the next Run sends only what is still missing.
 func Run(ctx context.Context, c Config) (res Result, err error) {
 	unlock, err := c.Warehouse.Mirror.Lock()
 	if err != nil {
@@ -95,20 +98,18 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	if err != nil {
 		return res, err
 	}
-	if n, err := c.Bucket.AbortAll(ctx); err != nil {
-		c.Log.Warn("parts of interrupted uploads not removed, the next backup tries again", "error", err)
-	} else if n > 0 {
-		c.Log.Info("parts of interrupted uploads removed", "uploads", n)
-	}
 	if err := r.listStored(ctx); err != nil {
 		return res, err
 	}
 	if err := r.sendFiles(ctx); err != nil {
 		return r.result, err
 	}
-	m := Manifest{Kind: manifestKind, Format: manifestFormat, Run: r.result.Run, At: timeAfter(c.Now(), kept), Program: c.Program, Files: r.files, LeftOut: r.result.LeftOut}
+	m := Manifest{Kind: manifestKind, Format: manifestFormat, Run: r.result.Run, At: timeAfter(c.Now(), kept.last), Program: c.Program, Files: r.files, LeftOut: r.result.LeftOut}
 	name, err := writeManifest(ctx, c.Bucket, m)
 	if err != nil {
+		return r.result, err
+	}
+	if err := r.checkStored(ctx, name); err != nil {
 		return r.result, err
 	}
 	r.result.Files = len(m.Files)
@@ -116,7 +117,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 		r.result.Bytes += f.Bytes
 	}
 	// The backup stands. What fails now only leaves objects that are not needed.
-	if err := r.removeOld(ctx, append(kept, named{name, m})); err != nil {
+	if err := r.removeOld(ctx, name); err != nil {
 		c.Log.Warn("objects of old backups not removed, the next backup tries again", "error", err)
 	}
 	return r.result, nil
@@ -124,13 +125,9 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 
 // timeAfter is the time that a manifest is named by: later than that of every backup so far,
 // also after the clock went back, since the name says which one is the newest.
-func timeAfter(now time.Time, kept []named) time.Time {
+func timeAfter(now, last time.Time) time.Time {
 	now = now.UTC().Truncate(time.Millisecond)
-	if len(kept) == 0 {
-		return now
-	}
-	next := kept[len(kept)-1].At.Truncate(time.Millisecond).Add(time.Millisecond)
-	if now.Before(next) {
+	if next := last.Add(time.Millisecond); now.Before(next) {
 		return next
 	}
 	return now
@@ -139,15 +136,15 @@ func timeAfter(now time.Time, kept []named) time.Time {
 // checkOwner returns the backups in the bucket, and an *OtherError when the newest is of
 // a warehouse that this one does not continue: a new warehouse in place of a lost one
 // must not replace the backup of the lost one.
-func (r *run) checkOwner(ctx context.Context) ([]named, error) {
+func (r *run) checkOwner(ctx context.Context) (manifests, error) {
 	kept, err := listManifests(ctx, r.Bucket)
-	if err != nil || len(kept) == 0 {
+	if err != nil || len(kept.whole) == 0 {
 		return kept, err
 	}
-	newest := kept[len(kept)-1].Run
+	newest := kept.whole[len(kept.whole)-1].Run
 	runs, err := r.Warehouse.Ledger.AllRuns()
 	if err != nil {
-		return nil, err
+		return kept, err
 	}
 	for _, one := range runs {
 		if one.ID == newest {
@@ -157,16 +154,32 @@ func (r *run) checkOwner(ctx context.Context) ([]named, error) {
 	if newest == "" || newest == r.result.Run {
 		return kept, nil
 	}
-	return nil, &OtherError{r.Bucket.Address(""), newest}
+	return kept, &OtherError{r.Bucket.Address(""), newest}
 }
 
 func (r *run) listStored(ctx context.Context) error {
 	objects, err := r.Bucket.List(ctx, dataDir)
-	r.stored = map[string]int64{}
+	r.stored = map[string]object.Object{}
 	for _, o := range objects {
-		r.stored[o.Name] = o.Bytes
+		r.stored[o.Name] = o
 	}
 	return err
+}
+
+// checkStored holds that what the manifest names is there: another program at work on the
+// same prefix may have removed what this one found. If not, the manifest is taken back.
+func (r *run) checkStored(ctx context.Context, manifest string) error {
+	if err := r.listStored(ctx); err != nil {
+		return err
+	}
+	for _, f := range r.files {
+		if !r.isStored(f.sum()) {
+			err := fmt.Errorf("back up to %s: %s was there and is gone, which is %s: another program removes objects there, or another warehouse has this prefix; "+
+				"the backup before stays, and the next one sends it again", r.Bucket.Address(""), dataName(f.sum()), f.File)
+			return errors.Join(err, r.Bucket.Delete(ctx, manifest))
+		}
+	}
+	return nil
 }
 
 // sendFiles sends what the bucket lacks. What looks damaged is looked at again: a prune
@@ -239,8 +252,8 @@ func (r *run) sendFile(ctx context.Context, want warehouse.ManifestFileSum) erro
 func (r *run) isStored(sum object.Sum) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	size, ok := r.stored[dataName(sum)]
-	return ok && size == sum.Bytes
+	o, ok := r.stored[dataName(sum)]
+	return ok && o.Bytes == sum.Bytes
 }
 
 func (r *run) addFile(file string, sum object.Sum, isNew bool) {
@@ -248,7 +261,7 @@ func (r *run) addFile(file string, sum object.Sum, isNew bool) {
 	defer r.mu.Unlock()
 	r.files = append(r.files, File{file, sum.Bytes, sum.SHA256})
 	if isNew {
-		r.stored[dataName(sum)] = sum.Bytes
+		r.stored[dataName(sum)] = object.Object{Bytes: sum.Bytes}
 		r.result.Sent++
 		r.result.SentBytes += sum.Bytes
 	}
@@ -261,9 +274,31 @@ func (r *run) leaveOut(file, problem string) {
 }
 
 // removeOld removes all backups but the newest two, then what no backup names. Whoever
-// restores the newest one meanwhile still finds all of it.
-func (r *run) removeOld(ctx context.Context, all []named) error {
+// restores the newest one meanwhile still finds all of it. What a manifest names that
+// cannot be read is not known, so nothing is removed while there is one.
+//
+// Two machines may be at work on one prefix, against the rules. So manifests are listed
+// anew, and what was stored within a day of this one's stays: it may wait for its own.
+func (r *run) removeOld(ctx context.Context, own string) error {
 	const keep = 2
+	kept, err := listManifests(ctx, r.Bucket)
+	if err != nil {
+		return err
+	}
+	if len(kept.unread) > 0 {
+		return fmt.Errorf("%w; nothing is removed while it is there", kept.unread[0].err)
+	}
+	all := kept.whole
+	at := slices.IndexFunc(all, func(m named) bool { return m.name == own })
+	if at < 0 {
+		return fmt.Errorf("find the backup %s: it is gone; nothing is removed", r.Bucket.Address(own))
+	}
+	before := all[at].storedAt.Add(-24 * time.Hour)
+	if n, err := r.Bucket.AbortBefore(ctx, dataDir, before); err != nil {
+		return err
+	} else if n > 0 {
+		r.Log.Info("parts of interrupted uploads removed", "uploads", n)
+	}
 	var doomed []string
 	for len(all) > keep {
 		doomed = append(doomed, all[0].name)
@@ -279,8 +314,8 @@ func (r *run) removeOld(ctx context.Context, all []named) error {
 		}
 	}
 	doomed = nil
-	for name := range r.stored {
-		if !needed[name] {
+	for name, o := range r.stored {
+		if !needed[name] && !o.StoredAt.IsZero() && o.StoredAt.Before(before) {
 			doomed = append(doomed, name)
 		}
 	}

@@ -54,10 +54,30 @@ func dataName(sum object.Sum) string { return dataDir + sum.SHA256 }
 
 func compareText(x, y string) int { return strings.Compare(x, y) }
 
+// nameTime is the time in the name of a manifest.
+const nameTime = "20060102T150405.000Z"
+
 // named is a manifest with the name of its object.
 type named struct {
 	name string
+	// storedAt is by the clock of the server; zero: it does not say.
+	storedAt time.Time
 	Manifest
+}
+
+// unread is a manifest that cannot be read.
+type unread struct {
+	name string
+	err  error
+}
+
+// manifests are those in a bucket.
+type manifests struct {
+	// whole are those that can be read, oldest first.
+	whole  []named
+	unread []unread
+	// last is the time in the name of the newest, also when that cannot be read.
+	last time.Time
 }
 
 func writeManifest(ctx context.Context, b *object.Bucket, m Manifest) (name string, err error) {
@@ -65,39 +85,45 @@ func writeManifest(ctx context.Context, b *object.Bucket, m Manifest) (name stri
 	if err != nil {
 		return "", err
 	}
-	name = manifestsDir + m.At.Format("20060102T150405.000Z") + "-" + object.SumOf(text).SHA256 + suffix
+	name = manifestsDir + m.At.Format(nameTime) + "-" + object.SumOf(text).SHA256 + suffix
 	return name, b.PutBytes(ctx, name, text)
 }
 
-// listManifests reads the manifests in a bucket, oldest first. Objects with other names
-// are of others. A damaged one is passed over as long as another one is whole.
-func listManifests(ctx context.Context, b *object.Bucket) (whole []named, err error) {
+// listManifests reads the manifests in a bucket. Objects with other names are of others.
+// It fails when none of them can be read.
+func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err error) {
 	objects, err := b.List(ctx, manifestsDir)
 	if err != nil {
-		return nil, err
+		return all, err
 	}
 	var problems []error
 	for _, o := range objects {
-		at, sum, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(o.Name, manifestsDir), suffix), "-")
-		if _, timeErr := time.Parse("20060102T150405.000Z", at); !ok || timeErr != nil {
+		text, sum, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(o.Name, manifestsDir), suffix), "-")
+		at, timeErr := time.Parse(nameTime, text)
+		if !ok || timeErr != nil {
 			continue
 		}
 		m, err := readManifest(ctx, b, o.Name, sum)
 		switch {
 		case errors.Is(err, object.ErrMissing): // another backup ended meanwhile
+			continue
 		case errors.As(err, new(*manifestError)):
+			all.unread = append(all.unread, unread{o.Name, err})
 			problems = append(problems, err)
 		case err != nil:
-			return nil, err
+			return all, err
 		default:
-			whole = append(whole, named{o.Name, m})
+			all.whole = append(all.whole, named{o.Name, o.StoredAt, m})
+		}
+		if at.After(all.last) {
+			all.last = at
 		}
 	}
-	if len(whole) == 0 {
-		return nil, errors.Join(problems...)
+	if len(all.whole) == 0 {
+		return all, errors.Join(problems...)
 	}
-	slices.SortFunc(whole, func(x, y named) int { return compareText(x.name, y.name) })
-	return whole, nil
+	slices.SortFunc(all.whole, func(x, y named) int { return compareText(x.name, y.name) })
+	return all, nil
 }
 
 // manifestError says that a manifest is not what was written, or of a newer program.
@@ -122,17 +148,36 @@ func readManifest(ctx context.Context, b *object.Bucket, name, sum string) (m Ma
 		return m, &manifestError{b.Address(name), fmt.Sprintf("placementsync %s wrote it in format %d and this program knows %d: use that program or a newer one",
 			m.Program, m.Format, manifestFormat)}
 	}
+	known := make(map[string]bool, len(m.Files))
+	for _, f := range m.Files {
+		if known[f.File] {
+			return m, &manifestError{b.Address(name), fmt.Sprintf("it names %q twice", f.File)}
+		}
+		known[f.File] = true
+	}
 	return m, nil
 }
 
-// newest is the backup that a restore reads.
-func newest(ctx context.Context, b *object.Bucket) (Manifest, error) {
-	all, err := listManifests(ctx, b)
+// readNewest returns the backup that a restore reads. A newer one that cannot be read is
+// an error: it may have what this one has not.
+func (c Config) readNewest(ctx context.Context) (Manifest, error) {
+	all, err := listManifests(ctx, c.Bucket)
 	if err != nil {
 		return Manifest{}, err
 	}
-	if len(all) == 0 {
-		return Manifest{}, fmt.Errorf("find a backup in %s: there is none: check bucket and prefix, or run placementsync backup", b.Address(""))
+	if len(all.whole) == 0 {
+		return Manifest{}, fmt.Errorf("find a backup in %s: there is none: check bucket and prefix, or run placementsync backup", c.Bucket.Address(""))
 	}
-	return all[len(all)-1].Manifest, nil
+	newest := all.whole[len(all.whole)-1]
+	for _, one := range all.unread {
+		switch {
+		case one.name < newest.name:
+		case c.Older:
+			c.Log.Warn("a newer backup cannot be read, an older one is taken", "error", one.err, "run", newest.Run, "at", newest.At)
+		default:
+			return Manifest{}, fmt.Errorf("%w; the newest one that can be read is that of %s, of %s; nothing was changed: --older takes that one",
+				one.err, newest.Run, newest.At.Format(time.DateTime))
+		}
+	}
+	return newest.Manifest, nil
 }

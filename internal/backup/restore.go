@@ -27,7 +27,7 @@ type Restored struct {
 // warehouse. A file appears when its checksum was compared, and the ledger last: until
 // then no night begins. After an error, another Restore fetches only what is missing.
 func Restore(ctx context.Context, c Config) (res Restored, err error) {
-	if res.Manifest, err = newest(ctx, c.Bucket); err != nil {
+	if res.Manifest, err = c.readNewest(ctx); err != nil {
 		return res, err
 	}
 	mirror := c.Warehouse.Mirror
@@ -128,7 +128,7 @@ type Verified struct {
 // Verify compares the objects of the newest backup with its manifest: their sizes, and
 // with readData their bytes. It changes nothing.
 func Verify(ctx context.Context, c Config, readData bool) (v Verified, err error) {
-	if v.Manifest, err = newest(ctx, c.Bucket); err != nil {
+	if v.Manifest, err = c.readNewest(ctx); err != nil {
 		return v, err
 	}
 	objects, err := c.Bucket.List(ctx, dataDir)

@@ -410,6 +410,26 @@ func TestParseBucket(t *testing.T) {
 	}
 }
 
+// TestTheLakeIsNamedAsABackup: an address that not every server accepts, or with a key in
+// it, is refused and not shown.
+func TestTheLakeIsNamedAsABackup(t *testing.T) {
+	for address, want := range map[string]string{
+		"s3://bucket/lake": "", "./lake": "",
+		"s3://AKIA:hunter2@bucket/x": "contains credentials", "s3://bucket//x": "has a prefix", "s3://bucket/a b": "has a prefix",
+		"gs://bucket/x": "is not an address in object storage",
+	} {
+		cfg, err := config.Parse("f", minimal("lake: {catalog: 'sqlite:c.db', warehouse: '"+address+"'}\n"), env)
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", address, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), "lake.warehouse: "+want)):
+			t.Errorf("%s: got %v, want %q (%s)", address, err, want, cfg.Lake.Warehouse)
+		case err != nil && strings.Contains(err.Error(), "hunter2"):
+			t.Errorf("the error shows a secret: %v", err)
+		}
+	}
+}
+
 func TestReadKeys(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -24,7 +24,7 @@ var scripts embed.FS
 const foldersVar = "PLACEMENTSYNC_ENGINES"
 
 // equipment is the folder of the engines: scripts, a Python environment and jars.
-type equipment struct{ dir string }
+type equipment struct{ dir, python string }
 
 // equip installs what the scripts need, and skips the test with the name of the program
 // that is missing.
@@ -34,24 +34,35 @@ func equip(t *testing.T, programs ...string) equipment {
 	if dir == "" {
 		t.Skipf("takes an hour and downloads two gigabytes: make lake-test runs it, and so does %s=<folder>", foldersVar)
 	}
-	for _, program := range append([]string{"python3"}, programs...) {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("left out: there is no program %s", program)
-		}
-	}
+	require(t, append([]string{"python3"}, programs...)...)
 	dir, err := filepath.Abs(dir)
 	must(t, err)
-	must(t, os.MkdirAll(dir, 0o755))
+	e := equipment{dir: dir, python: filepath.Join(dir, "venv", "bin", "python")}
+	e.writeScripts(t)
+	e.installPython(t)
+	return e
+}
+
+// require skips the test with the name of the program that is missing.
+func require(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("left out: there is no program %s in PATH", program)
+		}
+	}
+}
+
+func (e equipment) writeScripts(t *testing.T) {
+	t.Helper()
+	must(t, os.MkdirAll(e.dir, 0o755))
 	names, err := fs.Glob(scripts, "engines/*.*")
 	must(t, err)
 	for _, name := range names {
 		text, err := scripts.ReadFile(name)
 		must(t, err)
-		must(t, os.WriteFile(filepath.Join(dir, filepath.Base(name)), text, 0o644))
+		must(t, os.WriteFile(e.path(filepath.Base(name)), text, 0o644))
 	}
-	e := equipment{dir}
-	e.installPython(t)
-	return e
 }
 
 // installPython makes the environment, once for each state of the pins.
@@ -149,20 +160,8 @@ type result struct {
 // compared.
 func (e equipment) run(t *testing.T, script string, j job) {
 	t.Helper()
-	text, err := json.Marshal(j)
-	must(t, err)
-	file := filepath.Join(t.TempDir(), "job.json")
-	must(t, os.WriteFile(file, text, 0o644))
-	cmd := exec.CommandContext(t.Context(), e.path("venv", "bin", "python"), e.path(script), file)
-	cmd.Dir = j.Scratch // ClickHouse reads nothing outside of it.
-	cmd.Env = append(os.Environ(), "SPARK_LOCAL_IP=127.0.0.1")
-	var complaint strings.Builder
-	cmd.Stderr = &complaint
-	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
 	compared, rows, seconds := 0, int64(0), 0.0
-	readResults(t, out, func(r result) {
+	complaint := e.ask(t, script, j.Scratch, j, func(r result) {
 		if r.Version != "" {
 			t.Logf("%s", r.Version)
 			return
@@ -177,13 +176,33 @@ func (e equipment) run(t *testing.T, script string, j job) {
 			t.Logf("%s: %d rows in %.2f s, %d differences", r.What, r.Rows, r.Seconds, len(r.Differences))
 		}
 	})
+	if compared == 0 {
+		t.Errorf("%s compared nothing\n%s", script, complaint)
+	}
+	t.Logf("%s: %d answers with %d rows compared, %.1f s in the engine", script, compared, rows, seconds)
+}
+
+// ask runs a script with a job in a folder, passes on its results, and returns what it
+// says beside them. It fails the test when the script fails.
+func (e equipment) ask(t *testing.T, script, dir string, job any, use func(result)) string {
+	t.Helper()
+	text, err := json.Marshal(job)
+	must(t, err)
+	file := filepath.Join(t.TempDir(), "job.json")
+	must(t, os.WriteFile(file, text, 0o644))
+	cmd := exec.CommandContext(t.Context(), e.python, e.path(script), file)
+	cmd.Dir = dir // ClickHouse reads nothing outside of it.
+	cmd.Env = append(os.Environ(), "SPARK_LOCAL_IP=127.0.0.1")
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	readResults(t, out, use)
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%s: %v\n%s", script, err, complaint.String())
 	}
-	if compared == 0 {
-		t.Errorf("%s compared nothing\n%s", script, complaint.String())
-	}
-	t.Logf("%s: %d answers with %d rows compared, %.1f s in the engine", script, compared, rows, seconds)
+	return complaint.String()
 }
 
 func readResults(t *testing.T, out io.Reader, use func(result)) {

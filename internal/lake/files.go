@@ -168,13 +168,25 @@ func (f *files) syncFolders() error {
 	return eachOf(f.workers(), f.made.folders(localPath(f.root)), f.disk.Sync)
 }
 
+// removalLimit bounds how long the files of a publisher that failed are removed: the
+// storage may be what failed.
+const removalLimit = 10 * time.Second
+
 // removeMade removes the files that no commit refers to. One that cannot be removed is an
 // orphan, which expire removes.
 func (f *files) removeMade() {
 	names, by := f.made.drain()
-	for i := len(names) - 1; i >= 0; i-- {
-		_ = by[i].Remove(names[i])
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), removalLimit)
+	go func() {
+		defer cancel()
+		_ = eachOf(f.workers(), indexes(names), func(i int) error {
+			if ctx.Err() == nil {
+				_ = by[i].Remove(names[i])
+			}
+			return nil
+		})
+	}()
+	<-ctx.Done()
 }
 
 // workers is how many files are written at once; with trials one, so that steps come in

@@ -1,15 +1,20 @@
 package lake
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 )
+
+// connectLimit bounds how long connecting takes, if the address does not say.
+const connectLimit = 10 * time.Second
 
 // openPostgres connects to a Postgres database. Errors of pgx do not contain the
 // password.
@@ -17,6 +22,7 @@ func openPostgres(ctx context.Context, cfg Config) (*sql.DB, dialect, error) {
 	d := dialect{
 		hasTables:  "SELECT to_regclass('iceberg_tables') IS NOT NULL",
 		numbered:   true,
+		bound:      "SELECT set_config('lock_timeout', '20s', true), set_config('statement_timeout', '60s', true)",
 		isConflict: isPostgresConflict,
 	}
 	connection, err := pgx.ParseConfig(cfg.Catalog)
@@ -32,6 +38,7 @@ func openPostgres(ctx context.Context, cfg Config) (*sql.DB, dialect, error) {
 			connection.Password = password
 		}
 	}
+	connection.ConnectTimeout = cmp.Or(connection.ConnectTimeout, connectLimit)
 	db := stdlib.OpenDB(*connection)
 	if err := db.PingContext(ctx); err != nil {
 		return nil, d, errors.Join(fmt.Errorf("open the catalog: %w: look at lake.catalog and the password; nothing was changed", err), db.Close())

@@ -57,6 +57,9 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 	if err := checkOrder(v, newest(all)); err != nil {
 		return p, err
 	}
+	if err := l.checkHistory(v, all); err != nil {
+		return p, err
+	}
 	todo, err := l.plan(ctx, v, all)
 	if err != nil {
 		return p, err
@@ -69,7 +72,7 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 		err = l.catalog.commit(ctx, changes)
 	}
 	if err != nil {
-		if !errors.As(err, new(*UnknownError)) {
+		if !errors.As(err, new(*UnknownError)) && !errors.As(err, new(*FalseError)) {
 			l.files.removeMade()
 		}
 		return p, err
@@ -87,6 +90,22 @@ func checkOrder(v *Version, last shown) error {
 		return nil
 	}
 	return &OlderError{v.Run, last.run, v.At, last.at}
+}
+
+// checkHistory refuses a version of another warehouse: a new one in place of a lost one
+// must not replace the history of the lost one, which the lake may be the last to have.
+func (l *Lake) checkHistory(v *Version, all map[tableName]shown) error {
+	last := newest(all)
+	if last.run == "" || v.known[last.run] || v.Replace {
+		return nil
+	}
+	e := &OtherError{Run: v.Run, Shown: last.run, ShownSince: last.at}
+	for n, s := range all {
+		if n.part != current {
+			e.Rows += s.rows
+		}
+	}
+	return e
 }
 
 // action is what a night does to one table.
@@ -109,7 +128,7 @@ const mostFiles = 64
 func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]shown) ([]action, error) {
 	var todo []source
 	for _, s := range v.sources {
-		if all[s.name].run != v.Run {
+		if now := all[s.name]; now.run != v.Run || !now.onMain {
 			todo = append(todo, s)
 		}
 	}
@@ -217,7 +236,7 @@ func (l *Lake) stageAll(ctx context.Context, v *Version, have tables, plan []act
 func (l *Lake) keepsTags(ctx context.Context, v *Version, plan []action) (bool, error) {
 	t, err := l.catalog.reload(ctx, plan[0].source.name)
 	if err != nil {
-		return false, fmt.Errorf("read back %s: %w; the night is published", plan[0].source.name, err)
+		return false, &UnknownError{fmt.Errorf("read back %s: %w", plan[0].source.name, err)}
 	}
 	return t == nil || hasTag(t, v.Run), nil
 }

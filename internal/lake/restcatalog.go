@@ -2,8 +2,10 @@ package lake
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"sync"
 
@@ -25,6 +27,9 @@ type REST struct {
 	SigningName, SigningRegion string
 }
 
+// requests is how many tables are asked for at once.
+const requests = 8
+
 // restCatalog is a server with Iceberg's REST protocol.
 type restCatalog struct {
 	cfg   Config
@@ -39,9 +44,18 @@ func openREST(ctx context.Context, cfg Config, f *files) (*restCatalog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the catalog: %w", err)
 	}
+	options = append(options, rest.WithTransportFactory(func(*tls.Config) (http.RoundTripper, func()) {
+		t := cfg.S3.Transport()
+		return recorder{t}, t.CloseIdleConnections
+	}))
 	inner, err := rest.NewCatalog(ctx, cfg.Name, cfg.REST.URI, options...)
 	if err != nil {
 		return nil, fmt.Errorf("open the catalog at %s: %w", cfg.REST.URI, err)
+	}
+	// Nothing is sent: the commit has no table, which is found after the endpoint.
+	if err := inner.CommitTransaction(ctx, []table.TableCommit{{}}); errors.Is(err, rest.ErrEndpointNotSupported) {
+		return nil, errors.Join(fmt.Errorf("open the catalog at %s: the server cannot commit several tables in one step (POST transactions/commit), "+
+			"so that readers would see half a night: use another catalog; nothing was changed", cfg.REST.URI), inner.Close())
 	}
 	return &restCatalog{cfg, inner, f, context.WithoutCancel(ctx)}, nil
 }
@@ -120,7 +134,6 @@ func (c *restCatalog) load(ctx context.Context) (tables, error) {
 	}
 	found := tables{}
 	var mu sync.Mutex // guards found
-	const requests = 8
 	return found, eachOf(requests, names, func(n tableName) error {
 		t, err := c.reload(ctx, n)
 		if err != nil {
@@ -170,21 +183,17 @@ func (c *restCatalog) commit(ctx context.Context, changes []change) error {
 	if err := c.files.syncFolders(); err != nil {
 		return fmt.Errorf("write the files: %w", err)
 	}
-	answered := false
+	var got answer
 	err := c.files.disk.Do("commit", "catalog", func() error {
-		err := c.inner.CommitTransaction(ctx, commits)
-		answered = err == nil
-		return err
+		return c.inner.CommitTransaction(context.WithValue(ctx, answerKey{}, &got), commits)
 	})
-	switch {
-	case errors.Is(err, rest.ErrCommitFailed):
-		return &ConflictError{"a table", err}
-	case err != nil && (answered || !errors.Is(err, rest.ErrRESTError) || errors.Is(err, rest.ErrCommitStateUnknown)):
-		return &UnknownError{err}
-	case err != nil:
-		return fmt.Errorf("commit to the lake: %w", err)
+	if err != nil && got.isRefusal() {
+		return fmt.Errorf("commit to the lake: the server refused with status %d: %w", got.status, err)
 	}
-	return nil
+	if got.status != 0 && err != nil {
+		err = fmt.Errorf("the server answered with status %d: %w", got.status, err)
+	}
+	return c.findOut(ctx, changes, got, err)
 }
 
 // checkAccess creates a table and drops it.

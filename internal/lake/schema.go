@@ -26,6 +26,8 @@ const (
 	timeProperty    = "placementsync.snapshot-at"
 	contentProperty = "placementsync.content"
 	programProperty = "placementsync.program"
+	// snapshotProperty is the snapshot that readers saw when the night was published.
+	snapshotProperty = "placementsync.snapshot-id"
 )
 
 // keptMetadata is how many earlier metadata files a table names. Expire removes the

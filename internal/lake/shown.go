@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -18,6 +19,9 @@ type shown struct {
 	content string
 	files   int
 	rows    int64
+	// onMain says that readers see the snapshot that the night was published as, and no
+	// other that a program has put in its place.
+	onMain bool
 }
 
 // readShown reads what a table shows; the zero value for one that was never published.
@@ -36,6 +40,8 @@ func readShown(n tableName, t *table.Table) (shown, error) {
 			n, timeProperty, err)
 	}
 	s.at = at.UTC()
+	main := strconv.FormatInt(mainOf(t.Metadata()), 10)
+	s.onMain = cmp.Or(properties[snapshotProperty], main) == main // earlier programs did not write it
 	if snapshot := t.CurrentSnapshot(); snapshot != nil && snapshot.Summary != nil {
 		summary := snapshot.Summary.Properties
 		s.content = summary[contentProperty]

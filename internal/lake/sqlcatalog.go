@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	icebergio "github.com/apache/iceberg-go/io"
 	"github.com/apache/iceberg-go/table"
@@ -36,12 +37,18 @@ type sqlCatalog struct {
 	dialect dialect
 }
 
+// databaseLimit bounds how long a database may take to read or swap the rows of all tables:
+// one that the network no longer reaches never answers.
+const databaseLimit = 90 * time.Second
+
 // dialect is what databases disagree on.
 type dialect struct {
 	// hasTables asks whether the tables of the catalog exist.
 	hasTables string
 	// numbered parameters are $1, $2; others are question marks.
 	numbered bool
+	// bound, if set, is a statement that bounds how long those of its transaction wait.
+	bound string
 	// isConflict recognizes that another publisher was first.
 	isConflict func(error) bool
 	// create makes the database; nil: it exists.
@@ -130,6 +137,8 @@ func (c *sqlCatalog) list(ctx context.Context) ([]registered, error) {
 	if c.db == nil {
 		return nil, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, databaseLimit)
+	defer cancel()
 	var exists bool
 	if err := c.db.QueryRowContext(ctx, c.dialect.hasTables).Scan(&exists); err != nil || !exists {
 		return nil, err
@@ -237,6 +246,8 @@ func nextVersion(location string) int {
 func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keep bool) (err error) {
 	// One order for all publishers, so that they wait for one another and do not deadlock.
 	slices.SortFunc(swaps, func(a, b swap) int { return strings.Compare(a.name.String(), b.name.String()) })
+	ctx, cancel := context.WithTimeout(ctx, databaseLimit)
+	defer cancel()
 	tx, err := c.db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin the commit in %s: %w", c.place, err)
@@ -246,6 +257,11 @@ func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keep bool) (err 
 			err = errors.Join(err, warehouse.Undo(tx))
 		}
 	}()
+	if c.dialect.bound != "" {
+		if _, err := tx.ExecContext(ctx, c.dialect.bound); err != nil {
+			return c.commitErr("the catalog", err)
+		}
+	}
 	if err := c.ensureTables(ctx, tx); err != nil {
 		return c.commitErr("the catalog", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/apache/iceberg-go"
@@ -46,7 +47,8 @@ func (l *Lake) stage(ctx context.Context, v *Version, base *table.Table, a actio
 	c.updates = append(append(evolution, c.updates...),
 		table.NewSetSnapshotRefUpdate(tagOf(v.Run), snapshot.SnapshotID, table.TagRef, 0, 0, 0),
 		table.NewSetPropertiesUpdate(iceberg.Properties{commentProperty: a.source.design.comment,
-			runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano)}))
+			runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano),
+			snapshotProperty: strconv.FormatInt(snapshot.SnapshotID, 10)}))
 	return c, written, nil
 }
 

@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/apache/iceberg-go/table"
+
+	"placementsync/internal/warehouse"
 )
 
 // Status is what the lake shows.
@@ -16,19 +20,22 @@ type Status struct {
 	// Run is the newest night; empty: none.
 	Run        string    `json:"run_id"`
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
-	// Nights are those that every table of the newest night has a tag for, oldest first.
+	// Nights are those that readers can ask for by tag in all tables that they have,
+	// oldest first.
 	Nights []string      `json:"nights"`
 	Rows   int64         `json:"rows"`
 	Tables []StatusTable `json:"tables"`
-	// Latest is what the warehouse shows, Behind whether the lake lacks it.
+	// Latest is what the warehouse shows, Behind whether any table of the lake lacks it.
 	Latest string `json:"latest"`
 	Behind bool   `json:"behind"`
 }
 
 // StatusTable is what the lake shows of one table.
 type StatusTable struct {
-	Table     string `json:"table"`
-	Run       string `json:"run_id"`
+	Table string `json:"table"`
+	Run   string `json:"run_id"`
+	// OnMain says that readers who name no night see the snapshot of Run.
+	OnMain    bool   `json:"on_main"`
 	Rows      int64  `json:"rows"`
 	Files     int    `json:"files"`
 	Snapshots int    `json:"snapshots"`
@@ -48,18 +55,68 @@ func (l *Lake) Status(ctx context.Context) (Status, error) {
 	}
 	last := newest(all)
 	s.Run, s.SnapshotAt = last.run, last.at
-	nights := map[string]int{}
+	nights := map[string]bool{}
 	for n, t := range have {
-		s.Tables = append(s.Tables, StatusTable{l.cfg.namespace(n.part) + "." + n.name, all[n].run, all[n].rows, all[n].files,
+		s.Tables = append(s.Tables, StatusTable{l.cfg.namespace(n.part) + "." + n.name, all[n].run, all[n].onMain, all[n].rows, all[n].files,
 			len(t.Metadata().Snapshots()), t.Location()})
 		s.Rows += all[n].rows
 		for name := range t.Metadata().Refs() {
 			if run, ok := strings.CutPrefix(name, tagOf("")); ok {
-				nights[run]++
+				nights[run] = true
 			}
 		}
 	}
 	slices.SortFunc(s.Tables, func(a, b StatusTable) int { return strings.Compare(a.Table, b.Table) })
+	for n, t := range have {
+		first, tags := firstRun(t), refNames(t.Metadata())
+		for run := range nights {
+			if first <= run && run <= all[n].run && !tags[tagOf(run)] {
+				delete(nights, run)
+			}
+		}
+	}
 	s.Nights = append(s.Nights, mapKeys(nights)...)
 	return s, nil
+}
+
+// firstRun is the earliest night of a table that it still has, by a tag or a snapshot.
+func firstRun(t *table.Table) string {
+	first := t.Properties()[runProperty]
+	for name := range t.Metadata().Refs() {
+		if run, ok := strings.CutPrefix(name, tagOf("")); ok {
+			first = min(first, run)
+		}
+	}
+	for _, s := range t.Metadata().Snapshots() {
+		if s.Summary != nil && s.Summary.Properties[runProperty] != "" {
+			first = min(first, s.Summary.Properties[runProperty])
+		}
+	}
+	return first
+}
+
+// Compare completes the status with what the warehouse shows: a run, whose tables must all
+// be what readers of the lake see.
+func (s *Status) Compare(wh *warehouse.Warehouse, run string) error {
+	m, err := wh.Versions.ReadManifest(run)
+	if err != nil {
+		return err
+	}
+	s.Latest, s.Behind = run, s.Run != run
+	shows := map[string]bool{}
+	for _, t := range s.Tables {
+		shows[t.Table] = t.Run == run && t.OnMain
+	}
+	check := func(part, name string, needed bool) {
+		isShown, exists := shows[s.Namespace+"_"+part+"."+name]
+		s.Behind = s.Behind || !isShown && (exists || needed)
+	}
+	for _, t := range m.Tables {
+		check(current, t.Name, true)
+		check(past, t.Name, false)
+	}
+	for _, def := range wh.Catalog.MetaDefinitions() {
+		check(meta, def.Name, false)
+	}
+	return nil
 }

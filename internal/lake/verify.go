@@ -2,6 +2,7 @@ package lake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -42,8 +43,13 @@ func (l *Lake) Verify(ctx context.Context, v *Version) (found Verified, err erro
 	if err != nil {
 		return found, err
 	}
+	all, err := readAllShown(have)
+	if err != nil {
+		return found, err
+	}
+	isNewest := newest(all).run == v.Run
 	for _, s := range v.sources {
-		rows, files, err := l.verifyTable(ctx, v, s, have[s.name])
+		rows, files, err := l.verifyTable(ctx, v, s, have[s.name], isNewest)
 		if ctx.Err() != nil {
 			return found, ctx.Err()
 		}
@@ -56,17 +62,35 @@ func (l *Lake) Verify(ctx context.Context, v *Version) (found Verified, err erro
 	return found, nil
 }
 
-// verifyTable compares one table.
-func (l *Lake) verifyTable(ctx context.Context, v *Version, s source, t *table.Table) (rows int64, files int, err error) {
+// snapshotOf returns the snapshot of a night in a table. Of the newest night it is the one
+// that readers see, by the tag and without it.
+func snapshotOf(run string, s source, t *table.Table, isNewest bool) (*table.Snapshot, error) {
 	if t == nil {
-		return 0, 0, fmt.Errorf("it is not in the lake")
+		return nil, errors.New("it is not in the lake")
 	}
-	snapshot := t.SnapshotByName(tagOf(v.Run))
-	if now, err := readShown(s.name, t); snapshot == nil && err == nil && now.run == v.Run {
-		snapshot = t.CurrentSnapshot() // a catalog that drops tags
+	now, err := readShown(s.name, t)
+	if err != nil {
+		return nil, err
 	}
-	if snapshot == nil {
-		return 0, 0, fmt.Errorf("it has no tag %s", tagOf(v.Run))
+	tagged, main := t.SnapshotByName(tagOf(run)), t.CurrentSnapshot()
+	if tagged == nil && now.run == run {
+		tagged = main // a catalog that drops tags
+	}
+	switch {
+	case isNewest && (now.run != run || !now.onMain || main == nil || tagged != nil && tagged.SnapshotID != main.SnapshotID):
+		return nil, fmt.Errorf("readers do not see the night, but the snapshot %d, which another program chose or wrote: "+
+			"\"placementsync lake publish\" puts it right", mainOf(t.Metadata()))
+	case tagged == nil:
+		return nil, fmt.Errorf("it has no tag %s", tagOf(run))
+	}
+	return tagged, nil
+}
+
+// verifyTable compares one table.
+func (l *Lake) verifyTable(ctx context.Context, v *Version, s source, t *table.Table, isNewest bool) (rows int64, files int, err error) {
+	snapshot, err := snapshotOf(v.Run, s, t, isNewest)
+	if err != nil {
+		return 0, 0, err
 	}
 	paths, err := v.fetchFiles(ctx, t, snapshot.SnapshotID)
 	if err != nil {

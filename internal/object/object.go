@@ -107,6 +107,14 @@ func (c Config) setTransport(t *http.Transport) {
 	t.MaxIdleConnsPerHost = 16
 }
 
+// Transport returns a transport for other servers, with the same bounds.
+func (c Config) Transport() *http.Transport {
+	c.Stall = cmp.Or(c.Stall, time.Minute)
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	c.setTransport(t)
+	return t
+}
+
 // stallingConn fails when nothing was read or written for a while.
 type stallingConn struct {
 	net.Conn
@@ -121,7 +129,8 @@ func (c *stallingConn) Read(p []byte) (int, error) {
 }
 
 func (c *stallingConn) Write(p []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(c.limit)); err != nil {
+	// For reading too: the answer is awaited since the connection was idle.
+	if err := c.SetDeadline(time.Now().Add(c.limit)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)
@@ -150,6 +159,14 @@ func (b *Bucket) Address(name string) string { return "s3://" + path.Join(b.buck
 
 func (b *Bucket) key(name string) *string { return aws.String(path.Join(b.prefix, name)) }
 
+// beginning is what the keys of names begin with.
+func (b *Bucket) beginning(begins string) *string {
+	if b.prefix == "" {
+		return aws.String(begins)
+	}
+	return aws.String(b.prefix + "/" + begins)
+}
+
 // Sum identifies the bytes of an object.
 type Sum struct {
 	Bytes int64
@@ -173,11 +190,7 @@ type Object struct {
 // List returns the objects whose names begin with a text, in the order of their names.
 func (b *Bucket) List(ctx context.Context, begins string) ([]Object, error) {
 	var found []Object
-	full := begins
-	if b.prefix != "" {
-		full = b.prefix + "/" + begins
-	}
-	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: &full})
+	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: b.beginning(begins)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {

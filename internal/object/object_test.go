@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,7 @@ func get(t *testing.T, b *object.Bucket, name string, want object.Sum) ([]byte, 
 func TestObjectsReadBackAsWritten(t *testing.T) {
 	sim, b := open(t, nil)
 	sim.PageSize = 2
+	sim.Now = func() time.Time { return time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC) }
 	for i := range 5 {
 		data := bytes.Repeat([]byte{byte(i)}, i*1000)
 		if err := b.PutBytes(t.Context(), fmt.Sprintf("data/%d", i), data); err != nil {
@@ -57,8 +59,12 @@ func TestObjectsReadBackAsWritten(t *testing.T) {
 		}
 	}
 	list, err := b.List(t.Context(), "data/")
-	if got, want := fmt.Sprint(list), "[{data/0 0} {data/1 1000} {data/2 2000} {data/3 3000} {data/4 4000}]"; err != nil || got != want {
-		t.Errorf("the list is %s (%v), want %s", got, err, want)
+	var want []object.Object
+	for i := range 5 {
+		want = append(want, object.Object{Name: fmt.Sprintf("data/%d", i), Bytes: int64(i * 1000), StoredAt: sim.Now()})
+	}
+	if err != nil || !slices.Equal(list, want) {
+		t.Errorf("the list is %v (%v), want %v", list, err, want)
 	}
 	if err := b.Delete(t.Context(), "data/0", "data/4", "data/9"); err != nil {
 		t.Fatal(err)
@@ -121,8 +127,14 @@ func TestLargeObjectGoesInParts(t *testing.T) {
 			t.Fatalf("got %v, and %d unfinished uploads", err, sim.Uploads())
 		}
 		sim.Fail = nil
-		if n, err := b.AbortAll(t.Context()); n != 1 || err != nil || sim.Uploads() != 0 {
-			t.Errorf("removed %d uploads (%v), and %d are left", n, err, sim.Uploads())
+		for _, c := range []struct {
+			begins string
+			before time.Time
+			want   int
+		}{{"other/", time.Now().Add(time.Hour), 0}, {"bro", time.Now().Add(-time.Hour), 0}, {"bro", time.Now().Add(time.Hour), 1}} {
+			if n, err := b.AbortBefore(t.Context(), c.begins, c.before); n != c.want || err != nil || sim.Uploads() != 1-c.want {
+				t.Errorf("%s before %s: removed %d uploads (%v), and %d are left", c.begins, c.before, n, err, sim.Uploads())
+			}
 		}
 	})
 	t.Run("a file that changes meanwhile is not stored", func(t *testing.T) {

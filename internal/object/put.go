@@ -98,27 +98,26 @@ func (b *Bucket) abort(ctx context.Context, key, upload *string) error {
 	defer cancel()
 	_, err := b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.bucket, Key: key, UploadId: upload})
 	if err != nil {
-		return fmt.Errorf("remove the parts of the upload, the next backup does: %s", lastCause(err))
+		return fmt.Errorf("remove the parts of the upload (a backup removes its own when they are a day old; others need a rule of the bucket): %s", lastCause(err))
 	}
 	return nil
 }
 
-// AbortAll removes the parts of uploads below the prefix that did not end. The caller
-// must know that none is at work.
-func (b *Bucket) AbortAll(ctx context.Context) (removed int, err error) {
-	var under *string
-	if b.prefix != "" {
-		under = aws.String(b.prefix + "/")
-	}
-	pages := s3.NewListMultipartUploadsPaginator(b.client, &s3.ListMultipartUploadsInput{Bucket: &b.bucket, Prefix: under})
+// AbortBefore removes the parts of uploads that began before a time and did not end, of
+// objects whose names begin with a text.
+func (b *Bucket) AbortBefore(ctx context.Context, begins string, before time.Time) (removed int, err error) {
+	pages := s3.NewListMultipartUploadsPaginator(b.client, &s3.ListMultipartUploadsInput{Bucket: &b.bucket, Prefix: b.beginning(begins)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return removed, b.newError("list the unfinished uploads of", "", err)
+			return removed, b.newError("list the unfinished uploads of", begins, err)
 		}
 		for u := range slices.Values(page.Uploads) {
+			if u.Initiated == nil || !u.Initiated.Before(before) {
+				continue // its program may be at work
+			}
 			if err := b.abort(ctx, u.Key, u.UploadId); err != nil {
-				return removed, b.newError("clean", "", err)
+				return removed, b.newError("clean", begins, err)
 			}
 			removed++
 		}

@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // AccessKey and SecretKey are those that the server accepts.
@@ -34,22 +35,27 @@ type Server struct {
 	Fail func(w http.ResponseWriter, r *http.Request) bool
 	// PageSize is how many objects a list has at most. Defaults to 1000.
 	PageSize int
+	// Now is the time that objects and uploads are stored at. Defaults to time.Now.
+	Now func() time.Time
 
 	mu      sync.Mutex
 	buckets map[string]map[string][]byte
-	uploads map[string]*upload
+	// storedAt has the time of each object, by bucket and key.
+	storedAt map[string]time.Time
+	uploads  map[string]*upload
 	// requests counts answers by method.
 	requests map[string]int
 }
 
 type upload struct {
 	bucket, key string
+	begunAt     time.Time
 	parts       map[int][]byte
 }
 
 // New returns a server with buckets that are empty.
 func New(buckets ...string) *Server {
-	s := &Server{PageSize: 1000, buckets: map[string]map[string][]byte{}, uploads: map[string]*upload{}, requests: map[string]int{}}
+	s := &Server{PageSize: 1000, Now: time.Now, buckets: map[string]map[string][]byte{}, storedAt: map[string]time.Time{}, uploads: map[string]*upload{}, requests: map[string]int{}}
 	for _, name := range buckets {
 		s.buckets[name] = map[string][]byte{}
 	}
@@ -115,6 +121,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Query().Has("uploads") || r.URL.Query().Has("uploadId"):
 		s.serveUpload(w, r, name, key, body)
 	default:
+		if r.Method == http.MethodPut {
+			s.storedAt[name+"/"+key] = s.Now()
+		}
 		serveObject(w, r, objects, key, body)
 	}
 }
@@ -160,8 +169,17 @@ func serveObject(w http.ResponseWriter, r *http.Request, objects map[string][]by
 
 // entry is an object of a list, or of a request to delete.
 type entry struct {
-	Key  string
-	Size int
+	Key          string
+	Size         int
+	LastModified string `xml:",omitempty"`
+}
+
+// timeText writes a time as S3 does; one that is not known is left out.
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
 func (s *Server) serveBucket(w http.ResponseWriter, r *http.Request, name string, objects map[string][]byte, body []byte) {
@@ -182,22 +200,28 @@ func (s *Server) serveBucket(w http.ResponseWriter, r *http.Request, name string
 			XMLName xml.Name `xml:"DeleteResult"`
 		}{})
 	case ask.Has("uploads"):
+		type entry struct {
+			Key       string
+			UploadID  string `xml:"UploadId"`
+			Initiated string
+		}
 		var list struct {
 			XMLName xml.Name `xml:"ListMultipartUploadsResult"`
-			Upload  []struct{ Key, UploadId string }
+			Upload  []entry
 		}
 		for id, u := range s.uploads {
 			if u.bucket == name && strings.HasPrefix(u.key, ask.Get("prefix")) {
-				list.Upload = append(list.Upload, struct{ Key, UploadId string }{u.key, id})
+				list.Upload = append(list.Upload, entry{u.key, id, timeText(u.begunAt)})
 			}
 		}
 		answer(w, list)
 	default:
-		s.list(w, objects, ask.Get("prefix"), ask.Get("continuation-token"))
+		s.list(w, name, ask.Get("prefix"), ask.Get("continuation-token"))
 	}
 }
 
-func (s *Server) list(w http.ResponseWriter, objects map[string][]byte, prefix, after string) {
+func (s *Server) list(w http.ResponseWriter, name, prefix, after string) {
+	objects := s.buckets[name]
 	var list struct {
 		XMLName               xml.Name `xml:"ListBucketResult"`
 		IsTruncated           bool
@@ -212,7 +236,7 @@ func (s *Server) list(w http.ResponseWriter, objects map[string][]byte, prefix, 
 			list.IsTruncated, list.NextContinuationToken = true, list.Contents[s.PageSize-1].Key
 			break
 		}
-		list.Contents = append(list.Contents, entry{key, len(objects[key])})
+		list.Contents = append(list.Contents, entry{key, len(objects[key]), timeText(s.storedAt[name+"/"+key])})
 	}
 	answer(w, list)
 }
@@ -223,12 +247,12 @@ func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request, name, key s
 	switch {
 	case r.URL.Query().Has("uploads"):
 		id = strconv.Itoa(len(s.requests)*1000 + s.requests[http.MethodPost])
-		s.uploads[id] = &upload{name, key, map[int][]byte{}}
+		s.uploads[id] = &upload{name, key, s.Now(), map[int][]byte{}}
 		answer(w, struct {
 			XMLName  xml.Name `xml:"InitiateMultipartUploadResult"`
 			Key      string
-			UploadId string
-		}{Key: key, UploadId: id})
+			UploadID string `xml:"UploadId"`
+		}{Key: key, UploadID: id})
 	case u == nil:
 		Refuse(w, http.StatusNotFound, "NoSuchUpload")
 	case r.Method == http.MethodPut:
@@ -243,7 +267,7 @@ func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request, name, key s
 		for _, number := range slices.Sorted(maps.Keys(u.parts)) {
 			whole = append(whole, u.parts[number]...)
 		}
-		s.buckets[name][key] = whole
+		s.buckets[name][key], s.storedAt[name+"/"+key] = whole, s.Now()
 		delete(s.uploads, id)
 		answer(w, struct {
 			XMLName xml.Name `xml:"CompleteMultipartUploadResult"`

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,7 +102,7 @@ func (r recipe) run(t *testing.T, page, folder, program string) string {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%v: %s", err, cmp.Or(stderr.String(), fmt.Sprintf("%s", out)))
+		t.Fatalf("%v: %s", err, cmp.Or(stderr.String(), string(out)))
 	}
 	return strings.TrimSpace(string(out))
 }

@@ -126,21 +126,26 @@ func (v *Versions) ReadManifest(run string) (Manifest, error) {
 
 // readManifest reads the manifest of a run from a path; run "" accepts any run.
 func (v *Versions) readManifest(path, run string) (Manifest, error) {
-	var m Manifest
+	m, _, err := v.readManifestSum(path, run)
+	return m, err
+}
+
+// readManifestSum also returns the checksum of the bytes that it read.
+func (v *Versions) readManifestSum(path, run string) (m Manifest, sum ManifestFileSum, err error) {
 	data, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return m, v.folder.damagedErr(path, "it is gone", err)
+		return m, sum, v.folder.damagedErr(path, "it is gone", err)
 	case err != nil:
-		return m, fmt.Errorf("read the manifest of %s: %w", run, err)
+		return m, sum, fmt.Errorf("read the manifest of %s: %w", run, err)
 	}
 	if err := unsealObject(data, &m); err != nil {
-		return Manifest{}, v.folder.damagedErr(path, err.Error(), err)
+		return Manifest{}, sum, v.folder.damagedErr(path, err.Error(), err)
 	}
 	if run != "" && m.RunID != run {
-		return Manifest{}, v.folder.damagedErr(path, fmt.Sprintf("it is the one of %q", m.RunID), nil)
+		return Manifest{}, sum, v.folder.damagedErr(path, fmt.Sprintf("it is the one of %q", m.RunID), nil)
 	}
-	return m, nil
+	return m, ManifestFileSum{v.folder.relativePath(path), int64(len(data)), sha256Hex(data)}, nil
 }
 
 // copyAndSum copies and returns the SHA-256 of what it copied.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,8 +16,12 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// backupLock is locked while a backup is at work.
-const backupLock = "backup.lock"
+// lockFile is locked while a command changes the warehouse, backupLock while a backup is
+// at work.
+const (
+	lockFile   = "lock"
+	backupLock = "backup.lock"
+)
 
 // Mirror is what parquet/ and state/ hold, which together are a backup, for whoever
 // copies it elsewhere and back.
@@ -30,16 +35,15 @@ type Mirror struct {
 // Files lists what a backup holds: state before parquet, as in every backup, since the
 // ledger may name less than the series has, and never more. The File of each is relative
 // to the warehouse, with slashes. A file of the series has the checksum of its manifest,
-// also when it is gone; another one has none.
+// also when it is gone, and that manifest the checksum that it had then; another one has none.
 func (m *Mirror) Files() ([]ManifestFileSum, error) {
 	state, err := m.listFiles(stateDir)
 	if err != nil {
 		return nil, err
 	}
 	state = slices.DeleteFunc(state, func(file string) bool {
-		name, inside, _ := strings.Cut(strings.TrimPrefix(file, stateDir+"/"), "/")
 		// What a list looked like the last time is a cache of versions.
-		return name == "lock" || name == backupLock || name == seenDir && inside != ""
+		return isLockFile(file) || strings.HasPrefix(file, stateDir+"/"+seenDir+"/")
 	})
 	sums, err := m.knownSums()
 	if err != nil {
@@ -62,8 +66,12 @@ func (m *Mirror) Files() ([]ManifestFileSum, error) {
 	return append(all, gone...), nil
 }
 
+func isLockFile(file string) bool {
+	return file == stateDir+"/"+lockFile || file == stateDir+"/"+backupLock
+}
+
 // listFiles lists the files below a folder. Hidden ones are not complete yet; hidden
-// folders belong to the series.
+// folders belong to the series, and below state/ they are of a command at work.
 func (m *Mirror) listFiles(dir string) (files []string, err error) {
 	err = filepath.WalkDir(m.folder.path(dir), func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -71,6 +79,8 @@ func (m *Mirror) listFiles(dir string) (files []string, err error) {
 			return nil // removed meanwhile
 		case err != nil:
 			return err
+		case dir == stateDir && entry.IsDir() && strings.HasPrefix(entry.Name(), "."):
+			return fs.SkipDir
 		case entry.Type().IsRegular() && !strings.HasPrefix(entry.Name(), "."):
 			files = append(files, m.folder.relativePath(path))
 		}
@@ -82,8 +92,10 @@ func (m *Mirror) listFiles(dir string) (files []string, err error) {
 	return files, nil
 }
 
-// knownSums are the checksums in the manifests of days and of changes of meta. A damaged
-// manifest names nothing: verify reports it.
+// knownSums are the checksums in the manifests of days and of changes of meta, and those
+// of the manifests as they were read: a day that runs again replaces both, and the files of
+// one go with the manifest of the other otherwise. A damaged manifest names nothing: verify
+// reports it.
 func (m *Mirror) knownSums() (map[string]ManifestFileSum, error) {
 	days, err := filepath.Glob(m.folder.dayManifestPath("*"))
 	if err != nil {
@@ -91,7 +103,8 @@ func (m *Mirror) knownSums() (map[string]ManifestFileSum, error) {
 	}
 	sums := map[string]ManifestFileSum{}
 	for _, path := range days {
-		if day, err := m.versions.readManifest(path, ""); err == nil && dayOf(day.SnapshotAt) == dayIn(path) {
+		if day, own, err := m.versions.readManifestSum(path, ""); err == nil && dayOf(day.SnapshotAt) == dayIn(path) {
+			sums[own.File] = own
 			for _, t := range day.Tables {
 				sums[m.folder.relativePath(m.series.filePath(t, day.SnapshotAt))] = t.ManifestFileSum
 			}
@@ -102,18 +115,19 @@ func (m *Mirror) knownSums() (map[string]ManifestFileSum, error) {
 		return nil, err
 	}
 	for _, path := range changes {
-		if v, err := m.versions.readManifest(path, ""); err == nil && v.Meta != nil {
+		if v, own, err := m.versions.readManifestSum(path, ""); err == nil && v.Meta != nil {
+			sums[own.File] = own
 			sums[m.folder.relativePath(m.folder.metaPath(v.RunID, metaSuffix))] = v.Meta.ManifestFileSum
 		}
 	}
 	return sums, nil
 }
 
-// Path is where a file of a backup is. It refuses a name that leads out of parquet/ and
-// state/: what a bucket says is not to be trusted.
+// Path is where a file of a backup is. It refuses a lock, and a name that leads out of
+// parquet/ and state/ or is written in another way: what a bucket says is not to be trusted.
 func (m *Mirror) Path(file string) (string, error) {
 	top, _, _ := strings.Cut(file, "/")
-	if !filepath.IsLocal(filepath.FromSlash(file)) || strings.Contains(file, `\`) || top != seriesDir && top != stateDir || file == top {
+	if path.Clean(file) != file || isLockFile(file) || !filepath.IsLocal(filepath.FromSlash(file)) || strings.Contains(file, `\`) || top != seriesDir && top != stateDir || file == top {
 		return "", fmt.Errorf("place %q: it is no file of parquet/ or state/", file)
 	}
 	return m.folder.path(filepath.FromSlash(file)), nil

@@ -7,6 +7,7 @@ what was compared, how many rows, how long the engine took, and the differences.
 import datetime
 import decimal
 import json
+import re
 import sys
 import time
 
@@ -122,12 +123,35 @@ def family(kind):
     return {"JSON": "VARCHAR"}.get(kind, kind)
 
 
-def table_of(rows, schema):
-    """Rows of a client become Arrow. A value that does not fit its type exactly is an error."""
+def table_of(rows, described, schema):
+    """Rows of a client become Arrow. Columns are described by name and type, as the client
+    does. Another column, and a value that does not fit its type exactly, are errors."""
+    if [name for name, _ in described] != schema.names:
+        raise ValueError(f"columns {[name for name, _ in described]}, want {schema.names}")
+    for (name, kind), field in zip(described, schema):
+        if not fits(kind, field.type):
+            raise ValueError(f"column {name} is {kind}, want {field.type}")
     columns = []
     for i, field in enumerate(schema):
         columns.append(pa.array([plain(row[i], field.type) for row in rows], type=field.type))
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def fits(kind, wanted):
+    """Whether a type of Trino is that of Arrow, with the scale of a decimal."""
+    if pa.types.is_decimal(wanted):
+        scale = re.fullmatch(r"decimal\(\d+, *(\d+)\)", kind)
+        return int(scale[1]) == wanted.scale if scale else wanted.scale == 0 and kind in INTEGERS
+    if pa.types.is_timestamp(wanted):
+        return kind.startswith("timestamp") and kind.endswith("with time zone") == (wanted.tz is not None)
+    for is_kind, names in ((pa.types.is_integer, INTEGERS), (pa.types.is_floating, ("double", "real")), (pa.types.is_boolean, ("boolean",)),
+                           (pa.types.is_date, ("date",)), (pa.types.is_string, ("varchar", "char", "json")), (pa.types.is_list, ("array",))):
+        if is_kind(wanted):
+            return kind.split("(")[0] in names
+    return True  # The values show it.
+
+
+INTEGERS = ("tinyint", "smallint", "integer", "bigint")
 
 
 def plain(value, kind):

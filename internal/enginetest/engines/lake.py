@@ -35,4 +35,5 @@ def check_tables(job, engine, read, nights=None, only=None):
                 say(what=f"{engine}: {part}.{name} of {night['run']}", **result)
             else:
                 equal += 1
-        say(what=f"{engine}: {equal} tables of {'the newest night' if tag is None else 'tag ' + tag} equal", rows=rows, seconds=round(seconds, 1), differences=[])
+        say(what=f"{engine}: {equal} tables of {'the newest night' if tag is None else 'tag ' + tag} equal", rows=rows, seconds=round(seconds, 1),
+            differences=[] if rows else ["no row was compared"])

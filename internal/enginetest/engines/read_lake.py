@@ -21,16 +21,21 @@ def pyiceberg(job):
         snapshot = found.snapshot_by_name(tag).snapshot_id if tag and found.metadata.snapshots else None
         return found.scan(selected_fields=tuple(columns), snapshot_id=snapshot).to_arrow().select(columns)
 
-    check_tables(job, "PyIceberg", read)
+    check_tables(job, job["engine"] + ": PyIceberg", read)
     return catalog
 
 
 def by_duckdb(job, catalog):
     db = duckdb.connect()
     db.execute("SET TimeZone = 'UTC'")
-    for name in ("avro", "iceberg"):
+    bucket = bucket_of(job)
+    for name in ("avro", "httpfs", "iceberg") if bucket else ("avro", "iceberg"):
         module = importlib.import_module(f"duckdb_extension_{name}")
         db.execute(f"LOAD '{extension_file(module, name)}'")
+    if bucket:
+        scheme, host = bucket["endpoint"].split("://")
+        db.execute(f"CREATE SECRET (TYPE s3, KEY_ID '{bucket['access-key-id']}', SECRET '{bucket['secret-access-key']}', REGION '{bucket['region']}', "
+                   f"ENDPOINT '{host}', USE_SSL {scheme == 'https'}, URL_STYLE 'path')")
     say(version=f"DuckDB {duckdb.__version__} with its extension iceberg")
 
     def read(part, table, columns, tag, schema):
@@ -41,7 +46,12 @@ def by_duckdb(job, catalog):
         chosen = ", ".join(f'"{c}"' for c in columns)
         return db.execute(f"SELECT {chosen} FROM iceberg_scan('{found.metadata_location}'{at})").to_arrow_table()
 
-    check_tables(job, "DuckDB's iceberg", read)
+    check_tables(job, job["engine"] + ": DuckDB's iceberg", read)
+
+
+def bucket_of(job):
+    """How the bucket of the tables is reached; empty for a folder."""
+    return {key.removeprefix("s3."): value for key, value in job["pyiceberg"].items() if key.startswith("s3.")}
 
 
 def extension_file(module, name):
@@ -67,7 +77,7 @@ def by_clickhouse(job, catalog):
         got = pa.ipc.open_stream(raw).read_all() if raw else schema.empty_table()
         return pa.Table.from_arrays([plain(got.column(i), field) for i, field in enumerate(schema)], schema=schema)
 
-    check_tables(job, "ClickHouse", read)
+    check_tables(job, job["engine"] + ": ClickHouse", read)
 
 
 def plain(column, field):
@@ -81,7 +91,8 @@ def main():
     job = read_job()
     catalog = pyiceberg(job)
     by_duckdb(job, catalog)
-    by_clickhouse(job, catalog)
+    if not bucket_of(job):  # icebergLocal reads folders.
+        by_clickhouse(job, catalog)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ def main():
         for statement in case["views"]:
             spark.sql(statement)
         check(spark, case)
-        # Trino cannot replace a view that has the SQL of Spark alone.
+        # A view with the SQL of another engine cannot be replaced.
         for view in reversed(case["marts"]):
             spark.sql(f"DROP VIEW {case['mart']}.{view['name']}")
     spark.stop()

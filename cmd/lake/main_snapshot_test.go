@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+)
+
+// editRefs changes the names of snapshots of a table as another program would.
+func (h *house) editRefs(namespace, table string, edit func(m, refs map[string]any)) {
+	h.Helper()
+	path := h.metadataFile(namespace, table)
+	data, err := os.ReadFile(path)
+	h.must(err)
+	var m map[string]any
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber() // ids of snapshots have more digits than a float
+	h.must(d.Decode(&m))
+	edit(m, m["refs"].(map[string]any))
+	data, err = json.Marshal(m)
+	h.must(err)
+	h.must(os.WriteFile(path, data, 0o600))
+}
+
+// TestAnotherSnapshotOnMainIsFound, as after rollback_to_snapshot of Spark: readers see
+// another night, whatever the tag and the properties say, and the next publish repairs it.
+func TestAnotherSnapshotOnMainIsFound(t *testing.T) {
+	h := newHouse(t, 2)
+	p := h.publish("--all")
+	h.editRefs("placements_current", "product_listings", func(m, refs map[string]any) {
+		old := refs["run_"+p[0].Run].(map[string]any)["snapshot-id"]
+		refs["main"].(map[string]any)["snapshot-id"], m["current-snapshot-id"] = old, old
+		delete(m, "snapshot-log")
+	})
+	if s := h.status(); !s.Behind || s.Run != p[1].Run {
+		t.Errorf("status: behind %v, run %s", s.Behind, s.Run)
+	}
+	if got := h.run("verify"); got.code != 3 {
+		t.Errorf("verify: %+v", got)
+	}
+	if again := h.publish(); again[0].Already || again[0].Run != p[1].Run {
+		t.Errorf("published %+v", again)
+	}
+	h.same(p[0].Run)
+	h.same(h.whole())
+	if s := h.status(); s.Behind {
+		t.Errorf("status: %+v", s)
+	}
+	if again := h.publish(); !again[0].Already {
+		t.Errorf("published twice: %+v", again)
+	}
+}
+
+// TestANightWithoutATagInATable is not named: readers cannot ask for it in every table.
+func TestANightWithoutATagInATable(t *testing.T) {
+	h := newHouse(t, 2)
+	p := h.publish("--all")
+	h.editRefs("placements_current", "product_listings", func(_, refs map[string]any) { delete(refs, "run_"+p[0].Run) })
+	if s := h.status(); !slices.Equal(s.Nights, []string{p[1].Run}) {
+		t.Errorf("status names %v", s.Nights)
+	}
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
+)
+
+// restServer is a catalog with Iceberg's REST protocol, as far as the lake uses it, and
+// with what servers and proxies do wrong.
+type restServer struct {
+	mu     sync.Mutex // guards the others
+	tables map[string]table.Metadata
+	// without are endpoints that it does not have.
+	without string
+	// commit decides what happens to a commit, and answers it; nil: what is right.
+	commit func(w http.ResponseWriter, put func(tables int))
+	// load, if set, answers instead of a table.
+	load func(w http.ResponseWriter) bool
+}
+
+// inServer moves the lake of a house to a server.
+func (h *house) inServer() *restServer {
+	h.Helper()
+	s := &restServer{tables: map[string]table.Metadata{}}
+	web := httptest.NewServer(s)
+	h.Cleanup(web.Close)
+	h.write("key", "of-no-machine") // so that nobody looks for those of this one
+	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\n"+
+		"lake: {catalog: rest, warehouse: ./lake, keep_nights: 2, rest: {uri: "+web.URL+"}}\n"+
+		"s3: {access_key_file: key, secret_key_file: key}\n")
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *restServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	switch {
+	case r.URL.Path == "/v1/config":
+		endpoints := slices.DeleteFunc([]string{"GET /v1/{prefix}/namespaces/{namespace}", "HEAD /v1/{prefix}/namespaces/{namespace}",
+			"POST /v1/{prefix}/namespaces", "GET /v1/{prefix}/namespaces/{namespace}/tables", "POST /v1/{prefix}/namespaces/{namespace}/tables",
+			"GET /v1/{prefix}/namespaces/{namespace}/tables/{table}", "DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+			"POST /v1/{prefix}/transactions/commit"}, func(e string) bool { return s.without != "" && strings.Contains(e, s.without) })
+		answer(w, map[string]any{"defaults": map[string]string{}, "overrides": map[string]string{}, "endpoints": endpoints})
+	case r.URL.Path == "/v1/transactions/commit":
+		s.serveCommit(w, r)
+	case len(parts) == 2: // a new namespace
+		answer(w, map[string]any{"namespace": []string{"x"}, "properties": map[string]string{}})
+	case len(parts) == 3: // whether there is a namespace
+		w.WriteHeader(http.StatusNoContent)
+	case len(parts) == 4 && r.Method == http.MethodGet:
+		list := []map[string]any{}
+		for name := range s.tables {
+			if namespace, name, _ := strings.Cut(name, "."); namespace == parts[2] {
+				list = append(list, map[string]any{"namespace": []string{namespace}, "name": name})
+			}
+		}
+		answer(w, map[string]any{"identifiers": list})
+	case len(parts) == 4:
+		s.create(w, r, parts[2])
+	case r.Method == http.MethodDelete:
+		delete(s.tables, parts[2]+"."+parts[4])
+		w.WriteHeader(http.StatusNoContent)
+	case s.load == nil || !s.load(w):
+		s.show(w, parts[2]+"."+parts[4])
+	}
+}
+
+func answer(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value)
+}
+
+// refuse answers with an error of the protocol.
+func refuse(w http.ResponseWriter, status int) {
+	w.WriteHeader(status)
+	answer(w, map[string]any{"error": map[string]any{"message": "no", "type": "RefusedException", "code": status}})
+}
+
+func (s *restServer) show(w http.ResponseWriter, name string) {
+	m, ok := s.tables[name]
+	if !ok {
+		refuse(w, http.StatusNotFound)
+		return
+	}
+	answer(w, map[string]any{"metadata-location": m.Location() + "/metadata/00000-x.metadata.json", "metadata": m, "config": map[string]string{}})
+}
+
+func (s *restServer) create(w http.ResponseWriter, r *http.Request, namespace string) {
+	var in struct {
+		Name       string
+		Schema     *iceberg.Schema
+		Location   string
+		Properties iceberg.Properties
+	}
+	err := json.NewDecoder(r.Body).Decode(&in)
+	var m table.Metadata
+	if err == nil {
+		m, err = table.NewMetadata(in.Schema, iceberg.UnpartitionedSpec, table.UnsortedSortOrder, in.Location, in.Properties)
+	}
+	if err != nil {
+		panic(err)
+	}
+	s.tables[namespace+"."+in.Name] = m
+	s.show(w, namespace+"."+in.Name)
+}
+
+func (s *restServer) serveCommit(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Changes []struct {
+			Identifier struct {
+				Namespace []string
+				Name      string
+			}
+			Updates table.Updates
+		} `json:"table-changes"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		panic(err)
+	}
+	put := func(most int) {
+		for i, c := range in.Changes {
+			if i == most {
+				return
+			}
+			name := c.Identifier.Namespace[0] + "." + c.Identifier.Name
+			m, err := table.UpdateTableMetadata(s.tables[name], c.Updates, "")
+			if err != nil {
+				panic(err)
+			}
+			s.tables[name] = m
+		}
+	}
+	if s.commit != nil {
+		s.commit(w, put)
+		return
+	}
+	put(-1)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// TestAServerAnswersWrongly to a commit: what is visible is found out, and the files of a
+// night that may be visible are kept.
+func TestAServerAnswersWrongly(t *testing.T) {
+	h := newHouse(t, 1)
+	s := h.inServer()
+	first := h.publish()[0].Run
+	h.same(first)
+	proxy := func(status, tables int) func(http.ResponseWriter, func(int)) {
+		return func(w http.ResponseWriter, put func(int)) {
+			put(tables)
+			w.WriteHeader(status)
+			fmt.Fprint(w, "<html>proxy</html>")
+		}
+	}
+	second := h.night()
+	for _, status := range []int{http.StatusTooManyRequests, 524} {
+		s.commit = proxy(status, 0)
+		h.fail(1, fmt.Sprintf("the server answered with status %d", status), "publish")
+	}
+	s.commit = proxy(http.StatusConflict, 0)
+	h.fail(1, "another publisher", "publish")
+	s.commit = proxy(http.StatusConflict, -1) // it committed, and was sent again by a proxy
+	if p := h.publish(); p[0].Run != second || p[0].Already {
+		t.Errorf("published %+v", p)
+	}
+	h.same(h.whole())
+}
+
+// TestARefusedCommitLeavesNoFiles, where the server says so itself.
+func TestARefusedCommitLeavesNoFiles(t *testing.T) {
+	h := newHouse(t, 1)
+	s := h.inServer()
+	h.publish()
+	h.night()
+	before := h.filesOfLake()
+	for _, status := range []int{http.StatusBadRequest, http.StatusConflict} {
+		s.commit = func(w http.ResponseWriter, _ func(int)) { refuse(w, status) }
+		h.fail(1, "RefusedException", "publish")
+		if after := h.filesOfLake(); !slices.Equal(after, before) {
+			t.Errorf("%d: %d files before, %d after", status, len(before), len(after))
+		}
+	}
+	s.commit = func(w http.ResponseWriter, _ func(int)) { http.Error(w, "forbidden by a proxy", http.StatusForbidden) }
+	h.fail(1, "may be visible", "publish")
+	if after := h.filesOfLake(); len(after) == len(before) {
+		t.Error("the files of a night that may be visible are gone")
+	}
+}
+
+// TestOfTwoPublishersOneWins also where both do the same to a table that did not change.
+func TestOfTwoPublishersOneWins(t *testing.T) {
+	h := newHouse(t, 1)
+	s := h.inServer()
+	h.publish()
+	second := h.night()
+	s.commit = func(w http.ResponseWriter, _ func(int)) {
+		s.commit = nil
+		s.mu.Unlock()
+		h.publish()
+		s.mu.Lock()
+		refuse(w, http.StatusConflict)
+	}
+	h.fail(1, "another publisher", "publish")
+	if run := h.whole(); run != second {
+		t.Errorf("the lake shows %s", run)
+	}
+}
+
+// TestAServerConfirmsWhatItDidNotDo, all of it or a part, and what cannot be read back.
+func TestAServerConfirmsWhatItDidNotDo(t *testing.T) {
+	h := newHouse(t, 1)
+	s := h.inServer()
+	h.publish()
+	h.night()
+	for _, tables := range []int{0, 3} {
+		s.commit = func(w http.ResponseWriter, put func(int)) { put(tables); w.WriteHeader(http.StatusNoContent) }
+		h.fail(1, "the server confirmed and did not commit: ", "publish")
+	}
+	s.commit = nil
+	h.publish()
+	h.same(h.whole())
+	h.night()
+	s.commit = func(w http.ResponseWriter, put func(int)) {
+		put(-1)
+		w.WriteHeader(http.StatusNoContent)
+		s.load = func(w http.ResponseWriter) bool { refuse(w, http.StatusForbidden); return true }
+	}
+	h.fail(1, "the server confirmed it, and its tables cannot be read back", "publish")
+	s.load = nil
+	if p := h.publish(); !p[0].Already {
+		t.Errorf("published %+v", p)
+	}
+	h.same(h.whole())
+}
+
+// TestAServerWithoutTransactionsIsRefused before anything is created.
+func TestAServerWithoutTransactionsIsRefused(t *testing.T) {
+	h := newHouse(t, 1)
+	s := h.inServer()
+	s.without = "transactions"
+	for _, command := range []string{"publish", "check"} {
+		h.fail(1, "cannot commit several tables in one step", command)
+	}
+	if made, _ := filepath.Glob(h.path("lake/*")); len(made)+len(s.tables) > 0 {
+		t.Errorf("made %v, %d tables", made, len(s.tables))
+	}
+}

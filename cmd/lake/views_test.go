@@ -1,0 +1,108 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"placementsync/internal/dialect"
+)
+
+// printer has a configuration, and neither warehouse nor lake: views prints texts.
+func printer(t *testing.T) *house {
+	h := &house{T: t, dir: t.TempDir()}
+	h.write("config.yaml", "warehouse: {dir: ./warehouse}\nlake: {catalog: sqlite, warehouse: ./lake, namespace: acme}\n")
+	return h
+}
+
+// printed is what views prints, which must hold no name that is to be filled in.
+func (h *house) printed(args ...string) string {
+	h.Helper()
+	got := h.run(append([]string{"views"}, args...)...)
+	if got.code != 0 || got.stderr != "" || strings.Contains(got.stdout, "${") {
+		h.Fatalf("views %v: %+v", args, got)
+	}
+	return got.stdout
+}
+
+// TestViewsAreStatements in the SQL of each engine, with the names of the lake.
+func TestViewsAreStatements(t *testing.T) {
+	h := printer(t)
+	for engine, want := range map[string][]string{
+		"spark": {"CREATE SCHEMA IF NOT EXISTS `My-Lake`.acme_mart;\n", "CREATE OR REPLACE VIEW `My-Lake`.acme_mart.payables (\n", "FROM `My-Lake`.acme_current."},
+		"trino": {`CREATE SCHEMA IF NOT EXISTS "My-Lake".acme_mart;` + "\n", `CREATE OR REPLACE VIEW "My-Lake".acme_mart.payables` + "\n",
+			`COMMENT ON COLUMN "My-Lake".acme_mart.payables.`, `FROM "My-Lake".acme_current.`},
+	} {
+		text := h.printed("--dialect", engine, "--catalog", "My-Lake")
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s: %q is not in\n%s", engine, w, text)
+			}
+		}
+		views, err := filepath.Glob("../../queries/" + engine + "/mart/*.sql")
+		h.must(err)
+		if n := strings.Count(text, "CREATE OR REPLACE VIEW"); n != len(views) || n == 0 {
+			t.Errorf("%s: %d statements create %d views", engine, n, len(views))
+		}
+		if !strings.HasSuffix(text, ";\n") {
+			t.Errorf("%s: the last statement has no end: %q", engine, text[max(0, len(text)-80):])
+		}
+		if text := h.printed("--dialect", engine); !strings.Contains(text, "CREATE SCHEMA IF NOT EXISTS acme_mart;\n") {
+			t.Errorf("%s: without a catalog the schema is not acme_mart:\n%s", engine, text)
+		}
+	}
+	if h.printed() != h.printed("--dialect", dialect.Spark) {
+		t.Error("the default is not the SQL of Spark")
+	}
+	if _, err := os.Stat(h.path("lake")); err == nil {
+		t.Error("views wrote a lake")
+	}
+}
+
+// TestQueriesAreStatements, each below what it answers, with its defaults or with markers.
+func TestQueriesAreStatements(t *testing.T) {
+	h := printer(t)
+	for engine, marker := range map[string]string{"spark": ":min_percent", "trino": "?"} {
+		plain := h.printed("--dialect", engine, "--catalog", "lake", "--queries")
+		marked := h.printed("--dialect", engine, "--catalog", "lake", "--queries", "--markers")
+		files, err := filepath.Glob("../../queries/" + engine + "/*.sql")
+		h.must(err)
+		for _, text := range []string{plain, marked} {
+			if n := strings.Count(text, "\n-- grain: "); n != len(files) || n == 0 {
+				t.Errorf("%s: %d queries of %d", engine, n, len(files))
+			}
+			if !strings.Contains(text, "-- price_changes: Price changes\n") || !strings.Contains(text, " lake.acme_") || strings.Contains(text, "CREATE ") {
+				t.Errorf("%s: got\n%s", engine, text)
+			}
+		}
+		if want := "CAST(" + marker + " AS "; strings.Contains(plain, want) || !strings.Contains(marked, want) {
+			t.Errorf("%s: %q is in the text with defaults, or not in the one with markers", engine, want)
+		}
+	}
+}
+
+func TestViewsRefusesWhatItCannotPrint(t *testing.T) {
+	h := printer(t)
+	h.fail(2, `no SQL for the engine "sprak": name one of spark, trino`, "views", "--dialect", "sprak")
+	h.fail(2, "--markers is for --queries", "views", "--markers")
+	h.fail(2, "unknown command", "views", "trino")
+	if got := h.run("views", "--dialect", "snowflake"); got.stdout != "" {
+		t.Errorf("it prints %s", got.stdout)
+	}
+}
+
+// TestACatalogWithoutViews has the night and says where the views are to be had.
+func TestACatalogWithoutViews(t *testing.T) {
+	h := newHouse(t, 1)
+	got := h.run("publish", "--views")
+	if got.code != 3 || !strings.Contains(got.stdout, "tables in one commit") {
+		t.Fatalf("publish --views: %+v", got)
+	}
+	for _, want := range []string{"the night is published, its views are not", "only a REST catalog does", "placementsync-lake views prints them"} {
+		if !strings.Contains(got.stderr, want) {
+			t.Errorf("%q is not in %s", want, got.stderr)
+		}
+	}
+	h.same(h.whole())
+}

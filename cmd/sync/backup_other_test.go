@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/s3sim"
+)
+
+// TestBackupLeavesUploadsOfOthers holds that a backup removes parts of uploads of its own
+// folder, and only when they are too old to be of a program at work.
+func TestBackupLeavesUploadsOfOthers(t *testing.T) {
+	d := newDepot(t)
+	text, err := os.ReadFile(d.g.config)
+	fatal(t, err)
+	fatal(t, os.WriteFile(d.g.config, bytes.Replace(text, []byte("s3://store/night"), []byte("s3://store"), 1), 0o600))
+	begin := func(name string, at time.Time) {
+		d.store.Now = func() time.Time { return at }
+		r := httptest.NewRequest(http.MethodPost, "/store/"+name+"?uploads", nil)
+		r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+s3sim.AccessKey+"/x")
+		d.store.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	night := d.service.Now().AddDate(0, 0, 1)
+	begin("somebody/else/big.bin", night.AddDate(0, 0, -9))
+	begin("data/of-another-program", night.Add(-time.Hour))
+	begin("data/of-a-killed-backup", night.AddDate(0, 0, -9))
+	d.store.Now = func() time.Time { return d.g.now() }
+	if n := d.store.Uploads(); n != 3 {
+		t.Fatalf("%d uploads began, want 3", n)
+	}
+	fatal(t, d.night(t))
+	if n := d.store.Uploads(); n != 2 {
+		t.Errorf("%d uploads are left, want 2: that of another folder, and the young one", n)
+	}
+}
+
+// verified is what verify says of the backup.
+func (d *depot) verified(t *testing.T, o backupOptions) (string, error) {
+	t.Helper()
+	at := d.out.Len()
+	o.verify, o.readData = true, true
+	err := runBackup(t.Context(), d.g, o)
+	return d.out.String()[at:], err
+}
+
+// shownRun is the version that readers see.
+func (d *depot) shownRun(t *testing.T) string {
+	t.Helper()
+	wh, _, err := d.g.openWarehouse()
+	fatal(t, err)
+	run, _, err := wh.Versions.Latest()
+	fatal(t, err)
+	return run
+}
+
+// TestNewestManifestThatCannotBeRead holds that no older backup passes for it unasked, and
+// that what only it may name stays.
+func TestNewestManifestThatCannotBeRead(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	d := newDepot(t)
+	fatal(t, d.night(t))
+	older := d.shownRun(t)
+	fatal(t, d.night(t))
+	newest := d.shownRun(t)
+	names := manifestsIn(d.store.Objects("store"))
+	damaged := names[len(names)-1]
+	d.store.Change("store", func(objects map[string][]byte) {
+		objects[damaged] = append([]byte(" "), objects[damaged][1:]...)
+	})
+	if said, err := d.verified(t, backupOptions{}); err == nil || !strings.Contains(err.Error(), "s3://store/"+damaged) || !strings.Contains(err.Error(), "--older") {
+		t.Errorf("verify says %q, and ended with %v", said, err)
+	}
+	if said, err := d.verified(t, backupOptions{older: true}); err != nil || !strings.Contains(said, "whole: "+older) || !strings.Contains(said, damaged) {
+		t.Errorf("verify --older says %q, and ended with %v", said, err)
+	}
+	lost := d.dir() + ".lost"
+	fatal(t, os.Rename(d.dir(), lost))
+	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "--older takes that one") {
+		t.Errorf("rebuild took another backup: %v", err)
+	}
+	fatal(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night", older: true}))
+	fatal(t, os.RemoveAll(d.dir()))
+	fatal(t, os.Rename(lost, d.dir()))
+
+	before := d.store.Objects("store")
+	for range 2 {
+		fatal(t, d.night(t))
+	}
+	after := d.store.Objects("store")
+	for name := range before {
+		if after[name] == nil {
+			t.Errorf("%s was removed while a manifest cannot be read", name)
+		}
+	}
+	if !strings.Contains(d.out.String(), "nothing is removed while it is there") {
+		t.Error("nothing says why objects stay")
+	}
+	if said, err := d.verified(t, backupOptions{}); err != nil || !strings.Contains(said, "whole: "+d.shownRun(t)) {
+		t.Errorf("after %s, a newer backup is there, and verify says %q, %v", newest, said, err)
+	}
+	d.store.Change("store", func(objects map[string][]byte) { delete(objects, damaged) })
+	fatal(t, d.night(t))
+	after = d.store.Objects("store")
+	removed := 0
+	for name := range before {
+		if after[name] == nil && strings.Contains(name, "/data/") {
+			removed++
+		}
+	}
+	if names := manifestsIn(after); len(names) != 2 || removed == 0 {
+		t.Errorf("%d manifests are left, want 2; %d old objects were removed, want some", len(names), removed)
+	}
+}
+
+// TestTwoMachinesAtOnePrefix lets a second machine back up while the first has sent its
+// files and not yet its manifest.
+func TestTwoMachinesAtOnePrefix(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	a, b := newDepot(t), newDepot(t)
+	b.service.Advance(3)
+	a.store.Now = func() time.Time { return b.g.now() }
+	var meanwhile func()
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if do := meanwhile; do != nil && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/") {
+			meanwhile = nil
+			do()
+		}
+		a.store.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	text, err := os.ReadFile(b.g.config)
+	fatal(t, err)
+	_, rest, _ := strings.Cut(string(text), "endpoint: \"")
+	old, _, _ := strings.Cut(rest, "\"")
+	fatal(t, os.WriteFile(b.g.config, []byte(strings.Replace(string(text), old, front.URL, 1)), 0o600))
+	meanwhile = func() {
+		if err := errors.Join(a.night(t), runBackup(t.Context(), a.g, backupOptions{})); err != nil {
+			t.Errorf("the second machine: %v", err)
+		}
+	}
+	fatal(t, b.night(t))
+	if said, err := b.verified(t, backupOptions{}); err != nil || !strings.Contains(said, "whole: "+b.shownRun(t)) {
+		t.Errorf("the first machine finds %q, %v", said, err)
+	}
+
+	before := manifestsIn(a.store.Objects("store"))
+	meanwhile = func() {
+		a.store.Change("store", func(objects map[string][]byte) {
+			maps.DeleteFunc(objects, func(name string, _ []byte) bool { return strings.HasPrefix(name, "night/data/a") })
+		})
+	}
+	if err := runBackup(t.Context(), b.g, backupOptions{}); err == nil || !strings.Contains(err.Error(), "was there and is gone") {
+		t.Errorf("a backup whose objects were removed ended with %v", err)
+	}
+	if after := manifestsIn(a.store.Objects("store")); !slices.Equal(before, after) {
+		t.Errorf("the manifests are %v, want %v", after, before)
+	}
+	fatal(t, runBackup(t.Context(), b.g, backupOptions{}))
+	if said, err := b.verified(t, backupOptions{}); err != nil {
+		t.Errorf("the next backup did not send what was gone: %q, %v", said, err)
+	}
+}

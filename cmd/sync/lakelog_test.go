@@ -1,0 +1,35 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestTheLastWordsOfTheLakeAreItsError in each format of the log, and when it crashes. All
+// other lines are passed on.
+func TestTheLastWordsOfTheLakeAreItsError(t *testing.T) {
+	const line = "time=x level=INFO msg=\"a night\"\n"
+	for _, c := range []struct{ lines, problem, log string }{
+		{line + "placementsync-lake: publish x: it has 3 bytes\nsee placementsync-lake --help\n", "publish x: it has 3 bytes\nsee placementsync-lake --help", line},
+		{`{"level":"INFO","msg":"a night","error":""}` + "\n" + `{"level":"ERROR","msg":"command failed","exit_code":1,"error":"publish x: it has \"3\" bytes"}` + "\n",
+			`publish x: it has "3" bytes`, `{"level":"INFO","msg":"a night","error":""}` + "\n"},
+		{line + "panic: index out of range\n\ngoroutine 1 [running]:\n", "panic: index out of range", line + "\ngoroutine 1 [running]:\n"},
+		{line + "fatal error: all goroutines are asleep", "fatal error: all goroutines are asleep", line},
+		{line, "", line},
+	} {
+		var out bytes.Buffer
+		l := &lakeLog{to: &out}
+		for part := range strings.SplitSeq(c.lines, " ") { // as a pipe may cut it
+			fmt.Fprint(l, part+" ")
+		}
+		l.rest = bytes.TrimSuffix(l.rest, []byte(" "))
+		if got := l.end(); got != c.problem {
+			t.Errorf("%q: the error is %q", c.lines, got)
+		}
+		if out.String() != c.log {
+			t.Errorf("%q: passed on %q", c.lines, out.String())
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package warehouse
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestMirrorPathRefusesForeignNames holds that a manifest of a bucket leads to nothing but
+// files of parquet/ and state/, each by one name.
+func TestMirrorPathRefusesForeignNames(t *testing.T) {
+	w, err := Open(Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"", "../x", "/etc/x", "state", "state/", "state/../../x", "state/../latest", "state/./x", "state//x", `state/a\b`,
+		"parquet/../versions/r/catalog.duckdb", "parquet/../../x", "versions/r/catalog.duckdb", "state/lock", "state/backup.lock"} {
+		if path, err := w.Mirror.Path(name); err == nil {
+			t.Errorf("%q leads to %s", name, path)
+		}
+	}
+	for _, name := range []string{"state/runs.jsonl", "parquet/.manifests/2026-11-20.json", "parquet/outlets/2026-11-20/outlets.parquet"} {
+		if path, err := w.Mirror.Path(name); err != nil || path != filepath.Join(w.Folder.Dir(), name) {
+			t.Errorf("%q leads to %s (%v)", name, path, err)
+		}
+	}
+}
+
+// TestMirrorLeavesOutWhatIsAtWork holds that files of a command at work are in no backup.
+func TestMirrorLeavesOutWhatIsAtWork(t *testing.T) {
+	w, err := Open(Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"state/.sealed.12345.x/past.orders.parquet", "state/lock", "state/backup.lock", "state/seen/list", "state/inbox/one", "parquet/.meta/one"} {
+		path := filepath.Join(w.Folder.Dir(), name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := w.Mirror.Files()
+	if err != nil || len(files) != 2 || files[0].File != "state/inbox/one" || files[1].File != "parquet/.meta/one" {
+		t.Errorf("a backup holds %v (%v), want state/inbox/one and parquet/.meta/one", files, err)
+	}
+}
