@@ -18,6 +18,8 @@ import (
 // TestBackupLeavesUploadsOfOthers holds that a backup removes parts of uploads of its own
 // folder, and only when they are too old to be of a program at work.
 func TestBackupLeavesUploadsOfOthers(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
 	d := newDepot(t)
 	text, err := os.ReadFile(d.g.config)
 	fatal(t, err)
@@ -168,5 +170,28 @@ func TestTwoMachinesAtOnePrefix(t *testing.T) {
 	fatal(t, runBackup(t.Context(), b.g, backupOptions{}))
 	if said, err := b.verified(t, backupOptions{}); err != nil {
 		t.Errorf("the next backup did not send what was gone: %q, %v", said, err)
+	}
+}
+
+// TestBackupAfterAClockThatWasAhead holds that the newest night is the one to restore, and
+// that the wrong time is named.
+func TestBackupAfterAClockThatWasAhead(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	d := newDepot(t)
+	fatal(t, d.night(t))
+	right := d.g.now
+	d.g.now = func() time.Time { return right().AddDate(1, 0, 0) }
+	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+	const warning = "the newest backup is dated in the future"
+	if strings.Contains(d.out.String(), warning) {
+		t.Errorf("a warning without a reason: %s", d.out)
+	}
+	fatal(t, d.night(t))
+	if n := strings.Count(d.out.String(), warning); n != 1 {
+		t.Errorf("the backup warned %d times, want once", n)
+	}
+	if said, err := d.verified(t, backupOptions{}); err != nil || !strings.Contains(said, "whole: "+d.shownRun(t)) || !strings.Contains(said, warning) {
+		t.Errorf("the warehouse shows %s, and verify says %q, %v", d.shownRun(t), said, err)
 	}
 }

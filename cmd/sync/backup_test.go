@@ -324,16 +324,17 @@ func TestExportToABucketAppearsWhole(t *testing.T) {
 		return files
 	}
 	fatal(t, export())
-	first := published()
+	first, count := published(), len(d.store.Objects("store"))
 	puts := 0
 	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut {
 			puts++
 		}
-		if puts > 1 {
+		refused := r.Method == http.MethodPut && puts > 1
+		if refused {
 			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
 		}
-		return puts > 1
+		return refused
 	}
 	if err := export(); err == nil || !strings.Contains(err.Error(), "readers of s3://store/for/them find the export before") {
 		t.Errorf("got %v", err)
@@ -341,6 +342,9 @@ func TestExportToABucketAppearsWhole(t *testing.T) {
 	d.store.Fail = nil
 	if diff := cmp.Diff(first, published()); diff != "" {
 		t.Errorf("readers do not see the export before:\n%s", diff)
+	}
+	if n := len(d.store.Objects("store")); n != count {
+		t.Errorf("%d objects are there after an export that failed, want %d", n, count)
 	}
 	fatal(t, export())
 	for name := range first {

@@ -30,7 +30,8 @@ func exportCommand(g *globals) *cobra.Command {
 			"texts that a spreadsheet would run as formulas get an apostrophe in front, unless --raw.\n\n" +
 			"In a bucket, the files of each export have a folder of their own. manifest.json at the prefix\n" +
 			"names it and them, and is written last: whoever reads it finds one whole export. The files of\n" +
-			"the export before stay until the next one.",
+			"the export before stay until the next one. What an export has sent that fails is removed\n" +
+			"again; one that is killed leaves its folder.",
 		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()

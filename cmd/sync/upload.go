@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"time"
 
 	"placementsync/internal/object"
 	"placementsync/internal/query"
@@ -61,29 +62,56 @@ func exportToBucket(ctx context.Context, g *globals, db *query.DB, address strin
 	if before.Folder != "" {
 		next.Before = &pastExport{before.Folder, filesOf(before.ExportManifest)}
 	}
-	for _, f := range m.Files {
-		if err := sendExported(ctx, b, filepath.Join(dir, filepath.FromSlash(f.File)), path.Join(next.Folder, f.File), object.Sum{Bytes: f.Bytes, SHA256: f.SHA256}); err != nil {
-			return m, fmt.Errorf("%w; readers of %s find the export before", err, b.Address(""))
-		}
+	if err := sendFolder(ctx, b, dir, next); err != nil {
+		return m, fmt.Errorf("%w; readers of %s find the export before", err, b.Address(""))
 	}
 	text, err := json.MarshalIndent(next, "", "  ")
-	if err == nil {
-		err = b.PutBytes(ctx, warehouse.ManifestFile, append(text, '\n'))
-	}
 	if err != nil {
 		return m, err
+	}
+	// A request that failed may have arrived, and then readers need the files.
+	if err := b.PutBytes(ctx, warehouse.ManifestFile, append(text, '\n')); err != nil {
+		return m, fmt.Errorf("%w; the files of the export stay in %s", err, b.Address(next.Folder))
 	}
 	if before.Before == nil {
 		return m, nil
 	}
-	var doomed []string
-	for _, file := range before.Before.Files {
-		doomed = append(doomed, path.Join(before.Before.Folder, file))
-	}
-	if err := b.Delete(ctx, doomed...); err != nil {
+	if err := b.Delete(ctx, before.Before.names()...); err != nil {
 		g.newLogger().Warn("files of an old export not removed", "folder", before.Before.Folder, "error", err)
 	}
 	return m, nil
+}
+
+// names are those of the objects.
+func (p pastExport) names() []string {
+	names := make([]string, len(p.Files))
+	for i, file := range p.Files {
+		names[i] = path.Join(p.Folder, file)
+	}
+	return names
+}
+
+// sendFolder sends the files of an export, and removes them when one fails: no later
+// export knows of them.
+func sendFolder(ctx context.Context, b *object.Bucket, dir string, e remoteExport) (err error) {
+	for i, f := range e.Files {
+		name := path.Join(e.Folder, f.File)
+		if err := sendExported(ctx, b, filepath.Join(dir, filepath.FromSlash(f.File)), name, object.Sum{Bytes: f.Bytes, SHA256: f.SHA256}); err != nil {
+			return errors.Join(err, removeSent(ctx, b, pastExport{e.Folder, filesOf(e.ExportManifest)[:i+1]}))
+		}
+	}
+	return nil
+}
+
+// removeSent removes what a failed export has sent, also when the command is being stopped.
+func removeSent(ctx context.Context, b *object.Bucket, sent pastExport) error {
+	const most = 3 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+	defer cancel()
+	if err := b.Delete(ctx, sent.names()...); err != nil {
+		return fmt.Errorf("remove what was sent of the export, which stays in %s: %w", b.Address(sent.Folder), err)
+	}
+	return nil
 }
 
 func filesOf(m query.ExportManifest) []string {

@@ -98,6 +98,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	if err != nil {
 		return res, err
 	}
+	c.warnFuture(kept.last)
 	if err := r.listStored(ctx); err != nil {
 		return res, err
 	}
@@ -295,7 +296,7 @@ func (r *run) removeOld(ctx context.Context, own string) error {
 	}
 	before := all[at].storedAt.Add(-24 * time.Hour)
 	if n, err := r.Bucket.AbortBefore(ctx, dataDir, before); err != nil {
-		return err
+		r.Log.Warn("parts of interrupted uploads not removed, the next backup tries again", "error", err)
 	} else if n > 0 {
 		r.Log.Info("parts of interrupted uploads removed", "uploads", n)
 	}

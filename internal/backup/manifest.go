@@ -126,6 +126,13 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 	return all, nil
 }
 
+// warnFuture says when the newest backup is of a time that is not yet.
+func (c Config) warnFuture(last time.Time) {
+	if last.Sub(c.Now()) > time.Minute {
+		c.Log.Warn("the newest backup is dated in the future: this clock is behind, or one was ahead; later backups are named after it", "at", last)
+	}
+}
+
 // manifestError says that a manifest is not what was written, or of a newer program.
 type manifestError struct{ address, problem string }
 
@@ -168,6 +175,7 @@ func (c Config) readNewest(ctx context.Context) (Manifest, error) {
 	if len(all.whole) == 0 {
 		return Manifest{}, fmt.Errorf("find a backup in %s: there is none: check bucket and prefix, or run placementsync backup", c.Bucket.Address(""))
 	}
+	c.warnFuture(all.last)
 	newest := all.whole[len(all.whole)-1]
 	for _, one := range all.unread {
 		switch {

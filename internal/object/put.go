@@ -98,7 +98,7 @@ func (b *Bucket) abort(ctx context.Context, key, upload *string) error {
 	defer cancel()
 	_, err := b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.bucket, Key: key, UploadId: upload})
 	if err != nil {
-		return fmt.Errorf("remove the parts of the upload (a backup removes its own when they are a day old; others need a rule of the bucket): %s", lastCause(err))
+		return fmt.Errorf("remove the parts of the upload, as a rule of the bucket for unfinished uploads would: %s", lastCause(err))
 	}
 	return nil
 }
