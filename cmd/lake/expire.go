@@ -16,7 +16,8 @@ func expireCommand(g *globals) *cobra.Command {
 		Short: "Remove old nights from the lake, and files that nothing refers to",
 		Long: "Remove the tags and snapshots of all but the newest lake.keep_nights nights in one commit,\n" +
 			"then the files that only they referred to. Files that nothing refers to, as a publisher\n" +
-			"leaves them that was killed, are removed when they are three days old.",
+			"leaves them that was killed, are removed when they are three days old. Tables that no\n" +
+			"publish made are left alone, with all files that they refer to.",
 		Args: cobra.NoArgs,
 		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runExpire(cmd.Context(), g, format, dryRun) }),
 	}
@@ -44,6 +45,9 @@ func runExpire(ctx context.Context, g *globals, format string, dryRun bool) (err
 	verb := "removed"
 	if dryRun {
 		verb = "would remove"
+	}
+	for _, name := range e.Shared {
+		fmt.Fprintf(g.stdout, "%s: its files stay, since another table has its folder too\n", name)
 	}
 	_, err = fmt.Fprintf(g.stdout, "%s %d nights with %d snapshots, and %d files (%d bytes), %d of them orphans\n",
 		verb, len(e.Nights), e.Snapshots, e.Files, e.Bytes, e.Orphans)

@@ -17,9 +17,10 @@ import (
 )
 
 type publishOptions struct {
-	all    bool
-	views  bool
-	format string
+	all     bool
+	replace bool
+	views   bool
+	format  string
 	// unrecorded leaves the line of the ledger to whoever started the program.
 	unrecorded bool
 }
@@ -37,6 +38,7 @@ func publishCommand(g *globals) *cobra.Command {
 		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runPublish(cmd.Context(), g, o, args) }),
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "commit each kept night that the lake lacks, oldest first")
+	cmd.Flags().BoolVar(&o.replace, "replace", false, "replace the history of a warehouse that this one does not know, as after a loss without a backup")
 	cmd.Flags().BoolVar(&o.views, "views", false, "install the views of mart too, for Spark and Trino, where the catalog can hold views (REST)")
 	cmd.Flags().StringVar(&o.format, "format", "table", "table or json")
 	cmd.Flags().BoolVar(&o.unrecorded, "unrecorded", false, "leave the line of the ledger to the caller: run and serve write it")
@@ -58,7 +60,7 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 	done := []lake.Published{}
 	if err == nil {
 		defer func() { err = errors.Join(err, l.Close()) }()
-		done, err = publishRuns(ctx, wh, l, o.all, args)
+		done, err = publishRuns(ctx, wh, l, o, args)
 	}
 	if !o.unrecorded {
 		err = errors.Join(err, g.recordPublish(ctx, wh, began, args, done, err))
@@ -71,21 +73,25 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 
 // publishRuns publishes one night after the other. It returns those it has published also
 // with an error.
-func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, all bool, runs []string) (done []lake.Published, err error) {
+func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o publishOptions, runs []string) (done []lake.Published, err error) {
 	done = []lake.Published{}
+	var unread error
 	if len(runs) == 0 {
-		if runs, err = runsToPublish(ctx, wh, l, all); err != nil {
-			return done, err
+		if runs, unread = runsToPublish(ctx, wh, l, o.all); len(runs) == 0 {
+			return done, unread
 		}
 	}
 	for _, run := range runs {
-		p, err := publishRun(ctx, wh, l, run)
+		p, err := publishRun(ctx, wh, l, run, o.replace)
 		if err != nil {
 			return done, err
 		}
 		done = append(done, p)
 	}
-	return done, nil
+	if unread != nil {
+		err = &partialError{"earlier nights of the warehouse were not published: " + unread.Error()}
+	}
+	return done, err
 }
 
 // recordPublish writes into the ledger how the publish of the newest night went: status
@@ -104,7 +110,8 @@ func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, be
 }
 
 // runsToPublish is the newest night, with all behind the kept nights that it was built on
-// and that are later than what the lake shows, oldest first.
+// and that are later than what the lake shows, oldest first. An error beside them says
+// that one before them cannot be read.
 func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, all bool) ([]string, error) {
 	if err := wh.Identity.Check(); err != nil {
 		return nil, err
@@ -125,20 +132,26 @@ func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, a
 		return nil, err
 	}
 	var runs []string
-	for _, m := range wh.Versions.Lineage(latest) {
-		if m.RunID == latest || m.SnapshotAt.After(shown.SnapshotAt) {
+	line, unread := wh.Versions.Lineage(latest)
+	for i, m := range line {
+		isLater := m.SnapshotAt.After(shown.SnapshotAt)
+		if i == 0 && !isLater {
+			unread = nil // the lake shows what is later than that
+		}
+		if m.RunID == latest || isLater {
 			runs = append(runs, m.RunID)
 		}
 	}
-	return runs, nil
+	return runs, unread
 }
 
-func publishRun(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, run string) (p lake.Published, err error) {
+func publishRun(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, run string, replace bool) (p lake.Published, err error) {
 	v, err := lake.OpenVersion(ctx, wh, run)
 	if err != nil {
 		return p, err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
+	v.Replace = replace
 	return l.Publish(ctx, v)
 }
 

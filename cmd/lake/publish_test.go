@@ -86,8 +86,27 @@ func TestAnOlderNightIsRefused(t *testing.T) {
 		t.Fatalf("the lake shows %s", run)
 	}
 	next := h.night()
-	h.publish()
+	h.fail(1, "which this warehouse does not know", "publish")
+	h.publish("--replace")
 	h.same(next)
+}
+
+// TestANewWarehouseReplacesNoHistory of a lost one, unless it is told to.
+func TestANewWarehouseReplacesNoHistory(t *testing.T) {
+	h := newHouse(t, 3)
+	all := h.publish("--all")
+	h.must(os.RemoveAll(h.path("warehouse")))
+	first := h.night()
+	h.fail(1, all[2].Run, "publish")
+	h.fail(1, "publish --replace", "publish", "--all")
+	if run := h.status().Run; run != all[2].Run {
+		t.Fatalf("the lake shows %s", run)
+	}
+	h.publish("--all", "--replace")
+	h.same(first)
+	second := h.night()
+	h.publish()
+	h.same(second)
 }
 
 // forgetRun removes a run from the ledger.
@@ -105,11 +124,7 @@ func TestADamagedFileIsRefused(t *testing.T) {
 	h := newHouse(t, 1)
 	first := h.publish()[0].Run
 	second := h.night()
-	file := h.path("warehouse/versions/" + second + "/product_listings.parquet")
-	data, err := os.ReadFile(file)
-	h.must(err)
-	data[len(data)/2] ^= 1
-	h.must(os.WriteFile(file, data, 0o600))
+	h.spoil("warehouse/versions/" + second + "/product_listings.parquet")
 	files := h.filesOfLake()
 	h.fail(1, "its checksum is not the one of its manifest", "publish")
 	if run := h.whole(); run != first {
@@ -118,6 +133,50 @@ func TestADamagedFileIsRefused(t *testing.T) {
 	if now := h.filesOfLake(); !slices.Equal(now, files) {
 		t.Errorf("files were left: %v", now)
 	}
+}
+
+// TestAChangedCatalogIsRefused: the rows of past and meta come from it.
+func TestAChangedCatalogIsRefused(t *testing.T) {
+	h := newHouse(t, 1)
+	first := h.publish()[0].Run
+	second := h.night()
+	h.spoil("warehouse/versions/" + second + "/catalog.duckdb")
+	h.fail(1, second+"/catalog.duckdb", "publish")
+	h.fail(1, second+"/catalog.duckdb", "verify", second)
+	if run := h.whole(); run != first {
+		t.Errorf("the lake shows %s", run)
+	}
+}
+
+// TestAnUnreadableManifestIsNamed by --all, which reads the nights from the newest one on.
+func TestAnUnreadableManifestIsNamed(t *testing.T) {
+	h := newHouse(t, 1)
+	h.publish()
+	second, third := h.night(), h.night()
+	newest := "warehouse/versions/" + third + "/manifest.json"
+	text, err := os.ReadFile(h.path(newest))
+	h.must(err)
+	h.write(newest, "{")
+	h.fail(1, third+"/manifest.json", "publish", "--all")
+	h.write(newest, string(text))
+	h.write("warehouse/versions/"+second+"/manifest.json", "{")
+	h.fail(3, second+"/manifest.json", "publish", "--all")
+	if run := h.whole(); run != third {
+		t.Errorf("the lake shows %s", run)
+	}
+	if p := h.publish("--all"); len(p) != 1 || !p[0].Already {
+		t.Errorf("then published %+v", p)
+	}
+}
+
+// spoil changes one bit in the middle of a file.
+func (h *house) spoil(name string) {
+	h.Helper()
+	data, err := os.ReadFile(h.path(name))
+	h.must(err)
+	data[len(data)/2] ^= 1
+	h.must(os.Remove(h.path(name)))
+	h.write(name, string(data))
 }
 
 // TestTheSchemaFollows: a column that the lake lacks is added under its own id, one that

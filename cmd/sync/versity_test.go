@@ -103,6 +103,16 @@ func startVersity(t *testing.T) (address string, g *gate, files string) {
 	return front.URL, g, files
 }
 
+// moveTo lets the warehouse use another server.
+func (d *depot) moveTo(t *testing.T, address string) {
+	t.Helper()
+	text, err := os.ReadFile(d.g.config)
+	fatal(t, err)
+	_, rest, _ := strings.Cut(string(text), "endpoint: \"")
+	old, _, _ := strings.Cut(rest, "\"")
+	fatal(t, os.WriteFile(d.g.config, []byte(strings.Replace(string(text), old, address, 1)), 0o600))
+}
+
 // TestTortureBackupOnAServer runs backups against a server of its own process, which checks
 // signatures and checksums as that of a provider does.
 func TestTortureBackupOnAServer(t *testing.T) {
@@ -110,11 +120,7 @@ func TestTortureBackupOnAServer(t *testing.T) {
 	t.Parallel()
 	address, gate, files := startVersity(t)
 	d := newDepot(t)
-	text, err := os.ReadFile(d.g.config)
-	fatal(t, err)
-	_, rest, _ := strings.Cut(string(text), "endpoint: \"")
-	old, _, _ := strings.Cut(rest, "\"")
-	fatal(t, os.WriteFile(d.g.config, []byte(strings.Replace(string(text), old, address, 1)), 0o600))
+	d.moveTo(t, address)
 
 	began := time.Now()
 	fatal(t, d.night(t))
@@ -148,7 +154,7 @@ func TestTortureBackupOnAServer(t *testing.T) {
 	secret := filepath.Join(d.root, "secret")
 	fatal(t, os.WriteFile(secret, []byte("another-secret"), 0o600))
 	gate.set(nil)
-	err = d.night(t)
+	err := d.night(t)
 	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") || strings.Contains(err.Error(), "another-secret") {
 		t.Errorf("the night ended with %d: %v", code(t, err), err)
 	}

@@ -14,18 +14,33 @@ func prepare(t *testing.T, w world) (ndjson string, remove func()) {
 	return w.Dump, remove
 }
 
-// twoNights runs the first night of a warehouse and the one after a day on which
-// 1 % of the listings changed.
-func twoNights(t *testing.T, s settings, w world) (first, second outcome) {
+// runNights runs nights of a warehouse, each after a day on which 1 % of the listings
+// changed, and after each what else is to be measured.
+func runNights(t *testing.T, s settings, w world, nights int, after func(night job)) (all []outcome) {
 	t.Helper()
 	service := serve(t, w)
 	defer service.stop(t)
 	dir, remove := scratch(t)
 	defer remove()
-	night := job{binary: s.binary, dir: dir, service: service, rest: catalogOnly}
-	first = night.run(t)
-	service.advance(t, 1)
-	return first, night.run(t)
+	night := job{binary: s.binary, dir: dir, service: service}
+	if w.Catalog {
+		night.rest = catalogOnly
+	}
+	for i := range nights {
+		if i > 0 {
+			service.advance(t, 1)
+		}
+		all = append(all, night.run(t))
+		after(night)
+	}
+	return all
+}
+
+// twoNights runs the first night of a warehouse and the one after it.
+func twoNights(t *testing.T, s settings, w world) (first, second outcome) {
+	t.Helper()
+	all := runNights(t, s, w, 2, func(job) {})
+	return all[0], all[1]
 }
 
 // measureNights compares whole nights with DuckDB alone on the same records.

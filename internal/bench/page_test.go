@@ -31,7 +31,7 @@ func goalTable(all map[string]result) string {
 	var b strings.Builder
 	b.WriteString("| what | before | goal | measured | lowest to highest | |\n|---|---|---|---|---|---|\n")
 	for _, g := range goals() {
-		f, median := figures[g.What], ""
+		f, median := figures[named{g.What, g.Unit}], ""
 		if len(f.Runs) > 0 {
 			median = shown(f.median(), g.Unit)
 		}
@@ -40,12 +40,16 @@ func goalTable(all map[string]result) string {
 	return b.String()
 }
 
-// figuresOf are all figures by their names, with a goal or without.
-func figuresOf(all map[string]result) map[string]figure {
-	figures := map[string]figure{}
+// named is what tells figures apart: four times the listings have a wall time in seconds, and
+// one that is a ratio.
+type named struct{ what, unit string }
+
+// figuresOf are all figures, with a goal or without.
+func figuresOf(all map[string]result) map[named]figure {
+	figures := map[named]figure{}
 	for _, one := range sections() {
 		for _, f := range slices.Concat(all[one.name].Figures, all[one.name].Numbers) {
-			figures[f.What] = f
+			figures[named{f.What, f.Unit}] = f
 		}
 	}
 	return figures
@@ -61,7 +65,7 @@ func fastestSentence(all map[string]result) string {
 		{script + ", " + small, againstScript(fastScript, small, "wall"), againstScript(fastScript, small, "CPU")},
 		{script + ", " + large, againstScript(fastScript, large, "wall"), againstScript(fastScript, large, "CPU")},
 	} {
-		if wall, cpu := figures[one.wall], figures[one.cpu]; len(wall.Runs) > 0 && len(cpu.Runs) > 0 {
+		if wall, cpu := figures[named{one.wall, "x"}], figures[named{one.cpu, "x"}]; len(wall.Runs) > 0 && len(cpu.Runs) > 0 {
 			parts = append(parts, fmt.Sprintf("%s times the wall time and %s times the CPU time of %s",
 				shown(wall.median(), "x"), shown(cpu.median(), "x"), one.against))
 		}

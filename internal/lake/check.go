@@ -16,7 +16,14 @@ func (l *Lake) Check(ctx context.Context) error {
 			return fmt.Errorf("check the lake: write to %s: %w", l.cfg.Warehouse, err)
 		}
 	}
-	if err := l.catalog.checkAccess(ctx); err != nil {
+	have, err := l.catalog.load(ctx)
+	if err == nil {
+		err = l.checkOwner(have)
+	}
+	if err == nil {
+		err = l.catalog.checkAccess(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("check the lake: %w", err)
 	}
 	return nil

@@ -3,6 +3,7 @@ package lake
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,8 @@ type Expired struct {
 	Files   int   `json:"files"`
 	Orphans int   `json:"orphans"`
 	Bytes   int64 `json:"bytes"`
+	// Shared are the tables whose folder another table has too: their files stay.
+	Shared []string `json:"shared"`
 }
 
 // orphanAge is how old a file is that nothing refers to before it is removed: a publisher
@@ -29,23 +32,27 @@ type Expired struct {
 const orphanAge = 72 * time.Hour
 
 // Expire removes the tags and snapshots of all but the newest nights, in one commit, and
-// then the files that nothing refers to. With 0 nights to keep, all stay.
+// then the files that nothing refers to. With 0 nights to keep, all stay. Tables that no
+// publish made are left alone, with all files that they refer to.
 func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, err error) {
-	e = Expired{DryRun: dryRun, Nights: []string{}}
-	have, err := l.catalog.load(ctx)
+	e = Expired{DryRun: dryRun, Nights: []string{}, Shared: []string{}}
+	have, err := l.loadOwned(ctx)
 	if err != nil {
 		return e, err
 	}
-	all, err := readAllShown(have)
+	own := l.ownTables(have)
+	if len(own) == 0 {
+		return e, nil
+	}
+	all, err := readAllShown(own)
 	if err != nil {
 		return e, err
 	}
-	e.Nights = oldNights(have, all, keep)
-	after := tables{}
+	e.Nights = oldNights(own, all, keep)
+	after := maps.Clone(have)
 	var changes []change
-	for _, n := range sortedNames(have) {
+	for _, n := range sortedNames(own) {
 		c, removed := expireTable(n, have[n], e.Nights)
-		after[n] = have[n]
 		if removed == 0 && len(c.updates) == 0 {
 			continue
 		}
@@ -65,23 +72,85 @@ func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, er
 			return e, err
 		}
 	}
-	names := sortedNames(have)
+	err = l.removeUnneeded(ctx, own, after, &e)
+	if err != nil && len(changes) > 0 && !dryRun {
+		err = fmt.Errorf("%w; the nights are gone, run it again", err)
+	}
+	return e, err
+}
+
+// loadOwned loads all tables, if the files below the lake are of this catalog.
+func (l *Lake) loadOwned(ctx context.Context) (tables, error) {
+	have, err := l.catalog.load(ctx)
+	if err == nil {
+		err = l.checkOwner(have)
+	}
+	if err == nil && !l.isMarked && len(l.ownTables(have)) > 0 {
+		err = fmt.Errorf("expire the lake: %s is missing, which says whose the tables are; nothing was changed: "+
+			"run \"placementsync lake publish\", which writes it", l.ownerFile())
+	}
+	return have, err
+}
+
+// removeUnneeded removes the files of own tables that no table needs. What is needed is
+// known of all tables before the first file is removed.
+func (l *Lake) removeUnneeded(ctx context.Context, own, after tables, e *Expired) error {
+	others, err := l.loadOthers(ctx)
+	if err != nil {
+		return err
+	}
+	all := slices.AppendSeq(others, maps.Values(after))
+	needed, err := l.collectNeeded(ctx, all)
+	if err != nil {
+		return err
+	}
+	var names []tableName
+	for _, n := range sortedNames(l.ownTables(after)) {
+		switch {
+		case own[n] == nil: // made meanwhile
+		case isShared(after[n], all):
+			e.Shared = append(e.Shared, strings.Join(l.cfg.identifier(n), "."))
+		default:
+			names = append(names, n)
+		}
+	}
 	removed := make([]Expired, len(names))
 	err = eachOf(l.files.workers(), indexes(names), func(i int) error {
-		n := names[i]
-		if after[n] == nil {
-			return nil // dropped meanwhile
-		}
-		removed[i].DryRun = dryRun
-		if err := l.removeFiles(ctx, have[n], after[n], &removed[i]); err != nil {
-			return fmt.Errorf("remove files of %s: %w; the nights are gone, run it again", n, err)
+		removed[i].DryRun = e.DryRun
+		if err := l.removeFiles(ctx, own[names[i]], after[names[i]], needed, &removed[i]); err != nil {
+			return fmt.Errorf("remove files of %s: %w", names[i], err)
 		}
 		return nil
 	})
 	for _, r := range removed {
 		e.Files, e.Orphans, e.Bytes = e.Files+r.Files, e.Orphans+r.Orphans, e.Bytes+r.Bytes
 	}
-	return e, err
+	return err
+}
+
+// collectNeeded returns the files that any of the tables refers to.
+func (l *Lake) collectNeeded(ctx context.Context, all []*table.Table) (map[string]bool, error) {
+	found := make([]map[string]bool, len(all))
+	err := eachOf(l.files.workers(), indexes(all), func(i int) (err error) {
+		if found[i], err = referredFiles(ctx, all[i]); err != nil {
+			err = fmt.Errorf("find the files of %s: %w; no file was removed", strings.Join(all[i].Identifier(), "."), err)
+		}
+		return err
+	})
+	needed := map[string]bool{}
+	for _, one := range found {
+		maps.Copy(needed, one)
+	}
+	return needed, err
+}
+
+// isShared reports whether another table is in the folder of a table or below it: it may
+// be writing files that nothing refers to yet.
+func isShared(t *table.Table, all []*table.Table) bool {
+	folder := sameAddress(t.Location()) + "/"
+	return slices.ContainsFunc(all, func(o *table.Table) bool {
+		return o != t && strings.HasPrefix(sameAddress(o.Location())+"/", folder)
+	})
 }
 
 func sortedNames(have tables) []tableName {
@@ -144,12 +213,8 @@ func expireTable(n tableName, t *table.Table, nights []string) (c change, remove
 }
 
 // removeFiles removes the files that only the metadata before refer to, and old ones that
-// nothing refers to.
-func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, e *Expired) error {
-	needed, err := referredFiles(ctx, after)
-	if err != nil {
-		return err
-	}
+// nothing refers to, but none that is needed.
+func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, needed map[string]bool, e *Expired) (err error) {
 	expired := map[string]bool{}
 	if len(before.Metadata().Snapshots()) != len(after.Metadata().Snapshots()) || before.MetadataLocation() != after.MetadataLocation() {
 		if expired, err = referredFiles(ctx, before); err != nil {
@@ -160,7 +225,7 @@ func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, e *E
 	if err != nil {
 		return err
 	}
-	listed, err := store.(*files).list(ctx, after.Location())
+	listed, err := store.(*files).list(ctx, sameAddress(after.Location()))
 	if err != nil {
 		return err
 	}
@@ -183,42 +248,43 @@ func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, e *E
 	return eachOf(store.(*files).workers(), names, store.(*files).remove)
 }
 
-// referredFiles are all files that the metadata of a table refer to, from any snapshot.
+// referredFiles are all files that the metadata of a table refer to, from any snapshot, in
+// the spelling of this program.
 func referredFiles(ctx context.Context, t *table.Table) (map[string]bool, error) {
 	store, err := t.FS(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]bool{t.MetadataLocation(): true}
+	found := map[string]bool{sameAddress(t.MetadataLocation()): true}
 	for entry := range t.Metadata().PreviousFiles() {
-		found[entry.MetadataFile] = true
+		found[sameAddress(entry.MetadataFile)] = true
 	}
 	for _, s := range t.Metadata().Snapshots() {
-		found[s.ManifestList] = true
+		found[sameAddress(s.ManifestList)] = true
 		manifests, err := s.Manifests(store)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", s.ManifestList, err)
 		}
 		for _, m := range manifests {
-			if found[m.FilePath()] {
+			if found[sameAddress(m.FilePath())] {
 				continue
 			}
-			found[m.FilePath()] = true
+			found[sameAddress(m.FilePath())] = true
 			for entry, err := range m.Entries(store, false) {
 				if err != nil {
 					return nil, fmt.Errorf("read %s: %w", m.FilePath(), err)
 				}
 				if entry.Status() != iceberg.EntryStatusDELETED {
-					found[entry.DataFile().FilePath()] = true
+					found[sameAddress(entry.DataFile().FilePath())] = true
 				}
 			}
 		}
 	}
 	for s := range t.Metadata().Statistics() {
-		found[s.StatisticsPath] = true
+		found[sameAddress(s.StatisticsPath)] = true
 	}
 	for s := range t.Metadata().PartitionStatistics() {
-		found[s.StatisticsPath] = true
+		found[sameAddress(s.StatisticsPath)] = true
 	}
 	return found, nil
 }

@@ -65,6 +65,10 @@ type Lake struct {
 	cfg     Config
 	catalog catalog
 	files   *files
+
+	// id is that of the lake, and isMarked says that it stands in the folder: see checkOwner.
+	id       string
+	isMarked bool
 }
 
 // catalog registers tables. A commit is of all tables or of none.
@@ -175,6 +179,21 @@ type OlderError struct {
 func (e *OlderError) Error() string {
 	return fmt.Sprintf("publish %s of %s: the lake shows %s of %s, which is not earlier; nothing was changed: "+
 		"the next night continues from it, also after a rollback", e.Run, e.At.Format(time.RFC3339), e.Shown, e.ShownSince.Format(time.RFC3339))
+}
+
+// OtherError says that the lake shows a night that the warehouse does not know.
+type OtherError struct {
+	Run, Shown string
+	ShownSince time.Time
+	// Rows are those of past and meta in the lake.
+	Rows int64
+}
+
+func (e *OtherError) Error() string {
+	return fmt.Sprintf("publish %s: the lake shows %s of %s, which this warehouse does not know; nothing was changed: "+
+		"the %d rows of history in the lake would be replaced by those of this warehouse. Restore the warehouse with placementsync rebuild, "+
+		"name another lake.namespace, or replace the history with \"placementsync lake publish --replace\"",
+		e.Run, e.Shown, e.ShownSince.Format(time.RFC3339), e.Rows)
 }
 
 // DamagedError says that a published file is not what its manifest says.

@@ -47,6 +47,9 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 	p = Published{Run: v.Run, SnapshotAt: v.At, Tables: len(v.sources)}
 	defer func() { p.Seconds = l.cfg.Now().Sub(begun).Seconds() }()
 	have, err := l.catalog.load(ctx)
+	if err == nil {
+		err = l.checkOwner(have)
+	}
 	if err != nil {
 		return p, err
 	}
@@ -57,12 +60,15 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 	if err := checkOrder(v, newest(all)); err != nil {
 		return p, err
 	}
+	if err := l.checkHistory(v, all); err != nil {
+		return p, err
+	}
 	todo, err := l.plan(ctx, v, all)
 	if err != nil {
 		return p, err
 	}
 	if p.Already = len(todo) == 0; p.Already {
-		return p, nil
+		return p, l.markOwner()
 	}
 	changes, err := l.stageAll(ctx, v, have, todo, &p)
 	if err == nil {
@@ -75,6 +81,9 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 		return p, err
 	}
 	l.files.made.drain()
+	if err := l.markOwner(); err != nil {
+		return p, err
+	}
 	kept, err := l.keepsTags(ctx, v, todo)
 	p.TagsDropped = err == nil && !kept
 	return p, err
@@ -87,6 +96,22 @@ func checkOrder(v *Version, last shown) error {
 		return nil
 	}
 	return &OlderError{v.Run, last.run, v.At, last.at}
+}
+
+// checkHistory refuses a version of another warehouse: a new one in place of a lost one
+// must not replace the history of the lost one, which the lake may be the last to have.
+func (l *Lake) checkHistory(v *Version, all map[tableName]shown) error {
+	last := newest(all)
+	if last.run == "" || v.known[last.run] || v.Replace {
+		return nil
+	}
+	e := &OtherError{Run: v.Run, Shown: last.run, ShownSince: last.at}
+	for n, s := range all {
+		if n.part != current {
+			e.Rows += s.rows
+		}
+	}
+	return e
 }
 
 // action is what a night does to one table.
@@ -196,6 +221,7 @@ func (l *Lake) stageAll(ctx context.Context, v *Version, have tables, plan []act
 		if err != nil {
 			return fmt.Errorf("write %s: %w", a.source.name, err)
 		}
+		c.updates = append(c.updates, l.nameOwner(c.name))
 		changes[i] = c
 		mu.Lock()
 		defer mu.Unlock()

@@ -129,7 +129,11 @@ func (c *sqlCatalog) load(ctx context.Context) (tables, error) {
 }
 
 func (c *sqlCatalog) tableOf(n tableName, m table.Metadata, location string) *table.Table {
-	return table.New(c.cfg.identifier(n), m, location, func(context.Context) (icebergio.IO, error) { return c.files, nil }, nil)
+	return c.newTableAt(c.cfg.identifier(n), m, location)
+}
+
+func (c *sqlCatalog) newTableAt(identifier table.Identifier, m table.Metadata, location string) *table.Table {
+	return table.New(identifier, m, location, func(context.Context) (icebergio.IO, error) { return c.files, nil }, nil)
 }
 
 // list reads the tables of the lake and where their metadata are.
@@ -167,7 +171,7 @@ func (c *sqlCatalog) list(ctx context.Context) ([]registered, error) {
 }
 
 func (c *sqlCatalog) newTable(_ context.Context, n tableName, d design) (*table.Table, error) {
-	m, err := d.newMetadata(c.files.root + "/" + c.cfg.namespace(n.part) + "/" + n.name)
+	m, err := d.newMetadata(c.cfg.tableFolder(c.files.root, n))
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package lake
 import (
 	"context"
 	_ "embed" // for the statements
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -21,7 +22,12 @@ type Version struct {
 	// Run and At are those of the snapshot.
 	Run string
 	At  time.Time
+	// Replace lets Publish go on when the lake shows a night that the warehouse does not
+	// know.
+	Replace bool
 
+	// known are the runs of the warehouse, as far as it remembers.
+	known   map[string]bool
 	sources []source
 	// groupBytes bounds the row groups of the files that it writes.
 	groupBytes int64
@@ -47,7 +53,7 @@ func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Ver
 	}
 	v := &Version{SealedVersion: sealed, Run: run, At: sealed.Manifest.SnapshotAt.UTC()}
 	if err := v.DB.QueryRowContext(ctx, string(versionSQL.Render("limits", nil))).Scan(&v.groupBytes); err != nil {
-		return nil, fmt.Errorf("open version %s: %w", run, err)
+		return nil, errors.Join(fmt.Errorf("open version %s: %w", run, err), v.Close())
 	}
 	for _, t := range sealed.Manifest.Tables {
 		def := wh.Catalog.Definition(t.Name)
@@ -59,7 +65,28 @@ func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Ver
 	for _, def := range wh.Catalog.MetaDefinitions() {
 		v.add(source{name: tableName{meta, def.Name}, schema: meta, design: design{def.Columns, def.Comment}})
 	}
+	if err := v.readKnown(ctx, wh); err != nil {
+		return nil, errors.Join(fmt.Errorf("open version %s: %w", run, err), v.Close())
+	}
 	return v, nil
+}
+
+// readKnown reads the runs of the ledger, and those that the version was built on.
+func (v *Version) readKnown(ctx context.Context, wh *warehouse.Warehouse) error {
+	runs, err := wh.Ledger.AllRuns()
+	if err != nil {
+		return err
+	}
+	v.known = map[string]bool{}
+	for _, r := range runs {
+		v.known[r.ID] = true
+	}
+	return v.EachRow(ctx, []string{string(versionSQL.Render("published_runs", nil))}, func(scan func(...any) error) error {
+		var run string
+		err := scan(&run)
+		v.known[run] = true
+		return err
+	})
 }
 
 // add adds a table that the version has.

@@ -49,7 +49,8 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if err != nil {
 		return m, fmt.Errorf("switch back to version %s: %w", target, err)
 	}
-	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(w.Versions.Lineage(target)...), w.Ledger.Finish())
+	line, _ := w.Versions.Lineage(target) // a damaged one ends it
+	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(line...), w.Ledger.Finish())
 	// Without a line in the ledger the note stays, for Recover.
 	if recordErr := w.Ledger.Record(w.Ledger.rollbackEntry(note.Run, target, note.StartedAt)); recordErr != nil {
 		return m, errors.Join(err, recordErr)

@@ -25,7 +25,7 @@ type SealedVersion struct {
 
 const scratchPrefix = ".sealed."
 
-// OpenSealed opens a published version for reading.
+// OpenSealed opens a published version for reading, if its catalog is what was published.
 func (w *Warehouse) OpenSealed(ctx context.Context, run string) (_ *SealedVersion, err error) {
 	m, err := w.Versions.ReadManifest(run)
 	if err != nil {
@@ -33,6 +33,9 @@ func (w *Warehouse) OpenSealed(ctx context.Context, run string) (_ *SealedVersio
 	}
 	if m.Format > Format {
 		return nil, &NewerError{run, m.Program, m.Format}
+	}
+	if err := w.Versions.CheckCatalog(run); err != nil {
+		return nil, w.Examiner.WithRemedy(err, run)
 	}
 	// Not under versions/, where the next run removes what killed runs left.
 	state := w.Folder.path(stateDir)

@@ -109,7 +109,7 @@ func (s *Series) withdrawAllBut(target string) error {
 	if err != nil {
 		return err
 	}
-	line := s.versions.Lineage(target)
+	line, _ := s.versions.Lineage(target) // a damaged one ends it
 	for _, run := range versions {
 		if !slices.ContainsFunc(line, func(m Manifest) bool { return m.RunID == run }) {
 			if err := s.withdrawVersion(run); err != nil {

@@ -40,13 +40,16 @@ func (v *Versions) List() ([]string, error) {
 }
 
 // Lineage returns the manifests of a version and of the kept versions that it was
-// built on, oldest first.
-func (v *Versions) Lineage(run string) []Manifest {
-	var line []Manifest
+// built on, oldest first. An error says that one of them cannot be read: those after it
+// are returned.
+func (v *Versions) Lineage(run string) (line []Manifest, err error) {
 	for run != "" {
-		m, err := v.ReadManifest(run)
-		if err != nil {
-			break // no longer kept, or damaged
+		var m Manifest
+		if m, err = v.ReadManifest(run); err != nil {
+			if len(line) > 0 && errors.Is(err, fs.ErrNotExist) {
+				err = nil // no longer kept
+			}
+			break
 		}
 		line = append(line, m)
 		if m.baseRun() >= run {
@@ -55,7 +58,7 @@ func (v *Versions) Lineage(run string) []Manifest {
 		run = m.baseRun()
 	}
 	slices.Reverse(line)
-	return line
+	return line, err
 }
 
 // baseOf is the version that another was built on; for one that was rebuilt from Parquet
@@ -140,7 +143,8 @@ func (v *Versions) oldPaths() ([]string, error) {
 		return nil, err
 	}
 	keep := []string{latest}
-	for _, m := range slices.Backward(v.Lineage(latest)) {
+	line, _ := v.Lineage(latest) // what is damaged is kept by its age
+	for _, m := range slices.Backward(line) {
 		keep = append(keep, m.RunID)
 	}
 	slices.Reverse(runs)

@@ -32,6 +32,11 @@ FROM iceberg_tables
 WHERE catalog_name = ? AND table_namespace IN (?, ?, ?)
 ORDER BY table_namespace, table_name
 
+-- name: list_others
+SELECT catalog_name, table_namespace, table_name, metadata_location
+FROM iceberg_tables
+WHERE NOT (catalog_name = ? AND table_namespace IN (?, ?, ?)) AND metadata_location IS NOT NULL
+
 -- name: add_table
 -- Without iceberg_type, which catalogs of the first layout lack: NULL means a table.
 INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location)

@@ -4,6 +4,9 @@
 -- A row group of a file may take a share of what a thread has, as for the published files.
 SELECT parse_formatted_bytes(current_setting('memory_limit')) // current_setting('threads')::BIGINT // 8
 
+-- name: published_runs
+SELECT run_id FROM sealed.meta.runs
+
 -- name: measure_table
 -- All rows of a table, and those that the lake shows already.
 SELECT {index}, {all}, {old}, count(*), count(*) FILTER (WHERE NOT {shown}) FROM sealed.{schema}.{table}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"database/sql"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"placementsync/internal/lake"
+)
+
+// configure writes the section lake of the configuration.
+func (h *house) configure(section string) {
+	h.Helper()
+	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\nlake: {"+section+"}\n")
+}
+
+// age makes all files of the lake as old as orphans that are removed.
+func (h *house) age() {
+	h.Helper()
+	for _, file := range h.filesOfLake() {
+		old := time.Now().AddDate(0, 0, -4)
+		h.must(os.Chtimes(file, old, old))
+	}
+}
+
+// register adds a table to the catalog as register_table does.
+func (h *house) register(namespace, name, metadata string) {
+	h.Helper()
+	db, err := sql.Open("sqlite", h.path("lake/catalog.db"))
+	h.must(err)
+	defer db.Close()
+	_, err = db.ExecContext(h.Context(), "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location) VALUES ('placementsync', ?, ?, ?)",
+		namespace, name, "file://"+metadata)
+	h.must(err)
+}
+
+// copyMetadata copies the metadata of a table as those of one with another folder.
+func (h *house) copyMetadata(table string) (path string) {
+	h.Helper()
+	data, err := os.ReadFile(h.metadataFile("placements_current", table))
+	h.must(err)
+	folder := `"location":"file://` + h.path("lake/")
+	text := strings.Replace(string(data), folder+"/placements_current/"+table+`"`, folder+`/analysts"`, 1)
+	if text == string(data) {
+		h.Fatalf("the metadata of %s name no folder: %.300s", table, text)
+	}
+	path = h.path("analysts.metadata.json")
+	h.write("analysts.metadata.json", text)
+	return path
+}
+
+// dataOf lists the data files that a night brought to a table.
+func (h *house) dataOf(table, run string) []string {
+	h.Helper()
+	return slices.DeleteFunc(h.filesOfLake(), func(file string) bool { return !strings.Contains(file, "/placements_current/"+table+"/data/"+run) })
+}
+
+// TestASecondCatalogIsRefused in the folder of a first one, and removes nothing there.
+func TestASecondCatalogIsRefused(t *testing.T) {
+	h := newHouse(t, 1)
+	run := h.publish()[0].Run
+	h.age()
+	files := h.filesOfLake()
+	for _, section := range []string{"catalog: sqlite, warehouse: ./lake, name: staging", "catalog: 'sqlite:other.db', warehouse: ./lake"} {
+		h.configure(section)
+		for _, command := range []string{"publish", "check"} {
+			h.fail(1, `the catalog "placementsync" has tables there`, command)
+		}
+		h.fail(1, "placements_owner.json", "expire")
+		if now := h.filesOfLake(); !slices.Equal(now, files) {
+			t.Errorf("%s: %d files, before %d", section, len(now), len(files))
+		}
+	}
+	h.configure("catalog: sqlite, warehouse: ./lake, namespace: others")
+	h.publish()
+	h.same(run)
+	h.configure("catalog: sqlite, warehouse: ./lake")
+	h.same(run)
+}
+
+// TestALostCatalogIsMissed: the next night begins no lake over the files of the lost one.
+func TestALostCatalogIsMissed(t *testing.T) {
+	h := newHouse(t, 1)
+	first := h.publish()[0].Run
+	h.must(os.Rename(h.path("lake/catalog.db"), h.path("kept.db")))
+	second := h.night()
+	h.age()
+	files := h.filesOfLake()
+	h.fail(1, "restore the catalog", "publish", "--all")
+	h.fail(1, "restore the catalog", "expire")
+	if now := h.filesOfLake(); !slices.Equal(now, files) {
+		t.Errorf("%d files, before %d", len(now), len(files))
+	}
+	h.must(os.Rename(h.path("kept.db"), h.path("lake/catalog.db")))
+	h.same(first)
+	h.publish()
+	h.same(second)
+}
+
+// TestTheOwnerIsWrittenBehindTheCommit: a publisher that ended before it leaves a lake that
+// the next one goes on with.
+func TestTheOwnerIsWrittenBehindTheCommit(t *testing.T) {
+	h := newHouse(t, 1)
+	for _, at := range []string{"before commit catalog", "after commit catalog"} {
+		h.step = func(name string) error {
+			if name == at {
+				return syscall.EIO
+			}
+			return nil
+		}
+		h.fail(1, syscall.EIO.Error(), "publish")
+		if _, err := os.Stat(h.path("lake/placements_owner.json")); err == nil {
+			t.Errorf("failed %s: the owner is there", at)
+		}
+	}
+	h.step = nil
+	h.fail(1, "placements_owner.json is missing", "expire")
+	if p := h.publish(); !p[0].Already {
+		t.Errorf("then published %+v", p)
+	}
+	h.write("lake/placements_owner.json", "{")
+	h.fail(1, "placements_owner.json", "publish")
+	h.must(os.Remove(h.path("lake/placements_owner.json")))
+	h.publish()
+	if got := h.run("expire"); got.code != 0 {
+		t.Errorf("expire: %+v", got)
+	}
+}
+
+// TestFilesOfOtherTablesStay: tables that were registered from a metadata file of the lake
+// have its files, wherever they and their own folders are.
+func TestFilesOfOtherTablesStay(t *testing.T) {
+	h := newHouse(t, 1)
+	first := h.publish()[0].Run
+	h.register("placements_current", "listings_frozen", h.copyMetadata("product_listings"))
+	h.register("analysts", "prices_frozen", h.metadataFile("placements_current", "product_listing_prices"))
+	frozen := map[string][]string{}
+	for _, table := range []string{"product_listings", "product_listing_prices"} {
+		if frozen[table] = h.dataOf(table, first); len(frozen[table]) == 0 {
+			t.Fatalf("%s has no files", table)
+		}
+	}
+	kept := []string{h.night(), h.night()}
+	h.publish("--all")
+	h.age()
+	var e lake.Expired
+	h.succeed(&e, "expire")
+	if want := []string{"placements_current.product_listing_prices"}; !slices.Equal(e.Nights, []string{first}) || !slices.Equal(e.Shared, want) || e.Files == 0 {
+		t.Errorf("expired %+v", e)
+	}
+	for table, files := range frozen {
+		if now := h.dataOf(table, first); !slices.Equal(now, files) {
+			t.Errorf("%s had %v, and has %v", table, files, now)
+		}
+	}
+	for _, run := range kept {
+		h.same(run)
+	}
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// postgresVar names a Postgres database, for example postgres://lake@127.0.0.1/lake, whose
+// password stands in PGPASSWORD. The trial adds the tables of an Iceberg catalog to it, and
+// removes its own rows.
+const postgresVar = "PLACEMENTSYNC_TEST_POSTGRES"
+
+// TestPostgresCatalog publishes, verifies and expires nights whose catalog is in Postgres.
+// Of two publishers one wins.
+func TestPostgresCatalog(t *testing.T) {
+	address := os.Getenv(postgresVar)
+	if address == "" {
+		t.Skipf("%s names no database, such as postgres://lake@127.0.0.1/lake: a catalog in Postgres is not tried", postgresVar)
+	}
+	h := newHouse(t, 1)
+	name := fmt.Sprintf("trial_%d", time.Now().UnixNano())
+	t.Cleanup(func() { h.forgetCatalog(address, name) })
+	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\n"+
+		"lake: {catalog: '"+address+"', name: "+name+", warehouse: ./lake, keep_nights: 1}\n")
+	if got := h.run("check"); got.code != 0 {
+		t.Fatalf("check: %+v", got)
+	}
+	first := h.publish()[0].Run
+	h.same(first)
+	second := h.night()
+	raced := false
+	h.step = func(step string) error {
+		if step == "before commit catalog" && !raced {
+			raced, h.step = true, nil
+			h.publish()
+		}
+		return nil
+	}
+	h.fail(1, "another publisher changed", "publish")
+	h.step = nil
+	h.same(first)
+	if run := h.whole(); run != second || !raced {
+		t.Errorf("the lake shows %s, want %s; raced: %t", run, second, raced)
+	}
+	if p := h.publish(); !p[0].Already {
+		t.Errorf("then published %+v", p)
+	}
+	if got := h.run("expire"); got.code != 0 || !strings.Contains(got.stdout, "removed 1 nights") {
+		t.Errorf("expire: %+v", got)
+	}
+	h.same(h.whole())
+}
+
+// forgetCatalog removes the rows of a catalog.
+func (h *house) forgetCatalog(address, name string) {
+	db, err := sql.Open("pgx", address)
+	h.must(err)
+	defer db.Close()
+	for _, table := range []string{"iceberg_tables", "iceberg_namespace_properties"} {
+		_, err := db.Exec("DELETE FROM "+table+" WHERE catalog_name = $1", name)
+		h.must(err)
+	}
+}

@@ -1,0 +1,81 @@
+package bench_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// publish is what one publish to the lake cost.
+type publish struct {
+	usage
+	// Written is how many bytes the lake grew by.
+	Written float64
+}
+
+// lakeProgram stands beside the program.
+func (s settings) lakeProgram() string { return s.binary + "-lake" }
+
+// publish measures the program of the lake on the night that readers see, as run starts
+// it. The lake is a folder with a sqlite catalog.
+func (j job) publish(t *testing.T, program string) publish {
+	t.Helper()
+	lake, config := filepath.Join(j.dir, "lake"), filepath.Join(j.dir, "lake.yaml")
+	must(t, os.MkdirAll(lake, 0o755))
+	must(t, os.WriteFile(config, fmt.Appendf(nil, "warehouse: {dir: %q}\nlake: {catalog: sqlite, warehouse: %q}\n", j.warehouse(), lake), 0o600))
+	before := bytesBelow(t, lake)
+	used := measure(t, exec.CommandContext(t.Context(), program, "publish", "--all", "--unrecorded", "--config", config))
+	return publish{used, bytesBelow(t, lake) - before}
+}
+
+// publishNights publishes each of so many nights of one warehouse.
+func publishNights(t *testing.T, s settings, w world, nights int) (all []publish) {
+	t.Helper()
+	runNights(t, s, w, nights, func(night job) { all = append(all, night.publish(t, s.lakeProgram())) })
+	return all
+}
+
+// changedNights is how many nights of the small world are published behind the first one.
+const changedNights = 5
+
+// measureLake publishes nights of the demo's world, and the two of the large one.
+func measureLake(t *testing.T, s settings) findings {
+	t.Helper()
+	if _, err := os.Stat(s.lakeProgram()); err != nil {
+		t.Skipf("not measured: %v: make lake builds it", err)
+	}
+	nightly := publishNights(t, s, world{}, 1+changedNights)[1:]
+	var first, second []publish
+	for i := range s.runs {
+		both := publishNights(t, s, world{Listings: s.listings, Catalog: true}, 2)
+		first, second = append(first, both[0]), append(second, both[1])
+		t.Logf("run %d: first publish %.1f s, %.1f CPU s; second %.1f s, %.1f CPU s", i+1, first[i].Wall, first[i].CPU, second[i].Wall, second[i].CPU)
+	}
+	return lakeFindings(nightly, first, second)
+}
+
+func lakeFindings(nightly, first, second []publish) findings {
+	wall, cpu := func(p publish) float64 { return p.Wall }, func(p publish) float64 { return p.CPU }
+	peak := func(p publish) float64 { return p.RSS / mebibyte }
+	written := func(p publish) float64 { return p.Written / megabyte }
+	return findings{
+		Figures: []figure{
+			{What: "lake, night of 14,000 rows, time beyond the local publish", Unit: "s", Runs: each(nightly, wall)},
+			{What: "lake, first night, CPU time", Unit: "s", Runs: each(first, cpu)},
+			{What: "lake, second night, 1 % changed, peak resident memory", Unit: "MiB", Runs: each(second, peak)},
+		},
+		Numbers: []figure{
+			{What: "lake, night of 14,000 rows, CPU time", Unit: "s", Runs: each(nightly, cpu)},
+			{What: "lake, night of 14,000 rows, peak resident memory", Unit: "MiB", Runs: each(nightly, peak)},
+			{What: "lake, first night, wall time", Unit: "s", Runs: each(first, wall)},
+			{What: "lake, first night, peak resident memory", Unit: "MiB", Runs: each(first, peak)},
+			{What: "lake, first night, written", Unit: "MB", Runs: each(first, written)},
+			{What: "lake, second night, 1 % changed, wall time", Unit: "s", Runs: each(second, wall)},
+			{What: "lake, second night, 1 % changed, CPU time", Unit: "s", Runs: each(second, cpu)},
+			{What: "lake, second night, 1 % changed, CPU time against the first", Unit: "x", Runs: pairs(each(second, cpu), each(first, cpu))},
+			{What: "lake, second night, 1 % changed, written", Unit: "MB", Runs: each(second, written)},
+		},
+	}
+}

@@ -1,0 +1,74 @@
+package lake
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/iceberg-go/table"
+)
+
+// loadOthers returns the tables of other namespaces and other catalogs in the database
+// that have their metadata in a folder of this lake. A REST server shows one catalog, of
+// which no other namespace is looked at.
+func (l *Lake) loadOthers(ctx context.Context) ([]*table.Table, error) {
+	c, ok := l.catalog.(*sqlCatalog)
+	if !ok {
+		return nil, nil
+	}
+	rows, err := c.listOthers(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the catalog of the lake: %w", err)
+	}
+	var found []*table.Table
+	for _, r := range rows {
+		if !l.isBelow(r.location) {
+			continue
+		}
+		data, err := l.files.readAll(sameAddress(r.location))
+		if err != nil {
+			return nil, fmt.Errorf("read the metadata of %s: %w", strings.Join(r.identifier, "."), err)
+		}
+		m, err := table.ParseMetadataBytes(data)
+		if err != nil {
+			return nil, fmt.Errorf("read the metadata of %s in %s: %w", strings.Join(r.identifier, "."), r.location, err)
+		}
+		found = append(found, c.newTableAt(r.identifier, m, r.location))
+	}
+	return found, nil
+}
+
+// isBelow reports whether a file is in the folder of a namespace of the lake.
+func (l *Lake) isBelow(address string) bool {
+	return slices.ContainsFunc(l.cfg.namespaces(), func(namespace string) bool {
+		return strings.HasPrefix(sameAddress(address), sameAddress(l.files.root)+"/"+namespace+"/")
+	})
+}
+
+// other is a table that is not of the lake.
+type other struct {
+	identifier table.Identifier
+	location   string
+}
+
+// listOthers reads the tables that are not of the lake.
+func (c *sqlCatalog) listOthers(ctx context.Context) (found []other, err error) {
+	args := []any{c.cfg.Name}
+	for _, namespace := range c.cfg.namespaces() {
+		args = append(args, namespace)
+	}
+	rows, err := c.db.QueryContext(ctx, c.statement("list_others"), args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var catalog, namespace, name, location string
+		if err := rows.Scan(&catalog, &namespace, &name, &location); err != nil {
+			return nil, err
+		}
+		found = append(found, other{table.Identifier{catalog, namespace, name}, location})
+	}
+	return found, rows.Err()
+}
