@@ -416,7 +416,7 @@ func TestTheLakeIsNamedAsABackup(t *testing.T) {
 	for address, want := range map[string]string{
 		"s3://bucket/lake": "", "./lake": "",
 		"s3://AKIA:hunter2@bucket/x": "contains credentials", "s3://bucket//x": "has a prefix", "s3://bucket/a b": "has a prefix",
-		"gs://bucket/x": "is not an address in object storage",
+		"gs://bucket/x": "is neither a folder nor an address in object storage",
 	} {
 		cfg, err := config.Parse("f", minimal("lake: {catalog: 'sqlite:c.db', warehouse: '"+address+"'}\n"), env)
 		switch {

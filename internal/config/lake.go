@@ -104,7 +104,10 @@ func (v *validator) checkLake(l Lake) {
 	}
 	checkBetween(v, "lake.keep_nights", l.KeepNights, 0, 36500)
 	remote := strings.Contains(l.Warehouse, "://")
-	if remote {
+	switch {
+	case remote && !strings.HasPrefix(l.Warehouse, BucketScheme):
+		v.addProblem("lake.warehouse", "is neither a folder nor an address in object storage: write one such as ./lake or s3://bucket/prefix")
+	case remote:
 		v.checkBucket("lake.warehouse", l.Warehouse)
 	}
 	switch {

@@ -231,7 +231,7 @@ func dependencies() []dependency {
 		{"github.com/goccy/go-yaml", []string{"internal/config"}, nil, "no component knows the file format"},
 		{"github.com/spf13", []string{"cmd/sync", "cmd/lake"}, nil, "commands are parsed in one place"},
 		{module + "/internal/lake", []string{"cmd/lake"}, nil, "the core must stay small and quick to build: it starts placementsync-lake"},
-		{"github.com/apache/iceberg-go", []string{"internal/lake"}, nil, "it takes minutes to compile, which only the lake may cost"},
+		{"github.com/apache/iceberg-go", []string{"internal/lake"}, []string{"cmd/lake"}, "it takes minutes to compile, which only the lake may cost"},
 		{"github.com/jackc", []string{"internal/lake"}, nil, "Postgres is a catalog of the lake"},
 		{"modernc.org", []string{"internal/lake"}, []string{"cmd/lake"}, "sqlite is a catalog of the lake"},
 		{"log", nil, nil, "it is global: take a *slog.Logger"},
