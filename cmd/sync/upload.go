@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"placementsync/internal/command"
 	"placementsync/internal/object"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
@@ -37,7 +38,7 @@ const mostExportManifest = 16 << 20
 // exportToBucket writes the export into a temporary folder and sends its files, then the
 // manifest that names them. Until that is there, readers see the export before.
 func exportToBucket(ctx context.Context, g *globals, db *query.DB, address string, e query.Export) (m query.ExportManifest, err error) {
-	cfg, err := g.loadStorage()
+	cfg, err := g.loadConfig("warehouse", "retention", "s3")
 	if err != nil {
 		return m, err
 	}
@@ -142,13 +143,13 @@ func readRemoteExport(ctx context.Context, b *object.Bucket) (m remoteExport, er
 		return m, err
 	}
 	if json.Unmarshal(text, &m) != nil || !m.IsExport() || m.Folder == "" {
-		return m, usageErr("%s was not written by an export: name another prefix", b.Address(warehouse.ManifestFile))
+		return m, command.UsageErr("%s was not written by an export: name another prefix", b.Address(warehouse.ManifestFile))
 	}
 	// Names lead to what is removed later.
 	for _, past := range []pastExport{{m.Folder, filesOf(m.ExportManifest)}, orEmpty(m.Before)} {
 		for _, file := range past.Files {
 			if !filepath.IsLocal(past.Folder) || !filepath.IsLocal(file) {
-				return m, usageErr("%s names files elsewhere: name another prefix", b.Address(warehouse.ManifestFile))
+				return m, command.UsageErr("%s names files elsewhere: name another prefix", b.Address(warehouse.ManifestFile))
 			}
 		}
 	}
