@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -301,6 +302,60 @@ func manifestsIn(objects map[string][]byte) []string {
 	return names
 }
 
+// leaveExports leaves what killed exports do, here and in the bucket, beside what is not
+// theirs, and holds that the next export removes it: there when it is a day old.
+func (d *depot) leaveExports(t *testing.T, export func() error, wait func(hours int)) {
+	t.Helper()
+	const dead = 1<<31 - 2 // a number that no process has
+	ours, others := filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", dead)), filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", os.Getpid()))
+	for _, dir := range []string{ours, others} {
+		fatal(t, os.MkdirAll(filepath.Join(dir, "files"), 0o700))
+		t.Cleanup(func() { fatal(t, os.RemoveAll(dir)) })
+	}
+	puts := 0
+	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut {
+			puts++
+		}
+		if puts > 1 {
+			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
+		}
+		return puts > 1
+	}
+	if err := export(); err == nil || !strings.Contains(err.Error(), "which stays in s3://store/for/them/2") {
+		t.Errorf("got %v", err)
+	}
+	d.store.Fail = nil
+	if _, err := os.Stat(ours); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the temporary folder of a killed export: %v", err)
+	}
+	if _, err := os.Stat(others); err != nil {
+		t.Errorf("the temporary folder of an export at work: %v", err)
+	}
+	exports := func() (folders []string) {
+		for name := range d.store.Objects("store") {
+			if name, ok := strings.CutPrefix(name, "for/them/2"); ok {
+				folders = append(folders, "2"+path.Dir(name))
+			}
+		}
+		slices.Sort(folders)
+		return slices.Compact(folders)
+	}
+	theirs := httptest.NewRequest(http.MethodPut, "/store/for/them/20251101/theirs.parquet", strings.NewReader("x"))
+	theirs.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+s3sim.AccessKey+"/x")
+	d.store.ServeHTTP(httptest.NewRecorder(), theirs)
+	fatal(t, export())
+	young := exports()
+	if len(young) != 4 {
+		t.Errorf("an hour later there are %v, want those of two exports, the failed one and another's", young)
+	}
+	wait(48)
+	fatal(t, export())
+	if old := exports(); len(old) != 3 || slices.Contains(old, young[2]) || !slices.Contains(old, "20251101") {
+		t.Errorf("two days later there are %v, before %v", old, young)
+	}
+}
+
 // TestExportToABucketAppearsWhole holds that readers of the manifest see the export
 // before until the next one is there, and that its files outlive it by one export.
 func TestExportToABucketAppearsWhole(t *testing.T) {
@@ -368,6 +423,7 @@ func TestExportToABucketAppearsWhole(t *testing.T) {
 			t.Errorf("%s is still there after two more exports", name)
 		}
 	}
+	d.leaveExports(t, export, func(hours int) { step += hours })
 	published()
 	d.store.Change("store", func(objects map[string][]byte) { objects["for/them/manifest.json"] = []byte(`{"kind": "other"}`) })
 	if err := export(); code(t, err) != ledger.Misused.ExitCode() {

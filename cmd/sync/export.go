@@ -32,7 +32,7 @@ func exportCommand(g *globals) *cobra.Command {
 			"In a bucket, the files of each export have a folder of their own. manifest.json at the prefix\n" +
 			"names it and them, and is written last: whoever reads it finds one whole export. The files of\n" +
 			"the export before stay until the next one. What an export has sent that fails is removed\n" +
-			"again; one that is killed leaves its folder.",
+			"again; the folder of one that was killed is removed by an export a day later.",
 		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()
