@@ -41,6 +41,7 @@ func queryCommand(g *globals) *cobra.Command {
 	f.BoolVar(&o.list, "list", false, "list the named queries with their parameters")
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter: `name=value`; may be repeated")
 	o.answer.addFlags(cmd)
+	o.answer.gradesFlag(cmd)
 	asOfFlag(cmd, &o.asOf)
 	f.BoolVar(&o.unsafe, "unsafe", false, "let the SQL use files, the network, extensions and several statements; the warehouse stays read only")
 	return cmd
@@ -70,7 +71,7 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 		return err
 	}
 	defer db.Close()
-	return suspectDamage(g, o.answer.writeAnswer(ctx, g, db, q, values))
+	return suspectDamage(g, o.answer.writeGraded(ctx, g, db, q, values))
 }
 
 // suspectDamage looks, after an error that a damaged catalog explains, whether it is one.
