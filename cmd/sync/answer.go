@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/query"
 )
 
@@ -14,6 +15,8 @@ type answerOptions struct {
 	vertical bool
 	out      string
 	rows     int
+	// withGrades is a flag of query alone.
+	withGrades bool
 }
 
 func (o *answerOptions) addFlags(cmd *cobra.Command) {
@@ -36,7 +39,7 @@ func (o answerOptions) parseFormat() (query.Format, error) {
 		return format, err
 	}
 	if format != query.Table && format != query.Vertical {
-		return "", usageErr("--vertical and --format %s exclude each other", format)
+		return "", command.UsageErr("--vertical and --format %s exclude each other", format)
 	}
 	return query.Vertical, nil
 }
