@@ -1,8 +1,11 @@
+-- subject: prices
 -- title: Price distribution
 -- grain: one row per tier, currency and price band, empty bands too
 -- about: How many prices lie in each band. Bands grow with the price, six in each power of ten: from 1, 1.5, 2, 3, 5 and 7, then from 10, 15 and so on; prices below 1 share one. Those of a tier and currency reach from the 1st to the 99th percentile. The first and the last also count what lies beyond, and are then open: they have no price_from or no price_below. The tier and currency with most prices come first.
 -- param: currency VARCHAR NULL -- only prices in this currency
+-- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
+-- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 WITH scaled AS (
     SELECT pricing_tier, currency, unit_amount, length(CAST(CAST(floor(unit_amount) AS BIGINT) AS VARCHAR)) - 1 AS power
     FROM product_listing_prices
