@@ -1,6 +1,7 @@
 package queries_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -107,5 +108,25 @@ func TestHeadersAreComplete(t *testing.T) {
 		if _, _, err := db.ParamValues(t.Context(), query.Param{Name: of, Values: source}, 1); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestBacklogIsThatOfTheWeeks holds the list to the number that weekly_throughput counts.
+func TestBacklogIsThatOfTheWeeks(t *testing.T) {
+	archive, err := txtar.ParseFile(filepath.Join("testdata", "backlog", "waiting.test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, string(archive.Files[0].Data), catalog(t))
+	ask := func(name string, values map[string]string) []string {
+		q, err := query.Resolve(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(strings.TrimSpace(answer(t, db, q, values)), "\n")[1:]
+	}
+	items, weeks := ask("backlog", nil), ask("weekly_throughput", map[string]string{"weeks": "1"})
+	if want := fmt.Sprintf(",%d", len(items)); len(items) == 0 || len(weeks) != 1 || !strings.HasSuffix(weeks[0], want) {
+		t.Errorf("%d items wait, and the week says %q", len(items), weeks)
 	}
 }
