@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,9 @@ type queryOptions struct {
 	params []string
 	asOf   string
 	unsafe bool
-	answer answerOptions
+	// timeout is how long the query may take; 0: as long as it wants.
+	timeout time.Duration
+	answer  answerOptions
 }
 
 func queryCommand(g *globals) *cobra.Command {
@@ -39,6 +42,7 @@ func queryCommand(g *globals) *cobra.Command {
 	f.StringVarP(&o.file, "file", "f", "", "read the SQL from a `file`")
 	f.BoolVar(&o.list, "list", false, "list the named queries with their parameters")
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter: `name=value`; may be repeated")
+	f.DurationVar(&o.timeout, "timeout", 0, "stop the query after this `duration`, such as 30s; 0: never")
 	o.answer.addFlags(cmd)
 	asOfFlag(cmd, &o.asOf)
 	f.BoolVar(&o.unsafe, "unsafe", false, "let the SQL use files, the network, extensions and several statements; the warehouse stays read only")
@@ -64,7 +68,10 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	if _, err := query.ParseFormat(o.answer.format); err != nil {
 		return err
 	}
-	db, err := openCatalog(ctx, g, query.Options{AsOf: o.asOf, Unsafe: o.unsafe})
+	if o.timeout < 0 {
+		return usageErr("--timeout is %s: use 0 or more", o.timeout)
+	}
+	db, err := openCatalog(ctx, g, query.Options{AsOf: o.asOf, Unsafe: o.unsafe, Timeout: o.timeout})
 	if err != nil {
 		return err
 	}

@@ -85,6 +85,11 @@ func Resolve(text string) (Query, error) {
 	if err != nil {
 		return Query{}, err
 	}
+	return FindNamed(all, text)
+}
+
+// FindNamed picks the query of a name. An unknown name is a *UsageError.
+func FindNamed(all []Query, text string) (Query, error) {
 	i := slices.IndexFunc(all, func(q Query) bool { return q.Name == text })
 	if i >= 0 {
 		return all[i], nil

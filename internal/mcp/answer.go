@@ -1,0 +1,165 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"placementsync/internal/query"
+)
+
+// answer is what the tools return that ask the database.
+type answer struct {
+	Snapshot snapshot `json:"snapshot"`
+	Columns  []column `json:"columns"`
+	// Cut says that rows are missing; it stands before them, so that nobody who reads
+	// them has not read it.
+	Cut      *cut              `json:"cut,omitempty"`
+	RowCount int               `json:"row_count"`
+	Rows     []json.RawMessage `json:"rows"`
+}
+
+// snapshot is what the answer was read from.
+type snapshot struct {
+	Run string `json:"run"`
+	At  string `json:"at"`
+	// AgeHours is how old it is now, whatever it was asked as of.
+	AgeHours float64 `json:"age_hours"`
+}
+
+type column struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// cut says why an answer is not whole, and how to ask for less.
+type cut struct {
+	Why string `json:"why"`
+	How string `json:"how"`
+}
+
+// ask runs a query on the snapshot that is the newest now, or on an earlier one.
+func (s *server) ask(ctx context.Context, q query.Query, values map[string]string, b bounds) (*answer, error) {
+	most := defaultRows
+	if b.MaxRows != nil {
+		most = *b.MaxRows
+	}
+	if most < 1 || most > mostRows {
+		return nil, fmt.Errorf("max_rows is %d: use 1 to %d, or let the SQL aggregate", most, mostRows)
+	}
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-s.turn }()
+	db, err := s.cfg.Open(ctx, query.Options{AsOf: b.AsOf, Timeout: s.cfg.Timeout, MaxRows: most + 1, SpillLimit: spillLimit})
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{Columns: []column{}, Rows: []json.RawMessage{}}
+	err = s.fill(ctx, a, db, q, values, most)
+	if err := errors.Join(err, db.Close()); err != nil {
+		return nil, s.cfg.Explain(err)
+	}
+	return a, nil
+}
+
+func (s *server) fill(ctx context.Context, a *answer, db *query.DB, q query.Query, values map[string]string, most int) error {
+	read, ok := db.AsOf()
+	if !ok {
+		all, err := db.Snapshots(ctx)
+		if err != nil {
+			return err
+		}
+		if len(all) > 0 {
+			read = all[len(all)-1]
+		}
+	}
+	a.Snapshot = snapshot{Run: read.Run, At: read.At.UTC().Format(time.RFC3339Nano), AgeHours: math.Round(s.cfg.Now().Sub(read.At).Hours()*10) / 10}
+	_, err := db.Run(ctx, q, values, &collector{into: a, most: most})
+	if errors.Is(err, errFull) {
+		err = nil
+	}
+	a.RowCount = len(a.Rows)
+	return err
+}
+
+// errFull ends the reading of an answer that has reached a limit.
+var errFull = errors.New("the answer is full")
+
+// collector is a [query.Writer] that keeps rows up to the limits.
+type collector struct {
+	into *answer
+	most int
+	size int
+}
+
+func (c *collector) Begin(columns []query.Column) error {
+	for _, one := range columns {
+		c.into.Columns = append(c.into.Columns, column{one.Name, one.Type})
+	}
+	return nil
+}
+
+func (c *collector) Row(r query.Row) error {
+	if len(c.into.Rows) == c.most {
+		c.into.Cut = &cut{
+			Why: fmt.Sprintf("only the first %d rows are shown, there are more", c.most),
+			How: fmt.Sprintf("aggregate or filter in the query, or raise max_rows (at most %d)", mostRows),
+		}
+		return errFull
+	}
+	row := []byte{'['}
+	for i, one := range c.into.Columns {
+		if i > 0 {
+			row = append(row, ',')
+		}
+		row = appendValue(row, r, i, one.Type)
+	}
+	row = append(row, ']')
+	if c.size += len(row); c.size > mostBytes {
+		c.into.Cut = &cut{
+			Why: fmt.Sprintf("only the first %d rows are shown: the next would make the answer longer than %d bytes", len(c.into.Rows), mostBytes),
+			How: "select fewer or shorter columns (left(text, 100)), aggregate or filter in the query",
+		}
+		return errFull
+	}
+	c.into.Rows = append(c.into.Rows, row)
+	return nil
+}
+
+func (c *collector) End() error { return nil }
+
+// appendValue writes a value as JSON without loss: most clients read numbers into
+// doubles, so that decimals, and whole numbers that a double does not hold, are texts.
+// Numbers within a list, a struct or a document stay numbers, with all their digits.
+func appendValue(dst []byte, r query.Row, at int, kind string) []byte {
+	start := len(dst)
+	dst = r.AppendJSON(dst, at)
+	written := string(dst[start:])
+	if written == "null" || !isDecimal(kind) && !exceedsDouble(kind, written) {
+		return dst
+	}
+	return strconv.AppendQuote(dst[:start], written)
+}
+
+func isDecimal(kind string) bool {
+	return strings.HasPrefix(kind, "DECIMAL(") && strings.HasSuffix(kind, ")")
+}
+
+// exceedsDouble reports whether a whole number is beyond 2^53 on either side.
+func exceedsDouble(kind, digits string) bool {
+	switch kind {
+	case "BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT":
+	default:
+		return false
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	return err != nil || n > 1<<53 || n < -1<<53
+}
