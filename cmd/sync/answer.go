@@ -13,6 +13,8 @@ type answerOptions struct {
 	format string
 	out    string
 	rows   int
+	// withGrades is a flag of query alone.
+	withGrades bool
 }
 
 func (o *answerOptions) addFlags(cmd *cobra.Command) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/mcp"
 	"placementsync/internal/query"
 )
@@ -24,7 +25,7 @@ func mcpCommand(g *globals) *cobra.Command {
 			"nothing else. The assistant's program starts it and ends it by closing stdin; stderr is the\n" +
 			"log. docs/guide/assistants.md says how to add it to the usual programs.",
 		Args: cobra.NoArgs,
-		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runMCP(cmd.Context(), g, timeout) }),
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runMCP(cmd.Context(), g, timeout) }),
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "stop a query after this `duration`; 0: never")
 	return cmd
@@ -32,19 +33,19 @@ func mcpCommand(g *globals) *cobra.Command {
 
 func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
 	if timeout < 0 {
-		return usageErr("--timeout is %s: use 0 or more", timeout)
+		return command.UsageErr("--timeout is %s: use 0 or more", timeout)
 	}
-	if _, err := g.loadWarehouse(); err != nil {
+	if _, err := g.loadConfig("warehouse", "retention"); err != nil {
 		return err
 	}
 	return mcp.Run(ctx, mcp.Config{
 		Open: func(ctx context.Context, opts query.Options) (*query.DB, error) {
 			quiet := *g
-			quiet.quiet = true // each answer names its snapshot
+			quiet.Quiet = true // each answer names its snapshot
 			return openCatalog(ctx, &quiet, opts)
 		},
 		Queries: query.List, Tables: mcpTables, Explain: func(err error) error { return suspectDamage(g, err) },
-		Timeout: timeout, Version: version, Now: g.now, Log: g.loggerTo(g.stderr, slog.LevelWarn),
+		Timeout: timeout, Version: version, Now: g.now, Log: g.NewLoggerOf(slog.LevelWarn, g.stderr),
 	}, io.NopCloser(g.stdin), unclosed{g.stdout})
 }
 

@@ -15,6 +15,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"placementsync/internal/command"
 	"placementsync/internal/sim"
 )
 
@@ -34,7 +35,7 @@ func newAssisted(t *testing.T) assisted {
 	// The token is missing in the environment of an assistant.
 	t.Setenv("TOKEN_OF_THE_NIGHT", demoToken)
 	fatal(t, os.WriteFile(a.config, fmt.Appendf(nil, "api: {base_url: %s, token: '${TOKEN_OF_THE_NIGHT}', requests_per_second: 0}\n", base), 0o600))
-	g := &globals{process: hostProcess(), config: a.config, quiet: true}
+	g := &globals{process: hostProcess(), Flags: command.Flags{Config: a.config, Quiet: true}}
 	g.stdout, g.stderr = io.Discard, io.Discard
 	fatal(t, runNight(t.Context(), g, runOptions{}))
 	fatal(t, os.Unsetenv("TOKEN_OF_THE_NIGHT"))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
@@ -36,7 +37,7 @@ func queryCommand(g *globals) *cobra.Command {
 			"anything else is SQL of one statement. A query sees the catalog and nothing else: no file,\n" +
 			"no network.",
 		Args: cobra.MaximumNArgs(1),
-		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runQuery(cmd.Context(), g, o, args) }),
+		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runQuery(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "read the SQL from a `file`")
@@ -44,6 +45,7 @@ func queryCommand(g *globals) *cobra.Command {
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter: `name=value`; may be repeated")
 	f.DurationVar(&o.timeout, "timeout", 0, "stop the query after this `duration`, such as 30s; 0: never")
 	o.answer.addFlags(cmd)
+	o.answer.gradesFlag(cmd)
 	asOfFlag(cmd, &o.asOf)
 	f.BoolVar(&o.unsafe, "unsafe", false, "let the SQL use files, the network, extensions and several statements; the warehouse stays read only")
 	return cmd
@@ -69,14 +71,14 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 		return err
 	}
 	if o.timeout < 0 {
-		return usageErr("--timeout is %s: use 0 or more", o.timeout)
+		return command.UsageErr("--timeout is %s: use 0 or more", o.timeout)
 	}
 	db, err := openCatalog(ctx, g, query.Options{AsOf: o.asOf, Unsafe: o.unsafe, Timeout: o.timeout})
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	return suspectDamage(g, o.answer.writeAnswer(ctx, g, db, q, values))
+	return suspectDamage(g, o.answer.writeGraded(ctx, g, db, q, values))
 }
 
 // suspectDamage looks, after an error that a damaged catalog explains, whether it is one.
@@ -94,15 +96,15 @@ func suspectDamage(g *globals, err error) error {
 func (o queryOptions) readQuery(args []string) (query.Query, error) {
 	switch {
 	case o.file != "" && len(args) > 0:
-		return query.Query{}, usageErr("query takes either SQL or --file, not both")
+		return query.Query{}, command.UsageErr("query takes either SQL or --file, not both")
 	case o.file != "":
 		text, err := os.ReadFile(o.file)
 		if err != nil {
-			return query.Query{}, usageErr("read the query: %v", err)
+			return query.Query{}, command.UsageErr("read the query: %v", err)
 		}
 		return query.Text(string(text)), nil
 	case len(args) == 0:
-		return query.Query{}, usageErr("query needs SQL or the name of a query: see --list")
+		return query.Query{}, command.UsageErr("query needs SQL or the name of a query: see --list")
 	}
 	return query.Resolve(args[0])
 }
@@ -113,7 +115,7 @@ func paramValues(params []string) (map[string]string, error) {
 	for _, p := range params {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok {
-			return nil, usageErr("--param is %q: use name=value", p)
+			return nil, command.UsageErr("--param is %q: use name=value", p)
 		}
 		values[name] = value
 	}
@@ -145,7 +147,7 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	if err != nil {
 		return nil, wh.Examiner.ExplainErr(err)
 	}
-	if s, ok := db.AsOf(); ok && !g.quiet {
+	if s, ok := db.AsOf(); ok && !g.Quiet {
 		fmt.Fprintf(g.stderr, "as of snapshot %s\n", s)
 	}
 	return db, nil

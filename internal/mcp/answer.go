@@ -16,9 +16,12 @@ import (
 // answer is what the tools return that ask the database.
 type answer struct {
 	Snapshot snapshot `json:"snapshot"`
-	Columns  []column `json:"columns"`
-	// Cut says that rows are missing; it stands before them, so that nobody who reads
-	// them has not read it.
+	// Warning says which tables behind the answer were not read, are carried or not
+	// proven. It and Cut stand before the rows, so that who reads those has read them.
+	Warning string         `json:"warning,omitempty"`
+	Grades  []query.Source `json:"grades"`
+	Columns []column       `json:"columns"`
+	// Cut says that rows are missing.
 	Cut      *cut              `json:"cut,omitempty"`
 	RowCount int               `json:"row_count"`
 	Rows     []json.RawMessage `json:"rows"`
@@ -62,7 +65,7 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{Columns: []column{}, Rows: []json.RawMessage{}}
+	a := &answer{Grades: []query.Source{}, Columns: []column{}, Rows: []json.RawMessage{}}
 	err = s.fill(ctx, a, db, q, values, most)
 	if err := errors.Join(err, db.Close()); err != nil {
 		return nil, s.cfg.Explain(err)
@@ -71,19 +74,22 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 }
 
 func (s *server) fill(ctx context.Context, a *answer, db *query.DB, q query.Query, values map[string]string, most int) error {
-	read, ok := db.AsOf()
-	if !ok {
-		all, err := db.Snapshots(ctx)
-		if err != nil {
-			return err
-		}
-		if len(all) > 0 {
-			read = all[len(all)-1]
-		}
+	read, err := db.ReadSnapshot(ctx)
+	if err != nil {
+		return err
 	}
 	a.Snapshot = snapshot{Run: read.Run, At: read.At.UTC().Format(time.RFC3339Nano), AgeHours: math.Round(s.cfg.Now().Sub(read.At).Hours()*10) / 10}
-	_, err := db.Run(ctx, q, values, &collector{into: a, most: most})
-	if errors.Is(err, errFull) {
+	sources, err := db.Sources(ctx, q, values)
+	switch {
+	case errors.Is(err, query.ErrNoPlan):
+		a.Warning = "not known how sure this answer is: " + err.Error()
+	case err != nil:
+		return err
+	default:
+		a.Grades = append(a.Grades, sources...)
+		a.Warning = query.DescribeSources(sources)
+	}
+	if _, err = db.Run(ctx, q, values, &collector{into: a, most: most}); errors.Is(err, errFull) {
 		err = nil
 	}
 	a.RowCount = len(a.Rows)

@@ -97,10 +97,12 @@ type reply struct {
 		At       string  `json:"at"`
 		AgeHours float64 `json:"age_hours"`
 	} `json:"snapshot"`
-	Columns []struct{ Name, Type string } `json:"columns"`
-	Cut     *struct{ Why, How string }    `json:"cut"`
-	Count   int                           `json:"row_count"`
-	Rows    []json.RawMessage             `json:"rows"`
+	Warning string                                                    `json:"warning"`
+	Grades  []struct{ Table, Standing, Grade, Stream, Reason string } `json:"grades"`
+	Columns []struct{ Name, Type string }                             `json:"columns"`
+	Cut     *struct{ Why, How string }                                `json:"cut"`
+	Count   int                                                       `json:"row_count"`
+	Rows    []json.RawMessage                                         `json:"rows"`
 }
 
 // call calls a tool and returns the text of its answer, and whether it is an error.

@@ -62,6 +62,16 @@ func TestAnswersComeFromTheirSnapshot(t *testing.T) {
 	if text, failed := call(t, session, "sql", map[string]any{"sql": names, "as_of": "2025-01-01"}); !failed || !strings.Contains(text, "before the first snapshot") {
 		t.Errorf("before the first: %s", text)
 	}
+	if g := newest.Grades; len(g) != 1 || g[0].Table != "product_listings" || g[0].Grade != "exact" || g[0].Standing != "proven" || newest.Warning != "" {
+		t.Errorf("grades of proven rows: %+v, %q", g, newest.Warning)
+	}
+	empty := ask(t, session, "sql", map[string]any{"sql": "SELECT count(*) FROM orders JOIN product_listings ON true"})
+	if g := empty.Grades; len(g) != 2 || g[0].Table != "orders" || g[0].Grade != "skipped" || !strings.Contains(empty.Warning, "orders was not read") && !strings.Contains(empty.Warning, "missing scope orders:read") {
+		t.Errorf("grades of rows that were never read: %+v, %q", g, empty.Warning)
+	}
+	if got := ask(t, session, "sql", map[string]any{"sql": "PIVOT product_listings ON country USING count(*)"}); !strings.Contains(got.Warning, "not known") {
+		t.Errorf("a pivot: %q", got.Warning)
+	}
 	grades := ask(t, session, "grades", nil)
 	if len(grades.Rows) != 2 || !strings.HasPrefix(grades.rows()[0], `["orders","skipped","missing scope orders:read"`) {
 		t.Errorf("grades: %s", grades.rows())
