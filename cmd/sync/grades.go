@@ -21,25 +21,24 @@ func (o *answerOptions) gradesFlag(cmd *cobra.Command) {
 
 // writeGraded runs a query like writeAnswer. Then it says on stderr which tables behind the
 // answer were not read, are carried or not proven: an empty answer may mean any of it.
-func (o answerOptions) writeGraded(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) error {
+func (o answerOptions) writeGraded(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) (rows int64, err error) {
 	if o.withGrades && o.format != string(query.JSON) {
-		return command.UsageErr("--with-grades needs --format json")
+		return 0, command.UsageErr("--with-grades needs --format json")
 	}
 	if g.Quiet && !o.withGrades {
 		return o.writeAnswer(ctx, g, db, q, values)
 	}
 	sources, unknown := db.Sources(ctx, q, values)
-	var err error
 	switch {
 	case !o.withGrades:
-		err = o.writeAnswer(ctx, g, db, q, values)
+		rows, err = o.writeAnswer(ctx, g, db, q, values)
 	case unknown != nil:
 		err = unknown
 	default:
-		err = o.writeGradedJSON(ctx, g, db, q, values, sources)
+		rows, err = o.writeGradedJSON(ctx, g, db, q, values, sources)
 	}
 	if err != nil {
-		return err
+		return rows, err
 	}
 	if line := query.DescribeSources(sources); line != "" && !g.Quiet {
 		fmt.Fprintln(g.stderr, query.OnScreen("behind this answer: "+line))
@@ -47,28 +46,30 @@ func (o answerOptions) writeGraded(ctx context.Context, g *globals, db *query.DB
 	if unknown != nil && !g.Quiet {
 		fmt.Fprintln(g.stderr, query.OnScreen("not known how sure this answer is: "+unknown.Error()))
 	}
-	return nil
+	return rows, nil
 }
 
-func (o answerOptions) writeGradedJSON(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string, sources []query.Source) error {
+func (o answerOptions) writeGradedJSON(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string, sources []query.Source) (rows int64, err error) {
 	at, err := db.ReadSnapshot(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	write := func(to io.Writer, screen query.Screen) error {
 		w, err := query.NewGradedJSON(to, screen, at, sources)
 		if err != nil {
 			return err
 		}
-		_, err = db.Run(ctx, q, values, w)
+		rows, err = db.Run(ctx, q, values, w)
 		return err
 	}
 	if o.out == "" {
-		return write(g.stdout, query.Screen{Terminal: g.width > 0})
+		err = write(g.stdout, query.Screen{Terminal: g.width > 0})
+		return rows, err
 	}
 	if info, err := os.Stat(o.out); err == nil && !info.Mode().IsRegular() {
-		return command.UsageErr("%q is not a regular file; leave -o out to write to the terminal or a pipe", o.out)
+		return 0, command.UsageErr("%q is not a regular file; leave -o out to write to the terminal or a pipe", o.out)
 	}
 	const public = 0o644
-	return durable.Disk{}.WriteAtomically(o.out, public, func(f *os.File) error { return write(f, query.Screen{}) })
+	err = durable.Disk{}.WriteAtomically(o.out, public, func(f *os.File) error { return write(f, query.Screen{}) })
+	return rows, err
 }

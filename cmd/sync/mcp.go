@@ -44,7 +44,7 @@ func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
 			quiet.Quiet = true // each answer names its snapshot
 			return openCatalog(ctx, &quiet, opts)
 		},
-		Queries: query.List, Tables: mcpTables, Explain: func(err error) error { return suspectDamage(g, err) },
+		Queries: g.loadQueries, Tables: mcpTables, Explain: func(err error) error { return suspectDamage(g, err) },
 		Timeout: timeout, Version: version, Now: g.now, Log: g.NewLoggerOf(slog.LevelWarn, g.stderr),
 	}, io.NopCloser(g.stdin), unclosed{g.stdout})
 }

@@ -55,22 +55,38 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	if most < 1 || most > mostRows {
 		return nil, fmt.Errorf("max_rows is %d: use 1 to %d, or let the SQL aggregate", most, mostRows)
 	}
+	a := &answer{Grades: []query.Source{}, Columns: []column{}, Rows: []json.RawMessage{}}
+	err := s.open(ctx, query.Options{AsOf: b.AsOf, MaxRows: most + 1}, func(db *query.DB) error { return s.fill(ctx, a, db, q, values, most) })
+	if err != nil || len(a.Rows) > 0 || a.Cut != nil || len(values) == 0 {
+		return a, err
+	}
+	// It may be empty because of a value that the data does not have.
+	return a, s.open(ctx, query.Options{AsOf: b.AsOf}, func(db *query.DB) error {
+		unknown, err := db.UnknownValues(ctx, q, values)
+		for _, u := range unknown {
+			a.Warning = strings.TrimPrefix(a.Warning+"; "+u.String(), "; ")
+		}
+		return err
+	})
+}
+
+// open waits for its turn, opens a snapshot and uses it.
+func (s *server) open(ctx context.Context, opts query.Options, use func(*query.DB) error) error {
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	defer func() { <-s.turn }()
-	db, err := s.cfg.Open(ctx, query.Options{AsOf: b.AsOf, Timeout: s.cfg.Timeout, MaxRows: most + 1, SpillLimit: spillLimit})
+	opts.Timeout, opts.SpillLimit = s.cfg.Timeout, spillLimit
+	db, err := s.cfg.Open(ctx, opts)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	a := &answer{Grades: []query.Source{}, Columns: []column{}, Rows: []json.RawMessage{}}
-	err = s.fill(ctx, a, db, q, values, most)
-	if err := errors.Join(err, db.Close()); err != nil {
-		return nil, s.cfg.Explain(err)
+	if err := errors.Join(use(db), db.Close()); err != nil {
+		return s.cfg.Explain(err)
 	}
-	return a, nil
+	return nil
 }
 
 func (s *server) fill(ctx context.Context, a *answer, db *query.DB, q query.Query, values map[string]string, most int) error {

@@ -58,7 +58,7 @@ func config(path string) mcp.Config {
 			opts.MemoryLimit, opts.Threads = "256MB", 1
 			return query.Open(ctx, path, opts)
 		},
-		Queries: query.List,
+		Queries: func() (query.Library, error) { return query.Load("") },
 		Tables: func(patterns []string) ([]mcp.Table, error) {
 			columns := []mcp.Column{{Name: "id", Type: "VARCHAR", About: "Id."}}
 			return []mcp.Table{{Name: "orders", About: "Orders.", Row: "key: id", From: []string{"GET /orders"}, Columns: columns}}, nil

@@ -113,6 +113,12 @@ func TestNamedQueriesTakeParameters(t *testing.T) {
 	if got := ask(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": map[string]any{"currency": nil}}); len(got.Rows) != 2 {
 		t.Errorf("all currencies: %s", got.rows())
 	}
+	if got := ask(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": map[string]any{"currency": "usd"}, "max_rows": 1}); len(got.Rows) != 0 || !strings.Contains(got.Warning, `the data has no "usd"; it has EUR, USD (did you mean USD?)`) {
+		t.Errorf("a currency that is not there: %s, %q", got.rows(), got.Warning)
+	}
+	if text, _ := call(t, session, "list_queries", map[string]any{"name": "price_by_segment"}); !strings.Contains(text, `"examples":["EUR","USD"]`) {
+		t.Errorf("without the values that the data has: %s", text)
+	}
 	for name, c := range map[string]struct {
 		parameters map[string]any
 		want       string
@@ -128,6 +134,12 @@ func TestNamedQueriesTakeParameters(t *testing.T) {
 	}
 	if text, failed := call(t, session, "run_query", map[string]any{"name": "price_by_sement"}); !failed || !strings.Contains(text, "did you mean price_by_segment?") {
 		t.Errorf("a misspelled name: %s", text)
+	}
+	if text, failed := call(t, session, "run_query", map[string]any{"name": "SELECT 1"}); !failed || !strings.Contains(text, "sql takes SQL") {
+		t.Errorf("SQL in the place of a name: %s", text)
+	}
+	if text, failed := call(t, session, "run_query", map[string]any{"name": "orders"}); !failed || !strings.Contains(text, "but a table is") {
+		t.Errorf("a table in the place of a query: %s", text)
 	}
 	if text, failed := call(t, session, "run_query", map[string]any{"name": "headline", "max_row": 3}); !failed || !strings.Contains(text, `unknown field "max_row"`) {
 		t.Errorf("a misspelled argument: %s", text)
@@ -146,7 +158,7 @@ func TestQueriesAreListedWithTheirSchema(t *testing.T) {
 			t.Errorf("%s is not listed", q.Name)
 		}
 	}
-	if strings.Contains(all, "about") {
+	if strings.Contains(all, `"about":`) || !strings.HasPrefix(all, `{"queries":[{"subject":"`) {
 		t.Error("the short list has long texts")
 	}
 	var one struct {
@@ -167,6 +179,12 @@ func TestQueriesAreListedWithTheirSchema(t *testing.T) {
 	}
 	if text, failed := call(t, session, "list_queries", map[string]any{"name": "nosuch"}); !failed || !strings.Contains(text, `no query is named "nosuch"`) {
 		t.Errorf("nosuch: %s", text)
+	}
+	if text, failed := call(t, session, "list_queries", map[string]any{"subject": "Prices"}); failed || !strings.Contains(text, `"name":"price_by_segment"`) || strings.Contains(text, `"name":"freshness"`) {
+		t.Errorf("prices: %s", text)
+	}
+	if text, failed := call(t, session, "list_queries", map[string]any{"subject": "weather"}); !failed || !strings.Contains(text, "subjects: ") || !strings.Contains(text, "prices") {
+		t.Errorf("weather: %s", text)
 	}
 	if text, failed := call(t, session, "describe_tables", nil); failed || strings.Contains(text, "columns") || !strings.Contains(text, `"name":"orders"`) {
 		t.Errorf("tables: %s", text)

@@ -24,8 +24,8 @@ type Config struct {
 	// Open opens the newest snapshot, or an earlier one; each call of a tool opens it
 	// anew, so that the first call after a night sees that night.
 	Open func(ctx context.Context, opts query.Options) (*query.DB, error)
-	// Queries lists the named queries.
-	Queries func() ([]query.Query, error)
+	// Queries loads the named queries, own ones too.
+	Queries func() (query.Library, error)
 	// Tables returns the dictionary of the tables whose names fit one of the patterns;
 	// without patterns all.
 	Tables func(patterns []string) ([]Table, error)

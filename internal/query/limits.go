@@ -47,7 +47,7 @@ func (db *DB) limitRows(conn *duckdb.Conn, q Query, s statement) (Query, error) 
 	}
 	text := fmt.Sprintf("SELECT * FROM (\n%s\n) LIMIT %d", strings.TrimRight(q.SQL, "; \t\r\n"), db.opts.MaxRows)
 	limited, err := prepareStatement(conn, text)
-	if err != nil || limited.several && q.Name == "" && !s.several {
+	if err != nil || limited.several && q.IsOwn() && !s.several {
 		return q, &UsageError{Problem: q.errPrefix() + "the text cannot be limited to some rows: end it with the statement, without a semicolon and a comment behind it"}
 	}
 	q.SQL = text
