@@ -53,9 +53,16 @@ func (a assisted) connect(t *testing.T, args []string) *sdk.ClientSession {
 	return session
 }
 
-// TestAssistantsAreShownTheWay starts each command line that the guide shows.
-func TestAssistantsAreShownTheWay(t *testing.T) {
+// TestAssistants asks one night over stdin and stdout of the real program.
+func TestAssistants(t *testing.T) {
 	a := newAssisted(t)
+	t.Run("are shown the way", a.areShownTheWay)
+	t.Run("are refused clearly", a.areRefusedClearly)
+	t.Run("end it with its input", a.endItWithItsInput)
+}
+
+// areShownTheWay starts each command line that the guide shows.
+func (a assisted) areShownTheWay(t *testing.T) {
 	lines := shownServers(t)
 	if len(lines) != 4 {
 		t.Fatalf("the guide shows %d command lines, want 4: %q", len(lines), lines)
@@ -113,10 +120,8 @@ func shownServers(t *testing.T) [][]string {
 	return lines
 }
 
-// TestAssistantsAreRefusedClearly over the real program: what has no snapshot, what is
-// no configuration, and what the sandbox keeps out.
-func TestAssistantsAreRefusedClearly(t *testing.T) {
-	a := newAssisted(t)
+// areRefusedClearly asks for what the sandbox keeps out, and a warehouse without a night.
+func (a assisted) areRefusedClearly(t *testing.T) {
 	session := a.connect(t, []string{"mcp", "--timeout", "500ms", "--config", a.config})
 	for sql, want := range map[string]string{
 		"COPY orders TO '" + filepath.Join(t.TempDir(), "x") + "'": "refuse to touch files",
@@ -149,10 +154,9 @@ func TestAssistantsAreRefusedClearly(t *testing.T) {
 	fatal(t, session.Close())
 }
 
-// TestMCPEndsWithItsInput has a query at work that would run until it is stopped.
-// Standard output has nothing but messages of the protocol, one a line.
-func TestMCPEndsWithItsInput(t *testing.T) {
-	a := newAssisted(t)
+// endItWithItsInput has a query at work that would run until it is stopped. Standard
+// output has nothing but messages of the protocol, one a line.
+func (a assisted) endItWithItsInput(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), a.program, "mcp", "--timeout", "0", "--config", a.config)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -187,7 +191,7 @@ func TestMCPEndsWithItsInput(t *testing.T) {
 	}
 	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"list_queries","arguments":{}}}`)
-	if got := receive(); !strings.Contains(got, `"price_by_segment`) && !strings.Contains(got, `price_by_segment`) {
+	if got := receive(); !strings.Contains(got, `price_by_segment`) {
 		t.Errorf("list_queries: %s", got)
 	}
 	send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"sql","arguments":{"sql":"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"}}}`)

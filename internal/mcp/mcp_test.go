@@ -44,8 +44,8 @@ func TestToolsOnlyRead(t *testing.T) {
 	}
 }
 
-func TestAnswersComeFromTheirSnapshot(t *testing.T) {
-	session := connect(t, config(catalog(t, twoNights)))
+func answersComeFromTheirSnapshot(t *testing.T, path string) {
+	session := connect(t, config(path))
 	const names = "SELECT id, name FROM product_listings ORDER BY id"
 	newest := ask(t, session, "sql", map[string]any{"sql": names})
 	if got := newest.Snapshot; got.Run != "20261102T020000Z" || got.At != "2026-11-02T02:00:00Z" || got.AgeHours != 6.3 {
@@ -82,8 +82,8 @@ func TestAnswersComeFromTheirSnapshot(t *testing.T) {
 	}
 }
 
-func TestValuesAreExact(t *testing.T) {
-	session := connect(t, config(catalog(t, twoNights)))
+func valuesAreExact(t *testing.T, path string) {
+	session := connect(t, config(path))
 	got := ask(t, session, "sql", map[string]any{"sql": `SELECT unit_amount, sum(unit_amount) OVER () AS total, row_hash, 9007199254740992, 9007199254740993, -9007199254740993,
 		170141183460469231731687303715884105727::HUGEINT AS huge, 0.1::DOUBLE AS d, 'nan'::DOUBLE AS nan, NULL AS nothing, [1.10::DECIMAL(9,2)] AS list,
 		TIMESTAMPTZ '2026-11-01 02:00:00+00' AS at FROM product_listing_prices ORDER BY unit_amount DESC LIMIT 1`})
@@ -101,8 +101,8 @@ func TestValuesAreExact(t *testing.T) {
 	}
 }
 
-func TestNamedQueriesTakeParameters(t *testing.T) {
-	session := connect(t, config(catalog(t, twoNights)))
+func namedQueriesTakeParameters(t *testing.T, path string) {
+	session := connect(t, config(path))
 	run := func(parameters map[string]any) (string, bool) {
 		return call(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": parameters})
 	}
@@ -143,6 +143,19 @@ func TestNamedQueriesTakeParameters(t *testing.T) {
 	}
 	if text, failed := call(t, session, "run_query", map[string]any{"name": "headline", "max_row": 3}); !failed || !strings.Contains(text, `unknown field "max_row"`) {
 		t.Errorf("a misspelled argument: %s", text)
+	}
+}
+
+// TestACatalogIsAsked makes one catalog for many questions.
+func TestACatalogIsAsked(t *testing.T) {
+	path := catalog(t, twoNights)
+	for name, ask := range map[string]func(*testing.T, string){
+		"answers come from their snapshot": answersComeFromTheirSnapshot, "values are exact": valuesAreExact,
+		"named queries take parameters": namedQueriesTakeParameters, "SQL does nothing but read": sqlDoesNothingButRead,
+		"answers are cut": answersAreCut, "an endless query is stopped": anEndlessQueryIsStopped,
+		"a cancelled call is stopped": aCancelledCallIsStopped, "a new night is seen": aNewNightIsSeen,
+	} {
+		t.Run(name, func(t *testing.T) { ask(t, path) })
 	}
 }
 
@@ -194,8 +207,7 @@ func TestQueriesAreListedWithTheirSchema(t *testing.T) {
 	}
 }
 
-func TestSQLDoesNothingButRead(t *testing.T) {
-	path := catalog(t, twoNights)
+func sqlDoesNothingButRead(t *testing.T, path string) {
 	session := connect(t, config(path))
 	outside := filepath.Join(t.TempDir(), "out.csv")
 	for sql, want := range map[string]string{
@@ -236,8 +248,8 @@ func TestSQLDoesNothingButRead(t *testing.T) {
 	}
 }
 
-func TestAnswersAreCut(t *testing.T) {
-	session := connect(t, config(catalog(t, twoNights)))
+func answersAreCut(t *testing.T, path string) {
+	session := connect(t, config(path))
 	for name, c := range map[string]struct {
 		arguments map[string]any
 		rows      int
@@ -275,8 +287,8 @@ func TestAnswersAreCut(t *testing.T) {
 
 const endless = "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"
 
-func TestAnEndlessQueryIsStopped(t *testing.T) {
-	cfg := config(catalog(t, twoNights))
+func anEndlessQueryIsStopped(t *testing.T, path string) {
+	cfg := config(path)
 	cfg.Timeout = 300 * time.Millisecond
 	session := connect(t, cfg)
 	for _, sql := range []string{endless, "SELECT count(*) FROM range(1_000_000_000_000) a, range(1000) b", "EXPLAIN ANALYZE " + endless} {
@@ -294,8 +306,8 @@ func TestAnEndlessQueryIsStopped(t *testing.T) {
 	}
 }
 
-func TestACancelledCallIsStopped(t *testing.T) {
-	cfg := config(catalog(t, twoNights))
+func aCancelledCallIsStopped(t *testing.T, path string) {
+	cfg := config(path)
 	cfg.Timeout = 0
 	opened, open := make(chan struct{}), cfg.Open
 	ended := make(chan struct{})
@@ -324,11 +336,11 @@ func TestACancelledCallIsStopped(t *testing.T) {
 	}
 }
 
-func TestANewNightIsSeen(t *testing.T) {
+func aNewNightIsSeen(t *testing.T, path string) {
 	link := filepath.Join(t.TempDir(), "catalog.duckdb")
-	point := func(fixture string) {
+	point := func(path string) {
 		next := link + ".next"
-		if err := errors.Join(os.Symlink(catalog(t, fixture), next), os.Rename(next, link)); err != nil {
+		if err := errors.Join(os.Symlink(path, next), os.Rename(next, link)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -337,11 +349,11 @@ func TestANewNightIsSeen(t *testing.T) {
 		t.Errorf("before the first night: %s", text)
 	}
 	count := map[string]any{"sql": "SELECT count(*) FROM product_listings"}
-	point(twoNights)
+	point(path)
 	if got := ask(t, session, "sql", count); got.rows()[0] != "[2]" {
 		t.Errorf("first: %s", got.rows())
 	}
-	point(twoNights + "DELETE FROM main.product_listings; INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('20261103T020000Z', '2026-11-03 02:00:00+00')")
+	point(catalog(t, "INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('20261103T020000Z', '2026-11-03 02:00:00+00')"))
 	if got := ask(t, session, "sql", count); got.rows()[0] != "[0]" || got.Snapshot.Run != "20261103T020000Z" {
 		t.Errorf("second: %s of %+v", got.rows(), got.Snapshot)
 	}

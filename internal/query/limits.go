@@ -20,11 +20,11 @@ func (e *TimeoutError) Error() string {
 
 // withTimeout bounds the work of one query. The returned function gives an error the
 // reason, when it was the time.
-func (db *DB) withTimeout(ctx context.Context) (context.Context, context.CancelFunc, func(error) error) {
-	if db.opts.Timeout <= 0 {
+func withTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc, func(error) error) {
+	if limit <= 0 {
 		return ctx, func() {}, func(err error) error { return err }
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, db.opts.Timeout, &TimeoutError{db.opts.Timeout})
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, &TimeoutError{limit})
 	return ctx, cancel, func(err error) error {
 		var late *TimeoutError
 		if err != nil && errors.As(context.Cause(ctx), &late) {
@@ -38,14 +38,14 @@ func (db *DB) withTimeout(ctx context.Context) (context.Context, context.CancelF
 // behind its comments. The others describe something, and have short answers.
 var limitable = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SELECT|FROM|WITH|VALUES|TABLE|PIVOT|PIVOT_WIDER|UNPIVOT)\b)`)
 
-// limitRows lets DuckDB stop after Options.MaxRows: the driver would hold the whole
+// limitRows lets DuckDB stop after so many rows, if that is not 0: the driver would hold the whole
 // answer in memory, outside of DuckDB's limit. s is what DuckDB said of a text of the
 // user, which stands alone, so that no bracket in it can close the one around it.
-func (db *DB) limitRows(conn *duckdb.Conn, q Query, s statement) (Query, error) {
-	if db.opts.MaxRows <= 0 || !limitable.MatchString(q.SQL) {
+func limitRows(conn *duckdb.Conn, q Query, s statement, most int) (Query, error) {
+	if most <= 0 || !limitable.MatchString(q.SQL) {
 		return q, nil
 	}
-	text := fmt.Sprintf("SELECT * FROM (\n%s\n) LIMIT %d", strings.TrimRight(q.SQL, "; \t\r\n"), db.opts.MaxRows)
+	text := fmt.Sprintf("SELECT * FROM (\n%s\n) LIMIT %d", strings.TrimRight(q.SQL, "; \t\r\n"), most)
 	limited, err := prepareStatement(conn, text)
 	if err != nil || limited.several && q.IsOwn() && !s.several {
 		return q, &UsageError{Problem: q.errPrefix() + "the text cannot be limited to some rows: end it with the statement, without a semicolon and a comment behind it"}

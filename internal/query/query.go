@@ -208,7 +208,7 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 
 // readAnswer runs the query and calls use with its answer, in Arrow batches.
 func (db *DB) readAnswer(ctx context.Context, q Query, values map[string]string, use func(array.RecordReader) error) error {
-	ctx, cancel, explain := db.withTimeout(ctx)
+	ctx, cancel, explain := withTimeout(ctx, db.opts.Timeout)
 	defer cancel()
 	return explain(db.conn.Raw(func(raw any) error {
 		conn, ok := raw.(*duckdb.Conn)
@@ -219,7 +219,7 @@ func (db *DB) readAnswer(ctx context.Context, q Query, values map[string]string,
 		if err != nil {
 			return err
 		}
-		if q, err = db.limitRows(conn, q, s); err != nil {
+		if q, err = limitRows(conn, q, s, db.opts.MaxRows); err != nil {
 			return err
 		}
 		if q.spooled && s.storable && spoolAnswer(ctx, conn, q, args) {

@@ -102,7 +102,7 @@ func (db *DB) openPlanner(ctx context.Context) (err error) {
 
 // findTables are the names of the tables of main and past that a query reads, sorted.
 func (db *DB) findTables(ctx context.Context, q Query, values map[string]string) (tables []string, err error) {
-	ctx, cancel, explain := db.withTimeout(ctx)
+	ctx, cancel, explain := withTimeout(ctx, db.opts.Timeout)
 	defer cancel()
 	err = db.planner.Raw(func(raw any) error {
 		conn, ok := raw.(*duckdb.Conn)
