@@ -58,7 +58,7 @@ func (g *globals) asOfFlag(cmd *cobra.Command, asOf *string) {
 	completeFlag(cmd, "as-of", g.completeRun(publishedRuns))
 }
 
-func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) error {
+func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) (err error) {
 	switch {
 	case o.list && o.sql:
 		return command.UsageErr("--list and --sql exclude each other: explain a query, or print it")
@@ -85,7 +85,12 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer func() {
+		// Close would wait for a query that DuckDB cannot stop; the process ends it.
+		if !errors.As(err, new(*query.TimeoutError)) {
+			_ = db.Close()
+		}
+	}()
 	rows, err := o.answer.writeGraded(ctx, g, db, q, values)
 	if err == nil && rows == 0 {
 		err = explainEmpty(ctx, g, db, q, values)

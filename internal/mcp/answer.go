@@ -70,24 +70,53 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	})
 }
 
-// open waits for its turn, opens a snapshot and uses it.
+// open waits for its turn, opens a snapshot and uses it. A query that DuckDB cannot stop
+// keeps the turn until it ends.
 func (s *server) open(ctx context.Context, opts query.Options, use func(*query.DB) error) error {
-	select {
-	case s.turn <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := s.waitForTurn(ctx); err != nil {
+		return err
 	}
-	defer func() { <-s.turn }()
 	opts.Timeout, opts.SpillLimit = s.cfg.Timeout, spillLimit
 	db, err := s.cfg.Open(ctx, opts)
 	if err != nil {
+		<-s.turn
 		return err
 	}
-	if err := errors.Join(use(db), db.Close()); err != nil {
+	err = use(db)
+	closed := make(chan error, 1)
+	go func() {
+		closed <- db.Close()
+		<-s.turn
+	}()
+	if ctx.Err() == nil && !errors.As(err, new(*query.TimeoutError)) {
+		err = errors.Join(err, <-closed)
+	}
+	if err != nil {
 		return s.cfg.Explain(err)
 	}
 	return nil
 }
+
+// waitForTurn waits as long as the query before may take.
+func (s *server) waitForTurn(ctx context.Context) error {
+	var late <-chan time.Time
+	if s.cfg.Timeout > 0 {
+		timer := time.NewTimer(s.cfg.Timeout + turnGrace)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-late:
+		return errors.New("another query is still at work, and may be one that DuckDB cannot stop: try again later, or let this server be started anew")
+	}
+}
+
+// turnGrace is how long a query that was stopped may take to end.
+const turnGrace = 5 * time.Second
 
 func (s *server) fill(ctx context.Context, a *answer, db *query.DB, q query.Query, values map[string]string, most int) error {
 	read, err := db.ReadSnapshot(ctx)

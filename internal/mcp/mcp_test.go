@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"placementsync/internal/query"
+	"placementsync/internal/torture"
 )
 
 func TestToolsOnlyRead(t *testing.T) {
@@ -356,5 +357,24 @@ func aNewNightIsSeen(t *testing.T, path string) {
 	point(catalog(t, "INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('20261103T020000Z', '2026-11-03 02:00:00+00')"))
 	if got := ask(t, session, "sql", count); got.rows()[0] != "[0]" || got.Snapshot.Run != "20261103T020000Z" {
 		t.Errorf("second: %s of %+v", got.rows(), got.Snapshot)
+	}
+}
+
+// TestWhatCannotBeStoppedIsLeft calls a function that DuckDB does not interrupt: the call
+// is answered, and the next one gets its turn when the function has ended.
+func TestWhatCannotBeStoppedIsLeft(t *testing.T) {
+	torture.RequireTrials(t, os.Getenv)
+	cfg := config(catalog(t, twoNights))
+	cfg.Timeout = 300 * time.Millisecond
+	session := connect(t, cfg)
+	began := time.Now()
+	text, failed := call(t, session, "sql", map[string]any{"sql": "SELECT levenshtein(repeat('ab', 20000), repeat('ba', 20000))"})
+	if took := time.Since(began); !failed || !strings.Contains(text, "stopped after 300ms") || took > 4*time.Second {
+		t.Errorf("after %s: %s", took, text)
+	}
+	for failed {
+		if text, failed = call(t, session, "sql", map[string]any{"sql": "SELECT 1"}); failed && !strings.Contains(text, "another query is still at work") {
+			t.Fatalf("afterwards: %s", text)
+		}
 	}
 }

@@ -34,6 +34,31 @@ func withTimeout(ctx context.Context, limit time.Duration) (context.Context, con
 	}
 }
 
+// stopGrace is how long DuckDB may take to stop, which it is told every half second.
+const stopGrace = 2 * time.Second
+
+// waitFor waits for work that a limit bounds, and no longer than stopGrace after its end.
+func waitFor(ctx context.Context, limit time.Duration, work func() error) error {
+	if limit <= 0 {
+		return work()
+	}
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(stopGrace)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return context.Cause(ctx)
+	}
+}
+
 // limitable is how a text begins whose answer can be the table of another SELECT,
 // behind its comments. The others describe something, and have short answers.
 var limitable = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SELECT|FROM|WITH|VALUES|TABLE|PIVOT|PIVOT_WIDER|UNPIVOT)\b)`)

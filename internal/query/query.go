@@ -34,7 +34,8 @@ type Options struct {
 	// Threads is the number of threads of the instance.
 	Threads int
 	// Timeout is how long a query may take before it is stopped with a *TimeoutError;
-	// 0: as long as it wants.
+	// 0: as long as it wants. DuckDB cannot stop within one call of a function, such as
+	// list_sum(range(1e9)): Run returns all the same, and Close waits for the end of it.
 	Timeout time.Duration
 	// MaxRows is after how many rows an answer ends; 0: with its last.
 	MaxRows int
@@ -210,25 +211,30 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 func (db *DB) readAnswer(ctx context.Context, q Query, values map[string]string, use func(array.RecordReader) error) error {
 	ctx, cancel, explain := withTimeout(ctx, db.opts.Timeout)
 	defer cancel()
-	return explain(db.conn.Raw(func(raw any) error {
-		conn, ok := raw.(*duckdb.Conn)
-		if !ok {
-			return fmt.Errorf("run query: connection is %T, not DuckDB's", raw)
-		}
-		s, args, err := db.admitQuery(ctx, conn, q, values)
-		if err != nil {
-			return err
-		}
-		if q, err = limitRows(conn, q, s, db.opts.MaxRows); err != nil {
-			return err
-		}
-		if q.spooled && s.storable && spoolAnswer(ctx, conn, q, args) {
-			q.SQL, q.long, q.stored = "SELECT * FROM "+spool, true, true
-		}
-		if q.long {
-			return readLong(ctx, conn, q, args, use)
-		}
-		return readArrow(ctx, conn, q, args, use)
+	return explain(waitFor(ctx, db.opts.Timeout, func() error {
+		return db.conn.Raw(func(raw any) error {
+			conn, ok := raw.(*duckdb.Conn)
+			if !ok {
+				return fmt.Errorf("run query: connection is %T, not DuckDB's", raw)
+			}
+			s, args, err := db.admitQuery(ctx, conn, q, values)
+			if err != nil {
+				return err
+			}
+			if err := ctx.Err(); err != nil {
+				return err // DuckDB may have worked for long to prepare it
+			}
+			if q, err = limitRows(conn, q, s, db.opts.MaxRows); err != nil {
+				return err
+			}
+			if q.spooled && s.storable && spoolAnswer(ctx, conn, q, args) {
+				q.SQL, q.long, q.stored = "SELECT * FROM "+spool, true, true
+			}
+			if q.long {
+				return readLong(ctx, conn, q, args, use)
+			}
+			return readArrow(ctx, conn, q, args, use)
+		})
 	}))
 }
 
@@ -269,6 +275,9 @@ func readArrow(ctx context.Context, conn driver.Conn, q Query, args []any, use f
 		return q.wrapErr(asRefusal(err))
 	}
 	defer reader.Release()
+	if err := ctx.Err(); err != nil {
+		return err // nobody may wait for the answer any more
+	}
 	if err := use(reader); err != nil {
 		return err
 	}
