@@ -61,6 +61,7 @@ func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Con
 		}
 	}
 	cfg.Lake.joinSQLite(filepath.Dir(name))
+	joinPasswordFiles(cfg.Notify.Channels, filepath.Dir(name))
 	// The line of a problem is that of its key or, if the key is not in the file, of
 	// its section.
 	for i, p := range v.problems {

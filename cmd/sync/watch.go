@@ -1,0 +1,304 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/config"
+	"placementsync/internal/ledger"
+	"placementsync/internal/notify"
+	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
+	"placementsync/internal/watch"
+)
+
+func watchCommand(g *globals) *cobra.Command {
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "watch [NAME ...]",
+		Short: "Look for what the watches of the configuration wait for, and send what is new",
+		Long: "Look in the newest snapshot for the findings of the watches of the configuration, and send what is\n" +
+			"new, and what could not be sent before. run and serve do so after each night. A finding is sent\n" +
+			"once; one that ended and comes back is new again. NAME chooses among the watches.\n\n" +
+			"--dry-run shows what would be sent. It sends and records nothing.\n\n" +
+			exitTable(meaning{ledger.Complete, "complete: all that is new was sent"}, meaning{ledger.Failed, "failed, nothing was looked for"},
+				meaning{ledger.Misused, "usage or configuration"}, meaning{ledger.Partial, "a watch failed, or a message could not be sent; it is kept"},
+				meaning{ledger.Held, "another one is at work"}, meaning{ledger.Interrupted, "interrupted"}),
+		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runWatch(cmd.Context(), g, args, dryRun) }),
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be sent; send and record nothing")
+	return cmd
+}
+
+func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) error {
+	cfg, err := g.loadStorage("watch", "notify")
+	if err == nil {
+		cfg.Watch, err = chosenWatches(cfg.Watch, names, g.config)
+	}
+	if err != nil {
+		return err
+	}
+	entry := ledger.BeginFollow(ledger.Watch, version, g.now())
+	results, err := g.lookForAll(ctx, cfg, dryRun)
+	showWatches(g.stdout, cfg.Watch, results, dryRun)
+	// Of some watches it would say that all are well.
+	if !dryRun && len(names) == 0 && !errors.As(err, new(*warehouse.HeldError)) {
+		err = errors.Join(err, g.recordFollow(cfg, endWatches(ctx, g.now(), entry, results, err)))
+	}
+	if len(results) > 0 && err != nil && ctx.Err() == nil {
+		return &outcomeError{ledger.Partial, err}
+	}
+	return err
+}
+
+// chosenWatches are the watches with these names; without names all.
+func chosenWatches(all []config.Watch, names []string, file string) ([]config.Watch, error) {
+	if len(all) == 0 {
+		return nil, usageErr("there is nothing to watch: write watch into %s, such as config.example.yaml shows", file)
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(w config.Watch) bool { return w.Name == name }) {
+			var known []string
+			for _, w := range all {
+				known = append(known, w.Name)
+			}
+			return nil, usageErr("no watch is called %q: use one of %s", name, strings.Join(known, ", "))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(w config.Watch) bool { return len(names) > 0 && !slices.Contains(names, w.Name) }), nil
+}
+
+// watchNight looks for all watches after a night.
+func (g *globals) watchNight(ctx context.Context, cfg config.Config) (ledger.Run, error) {
+	entry := ledger.BeginFollow(ledger.Watch, version, g.now())
+	results, err := g.lookForAll(ctx, cfg, false)
+	log := g.newLogger()
+	for _, r := range results {
+		if r.Err == nil {
+			log.Info("looked for findings", "watch", r.Watch, "found", r.Found, "new", r.New, "not_read", len(r.Unread), "not_judged", r.NoNumber, "sent", len(r.Messages))
+		}
+	}
+	return endWatches(ctx, g.now(), entry, results, err), err
+}
+
+// endWatches completes the entry of the ledger.
+func endWatches(ctx context.Context, now time.Time, entry ledger.Run, results []watch.Result, err error) ledger.Run {
+	entry = entry.EndFollow(ctx, now, err)
+	if len(results) > 0 {
+		entry.Version = results[0].At.Run
+		if entry.Outcome == ledger.Failed {
+			entry.Outcome, entry.ExitCode = ledger.Partial, ledger.Partial.ExitCode()
+		}
+	}
+	return entry
+}
+
+// watchBound is how long all watches may take: a receiver that takes each message slowly
+// must not hold up what follows a night without end.
+const watchBound = 15 * time.Minute
+
+// lookForAll runs the watches. The error has those of all watches; results are there
+// unless none could be looked for.
+func (g *globals) lookForAll(ctx context.Context, cfg config.Config, dryRun bool) (results []watch.Result, err error) {
+	watches, err := newWatches(cfg.Watch)
+	if err != nil {
+		return nil, err
+	}
+	place := warehouseConfig(cfg)
+	place.Step = g.step
+	wh, err := warehouse.Open(place)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPublished(wh); err != nil {
+		return nil, err
+	}
+	unlock, err := wh.Folder.LockWork(ledger.Watch)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	db, err := query.Open(ctx, wh.Folder.CatalogPath(), query.Options{MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads})
+	if err != nil {
+		return nil, wh.Examiner.ExplainErr(err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	bounded, stop := context.WithTimeoutCause(ctx, watchBound, fmt.Errorf("the watches took longer than %s", watchBound))
+	defer stop()
+	results, err = watch.Run(bounded, watch.Config{Catalog: watchedCatalog{db}, State: watchState{wh.Folder}, Send: g.newSender(cfg), Program: version, DryRun: dryRun}, watches)
+	problems := []error{err}
+	for _, r := range results {
+		problems = append(problems, r.Err)
+	}
+	return results, errors.Join(problems...)
+}
+
+// newWatches maps the configuration.
+func newWatches(all []config.Watch) ([]watch.Watch, error) {
+	var watches []watch.Watch
+	for _, c := range all {
+		w := watch.Watch{Name: c.Name, Query: c.Query, Params: c.Params, Key: c.Key, Show: c.Show, NewOnly: c.NewOnly, Advice: c.Advice, Channels: c.Send}
+		if column, over, number := c.Condition(); column != "" {
+			var err error
+			if w.When, err = watch.NewCondition(column, over, number); err != nil {
+				return nil, usageErr("the condition of the watch %s: %v", c.Name, err)
+			}
+		}
+		watches = append(watches, w)
+	}
+	return watches, nil
+}
+
+// newSender returns how messages are delivered to the channels of the configuration.
+func (g *globals) newSender(cfg config.Config) func(ctx context.Context, channel string, m watch.Message) error {
+	notifier := notify.New(notify.Config{UserAgent: "placementsync/" + version}, g.newLogger())
+	return func(ctx context.Context, channel string, m watch.Message) error {
+		i := slices.IndexFunc(cfg.Notify.Channels, func(c config.Channel) bool { return c.Name == channel })
+		to, err := newChannel(cfg.Notify.Channels[i]) // Validate demands that there is one
+		if err != nil {
+			return err
+		}
+		body, err := json.Marshal(m)
+		if err != nil {
+			return err
+		}
+		return notifier.Deliver(ctx, to, notify.Message{ID: m.ID, Subject: m.Subject, Text: m.Text, Body: body})
+	}
+}
+
+func newChannel(c config.Channel) (notify.Channel, error) {
+	password, err := c.SMTP.ReadPassword(os.ReadFile)
+	return notify.Channel{Kind: string(c.Type), URL: c.URL.Reveal(), Mail: notify.Mail{
+		Host: c.SMTP.Host, Port: c.SMTP.Port, TLS: string(c.SMTP.TLS), User: c.SMTP.User.Reveal(), Password: password.Reveal(), From: c.From, To: c.To,
+	}}, err
+}
+
+// watchState is where watches remember what they sent.
+type watchState struct{ folder *warehouse.Folder }
+
+func (s watchState) file(name string) warehouse.StateFile {
+	return s.folder.StateFile("watches", name+".json")
+}
+
+// Read implements watch.State.
+func (s watchState) Read(name string, into any) (ok bool, err error) { return s.file(name).Read(into) }
+
+// Write implements watch.State.
+func (s watchState) Write(name string, value any) error { return s.file(name).Write(value) }
+
+// watchedCatalog is the newest snapshot, for watches.
+type watchedCatalog struct{ db *query.DB }
+
+// Snapshots implements watch.Catalog.
+func (c watchedCatalog) Snapshots(ctx context.Context) ([]watch.Snapshot, error) {
+	all, err := c.db.Snapshots(ctx)
+	line := make([]watch.Snapshot, len(all))
+	for i, s := range all {
+		line[i] = watch.Snapshot{Run: s.Run, At: s.At.UTC()}
+	}
+	return line, err
+}
+
+// Ask implements watch.Catalog.
+func (c watchedCatalog) Ask(ctx context.Context, w watch.Watch, rows watch.Rows) error {
+	q, err := query.Resolve(w.Query)
+	if err != nil {
+		return err
+	}
+	_, err = c.db.Run(ctx, q, w.Params, &watchedRows{to: rows})
+	return err
+}
+
+// Unread implements watch.Catalog.
+func (c watchedCatalog) Unread(context.Context, watch.Watch) ([]string, error) { return nil, nil }
+
+// watchedRows passes an answer to a watch.
+type watchedRows struct {
+	to      watch.Rows
+	columns int
+}
+
+var _ query.Streaming = (*watchedRows)(nil)
+
+// IsStreaming implements query.Streaming.
+func (*watchedRows) IsStreaming() {}
+
+// Begin implements query.Writer.
+func (r *watchedRows) Begin(columns []query.Column) error {
+	r.columns = len(columns)
+	all := make([]watch.Column, r.columns)
+	for i, c := range columns {
+		all[i] = watch.Column{Name: c.Name, Numeric: c.Numeric}
+	}
+	return r.to.Begin(all)
+}
+
+// Row implements query.Writer.
+func (r *watchedRows) Row(row query.Row) error {
+	values := make([]watch.Value, r.columns)
+	for i := range values {
+		values[i] = watch.Value{Text: string(row.AppendText(nil, i)), IsNull: row.IsNull(i)}
+	}
+	return r.to.Add(values)
+}
+
+// End implements query.Writer.
+func (*watchedRows) End() error { return nil }
+
+// checkWatches says of each watch which query it asks.
+func checkWatches(w io.Writer, watches []config.Watch) error {
+	for _, one := range watches {
+		q, err := query.Resolve(one.Query)
+		if err != nil {
+			return fmt.Errorf("check the watch %s: %w", one.Name, err)
+		}
+		asked := "SQL"
+		if q.Name != "" {
+			asked = "query " + q.Name
+		}
+		fmt.Fprintf(w, "watch          %s asks %s and sends to %s\n", one.Name, asked, strings.Join(one.Send, ", "))
+	}
+	return nil
+}
+
+// showWatches prints what became of each watch.
+func showWatches(w io.Writer, watches []config.Watch, results []watch.Result, dryRun bool) {
+	for i, r := range results {
+		fmt.Fprintf(w, "%s: %s\n", r.Watch, query.OnScreen(describeResult(r)))
+		if r.NoNumber > 0 {
+			fmt.Fprintf(w, "  not judged: %d rows without a number in the column of the condition\n", r.NoNumber)
+		}
+		for _, m := range r.Messages {
+			did := "sent"
+			if dryRun {
+				did = "would send to " + strings.Join(watches[i].Send, ", ")
+			}
+			fmt.Fprintf(w, "  %s:\n    %s\n", did, strings.ReplaceAll(query.OnScreen(m.Text), "\n", "\n    "))
+		}
+	}
+}
+
+func describeResult(r watch.Result) string {
+	text := fmt.Sprintf("%d new, %d in all in %s", r.New, r.Found, r.At.Run)
+	switch {
+	case len(r.Unread) > 0:
+		text = "not read: " + strings.Join(r.Unread, "; ")
+	case r.SeenBefore:
+		text = r.At.Run + " was looked at before"
+	case r.Err != nil && r.Waiting == 0:
+		text = "failed"
+	}
+	if r.Waiting > 0 {
+		text += fmt.Sprintf("; %d messages wait to be sent", r.Waiting)
+	}
+	return text
+}
