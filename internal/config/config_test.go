@@ -162,7 +162,7 @@ func TestFullFile(t *testing.T) {
 		}},
 		Watch: []config.Watch{
 			{Name: "drops_1", Query: "SELECT 1 AS \"a b\"\n", When: "a b under -10.5", Key: []string{"a"}, Show: []string{"a", "b"}, Advice: "Look.", Send: []string{"chat", "mail"},
-				Params: map[string]string{"nights": "3", "since": "2026-11-01", "tier": "whsec-hunter2", "below": "-1.50", "new": "true"}},
+				Params: map[string]string{"nights": "3", "since": "2026-11-01", "tier": "16", "below": "-1.50", "new": "true"}},
 			{Name: "all", Query: "headline", When: "rows", NewOnly: true, Params: map[string]string{}, Key: []string{}, Show: []string{}, Send: []string{"chat"}},
 		},
 		Privacy: config.Privacy{

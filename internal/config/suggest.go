@@ -16,12 +16,14 @@ var index = regexp.MustCompile(`\[[0-9]+\]`)
 // key of section, or "". Of two that are equally similar, that of the section wins.
 func nearestKey(section, unknown string) string {
 	best, least := "", math.MaxInt
-	section = index.ReplaceAllString(section, "[]")
+	inList := index.ReplaceAllString(section, "[]")
 	for _, path := range keyPaths(reflect.TypeFor[Config](), "") {
 		edits, near := nearest.CountEdits(lastSegment(path), unknown)
 		rank := 2 * edits
-		if parentPath(path) != section {
+		if parentPath(path) != inList {
 			rank++
+		} else {
+			path = joinPath(section, lastSegment(path))
 		}
 		if near && rank < least {
 			best, least = path, rank

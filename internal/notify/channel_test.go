@@ -16,10 +16,15 @@ import (
 	"placementsync/internal/notify"
 )
 
-// sender delivers at once, and gives up soon.
-func sender() *notify.Notifier {
-	return notify.New(notify.Config{UserAgent: "test", Timeout: 200 * time.Millisecond, Backoff: time.Millisecond}, slog.New(slog.DiscardHandler))
+// sender delivers without a pause between attempts, each within a time.
+func sender(timeout time.Duration) *notify.Notifier {
+	return notify.New(notify.Config{UserAgent: "test", Timeout: timeout, Backoff: time.Millisecond}, slog.New(slog.DiscardHandler))
 }
+
+const (
+	patient = 20 * time.Second      // whoever answers does so earlier
+	hasty   = 20 * time.Millisecond // for those who never do
+)
 
 func letter() notify.Message {
 	return notify.Message{ID: "0123abcd", Subject: "placementsync: bills: 2 new findings", Text: "bills: 2 new findings\n- a\n.\n- ä <b>&", Body: []byte(`{"id":"0123abcd"}`)}
@@ -39,7 +44,7 @@ func TestChannelsByHTTP(t *testing.T) {
 		kind string
 		m    notify.Message
 	}{{notify.Webhook, letter()}, {notify.Slack, hostile}} {
-		if err := sender().Deliver(t.Context(), notify.Channel{Kind: c.kind, URL: server.URL + "/s3cret"}, c.m); err != nil {
+		if err := sender(patient).Deliver(t.Context(), notify.Channel{Kind: c.kind, URL: server.URL + "/s3cret"}, c.m); err != nil {
 			t.Error(err)
 		}
 	}
@@ -55,7 +60,7 @@ func TestChannelsByHTTP(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &slack); err != nil || slack.Text != "see &lt;https://evil.example|here&gt; &amp; &lt;!channel&gt;\n*all*" {
 		t.Errorf("Slack reads %q (%v)", slack.Text, err)
 	}
-	if err := sender().Deliver(t.Context(), notify.Channel{Kind: "fax"}, letter()); err == nil {
+	if err := sender(patient).Deliver(t.Context(), notify.Channel{Kind: "fax"}, letter()); err == nil {
 		t.Error("a kind that is none was taken")
 	}
 }
@@ -68,16 +73,17 @@ func TestReceiversThatFail(t *testing.T) {
 		answer http.HandlerFunc
 		calls  int
 		want   string
+		within time.Duration
 	}{
-		"refuses":  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, 1, "the receiver answered 404 Not Found"},
-		"fails":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, 3, "the receiver answered 500"},
-		"hangs":    {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 3, "reach the receiver: "},
-		"hangs up": {func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, 3, "reach the receiver: EOF"},
+		"refuses":  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, 1, "the receiver answered 404 Not Found", patient},
+		"fails":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, 3, "the receiver answered 500", patient},
+		"hangs":    {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 3, "reach the receiver: ", hasty},
+		"hangs up": {func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, 3, "reach the receiver: EOF", patient},
 		"drips": {func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusOK)
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
-		}, 1, ""},
+		}, 1, "", hasty},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +94,7 @@ func TestReceiversThatFail(t *testing.T) {
 				c.answer(w, r)
 			}))
 			defer server.Close()
-			err := sender().Deliver(t.Context(), notify.Channel{Kind: notify.Webhook, URL: server.URL + "/s3cret"}, letter())
+			err := sender(c.within).Deliver(t.Context(), notify.Channel{Kind: notify.Webhook, URL: server.URL + "/s3cret"}, letter())
 			if c.want == "" != (err == nil) || err != nil && (!strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "s3cret")) || calls != c.calls {
 				t.Errorf("%d calls, %v; want %d, %q", calls, err, c.calls, c.want)
 			}
@@ -102,7 +108,7 @@ func TestReceiversThatFail(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := sender().Deliver(t.Context(), notify.Channel{Kind: notify.Slack, URL: "http://" + address + "/s3cret"}, letter()); err == nil ||
+	if err := sender(patient).Deliver(t.Context(), notify.Channel{Kind: notify.Slack, URL: "http://" + address + "/s3cret"}, letter()); err == nil ||
 		!strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("nobody listens: %v", err)
 	}

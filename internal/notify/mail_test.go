@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"log"
 	"mime"
 	"mime/quotedprintable"
 	"net"
@@ -30,7 +31,7 @@ type postOffice struct {
 	dataErr  error
 	authErr  error
 	hangUp   bool // after the message, instead of an answer
-	sessions int
+	calls    int  // connections
 	users    []string
 	got      []letterSent
 }
@@ -48,9 +49,6 @@ type postSession struct {
 
 // NewSession implements smtp.Backend.
 func (o *postOffice) NewSession(c *smtp.Conn) (smtp.Session, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.sessions++
 	return &postSession{office: o, conn: c}, nil
 }
 
@@ -131,11 +129,14 @@ func (o *postOffice) open(t *testing.T, encryption string) notify.Mail {
 	defer secure.Close()
 	s := smtp.NewServer(o)
 	s.Domain, s.AllowInsecureAuth = "127.0.0.1", true
+	s.ErrorLog = log.New(io.Discard, "", 0)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	own := &tls.Config{Certificates: secure.TLS.Certificates}
+	port := portOf(listener)
+	listener = countedListener{listener, o}
 	switch encryption {
 	case notify.StartTLS:
 		s.TLSConfig = own
@@ -148,15 +149,32 @@ func (o *postOffice) open(t *testing.T, encryption string) notify.Mail {
 		_ = s.Close()
 		<-served
 	})
-	return notify.Mail{Host: "127.0.0.1", Port: portOf(listener), TLS: encryption, From: "Robot <robot@example.com>", To: []string{"a@example.com", "b@example.com"},
+	return notify.Mail{Host: "127.0.0.1", Port: port, TLS: encryption, From: "Robot <robot@example.com>", To: []string{"a@example.com", "b@example.com"},
 		Trust: secure.Client().Transport.(*http.Transport).TLSClientConfig}
+}
+
+// countedListener counts the connections of a server.
+type countedListener struct {
+	net.Listener
+	office *postOffice
+}
+
+// Accept implements net.Listener.
+func (l countedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		l.office.mu.Lock()
+		defer l.office.mu.Unlock()
+		l.office.calls++
+	}
+	return conn, err
 }
 
 func portOf(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
 
 func deliver(t *testing.T, m notify.Mail, message notify.Message) error {
 	t.Helper()
-	return sender().Deliver(t.Context(), notify.Channel{Kind: notify.Email, Mail: m}, message)
+	return sender(patient).Deliver(t.Context(), notify.Channel{Kind: notify.Email, Mail: m}, message)
 }
 
 func TestEmailArrives(t *testing.T) {
@@ -240,19 +258,19 @@ func TestMailServersThatFail(t *testing.T) {
 		office     *postOffice
 		has, wants string // encryption
 		change     func(*notify.Mail)
-		sessions   int
+		calls      int
 		letters    int
 		fails      string
 	}{
-		"busy, then not":   {office: &postOffice{mailErrs: []error{busy, busy}}, has: notify.StartTLS, sessions: 3, letters: 1},
-		"busy":             {office: &postOffice{mailErrs: []error{busy, busy, busy}}, has: notify.StartTLS, sessions: 3, fails: "the mail server answered 451"},
-		"full":             {office: &postOffice{dataErr: full}, has: notify.StartTLS, sessions: 1, fails: "the mail server answered 552"},
-		"one is refused":   {office: &postOffice{rcptErr: map[string]error{"b@example.com": full}}, has: notify.StartTLS, sessions: 1, fails: "the mail server answered 552"},
-		"a wrong password": {office: &postOffice{authErr: &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "no user with hunter2"}}, has: notify.StartTLS, sessions: 1, fails: "the mail server answered 535 before the message: look at user, password and tls"},
-		"no encryption":    {office: &postOffice{}, has: notify.NoTLS, wants: notify.StartTLS, sessions: 3, fails: "reach the mail server: "},
+		"busy, then not":   {office: &postOffice{mailErrs: []error{busy, busy}}, has: notify.StartTLS, calls: 3, letters: 1},
+		"busy":             {office: &postOffice{mailErrs: []error{busy, busy, busy}}, has: notify.StartTLS, calls: 3, fails: "the mail server answered 451"},
+		"full":             {office: &postOffice{dataErr: full}, has: notify.StartTLS, calls: 1, fails: "the mail server answered 552"},
+		"one is refused":   {office: &postOffice{rcptErr: map[string]error{"b@example.com": full}}, has: notify.StartTLS, calls: 1, fails: "the mail server answered 552"},
+		"a wrong password": {office: &postOffice{authErr: &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "no user with hunter2"}}, has: notify.StartTLS, calls: 1, fails: "the mail server answered 535 before the message: look at user, password and tls"},
+		"no encryption":    {office: &postOffice{}, has: notify.NoTLS, wants: notify.StartTLS, calls: 3, fails: "reach the mail server: "},
 		"no TLS":           {office: &postOffice{}, has: notify.NoTLS, wants: notify.FullTLS, fails: "reach the mail server: tls: "},
 		"an unknown name":  {office: &postOffice{}, has: notify.FullTLS, change: func(m *notify.Mail) { m.Trust = nil }, fails: "reach the mail server: tls: failed to verify certificate"},
-		"hangs up at once": {office: &postOffice{hangUp: true}, has: notify.StartTLS, sessions: 2, letters: 2},
+		"hangs up at once": {office: &postOffice{hangUp: true}, has: notify.StartTLS, calls: 2, letters: 2},
 		"nobody is there":  {office: &postOffice{}, has: notify.StartTLS, change: func(m *notify.Mail) { m.Port = 1 }, fails: "reach the mail server: dial tcp"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -273,8 +291,8 @@ func TestMailServersThatFail(t *testing.T) {
 			}
 			c.office.mu.Lock()
 			defer c.office.mu.Unlock()
-			if c.sessions > 0 && c.office.sessions != c.sessions || len(c.office.got) != c.letters {
-				t.Errorf("%d sessions and %d letters, want %d and %d", c.office.sessions, len(c.office.got), c.sessions, c.letters)
+			if c.calls > 0 && c.office.calls != c.calls || len(c.office.got) != c.letters {
+				t.Errorf("%d calls and %d letters, want %d and %d", c.office.calls, len(c.office.got), c.calls, c.letters)
 			}
 		})
 	}
@@ -306,7 +324,7 @@ func TestAMailServerThatHangsIsLeft(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 			defer stop()
 			m := notify.Mail{Host: "127.0.0.1", Port: portOf(listener), TLS: notify.StartTLS, User: "robot", Password: "hunter2", From: "a@example.com", To: []string{"b@example.com"}}
-			err = sender().Deliver(ctx, notify.Channel{Kind: notify.Email, Mail: m}, letter())
+			err = sender(hasty).Deliver(ctx, notify.Channel{Kind: notify.Email, Mail: m}, letter())
 			if err == nil || !strings.HasPrefix(err.Error(), "reach the mail server: ") || strings.Contains(err.Error(), "hunter2") || ctx.Err() != nil {
 				t.Errorf("got %v", err)
 			}

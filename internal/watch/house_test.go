@@ -2,6 +2,7 @@ package watch_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,6 +38,7 @@ type house struct {
 	unread []string
 	ask    func(ctx context.Context) error // instead of an answer
 	deaf   map[string]error                // what a channel answers
+	memory memory                          // instead of the folder; nil: none
 	got    []delivered
 }
 
@@ -108,8 +110,29 @@ func (f files) Write(name string, value any) error {
 	return f.folder.StateFile("watches", name+".json").Write(value)
 }
 
+// memory is a state without a disk, for many nights.
+type memory map[string][]byte
+
+// Read implements watch.State.
+func (m memory) Read(name string, into any) (bool, error) {
+	text, ok := m[name]
+	if !ok {
+		return false, nil
+	}
+	return true, json.Unmarshal(text, into)
+}
+
+// Write implements watch.State.
+func (m memory) Write(name string, value any) (err error) {
+	m[name], err = json.Marshal(value)
+	return err
+}
+
 func (h *house) config(t *testing.T) watch.Config {
 	t.Helper()
+	if h.memory != nil {
+		return watch.Config{Catalog: h, State: h.memory, Program: "test", Send: h.send}
+	}
 	return watch.Config{Catalog: h, State: h.state(t), Program: "test", Send: h.send}
 }
 

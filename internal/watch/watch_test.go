@@ -72,15 +72,19 @@ func TestEachFindingIsSentOnce(t *testing.T) {
 	}
 }
 
-// TestAKillRepeatsAtMostADelivery kills two nights at each step, one after the other, and
+// TestAKillRepeatsAtMostADelivery kills a night at each step, one after the other, and
 // lets the next process go on: every message arrives, one of them at most twice, with the
-// same id and the same bytes.
+// same id and the same bytes, and nothing of the night before.
 func TestAKillRepeatsAtMostADelivery(t *testing.T) {
 	t.Parallel()
-	w := bills()
+	before, w := newHouse(t), bills()
 	w.Channels = []string{"chat", "mail"}
+	before.night("a|1")
+	before.look(t, w)
 	for n := 1; ; n++ {
 		h := newHouse(t)
+		must(t, os.CopyFS(filepath.Join(h.dir, "state"), os.DirFS(filepath.Join(before.dir, "state"))))
+		h.night("a|1")
 		at, killed := 0, false
 		h.steps = func(string) error {
 			if at++; at == n {
@@ -88,22 +92,20 @@ func TestAKillRepeatsAtMostADelivery(t *testing.T) {
 			}
 			return nil
 		}
-		for i, rows := range [][]string{{"a|1"}, {"a|1", "b|1"}} {
-			h.night(rows...)
-			for again := true; again; {
-				again = func() (died bool) {
-					defer func() {
-						if r := recover(); r != nil {
-							died, killed = true, true
-						}
-					}()
-					res, _ := h.look(t, w)
-					if res.Err != nil || res.Waiting > 0 {
-						t.Errorf("killed at step %d, night %d: %v, %d waiting", n, i+1, res.Err, res.Waiting)
+		h.night("a|1", "b|1")
+		for again := true; again; {
+			again = func() (died bool) {
+				defer func() {
+					if r := recover(); r != nil {
+						died, killed = true, true
 					}
-					return false
 				}()
-			}
+				res, _ := h.look(t, w)
+				if res.Err != nil || res.Waiting > 0 {
+					t.Errorf("killed at step %d: %v, %d waiting", n, res.Err, res.Waiting)
+				}
+				return false
+			}()
 		}
 		times, texts := map[string]int{}, map[string]watch.Message{}
 		for _, d := range h.got {
@@ -113,7 +115,7 @@ func TestAKillRepeatsAtMostADelivery(t *testing.T) {
 			}
 			times[key], texts[key] = times[key]+1, d.message
 		}
-		if len(times) != 4 || len(h.got) > 5 {
+		if times["chat chat(b*)"] == 0 || times["mail mail(b*)"] == 0 || len(times) != 2 || len(h.got) > 3 {
 			t.Errorf("killed at step %d: arrived %s", n, ids(h.got))
 		}
 		if !killed {
@@ -233,6 +235,7 @@ func TestAChannelThatIsTakenOutIsOwedNothing(t *testing.T) {
 func TestAReceiverThatTakesNothingForMonths(t *testing.T) {
 	t.Parallel()
 	h, w := newHouse(t), bills()
+	h.memory = memory{}
 	h.deaf["chat"] = errDeaf
 	var rows []string
 	for i := range 120 {
@@ -280,7 +283,7 @@ func TestADamagedStateIsNotAnEmptyOne(t *testing.T) {
 		"empty": nil, "cut": whole[:len(whole)/2], "zeros": make([]byte, len(whole)), "no state": []byte("{}"), "another watch": foreign,
 		"a later program": []byte(strings.Replace(string(whole), `"format": 1`, `"format": 2`, 1)),
 	}
-	for i := 0; i < len(whole); i += 7 {
+	for i := 0; i < len(whole); i += 31 {
 		flipped := append([]byte(nil), whole...)
 		flipped[i] ^= 4
 		damaged[fmt.Sprintf("byte %d", i)] = flipped
