@@ -298,7 +298,7 @@ func describeResult(r watch.Result) string {
 		text = "failed"
 	}
 	if r.Waiting > 0 {
-		text += fmt.Sprintf("; %d messages wait to be sent", r.Waiting)
+		text += fmt.Sprintf("; waiting to be sent: %d", r.Waiting)
 	}
 	return text
 }
