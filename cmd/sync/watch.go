@@ -122,7 +122,7 @@ func (g *globals) lookForAll(ctx context.Context, cfg config.Config, dryRun bool
 	if err := checkPublished(wh); err != nil {
 		return nil, err
 	}
-	unlock, err := wh.Folder.LockWork(ledger.Watch)
+	unlock, err := wh.LockWork(ledger.Watch)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
-	"log"
 	"mime"
 	"mime/quotedprintable"
 	"net"
@@ -129,7 +128,7 @@ func (o *postOffice) open(t *testing.T, encryption string) notify.Mail {
 	defer secure.Close()
 	s := smtp.NewServer(o)
 	s.Domain, s.AllowInsecureAuth = "127.0.0.1", true
-	s.ErrorLog = log.New(io.Discard, "", 0)
+	s.ErrorLog = silence{}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -152,6 +151,15 @@ func (o *postOffice) open(t *testing.T, encryption string) notify.Mail {
 	return notify.Mail{Host: "127.0.0.1", Port: port, TLS: encryption, From: "Robot <robot@example.com>", To: []string{"a@example.com", "b@example.com"},
 		Trust: secure.Client().Transport.(*http.Transport).TLSClientConfig}
 }
+
+// silence is a log that nobody reads.
+type silence struct{}
+
+// Printf implements smtp.Logger.
+func (silence) Printf(string, ...any) {}
+
+// Println implements smtp.Logger.
+func (silence) Println(...any) {}
 
 // countedListener counts the connections of a server.
 type countedListener struct {

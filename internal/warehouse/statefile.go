@@ -55,14 +55,18 @@ const lockSuffix = ".lock"
 
 // LockWork keeps a second process from the work beside the nights that name stands for.
 // Nights do not wait for it. It returns a *HeldError when another process is at it.
-func (f *Folder) LockWork(name string) (unlock func() error, err error) {
-	if err := f.Exists(); err != nil {
+func (w *Warehouse) LockWork(name string) (unlock func() error, err error) {
+	return w.Folder.StateFile(name + lockSuffix).lock()
+}
+
+func (s StateFile) lock() (unlock func() error, err error) {
+	if err := s.folder.Exists(); err != nil {
 		return nil, err
 	}
-	lock := flock.New(f.path(stateDir, name+lockSuffix), flock.SetPermissions(privateFile))
+	lock := flock.New(s.path, flock.SetPermissions(privateFile))
 	ok, err := lock.TryLock()
 	if err != nil {
-		return nil, fmt.Errorf("take the lock of the %s: %w", name, err)
+		return nil, fmt.Errorf("take the lock %s: %w", s.path, err)
 	}
 	if !ok {
 		return nil, &HeldError{}
