@@ -1,3 +1,4 @@
+-- subject: quality
 -- title: Streams that are not proven
 -- grain: one row per stream that was not proven for several nights in a row, the longest first
 -- about: Streams whose grade is best_effort or carried_forward in the newest night that did not skip them, since when, in how many nights in a row, and why. Their rows may be incomplete or old. Refreshes are left out.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/query"
 )
@@ -31,8 +32,8 @@ func exportCommand(g *globals) *cobra.Command {
 			"In a bucket, the files of each export have a folder of their own. manifest.json at the prefix\n" +
 			"names it and them, and is written last: whoever reads it finds one whole export. The files of\n" +
 			"the export before stay until the next one. What an export has sent that fails is removed\n" +
-			"again; one that is killed leaves its folder.",
-		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) }),
+			"again; the folder of one that was killed is removed by an export a day later.",
+		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.to, "to", "", "output `folder`, whose parent must exist, or s3://bucket/prefix")
@@ -41,12 +42,16 @@ func exportCommand(g *globals) *cobra.Command {
 	f.StringVar(&o.format, "format", "parquet", "parquet or csv")
 	f.StringVar(&o.partition, "partition-by", "", "write one folder for each value of this `column` (parquet only)")
 	f.BoolVar(&o.raw, "raw", false, "do not change CSV texts that look like formulas")
-	asOfFlag(cmd, &o.asOf)
+	g.asOfFlag(cmd, &o.asOf)
+	cmd.ValidArgsFunction = completeTable
+	completeFlag(cmd, "query", g.completeQuery)
+	completeFlag(cmd, "param", g.completeParam)
+	completeFlag(cmd, "format", cobra.FixedCompletions([]string{"parquet", "csv"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func runExport(ctx context.Context, g *globals, o exportOptions, tables []string) error {
-	e, err := o.newExport(tables)
+	e, err := o.newExport(g, tables)
 	if err != nil {
 		return err
 	}
@@ -84,19 +89,19 @@ func checkNewest(g *globals) error {
 	return wh.Examiner.WithRemedy(wh.Versions.CheckCatalog(latest), latest)
 }
 
-func (o exportOptions) newExport(tables []string) (query.Export, error) {
+func (o exportOptions) newExport(g *globals, tables []string) (query.Export, error) {
 	e := query.Export{Tables: tables, Format: query.Format(o.format), PartitionBy: o.partition, Raw: o.raw, Program: version}
 	switch {
 	case o.to == "":
-		return e, usageErr("export needs a folder: name it with --to DIR")
+		return e, command.UsageErr("export needs a folder: name it with --to DIR")
 	case o.query != "" && len(tables) > 0:
-		return e, usageErr("export takes either tables or --query, not both")
+		return e, command.UsageErr("export takes either tables or --query, not both")
 	case o.query == "" && len(o.params) > 0:
-		return e, usageErr("--param is for --query")
+		return e, command.UsageErr("--param is for --query")
 	case o.query == "":
 		return e, nil
 	}
-	q, err := query.Resolve(o.query)
+	q, err := g.resolveQuery(o.query)
 	if err != nil {
 		return e, err
 	}

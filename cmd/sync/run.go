@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 )
@@ -27,11 +28,12 @@ func runCommand(g *globals) *cobra.Command {
 		Long: "Run one night. The new snapshot becomes visible in one step at the end. If anything\n" +
 			"fails before that, readers keep the last snapshot.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
-		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runNight(cmd.Context(), g, o) }),
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runNight(cmd.Context(), g, o) }),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.full, "full", false, "read every single record again, unchanged ones too")
 	f.StringVar(&o.streams, "streams", "", "read only these streams, `names` separated by commas; the others keep their rows")
+	completeFlag(cmd, "streams", completeStreams)
 	f.BoolVar(&o.dryRun, "dry-run", false, "extract and check, publish nothing")
 	f.BoolVar(&o.allowMassDelete, "allow-mass-delete", false, "publish although much of a table was deleted, if a second reading of its lists confirms it")
 	f.BoolVar(&o.fresh, "fresh", false, "start a new run; do not resume an interrupted one")
@@ -64,7 +66,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	if o.dryRun || !res.Run.IsPublished() {
 		return err
 	}
-	return withFollow(err, g.followPublish(ctx, cfg))
+	return withFollow(ctx, err, g.followPublish(ctx, cfg))
 }
 
 // endNight prints the result of a night and makes its outcome the program's.
@@ -75,7 +77,7 @@ func (g *globals) endNight(res pipeline.Result, err error, dryRun bool) error {
 		}
 	}
 	if outcome := res.Run.Outcome; outcome != "" && outcome != ledger.Complete {
-		return &outcomeError{outcome, err}
+		return command.EndWith(outcome, err)
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
@@ -30,19 +31,18 @@ func watchCommand(g *globals) *cobra.Command {
 			"new, and what could not be sent before. run and serve do so after each night. A finding is sent\n" +
 			"once; one that ended and comes back is new again. NAME chooses among the watches.\n\n" +
 			"--dry-run shows what would be sent. It sends and records nothing.\n\n" +
-			exitTable(meaning{ledger.Complete, "complete: all that is new was sent"}, meaning{ledger.Failed, "failed, nothing was looked for"},
-				meaning{ledger.Misused, "usage or configuration"}, meaning{ledger.Partial, "a watch failed, or a message could not be sent; it is kept"},
-				meaning{ledger.Held, "another one is at work"}, meaning{ledger.Interrupted, "interrupted"}),
-		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runWatch(cmd.Context(), g, args, dryRun) }),
+			command.Meanings{Complete: "complete: all that is new was sent", Failed: "failed, nothing was looked for",
+				Partial: "a watch failed, or a message could not be sent; it is kept", Held: "another one is at work"}.Table(),
+		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runWatch(cmd.Context(), g, args, dryRun) }),
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be sent; send and record nothing")
 	return cmd
 }
 
 func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) error {
-	cfg, err := g.loadStorage("watch", "notify")
+	cfg, err := g.loadConfig("watch", "notify", "queries", "warehouse", "retention")
 	if err == nil {
-		cfg.Watch, err = chosenWatches(cfg.Watch, names, g.config)
+		cfg.Watch, err = chosenWatches(cfg.Watch, names, g.Config)
 	}
 	if err != nil {
 		return err
@@ -52,10 +52,10 @@ func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) erro
 	showWatches(g.stdout, cfg.Watch, results, dryRun)
 	// Of some watches it would say that all are well.
 	if !dryRun && len(names) == 0 && !errors.As(err, new(*warehouse.HeldError)) {
-		err = errors.Join(err, g.recordFollow(cfg, endWatches(ctx, g.now(), entry, results, err)))
+		err = errors.Join(err, g.recordFollow(ctx, cfg, endWatches(ctx, g.now(), entry, results, err)))
 	}
 	if len(results) > 0 && err != nil && ctx.Err() == nil {
-		return &outcomeError{ledger.Partial, err}
+		return command.EndWith(ledger.Partial, err)
 	}
 	return err
 }
@@ -63,7 +63,7 @@ func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) erro
 // chosenWatches are the watches with these names; without names all.
 func chosenWatches(all []config.Watch, names []string, file string) ([]config.Watch, error) {
 	if len(all) == 0 {
-		return nil, usageErr("there is nothing to watch: write watch into %s, such as config.example.yaml shows", file)
+		return nil, command.UsageErr("there is nothing to watch: write watch into %s, such as config.example.yaml shows", file)
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(w config.Watch) bool { return w.Name == name }) {
@@ -71,7 +71,7 @@ func chosenWatches(all []config.Watch, names []string, file string) ([]config.Wa
 			for _, w := range all {
 				known = append(known, w.Name)
 			}
-			return nil, usageErr("no watch is called %q: use one of %s", name, strings.Join(known, ", "))
+			return nil, command.UsageErr("no watch is called %q: use one of %s", name, strings.Join(known, ", "))
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(w config.Watch) bool { return len(names) > 0 && !slices.Contains(names, w.Name) }), nil
@@ -113,7 +113,7 @@ func (g *globals) lookForAll(ctx context.Context, cfg config.Config, dryRun bool
 	if err != nil {
 		return nil, err
 	}
-	place := warehouseConfig(cfg)
+	place := command.WarehouseConfig(cfg, version)
 	place.Step = g.step
 	wh, err := warehouse.Open(place)
 	if err != nil {
@@ -150,7 +150,7 @@ func newWatches(all []config.Watch) ([]watch.Watch, error) {
 		if column, over, number := c.Condition(); column != "" {
 			var err error
 			if w.When, err = watch.NewCondition(column, over, number); err != nil {
-				return nil, usageErr("the condition of the watch %s: %v", c.Name, err)
+				return nil, command.UsageErr("the condition of the watch %s: %v", c.Name, err)
 			}
 		}
 		watches = append(watches, w)
@@ -160,7 +160,7 @@ func newWatches(all []config.Watch) ([]watch.Watch, error) {
 
 // newSender returns how messages are delivered to the channels of the configuration.
 func (g *globals) newSender(cfg config.Config) func(ctx context.Context, channel string, m watch.Message) error {
-	notifier := notify.New(notify.Config{UserAgent: "placementsync/" + version}, g.newLogger())
+	notifier := command.NewNotifier(cfg.Notify, version, g.newLogger())
 	return func(ctx context.Context, channel string, m watch.Message) error {
 		i := slices.IndexFunc(cfg.Notify.Channels, func(c config.Channel) bool { return c.Name == channel })
 		to, err := newChannel(cfg.Notify.Channels[i]) // Validate demands that there is one

@@ -110,7 +110,7 @@ func TestWatchesOfTheExample(t *testing.T) {
 	}))
 	defer server.Close()
 	box := &mailbox{}
-	base := regexp.MustCompile(`base_url: (\S+),`).FindStringSubmatch(read(t, d.g.config))[1]
+	base := regexp.MustCompile(`base_url: (\S+),`).FindStringSubmatch(read(t, d.g.Config))[1]
 	text := exampleText(t)
 	for _, c := range [][2]string{
 		{"https://api.example.com", base},
@@ -127,8 +127,8 @@ func TestWatchesOfTheExample(t *testing.T) {
 		}
 		text = strings.ReplaceAll(text, c[0], c[1])
 	}
-	d.g.config = filepath.Join(d.root, "example.yaml")
-	fatal(t, os.WriteFile(d.g.config, []byte(text), 0o600))
+	d.g.Config = filepath.Join(d.root, "example.yaml")
+	fatal(t, os.WriteFile(d.g.Config, []byte(text), 0o600))
 	d.g.lookupEnv = func(name string) (string, bool) {
 		value, ok := map[string]string{"PLACEMENTSYNC_TOKEN": demoToken, "CHAT_URL": server.URL, "MAIL_USER": "", "MAIL_PASSWORD": ""}[name]
 		return value, ok
