@@ -127,6 +127,12 @@ func (g *globals) lookForAll(ctx context.Context, cfg config.Config, dryRun bool
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+	queries, err := query.Load(cfg.Queries.Dir)
+	if errors.As(err, new(*query.FilesError)) {
+		g.newLogger().Warn("own queries left out", "error", err)
+	} else if err != nil {
+		return nil, err
+	}
 	db, err := query.Open(ctx, wh.Folder.CatalogPath(), query.Options{MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads})
 	if err != nil {
 		return nil, wh.Examiner.ExplainErr(err)
@@ -134,7 +140,7 @@ func (g *globals) lookForAll(ctx context.Context, cfg config.Config, dryRun bool
 	defer func() { err = errors.Join(err, db.Close()) }()
 	bounded, stop := context.WithTimeoutCause(ctx, watchBound, fmt.Errorf("the watches took longer than %s", watchBound))
 	defer stop()
-	results, err = watch.Run(bounded, watch.Config{Catalog: watchedCatalog{db}, State: watchState{wh.Folder}, Send: g.newSender(cfg), Program: version, DryRun: dryRun}, watches)
+	results, err = watch.Run(bounded, watch.Config{Catalog: watchedCatalog{db, queries}, State: watchState{wh.Folder}, Send: g.newSender(cfg), Program: version, DryRun: dryRun}, watches)
 	problems := []error{err}
 	for _, r := range results {
 		problems = append(problems, r.Err)
@@ -196,7 +202,10 @@ func (s watchState) Read(name string, into any) (ok bool, err error) { return s.
 func (s watchState) Write(name string, value any) error { return s.file(name).Write(value) }
 
 // watchedCatalog is the newest snapshot, for watches.
-type watchedCatalog struct{ db *query.DB }
+type watchedCatalog struct {
+	db      *query.DB
+	queries query.Library
+}
 
 // Snapshots implements watch.Catalog.
 func (c watchedCatalog) Snapshots(ctx context.Context) ([]watch.Snapshot, error) {
@@ -210,7 +219,7 @@ func (c watchedCatalog) Snapshots(ctx context.Context) ([]watch.Snapshot, error)
 
 // Ask implements watch.Catalog.
 func (c watchedCatalog) Ask(ctx context.Context, w watch.Watch, rows watch.Rows) error {
-	q, err := query.Resolve(w.Query)
+	q, err := findQuery(c.queries, w.Query)
 	if err != nil {
 		return err
 	}
@@ -218,8 +227,37 @@ func (c watchedCatalog) Ask(ctx context.Context, w watch.Watch, rows watch.Rows)
 	return err
 }
 
-// Unread implements watch.Catalog.
-func (c watchedCatalog) Unread(context.Context, watch.Watch) ([]string, error) { return nil, nil }
+// Judge implements watch.Catalog.
+func (c watchedCatalog) Judge(ctx context.Context, w watch.Watch) (judged watch.Sources, err error) {
+	q, err := findQuery(c.queries, w.Query)
+	if err != nil {
+		return judged, err
+	}
+	sources, err := c.db.Sources(ctx, q, w.Params)
+	if errors.Is(err, query.ErrNoPlan) {
+		return watch.Sources{Doubt: err.Error()}, nil
+	}
+	if err != nil {
+		return judged, err
+	}
+	problems := query.FindProblems(sources)
+	rest := slices.DeleteFunc(slices.Clone(problems), func(p ledger.Problem) bool { return p.Standing == ledger.NotRead })
+	for _, p := range problems {
+		if p.Standing == ledger.NotRead {
+			judged.Unread = append(judged.Unread, ledger.DescribeProblems([]ledger.Problem{p}))
+		}
+	}
+	judged.Doubt = ledger.DescribeProblems(rest)
+	return judged, nil
+}
+
+// findQuery reads the query of a watch: the name of one, or SQL.
+func findQuery(all query.Library, text string) (query.Query, error) {
+	if !query.IsName(text) {
+		return query.Resolve(text)
+	}
+	return all.Resolve(text)
+}
 
 // watchedRows passes an answer to a watch.
 type watchedRows struct {
@@ -255,9 +293,16 @@ func (r *watchedRows) Row(row query.Row) error {
 func (*watchedRows) End() error { return nil }
 
 // checkWatches says of each watch which query it asks.
-func checkWatches(w io.Writer, watches []config.Watch) error {
-	for _, one := range watches {
-		q, err := query.Resolve(one.Query)
+func (g *globals) checkWatches(cfg config.Config) error {
+	if len(cfg.Watch) == 0 {
+		return nil
+	}
+	queries, err := g.loadQueries()
+	if err != nil {
+		return err
+	}
+	for _, one := range cfg.Watch {
+		q, err := findQuery(queries, one.Query)
 		if err != nil {
 			return fmt.Errorf("check the watch %s: %w", one.Name, err)
 		}
@@ -265,7 +310,7 @@ func checkWatches(w io.Writer, watches []config.Watch) error {
 		if q.Name != "" {
 			asked = "query " + q.Name
 		}
-		fmt.Fprintf(w, "watch          %s asks %s and sends to %s\n", one.Name, asked, strings.Join(one.Send, ", "))
+		fmt.Fprintf(g.stdout, "watch          %s asks %s and sends to %s\n", one.Name, asked, strings.Join(one.Send, ", "))
 	}
 	return nil
 }
@@ -274,6 +319,9 @@ func checkWatches(w io.Writer, watches []config.Watch) error {
 func showWatches(w io.Writer, watches []config.Watch, results []watch.Result, dryRun bool) {
 	for i, r := range results {
 		fmt.Fprintf(w, "%s: %s\n", r.Watch, query.OnScreen(describeResult(r)))
+		if r.Doubt != "" {
+			fmt.Fprintf(w, "  behind this: %s\n", query.OnScreen(r.Doubt))
+		}
 		if r.NoNumber > 0 {
 			fmt.Fprintf(w, "  not judged: %d rows without a number in the column of the condition\n", r.NoNumber)
 		}

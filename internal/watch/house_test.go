@@ -36,6 +36,7 @@ type house struct {
 	// rows are texts, separated by bars; NULL is NULL.
 	rows   []string
 	unread []string
+	doubt  string
 	ask    func(ctx context.Context) error // instead of an answer
 	deaf   map[string]error                // what a channel answers
 	memory memory                          // instead of the folder; nil: none
@@ -63,8 +64,10 @@ func (h *house) night(rows ...string) {
 // Snapshots implements watch.Catalog.
 func (h *house) Snapshots(context.Context) ([]watch.Snapshot, error) { return h.line, nil }
 
-// Unread implements watch.Catalog.
-func (h *house) Unread(context.Context, watch.Watch) ([]string, error) { return h.unread, nil }
+// Judge implements watch.Catalog.
+func (h *house) Judge(context.Context, watch.Watch) (watch.Sources, error) {
+	return watch.Sources{Unread: h.unread, Doubt: h.doubt}, nil
+}
 
 // Ask implements watch.Catalog.
 func (h *house) Ask(ctx context.Context, _ watch.Watch, rows watch.Rows) error {

@@ -153,7 +153,11 @@ func TestWhatIsNotJudgedIsSaid(t *testing.T) {
 	w.When, err = watch.NewCondition("amount", true, "1")
 	must(t, err)
 	h.night("a|2", "b|NULL", "c|NaN")
+	h.doubt = "orders is carried since 2026-11-01 02:00 UTC"
 	_, got := h.look(t, w)
+	if !strings.HasSuffix(got[0].message.Text, "\nBehind this: orders is carried since 2026-11-01 02:00 UTC.") {
+		t.Errorf("it says %q", got[0].message.Text)
+	}
 	if !strings.Contains(got[0].message.Text, "Not judged: 2 rows without a number in amount.") {
 		t.Errorf("it says %q", got[0].message.Text)
 	}

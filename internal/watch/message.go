@@ -26,8 +26,10 @@ type Message struct {
 	New      int       `json:"new"`
 	More     int       `json:"more"`
 	Findings []Finding `json:"findings"`
-	// Unread says which streams were not read. Then nothing was looked for.
-	Unread  []string `json:"not_read"`
+	// Unread says which tables were not read. Then nothing was looked for.
+	Unread []string `json:"not_read"`
+	// Doubt says which others are not proven.
+	Doubt   string `json:"not_proven,omitempty"`
 	Program string   `json:"program_version"`
 }
 
@@ -48,9 +50,9 @@ const (
 )
 
 // newMessage writes the message about what a collector has found.
-func newMessage(program string, w Watch, now, base Snapshot, c *collector) Message {
+func newMessage(program string, w Watch, now, base Snapshot, c *collector, doubt string) Message {
 	m := Message{ID: messageID(w, now, "found"), Watch: w.Name, Snapshot: now, Since: base.At, Found: len(c.found), New: c.fresh,
-		More: c.fresh - len(c.shown), Findings: c.shown, Unread: []string{}, Program: program}
+		More: c.fresh - len(c.shown), Findings: c.shown, Unread: []string{}, Doubt: cutText(doubt, mostLine), Program: program}
 	what := countText(m.New, "new finding")
 	switch {
 	case !w.NewOnly:
@@ -75,6 +77,9 @@ func newMessage(program string, w Watch, now, base Snapshot, c *collector) Messa
 	}
 	if c.noNumber > 0 {
 		fmt.Fprintf(&b, "Not judged: %s without a number in %s.\n", countText(c.noNumber, "row"), cleanText(w.When.Column))
+	}
+	if doubt != "" {
+		fmt.Fprintf(&b, "Behind this: %s.\n", cleanText(m.Doubt))
 	}
 	m.Text = endText(&b, w)
 	return m

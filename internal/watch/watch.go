@@ -65,9 +65,17 @@ type Catalog interface {
 	Snapshots(ctx context.Context) ([]Snapshot, error)
 	// Ask answers the query of a watch.
 	Ask(ctx context.Context, w Watch, rows Rows) error
-	// Unread says which streams behind the query were not read, and why: their rows
-	// cannot be missed.
-	Unread(ctx context.Context, w Watch) ([]string, error)
+	// Judge says how sure the tables behind the query are.
+	Judge(ctx context.Context, w Watch) (Sources, error)
+}
+
+// Sources are the tables behind a query.
+type Sources struct {
+	// Unread has a line for people about each that was not read: no row of it can be
+	// missed, so no answer says anything.
+	Unread []string
+	// Doubt says in one line which others are not proven, and why; empty: none.
+	Doubt string
 }
 
 // State remembers from night to night what was found and sent. What it wrote is there
@@ -94,7 +102,7 @@ type Config struct {
 	Timeout time.Duration
 }
 
-// Result is what became of a watch.
+// Result is what became of a watch. Nothing was looked for where Sources has unread ones.
 type Result struct {
 	Watch string
 	// At is the snapshot in which it was looked for.
@@ -102,8 +110,7 @@ type Result struct {
 	// Found counts the findings, New those that are sent. NoNumber counts the rows whose
 	// value is NULL or no number, so that a condition cannot be judged.
 	Found, New, NoNumber int
-	// Unread says which streams were not read. Then nothing was looked for.
-	Unread []string
+	Sources
 	// SeenBefore is set if this snapshot, or a later one, was looked at before.
 	SeenBefore bool
 	// Messages are those that were delivered to all their channels, or with DryRun those
@@ -182,7 +189,7 @@ func lookFor(ctx context.Context, cfg Config, w Watch, line []Snapshot, s *state
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, cfg.Timeout, fmt.Errorf("the query took longer than %s: narrow it", cfg.Timeout))
 	defer stop()
-	if res.Unread, err = cfg.Catalog.Unread(ctx, w); err != nil {
+	if res.Sources, err = cfg.Catalog.Judge(ctx, w); err != nil {
 		return false, causeErr(ctx, err)
 	}
 	if len(res.Unread) > 0 {
@@ -199,7 +206,7 @@ func lookFor(ctx context.Context, cfg Config, w Watch, line []Snapshot, s *state
 	}
 	res.Found, res.New, res.NoNumber = len(c.found), c.fresh, c.noNumber
 	if c.fresh > 0 || !w.NewOnly && res.Found > 0 {
-		s.owe(newMessage(cfg.Program, w, now, base, c), w.Channels)
+		s.owe(newMessage(cfg.Program, w, now, base, c, res.Doubt), w.Channels)
 	}
 	s.end(now, c.found)
 	return true, nil
