@@ -25,6 +25,9 @@ import (
 func watchCommand(g *globals) *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
+		ValidArgsFunction: func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return proposing(namesOf(configured(g)), typed)
+		},
 		Use:   "watch [NAME ...]",
 		Short: "Look for what the watches of the configuration wait for, and send what is new",
 		Long: "Look in the newest snapshot for the findings of the watches of the configuration, and send what is\n" +
@@ -48,7 +51,7 @@ func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) erro
 		return err
 	}
 	entry := ledger.BeginFollow(ledger.Watch, version, g.now())
-	results, err := g.lookForAll(ctx, cfg, dryRun)
+	results, err := watcher{g}.lookForAll(ctx, cfg, dryRun)
 	showWatches(g.stdout, cfg.Watch, results, dryRun)
 	// Of some watches it would say that all are well.
 	if !dryRun && len(names) == 0 && !errors.As(err, new(*warehouse.HeldError)) {
@@ -60,34 +63,51 @@ func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) erro
 	return err
 }
 
+// configured are the watches that the shell is proposed.
+func configured(g *globals) []config.Watch {
+	cfg, err := g.silent().loadConfig("watch", "notify")
+	if err != nil {
+		return nil
+	}
+	return cfg.Watch
+}
+
+func namesOf(watches []config.Watch) []string {
+	names := make([]string, len(watches))
+	for i, w := range watches {
+		names[i] = w.Name
+	}
+	return names
+}
+
 // chosenWatches are the watches with these names; without names all.
 func chosenWatches(all []config.Watch, names []string, file string) ([]config.Watch, error) {
 	if len(all) == 0 {
 		return nil, command.UsageErr("there is nothing to watch: write watch into %s, such as config.example.yaml shows", file)
 	}
+	known := namesOf(all)
 	for _, name := range names {
-		if !slices.ContainsFunc(all, func(w config.Watch) bool { return w.Name == name }) {
-			var known []string
-			for _, w := range all {
-				known = append(known, w.Name)
-			}
+		if !slices.Contains(known, name) {
 			return nil, command.UsageErr("no watch is called %q: use one of %s", name, strings.Join(known, ", "))
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(w config.Watch) bool { return len(names) > 0 && !slices.Contains(names, w.Name) }), nil
 }
 
-// watchNight looks for all watches after a night.
-func (g *globals) watchNight(ctx context.Context, cfg config.Config) (ledger.Run, error) {
-	entry := ledger.BeginFollow(ledger.Watch, version, g.now())
-	results, err := g.lookForAll(ctx, cfg, false)
-	log := g.newLogger()
+// watcher looks for what the watches of a configuration wait for.
+type watcher struct{ g *globals }
+
+// followNight is the followWork of watches.
+func (w watcher) followNight(ctx context.Context, cfg config.Config) (ledger.Run, error) {
+	entry := ledger.BeginFollow(ledger.Watch, version, w.g.now())
+	results, err := w.lookForAll(ctx, cfg, false)
+	log := w.g.newLogger()
 	for _, r := range results {
 		if r.Err == nil {
 			log.Info("looked for findings", "watch", r.Watch, "found", r.Found, "new", r.New, "not_read", len(r.Unread), "not_judged", r.NoNumber, "sent", len(r.Messages))
 		}
 	}
-	return endWatches(ctx, g.now(), entry, results, err), err
+	return endWatches(ctx, w.g.now(), entry, results, err), err
 }
 
 // endWatches completes the entry of the ledger.
@@ -108,13 +128,13 @@ const watchBound = 15 * time.Minute
 
 // lookForAll runs the watches. The error has those of all watches; results are there
 // unless none could be looked for.
-func (g *globals) lookForAll(ctx context.Context, cfg config.Config, dryRun bool) (results []watch.Result, err error) {
+func (w watcher) lookForAll(ctx context.Context, cfg config.Config, dryRun bool) (results []watch.Result, err error) {
 	watches, err := newWatches(cfg.Watch)
 	if err != nil {
 		return nil, err
 	}
 	place := command.WarehouseConfig(cfg, version)
-	place.Step = g.step
+	place.Step = w.g.step
 	wh, err := warehouse.Open(place)
 	if err != nil {
 		return nil, err
@@ -129,7 +149,7 @@ func (g *globals) lookForAll(ctx context.Context, cfg config.Config, dryRun bool
 	defer func() { err = errors.Join(err, unlock()) }()
 	queries, err := query.Load(cfg.Queries.Dir)
 	if errors.As(err, new(*query.FilesError)) {
-		g.newLogger().Warn("own queries left out", "error", err)
+		w.g.newLogger().Warn("own queries left out", "error", err)
 	} else if err != nil {
 		return nil, err
 	}
@@ -140,7 +160,7 @@ func (g *globals) lookForAll(ctx context.Context, cfg config.Config, dryRun bool
 	defer func() { err = errors.Join(err, db.Close()) }()
 	bounded, stop := context.WithTimeoutCause(ctx, watchBound, fmt.Errorf("the watches took longer than %s", watchBound))
 	defer stop()
-	results, err = watch.Run(bounded, watch.Config{Catalog: watchedCatalog{db, queries}, State: watchState{wh.Folder}, Send: g.newSender(cfg), Program: version, DryRun: dryRun}, watches)
+	results, err = watch.Run(bounded, watch.Config{Catalog: watchedCatalog{db, queries}, State: watchState{wh.Folder}, Send: w.newSender(cfg), Program: version, DryRun: dryRun}, watches)
 	problems := []error{err}
 	for _, r := range results {
 		problems = append(problems, r.Err)
@@ -165,8 +185,8 @@ func newWatches(all []config.Watch) ([]watch.Watch, error) {
 }
 
 // newSender returns how messages are delivered to the channels of the configuration.
-func (g *globals) newSender(cfg config.Config) func(ctx context.Context, channel string, m watch.Message) error {
-	notifier := command.NewNotifier(cfg.Notify, version, g.newLogger())
+func (w watcher) newSender(cfg config.Config) func(ctx context.Context, channel string, m watch.Message) error {
+	notifier := command.NewNotifier(cfg.Notify, version, w.g.newLogger())
 	return func(ctx context.Context, channel string, m watch.Message) error {
 		i := slices.IndexFunc(cfg.Notify.Channels, func(c config.Channel) bool { return c.Name == channel })
 		to, err := newChannel(cfg.Notify.Channels[i]) // Validate demands that there is one
@@ -293,7 +313,7 @@ func (r *watchedRows) Row(row query.Row) error {
 func (*watchedRows) End() error { return nil }
 
 // checkWatches says of each watch which query it asks.
-func (g *globals) checkWatches(cfg config.Config) error {
+func checkWatches(g *globals, cfg config.Config) error {
 	if len(cfg.Watch) == 0 {
 		return nil
 	}

@@ -175,4 +175,6 @@ func (m *Mirror) CheckEmpty(isOurs func() bool) error {
 func (m *Mirror) LedgerFile() string { return m.folder.relativePath(m.ledger.path()) }
 
 // Lock keeps a second backup of this warehouse from starting. Nights do not wait for it.
-func (m *Mirror) Lock() (unlock func() error, err error) { return m.folder.StateFile(ledger.Backup + lockSuffix).lock() }
+func (m *Mirror) Lock() (unlock func() error, err error) {
+	return m.folder.StateFile(ledger.Backup + lockSuffix).lock()
+}

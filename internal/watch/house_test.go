@@ -30,6 +30,7 @@ type house struct {
 	dir    string
 	steps  func(name string) error // fault injection; nil: none
 	nights int
+	ahead  time.Duration // how wrong the clock is
 	line   []watch.Snapshot
 	// columns are names; those that end with # are numeric.
 	columns []string
@@ -56,7 +57,7 @@ func newHouse(t *testing.T) *house {
 // night publishes a snapshot with these findings, a day after the last one.
 func (h *house) night(rows ...string) {
 	h.nights++
-	at := time.Date(2026, time.November, h.nights, 2, 0, 0, 0, time.UTC)
+	at := time.Date(2026, time.November, h.nights, 2, 0, 0, 0, time.UTC).Add(h.ahead)
 	h.line = append(slices.Clone(h.line), watch.Snapshot{Run: at.Format("20060102T150405Z"), At: at})
 	h.rows = rows
 }

@@ -30,7 +30,7 @@ type Message struct {
 	Unread []string `json:"not_read"`
 	// Doubt says which others are not proven.
 	Doubt   string `json:"not_proven,omitempty"`
-	Program string   `json:"program_version"`
+	Program string `json:"program_version"`
 }
 
 // Finding is one finding of a message.

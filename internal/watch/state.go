@@ -24,8 +24,9 @@ type state struct {
 	Watch  string `json:"watch"`
 	// Definition is the digest of the watch that the findings are of.
 	Definition string `json:"definition"`
-	// Looked are the snapshots that were looked at, oldest first.
-	Looked []Snapshot `json:"looked"`
+	// Looked are the last looks, oldest first. They are numbered, since the clock of a
+	// machine may have been wrong.
+	Looked []look `json:"looked"`
 	// Findings are those of the snapshots in Looked.
 	Findings map[string]span `json:"findings"`
 	// Unread is set after a message that streams were not read, until they are.
@@ -34,10 +35,16 @@ type state struct {
 	Waiting []waiting `json:"waiting"`
 }
 
-// span is from when until when a finding was there, by the snapshots that were looked at.
+// look is a look at a snapshot.
+type look struct {
+	Number int `json:"number"`
+	Snapshot
+}
+
+// span is from which snapshot until which look a finding was there.
 type span struct {
 	Since time.Time `json:"since"`
-	Last  time.Time `json:"last"`
+	Last  int       `json:"last"`
 }
 
 // waiting is a message, and the channels that it is still owed to.
@@ -77,46 +84,49 @@ func (w Watch) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// lastLooked is the newest snapshot that was looked at; zero: none was.
-func (s *state) lastLooked() Snapshot {
-	if len(s.Looked) == 0 {
-		return Snapshot{}
-	}
-	return s.Looked[len(s.Looked)-1]
+// hasLooked reports whether the watch, as it is, has looked at a snapshot.
+func (s *state) hasLooked(w Watch, now Snapshot) bool {
+	return s.Definition == w.digest() && slices.ContainsFunc(s.Looked, func(l look) bool { return l.isAt(now) })
 }
 
-// begin returns the snapshot that a new one is compared with: the newest one that was
-// looked at and led to it. One that was rolled back did not; what was found in it counts
-// as known all the same. It is zero when there is none.
-func (s *state) begin(w Watch, line []Snapshot) Snapshot {
+func (l look) isAt(s Snapshot) bool { return l.Run == s.Run && l.At.Equal(s.At) }
+
+// begin returns the look that a new one is compared with: the newest one at a snapshot
+// that led to the present one. One that was rolled back did not; what was found in it
+// counts as known all the same. It is zero when there is none.
+func (s *state) begin(w Watch, line []Snapshot) look {
 	if digest := w.digest(); s.Definition != digest {
 		s.Definition, s.Looked, s.Findings = digest, nil, map[string]span{}
 	}
-	for _, looked := range slices.Backward(s.Looked) {
-		if slices.ContainsFunc(line, func(l Snapshot) bool { return l.Run == looked.Run && l.At.Equal(looked.At) }) {
-			return looked
+	for _, l := range slices.Backward(s.Looked) {
+		if slices.ContainsFunc(line, l.isAt) {
+			return l
 		}
 	}
-	return Snapshot{}
+	return look{}
 }
 
-// knownSince returns since when a finding has been there; ok is false when it was not in
-// the snapshot base, nor in a later one that was rolled back.
-func (s *state) knownSince(id string, base Snapshot) (since time.Time, ok bool) {
+// knownSince returns since when a finding has been there; ok is false when it was not at
+// the look base, nor at a later one that was rolled back.
+func (s *state) knownSince(id string, base look) (since time.Time, ok bool) {
 	f, found := s.Findings[id]
-	return f.Since, found && !f.Last.Before(base.At)
+	return f.Since, found && f.Last >= base.Number
 }
 
 // end records what was found in a snapshot.
 func (s *state) end(now Snapshot, found map[string]time.Time) {
+	number := 1
+	if n := len(s.Looked); n > 0 {
+		number = s.Looked[n-1].Number + 1
+	}
 	s.Unread = false
-	s.Looked = append(s.Looked, now)
+	s.Looked = append(s.Looked, look{number, now})
 	s.Looked = s.Looked[max(0, len(s.Looked)-mostLooked):]
 	for id, since := range found {
-		s.Findings[id] = span{Since: since, Last: now.At}
+		s.Findings[id] = span{Since: since, Last: number}
 	}
 	for id, f := range s.Findings {
-		if f.Last.Before(s.Looked[0].At) {
+		if f.Last < s.Looked[0].Number {
 			delete(s.Findings, id)
 		}
 	}

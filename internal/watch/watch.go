@@ -111,7 +111,7 @@ type Result struct {
 	// value is NULL or no number, so that a condition cannot be judged.
 	Found, New, NoNumber int
 	Sources
-	// SeenBefore is set if this snapshot, or a later one, was looked at before.
+	// SeenBefore is set if this snapshot was looked at before.
 	SeenBefore bool
 	// Messages are those that were delivered to all their channels, or with DryRun those
 	// that would be sent.
@@ -180,7 +180,7 @@ func runWatch(ctx context.Context, cfg Config, d delivery, w Watch, line []Snaps
 // and the message about it. changed reports whether the state did; not after an error.
 func lookFor(ctx context.Context, cfg Config, w Watch, line []Snapshot, s *state, res *Result) (changed bool, err error) {
 	now := res.At
-	if last := s.lastLooked(); !last.At.Before(now.At) && s.Definition == w.digest() {
+	if s.hasLooked(w, now) {
 		res.SeenBefore = true
 		return false, nil
 	}
@@ -206,7 +206,7 @@ func lookFor(ctx context.Context, cfg Config, w Watch, line []Snapshot, s *state
 	}
 	res.Found, res.New, res.NoNumber = len(c.found), c.fresh, c.noNumber
 	if c.fresh > 0 || !w.NewOnly && res.Found > 0 {
-		s.owe(newMessage(cfg.Program, w, now, base, c, res.Doubt), w.Channels)
+		s.owe(newMessage(cfg.Program, w, now, base.Snapshot, c, res.Doubt), w.Channels)
 	}
 	s.end(now, c.found)
 	return true, nil

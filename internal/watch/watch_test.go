@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -66,6 +67,25 @@ func TestEachFindingIsSentOnce(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAClockThatWasAheadHidesNothing: a night of the far future is rolled back, and those
+// after it are looked at as ever.
+func TestAClockThatWasAheadHidesNothing(t *testing.T) {
+	t.Parallel()
+	h, w := newHouse(t), bills()
+	h.night("a|1")
+	h.look(t, w)
+	h.ahead = 1000 * 24 * time.Hour
+	h.night("a|1", "b|1")
+	h.look(t, w)
+	h.line, h.ahead = h.line[:1], 0
+	for i, want := range []string{"chat(c*)", "", "chat(b*)"} {
+		h.night([][]string{{"a|1", "b|1", "c|1"}, {"a|1", "c|1"}, {"a|1", "b|1", "c|1"}}[i]...)
+		if res, got := h.look(t, w); ids(got) != want || res.Err != nil {
+			t.Errorf("night %d after it: arrived %q, want %q (%v)", i+1, ids(got), want, res.Err)
+		}
 	}
 }
 
