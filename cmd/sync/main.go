@@ -14,8 +14,10 @@ import (
 // version is set by the build.
 var version = "dev"
 
+// kept is what a command that is abandoned says last.
+const kept = "placementsync: stopped in the middle of its work: the stored answers and the last snapshot are kept, run again to resume"
+
 func main() {
-	const kept = "placementsync: stopped in the middle of its work: the stored answers and the last snapshot are kept, run again to resume"
 	p := hostProcess()
 	os.Exit(command.RunInterruptible(p.stderr, kept, func(ctx context.Context, patient func()) int {
 		p.patient = patient

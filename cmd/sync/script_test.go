@@ -44,7 +44,7 @@ func mainHasty() {
 // mainHeldBy is the program, with a night that stops in the middle of its merge.
 func mainHeldBy(hold func(ctx context.Context)) {
 	p := hostProcess()
-	os.Exit(command.RunInterruptible(p.stderr, "killed", func(ctx context.Context, patient func()) int {
+	os.Exit(command.RunInterruptible(p.stderr, kept, func(ctx context.Context, patient func()) int {
 		p.patient = patient
 		p.step = func(name string) error {
 			if name == "mid merge" {
