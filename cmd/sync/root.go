@@ -53,7 +53,7 @@ func newRoot(g *globals) *cobra.Command {
 	flags.StringVar(&g.logFormat, "log-format", "text", "format of the log on stderr: text or json")
 	flags.BoolVar(&g.quiet, "quiet", false, "log warnings and errors only")
 	root.AddCommand(demoCommand(g), checkCommand(g), runCommand(g), serveCommand(g), runsCommand(g), queryCommand(g),
-		diffCommand(g), reportCommand(g), exportCommand(g), schemaCommand(g), replayCommand(g), rebuildCommand(g),
+		diffCommand(g), reportCommand(g), exploreCommand(g), exportCommand(g), schemaCommand(g), replayCommand(g), rebuildCommand(g),
 		rollbackCommand(g), rawCommand(g), verifyCommand(g), backupCommand(g), lakeCommand(g), pruneCommand(g), versionCommand(g), docsCommand(g))
 	return root
 }

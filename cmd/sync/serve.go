@@ -77,7 +77,14 @@ func runServe(ctx context.Context, g *globals) error {
 	if g.patient != nil {
 		g.patient()
 	}
-	d := daemon.New(s.daemonConfig(wh, hangups), set)
+	pages, err := g.newExplorer(wh, cfg)
+	if err != nil {
+		return err
+	}
+	defer pages.Close()
+	dc := s.daemonConfig(wh, hangups)
+	dc.Explore = pages.Handler()
+	d := daemon.New(dc, set)
 	err = s.hooks.runAround(ctx, func(ctx context.Context) error { return d.Run(ctx, listener) })
 	if err == nil {
 		s.log.Info("stopped", "reason", context.Cause(ctx))

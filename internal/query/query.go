@@ -37,6 +37,9 @@ type Options struct {
 	// Unsafe lets SQL reach files, the network and extensions, and change
 	// settings. The catalog stays read only.
 	Unsafe bool
+	// Sessions is how many queries can run side by side, see DB.Sessions. Defaults to
+	// none but the DB itself.
+	Sessions int
 }
 
 // DB is one catalog, opened read only. Its queries run one after another.
@@ -46,6 +49,8 @@ type DB struct {
 	opts  Options
 	spill string
 	asOf  *Snapshot
+
+	sessions []*DB
 }
 
 // AsOf is the snapshot that Options.AsOf chose; ok is false without one.
@@ -83,7 +88,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 
 // Close releases the file.
 func (db *DB) Close() error {
-	return errors.Join(db.conn.Close(), db.pool.Close(), os.RemoveAll(db.spill))
+	return errors.Join(db.closeSessions(), db.conn.Close(), db.pool.Close(), os.RemoveAll(db.spill))
 }
 
 // spillPrefix begins the names of folders for what does not fit into memory.
@@ -127,6 +132,9 @@ func (db *DB) lockDown(ctx context.Context, path string) error {
 	if err := db.attachCatalog(ctx, path); err != nil {
 		return err
 	}
+	if err := db.openSessions(ctx); err != nil {
+		return err
+	}
 	// Arrow then carries the exact DuckDB type of every column.
 	set := []string{"SET arrow_lossless_conversion = true"}
 	if !db.opts.Unsafe {
@@ -135,13 +143,15 @@ func (db *DB) lockDown(ctx context.Context, path string) error {
 	return db.execAll(ctx, set...)
 }
 
+// setUTC makes a connection show times in UTC.
+const setUTC = "SET TimeZone = 'UTC'"
+
 func (db *DB) attachCatalog(ctx context.Context, path string) error {
-	const utc = "SET TimeZone = 'UTC'"
 	file := "ATTACH " + warehouse.Literal(path) + " AS %s (READ_ONLY)"
 	if db.opts.AsOf == "" {
-		return db.execAll(ctx, fmt.Sprintf(file, home), "USE "+home, utc)
+		return db.execAll(ctx, fmt.Sprintf(file, home), "USE "+home, setUTC)
 	}
-	if err := db.execAll(ctx, fmt.Sprintf(file, newest), "ATTACH ':memory:' AS "+home, "USE "+home, utc); err != nil {
+	if err := db.execAll(ctx, fmt.Sprintf(file, newest), "ATTACH ':memory:' AS "+home, "USE "+home, setUTC); err != nil {
 		return err
 	}
 	all, err := db.readSnapshots(ctx, newest)
