@@ -213,17 +213,17 @@ func (db *DB) readAnswer(ctx context.Context, q Query, values map[string]string,
 }
 
 // admitQuery prepares a query with its arguments and refuses what it may not do. The
-// named queries are the program's own.
+// built-in queries are trusted.
 func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values map[string]string) (s statement, args []any, err error) {
-	text := q.Name == ""
-	if text || q.spooled {
+	own := q.IsOwn()
+	if own || q.spooled {
 		if s, err = prepareStatement(conn, q.SQL); err != nil {
 			return s, nil, q.wrapErr(err)
 		}
 	}
 	params := q.Params
-	if text {
-		params = s.params
+	if own {
+		params = usedParams(q.Params, s.params)
 	}
 	if s.several && len(values) > 0 {
 		return s, nil, &UsageError{Problem: "a text of several statements takes no parameters: give one statement (a PIVOT without IN counts as several)"}
@@ -231,7 +231,7 @@ func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values
 	if args, err = bindValues(ctx, conn, q, params, values); err != nil {
 		return s, nil, err
 	}
-	if text && !db.opts.Unsafe {
+	if own && !db.opts.Unsafe {
 		if err := refuseUnlessReads(ctx, conn, s, q.SQL, args); err != nil {
 			return s, nil, q.wrapErr(err)
 		}
