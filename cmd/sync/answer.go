@@ -14,6 +14,8 @@ type answerOptions struct {
 	vertical bool
 	out      string
 	rows     int
+	// withGrades is a flag of query alone.
+	withGrades bool
 }
 
 func (o *answerOptions) addFlags(cmd *cobra.Command) {

@@ -40,6 +40,7 @@ func queryCommand(g *globals) *cobra.Command {
 	f.BoolVar(&o.sql, "sql", false, "print the SQL of the named query")
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter: `name=value`; may be repeated")
 	o.answer.addFlags(cmd)
+	o.answer.gradesFlag(cmd)
 	g.asOfFlag(cmd, &o.asOf)
 	f.BoolVar(&o.unsafe, "unsafe", false, "let the SQL use files, the network, extensions and several statements; the warehouse stays read only")
 	completeFlag(cmd, "param", g.completeParam)
@@ -77,7 +78,7 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 		return err
 	}
 	defer db.Close()
-	rows, err := o.answer.writeAnswer(ctx, g, db, q, values)
+	rows, err := o.answer.writeGraded(ctx, g, db, q, values)
 	if err == nil && rows == 0 {
 		err = explainEmpty(ctx, g, db, q, values)
 	}

@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 	duckdb "github.com/duckdb/duckdb-go/v2"
@@ -51,6 +52,11 @@ type DB struct {
 	asOf  *Snapshot
 
 	sessions []*DB
+	// planner is the connection that plans queries and runs none.
+	planner *sql.Conn
+
+	gradesLock sync.Mutex // guards grades
+	grades     map[string]Source
 }
 
 // AsOf is the snapshot that Options.AsOf chose; ok is false without one.
@@ -88,7 +94,11 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 
 // Close releases the file.
 func (db *DB) Close() error {
-	return errors.Join(db.closeSessions(), db.conn.Close(), db.pool.Close(), os.RemoveAll(db.spill))
+	var err error
+	if db.planner != nil {
+		err = db.planner.Close()
+	}
+	return errors.Join(err, db.closeSessions(), db.conn.Close(), db.pool.Close(), os.RemoveAll(db.spill))
 }
 
 // spillPrefix begins the names of folders for what does not fit into memory.
@@ -130,6 +140,9 @@ func startInstance(ctx context.Context, opts Options) (*DB, error) {
 // statement makes this final.
 func (db *DB) lockDown(ctx context.Context, path string) error {
 	if err := db.attachCatalog(ctx, path); err != nil {
+		return err
+	}
+	if err := db.openPlanner(ctx); err != nil {
 		return err
 	}
 	if err := db.openSessions(ctx); err != nil {
