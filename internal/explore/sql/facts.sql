@@ -5,4 +5,4 @@ FROM mart.snapshot AS n
 LEFT JOIN meta.runs AS r ON r.run_id = n.run_id AND r.snapshot_at = n.snapshot_at
 LEFT JOIN meta.streams AS s ON s.run_id = n.run_id
 GROUP BY ALL
-ORDER BY coalesce(list_position(['skipped', 'carried_forward', 'best_effort', 'bounded', 'repaired', 'exact'], s.grade), 0)
+ORDER BY min(coalesce(list_position(['skipped', 'carried_forward', 'best_effort', 'bounded', 'repaired', 'exact'], s.grade), 0))
