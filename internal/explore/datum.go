@@ -32,6 +32,8 @@ const (
 // buildDatum shows a value by the type and the name of its column.
 func buildDatum(c query.Column, v cell) datum {
 	switch {
+	case v.Null && c.Numeric:
+		return datum{Text: unknown, Class: "n none"}
 	case v.Null:
 		return datum{Text: unknown, Class: "none"}
 	case c.Type == "BOOLEAN":

@@ -72,7 +72,7 @@ func campaignKind() recordKind {
 			{table: "questionnaires", key: "campaign_id", title: "Questionnaire"},
 		},
 		sections: []section{
-			{statement: "counts", title: "Articles by status", about: "As the service counts them.", empty: "No counts."},
+			{statement: "counts", title: "Articles by status", bars: "articles", about: "As the service counts them.", empty: "No counts."},
 			{statement: "articles", title: "Articles", empty: "No articles."},
 			{statement: "items", title: "Items of the campaign"},
 		}}
@@ -85,7 +85,7 @@ func articleKind() recordKind {
 			{table: "campaign_articles", key: "id", title: "Row in the campaign"},
 		},
 		sections: []section{
-			{statement: "statuses", title: "Way through the statuses",
+			{statement: "statuses", title: "Way through the statuses", bars: "days_in_it",
 				about: "Days are of 24 hours; those of the present status count up to the snapshot.", empty: "No status is known."},
 			{statement: "announced", title: "Announced changes", about: "Status changes as webhooks announced them."},
 			{statement: "comments", title: "Comments", form: asTalk, empty: "No comments."},

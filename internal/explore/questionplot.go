@@ -38,7 +38,7 @@ func (q *question) addChart(a answer, wanted string) {
 		q.view.Chart = plotByTime(a, chosen)
 		drawn = q.view.Chart != nil
 	} else if first.Type == "VARCHAR" {
-		drawn = addBars(q.view.Table, a, chosen)
+		drawn = addBars(q.view.Table, a.Records, chosen.Name)
 	}
 	if !drawn {
 		return
@@ -64,23 +64,23 @@ func numberOf(c cell) (n float64, ok bool) {
 	return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
-// addBars puts a bar behind each value of a column, as long as its share of the largest.
-// Values below zero have none, and so has a column with one value.
-func addBars(t *tableView, a answer, column query.Column) bool {
+// addBars puts a bar below each value of a column, as long as its share of the largest. A
+// column with a value below zero gets none.
+func addBars(t *tableView, records []record, column string) bool {
 	largest := 0.0
-	for _, r := range a.Records {
-		n, _ := numberOf(r[column.Name])
+	for _, r := range records {
+		n, _ := numberOf(r[column])
 		if n < 0 {
 			return false
 		}
 		largest = max(largest, n)
 	}
-	if largest == 0 {
+	i := slices.IndexFunc(t.Heads, func(h headView) bool { return h.Name == column })
+	if largest == 0 || i < 0 {
 		return false
 	}
-	i := slices.IndexFunc(a.Columns, func(c query.Column) bool { return c.Name == column.Name })
-	for row, r := range a.Records {
-		if n, ok := numberOf(r[column.Name]); ok {
+	for row, r := range records {
+		if n, ok := numberOf(r[column]); ok {
 			t.Rows[row][i].Bar = percent(n / largest)
 		}
 	}
@@ -91,6 +91,7 @@ func addBars(t *tableView, a answer, column query.Column) bool {
 type point struct {
 	at    time.Time
 	n     float64
+	when  string
 	title string
 }
 
@@ -120,11 +121,12 @@ func plotByTime(a answer, column query.Column) *plot {
 	}
 	s := newScale(values, len(series) == 1)
 	p := &plot{Label: labelOf(column.Name) + " by " + strings.ToLower(labelOf(a.Columns[0].Name)) + ". The table below has the same values.",
-		Height: plotHeight, Ticks: s.ticks(), Marks: axis.marks()}
+		Height: plotHeight, Ticks: s.ticks()}
 	if len(series) == 1 {
-		p.addColumns(series[0], axis, s, len(places))
+		p.addColumns(series[0], s)
 		return p
 	}
+	p.Marks = axis.marks()
 	for i, points := range series {
 		p.Legend = append(p.Legend, swatch{names[i], i})
 		p.addCurve(names[i], i, points, axis, s)
@@ -152,7 +154,7 @@ func splitSeries(a answer, column query.Column) (names []string, series [][]poin
 			at, ok := dateOf(when)
 			n, isNumber := numberOf(r[column.Name])
 			if ok && isNumber {
-				points = append(points, point{at, n, strings.TrimSpace(name + " " + formatMoment(when) + ": " + formatAmount(r[column.Name].Text))})
+				points = append(points, point{at, n, formatMoment(when), strings.TrimSpace(name + " " + formatMoment(when) + ": " + formatAmount(r[column.Name].Text))})
 			}
 		}
 		slices.SortStableFunc(points, func(a, b point) int { return a.at.Compare(b.at) })
@@ -174,16 +176,19 @@ func dateOf(c cell) (at time.Time, ok bool) {
 	return at, err == nil
 }
 
-// addColumns draws a column for each point, standing on zero. They share the width, each
-// as wide as if the points were spread evenly.
-func (p *plot) addColumns(points []point, t timeAxis, s scale, places int) {
-	const filled = 0.7
-	width := filled / float64(places)
+// addColumns draws a column for each point, standing on zero, one beside the other. Some
+// of them have their date below.
+func (p *plot) addColumns(points []point, s scale) {
+	const filled, mostMarks = 0.7, 4
+	place := 1 / float64(len(points))
 	zero := s.y(0)
-	for _, one := range points {
+	for i, one := range points {
 		top, bottom := min(s.y(one.n), zero), max(s.y(one.n), zero)
-		p.Bars = append(p.Bars, bar{X: percent(t.x(one.at) * (1 - width)), Y: pixels(top), Width: percent(width),
-			Height: pixels(max(bottom-top, 1)), Title: one.title})
+		left := (float64(i) + (1-filled)/2) * place
+		p.Bars = append(p.Bars, bar{X: percent(left), Y: pixels(top), Width: percent(filled * place), Height: pixels(max(bottom-top, 1)), Title: one.title})
+		if step := (len(points) + mostMarks - 1) / mostMarks; i%step == 0 {
+			p.Marks = append(p.Marks, mark{percent(left), one.when, "start"})
+		}
 	}
 }
 

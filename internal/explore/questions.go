@@ -31,7 +31,7 @@ func showQuestions(v *visit) (reply, error) {
 	for _, q := range v.library.List() {
 		subject := q.Subject
 		if subject == "" {
-			subject = "other"
+			subject = "own"
 		}
 		if _, known := at[subject]; !known {
 			at[subject] = len(subjects)

@@ -35,6 +35,8 @@ type section struct {
 	// empty says what no row means; without it an empty section is left out.
 	empty string
 	form  sectionForm
+	// bars is the column whose values get bars; empty: none.
+	bars string
 }
 
 // sectionForm is how the rows of a section are shown.
@@ -159,7 +161,7 @@ func factsOf(head answer, l links) []fact {
 	var facts []fact
 	for _, r := range rolesOf(head.Columns, true) {
 		d := r.showValue(head.Records[0], l, true)
-		if r.Name != "title" && !r.hidden && d.Class != "none" && d.Text != "" {
+		if r.Name != "title" && !r.hidden && d.Text != unknown && d.Text != "" {
 			facts = append(facts, fact{labelOf(r.Name), d})
 		}
 	}
@@ -201,6 +203,7 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 			a.Records = a.Records[:rowLimit]
 		}
 		v.Table = buildTable(s.title, a, b.links, true)
+		addBars(v.Table, a.Records, s.bars)
 	}
 	return v, nil
 }

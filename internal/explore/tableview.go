@@ -13,13 +13,15 @@ type tableView struct {
 	Caption string
 	Heads   []headView
 	Rows    [][]datum
+	// Blank are the columns that have no value in any row, and so are left out.
+	Blank []string
 	// More says what is not shown.
 	More string
 }
 
 // headView is the head of a column.
 type headView struct {
-	Label   string
+	Name, Label string
 	Numeric bool
 }
 
@@ -79,12 +81,19 @@ func rolesOf(columns []query.Column, fold bool) []columnRole {
 }
 
 // buildTable shows an answer. With fold, ids stand behind names and currencies behind
-// amounts; without it, every column of the answer is there.
+// amounts, and columns without a value are only named; without it, every column of the
+// answer is there.
 func buildTable(caption string, a answer, l links, fold bool) *tableView {
 	t := &tableView{Caption: caption}
-	roles := slices.DeleteFunc(rolesOf(a.Columns, fold), func(r columnRole) bool { return r.hidden })
+	roles := slices.DeleteFunc(rolesOf(a.Columns, fold), func(r columnRole) bool {
+		blank := fold && !slices.ContainsFunc(a.Records, func(one record) bool { return !one[r.Name].Null || r.id != "" && !one[r.id].Null })
+		if blank && !r.hidden {
+			t.Blank = append(t.Blank, strings.ToLower(labelOf(r.Name)))
+		}
+		return r.hidden || blank
+	})
 	for _, r := range roles {
-		t.Heads = append(t.Heads, headView{Label: labelOf(r.Name), Numeric: r.Numeric})
+		t.Heads = append(t.Heads, headView{Name: r.Name, Label: labelOf(r.Name), Numeric: r.Numeric})
 	}
 	for _, one := range a.Records {
 		row := make([]datum, len(roles))

@@ -16,8 +16,7 @@ ORDER BY o.valid_from DESC LIMIT 1;
 
 -- name: lines
 SELECT
-    l.name AS item,
-    coalesce(t.name, l.product_id) AS product, l.product_id,
+    coalesce(l.name, t.name) AS product, l.product_id,
     l.outlet_name AS outlet, l.outlet_id,
     l.quantity, l.price, l.is_add_on AS add_on,
     (SELECT string_agg(concat_ws(', ', n.channel_type, n.placement_type), '; ' ORDER BY n.position)
