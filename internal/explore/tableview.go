@@ -22,7 +22,7 @@ type tableView struct {
 // headView is the head of a column.
 type headView struct {
 	Name, Label string
-	Numeric bool
+	Numeric     bool
 }
 
 // columnRole is what a column is for beside the others of its answer.
