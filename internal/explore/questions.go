@@ -74,6 +74,14 @@ type questionView struct {
 	AsOf         asOfView
 }
 
+// sentenceOf makes a sentence of what a header says.
+func sentenceOf(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+}
+
 // question is one request of a named query.
 type question struct {
 	*visit
@@ -91,7 +99,7 @@ func showQuestion(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.view = questionView{Name: q.query.Name, Title: q.query.Title, About: q.query.About, Grain: q.query.Grain, SQL: strings.TrimSpace(q.query.SQL), Own: q.query.IsOwn()}
+	q.view = questionView{Name: q.query.Name, Title: q.query.Title, About: q.query.About, Grain: sentenceOf(q.query.Grain), SQL: strings.TrimSpace(q.query.SQL), Own: q.query.IsOwn()}
 	if q.view.AsOf, err = v.listSnapshots(); err != nil {
 		return nil, err
 	}
