@@ -13,6 +13,7 @@ import (
 
 	"placementsync/internal/config"
 	"placementsync/internal/explore"
+	"placementsync/internal/hosts"
 	"placementsync/internal/warehouse"
 )
 
@@ -52,7 +53,8 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 		return fmt.Errorf("serve on %s (--listen): %w", listen, err)
 	}
 	fmt.Fprintf(g.stdout, "http://%s/explore/\n", listener.Addr())
-	return servePages(ctx, g, listener, pages.Handler())
+	allowed := hosts.New(listener.Addr().String(), nil)
+	return servePages(ctx, listener, hosts.Guard(pages.Handler(), func() hosts.List { return allowed }, g.newLogger()))
 }
 
 // newExplorer makes the pages of a warehouse. Nothing is opened before the first request.
@@ -74,7 +76,7 @@ func (g *globals) newExplorer(wh *warehouse.Warehouse, cfg config.Config) (*expl
 }
 
 // servePages serves until ctx ends. Requests in progress then have some seconds.
-func servePages(ctx context.Context, g *globals, listener net.Listener, pages http.Handler) error {
+func servePages(ctx context.Context, listener net.Listener, pages http.Handler) error {
 	mux := http.NewServeMux()
 	mux.Handle("/explore/", pages)
 	mux.Handle("GET /{$}", http.RedirectHandler("/explore/", http.StatusSeeOther))

@@ -148,7 +148,7 @@ func TestFullFile(t *testing.T) {
 		Schedule:  config.Schedule{Cron: "@hourly", Timezone: "Europe/Berlin"},
 		Verify:    config.Verify{Cron: "@weekly"},
 		Serve: config.Serve{
-			Listen: "[::]:9090", AuthToken: "5$-a:b#c",
+			Listen: "[::]:9090", Hosts: []string{"status.example.com", "Warehouse_1.", "10.0.0.5"}, AuthToken: "5$-a:b#c",
 			WebhookSecrets: []config.Secret{"whsec-hunter2", "plain$text"},
 			WebhookMaxAge:  time.Hour, RefreshOnEvent: true,
 		},
