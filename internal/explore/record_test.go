@@ -41,7 +41,7 @@ func TestVanishedRecordsStayKnown(t *testing.T) {
 	body := s.get(t, "/listings/L2", http.StatusOK)
 	wantTexts(t, body, "Gone slot", "Vanished. The snapshots since 2026-11-03 02:00 UTC do not have it: absent from a proven walk.",
 		"70.00 USD gone since 2026-11-03 02:00", "PO-17")
-	wantTexts(t, s.get(t, "/outlets/O1", http.StatusOK), "No longer here", "Gone slot newsletter – 2026-11-03 02:00")
+	wantTexts(t, s.get(t, "/outlets/O1", http.StatusOK), "No longer here", "Gone slot newsletter 2026-11-03 02:00")
 	before := s.get(t, "/listings/L2?as_of=2026-11-02", http.StatusOK)
 	if strings.Contains(textOf(before), "Vanished") {
 		t.Error("the listing had not vanished then")

@@ -4,16 +4,16 @@
 -- name: head
 WITH known AS (
     SELECT 1 AS rank, name, outlet_id, outlet_name, website_url, country, state, city, channel_type, placement_type, domain_authority,
-        domain_ranking, min_delivery_days, max_delivery_days, valid_from
+        domain_ranking, is_do_follow, disclaimer, min_delivery_days, max_delivery_days, valid_from
     FROM history.product_listings WHERE id = $id
     UNION ALL
-    SELECT 2, name, outlet_id, outlet_name, website_url, country, state, city, NULL, NULL, NULL, NULL, min_delivery_days, max_delivery_days, valid_from
+    SELECT 2, name, outlet_id, outlet_name, website_url, country, state, city, NULL, NULL, NULL, NULL, NULL, NULL, min_delivery_days, max_delivery_days, valid_from
     FROM history.outlet_listings WHERE id = $id
     UNION ALL
-    SELECT 3, name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, min_delivery_days, max_delivery_days, valid_from
+    SELECT 3, name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, min_delivery_days, max_delivery_days, valid_from
     FROM history.products WHERE id = $id
     UNION ALL
-    SELECT 4, product_name, outlet_id, outlet_name, outlet_website_url, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, valid_from
+    SELECT 4, product_name, outlet_id, outlet_name, outlet_website_url, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, valid_from
     FROM history.order_items WHERE product_id = $id
 )
 SELECT
@@ -26,6 +26,8 @@ SELECT
     placement_type,
     domain_authority,
     domain_ranking,
+    is_do_follow       AS do_follow,
+    disclaimer,
     CASE
         WHEN min_delivery_days = max_delivery_days THEN concat(min_delivery_days, ' days')
         WHEN min_delivery_days IS NOT NULL AND max_delivery_days IS NOT NULL THEN concat(min_delivery_days, ' to ', max_delivery_days, ' days')
