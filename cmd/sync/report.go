@@ -76,6 +76,11 @@ func (a *analyst) askQuestion(ctx context.Context, q report.Question) (report.An
 	if kept.answer.Total, err = db.Run(ctx, named, values, kept); query.IsMissing(err) {
 		err = &report.MissingError{Query: q.Query, Err: err}
 	}
+	if err != nil {
+		return kept.answer, err
+	}
+	sources, err := db.Sources(ctx, named, values)
+	kept.answer.Problems = query.FindProblems(sources)
 	return kept.answer, err
 }
 

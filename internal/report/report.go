@@ -73,9 +73,9 @@ type builder struct {
 	ask  Ask
 	opts Options
 	now  moments
-	// skipped are the streams that could not be read, with the reason.
-	skipped map[string]string
-	charts  []Chart
+	// currencies are those of the answers, as they are found.
+	currencies []string
+	charts     []Chart
 }
 
 // askIfPresent asks; ok is false when the snapshot lacks what the query reads.
