@@ -76,10 +76,16 @@ func (w *walk) open(path string, width, height int, scheme string) {
 	w.arrive()
 }
 
-// arrive waits for the page that was asked for.
+// arrive waits for the page that was asked for. One that the browser kept whole when it was
+// left comes back without being loaded.
 func (w *walk) arrive() {
 	w.t.Helper()
-	for w.next().Method != "Page.loadEventFired" {
+	for {
+		m := w.next()
+		kept := m.Method == "Page.frameNavigated" && strings.Contains(string(m.Params), `"BackForwardCacheRestore"`)
+		if kept || m.Method == "Page.loadEventFired" {
+			return
+		}
 	}
 }
 
