@@ -1,3 +1,4 @@
+-- subject: throughput
 -- title: Article cycle time
 -- grain: one row per article status (by its stable prefix)
 -- about: How long articles stay in a status. A stay lasts from one status of an article to its next by time; the last one is still open and counts in open_articles, not in the days, unless the article is marked deleted. p50 and p90 are stays that occurred. Days are of 24 hours, rounded to 2 places. Statuses without a time are left out.

@@ -1,3 +1,4 @@
+-- subject: throughput
 -- title: Comments and revisions by article
 -- grain: one row per article, most rounds of revision first
 -- about: How much an article was talked over: comments, replies to them, how many people wrote them (by e-mail address, or name where there is none), and how often it entered a status that asks for a revision. The service shows neither internal nor archived comments.

@@ -1,3 +1,4 @@
+-- subject: throughput
 -- title: Campaign funnel
 -- grain: one row per campaign, those with the earliest target date first
 -- about: How far each campaign is: articles planned (the campaign's own number), order items assigned, articles begun, with a brief, with a draft, published (by status or with a live address) and ended otherwise. A campaign is late when its target date is before the snapshot and fewer articles are published than planned or begun, ended ones aside. Deleted campaigns and articles are left out.

@@ -1,3 +1,4 @@
+-- subject: commissions
 -- title: Commissions by month
 -- grain: one row per month and commission status
 -- about: What was earned in commissions and how much of it is paid. An item counts in the month in which its order was paid, or in which it was created where that is not known; items that the service marked deleted are left out. The commission of a refunded item is refunded unless it was paid, and owed to nobody: total is paid, unpaid and refunded together, and the percent are of what is paid and unpaid. The spec gives commissions no currency: the sums hold only if the team settles in one. Sums are exact, rounded to 2 places at the end.

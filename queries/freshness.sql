@@ -1,3 +1,4 @@
+-- subject: quality
 -- title: Freshness
 -- grain: one row per stream of the newest snapshot, the stalest first
 -- about: When each stream was last read from the service (graded exact, repaired, bounded or best_effort) and as of when all of it was last proven complete (exact or repaired; bounded: as of its oldest reading), counted back from the newest snapshot in hours. runs_behind is how many snapshots were published since it was read. Empty when it never was.

@@ -1,3 +1,4 @@
+-- subject: placements
 -- title: New and withdrawn listings
 -- grain: one row per day that has a snapshot
 -- about: How the catalog of product listings came and went, by the day of the snapshot that showed it. A listing that had been withdrawn and is back counts as returned, one that was there when the history began as none of these. listings_at_end is the number at the last snapshot of the day.

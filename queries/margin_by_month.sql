@@ -1,3 +1,4 @@
+-- subject: margins
 -- title: Margin by month
 -- grain: one row per month in which the orders were paid (empty: not known)
 -- about: What is left of the sales. The sale price less vendor cost, internal cost, reseller price and commission, each summed and stated; those that are not known count as nothing. Items without a sale price are counted and left out of all sums, and so are refunded items unless asked for. The spec gives items no currency: the sums hold only if the team settles in one. Sums are exact, rounded to 2 places at the end; percent of the sales to 1.

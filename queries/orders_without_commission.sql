@@ -1,3 +1,4 @@
+-- subject: commissions
 -- title: Orders paid without a commission
 -- grain: one row per paid order, newest first
 -- about: Paid orders none of whose items has a commission, or that have no items at all. A commission of zero is none. Deleted orders and items and refunded items do not count; an order whose items were all refunded is left out. The spec gives orders and items no currency.

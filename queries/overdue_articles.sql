@@ -1,3 +1,4 @@
+-- subject: throughput
 -- title: Overdue articles
 -- grain: one row per article that is past its expected date, longest first
 -- about: Articles that are neither published nor ended at the snapshot although they were expected before it. Days are of 24 hours, rounded to 2 places. An article with a live address counts as published.

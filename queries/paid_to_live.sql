@@ -1,3 +1,4 @@
+-- subject: throughput
 -- title: From order paid to live
 -- grain: one row per month in which articles were published
 -- about: How long it took from the payment of the order until the article was first published, and until it was begun, in days of 24 hours; p50 and p90 are times that occurred. Articles without a known payment, and those that were live before it, are counted and left out of the days.

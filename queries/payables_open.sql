@@ -1,3 +1,4 @@
+-- subject: commissions
 -- title: What is owed, item by item
 -- grain: one row per order item and kind (commission, publisher, reseller) that is not paid yet
 -- about: The items behind the ageing, oldest first, those of unknown age last. age_days is the time since the order was paid, in whole days of 24 hours at the snapshot. The spec gives items no currency.

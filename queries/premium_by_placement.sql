@@ -1,7 +1,9 @@
+-- subject: prices
 -- title: Premium of each placement type
 -- grain: one row per tier, currency and placement type
 -- about: What a type of placement costs more or less. premium_percent compares its median price with the median of all prices of the tier and currency; like_premium_percent compares like with like: within each country, authority band, channel type and kind of link, the mean price against the mean of all other prices there, weighted by the number of prices; segments without others do not count. Percent are rounded to 1 place.
 -- param: currency VARCHAR NULL -- only prices in this currency
+-- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: min_prices COUNT 1 -- leave out rows with fewer prices
 SELECT
     pricing_tier,

@@ -1,7 +1,9 @@
+-- subject: prices
 -- title: Premium of do-follow links
 -- grain: one row per tier, currency and value of is_do_follow (empty: not known)
 -- about: What a placement with do-follow links, or without, costs more or less. premium_percent compares its median price with the median of all prices of the tier and currency; like_premium_percent compares like with like: within each country, authority band, channel type and placement type, the mean price against the mean of all other prices there, weighted by the number of prices; segments without others do not count. Percent are rounded to 1 place.
 -- param: currency VARCHAR NULL -- only prices in this currency
+-- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: min_prices COUNT 1 -- leave out rows with fewer prices
 SELECT
     pricing_tier,

@@ -1,8 +1,11 @@
+-- subject: prices
 -- title: Price by domain authority
 -- grain: one row per tier, currency and band of ten points
 -- about: What authority costs. Quartiles are prices that occur. The price per point is a price divided by its own domain authority, its median rounded to 4 places; it is empty for an authority of zero or unknown. An authority that is unknown or not between 0 and 100 is a band of its own.
 -- param: currency VARCHAR NULL -- only prices in this currency
+-- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
+-- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 WITH bands AS (
     SELECT
         pricing_tier,

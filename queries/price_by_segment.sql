@@ -1,7 +1,9 @@
+-- subject: prices
 -- title: Price by segment
 -- grain: one row per country, channel type, placement type, pricing tier and currency
 -- about: What a placement costs. Quartiles and median are prices that occur (the lower one of two in the middle); the mean is exact; all are rounded to 2 places, half away from zero. Amounts of different currencies are never mixed; a currency that the service does not name is a segment of its own.
 -- param: currency VARCHAR NULL -- only prices in this currency
+-- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: min_listings COUNT 1 -- leave out segments with fewer listings
 WITH prices AS (
     SELECT l.id, l.country, l.channel_type, l.placement_type, p.pricing_tier, p.currency, p.unit_amount

@@ -1,9 +1,12 @@
+-- subject: prices
 -- title: Price changes
 -- grain: one row per product listing, tier, currency and snapshot that showed another price than the one before
 -- about: Which prices moved, newest first, then by the size of the move. Names are those of the listing at that time. A price that is new or gone is no change, and neither is a listing that left and came back. Prices are rounded to 2 places and percent to 1; a price that was zero has no percent and is always shown.
 -- param: since DATE? snapshot-7d -- only changes that a snapshot showed on or after this date, UTC
 -- param: currency VARCHAR NULL -- only prices in this currency
+-- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
+-- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: min_percent DECIMAL 0 -- leave out smaller moves, in percent of the old price
 -- param: top COUNT NULL -- only so many rows
 WITH changes AS (

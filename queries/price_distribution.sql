@@ -1,8 +1,11 @@
+-- subject: prices
 -- title: Price distribution
 -- grain: one row per tier, currency and price band, empty bands too
 -- about: How many prices lie in each band. Bands of one tier and currency are equally wide, in whole units of the currency, and together reach the 99th percentile; the last is open above and has no price_below. Prices below zero count in the first.
 -- param: currency VARCHAR NULL -- only prices in this currency
+-- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
+-- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: bands COUNT 20 -- number of bands
 WITH prices AS (
     SELECT pricing_tier, currency, unit_amount

@@ -1,3 +1,4 @@
+-- subject: prices
 -- title: Price moves by day
 -- grain: one row per day, tier and currency with a change
 -- about: How many prices rose and fell, and by how much: quartiles of the moves in percent of the old price, each a move that occurred, rounded to 1 place. A day is that of the snapshot that showed the move; prices that were zero count in changes and rises alone.

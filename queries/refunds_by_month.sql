@@ -1,3 +1,4 @@
+-- subject: margins
 -- title: Refunds by month
 -- grain: one row per month in which the orders were paid (empty: not known)
 -- about: How much of what was sold in a month was refunded since, or is to be. Refunded is an item that says so or has a date of refund; due is one that requires a refund and has none. Days run from the payment of the order to the refund, of 24 hours, the median one that occurred. The spec gives items no currency: the sums hold only if the team settles in one.

@@ -1,3 +1,4 @@
+-- subject: quality
 -- title: Rejected values of the newest snapshot
 -- grain: one row per table, column and reason, most frequent first
 -- about: What the service sent that did not fit; it is kept raw in meta.rejects and is NULL in its column. An empty column means that whole records were refused. The sample is one of them, shortened.

@@ -1,3 +1,4 @@
+-- subject: report
 -- title: Headline numbers of the report
 -- grain: one row per figure, and per pricing tier and currency for the median prices
 -- about: The numbers at the top of the report; with --as-of those of an earlier snapshot. Every one is that of another query, summed up: listings and outlets are those of headline, what is owed is payables_ageing, overdue is overdue_articles, the margin is that of margin_by_outlet, refunded items left out. Amounts of orders and items have no currency: the sums hold if the team settles in one. Days are of 24 hours back from the snapshot.

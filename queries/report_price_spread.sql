@@ -1,3 +1,4 @@
+-- subject: report
 -- title: Price spread by one segment at a time
 -- grain: one row per way to segment, segment, pricing tier and currency
 -- about: What a placement costs by placement type, by channel type and by country, for the boxes of the report. Quartiles and median are prices that occur (the lower one of two in the middle); all are rounded to 2 places. The tier and currency with most prices come first, and in them the segments with most prices. A segment that the service does not name is NULL.

@@ -1,3 +1,4 @@
+-- subject: quality
 -- title: Snapshots
 -- grain: one row per published snapshot, newest first
 -- about: What each night brought and how long it took. hours_since_previous is the time between two snapshots. Nights that published nothing are left out; the runs command knows them.

@@ -1,7 +1,9 @@
+-- subject: prices
 -- title: Gaps between tiers
 -- grain: one row per currency and pair of tiers, in the order of their names
 -- about: What a tier costs more than another one for the same product. The gap is the compared tier's price less the tier's, for each listing that has both in one currency; quartiles are gaps that occurred. Where a listing has several prices of a tier, the lowest stands. Prices without a tier are left out.
 -- param: currency VARCHAR NULL -- only prices in this currency
+-- values: SELECT DISTINCT currency FROM product_listing_prices
 WITH lowest AS (
     SELECT product_listing_id, currency, pricing_tier, min(unit_amount) AS amount
     FROM product_listing_prices

@@ -1,7 +1,9 @@
+-- subject: prices
 -- title: Widest gaps between tiers
 -- grain: one row per product listing and currency that has prices of several tiers
 -- about: The cheapest and the dearest tier of each listing and the gap between them, widest first in percent of the cheapest. Of tiers with the same price the first by name is named. Prices without a tier, and listings whose cheapest price is not above zero, are left out.
 -- param: currency VARCHAR NULL -- only prices in this currency
+-- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: top COUNT? 100 -- only so many rows
 WITH spans AS (
     SELECT

@@ -1,3 +1,4 @@
+-- subject: throughput
 -- title: Articles by week
 -- grain: one row per week from Monday, oldest first, up to the week of the snapshot
 -- about: Articles begun, published for the first time and ended otherwise in a week; at its end, or at the snapshot in the last week, those in progress and the backlog: items paid, not refunded, for which no article had begun. Articles that are done at a time nobody knows are never in progress. Deleted articles and items are left out.

@@ -1,3 +1,4 @@
+-- subject: throughput
 -- title: Load of writers
 -- grain: one row per writer, and one for articles without
 -- about: What each writer has in hand at the snapshot and has lately finished. Open is an article that is neither published nor ended; in revision and overdue are open ones. Days to publish run from the beginning of the article to its first publication, of those published in the window, of 24 hours; the median is one that occurred.

@@ -10,32 +10,52 @@ import (
 
 // answerOptions are the flags of commands that answer with rows.
 type answerOptions struct {
-	format string
-	out    string
-	rows   int
+	format   string
+	vertical bool
+	out      string
+	rows     int
+	// withGrades is a flag of query alone.
+	withGrades bool
 }
 
 func (o *answerOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "table", "table (on a pipe: plain aligned text), csv, json, jsonl, markdown or parquet (with -o)")
+	f.StringVar(&o.format, "format", "table", "table (on a pipe: plain aligned text), vertical, csv, json, jsonl, markdown or parquet (with -o)")
+	f.BoolVar(&o.vertical, "vertical", false, "write one column a line: --format vertical")
 	f.StringVarP(&o.out, "output", "o", "", "write to a `file` atomically")
 	f.IntVar(&o.rows, "rows", 0, "most rows that a terminal shows; 0: 10,000")
+	var names []string
+	for _, format := range query.Formats() {
+		names = append(names, string(format))
+	}
+	completeFlag(cmd, "format", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// writeAnswer runs a query and sends its answer where the flags say.
-func (o answerOptions) writeAnswer(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) error {
+// parseFormat reads the format that the flags choose.
+func (o answerOptions) parseFormat() (query.Format, error) {
 	format, err := query.ParseFormat(o.format)
+	if !o.vertical || err != nil {
+		return format, err
+	}
+	if format != query.Table && format != query.Vertical {
+		return "", usageErr("--vertical and --format %s exclude each other", format)
+	}
+	return query.Vertical, nil
+}
+
+// writeAnswer runs a query and sends its answer where the flags say. It returns the number
+// of rows.
+func (o answerOptions) writeAnswer(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) (int64, error) {
+	format, err := o.parseFormat()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if o.out != "" {
-		_, err := db.Save(ctx, q, values, format, o.out)
-		return err
+		return db.Save(ctx, q, values, format, o.out)
 	}
 	w, err := query.NewWriter(format, g.stdout, query.Screen{Terminal: g.width > 0, Width: g.width, Rows: o.rows})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = db.Run(ctx, q, values, w)
-	return err
+	return db.Run(ctx, q, values, w)
 }

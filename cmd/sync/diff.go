@@ -33,11 +33,13 @@ func diffCommand(g *globals) *cobra.Command {
 	cmd.Flags().StringSliceVar(&o.tables, "table", nil, "compare only these `tables`, separated by commas; * matches any text")
 	cmd.Flags().BoolVar(&o.summary, "summary", false, "show only how many records and fields changed in each table")
 	o.answer.addFlags(cmd)
+	cmd.ValidArgsFunction = g.completeRun(publishedRuns)
+	completeFlag(cmd, "table", completeTable)
 	return cmd
 }
 
 func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) error {
-	format, err := query.ParseFormat(o.answer.format)
+	format, err := o.answer.parseFormat()
 	if err != nil {
 		return err
 	}
@@ -75,7 +77,8 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 	if err != nil {
 		return err
 	}
-	return suspectDamage(g, o.answer.writeAnswer(ctx, g, db, q, nil))
+	_, err = o.answer.writeAnswer(ctx, g, db, q, nil)
+	return suspectDamage(g, err)
 }
 
 // showCounts shows the summary: alone when it was asked for, and before the
@@ -89,7 +92,7 @@ func (o diffOptions) showCounts(ctx context.Context, g *globals, db *query.DB, d
 	if err != nil {
 		return err
 	}
-	if err := o.answer.writeAnswer(ctx, g, db, q, nil); err != nil || o.summary {
+	if _, err := o.answer.writeAnswer(ctx, g, db, q, nil); err != nil || o.summary {
 		return err
 	}
 	_, err = fmt.Fprintln(g.stdout)

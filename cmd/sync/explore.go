@@ -71,7 +71,7 @@ func (g *globals) newExplorer(wh *warehouse.Warehouse, cfg config.Config) (*expl
 			run, _, err := wh.Versions.Latest()
 			return explore.Version{Run: run, Catalog: wh.Folder.VersionCatalog(run)}, err
 		},
-		MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Program: program, Log: g.newLogger(),
+		MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Program: program, Library: g.currentQueries, Log: g.newLogger(),
 	})
 }
 

@@ -41,12 +41,16 @@ func exportCommand(g *globals) *cobra.Command {
 	f.StringVar(&o.format, "format", "parquet", "parquet or csv")
 	f.StringVar(&o.partition, "partition-by", "", "write one folder for each value of this `column` (parquet only)")
 	f.BoolVar(&o.raw, "raw", false, "do not change CSV texts that look like formulas")
-	asOfFlag(cmd, &o.asOf)
+	g.asOfFlag(cmd, &o.asOf)
+	cmd.ValidArgsFunction = completeTable
+	completeFlag(cmd, "query", g.completeQuery)
+	completeFlag(cmd, "param", g.completeParam)
+	completeFlag(cmd, "format", cobra.FixedCompletions([]string{"parquet", "csv"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func runExport(ctx context.Context, g *globals, o exportOptions, tables []string) error {
-	e, err := o.newExport(tables)
+	e, err := o.newExport(g, tables)
 	if err != nil {
 		return err
 	}
@@ -84,7 +88,7 @@ func checkNewest(g *globals) error {
 	return wh.Examiner.WithRemedy(wh.Versions.CheckCatalog(latest), latest)
 }
 
-func (o exportOptions) newExport(tables []string) (query.Export, error) {
+func (o exportOptions) newExport(g *globals, tables []string) (query.Export, error) {
 	e := query.Export{Tables: tables, Format: query.Format(o.format), PartitionBy: o.partition, Raw: o.raw, Program: version}
 	switch {
 	case o.to == "":
@@ -96,7 +100,7 @@ func (o exportOptions) newExport(tables []string) (query.Export, error) {
 	case o.query == "":
 		return e, nil
 	}
-	q, err := query.Resolve(o.query)
+	q, err := g.resolveQuery(o.query)
 	if err != nil {
 		return e, err
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,12 +14,12 @@ import (
 
 // queryOptions are the flags of query.
 type queryOptions struct {
-	file   string
-	list   bool
-	params []string
-	asOf   string
-	unsafe bool
-	answer answerOptions
+	file      string
+	list, sql bool
+	params    []string
+	asOf      string
+	unsafe    bool
+	answer    answerOptions
 }
 
 func queryCommand(g *globals) *cobra.Command {
@@ -30,30 +28,41 @@ func queryCommand(g *globals) *cobra.Command {
 		Use:   "query [SQL | NAME]",
 		Short: "Ask the newest snapshot: SQL text, a file, or a named query",
 		Long: "Ask the newest snapshot, read only. A single word is the name of a query (see --list),\n" +
-			"anything else is SQL of one statement. A query sees the catalog and nothing else: no file,\n" +
-			"no network.",
-		Args: cobra.MaximumNArgs(1),
-		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runQuery(cmd.Context(), g, o, args) }),
+			"built in or of queries.dir in the configuration; anything else is SQL of one statement.\n" +
+			"A query sees the catalog and nothing else: no file, no network.",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: g.completeQuery,
+		RunE:              markWork(func(cmd *cobra.Command, args []string) error { return runQuery(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.file, "file", "f", "", "read the SQL from a `file`")
-	f.BoolVar(&o.list, "list", false, "list the named queries with their parameters")
+	f.StringVarP(&o.file, "file", "f", "", "read the SQL from a `file`; its header may declare parameters as those of named queries do")
+	f.BoolVar(&o.list, "list", false, "list the named queries by subject (as table, csv or json), or explain the one named")
+	f.BoolVar(&o.sql, "sql", false, "print the SQL of the named query")
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter: `name=value`; may be repeated")
 	o.answer.addFlags(cmd)
-	asOfFlag(cmd, &o.asOf)
+	o.answer.gradesFlag(cmd)
+	g.asOfFlag(cmd, &o.asOf)
 	f.BoolVar(&o.unsafe, "unsafe", false, "let the SQL use files, the network, extensions and several statements; the warehouse stays read only")
+	completeFlag(cmd, "param", g.completeParam)
 	return cmd
 }
 
-func asOfFlag(cmd *cobra.Command, asOf *string) {
+// asOfFlag adds the flag that chooses an earlier snapshot.
+func (g *globals) asOfFlag(cmd *cobra.Command, asOf *string) {
 	cmd.Flags().StringVar(asOf, "as-of", "", "answer from an earlier snapshot: a `time`, a date (the last snapshot of that day, UTC) or the id of a run")
+	completeFlag(cmd, "as-of", g.completeRun(publishedRuns))
 }
 
 func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) error {
-	if o.list {
-		return listQueries(g.stdout)
+	switch {
+	case o.list && o.sql:
+		return usageErr("--list and --sql exclude each other: explain a query, or print it")
+	case o.list:
+		return g.listQueries(o.answer.format, args)
+	case o.sql:
+		return g.printSQL(args)
 	}
-	q, err := o.readQuery(args)
+	q, err := o.readQuery(g, args)
 	if err != nil {
 		return err
 	}
@@ -61,7 +70,7 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	if err != nil {
 		return err
 	}
-	if _, err := query.ParseFormat(o.answer.format); err != nil {
+	if _, err := o.answer.parseFormat(); err != nil {
 		return err
 	}
 	db, err := openCatalog(ctx, g, query.Options{AsOf: o.asOf, Unsafe: o.unsafe})
@@ -69,7 +78,20 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 		return err
 	}
 	defer db.Close()
-	return suspectDamage(g, o.answer.writeAnswer(ctx, g, db, q, values))
+	rows, err := o.answer.writeGraded(ctx, g, db, q, values)
+	if err == nil && rows == 0 {
+		err = explainEmpty(ctx, g, db, q, values)
+	}
+	return suspectDamage(g, err)
+}
+
+// explainEmpty says which values exist where an answer is empty because of one that does not.
+func explainEmpty(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) error {
+	unknown, err := db.UnknownValues(ctx, q, values)
+	for _, u := range unknown {
+		fmt.Fprintln(g.stderr, "placementsync:", query.OnScreen(u.String()))
+	}
+	return err
 }
 
 // suspectDamage looks, after an error that a damaged catalog explains, whether it is one.
@@ -84,20 +106,20 @@ func suspectDamage(g *globals, err error) error {
 	return wh.Examiner.ExplainErr(err)
 }
 
-func (o queryOptions) readQuery(args []string) (query.Query, error) {
+func (o queryOptions) readQuery(g *globals, args []string) (query.Query, error) {
 	switch {
 	case o.file != "" && len(args) > 0:
 		return query.Query{}, usageErr("query takes either SQL or --file, not both")
 	case o.file != "":
-		text, err := os.ReadFile(o.file)
+		text, err := query.ReadText(o.file)
 		if err != nil {
-			return query.Query{}, usageErr("read the query: %v", err)
+			return query.Query{}, usageErr("read the query: %s %v", o.file, err)
 		}
-		return query.Text(string(text)), nil
+		return query.ParseText(o.file, text)
 	case len(args) == 0:
 		return query.Query{}, usageErr("query needs SQL or the name of a query: see --list")
 	}
-	return query.Resolve(args[0])
+	return g.resolveQuery(args[0])
 }
 
 // paramValues reads the values of --param.
@@ -154,21 +176,4 @@ func checkPublished(wh *warehouse.Warehouse) error {
 		return lost
 	}
 	return fmt.Errorf("open %s: nothing is published yet: start a night with placementsync run", wh.Folder.CatalogPath())
-}
-
-func listQueries(w io.Writer) error {
-	all, err := query.List()
-	if err != nil {
-		return err
-	}
-	var b strings.Builder
-	for _, q := range all {
-		fmt.Fprintf(&b, "%s\n  %s\n  one row per %s\n  %s\n", q.Name, q.Title, strings.TrimPrefix(q.Grain, "one row per "), q.About)
-		for _, p := range q.Params {
-			fmt.Fprintf(&b, "  --param %s\n", p)
-		}
-		b.WriteString("\n")
-	}
-	_, err = io.WriteString(w, b.String())
-	return err
 }

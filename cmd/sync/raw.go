@@ -60,6 +60,8 @@ func rawCommand(g *globals) *cobra.Command {
 	f.Uint64Var(&o.seq, "seq", 0, "only the answer with this `number`")
 	f.BoolVar(&o.print, "print", false, "print the one answer, and fail when several are selected")
 	f.StringVar(&o.format, "format", "table", "list as table, csv or json")
+	cmd.ValidArgsFunction = g.completeRun(landedRuns)
+	completeFlag(cmd, "stream", completeStreams)
 	return cmd
 }
 

@@ -15,7 +15,8 @@ func replayCommand(g *globals) *cobra.Command {
 		Long: "Build the tables of a run again from its stored answers, without the network, and publish\n" +
 			"them. Use it for a run that did not publish, or for the newest run after an update of the\n" +
 			"program that reads something better. To replay an older run, first roll back to it.\n\n" + exitCodes(),
-		Args: cobra.ExactArgs(1),
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: g.completeRun(landedRuns),
 		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), g, args[0]) }),
 	}
 }

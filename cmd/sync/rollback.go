@@ -18,7 +18,8 @@ func rollbackCommand(g *globals) *cobra.Command {
 			"What later versions added to the Parquet series is removed from it. The later versions\n" +
 			"stay until keep_versions drops them, so that another rollback can undo this one. The\n" +
 			"next night builds on the version that readers see then.",
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: g.completeRun(keptVersions),
 		RunE: markWork(func(_ *cobra.Command, args []string) error {
 			run := "" // the version before the newest
 			if len(args) > 0 {

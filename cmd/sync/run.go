@@ -32,6 +32,7 @@ func runCommand(g *globals) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&o.full, "full", false, "read every single record again, unchanged ones too")
 	f.StringVar(&o.streams, "streams", "", "read only these streams, `names` separated by commas; the others keep their rows")
+	completeFlag(cmd, "streams", completeStreams)
 	f.BoolVar(&o.dryRun, "dry-run", false, "extract and check, publish nothing")
 	f.BoolVar(&o.allowMassDelete, "allow-mass-delete", false, "publish although much of a table was deleted, if a second reading of its lists confirms it")
 	f.BoolVar(&o.fresh, "fresh", false, "start a new run; do not resume an interrupted one")

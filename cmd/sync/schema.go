@@ -48,6 +48,7 @@ func schemaCommand(g *globals) *cobra.Command {
 		RunE: markWork(func(_ *cobra.Command, args []string) error { return runSchema(g, format, args) }),
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, markdown or json")
+	cmd.ValidArgsFunction = completeTable
 	return cmd
 }
 

@@ -27,6 +27,7 @@ type Config struct {
 	Notify    Notify    `yaml:"notify"`
 	Privacy   Privacy   `yaml:"privacy"`
 	Lake      Lake      `yaml:"lake"`
+	Queries   Queries   `yaml:"queries"`
 	S3        S3        `yaml:"s3"`
 	// Backup is the bucket and prefix that mirror parquet/ and state/ after each
 	// night, see [ParseBucket]; empty: none.
@@ -213,6 +214,13 @@ type Privacy struct {
 	// that the variable [HashKeyVar]_FILE names, never from config.yaml. It is set
 	// if Hash is not empty.
 	HashKey Secret `yaml:"-"`
+}
+
+// Queries are named queries of the user's own.
+type Queries struct {
+	// Dir is a folder of files in the form of those under queries, relative to the folder
+	// of the config file; empty: none.
+	Dir string `yaml:"dir"`
 }
 
 // S3 is how object storage is reached, for whatever is stored there.

@@ -54,7 +54,7 @@ func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Con
 	v := validator{broken: b.broken, written: b.written}
 	v.checkConfig(cfg)
 	// Under cron or systemd the process works in another folder than that of the file.
-	for _, path := range []*string{&cfg.Warehouse.Dir, &cfg.API.TokenFile, &cfg.S3.AccessKeyFile, &cfg.S3.SecretKeyFile,
+	for _, path := range []*string{&cfg.Warehouse.Dir, &cfg.Queries.Dir, &cfg.API.TokenFile, &cfg.S3.AccessKeyFile, &cfg.S3.SecretKeyFile,
 		&cfg.Lake.Warehouse, &cfg.Lake.PostgresPasswordFile, &cfg.Lake.REST.TokenFile, &cfg.Lake.REST.CredentialFile} {
 		if *path != "" && !filepath.IsAbs(*path) && !strings.Contains(*path, "://") {
 			*path = filepath.Join(filepath.Dir(name), *path)

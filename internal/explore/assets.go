@@ -21,7 +21,7 @@ type asset struct {
 // readAssets reads what the browser may load, by name.
 func readAssets() (map[string]asset, error) {
 	all := map[string]asset{}
-	for _, name := range []string{"page.css", "page.js", "htmx.min.js", "NOTICE"} {
+	for _, name := range []string{"page.css", "records.css", "page.js", "htmx.min.js", "NOTICE"} {
 		text, err := assetFiles.ReadFile("assets/" + name)
 		if err != nil {
 			return nil, err

@@ -28,6 +28,9 @@ type Config struct {
 	Threads     int
 	// Program is how a user calls the program, for the commands that pages show.
 	Program string
+	// Library returns the named queries. It is called for each request. Defaults to the
+	// built-in ones.
+	Library func() query.Library
 	// Timeout is how long a page may take; a download gets a minute. Defaults to 20 seconds.
 	Timeout time.Duration
 	Log     *slog.Logger
@@ -63,24 +66,32 @@ type route struct {
 
 // routes are the pages, in the order of the code.
 func routes() []route {
-	return []route{
+	return append(recordRoutes(), []route{
 		{path: "/catalog", tab: "Catalog", show: showCatalog, newest: true},
 		{path: "/catalog.csv", tab: "Catalog", show: sendCatalog(query.CSV), newest: true, download: true},
 		{path: "/catalog.parquet", tab: "Catalog", show: sendCatalog(query.Parquet), newest: true, download: true},
 		{path: "/snapshot", tab: "Snapshot", show: showSnapshot},
-	}
+	}...)
 }
 
 // tab is an entry of the navigation.
 type tab struct{ Name, Path string }
 
 func tabs() []tab {
-	return []tab{{"Catalog", base + "/catalog"}, {"Snapshot", base + "/snapshot"}}
+	return []tab{{"Catalog", base + "/catalog"}, {"Orders", base + "/orders"}, {"Campaigns", base + "/campaigns"}, {"Articles", base + "/articles"},
+		{"Profiles", base + "/profiles"}, {"Questions", base + "/questions"}, {"Snapshot", base + "/snapshot"}}
 }
 
 // New reads the assets. Nothing is opened before the first request.
 func New(cfg Config) (*Explorer, error) {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 20*time.Second)
+	if cfg.Library == nil {
+		builtIn, err := query.Load("")
+		if err != nil {
+			return nil, fmt.Errorf("read the pages: %w", err)
+		}
+		cfg.Library = func() query.Library { return builtIn }
+	}
 	parsed, err := parseTemplates()
 	if err != nil {
 		return nil, fmt.Errorf("read the pages: %w", err)
@@ -163,7 +174,7 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 
 // begin borrows the snapshot that the request is about.
 func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visit, error) {
-	v := &visit{Request: req.WithContext(ctx), route: r, program: e.cfg.Program}
+	v := &visit{Request: req.WithContext(ctx), route: r, program: e.cfg.Program, library: e.cfg.Library()}
 	asOf := strings.TrimSpace(req.URL.Query().Get(asOfKey))
 	if asOf != "" && r.newest {
 		return v, usageErr("refuse as_of: this page shows the newest snapshot only", "Remove as_of from the address.")

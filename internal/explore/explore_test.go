@@ -28,7 +28,7 @@ func TestPagesAreFramed(t *testing.T) {
 	if res, _, err = s.fetch(t.Context(), "/"); err != nil || res.StatusCode != http.StatusSeeOther {
 		t.Errorf("the start answered %v, %v", res.Status, err)
 	}
-	for _, name := range []string{"page.css", "page.js", "htmx.min.js", "NOTICE"} {
+	for _, name := range []string{"page.css", "records.css", "page.js", "htmx.min.js", "NOTICE"} {
 		s.get(t, "/assets/"+name, http.StatusOK)
 	}
 	s.get(t, "/assets/layout.html", http.StatusNotFound)

@@ -22,6 +22,8 @@ type visit struct {
 	snapshot *snapshot
 	db       *query.DB
 	program  string
+	// library is the named queries that can be asked.
+	library query.Library
 }
 
 // answer is what a query returned. Total counts all records, also those beyond

@@ -186,6 +186,12 @@ type Stream struct {
 	Unread int64 `json:"unread"`
 	// AgeSince is when the oldest of the rows in RowsOld was last read.
 	AgeSince time.Time `json:"age_since,omitzero"`
+	// Lacking streams make their run partial: they should have been read, and were not,
+	// or not wholly.
+	Lacking bool `json:"lacking,omitempty"`
+	// Events are streams of webhook deliveries: that one never came cannot be seen, so
+	// that nothing is ever proven about them, and no night could do better.
+	Events bool `json:"events,omitempty"`
 
 	Bytes             int64   `json:"bytes"`
 	Retries           int64   `json:"retries"`

@@ -2,8 +2,32 @@ package query
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
+	"io"
 )
+
+// NewGradedJSON makes the writer of one object: the snapshot, the tables behind the
+// answer with their grades, and then the rows as JSON has them. The grades come first, so
+// that who reads it as it comes knows them before the rows.
+func NewGradedJSON(w io.Writer, screen Screen, at Snapshot, sources []Source) (Writer, error) {
+	if sources == nil {
+		sources = []Source{}
+	}
+	snapshot, err := json.Marshal(at)
+	if err != nil {
+		return nil, err
+	}
+	grades, err := json.Marshal(sources)
+	if err != nil {
+		return nil, err
+	}
+	if screen.Terminal {
+		w = &screened{to: w}
+	}
+	head := fmt.Sprintf("{\"snapshot\":%s,\n\"grades\":%s,\n\"rows\":[", snapshot, grades)
+	return &jsonWriter{out: bufio.NewWriter(w), first: head + "\n", next: ",\n", end: "\n]}\n", none: head + "]}\n"}, nil
+}
 
 // jsonWriter writes an object a row, columns in order: as the items of an
 // array, or a line each.

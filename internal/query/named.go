@@ -1,26 +1,25 @@
 package query
 
 import (
+	"cmp"
 	"fmt"
-	"io/fs"
-	"regexp"
-	"slices"
 	"strings"
-
-	"placementsync/internal/nearest"
-	"placementsync/queries"
 )
 
-// Query is SQL to run. Named queries state their parameters; the parameters of
-// a text are the $names in it, each bound as VARCHAR.
+// Query is SQL to run. Named queries state their parameters, and so may a file; the other
+// parameters of a text are the $names in it, each bound as VARCHAR.
 type Query struct {
-	// Name is the name of the file under queries, without its ending. Empty
-	// for a text of the user.
+	// Name is the name of the file, without its ending. Empty for a text of the user.
 	Name string
+	// File is where an own query or a text was read; empty for the built-in queries and
+	// for what the user wrote on the command line.
+	File string
+	// Subject is what the query is about, in a word: lists are grouped by it.
+	Subject string
 	// Title, Grain and About say what the answer shows, what a row is and what to
-	// know about the numbers.
+	// know about the numbers. Own queries may lack all but the title.
 	Title, Grain, About string
-	// Params are the parameters that a named query declares.
+	// Params are the parameters that the header declares.
 	Params []Param
 	// SQL is the text, header included.
 	SQL string
@@ -33,12 +32,43 @@ type Query struct {
 	spooled bool
 }
 
+// IsOwn reports whether a user wrote the query. Such a query is only run if it reads.
+func (q Query) IsOwn() bool { return q.Name == "" || q.File != "" }
+
+// Param finds a parameter by its name.
+func (q Query) Param(name string) (Param, bool) {
+	for _, p := range q.Params {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Param{}, false
+}
+
 func (q Query) ofAnyLength(yes bool) Query {
 	q.spooled = yes && !q.long
 	return q
 }
 
-// Param is one parameter of a named query.
+// wrapErr says which query an error is about.
+func (q Query) wrapErr(err error) error {
+	switch {
+	case q.Name == "" && q.File == "":
+		return fmt.Errorf("run query: %w", err)
+	case q.File != "":
+		return fmt.Errorf("run query %q: %w", q.File, err)
+	}
+	return fmt.Errorf("run query %q: %w", q.Name, err)
+}
+
+func (q Query) errPrefix() string {
+	if name := cmp.Or(q.Name, q.File); name != "" {
+		return fmt.Sprintf("query %q: ", name)
+	}
+	return ""
+}
+
+// Param is one parameter of a query.
 type Param struct {
 	Name string
 	// Type is VARCHAR, BIGINT, COUNT (a BIGINT that is not negative), BOOLEAN,
@@ -48,136 +78,44 @@ type Param struct {
 	// Nullable parameters take NULL, which means any or all; so do those whose
 	// default it is. In the header their type ends with a question mark.
 	Nullable bool
-	// Default is the value when none is given; "NULL" stands for NULL. A DATE
-	// may count back from the newest snapshot: "snapshot-7d".
+	// Default is the value when none is given; "NULL" stands for NULL, and empty means
+	// that one must be given. A DATE may count back from the newest snapshot:
+	// "snapshot-7d".
 	Default string
 	About   string
+	// Values is a SELECT whose first column is the values that the data has; empty: any
+	// value may be asked. See [DB.ParamValues].
+	Values string
 }
+
+// TakesNull reports whether NULL is a value of the parameter.
+func (p Param) TakesNull() bool { return p.Nullable || p.Default == nullText }
 
 // String is the parameter as a list shows it.
 func (p Param) String() string {
-	if p.Default == "" {
-		return p.Name + " " + p.Type
-	}
 	kind := p.Type
 	if p.Nullable {
 		kind += " or NULL"
 	}
+	switch {
+	case p.About == "":
+		return p.Name + " " + kind
+	case p.Default == "":
+		return fmt.Sprintf("%s %s (required): %s", p.Name, kind, p.About)
+	}
 	return fmt.Sprintf("%s %s (default %s): %s", p.Name, kind, p.Default, p.About)
+}
+
+// Choices are the values of a parameter that its type alone says; none for others.
+func (p Param) Choices() []string {
+	if choices := strings.Split(p.Type, "|"); len(choices) > 1 {
+		return choices
+	}
+	if p.Type == "BOOLEAN" {
+		return []string{"true", "false"}
+	}
+	return nil
 }
 
 // Text is SQL of the user's own.
 func Text(sql string) Query { return Query{SQL: sql} }
-
-var nameOnly = regexp.MustCompile(`^\w+$`)
-
-// Resolve reads the query of a user: a single word names a query, anything else is
-// SQL. An unknown name is a *UsageError.
-func Resolve(text string) (Query, error) {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return Query{}, &UsageError{Problem: "the query is empty"}
-	}
-	if !nameOnly.MatchString(text) {
-		return Text(text), nil
-	}
-	all, err := List()
-	if err != nil {
-		return Query{}, err
-	}
-	i := slices.IndexFunc(all, func(q Query) bool { return q.Name == text })
-	if i >= 0 {
-		return all[i], nil
-	}
-	unknown := &UsageError{Problem: fmt.Sprintf("no query is named %q", text)}
-	for _, q := range all {
-		unknown.Names = append(unknown.Names, q.Name)
-	}
-	unknown.Nearest = nearestNames(unknown.Names, text)
-	return Query{}, unknown
-}
-
-// nearestNames picks the names that the user may have meant: those that contain the
-// text, or else those that differ from it in a few letters.
-func nearestNames(names []string, text string) []string {
-	const minPart = 3 // the least length of a part of a name that finds it
-	text = strings.ToLower(text)
-	var holding []string
-	for _, name := range names {
-		if len(text) >= minPart && strings.Contains(name, text) {
-			holding = append(holding, name)
-		}
-	}
-	if len(holding) > 0 {
-		return holding
-	}
-	return nearest.FindAlike(names, text)
-}
-
-// List returns the named queries, sorted by name.
-func List() ([]Query, error) {
-	files, err := fs.Glob(queries.FS, "*.sql")
-	if err != nil {
-		return nil, fmt.Errorf("list queries: %w", err)
-	}
-	var all []Query
-	for _, file := range files {
-		text, err := fs.ReadFile(queries.FS, file)
-		if err != nil {
-			return nil, fmt.Errorf("list queries: %w", err)
-		}
-		q, err := parseQuery(strings.TrimSuffix(file, ".sql"), string(text))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, q)
-	}
-	return all, nil
-}
-
-var (
-	headerLine = regexp.MustCompile(`^-- (title|grain|about|param): (.+)$`)
-	paramField = regexp.MustCompile(`^(\w+) (VARCHAR|BIGINT|COUNT|BOOLEAN|DATE|TIMESTAMPTZ|TIMEZONE|DECIMAL|\w+(?:\|\w+)+)(\??) (\S+) -- (.+)$`)
-)
-
-// parseQuery reads the header: the comment lines at the top of the file, of
-// which those of a known form carry meaning.
-func parseQuery(name, text string) (Query, error) {
-	q := Query{Name: name, SQL: text}
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
-		if !strings.HasPrefix(line, "--") {
-			break
-		}
-		m := headerLine.FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		switch m[1] {
-		case "title":
-			q.Title = m[2]
-		case "grain":
-			q.Grain = m[2]
-		case "about":
-			q.About = m[2]
-		case "param":
-			p := paramField.FindStringSubmatch(m[2])
-			if p == nil {
-				return Query{}, fmt.Errorf("read query %q: state a parameter as name type default -- meaning, not %q", name, m[2])
-			}
-			q.Params = append(q.Params, Param{Name: p[1], Type: p[2], Nullable: p[3] != "", Default: p[4], About: p[5]})
-		}
-	}
-	if q.Title == "" || q.Grain == "" || q.About == "" {
-		return Query{}, fmt.Errorf("read query %q: its header needs title, grain and about", name)
-	}
-	return q, nil
-}
-
-// wrapErr says which query an error is about.
-func (q Query) wrapErr(err error) error {
-	if q.Name == "" {
-		return fmt.Errorf("run query: %w", err)
-	}
-	return fmt.Errorf("run query %q: %w", q.Name, err)
-}

@@ -43,6 +43,18 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 	return args, nil
 }
 
+// usedParams are the parameters that a statement of a user asks for, as its header declares
+// them; those that it does not declare are texts.
+func usedParams(declared, used []Param) []Param {
+	params := slices.Clone(used)
+	for i, p := range used {
+		if at := slices.IndexFunc(declared, func(d Param) bool { return d.Name == p.Name }); at >= 0 {
+			params[i] = declared[at]
+		}
+	}
+	return params
+}
+
 func checkNames(q Query, params []Param, values map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if slices.ContainsFunc(params, func(p Param) bool { return p.Name == name }) {
@@ -57,13 +69,6 @@ func checkNames(q Query, params []Param, values map[string]string) error {
 	return nil
 }
 
-func (q Query) errPrefix() string {
-	if q.Name == "" {
-		return ""
-	}
-	return fmt.Sprintf("query %q: ", q.Name)
-}
-
 // givenText is the value of the parameter as it was given, or its default.
 func (p Param) givenText(values map[string]string) (string, error) {
 	text, given := values[p.Name]
@@ -74,7 +79,7 @@ func (p Param) givenText(values map[string]string) (string, error) {
 		return "", fmt.Errorf("parameter %q has no value", p.Name)
 	}
 	// Where a query does not ask for NULL, it would answer with nothing.
-	if declared := p.Default != ""; declared && text == nullText && p.Default != nullText && !p.Nullable {
+	if declared := p.Default != ""; declared && text == nullText && !p.TakesNull() {
 		return "", fmt.Errorf("parameter %q: it cannot be NULL", p.Name)
 	}
 	return text, nil

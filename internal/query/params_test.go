@@ -174,7 +174,7 @@ func TestResolve(t *testing.T) {
 func TestUnknownFormatsListTheKnown(t *testing.T) {
 	_, err := query.ParseFormat("xml")
 	var usage *query.UsageError
-	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "table, csv, json, jsonl, markdown, parquet") {
+	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "table, vertical, csv, json, jsonl, markdown, parquet") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := query.NewWriter(query.Parquet, nil, query.Screen{}); !errors.As(err, &usage) {

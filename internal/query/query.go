@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 	duckdb "github.com/duckdb/duckdb-go/v2"
@@ -51,6 +52,11 @@ type DB struct {
 	asOf  *Snapshot
 
 	sessions []*DB
+	// planner is the connection that plans queries and runs none.
+	planner *sql.Conn
+
+	gradesLock sync.Mutex // guards grades
+	grades     map[string]Source
 }
 
 // AsOf is the snapshot that Options.AsOf chose; ok is false without one.
@@ -88,7 +94,11 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 
 // Close releases the file.
 func (db *DB) Close() error {
-	return errors.Join(db.closeSessions(), db.conn.Close(), db.pool.Close(), os.RemoveAll(db.spill))
+	var err error
+	if db.planner != nil {
+		err = db.planner.Close()
+	}
+	return errors.Join(err, db.closeSessions(), db.conn.Close(), db.pool.Close(), os.RemoveAll(db.spill))
 }
 
 // spillPrefix begins the names of folders for what does not fit into memory.
@@ -130,6 +140,9 @@ func startInstance(ctx context.Context, opts Options) (*DB, error) {
 // statement makes this final.
 func (db *DB) lockDown(ctx context.Context, path string) error {
 	if err := db.attachCatalog(ctx, path); err != nil {
+		return err
+	}
+	if err := db.openPlanner(ctx); err != nil {
 		return err
 	}
 	if err := db.openSessions(ctx); err != nil {
@@ -213,17 +226,17 @@ func (db *DB) readAnswer(ctx context.Context, q Query, values map[string]string,
 }
 
 // admitQuery prepares a query with its arguments and refuses what it may not do. The
-// named queries are the program's own.
+// built-in queries are trusted.
 func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values map[string]string) (s statement, args []any, err error) {
-	text := q.Name == ""
-	if text || q.spooled {
+	own := q.IsOwn()
+	if own || q.spooled {
 		if s, err = prepareStatement(conn, q.SQL); err != nil {
 			return s, nil, q.wrapErr(err)
 		}
 	}
 	params := q.Params
-	if text {
-		params = s.params
+	if own {
+		params = usedParams(q.Params, s.params)
 	}
 	if s.several && len(values) > 0 {
 		return s, nil, &UsageError{Problem: "a text of several statements takes no parameters: give one statement (a PIVOT without IN counts as several)"}
@@ -231,7 +244,7 @@ func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values
 	if args, err = bindValues(ctx, conn, q, params, values); err != nil {
 		return s, nil, err
 	}
-	if text && !db.opts.Unsafe {
+	if own && !db.opts.Unsafe {
 		if err := refuseUnlessReads(ctx, conn, s, q.SQL, args); err != nil {
 			return s, nil, q.wrapErr(err)
 		}

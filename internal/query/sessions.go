@@ -31,7 +31,7 @@ func (db *DB) openSessions(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		one := &DB{pool: db.pool, conn: conn, opts: db.opts, spill: db.spill, asOf: db.asOf}
+		one := &DB{pool: db.pool, conn: conn, opts: db.opts, spill: db.spill, asOf: db.asOf, planner: db.planner}
 		db.sessions = append(db.sessions, one)
 		if err := one.execAll(ctx, "USE "+home, setUTC); err != nil {
 			return err

@@ -12,9 +12,9 @@ import (
 // Snapshot is one published state of all tables.
 type Snapshot struct {
 	// Run is the id of the run that published it.
-	Run string
+	Run string `json:"run_id"`
 	// At is its time: the boundary that history carries.
-	At time.Time
+	At time.Time `json:"snapshot_at"`
 }
 
 // String is the run and the time, for people.
@@ -28,6 +28,16 @@ func (db *DB) Snapshots(ctx context.Context) ([]Snapshot, error) {
 		return nil, fmt.Errorf("list snapshots: %w", err)
 	}
 	return found, nil
+}
+
+// ReadSnapshot reads which snapshot the handle shows: the one that Options.AsOf chose, or
+// the newest. It is zero for a catalog without history.
+func (db *DB) ReadSnapshot(ctx context.Context) (Snapshot, error) {
+	all, err := db.Snapshots(ctx)
+	if err != nil || len(all) == 0 {
+		return Snapshot{}, err
+	}
+	return all[len(all)-1], nil
 }
 
 func (db *DB) readSnapshots(ctx context.Context, database string) ([]Snapshot, error) {

@@ -149,25 +149,64 @@ func (w *tableWriter) plainLine(cells []string) error {
 }
 
 // fitColumns chooses the widest limit on cells at which all columns fit, or else, at
-// the narrowest, the number of columns that fit.
-func (w *tableWriter) fitColumns() (widths []int, shown int) {
+// the narrowest, the columns that answer most. It returns the width of each column and the
+// indexes of those that are shown.
+func (w *tableWriter) fitColumns() (widths, shown []int) {
 	const gutter = 3 // what a rule and two spaces add to a column
+	all := make([]int, len(w.columns))
+	for i := range all {
+		all[i] = i
+	}
 	for _, most := range []int{80, 60, 40, 30, 20} {
 		widths = w.columnWidths(most, true)
-		shown = len(widths)
 		total := 1
-		for i, n := range widths {
-			if total += n + gutter; w.screen.Width > 0 && total > w.screen.Width {
-				shown = max(i, 1)
-				break
-			}
+		for _, n := range widths {
+			total += n + gutter
 		}
-		if shown == len(widths) {
-			return widths, shown
+		if w.screen.Width == 0 || total <= w.screen.Width {
+			return widths, all
 		}
 	}
+	total := 1
+	for _, i := range w.rankColumns() {
+		if n := widths[i] + gutter; len(shown) == 0 || total+n <= w.screen.Width {
+			total += n
+			shown = append(shown, i)
+		}
+	}
+	slices.Sort(shown)
 	return widths, shown
 }
+
+// rankColumns orders the columns by what they tell a reader: what names the row and its
+// currency, then numbers, times and switches, then other texts, and ids last.
+func (w *tableWriter) rankColumns() []int {
+	named := slices.IndexFunc(w.columns, func(c Column) bool { return strings.HasSuffix(c.Name, "_name") })
+	if named < 0 {
+		named = slices.IndexFunc(w.columns, func(c Column) bool { return c.Type == "VARCHAR" && !isID(c.Name) })
+	}
+	rank := func(i int) int {
+		switch c := w.columns[i]; {
+		case i == named || c.Name == "currency" || i == 0 && !isID(c.Name):
+			return 0
+		case c.Numeric:
+			return 1
+		case c.Type == "BOOLEAN" || strings.HasPrefix(c.Type, "DATE") || strings.HasPrefix(c.Type, "TIME"):
+			return 2
+		case !isID(c.Name):
+			return 3
+		}
+		return 4
+	}
+	order := make([]int, len(w.columns))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return rank(a) - rank(b) })
+	return order
+}
+
+func isID(column string) bool { return column == "id" || strings.HasSuffix(column, "_id") }
 
 func (w *tableWriter) writeFramed() error {
 	widths, shown := w.fitColumns()
@@ -176,22 +215,23 @@ func (w *tableWriter) writeFramed() error {
 	style.Format.Header = text.FormatDefault
 	t.SetStyle(style)
 	header, configs := table.Row{}, []table.ColumnConfig{}
-	for i, c := range w.columns[:shown] {
+	for n, i := range shown {
+		c := w.columns[i]
 		header = append(header, snipText(escapeForScreen(c.Name), widths[i])+"\n"+snipText(c.Type, widths[i]))
 		align := text.AlignLeft
 		if c.Numeric {
 			align = text.AlignRight
 		}
-		configs = append(configs, table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align})
+		configs = append(configs, table.ColumnConfig{Number: n + 1, Align: align, AlignHeader: align})
 	}
 	t.AppendHeader(header)
 	t.SetColumnConfigs(configs)
 	cut := false
 	for _, row := range w.cells {
 		cells := table.Row{}
-		for i, cell := range row[:shown] {
-			cut = cut || textWidth(cell) > widths[i]
-			cells = append(cells, snipText(cell, widths[i]))
+		for _, i := range shown {
+			cut = cut || textWidth(row[i]) > widths[i]
+			cells = append(cells, snipText(row[i], widths[i]))
 		}
 		t.AppendRow(cells)
 	}
@@ -199,14 +239,14 @@ func (w *tableWriter) writeFramed() error {
 	if w.rows > len(w.cells) {
 		notes[0] = fmt.Sprintf("%d of %s shown", len(w.cells), notes[0])
 	}
-	if shown < len(w.columns) {
-		notes = append(notes, fmt.Sprintf("%d of %s shown", shown, countedNoun(len(w.columns), "column")))
+	if len(shown) < len(w.columns) {
+		notes = append(notes, fmt.Sprintf("%d of %s shown", len(shown), countedNoun(len(w.columns), "column")))
 	}
 	if cut {
 		notes = append(notes, "long texts cut")
 	}
 	if len(notes) > 1 || w.rows > len(w.cells) {
-		notes = append(notes, "--format csv shows all")
+		notes = append(notes, "--vertical or --format csv shows all")
 	}
 	_, err := fmt.Fprintf(w.out, "%s\n%s\n", t.Render(), strings.Join(notes, "; "))
 	return err

@@ -18,7 +18,7 @@ type Writer interface {
 // isStreaming reports whether a writer writes each row at once.
 func isStreaming(w Writer) bool {
 	switch w.(type) {
-	case *csvWriter, *jsonWriter, *markdownWriter:
+	case *csvWriter, *jsonWriter, *markdownWriter, *verticalWriter:
 		return true
 	}
 	return false
@@ -35,10 +35,11 @@ const (
 	JSONL    Format = "jsonl"
 	Markdown Format = "markdown"
 	Parquet  Format = "parquet"
+	Vertical Format = "vertical"
 )
 
 // Formats lists all formats, for help texts.
-func Formats() []Format { return []Format{Table, CSV, JSON, JSONL, Markdown, Parquet} }
+func Formats() []Format { return []Format{Table, Vertical, CSV, JSON, JSONL, Markdown, Parquet} }
 
 // ParseFormat reads the name of a format; another name is a *UsageError.
 func ParseFormat(name string) (Format, error) {
@@ -62,6 +63,8 @@ func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
 	switch f {
 	case Table:
 		return newTable(out, screen), nil
+	case Vertical:
+		return &verticalWriter{out: out}, nil
 	case CSV:
 		return &csvWriter{out: out}, nil
 	case JSON:

@@ -1,0 +1,266 @@
+package query_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/query"
+)
+
+// ownFiles makes a folder of own queries, given as name and text.
+func ownFiles(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const cheapOutlets = `-- subject: buying
+-- title: Listings of a country
+-- grain: one row per listing
+-- about: Those with enough authority.
+-- param: country VARCHAR DE -- where
+-- values: SELECT country FROM product_listings
+-- param: least COUNT 10 -- authority
+-- param: name VARCHAR? 'The first' -- only this name
+SELECT id FROM product_listings
+WHERE country = $country AND domain_authority >= $least AND ($name IS NULL OR name = $name)
+`
+
+const twoListings = `
+INSERT INTO product_listings (id, name, country, domain_authority) VALUES
+	('a', 'The first', 'DE', 10), ('b', 'The second', 'DE', 20), ('c', 'The first', 'FR', 30);`
+
+func TestOwnQueriesStandBesideTheBuiltInOnes(t *testing.T) {
+	dir := ownFiles(t, map[string]string{"listings_of.sql": "\ufeff" + strings.ReplaceAll(cheapOutlets, "\n", "\r\n"), "notes.txt": "no query"})
+	all, err := query.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	builtIn, err := query.List()
+	if err != nil || len(all.List()) != len(builtIn)+1 {
+		t.Fatalf("got %d queries beside %d built-in ones (%v)", len(all.List()), len(builtIn), err)
+	}
+	if q, ok := all.Find("best_value"); !ok || q.IsOwn() || q.Subject != "placements" {
+		t.Errorf("a built-in query is %+v", q)
+	}
+	q, err := all.Resolve("listings_of")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := query.Query{
+		Name: "listings_of", File: filepath.Join(dir, "listings_of.sql"), Subject: "buying", Title: "Listings of a country",
+		Grain: "one row per listing", About: "Those with enough authority.", SQL: q.SQL,
+		Params: []query.Param{
+			{Name: "country", Type: "VARCHAR", Default: "DE", About: "where", Values: "SELECT country FROM product_listings"},
+			{Name: "least", Type: "COUNT", Default: "10", About: "authority"},
+			{Name: "name", Type: "VARCHAR", Nullable: true, Default: "The first", About: "only this name"},
+		},
+	}
+	if diff := cmp.Diff(want.Params, q.Params); diff != "" || q.Name != want.Name || q.File != want.File || q.Subject != want.Subject ||
+		q.Title != want.Title || q.Grain != want.Grain || q.About != want.About || !q.IsOwn() {
+		t.Errorf("got %+v, want %+v\n%s", q, want, diff)
+	}
+	db := open(t, twoListings)
+	for values, want := range map[string]string{"": "a\n", "name=NULL": "a\nb\n", "country=FR": "c\n", "least=20 name=NULL": "b\n"} {
+		given := map[string]string{}
+		for _, one := range strings.Fields(values) {
+			name, value, _ := strings.Cut(one, "=")
+			given[name] = value
+		}
+		got, err := answer(t, db, q, given, query.CSV, query.Screen{})
+		if got = strings.ReplaceAll(got, "\r\n", "\n"); err != nil || got != "id\n"+want {
+			t.Errorf("%q: got %q, %v, want %q", values, got, err, want)
+		}
+	}
+	if _, err := answer(t, db, q, map[string]string{"least": "many"}, query.CSV, query.Screen{}); err == nil || !strings.Contains(err.Error(), `query "listings_of": parameter "least": "many" is not a whole number from 0 on; parameters:`) {
+		t.Errorf("a wrong type: got %v", err)
+	}
+}
+
+// TestBadFilesAreAllNamed holds that each bad file is named with its line, and hides no good
+// one.
+func TestBadFilesAreAllNamed(t *testing.T) {
+	const good = "-- title: Good\nSELECT 1 AS n"
+	dir := ownFiles(t, map[string]string{
+		"best_value.sql":  good,
+		"Good.sql":        good,
+		"my-query.sql":    good,
+		"no_title.sql":    "SELECT 1 AS n",
+		"not_text.sql":    "-- title: \xff",
+		"parameters.sql":  "-- title: Parameters\n-- param: n NUMBER 1 -- count\n-- a remark\n-- param: n COUNT many -- count\n-- param: day DATE snapshot-7d -- a day\nSELECT $n, $day",
+		"repeated.sql":    "-- title: One\n-- title: Two\n-- parm: x VARCHAR y -- z\n-- values: SELECT 1\nSELECT 1",
+		"unused.sql":      "-- title: Unused\n-- param: top COUNT 3 -- rows\nSELECT 1",
+		"twice.sql":       "-- title: Twice\n-- param: a COUNT 3 -- rows\n-- param: a COUNT 4 -- rows\nSELECT $a",
+		"too_long.sql":    good + strings.Repeat(" ", 1<<20),
+		".#hidden.sql":    "an editor's",
+		"empty_words.sql": "-- title:\nSELECT 1",
+	})
+	if err := os.Mkdir(filepath.Join(dir, "folder.sql"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	all, err := query.Load(dir)
+	var faulty *query.FilesError
+	if !errors.As(err, &faulty) {
+		t.Fatalf("got %v, want what is wrong with the files", err)
+	}
+	want := []string{
+		"best_value.sql: has the name of the built-in queries/best_value.sql: rename it",
+		"empty_words.sql:1: state title once, with a text",
+		"folder.sql: is not a regular file",
+		"my-query.sql: cannot be asked by its name: use letters, digits and _ alone",
+		"no_title.sql:1: needs a title: begin with -- title: what the answer shows",
+		"not_text.sql: is not UTF-8: save it as such",
+		`parameters.sql:2: state a parameter as name type default -- meaning, not "n NUMBER 1 -- count"`,
+		`parameters.sql:4: parameter "n": "many" is not a whole number from 0 on`,
+		"repeated.sql:2: state title once, with a text",
+		`repeated.sql:3: "parm" is no word of a header: did you mean param?`,
+		"repeated.sql:4: state the values as a SELECT, once, below the parameter that they are for",
+		"too_long.sql: is longer than 1048576 bytes",
+		`twice.sql:3: parameter "a" is declared twice`,
+		`unused.sql: declares parameter "top", which its SQL does not use as $top`,
+	}
+	got := strings.Split(strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), ""), "\n")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	if q, ok := all.Find("Good"); !ok || q.Title != "Good" {
+		t.Errorf("the good file is %+v, found %t", q, ok)
+	}
+	if q, ok := all.Find("best_value"); !ok || q.IsOwn() {
+		t.Errorf("the built-in query is %+v, found %t", q, ok)
+	}
+	if _, err := query.Load(filepath.Join(dir, "nosuch")); !errors.As(err, &faulty) || !strings.Contains(err.Error(), "correct queries.dir") {
+		t.Errorf("a folder that is not there: got %v", err)
+	}
+}
+
+// TestOwnQueriesOnlyRead holds that a name of its own does not let SQL do more than a text.
+func TestOwnQueriesOnlyRead(t *testing.T) {
+	for name, c := range map[string]struct{ sql, want string }{
+		"a write":            {"DELETE FROM product_listings", "refuse to write"},
+		"several statements": {"SELECT 1; SELECT 2", "refuse to run several statements"},
+		"a setting":          {"SET threads = 1", "refuse to change a setting"},
+		"an acting function": {"SELECT * FROM enable_logging()", "refuse to call a function"},
+		"a file":             {"SELECT * FROM read_text('/etc/passwd')", "refuse to touch files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all, err := query.Load(ownFiles(t, map[string]string{"mine.sql": "-- title: Mine\n" + c.sql}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			q, err := all.Resolve("mine")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := answer(t, open(t, ""), q, nil, query.CSV, query.Screen{})
+			var refused *query.RefusedError
+			if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %q, %v, want a refusal with %q", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestAFileMayDeclareParameters(t *testing.T) {
+	q, err := query.ParseText("asked.sql", "-- param: least COUNT 20 -- authority\nSELECT $least AS least, typeof($least) AS of, $other AS other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, "")
+	got, err := answer(t, db, q, map[string]string{"other": "x"}, query.JSONL, query.Screen{})
+	if want := `{"least":20,"of":"BIGINT","other":"x"}` + "\n"; err != nil || got != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	if _, err := answer(t, db, q, nil, query.JSONL, query.Screen{}); err == nil || !strings.Contains(err.Error(), `parameter "other" has no value`) {
+		t.Errorf("a parameter that nobody declares needs a value: got %v", err)
+	}
+	var faulty *query.FilesError
+	if _, err := query.ParseText("asked.sql", "SELECT 1\n-- param: x\n"); err != nil {
+		t.Errorf("a comment below the header: got %v", err)
+	}
+	if _, err := query.ParseText("asked.sql", "-- what it is\n-- param: x\nSELECT $x"); !errors.As(err, &faulty) || !strings.HasPrefix(err.Error(), "asked.sql:2: state a parameter as") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheValuesOfAParameterAreThoseOfTheData(t *testing.T) {
+	db := open(t, twoListings)
+	country := query.Param{Name: "country", Type: "VARCHAR", Values: "SELECT country FROM product_listings UNION ALL SELECT NULL"}
+	for name, c := range map[string]struct {
+		param query.Param
+		most  int
+		want  string
+	}{
+		"by a query": {country, 5, "DE,FR false"},
+		"the first":  {country, 1, "DE true"},
+		"a choice":   {query.Param{Type: "buy|sell"}, 5, "buy,sell false"},
+		"a switch":   {query.Param{Type: "BOOLEAN"}, 5, "true,false false"},
+		"any text":   {query.Param{Type: "VARCHAR"}, 5, " false"},
+	} {
+		values, more, err := db.ParamValues(t.Context(), c.param, c.most)
+		got := strings.Join(values, ",") + map[bool]string{true: " true", false: " false"}[more]
+		if err != nil || got != c.want {
+			t.Errorf("%s: got %q, %v, want %q", name, got, err, c.want)
+		}
+	}
+	if _, _, err := db.ParamValues(t.Context(), query.Param{Name: "x", Values: "DELETE FROM product_listings"}, 5); !errors.As(err, new(*query.RefusedError)) {
+		t.Errorf("values that write: got %v", err)
+	}
+}
+
+func TestAValueThatTheDataLacksIsNamed(t *testing.T) {
+	db := open(t, twoListings)
+	q := query.Query{Name: "of", Params: []query.Param{
+		{Name: "country", Type: "VARCHAR", Default: "NULL", Values: "SELECT country FROM product_listings"},
+		{Name: "city", Type: "VARCHAR", Default: "NULL", Values: "SELECT city FROM product_listings"},
+		{Name: "name", Type: "VARCHAR", Default: "NULL"},
+	}}
+	for given, want := range map[string]string{
+		"DE":   "",
+		"NULL": "",
+		"de":   `parameter "country": the data has no "de"; it has DE, FR (did you mean DE?)`,
+		"Peru": `parameter "country": the data has no "Peru"; it has DE, FR`,
+	} {
+		unknown, err := db.UnknownValues(t.Context(), q, map[string]string{"country": given, "name": "x"})
+		got := ""
+		for _, u := range unknown {
+			got += u.String()
+		}
+		if err != nil || got != want {
+			t.Errorf("%q: got %q, %v, want %q", given, got, err, want)
+		}
+	}
+	unknown, err := db.UnknownValues(t.Context(), q, map[string]string{"city": "Bonn"})
+	if err != nil || len(unknown) != 1 || unknown[0].String() != `parameter "city": the data has no "Bonn", and no other value` {
+		t.Errorf("got %v, %v", unknown, err)
+	}
+}
+
+func TestAWordThatNamesATableIsSaid(t *testing.T) {
+	for word, want := range map[string]string{
+		"orders":         `no query is named "orders", but a table is: ask it in SQL, as in placementsync query "FROM orders LIMIT 10"; placementsync schema orders explains its columns`,
+		"payables":       `"FROM mart.payables LIMIT 10"; placementsync schema mart.payables explains its columns (did you mean payables_ageing or payables_open?)`,
+		"history.orders": `"FROM history.orders LIMIT 10"; placementsync schema orders explains its columns`,
+		"mart.snapshot":  `"FROM mart.snapshot LIMIT 10"`,
+		"streams":        `"FROM meta.streams LIMIT 10"; placementsync schema meta.streams`,
+	} {
+		_, err := query.Resolve(word)
+		var usage *query.UsageError
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want a usage error with %q", word, err, want)
+		}
+	}
+	if _, err := query.Resolve("history.nosuch"); err == nil || !strings.Contains(err.Error(), `no query is named "history.nosuch"; queries: `) {
+		t.Errorf("got %v", err)
+	}
+}

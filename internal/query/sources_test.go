@@ -1,0 +1,185 @@
+package query_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/query"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// poorNights are two snapshots of a token that may not read orders. On the second night
+// outlets failed and the campaigns were not proven.
+const poorNights = `
+INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES
+	('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'partial');
+INSERT INTO meta.streams (run_id, stream, grade, reason, age_since) VALUES
+	('20261101T020000Z', 'product_listings', 'exact', 'proven', NULL),
+	('20261101T020000Z', 'outlet_listings', 'exact', 'proven', NULL),
+	('20261101T020000Z', 'campaigns', 'exact', 'proven', NULL),
+	('20261101T020000Z', 'orders', 'exact', 'proven', NULL),
+	('20261101T020000Z', 'order_details', 'skipped', 'missing scope orders.read', NULL),
+	('20261102T020000Z', 'product_listings', 'repaired', 'proven', NULL),
+	('20261102T020000Z', 'outlet_listings', 'carried_forward', 'GET /outlets answered 500', '2026-11-01 02:00:00+00'),
+	('20261102T020000Z', 'campaigns', 'best_effort', 'not proven within 4 passes', NULL),
+	('20261102T020000Z', 'orders', 'skipped', 'missing scope orders.lists', NULL),
+	('20261102T020000Z', 'order_items', 'skipped', 'missing scope orders.lists', NULL),
+	('20261102T020000Z', 'order_details', 'skipped', 'missing scope orders.read', NULL);
+INSERT INTO main.product_listings (id, name, valid_from, row_hash) VALUES ('a', 'A', '2026-11-01 02:00:00+00', 1);
+`
+
+// wholeCatalog makes a catalog with every table and view, and the rows of a fixture.
+func wholeCatalog(t *testing.T, fixture string) string {
+	t.Helper()
+	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Tables: stream.Tables(stream.All())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := w.Begin(t.Context(), "20261102T020000Z", time.Date(2026, time.November, 2, 2, 0, 0, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{fixture, "CHECKPOINT"} {
+		if err := d.Exec(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Instance.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d.Instance = nil
+	return filepath.Join(d.Dir, warehouse.CatalogFile)
+}
+
+// tablesBehind lists the tables of sources with their standing.
+func tablesBehind(sources []query.Source) string {
+	var found []string
+	for _, s := range sources {
+		found = append(found, s.Table+" "+string(s.Standing))
+	}
+	return strings.Join(found, ", ")
+}
+
+func TestSourcesAreTheTablesBehindAnAnswer(t *testing.T) {
+	path := wholeCatalog(t, poorNights)
+	now, then := openAt(t, path), openAsOf(t, path, "2026-11-01")
+	named, err := query.Resolve("payables_ageing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		q    query.Query
+		want string
+	}{
+		{named, "order_items not read"},
+		{query.Text("SELECT count(*) FROM orders"), "orders not read"},
+		{query.Text(`  -- all of them
+			from catalog.main."orders"; `), "orders not read"},
+		{query.Text("SELECT * FROM campaigns WHERE false"), "campaigns not proven"},
+		{query.Text("SELECT * FROM orders LIMIT 0"), "orders not read"},
+		{query.Text("SELECT (SELECT count(*) FROM orders) AS n, l.id FROM product_listings AS l"), "orders not read, product_listings proven"},
+		{query.Text(`SELECT id FROM product_listings AS l WHERE EXISTS (SELECT 1 FROM campaigns AS c
+			WHERE c.id = l.id AND EXISTS (SELECT 1 FROM order_items AS i WHERE i.id = l.id AND i.order_id = c.id))`),
+			"order_items not read, campaigns not proven, product_listings proven"},
+		{query.Text("WITH orders AS (SELECT 1 AS n) SELECT * FROM orders"), ""},
+		{query.Text("WITH o AS MATERIALIZED (FROM orders) SELECT a.id FROM o AS a JOIN o AS b USING (id)"), "orders not read"},
+		{query.Text("FROM mart.payables"), "order_items not read"},
+		{query.Text("FROM history.outlet_listings"), "outlet_listings carried"},
+		{query.Text("FROM past.outlet_listings"), "outlet_listings carried"},
+		{query.Text("FROM orders_at(TIMESTAMP '2026-11-01')"), "orders not read"},
+		{query.Text("FROM query('FROM orders')"), "orders not read"},
+		{query.Text("FROM query_table('orders')"), "orders not read"},
+		{query.Text("SELECT 'orders' AS campaigns, name AS orders FROM product_listings"), "product_listings proven"},
+		{query.Text("SELECT count(*) FROM product_listings WHERE id = $id"), "product_listings proven"},
+		{query.Text("PIVOT product_listings ON name IN ('A', 'B') USING count(*)"), "product_listings proven"},
+		{query.Text("SUMMARIZE orders"), "orders not read"},
+		{query.Text("FROM orders UNION ALL BY NAME FROM orders"), "orders not read"},
+		{query.Text("FROM meta.streams, mart.snapshot"), ""},
+		{query.Text("SHOW TABLES"), ""},
+		{query.Text("EXPLAIN FROM orders"), ""},
+		{query.Text("SELECT 1"), ""},
+	} {
+		values := map[string]string{}
+		if strings.Contains(c.q.SQL, "$id") {
+			values["id"] = "a"
+		}
+		got, err := now.Sources(t.Context(), c.q, values)
+		if err != nil || tablesBehind(got) != c.want {
+			t.Errorf("%.80s: got %q, %v, want %q", c.q.SQL, tablesBehind(got), err, c.want)
+		}
+	}
+	for sql, want := range map[string]string{
+		"FROM orders": "orders proven", "FROM order_line_items": "order_line_items not proven", "FROM mart.listing_prices": "product_listing_prices proven, product_listings proven",
+	} {
+		got, err := then.Sources(t.Context(), query.Text(sql), nil)
+		if err != nil || tablesBehind(got) != want {
+			t.Errorf("%s as of the first night: got %q, %v, want %q", sql, tablesBehind(got), err, want)
+		}
+	}
+}
+
+func TestSourcesRunNothing(t *testing.T) {
+	db := openAt(t, wholeCatalog(t, poorNights))
+	if _, err := db.Sources(t.Context(), query.Text("PIVOT product_listings ON name USING count(*)"), nil); !errors.Is(err, query.ErrNoPlan) {
+		t.Errorf("a PIVOT whose values are not known: got %v", err)
+	}
+	for _, sql := range []string{"DELETE FROM orders", "SELECT 1; DELETE FROM orders", "COPY orders TO 'x.csv'", "FROM enable_logging()"} {
+		_, err := db.Sources(t.Context(), query.Text(sql), nil)
+		if refused := (*query.RefusedError)(nil); !errors.As(err, &refused) {
+			t.Errorf("%s: got %v, want a refusal", sql, err)
+		}
+	}
+	if _, err := db.Sources(t.Context(), query.Text("FROM nowhere"), nil); err == nil || !strings.Contains(err.Error(), "nowhere does not exist") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSourcesSayWhyAndSinceWhen(t *testing.T) {
+	db := openAt(t, wholeCatalog(t, poorNights))
+	q := query.Text("SELECT id FROM outlet_listings UNION ALL SELECT id FROM orders UNION ALL SELECT order_id FROM order_line_items UNION ALL SELECT id FROM campaigns UNION ALL SELECT id FROM articles")
+	sources, err := db.Sources(t.Context(), q, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "articles was not read: the snapshot knows no reading of it; order_line_items and orders were not read: missing scope orders.lists; " +
+		"outlet_listings is carried since 2026-11-01 02:00 UTC: GET /outlets answered 500; campaigns is not proven: not proven within 4 passes"
+	if diff := cmp.Diff(want, query.DescribeSources(sources)); diff != "" {
+		t.Errorf("for people (-want +got):\n%s", diff)
+	}
+	var out bytes.Buffer
+	at, err := db.ReadSnapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err = db.Sources(t.Context(), query.Text("SELECT count(*) AS n FROM outlet_listings"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := query.NewGradedJSON(&out, query.Screen{}, at, sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Run(t.Context(), query.Text("SELECT count(*) AS n FROM outlet_listings"), nil, w); err != nil {
+		t.Fatal(err)
+	}
+	if !json.Valid(out.Bytes()) {
+		t.Errorf("not JSON: %s", out.String())
+	}
+	const object = `{"snapshot":{"run_id":"20261102T020000Z","snapshot_at":"2026-11-02T02:00:00Z"},
+"grades":[{"table":"outlet_listings","standing":"carried","grade":"carried_forward","stream":"outlet_listings","reason":"GET /outlets answered 500","rows_since":"2026-11-01T02:00:00Z","last_read_at":"2026-11-01T02:00:00Z","last_proven_at":"2026-11-01T02:00:00Z"}],
+"rows":[
+{"n":0}
+]}
+`
+	if diff := cmp.Diff(object, out.String()); diff != "" {
+		t.Errorf("graded JSON (-want +got):\n%s", diff)
+	}
+}
