@@ -4,10 +4,5 @@ SELECT n.run_id, n.snapshot_at, r.outcome, s.grade, count(s.stream) AS streams
 FROM mart.snapshot AS n
 LEFT JOIN meta.runs AS r ON r.run_id = n.run_id AND r.snapshot_at = n.snapshot_at
 LEFT JOIN meta.streams AS s ON s.run_id = n.run_id
-<<<<<<< HEAD
 GROUP BY n.run_id, n.snapshot_at, r.outcome, s.grade
 ORDER BY coalesce(list_position(['skipped', 'carried_forward', 'best_effort', 'bounded', 'repaired', 'exact'], s.grade), 0)
-=======
-GROUP BY ALL
-ORDER BY min(coalesce(list_position(['skipped', 'carried_forward', 'best_effort', 'bounded', 'repaired', 'exact'], s.grade), 0))
->>>>>>> pages
