@@ -26,8 +26,8 @@ type catalogView struct {
 	Clear              string
 	SQL, Program       string
 	// Order is the sort of the address, which a form would lose.
-	Order string
-	Source             []record
+	Order  string
+	Source []record
 }
 
 // facetView is a facet with its counts.
@@ -216,6 +216,8 @@ func newValueView(f facet, c count, chosen bool) valueView {
 	switch {
 	case c.Null:
 		label = "not stated"
+	case c.Text == "":
+		label = "empty text"
 	case f.key == "dofollow" && c.Text == "true":
 		label = "yes"
 	case f.key == "dofollow" && c.Text == "false":

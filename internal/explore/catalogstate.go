@@ -86,14 +86,20 @@ type choice struct {
 	Null bool
 }
 
-// notStated is the choice of NULL in an address. A text that begins with a bracket gets
-// another one, so that every text has an address of its own.
-const notStated = "(none)"
+// notStated is the choice of NULL in an address and emptyText that of an empty text, which
+// a form cannot send. A text that begins with a bracket gets another one, so that every
+// text has an address of its own.
+const (
+	notStated = "(none)"
+	emptyText = "(empty)"
+)
 
 func (c choice) encode() string {
 	switch {
 	case c.Null:
 		return notStated
+	case c.Text == "":
+		return emptyText
 	case strings.HasPrefix(c.Text, "("):
 		return "(" + c.Text
 	}
@@ -101,10 +107,12 @@ func (c choice) encode() string {
 }
 
 func decodeChoice(text string) choice {
-	if text == notStated {
+	switch {
+	case text == notStated:
 		return choice{Null: true}
-	}
-	if strings.HasPrefix(text, "((") {
+	case text == emptyText:
+		return choice{}
+	case strings.HasPrefix(text, "(("):
 		text = text[1:]
 	}
 	return choice{Text: text}
