@@ -59,7 +59,7 @@ type questionView struct {
 	// Problem says why there is no answer.
 	Problem string
 	Table   *tableView
-	// Total is how many rows the answer has.
+	// Total says how many rows the answer has, and how many of them are here.
 	Total string
 	// Empty lines say why there may be no rows.
 	Empty   []string
@@ -195,6 +195,12 @@ func (q *question) addAnswer(a answer) error {
 	}
 	q.view.Total = groupDigits(a.Total)
 	q.view.Table = buildTable(q.query.Title, a, q.links(), false)
+	if q.view.Table.More != "" {
+		q.view.Table.More = ""
+		q.view.Total += " rows; the table has the first " + groupDigits(len(a.Records)) + ", CSV and Parquet have all"
+	} else {
+		q.view.Total += " rows"
+	}
 	sources, err := q.db.Sources(q.Context(), q.query, q.values)
 	if err != nil && !errors.Is(err, query.ErrNoPlan) {
 		return err
