@@ -33,7 +33,7 @@ func TestOwnQuestionsAreAskedInTheSandbox(t *testing.T) {
 	fatal(t, err)
 	s := &site{version: explore.Version{Run: run, Catalog: newCatalog(t, "records.sql")}}
 	pages, err := explore.New(explore.Config{Newest: s.newest, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
-		Library: func() query.Library { return library }, Timeout: 5 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil))})
+		Library: func() query.Library { return library }, Timeout: 3 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil))})
 	fatal(t, err)
 	s.Server = httptest.NewServer(pages.Handler())
 	t.Cleanup(func() { s.Close(); fatal(t, pages.Close()) })
