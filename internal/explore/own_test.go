@@ -25,20 +25,19 @@ func TestOwnQuestionsAreAskedInTheSandbox(t *testing.T) {
 		"writing": "-- title: Writing\nDROP TABLE product_listings",
 		"reading": "-- title: Reading\nSELECT * FROM read_text('/etc/passwd')",
 		"twice":   "-- title: Twice\nSELECT 1 AS a, 2 AS a",
+		"faulty":  "-- title: Faulty\n-- param: x\nSELECT $x",
 		"long":    "-- title: Long\nSELECT i AS n, 'x' || i AS text FROM range(2500) AS t(i) ORDER BY i",
 	} {
 		fatal(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
 	}
-	library, err := query.Load(dir)
-	fatal(t, err)
 	s := &site{version: explore.Version{Run: run, Catalog: newCatalog(t, "records.sql")}}
 	pages, err := explore.New(explore.Config{Newest: s.newest, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
-		Library: func() query.Library { return library }, Timeout: 3 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil))})
+		Library: func() (query.Library, error) { return query.Load(dir) }, Timeout: 3 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil))})
 	fatal(t, err)
 	s.Server = httptest.NewServer(pages.Handler())
 	t.Cleanup(func() { s.Close(); fatal(t, pages.Close()) })
 
-	wantTexts(t, s.get(t, "/questions", http.StatusOK), "<script>alert(1)</script> own", "Price by segment")
+	wantTexts(t, s.get(t, "/questions", http.StatusOK), "<script>alert(1)</script> own", "Price by segment", "faulty.sql:2: state a parameter as name type default")
 	wantTexts(t, s.get(t, "/questions/hostile", http.StatusOK), "Fill in the form first: Least has no default.")
 	body := s.get(t, "/questions/hostile?p.least=50", http.StatusOK)
 	wantTexts(t, body, "1 rows", "Guest post", "</td><script>", "<u>head</u>", "<b>least</b>")

@@ -24,11 +24,19 @@ type queryEntry struct {
 	Own bool
 }
 
+// questionsView is the list of the named queries.
+type questionsView struct {
+	Subjects []subjectView
+	// Problems say which files of the user were left out, and why.
+	Problems []string
+}
+
 // showQuestions lists the named queries by subject.
 func showQuestions(v *visit) (reply, error) {
 	var subjects []subjectView
 	at := map[string]int{}
-	for _, q := range v.library.List() {
+	library, err := v.library()
+	for _, q := range library.List() {
 		subject := q.Subject
 		if subject == "" {
 			subject = "own"
@@ -41,7 +49,11 @@ func showQuestions(v *visit) (reply, error) {
 		s.Queries = append(s.Queries, queryEntry{Title: q.Title, About: firstSentence(q.About), Link: v.links().linkQuestion(q.Name), Own: q.IsOwn()})
 	}
 	slices.SortStableFunc(subjects, func(a, b subjectView) int { return strings.Compare(a.Subject, b.Subject) })
-	return page{Title: "Questions", Template: "questions", Data: subjects}, nil
+	view := questionsView{Subjects: subjects}
+	if faulty, ok := errors.AsType[*query.FilesError](err); ok {
+		view.Problems, err = faulty.Problems, nil
+	}
+	return page{Title: "Questions", Template: "questions", Data: view}, err
 }
 
 func firstSentence(text string) string {
@@ -126,7 +138,11 @@ func sendAnswer(v *visit) (reply, error) {
 // findQuestion reads the name and the parameters of an address.
 func (v *visit) findQuestion() (*question, error) {
 	name := v.PathValue("name")
-	found, ok := v.library.Find(name)
+	library, err := v.library()
+	found, ok := library.Find(name)
+	if err != nil && !errors.As(err, new(*query.FilesError)) {
+		return nil, err
+	}
 	if !ok {
 		return nil, &statusError{http.StatusNotFound, fmt.Sprintf("find no named query %q", name), "Questions lists them all."}
 	}

@@ -22,8 +22,7 @@ type visit struct {
 	snapshot *snapshot
 	db       *query.DB
 	program  string
-	// library is the named queries that can be asked.
-	library query.Library
+	library  func() (query.Library, error)
 }
 
 // answer is what a query returned. Total counts all records, also those beyond
