@@ -60,14 +60,10 @@ func (s *state) chosen(b *binder, without string) []string {
 
 // priced are the conditions of a price of some currencies and tiers.
 func (s *state) priced(ix *index, currencies, tiers []choice) []string {
-	price := ix.price(currencies, tiers)
-	if ranged := s.Ranges["price"].on(price); len(ranged) > 0 {
-		return ranged
-	}
 	if len(currencies)+len(tiers) == 0 {
 		return nil
 	}
-	return []string{price + " IS NOT NULL"}
+	return append([]string{"(" + ix.has(currencies, tiers) + ")"}, s.Ranges["price"].on(ix.price(currencies, tiers))...)
 }
 
 // whereAll writes conditions; none are true.
@@ -88,7 +84,7 @@ func (s *state) countStatement(ix *index, b *binder) string {
 	from, found := "derived.listings AS d", s.found(b)
 	head := ""
 	if len(s.words()) > 0 {
-		head = "WITH found AS MATERIALIZED (SELECT * EXCLUDE (search) FROM derived.listings AS d" + whereAll(found) + ")\n"
+		head = "WITH found AS MATERIALIZED (SELECT " + s.countedColumns(ix) + " FROM derived.listings AS d" + whereAll(found) + ")\n"
 		from, found = "found AS d", nil
 	}
 	currencies, tiers := s.Chosen["currency"], s.Chosen["tier"]
@@ -114,6 +110,22 @@ func (s *state) countStatement(ix *index, b *binder) string {
 			") ON COLUMNS(*) INTO NAME facet VALUE n) SELECT 'offer', facet, n")
 	}
 	return head + strings.Join(parts, "\nUNION ALL ")
+}
+
+// countedColumns are those that counting needs: few, since a search can find all.
+func (s *state) countedColumns(ix *index) string {
+	names := []string{"d.offers"}
+	for _, f := range facets() {
+		if f.key != "currency" && f.key != "tier" {
+			names = append(names, "d."+f.key)
+		}
+	}
+	if _, ranged := s.Ranges["price"]; ranged {
+		for code := range ix.offers {
+			names = append(names, "d.price_"+strconv.Itoa(code))
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // countListings counts what the address finds, unless that was asked for lately.

@@ -35,8 +35,8 @@ type counted struct {
 }
 
 const (
-	// mostOffers bounds the columns of prices.
-	mostOffers = 64
+	// mostOffers bounds the columns of prices, and is what the bits of a BIGINT can say.
+	mostOffers = 62
 	// mostCounted is how many filters are remembered.
 	mostCounted = 32
 )
@@ -61,31 +61,68 @@ func (s *snapshot) useIndex(ctx context.Context) (*index, error) {
 	}
 }
 
+// partRows is how many listings are indexed at a time.
+const partRows = 200_000
+
 // build makes the tables.
 func (ix *index) build(ctx context.Context, db *query.DB) error {
 	if err := ix.readOffers(ctx, db); err != nil {
 		return err
 	}
-	text, err := statements.ReadFile("sql/catalog_index.sql")
+	var tables, prices, codes, joins strings.Builder
+	for _, t := range codedTexts() {
+		fmt.Fprintf(&tables, "CREATE TABLE derived.%[1]s AS SELECT CAST(row_number() OVER (ORDER BY value NULLS FIRST) AS INTEGER) AS code, value\n"+
+			"FROM (SELECT DISTINCT CAST(%[2]s AS VARCHAR) AS value FROM main.product_listings);\n", t.key, t.column)
+		fmt.Fprintf(&joins, "\nLEFT JOIN derived.%[1]s AS %[1]s ON %[1]s.value IS NOT DISTINCT FROM CAST(l.%[2]s AS VARCHAR)", t.key, t.column)
+		code := t.key + ".code"
+		if t.label == "" { // it is sorted by, and NULL stands last both ways
+			code = "CASE WHEN " + t.key + ".value IS NOT NULL THEN " + code + " END"
+		}
+		fmt.Fprintf(&codes, ",\n    %s AS %s", code, t.key)
+	}
+	for code := range ix.offers {
+		fmt.Fprintf(&prices, ",\n    min(p.unit_amount) FILTER (o.code = %[1]d) AS price_%[1]d", code)
+	}
+	rows, err := collect(ctx, db, query.Query{Name: "catalog", SQL: "SELECT coalesce(max(rowid) + 1, 0) AS n FROM main.product_listings"}, nil)
 	if err != nil {
 		return err
 	}
-	var tables, prices, codes, joins strings.Builder
+	n, err := strconv.Atoi(rows.Records[0]["n"].Text)
+	if err != nil {
+		return fmt.Errorf("count listings: %w", err)
+	}
+	pairs := []string{"{value_tables}", tables.String(), "{price_columns}", prices.String(), "{value_codes}", codes.String(), "{value_joins}", joins.String()}
+	err = derive(ctx, db, "catalog_values", pairs...)
+	into := "CREATE TABLE derived.listings AS"
+	for from := 0; err == nil && from < max(n, 1); from += partRows {
+		err = derive(ctx, db, "catalog_part", append(pairs, "{from}", strconv.Itoa(from), "{to}", strconv.Itoa(from+partRows), "{into}", into)...)
+		into = "INSERT INTO derived.listings"
+	}
+	if err != nil {
+		return err
+	}
+	return derive(ctx, db, "catalog_tags")
+}
+
+// derive runs a file of the folder sql with pairs of a placeholder and what it stands for.
+func derive(ctx context.Context, db *query.DB, file string, pairs ...string) error {
+	text, err := statements.ReadFile("sql/" + file + ".sql")
+	if err != nil {
+		return err
+	}
+	return db.Derive(ctx, strings.NewReplacer(pairs...).Replace(string(text)))
+}
+
+// codedTexts are the columns of product_listings that the index has as numbers: facets, and
+// what the table is sorted by.
+func codedTexts() []facet {
+	coded := []facet{{key: "name", column: "name"}, {key: "outlet_name", column: "outlet_name"}}
 	for _, f := range facets() {
-		if f.column == "" {
-			continue
+		if f.column != "" {
+			coded = append(coded, f)
 		}
-		fmt.Fprintf(&tables, "CREATE TABLE derived.%s AS SELECT CAST(row_number() OVER (ORDER BY value NULLS FIRST) AS INTEGER) AS code, value\n"+
-			"FROM (SELECT DISTINCT CAST(%s AS VARCHAR) AS value FROM main.product_listings);\n", f.key, f.column)
-		fmt.Fprintf(&codes, ",\n    %[1]s.code AS %[1]s", f.key)
-		fmt.Fprintf(&joins, "\nLEFT JOIN derived.%[1]s AS %[1]s ON %[1]s.value IS NOT DISTINCT FROM CAST(l.%[2]s AS VARCHAR)", f.key, f.column)
 	}
-	for code := range ix.offers {
-		fmt.Fprintf(&prices, ",\n    min(p.unit_amount) FILTER (o.code = %d) AS price_%d", code, code)
-	}
-	parts := strings.NewReplacer("{facet_tables}", tables.String(), "{price_columns}", prices.String(),
-		"{facet_codes}", codes.String(), "{facet_joins}", joins.String())
-	return db.Derive(ctx, parts.Replace(string(text)))
+	return coded
 }
 
 // readOffers makes the table of offers and reads it.
@@ -107,6 +144,17 @@ func (ix *index) readOffers(ctx context.Context, db *query.DB) error {
 		ix.offers = append(ix.offers, offer{choice{r["currency"].Text, r["currency"].Null}, choice{r["tier"].Text, r["tier"].Null}})
 	}
 	return nil
+}
+
+// has is the condition that a listing has a price of some currencies and tiers.
+func (ix *index) has(currencies, tiers []choice) string {
+	mask := int64(0)
+	for code, o := range ix.offers {
+		if fits(currencies, o.Currency) && fits(tiers, o.Tier) {
+			mask |= 1 << code
+		}
+	}
+	return fmt.Sprintf("d.offers & %d <> 0", mask)
 }
 
 // price is the lowest price of some currencies and tiers, as an expression over the

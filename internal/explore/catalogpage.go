@@ -1,8 +1,10 @@
 package explore
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,24 +160,45 @@ func (s *state) readRows(v *visit, ix *index) ([]record, error) {
 	names := []string{"l.rowid AS source"}
 	for _, c := range s.shownColumns() {
 		for _, name := range c.plain {
-			if name != "price" {
+			if name != "price" && name != "tags" { // those are in the index
 				names = append(names, s.plainColumn(name, nil))
 			}
 		}
 	}
-	for i, c := range ix.currencies() {
-		names = append(names, ix.price([]choice{c}, s.Chosen["tier"])+" AS from_"+strconv.Itoa(i))
-	}
-	found, err := v.run(query.Query{Name: "catalog", SQL: "SELECT " + strings.Join(names, ", ") +
-		"\nFROM main.product_listings AS l JOIN derived.listings AS d ON d.source = l.rowid" +
-		"\nWHERE l.rowid IN (" + strings.Join(sources, ", ") + ")"}, nil)
+	// A subquery lets DuckDB skip the blocks that hold none of the rows; a list does not.
+	picked := " IN (SELECT unnest([" + strings.Join(sources, ", ") + "]))"
+	found, err := v.run(query.Query{Name: "catalog", SQL: "SELECT " + strings.Join(names, ", ") + " FROM main.product_listings AS l WHERE l.rowid" + picked}, nil)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.addDerived(v, ix, found.Records, picked); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(found.Records, func(a, b record) int {
 		return slices.Index(sources, a["source"].Text) - slices.Index(sources, b["source"].Text)
 	})
 	return found.Records, nil
+}
+
+// addDerived sets tags and the lowest price in each currency beside what was read of a
+// listing.
+func (s *state) addDerived(v *visit, ix *index, rows []record, picked string) error {
+	names := []string{"d.source", "(SELECT s.tags FROM derived.tag_sets AS s WHERE s.code = d.tag) AS tags"}
+	for i, c := range ix.currencies() {
+		names = append(names, ix.price([]choice{c}, s.Chosen["tier"])+" AS from_"+strconv.Itoa(i))
+	}
+	prices, err := v.run(query.Query{Name: "catalog", SQL: "SELECT " + strings.Join(names, ", ") + " FROM derived.listings AS d WHERE d.source" + picked}, nil)
+	if err != nil {
+		return err
+	}
+	bySource := map[string]record{}
+	for _, r := range prices.Records {
+		bySource[r["source"].Text] = r
+	}
+	for _, r := range rows {
+		maps.Copy(r, bySource[r["source"].Text])
+	}
+	return nil
 }
 
 // facetViews sets the counts beside what is chosen. A chosen value that nothing has is
@@ -286,6 +309,8 @@ func (s *state) field(c column, r record, ix *index) field {
 		f.Kind, f.Text = "number", groupDigits(value)
 	case "created":
 		f.Kind, f.Text = "moment", formatMoment(value)
+	case "tags":
+		f.Text = joinTexts(value.Text)
 	case "dofollow":
 		f.Text = map[string]string{"true": "yes", "false": "no"}[value.Text]
 	case "days":
@@ -313,4 +338,13 @@ func (s *state) prices(r record, ix *index) string {
 		}
 	}
 	return strings.Join(all, " · ")
+}
+
+// joinTexts writes a list of texts, which a cell has as JSON, with commas.
+func joinTexts(list string) string {
+	var texts []string
+	if json.Unmarshal([]byte(list), &texts) != nil {
+		return list
+	}
+	return strings.Join(texts, ", ")
 }
