@@ -110,6 +110,8 @@ func testRecordsAsTheyWere(t *testing.T, s *site) {
 		t.Errorf("the page of the first snapshot knows what came later:\n%s", said)
 	}
 	wantLinks(t, body, "/explore/outlets/O1?as_of=20261101T020000Z", "/explore/orders/R1?as_of=20261101T020000Z")
+	wantLinks(t, body, "/explore/catalog", "/explore/orders?as_of=20261101T020000Z")
+	wantLinks(t, s.get(t, "/orders?as_of=20261101T020000Z&q=acme", http.StatusOK), "?q=acme")
 	if !strings.Contains(body, `<option value="20261101T020000Z" selected>`) {
 		t.Error("the choice does not stand at the snapshot")
 	}
