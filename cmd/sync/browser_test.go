@@ -24,7 +24,7 @@ type browser struct {
 	session string
 	// origin is the server that pages may ask; empty: none.
 	origin string
-	calls   int
+	calls  int
 	// problems are errors on the console, requests for anything but the file,
 	// and breaches of the page's policy.
 	problems []string
