@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Best value for authority
 -- grain: one row per price among the best of its tier and currency
--- about: The listings with the lowest price per point of domain authority, of each tier and currency. Prices that are not above zero are left out. The price per point is rounded to 4 places; equal ones are in the order of authority, then of id.
+-- about: The listings with the lowest price per point of domain authority, of each tier and currency. Prices that are not above zero are left out. The price per point is rounded to 4 places; equal ones are in the order of authority, then of id. The tier and currency with most prices come first.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
@@ -17,7 +17,10 @@ WITH valued AS (
 ),
 -- Names are joined to the few that remain.
 best AS (
-    SELECT *, row_number() OVER (PARTITION BY pricing_tier, currency ORDER BY per_point, domain_authority DESC, listing_id, position) AS rank
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY pricing_tier, currency ORDER BY per_point, domain_authority DESC, listing_id, position) AS rank,
+        count(*) OVER (PARTITION BY pricing_tier, currency) AS market_prices
     FROM valued
     QUALIFY rank <= $top
 )
@@ -37,4 +40,4 @@ SELECT
     CAST(b.per_point AS DECIMAL(18, 4))   AS price_per_point
 FROM best AS b
 JOIN product_listings AS l ON l.id = b.listing_id
-ORDER BY b.pricing_tier, b.currency, b.rank
+ORDER BY b.market_prices DESC, b.pricing_tier, b.currency, b.rank

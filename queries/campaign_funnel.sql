@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Campaign funnel
--- grain: one row per campaign, those with the earliest target date first
--- about: How far each campaign is: articles planned (the campaign's own number), order items assigned, articles begun, with a brief, with a draft, published (by status or with a live address) and ended otherwise. A campaign is late when its target date is before the snapshot and fewer articles are published than planned or begun, ended ones aside. Deleted campaigns and articles are left out.
+-- grain: one row per campaign, late ones first and finished ones last
+-- about: How far each campaign is: articles planned (the campaign's own number), order items assigned, articles begun, with a brief, with a draft, published (by status or with a live address) and ended otherwise. A campaign is late when its target date is before the snapshot and fewer articles are published than planned or begun, ended ones aside. Late campaigns come first and then those that run, the earliest target date first; finished ones, of which nothing is left to publish, come last, the latest first. Deleted campaigns and articles are left out.
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 WITH steps AS (
@@ -23,26 +23,50 @@ WITH steps AS (
 ),
 assigned AS (
     SELECT campaign_id, count(*) AS order_items FROM profile_order_items GROUP BY campaign_id
+),
+known AS (
+    SELECT
+        c.id                              AS campaign_id,
+        c.name                            AS campaign_name,
+        coalesce(p.name, c.profile_name)  AS profile_name,
+        c.status                          AS campaign_status,
+        c.target_date,
+        c.total_articles                  AS planned_articles,
+        coalesce(a.order_items, 0)        AS order_items,
+        coalesce(s.articles, 0)           AS articles,
+        coalesce(s.with_brief, 0)         AS with_brief,
+        coalesce(s.with_draft, 0)         AS with_draft,
+        coalesce(s.published, 0)          AS published,
+        coalesce(s.ended, 0)              AS ended,
+        coalesce(c.target_date < (SELECT snapshot_at FROM mart.snapshot), false) AS is_past,
+        coalesce(s.published, 0) < greatest(coalesce(c.total_articles, 0), coalesce(s.articles, 0)) - coalesce(s.ended, 0) AS is_open
+    FROM campaigns AS c
+    LEFT JOIN steps AS s ON s.campaign_id = c.id
+    LEFT JOIN assigned AS a ON a.campaign_id = c.id
+    LEFT JOIN profiles AS p ON p.id = c.profile_id
+    WHERE c.deleted_at IS NULL
+),
+placed AS (
+    SELECT
+        *,
+        is_past AND is_open AS is_late,
+        CASE WHEN is_past AND is_open THEN 1 WHEN is_open OR articles = 0 THEN 2 ELSE 3 END AS place
+    FROM known
 )
 SELECT
-    c.id                              AS campaign_id,
-    c.name                            AS campaign_name,
-    coalesce(p.name, c.profile_name)  AS profile_name,
-    c.status                          AS campaign_status,
-    c.target_date,
-    coalesce(c.target_date < (SELECT snapshot_at FROM mart.snapshot), false)
-        AND coalesce(s.published, 0) < greatest(coalesce(c.total_articles, 0), coalesce(s.articles, 0)) - coalesce(s.ended, 0) AS is_late,
-    c.total_articles                  AS planned_articles,
-    coalesce(a.order_items, 0)        AS order_items,
-    coalesce(s.articles, 0)           AS articles,
-    coalesce(s.with_brief, 0)         AS with_brief,
-    coalesce(s.with_draft, 0)         AS with_draft,
-    coalesce(s.published, 0)          AS published,
-    coalesce(s.ended, 0)              AS ended,
-    CAST(100 * s.published / nullif(s.articles, 0) AS DECIMAL(38, 1)) AS published_percent
-FROM campaigns AS c
-LEFT JOIN steps AS s ON s.campaign_id = c.id
-LEFT JOIN assigned AS a ON a.campaign_id = c.id
-LEFT JOIN profiles AS p ON p.id = c.profile_id
-WHERE c.deleted_at IS NULL
-ORDER BY c.target_date NULLS LAST, c.id
+    campaign_id,
+    campaign_name,
+    profile_name,
+    campaign_status,
+    target_date,
+    is_late,
+    planned_articles,
+    order_items,
+    articles,
+    with_brief,
+    with_draft,
+    published,
+    ended,
+    CAST(100 * published / nullif(articles, 0) AS DECIMAL(38, 1)) AS published_percent
+FROM placed
+ORDER BY place, CASE WHEN place < 3 THEN target_date END NULLS LAST, target_date DESC NULLS LAST, campaign_id

@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price by domain authority
 -- grain: one row per tier, currency and band of ten points
--- about: What authority costs. Quartiles are prices that occur. The price per point is a price divided by its own domain authority, its median rounded to 4 places; it is empty for an authority of zero or unknown. An authority that is unknown or not between 0 and 100 is a band of its own.
+-- about: What authority costs. Quartiles are prices that occur. The price per point is a price divided by its own domain authority, its median rounded to 4 places; it is empty for an authority of zero or unknown. An authority that is unknown or not between 0 and 100 is a band of its own. The tier and currency with most prices come first.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
@@ -29,4 +29,4 @@ SELECT
     CAST(quartiles[3] AS DECIMAL(18, 2)) AS p75_price,
     CAST(per_point AS DECIMAL(18, 4))    AS median_price_per_point
 FROM bands
-ORDER BY pricing_tier, currency, authority_band
+ORDER BY sum(prices) OVER (PARTITION BY pricing_tier, currency) DESC, pricing_tier, currency, authority_band

@@ -1,7 +1,7 @@
 -- subject: report
 -- title: Headline numbers of the report
 -- grain: one row per figure, and per pricing tier and currency for the median prices
--- about: The numbers at the top of the report; with --as-of those of an earlier snapshot. Every one is that of another query, summed up: listings and outlets are those of headline, what is owed is payables_ageing, overdue is overdue_articles, the margin is that of margin_by_outlet, refunded items left out. Amounts of orders and items have no currency: the sums hold if the team settles in one. Days are of 24 hours back from the snapshot.
+-- about: The numbers at the top of the report; with --as-of those of an earlier snapshot. Every one is that of another query, summed up: listings and outlets are those of headline, what is owed is payables_ageing, overdue is overdue_articles, the margin is that of margin_by_outlet, refunded items left out. Amounts of orders and items have no currency: the sums hold if the team settles in one. Days are of 24 hours back from the snapshot. reads are the tables that the figure counts: where one of them was never read, the figure means nothing.
 -- param: prices COUNT? 3 -- median prices of so many tiers and currencies, those with most prices
 -- param: published VARCHAR published,live -- status prefixes of an article that is published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes of an article that ended unpublished
@@ -28,34 +28,35 @@ live AS (
     GROUP BY article_id
 ),
 figures AS (
-    SELECT 1 AS place, 'Product listings' AS figure, NULL AS unit, count(*) AS value FROM product_listings
+    SELECT 1 AS place, 'Product listings' AS figure, NULL AS unit, count(*) AS value, 'product_listings' AS reads FROM product_listings
     UNION ALL
-    SELECT 2, 'Outlets', NULL, count(*) FROM outlets
+    SELECT 2, 'Outlets', NULL, count(*), 'outlets' FROM outlets
     UNION ALL
-    SELECT 3, 'Median price, ' || coalesce(pricing_tier, 'no tier'), coalesce(currency, 'no currency'), median FROM markets
+    SELECT 3, 'Median price, ' || coalesce(pricing_tier, 'no tier'), coalesce(currency, 'no currency'), median, 'product_listings,product_listing_prices' FROM markets
     UNION ALL
-    SELECT 4, 'Orders paid, 30 days', NULL, count(*)
+    SELECT 4, 'Orders paid, 30 days', NULL, count(*), 'orders'
     FROM orders, clock WHERE deleted_at IS NULL AND date_paid > now - INTERVAL 720 HOURS AND date_paid <= now
     UNION ALL
-    SELECT 5, 'Margin, 30 days', 'amount', coalesce(sum(margin), 0)
+    SELECT 5, 'Margin, 30 days', 'amount', coalesce(sum(margin), 0), 'order_items'
     FROM mart.order_item_margins, clock WHERE NOT is_refunded AND paid_at > now - INTERVAL 720 HOURS AND paid_at <= now
     UNION ALL
-    SELECT 6, 'Unpaid commissions', 'amount', coalesce(sum(amount), 0)
+    SELECT 6, 'Unpaid commissions', 'amount', coalesce(sum(amount), 0), 'order_items'
     FROM mart.payables WHERE kind = 'commission' AND NOT is_settled
     UNION ALL
-    SELECT 7, 'Owed to publishers', 'amount', coalesce(sum(amount), 0)
+    SELECT 7, 'Owed to publishers', 'amount', coalesce(sum(amount), 0), 'order_items'
     FROM mart.payables WHERE kind = 'publisher' AND NOT is_settled
     UNION ALL
-    SELECT 8, 'Articles in progress', NULL, count(*) FROM open_articles
+    SELECT 8, 'Articles in progress', NULL, count(*), 'campaign_articles' FROM open_articles
     UNION ALL
-    SELECT 9, 'Articles overdue', NULL, count(*) FROM open_articles, clock WHERE expected_at < now
+    SELECT 9, 'Articles overdue', NULL, count(*), 'articles' FROM open_articles, clock WHERE expected_at < now
     UNION ALL
-    SELECT 10, 'Articles published, 7 days', NULL, count(*)
+    SELECT 10, 'Articles published, 7 days', NULL, count(*), 'article_statuses'
     FROM live, clock WHERE live_at > now - INTERVAL 168 HOURS AND live_at <= now
 )
 SELECT
     figure,
     unit,
-    CAST(value AS DECIMAL(18, 2)) AS value
+    CAST(value AS DECIMAL(18, 2)) AS value,
+    reads
 FROM figures
 ORDER BY place, figure, unit

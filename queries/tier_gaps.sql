@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Gaps between tiers
--- grain: one row per currency and pair of tiers, in the order of their names
--- about: What a tier costs more than another one for the same product. The gap is the compared tier's price less the tier's, for each listing that has both in one currency; quartiles are gaps that occurred. Where a listing has several prices of a tier, the lowest stands. Prices without a tier are left out.
+-- grain: one row per currency and pair of tiers, those with most listings first
+-- about: What a tier costs more than another one for the same product. Of a pair, the tier is the one that more listings have, and the compared one the other. The gap is the compared tier's price less the tier's, for each listing that has both in one currency; quartiles are gaps that occurred. Where a listing has several prices of a tier, the lowest stands. Prices without a tier are left out.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 WITH lowest AS (
@@ -11,6 +11,10 @@ WITH lowest AS (
       AND ($currency IS NULL OR currency = $currency)
     GROUP BY ALL
 ),
+ranked AS (
+    SELECT *, count(*) OVER (PARTITION BY currency, pricing_tier) AS tier_listings
+    FROM lowest
+),
 pairs AS (
     SELECT
         a.currency,
@@ -19,10 +23,10 @@ pairs AS (
         a.amount,
         b.amount            AS compared,
         b.amount - a.amount AS gap
-    FROM lowest AS a
-    JOIN lowest AS b ON b.product_listing_id = a.product_listing_id
+    FROM ranked AS a
+    JOIN ranked AS b ON b.product_listing_id = a.product_listing_id
         AND b.currency IS NOT DISTINCT FROM a.currency
-        AND b.pricing_tier > a.pricing_tier
+        AND (b.tier_listings < a.tier_listings OR b.tier_listings = a.tier_listings AND b.pricing_tier > a.pricing_tier)
 ),
 gaps AS (
     SELECT
@@ -51,4 +55,4 @@ SELECT
     CAST(percent AS DECIMAL(38, 1))               AS median_gap_percent,
     compared_cheaper
 FROM gaps
-ORDER BY currency, tier, compared_tier
+ORDER BY listings DESC, currency, tier, compared_tier

@@ -14,6 +14,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/explore"
 	"placementsync/internal/hosts"
+	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
 
@@ -71,7 +72,7 @@ func (g *globals) newExplorer(wh *warehouse.Warehouse, cfg config.Config) (*expl
 			run, _, err := wh.Versions.Latest()
 			return explore.Version{Run: run, Catalog: wh.Folder.VersionCatalog(run)}, err
 		},
-		MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Program: program, Library: g.currentQueries, Log: g.newLogger(),
+		MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Program: program, Library: func() (query.Library, error) { return query.Load(cfg.Queries.Dir) }, Log: g.newLogger(),
 	})
 }
 

@@ -37,16 +37,6 @@ func (g *globals) loadQueries() (query.Library, error) {
 	return all, err
 }
 
-// currentQueries are the queries as their files are now; without a folder that can be read,
-// the built-in ones.
-func (g *globals) currentQueries() query.Library {
-	all, err := g.silent().loadQueries()
-	if err != nil {
-		all, _ = query.Load("") // they are part of the program
-	}
-	return all
-}
-
 // resolveQuery reads the query of a user: the name of one, or SQL.
 func (g *globals) resolveQuery(text string) (query.Query, error) {
 	if !query.IsName(text) {

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	"placementsync/internal/config"
-	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/notify"
@@ -54,17 +52,8 @@ func newAlert(event string, r ledger.Run, err error) notify.Alert {
 	if err != nil {
 		a.Error, a.ExitCode = err.Error(), cmp.Or(r.ExitCode, ledger.Failed.ExitCode())
 	}
-	for _, s := range r.Streams {
-		if gradeWorry(s.Grade) > 0 {
-			a.Streams = append(a.Streams, notify.Stream{Stream: s.Stream, Grade: s.Grade, Reason: s.Reason})
-		}
+	for _, s := range r.Lacks() {
+		a.Streams = append(a.Streams, notify.Stream{Stream: s.Stream, Grade: s.Grade, Standing: string(ledger.StandingOf(s.Grade)), Reason: s.Reason})
 	}
-	slices.SortStableFunc(a.Streams, func(x, y notify.Stream) int { return gradeWorry(y.Grade) - gradeWorry(x.Grade) })
 	return a
-}
-
-// gradeWorry orders the grades of an alert. Skipped comes last: the token may simply
-// lack a scope.
-func gradeWorry(grade string) int {
-	return slices.Index([]string{"", string(fetch.Skipped), string(fetch.BestEffort), string(fetch.CarriedForward)}, grade)
 }

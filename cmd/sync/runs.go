@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/query"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
@@ -65,10 +66,10 @@ func runsTable(w io.Writer, runs []ledger.Run, seen string) error {
 		_, err := fmt.Fprintln(w, "no run yet: start one with placementsync run")
 		return err
 	}
-	t := newTable("run", "kind", "readers", "started", "took", "attempts", "outcome", "exit", "requests", "received", "retries", "rows", "new", "changed", "gone", "grades", "error")
+	t := newTable("run", "kind", "readers", "started", "took", "attempts", "outcome", "exit", "requests", "received", "retries", "rows", "new", "changed", "gone", "grades", "why")
 	for _, r := range runs {
 		t.AppendRow(table.Row{r.ID, cmp.Or(r.Kind, ledger.Night), readersMark(r, seen), r.StartedAt.Format(time.DateTime), durationText(r),
-			r.Attempts, r.Outcome, exitCodeText(r), r.Requests, sizeText(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, countGrades(r), firstLine(r.Error)})
+			r.Attempts, r.Outcome, exitCodeText(r), r.Requests, sizeText(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, countGrades(r), query.OnScreen(r.Why())})
 	}
 	alignRight(t, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15)
 	_, err := fmt.Fprintln(w, t.Render())
@@ -104,11 +105,11 @@ func exitCodeText(r ledger.Run) string {
 	return strconv.Itoa(r.ExitCode)
 }
 
-// countGrades sums up the streams of a run: "8 exact, 1 skipped".
+// countGrades sums up the streams of a run, the worst first: "1 skipped, 8 exact".
 func countGrades(r ledger.Run) string {
 	counts := map[string]int{}
 	var order []string
-	for _, s := range r.Streams {
+	for _, s := range r.WorstFirst() {
 		if counts[s.Grade] == 0 {
 			order = append(order, s.Grade)
 		}

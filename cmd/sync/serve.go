@@ -181,7 +181,7 @@ func (s *service) writeReport(ctx context.Context, cfg config.Config) {
 	quietly := *s.g
 	quietly.stdout = io.Discard
 	file := reportFile(cfg.Warehouse.Dir)
-	err := runReport(ctx, &quietly, file)
+	err := runReport(ctx, &quietly, file, "/explore/questions/")
 	if mode := cfg.Warehouse.Mode(); err == nil && mode != 0 {
 		err = os.Chmod(file, mode)
 	}

@@ -55,7 +55,7 @@ func showOutcome(w io.Writer, res pipeline.Result, dryRun bool) error {
 	case dryRun && r.Outcome == ledger.Complete:
 		verdict = "dry run, nothing published"
 	case r.Outcome == ledger.Partial:
-		verdict = "published, partial: some streams keep earlier rows or have none"
+		verdict = "published, partial: " + query.OnScreen(r.Why())
 	case r.Outcome != ledger.Complete:
 		verdict = "nothing published, the last snapshot stays"
 	}

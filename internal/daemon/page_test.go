@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +50,7 @@ func someStreams(began time.Time) []ledger.Stream {
 		{Stream: "outlet_listings", Grade: "repaired", Reason: "the list changed during pass 1; pass 2 brought nothing new", Rows: 41_022, Requests: 823, Retries: 4},
 		{Stream: "product_listings", Grade: "best_effort", Reason: "the list still changed in pass 4 of 4", Rows: 82_100, Requests: 3_284, Rejects: 12},
 		{Stream: "orders", Grade: "carried_forward", Reason: `fetch stream "orders": GET /orders answered 503 Service Unavailable after 6 attempts; what has landed is kept, the next run asks again`,
-			Rows: 9_001, Requests: 6, Retries: 5, AgeSince: began.AddDate(0, 0, -1)},
+			Rows: 9_001, Requests: 6, Retries: 5, AgeSince: began.AddDate(0, 0, -1), Lacking: true},
 		{Stream: "files", Grade: "skipped", Reason: "missing scope files.read"},
 	}
 }
@@ -59,16 +60,27 @@ func TestPageShowsNightsStreamsAndProgress(t *testing.T) {
 	text := busy(t).get("/").Body.String()
 	for _, want := range []string{
 		`<title>ready - placementsync</title>`, `content="3"`, `<a href="report">`,
-		"2026-11-20 02:00 UTC<small>1 d 0 h old, complete</small>",
+		"2026-11-20 02:00 UTC<small>1 d 0 h old, complete, 1 stream not read, 1 carried, 1 not proven</small>",
 		"1,204 of about 3,412 requests, 9.8 a second of 10.0 allowed, 3 retries, about 3 min 42 s left",
 		`<progress max="100" value="37">37 %</progress> 310 of 821`, `<progress></progress> 12`,
 		`<span class="state failed">failed</span>`, "6 min 12 s", "1,234,567",
 		"extract: no stream could be read; nothing was published, the last snapshot stays</td>",
 		`<span class="grade carried-forward">carried_forward</span>`, "(rows of 2026-11-19 02:00 UTC)",
+		// Why a night was partial, in the line of the night.
+		`<span class="state partial">partial</span>`, `<td class="why">orders is carried since 2026-11-17 02:00 UTC: fetch stream &#34;orders&#34;`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
+	}
+	// What somebody can act on comes first, then what is least sure.
+	var order []string
+	_, streams, _ := strings.Cut(text, "<h2>Streams of")
+	for _, m := range regexp.MustCompile(`<th scope="row">(\w+)<`).FindAllStringSubmatch(streams, -1) {
+		order = append(order, m[1])
+	}
+	if got := strings.Join(order, " "); got != "orders files product_listings token outlet_listings" {
+		t.Errorf("the streams are in the order %s", got)
 	}
 	if strings.Contains(text, "<script") || strings.Contains(text, "style=") {
 		t.Error("the page needs what its policy forbids")

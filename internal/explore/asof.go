@@ -45,6 +45,13 @@ func (v *visit) listSnapshots() (asOfView, error) {
 	return view, nil
 }
 
+// newestAddress is that of the page in the newest snapshot.
+func (v *visit) newestAddress() string {
+	asked := v.URL.Query()
+	asked.Del(asOfKey)
+	return "?" + asked.Encode()
+}
+
 // othersOf are the keys of an address without that of the snapshot, in a fixed order.
 func othersOf(asked url.Values) []pair {
 	var others []pair

@@ -12,7 +12,8 @@ type datum struct {
 	Text string
 	// Unit stands behind the value, such as a currency.
 	Unit string
-	// Class is how it is set: n a number, t a time, w a long text, none an unknown value.
+	// Class is how it is set: n a number, t a time, s a short text, w a long one, none an
+	// unknown value.
 	Class string
 	// Exact is the whole value where Text is another form of it.
 	Exact string
@@ -47,7 +48,7 @@ func buildDatum(c query.Column, v cell) datum {
 	case c.Numeric:
 		return datum{Text: groupDigits(v), Class: "n"}
 	}
-	d := datum{Text: clipText(v.Text, longText)}
+	d := datum{Text: clipText(v.Text, longText), Class: "s"}
 	if d.Text != v.Text {
 		d.Exact = v.Text
 	}

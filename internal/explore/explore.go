@@ -28,9 +28,9 @@ type Config struct {
 	Threads     int
 	// Program is how a user calls the program, for the commands that pages show.
 	Program string
-	// Library returns the named queries. It is called for each request. Defaults to the
-	// built-in ones.
-	Library func() query.Library
+	// Library returns the named queries. It is called for each request about them. Its error
+	// says which files were left out; the others can be asked. Defaults to the built-in ones.
+	Library func() (query.Library, error)
 	// Timeout is how long a page may take; a download gets a minute. Defaults to 20 seconds.
 	Timeout time.Duration
 	Log     *slog.Logger
@@ -86,11 +86,7 @@ func tabs() []tab {
 func New(cfg Config) (*Explorer, error) {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 20*time.Second)
 	if cfg.Library == nil {
-		builtIn, err := query.Load("")
-		if err != nil {
-			return nil, fmt.Errorf("read the pages: %w", err)
-		}
-		cfg.Library = func() query.Library { return builtIn }
+		cfg.Library = func() (query.Library, error) { return query.Load("") }
 	}
 	parsed, err := parseTemplates()
 	if err != nil {
@@ -174,7 +170,7 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 
 // begin borrows the snapshot that the request is about.
 func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visit, error) {
-	v := &visit{Request: req.WithContext(ctx), route: r, program: e.cfg.Program, library: e.cfg.Library()}
+	v := &visit{Request: req.WithContext(ctx), route: r, program: e.cfg.Program, library: e.cfg.Library}
 	asOf := strings.TrimSpace(req.URL.Query().Get(asOfKey))
 	if asOf != "" && r.newest {
 		return v, usageErr("refuse as_of: this page shows the newest snapshot only", "Remove as_of from the address.")

@@ -42,7 +42,7 @@ func (b *recordBuilder) addFields(view *recordView) error {
 			return err
 		}
 		for j := range views {
-			views[j].ID, views[j].Folded = fmt.Sprintf("fields-%d-%d", i, j), len(view.Fields) > 0
+			views[j].ID, views[j].Folded = fmt.Sprintf("fields-%d-%d", i, j), len(view.Fields) > 0 && !t.open
 			view.Fields = append(view.Fields, views[j])
 		}
 		if len(presence) == 0 || view.First != "" || t.name != "" {
@@ -71,6 +71,7 @@ func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence [
 		name := r["column_name"].Text
 		names[i], about[name] = warehouse.Quote(name), meaningOf(r["comment"].Text)
 	}
+	// A record that changed more often shows its newest versions.
 	versions, err := b.askPage(recordSQL.Render("versions", warehouse.Values{"table": warehouse.Name(t.table), "key": warehouse.Name(t.key),
 		"columns": warehouse.SQL(strings.Join(names, ", ")), "most": mostRecords}), map[string]string{"id": b.id})
 	if query.IsMissing(err) {

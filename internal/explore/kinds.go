@@ -69,7 +69,7 @@ func campaignKind() recordKind {
 	return recordKind{name: "campaign", label: "Campaign", sql: campaignSQL,
 		tables: []fieldTable{
 			{table: "campaigns", key: "id", title: "Campaign"},
-			{table: "questionnaires", key: "campaign_id", title: "Questionnaire"},
+			{table: "questionnaires", key: "campaign_id", title: "Questionnaire", open: true},
 		},
 		sections: []section{
 			{statement: "counts", title: "Articles by status", bars: "articles", about: "As the service counts them.", empty: "No counts."},

@@ -135,7 +135,7 @@ func (t timeAxis) x(at time.Time) float64 {
 
 // marks are a few dates along the axis; within two days they have the time too.
 func (t timeAxis) marks() []mark {
-	const parts = 3
+	const parts = 2
 	layout := time.DateOnly
 	if t.to.Sub(t.from) < 48*time.Hour {
 		layout = "01-02 15:04"

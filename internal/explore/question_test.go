@@ -10,10 +10,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// TestQuestionsAreListed: every named query has a page that can be opened.
-func TestQuestionsAreListed(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "records.sql")
+// testQuestionsAreListed: every named query has a page that can be opened.
+func testQuestionsAreListed(t *testing.T, s *site) {
 	body := s.get(t, "/questions", http.StatusOK)
 	all, err := query.List()
 	fatal(t, err)
@@ -25,10 +23,8 @@ func TestQuestionsAreListed(t *testing.T) {
 	s.get(t, "/questions/none", http.StatusNotFound)
 }
 
-// TestQuestionsAnswerAsSQLDoes compares the table of a page and its CSV with the query.
-func TestQuestionsAnswerAsSQLDoes(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "listings.sql")
+// testQuestionsAnswerAsSQLDoes compares the table of a page and its CSV with the query.
+func testQuestionsAnswerAsSQLDoes(t *testing.T, s *site) {
 	const address = "/questions/price_by_segment?p.currency=USD&p.min_listings=1"
 	want := s.sql(t, `SELECT l.country, l.channel_type, l.placement_type, p.pricing_tier, p.currency, count(DISTINCT l.id), min(unit_amount)::DECIMAL(18,2)
 		FROM product_listings l JOIN product_listing_prices p ON p.product_listing_id = l.id WHERE p.currency = 'USD' AND unit_amount IS NOT NULL GROUP BY ALL ORDER BY ALL`)
@@ -49,10 +45,8 @@ func TestQuestionsAnswerAsSQLDoes(t *testing.T) {
 	}
 }
 
-// TestWrongParametersAreSaidAtTheForm: the form stays, and says what is wrong.
-func TestWrongParametersAreSaidAtTheForm(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "listings.sql")
+// testWrongParametersAreSaidAtTheForm: the form stays, and says what is wrong.
+func testWrongParametersAreSaidAtTheForm(t *testing.T, s *site) {
 	body := s.get(t, "/questions/price_by_segment?p.min_listings=few&p.currency=%3Cb%3E", http.StatusBadRequest)
 	wantTexts(t, body, "There is no answer: a parameter is wrong.", `parameter "min_listings": "few" is not a whole number from 0 on`)
 	if !strings.Contains(body, `value="few"`) || !strings.Contains(body, `aria-invalid="true"`) || strings.Contains(body, "<b>") {
@@ -63,10 +57,8 @@ func TestWrongParametersAreSaidAtTheForm(t *testing.T) {
 	wantTexts(t, s.get(t, "/questions/price_by_segment/xlsx", http.StatusBadRequest), "refuse the format")
 }
 
-// TestQuestionsAsOf: the snapshot of the address answers, and downloads stay in it.
-func TestQuestionsAsOf(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "records.sql")
+// testQuestionsAsOf: the snapshot of the address answers, and downloads stay in it.
+func testQuestionsAsOf(t *testing.T, s *site) {
 	body := s.get(t, "/questions/price_by_segment?as_of=20261101T020000Z&p.currency=USD", http.StatusOK)
 	wantTexts(t, body, "1,100.00", "--as-of 20261101T020000Z")
 	if strings.Contains(body, "1,234.57") {
@@ -80,10 +72,8 @@ func TestQuestionsAsOf(t *testing.T) {
 	}
 }
 
-// TestQuestionsDraw: dates become a chart, texts bars, several currencies nothing.
-func TestQuestionsDraw(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "records.sql")
+// testQuestionsDraw: dates become a chart, texts bars, several currencies nothing.
+func testQuestionsDraw(t *testing.T, s *site) {
 	for _, c := range []struct{ path, has, lacks string }{
 		{"/questions/weekly_throughput?chart=started", `class="area"`, "No chart"},
 		{"/questions/payables_ageing", `class="share"`, `class="area"`},

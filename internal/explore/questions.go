@@ -24,11 +24,19 @@ type queryEntry struct {
 	Own bool
 }
 
+// questionsView is the list of the named queries.
+type questionsView struct {
+	Subjects []subjectView
+	// Problems say which files of the user were left out, and why.
+	Problems []string
+}
+
 // showQuestions lists the named queries by subject.
 func showQuestions(v *visit) (reply, error) {
 	var subjects []subjectView
 	at := map[string]int{}
-	for _, q := range v.library.List() {
+	library, err := v.library()
+	for _, q := range library.List() {
 		subject := q.Subject
 		if subject == "" {
 			subject = "own"
@@ -41,7 +49,11 @@ func showQuestions(v *visit) (reply, error) {
 		s.Queries = append(s.Queries, queryEntry{Title: q.Title, About: firstSentence(q.About), Link: v.links().linkQuestion(q.Name), Own: q.IsOwn()})
 	}
 	slices.SortStableFunc(subjects, func(a, b subjectView) int { return strings.Compare(a.Subject, b.Subject) })
-	return page{Title: "Questions", Template: "questions", Data: subjects}, nil
+	view := questionsView{Subjects: subjects}
+	if faulty, ok := errors.AsType[*query.FilesError](err); ok {
+		view.Problems, err = faulty.Problems, nil
+	}
+	return page{Title: "Questions", Template: "questions", Data: view}, err
 }
 
 func firstSentence(text string) string {
@@ -59,7 +71,7 @@ type questionView struct {
 	// Problem says why there is no answer.
 	Problem string
 	Table   *tableView
-	// Total is how many rows the answer has.
+	// Total says how many rows the answer has, and how many of them are here.
 	Total string
 	// Empty lines say why there may be no rows.
 	Empty   []string
@@ -72,6 +84,14 @@ type questionView struct {
 	CSV, Parquet string
 	Command      string
 	AsOf         asOfView
+}
+
+// sentenceOf makes a sentence of what a header says.
+func sentenceOf(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
 }
 
 // question is one request of a named query.
@@ -91,7 +111,7 @@ func showQuestion(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.view = questionView{Name: q.query.Name, Title: q.query.Title, About: q.query.About, Grain: q.query.Grain, SQL: strings.TrimSpace(q.query.SQL), Own: q.query.IsOwn()}
+	q.view = questionView{Name: q.query.Name, Title: q.query.Title, About: q.query.About, Grain: sentenceOf(q.query.Grain), SQL: strings.TrimSpace(q.query.SQL), Own: q.query.IsOwn()}
 	if q.view.AsOf, err = v.listSnapshots(); err != nil {
 		return nil, err
 	}
@@ -118,7 +138,11 @@ func sendAnswer(v *visit) (reply, error) {
 // findQuestion reads the name and the parameters of an address.
 func (v *visit) findQuestion() (*question, error) {
 	name := v.PathValue("name")
-	found, ok := v.library.Find(name)
+	library, err := v.library()
+	found, ok := library.Find(name)
+	if err != nil && !errors.As(err, new(*query.FilesError)) {
+		return nil, err
+	}
 	if !ok {
 		return nil, &statusError{http.StatusNotFound, fmt.Sprintf("find no named query %q", name), "Questions lists them all."}
 	}
@@ -187,6 +211,12 @@ func (q *question) addAnswer(a answer) error {
 	}
 	q.view.Total = groupDigits(a.Total)
 	q.view.Table = buildTable(q.query.Title, a, q.links(), false)
+	if q.view.Table.More != "" {
+		q.view.Table.More = ""
+		q.view.Total += " rows; the table has the first " + groupDigits(len(a.Records)) + ", CSV and Parquet have all"
+	} else {
+		q.view.Total += " rows"
+	}
 	sources, err := q.db.Sources(q.Context(), q.query, q.values)
 	if err != nil && !errors.Is(err, query.ErrNoPlan) {
 		return err

@@ -26,6 +26,8 @@ type recordKind struct {
 type fieldTable struct {
 	// key is the column that names the page's record; of several rows, name tells them apart.
 	table, key, title, name string
+	// open tables are shown unfolded, as the first is.
+	open bool
 }
 
 // section is one question of a page.
@@ -49,8 +51,12 @@ const (
 	asTalk               // comments, one below the other
 )
 
-// rowLimit is how many rows of a section a page shows.
-const rowLimit = 100
+const (
+	// rowLimit is how many rows of a section a page shows.
+	rowLimit = 100
+	// mostVersions bounds what a page reads of a history, or of comments.
+	mostVersions = 20_000
+)
 
 // recordView is the page of one record.
 type recordView struct {
@@ -81,6 +87,8 @@ type sectionView struct {
 	// Empty stands in place of rows. Sources says which tables behind the answer were not
 	// read, are carried or not proven.
 	Empty, Sources string
+	// More says that the page does not have all.
+	More string
 }
 
 // recordBuilder asks what a page of a record needs.
@@ -109,7 +117,7 @@ func (v *visit) links() links { return links{asOf: v.URL.Query().Get(asOfKey)} }
 // buildRecord makes the page of a record. No table may know its id.
 func (b *recordBuilder) buildRecord() (recordView, error) {
 	view := recordView{Kind: b.kind.name, Label: b.kind.label, ID: b.id}
-	head, err := b.askOfID("head")
+	head, err := b.askOfID("head", 1)
 	if err != nil {
 		return view, err
 	}
@@ -152,8 +160,8 @@ func (b *recordBuilder) queryOf(statement warehouse.SQL, params ...string) query
 	return q
 }
 
-func (b *recordBuilder) askOfID(statement string) (answer, error) {
-	return b.askPage(b.kind.sql.Render(statement, nil), map[string]string{"id": b.id})
+func (b *recordBuilder) askOfID(statement string, most int) (answer, error) {
+	return collectUpTo(b.Context(), b.db, b.queryOf(b.kind.sql.Render(statement, nil), "id"), map[string]string{"id": b.id}, most)
 }
 
 // factsOf are the values of the head, its title and what is not known left out.
@@ -171,7 +179,11 @@ func factsOf(head answer, l links) []fact {
 // buildSection answers one question; nil: there is nothing to say.
 func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	v := &sectionView{ID: s.statement, Title: s.title, About: s.about}
-	a, err := b.askOfID(s.statement)
+	most := mostVersions
+	if s.form == asTable {
+		most = rowLimit
+	}
+	a, err := b.askOfID(s.statement, most)
 	if query.IsMissing(err) {
 		v.Empty = "This snapshot lacks a table that the question reads; the next night adds it."
 		return v, nil
@@ -191,6 +203,9 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 		}
 		return v, nil
 	}
+	if n := len(a.Records); s.form != asTable && a.Total > int64(n) {
+		v.More = fmt.Sprintf("Only %s of %s versions were read: a page holds no more.", groupDigits(n), groupDigits(a.Total))
+	}
 	switch s.form {
 	case asStays:
 		v.Spans = buildStays(a, b.links)
@@ -199,9 +214,6 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	case asTalk:
 		v.Talk = buildTalk(a.Records)
 	default:
-		if len(a.Records) > rowLimit {
-			a.Records = a.Records[:rowLimit]
-		}
 		v.Table = buildTable(s.title, a, b.links, true)
 		addBars(v.Table, a.Records, s.bars)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,11 +100,15 @@ type frame struct {
 	Snapshot *snapshot
 	// AsOf is that of the address, so that links can carry it.
 	AsOf string
+	// Newest is the address of the page in the newest snapshot.
+	Newest string
 }
 
-// Link is a link that stays in the snapshot of the page.
+// Link is a link that stays in the snapshot of the page, if what it leads to has any but
+// the newest.
 func (f frame) Link(to string) string {
-	if f.AsOf == "" {
+	newestOnly := func(r route) bool { return r.newest && to == base+r.path }
+	if f.AsOf == "" || slices.ContainsFunc(routes(), newestOnly) {
 		return to
 	}
 	separator := "?"
@@ -118,7 +123,7 @@ func (p page) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	if t == nil {
 		return fmt.Errorf("show the page: there is no template %q", p.Template)
 	}
-	f := frame{page: p, Tabs: tabs(), Tab: v.route.tab, Snapshot: v.snapshot, AsOf: v.URL.Query().Get(asOfKey)}
+	f := frame{page: p, Tabs: tabs(), Tab: v.route.tab, Snapshot: v.snapshot, AsOf: v.URL.Query().Get(asOfKey), Newest: v.newestAddress()}
 	var text bytes.Buffer
 	if err := t.ExecuteTemplate(&text, "layout.html", f); err != nil {
 		return fmt.Errorf("show the page: %w", err)

@@ -22,8 +22,7 @@ type visit struct {
 	snapshot *snapshot
 	db       *query.DB
 	program  string
-	// library is the named queries that can be asked.
-	library query.Library
+	library  func() (query.Library, error)
 }
 
 // answer is what a query returned. Total counts all records, also those beyond
@@ -82,7 +81,12 @@ func (v *visit) run(q query.Query, values map[string]string) (answer, error) {
 }
 
 func collect(ctx context.Context, db *query.DB, q query.Query, values map[string]string) (answer, error) {
-	var c collector
+	return collectUpTo(ctx, db, q, values, mostRecords)
+}
+
+// collectUpTo is collect where an answer may hold more records.
+func collectUpTo(ctx context.Context, db *query.DB, q query.Query, values map[string]string, most int) (answer, error) {
+	c := collector{most: most}
 	total, err := db.Run(ctx, q, values, &c)
 	if err != nil {
 		return answer{}, fmt.Errorf("read the snapshot: %w", err)
@@ -92,7 +96,10 @@ func collect(ctx context.Context, db *query.DB, q query.Query, values map[string
 }
 
 // collector is a query.Writer that keeps the first records.
-type collector struct{ answer }
+type collector struct {
+	answer
+	most int
+}
 
 // Begin is called before the first row.
 func (c *collector) Begin(columns []query.Column) error {
@@ -102,7 +109,7 @@ func (c *collector) Begin(columns []query.Column) error {
 
 // Row is called for each row.
 func (c *collector) Row(r query.Row) error {
-	if len(c.Records) == mostRecords {
+	if len(c.Records) == c.most {
 		return nil
 	}
 	one := make(record, len(c.Columns))

@@ -92,11 +92,21 @@ func (p Problem) describe(names []string) string {
 	if p.Standing == Carried && !p.Since.IsZero() {
 		text += " since " + p.Since.UTC().Format("2006-01-02 15:04 UTC")
 	}
-	reason, _, _ := strings.Cut(p.Reason, "\n")
-	if reason != "" {
-		text += ": " + reason
+	if p.Reason != "" {
+		text += ": " + shortenReason(p.Reason)
 	}
 	return text
+}
+
+// shortenReason cuts a reason to its first line and to what a line of several has room
+// for: a reason may quote an answer.
+func shortenReason(reason string) string {
+	const most = 160
+	reason, _, _ = strings.Cut(reason, "\n")
+	if runes := []rune(reason); len(runes) > most {
+		return string(runes[:most]) + "\u2026"
+	}
+	return reason
 }
 
 // joinNames lists names as a sentence does, and counts those beyond the first few.

@@ -59,16 +59,18 @@ type Alert struct {
 	Error     string    `json:"error,omitempty"`
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at"`
-	// Streams are those whose rows are not, or not all, of this night.
+	// Streams are those that should have been read, and were not, or not wholly.
 	Streams []Stream `json:"streams"`
 	Program string   `json:"program_version"`
 }
 
-// Stream is a stream that was not read completely.
+// Stream is a stream that should have been read, and was not, or not wholly.
 type Stream struct {
 	Stream string `json:"stream"`
 	Grade  string `json:"grade"`
-	Reason string `json:"reason"`
+	// Standing is the grade in the words of people.
+	Standing string `json:"standing"`
+	Reason   string `json:"reason"`
 }
 
 // attempts is how often a report is sent until it arrives.
@@ -157,7 +159,7 @@ func alertText(a Alert) string {
 			fmt.Fprintf(&b, "\nand %d more streams", len(a.Streams)-shown)
 			break
 		}
-		fmt.Fprintf(&b, "\n%s is %s: %s", s.Stream, s.Grade, shortenText(s.Reason))
+		fmt.Fprintf(&b, "\n%s is %s: %s", s.Stream, s.Standing, shortenText(s.Reason))
 	}
 	return b.String()
 }

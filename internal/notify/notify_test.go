@@ -59,7 +59,7 @@ func TestAlertIsReadableByPeopleAndPrograms(t *testing.T) {
 	notifier, _ := notifierOf(t, r)
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	notifier.Alert(t.Context(), notify.Alert{Event: notify.Partial, Run: "20261120T020000Z", ExitCode: 3, StartedAt: at, EndedAt: at.Add(time.Minute),
-		Streams: []notify.Stream{{Stream: "orders", Grade: "carried_forward", Reason: "GET /orders answered 503\nmore"}}, Program: "v1"})
+		Streams: []notify.Stream{{Stream: "orders", Grade: "carried_forward", Standing: "carried", Reason: "GET /orders answered 503\nmore"}}, Program: "v1"})
 	if len(r.got) != 1 || r.kind != "application/json" {
 		t.Fatalf("the receiver got %q as %s", r.got, r.kind)
 	}
@@ -73,10 +73,10 @@ func TestAlertIsReadableByPeopleAndPrograms(t *testing.T) {
 	}
 	want := map[string]any{
 		"text": "placementsync: night 20261120T020000Z is published, but partial (exit code 3)\n" +
-			"orders is carried_forward: GET /orders answered 503",
+			"orders is carried: GET /orders answered 503",
 		"event": "partial", "run_id": "20261120T020000Z", "exit_code": 3.0, "program_version": "v1",
 		"started_at": "2026-11-20T02:00:00Z", "ended_at": "2026-11-20T02:01:00Z",
-		"streams": []any{map[string]any{"stream": "orders", "grade": "carried_forward", "reason": "GET /orders answered 503\nmore"}},
+		"streams": []any{map[string]any{"stream": "orders", "grade": "carried_forward", "standing": "carried", "reason": "GET /orders answered 503\nmore"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("alert (-want +got):\n%s", diff)

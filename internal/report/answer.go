@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"placementsync/internal/ledger"
 )
 
 // Answer is the answer of a query, as exact texts like those of CSV.
@@ -14,6 +16,8 @@ type Answer struct {
 	Rows    [][]Cell
 	// Total counts all rows of the answer; Rows may hold fewer.
 	Total int64
+	// Problems are the tables behind the answer whose rows are not proven, by name.
+	Problems []ledger.Problem
 
 	// lacking collects the columns that were looked for and not found.
 	lacking map[string]bool
@@ -54,6 +58,27 @@ func (a Answer) missingColumnsErr(query string) error {
 		return nil
 	}
 	return fmt.Errorf("read the answer of %q: it has no column %s", query, strings.Join(slices.Sorted(maps.Keys(a.lacking)), ", "))
+}
+
+// splitProblems parts what was not read among the tables that an answer needs from
+// everything else that is not proven: without the first there is no answer.
+func (a Answer) splitProblems(needs []string) (missing, others []ledger.Problem) {
+	for _, p := range a.Problems {
+		if p.Standing == ledger.NotRead && slices.Contains(needs, p.Name) {
+			missing = append(missing, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	return missing, others
+}
+
+// currencyOf names the currency of a row; empty: the answer has none.
+func (a Answer) currencyOf(row []Cell) string {
+	if !slices.ContainsFunc(a.Columns, func(c Column) bool { return c.Name == "currency" }) {
+		return ""
+	}
+	return unitName(a.valueOf(row, "currency"))
 }
 
 // textOf is the text of a value.

@@ -15,6 +15,7 @@ var articlesSection = section{
 				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "articles", label: "Articles", as: asNumber},
 				{column: "p50_days_in_status", label: "Median time in it", as: asDays}, {column: "oldest_days", label: "Longest", as: asDays},
 			},
+			needs: []string{"campaign_articles"},
 			empty: "This snapshot has no articles.",
 		},
 		{
@@ -28,6 +29,7 @@ var articlesSection = section{
 				{column: "published", label: "Published", as: asNumber}, {column: "ended", label: "Ended otherwise", as: asNumber},
 				{column: "in_progress_at_end", label: "In progress", as: asNumber}, {column: "backlog_at_end", label: "Backlog", as: asNumber},
 			},
+			needs: []string{"campaign_articles", "article_statuses"},
 			empty: "This snapshot has no articles.",
 		},
 		{
@@ -41,6 +43,7 @@ var articlesSection = section{
 				{column: "p50_days", label: "Median", as: asDays}, {column: "p90_days", label: "90th percentile", as: asDays},
 				{column: "mean_days", label: "Mean", as: asDays}, {column: "open_articles", label: "In it", as: asNumber},
 			},
+			needs: []string{"article_statuses"},
 			empty: "No article of this snapshot has a status with a time.",
 		},
 		{
@@ -55,6 +58,7 @@ var articlesSection = section{
 				{column: "p50_days_to_start", label: "Median to start", as: asDays},
 				{column: "articles_without_payment", label: "No payment", as: asNumber, about: "Articles whose order has no payment date"},
 			},
+			needs: []string{"article_statuses"},
 			empty: "No article of this snapshot was published.",
 		},
 		{
@@ -66,6 +70,7 @@ var articlesSection = section{
 				{column: "outlet_name", label: "Outlet"}, {column: "writer_name", label: "Writer"}, {column: "status_name", label: "Status"},
 				{column: "expected_at", label: "Expected", as: asMoment, sub: "expected_for"}, {column: "days_overdue", label: "Overdue", as: asDays},
 			},
+			needs: []string{"articles"},
 			empty: "No unfinished article is past its expected date.",
 		},
 		{
@@ -77,6 +82,7 @@ var articlesSection = section{
 				{column: "published_recently", label: "Published, 30 d", as: asNumber},
 				{column: "p50_days_to_publish", label: "Median to publish", as: asDays},
 			},
+			needs: []string{"campaign_articles"},
 			empty: "This snapshot has no articles.",
 		},
 		{
@@ -88,6 +94,7 @@ var articlesSection = section{
 				{column: "published", label: "Published", as: asNumber}, {column: "published_percent", label: "Share", as: asPercent},
 				{column: "is_late", label: "Late", as: asYes},
 			},
+			needs: []string{"campaigns"},
 			empty: "This snapshot has no campaigns.",
 		},
 	},

@@ -43,8 +43,9 @@ func (p plot) drawVariants(a Answer) []Variant {
 	}
 	var all []Variant
 	for _, l := range labels {
-		v := p.variant(a.filterRows(func(row []Cell) bool { return label(row) == l }))
-		v.Label = l
+		rows := a.filterRows(func(row []Cell) bool { return label(row) == l })
+		v := p.variant(rows)
+		v.Label, v.Currency = l, a.currencyOf(rows.Rows[0])
 		all = append(all, nonEmpty(v)...)
 		if len(all) == variantsKept {
 			break

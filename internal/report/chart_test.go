@@ -118,7 +118,7 @@ func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
 	if diff := cmp.Diff([]string{"basic · USD", "basic · (no currency)", "pro · EUR"}, labels(got)); diff != "" {
 		t.Errorf("by weight (-want +got):\n%s", diff)
 	}
-	requireVariants(t, []Variant{{Label: "pro · EUR", Categories: []string{"a", "b"},
+	requireVariants(t, []Variant{{Label: "pro · EUR", Currency: "EUR", Categories: []string{"a", "b"},
 		Series: []Series{{Name: "prices", Values: []any{1.0, 2.0}, Texts: []string{"1", "2"}}}}}, got[2:])
 }
 
@@ -147,8 +147,8 @@ func TestAChartOfNothingIsNone(t *testing.T) {
 }
 
 func TestPriceBandsAreNamed(t *testing.T) {
-	a := answerOf("price_from|price_below\n0.00|250.00\n1000.00|2500.00\n10000.00|\n2.50|5.00")
-	for i, want := range []string{"0 to 250", "1,000 to 2,500", "from 10,000", "2.50 to 5"} {
+	a := answerOf("price_from|price_below\n0.00|250.00\n1000.00|2500.00\n10000.00|\n2.50|5.00\n|100.00")
+	for i, want := range []string{"0 to 250", "1,000 to 2,500", "from 10,000", "2.50 to 5", "below 100"} {
 		if got := priceBand(a, a.Rows[i]); got != want {
 			t.Errorf("row %d: got %q, want %q", i, got, want)
 		}

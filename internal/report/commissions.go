@@ -15,6 +15,7 @@ var commissionsSection = section{
 				{column: "items", label: "Items", as: asNumber}, {column: "amount", label: "Amount", as: asNumber},
 				{column: "oldest_days", label: "Oldest", as: asDays},
 			},
+			needs: []string{"order_items"},
 			empty: "Nothing is owed.",
 		},
 		{
@@ -29,6 +30,7 @@ var commissionsSection = section{
 				{column: "commission_refunded", label: "Refunded", as: asNumber},
 				{column: "paid_percent", label: "Paid share", as: asPercent},
 			},
+			needs: []string{"order_items"},
 			empty: "This snapshot has no order items.",
 		},
 		{
@@ -38,6 +40,7 @@ var commissionsSection = section{
 			plot: &plot{kind: "bar", variant: seriesByMeasure(byMonth, monthsDrawn,
 				measure{column: "sale_total", name: "sales", colour: 5}, measure{column: "margin_total", name: "margin", colour: 2})},
 			fields: append([]field{{column: "month", label: "Month", as: asMonth}}, marginFields()...),
+			needs:  []string{"order_items"},
 			empty:  "This snapshot has no order items that were paid.",
 		},
 		{
@@ -52,6 +55,7 @@ var commissionsSection = section{
 				{column: "refund_due", label: "Due", as: asNumber}, {column: "refund_due_total", label: "Amount due", as: asNumber},
 				{column: "refunded_percent", label: "Of items", as: asPercent}, {column: "p50_days_to_refund", label: "Median time", as: asDays},
 			},
+			needs: []string{"order_items"},
 			empty: "This snapshot has no order items that were paid.",
 		},
 		{
@@ -61,6 +65,7 @@ var commissionsSection = section{
 			plot: &plot{kind: "bar", across: true, variant: seriesByMeasure(byColumns("outlet_name"), chartBars,
 				measure{column: "margin_total", name: "margin", colour: 2})},
 			fields: append([]field{{column: "outlet_name", label: "Outlet"}}, marginFields()...),
+			needs:  []string{"order_items"},
 			empty:  "This snapshot has no order items that were paid.",
 		},
 		{
@@ -72,6 +77,7 @@ var commissionsSection = section{
 				{column: "paid_at", label: "Order paid", as: asMoment}, {column: "age_days", label: "Age", as: asDays},
 				{column: "amount", label: "Amount", as: asNumber},
 			},
+			needs: []string{"order_items"},
 			empty: "Nothing is owed.",
 		},
 		{
@@ -83,6 +89,7 @@ var commissionsSection = section{
 				{column: "order_total", label: "Total", as: asNumber}, {column: "items", label: "Items", as: asNumber},
 				{column: "sale_without_commission", label: "Sales without", as: asNumber}, {column: "reason", label: "Reason"},
 			},
+			needs: []string{"orders", "order_items"},
 			empty: "Every paid order has a commission.",
 		},
 	},

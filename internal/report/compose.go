@@ -1,8 +1,10 @@
 package report
 
 import (
-	"fmt"
 	"slices"
+	"time"
+
+	"placementsync/internal/ledger"
 )
 
 // buildPage asks for everything, in the order in which it is shown.
@@ -30,7 +32,7 @@ func (b *builder) buildPage() (Page, error) {
 		}
 		p.Sections = append(p.Sections, shown)
 	}
-	p.Charts = b.charts
+	p.Charts, p.Currencies = b.charts, b.currencies
 	return p, nil
 }
 
@@ -45,36 +47,36 @@ func isShownStream(stream string) bool {
 	return slices.ContainsFunc(allSections(), func(s section) bool { return slices.Contains(s.streams, stream) })
 }
 
-// buildNotices warns of a partial night and of streams that this night did not read.
+// buildNotices says which streams are not proven. A night is partial when a stream that
+// should have been read was not, or not wholly, which somebody can act on. One whose
+// token may not read a stream, or that could not prove one, is complete.
 func (b *builder) buildNotices() ([]Notice, error) {
 	a, ok, err := b.askIfPresent(Question{Query: "stream_grades", Rows: rowsRead})
 	if err != nil || !ok {
 		return nil, err
 	}
-	var carried, missing []string
-	b.skipped = map[string]string{}
+	partial := Notice{Title: "This snapshot is partial: some streams that should have been read were not, or not wholly.", Alarm: true}
+	missing := Notice{Title: "Never read, so that numbers are missing here:"}
+	unsure := Notice{Title: "Rows may be old or missing:"}
 	for _, row := range a.Rows {
-		stream, reason := a.textOf(row, "stream"), a.textOf(row, "reason")
-		switch a.textOf(row, "grade") {
-		case "carried_forward":
-			carried = append(carried, fmt.Sprintf("%s: rows of %s UTC (%s)", stream, formatMoment(a.textOf(row, "oldest_at")), reason))
-		case "best_effort":
-			carried = append(carried, fmt.Sprintf("%s: read without proof that nothing is missing (%s)", stream, reason))
-		case "skipped":
-			b.skipped[stream] = reason
-			if isShownStream(stream) {
-				missing = append(missing, fmt.Sprintf("%s: %s", stream, reason))
-			}
+		p := ledger.Problem{Name: a.textOf(row, "stream"), Standing: ledger.StandingOf(a.textOf(row, "grade")), Reason: clipText(a.textOf(row, "reason"))}
+		p.Since, _ = time.Parse(time.RFC3339Nano, a.textOf(row, "oldest_at")) // not every stream has an age
+		failed, _ := a.valueOf(row, "failed").Number()
+		line := ledger.DescribeProblems([]ledger.Problem{p})
+		switch {
+		case p.Standing == ledger.Proven:
+		case p.Standing == ledger.Carried && b.now.outcome == string(ledger.Partial), failed > 0:
+			partial.Lines = append(partial.Lines, line)
+		case !isShownStream(p.Name):
+		case p.Standing == ledger.NotRead:
+			missing.Lines = append(missing.Lines, line)
+		default:
+			unsure.Lines = append(unsure.Lines, line)
 		}
 	}
-	var notices []Notice
-	if b.now.outcome == "partial" || len(carried) > 0 {
-		notices = append(notices, Notice{Title: "This snapshot is partial: some streams were not read, or not completely.", Lines: carried})
-	}
-	if len(missing) > 0 {
-		notices = append(notices, Notice{Title: "These streams were never read; their numbers are missing here:", Lines: missing})
-	}
-	return notices, nil
+	return slices.DeleteFunc([]Notice{partial, missing, unsure}, func(n Notice) bool {
+		return len(n.Lines) == 0 && !(n.Alarm && b.now.outcome == string(ledger.Partial))
+	}), nil
 }
 
 // rowsRead bounds what is read of an answer that a chart or a sum needs whole.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/ledger"
 	"placementsync/queries"
 )
 
@@ -41,21 +42,22 @@ func requireErr(t *testing.T, name string, err error, want string) {
 }
 
 func TestNoticesSayWhatIsNotOfThisNight(t *testing.T) {
-	const head = "stream|grade|reason|oldest_at\n"
-	partial := "This snapshot is partial: some streams were not read, or not completely."
-	missing := "These streams were never read; their numbers are missing here:"
+	const head = "stream|grade|reason|oldest_at|failed\n"
+	partial := "This snapshot is partial: some streams that should have been read were not, or not wholly."
+	missing, unsure := "Never read, so that numbers are missing here:", "Rows may be old or missing:"
 	for name, c := range map[string]struct {
 		grades, outcome string
 		want            []Notice
 	}{
-		"all well":       {"orders|exact|whole|2026-11-09T02:00:00Z\noutlets|bounded|b|2026-11-02T02:00:00Z", "complete", nil},
-		"partial":        {"orders|exact|whole|2026-11-09T02:00:00Z", "partial", []Notice{{Title: partial}}},
-		"carried":        {"orders|carried_forward|answered 500|2026-11-07T02:00:00Z", "complete", []Notice{{partial, []string{"orders: rows of 2026-11-07 02:00 UTC (answered 500)"}}}},
-		"without proof":  {"orders|best_effort|moved|2026-11-09T02:00:00Z", "complete", []Notice{{partial, []string{"orders: read without proof that nothing is missing (moved)"}}}},
-		"never read":     {"articles|skipped|missing scope|", "complete", []Notice{{missing, []string{"articles: missing scope"}}}},
-		"of no interest": {"article_status_events|skipped|no delivery|", "complete", nil},
-		"both": {"orders|carried_forward|late|2026-11-07T02:00:00Z\narticles|skipped|scope|", "partial",
-			[]Notice{{partial, []string{"orders: rows of 2026-11-07 02:00 UTC (late)"}}, {missing, []string{"articles: scope"}}}},
+		"all well":       {"orders|exact|whole|2026-11-09T02:00:00Z|0\noutlets|bounded|b|2026-11-02T02:00:00Z|0", "complete", []Notice{}},
+		"partial":        {"orders|exact|whole|2026-11-09T02:00:00Z|0", "partial", []Notice{{Title: partial, Alarm: true}}},
+		"not chosen":     {"orders|carried_forward|not chosen|2026-11-07T02:00:00Z|0", "complete", []Notice{{Title: unsure, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: not chosen"}}}},
+		"without proof":  {"orders|best_effort|moved|2026-11-09T02:00:00Z|0", "complete", []Notice{{Title: unsure, Lines: []string{"orders is not proven: moved"}}}},
+		"never read":     {"articles|skipped|missing scope||0", "complete", []Notice{{Title: missing, Lines: []string{"articles was not read: missing scope"}}}},
+		"of no interest": {"article_status_events|skipped|no delivery||0\narticle_comment_events|best_effort|deliveries||0", "complete", []Notice{}},
+		"some ids":       {"files|best_effort|3 of 9 ids failed||3", "partial", []Notice{{Title: partial, Lines: []string{"files is not proven: 3 of 9 ids failed"}, Alarm: true}}},
+		"both": {"orders|carried_forward|late|2026-11-07T02:00:00Z|0\narticles|skipped|scope||0", "partial",
+			[]Notice{{Title: partial, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: late"}, Alarm: true}, {Title: missing, Lines: []string{"articles was not read: scope"}}}},
 	} {
 		b := newBuilder(map[string]string{"stream_grades": head + c.grades})
 		b.now.outcome = c.outcome
@@ -152,27 +154,30 @@ func TestAPanelShowsItsTable(t *testing.T) {
 	const text = "name|tier|price|currency|grade|at\n" +
 		"A|pro|1000.50|USD|best_effort|2026-11-09T02:00:00Z\nB|pro||EUR|exact|\nC|basic|3||odd_word|2026-11-09T02:00:00Z\nD|basic|4|USD|exact|"
 	b := newBuilder(map[string]string{"prices": text})
-	got, rows, err := b.buildPanel(p)
-	if err != nil || rows != 3 {
-		t.Fatalf("%d rows, %v", rows, err)
+	got, err := b.buildPanel(p)
+	if err != nil {
+		t.Fatal(err)
 	}
-	want := Panel{ID: "p", Title: "Prices", About: "All.", Wide: true, HasChart: true, Choice: "Tier", Choices: []string{"pro", "basic"},
+	want := Panel{ID: "p", Title: "Prices", About: "All.", Wide: true, HasChart: true, Choice: "Tier", Choices: []Choice{{"pro", "USD"}, {"basic", "(no currency)"}},
 		Source: Source{Command: `ps query prices --param top=2 --param 'name=it'\''s'`},
 		Table: &Table{Caption: "Prices", Folded: true, More: "2 of 4 rows. The query below returns all.",
 			Heads: []Head{{Label: "Name"}, {Label: "Price", About: "Net", Numeric: true}, {Label: "Grade"}, {Label: "At"}},
-			Rows: [][]Datum{
-				{{Text: "A", Sub: "pro", Class: "w"}, {Text: "1,000.50" + thin + "USD", Sort: "1000.50", Class: "n"}, {Text: "best effort", Tag: "poor"}, {Text: "2026-11-09 02:00", Sort: "2026-11-09T02:00:00Z", Class: "t"}},
-				{{Text: "B", Sub: "pro", Class: "w"}, {Text: "–", Class: "n"}, {Text: "exact", Tag: "good"}, {Text: "–", Class: "t"}},
+			Rows: []TableRow{
+				{Currency: "USD", Cells: []Datum{{Text: "A", Sub: "pro", Class: "w"}, {Text: "1,000.50" + thin + "USD", Sort: "1000.50", Class: "n"}, {Text: "best effort", Tag: "none"}, {Text: "2026-11-09 02:00", Sort: "2026-11-09T02:00:00Z", Class: "t"}}},
+				{Currency: "EUR", Cells: []Datum{{Text: "B", Sub: "pro", Class: "w"}, {Text: "–", Class: "n"}, {Text: "exact", Tag: "good"}, {Text: "–", Class: "t"}}},
 			}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("panel (-want +got):\n%s", diff)
 	}
 	charts := []Chart{{ID: "p", Kind: "bar", Label: "Prices", Stacked: true, Variants: []Variant{
-		{Label: "pro", Categories: []string{"A"}, Series: []Series{{Name: "price", Values: []any{1000.5}, Texts: []string{"1,000.50"}}}},
-		{Label: "basic", Categories: []string{"C"}, Series: []Series{{Name: "price", Values: []any{3.0}, Texts: []string{"3"}}}},
+		{Label: "pro", Currency: "USD", Categories: []string{"A"}, Series: []Series{{Name: "price", Values: []any{1000.5}, Texts: []string{"1,000.50"}}}},
+		{Label: "basic", Currency: "(no currency)", Categories: []string{"C"}, Series: []Series{{Name: "price", Values: []any{3.0}, Texts: []string{"3"}}}},
 	}}}
 	if diff := cmp.Diff(charts, b.charts); diff != "" {
 		t.Errorf("charts (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"USD", "EUR", "(no currency)"}, b.currencies); diff != "" {
+		t.Errorf("currencies (-want +got):\n%s", diff)
 	}
 }
 
@@ -187,32 +192,87 @@ func TestAPanelSaysWhyItIsEmpty(t *testing.T) {
 		"no table":  {nil, "This snapshot lacks a table that the query reads; the next night adds it.", ""},
 		"no column": {map[string]string{"prices": "title\nx"}, "", `read the answer of "prices": it has no column name`},
 	} {
-		got, _, err := newBuilder(c.texts).buildPanel(p)
+		got, err := newBuilder(c.texts).buildPanel(p)
 		if got.Empty != c.empty || c.err == "" != (err == nil) || c.err != "" && err.Error() != c.err {
 			t.Errorf("%s: got %q, %v", name, got.Empty, err)
 		}
 	}
 }
 
-func TestASectionSaysWhichStreamsItLacks(t *testing.T) {
-	s := section{id: "s", title: "S", lead: "Lead.", streams: []string{"orders", "order_items"}, panels: []panel{{id: "a", query: "a", shown: 9, empty: "No a."}, {id: "b", query: "b", shown: 9, empty: "No b."}}}
+// withProblems lets every answer of a builder rest on tables that are not proven.
+func withProblems(b *builder, problems ...ledger.Problem) *builder {
+	ask := b.ask
+	b.ask = func(ctx context.Context, q Question) (Answer, error) {
+		a, err := ask(ctx, q)
+		a.Problems = problems
+		return a, err
+	}
+	return b
+}
+
+func TestWhatWasNeverReadIsNotZero(t *testing.T) {
+	s := section{id: "s", title: "S", lead: "Lead.", panels: []panel{
+		{id: "a", query: "a", shown: 9, needs: []string{"orders"}, empty: "Every order has a commission.", fields: []field{{column: "x"}}},
+		{id: "b", query: "b", shown: 9, needs: []string{"orders", "outlets"}, empty: "No b.", fields: []field{{column: "x"}}}}}
+	texts := map[string]string{"a": "x", "b": "x\n0.00"}
+	orders := ledger.Problem{Name: "orders", Standing: ledger.NotRead, Reason: "missing scope orders.lists"}
+	outlets := ledger.Problem{Name: "outlets", Standing: ledger.NotRead, Reason: "403"}
+	carried := ledger.Problem{Name: "orders", Standing: ledger.Carried, Reason: "answered 500", Since: time.Date(2026, time.November, 7, 2, 0, 0, 0, time.UTC)}
 	for name, c := range map[string]struct {
-		texts   map[string]string
-		skipped map[string]string
-		empty   string
-		panels  int
+		problems []ledger.Problem
+		empty    string
+		panels   []Panel // what they say
 	}{
-		"rows":             {map[string]string{"a": "x\n1", "b": "x"}, map[string]string{"orders": "scope"}, "", 2},
-		"no rows":          {map[string]string{"a": "x", "b": "x"}, nil, "", 2},
-		"one was not read": {map[string]string{"a": "x", "b": "x"}, map[string]string{"orders": "scope", "outlets": "other"}, "No data: not read. orders: scope.", 0},
-		"none was read":    {nil, map[string]string{"orders": "scope", "order_items": "scope too"}, "No data: not read. orders: scope; order_items: scope too.", 0},
+		"all is proven": {nil, "", []Panel{{Empty: "Every order has a commission."}, {}}},
+		"none was read": {[]ledger.Problem{orders}, "Not read, so there are no numbers: orders was not read: missing scope orders.lists.", nil},
+		"one was not read": {[]ledger.Problem{outlets}, "", []Panel{{Empty: "Every order has a commission.", Note: "outlets was not read: 403"},
+			{Empty: "Not read, so there are no numbers: outlets was not read: 403."}}},
+		"carried": {[]ledger.Problem{carried}, "", []Panel{{Empty: "Every order has a commission.", Note: "orders is carried since 2026-11-07 02:00 UTC: answered 500"},
+			{Note: "orders is carried since 2026-11-07 02:00 UTC: answered 500"}}},
 	} {
-		b := newBuilder(c.texts)
-		b.skipped = c.skipped
-		got, err := b.buildSection(s)
-		if err != nil || got.Empty != c.empty || len(got.Panels) != c.panels || got.ID != "s" || got.Lead != "Lead." {
-			t.Errorf("%s: %v, %+v", name, err, got)
+		got, err := withProblems(newBuilder(texts), c.problems...).buildSection(s)
+		var said []Panel
+		for _, p := range got.Panels {
+			said = append(said, Panel{Empty: p.Empty, Note: p.Note})
+			if p.Table != nil && p.Empty != "" {
+				t.Errorf("%s: panel %s has rows and says %q", name, p.ID, p.Empty)
+			}
 		}
+		if diff := cmp.Diff(c.panels, said); err != nil || got.Empty != c.empty || diff != "" {
+			t.Errorf("%s: %v, %q (-want +got):\n%s", name, err, got.Empty, diff)
+		}
+	}
+}
+
+func TestTilesOfWhatWasNeverReadHaveNoNumber(t *testing.T) {
+	const text = "figure|unit|value|reads\nMargin|amount|0.00|order_items\nMedian price|EUR|5.00|product_listings,product_listing_prices\nOutlets||3.00|outlets"
+	b := newBuilder(map[string]string{"report_headlines": text, "report_headlines@08": text})
+	b.now.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
+	now := withProblems(b, ledger.Problem{Name: "order_items", Standing: ledger.NotRead, Reason: "missing scope orders.lists"},
+		ledger.Problem{Name: "outlets", Standing: ledger.NotProven, Reason: "moved"}, ledger.Problem{Name: "files", Standing: ledger.NotRead})
+	got, err := now.buildHeadlines()
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := []Change{{Direction: "same", Text: "no change", Since: "vs last"}}
+	want := []Tile{
+		{Label: "Margin", Value: "not read", NotRead: true, Note: "order_items was not read: missing scope orders.lists"},
+		{Label: "Median price", Value: "5.00", Unit: "EUR", Currency: "EUR", Changes: same},
+		{Label: "Outlets", Value: "3", Note: "outlets is not proven: moved", Changes: same},
+	}
+	if diff := cmp.Diff(want, got.Tiles); diff != "" {
+		t.Errorf("tiles (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheFirstSnapshotSaysSo(t *testing.T) {
+	p := panel{id: "p", query: "moves", shown: 9, compares: true, empty: "No price moved.", fields: []field{{column: "x"}}}
+	b := newBuilder(map[string]string{"moves": "x\n0"})
+	first, err := b.buildPanel(p)
+	b.now.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
+	second, again := b.buildPanel(p)
+	if err != nil || again != nil || first.Empty != "This is the first snapshot: there is nothing yet to compare it with." || first.Table != nil || second.Empty != "" || second.Table == nil {
+		t.Errorf("first %+v, %v; second %+v, %v", first, err, second, again)
 	}
 }
 
@@ -246,6 +306,9 @@ func TestSectionsAskWhatQueriesDeclare(t *testing.T) {
 						t.Errorf("%s: %s.sql does not speak of the column %s", p.id, p.query, column)
 					}
 				}
+			}
+			if len(p.needs) == 0 && s.id != "quality" {
+				t.Errorf("%s: it does not say which tables it needs", p.id)
 			}
 			if p.title == "" || p.empty == "" || p.shown == 0 || p.plot != nil && p.read == 0 || max(p.read, p.shown) > rowsRead {
 				t.Errorf("%s: title, empty, shown or read is missing or too large: %+v", p.id, p)

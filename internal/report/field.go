@@ -113,9 +113,9 @@ func tagOf(word string) string {
 		return "good"
 	case "repaired", "bounded":
 		return "fair"
-	case "best_effort", "carried_forward", "partial":
+	case "carried_forward", "partial":
 		return "poor"
-	case "skipped":
+	case "best_effort", "skipped":
 		return "none"
 	}
 	return ""

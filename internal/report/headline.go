@@ -2,8 +2,11 @@ package report
 
 import (
 	"math/big"
+	"slices"
 	"strings"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
 // earlierFigures are the headline numbers of an earlier snapshot.
@@ -16,14 +19,24 @@ type earlierFigures struct {
 // noCurrency is the unit of an amount that the service gives no currency.
 const noCurrency = "amount"
 
-// figuresByLabel are the values of an answer by what they are of.
+// unnamedCurrency is the unit of a price of which the service names no currency.
+const unnamedCurrency = "no currency"
+
+// figuresByLabel are the values of an answer by what they are of. One that rests on what
+// was not read is not known.
 func figuresByLabel(a Answer) map[string]Cell {
 	values := map[string]Cell{}
 	for _, row := range a.Rows {
 		values[figureLabel(a, row)] = a.valueOf(row, "value")
+		if missing, _ := a.splitProblems(tablesOf(a, row)); len(missing) > 0 {
+			values[figureLabel(a, row)] = Cell{Null: true}
+		}
 	}
 	return values
 }
+
+// tablesOf are the tables that a figure counts.
+func tablesOf(a Answer, row []Cell) []string { return strings.Split(a.textOf(row, "reads"), ",") }
 
 func figureLabel(a Answer, row []Cell) string {
 	return rowLabel(a, row, "figure", "unit")
@@ -32,9 +45,23 @@ func figureLabel(a Answer, row []Cell) string {
 func newTile(a Answer, row []Cell, before []earlierFigures) Tile {
 	value, unit := a.valueOf(row, "value"), a.textOf(row, "unit")
 	t := Tile{Label: clipText(a.textOf(row, "figure")), Value: figureText(value, unit), Unit: clipText(unit)}
-	if unit == noCurrency {
+	switch unit {
+	case noCurrency:
 		t.Unit = ""
+	case "":
+	case unnamedCurrency:
+		t.Currency = unitName(Cell{Null: true})
+	default:
+		t.Currency = t.Unit
 	}
+	tables := tablesOf(a, row)
+	missing, others := a.splitProblems(tables)
+	if len(missing) > 0 {
+		t.Value, t.Unit, t.NotRead, t.Note = string(ledger.NotRead), "", true, clipText(ledger.DescribeProblems(missing))
+		return t
+	}
+	others = slices.DeleteFunc(others, func(p ledger.Problem) bool { return !slices.Contains(tables, p.Name) })
+	t.Note = clipText(ledger.DescribeProblems(others))
 	for _, e := range before {
 		t.Changes = append(t.Changes, compareFigures(value, e.values[figureLabel(a, row)], unit, e.since))
 	}

@@ -69,7 +69,7 @@ func TestATileComparesWithEachEarlierSnapshot(t *testing.T) {
 	want := []Tile{
 		{Label: "Listings", Value: "1,234", Changes: []Change{{"up", "▲\u00a0+34 (+2.8 %)", "vs last"}, {"same", "no change", "vs week"}}},
 		{Label: "Unpaid", Value: "9,000.10", Changes: []Change{{"same", "no change", "vs last"}, {"none", "not known", "vs week"}}},
-		{Label: "Median price", Value: "50.00", Unit: "USD", Changes: []Change{{"none", "not known", "vs last"}, {"none", "not known", "vs week"}}},
+		{Label: "Median price", Value: "50.00", Unit: "USD", Currency: "USD", Changes: []Change{{"none", "not known", "vs last"}, {"none", "not known", "vs week"}}},
 	}
 	for i, row := range now.Rows {
 		got := newTile(now, row, before)

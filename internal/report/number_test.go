@@ -93,7 +93,7 @@ func TestCellsAreWrittenByShape(t *testing.T) {
 
 func TestTagsHaveATone(t *testing.T) {
 	compareTexts(t, "tagOf", tagOf, map[string]string{
-		"exact": "good", "complete": "good", "repaired": "fair", "bounded": "fair", "best_effort": "poor", "carried_forward": "poor",
+		"exact": "good", "complete": "good", "repaired": "fair", "bounded": "fair", "best_effort": "none", "carried_forward": "poor",
 		"partial": "poor", "skipped": "none", "": "", "Exact": "", `"><script>`: "", "published": "",
 	})
 }

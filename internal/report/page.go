@@ -2,6 +2,8 @@ package report
 
 import (
 	"html/template"
+
+	"placementsync/internal/ledger"
 )
 
 // Page is everything that the template shows.
@@ -16,15 +18,20 @@ type Page struct {
 	Notices  []Notice
 	Sections []Section
 	Charts   []Chart
+	// Currencies are those of all prices, the one with most first. Below two there is
+	// nothing to choose.
+	Currencies []string
 }
 
 // Earlier is a snapshot that the newest one is compared with.
 type Earlier struct{ Label, Snapshot string }
 
-// Notice is a warning at the top of the page.
+// Notice says at the top of the page what is not proven. Alarm marks what somebody can
+// act on.
 type Notice struct {
 	Title string
 	Lines []string
+	Alarm bool
 }
 
 // Section is one subject, with headline numbers or panels.
@@ -42,6 +49,11 @@ type Section struct {
 type Tile struct {
 	Label, Value, Unit string
 	Changes            []Change
+	// NotRead tiles have no number: Note says why. On others it says how sure it is.
+	NotRead bool
+	Note    string
+	// Currency is that of the value; empty: none, or not known.
+	Currency string
 }
 
 // Change is how a headline number moved since an earlier snapshot.
@@ -54,25 +66,39 @@ type Change struct {
 type Panel struct {
 	ID, Title, About string
 	HasChart         bool
-	// Choices are the labels of the chart's variants; one needs no choice.
-	Choices []string
+	// Choices are the chart's variants; one needs no choice.
+	Choices []Choice
 	// Choice says what is chosen.
 	Choice string
 	Table  *Table
 	Wide   bool
 	Empty  string
+	// Note says which tables behind the numbers are not proven.
+	Note   string
 	Source Source
+
+	// Missing are the tables without which there is no answer, and that were never read.
+	Missing []ledger.Problem
 }
+
+// Choice is a variant of a chart; Currency is empty where it has none.
+type Choice struct{ Label, Currency string }
 
 // Table is an answer as it is shown.
 type Table struct {
 	Caption string
 	Heads   []Head
-	Rows    [][]Datum
+	Rows    []TableRow
 	// Folded tables wait behind their chart.
 	Folded bool
 	// More says how to get the rows that are not shown.
 	More string
+}
+
+// TableRow is a row of a table; Currency is empty where its amounts have none.
+type TableRow struct {
+	Cells    []Datum
+	Currency string
 }
 
 // Head is the head of a column; Numeric ones stand right.
@@ -93,7 +119,11 @@ type Datum struct {
 }
 
 // Source is the command that gives the numbers again.
-type Source struct{ Label, Command string }
+type Source struct {
+	Label, Command string
+	// Page asks the same in the browser; empty: no page does.
+	Page string
+}
 
 // Chart is what the script draws: plain data, no options of the library.
 type Chart struct {
@@ -112,6 +142,7 @@ type Chart struct {
 // Variant is one state of a chart, chosen by its label.
 type Variant struct {
 	Label      string   `json:"label"`
+	Currency   string   `json:"currency,omitempty"`
 	Categories []string `json:"categories"`
 	Series     []Series `json:"series"`
 }

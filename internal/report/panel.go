@@ -2,13 +2,17 @@ package report
 
 import (
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
+
+	"placementsync/internal/ledger"
 )
 
 // section states one subject of the page as data.
 type section struct {
 	id, title, lead string
-	// streams are those whose absence explains an empty section.
+	// streams are those that its numbers come from.
 	streams []string
 	panels  []panel
 }
@@ -24,52 +28,78 @@ type panel struct {
 	plot        *plot
 	fields      []field
 	wide        bool
+	// needs are the tables without which there is no answer. A test holds that the query
+	// reads them. None: the panel is about the nights, which are always known.
+	needs []string
+	// compares says that the answer is about what changed between snapshots.
+	compares bool
 	// empty is what an answer without rows means.
 	empty string
 }
 
 func (b *builder) buildSection(s section) (Section, error) {
 	out := Section{ID: s.id, Title: s.title, Lead: s.lead}
-	rows := 0
+	var missing []ledger.Problem
 	for _, p := range s.panels {
-		panel, n, err := b.buildPanel(p)
+		panel, err := b.buildPanel(p)
 		if err != nil {
 			return out, err
 		}
 		out.Panels = append(out.Panels, panel)
-		rows += n
+		missing = append(missing, panel.Missing...)
 	}
-	var reasons []string
-	for _, stream := range s.streams {
-		if reason, ok := b.skipped[stream]; ok {
-			reasons = append(reasons, fmt.Sprintf("%s: %s", stream, reason))
-		}
-	}
-	if rows == 0 && len(reasons) > 0 {
-		out.Panels, out.Empty = nil, "No data: not read. "+strings.Join(reasons, "; ")+"."
+	if !slices.ContainsFunc(out.Panels, func(p Panel) bool { return len(p.Missing) == 0 }) {
+		out.Panels, out.Empty = nil, notReadText(missing)
 	}
 	return out, nil
 }
 
-func (b *builder) buildPanel(p panel) (Panel, int, error) {
+// notReadText stands in the place of numbers that rest on what was not read.
+func notReadText(missing []ledger.Problem) string {
+	return "Not read, so there are no numbers: " + ledger.DescribeProblems(missing) + "."
+}
+
+func (b *builder) buildPanel(p panel) (Panel, error) {
 	q := Question{Query: p.query, Params: p.params, Rows: max(p.read, p.shown)}
 	out := Panel{ID: p.id, Title: p.title, About: p.about, Wide: p.wide, Source: b.sourceOf(q)}
 	a, ok, err := b.askIfPresent(q)
+	if err != nil {
+		return out, err
+	}
+	var others []ledger.Problem
+	out.Missing, others = a.splitProblems(p.needs)
 	switch {
-	case err != nil:
-		return out, 0, err
 	case !ok:
 		out.Empty = "This snapshot lacks a table that the query reads; the next night adds it."
-		return out, 0, nil
-	case len(a.Rows) == 0:
+		return out, nil
+	case len(out.Missing) > 0:
+		out.Empty = notReadText(out.Missing)
+		return out, nil
+	case p.compares && b.now.previous.IsZero():
+		out.Empty = "This is the first snapshot: there is nothing yet to compare it with."
+		return out, nil
+	}
+	out.Note = ledger.DescribeProblems(others)
+	if len(a.Rows) == 0 {
 		out.Empty = p.empty
-		return out, 0, nil
+		return out, nil
 	}
 	if p.plot != nil {
 		b.addChart(&out, p, a)
 	}
 	out.Table = p.buildTable(a, out.HasChart)
-	return out, len(a.Rows), a.missingColumnsErr(p.query)
+	b.addCurrencies(a)
+	return out, a.missingColumnsErr(p.query)
+}
+
+// addCurrencies collects the currencies of an answer, in the order of its rows: those with
+// most prices come first.
+func (b *builder) addCurrencies(a Answer) {
+	for _, currency := range a.distinctLabels(a.currencyOf) {
+		if currency != "" && !slices.Contains(b.currencies, currency) && len(b.currencies) < variantsKept {
+			b.currencies = append(b.currencies, currency)
+		}
+	}
 }
 
 func (b *builder) addChart(out *Panel, p panel, a Answer) {
@@ -79,7 +109,7 @@ func (b *builder) addChart(out *Panel, p panel, a Answer) {
 	}
 	out.HasChart = true
 	for _, v := range variants {
-		out.Choices = append(out.Choices, v.Label)
+		out.Choices = append(out.Choices, Choice{v.Label, v.Currency})
 	}
 	if len(variants) == 1 {
 		out.Choices = nil
@@ -102,7 +132,7 @@ func (p panel) buildTable(a Answer, folded bool) *Table {
 		for i, f := range p.fields {
 			cells[i] = f.tableCell(a, row)
 		}
-		t.Rows = append(t.Rows, cells)
+		t.Rows = append(t.Rows, TableRow{cells, a.currencyOf(row)})
 	}
 	if shown := int64(len(t.Rows)); a.Total > shown {
 		t.More = fmt.Sprintf("%d of %s rows. The query below returns all.", shown, groupDigits(fmt.Sprint(a.Total)))
@@ -110,17 +140,24 @@ func (p panel) buildTable(a Answer, folded bool) *Table {
 	return t
 }
 
-// sourceOf is the command that gives an answer again.
+// sourceOf is the command that gives an answer again, and the page that does.
 func (b *builder) sourceOf(q Question) Source {
 	command := b.opts.Program
+	keys := url.Values{}
 	if !q.AsOf.IsZero() {
-		command += " --as-of " + q.AsOf.UTC().Format(momentLayout)
+		at := q.AsOf.UTC().Format(momentLayout)
+		command += " --as-of " + at
+		keys.Set("as_of", at)
 	}
 	command += " " + q.Query
 	for _, p := range q.Params {
 		command += " --param " + shellWord(p.Name+"="+p.Value)
+		keys.Set("p."+p.Name, p.Value)
 	}
-	return Source{Command: command}
+	if b.opts.Questions == "" {
+		return Source{Command: command}
+	}
+	return Source{Command: command, Page: strings.TrimSuffix(b.opts.Questions+q.Query+"?"+keys.Encode(), "?")}
 }
 
 // momentLayout is exact to the microsecond, as history is.

@@ -34,11 +34,12 @@ var pricesSection = section{
 				{column: "p25_price", label: "Lower quartile", as: asNumber}, {column: "median_price", label: "Median", as: asNumber},
 				{column: "p75_price", label: "Upper quartile", as: asNumber}, {column: "max_price", label: "Highest", as: asNumber},
 			},
+			needs: []string{"product_listings", "product_listing_prices"},
 			empty: "No listing of this snapshot has a price.",
 		},
 		{
 			id: "price-distribution", title: "How prices are spread",
-			about: "Prices in each band; the last band is open above.",
+			about: "Prices in each band; bands grow with the price, and the first and the last may be open.",
 			query: "price_distribution", read: rowsRead, shown: 60,
 			plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
 				variant: seriesByMeasure(priceBand, 60, measure{column: "prices", name: "prices"})},
@@ -47,6 +48,7 @@ var pricesSection = section{
 				{column: "price_from", label: "From", as: asNumber}, {column: "price_below", label: "Below", as: asNumber},
 				{column: "prices", label: "Prices", as: asNumber},
 			},
+			needs: []string{"product_listing_prices"},
 			empty: "No listing of this snapshot has a price.",
 		},
 		{
@@ -61,6 +63,7 @@ var pricesSection = section{
 				{column: "p25_price", label: "Lower quartile", as: asNumber}, {column: "median_price", label: "Median", as: asNumber, unit: "currency"},
 				{column: "p75_price", label: "Upper quartile", as: asNumber}, {column: "median_price_per_point", label: "Per point", as: asNumber},
 			},
+			needs: []string{"product_listings", "product_listing_prices"},
 			empty: "No listing of this snapshot has a price.",
 		},
 		{
@@ -75,7 +78,9 @@ var pricesSection = section{
 				{column: "changes", label: "Changes", as: asNumber}, {column: "rises", label: "Risen", as: asNumber},
 				{column: "falls", label: "Fallen", as: asNumber}, {column: "median_percent", label: "Median change", as: asChange},
 			},
-			empty: "No price moved in the last 30 days.",
+			needs:    []string{"product_listing_prices"},
+			compares: true,
+			empty:    "No price moved in the last 30 days.",
 		},
 		{
 			id: "listing-turnover", title: "Listings that came and went",
@@ -89,7 +94,9 @@ var pricesSection = section{
 				{column: "returned_listings", label: "Returned", as: asNumber}, {column: "withdrawn_listings", label: "Withdrawn", as: asNumber},
 				{column: "net", label: "Net", as: asNumber}, {column: "listings_at_end", label: "Listings", as: asNumber},
 			},
-			empty: "There is only one snapshot, so nothing can have changed.",
+			needs:    []string{"product_listings"},
+			compares: true,
+			empty:    "No listing came or went.",
 		},
 		{
 			id: "price-changes", title: "Latest price changes", wide: true,
@@ -101,7 +108,9 @@ var pricesSection = section{
 				{column: "old_price", label: "Old price", as: asNumber}, {column: "new_price", label: "New price", as: asNumber, unit: "currency"},
 				{column: "change_percent", label: "Change", as: asChange},
 			},
-			empty: "No price changed in the last 7 days.",
+			needs:    []string{"product_listing_prices"},
+			compares: true,
+			empty:    "No price changed in the last 7 days.",
 		},
 		{
 			id: "tier-gaps", title: "Tiers of the same listing",
@@ -114,11 +123,12 @@ var pricesSection = section{
 				{column: "compared_cheaper", label: "Cheaper", as: asNumber,
 					about: "Listings that cost less in the tier than in the one it is compared with"},
 			},
+			needs: []string{"product_listing_prices"},
 			empty: "No listing has prices in two tiers of one currency.",
 		},
 		{
 			id: "do-follow", title: "What a do-follow link costs",
-			about: "The median compared with all prices of the tier, and with listings that differ in nothing else.",
+			about: "The median compared with all prices of the tier, and the median of what each price is to those of listings that differ in nothing else.",
 			query: "premium_do_follow", shown: tableRows,
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "is_do_follow", label: "Do-follow", as: asYes},
@@ -126,6 +136,7 @@ var pricesSection = section{
 				{column: "premium_percent", label: "Premium", as: asChange},
 				{column: "like_premium_percent", label: "Among alike", as: asChange},
 			},
+			needs: []string{"product_listings", "product_listing_prices"},
 			empty: "No listing of this snapshot has a price.",
 		},
 		{
@@ -137,15 +148,19 @@ var pricesSection = section{
 				{column: "listing_name", label: "Listing", sub: "outlet_name"}, {column: "domain_authority", label: "Authority", as: asNumber},
 				{column: "price", label: "Price", as: asNumber, unit: "currency"}, {column: "price_per_point", label: "Per point", as: asNumber},
 			},
+			needs: []string{"product_listings", "product_listing_prices"},
 			empty: "No listing with a price has a domain authority of 30 or more.",
 		},
 	},
 }
 
-// priceBand names a band: whole units, and open above the last.
+// priceBand names a band; the first may be open below, and the last above.
 func priceBand(a Answer, row []Cell) string {
 	from, below := a.valueOf(row, "price_from"), a.valueOf(row, "price_below")
-	if below.Null {
+	switch {
+	case from.Null:
+		return "below " + figureText(below, "")
+	case below.Null:
 		return "from " + figureText(from, "")
 	}
 	return figureText(from, "") + " to " + figureText(below, "")

@@ -51,6 +51,9 @@ type Options struct {
 	// Program is how a shown command begins, flags included, such as
 	// "placementsync --config demo/config.yaml". It is shown, never run.
 	Program string
+	// Questions is the address below which each named query has a page, such as
+	// "/explore/questions/"; empty: there are no such pages.
+	Questions string
 }
 
 // Write asks for everything and writes the page. The same snapshot gives the
@@ -73,9 +76,9 @@ type builder struct {
 	ask  Ask
 	opts Options
 	now  moments
-	// skipped are the streams that could not be read, with the reason.
-	skipped map[string]string
-	charts  []Chart
+	// currencies are those of the answers, as they are found.
+	currencies []string
+	charts     []Chart
 }
 
 // askIfPresent asks; ok is false when the snapshot lacks what the query reads.

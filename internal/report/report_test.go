@@ -118,9 +118,8 @@ func TestAPartialNightIsFlaggedAtTheTop(t *testing.T) {
 		t.Error("a stream of which the page shows nothing is missed")
 	}
 	for _, want := range []string{
-		"This snapshot is partial: some streams were not read, or not completely. orders: rows of 2026-11-07 02:00 UTC (answered 500)",
-		"articles: missing scope articles:read",
-		"Articles A day has 24 hours. Medians and 90th percentiles are observed values. No data: not read. articles: missing scope articles:read.",
+		"This snapshot is partial: some streams that should have been read were not, or not wholly. orders is carried since 2026-11-07 02:00 UTC: answered 500",
+		"articles was not read: missing scope articles:read",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
@@ -235,6 +234,25 @@ func TestAColumnThatIsNotThereIsAnError(t *testing.T) {
 	err := report.Write(t.Context(), &bytes.Buffer{}, a.ask, report.Options{})
 	if err == nil || !strings.Contains(err.Error(), `read the answer of "articles_by_status": it has no column articles`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestNumbersLeadToTheirQuestions: where a server has a page for each query, the report
+// leads there with the same parameters; a file that stands alone leads nowhere.
+func TestNumbersLeadToTheirQuestions(t *testing.T) {
+	a := archive{"snapshots": nightsPanel, "report_headlines": headlines}
+	var out bytes.Buffer
+	if err := report.Write(t.Context(), &out, a.ask, report.Options{Program: "placementsync query", Questions: "/explore/questions/"}); err != nil {
+		t.Fatal(err)
+	}
+	served := markup(out.String())
+	for _, address := range []string{"/explore/questions/report_headlines", "/explore/questions/report_headlines?as_of=2026-11-08T02%3A00%3A00Z", "/explore/questions/stream_grades"} {
+		if !strings.Contains(served, `<a href="`+address+`"`) {
+			t.Errorf("nothing leads to %s", address)
+		}
+	}
+	if strings.Contains(markup(page(t, a)), "/explore/") {
+		t.Error("a page that stands alone leads to a server")
 	}
 }
 

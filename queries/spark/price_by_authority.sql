@@ -20,7 +20,11 @@ bands AS (
     GROUP BY p.pricing_tier, p.currency, p.authority_band
 ),
 medians AS (
-    SELECT *, get(points, CAST(ceil(0.5 * size(points)) AS INT) - 1) AS per_point FROM bands
+    SELECT
+        *,
+        get(points, CAST(ceil(0.5 * size(points)) AS INT) - 1) AS per_point,
+        sum(prices) OVER (PARTITION BY pricing_tier, currency) AS market_prices
+    FROM bands
 )
 SELECT
     pricing_tier,
@@ -32,4 +36,4 @@ SELECT
     CAST(get(sorted, CAST(ceil(0.75 * prices) AS INT) - 1) AS DECIMAL(18, 2)) AS p75_price,
     CAST(round(per_point * 10000) / 10000 AS DECIMAL(18, 4))               AS median_price_per_point
 FROM medians
-ORDER BY pricing_tier NULLS LAST, currency NULLS LAST, authority_band NULLS LAST
+ORDER BY market_prices DESC, pricing_tier NULLS LAST, currency NULLS LAST, authority_band NULLS LAST

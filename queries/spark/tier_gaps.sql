@@ -11,6 +11,10 @@ lowest AS (
       AND (params.currency IS NULL OR p.currency = params.currency)
     GROUP BY p.product_listing_id, p.currency, p.pricing_tier
 ),
+ranked AS (
+    SELECT *, count(*) OVER (PARTITION BY currency, pricing_tier) AS tier_listings
+    FROM lowest
+),
 pairs AS (
     SELECT
         a.currency,
@@ -20,10 +24,10 @@ pairs AS (
         b.amount            AS compared,
         b.amount - a.amount AS gap,
         CAST(100 * (b.amount - a.amount) AS DOUBLE) / CAST(nullif(a.amount, 0) AS DOUBLE) AS percent
-    FROM lowest AS a
-    JOIN lowest AS b ON b.product_listing_id = a.product_listing_id
+    FROM ranked AS a
+    JOIN ranked AS b ON b.product_listing_id = a.product_listing_id
         AND b.currency IS NOT DISTINCT FROM a.currency
-        AND b.pricing_tier > a.pricing_tier
+        AND (b.tier_listings < a.tier_listings OR b.tier_listings = a.tier_listings AND b.pricing_tier > a.pricing_tier)
 ),
 gaps AS (
     SELECT
@@ -52,4 +56,4 @@ SELECT
     CAST(round(get(percents, CAST(ceil(0.5 * size(percents)) AS INT) - 1) * 10) / 10 AS DECIMAL(38, 1))   AS median_gap_percent,
     compared_cheaper
 FROM gaps
-ORDER BY currency NULLS LAST, tier, compared_tier
+ORDER BY listings DESC, currency NULLS LAST, tier, compared_tier

@@ -16,7 +16,10 @@ valued AS (
       AND (params.tier IS NULL OR p.pricing_tier = params.tier)
 ),
 best AS (
-    SELECT *, row_number() OVER (PARTITION BY pricing_tier, currency ORDER BY per_point, domain_authority DESC, listing_id, position) AS rank
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY pricing_tier, currency ORDER BY per_point, domain_authority DESC, listing_id, position) AS rank,
+        count(*) OVER (PARTITION BY pricing_tier, currency) AS market_prices
     FROM valued
 )
 SELECT
@@ -36,4 +39,4 @@ SELECT
 FROM best AS b
 JOIN ${current}.product_listings AS l ON l.id = b.listing_id
 WHERE b.rank <= b.top
-ORDER BY b.pricing_tier NULLS LAST, b.currency NULLS LAST, b.rank
+ORDER BY b.market_prices DESC, b.pricing_tier NULLS LAST, b.currency NULLS LAST, b.rank

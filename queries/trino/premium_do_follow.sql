@@ -2,7 +2,7 @@
 WITH params AS (
     SELECT
         CAST(NULL AS VARCHAR) AS currency,
-        CAST(1 AS BIGINT) AS min_prices
+        CAST(5 AS BIGINT) AS min_prices
 )
 SELECT
     p.pricing_tier,
@@ -14,8 +14,8 @@ SELECT
     CAST(round(p.premium_percent * 10) / 10 AS DECIMAL(38, 1))           AS premium_percent,
     p.like_segments,
     p.like_prices,
-    CAST(round(p.like_premium_percent * 10) / 10 AS DECIMAL(38, 1)) AS like_premium_percent
+    CASE WHEN p.like_prices >= params.min_prices THEN CAST(round(p.like_premium_percent * 10) / 10 AS DECIMAL(38, 1)) END AS like_premium_percent
 FROM ${mart}.price_premiums AS p
 CROSS JOIN params
 WHERE p.trait = 'is_do_follow' AND (params.currency IS NULL OR p.currency = params.currency) AND p.prices >= params.min_prices
-ORDER BY p.pricing_tier NULLS LAST, p.currency NULLS LAST, is_do_follow NULLS LAST
+ORDER BY p.market_prices DESC, p.pricing_tier NULLS LAST, p.currency NULLS LAST, is_do_follow NULLS LAST

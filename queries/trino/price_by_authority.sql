@@ -19,7 +19,11 @@ bands AS (
     GROUP BY p.pricing_tier, p.currency, p.authority_band
 ),
 medians AS (
-    SELECT *, element_at(points, CAST(ceil(0.5 * cardinality(points)) AS INTEGER)) AS per_point FROM bands
+    SELECT
+        *,
+        element_at(points, CAST(ceil(0.5 * cardinality(points)) AS INTEGER)) AS per_point,
+        sum(prices) OVER (PARTITION BY pricing_tier, currency) AS market_prices
+    FROM bands
 )
 SELECT
     pricing_tier,
@@ -31,4 +35,4 @@ SELECT
     CAST(element_at(sorted, CAST(ceil(0.75 * prices) AS INTEGER)) AS DECIMAL(18, 2)) AS p75_price,
     CAST(round(per_point * 10000) / 10000 AS DECIMAL(18, 4))               AS median_price_per_point
 FROM medians
-ORDER BY pricing_tier NULLS LAST, currency NULLS LAST, authority_band NULLS LAST
+ORDER BY market_prices DESC, pricing_tier NULLS LAST, currency NULLS LAST, authority_band NULLS LAST

@@ -2,59 +2,78 @@
 WITH params AS (
     SELECT
         CAST(NULL AS VARCHAR) AS currency,
-        CAST(NULL AS VARCHAR) AS tier,
-        CAST(20 AS BIGINT) AS bands
+        CAST(NULL AS VARCHAR) AS tier
 ),
-prices AS (
-    SELECT p.pricing_tier, p.currency, p.unit_amount, params.bands
+scaled AS (
+    SELECT p.pricing_tier, p.currency, p.unit_amount, length(CAST(CAST(floor(p.unit_amount) AS BIGINT) AS VARCHAR)) - 1 AS power
     FROM ${current}.product_listing_prices AS p
     CROSS JOIN params
     WHERE p.unit_amount IS NOT NULL
       AND (params.currency IS NULL OR p.currency = params.currency)
       AND (params.tier IS NULL OR p.pricing_tier = params.tier)
 ),
-tops AS (
-    SELECT pricing_tier, currency, bands, array_sort(array_agg(unit_amount) FILTER (WHERE unit_amount IS NOT NULL)) AS sorted
-    FROM prices
-    GROUP BY pricing_tier, currency, bands
-),
-widths AS (
-    SELECT
-        pricing_tier,
-        currency,
-        bands,
-        greatest(1, CAST(ceil(CAST(element_at(sorted, CAST(ceil(0.99 * cardinality(sorted)) AS INTEGER)) AS DOUBLE) / nullif(bands, 0)) AS BIGINT)) AS width
-    FROM tops
+measured AS (
+    SELECT pricing_tier, currency, unit_amount, power, CAST(pow(10, power) AS BIGINT) AS unit
+    FROM scaled
 ),
 placed AS (
     SELECT
-        p.pricing_tier,
-        p.currency,
-        greatest(0, least(p.bands - 1, CAST(floor(p.unit_amount) AS BIGINT) / w.width)) AS band
-    FROM prices AS p
-    JOIN widths AS w ON w.pricing_tier IS NOT DISTINCT FROM p.pricing_tier AND w.currency IS NOT DISTINCT FROM p.currency
+        pricing_tier,
+        currency,
+        CAST(CASE WHEN unit_amount < 1 THEN 0 ELSE 6 * power + CASE
+            WHEN unit_amount - unit < 2 * unit - unit_amount THEN 1
+            WHEN unit_amount < 2 * unit THEN 2
+            WHEN unit_amount < 3 * unit THEN 3
+            WHEN unit_amount < 5 * unit THEN 4
+            WHEN unit_amount < 7 * unit THEN 5
+            ELSE 6
+        END END AS INTEGER) AS place
+    FROM measured
+),
+places AS (
+    SELECT n.place FROM UNNEST(sequence(0, 73)) AS n (place)
+),
+bounds AS (
+    SELECT place, CASE WHEN place = 0 THEN 0 ELSE element_at(ARRAY[10, 15, 20, 30, 50, 70], 1 + (place + 5) % 6) * pow(10, (place - 1) / 6) / 10 END AS bound
+    FROM places
+),
+sorted_places AS (
+    SELECT pricing_tier, currency, count(*) AS prices, min(place) AS lowest, max(place) AS highest, array_sort(array_agg(place)) AS sorted
+    FROM placed
+    GROUP BY pricing_tier, currency
+),
+spans AS (
+    SELECT
+        pricing_tier,
+        currency,
+        prices,
+        lowest,
+        highest,
+        element_at(sorted, CAST(ceil(0.01 * cardinality(sorted)) AS INTEGER)) AS first_place,
+        element_at(sorted, CAST(ceil(0.99 * cardinality(sorted)) AS INTEGER)) AS last_place
+    FROM sorted_places
+),
+clamped AS (
+    SELECT p.pricing_tier, p.currency, least(greatest(p.place, s.first_place), s.last_place) AS place
+    FROM placed AS p
+    JOIN spans AS s ON s.pricing_tier IS NOT DISTINCT FROM p.pricing_tier AND s.currency IS NOT DISTINCT FROM p.currency
 ),
 counted AS (
-    SELECT pricing_tier, currency, band, count(*) AS prices
-    FROM placed
-    GROUP BY pricing_tier, currency, band
-),
-bands AS (
-    SELECT w.pricing_tier, w.currency, w.width, w.bands, n.band
-    FROM widths AS w
-    CROSS JOIN params
-    CROSS JOIN UNNEST(sequence(0, greatest(params.bands, 1) - 1)) AS n (band)
-    WHERE n.band < w.bands
+    SELECT pricing_tier, currency, place, count(*) AS prices
+    FROM clamped
+    GROUP BY pricing_tier, currency, place
 )
 SELECT
-    b.pricing_tier,
-    b.currency,
-    b.band + 1                                    AS band,
-    CAST(b.band * b.width AS DECIMAL(18, 2))      AS price_from,
-    CASE WHEN b.band < b.bands - 1 THEN CAST((b.band + 1) * b.width AS DECIMAL(18, 2)) END AS price_below,
-    coalesce(c.prices, 0)                         AS prices
-FROM bands AS b
-LEFT JOIN counted AS c ON c.band = b.band
-    AND c.pricing_tier IS NOT DISTINCT FROM b.pricing_tier
-    AND c.currency IS NOT DISTINCT FROM b.currency
-ORDER BY b.pricing_tier NULLS LAST, b.currency NULLS LAST, b.band
+    s.pricing_tier,
+    s.currency,
+    CAST(b.place - s.first_place + 1 AS BIGINT) AS band,
+    CASE WHEN b.place > s.first_place OR s.lowest = s.first_place THEN CAST(b.bound AS DECIMAL(18, 2)) END AS price_from,
+    CASE WHEN b.place < s.last_place OR s.highest = s.last_place THEN CAST(e.bound AS DECIMAL(18, 2)) END  AS price_below,
+    coalesce(c.prices, 0)       AS prices
+FROM spans AS s
+JOIN bounds AS b ON b.place BETWEEN s.first_place AND s.last_place
+JOIN bounds AS e ON e.place = b.place + 1
+LEFT JOIN counted AS c ON c.place = b.place
+    AND c.pricing_tier IS NOT DISTINCT FROM s.pricing_tier
+    AND c.currency IS NOT DISTINCT FROM s.currency
+ORDER BY s.prices DESC, s.pricing_tier NULLS LAST, s.currency NULLS LAST, b.place

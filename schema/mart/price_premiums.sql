@@ -18,18 +18,39 @@ WITH traits AS (
     CROSS JOIN (VALUES ('channel_type'), ('placement_type'), ('is_do_follow')) AS t(trait)
 ),
 segments AS (
-    SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link,
-        count(*) AS own, sum(unit_amount) AS own_sum
-    FROM traits
-    GROUP BY ALL
+    SELECT row_number() OVER () AS id, *
+    FROM (
+        SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link, list(unit_amount) AS amounts
+        FROM traits
+        GROUP BY ALL
+    )
 ),
-compared AS (
-    SELECT
-        *,
-        sum(own) OVER segment - own         AS others,
-        sum(own_sum) OVER segment - own_sum AS others_sum
-    FROM segments
-    WINDOW segment AS (PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link)
+-- The others of a price are those of its segment that have another value of the trait.
+others AS (
+    SELECT id, quantile_disc(amount, 0.5) AS median
+    FROM (
+        SELECT s.id, unnest(o.amounts) AS amount
+        FROM segments AS s
+        JOIN segments AS o ON o.trait = s.trait
+            AND o.pricing_tier IS NOT DISTINCT FROM s.pricing_tier
+            AND o.currency IS NOT DISTINCT FROM s.currency
+            AND o.country IS NOT DISTINCT FROM s.country
+            AND o.authority_band IS NOT DISTINCT FROM s.authority_band
+            AND o.other_channel IS NOT DISTINCT FROM s.other_channel
+            AND o.other_placement IS NOT DISTINCT FROM s.other_placement
+            AND o.other_link IS NOT DISTINCT FROM s.other_link
+            AND o.value IS DISTINCT FROM s.value
+    )
+    GROUP BY id
+),
+ratios AS (
+    SELECT trait, value, pricing_tier, currency, id, amount / median AS ratio
+    FROM (
+        SELECT s.trait, s.value, s.pricing_tier, s.currency, s.id, unnest(s.amounts) AS amount, o.median
+        FROM segments AS s
+        JOIN others AS o ON o.id = s.id
+        WHERE o.median > 0
+    )
 ),
 alike AS (
     SELECT
@@ -37,11 +58,10 @@ alike AS (
         value,
         pricing_tier,
         currency,
-        count(*) AS like_segments,
-        sum(own) AS like_prices,
-        100 * sum(own * ((own_sum / own) / (others_sum / others) - 1)) / sum(own) AS like_premium
-    FROM compared
-    WHERE others > 0 AND others_sum > 0
+        count(DISTINCT id)                      AS like_segments,
+        count(*)                                AS like_prices,
+        100 * (quantile_disc(ratio, 0.5) - 1)   AS like_premium
+    FROM ratios
     GROUP BY ALL
 ),
 medians AS (
@@ -50,7 +70,7 @@ medians AS (
     GROUP BY ALL
 ),
 totals AS (
-    SELECT pricing_tier, currency, quantile_disc(unit_amount, 0.5) AS median
+    SELECT pricing_tier, currency, count(*) AS prices, quantile_disc(unit_amount, 0.5) AS median
     FROM mart.listing_prices
     GROUP BY ALL
 )
@@ -64,8 +84,9 @@ SELECT
     t.median AS median_all,
     100 * (m.median - t.median) / nullif(t.median, 0) AS premium_percent,
     coalesce(a.like_segments, 0)                      AS like_segments,
-    CAST(coalesce(a.like_prices, 0) AS BIGINT)        AS like_prices,
-    a.like_premium                                    AS like_premium_percent
+    coalesce(a.like_prices, 0)                        AS like_prices,
+    a.like_premium                                    AS like_premium_percent,
+    t.prices                                          AS market_prices
 FROM medians AS m
 JOIN totals AS t ON t.pricing_tier IS NOT DISTINCT FROM m.pricing_tier AND t.currency IS NOT DISTINCT FROM m.currency
 LEFT JOIN alike AS a ON a.trait = m.trait
@@ -73,7 +94,7 @@ LEFT JOIN alike AS a ON a.trait = m.trait
     AND a.pricing_tier IS NOT DISTINCT FROM m.pricing_tier
     AND a.currency IS NOT DISTINCT FROM m.currency;
 
-COMMENT ON VIEW mart.price_premiums IS 'What channel type, placement type and do-follow links cost more or less, one row per value of a trait within a tier and currency: its median price beside the median of all prices, and, like with like, the mean price against that of all other prices of the same segment. A segment is a country and an authority band with the same other two traits; those without others do not count.';
+COMMENT ON VIEW mart.price_premiums IS 'What channel type, placement type and do-follow links cost more or less, one row per value of a trait within a tier and currency: its median price beside the median of all prices, and, like with like, the median of what each price is to the median of the others of its segment. A segment is a country and an authority band with the same other two traits; others have another value of the trait, and segments without others do not count.';
 COMMENT ON COLUMN mart.price_premiums.pricing_tier IS 'Tier that the prices are for.'; -- VARCHAR
 COMMENT ON COLUMN mart.price_premiums.currency IS 'Currency as the service writes it; NULL when it names none.'; -- VARCHAR
 COMMENT ON COLUMN mart.price_premiums.trait IS 'Column of mart.listing_prices that is compared: channel_type, placement_type or is_do_follow. Ask for one at a time.'; -- VARCHAR
@@ -84,4 +105,5 @@ COMMENT ON COLUMN mart.price_premiums.median_all IS 'Median of all prices of the
 COMMENT ON COLUMN mart.price_premiums.premium_percent IS 'How far median_price is above median_all, in percent; NULL when that is zero.'; -- DOUBLE
 COMMENT ON COLUMN mart.price_premiums.like_segments IS 'Segments in which there are others to compare with.'; -- BIGINT
 COMMENT ON COLUMN mart.price_premiums.like_prices IS 'Prices with this value in those segments.'; -- BIGINT
-COMMENT ON COLUMN mart.price_premiums.like_premium_percent IS 'How far their mean is above that of the others of a segment, in percent, weighted by like_prices; NULL when there are no such segments.'; -- DOUBLE
+COMMENT ON COLUMN mart.price_premiums.like_premium_percent IS 'How far they are above the median of the others of their segment, in percent: the median of these ratios, one that occurs; NULL when there are no such segments.'; -- DOUBLE
+COMMENT ON COLUMN mart.price_premiums.market_prices IS 'Prices of the tier and currency, whatever the trait.'; -- BIGINT

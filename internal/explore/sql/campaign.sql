@@ -21,7 +21,7 @@ FROM mart.article_progress WHERE campaign_id = $id
 ORDER BY started_at NULLS LAST, article_id;
 
 -- name: items
-SELECT n.name AS item, n.product_id, n.outlet_name AS outlet, n.outlet_id, n.type, n.is_add_on AS add_on,
+SELECT n.name AS product, n.product_id, n.outlet_name AS outlet, n.outlet_id, n.type, n.is_add_on AS add_on,
     n.max_delivery_days AS days_promised, coalesce(o.reference_number, i.order_id) AS "order", i.order_id
 FROM main.profile_order_items AS n
 LEFT JOIN main.order_items AS i ON i.id = n.id

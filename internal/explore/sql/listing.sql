@@ -4,16 +4,16 @@
 -- name: head
 WITH known AS (
     SELECT 1 AS rank, name, outlet_id, outlet_name, website_url, country, state, city, channel_type, placement_type, domain_authority,
-        domain_ranking, min_delivery_days, max_delivery_days, valid_from
+        domain_ranking, is_do_follow, disclaimer, min_delivery_days, max_delivery_days, valid_from
     FROM history.product_listings WHERE id = $id
     UNION ALL
-    SELECT 2, name, outlet_id, outlet_name, website_url, country, state, city, NULL, NULL, NULL, NULL, min_delivery_days, max_delivery_days, valid_from
+    SELECT 2, name, outlet_id, outlet_name, website_url, country, state, city, NULL, NULL, NULL, NULL, NULL, NULL, min_delivery_days, max_delivery_days, valid_from
     FROM history.outlet_listings WHERE id = $id
     UNION ALL
-    SELECT 3, name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, min_delivery_days, max_delivery_days, valid_from
+    SELECT 3, name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, min_delivery_days, max_delivery_days, valid_from
     FROM history.products WHERE id = $id
     UNION ALL
-    SELECT 4, product_name, outlet_id, outlet_name, outlet_website_url, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, valid_from
+    SELECT 4, product_name, outlet_id, outlet_name, outlet_website_url, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, valid_from
     FROM history.order_items WHERE product_id = $id
 )
 SELECT
@@ -26,6 +26,8 @@ SELECT
     placement_type,
     domain_authority,
     domain_ranking,
+    is_do_follow       AS do_follow,
+    disclaimer,
     CASE
         WHEN min_delivery_days = max_delivery_days THEN concat(min_delivery_days, ' days')
         WHEN min_delivery_days IS NOT NULL AND max_delivery_days IS NOT NULL THEN concat(min_delivery_days, ' to ', max_delivery_days, ' days')
@@ -138,10 +140,19 @@ WHERE i.product_id = $id
 ORDER BY a.order_paid_at DESC NULLS LAST, a.article_id;
 
 -- name: beside
+-- The prices are filtered before the join, which would otherwise hash all of them.
+WITH listed AS MATERIALIZED (
+    SELECT id, name, channel_type, placement_type, is_do_follow, domain_authority
+    FROM main.product_listings
+    WHERE id <> $id AND outlet_id = (SELECT arg_max(outlet_id, valid_from) FROM history.product_listings WHERE id = $id)
+),
+prices AS (
+    SELECT product_listing_id AS id, currency, min(unit_amount) AS lowest
+    FROM main.product_listing_prices WHERE product_listing_id IN (SELECT id FROM listed)
+    GROUP BY ALL
+)
 SELECT l.name AS listing, l.id AS listing_id, l.channel_type, l.placement_type, l.is_do_follow AS do_follow, l.domain_authority,
-    min(p.unit_amount) AS lowest_price, p.currency
-FROM main.product_listings AS l
-LEFT JOIN main.product_listing_prices AS p ON p.product_listing_id = l.id
-WHERE l.id <> $id AND l.outlet_id = (SELECT arg_max(outlet_id, valid_from) FROM history.product_listings WHERE id = $id)
-GROUP BY ALL
+    p.lowest AS lowest_price, p.currency
+FROM listed AS l
+LEFT JOIN prices AS p USING (id)
 ORDER BY l.name, l.id, p.currency;

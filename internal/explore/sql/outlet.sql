@@ -43,7 +43,8 @@ WHERE c.outlet_id = $id
 ORDER BY c.channel_type, c.id, s.position;
 
 -- name: listings
-WITH listed AS (
+-- The prices are filtered before the join, which would otherwise hash all of them.
+WITH listed AS MATERIALIZED (
     SELECT id, name, channel_type, placement_type, is_do_follow, domain_authority, min_delivery_days, max_delivery_days, true AS on_products
     FROM main.product_listings WHERE outlet_id = $id
     UNION ALL
@@ -51,15 +52,18 @@ WITH listed AS (
     FROM main.outlet_listings WHERE outlet_id = $id AND id NOT IN (SELECT id FROM main.product_listings WHERE outlet_id = $id)
 ),
 prices AS (
-    SELECT product_listing_id AS id, true AS on_products, currency, unit_amount FROM main.product_listing_prices
+    SELECT product_listing_id AS id, currency, min(unit_amount) AS lowest, max(unit_amount) AS highest
+    FROM main.product_listing_prices WHERE product_listing_id IN (SELECT id FROM listed WHERE on_products)
+    GROUP BY ALL
     UNION ALL
-    SELECT outlet_listing_id, false, currency, unit_amount FROM main.outlet_listing_prices
+    SELECT outlet_listing_id, currency, min(unit_amount), max(unit_amount)
+    FROM main.outlet_listing_prices WHERE outlet_listing_id IN (SELECT id FROM listed WHERE NOT on_products)
+    GROUP BY ALL
 )
 SELECT l.name AS listing, l.id AS listing_id, l.channel_type, l.placement_type, l.is_do_follow AS do_follow, l.domain_authority,
-    l.max_delivery_days AS days_promised, min(p.unit_amount) AS lowest_price, max(p.unit_amount) AS highest_price, p.currency
+    l.max_delivery_days AS days_promised, p.lowest AS lowest_price, p.highest AS highest_price, p.currency
 FROM listed AS l
-LEFT JOIN prices AS p ON p.id = l.id AND p.on_products = l.on_products
-GROUP BY ALL
+LEFT JOIN prices AS p USING (id)
 ORDER BY l.name, l.id, p.currency;
 
 -- name: products

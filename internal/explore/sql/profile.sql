@@ -29,7 +29,7 @@ LEFT JOIN main.campaigns AS c ON c.id = k.campaign_id
 ORDER BY c.created_at DESC NULLS LAST, k.campaign_id;
 
 -- name: items
-SELECT n.name AS item, n.product_id, n.outlet_name AS outlet, n.outlet_id, g.name AS campaign, n.campaign_id, n.type, n.is_add_on AS add_on,
+SELECT n.name AS product, n.product_id, n.outlet_name AS outlet, n.outlet_id, g.name AS campaign, n.campaign_id, n.type, n.is_add_on AS add_on,
     n.max_delivery_days AS days_promised
 FROM main.profile_order_items AS n
 LEFT JOIN main.campaigns AS g ON g.id = n.campaign_id

@@ -41,15 +41,35 @@ const Draw = (() => {
       : { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true },
   });
 
-  const values = (chart, variant) => ({
-    type: chart.log && lowest(variant) > 0 ? "log" : "value",
-    min: chart.log && lowest(variant) > 0 ? below(lowest(variant)) : undefined,
+  // steps are round numbers for a logarithmic axis, more of them where it is short: powers
+  // of ten alone would leave prices between 100 and 900 without a number.
+  const steps = (low, high) => {
+    const powers = Math.log10(high / low);
+    const of = powers <= 1 ? [1, 1.5, 2, 3, 5, 7] : powers <= 3 ? [1, 2, 5] : [1];
+    const all = [];
+    for (let power = 10 ** Math.floor(Math.log10(low)); power <= high * 10; power *= 10) all.push(...of.map((m) => m * power));
+    const first = all.findLastIndex((v) => v <= low), last = all.findIndex((v) => v >= high);
+    return all.slice(Math.max(first, 0), last + 1);
+  };
+
+  const logAxis = (variant) => {
+    const ticks = steps(lowest(variant), highest(variant));
+    return { type: "log", min: ticks[0], max: ticks.at(-1), axisTick: { show: false, customValues: ticks }, ticks };
+  };
+
+  const values = (chart, variant) => {
+    const { ticks, ...log } = chart.log && lowest(variant) > 0 ? logAxis(variant) : { type: "value" };
+    return { ...log, ...valueStyle(ticks) };
+  };
+
+  const valueStyle = (ticks) => ({
     splitLine: { lineStyle: { color: "var(--faint)" } }, axisLine: { show: false }, splitNumber: 4,
-    axisLabel: { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true, formatter: (v) => short.format(v) },
+    axisLabel: { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true, customValues: ticks, formatter: (v) => short.format(v) },
   });
 
-  const lowest = (variant) => Math.min(...variant.series.flatMap((s) => s.values.flat()).filter((v) => v !== null));
-  const below = (v) => 10 ** Math.floor(Math.log10(v));
+  const numbers = (variant) => variant.series.flatMap((s) => s.values.flat()).filter((v) => v !== null);
+  const lowest = (variant) => Math.min(...numbers(variant));
+  const highest = (variant) => Math.max(...numbers(variant));
 
   const series = (chart) => (s) => {
     const shared = { name: s.name, data: s.values, animation: false, cursor: "default", emphasis: { disabled: true } };

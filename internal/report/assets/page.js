@@ -21,11 +21,20 @@
     dress(theme);
   });
 
+  // The address has the section and what is chosen: #prices&currency=EUR.
+  const readAddress = () => {
+    const parts = location.hash.slice(1).split("&");
+    const at = parts[0].includes("=") ? "" : parts.shift();
+    return { at, currency: new URLSearchParams(parts.join("&")).get("currency") || "" };
+  };
+  const address = (at, currency) => `#${[at, currency && `currency=${encodeURIComponent(currency)}`].filter(Boolean).join("&")}`;
+  const scrollTo = (at) => { if (at) document.getElementById(at)?.scrollIntoView(); };
+
   const charts = JSON.parse(document.getElementById("charts").textContent) || [];
   const chosen = new Map();
   const node = (chart) => document.getElementById(`chart-${chart.id}`);
   const draw = (chart) => Draw.into(node(chart), chart, chart.variants[chosen.get(chart.id) || 0]);
-  const drawAll = () => charts.forEach(draw);
+  const drawAll = () => charts.filter((c) => !node(c).classList.contains("away")).forEach(draw);
   for (const select of all("select[data-chart]")) {
     const choose = () => {
       chosen.set(select.dataset.chart, Number(select.value));
@@ -33,9 +42,68 @@
     };
     select.addEventListener("change", choose);
   }
+  // choose shows the amounts of one currency, or of all: charts, rows and headlines. What
+  // has no currency stays.
+  const pageChoice = document.getElementById("currency");
+  const isAway = (e, currency) => currency !== "" && "currency" in e.dataset && e.dataset.currency !== currency;
+  const nothing = (panel, currency, empty) => {
+    let line = panel.querySelector(".nothing");
+    if (!line) {
+      line = document.createElement("p");
+      line.className = "empty nothing";
+      panel.querySelector(".source").before(line);
+    }
+    line.textContent = `Nothing in ${currency}.`;
+    line.hidden = !empty;
+  };
+  const chooseChart = (panel, currency) => {
+    const chart = charts.find((c) => c.id === panel.id), select = panel.querySelector("select[data-chart]");
+    if (!chart) return false;
+    const fits = chart.variants.map((v) => currency === "" || !v.currency || v.currency === currency);
+    if (select) for (const o of select.options) o.hidden = o.disabled = !fits[Number(o.value)];
+    const now = Number(select?.value || 0), next = fits[now] ? now : Math.max(fits.indexOf(true), 0);
+    if (select) select.value = String(next);
+    chosen.set(chart.id, next);
+    const none = !fits.includes(true);
+    node(chart).classList.toggle("away", none);
+    select?.parentElement.classList.toggle("away", none);
+    return !none;
+  };
+  const choose = (currency) => {
+    all(".tile").forEach((t) => t.classList.toggle("away", isAway(t, currency)));
+    for (const panel of all(".panel")) {
+      const rows = all("tbody tr", panel);
+      rows.forEach((r) => r.classList.toggle("away", isAway(r, currency)));
+      all("tbody", panel).forEach(refold);
+      const drawn = chooseChart(panel, currency), left = rows.some((r) => !r.classList.contains("away"));
+      if (rows.length > 0) nothing(panel, currency, !left && !drawn);
+    }
+    all("nav a").forEach((a) => { a.setAttribute("href", address(a.dataset.at, currency)); });
+    if ("drawn" in document.documentElement.dataset) drawAll();
+  };
+  const follow = () => {
+    const { at, currency } = readAddress();
+    const known = [...(pageChoice?.options || [])].some((o) => o.value === currency);
+    if (pageChoice) pageChoice.value = known ? currency : "";
+    choose(known ? currency : "");
+    scrollTo(at);
+  };
+  all("nav a").forEach((a) => {
+    a.dataset.at = a.getAttribute("href").slice(1);
+    a.addEventListener("click", () => setTimeout(() => scrollTo(a.dataset.at)));
+  });
+  if (pageChoice) {
+    pageChoice.parentElement.hidden = false;
+    pageChoice.addEventListener("change", () => {
+      history.replaceState(null, "", address(readAddress().at, pageChoice.value) || " ");
+      choose(pageChoice.value);
+    });
+    addEventListener("hashchange", follow);
+  }
   const start = () => {
     if ("drawn" in document.documentElement.dataset) return;
     charts.forEach((c) => chosen.set(c.id, Number(document.querySelector(`select[data-chart="${CSS.escape(c.id)}"]`)?.value || 0)));
+    follow();
     drawAll();
     document.documentElement.dataset.drawn = "";
     let width = innerWidth, wait;
@@ -59,7 +127,10 @@
   };
   const blank = (text) => text === "" || text === "\u2013";
   const fold = 10;
-  const refold = (body) => [...body.rows].forEach((row, i) => row.classList.toggle("over", i >= fold));
+  const refold = (body) => {
+    const long = "folds" in body.parentElement.dataset;
+    [...body.rows].filter((r) => !r.classList.contains("away")).forEach((row, i) => row.classList.toggle("over", long && i >= fold));
+  };
   const sort = (table, head, column) => {
     const down = head.ariaSort ? head.ariaSort === "ascending" : head.classList.contains("n");
     all("th", table).forEach((h) => { h.ariaSort = null; });
@@ -83,6 +154,7 @@
     });
     const body = table.tBodies[0];
     if (body.rows.length <= fold + 3) continue;
+    table.dataset.folds = "";
     refold(body);
     const more = document.createElement("button");
     more.type = "button";

@@ -17,19 +17,27 @@ WITH traits AS (
 ),
 segments AS (
     SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link,
-        count(*) AS own, sum(unit_amount) AS own_sum
+        collect_list(unit_amount) AS amounts
     FROM traits
     GROUP BY trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link
 ),
 -- A view of Iceberg loses a WINDOW clause.
-compared AS (
+gathered AS (
     SELECT
         *,
-        sum(own) OVER (
-            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) - own         AS others,
-        sum(own_sum) OVER (
-            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) - own_sum AS others_sum
+        collect_list(struct(value, amounts)) OVER (
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) AS entries
     FROM segments
+),
+-- The others of a price are those of its segment that have another value of the trait.
+compared AS (
+    SELECT trait, value, pricing_tier, currency, amounts,
+        sort_array(flatten(transform(filter(entries, e -> NOT (e.value <=> value)), e -> e.amounts))) AS others
+    FROM gathered
+),
+against AS (
+    SELECT trait, value, pricing_tier, currency, amounts, get(others, CAST(ceil(0.5 * size(others)) AS INT) - 1) AS median
+    FROM compared
 ),
 -- Divided as DuckDB divides: in binary.
 alike AS (
@@ -38,11 +46,11 @@ alike AS (
         value,
         pricing_tier,
         currency,
-        count(*) AS like_segments,
-        sum(own) AS like_prices,
-        100 * sum(own * ((CAST(own_sum AS DOUBLE) / own) / (CAST(others_sum AS DOUBLE) / others) - 1)) / sum(own) AS like_premium
-    FROM compared
-    WHERE others > 0 AND others_sum > 0
+        count(*)           AS like_segments,
+        sum(size(amounts)) AS like_prices,
+        sort_array(flatten(collect_list(transform(amounts, a -> CAST(a AS DOUBLE) / CAST(median AS DOUBLE))))) AS ratios
+    FROM against
+    WHERE median > 0
     GROUP BY trait, value, pricing_tier, currency
 ),
 medians AS (
@@ -63,7 +71,8 @@ found AS (
         m.value,
         size(m.amounts)                                                     AS prices,
         get(m.amounts, CAST(ceil(0.5 * size(m.amounts)) AS INT) - 1)        AS median,
-        get(t.amounts, CAST(ceil(0.5 * size(t.amounts)) AS INT) - 1)        AS median_all
+        get(t.amounts, CAST(ceil(0.5 * size(t.amounts)) AS INT) - 1)        AS median_all,
+        size(t.amounts)                                                     AS market_prices
     FROM medians AS m
     JOIN totals AS t ON t.pricing_tier IS NOT DISTINCT FROM m.pricing_tier AND t.currency IS NOT DISTINCT FROM m.currency
 )
@@ -78,7 +87,8 @@ SELECT
     CAST(100 * (f.median - f.median_all) AS DOUBLE) / CAST(nullif(f.median_all, 0) AS DOUBLE) AS premium_percent,
     coalesce(a.like_segments, 0)                      AS like_segments,
     coalesce(a.like_prices, 0)                        AS like_prices,
-    a.like_premium                                    AS like_premium_percent
+    100 * (get(a.ratios, CAST(ceil(0.5 * size(a.ratios)) AS INT) - 1) - 1) AS like_premium_percent,
+    CAST(f.market_prices AS BIGINT)                   AS market_prices
 FROM found AS f
 LEFT JOIN alike AS a ON a.trait = f.trait
     AND a.value IS NOT DISTINCT FROM f.value

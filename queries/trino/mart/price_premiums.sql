@@ -17,18 +17,30 @@ WITH traits AS (
 ),
 segments AS (
     SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link,
-        count(*) AS own, sum(unit_amount) AS own_sum
+        array_agg(unit_amount) AS amounts
     FROM traits
     GROUP BY trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link
 ),
-compared AS (
+gathered AS (
     SELECT
-        *,
-        sum(own) OVER (
-            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) - own         AS others,
-        sum(own_sum) OVER (
-            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) - own_sum AS others_sum
+        trait,
+        value,
+        pricing_tier,
+        currency,
+        amounts,
+        array_agg(ROW(value, amounts)) OVER (
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) AS entries
     FROM segments
+),
+-- The others of a price are those of its segment that have another value of the trait.
+compared AS (
+    SELECT trait, value, pricing_tier, currency, amounts,
+        array_sort(flatten(transform(filter(entries, e -> e[1] IS DISTINCT FROM value), e -> e[2]))) AS others
+    FROM gathered
+),
+against AS (
+    SELECT trait, value, pricing_tier, currency, amounts, element_at(others, greatest(1, CAST(ceil(0.5 * cardinality(others)) AS INTEGER))) AS median
+    FROM compared
 ),
 -- Divided as DuckDB divides: in binary.
 alike AS (
@@ -37,11 +49,11 @@ alike AS (
         value,
         pricing_tier,
         currency,
-        count(*) AS like_segments,
-        sum(own) AS like_prices,
-        100 * sum(own * ((CAST(own_sum AS DOUBLE) / own) / (CAST(others_sum AS DOUBLE) / others) - 1)) / sum(own) AS like_premium
-    FROM compared
-    WHERE others > 0 AND others_sum > 0
+        count(*)                  AS like_segments,
+        sum(cardinality(amounts)) AS like_prices,
+        array_sort(flatten(array_agg(transform(amounts, a -> CAST(a AS DOUBLE) / CAST(median AS DOUBLE))))) AS ratios
+    FROM against
+    WHERE median > 0
     GROUP BY trait, value, pricing_tier, currency
 ),
 medians AS (
@@ -62,7 +74,8 @@ found AS (
         m.value,
         cardinality(m.amounts)                                                     AS prices,
         element_at(m.amounts, CAST(ceil(0.5 * cardinality(m.amounts)) AS INTEGER))        AS median,
-        element_at(t.amounts, CAST(ceil(0.5 * cardinality(t.amounts)) AS INTEGER))        AS median_all
+        element_at(t.amounts, CAST(ceil(0.5 * cardinality(t.amounts)) AS INTEGER))        AS median_all,
+        cardinality(t.amounts)                                              AS market_prices
     FROM medians AS m
     JOIN totals AS t ON t.pricing_tier IS NOT DISTINCT FROM m.pricing_tier AND t.currency IS NOT DISTINCT FROM m.currency
 )
@@ -77,7 +90,8 @@ SELECT
     CAST(100 * (f.median - f.median_all) AS DOUBLE) / CAST(nullif(f.median_all, 0) AS DOUBLE) AS premium_percent,
     coalesce(a.like_segments, 0)                      AS like_segments,
     coalesce(a.like_prices, 0)                        AS like_prices,
-    a.like_premium                                    AS like_premium_percent
+    100 * (element_at(a.ratios, CAST(ceil(0.5 * cardinality(a.ratios)) AS INTEGER)) - 1) AS like_premium_percent,
+    CAST(f.market_prices AS BIGINT)                   AS market_prices
 FROM found AS f
 LEFT JOIN alike AS a ON a.trait = f.trait
     AND a.value IS NOT DISTINCT FROM f.value

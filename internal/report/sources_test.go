@@ -1,0 +1,100 @@
+package report
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/query"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// TestPanelsNeedWhatTheirQueriesRead holds the tables that panels and headlines name to
+// those that DuckDB finds behind their queries.
+func TestPanelsNeedWhatTheirQueriesRead(t *testing.T) {
+	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Tables: stream.Tables(stream.All())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := w.Begin(t.Context(), "fixture", time.Date(2026, time.November, 1, 2, 0, 0, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Exec(t.Context(), "CHECKPOINT"); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(d.Dir, warehouse.CatalogFile)
+	if err := d.Instance.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d.Instance = nil
+	db, err := query.Open(t.Context(), path, query.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	behind := func(name string) (tables []string) {
+		q, err := query.Resolve(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources, err := db.Sources(t.Context(), q, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range sources {
+			tables = append(tables, s.Table)
+		}
+		return tables
+	}
+	for _, s := range allSections() {
+		for _, p := range s.panels {
+			tables := behind(p.query)
+			for _, needed := range p.needs {
+				if !slices.Contains(tables, needed) {
+					t.Errorf("panel %s needs %s, and its query reads %v", p.id, needed, tables)
+				}
+			}
+			if len(tables) > 0 && len(p.needs) == 0 {
+				t.Errorf("panel %s needs nothing, and its query reads %v", p.id, tables)
+			}
+		}
+	}
+	q, err := query.Resolve("report_headlines")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := &reads{}
+	if _, err := db.Run(t.Context(), q, nil, head); err != nil {
+		t.Fatal(err)
+	}
+	tables := behind("report_headlines")
+	for _, figure := range head.texts {
+		for table := range strings.SplitSeq(figure, ",") {
+			if !slices.Contains(tables, table) {
+				t.Errorf("a headline counts %q, and its query reads %v", table, tables)
+			}
+		}
+	}
+}
+
+// reads is a query.Writer that keeps the column of that name.
+type reads struct {
+	column int
+	texts  []string
+}
+
+func (r *reads) Begin(columns []query.Column) error {
+	r.column = slices.IndexFunc(columns, func(c query.Column) bool { return c.Name == "reads" })
+	return nil
+}
+
+func (r *reads) Row(row query.Row) error {
+	r.texts = append(r.texts, string(row.AppendText(nil, r.column)))
+	return nil
+}
+
+func (r *reads) End() error { return nil }
