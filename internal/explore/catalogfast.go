@@ -78,17 +78,25 @@ func whereAll(conditions ...[]string) string {
 	return " WHERE " + strings.Join(all, " AND ")
 }
 
-// countStatement counts the listings and every facet in one statement. A search is run
-// once, over texts; what it finds is then counted for each facet.
+// countStatement counts the listings and every facet in one statement. What costs much, a
+// search in texts and a range of prices, is asked once, and then counted for each facet.
 func (s *state) countStatement(ix *index, b *binder) string {
-	from, found := "derived.listings AS d", s.found(b)
-	head := ""
-	if len(s.words()) > 0 {
-		head = "WITH found AS MATERIALIZED (SELECT " + s.countedColumns(ix) + " FROM derived.listings AS d" + whereAll(found) + ")\n"
+	const all = "derived.listings AS d"
+	currencies, tiers := s.Chosen["currency"], s.Chosen["tier"]
+	from, found, priced, head := all, s.found(b), s.priced(ix, currencies, tiers), ""
+	offersFrom, offersFound := from, found
+	_, ranged := s.Ranges["price"]
+	if ranged || len(s.words()) > 0 {
+		names := s.countedColumns()
+		if ranged {
+			names += ", " + strings.Join(priced, " AND ") + " AS priced"
+			priced = []string{"d.priced"}
+		} else {
+			offersFrom, offersFound = "found AS d", nil
+		}
+		head = "WITH found AS MATERIALIZED (SELECT " + names + " FROM " + all + whereAll(found) + ")\n"
 		from, found = "found AS d", nil
 	}
-	currencies, tiers := s.Chosen["currency"], s.Chosen["tier"]
-	priced := s.priced(ix, currencies, tiers)
 	parts := []string{"SELECT 'total' AS facet, NULL AS value, count(*) AS n FROM " + from + whereAll(found, s.chosen(b, ""), priced)}
 	for _, f := range facets() {
 		switch f.key {
@@ -106,23 +114,18 @@ func (s *state) countStatement(ix *index, b *binder) string {
 		offers = append(offers, fmt.Sprintf("count(*) FILTER (%s) AS tier_%d", strings.Join(s.priced(ix, currencies, []choice{t}), " AND "), i))
 	}
 	if len(offers) > 0 {
-		parts = append(parts, "FROM (UNPIVOT (SELECT "+strings.Join(offers, ", ")+" FROM "+from+whereAll(found, s.chosen(b, ""))+
+		parts = append(parts, "FROM (UNPIVOT (SELECT "+strings.Join(offers, ", ")+" FROM "+offersFrom+whereAll(offersFound, s.chosen(b, ""))+
 			") ON COLUMNS(*) INTO NAME facet VALUE n) SELECT 'offer', facet, n")
 	}
 	return head + strings.Join(parts, "\nUNION ALL ")
 }
 
 // countedColumns are those that counting needs: few, since a search can find all.
-func (s *state) countedColumns(ix *index) string {
+func (s *state) countedColumns() string {
 	names := []string{"d.offers"}
 	for _, f := range facets() {
 		if f.key != "currency" && f.key != "tier" {
 			names = append(names, "d."+f.key)
-		}
-	}
-	if _, ranged := s.Ranges["price"]; ranged {
-		for code := range ix.offers {
-			names = append(names, "d.price_"+strconv.Itoa(code))
 		}
 	}
 	return strings.Join(names, ", ")

@@ -2,11 +2,13 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"placementsync/internal/query"
 )
@@ -41,9 +43,11 @@ const (
 	mostCounted = 32
 )
 
+var errNotReady = errors.New("prepare the catalog: it takes some time once for each snapshot")
+
 // useIndex waits for the index of a snapshot. The first to ask begins it; it is made also
 // when that one goes away, since a search as one types ends most of its requests.
-func (s *snapshot) useIndex(ctx context.Context) (*index, error) {
+func (s *snapshot) useIndex(ctx context.Context, patience time.Duration) (*index, error) {
 	s.makeIndex.Do(func() {
 		s.index = &index{done: make(chan struct{})}
 		inner, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -53,9 +57,13 @@ func (s *snapshot) useIndex(ctx context.Context) (*index, error) {
 			s.index.err = s.index.build(inner, s.db)
 		}()
 	})
+	wait := time.NewTimer(patience)
+	defer wait.Stop()
 	select {
 	case <-s.index.done:
 		return s.index, s.index.err
+	case <-wait.C:
+		return nil, errNotReady
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for the index of the catalog: %w", ctx.Err())
 	}

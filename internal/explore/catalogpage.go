@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"placementsync/internal/query"
 )
@@ -70,9 +72,12 @@ type field struct {
 	Null             bool
 }
 
+// patience is how long a page waits for the index before it says so.
+const patience = 4 * time.Second
+
 // showCatalog searches the listings.
 func showCatalog(v *visit) (reply, error) {
-	s, err := readState(v.URL.Query())
+	s, err := readState(v.URL.RawQuery)
 	view := catalogView{State: &s, Program: v.program, Clear: base + "/catalog", Order: s.order()}
 	if err != nil {
 		wrong, ok := errors.AsType[*statusError](err)
@@ -84,7 +89,12 @@ func showCatalog(v *visit) (reply, error) {
 		view.Facets, view.Spans, view.Choosers = s.facetViews(counts{}), s.spanViews(), s.choosers()
 		return page{Title: "Catalog", Template: "catalog", Data: view, Status: wrong.status}, nil
 	}
-	ix, err := v.snapshot.useIndex(v.Context())
+	ix, err := v.snapshot.useIndex(v.Context(), patience)
+	if errors.Is(err, errNotReady) {
+		view.Problem, view.Advice = "The catalog of this snapshot is being prepared.", "The page loads again by itself."
+		view.Facets, view.Spans, view.Choosers = s.facetViews(counts{}), s.spanViews(), s.choosers()
+		return page{Title: "Catalog", Template: "catalog", Data: view, Status: http.StatusServiceUnavailable, Refresh: 2}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +113,7 @@ func showCatalog(v *visit) (reply, error) {
 // sendCatalog answers with all rows of an address as a file.
 func sendCatalog(f query.Format) func(v *visit) (reply, error) {
 	return func(v *visit) (reply, error) {
-		s, err := readState(v.URL.Query())
+		s, err := readState(v.URL.RawQuery)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -143,10 +144,13 @@ const (
 
 // readState reads an address. What it cannot ask for is an error, and never left out:
 // the answer would be that of another question.
-func readState(values url.Values) (state, error) {
-	s := state{Chosen: map[string][]choice{}, Ranges: map[string]limits{}, Page: 1}
-	s.applySort(usualSort)
-	for _, key := range slices.Sorted(mapKeys(values)) {
+func readState(address string) (state, error) {
+	s := state{Chosen: map[string][]choice{}, Ranges: map[string]limits{}, Page: 1, Sort: strings.TrimPrefix(usualSort, "-"), Down: true}
+	values, err := url.ParseQuery(address)
+	if err != nil {
+		return s, usageErr(fmt.Sprintf("read the address: %v", err), "Write % and ; in it as %25 and %3B.")
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
 		for _, text := range values[key] {
 			if !utf8.ValidString(text) || strings.ContainsRune(text, 0) || len(text) > longestText {
 				return s, usageErr(fmt.Sprintf("refuse the parameter %q: it is not text of up to %d bytes", key, longestText), "Change the address.")
@@ -157,16 +161,6 @@ func readState(values url.Values) (state, error) {
 		}
 	}
 	return s, s.check()
-}
-
-func mapKeys(values url.Values) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for key := range values {
-			if !yield(key) {
-				return
-			}
-		}
-	}
 }
 
 // apply reads one parameter. An empty one is a field of the form that nobody filled.

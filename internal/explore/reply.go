@@ -27,6 +27,8 @@ type page struct {
 	Data            any
 	// Status is that of HTTP. Defaults to 200.
 	Status int
+	// Refresh is after how many seconds the browser loads the page again; 0: never.
+	Refresh int
 }
 
 // redirect sends the browser to another page.
