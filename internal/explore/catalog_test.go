@@ -184,6 +184,9 @@ func TestWhatCannotBeAskedIsRefused(t *testing.T) {
 		s.get(t, "/catalog.csv?"+address, http.StatusBadRequest)
 	}
 	s.get(t, "/catalog?as_of=2026-11-01", http.StatusBadRequest)
+	if body := s.get(t, "/catalog?price_min=1&q=news", http.StatusBadRequest); !strings.Contains(body, `name="currency" value="USD"`) {
+		t.Error("where a currency must be chosen, none can be")
+	}
 	wantTexts(t, s.get(t, "/catalog?page=2", http.StatusOK), "8 listings: there is no such page")
 }
 

@@ -80,14 +80,7 @@ func showCatalog(v *visit) (reply, error) {
 	s, err := readState(v.URL.RawQuery)
 	view := catalogView{State: &s, Program: v.program, Clear: base + "/catalog", Order: s.order()}
 	if err != nil {
-		wrong, ok := errors.AsType[*statusError](err)
-		if !ok {
-			return nil, err
-		}
-		// The form stays, so that it can be corrected.
-		view.Problem, view.Advice = wrong.problem, wrong.advice
-		view.Facets, view.Spans, view.Choosers = s.facetViews(counts{}), s.spanViews(), s.choosers()
-		return page{Title: "Catalog", Template: "catalog", Data: view, Status: wrong.status}, nil
+		return view.refuse(v, err)
 	}
 	ix, err := v.snapshot.useIndex(v.Context(), patience)
 	if errors.Is(err, errNotReady) {
@@ -108,6 +101,30 @@ func showCatalog(v *visit) (reply, error) {
 	}
 	view.fill(c, ix, rows)
 	return page{Title: "Catalog", Template: "catalog", Data: view}, nil
+}
+
+// refuse shows what is wrong with an address, and the form, so that it can be corrected:
+// whoever must choose a currency first finds them there.
+func (view *catalogView) refuse(v *visit, err error) (reply, error) {
+	wrong, ok := errors.AsType[*statusError](err)
+	if !ok {
+		return nil, err
+	}
+	s, c := view.State, counts{}
+	possible := *s
+	possible.Ranges = maps.Clone(s.Ranges)
+	delete(possible.Ranges, "price")
+	if possible.Sort == "price" {
+		possible.Sort = "authority"
+	}
+	if ix, err := v.snapshot.useIndex(v.Context(), patience); err == nil && possible.check() == nil {
+		if c, err = countListings(v, ix, &possible); err != nil {
+			return nil, err
+		}
+	}
+	view.Problem, view.Advice = wrong.problem, wrong.advice
+	view.Facets, view.Spans, view.Choosers = s.facetViews(c), s.spanViews(), s.choosers()
+	return page{Title: "Catalog", Template: "catalog", Data: *view, Status: wrong.status}, nil
 }
 
 // sendCatalog answers with all rows of an address as a file.
