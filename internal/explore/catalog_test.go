@@ -206,6 +206,7 @@ func TestHostileNamesStayText(t *testing.T) {
 			t.Errorf("a link of the service: %s", m)
 		}
 	}
+	wantTexts(t, s.get(t, "/catalog?q=star", http.StatusOK), "No listing fits.", "Outlets: Morning <i>Star</i>")
 	records, err := csv.NewReader(strings.NewReader(s.get(t, "/catalog.csv?q=hyperlink", http.StatusOK))).ReadAll()
 	fatal(t, err)
 	if got := records[1][1]; got != `'=HYPERLINK("http://evil")` {

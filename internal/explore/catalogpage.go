@@ -23,6 +23,8 @@ type catalogView struct {
 	Choosers        []chooser
 	Heads           []head
 	Rows            [][]field
+	// Outlets are some whose own name or address has the words of the search.
+	Outlets []field
 	// First and Last are the places of the rows in all that were found.
 	Total, First, Last int64
 	Previous, Next     string
@@ -99,8 +101,30 @@ func showCatalog(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
+	if view.Outlets, err = s.findOutlets(v); err != nil {
+		return nil, err
+	}
 	view.fill(c, ix, rows)
 	return page{Title: "Catalog", Template: "catalog", Data: view}, nil
+}
+
+// findOutlets finds outlets by the words of the search, also such as have no listing now.
+func (s *state) findOutlets(v *visit) ([]field, error) {
+	const most = 8
+	if len(s.words()) == 0 {
+		return nil, nil
+	}
+	b := &binder{values: map[string]string{}}
+	var where []string
+	for _, word := range s.words() {
+		where = append(where, "contains(lower(concat_ws(chr(10), name, website_url)), lower("+b.text(word)+"))")
+	}
+	found, err := v.run(fastQuery(fmt.Sprintf("SELECT id, coalesce(name, id) AS name FROM main.outlets%s ORDER BY name, id LIMIT %d", whereAll(where), most), b), b.values)
+	var outlets []field
+	for _, r := range found.Records {
+		outlets = append(outlets, field{Text: r["name"].Text, Link: outletLink(r["id"].Text)})
+	}
+	return outlets, err
 }
 
 // refuse shows what is wrong with an address, and the form, so that it can be corrected:
