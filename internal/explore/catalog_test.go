@@ -214,11 +214,13 @@ func TestHostileNamesStayText(t *testing.T) {
 	}
 }
 
-// TestAnEmptyCatalogIsShown has no listing, no price and no tag.
+// TestAnEmptyCatalogIsShown has no listing, no price and no tag: a list that was never read
+// is not an empty one.
 func TestAnEmptyCatalogIsShown(t *testing.T) {
 	t.Parallel()
+	wantTexts(t, newSite(t, "unread.sql").get(t, "/catalog", http.StatusOK), "No listing was found.", "not read", "missing scope products.read")
 	s := newSite(t)
-	wantTexts(t, s.get(t, "/catalog", http.StatusOK), "No listing fits.", "streams: not known")
+	wantTexts(t, s.get(t, "/catalog", http.StatusOK), "No listing", "streams: not known")
 	if got := s.csv(t, "/catalog.csv"); len(got) != 1 {
 		t.Errorf("the CSV has %d lines", len(got))
 	}

@@ -23,6 +23,8 @@ type catalogView struct {
 	Choosers        []chooser
 	Heads           []head
 	Rows            [][]field
+	// Sources says that listings were not read, are carried or not proven.
+	Sources string
 	// Outlets are some whose own name or address has the words of the search.
 	Outlets []field
 	// First and Last are the places of the rows in all that were found.
@@ -104,6 +106,11 @@ func showCatalog(v *visit) (reply, error) {
 	if view.Outlets, err = s.findOutlets(v); err != nil {
 		return nil, err
 	}
+	sources, err := v.db.Sources(v.Context(), query.Text("SELECT id FROM main.product_listings"), nil)
+	if err != nil {
+		return nil, err
+	}
+	view.Sources = query.DescribeSources(sources)
 	view.fill(c, ix, rows)
 	return page{Title: "Catalog", Template: "catalog", Data: view}, nil
 }
