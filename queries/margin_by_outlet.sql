@@ -1,6 +1,7 @@
+-- subject: margins
 -- title: Margin by outlet
 -- grain: one row per outlet
--- about: What is left of the sales, largest first. The sale price less vendor cost, internal cost, reseller price and commission, each summed and stated; those that are not known count as nothing. Items without a sale price are counted and left out of all sums, and so are refunded items unless asked for. The spec gives items no currency: the sums hold only if the team settles in one. Sums are exact, rounded to 2 places at the end; percent of the sales to 1.
+-- about: What is left of the sales, largest first, and what share of the sales went to commissions. The sale price less vendor cost, internal cost, reseller price and commission, each summed and stated; those that are not known count as nothing. Items without a sale price are counted and left out of all sums, and so are refunded items unless asked for. The spec gives items no currency: the sums hold only if the team settles in one. Sums are exact, rounded to 2 places at the end; percent of the sales to 1.
 -- param: since DATE NULL -- only items whose order was paid on or after this date, UTC
 -- param: include_refunded BOOLEAN false -- count refunded items too
 WITH sums AS (
@@ -33,6 +34,7 @@ SELECT
     CAST(reseller AS DECIMAL(18, 2))   AS reseller_total,
     CAST(commission AS DECIMAL(18, 2)) AS commission_total,
     CAST(margin AS DECIMAL(18, 2))     AS margin_total,
-    CAST(100 * margin / nullif(sales, 0) AS DECIMAL(38, 1)) AS margin_percent
+    CAST(100 * margin / nullif(sales, 0) AS DECIMAL(38, 1)) AS margin_percent,
+    CAST(100 * commission / nullif(sales, 0) AS DECIMAL(38, 1)) AS commission_percent
 FROM sums
 ORDER BY margin DESC, outlet_id

@@ -22,6 +22,13 @@ func TestQueries(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := catalog(t)
+	opened := map[string]*query.DB{} // by fixture, which several tests may have
+	openOnce := func(fixture string) *query.DB {
+		if opened[fixture] == nil {
+			opened[fixture] = open(t, fixture, empty)
+		}
+		return opened[fixture]
+	}
 	for _, q := range all {
 		tests, err := filepath.Glob(filepath.Join("testdata", q.Name, "*.test"))
 		if err != nil || len(tests) == 0 {
@@ -29,13 +36,14 @@ func TestQueries(t *testing.T) {
 		}
 		for _, path := range tests {
 			t.Run(q.Name+"/"+strings.TrimSuffix(filepath.Base(path), ".test"), func(t *testing.T) {
-				checkQuery(t, q, path, empty)
+				checkQuery(t, q, path, openOnce)
 			})
 		}
 	}
 }
 
-func checkQuery(t *testing.T, q query.Query, path string, empty []byte) {
+func checkQuery(t *testing.T, q query.Query, path string, open func(fixture string) *query.DB) {
+	t.Helper()
 	archive, err := txtar.ParseFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +52,7 @@ func checkQuery(t *testing.T, q query.Query, path string, empty []byte) {
 	for _, f := range archive.Files {
 		files[f.Name] = string(f.Data)
 	}
-	db := open(t, files["fixture.sql"], empty)
+	db := open(files["fixture.sql"])
 	got := answer(t, db, q, params(t, files["params"]))
 	if diff := cmp.Diff(files["want.csv"], got); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
@@ -70,6 +78,34 @@ func TestQueriesUseExactlyTheParametersThatTheyDeclare(t *testing.T) {
 		slices.Sort(used)
 		if diff := cmp.Diff(declared, slices.Compact(used)); diff != "" {
 			t.Errorf("%s: declared (-) and used (+) parameters differ:\n%s", q.Name, diff)
+		}
+	}
+}
+
+// TestHeadersAreComplete holds what the list of all queries, a form and a chart need.
+func TestHeadersAreComplete(t *testing.T) {
+	all, err := query.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	subjects := []string{"commissions", "margins", "orders", "placements", "prices", "quality", "report", "throughput"}
+	sources := map[string]string{}
+	for _, q := range all {
+		if q.Title == "" || q.Grain == "" || q.About == "" || !slices.Contains(subjects, q.Subject) {
+			t.Errorf("%s: its header needs title, grain, about and one of the subjects %s, not %q", q.Name, strings.Join(subjects, ", "), q.Subject)
+		}
+		for _, p := range q.Params {
+			if free := p.Type == "VARCHAR" && slices.Contains([]string{"currency", "tier", "country", "tag"}, p.Name); free && p.Values == "" {
+				t.Errorf("%s: parameter %s does not say where its values are", q.Name, p.Name)
+			}
+			sources[p.Values] = q.Name + " " + p.Name
+		}
+	}
+	delete(sources, "")
+	db := open(t, "", catalog(t))
+	for source, of := range sources {
+		if _, _, err := db.ParamValues(t.Context(), query.Param{Name: of, Values: source}, 1); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -2,15 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"placementsync/internal/lake"
+	"placementsync/internal/warehouse"
 )
 
 func expireCommand(g *globals) *cobra.Command {
-	var dryRun bool
-	var format string
 	cmd := &cobra.Command{
 		Use:   "expire",
 		Short: "Remove old nights from the lake, and files that nothing refers to",
@@ -19,37 +20,27 @@ func expireCommand(g *globals) *cobra.Command {
 			"leaves them that was killed, are removed when they are three days old. Tables that no\n" +
 			"publish made are left alone, with all files that they refer to.",
 		Args: cobra.NoArgs,
-		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runExpire(cmd.Context(), g, format, dryRun) }),
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be removed, and remove nothing")
-	cmd.Flags().StringVar(&format, "format", "table", "table or json")
-	return cmd
+	dryRun := cmd.Flags().Bool("dry-run", false, "show what would be removed, and remove nothing")
+	return g.lakeCommand(cmd, func(ctx context.Context, _ *warehouse.Warehouse, l *lake.Lake, _ []string) (result, error) {
+		e, err := l.Expire(ctx, g.cfg.Lake.KeepNights, *dryRun)
+		if err != nil {
+			return result{}, err
+		}
+		return result{e, describeExpired(e, *dryRun)}, nil
+	})
 }
 
-func runExpire(ctx context.Context, g *globals, format string, dryRun bool) (err error) {
-	if err := checkFormat(format); err != nil {
-		return err
-	}
-	_, l, err := g.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	e, err := l.Expire(ctx, g.keepNights, dryRun)
-	if err != nil {
-		return err
-	}
-	if format == "json" {
-		return writeJSON(g.stdout, e)
+func describeExpired(e lake.Expired, dryRun bool) string {
+	var b strings.Builder
+	for _, name := range e.Shared {
+		fmt.Fprintf(&b, "%s: its files stay, since another table has its folder too\n", name)
 	}
 	verb := "removed"
 	if dryRun {
 		verb = "would remove"
 	}
-	for _, name := range e.Shared {
-		fmt.Fprintf(g.stdout, "%s: its files stay, since another table has its folder too\n", name)
-	}
-	_, err = fmt.Fprintf(g.stdout, "%s %d nights with %d snapshots, and %d files (%d bytes), %d of them orphans\n",
+	fmt.Fprintf(&b, "%s %d nights with %d snapshots, and %d files (%d bytes), %d of them orphans\n",
 		verb, len(e.Nights), e.Snapshots, e.Files, e.Bytes, e.Orphans)
-	return err
+	return b.String()
 }

@@ -45,7 +45,18 @@ const token = "pc_top-secret-of-the-test"
 // without rows, that change every night and that never do.
 func newHouse(t *testing.T, nights int) *house {
 	t.Helper()
-	h := &house{T: t, dir: t.TempDir(), service: sim.New(sim.Options{Seed: 3, Token: token, Outlets: 5, Listings: 30, Profiles: 3,
+	t.Parallel()
+	h := openHouse(t, t.TempDir())
+	for range nights {
+		h.night()
+	}
+	return h
+}
+
+// openHouse makes a house in a folder.
+func openHouse(t *testing.T, dir string) *house {
+	t.Helper()
+	h := &house{T: t, dir: dir, service: sim.New(sim.Options{Seed: 3, Token: token, Outlets: 5, Listings: 30, Profiles: 3,
 		Campaigns: 3, Orders: 12, Files: 6, Folders: 2, ListingTurnover: 0.2, SilentChange: 0.2})}
 	server := httptest.NewServer(h.service)
 	t.Cleanup(server.Close)
@@ -65,9 +76,6 @@ func newHouse(t *testing.T, nights int) *house {
 	h.write("config.yaml", "api: {base_url: "+server.URL+", token: "+token+"}\n"+
 		"warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\n"+
 		"lake: {catalog: sqlite, warehouse: ./lake, keep_nights: 2}\n")
-	for range nights {
-		h.night()
-	}
 	return h
 }
 
@@ -75,6 +83,7 @@ func (h *house) path(name string) string { return filepath.Join(h.dir, name) }
 
 func (h *house) write(name, text string) {
 	h.Helper()
+	h.must(errors.Join(os.MkdirAll(filepath.Dir(h.path(name)), 0o700), removeAny(h.path(name)))) // it may be a link
 	h.must(os.WriteFile(h.path(name), []byte(text), 0o600))
 }
 
@@ -85,11 +94,24 @@ func (h *house) must(err error) {
 	}
 }
 
-// night lives through a day of the world and runs the night at its end.
+// night lives through a day of the world and has the night at its end, from the trunk or
+// of its own.
 func (h *house) night() string {
 	h.Helper()
+	if run := h.takeNight(&nightsOfAll); run != "" {
+		return run
+	}
+	return h.runNight()
+}
+
+func (h *house) advance() {
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
+}
+
+func (h *house) runNight() string {
+	h.Helper()
+	h.advance()
 	res, err := pipeline.Run(h.Context(), h.cfg)
 	h.must(err)
 	if res.Run.Outcome != ledger.Complete {
@@ -110,6 +132,9 @@ func (h *house) run(args ...string) said {
 	var out, err bytes.Buffer
 	p := process{stdout: &out, stderr: &err, lookupEnv: func(string) (string, bool) { return "", false }, now: time.Now, step: h.step}
 	code := executeArgs(h.Context(), append([]string{"--config", h.path("config.yaml")}, args...), p)
+	if strings.ContainsAny(out.String()+err.String(), "\x1b\u202e") {
+		h.Errorf("%v shows what acts on a terminal: %q%q", args, &out, &err)
+	}
 	return said{code, out.String(), err.String()}
 }
 

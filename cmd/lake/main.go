@@ -7,12 +7,15 @@ package main
 import (
 	"context"
 	"os"
+
+	"placementsync/internal/command"
 )
 
 // version is set by the build.
 var version = "dev"
 
 func main() {
+	const kept = "placementsync-lake: stopped in the middle of its work: the lake shows all of a night or nothing of it, run again to continue"
 	p := hostProcess()
-	os.Exit(runInterruptible(p.stderr, func(ctx context.Context) int { return executeArgs(ctx, os.Args[1:], p) }))
+	os.Exit(command.RunInterruptible(p.stderr, kept, func(ctx context.Context, _ func()) int { return executeArgs(ctx, os.Args[1:], p) }))
 }

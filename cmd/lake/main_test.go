@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -8,5 +9,15 @@ import (
 
 // TestMain also shows that no command leaves a goroutine behind.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"))
+	var err error
+	if os.Getenv(struckEnv) == "" { // who is killed removes nothing
+		nightsOfAll.dir, err = os.MkdirTemp("", "placementsync-lake-test-")
+	}
+	if err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(nightsOfAll.dir) // in a folder that is emptied
+		os.Exit(code)
+	}))
 }

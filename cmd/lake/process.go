@@ -1,16 +1,13 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
-	"placementsync/internal/ledger"
+	"placementsync/internal/command"
+	"placementsync/internal/config"
 )
 
 // process is what a command uses of the world around it; tests pass their own.
@@ -29,51 +26,9 @@ func hostProcess() process {
 // globals are the flags of every command.
 type globals struct {
 	process
-	config    string
-	logFormat string
-	quiet     bool
-	// keepNights is that of the configuration, once it is read.
-	keepNights int
+	command.Flags
+	// cfg is the configuration, once it is read.
+	cfg config.Config
 }
 
-// newLogger writes structured lines to stderr.
-func (g *globals) newLogger() *slog.Logger {
-	options := &slog.HandlerOptions{Level: slog.LevelInfo}
-	if g.quiet {
-		options.Level = slog.LevelWarn
-	}
-	if g.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(g.stderr, options))
-	}
-	return slog.New(slog.NewTextHandler(g.stderr, options))
-}
-
-// grace is how long a command may take to end in order after the first signal.
-const grace = 4 * time.Second
-
-// runInterruptible runs a command's work and returns its exit code. A signal ends the
-// context of the work; a second one, or the end of grace, the process. It may be killed
-// at any instruction: what is visible is all of a night or nothing.
-func runInterruptible(stderr io.Writer, work func(ctx context.Context) int) int {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	done := make(chan int, 1)
-	go func() { done <- work(ctx) }()
-	select {
-	case code := <-done:
-		return code
-	case <-signals:
-		cancel()
-	}
-	select {
-	case code := <-done:
-		return code
-	case <-signals:
-	case <-time.After(grace):
-	}
-	fmt.Fprintln(stderr, "placementsync-lake: stopped in the middle of its work: the lake shows all of a night or nothing of it, run again to continue")
-	return ledger.Interrupted.ExitCode()
-}
+func (g *globals) newLogger() *slog.Logger { return g.NewLogger(g.stderr) }

@@ -11,8 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/lake"
 	"placementsync/internal/ledger"
+	"placementsync/internal/notify"
 	"placementsync/internal/warehouse"
 )
 
@@ -20,7 +22,7 @@ type publishOptions struct {
 	all     bool
 	replace bool
 	views   bool
-	format  string
+	format  *string
 	// unrecorded leaves the line of the ledger to whoever started the program.
 	unrecorded bool
 }
@@ -35,22 +37,22 @@ func publishCommand(g *globals) *cobra.Command {
 			"older than what the lake shows. --all commits each kept night that the lake lacks, so that\n" +
 			"readers can ask for each by its tag.",
 		Args: cobra.MaximumNArgs(1),
-		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runPublish(cmd.Context(), g, o, args) }),
+		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runPublish(cmd.Context(), g, o, args) }),
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "commit each kept night that the lake lacks, oldest first")
 	cmd.Flags().BoolVar(&o.replace, "replace", false, "replace the history of a warehouse that this one does not know, as after a loss without a backup")
 	cmd.Flags().BoolVar(&o.views, "views", false, "install the views of mart too, for Spark and Trino, where the catalog can hold views (REST)")
-	cmd.Flags().StringVar(&o.format, "format", "table", "table or json")
+	o.format = formatFlag(cmd)
 	cmd.Flags().BoolVar(&o.unrecorded, "unrecorded", false, "leave the line of the ledger to the caller: run and serve write it")
 	return cmd
 }
 
 func runPublish(ctx context.Context, g *globals, o publishOptions, args []string) (err error) {
-	if err := checkFormat(o.format); err != nil {
+	if err := checkFormat(*o.format); err != nil {
 		return err
 	}
 	if o.all && len(args) > 0 {
-		return usageErr("publish takes either a run or --all, not both")
+		return command.UsageErr("publish takes either a run or --all, not both")
 	}
 	began := g.now()
 	wh, l, err := g.open(ctx)
@@ -68,7 +70,7 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 	if err == nil && o.views {
 		err = installViews(ctx, g, l)
 	}
-	return errors.Join(err, showPublished(g.stdout, o.format, done))
+	return errors.Join(err, g.showAnswer(*o.format, result{map[string]any{"published": done}, describePublished(done)}))
 }
 
 // publishRuns publishes one night after the other. It returns those it has published also
@@ -89,7 +91,7 @@ func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o p
 		done = append(done, p)
 	}
 	if unread != nil {
-		err = &partialError{"earlier nights of the warehouse were not published: " + unread.Error()}
+		err = command.EndWith(ledger.Partial, fmt.Errorf("earlier nights of the warehouse were not published: %w", unread))
 	}
 	return done, err
 }
@@ -106,7 +108,10 @@ func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, be
 	for _, p := range done {
 		entry.Version, entry.Rows, entry.Bytes = p.Run, entry.Rows+p.Rows, entry.Bytes+p.Bytes
 	}
-	return wh.Ledger.Record(entry.EndFollow(ctx, g.now(), err))
+	// Who started it sees whether it failed; that the lake has caught up is news to
+	// whoever got the alert.
+	sender := command.NewNotifier(g.cfg.Notify, version, g.newLogger())
+	return command.RecordFollow(ctx, wh, sender, entry.EndFollow(ctx, g.now(), err), notify.Recovered)
 }
 
 // runsToPublish is the newest night, with all behind the kept nights that it was built on
@@ -155,22 +160,21 @@ func publishRun(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, run 
 	return l.Publish(ctx, v)
 }
 
-func showPublished(w io.Writer, format string, done []lake.Published) error {
-	if format == "json" {
-		return writeJSON(w, map[string]any{"published": done})
-	}
+// describePublished says what was published, a line a night.
+func describePublished(done []lake.Published) string {
+	var b strings.Builder
 	for _, p := range done {
 		if p.Already {
-			fmt.Fprintf(w, "night %s of %s: the lake shows it already\n", p.Run, p.SnapshotAt.Format(time.RFC3339))
+			fmt.Fprintf(&b, "night %s of %s: the lake shows it already\n", p.Run, p.SnapshotAt.Format(time.RFC3339))
 			continue
 		}
-		fmt.Fprintf(w, "night %s of %s: %d tables in one commit, %d replaced, %d extended, %d unchanged; %d rows written in %.1f s\n",
+		fmt.Fprintf(&b, "night %s of %s: %d tables in one commit, %d replaced, %d extended, %d unchanged; %d rows written in %.1f s\n",
 			p.Run, p.SnapshotAt.Format(time.RFC3339), p.Tables, p.Replaced, p.Appended, p.Tables-p.Replaced-p.Appended, p.Rows, p.Seconds)
 		if p.TagsDropped {
-			fmt.Fprintln(w, "note: the catalog does not keep tags: readers see the newest night, and cannot ask for an earlier one")
+			b.WriteString("note: the catalog does not keep tags: readers see the newest night, and cannot ask for an earlier one\n")
 		}
 	}
-	return nil
+	return b.String()
 }
 
 func writeJSON(w io.Writer, value any) error {
@@ -179,9 +183,13 @@ func writeJSON(w io.Writer, value any) error {
 	return e.Encode(value)
 }
 
+func formatFlag(cmd *cobra.Command) *string {
+	return cmd.Flags().String("format", "table", "table or json")
+}
+
 func checkFormat(format string) error {
 	if format != "table" && format != "json" {
-		return usageErr("--format is %q: use table or json", format)
+		return command.UsageErr("--format is %q: use table or json", format)
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,7 @@ import (
 
 	"placementsync/internal/lake"
 	"placementsync/internal/ledger"
+	"placementsync/internal/notify"
 	"placementsync/internal/warehouse"
 )
 
@@ -175,7 +178,6 @@ func (h *house) spoil(name string) {
 	data, err := os.ReadFile(h.path(name))
 	h.must(err)
 	data[len(data)/2] ^= 1
-	h.must(os.Remove(h.path(name)))
 	h.write(name, string(data))
 }
 
@@ -283,8 +285,10 @@ func TestVerifyFindsADifference(t *testing.T) {
 }
 
 // TestAPublishIsInTheLedger so that status page and metrics know how far the lake is.
+// Whoever got the alert that it failed gets one when a publish by hand repairs it.
 func TestAPublishIsInTheLedger(t *testing.T) {
 	h := newHouse(t, 2)
+	alerts := h.receiveAlerts()
 	h.write("lake", "no folder")
 	h.fail(1, "", "publish")
 	if f := h.follow(); !f.IsBehind() || f.Failures != 1 || f.Last.Error == "" {
@@ -301,6 +305,27 @@ func TestAPublishIsInTheLedger(t *testing.T) {
 	if f := h.follow(); f.Last.ID != before.ID || f.Last.EndedAt != before.EndedAt {
 		t.Errorf("an earlier night, or an unrecorded one, is recorded: %+v", f)
 	}
+	if want := []string{notify.Recovered + " lake " + all[1].Run}; !slices.Equal(*alerts, want) {
+		t.Errorf("the alerts are %v, want %v", *alerts, want)
+	}
+}
+
+// receiveAlerts lets the configuration name a receiver of alerts, and returns what it gets.
+func (h *house) receiveAlerts() *[]string {
+	h.Helper()
+	var got []string
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var a notify.Alert
+		if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
+			h.Error(err)
+		}
+		got = append(got, a.Event+" "+a.Work+" "+a.Run)
+	}))
+	h.Cleanup(receiver.Close)
+	text, err := os.ReadFile(h.path("config.yaml"))
+	h.must(err)
+	h.write("config.yaml", string(text)+"notify: {failure_url: '"+receiver.URL+"/alert'}\n")
+	return &got
 }
 
 // follow is what the ledger says of the lake.

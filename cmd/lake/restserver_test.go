@@ -82,10 +82,13 @@ func answer(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value)
 }
 
+// hostile acts on a terminal that shows it.
+const hostile = "\x1b[2J\u202e"
+
 // refuse answers with an error of the protocol.
 func refuse(w http.ResponseWriter, status int) {
 	w.WriteHeader(status)
-	answer(w, map[string]any{"error": map[string]any{"message": "no", "type": "RefusedException", "code": status}})
+	answer(w, map[string]any{"error": map[string]any{"message": "no" + hostile, "type": "RefusedException", "code": status}})
 }
 
 func (s *restServer) show(w http.ResponseWriter, name string) {
@@ -187,7 +190,7 @@ func TestARefusedCommitLeavesNoFiles(t *testing.T) {
 	before := h.filesOfLake()
 	for _, status := range []int{http.StatusBadRequest, http.StatusConflict} {
 		s.commit = func(w http.ResponseWriter, _ func(int)) { refuse(w, status) }
-		h.fail(1, "RefusedException", "publish")
+		h.fail(1, `RefusedException: no\x1b[2J\u202e`, "publish")
 		if after := h.filesOfLake(); !slices.Equal(after, before) {
 			t.Errorf("%d: %d files before, %d after", status, len(before), len(after))
 		}

@@ -8,8 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/dialect"
 	"placementsync/internal/lake"
+	"placementsync/internal/ledger"
 )
 
 type viewsOptions struct {
@@ -27,7 +29,7 @@ func viewsCommand(g *globals) *cobra.Command {
 		Example: "  placementsync-lake views --dialect trino --catalog lake > views.sql\n" +
 			"  placementsync-lake views --dialect spark --queries --markers",
 		Args: cobra.NoArgs,
-		RunE: markWork(func(*cobra.Command, []string) error { return runViews(g, o) }),
+		RunE: command.MarkWork(func(*cobra.Command, []string) error { return runViews(g, o) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.dialect, "dialect", "spark", "spark or trino")
@@ -40,16 +42,15 @@ func viewsCommand(g *globals) *cobra.Command {
 func runViews(g *globals, o viewsOptions) error {
 	engine, err := dialect.Find(o.dialect)
 	if err != nil {
-		return usageErr("--dialect: %w", err)
+		return command.UsageErr("--dialect: %w", err)
 	}
 	if o.markers && !o.queries {
-		return usageErr("--markers is for --queries: views have no parameters")
+		return command.UsageErr("--markers is for --queries: views have no parameters")
 	}
-	cfg, err := g.load()
-	if err != nil {
+	if err := g.loadConfig(); err != nil {
 		return err
 	}
-	names := dialect.Names{Catalog: o.catalog, Prefix: cfg.Lake.Namespace}
+	names := dialect.Names{Catalog: o.catalog, Prefix: g.cfg.Lake.Namespace}
 	if o.queries {
 		return printQueries(g, engine, names, o.markers)
 	}
@@ -84,15 +85,11 @@ func printQueries(g *globals, engine dialect.Engine, names dialect.Names, marker
 // Spark looks for tables in the catalog of the view; Trino wants its name, and so must
 // call it by that of the configuration.
 func installViews(ctx context.Context, g *globals, l *lake.Lake) error {
-	cfg, err := g.load()
-	if err != nil {
-		return err
-	}
 	var views []lake.View
 	for _, e := range dialect.Engines() {
-		names := dialect.Names{Prefix: cfg.Lake.Namespace}
+		names := dialect.Names{Prefix: g.cfg.Lake.Namespace}
 		if e.Name == dialect.Trino {
-			names.Catalog = cfg.Lake.Name
+			names.Catalog = g.cfg.Lake.Name
 		}
 		texts, err := e.Views(names)
 		if err != nil {
@@ -107,7 +104,7 @@ func installViews(ctx context.Context, g *globals, l *lake.Lake) error {
 	}
 	written, err := l.InstallViews(ctx, dialect.Mart, views)
 	if errors.Is(err, lake.ErrNoViews) {
-		return &partialError{"the night is published, its views are not: " + err.Error() + "; placementsync-lake views prints them for your engine"}
+		return command.EndWith(ledger.Partial, fmt.Errorf("the night is published, its views are not: %w; placementsync-lake views prints them for your engine", err))
 	}
 	if err == nil {
 		fmt.Fprintf(g.stderr, "views of mart: %d written, %d as they were\n", written, len(views)-written)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/query"
 )
 
@@ -38,7 +39,7 @@ func (o answerOptions) parseFormat() (query.Format, error) {
 		return format, err
 	}
 	if format != query.Table && format != query.Vertical {
-		return "", usageErr("--vertical and --format %s exclude each other", format)
+		return "", command.UsageErr("--vertical and --format %s exclude each other", format)
 	}
 	return query.Vertical, nil
 }

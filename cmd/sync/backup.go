@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/backup"
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/object"
@@ -32,11 +32,10 @@ func backupCommand(g *globals) *cobra.Command {
 			"--verify compares the objects of the newest backup with its manifest: their sizes, and with\n" +
 			"--read-data every byte. It changes nothing. When a newer manifest cannot be read, it fails;\n" +
 			"--older checks the newest one that can.\n\n" +
-			exitTable(meaning{ledger.Complete, "complete, or whole"}, meaning{ledger.Failed, "failed, the backup before stays; or damaged"},
-				meaning{ledger.Misused, "usage or configuration"}, meaning{ledger.Partial, "complete but for files that are damaged here"},
-				meaning{ledger.Held, "another backup is at work"}, meaning{ledger.Interrupted, "interrupted"}),
+			command.Meanings{Complete: "complete, or whole", Failed: "failed, the backup before stays; or damaged",
+				Partial: "complete but for files that are damaged here", Held: "another backup is at work"}.Table(),
 		Args: cobra.NoArgs,
-		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runBackup(cmd.Context(), g, o) }),
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runBackup(cmd.Context(), g, o) }),
 	}
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "check the backup; send nothing")
 	cmd.Flags().BoolVar(&o.readData, "read-data", false, "with --verify: read every byte, not only names and sizes")
@@ -45,61 +44,50 @@ func backupCommand(g *globals) *cobra.Command {
 }
 
 func runBackup(ctx context.Context, g *globals, o backupOptions) error {
-	cfg, err := g.loadStorage("backup")
+	cfg, err := g.loadConfig("backup", "warehouse", "retention", "s3")
 	switch {
 	case err != nil:
 		return err
 	case cfg.Backup == "":
-		return usageErr("there is no bucket to back up to: write backup: s3://bucket/prefix into %s", g.config)
+		return command.UsageErr("there is no bucket to back up to: write backup: s3://bucket/prefix into %s", g.Config)
 	case o.readData && !o.verify:
-		return usageErr("--read-data is for --verify")
+		return command.UsageErr("--read-data is for --verify")
 	case o.older && !o.verify:
-		return usageErr("--older is for --verify")
+		return command.UsageErr("--older is for --verify")
 	case o.verify:
 		return verifyBackup(ctx, g, cfg, o)
 	}
 	entry, err := g.backUp(ctx, cfg)
 	if !errors.As(err, new(*warehouse.HeldError)) {
-		err = errors.Join(err, g.recordFollow(cfg, entry))
+		err = errors.Join(err, g.recordFollow(ctx, cfg, entry))
 	}
 	if err == nil || entry.Outcome == ledger.Partial {
 		fmt.Fprintf(g.stdout, "%s is in %s: %s sent\n", entry.Version, cfg.Backup, sizeText(entry.Bytes))
 	}
 	if entry.Outcome == ledger.Partial {
-		return &outcomeError{ledger.Partial, err}
+		return command.EndWith(ledger.Partial, err)
 	}
 	return err
-}
-
-// loadStorage reads what work with a bucket needs of the configuration.
-func (g *globals) loadStorage(sections ...string) (config.Config, error) {
-	cfg, err := g.loadConfig()
-	var bad *config.Error
-	if errors.As(err, &bad) && !errors.Is(err, os.ErrNotExist) {
-		err = bad.Within(append(sections, "warehouse", "retention", "s3")...)
-	}
-	return cfg, err
 }
 
 // openBucket opens the bucket of an address.
 func openBucket(ctx context.Context, cfg config.Config, address string) (*object.Bucket, error) {
 	bucket, prefix, err := config.ParseBucket(address)
 	if err != nil {
-		return nil, usageErr("the address of the bucket %v", err)
+		return nil, command.UsageErr("the address of the bucket %v", err)
 	}
-	access, secret, err := cfg.S3.ReadKeys(os.ReadFile)
+	storage, err := command.BucketConfig(cfg.S3)
 	if err != nil {
 		return nil, err
 	}
-	return object.Open(ctx, object.Config{Endpoint: cfg.S3.Endpoint, Region: cfg.S3.Region, PathStyle: cfg.S3.PathStyle,
-		AccessKey: access.Reveal(), SecretKey: secret.Reveal()}, bucket, prefix)
+	return object.Open(ctx, storage, bucket, prefix)
 }
 
 // backupConfig is the warehouse of the configuration with a bucket.
 func (g *globals) backupConfig(ctx context.Context, cfg config.Config, address string) (backup.Config, error) {
 	c := backup.Config{Program: version, Now: g.now, Log: g.newLogger()}
 	var err error
-	if c.Warehouse, err = warehouse.Open(warehouseConfig(cfg)); err != nil {
+	if c.Warehouse, err = warehouse.Open(command.WarehouseConfig(cfg, version)); err != nil {
 		return c, err
 	}
 	c.Bucket, err = openBucket(ctx, cfg, address)
@@ -156,7 +144,7 @@ func verifyBackup(ctx context.Context, g *globals, cfg config.Config, o backupOp
 	}
 	fmt.Fprintf(g.stdout, "%s: %s of %s (%d files, %s)\n", verdict, query.OnScreen(v.Run), v.At.Format("2006-01-02 15:04:05"), len(v.Files), read)
 	if len(v.Damaged) > 0 {
-		return &outcomeError{ledger.Failed, nil}
+		return command.EndWith(ledger.Failed, nil)
 	}
 	return nil
 }

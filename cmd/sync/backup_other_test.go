@@ -21,9 +21,9 @@ func TestBackupLeavesUploadsOfOthers(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDepot(t)
-	text, err := os.ReadFile(d.g.config)
+	text, err := os.ReadFile(d.g.Config)
 	fatal(t, err)
-	fatal(t, os.WriteFile(d.g.config, bytes.Replace(text, []byte("s3://store/night"), []byte("s3://store"), 1), 0o600))
+	fatal(t, os.WriteFile(d.g.Config, bytes.Replace(text, []byte("s3://store/night"), []byte("s3://store"), 1), 0o600))
 	begin := func(name string, at time.Time) {
 		d.store.Now = func() time.Time { return at }
 		r := httptest.NewRequest(http.MethodPost, "/store/"+name+"?uploads", nil)
@@ -140,11 +140,11 @@ func TestTwoMachinesAtOnePrefix(t *testing.T) {
 		a.store.ServeHTTP(w, r)
 	}))
 	t.Cleanup(front.Close)
-	text, err := os.ReadFile(b.g.config)
+	text, err := os.ReadFile(b.g.Config)
 	fatal(t, err)
 	_, rest, _ := strings.Cut(string(text), "endpoint: \"")
 	old, _, _ := strings.Cut(rest, "\"")
-	fatal(t, os.WriteFile(b.g.config, []byte(strings.Replace(string(text), old, front.URL, 1)), 0o600))
+	fatal(t, os.WriteFile(b.g.Config, []byte(strings.Replace(string(text), old, front.URL, 1)), 0o600))
 	meanwhile = func() {
 		if err := errors.Join(a.night(t), runBackup(t.Context(), a.g, backupOptions{})); err != nil {
 			t.Errorf("the second machine: %v", err)

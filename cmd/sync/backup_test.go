@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/command"
 	"placementsync/internal/ledger"
 	"placementsync/internal/object"
 	"placementsync/internal/s3sim"
@@ -51,7 +53,7 @@ warehouse: {dir: warehouse, threads: 1}
 s3: {endpoint: "%s", region: eu-test-1, path_style: true, access_key_file: access, secret_key_file: secret}
 backup: s3://store/night
 `, base, demoToken, server.URL)), 0o600))
-	d.g = &globals{process: hostProcess(), config: filepath.Join(d.root, "config.yaml")}
+	d.g = &globals{process: hostProcess(), Flags: command.Flags{Config: filepath.Join(d.root, "config.yaml")}}
 	d.g.stdout, d.g.stderr = d.out, d.out
 	d.store.Now = func() time.Time { return d.g.now() }
 	return d
@@ -69,7 +71,7 @@ func (d *depot) night(t *testing.T) error {
 }
 
 // code is the exit code of an error.
-func code(t *testing.T, err error) int { return outcomeOf(t.Context(), err).ExitCode() }
+func code(t *testing.T, err error) int { return command.OutcomeOf(t.Context(), err).ExitCode() }
 
 // files are all files below parquet/ and state/ but what no backup holds.
 func (d *depot) files(t *testing.T) map[string]string {
@@ -123,150 +125,18 @@ func TestBackupIsWholeWhateverFails(t *testing.T) {
 	fatal(t, d.night(t))
 	t.Logf("objects after a night: %d, after two: %d", first, len(d.store.Objects("store")))
 
-	t.Run("a bucket that vanishes in the middle", func(t *testing.T) {
-		bucket := d.store.Objects("store")
-		puts := 0
-		d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
-			if r.Method == http.MethodPut {
-				puts++
-			}
-			if puts > 5 {
-				s3sim.Refuse(w, http.StatusNotFound, "NoSuchBucket")
-			}
-			return puts > 5
-		}
-		err := d.night(t)
-		if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "s3://store/night/") || !strings.Contains(err.Error(), "the bucket does not exist") {
-			t.Errorf("the night ended with %d: %v", code(t, err), err)
-		}
-		d.store.Fail = nil
-		if diff := cmp.Diff(manifestsIn(bucket), manifestsIn(d.store.Objects("store"))); diff != "" {
-			t.Errorf("the backup before does not stay as it was:\n%s", diff)
-		}
-		fatal(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
-		wh, _, err := d.g.openWarehouse()
-		fatal(t, err)
-		follows := lastFollows(wh)
-		if len(follows) != 1 || !follows[0].IsBehind() || follows[0].Last.Outcome != ledger.Failed || follows[0].Succeeded.IsZero() {
-			t.Errorf("the ledger says %+v", follows)
-		}
-		if n := d.answer(t, "select count(*) from meta.runs where snapshot_at is not null"); strings.Join(strings.Fields(n), " ") != "count_star() 3" {
-			t.Errorf("readers see other nights: %s", n)
-		}
-		fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
-	})
-
-	t.Run("wrong keys", func(t *testing.T) {
-		secret := filepath.Join(d.root, "access")
-		fatal(t, os.WriteFile(secret, []byte("AKIAOTHER"), 0o600))
-		err := d.night(t)
-		if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") {
-			t.Errorf("the night ended with %d: %v", code(t, err), err)
-		}
-		fatal(t, os.WriteFile(secret, []byte(s3sim.AccessKey), 0o600))
-	})
-
-	t.Run("a file that rots here is whole there", func(t *testing.T) {
-		fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
-		days, err := filepath.Glob(filepath.Join(d.dir(), "parquet/outlets/*/outlets.parquet"))
-		fatal(t, err)
-		good, err := os.ReadFile(days[0])
-		fatal(t, err)
-		fatal(t, os.Remove(days[0]))
-		fatal(t, os.WriteFile(days[0], bytes.Repeat([]byte("x"), len(good)), 0o600))
-		fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
-		fatal(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
-		fatal(t, os.WriteFile(days[0], good, 0o600))
-	})
-
-	t.Run("a file that rots before it was sent is left out and named", func(t *testing.T) {
-		d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
-			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
-			return true
-		}
-		if err := d.night(t); code(t, err) != ledger.Partial.ExitCode() {
-			t.Fatalf("the night ended with %v", err)
-		}
-		d.store.Fail = nil
-		days, err := filepath.Glob(filepath.Join(d.dir(), "parquet/outlets/*/outlets.parquet"))
-		fatal(t, err)
-		last := days[len(days)-1]
-		good, err := os.ReadFile(last)
-		fatal(t, err)
-		fatal(t, os.Remove(last))
-		fatal(t, os.WriteFile(last, good[:len(good)/2], 0o600))
-		err = runBackup(t.Context(), d.g, backupOptions{})
-		if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "outlets.parquet") {
-			t.Errorf("the backup ended with %d: %v", code(t, err), err)
-		}
-		fatal(t, os.WriteFile(last, good, 0o600))
-		fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
-	})
+	t.Run("a bucket that vanishes in the middle", d.loseBucket)
+	t.Run("wrong keys", d.useWrongKeys)
+	t.Run("a file that rots here is whole there", d.rotAfterBackup)
+	t.Run("a file that rots before it was sent is left out and named", d.rotBeforeBackup)
 
 	want, prices := d.files(t), d.prices(t)
 	lost := d.dir() + ".lost"
 	fatal(t, os.Rename(d.dir(), lost))
 
-	t.Run("a new warehouse does not replace the backup of the lost one", func(t *testing.T) {
-		bucket := d.store.Objects("store")
-		err := d.night(t)
-		if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "of a warehouse with run") {
-			t.Errorf("the night ended with %v", err)
-		}
-		if diff := cmp.Diff(manifestsIn(bucket), manifestsIn(d.store.Objects("store"))); diff != "" {
-			t.Errorf("the backup changed:\n%s", diff)
-		}
-		if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "it has a warehouse") {
-			t.Errorf("a restore over a warehouse: %v", err)
-		}
-		fatal(t, os.RemoveAll(d.dir()))
-	})
-
-	t.Run("an interrupted restore continues", func(t *testing.T) {
-		gets := 0
-		d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
-			if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") {
-				gets++
-			}
-			if gets > 20 {
-				s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
-			}
-			return gets > 20
-		}
-		if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "the same command continues") {
-			t.Fatalf("got %v", err)
-		}
-		d.store.Fail = nil
-		if err := d.night(t); !errors.As(err, new(*warehouse.LostError)) {
-			t.Errorf("a night in half a restore: %v", err)
-		}
-		d.store.Fail = func(http.ResponseWriter, *http.Request) bool { gets++; return false }
-		gets = 0
-		fatal(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
-		d.store.Fail = nil
-		if gets > len(want) {
-			t.Errorf("the second restore sent %d requests for %d files", gets, len(want))
-		}
-		if got := d.prices(t); got != prices {
-			t.Errorf("what was restored answers\n%s\nwant\n%s", got, prices)
-		}
-		fatal(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
-		fatal(t, d.night(t))
-	})
-
-	t.Run("what is damaged in the bucket is found", func(t *testing.T) {
-		d.store.Change("store", func(objects map[string][]byte) {
-			for name, data := range objects {
-				if strings.Contains(name, "/data/") && len(data) > 1000 {
-					objects[name] = append([]byte{data[0] ^ 1}, data[1:]...)
-					break
-				}
-			}
-		})
-		if err := runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}); code(t, err) != ledger.Failed.ExitCode() {
-			t.Errorf("got %v", err)
-		}
-	})
+	t.Run("a new warehouse does not replace the backup of the lost one", d.replaceWarehouse)
+	t.Run("an interrupted restore continues", func(t *testing.T) { d.interruptRestore(t, len(want), prices) })
+	t.Run("what is damaged in the bucket is found", d.damageBucket)
 
 	for _, key := range []string{s3sim.SecretKey, s3sim.AccessKey} {
 		if strings.Contains(d.out.String(), key) {
@@ -277,6 +147,147 @@ func TestBackupIsWholeWhateverFails(t *testing.T) {
 				t.Errorf("%s contains a key", name)
 			}
 		}
+	}
+}
+
+func (d *depot) loseBucket(t *testing.T) {
+	bucket := d.store.Objects("store")
+	puts := 0
+	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut {
+			puts++
+		}
+		if puts > 5 {
+			s3sim.Refuse(w, http.StatusNotFound, "NoSuchBucket")
+		}
+		return puts > 5
+	}
+	err := d.night(t)
+	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "s3://store/night/") || !strings.Contains(err.Error(), "the bucket does not exist") {
+		t.Errorf("the night ended with %d: %v", code(t, err), err)
+	}
+	d.store.Fail = nil
+	if diff := cmp.Diff(manifestsIn(bucket), manifestsIn(d.store.Objects("store"))); diff != "" {
+		t.Errorf("the backup before does not stay as it was:\n%s", diff)
+	}
+	fatal(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
+	wh, _, err := d.g.openWarehouse()
+	fatal(t, err)
+	follows := command.LastFollows(wh)
+	if len(follows) != 1 || !follows[0].IsBehind() || follows[0].Last.Outcome != ledger.Failed || follows[0].Succeeded.IsZero() {
+		t.Errorf("the ledger says %+v", follows)
+	}
+	if n := d.answer(t, "select count(*) from meta.runs where snapshot_at is not null"); strings.Join(strings.Fields(n), " ") != "count_star() 3" {
+		t.Errorf("readers see other nights: %s", n)
+	}
+	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+}
+
+func (d *depot) useWrongKeys(t *testing.T) {
+	secret := filepath.Join(d.root, "access")
+	fatal(t, os.WriteFile(secret, []byte("AKIAOTHER"), 0o600))
+	err := d.night(t)
+	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") {
+		t.Errorf("the night ended with %d: %v", code(t, err), err)
+	}
+	fatal(t, os.WriteFile(secret, []byte(s3sim.AccessKey), 0o600))
+}
+
+func (d *depot) rotAfterBackup(t *testing.T) {
+	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+	days, err := filepath.Glob(filepath.Join(d.dir(), "parquet/outlets/*/outlets.parquet"))
+	fatal(t, err)
+	good, err := os.ReadFile(days[0])
+	fatal(t, err)
+	fatal(t, os.Remove(days[0]))
+	fatal(t, os.WriteFile(days[0], bytes.Repeat([]byte("x"), len(good)), 0o600))
+	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+	fatal(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
+	fatal(t, os.WriteFile(days[0], good, 0o600))
+}
+
+func (d *depot) rotBeforeBackup(t *testing.T) {
+	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+		s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
+		return true
+	}
+	if err := d.night(t); code(t, err) != ledger.Partial.ExitCode() {
+		t.Fatalf("the night ended with %v", err)
+	}
+	d.store.Fail = nil
+	days, err := filepath.Glob(filepath.Join(d.dir(), "parquet/outlets/*/outlets.parquet"))
+	fatal(t, err)
+	last := days[len(days)-1]
+	good, err := os.ReadFile(last)
+	fatal(t, err)
+	fatal(t, os.Remove(last))
+	fatal(t, os.WriteFile(last, good[:len(good)/2], 0o600))
+	err = runBackup(t.Context(), d.g, backupOptions{})
+	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "outlets.parquet") {
+		t.Errorf("the backup ended with %d: %v", code(t, err), err)
+	}
+	fatal(t, os.WriteFile(last, good, 0o600))
+	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+}
+
+func (d *depot) replaceWarehouse(t *testing.T) {
+	bucket := d.store.Objects("store")
+	err := d.night(t)
+	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "of a warehouse with run") {
+		t.Errorf("the night ended with %v", err)
+	}
+	if diff := cmp.Diff(manifestsIn(bucket), manifestsIn(d.store.Objects("store"))); diff != "" {
+		t.Errorf("the backup changed:\n%s", diff)
+	}
+	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "it has a warehouse") {
+		t.Errorf("a restore over a warehouse: %v", err)
+	}
+	fatal(t, os.RemoveAll(d.dir()))
+}
+
+func (d *depot) interruptRestore(t *testing.T, files int, prices string) {
+	gets := 0
+	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") {
+			gets++
+		}
+		if gets > 20 {
+			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
+		}
+		return gets > 20
+	}
+	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "the same command continues") {
+		t.Fatalf("got %v", err)
+	}
+	d.store.Fail = nil
+	if err := d.night(t); !errors.As(err, new(*warehouse.LostError)) {
+		t.Errorf("a night in half a restore: %v", err)
+	}
+	d.store.Fail = func(http.ResponseWriter, *http.Request) bool { gets++; return false }
+	gets = 0
+	fatal(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
+	d.store.Fail = nil
+	if gets > files {
+		t.Errorf("the second restore sent %d requests for %d files", gets, files)
+	}
+	if got := d.prices(t); got != prices {
+		t.Errorf("what was restored answers\n%s\nwant\n%s", got, prices)
+	}
+	fatal(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
+	fatal(t, d.night(t))
+}
+
+func (d *depot) damageBucket(t *testing.T) {
+	d.store.Change("store", func(objects map[string][]byte) {
+		for name, data := range objects {
+			if strings.Contains(name, "/data/") && len(data) > 1000 {
+				objects[name] = append([]byte{data[0] ^ 1}, data[1:]...)
+				break
+			}
+		}
+	})
+	if err := runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}); code(t, err) != ledger.Failed.ExitCode() {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -291,15 +302,69 @@ func manifestsIn(objects map[string][]byte) []string {
 	return names
 }
 
+// leaveExports leaves what killed exports do, here and in the bucket, beside what is not
+// theirs, and holds that the next export removes it: there when it is a day old.
+func (d *depot) leaveExports(t *testing.T, export func() error, wait func(hours int)) {
+	t.Helper()
+	const dead = 1<<31 - 2 // a number that no process has
+	ours, others := filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", dead)), filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", os.Getpid()))
+	for _, dir := range []string{ours, others} {
+		fatal(t, os.MkdirAll(filepath.Join(dir, "files"), 0o700))
+		t.Cleanup(func() { fatal(t, os.RemoveAll(dir)) })
+	}
+	puts := 0
+	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut {
+			puts++
+		}
+		if puts > 1 {
+			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
+		}
+		return puts > 1
+	}
+	if err := export(); err == nil || !strings.Contains(err.Error(), "which stays in s3://store/for/them/2") {
+		t.Errorf("got %v", err)
+	}
+	d.store.Fail = nil
+	if _, err := os.Stat(ours); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the temporary folder of a killed export: %v", err)
+	}
+	if _, err := os.Stat(others); err != nil {
+		t.Errorf("the temporary folder of an export at work: %v", err)
+	}
+	exports := func() (folders []string) {
+		for name := range d.store.Objects("store") {
+			if name, ok := strings.CutPrefix(name, "for/them/2"); ok {
+				folders = append(folders, "2"+path.Dir(name))
+			}
+		}
+		slices.Sort(folders)
+		return slices.Compact(folders)
+	}
+	theirs := httptest.NewRequest(http.MethodPut, "/store/for/them/20251101/theirs.parquet", strings.NewReader("x"))
+	theirs.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+s3sim.AccessKey+"/x")
+	d.store.ServeHTTP(httptest.NewRecorder(), theirs)
+	fatal(t, export())
+	young := exports()
+	if len(young) != 4 {
+		t.Errorf("an hour later there are %v, want those of two exports, the failed one and another's", young)
+	}
+	wait(48)
+	fatal(t, export())
+	if old := exports(); len(old) != 3 || slices.Contains(old, young[2]) || !slices.Contains(old, "20251101") {
+		t.Errorf("two days later there are %v, before %v", old, young)
+	}
+}
+
 // TestExportToABucketAppearsWhole holds that readers of the manifest see the export
 // before until the next one is there, and that its files outlive it by one export.
 func TestExportToABucketAppearsWhole(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDepot(t)
-	text, err := os.ReadFile(d.g.config)
+	text, err := os.ReadFile(d.g.Config)
 	fatal(t, err)
-	fatal(t, os.WriteFile(d.g.config, bytes.Replace(text, []byte("backup: s3://store/night"), nil, 1), 0o600))
+	fatal(t, os.WriteFile(d.g.Config, bytes.Replace(text, []byte("backup: s3://store/night"), nil, 1), 0o600))
 	fatal(t, d.night(t))
 	step := 0
 	export := func() error {
@@ -358,6 +423,7 @@ func TestExportToABucketAppearsWhole(t *testing.T) {
 			t.Errorf("%s is still there after two more exports", name)
 		}
 	}
+	d.leaveExports(t, export, func(hours int) { step += hours })
 	published()
 	d.store.Change("store", func(objects map[string][]byte) { objects["for/them/manifest.json"] = []byte(`{"kind": "other"}`) })
 	if err := export(); code(t, err) != ledger.Misused.ExitCode() {

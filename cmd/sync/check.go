@@ -11,6 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
@@ -23,7 +24,7 @@ func checkCommand(g *globals) *cobra.Command {
 		Use:   "check",
 		Short: "Check configuration, token, scopes, disk, lock and warehouse, and show the plan of a night",
 		Args:  cobra.NoArgs,
-		RunE:  markWork(func(cmd *cobra.Command, _ []string) error { return runCheck(cmd.Context(), g, offline) }),
+		RunE:  command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runCheck(cmd.Context(), g, offline) }),
 	}
 	cmd.Flags().BoolVar(&offline, "offline", false, "check the configuration only; send no request")
 	return cmd
@@ -38,7 +39,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(g.stdout, "configuration  %s is valid\n", g.config)
+	fmt.Fprintf(g.stdout, "configuration  %s is valid\n", g.Config)
 	if doubt := config.TokenDoubt(cfg.API.Token); doubt != "" {
 		fmt.Fprintf(g.stdout, "token          %s\n", doubt)
 	}

@@ -29,7 +29,7 @@ func completeFlag(cmd *cobra.Command, flag string, propose cobra.CompletionFunc)
 // silent is g with nothing written.
 func (g *globals) silent() *globals {
 	mute := *g
-	mute.stdout, mute.stderr, mute.quiet = io.Discard, io.Discard, true
+	mute.stdout, mute.stderr, mute.Quiet = io.Discard, io.Discard, true
 	return &mute
 }
 

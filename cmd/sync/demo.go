@@ -16,6 +16,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/query"
@@ -41,7 +42,7 @@ func demoCommand(g *globals) *cobra.Command {
 		Long: "Start the embedded demo service on a loopback address, sync several simulated nights\n" +
 			"of it into a warehouse of their own, and show the result.",
 		Args: cobra.NoArgs,
-		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), g, o) }),
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), g, o) }),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.dir, "dir", "demo", "`folder` for the demo's configuration and warehouse; an earlier demo there is replaced")
@@ -53,7 +54,7 @@ func demoCommand(g *globals) *cobra.Command {
 
 func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 	if o.nights < 1 {
-		return usageErr("--nights is %d: use 1 or more", o.nights)
+		return command.UsageErr("--nights is %d: use 1 or more", o.nights)
 	}
 	service := sim.New(sim.Options{Seed: o.seed, Token: demoToken, Encodings: []string{"zstd", "gzip"}})
 	base, stop, err := service.Serve(ctx, "")
@@ -64,7 +65,7 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 	if err := prepareDemo(o.dir, base); err != nil {
 		return err
 	}
-	g.config = filepath.Join(o.dir, "config.yaml")
+	g.Config = filepath.Join(o.dir, "config.yaml")
 	cfg, err := g.loadConfig()
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func prepareDemo(dir, base string) error {
 	path := filepath.Join(dir, "config.yaml")
 	old, err := os.ReadFile(path)
 	if err == nil && !bytes.HasPrefix(old, []byte(demoMark)) {
-		return usageErr("%s is not from a demo: choose another folder with --dir", path)
+		return command.UsageErr("%s is not from a demo: choose another folder with --dir", path)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read the configuration of the demo: %w", err)
@@ -194,7 +195,7 @@ or, with a demo service that stays, from another terminal:
   bin/placementsync check --config %[1]s
 Any DuckDB reads %[2]s, any Parquet tool %[3]s.
 `
-	dir := filepath.Join(filepath.Dir(g.config), "warehouse")
-	_, err := fmt.Fprintf(g.stdout, text, g.config, filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "latest", "*.parquet"))
+	dir := filepath.Join(filepath.Dir(g.Config), "warehouse")
+	_, err := fmt.Fprintf(g.stdout, text, g.Config, filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "latest", "*.parquet"))
 	return err
 }

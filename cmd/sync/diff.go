@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/query"
 )
 
@@ -28,7 +29,7 @@ func diffCommand(g *globals) *cobra.Command {
 			"compared; with FROM alone, that one and the newest. A new or deleted record is one row\n" +
 			"with the whole record as JSON. In json and jsonl, values are JSON with all their digits.",
 		Args: cobra.MaximumNArgs(2),
-		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runDiff(cmd.Context(), g, o, args) }),
+		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runDiff(cmd.Context(), g, o, args) }),
 	}
 	cmd.Flags().StringSliceVar(&o.tables, "table", nil, "compare only these `tables`, separated by commas; * matches any text")
 	cmd.Flags().BoolVar(&o.summary, "summary", false, "show only how many records and fields changed in each table")
@@ -66,7 +67,7 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 	if d.From, d.To, err = query.Between(all, names...); err != nil {
 		return err
 	}
-	if !g.quiet {
+	if !g.Quiet {
 		fmt.Fprintf(g.stderr, "from snapshot %s\nto snapshot %s\n", d.From, d.To)
 	}
 	if err := o.showCounts(ctx, g, db, d, format); err != nil || o.summary {

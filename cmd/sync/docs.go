@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"placementsync/internal/command"
+
 	"github.com/spf13/cobra"
 )
 
@@ -17,13 +19,13 @@ func docsCommand(g *globals) *cobra.Command {
 		Use:   "cli",
 		Short: "Write the reference of all commands as markdown",
 		Args:  cobra.NoArgs,
-		RunE:  markWork(func(cmd *cobra.Command, _ []string) error { return cliMarkdown(g.stdout, cmd.Root()) }),
+		RunE:  command.MarkWork(func(cmd *cobra.Command, _ []string) error { return cliMarkdown(g.stdout, cmd.Root()) }),
 	})
 	docs.AddCommand(&cobra.Command{
 		Use:   "man",
 		Short: "Write the manual page",
 		Args:  cobra.NoArgs,
-		RunE:  markWork(func(cmd *cobra.Command, _ []string) error { return manPage(g.stdout, cmd.Root()) }),
+		RunE:  command.MarkWork(func(cmd *cobra.Command, _ []string) error { return manPage(g.stdout, cmd.Root()) }),
 	})
 	return docs
 }

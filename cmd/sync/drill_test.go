@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/command"
 	"placementsync/internal/query"
 	"placementsync/internal/sim"
 )
@@ -63,7 +64,7 @@ func newDrill(t *testing.T) drill {
 	text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0}\nwarehouse: {dir: %s, threads: 1}\n", base, demoToken,
 		filepath.Join(d.root, "var/lib/placementsync/warehouse"))
 	fatal(t, os.WriteFile(filepath.Join(d.root, "etc/placementsync/config.yaml"), []byte(text), 0o600))
-	g := &globals{process: hostProcess(), config: filepath.Join(d.root, "etc/placementsync/config.yaml"), quiet: true}
+	g := &globals{process: hostProcess(), Flags: command.Flags{Config: filepath.Join(d.root, "etc/placementsync/config.yaml"), Quiet: true}}
 	g.stdout, g.stderr = io.Discard, io.Discard
 	d.g = g
 	for range 3 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/explore"
 	"placementsync/internal/hosts"
@@ -27,7 +28,7 @@ func exploreCommand(g *globals) *cobra.Command {
 			"catalog, follow a listing, an order or an article, ask the named queries. It prints the\n" +
 			"address. Pages are read only and for this machine; serve has them too, under /explore.",
 		Args: cobra.NoArgs,
-		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runExplore(cmd.Context(), g, listen) }),
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runExplore(cmd.Context(), g, listen) }),
 	}
 	cmd.Flags().StringVar(&listen, "listen", listen, "loopback `address` to serve on; port 0 is any free one")
 	return cmd
@@ -35,7 +36,7 @@ func exploreCommand(g *globals) *cobra.Command {
 
 func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 	if at, parseErr := netip.ParseAddrPort(listen); parseErr != nil || !at.Addr().IsLoopback() {
-		return usageErr("--listen is %q: use a loopback address such as 127.0.0.1:8090; serve with serve.auth_token can be reached from other machines", listen)
+		return command.UsageErr("--listen is %q: use a loopback address such as 127.0.0.1:8090; serve with serve.auth_token can be reached from other machines", listen)
 	}
 	wh, cfg, err := g.openWarehouse()
 	if err != nil {
@@ -61,8 +62,8 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 // newExplorer makes the pages of a warehouse. Nothing is opened before the first request.
 func (g *globals) newExplorer(wh *warehouse.Warehouse, cfg config.Config) (*explore.Explorer, error) {
 	program := "placementsync query"
-	if g.config != defaultConfig {
-		program += " --config " + g.config
+	if g.Config != command.DefaultConfig {
+		program += " --config " + g.Config
 	}
 	return explore.New(explore.Config{
 		Newest: func() (explore.Version, error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/command"
 	"placementsync/internal/pinned"
 )
 
@@ -63,7 +64,7 @@ func exploreDemo(t *testing.T) demoSite {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	fatal(t, err)
 	site.url = "http://" + listener.Addr().String()
-	g := &globals{process: hostProcess(), config: site.config, quiet: true}
+	g := &globals{process: hostProcess(), Flags: command.Flags{Config: site.config, Quiet: true}}
 	g.stdout, g.stderr = io.Discard, t.Output()
 	wh, cfg, err := g.openWarehouse()
 	fatal(t, err)

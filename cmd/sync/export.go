@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/query"
 )
@@ -31,8 +32,8 @@ func exportCommand(g *globals) *cobra.Command {
 			"In a bucket, the files of each export have a folder of their own. manifest.json at the prefix\n" +
 			"names it and them, and is written last: whoever reads it finds one whole export. The files of\n" +
 			"the export before stay until the next one. What an export has sent that fails is removed\n" +
-			"again; one that is killed leaves its folder.",
-		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) }),
+			"again; the folder of one that was killed is removed by an export a day later.",
+		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.to, "to", "", "output `folder`, whose parent must exist, or s3://bucket/prefix")
@@ -92,11 +93,11 @@ func (o exportOptions) newExport(g *globals, tables []string) (query.Export, err
 	e := query.Export{Tables: tables, Format: query.Format(o.format), PartitionBy: o.partition, Raw: o.raw, Program: version}
 	switch {
 	case o.to == "":
-		return e, usageErr("export needs a folder: name it with --to DIR")
+		return e, command.UsageErr("export needs a folder: name it with --to DIR")
 	case o.query != "" && len(tables) > 0:
-		return e, usageErr("export takes either tables or --query, not both")
+		return e, command.UsageErr("export takes either tables or --query, not both")
 	case o.query == "" && len(o.params) > 0:
-		return e, usageErr("--param is for --query")
+		return e, command.UsageErr("--param is for --query")
 	case o.query == "":
 		return e, nil
 	}

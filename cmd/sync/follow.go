@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
@@ -39,13 +40,12 @@ func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
 	if len(works) == 0 {
 		return nil
 	}
-	wh, err := warehouse.Open(warehouseConfig(cfg))
+	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
 	if err != nil {
 		return err
 	}
-	// Also where the ledger cannot be read: then recovered work is not reported.
-	before := lastFollows(wh)
 	log := g.newLogger()
+	sender := command.NewNotifier(cfg.Notify, version, log)
 	var problems []error
 	for _, work := range works {
 		entry, err := work(ctx, cfg)
@@ -53,86 +53,44 @@ func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
 			log.Info("work after the night is at work elsewhere", "work", entry.Kind)
 			continue
 		}
-		if recorded := wh.Ledger.Record(entry); recorded != nil {
-			log.Warn("entry of the ledger not written", "work", entry.Kind, "error", recorded)
-		}
 		if err != nil {
 			problems = append(problems, err)
 		}
 		switch {
 		case entry.Outcome == ledger.Interrupted:
 			log.Info("work after the night interrupted, the next night continues it", "work", entry.Kind, "error", err)
-			continue
 		case err != nil:
 			log.Error("work after the night failed, the next night tries again", "work", entry.Kind, "error", err)
 		default:
 			log.Info("work after the night is done", "work", entry.Kind, "run", entry.Version, "took", entry.EndedAt.Sub(entry.StartedAt))
 		}
-		if event := eventOfFollow(entry, before); event != "" {
-			g.alertOfFollow(ctx, cfg, wh, event, entry)
+		if err := command.RecordFollow(ctx, wh, sender, entry, notify.Behind, notify.Recovered); err != nil {
+			log.Warn("entry of the ledger not written", "work", entry.Kind, "error", err)
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// eventOfFollow is the kind of alert that an entry needs; empty: none.
-func eventOfFollow(entry ledger.Run, before []ledger.Follow) string {
-	if entry.Outcome != ledger.Complete {
-		return notify.Behind
-	}
-	for _, f := range before {
-		if f.Last.Kind == entry.Kind && f.Failures > 0 {
-			return notify.Recovered
-		}
-	}
-	return ""
-}
-
-// alertOfFollow sends an alert that names the night that readers see.
-func (g *globals) alertOfFollow(ctx context.Context, cfg config.Config, wh *warehouse.Warehouse, event string, entry ledger.Run) {
-	a := notify.Alert{Event: event, Work: entry.Kind, Run: entry.Version, Error: entry.Error,
-		StartedAt: entry.StartedAt, EndedAt: entry.EndedAt, Program: version}
-	if event == notify.Behind {
-		a.ExitCode = ledger.Partial.ExitCode()
-	}
-	if night, ok, err := wh.Versions.Latest(); err == nil && ok {
-		a.Run = night
-	}
-	sender := notify.New(notify.Config{FailureURL: cfg.Notify.FailureURL.Reveal(), UserAgent: "placementsync/" + version}, g.newLogger())
-	sender.Alert(context.WithoutCancel(ctx), a)
-}
-
-// recordFollow writes an entry into the ledger. It does not wait for the lock, which a
-// night may hold for hours: a line is one write.
-func (g *globals) recordFollow(cfg config.Config, entry ledger.Run) error {
-	wh, err := warehouse.Open(warehouseConfig(cfg))
+// recordFollow writes the entry of work that an operator started, who sees whether it
+// failed; that it has caught up is news to whoever got the alert.
+func (g *globals) recordFollow(ctx context.Context, cfg config.Config, entry ledger.Run) error {
+	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
 	if err != nil {
 		return err
 	}
-	return wh.Ledger.Record(entry)
+	return command.RecordFollow(ctx, wh, command.NewNotifier(cfg.Notify, version, g.newLogger()), entry, notify.Recovered)
 }
 
 // withFollow adds the failure of what followed a night to how the night ended.
-func withFollow(night, follow error) error {
+func withFollow(ctx context.Context, night, follow error) error {
 	if follow == nil {
 		return night
 	}
 	follow = fmt.Errorf("%w: the night is published, the next night tries again", follow)
-	var known *outcomeError
-	if night == nil || errors.As(night, &known) && known.outcome == ledger.Partial {
-		return &outcomeError{ledger.Partial, errors.Join(night, follow)}
+	if night == nil || command.OutcomeOf(ctx, night) == ledger.Partial {
+		return command.EndWith(ledger.Partial, errors.Join(night, follow))
 	}
 	return errors.Join(night, follow)
-}
-
-// lastFollows sums up what followed publishes, for the daemon; an unreadable ledger is
-// reported elsewhere.
-func lastFollows(wh *warehouse.Warehouse) []ledger.Follow {
-	entries, err := wh.Ledger.Entries()
-	if err != nil {
-		return nil
-	}
-	return ledger.Follows(entries)
 }
 
 // followOfNight returns the function by which serve follows nights; nil: nothing is

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/durable"
 	"placementsync/internal/query"
 )
@@ -22,9 +23,9 @@ func (o *answerOptions) gradesFlag(cmd *cobra.Command) {
 // answer were not read, are carried or not proven: an empty answer may mean any of it.
 func (o answerOptions) writeGraded(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) (rows int64, err error) {
 	if o.withGrades && o.format != string(query.JSON) {
-		return 0, usageErr("--with-grades needs --format json")
+		return 0, command.UsageErr("--with-grades needs --format json")
 	}
-	if g.quiet && !o.withGrades {
+	if g.Quiet && !o.withGrades {
 		return o.writeAnswer(ctx, g, db, q, values)
 	}
 	sources, unknown := db.Sources(ctx, q, values)
@@ -39,10 +40,10 @@ func (o answerOptions) writeGraded(ctx context.Context, g *globals, db *query.DB
 	if err != nil {
 		return rows, err
 	}
-	if line := query.DescribeSources(sources); line != "" && !g.quiet {
+	if line := query.DescribeSources(sources); line != "" && !g.Quiet {
 		fmt.Fprintln(g.stderr, query.OnScreen("behind this answer: "+line))
 	}
-	if unknown != nil && !g.quiet {
+	if unknown != nil && !g.Quiet {
 		fmt.Fprintln(g.stderr, query.OnScreen("not known how sure this answer is: "+unknown.Error()))
 	}
 	return rows, nil
@@ -66,7 +67,7 @@ func (o answerOptions) writeGradedJSON(ctx context.Context, g *globals, db *quer
 		return rows, err
 	}
 	if info, err := os.Stat(o.out); err == nil && !info.Mode().IsRegular() {
-		return 0, usageErr("%q is not a regular file; leave -o out to write to the terminal or a pipe", o.out)
+		return 0, command.UsageErr("%q is not a regular file; leave -o out to write to the terminal or a pipe", o.out)
 	}
 	const public = 0o644
 	err = durable.Disk{}.WriteAtomically(o.out, public, func(f *os.File) error { return write(f, query.Screen{}) })

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 )
@@ -26,7 +27,7 @@ const lakeProgram = "placementsync-lake"
 
 func lakeCommand(*globals) *cobra.Command {
 	return &cobra.Command{
-		Use:   "lake publish|status|verify|expire|check [FLAG ...]",
+		Use:   "lake publish|status|verify|expire|check|views [FLAG ...]",
 		Short: "Publish nights as Apache Iceberg tables, and look after them",
 		Long: "Run the program placementsync-lake, which publishes nights as Apache Iceberg tables into the\n" +
 			"catalog of the section lake of the configuration. It has to stand beside this program or in\n" +
@@ -34,8 +35,8 @@ func lakeCommand(*globals) *cobra.Command {
 			"commands, and lake COMMAND --help their flags. Its exit codes are those of this program.",
 		// All flags are those of the other program, and it has the global ones too.
 		DisableFlagParsing: true,
-		ValidArgs:          []string{"publish", "status", "verify", "expire", "check"},
-		RunE:               markWork(func(_ *cobra.Command, args []string) error { return becomeLake(args) }),
+		ValidArgs:          []string{"publish", "status", "verify", "expire", "check", "views"},
+		RunE:               command.MarkWork(func(_ *cobra.Command, args []string) error { return becomeLake(args) }),
 	}
 }
 
@@ -65,7 +66,7 @@ func findLake() (string, error) {
 	}
 	path, err := exec.LookPath(lakeProgram)
 	if err != nil {
-		return "", usageErr("find %s: it is neither in %s nor in PATH: \"make lake\" builds it; put it beside placementsync, "+
+		return "", command.UsageErr("find %s: it is neither in %s nor in PATH: \"make lake\" builds it; put it beside placementsync, "+
 			"or remove lake.catalog from the configuration", lakeProgram, filepath.Dir(self))
 	}
 	return path, nil
@@ -89,11 +90,11 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	flags := []string{"--config", g.config}
-	if g.logFormat != "" {
-		flags = append(flags, "--log-format", g.logFormat)
+	flags := []string{"--config", g.Config}
+	if g.LogFormat != "" {
+		flags = append(flags, "--log-format", g.LogFormat)
 	}
-	if g.quiet {
+	if g.Quiet {
 		flags = append(flags, "--quiet")
 	}
 	bound := g.lakeBound
@@ -117,7 +118,7 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 		err = fmt.Errorf("%s %s did not end within %s and was stopped: look whether the catalog and the bucket answer; "+
 			"\"placementsync lake %[2]s\" may take longer", path, args[0], bound)
 	case problem != "" && !log.crashed && cmd.ProcessState.ExitCode() == ledger.Misused.ExitCode(): // Go crashes with 2 too
-		err = usageErr("%s", problem)
+		err = command.UsageErr("%s", problem)
 	case problem != "":
 		err = errors.New(problem)
 	default:

@@ -48,9 +48,9 @@ func TestTortureLakeOnAServer(t *testing.T) {
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	d := newDepot(t)
 	d.moveTo(t, address)
-	text, err := os.ReadFile(d.g.config)
+	text, err := os.ReadFile(d.g.Config)
 	fatal(t, err)
-	fatal(t, os.WriteFile(d.g.config, []byte(strings.Replace(string(text), "backup: s3://store/night",
+	fatal(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), "backup: s3://store/night",
 		"lake: {catalog: 'sqlite:catalog.db', warehouse: s3://store/lake}", 1)), 0o600))
 	fatal(t, checkLake(t.Context(), d))
 

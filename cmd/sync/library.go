@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/query"
 )
@@ -19,7 +20,7 @@ func (g *globals) loadQueries() (query.Library, error) {
 	cfg, err := g.loadConfig()
 	var bad *config.Error
 	switch {
-	case g.config == defaultConfig && errors.Is(err, os.ErrNotExist):
+	case g.Config == command.DefaultConfig && errors.Is(err, os.ErrNotExist):
 		cfg, err = config.Config{}, nil // The built-in queries need no configuration.
 	case errors.As(err, &bad) && !errors.Is(err, os.ErrNotExist):
 		err = bad.Within("queries")
@@ -52,7 +53,7 @@ func (g *globals) resolveQuery(text string) (query.Query, error) {
 // namedQuery is the query that the only argument names.
 func (g *globals) namedQuery(flag string, args []string) (query.Query, error) {
 	if len(args) == 0 || !query.IsName(args[0]) {
-		return query.Query{}, usageErr("%s needs the name of a query: see --list", flag)
+		return query.Query{}, command.UsageErr("%s needs the name of a query: see --list", flag)
 	}
 	return g.resolveQuery(args[0])
 }
@@ -88,7 +89,7 @@ func (g *globals) listQueries(format string, args []string) error {
 	write := map[string]func(io.Writer, []query.Query) error{"table": listBySubject, "csv": listAsCSV, "json": listAsJSON}[format]
 	switch {
 	case write == nil:
-		return usageErr("--format is %q: --list writes table, csv or json", format)
+		return command.UsageErr("--format is %q: --list writes table, csv or json", format)
 	case format == "table" && len(args) > 0:
 		write = explainQueries
 	}

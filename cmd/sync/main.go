@@ -7,14 +7,19 @@ package main
 import (
 	"context"
 	"os"
+
+	"placementsync/internal/command"
 )
 
 // version is set by the build.
 var version = "dev"
 
+// kept is what a command that is abandoned says last.
+const kept = "placementsync: stopped in the middle of its work: the stored answers and the last snapshot are kept, run again to resume"
+
 func main() {
 	p := hostProcess()
-	os.Exit(runInterruptible(p.stderr, func(ctx context.Context, patient func()) int {
+	os.Exit(command.RunInterruptible(p.stderr, kept, func(ctx context.Context, patient func()) int {
 		p.patient = patient
 		return executeArgs(ctx, os.Args[1:], p)
 	}))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
@@ -19,14 +20,13 @@ func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pip
 	if night.DryRun {
 		return res, err
 	}
-	tell := notify.New(notify.Config{FailureURL: cfg.Notify.FailureURL.Reveal(), HeartbeatURL: cfg.Notify.HeartbeatURL.Reveal(),
-		UserAgent: "placementsync/" + version}, night.Log)
+	sender := command.NewNotifier(cfg.Notify, version, night.Log)
 	// A night that finished its commit after a stop is reported too.
 	ctx = context.WithoutCancel(ctx)
 	if event := eventOf(res.Run, err); event != "" {
-		tell.Alert(ctx, newAlert(event, res.Run, err))
+		sender.Alert(ctx, newAlert(event, res.Run, err))
 	} else if res.Run.Outcome == ledger.Complete {
-		tell.Heartbeat(ctx)
+		sender.Heartbeat(ctx)
 	}
 	return res, err
 }

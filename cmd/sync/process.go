@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"placementsync/internal/command"
 )
 
 // process is what a command uses of the world around it; tests pass their own.
@@ -37,29 +39,10 @@ func hostProcess() process {
 	return p
 }
 
-// defaultConfig is the configuration file when no flag names one.
-const defaultConfig = "config.yaml"
-
 // globals are the flags of every command.
 type globals struct {
 	process
-	config    string
-	logFormat string
-	quiet     bool
+	command.Flags
 }
 
-// newLogger writes structured lines to stderr: constant messages, typed keys.
-func (g *globals) newLogger() *slog.Logger {
-	if g.quiet {
-		return g.loggerTo(g.stderr, slog.LevelWarn)
-	}
-	return g.loggerTo(g.stderr, slog.LevelInfo)
-}
-
-func (g *globals) loggerTo(w io.Writer, least slog.Level) *slog.Logger {
-	options := &slog.HandlerOptions{Level: least}
-	if g.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
-	}
-	return slog.New(slog.NewTextHandler(w, options))
-}
+func (g *globals) newLogger() *slog.Logger { return g.NewLogger(g.stderr) }

@@ -23,13 +23,13 @@ const (
 // followNight shows the progress of the watched night until stop is called: as bars
 // on a terminal, else as a log line a minute. The night logs to log.
 func (g *globals) followNight(watch *pipeline.Watch) (log *slog.Logger, stop func()) {
-	if g.stderrWidth == 0 || g.quiet {
+	if g.stderrWidth == 0 || g.Quiet {
 		log = g.newLogger()
 		return log, callEvery(logsEvery, func() { logProgress(log, watch) })
 	}
 	b := newBars(g.stderr, g.stderrWidth)
 	stopDrawing := callEvery(redraw, func() { b.drawProgress(watch) })
-	return g.loggerTo(b, slog.LevelWarn), func() {
+	return g.NewLoggerOf(slog.LevelWarn, b), func() {
 		stopDrawing()
 		b.close()
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/command"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
@@ -26,7 +27,7 @@ func TestProgressIsShownOnATerminal(t *testing.T) {
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken})
 	screen := &output{more: make(chan struct{}, 1)}
 	g := &globals{process: process{stdout: screen, stderr: screen, stderrWidth: 110, now: time.Now,
-		lookupEnv: func(string) (string, bool) { return "", false }}, logFormat: "text"}
+		lookupEnv: func(string) (string, bool) { return "", false }}, Flags: command.Flags{LogFormat: "text"}}
 	serveDemo(t, g, service)
 	if err := runNight(t.Context(), g, runOptions{}); err != nil {
 		t.Fatal(err)
@@ -116,14 +117,14 @@ func serveDemo(t *testing.T, g *globals, service *sim.Service) {
 	if err := prepareDemo(dir, base); err != nil {
 		t.Fatal(err)
 	}
-	g.config = filepath.Join(dir, "config.yaml")
+	g.Config = filepath.Join(dir, "config.yaml")
 }
 
 // TestLinesOutliveTheBars holds that a warning after the night still arrives.
 func TestLinesOutliveTheBars(t *testing.T) {
 	t.Parallel()
 	screen := &output{more: make(chan struct{}, 1)}
-	g := &globals{process: process{stderr: screen, stderrWidth: 80}, logFormat: "json"}
+	g := &globals{process: process{stderr: screen, stderrWidth: 80}, Flags: command.Flags{LogFormat: "json"}}
 	log, stop := g.followNight(&pipeline.Watch{})
 	log.Warn("before")
 	stop()
@@ -138,11 +139,11 @@ func TestNoBarsWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	for _, g := range []*globals{
 		{process: process{stderr: &output{more: make(chan struct{}, 1)}}},
-		{process: process{stderr: &output{more: make(chan struct{}, 1)}, stderrWidth: 80}, quiet: true},
+		{process: process{stderr: &output{more: make(chan struct{}, 1)}, stderrWidth: 80}, Flags: command.Flags{Quiet: true}},
 	} {
 		log, stop := g.followNight(&pipeline.Watch{})
-		if log.Enabled(t.Context(), slog.LevelInfo) == g.quiet {
-			t.Errorf("quiet is %v and lines of progress are %v", g.quiet, !g.quiet)
+		if log.Enabled(t.Context(), slog.LevelInfo) == g.Quiet {
+			t.Errorf("quiet is %v and lines of progress are %v", g.Quiet, !g.Quiet)
 		}
 		stop()
 	}

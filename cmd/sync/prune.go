@@ -7,6 +7,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/warehouse"
 )
@@ -25,7 +26,7 @@ func pruneCommand(g *globals) *cobra.Command {
 		Long: "Remove landed answers, days of the Parquet series and versions that the configuration's\n" +
 			"retention and keep_versions no longer keep. The newest of everything stays.",
 		Args: cobra.NoArgs,
-		RunE: markWork(func(*cobra.Command, []string) error { return runPrune(g, o) }),
+		RunE: command.MarkWork(func(*cobra.Command, []string) error { return runPrune(g, o) }),
 	}
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list what would be removed, and remove nothing")
 	cmd.Flags().StringVar(&o.version, "version", "", "remove only this version, for example a damaged one: the id of its `run`")
@@ -60,7 +61,7 @@ func runPrune(g *globals, o pruneOptions) error {
 
 // pruneAfterNight applies the retention to the warehouse of a night that has ended.
 func (g *globals) pruneAfterNight(c config.Config, now time.Time) (gone []warehouse.Pruned, err error) {
-	wh, err := warehouse.Open(warehouseConfig(c))
+	wh, err := warehouse.Open(command.WarehouseConfig(c, version))
 	if err != nil {
 		return nil, err
 	}

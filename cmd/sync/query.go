@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
@@ -32,7 +33,7 @@ func queryCommand(g *globals) *cobra.Command {
 			"A query sees the catalog and nothing else: no file, no network.",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: g.completeQuery,
-		RunE:              markWork(func(cmd *cobra.Command, args []string) error { return runQuery(cmd.Context(), g, o, args) }),
+		RunE:              command.MarkWork(func(cmd *cobra.Command, args []string) error { return runQuery(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "read the SQL from a `file`; its header may declare parameters as those of named queries do")
@@ -56,7 +57,7 @@ func (g *globals) asOfFlag(cmd *cobra.Command, asOf *string) {
 func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) error {
 	switch {
 	case o.list && o.sql:
-		return usageErr("--list and --sql exclude each other: explain a query, or print it")
+		return command.UsageErr("--list and --sql exclude each other: explain a query, or print it")
 	case o.list:
 		return g.listQueries(o.answer.format, args)
 	case o.sql:
@@ -109,15 +110,15 @@ func suspectDamage(g *globals, err error) error {
 func (o queryOptions) readQuery(g *globals, args []string) (query.Query, error) {
 	switch {
 	case o.file != "" && len(args) > 0:
-		return query.Query{}, usageErr("query takes either SQL or --file, not both")
+		return query.Query{}, command.UsageErr("query takes either SQL or --file, not both")
 	case o.file != "":
 		text, err := query.ReadText(o.file)
 		if err != nil {
-			return query.Query{}, usageErr("read the query: %s %v", o.file, err)
+			return query.Query{}, command.UsageErr("read the query: %s %v", o.file, err)
 		}
 		return query.ParseText(o.file, text)
 	case len(args) == 0:
-		return query.Query{}, usageErr("query needs SQL or the name of a query: see --list")
+		return query.Query{}, command.UsageErr("query needs SQL or the name of a query: see --list")
 	}
 	return g.resolveQuery(args[0])
 }
@@ -128,7 +129,7 @@ func paramValues(params []string) (map[string]string, error) {
 	for _, p := range params {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok {
-			return nil, usageErr("--param is %q: use name=value", p)
+			return nil, command.UsageErr("--param is %q: use name=value", p)
 		}
 		values[name] = value
 	}
@@ -160,7 +161,7 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	if err != nil {
 		return nil, wh.Examiner.ExplainErr(err)
 	}
-	if s, ok := db.AsOf(); ok && !g.quiet {
+	if s, ok := db.AsOf(); ok && !g.Quiet {
 		fmt.Fprintf(g.stderr, "as of snapshot %s\n", s)
 	}
 	return db, nil

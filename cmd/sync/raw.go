@@ -14,6 +14,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/fetch"
 	"placementsync/internal/nearest"
@@ -44,10 +45,10 @@ func rawCommand(g *globals) *cobra.Command {
 			"characters that would act on it are shown as escapes. Where they select several, these are\n" +
 			"listed, as they are with --format.",
 		Args: cobra.MaximumNArgs(1),
-		RunE: markWork(func(cmd *cobra.Command, args []string) error {
+		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error {
 			o.list = cmd.Flags().Changed("format")
 			if cmd.Flags().Changed("seq") && o.seq == 0 {
-				return usageErr("--seq is 0: answers are counted from 1")
+				return command.UsageErr("--seq is 0: answers are counted from 1")
 			}
 			return runRaw(g, o, args)
 		}),
@@ -81,7 +82,7 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 		return err
 	}
 	if o.list && o.print {
-		return usageErr("--print and --format exclude each other: print one answer, or list them")
+		return command.UsageErr("--print and --format exclude each other: print one answer, or list them")
 	}
 	run, stored, err := openRaw(g, args)
 	if err != nil {
@@ -101,7 +102,7 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	case len(chosen) == 0:
 		err = fmt.Errorf("find answers of run %s: none of those stored fits; list all with placementsync raw %s --format table", run, run)
 	case o.print:
-		return usageErr("%d answers of run %s fit: choose one with --seq, or by --stream, --param, --page and --pass", len(chosen), run)
+		return command.UsageErr("%d answers of run %s fit: choose one with --seq, or by --stream, --param, --page and --pass", len(chosen), run)
 	default:
 		err = g.writeHarmless(func(w io.Writer) error { return write(w, chosen) })
 	}
@@ -130,9 +131,9 @@ func (o rawOptions) selectAnswers(stored *fetch.Answers) (chosen []fetch.Answer,
 func unknownStreamErr(name string) error {
 	known := streamsOf(stream.All())
 	if alike := nearest.FindAlike(known, name); len(alike) > 0 {
-		return usageErr("unknown stream %q: did you mean %s?", name, strings.Join(alike, " or "))
+		return command.UsageErr("unknown stream %q: did you mean %s?", name, strings.Join(alike, " or "))
 	}
-	return usageErr("unknown stream %q: use one of %s", name, strings.Join(known, ", "))
+	return command.UsageErr("unknown stream %q: use one of %s", name, strings.Join(known, ", "))
 }
 
 // onlyAnswer returns the one answer that a selection names, of several to one request the
@@ -223,7 +224,7 @@ func rawWriter(format string) (func(io.Writer, []fetch.Answer) error, error) {
 			return writeJSON(w, shown)
 		}, nil
 	}
-	return nil, usageErr("--format is %q: use table, csv or json", format)
+	return nil, command.UsageErr("--format is %q: use table, csv or json", format)
 }
 
 // shownAnswer is an answer as JSON has it, and in this order CSV. A number that an answer

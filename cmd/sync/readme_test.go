@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"placementsync/internal/command"
 )
 
 // TestShownCommandsAreTold holds that no command is shown to users that is not run:
@@ -14,7 +16,7 @@ import (
 // blocks that are marked console.
 func TestShownCommandsAreTold(t *testing.T) {
 	var hints strings.Builder
-	if err := tryNext(&globals{process: process{stdout: &hints}, config: "demo/config.yaml"}); err != nil {
+	if err := tryNext(&globals{process: process{stdout: &hints}, Flags: command.Flags{Config: "demo/config.yaml"}}); err != nil {
 		t.Fatal(err)
 	}
 	told := slices.Concat(scriptCommands(t), ciCommands(t))

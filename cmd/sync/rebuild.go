@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/backup"
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
@@ -40,7 +41,7 @@ func rebuildCommand(g *globals) *cobra.Command {
 			"interrupted restore continues. When the newest backup cannot be read, it fails; --older takes\n" +
 			"the newest one that can.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
-		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runRebuild(cmd.Context(), g, o) }),
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runRebuild(cmd.Context(), g, o) }),
 	}
 	cmd.Flags().BoolVar(&o.skipDamaged, "skip-damaged", false, "leave out damaged files, and list them")
 	cmd.Flags().BoolVar(&o.series, "series", false, "write damaged files of the Parquet series again from the catalog; publish nothing")
@@ -53,13 +54,13 @@ func rebuildCommand(g *globals) *cobra.Command {
 
 func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 	if o.older && o.from == "" {
-		return usageErr("--older is for --from")
+		return command.UsageErr("--older is for --from")
 	}
-	load := g.loadWarehouse
+	sections := []string{"warehouse", "retention"}
 	if o.from != "" {
-		load = func() (config.Config, error) { return g.loadStorage() }
+		sections = append(sections, "s3")
 	}
-	cfg, err := load()
+	cfg, err := g.loadConfig(sections...)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 			return err
 		}
 	}
-	night := pipeline.Config{Warehouse: warehouseConfig(cfg), Streams: stream.Known(), Now: g.now, Log: g.newLogger()}
+	night := pipeline.Config{Warehouse: command.WarehouseConfig(cfg, version), Streams: stream.Known(), Now: g.now, Log: g.newLogger()}
 	if o.series {
 		mended, err := pipeline.MendSeries(ctx, night)
 		for _, one := range mended {
@@ -87,7 +88,7 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 		return err
 	}
 	if len(r.Passed) > 0 {
-		return &outcomeError{ledger.Partial, nil}
+		return command.EndWith(ledger.Partial, nil)
 	}
 	return nil
 }

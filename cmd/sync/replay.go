@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/pipeline"
 )
 
@@ -17,7 +18,7 @@ func replayCommand(g *globals) *cobra.Command {
 			"program that reads something better. To replay an older run, first roll back to it.\n\n" + exitCodes(),
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: g.completeRun(landedRuns),
-		RunE: markWork(func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), g, args[0]) }),
+		RunE:              command.MarkWork(func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), g, args[0]) }),
 	}
 }
 

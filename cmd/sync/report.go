@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/durable"
 	"placementsync/internal/query"
 	"placementsync/internal/report"
@@ -23,7 +24,7 @@ func reportCommand(g *globals) *cobra.Command {
 			"prices, commissions, articles and how good the data is. The page is a single file that\n" +
 			"loads nothing from anywhere; below every number stands the query that gives it.",
 		Args: cobra.NoArgs,
-		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), g, out, "") }),
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), g, out, "") }),
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", out, "`file` to write atomically; - is stdout")
 	return cmd
@@ -34,18 +35,18 @@ func reportCommand(g *globals) *cobra.Command {
 func runReport(ctx context.Context, g *globals, out, questions string) (err error) {
 	// The page reads earlier snapshots; the user need not know of each.
 	silent := *g
-	silent.quiet = true
+	silent.Quiet = true
 	a := &analyst{g: &silent, handles: map[time.Time]*query.DB{}}
 	defer func() { err = suspectDamage(&silent, errors.Join(err, a.close())) }()
 	opts := report.Options{Program: "placementsync query", Questions: questions}
-	if g.config != defaultConfig {
-		opts.Program += " --config " + g.config
+	if g.Config != command.DefaultConfig {
+		opts.Program += " --config " + g.Config
 	}
 	if out == "-" {
 		return report.Write(ctx, g.stdout, a.askQuestion, opts)
 	}
 	if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() {
-		return usageErr("%q is not a regular file: use -o - to write to the terminal or a pipe", out)
+		return command.UsageErr("%q is not a regular file: use -o - to write to the terminal or a pipe", out)
 	}
 	const public = 0o644
 	if err := (durable.Disk{}).WriteAtomically(out, public, func(f *os.File) error { return report.Write(ctx, f, a.askQuestion, opts) }); err != nil {

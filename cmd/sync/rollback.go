@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/warehouse"
 )
 
@@ -20,7 +21,7 @@ func rollbackCommand(g *globals) *cobra.Command {
 			"next night builds on the version that readers see then.",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: g.completeRun(keptVersions),
-		RunE: markWork(func(_ *cobra.Command, args []string) error {
+		RunE: command.MarkWork(func(_ *cobra.Command, args []string) error {
 			run := "" // the version before the newest
 			if len(args) > 0 {
 				run = args[0]

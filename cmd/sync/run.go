@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 )
@@ -27,7 +28,7 @@ func runCommand(g *globals) *cobra.Command {
 		Long: "Run one night. The new snapshot becomes visible in one step at the end. If anything\n" +
 			"fails before that, readers keep the last snapshot.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
-		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runNight(cmd.Context(), g, o) }),
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runNight(cmd.Context(), g, o) }),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.full, "full", false, "read every single record again, unchanged ones too")
@@ -65,7 +66,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	if o.dryRun || !res.Run.IsPublished() {
 		return err
 	}
-	return withFollow(err, g.followPublish(ctx, cfg))
+	return withFollow(ctx, err, g.followPublish(ctx, cfg))
 }
 
 // endNight prints the result of a night and makes its outcome the program's.
@@ -76,7 +77,7 @@ func (g *globals) endNight(res pipeline.Result, err error, dryRun bool) error {
 		}
 	}
 	if outcome := res.Run.Outcome; outcome != "" && outcome != ledger.Complete {
-		return &outcomeError{outcome, err}
+		return command.EndWith(outcome, err)
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/command"
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 
@@ -22,7 +23,7 @@ func runsCommand(g *globals) *cobra.Command {
 		Use:   "runs",
 		Short: "Show the ledger: what each night, refresh, replay, rebuild, rollback, backup and lake did, failed ones too",
 		Args:  cobra.NoArgs,
-		RunE:  markWork(func(*cobra.Command, []string) error { return runRuns(g, format) }),
+		RunE:  command.MarkWork(func(*cobra.Command, []string) error { return runRuns(g, format) }),
 	}
 	cmd.Flags().StringVar(&format, "format", "table", "table or json; json includes the streams")
 	return cmd
@@ -30,7 +31,7 @@ func runsCommand(g *globals) *cobra.Command {
 
 func runRuns(g *globals, format string) error {
 	if format != "table" && format != "json" {
-		return usageErr("--format is %q: use table or json", format)
+		return command.UsageErr("--format is %q: use table or json", format)
 	}
 	wh, _, err := g.openWarehouse()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -45,7 +46,7 @@ func schemaCommand(g *globals) *cobra.Command {
 		Long: "Print the data dictionary: the tables of main and meta and the views of mart with their\n" +
 			"columns, types, keys, meaning, and source in the specification of the service. Names may\n" +
 			"contain *; those of meta and mart start with meta. or mart.",
-		RunE: markWork(func(_ *cobra.Command, args []string) error { return runSchema(g, format, args) }),
+		RunE: command.MarkWork(func(_ *cobra.Command, args []string) error { return runSchema(g, format, args) }),
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, markdown or json")
 	cmd.ValidArgsFunction = completeTable
@@ -65,7 +66,7 @@ func runSchema(g *globals, format string, names []string) error {
 	case "json":
 		return writeJSON(g.stdout, tables)
 	}
-	return usageErr("--format is %q: use text, markdown or json", format)
+	return command.UsageErr("--format is %q: use text, markdown or json", format)
 }
 
 // readDictionary joins what schema/ says of columns with what the stream literals
@@ -93,7 +94,7 @@ func readDictionary(names []string) ([]dictionaryTable, error) {
 	}
 	tables = slices.DeleteFunc(tables, func(d dictionaryTable) bool { return len(names) > 0 && !fitsPattern(d.sqlName(), names) })
 	if len(tables) == 0 {
-		return nil, usageErr("no table is called %s: placementsync schema lists all", strings.Join(names, " or "))
+		return nil, command.UsageErr("no table is called %s: placementsync schema lists all", strings.Join(names, " or "))
 	}
 	return tables, nil
 }

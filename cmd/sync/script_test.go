@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"placementsync/internal/command"
 	"placementsync/internal/stream"
 	"placementsync/internal/torture"
 	"placementsync/internal/warehouse"
@@ -43,7 +44,7 @@ func mainHasty() {
 // mainHeldBy is the program, with a night that stops in the middle of its merge.
 func mainHeldBy(hold func(ctx context.Context)) {
 	p := hostProcess()
-	os.Exit(runInterruptible(p.stderr, func(ctx context.Context, patient func()) int {
+	os.Exit(command.RunInterruptible(p.stderr, kept, func(ctx context.Context, patient func()) int {
 		p.patient = patient
 		p.step = func(name string) error {
 			if name == "mid merge" {

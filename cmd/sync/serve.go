@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 	"placementsync/internal/fetch"
@@ -36,7 +37,7 @@ func serveCommand(g *globals) *cobra.Command {
 			"night that is still reading stops, and the next one resumes it. A second signal ends it at\n" +
 			"once. SIGHUP reads the configuration again; if it has errors, the old one stays in force.",
 		Args: cobra.NoArgs,
-		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), g) }),
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), g) }),
 	}
 }
 
@@ -55,7 +56,7 @@ func runServe(ctx context.Context, g *globals) error {
 		return err
 	}
 	s := &service{g: g, first: cfg, log: g.newLogger()}
-	wh, err := warehouse.Open(warehouseConfig(cfg))
+	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (s *service) daemonConfig(wh *warehouse.Warehouse, hangups <-chan os.Signal
 		Progress: s.watch.Progress,
 		Report:   func() string { return reportFile(wh.Folder.Dir()) },
 		Verified: func() (daemon.Verified, bool) { return lastVerified(wh) },
-		Follows:  func() []ledger.Follow { return lastFollows(wh) },
+		Follows:  func() []ledger.Follow { return command.LastFollows(wh) },
 		Streams:  streamsOf(stream.Known()), HookResults: s.hooks.receiver.Counts,
 		Reload: s.reloadConfig, Hangups: hangups,
 		Notify: daemon.Notifier(socket), Watchdog: time.Duration(watchdog) * time.Microsecond,

@@ -8,8 +8,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"placementsync/internal/command"
+	"placementsync/internal/durable"
 	"placementsync/internal/object"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
@@ -31,13 +34,16 @@ type pastExport struct {
 	Files  []string `json:"files"`
 }
 
+// exportFolder is the form of the name of a folder: when its export was made.
+const exportFolder = "20060102T150405.000000000Z"
+
 // mostExportManifest bounds a manifest in bytes.
 const mostExportManifest = 16 << 20
 
 // exportToBucket writes the export into a temporary folder and sends its files, then the
 // manifest that names them. Until that is there, readers see the export before.
 func exportToBucket(ctx context.Context, g *globals, db *query.DB, address string, e query.Export) (m query.ExportManifest, err error) {
-	cfg, err := g.loadStorage()
+	cfg, err := g.loadConfig("warehouse", "retention", "s3")
 	if err != nil {
 		return m, err
 	}
@@ -49,7 +55,9 @@ func exportToBucket(ctx context.Context, g *globals, db *query.DB, address strin
 	if err != nil {
 		return m, err
 	}
-	temp, err := os.MkdirTemp("", "placementsync-export-")
+	const tempPrefix = "placementsync-export-"
+	durable.RemoveDead(os.TempDir(), tempPrefix)
+	temp, err := os.MkdirTemp("", durable.ProcessPrefix(tempPrefix)+"*")
 	if err != nil {
 		return m, fmt.Errorf("make a temporary folder for the export (TMPDIR names another place): %w", err)
 	}
@@ -58,7 +66,7 @@ func exportToBucket(ctx context.Context, g *globals, db *query.DB, address strin
 	if m, err = db.Export(ctx, dir, e); err != nil {
 		return m, err
 	}
-	next := remoteExport{ExportManifest: m, Folder: g.now().UTC().Format("20060102T150405.000000000Z")}
+	next := remoteExport{ExportManifest: m, Folder: g.now().UTC().Format(exportFolder)}
 	if before.Folder != "" {
 		next.Before = &pastExport{before.Folder, filesOf(before.ExportManifest)}
 	}
@@ -73,13 +81,38 @@ func exportToBucket(ctx context.Context, g *globals, db *query.DB, address strin
 	if err := b.PutBytes(ctx, warehouse.ManifestFile, append(text, '\n')); err != nil {
 		return m, fmt.Errorf("%w; the files of the export stay in %s", err, b.Address(next.Folder))
 	}
-	if before.Before == nil {
-		return m, nil
-	}
-	if err := b.Delete(ctx, before.Before.names()...); err != nil {
-		g.newLogger().Warn("files of an old export not removed", "folder", before.Before.Folder, "error", err)
+	if err := removeOldExports(ctx, b, next, orEmpty(before.Before)); err != nil {
+		g.newLogger().Warn("files of old exports not removed", "error", err)
 	}
 	return m, nil
+}
+
+// removeOldExports removes the files of the export that the one before replaced, and what
+// killed exports have sent: folders of their form that the manifest does not name. Files
+// that are less than a day older than those of this export, by the clock of the server, may
+// be of an export at work.
+func removeOldExports(ctx context.Context, b *object.Bucket, e remoteExport, past pastExport) error {
+	const century, restTime = "2", 24 * time.Hour // by which the folders begin
+	objects, err := b.List(ctx, century)
+	if err != nil {
+		return err
+	}
+	doomed := past.names()
+	var now time.Time
+	for _, o := range objects {
+		if strings.HasPrefix(o.Name, e.Folder+"/") && o.StoredAt.After(now) {
+			now = o.StoredAt
+		}
+	}
+	for _, o := range objects {
+		folder, _, _ := strings.Cut(o.Name, "/")
+		_, err := time.Parse(exportFolder, folder)
+		isNamed := folder == e.Folder || folder == orEmpty(e.Before).Folder
+		if err == nil && !isNamed && !o.StoredAt.IsZero() && o.StoredAt.Before(now.Add(-restTime)) {
+			doomed = append(doomed, o.Name)
+		}
+	}
+	return b.Delete(ctx, doomed...)
 }
 
 // names are those of the objects.
@@ -142,13 +175,13 @@ func readRemoteExport(ctx context.Context, b *object.Bucket) (m remoteExport, er
 		return m, err
 	}
 	if json.Unmarshal(text, &m) != nil || !m.IsExport() || m.Folder == "" {
-		return m, usageErr("%s was not written by an export: name another prefix", b.Address(warehouse.ManifestFile))
+		return m, command.UsageErr("%s was not written by an export: name another prefix", b.Address(warehouse.ManifestFile))
 	}
 	// Names lead to what is removed later.
 	for _, past := range []pastExport{{m.Folder, filesOf(m.ExportManifest)}, orEmpty(m.Before)} {
 		for _, file := range past.Files {
 			if !filepath.IsLocal(past.Folder) || !filepath.IsLocal(file) {
-				return m, usageErr("%s names files elsewhere: name another prefix", b.Address(warehouse.ManifestFile))
+				return m, command.UsageErr("%s names files elsewhere: name another prefix", b.Address(warehouse.ManifestFile))
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/query"
@@ -30,11 +31,10 @@ func verifyCommand(g *globals) *cobra.Command {
 			"in seconds. --read-data reads every byte: versions, Parquet series, stored answers, webhook\n" +
 			"events, and the catalog against its Parquet files. For each damaged file it prints what is\n" +
 			"affected and the command that repairs it. It changes nothing.\n\n" +
-			exitTable(meaning{ledger.Complete, "whole"}, meaning{ledger.Failed, "damaged, and some data is lost"},
-				meaning{ledger.Misused, "usage or configuration"}, meaning{ledger.Partial, "damaged, and all of it can be rebuilt"},
-				meaning{ledger.Held, "another run holds the lock"}, meaning{ledger.Interrupted, "interrupted"}),
+			command.Meanings{Complete: "whole", Failed: "damaged, and some data is lost",
+				Partial: "damaged, and all of it can be rebuilt", Held: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
-		RunE: markWork(func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) }),
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) }),
 	}
 	cmd.Flags().BoolVar(&o.readData, "read-data", false, "read every byte, not only names and sizes")
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
@@ -43,13 +43,13 @@ func verifyCommand(g *globals) *cobra.Command {
 
 func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	if o.format != "text" && o.format != "json" {
-		return usageErr("--format is %q: use text or json", o.format)
+		return command.UsageErr("--format is %q: use text or json", o.format)
 	}
-	cfg, err := g.loadWarehouse()
+	cfg, err := g.loadConfig("warehouse", "retention")
 	if err != nil {
 		return err
 	}
-	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: warehouseConfig(cfg), Streams: stream.Known(), Now: g.now, Log: g.newLogger()}, o.readData)
+	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: command.WarehouseConfig(cfg, version), Streams: stream.Known(), Now: g.now, Log: g.newLogger()}, o.readData)
 	if err != nil {
 		return err
 	}
@@ -65,9 +65,9 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	}
 	switch v.Result() {
 	case pipeline.Rebuildable:
-		return &outcomeError{ledger.Partial, nil}
+		return command.EndWith(ledger.Partial, nil)
 	case pipeline.Damaged:
-		return &outcomeError{ledger.Failed, nil}
+		return command.EndWith(ledger.Failed, nil)
 	}
 	return nil
 }

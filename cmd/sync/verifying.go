@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 	"placementsync/internal/ledger"
@@ -31,7 +32,7 @@ func (s *service) verifyInTurn(ctx context.Context, cfg config.Config, night pip
 	if err != nil {
 		found.Result, found.Error = string(ledger.Failed), err.Error()
 	}
-	wh, err := warehouse.Open(warehouseConfig(cfg))
+	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
 	if err == nil {
 		err = wh.Examiner.SaveVerified(found)
 	}
@@ -39,8 +40,7 @@ func (s *service) verifyInTurn(ctx context.Context, cfg config.Config, night pip
 		s.log.Warn("result of verify not stored", "error", err)
 	}
 	if found.Result != pipeline.Whole {
-		tell := notify.New(notify.Config{FailureURL: cfg.Notify.FailureURL.Reveal(), UserAgent: "placementsync/" + version}, s.log)
-		tell.Alert(context.WithoutCancel(ctx), damageAlert(found))
+		command.NewNotifier(cfg.Notify, version, s.log).Alert(context.WithoutCancel(ctx), damageAlert(found))
 	}
 	return shownVerified(found)
 }

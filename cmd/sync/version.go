@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/warehouse"
 )
 
@@ -14,7 +15,7 @@ func versionCommand(g *globals) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version of the program and of the tables it writes",
 		Args:  cobra.NoArgs,
-		RunE: markWork(func(*cobra.Command, []string) error {
+		RunE: command.MarkWork(func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintf(g.stdout, "placementsync %s\nschema %s\n%s %s/%s\n",
 				version, warehouse.SchemaVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err

@@ -106,11 +106,11 @@ func startVersity(t *testing.T) (address string, g *gate, files string) {
 // moveTo lets the warehouse use another server.
 func (d *depot) moveTo(t *testing.T, address string) {
 	t.Helper()
-	text, err := os.ReadFile(d.g.config)
+	text, err := os.ReadFile(d.g.Config)
 	fatal(t, err)
 	_, rest, _ := strings.Cut(string(text), "endpoint: \"")
 	old, _, _ := strings.Cut(rest, "\"")
-	fatal(t, os.WriteFile(d.g.config, []byte(strings.Replace(string(text), old, address, 1)), 0o600))
+	fatal(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), old, address, 1)), 0o600))
 }
 
 // TestTortureBackupOnAServer runs backups against a server of its own process, which checks
@@ -151,24 +151,7 @@ func TestTortureBackupOnAServer(t *testing.T) {
 	fatal(t, d.night(t))
 	fatal(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 
-	secret := filepath.Join(d.root, "secret")
-	fatal(t, os.WriteFile(secret, []byte("another-secret"), 0o600))
-	gate.set(nil)
-	err := d.night(t)
-	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") || strings.Contains(err.Error(), "another-secret") {
-		t.Errorf("the night ended with %d: %v", code(t, err), err)
-	}
-	if n := gate.requests[http.MethodGet]; n > 2 {
-		t.Errorf("wrong keys were tried %d times", n)
-	}
-	fatal(t, os.WriteFile(secret, []byte(s3sim.SecretKey), 0o600))
-
-	fatal(t, os.Rename(filepath.Join(files, "store"), filepath.Join(files, "gone")))
-	err = d.night(t)
-	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "the bucket does not exist") {
-		t.Errorf("the night ended with %d: %v", code(t, err), err)
-	}
-	fatal(t, os.Rename(filepath.Join(files, "gone"), filepath.Join(files, "store")))
+	d.backUpRefused(t, gate, files)
 	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
 
 	prices := d.prices(t)
@@ -197,6 +180,30 @@ func TestTortureBackupOnAServer(t *testing.T) {
 	}
 }
 
+// backUpRefused runs nights whose backups a server refuses: with wrong keys, and without
+// the bucket.
+func (d *depot) backUpRefused(t *testing.T, gate *gate, files string) {
+	t.Helper()
+	secret := filepath.Join(d.root, "secret")
+	fatal(t, os.WriteFile(secret, []byte("another-secret"), 0o600))
+	gate.set(nil)
+	err := d.night(t)
+	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") || strings.Contains(err.Error(), "another-secret") {
+		t.Errorf("the night ended with %d: %v", code(t, err), err)
+	}
+	if n := gate.requests[http.MethodGet]; n > 2 {
+		t.Errorf("wrong keys were tried %d times", n)
+	}
+	fatal(t, os.WriteFile(secret, []byte(s3sim.SecretKey), 0o600))
+
+	fatal(t, os.Rename(filepath.Join(files, "store"), filepath.Join(files, "gone")))
+	err = d.night(t)
+	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "the bucket does not exist") {
+		t.Errorf("the night ended with %d: %v", code(t, err), err)
+	}
+	fatal(t, os.Rename(filepath.Join(files, "gone"), filepath.Join(files, "store")))
+}
+
 // TestKilledBackupContinues kills the program while it sends, and runs it again.
 func TestKilledBackupContinues(t *testing.T) {
 	requireTrials(t)
@@ -216,17 +223,17 @@ func TestKilledBackupContinues(t *testing.T) {
 		}
 		return false
 	}
-	text, err := os.ReadFile(d.g.config)
+	text, err := os.ReadFile(d.g.Config)
 	fatal(t, err)
 	with := string(text)
-	fatal(t, os.WriteFile(d.g.config, []byte(strings.Replace(with, "backup: s3://store/night", "", 1)), 0o600))
+	fatal(t, os.WriteFile(d.g.Config, []byte(strings.Replace(with, "backup: s3://store/night", "", 1)), 0o600))
 	fatal(t, d.night(t))
-	fatal(t, os.WriteFile(d.g.config, text, 0o600))
+	fatal(t, os.WriteFile(d.g.Config, text, 0o600))
 	before := d.files(t)
 	bin := t.TempDir()
 	self, err := os.Executable()
 	fatal(t, errors.Join(err, os.Symlink(self, filepath.Join(bin, "placementsync"))))
-	cmd := exec.Command(filepath.Join(bin, "placementsync"), "backup", "--config", d.g.config)
+	cmd := exec.Command(filepath.Join(bin, "placementsync"), "backup", "--config", d.g.Config)
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	fatal(t, cmd.Start())

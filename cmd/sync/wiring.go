@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path"
 	"slices"
 	"strings"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
@@ -20,35 +20,21 @@ import (
 // This file maps the configuration to the components; none of them knows the form
 // of the file.
 
-// loadConfig reads the whole configuration, for commands that talk to the service.
-func (g *globals) loadConfig() (config.Config, error) { return config.Load(g.config, g.lookupEnv) }
-
-// loadWarehouse reads what an analyst needs: problems elsewhere in the file,
-// such as a token that only the operator's environment has, do not matter.
-func (g *globals) loadWarehouse() (config.Config, error) {
-	cfg, err := g.loadConfig()
-	var bad *config.Error
-	if errors.As(err, &bad) && !errors.Is(err, os.ErrNotExist) {
-		err = bad.Within("warehouse", "retention")
-	}
-	return cfg, err
+// loadConfig reads the whole configuration, for commands that talk to the service, or the
+// sections that a command needs.
+func (g *globals) loadConfig(sections ...string) (config.Config, error) {
+	return g.LoadConfig(g.lookupEnv, sections...)
 }
 
-// openWarehouse opens the warehouse of the configuration, see loadWarehouse.
+// openWarehouse opens the warehouse of the configuration, which is all that an analyst
+// needs of it.
 func (g *globals) openWarehouse() (*warehouse.Warehouse, config.Config, error) {
-	cfg, err := g.loadWarehouse()
+	cfg, err := g.loadConfig("warehouse", "retention")
 	if err != nil {
 		return nil, cfg, err
 	}
-	wh, err := warehouse.Open(warehouseConfig(cfg))
+	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
 	return wh, cfg, err
-}
-
-func warehouseConfig(c config.Config) warehouse.Config {
-	return warehouse.Config{Dir: c.Warehouse.Dir, KeepVersions: c.Warehouse.KeepVersions,
-		MemoryLimit: c.Warehouse.MemoryLimit, Threads: c.Warehouse.Threads, Program: version,
-		PublishedMode: c.Warehouse.Mode(), DiscardRaw: c.Privacy.Raw == config.RawDiscard,
-		Tables: stream.Tables(stream.Known())}
 }
 
 func fetchConfig(c config.Config) fetch.Config {
@@ -78,7 +64,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	if err != nil {
 		return pipeline.Config{}, err
 	}
-	folder := warehouseConfig(c)
+	folder := command.WarehouseConfig(c, version)
 	folder.Step = g.step
 	return pipeline.Config{
 		Warehouse: folder, Build: nameBuild(), Fetch: fetchConfig(c), Streams: stream.Known(), Chosen: streams,
@@ -100,7 +86,7 @@ func newPrivacy(p config.Privacy) (transform.Privacy, error) {
 	for _, name := range slices.Concat(p.Drop, p.Hash) {
 		table, column, _ := strings.Cut(name, ".")
 		if _, ok := defs[table].Column(column); !ok {
-			return transform.Privacy{}, usageErr("privacy names %q, which is not a column: placementsync schema lists all", name)
+			return transform.Privacy{}, command.UsageErr("privacy names %q, which is not a column: placementsync schema lists all", name)
 		}
 	}
 	return transform.Privacy{Drop: p.Drop, Hash: p.Hash, Key: []byte(p.HashKey.Reveal())}, nil
@@ -111,7 +97,7 @@ func newPrivacy(p config.Privacy) (transform.Privacy, error) {
 func chosenStreams(all []stream.Stream, include, exclude []string) ([]string, error) {
 	for _, pattern := range slices.Concat(include, exclude) {
 		if !slices.ContainsFunc(all, func(s stream.Stream) bool { return fitsPattern(s.Name, []string{pattern}) }) {
-			return nil, usageErr("no stream is called %q: use one of %s", pattern, strings.Join(streamsOf(all), ", "))
+			return nil, command.UsageErr("no stream is called %q: use one of %s", pattern, strings.Join(streamsOf(all), ", "))
 		}
 	}
 	var names []string
@@ -121,7 +107,7 @@ func chosenStreams(all []stream.Stream, include, exclude []string) ([]string, er
 		}
 	}
 	if len(names) == 0 {
-		return nil, usageErr("streams.include and streams.exclude leave no stream")
+		return nil, command.UsageErr("streams.include and streams.exclude leave no stream")
 	}
 	return names, nil
 }

@@ -70,7 +70,7 @@ func fastestSentence(all map[string]result) string {
 	if len(parts) == 0 {
 		return "No goal is set against DuckDB at its fastest, and it was not measured yet.\n"
 	}
-	return "No goal is set against DuckDB at its fastest. Against that, a first night takes " + strings.Join(parts, "; ") + ".\n"
+	return "No goal is set against DuckDB at its fastest. Against that, a first night takes\n\n- " + strings.Join(parts, "\n- ") + "\n"
 }
 
 func numbers(all map[string]result) string {

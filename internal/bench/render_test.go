@@ -62,8 +62,8 @@ func TestPageWithMeasurements(t *testing.T) {
 	})
 	mustHold(t, page,
 		"| tiny | 1000 | 3 | 2026-11-22 | abc | Some CPU, 2 cores, 24 GiB, linux/amd64 | 0.10 | 1.5 min | 1.26.8 | v1.5.5 |",
-		"No goal is set against DuckDB at its fastest. Against that, a first night takes 1.50 times the wall time and 2.00 times the CPU time of DuckDB alone; "+
-			"2.50 times the wall time and 3.00 times the CPU time of curl and DuckDB, at a tenth of the listings.",
+		"No goal is set against DuckDB at its fastest. Against that, a first night takes\n\n- 1.50 times the wall time and 2.00 times the CPU time of DuckDB alone\n"+
+			"- 2.50 times the wall time and 3.00 times the CPU time of curl and DuckDB, at a tenth of the listings\n",
 		"| this program against curl and DuckDB at its fastest, wall time, at a tenth of the listings | 2.50 | 2.00 to 3.00 |",
 		"1000 product listings:", "10000 product listings:",
 		"| this program | 5.00 s | 6.00 s | 400 MiB | 5 | 7000 | 3 |",

@@ -24,6 +24,7 @@ func rules() []rule {
 		{"values enter SQL through one function", quoting},
 		{"the process is touched in cmd/sync alone", forbiddenNames},
 		{"tests do not sleep", sleeps},
+		{"make test finds every trial", hiddenTrials},
 		{"names say what is inside", emptyNames},
 		{"functions are named by a verb with its object", names},
 		{"a receiver is one subject", receivers},

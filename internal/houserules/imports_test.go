@@ -61,6 +61,9 @@ func importTable() []row {
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",
 		}, "has no code but tests; it measures the binary, and the stages where it looks into a night"},
 		{"internal/enginetest", []string{"internal/dialect"}, "has no code but tests; they ask engines and DuckDB the same"},
+		{"internal/command", []string{
+			"internal/config", "internal/ledger", "internal/stream", "internal/warehouse", "internal/object", "internal/query", "internal/notify",
+		}, "what the programs below cmd have in common, and no command: the core must not import the lake to share it"},
 		{"cmd/lake", []string{everything}, "the wiring of the lake, a program of its own: its tests run nights, and none of its code does"},
 		{"cmd/sync", []string{everything}, "the wiring; the only place for arguments, environment, standard streams and exit codes"},
 	}
@@ -231,7 +234,7 @@ func dependencies() []dependency {
 		{"github.com/prometheus", []string{"internal/daemon", "cmd/sync"}, nil, "metrics are the daemon's, and their registry is handed in"},
 		{"github.com/vbauerster/mpb", []string{"cmd/sync"}, nil, "terminals are known to the command alone"},
 		{"github.com/goccy/go-yaml", []string{"internal/config"}, nil, "no component knows the file format"},
-		{"github.com/spf13", []string{"cmd/sync", "cmd/lake"}, nil, "commands are parsed in one place"},
+		{"github.com/spf13", []string{"internal/command", "cmd/sync", "cmd/lake"}, nil, "commands are parsed in one place"},
 		{module + "/internal/lake", []string{"cmd/lake"}, nil, "the core must stay small and quick to build: it starts placementsync-lake"},
 		{"github.com/apache/iceberg-go", []string{"internal/lake"}, []string{"cmd/lake"}, "it takes minutes to compile, which only the lake may cost"},
 		{"github.com/jackc", []string{"internal/lake"}, nil, "Postgres is a catalog of the lake"},

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -91,6 +92,30 @@ func bubbles(s source) []*ast.CallExpr {
 	return calls
 }
 
+// hiddenTrials finds trials that the Makefile does not: it looks for requireTrials in the
+// lines of the tests.
+func hiddenTrials(t tree) []finding {
+	var found []finding
+	for _, s := range t.sources {
+		for _, decl := range s.file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || strings.HasPrefix(f.Name.Name, "Test") {
+				continue
+			}
+			for node := range ast.Preorder(f) {
+				call, ok := node.(*ast.CallExpr)
+				if !ok {
+					continue
+				}
+				if called, ok := call.Fun.(*ast.Ident); ok && called.Name == "requireTrials" {
+					found = append(found, s.find(call.Pos(), "call it in the test", "%s calls requireTrials", f.Name.Name))
+				}
+			}
+		}
+	}
+	return found
+}
+
 func encloses(node ast.Node, pos token.Pos) bool { return node.Pos() <= pos && pos < node.End() }
 
 func TestForbiddenNamesAreFound(t *testing.T) {
@@ -114,6 +139,14 @@ func TestForbiddenNamesAreFound(t *testing.T) {
 			"internal/fetch/a.go":      "package fetch\nimport (\"os\"; \"log/slog\")\nfunc f() { os.ReadFile(\"a\"); slog.New(nil) }",
 			"internal/fetch/a_test.go": "package fetch\nimport \"os\"\nfunc f() { os.Getenv(\"A\") }",
 		}, nil},
+	})
+}
+
+func TestHiddenTrialsAreFound(t *testing.T) {
+	mustCatch(t, hiddenTrials, []breach{
+		{"in a helper", map[string]string{"a/a_test.go": "package a\nfunc newHouse(t T) { requireTrials(t) }"},
+			[]string{"a/a_test.go:2: newHouse calls requireTrials"}},
+		{"in a test", map[string]string{"a/a_test.go": "package a\nfunc TestA(t T) { f(func() { requireTrials(t) }) }"}, nil},
 	})
 }
 

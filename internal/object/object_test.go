@@ -193,15 +193,7 @@ func TestFaults(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			left := c.times
-			sim.Fail = func(w http.ResponseWriter, r *http.Request) bool {
-				if r.Method != c.method || left == 0 {
-					return false
-				}
-				left--
-				c.fail(w, r)
-				return true
-			}
+			sim.Fail = failTimes(c.times, c.method, c.fail)
 			var err error
 			if c.method == "PUT" {
 				err = b.PutBytes(t.Context(), "one", data)
@@ -225,6 +217,18 @@ func TestFaults(t *testing.T) {
 				t.Errorf("the error contains a key: %s", text)
 			}
 		})
+	}
+}
+
+// failTimes fails so many requests of a method.
+func failTimes(left int, method string, fail func(http.ResponseWriter, *http.Request)) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != method || left == 0 {
+			return false
+		}
+		left--
+		fail(w, r)
+		return true
 	}
 }
 

@@ -130,11 +130,11 @@ func namesIn(sql string) (names []string) {
 }
 
 // ParseText reads the SQL of a file: its header may declare parameters. What is wrong with
-// it is a *FilesError.
+// it is a *UsageError.
 func ParseText(file, text string) (Query, error) {
 	q, faults := parseFile("", file, text)
 	if len(faults) > 0 {
-		return Query{}, &FilesError{Problems: placeFaults(file, faults)}
+		return Query{}, &UsageError{Problem: strings.Join(placeFaults(file, faults), "\n")}
 	}
 	return q, nil
 }

@@ -184,11 +184,11 @@ func TestAFileMayDeclareParameters(t *testing.T) {
 	if _, err := answer(t, db, q, nil, query.JSONL, query.Screen{}); err == nil || !strings.Contains(err.Error(), `parameter "other" has no value`) {
 		t.Errorf("a parameter that nobody declares needs a value: got %v", err)
 	}
-	var faulty *query.FilesError
+	var usage *query.UsageError
 	if _, err := query.ParseText("asked.sql", "SELECT 1\n-- param: x\n"); err != nil {
 		t.Errorf("a comment below the header: got %v", err)
 	}
-	if _, err := query.ParseText("asked.sql", "-- what it is\n-- param: x\nSELECT $x"); !errors.As(err, &faulty) || !strings.HasPrefix(err.Error(), "asked.sql:2: state a parameter as") {
+	if _, err := query.ParseText("asked.sql", "-- what it is\n-- param: x\nSELECT $x"); !errors.As(err, &usage) || !strings.HasPrefix(err.Error(), "asked.sql:2: state a parameter as") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,10 +7,15 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/duckdb/duckdb-go/v2"
+
+	"placementsync/internal/durable"
 )
 
 // engine opens DuckDB with the limits of the configuration.
@@ -25,10 +30,36 @@ type Instance struct {
 	connector   *duckdb.Connector
 	DB          *sql.DB
 	memoryLimit string
+	// scratch is a folder of this instance alone, if it has one.
+	scratch string
+}
+
+// scratchPrefix begins the names of folders for what does not fit into memory. They are
+// below state/ and not versions/, where the next run removes what killed runs left.
+const scratchPrefix = ".sealed."
+
+// openMemory opens a DuckDB in memory with a scratch folder of its own, which Close
+// removes. Whoever may only read the warehouse has it among the temporary files.
+func (e *engine) openMemory(ctx context.Context, folder *Folder) (*Instance, error) {
+	state := folder.path(stateDir)
+	durable.RemoveDead(state, scratchPrefix)
+	scratch, err := os.MkdirTemp(state, durable.ProcessPrefix(scratchPrefix))
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		scratch, err = os.MkdirTemp("", "placementsync"+durable.ProcessPrefix(scratchPrefix))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for what does not fit into memory: %w", err)
+	}
+	in, err := e.open(ctx, "", scratch)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(scratch))
+	}
+	in.scratch = scratch
+	return in, nil
 }
 
 // open opens the catalog of a draft, which is made if there is none, or memory for the
-// path "". Spills go to scratch.
+// path "". Spills go to scratch, a folder that exists: DuckDB makes one below it.
 func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, error) {
 	// Times without a zone are UTC wherever the job runs.
 	setUp := "SET TimeZone = 'UTC';"
@@ -47,7 +78,7 @@ func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, err
 	if e.memoryLimit != "" {
 		set = append(set, string(instanceSQL.Render("memory_limit", Values{"limit": e.memoryLimit})))
 	}
-	in := &Instance{connector, sql.OpenDB(connector), e.memoryLimit}
+	in := &Instance{connector: connector, DB: sql.OpenDB(connector), memoryLimit: e.memoryLimit}
 	err = in.Exec(ctx, set...)
 	if err == nil && e.threads > 0 {
 		err = in.setThreads(ctx, e.threads)
@@ -143,7 +174,12 @@ func statementHead(statement string) string {
 	return statement
 }
 
-// Close ends the instance. It does not checkpoint attached files.
+// Close ends the instance and removes its scratch folder. It does not checkpoint attached
+// files.
 func (in *Instance) Close() error {
-	return errors.Join(in.DB.Close(), in.connector.Close())
+	err := errors.Join(in.DB.Close(), in.connector.Close())
+	if in.scratch != "" {
+		err = errors.Join(err, os.RemoveAll(in.scratch))
+	}
+	return err
 }

@@ -82,7 +82,7 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 		verifying.threads = 1
 	}
 	err = atOnce(func() (err error) {
-		if reader, err = verifying.open(ctx, "", filepath.Join(d.Dir, "..", "."+d.Run+".verify")); err != nil {
+		if reader, err = verifying.openMemory(ctx, d.w.Folder); err != nil {
 			return err
 		}
 		return reader.LimitMemory(ctx, true)

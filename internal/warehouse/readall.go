@@ -4,23 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
-	"placementsync/internal/durable"
 	"placementsync/internal/stream"
 )
 
 // readAll reads every table of a version's catalog, and calls differs for the tables of
 // main whose rows are not those of their Parquet files.
 func (v *verifier) readAll(ctx context.Context, run string, m Manifest, differs func(table string, err error)) (err error) {
-	scratch := v.folder.path(versionsDir, durable.ProcessPrefix(".verify.")+"spill")
-	in, err := v.engine.open(ctx, "", scratch)
+	in, err := v.engine.openMemory(ctx, v.folder)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.Close(), os.RemoveAll(scratch)) }()
+	defer func() { err = errors.Join(err, in.Close()) }()
 	if err := in.attachSealed(ctx, v.folder.VersionCatalog(run)); err != nil {
 		return err
 	}

@@ -37,3 +37,29 @@ func TestFingerprintsInParquetAreCompared(t *testing.T) {
 		})
 	}
 }
+
+// TestVerificationSpills verifies a version with more keys than its memory holds, when it
+// is published and when every byte is read.
+func TestVerificationSpills(t *testing.T) {
+	w := openWith(t, warehouse.Config{MemoryLimit: "32MB"})
+	lock, err := w.Lock(firstNight, night)
+	must(t, err)
+	defer func() { must(t, lock.Release()) }()
+	d := draft(t, w, firstNight, "one")
+	file := filepath.Join(d.Dir, "product_listing_tags.parquet")
+	must(t, d.Exec(t.Context(),
+		"INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
+			"SELECT 'p' || i, 1, 'two', valid_from, 1 FROM main.product_listing_tags, range(2000000) t(i)",
+		"COPY main.product_listing_tags TO "+warehouse.Literal(file)+" (FORMAT parquet)"))
+	m, err := d.Publish(t.Context(), slices.Clone(files))
+	must(t, err)
+	must(t, w.Ledger.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
+	found, err := w.Examiner.Examine(t.Context(), true)
+	if err != nil || len(found.Damage) > 0 {
+		t.Errorf("verify found %+v (%v)", found.Damage, err)
+	}
+	left, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".sealed.*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("%q stay behind (%v)", left, err)
+	}
+}

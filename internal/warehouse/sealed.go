@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
-	"placementsync/internal/durable"
 	"placementsync/internal/stream"
 )
 
@@ -23,8 +21,6 @@ type SealedVersion struct {
 	columns map[string]map[string]stream.Column
 }
 
-const scratchPrefix = ".sealed."
-
 // OpenSealed opens a published version for reading, if its catalog is what was published.
 func (w *Warehouse) OpenSealed(ctx context.Context, run string) (_ *SealedVersion, err error) {
 	m, err := w.Versions.ReadManifest(run)
@@ -37,17 +33,11 @@ func (w *Warehouse) OpenSealed(ctx context.Context, run string) (_ *SealedVersio
 	if err := w.Versions.CheckCatalog(run); err != nil {
 		return nil, w.Examiner.WithRemedy(err, run)
 	}
-	// Not under versions/, where the next run removes what killed runs left.
-	state := w.Folder.path(stateDir)
-	durable.RemoveDead(state, scratchPrefix)
-	scratch, err := os.MkdirTemp(state, durable.ProcessPrefix(scratchPrefix))
+	in, err := w.engine.openMemory(ctx, w.Folder)
 	if err != nil {
 		return nil, fmt.Errorf("open version %s: %w", run, err)
 	}
-	s := &SealedVersion{Manifest: m, Dir: w.Folder.VersionPath(run), Scratch: scratch}
-	if s.Instance, err = w.engine.open(ctx, "", scratch); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(scratch))
-	}
+	s := &SealedVersion{Instance: in, Manifest: m, Dir: w.Folder.VersionPath(run), Scratch: in.scratch}
 	if err = s.attachSealed(ctx, w.Folder.VersionCatalog(run)); err == nil {
 		s.columns, err = readColumns(ctx, s.Instance, "sealed")
 	}
@@ -67,9 +57,4 @@ func (s *SealedVersion) PresentColumns(schema, table string, columns []stream.Co
 		}
 	}
 	return present
-}
-
-// Close closes the DuckDB and removes the scratch folder.
-func (s *SealedVersion) Close() error {
-	return errors.Join(s.Instance.Close(), os.RemoveAll(s.Scratch))
 }

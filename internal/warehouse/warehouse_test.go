@@ -46,7 +46,10 @@ func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
 	if c.Dir == "" {
 		c.Dir = t.TempDir()
 	}
-	c.KeepVersions, c.MemoryLimit, c.Threads, c.Program = 2, "256MB", 1, "test"
+	c.KeepVersions, c.Threads, c.Program = 2, 1, "test"
+	if c.MemoryLimit == "" {
+		c.MemoryLimit = "256MB"
+	}
 	for _, table := range stream.Tables(stream.All()) {
 		if table.Name == "product_listing_tags" {
 			c.Tables = append(c.Tables, table)

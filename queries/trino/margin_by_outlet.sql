@@ -26,7 +26,11 @@ sums AS (
     GROUP BY m.outlet_id
 ),
 shares AS (
-    SELECT *, CAST(100 * margin AS DOUBLE) / CAST(nullif(sales, 0) AS DOUBLE) AS percent FROM sums
+    SELECT
+        *,
+        CAST(100 * margin AS DOUBLE) / CAST(nullif(sales, 0) AS DOUBLE)     AS percent,
+        CAST(100 * commission AS DOUBLE) / CAST(nullif(sales, 0) AS DOUBLE) AS commission_share
+    FROM sums
 )
 SELECT
     outlet_id,
@@ -40,6 +44,7 @@ SELECT
     CAST(reseller AS DECIMAL(18, 2))   AS reseller_total,
     CAST(commission AS DECIMAL(18, 2)) AS commission_total,
     CAST(margin AS DECIMAL(18, 2))     AS margin_total,
-    CAST(round(percent * 10) / 10 AS DECIMAL(38, 1)) AS margin_percent
+    CAST(round(percent * 10) / 10 AS DECIMAL(38, 1)) AS margin_percent,
+    CAST(round(commission_share * 10) / 10 AS DECIMAL(38, 1)) AS commission_percent
 FROM shares
 ORDER BY margin DESC, outlet_id NULLS LAST

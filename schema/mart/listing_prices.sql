@@ -17,7 +17,9 @@ SELECT
     END AS authority_band,
     p.pricing_tier,
     p.currency,
-    p.unit_amount
+    p.unit_amount,
+    l.min_delivery_days,
+    l.max_delivery_days
 FROM main.product_listings AS l
 JOIN main.product_listing_prices AS p ON p.product_listing_id = l.id
 WHERE p.unit_amount IS NOT NULL;
@@ -37,3 +39,5 @@ COMMENT ON COLUMN mart.listing_prices.authority_band IS 'Domain authority in ban
 COMMENT ON COLUMN mart.listing_prices.pricing_tier IS 'Tier that the price is for.'; -- VARCHAR
 COMMENT ON COLUMN mart.listing_prices.currency IS 'Currency of unit_amount as the service writes it; NULL when it names none.'; -- VARCHAR
 COMMENT ON COLUMN mart.listing_prices.unit_amount IS 'Price of one placement, in units of currency.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.listing_prices.min_delivery_days IS 'Shortest time to delivery, in days.'; -- BIGINT
+COMMENT ON COLUMN mart.listing_prices.max_delivery_days IS 'Longest time to delivery, in days.'; -- BIGINT

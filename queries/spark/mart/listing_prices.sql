@@ -16,7 +16,9 @@ SELECT
     END AS authority_band,
     p.pricing_tier,
     p.currency,
-    p.unit_amount
+    p.unit_amount,
+    l.min_delivery_days,
+    l.max_delivery_days
 FROM ${current}.product_listings AS l
 JOIN ${current}.product_listing_prices AS p ON p.product_listing_id = l.id
 WHERE p.unit_amount IS NOT NULL

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestErrorsBecomeOutcomes holds each row of outcomeOf; the numbers are tested beside
+// TestErrorsBecomeOutcomes holds each row of OutcomeOf; the numbers are tested beside
 // warehouse.Outcome.
 func TestErrorsBecomeOutcomes(t *testing.T) {
 	stopped, stop := context.WithCancel(t.Context())
@@ -26,7 +26,7 @@ func TestErrorsBecomeOutcomes(t *testing.T) {
 		"no error":             {t.Context(), nil, ledger.Complete},
 		"no error, stopped":    {stopped, nil, ledger.Complete},
 		"the command line":     {t.Context(), errors.New("unknown flag"), ledger.Misused},
-		"a wrong use":          {t.Context(), &workError{usageErr("--nights is 0")}, ledger.Misused},
+		"a wrong use":          {t.Context(), &workError{UsageErr("--nights is 0")}, ledger.Misused},
 		"the configuration":    {t.Context(), &workError{&config.Error{}}, ledger.Misused},
 		"a wrong query":        {t.Context(), &workError{fmt.Errorf("query: %w", &query.UsageError{})}, ledger.Misused},
 		"a refused query":      {t.Context(), &workError{&query.RefusedError{}}, ledger.Failed},
@@ -34,10 +34,10 @@ func TestErrorsBecomeOutcomes(t *testing.T) {
 		"another run, then ^C": {stopped, &workError{held}, ledger.Held},
 		"work":                 {t.Context(), &workError{failed}, ledger.Failed},
 		"work, stopped":        {stopped, &workError{failed}, ledger.Interrupted},
-		"a partial night":      {t.Context(), &workError{&outcomeError{ledger.Partial, nil}}, ledger.Partial},
-		"an outcome wins":      {stopped, &workError{&outcomeError{ledger.Failed, held}}, ledger.Failed},
+		"a partial night":      {t.Context(), &workError{EndWith(ledger.Partial, nil)}, ledger.Partial},
+		"an outcome wins":      {stopped, &workError{EndWith(ledger.Failed, held)}, ledger.Failed},
 	} {
-		if got := outcomeOf(c.ctx, c.err); got != c.want {
+		if got := OutcomeOf(c.ctx, c.err); got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)
 		}
 	}

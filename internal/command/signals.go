@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -17,11 +17,12 @@ import (
 // unless it called patient. The promise to operators is 5 s.
 const grace = 4 * time.Second
 
-// runInterruptible runs a command's work and returns its exit code. SIGINT and
+// RunInterruptible runs a command's work and returns its exit code. SIGINT and
 // SIGTERM end the context of the work. Work that does not end within grace, such as
-// a long step of the database, is abandoned, and at once after a second signal: a
-// run may be killed at any instruction and loses nothing.
-func runInterruptible(stderr io.Writer, work func(ctx context.Context, patient func()) int) int {
+// a long step of the database, is abandoned with a last line that says what is kept, and
+// at once after a second signal: a program may be killed at any instruction and loses
+// nothing. patient is called by a command that may take longer to end.
+func RunInterruptible(stderr io.Writer, kept string, work func(ctx context.Context, patient func()) int) int {
 	var patient atomic.Bool
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -47,7 +48,7 @@ func runInterruptible(stderr io.Writer, work func(ctx context.Context, patient f
 	case <-signals:
 	case <-timer.C:
 	}
-	fmt.Fprintln(stderr, "placementsync: stopped in the middle of its work: the stored answers and the last snapshot are kept, run again to resume")
+	fmt.Fprintln(stderr, kept)
 	return ledger.Interrupted.ExitCode()
 }
 

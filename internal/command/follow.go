@@ -1,0 +1,58 @@
+package command
+
+import (
+	"context"
+	"slices"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/notify"
+	"placementsync/internal/warehouse"
+)
+
+// RecordFollow writes the entry of work that followed a publish into the ledger, and sends
+// the alert that it needs if that is one of these events. It does not wait for the lock,
+// which a night may hold for hours: a line is one write.
+func RecordFollow(ctx context.Context, wh *warehouse.Warehouse, sender *notify.Notifier, entry ledger.Run, events ...string) error {
+	event := eventOfFollow(entry, LastFollows(wh))
+	err := wh.Ledger.Record(entry)
+	if event == "" || !slices.Contains(events, event) {
+		return err
+	}
+	a := notify.Alert{Event: event, Work: entry.Kind, Run: entry.Version, Error: entry.Error,
+		StartedAt: entry.StartedAt, EndedAt: entry.EndedAt, Program: entry.Program}
+	if event == notify.Behind {
+		a.ExitCode = ledger.Partial.ExitCode()
+	}
+	if night, ok, err := wh.Versions.Latest(); err == nil && ok {
+		a.Run = night // the one that readers see
+	}
+	sender.Alert(context.WithoutCancel(ctx), a)
+	return err
+}
+
+// eventOfFollow is the kind of alert that an entry needs; empty: none.
+func eventOfFollow(entry ledger.Run, before []ledger.Follow) string {
+	switch entry.Outcome {
+	case ledger.Interrupted:
+		return ""
+	case ledger.Complete:
+	default:
+		return notify.Behind
+	}
+	for _, f := range before {
+		if f.Last.Kind == entry.Kind && f.Failures > 0 {
+			return notify.Recovered
+		}
+	}
+	return ""
+}
+
+// LastFollows sums up what followed publishes. An unreadable ledger is reported where it
+// is written; until then nothing has recovered.
+func LastFollows(wh *warehouse.Warehouse) []ledger.Follow {
+	entries, err := wh.Ledger.Entries()
+	if err != nil {
+		return nil
+	}
+	return ledger.Follows(entries)
+}

@@ -1,0 +1,69 @@
+package command_test
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"placementsync/internal/command"
+	"placementsync/internal/config"
+	"placementsync/internal/ledger"
+	"placementsync/internal/notify"
+	"placementsync/internal/warehouse"
+)
+
+// TestAnAlertOfWorkAfterANight is sent when it falls behind and when it has caught up, as
+// the ledger says, by a night and by hand.
+func TestAnAlertOfWorkAfterANight(t *testing.T) {
+	alerts := make(chan notify.Alert, 1)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var a notify.Alert
+		if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
+			t.Error(err)
+		}
+		alerts <- a
+	}))
+	defer receiver.Close()
+	dir := t.TempDir()
+	wh, err := warehouse.Open(warehouse.Config{Dir: dir})
+	if err = errors.Join(err, os.Mkdir(filepath.Join(dir, "state"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	sender := command.NewNotifier(config.Notify{FailureURL: config.Secret(receiver.URL)}, "test", slog.New(slog.DiscardHandler))
+	night, byHand := []string{notify.Behind, notify.Recovered}, []string{notify.Recovered}
+	for i, step := range []struct {
+		outcome ledger.Outcome
+		events  []string
+		want    string
+		code    int
+	}{
+		{ledger.Complete, night, "", 0},
+		{ledger.Failed, byHand, "", 0},
+		{ledger.Interrupted, night, "", 0},
+		{ledger.Complete, byHand, notify.Recovered, 0},
+		{ledger.Complete, byHand, "", 0},
+		{ledger.Partial, night, notify.Behind, ledger.Partial.ExitCode()},
+		{ledger.Failed, night, notify.Behind, ledger.Partial.ExitCode()},
+		{ledger.Complete, night, notify.Recovered, 0},
+	} {
+		entry := ledger.BeginFollow(ledger.Lake, "test", time.Unix(int64(i), 0)).EndFollow(t.Context(), time.Unix(int64(i), 5), nil)
+		entry.Outcome, entry.Version = step.outcome, "night"
+		if err := command.RecordFollow(t.Context(), wh, sender, entry, step.events...); err != nil {
+			t.Fatal(err)
+		}
+		var got notify.Alert
+		select {
+		case got = <-alerts:
+		default:
+		}
+		if got.Event != step.want || got.ExitCode != step.code || step.want != "" && (got.Work != ledger.Lake || got.Run != "night") {
+			t.Errorf("step %d, %s of %v: got %+v, want %q", i, step.outcome, step.events, got, step.want)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+-- subject: throughput
+-- title: Backlog: paid items without an article
+-- grain: one row per order item that is paid and has no article, longest waiting first
+-- about: What clients have paid for and nobody has begun. Days are of 24 hours at the snapshot, rounded to 2 places; days_late is the time since the promised delivery, empty before it. Refunded and deleted items are left out. It is the list behind backlog_at_end of weekly_throughput. The spec gives items no currency.
+-- param: min_days COUNT 0 -- leave out what waits shorter, in days
+-- param: late BOOLEAN false -- only items that are past their promised delivery
+-- param: top COUNT NULL -- only so many rows
+WITH waiting AS (
+    SELECT
+        *,
+        epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(paid_at)     AS micros,
+        epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(promised_at) AS late_micros
+    FROM mart.sold_items
+    WHERE article_id IS NULL AND NOT is_refunded AND paid_at IS NOT NULL
+)
+SELECT
+    order_item_id,
+    order_id,
+    profile_name,
+    outlet_name,
+    product_name,
+    paid_at,
+    CAST(micros / 86400e6 AS DECIMAL(18, 2)) AS days_waiting,
+    promised_at,
+    CASE WHEN late_micros > 0 THEN CAST(late_micros / 86400e6 AS DECIMAL(18, 2)) END AS days_late,
+    CAST(sale_price AS DECIMAL(18, 2)) AS sale_price
+FROM waiting
+WHERE micros >= $min_days * 86400000000
+  AND (NOT $late OR late_micros > 0)
+ORDER BY paid_at, order_item_id
+LIMIT $top

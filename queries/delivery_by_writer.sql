@@ -1,0 +1,65 @@
+-- subject: throughput
+-- title: Delivery by writer
+-- grain: one row per writer, and one for articles without
+-- about: How many articles of each writer were published for the first time in the window, and how that compares with what was promised: payment of the order plus the longest time to delivery of the item. On time is published by then. Days run from the payment to the publication, of 24 hours; p50 and p90 are times that occurred. Open is an article that is neither published nor ended at the snapshot, open_late one that is past its promise. Articles without a known payment or time to delivery have no promise. Deleted articles and items are left out.
+-- param: days COUNT 90 -- length of the window that ends at the snapshot, in days
+-- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
+-- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
+-- param: top COUNT NULL -- only so many rows
+WITH live AS (
+    SELECT article_id, min(began_at) AS published_at
+    FROM mart.article_stays
+    WHERE list_contains(string_split($published, ','), status_prefix)
+    GROUP BY article_id
+),
+known AS (
+    SELECT
+        p.writer_id,
+        p.writer_name,
+        p.started_at,
+        p.live_url IS NULL
+            AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE AS is_open,
+        l.published_at > n.snapshot_at - to_hours(24 * $days) AND l.published_at <= n.snapshot_at          AS is_recent,
+        epoch_us(l.published_at) - epoch_us(s.paid_at)     AS micros,
+        epoch_us(s.promised_at) - epoch_us(s.paid_at)      AS promised_micros,
+        epoch_us(l.published_at) - epoch_us(s.promised_at) AS late_micros,
+        s.promised_at < n.snapshot_at                      AS is_past
+    FROM mart.article_progress AS p
+    LEFT JOIN live AS l USING (article_id)
+    LEFT JOIN mart.sold_items AS s ON s.order_item_id = p.order_item_id
+    CROSS JOIN mart.snapshot AS n
+),
+counted AS (
+    SELECT
+        writer_id,
+        arg_max(writer_name, (coalesce(started_at, TIMESTAMPTZ '-infinity'), writer_name)) AS writer_name,
+        count(*)                                                     AS articles,
+        count(*) FILTER (is_open)                                    AS open_articles,
+        count(*) FILTER (is_open AND is_past)                        AS open_late,
+        count(*) FILTER (is_recent)                                  AS published,
+        count(late_micros) FILTER (is_recent)                        AS promised,
+        count(*) FILTER (is_recent AND late_micros <= 0)             AS on_time,
+        quantile_disc(promised_micros, 0.5) FILTER (is_recent AND late_micros IS NOT NULL) AS promised_micros,
+        quantile_disc(micros, [0.5, 0.9]) FILTER (is_recent AND micros >= 0)               AS quantiles,
+        quantile_disc(late_micros, 0.5) FILTER (is_recent AND late_micros > 0)             AS late_micros
+    FROM known
+    GROUP BY writer_id
+)
+SELECT
+    writer_id,
+    writer_name,
+    articles,
+    open_articles,
+    open_late,
+    published,
+    CAST(7 * published / nullif($days, 0) AS DECIMAL(18, 2))   AS published_per_week,
+    promised                                                   AS published_with_promise,
+    on_time,
+    CAST(100 * on_time / nullif(promised, 0) AS DECIMAL(38, 1)) AS on_time_percent,
+    CAST(promised_micros / 86400e6 AS DECIMAL(18, 2))          AS p50_promised_days,
+    CAST(quantiles[1] / 86400e6 AS DECIMAL(18, 2))             AS p50_days,
+    CAST(quantiles[2] / 86400e6 AS DECIMAL(18, 2))             AS p90_days,
+    CAST(late_micros / 86400e6 AS DECIMAL(18, 2))              AS p50_days_late
+FROM counted
+ORDER BY published DESC, articles DESC, writer_id
+LIMIT $top

@@ -1,0 +1,51 @@
+-- subject: prices
+-- title: List price against price paid
+-- grain: one row per product that was sold
+-- about: What the catalog asked for each item when it was sold, times the pieces on the order, against what it was sold for; the largest discount first. Items that lack one of the two prices are counted and left out of the sums; refunded and deleted items are left out. last_list and last_paid are those of the last sale, for one piece. The spec gives items no currency: the sums hold only if the team settles in one. Sums are exact, rounded to 2 places at the end; percent of the list to 1.
+-- param: since DATE NULL -- only items whose order was paid on or after this date, UTC
+-- param: outlet VARCHAR NULL -- only of the outlet with this id or name
+-- values: SELECT DISTINCT outlet_name FROM mart.sold_items UNION SELECT outlet_id FROM mart.sold_items
+-- param: min_percent DECIMAL 0 -- leave out smaller differences, in percent of the list
+-- param: top COUNT NULL -- only so many rows
+WITH items AS (
+    SELECT *, list_price * quantity AS list, list_price IS NOT NULL AND sale_price IS NOT NULL AS is_known
+    FROM mart.sold_items
+    WHERE NOT is_refunded
+      AND ($since IS NULL OR paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE 'UTC')
+      AND ($outlet IS NULL OR $outlet IN (outlet_id, outlet_name))
+),
+products AS (
+    SELECT
+        product_id,
+        arg_max(product_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), product_name)) AS product_name,
+        arg_max(outlet_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), outlet_name))   AS outlet_name,
+        count(*)                                       AS items,
+        count(*) FILTER (NOT is_known)                 AS lacking,
+        coalesce(sum(list) FILTER (is_known), 0)       AS list,
+        coalesce(sum(sale_price) FILTER (is_known), 0) AS paid,
+        max(paid_at) FILTER (is_known)                 AS last_paid_at,
+        arg_max(list_price, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), order_item_id)) FILTER (is_known)            AS last_list,
+        arg_max(sale_price / quantity, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), order_item_id)) FILTER (is_known) AS last_paid
+    FROM items
+    GROUP BY product_id
+),
+compared AS (
+    SELECT *, 100 * (paid - list) / nullif(list, 0) AS percent FROM products
+)
+SELECT
+    product_id,
+    product_name,
+    outlet_name,
+    items,
+    lacking AS items_without_prices,
+    CAST(list AS DECIMAL(18, 2))        AS list_total,
+    CAST(paid AS DECIMAL(18, 2))        AS paid_total,
+    CAST(paid - list AS DECIMAL(18, 2)) AS difference,
+    CAST(percent AS DECIMAL(38, 1))     AS difference_percent,
+    last_paid_at,
+    CAST(last_list AS DECIMAL(18, 2))   AS last_list,
+    CAST(last_paid AS DECIMAL(18, 2))   AS last_paid
+FROM compared
+WHERE CAST($min_percent AS DECIMAL(18, 6)) = 0 OR abs(percent) >= CAST($min_percent AS DECIMAL(18, 6))
+ORDER BY paid - list, product_id
+LIMIT $top

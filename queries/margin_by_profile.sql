@@ -1,0 +1,43 @@
+-- subject: margins
+-- title: Margin by profile
+-- grain: one row per client profile, and one for items without
+-- about: What each client spent and what is left of it, largest first, and what share of the sales went to commissions. The sale price less vendor cost, internal cost, reseller price and commission, each summed and stated; those that are not known count as nothing. Items without a sale price are counted and left out of all sums, and so are refunded items unless asked for. The spec gives items no currency: the sums hold only if the team settles in one. Sums are exact, rounded to 2 places at the end; percent of the sales to 1.
+-- param: since DATE NULL -- only items whose order was paid on or after this date, UTC
+-- param: include_refunded BOOLEAN false -- count refunded items too
+WITH sums AS (
+    SELECT
+        s.profile_id,
+        max(s.profile_name)                                       AS profile_name,
+        count(DISTINCT m.order_id)                                AS orders,
+        count(*)                                                  AS items,
+        count(*) FILTER (m.sale_price IS NULL)                    AS items_without_sale_price,
+        count(*) FILTER (vendor_cost IS NULL)                     AS items_without_vendor_cost,
+        coalesce(sum(m.sale_price), 0)                            AS sales,
+        coalesce(sum(vendor_cost) FILTER (margin IS NOT NULL), 0)       AS vendor,
+        coalesce(sum(internal_cost) FILTER (margin IS NOT NULL), 0)     AS internal,
+        coalesce(sum(reseller_price) FILTER (margin IS NOT NULL), 0)    AS reseller,
+        coalesce(sum(commission_amount) FILTER (margin IS NOT NULL), 0) AS commission,
+        coalesce(sum(margin), 0)                                  AS margin
+    FROM mart.order_item_margins AS m
+    JOIN mart.sold_items AS s USING (order_item_id)
+    WHERE ($include_refunded OR NOT m.is_refunded)
+      AND ($since IS NULL OR m.paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE 'UTC')
+    GROUP BY profile_id
+)
+SELECT
+    profile_id,
+    profile_name,
+    orders,
+    items,
+    items_without_sale_price,
+    items_without_vendor_cost,
+    CAST(sales AS DECIMAL(18, 2))      AS sale_total,
+    CAST(vendor AS DECIMAL(18, 2))     AS vendor_cost_total,
+    CAST(internal AS DECIMAL(18, 2))   AS internal_cost_total,
+    CAST(reseller AS DECIMAL(18, 2))   AS reseller_total,
+    CAST(commission AS DECIMAL(18, 2)) AS commission_total,
+    CAST(margin AS DECIMAL(18, 2))     AS margin_total,
+    CAST(100 * margin / nullif(sales, 0) AS DECIMAL(38, 1)) AS margin_percent,
+    CAST(100 * commission / nullif(sales, 0) AS DECIMAL(38, 1)) AS commission_percent
+FROM sums
+ORDER BY margin DESC, profile_id

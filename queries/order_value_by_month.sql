@@ -1,0 +1,49 @@
+-- subject: orders
+-- title: Order value by month
+-- grain: one row per month in which orders were paid
+-- about: How many orders were paid and what they are worth on average. The average is exact, rounded to 2 places, half away from zero; the median is a total that occurs (the lower one of two in the middle). Orders without a total are counted and left out of the amounts; deleted orders are left out. The spec gives orders no currency: the sums hold only if the team settles in one.
+-- param: timezone TIMEZONE UTC -- time zone in which months begin, such as America/New_York
+-- param: since DATE NULL -- leave out months before the one of this date
+-- param: profile VARCHAR NULL -- only orders of the client profile with this id or name
+-- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
+WITH paid AS (
+    SELECT
+        o.*,
+        CAST(date_trunc('month', o.date_paid AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) AS month,
+        (SELECT count(*) FROM order_line_items AS l WHERE l.order_id = o.id AND l.deleted_at IS NULL) AS line_items
+    FROM orders AS o
+    LEFT JOIN profiles AS p ON p.id = o.profile_id
+    WHERE o.deleted_at IS NULL AND o.date_paid IS NOT NULL
+      AND ($profile IS NULL OR $profile IN (o.profile_id, p.name))
+),
+months AS (
+    SELECT
+        month,
+        count(*)                   AS orders,
+        count(*) - count(total)    AS without_total,
+        coalesce(sum(total), 0)    AS totals,
+        -- Dividing decimals is binary in DuckDB; whole millionths stay exact.
+        CAST(sum(total) * 1000000 AS HUGEINT) AS millionths,
+        count(total) * 10000                  AS hundredth,
+        quantile_disc(total, 0.5)  AS median,
+        max(total)                 AS largest,
+        coalesce(sum(discount), 0) AS discounts,
+        coalesce(sum(credits_applied), 0) AS credits,
+        avg(line_items)            AS line_items
+    FROM paid
+    WHERE $since IS NULL OR month >= date_trunc('month', CAST($since AS DATE))
+    GROUP BY month
+)
+SELECT
+    month,
+    orders,
+    without_total                      AS orders_without_total,
+    CAST(totals AS DECIMAL(18, 2))     AS order_total,
+    CAST(sign(millionths) * ((2 * abs(millionths) + hundredth) // (2 * hundredth)) AS DECIMAL(20, 0)) * 0.01 AS average_value,
+    CAST(median AS DECIMAL(18, 2))     AS median_value,
+    CAST(largest AS DECIMAL(18, 2))    AS largest_value,
+    CAST(discounts AS DECIMAL(18, 2))  AS discount_total,
+    CAST(credits AS DECIMAL(18, 2))    AS credits_total,
+    CAST(line_items AS DECIMAL(18, 2)) AS line_items_per_order
+FROM months
+ORDER BY month

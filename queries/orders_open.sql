@@ -1,0 +1,46 @@
+-- subject: orders
+-- title: Orders unpaid or pending
+-- grain: one row per order that is not paid, or paid and not done, oldest first
+-- about: An order is unpaid while it has no date of payment, and pending when it is paid and its status is none of those that mean done. Deleted orders and those whose status means ended are left out. age_days is the time since it was created or, when pending, since it was paid, in whole days of 24 hours at the snapshot. items_without_article counts sold items, not refunded, that nobody has begun. The spec gives orders no currency.
+-- param: state unpaid|pending NULL -- only orders in this state
+-- param: min_days COUNT 0 -- leave out what is younger, in days
+-- param: done VARCHAR fulfilled,completed,complete,delivered,closed -- order statuses that mean done, separated by commas
+-- param: ended VARCHAR cancelled,canceled,rejected,refunded,expired -- order statuses that mean ended without being done
+-- param: top COUNT NULL -- only so many rows
+WITH lines AS (
+    SELECT order_id, count(*) AS line_items FROM order_line_items WHERE deleted_at IS NULL GROUP BY order_id
+),
+waiting AS (
+    SELECT order_id, count(*) AS items FROM mart.sold_items WHERE article_id IS NULL AND NOT is_refunded GROUP BY order_id
+),
+open_orders AS (
+    SELECT
+        *,
+        CASE WHEN date_paid IS NULL THEN 'unpaid' ELSE 'pending' END AS state,
+        coalesce(date_paid, created_at)                              AS since,
+        (epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(since)) // 86400000000 AS age_days
+    FROM orders
+    WHERE deleted_at IS NULL
+      AND list_contains(string_split($ended, ','), status) IS NOT TRUE
+      AND (date_paid IS NULL OR list_contains(string_split($done, ','), status) IS NOT TRUE)
+)
+SELECT
+    o.state,
+    o.id     AS order_id,
+    o.reference_number,
+    p.name   AS profile_name,
+    o.status AS order_status,
+    o.created_at,
+    o.date_paid AS paid_at,
+    o.age_days,
+    CAST(o.total AS DECIMAL(18, 2)) AS order_total,
+    coalesce(l.line_items, 0)       AS line_items,
+    coalesce(w.items, 0)            AS items_without_article
+FROM open_orders AS o
+LEFT JOIN profiles AS p ON p.id = o.profile_id
+LEFT JOIN lines AS l ON l.order_id = o.id
+LEFT JOIN waiting AS w ON w.order_id = o.id
+WHERE ($state IS NULL OR o.state = $state)
+  AND ($min_days = 0 OR o.age_days >= $min_days)
+ORDER BY o.since NULLS LAST, o.id
+LIMIT $top

@@ -1,0 +1,80 @@
+-- What was sold, to whom and through whom, and by when it is promised.
+-- grain: one row per order item
+CREATE VIEW mart.sold_items AS
+WITH written AS (
+    SELECT order_item_id, min(id) AS article_id
+    FROM main.campaign_articles
+    WHERE order_item_id IS NOT NULL AND deleted_at IS NULL
+    GROUP BY order_item_id
+),
+lines AS (
+    SELECT order_id, id, max(quantity) AS quantity
+    FROM main.order_line_items
+    WHERE id IS NOT NULL
+    GROUP BY order_id, id
+),
+known AS (
+    SELECT
+        i.id                                                                        AS order_item_id,
+        i.order_id,
+        i.date_paid                                                                 AS paid_at,
+        coalesce(o.profile_id, f.profile_id, i.article_campaign_profile_id)         AS profile_id,
+        i.referrer_id,
+        i.outlet_id,
+        i.outlet_name,
+        i.product_id,
+        i.product_name,
+        coalesce(i.article_id, w.article_id)                                        AS article_id,
+        coalesce(i.is_refunded, false) OR i.refund_date IS NOT NULL                 AS is_refunded,
+        CASE WHEN n.quantity > 0 THEN n.quantity ELSE 1 END                         AS quantity,
+        i.product_price                                                             AS list_price,
+        i.sale_price,
+        coalesce(f.max_delivery_days, d.max_delivery_days, l.max_delivery_days)     AS days
+    FROM main.order_items AS i
+    LEFT JOIN main.orders AS o ON o.id = i.order_id
+    LEFT JOIN main.profile_order_items AS f ON f.id = i.id
+    LEFT JOIN main.products AS d ON d.id = i.product_id
+    LEFT JOIN main.product_listings AS l ON l.id = i.product_id
+    LEFT JOIN lines AS n ON n.order_id = i.order_id AND n.id = i.id
+    LEFT JOIN written AS w ON w.order_item_id = i.id
+    WHERE i.deleted_at IS NULL
+)
+SELECT
+    k.order_item_id,
+    k.order_id,
+    k.paid_at,
+    k.profile_id,
+    p.name AS profile_name,
+    k.referrer_id,
+    k.outlet_id,
+    k.outlet_name,
+    k.product_id,
+    k.product_name,
+    k.article_id,
+    k.is_refunded,
+    k.quantity,
+    k.list_price,
+    k.sale_price,
+    CASE WHEN k.days BETWEEN 0 AND 3650 THEN k.days END                         AS promised_days,
+    CASE WHEN k.days BETWEEN 0 AND 3650 THEN k.paid_at + to_hours(24 * k.days) END AS promised_at
+FROM known AS k
+LEFT JOIN main.profiles AS p ON p.id = k.profile_id;
+
+COMMENT ON VIEW mart.sold_items IS 'Sold items with client, referrer, article and promised delivery, one row per order item that is not marked deleted. Costs and margin of the same items are in mart.order_item_margins. The spec gives items no currency.';
+COMMENT ON COLUMN mart.sold_items.order_item_id IS 'Id of the item: order_items.id.'; -- VARCHAR
+COMMENT ON COLUMN mart.sold_items.order_id IS 'Id of the order: orders.id.'; -- VARCHAR
+COMMENT ON COLUMN mart.sold_items.paid_at IS 'When the order was paid, UTC.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.sold_items.profile_id IS 'Id of the client profile: profiles.id, by the order, else by the profile''s list of items, else by the campaign of the article.'; -- VARCHAR
+COMMENT ON COLUMN mart.sold_items.profile_name IS 'Name of the client profile.'; -- VARCHAR
+COMMENT ON COLUMN mart.sold_items.referrer_id IS 'Id of who referred the client; NULL when nobody did or it is not known.'; -- VARCHAR
+COMMENT ON COLUMN mart.sold_items.outlet_id IS 'Id of the outlet: outlets.id.'; -- VARCHAR
+COMMENT ON COLUMN mart.sold_items.outlet_name IS 'Name of the outlet.'; -- VARCHAR
+COMMENT ON COLUMN mart.sold_items.product_id IS 'Id of the product: products.id.'; -- VARCHAR
+COMMENT ON COLUMN mart.sold_items.product_name IS 'Name of the product when sold.'; -- VARCHAR
+COMMENT ON COLUMN mart.sold_items.article_id IS 'Id of the article that it pays for, named by the item or by the article; NULL while there is none.'; -- VARCHAR
+COMMENT ON COLUMN mart.sold_items.is_refunded IS 'Whether the item was refunded: it says so or has a date of refund.'; -- BOOLEAN
+COMMENT ON COLUMN mart.sold_items.quantity IS 'Pieces, as the line item of the order says; 1 where it says nothing.'; -- BIGINT
+COMMENT ON COLUMN mart.sold_items.list_price IS 'Price of one piece in the catalog, as the item says.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.sold_items.sale_price IS 'Price that the item was sold for, all pieces together.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.sold_items.promised_days IS 'Longest time to delivery, in days: of the item in its profile, else of the product, else of its listing; NULL when unknown or over ten years.'; -- BIGINT
+COMMENT ON COLUMN mart.sold_items.promised_at IS 'Payment plus promised_days, in days of 24 hours, UTC.'; -- TIMESTAMPTZ
