@@ -184,6 +184,9 @@ func TestWhatCannotBeAskedIsRefused(t *testing.T) {
 		s.get(t, "/catalog.csv?"+address, http.StatusBadRequest)
 	}
 	s.get(t, "/catalog?as_of=2026-11-01", http.StatusBadRequest)
+	if body := s.get(t, "/catalog?price_min=1&q=news", http.StatusBadRequest); !strings.Contains(body, `name="currency" value="USD"`) {
+		t.Error("where a currency must be chosen, none can be")
+	}
 	wantTexts(t, s.get(t, "/catalog?page=2", http.StatusOK), "8 listings: there is no such page")
 }
 
@@ -203,6 +206,7 @@ func TestHostileNamesStayText(t *testing.T) {
 			t.Errorf("a link of the service: %s", m)
 		}
 	}
+	wantTexts(t, s.get(t, "/catalog?q=star", http.StatusOK), "No listing fits.", "Outlets: Morning <i>Star</i>")
 	records, err := csv.NewReader(strings.NewReader(s.get(t, "/catalog.csv?q=hyperlink", http.StatusOK))).ReadAll()
 	fatal(t, err)
 	if got := records[1][1]; got != `'=HYPERLINK("http://evil")` {
@@ -210,11 +214,13 @@ func TestHostileNamesStayText(t *testing.T) {
 	}
 }
 
-// TestAnEmptyCatalogIsShown has no listing, no price and no tag.
+// TestAnEmptyCatalogIsShown has no listing, no price and no tag: a list that was never read
+// is not an empty one.
 func TestAnEmptyCatalogIsShown(t *testing.T) {
 	t.Parallel()
+	wantTexts(t, newSite(t, "unread.sql").get(t, "/catalog", http.StatusOK), "No listing was found.", "not read", "missing scope products.read")
 	s := newSite(t)
-	wantTexts(t, s.get(t, "/catalog", http.StatusOK), "No listing fits.", "streams: not known")
+	wantTexts(t, s.get(t, "/catalog", http.StatusOK), "No listing", "streams: not known")
 	if got := s.csv(t, "/catalog.csv"); len(got) != 1 {
 		t.Errorf("the CSV has %d lines", len(got))
 	}

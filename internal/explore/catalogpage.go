@@ -23,6 +23,10 @@ type catalogView struct {
 	Choosers        []chooser
 	Heads           []head
 	Rows            [][]field
+	// Sources says that listings were not read, are carried or not proven.
+	Sources string
+	// Outlets are some whose own name or address has the words of the search.
+	Outlets []field
 	// First and Last are the places of the rows in all that were found.
 	Total, First, Last int64
 	Previous, Next     string
@@ -80,14 +84,7 @@ func showCatalog(v *visit) (reply, error) {
 	s, err := readState(v.URL.RawQuery)
 	view := catalogView{State: &s, Program: v.program, Clear: base + "/catalog", Order: s.order()}
 	if err != nil {
-		wrong, ok := errors.AsType[*statusError](err)
-		if !ok {
-			return nil, err
-		}
-		// The form stays, so that it can be corrected.
-		view.Problem, view.Advice = wrong.problem, wrong.advice
-		view.Facets, view.Spans, view.Choosers = s.facetViews(counts{}), s.spanViews(), s.choosers()
-		return page{Title: "Catalog", Template: "catalog", Data: view, Status: wrong.status}, nil
+		return view.refuse(v, err)
 	}
 	ix, err := v.snapshot.useIndex(v.Context(), patience)
 	if errors.Is(err, errNotReady) {
@@ -106,8 +103,59 @@ func showCatalog(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
+	if view.Outlets, err = s.findOutlets(v); err != nil {
+		return nil, err
+	}
+	sources, err := v.db.Sources(v.Context(), query.Text("SELECT id FROM main.product_listings"), nil)
+	if err != nil {
+		return nil, err
+	}
+	view.Sources = query.DescribeSources(sources)
 	view.fill(c, ix, rows)
 	return page{Title: "Catalog", Template: "catalog", Data: view}, nil
+}
+
+// findOutlets finds outlets by the words of the search, also such as have no listing now.
+func (s *state) findOutlets(v *visit) ([]field, error) {
+	const most = 8
+	if len(s.words()) == 0 {
+		return nil, nil
+	}
+	b := &binder{values: map[string]string{}}
+	var where []string
+	for _, word := range s.words() {
+		where = append(where, "contains(lower(concat_ws(chr(10), name, website_url)), lower("+b.text(word)+"))")
+	}
+	found, err := v.run(fastQuery(fmt.Sprintf("SELECT id, coalesce(name, id) AS name FROM main.outlets%s ORDER BY name, id LIMIT %d", whereAll(where), most), b), b.values)
+	var outlets []field
+	for _, r := range found.Records {
+		outlets = append(outlets, field{Text: r["name"].Text, Link: outletLink(r["id"].Text)})
+	}
+	return outlets, err
+}
+
+// refuse shows what is wrong with an address, and the form, so that it can be corrected:
+// whoever must choose a currency first finds them there.
+func (view *catalogView) refuse(v *visit, err error) (reply, error) {
+	wrong, ok := errors.AsType[*statusError](err)
+	if !ok {
+		return nil, err
+	}
+	s, c := view.State, counts{}
+	possible := *s
+	possible.Ranges = maps.Clone(s.Ranges)
+	delete(possible.Ranges, "price")
+	if possible.Sort == "price" {
+		possible.Sort = "authority"
+	}
+	if ix, err := v.snapshot.useIndex(v.Context(), patience); err == nil && possible.check() == nil {
+		if c, err = countListings(v, ix, &possible); err != nil {
+			return nil, err
+		}
+	}
+	view.Problem, view.Advice = wrong.problem, wrong.advice
+	view.Facets, view.Spans, view.Choosers = s.facetViews(c), s.spanViews(), s.choosers()
+	return page{Title: "Catalog", Template: "catalog", Data: *view, Status: wrong.status}, nil
 }
 
 // sendCatalog answers with all rows of an address as a file.

@@ -56,7 +56,7 @@ func columns() []column {
 	return []column{
 		{"name", "Listing", []string{"id", "name"}, "name", true},
 		{"outlet", "Outlet", []string{"outlet_id", "outlet_name"}, "outlet_name", true},
-		{"website", "Website", []string{"website_url"}, "", true},
+		{"price", "Price from", []string{"price"}, "price", true},
 		{"country", "Country", []string{"country"}, "", true},
 		{"state", "State", []string{"state"}, "", false},
 		{"city", "City", []string{"city"}, "", false},
@@ -67,8 +67,8 @@ func columns() []column {
 		{"dofollow", "Do-follow", []string{"is_do_follow"}, "", true},
 		{"disclaimer", "Disclaimer", []string{"disclaimer"}, "", false},
 		{"days", "Delivery days", []string{"min_delivery_days", "max_delivery_days"}, "max_delivery_days", true},
+		{"website", "Website", []string{"website_url"}, "", true},
 		{"tags", "Tags", []string{"tags"}, "", false},
-		{"price", "Price from", []string{"price"}, "price", true},
 		{"created", "Created", []string{"created_at"}, "created_at", false},
 	}
 }
