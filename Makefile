@@ -86,7 +86,7 @@ docs: ## write the generated pages under docs/ again
 	go test -tags $(TAGS) ./internal/houserules -run TestDocs -update
 
 .PHONY: bench
-bench: build ## measure, and write docs/performance.md (SECTIONS=nights,wire,passes,large,peers,limited,tiny,demo,lake,decode,stages,year; lake needs make lake)
+bench: build ## measure, and write docs/performance.md (SECTIONS=nights,wire,passes,large,peers,limited,tiny,demo,lake,explore,decode,stages,year; lake needs make lake)
 	@if [ '$(SECTIONS)' = all ]; then go test -tags $(TAGS) -run '^$$' -bench . -benchmem -timeout 60m ./... ; fi
 	PLACEMENTSYNC_BENCH=$(SECTIONS) PLACEMENTSYNC_BENCH_DOCS=$(CURDIR)/docs \
 		go test -tags $(TAGS) -run TestPerformance -v -parallel 8 -timeout 6h ./internal/bench

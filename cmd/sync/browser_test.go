@@ -22,7 +22,9 @@ type browser struct {
 	to      io.Writer
 	from    *bufio.Reader
 	session string
-	calls   int
+	// origin is the server that pages may ask; empty: none.
+	origin string
+	calls  int
 	// problems are errors on the console, requests for anything but the file,
 	// and breaches of the page's policy.
 	problems []string
@@ -145,22 +147,32 @@ func (b *browser) next() protocolMessage {
 		b.problems = append(b.problems, string(m.Params))
 	case "Network.requestWillBeSent":
 		var sent struct{ Request struct{ URL string } }
-		if err := json.Unmarshal(m.Params, &sent); err != nil || !strings.HasPrefix(sent.Request.URL, "file:") {
+		if err := json.Unmarshal(m.Params, &sent); err != nil || !b.mayAsk(sent.Request.URL) {
 			b.problems = append(b.problems, "a request for "+sent.Request.URL)
 		}
 	}
 	return m
 }
 
+func (b *browser) mayAsk(url string) bool {
+	return b.origin == "" && strings.HasPrefix(url, "file:") || b.origin != "" && strings.HasPrefix(url, b.origin+"/")
+}
+
+// visitPage opens a page of a server in a window of a size and a colour scheme.
+func (b *browser) visitPage(url string, width, height int, scheme string) {
+	b.t.Helper()
+	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
+	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	b.call("Page.navigate", map[string]any{"url": url}, nil)
+	for b.next().Method != "Page.loadEventFired" {
+	}
+}
+
 // visit opens a file in a window of a size and a colour scheme, and waits until
 // the page has drawn its charts.
 func (b *browser) visit(file string, width, height int, scheme string) {
 	b.t.Helper()
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
-	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
-	b.call("Page.navigate", map[string]any{"url": "file://" + filepath.ToSlash(file)}, nil)
-	for b.next().Method != "Page.loadEventFired" {
-	}
+	b.visitPage("file://"+filepath.ToSlash(file), width, height, scheme)
 	b.eval(`new Promise((done) => {
 		const root = document.documentElement, drawn = () => "drawn" in root.dataset && done(true);
 		new MutationObserver(drawn).observe(root, {attributes: true});

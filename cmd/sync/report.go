@@ -24,19 +24,21 @@ func reportCommand(g *globals) *cobra.Command {
 			"prices, commissions, articles and how good the data is. The page is a single file that\n" +
 			"loads nothing from anywhere; below every number stands the query that gives it.",
 		Args: cobra.NoArgs,
-		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), g, out) }),
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), g, out, "") }),
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", out, "`file` to write atomically; - is stdout")
 	return cmd
 }
 
-func runReport(ctx context.Context, g *globals, out string) (err error) {
+// runReport writes the page; questions is the address below which a server has a page for
+// each named query, empty for a file that stands alone.
+func runReport(ctx context.Context, g *globals, out, questions string) (err error) {
 	// The page reads earlier snapshots; the user need not know of each.
 	silent := *g
 	silent.Quiet = true
 	a := &analyst{g: &silent, handles: map[time.Time]*query.DB{}}
 	defer func() { err = suspectDamage(&silent, errors.Join(err, a.close())) }()
-	opts := report.Options{Program: "placementsync query"}
+	opts := report.Options{Program: "placementsync query", Questions: questions}
 	if g.Config != command.DefaultConfig {
 		opts.Program += " --config " + g.Config
 	}

@@ -79,7 +79,14 @@ func runServe(ctx context.Context, g *globals) error {
 	if g.patient != nil {
 		g.patient()
 	}
-	d := daemon.New(s.daemonConfig(wh, hangups), set)
+	pages, err := g.newExplorer(wh, cfg)
+	if err != nil {
+		return err
+	}
+	defer pages.Close()
+	dc := s.daemonConfig(wh, hangups)
+	dc.Explore = pages.Handler()
+	d := daemon.New(dc, set)
 	err = s.hooks.runAround(ctx, func(ctx context.Context) error { return d.Run(ctx, listener) })
 	if err == nil {
 		s.log.Info("stopped", "reason", context.Cause(ctx))
@@ -175,7 +182,7 @@ func (s *service) writeReport(ctx context.Context, cfg config.Config) {
 	quietly := *s.g
 	quietly.stdout = io.Discard
 	file := reportFile(cfg.Warehouse.Dir)
-	err := runReport(ctx, &quietly, file)
+	err := runReport(ctx, &quietly, file, "/explore/questions/")
 	if mode := cfg.Warehouse.Mode(); err == nil && mode != 0 {
 		err = os.Chmod(file, mode)
 	}

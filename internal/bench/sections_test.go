@@ -46,6 +46,7 @@ func sections() []section {
 		{name: "tiny", measure: measureTiny, about: 30},
 		{name: "demo", measure: measureDemo, about: 30},
 		{name: "lake", measure: measureLake, long: true, about: 100},
+		{name: "explore", measure: measureExplore, about: 90},
 		{name: "decode", measure: measureDecode, about: 20},
 		{name: "stages", measure: measureStages, about: 50},
 		{name: "year", measure: measureYear, share: 10, about: 1200},

@@ -69,7 +69,6 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 		}
 	}
 	cfg.Lake.joinSQLite(filepath.Dir(name))
-	joinPasswordFiles(cfg.Notify.Channels, filepath.Dir(name))
 	if isFile {
 		b.checkFile(name, &cfg)
 		b.checkSecretFiles(&cfg)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/mail"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"unicode/utf8"
@@ -227,15 +226,6 @@ func (v *validator) checkWatches(watches []Watch, channels []string) {
 			case slices.Contains(w.Send[:n], name):
 				v.addProblem(item, "%s appears twice: keep one", v.showValue(item, name))
 			}
-		}
-	}
-}
-
-// joinPasswordFiles makes paths of files with passwords relative to a folder.
-func joinPasswordFiles(channels []Channel, dir string) {
-	for i := range channels {
-		if file := &channels[i].SMTP.PasswordFile; *file != "" && !filepath.IsAbs(*file) {
-			*file = filepath.Join(dir, *file)
 		}
 	}
 }

@@ -38,6 +38,8 @@ type Config struct {
 	Progress func() (ledger.Progress, bool)
 	// Report returns the path of the newest report, or "" if there is none.
 	Report func() string
+	// Explore answers /explore and below it; nil: there are no such pages.
+	Explore http.Handler
 	// Verified returns the result of the last Verify, also of an earlier process;
 	// false: there was none.
 	Verified func() (Verified, bool)

@@ -35,6 +35,7 @@ type page struct {
 	Recent     []ledger.Run // newest first
 	Now        *ledger.Progress
 	Report     bool
+	Explore    bool
 	Hooks      bool
 	// Follows is how far the work after nights has come.
 	Follows []ledger.Follow
@@ -75,7 +76,7 @@ func (d *Daemon) newPage() page {
 		p.Verified = &v
 	}
 	_, err := os.Stat(d.cfg.Report())
-	p.Report = err == nil
+	p.Report, p.Explore = err == nil, d.cfg.Explore != nil
 	return p
 }
 

@@ -34,6 +34,10 @@ func (d *Daemon) Handler() http.Handler {
 	closed.HandleFunc("GET /{$}", d.serveStatus)
 	closed.HandleFunc("GET /page.css", serveStyle)
 	closed.HandleFunc("GET /report", d.serveReport)
+	if d.cfg.Explore != nil {
+		closed.Handle("/explore/", d.cfg.Explore)
+		closed.Handle("/explore", d.cfg.Explore)
+	}
 
 	open := http.NewServeMux()
 	open.HandleFunc("/hooks", d.serveHooks)

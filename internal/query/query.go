@@ -47,15 +47,19 @@ type Options struct {
 	// Unsafe lets SQL reach files, the network and extensions, and change
 	// settings. The catalog stays read only.
 	Unsafe bool
+	// Sessions is how many queries can run side by side, see DB.Sessions. Defaults to
+	// none but the DB itself.
+	Sessions int
 }
 
 // DB is one catalog, opened read only. Its queries run one after another.
 type DB struct {
-	pool  *sql.DB
-	conn  *sql.Conn
-	opts  Options
-	spill string
-	asOf  *Snapshot
+	pool     *sql.DB
+	conn     *sql.Conn
+	opts     Options
+	spill    string
+	asOf     *Snapshot
+	sessions []*DB
 	// planner finds what stands behind an answer; nil: no catalog is attached.
 	planner *planner
 }
@@ -99,7 +103,7 @@ func (db *DB) Close() error {
 	if db.planner != nil {
 		err = db.planner.conn.Close()
 	}
-	return errors.Join(err, db.conn.Close(), db.pool.Close(), os.RemoveAll(db.spill))
+	return errors.Join(err, db.closeSessions(), db.conn.Close(), db.pool.Close(), os.RemoveAll(db.spill))
 }
 
 // spillPrefix begins the names of folders for what does not fit into memory.
@@ -150,6 +154,9 @@ func (db *DB) lockDown(ctx context.Context, path string) error {
 	if db.planner, err = openPlanner(ctx, db); err != nil {
 		return err
 	}
+	if err := db.openSessions(ctx); err != nil {
+		return err
+	}
 	// Arrow then carries the exact DuckDB type of every column.
 	set := []string{"SET arrow_lossless_conversion = true"}
 	if !db.opts.Unsafe {
@@ -158,13 +165,15 @@ func (db *DB) lockDown(ctx context.Context, path string) error {
 	return db.execAll(ctx, set...)
 }
 
+// setUTC makes a connection show times in UTC.
+const setUTC = "SET TimeZone = 'UTC'"
+
 func (db *DB) attachCatalog(ctx context.Context, path string) error {
-	const utc = "SET TimeZone = 'UTC'"
 	file := "ATTACH " + warehouse.Literal(path) + " AS %s (READ_ONLY)"
 	if db.opts.AsOf == "" {
-		return db.execAll(ctx, fmt.Sprintf(file, home), "USE "+home, utc)
+		return db.execAll(ctx, fmt.Sprintf(file, home), "USE "+home, setUTC)
 	}
-	if err := db.execAll(ctx, fmt.Sprintf(file, newest), "ATTACH ':memory:' AS "+home, "USE "+home, utc); err != nil {
+	if err := db.execAll(ctx, fmt.Sprintf(file, newest), "ATTACH ':memory:' AS "+home, "USE "+home, setUTC); err != nil {
 		return err
 	}
 	all, err := db.readSnapshots(ctx, newest)

@@ -84,3 +84,9 @@ func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
 	}
 	return nil, &UsageError{Problem: fmt.Sprintf("unknown format %q", f)}
 }
+
+// NewSpreadsheetWriter makes a writer of CSV whose texts no program for tables runs as a
+// formula: one that begins like a formula gets an apostrophe.
+func NewSpreadsheetWriter(w io.Writer) Writer {
+	return &csvWriter{out: bufio.NewWriter(w), defuse: true}
+}

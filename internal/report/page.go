@@ -119,7 +119,11 @@ type Datum struct {
 }
 
 // Source is the command that gives the numbers again.
-type Source struct{ Label, Command string }
+type Source struct {
+	Label, Command string
+	// Page asks the same in the browser; empty: no page does.
+	Page string
+}
 
 // Chart is what the script draws: plain data, no options of the library.
 type Chart struct {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -139,17 +140,24 @@ func (p panel) buildTable(a Answer, folded bool) *Table {
 	return t
 }
 
-// sourceOf is the command that gives an answer again.
+// sourceOf is the command that gives an answer again, and the page that does.
 func (b *builder) sourceOf(q Question) Source {
 	command := b.opts.Program
+	keys := url.Values{}
 	if !q.AsOf.IsZero() {
-		command += " --as-of " + q.AsOf.UTC().Format(momentLayout)
+		at := q.AsOf.UTC().Format(momentLayout)
+		command += " --as-of " + at
+		keys.Set("as_of", at)
 	}
 	command += " " + q.Query
 	for _, p := range q.Params {
 		command += " --param " + shellWord(p.Name+"="+p.Value)
+		keys.Set("p."+p.Name, p.Value)
 	}
-	return Source{Command: command}
+	if b.opts.Questions == "" {
+		return Source{Command: command}
+	}
+	return Source{Command: command, Page: strings.TrimSuffix(b.opts.Questions+q.Query+"?"+keys.Encode(), "?")}
 }
 
 // momentLayout is exact to the microsecond, as history is.

@@ -51,6 +51,9 @@ type Options struct {
 	// Program is how a shown command begins, flags included, such as
 	// "placementsync --config demo/config.yaml". It is shown, never run.
 	Program string
+	// Questions is the address below which each named query has a page, such as
+	// "/explore/questions/"; empty: there are no such pages.
+	Questions string
 }
 
 // Write asks for everything and writes the page. The same snapshot gives the

@@ -237,6 +237,25 @@ func TestAColumnThatIsNotThereIsAnError(t *testing.T) {
 	}
 }
 
+// TestNumbersLeadToTheirQuestions: where a server has a page for each query, the report
+// leads there with the same parameters; a file that stands alone leads nowhere.
+func TestNumbersLeadToTheirQuestions(t *testing.T) {
+	a := archive{"snapshots": nightsPanel, "report_headlines": headlines}
+	var out bytes.Buffer
+	if err := report.Write(t.Context(), &out, a.ask, report.Options{Program: "placementsync query", Questions: "/explore/questions/"}); err != nil {
+		t.Fatal(err)
+	}
+	served := markup(out.String())
+	for _, address := range []string{"/explore/questions/report_headlines", "/explore/questions/report_headlines?as_of=2026-11-08T02%3A00%3A00Z", "/explore/questions/stream_grades"} {
+		if !strings.Contains(served, `<a href="`+address+`"`) {
+			t.Errorf("nothing leads to %s", address)
+		}
+	}
+	if strings.Contains(markup(page(t, a)), "/explore/") {
+		t.Error("a page that stands alone leads to a server")
+	}
+}
+
 func TestThePageLoadsNothing(t *testing.T) {
 	whole := markup(page(t, archive{"snapshots": nightsPanel, "report_headlines": headlines}))
 	if !strings.Contains(html.UnescapeString(whole), `content="default-src 'none'; script-src 'sha256-`) {

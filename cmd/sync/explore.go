@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/command"
+	"placementsync/internal/config"
+	"placementsync/internal/explore"
+	"placementsync/internal/hosts"
+	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
+)
+
+func exploreCommand(g *globals) *cobra.Command {
+	listen := "127.0.0.1:8090"
+	cmd := &cobra.Command{
+		Use:   "explore",
+		Short: "Show the newest snapshot in the browser: catalog, records, questions",
+		Long: "Serve pages that read the newest snapshot, until it is stopped: search and filter the\n" +
+			"catalog, follow a listing, an order or an article, ask the named queries. It prints the\n" +
+			"address. Pages are read only and for this machine; serve has them too, under /explore.",
+		Args: cobra.NoArgs,
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runExplore(cmd.Context(), g, listen) }),
+	}
+	cmd.Flags().StringVar(&listen, "listen", listen, "loopback `address` to serve on; port 0 is any free one")
+	return cmd
+}
+
+func runExplore(ctx context.Context, g *globals, listen string) (err error) {
+	if at, parseErr := netip.ParseAddrPort(listen); parseErr != nil || !at.Addr().IsLoopback() {
+		return command.UsageErr("--listen is %q: use a loopback address such as 127.0.0.1:8090; serve with serve.auth_token can be reached from other machines", listen)
+	}
+	wh, cfg, err := g.openWarehouse()
+	if err != nil {
+		return err
+	}
+	if err := checkPublished(wh); err != nil {
+		return err
+	}
+	pages, err := g.newExplorer(wh, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pages.Close()) }()
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return fmt.Errorf("serve on %s (--listen): %w", listen, err)
+	}
+	fmt.Fprintf(g.stdout, "http://%s/explore/\n", listener.Addr())
+	allowed := hosts.New(listener.Addr().String(), nil)
+	return servePages(ctx, listener, hosts.Guard(pages.Handler(), func() hosts.List { return allowed }, g.newLogger()))
+}
+
+// newExplorer makes the pages of a warehouse. Nothing is opened before the first request.
+func (g *globals) newExplorer(wh *warehouse.Warehouse, cfg config.Config) (*explore.Explorer, error) {
+	program := "placementsync query"
+	if g.Config != command.DefaultConfig {
+		program += " --config " + g.Config
+	}
+	return explore.New(explore.Config{
+		Newest: func() (explore.Version, error) {
+			if err := checkPublished(wh); err != nil {
+				return explore.Version{}, err
+			}
+			run, _, err := wh.Versions.Latest()
+			return explore.Version{Run: run, Catalog: wh.Folder.VersionCatalog(run)}, err
+		},
+		MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Program: program, Library: func() (query.Library, error) { return query.Load(cfg.Queries.Dir) }, Log: g.newLogger(),
+	})
+}
+
+// servePages serves until ctx ends. Requests in progress then have some seconds.
+func servePages(ctx context.Context, listener net.Listener, pages http.Handler) error {
+	mux := http.NewServeMux()
+	mux.Handle("/explore/", pages)
+	mux.Handle("GET /{$}", http.RedirectHandler("/explore/", http.StatusSeeOther))
+	server := &http.Server{
+		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
+		WriteTimeout: 2 * time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+	}
+	broken := make(chan error, 1)
+	go func() { broken <- server.Serve(listener) }()
+	select {
+	case err := <-broken:
+		return fmt.Errorf("serve pages: %w", err)
+	case <-ctx.Done():
+	}
+	const patience = 2 * time.Second
+	closing, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if server.Shutdown(closing) != nil {
+		_ = server.Close() // their browser is told that the answer broke off
+	}
+	<-broken
+	return nil
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/command"
+	"placementsync/internal/pinned"
+)
+
+// TestExploreInChromium uses the catalog of a demo as a person would: types, chooses,
+// sorts and pages, in both themes, wide and on a phone.
+func TestExploreInChromium(t *testing.T) {
+	requireTrials(t)
+	if chromium() == "" {
+		t.Skip("no chromium was found: apt-get install chromium, and this test opens the pages in it")
+	}
+	site := exploreDemo(t)
+	b := startBrowser(t)
+	b.origin = site.url
+	for _, view := range []struct {
+		name, scheme  string
+		width, height int
+	}{
+		{"explore-wide-light", "light", 1400, 900}, {"explore-wide-dark", "dark", 1400, 900},
+		{"explore-phone-light", "light", 390, 844}, {"explore-phone-dark", "dark", 390, 844},
+	} {
+		t.Run(view.name, func(t *testing.T) {
+			b.t = t
+			b.visitPage(site.url+"/explore/catalog", view.width, view.height, view.scheme)
+			checkWidth(t, b, view.width)
+			checkAccess(t, b, site)
+			b.pictures(view.name, view.width)
+		})
+	}
+	t.Run("steps", func(t *testing.T) { b.t = t; checkCatalog(t, b, site) })
+	b.t = t
+	if len(b.problems) > 0 {
+		t.Errorf("the pages did what they must not do:\n%q", b.problems)
+	}
+}
+
+// demoSite is the pages of a demo, served as the command does.
+type demoSite struct {
+	url, config string
+	// axe is the text of axe-core; empty: it cannot be had here.
+	axe string
+}
+
+func exploreDemo(t *testing.T) demoSite {
+	t.Helper()
+	dir := t.TempDir()
+	mustRun(t, "demo", "--nights", "2", "--dir", dir)
+	site := demoSite{config: filepath.Join(dir, "config.yaml")}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	fatal(t, err)
+	site.url = "http://" + listener.Addr().String()
+	g := &globals{process: hostProcess(), Flags: command.Flags{Config: site.config, Quiet: true}}
+	g.stdout, g.stderr = io.Discard, t.Output()
+	wh, cfg, err := g.openWarehouse()
+	fatal(t, err)
+	pages, err := g.newExplorer(wh, cfg)
+	fatal(t, err)
+	done := make(chan error, 1)
+	go func() { done <- servePages(t.Context(), listener, pages.Handler()) }()
+	t.Cleanup(func() {
+		fatal(t, <-done)
+		fatal(t, pages.Close())
+	})
+	site.axe = axeCore(t)
+	return site
+}
+
+// axeCore installs axe-core in the version that testdata/axe pins.
+func axeCore(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	fatal(t, os.CopyFS(dir, os.DirFS("testdata/axe")))
+	if err := pinned.InstallNode(t.Context(), dir); err != nil {
+		t.Logf("axe-core is not asked: %v", err)
+		return ""
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "node_modules/axe-core/axe.min.js"))
+	fatal(t, err)
+	return string(text)
+}
+
+// checkAccess lets axe-core look at the page. The DevTools protocol runs it, so that the
+// policy of the page stays as it is.
+func checkAccess(t *testing.T, b *browser, site demoSite) {
+	t.Helper()
+	if site.axe == "" {
+		return
+	}
+	b.eval(site.axe+";true", nil)
+	var found []struct{ ID, Impact, Help, HTML string }
+	b.eval(`axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.filter((v) => v.impact === "serious" || v.impact === "critical")
+		.map((v) => ({id: v.id, impact: v.impact, help: v.help, html: v.nodes.slice(0, 3).map((n) => n.html).join(" ")})))`, &found)
+	for _, f := range found {
+		t.Errorf("axe-core finds %s (%s): %s: %s", f.ID, f.Impact, f.Help, f.HTML)
+	}
+}
+
+// settled waits until the catalog shows what an address asks for: the text of the summary
+// changed, and no request is under way.
+const settled = `new Promise((done) => {
+	const look = () => {
+		const status = document.querySelector("[role=status]");
+		if (location.search.includes(%q) && status && !document.querySelector(".htmx-request")) return done(status.textContent);
+		requestAnimationFrame(look);
+	};
+	look();
+})`
+
+func checkCatalog(t *testing.T, b *browser, site demoSite) {
+	t.Helper()
+	b.visitPage(site.url+"/explore/catalog", 1400, 900, "light")
+	step := func(what, do, address string) {
+		t.Helper()
+		b.eval(do, nil)
+		var status string
+		b.eval(fmt.Sprintf(settled, address), &status)
+		var shown, sql, search string
+		b.eval(`document.querySelector("#statement").textContent`, &sql)
+		b.eval("location.search", &search)
+		b.eval(`[...document.querySelectorAll("#listings tbody tr td:first-child")].map((c) => c.textContent).join("\n")`, &shown)
+		// The rows are those of the statement in the command line, and of the CSV.
+		records := readCSV(t, mustRun(t, "query", "--config", site.config, "--format", "csv", "--quiet", sql))
+		if len(records) < 2 || !strings.HasPrefix(fmt.Sprintf("%d listings", len(records)-1), strings.Fields(status)[0]) {
+			t.Errorf("%s: the page says %q of %d records", what, status, len(records)-1)
+		}
+		page := strings.Split(shown, "\n")
+		for i, name := range page {
+			if at := i; records[at+1][1] != name && records[at+1][1] != "" && !strings.Contains(search, "page=") {
+				t.Fatalf("%s: row %d is %q, and the statement has %q", what, i+1, name, records[at+1][1])
+			}
+		}
+		if diff := cmp.Diff(records[1:], readCSV(t, fetchText(t, site.url+"/explore/catalog.csv"+search))[1:]); diff != "" && !strings.Contains(search, "page=") {
+			t.Errorf("%s: the CSV differs (-statement +CSV):\n%s", what, diff)
+		}
+	}
+	step("search", `document.getElementById("q").focus(); document.execCommand("insertText", false, "Munchen".replace("u", "ü"))`, "q=M")
+	var focused string
+	b.eval("document.activeElement.id", &focused)
+	if focused != "q" {
+		t.Errorf("after a search %q has the focus", focused)
+	}
+	step("facet", `document.querySelector("[name=currency][value=USD]").click()`, "currency=USD")
+	step("range", `const f = document.getElementById("price_max"); f.focus(); f.value = "5000"; f.dispatchEvent(new InputEvent("input", {bubbles: true}))`, "price_max=5000")
+	step("sort", `[...document.querySelectorAll("#listings th a")].find((a) => a.textContent === "Price from").click()`, "sort=price")
+	step("clear the search", `const q = document.getElementById("q"); q.focus(); q.select(); document.execCommand("delete")`, "q=&")
+	step("page", `document.querySelector("[rel=next]").click()`, "page=2")
+	b.eval("history.back()", nil)
+	for b.next().Method != "Page.loadEventFired" {
+	}
+	var status string
+	b.eval(strings.Replace(fmt.Sprintf(settled, "sort=price"), `location.search`, `!location.search.includes("page=") && location.search`, 1), &status)
+	if !strings.Contains(status, ", 1 to 50") {
+		t.Errorf("back is %q", status)
+	}
+}
+
+func readCSV(t *testing.T, text string) [][]string {
+	t.Helper()
+	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	fatal(t, err)
+	for _, r := range records {
+		for i, cell := range r { // what a download defuses
+			if len(cell) > 1 && cell[0] == '\'' && strings.ContainsRune("=+-@", rune(cell[1])) {
+				r[i] = cell[1:]
+			}
+		}
+	}
+	return records
+}
+
+func fetchText(t *testing.T, url string) string {
+	t.Helper()
+	res, err := http.Get(url)
+	fatal(t, err)
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	fatal(t, err)
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("%s answered %s: %s", url, res.Status, text)
+	}
+	return string(text)
+}

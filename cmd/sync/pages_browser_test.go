@@ -1,0 +1,180 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRecordsInChromium walks through the records of a demo as a person would: from a
+// listing to an order and its article and back, to an earlier snapshot, to a question.
+func TestRecordsInChromium(t *testing.T) {
+	requireTrials(t)
+	if chromium() == "" {
+		t.Skip("no chromium was found: apt-get install chromium, and this test opens the pages in it")
+	}
+	w := newWalk(t)
+	t.Run("drill down and back", w.drillDown)
+	t.Run("as of", w.goBack)
+	t.Run("question", w.askQuestion)
+	t.Run("looks", w.lookAround)
+	w.t = t
+	expected := func(problem string) bool {
+		return strings.Contains(problem, "status of 400") && strings.Contains(problem, "p.min_listings=few")
+	}
+	if bad := slices.DeleteFunc(w.problems, expected); len(bad) > 0 {
+		t.Errorf("the pages did what they must not do:\n%q", bad)
+	}
+}
+
+// walk is a browser before the pages of a demo.
+type walk struct {
+	*browser
+	site demoSite
+	base string
+	// Records that are linked to one another.
+	listing, order, article string
+}
+
+func newWalk(t *testing.T) *walk {
+	t.Helper()
+	w := &walk{site: exploreDemo(t)}
+	w.base = w.site.url + "/explore/"
+	row := strings.Split(w.sql(t, `SELECT l.id, i.order_id, i.article_id FROM order_items i JOIN product_listings l ON l.id = i.product_id
+		JOIN articles a ON a.id = i.article_id JOIN campaigns g ON g.id = a.campaign_id ORDER BY ALL LIMIT 1`), "\r\n")[1]
+	ids := strings.Split(row, ",")
+	w.listing, w.order, w.article = ids[0], ids[1], ids[2]
+	w.browser = startBrowser(t)
+	w.origin = w.site.url
+	return w
+}
+
+// sql is the answer of a query as CSV.
+func (w *walk) sql(t *testing.T, text string, flags ...string) string {
+	t.Helper()
+	return mustRun(t, append([]string{"query", "--config", w.site.config, "--quiet", "--format", "csv", text}, flags...)...)
+}
+
+// arrive waits for the page that was asked for. One that the browser kept whole when it was
+// left comes back without being loaded.
+func (w *walk) arrive() {
+	w.t.Helper()
+	for {
+		m := w.next()
+		kept := m.Method == "Page.frameNavigated" && strings.Contains(string(m.Params), `"BackForwardCacheRestore"`)
+		if kept || m.Method == "Page.loadEventFired" {
+			return
+		}
+	}
+}
+
+// act runs a script that leaves the page, and waits for the next one.
+func (w *walk) act(script string) {
+	w.t.Helper()
+	w.calls++
+	message := fmt.Sprintf(`{"id":%d,"method":"Runtime.evaluate","sessionId":%q,"params":{"expression":%q}}`, w.calls, w.session, script)
+	if _, err := w.to.Write(append([]byte(message), 0)); err != nil {
+		w.t.Fatal(err)
+	}
+	w.arrive()
+}
+
+func (w *walk) wantPage(path, heading string) {
+	w.t.Helper()
+	var at, title string
+	w.eval("location.href", &at)
+	w.eval(`document.querySelector("h1").textContent.trim()`, &title)
+	if at != w.base+path || heading != "" && title != heading {
+		w.t.Errorf("the browser is at %s with the heading %q, want %s and %q", at, title, w.base+path, heading)
+	}
+}
+
+func (w *walk) drillDown(t *testing.T) {
+	w.t = t
+	w.visitPage(w.base+"listings/"+w.listing, 1400, 900, "light")
+	var title string
+	w.eval(`document.querySelector("h1").textContent.trim()`, &title)
+	w.act(`document.querySelector('a[href="/explore/orders/` + w.order + `"]').click()`)
+	w.wantPage("orders/"+w.order, "")
+	w.act(`document.querySelector('a[href="/explore/articles/` + w.article + `"]').click()`)
+	w.wantPage("articles/"+w.article, "")
+	w.act("history.back()")
+	w.wantPage("orders/"+w.order, "")
+	w.act(`document.querySelector('a[href="/explore/listings/` + w.listing + `"]').click()`)
+	w.wantPage("listings/"+w.listing, title)
+}
+
+func (w *walk) goBack(t *testing.T) {
+	w.t = t
+	w.visitPage(w.base+"listings/"+w.listing, 1400, 900, "light")
+	w.act(`(() => { const choice = document.getElementById("as_of"); choice.selectedIndex = choice.length - 1; choice.form.requestSubmit(); })()`)
+	runs := strings.Split(w.sql(t, "SELECT run_id FROM meta.runs ORDER BY snapshot_at"), "\r\n")
+	w.wantPage("listings/"+w.listing+"?as_of="+runs[1], "")
+	var outlet, first string
+	w.eval(`document.querySelector('a[href^="/explore/outlets/"]').getAttribute("href")`, &outlet)
+	if !strings.HasSuffix(outlet, "?as_of="+runs[1]) {
+		t.Errorf("a link leaves the snapshot: %s", outlet)
+	}
+	w.eval(`[...document.querySelectorAll(".prices tbody tr")].map((r) => r.cells[1].querySelector("bdi").textContent.replaceAll(",", "")).sort().join()`, &first)
+	want := strings.Split(strings.TrimSpace(w.sql(t, "SELECT unit_amount FROM product_listing_prices WHERE product_listing_id = '"+w.listing+"'", "--as-of", runs[1])), "\r\n")[1:]
+	for i := range want {
+		whole, fraction, _ := strings.Cut(want[i], ".")
+		short := strings.TrimRight(fraction, "0")
+		want[i] = whole + "." + fraction[:max(2, len(short))]
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(strings.Join(want, ","), first); diff != "" {
+		t.Errorf("the prices of the first snapshot are others (-want +got):\n%s", diff)
+	}
+}
+
+func (w *walk) askQuestion(t *testing.T) {
+	w.t = t
+	w.visitPage(w.base+"questions", 1400, 900, "light")
+	w.act(`document.querySelector('a[href="/explore/questions/price_by_segment"]').click()`)
+	w.act(`(() => { const choice = document.getElementById("p.currency"); choice.value = "EUR"; choice.form.requestSubmit(); })()`)
+	var at string
+	w.eval("location.search", &at)
+	asked, err := url.ParseQuery(strings.TrimPrefix(at, "?"))
+	if err != nil || asked.Get("p.currency") != "EUR" {
+		t.Errorf("the address does not hold the form: %s", at)
+	}
+	var csv string
+	w.eval(`fetch([...document.querySelectorAll("a.button")].find((a) => a.textContent === "CSV").href).then((r) => r.text())`, &csv)
+	if diff := cmp.Diff(w.sql(t, "price_by_segment", "--param", "currency=EUR"), csv); diff != "" {
+		t.Errorf("the CSV differs from the query (-want +got):\n%s", diff)
+	}
+	var rows int
+	w.eval(`document.querySelectorAll("tbody tr").length`, &rows)
+	if want := strings.Count(csv, "\r\n") - 1; rows != want {
+		t.Errorf("the page has %d rows, the CSV %d", rows, want)
+	}
+}
+
+// lookAround opens each kind of page, wide and light, and dark on a phone.
+func (w *walk) lookAround(t *testing.T) {
+	row := strings.Split(strings.Split(w.sql(t, "SELECT c.campaign_id, g.profile_id, i.outlet_id FROM campaign_articles c JOIN campaigns g ON g.id = c.campaign_id JOIN order_items i ON i.id = c.order_item_id WHERE c.id = '"+w.article+"'"), "\r\n")[1], ",")
+	for _, path := range []string{"listings/" + w.listing, "orders/" + w.order, "articles/" + w.article, "campaigns/" + row[0], "profiles/" + row[1], "outlets/" + row[2],
+		"orders", "articles", "questions", "questions/weekly_throughput", "questions/payables_ageing", "questions/price_by_segment?p.min_listings=few"} {
+		for _, view := range []struct {
+			scheme string
+			width  int
+		}{{"light", 1400}, {"dark", 390}} {
+			w.t = t
+			w.visitPage(w.base+path, view.width, 900, view.scheme)
+			checkWidth(t, w.browser, view.width)
+			checkAccess(t, w.browser, w.site)
+			var bad int
+			w.eval(`document.querySelectorAll("main script, main img, main style, main [style], main [onclick]").length`, &bad)
+			if bad > 0 {
+				t.Errorf("%s has %d elements that no page of ours has", path, bad)
+			}
+			name, _, _ := strings.Cut(strings.ReplaceAll(path, "/", "-"), "?")
+			w.pictures(fmt.Sprintf("%s-%s-%d", name, view.scheme, view.width), view.width)
+		}
+	}
+}

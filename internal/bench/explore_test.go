@@ -1,0 +1,128 @@
+package bench_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// interaction is a kind of what somebody does with the catalog, as addresses of it. No
+// address is asked for twice, so that none is answered from what is remembered.
+type interaction struct {
+	kind      string
+	addresses []string
+}
+
+// interactions are a search as it is typed, choices, sorts and pages.
+func interactions() []interaction {
+	search, facet, price, sort, page := interaction{kind: "search"}, interaction{kind: "facet"}, interaction{kind: "price range"},
+		interaction{kind: "sort"}, interaction{kind: "page"}
+	for _, text := range []string{"newsletter", "paris tech", "outlet-12", "münchen sports", "press release wire"} {
+		typed := []rune(text)
+		for n := range typed {
+			search.addresses = append(search.addresses, "q="+strings.ReplaceAll(string(typed[:n+1]), " ", "+"))
+		}
+	}
+	for _, country := range []string{"Germany", "France", "Brazil", "Canada", "India", "Australia", "(none)"} {
+		for _, more := range []string{"", "&dofollow=true", "&tag=Finance", "&currency=USD&tier=pro"} {
+			facet.addresses = append(facet.addresses, "country="+country+more)
+		}
+	}
+	for most := 100; most <= 3000; most += 100 {
+		price.addresses = append(price.addresses, fmt.Sprintf("currency=USD&price_max=%d&sort=price", most))
+	}
+	for n := range 30 {
+		key := []string{"name", "outlet", "ranking", "days", "authority", "-name"}[n%6]
+		sort.addresses = append(sort.addresses, fmt.Sprintf("sort=%s&page=%d", key, n+2))
+		page.addresses = append(page.addresses, fmt.Sprintf("page=%d", (n+1)*(n+1)*20))
+	}
+	return []interaction{search, facet, price, sort, page}
+}
+
+// measureExplore serves the catalog of one night and uses it, one request after another.
+func measureExplore(t *testing.T, s settings) findings {
+	t.Helper()
+	service := serve(t, world{Listings: s.listings, Catalog: true})
+	defer service.stop(t)
+	dir, remove := scratch(t)
+	defer remove()
+	night := job{binary: s.binary, dir: dir, service: service, rest: catalogOnly}
+	night.run(t)
+	config := filepath.Join(dir, "explore.yaml")
+	must(t, os.WriteFile(config, fmt.Appendf(nil, "warehouse: {dir: %q}\n", night.warehouse()), 0o600))
+	cmd := exec.CommandContext(t.Context(), s.binary, "explore", "--config", config, "--listen", "127.0.0.1:0", "--quiet")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	cmd.Stderr = os.Stderr
+	must(t, cmd.Start())
+	address, err := bufio.NewReader(out).ReadString('\n')
+	must(t, err)
+	defer func() { must(t, cmd.Process.Signal(os.Interrupt)); t.Logf("explore ended: %v", cmd.Wait()) }()
+	url := strings.TrimSpace(address) + "catalog?"
+	prepared := time.Now()
+	for askFor(t, url) == http.StatusServiceUnavailable {
+	}
+	seconds := time.Since(prepared).Seconds()
+	before := residentBytes(t, cmd.Process.Pid)
+	found := findings{Numbers: []figure{
+		{What: "explore, catalog prepared after", Unit: "s", Runs: []float64{seconds}},
+		{What: "explore, resident memory when prepared", Unit: "MiB", Runs: []float64{before / mebibyte}},
+	}}
+	var all []float64
+	for _, one := range interactions() {
+		var took []float64
+		for _, a := range one.addresses {
+			begun := time.Now()
+			if status := askFor(t, url+a); status != http.StatusOK {
+				t.Fatalf("%s answered %d", a, status)
+			}
+			took = append(took, 1000*time.Since(begun).Seconds())
+		}
+		all = append(all, took...)
+		found.Numbers = append(found.Numbers, figure{What: "explore, " + one.kind + ", 95 of 100 within", Unit: "ms", Runs: []float64{within95(took)}})
+	}
+	found.Figures = []figure{
+		{What: exploreInteraction, Unit: "ms", Runs: []float64{within95(all)}},
+		{What: "explore, resident memory after all interactions against before", Unit: "x", Runs: []float64{residentBytes(t, cmd.Process.Pid) / before}},
+	}
+	return found
+}
+
+const exploreInteraction = "explore, interaction with the catalog, 95 of 100 within"
+
+// within95 is the 95th percentile.
+func within95(took []float64) float64 {
+	sorted := slices.Sorted(slices.Values(took))
+	return sorted[int(math.Ceil(0.95*float64(len(sorted))))-1]
+}
+
+func askFor(t *testing.T, url string) int {
+	t.Helper()
+	res, err := http.Get(url)
+	must(t, err)
+	defer res.Body.Close()
+	_, err = io.Copy(io.Discard, res.Body)
+	must(t, err)
+	return res.StatusCode
+}
+
+// residentBytes is what a process holds in memory now.
+func residentBytes(t *testing.T, pid int) float64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	must(t, err)
+	var size, resident float64
+	_, err = fmt.Sscan(string(text), &size, &resident)
+	must(t, err)
+	return resident * float64(os.Getpagesize())
+}

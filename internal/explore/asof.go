@@ -1,0 +1,67 @@
+package explore
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+
+	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
+)
+
+// asOfView is the choice of the snapshot that a page shows.
+type asOfView struct {
+	Options []option
+	// Others are the other keys of the address, which the choice keeps.
+	Others []pair
+}
+
+// pair is one key of an address with its value.
+type pair struct{ Key, Value string }
+
+// mostSnapshots is how many snapshots the choice offers, the newest ones.
+const mostSnapshots = 1000
+
+// listSnapshots offers all snapshots, later ones too when the page shows an earlier one.
+func (v *visit) listSnapshots() (asOfView, error) {
+	database := warehouse.Name("catalog")
+	if v.snapshot.Earlier {
+		database = "newest"
+	}
+	a, err := v.run(query.Query{Name: "list of snapshots", SQL: string(recordSQL.Render("snapshots", warehouse.Values{"database": database, "most": mostSnapshots}))}, nil)
+	if err != nil {
+		return asOfView{}, err
+	}
+	view := asOfView{Options: []option{{"", "newest", !v.snapshot.Earlier}}}
+	for i, r := range a.Records {
+		if i == 0 {
+			view.Options[0].Label = "newest, " + formatMoment(r["snapshot_at"])
+			continue
+		}
+		run := r["run_id"].Text
+		view.Options = append(view.Options, option{run, formatMoment(r["snapshot_at"]), v.snapshot.Earlier && run == v.snapshot.Run})
+	}
+	view.Others = othersOf(v.URL.Query())
+	return view, nil
+}
+
+// newestAddress is that of the page in the newest snapshot.
+func (v *visit) newestAddress() string {
+	asked := v.URL.Query()
+	asked.Del(asOfKey)
+	return "?" + asked.Encode()
+}
+
+// othersOf are the keys of an address without that of the snapshot, in a fixed order.
+func othersOf(asked url.Values) []pair {
+	var others []pair
+	for _, key := range slices.Sorted(maps.Keys(asked)) {
+		if key == asOfKey {
+			continue
+		}
+		for _, value := range asked[key] {
+			others = append(others, pair{key, value})
+		}
+	}
+	return others
+}

@@ -1,0 +1,227 @@
+package explore_test
+
+import (
+	"encoding/csv"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var (
+	statement = regexp.MustCompile(`(?s)<pre id="statement"[^>]*>(.*?)</pre>`)
+	total     = regexp.MustCompile(`(\d[\d,]*) listings`)
+	link      = regexp.MustCompile(`<td><a href="/explore/listings/([^"]*)">`)
+)
+
+// addresses are filters of the fixture with what they ask, in SQL of the test's own.
+func addresses() map[string]string {
+	return map[string]string{
+		"":                                     "true",
+		"q=MORNING":                            "outlet_name = 'Morning News'",
+		"q=news+guest":                         "id = 'a'",
+		"q=z%C3%9Crich":                        "id = 'c'",
+		"q=%25+_wild_":                         "id = 'f'",
+		"q=%3Cscript%3E":                       "id = 'd'",
+		"q=o1":                                 "false",
+		"country=United+States":                "country = 'United States'",
+		"country=United+States&country=":       "country = 'United States'",
+		"country=(none)":                       "country IS NULL",
+		"country=Israel&country=(none)":        "country = 'Israel' OR country IS NULL",
+		"state=((none)":                        "state = '(none)'",
+		"state=it%27s+%22quoted%22":            "id = 'e'",
+		"country=Nowhere":                      "false",
+		"dofollow=true":                        "is_do_follow",
+		"dofollow=(none)&dofollow=false":       "is_do_follow IS NOT true",
+		"disclaimer=Sponsored&channel=website": "disclaimer = 'Sponsored' AND channel_type = 'website'",
+		"placement=article&authority_min=10":   "placement_type = 'article' AND domain_authority >= 10",
+		"tag=news":                             "id IN ('a', 'b', 'd')",
+		"tag=news&tag=it%27s":                  "id IN ('a', 'b', 'c', 'd')",
+		"tag=(none)":                           "id NOT IN ('a', 'b', 'c', 'd')",
+		"currency=USD":                         "id IN ('a', 'b', 'e', 'x/../y?#%')",
+		"currency=(none)":                      "id = 'c'",
+		"currency=USD&tier=pro":                "id IN ('a', 'e')",
+		"currency=EUR&tier=pro":                "false",
+		"tier=(none)":                          "id = 'c'",
+		"currency=USD&price_max=100":           "id IN ('a', 'x/../y?#%')",
+		"currency=USD&price_min=100":           "id IN ('b', 'e')",
+		"currency=USD&tier=standard&price_min=100&price_max=200.0": "id IN ('a', 'b')",
+		"days_max=4":                     "max_delivery_days <= 4",
+		"ranking_min=-1&ranking_max=900": "domain_ranking <= 900",
+	}
+}
+
+// TestFiltersFindWhatSQLFinds compares the page, the download and the statement that the
+// page shows with SQL of the test.
+func TestFiltersFindWhatSQLFinds(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "listings.sql")
+	for address, where := range addresses() {
+		t.Run(address, func(t *testing.T) {
+			want := column(s.sql(t, "SELECT id FROM main.product_listings WHERE "+where+" ORDER BY domain_authority DESC NULLS LAST, id"), 0)
+			body := s.get(t, "/catalog?"+address, http.StatusOK)
+			if diff := cmp.Diff(want, listed(t, body)); diff != "" {
+				t.Errorf("the page lists other rows (-SQL +page):\n%s", diff)
+			}
+			download := s.csv(t, "/catalog.csv?"+address)
+			if diff := cmp.Diff(want, column(download, 0)); diff != "" {
+				t.Errorf("the CSV has other rows (-SQL +CSV):\n%s", diff)
+			}
+			if diff := cmp.Diff(download, s.sql(t, shownStatement(t, body))); diff != "" {
+				t.Errorf("the statement of the page answers otherwise (-CSV +SQL):\n%s", diff)
+			}
+			if n := len(want); n > 0 && total.FindStringSubmatch(textOf(body))[1] != strconv.Itoa(n) {
+				t.Errorf("the page says %q of %d", total.FindString(textOf(body)), n)
+			}
+		})
+	}
+}
+
+// listed are the ids of the listings in the table.
+func listed(t *testing.T, body string) []string {
+	t.Helper()
+	ids := []string{}
+	for _, m := range link.FindAllStringSubmatch(body, -1) {
+		id, err := url.PathUnescape(html.UnescapeString(m[1]))
+		fatal(t, err)
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func shownStatement(t *testing.T, body string) string {
+	t.Helper()
+	m := statement.FindStringSubmatch(body)
+	if m == nil {
+		t.Fatalf("the page shows no statement:\n%s", textOf(body))
+	}
+	return html.UnescapeString(m[1])
+}
+
+// column is one column of records, without its name.
+func column(records [][]string, at int) []string {
+	values := []string{}
+	for _, r := range records[1:] {
+		values = append(values, r[at])
+	}
+	return values
+}
+
+// TestEverySortIsThatOfSQL sorts by each head, up and down, and compares with the order of
+// the statement that the page shows.
+func TestEverySortIsThatOfSQL(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "listings.sql")
+	for _, key := range []string{"name", "outlet", "authority", "ranking", "days", "price", "created"} {
+		for _, sign := range []string{"", "-"} {
+			address := "currency=USD&sort=" + sign + key
+			body := s.get(t, "/catalog?"+address, http.StatusOK)
+			if diff := cmp.Diff(column(s.sql(t, shownStatement(t, body)), 0), listed(t, body)); diff != "" {
+				t.Errorf("%s (-SQL +page):\n%s", address, diff)
+			}
+		}
+	}
+	want := []string{"80.500000", "99.999999", "200.000000", "300.250000"}
+	records := s.csv(t, "/catalog.csv?currency=USD&sort=price")
+	if got := column(records, slices.Index(records[0], "price")); !slices.Equal(got, want) {
+		t.Errorf("prices from below: %v, want %v", got, want)
+	}
+}
+
+// TestCountsIgnoreTheirOwnFacet counts each value of each facet by asking for it alone,
+// with all other choices.
+func TestCountsIgnoreTheirOwnFacet(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "listings.sql")
+	choices := regexp.MustCompile(`<input type="checkbox" name="(\w+)" value="([^"]*)"( checked)?> <bdi>[^<]*</bdi> <span class="count">(\d+)</span>`)
+	for _, address := range []string{"", "q=news", "country=United+States&tag=news", "currency=USD&price_min=90", "currency=USD&tier=pro&dofollow=true", "tier=standard&country=(none)"} {
+		counted := 0
+		for _, m := range choices.FindAllStringSubmatch(s.get(t, "/catalog?"+address, http.StatusOK), -1) {
+			counted++
+			values, err := url.ParseQuery(address)
+			fatal(t, err)
+			values[m[1]] = []string{html.UnescapeString(m[2])}
+			got := "0"
+			if found := total.FindStringSubmatch(textOf(s.get(t, "/catalog?"+values.Encode(), http.StatusOK))); found != nil {
+				got = found[1]
+			}
+			if got != m[4] {
+				t.Errorf("%q: %s=%s is counted %s, and finds %s", address, m[1], m[2], m[4], got)
+			}
+		}
+		if counted < 4 {
+			t.Errorf("%q: only %d counts were compared", address, counted)
+		}
+	}
+}
+
+// TestWhatCannotBeAskedIsRefused holds that no part of an address is left out in silence.
+func TestWhatCannotBeAskedIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "listings.sql")
+	for address, want := range map[string]string{
+		"sort=price":                            "refuse to sort prices of different currencies",
+		"price_min=1":                           "refuse to compare prices of different currencies",
+		"price_min=1&currency=USD&currency=EUR": "refuse to compare prices of different currencies",
+		"price_min=1e3&currency=USD":            `refuse price_min "1e3": it is not a number`,
+		"authority_max=1);DROP+TABLE+x":         "read the address: invalid semicolon",
+		"country_min=1":                         `refuse the parameter "country_min"`,
+		"utm=1":                                 `refuse the parameter "utm"`,
+		"col=row_hash":                          `find no column "row_hash"`,
+		"sort=id%27":                            "refuse to sort",
+		"page=0":                                `refuse page "0"`,
+		"q=%00":                                 `refuse the parameter "q"`,
+		"q=%ff":                                 `refuse the parameter "q"`,
+		"q=" + strings.Repeat("a+", 20):         "refuse more than 12 words",
+	} {
+		wantTexts(t, s.get(t, "/catalog?"+address, http.StatusBadRequest), want)
+		s.get(t, "/catalog.csv?"+address, http.StatusBadRequest)
+	}
+	s.get(t, "/catalog?as_of=2026-11-01", http.StatusBadRequest)
+	if body := s.get(t, "/catalog?price_min=1&q=news", http.StatusBadRequest); !strings.Contains(body, `name="currency" value="USD"`) {
+		t.Error("where a currency must be chosen, none can be")
+	}
+	wantTexts(t, s.get(t, "/catalog?page=2", http.StatusOK), "8 listings: there is no such page")
+}
+
+// TestHostileNamesStayText holds that nothing of the service becomes markup or a link.
+func TestHostileNamesStayText(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "listings.sql")
+	body := s.get(t, "/catalog?"+url.Values{"col": {"outlet", "website", "state", "tags", "price", "country"}}.Encode(), http.StatusOK)
+	for _, bad := range []string{"<script>alert", "<img", "<b>Land", "<u>tag", "<i>tier", `href="javascript`, "user:pass"} {
+		if strings.Contains(strings.ReplaceAll(body, "https://user:pass@evil.example/</bdi>", ""), bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	wantTexts(t, body, "<script>alert(1)</script>", "javascript:alert(1)", "שלום עולם", "not stated")
+	for _, m := range regexp.MustCompile(`<a [^>]*href="https?:[^>]*>`).FindAllString(body, -1) {
+		if !strings.Contains(m, `rel="noopener noreferrer nofollow"`) {
+			t.Errorf("a link of the service: %s", m)
+		}
+	}
+	wantTexts(t, s.get(t, "/catalog?q=star", http.StatusOK), "No listing fits.", "Outlets: Morning <i>Star</i>")
+	records, err := csv.NewReader(strings.NewReader(s.get(t, "/catalog.csv?q=hyperlink", http.StatusOK))).ReadAll()
+	fatal(t, err)
+	if got := records[1][1]; got != `'=HYPERLINK("http://evil")` {
+		t.Errorf("a formula in the CSV is %q", got)
+	}
+}
+
+// TestAnEmptyCatalogIsShown has no listing, no price and no tag: a list that was never read
+// is not an empty one.
+func TestAnEmptyCatalogIsShown(t *testing.T) {
+	t.Parallel()
+	wantTexts(t, newSite(t, "unread.sql").get(t, "/catalog", http.StatusOK), "No listing was found.", "not read", "missing scope products.read")
+	s := newSite(t)
+	wantTexts(t, s.get(t, "/catalog", http.StatusOK), "No listing", "streams: not known")
+	if got := s.csv(t, "/catalog.csv"); len(got) != 1 {
+		t.Errorf("the CSV has %d lines", len(got))
+	}
+}

@@ -1,0 +1,408 @@
+package explore
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"placementsync/internal/query"
+)
+
+// catalogView is the data of catalog.html.
+type catalogView struct {
+	State           *state
+	Problem, Advice string
+	Facets          []facetView
+	Spans           []spanView
+	Choosers        []chooser
+	Heads           []head
+	Rows            [][]field
+	// Sources says that listings were not read, are carried or not proven.
+	Sources string
+	// Outlets are some whose own name or address has the words of the search.
+	Outlets []field
+	// First and Last are the places of the rows in all that were found.
+	Total, First, Last int64
+	Previous, Next     string
+	CSV, Parquet       string
+	Clear              string
+	SQL, Program       string
+	// Order is the sort of the address, which a form would lose.
+	Order  string
+	Source []record
+}
+
+// facetView is a facet with its counts.
+type facetView struct {
+	Key, Label string
+	Values     []valueView
+	Chosen     int
+	// Few are the values before "more"; Cut says that there are more than were counted.
+	Few int
+	Cut bool
+}
+
+// valueView is one value of a facet: Value as the address has it.
+type valueView struct {
+	Value, Label string
+	N            int64
+	Chosen       bool
+}
+
+// spanView is a range in the form.
+type spanView struct{ Key, Label, Min, Max string }
+
+// chooser is a column that can be shown.
+type chooser struct {
+	Key, Label string
+	Shown      bool
+}
+
+// head is the head of a column; Link sorts by it.
+type head struct {
+	Label, Link, Sorted string
+	Numeric             bool
+}
+
+// field is one cell: Kind says how catalog.html writes it.
+type field struct {
+	Kind, Text, Link string
+	Null             bool
+}
+
+// patience is how long a page waits for the index before it says so.
+const patience = 4 * time.Second
+
+// showCatalog searches the listings.
+func showCatalog(v *visit) (reply, error) {
+	s, err := readState(v.URL.RawQuery)
+	view := catalogView{State: &s, Program: v.program, Clear: base + "/catalog", Order: s.order()}
+	if err != nil {
+		return view.refuse(v, err)
+	}
+	ix, err := v.snapshot.useIndex(v.Context(), patience)
+	if errors.Is(err, errNotReady) {
+		view.Problem, view.Advice = "The catalog of this snapshot is being prepared.", "The page loads again by itself."
+		view.Facets, view.Spans, view.Choosers = s.facetViews(counts{}), s.spanViews(), s.choosers()
+		return page{Title: "Catalog", Template: "catalog", Data: view, Status: http.StatusServiceUnavailable, Refresh: 2}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := countListings(v, ix, &s)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.readRows(v, ix)
+	if err != nil {
+		return nil, err
+	}
+	if view.Outlets, err = s.findOutlets(v); err != nil {
+		return nil, err
+	}
+	sources, err := v.db.Sources(v.Context(), query.Text("SELECT id FROM main.product_listings"), nil)
+	if err != nil {
+		return nil, err
+	}
+	view.Sources = query.DescribeSources(sources)
+	view.fill(c, ix, rows)
+	return page{Title: "Catalog", Template: "catalog", Data: view}, nil
+}
+
+// findOutlets finds outlets by the words of the search, also such as have no listing now.
+func (s *state) findOutlets(v *visit) ([]field, error) {
+	const most = 8
+	if len(s.words()) == 0 {
+		return nil, nil
+	}
+	b := &binder{values: map[string]string{}}
+	var where []string
+	for _, word := range s.words() {
+		where = append(where, "contains(lower(concat_ws(chr(10), name, website_url)), lower("+b.text(word)+"))")
+	}
+	found, err := v.run(fastQuery(fmt.Sprintf("SELECT id, coalesce(name, id) AS name FROM main.outlets%s ORDER BY name, id LIMIT %d", whereAll(where), most), b), b.values)
+	var outlets []field
+	for _, r := range found.Records {
+		outlets = append(outlets, field{Text: r["name"].Text, Link: outletLink(r["id"].Text)})
+	}
+	return outlets, err
+}
+
+// refuse shows what is wrong with an address, and the form, so that it can be corrected:
+// whoever must choose a currency first finds them there.
+func (view *catalogView) refuse(v *visit, err error) (reply, error) {
+	wrong, ok := errors.AsType[*statusError](err)
+	if !ok {
+		return nil, err
+	}
+	s, c := view.State, counts{}
+	possible := *s
+	possible.Ranges = maps.Clone(s.Ranges)
+	delete(possible.Ranges, "price")
+	if possible.Sort == "price" {
+		possible.Sort = "authority"
+	}
+	if ix, err := v.snapshot.useIndex(v.Context(), patience); err == nil && possible.check() == nil {
+		if c, err = countListings(v, ix, &possible); err != nil {
+			return nil, err
+		}
+	}
+	view.Problem, view.Advice = wrong.problem, wrong.advice
+	view.Facets, view.Spans, view.Choosers = s.facetViews(c), s.spanViews(), s.choosers()
+	return page{Title: "Catalog", Template: "catalog", Data: *view, Status: wrong.status}, nil
+}
+
+// sendCatalog answers with all rows of an address as a file.
+func sendCatalog(f query.Format) func(v *visit) (reply, error) {
+	return func(v *visit) (reply, error) {
+		s, err := readState(v.URL.RawQuery)
+		if err != nil {
+			return nil, err
+		}
+		q, values := s.plainQuery()
+		return download{Query: q, Values: values, Name: "catalog", Format: f}, nil
+	}
+}
+
+func (view *catalogView) fill(c counts, ix *index, rows []record) {
+	s := view.State
+	view.Total = c.Total
+	view.Facets, view.Spans, view.Choosers = s.facetViews(c), s.spanViews(), s.choosers()
+	for _, col := range s.shownColumns() {
+		view.Heads = append(view.Heads, s.head(col))
+	}
+	for _, r := range rows {
+		var fields []field
+		for _, col := range s.shownColumns() {
+			fields = append(fields, s.field(col, r, ix))
+		}
+		view.Rows = append(view.Rows, fields)
+	}
+	if len(rows) > 0 {
+		view.First = int64(s.Page-1)*pageRows + 1
+		view.Last = view.First + int64(len(rows)) - 1
+	}
+	at := *s
+	if s.Page > 1 {
+		at.Page = min(s.Page-1, max(1, int((c.Total+pageRows-1)/pageRows)))
+		view.Previous = at.link()
+	}
+	if view.Last > 0 && view.Last < c.Total {
+		at.Page = s.Page + 1
+		view.Next = at.link()
+	}
+	at.Page = 1
+	view.CSV, view.Parquet = base+"/catalog.csv?"+at.encode(), base+"/catalog.parquet?"+at.encode()
+	view.SQL = s.asSQL()
+}
+
+func (s *state) link() string { return base + "/catalog?" + s.encode() }
+
+// readRows reads the listings of a page, in its order.
+func (s *state) readRows(v *visit, ix *index) ([]record, error) {
+	b := &binder{values: map[string]string{}}
+	places, err := v.run(fastQuery(s.pageStatement(ix, b), b), b.values)
+	if err != nil || len(places.Records) == 0 {
+		return nil, err
+	}
+	var sources []string
+	for _, r := range places.Records {
+		sources = append(sources, r["source"].Text)
+	}
+	names := []string{"l.rowid AS source"}
+	for _, c := range s.shownColumns() {
+		for _, name := range c.plain {
+			if name != "price" && name != "tags" { // those are in the index
+				names = append(names, s.plainColumn(name, nil))
+			}
+		}
+	}
+	// A subquery lets DuckDB skip the blocks that hold none of the rows; a list does not.
+	picked := " IN (SELECT unnest([" + strings.Join(sources, ", ") + "]))"
+	found, err := v.run(query.Query{Name: "catalog", SQL: "SELECT " + strings.Join(names, ", ") + " FROM main.product_listings AS l WHERE l.rowid" + picked}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.addDerived(v, ix, found.Records, picked); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(found.Records, func(a, b record) int {
+		return slices.Index(sources, a["source"].Text) - slices.Index(sources, b["source"].Text)
+	})
+	return found.Records, nil
+}
+
+// addDerived sets tags and the lowest price in each currency beside what was read of a
+// listing.
+func (s *state) addDerived(v *visit, ix *index, rows []record, picked string) error {
+	names := []string{"d.source", "(SELECT s.tags FROM derived.tag_sets AS s WHERE s.code = d.tag) AS tags"}
+	for i, c := range ix.currencies() {
+		names = append(names, ix.price([]choice{c}, s.Chosen["tier"])+" AS from_"+strconv.Itoa(i))
+	}
+	prices, err := v.run(query.Query{Name: "catalog", SQL: "SELECT " + strings.Join(names, ", ") + " FROM derived.listings AS d WHERE d.source" + picked}, nil)
+	if err != nil {
+		return err
+	}
+	bySource := map[string]record{}
+	for _, r := range prices.Records {
+		bySource[r["source"].Text] = r
+	}
+	for _, r := range rows {
+		maps.Copy(r, bySource[r["source"].Text])
+	}
+	return nil
+}
+
+// facetViews sets the counts beside what is chosen. A chosen value that nothing has is
+// shown with none.
+func (s *state) facetViews(c counts) []facetView {
+	const few = 8
+	var views []facetView
+	for _, f := range facets() {
+		chosen := slices.Clone(s.Chosen[f.key])
+		view := facetView{Key: f.key, Label: f.label, Chosen: len(chosen), Few: few, Cut: len(c.Facets[f.key]) == mostValues}
+		for _, one := range c.Facets[f.key] {
+			at := slices.Index(chosen, one.choice)
+			if at >= 0 {
+				chosen = slices.Delete(chosen, at, at+1)
+			}
+			view.Values = append(view.Values, newValueView(f, one, at >= 0))
+		}
+		for _, missing := range chosen {
+			view.Values = append(view.Values, newValueView(f, count{missing, 0}, true))
+		}
+		// What is chosen stands first, where it can be taken back.
+		slices.SortStableFunc(view.Values, func(a, b valueView) int {
+			switch {
+			case a.Chosen == b.Chosen:
+				return int(min(1, max(-1, b.N-a.N)))
+			case a.Chosen:
+				return -1
+			}
+			return 1
+		})
+		views = append(views, view)
+	}
+	return views
+}
+
+func newValueView(f facet, c count, chosen bool) valueView {
+	label := c.Text
+	switch {
+	case c.Null:
+		label = "not stated"
+	case c.Text == "":
+		label = "empty text"
+	case f.key == "dofollow" && c.Text == "true":
+		label = "yes"
+	case f.key == "dofollow" && c.Text == "false":
+		label = "no"
+	}
+	return valueView{c.encode(), label, c.N, chosen}
+}
+
+func (s *state) spanViews() []spanView {
+	var views []spanView
+	for _, r := range spans() {
+		views = append(views, spanView{r.key, r.label, s.Ranges[r.key].Min, s.Ranges[r.key].Max})
+	}
+	return views
+}
+
+func (s *state) choosers() []chooser {
+	shown := s.shownColumns()
+	var all []chooser
+	for _, c := range columns() {
+		if c.key != "name" {
+			all = append(all, chooser{c.key, c.label, slices.ContainsFunc(shown, func(one column) bool { return one.key == c.key })})
+		}
+	}
+	return all
+}
+
+// head sorts by its column when it is chosen: numbers from above first, and the other way
+// round the second time.
+func (s *state) head(c column) head {
+	h := head{Label: c.label, Numeric: slices.Contains([]string{"authority", "ranking", "days", "price"}, c.key)}
+	_, single := s.currency()
+	if c.sort == "" || c.key == "price" && !single {
+		return h
+	}
+	next := *s
+	next.Page, next.Sort, next.Down = 1, c.key, c.key == "authority" || c.key == "ranking" || c.key == "created"
+	if s.Sort == c.key {
+		next.Down = !s.Down
+		h.Sorted = map[bool]string{true: "descending", false: "ascending"}[s.Down]
+	}
+	h.Link = next.link()
+	return h
+}
+
+// field is a cell of the table.
+func (s *state) field(c column, r record, ix *index) field {
+	value := r[c.plain[len(c.plain)-1]]
+	f := field{Kind: "text", Text: value.Text, Null: value.Null}
+	switch c.key {
+	case "name":
+		f.Kind, f.Link = "link", listingLink(r["id"].Text)
+		if value.Null {
+			f.Text, f.Null = r["id"].Text, false
+		}
+	case "outlet":
+		if f.Kind = "link"; !r["outlet_id"].Null {
+			f.Link = outletLink(r["outlet_id"].Text)
+		}
+	case "website":
+		f.Kind, f.Link = "web", webLink(value.Text)
+		if domain := domainOf(value.Text); domain != "" {
+			f.Text = domain
+		}
+	case "authority", "ranking":
+		f.Kind, f.Text = "number", groupDigits(value)
+	case "created":
+		f.Kind, f.Text = "moment", formatMoment(value)
+	case "tags":
+		f.Text = joinTexts(value.Text)
+	case "dofollow":
+		f.Text = map[string]string{"true": "yes", "false": "no"}[value.Text]
+	case "days":
+		f.Kind = "number"
+		if shortest := r["min_delivery_days"]; !shortest.Null && shortest.Text != value.Text {
+			f.Text, f.Null = shortest.String()+"–"+value.String(), false
+		}
+	case "price":
+		f.Kind, f.Text = "number", s.prices(r, ix)
+		f.Null = f.Text == ""
+	}
+	return f
+}
+
+// prices are the lowest ones of a listing, one for each currency that is asked for.
+func (s *state) prices(r record, ix *index) string {
+	var all []string
+	for i, c := range ix.currencies() {
+		if amount := r["from_"+strconv.Itoa(i)]; !amount.Null && fits(s.Chosen["currency"], c) {
+			name := c.Text
+			if c.Null {
+				name = "(currency not stated)"
+			}
+			all = append(all, fmt.Sprintf("%s %s", groupDigits(amount), name))
+		}
+	}
+	return strings.Join(all, " · ")
+}
+
+// joinTexts writes a list of texts, which a cell has as JSON, with commas.
+func joinTexts(list string) string {
+	var texts []string
+	if json.Unmarshal([]byte(list), &texts) != nil {
+		return list
+	}
+	return strings.Join(texts, ", ")
+}

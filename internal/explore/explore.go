@@ -1,0 +1,184 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"placementsync/internal/query"
+)
+
+// base is the path below which everything is served.
+const base = "/explore"
+
+// Config is what the pages need to know.
+type Config struct {
+	// Newest returns the version that readers see. It is called for each request. Its
+	// error is shown, and should say what to do.
+	Newest func() (Version, error)
+	// MemoryLimit is a size such as "512MB" and Threads a number, for all requests of
+	// a snapshot together. While a new snapshot takes over, the old one can have as
+	// much again.
+	MemoryLimit string
+	Threads     int
+	// Program is how a user calls the program, for the commands that pages show.
+	Program string
+	// Library returns the named queries. It is called for each request about them. Its error
+	// says which files were left out; the others can be asked. Defaults to the built-in ones.
+	Library func() (query.Library, error)
+	// Timeout is how long a page may take; a download gets a minute. Defaults to 20 seconds.
+	Timeout time.Duration
+	Log     *slog.Logger
+}
+
+// Version is a published version of the catalog.
+type Version struct {
+	// Run is the id of the run that made it, Catalog the path of its DuckDB file.
+	Run, Catalog string
+}
+
+// Explorer serves the pages.
+type Explorer struct {
+	cfg       Config
+	pool      *pool
+	templates templates
+	assets    map[string]asset
+}
+
+// route is one page.
+type route struct {
+	// path is below base, as http.ServeMux reads it.
+	path string
+	// tab is the entry of the navigation that is marked.
+	tab string
+	// show answers a request.
+	show func(v *visit) (reply, error)
+	// download marks what may take longer than a page.
+	download bool
+	// newest marks what reads the newest snapshot only.
+	newest bool
+}
+
+// routes are the pages, in the order of the code.
+func routes() []route {
+	return append(recordRoutes(), []route{
+		{path: "/catalog", tab: "Catalog", show: showCatalog, newest: true},
+		{path: "/catalog.csv", tab: "Catalog", show: sendCatalog(query.CSV), newest: true, download: true},
+		{path: "/catalog.parquet", tab: "Catalog", show: sendCatalog(query.Parquet), newest: true, download: true},
+		{path: "/snapshot", tab: "Snapshot", show: showSnapshot},
+	}...)
+}
+
+// tab is an entry of the navigation.
+type tab struct{ Name, Path string }
+
+func tabs() []tab {
+	return []tab{{"Catalog", base + "/catalog"}, {"Orders", base + "/orders"}, {"Campaigns", base + "/campaigns"}, {"Articles", base + "/articles"},
+		{"Profiles", base + "/profiles"}, {"Questions", base + "/questions"}, {"Snapshot", base + "/snapshot"}}
+}
+
+// New reads the assets. Nothing is opened before the first request.
+func New(cfg Config) (*Explorer, error) {
+	cfg.Timeout = cmp.Or(cfg.Timeout, 20*time.Second)
+	if cfg.Library == nil {
+		cfg.Library = func() (query.Library, error) { return query.Load("") }
+	}
+	parsed, err := parseTemplates()
+	if err != nil {
+		return nil, fmt.Errorf("read the pages: %w", err)
+	}
+	assets, err := readAssets()
+	if err != nil {
+		return nil, fmt.Errorf("read the pages: %w", err)
+	}
+	return &Explorer{cfg: cfg, pool: newPool(cfg), templates: parsed, assets: assets}, nil
+}
+
+// Close closes the snapshots. Requests must have ended.
+func (e *Explorer) Close() error { return e.pool.close() }
+
+// Handler serves the pages below /explore.
+func (e *Explorer) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range routes() {
+		mux.HandleFunc("GET "+base+r.path, func(w http.ResponseWriter, req *http.Request) { e.serve(w, req, r) })
+	}
+	for name, a := range e.assets {
+		mux.Handle("GET "+base+"/assets/"+name, a)
+	}
+	start := http.RedirectHandler(tabs()[0].Path, http.StatusSeeOther)
+	mux.Handle("GET "+base+"/{$}", start)
+	mux.Handle("GET "+base, start)
+	mux.HandleFunc("GET "+base+"/", func(w http.ResponseWriter, req *http.Request) {
+		e.serve(w, req, route{show: func(*visit) (reply, error) {
+			return nil, &statusError{http.StatusNotFound, "find no page at this address", "Choose one above."}
+		}})
+	})
+	return addHeaders(mux)
+}
+
+// policy lets a page load its own style and script and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+func addHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// serve answers one request with a page of its own snapshot, or with an error page. The
+// work ends when the browser goes away.
+func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
+	limit := e.cfg.Timeout
+	if r.download {
+		limit = max(limit, time.Minute)
+	}
+	ctx, cancel := context.WithTimeoutCause(req.Context(), limit, errTooSlow)
+	defer cancel()
+	v, err := e.begin(ctx, req, r)
+	if err == nil {
+		defer e.pool.release(v.snapshot, v.db)
+		var answer reply
+		if answer, err = r.show(v); err == nil {
+			err = answer.send(e, w, v)
+		}
+	}
+	switch {
+	case err == nil:
+	case req.Context().Err() != nil || errors.As(err, new(*sentError)):
+		e.cfg.Log.Debug("request ended early", "path", req.URL.Path, "error", err)
+	default:
+		if context.Cause(ctx) == errTooSlow {
+			err = fmt.Errorf("%w: %w", errTooSlow, err)
+		}
+		e.sendError(w, v, err)
+	}
+}
+
+// begin borrows the snapshot that the request is about.
+func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visit, error) {
+	v := &visit{Request: req.WithContext(ctx), route: r, program: e.cfg.Program, library: e.cfg.Library}
+	asOf := strings.TrimSpace(req.URL.Query().Get(asOfKey))
+	if asOf != "" && r.newest {
+		return v, usageErr("refuse as_of: this page shows the newest snapshot only", "Remove as_of from the address.")
+	}
+	var err error
+	v.snapshot, v.db, err = e.pool.borrow(ctx, asOf)
+	return v, err
+}
+
+// asOfKey is the parameter of an address that names an earlier snapshot.
+const asOfKey = "as_of"

@@ -1,0 +1,154 @@
+package explore
+
+import (
+	"fmt"
+	"strings"
+
+	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
+)
+
+// fieldsView is a row of a table field by field.
+type fieldsView struct {
+	ID, Title string
+	// Folded tables wait behind their title.
+	Folded bool
+	Fields []fieldView
+	// Never are fields that never had a value.
+	Never string
+	// Gone is when the row vanished; empty: it is there.
+	Gone string
+}
+
+// fieldView is one field: what it is, since when, and what it was.
+type fieldView struct {
+	Label, About string
+	Now          datum
+	Since        string
+	Before       []stayView
+}
+
+// addFields reads the versions of the record from all its tables. The first table that
+// has it says when it came and went.
+func (b *recordBuilder) addFields(view *recordView) error {
+	begin, err := b.askPage(recordSQL.Render("begin", nil), nil)
+	if err != nil {
+		return err
+	}
+	view.Begin = clockOf(instantOf(begin.Records[0]["first_at"]))
+	for i, t := range b.kind.tables {
+		views, presence, err := b.readFields(t)
+		if err != nil {
+			return err
+		}
+		for j := range views {
+			views[j].ID, views[j].Folded = fmt.Sprintf("fields-%d-%d", i, j), len(view.Fields) > 0 && !t.open
+			view.Fields = append(view.Fields, views[j])
+		}
+		if len(presence) == 0 || view.First != "" || t.name != "" {
+			continue
+		}
+		view.First = clockOf(presence[0].from)
+		if last := presence[len(presence)-1]; !last.isOpen() {
+			view.Gone = clockOf(last.to)
+			if view.Evidence, err = b.readEvidence(t.table); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readFields shows the rows of one table; presence is when the first of them was there.
+func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence []stay, err error) {
+	columns, err := b.askPage(recordSQL.Render("columns", nil), map[string]string{"table": t.table})
+	if err != nil || len(columns.Records) == 0 {
+		return nil, nil, err
+	}
+	names := make([]string, len(columns.Records))
+	about := map[string]string{}
+	for i, r := range columns.Records {
+		name := r["column_name"].Text
+		names[i], about[name] = warehouse.Quote(name), meaningOf(r["comment"].Text)
+	}
+	// A record that changed more often shows its newest versions.
+	versions, err := b.askPage(recordSQL.Render("versions", warehouse.Values{"table": warehouse.Name(t.table), "key": warehouse.Name(t.key),
+		"columns": warehouse.SQL(strings.Join(names, ", ")), "most": mostRecords}), map[string]string{"id": b.id})
+	if query.IsMissing(err) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	ids, records := groupRecords(versions.Records, func(r record) string { return r["id"].Text })
+	for _, id := range ids {
+		v, there := b.buildFields(t, versions.Columns, records[id], about)
+		if presence == nil {
+			presence = there
+		}
+		views = append(views, v)
+	}
+	return views, presence, nil
+}
+
+// buildFields shows one record by its versions.
+func (b *recordBuilder) buildFields(t fieldTable, columns []query.Column, versions []record, about map[string]string) (v fieldsView, presence []stay) {
+	v.Title = t.title
+	if t.name != "" {
+		v.Title += ": " + clipText(versions[len(versions)-1][t.name].String(), longText)
+	}
+	presence = staysOf(versions, "")
+	v.Gone = clockOf(presence[len(presence)-1].to)
+	var never []string
+	for _, r := range rolesOf(columns, false) {
+		if r.Name == "valid_from" || r.Name == "valid_to" {
+			continue
+		}
+		spans := staysOf(versions, r.Name)
+		if len(spans) == 1 && spans[0].value.Null {
+			never = append(never, strings.ReplaceAll(r.Name, "_", " "))
+			continue
+		}
+		f := fieldView{Label: labelOf(r.Name), About: about[r.Name]}
+		for i := len(spans) - 1; i >= 0; i-- {
+			s := spans[i]
+			d := r.showField(s.value, b.links)
+			if i == len(spans)-1 {
+				f.Now, f.Since = d, clockOf(s.from)
+				continue
+			}
+			f.Before = append(f.Before, stayView{d, clockOf(s.from), clockOf(s.to)})
+		}
+		v.Fields = append(v.Fields, f)
+	}
+	v.Never = strings.Join(never, ", ")
+	return v, presence
+}
+
+// showField shows a value of a field, which has more room than a column of a table.
+func (r columnRole) showField(v cell, l links) datum {
+	const most = 5000
+	d := buildDatum(r.Column, v)
+	if d.Class == "w" {
+		d.Text = clipText(v.Text, most)
+	}
+	if r.id == r.Name && !v.Null {
+		d.Link = l.linkRecord(r.kind, v.Text)
+	}
+	return d
+}
+
+// meaningOf is the comment of a column without where the service describes it.
+func meaningOf(comment string) string {
+	text, _, _ := strings.Cut(comment, " Spec ")
+	return text
+}
+
+// readEvidence says how it is known that the record vanished.
+func (b *recordBuilder) readEvidence(table string) (string, error) {
+	a, err := b.askPage(recordSQL.Render("vanished", nil), map[string]string{"table": table, "id": b.id})
+	if err != nil || len(a.Records) == 0 {
+		return "", err
+	}
+	return a.Records[0]["evidence"].Text, nil
+}

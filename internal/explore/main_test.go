@@ -1,0 +1,204 @@
+package explore_test
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"placementsync/internal/explore"
+	"placementsync/internal/query"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// night is the time of the only snapshot of the fixtures, run its run.
+var night = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
+
+const run = "20261101T020000Z"
+
+// newCatalog makes a DuckDB file as the warehouse does, with every table and view. The
+// rows are those of files of testdata; one without valid_from begins at night.
+func newCatalog(t testing.TB, fixtures ...string) string {
+	t.Helper()
+	tables := stream.Tables(stream.All())
+	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "512MB", Threads: 1, Tables: tables})
+	fatal(t, err)
+	d, err := w.Begin(t.Context(), run, night)
+	fatal(t, err)
+	t.Cleanup(func() { fatal(t, d.Discard()) })
+	var statements []string
+	for _, table := range tables {
+		for _, schema := range []string{"main", "past"} {
+			name := schema + "." + warehouse.Quote(table.Name)
+			statements = append(statements,
+				fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT %s", name, warehouse.Literal(night.Format(time.RFC3339Nano))),
+				fmt.Sprintf("ALTER TABLE %s ALTER row_hash SET DEFAULT 0", name))
+		}
+	}
+	statements = append(statements, "INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ("+warehouse.Literal(run)+", TIMESTAMPTZ '2026-11-01 02:00:00+00', 'complete')")
+	for _, name := range fixtures {
+		text, err := os.ReadFile(filepath.Join("testdata", name))
+		fatal(t, err)
+		statements = append(statements, string(text))
+	}
+	fatal(t, d.Atomically(t.Context(), statements))
+	fatal(t, d.Exec(t.Context(), "CHECKPOINT"))
+	data, err := os.ReadFile(filepath.Join(d.Dir, warehouse.CatalogFile))
+	fatal(t, err)
+	path := filepath.Join(t.TempDir(), "catalog.duckdb")
+	fatal(t, os.WriteFile(path, data, 0o600))
+	return path
+}
+
+func fatal(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// site is the pages of a catalog on a real server.
+type site struct {
+	*httptest.Server
+	mu      sync.Mutex
+	version explore.Version
+	log     strings.Builder
+}
+
+// newSite serves the pages of a catalog with the rows of files of testdata.
+func newSite(t testing.TB, fixtures ...string) *site {
+	t.Helper()
+	return newSiteOf(t, newCatalog(t, fixtures...))
+}
+
+func newSiteOf(t testing.TB, catalog string) *site {
+	t.Helper()
+	s := &site{version: explore.Version{Run: run, Catalog: catalog}}
+	pages, err := explore.New(explore.Config{Newest: s.newest, MemoryLimit: "512MB", Threads: 2, Program: "placementsync query",
+		Log: slog.New(slog.NewTextHandler(s, nil))})
+	fatal(t, err)
+	s.Server = httptest.NewServer(pages.Handler())
+	t.Cleanup(func() {
+		s.Close()
+		fatal(t, pages.Close())
+	})
+	return s
+}
+
+// Write collects the log.
+func (s *site) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.Write(p)
+}
+
+// logged is the log so far.
+func (s *site) logged() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.String()
+}
+
+func (s *site) newest() (explore.Version, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.version.Catalog == "" {
+		return s.version, errors.New("open catalog: nothing is published yet: start a night with placementsync run")
+	}
+	return s.version, nil
+}
+
+// publish lets the pages see another version.
+func (s *site) publish(v explore.Version) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version = v
+}
+
+// fetch asks for a path below /explore.
+func (s *site) fetch(ctx context.Context, path string) (*http.Response, string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/explore"+path, nil)
+	if err != nil {
+		return nil, "", err
+	}
+	client := *s.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	res, err := client.Do(r)
+	if err != nil {
+		return nil, "", err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return res, string(body), err
+}
+
+// get asks for a page and wants a status.
+func (s *site) get(t testing.TB, path string, status int) string {
+	t.Helper()
+	res, body, err := s.fetch(t.Context(), path)
+	fatal(t, err)
+	if res.StatusCode != status {
+		t.Fatalf("%s answered %d, want %d:\n%s\n%s", path, res.StatusCode, status, textOf(body), s.logged())
+	}
+	return body
+}
+
+// csv asks for a download and returns its records.
+func (s *site) csv(t testing.TB, path string) [][]string {
+	t.Helper()
+	records, err := csv.NewReader(strings.NewReader(s.get(t, path, http.StatusOK))).ReadAll()
+	fatal(t, err)
+	return records
+}
+
+// sql asks the catalog, as placementsync query does, and returns the records of the CSV.
+func (s *site) sql(t testing.TB, text string) [][]string {
+	t.Helper()
+	db, err := query.Open(t.Context(), s.version.Catalog, query.Options{MemoryLimit: "512MB", Threads: 1})
+	fatal(t, err)
+	defer db.Close()
+	var out strings.Builder
+	_, err = db.Run(t.Context(), query.Text(text), nil, query.NewSpreadsheetWriter(&out))
+	fatal(t, err)
+	records, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
+	fatal(t, err)
+	return records
+}
+
+var (
+	tags   = regexp.MustCompile(`(?s)<head>.*</head>|<[^>]*>`)
+	blanks = regexp.MustCompile(`\s+`)
+)
+
+// textOf is what a page says, without its tags.
+func textOf(body string) string {
+	return strings.TrimSpace(html.UnescapeString(blanks.ReplaceAllString(tags.ReplaceAllString(body, " "), " ")))
+}
+
+// wantTexts wants a page to say each of some texts.
+func wantTexts(t testing.TB, body string, texts ...string) {
+	t.Helper()
+	said := textOf(body)
+	for _, text := range texts {
+		if !strings.Contains(said, text) {
+			t.Errorf("the page does not say %q:\n%s", text, said)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package explore_test
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/explore"
+	"placementsync/internal/query"
+)
+
+// TestOwnQuestionsAreAskedInTheSandbox: a user's files are listed and answered, stopped
+// when they take too long, refused when they would write, and their texts are texts.
+func TestOwnQuestionsAreAskedInTheSandbox(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"hostile": "-- title: <script>alert(1)</script>\n-- about: <img src=x>\n-- param: least COUNT REQUIRED -- <b>least</b>\nSELECT name, '</td><script>' AS \"<u>head</u>\" FROM product_listings WHERE coalesce(domain_authority, 0) >= $least ORDER BY id",
+		"slow":    "-- title: Slow\nSELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3",
+		"writing": "-- title: Writing\nDROP TABLE product_listings",
+		"reading": "-- title: Reading\nSELECT * FROM read_text('/etc/passwd')",
+		"twice":   "-- title: Twice\nSELECT 1 AS a, 2 AS a",
+		"faulty":  "-- title: Faulty\n-- param: x\nSELECT $x",
+		"long":    "-- title: Long\nSELECT i AS n, 'x' || i AS text FROM range(2500) AS t(i) ORDER BY i",
+	} {
+		fatal(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
+	}
+	s := &site{version: explore.Version{Run: run, Catalog: newCatalog(t, "records.sql")}}
+	pages, err := explore.New(explore.Config{Newest: s.newest, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
+		Library: func() (query.Library, error) { return query.Load(dir) }, Timeout: 3 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil))})
+	fatal(t, err)
+	s.Server = httptest.NewServer(pages.Handler())
+	t.Cleanup(func() { s.Close(); fatal(t, pages.Close()) })
+
+	wantTexts(t, s.get(t, "/questions", http.StatusOK), "<script>alert(1)</script> own", "Price by segment", "faulty.sql:2: state a parameter as name type default")
+	wantTexts(t, s.get(t, "/questions/hostile", http.StatusOK), "Fill in the form first: Least has no default.")
+	body := s.get(t, "/questions/hostile?p.least=50", http.StatusOK)
+	wantTexts(t, body, "1 row", "Guest post", "</td><script>", "<u>head</u>", "<b>least</b>")
+	for _, bad := range []string{"<script>alert", "<img", "<u>", "<b>"} {
+		if strings.Contains(body, bad) {
+			t.Errorf("the page has %s", bad)
+		}
+	}
+	wantTexts(t, s.get(t, "/questions/writing", http.StatusBadRequest), "refuse to write")
+	wantTexts(t, s.get(t, "/questions/reading", http.StatusBadRequest), "refuse to touch files")
+	wantTexts(t, s.get(t, "/questions/twice", http.StatusOK), `The answer has two columns of the name "a"`)
+	long := s.get(t, "/questions/long", http.StatusOK)
+	wantTexts(t, long, "2,500 rows; the table has the first 1,000, CSV and Parquet have all")
+	if rows := len(s.csv(t, "/questions/long/csv")); rows != 2501 {
+		t.Errorf("the CSV has %d lines", rows)
+	}
+	wantTexts(t, s.get(t, "/questions/slow", http.StatusServiceUnavailable), "The answer took too long and was stopped.")
+	s.get(t, "/questions/long", http.StatusOK)
+}

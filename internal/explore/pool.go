@@ -1,0 +1,225 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"placementsync/internal/query"
+)
+
+const (
+	// sessions is how many requests of a snapshot are answered side by side; more wait.
+	sessions = 4
+	// mostEarlier is how many earlier snapshots are open at a time.
+	mostEarlier = 2
+)
+
+// pool opens snapshots and lends them to requests: the newest, which changes when a
+// night is published, and some earlier ones.
+type pool struct {
+	cfg Config
+	// turn is held while the lists change or a snapshot opens.
+	turn    chan struct{}
+	newest  *snapshot
+	earlier []*snapshot // the last used one last
+}
+
+// snapshot is one open snapshot.
+type snapshot struct {
+	Run string
+	At  time.Time
+	// Earlier says that the address asked for it.
+	Earlier bool
+	// Outcome is how its run ended, Grades how sure its streams are, the least first.
+	Outcome string
+	Grades  []gradeCount
+
+	version   Version
+	asOf      string
+	file      os.FileInfo
+	db        *query.DB
+	idle      chan *query.DB
+	index     *index
+	makeIndex sync.Once
+	stopIndex context.CancelFunc
+	// borrowed counts its requests; dropped: the last one closes it.
+	borrowed int
+	dropped  bool
+}
+
+// gradeCount is how many streams have a grade.
+type gradeCount struct{ Grade, Streams string }
+
+func newPool(cfg Config) *pool { return &pool{cfg: cfg, turn: make(chan struct{}, 1)} }
+
+func (p *pool) lock(ctx context.Context) error {
+	select {
+	case p.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the snapshot: %w", ctx.Err())
+	}
+}
+
+func (p *pool) unlock() { <-p.turn }
+
+// borrow lends a snapshot, and a handle on it for one request. Both go back by release.
+func (p *pool) borrow(ctx context.Context, asOf string) (*snapshot, *query.DB, error) {
+	s, err := p.find(ctx, asOf)
+	if err != nil {
+		return nil, nil, err
+	}
+	select {
+	case db := <-s.idle:
+		return s, db, nil
+	case <-ctx.Done():
+		p.release(s, nil)
+		return nil, nil, fmt.Errorf("wait for a free connection: %w", ctx.Err())
+	}
+}
+
+// find opens the snapshot unless it is open, and counts the request in.
+func (p *pool) find(ctx context.Context, asOf string) (*snapshot, error) {
+	if err := p.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer p.unlock()
+	v, err := p.cfg.Newest()
+	if err != nil {
+		return nil, &statusError{503, err.Error(), ""}
+	}
+	file, err := os.Stat(v.Catalog)
+	if err != nil {
+		return nil, fmt.Errorf("open snapshot %s: %w", v.Run, err)
+	}
+	// A version that was made again has the run of the one before.
+	if s := p.newest; s != nil && (s.version != v || !os.SameFile(s.file, file)) {
+		p.dropAll()
+		p.cfg.Log.Info("snapshot replaced", "run", v.Run)
+	}
+	s := p.opened(asOf)
+	if s == nil {
+		if s, err = p.open(ctx, v, file, asOf); err != nil {
+			return nil, err
+		}
+		p.add(s)
+	}
+	s.borrowed++
+	return s, nil
+}
+
+// opened is the snapshot if it is open, which makes it the last used one.
+func (p *pool) opened(asOf string) *snapshot {
+	if asOf == "" {
+		return p.newest
+	}
+	i := slices.IndexFunc(p.earlier, func(s *snapshot) bool { return s.asOf == asOf })
+	if i < 0 {
+		return nil
+	}
+	s := p.earlier[i]
+	p.earlier = append(slices.Delete(p.earlier, i, i+1), s)
+	return s
+}
+
+func (p *pool) add(s *snapshot) {
+	if s.asOf == "" {
+		p.newest = s
+		return
+	}
+	if len(p.earlier) == mostEarlier {
+		p.drop(p.earlier[0])
+		p.earlier = slices.Delete(p.earlier, 0, 1)
+	}
+	p.earlier = append(p.earlier, s)
+}
+
+func (p *pool) open(ctx context.Context, v Version, file os.FileInfo, asOf string) (*snapshot, error) {
+	db, err := query.Open(ctx, v.Catalog, query.Options{MemoryLimit: p.cfg.MemoryLimit, Threads: p.cfg.Threads, AsOf: asOf, Sessions: sessions})
+	if err != nil {
+		return nil, err
+	}
+	s := &snapshot{version: v, asOf: asOf, file: file, db: db, idle: make(chan *query.DB, sessions)}
+	if err := s.readFacts(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open snapshot %s: %w", v.Run, err), db.Close())
+	}
+	for _, one := range db.Sessions() {
+		s.idle <- one
+	}
+	return s, nil
+}
+
+// readFacts reads what the foot of every page says.
+func (s *snapshot) readFacts(ctx context.Context) error {
+	text, err := statements.ReadFile("sql/facts.sql")
+	if err != nil {
+		return err
+	}
+	facts, err := collect(ctx, s.db, query.Text(string(text)), nil)
+	if err != nil {
+		return err
+	}
+	_, s.Earlier = s.db.AsOf()
+	for _, r := range facts.Records {
+		s.Run, s.Outcome = r["run_id"].Text, r["outcome"].Text
+		if s.At, err = time.Parse(time.RFC3339Nano, r["snapshot_at"].Text); err != nil {
+			return fmt.Errorf("read mart.snapshot: %w", err)
+		}
+		if !r["grade"].Null {
+			s.Grades = append(s.Grades, gradeCount{r["grade"].Text, r["streams"].Text})
+		}
+	}
+	return nil
+}
+
+// release ends a request.
+func (p *pool) release(s *snapshot, db *query.DB) {
+	if db != nil {
+		s.idle <- db
+	}
+	p.turn <- struct{}{}
+	defer p.unlock()
+	s.borrowed--
+	p.closeUnused(s)
+}
+
+// drop takes a snapshot out of use: it closes with its last request.
+func (p *pool) drop(s *snapshot) {
+	s.dropped = true
+	p.closeUnused(s)
+}
+
+func (p *pool) dropAll() {
+	if p.newest != nil {
+		p.drop(p.newest)
+	}
+	for _, s := range p.earlier {
+		p.drop(s)
+	}
+	p.newest, p.earlier = nil, nil
+}
+
+func (p *pool) closeUnused(s *snapshot) {
+	if !s.dropped || s.borrowed > 0 {
+		return
+	}
+	if s.index != nil {
+		s.stopIndex()
+		<-s.index.done
+	}
+	if err := s.db.Close(); err != nil {
+		p.cfg.Log.Warn("snapshot not closed", "run", s.Run, "error", err)
+	}
+}
+
+func (p *pool) close() error {
+	p.turn <- struct{}{}
+	defer p.unlock()
+	p.dropAll()
+	return nil
+}

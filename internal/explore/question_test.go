@@ -1,0 +1,88 @@
+package explore_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/query"
+)
+
+// testQuestionsAreListed: every named query has a page that can be opened.
+func testQuestionsAreListed(t *testing.T, s *site) {
+	body := s.get(t, "/questions", http.StatusOK)
+	all, err := query.List()
+	fatal(t, err)
+	for _, q := range all {
+		wantLinks(t, body, "/explore/questions/"+q.Name)
+		wantTexts(t, body, q.Title)
+		wantTexts(t, s.get(t, "/questions/"+q.Name, http.StatusOK), q.Title)
+	}
+	s.get(t, "/questions/none", http.StatusNotFound)
+}
+
+// testQuestionsAnswerAsSQLDoes compares the table of a page and its CSV with the query.
+func testQuestionsAnswerAsSQLDoes(t *testing.T, s *site) {
+	const address = "/questions/price_by_segment?p.currency=USD&p.min_listings=1"
+	want := s.sql(t, `SELECT l.country, l.channel_type, l.placement_type, p.pricing_tier, p.currency, count(DISTINCT l.id), min(unit_amount)::DECIMAL(18,2)
+		FROM product_listings l JOIN product_listing_prices p ON p.product_listing_id = l.id WHERE p.currency = 'USD' AND unit_amount IS NOT NULL GROUP BY ALL ORDER BY ALL`)
+	got := s.csv(t, strings.Replace(address, "?", "/csv?", 1))
+	for i := range got {
+		got[i] = got[i][:7]
+	}
+	if diff := cmp.Diff(want[1:], got[1:]); diff != "" {
+		t.Errorf("the CSV differs from the SQL (-want +got):\n%s", diff)
+	}
+	body := s.get(t, address, http.StatusOK)
+	if rows := strings.Count(body, "<tr>") - 1; rows != len(want)-1 {
+		t.Errorf("the page has %d rows, the SQL %d", rows, len(want)-1)
+	}
+	wantTexts(t, body, "4 rows", "United States website article pro USD 1 80.50 80.50", "placementsync query price_by_segment --param currency=USD --param min_listings=1")
+	if strings.Contains(textOf(body), "EUR") && strings.Contains(body, "<td>EUR") {
+		t.Error("the parameter was not applied")
+	}
+}
+
+// testWrongParametersAreSaidAtTheForm: the form stays, and says what is wrong.
+func testWrongParametersAreSaidAtTheForm(t *testing.T, s *site) {
+	body := s.get(t, "/questions/price_by_segment?p.min_listings=few&p.currency=%3Cb%3E", http.StatusBadRequest)
+	wantTexts(t, body, "There is no answer: a parameter is wrong.", `parameter "min_listings": "few" is not a whole number from 0 on`)
+	if !strings.Contains(body, `value="few"`) || !strings.Contains(body, `aria-invalid="true"`) || strings.Contains(body, "<b>") {
+		t.Errorf("the form lost what was typed:\n%s", body)
+	}
+	wantTexts(t, s.get(t, "/questions/price_by_segment?p.colour=red", http.StatusBadRequest), `unknown parameter "colour"`)
+	wantTexts(t, s.get(t, "/questions/price_by_segment/csv?p.min_listings=few", http.StatusBadRequest), "is not a whole number")
+	wantTexts(t, s.get(t, "/questions/price_by_segment/xlsx", http.StatusBadRequest), "refuse the format")
+}
+
+// testQuestionsAsOf: the snapshot of the address answers, and downloads stay in it.
+func testQuestionsAsOf(t *testing.T, s *site) {
+	body := s.get(t, "/questions/price_by_segment?as_of=20261101T020000Z&p.currency=USD", http.StatusOK)
+	wantTexts(t, body, "1,100.00", "--as-of 20261101T020000Z")
+	if strings.Contains(body, "1,234.57") {
+		t.Error("the first snapshot has a price of the second")
+	}
+	wantLinks(t, body, "/explore/questions/price_by_segment/csv?as_of=20261101T020000Z&amp;p.currency=USD")
+	for _, row := range s.csv(t, "/questions/price_by_segment/csv?as_of=20261101T020000Z&p.currency=USD") {
+		if strings.Contains(strings.Join(row, ","), "1234.57") {
+			t.Error("the CSV has a price of the second snapshot")
+		}
+	}
+}
+
+// testQuestionsDraw: dates become a chart, texts bars, several currencies nothing.
+func testQuestionsDraw(t *testing.T, s *site) {
+	for _, c := range []struct{ path, has, lacks string }{
+		{"/questions/weekly_throughput?chart=started", `class="area"`, "No chart"},
+		{"/questions/payables_ageing", `class="share"`, `class="area"`},
+		{"/questions/price_by_segment", "No chart: the answer has several currencies.", `class="share"`},
+		{"/questions/price_by_segment?p.currency=EUR", "EUR", `class="share"`}, // one row
+	} {
+		body := s.get(t, c.path, http.StatusOK)
+		if !strings.Contains(body, c.has) || strings.Contains(body, c.lacks) {
+			t.Errorf("%s: want %s and no %s:\n%s", c.path, c.has, c.lacks, body)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package explore_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRecordsAndQuestions opens the pages of two small worlds, each made once.
+func TestRecordsAndQuestions(t *testing.T) {
+	t.Parallel()
+	for _, world := range []struct {
+		fixture string
+		tests   map[string]func(t *testing.T, s *site)
+	}{
+		{"records.sql", map[string]func(t *testing.T, s *site){
+			"a listing shows its history":  testListingShowsItsHistory,
+			"vanished records stay known":  testVanishedRecordsStayKnown,
+			"each record links the others": testEachRecordLinksTheOthers,
+			"records as they were":         testRecordsAsTheyWere,
+			"hostile texts stay texts":     testHostileTextsOfRecordsStayTexts,
+			"comments are in threads":      testTalkIsInThreads,
+			"lists find records":           testListsFindRecords,
+			"questions are listed":         testQuestionsAreListed,
+			"questions as of":              testQuestionsAsOf,
+			"questions draw":               testQuestionsDraw,
+		}},
+		{"listings.sql", map[string]func(t *testing.T, s *site){
+			"not read is not none":                  testNotReadIsNotNone,
+			"questions answer as SQL does":          testQuestionsAnswerAsSQLDoes,
+			"wrong parameters are said at the form": testWrongParametersAreSaidAtTheForm,
+		}},
+	} {
+		t.Run(world.fixture, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, world.fixture)
+			for name, test := range world.tests {
+				t.Run(name, func(t *testing.T) { test(t, s) })
+			}
+		})
+	}
+}
+
+// testListingShowsItsHistory compares prices, fields and lists with the fixture: what is,
+// since when, and what it was.
+func testListingShowsItsHistory(t *testing.T, s *site) {
+	body := s.get(t, "/listings/L1", http.StatusOK)
+	wantTexts(t, body, "Guest post", "Promised delivery 2 to 7 days", "In the snapshots since 2026-11-01 02:00 (the first one)",
+		"standard 1,234.567 USD 2026-11-02 02:00 1 earlier 1,100.00 USD 2026-11-01 02:00 to 2026-11-02 02:00",
+		"pro 80.50 USD 2026-11-01 02:00", // its position changed, its amount did not
+		"standard 90.00 EUR 2026-11-01 02:00",
+		"news since 2026-11-01 02:00", "politics 2026-11-01 02:00 to 2026-11-02 02:00",
+		"Domain authority 55 2026-11-02 02:00 1 earlier 40 2026-11-01 02:00 to 2026-11-02 02:00",
+		"Max delivery days 7 2026-11-03 02:00 1 earlier 9",
+		"Country Spain 2026-11-03 02:00 1 earlier – 2026-11-01 02:00 to 2026-11-03 02:00",
+		"Never had a value: ", "Did not fit",
+		"PO-17 2026-10-01 10:00 1,100.00 1,200.25 400.75 99.50 approved", // margin: 1200.25 - 700 - 99.50
+		"Ten facts Published 2026-10-01 10:00 2026-10-20 00:00 2026-10-12 10:00 11.0 7")
+	wantLinks(t, body, "/explore/outlets/O1", "/explore/orders/R1", "/explore/profiles/P1", "/explore/articles/A1", "https://www.morning.example/sample")
+	if svgs := strings.Count(body, `class="area"`); svgs != 2 {
+		t.Errorf("%d charts, want one for each currency", svgs)
+	}
+}
+
+// testVanishedRecordsStayKnown: what is gone has its page, with when and why.
+func testVanishedRecordsStayKnown(t *testing.T, s *site) {
+	body := s.get(t, "/listings/L2", http.StatusOK)
+	wantTexts(t, body, "Gone slot", "Vanished. The snapshots since 2026-11-03 02:00 UTC do not have it: absent from a proven walk.",
+		"70.00 USD gone since 2026-11-03 02:00", "PO-17")
+	wantTexts(t, s.get(t, "/outlets/O1", http.StatusOK), "No longer here", "Gone slot newsletter 2026-11-03 02:00")
+	before := s.get(t, "/listings/L2?as_of=2026-11-02", http.StatusOK)
+	if strings.Contains(textOf(before), "Vanished") {
+		t.Error("the listing had not vanished then")
+	}
+	wantTexts(t, s.get(t, "/listings/none", http.StatusNotFound), `find no listing with the id "none" in this snapshot`)
+}
+
+// testEachRecordLinksTheOthers drills down and back.
+func testEachRecordLinksTheOthers(t *testing.T, s *site) {
+	for _, c := range []struct {
+		path  string
+		texts []string
+		links []string
+	}{
+		{"/outlets/O1", []string{"Morning News", "Guest post website article yes 55 7 80.50 USD 1,234.567 USD", "website article", "Sponsored"}, []string{"/explore/listings/L1", "/explore/listings/L2", "/explore/orders/R1", "/explore/articles/A1", "https://www.morning.example/"}},
+		{"/orders/R1", []string{"Order PO-17", "1,300.25", "Sold item: Guest post", "Commission status approved 2026-11-02 02:00 1 earlier pending", "commission Guest post 99.50 no"}, []string{"/explore/profiles/P1", "/explore/listings/L1", "/explore/listings/L2", "/explore/outlets/O1", "/explore/articles/A1", "/explore/campaigns/C1"}},
+		{"/campaigns/C1", []string{"Autumn", "Published published 1", "Questionnaire", "Be read", "5,000.00"}, []string{"/explore/articles/A1", "/explore/profiles/P1", "/explore/outlets/O1"}},
+		{"/articles/A1", []string{"Ten facts", "Ann Author", "Writing 2026-10-02 10:00 10.0 no", "Published 2026-10-12 10:00 21.7 yes <b>at last</b>", "facts.docx", "12,345"},
+			[]string{"/explore/campaigns/C1", "/explore/orders/R1", "/explore/outlets/O1", "https://www.morning.example/ten-facts", "https://files.example/facts.docx"}},
+		{"/profiles/P1", []string{"Acme", "Be known since 2026-11-01 02:00", "PO-17 paid", "Autumn active"}, []string{"/explore/orders/R1", "/explore/campaigns/C1", "/explore/articles/A1", "https://acme.example"}},
+	} {
+		t.Run(c.path, func(t *testing.T) {
+			body := s.get(t, c.path, http.StatusOK)
+			wantTexts(t, body, c.texts...)
+			wantLinks(t, body, c.links...)
+		})
+	}
+}
+
+// testRecordsAsTheyWere: the snapshot of the address is that of all values and links.
+func testRecordsAsTheyWere(t *testing.T, s *site) {
+	body := s.get(t, "/listings/L1?as_of=20261101T020000Z", http.StatusOK)
+	wantTexts(t, body, "standard 1,100.00 USD 2026-11-01 02:00", "Domain authority 40 2026-11-01 02:00", "newest, 2026-11-03 02:00")
+	if said := textOf(body); strings.Contains(said, "1,234.567") || strings.Contains(said, "Spain") {
+		t.Errorf("the page of the first snapshot knows what came later:\n%s", said)
+	}
+	wantLinks(t, body, "/explore/outlets/O1?as_of=20261101T020000Z", "/explore/orders/R1?as_of=20261101T020000Z")
+	wantLinks(t, body, "/explore/catalog", "/explore/orders?as_of=20261101T020000Z")
+	wantLinks(t, s.get(t, "/orders?as_of=20261101T020000Z&q=acme", http.StatusOK), "?q=acme")
+	if !strings.Contains(body, `<option value="20261101T020000Z" selected>`) {
+		t.Error("the choice does not stand at the snapshot")
+	}
+}
+
+// testHostileTextsOfRecordsStayTexts: nothing of the service is markup, and only http and
+// https become links.
+func testHostileTextsOfRecordsStayTexts(t *testing.T, s *site) {
+	for _, path := range []string{"/listings/" + url.PathEscape("x/../y?#%"), "/listings/L1", "/articles/A1", "/outlets/O1"} {
+		body := s.get(t, path, http.StatusOK)
+		for _, bad := range []string{"<script>alert", "<img src=x", "<u>tag", "<i>draft", "<b>at last", "<b>many", `href="javascript:`, `href="data:`} {
+			if strings.Contains(body, bad) {
+				t.Errorf("%s has %s", path, bad)
+			}
+		}
+		for _, a := range regexp.MustCompile(`<a [^>]*href="https?:[^>]*>`).FindAllString(body, -1) {
+			if !strings.Contains(a, `rel="noopener noreferrer nofollow"`) {
+				t.Errorf("%s links to the service without care: %s", path, a)
+			}
+		}
+	}
+	wantTexts(t, s.get(t, "/listings/"+url.PathEscape("x/../y?#%"), http.StatusOK), "<script>alert(1)</script>", "<u>tag</u>")
+}
+
+// testNotReadIsNotNone: an empty section says when its streams were not read.
+func testNotReadIsNotNone(t *testing.T, s *site) {
+	said := textOf(s.get(t, "/listings/a", http.StatusOK))
+	if !strings.Contains(said, "missing scope orders.read") || strings.Contains(said, "Never ordered.") {
+		t.Errorf("orders were not read, and the page says:\n%s", said)
+	}
+	wantTexts(t, s.get(t, "/orders/R1", http.StatusNotFound), `find no order with the id "R1"`, "missing scope orders.read")
+}
+
+// testTalkIsInThreads: a reply stands behind what it answers.
+func testTalkIsInThreads(t *testing.T, s *site) {
+	said := textOf(s.get(t, "/articles/A1", http.StatusOK))
+	want := []string{"First <i>draft</i>", "A reply to the first", "Another"}
+	got := slices.Clone(want)
+	slices.SortFunc(got, func(a, b string) int { return strings.Index(said, a) - strings.Index(said, b) })
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the comments stand otherwise (-want +got):\n%s", diff)
+	}
+}
+
+// testListsFindRecords searches the lists of records.
+func testListsFindRecords(t *testing.T, s *site) {
+	for path, want := range map[string]string{
+		"/orders": "PO-17 Acme paid 2026-09-30 09:00 2026-10-01 10:00 1,300.25 2", "/orders?q=acme": "PO-17", "/orders?q=none": "Nothing was found.",
+		"/campaigns?q=AUTUMN": "Autumn Acme active", "/articles?q=ann+author": "Ten facts Published", "/profiles": "Acme https://acme.example 1 1",
+		"/profiles?q=%25": "Nothing was found.",
+	} {
+		wantTexts(t, s.get(t, path, http.StatusOK), want)
+	}
+}
+
+// wantLinks wants a page to link to each of some addresses.
+func wantLinks(t testing.TB, body string, addresses ...string) {
+	t.Helper()
+	for _, address := range addresses {
+		if !strings.Contains(body, `href="`+address+`"`) {
+			t.Errorf("the page does not link to %s", address)
+		}
+	}
+}

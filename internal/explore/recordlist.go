@@ -1,0 +1,50 @@
+package explore
+
+import (
+	"strings"
+
+	"placementsync/internal/query"
+)
+
+// listView is a list of all records of a kind.
+type listView struct {
+	Title, About, Search string
+	Table                *tableView
+	// Empty stands in place of rows; Sources says what was not read or not proven.
+	Empty, Sources string
+	AsOf           asOfView
+}
+
+// listLimit is how many records a list shows. The search narrows it.
+const listLimit = 200
+
+// searchKey is the text that a list is searched for.
+const searchKey = "q"
+
+// showRecords makes the function of the list of a kind of record.
+func showRecords(kind recordKind, about string) func(v *visit) (reply, error) {
+	return func(v *visit) (reply, error) {
+		b := &recordBuilder{visit: v, kind: kind, links: v.links()}
+		view := listView{Title: kind.label + "s", About: about, Search: strings.TrimSpace(v.URL.Query().Get(searchKey))}
+		values := map[string]string{"search": view.Search}
+		statement := b.queryOf(kind.sql.Render("list", nil), "search")
+		a, err := b.run(statement, values)
+		if err != nil {
+			return nil, err
+		}
+		sources, err := b.db.Sources(v.Context(), statement, values)
+		if err != nil {
+			return nil, err
+		}
+		view.Sources = query.DescribeSources(sources)
+		if len(a.Records) == 0 && (view.Sources == "" || view.Search != "") {
+			view.Empty = "Nothing was found."
+		}
+		a.Records = a.Records[:min(len(a.Records), listLimit)]
+		view.Table = buildTable(view.Title, a, b.links, true)
+		if view.AsOf, err = v.listSnapshots(); err != nil {
+			return nil, err
+		}
+		return page{Title: view.Title, Template: "records", Data: view}, nil
+	}
+}

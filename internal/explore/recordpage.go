@@ -1,0 +1,294 @@
+package explore
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
+)
+
+// recordKind is a kind of record that has a page, as data: which tables hold it and what
+// is linked to it.
+type recordKind struct {
+	// name is that of the page in addresses, label for people.
+	name, label string
+	sql         warehouse.SQLFile
+	// tables hold the record's own fields, the first of them the record itself.
+	tables   []fieldTable
+	sections []section
+}
+
+// fieldTable is a table whose rows a page shows field by field.
+type fieldTable struct {
+	// key is the column that names the page's record; of several rows, name tells them apart.
+	table, key, title, name string
+	// open tables are shown unfolded, as the first is.
+	open bool
+}
+
+// section is one question of a page.
+type section struct {
+	// statement of the page's SQL file; also the anchor on the page.
+	statement, title, about string
+	// empty says what no row means; without it an empty section is left out.
+	empty string
+	form  sectionForm
+	// bars is the column whose values get bars; empty: none.
+	bars string
+}
+
+// sectionForm is how the rows of a section are shown.
+type sectionForm int
+
+const (
+	asTable  sectionForm = iota
+	asStays              // one value a row, with valid_from and valid_to
+	asPrices             // amounts by tier and currency, with a chart
+	asTalk               // comments, one below the other
+)
+
+const (
+	// rowLimit is how many rows of a section a page shows.
+	rowLimit = 100
+	// mostVersions bounds what a page reads of a history, or of comments.
+	mostVersions = 20_000
+)
+
+// recordView is the page of one record.
+type recordView struct {
+	Kind, Label, ID, Title string
+	Facts                  []fact
+	// Gone says since when the record is not there, and Evidence how that is known.
+	Gone, Evidence string
+	// First is the first snapshot that has the record, Begin the first of all.
+	First, Begin string
+	Sections     []sectionView
+	Fields       []fieldsView
+	AsOf         asOfView
+}
+
+// fact is one line under the title.
+type fact struct {
+	Label string
+	datum
+}
+
+// sectionView is one answered question of a page.
+type sectionView struct {
+	ID, Title, About string
+	Table            *tableView
+	Spans            []stayView
+	Prices           []priceView
+	Talk             []remark
+	// Empty stands in place of rows. Sources says which tables behind the answer were not
+	// read, are carried or not proven.
+	Empty, Sources string
+	// More says that the page does not have all.
+	More string
+}
+
+// recordBuilder asks what a page of a record needs.
+type recordBuilder struct {
+	*visit
+	kind  recordKind
+	id    string
+	links links
+}
+
+// showRecord makes the function of the pages of a kind of record.
+func showRecord(kind recordKind) func(v *visit) (reply, error) {
+	return func(v *visit) (reply, error) {
+		b := &recordBuilder{visit: v, kind: kind, id: v.PathValue("id"), links: v.links()}
+		view, err := b.buildRecord()
+		if err != nil {
+			return nil, err
+		}
+		return page{Title: view.Title, Template: "record", Data: view}, nil
+	}
+}
+
+// links are those of the page's own snapshot.
+func (v *visit) links() links { return links{asOf: v.URL.Query().Get(asOfKey)} }
+
+// buildRecord makes the page of a record. No table may know its id.
+func (b *recordBuilder) buildRecord() (recordView, error) {
+	view := recordView{Kind: b.kind.name, Label: b.kind.label, ID: b.id}
+	head, err := b.askOfID("head", 1)
+	if err != nil {
+		return view, err
+	}
+	if len(head.Records) == 0 {
+		return view, b.missingErr()
+	}
+	if view.Title = head.Records[0]["title"].Text; view.Title == "" {
+		view.Title = b.kind.label + " " + b.id
+	}
+	view.Facts = factsOf(head, b.links)
+	if view.AsOf, err = b.listSnapshots(); err != nil {
+		return view, err
+	}
+	if err := b.addFields(&view); err != nil {
+		return view, err
+	}
+	for _, s := range b.kind.sections {
+		section, err := b.buildSection(s)
+		if err != nil {
+			return view, err
+		}
+		if section != nil {
+			view.Sections = append(view.Sections, *section)
+		}
+	}
+	return view, b.addRejects(&view)
+}
+
+// askPage runs a statement of a page. Its name says to DuckDB's errors where they are from.
+func (b *recordBuilder) askPage(statement warehouse.SQL, values map[string]string) (answer, error) {
+	return b.run(b.queryOf(statement, slices.Sorted(maps.Keys(values))...), values)
+}
+
+// queryOf is a statement of the program, with its parameters.
+func (b *recordBuilder) queryOf(statement warehouse.SQL, params ...string) query.Query {
+	q := query.Query{Name: "page of a " + b.kind.name, SQL: string(statement)}
+	for _, name := range params {
+		q.Params = append(q.Params, query.Param{Name: name, Type: "VARCHAR"})
+	}
+	return q
+}
+
+func (b *recordBuilder) askOfID(statement string, most int) (answer, error) {
+	return collectUpTo(b.Context(), b.db, b.queryOf(b.kind.sql.Render(statement, nil), "id"), map[string]string{"id": b.id}, most)
+}
+
+// factsOf are the values of the head, its title and what is not known left out.
+func factsOf(head answer, l links) []fact {
+	var facts []fact
+	for _, r := range rolesOf(head.Columns, true) {
+		d := r.showValue(head.Records[0], l, true)
+		if r.Name != "title" && !r.hidden && d.Text != unknown && d.Text != "" {
+			facts = append(facts, fact{labelOf(r.Name), d})
+		}
+	}
+	return facts
+}
+
+// buildSection answers one question; nil: there is nothing to say.
+func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
+	v := &sectionView{ID: s.statement, Title: s.title, About: s.about}
+	most := mostVersions
+	if s.form == asTable {
+		most = rowLimit
+	}
+	a, err := b.askOfID(s.statement, most)
+	if query.IsMissing(err) {
+		v.Empty = "This snapshot lacks a table that the question reads; the next night adds it."
+		return v, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if v.Sources, err = b.describeSources(s.statement); err != nil {
+		return nil, err
+	}
+	if len(a.Records) == 0 {
+		if v.Sources == "" { // what was not read is not none
+			v.Empty = s.empty
+		}
+		if v.Sources == "" && v.Empty == "" {
+			return nil, nil
+		}
+		return v, nil
+	}
+	if n := len(a.Records); s.form != asTable && a.Total > int64(n) {
+		v.More = fmt.Sprintf("Only %s of %s versions were read: a page holds no more.", groupDigits(n), groupDigits(a.Total))
+	}
+	switch s.form {
+	case asStays:
+		v.Spans = buildStays(a, b.links)
+	case asPrices:
+		v.Prices = buildPrices(a.Records, b.snapshot.At)
+	case asTalk:
+		v.Talk = buildTalk(a.Records)
+	default:
+		v.Table = buildTable(s.title, a, b.links, true)
+		addBars(v.Table, a.Records, s.bars)
+	}
+	return v, nil
+}
+
+// addRejects shows what of the record did not fit its columns.
+func (b *recordBuilder) addRejects(view *recordView) error {
+	var tables []string
+	for _, t := range b.kind.tables {
+		tables = append(tables, t.table)
+	}
+	a, err := b.askPage(recordSQL.Render("rejects", nil), map[string]string{"id": b.id, "tables": strings.Join(tables, ",")})
+	if err != nil || len(a.Records) == 0 {
+		return err
+	}
+	view.Sections = append(view.Sections, sectionView{ID: "rejects", Title: "Did not fit",
+		About: "Values of this record that did not fit their column in some night, as they were sent. The column is empty for as long as the value did not fit.",
+		Table: buildTable("Did not fit", a, b.links, false)})
+	return nil
+}
+
+// describeSources says which tables behind a statement were not read or not proven.
+func (b *recordBuilder) describeSources(statement string) (string, error) {
+	sources, err := b.db.Sources(b.Context(), b.queryOf(b.kind.sql.Render(statement, nil), "id"), map[string]string{"id": b.id})
+	return query.DescribeSources(sources), err
+}
+
+// missingErr says that nothing is known of the id, and whether what could know it was read.
+func (b *recordBuilder) missingErr() error {
+	sources, err := b.describeSources("head")
+	if err != nil {
+		return err
+	}
+	return &statusError{http.StatusNotFound, fmt.Sprintf("find no %s with the id %q in this snapshot", b.kind.name, b.id),
+		strings.TrimSpace("It may be of a later or an earlier snapshot. " + sources)}
+}
+
+// remark is one comment.
+type remark struct {
+	Author, Written, Edited, Text string
+	Reply                         bool
+}
+
+func buildTalk(records []record) []remark {
+	var talk []remark
+	for _, r := range records {
+		one := remark{Author: r["author"].String(), Written: clockOf(instantOf(r["written"])), Edited: clockOf(instantOf(r["edited"])),
+			Text: r["text"].Text, Reply: r["reply"].Text == "true"}
+		talk = append(talk, one)
+	}
+	return talk
+}
+
+// stayView is a value with the time in which it was so: an earlier one of a field, or an
+// entry of a list such as a tag.
+type stayView struct {
+	Value       datum
+	Since, Till string
+}
+
+// buildStays shows the entries of a list: those that are in it now come first.
+func buildStays(a answer, l links) []stayView {
+	column := a.Columns[0]
+	var now, was []stayView
+	labels, groups := groupRecords(a.Records, func(r record) string { return r[column.Name].Text })
+	for _, label := range labels {
+		for _, s := range staysOf(groups[label], column.Name) {
+			v := stayView{buildDatum(column, s.value), clockOf(s.from), clockOf(s.to)}
+			if s.isOpen() {
+				now = append(now, v)
+			} else {
+				was = append(was, v)
+			}
+		}
+	}
+	return append(now, was...)
+}

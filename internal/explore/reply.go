@@ -1,0 +1,268 @@
+package explore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"placementsync/internal/query"
+)
+
+// reply is what a page answers with.
+type reply interface {
+	send(e *Explorer, w http.ResponseWriter, v *visit) error
+}
+
+// page is an answer in the frame of all pages: assets/<Template>.html with Data.
+type page struct {
+	Title, Template string
+	Data            any
+	// Status is that of HTTP. Defaults to 200.
+	Status int
+	// Refresh is after how many seconds the browser loads the page again; 0: never.
+	Refresh int
+}
+
+// redirect sends the browser to another page.
+type redirect string
+
+func (to redirect) send(_ *Explorer, w http.ResponseWriter, v *visit) error {
+	http.Redirect(w, v.Request, string(to), http.StatusSeeOther)
+	return nil
+}
+
+// download is an answer as a file.
+type download struct {
+	Query  query.Query
+	Values map[string]string
+	// Name is that of the file, without its ending; Format is CSV or Parquet.
+	Name   string
+	Format query.Format
+}
+
+// sentError is what went wrong when the answer had begun: nothing more can be said of it
+// but that the connection breaks.
+type sentError struct{ err error }
+
+func (e *sentError) Error() string { return e.err.Error() }
+func (e *sentError) Unwrap() error { return e.err }
+
+func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
+	kind := map[query.Format]string{query.CSV: "text/csv; charset=utf-8", query.Parquet: "application/vnd.apache.parquet"}[d.Format]
+	if kind == "" {
+		return usageErr(fmt.Sprintf("refuse the format %q: a page can be had as csv or parquet", d.Format), "Change format in the address.")
+	}
+	begun := &begunWriter{w: w, begin: func() {
+		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", d.Name+"."+string(d.Format)))
+	}}
+	var err error
+	if d.Format == query.Parquet {
+		_, err = v.db.SendParquet(v.Context(), d.Query, d.Values, begun)
+	} else {
+		_, err = v.db.Run(v.Context(), d.Query, d.Values, query.NewSpreadsheetWriter(begun))
+	}
+	if err != nil && begun.begin == nil {
+		e.cfg.Log.Warn("download cut off", "path", v.URL.Path, "error", err)
+		panic(http.ErrAbortHandler) // a short file must not look whole
+	}
+	return err
+}
+
+// begunWriter sets the headers with the first bytes: an error before them has a page.
+type begunWriter struct {
+	w     http.ResponseWriter
+	begin func()
+}
+
+func (b *begunWriter) Write(p []byte) (int, error) {
+	if b.begin != nil {
+		b.begin()
+		b.begin = nil
+	}
+	return b.w.Write(p)
+}
+
+// frame is the data of layout.html.
+type frame struct {
+	page
+	Tab  string
+	Tabs []tab
+	// Snapshot is what the page was read from; nil: nothing could be read.
+	Snapshot *snapshot
+	// AsOf is that of the address, so that links can carry it.
+	AsOf string
+	// Newest is the address of the page in the newest snapshot.
+	Newest string
+}
+
+// Link is a link that stays in the snapshot of the page, if what it leads to has any but
+// the newest.
+func (f frame) Link(to string) string {
+	newestOnly := func(r route) bool { return r.newest && to == base+r.path }
+	if f.AsOf == "" || slices.ContainsFunc(routes(), newestOnly) {
+		return to
+	}
+	separator := "?"
+	if strings.Contains(to, "?") {
+		separator = "&"
+	}
+	return to + separator + url.Values{asOfKey: {f.AsOf}}.Encode()
+}
+
+func (p page) send(e *Explorer, w http.ResponseWriter, v *visit) error {
+	t := e.templates[p.Template]
+	if t == nil {
+		return fmt.Errorf("show the page: there is no template %q", p.Template)
+	}
+	f := frame{page: p, Tabs: tabs(), Tab: v.route.tab, Snapshot: v.snapshot, AsOf: v.URL.Query().Get(asOfKey), Newest: v.newestAddress()}
+	var text bytes.Buffer
+	if err := t.ExecuteTemplate(&text, "layout.html", f); err != nil {
+		return fmt.Errorf("show the page: %w", err)
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(max(p.Status, http.StatusOK))
+	if _, err := w.Write(text.Bytes()); err != nil {
+		return &sentError{err}
+	}
+	return nil
+}
+
+// statusError is an error with the status and the advice that its page shows.
+type statusError struct {
+	status int
+	// problem is verb first, advice is a sentence.
+	problem, advice string
+}
+
+func (e *statusError) Error() string { return e.problem }
+
+// usageErr says that an address asks for what cannot be.
+func usageErr(problem, advice string) error {
+	return &statusError{http.StatusBadRequest, problem, advice}
+}
+
+// missingErr says that the snapshot has no such record.
+func missingErr(kind, id string) error {
+	return &statusError{http.StatusNotFound, fmt.Sprintf("find no %s with the id %q in this snapshot", kind, id),
+		"It may be of a later or an earlier one, or its stream was never read: see Snapshot."}
+}
+
+var errTooSlow = errors.New("stop a page that takes too long")
+
+// sendError shows an error as a page.
+func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
+	shown, ok := errors.AsType[*statusError](err)
+	misuse, misused := errors.AsType[*query.UsageError](err)
+	switch {
+	case ok:
+	case misused:
+		shown = &statusError{http.StatusBadRequest, misuse.Error(), "Change the address or the form."}
+	case errors.Is(err, errTooSlow) || errors.Is(err, context.DeadlineExceeded):
+		shown = &statusError{http.StatusServiceUnavailable, errTooSlow.Error(), "Ask for less, or try again when the machine is less busy."}
+	case query.IsMissing(err):
+		shown = &statusError{http.StatusInternalServerError, err.Error(), "An earlier program made this snapshot: the next night adds what it lacks."}
+	default:
+		shown = &statusError{http.StatusInternalServerError, err.Error(), "placementsync verify says whether the file is damaged."}
+	}
+	if shown.status >= http.StatusInternalServerError {
+		e.cfg.Log.Error("page not shown", "path", v.URL.Path, "error", err)
+	}
+	p := page{Title: "Error", Template: "error", Status: shown.status,
+		Data: map[string]any{"Status": shown.status, "Problem": query.OnScreen(shown.problem), "Advice": shown.advice}}
+	if err := p.send(e, w, v); err != nil {
+		e.cfg.Log.Error("error page not shown", "path", v.URL.Path, "error", err)
+	}
+}
+
+// templates are the pages by name, each with the layout and the shared parts.
+type templates map[string]*template.Template
+
+func parseTemplates() (templates, error) {
+	files, err := assetFiles.ReadDir("assets")
+	if err != nil {
+		return nil, err
+	}
+	parsed := templates{}
+	for _, f := range files {
+		name, isPage := strings.CutSuffix(f.Name(), ".html")
+		if !isPage || name == "layout" || name == "parts" {
+			continue
+		}
+		t, err := template.New(name).Funcs(templateFuncs()).ParseFS(assetFiles, "assets/layout.html", "assets/parts.html", path.Join("assets", f.Name()))
+		if err != nil {
+			return nil, err
+		}
+		parsed[name] = t
+	}
+	return parsed, nil
+}
+
+// templateFuncs are what templates can call.
+func templateFuncs() template.FuncMap {
+	return template.FuncMap{
+		"num": groupDigits, "moment": formatMoment, "clock": formatClock, "web": webLink, "domain": domainOf,
+		"listingLink": listingLink, "outletLink": outletLink, "orderLink": orderLink, "campaignLink": campaignLink,
+		"articleLink": articleLink, "profileLink": profileLink, "questionLink": questionLink,
+		"pair": func(key string, value any) map[string]any { return map[string]any{"Key": key, "Value": value} },
+		"tone": toneOf, "words": func(name string) string { return strings.ReplaceAll(name, "_", " ") },
+		"asset": func(name string) string { return base + "/assets/" + name },
+	}
+}
+
+// groupDigits writes a number with thousands separators: digits as they are, none added,
+// none rounded away. Zeros that end a fraction go; NULL is a dash.
+func groupDigits(value any) string {
+	digits := fmt.Sprint(value)
+	sign := ""
+	if rest, ok := strings.CutPrefix(digits, "-"); ok {
+		sign, digits = "−", rest
+	}
+	whole, fraction, _ := strings.Cut(digits, ".")
+	if whole == "" || strings.Trim(whole+fraction, "0123456789") != "" {
+		return sign + digits
+	}
+	var b strings.Builder
+	b.WriteString(sign)
+	for i, d := range whole {
+		if i > 0 && (len(whole)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	if fraction = strings.TrimRight(fraction, "0"); fraction != "" {
+		b.WriteString("." + fraction + strings.Repeat("0", max(0, 2-len(fraction))))
+	}
+	return b.String()
+}
+
+// formatMoment writes an RFC 3339 time as people read it, UTC; other texts stay.
+func formatMoment(value any) string {
+	text := fmt.Sprint(value)
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return text
+	}
+	return formatClock(t)
+}
+
+func formatClock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
+
+// toneOf is the class of the tag of an outcome or a grade.
+func toneOf(word string) string {
+	switch word {
+	case "complete", "exact", "repaired":
+		return "good"
+	case "bounded":
+		return "fair"
+	}
+	return "poor"
+}

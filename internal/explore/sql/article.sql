@@ -1,0 +1,91 @@
+-- The page of an article.
+
+-- name: head
+WITH known AS (
+    SELECT 1 AS rank, id, name, campaign_id, status_name, expected_completion_date AS expected_at, live_url, draft_doc_url, brief_doc_url,
+        writer_first_name, writer_last_name, valid_from
+    FROM history.articles WHERE id = $id
+    UNION ALL
+    SELECT 2, id, name, campaign_id, NULL, NULL, live_url, draft_doc_url, brief_doc_url, writer_first_name, writer_last_name, valid_from
+    FROM history.campaign_articles WHERE id = $id
+    UNION ALL
+    SELECT 3, article_id, article_name, article_campaign_id, NULL, NULL, NULL, NULL, NULL, article_writer_first_name, article_writer_last_name, valid_from
+    FROM history.order_items WHERE article_id = $id
+),
+newest AS (SELECT * FROM known ORDER BY rank, valid_from DESC LIMIT 1)
+SELECT
+    coalesce(n.name, 'Article ' || n.id) AS title,
+    coalesce(a.status_name, n.status_name) AS status, a.status_since,
+    coalesce(g.name, n.campaign_id) AS campaign, n.campaign_id,
+    coalesce(a.profile_name, g.profile_name) AS profile, coalesce(a.profile_id, g.profile_id) AS profile_id,
+    a.outlet_name AS outlet, a.outlet_id,
+    nullif(trim(concat_ws(' ', n.writer_first_name, n.writer_last_name)), '') AS writer,
+    coalesce(a.expected_at, n.expected_at) AS expected,
+    coalesce(a.live_url, n.live_url) AS live_address,
+    coalesce(a.draft_doc_url, n.draft_doc_url) AS draft_address,
+    coalesce(a.brief_doc_url, n.brief_doc_url) AS brief_address
+FROM newest AS n
+LEFT JOIN mart.article_progress AS a ON a.article_id = n.id
+LEFT JOIN main.campaigns AS g ON g.id = coalesce(a.campaign_id, n.campaign_id);
+
+-- name: statuses
+SELECT
+    coalesce(name, prefix) AS status,
+    effective_at AS entered,
+    CAST((epoch_us(coalesce(lead(effective_at) OVER (ORDER BY effective_at, position), (SELECT snapshot_at FROM mart.snapshot))) - epoch_us(effective_at))
+        / 86400e6 AS DECIMAL(18, 1)) AS days_in_it,
+    lead(effective_at) OVER (ORDER BY effective_at, position) IS NULL AS present,
+    notes
+FROM main.article_statuses WHERE article_id = $id
+ORDER BY effective_at NULLS FIRST, position;
+
+-- name: announced
+-- Status changes as webhooks announced them.
+SELECT status_prefix AS status, effective_at AS effective, changed_at AS changed, received_at AS received, source
+FROM main.article_status_events WHERE article_id = $id ORDER BY coalesce(effective_at, changed_at, received_at), event_id;
+
+-- name: comments
+-- Comments with their replies behind them.
+WITH found AS (
+    SELECT c.*, coalesce(t.created_at, c.created_at) AS thread_at, coalesce(c.parent_comment_id, c.id) AS thread
+    FROM main.article_comments AS c
+    LEFT JOIN main.article_comments AS t ON t.article_id = c.article_id AND t.id = c.parent_comment_id
+    WHERE c.article_id = $id
+)
+SELECT author_name AS author, created_at AS written, CASE WHEN updated_at <> created_at THEN updated_at END AS edited, parent_comment_id IS NOT NULL AS reply, content AS text
+FROM found
+ORDER BY thread_at, thread, parent_comment_id IS NOT NULL, created_at, id;
+
+-- name: archived
+-- Comments of the article that webhooks reported changed or archived.
+SELECT e.topic, e.author_name AS author, e.updated_at AS changed, e.received_at AS received, e.content_text AS text
+FROM main.article_comment_events AS e
+WHERE e.topic <> 'comment.created' AND e.comment_id IN (SELECT id FROM history.article_comments WHERE article_id = $id)
+ORDER BY e.received_at, e.event_id;
+
+-- name: files
+SELECT coalesce(name, value, file_key, id) AS file, file_url AS address, mime_type AS type, size AS bytes, created_at AS created, deleted_at AS deleted
+FROM main.article_files WHERE article_id = $id ORDER BY position;
+
+-- name: items
+SELECT
+    coalesce(o.reference_number, i.order_id) AS "order", i.order_id,
+    i.product_name AS product, i.product_id, i.outlet_name AS outlet, i.outlet_id,
+    coalesce(i.date_paid, o.date_paid) AS paid, i.sale_price, i.commission_amount AS commission, i.commission_status
+FROM main.order_items AS i
+LEFT JOIN main.orders AS o ON o.id = i.order_id
+WHERE i.article_id = $id OR i.id IN (SELECT order_item_id FROM main.campaign_articles WHERE id = $id)
+ORDER BY i.id;
+
+-- name: addons
+SELECT 'add-on' AS kind, coalesce(name, id) AS what FROM main.campaign_article_addons WHERE article_id = $id
+UNION ALL
+SELECT 'included', concat_ws(', ', channel_type, placement_type) FROM main.campaign_article_includes WHERE article_id = $id
+ORDER BY 1, 2;
+
+-- name: list
+SELECT article_name AS article, article_id, status_name AS status, status_since, expected_at AS expected, campaign_name AS campaign, campaign_id,
+    profile_name AS profile, profile_id, outlet_name AS outlet, outlet_id, writer_name AS writer, live_url AS address
+FROM mart.article_progress
+WHERE contains(lower(concat_ws(' ', article_name, article_id, status_name, campaign_name, profile_name, outlet_name, writer_name)), lower($search))
+ORDER BY coalesce(status_since, started_at) DESC NULLS LAST, article_id;

@@ -1,0 +1,42 @@
+-- The page of a campaign.
+
+-- name: head
+SELECT
+    coalesce(c.name, 'Campaign ' || c.id) AS title,
+    coalesce(p.name, c.profile_name) AS profile, c.profile_id,
+    c.status, c.reference, c.target_date, c.budget, c.total_articles AS articles
+FROM history.campaigns AS c
+LEFT JOIN main.profiles AS p ON p.id = c.profile_id
+WHERE c.id = $id
+ORDER BY c.valid_from DESC LIMIT 1;
+
+-- name: counts
+SELECT coalesce(name, prefix, id) AS status, prefix, count AS articles
+FROM main.campaign_status_counts WHERE campaign_id = $id ORDER BY count DESC, 1;
+
+-- name: articles
+SELECT article_name AS article, article_id, status_name AS status, status_since, expected_at AS expected, writer_name AS writer,
+    outlet_name AS outlet, outlet_id, live_url AS address
+FROM mart.article_progress WHERE campaign_id = $id
+ORDER BY started_at NULLS LAST, article_id;
+
+-- name: items
+SELECT n.name AS product, n.product_id, n.outlet_name AS outlet, n.outlet_id, n.type, n.is_add_on AS add_on,
+    n.max_delivery_days AS days_promised, coalesce(o.reference_number, i.order_id) AS "order", i.order_id
+FROM main.profile_order_items AS n
+LEFT JOIN main.order_items AS i ON i.id = n.id
+LEFT JOIN main.orders AS o ON o.id = i.order_id
+WHERE n.campaign_id = $id
+ORDER BY n.name, n.id;
+
+-- name: questionnaire
+-- The questionnaire whose fields the page shows.
+SELECT id AS questionnaire FROM history.questionnaires WHERE campaign_id = $id ORDER BY valid_from DESC LIMIT 1;
+
+-- name: list
+SELECT c.name AS campaign, c.id AS campaign_id, coalesce(p.name, c.profile_name) AS profile, c.profile_id, c.status,
+    c.created_at AS created, c.target_date, c.budget, c.total_articles AS articles
+FROM main.campaigns AS c
+LEFT JOIN main.profiles AS p ON p.id = c.profile_id
+WHERE c.deleted_at IS NULL AND contains(lower(concat_ws(' ', c.name, c.reference, c.id, p.name, c.profile_name, c.status)), lower($search))
+ORDER BY c.created_at DESC NULLS LAST, c.id;

@@ -1,0 +1,158 @@
+-- The page of a listing: the placement that a product is sold as. Its id is that of the
+-- product, on both lists and in all that names a product.
+
+-- name: head
+WITH known AS (
+    SELECT 1 AS rank, name, outlet_id, outlet_name, website_url, country, state, city, channel_type, placement_type, domain_authority,
+        domain_ranking, is_do_follow, disclaimer, min_delivery_days, max_delivery_days, valid_from
+    FROM history.product_listings WHERE id = $id
+    UNION ALL
+    SELECT 2, name, outlet_id, outlet_name, website_url, country, state, city, NULL, NULL, NULL, NULL, NULL, NULL, min_delivery_days, max_delivery_days, valid_from
+    FROM history.outlet_listings WHERE id = $id
+    UNION ALL
+    SELECT 3, name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, min_delivery_days, max_delivery_days, valid_from
+    FROM history.products WHERE id = $id
+    UNION ALL
+    SELECT 4, product_name, outlet_id, outlet_name, outlet_website_url, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, valid_from
+    FROM history.order_items WHERE product_id = $id
+)
+SELECT
+    name AS title,
+    outlet_id,
+    outlet_name        AS outlet,
+    website_url        AS website,
+    concat_ws(', ', city, state, country) AS place,
+    channel_type,
+    placement_type,
+    domain_authority,
+    domain_ranking,
+    is_do_follow       AS do_follow,
+    disclaimer,
+    CASE
+        WHEN min_delivery_days = max_delivery_days THEN concat(min_delivery_days, ' days')
+        WHEN min_delivery_days IS NOT NULL AND max_delivery_days IS NOT NULL THEN concat(min_delivery_days, ' to ', max_delivery_days, ' days')
+        WHEN max_delivery_days IS NOT NULL THEN concat('up to ', max_delivery_days, ' days')
+        WHEN min_delivery_days IS NOT NULL THEN concat('from ', min_delivery_days, ' days')
+    END AS promised_delivery
+FROM known
+ORDER BY rank, valid_from DESC
+LIMIT 1;
+
+-- name: prices
+-- Each price of the listing from snapshot to snapshot. Several prices of one tier and
+-- currency are told apart by their order, which a list that changes may shift.
+WITH versions AS (
+    SELECT 1 AS rank, position, pricing_tier, currency, unit_amount, valid_from, valid_to
+    FROM history.product_listing_prices WHERE product_listing_id = $id
+    UNION ALL
+    SELECT 2, position, pricing_tier, currency, unit_amount, valid_from, valid_to
+    FROM history.outlet_listing_prices WHERE outlet_listing_id = $id
+    UNION ALL
+    SELECT 3, position, pricing_tier, currency, unit_amount, valid_from, valid_to
+    FROM history.product_prices WHERE product_id = $id
+),
+shown AS (SELECT * FROM versions WHERE rank = (SELECT min(rank) FROM versions)),
+borders AS (SELECT valid_from AS border FROM shown UNION SELECT valid_to FROM shown WHERE valid_to IS NOT NULL),
+spans AS (SELECT border AS valid_from, lead(border) OVER (ORDER BY border) AS valid_to FROM borders)
+SELECT
+    v.pricing_tier AS tier,
+    v.currency,
+    row_number() OVER (PARTITION BY s.valid_from, v.pricing_tier, v.currency ORDER BY v.position) AS nth,
+    v.unit_amount  AS amount,
+    s.valid_from,
+    s.valid_to
+FROM spans AS s
+JOIN shown AS v ON v.valid_from <= s.valid_from AND (v.valid_to IS NULL OR v.valid_to > s.valid_from)
+ORDER BY v.currency, v.pricing_tier, nth, s.valid_from;
+
+-- name: tags
+SELECT name AS tag, valid_from, valid_to FROM history.product_listing_tags WHERE product_listing_id = $id
+UNION ALL
+SELECT name, valid_from, valid_to FROM history.outlet_listing_tags
+WHERE outlet_listing_id = $id AND NOT EXISTS (SELECT 1 FROM history.product_listing_tags WHERE product_listing_id = $id)
+ORDER BY 1, 2;
+
+-- name: includes
+SELECT concat_ws(', ', channel_type, placement_type) AS included, valid_from, valid_to
+FROM history.product_listing_includes WHERE product_listing_id = $id ORDER BY 1, 2;
+
+-- name: links
+SELECT url, valid_from, valid_to FROM history.product_listing_example_links WHERE product_listing_id = $id
+UNION ALL
+SELECT url, valid_from, valid_to FROM history.product_example_links
+WHERE product_id = $id AND NOT EXISTS (SELECT 1 FROM history.product_listing_example_links WHERE product_listing_id = $id)
+ORDER BY 1, 2;
+
+-- name: channels
+SELECT channel_type, placement_type, is_do_follow AS do_follow, domain_authority, domain_ranking, disclaimer_name AS disclaimer, disclaimer_description AS disclaimer_text
+FROM main.outlet_listing_channels WHERE outlet_listing_id = $id ORDER BY position;
+
+-- name: orders
+SELECT
+    coalesce(o.reference_number, l.order_id) AS "order", l.order_id,
+    p.name AS profile, o.profile_id,
+    coalesce(o.created_at, l.created_at) AS ordered,
+    o.date_paid AS paid,
+    o.status,
+    l.quantity,
+    l.price
+FROM main.order_line_items AS l
+LEFT JOIN main.orders AS o ON o.id = l.order_id
+LEFT JOIN main.profiles AS p ON p.id = o.profile_id
+WHERE l.product_id = $id AND l.deleted_at IS NULL
+ORDER BY coalesce(o.created_at, l.created_at) DESC, l.order_id, l.position;
+
+-- name: items
+SELECT
+    coalesce(o.reference_number, i.order_id) AS "order", i.order_id,
+    coalesce(i.date_paid, o.date_paid) AS paid,
+    i.product_price AS list_price,
+    i.sale_price,
+    m.margin,
+    i.commission_amount AS commission,
+    i.commission_status,
+    i.commission_date_paid AS commission_paid,
+    m.is_refunded AS refunded
+FROM main.order_items AS i
+LEFT JOIN mart.order_item_margins AS m ON m.order_item_id = i.id
+LEFT JOIN main.orders AS o ON o.id = i.order_id
+WHERE i.product_id = $id AND i.deleted_at IS NULL
+ORDER BY coalesce(i.date_paid, o.date_paid) DESC NULLS LAST, i.id;
+
+-- name: delivery
+WITH live AS (
+    SELECT article_id, min(began_at) AS published_at FROM mart.article_stays WHERE status_prefix IN ('published', 'live') GROUP BY article_id
+)
+SELECT
+    a.article_name AS article, a.article_id,
+    a.status_name AS status,
+    a.order_paid_at AS paid,
+    a.expected_at AS expected,
+    l.published_at AS published,
+    CAST((epoch_us(l.published_at) - epoch_us(a.order_paid_at)) / 86400e6 AS DECIMAL(18, 1)) AS days_taken,
+    t.max_delivery_days AS days_promised,
+    a.live_url AS address
+FROM mart.article_progress AS a
+JOIN main.order_items AS i ON i.id = a.order_item_id
+LEFT JOIN live AS l ON l.article_id = a.article_id
+LEFT JOIN main.products AS t ON t.id = i.product_id
+WHERE i.product_id = $id
+ORDER BY a.order_paid_at DESC NULLS LAST, a.article_id;
+
+-- name: beside
+-- The prices are filtered before the join, which would otherwise hash all of them.
+WITH listed AS MATERIALIZED (
+    SELECT id, name, channel_type, placement_type, is_do_follow, domain_authority
+    FROM main.product_listings
+    WHERE id <> $id AND outlet_id = (SELECT arg_max(outlet_id, valid_from) FROM history.product_listings WHERE id = $id)
+),
+prices AS (
+    SELECT product_listing_id AS id, currency, min(unit_amount) AS lowest
+    FROM main.product_listing_prices WHERE product_listing_id IN (SELECT id FROM listed)
+    GROUP BY ALL
+)
+SELECT l.name AS listing, l.id AS listing_id, l.channel_type, l.placement_type, l.is_do_follow AS do_follow, l.domain_authority,
+    p.lowest AS lowest_price, p.currency
+FROM listed AS l
+LEFT JOIN prices AS p USING (id)
+ORDER BY l.name, l.id, p.currency;

@@ -1,0 +1,81 @@
+-- The page of an order.
+
+-- name: head
+SELECT
+    coalesce('Order ' || o.reference_number, 'Order ' || o.id) AS title,
+    p.name AS profile, o.profile_id,
+    o.status,
+    o.created_at AS ordered,
+    o.date_paid AS paid,
+    o.total,
+    o.checkout_link
+FROM history.orders AS o
+LEFT JOIN main.profiles AS p ON p.id = o.profile_id
+WHERE o.id = $id
+ORDER BY o.valid_from DESC LIMIT 1;
+
+-- name: lines
+SELECT
+    coalesce(l.name, t.name) AS product, l.product_id,
+    l.outlet_name AS outlet, l.outlet_id,
+    l.quantity, l.price, l.is_add_on AS add_on,
+    (SELECT string_agg(concat_ws(', ', n.channel_type, n.placement_type), '; ' ORDER BY n.position)
+        FROM main.order_line_item_includes AS n WHERE n.order_id = l.order_id AND n.line_position = l.position) AS includes,
+    l.deleted_at AS deleted
+FROM main.order_line_items AS l
+LEFT JOIN main.products AS t ON t.id = l.product_id
+WHERE l.order_id = $id
+ORDER BY l.position;
+
+-- name: items
+SELECT
+    i.product_name AS product, i.product_id,
+    i.outlet_name AS outlet, i.outlet_id,
+    i.product_price AS list_price, i.sale_price, i.vendor_cost, i.internal_cost, i.reseller_price,
+    i.commission_amount AS commission, m.margin,
+    m.is_refunded AS refunded, i.refund_date AS refunded_on, i.deleted_at AS deleted
+FROM main.order_items AS i
+LEFT JOIN mart.order_item_margins AS m ON m.order_item_id = i.id
+WHERE i.order_id = $id
+ORDER BY i.created_at, i.id;
+
+-- name: owed
+SELECT p.kind, p.product_name AS product, i.product_id, p.amount, p.is_settled AS settled, p.settled_at,
+    CASE p.kind WHEN 'commission' THEN i.commission_status END AS status
+FROM mart.payables AS p
+JOIN main.order_items AS i ON i.id = p.order_item_id
+WHERE p.order_id = $id
+ORDER BY p.is_settled, p.kind, p.order_item_id;
+
+-- name: articles
+SELECT
+    coalesce(a.article_name, i.article_name) AS article, coalesce(a.article_id, i.article_id) AS article_id,
+    a.campaign_name AS campaign, a.campaign_id,
+    i.product_name AS product, i.product_id,
+    a.status_name AS status, a.status_since, a.expected_at AS expected, a.writer_name AS writer, a.live_url AS address
+FROM main.order_items AS i
+LEFT JOIN mart.article_progress AS a ON a.order_item_id = i.id
+WHERE i.order_id = $id AND coalesce(a.article_id, i.article_id) IS NOT NULL
+ORDER BY a.started_at NULLS LAST, i.id;
+
+-- name: waiting
+-- Paid items of the order for which no article has begun.
+SELECT i.product_name AS product, i.product_id, i.outlet_name AS outlet, i.outlet_id, i.date_paid AS paid
+FROM main.order_items AS i
+WHERE i.order_id = $id AND i.article_id IS NULL AND i.deleted_at IS NULL AND i.is_refunded IS NOT TRUE AND i.refund_date IS NULL
+    AND i.id NOT IN (SELECT order_item_id FROM mart.article_progress WHERE order_item_id IS NOT NULL)
+ORDER BY i.id;
+
+-- name: list
+SELECT
+    coalesce(o.reference_number, o.id) AS "order", o.id AS order_id,
+    p.name AS profile, o.profile_id,
+    o.status, o.created_at AS ordered, o.date_paid AS paid, o.total,
+    count(l.order_id) AS items
+FROM main.orders AS o
+LEFT JOIN main.profiles AS p ON p.id = o.profile_id
+LEFT JOIN main.order_line_items AS l ON l.order_id = o.id AND l.deleted_at IS NULL
+WHERE o.deleted_at IS NULL
+    AND contains(lower(concat_ws(' ', o.reference_number, o.external_reference_number, o.id, p.name, o.status, o.name, o.email)), lower($search))
+GROUP BY ALL
+ORDER BY o.created_at DESC NULLS LAST, o.id;

@@ -1,0 +1,51 @@
+-- The page of a client profile.
+
+-- name: head
+SELECT coalesce(name, 'Profile ' || id) AS title, legal_company_name AS company, type, location, website_url AS website, drive_link AS drive
+FROM history.profiles WHERE id = $id ORDER BY valid_from DESC LIMIT 1;
+
+-- name: goals
+SELECT name AS goal, valid_from, valid_to FROM history.profile_primary_goals WHERE profile_id = $id ORDER BY 1, 2;
+
+-- name: orders
+SELECT coalesce(o.reference_number, k.order_id) AS "order", k.order_id, o.status, o.created_at AS ordered, o.date_paid AS paid, o.total,
+    (SELECT count(*) FROM main.order_line_items AS l WHERE l.order_id = k.order_id AND l.deleted_at IS NULL) AS items
+FROM (
+    SELECT id AS order_id FROM main.orders WHERE profile_id = $id
+    UNION
+    SELECT order_id FROM main.profile_orders WHERE profile_id = $id
+) AS k
+LEFT JOIN main.orders AS o ON o.id = k.order_id
+ORDER BY o.created_at DESC NULLS LAST, k.order_id;
+
+-- name: campaigns
+SELECT coalesce(c.name, k.campaign_id) AS campaign, k.campaign_id, c.status, c.created_at AS created, c.target_date, c.budget, c.total_articles AS articles
+FROM (
+    SELECT id AS campaign_id FROM main.campaigns WHERE profile_id = $id
+    UNION
+    SELECT campaign_id FROM main.profile_campaigns WHERE profile_id = $id
+) AS k
+LEFT JOIN main.campaigns AS c ON c.id = k.campaign_id
+ORDER BY c.created_at DESC NULLS LAST, k.campaign_id;
+
+-- name: items
+SELECT n.name AS product, n.product_id, n.outlet_name AS outlet, n.outlet_id, g.name AS campaign, n.campaign_id, n.type, n.is_add_on AS add_on,
+    n.max_delivery_days AS days_promised
+FROM main.profile_order_items AS n
+LEFT JOIN main.campaigns AS g ON g.id = n.campaign_id
+WHERE n.profile_id = $id
+ORDER BY n.name, n.id;
+
+-- name: articles
+SELECT article_name AS article, article_id, campaign_name AS campaign, campaign_id, status_name AS status, status_since, expected_at AS expected, live_url AS address
+FROM mart.article_progress WHERE profile_id = $id
+ORDER BY coalesce(status_since, started_at) DESC NULLS LAST, article_id;
+
+-- name: list
+SELECT p.name AS profile, p.id AS profile_id, p.type, p.location, p.website_url AS website,
+    (SELECT count(*) FROM main.orders AS o WHERE o.profile_id = p.id) AS orders,
+    (SELECT count(*) FROM main.campaigns AS c WHERE c.profile_id = p.id) AS campaigns,
+    p.updated_at AS updated
+FROM main.profiles AS p
+WHERE p.deleted_at IS NULL AND contains(lower(concat_ws(' ', p.name, p.legal_company_name, p.id, p.location, p.website_url)), lower($search))
+ORDER BY p.name, p.id;

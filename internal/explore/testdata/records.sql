@@ -1,0 +1,57 @@
+-- Three nights of a small world. One listing changed its price and its authority, one
+-- vanished; an order has a sold item whose article is in its second status.
+INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('20261102T020000Z', TIMESTAMPTZ '2026-11-02 02:00:00+00', 'complete'), ('20261103T020000Z', TIMESTAMPTZ '2026-11-03 02:00:00+00', 'complete');
+INSERT INTO meta.streams (run_id, stream, grade, reason)
+SELECT '20261103T020000Z', unnest(['product_listings', 'outlet_listings', 'products', 'outlets', 'outlet_products', 'orders', 'order_details', 'order_items', 'profiles', 'profile_orders',
+	'profile_order_items', 'profile_campaigns', 'campaigns', 'campaign_details', 'campaign_articles', 'campaign_status_counts', 'articles']), 'exact', 'the total held';
+INSERT INTO meta.streams (run_id, stream, grade, reason) VALUES ('20261103T020000Z', 'article_comments', 'skipped', 'missing scope comments.read');
+INSERT INTO meta.deletions (run_id, table_name, key, evidence) VALUES ('20261103T020000Z', 'product_listings', 'L2', 'absent from a proven walk');
+INSERT INTO meta.rejects (run_id, seq, table_name, key, column_name, raw, reason) VALUES ('20261102T020000Z', 1, 'product_listings', 'L1', 'domain_ranking', '"<b>many</b>"', 'not a whole number');
+
+INSERT INTO past.product_listings (id, name, outlet_id, outlet_name, website_url, channel_type, domain_authority, max_delivery_days, valid_from, valid_to, run_id) VALUES
+	('L1', 'Guest post', 'O1', 'Morning News', 'https://www.morning.example/', 'website', 40, 9, '2026-11-01 02:00:00+00', '2026-11-02 02:00:00+00', '20261102T020000Z'),
+	('L1', 'Guest post', 'O1', 'Morning News', 'https://www.morning.example/', 'website', 55, 9, '2026-11-02 02:00:00+00', '2026-11-03 02:00:00+00', '20261103T020000Z'),
+	('L2', 'Gone slot', 'O1', 'Morning News', 'https://www.morning.example/', 'newsletter', 55, 3, '2026-11-01 02:00:00+00', '2026-11-03 02:00:00+00', '20261103T020000Z');
+INSERT INTO main.product_listings (id, name, outlet_id, outlet_name, website_url, country, channel_type, placement_type, domain_authority, is_do_follow, disclaimer, min_delivery_days, max_delivery_days, valid_from) VALUES
+	('L1', 'Guest post', 'O1', 'Morning News', 'https://www.morning.example/', 'Spain', 'website', 'article', 55, true, 'Sponsored', 2, 7, '2026-11-03 02:00:00+00'),
+	('x/../y?#%', '<script>alert(1)</script>', 'O1', '"><img src=x onerror=alert(1)>', 'javascript:alert(1)', NULL, 'website', NULL, NULL, NULL, NULL, NULL, NULL, '2026-11-01 02:00:00+00');
+INSERT INTO past.product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier, valid_from, valid_to, run_id) VALUES
+	('L1', 1, 1100, 'USD', 'standard', '2026-11-01 02:00:00+00', '2026-11-02 02:00:00+00', '20261102T020000Z'),
+	('L1', 2, 80.5, 'USD', 'pro', '2026-11-01 02:00:00+00', '2026-11-02 02:00:00+00', '20261102T020000Z'),
+	('L2', 1, 70, 'USD', 'standard', '2026-11-01 02:00:00+00', '2026-11-03 02:00:00+00', '20261103T020000Z');
+INSERT INTO main.product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier, valid_from) VALUES
+	('L1', 1, 80.5, 'USD', 'pro', '2026-11-02 02:00:00+00'),
+	('L1', 2, 1234.567, 'USD', 'standard', '2026-11-02 02:00:00+00'),
+	('L1', 3, 90, 'EUR', 'standard', '2026-11-01 02:00:00+00');
+INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, valid_to, run_id) VALUES ('L1', 2, 'politics', '2026-11-01 02:00:00+00', '2026-11-02 02:00:00+00', '20261102T020000Z');
+INSERT INTO main.product_listing_tags (product_listing_id, position, name) VALUES ('L1', 1, 'news'), ('x/../y?#%', 1, '<u>tag</u>');
+INSERT INTO main.product_listing_includes (product_listing_id, position, channel_type, placement_type) VALUES ('L1', 1, 'newsletter', 'mention');
+INSERT INTO main.product_listing_example_links (product_listing_id, position, url) VALUES ('L1', 1, 'https://www.morning.example/sample'), ('L1', 2, 'javascript:alert(2)');
+INSERT INTO main.products (id, name, active, min_delivery_days, max_delivery_days) VALUES ('L1', 'Guest post', true, 2, 7);
+
+INSERT INTO main.outlets (id, name, website_url, country) VALUES ('O1', 'Morning News', 'https://www.morning.example/', 'Spain');
+INSERT INTO main.outlet_channels (id, outlet_id, channel_type, placement_type, is_do_follow, do_follow_links_allowed, do_follow_links_limit, domain_authority, disclaimer_name) VALUES ('K1', 'O1', 'website', 'article', true, true, 2, 55, 'Sponsored');
+INSERT INTO main.outlet_products (outlet_id, product_id, name, active) VALUES ('O1', 'L1', 'Guest post', true);
+INSERT INTO main.outlet_tags (outlet_id, position, name) VALUES ('O1', 1, 'news');
+
+INSERT INTO main.profiles (id, name, website_url) VALUES ('P1', 'Acme', 'https://acme.example');
+INSERT INTO main.profile_primary_goals (profile_id, position, name) VALUES ('P1', 1, 'Be known');
+INSERT INTO main.profile_orders (profile_id, order_id) VALUES ('P1', 'R1');
+INSERT INTO main.profile_campaigns (profile_id, campaign_id) VALUES ('P1', 'C1');
+INSERT INTO main.orders (id, profile_id, reference_number, status, total, date_paid, created_at) VALUES ('R1', 'P1', 'PO-17', 'paid', 1300.25, '2026-10-01 10:00:00+00', '2026-09-30 09:00:00+00');
+INSERT INTO main.order_line_items (order_id, position, id, product_id, name, quantity, price, outlet_id, outlet_name) VALUES ('R1', 1, 'I1', 'L1', 'Guest post', 1, 1200.25, 'O1', 'Morning News'), ('R1', 2, NULL, 'L2', 'Gone slot', 2, 50, 'O1', 'Morning News');
+INSERT INTO past.order_items (id, order_id, product_id, product_name, outlet_id, outlet_name, sale_price, commission_amount, commission_status, article_id, valid_from, valid_to, run_id) VALUES
+	('I1', 'R1', 'L1', 'Guest post', 'O1', 'Morning News', 1200.25, 99.5, 'pending', NULL, '2026-11-01 02:00:00+00', '2026-11-02 02:00:00+00', '20261102T020000Z');
+INSERT INTO main.order_items (id, order_id, product_id, product_name, product_price, outlet_id, outlet_name, sale_price, vendor_cost, commission_amount, commission_status, date_paid, article_id, article_name, article_campaign_id, valid_from) VALUES
+	('I1', 'R1', 'L1', 'Guest post', 1100, 'O1', 'Morning News', 1200.25, 700, 99.5, 'approved', '2026-10-01 10:00:00+00', 'A1', 'Ten facts', 'C1', '2026-11-02 02:00:00+00');
+INSERT INTO main.campaigns (id, name, profile_id, profile_name, status, budget, total_articles) VALUES ('C1', 'Autumn', 'P1', 'Acme', 'active', 5000, 1);
+INSERT INTO main.questionnaires (id, campaign_id, objectives, tone) VALUES ('Q1', 'C1', 'Be read', 'dry');
+INSERT INTO main.campaign_status_counts (campaign_id, id, name, prefix, count) VALUES ('C1', 's1', 'Published', 'published', 1);
+INSERT INTO main.campaign_articles (id, name, campaign_id, order_item_id, created_at) VALUES ('A1', 'Ten facts', 'C1', 'I1', '2026-10-02 10:00:00+00');
+INSERT INTO main.articles (id, name, campaign_id, product_id, profile_id, live_url, draft_doc_url, writer_first_name, writer_last_name, status_name, status_prefix, expected_completion_date) VALUES
+	('A1', 'Ten facts', 'C1', 'L1', 'P1', 'https://www.morning.example/ten-facts', 'data:text/html,x', 'Ann', 'Author', 'Published', 'published', '2026-10-20 00:00:00+00');
+INSERT INTO main.article_statuses (article_id, position, effective_at, name, prefix, notes) VALUES
+	('A1', 1, '2026-10-02 10:00:00+00', 'Writing', 'writing', NULL), ('A1', 2, '2026-10-12 10:00:00+00', 'Published', 'published', '<b>at last</b>');
+INSERT INTO main.article_comments (article_id, id, content, author_name, created_at, parent_comment_id) VALUES
+	('A1', 'k1', 'First <i>draft</i>', 'Ann', '2026-10-03 10:00:00+00', NULL), ('A1', 'k2', 'Another', 'Bob', '2026-10-04 10:00:00+00', NULL), ('A1', 'k3', 'A reply to the first', 'Bob', '2026-10-05 10:00:00+00', 'k1');
+INSERT INTO main.article_files (article_id, position, id, name, file_url, size) VALUES ('A1', 1, 'F1', 'facts.docx', 'https://files.example/facts.docx', 12345), ('A1', 2, 'F2', 'evil', 'javascript:alert(3)', 1);

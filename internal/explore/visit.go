@@ -1,0 +1,124 @@
+package explore
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"net/http"
+
+	"placementsync/internal/query"
+)
+
+//go:embed sql
+var statements embed.FS
+
+// mostRecords bounds what a page holds of one answer, whatever its SQL asks for.
+const mostRecords = 1000
+
+// visit is one request: its address, and the snapshot that answers it.
+type visit struct {
+	*http.Request
+	route    route
+	snapshot *snapshot
+	db       *query.DB
+	program  string
+	library  func() (query.Library, error)
+}
+
+// answer is what a query returned. Total counts all records, also those beyond
+// mostRecords.
+type answer struct {
+	Columns []query.Column
+	Records []record
+	Total   int64
+	// Caption names the table for those who do not see it.
+	Caption string
+}
+
+// record is one row by the names of its columns.
+type record map[string]cell
+
+// cell is one value: its exact text, as CSV has it.
+type cell struct {
+	Text string
+	Null bool
+	// Numeric values stand right, a Moment is a time.
+	Numeric, Moment bool
+}
+
+// String is the value for people: a dash for NULL.
+func (c cell) String() string {
+	if c.Null {
+		return unknown
+	}
+	return c.Text
+}
+
+// unknown stands for a missing value.
+const unknown = "–"
+
+// ask runs a statement of the folder sql with values for its $names, as VARCHAR.
+func (v *visit) ask(file string, values map[string]string) (answer, error) {
+	text, err := statements.ReadFile("sql/" + file + ".sql")
+	if err != nil {
+		return answer{}, err
+	}
+	return v.run(query.Text(string(text)), values)
+}
+
+// askNamed runs a query of the folder queries.
+func (v *visit) askNamed(name string, values map[string]string) (answer, error) {
+	q, err := query.Resolve(name)
+	if err != nil {
+		return answer{}, err
+	}
+	return v.run(q, values)
+}
+
+// run runs a query and collects its answer.
+func (v *visit) run(q query.Query, values map[string]string) (answer, error) {
+	return collect(v.Context(), v.db, q, values)
+}
+
+func collect(ctx context.Context, db *query.DB, q query.Query, values map[string]string) (answer, error) {
+	return collectUpTo(ctx, db, q, values, mostRecords)
+}
+
+// collectUpTo is collect where an answer may hold more records.
+func collectUpTo(ctx context.Context, db *query.DB, q query.Query, values map[string]string, most int) (answer, error) {
+	c := collector{most: most}
+	total, err := db.Run(ctx, q, values, &c)
+	if err != nil {
+		return answer{}, fmt.Errorf("read the snapshot: %w", err)
+	}
+	c.Total = total
+	return c.answer, nil
+}
+
+// collector is a query.Writer that keeps the first records.
+type collector struct {
+	answer
+	most int
+}
+
+// Begin is called before the first row.
+func (c *collector) Begin(columns []query.Column) error {
+	c.Columns = columns
+	return nil
+}
+
+// Row is called for each row.
+func (c *collector) Row(r query.Row) error {
+	if len(c.Records) == c.most {
+		return nil
+	}
+	one := make(record, len(c.Columns))
+	for i, column := range c.Columns {
+		one[column.Name] = cell{Text: string(r.AppendText(nil, i)), Null: r.IsNull(i), Numeric: column.Numeric, Moment: column.Type == "TIMESTAMPTZ"}
+	}
+	c.Records = append(c.Records, one)
+	return nil
+}
+
+// End is called after the last row.
+func (c *collector) End() error { return nil }
