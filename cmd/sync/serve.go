@@ -21,6 +21,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 	"placementsync/internal/fetch"
+	"placementsync/internal/hosts"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
@@ -136,6 +137,7 @@ func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 	return daemon.Settings{
 		VerifySchedule: verifying, Verify: func(ctx context.Context) daemon.Verified { return s.verifyInTurn(ctx, cfg, night) },
 		Schedule: schedule, CatchUp: cfg.Schedule.CatchUp, AuthToken: cfg.Serve.AuthToken.Reveal(),
+		Hosts: hosts.New(cfg.Serve.Listen, cfg.Serve.Hosts),
 		Hooks: s.hooks.httpHandler(cfg), Follow: s.followOfNight(cfg),
 		Night: func(ctx context.Context) (ledger.Run, error) {
 			var res pipeline.Result

@@ -19,13 +19,16 @@ import (
 // get asks the daemon in the background, at the address that its log names.
 func get(ts *testscript.TestScript, neg bool, args []string) {
 	b := stageOf(ts).program
-	demand(ts, !neg && len(args) >= 1 && len(args) <= 2 && b != nil, "get PATH [TOKEN] (after start)")
+	demand(ts, !neg && len(args) >= 1 && len(args) <= 3 && b != nil, "get PATH [TOKEN [HOST]] (after start)")
 	at := regexp.MustCompile(`msg=serving address=(\S+)`).FindStringSubmatch(b.stderr.String())
 	demand(ts, at != nil, "get PATH (after await serving)")
 	r, err := http.NewRequest(http.MethodGet, "http://"+at[1]+args[0], nil)
 	ts.Check(err)
-	if len(args) == 2 {
+	if len(args) > 1 {
 		r.Header.Set("Authorization", "Bearer "+args[1])
+	}
+	if len(args) > 2 {
+		r.Host = args[2]
 	}
 	res, err := http.DefaultClient.Do(r)
 	ts.Check(err)

@@ -32,6 +32,8 @@ type Config struct {
 	// Backup is the bucket and prefix that mirror parquet/ and state/ after each
 	// night, see [ParseBucket]; empty: none.
 	Backup string `yaml:"backup"`
+	// Warnings say which files that hold secrets are open to others; [Load] fills them.
+	Warnings []string `yaml:"-"`
 	// Watch lists what is looked for after each night.
 	Watch []Watch `yaml:"watch"`
 }
@@ -179,6 +181,9 @@ type Verify struct {
 type Serve struct {
 	// Listen is host:port; a host that is not loopback needs AuthToken.
 	Listen string `yaml:"listen"`
+	// Hosts are names that requests may have in their Host header, besides IP
+	// addresses, localhost and the host of Listen.
+	Hosts []string `yaml:"hosts"`
 	// AuthToken is the bearer token that all endpoints but /hooks and /healthz
 	// require; empty: none.
 	AuthToken Secret `yaml:"auth_token"`
@@ -275,7 +280,7 @@ func Default() Config {
 		Retention: Retention{RawDays: 7, Daily: 30, Weekly: 12, Monthly: 24},
 		Schedule:  Schedule{Cron: "0 2 * * *", Timezone: "UTC", CatchUp: true},
 		Verify:    Verify{Cron: "0 5 * * 0"},
-		Serve:     Serve{Listen: "127.0.0.1:8080", WebhookSecrets: []Secret{}, WebhookMaxAge: 5 * time.Minute},
+		Serve:     Serve{Listen: "127.0.0.1:8080", Hosts: []string{}, WebhookSecrets: []Secret{}, WebhookMaxAge: 5 * time.Minute},
 		Notify:    Notify{Channels: []Channel{}},
 		Privacy:   Privacy{Hash: []string{}, Drop: []string{"orders.client_secret"}, Raw: RawKeep},
 		Lake:      Lake{Namespace: "placements", Name: "placementsync", KeepNights: 30},

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -79,6 +80,9 @@ func (v *validator) checkCron(path, text string) {
 	}
 }
 
+// hostName is a name as clients send it: one of another alphabet is sent as xn--.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?$`)
+
 func (v *validator) checkServe(s Serve) {
 	host, port, err := net.SplitHostPort(s.Listen)
 	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
@@ -86,6 +90,12 @@ func (v *validator) checkServe(s Serve) {
 	} else if !isLoopback(host) && s.AuthToken == "" && !v.broken["serve.auth_token"] {
 		v.addProblem("serve.listen", "%s is reachable from other machines: set serve.auth_token, or listen on 127.0.0.1",
 			v.showValue("serve.listen", s.Listen))
+	}
+	for i, name := range s.Hosts {
+		if item := fmt.Sprintf("serve.hosts[%d]", i); !hostName.MatchString(name) {
+			v.addProblem(item, "%s is not the name of a host: write it alone, such as status.example.com, without scheme, port or *",
+				v.showValue(item, name))
+		}
 	}
 	v.checkSecretText("serve.auth_token", s.AuthToken)
 	for i, secret := range s.WebhookSecrets {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"placementsync/internal/hosts"
 	"placementsync/internal/ledger"
 )
 
@@ -87,6 +88,8 @@ type Settings struct {
 	AuthToken string
 	// Hooks answers POST /hooks; nil: there is no such endpoint.
 	Hooks http.Handler
+	// Hosts are the hosts that requests may name, for all endpoints.
+	Hosts hosts.List
 }
 
 // Daemon is one process of placementsync serve.

@@ -157,7 +157,7 @@ func (h *house) end() {
 
 func (h *house) get(path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	h.open().Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	h.open().Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
 	return w
 }
 

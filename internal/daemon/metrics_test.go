@@ -53,7 +53,7 @@ func TestScrapesWaitForOneAnother(t *testing.T) {
 		for i := range answers {
 			all.Go(func() {
 				w := httptest.NewRecorder()
-				handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+				handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/metrics", nil))
 				answers[i] = w.Code
 			})
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"placementsync/internal/hosts"
 )
 
 // Content security policies of the pages: only what they need is allowed. The report
@@ -24,7 +26,7 @@ const (
 //go:embed page.css
 var pageStyle []byte
 
-// Handler serves all endpoints.
+// Handler serves all endpoints, to requests that name an allowed host.
 func (d *Daemon) Handler() http.Handler {
 	closed := http.NewServeMux()
 	closed.Handle("GET /metrics", limitConcurrency(4, promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{})))
@@ -37,7 +39,7 @@ func (d *Daemon) Handler() http.Handler {
 	open.HandleFunc("/hooks", d.serveHooks)
 	open.HandleFunc("GET /healthz", d.serveHealthz)
 	open.Handle("/", d.requireToken(closed))
-	return addSecurityHeaders(open)
+	return addSecurityHeaders(hosts.Guard(open, func() hosts.List { return d.settings().Hosts }, d.cfg.Log))
 }
 
 // limitConcurrency answers n requests at a time. Others wait some milliseconds; a refusal

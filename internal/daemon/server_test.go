@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"placementsync/internal/daemon"
+	"placementsync/internal/hosts"
 	"placementsync/internal/ledger"
 )
 
@@ -94,6 +95,72 @@ func TestTheTokenIsAskedFor(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEveryEndpointRefusesStrangeHosts also with the token, before and after a reload
+// that changes the list.
+func TestEveryEndpointRefusesStrangeHosts(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	h.set.AuthToken = "opensesame"
+	h.set.Hosts = hosts.New("0.0.0.0:8080", []string{"status.example.com"})
+	h.set.Hooks = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
+	hangups, reloaded := make(chan os.Signal), make(chan struct{}, 1)
+	h.cfg.Hangups = hangups
+	h.cfg.Reload = func() (daemon.Settings, error) {
+		set := h.set
+		set.Hosts = hosts.New("0.0.0.0:8080", []string{"other.example.com"})
+		reloaded <- struct{}{}
+		return set, nil
+	}
+	base := serve(t, h)
+	status := func(method, path, host string) int {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, base+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		r.Header.Set("Authorization", "Bearer opensesame")
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if csp := res.Header.Get("Content-Security-Policy"); csp == "" {
+			t.Errorf("%s %s for %q is answered without a policy", method, path, host)
+		}
+		return res.StatusCode
+	}
+	answers := func(host string, want map[string]int) {
+		t.Helper()
+		for _, path := range []string{"/", "/page.css", "/metrics", "/healthz", "/readyz", "/report", "/hooks", "/nosuch"} {
+			method := http.MethodGet
+			if path == "/hooks" {
+				method = http.MethodPost
+			}
+			code, known := want[path]
+			if !known {
+				code = want["*"]
+			}
+			if got := status(method, path, host); got != code {
+				t.Errorf("%s %s for %q answers %d, want %d", method, path, host, got, code)
+			}
+		}
+	}
+	all := map[string]int{"*": 421}
+	served := map[string]int{"*": 200, "/readyz": 503, "/report": 404, "/hooks": 202, "/nosuch": 404}
+	answers("evil.example.com", all)
+	answers("other.example.com:8080", all)
+	answers("status.example.com", served)
+	answers("10.1.2.3:9090", served) // a probe, or Prometheus
+	answers("localhost:8080", served)
+	hangups <- os.Interrupt
+	<-reloaded
+	hangups <- os.Interrupt // taken once the first is done
+	<-reloaded
+	answers("status.example.com", all)
+	answers("other.example.com:8080", served)
 }
 
 func TestHooksExistWithAReceiverOnly(t *testing.T) {
