@@ -91,7 +91,7 @@ type source struct {
 // *UsageError.
 func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest, error) {
 	m := ExportManifest{Kind: exportKind, Program: e.Program, Format: e.Format, Partition: e.PartitionBy}
-	sources, err := db.exportSources(ctx, e)
+	sources, err := e.listSources(ctx, db)
 	if err != nil {
 		return m, err
 	}
@@ -99,7 +99,7 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 	if err != nil {
 		return m, err
 	}
-	s, err := db.shownSnapshot(ctx)
+	s, err := db.ReadSnapshot(ctx)
 	if err != nil {
 		return m, err
 	}
@@ -121,19 +121,7 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 	return m, err
 }
 
-// shownSnapshot is the snapshot that the instance shows; zero for a catalog without.
-func (db *DB) shownSnapshot(ctx context.Context) (Snapshot, error) {
-	if db.asOf != nil {
-		return *db.asOf, nil
-	}
-	all, err := db.Snapshots(ctx)
-	if err != nil || len(all) == 0 {
-		return Snapshot{}, err
-	}
-	return all[len(all)-1], nil
-}
-
-func (db *DB) exportSources(ctx context.Context, e Export) ([]source, error) {
+func (e Export) listSources(ctx context.Context, db *DB) ([]source, error) {
 	switch {
 	case e.Format != Parquet && e.Format != CSV:
 		return nil, &UsageError{Problem: fmt.Sprintf("export writes parquet or csv, not %q", e.Format)}
