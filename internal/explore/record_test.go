@@ -22,6 +22,7 @@ func TestRecordsAndQuestions(t *testing.T) {
 			"a listing shows its history":  testListingShowsItsHistory,
 			"vanished records stay known":  testVanishedRecordsStayKnown,
 			"each record links the others": testEachRecordLinksTheOthers,
+			"records known by others":      testRecordsKnownByOthers,
 			"records as they were":         testRecordsAsTheyWere,
 			"hostile texts stay texts":     testHostileTextsOfRecordsStayTexts,
 			"comments are in threads":      testTalkIsInThreads,
@@ -100,6 +101,14 @@ func testEachRecordLinksTheOthers(t *testing.T, s *site) {
 			wantLinks(t, body, c.links...)
 		})
 	}
+}
+
+// testRecordsKnownByOthers: what other records name has a page, though no list has it.
+func testRecordsKnownByOthers(t *testing.T, s *site) {
+	const hint = "No list that was read has the record itself"
+	wantTexts(t, s.get(t, "/orders/R9", http.StatusOK), "Order R9", hint, "Unlisted 5.00")
+	wantTexts(t, s.get(t, "/campaigns/C9", http.StatusOK), "Unseen", hint, "A9")
+	wantTexts(t, s.get(t, "/profiles/P9", http.StatusOK), "Profile P9", hint, "A9")
 }
 
 // testRecordsAsTheyWere: the snapshot of the address is that of all values and links.

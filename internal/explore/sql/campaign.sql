@@ -1,14 +1,25 @@
 -- The page of a campaign.
 
 -- name: head
+-- A campaign whose list was not read may be known by its articles and items.
+WITH known AS (
+    SELECT 1 AS rank, id, name, profile_id, profile_name, status, reference, target_date, budget, total_articles, valid_from
+    FROM history.campaigns WHERE id = $id
+    UNION ALL
+    SELECT 2, article_campaign_id, article_campaign_name, article_campaign_profile_id, NULL, NULL, NULL, NULL, NULL, NULL, valid_from
+    FROM history.order_items WHERE article_campaign_id = $id
+    UNION ALL
+    SELECT 3, campaign_id, NULL, profile_id, NULL, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.articles WHERE campaign_id = $id
+    UNION ALL
+    SELECT 4, campaign_id, NULL, profile_id, NULL, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.profile_campaigns WHERE campaign_id = $id
+)
 SELECT
     coalesce(c.name, 'Campaign ' || c.id) AS title,
     coalesce(p.name, c.profile_name) AS profile, c.profile_id,
     c.status, c.reference, c.target_date, c.budget, c.total_articles AS articles
-FROM history.campaigns AS c
+FROM known AS c
 LEFT JOIN main.profiles AS p ON p.id = c.profile_id
-WHERE c.id = $id
-ORDER BY c.valid_from DESC LIMIT 1;
+ORDER BY c.rank, c.valid_from DESC LIMIT 1;
 
 -- name: counts
 SELECT coalesce(name, prefix, id) AS status, prefix, count AS articles

@@ -1,18 +1,28 @@
 -- The page of an order.
 
 -- name: head
+-- An order whose list was not read may be known by its items.
+WITH known AS (
+    SELECT 1 AS rank, id, reference_number, profile_id, status, created_at, date_paid, total, checkout_link, valid_from
+    FROM history.orders WHERE id = $id
+    UNION ALL
+    SELECT 2, order_id, NULL, NULL, NULL, NULL, date_paid, NULL, NULL, valid_from FROM history.order_items WHERE order_id = $id
+    UNION ALL
+    SELECT 3, order_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.order_line_items WHERE order_id = $id
+    UNION ALL
+    SELECT 4, order_id, NULL, profile_id, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.profile_orders WHERE order_id = $id
+)
 SELECT
-    coalesce('Order ' || o.reference_number, 'Order ' || o.id) AS title,
+    'Order ' || coalesce(o.reference_number, o.id) AS title,
     p.name AS profile, o.profile_id,
     o.status,
     o.created_at AS ordered,
     o.date_paid AS paid,
     o.total,
     o.checkout_link
-FROM history.orders AS o
+FROM known AS o
 LEFT JOIN main.profiles AS p ON p.id = o.profile_id
-WHERE o.id = $id
-ORDER BY o.valid_from DESC LIMIT 1;
+ORDER BY o.rank, o.valid_from DESC LIMIT 1;
 
 -- name: lines
 SELECT
