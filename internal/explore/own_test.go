@@ -40,7 +40,7 @@ func TestOwnQuestionsAreAskedInTheSandbox(t *testing.T) {
 	wantTexts(t, s.get(t, "/questions", http.StatusOK), "<script>alert(1)</script> own", "Price by segment", "faulty.sql:2: state a parameter as name type default")
 	wantTexts(t, s.get(t, "/questions/hostile", http.StatusOK), "Fill in the form first: Least has no default.")
 	body := s.get(t, "/questions/hostile?p.least=50", http.StatusOK)
-	wantTexts(t, body, "1 rows", "Guest post", "</td><script>", "<u>head</u>", "<b>least</b>")
+	wantTexts(t, body, "1 row", "Guest post", "</td><script>", "<u>head</u>", "<b>least</b>")
 	for _, bad := range []string{"<script>alert", "<img", "<u>", "<b>"} {
 		if strings.Contains(body, bad) {
 			t.Errorf("the page has %s", bad)

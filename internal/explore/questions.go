@@ -209,13 +209,14 @@ func (q *question) addAnswer(a answer) error {
 		}
 		names[c.Name] = true
 	}
-	q.view.Total = groupDigits(a.Total)
+	q.view.Total = groupDigits(a.Total) + " rows"
+	if a.Total == 1 {
+		q.view.Total = "1 row"
+	}
 	q.view.Table = buildTable(q.query.Title, a, q.links(), false)
 	if q.view.Table.More != "" {
 		q.view.Table.More = ""
-		q.view.Total += " rows; the table has the first " + groupDigits(len(a.Records)) + ", CSV and Parquet have all"
-	} else {
-		q.view.Total += " rows"
+		q.view.Total += "; the table has the first " + groupDigits(len(a.Records)) + ", CSV and Parquet have all"
 	}
 	sources, err := q.db.Sources(q.Context(), q.query, q.values)
 	if err != nil && !errors.Is(err, query.ErrNoPlan) {

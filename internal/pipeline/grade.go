@@ -136,7 +136,7 @@ func (done results) gradeDetails(r *streamResult, d fetch.Details) {
 		}
 		if worse := r.evidence.Grade.Worse(from); worse != r.evidence.Grade {
 			r.evidence.Grade = worse
-			r.evidence.Reason = fmt.Sprintf("ids come from %s, which is %s", p.stream.Name, p.evidence.Grade)
+			r.evidence.Reason = fmt.Sprintf("ids come from %s, which is %s", p.stream.Name, ledger.StandingOf(string(p.evidence.Grade)))
 		}
 	}
 	if d.Asked == 0 && r.carried == 0 && r.evidence.Grade == fetch.BestEffort {

@@ -16,7 +16,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 	duckdb "github.com/duckdb/duckdb-go/v2"
@@ -45,18 +44,14 @@ type Options struct {
 
 // DB is one catalog, opened read only. Its queries run one after another.
 type DB struct {
-	pool  *sql.DB
-	conn  *sql.Conn
-	opts  Options
-	spill string
-	asOf  *Snapshot
-
+	pool     *sql.DB
+	conn     *sql.Conn
+	opts     Options
+	spill    string
+	asOf     *Snapshot
 	sessions []*DB
-	// planner is the connection that plans queries and runs none.
-	planner *sql.Conn
-
-	gradesLock sync.Mutex // guards grades
-	grades     map[string]Source
+	// planner finds what stands behind an answer; nil: no catalog is attached.
+	planner *planner
 }
 
 // AsOf is the snapshot that Options.AsOf chose; ok is false without one.
@@ -96,7 +91,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 func (db *DB) Close() error {
 	var err error
 	if db.planner != nil {
-		err = db.planner.Close()
+		err = db.planner.conn.Close()
 	}
 	return errors.Join(err, closeSessions(db), db.conn.Close(), db.pool.Close(), os.RemoveAll(db.spill))
 }
@@ -142,7 +137,8 @@ func (db *DB) lockDown(ctx context.Context, path string) error {
 	if err := db.attachCatalog(ctx, path); err != nil {
 		return err
 	}
-	if err := db.openPlanner(ctx); err != nil {
+	var err error
+	if db.planner, err = openPlanner(ctx, db); err != nil {
 		return err
 	}
 	if err := openSessions(ctx, db); err != nil {

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	duckdb "github.com/duckdb/duckdb-go/v2"
@@ -54,11 +55,11 @@ var ErrNoPlan = errors.New("the tables behind several statements, or a PIVOT wit
 // Sources finds the tables behind the answer of a query, the least sure first. It runs
 // nothing of it. Errors are those of Run, and ErrNoPlan.
 func (db *DB) Sources(ctx context.Context, q Query, values map[string]string) ([]Source, error) {
-	tables, err := db.findTables(ctx, q, values)
+	tables, err := db.planner.findTables(ctx, q, values)
 	if err != nil || len(tables) == 0 {
 		return nil, err
 	}
-	graded, err := db.readGrades(ctx)
+	graded, err := db.planner.readGrades(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the grades of the snapshot: %w", err)
 	}
@@ -87,27 +88,37 @@ func FindProblems(sources []Source) []ledger.Problem {
 // read, are carried or not proven, and why; it is empty when all are proven.
 func DescribeSources(sources []Source) string { return ledger.DescribeProblems(FindProblems(sources)) }
 
-// openPlanner opens a connection of its own, since settings belong to one.
-func (db *DB) openPlanner(ctx context.Context) (err error) {
-	if db.planner, err = db.pool.Conn(ctx); err != nil {
-		return err
+// planner plans queries and runs none, on a connection of its own, since settings belong
+// to one.
+type planner struct {
+	db   *DB
+	conn *sql.Conn
+
+	lock   sync.Mutex // guards graded
+	graded map[string]Source
+}
+
+func openPlanner(ctx context.Context, db *DB) (*planner, error) {
+	conn, err := db.pool.Conn(ctx)
+	if err != nil {
+		return nil, err
 	}
 	for _, s := range []string{"USE " + home, "PRAGMA disable_optimizer"} {
-		if _, err := db.planner.ExecContext(ctx, s); err != nil {
-			return err
+		if _, err := conn.ExecContext(ctx, s); err != nil {
+			return nil, errors.Join(err, conn.Close())
 		}
 	}
-	return nil
+	return &planner{db: db, conn: conn}, nil
 }
 
 // findTables are the names of the tables of main and past that a query reads, sorted.
-func (db *DB) findTables(ctx context.Context, q Query, values map[string]string) (tables []string, err error) {
-	err = db.planner.Raw(func(raw any) error {
+func (p *planner) findTables(ctx context.Context, q Query, values map[string]string) (tables []string, err error) {
+	err = p.conn.Raw(func(raw any) error {
 		conn, ok := raw.(*duckdb.Conn)
 		if !ok {
 			return fmt.Errorf("plan query: connection is %T, not DuckDB's", raw)
 		}
-		s, args, err := db.admitQuery(ctx, conn, q, values)
+		s, args, err := p.db.admitQuery(ctx, conn, q, values)
 		if err != nil {
 			return err
 		}
@@ -184,23 +195,23 @@ const gradesSQL = `WITH published AS (SELECT run_id, snapshot_at FROM ` + home +
 	WHERE s.run_id = (SELECT run_id FROM published ORDER BY snapshot_at DESC, run_id DESC LIMIT 1)`
 
 // readGrades reads the grades of the streams once: no file changes while it is open.
-func (db *DB) readGrades(ctx context.Context) (map[string]Source, error) {
-	db.gradesLock.Lock()
-	defer db.gradesLock.Unlock()
-	if db.grades != nil {
-		return db.grades, nil
+func (p *planner) readGrades(ctx context.Context) (map[string]Source, error) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if p.graded != nil {
+		return p.graded, nil
 	}
 	graded := map[string]Source{}
 	var s Source
 	var since, read, proven sql.NullTime
-	err := db.scanRows(ctx, gradesSQL, nil, []any{&s.Stream, &s.Grade, &s.Reason, &since, &read, &proven}, func() {
+	err := p.db.scanRows(ctx, gradesSQL, nil, []any{&s.Stream, &s.Grade, &s.Reason, &since, &read, &proven}, func() {
 		s.RowsSince, s.ReadAt, s.ProvenAt = since.Time.UTC(), read.Time.UTC(), proven.Time.UTC()
 		graded[s.Stream] = s
 	})
 	if err != nil {
 		return nil, err
 	}
-	db.grades = graded
+	p.graded = graded
 	return graded, nil
 }
 
