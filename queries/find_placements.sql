@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Find placements
 -- grain: one row per listing, tier and currency that fits, best first
--- about: Placements to buy. The best of a tier and currency has the lowest price per point of domain authority; rank counts in each of them, since amounts of different currencies cannot be compared, and the answer goes by rank. Without authority there is no price per point: such prices come last, the cheapest first. Price bounds are in the currency of each price: name one with them. Prices that are not above zero are left out.
+-- about: Placements to buy. The best of a tier and currency has the lowest price per point of domain authority; rank counts in each of them, since amounts of different currencies cannot be compared, and the answer goes by rank, those with most prices first. Without authority there is no price per point: such prices come last, the cheapest first. Price bounds are in the currency of each price: name one with them. Prices that are not above zero are left out.
 -- param: country VARCHAR NULL -- only outlets of this country
 -- values: SELECT DISTINCT country FROM product_listings
 -- param: channel_type VARCHAR NULL -- only this type of channel
@@ -39,14 +39,17 @@ WITH fitting AS (
       AND ($max_days IS NULL OR max_delivery_days <= $max_days)
 ),
 ranked AS (
-    SELECT *, row_number() OVER (PARTITION BY pricing_tier, currency
-        ORDER BY per_point NULLS LAST, unit_amount, domain_authority DESC NULLS LAST, listing_id, position) AS rank
+    SELECT
+        *,
+        count(*) OVER (PARTITION BY pricing_tier, currency) AS market,
+        row_number() OVER (PARTITION BY pricing_tier, currency
+            ORDER BY per_point NULLS LAST, unit_amount, domain_authority DESC NULLS LAST, listing_id, position) AS rank
     FROM fitting
     QUALIFY $top IS NULL OR rank <= $top
 ),
 -- Names are joined to the few that remain.
 best AS (
-    SELECT * FROM ranked ORDER BY rank, pricing_tier, currency LIMIT $top
+    SELECT * FROM ranked ORDER BY rank, market DESC, pricing_tier, currency LIMIT $top
 )
 SELECT
     b.rank,
@@ -65,4 +68,4 @@ SELECT
     b.listing_id
 FROM best AS b
 JOIN product_listings AS l ON l.id = b.listing_id
-ORDER BY b.rank, b.pricing_tier, b.currency
+ORDER BY b.rank, b.market DESC, b.pricing_tier, b.currency

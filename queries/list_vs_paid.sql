@@ -1,10 +1,14 @@
 -- subject: prices
 -- title: List price against price paid
 -- grain: one row per product that was sold
--- about: What the catalog asked for each item when it was sold, times the pieces on the order, against what it was sold for; the largest discount first. Items that lack one of the two prices are counted and left out of the sums; refunded and deleted items are left out. last_list and last_paid are those of the last sale, for one piece. The spec gives items no currency: the sums hold only if the team settles in one. Sums are exact, rounded to 2 places at the end; percent of the list to 1.
+-- about: What the catalog asked for each item when it was sold, times the pieces on the order, against what it was sold for; the largest discount first. Items that lack one of the two prices are counted and left out of the sums; refunded and deleted items are left out. last_list and last_paid are those of the last sale, for one piece; list_now is the lowest present price of the listing, where those that fit have one currency. The spec gives items no currency: the sums hold, and list_now can be compared, only if the team settles in one. Sums are exact, rounded to 2 places at the end; percent of the list to 1.
 -- param: since DATE NULL -- only items whose order was paid on or after this date, UTC
 -- param: outlet VARCHAR NULL -- only of the outlet with this id or name
 -- values: SELECT DISTINCT outlet_name FROM mart.sold_items UNION SELECT outlet_id FROM mart.sold_items
+-- param: currency VARCHAR NULL -- only present prices in this currency
+-- values: SELECT DISTINCT currency FROM product_listing_prices
+-- param: tier VARCHAR NULL -- only present prices of this tier
+-- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: min_percent DECIMAL 0 -- leave out smaller differences, in percent of the list
 -- param: top COUNT NULL -- only so many rows
 WITH items AS (
@@ -29,8 +33,19 @@ products AS (
     FROM items
     GROUP BY product_id
 ),
+present AS (
+    SELECT product_listing_id AS product_id, min(unit_amount) AS list_now, min(currency) AS list_currency
+    FROM product_listing_prices
+    WHERE unit_amount IS NOT NULL
+      AND ($currency IS NULL OR currency = $currency)
+      AND ($tier IS NULL OR pricing_tier = $tier)
+    GROUP BY product_id
+    HAVING min(coalesce(currency, '')) = max(coalesce(currency, ''))
+),
 compared AS (
-    SELECT *, 100 * (paid - list) / nullif(list, 0) AS percent FROM products
+    SELECT p.*, 100 * (p.paid - p.list) / nullif(p.list, 0) AS percent, n.list_now, n.list_currency
+    FROM products AS p
+    LEFT JOIN present AS n USING (product_id)
 )
 SELECT
     product_id,
@@ -44,7 +59,9 @@ SELECT
     CAST(percent AS DECIMAL(38, 1))     AS difference_percent,
     last_paid_at,
     CAST(last_list AS DECIMAL(18, 2))   AS last_list,
-    CAST(last_paid AS DECIMAL(18, 2))   AS last_paid
+    CAST(last_paid AS DECIMAL(18, 2))   AS last_paid,
+    CAST(list_now AS DECIMAL(18, 2))    AS list_now,
+    list_currency
 FROM compared
 WHERE CAST($min_percent AS DECIMAL(18, 6)) = 0 OR abs(percent) >= CAST($min_percent AS DECIMAL(18, 6))
 ORDER BY paid - list, product_id

@@ -1,6 +1,8 @@
 package queries_test
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -107,5 +109,50 @@ func TestHeadersAreComplete(t *testing.T) {
 		if _, _, err := db.ParamValues(t.Context(), query.Param{Name: of, Values: source}, 1); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestBacklogIsThatOfTheWeeks holds the list to the number that weekly_throughput counts.
+func TestBacklogIsThatOfTheWeeks(t *testing.T) {
+	archive, err := txtar.ParseFile(filepath.Join("testdata", "backlog", "waiting.test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, string(archive.Files[0].Data), catalog(t))
+	ask := func(name string, values map[string]string) []string {
+		q, err := query.Resolve(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(strings.TrimSpace(answer(t, db, q, values)), "\n")[1:]
+	}
+	items, weeks := ask("backlog", nil), ask("weekly_throughput", map[string]string{"weeks": "1"})
+	if want := fmt.Sprintf(",%d", len(items)); len(items) == 0 || len(weeks) != 1 || !strings.HasSuffix(weeks[0], want) {
+		t.Errorf("%d items wait, and the week says %q", len(items), weeks)
+	}
+}
+
+// TestTheOwnQueryOfTheGuideAnswers asks what the guide shows as an own query.
+func TestTheOwnQueryOfTheGuideAnswers(t *testing.T) {
+	page, err := os.ReadFile("../docs/guide/asking.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "```sql\n-- subject: ")
+	text, _, found := strings.Cut(text, "```")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "cheap.sql"), []byte("-- subject: "+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, err := query.Load(dir)
+	if err != nil || !found {
+		t.Fatalf("the guide shows %q (%v)", text, err)
+	}
+	q, ok := all.Find("cheap")
+	db := open(t, `INSERT INTO product_listings (id, name, country) VALUES ('a', 'A', 'Germany'), ('b', 'B', 'France');
+		INSERT INTO product_listing_prices (product_listing_id, position, unit_amount, currency) VALUES ('a', 1, 2, 'EUR'), ('a', 2, 1, 'EUR'), ('a', 3, 9, 'EUR'), ('b', 1, 1, 'EUR');`, catalog(t))
+	const want = "listing_name,outlet_name,pricing_tier,currency,unit_amount\nA,,,EUR,1.000000\nA,,,EUR,2.000000\n"
+	if got := answer(t, db, q, map[string]string{"most": "2.00"}); !ok || got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 // process is what a command uses of the world around it; tests pass their own.
 type process struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	lookupEnv      func(string) (string, bool)
 	now            func() time.Time
@@ -29,7 +30,7 @@ type process struct {
 }
 
 func hostProcess() process {
-	p := process{stdout: os.Stdout, stderr: os.Stderr, lookupEnv: os.LookupEnv, now: time.Now}
+	p := process{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookupEnv: os.LookupEnv, now: time.Now}
 	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		p.width = w
 	}

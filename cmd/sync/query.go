@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,9 @@ type queryOptions struct {
 	params    []string
 	asOf      string
 	unsafe    bool
-	answer    answerOptions
+	// timeout is how long the query may take; 0: as long as it wants.
+	timeout time.Duration
+	answer  answerOptions
 }
 
 func queryCommand(g *globals) *cobra.Command {
@@ -40,6 +43,7 @@ func queryCommand(g *globals) *cobra.Command {
 	f.BoolVar(&o.list, "list", false, "list the named queries by subject (as table, csv or json), or explain the one named")
 	f.BoolVar(&o.sql, "sql", false, "print the SQL of the named query")
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter: `name=value`; may be repeated")
+	f.DurationVar(&o.timeout, "timeout", 0, "stop the query after this `duration`, such as 30s; 0: never")
 	o.answer.addFlags(cmd)
 	o.answer.gradesFlag(cmd)
 	g.asOfFlag(cmd, &o.asOf)
@@ -54,7 +58,7 @@ func (g *globals) asOfFlag(cmd *cobra.Command, asOf *string) {
 	completeFlag(cmd, "as-of", g.completeRun(publishedRuns))
 }
 
-func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) error {
+func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) (err error) {
 	switch {
 	case o.list && o.sql:
 		return command.UsageErr("--list and --sql exclude each other: explain a query, or print it")
@@ -74,11 +78,19 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	if _, err := o.answer.parseFormat(); err != nil {
 		return err
 	}
-	db, err := openCatalog(ctx, g, query.Options{AsOf: o.asOf, Unsafe: o.unsafe})
+	if o.timeout < 0 {
+		return command.UsageErr("--timeout is %s: use 0 or more", o.timeout)
+	}
+	db, err := openCatalog(ctx, g, query.Options{AsOf: o.asOf, Unsafe: o.unsafe, Timeout: o.timeout})
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer func() {
+		// Close would wait for a query that DuckDB cannot stop; the process ends it.
+		if !errors.As(err, new(*query.TimeoutError)) {
+			_ = db.Close()
+		}
+	}()
 	rows, err := o.answer.writeGraded(ctx, g, db, q, values)
 	if err == nil && rows == 0 {
 		err = explainEmpty(ctx, g, db, q, values)

@@ -120,6 +120,21 @@ func checkControls(t *testing.T, b *browser) {
 			select.dispatchEvent(new Event("change"));
 			return String(chart.innerHTML !== before);
 		})()`, "true"},
+		{"one choice of the currency holds for the page", `(() => {
+			const page = document.getElementById("currency");
+			page.value = "EUR";
+			page.dispatchEvent(new Event("change"));
+			const seen = (e) => e.offsetParent !== null;
+			const rows = [...document.querySelectorAll("tr[data-currency]")].filter((r) => !r.classList.contains("away"));
+			const options = [...document.querySelectorAll("select[data-chart]")].filter(seen).map((s) => s.selectedOptions[0].dataset.currency || "EUR");
+			return [location.hash, rows.length > 5, rows.every((r) => r.dataset.currency === "EUR"), options.length > 2, options.every((o) => o === "EUR")].join();
+		})()`, "#currency=EUR,true,true,true,true"},
+		{"a link to a section keeps the currency", `document.querySelector("nav a[href^='#prices']").getAttribute("href")`, "#prices&currency=EUR"},
+		{"the address chooses the currency", `new Promise((done) => {
+			addEventListener("hashchange", () => setTimeout(() => done([document.getElementById("currency").value,
+				[...document.querySelectorAll("tr[data-currency].away")].length > 0, Math.abs(document.getElementById("prices").getBoundingClientRect().top) < 200].join()), 700), { once: true });
+			location.hash = "#prices&currency=USD";
+		})`, "USD,true,true"},
 		{"names with markup are text", `String(document.querySelectorAll("main b:not(.change b), main script, main img").length)`, "0"},
 	} {
 		var got string

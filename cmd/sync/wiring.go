@@ -56,6 +56,9 @@ func fetchConfig(c config.Config) fetch.Config {
 
 // nightConfig is the night that the configuration describes.
 func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
+	for _, warning := range c.Warnings {
+		g.newLogger().Warn("a secret is open to others", "reason", warning)
+	}
 	streams, err := chosenStreams(stream.All(), c.Streams.Include, c.Streams.Exclude)
 	if err != nil {
 		return pipeline.Config{}, err

@@ -25,6 +25,7 @@ type binder struct {
 	lines     map[string]int    // line of each key in the file, by path
 	broken    map[string]bool   // paths whose value could not be bound
 	written   map[string]string // text in the file of each value that was expanded, by path
+	secrets   []string          // paths of the secrets that stand in the file as they are
 }
 
 func (b *binder) addProblem(line int, path, format string, args ...any) {
@@ -159,6 +160,9 @@ func (b *binder) bindScalar(node ast.Node, path string, v reflect.Value) {
 	} else if expanded != text {
 		shown, plain = text, true // ${N} may stand for a number
 		b.written[path] = text
+	}
+	if v.Type() == reflect.TypeFor[Secret]() && expanded == text && text != "" {
+		b.secrets = append(b.secrets, path)
 	}
 	if !setValue(v, expanded, plain) {
 		b.addProblem(lineOf(node), path, "%s is not %s: write %s", shown, want, example)

@@ -32,6 +32,8 @@ type Config struct {
 	// Backup is the bucket and prefix that mirror parquet/ and state/ after each
 	// night, see [ParseBucket]; empty: none.
 	Backup string `yaml:"backup"`
+	// Warnings say which files that hold secrets are open to others; [Load] fills them.
+	Warnings []string `yaml:"-"`
 }
 
 // API is the service to read from, and how requests are sent.

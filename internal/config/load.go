@@ -20,7 +20,7 @@ const maxFileSize = 64 << 10
 func Load(path string, lookupEnv func(string) (string, bool)) (Config, error) {
 	data, err := os.ReadFile(path)
 	if err == nil {
-		return Parse(path, data, lookupEnv)
+		return parse(path, data, lookupEnv, true)
 	}
 	message := fmt.Sprintf("cannot be read: %v: give the path of a readable file", errors.Unwrap(err))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -36,6 +36,11 @@ func Load(path string, lookupEnv func(string) (string, bool)) (Config, error) {
 // misspelt name must not silently mean empty. A variable that is set to nothing is an
 // empty value. If VAR_FILE is set instead, the value is the content of that file.
 func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Config, error) {
+	return parse(name, data, lookupEnv, false)
+}
+
+// parse looks at the modes of the files only if name is one of them.
+func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFile bool) (Config, error) {
 	if lookupEnv == nil {
 		lookupEnv = func(string) (string, bool) { return "", false }
 	}
@@ -54,13 +59,20 @@ func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Con
 	v := validator{broken: b.broken, written: b.written}
 	v.checkConfig(cfg)
 	// Under cron or systemd the process works in another folder than that of the file.
-	for _, path := range []*string{&cfg.Warehouse.Dir, &cfg.Queries.Dir, &cfg.API.TokenFile, &cfg.S3.AccessKeyFile, &cfg.S3.SecretKeyFile,
-		&cfg.Lake.Warehouse, &cfg.Lake.PostgresPasswordFile, &cfg.Lake.REST.TokenFile, &cfg.Lake.REST.CredentialFile} {
+	paths := []*string{&cfg.Warehouse.Dir, &cfg.Queries.Dir, &cfg.Lake.Warehouse}
+	for _, f := range cfg.secretFiles() {
+		paths = append(paths, f.path)
+	}
+	for _, path := range paths {
 		if *path != "" && !filepath.IsAbs(*path) && !strings.Contains(*path, "://") {
 			*path = filepath.Join(filepath.Dir(name), *path)
 		}
 	}
 	cfg.Lake.joinSQLite(filepath.Dir(name))
+	if isFile {
+		b.checkFile(name, &cfg)
+		b.checkSecretFiles(&cfg)
+	}
 	// The line of a problem is that of its key or, if the key is not in the file, of
 	// its section.
 	for i, p := range v.problems {

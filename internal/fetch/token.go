@@ -23,6 +23,8 @@ type tokens struct {
 	known []string
 	// spelt are the known tokens as a text may hold them.
 	spelt []string
+	// finder finds them in bodies.
+	finder *finder
 	// generation counts the reads that brought another token.
 	generation int
 }
@@ -64,10 +66,8 @@ func (t *tokens) readToken(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	t.known = append(slices.DeleteFunc(t.known, func(k string) bool { return k == token }), token)
-	// An echo writes a token as it is, in a URL, or in JSON with escaped slashes.
-	spellings := []string{token, url.QueryEscape(token), url.PathEscape(token), strings.ReplaceAll(token, "/", `\/`)}
-	slices.Sort(spellings)
-	t.spelt = append(t.spelt, slices.Compact(spellings)...)
+	t.spelt = append(t.spelt, spellToken(token)...)
+	t.finder = newFinder(t.spelt)
 	t.generation++
 	return true, nil
 }
@@ -90,13 +90,15 @@ const minScrubbed = 8
 // would have them landed and published. It reports whether there were any.
 func (t *tokens) scrubBody(body []byte) (scrubbed []byte, found bool) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, token := range t.spelt {
-		if len(token) >= minScrubbed && bytes.Contains(body, []byte(token)) {
-			body, found = bytes.ReplaceAll(body, []byte(token), []byte(secretMark)), true
-		}
+	finder := t.finder
+	t.mu.Unlock()
+	if finder == nil || !finder.isIn(body) {
+		return body, false
 	}
-	return body, found
+	for _, text := range finder.texts {
+		body = bytes.ReplaceAll(body, text, []byte(secretMark))
+	}
+	return body, true
 }
 
 // secretMark stands where a secret was.

@@ -4,6 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // csvWriter follows RFC 4180: CRLF between records, quotes where needed. NULL
@@ -44,13 +47,21 @@ func (w *csvWriter) Row(r Row) error {
 func (w *csvWriter) End() error { return w.out.Flush() }
 
 // defuseFormula puts an apostrophe before a text that begins like a formula: programs
-// for tables then show it as it is.
+// for tables then show it as it is. Some of them look behind blanks and characters
+// that show nothing, and take full-width signs for the plain ones.
 func (w *csvWriter) defuseFormula(text []byte) []byte {
-	if !w.defuse || len(text) == 0 || bytes.IndexByte([]byte("=+-@\t\r\n"), text[0]) < 0 {
+	if !w.defuse {
+		return text
+	}
+	sign, _ := utf8.DecodeRune(bytes.TrimLeftFunc(text, isHidden))
+	if !strings.ContainsRune("=+-@\uff1d\uff0b\uff0d\uff20", sign) && bytes.IndexAny(text, "\t\r\n") != 0 {
 		return text
 	}
 	return slices.Insert(text, 0, '\'')
 }
+
+// isHidden reports whether a rune leaves no mark in a cell.
+func isHidden(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf) }
 
 // appendField adds a value and the comma behind it.
 func (w *csvWriter) appendField(text []byte) {

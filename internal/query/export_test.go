@@ -60,6 +60,18 @@ func TestExportDefusesFormulasInCSV(t *testing.T) {
 	}
 }
 
+func TestExportDefusesHiddenFormulas(t *testing.T) {
+	text := query.Text("SELECT * FROM (VALUES (' =1'), (chr(160) || '+1'), (chr(8203) || '@x'), (chr(65279) || '-1'), ('\uff1d1'), (' \uff0b1'), ('\uff0d1'), ('\uff201'), (' a=1'), ('\u2014 x'), ('  '), ('')) AS t(v)")
+	dir := filepath.Join(t.TempDir(), "out")
+	if _, err := open(t, "").Export(t.Context(), dir, query.Export{Query: &text, Format: query.CSV}); err != nil {
+		t.Fatal(err)
+	}
+	want := "v\r\n' =1\r\n'\u00a0+1\r\n'\u200b@x\r\n'\ufeff-1\r\n'\uff1d1\r\n' \uff0b1\r\n'\uff0d1\r\n'\uff201\r\n\" a=1\"\r\n\u2014 x\r\n\"  \"\r\n\"\"\r\n"
+	if diff := cmp.Diff(want, contents(t, dir)["answer.csv"]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestExportWritesTablesAndTheirManifest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "it's out")
 	m, err := openAsOf(t, nights(t), "2026-11-02").Export(t.Context(), dir, query.Export{Format: query.Parquet, Program: "v1", Tables: []string{"product_*", "mart.z_names"}})

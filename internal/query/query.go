@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 	duckdb "github.com/duckdb/duckdb-go/v2"
@@ -31,6 +32,15 @@ type Options struct {
 	MemoryLimit string
 	// Threads is the number of threads of the instance.
 	Threads int
+	// Timeout is how long a query may take before it is stopped with a *TimeoutError;
+	// 0: as long as it wants. DuckDB cannot stop within one call of a function, such as
+	// list_sum(range(1e9)): Run returns all the same, and Close waits for the end of it.
+	Timeout time.Duration
+	// MaxRows is after how many rows an answer ends; 0: with its last.
+	MaxRows int
+	// SpillLimit is how much of the disk may hold what exceeds the memory, as DuckDB
+	// reads it.
+	SpillLimit string
 	// AsOf shows the catalog as it was: at a time, on a date or after a run,
 	// see Find. Empty: as it is.
 	AsOf string
@@ -117,6 +127,9 @@ func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	if opts.MemoryLimit != "" {
 		s.Set("memory_limit", opts.MemoryLimit)
 	}
+	if opts.SpillLimit != "" {
+		s.Set("max_temp_directory_size", opts.SpillLimit)
+	}
 	if opts.Threads > 0 {
 		s.Set("threads", strconv.Itoa(opts.Threads))
 	}
@@ -202,23 +215,33 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 
 // readAnswer runs the query and calls use with its answer, in Arrow batches.
 func (db *DB) readAnswer(ctx context.Context, q Query, values map[string]string, use func(array.RecordReader) error) error {
-	return db.conn.Raw(func(raw any) error {
-		conn, ok := raw.(*duckdb.Conn)
-		if !ok {
-			return fmt.Errorf("run query: connection is %T, not DuckDB's", raw)
-		}
-		s, args, err := db.admitQuery(ctx, conn, q, values)
-		if err != nil {
-			return err
-		}
-		if q.spooled && s.storable && spoolAnswer(ctx, conn, q, args) {
-			q.SQL, q.long, q.stored = "SELECT * FROM "+spool, true, true
-		}
-		if q.long {
-			return readLong(ctx, conn, q, args, use)
-		}
-		return readArrow(ctx, conn, q, args, use)
-	})
+	ctx, cancel, explain := withTimeout(ctx, db.opts.Timeout)
+	defer cancel()
+	return explain(waitFor(ctx, db.opts.Timeout, func() error {
+		return db.conn.Raw(func(raw any) error {
+			conn, ok := raw.(*duckdb.Conn)
+			if !ok {
+				return fmt.Errorf("run query: connection is %T, not DuckDB's", raw)
+			}
+			s, args, err := db.admitQuery(ctx, conn, q, values)
+			if err != nil {
+				return err
+			}
+			if err := ctx.Err(); err != nil {
+				return err // DuckDB may have worked for long to prepare it
+			}
+			if q, err = limitRows(conn, q, s, db.opts.MaxRows); err != nil {
+				return err
+			}
+			if q.spooled && s.storable && spoolAnswer(ctx, conn, q, args) {
+				q.SQL, q.long, q.stored = "SELECT * FROM "+spool, true, true
+			}
+			if q.long {
+				return readLong(ctx, conn, q, args, use)
+			}
+			return readArrow(ctx, conn, q, args, use)
+		})
+	}))
 }
 
 // admitQuery prepares a query with its arguments and refuses what it may not do. The
@@ -258,6 +281,9 @@ func readArrow(ctx context.Context, conn driver.Conn, q Query, args []any, use f
 		return q.wrapErr(asRefusal(err))
 	}
 	defer reader.Release()
+	if err := ctx.Err(); err != nil {
+		return err // nobody may wait for the answer any more
+	}
 	if err := use(reader); err != nil {
 		return err
 	}

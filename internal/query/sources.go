@@ -113,7 +113,9 @@ func openPlanner(ctx context.Context, db *DB) (*planner, error) {
 
 // findTables are the names of the tables of main and past that a query reads, sorted.
 func (p *planner) findTables(ctx context.Context, q Query, values map[string]string) (tables []string, err error) {
-	err = p.conn.Raw(func(raw any) error {
+	ctx, cancel, explain := withTimeout(ctx, p.db.opts.Timeout)
+	defer cancel()
+	use := func(raw any) error {
 		conn, ok := raw.(*duckdb.Conn)
 		if !ok {
 			return fmt.Errorf("plan query: connection is %T, not DuckDB's", raw)
@@ -142,8 +144,13 @@ func (p *planner) findTables(ctx context.Context, q Query, values map[string]str
 		}
 		tables = slices.Sorted(maps.Keys(found))
 		return nil
-	})
-	return tables, err
+	}
+	// What binds a query may work for long, too.
+	err = explain(waitFor(ctx, p.db.opts.Timeout, func() error { return p.conn.Raw(use) }))
+	if err != nil {
+		return nil, err
+	}
+	return tables, nil
 }
 
 // planStep is a step of a plan in JSON.

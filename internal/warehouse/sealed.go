@@ -22,6 +22,9 @@ type SealedVersion struct {
 }
 
 // OpenSealed opens a published version for reading, if its catalog is what was published.
+// All of it is read for that, also right behind the night that summed it up: 0.5 CPU s for
+// the 550 MB of 1,000,000 listings, 6 ms for those of the demo. What counts is what the disk
+// gives back now, since what is copied from it outlives the version.
 func (w *Warehouse) OpenSealed(ctx context.Context, run string) (_ *SealedVersion, err error) {
 	m, err := w.Versions.ReadManifest(run)
 	if err != nil {

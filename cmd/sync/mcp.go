@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/command"
+	"placementsync/internal/mcp"
+	"placementsync/internal/query"
+)
+
+func mcpCommand(g *globals) *cobra.Command {
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Let an assistant ask, by the Model Context Protocol over stdin and stdout",
+		Long: "Let an assistant ask the newest snapshot, by the Model Context Protocol over stdin and\n" +
+			"stdout: named queries, SQL, the dictionary, grades and snapshots. It reads the catalog and\n" +
+			"nothing else. The assistant's program starts it and ends it by closing stdin; stderr is the\n" +
+			"log. docs/guide/assistants.md says how to add it to the usual programs.",
+		Args: cobra.NoArgs,
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runMCP(cmd.Context(), g, timeout) }),
+	}
+	cmd.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "stop a query after this `duration`; 0: never")
+	return cmd
+}
+
+func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
+	if timeout < 0 {
+		return command.UsageErr("--timeout is %s: use 0 or more", timeout)
+	}
+	if _, err := g.loadConfig("warehouse", "retention"); err != nil {
+		return err
+	}
+	return mcp.Run(ctx, mcp.Config{
+		Open: func(ctx context.Context, opts query.Options) (*query.DB, error) {
+			quiet := *g
+			quiet.Quiet = true // each answer names its snapshot
+			return openCatalog(ctx, &quiet, opts)
+		},
+		Queries: g.loadQueries, Tables: mcpTables, Explain: func(err error) error { return suspectDamage(g, err) },
+		Timeout: timeout, Version: version, Now: g.now, Log: g.NewLoggerOf(slog.LevelWarn, g.stderr),
+	}, io.NopCloser(g.stdin), unclosed{g.stdout})
+}
+
+// unclosed is a writer that outlives the one who writes to it.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
+// mcpTables is the data dictionary as assistants get it.
+func mcpTables(patterns []string) ([]mcp.Table, error) {
+	found, err := readDictionary(patterns)
+	if err != nil {
+		return nil, err
+	}
+	tables := make([]mcp.Table, len(found))
+	for i, d := range found {
+		label, text := d.grainText("")
+		tables[i] = mcp.Table{Name: d.sqlName(), About: d.About, Row: fmt.Sprintf("%s: %s", label, text), From: slices.Concat(d.Streams, d.Reads)}
+		for _, c := range d.Columns {
+			tables[i].Columns = append(tables[i].Columns, mcp.Column{Name: c.Name, Type: c.Type, About: c.About})
+		}
+	}
+	return tables, nil
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"placementsync/internal/command"
+	"placementsync/internal/sim"
+)
+
+// assisted is a warehouse of one night, and the program to ask it.
+type assisted struct{ program, config string }
+
+func newAssisted(t *testing.T) assisted {
+	t.Helper()
+	service := sim.New(sim.Options{Seed: 5, Token: demoToken, Outlets: 4, Listings: 10, Profiles: 1, Campaigns: 2, Orders: 5})
+	base, stop, err := service.Serve(t.Context(), "")
+	fatal(t, err)
+	t.Cleanup(func() { fatal(t, stop()) })
+	a := assisted{program: filepath.Join(t.TempDir(), "placementsync"), config: filepath.Join(t.TempDir(), "config.yaml")}
+	self, err := os.Executable()
+	fatal(t, err)
+	fatal(t, os.Symlink(self, a.program))
+	// The token is missing in the environment of an assistant.
+	t.Setenv("TOKEN_OF_THE_NIGHT", demoToken)
+	fatal(t, os.WriteFile(a.config, fmt.Appendf(nil, "api: {base_url: %s, token: '${TOKEN_OF_THE_NIGHT}', requests_per_second: 0}\n", base), 0o600))
+	g := &globals{process: hostProcess(), Flags: command.Flags{Config: a.config, Quiet: true}}
+	g.stdout, g.stderr = io.Discard, io.Discard
+	fatal(t, runNight(t.Context(), g, runOptions{}))
+	fatal(t, os.Unsetenv("TOKEN_OF_THE_NIGHT"))
+	return a
+}
+
+// connect starts a command line as the programs do that speak to assistants.
+func (a assisted) connect(t *testing.T, args []string) *sdk.ClientSession {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), a.program, args...)
+	cmd.Dir = t.TempDir() // not the folder of the configuration
+	cmd.Stderr = os.Stderr
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "v1"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
+	fatal(t, err)
+	return session
+}
+
+// TestAssistants asks one night over stdin and stdout of the real program.
+func TestAssistants(t *testing.T) {
+	a := newAssisted(t)
+	t.Run("are shown the way", a.areShownTheWay)
+	t.Run("are refused clearly", a.areRefusedClearly)
+	t.Run("end it with its input", a.endItWithItsInput)
+}
+
+// areShownTheWay starts each command line that the guide shows.
+func (a assisted) areShownTheWay(t *testing.T) {
+	lines := shownServers(t)
+	if len(lines) != 4 {
+		t.Fatalf("the guide shows %d command lines, want 4: %q", len(lines), lines)
+	}
+	for i, line := range lines {
+		t.Run(fmt.Sprint(i+1), func(t *testing.T) {
+			if line[0] == "ssh" {
+				line = line[2:]
+			}
+			if line[0] != "/usr/local/bin/placementsync" || len(line) < 4 || line[len(line)-2] != "--config" {
+				t.Fatalf("the command line is %q", line)
+			}
+			args := append(line[1:len(line)-1:len(line)-1], a.config)
+			session := a.connect(t, args)
+			got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "run_query", Arguments: map[string]any{"name": "headline"}})
+			fatal(t, err)
+			text := got.Content[0].(*sdk.TextContent).Text
+			if got.IsError || !strings.Contains(text, `["listings",10,`) {
+				t.Errorf("headline: %s", text)
+			}
+			if err := session.Close(); err != nil {
+				t.Errorf("its input ended, and it ends with %v", err)
+			}
+		})
+	}
+}
+
+// shownServers are the command lines of docs/guide/assistants.md.
+func shownServers(t *testing.T) [][]string {
+	t.Helper()
+	page := read(t, "../../docs/guide/assistants.md")
+	var lines [][]string
+	for _, m := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(page, -1) {
+		var file map[string]map[string]struct {
+			Type, Command string
+			Args          []string
+		}
+		if err := json.Unmarshal([]byte(m[1]), &file); err != nil {
+			t.Fatalf("%v in %s", err, m[1])
+		}
+		for _, servers := range file {
+			for _, s := range servers {
+				lines = append(lines, append([]string{s.Command}, s.Args...))
+			}
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^claude mcp add placementsync -- (.+)$`).FindAllStringSubmatch(page, -1) {
+		lines = append(lines, strings.Fields(m[1]))
+	}
+	for _, m := range regexp.MustCompile("`\"command\": (\"ssh\")` with `\"args\": (\\[.+?\\])`").FindAllStringSubmatch(page, -1) {
+		var args []string
+		fatal(t, json.Unmarshal([]byte(m[2]), &args))
+		lines = append(lines, append([]string{"ssh"}, args...))
+	}
+	return lines
+}
+
+// areRefusedClearly asks for what the sandbox keeps out, and a warehouse without a night.
+func (a assisted) areRefusedClearly(t *testing.T) {
+	session := a.connect(t, []string{"mcp", "--timeout", "500ms", "--config", a.config})
+	for sql, want := range map[string]string{
+		"COPY orders TO '" + filepath.Join(t.TempDir(), "x") + "'": "refuse to touch files",
+		"ATTACH '" + a.config + "'":                                "refuse to touch files",
+		"FROM read_csv('" + a.config + "')":                        "refuse to touch files",
+		"PRAGMA enable_profiling":                                  "refuse",
+		"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t": "stopped after 500ms",
+	} {
+		got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "sql", Arguments: map[string]any{"sql": sql}})
+		fatal(t, err)
+		if text := got.Content[0].(*sdk.TextContent).Text; !got.IsError || !strings.Contains(text, want) {
+			t.Errorf("%s: %s, want %q", sql, text, want)
+		}
+	}
+	got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "describe_tables", Arguments: map[string]any{"tables": []string{"order*"}}})
+	fatal(t, err)
+	if text := got.Content[0].(*sdk.TextContent).Text; got.IsError || !strings.Contains(text, `"name":"order_items"`) || !strings.Contains(text, `"row":"key: id"`) {
+		t.Errorf("tables: %s", text)
+	}
+	fatal(t, session.Close())
+
+	empty := filepath.Join(t.TempDir(), "config.yaml")
+	fatal(t, os.WriteFile(empty, []byte("api: {base_url: https://api.example.com, token: x}\n"), 0o600))
+	session = a.connect(t, []string{"mcp", "--config", empty})
+	got, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "sql", Arguments: map[string]any{"sql": "SELECT 1"}})
+	fatal(t, err)
+	if text := got.Content[0].(*sdk.TextContent).Text; !got.IsError || !strings.Contains(text, "nothing is published yet") {
+		t.Errorf("without a night: %s", text)
+	}
+	fatal(t, session.Close())
+}
+
+// endItWithItsInput has a query at work that would run until it is stopped. Standard
+// output has nothing but messages of the protocol, one a line.
+func (a assisted) endItWithItsInput(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), a.program, "mcp", "--timeout", "0", "--config", a.config)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	fatal(t, err)
+	out, err := cmd.StdoutPipe()
+	fatal(t, err)
+	fatal(t, cmd.Start())
+	lines := bufio.NewScanner(out)
+	receive := func() string {
+		if !lines.Scan() {
+			t.Fatalf("the output ended: %v", lines.Err())
+		}
+		var message struct {
+			JSONRPC string `json:"jsonrpc"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &message); err != nil || message.JSONRPC != "2.0" {
+			t.Fatalf("no message of the protocol: %s", lines.Text())
+		}
+		return lines.Text()
+	}
+	send := func(message string) {
+		_, err := io.WriteString(in, message+"\n")
+		fatal(t, err)
+	}
+	send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	if got := receive(); !strings.Contains(got, `"result":{}`) {
+		t.Errorf("ping: %s", got)
+	}
+	send(`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	if got := receive(); !strings.Contains(got, `"name":"placementsync"`) {
+		t.Errorf("initialize: %s", got)
+	}
+	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"list_queries","arguments":{}}}`)
+	if got := receive(); !strings.Contains(got, `price_by_segment`) {
+		t.Errorf("list_queries: %s", got)
+	}
+	send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"sql","arguments":{"sql":"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"}}}`)
+	began := time.Now()
+	fatal(t, in.Close())
+	for lines.Scan() {
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ends with %v", err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it ended after %s", took)
+	}
+}

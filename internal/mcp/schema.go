@@ -1,0 +1,181 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"placementsync/internal/query"
+)
+
+// listed is a query in a list; in full it has all fields.
+type listed struct {
+	Subject string `json:"subject"`
+	Name    string `json:"name"`
+	Title   string `json:"title"`
+	Row     string `json:"row,omitempty"`
+	About   string `json:"about,omitempty"`
+	// Parameters is the JSON Schema of what run_query takes as parameters.
+	Parameters map[string]any `json:"parameters,omitempty"`
+}
+
+// ownSubject is that of own queries which name none.
+const ownSubject = "own"
+
+func (s *server) listQueries(ctx context.Context, arguments json.RawMessage) (any, error) {
+	asked, err := readArguments[struct {
+		Subject string `json:"subject"`
+		Name    string `json:"name"`
+	}](arguments)
+	if err != nil {
+		return nil, err
+	}
+	library, err := s.cfg.Queries()
+	if err != nil {
+		return nil, err
+	}
+	all := library.List()
+	if asked.Name != "" {
+		q, err := s.findQuery(asked.Name)
+		if err != nil {
+			return nil, err
+		}
+		all = []query.Query{q}
+	}
+	var list struct {
+		Queries []listed `json:"queries"`
+	}
+	var subjects []string
+	for _, q := range all {
+		one := listed{Subject: cmp.Or(q.Subject, ownSubject), Name: q.Name, Title: q.Title}
+		subjects = append(subjects, one.Subject)
+		if asked.Subject != "" && !strings.EqualFold(asked.Subject, one.Subject) {
+			continue
+		}
+		if asked.Subject != "" || asked.Name != "" {
+			one.Row, one.About, one.Parameters = q.Grain, q.About, parameterSchema(q.Params)
+		}
+		list.Queries = append(list.Queries, one)
+	}
+	if len(list.Queries) == 0 {
+		slices.Sort(subjects)
+		return nil, fmt.Errorf("no query is about %q; subjects: %s", asked.Subject, strings.Join(slices.Compact(subjects), ", "))
+	}
+	slices.SortStableFunc(list.Queries, func(a, b listed) int { return strings.Compare(a.Subject, b.Subject) })
+	if asked.Name != "" {
+		s.addExamples(ctx, all[0].Params, list.Queries[0].Parameters)
+	}
+	return list, nil
+}
+
+// addExamples adds values that the data has to the schema of parameters. The schema is
+// good without them, as before the first night.
+func (s *server) addExamples(ctx context.Context, params []query.Param, schema map[string]any) {
+	const most = 50
+	params = slices.DeleteFunc(slices.Clone(params), func(p query.Param) bool { return p.Values == "" })
+	if len(params) == 0 {
+		return
+	}
+	err := s.open(ctx, query.Options{}, func(db *query.DB) error {
+		for _, p := range params {
+			values, more, err := db.ParamValues(ctx, p, most)
+			if err != nil {
+				return err
+			}
+			one := schema["properties"].(map[string]any)[p.Name].(map[string]any)
+			if one["examples"] = values; more {
+				one["description"] = fmt.Sprintf("%s (the examples are the first %d of more values)", p.About, most)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		s.cfg.Log.Warn("examples of parameters not read", "error", err)
+	}
+}
+
+// parameterSchema is the JSON Schema of the parameters of a query.
+func parameterSchema(params []query.Param) map[string]any {
+	properties := map[string]any{}
+	required := []string{}
+	for _, p := range params {
+		one := property(jsonType(p.Type), p.About)
+		if choices := p.Choices(); len(choices) > 0 && p.Type != "BOOLEAN" {
+			enum := []any{}
+			for _, c := range choices {
+				enum = append(enum, c)
+			}
+			if p.TakesNull() {
+				enum = append(enum, nil)
+			}
+			one["enum"] = enum
+		}
+		if p.TakesNull() {
+			one["type"] = []string{jsonType(p.Type), "null"}
+		}
+		switch form := formOf(p.Type); {
+		case p.Type == "COUNT":
+			one["minimum"] = 0
+		case form != "":
+			one["description"] = fmt.Sprintf("%s (%s)", p.About, form)
+		}
+		if p.Default == "" {
+			required = append(required, p.Name)
+		} else {
+			one["default"] = defaultValue(p)
+		}
+		properties[p.Name] = one
+	}
+	schema := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+	return schema
+}
+
+// jsonType is the type of JSON for a type of a parameter.
+func jsonType(kind string) string {
+	switch kind {
+	case "BIGINT", "COUNT":
+		return "integer"
+	case "BOOLEAN":
+		return "boolean"
+	}
+	return "string"
+}
+
+// formOf says how a text is written whose type JSON does not have.
+func formOf(kind string) string {
+	switch kind {
+	case "DATE":
+		return "a date such as 2026-11-01, or snapshot-7d for seven days before the snapshot"
+	case "TIMESTAMPTZ":
+		return "a time such as 2026-11-01T02:00:00Z"
+	case "TIMEZONE":
+		return "a time zone such as Europe/Berlin"
+	case "DECIMAL":
+		return "a number such as 12.50"
+	}
+	return ""
+}
+
+// defaultValue is the default as JSON has it.
+func defaultValue(p query.Param) any {
+	switch jsonType(p.Type) {
+	case "integer":
+		if p.Default != "NULL" {
+			return json.Number(p.Default)
+		}
+	case "boolean":
+		if p.Default != "NULL" {
+			return p.Default == "true" || p.Default == "yes"
+		}
+	}
+	if p.Default == "NULL" {
+		return nil
+	}
+	return p.Default
+}

@@ -1,0 +1,95 @@
+// Package mcp lets assistants ask a warehouse, by the Model Context Protocol: named
+// queries, SQL in the sandbox, the dictionary, grades and snapshots. Reading order:
+// Config and Run in this file, then tools, answer and schema.
+//
+// It must not know how the configuration is written or where the warehouse is: it gets
+// functions that open the newest snapshot, list the queries and describe the tables.
+package mcp
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"placementsync/internal/query"
+)
+
+// Config is what a server needs.
+type Config struct {
+	// Open opens the newest snapshot, or an earlier one; each call of a tool opens it
+	// anew, so that the first call after a night sees that night.
+	Open func(ctx context.Context, opts query.Options) (*query.DB, error)
+	// Queries loads the named queries, own ones too.
+	Queries func() (query.Library, error)
+	// Tables returns the dictionary of the tables whose names fit one of the patterns;
+	// without patterns all.
+	Tables func(patterns []string) ([]Table, error)
+	// Explain finds the reason behind an error of a query, such as a damaged file.
+	Explain func(error) error
+	// Timeout bounds each query; 0: nothing does.
+	Timeout time.Duration
+	Version string
+	Now     func() time.Time
+	Log     *slog.Logger
+}
+
+// Table is one table or view of the dictionary.
+type Table struct {
+	// Name is what SQL calls it: orders, mart.payables.
+	Name  string `json:"name"`
+	About string `json:"about"`
+	// Row says what a row is, or which columns identify it.
+	Row string `json:"row"`
+	// From are the endpoints that fill it, or the tables that a view reads.
+	From    []string `json:"from,omitempty"`
+	Columns []Column `json:"columns,omitempty"`
+}
+
+// Column is one column of a table.
+type Column struct {
+	Name  string `json:"name"`
+	Type  string `json:"type"`
+	About string `json:"about"`
+}
+
+//go:embed instructions.txt
+var instructions string
+
+// server answers the calls of one client.
+type server struct {
+	cfg Config
+	// turn is held by the call that is asking the database: each has the memory of a
+	// query, and a client may send many at once.
+	turn chan struct{}
+}
+
+// Run serves the client that writes to in and reads from out, until in ends or ctx does.
+func Run(ctx context.Context, cfg Config, in io.ReadCloser, out io.WriteCloser) error {
+	return Serve(ctx, cfg, &sdk.IOTransport{Reader: in, Writer: out})
+}
+
+// Serve is Run over any transport.
+func Serve(ctx context.Context, cfg Config, transport sdk.Transport) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // a call that is still asking has nobody to answer
+	err := newServer(cfg).Run(ctx, transport)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+func newServer(cfg Config) *sdk.Server {
+	s := &server{cfg: cfg, turn: make(chan struct{}, 1)}
+	made := sdk.NewServer(&sdk.Implementation{Name: "placementsync", Title: "Placementsync", Version: cfg.Version},
+		&sdk.ServerOptions{Instructions: instructions, Logger: cfg.Log, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
+	for _, t := range s.tools() {
+		made.AddTool(t.describe(), t.handle)
+	}
+	return made
+}
