@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"placementsync/internal/query"
 )
 
@@ -95,11 +97,7 @@ func showCatalog(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := countListings(v, ix, &s)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.readRows(v, ix)
+	c, rows, err := s.countAndRead(v, ix)
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +111,30 @@ func showCatalog(v *visit) (reply, error) {
 	view.Sources = query.DescribeSources(sources)
 	view.fill(c, ix, rows)
 	return page{Title: "Catalog", Template: "catalog", Data: view}, nil
+}
+
+// countAndRead counts what the address finds and reads its page, both at once where
+// another connection is free.
+func (s *state) countAndRead(v *visit, ix *index) (c counts, rows []record, err error) {
+	var other *query.DB
+	select {
+	case other = <-v.snapshot.idle:
+		defer func() { v.snapshot.idle <- other }()
+	default:
+		if c, err = countListings(v, ix, s); err == nil {
+			rows, err = s.readRows(v, ix)
+		}
+		return c, rows, err
+	}
+	var reading errgroup.Group
+	reading.Go(func() (err error) {
+		second := *v
+		second.db = other
+		rows, err = s.readRows(&second, ix)
+		return err
+	})
+	c, err = countListings(v, ix, s)
+	return c, rows, errors.Join(err, reading.Wait())
 }
 
 // findOutlets finds outlets by the words of the search, also such as have no listing now.
