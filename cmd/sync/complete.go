@@ -26,6 +26,9 @@ func completeFlag(cmd *cobra.Command, flag string, propose cobra.CompletionFunc)
 	}
 }
 
+// completer proposes what the warehouse and the queries of the configuration have.
+type completer struct{ g *globals }
+
 // silent is g with nothing written.
 func (g *globals) silent() *globals {
 	mute := *g
@@ -40,9 +43,9 @@ func proposing(all []string, typed string) ([]cobra.Completion, cobra.ShellCompD
 }
 
 // completeQuery proposes the named queries with their titles.
-func (g *globals) completeQuery(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c completer) completeQuery(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []string
-	if all, err := g.silent().loadQueries(); err == nil && len(args) == 0 {
+	if all, err := c.g.silent().loadQueries(); err == nil && len(args) == 0 {
 		for _, q := range all.List() {
 			names = append(names, cobra.CompletionWithDesc(q.Name, q.Title))
 		}
@@ -51,14 +54,14 @@ func (g *globals) completeQuery(_ *cobra.Command, args []string, typed string) (
 }
 
 // completeParam proposes the parameters of the chosen query, and behind name= their values.
-func (g *globals) completeParam(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	q, ok := g.chosenQuery(cmd, args)
+func (c completer) completeParam(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	q, ok := c.chosenQuery(cmd, args)
 	if !ok {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	if name, _, ok := strings.Cut(typed, "="); ok {
 		var values []string
-		for _, value := range g.valuesOf(cmd.Context(), q, name) {
+		for _, value := range c.valuesOf(cmd.Context(), q, name) {
 			values = append(values, name+"="+value)
 		}
 		return proposing(values, typed)
@@ -72,7 +75,7 @@ func (g *globals) completeParam(cmd *cobra.Command, args []string, typed string)
 }
 
 // chosenQuery is the query that the command line names so far.
-func (g *globals) chosenQuery(cmd *cobra.Command, args []string) (q query.Query, ok bool) {
+func (c completer) chosenQuery(cmd *cobra.Command, args []string) (q query.Query, ok bool) {
 	name := ""
 	if flag := cmd.Flags().Lookup("query"); flag != nil {
 		name = flag.Value.String()
@@ -88,13 +91,13 @@ func (g *globals) chosenQuery(cmd *cobra.Command, args []string) (q query.Query,
 		q, err = query.ParseText(file, text)
 		return q, err == nil
 	}
-	q, err := g.silent().resolveQuery(name)
+	q, err := c.g.silent().resolveQuery(name)
 	return q, err == nil
 }
 
 // valuesOf lists the values that a parameter can have: those that the data has, where its
 // header says how to find them.
-func (g *globals) valuesOf(ctx context.Context, q query.Query, name string) []string {
+func (c completer) valuesOf(ctx context.Context, q query.Query, name string) []string {
 	const (
 		most    = 200
 		longest = 3 * time.Second // a shell that waits longer seems stuck
@@ -108,7 +111,7 @@ func (g *globals) valuesOf(ctx context.Context, q query.Query, name string) []st
 	}
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	db, err := openCatalog(ctx, g.silent(), query.Options{})
+	db, err := openCatalog(ctx, c.g.silent(), query.Options{})
 	if err != nil {
 		return nil
 	}
@@ -155,9 +158,9 @@ func completeStreams(cmd *cobra.Command, args []string, typed string) ([]cobra.C
 }
 
 // completeRun proposes runs of the warehouse, the newest first.
-func (g *globals) completeRun(list func(*warehouse.Warehouse) ([]string, error)) cobra.CompletionFunc {
+func (c completer) completeRun(list func(*warehouse.Warehouse) ([]string, error)) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		wh, _, err := g.silent().openWarehouse()
+		wh, _, err := c.g.silent().openWarehouse()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -42,10 +42,10 @@ func exportCommand(g *globals) *cobra.Command {
 	f.StringVar(&o.format, "format", "parquet", "parquet or csv")
 	f.StringVar(&o.partition, "partition-by", "", "write one folder for each value of this `column` (parquet only)")
 	f.BoolVar(&o.raw, "raw", false, "do not change CSV texts that look like formulas")
-	g.asOfFlag(cmd, &o.asOf)
+	asOfFlag(cmd, g, &o.asOf)
 	cmd.ValidArgsFunction = completeTable
-	completeFlag(cmd, "query", g.completeQuery)
-	completeFlag(cmd, "param", g.completeParam)
+	completeFlag(cmd, "query", completer{g}.completeQuery)
+	completeFlag(cmd, "param", completer{g}.completeParam)
 	completeFlag(cmd, "format", cobra.FixedCompletions([]string{"parquet", "csv"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -25,6 +25,9 @@ type followWork func(ctx context.Context, cfg config.Config) (ledger.Run, error)
 // run.
 func (g *globals) followers(cfg config.Config) []followWork {
 	var all []followWork
+	if len(cfg.Watch) > 0 { // first, so that the backup knows what was sent
+		all = append(all, watcher{g}.followNight)
+	}
 	if cfg.Lake.Catalog != "" {
 		all = append(all, g.publishToLake)
 	}

@@ -30,7 +30,7 @@ func pruneCommand(g *globals) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list what would be removed, and remove nothing")
 	cmd.Flags().StringVar(&o.version, "version", "", "remove only this version, for example a damaged one: the id of its `run`")
-	completeFlag(cmd, "version", g.completeRun(keptVersions))
+	completeFlag(cmd, "version", completer{g}.completeRun(keptVersions))
 	return cmd
 }
 

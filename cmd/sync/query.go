@@ -35,7 +35,7 @@ func queryCommand(g *globals) *cobra.Command {
 			"built in or of queries.dir in the configuration; anything else is SQL of one statement.\n" +
 			"A query sees the catalog and nothing else: no file, no network.",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: g.completeQuery,
+		ValidArgsFunction: completer{g}.completeQuery,
 		RunE:              command.MarkWork(func(cmd *cobra.Command, args []string) error { return runQuery(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()
@@ -46,16 +46,16 @@ func queryCommand(g *globals) *cobra.Command {
 	f.DurationVar(&o.timeout, "timeout", 0, "stop the query after this `duration`, such as 30s; 0: never")
 	o.answer.addFlags(cmd)
 	o.answer.gradesFlag(cmd)
-	g.asOfFlag(cmd, &o.asOf)
+	asOfFlag(cmd, g, &o.asOf)
 	f.BoolVar(&o.unsafe, "unsafe", false, "let the SQL use files, the network, extensions and several statements; the warehouse stays read only")
-	completeFlag(cmd, "param", g.completeParam)
+	completeFlag(cmd, "param", completer{g}.completeParam)
 	return cmd
 }
 
 // asOfFlag adds the flag that chooses an earlier snapshot.
-func (g *globals) asOfFlag(cmd *cobra.Command, asOf *string) {
+func asOfFlag(cmd *cobra.Command, g *globals, asOf *string) {
 	cmd.Flags().StringVar(asOf, "as-of", "", "answer from an earlier snapshot: a `time`, a date (the last snapshot of that day, UTC) or the id of a run")
-	completeFlag(cmd, "as-of", g.completeRun(publishedRuns))
+	completeFlag(cmd, "as-of", completer{g}.completeRun(publishedRuns))
 }
 
 func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) (err error) {

@@ -61,7 +61,7 @@ func rawCommand(g *globals) *cobra.Command {
 	f.Uint64Var(&o.seq, "seq", 0, "only the answer with this `number`")
 	f.BoolVar(&o.print, "print", false, "print the one answer, and fail when several are selected")
 	f.StringVar(&o.format, "format", "table", "list as table, csv or json")
-	cmd.ValidArgsFunction = g.completeRun(landedRuns)
+	cmd.ValidArgsFunction = completer{g}.completeRun(landedRuns)
 	completeFlag(cmd, "stream", completeStreams)
 	return cmd
 }

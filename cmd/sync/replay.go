@@ -17,7 +17,7 @@ func replayCommand(g *globals) *cobra.Command {
 			"them. Use it for a run that did not publish, or for the newest run after an update of the\n" +
 			"program that reads something better. To replay an older run, first roll back to it.\n\n" + exitCodes(),
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: g.completeRun(landedRuns),
+		ValidArgsFunction: completer{g}.completeRun(landedRuns),
 		RunE:              command.MarkWork(func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), g, args[0]) }),
 	}
 }

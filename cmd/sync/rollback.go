@@ -20,7 +20,7 @@ func rollbackCommand(g *globals) *cobra.Command {
 			"stay until keep_versions drops them, so that another rollback can undo this one. The\n" +
 			"next night builds on the version that readers see then.",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: g.completeRun(keptVersions),
+		ValidArgsFunction: completer{g}.completeRun(keptVersions),
 		RunE: command.MarkWork(func(_ *cobra.Command, args []string) error {
 			run := "" // the version before the newest
 			if len(args) > 0 {

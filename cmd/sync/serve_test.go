@@ -44,12 +44,17 @@ func hangup(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(b.cmd.Process.Signal(syscall.SIGHUP))
 }
 
-// receiver keeps what was sent to RECEIVER_URL, a line each.
+// receiver keeps what was sent to RECEIVER_URL, a line each. It refuses what is sent to
+// /refused.
 type receiver struct{ got output }
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	body, _ := io.ReadAll(q.Body)                                                // what came counts
 	_, _ = fmt.Fprintf(&r.got, "%s %s %s\n", q.Method, q.URL.Path, string(body)) // a buffer takes all
+	if strings.HasPrefix(q.URL.Path, "/refused/") {
+		http.Error(w, "s3cret", http.StatusForbidden)
+		return
+	}
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -75,6 +75,8 @@ func (b *binder) bindValue(node ast.Node, path string, v reflect.Value) {
 		b.bindSection(node, path, v)
 	case v.Kind() == reflect.Slice:
 		b.bindList(node, path, v)
+	case v.Kind() == reflect.Map:
+		b.bindMap(node, path, v)
 	default:
 		b.bindScalar(node, path, v)
 	}
@@ -134,9 +136,42 @@ func (b *binder) bindList(node ast.Node, path string, v reflect.Value) {
 	for i, item := range sequence.Values {
 		itemPath := fmt.Sprintf("%s[%d]", path, i)
 		b.lines[itemPath] = lineOf(item)
+		if d, ok := list.Index(i).Addr().Interface().(defaulter); ok {
+			d.setDefaults()
+		}
 		b.bindValue(item, itemPath, list.Index(i))
 	}
 	v.Set(list)
+}
+
+// defaulter is an item of a list whose keys have defaults.
+type defaulter interface{ setDefaults() }
+
+// bindMap binds a mapping whose keys are the user's own.
+func (b *binder) bindMap(node ast.Node, path string, v reflect.Value) {
+	if isEmpty(node) {
+		return
+	}
+	mapping, ok := node.(ast.MapNode)
+	if !ok {
+		b.addProblem(lineOf(node), path, "is %s, not a section: write lines such as name: value below it", shapeName(node))
+		return
+	}
+	values := reflect.MakeMap(v.Type())
+	for entries := mapping.MapRange(); entries.Next(); {
+		entry := entries.KeyValue()
+		key := keyText(entry.Key)
+		keyPath := joinPath(path, key)
+		if first, seen := b.lines[keyPath]; seen {
+			b.addProblem(lineOf(entry.Key), keyPath, "appears twice, first in line %d: keep one", first)
+			continue
+		}
+		b.lines[keyPath] = lineOf(entry.Key)
+		value := reflect.New(v.Type().Elem()).Elem()
+		b.bindValue(entry.Value, keyPath, value)
+		values.SetMapIndex(reflect.ValueOf(key), value)
+	}
+	v.Set(values)
 }
 
 // bindScalar binds text, a number, true or false, or a duration.

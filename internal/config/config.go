@@ -34,6 +34,8 @@ type Config struct {
 	Backup string `yaml:"backup"`
 	// Warnings say which files that hold secrets are open to others; [Load] fills them.
 	Warnings []string `yaml:"-"`
+	// Watch lists what is looked for after each night.
+	Watch []Watch `yaml:"watch"`
 }
 
 // API is the service to read from, and how requests are sent.
@@ -195,13 +197,16 @@ type Serve struct {
 	RefreshOnEvent bool `yaml:"refresh_on_event"`
 }
 
-// Notify has the addresses to call when a night ends. They are secrets, since such
-// services put the credential into the path. Empty: no call.
+// Notify has the addresses to call when a night ends, and the receivers of what watches
+// find. The addresses are secrets, since such services put the credential into the path.
+// Empty: no call.
 type Notify struct {
 	// FailureURL gets a JSON POST when a night failed or is partial.
 	FailureURL Secret `yaml:"failure_url"`
 	// HeartbeatURL is called after every success.
 	HeartbeatURL Secret `yaml:"heartbeat_url"`
+	// Channels are the receivers that watches name.
+	Channels []Channel `yaml:"channels"`
 }
 
 // Privacy keeps values out of everything that is staged or published.
@@ -276,7 +281,9 @@ func Default() Config {
 		Schedule:  Schedule{Cron: "0 2 * * *", Timezone: "UTC", CatchUp: true},
 		Verify:    Verify{Cron: "0 5 * * 0"},
 		Serve:     Serve{Listen: "127.0.0.1:8080", Hosts: []string{}, WebhookSecrets: []Secret{}, WebhookMaxAge: 5 * time.Minute},
+		Notify:    Notify{Channels: []Channel{}},
 		Privacy:   Privacy{Hash: []string{}, Drop: []string{"orders.client_secret"}, Raw: RawKeep},
 		Lake:      Lake{Namespace: "placements", Name: "placementsync", KeepNights: 30},
+		Watch:     []Watch{},
 	}
 }

@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -154,7 +155,18 @@ func TestFullFile(t *testing.T) {
 			WebhookSecrets: []config.Secret{"whsec-hunter2", "plain$text"},
 			WebhookMaxAge:  time.Hour, RefreshOnEvent: true,
 		},
-		Notify: config.Notify{FailureURL: "https://hooks.example.com/whsec-hunter2", HeartbeatURL: "http://127.0.0.1/beat"},
+		Notify: config.Notify{FailureURL: "https://hooks.example.com/whsec-hunter2", HeartbeatURL: "http://127.0.0.1/beat", Channels: []config.Channel{
+			{Name: "chat", Type: config.ChannelSlack, URL: "https://chat.example.com/whsec-hunter2", To: []string{}, SMTP: config.SMTP{TLS: config.MailStartTLS}},
+			{Name: "mail", Type: config.ChannelEmail, From: "Robot <a@example.com>", To: []string{"b@example.com"}, SMTP: config.SMTP{
+				Host: "mail.example.com", Port: 2525, TLS: config.MailFullTLS, User: "robot", PasswordFile: "testdata/good/secrets/mail"}},
+			{Name: "local", Type: config.ChannelEmail, From: "a@example.com", To: []string{"b@example.com", "c@example.com"}, SMTP: config.SMTP{
+				Host: "localhost", TLS: config.MailPlain}},
+		}},
+		Watch: []config.Watch{
+			{Name: "drops_1", Query: "SELECT 1 AS \"a b\"\n", When: "a b under -10.5", Key: []string{"a"}, Show: []string{"a", "b"}, Advice: "Look.", Send: []string{"chat", "mail"},
+				Params: map[string]string{"nights": "3", "since": "2026-11-01", "tier": "16", "below": "-1.50", "new": "true"}},
+			{Name: "all", Query: "headline", When: "rows", NewOnly: true, Params: map[string]string{}, Key: []string{}, Show: []string{}, Send: []string{"chat"}},
+		},
 		Privacy: config.Privacy{
 			Hash: []string{"orders.guest_email"}, Drop: []string{}, Raw: config.RawDiscard, HashKey: "hash-hunter2",
 		},
@@ -164,6 +176,15 @@ func TestFullFile(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("full.yaml (-want +got):\n%s", diff)
+	}
+}
+
+func TestConditionsOfWatches(t *testing.T) {
+	for when, want := range map[string]string{"rows": " false ", "amount over 1000": "amount true 1000", "a over b under -0.50": "a over b false -0.50", "over 5": " false "} {
+		column, over, number := config.Watch{When: when}.Condition()
+		if got := fmt.Sprintf("%s %t %s", column, over, number); got != want {
+			t.Errorf("%q is %q, want %q", when, got, want)
+		}
 	}
 }
 
@@ -374,9 +395,14 @@ func TestSizesAreReadAsDuckDBReadsThem(t *testing.T) {
 // withOtherSecrets is the configuration with another secret in the place of each.
 func withOtherSecrets(cfg config.Config) config.Config {
 	cfg.Serve.WebhookSecrets = slices.Clone(cfg.Serve.WebhookSecrets)
+	cfg.Notify.Channels = slices.Clone(cfg.Notify.Channels)
 	secrets := []*config.Secret{&cfg.API.Token, &cfg.Serve.AuthToken, &cfg.Notify.FailureURL, &cfg.Notify.HeartbeatURL, &cfg.Privacy.HashKey}
 	for i := range cfg.Serve.WebhookSecrets {
 		secrets = append(secrets, &cfg.Serve.WebhookSecrets[i])
+	}
+	for i := range cfg.Notify.Channels {
+		c := &cfg.Notify.Channels[i]
+		secrets = append(secrets, &c.URL, &c.SMTP.User, &c.SMTP.Password)
 	}
 	for _, s := range secrets {
 		if *s != "" {

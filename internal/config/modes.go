@@ -22,11 +22,15 @@ type secretFile struct {
 }
 
 func (c *Config) secretFiles() []secretFile {
-	return []secretFile{
+	all := []secretFile{
 		{"api.token_file", &c.API.TokenFile}, {"s3.access_key_file", &c.S3.AccessKeyFile}, {"s3.secret_key_file", &c.S3.SecretKeyFile},
 		{"lake.postgres_password_file", &c.Lake.PostgresPasswordFile},
 		{"lake.rest.token_file", &c.Lake.REST.TokenFile}, {"lake.rest.credential_file", &c.Lake.REST.CredentialFile},
 	}
+	for i := range c.Notify.Channels {
+		all = append(all, secretFile{fmt.Sprintf("notify.channels[%d].smtp.password_file", i), &c.Notify.Channels[i].SMTP.PasswordFile})
+	}
+	return all
 }
 
 // checkFile refuses a configuration file that everybody may write: whoever does can send

@@ -17,6 +17,7 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 		t.Skip("modes say nothing about others there")
 	}
 	const plain, named = "api: {base_url: https://api.example.com, token: pc_hunter2}\n", "api: {base_url: https://api.example.com, token_file: token}\n"
+	const mail = "api: {base_url: https://api.example.com, token: pc_hunter2}\nnotify: {channels: [{name: mail, type: email, to: [a@example.com], from: b@example.com,\n  smtp: {host: smtp.example.com, user: u, password_file: token}}]}\n"
 	for name, c := range map[string]struct {
 		text             string
 		config, token    fs.FileMode
@@ -31,6 +32,8 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 		"a token that all may read":       {named, 0o600, 0o604, "", "api.token_file"},
 		"a token that the group may read": {named, 0o600, 0o640, "", ""},
 		"a token that it may write":       {named, 0o600, 0o660, "", "written by its group"},
+		"a password of a mail server":     {mail, 0o600, 0o604, "", "notify.channels[0].smtp.password_file"},
+		"a password that all may write":   {mail, 0o600, 0o602, "config.yaml:3: notify.channels[0].smtp.password_file: ", ""},
 		"a token that all may write":      {named, 0o600, 0o602, "config.yaml:1: api.token_file: ", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,7 +50,10 @@ func (e *Error) Unwrap() error { return e.cause }
 func (e *Error) Within(sections ...string) error {
 	others := slices.DeleteFunc(keysOf(""), func(key string) bool { return slices.Contains(sections, key) })
 	remaining := slices.DeleteFunc(slices.Clone(e.Problems), func(p Problem) bool {
-		section, _, _ := strings.Cut(p.Path, ".")
+		section := p.Path
+		if end := strings.IndexAny(section, ".["); end >= 0 {
+			section = section[:end]
+		}
 		return slices.Contains(others, section)
 	})
 	if len(remaining) == 0 {

@@ -3,20 +3,27 @@ package config
 import (
 	"math"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"placementsync/internal/nearest"
 )
 
+// index is the place of an item of a list in a path; keyPaths has [] there.
+var index = regexp.MustCompile(`\[[0-9]+\]`)
+
 // nearestKey returns the path of the known key that is most similar to an unknown
 // key of section, or "". Of two that are equally similar, that of the section wins.
 func nearestKey(section, unknown string) string {
 	best, least := "", math.MaxInt
+	inList := index.ReplaceAllString(section, "[]")
 	for _, path := range keyPaths(reflect.TypeFor[Config](), "") {
 		edits, near := nearest.CountEdits(lastSegment(path), unknown)
 		rank := 2 * edits
-		if parentPath(path) != section {
+		if parentPath(path) != inList {
 			rank++
+		} else {
+			path = joinPath(section, lastSegment(path))
 		}
 		if near && rank < least {
 			best, least = path, rank
@@ -37,8 +44,11 @@ func keyPaths(t reflect.Type, prefix string) []string {
 		}
 		path := joinPath(prefix, key)
 		paths = append(paths, path)
-		if field.Type.Kind() == reflect.Struct {
+		switch kind := field.Type.Kind(); {
+		case kind == reflect.Struct:
 			paths = append(paths, keyPaths(field.Type, path)...)
+		case kind == reflect.Slice && field.Type.Elem().Kind() == reflect.Struct:
+			paths = append(paths, keyPaths(field.Type.Elem(), path+"[]")...)
 		}
 	}
 	return paths
@@ -47,6 +57,7 @@ func keyPaths(t reflect.Type, prefix string) []string {
 // keysOf lists the keys of the section at path, "" being the file itself.
 func keysOf(path string) []string {
 	var keys []string
+	path = index.ReplaceAllString(path, "[]")
 	for _, known := range keyPaths(reflect.TypeFor[Config](), "") {
 		if parentPath(known) == path {
 			keys = append(keys, lastSegment(known))

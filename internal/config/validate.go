@@ -85,6 +85,7 @@ func (v *validator) checkConfig(c Config) {
 	v.checkServe(c.Serve)
 	v.checkNotifyURL("notify.failure_url", c.Notify.FailureURL)
 	v.checkNotifyURL("notify.heartbeat_url", c.Notify.HeartbeatURL)
+	v.checkWatches(c.Watch, v.checkChannels(c.Notify.Channels))
 	v.checkPrivacy(c.Privacy)
 	v.checkLake(c.Lake)
 	v.checkS3(c.S3)

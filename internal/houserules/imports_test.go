@@ -56,6 +56,7 @@ func importTable() []row {
 		}, "one night; it gets its configuration and does not know who started it"},
 		{"internal/daemon", []string{"internal/hosts", "internal/ledger"}, "schedule, status page, metrics; it gets the night as a function, so that tests can pass in any"},
 		{"internal/notify", nil, "sends alerts and heartbeats; it gets what to say"},
+		{"internal/watch", nil, "asks, remembers and sends through what `cmd/sync` passes in; it knows neither the configuration nor how a night goes"},
 		{"internal/houserules", nil, "has no code but tests"},
 		{"internal/trials", []string{everything}, "has no code but tests; they drive whole nights and read what came of them"},
 		{"internal/bench", []string{

@@ -53,6 +53,7 @@ const (
 const (
 	Backup = "backup"
 	Lake   = "lake"
+	Watch  = "watch"
 )
 
 // Run is what the ledger keeps of one night, failed ones too. It is written to
@@ -62,8 +63,8 @@ type Run struct {
 	// Kind distinguishes nights from refreshes, which read the few records that
 	// events named and do not count for the schedule.
 	Kind string `json:"kind,omitempty"`
-	// Version is the one that a rollback points readers at, or that a backup or the
-	// lake is of.
+	// Version is the one that a rollback points readers at, or that a backup, the lake or
+	// the watches are of.
 	Version    string    `json:"version,omitempty"`
 	StartedAt  time.Time `json:"started_at"`
 	EndedAt    time.Time `json:"ended_at,omitzero"` // zero: killed, unknown
@@ -99,7 +100,7 @@ func (r Run) IsNight() bool { return r.Kind == "" || r.Kind == Night || r.Kind =
 
 // IsFollow reports whether the entry is of work that follows a publish, and of no run.
 // Its Version is what it brought elsewhere, its Bytes are those that it sent.
-func (r Run) IsFollow() bool { return r.Kind == Backup || r.Kind == Lake }
+func (r Run) IsFollow() bool { return r.Kind == Backup || r.Kind == Lake || r.Kind == Watch }
 
 // IsPublished reports whether the run gave readers a snapshot.
 func (r Run) IsPublished() bool {

@@ -1,21 +1,20 @@
 // Package notify reports how a night ended: an alert if it failed, was partial or was
 // stopped by a gate, or if what follows it failed, and a heartbeat if it was complete.
 //
-// It must not know what a night is: the caller fills the alert. A report that cannot
-// be sent is a line of the log, and no error of the night.
+// It delivers messages of others too, to channels: JSON, a chat or e-mail.
+//
+// It must not know what a night or a message is about: the caller fills them. A report
+// that cannot be sent is a line of the log, and no error of the night; a message that
+// cannot be sent is an error, and its sender's to send again.
 package notify
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 )
@@ -73,9 +72,6 @@ type Stream struct {
 	Reason   string `json:"reason"`
 }
 
-// attempts is how often a report is sent until it arrives.
-const attempts = 3
-
 // Notifier sends alerts and heartbeats. It is safe for concurrent use.
 type Notifier struct {
 	cfg  Config
@@ -87,13 +83,7 @@ type Notifier struct {
 func New(cfg Config, log *slog.Logger) *Notifier {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 10*time.Second)
 	cfg.Backoff = cmp.Or(cfg.Backoff, 2*time.Second)
-	return &Notifier{cfg: cfg, log: log, http: &http.Client{
-		Transport: &http.Transport{DisableKeepAlives: true, TLSHandshakeTimeout: cfg.Timeout},
-		Timeout:   cfg.Timeout,
-		// A redirect is a mistake in the configuration: following it would turn a
-		// POST into a GET and show the secret to another host.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	return &Notifier{cfg: cfg, log: log, http: newClient(cfg.Timeout)}
 }
 
 // Alert posts a to the failure address, if there is one.
@@ -107,7 +97,7 @@ func (n *Notifier) Alert(ctx context.Context, a Alert) {
 	a.Text = alertText(a)
 	body, err := json.Marshal(a)
 	if err == nil {
-		err = n.sendWithRetry(ctx, http.MethodPost, n.cfg.FailureURL, body)
+		err = n.request(ctx, request{method: http.MethodPost, address: n.cfg.FailureURL, body: body})
 	}
 	n.logResult(ctx, "alert sent", "alert not sent", err)
 }
@@ -115,7 +105,7 @@ func (n *Notifier) Alert(ctx context.Context, a Alert) {
 // Heartbeat calls the heartbeat address, if there is one.
 func (n *Notifier) Heartbeat(ctx context.Context) {
 	if n.cfg.HeartbeatURL != "" {
-		n.logResult(ctx, "heartbeat sent", "heartbeat not sent", n.sendWithRetry(ctx, http.MethodGet, n.cfg.HeartbeatURL, nil))
+		n.logResult(ctx, "heartbeat sent", "heartbeat not sent", n.request(ctx, request{method: http.MethodGet, address: n.cfg.HeartbeatURL}))
 	}
 }
 
@@ -172,47 +162,4 @@ func shortenText(s string) string {
 		return string(runes[:most]) + "..."
 	}
 	return s
-}
-
-// sendWithRetry tries three times. The error never contains the address.
-func (n *Notifier) sendWithRetry(ctx context.Context, method, address string, body []byte) error {
-	wait := n.cfg.Backoff
-	for attempt := 1; ; attempt++ {
-		again, err := n.sendOnce(ctx, method, address, body)
-		if err == nil || !again || attempt == attempts {
-			return err
-		}
-		select {
-		case <-time.After(wait):
-			wait *= 4
-		case <-ctx.Done():
-			return err
-		}
-	}
-}
-
-// sendOnce makes one attempt; again reports whether another one could help.
-func (n *Notifier) sendOnce(ctx context.Context, method, address string, body []byte) (again bool, err error) {
-	r, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
-	if err != nil {
-		return false, errors.New("the address is not valid")
-	}
-	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	r.Header.Set("User-Agent", n.cfg.UserAgent)
-	res, err := n.http.Do(r)
-	if err != nil {
-		if inner, ok := errors.AsType[*url.Error](err); ok {
-			err = inner.Err // without the address
-		}
-		return true, fmt.Errorf("reach the receiver: %w", err)
-	}
-	defer res.Body.Close()
-	// Read a little, so that the receiver does not get a reset.
-	_, _ = io.CopyN(io.Discard, res.Body, 4<<10)
-	if res.StatusCode/100 == 2 {
-		return false, nil
-	}
-	return res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests, fmt.Errorf("the receiver answered %s", res.Status)
 }

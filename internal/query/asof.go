@@ -19,11 +19,14 @@ const (
 	newest = "newest"
 )
 
+// rewinding makes an instance show an earlier snapshot.
+type rewinding struct{ *DB }
+
 // goBack fills home with the catalog as it was when a snapshot was the newest.
 // Tables become views that leave out what was not known yet; views and macros
 // are made again from their own definitions, so that an old file is asked with
 // the views that it has, and shows them of that time.
-func (db *DB) goBack(ctx context.Context, s Snapshot) error {
+func (db rewinding) goBack(ctx context.Context, s Snapshot) error {
 	tables, err := db.storedTables(ctx)
 	if err != nil {
 		return err
@@ -58,7 +61,7 @@ type storedTable struct {
 	columns               [][2]string
 }
 
-func (db *DB) storedTables(ctx context.Context) ([]storedTable, error) {
+func (db rewinding) storedTables(ctx context.Context) ([]storedTable, error) {
 	const query = `SELECT c.schema_name, c.table_name, coalesce(t.comment, ''), c.column_name, coalesce(c.comment, '')
 		FROM duckdb_columns() c JOIN duckdb_tables() t USING (database_name, schema_name, table_name)
 		WHERE database_name = ? ORDER BY c.schema_name, c.table_name, c.column_index`
@@ -186,7 +189,7 @@ func viewCommentsSQL() string {
 }
 
 // readStatements reads SQL that the file's own catalog has.
-func (db *DB) readStatements(ctx context.Context, query string) (statements []string, err error) {
+func (db rewinding) readStatements(ctx context.Context, query string) (statements []string, err error) {
 	var one string
 	err = db.scanRows(ctx, query, []any{newest}, []any{&one}, func() { statements = append(statements, one) })
 	return statements, err
@@ -194,7 +197,7 @@ func (db *DB) readStatements(ctx context.Context, query string) (statements []st
 
 // runInAnyOrder runs statements that may need one another: it tries the failed ones
 // again as long as a round runs any of them.
-func (db *DB) runInAnyOrder(ctx context.Context, statements []string) error {
+func (db rewinding) runInAnyOrder(ctx context.Context, statements []string) error {
 	for len(statements) > 0 {
 		var failed []string
 		var problems []error

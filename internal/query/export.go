@@ -91,7 +91,8 @@ type source struct {
 // *UsageError.
 func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest, error) {
 	m := ExportManifest{Kind: exportKind, Program: e.Program, Format: e.Format, Partition: e.PartitionBy}
-	sources, err := db.exportSources(ctx, e)
+	work := exporting{e, db}
+	sources, err := work.findSources(ctx)
 	if err != nil {
 		return m, err
 	}
@@ -99,14 +100,14 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 	if err != nil {
 		return m, err
 	}
-	s, err := db.shownSnapshot(ctx)
+	s, err := db.ReadSnapshot(ctx)
 	if err != nil {
 		return m, err
 	}
 	m.RunID, m.SnapshotAt = s.Run, s.At
 	err = durable.WriteFolder(dir, func(next string) error {
 		for _, src := range sources {
-			files, err := db.exportOne(ctx, next, src, e)
+			files, err := work.writeSource(ctx, next, src)
 			if err != nil {
 				return fmt.Errorf("export %s: %w", src.name, err)
 			}
@@ -121,19 +122,13 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 	return m, err
 }
 
-// shownSnapshot is the snapshot that the instance shows; zero for a catalog without.
-func (db *DB) shownSnapshot(ctx context.Context) (Snapshot, error) {
-	if db.asOf != nil {
-		return *db.asOf, nil
-	}
-	all, err := db.Snapshots(ctx)
-	if err != nil || len(all) == 0 {
-		return Snapshot{}, err
-	}
-	return all[len(all)-1], nil
+// exporting is an export of a catalog.
+type exporting struct {
+	Export
+	db *DB
 }
 
-func (db *DB) exportSources(ctx context.Context, e Export) ([]source, error) {
+func (e exporting) findSources(ctx context.Context) ([]source, error) {
 	switch {
 	case e.Format != Parquet && e.Format != CSV:
 		return nil, &UsageError{Problem: fmt.Sprintf("export writes parquet or csv, not %q", e.Format)}
@@ -142,17 +137,17 @@ func (db *DB) exportSources(ctx context.Context, e Export) ([]source, error) {
 	case e.Query != nil:
 		return []source{{cmp.Or(e.Query.Name, "answer"), *e.Query}}, nil
 	}
-	return db.tableSources(ctx, e.Tables)
+	return e.findTables(ctx)
 }
 
-// tableSources selects whole tables without the fingerprint, which means
+// findTables selects whole tables without the fingerprint, which means
 // nothing elsewhere.
-func (db *DB) tableSources(ctx context.Context, patterns []string) ([]source, error) {
+func (e exporting) findTables(ctx context.Context) ([]source, error) {
 	all := map[string]source{}
 	var names []string // those of main, or all where patterns choose
 	var schema, table, columns string
 	var stored bool
-	err := db.scanRows(ctx, `SELECT c.schema_name, c.table_name, bool_or(t.table_oid IS NOT NULL),
+	err := e.db.scanRows(ctx, `SELECT c.schema_name, c.table_name, bool_or(t.table_oid IS NOT NULL),
 			string_agg(`+warehouse.QuoteSQL("column_name")+`, ', ' ORDER BY column_index)
 		FROM duckdb_columns() c LEFT JOIN duckdb_tables() t USING (database_name, schema_name, table_name)
 		WHERE database_name = ? AND NOT c.internal AND column_name <> 'row_hash' GROUP BY ALL ORDER BY ALL`,
@@ -168,11 +163,11 @@ func (db *DB) tableSources(ctx context.Context, patterns []string) ([]source, er
 	if err != nil {
 		return nil, fmt.Errorf("list tables: %w", err)
 	}
-	if len(patterns) > 0 {
+	if len(e.Tables) > 0 {
 		names = slices.Collect(maps.Keys(all))
 	}
 	slices.Sort(names)
-	picked, err := matchPatterns(names, patterns)
+	picked, err := matchPatterns(names, e.Tables)
 	if err != nil {
 		return nil, err
 	}
@@ -224,14 +219,14 @@ func exportTarget(dir string) (string, error) {
 	})
 }
 
-// exportOne writes one source into the folder and measures its files.
-func (db *DB) exportOne(ctx context.Context, dir string, src source, e Export) ([]ExportFile, error) {
+// writeSource writes one source into the folder and measures its files.
+func (e exporting) writeSource(ctx context.Context, dir string, src source) ([]ExportFile, error) {
 	place := filepath.Join(dir, src.name+"."+string(e.Format))
 	if e.PartitionBy != "" {
 		place = filepath.Join(dir, src.name)
 	}
 	about := ExportFile{Source: src.name}
-	err := db.readAnswer(ctx, src.query.ofAnyLength(true), e.Values, func(answer array.RecordReader) error {
+	err := e.db.readAnswer(ctx, src.query.ofAnyLength(true), e.Values, func(answer array.RecordReader) error {
 		columns := columnsOf(answer.Schema())
 		var names []string
 		for _, c := range columns {
@@ -246,7 +241,7 @@ func (db *DB) exportOne(ctx context.Context, dir string, src source, e Export) (
 		if e.PartitionBy != "" && !slices.Contains(names, e.PartitionBy) {
 			return &UsageError{Problem: fmt.Sprintf("there is no column %q to partition by; columns: %s", e.PartitionBy, strings.Join(names, ", "))}
 		}
-		about.Rows, err = db.writeParquet(ctx, answer, place, parquetOptions{partitionBy: e.PartitionBy, plainJSON: true})
+		about.Rows, err = e.db.writeParquet(ctx, answer, place, parquetOptions{partitionBy: e.PartitionBy, plainJSON: true})
 		return err
 	})
 	if err != nil {

@@ -185,7 +185,7 @@ func (db *DB) attachCatalog(ctx context.Context, path string) error {
 		return err
 	}
 	db.asOf = &s
-	if err := db.goBack(ctx, s); err != nil {
+	if err := (rewinding{db}).goBack(ctx, s); err != nil {
 		return fmt.Errorf("go back to %s: %w", s, err)
 	}
 	return nil

@@ -18,7 +18,7 @@ func (db *DB) ParamValues(ctx context.Context, p Param, most int) (values []stri
 		return p.Choices(), false, nil
 	}
 	found := &valueList{most: most}
-	if err := db.readValues(ctx, p, found); err != nil {
+	if err := found.fill(ctx, db, p); err != nil {
 		return nil, false, err
 	}
 	return found.values, found.more, nil
@@ -60,7 +60,7 @@ func (db *DB) UnknownValues(ctx context.Context, q Query, values map[string]stri
 			continue
 		}
 		found := &valueList{most: most, wanted: value, seeks: true}
-		if err := db.readValues(ctx, p, found); err != nil {
+		if err := found.fill(ctx, db, p); err != nil {
 			return nil, err
 		}
 		if found.has {
@@ -80,15 +80,6 @@ func (db *DB) UnknownValues(ctx context.Context, q Query, values map[string]stri
 // errEnough ends an answer of which no more is wanted.
 var errEnough = errors.New("enough was read")
 
-func (db *DB) readValues(ctx context.Context, p Param, into *valueList) error {
-	_, err := db.Run(ctx, Text(p.Values), nil, into)
-	if err != nil && !errors.Is(err, errEnough) {
-		return fmt.Errorf("list the values of parameter %q: %w", p.Name, err)
-	}
-	slices.Sort(into.values)
-	return nil
-}
-
 // valueList is a Writer that takes the first column of an answer.
 type valueList struct {
 	most   int
@@ -98,6 +89,16 @@ type valueList struct {
 	// wanted is looked for among all values where seeks says so; has reports that it is there.
 	wanted     string
 	seeks, has bool
+}
+
+// fill reads the values of a parameter.
+func (l *valueList) fill(ctx context.Context, db *DB, p Param) error {
+	_, err := db.Run(ctx, Text(p.Values), nil, l)
+	if err != nil && !errors.Is(err, errEnough) {
+		return fmt.Errorf("list the values of parameter %q: %w", p.Name, err)
+	}
+	slices.Sort(l.values)
+	return nil
 }
 
 func (l *valueList) Begin([]Column) error { return nil }

@@ -18,10 +18,16 @@ type Writer interface {
 // isStreaming reports whether a writer writes each row at once.
 func isStreaming(w Writer) bool {
 	switch w.(type) {
-	case *csvWriter, *jsonWriter, *markdownWriter, *verticalWriter:
+	case *csvWriter, *jsonWriter, *markdownWriter, *verticalWriter, Streaming:
 		return true
 	}
 	return false
+}
+
+// Streaming is a writer from elsewhere that holds no rows.
+type Streaming interface {
+	Writer
+	IsStreaming()
 }
 
 // Format is how an answer is written.

@@ -11,17 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gofrs/flock"
-
 	"placementsync/internal/ledger"
 )
 
-// lockFile is locked while a command changes the warehouse, backupLock while a backup is
-// at work.
-const (
-	lockFile   = "lock"
-	backupLock = "backup.lock"
-)
+// lockFile is locked while a command changes the warehouse.
+const lockFile = "lock"
 
 // Mirror is what parquet/ and state/ hold, which together are a backup, for whoever
 // copies it elsewhere and back.
@@ -67,7 +61,7 @@ func (m *Mirror) Files() ([]ManifestFileSum, error) {
 }
 
 func isLockFile(file string) bool {
-	return file == stateDir+"/"+lockFile || file == stateDir+"/"+backupLock
+	return path.Dir(file) == stateDir && (path.Base(file) == lockFile || path.Ext(file) == lockSuffix)
 }
 
 // listFiles lists the files below a folder. Hidden ones are not complete yet; hidden
@@ -182,16 +176,5 @@ func (m *Mirror) LedgerFile() string { return m.folder.relativePath(m.ledger.pat
 
 // Lock keeps a second backup of this warehouse from starting. Nights do not wait for it.
 func (m *Mirror) Lock() (unlock func() error, err error) {
-	if err := m.folder.Exists(); err != nil {
-		return nil, err
-	}
-	lock := flock.New(m.folder.path(stateDir, backupLock), flock.SetPermissions(privateFile))
-	ok, err := lock.TryLock()
-	if err != nil {
-		return nil, fmt.Errorf("take the lock of the backup: %w", err)
-	}
-	if !ok {
-		return nil, &HeldError{}
-	}
-	return lock.Unlock, nil
+	return m.folder.StateFile(ledger.Backup + lockSuffix).lock()
 }

@@ -2,9 +2,6 @@ package warehouse
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"time"
 )
 
@@ -18,26 +15,17 @@ type Verified struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-func (x *Examiner) verifiedPath() string { return x.folder.path(stateDir, "verified.json") }
+func (x *Examiner) verifiedFile() StateFile { return x.folder.StateFile("verified.json") }
 
 // SaveVerified records the result of a verify.
-func (x *Examiner) SaveVerified(v Verified) error {
-	data, err := sealObject(v)
-	if err != nil {
-		return fmt.Errorf("record what verify found: %w", err)
-	}
-	return x.folder.disk.WriteFile(x.verifiedPath(), data, privateFile)
-}
+func (x *Examiner) SaveVerified(v Verified) error { return x.verifiedFile().Write(v) }
 
 // LastVerified returns the recorded result; ok is false when there is none that is
 // intact.
 func (x *Examiner) LastVerified() (v Verified, ok bool, err error) {
-	data, err := os.ReadFile(x.verifiedPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return v, false, nil
+	ok, err = x.verifiedFile().Read(&v)
+	if errors.As(err, new(*DamagedError)) {
+		return Verified{}, false, nil
 	}
-	if err != nil {
-		return v, false, fmt.Errorf("read what verify found: %w", err)
-	}
-	return v, unsealObject(data, &v) == nil, nil
+	return v, ok, err
 }

@@ -1,0 +1,372 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/command"
+	"placementsync/internal/config"
+	"placementsync/internal/ledger"
+	"placementsync/internal/notify"
+	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
+	"placementsync/internal/watch"
+)
+
+func watchCommand(g *globals) *cobra.Command {
+	var dryRun bool
+	cmd := &cobra.Command{
+		ValidArgsFunction: func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return proposing(namesOf(configured(g)), typed)
+		},
+		Use:   "watch [NAME ...]",
+		Short: "Look for what the watches of the configuration wait for, and send what is new",
+		Long: "Look in the newest snapshot for the findings of the watches of the configuration, and send what is\n" +
+			"new, and what could not be sent before. run and serve do so after each night. A finding is sent\n" +
+			"once; one that ended and comes back is new again. NAME chooses among the watches.\n\n" +
+			"--dry-run shows what would be sent. It sends and records nothing.\n\n" +
+			command.Meanings{Complete: "complete: all that is new was sent", Failed: "failed, nothing was looked for",
+				Partial: "a watch failed, or a message could not be sent; it is kept", Held: "another one is at work"}.Table(),
+		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runWatch(cmd.Context(), g, args, dryRun) }),
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be sent; send and record nothing")
+	return cmd
+}
+
+func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) error {
+	cfg, err := g.loadConfig("watch", "notify", "queries", "warehouse", "retention")
+	if err == nil {
+		cfg.Watch, err = chosenWatches(cfg.Watch, names, g.Config)
+	}
+	if err != nil {
+		return err
+	}
+	entry := ledger.BeginFollow(ledger.Watch, version, g.now())
+	results, err := watcher{g}.lookForAll(ctx, cfg, dryRun)
+	showWatches(g.stdout, cfg.Watch, results, dryRun)
+	// Of some watches it would say that all are well.
+	if !dryRun && len(names) == 0 && !errors.As(err, new(*warehouse.HeldError)) {
+		err = errors.Join(err, g.recordFollow(ctx, cfg, endWatches(ctx, g.now(), entry, results, err)))
+	}
+	if len(results) > 0 && err != nil && ctx.Err() == nil {
+		return command.EndWith(ledger.Partial, err)
+	}
+	return err
+}
+
+// configured are the watches that the shell is proposed.
+func configured(g *globals) []config.Watch {
+	cfg, err := g.silent().loadConfig("watch", "notify")
+	if err != nil {
+		return nil
+	}
+	return cfg.Watch
+}
+
+func namesOf(watches []config.Watch) []string {
+	names := make([]string, len(watches))
+	for i, w := range watches {
+		names[i] = w.Name
+	}
+	return names
+}
+
+// chosenWatches are the watches with these names; without names all.
+func chosenWatches(all []config.Watch, names []string, file string) ([]config.Watch, error) {
+	if len(all) == 0 {
+		return nil, command.UsageErr("there is nothing to watch: write watch into %s, such as config.example.yaml shows", file)
+	}
+	known := namesOf(all)
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, command.UsageErr("no watch is called %q: use one of %s", name, strings.Join(known, ", "))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(w config.Watch) bool { return len(names) > 0 && !slices.Contains(names, w.Name) }), nil
+}
+
+// watcher looks for what the watches of a configuration wait for.
+type watcher struct{ g *globals }
+
+// followNight is the followWork of watches.
+func (w watcher) followNight(ctx context.Context, cfg config.Config) (ledger.Run, error) {
+	entry := ledger.BeginFollow(ledger.Watch, version, w.g.now())
+	results, err := w.lookForAll(ctx, cfg, false)
+	log := w.g.newLogger()
+	for _, r := range results {
+		if r.Err == nil {
+			log.Info("looked for findings", "watch", r.Watch, "found", r.Found, "new", r.New, "not_read", len(r.Unread), "not_judged", r.NoNumber, "sent", len(r.Messages))
+		}
+	}
+	return endWatches(ctx, w.g.now(), entry, results, err), err
+}
+
+// endWatches completes the entry of the ledger.
+func endWatches(ctx context.Context, now time.Time, entry ledger.Run, results []watch.Result, err error) ledger.Run {
+	entry = entry.EndFollow(ctx, now, err)
+	if len(results) > 0 {
+		entry.Version = results[0].At.Run
+		if entry.Outcome == ledger.Failed {
+			entry.Outcome, entry.ExitCode = ledger.Partial, ledger.Partial.ExitCode()
+		}
+	}
+	return entry
+}
+
+// watchBound is how long all watches may take: a receiver that takes each message slowly
+// must not hold up what follows a night without end.
+const watchBound = 15 * time.Minute
+
+// lookForAll runs the watches. The error has those of all watches; results are there
+// unless none could be looked for.
+func (w watcher) lookForAll(ctx context.Context, cfg config.Config, dryRun bool) (results []watch.Result, err error) {
+	watches, err := newWatches(cfg.Watch)
+	if err != nil {
+		return nil, err
+	}
+	place := command.WarehouseConfig(cfg, version)
+	place.Step = w.g.step
+	wh, err := warehouse.Open(place)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPublished(wh); err != nil {
+		return nil, err
+	}
+	unlock, err := wh.LockWork(ledger.Watch)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	queries, err := query.Load(cfg.Queries.Dir)
+	if errors.As(err, new(*query.FilesError)) {
+		w.g.newLogger().Warn("own queries left out", "error", err)
+	} else if err != nil {
+		return nil, err
+	}
+	db, err := query.Open(ctx, wh.Folder.CatalogPath(), query.Options{MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads})
+	if err != nil {
+		return nil, wh.Examiner.ExplainErr(err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	bounded, stop := context.WithTimeoutCause(ctx, watchBound, fmt.Errorf("the watches took longer than %s", watchBound))
+	defer stop()
+	results, err = watch.Run(bounded, watch.Config{Catalog: watchedCatalog{db, queries}, State: watchState{wh.Folder}, Send: w.newSender(cfg), Program: version, DryRun: dryRun}, watches)
+	problems := []error{err}
+	for _, r := range results {
+		problems = append(problems, r.Err)
+	}
+	return results, errors.Join(problems...)
+}
+
+// newWatches maps the configuration.
+func newWatches(all []config.Watch) ([]watch.Watch, error) {
+	var watches []watch.Watch
+	for _, c := range all {
+		w := watch.Watch{Name: c.Name, Query: c.Query, Params: c.Params, Key: c.Key, Show: c.Show, NewOnly: c.NewOnly, Advice: c.Advice, Channels: c.Send}
+		if column, over, number := c.Condition(); column != "" {
+			var err error
+			if w.When, err = watch.NewCondition(column, over, number); err != nil {
+				return nil, command.UsageErr("the condition of the watch %s: %v", c.Name, err)
+			}
+		}
+		watches = append(watches, w)
+	}
+	return watches, nil
+}
+
+// newSender returns how messages are delivered to the channels of the configuration.
+func (w watcher) newSender(cfg config.Config) func(ctx context.Context, channel string, m watch.Message) error {
+	notifier := command.NewNotifier(cfg.Notify, version, w.g.newLogger())
+	return func(ctx context.Context, channel string, m watch.Message) error {
+		i := slices.IndexFunc(cfg.Notify.Channels, func(c config.Channel) bool { return c.Name == channel })
+		to, err := newChannel(cfg.Notify.Channels[i]) // Validate demands that there is one
+		if err != nil {
+			return err
+		}
+		body, err := json.Marshal(m)
+		if err != nil {
+			return err
+		}
+		return notifier.Deliver(ctx, to, notify.Message{ID: m.ID, Subject: m.Subject, Text: m.Text, Body: body})
+	}
+}
+
+func newChannel(c config.Channel) (notify.Channel, error) {
+	password, err := c.SMTP.ReadPassword(os.ReadFile)
+	return notify.Channel{Kind: string(c.Type), URL: c.URL.Reveal(), Mail: notify.Mail{
+		Host: c.SMTP.Host, Port: c.SMTP.Port, TLS: string(c.SMTP.TLS), User: c.SMTP.User.Reveal(), Password: password.Reveal(), From: c.From, To: c.To,
+	}}, err
+}
+
+// watchState is where watches remember what they sent.
+type watchState struct{ folder *warehouse.Folder }
+
+func (s watchState) file(name string) warehouse.StateFile {
+	return s.folder.StateFile("watches", name+".json")
+}
+
+// Read implements watch.State.
+func (s watchState) Read(name string, into any) (ok bool, err error) { return s.file(name).Read(into) }
+
+// Write implements watch.State.
+func (s watchState) Write(name string, value any) error { return s.file(name).Write(value) }
+
+// watchedCatalog is the newest snapshot, for watches.
+type watchedCatalog struct {
+	db      *query.DB
+	queries query.Library
+}
+
+// Snapshots implements watch.Catalog.
+func (c watchedCatalog) Snapshots(ctx context.Context) ([]watch.Snapshot, error) {
+	all, err := c.db.Snapshots(ctx)
+	line := make([]watch.Snapshot, len(all))
+	for i, s := range all {
+		line[i] = watch.Snapshot{Run: s.Run, At: s.At.UTC()}
+	}
+	return line, err
+}
+
+// Ask implements watch.Catalog.
+func (c watchedCatalog) Ask(ctx context.Context, w watch.Watch, rows watch.Rows) error {
+	q, err := findQuery(c.queries, w.Query)
+	if err != nil {
+		return err
+	}
+	_, err = c.db.Run(ctx, q, w.Params, &watchedRows{to: rows})
+	return err
+}
+
+// Judge implements watch.Catalog.
+func (c watchedCatalog) Judge(ctx context.Context, w watch.Watch) (judged watch.Sources, err error) {
+	q, err := findQuery(c.queries, w.Query)
+	if err != nil {
+		return judged, err
+	}
+	sources, err := c.db.Sources(ctx, q, w.Params)
+	if errors.Is(err, query.ErrNoPlan) {
+		return watch.Sources{Doubt: err.Error()}, nil
+	}
+	if err != nil {
+		return judged, err
+	}
+	problems := query.FindProblems(sources)
+	rest := slices.DeleteFunc(slices.Clone(problems), func(p ledger.Problem) bool { return p.Standing == ledger.NotRead })
+	for _, p := range problems {
+		if p.Standing == ledger.NotRead {
+			judged.Unread = append(judged.Unread, ledger.DescribeProblems([]ledger.Problem{p}))
+		}
+	}
+	judged.Doubt = ledger.DescribeProblems(rest)
+	return judged, nil
+}
+
+// findQuery reads the query of a watch: the name of one, or SQL.
+func findQuery(all query.Library, text string) (query.Query, error) {
+	if !query.IsName(text) {
+		return query.Resolve(text)
+	}
+	return all.Resolve(text)
+}
+
+// watchedRows passes an answer to a watch.
+type watchedRows struct {
+	to      watch.Rows
+	columns int
+}
+
+var _ query.Streaming = (*watchedRows)(nil)
+
+// IsStreaming implements query.Streaming.
+func (*watchedRows) IsStreaming() {}
+
+// Begin implements query.Writer.
+func (r *watchedRows) Begin(columns []query.Column) error {
+	r.columns = len(columns)
+	all := make([]watch.Column, r.columns)
+	for i, c := range columns {
+		all[i] = watch.Column{Name: c.Name, Numeric: c.Numeric}
+	}
+	return r.to.Begin(all)
+}
+
+// Row implements query.Writer.
+func (r *watchedRows) Row(row query.Row) error {
+	values := make([]watch.Value, r.columns)
+	for i := range values {
+		values[i] = watch.Value{Text: string(row.AppendText(nil, i)), IsNull: row.IsNull(i)}
+	}
+	return r.to.Add(values)
+}
+
+// End implements query.Writer.
+func (*watchedRows) End() error { return nil }
+
+// checkWatches says of each watch which query it asks.
+func checkWatches(g *globals, cfg config.Config) error {
+	if len(cfg.Watch) == 0 {
+		return nil
+	}
+	queries, err := g.loadQueries()
+	if err != nil {
+		return err
+	}
+	for _, one := range cfg.Watch {
+		q, err := findQuery(queries, one.Query)
+		if err != nil {
+			return fmt.Errorf("check the watch %s: %w", one.Name, err)
+		}
+		asked := "SQL"
+		if q.Name != "" {
+			asked = "query " + q.Name
+		}
+		fmt.Fprintf(g.stdout, "watch          %s asks %s and sends to %s\n", one.Name, asked, strings.Join(one.Send, ", "))
+	}
+	return nil
+}
+
+// showWatches prints what became of each watch.
+func showWatches(w io.Writer, watches []config.Watch, results []watch.Result, dryRun bool) {
+	for i, r := range results {
+		fmt.Fprintf(w, "%s: %s\n", r.Watch, query.OnScreen(describeResult(r)))
+		if r.Doubt != "" {
+			fmt.Fprintf(w, "  behind this: %s\n", query.OnScreen(r.Doubt))
+		}
+		if r.NoNumber > 0 {
+			fmt.Fprintf(w, "  not judged: %d rows without a number in the column of the condition\n", r.NoNumber)
+		}
+		for _, m := range r.Messages {
+			did := "sent"
+			if dryRun {
+				did = "would send to " + strings.Join(watches[i].Send, ", ")
+			}
+			fmt.Fprintf(w, "  %s:\n    %s\n", did, strings.ReplaceAll(query.OnScreen(m.Text), "\n", "\n    "))
+		}
+	}
+}
+
+func describeResult(r watch.Result) string {
+	text := fmt.Sprintf("%d new, %d in all in %s", r.New, r.Found, r.At.Run)
+	switch {
+	case len(r.Unread) > 0:
+		text = "not read: " + strings.Join(r.Unread, "; ")
+	case r.SeenBefore:
+		text = r.At.Run + " was looked at before"
+	case r.Err != nil && r.Waiting == 0:
+		text = "failed"
+	}
+	if r.Waiting > 0 {
+		text += fmt.Sprintf("; waiting to be sent: %d", r.Waiting)
+	}
+	return text
+}

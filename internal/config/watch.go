@@ -1,0 +1,231 @@
+package config
+
+import (
+	"fmt"
+	"net/mail"
+	"net/url"
+	"regexp"
+	"slices"
+	"unicode/utf8"
+)
+
+// Channel is a receiver of what watches find.
+type Channel struct {
+	// Name is what Watch.Send calls it.
+	Name string `yaml:"name"`
+	// Type says what the receiver understands.
+	Type ChannelType `yaml:"type"`
+	// URL is where webhook and slack post. It is a secret, since such services put the
+	// credential into the path.
+	URL Secret `yaml:"url"`
+	// From and To are the addresses of an e-mail.
+	From string   `yaml:"from"`
+	To   []string `yaml:"to"`
+	SMTP SMTP     `yaml:"smtp"`
+}
+
+// ChannelType is the form of a message.
+type ChannelType string
+
+// The values of notify.channels.type.
+const (
+	ChannelWebhook ChannelType = "webhook" // a JSON object
+	ChannelSlack   ChannelType = "slack"   // a text in JSON, as Slack and its kin take it
+	ChannelEmail   ChannelType = "email"
+)
+
+// SMTP is the server that e-mails go through.
+type SMTP struct {
+	Host string `yaml:"host"`
+	// Port is 0 for that of TLS: 587, 465 or 25.
+	Port int     `yaml:"port"`
+	TLS  MailTLS `yaml:"tls"`
+	// User and Password log in; empty: no login.
+	User     Secret `yaml:"user"`
+	Password Secret `yaml:"password"`
+	// PasswordFile is read for each message, instead of Password.
+	PasswordFile string `yaml:"password_file"`
+}
+
+// MailTLS is how the connection to a mail server is encrypted.
+type MailTLS string
+
+// The values of notify.channels.smtp.tls.
+const (
+	MailStartTLS MailTLS = "starttls" // encrypted before anything is said; never without
+	MailFullTLS  MailTLS = "tls"      // encrypted from the first byte
+	MailPlain    MailTLS = "none"     // on this machine only
+)
+
+// ReadPassword returns the password: the content of the file, or the value itself.
+func (s SMTP) ReadPassword(readFile func(string) ([]byte, error)) (Secret, error) {
+	if s.PasswordFile == "" {
+		return s.Password, nil
+	}
+	return readSecret("notify.channels.smtp.password_file", s.PasswordFile, readFile)
+}
+
+// Watch is a question that is asked after each night, and whose findings are sent.
+type Watch struct {
+	// Name is the name of its state file, too.
+	Name string `yaml:"name"`
+	// Query is the name of a query, or SQL.
+	Query string `yaml:"query"`
+	// Params are the parameters of the query, as texts.
+	Params map[string]string `yaml:"params"`
+	// When says which rows are findings, see [Watch.Condition].
+	When string `yaml:"when"`
+	// Key lists the columns by which a finding is known again; empty: all.
+	Key []string `yaml:"key"`
+	// Show lists the columns of a message; empty: all.
+	Show []string `yaml:"show"`
+	// NewOnly sends a finding once. Otherwise each night sends all.
+	NewOnly bool `yaml:"new_only"`
+	// Advice is a line of the message: what to do.
+	Advice string `yaml:"advice"`
+	// Send names the channels.
+	Send []string `yaml:"send"`
+}
+
+// whenRows makes every row a finding.
+const whenRows = "rows"
+
+var whenText = regexp.MustCompile(`^(\S.*) (over|under) (-?[0-9]{1,38}(?:\.[0-9]{1,38})?)$`)
+
+// Condition reads When: the column and the number that it must be over or under. The
+// column is empty if every row is a finding.
+func (w Watch) Condition() (column string, over bool, number string) {
+	match := whenText.FindStringSubmatch(w.When)
+	if match == nil {
+		return "", false, ""
+	}
+	return match[1], match[2] == "over", match[3]
+}
+
+// setDefaults implements defaulter.
+func (w *Watch) setDefaults() {
+	*w = Watch{Params: map[string]string{}, When: whenRows, Key: []string{}, Show: []string{}, NewOnly: true, Send: []string{}}
+}
+
+// setDefaults implements defaulter.
+func (c *Channel) setDefaults() { *c = Channel{To: []string{}, SMTP: SMTP{TLS: MailStartTLS}} }
+
+// itemName is the name of a channel or a watch. It begins no option and leads to no other
+// folder.
+var itemName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+
+// checkName demands a name that no item before it has.
+func (v *validator) checkName(path, name string, before []string) {
+	switch {
+	case !itemName.MatchString(name):
+		v.addProblem(path, "%s is not a name: use lower-case letters, digits, - and _, such as price-drops", v.showValue(path, name))
+	case slices.Contains(before, name):
+		v.addProblem(path, "%s is the name of another one: give each its own", v.showValue(path, name))
+	}
+}
+
+func (v *validator) checkChannels(channels []Channel) []string {
+	var names []string
+	for i, c := range channels {
+		at := fmt.Sprintf("notify.channels[%d]", i)
+		v.checkName(at+".name", c.Name, names)
+		names = append(names, c.Name)
+		checkOneOf(v, at+".type", c.Type, ChannelWebhook, ChannelSlack, ChannelEmail)
+		switch c.Type {
+		case ChannelWebhook, ChannelSlack:
+			v.checkChannelURL(at+".url", c.URL)
+			if c.SMTP.Host != "" {
+				v.addProblem(at+".smtp.host", "is for type: email: remove it, or correct the type")
+			}
+		case ChannelEmail:
+			if c.URL != "" {
+				v.addProblem(at+".url", "is for the types webhook and slack: remove it, or correct the type")
+			}
+			v.checkAddresses(at, c)
+			v.checkSMTP(at+".smtp", c.SMTP)
+		}
+	}
+	return names
+}
+
+func (v *validator) checkChannelURL(path string, address Secret) {
+	u, err := url.Parse(address.Reveal())
+	switch {
+	case err != nil || !isWeb(u):
+		v.addProblem(path, "is not an absolute http or https address: write one such as https://hooks.example.com/abc")
+	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+		v.addProblem(path, "would send what was found unencrypted: use https")
+	}
+}
+
+func (v *validator) checkAddresses(at string, c Channel) {
+	check := func(path, text string) {
+		if _, err := mail.ParseAddress(text); err != nil {
+			v.addProblem(path, "%s is not an e-mail address: write one such as team@example.com", v.showValue(path, text))
+		}
+	}
+	check(at+".from", c.From)
+	if len(c.To) == 0 {
+		v.addProblem(at+".to", "is empty: list one address or more")
+	}
+	for i, to := range c.To {
+		check(fmt.Sprintf("%s.to[%d]", at, i), to)
+	}
+}
+
+func (v *validator) checkSMTP(at string, s SMTP) {
+	if s.Host == "" {
+		v.addProblem(at+".host", "is empty: give the mail server, such as smtp.example.com")
+	}
+	v.checkPrintable(at+".host", s.Host)
+	checkBetween(v, at+".port", s.Port, 0, 1<<16-1)
+	checkOneOf(v, at+".tls", s.TLS, MailStartTLS, MailFullTLS, MailPlain)
+	switch {
+	case s.TLS == MailPlain && !isLoopback(s.Host):
+		v.addProblem(at+".tls", "none is for a mail server on this machine: use starttls or tls")
+	case s.TLS == MailPlain && s.User != "":
+		v.addProblem(at+".user", "would be sent unencrypted: use starttls or tls, or remove it")
+	}
+	hasPassword := s.Password != "" || s.PasswordFile != ""
+	switch {
+	case v.broken[at+".password"] || v.broken[at+".password_file"] || v.broken[at+".user"]:
+	case s.Password != "" && s.PasswordFile != "":
+		v.addProblem(at+".password_file", "is set, and password too: keep one of the two")
+	case hasPassword != (s.User != ""):
+		v.addProblem(at+".user", "and password are set together or not at all")
+	}
+}
+
+// mostAdvice is in characters.
+const mostAdvice = 500
+
+func (v *validator) checkWatches(watches []Watch, channels []string) {
+	var names []string
+	for i, w := range watches {
+		at := fmt.Sprintf("watch[%d]", i)
+		v.checkName(at+".name", w.Name, names)
+		names = append(names, w.Name)
+		if w.Query == "" {
+			v.addProblem(at+".query", "is empty: name a query, see placementsync query --list, or write SQL")
+		}
+		if w.When != whenRows && !whenText.MatchString(w.When) {
+			v.addProblem(at+".when", "%s is no condition: write rows, or a column and a number such as \"amount over 1000\" or \"change_percent under -10\"",
+				v.showValue(at+".when", w.When))
+		}
+		if utf8.RuneCountInString(w.Advice) > mostAdvice {
+			v.addProblem(at+".advice", "is longer than %d characters: shorten it", mostAdvice)
+		}
+		if len(w.Send) == 0 {
+			v.addProblem(at+".send", "is empty: name one of notify.channels or more")
+		}
+		for n, name := range w.Send {
+			item := fmt.Sprintf("%s.send[%d]", at, n)
+			switch {
+			case !slices.Contains(channels, name):
+				v.addProblem(item, "%s is not one of notify.channels: add it there, or correct the name", v.showValue(item, name))
+			case slices.Contains(w.Send[:n], name):
+				v.addProblem(item, "%s appears twice: keep one", v.showValue(item, name))
+			}
+		}
+	}
+}

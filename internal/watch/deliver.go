@@ -1,0 +1,58 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// delivery sends messages, and asks a channel that failed no more: the others do not wait
+// for it.
+type delivery struct {
+	send   func(ctx context.Context, channel string, m Message) error
+	failed map[string]error
+}
+
+// sendWaiting sends what is owed, oldest first, and records each delivery before the next.
+func (d delivery) sendWaiting(ctx context.Context, to State, name string, s *state, res *Result) error {
+	problems := map[string]error{}
+	for _, owed := range slices.Clone(s.Waiting) {
+		for _, channel := range slices.Clone(owed.Channels) {
+			if err := d.sendTo(ctx, channel, owed.Message); err != nil {
+				problems[channel] = err
+				continue
+			}
+			if s.settle(owed.Message.ID, channel) {
+				res.Messages = append(res.Messages, owed.Message)
+			}
+			if err := to.Write(name, s); err != nil {
+				return fmt.Errorf("record that %s was sent to %s: %w: it is sent once more", name, channel, err)
+			}
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	all := slices.Collect(maps.Values(problems))
+	slices.SortFunc(all, func(x, y error) int { return strings.Compare(x.Error(), y.Error()) })
+	return fmt.Errorf("send %s: %w: kept, the next night sends it again", name, errors.Join(all...))
+}
+
+// sendTo sends a message to a channel, unless that has failed.
+func (d delivery) sendTo(ctx context.Context, channel string, m Message) error {
+	if err := d.failed[channel]; err != nil {
+		return err
+	}
+	err := ctx.Err()
+	if err == nil {
+		err = d.send(ctx, channel, m)
+	}
+	if err != nil {
+		err = fmt.Errorf("to %s: %w", channel, err)
+		d.failed[channel] = err
+	}
+	return err
+}
