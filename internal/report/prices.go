@@ -128,7 +128,7 @@ var pricesSection = section{
 		},
 		{
 			id: "do-follow", title: "What a do-follow link costs",
-			about: "The median compared with all prices of the tier, and the median of what each price is to those of listings that differ in nothing else.",
+			about: "The median compared with all prices of the tier, and with those of listings that differ in nothing else, by the median of the ratios.",
 			query: "premium_do_follow", shown: tableRows,
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "is_do_follow", label: "Do-follow", as: asYes},

@@ -11,9 +11,15 @@ lowest AS (
       AND (params.currency IS NULL OR p.currency = params.currency)
     GROUP BY p.product_listing_id, p.currency, p.pricing_tier
 ),
-ranked AS (
-    SELECT *, count(*) OVER (PARTITION BY currency, pricing_tier) AS tier_listings
+tiers AS (
+    SELECT currency, pricing_tier, count(*) AS tier_listings
     FROM lowest
+    GROUP BY currency, pricing_tier
+),
+ranked AS (
+    SELECT l.product_listing_id, l.currency, l.pricing_tier, l.amount, t.tier_listings
+    FROM lowest AS l
+    JOIN tiers AS t ON t.pricing_tier = l.pricing_tier AND t.currency IS NOT DISTINCT FROM l.currency
 ),
 pairs AS (
     SELECT

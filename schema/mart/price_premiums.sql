@@ -18,51 +18,63 @@ WITH traits AS (
     CROSS JOIN (VALUES ('channel_type'), ('placement_type'), ('is_do_follow')) AS t(trait)
 ),
 segments AS (
-    SELECT row_number() OVER () AS id, *
-    FROM (
-        SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link, list(unit_amount) AS amounts
-        FROM traits
-        GROUP BY ALL
-    )
+    SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link,
+        count(*) AS own, quantile_disc(unit_amount, 0.5) AS median
+    FROM traits
+    GROUP BY ALL
 ),
--- The others of a price are those of its segment that have another value of the trait.
-others AS (
-    SELECT id, quantile_disc(amount, 0.5) AS median
-    FROM (
-        SELECT s.id, unnest(o.amounts) AS amount
-        FROM segments AS s
-        JOIN segments AS o ON o.trait = s.trait
-            AND o.pricing_tier IS NOT DISTINCT FROM s.pricing_tier
-            AND o.currency IS NOT DISTINCT FROM s.currency
-            AND o.country IS NOT DISTINCT FROM s.country
-            AND o.authority_band IS NOT DISTINCT FROM s.authority_band
-            AND o.other_channel IS NOT DISTINCT FROM s.other_channel
-            AND o.other_placement IS NOT DISTINCT FROM s.other_placement
-            AND o.other_link IS NOT DISTINCT FROM s.other_link
-            AND o.value IS DISTINCT FROM s.value
-    )
-    GROUP BY id
-),
-ratios AS (
-    SELECT trait, value, pricing_tier, currency, id, amount / median AS ratio
-    FROM (
-        SELECT s.trait, s.value, s.pricing_tier, s.currency, s.id, unnest(s.amounts) AS amount, o.median
-        FROM segments AS s
-        JOIN others AS o ON o.id = s.id
-        WHERE o.median > 0
-    )
-),
-alike AS (
+-- The entries of a segment are the values of the trait in it, each with its median.
+gathered AS (
     SELECT
         trait,
         value,
         pricing_tier,
         currency,
-        count(DISTINCT id)                      AS like_segments,
-        count(*)                                AS like_prices,
-        100 * (quantile_disc(ratio, 0.5) - 1)   AS like_premium
+        own,
+        median,
+        list({'value': value, 'median': median}) OVER (
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) AS entries,
+        sum(CASE WHEN median > 0 THEN 1 ELSE 0 END) OVER (
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link)
+            - CASE WHEN median > 0 THEN 1 ELSE 0 END AS others
+    FROM segments
+),
+paired AS (
+    SELECT trait, value, pricing_tier, currency, own, median, unnest(entries) AS other
+    FROM gathered
+    WHERE others > 0
+),
+ratios AS (
+    SELECT trait, value, pricing_tier, currency, own, median / other.median AS ratio
+    FROM paired
+    WHERE other.median > 0 AND other.value IS DISTINCT FROM value
+),
+-- A price counts once for each other value of its segment.
+weighed AS (
+    SELECT
+        *,
+        sum(own) OVER (PARTITION BY trait, value, pricing_tier, currency ORDER BY ratio ROWS UNBOUNDED PRECEDING) AS upto,
+        sum(own) OVER (PARTITION BY trait, value, pricing_tier, currency) AS total
     FROM ratios
+),
+middles AS (
+    SELECT trait, value, pricing_tier, currency, min(ratio) FILTER (2 * upto >= total) AS ratio
+    FROM weighed
     GROUP BY ALL
+),
+compared AS (
+    SELECT trait, value, pricing_tier, currency, count(*) AS like_segments, CAST(sum(own) AS BIGINT) AS like_prices
+    FROM gathered
+    WHERE others > 0
+    GROUP BY ALL
+),
+alike AS (
+    SELECT c.trait, c.value, c.pricing_tier, c.currency, c.like_segments, c.like_prices, 100 * (m.ratio - 1) AS like_premium
+    FROM compared AS c
+    JOIN middles AS m ON m.trait = c.trait
+        AND m.value IS NOT DISTINCT FROM c.value
+        AND m.pricing_tier IS NOT DISTINCT FROM c.pricing_tier
+        AND m.currency IS NOT DISTINCT FROM c.currency
 ),
 medians AS (
     SELECT trait, value, pricing_tier, currency, count(*) AS prices, quantile_disc(unit_amount, 0.5) AS median
@@ -94,7 +106,7 @@ LEFT JOIN alike AS a ON a.trait = m.trait
     AND a.pricing_tier IS NOT DISTINCT FROM m.pricing_tier
     AND a.currency IS NOT DISTINCT FROM m.currency;
 
-COMMENT ON VIEW mart.price_premiums IS 'What channel type, placement type and do-follow links cost more or less, one row per value of a trait within a tier and currency: its median price beside the median of all prices, and, like with like, the median of what each price is to the median of the others of its segment. A segment is a country and an authority band with the same other two traits; others have another value of the trait, and segments without others do not count.';
+COMMENT ON VIEW mart.price_premiums IS 'What channel type, placement type and do-follow links cost more or less, one row per value of a trait within a tier and currency: its median price beside the median of all prices, and, like with like, the median of what its median price in a segment is to that of each other value there. A segment is a country and an authority band with the same other two traits; segments with one value do not count, and a price counts once for each other value.';
 COMMENT ON COLUMN mart.price_premiums.pricing_tier IS 'Tier that the prices are for.'; -- VARCHAR
 COMMENT ON COLUMN mart.price_premiums.currency IS 'Currency as the service writes it; NULL when it names none.'; -- VARCHAR
 COMMENT ON COLUMN mart.price_premiums.trait IS 'Column of mart.listing_prices that is compared: channel_type, placement_type or is_do_follow. Ask for one at a time.'; -- VARCHAR
@@ -105,5 +117,5 @@ COMMENT ON COLUMN mart.price_premiums.median_all IS 'Median of all prices of the
 COMMENT ON COLUMN mart.price_premiums.premium_percent IS 'How far median_price is above median_all, in percent; NULL when that is zero.'; -- DOUBLE
 COMMENT ON COLUMN mart.price_premiums.like_segments IS 'Segments in which there are others to compare with.'; -- BIGINT
 COMMENT ON COLUMN mart.price_premiums.like_prices IS 'Prices with this value in those segments.'; -- BIGINT
-COMMENT ON COLUMN mart.price_premiums.like_premium_percent IS 'How far they are above the median of the others of their segment, in percent: the median of these ratios, one that occurs; NULL when there are no such segments.'; -- DOUBLE
+COMMENT ON COLUMN mart.price_premiums.like_premium_percent IS 'How far their median is above that of another value in the same segment, in percent: the median over segments and other values, weighted by prices, one that occurs; NULL when there are no such segments.'; -- DOUBLE
 COMMENT ON COLUMN mart.price_premiums.market_prices IS 'Prices of the tier and currency, whatever the trait.'; -- BIGINT

@@ -17,41 +17,68 @@ WITH traits AS (
 ),
 segments AS (
     SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link,
-        collect_list(unit_amount) AS amounts
+        count(*) AS own, sort_array(collect_list(unit_amount)) AS amounts
     FROM traits
     GROUP BY trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link
 ),
--- A view of Iceberg loses a WINDOW clause.
-gathered AS (
-    SELECT
-        *,
-        collect_list(struct(value, amounts)) OVER (
-            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) AS entries
+priced AS (
+    SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link, own,
+        get(amounts, CAST(ceil(0.5 * size(amounts)) AS INT) - 1) AS median
     FROM segments
 ),
--- The others of a price are those of its segment that have another value of the trait.
-compared AS (
-    SELECT trait, value, pricing_tier, currency, amounts,
-        sort_array(flatten(transform(filter(entries, e -> NOT (e.value <=> value)), e -> e.amounts))) AS others
-    FROM gathered
-),
-against AS (
-    SELECT trait, value, pricing_tier, currency, amounts, get(others, CAST(ceil(0.5 * size(others)) AS INT) - 1) AS median
-    FROM compared
-),
--- Divided as DuckDB divides: in binary.
-alike AS (
+-- The entries of a segment are the values of the trait in it, each with its median.
+gathered AS (
     SELECT
         trait,
         value,
         pricing_tier,
         currency,
-        count(*)           AS like_segments,
-        sum(size(amounts)) AS like_prices,
-        sort_array(flatten(collect_list(transform(amounts, a -> CAST(a AS DOUBLE) / CAST(median AS DOUBLE))))) AS ratios
-    FROM against
-    WHERE median > 0
+        own,
+        median,
+        collect_list(struct(value, median)) OVER (
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) AS entries,
+        sum(CASE WHEN median > 0 THEN 1 ELSE 0 END) OVER (
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link)
+            - CASE WHEN median > 0 THEN 1 ELSE 0 END AS others
+    FROM priced
+),
+paired AS (
+    SELECT trait, value, pricing_tier, currency, own, median, explode(entries) AS other
+    FROM gathered
+    WHERE others > 0
+),
+-- Divided as DuckDB divides: in binary.
+ratios AS (
+    SELECT trait, value, pricing_tier, currency, own, CAST(median AS DOUBLE) / CAST(other.median AS DOUBLE) AS ratio
+    FROM paired
+    WHERE other.median > 0 AND NOT (other.value <=> value)
+),
+-- A price counts once for each other value of its segment.
+weighed AS (
+    SELECT
+        *,
+        sum(own) OVER (PARTITION BY trait, value, pricing_tier, currency ORDER BY ratio ROWS UNBOUNDED PRECEDING) AS upto,
+        sum(own) OVER (PARTITION BY trait, value, pricing_tier, currency) AS total
+    FROM ratios
+),
+middles AS (
+    SELECT trait, value, pricing_tier, currency, min(ratio) FILTER (WHERE 2 * upto >= total) AS ratio
+    FROM weighed
     GROUP BY trait, value, pricing_tier, currency
+),
+compared AS (
+    SELECT trait, value, pricing_tier, currency, count(*) AS like_segments, CAST(sum(own) AS BIGINT) AS like_prices
+    FROM gathered
+    WHERE others > 0
+    GROUP BY trait, value, pricing_tier, currency
+),
+alike AS (
+    SELECT c.trait, c.value, c.pricing_tier, c.currency, c.like_segments, c.like_prices, 100 * (m.ratio - 1) AS like_premium
+    FROM compared AS c
+    JOIN middles AS m ON m.trait = c.trait
+        AND m.value IS NOT DISTINCT FROM c.value
+        AND m.pricing_tier IS NOT DISTINCT FROM c.pricing_tier
+        AND m.currency IS NOT DISTINCT FROM c.currency
 ),
 medians AS (
     SELECT trait, value, pricing_tier, currency, sort_array(collect_list(unit_amount)) AS amounts
@@ -87,7 +114,7 @@ SELECT
     CAST(100 * (f.median - f.median_all) AS DOUBLE) / CAST(nullif(f.median_all, 0) AS DOUBLE) AS premium_percent,
     coalesce(a.like_segments, 0)                      AS like_segments,
     coalesce(a.like_prices, 0)                        AS like_prices,
-    100 * (get(a.ratios, CAST(ceil(0.5 * size(a.ratios)) AS INT) - 1) - 1) AS like_premium_percent,
+    a.like_premium                                    AS like_premium_percent,
     CAST(f.market_prices AS BIGINT)                   AS market_prices
 FROM found AS f
 LEFT JOIN alike AS a ON a.trait = f.trait

@@ -17,44 +17,64 @@ WITH traits AS (
 ),
 segments AS (
     SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link,
-        array_agg(unit_amount) AS amounts
+        count(*) AS own, array_sort(array_agg(unit_amount)) AS amounts
     FROM traits
     GROUP BY trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link
 ),
+priced AS (
+    SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link, own,
+        element_at(amounts, CAST(ceil(0.5 * cardinality(amounts)) AS INTEGER)) AS median
+    FROM segments
+),
+-- The entries of a segment are the values of the trait in it, each with its median.
 gathered AS (
     SELECT
         trait,
         value,
         pricing_tier,
         currency,
-        amounts,
-        array_agg(ROW(value, amounts)) OVER (
-            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) AS entries
-    FROM segments
-),
--- The others of a price are those of its segment that have another value of the trait.
-compared AS (
-    SELECT trait, value, pricing_tier, currency, amounts,
-        array_sort(flatten(transform(filter(entries, e -> e[1] IS DISTINCT FROM value), e -> e[2]))) AS others
-    FROM gathered
-),
-against AS (
-    SELECT trait, value, pricing_tier, currency, amounts, element_at(others, greatest(1, CAST(ceil(0.5 * cardinality(others)) AS INTEGER))) AS median
-    FROM compared
+        own,
+        median,
+        array_agg(ROW(value, median)) OVER (
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) AS entries,
+        sum(CASE WHEN median > 0 THEN 1 ELSE 0 END) OVER (
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link)
+            - CASE WHEN median > 0 THEN 1 ELSE 0 END AS others
+    FROM priced
 ),
 -- Divided as DuckDB divides: in binary.
-alike AS (
+ratios AS (
+    SELECT g.trait, g.value, g.pricing_tier, g.currency, g.own, CAST(g.median AS DOUBLE) / CAST(o.other_median AS DOUBLE) AS ratio
+    FROM gathered AS g
+    CROSS JOIN UNNEST(g.entries) AS o (other_value, other_median)
+    WHERE g.others > 0 AND o.other_median > 0 AND o.other_value IS DISTINCT FROM g.value
+),
+-- A price counts once for each other value of its segment.
+weighed AS (
     SELECT
-        trait,
-        value,
-        pricing_tier,
-        currency,
-        count(*)                  AS like_segments,
-        sum(cardinality(amounts)) AS like_prices,
-        array_sort(flatten(array_agg(transform(amounts, a -> CAST(a AS DOUBLE) / CAST(median AS DOUBLE))))) AS ratios
-    FROM against
-    WHERE median > 0
+        *,
+        sum(own) OVER (PARTITION BY trait, value, pricing_tier, currency ORDER BY ratio ROWS UNBOUNDED PRECEDING) AS upto,
+        sum(own) OVER (PARTITION BY trait, value, pricing_tier, currency) AS total
+    FROM ratios
+),
+middles AS (
+    SELECT trait, value, pricing_tier, currency, min(ratio) FILTER (WHERE 2 * upto >= total) AS ratio
+    FROM weighed
     GROUP BY trait, value, pricing_tier, currency
+),
+compared AS (
+    SELECT trait, value, pricing_tier, currency, count(*) AS like_segments, CAST(sum(own) AS BIGINT) AS like_prices
+    FROM gathered
+    WHERE others > 0
+    GROUP BY trait, value, pricing_tier, currency
+),
+alike AS (
+    SELECT c.trait, c.value, c.pricing_tier, c.currency, c.like_segments, c.like_prices, 100 * (m.ratio - 1) AS like_premium
+    FROM compared AS c
+    JOIN middles AS m ON m.trait = c.trait
+        AND m.value IS NOT DISTINCT FROM c.value
+        AND m.pricing_tier IS NOT DISTINCT FROM c.pricing_tier
+        AND m.currency IS NOT DISTINCT FROM c.currency
 ),
 medians AS (
     SELECT trait, value, pricing_tier, currency, array_sort(array_agg(unit_amount) FILTER (WHERE unit_amount IS NOT NULL)) AS amounts
@@ -90,7 +110,7 @@ SELECT
     CAST(100 * (f.median - f.median_all) AS DOUBLE) / CAST(nullif(f.median_all, 0) AS DOUBLE) AS premium_percent,
     coalesce(a.like_segments, 0)                      AS like_segments,
     coalesce(a.like_prices, 0)                        AS like_prices,
-    100 * (element_at(a.ratios, CAST(ceil(0.5 * cardinality(a.ratios)) AS INTEGER)) - 1) AS like_premium_percent,
+    a.like_premium                                    AS like_premium_percent,
     CAST(f.market_prices AS BIGINT)                   AS market_prices
 FROM found AS f
 LEFT JOIN alike AS a ON a.trait = f.trait
