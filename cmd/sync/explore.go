@@ -45,7 +45,7 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 	if err := checkPublished(wh); err != nil {
 		return err
 	}
-	pages, err := g.newExplorer(wh, cfg)
+	pages, err := newExplorer(g, wh, cfg)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 }
 
 // newExplorer makes the pages of a warehouse. Nothing is opened before the first request.
-func (g *globals) newExplorer(wh *warehouse.Warehouse, cfg config.Config) (*explore.Explorer, error) {
+func newExplorer(g *globals, wh *warehouse.Warehouse, cfg config.Config) (*explore.Explorer, error) {
 	program := "placementsync query"
 	if g.Config != command.DefaultConfig {
 		program += " --config " + g.Config

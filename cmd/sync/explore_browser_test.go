@@ -68,7 +68,7 @@ func exploreDemo(t *testing.T) demoSite {
 	g.stdout, g.stderr = io.Discard, t.Output()
 	wh, cfg, err := g.openWarehouse()
 	fatal(t, err)
-	pages, err := g.newExplorer(wh, cfg)
+	pages, err := newExplorer(g, wh, cfg)
 	fatal(t, err)
 	done := make(chan error, 1)
 	go func() { done <- servePages(t.Context(), listener, pages.Handler()) }()

@@ -79,7 +79,7 @@ func runServe(ctx context.Context, g *globals) error {
 	if g.patient != nil {
 		g.patient()
 	}
-	pages, err := g.newExplorer(wh, cfg)
+	pages, err := newExplorer(g, wh, cfg)
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func derive(ctx context.Context, db *query.DB, file string, pairs ...string) err
 	if err != nil {
 		return err
 	}
-	return db.Derive(ctx, strings.NewReplacer(pairs...).Replace(string(text)))
+	return query.Derive(ctx, db, strings.NewReplacer(pairs...).Replace(string(text)))
 }
 
 // codedTexts are the columns of product_listings that the index has as numbers: facets, and
@@ -135,7 +135,7 @@ func codedTexts() []facet {
 
 // readOffers makes the table of offers and reads it.
 func (ix *index) readOffers(ctx context.Context, db *query.DB) error {
-	err := db.Derive(ctx, `CREATE TABLE derived.offers AS
+	err := query.Derive(ctx, db, `CREATE TABLE derived.offers AS
 		SELECT CAST(row_number() OVER (ORDER BY currency, pricing_tier) - 1 AS INTEGER) AS code, currency, pricing_tier AS tier
 		FROM (SELECT DISTINCT currency, pricing_tier FROM main.product_listing_prices WHERE unit_amount IS NOT NULL)`)
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"placementsync/internal/query"
 )
 
@@ -89,17 +91,13 @@ func showCatalog(v *visit) (reply, error) {
 	ix, err := v.snapshot.useIndex(v.Context(), patience)
 	if errors.Is(err, errNotReady) {
 		view.Problem, view.Advice = "The catalog of this snapshot is being prepared.", "The page loads again by itself."
-		view.Facets, view.Spans, view.Choosers = s.facetViews(counts{}), s.spanViews(), s.choosers()
+		view.Facets, view.Spans, view.Choosers = facetViewsOf(&s, counts{}), spanViewsOf(&s), choosersOf(&s)
 		return page{Title: "Catalog", Template: "catalog", Data: view, Status: http.StatusServiceUnavailable, Refresh: 2}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	c, err := countListings(v, ix, &s)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.readRows(v, ix)
+	c, rows, err := s.countAndRead(v, ix)
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +111,30 @@ func showCatalog(v *visit) (reply, error) {
 	view.Sources = query.DescribeSources(sources)
 	view.fill(c, ix, rows)
 	return page{Title: "Catalog", Template: "catalog", Data: view}, nil
+}
+
+// countAndRead counts what the address finds and reads its page, both at once where
+// another connection is free.
+func (s *state) countAndRead(v *visit, ix *index) (c counts, rows []record, err error) {
+	var other *query.DB
+	select {
+	case other = <-v.snapshot.idle:
+		defer func() { v.snapshot.idle <- other }()
+	default:
+		if c, err = countListings(v, ix, s); err == nil {
+			rows, err = s.readRows(v, ix)
+		}
+		return c, rows, err
+	}
+	var reading errgroup.Group
+	reading.Go(func() (err error) {
+		second := *v
+		second.db = other
+		rows, err = s.readRows(&second, ix)
+		return err
+	})
+	c, err = countListings(v, ix, s)
+	return c, rows, errors.Join(err, reading.Wait())
 }
 
 // findOutlets finds outlets by the words of the search, also such as have no listing now.
@@ -154,7 +176,7 @@ func (view *catalogView) refuse(v *visit, err error) (reply, error) {
 		}
 	}
 	view.Problem, view.Advice = wrong.problem, wrong.advice
-	view.Facets, view.Spans, view.Choosers = s.facetViews(c), s.spanViews(), s.choosers()
+	view.Facets, view.Spans, view.Choosers = facetViewsOf(s, c), spanViewsOf(s), choosersOf(s)
 	return page{Title: "Catalog", Template: "catalog", Data: *view, Status: wrong.status}, nil
 }
 
@@ -173,7 +195,7 @@ func sendCatalog(f query.Format) func(v *visit) (reply, error) {
 func (view *catalogView) fill(c counts, ix *index, rows []record) {
 	s := view.State
 	view.Total = c.Total
-	view.Facets, view.Spans, view.Choosers = s.facetViews(c), s.spanViews(), s.choosers()
+	view.Facets, view.Spans, view.Choosers = facetViewsOf(s, c), spanViewsOf(s), choosersOf(s)
 	for _, col := range s.shownColumns() {
 		view.Heads = append(view.Heads, s.head(col))
 	}
@@ -259,9 +281,9 @@ func (s *state) addDerived(v *visit, ix *index, rows []record, picked string) er
 	return nil
 }
 
-// facetViews sets the counts beside what is chosen. A chosen value that nothing has is
+// facetViewsOf sets the counts beside what is chosen. A chosen value that nothing has is
 // shown with none.
-func (s *state) facetViews(c counts) []facetView {
+func facetViewsOf(s *state, c counts) []facetView {
 	const few = 8
 	var views []facetView
 	for _, f := range facets() {
@@ -307,7 +329,7 @@ func newValueView(f facet, c count, chosen bool) valueView {
 	return valueView{c.encode(), label, c.N, chosen}
 }
 
-func (s *state) spanViews() []spanView {
+func spanViewsOf(s *state) []spanView {
 	var views []spanView
 	for _, r := range spans() {
 		views = append(views, spanView{r.key, r.label, s.Ranges[r.key].Min, s.Ranges[r.key].Max})
@@ -315,7 +337,7 @@ func (s *state) spanViews() []spanView {
 	return views
 }
 
-func (s *state) choosers() []chooser {
+func choosersOf(s *state) []chooser {
 	shown := s.shownColumns()
 	var all []chooser
 	for _, c := range columns() {
@@ -377,14 +399,14 @@ func (s *state) field(c column, r record, ix *index) field {
 			f.Text, f.Null = shortest.String()+"–"+value.String(), false
 		}
 	case "price":
-		f.Kind, f.Text = "number", s.prices(r, ix)
+		f.Kind, f.Text = "number", ix.pricesOf(s, r)
 		f.Null = f.Text == ""
 	}
 	return f
 }
 
-// prices are the lowest ones of a listing, one for each currency that is asked for.
-func (s *state) prices(r record, ix *index) string {
+// pricesOf are the lowest ones of a listing, one for each currency that is asked for.
+func (ix *index) pricesOf(s *state, r record) string {
 	var all []string
 	for i, c := range ix.currencies() {
 		if amount := r["from_"+strconv.Itoa(i)]; !amount.Null && fits(s.Chosen["currency"], c) {

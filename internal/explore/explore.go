@@ -159,7 +159,7 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 	switch {
 	case err == nil:
 	case req.Context().Err() != nil || errors.As(err, new(*sentError)):
-		e.cfg.Log.Debug("request ended early", "path", req.URL.Path, "error", err)
+		e.cfg.Log.Debug("request ended early", "url", req.URL.Path, "error", err)
 	default:
 		if context.Cause(ctx) == errTooSlow {
 			err = fmt.Errorf("%w: %w", errTooSlow, err)

@@ -66,12 +66,12 @@ func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	}}
 	var err error
 	if d.Format == query.Parquet {
-		_, err = v.db.SendParquet(v.Context(), d.Query, d.Values, begun)
+		_, err = query.SendParquet(v.Context(), v.db, d.Query, d.Values, begun)
 	} else {
 		_, err = v.db.Run(v.Context(), d.Query, d.Values, query.NewSpreadsheetWriter(begun))
 	}
 	if err != nil && begun.begin == nil {
-		e.cfg.Log.Warn("download cut off", "path", v.URL.Path, "error", err)
+		e.cfg.Log.Warn("download cut off", "url", v.URL.Path, "error", err)
 		panic(http.ErrAbortHandler) // a short file must not look whole
 	}
 	return err
@@ -174,12 +174,12 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 		shown = &statusError{http.StatusInternalServerError, err.Error(), "placementsync verify says whether the file is damaged."}
 	}
 	if shown.status >= http.StatusInternalServerError {
-		e.cfg.Log.Error("page not shown", "path", v.URL.Path, "error", err)
+		e.cfg.Log.Error("page not shown", "url", v.URL.Path, "error", err)
 	}
 	p := page{Title: "Error", Template: "error", Status: shown.status,
 		Data: map[string]any{"Status": shown.status, "Problem": query.OnScreen(shown.problem), "Advice": shown.advice}}
 	if err := p.send(e, w, v); err != nil {
-		e.cfg.Log.Error("error page not shown", "path", v.URL.Path, "error", err)
+		e.cfg.Log.Error("error page not shown", "url", v.URL.Path, "error", err)
 	}
 }
 

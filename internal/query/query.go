@@ -103,7 +103,7 @@ func (db *DB) Close() error {
 	if db.planner != nil {
 		err = db.planner.conn.Close()
 	}
-	return errors.Join(err, db.closeSessions(), db.conn.Close(), db.pool.Close(), os.RemoveAll(db.spill))
+	return errors.Join(err, closeSessions(db), db.conn.Close(), db.pool.Close(), os.RemoveAll(db.spill))
 }
 
 // spillPrefix begins the names of folders for what does not fit into memory.
@@ -154,7 +154,7 @@ func (db *DB) lockDown(ctx context.Context, path string) error {
 	if db.planner, err = openPlanner(ctx, db); err != nil {
 		return err
 	}
-	if err := db.openSessions(ctx); err != nil {
+	if err := openSessions(ctx, db); err != nil {
 		return err
 	}
 	// Arrow then carries the exact DuckDB type of every column.
