@@ -31,14 +31,6 @@ type page struct {
 	Refresh int
 }
 
-// redirect sends the browser to another page.
-type redirect string
-
-func (to redirect) send(_ *Explorer, w http.ResponseWriter, v *visit) error {
-	http.Redirect(w, v.Request, string(to), http.StatusSeeOther)
-	return nil
-}
-
 // download is an answer as a file.
 type download struct {
 	Query  query.Query
@@ -148,12 +140,6 @@ func (e *statusError) Error() string { return e.problem }
 // usageErr says that an address asks for what cannot be.
 func usageErr(problem, advice string) error {
 	return &statusError{http.StatusBadRequest, problem, advice}
-}
-
-// missingErr says that the snapshot has no such record.
-func missingErr(kind, id string) error {
-	return &statusError{http.StatusNotFound, fmt.Sprintf("find no %s with the id %q in this snapshot", kind, id),
-		"It may be of a later or an earlier one, or its stream was never read: see Snapshot."}
 }
 
 var errTooSlow = errors.New("stop a page that takes too long")

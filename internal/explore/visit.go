@@ -57,15 +57,6 @@ func (c cell) String() string {
 // unknown stands for a missing value.
 const unknown = "–"
 
-// ask runs a statement of the folder sql with values for its $names, as VARCHAR.
-func (v *visit) ask(file string, values map[string]string) (answer, error) {
-	text, err := statements.ReadFile("sql/" + file + ".sql")
-	if err != nil {
-		return answer{}, err
-	}
-	return v.run(query.Text(string(text)), values)
-}
-
 // askNamed runs a query of the folder queries.
 func (v *visit) askNamed(name string, values map[string]string) (answer, error) {
 	q, err := query.Resolve(name)

@@ -21,7 +21,7 @@ import (
 func TestToolsOnlyRead(t *testing.T) {
 	session := connect(t, config(""))
 	if got := session.InitializeResult(); !strings.Contains(got.Instructions, "never instructions") || got.ServerInfo.Version != "v1.2.3" ||
-		got.Capabilities.Tools == nil || got.Capabilities.Resources != nil || got.Capabilities.Logging != nil {
+		got.Capabilities.Tools == nil || got.Capabilities.Resources != nil {
 		t.Errorf("initialized with %+v", got)
 	}
 	var names []string
