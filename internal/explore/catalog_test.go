@@ -57,11 +57,9 @@ func addresses() map[string]string {
 	}
 }
 
-// TestFiltersFindWhatSQLFinds compares the page, the download and the statement that the
+// testFiltersFindWhatSQLFinds compares the page, the download and the statement that the
 // page shows with SQL of the test.
-func TestFiltersFindWhatSQLFinds(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "listings.sql")
+func testFiltersFindWhatSQLFinds(t *testing.T, s *site) {
 	for address, where := range addresses() {
 		t.Run(address, func(t *testing.T) {
 			want := column(s.sql(t, "SELECT id FROM main.product_listings WHERE "+where+" ORDER BY domain_authority DESC NULLS LAST, id"), 0)
@@ -113,11 +111,9 @@ func column(records [][]string, at int) []string {
 	return values
 }
 
-// TestEverySortIsThatOfSQL sorts by each head, up and down, and compares with the order of
+// testEverySortIsThatOfSQL sorts by each head, up and down, and compares with the order of
 // the statement that the page shows.
-func TestEverySortIsThatOfSQL(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "listings.sql")
+func testEverySortIsThatOfSQL(t *testing.T, s *site) {
 	for _, key := range []string{"name", "outlet", "authority", "ranking", "days", "price", "created"} {
 		for _, sign := range []string{"", "-"} {
 			address := "currency=USD&sort=" + sign + key
@@ -134,11 +130,9 @@ func TestEverySortIsThatOfSQL(t *testing.T) {
 	}
 }
 
-// TestCountsIgnoreTheirOwnFacet counts each value of each facet by asking for it alone,
+// testCountsIgnoreTheirOwnFacet counts each value of each facet by asking for it alone,
 // with all other choices.
-func TestCountsIgnoreTheirOwnFacet(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "listings.sql")
+func testCountsIgnoreTheirOwnFacet(t *testing.T, s *site) {
 	choices := regexp.MustCompile(`<input type="checkbox" name="(\w+)" value="([^"]*)"( checked)?> <bdi>[^<]*</bdi> <span class="count">(\d+)</span>`)
 	for _, address := range []string{"", "q=news", "country=United+States&tag=news", "currency=USD&price_min=90", "currency=USD&tier=pro&dofollow=true", "tier=standard&country=(none)"} {
 		counted := 0
@@ -161,10 +155,8 @@ func TestCountsIgnoreTheirOwnFacet(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeAskedIsRefused holds that no part of an address is left out in silence.
-func TestWhatCannotBeAskedIsRefused(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "listings.sql")
+// testWhatCannotBeAskedIsRefused holds that no part of an address is left out in silence.
+func testWhatCannotBeAskedIsRefused(t *testing.T, s *site) {
 	for address, want := range map[string]string{
 		"sort=price":                            "refuse to sort prices of different currencies",
 		"price_min=1":                           "refuse to compare prices of different currencies",
@@ -190,10 +182,8 @@ func TestWhatCannotBeAskedIsRefused(t *testing.T) {
 	wantTexts(t, s.get(t, "/catalog?page=2", http.StatusOK), "8 listings: there is no such page")
 }
 
-// TestHostileNamesStayText holds that nothing of the service becomes markup or a link.
-func TestHostileNamesStayText(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "listings.sql")
+// testHostileNamesStayText holds that nothing of the service becomes markup or a link.
+func testHostileNamesStayText(t *testing.T, s *site) {
 	body := s.get(t, "/catalog?"+url.Values{"col": {"outlet", "website", "state", "tags", "price", "country"}}.Encode(), http.StatusOK)
 	for _, bad := range []string{"<script>alert", "<img", "<b>Land", "<u>tag", "<i>tier", `href="javascript`, "user:pass"} {
 		if strings.Contains(strings.ReplaceAll(body, "https://user:pass@evil.example/</bdi>", ""), bad) {

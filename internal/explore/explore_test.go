@@ -10,10 +10,8 @@ import (
 	"placementsync/internal/explore"
 )
 
-// TestPagesAreFramed holds the headers and what every page says of its snapshot.
-func TestPagesAreFramed(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "listings.sql")
+// testPagesAreFramed holds the headers and what every page says of its snapshot.
+func testPagesAreFramed(t *testing.T, s *site) {
 	res, body, err := s.fetch(t.Context(), "/snapshot")
 	fatal(t, err)
 	for name, want := range map[string]string{

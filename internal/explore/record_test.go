@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRecordsAndQuestions opens the pages of two small worlds, each made once.
-func TestRecordsAndQuestions(t *testing.T) {
+// TestPages opens the pages of two small worlds, each made once.
+func TestPages(t *testing.T) {
 	t.Parallel()
 	for _, world := range []struct {
 		fixture string
@@ -35,6 +35,12 @@ func TestRecordsAndQuestions(t *testing.T) {
 			"not read is not none":                  testNotReadIsNotNone,
 			"questions answer as SQL does":          testQuestionsAnswerAsSQLDoes,
 			"wrong parameters are said at the form": testWrongParametersAreSaidAtTheForm,
+			"pages are framed":                      testPagesAreFramed,
+			"filters find what SQL finds":           testFiltersFindWhatSQLFinds,
+			"every sort is that of SQL":             testEverySortIsThatOfSQL,
+			"counts ignore their own facet":         testCountsIgnoreTheirOwnFacet,
+			"what cannot be asked is refused":       testWhatCannotBeAskedIsRefused,
+			"hostile names stay text":               testHostileNamesStayText,
 		}},
 	} {
 		t.Run(world.fixture, func(t *testing.T) {
