@@ -130,6 +130,23 @@ func testEverySortIsThatOfSQL(t *testing.T, s *site) {
 	}
 }
 
+// testFilesHaveThePricesOfThePage: the lowest price is that of the chosen tiers and
+// currencies, in the file as on the page.
+func testFilesHaveThePricesOfThePage(t *testing.T, s *site) {
+	for address, want := range map[string]string{
+		"q=guest":                           `[{"currency":"EUR","price":90.000000},{"currency":"USD","price":80.500000}]`,
+		"q=guest&tier=standard":             `[{"currency":"EUR","price":90.000000},{"currency":"USD","price":100.000000}]`,
+		"q=guest&tier=pro":                  `[{"currency":"USD","price":80.500000}]`,
+		"q=guest&currency=EUR&currency=GBP": `[{"currency":"EUR","price":90.000000}]`,
+	} {
+		records := s.csv(t, "/catalog.csv?col=price&"+address)
+		if got := column(records, slices.Index(records[0], "prices")); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: the CSV has %v, want %s", address, got, want)
+		}
+	}
+	wantTexts(t, s.get(t, "/catalog?col=price&q=guest&tier=standard", http.StatusOK), "90 EUR · 100 USD")
+}
+
 // testCountsIgnoreTheirOwnFacet counts each value of each facet by asking for it alone,
 // with all other choices.
 func testCountsIgnoreTheirOwnFacet(t *testing.T, s *site) {

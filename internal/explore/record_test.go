@@ -38,6 +38,7 @@ func TestPages(t *testing.T) {
 			"pages are framed":                      testPagesAreFramed,
 			"filters find what SQL finds":           testFiltersFindWhatSQLFinds,
 			"every sort is that of SQL":             testEverySortIsThatOfSQL,
+			"files have the prices of the page":     testFilesHaveThePricesOfThePage,
 			"counts ignore their own facet":         testCountsIgnoreTheirOwnFacet,
 			"what cannot be asked is refused":       testWhatCannotBeAskedIsRefused,
 			"hostile names stay text":               testHostileNamesStayText,
