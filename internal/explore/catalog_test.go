@@ -172,6 +172,15 @@ func testCountsIgnoreTheirOwnFacet(t *testing.T, s *site) {
 	}
 }
 
+// TestAChosenValueIsCounted chooses the rarest of more values than a facet shows.
+func TestAChosenValueIsCounted(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "states.sql")
+	wantTexts(t, s.get(t, "/catalog?state=S149", http.StatusOK), "State S149 1 S1 2", "1 listings, 1 to 1")
+	wantTexts(t, s.get(t, "/catalog?state=(none)", http.StatusOK), "State not stated 1 S1 2", "1 listings, 1 to 1")
+	wantTexts(t, s.get(t, "/catalog?state=Nowhere", http.StatusOK), "State Nowhere 0 S1 2", "No listing was found.")
+}
+
 // testWhatCannotBeAskedIsRefused holds that no part of an address is left out in silence.
 func testWhatCannotBeAskedIsRefused(t *testing.T, s *site) {
 	for address, want := range map[string]string{

@@ -288,7 +288,7 @@ func facetViewsOf(s *state, c counts) []facetView {
 	var views []facetView
 	for _, f := range facets() {
 		chosen := slices.Clone(s.Chosen[f.key])
-		view := facetView{Key: f.key, Label: f.label, Chosen: len(chosen), Few: few, Cut: len(c.Facets[f.key]) == mostValues}
+		view := facetView{Key: f.key, Label: f.label, Chosen: len(chosen), Few: few, Cut: len(c.Facets[f.key]) >= mostValues}
 		for _, one := range c.Facets[f.key] {
 			at := slices.Index(chosen, one.choice)
 			if at >= 0 {
