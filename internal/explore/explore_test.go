@@ -67,3 +67,14 @@ func TestPagesFollowTheNewestVersion(t *testing.T) {
 		t.Errorf("the log says:\n%s", log)
 	}
 }
+
+// TestEarlierSnapshotsAreThoseOfTheNewestVersion asks for a time that only the second
+// version knows, when nobody has asked for the newest snapshot.
+func TestEarlierSnapshotsAreThoseOfTheNewestVersion(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "listings.sql")
+	const later = "/snapshot?as_of=2026-11-30"
+	wantTexts(t, s.get(t, later, http.StatusOK), "an earlier snapshot, of 2026-11-01 02:00 UTC")
+	s.publish(explore.Version{Run: "20261103T020000Z", Catalog: newCatalog(t, "records.sql")})
+	wantTexts(t, s.get(t, later, http.StatusOK), "an earlier snapshot, of 2026-11-03 02:00 UTC")
+}

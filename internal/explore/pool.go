@@ -98,7 +98,8 @@ func (p *pool) find(ctx context.Context, asOf string) (*snapshot, error) {
 		return nil, fmt.Errorf("open snapshot %s: %w", v.Run, err)
 	}
 	// A version that was made again has the run of the one before.
-	if s := p.newest; s != nil && (s.version != v || !os.SameFile(s.file, file)) {
+	isOld := func(s *snapshot) bool { return s.version != v || !os.SameFile(s.file, file) }
+	if p.newest != nil && isOld(p.newest) || slices.ContainsFunc(p.earlier, isOld) {
 		p.dropAll()
 		p.cfg.Log.Info("snapshot replaced", "run", v.Run)
 	}
