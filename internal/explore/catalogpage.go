@@ -83,7 +83,7 @@ const patience = 4 * time.Second
 
 // showCatalog searches the listings.
 func showCatalog(v *visit) (reply, error) {
-	s, err := readState(v.URL.RawQuery)
+	s, err := readState(v.asked)
 	view := catalogView{State: &s, Program: v.program, Clear: base + "/catalog", Order: s.order()}
 	if err != nil {
 		return view.refuse(v, err)
@@ -183,7 +183,7 @@ func (view *catalogView) refuse(v *visit, err error) (reply, error) {
 // sendCatalog answers with all rows of an address as a file.
 func sendCatalog(f query.Format) func(v *visit) (reply, error) {
 	return func(v *visit) (reply, error) {
-		s, err := readState(v.URL.RawQuery)
+		s, err := readState(v.asked)
 		if err != nil {
 			return nil, err
 		}

@@ -144,12 +144,8 @@ const (
 
 // readState reads an address. What it cannot ask for is an error, and never left out:
 // the answer would be that of another question.
-func readState(address string) (state, error) {
+func readState(values url.Values) (state, error) {
 	s := state{Chosen: map[string][]choice{}, Ranges: map[string]limits{}, Page: 1, Sort: strings.TrimPrefix(usualSort, "-"), Down: true}
-	values, err := url.ParseQuery(address)
-	if err != nil {
-		return s, usageErr(fmt.Sprintf("read the address: %v", err), "Write % and ; in it as %25 and %3B.")
-	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		for _, text := range values[key] {
 			if !utf8.ValidString(text) || strings.ContainsRune(text, 0) || len(text) > longestText {

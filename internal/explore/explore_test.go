@@ -49,6 +49,24 @@ func TestErrorsArePages(t *testing.T) {
 	}
 }
 
+// testAddressesAreReadWhole: what a page cannot read or does not know is refused. Left out,
+// the newest snapshot would stand for an earlier one, and all rows for some.
+func testAddressesAreReadWhole(t *testing.T, s *site) {
+	for address, want := range map[string]string{
+		"/orders?as_of=2026-10-01;x":                                    "read the address: invalid semicolon",
+		"/orders?as_of=%zz":                                             "read the address: invalid URL escape",
+		"/snapshot?as_of=2026-11-01&as_of=2026-10-01":                   `refuse the parameter "as_of": it is given 2 times`,
+		"/orders?search=x":                                              `refuse the parameter "search": this page does not know it`,
+		"/listings/a?q=x":                                               `refuse the parameter "q"`,
+		"/questions?p.currency=USD":                                     `refuse the parameter "p.currency"`,
+		"/questions/price_by_segment?currency=USD":                      `refuse the parameter "currency"`,
+		"/questions/price_by_segment/csv?p.currency=USD&p.currency=EUR": `refuse the parameter "p.currency": it is given 2 times`,
+	} {
+		wantTexts(t, s.get(t, address, http.StatusBadRequest), want)
+	}
+	s.get(t, "/nothing?x=1", http.StatusNotFound)
+}
+
 // TestPagesFollowTheNewestVersion publishes another version while the first is open.
 func TestPagesFollowTheNewestVersion(t *testing.T) {
 	t.Parallel()

@@ -35,6 +35,7 @@ func TestPages(t *testing.T) {
 			"not read is not none":                  testNotReadIsNotNone,
 			"questions answer as SQL does":          testQuestionsAnswerAsSQLDoes,
 			"wrong parameters are said at the form": testWrongParametersAreSaidAtTheForm,
+			"addresses are read whole":              testAddressesAreReadWhole,
 			"pages are framed":                      testPagesAreFramed,
 			"filters find what SQL finds":           testFiltersFindWhatSQLFinds,
 			"every sort is that of SQL":             testEverySortIsThatOfSQL,
