@@ -205,6 +205,15 @@ func testWhatCannotBeAskedIsRefused(t *testing.T, s *site) {
 	if body := s.get(t, "/catalog?price_min=1&q=news", http.StatusBadRequest); !strings.Contains(body, `name="currency" value="USD"`) {
 		t.Error("where a currency must be chosen, none can be")
 	}
+	typing := s.get(t, "/catalog?authority_min=5.&q=news&country=United+States&ranking_max=9&sort=name&col=city", http.StatusBadRequest)
+	for _, kept := range []string{`name="authority_min" id="authority_min" value="5."`, `name="q" id="q" value="news"`, `value="United States" checked`,
+		`id="ranking_max" value="9"`, `name="sort" value="name"`, `name="col" value="city"`} {
+		if !strings.Contains(typing, kept) {
+			t.Errorf("the form lost what was typed: %s", kept)
+		}
+	}
+	wantTexts(t, s.get(t, "/catalog?currency=USD&currency=EUR&sort=price&country=Spain", http.StatusBadRequest), "Country Spain 0")
+	wantTexts(t, s.get(t, "/catalog?country=Spain&q=a"+strings.Repeat("+a", 12), http.StatusBadRequest), "Country Spain State not counted")
 	wantTexts(t, s.get(t, "/catalog?page=2", http.StatusOK), "8 listings: there is no such page")
 }
 
