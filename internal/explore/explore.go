@@ -26,7 +26,7 @@ type Config struct {
 	Newest func() (Version, error)
 	// MemoryLimit is a size such as "512MB" and Threads a number, for all requests of
 	// a snapshot together. While a new snapshot takes over, the old one can have as
-	// much again.
+	// much again, and so can each earlier one that is open.
 	MemoryLimit string
 	Threads     int
 	// Program is how a user calls the program, for the commands that pages show.

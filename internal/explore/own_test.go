@@ -1,12 +1,14 @@
 package explore_test
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,4 +58,41 @@ func TestOwnQuestionsAreAskedInTheSandbox(t *testing.T) {
 	}
 	wantTexts(t, s.get(t, "/questions/slow", http.StatusServiceUnavailable), "The answer took too long and was stopped.")
 	s.get(t, "/questions/long", http.StatusOK)
+	testEarlierSnapshotsAreFew(t, s)
+}
+
+// testEarlierSnapshotsAreFew: each open snapshot has memory of its own, also while its last
+// request takes long.
+func testEarlierSnapshotsAreFew(t *testing.T, s *site) {
+	ctx, stop := context.WithCancel(t.Context())
+	var slow sync.WaitGroup
+	for _, asOf := range []string{"2026-11-01", "2026-11-02"} {
+		slow.Go(func() {
+			for ctx.Err() == nil { // it may be refused for the page below, too
+				_, _, _ = s.fetch(ctx, "/questions/slow?as_of="+asOf)
+			}
+		})
+	}
+	defer slow.Wait()
+	defer stop()
+	wantTexts(t, s.askUntil(t, "/snapshot?as_of=2026-11-03", http.StatusServiceUnavailable),
+		"open another snapshot: requests of 2 earlier ones are in progress", "Try again in a moment.")
+	s.get(t, "/snapshot", http.StatusOK)
+	stop()
+	slow.Wait()
+	s.askUntil(t, "/snapshot?as_of=2026-11-03", http.StatusOK)
+}
+
+// askUntil asks for a page again and again until it has a status.
+func (s *site) askUntil(t *testing.T, path string, status int) string {
+	t.Helper()
+	for begun := time.Now(); time.Since(begun) < 10*time.Second; {
+		res, body, err := s.fetch(t.Context(), path)
+		fatal(t, err)
+		if res.StatusCode == status {
+			return body
+		}
+	}
+	t.Fatalf("%s never answered %d", path, status)
+	return ""
 }
