@@ -178,9 +178,17 @@ func testListsFindRecords(t *testing.T, s *site) {
 	for path, want := range map[string]string{
 		"/orders": "PO-17 Acme paid 2026-09-30 09:00 2026-10-01 10:00 1,300.25 2", "/orders?q=acme": "PO-17", "/orders?q=none": "Nothing was found.",
 		"/campaigns?q=AUTUMN": "Autumn Acme active", "/articles?q=ann+author": "Ten facts Published", "/profiles": "Acme https://acme.example 1 1",
-		"/profiles?q=%25": "Nothing was found.",
+		"/profiles?q=%25": "Nothing was found.", "/profiles?q=binder": "Binder 1 0",
 	} {
 		wantTexts(t, s.get(t, path, http.StatusOK), want)
+	}
+	for path, unwanted := range map[string]string{"/profiles/P2": "Winter", "/profiles/P2?as_of=20261103T020000Z": "PO-DELETED", "/listings/L1": "PO-DELETED"} {
+		if strings.Contains(textOf(s.get(t, path, http.StatusOK)), unwanted) {
+			t.Errorf("%s shows what is marked deleted", path)
+		}
+	}
+	if strings.Contains(textOf(s.get(t, "/orders/R9", http.StatusOK)), "Waiting for an article") {
+		t.Error("an item without a payment is among those that are paid")
 	}
 }
 

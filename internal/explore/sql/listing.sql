@@ -99,7 +99,7 @@ SELECT
 FROM main.order_line_items AS l
 LEFT JOIN main.orders AS o ON o.id = l.order_id
 LEFT JOIN main.profiles AS p ON p.id = o.profile_id
-WHERE l.product_id = $id AND l.deleted_at IS NULL
+WHERE l.product_id = $id AND l.deleted_at IS NULL AND o.deleted_at IS NULL
 ORDER BY coalesce(o.created_at, l.created_at) DESC, l.order_id, l.position;
 
 -- name: items
