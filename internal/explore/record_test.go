@@ -82,6 +82,8 @@ func testVanishedRecordsStayKnown(t *testing.T, s *site) {
 	wantTexts(t, body, "Gone slot", "Vanished. The snapshots since 2026-11-03 02:00 UTC do not have it: absent from a proven walk.",
 		"70.00 USD gone since 2026-11-03 02:00", "PO-17")
 	wantTexts(t, s.get(t, "/outlets/O1", http.StatusOK), "No longer here", "Gone slot newsletter 2026-11-03 02:00")
+	wantTexts(t, s.get(t, "/listings/L3", http.StatusOK), "In the snapshots since 2020-07-19 02:00 or earlier", "Only the newest 1,000 versions were read",
+		"Name Restless 2020-07-19 02:00 or earlier", "Domain ranking 1,199 2023-04-14 02:00 999 earlier")
 	before := s.get(t, "/listings/L2?as_of=2026-11-02", http.StatusOK)
 	if strings.Contains(textOf(before), "Vanished") {
 		t.Error("the listing had not vanished then")
