@@ -28,6 +28,7 @@ func TestOwnQuestionsAreAskedInTheSandbox(t *testing.T) {
 		"reading": "-- title: Reading\nSELECT * FROM read_text('/etc/passwd')",
 		"twice":   "-- title: Twice\nSELECT 1 AS a, 2 AS a",
 		"faulty":  "-- title: Faulty\n-- param: x\nSELECT $x",
+		"mixed":   "-- title: Mixed\nSELECT * FROM (VALUES ('a', 10, 'USD'), ('b', 12, 'EUR')) AS t(what, list_now, list_currency)",
 		"long":    "-- title: Long\nSELECT i AS n, 'x' || i AS text FROM range(2500) AS t(i) ORDER BY i",
 	} {
 		fatal(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
@@ -51,6 +52,11 @@ func TestOwnQuestionsAreAskedInTheSandbox(t *testing.T) {
 	wantTexts(t, s.get(t, "/questions/writing", http.StatusBadRequest), "refuse to write")
 	wantTexts(t, s.get(t, "/questions/reading", http.StatusBadRequest), "refuse to touch files")
 	wantTexts(t, s.get(t, "/questions/twice", http.StatusOK), `The answer has two columns of the name "a"`)
+	mixed := s.get(t, "/questions/mixed", http.StatusOK)
+	wantTexts(t, mixed, "No chart: the answer has several currencies.")
+	if strings.Contains(mixed, `class="share"`) {
+		t.Error("amounts of two currencies have bars side by side")
+	}
 	long := s.get(t, "/questions/long", http.StatusOK)
 	wantTexts(t, long, "2,500 rows; the table has the first 1,000, CSV and Parquet have all")
 	if rows := len(s.csv(t, "/questions/long/csv")); rows != 2501 {
