@@ -181,6 +181,16 @@ func TestAChosenValueIsCounted(t *testing.T) {
 	wantTexts(t, s.get(t, "/catalog?state=Nowhere", http.StatusOK), "State Nowhere 0 S1 2", "No listing was found.")
 }
 
+// TestTooManyOffersAreSaid: the file is not damaged, and its rows can be had.
+func TestTooManyOffersAreSaid(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "states.sql", "offers.sql")
+	wantTexts(t, s.get(t, "/catalog", http.StatusNotImplemented), "its prices have more than 62 combinations of currency and tier", "/explore/catalog.csv")
+	if rows := len(s.csv(t, "/catalog.csv?tier=T63")); rows != 2 {
+		t.Errorf("the CSV has %d lines, want 2", rows)
+	}
+}
+
 // testWhatCannotBeAskedIsRefused holds that no part of an address is left out in silence.
 func testWhatCannotBeAskedIsRefused(t *testing.T, s *site) {
 	for address, want := range map[string]string{

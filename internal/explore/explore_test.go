@@ -39,7 +39,7 @@ func TestErrorsArePages(t *testing.T) {
 	wantTexts(t, s.get(t, "/nothing", http.StatusNotFound), "find no page at this address", "Choose one above.")
 	wantTexts(t, s.get(t, "/snapshot?as_of=yesterday", http.StatusBadRequest), `"yesterday" is not a time`)
 	wantTexts(t, s.get(t, "/snapshot?as_of=2026-10-01", http.StatusBadRequest), "before the first snapshot")
-	wantTexts(t, s.get(t, "/snapshot?as_of=2026-11-01", http.StatusOK), "This is an earlier snapshot")
+	wantTexts(t, s.get(t, "/snapshot?as_of=2026-11-01", http.StatusOK), "This is the snapshot of 2026-11-01 02:00 UTC, as the address asks.")
 	s.publish(explore.Version{})
 	wantTexts(t, s.get(t, "/snapshot", http.StatusServiceUnavailable), "nothing is published yet: start a night")
 	gone, stop := context.WithCancel(t.Context())
@@ -92,7 +92,7 @@ func TestEarlierSnapshotsAreThoseOfTheNewestVersion(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "listings.sql")
 	const later = "/snapshot?as_of=2026-11-30"
-	wantTexts(t, s.get(t, later, http.StatusOK), "an earlier snapshot, of 2026-11-01 02:00 UTC")
+	wantTexts(t, s.get(t, later, http.StatusOK), "This is the snapshot of 2026-11-01 02:00 UTC")
 	s.publish(explore.Version{Run: "20261103T020000Z", Catalog: newCatalog(t, "records.sql")})
-	wantTexts(t, s.get(t, later, http.StatusOK), "an earlier snapshot, of 2026-11-03 02:00 UTC")
+	wantTexts(t, s.get(t, later, http.StatusOK), "This is the snapshot of 2026-11-03 02:00 UTC")
 }
