@@ -174,7 +174,7 @@ func newCase(t *testing.T, e dialect.Engine, catalog string, of caseOf) sqlCase 
 				m.Nearly = []string{"like_premium_percent"}
 			}
 			c.Marts = append(c.Marts, m)
-			texts = append(texts, v.Select)
+			texts = append(texts, v.Select, "_"+dialect.Mart+"."+v.Name)
 		}
 	}
 	c.Tables, c.Views = needed(t, e, names, texts, of)

@@ -1,8 +1,10 @@
 """Asks Trino the views of mart and the named queries over the tables of each case."""
 
 import sys
+import time
 
 import trino.dbapi
+import trino.exceptions
 
 from compare import Comparison, argument, read_job, say, table_of
 from trino_server import trino as server
@@ -19,10 +21,17 @@ class Client:
     def __init__(self, port, zone):
         self.connection = trino.dbapi.connect(host="127.0.0.1", port=port, user="test", timezone=zone)
 
-    def run(self, sql, args=None):
-        cursor = self.connection.cursor()
-        cursor.execute(sql, args) if args else cursor.execute(sql)
-        return cursor.fetchall()
+    def run(self, sql):
+        """Runs a statement. A Trino that has just started may lack its only node for seconds."""
+        for left in range(60, -1, -1):
+            cursor = self.connection.cursor()
+            try:
+                cursor.execute(sql)
+                return cursor.fetchall()
+            except trino.exceptions.TrinoQueryError as err:
+                if err.error_name != "NO_NODES_AVAILABLE" or left == 0:
+                    raise
+                time.sleep(1)
 
     def table(self, sql, schema, args=None):
         """The answer as Arrow, with the columns that Trino describes."""
