@@ -84,6 +84,9 @@ func testVanishedRecordsStayKnown(t *testing.T, s *site) {
 	wantTexts(t, s.get(t, "/outlets/O1", http.StatusOK), "No longer here", "Gone slot newsletter 2026-11-03 02:00")
 	wantTexts(t, s.get(t, "/listings/L3", http.StatusOK), "In the snapshots since 2020-07-19 02:00 or earlier", "Only the newest 1,000 versions were read",
 		"Name Restless 2020-07-19 02:00 or earlier", "Domain ranking 1,199 2023-04-14 02:00 999 earlier")
+	if early := textOf(s.get(t, "/listings/L4", http.StatusOK)); !strings.Contains(early, "Early bird") || strings.Contains(early, "−8.0") {
+		t.Errorf("an article that was live before its payment took less than no time:\n%s", early)
+	}
 	before := s.get(t, "/listings/L2?as_of=2026-11-02", http.StatusOK)
 	if strings.Contains(textOf(before), "Vanished") {
 		t.Error("the listing had not vanished then")

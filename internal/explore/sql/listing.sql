@@ -129,7 +129,8 @@ SELECT
     a.order_paid_at AS paid,
     a.expected_at AS expected,
     l.published_at AS published,
-    CAST((epoch_us(l.published_at) - epoch_us(a.order_paid_at)) / 86400e6 AS DECIMAL(18, 1)) AS days_taken,
+    CASE WHEN l.published_at >= a.order_paid_at
+        THEN CAST((epoch_us(l.published_at) - epoch_us(a.order_paid_at)) / 86400e6 AS DECIMAL(18, 1)) END AS days_taken,
     t.max_delivery_days AS days_promised,
     a.live_url AS address
 FROM mart.article_progress AS a

@@ -67,6 +67,10 @@ INSERT INTO main.campaigns (id, name, profile_id, deleted_at) VALUES ('C2', 'Win
 INSERT INTO past.product_listings (id, name, domain_ranking, valid_from, valid_to, run_id)
 SELECT 'L3', 'Restless', i, TIMESTAMPTZ '2020-01-01 02:00:00+00' + to_hours(24 * i), TIMESTAMPTZ '2020-01-01 02:00:00+00' + to_hours(24 * (i + 1)), '20261101T020000Z' FROM range(1200) AS t(i);
 INSERT INTO past.questionnaires (id, campaign_id, objectives, valid_from, valid_to, run_id) VALUES ('Q9', 'C9', 'Be gone', '2026-11-01 02:00:00+00', '2026-11-03 02:00:00+00', '20261103T020000Z');
+-- An article that was live before its order was paid.
+INSERT INTO main.order_items (id, order_id, product_id, date_paid) VALUES ('I4', 'R4', 'L4', '2026-10-10 10:00:00+00');
+INSERT INTO main.campaign_articles (id, name, order_item_id) VALUES ('A4', 'Early bird', 'I4');
+INSERT INTO main.article_statuses (article_id, position, effective_at, name, prefix) VALUES ('A4', 1, '2026-10-02 10:00:00+00', 'Published', 'published');
 -- An item whose order, campaign and client no list has.
 INSERT INTO main.order_items (id, order_id, product_name, sale_price, article_campaign_id, article_campaign_name, article_campaign_profile_id) VALUES ('I9', 'R9', 'Unlisted', 5, 'C9', 'Unseen', 'P9');
 INSERT INTO main.articles (id, campaign_id, profile_id) VALUES ('A9', 'C9', 'P9');
