@@ -64,6 +64,7 @@ func TestTheTokenIsAskedFor(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	h.set.AuthToken = "opensesame"
+	h.cfg.Explore = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
 	base := serve(t, h)
 	basic := func(password string) string {
 		return "Basic " + base64.StdEncoding.EncodeToString([]byte("anyone:"+password))
@@ -78,6 +79,10 @@ func TestTheTokenIsAskedFor(t *testing.T) {
 		{"another token", "/metrics", "Bearer opensesam", 401},
 		{"the beginning of an empty one", "/metrics", "Bearer ", 401},
 		{"another password", "/", basic("sesame"), 401},
+		{"nothing is given for the workbench", "/explore", "", 401},
+		{"nothing is given for a page of the workbench", "/explore/catalog.csv", "", 401},
+		{"the workbench with another password", "/explore/", basic("sesame"), 401},
+		{"the workbench", "/explore/catalog.csv", basic("opensesame"), 202},
 		{"as a bearer token", "/metrics", "Bearer opensesame", 200},
 		{"as a password", "/", basic("opensesame"), 200},
 		{"in lower case", "/", "bearer opensesame", 200},
@@ -105,6 +110,7 @@ func TestEveryEndpointRefusesStrangeHosts(t *testing.T) {
 	h.set.AuthToken = "opensesame"
 	h.set.Hosts = hosts.New("0.0.0.0:8080", []string{"status.example.com"})
 	h.set.Hooks = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
+	h.cfg.Explore = h.set.Hooks
 	hangups, reloaded := make(chan os.Signal), make(chan struct{}, 1)
 	h.cfg.Hangups = hangups
 	h.cfg.Reload = func() (daemon.Settings, error) {
@@ -134,7 +140,7 @@ func TestEveryEndpointRefusesStrangeHosts(t *testing.T) {
 	}
 	answers := func(host string, want map[string]int) {
 		t.Helper()
-		for _, path := range []string{"/", "/page.css", "/metrics", "/healthz", "/readyz", "/report", "/hooks", "/nosuch"} {
+		for _, path := range []string{"/", "/page.css", "/metrics", "/healthz", "/readyz", "/report", "/hooks", "/explore", "/explore/catalog", "/nosuch"} {
 			method := http.MethodGet
 			if path == "/hooks" {
 				method = http.MethodPost
@@ -149,7 +155,7 @@ func TestEveryEndpointRefusesStrangeHosts(t *testing.T) {
 		}
 	}
 	all := map[string]int{"*": 421}
-	served := map[string]int{"*": 200, "/readyz": 503, "/report": 404, "/hooks": 202, "/nosuch": 404}
+	served := map[string]int{"*": 200, "/readyz": 503, "/report": 404, "/hooks": 202, "/explore": 202, "/explore/catalog": 202, "/nosuch": 404}
 	answers("evil.example.com", all)
 	answers("other.example.com:8080", all)
 	answers("status.example.com", served)

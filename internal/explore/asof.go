@@ -41,13 +41,13 @@ func (v *visit) listSnapshots() (asOfView, error) {
 		run := r["run_id"].Text
 		view.Options = append(view.Options, option{run, formatMoment(r["snapshot_at"]), v.snapshot.Earlier && run == v.snapshot.Run})
 	}
-	view.Others = othersOf(v.URL.Query())
+	view.Others = othersOf(v.asked)
 	return view, nil
 }
 
 // newestAddress is that of the page in the newest snapshot.
 func (v *visit) newestAddress() string {
-	asked := v.URL.Query()
+	asked := maps.Clone(v.asked)
 	asked.Del(asOfKey)
 	return "?" + asked.Encode()
 }

@@ -57,11 +57,9 @@ func addresses() map[string]string {
 	}
 }
 
-// TestFiltersFindWhatSQLFinds compares the page, the download and the statement that the
+// testFiltersFindWhatSQLFinds compares the page, the download and the statement that the
 // page shows with SQL of the test.
-func TestFiltersFindWhatSQLFinds(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "listings.sql")
+func testFiltersFindWhatSQLFinds(t *testing.T, s *site) {
 	for address, where := range addresses() {
 		t.Run(address, func(t *testing.T) {
 			want := column(s.sql(t, "SELECT id FROM main.product_listings WHERE "+where+" ORDER BY domain_authority DESC NULLS LAST, id"), 0)
@@ -113,11 +111,9 @@ func column(records [][]string, at int) []string {
 	return values
 }
 
-// TestEverySortIsThatOfSQL sorts by each head, up and down, and compares with the order of
+// testEverySortIsThatOfSQL sorts by each head, up and down, and compares with the order of
 // the statement that the page shows.
-func TestEverySortIsThatOfSQL(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "listings.sql")
+func testEverySortIsThatOfSQL(t *testing.T, s *site) {
 	for _, key := range []string{"name", "outlet", "authority", "ranking", "days", "price", "created"} {
 		for _, sign := range []string{"", "-"} {
 			address := "currency=USD&sort=" + sign + key
@@ -134,11 +130,26 @@ func TestEverySortIsThatOfSQL(t *testing.T) {
 	}
 }
 
-// TestCountsIgnoreTheirOwnFacet counts each value of each facet by asking for it alone,
+// testFilesHaveThePricesOfThePage: the lowest price is that of the chosen tiers and
+// currencies, in the file as on the page.
+func testFilesHaveThePricesOfThePage(t *testing.T, s *site) {
+	for address, want := range map[string]string{
+		"q=guest":                           `[{"currency":"EUR","price":90.000000},{"currency":"USD","price":80.500000}]`,
+		"q=guest&tier=standard":             `[{"currency":"EUR","price":90.000000},{"currency":"USD","price":100.000000}]`,
+		"q=guest&tier=pro":                  `[{"currency":"USD","price":80.500000}]`,
+		"q=guest&currency=EUR&currency=GBP": `[{"currency":"EUR","price":90.000000}]`,
+	} {
+		records := s.csv(t, "/catalog.csv?col=price&"+address)
+		if got := column(records, slices.Index(records[0], "prices")); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: the CSV has %v, want %s", address, got, want)
+		}
+	}
+	wantTexts(t, s.get(t, "/catalog?col=price&q=guest&tier=standard", http.StatusOK), "90 EUR · 100 USD")
+}
+
+// testCountsIgnoreTheirOwnFacet counts each value of each facet by asking for it alone,
 // with all other choices.
-func TestCountsIgnoreTheirOwnFacet(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "listings.sql")
+func testCountsIgnoreTheirOwnFacet(t *testing.T, s *site) {
 	choices := regexp.MustCompile(`<input type="checkbox" name="(\w+)" value="([^"]*)"( checked)?> <bdi>[^<]*</bdi> <span class="count">(\d+)</span>`)
 	for _, address := range []string{"", "q=news", "country=United+States&tag=news", "currency=USD&price_min=90", "currency=USD&tier=pro&dofollow=true", "tier=standard&country=(none)"} {
 		counted := 0
@@ -161,10 +172,27 @@ func TestCountsIgnoreTheirOwnFacet(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeAskedIsRefused holds that no part of an address is left out in silence.
-func TestWhatCannotBeAskedIsRefused(t *testing.T) {
+// TestAChosenValueIsCounted chooses the rarest of more values than a facet shows.
+func TestAChosenValueIsCounted(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "listings.sql")
+	s := newSite(t, "states.sql")
+	wantTexts(t, s.get(t, "/catalog?state=S149", http.StatusOK), "State S149 1 S1 2", "1 listings, 1 to 1")
+	wantTexts(t, s.get(t, "/catalog?state=(none)", http.StatusOK), "State not stated 1 S1 2", "1 listings, 1 to 1")
+	wantTexts(t, s.get(t, "/catalog?state=Nowhere", http.StatusOK), "State Nowhere 0 S1 2", "No listing was found.")
+}
+
+// TestTooManyOffersAreSaid: the file is not damaged, and its rows can be had.
+func TestTooManyOffersAreSaid(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "states.sql", "offers.sql")
+	wantTexts(t, s.get(t, "/catalog", http.StatusNotImplemented), "its prices have more than 62 combinations of currency and tier", "/explore/catalog.csv")
+	if rows := len(s.csv(t, "/catalog.csv?tier=T63")); rows != 2 {
+		t.Errorf("the CSV has %d lines, want 2", rows)
+	}
+}
+
+// testWhatCannotBeAskedIsRefused holds that no part of an address is left out in silence.
+func testWhatCannotBeAskedIsRefused(t *testing.T, s *site) {
 	for address, want := range map[string]string{
 		"sort=price":                            "refuse to sort prices of different currencies",
 		"price_min=1":                           "refuse to compare prices of different currencies",
@@ -187,13 +215,20 @@ func TestWhatCannotBeAskedIsRefused(t *testing.T) {
 	if body := s.get(t, "/catalog?price_min=1&q=news", http.StatusBadRequest); !strings.Contains(body, `name="currency" value="USD"`) {
 		t.Error("where a currency must be chosen, none can be")
 	}
+	typing := s.get(t, "/catalog?authority_min=5.&q=news&country=United+States&ranking_max=9&sort=name&col=city", http.StatusBadRequest)
+	for _, kept := range []string{`name="authority_min" id="authority_min" value="5."`, `name="q" id="q" value="news"`, `value="United States" checked`,
+		`id="ranking_max" value="9"`, `name="sort" value="name"`, `name="col" value="city"`} {
+		if !strings.Contains(typing, kept) {
+			t.Errorf("the form lost what was typed: %s", kept)
+		}
+	}
+	wantTexts(t, s.get(t, "/catalog?currency=USD&currency=EUR&sort=price&country=Spain", http.StatusBadRequest), "Country Spain 0")
+	wantTexts(t, s.get(t, "/catalog?country=Spain&q=a"+strings.Repeat("+a", 12), http.StatusBadRequest), "Country Spain State not counted")
 	wantTexts(t, s.get(t, "/catalog?page=2", http.StatusOK), "8 listings: there is no such page")
 }
 
-// TestHostileNamesStayText holds that nothing of the service becomes markup or a link.
-func TestHostileNamesStayText(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "listings.sql")
+// testHostileNamesStayText holds that nothing of the service becomes markup or a link.
+func testHostileNamesStayText(t *testing.T, s *site) {
 	body := s.get(t, "/catalog?"+url.Values{"col": {"outlet", "website", "state", "tags", "price", "country"}}.Encode(), http.StatusOK)
 	for _, bad := range []string{"<script>alert", "<img", "<b>Land", "<u>tag", "<i>tier", `href="javascript`, "user:pass"} {
 		if strings.Contains(strings.ReplaceAll(body, "https://user:pass@evil.example/</bdi>", ""), bad) {

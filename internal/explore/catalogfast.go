@@ -21,7 +21,8 @@ type count struct {
 	N int64
 }
 
-// mostValues is how many values of a facet are counted: the most frequent ones.
+// mostValues is how many values of a facet are counted: what is chosen, then the most
+// frequent ones.
 const mostValues = 100
 
 // fastQuery is a query over the index. It is the program's own: its values are bound.
@@ -102,8 +103,12 @@ func (s *state) countStatement(ix *index, b *binder) string {
 		switch f.key {
 		case "currency", "tier":
 		default:
-			parts = append(parts, fmt.Sprintf("(SELECT '%[1]s', v.value, sum(g.n) AS n FROM (SELECT d.%[1]s AS code, count(*) AS n FROM %[2]s%[3]s GROUP BY ALL) AS g JOIN derived.%[1]s AS v USING (code) GROUP BY ALL ORDER BY n DESC, v.value LIMIT %[4]d)",
-				f.key, from, whereAll(found, s.chosen(b, f.key), priced), mostValues))
+			first := ""
+			if chosen := s.Chosen[f.key]; len(chosen) > 0 {
+				first = "coalesce(bool_or(" + b.anyOf("v.value", chosen) + "), false) DESC, "
+			}
+			parts = append(parts, fmt.Sprintf("(SELECT '%[1]s', v.value, sum(g.n) AS n FROM (SELECT d.%[1]s AS code, count(*) AS n FROM %[2]s%[3]s GROUP BY ALL) AS g JOIN derived.%[1]s AS v USING (code) GROUP BY ALL ORDER BY %[4]sn DESC, v.value LIMIT %[5]d)",
+				f.key, from, whereAll(found, s.chosen(b, f.key), priced), first, max(mostValues, len(s.Chosen[f.key]))))
 		}
 	}
 	var offers []string

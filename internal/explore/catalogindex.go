@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -146,7 +147,8 @@ func (ix *index) readOffers(ctx context.Context, db *query.DB) error {
 		return err
 	}
 	if len(found.Records) > mostOffers {
-		return fmt.Errorf("derive tables: prices have more than %d combinations of currency and tier; ask with %q", mostOffers, "placementsync query")
+		return &statusError{http.StatusNotImplemented, fmt.Sprintf("prepare the catalog: its prices have more than %d combinations of currency and tier", mostOffers),
+			"Download it as CSV from " + base + "/catalog.csv, or ask with placementsync query find_placements."}
 	}
 	for _, r := range found.Records {
 		ix.offers = append(ix.offers, offer{choice{r["currency"].Text, r["currency"].Null}, choice{r["tier"].Text, r["tier"].Null}})

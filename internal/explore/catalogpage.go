@@ -48,6 +48,8 @@ type facetView struct {
 	// Few are the values before "more"; Cut says that there are more than were counted.
 	Few int
 	Cut bool
+	// Counted is false where no count was read.
+	Counted bool
 }
 
 // valueView is one value of a facet: Value as the address has it.
@@ -55,6 +57,7 @@ type valueView struct {
 	Value, Label string
 	N            int64
 	Chosen       bool
+	Counted      bool
 }
 
 // spanView is a range in the form.
@@ -83,7 +86,7 @@ const patience = 4 * time.Second
 
 // showCatalog searches the listings.
 func showCatalog(v *visit) (reply, error) {
-	s, err := readState(v.URL.RawQuery)
+	s, err := readState(v.asked)
 	view := catalogView{State: &s, Program: v.program, Clear: base + "/catalog", Order: s.order()}
 	if err != nil {
 		return view.refuse(v, err)
@@ -177,13 +180,17 @@ func (view *catalogView) refuse(v *visit, err error) (reply, error) {
 	}
 	view.Problem, view.Advice = wrong.problem, wrong.advice
 	view.Facets, view.Spans, view.Choosers = facetViewsOf(s, c), spanViewsOf(s), choosersOf(s)
+	for i := range view.Spans { // what was typed stays, also when it is no number yet
+		r := &view.Spans[i]
+		r.Min, r.Max = v.asked.Get(r.Key+"_min"), v.asked.Get(r.Key+"_max")
+	}
 	return page{Title: "Catalog", Template: "catalog", Data: *view, Status: wrong.status}, nil
 }
 
 // sendCatalog answers with all rows of an address as a file.
 func sendCatalog(f query.Format) func(v *visit) (reply, error) {
 	return func(v *visit) (reply, error) {
-		s, err := readState(v.URL.RawQuery)
+		s, err := readState(v.asked)
 		if err != nil {
 			return nil, err
 		}
@@ -288,16 +295,16 @@ func facetViewsOf(s *state, c counts) []facetView {
 	var views []facetView
 	for _, f := range facets() {
 		chosen := slices.Clone(s.Chosen[f.key])
-		view := facetView{Key: f.key, Label: f.label, Chosen: len(chosen), Few: few, Cut: len(c.Facets[f.key]) == mostValues}
+		view := facetView{Key: f.key, Label: f.label, Chosen: len(chosen), Few: few, Cut: len(c.Facets[f.key]) >= mostValues, Counted: c.Facets != nil}
 		for _, one := range c.Facets[f.key] {
 			at := slices.Index(chosen, one.choice)
 			if at >= 0 {
 				chosen = slices.Delete(chosen, at, at+1)
 			}
-			view.Values = append(view.Values, newValueView(f, one, at >= 0))
+			view.Values = append(view.Values, newValueView(f, one, at >= 0, true))
 		}
 		for _, missing := range chosen {
-			view.Values = append(view.Values, newValueView(f, count{missing, 0}, true))
+			view.Values = append(view.Values, newValueView(f, count{missing, 0}, true, view.Counted))
 		}
 		// What is chosen stands first, where it can be taken back.
 		slices.SortStableFunc(view.Values, func(a, b valueView) int {
@@ -314,7 +321,7 @@ func facetViewsOf(s *state, c counts) []facetView {
 	return views
 }
 
-func newValueView(f facet, c count, chosen bool) valueView {
+func newValueView(f facet, c count, chosen, counted bool) valueView {
 	label := c.Text
 	switch {
 	case c.Null:
@@ -326,7 +333,7 @@ func newValueView(f facet, c count, chosen bool) valueView {
 	case f.key == "dofollow" && c.Text == "false":
 		label = "no"
 	}
-	return valueView{c.encode(), label, c.N, chosen}
+	return valueView{c.encode(), label, c.N, chosen, counted}
 }
 
 func spanViewsOf(s *state) []spanView {

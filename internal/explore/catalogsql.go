@@ -59,7 +59,7 @@ func (s *state) plainStatement(b *binder) string {
 	text := "SELECT " + strings.Join(names, ", ") + "\nFROM main.product_listings AS l"
 	if _, ok := s.currency(); ok && s.needsPrice() {
 		text += "\nLEFT JOIN (\n    SELECT product_listing_id, min(unit_amount) AS price\n    FROM main.product_listing_prices\n    WHERE " +
-			strings.Join(s.offered(b, ""), " AND ") + "\n    GROUP BY product_listing_id\n) AS p ON p.product_listing_id = l.id"
+			strings.Join(s.offered(b), " AND ") + "\n    GROUP BY product_listing_id\n) AS p ON p.product_listing_id = l.id"
 	}
 	if where := s.plainConditions(b); len(where) > 0 {
 		text += "\nWHERE " + strings.Join(where, "\n    AND ")
@@ -102,19 +102,18 @@ func (s *state) plainColumn(name string, b *binder) string {
 			return "p.price, " + b.text(c.Text) + "::VARCHAR AS currency"
 		}
 		return "(SELECT list({'currency': currency, 'price': price} ORDER BY currency NULLS LAST) FROM (SELECT currency, min(unit_amount) AS price " +
-			"FROM main.product_listing_prices WHERE product_listing_id = l.id AND unit_amount IS NOT NULL GROUP BY currency)) AS prices"
+			"FROM main.product_listing_prices WHERE product_listing_id = l.id AND " + strings.Join(s.offered(b), " AND ") + " GROUP BY currency)) AS prices"
 	}
 	return "l." + name
 }
 
 // offered are the conditions of a price that the address asks for, all of one price.
-// Without one facet: its counts do not depend on it.
-func (s *state) offered(b *binder, without string) []string {
+func (s *state) offered(b *binder) []string {
 	all := []string{"unit_amount IS NOT NULL"}
-	if chosen := s.Chosen["currency"]; len(chosen) > 0 && without != "currency" {
+	if chosen := s.Chosen["currency"]; len(chosen) > 0 {
 		all = append(all, b.anyOf("currency", chosen))
 	}
-	if chosen := s.Chosen["tier"]; len(chosen) > 0 && without != "tier" {
+	if chosen := s.Chosen["tier"]; len(chosen) > 0 {
 		all = append(all, b.anyOf("pricing_tier", chosen))
 	}
 	return all
@@ -133,7 +132,7 @@ func (s *state) plainConditions(b *binder) []string {
 	if chosen := s.Chosen["tag"]; len(chosen) > 0 {
 		all = append(all, plainTags(b, chosen))
 	}
-	if where := s.offered(b, ""); len(where) > 1 {
+	if where := s.offered(b); len(where) > 1 {
 		all = append(all, "l.id IN (SELECT product_listing_id FROM main.product_listing_prices WHERE "+strings.Join(where, " AND ")+")")
 	}
 	for _, r := range spans() {

@@ -143,24 +143,22 @@ const (
 )
 
 // readState reads an address. What it cannot ask for is an error, and never left out:
-// the answer would be that of another question.
-func readState(address string) (state, error) {
+// the answer would be that of another question. The state has all the rest then, since the
+// form that shows the error is made of it.
+func readState(values url.Values) (state, error) {
 	s := state{Chosen: map[string][]choice{}, Ranges: map[string]limits{}, Page: 1, Sort: strings.TrimPrefix(usualSort, "-"), Down: true}
-	values, err := url.ParseQuery(address)
-	if err != nil {
-		return s, usageErr(fmt.Sprintf("read the address: %v", err), "Write % and ; in it as %25 and %3B.")
-	}
+	var problem error // the first
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		for _, text := range values[key] {
-			if !utf8.ValidString(text) || strings.ContainsRune(text, 0) || len(text) > longestText {
-				return s, usageErr(fmt.Sprintf("refuse the parameter %q: it is not text of up to %d bytes", key, longestText), "Change the address.")
-			}
-			if err := s.apply(key, text); err != nil {
-				return s, err
+			if err := s.apply(key, text); err != nil && problem == nil {
+				problem = err
 			}
 		}
 	}
-	return s, s.check()
+	if problem == nil {
+		problem = s.check()
+	}
+	return s, problem
 }
 
 // apply reads one parameter. An empty one is a field of the form that nobody filled.
@@ -169,6 +167,8 @@ func (s *state) apply(key, text string) error {
 	stem, end, _ := strings.Cut(key, "_")
 	isSpan := slices.ContainsFunc(spans(), func(r span) bool { return r.key == stem }) && (end == "min" || end == "max")
 	switch {
+	case !utf8.ValidString(text) || strings.ContainsRune(text, 0) || len(text) > longestText:
+		return usageErr(fmt.Sprintf("refuse the parameter %q: it is not text of up to %d bytes", key, longestText), "Change the address.")
 	case text == "" && (isFacet || isSpan || key == "q" || key == "sort" || key == "page"):
 	case key == "q":
 		s.Search = strings.TrimSpace(text)

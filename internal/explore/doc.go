@@ -13,7 +13,8 @@
 // asks with v.ask("NAME", values), which runs sql/NAME.sql: one statement, whose $names
 // are bound as VARCHAR (cast where they are not: $top::BIGINT), with a LIMIT unless its
 // rows are few by nature. A query of the folder queries is asked with v.askNamed. Values
-// of the address are v.PathValue("id") and v.URL.Query(). It returns a page with a title,
+// of the address are v.PathValue("id") and v.asked, and its route
+// names the keys that there can be. It returns a page with a title,
 // the name of a template and its data; a download; or a redirect.
 //
 // Write its template in assets/NAME.html, which defines "content" and finds the data of

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +26,7 @@ type Config struct {
 	Newest func() (Version, error)
 	// MemoryLimit is a size such as "512MB" and Threads a number, for all requests of
 	// a snapshot together. While a new snapshot takes over, the old one can have as
-	// much again.
+	// much again, and so can each earlier one that is open.
 	MemoryLimit string
 	Threads     int
 	// Program is how a user calls the program, for the commands that pages show.
@@ -62,6 +65,8 @@ type route struct {
 	download bool
 	// newest marks what reads the newest snapshot only.
 	newest bool
+	// keys are those of its address beside as_of; paramKey stands for all that begin so.
+	keys []string
 }
 
 // routes are the pages, in the order of the code.
@@ -171,13 +176,33 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 // begin borrows the snapshot that the request is about.
 func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visit, error) {
 	v := &visit{Request: req.WithContext(ctx), route: r, program: e.cfg.Program, library: e.cfg.Library}
-	asOf := strings.TrimSpace(req.URL.Query().Get(asOfKey))
-	if asOf != "" && r.newest {
-		return v, usageErr("refuse as_of: this page shows the newest snapshot only", "Remove as_of from the address.")
-	}
 	var err error
-	v.snapshot, v.db, err = e.pool.borrow(ctx, asOf)
+	if v.asked, err = url.ParseQuery(req.URL.RawQuery); err != nil {
+		return v, usageErr(fmt.Sprintf("read the address: %v", err), "Write % and ; in it as %25 and %3B.")
+	}
+	if err := r.checkAddress(v.asked); err != nil {
+		return v, err
+	}
+	v.snapshot, v.db, err = e.pool.borrow(ctx, strings.TrimSpace(v.asked.Get(asOfKey)))
 	return v, err
+}
+
+// checkAddress refuses what the page does not know, and what is there twice: left out, the
+// answer would be that of another question. The catalog knows its own keys.
+func (r route) checkAddress(asked url.Values) error {
+	for _, key := range slices.Sorted(maps.Keys(asked)) {
+		isParam := strings.HasPrefix(key, paramKey) && slices.Contains(r.keys, paramKey)
+		switch {
+		case r.newest && key == asOfKey:
+			return usageErr("refuse as_of: this page shows the newest snapshot only", "Remove as_of from the address.")
+		case r.newest || r.path == "":
+		case key != asOfKey && !isParam && !slices.Contains(r.keys, key):
+			return usageErr(fmt.Sprintf("refuse the parameter %q: this page does not know it", key), "Remove it from the address.")
+		case len(asked[key]) > 1:
+			return usageErr(fmt.Sprintf("refuse the parameter %q: it is given %d times", key, len(asked[key])), "Give it once.")
+		}
+	}
+	return nil
 }
 
 // asOfKey is the parameter of an address that names an earlier snapshot.

@@ -10,10 +10,8 @@ import (
 	"placementsync/internal/explore"
 )
 
-// TestPagesAreFramed holds the headers and what every page says of its snapshot.
-func TestPagesAreFramed(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "listings.sql")
+// testPagesAreFramed holds the headers and what every page says of its snapshot.
+func testPagesAreFramed(t *testing.T, s *site) {
 	res, body, err := s.fetch(t.Context(), "/snapshot")
 	fatal(t, err)
 	for name, want := range map[string]string{
@@ -41,7 +39,7 @@ func TestErrorsArePages(t *testing.T) {
 	wantTexts(t, s.get(t, "/nothing", http.StatusNotFound), "find no page at this address", "Choose one above.")
 	wantTexts(t, s.get(t, "/snapshot?as_of=yesterday", http.StatusBadRequest), `"yesterday" is not a time`)
 	wantTexts(t, s.get(t, "/snapshot?as_of=2026-10-01", http.StatusBadRequest), "before the first snapshot")
-	wantTexts(t, s.get(t, "/snapshot?as_of=2026-11-01", http.StatusOK), "This is an earlier snapshot")
+	wantTexts(t, s.get(t, "/snapshot?as_of=2026-11-01", http.StatusOK), "This is the snapshot of 2026-11-01 02:00 UTC, as the address asks.")
 	s.publish(explore.Version{})
 	wantTexts(t, s.get(t, "/snapshot", http.StatusServiceUnavailable), "nothing is published yet: start a night")
 	gone, stop := context.WithCancel(t.Context())
@@ -49,6 +47,24 @@ func TestErrorsArePages(t *testing.T) {
 	if _, _, err := s.fetch(gone, "/snapshot"); err == nil {
 		t.Error("a browser that went away was answered")
 	}
+}
+
+// testAddressesAreReadWhole: what a page cannot read or does not know is refused. Left out,
+// the newest snapshot would stand for an earlier one, and all rows for some.
+func testAddressesAreReadWhole(t *testing.T, s *site) {
+	for address, want := range map[string]string{
+		"/orders?as_of=2026-10-01;x":                                    "read the address: invalid semicolon",
+		"/orders?as_of=%zz":                                             "read the address: invalid URL escape",
+		"/snapshot?as_of=2026-11-01&as_of=2026-10-01":                   `refuse the parameter "as_of": it is given 2 times`,
+		"/orders?search=x":                                              `refuse the parameter "search": this page does not know it`,
+		"/listings/a?q=x":                                               `refuse the parameter "q"`,
+		"/questions?p.currency=USD":                                     `refuse the parameter "p.currency"`,
+		"/questions/price_by_segment?currency=USD":                      `refuse the parameter "currency"`,
+		"/questions/price_by_segment/csv?p.currency=USD&p.currency=EUR": `refuse the parameter "p.currency": it is given 2 times`,
+	} {
+		wantTexts(t, s.get(t, address, http.StatusBadRequest), want)
+	}
+	s.get(t, "/nothing?x=1", http.StatusNotFound)
 }
 
 // TestPagesFollowTheNewestVersion publishes another version while the first is open.
@@ -68,4 +84,15 @@ func TestPagesFollowTheNewestVersion(t *testing.T) {
 	if log := s.logged(); !strings.Contains(log, "snapshot replaced") || strings.Contains(log, "not closed") {
 		t.Errorf("the log says:\n%s", log)
 	}
+}
+
+// TestEarlierSnapshotsAreThoseOfTheNewestVersion asks for a time that only the second
+// version knows, when nobody has asked for the newest snapshot.
+func TestEarlierSnapshotsAreThoseOfTheNewestVersion(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "listings.sql")
+	const later = "/snapshot?as_of=2026-11-30"
+	wantTexts(t, s.get(t, later, http.StatusOK), "This is the snapshot of 2026-11-01 02:00 UTC")
+	s.publish(explore.Version{Run: "20261103T020000Z", Catalog: newCatalog(t, "records.sql")})
+	wantTexts(t, s.get(t, later, http.StatusOK), "This is the snapshot of 2026-11-03 02:00 UTC")
 }

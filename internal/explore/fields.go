@@ -18,6 +18,8 @@ type fieldsView struct {
 	Never string
 	// Gone is when the row vanished; empty: it is there.
 	Gone string
+	// More says that not all versions were read.
+	More string
 }
 
 // fieldView is one field: what it is, since when, and what it was.
@@ -27,6 +29,9 @@ type fieldView struct {
 	Since        string
 	Before       []stayView
 }
+
+// orEarlier follows a time before which versions were not read.
+const orEarlier = " or earlier"
 
 // addFields reads the versions of the record from all its tables. The first table that
 // has it says when it came and went.
@@ -45,10 +50,13 @@ func (b *recordBuilder) addFields(view *recordView) error {
 			views[j].ID, views[j].Folded = fmt.Sprintf("fields-%d-%d", i, j), len(view.Fields) > 0 && !t.open
 			view.Fields = append(view.Fields, views[j])
 		}
-		if len(presence) == 0 || view.First != "" || t.name != "" {
+		if len(presence) == 0 || view.First != "" || t.key != "id" { // other keys name rows of something else
 			continue
 		}
 		view.First = clockOf(presence[0].from)
+		if views[0].More != "" {
+			view.First += orEarlier
+		}
 		if last := presence[len(presence)-1]; !last.isOpen() {
 			view.Gone = clockOf(last.to)
 			if view.Evidence, err = b.readEvidence(t.table); err != nil {
@@ -82,7 +90,7 @@ func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence [
 	}
 	ids, records := groupRecords(versions.Records, func(r record) string { return r["id"].Text })
 	for _, id := range ids {
-		v, there := b.buildFields(t, versions.Columns, records[id], about)
+		v, there := b.buildFields(t, versions, records[id], about)
 		if presence == nil {
 			presence = there
 		}
@@ -92,15 +100,19 @@ func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence [
 }
 
 // buildFields shows one record by its versions.
-func (b *recordBuilder) buildFields(t fieldTable, columns []query.Column, versions []record, about map[string]string) (v fieldsView, presence []stay) {
+func (b *recordBuilder) buildFields(t fieldTable, all answer, versions []record, about map[string]string) (v fieldsView, presence []stay) {
 	v.Title = t.title
+	earlier := ""
+	if len(all.Records) == mostRecords {
+		earlier, v.More = orEarlier, "Only the newest "+groupDigits(mostRecords)+" versions were read: what was before them is not shown."
+	}
 	if t.name != "" {
 		v.Title += ": " + clipText(versions[len(versions)-1][t.name].String(), longText)
 	}
 	presence = staysOf(versions, "")
 	v.Gone = clockOf(presence[len(presence)-1].to)
 	var never []string
-	for _, r := range rolesOf(columns, false) {
+	for _, r := range rolesOf(all.Columns, false) {
 		if r.Name == "valid_from" || r.Name == "valid_to" {
 			continue
 		}
@@ -112,12 +124,15 @@ func (b *recordBuilder) buildFields(t fieldTable, columns []query.Column, versio
 		f := fieldView{Label: labelOf(r.Name), About: about[r.Name]}
 		for i := len(spans) - 1; i >= 0; i-- {
 			s := spans[i]
-			d := r.showField(s.value, b.links)
+			d, since := r.showField(s.value, b.links), clockOf(s.from)
+			if i == 0 {
+				since += earlier
+			}
 			if i == len(spans)-1 {
-				f.Now, f.Since = d, clockOf(s.from)
+				f.Now, f.Since = d, since
 				continue
 			}
-			f.Before = append(f.Before, stayView{d, clockOf(s.from), clockOf(s.to)})
+			f.Before = append(f.Before, stayView{d, since, clockOf(s.to)})
 		}
 		v.Fields = append(v.Fields, f)
 	}

@@ -1,12 +1,14 @@
 package explore_test
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +28,7 @@ func TestOwnQuestionsAreAskedInTheSandbox(t *testing.T) {
 		"reading": "-- title: Reading\nSELECT * FROM read_text('/etc/passwd')",
 		"twice":   "-- title: Twice\nSELECT 1 AS a, 2 AS a",
 		"faulty":  "-- title: Faulty\n-- param: x\nSELECT $x",
+		"mixed":   "-- title: Mixed\nSELECT * FROM (VALUES ('a', 10, 'USD'), ('b', 12, 'EUR')) AS t(what, list_now, list_currency)",
 		"long":    "-- title: Long\nSELECT i AS n, 'x' || i AS text FROM range(2500) AS t(i) ORDER BY i",
 	} {
 		fatal(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
@@ -49,6 +52,11 @@ func TestOwnQuestionsAreAskedInTheSandbox(t *testing.T) {
 	wantTexts(t, s.get(t, "/questions/writing", http.StatusBadRequest), "refuse to write")
 	wantTexts(t, s.get(t, "/questions/reading", http.StatusBadRequest), "refuse to touch files")
 	wantTexts(t, s.get(t, "/questions/twice", http.StatusOK), `The answer has two columns of the name "a"`)
+	mixed := s.get(t, "/questions/mixed", http.StatusOK)
+	wantTexts(t, mixed, "No chart: the answer has several currencies.")
+	if strings.Contains(mixed, `class="share"`) {
+		t.Error("amounts of two currencies have bars side by side")
+	}
 	long := s.get(t, "/questions/long", http.StatusOK)
 	wantTexts(t, long, "2,500 rows; the table has the first 1,000, CSV and Parquet have all")
 	if rows := len(s.csv(t, "/questions/long/csv")); rows != 2501 {
@@ -56,4 +64,41 @@ func TestOwnQuestionsAreAskedInTheSandbox(t *testing.T) {
 	}
 	wantTexts(t, s.get(t, "/questions/slow", http.StatusServiceUnavailable), "The answer took too long and was stopped.")
 	s.get(t, "/questions/long", http.StatusOK)
+	testEarlierSnapshotsAreFew(t, s)
+}
+
+// testEarlierSnapshotsAreFew: each open snapshot has memory of its own, also while its last
+// request takes long.
+func testEarlierSnapshotsAreFew(t *testing.T, s *site) {
+	ctx, stop := context.WithCancel(t.Context())
+	var slow sync.WaitGroup
+	for _, asOf := range []string{"2026-11-01", "2026-11-02"} {
+		slow.Go(func() {
+			for ctx.Err() == nil { // it may be refused for the page below, too
+				_, _, _ = s.fetch(ctx, "/questions/slow?as_of="+asOf)
+			}
+		})
+	}
+	defer slow.Wait()
+	defer stop()
+	wantTexts(t, s.askUntil(t, "/snapshot?as_of=2026-11-03", http.StatusServiceUnavailable),
+		"open another snapshot: requests of 2 earlier ones are in progress", "Try again in a moment.")
+	s.get(t, "/snapshot", http.StatusOK)
+	stop()
+	slow.Wait()
+	s.askUntil(t, "/snapshot?as_of=2026-11-03", http.StatusOK)
+}
+
+// askUntil asks for a page again and again until it has a status.
+func (s *site) askUntil(t *testing.T, path string, status int) string {
+	t.Helper()
+	for begun := time.Now(); time.Since(begun) < 10*time.Second; {
+		res, body, err := s.fetch(t.Context(), path)
+		fatal(t, err)
+		if res.StatusCode == status {
+			return body
+		}
+	}
+	t.Fatalf("%s never answered %d", path, status)
+	return ""
 }

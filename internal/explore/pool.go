@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -91,23 +92,28 @@ func (p *pool) find(ctx context.Context, asOf string) (*snapshot, error) {
 	defer p.unlock()
 	v, err := p.cfg.Newest()
 	if err != nil {
-		return nil, &statusError{503, err.Error(), ""}
+		return nil, &statusError{http.StatusServiceUnavailable, err.Error(), ""}
 	}
 	file, err := os.Stat(v.Catalog)
 	if err != nil {
 		return nil, fmt.Errorf("open snapshot %s: %w", v.Run, err)
 	}
 	// A version that was made again has the run of the one before.
-	if s := p.newest; s != nil && (s.version != v || !os.SameFile(s.file, file)) {
+	isOld := func(s *snapshot) bool { return s.version != v || !os.SameFile(s.file, file) }
+	if p.newest != nil && isOld(p.newest) || slices.ContainsFunc(p.earlier, isOld) {
 		p.dropAll()
 		p.cfg.Log.Info("snapshot replaced", "run", v.Run)
 	}
 	s := p.opened(asOf)
 	if s == nil {
+		replaced, err := p.findReplaced(asOf)
+		if err != nil {
+			return nil, err
+		}
 		if s, err = p.open(ctx, v, file, asOf); err != nil {
 			return nil, err
 		}
-		p.add(s)
+		p.add(s, replaced)
 	}
 	s.borrowed++
 	return s, nil
@@ -127,14 +133,27 @@ func (p *pool) opened(asOf string) *snapshot {
 	return s
 }
 
-func (p *pool) add(s *snapshot) {
+// findReplaced is the place of the earlier snapshot that another one replaces; -1: none has
+// to go. One in use would stay open, with memory of its own, so none is opened beside it.
+func (p *pool) findReplaced(asOf string) (int, error) {
+	if asOf == "" || len(p.earlier) < mostEarlier {
+		return -1, nil
+	}
+	idle := slices.IndexFunc(p.earlier, func(s *snapshot) bool { return s.borrowed == 0 })
+	if idle < 0 {
+		return idle, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("open another snapshot: requests of %d earlier ones are in progress", mostEarlier), "Try again in a moment."}
+	}
+	return idle, nil
+}
+
+func (p *pool) add(s *snapshot, replaced int) {
 	if s.asOf == "" {
 		p.newest = s
 		return
 	}
-	if len(p.earlier) == mostEarlier {
-		p.drop(p.earlier[0])
-		p.earlier = slices.Delete(p.earlier, 0, 1)
+	if replaced >= 0 {
+		p.drop(p.earlier[replaced])
+		p.earlier = slices.Delete(p.earlier, replaced, replaced+1)
 	}
 	p.earlier = append(p.earlier, s)
 }

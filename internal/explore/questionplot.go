@@ -22,9 +22,11 @@ func (q *question) addChart(a answer, wanted string) {
 	if len(a.Records) < 2 || len(numbers) == 0 || a.Columns[0].Numeric || a.Total > int64(len(a.Records)) {
 		return
 	}
-	if countValues(a.Records, "currency") > 1 {
-		q.view.NoChart = "No chart: the answer has several currencies."
-		return
+	for _, c := range a.Columns {
+		if isCurrency := c.Name == "currency" || strings.HasSuffix(c.Name, "_currency"); isCurrency && countValues(a.Records, c.Name) > 1 {
+			q.view.NoChart = "No chart: the answer has several currencies."
+			return
+		}
 	}
 	chosen := numbers[0]
 	for _, c := range numbers {

@@ -147,7 +147,7 @@ func (v *visit) findQuestion() (*question, error) {
 		return nil, &statusError{http.StatusNotFound, fmt.Sprintf("find no named query %q", name), "Questions lists them all."}
 	}
 	q := &question{visit: v, query: found, values: map[string]string{}}
-	asked := v.URL.Query()
+	asked := v.asked
 	for _, p := range found.Params {
 		text := strings.TrimSpace(asked.Get(paramKey + p.Name))
 		switch {
@@ -230,7 +230,7 @@ func (q *question) addAnswer(a answer) error {
 		}
 		return err
 	}
-	q.addChart(a, q.URL.Query().Get(chartKey))
+	q.addChart(a, q.asked.Get(chartKey))
 	return nil
 }
 

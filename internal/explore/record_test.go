@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRecordsAndQuestions opens the pages of two small worlds, each made once.
-func TestRecordsAndQuestions(t *testing.T) {
+// TestPages opens the pages of two small worlds, each made once.
+func TestPages(t *testing.T) {
 	t.Parallel()
 	for _, world := range []struct {
 		fixture string
@@ -35,6 +35,14 @@ func TestRecordsAndQuestions(t *testing.T) {
 			"not read is not none":                  testNotReadIsNotNone,
 			"questions answer as SQL does":          testQuestionsAnswerAsSQLDoes,
 			"wrong parameters are said at the form": testWrongParametersAreSaidAtTheForm,
+			"addresses are read whole":              testAddressesAreReadWhole,
+			"pages are framed":                      testPagesAreFramed,
+			"filters find what SQL finds":           testFiltersFindWhatSQLFinds,
+			"every sort is that of SQL":             testEverySortIsThatOfSQL,
+			"files have the prices of the page":     testFilesHaveThePricesOfThePage,
+			"counts ignore their own facet":         testCountsIgnoreTheirOwnFacet,
+			"what cannot be asked is refused":       testWhatCannotBeAskedIsRefused,
+			"hostile names stay text":               testHostileNamesStayText,
 		}},
 	} {
 		t.Run(world.fixture, func(t *testing.T) {
@@ -74,6 +82,11 @@ func testVanishedRecordsStayKnown(t *testing.T, s *site) {
 	wantTexts(t, body, "Gone slot", "Vanished. The snapshots since 2026-11-03 02:00 UTC do not have it: absent from a proven walk.",
 		"70.00 USD gone since 2026-11-03 02:00", "PO-17")
 	wantTexts(t, s.get(t, "/outlets/O1", http.StatusOK), "No longer here", "Gone slot newsletter 2026-11-03 02:00")
+	wantTexts(t, s.get(t, "/listings/L3", http.StatusOK), "In the snapshots since 2020-07-19 02:00 or earlier", "Only the newest 1,000 versions were read",
+		"Name Restless 2020-07-19 02:00 or earlier", "Domain ranking 1,199 2023-04-14 02:00 999 earlier")
+	if early := textOf(s.get(t, "/listings/L4", http.StatusOK)); !strings.Contains(early, "Early bird") || strings.Contains(early, "−8.0") {
+		t.Errorf("an article that was live before its payment took less than no time:\n%s", early)
+	}
 	before := s.get(t, "/listings/L2?as_of=2026-11-02", http.StatusOK)
 	if strings.Contains(textOf(before), "Vanished") {
 		t.Error("the listing had not vanished then")
@@ -170,9 +183,17 @@ func testListsFindRecords(t *testing.T, s *site) {
 	for path, want := range map[string]string{
 		"/orders": "PO-17 Acme paid 2026-09-30 09:00 2026-10-01 10:00 1,300.25 2", "/orders?q=acme": "PO-17", "/orders?q=none": "Nothing was found.",
 		"/campaigns?q=AUTUMN": "Autumn Acme active", "/articles?q=ann+author": "Ten facts Published", "/profiles": "Acme https://acme.example 1 1",
-		"/profiles?q=%25": "Nothing was found.",
+		"/profiles?q=%25": "Nothing was found.", "/profiles?q=binder": "Binder 1 0",
 	} {
 		wantTexts(t, s.get(t, path, http.StatusOK), want)
+	}
+	for path, unwanted := range map[string]string{"/profiles/P2": "Winter", "/profiles/P2?as_of=20261103T020000Z": "PO-DELETED", "/listings/L1": "PO-DELETED"} {
+		if strings.Contains(textOf(s.get(t, path, http.StatusOK)), unwanted) {
+			t.Errorf("%s shows what is marked deleted", path)
+		}
+	}
+	if strings.Contains(textOf(s.get(t, "/orders/R9", http.StatusOK)), "Waiting for an article") {
+		t.Error("an item without a payment is among those that are paid")
 	}
 }
 

@@ -25,7 +25,7 @@ const searchKey = "q"
 func showRecords(kind recordKind, about string) func(v *visit) (reply, error) {
 	return func(v *visit) (reply, error) {
 		b := &recordBuilder{visit: v, kind: kind, links: v.links()}
-		view := listView{Title: kind.label + "s", About: about, Search: strings.TrimSpace(v.URL.Query().Get(searchKey))}
+		view := listView{Title: kind.label + "s", About: about, Search: strings.TrimSpace(v.asked.Get(searchKey))}
 		values := map[string]string{"search": view.Search}
 		statement := b.queryOf(kind.sql.Render("list", nil), "search")
 		a, err := b.run(statement, values)

@@ -112,7 +112,7 @@ func showRecord(kind recordKind) func(v *visit) (reply, error) {
 }
 
 // links are those of the page's own snapshot.
-func (v *visit) links() links { return links{asOf: v.URL.Query().Get(asOfKey)} }
+func (v *visit) links() links { return links{asOf: v.asked.Get(asOfKey)} }
 
 // buildRecord makes the page of a record. No table may know its id.
 func (b *recordBuilder) buildRecord() (recordView, error) {

@@ -115,7 +115,7 @@ func (p page) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	if t == nil {
 		return fmt.Errorf("show the page: there is no template %q", p.Template)
 	}
-	f := frame{page: p, Tabs: tabs(), Tab: v.route.tab, Snapshot: v.snapshot, AsOf: v.URL.Query().Get(asOfKey), Newest: v.newestAddress()}
+	f := frame{page: p, Tabs: tabs(), Tab: v.route.tab, Snapshot: v.snapshot, AsOf: v.asked.Get(asOfKey), Newest: v.newestAddress()}
 	var text bytes.Buffer
 	if err := t.ExecuteTemplate(&text, "layout.html", f); err != nil {
 		return fmt.Errorf("show the page: %w", err)

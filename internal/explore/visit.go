@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"placementsync/internal/query"
 )
@@ -18,7 +19,9 @@ const mostRecords = 1000
 // visit is one request: its address, and the snapshot that answers it.
 type visit struct {
 	*http.Request
-	route    route
+	route route
+	// asked are the keys of the address.
+	asked    url.Values
 	snapshot *snapshot
 	db       *query.DB
 	program  string

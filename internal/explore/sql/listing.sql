@@ -99,7 +99,7 @@ SELECT
 FROM main.order_line_items AS l
 LEFT JOIN main.orders AS o ON o.id = l.order_id
 LEFT JOIN main.profiles AS p ON p.id = o.profile_id
-WHERE l.product_id = $id AND l.deleted_at IS NULL
+WHERE l.product_id = $id AND l.deleted_at IS NULL AND o.deleted_at IS NULL
 ORDER BY coalesce(o.created_at, l.created_at) DESC, l.order_id, l.position;
 
 -- name: items
@@ -129,7 +129,8 @@ SELECT
     a.order_paid_at AS paid,
     a.expected_at AS expected,
     l.published_at AS published,
-    CAST((epoch_us(l.published_at) - epoch_us(a.order_paid_at)) / 86400e6 AS DECIMAL(18, 1)) AS days_taken,
+    CASE WHEN l.published_at >= a.order_paid_at
+        THEN CAST((epoch_us(l.published_at) - epoch_us(a.order_paid_at)) / 86400e6 AS DECIMAL(18, 1)) END AS days_taken,
     t.max_delivery_days AS days_promised,
     a.live_url AS address
 FROM mart.article_progress AS a

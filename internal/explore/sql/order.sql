@@ -70,11 +70,10 @@ ORDER BY a.started_at NULLS LAST, i.id;
 
 -- name: waiting
 -- Paid items of the order for which no article has begun.
-SELECT i.product_name AS product, i.product_id, i.outlet_name AS outlet, i.outlet_id, i.date_paid AS paid
-FROM main.order_items AS i
-WHERE i.order_id = $id AND i.article_id IS NULL AND i.deleted_at IS NULL AND i.is_refunded IS NOT TRUE AND i.refund_date IS NULL
-    AND i.id NOT IN (SELECT order_item_id FROM mart.article_progress WHERE order_item_id IS NOT NULL)
-ORDER BY i.id;
+SELECT product_name AS product, product_id, outlet_name AS outlet, outlet_id, paid_at AS paid, promised_at AS promised
+FROM mart.sold_items
+WHERE order_id = $id AND article_id IS NULL AND NOT is_refunded AND paid_at IS NOT NULL
+ORDER BY order_item_id;
 
 -- name: list
 SELECT

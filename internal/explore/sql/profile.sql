@@ -26,6 +26,7 @@ FROM (
     SELECT order_id FROM main.profile_orders WHERE profile_id = $id
 ) AS k
 LEFT JOIN main.orders AS o ON o.id = k.order_id
+WHERE o.deleted_at IS NULL
 ORDER BY o.created_at DESC NULLS LAST, k.order_id;
 
 -- name: campaigns
@@ -36,6 +37,7 @@ FROM (
     SELECT campaign_id FROM main.profile_campaigns WHERE profile_id = $id
 ) AS k
 LEFT JOIN main.campaigns AS c ON c.id = k.campaign_id
+WHERE c.deleted_at IS NULL
 ORDER BY c.created_at DESC NULLS LAST, k.campaign_id;
 
 -- name: items
@@ -52,10 +54,25 @@ FROM mart.article_progress WHERE profile_id = $id
 ORDER BY coalesce(status_since, started_at) DESC NULLS LAST, article_id;
 
 -- name: list
+-- The counts are those of the rows on the page of the profile.
+WITH ordered AS (
+    SELECT k.profile_id, count(*) AS orders
+    FROM (SELECT profile_id, id FROM main.orders UNION SELECT profile_id, order_id FROM main.profile_orders) AS k
+    LEFT JOIN main.orders AS o ON o.id = k.id
+    WHERE o.deleted_at IS NULL
+    GROUP BY k.profile_id
+),
+planned AS (
+    SELECT k.profile_id, count(*) AS campaigns
+    FROM (SELECT profile_id, id FROM main.campaigns UNION SELECT profile_id, campaign_id FROM main.profile_campaigns) AS k
+    LEFT JOIN main.campaigns AS c ON c.id = k.id
+    WHERE c.deleted_at IS NULL
+    GROUP BY k.profile_id
+)
 SELECT p.name AS profile, p.id AS profile_id, p.type, p.location, p.website_url AS website,
-    (SELECT count(*) FROM main.orders AS o WHERE o.profile_id = p.id) AS orders,
-    (SELECT count(*) FROM main.campaigns AS c WHERE c.profile_id = p.id) AS campaigns,
-    p.updated_at AS updated
+    coalesce(o.orders, 0) AS orders, coalesce(c.campaigns, 0) AS campaigns, p.updated_at AS updated
 FROM main.profiles AS p
+LEFT JOIN ordered AS o ON o.profile_id = p.id
+LEFT JOIN planned AS c ON c.profile_id = p.id
 WHERE p.deleted_at IS NULL AND contains(lower(concat_ws(' ', p.name, p.legal_company_name, p.id, p.location, p.website_url)), lower($search))
 ORDER BY p.name, p.id;
