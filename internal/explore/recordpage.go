@@ -153,7 +153,7 @@ func (b *recordBuilder) askPage(statement warehouse.SQL, values map[string]strin
 
 // queryOf is a statement of the program, with its parameters.
 func (b *recordBuilder) queryOf(statement warehouse.SQL, params ...string) query.Query {
-	q := query.Query{Name: "page of a " + b.kind.name, SQL: string(statement)}
+	q := query.Query{Name: "page of one " + b.kind.name, SQL: string(statement)}
 	for _, name := range params {
 		q.Params = append(q.Params, query.Param{Name: name, Type: "VARCHAR"})
 	}
