@@ -37,7 +37,8 @@ type Message struct {
 }
 
 // Deliver sends a message, with retries. Without an error, the receiver has taken it;
-// with one, it may have.
+// with one, it may have. The error is a *RefusedError if the receiver answered and does
+// not take this message.
 func (n *Notifier) Deliver(ctx context.Context, c Channel, m Message) error {
 	switch c.Kind {
 	case Webhook:

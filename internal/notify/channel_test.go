@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -96,6 +97,9 @@ func TestReceiversThatFail(t *testing.T) {
 			}))
 			defer server.Close()
 			err := sender(c.within).Deliver(t.Context(), notify.Channel{Kind: notify.Webhook, URL: server.URL + "/s3cret"}, letter())
+			if refused := errors.As(err, new(*notify.RefusedError)); refused != (name == "refuses") {
+				t.Errorf("refused is %t (%v)", refused, err)
+			}
 			if c.want == "" != (err == nil) || err != nil && (!strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "s3cret")) || calls.Load() != c.calls {
 				t.Errorf("%d calls, %v; want %d, %q", calls.Load(), err, c.calls, c.want)
 			}

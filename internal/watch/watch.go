@@ -92,7 +92,7 @@ type Config struct {
 	Catalog Catalog
 	State   State
 	// Send delivers a message. With an error it may have arrived all the same; it comes
-	// again, with the same id.
+	// again, with the same id. One without ErrRefused ends what is sent to the channel.
 	Send func(ctx context.Context, channel string, m Message) error
 	// Program is the version that is at work.
 	Program string

@@ -229,6 +229,33 @@ func TestADeafChannelHoldsUpNoOther(t *testing.T) {
 	}
 }
 
+// TestAMessageThatIsRefusedHoldsUpNoOther: a receiver that never takes one message, such as
+// a mail server to which a name in it looks like spam, gets those after it all the same.
+func TestAMessageThatIsRefusedHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	cfg := h.config(t)
+	cfg.Send = func(ctx context.Context, channel string, m watch.Message) error {
+		if strings.Contains(m.Text, "spam") {
+			return fmt.Errorf("%w: the mail server answered 554", watch.ErrRefused)
+		}
+		return h.send(ctx, channel, m)
+	}
+	one, two := bills(), bills()
+	two.Name, two.Key = "other", []string{"amount"}
+	h.night("spam|1")
+	h.night("spam|1")
+	for _, want := range []string{"", "chat(b*) chat(b*)"} {
+		h.got = nil
+		results, err := watch.Run(t.Context(), cfg, []watch.Watch{one, two})
+		must(t, err)
+		if ids(h.got) != want || results[0].Waiting != 1 || results[0].Err == nil || results[1].Waiting != 1 || results[1].Err == nil {
+			t.Errorf("arrived %s, want %s: %+v", ids(h.got), want, results)
+		}
+		h.night("spam|1", "b|2")
+	}
+}
+
 func TestAChannelThatIsTakenOutIsOwedNothing(t *testing.T) {
 	t.Parallel()
 	h, w := newHouse(t), bills()
