@@ -423,3 +423,41 @@ func TestAWatchThatIsChangedLooksAnew(t *testing.T) {
 		t.Errorf("another query: arrived %s", ids(got))
 	}
 }
+
+// TestAWatchThatIsChangedSaysWhatIsNotRead: what was said was said of another question.
+func TestAWatchThatIsChangedSaysWhatIsNotRead(t *testing.T) {
+	t.Parallel()
+	h, w := newHouse(t), bills()
+	h.night()
+	h.unread = []string{"orders was not read"}
+	h.look(t, w)
+	w.Query, h.unread = "r", []string{"articles was not read"}
+	h.night()
+	if _, got := h.look(t, w); len(got) != 1 || !strings.Contains(got[0].message.Text, "articles was not read") {
+		t.Errorf("arrived %d messages", len(got))
+	}
+}
+
+// TestAMistakeInAWatchForgetsNothing: a query that fails is mended, and what was sent
+// before the mistake is not sent again, also with a message that waited meanwhile.
+func TestAMistakeInAWatchForgetsNothing(t *testing.T) {
+	t.Parallel()
+	h, w := newHouse(t), bills()
+	h.night("a|1")
+	h.look(t, w)
+	h.deaf["chat"] = errDeaf
+	h.night("a|1", "b|1")
+	h.look(t, w)
+	delete(h.deaf, "chat")
+	h.ask = func(context.Context) error { return errors.New("no such column") }
+	wrong := w
+	wrong.Query = "r"
+	if res, got := h.look(t, wrong); res.Err == nil || ids(got) != "chat(b*)" {
+		t.Errorf("arrived %s (%v)", ids(got), res.Err)
+	}
+	h.ask = nil
+	h.night("a|1", "b|1", "c|1")
+	if res, got := h.look(t, w); ids(got) != "chat(c*)" {
+		t.Errorf("mended, arrived %s (%v)", ids(got), res.Err)
+	}
+}
