@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Delivery by outlet
 -- grain: one row per outlet, and one for articles without
--- about: How many articles for each outlet were published for the first time in the window, and how that compares with what was promised: payment of the order plus the longest time to delivery of the item. On time is published by then. Days run from the payment to the publication, of 24 hours; p50 and p90 are times that occurred. Open is an article that is neither published nor ended at the snapshot, open_late one that is past its promise. Articles without a known payment or time to delivery have no promise. Deleted articles and items are left out.
+-- about: How many articles for each outlet were published for the first time in the window, and how that compares with what was promised: payment of the order plus the longest time to delivery of the item. On time is published by then. Days run from the payment to the publication, of 24 hours; p50 and p90 are times that occurred. Open is an article that is neither published nor ended at the snapshot, open_late one that is past its promise and whose item was not refunded. Articles without a known payment or time to delivery have no promise. Deleted articles and items are left out.
 -- param: days COUNT 90 -- length of the window that ends at the snapshot, in days
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
@@ -23,7 +23,7 @@ known AS (
         epoch_us(l.published_at) - epoch_us(s.paid_at)     AS micros,
         epoch_us(s.promised_at) - epoch_us(s.paid_at)      AS promised_micros,
         epoch_us(l.published_at) - epoch_us(s.promised_at) AS late_micros,
-        s.promised_at < n.snapshot_at                      AS is_past
+        s.promised_at < n.snapshot_at AND NOT s.is_refunded  AS is_past
     FROM mart.article_progress AS p
     LEFT JOIN live AS l USING (article_id)
     LEFT JOIN mart.sold_items AS s ON s.order_item_id = p.order_item_id

@@ -4,7 +4,7 @@
 -- about: An order is unpaid while it has no date of payment, and pending when it is paid and its status is none of those that mean done. Deleted orders and those whose status means ended are left out. age_days is the time since it was created or, when pending, since it was paid, in whole days of 24 hours at the snapshot. items_without_article counts sold items, not refunded, that nobody has begun. The spec gives orders no currency.
 -- param: state unpaid|pending NULL -- only orders in this state
 -- param: min_days COUNT 0 -- leave out what is younger, in days
--- param: done VARCHAR fulfilled,completed,complete,delivered,closed -- order statuses that mean done, separated by commas
+-- param: done VARCHAR fulfilled,completed,complete,delivered,closed -- order statuses that mean done, in any case, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,refunded,expired -- order statuses that mean ended without being done
 -- param: top COUNT NULL -- only so many rows
 WITH lines AS (
@@ -21,8 +21,8 @@ open_orders AS (
         (epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(since)) // 86400000000 AS age_days
     FROM orders
     WHERE deleted_at IS NULL
-      AND list_contains(string_split($ended, ','), status) IS NOT TRUE
-      AND (date_paid IS NULL OR list_contains(string_split($done, ','), status) IS NOT TRUE)
+      AND list_contains(string_split(lower($ended), ','), lower(status)) IS NOT TRUE
+      AND (date_paid IS NULL OR list_contains(string_split(lower($done), ','), lower(status)) IS NOT TRUE)
 )
 SELECT
     o.state,

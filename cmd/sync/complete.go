@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -96,7 +97,7 @@ func (c completer) chosenQuery(cmd *cobra.Command, args []string) (q query.Query
 }
 
 // valuesOf lists the values that a parameter can have: those that the data has, where its
-// header says how to find them.
+// header says how to find them, and that mean nothing to a shell.
 func (c completer) valuesOf(ctx context.Context, q query.Query, name string) []string {
 	const (
 		most    = 200
@@ -120,7 +121,14 @@ func (c completer) valuesOf(ctx context.Context, q query.Query, name string) []s
 	if err != nil {
 		return nil
 	}
-	return values
+	return slices.DeleteFunc(values, func(value string) bool { return strings.ContainsFunc(value, isActive) })
+}
+
+// isActive reports whether a character may mean something to a shell. Bash puts what
+// several proposals begin with on the line as it is, and evaluates the line to complete it
+// further: a name such as $(reboot), which the service may give, would be run.
+func isActive(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" _-.,:/+@%=", r)
 }
 
 // completeTable proposes the tables of main and, behind their schema, those of meta and the

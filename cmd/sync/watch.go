@@ -197,7 +197,11 @@ func (w watcher) newSender(cfg config.Config) func(ctx context.Context, channel 
 		if err != nil {
 			return err
 		}
-		return notifier.Deliver(ctx, to, notify.Message{ID: m.ID, Subject: m.Subject, Text: m.Text, Body: body})
+		err = notifier.Deliver(ctx, to, notify.Message{ID: m.ID, Subject: m.Subject, Text: m.Text, Body: body})
+		if errors.As(err, new(*notify.RefusedError)) {
+			return fmt.Errorf("%w: %w", watch.ErrRefused, err)
+		}
+		return err
 	}
 }
 

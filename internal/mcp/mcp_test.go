@@ -133,6 +133,9 @@ func namedQueriesTakeParameters(t *testing.T, path string) {
 			t.Errorf("%s: %s, want %q", name, text, c.want)
 		}
 	}
+	if text, failed := call(t, session, "run_query", map[string]any{"name": "price_history", "parameters": map[string]any{"name": nil}}); !failed || !strings.Contains(text, `parameter "name" cannot be null`) {
+		t.Errorf("null where a value is required: %s", text)
+	}
 	if text, failed := call(t, session, "run_query", map[string]any{"name": "price_by_sement"}); !failed || !strings.Contains(text, "did you mean price_by_segment?") {
 		t.Errorf("a misspelled name: %s", text)
 	}

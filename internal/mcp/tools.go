@@ -130,7 +130,7 @@ func (s *server) runQuery(ctx context.Context, arguments json.RawMessage) (any, 
 	if err != nil {
 		return nil, err
 	}
-	values, err := valuesOf(asked.Parameters)
+	values, err := valuesOf(q, asked.Parameters)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (s *server) findQuery(name string) (query.Query, error) {
 }
 
 // valuesOf writes the values of parameters as texts, as people give them.
-func valuesOf(parameters map[string]any) (map[string]string, error) {
+func valuesOf(q query.Query, parameters map[string]any) (map[string]string, error) {
 	values := map[string]string{}
 	for name, value := range parameters {
 		switch v := value.(type) {
@@ -161,6 +161,9 @@ func valuesOf(parameters map[string]any) (map[string]string, error) {
 		case bool:
 			values[name] = fmt.Sprint(v)
 		case nil:
+			if p, ok := q.Param(name); ok && !p.TakesNull() {
+				return nil, fmt.Errorf("parameter %q cannot be null", name)
+			}
 			values[name] = "NULL"
 		default:
 			return nil, fmt.Errorf("the value of parameter %q is neither a text, a number, true, false nor null", name)

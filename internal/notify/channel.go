@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"unicode"
 )
 
 // Kinds of channels.
@@ -37,7 +38,8 @@ type Message struct {
 }
 
 // Deliver sends a message, with retries. Without an error, the receiver has taken it;
-// with one, it may have.
+// with one, it may have. The error is a *RefusedError if the receiver answered and does
+// not take this message.
 func (n *Notifier) Deliver(ctx context.Context, c Channel, m Message) error {
 	switch c.Kind {
 	case Webhook:
@@ -54,8 +56,8 @@ func (n *Notifier) Deliver(ctx context.Context, c Channel, m Message) error {
 	return fmt.Errorf("no kind of channel is called %q", c.Kind)
 }
 
-// slackText is a message to Slack, in which nothing of the text acts: no markup, no
-// mention, and no address is fetched for a preview.
+// slackText is a message to Slack and its kin, in which nothing of the text acts: no
+// markup, no mention, and no address is fetched for a preview.
 type slackText struct {
 	Text        string `json:"text"`
 	Markdown    bool   `json:"mrkdwn"`
@@ -65,5 +67,25 @@ type slackText struct {
 
 // newSlackText escapes the three characters by which Slack knows links and mentions.
 func newSlackText(text string) slackText {
-	return slackText{Text: strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)}
+	return slackText{Text: strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(breakMentions(text))}
+}
+
+// breakMentions puts a space without width behind what begins a mention in a plain text,
+// and between the brackets of a link or an image: Mattermost reads both whatever the
+// message says.
+func breakMentions(text string) string {
+	const space = '\u200b'
+	var b strings.Builder
+	before := ' '
+	for _, r := range text {
+		if before == ']' && (r == '(' || r == '[') {
+			b.WriteRune(space)
+		}
+		b.WriteRune(r)
+		if r == '@' && !unicode.IsLetter(before) && !unicode.IsDigit(before) {
+			b.WriteRune(space)
+		}
+		before = r
+	}
+	return b.String()
 }

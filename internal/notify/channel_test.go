@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -40,7 +41,7 @@ func TestChannelsByHTTP(t *testing.T) {
 	}))
 	defer server.Close()
 	hostile := letter()
-	hostile.Text = "see <https://evil.example|here> & <!channel>\n*all*"
+	hostile.Text = "see <https://evil.example|here> & <!channel>\n*all* @all,@here a@b.example ![](https://evil.example) [a][b]"
 	for _, c := range []struct {
 		kind string
 		m    notify.Message
@@ -51,14 +52,14 @@ func TestChannelsByHTTP(t *testing.T) {
 	}
 	want := []string{
 		`POST /s3cret 0123abcd application/json {"id":"0123abcd"}`,
-		`POST /s3cret 0123abcd application/json {"text":"see \u0026lt;https://evil.example|here\u0026gt; \u0026amp; \u0026lt;!channel\u0026gt;\n*all*","mrkdwn":false,"unfurl_links":false,"unfurl_media":false}`,
+		`POST /s3cret 0123abcd application/json {"text":"see \u0026lt;https://evil.example|here\u0026gt; \u0026amp; \u0026lt;!channel\u0026gt;\n*all* @` + "\u200b" + `all,@` + "\u200b" + `here a@b.example ![]` + "\u200b" + `(https://evil.example) [a]` + "\u200b" + `[b]","mrkdwn":false,"unfurl_links":false,"unfurl_media":false}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("arrived (-want +got):\n%s", diff)
 	}
 	var slack struct{ Text string }
 	_, body, _ := strings.Cut(got[1], "json ")
-	if err := json.Unmarshal([]byte(body), &slack); err != nil || slack.Text != "see &lt;https://evil.example|here&gt; &amp; &lt;!channel&gt;\n*all*" {
+	if err := json.Unmarshal([]byte(body), &slack); err != nil || slack.Text != "see &lt;https://evil.example|here&gt; &amp; &lt;!channel&gt;\n*all* @\u200ball,@\u200bhere a@b.example ![]\u200b(https://evil.example) [a]\u200b[b]" {
 		t.Errorf("Slack reads %q (%v)", slack.Text, err)
 	}
 	if err := sender(patient).Deliver(t.Context(), notify.Channel{Kind: "fax"}, letter()); err == nil {
@@ -96,6 +97,9 @@ func TestReceiversThatFail(t *testing.T) {
 			}))
 			defer server.Close()
 			err := sender(c.within).Deliver(t.Context(), notify.Channel{Kind: notify.Webhook, URL: server.URL + "/s3cret"}, letter())
+			if refused := errors.As(err, new(*notify.RefusedError)); refused != (name == "refuses") {
+				t.Errorf("refused is %t (%v)", refused, err)
+			}
 			if c.want == "" != (err == nil) || err != nil && (!strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "s3cret")) || calls.Load() != c.calls {
 				t.Errorf("%d calls, %v; want %d, %q", calls.Load(), err, c.calls, c.want)
 			}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -82,5 +83,16 @@ func (n *Notifier) requestOnce(ctx context.Context, q request) (again bool, err 
 	if res.StatusCode/100 == 2 {
 		return false, nil
 	}
-	return res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests, fmt.Errorf("the receiver answered %s", res.Status)
+	// In our words: theirs may repeat the address.
+	reason := strings.TrimSpace(fmt.Sprintf("the receiver answered %d %s", res.StatusCode, http.StatusText(res.StatusCode)))
+	if res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests {
+		return true, errors.New(reason)
+	}
+	return false, &RefusedError{reason}
 }
+
+// RefusedError says that a receiver answered and does not take the message as it is. It
+// may take another one.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string { return e.Reason }

@@ -159,8 +159,10 @@ func mailErr(ctx context.Context, err error) (again bool, _ error) {
 	switch {
 	case ctx.Err() != nil:
 		return true, fmt.Errorf("reach the mail server: %w", context.Cause(ctx))
+	case failed != nil && code >= permanent:
+		return false, &RefusedError{fmt.Sprintf("the mail server answered %d: %s", code, failed.Reason)}
 	case failed != nil && code >= least:
-		return code < permanent, fmt.Errorf("the mail server answered %d: %s", code, failed.Reason)
+		return true, fmt.Errorf("the mail server answered %d: %s", code, failed.Reason)
 	case code >= least:
 		return code < permanent, fmt.Errorf("the mail server answered %d before the message: look at user, password and tls", code)
 	case errors.As(err, new(textproto.ProtocolError)):

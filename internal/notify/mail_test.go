@@ -294,6 +294,9 @@ func TestMailServersThatFail(t *testing.T) {
 				c.change(&m)
 			}
 			err := deliver(t, m, letter())
+			if refused := errors.As(err, new(*notify.RefusedError)); refused != strings.HasSuffix(c.fails, "552") {
+				t.Errorf("refused is %t (%v)", refused, err)
+			}
 			if (err == nil) != (c.fails == "") || err != nil && (!strings.HasPrefix(err.Error(), c.fails) || strings.Contains(err.Error(), "hunter2")) {
 				t.Errorf("got %v, want %q", err, c.fails)
 			}

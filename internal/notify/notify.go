@@ -154,10 +154,12 @@ func alertText(a Alert) string {
 	return b.String()
 }
 
-// shortenText cuts a message to its first line and to 300 characters, for a chat.
+// shortenText cuts a message to its first line and to 300 characters, for a chat. An error
+// may quote what the service answered: nothing of it mentions anybody or is a link.
 func shortenText(s string) string {
 	const most = 300
 	s, _, _ = strings.Cut(s, "\n")
+	s = strings.NewReplacer("<", "\u2039", ">", "\u203a").Replace(breakMentions(s))
 	if runes := []rune(s); len(runes) > most {
 		return string(runes[:most]) + "..."
 	}

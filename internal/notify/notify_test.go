@@ -93,6 +93,9 @@ func TestTextSaysWhatReadersHave(t *testing.T) {
 		{notify.Alert{Event: notify.Gate, Run: "r1", ExitCode: 1}, "night r1 is not published, since a gate refused it; readers keep the last snapshot"},
 		{notify.Alert{Event: notify.Failed, Run: "r1", Error: strings.Repeat("ä", 1000)}, strings.Repeat("ä", 300) + "..."},
 		{notify.Alert{Event: notify.Partial, Streams: make([]notify.Stream, 13)}, "and 3 more streams"},
+		{notify.Alert{Event: notify.Failed, Run: "r1", Error: "answered 500: <!channel> <https://evil.example|log in> @all"},
+			"\\nanswered 500: \u2039!channel\u203a \u2039https://evil.example|log in\u203a @\u200ball"},
+		{notify.Alert{Event: notify.Partial, Streams: []notify.Stream{{Stream: "orders", Standing: "carried", Reason: "<!here>"}}}, "orders is carried: \u2039!here\u203a"},
 	} {
 		r := &receiver{statuses: []int{200}}
 		notifier, _ := notifierOf(t, r)

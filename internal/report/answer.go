@@ -78,7 +78,7 @@ func (a Answer) currencyOf(row []Cell) string {
 	if !slices.ContainsFunc(a.Columns, func(c Column) bool { return c.Name == "currency" }) {
 		return ""
 	}
-	return unitName(a.valueOf(row, "currency"))
+	return clipText(unitName(a.valueOf(row, "currency")))
 }
 
 // textOf is the text of a value.

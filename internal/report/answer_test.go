@@ -117,3 +117,14 @@ func TestLabelsJoinColumns(t *testing.T) {
 		t.Errorf("a label has %d characters", len([]rune(got)))
 	}
 }
+
+func TestACurrencyIsNeverLong(t *testing.T) {
+	long := strings.Repeat("\u20ac", 100_000)
+	a := answerOf("currency|price\n" + long + "|1")
+	b := builder{}
+	b.addCurrencies(a)
+	table := panel{fields: []field{{column: "price"}}, shown: 1}.buildTable(a, false)
+	if want := clipText(long); table.Rows[0].Currency != want || len(b.currencies) != 1 || b.currencies[0] != want {
+		t.Errorf("a row has %d bytes, the choice %d, want %d", len(table.Rows[0].Currency), len(b.currencies[0]), len(want))
+	}
+}

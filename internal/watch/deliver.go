@@ -9,8 +9,13 @@ import (
 	"strings"
 )
 
-// delivery sends messages, and asks a channel that failed no more: the others do not wait
-// for it.
+// ErrRefused is in the error of Config.Send when the receiver answered, and does not want
+// the message as it is. Another one may be welcome: what a service writes into a finding
+// must not keep the findings of others from whoever waits for them.
+var ErrRefused = errors.New("refused")
+
+// delivery sends messages, and asks a channel that cannot be reached no more: the others
+// do not wait for it.
 type delivery struct {
 	send   func(ctx context.Context, channel string, m Message) error
 	failed map[string]error
@@ -41,7 +46,7 @@ func (d delivery) sendWaiting(ctx context.Context, to State, name string, s *sta
 	return fmt.Errorf("send %s: %w: kept, the next night sends it again", name, errors.Join(all...))
 }
 
-// sendTo sends a message to a channel, unless that has failed.
+// sendTo sends a message to a channel, unless that could not be reached.
 func (d delivery) sendTo(ctx context.Context, channel string, m Message) error {
 	if err := d.failed[channel]; err != nil {
 		return err
@@ -52,7 +57,9 @@ func (d delivery) sendTo(ctx context.Context, channel string, m Message) error {
 	}
 	if err != nil {
 		err = fmt.Errorf("to %s: %w", channel, err)
-		d.failed[channel] = err
+		if !errors.Is(err, ErrRefused) {
+			d.failed[channel] = err
+		}
 	}
 	return err
 }

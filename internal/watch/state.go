@@ -29,7 +29,7 @@ type state struct {
 	Looked []look `json:"looked"`
 	// Findings are those of the snapshots in Looked.
 	Findings map[string]span `json:"findings"`
-	// Unread is set after a message that streams were not read, until they are.
+	// Unread is set after a message that tables were not read, until they are.
 	Unread bool `json:"unread"`
 	// Waiting are the messages that are not delivered yet.
 	Waiting []waiting `json:"waiting"`
@@ -96,7 +96,7 @@ func (l look) isAt(s Snapshot) bool { return l.Run == s.Run && l.At.Equal(s.At) 
 // counts as known all the same. It is zero when there is none.
 func (s *state) begin(w Watch, line []Snapshot) look {
 	if digest := w.digest(); s.Definition != digest {
-		s.Definition, s.Looked, s.Findings = digest, nil, map[string]span{}
+		s.Definition, s.Looked, s.Findings, s.Unread = digest, nil, map[string]span{}, false
 	}
 	for _, l := range slices.Backward(s.Looked) {
 		if slices.ContainsFunc(line, l.isAt) {

@@ -92,7 +92,7 @@ type Config struct {
 	Catalog Catalog
 	State   State
 	// Send delivers a message. With an error it may have arrived all the same; it comes
-	// again, with the same id.
+	// again, with the same id. One without ErrRefused ends what is sent to the channel.
 	Send func(ctx context.Context, channel string, m Message) error
 	// Program is the version that is at work.
 	Program string
@@ -192,23 +192,27 @@ func lookFor(ctx context.Context, cfg Config, w Watch, line []Snapshot, s *state
 	if res.Sources, err = cfg.Catalog.Judge(ctx, w); err != nil {
 		return false, causeErr(ctx, err)
 	}
+	next := *s // a look that fails forgets nothing of another definition
+	base := next.begin(w, line)
 	if len(res.Unread) > 0 {
-		told := s.Unread
-		if s.Unread = true; !told {
-			s.owe(newUnreadMessage(cfg.Program, w, now, res.Unread), w.Channels)
+		if next.Unread {
+			return false, nil
 		}
-		return !told, nil
+		next.Unread = true
+		next.owe(newUnreadMessage(cfg.Program, w, now, res.Unread), w.Channels)
+		*s = next
+		return true, nil
 	}
-	base := s.begin(w, line)
-	c := &collector{watch: w, now: now, known: func(id string) (time.Time, bool) { return s.knownSince(id, base) }, found: map[string]time.Time{}}
+	c := &collector{watch: w, now: now, known: func(id string) (time.Time, bool) { return next.knownSince(id, base) }, found: map[string]time.Time{}}
 	if err := cfg.Catalog.Ask(ctx, w, c); err != nil {
 		return false, causeErr(ctx, err)
 	}
 	res.Found, res.New, res.NoNumber = len(c.found), c.fresh, c.noNumber
 	if c.fresh > 0 || !w.NewOnly && res.Found > 0 {
-		s.owe(newMessage(cfg.Program, w, now, base.Snapshot, c, res.Doubt), w.Channels)
+		next.owe(newMessage(cfg.Program, w, now, base.Snapshot, c, res.Doubt), w.Channels)
 	}
-	s.end(now, c.found)
+	next.end(now, c.found)
+	*s = next
 	return true, nil
 }
 

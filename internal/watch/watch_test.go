@@ -229,6 +229,33 @@ func TestADeafChannelHoldsUpNoOther(t *testing.T) {
 	}
 }
 
+// TestAMessageThatIsRefusedHoldsUpNoOther: a receiver that never takes one message, such as
+// a mail server to which a name in it looks like spam, gets those after it all the same.
+func TestAMessageThatIsRefusedHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	cfg := h.config(t)
+	cfg.Send = func(ctx context.Context, channel string, m watch.Message) error {
+		if strings.Contains(m.Text, "spam") {
+			return fmt.Errorf("%w: the mail server answered 554", watch.ErrRefused)
+		}
+		return h.send(ctx, channel, m)
+	}
+	one, two := bills(), bills()
+	two.Name, two.Key = "other", []string{"amount"}
+	h.night("spam|1")
+	h.night("spam|1")
+	for _, want := range []string{"", "chat(b*) chat(b*)"} {
+		h.got = nil
+		results, err := watch.Run(t.Context(), cfg, []watch.Watch{one, two})
+		must(t, err)
+		if ids(h.got) != want || results[0].Waiting != 1 || results[0].Err == nil || results[1].Waiting != 1 || results[1].Err == nil {
+			t.Errorf("arrived %s, want %s: %+v", ids(h.got), want, results)
+		}
+		h.night("spam|1", "b|2")
+	}
+}
+
 func TestAChannelThatIsTakenOutIsOwedNothing(t *testing.T) {
 	t.Parallel()
 	h, w := newHouse(t), bills()
@@ -394,5 +421,43 @@ func TestAWatchThatIsChangedLooksAnew(t *testing.T) {
 	w.Query = "r"
 	if _, got := h.look(t, w); ids(got) != "chat(a*)" {
 		t.Errorf("another query: arrived %s", ids(got))
+	}
+}
+
+// TestAWatchThatIsChangedSaysWhatIsNotRead: what was said was said of another question.
+func TestAWatchThatIsChangedSaysWhatIsNotRead(t *testing.T) {
+	t.Parallel()
+	h, w := newHouse(t), bills()
+	h.night()
+	h.unread = []string{"orders was not read"}
+	h.look(t, w)
+	w.Query, h.unread = "r", []string{"articles was not read"}
+	h.night()
+	if _, got := h.look(t, w); len(got) != 1 || !strings.Contains(got[0].message.Text, "articles was not read") {
+		t.Errorf("arrived %d messages", len(got))
+	}
+}
+
+// TestAMistakeInAWatchForgetsNothing: a query that fails is mended, and what was sent
+// before the mistake is not sent again, also with a message that waited meanwhile.
+func TestAMistakeInAWatchForgetsNothing(t *testing.T) {
+	t.Parallel()
+	h, w := newHouse(t), bills()
+	h.night("a|1")
+	h.look(t, w)
+	h.deaf["chat"] = errDeaf
+	h.night("a|1", "b|1")
+	h.look(t, w)
+	delete(h.deaf, "chat")
+	h.ask = func(context.Context) error { return errors.New("no such column") }
+	wrong := w
+	wrong.Query = "r"
+	if res, got := h.look(t, wrong); res.Err == nil || ids(got) != "chat(b*)" {
+		t.Errorf("arrived %s (%v)", ids(got), res.Err)
+	}
+	h.ask = nil
+	h.night("a|1", "b|1", "c|1")
+	if res, got := h.look(t, w); ids(got) != "chat(c*)" {
+		t.Errorf("mended, arrived %s (%v)", ids(got), res.Err)
 	}
 }

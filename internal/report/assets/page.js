@@ -53,7 +53,8 @@
       line.className = "empty nothing";
       panel.querySelector(".source").before(line);
     }
-    line.textContent = `Nothing in ${currency}.`;
+    // A table that is cut may lack rows that there are.
+    line.textContent = panel.querySelector(".more") ? `Nothing in ${currency} among the rows shown.` : `Nothing in ${currency}.`;
     line.hidden = !empty;
   };
   const chooseChart = (panel, currency) => {
