@@ -38,6 +38,7 @@ func TestSamples(t *testing.T) {
 		t.Run(filepath.Base(document), func(t *testing.T) {
 			dir := t.TempDir()
 			fatal(t, os.CopyFS(filepath.Join(dir, "demo"), os.DirFS(filepath.Join(home, "demo"))))
+			fatal(t, os.Chmod(filepath.Join(dir, "demo", "config.yaml"), 0o600)) // a copy is open to all
 			lines := strings.Split(read(t, document), "\n")
 			var written []string
 			for at := 0; at < len(lines); at++ {
