@@ -188,6 +188,7 @@ What to try next:
   bin/placementsync query --config %[1]s "from history.product_listing_prices where valid_to is not null limit 5"
   bin/placementsync query --list
   bin/placementsync report --config %[1]s
+  bin/placementsync explore --config %[1]s
   bin/placementsync runs --config %[1]s
   bin/placementsync schema product_listings
 or, with a demo service that stays, from another terminal:
