@@ -43,7 +43,10 @@ const scratchPrefix = ".sealed."
 func (e *engine) openMemory(ctx context.Context, folder *Folder) (*Instance, error) {
 	state := folder.path(stateDir)
 	durable.RemoveDead(state, scratchPrefix)
-	scratch, err := os.MkdirTemp(state, durable.ProcessPrefix(scratchPrefix))
+	scratch, err := "", os.MkdirAll(state, privateDir)
+	if err == nil {
+		scratch, err = os.MkdirTemp(state, durable.ProcessPrefix(scratchPrefix))
+	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		scratch, err = os.MkdirTemp("", "placementsync"+durable.ProcessPrefix(scratchPrefix))
 	}
