@@ -190,6 +190,7 @@ What to try next:
   bin/placementsync report --config %[1]s
   bin/placementsync runs --config %[1]s
   bin/placementsync schema product_listings
+or in the browser: bin/placementsync explore --config %[1]s
 or, with a demo service that stays, from another terminal:
   bin/placementsync demo --nights 1 --keep-serving
   bin/placementsync check --config %[1]s

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
@@ -141,7 +142,7 @@ func explainQueries(w io.Writer, all []query.Query) error {
 		}
 		for _, line := range []string{q.Title, grain, q.About} {
 			if line != "" {
-				b.WriteString("  " + line + "\n")
+				writeWrapped(&b, "  ", line)
 			}
 		}
 		for _, p := range q.Params {
@@ -150,6 +151,23 @@ func explainQueries(w io.Writer, all []query.Query) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeWrapped writes a text of prose in lines that fit a terminal of 80 columns.
+func writeWrapped(b *strings.Builder, indent, prose string) {
+	const most = 80
+	line := indent
+	for _, word := range strings.Fields(prose) {
+		if len(line) > len(indent) && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > most {
+			b.WriteString(line + "\n")
+			line = indent
+		}
+		if len(line) > len(indent) {
+			line += " "
+		}
+		line += word
+	}
+	b.WriteString(line + "\n")
 }
 
 // listedQuery is a query as JSON has it.

@@ -34,7 +34,7 @@ func queryCommand(g *globals) *cobra.Command {
 		Long: "Ask the newest snapshot, read only. A single word is the name of a query (see --list),\n" +
 			"built in or of queries.dir in the configuration; anything else is SQL of one statement.\n" +
 			"A query sees the catalog and nothing else: no file, no network.",
-		Args:              cobra.MaximumNArgs(1),
+		Args:              oneQuestion,
 		ValidArgsFunction: completer{g}.completeQuery,
 		RunE:              command.MarkWork(func(cmd *cobra.Command, args []string) error { return runQuery(cmd.Context(), g, o, args) }),
 	}
@@ -135,6 +135,14 @@ func (o queryOptions) readQuery(g *globals, args []string) (query.Query, error) 
 	return g.resolveQuery(args[0])
 }
 
+// oneQuestion refuses SQL that the shell has split into words.
+func oneQuestion(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return command.UsageErr("query takes one argument and got %d: put SQL in quotes, and values behind --param", len(args))
+	}
+	return nil
+}
+
 // paramValues reads the values of --param.
 func paramValues(params []string) (map[string]string, error) {
 	values := map[string]string{}
@@ -142,6 +150,9 @@ func paramValues(params []string) (map[string]string, error) {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok {
 			return nil, command.UsageErr("--param is %q: use name=value", p)
+		}
+		if _, twice := values[name]; twice {
+			return nil, command.UsageErr("--param sets %q twice: a parameter has one value", name)
 		}
 		values[name] = value
 	}

@@ -21,7 +21,7 @@ func runsCommand(g *globals) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "Show the ledger: what each night, refresh, replay, rebuild, rollback, backup and lake did, failed ones too",
+		Short: "Show the ledger: what each night and all other work did, failed ones too",
 		Args:  cobra.NoArgs,
 		RunE:  command.MarkWork(func(*cobra.Command, []string) error { return runRuns(g, format) }),
 	}

@@ -316,14 +316,17 @@ func (r *watchedRows) Row(row query.Row) error {
 // End implements query.Writer.
 func (*watchedRows) End() error { return nil }
 
-// checkWatches says of each watch which query it asks.
+// checkWatches says how many own queries can be asked, and of each watch which query it asks.
 func checkWatches(g *globals, cfg config.Config) error {
-	if len(cfg.Watch) == 0 {
+	if len(cfg.Watch) == 0 && cfg.Queries.Dir == "" {
 		return nil
 	}
 	queries, err := g.loadQueries()
 	if err != nil {
 		return err
+	}
+	if own := slices.DeleteFunc(queries.List(), func(q query.Query) bool { return !q.IsOwn() }); cfg.Queries.Dir != "" {
+		fmt.Fprintf(g.stdout, "queries        %d of your own in %s\n", len(own), cfg.Queries.Dir)
 	}
 	for _, one := range cfg.Watch {
 		q, err := findQuery(queries, one.Query)

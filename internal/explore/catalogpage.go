@@ -412,19 +412,19 @@ func (s *state) field(c column, r record, ix *index) field {
 	return f
 }
 
-// pricesOf are the lowest ones of a listing, one for each currency that is asked for.
+// pricesOf are the lowest ones of a listing, a line for each currency that is asked for.
 func (ix *index) pricesOf(s *state, r record) string {
 	var all []string
 	for i, c := range ix.currencies() {
 		if amount := r["from_"+strconv.Itoa(i)]; !amount.Null && fits(s.Chosen["currency"], c) {
 			name := c.Text
 			if c.Null {
-				name = "(currency not stated)"
+				name = "(no currency)"
 			}
-			all = append(all, fmt.Sprintf("%s %s", groupDigits(amount), name))
+			all = append(all, formatAmount(amount.Text)+" "+name)
 		}
 	}
-	return strings.Join(all, " · ")
+	return strings.Join(all, "\n")
 }
 
 // joinTexts writes a list of texts, which a cell has as JSON, with commas.

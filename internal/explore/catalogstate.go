@@ -24,7 +24,7 @@ type facet struct {
 func facets() []facet {
 	return []facet{
 		{"country", "Country", "country"}, {"state", "State", "state"}, {"channel", "Channel type", "channel_type"},
-		{"placement", "Placement type", "placement_type"}, {"tag", "Tag", ""}, {"dofollow", "Do-follow links", "is_do_follow"},
+		{"placement", "Placement type", "placement_type"}, {"tag", "Tag", ""}, {"dofollow", "Do-follow", "is_do_follow"},
 		{"disclaimer", "Disclaimer", "disclaimer"}, {"tier", "Pricing tier", ""}, {"currency", "Currency", ""},
 	}
 }
@@ -55,18 +55,18 @@ type column struct {
 func columns() []column {
 	return []column{
 		{"name", "Listing", []string{"id", "name"}, "name", true},
-		{"outlet", "Outlet", []string{"outlet_id", "outlet_name"}, "outlet_name", true},
 		{"price", "Price from", []string{"price"}, "price", true},
-		{"country", "Country", []string{"country"}, "", true},
-		{"state", "State", []string{"state"}, "", false},
-		{"city", "City", []string{"city"}, "", false},
-		{"channel", "Channel", []string{"channel_type"}, "", true},
-		{"placement", "Placement", []string{"placement_type"}, "", true},
+		{"outlet", "Outlet", []string{"outlet_id", "outlet_name"}, "outlet_name", true},
 		{"authority", "Authority", []string{"domain_authority"}, "domain_authority", true},
 		{"ranking", "Ranking", []string{"domain_ranking"}, "domain_ranking", true},
 		{"dofollow", "Do-follow", []string{"is_do_follow"}, "", true},
 		{"disclaimer", "Disclaimer", []string{"disclaimer"}, "", false},
 		{"days", "Delivery days", []string{"min_delivery_days", "max_delivery_days"}, "max_delivery_days", true},
+		{"country", "Country", []string{"country"}, "", true},
+		{"state", "State", []string{"state"}, "", false},
+		{"city", "City", []string{"city"}, "", false},
+		{"channel", "Channel type", []string{"channel_type"}, "", true},
+		{"placement", "Placement type", []string{"placement_type"}, "", true},
 		{"website", "Website", []string{"website_url"}, "", true},
 		{"tags", "Tags", []string{"tags"}, "", false},
 		{"created", "Created", []string{"created_at"}, "created_at", false},

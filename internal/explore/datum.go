@@ -93,7 +93,7 @@ func isAddressColumn(name string) bool {
 
 // labelOf makes the head of a column from its name.
 func labelOf(column string) string {
-	label := strings.ReplaceAll(column, "_", " ")
+	label := strings.ReplaceAll(strings.ReplaceAll(column, "_", " "), "do follow", "do-follow")
 	for _, short := range []string{"url", "id"} {
 		if label == short || strings.HasSuffix(label, " "+short) {
 			label = label[:len(label)-len(short)] + strings.ToUpper(short)

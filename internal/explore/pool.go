@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 )
 
@@ -36,9 +37,9 @@ type snapshot struct {
 	At  time.Time
 	// Earlier says that the address asked for it.
 	Earlier bool
-	// Outcome is how its run ended, Grades how sure its streams are, the least first.
-	Outcome string
-	Grades  []gradeCount
+	// Outcome is how its run ended, Standings how sure its streams are, the least first.
+	Outcome   string
+	Standings []standingCount
 
 	version   Version
 	asOf      string
@@ -53,8 +54,11 @@ type snapshot struct {
 	dropped  bool
 }
 
-// gradeCount is how many streams have a grade.
-type gradeCount struct{ Grade, Streams string }
+// standingCount is how many streams stand so.
+type standingCount struct {
+	Standing ledger.Standing
+	Streams  int
+}
 
 func newPool(cfg Config) *pool { return &pool{cfg: cfg, turn: make(chan struct{}, 1)} }
 
@@ -190,10 +194,19 @@ func (s *snapshot) readFacts(ctx context.Context) error {
 			return fmt.Errorf("read mart.snapshot: %w", err)
 		}
 		if !r["grade"].Null {
-			s.Grades = append(s.Grades, gradeCount{r["grade"].Text, r["streams"].Text})
+			s.countStanding(ledger.StandingOf(r["grade"].Text))
 		}
 	}
 	return nil
+}
+
+// countStanding counts one stream more.
+func (s *snapshot) countStanding(standing ledger.Standing) {
+	if i := len(s.Standings) - 1; i >= 0 && s.Standings[i].Standing == standing {
+		s.Standings[i].Streams++
+		return
+	}
+	s.Standings = append(s.Standings, standingCount{standing, 1})
 }
 
 // release ends a request.

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"slices"
-	"strings"
 
 	"placementsync/internal/query"
 )
@@ -76,7 +75,7 @@ func (q *question) addChoices(f *formField, p query.Param) error {
 		f.Options = append(f.Options, option{"", hintOf(p), f.Value == ""})
 	}
 	for _, v := range values {
-		f.Options = append(f.Options, option{v, strings.ReplaceAll(v, "_", " "), v == f.Value})
+		f.Options = append(f.Options, option{v, v, v == f.Value})
 	}
 	return nil
 }

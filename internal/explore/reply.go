@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 )
 
@@ -163,10 +164,21 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 		e.cfg.Log.Error("page not shown", "url", v.URL.Path, "error", err)
 	}
 	p := page{Title: "Error", Template: "error", Status: shown.status,
-		Data: map[string]any{"Status": shown.status, "Problem": query.OnScreen(shown.problem), "Advice": shown.advice}}
+		Data: map[string]any{"Heading": headingOf(shown.status), "Problem": query.OnScreen(shown.problem), "Advice": shown.advice}}
 	if err := p.send(e, w, v); err != nil {
 		e.cfg.Log.Error("error page not shown", "url", v.URL.Path, "error", err)
 	}
+}
+
+// headingOf says in words what a status means.
+func headingOf(status int) string {
+	switch status {
+	case http.StatusNotFound:
+		return "Not found"
+	case http.StatusBadRequest:
+		return "This cannot be asked"
+	}
+	return "This cannot be shown now"
 }
 
 // templates are the pages by name, each with the layout and the shared parts.
@@ -199,7 +211,7 @@ func templateFuncs() template.FuncMap {
 		"listingLink": listingLink, "outletLink": outletLink, "orderLink": orderLink, "campaignLink": campaignLink,
 		"articleLink": articleLink, "profileLink": profileLink, "questionLink": questionLink,
 		"pair": func(key string, value any) map[string]any { return map[string]any{"Key": key, "Value": value} },
-		"tone": toneOf, "words": func(name string) string { return strings.ReplaceAll(name, "_", " ") },
+		"tone": toneOf, "label": labelOf,
 		"asset": func(name string) string { return base + "/assets/" + name },
 	}
 }
@@ -242,13 +254,11 @@ func formatMoment(value any) string {
 
 func formatClock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
-// toneOf is the class of the tag of an outcome or a grade.
-func toneOf(word string) string {
-	switch word {
-	case "complete", "exact", "repaired":
+// toneOf is the class of the tag of an outcome or a standing.
+func toneOf(word any) string {
+	switch fmt.Sprint(word) {
+	case "complete", string(ledger.Proven):
 		return "good"
-	case "bounded":
-		return "fair"
 	}
 	return "poor"
 }

@@ -48,7 +48,7 @@ func importTable() []row {
 		{"internal/mcp", []string{"internal/query"}, "answers assistants; it gets functions that open the snapshot and describe the tables, and knows no configuration"},
 		{"internal/dialect", []string{"queries", "internal/stream", "internal/warehouse", "internal/query"}, "writes SQL for the engines of a lake; it knows neither a lake nor an engine"},
 		{"internal/backup", []string{"internal/warehouse", "internal/object"}, "mirrors what the warehouse names into a bucket and back; it knows no night and no configuration"},
-		{"internal/explore", []string{"internal/warehouse", "internal/query"}, "pages of a published snapshot; it gets the newest one as a function, and knows neither the configuration nor the folder"},
+		{"internal/explore", []string{"internal/ledger", "internal/warehouse", "internal/query"}, "pages of a published snapshot; it gets the newest one as a function, and knows neither the configuration nor the folder"},
 		{"internal/report", []string{"internal/ledger"}, "asks named queries through a function that `cmd/sync` passes in; it knows neither DuckDB nor the folder"},
 		{"internal/pipeline", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",

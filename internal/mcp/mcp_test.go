@@ -145,7 +145,7 @@ func namedQueriesTakeParameters(t *testing.T, path string) {
 	if text, failed := call(t, session, "run_query", map[string]any{"name": "orders"}); !failed || !strings.Contains(text, "but a table is") {
 		t.Errorf("a table in the place of a query: %s", text)
 	}
-	if text, failed := call(t, session, "run_query", map[string]any{"name": "headline", "max_row": 3}); !failed || !strings.Contains(text, `unknown field "max_row"`) {
+	if text, failed := call(t, session, "run_query", map[string]any{"name": "headline", "max_row": 3}); !failed || !strings.Contains(text, `unknown field "max_row"; it takes as_of, max_rows, name, parameters`) {
 		t.Errorf("a misspelled argument: %s", text)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -83,7 +85,11 @@ func (t tool) describe() *sdk.Tool {
 func (t tool) handle(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	value, err := t.call(ctx, req.Params.Arguments)
 	if err != nil {
-		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: t.name + ": " + err.Error()}}}, nil
+		text := t.name + ": " + err.Error()
+		if errors.Is(err, errArguments) {
+			text += "; it takes " + strings.Join(slices.Sorted(maps.Keys(t.arguments)), ", ")
+		}
+		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}, nil
 	}
 	var text bytes.Buffer
 	out := json.NewEncoder(&text)
@@ -94,6 +100,8 @@ func (t tool) handle(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallTo
 	return &sdk.CallToolResult{StructuredContent: json.RawMessage(text.Bytes()),
 		Content: []sdk.Content{&sdk.TextContent{Text: strings.TrimSuffix(text.String(), "\n")}}}, nil
 }
+
+var errArguments = errors.New("the arguments cannot be read")
 
 // readArguments reads the arguments of a call strictly: what a tool does not know
 // would silently not apply.
@@ -106,7 +114,7 @@ func readArguments[T any](arguments json.RawMessage) (T, error) {
 	from.DisallowUnknownFields()
 	from.UseNumber()
 	if err := from.Decode(&into); err != nil && !errors.Is(err, io.EOF) {
-		return into, fmt.Errorf("the arguments cannot be read: %w", err)
+		return into, fmt.Errorf("%w: %w", errArguments, err)
 	}
 	return into, nil
 }

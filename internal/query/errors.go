@@ -14,26 +14,30 @@ import (
 type UsageError struct {
 	// Problem says what is wrong.
 	Problem string
-	// Params are the parameters of the query, where there is one.
+	// Params are the parameters that the problem is about: one, or all of the query.
 	Params []Param
-	// Names are the queries to choose from, when the name was unknown, and
-	// Nearest those of them that may have been meant.
+	// Names are the queries to choose from, when the name was unknown, and Nearest those
+	// of them that may have been meant: only these are said then.
 	Names, Nearest []string
 }
 
 func (e *UsageError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Problem)
-	if len(e.Params) > 0 {
+	switch len(e.Params) {
+	case 0:
+	case 1:
+		b.WriteString("; parameter:")
+	default:
 		b.WriteString("; parameters:")
 	}
 	for _, p := range e.Params {
 		b.WriteString("\n  " + p.String())
 	}
-	if len(e.Nearest) > 0 {
+	switch {
+	case len(e.Nearest) > 0:
 		b.WriteString(" (did you mean " + strings.Join(e.Nearest, " or ") + "?)")
-	}
-	if len(e.Names) > 0 {
+	case len(e.Names) > 0:
 		b.WriteString("; queries: " + strings.Join(e.Names, ", "))
 	}
 	return b.String()

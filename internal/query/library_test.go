@@ -82,7 +82,7 @@ func TestOwnQueriesStandBesideTheBuiltInOnes(t *testing.T) {
 			t.Errorf("%q: got %q, %v, want %q", values, got, err, want)
 		}
 	}
-	if _, err := answer(t, db, q, map[string]string{"least": "many"}, query.CSV, query.Screen{}); err == nil || !strings.Contains(err.Error(), `query "listings_of": parameter "least": "many" is not a whole number from 0 on; parameters:`) {
+	if _, err := answer(t, db, q, map[string]string{"least": "many"}, query.CSV, query.Screen{}); err == nil || !strings.Contains(err.Error(), `query "listings_of": parameter "least": "many" is not a whole number from 0 on; parameter:`) {
 		t.Errorf("a wrong type: got %v", err)
 	}
 }

@@ -27,7 +27,7 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 	for _, p := range params {
 		text, err := p.givenText(values)
 		if err != nil {
-			return nil, &UsageError{Problem: q.errPrefix() + err.Error(), Params: params}
+			return nil, &UsageError{Problem: q.errPrefix() + err.Error(), Params: []Param{p}}
 		}
 		if back := backText.FindStringSubmatch(text); p.Type == "DATE" && back != nil {
 			if text, err = snapshotDate(ctx, conn, back[1]); err != nil {
@@ -36,7 +36,7 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 		}
 		arg, err := p.bindText(text)
 		if err != nil {
-			return nil, &UsageError{Problem: q.errPrefix() + err.Error(), Params: params}
+			return nil, &UsageError{Problem: q.errPrefix() + err.Error(), Params: []Param{p}}
 		}
 		args = append(args, sql.Named(p.Name, arg))
 	}

@@ -58,15 +58,15 @@ func TestWrongParametersListTheRightOnes(t *testing.T) {
 		values map[string]string
 		want   string
 	}{
-		"unknown":            {typedValue(), map[string]string{"txt": "x"}, `query "typed": unknown parameter "txt"; parameters:`},
+		"unknown":            {typedValue(), map[string]string{"txt": "x"}, `query "typed": unknown parameter "txt"; parameter`},
 		"no number":          {typedValue(), map[string]string{"n": "7.5"}, `parameter "n": "7.5" is not a whole number`},
 		"number too big":     {typedValue(), map[string]string{"n": "9223372036854775808"}, "is not a whole number"},
 		"no switch":          {typedValue(), map[string]string{"yes": "1"}, `"1" is not true or false`},
 		"no day":             {typedValue(), map[string]string{"day": "2026-02-30"}, `"2026-02-30" is not a date`},
 		"no time":            {typedValue(), map[string]string{"at": "yesterday"}, `"yesterday" is not a time`},
 		"no amount":          {typedValue(), map[string]string{"amount": "1e3"}, `"1e3" is not a number`},
-		"text, unknown":      {query.Text("SELECT $a AS a"), map[string]string{"a": "1", "b": "2"}, `unknown parameter "b"; parameters:` + "\n  a VARCHAR"},
-		"text, missing":      {query.Text("SELECT $a AS a"), nil, `parameter "a" has no value; parameters:` + "\n  a VARCHAR"},
+		"text, unknown":      {query.Text("SELECT $a AS a"), map[string]string{"a": "1", "b": "2"}, `unknown parameter "b"; parameter:` + "\n  a VARCHAR"},
+		"text, missing":      {query.Text("SELECT $a AS a"), nil, `parameter "a" has no value; parameter:` + "\n  a VARCHAR"},
 		"text, none":         {query.Text("SELECT 1"), map[string]string{"a": "1"}, `unknown parameter "a"; the query has none`},
 		"below zero":         {window(), map[string]string{"since": "2026-01-01", "top": "-1"}, `"-1" is not a whole number from 0 on`},
 		"no time zone":       {window(), map[string]string{"since": "2026-01-01", "timezone": "Mars/Olympus"}, `"Mars/Olympus" is not a time zone`},
@@ -74,7 +74,7 @@ func TestWrongParametersListTheRightOnes(t *testing.T) {
 		"no way back":        {window(), map[string]string{"since": "snapshot-x"}, `"snapshot-x" is not a date such as 2026-11-01 or snapshot-7d`},
 		"too many":           {window(), map[string]string{"since": "2026-01-01", "top": "2147483648"}, `"2147483648" is not a whole number from 0 on`},
 		"too large":          {typedValue(), map[string]string{"amount": "1234567890123"}, "is not a number"},
-		"no choice":          {window(), map[string]string{"since": "2026-01-01", "kind": "bye"}, `parameter "kind": "bye" is not buy or sell; parameters:`},
+		"no choice":          {window(), map[string]string{"since": "2026-01-01", "kind": "bye"}, `parameter "kind": "bye" is not buy or sell; parameter:`},
 		"nothing":            {window(), map[string]string{"since": "2026-01-01", "timezone": "NULL"}, `parameter "timezone": it cannot be NULL`},
 		"several statements": {query.Text("SELECT 1; SELECT $a"), map[string]string{"a": "1"}, "several statements takes no parameters"},
 	}

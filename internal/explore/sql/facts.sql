@@ -1,8 +1,7 @@
 -- What the foot of every page says of its snapshot.
--- grain: one row per grade that streams have, the least sure first
-SELECT n.run_id, n.snapshot_at, r.outcome, s.grade, count(s.stream) AS streams
+-- grain: one row per stream, the least sure first
+SELECT n.run_id, n.snapshot_at, r.outcome, s.grade
 FROM mart.snapshot AS n
 LEFT JOIN meta.runs AS r ON r.run_id = n.run_id AND r.snapshot_at = n.snapshot_at
 LEFT JOIN meta.streams AS s ON s.run_id = n.run_id
-GROUP BY n.run_id, n.snapshot_at, r.outcome, s.grade
 ORDER BY coalesce(list_position(['skipped', 'carried_forward', 'best_effort', 'bounded', 'repaired', 'exact'], s.grade), 0)
