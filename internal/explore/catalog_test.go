@@ -144,7 +144,7 @@ func testFilesHaveThePricesOfThePage(t *testing.T, s *site) {
 			t.Errorf("%s: the CSV has %v, want %s", address, got, want)
 		}
 	}
-	wantTexts(t, s.get(t, "/catalog?col=price&q=guest&tier=standard", http.StatusOK), "90 EUR · 100 USD")
+	wantTexts(t, s.get(t, "/catalog?col=price&q=guest&tier=standard", http.StatusOK), "90.00 EUR 100.00 USD")
 }
 
 // testCountsIgnoreTheirOwnFacet counts each value of each facet by asking for it alone,

@@ -197,7 +197,11 @@ func (r route) checkAddress(asked url.Values) error {
 			return usageErr("refuse as_of: this page shows the newest snapshot only", "Remove as_of from the address.")
 		case r.newest || r.path == "":
 		case key != asOfKey && !isParam && !slices.Contains(r.keys, key):
-			return usageErr(fmt.Sprintf("refuse the parameter %q: this page does not know it", key), "Remove it from the address.")
+			advice := "Remove it from the address."
+			if slices.Contains(r.keys, paramKey) {
+				advice = "A parameter is written as " + paramKey + "NAME=value."
+			}
+			return usageErr(fmt.Sprintf("refuse the parameter %q: this page does not know it", key), advice)
 		case len(asked[key]) > 1:
 			return usageErr(fmt.Sprintf("refuse the parameter %q: it is given %d times", key, len(asked[key])), "Give it once.")
 		}

@@ -53,7 +53,7 @@ func testWrongParametersAreSaidAtTheForm(t *testing.T, s *site) {
 		t.Errorf("the form lost what was typed:\n%s", body)
 	}
 	wantTexts(t, s.get(t, "/questions/price_by_segment?p.colour=red", http.StatusBadRequest), `unknown parameter "colour"`)
-	wantTexts(t, s.get(t, "/questions/price_by_segment?currency=USD", http.StatusBadRequest), `refuse "currency" in the address`, "p.NAME=value")
+	wantTexts(t, s.get(t, "/questions/price_by_segment?currency=USD", http.StatusBadRequest), `refuse the parameter "currency"`, "p.NAME=value")
 	wantTexts(t, s.get(t, "/questions/price_by_segment/csv?p.min_listings=few", http.StatusBadRequest), "is not a whole number")
 	wantTexts(t, s.get(t, "/questions/price_by_segment/xlsx", http.StatusBadRequest), "refuse the format")
 }

@@ -159,9 +159,6 @@ func (v *visit) findQuestion() (*question, error) {
 	}
 	for key := range asked {
 		name, isParam := strings.CutPrefix(key, paramKey)
-		if !isParam && key != asOfKey && key != chartKey {
-			return nil, usageErr(fmt.Sprintf("refuse %q in the address: it would not apply", key), "A parameter is written as "+paramKey+"NAME=value.")
-		}
 		if isParam && !slices.ContainsFunc(found.Params, func(p query.Param) bool { return p.Name == name }) {
 			q.values[name] = asked.Get(key) // the query refuses it by its name
 		}

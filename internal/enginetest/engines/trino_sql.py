@@ -21,8 +21,9 @@ class Client:
     def __init__(self, port, zone):
         self.connection = trino.dbapi.connect(host="127.0.0.1", port=port, user="test", timezone=zone)
 
-    def run(self, sql):
-        """Runs a statement. A Trino that has just started may lack its only node for seconds."""
+    def run(self, sql, undo=None):
+        """Runs a statement. A Trino that has just started may lack its only node for seconds,
+        and then leaves half of it behind, which undo removes."""
         for left in range(60, -1, -1):
             cursor = self.connection.cursor()
             try:
@@ -32,6 +33,8 @@ class Client:
                 if err.error_name != "NO_NODES_AVAILABLE" or left == 0:
                     raise
                 time.sleep(1)
+                if undo:
+                    self.run(undo)
 
     def table(self, sql, schema, args=None):
         """The answer as Arrow, with the columns that Trino describes."""
@@ -53,7 +56,7 @@ def load(client, case, root):
         typed = ", ".join(f'"{c}" {hive_type(kind)}' for c, kind in columns)
         client.run(f"CREATE TABLE files.{name} ({typed}) WITH (external_location = 'local://{folder}', format = 'PARQUET')")
         chosen = ", ".join(f'with_timezone("{c}", \'UTC\') AS "{c}"' if kind.endswith("ZONE") else f'"{c}"' for c, kind in columns)
-        client.run(f"CREATE TABLE memory.{name} AS SELECT {chosen} FROM files.{name}")
+        client.run(f"CREATE TABLE memory.{name} AS SELECT {chosen} FROM files.{name}", undo=f"DROP TABLE IF EXISTS memory.{name}")
     for statement in case["views"]:
         client.run(statement)
 
