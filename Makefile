@@ -49,7 +49,7 @@ demo: build ## build, then run the main job on the embedded demo service
 # begun: the nights of other packages decode and serve in many at once. Then the trials, by the
 # names of the tests and scripts that skip themselves without PLACEMENTSYNC_TRIALS: all
 # others have run. make lint has vetted the tests.
-UNRACED := lake houserules sim transform queries
+UNRACED := lake houserules sim transform queries watch
 SPACE := $(subst ,, )
 QUICKLY := -vet=off -ldflags=-w -timeout 15m -tags $(TAGS)
 .PHONY: test
