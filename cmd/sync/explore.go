@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -56,7 +57,7 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 	}
 	fmt.Fprintf(g.stdout, "http://%s/explore/\n", listener.Addr())
 	allowed := hosts.New(listener.Addr().String(), nil)
-	return servePages(ctx, listener, hosts.Guard(pages.Handler(), func() hosts.List { return allowed }, g.newLogger()))
+	return servePages(ctx, g.newLogger(), listener, hosts.Guard(pages.Handler(), func() hosts.List { return allowed }, g.newLogger()))
 }
 
 // newExplorer makes the pages of a warehouse. Nothing is opened before the first request.
@@ -78,13 +79,14 @@ func newExplorer(g *globals, wh *warehouse.Warehouse, cfg config.Config) (*explo
 }
 
 // servePages serves until ctx ends. Requests in progress then have some seconds.
-func servePages(ctx context.Context, listener net.Listener, pages http.Handler) error {
+func servePages(ctx context.Context, log *slog.Logger, listener net.Listener, pages http.Handler) error {
 	mux := http.NewServeMux()
 	mux.Handle("/explore/", pages)
 	mux.Handle("GET /{$}", http.RedirectHandler("/explore/", http.StatusSeeOther))
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
 		WriteTimeout: 2 * time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	broken := make(chan error, 1)
 	go func() { broken <- server.Serve(listener) }()

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -71,7 +72,7 @@ func exploreDemo(t *testing.T) demoSite {
 	pages, err := newExplorer(g, wh, cfg)
 	fatal(t, err)
 	done := make(chan error, 1)
-	go func() { done <- servePages(t.Context(), listener, pages.Handler()) }()
+	go func() { done <- servePages(t.Context(), slog.New(slog.DiscardHandler), listener, pages.Handler()) }()
 	t.Cleanup(func() {
 		fatal(t, <-done)
 		fatal(t, pages.Close())
