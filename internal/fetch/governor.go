@@ -13,7 +13,7 @@ const (
 	// counts at its own end of the network, where requests arrive closer
 	// together than they were sent; the rest of the rate, and one token of the
 	// burst, allow for that.
-	spentShare = 0.99
+	spentShare = 0.995
 	// rateAfterRefusal is the share of the rate that remains after a 429.
 	rateAfterRefusal = 0.7
 	// regainPerSecond is how much of the full rate comes back per second.
