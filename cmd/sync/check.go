@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"os"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -35,16 +37,27 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	if err != nil {
 		return err
 	}
+	exposed := cfg.Warnings
+	cfg.Warnings = nil // in the report, not in the log
 	night, err := g.nightConfig(cfg)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(g.stdout, "configuration  %s is valid\n", g.Config)
-	if doubt := config.TokenDoubt(cfg.API.Token); doubt != "" {
-		fmt.Fprintf(g.stdout, "token          %s\n", doubt)
+	for _, warning := range exposed {
+		fmt.Fprintf(g.stdout, "warning        %s\n", warning)
+	}
+	// A file that cannot be read is reported where the token is needed.
+	if token, err := cfg.API.ReadToken(os.ReadFile); err == nil && config.TokenDoubt(token) != "" {
+		fmt.Fprintf(g.stdout, "token          %s\n", config.TokenDoubt(token))
 	}
 	if err := checkWatches(g, cfg); err != nil || offline {
 		return err
+	}
+	// Somebody waits: what cannot be reached is said at once, and what is repeated before it is.
+	night.Fetch.FailUnreachable = true
+	if !g.Quiet {
+		night.Log = g.NewLoggerOf(slog.LevelDebug, g.stderr)
 	}
 	plan, err := pipeline.Check(ctx, night)
 	if err != nil {

@@ -27,6 +27,8 @@ type process struct {
 	// patient is called by a command that may take longer than grace to stop after
 	// the first signal; the second still ends it at once. nil: no command may.
 	patient func()
+	// ask asks the person at the terminal; nil: stdin is none.
+	ask asker
 }
 
 func hostProcess() process {
@@ -37,6 +39,7 @@ func hostProcess() process {
 	if w, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil {
 		p.stderrWidth = w
 	}
+	p.ask = hostAsker()
 	return p
 }
 

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -45,6 +47,42 @@ func TestShownCommandsAreTold(t *testing.T) {
 				t.Errorf("found %d commands, want %d or more", shown, place.least)
 			}
 		})
+	}
+}
+
+// TestGitIgnoresWhatIsShown holds that what the README and the guide show to write in this
+// folder, secrets too, is never offered to git.
+func TestGitIgnoresWhatIsShown(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/guide/*.md")
+	fatal(t, err)
+	target := regexp.MustCompile(`(?:\s-o|--output|--to|--token-file|--dir|>>?) ([a-z][\w./-]*)(?:\s|$)`)
+	written := []string{"config.yaml", "warehouse/catalog.duckdb", "demo/config.yaml", "report.html", "bin/placementsync"}
+	for _, page := range append(pages, "../../README.md") {
+		inside := false
+		for line := range strings.Lines(read(t, page)) {
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				inside = !inside
+			}
+			for _, found := range target.FindAllStringSubmatch(line, -1) {
+				if inside {
+					written = append(written, found[1])
+				}
+			}
+		}
+	}
+	if len(written) < 10 {
+		t.Errorf("found %q, this test has lost sight of the rest", written)
+	}
+	for _, file := range written {
+		cmd := exec.CommandContext(t.Context(), "git", "check-ignore", "--no-index", file, file+"/in")
+		cmd.Dir = filepath.Join("..", "..")
+		var code *exec.ExitError
+		switch err := cmd.Run(); {
+		case errors.As(err, &code) && code.ExitCode() == 1:
+			t.Errorf("%s is shown to write, and .gitignore does not have it", file)
+		case err != nil:
+			t.Skipf("this is no work tree of git: %v", err)
+		}
 	}
 }
 
@@ -95,7 +133,8 @@ func scriptCommands(t *testing.T) [][]string {
 	for _, script := range scriptFiles(t) {
 		for line := range strings.Lines(read(t, script)) {
 			if m := run.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
-				commands = append(commands, words(m[1], "'"))
+				// What readers are shown names a service in the place of the demo's.
+				commands = append(commands, words(strings.ReplaceAll(m[1], "$SIM_URL", "https://api.example.com"), "'"))
 			}
 		}
 	}

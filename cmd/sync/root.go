@@ -29,7 +29,7 @@ func newRoot(g *globals) *cobra.Command {
 		PersistentPreRunE: func(*cobra.Command, []string) error { return g.Check() },
 	}
 	g.AddTo(root)
-	root.AddCommand(demoCommand(g), checkCommand(g), runCommand(g), serveCommand(g), runsCommand(g), queryCommand(g), mcpCommand(g),
+	root.AddCommand(demoCommand(g), initCommand(g), checkCommand(g), runCommand(g), serveCommand(g), runsCommand(g), queryCommand(g), mcpCommand(g),
 		diffCommand(g), reportCommand(g), exploreCommand(g), exportCommand(g), schemaCommand(g), replayCommand(g), rebuildCommand(g),
 		rollbackCommand(g), rawCommand(g), verifyCommand(g), backupCommand(g), lakeCommand(g), watchCommand(g), pruneCommand(g), versionCommand(g), docsCommand(g))
 	return root

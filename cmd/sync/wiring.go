@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"os"
-	"path"
-	"slices"
-	"strings"
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
@@ -59,14 +56,11 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	for _, warning := range c.Warnings {
 		g.newLogger().Warn("a secret is open to others", "reason", warning)
 	}
-	streams, err := chosenStreams(stream.All(), c.Streams.Include, c.Streams.Exclude)
+	streams, err := chosenStreams(c.Streams)
 	if err != nil {
 		return pipeline.Config{}, err
 	}
-	private, err := newPrivacy(c.Privacy)
-	if err != nil {
-		return pipeline.Config{}, err
-	}
+	private := transform.Privacy{Drop: c.Privacy.Drop, Hash: c.Privacy.Hash, Key: []byte(c.Privacy.HashKey.Reveal())}
 	folder := command.WarehouseConfig(c, version)
 	folder.Step = g.step
 	return pipeline.Config{
@@ -79,45 +73,20 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	}, nil
 }
 
-// newPrivacy checks that every rule names a column: a typing
-// error would publish private data.
-func newPrivacy(p config.Privacy) (transform.Privacy, error) {
-	defs, _, err := warehouse.Definitions()
-	if err != nil {
-		return transform.Privacy{}, err
-	}
-	for _, name := range slices.Concat(p.Drop, p.Hash) {
-		table, column, _ := strings.Cut(name, ".")
-		if _, ok := defs[table].Column(column); !ok {
-			return transform.Privacy{}, command.UsageErr("privacy names %q, which is not a column: placementsync schema lists all", name)
+// chosenStreams are those that a night reads. The patterns may be those of a flag, which
+// no rule of the configuration has seen.
+func chosenStreams(c config.Streams) ([]string, error) {
+	for _, pattern := range c.Include {
+		if hint := command.UnknownStream(pattern); hint != "" {
+			return nil, command.UsageErr("no stream is called %q: %s", pattern, hint)
 		}
 	}
-	return transform.Privacy{Drop: p.Drop, Hash: p.Hash, Key: []byte(p.HashKey.Reveal())}, nil
-}
-
-// chosenStreams applies the patterns of streams.include and streams.exclude. A
-// pattern that matches no stream is an error.
-func chosenStreams(all []stream.Stream, include, exclude []string) ([]string, error) {
-	for _, pattern := range slices.Concat(include, exclude) {
-		if !slices.ContainsFunc(all, func(s stream.Stream) bool { return fitsPattern(s.Name, []string{pattern}) }) {
-			return nil, command.UsageErr("no stream is called %q: use one of %s", pattern, strings.Join(streamsOf(all), ", "))
-		}
-	}
-	var names []string
-	for _, s := range all {
-		if (len(include) == 0 || fitsPattern(s.Name, include)) && !fitsPattern(s.Name, exclude) {
-			names = append(names, s.Name)
-		}
-	}
-	if len(names) == 0 {
+	chosen := command.ChooseStreams(c.Include, c.Exclude)
+	if len(chosen) == 0 {
 		return nil, command.UsageErr("streams.include and streams.exclude leave no stream")
 	}
-	return names, nil
+	return chosen, nil
 }
 
-func fitsPattern(name string, patterns []string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool {
-		ok, err := path.Match(p, name)
-		return ok && err == nil
-	})
-}
+// fitsPattern reports whether a name fits one of several patterns, such as outlet*.
+func fitsPattern(name string, patterns []string) bool { return command.FitsPattern(name, patterns) }

@@ -16,7 +16,7 @@ import (
 // LoadConfig reads the configuration. Where sections are named, problems elsewhere in the
 // file, such as a token that only the operator's environment has, do not matter.
 func (f *Flags) LoadConfig(lookupEnv func(string) (string, bool), sections ...string) (config.Config, error) {
-	cfg, err := config.Load(f.Config, lookupEnv)
+	cfg, err := config.Load(f.Config, lookupEnv, RefuseUnknownNames)
 	var bad *config.Error
 	if len(sections) > 0 && errors.As(err, &bad) && !errors.Is(err, fs.ErrNotExist) {
 		err = bad.Within(sections...)

@@ -2,8 +2,8 @@
 // everything at once. Secrets are hidden wherever a configuration is shown.
 //
 // It knows the file format and the bounds of the values. It must not know the
-// components that use them (cmd/sync passes each its part), nor the names of the
-// streams (cmd/sync checks streams.include and streams.exclude).
+// components that use them (cmd/sync passes each its part), nor the names of streams and
+// columns (a [Rule] of internal/command compares them).
 package config
 
 import (

@@ -247,7 +247,7 @@ func TestMissingFileTellsHowToCreateOne(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want fs.ErrNotExist", err)
 	}
-	const hint = "cp config.example.yaml testdata/none.yaml"
+	const hint = "placementsync init --config testdata/none.yaml"
 	if err == nil || !strings.Contains(err.Error(), hint) {
 		t.Errorf("got %v, want it to say %s", err, hint)
 	}

@@ -13,18 +13,23 @@ import (
 // completely.
 const maxFileSize = 64 << 10
 
-// Load reads, expands, decodes and validates the file at path. The *Error that it
-// returns contains all problems; errors.Is(err, fs.ErrNotExist) means that the file is
-// missing. Of a Config with an error, use only sections for which [Error.Within] is
-// nil.
-func Load(path string, lookupEnv func(string) (string, bool)) (Config, error) {
+// Rule is a rule of the components, which know names that this package does not. It calls
+// refuse for each value that breaks it, with the path of the value and what is wrong with
+// it and what to do; the message begins with the value unless that is nil.
+type Rule func(c Config, refuse func(path string, value any, message string))
+
+// Load reads, expands, decodes and validates the file at path, also by rules of the
+// caller. The *Error that it returns contains all problems; errors.Is(err,
+// fs.ErrNotExist) means that the file is missing. Of a Config with an error, use only
+// sections for which [Error.Within] is nil.
+func Load(path string, lookupEnv func(string) (string, bool), rules ...Rule) (Config, error) {
 	data, err := os.ReadFile(path)
 	if err == nil {
-		return parse(path, data, lookupEnv, true)
+		return parse(path, data, lookupEnv, true, rules)
 	}
 	message := fmt.Sprintf("cannot be read: %v: give the path of a readable file", errors.Unwrap(err))
 	if errors.Is(err, fs.ErrNotExist) {
-		message = "does not exist: create it with cp config.example.yaml " + path + " and fill in api.base_url"
+		message = "does not exist: write it with placementsync init --config " + path
 	}
 	return Default(), &Error{File: path, Problems: []Problem{{Message: message}}, cause: err}
 }
@@ -36,11 +41,11 @@ func Load(path string, lookupEnv func(string) (string, bool)) (Config, error) {
 // misspelt name must not silently mean empty. A variable that is set to nothing is an
 // empty value. If VAR_FILE is set instead, the value is the content of that file.
 func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Config, error) {
-	return parse(name, data, lookupEnv, false)
+	return parse(name, data, lookupEnv, false, nil)
 }
 
 // parse looks at the modes of the files only if name is one of them.
-func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFile bool) (Config, error) {
+func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFile bool, rules []Rule) (Config, error) {
 	if lookupEnv == nil {
 		lookupEnv = func(string) (string, bool) { return "", false }
 	}
@@ -58,6 +63,9 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 	}
 	v := validator{broken: b.broken, written: b.written}
 	v.checkConfig(cfg)
+	for _, rule := range rules {
+		rule(cfg, v.refuseValue)
+	}
 	// Under cron or systemd the process works in another folder than that of the file.
 	paths := []*string{&cfg.Warehouse.Dir, &cfg.Queries.Dir, &cfg.Lake.Warehouse}
 	for _, f := range cfg.secretFiles() {

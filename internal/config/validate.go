@@ -38,6 +38,14 @@ func (v *validator) addProblem(path, format string, args ...any) {
 	v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
+// refuseValue reports what a rule of the components found.
+func (v *validator) refuseValue(path string, value any, message string) {
+	if value != nil {
+		message = v.showValue(path, value) + " " + message
+	}
+	v.addProblem(path, "%s", message)
+}
+
 func (v *validator) showValue(path string, value any) string {
 	if text, ok := v.written[path]; ok {
 		return text

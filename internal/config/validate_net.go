@@ -15,6 +15,13 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
+// CheckBaseURL returns what is wrong with BaseURL, or nil.
+func (a API) CheckBaseURL() error {
+	var v validator
+	v.checkBaseURL(a)
+	return newError("", v.problems)
+}
+
 // checkBaseURL shows only scheme and host of a refused address: the rest may contain
 // credentials.
 func (v *validator) checkBaseURL(a API) {

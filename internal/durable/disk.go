@@ -133,9 +133,65 @@ func (d Disk) WriteFileExact(path string, data []byte, mode fs.FileMode) error {
 	})
 }
 
+// RewriteFile replaces the content of a file atomically. It stays the file of its owner and
+// group, with the same rights.
+func (d Disk) RewriteFile(path string, data []byte) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	const private = 0o600
+	return d.WriteAtomically(path, private, func(f *os.File) error {
+		return errors.Join(d.write(f, path, data), copyRights(f, info, info.Mode().Perm()))
+	})
+}
+
+// CreateFile writes a new file atomically. Where its name is taken, if only by a link to
+// nowhere, it fails with fs.ErrExist. Of mode the umask is taken away; with like, the
+// file gets the owner and group of that one, and of its rights those that are in mode.
+func (d Disk) CreateFile(path string, data []byte, mode fs.FileMode, like fs.FileInfo) error {
+	return d.writeThrough(path, mode, d.linkNew, func(f *os.File) error {
+		if err := d.write(f, path, data); err != nil || like == nil {
+			return err
+		}
+		return copyRights(f, like, like.Mode().Perm()&mode)
+	})
+}
+
+// linkNew gives a temporary file its name unless that is taken.
+func (d Disk) linkNew(from, to string) error {
+	err := d.Do("link", to, func() error { return os.Link(from, to) })
+	if _, missing := os.Lstat(to); err != nil && !errors.Is(err, fs.ErrExist) && errors.Is(missing, fs.ErrNotExist) {
+		return d.Rename(from, to) // a file system without hard links
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.Remove(from), d.Do("fsync beside", to, func() error { return syncPath(filepath.Dir(to)) }))
+}
+
+// copyRights gives a file the owner and group of another one, and a mode.
+func copyRights(f *os.File, like fs.FileInfo, mode fs.FileMode) error {
+	if uid, gid, ok := Owner(like); ok {
+		if err := f.Chown(uid, gid); err != nil {
+			return err
+		}
+	}
+	return f.Chmod(mode)
+}
+
 // WriteAtomically lets fill write a temporary file, syncs it and renames it to
 // path. After an error path is as it was. Of mode the umask is taken away.
 func (d Disk) WriteAtomically(path string, mode fs.FileMode, fill func(f *os.File) error) error {
+	return d.writeThrough(path, mode, d.Rename, fill)
+}
+
+// writeThrough lets fill write a temporary file, syncs it and lets finish give it its name.
+func (d Disk) writeThrough(path string, mode fs.FileMode, finish func(from, to string) error, fill func(f *os.File) error) error {
 	f, err := CreateTemp(path, mode)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -144,7 +200,7 @@ func (d Disk) WriteAtomically(path string, mode fs.FileMode, fill func(f *os.Fil
 		err = d.Do("fsync", path, f.Sync)
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = d.Rename(f.Name(), path)
+		err = finish(f.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))

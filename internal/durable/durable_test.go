@@ -56,6 +56,7 @@ func TestAFailedStepLeavesTheOldOrTheNew(t *testing.T) {
 		"WriteFileExact": func(d durable.Disk, _, path string) error {
 			return d.WriteFileExact(path, []byte(after), 0o640)
 		},
+		"RewriteFile": func(d durable.Disk, _, path string) error { return d.RewriteFile(path, []byte(after)) },
 		"Rename": func(d durable.Disk, dir, path string) error {
 			from := filepath.Join(dir, "from")
 			if err := os.WriteFile(from, []byte(after), 0o600); err != nil {
@@ -98,6 +99,77 @@ func TestAFailedStepLeavesTheOldOrTheNew(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestANewFileAppearsWholeOrNotAtAll lets every step of CreateFile fail, one after the
+// other.
+func TestANewFileAppearsWholeOrNotAtAll(t *testing.T) {
+	const text = "the whole content"
+	for n := 1; ; n++ {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "file")
+		f := &faults{fails: n}
+		err := durable.Disk{Step: f.step}.CreateFile(path, []byte(text), 0o600, nil)
+		if got := content(t, path); got != "" && got != text || err == nil && got != text {
+			t.Errorf("error %v after %q: the file has %q", err, f.steps, got)
+		}
+		left, readErr := os.ReadDir(dir)
+		must(t, readErr)
+		if len(left) > 1 || len(left) == 1 && left[0].Name() != "file" {
+			t.Errorf("%q leave %v", f.steps, left)
+		}
+		if len(f.steps) < n {
+			must(t, err)
+			return
+		}
+	}
+}
+
+// TestANewFileTakesNoName that is taken: by a file, by a link to nowhere.
+func TestANewFileTakesNoName(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	must(t, os.WriteFile(file, []byte("old"), 0o600))
+	must(t, os.Symlink("nowhere", link))
+	for _, path := range []string{file, link} {
+		if err := (durable.Disk{}).CreateFile(path, []byte("new"), 0o600, nil); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s: got %v, want that it exists", path, err)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 || content(t, file) != "old" {
+		t.Errorf("left are %v (%v), and the file has %q", entries, err, content(t, file))
+	}
+}
+
+// TestRightsOfFiles holds who may read files that are created and written again.
+func TestRightsOfFiles(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes say nothing about others there")
+	}
+	dir := t.TempDir()
+	origin, link := filepath.Join(dir, "origin"), filepath.Join(dir, "link")
+	must(t, os.WriteFile(origin, []byte("old"), 0o600))
+	must(t, os.Chmod(origin, 0o664))
+	must(t, os.Symlink("origin", link))
+	must(t, durable.Disk{}.RewriteFile(link, []byte("new")))
+	like, err := os.Stat(origin)
+	must(t, err)
+	if to, err := os.Readlink(link); to != "origin" || content(t, origin) != "new" {
+		t.Errorf("the link leads to %q (%v), and the file has %q", to, err, content(t, origin))
+	}
+	for name, like := range map[string]fs.FileInfo{"alone": nil, "alike": like} {
+		must(t, durable.Disk{}.CreateFile(filepath.Join(dir, name), nil, 0o640, like))
+	}
+	for name, want := range map[string]fs.FileMode{"origin": 0o664, "alike": 0o640} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		must(t, err)
+		if info.Mode() != want {
+			t.Errorf("%s has the rights %v, want %v", name, info.Mode(), want)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, "alone")); err != nil || info.Mode()&^0o640 != 0 {
+		t.Errorf("alone has the rights %v (%v)", info.Mode(), err)
 	}
 }
 

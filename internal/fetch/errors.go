@@ -18,6 +18,9 @@ var (
 	// ErrNotLanded says that an offline client was asked for what has not
 	// landed.
 	ErrNotLanded = errors.New("not landed")
+	// ErrUnreachable says that no host has the name of the base URL, or that nothing
+	// listens there.
+	ErrUnreachable = errors.New("nothing answers there")
 	// errTimeout is the cause of an attempt that exceeds Config.Timeout.
 	errTimeout = errors.New("the attempt ran out of time")
 )
@@ -46,7 +49,11 @@ type StatusError struct {
 // Error states the request, the attempts and the answer. Whether the next run resumes
 // this one is not known here.
 func (e *StatusError) Error() string {
-	return e.describe("what has landed is kept, the next run asks again")
+	const kept = "what has landed is kept, the next run asks again"
+	if errors.Is(e.Err, ErrUnreachable) {
+		return e.describe("nothing answers there: correct api.base_url if it is wrong; " + kept)
+	}
+	return e.describe(kept)
 }
 
 func (e *StatusError) describe(advice string) string {

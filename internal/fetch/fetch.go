@@ -65,6 +65,10 @@ type Config struct {
 	// Offline answers from the landing alone: what has not landed is
 	// [ErrNotLanded] and nothing is sent.
 	Offline bool
+	// FailUnreachable ends a call with [ErrUnreachable] at once, for whoever waits for its
+	// answer. Without it such a call is repeated as any other: a night outlives a moment
+	// in which a name is not known, or the service starts anew.
+	FailUnreachable bool
 	// Proxy chooses a proxy for a request; nil: none.
 	Proxy func(*http.Request) (*url.URL, error)
 	// Transport sends requests in place of the client's own one; nil: its own.

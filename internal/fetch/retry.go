@@ -66,7 +66,7 @@ func (s *sender) retryFailures(next step) step {
 			if attempt > 0 {
 				failed.Attempts = attempt + 1
 			}
-			if !failed.isTransient() {
+			if !failed.isTransient() || s.cfg.FailUnreachable && errors.Is(failed.Err, ErrUnreachable) {
 				return err
 			}
 			delay := s.cfg.Retry.delayAfter(attempt, failed.retryAfter, s.cfg.Random())

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"unicode"
 	"unicode/utf8"
 )
@@ -170,13 +172,16 @@ func (e *scrubbedError) Error() string { return e.text }
 func (e *scrubbedError) Is(target error) bool { return e.cause == target }
 
 // scrubErr takes the token out of an error's text. The result has the text and, so that
-// decisions can be made, the sentinel that the error wraps: a wrapped cause could
-// print the token.
+// decisions can be made, the sentinel that the error wraps or stands for: a wrapped cause
+// could print the token.
 func (t *tokens) scrubErr(err error) error {
 	for _, sentinel := range []error{ErrMalformed, ErrTooLarge, errTimeout} {
 		if errors.Is(err, sentinel) {
 			return &scrubbedError{t.scrubText(err.Error()), sentinel}
 		}
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound || errors.Is(err, syscall.ECONNREFUSED) {
+		return &scrubbedError{t.scrubText(err.Error()), ErrUnreachable}
 	}
 	return &scrubbedError{t.scrubText(err.Error()), nil}
 }

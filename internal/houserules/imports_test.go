@@ -36,6 +36,7 @@ func importTable() []row {
 		{"internal/object", nil, "objects are names and bytes to it; a backup, an export and a lake use it alike"},
 		{"internal/torture", nil, "keeps what the long trials of any package found; only tests import it"},
 		{"internal/pinned", nil, "installs tools that tests hold this program against, whatever they do with them; only tests import it"},
+		{".", nil, "the example of the configuration and the file that embeds it"},
 		{"schema", nil, "SQL and the file that embeds it"},
 		{"queries", nil, "SQL and the file that embeds it"},
 		{"internal/fetch", []string{"internal/stream", "internal/durable"}, "answers are bytes to it; the stages meet in `internal/pipeline` alone"},
@@ -64,7 +65,7 @@ func importTable() []row {
 		}, "has no code but tests; it measures the binary, and the stages where it looks into a night"},
 		{"internal/enginetest", []string{"internal/dialect"}, "has no code but tests; they ask engines and DuckDB the same"},
 		{"internal/command", []string{
-			"internal/config", "internal/ledger", "internal/stream", "internal/warehouse", "internal/object", "internal/query", "internal/notify",
+			"internal/nearest", "internal/config", "internal/ledger", "internal/stream", "internal/warehouse", "internal/object", "internal/query", "internal/notify",
 		}, "what the programs below cmd have in common, and no command: the core must not import the lake to share it"},
 		{"cmd/lake", []string{everything}, "the wiring of the lake, a program of its own: its tests run nights, and none of its code does"},
 		{"cmd/sync", []string{everything}, "the wiring; the only place for arguments, environment, standard streams and exit codes"},
@@ -136,6 +137,14 @@ func ourImports(t tree) []finding {
 	return found
 }
 
+// ourFolder is the folder of a package of this project.
+func ourFolder(importPath string) (dir string, ok bool) {
+	if importPath == module {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, module+"/")
+}
+
 func (r row) breaches(s source) []finding {
 	may := r.may
 	if s.isTest() {
@@ -143,7 +152,7 @@ func (r row) breaches(s source) []finding {
 	}
 	var found []finding
 	for importPath, pos := range s.imports() {
-		ours, ok := strings.CutPrefix(importPath, module+"/")
+		ours, ok := ourFolder(importPath)
 		if ok && !slices.Contains(may, ours) && !slices.Contains(may, everything) {
 			found = append(found, s.find(pos, "move the code to the package that may, or pass it in from above",
 				"%s must not import %s (%s)", r.dir, ours, r.why))
@@ -160,7 +169,7 @@ func unusedImports(t tree) []finding {
 	for _, s := range t.sources {
 		at := slices.IndexFunc(table, func(r row) bool { return r.dir == s.dir() })
 		for importPath := range s.imports() {
-			ours, ok := strings.CutPrefix(importPath, module+"/")
+			ours, ok := ourFolder(importPath)
 			if !ok || at < 0 {
 				continue
 			}
@@ -292,6 +301,9 @@ func TestOurImportsAreHeld(t *testing.T) {
 		{"the night knows its configuration file", map[string]string{
 			"internal/pipeline/a.go": "package pipeline\nimport \"placementsync/internal/config\"",
 		}, []string{"internal/pipeline/a.go:2: internal/pipeline must not import internal/config"}},
+		{"the example outside of the wiring", map[string]string{
+			"internal/config/a.go": "package config\nimport \"placementsync\"",
+		}, []string{"internal/config/a.go:2: internal/config must not import . ("}},
 		{"a package without a row", map[string]string{"internal/extra/a.go": "package extra"},
 			[]string{"internal/extra/a.go:1: package internal/extra is not in the import table"}},
 		{"the command wires everything", map[string]string{

@@ -43,3 +43,14 @@ func editDistance(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// FindNearest picks the known word that a misspelt one is nearest to; empty: none is near.
+func FindNearest(known []string, misspelt string) (nearest string) {
+	least := 0
+	for _, word := range known {
+		if edits, near := CountEdits(word, misspelt); near && (nearest == "" || edits < least) {
+			nearest, least = word, edits
+		}
+	}
+	return nearest
+}

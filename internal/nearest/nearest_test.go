@@ -34,3 +34,12 @@ func TestEdits(t *testing.T) {
 		})
 	}
 }
+
+func TestTheNearestWins(t *testing.T) {
+	known := []string{"orders.guest_name", "orders.guest_email", "orders.guest_mail"}
+	for misspelt, want := range map[string]string{"orders.guest_emial": "orders.guest_email", "orders.guestname": "orders.guest_name", "nothing": ""} {
+		if got := nearest.FindNearest(known, misspelt); got != want {
+			t.Errorf("%s: got %q, want %q", misspelt, got, want)
+		}
+	}
+}

@@ -36,6 +36,18 @@ func Definitions() (main map[string]stream.Definition, meta []stream.Definition,
 	return main, meta, err
 }
 
+// TableDefinition reads one table of main, which is quicker than all of them; ok is false if
+// there is no such table.
+func TableDefinition(table string) (def stream.Definition, ok bool) {
+	name := table + ".sql"
+	sql, err := schema.FS.ReadFile(name)
+	if err != nil {
+		return stream.Definition{}, false
+	}
+	def, err = stream.ParseDefinition(name, string(sql))
+	return def, err == nil
+}
+
 // joinEach joins the texts of items.
 func joinEach[T any](items []T, separator string, text func(T) string) string {
 	texts := make([]string, len(items))

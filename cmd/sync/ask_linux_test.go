@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal is one that the program is started on.
+type terminal struct {
+	control *os.File
+	shown   bytes.Buffer
+}
+
+// startOnTerminal starts the program in a folder, with a terminal of its own.
+func startOnTerminal(t *testing.T, dir string, args ...string) (*terminal, *exec.Cmd) {
+	t.Helper()
+	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("there are no terminals: %v", err)
+	}
+	t.Cleanup(func() { control.Close() })
+	fatal(t, unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetUint32(int(control.Fd()), unix.TIOCGPTN)
+	fatal(t, err)
+	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	fatal(t, err)
+	defer tty.Close()
+	self, err := os.Executable()
+	fatal(t, err)
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Args[0] = "placementsync" // TestMain lets the test binary be the program
+	cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, "TMPDIR=" + os.TempDir()}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	fatal(t, cmd.Start())
+	return &terminal{control: control}, cmd
+}
+
+// readUntil reads what is shown until a text was, or the program has ended.
+func (s *terminal) readUntil(text string) {
+	part := make([]byte, 4<<10)
+	for text == "" || !strings.Contains(s.shown.String(), text) {
+		n, err := s.control.Read(part)
+		s.shown.Write(part[:n])
+		if err != nil { // EIO: nobody has the terminal any more
+			return
+		}
+	}
+}
+
+// TestATypedTokenIsNotShown types a token on a real terminal, and ends the program there
+// by key and by signal. The terminal shows what is typed again afterwards.
+func TestATypedTokenIsNotShown(t *testing.T) {
+	t.Parallel()
+	base := smallService(t)
+	for name, c := range map[string]struct {
+		typed  string
+		signal os.Signal
+		code   int
+		shown  string
+	}{
+		"a token": {"pc_demo\r", nil, 0, "next: placementsync run"},
+		"Ctrl-C":  {"pc_\x03", nil, 130, "no answer was given: nothing was written"},
+		"SIGTERM": {"", syscall.SIGTERM, 130, "stopped by a request to terminate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			screen, cmd := startOnTerminal(t, dir, "init", "--base-url", base)
+			screen.readUntil("a file of its own): ")
+			if c.signal != nil {
+				fatal(t, cmd.Process.Signal(c.signal))
+			}
+			_, err := screen.control.WriteString(c.typed)
+			fatal(t, err)
+			screen.readUntil("")
+			ended, _ := errors.AsType[*exec.ExitError](cmd.Wait())
+			if code := cmd.ProcessState.ExitCode(); code != c.code {
+				t.Errorf("ended with %d (%v), want %d", code, ended, c.code)
+			}
+			if shown := screen.shown.String(); !strings.Contains(shown, c.shown) || strings.Contains(shown, "pc_") {
+				t.Errorf("want %q and no token, the terminal shows:\n%s", c.shown, shown)
+			}
+			state, err := unix.IoctlGetTermios(int(screen.control.Fd()), unix.TCGETS)
+			fatal(t, err)
+			if state.Lflag&unix.ECHO == 0 || state.Lflag&unix.ICANON == 0 {
+				t.Error("the terminal does not show any more what is typed")
+			}
+			if _, err := os.Stat(filepath.Join(dir, "config.yaml")); (err == nil) != (c.code == 0) {
+				t.Errorf("the configuration: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,335 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"placementsync"
+	"placementsync/internal/command"
+	"placementsync/internal/config"
+	"placementsync/internal/durable"
+	"placementsync/internal/fetch"
+)
+
+// initOptions are the flags of init.
+type initOptions struct {
+	baseURL, tokenFile, tokenEnv, dir string
+	allowInsecure                     bool
+}
+
+// usualTokenEnv is the variable that the example of the configuration names.
+const usualTokenEnv = "PLACEMENTSYNC_TOKEN"
+
+func initCommand(g *globals) *cobra.Command {
+	var o initOptions
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Write a configuration with all keys and what they mean, and check it",
+		Long: "Write a configuration with all keys and what they mean, fill in the service and where the\n" +
+			"token is, and check it. On a terminal, init asks for what no flag says. A token that you\n" +
+			"type is not shown; it goes into a file that others cannot read, and not into the\n" +
+			"configuration. A configuration that is there is left alone, unless it is the example as it\n" +
+			"came with a package: that one is filled in.\n\n" +
+			command.Meanings{Complete: "written, and a night can start", Failed: "not written; or written, and the check found what hinders a night",
+				Held: "written; a run holds the lock"}.Table(),
+		Args: cobra.NoArgs,
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runInit(cmd.Context(), g, o) }),
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.baseURL, "base-url", "", "`address` of the service, such as https://api.example.com")
+	f.StringVar(&o.tokenFile, "token-file", "", "`file` that holds the token; on a terminal one that is missing is written")
+	f.StringVar(&o.tokenEnv, "token-env", "", "`name` of the environment variable that holds the token")
+	f.StringVar(&o.dir, "dir", "", "`folder` of the warehouse (default warehouse, beside the configuration)")
+	f.BoolVar(&o.allowInsecure, "allow-insecure", false, "accept plain http to any host: what is sent can be read on the way")
+	completeFlag(cmd, "base-url", cobra.NoFileCompletions)
+	completeFlag(cmd, "token-env", cobra.NoFileCompletions)
+	return cmd
+}
+
+func runInit(ctx context.Context, g *globals, o initOptions) error {
+	d := draft{g: g, o: o, values: map[string]string{}}
+	if err := d.readOld(); err != nil {
+		return err
+	}
+	if err := d.chooseService(ctx); err != nil {
+		return err
+	}
+	if err := d.chooseToken(ctx); err != nil {
+		return err
+	}
+	if err := d.write(); err != nil {
+		return fmt.Errorf("%w: the configuration is as it was", err)
+	}
+	if err := runCheck(ctx, g, false); err != nil {
+		return d.keptErr(err)
+	}
+	_, err := fmt.Fprintf(g.stdout, "\nnext: %s\n", g.commandLine("run"))
+	return err
+}
+
+// draft is a configuration on its way to the disk.
+type draft struct {
+	g *globals
+	o initOptions
+	// text is what is filled in: the example, or the file of a package, which info
+	// describes and old was read from.
+	text []byte
+	info fs.FileInfo
+	old  config.Config
+	// values are those to fill in, by path.
+	values map[string]string
+	// typed is a token to be written to tokenFile; empty: none.
+	typed     config.Secret
+	tokenFile string
+}
+
+// readOld finds what to fill in. A file whose address is no longer that of the example is
+// somebody's work.
+func (d *draft) readOld() error {
+	data, err := os.ReadFile(d.g.Config)
+	if errors.Is(err, fs.ErrNotExist) {
+		d.text = placementsync.ExampleConfig
+		return nil
+	}
+	if err == nil {
+		d.info, err = os.Stat(d.g.Config)
+	}
+	if err != nil {
+		return command.UsageErr("%w: name another file with --config", err)
+	}
+	example, _ := config.Parse("", placementsync.ExampleConfig, d.g.lookupEnv)
+	d.text = data
+	if d.old, _ = config.Parse(d.g.Config, data, d.g.lookupEnv); d.old.API.BaseURL != example.API.BaseURL {
+		return command.UsageErr("%s exists, and somebody has filled it in: nothing was changed; check it with %s, or move it away to begin anew",
+			d.g.Config, d.g.commandLine("check"))
+	}
+	return nil
+}
+
+func (d *draft) chooseService(ctx context.Context) error {
+	check := func(address string) error {
+		err := config.API{BaseURL: address, AllowInsecure: d.o.allowInsecure || d.old.API.AllowInsecure}.CheckBaseURL()
+		if err != nil && (config.API{BaseURL: address, AllowInsecure: true}).CheckBaseURL() == nil {
+			err = fmt.Errorf("%w, which --allow-insecure does", err)
+		}
+		return err
+	}
+	address := d.o.baseURL
+	switch {
+	case address != "":
+		if err := check(address); err != nil {
+			return err
+		}
+	case d.g.ask == nil:
+		return command.UsageErr("init needs the service: give its address with --base-url, or run it on a terminal, where it asks")
+	default:
+		var err error
+		if address, err = d.askFor(ctx, "service, such as https://api.example.com: ", false, check); err != nil {
+			return err
+		}
+	}
+	d.values["api.base_url"] = config.EscapeValue(address)
+	if d.o.allowInsecure {
+		d.values["api.allow_insecure"] = "true"
+	}
+	if d.o.dir != "" {
+		dir, err := d.pathInFile(d.o.dir)
+		d.values["warehouse.dir"] = dir
+		return err
+	}
+	return nil
+}
+
+// askFor asks until an answer passes the check.
+func (d *draft) askFor(ctx context.Context, question string, secret bool, check func(answer string) error) (string, error) {
+	for {
+		answer, err := d.g.ask(ctx, question, secret)
+		if err != nil {
+			return "", err
+		}
+		answer = strings.TrimSpace(answer)
+		if err = check(answer); err == nil {
+			return answer, nil
+		}
+		fmt.Fprintln(d.g.stderr, err)
+	}
+}
+
+// chooseToken finds where the token is: where a flag says, where the file of a package
+// says, in the usual variable, or with the person at the terminal.
+func (d *draft) chooseToken(ctx context.Context) error {
+	file, env := d.o.tokenFile, d.o.tokenEnv
+	if file != "" && env != "" {
+		return command.UsageErr("--token-file and --token-env are both given: keep one of the two")
+	}
+	if file == "" && env == "" {
+		file = d.old.API.TokenFile
+	}
+	if file == "" && env == "" {
+		_, set := d.g.lookupEnv(usualTokenEnv)
+		_, named := d.g.lookupEnv(usualTokenEnv + "_FILE")
+		if set || named {
+			env = usualTokenEnv
+		}
+	}
+	if env != "" {
+		return d.useVariable(env)
+	}
+	if file != "" {
+		return d.useFile(ctx, file)
+	}
+	if d.g.ask == nil {
+		return command.UsageErr("init needs the token: name a file that holds it with --token-file or an environment variable with --token-env, or run it on a terminal, where it asks")
+	}
+	file = filepath.Join(filepath.Dir(d.g.Config), "token")
+	if _, err := os.Lstat(file); err == nil { // it may be that of another service
+		return command.UsageErr("%s exists: use what is in it with --token-file %[1]s, or move it away", file)
+	}
+	return d.useFile(ctx, file)
+}
+
+func (d *draft) useVariable(name string) error {
+	isToken := config.TokenDoubt(config.Secret(name)) == ""
+	if !config.IsVariable(name) || isToken {
+		return command.UsageErr("--token-env is not the name of an environment variable: write one such as %s; a token that was given there has to be renewed, since every user of this machine could see it", usualTokenEnv)
+	}
+	d.values["api.token"], d.values["api.token_file"] = "${"+name+"}", ""
+	return nil
+}
+
+// useFile names the file of the token, and asks for a token if there is no such file.
+func (d *draft) useFile(ctx context.Context, file string) error {
+	_, err := config.API{TokenFile: file}.ReadToken(os.ReadFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && d.g.ask == nil:
+		return command.UsageErr("%s does not exist: write the token into it so that others cannot read it (umask 077), or run init on a terminal, where it asks", file)
+	case errors.Is(err, fs.ErrNotExist):
+		answer, err := d.askFor(ctx, "token (is not shown, and goes into a file of its own): ", true, func(answer string) error {
+			_, err := config.API{Token: config.Secret(answer)}.ReadToken(nil)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		d.typed = config.Secret(answer)
+	case err != nil:
+		return command.UsageErr("%w", err)
+	}
+	d.tokenFile = file
+	if file == d.old.API.TokenFile {
+		return nil
+	}
+	path, err := d.pathInFile(file)
+	d.values["api.token"], d.values["api.token_file"] = "", path
+	return err
+}
+
+// pathInFile writes a path of the command line as the configuration has it: from its own
+// folder on if it lies there, else from the root.
+func (d *draft) pathInFile(path string) (string, error) {
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	dir, err := filepath.Abs(filepath.Dir(d.g.Config))
+	if err != nil {
+		return "", err
+	}
+	if below, err := filepath.Rel(dir, whole); err == nil && filepath.IsLocal(below) {
+		whole = below
+	}
+	return config.EscapeValue(whole), nil
+}
+
+// write writes the token that was typed, and then the configuration.
+func (d *draft) write() error {
+	const folder, closed, shared, others = 0o755, 0o600, 0o640, 0o007
+	filled, err := config.Fill(d.text, d.values)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(d.g.Config), folder); err != nil {
+		return err
+	}
+	var disk durable.Disk
+	if d.typed != "" {
+		mode := fs.FileMode(closed)
+		if d.info != nil && d.info.Mode()&others == 0 {
+			mode = shared // with the group that may read the configuration of a package
+		}
+		if err := disk.CreateFile(d.tokenFile, []byte(d.typed.Reveal()+"\n"), mode, d.info); err != nil {
+			return err
+		}
+		fmt.Fprintf(d.g.stdout, "token          %s is written, and closed to others\n", d.tokenFile)
+	}
+	if d.info == nil {
+		err = disk.CreateFile(d.g.Config, filled, shared, nil)
+	} else {
+		err = disk.RewriteFile(d.g.Config, filled)
+	}
+	if err != nil {
+		if d.typed != "" {
+			err = errors.Join(err, os.Remove(d.tokenFile))
+		}
+		return err
+	}
+	fmt.Fprintf(d.g.stdout, "configuration  %s is written\n", d.g.Config)
+	return nil
+}
+
+// keptErr says after a check that failed that the configuration stays, what to change,
+// and how to go on.
+func (d *draft) keptErr(err error) error {
+	advice := "mend that"
+	switch place := d.tokenFile; {
+	case errors.As(err, new(*fetch.AuthError)):
+		if place == "" {
+			place = strings.Trim(d.values["api.token"], "${}")
+		}
+		advice = "put a valid token into " + place
+	case errors.Is(err, fetch.ErrUnreachable):
+		advice = "correct api.base_url in it if that is wrong"
+	}
+	return fmt.Errorf("%w\n%s is written and stays: %s, then run %s", err, d.g.Config, advice, d.g.commandLine("check"))
+}
+
+// commandLine is how to call a command with this configuration: where root asks, as the
+// user whom the folder of the warehouse belongs to.
+func (g *globals) commandLine(name string) string {
+	line := "placementsync " + name
+	if g.Config != command.DefaultConfig {
+		line += " --config " + g.Config
+	}
+	cfg, _ := config.Load(g.Config, g.lookupEnv)
+	if owner := ownerOf(cfg.Warehouse.Dir); os.Geteuid() == 0 && owner != "" && owner != "root" {
+		line = "runuser -u " + owner + " -- " + line
+	}
+	return line
+}
+
+// ownerOf is the user whom a folder, or the nearest one above it that exists, belongs to;
+// empty: unknown.
+func ownerOf(dir string) string {
+	info, err := os.Stat(dir)
+	for err != nil && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		info, err = os.Stat(dir)
+	}
+	if err != nil {
+		return ""
+	}
+	uid, _, _ := durable.Owner(info)
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		return u.Username
+	}
+	return ""
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync"
+	"placementsync/internal/config"
+	"placementsync/internal/durable"
+	"placementsync/internal/sim"
+)
+
+// initiation is a run of init within the test.
+type initiation struct {
+	code           int
+	stdout, stderr bytes.Buffer
+	screen         bytes.Buffer // of the questions
+}
+
+// initWith runs init with answers that somebody types.
+func initWith(t *testing.T, answers string, args ...string) *initiation {
+	t.Helper()
+	var run initiation
+	p := process{stdout: &run.stdout, stderr: &run.stderr, now: time.Now, lookupEnv: func(string) (string, bool) { return "", false },
+		ask: newAsker(strings.NewReader(answers), &run.screen, func() (func(), error) { return func() {}, nil })}
+	run.code = executeArgs(t.Context(), append([]string{"init"}, args...), p)
+	return &run
+}
+
+// smallService is a demo service with a small world.
+func smallService(t *testing.T) (base string) {
+	t.Helper()
+	base, stop, err := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken}).Serve(context.WithoutCancel(t.Context()), "")
+	fatal(t, err)
+	t.Cleanup(func() { _ = stop() })
+	return base
+}
+
+// changedLines are the lines of a file that the example does not have.
+func changedLines(t *testing.T, file string) []string {
+	t.Helper()
+	example := map[string]bool{}
+	for line := range strings.SplitSeq(string(placementsync.ExampleConfig), "\n") {
+		example[line] = true
+	}
+	var changed []string
+	for line := range strings.SplitSeq(read(t, file), "\n") {
+		if !example[line] {
+			line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
+			changed = append(changed, strings.TrimSpace(line))
+		}
+	}
+	return changed
+}
+
+func modeOf(t *testing.T, file string) fs.FileMode {
+	t.Helper()
+	info, err := os.Stat(file)
+	fatal(t, err)
+	return info.Mode()
+}
+
+// TestInitAsksUntilAnAnswerFits types wrong addresses and tokens first.
+func TestInitAsksUntilAnAnswerFits(t *testing.T) {
+	t.Parallel()
+	base, dir := smallService(t), t.TempDir()
+	file, token := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
+	run := initWith(t, "ftp://x\rhttp://api.example.com\r "+base+" \r\rpc demo\rpc_demo\r", "--config", file)
+	if run.code != 0 {
+		t.Fatalf("ended with %d:\n%s", run.code, &run.stderr)
+	}
+	if diff := cmp.Diff([]string{"base_url: " + base, `token: ""`, `token_file: "token"`}, changedLines(t, file)); diff != "" {
+		t.Errorf("the configuration (-want +got):\n%s", diff)
+	}
+	cfg, err := config.Load(file, nil)
+	fatal(t, err)
+	want := config.Default()
+	want.API.BaseURL, want.API.TokenFile, want.Warehouse.Dir = base, token, filepath.Join(dir, "warehouse")
+	if diff := cmp.Diff(want, cfg); diff != "" {
+		t.Errorf("it says (-want +got):\n%s", diff)
+	}
+	if got := read(t, token); got != "pc_demo\n" {
+		t.Errorf("the token is %q", got)
+	}
+	if runtime.GOOS != "windows" && (modeOf(t, token) != 0o600 || modeOf(t, file)&^0o640 != 0) {
+		t.Errorf("the token has the rights %v and the configuration %v", modeOf(t, token), modeOf(t, file))
+	}
+	screen := run.screen.String()
+	for text, times := range map[string]int{"service, such as ": 3, "token (is not shown, and goes into a file of its own): ": 3, base: 1, "pc": 0, "demo": 0} {
+		if got := strings.Count(screen, text); got != times {
+			t.Errorf("the screen shows %q %d times, want %d:\n%s", text, got, times, screen)
+		}
+	}
+	for _, want := range []string{"is not an absolute http or https address", "which --allow-insecure does", "api.token is empty", "api.token contains white space"} {
+		if strings.Count(run.stderr.String(), want) != 1 {
+			t.Errorf("the answers are not refused with %q:\n%s", want, &run.stderr)
+		}
+	}
+	if all := run.stdout.String() + run.stderr.String(); strings.Contains(all, "pc_demo") || strings.Contains(all, "pc demo") {
+		t.Errorf("the token is shown:\n%s", all)
+	}
+}
+
+// TestInitWithoutAnAnswerWritesNothing ends the input at each question.
+func TestInitWithoutAnAnswerWritesNothing(t *testing.T) {
+	t.Parallel()
+	for name, answers := range map[string]string{"at once": "", "after the address": "https://api.example.com\r", "by Ctrl-C": "https://api.example.com\rpc_\x03"} {
+		dir := filepath.Join(t.TempDir(), "etc")
+		run := initWith(t, answers, "--config", filepath.Join(dir, "config.yaml"))
+		if run.code != 130 || !strings.Contains(run.stderr.String(), "no answer was given: nothing was written") {
+			t.Errorf("%s: ended with %d: %s", name, run.code, &run.stderr)
+		}
+		if _, err := os.Stat(dir); !os.IsNotExist(err) {
+			t.Errorf("%s: something was written (%v)", name, err)
+		}
+	}
+}
+
+// TestInitFillsInTheExampleOfAPackage holds that a package's example, with its own values
+// and rights, is filled in once, and that the token is for whom the example is for.
+func TestInitFillsInTheExampleOfAPackage(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("modes say nothing about others there")
+	}
+	base, dir := smallService(t), t.TempDir()
+	file, token := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
+	text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "", "api.token_file": token, "warehouse.dir": filepath.Join(dir, "state/warehouse")})
+	fatal(t, err)
+	fatal(t, os.WriteFile(file, append(text, "# added by somebody\n"...), 0o600))
+	const group = 12345
+	if os.Geteuid() == 0 {
+		fatal(t, os.Chown(file, 0, group))
+	}
+	fatal(t, os.Chmod(file, 0o640))
+
+	if run := initWith(t, "pc_demo\r", "--config", file, "--base-url", base); run.code != 0 {
+		t.Fatalf("ended with %d:\n%s", run.code, &run.stderr)
+	}
+	want := []string{"base_url: " + base, `token: ""`, fmt.Sprintf("token_file: %q", token), fmt.Sprintf("dir: %q", filepath.Join(dir, "state/warehouse")), "# added by somebody"}
+	if diff := cmp.Diff(want, changedLines(t, file)); diff != "" {
+		t.Errorf("the configuration (-want +got):\n%s", diff)
+	}
+	for _, name := range []string{file, token} {
+		info, err := os.Stat(name)
+		fatal(t, err)
+		if _, gid, _ := durable.Owner(info); info.Mode() != 0o640 || os.Geteuid() == 0 && gid != group {
+			t.Errorf("%s has the rights %v and the group %d", name, info.Mode(), gid)
+		}
+	}
+	if run := initWith(t, "", "--config", file, "--base-url", base); run.code != 2 || !strings.Contains(run.stderr.String(), "somebody has filled it in") {
+		t.Errorf("a second time ended with %d: %s", run.code, &run.stderr)
+	}
+}
+
+// TestRootIsToldWhoRuns: a run of root would leave files that the user of the service
+// cannot write.
+func TestRootIsToldWhoRuns(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a folder away")
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config.yaml")
+	fatal(t, os.WriteFile(file, []byte("warehouse: {dir: a/b}\n"), 0o600))
+	g := &globals{process: process{lookupEnv: func(string) (string, bool) { return "", false }}}
+	g.Config = file
+	if got, want := g.commandLine("run"), "placementsync run --config "+file; got != want {
+		t.Errorf("in a folder of root: got %s, want %s", got, want)
+	}
+	const daemon = 1 // on every system of this kind
+	fatal(t, os.Mkdir(filepath.Join(dir, "a"), 0o700))
+	fatal(t, os.Chown(filepath.Join(dir, "a"), daemon, daemon))
+	if got, want := g.commandLine("run"), "runuser -u daemon -- placementsync run --config "+file; got != want {
+		t.Errorf("in a folder of another user: got %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,105 @@
+package command
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"placementsync/internal/config"
+	"placementsync/internal/nearest"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// RefuseUnknownNames is the rule of a configuration that the streams and columns that it
+// names exist: a typing error would read nothing, or publish private data.
+func RefuseUnknownNames(c config.Config, refuse func(path string, value any, message string)) {
+	for _, list := range []struct {
+		path     string
+		patterns []string
+	}{{"streams.include", c.Streams.Include}, {"streams.exclude", c.Streams.Exclude}} {
+		for i, pattern := range list.patterns {
+			if hint := UnknownStream(pattern); hint != "" {
+				refuse(fmt.Sprintf("%s[%d]", list.path, i), pattern, "is no stream: "+hint)
+			}
+		}
+	}
+	if len(ChooseStreams(c.Streams.Include, nil)) > 0 && len(ChooseStreams(c.Streams.Include, c.Streams.Exclude)) == 0 {
+		refuse("streams.exclude", nil, "leaves no stream: name fewer, or more in streams.include")
+	}
+	for path, columns := range map[string][]string{"privacy.drop": c.Privacy.Drop, "privacy.hash": c.Privacy.Hash} {
+		for i, name := range columns {
+			if hint := unknownColumn(name); hint != "" {
+				refuse(fmt.Sprintf("%s[%d]", path, i), name, "is not a column: "+hint)
+			}
+		}
+	}
+}
+
+// ChooseStreams applies the patterns of streams.include and streams.exclude.
+func ChooseStreams(include, exclude []string) (chosen []string) {
+	for _, name := range streamNames() {
+		if (len(include) == 0 || FitsPattern(name, include)) && !FitsPattern(name, exclude) {
+			chosen = append(chosen, name)
+		}
+	}
+	return chosen
+}
+
+// UnknownStream says what to use in place of a pattern that no stream fits; empty: one
+// does, or it is no pattern.
+func UnknownStream(pattern string) string {
+	names := streamNames()
+	_, err := path.Match(pattern, "")
+	if err != nil || pattern == "" || slices.ContainsFunc(names, func(name string) bool { return FitsPattern(name, []string{pattern}) }) {
+		return ""
+	}
+	if near := nearest.FindNearest(names, pattern); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "use one of " + strings.Join(names, ", ")
+}
+
+func streamNames() (names []string) {
+	for _, s := range stream.All() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// FitsPattern reports whether a name fits one of several patterns, such as outlet*.
+func FitsPattern(name string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(p, name)
+		return ok && err == nil
+	})
+}
+
+// unknownColumn says what to use in place of a column that no table has; empty: one does,
+// or it does not have the form of a column.
+func unknownColumn(name string) string {
+	table, column, ok := strings.Cut(name, ".")
+	def, known := warehouse.TableDefinition(table)
+	if _, found := def.Column(column); found || !ok {
+		return ""
+	}
+	tables, _, err := warehouse.Definitions()
+	if err != nil {
+		return err.Error()
+	}
+	var names []string
+	for _, other := range slices.Sorted(maps.Keys(tables)) {
+		for _, c := range tables[other].Columns {
+			names = append(names, other+"."+c.Name)
+		}
+	}
+	if near := nearest.FindNearest(names, name); near != "" {
+		return "did you mean " + near + "?"
+	}
+	if known {
+		return "placementsync schema " + table + " lists those of " + table
+	}
+	return "placementsync schema lists all tables"
+}

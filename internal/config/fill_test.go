@@ -1,0 +1,87 @@
+package config_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/config"
+)
+
+// TestFillChangesValuesAlone fills in the example, and compares the lines that differ.
+func TestFillChangesValuesAlone(t *testing.T) {
+	example, err := os.ReadFile("../../config.example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled, err := config.Fill(example, map[string]string{
+		"api.base_url": "https://a.example.com", "api.allow_insecure": "true", "api.token": "", "api.token_file": "my token # $$1",
+		"warehouse.dir": "/var/lib/placementsync/warehouse", "lake.rest.token_file": "${TOKENS}/rest",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := strings.Split(string(example), "\n"), strings.Split(string(filled), "\n")
+	var changed []string
+	for i := range after {
+		if before[i] != after[i] {
+			changed = append(changed, after[i])
+		}
+	}
+	want := []string{
+		"  base_url: https://a.example.com   # plain http is accepted for loopback addresses only",
+		"  allow_insecure: true              # true: plain http to any host; the token is readable on the way",
+		`  token: ""                         # a read_only token is enough`,
+		`  token_file: "my token # $$1"      # instead of token: a file, read again when the service answers 401`,
+		`  dir: "/var/lib/placementsync/warehouse"`,
+		"    token_file: ${TOKENS}/rest      # a file with a bearer token",
+	}
+	if diff := cmp.Diff(want, changed); diff != "" || len(before) != len(after) {
+		t.Errorf("%d lines became %d (-want +got):\n%s", len(before), len(after), diff)
+	}
+	cfg, err := config.Parse("config.yaml", filled, func(name string) (string, bool) { return "/etc", name == "TOKENS" })
+	if err != nil || cfg.API.TokenFile != "my token # $1" || cfg.Lake.REST.TokenFile != "/etc/rest" || !cfg.API.AllowInsecure {
+		t.Errorf("the file says %+v (%v)", cfg.API, err)
+	}
+}
+
+func TestFillWritesWhatIsRead(t *testing.T) {
+	for _, value := range []string{
+		"", "x", "a b", "null", "~", "12", "0x1F", "1e5", "no", "- a", "a: b", "a #b", "#", "'", `"`, `\`, `C:\new`, "${A}", "${A} b", "$$", "https://a.example.com:",
+		"https://a.example.com/x#y", "https://[::1]:8080/v1", "{a}", "[a]", "&a", "*a", "!a", "%a", "@a", "|", ">", "é", "a\tb",
+	} {
+		filled, err := config.Fill(minimal(""), map[string]string{"api.base_url": value})
+		if err != nil {
+			t.Errorf("%q: %v", value, err)
+			continue
+		}
+		cfg, err := config.Parse("f", filled, func(name string) (string, bool) { return "${" + name + "}", !strings.HasSuffix(name, "_FILE") })
+		if want := strings.ReplaceAll(value, "$$", "$"); cfg.API.BaseURL != want {
+			t.Errorf("%q became %q (%v):\n%s", value, cfg.API.BaseURL, err, filled)
+		}
+	}
+}
+
+// TestFillKeepsFormsOfLines fills in lines of other forms than those of the example, or
+// says that it cannot.
+func TestFillKeepsFormsOfLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"api:\n    base_url: 'x'":                         "api:\n    base_url: https://b.example.com",
+		"api:\r\n  base_url: x\t# c\r\n  timeout: 1s\r\n": "api:\r\n  base_url: https://b.example.com # c\r\n  timeout: 1s\r\n",
+		"lake:\n  base_url: y\napi:\n  base_url: x # é\n": "lake:\n  base_url: y\napi:\n  base_url: https://b.example.com # é\n",
+		"api: {base_url: x}\n":                            "",
+		"api:\n  base_url: two words\n":                   "",
+		"api:\n  base_url:\n":                             "",
+		"api:\n  base_url: |\n    x\n":                    "",
+		"api:\n  timeout: 1s\n":                           "",
+		"api: [\n":                                        "",
+		"":                                                "",
+	} {
+		got, err := config.Fill([]byte(text), map[string]string{"api.base_url": "https://b.example.com"})
+		if string(got) != want || (err == nil) != (want != "") {
+			t.Errorf("%q became %q (%v), want %q", text, got, err, want)
+		}
+	}
+}

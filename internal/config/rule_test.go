@@ -1,0 +1,39 @@
+package config_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"placementsync/internal/config"
+)
+
+// TestRulesOfComponentsAreReportedWithTheOthers holds line and value of what a rule
+// refuses, that a value from the environment is shown as it is written, and that a value
+// which could not be read is not refused twice.
+func TestRulesOfComponentsAreReportedWithTheOthers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	const text = "api:\n  base_url: https://api.example.com\n  token: ${PLACEMENTSYNC_TOKEN}\n  page_size: 0\nstreams:\n  include: [orders, odrers, \"${CONCURRENCY}\"]\n  exclude: [\"${UNSET}\"]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := config.Load(file, env, func(c config.Config, refuse func(path string, value any, message string)) {
+		for i, name := range c.Streams.Include {
+			if name != "orders" {
+				refuse(fmt.Sprintf("streams.include[%d]", i), name, "is no stream: use orders")
+			}
+		}
+		refuse("streams.exclude[0]", c.Streams.Exclude[0], "is no stream")
+		refuse("streams.recheck", nil, "does not fit: change it")
+	})
+	want := strings.ReplaceAll(`F:4: api.page_size: 0 is below 1: use 1 to 1000
+F:5: streams.recheck: does not fit: change it
+F:6: streams.include[1]: "odrers" is no stream: use orders
+F:6: streams.include[2]: ${CONCURRENCY} is no stream: use orders
+F:7: streams.exclude[0]: the environment variable UNSET is not set: set it, or write the value here`, "F", file)
+	if err == nil || err.Error() != want {
+		t.Errorf("got:\n%v\nwant:\n%s", err, want)
+	}
+}
