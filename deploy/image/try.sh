@@ -11,8 +11,9 @@ SECONDS=0
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 project=$(cd "$here/../.." && pwd)
-archive=$(realpath "${1:?usage: try.sh ARCHIVE PROGRAM}")
-service_program=$(realpath "${2:?usage: try.sh ARCHIVE PROGRAM}")
+[ $# = 2 ] || { echo "usage: try.sh ARCHIVE PROGRAM, and one archive" >&2; exit 2; }
+archive=$(realpath "$1")
+service_program=$(realpath "$2")
 
 missing=
 for tool in skopeo unshare setpriv ip curl tar; do
