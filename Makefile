@@ -112,6 +112,21 @@ fuzz: ## run each fuzz target for FUZZTIME (10m), one after the other, and note 
 		go test -run 'TestFuzzTargets/$(TARGETS)' -v -timeout 0 ./internal/torture ; \
 	status=$$?; go test -run TestReliabilityPage ./internal/torture -update && exit $$status
 
+# Linked statically with the C and C++ libraries of the compiler (Debian: libc6-dev), for
+# an image that has no others. Names are looked up by Go alone, and time zones are within
+# the program. The lake is a program of its own, and not in the image.
+STATIC := bin/placementsync-static
+IMAGE = dist/placementsync-$(VERSION)-oci.tar
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+
+.PHONY: image
+image: ## write the container image, dist/placementsync-VERSION-oci.tar (deploy/image/try.sh tries it)
+	go build -trimpath -buildvcs=false -tags $(TAGS),netgo,osusergo -o $(STATIC) \
+		-ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -linkmode external -extldflags -static' ./cmd/sync
+	install -d $(dir $(IMAGE))
+	go run -C deploy/image . -binary '$(abspath $(STATIC))' -o '$(abspath $(IMAGE))' \
+		-version '$(VERSION)' -revision '$(COMMIT)' -created '$(SOURCE_DATE_EPOCH)'
+
 # Names of folders below PREFIX, as packagers know them.
 BINDIR = $(DESTDIR)$(PREFIX)/bin
 SHAREDIR = $(DESTDIR)$(PREFIX)/share

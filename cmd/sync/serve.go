@@ -29,7 +29,8 @@ import (
 )
 
 func serveCommand(g *globals) *cobra.Command {
-	return &cobra.Command{
+	var probe string
+	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run nights by the schedule, with status page, metrics and health",
 		Long: "Run nights by the schedule of the configuration, one at a time, until it is stopped.\n\n" +
@@ -37,8 +38,16 @@ func serveCommand(g *globals) *cobra.Command {
 			"night that is still reading stops, and the next one resumes it. A second signal ends it at\n" +
 			"once. SIGHUP reads the configuration again; if it has errors, the old one stays in force.",
 		Args: cobra.NoArgs,
-		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), g) }),
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("probe") {
+				return probeDaemon(cmd.Context(), g, probe)
+			}
+			return runServe(cmd.Context(), g)
+		}),
 	}
+	cmd.Flags().StringVar(&probe, "probe", "", "ask the daemon that runs with this configuration for its `health` or ready (what /healthz and /readyz say), and end with 0 or 1")
+	completeFlag(cmd, "probe", cobra.FixedCompletions([]cobra.Completion{daemon.ProbeHealth, daemon.ProbeReady}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
 }
 
 // service is what serve needs from start to end.

@@ -55,14 +55,12 @@ func exportToBucket(ctx context.Context, g *globals, db *query.DB, address strin
 	if err != nil {
 		return m, err
 	}
-	const tempPrefix = "placementsync-export-"
-	durable.RemoveDead(os.TempDir(), tempPrefix)
-	temp, err := os.MkdirTemp("", durable.ProcessPrefix(tempPrefix)+"*")
+	temp, err := durable.MakeScratch("", "placementsync-export-")
 	if err != nil {
 		return m, fmt.Errorf("make a temporary folder for the export (TMPDIR names another place): %w", err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	dir := filepath.Join(temp, "files")
+	defer func() { err = errors.Join(err, temp.Remove()) }()
+	dir := filepath.Join(temp.Dir, "files")
 	if m, err = db.Export(ctx, dir, e); err != nil {
 		return m, err
 	}

@@ -15,13 +15,13 @@ import (
 // Temporary files and folders have the number of their process in their name, so
 // that the next process can remove what a killed one left.
 
-// ProcessPrefix is a prefix followed by the number of this process.
-func ProcessPrefix(prefix string) string { return prefix + strconv.Itoa(os.Getpid()) + "." }
+// processPrefix is a prefix followed by the number of this process.
+func processPrefix(prefix string) string { return prefix + strconv.Itoa(os.Getpid()) + "." }
 
-// RemoveDead removes from a folder what begins with a prefix and the number of a
-// process that no longer exists, see ProcessPrefix. What cannot be removed, since
+// removeDead removes from a folder what begins with a prefix and the number of a
+// process that no longer exists, see processPrefix. What cannot be removed, since
 // it is another user's, stays.
-func RemoveDead(dir, prefix string) {
+func removeDead(dir, prefix string) {
 	entries, err := os.ReadDir(cmp.Or(dir, "."))
 	if err != nil {
 		return // the caller's own work in the folder fails and says why
@@ -58,9 +58,9 @@ func CreateTemp(path string, mode fs.FileMode) (f *os.File, err error) {
 // killed processes left of the same path is removed.
 func nameTemp(path string, create func(name string) error) error {
 	dir, prefix := filepath.Dir(path), "."+filepath.Base(path)+"."
-	RemoveDead(dir, prefix)
+	removeDead(dir, prefix)
 	for {
-		name := ProcessPrefix(prefix) + strconv.FormatUint(uint64(rand.Uint32()), 10)
+		name := processPrefix(prefix) + strconv.FormatUint(uint64(rand.Uint32()), 10)
 		if err := create(filepath.Join(dir, name)); !errors.Is(err, fs.ErrExist) {
 			return err
 		}

@@ -57,7 +57,7 @@ type DB struct {
 	pool     *sql.DB
 	conn     *sql.Conn
 	opts     Options
-	spill    string
+	spill    *durable.Scratch
 	asOf     *Snapshot
 	sessions []*DB
 	// planner finds what stands behind an answer; nil: no catalog is attached.
@@ -103,7 +103,7 @@ func (db *DB) Close() error {
 	if db.planner != nil {
 		err = db.planner.conn.Close()
 	}
-	return errors.Join(err, closeSessions(db), db.conn.Close(), db.pool.Close(), os.RemoveAll(db.spill))
+	return errors.Join(err, closeSessions(db), db.conn.Close(), db.pool.Close(), db.spill.Remove())
 }
 
 // spillPrefix begins the names of folders for what does not fit into memory.
@@ -112,8 +112,7 @@ const spillPrefix = "placementsync-query-"
 // startInstance makes an empty instance in memory with a single connection: settings
 // such as USE belong to a connection, and a second one would lack them.
 func startInstance(ctx context.Context, opts Options) (*DB, error) {
-	durable.RemoveDead(os.TempDir(), spillPrefix)
-	spill, err := os.MkdirTemp("", durable.ProcessPrefix(spillPrefix)+"*")
+	spill, err := durable.MakeScratch("", spillPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +121,7 @@ func startInstance(ctx context.Context, opts Options) (*DB, error) {
 		"autoload_known_extensions":    {"false"},
 		"allow_community_extensions":   {"false"},
 		"allow_persistent_secrets":     {"false"},
-		"temp_directory":               {spill},
+		"temp_directory":               {spill.Dir},
 	}
 	if opts.MemoryLimit != "" {
 		s.Set("memory_limit", opts.MemoryLimit)
@@ -135,11 +134,11 @@ func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	}
 	pool, err := sql.Open("duckdb", ":memory:?"+s.Encode())
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(spill))
+		return nil, errors.Join(err, spill.Remove())
 	}
 	conn, err := pool.Conn(ctx)
 	if err != nil {
-		return nil, errors.Join(err, pool.Close(), os.RemoveAll(spill))
+		return nil, errors.Join(err, pool.Close(), spill.Remove())
 	}
 	return &DB{pool: pool, conn: conn, opts: opts, spill: spill}, nil
 }

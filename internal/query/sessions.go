@@ -60,7 +60,7 @@ func Derive(ctx context.Context, db *DB, statements ...string) error {
 // SendParquet writes the answer of a query to w as one Parquet file, which first grows
 // in the private folder for temporary files. It returns the number of rows.
 func SendParquet(ctx context.Context, db *DB, q Query, values map[string]string, w io.Writer) (rows int64, err error) {
-	dir, err := os.MkdirTemp(db.spill, "parquet-")
+	dir, err := os.MkdirTemp(db.spill.Dir, "parquet-")
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}

@@ -31,7 +31,7 @@ type Instance struct {
 	DB          *sql.DB
 	memoryLimit string
 	// scratch is a folder of this instance alone, if it has one.
-	scratch string
+	scratch *durable.Scratch
 }
 
 // scratchPrefix begins the names of folders for what does not fit into memory. They are
@@ -42,20 +42,20 @@ const scratchPrefix = ".sealed."
 // removes. Whoever may only read the warehouse has it among the temporary files.
 func (e *engine) openMemory(ctx context.Context, folder *Folder) (*Instance, error) {
 	state := folder.path(stateDir)
-	durable.RemoveDead(state, scratchPrefix)
-	scratch, err := "", os.MkdirAll(state, privateDir)
+	var scratch *durable.Scratch
+	err := os.MkdirAll(state, privateDir)
 	if err == nil {
-		scratch, err = os.MkdirTemp(state, durable.ProcessPrefix(scratchPrefix))
+		scratch, err = durable.MakeScratch(state, scratchPrefix)
 	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		scratch, err = os.MkdirTemp("", "placementsync"+durable.ProcessPrefix(scratchPrefix))
+		scratch, err = durable.MakeScratch("", "placementsync"+scratchPrefix)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for what does not fit into memory: %w", err)
 	}
-	in, err := e.open(ctx, "", scratch)
+	in, err := e.open(ctx, "", scratch.Dir)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(scratch))
+		return nil, errors.Join(err, scratch.Remove())
 	}
 	in.scratch = scratch
 	return in, nil
@@ -181,8 +181,8 @@ func statementHead(statement string) string {
 // files.
 func (in *Instance) Close() error {
 	err := errors.Join(in.DB.Close(), in.connector.Close())
-	if in.scratch != "" {
-		err = errors.Join(err, os.RemoveAll(in.scratch))
+	if in.scratch != nil {
+		err = errors.Join(err, in.scratch.Remove())
 	}
 	return err
 }

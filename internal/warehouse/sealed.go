@@ -40,7 +40,7 @@ func (w *Warehouse) OpenSealed(ctx context.Context, run string) (_ *SealedVersio
 	if err != nil {
 		return nil, fmt.Errorf("open version %s: %w", run, err)
 	}
-	s := &SealedVersion{Instance: in, Manifest: m, Dir: w.Folder.VersionPath(run), Scratch: in.scratch}
+	s := &SealedVersion{Instance: in, Manifest: m, Dir: w.Folder.VersionPath(run), Scratch: in.scratch.Dir}
 	if err = s.attachSealed(ctx, w.Folder.VersionCatalog(run)); err == nil {
 		s.columns, err = readColumns(ctx, s.Instance, "sealed")
 	}

@@ -1,0 +1,461 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"placementsync/internal/config"
+	"placementsync/internal/daemon"
+	"placementsync/internal/ledger"
+)
+
+const (
+	programInImage = "/placementsync"
+	imageSource    = "../../deploy/image/"
+	composeFile    = "../../deploy/compose.yaml"
+)
+
+// manifest is what these tests look at in a file for Kubernetes.
+type manifest struct {
+	Kind     string
+	Metadata struct{ Name string }
+	Data     map[string]string
+	Secrets  map[string]string `yaml:"stringData"`
+	Spec     struct {
+		Template pod
+		Job      struct{ Spec struct{ Template pod } } `yaml:"jobTemplate"`
+	}
+}
+
+type pod struct {
+	Spec struct {
+		Security struct {
+			User    int  `yaml:"runAsUser"`
+			Group   int  `yaml:"runAsGroup"`
+			NonRoot bool `yaml:"runAsNonRoot"`
+		} `yaml:"securityContext"`
+		Containers []container
+		Volumes    []struct {
+			Name      string
+			ConfigMap struct{ Name string } `yaml:"configMap"`
+			Secret    struct {
+				Name string `yaml:"secretName"`
+			}
+			Claim struct {
+				Name string `yaml:"claimName"`
+			} `yaml:"persistentVolumeClaim"`
+		}
+	}
+}
+
+type container struct {
+	Image     string
+	Args      []string
+	Env       []struct{ Name, Value string }
+	Ports     []port
+	Startup   probe `yaml:"startupProbe"`
+	Liveness  probe `yaml:"livenessProbe"`
+	Readiness probe `yaml:"readinessProbe"`
+	Mounts    []struct {
+		Name string
+		Path string `yaml:"mountPath"`
+	} `yaml:"volumeMounts"`
+}
+
+type port struct {
+	Name   string
+	Number int `yaml:"containerPort"`
+}
+
+type probe struct {
+	HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
+	Exec    struct{ Command []string }
+}
+
+// documents reads the parts of a YAML file.
+func documents[T any](t *testing.T, file string) []T {
+	t.Helper()
+	var all []T
+	decoder := yaml.NewDecoder(strings.NewReader(read(t, file)))
+	for {
+		var one T
+		switch err := decoder.Decode(&one); {
+		case errors.Is(err, io.EOF):
+			return all
+		case err != nil:
+			t.Fatalf("%s: %v", file, err)
+		}
+		all = append(all, one)
+	}
+}
+
+// kubernetes are all parts of all files for it, by file.
+func kubernetes[T any](t *testing.T) map[string][]T {
+	t.Helper()
+	files, err := filepath.Glob("../../deploy/kubernetes/*.yaml")
+	if err != nil || len(files) < 4 {
+		t.Fatalf("found %v, %v", files, err)
+	}
+	all := map[string][]T{}
+	for _, file := range files {
+		all[file] = documents[T](t, file)
+	}
+	return all
+}
+
+// TestContainerFilesFitTheirSchemas compares them with deploy/schemas.
+func TestContainerFilesFitTheirSchemas(t *testing.T) {
+	t.Parallel()
+	check := func(file, schema string, part map[string]any) {
+		t.Helper()
+		// Numbers as JSON has them.
+		text, err := json.Marshal(part)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		var instance any
+		if err := json.Unmarshal(text, &instance); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		var s jsonschema.Schema
+		if err := json.Unmarshal([]byte(read(t, "../../deploy/schemas/"+schema+".json")), &s); err != nil {
+			t.Fatalf("schema of %s: %v", schema, err)
+		}
+		resolved, err := s.Resolve(nil)
+		if err != nil {
+			t.Fatalf("schema of %s: %v", schema, err)
+		}
+		if err := resolved.Validate(instance); err != nil {
+			t.Errorf("%s: %s: %v", file, schema, err)
+		}
+	}
+	for file, parts := range kubernetes[map[string]any](t) {
+		for _, part := range parts {
+			check(file, strings.ToLower(part["kind"].(string)), part)
+		}
+	}
+	check(composeFile, "compose", documents[map[string]any](t, composeFile)[0])
+}
+
+// isServed reports whether a probe may ask for a path.
+func isServed(t *testing.T, path string) bool {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	newProbedDaemon("").Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://10.0.0.7:8080"+path, nil))
+	return answer.Code != http.StatusNotFound && answer.Code != http.StatusMisdirectedRequest
+}
+
+// newProbedDaemon is one without any night.
+func newProbedDaemon(token string) *daemon.Daemon {
+	return daemon.New(daemon.Config{Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Ledger:   func() ([]ledger.Run, error) { return nil, nil },
+		Progress: func() (ledger.Progress, bool) { return ledger.Progress{}, false }}, daemon.Settings{AuthToken: token})
+}
+
+// readCommand holds that a command line of a container exists, and returns the file that
+// its --config names.
+func readCommand(t *testing.T, file string, args []string) (name, configFile string) {
+	t.Helper()
+	g := &globals{}
+	root := newRoot(g)
+	cmd, rest, err := root.Find(args)
+	if err == nil {
+		err = cmd.ParseFlags(rest)
+	}
+	if err != nil {
+		t.Errorf("%s calls %q: %v", file, args, err)
+		return "", ""
+	}
+	if probe := cmd.Flags().Lookup("probe"); probe != nil && probe.Changed &&
+		!slices.Contains([]string{daemon.ProbeHealth, daemon.ProbeReady}, probe.Value.String()) {
+		t.Errorf("%s probes %q, which is no question", file, probe.Value)
+	}
+	return cmd.Name(), g.Config
+}
+
+// parseConfig reads a configuration as a container would, whose files of secrets are
+// those of a test.
+func parseConfig(t *testing.T, file, text string, env map[string]string) config.Config {
+	t.Helper()
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("s3cret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Parse("/etc/placementsync/config.yaml", []byte(text), func(name string) (string, bool) {
+		value, ok := env[name]
+		if ok && strings.HasSuffix(name, "AUTH_TOKEN_FILE") {
+			value = secret
+		}
+		return value, ok
+	})
+	if err != nil {
+		t.Errorf("%s: %v", file, err)
+	}
+	return cfg
+}
+
+// imageUser is the number of the user of the image.
+func imageUser(t *testing.T) int {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^const user = (\d+)$`).FindStringSubmatch(read(t, imageSource+"layers.go"))
+	if found == nil {
+		t.Fatal("the image names no user")
+	}
+	n, err := strconv.Atoi(found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// newestRelease is the version that CHANGELOG.md has last; empty: none was made yet.
+func newestRelease(t *testing.T) string {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^## \[?(\d+\.\d+\.\d+)`).FindStringSubmatch(read(t, "../../CHANGELOG.md"))
+	if found == nil {
+		return ""
+	}
+	return found[1]
+}
+
+// TestKubernetesRunsWhatExists holds that commands, flags, keys, ports, paths, secrets
+// and volumes of the files for Kubernetes exist in the program and in one another.
+func TestKubernetesRunsWhatExists(t *testing.T) {
+	t.Parallel()
+	configs, secrets, claims := map[string]map[string]string{}, map[string]map[string]string{}, map[string]bool{}
+	for _, parts := range kubernetes[manifest](t) {
+		for _, m := range parts {
+			switch m.Kind {
+			case "ConfigMap":
+				configs[m.Metadata.Name] = m.Data
+			case "Secret":
+				secrets[m.Metadata.Name] = m.Secrets
+			case "PersistentVolumeClaim":
+				claims[m.Metadata.Name] = true
+			}
+		}
+	}
+	commands := map[string]int{}
+	for file, parts := range kubernetes[manifest](t) {
+		for _, m := range parts {
+			template := m.Spec.Template
+			if m.Kind == "CronJob" {
+				template = m.Spec.Job.Spec.Template
+			}
+			for _, c := range template.Spec.Containers {
+				p := kubernetesPod{t: t, file: file + " " + m.Metadata.Name, pod: template, container: c, configs: configs, secrets: secrets, claims: claims}
+				commands[p.check()]++
+			}
+		}
+	}
+	for _, name := range []string{"serve", "run", "prune"} {
+		if commands[name] != 1 {
+			t.Errorf("%d containers run %s, want one", commands[name], name)
+		}
+	}
+}
+
+// kubernetesPod is a container with what its pod may use.
+type kubernetesPod struct {
+	t         *testing.T
+	file      string
+	pod       pod
+	container container
+	configs   map[string]map[string]string
+	secrets   map[string]map[string]string
+	claims    map[string]bool
+}
+
+// check returns the name of the command.
+func (p kubernetesPod) check() string {
+	t, security := p.t, p.pod.Spec.Security
+	if user := imageUser(t); security.User != user || security.Group != user || !security.NonRoot {
+		t.Errorf("%s runs as %d:%d, and the user of the image is %d", p.file, security.User, security.Group, user)
+	}
+	if version := newestRelease(t); version != "" && !strings.HasSuffix(p.container.Image, "placementsync:"+version) {
+		t.Errorf("%s runs %s, and the newest release is %s", p.file, p.container.Image, version)
+	}
+	name, configFile := readCommand(t, p.file, p.container.Args)
+	text, ok := p.readMounted(configFile)
+	if !ok {
+		t.Errorf("%s: --config %s is in no ConfigMap", p.file, configFile)
+		return name
+	}
+	env := map[string]string{}
+	for _, e := range p.container.Env {
+		env[e.Name] = e.Value
+		if _, ok := p.readMounted(e.Value); !ok && strings.HasSuffix(e.Name, "_FILE") {
+			t.Errorf("%s: %s=%s is in no Secret", p.file, e.Name, e.Value)
+		}
+	}
+	cfg := parseConfig(t, p.file, text, env)
+	if _, ok := p.readMounted(cfg.API.TokenFile); !ok && name != "prune" {
+		t.Errorf("%s: api.token_file %s is in no Secret", p.file, cfg.API.TokenFile)
+	}
+	if _, ok := p.mountOf(cfg.Warehouse.Dir); !ok {
+		t.Errorf("%s: warehouse.dir %s is on no volume", p.file, cfg.Warehouse.Dir)
+	}
+	for _, probe := range []probe{p.container.Startup, p.container.Liveness, p.container.Readiness} {
+		p.checkProbe(probe, cfg)
+	}
+	return name
+}
+
+func (p kubernetesPod) checkProbe(probe probe, cfg config.Config) {
+	_, listened, err := net.SplitHostPort(cfg.Serve.Listen)
+	if err != nil {
+		p.t.Errorf("%s: %v", p.file, err)
+	}
+	if get := probe.HTTPGet; get.Path != "" {
+		if !isServed(p.t, get.Path) {
+			p.t.Errorf("%s asks for %s, which is not served", p.file, get.Path)
+		}
+		at := slices.IndexFunc(p.container.Ports, func(port port) bool { return port.Name == get.Port })
+		if at < 0 || strconv.Itoa(p.container.Ports[at].Number) != listened {
+			p.t.Errorf("%s asks port %q, and serve.listen is %s", p.file, get.Port, cfg.Serve.Listen)
+		}
+	}
+	if command := probe.Exec.Command; len(command) > 0 {
+		if command[0] != programInImage {
+			p.t.Errorf("%s runs %s, which is not in the image", p.file, command[0])
+		}
+		_, configFile := readCommand(p.t, p.file, command[1:])
+		if _, ok := p.readMounted(configFile); !ok {
+			p.t.Errorf("%s: --config %s of a probe is in no ConfigMap", p.file, configFile)
+		}
+	}
+}
+
+// mountOf is the volume on which a path is, and the path there.
+func (p kubernetesPod) mountOf(file string) (inside string, ok bool) {
+	for _, mount := range p.container.Mounts {
+		rest, below := strings.CutPrefix(file+"/", mount.Path+"/")
+		for _, volume := range p.pod.Spec.Volumes {
+			if below && volume.Name == mount.Name {
+				claim := volume.Claim.Name
+				return path.Clean(rest), claim == "" || p.claims[claim]
+			}
+		}
+	}
+	return "", false
+}
+
+// readMounted is a file of a ConfigMap or a Secret.
+func (p kubernetesPod) readMounted(file string) (text string, ok bool) {
+	inside, _ := p.mountOf(file)
+	for _, mount := range p.container.Mounts {
+		if mount.Path != path.Dir(file) {
+			continue
+		}
+		for _, volume := range p.pod.Spec.Volumes {
+			if volume.Name == mount.Name {
+				if text, ok = p.configs[volume.ConfigMap.Name][inside]; !ok {
+					text, ok = p.secrets[volume.Secret.Name][inside]
+				}
+			}
+		}
+	}
+	return text, ok
+}
+
+// TestComposeRunsWhatExists does the same for Docker Compose, which uses the
+// configuration in the image.
+func TestComposeRunsWhatExists(t *testing.T) {
+	t.Parallel()
+	type service struct {
+		Environment map[string]string
+		Secrets     []string
+		Volumes     []string
+		Ports       []string
+		Healthcheck struct{ Test []string }
+	}
+	file := documents[struct {
+		Services map[string]service
+		Secrets  map[string]any
+		Volumes  map[string]any
+	}](t, composeFile)[0]
+	s, ok := file.Services["serve"]
+	if !ok || len(file.Services) != 1 {
+		t.Fatalf("the services are %v", file.Services)
+	}
+	env := map[string]string{"PLACEMENTSYNC_BASE_URL": "https://api.example.com"}
+	if len(s.Environment) != 1 || s.Environment["PLACEMENTSYNC_BASE_URL"] == "" {
+		t.Errorf("the environment is %v", s.Environment)
+	}
+	// What the image sets.
+	var expected []string
+	for _, pair := range regexp.MustCompile(`"(PLACEMENTSYNC_\w+_FILE)=/run/secrets/(\w+)"`).FindAllStringSubmatch(read(t, imageSource+"image.go"), -1) {
+		env[pair[1]] = "/run/secrets/" + pair[2]
+		expected = append(expected, pair[2])
+		if _, ok := file.Secrets[pair[2]]; !ok {
+			t.Errorf("the secret %s is defined nowhere", pair[2])
+		}
+	}
+	if len(expected) != 2 || !slices.Equal(s.Secrets, expected) {
+		t.Errorf("the secrets are %v, the image expects %v", s.Secrets, expected)
+	}
+	cfg := parseConfig(t, "deploy/image/config.yaml", read(t, imageSource+"config.yaml"), env)
+	_, port, _ := net.SplitHostPort(cfg.Serve.Listen)
+	if len(s.Ports) != 1 || !strings.HasSuffix(s.Ports[0], ":"+port) {
+		t.Errorf("the ports are %v, and serve.listen is %s", s.Ports, cfg.Serve.Listen)
+	}
+	if !slices.Contains(s.Volumes, "warehouse:"+cfg.Warehouse.Dir) {
+		t.Errorf("the volumes are %v, and warehouse.dir is %s", s.Volumes, cfg.Warehouse.Dir)
+	}
+	if test := s.Healthcheck.Test; len(test) < 3 || test[0] != "CMD" || test[1] != programInImage {
+		t.Errorf("the health check is %v", test)
+	} else if name, _ := readCommand(t, composeFile, test[2:]); name != "serve" {
+		t.Errorf("the health check runs %s", name)
+	}
+}
+
+// TestServeIsProbed through the command line, with a configuration that may lack all
+// else.
+func TestServeIsProbed(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(newProbedDaemon("opensesame").Handler())
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	text := "serve: {listen: '" + server.Listener.Addr().String() + "', auth_token: opensesame}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		question string
+		code     int
+		stdout   string
+		stderr   string
+	}{
+		{"health", 0, "ok\n", ""},
+		{"ready", 1, "", "answers 503: not ready: no night has succeeded yet"},
+		{"wealth", 2, "", `--probe is "wealth": use health or ready`},
+		{"", 2, "", `--probe is "": use health or ready`},
+	} {
+		var stdout, stderr bytes.Buffer
+		p := process{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, now: time.Now,
+			lookupEnv: func(string) (string, bool) { return "", false }}
+		code := executeArgs(t.Context(), []string{"serve", "--config", file, "--probe", c.question}, p)
+		if code != c.code || stdout.String() != c.stdout || !strings.Contains(stderr.String(), c.stderr) {
+			t.Errorf("serve --probe %q ends with %d, %q, %q, want %d, %q, %q", c.question, code, &stdout, &stderr, c.code, c.stdout, c.stderr)
+		}
+	}
+}

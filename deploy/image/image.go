@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+const (
+	program    = "/placementsync"
+	configFile = "/etc/placementsync/config.yaml"
+)
+
+// sizes are those of the layers, in bytes.
+type sizes struct{ unpacked, packed int64 }
+
+// buildImage packs two layers: what changes seldom, and the program.
+func buildImage(o options) (v1.Image, sizes, error) {
+	var all sizes
+	content, arch, err := readProgram(o.binary)
+	if err != nil {
+		return nil, all, err
+	}
+	system, err := systemEntries(o)
+	if err != nil {
+		return nil, all, err
+	}
+	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	for _, part := range []struct {
+		comment string
+		entries []entry
+	}{
+		{"users, root certificates, the configuration of containers, licenses", system},
+		{"placementsync " + o.version, []entry{{program[1:], 0o755, 0, content}}},
+	} {
+		layer, unpacked, err := newLayer(part.entries, o.created)
+		if err != nil {
+			return nil, all, fmt.Errorf("pack %s: %w", part.comment, err)
+		}
+		packed, err := layer.Size()
+		if err != nil {
+			return nil, all, err
+		}
+		all.unpacked, all.packed = all.unpacked+int64(unpacked), all.packed+packed
+		history := v1.History{Created: v1.Time{Time: o.created}, CreatedBy: "make image", Comment: part.comment}
+		if img, err = mutate.Append(img, mutate.Addendum{Layer: layer, History: history}); err != nil {
+			return nil, all, err
+		}
+	}
+	if img, err = configure(img, o, arch); err != nil {
+		return nil, all, err
+	}
+	return img, all, nil
+}
+
+// configure says how the image is run.
+func configure(img v1.Image, o options, arch string) (v1.Image, error) {
+	known, err := img.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	file := known.DeepCopy()
+	file.OS, file.Architecture, file.Created = "linux", arch, v1.Time{Time: o.created}
+	labels := map[string]string{
+		"org.opencontainers.image.title":       "placementsync",
+		"org.opencontainers.image.description": "Nightly sync of a media placement marketplace into DuckDB and Parquet",
+		"org.opencontainers.image.version":     o.version,
+		"org.opencontainers.image.created":     o.created.Format(time.RFC3339),
+		"org.opencontainers.image.licenses":    "Apache-2.0",
+	}
+	if o.revision != "" {
+		labels["org.opencontainers.image.revision"] = o.revision
+	}
+	file.Config = v1.Config{
+		User:       fmt.Sprintf("%d:%[1]d", user),
+		WorkingDir: "/warehouse",
+		Volumes:    map[string]struct{}{"/warehouse": {}},
+		Entrypoint: []string{program},
+		Cmd:        []string{"serve", "--config", configFile},
+		// Files, since whoever may look at a container sees its environment.
+		Env: []string{
+			"PLACEMENTSYNC_TOKEN_FILE=/run/secrets/placementsync_token",
+			"PLACEMENTSYNC_AUTH_TOKEN_FILE=/run/secrets/placementsync_auth_token",
+		},
+		ExposedPorts: map[string]struct{}{"8080/tcp": {}},
+		StopSignal:   "SIGTERM",
+		Labels:       labels,
+		// Docker reads it here too, although the format of OCI has no such field.
+		Healthcheck: &v1.HealthConfig{
+			Test:     []string{"CMD", program, "serve", "--probe", "health", "--config", configFile},
+			Interval: 30 * time.Second, Timeout: 5 * time.Second, StartPeriod: 30 * time.Second, Retries: 3,
+		},
+	}
+	img, err = mutate.ConfigFile(img, file)
+	if err != nil {
+		return nil, err
+	}
+	return mutate.Annotations(img, labels).(v1.Image), nil
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"debug/elf"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"golang.org/x/crypto/x509roots/fallback/bundle"
+)
+
+// user is the number of the user and of the group that the program runs as. It is not
+// that of any user of a usual machine, and fits the range of user namespaces.
+const user = 65532
+
+// Names of users are for people who look at a process or a file; the image is run by
+// number, since Kubernetes can tell only then that it is not root.
+const (
+	passwd = "root:x:0:0:root:/:/sbin/nologin\nplacementsync:x:65532:65532:placementsync:/warehouse:/sbin/nologin\n"
+	group  = "root:x:0:\nplacementsync:x:65532:\n"
+)
+
+// entry is a file of a layer, or a folder if its name ends with a slash.
+type entry struct {
+	name    string
+	mode    int64
+	owner   int
+	content []byte
+}
+
+// systemEntries are what a program finds on any machine, and no more. Time zones are
+// within the program.
+func systemEntries(o options) ([]entry, error) {
+	config, err := os.ReadFile(filepath.Join(o.root, "deploy", "image", "config.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	license, err := os.ReadFile(filepath.Join(o.root, "LICENSE"))
+	if err != nil {
+		return nil, err
+	}
+	others, err := os.ReadFile(filepath.Join(o.root, "docs", "licenses.md"))
+	if err != nil {
+		return nil, err
+	}
+	roots, err := rootCertificates()
+	if err != nil {
+		return nil, err
+	}
+	return []entry{
+		{"etc/", 0o755, 0, nil},
+		{"etc/group", 0o644, 0, []byte(group)},
+		{"etc/passwd", 0o644, 0, []byte(passwd)},
+		{"etc/placementsync/", 0o755, 0, nil},
+		{"etc/placementsync/config.yaml", 0o644, 0, config},
+		{"etc/ssl/", 0o755, 0, nil},
+		{"etc/ssl/certs/", 0o755, 0, nil},
+		{"etc/ssl/certs/ca-certificates.crt", 0o644, 0, roots},
+		{"tmp/", 0o1777, 0, nil},
+		{"usr/", 0o755, 0, nil},
+		{"usr/share/", 0o755, 0, nil},
+		{"usr/share/doc/", 0o755, 0, nil},
+		{"usr/share/doc/placementsync/", 0o755, 0, nil},
+		{"usr/share/doc/placementsync/LICENSE", 0o644, 0, license},
+		{"usr/share/doc/placementsync/licenses.md", 0o644, 0, others},
+		{"warehouse/", 0o750, user, nil},
+	}, nil
+}
+
+// rootCertificates are those of Mozilla as the Go project publishes them: pinned by
+// go.sum, where the file of a machine is whatever was installed there. Roots that
+// Mozilla trusts up to a date only are not among them: a file of certificates cannot
+// say so, and what they signed before has expired since.
+func rootCertificates() ([]byte, error) {
+	var b bytes.Buffer
+	for root := range bundle.Roots() {
+		if root.Constraint != nil {
+			continue
+		}
+		if err := pem.Encode(&b, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}); err != nil {
+			return nil, err
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// newLayer packs entries, all of one time.
+func newLayer(entries []entry, created time.Time) (v1.Layer, int, error) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, e := range entries {
+		h := tar.Header{Typeflag: tar.TypeReg, Name: e.name, Mode: e.mode, Uid: e.owner, Gid: e.owner,
+			Size: int64(len(e.content)), ModTime: created, Format: tar.FormatUSTAR}
+		if e.name[len(e.name)-1] == '/' {
+			h.Typeflag = tar.TypeDir
+		}
+		if err := w.WriteHeader(&h); err != nil {
+			return nil, 0, err
+		}
+		if _, err := w.Write(e.content); err != nil {
+			return nil, 0, err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, 0, err
+	}
+	data := b.Bytes()
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
+		tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithCompressedCaching, tarball.WithMediaType(types.OCILayer))
+	return layer, len(data), err
+}
+
+// readProgram reads a program that needs no other file to run, and names the
+// architecture it is for.
+func readProgram(path string) (content []byte, arch string, err error) {
+	if content, err = os.ReadFile(path); err != nil {
+		return nil, "", err
+	}
+	f, err := elf.NewFile(bytes.NewReader(content))
+	if err != nil {
+		return nil, "", fmt.Errorf("read %s: %w", path, err)
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return nil, "", fmt.Errorf("%s needs a dynamic linker, which the image does not have: link it statically", path)
+		}
+	}
+	if libraries, err := f.ImportedLibraries(); err == nil && len(libraries) > 0 {
+		return nil, "", fmt.Errorf("%s needs %v, which the image does not have: link it statically", path, libraries)
+	}
+	switch f.Machine {
+	case elf.EM_X86_64:
+		return content, "amd64", nil
+	case elf.EM_AARCH64:
+		return content, "arm64", nil
+	}
+	return nil, "", errors.New(path + " is for " + f.Machine.String() + ", which has no name here: add it")
+}

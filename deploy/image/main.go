@@ -1,0 +1,60 @@
+// Command image writes the container image of placementsync as one file, without a
+// daemon, a base image or a shell: a static program, root certificates, a user and two
+// folders. The file is an archive of the OCI image layout, which docker load, podman
+// load and skopeo copy read. The same input gives the same bytes.
+//
+// It is a module of its own, so that the program does not depend on what packs it.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// options are what an image is made of.
+type options struct {
+	binary, root, out string // files, and the folder of the project
+	version, revision string
+	created           time.Time
+}
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "image: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, stdout io.Writer) error {
+	var o options
+	flags := flag.NewFlagSet("image", flag.ContinueOnError)
+	flags.StringVar(&o.binary, "binary", "", "the static program")
+	flags.StringVar(&o.root, "root", filepath.Join("..", ".."), "the folder of the project")
+	flags.StringVar(&o.out, "o", "", "the archive to write")
+	flags.StringVar(&o.version, "version", "dev", "version, which is also the tag")
+	flags.StringVar(&o.revision, "revision", "", "commit")
+	seconds := flags.Int64("created", 0, "time of the image in seconds since 1970, as in SOURCE_DATE_EPOCH")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if o.binary == "" || o.out == "" || flags.NArg() > 0 {
+		return errors.New("give -binary FILE and -o FILE")
+	}
+	o.created = time.Unix(*seconds, 0).UTC()
+	img, sizes, err := buildImage(o)
+	if err != nil {
+		return err
+	}
+	digest, err := writeArchive(o, img)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", o.out, err)
+	}
+	_, err = fmt.Fprintf(stdout, "%s\n  digest      %s\n  unpacked    %.1f MB\n  compressed  %.1f MB\n",
+		o.out, digest, float64(sizes.unpacked)/1e6, float64(sizes.packed)/1e6)
+	return err
+}

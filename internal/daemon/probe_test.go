@@ -1,0 +1,68 @@
+package daemon_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"placementsync/internal/daemon"
+	"placementsync/internal/hosts"
+)
+
+// TestProbesAskTheDaemon, one that wants a token and knows no names, in the forms in
+// which serve.listen may name its address.
+func TestProbesAskTheDaemon(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	h.set.AuthToken = "opensesame"
+	h.set.Hosts = hosts.New("0.0.0.0:8080", nil)
+	_, port, _ := strings.Cut(strings.TrimPrefix(serve(t, h), "http://"), ":")
+	for _, c := range []struct{ name, listen, question, token, answer, problem string }{
+		{"health", "127.0.0.1:" + port, daemon.ProbeHealth, "opensesame", "ok", ""},
+		{"health needs no token", "127.0.0.1:" + port, daemon.ProbeHealth, "", "ok", ""},
+		{"all addresses", "0.0.0.0:" + port, daemon.ProbeHealth, "", "ok", ""},
+		{"no host", ":" + port, daemon.ProbeHealth, "", "ok", ""},
+		{"a name", "localhost:" + port, daemon.ProbeHealth, "", "ok", ""},
+		{"readiness before a night", "0.0.0.0:" + port, daemon.ProbeReady, "opensesame", "", "answers 503: not ready: no night has succeeded yet"},
+		{"readiness with another token", "0.0.0.0:" + port, daemon.ProbeReady, "sesame", "", "answers 401: send serve.auth_token"},
+		{"any port", "127.0.0.1:0", daemon.ProbeHealth, "", "", "name a port"},
+		{"no port", "127.0.0.1", daemon.ProbeHealth, "", "", "missing port"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			answer, err := daemon.Probe(t.Context(), c.listen, c.question, c.token)
+			if answer != c.answer || (err == nil) != (c.problem == "") {
+				t.Fatalf("the probe of %s says %q, %v, want %q", c.listen, answer, err, c.answer)
+			}
+			if err != nil && !strings.Contains(err.Error(), c.problem) {
+				t.Errorf("the error is %q, want it to contain %q", err, c.problem)
+			}
+		})
+	}
+}
+
+// TestProbesDistrustOtherPrograms that listen where the daemon should.
+func TestProbesDistrustOtherPrograms(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]http.HandlerFunc{
+		"another text": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>ok</html>")) },
+		"a redirect to what is well": func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/healthz" {
+				http.Redirect(w, r, "/ok", http.StatusFound)
+				return
+			}
+			_, _ = w.Write([]byte("ok"))
+		},
+		"an endless answer": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(strings.Repeat("ok ", 1<<16))) },
+	} {
+		other := httptest.NewServer(answer)
+		said, err := daemon.Probe(t.Context(), other.Listener.Addr().String(), daemon.ProbeHealth, "")
+		other.Close()
+		if err == nil {
+			t.Errorf("%s: the probe says %q", name, said)
+		}
+		if _, err := daemon.Probe(t.Context(), other.Listener.Addr().String(), daemon.ProbeHealth, ""); err == nil {
+			t.Errorf("%s: the probe finds one who has gone", name)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package durable_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gofrs/flock"
+
+	"placementsync/internal/durable"
+)
+
+// TestAbandonedScratchIsRemoved whatever number its process had: a process in a container
+// has the number of the one that was killed there before.
+func TestAbandonedScratchIsRemoved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	folder := func(name string, locked bool) (path string) {
+		t.Helper()
+		path = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Join(path, "spill"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if locked {
+			lock := flock.New(filepath.Join(path, "lock"))
+			if ok, err := lock.TryLock(); err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			t.Cleanup(func() { _ = lock.Unlock() })
+		}
+		return path
+	}
+	abandoned := func(name string) string {
+		path := folder(name, false)
+		if err := os.WriteFile(filepath.Join(path, "lock"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	stays := map[string]bool{
+		abandoned(fmt.Sprintf("s-%d.killed", os.Getpid())):        false,
+		abandoned(fmt.Sprintf("s-%d.killed", deadProcess)):        false,
+		folder(fmt.Sprintf("s-%d.at-work", deadProcess), true):    true,
+		folder(fmt.Sprintf("s-%d.at-work", os.Getpid()), true):    true,
+		folder(fmt.Sprintf("s-%d.of-before", deadProcess), false): false,
+		folder(fmt.Sprintf("s-%d.begun", os.Getpid()), false):     true,
+		abandoned("s-notes.txt"):                                  true,
+		abandoned(fmt.Sprintf("t-%d.others", deadProcess)):        true,
+	}
+	first, err := durable.MakeScratch(dir, "s-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := durable.MakeScratch(dir, "s-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stays[first.Dir], stays[second.Dir] = true, true
+	for path, want := range stays {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s stays: %v, want %v", path, err == nil, want)
+		}
+	}
+	for _, s := range []*durable.Scratch{first, second} {
+		if err := s.Remove(); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(s.Dir); err == nil {
+			t.Errorf("%s is still there", s.Dir)
+		}
+	}
+}
