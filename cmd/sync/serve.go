@@ -102,6 +102,8 @@ func (s *service) daemonConfig(wh *warehouse.Warehouse, hangups <-chan os.Signal
 	if err != nil {
 		watchdog = 0
 	}
+	registry := prometheus.NewRegistry()
+	registerInbox(registry, s.hooks.receiver.Inbox)
 	return daemon.Config{
 		Ledger:   wh.Ledger.Runs,
 		Progress: s.watch.Progress,
@@ -111,7 +113,7 @@ func (s *service) daemonConfig(wh *warehouse.Warehouse, hangups <-chan os.Signal
 		Streams:  streamsOf(stream.Known()), HookResults: s.hooks.receiver.Counts,
 		Reload: s.reloadConfig, Hangups: hangups,
 		Notify: daemon.Notifier(socket), Watchdog: time.Duration(watchdog) * time.Microsecond,
-		Version: version, Metrics: prometheus.NewRegistry(), Now: s.g.now, Log: s.log,
+		Version: version, Metrics: registry, Now: s.g.now, Log: s.log,
 	}
 }
 
