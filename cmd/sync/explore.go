@@ -14,6 +14,7 @@ import (
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
+	"placementsync/internal/durable"
 	"placementsync/internal/explore"
 	"placementsync/internal/hosts"
 	"placementsync/internal/query"
@@ -40,6 +41,9 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 		return command.UsageErr("--listen is %q: use a loopback address such as 127.0.0.1:8090; serve with serve.auth_token can be reached from other machines", listen)
 	}
 	wh, cfg, err := g.openWarehouse()
+	if err == nil {
+		err = durable.CheckTemp()
+	}
 	if err != nil {
 		return err
 	}

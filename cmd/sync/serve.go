@@ -20,6 +20,7 @@ import (
 	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
+	"placementsync/internal/durable"
 	"placementsync/internal/fetch"
 	"placementsync/internal/hosts"
 	"placementsync/internal/ledger"
@@ -52,6 +53,9 @@ type service struct {
 
 func runServe(ctx context.Context, g *globals) error {
 	cfg, err := g.loadConfig()
+	if err == nil {
+		err = durable.CheckTemp() // the report of a night and the pages query it
+	}
 	if err != nil {
 		return err
 	}

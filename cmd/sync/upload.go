@@ -55,11 +55,9 @@ func exportToBucket(ctx context.Context, g *globals, db *query.DB, address strin
 	if err != nil {
 		return m, err
 	}
-	const tempPrefix = "placementsync-export-"
-	durable.RemoveDead(os.TempDir(), tempPrefix)
-	temp, err := os.MkdirTemp("", durable.ProcessPrefix(tempPrefix)+"*")
+	temp, err := durable.MakeTemp("placementsync-export-")
 	if err != nil {
-		return m, fmt.Errorf("make a temporary folder for the export (TMPDIR names another place): %w", err)
+		return m, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	dir := filepath.Join(temp, "files")

@@ -3,6 +3,7 @@ package durable
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -42,6 +43,45 @@ func IsAlive(pid int) bool {
 		return false
 	}
 	return !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
+}
+
+// TempError says that the folder of temporary files cannot be used.
+type TempError struct {
+	Dir string
+	Err error
+}
+
+func (e *TempError) Error() string {
+	err := e.Err
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		err = inner.Err
+	}
+	return fmt.Sprintf("make a temporary folder in %q (TMPDIR): %v: let the environment variable TMPDIR name a folder that you can write to; nothing was begun", e.Dir, err)
+}
+
+// Unwrap returns the error of the system.
+func (e *TempError) Unwrap() error { return e.Err }
+
+// MakeTemp makes a folder among the temporary files of the system, whose name begins
+// with a prefix. What killed processes left with that prefix is removed. Errors are
+// *TempError.
+func MakeTemp(prefix string) (string, error) {
+	RemoveDead(os.TempDir(), prefix)
+	dir, err := os.MkdirTemp("", ProcessPrefix(prefix)+"*")
+	if err != nil {
+		return "", &TempError{os.TempDir(), err}
+	}
+	return dir, nil
+}
+
+// CheckTemp returns a *TempError when temporary files cannot be made, for commands that
+// need them late.
+func CheckTemp() error {
+	dir, err := MakeTemp("placementsync-check-")
+	if err != nil {
+		return err
+	}
+	return os.Remove(dir)
 }
 
 // CreateTemp makes a new file in the folder of path, with the rights that the umask

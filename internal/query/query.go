@@ -85,6 +85,9 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 		return nil, fmt.Errorf("open catalog %q: no such file; a first run creates it: %w", path, os.ErrNotExist)
 	}
 	db, err := startInstance(ctx, opts)
+	if errors.As(err, new(*durable.TempError)) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open catalog %q: %w", path, err)
 	}
@@ -112,8 +115,7 @@ const spillPrefix = "placementsync-query-"
 // startInstance makes an empty instance in memory with a single connection: settings
 // such as USE belong to a connection, and a second one would lack them.
 func startInstance(ctx context.Context, opts Options) (*DB, error) {
-	durable.RemoveDead(os.TempDir(), spillPrefix)
-	spill, err := os.MkdirTemp("", durable.ProcessPrefix(spillPrefix)+"*")
+	spill, err := durable.MakeTemp(spillPrefix)
 	if err != nil {
 		return nil, err
 	}
