@@ -14,6 +14,7 @@ import (
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
+	"placementsync/internal/daemon"
 	"placementsync/internal/durable"
 	"placementsync/internal/explore"
 	"placementsync/internal/hosts"
@@ -87,11 +88,7 @@ func servePages(ctx context.Context, log *slog.Logger, listener net.Listener, pa
 	mux := http.NewServeMux()
 	mux.Handle("/explore/", pages)
 	mux.Handle("GET /{$}", http.RedirectHandler("/explore/", http.StatusSeeOther))
-	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
-		WriteTimeout: 2 * time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
+	server := daemon.NewServer(mux, log)
 	broken := make(chan error, 1)
 	go func() { broken <- server.Serve(listener) }()
 	select {
@@ -99,12 +96,7 @@ func servePages(ctx context.Context, log *slog.Logger, listener net.Listener, pa
 		return fmt.Errorf("serve pages: %w", err)
 	case <-ctx.Done():
 	}
-	const patience = 2 * time.Second
-	closing, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if server.Shutdown(closing) != nil {
-		_ = server.Close() // their browser is told that the answer broke off
-	}
+	_ = daemon.StopServer(server, 2*time.Second) // the browser is told that the answer broke off
 	<-broken
 	return nil
 }
