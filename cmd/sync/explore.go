@@ -51,7 +51,7 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 	if err := checkPublished(wh); err != nil {
 		return err
 	}
-	pages, err := newExplorer(g, wh, cfg)
+	pages, err := newExplorer(g, wh, cfg, func() string { return cfg.Queries.Dir })
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,9 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 	return servePages(ctx, g.newLogger(), listener, hosts.Guard(pages.Handler(), func() hosts.List { return allowed }, g.newLogger()))
 }
 
-// newExplorer makes the pages of a warehouse. Nothing is opened before the first request.
-func newExplorer(g *globals, wh *warehouse.Warehouse, cfg config.Config) (*explore.Explorer, error) {
+// newExplorer makes the pages of a warehouse, with the user's queries of a folder, which may
+// change. Nothing is opened before the first request.
+func newExplorer(g *globals, wh *warehouse.Warehouse, cfg config.Config, queries func() string) (*explore.Explorer, error) {
 	program := "placementsync query"
 	if g.Config != command.DefaultConfig {
 		program += " --config " + g.Config
@@ -79,7 +80,7 @@ func newExplorer(g *globals, wh *warehouse.Warehouse, cfg config.Config) (*explo
 			run, _, err := wh.Versions.Latest()
 			return explore.Version{Run: run, Catalog: wh.Folder.VersionCatalog(run)}, err
 		},
-		MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Program: program, Library: func() (query.Library, error) { return query.Load(cfg.Queries.Dir) }, Log: g.newLogger(),
+		MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Program: program, Library: func() (query.Library, error) { return query.Load(queries()) }, Log: g.newLogger(),
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -49,6 +50,8 @@ type service struct {
 	log   *slog.Logger
 	watch pipeline.Watch
 	hooks *hooks
+	// queries is queries.dir of the configuration in force.
+	queries atomic.Pointer[string]
 }
 
 func runServe(ctx context.Context, g *globals) error {
@@ -83,7 +86,7 @@ func runServe(ctx context.Context, g *globals) error {
 	if g.patient != nil {
 		g.patient()
 	}
-	pages, err := newExplorer(g, wh, cfg)
+	pages, err := newExplorer(g, wh, cfg, func() string { return *s.queries.Load() })
 	if err != nil {
 		return err
 	}
@@ -147,6 +150,7 @@ func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 			return daemon.Settings{}, err
 		}
 	}
+	s.queries.Store(&cfg.Queries.Dir)
 	return daemon.Settings{
 		VerifySchedule: verifying, Verify: func(ctx context.Context) daemon.Verified { return s.verifyInTurn(ctx, cfg, night) },
 		Schedule: schedule, CatchUp: cfg.Schedule.CatchUp, AuthToken: cfg.Serve.AuthToken.Reveal(),
