@@ -18,6 +18,7 @@ import (
 	"placementsync/internal/notify"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/warehouse"
+	"placementsync/internal/webhook"
 )
 
 // TestUnitsAreValid has systemd read the units, where it is there, with this test
@@ -91,7 +92,7 @@ func TestOperationsAreCurrent(t *testing.T) {
 		codes = append(codes, row[1])
 	}
 	same(t, "exit codes", codes, headings(`Exit code (\d+)`))
-	same(t, "alerts", []string{notify.Failed, notify.Partial, notify.Gate, notify.Damaged, notify.Behind, notify.Recovered}, headings("Alert `([a-z]+)`"))
+	same(t, "alerts", []string{notify.Failed, notify.Partial, notify.Gate, notify.Damaged, notify.Behind, notify.Full, notify.Recovered}, headings("Alert `([a-z]+)`"))
 	same(t, "metrics", metricNames(t), mentioned(text))
 
 	for gate, err := range map[string]error{
@@ -137,6 +138,7 @@ func metricNames(t *testing.T) []string {
 	g := &globals{process: process{stderr: &bytes.Buffer{}, lookupEnv: os.LookupEnv}}
 	s := &service{g: g, first: cfg, log: g.newLogger()}
 	registry := prometheus.NewRegistry()
+	registerInbox(registry, func() webhook.InboxState { return webhook.InboxState{} })
 	daemon.New(daemon.Config{Metrics: registry, Log: s.log, Progress: s.watch.Progress, Streams: []string{"orders"}, Now: g.now,
 		HookResults: func() map[string]uint64 { return map[string]uint64{"stored": 0} }}, daemon.Settings{})
 	described := make(chan *prometheus.Desc, 1000)

@@ -14,6 +14,8 @@ import (
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
+	"placementsync/internal/daemon"
+	"placementsync/internal/durable"
 	"placementsync/internal/explore"
 	"placementsync/internal/hosts"
 	"placementsync/internal/query"
@@ -40,13 +42,16 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 		return command.UsageErr("--listen is %q: use a loopback address such as 127.0.0.1:8090; serve with serve.auth_token can be reached from other machines", listen)
 	}
 	wh, cfg, err := g.openWarehouse()
+	if err == nil {
+		err = durable.CheckTemp()
+	}
 	if err != nil {
 		return err
 	}
 	if err := checkPublished(wh); err != nil {
 		return err
 	}
-	pages, err := newExplorer(g, wh, cfg)
+	pages, err := newExplorer(g, wh, cfg, func() string { return cfg.Queries.Dir })
 	if err != nil {
 		return err
 	}
@@ -60,8 +65,9 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 	return servePages(ctx, g.newLogger(), listener, hosts.Guard(pages.Handler(), func() hosts.List { return allowed }, g.newLogger()))
 }
 
-// newExplorer makes the pages of a warehouse. Nothing is opened before the first request.
-func newExplorer(g *globals, wh *warehouse.Warehouse, cfg config.Config) (*explore.Explorer, error) {
+// newExplorer makes the pages of a warehouse, with the user's queries of a folder, which may
+// change. Nothing is opened before the first request.
+func newExplorer(g *globals, wh *warehouse.Warehouse, cfg config.Config, queries func() string) (*explore.Explorer, error) {
 	program := "placementsync query"
 	if g.Config != command.DefaultConfig {
 		program += " --config " + g.Config
@@ -74,7 +80,7 @@ func newExplorer(g *globals, wh *warehouse.Warehouse, cfg config.Config) (*explo
 			run, _, err := wh.Versions.Latest()
 			return explore.Version{Run: run, Catalog: wh.Folder.VersionCatalog(run)}, err
 		},
-		MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Program: program, Library: func() (query.Library, error) { return query.Load(cfg.Queries.Dir) }, Log: g.newLogger(),
+		MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Program: program, Library: func() (query.Library, error) { return query.Load(queries()) }, Log: g.newLogger(),
 	})
 }
 
@@ -83,11 +89,7 @@ func servePages(ctx context.Context, log *slog.Logger, listener net.Listener, pa
 	mux := http.NewServeMux()
 	mux.Handle("/explore/", pages)
 	mux.Handle("GET /{$}", http.RedirectHandler("/explore/", http.StatusSeeOther))
-	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
-		WriteTimeout: 2 * time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
+	server := daemon.NewServer(mux, log)
 	broken := make(chan error, 1)
 	go func() { broken <- server.Serve(listener) }()
 	select {
@@ -95,12 +97,7 @@ func servePages(ctx context.Context, log *slog.Logger, listener net.Listener, pa
 		return fmt.Errorf("serve pages: %w", err)
 	case <-ctx.Done():
 	}
-	const patience = 2 * time.Second
-	closing, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if server.Shutdown(closing) != nil {
-		_ = server.Close() // their browser is told that the answer broke off
-	}
+	_ = daemon.StopServer(server, 2*time.Second) // the browser is told that the answer broke off
 	<-broken
 	return nil
 }

@@ -69,7 +69,7 @@ func exploreDemo(t *testing.T) demoSite {
 	g.stdout, g.stderr = io.Discard, t.Output()
 	wh, cfg, err := g.openWarehouse()
 	fatal(t, err)
-	pages, err := newExplorer(g, wh, cfg)
+	pages, err := newExplorer(g, wh, cfg, func() string { return cfg.Queries.Dir })
 	fatal(t, err)
 	done := make(chan error, 1)
 	go func() { done <- servePages(t.Context(), slog.New(slog.DiscardHandler), listener, pages.Handler()) }()

@@ -9,6 +9,7 @@ import (
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
+	"placementsync/internal/durable"
 	"placementsync/internal/query"
 )
 
@@ -53,6 +54,9 @@ func exportCommand(g *globals) *cobra.Command {
 func runExport(ctx context.Context, g *globals, o exportOptions, tables []string) error {
 	e, err := o.newExport(g, tables)
 	if err != nil {
+		return err
+	}
+	if err := durable.CheckTemp(); err != nil {
 		return err
 	}
 	if err := checkNewest(g); err != nil {

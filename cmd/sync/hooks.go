@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
@@ -29,16 +30,18 @@ type hooks struct {
 	turn chan struct{}
 	// night is that of the configuration in force; nil: no refreshes.
 	night atomic.Pointer[pipeline.Config]
+	inbox *inbox
 }
 
 func (s *service) newHooks(wh *warehouse.Warehouse) (*hooks, error) {
 	h := &hooks{log: s.log, turn: make(chan struct{}, 1)}
 	h.refresher = pipeline.NewRefresher(s.log, refreshWindow, h.refreshTargets)
-	inbox, err := wh.Folder.MakeInbox()
+	dir, err := wh.Folder.MakeInbox()
 	if err != nil {
 		return nil, err
 	}
-	h.receiver, err = webhook.New(webhook.Config{Dir: inbox, Stored: h.queueRefresh}, s.log, s.g.now)
+	h.inbox = &inbox{freeBytes: wh.Folder.FreeBytes, now: s.g.now}
+	h.receiver, err = webhook.New(webhook.Config{Dir: dir, Stored: h.queueRefresh, MaxInbox: h.inbox.limit}, s.log, s.g.now)
 	return h, err
 }
 
@@ -52,6 +55,8 @@ func (h *hooks) applyConfig(cfg config.Config, night pipeline.Config) error {
 	if err := h.receiver.Reload(secrets, cfg.Serve.WebhookMaxAge); err != nil {
 		return err
 	}
+	h.inbox.most.Store(cfg.Serve.InboxMaxBytes())
+	h.inbox.sender.Store(command.NewNotifier(cfg.Notify, version, h.log))
 	if !cfg.Serve.RefreshOnEvent {
 		h.night.Store(nil)
 		return nil
@@ -124,6 +129,8 @@ func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error
 		h.refresher.Run(inner)
 		close(refreshed)
 	}()
+	stopAlerts := callEvery(inboxAlertsEvery, func() { h.inbox.sendAlert(inner, h.receiver.Inbox()) })
+	defer stopAlerts()
 	var err error
 	select {
 	case <-h.receiver.Ready():

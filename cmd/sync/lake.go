@@ -117,7 +117,7 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	case bounded.Err() != nil && ctx.Err() == nil:
 		err = fmt.Errorf("%s %s did not end within %s and was stopped: look whether the catalog and the bucket answer; "+
 			"\"placementsync lake %[2]s\" may take longer", path, args[0], bound)
-	case problem != "" && !log.crashed && cmd.ProcessState.ExitCode() == ledger.Misused.ExitCode(): // Go crashes with 2 too
+	case problem != "" && cmd.ProcessState.ExitCode() == ledger.Misused.ExitCode():
 		err = command.UsageErr("%s", problem)
 	case problem != "":
 		err = errors.New(problem)
@@ -157,7 +157,7 @@ func (l *lakeLog) addLine(line []byte) {
 		l.problem.WriteString(logged.Error)
 	case l.crashed:
 		_, _ = l.to.Write(line) // the stack says where it was
-	case bytes.HasPrefix(line, []byte("panic: ")), bytes.HasPrefix(line, []byte("fatal error: ")):
+	case bytes.HasPrefix(line, []byte("panic: ")), bytes.HasPrefix(line, []byte("fatal error: ")), bytes.HasPrefix(line, []byte("SIGABRT: ")):
 		l.crashed = true
 		l.problem.Write(line)
 	case l.problem.Len() > 0, bytes.HasPrefix(line, []byte(lakeProgram+": ")):

@@ -16,6 +16,7 @@ func TestTheLastWordsOfTheLakeAreItsError(t *testing.T) {
 		{`{"level":"INFO","msg":"a night","error":""}` + "\n" + `{"level":"ERROR","msg":"command failed","exit_code":1,"error":"publish x: it has \"3\" bytes"}` + "\n",
 			`publish x: it has "3" bytes`, `{"level":"INFO","msg":"a night","error":""}` + "\n"},
 		{line + "panic: index out of range\n\ngoroutine 1 [running]:\n", "panic: index out of range", line + "\ngoroutine 1 [running]:\n"},
+		{line + "SIGABRT: abort\nPC=0x1\n", "SIGABRT: abort", line + "PC=0x1\n"},
 		{line + "fatal error: all goroutines are asleep", "fatal error: all goroutines are asleep", line},
 		{line, "", line},
 	} {

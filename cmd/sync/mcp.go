@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
+	"placementsync/internal/durable"
 	"placementsync/internal/mcp"
 	"placementsync/internal/query"
 )
@@ -36,6 +37,9 @@ func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
 		return command.UsageErr("--timeout is %s: use 0 or more", timeout)
 	}
 	if _, err := g.loadConfig("warehouse", "retention"); err != nil {
+		return err
+	}
+	if err := durable.CheckTemp(); err != nil {
 		return err
 	}
 	return mcp.Run(ctx, mcp.Config{

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
+	"placementsync/internal/durable"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
@@ -178,7 +179,7 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 			db, err = query.Open(ctx, wh.Folder.CatalogPath(), opts)
 		}
 	}
-	if errors.As(err, new(*query.UsageError)) {
+	if errors.As(err, new(*query.UsageError)) || errors.As(err, new(*durable.TempError)) {
 		return nil, err
 	}
 	if err != nil {

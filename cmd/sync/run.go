@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
+	"placementsync/internal/durable"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 )
@@ -49,6 +50,9 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 		cfg.Streams.Include = strings.Split(o.streams, ",")
 	}
 	night, err := g.nightConfig(cfg)
+	if err == nil && len(cfg.Watch) > 0 {
+		err = durable.CheckTemp() // watches query the night
+	}
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,8 @@ func TestMain(m *testing.M) {
 		// Its database is busy when a signal comes, and heeds it or does not.
 		"placementsync-merging": func() { mainHeldBy(func(ctx context.Context) { <-ctx.Done() }) },
 		"placementsync-stuck":   func() { mainHeldBy(func(context.Context) { select {} }) },
+		// It crashes in one of the ways of crash_test.go.
+		"placementsync-crashing": mainCrashing,
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
+	"placementsync/internal/durable"
 	"placementsync/internal/fetch"
 	"placementsync/internal/hosts"
 	"placementsync/internal/ledger"
@@ -57,10 +59,15 @@ type service struct {
 	log   *slog.Logger
 	watch pipeline.Watch
 	hooks *hooks
+	// queries is queries.dir of the configuration in force.
+	queries atomic.Pointer[string]
 }
 
 func runServe(ctx context.Context, g *globals) error {
 	cfg, err := g.loadConfig()
+	if err == nil {
+		err = durable.CheckTemp() // the report of a night and the pages query it
+	}
 	if err != nil {
 		return err
 	}
@@ -88,7 +95,7 @@ func runServe(ctx context.Context, g *globals) error {
 	if g.patient != nil {
 		g.patient()
 	}
-	pages, err := newExplorer(g, wh, cfg)
+	pages, err := newExplorer(g, wh, cfg, func() string { return *s.queries.Load() })
 	if err != nil {
 		return err
 	}
@@ -111,6 +118,8 @@ func (s *service) daemonConfig(wh *warehouse.Warehouse, hangups <-chan os.Signal
 	if err != nil {
 		watchdog = 0
 	}
+	registry := prometheus.NewRegistry()
+	registerInbox(registry, s.hooks.receiver.Inbox)
 	return daemon.Config{
 		Ledger:   wh.Ledger.Runs,
 		Progress: s.watch.Progress,
@@ -120,7 +129,7 @@ func (s *service) daemonConfig(wh *warehouse.Warehouse, hangups <-chan os.Signal
 		Streams:  streamsOf(stream.Known()), HookResults: s.hooks.receiver.Counts,
 		Reload: s.reloadConfig, Hangups: hangups,
 		Notify: daemon.Notifier(socket), Watchdog: time.Duration(watchdog) * time.Microsecond,
-		Version: version, Metrics: prometheus.NewRegistry(), Now: s.g.now, Log: s.log,
+		Version: version, Metrics: registry, Now: s.g.now, Log: s.log,
 	}
 }
 
@@ -150,6 +159,7 @@ func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 			return daemon.Settings{}, err
 		}
 	}
+	s.queries.Store(&cfg.Queries.Dir)
 	return daemon.Settings{
 		VerifySchedule: verifying, Verify: func(ctx context.Context) daemon.Verified { return s.verifyInTurn(ctx, cfg, night) },
 		Schedule: schedule, CatchUp: cfg.Schedule.CatchUp, AuthToken: cfg.Serve.AuthToken.Reveal(),

@@ -55,9 +55,9 @@ func exportToBucket(ctx context.Context, g *globals, db *query.DB, address strin
 	if err != nil {
 		return m, err
 	}
-	temp, err := durable.MakeScratch("", "placementsync-export-")
+	temp, err := durable.MakeTemp("placementsync-export-")
 	if err != nil {
-		return m, fmt.Errorf("make a temporary folder for the export (TMPDIR names another place): %w", err)
+		return m, err
 	}
 	defer func() { err = errors.Join(err, temp.Remove()) }()
 	dir := filepath.Join(temp.Dir, "files")

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/config"
+	"placementsync/internal/durable"
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
@@ -83,6 +86,21 @@ func (e *outcomeError) Unwrap() error { return e.err }
 // err it ends silently: the command has said everything.
 func EndWith(outcome ledger.Outcome, err error) error { return &outcomeError{outcome, err} }
 
+// namesWrongTemp reports whether TMPDIR names what is no folder, or is closed to the
+// user; a full disk is no wrong use.
+func namesWrongTemp(err error) bool {
+	var temp *durable.TempError
+	if !errors.As(err, &temp) {
+		return false
+	}
+	for _, cause := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.EROFS} {
+		if errors.Is(temp, cause) {
+			return true
+		}
+	}
+	return false
+}
+
 // OutcomeOf is the one place where an error becomes an outcome of a program, and with it
 // an exit code.
 func OutcomeOf(ctx context.Context, err error) ledger.Outcome {
@@ -92,7 +110,7 @@ func OutcomeOf(ctx context.Context, err error) ledger.Outcome {
 		return ledger.Complete
 	case errors.As(err, &known):
 		return known.outcome
-	case errors.As(err, new(*usageError)), errors.As(err, new(*config.Error)), errors.As(err, new(*query.UsageError)),
+	case errors.As(err, new(*usageError)), errors.As(err, new(*config.Error)), errors.As(err, new(*query.UsageError)), namesWrongTemp(err),
 		!errors.As(err, new(*workError)):
 		return ledger.Misused
 	case errors.As(err, new(*warehouse.HeldError)):

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"syscall"
 	"testing"
 
 	"placementsync/internal/config"
+	"placementsync/internal/durable"
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
@@ -29,6 +32,8 @@ func TestErrorsBecomeOutcomes(t *testing.T) {
 		"a wrong use":          {t.Context(), &workError{UsageErr("--nights is 0")}, ledger.Misused},
 		"the configuration":    {t.Context(), &workError{&config.Error{}}, ledger.Misused},
 		"a wrong query":        {t.Context(), &workError{fmt.Errorf("query: %w", &query.UsageError{})}, ledger.Misused},
+		"a wrong TMPDIR":       {t.Context(), &workError{fmt.Errorf("report: %w", &durable.TempError{Dir: "/none", Err: fs.ErrNotExist})}, ledger.Misused},
+		"a full TMPDIR":        {t.Context(), &workError{&durable.TempError{Dir: "/tmp", Err: syscall.ENOSPC}}, ledger.Failed},
 		"a refused query":      {t.Context(), &workError{&query.RefusedError{}}, ledger.Failed},
 		"another run":          {t.Context(), &workError{held}, ledger.Held},
 		"another run, then ^C": {stopped, &workError{held}, ledger.Held},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -23,6 +24,7 @@ const grace = 4 * time.Second
 // at once after a second signal: a program may be killed at any instruction and loses
 // nothing. patient is called by a command that may take longer to end.
 func RunInterruptible(stderr io.Writer, kept string, work func(ctx context.Context, patient func()) int) int {
+	endCrashesBySignal()
 	var patient atomic.Bool
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -50,6 +52,15 @@ func RunInterruptible(stderr io.Writer, kept string, work func(ctx context.Conte
 	}
 	fmt.Fprintln(stderr, kept)
 	return ledger.Interrupted.ExitCode()
+}
+
+// endCrashesBySignal lets the program end by SIGABRT when it crashes. Go would end it with
+// exit code 2 after a panic, when memory runs out, and when a library in C aborts: that is
+// the code of a wrong configuration, after which a supervisor does not start it again.
+// Nothing of its memory is written to disk, since secrets are in it.
+func endCrashesBySignal() {
+	debug.SetTraceback("crash")
+	forbidCoreDumps()
 }
 
 // signalError says which signal stopped a command.

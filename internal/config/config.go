@@ -193,6 +193,9 @@ type Serve struct {
 	// WebhookMaxAge is how far the timestamp of a delivery may be from now, in
 	// either direction; 0: any. The signature does not cover the timestamp.
 	WebhookMaxAge time.Duration `yaml:"webhook_max_age"`
+	// InboxMax is how much may wait in the inbox of webhooks for a night, such as
+	// 500MB; empty: 1GB or a tenth of what is free on its disk, whichever is less.
+	InboxMax string `yaml:"inbox_max"`
 	// RefreshOnEvent publishes a small version after a status change.
 	RefreshOnEvent bool `yaml:"refresh_on_event"`
 }

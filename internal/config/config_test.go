@@ -153,7 +153,7 @@ func TestFullFile(t *testing.T) {
 		Serve: config.Serve{
 			Listen: "[::]:9090", Hosts: []string{"status.example.com", "Warehouse_1.", "10.0.0.5"}, AuthToken: "5$-a:b#c",
 			WebhookSecrets: []config.Secret{"whsec-hunter2", "plain$text"},
-			WebhookMaxAge:  time.Hour, RefreshOnEvent: true,
+			WebhookMaxAge:  time.Hour, InboxMax: "16 MB", RefreshOnEvent: true,
 		},
 		Notify: config.Notify{FailureURL: "https://hooks.example.com/whsec-hunter2", HeartbeatURL: "http://127.0.0.1/beat", Channels: []config.Channel{
 			{Name: "chat", Type: config.ChannelSlack, URL: "https://chat.example.com/whsec-hunter2", To: []string{}, SMTP: config.SMTP{TLS: config.MailStartTLS}},

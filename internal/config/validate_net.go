@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
 	"net/url"
@@ -113,7 +114,13 @@ func (v *validator) checkServe(s Serve) {
 		v.checkSecretText(item, secret)
 	}
 	checkBetween(v, "serve.webhook_max_age", s.WebhookMaxAge, 0, 7*24*time.Hour)
+	if n := s.InboxMaxBytes(); s.InboxMax != "" && (n < 16e6 || n > 1e12) {
+		v.addProblem("serve.inbox_max", "%s is not a size from 16MB to 1TB: write one such as 500MB", v.showValue("serve.inbox_max", s.InboxMax))
+	}
 }
+
+// InboxMaxBytes is InboxMax in bytes; 0 if it is empty.
+func (s Serve) InboxMaxBytes() int64 { return int64(min(bytesOf(s.InboxMax), math.MaxInt64/2)) }
 
 func (v *validator) checkSecretText(path string, secret Secret) {
 	if strings.ContainsFunc(secret.Reveal(), unfitForHeader) {

@@ -118,15 +118,7 @@ func New(cfg Config, set Settings) *Daemon {
 	d := &Daemon{cfg: cfg, board: &board{now: cfg.Now, ledger: cfg.Ledger, missed: map[string]int{}}}
 	d.set.Store(&set)
 	d.metrics = newMetrics(cfg, d)
-	d.server = &http.Server{
-		Handler:           d.Handler(),
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       15 * time.Second,
-		WriteTimeout:      time.Minute,
-		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(cfg.Log.Handler(), slog.LevelWarn),
-	}
+	d.server = NewServer(d.Handler(), cfg.Log)
 	return d
 }
 
@@ -149,13 +141,7 @@ func (d *Daemon) Run(ctx context.Context, l net.Listener) error {
 	d.cfg.Log.Info("serving", "address", l.Addr().String(), "schedule", d.settings().Schedule.String())
 	d.runNights(inner)
 	d.notifyManager("STOPPING=1")
-	// Requests in progress have ten seconds to end.
-	closing, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	err := d.server.Shutdown(closing)
-	if err != nil {
-		err = errors.Join(fmt.Errorf("stop serving: %w", err), d.server.Close())
-	}
+	err := StopServer(d.server, 10*time.Second)
 	if served := <-broken; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, fmt.Errorf("serve: %w", served))
 	}

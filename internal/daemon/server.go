@@ -1,14 +1,18 @@
 package daemon
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	_ "embed"
 	"errors"
+	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -25,6 +29,32 @@ const (
 
 //go:embed page.css
 var pageStyle []byte
+
+// NewServer returns a server that strangers may reach: a request, its answer and a
+// connection without one take a bounded time. A handler whose answer takes longer moves
+// the deadline by an http.ResponseController.
+func NewServer(handler http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    32 << 10, // the address of a page has all its filters
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+}
+
+// StopServer stops a server. Requests in progress have so long to end; then their
+// connections are closed, so that nobody takes half an answer for a whole one.
+func StopServer(server *http.Server, patience time.Duration) error {
+	closing, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := server.Shutdown(closing); err != nil {
+		return errors.Join(fmt.Errorf("stop serving: %w", err), server.Close())
+	}
+	return nil
+}
 
 // Handler serves all endpoints, to requests that name an allowed host.
 func (d *Daemon) Handler() http.Handler {

@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -22,10 +21,9 @@ type Scratch struct {
 // scratchLock is the file in a scratch folder that its process holds.
 const scratchLock = "lock"
 
-// MakeScratch makes a folder in dir whose name begins with a prefix. An empty dir stands
-// for the folder of temporary files.
+// MakeScratch makes a folder in dir whose name begins with a prefix. What killed processes
+// left there with that prefix is removed.
 func MakeScratch(dir, prefix string) (*Scratch, error) {
-	dir = cmp.Or(dir, os.TempDir())
 	removeAbandoned(dir, prefix)
 	path, err := os.MkdirTemp(dir, processPrefix(prefix)+"*")
 	if err != nil {

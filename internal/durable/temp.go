@@ -3,6 +3,7 @@ package durable
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -42,6 +43,43 @@ func IsAlive(pid int) bool {
 		return false
 	}
 	return !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
+}
+
+// TempError says that the folder of temporary files cannot be used.
+type TempError struct {
+	Dir string
+	Err error
+}
+
+func (e *TempError) Error() string {
+	err := e.Err
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		err = inner.Err
+	}
+	return fmt.Sprintf("make a temporary folder in %q (TMPDIR): %v: let the environment variable TMPDIR name a folder that you can write to; nothing was begun", e.Dir, err)
+}
+
+// Unwrap returns the error of the system.
+func (e *TempError) Unwrap() error { return e.Err }
+
+// MakeTemp makes a scratch folder among the temporary files of the system. Errors are
+// *TempError.
+func MakeTemp(prefix string) (*Scratch, error) {
+	scratch, err := MakeScratch(os.TempDir(), prefix)
+	if err != nil {
+		return nil, &TempError{os.TempDir(), err}
+	}
+	return scratch, nil
+}
+
+// CheckTemp returns a *TempError when temporary files cannot be made, for commands that
+// need them late.
+func CheckTemp() error {
+	scratch, err := MakeTemp("placementsync-check-")
+	if err != nil {
+		return err
+	}
+	return scratch.Remove()
 }
 
 // CreateTemp makes a new file in the folder of path, with the rights that the umask

@@ -46,23 +46,68 @@ const (
 
 var errNotReady = errors.New("prepare the catalog: it takes some time once for each snapshot")
 
-// useIndex waits for the index of a snapshot. The first to ask begins it; it is made also
-// when that one goes away, since a search as one types ends most of its requests.
+// The times before an index that could not be made is made again.
+const (
+	firstRetry = time.Second
+	lastRetry  = 5 * time.Minute
+)
+
+// startIndex returns the index of a snapshot. The first to ask begins it; it is made also
+// when that one goes away, since a search as one types ends most of its requests. One that
+// failed is made again after a while, each time a longer one.
+func (s *snapshot) startIndex(ctx context.Context) *index {
+	s.making.Lock()
+	defer s.making.Unlock()
+	if s.index != nil && (!s.index.hasFailed() || time.Now().Before(s.retryAt)) {
+		return s.index
+	}
+	if s.stopIndex != nil {
+		s.stopIndex()
+	}
+	ix := &index{done: make(chan struct{})}
+	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.index, s.stopIndex = ix, stop
+	go func() {
+		defer close(ix.done)
+		if ix.err = ix.build(inner, s.db); ix.err != nil {
+			s.making.Lock()
+			defer s.making.Unlock()
+			s.retryAt = time.Now().Add(min(firstRetry<<min(s.failures, 10), lastRetry))
+			s.failures++
+		}
+	}()
+	return ix
+}
+
+// stopMaking stops the making of the index and waits for its end.
+func (s *snapshot) stopMaking() {
+	s.making.Lock()
+	ix, stop := s.index, s.stopIndex
+	s.making.Unlock()
+	if ix != nil {
+		stop()
+		<-ix.done
+	}
+}
+
+// hasFailed reports whether the index could not be made.
+func (ix *index) hasFailed() bool {
+	select {
+	case <-ix.done:
+		return ix.err != nil
+	default:
+		return false
+	}
+}
+
+// useIndex waits for the index of a snapshot.
 func (s *snapshot) useIndex(ctx context.Context, patience time.Duration) (*index, error) {
-	s.makeIndex.Do(func() {
-		s.index = &index{done: make(chan struct{})}
-		inner, stop := context.WithCancel(context.WithoutCancel(ctx))
-		s.stopIndex = stop
-		go func() {
-			defer close(s.index.done)
-			s.index.err = s.index.build(inner, s.db)
-		}()
-	})
+	ix := s.startIndex(ctx)
 	wait := time.NewTimer(patience)
 	defer wait.Stop()
 	select {
-	case <-s.index.done:
-		return s.index, s.index.err
+	case <-ix.done:
+		return ix, ix.err
 	case <-wait.C:
 		return nil, errNotReady
 	case <-ctx.Done():
@@ -80,7 +125,7 @@ func (ix *index) build(ctx context.Context, db *query.DB) error {
 	}
 	var tables, prices, codes, joins strings.Builder
 	for _, t := range codedTexts() {
-		fmt.Fprintf(&tables, "CREATE TABLE derived.%[1]s AS SELECT CAST(row_number() OVER (ORDER BY value NULLS FIRST) AS INTEGER) AS code, value\n"+
+		fmt.Fprintf(&tables, "CREATE OR REPLACE TABLE derived.%[1]s AS SELECT CAST(row_number() OVER (ORDER BY value NULLS FIRST) AS INTEGER) AS code, value\n"+
 			"FROM (SELECT DISTINCT CAST(%[2]s AS VARCHAR) AS value FROM main.product_listings);\n", t.key, t.column)
 		fmt.Fprintf(&joins, "\nLEFT JOIN derived.%[1]s AS %[1]s ON %[1]s.value IS NOT DISTINCT FROM CAST(l.%[2]s AS VARCHAR)", t.key, t.column)
 		code := t.key + ".code"
@@ -102,7 +147,7 @@ func (ix *index) build(ctx context.Context, db *query.DB) error {
 	}
 	pairs := []string{"{value_tables}", tables.String(), "{price_columns}", prices.String(), "{value_codes}", codes.String(), "{value_joins}", joins.String()}
 	err = derive(ctx, db, "catalog_values", pairs...)
-	into := "CREATE TABLE derived.listings AS"
+	into := "CREATE OR REPLACE TABLE derived.listings AS"
 	for from := 0; err == nil && from < max(n, 1); from += partRows {
 		err = derive(ctx, db, "catalog_part", append(pairs, "{from}", strconv.Itoa(from), "{to}", strconv.Itoa(from+partRows), "{into}", into)...)
 		into = "INSERT INTO derived.listings"
@@ -136,7 +181,7 @@ func codedTexts() []facet {
 
 // readOffers makes the table of offers and reads it.
 func (ix *index) readOffers(ctx context.Context, db *query.DB) error {
-	err := query.Derive(ctx, db, `CREATE TABLE derived.offers AS
+	err := query.Derive(ctx, db, `CREATE OR REPLACE TABLE derived.offers AS
 		SELECT CAST(row_number() OVER (ORDER BY currency, pricing_tier) - 1 AS INTEGER) AS code, currency, pricing_tier AS tier
 		FROM (SELECT DISTINCT currency, pricing_tier FROM main.product_listing_prices WHERE unit_amount IS NOT NULL)`)
 	if err != nil {

@@ -122,7 +122,12 @@ func (s *state) countAndRead(v *visit, ix *index) (c counts, rows []record, err 
 	var other *query.DB
 	select {
 	case other = <-v.snapshot.idle:
-		defer func() { v.snapshot.idle <- other }()
+		defer func() {
+			if ended := other.Abandoned(); ended != nil {
+				<-ended
+			}
+			v.snapshot.idle <- other
+		}()
 	default:
 		if c, err = countListings(v, ix, s); err == nil {
 			rows, err = s.readRows(v, ix)

@@ -149,8 +149,10 @@ func addHeaders(next http.Handler) http.Handler {
 func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 	limit := e.cfg.Timeout
 	if r.download {
-		limit = max(limit, time.Minute)
+		limit = max(limit, downloadTime)
 	}
+	// The server may allow less. One that allows all, as in a test, has no deadline to move.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + sendGrace))
 	ctx, cancel := context.WithTimeoutCause(req.Context(), limit, errTooSlow)
 	defer cancel()
 	v, err := e.begin(ctx, req, r)
@@ -208,6 +210,14 @@ func (r route) checkAddress(asked url.Values) error {
 	}
 	return nil
 }
+
+const (
+	// downloadTime is how long a download may take at least, its query included.
+	downloadTime = time.Minute
+	// sendGrace is how long the last bytes of an answer, or an error, may take after the
+	// time limit: DuckDB may need some of it to stop.
+	sendGrace = 15 * time.Second
+)
 
 // asOfKey is the parameter of an address that names an earlier snapshot.
 const asOfKey = "as_of"

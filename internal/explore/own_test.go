@@ -37,7 +37,9 @@ func TestOwnQuestionsAreAskedInTheSandbox(t *testing.T) {
 	pages, err := explore.New(explore.Config{Newest: s.newest, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
 		Library: func() (query.Library, error) { return query.Load(dir) }, Timeout: 3 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil))})
 	fatal(t, err)
-	s.Server = httptest.NewServer(pages.Handler())
+	s.Server = httptest.NewUnstartedServer(pages.Handler())
+	s.Config.WriteTimeout = time.Second // a page moves the deadline of its answer
+	s.Start()
 	t.Cleanup(func() { s.Close(); fatal(t, pages.Close()) })
 
 	wantTexts(t, s.get(t, "/questions", http.StatusOK), "<script>alert(1)</script> own", "Price by segment", "faulty.sql:2: state a parameter as name type default")

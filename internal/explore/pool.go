@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"placementsync/internal/ledger"
@@ -17,6 +18,9 @@ import (
 const (
 	// sessions is how many requests of a snapshot are answered side by side; more wait.
 	sessions = 4
+	// mostStuck is how many queries that DuckDB cannot stop may be at work. Then nothing is
+	// asked until one has ended: each has a core and a connection.
+	mostStuck = sessions
 	// mostEarlier is how many earlier snapshots are open at a time.
 	mostEarlier = 2
 )
@@ -29,6 +33,8 @@ type pool struct {
 	turn    chan struct{}
 	newest  *snapshot
 	earlier []*snapshot // the last used one last
+	// stuck counts the queries that DuckDB could not stop and that are still at work.
+	stuck atomic.Int32
 }
 
 // snapshot is one open snapshot.
@@ -46,9 +52,12 @@ type snapshot struct {
 	file      os.FileInfo
 	db        *query.DB
 	idle      chan *query.DB
+	making    sync.Mutex // guards index, stopIndex, failures and retryAt
 	index     *index
-	makeIndex sync.Once
 	stopIndex context.CancelFunc
+	// failures counts the indexes that could not be made; retryAt is when to try again.
+	failures int
+	retryAt  time.Time
 	// borrowed counts its requests; dropped: the last one closes it.
 	borrowed int
 	dropped  bool
@@ -75,6 +84,10 @@ func (p *pool) unlock() { <-p.turn }
 
 // borrow lends a snapshot, and a handle on it for one request. Both go back by release.
 func (p *pool) borrow(ctx context.Context, asOf string) (*snapshot, *query.DB, error) {
+	if n := p.stuck.Load(); n >= mostStuck {
+		return nil, nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("ask the snapshot: %d queries that took too long cannot be stopped and are still at work", n),
+			"Try again later. A restart ends them."}
+	}
 	s, err := p.find(ctx, asOf)
 	if err != nil {
 		return nil, nil, err
@@ -163,7 +176,8 @@ func (p *pool) add(s *snapshot, replaced int) {
 }
 
 func (p *pool) open(ctx context.Context, v Version, file os.FileInfo, asOf string) (*snapshot, error) {
-	db, err := query.Open(ctx, v.Catalog, query.Options{MemoryLimit: p.cfg.MemoryLimit, Threads: p.cfg.Threads, AsOf: asOf, Sessions: sessions})
+	db, err := query.Open(ctx, v.Catalog, query.Options{MemoryLimit: p.cfg.MemoryLimit, Threads: p.cfg.Threads, AsOf: asOf, Sessions: sessions,
+		Timeout: max(p.cfg.Timeout, downloadTime)})
 	if err != nil {
 		return nil, err
 	}
@@ -209,8 +223,23 @@ func (s *snapshot) countStanding(standing ledger.Standing) {
 	s.Standings = append(s.Standings, standingCount{standing, 1})
 }
 
-// release ends a request.
+// release ends a request. A handle whose query could not be stopped goes back when that has
+// ended.
 func (p *pool) release(s *snapshot, db *query.DB) {
+	if db == nil || db.Abandoned() == nil {
+		p.giveBack(s, db)
+		return
+	}
+	p.stuck.Add(1)
+	p.cfg.Log.Warn("query of a page not stopped, it is still at work", "run", s.Run)
+	go func() {
+		<-db.Abandoned()
+		p.stuck.Add(-1)
+		p.giveBack(s, db)
+	}()
+}
+
+func (p *pool) giveBack(s *snapshot, db *query.DB) {
 	if db != nil {
 		s.idle <- db
 	}
@@ -240,10 +269,7 @@ func (p *pool) closeUnused(s *snapshot) {
 	if !s.dropped || s.borrowed > 0 {
 		return
 	}
-	if s.index != nil {
-		s.stopIndex()
-		<-s.index.done
-	}
+	s.stopMaking()
 	if err := s.db.Close(); err != nil {
 		p.cfg.Log.Warn("snapshot not closed", "run", s.Run, "error", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"placementsync/internal/ledger"
@@ -53,35 +54,57 @@ func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	if kind == "" {
 		return usageErr(fmt.Sprintf("refuse the format %q: a page can be had as csv or parquet", d.Format), "Change format in the address.")
 	}
-	begun := &begunWriter{w: w, begin: func() {
+	begin := func() {
 		w.Header().Set("Content-Type", kind)
 		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", d.Name+"."+string(d.Format)))
-	}}
+	}
+	if v.Method == http.MethodHead { // whoever only looks does not let the query run
+		begin()
+		return nil
+	}
+	begun := &begunWriter{w: w, begin: begin}
 	var err error
 	if d.Format == query.Parquet {
 		_, err = query.SendParquet(v.Context(), v.db, d.Query, d.Values, begun)
 	} else {
 		_, err = v.db.Run(v.Context(), d.Query, d.Values, query.NewSpreadsheetWriter(begun))
 	}
-	if err != nil && begun.begin == nil {
+	if hasBegun := begun.end(); err != nil && hasBegun {
 		e.cfg.Log.Warn("download cut off", "url", v.URL.Path, "error", err)
 		panic(http.ErrAbortHandler) // a short file must not look whole
 	}
 	return err
 }
 
-// begunWriter sets the headers with the first bytes: an error before them has a page.
+// begunWriter sets the headers with the first bytes: an error before them has a page. It
+// writes nothing after its end, since a query that could not be stopped may still write
+// when the connection serves another request.
 type begunWriter struct {
+	mu    sync.Mutex // guards begin and ended
 	w     http.ResponseWriter
 	begin func()
+	ended bool
 }
 
 func (b *begunWriter) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ended {
+		return 0, errTooSlow
+	}
 	if b.begin != nil {
 		b.begin()
 		b.begin = nil
 	}
 	return b.w.Write(p)
+}
+
+// end waits for a Write in progress, and reports whether there was any.
+func (b *begunWriter) end() (hasBegun bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = true
+	return b.begin == nil
 }
 
 // frame is the data of layout.html.

@@ -91,6 +91,9 @@ func (s *server) open(ctx context.Context, opts query.Options, use func(*query.D
 	if ctx.Err() == nil && !errors.As(err, new(*query.TimeoutError)) {
 		err = errors.Join(err, <-closed)
 	}
+	if refused, ok := errors.AsType[*query.RefusedError](err); ok {
+		return errors.New(refused.Plain()) // an assistant has no command line
+	}
 	if err != nil {
 		return s.cfg.Explain(err)
 	}

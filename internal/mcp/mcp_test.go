@@ -236,8 +236,8 @@ func sqlDoesNothingButRead(t *testing.T, path string) {
 		"SELECT * FROM product_listing":              "product_listing",
 		"":                                           "sql is empty",
 	} {
-		if text, failed := call(t, session, "sql", map[string]any{"sql": sql}); !failed || !strings.Contains(text, want) {
-			t.Errorf("%s: %s, want %q", sql, text, want)
+		if text, failed := call(t, session, "sql", map[string]any{"sql": sql}); !failed || !strings.Contains(text, want) || strings.Contains(text, "-o FILE") {
+			t.Errorf("%s: %s, want %q and no flag", sql, text, want)
 		}
 	}
 	if _, err := os.Stat(outside); !errors.Is(err, os.ErrNotExist) {

@@ -26,9 +26,13 @@ const (
 	Gate    = "gate"    // a gate refused to publish what was read
 	Damaged = "damaged" // a verification found damage
 	Behind  = "behind"  // published, but what follows a publish failed, such as a backup
+	Full    = "full"    // the inbox of webhooks takes no more events
 	// Recovered says that what was behind has caught up.
 	Recovered = "recovered"
 )
+
+// Inbox is the Alert.Work of Full, and of its Recovered.
+const Inbox = "inbox"
 
 // Config has the receivers. Both addresses are secrets, since such receivers put the
 // credential into the path: no error and no line of the log contains them.
@@ -127,7 +131,13 @@ func alertText(a Alert) string {
 		fmt.Fprintf(&b, "placementsync: the warehouse is damaged: run placementsync verify --read-data, which names the commands that repair it")
 	case Behind:
 		fmt.Fprintf(&b, "placementsync: the %s after night %s failed; readers see the night, and the next one tries again", a.Work, a.Run)
+	case Full:
+		return fmt.Sprintf("placementsync: the webhook inbox is full since %s: events are refused until a night succeeds: "+
+			"see placementsync runs for why none does, or raise serve.inbox_max", a.StartedAt.UTC().Format("2006-01-02 15:04 UTC"))
 	case Recovered:
+		if a.Work == Inbox {
+			return "placementsync: the webhook inbox has room again: events are accepted"
+		}
 		fmt.Fprintf(&b, "placementsync: the %s has caught up: it has night %s", a.Work, a.Run)
 		return b.String()
 	case Gate:

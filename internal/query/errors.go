@@ -52,18 +52,28 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
+	if e.Reason == refuseFiles {
+		return e.describe("; save an answer with -o FILE")
+	}
+	return e.Plain()
+}
+
+// Plain is the text without advice for the command line.
+func (e *RefusedError) Plain() string { return e.describe("") }
+
+func (e *RefusedError) describe(advice string) string {
 	if e.Err == nil {
-		return e.Reason
+		return e.Reason + advice
 	}
 	line, _, _ := strings.Cut(e.Err.Error(), "\n")
-	return fmt.Sprintf("%s (DuckDB: %s)", e.Reason, line)
+	return fmt.Sprintf("%s%s (DuckDB: %s)", e.Reason, advice, line)
 }
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 const (
 	refuseWrite    = "refuse to write: query opens the catalog read only"
-	refuseFiles    = "refuse to touch files, extensions or the network: query reads the catalog only; save an answer with -o FILE"
+	refuseFiles    = "refuse to touch files, extensions or the network: query reads the catalog only"
 	refuseSetting  = "refuse to change a setting: the settings of query are fixed"
 	refuseSeveral  = "refuse to run several statements: a query is one statement; run one query for each"
 	refuseKind     = "refuse to run this kind of statement: query runs SELECT, FROM, WITH, VALUES, PIVOT, DESCRIBE, SHOW, SUMMARIZE, and EXPLAIN [ANALYZE] of these"

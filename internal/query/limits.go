@@ -37,25 +37,38 @@ func withTimeout(ctx context.Context, limit time.Duration) (context.Context, con
 // stopGrace is how long DuckDB may take to stop, which it is told every half second.
 const stopGrace = 2 * time.Second
 
-// waitFor waits for work that a limit bounds, and no longer than stopGrace after its end.
-func waitFor(ctx context.Context, limit time.Duration, work func() error) error {
+// waitFor waits for work that a limit bounds, and no longer than stopGrace after the end of
+// ctx. Work that it leaves behind then has ended when the channel is closed.
+func waitFor(ctx context.Context, limit time.Duration, work func() error) (abandoned <-chan struct{}, _ error) {
 	if limit <= 0 {
-		return work()
+		return nil, work()
 	}
-	done := make(chan error, 1)
-	go func() { done <- work() }()
+	ended := make(chan struct{})
+	var panicked any
+	var err error
+	go func() {
+		defer close(ended)
+		defer func() { panicked = recover() }()
+		err = work()
+	}()
+	finish := func() (<-chan struct{}, error) {
+		if panicked != nil {
+			panic(panicked) // where the caller's own recover is
+		}
+		return nil, err
+	}
 	select {
-	case err := <-done:
-		return err
+	case <-ended:
+		return finish()
 	case <-ctx.Done():
 	}
 	timer := time.NewTimer(stopGrace)
 	defer timer.Stop()
 	select {
-	case err := <-done:
-		return err
+	case <-ended:
+		return finish()
 	case <-timer.C:
-		return context.Cause(ctx)
+		return ended, context.Cause(ctx)
 	}
 }
 

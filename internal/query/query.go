@@ -60,6 +60,8 @@ type DB struct {
 	spill    *durable.Scratch
 	asOf     *Snapshot
 	sessions []*DB
+	// abandoned is that of Abandoned.
+	abandoned <-chan struct{}
 	// planner finds what stands behind an answer; nil: no catalog is attached.
 	planner *planner
 }
@@ -85,6 +87,9 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 		return nil, fmt.Errorf("open catalog %q: no such file; a first run creates it: %w", path, os.ErrNotExist)
 	}
 	db, err := startInstance(ctx, opts)
+	if errors.As(err, new(*durable.TempError)) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open catalog %q: %w", path, err)
 	}
@@ -112,7 +117,7 @@ const spillPrefix = "placementsync-query-"
 // startInstance makes an empty instance in memory with a single connection: settings
 // such as USE belong to a connection, and a second one would lack them.
 func startInstance(ctx context.Context, opts Options) (*DB, error) {
-	spill, err := durable.MakeScratch("", spillPrefix)
+	spill, err := durable.MakeTemp(spillPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -202,21 +207,26 @@ func (db *DB) execAll(ctx context.Context, statements ...string) error {
 // Run answers a query: its rows go to w as they come. A text is one statement;
 // with Options.Unsafe it may be several, and the last one answers. It returns the
 // number of rows. Errors are *UsageError for parameters, *RefusedError for what a
-// query may not do, and otherwise DuckDB's own.
+// query may not do, and otherwise DuckDB's own. After an error at the time limit, w may be
+// written to until Abandoned is closed.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
 	var rows int64
 	err := db.readAnswer(ctx, q.ofAnyLength(isStreaming(w)), values, func(r array.RecordReader) (err error) {
 		rows, err = copyRows(r, w)
 		return err
 	})
-	return rows, err
+	if err != nil {
+		return 0, err // what was left behind may be counting still
+	}
+	return rows, nil
 }
 
 // readAnswer runs the query and calls use with its answer, in Arrow batches.
 func (db *DB) readAnswer(ctx context.Context, q Query, values map[string]string, use func(array.RecordReader) error) error {
 	ctx, cancel, explain := withTimeout(ctx, db.opts.Timeout)
 	defer cancel()
-	return explain(waitFor(ctx, db.opts.Timeout, func() error {
+	var err error
+	db.abandoned, err = waitFor(ctx, db.opts.Timeout, func() error {
 		return db.conn.Raw(func(raw any) error {
 			conn, ok := raw.(*duckdb.Conn)
 			if !ok {
@@ -240,8 +250,14 @@ func (db *DB) readAnswer(ctx context.Context, q Query, values map[string]string,
 			}
 			return readArrow(ctx, conn, q, args, use)
 		})
-	}))
+	})
+	return explain(err)
 }
+
+// Abandoned is closed when the work has ended that the last query left behind at its time
+// limit, since DuckDB could not stop it; nil: it left nothing. Until then the next query
+// of the DB waits, and so does Close.
+func (db *DB) Abandoned() <-chan struct{} { return db.abandoned }
 
 // admitQuery prepares a query with its arguments and refuses what it may not do. The
 // built-in queries are trusted.

@@ -35,7 +35,10 @@ func (db *DB) Save(ctx context.Context, q Query, values map[string]string, f For
 		rows, err = db.Run(ctx, q, values, w)
 		return err
 	})
-	return rows, err
+	if err != nil {
+		return 0, err // what was left behind may be counting still
+	}
+	return rows, nil
 }
 
 // parquetOptions choose how an answer becomes Parquet.

@@ -146,7 +146,8 @@ func (p *planner) findTables(ctx context.Context, q Query, values map[string]str
 		return nil
 	}
 	// What binds a query may work for long, too.
-	err = explain(waitFor(ctx, p.db.opts.Timeout, func() error { return p.conn.Raw(use) }))
+	_, err = waitFor(ctx, p.db.opts.Timeout, func() error { return p.conn.Raw(use) })
+	err = explain(err)
 	if err != nil {
 		return nil, err
 	}

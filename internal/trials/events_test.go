@@ -269,7 +269,7 @@ func TestTheInboxIsEmptiedByItsNight(t *testing.T) {
 	t.Parallel()
 	m := newMailbox(t, smallWorld())
 	for i := range 5 {
-		m.deliver(raw(fmt.Sprint(i), "x", "{}"))
+		m.deliver(raw(fmt.Sprint(i), "x", fmt.Sprint(i)))
 	}
 	segments := func() int {
 		files, err := filepath.Glob(m.path("state", "inbox", "2*"))

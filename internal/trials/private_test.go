@@ -223,9 +223,9 @@ func TestWhatIsNotPublishedIsClosedToOthers(t *testing.T) {
 	t.Parallel()
 	m := newMailbox(t, smallWorld())
 	m.deliver(raw("e", webhook.StatusChanged, `{"article_id":"a"}`))
-	m.deliver(raw("f", webhook.StatusChanged, `{"article_id":"a"}`))
+	m.deliver(raw("f", webhook.StatusChanged, `{"article_id":"b"}`))
 	m.goodNight()
-	m.deliver(raw("g", webhook.StatusChanged, `{"article_id":"a"}`))
+	m.deliver(raw("g", webhook.StatusChanged, `{"article_id":"c"}`))
 	files := 0
 	for _, folder := range []string{"raw", "state"} {
 		must(t, filepath.WalkDir(m.path(folder), func(path string, e fs.DirEntry, err error) error {

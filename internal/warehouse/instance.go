@@ -48,7 +48,7 @@ func (e *engine) openMemory(ctx context.Context, folder *Folder) (*Instance, err
 		scratch, err = durable.MakeScratch(state, scratchPrefix)
 	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		scratch, err = durable.MakeScratch("", "placementsync"+scratchPrefix)
+		scratch, err = durable.MakeTemp("placementsync" + scratchPrefix)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for what does not fit into memory: %w", err)

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -18,8 +18,13 @@ import (
 // delivery is an event on its way to the disk.
 type delivery struct {
 	event stream.Event
+	mark  mark
 	// stale deliveries are refused, unless their event is known already.
 	stale bool
+	// window is how long a topic and a body stand for one event.
+	window time.Duration
+	// verdict is the result of a delivery in a batch that the disk takes.
+	verdict string
 	// done receives the answer, once.
 	done chan answer
 }
@@ -48,27 +53,31 @@ type committer struct {
 	closed chan struct{}
 
 	lock   *flock.Flock
-	recent *recentSet
+	memory memory
 	open   *segment
 	batch  []*delivery
 	lines  []byte
+	inbox  gauge
 }
 
-// The bounds of one sync.
 const (
+	// The bounds of one sync.
 	queued     = 1024
 	batchCount = 512
 	batchBytes = 4 << 20
+	// measureEvery is how often the inbox is measured: nights of any process empty it.
+	measureEvery = 10 * time.Second
 )
 
 // openCommitter locks the inbox, seals what a killed process left, and reads the ids
 // of the events in it.
-func openCommitter(cfg Config, now func() time.Time) (*committer, error) {
+func openCommitter(cfg Config, now func() time.Time, state *atomic.Pointer[InboxState]) (*committer, error) {
 	if err := os.MkdirAll(cfg.Dir, privateDir); err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
 	}
 	c := &committer{cfg: cfg, now: now, queue: make(chan *delivery, queued), closed: make(chan struct{}),
-		lock: flock.New(filepath.Join(cfg.Dir, "lock"), flock.SetPermissions(privateFile)), recent: newRecent()}
+		lock:  flock.New(filepath.Join(cfg.Dir, "lock"), flock.SetPermissions(privateFile)),
+		inbox: gauge{dir: cfg.Dir, limit: cfg.MaxInbox, longest: cfg.MaxBody*4/3 + longestEnvelope, state: state}}
 	ok, err := c.lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
@@ -82,8 +91,11 @@ func openCommitter(cfg Config, now func() time.Time) (*committer, error) {
 			if err = readErr; err != nil {
 				break
 			}
-			c.recent.add(e.ID)
+			c.memory.addEvent(markOf(e), windowOf(cfg.MaxAge))
 		}
+	}
+	if err == nil {
+		err = c.inbox.measure()
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.lock.Unlock())
@@ -93,14 +105,19 @@ func openCommitter(cfg Config, now func() time.Time) (*committer, error) {
 
 // run commits until ctx ends, then what is queued, and closes the segment.
 func (c *committer) run(ctx context.Context) error {
-	age := time.NewTicker(c.cfg.SegmentAge)
+	age, look := time.NewTicker(c.cfg.SegmentAge), time.NewTicker(measureEvery)
 	defer age.Stop()
+	defer look.Stop()
 	for {
 		select {
 		case d := <-c.queue:
 			c.commitBatch(d)
 		case <-age.C:
 			c.sealOpen()
+		case <-look.C:
+			if err := c.inbox.measure(); err != nil {
+				c.cfg.log.Warn("inbox not measured", "error", err)
+			}
 		case <-ctx.Done():
 			for len(c.queue) > 0 {
 				c.commitBatch(<-c.queue)
@@ -125,39 +142,40 @@ func (c *committer) commitBatch(d *delivery) {
 	if len(c.lines) > 0 {
 		err := c.writeLines()
 		for _, d := range c.batch {
-			switch {
-			case err != nil:
-				d.done <- answer{Unavailable, err}
-			case c.recent.has(d.event.ID): // the second of two with the same id
-				d.done <- answer{result: Replayed}
-			default:
-				c.recent.add(d.event.ID)
-				d.done <- answer{result: Stored}
+			if err == nil {
+				d.done <- answer{result: d.verdict}
+				continue
 			}
+			if d.verdict == Stored {
+				c.memory.removeEvent(d.mark)
+			}
+			d.done <- answer{Unavailable, err}
 		}
 	}
 	clear(c.batch)
 }
 
 // addToBatch adds a delivery to the batch, or answers it at once. An event that is
-// known is not written again. An event that is in the batch already is answered
-// after the first one.
+// known is not written again; what it repeats may be in the batch, so it is answered
+// after that.
 func (c *committer) addToBatch(d *delivery) {
-	if c.recent.has(d.event.ID) {
-		d.done <- answer{result: Replayed}
-		return
-	}
-	if d.stale {
-		d.done <- answer{result: Stale}
-		return
-	}
-	if !slices.ContainsFunc(c.batch, func(other *delivery) bool { return other.event.ID == d.event.ID }) {
+	d.verdict = c.memory.judge(d.mark, d.stale, d.window)
+	switch {
+	case d.verdict == Stored:
 		lines, err := appendLine(c.lines, d.event)
 		if err != nil {
 			d.done <- answer{Unavailable, err}
 			return
 		}
+		if !c.inbox.hasRoom(int64(len(lines)), d.event.Received) {
+			d.done <- answer{result: Full}
+			return
+		}
 		c.lines = lines
+		c.memory.addEvent(d.mark, d.window)
+	case len(c.batch) == 0:
+		d.done <- answer{result: d.verdict}
+		return
 	}
 	c.batch = append(c.batch, d)
 }
@@ -177,6 +195,7 @@ func (c *committer) writeLines() error {
 		c.open = next
 	}
 	c.open.size += int64(len(c.lines))
+	c.inbox.grow(int64(len(c.lines)))
 	if err := c.cfg.Disk.Append(c.open.file, c.lines); err != nil {
 		c.sealOpen()
 		return fmt.Errorf("write to the inbox: %w", err)

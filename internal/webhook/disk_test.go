@@ -67,7 +67,7 @@ func TestNothingAcknowledgedIsLostToAFailingDisk(t *testing.T) {
 		refused := 0
 		for _, id := range want {
 			for answered := 0; answered != http.StatusNoContent; refused++ {
-				if answered = d.send(delivery{id: id, body: fmt.Sprintf("{%q:1}", id)}); answered != http.StatusNoContent && answered != http.StatusServiceUnavailable {
+				if answered = d.send(eventOf(id)); answered != http.StatusNoContent && answered != http.StatusServiceUnavailable {
 					t.Fatalf("answered %d", answered)
 				}
 			}
@@ -92,7 +92,7 @@ func TestANightTakesAllThoughTheDiskFails(t *testing.T) {
 	for fails, met := 1, true; met; fails++ {
 		d := newDesk(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1}).open()
 		for _, id := range want {
-			d.send(delivery{id: id, body: "{}"})
+			d.send(eventOf(id))
 		}
 		disk := &faultyDisk{}
 		disk.arm(fails)

@@ -66,7 +66,7 @@ func TestAReceiverGoesOnBehindATornSegment(t *testing.T) {
 	must(t, os.WriteFile(strings.TrimSuffix(segment, ".log")+".open", data[:len(data)-5], 0o600))
 	d := newDesk(t, webhook.Config{Dir: dir, Secrets: []string{secret}}).open()
 	for _, id := range []string{"e0", "e1", "e2"} {
-		if got := d.send(delivery{id: id, body: "{}"}); got != http.StatusNoContent {
+		if got := d.send(eventOf(id)); got != http.StatusNoContent {
 			t.Fatalf("answered %d", got)
 		}
 	}
@@ -90,12 +90,12 @@ func TestADamagedLineSpoilsItselfAlone(t *testing.T) {
 func TestANightTakesWhatIsThereAndRemovesWhatIsClosed(t *testing.T) {
 	d := newDesk(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1}).open()
 	for _, id := range []string{"a", "b"} {
-		d.send(delivery{id: id, body: "{}"})
+		d.send(eventOf(id))
 	}
 	folder := filepath.Join(t.TempDir(), "webhooks")
 	batch, err := webhook.Land(durable.Disk{}, d.dir, folder)
 	must(t, err)
-	d.send(delivery{id: "c", body: "{}"})
+	d.send(eventOf("c"))
 	if diff := cmp.Diff([]string{"a", "b"}, boundedHeader(t, folder)); diff != "" {
 		t.Errorf("landed (-want +got):\n%s", diff)
 	}

@@ -49,6 +49,9 @@ type Config struct {
 	// 15 minutes.
 	SegmentBytes int64
 	SegmentAge   time.Duration
+	// MaxInbox, if set, returns how many bytes the inbox may have, of which it has so
+	// many now; 0: any number. It is called every ten seconds and before a refusal.
+	MaxInbox func(bytes int64) int64
 	// Stored, if set, is called with each new event after it is on the disk and
 	// acknowledged. It must not block.
 	Stored func(stream.Event)
@@ -61,6 +64,9 @@ func (c Config) withDefaults(log *slog.Logger) Config {
 	c.MaxInFlight = cmp.Or(max(c.MaxInFlight, 0), 32<<20)
 	c.SegmentBytes = cmp.Or(max(c.SegmentBytes, 0), 16<<20)
 	c.SegmentAge = cmp.Or(max(c.SegmentAge, 0), 15*time.Minute)
+	if c.MaxInbox == nil {
+		c.MaxInbox = func(int64) int64 { return 0 }
+	}
 	if c.Stored == nil {
 		c.Stored = func(stream.Event) {}
 	}
@@ -70,9 +76,13 @@ func (c Config) withDefaults(log *slog.Logger) Config {
 
 // The results of a delivery.
 const (
-	// Stored events are new, Replayed ones are known; both are on the disk.
+	// Stored events are new. Replayed ones are known by their id, Repeated ones by their
+	// topic and body, under another id. All are on the disk.
 	Stored   = "stored"
 	Replayed = "replayed"
+	Repeated = "repeated"
+	// Relabeled is a body that came under many topics lately, and now under another.
+	Relabeled = "relabeled"
 	// Unsigned deliveries have no signature under any secret, Stale ones a timestamp
 	// that is too far from now.
 	Unsigned = "unsigned"
@@ -82,13 +92,15 @@ const (
 	BadRequest = "bad_request"
 	// Crowded is a body that was not whole yet when the memory ran out.
 	Crowded = "crowded"
+	// Full is an event for which the inbox has no room: the service tries again.
+	Full = "full"
 	// Unavailable is a failure of ours: the service tries again.
 	Unavailable = "unavailable"
 )
 
 // Results lists all results.
 func Results() []string {
-	return []string{Stored, Replayed, Unsigned, Stale, TooLarge, BadRequest, Crowded, Unavailable}
+	return []string{Stored, Replayed, Repeated, Relabeled, Unsigned, Stale, TooLarge, BadRequest, Crowded, Full, Unavailable}
 }
 
 const (
@@ -105,6 +117,7 @@ type Receiver struct {
 	bodies *memoryBudget
 	counts map[string]*atomic.Uint64
 	at     atomic.Pointer[committer]
+	inbox  atomic.Pointer[InboxState]
 	ready  chan struct{}
 	opened sync.Once
 	// logLimits bounds the log lines of each result: strangers can send unsigned
@@ -150,11 +163,19 @@ func (r *Receiver) Counts() map[string]uint64 {
 	return counts
 }
 
+// Inbox returns how full the inbox is; all zero before Run.
+func (r *Receiver) Inbox() InboxState {
+	if state := r.inbox.Load(); state != nil {
+		return *state
+	}
+	return InboxState{}
+}
+
 // Run owns the inbox until ctx ends; then it commits what is queued. Stop it after
 // the server: without it deliveries get 503. It returns a *BusyError when another
 // process has the inbox.
 func (r *Receiver) Run(ctx context.Context) error {
-	c, err := openCommitter(r.cfg, r.now)
+	c, err := openCommitter(r.cfg, r.now, &r.inbox)
 	if err != nil {
 		return err
 	}
@@ -168,9 +189,9 @@ func (r *Receiver) Run(ctx context.Context) error {
 func (r *Receiver) Ready() <-chan struct{} { return r.ready }
 
 // ServeHTTP receives one delivery. It answers 204 when the event is on the disk, 401
-// without a valid signature or with a timestamp too far from now, 413 when the body
-// is too large, 400 when it is incomplete, and 503 when the event cannot be stored
-// now, so that the service tries again.
+// without a valid signature, with a timestamp too far from now or with the body of many
+// topics, 413 when the body is too large, 400 when it is incomplete, and 503 when the
+// event cannot be stored now, so that the service tries again.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	p := r.policy.Load()
 	switch {
@@ -217,7 +238,7 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 		return stream.Event{}, answer{result: Unsigned}
 	}
 	e := newEvent(req.Header, body, r.now())
-	return e, r.awaitCommit(req.Context(), &delivery{event: e, stale: !isFresh(e, p.maxAge), done: make(chan answer, 1)})
+	return e, r.awaitCommit(req.Context(), &delivery{event: e, mark: markOf(e), stale: !isFresh(e, p.maxAge), window: windowOf(p.maxAge), done: make(chan answer, 1)})
 }
 
 func readBody(control *http.ResponseController, body io.Reader) ([]byte, error) {
@@ -260,8 +281,10 @@ func (r *Receiver) awaitCommit(ctx context.Context, d *delivery) answer {
 
 func (r *Receiver) writeReply(w http.ResponseWriter, got answer) {
 	switch got.result {
-	case Stored, Replayed:
+	case Stored, Replayed, Repeated:
 		w.WriteHeader(http.StatusNoContent)
+	case Relabeled:
+		http.Error(w, "this body came under too many topics", http.StatusUnauthorized)
 	case Unsigned:
 		http.Error(w, "no valid signature", http.StatusUnauthorized)
 	case Stale:
@@ -270,6 +293,9 @@ func (r *Receiver) writeReply(w http.ResponseWriter, got answer) {
 		http.Error(w, "body too large", http.StatusRequestEntityTooLarge)
 	case BadRequest:
 		http.Error(w, "body incomplete", http.StatusBadRequest)
+	case Full:
+		w.Header().Set("Retry-After", "300")
+		http.Error(w, "the inbox is full: try again later", http.StatusServiceUnavailable)
 	default:
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "not stored: try again", http.StatusServiceUnavailable)
@@ -285,6 +311,12 @@ func (r *Receiver) logResult(got answer) {
 				"compare the signing secret")
 		case Stale:
 			r.cfg.log.Warn("webhook refused", "reason", "timestamp too far from now: compare the clocks, or raise serve.webhook_max_age")
+		case Repeated:
+			r.cfg.log.Warn("webhook repeated under another id", "reason", "the event is in the inbox once: somebody delivers it again by hand, or has captured a delivery")
+		case Relabeled:
+			r.cfg.log.Warn("webhook refused", "reason", "its body came under many topics: somebody has captured a delivery; change the signing secret")
+		case Full:
+			r.cfg.log.Error("webhook not stored", "reason", "the inbox is full and a night empties it: look why nights fail, or raise serve.inbox_max")
 		case Crowded:
 			r.cfg.log.Warn("webhook not stored", "reason", "it arrived too slowly while others needed the memory")
 		case Unavailable:

@@ -1,5 +1,5 @@
 -- What the sets of tags hold; 0 is that of a listing without any.
-CREATE TABLE derived.tag AS
+CREATE OR REPLACE TABLE derived.tag AS
 SELECT code, unnest(tags) AS value FROM derived.tag_sets UNION ALL SELECT 0, NULL;
 DROP TABLE derived.part;
 DROP TABLE derived.tagged;

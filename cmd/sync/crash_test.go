@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"placementsync/internal/command"
+)
+
+// mainCrashing is a program that crashes as its argument says.
+func mainCrashing() {
+	how := os.Args[1]
+	os.Exit(command.RunInterruptible(os.Stderr, "", func(context.Context, func()) int {
+		crash(how)
+		return 0
+	}))
+}
+
+func crash(how string) {
+	switch how {
+	case "panic":
+		panic("a mistake")
+	case "panic elsewhere":
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			var nothing *int
+			*nothing = 1
+		}()
+		<-done
+	case "fatal error": // no recover helps
+		new(sync.Mutex).Unlock()
+	case "abort in C":
+		db, err := sql.Open("duckdb", ":memory:")
+		if err != nil {
+			panic(err)
+		}
+		db.SetMaxOpenConns(1)
+		for _, text := range abortingSQL() {
+			_, _ = db.Exec(text) // the last one fails, too
+		}
+		_ = db.Close()
+	case "abort from outside": // as the watchdog of systemd does
+		self, err := os.FindProcess(os.Getpid())
+		if err == nil {
+			err = self.Signal(syscall.SIGABRT)
+		}
+		if err != nil {
+			panic(err)
+		}
+		select {}
+	}
+}
+
+// abortingSQL lets DuckDB throw where nothing catches, when it writes its log as it closes.
+func abortingSQL() []string {
+	return []string{"SET enable_external_access = false", "SET lock_configuration = true",
+		"FROM enable_logging(level='trace', storage='file', storage_path='/nowhere/log')", "SELECT 42"}
+}
+
+// TestACrashIsNotExitCode2: that would say that the configuration is wrong, and systemd
+// would leave the daemon down.
+func TestACrashIsNotExitCode2(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no signals")
+	}
+	for how, says := range map[string]string{
+		"panic": "panic: a mistake", "panic elsewhere": "nil pointer dereference", "fatal error": "unlock of unlocked mutex",
+		"abort in C": "SIGABRT: abort", "abort from outside": "SIGABRT",
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			path, err := exec.LookPath("placementsync-crashing")
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), path, how)
+			cmd.Dir = t.TempDir()
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			ended, ok := errors.AsType[*exec.ExitError](cmd.Run())
+			if !ok {
+				t.Fatal("it did not crash")
+			}
+			status := ended.Sys().(syscall.WaitStatus)
+			if !status.Signaled() || status.Signal() != syscall.SIGABRT || status.CoreDump() {
+				t.Errorf("it ended with %v, want SIGABRT without a core", ended)
+			}
+			if !strings.Contains(stderr.String(), says) {
+				t.Errorf("it says\n%.2000s\nwant %q", stderr.String(), says)
+			}
+			if left, _ := filepath.Glob(filepath.Join(cmd.Dir, "*")); len(left) > 0 {
+				t.Errorf("it left %v", left)
+			}
+		})
+	}
+}
