@@ -103,11 +103,9 @@ func (s *service) daemonConfig(wh *warehouse.Warehouse, hangups <-chan os.Signal
 		watchdog = 0
 	}
 	return daemon.Config{
-		Ledger:   wh.Ledger.Runs,
+		Ledger:   readEntries(wh),
 		Progress: s.watch.Progress,
 		Report:   func() string { return reportFile(wh.Folder.Dir()) },
-		Verified: func() (daemon.Verified, bool) { return lastVerified(wh) },
-		Follows:  func() []ledger.Follow { return command.LastFollows(wh) },
 		Streams:  streamsOf(stream.Known()), HookResults: s.hooks.receiver.Counts,
 		Reload: s.reloadConfig, Hangups: hangups,
 		Notify: daemon.Notifier(socket), Watchdog: time.Duration(watchdog) * time.Microsecond,
@@ -141,8 +139,12 @@ func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 			return daemon.Settings{}, err
 		}
 	}
+	inspect, err := s.newInspector(cfg)
+	if err != nil {
+		return daemon.Settings{}, err
+	}
 	return daemon.Settings{
-		VerifySchedule: verifying, Verify: func(ctx context.Context) daemon.Verified { return s.verifyInTurn(ctx, cfg, night) },
+		Inspect: inspect, VerifySchedule: verifying, Verify: func(ctx context.Context) daemon.Verified { return s.verifyInTurn(ctx, cfg, night) },
 		Schedule: schedule, CatchUp: cfg.Schedule.CatchUp, AuthToken: cfg.Serve.AuthToken.Reveal(),
 		Hosts: hosts.New(cfg.Serve.Listen, cfg.Serve.Hosts),
 		Hooks: s.hooks.httpHandler(cfg), Follow: s.followOfNight(cfg),
