@@ -177,6 +177,7 @@ func TestAlarmsAreExplained(t *testing.T) {
 
 // TestAlarmsFire has promtool check the rules and run their tests, where it is there.
 func TestAlarmsFire(t *testing.T) {
+	requireTrials(t)
 	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
