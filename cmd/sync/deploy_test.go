@@ -1,24 +1,20 @@
 package main
 
 import (
-	"bytes"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"placementsync/internal/config"
-	"placementsync/internal/daemon"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/notify"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/warehouse"
-	"placementsync/internal/webhook"
 )
 
 // TestUnitsAreValid has systemd read the units, where it is there, with this test
@@ -93,7 +89,7 @@ func TestOperationsAreCurrent(t *testing.T) {
 	}
 	same(t, "exit codes", codes, headings(`Exit code (\d+)`))
 	same(t, "alerts", []string{notify.Failed, notify.Partial, notify.Gate, notify.Damaged, notify.Behind, notify.Full, notify.Recovered}, headings("Alert `([a-z]+)`"))
-	same(t, "metrics", metricNames(t), mentioned(text))
+	same(t, "metrics", slices.Collect(maps.Keys(metricLabels(t))), mentioned(text))
 
 	for gate, err := range map[string]error{
 		"mass delete":  &load.MassDeleteError{Losses: []ledger.Loss{{Table: "orders", Gone: 60, Before: 60}}, Reread: true},
@@ -129,28 +125,6 @@ func same(t *testing.T, what string, code, page []string) {
 	}
 	missing(code, page, "it does not tell of")
 	missing(page, code, "the code does not know")
-}
-
-// metricNames are those of the daemon, without what describes any process.
-func metricNames(t *testing.T) []string {
-	t.Helper()
-	cfg := config.Default()
-	g := &globals{process: process{stderr: &bytes.Buffer{}, lookupEnv: os.LookupEnv}}
-	s := &service{g: g, first: cfg, log: g.newLogger()}
-	registry := prometheus.NewRegistry()
-	registerInbox(registry, func() webhook.InboxState { return webhook.InboxState{} })
-	daemon.New(daemon.Config{Metrics: registry, Log: s.log, Progress: s.watch.Progress, Streams: []string{"orders"}, Now: g.now,
-		HookResults: func() map[string]uint64 { return map[string]uint64{"stored": 0} }}, daemon.Settings{})
-	described := make(chan *prometheus.Desc, 1000)
-	registry.Describe(described)
-	close(described)
-	var names []string
-	for d := range described {
-		if m := regexp.MustCompile(`fqName: "(placementsync_[a-z_]+)"`).FindStringSubmatch(d.String()); m != nil {
-			names = append(names, m[1])
-		}
-	}
-	return names
 }
 
 // mentioned are the metrics that a page names.

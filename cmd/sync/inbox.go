@@ -5,8 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"placementsync/internal/notify"
 	"placementsync/internal/webhook"
 )
@@ -58,20 +56,4 @@ func (i *inbox) sendAlert(ctx context.Context, now webhook.InboxState) {
 	}
 	i.reported = now.FullSince
 	i.sender.Load().Alert(ctx, alert)
-}
-
-// registerInbox exports how full the inbox is.
-func registerInbox(registry prometheus.Registerer, state func() webhook.InboxState) {
-	gauge := func(name, help string, value func(webhook.InboxState) float64) {
-		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "placementsync_inbox_" + name, Help: help},
-			func() float64 { return value(state()) }))
-	}
-	gauge("bytes", "Bytes of webhook events that wait for a night.", func(s webhook.InboxState) float64 { return float64(s.Bytes) })
-	gauge("limit_bytes", "How many bytes may wait; beyond it deliveries are answered 503.", func(s webhook.InboxState) float64 { return float64(s.Limit) })
-	gauge("full_since_timestamp_seconds", "Since when deliveries are refused for want of room; 0: they are not.", func(s webhook.InboxState) float64 {
-		if s.FullSince.IsZero() {
-			return 0
-		}
-		return float64(s.FullSince.UnixMilli()) / 1e3
-	})
 }

@@ -118,18 +118,14 @@ func (s *service) daemonConfig(wh *warehouse.Warehouse, hangups <-chan os.Signal
 	if err != nil {
 		watchdog = 0
 	}
-	registry := prometheus.NewRegistry()
-	registerInbox(registry, s.hooks.receiver.Inbox)
 	return daemon.Config{
-		Ledger:   wh.Ledger.Runs,
+		Ledger:   readEntries(wh),
 		Progress: s.watch.Progress,
 		Report:   func() string { return reportFile(wh.Folder.Dir()) },
-		Verified: func() (daemon.Verified, bool) { return lastVerified(wh) },
-		Follows:  func() []ledger.Follow { return command.LastFollows(wh) },
 		Streams:  streamsOf(stream.Known()), HookResults: s.hooks.receiver.Counts,
 		Reload: s.reloadConfig, Hangups: hangups,
 		Notify: daemon.Notifier(socket), Watchdog: time.Duration(watchdog) * time.Microsecond,
-		Version: version, Metrics: registry, Now: s.g.now, Log: s.log,
+		Version: version, Metrics: prometheus.NewRegistry(), Now: s.g.now, Log: s.log,
 	}
 }
 
@@ -160,8 +156,12 @@ func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 		}
 	}
 	s.queries.Store(&cfg.Queries.Dir)
+	inspect, err := s.newInspector(cfg)
+	if err != nil {
+		return daemon.Settings{}, err
+	}
 	return daemon.Settings{
-		VerifySchedule: verifying, Verify: func(ctx context.Context) daemon.Verified { return s.verifyInTurn(ctx, cfg, night) },
+		Inspect: inspect, VerifySchedule: verifying, Verify: func(ctx context.Context) daemon.Verified { return s.verifyInTurn(ctx, cfg, night) },
 		Schedule: schedule, CatchUp: cfg.Schedule.CatchUp, AuthToken: cfg.Serve.AuthToken.Reveal(),
 		Hosts: hosts.New(cfg.Serve.Listen, cfg.Serve.Hosts),
 		Hooks: s.hooks.httpHandler(cfg), Follow: s.followOfNight(cfg),

@@ -30,7 +30,8 @@ func verifyCommand(g *globals) *cobra.Command {
 		Long: "Check the whole warehouse for damage: links, ledger, manifests and the sizes of all files,\n" +
 			"in seconds. --read-data reads every byte: versions, Parquet series, stored answers, webhook\n" +
 			"events, and the catalog against its Parquet files. For each damaged file it prints what is\n" +
-			"affected and the command that repairs it. It changes nothing.\n\n" +
+			"affected and the command that repairs it. It changes nothing but the record of its result,\n" +
+			"which the metrics and the status page of serve show.\n\n" +
 			command.Meanings{Complete: "whole", Failed: "damaged, and some data is lost",
 				Partial: "damaged, and all of it can be rebuilt", Held: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
@@ -49,9 +50,15 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: command.WarehouseConfig(cfg, version), Streams: stream.Known(), Now: g.now, Log: g.newLogger()}, o.readData)
+	place := command.WarehouseConfig(cfg, version)
+	found := warehouse.Verified{At: g.now().UTC(), ReadData: o.readData}
+	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: place, Streams: stream.Known(), Now: g.now, Log: g.newLogger()}, o.readData)
 	if err != nil {
 		return err
+	}
+	addResult(&found, v)
+	if err := saveVerified(place, found); err != nil {
+		g.newLogger().Warn("result of verify not stored", "error", err)
 	}
 	show := showVerified
 	if o.format == "json" {

@@ -17,32 +17,42 @@ import (
 // verifyInTurn checks for damage when no night runs, stores the result, and sends an
 // alert when there is any.
 func (s *service) verifyInTurn(ctx context.Context, cfg config.Config, night pipeline.Config) daemon.Verified {
-	found := warehouse.Verified{At: s.g.now().UTC()}
+	found := warehouse.Verified{At: s.g.now().UTC(), ReadData: true}
 	err := s.hooks.inTurn(ctx, func() error {
 		v, err := pipeline.Verify(ctx, night, true)
-		found.Seconds, found.Result = v.Took.Seconds(), v.Result()
-		for _, d := range v.Damage {
-			found.Damaged = append(found.Damaged, d.File)
-		}
+		addResult(&found, v)
 		return err
 	})
 	if ctx.Err() != nil {
-		return daemon.Verified{At: found.At, Result: string(ledger.Interrupted)}
+		return daemon.Verified{Full: true, At: found.At, Result: string(ledger.Interrupted)}
 	}
 	if err != nil {
 		found.Result, found.Error = string(ledger.Failed), err.Error()
 	}
-	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
-	if err == nil {
-		err = wh.Examiner.SaveVerified(found)
-	}
-	if err != nil {
+	if err := saveVerified(command.WarehouseConfig(cfg, version), found); err != nil {
 		s.log.Warn("result of verify not stored", "error", err)
 	}
 	if found.Result != pipeline.Whole {
 		command.NewNotifier(cfg.Notify, version, s.log).Alert(context.WithoutCancel(ctx), damageAlert(found))
 	}
 	return shownVerified(found)
+}
+
+// saveVerified records the result of a verify in the warehouse.
+func saveVerified(place warehouse.Config, found warehouse.Verified) error {
+	wh, err := warehouse.Open(place)
+	if err != nil {
+		return err
+	}
+	return wh.Examiner.SaveVerified(found)
+}
+
+// addResult fills the record of a verify.
+func addResult(to *warehouse.Verified, v pipeline.Verified) {
+	to.Seconds, to.Result = v.Took.Seconds(), v.Result()
+	for _, d := range v.Damage {
+		to.Damaged = append(to.Damaged, d.File)
+	}
 }
 
 func damageAlert(found warehouse.Verified) notify.Alert {
@@ -55,12 +65,6 @@ func damageAlert(found warehouse.Verified) notify.Alert {
 	return a
 }
 
-// lastVerified is the result of the last verify, of this process or an earlier one.
-func lastVerified(wh *warehouse.Warehouse) (daemon.Verified, bool) {
-	v, ok, err := wh.Examiner.LastVerified()
-	return shownVerified(v), ok && err == nil
-}
-
 func shownVerified(v warehouse.Verified) daemon.Verified {
-	return daemon.Verified{At: v.At, Took: time.Duration(v.Seconds * float64(time.Second)), Result: v.Result, Damaged: v.Damaged, Error: v.Error}
+	return daemon.Verified{Full: v.ReadData, At: v.At, Took: time.Duration(v.Seconds * float64(time.Second)), Result: v.Result, Damaged: v.Damaged, Error: v.Error}
 }

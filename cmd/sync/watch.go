@@ -160,7 +160,7 @@ func (w watcher) lookForAll(ctx context.Context, cfg config.Config, dryRun bool)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	bounded, stop := context.WithTimeoutCause(ctx, watchBound, fmt.Errorf("the watches took longer than %s", watchBound))
 	defer stop()
-	results, err = watch.Run(bounded, watch.Config{Catalog: watchedCatalog{db, queries}, State: watchState{wh.Folder}, Send: w.newSender(cfg), Program: version, DryRun: dryRun}, watches)
+	results, err = watch.Run(bounded, watch.Config{Catalog: watchedCatalog{db, queries}, State: watchState{wh.Folder}, Send: w.newSender(cfg), Program: version, DryRun: dryRun, Now: w.g.now}, watches)
 	problems := []error{err}
 	for _, r := range results {
 		problems = append(problems, r.Err)

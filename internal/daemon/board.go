@@ -19,29 +19,73 @@ type board struct {
 
 	mu       sync.Mutex
 	next     time.Time // the next slot
+	verify   time.Time // the next verification; zero: none is due
 	running  time.Time // start of the night that runs; zero: none
 	stopping bool
 	beat     time.Time // when the schedule was last checked
 	missed   map[string]int
-	nights   []ledger.Run
-	current  ledger.Run // what readers see
-	readAt   time.Time
-	readErr  error
+	tally    tally
+	// own is the last night that this process ran: a full disk has no room for its line.
+	own        ledger.Run
+	inspection Inspection
+	entries    entries
+	readAt     time.Time
+	readErr    error
+}
+
+// entries is what the board keeps of a reading of the ledger.
+type entries struct {
+	// Nights are oldest first; do not change them.
+	Nights []ledger.Run
+	// Current is the run whose snapshot readers see: a night, a refresh, a rollback
+	// or a rebuild; zero: none.
+	Current ledger.Run
+	// LastRefresh is the newest one; zero: there was none. RefreshFailures counts those
+	// that failed since one last succeeded.
+	LastRefresh     ledger.Run
+	RefreshFailures int
+	// Follows is how far the work after nights has come, such as backups.
+	Follows []ledger.Follow
+}
+
+func newEntries(all []ledger.Run) entries {
+	e := entries{Follows: ledger.Follows(all)}
+	for _, r := range all {
+		if r.IsFollow() {
+			continue
+		}
+		if r.IsNight() {
+			e.Nights = append(e.Nights, r)
+		}
+		if r.Kind == ledger.Refresh {
+			e.LastRefresh = r
+			switch {
+			case r.IsPublished():
+				e.RefreshFailures = 0
+			case r.Outcome != ledger.Interrupted:
+				e.RefreshFailures++
+			}
+		}
+		if r.IsPublished() {
+			e.Current = r
+		}
+	}
+	return e
 }
 
 // snapshot is the board at one moment.
 type snapshot struct {
 	At            time.Time
 	Next, Running time.Time
+	NextVerify    time.Time
 	Stopping      bool
 	Beat          time.Time
 	Missed        map[string]int
-	// Nights are oldest first; do not change them.
-	Nights []ledger.Run
-	// Current is the run whose snapshot readers see: a night, a refresh, a rollback
-	// or a rebuild; zero: none.
-	Current   ledger.Run
-	LedgerErr error
+	entries
+	// Inspection is the last look at the warehouse; zero: there is none of late.
+	Inspection Inspection
+	LedgerErr  error
+	tally      tally
 }
 
 // readSnapshot copies the board. It reads the ledger if the last reading is older than
@@ -51,21 +95,44 @@ func (b *board) readSnapshot() snapshot {
 	defer b.mu.Unlock()
 	now := b.now()
 	if b.readAt.IsZero() || now.Sub(b.readAt) >= ledgerAge || now.Before(b.readAt) {
-		runs, err := b.ledger()
-		if b.readAt, b.readErr = now, err; err == nil {
-			b.nights, b.current = []ledger.Run{}, ledger.Run{}
-			for _, r := range runs {
-				if r.IsNight() {
-					b.nights = append(b.nights, r)
-				}
-				if r.IsPublished() {
-					b.current = r
-				}
-			}
-		}
+		b.readLedger(now)
 	}
-	return snapshot{At: now, Next: b.next, Running: b.running, Stopping: b.stopping, Beat: b.beat,
-		Missed: maps.Clone(b.missed), Nights: b.nights, Current: b.current, LedgerErr: b.readErr}
+	s := snapshot{At: now, Next: b.next, Running: b.running, NextVerify: b.verify, Stopping: b.stopping, Beat: b.beat,
+		Missed: maps.Clone(b.missed), entries: b.entries, LedgerErr: b.readErr, tally: b.tally.clone()}
+	if now.Sub(b.inspection.At) < inspectionAge {
+		s.Inspection = b.inspection
+	}
+	return s
+}
+
+// readLedger reads the ledger and counts what is new. The last reading stays when it
+// fails.
+func (b *board) readLedger(now time.Time) {
+	all, err := b.ledger()
+	if b.readAt, b.readErr = now, err; err != nil {
+		b.tally.readErrors[ReadLedger]++
+		return
+	}
+	if b.tally.since.IsZero() {
+		b.tally.since = now
+	}
+	for _, r := range all {
+		b.tally.countRun(r)
+	}
+	b.entries = newEntries(all)
+	if !b.own.StartedAt.IsZero() && !slices.ContainsFunc(b.entries.Nights, b.isOwn) {
+		at := slices.IndexFunc(b.entries.Nights, func(r ledger.Run) bool { return r.StartedAt.After(b.own.StartedAt) })
+		if at < 0 {
+			at = len(b.entries.Nights)
+		}
+		b.entries.Nights = slices.Insert(b.entries.Nights, at, b.own)
+	}
+}
+
+// isOwn reports whether an entry says how the last night of this process ended, or how
+// another process resumed it.
+func (b *board) isOwn(r ledger.Run) bool {
+	return b.own.ID != "" && r.ID == b.own.ID && (r.Outcome == ledger.Killed || !r.EndedAt.Before(b.own.EndedAt))
 }
 
 // update changes the board under its lock.

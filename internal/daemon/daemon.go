@@ -30,8 +30,9 @@ var ErrHeld = errors.New("another run holds the lock")
 
 // Config is what does not change while the daemon runs.
 type Config struct {
-	// Ledger returns the nights and refreshes so far, oldest first, also those of
-	// other processes. It is called at most twice a minute and after each night.
+	// Ledger returns the entries so far, oldest first, also those of other processes
+	// and of the work after nights. It is called at most twice a minute and after each
+	// night.
 	Ledger func() ([]ledger.Run, error)
 	// Progress returns how far the running night is; false: none runs. It is safe
 	// for concurrent use.
@@ -40,12 +41,6 @@ type Config struct {
 	Report func() string
 	// Explore answers /explore and below it; nil: there are no such pages.
 	Explore http.Handler
-	// Verified returns the result of the last Verify, also of an earlier process;
-	// false: there was none.
-	Verified func() (Verified, bool)
-	// Follows returns how far the work after nights has come, such as backups; nil:
-	// there is none.
-	Follows func() []ledger.Follow
 	// Streams are the names of all streams, for metrics that exist from the start.
 	Streams []string
 	// Reload reads the configuration again. An error leaves the old one.
@@ -86,6 +81,9 @@ type Settings struct {
 	// VerifySchedule is when Verify checks for damage; a zero Schedule: never.
 	VerifySchedule Schedule
 	Verify         func(ctx context.Context) Verified
+	// Inspect looks at the warehouse; nil: nobody does. It is called every minute and
+	// after whatever changes the warehouse, never twice at once.
+	Inspect func(ctx context.Context) Inspection
 	// AuthToken is required by all endpoints but /hooks and /healthz; "": by none.
 	AuthToken string
 	// Hooks answers POST /hooks; nil: there is no such endpoint.
@@ -109,13 +107,7 @@ func New(cfg Config, set Settings) *Daemon {
 	if cfg.Notify == nil {
 		cfg.Notify = func(string) error { return nil }
 	}
-	if cfg.Verified == nil {
-		cfg.Verified = func() (Verified, bool) { return Verified{}, false }
-	}
-	if cfg.Follows == nil {
-		cfg.Follows = func() []ledger.Follow { return nil }
-	}
-	d := &Daemon{cfg: cfg, board: &board{now: cfg.Now, ledger: cfg.Ledger, missed: map[string]int{}}}
+	d := &Daemon{cfg: cfg, board: &board{now: cfg.Now, ledger: cfg.Ledger, missed: map[string]int{}, tally: newTally(cfg.Streams)}}
 	d.set.Store(&set)
 	d.metrics = newMetrics(cfg, d)
 	d.server = NewServer(d.Handler(), cfg.Log)
@@ -134,9 +126,7 @@ func (d *Daemon) Run(ctx context.Context, l net.Listener) error {
 		stop(err)
 		broken <- err
 	}()
-	if night, ok := d.board.readSnapshot().lastPublished(); ok {
-		d.metrics.setLastNight(night) // the gauges survive a restart; no night is counted
-	}
+	d.board.readSnapshot() // what ends from here on is counted
 	d.notifyManager("READY=1")
 	d.cfg.Log.Info("serving", "address", l.Addr().String(), "schedule", d.settings().Schedule.String())
 	d.runNights(inner)
@@ -162,10 +152,12 @@ func (d *Daemon) reloadSettings() {
 	set, err := d.cfg.Reload()
 	if err != nil {
 		d.metrics.reloads.WithLabelValues("refused").Inc()
+		d.metrics.reloaded.Set(0)
 		d.cfg.Log.Error("configuration refused, the old one stays", "error", err)
 		return
 	}
 	d.set.Store(&set)
 	d.metrics.reloads.WithLabelValues("applied").Inc()
+	d.metrics.reloaded.Set(1)
 	d.cfg.Log.Info("configuration reloaded", "schedule", set.Schedule.String())
 }

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"time"
 
 	"placementsync/internal/ledger"
 )
@@ -33,6 +34,8 @@ func (s *scheduler) runFollow(ctx context.Context) {
 
 func (s *scheduler) endFollow(ctx context.Context) {
 	s.following = false
+	s.d.board.update(func(b *board) { b.readAt = time.Time{} })
+	s.startInspect(ctx)
 	if s.owed {
 		s.owed = false
 		s.runFollow(ctx)

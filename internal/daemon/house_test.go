@@ -161,15 +161,24 @@ func (h *house) get(path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// metric returns the line of a series.
+// metric returns the value of a series.
 func (h *house) metric(series string) string {
+	h.t.Helper()
+	value := h.findMetric(series)
+	if value == "" {
+		h.t.Errorf("there is no metric placementsync_%s", series)
+	}
+	return value
+}
+
+// findMetric returns the value of a series, or "" if there is none.
+func (h *house) findMetric(series string) string {
 	h.t.Helper()
 	for line := range strings.Lines(h.get("/metrics").Body.String()) {
 		if value, ok := strings.CutPrefix(line, "placementsync_"+series+" "); ok {
 			return strings.TrimSpace(value)
 		}
 	}
-	h.t.Errorf("there is no metric placementsync_%s", series)
 	return ""
 }
 

@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -11,32 +12,66 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"placementsync/internal/daemon"
 	"placementsync/internal/ledger"
 )
+
+// wantMetrics compares series with their values; "" is that of a series that must not
+// exist.
+func (h *house) wantMetrics(want map[string]string) {
+	h.t.Helper()
+	for series, value := range want {
+		if got := h.findMetric(series); got != value {
+			h.t.Errorf("%s is %q, want %q", series, got, value)
+		}
+	}
+}
 
 func TestEverySeriesExistsFromTheStart(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	h.cfg.HookResults = func() map[string]uint64 { return map[string]uint64{"stored": 7, "unsigned": 0} }
-	for series, want := range map[string]string{
-		`runs_total{outcome="failed"}`:                      "0",
-		`missed_slots_total{reason="running"}`:              "0",
-		`stream_requests_total{stream="orders"}`:            "0",
-		`stream_throttled_seconds_total{stream="outlets"}`:  "0",
-		`stream_rejects_total{stream="outlets"}`:            "0",
-		`stream_grade{grade="best_effort",stream="orders"}`: "0",
-		`last_success_timestamp_seconds`:                    "0",
-		`snapshot_age_seconds`:                              "NaN",
-		`ready`:                                             "0",
-		`run_active`:                                        "0",
-		`webhook_results_total{result="stored"}`:            "7",
-		`webhook_results_total{result="unsigned"}`:          "0",
-		`build_info{version="v1.2.3"}`:                      "1",
-	} {
-		if got := h.metric(series); got != want {
-			t.Errorf("%s is %q, want %q", series, got, want)
-		}
-	}
+	h.wantMetrics(map[string]string{
+		`runs_total{outcome="failed"}`:                     "0",
+		`runs_total{outcome="held"}`:                       "0",
+		`refreshes_total{outcome="failed"}`:                "0",
+		`refresh_failures`:                                 "0",
+		`missed_slots_total{reason="running"}`:             "0",
+		`stream_requests_total{stream="orders"}`:           "0",
+		`stream_throttled_seconds_total{stream="outlets"}`: "0",
+		`stream_rejects_total{stream="outlets"}`:           "0",
+		`read_errors_total{source="ledger"}`:               "0",
+		`read_errors_total{source="usage"}`:                "0",
+		`last_success_timestamp_seconds`:                   "0",
+		`snapshot_timestamp_seconds`:                       "0",
+		`last_refresh_timestamp_seconds`:                   "0",
+		`ready`:                                            "0",
+		`run_active`:                                       "0",
+		`config_last_reload_successful`:                    "1",
+		`schedule_interval_seconds`:                        "86400",
+		`webhook_results_total{result="stored"}`:           "7",
+		`webhook_results_total{result="unsigned"}`:         "0",
+		`build_info{version="v1.2.3"}`:                     "1",
+		// What nobody has looked at yet is not zero.
+		`last_run_duration_seconds`:                         "",
+		`last_run_new_rows`:                                 "",
+		`disk_free_bytes`:                                   "",
+		`inbox_bytes`:                                       "",
+		`last_verify_timestamp_seconds{depth="full"}`:       "",
+		`next_verify_timestamp_seconds`:                     "",
+		`verify_interval_seconds`:                           "",
+		`stream_grade{grade="exact",stream="orders"}`:       "",
+		`last_run_outcome{outcome="failed"}`:                "",
+		`disk_used_bytes{part="versions"}`:                  "",
+		`last_verify_damaged_files{depth="full"}`:           "",
+		`disk_measured_timestamp_seconds`:                   "",
+		`streams{standing="proven"}`:                        "",
+		`follow_behind{kind="lake"}`:                        "",
+		`table_rows{table="orders"}`:                        "",
+		`last_verify_result{depth="full",result="damaged"}`: "",
+	})
 	if text := h.get("/metrics").Body.String(); !strings.Contains(text, "go_goroutines ") {
 		t.Error("the process is not measured")
 	}
@@ -73,33 +108,38 @@ func TestNightsAreMeasured(t *testing.T) {
 			return ledger.Run{Outcome: ledger.Partial, New: 5, Changed: 6, Gone: 7, Streams: []ledger.Stream{
 				{Stream: "orders", Grade: "exact", Rows: 60, Rejects: 2, Requests: 12, Retries: 3, RetryAfterSeconds: 1.5},
 				{Stream: "outlets", Grade: "carried_forward"},
+				{Stream: "article_status_events", Grade: "best_effort", Rows: 4, Events: true},
 			}}, nil
 		})
 		h.run()
 		time.Sleep(27 * time.Hour)
-		for series, want := range map[string]string{
-			`runs_total{outcome="partial"}`:                          "2",
-			`last_run_duration_seconds`:                              "90",
-			`last_success_timestamp_seconds`:                         "9.4677849e+08",
-			`snapshot_age_seconds`:                                   "3600",
-			`last_run_new_rows`:                                      "5",
-			`last_run_changed_rows`:                                  "6",
-			`last_run_gone_rows`:                                     "7",
-			`stream_requests_total{stream="orders"}`:                 "24",
-			`stream_retries_total{stream="orders"}`:                  "6",
-			`stream_rejects_total{stream="orders"}`:                  "4",
-			`stream_throttled_seconds_total{stream="orders"}`:        "3",
-			`stream_rows{stream="orders"}`:                           "60",
-			`stream_grade{grade="exact",stream="orders"}`:            "1",
-			`stream_grade{grade="exact",stream="outlets"}`:           "0",
-			`stream_grade{grade="carried_forward",stream="outlets"}`: "1",
-			`next_run_timestamp_seconds`:                             "9.468648e+08",
-			`ready`:                                                  "1",
-		} {
-			if got := h.metric(series); got != want {
-				t.Errorf("%s is %q, want %q", series, got, want)
-			}
-		}
+		h.wantMetrics(map[string]string{
+			`runs_total{outcome="partial"}`:                              "2",
+			`last_run_outcome{outcome="partial"}`:                        "1",
+			`last_run_outcome{outcome="failed"}`:                         "0",
+			`last_run_duration_seconds`:                                  "90",
+			`last_success_timestamp_seconds`:                             "9.4677849e+08",
+			`snapshot_timestamp_seconds`:                                 "9.467784e+08",
+			`last_run_new_rows`:                                          "5",
+			`last_run_changed_rows`:                                      "6",
+			`last_run_gone_rows`:                                         "7",
+			`stream_requests_total{stream="orders"}`:                     "24",
+			`stream_retries_total{stream="orders"}`:                      "6",
+			`stream_rejects_total{stream="orders"}`:                      "4",
+			`stream_throttled_seconds_total{stream="orders"}`:            "3",
+			`stream_rows{stream="orders"}`:                               "60",
+			`stream_rows{stream="article_status_events"}`:                "4",
+			`stream_grade{grade="exact",stream="orders"}`:                "1",
+			`stream_grade{grade="exact",stream="outlets"}`:               "0",
+			`stream_grade{grade="carried_forward",stream="outlets"}`:     "1",
+			`stream_grade{grade="exact",stream="article_status_events"}`: "",
+			`streams{standing="proven"}`:                                 "1",
+			`streams{standing="carried"}`:                                "1",
+			`streams{standing="not_proven"}`:                             "0",
+			`streams{standing="not_read"}`:                               "0",
+			`next_run_timestamp_seconds`:                                 "9.468648e+08",
+			`ready`:                                                      "1",
+		})
 		h.end()
 	})
 }
@@ -113,17 +153,294 @@ func TestARestartRemembersTheLastNight(t *testing.T) {
 			Requests: 9, Streams: []ledger.Stream{{Stream: "orders", Grade: "repaired", Rows: 60, Requests: 9}}})
 		h.run()
 		defer h.end()
-		for series, want := range map[string]string{
+		h.wantMetrics(map[string]string{
 			`last_run_duration_seconds`:                      "60",
+			`last_run_outcome{outcome="complete"}`:           "1",
 			`stream_rows{stream="orders"}`:                   "60",
 			`stream_grade{grade="repaired",stream="orders"}`: "1",
 			`stream_requests_total{stream="orders"}`:         "0",
 			`runs_total{outcome="complete"}`:                 "0",
-			`snapshot_age_seconds`:                           "79200",
-		} {
-			if got := h.metric(series); got != want {
-				t.Errorf("%s is %q, want %q", series, got, want)
+			`snapshot_timestamp_seconds`:                     "9.466056e+08",
+		})
+	})
+}
+
+// TestNightsOfOtherProcessesCount has one of them run a night that is resumed, and
+// refreshes, of which the last two fail.
+func TestNightsOfOtherProcessesCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		h.run()
+		defer h.end()
+		streams := []ledger.Stream{{Stream: "orders", Grade: "exact", Rows: 60, Requests: 9}}
+		began := time.Now()
+		time.Sleep(10 * time.Minute)
+		night := ledger.Run{ID: "other", StartedAt: began, EndedAt: time.Now(), Outcome: ledger.Interrupted, Streams: streams}
+		h.record(night)
+		time.Sleep(time.Minute)
+		h.wantMetrics(map[string]string{`runs_total{outcome="interrupted"}`: "1", `last_run_outcome{outcome="interrupted"}`: "1"})
+		night.EndedAt, night.Outcome, night.SnapshotAt, night.New = time.Now(), ledger.Complete, began, 8
+		h.mu.Lock()
+		h.ledger[0] = night
+		h.mu.Unlock()
+		for i, outcome := range []ledger.Outcome{ledger.Failed, ledger.Complete, ledger.Partial, ledger.Failed, ledger.Failed} {
+			time.Sleep(time.Minute)
+			r := ledger.Run{ID: "refresh " + string(rune('0'+i)), Kind: ledger.Refresh, StartedAt: time.Now().Add(-20 * time.Second), EndedAt: time.Now(), Outcome: outcome, Streams: streams}
+			if outcome != ledger.Failed {
+				r.SnapshotAt = r.StartedAt
 			}
+			h.record(r)
+		}
+		// A replay asks the service for nothing.
+		h.record(ledger.Run{ID: "replay", Kind: ledger.Replay, StartedAt: began, EndedAt: time.Now(), Outcome: ledger.Failed, Streams: streams})
+		time.Sleep(time.Minute)
+		for range 2 { // a second scrape counts nothing again
+			h.wantMetrics(map[string]string{
+				`runs_total{outcome="interrupted"}`:      "1",
+				`runs_total{outcome="complete"}`:         "1",
+				`runs_total{outcome="failed"}`:           "0",
+				`last_run_new_rows`:                      "8",
+				`refreshes_total{outcome="complete"}`:    "1",
+				`refreshes_total{outcome="partial"}`:     "1",
+				`refreshes_total{outcome="failed"}`:      "3",
+				`refresh_failures`:                       "2",
+				`last_refresh_duration_seconds`:          "20",
+				`last_refresh_timestamp_seconds`:         "9.4668576e+08",
+				`stream_requests_total{stream="orders"}`: "63",
+			})
+			time.Sleep(time.Minute)
+		}
+		if text := h.get("/").Body.String(); !strings.Contains(text, "<dt>Last refresh</dt><dd>failed<small>3 min 0 s ago, took 20 s, 2 failed in a row</small>") {
+			t.Errorf("the page does not tell of refreshes:\n%s", text)
+		}
+	})
+}
+
+// TestANightWithoutALineIsSeen has nights that fail before there is a line in the ledger,
+// or whose line the disk has no room for.
+func TestANightWithoutALineIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		nights := 0
+		h.set.Night = func(context.Context) (ledger.Run, error) {
+			switch nights++; nights {
+			case 1:
+				now := time.Now()
+				return ledger.Run{ID: "full", StartedAt: now, EndedAt: now.Add(time.Second), Outcome: ledger.Failed, Error: "the disk is full"}, errors.New("the disk is full")
+			case 2:
+				return ledger.Run{Outcome: ledger.Failed}, errors.New("read the token: no such file")
+			}
+			now := time.Now()
+			n := ledger.Run{ID: "good", StartedAt: now, EndedAt: now, SnapshotAt: now, Outcome: ledger.Complete}
+			h.record(n)
+			return n, nil
+		}
+		h.run()
+		defer h.end()
+		for _, want := range []string{"the disk is full", "read the token: no such file"} {
+			time.Sleep(24 * time.Hour)
+			h.wantMetrics(map[string]string{`last_run_outcome{outcome="failed"}`: "1"})
+			if text := h.get("/").Body.String(); !strings.Contains(text, want) || !strings.Contains(text, "<title>not ready") {
+				t.Errorf("the page does not say %q:\n%s", want, text)
+			}
+		}
+		h.wantMetrics(map[string]string{`runs_total{outcome="failed"}`: "2"})
+		time.Sleep(24 * time.Hour)
+		h.wantMetrics(map[string]string{`last_run_outcome{outcome="complete"}`: "1", `runs_total{outcome="complete"}`: "1", `runs_total{outcome="failed"}`: "2"})
+	})
+}
+
+// look is an inspection that found everything.
+func look() daemon.Inspection {
+	now := time.Now()
+	return daemon.Inspection{At: now, Free: 1 << 30, Needed: 50 << 20,
+		Usage: []daemon.Usage{{Part: "parquet", Bytes: 3 << 20}, {Part: "versions", Bytes: 1 << 20}}, UsageAt: now.Add(-2 * time.Minute),
+		Tables:     []daemon.TableRows{{Table: "orders", Rows: 60}, {Table: "tags", Rows: 0}},
+		InboxBytes: 5 << 20, InboxLimit: 20 << 20, InboxFullSince: now.Add(-130 * time.Minute),
+		Verified: []daemon.Verified{
+			{At: now.Add(-time.Hour), Took: 2 * time.Second, Result: daemon.Whole},
+			{Full: true, At: now.Add(-26 * time.Hour), Took: 90 * time.Second, Result: "damaged", Damaged: []string{"a", "b"}}},
+		Watches: []daemon.WatchStatus{{Name: "bills", Looked: now.Add(-3 * time.Hour), Found: 4, Waiting: 2, Sent: now.Add(-27 * time.Hour)}, {Name: "new"}},
+	}
+}
+
+// looked is a house whose looks at the warehouse find what found has.
+func looked(t *testing.T, found *daemon.Inspection) *house {
+	t.Helper()
+	h := newHouse(t, nil)
+	h.cfg.HookResults = func() map[string]uint64 { return nil }
+	h.set.Hooks = http.NotFoundHandler()
+	h.set.Inspect = func(context.Context) daemon.Inspection {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		found.At = time.Now()
+		return *found
+	}
+	h.run()
+	return h
+}
+
+// wantPage compares the status page with what it must have.
+func (h *house) wantPage(parts ...string) {
+	h.t.Helper()
+	text := h.get("/").Body.String()
+	for _, want := range parts {
+		if !strings.Contains(text, want) {
+			h.t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestTheWarehouseIsMeasured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		found := look()
+		h := looked(t, &found)
+		defer h.end()
+		h.wantMetrics(map[string]string{
+			`disk_free_bytes`:                                      "1.073741824e+09",
+			`disk_needed_bytes`:                                    "5.24288e+07",
+			`disk_used_bytes{part="parquet"}`:                      "3.145728e+06",
+			`disk_used_bytes{part="versions"}`:                     "1.048576e+06",
+			`disk_measured_timestamp_seconds`:                      "9.4668468e+08",
+			`table_rows{table="orders"}`:                           "60",
+			`table_rows{table="tags"}`:                             "0",
+			`inbox_bytes`:                                          "5.24288e+06",
+			`inbox_limit_bytes`:                                    "2.097152e+07",
+			`inbox_full_since_timestamp_seconds`:                   "9.46677e+08",
+			`last_verify_timestamp_seconds{depth="structure"}`:     "9.466812e+08",
+			`last_verify_timestamp_seconds{depth="full"}`:          "9.465912e+08",
+			`last_verify_duration_seconds{depth="full"}`:           "90",
+			`last_verify_damaged_files{depth="full"}`:              "2",
+			`last_verify_damaged_files{depth="structure"}`:         "0",
+			`last_verify_result{depth="full",result="damaged"}`:    "1",
+			`last_verify_result{depth="full",result="whole"}`:      "0",
+			`last_verify_result{depth="structure",result="whole"}`: "1",
+			`watch_findings{watch="bills"}`:                        "4",
+			`watch_waiting_messages{watch="bills"}`:                "2",
+			`watch_snapshot_timestamp_seconds{watch="bills"}`:      "9.46674e+08",
+			`watch_sent_timestamp_seconds{watch="bills"}`:          "9.465876e+08",
+			`watch_sent_timestamp_seconds{watch="new"}`:            "0",
+		})
+		h.wantPage(
+			"<dt>Disk</dt><dd>1.0 GiB free<small>the next night may need 50.0 MiB</small>",
+			`<div class="tight"><dt>Webhook inbox</dt><dd>5.0 MiB<small>25 % of 20.0 MiB, waiting for the next night; FULL since 1999-12-31 21:50 UTC: a night empties it</small>`,
+			"<dt>Verified</dt><dd>damaged<small>every byte, 1 d 2 h ago, a, b</small><small>names and sizes: whole, 1 h 0 min ago</small>",
+			`<th scope="row">parquet</th><td class="n">3.0 MiB</td><td class="n">75 %</td>`,
+			`<th scope="row">all of it</th><td class="n">4.0 MiB</td>`, "Measured 2 min 0 s ago",
+			`<tr class="behind"><th scope="row">bills</th><td>1999-12-31 21:00 UTC</td><td class="n">4</td><td class="n">2</td><td>1999-12-30 21:00 UTC</td>`,
+			`<tr><th scope="row">new</th><td>not yet</td><td class="n">0</td><td class="n">0</td><td>never</td>`)
+	})
+}
+
+// TestWhatCannotBeReadIsMissing has a look that finds less room than a night needs, and
+// cannot read the rest, after one that could.
+func TestWhatCannotBeReadIsMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		found := look()
+		h := looked(t, &found)
+		defer h.end()
+		h.mu.Lock()
+		found = daemon.Inspection{Free: 1 << 20, Needed: 50 << 20, Errors: map[string]error{}}
+		for _, name := range []string{daemon.ReadUsage, daemon.ReadVersion, daemon.ReadInbox, daemon.ReadVerified, daemon.ReadWatches} {
+			found.Errors[name] = errors.New(name + " is damaged")
+		}
+		h.mu.Unlock()
+		time.Sleep(2*time.Minute + time.Second)
+		h.wantMetrics(map[string]string{
+			`disk_free_bytes`:                             "1.048576e+06",
+			`disk_used_bytes{part="parquet"}`:             "",
+			`table_rows{table="orders"}`:                  "",
+			`inbox_bytes`:                                 "",
+			`last_verify_timestamp_seconds{depth="full"}`: "",
+			`watch_findings{watch="bills"}`:               "",
+			`read_errors_total{source="free"}`:            "0",
+			`read_errors_total{source="usage"}`:           "2",
+			`read_errors_total{source="version"}`:         "2",
+		})
+		h.wantPage(`class="tight"><dt>Disk</dt><dd>1.0 MiB free<small>the next night may need 50.0 MiB: too little</small>`,
+			"Not known: what the warehouse takes of the disk cannot be read", "Not known: what watches have sent cannot be read", "<dt>Verified</dt><dd>not known")
+		for _, never := range []string{"<h2>Watches", "<h2>Disk", "Webhook inbox"} {
+			if strings.Contains(h.get("/").Body.String(), never) {
+				t.Errorf("the page has %q, which nobody could read", never)
+			}
+		}
+		if n := strings.Count(h.log.String(), "usage is damaged"); n != 1 {
+			t.Errorf("the log says %d times what cannot be read, want once", n)
+		}
+	})
+}
+
+// TestADiskThatHangsHidesNothingAndShowsNothingOld has a look that never ends: scrapes are
+// answered, and after a while without what the last look found.
+func TestADiskThatHangsHidesNothingAndShowsNothingOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		looks := 0
+		h.set.Inspect = func(ctx context.Context) daemon.Inspection {
+			if looks++; looks > 1 {
+				<-ctx.Done()
+			}
+			return look()
+		}
+		h.run()
+		defer h.end()
+		time.Sleep(10 * time.Minute)
+		h.wantMetrics(map[string]string{`table_rows{table="orders"}`: "60", `ready`: "0"})
+		time.Sleep(10 * time.Minute)
+		h.wantMetrics(map[string]string{`table_rows{table="orders"}`: "", `disk_free_bytes`: "", `ready`: "0"})
+		if looks != 2 {
+			t.Errorf("%d looks began, want 2: one that hangs is enough", looks)
+		}
+	})
+}
+
+// TestAnUnreadableLedgerIsNoZero has a disk that goes away.
+func TestAnUnreadableLedgerIsNoZero(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		began := time.Now().Add(-time.Hour)
+		h.record(ledger.Run{ID: "earlier", Outcome: ledger.Complete, StartedAt: began, EndedAt: began.Add(time.Minute), SnapshotAt: began, New: 3})
+		whole := h.cfg.Ledger
+		var broken error
+		var mu sync.Mutex
+		h.cfg.Ledger = func() ([]ledger.Run, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if broken != nil {
+				return nil, broken
+			}
+			return whole()
+		}
+		h.run()
+		defer h.end()
+		h.wantMetrics(map[string]string{`last_run_new_rows`: "3", `read_errors_total{source="ledger"}`: "0"})
+		mu.Lock()
+		broken = errors.New("read the ledger: input/output error")
+		mu.Unlock()
+		time.Sleep(time.Minute)
+		h.wantMetrics(map[string]string{`last_run_new_rows`: "", `last_success_timestamp_seconds`: "", `snapshot_timestamp_seconds`: "",
+			`last_run_outcome{outcome="complete"}`: "", `refresh_failures`: "", `read_errors_total{source="ledger"}`: "1", `ready`: "0"})
+	})
+}
+
+func TestMetricsFollowTheirConventions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		h.cfg.HookResults = func() map[string]uint64 { return map[string]uint64{"stored": 1} }
+		h.set.VerifySchedule = schedule(t, "0 5 * * 0", "UTC")
+		h.set.Verify = func(context.Context) daemon.Verified { return daemon.Verified{} }
+		h.set.Inspect = func(context.Context) daemon.Inspection { return look() }
+		h.record(ledger.Run{ID: "lake", Kind: ledger.Lake, StartedAt: time.Now(), EndedAt: time.Now(), Outcome: ledger.Complete, Version: "v"})
+		h.run()
+		defer h.end()
+		time.Sleep(3 * time.Hour)
+		families, err := h.cfg.Metrics.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		problems, err := promlint.NewWithMetricFamilies(families).Lint()
+		if err != nil || len(problems) > 0 {
+			t.Errorf("the metrics break conventions: %v %v", problems, err)
 		}
 	})
 }

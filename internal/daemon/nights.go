@@ -41,13 +41,18 @@ type scheduler struct {
 	// its turn.
 	following, owed bool
 	followed        chan struct{}
+	// inspecting is set while somebody looks at the warehouse.
+	inspecting bool
+	inspected  chan Inspection
 }
 
 // runNights starts a night at each slot until ctx ends, never two at once, and
 // returns when none runs any more.
 func (d *Daemon) runNights(ctx context.Context) {
-	s := &scheduler{d: d, ended: make(chan ending, 1), verified: make(chan Verified, 1), followed: make(chan struct{}, 1)}
+	s := &scheduler{d: d, ended: make(chan ending, 1), verified: make(chan Verified, 1), followed: make(chan struct{}, 1),
+		inspected: make(chan Inspection, 1)}
 	s.scheduleNext()
+	s.startInspect(ctx)
 	s.catchUp(ctx)
 	timer := time.NewTimer(s.untilDue())
 	defer timer.Stop()
@@ -56,11 +61,14 @@ func (d *Daemon) runNights(ctx context.Context) {
 		case <-ctx.Done():
 		case e := <-s.ended:
 			s.endNight(e)
+			s.startInspect(ctx)
 			s.startFollow(ctx, e.night)
 		case <-s.followed:
 			s.endFollow(ctx)
 		case v := <-s.verified:
-			s.endVerify(v)
+			s.endVerify(ctx, v)
+		case found := <-s.inspected:
+			s.endInspect(ctx, found)
 		case <-d.cfg.Hangups:
 			d.reloadSettings()
 			s.scheduleNext()
@@ -72,7 +80,10 @@ func (d *Daemon) runNights(ctx context.Context) {
 	// The night that runs ends soon, since ctx has ended.
 	d.board.update(func(b *board) { b.stopping = true })
 	if s.verifying {
-		s.endVerify(<-s.verified)
+		s.endVerify(ctx, <-s.verified)
+	}
+	if s.inspecting {
+		s.endInspect(ctx, <-s.inspected)
 	}
 	if s.following {
 		<-s.followed
@@ -116,6 +127,7 @@ func (s *scheduler) checkClock(ctx context.Context) {
 		s.d.notifyManager("WATCHDOG=1")
 	}
 	s.startVerify(ctx, now)
+	s.startInspect(ctx)
 	switch {
 	case !now.Before(s.next):
 		s.runSlot(ctx, now)
@@ -195,13 +207,24 @@ func (s *scheduler) startNight(ctx context.Context, why string) {
 func (s *scheduler) endNight(e ending) {
 	s.working = false
 	now := s.d.cfg.Now()
-	s.d.board.update(func(b *board) { b.running, b.readAt = time.Time{}, time.Time{} })
 	if errors.Is(e.err, ErrHeld) {
 		e.night.Outcome = ledger.Held
 		s.retry = now.Add(s.d.cfg.HeldRetry)
 		s.d.cfg.Log.Warn("night waits for another run", "until", s.retry, "error", e.err)
 	}
-	s.d.metrics.countNight(e.night)
+	s.d.board.update(func(b *board) {
+		if e.night.EndedAt.IsZero() { // it did not come to have a line in the ledger
+			e.night.StartedAt, e.night.EndedAt = b.running, now
+		}
+		if e.err != nil && e.night.Error == "" {
+			e.night.Error = e.err.Error()
+		}
+		if e.night.Outcome != ledger.Held {
+			b.own = e.night
+		}
+		b.tally.countRun(e.night)
+		b.running, b.readAt = time.Time{}, time.Time{}
+	})
 	s.d.cfg.Log.Info("night ended", "run", e.night.ID, "outcome", e.night.Outcome, "took", e.night.Took(),
 		"next", s.next)
 }

@@ -37,10 +37,11 @@ type page struct {
 	Report     bool
 	Explore    bool
 	Hooks      bool
-	// Follows is how far the work after nights has come.
-	Follows []ledger.Follow
-	// Verified is the last verification; nil: there was none.
-	Verified *Verified
+	// Full is the last verification of every byte, Structure one of names and sizes since
+	// then; nil: there was none, or it cannot be read.
+	Full, Structure *Verified
+	// Missing says what cannot be read, for people.
+	Missing []string
 }
 
 // serveStatus renders the page. It needs no script: the browser loads it again, more
@@ -71,13 +72,25 @@ func (d *Daemon) newPage() page {
 	if now, ok := d.cfg.Progress(); ok {
 		p.Now, p.Refresh = &now, 3
 	}
-	p.Follows = d.cfg.Follows()
-	if v, ok := d.cfg.Verified(); ok {
-		p.Verified = &v
+	if v, ok := p.Inspection.lastVerified(true); ok {
+		p.Full = &v
+	}
+	if v, ok := p.Inspection.lastVerified(false); ok && (p.Full == nil || v.At.After(p.Full.At)) {
+		p.Structure = &v
+	}
+	for _, name := range readNames() {
+		if p.Inspection.Errors[name] != nil {
+			p.Missing = append(p.Missing, describeRead(name))
+		}
 	}
 	_, err := os.Stat(d.cfg.Report())
 	p.Report, p.Explore = err == nil, d.cfg.Explore != nil
 	return p
+}
+
+// IsTight reports whether the next night may need more room than there is.
+func (p page) IsTight() bool {
+	return p.Inspection.Has(ReadFree) && p.Inspection.Free >= 0 && p.Inspection.Free < p.Inspection.Needed
 }
 
 // State is the state of the daemon in one word, which also selects the color.
@@ -93,7 +106,7 @@ func (p page) State() string {
 }
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"count": formatCount, "span": formatDuration, "line": firstLine, "class": cssClass,
+	"count": formatCount, "bytes": formatBytes, "share": shareOf, "standing": ledger.StandingOf, "span": formatDuration, "line": firstLine, "class": cssClass,
 	"stamp": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") },
 	"ago":   func(from, to time.Time) string { return formatDuration(to.Sub(from)) },
 	"rate":  func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
@@ -111,6 +124,28 @@ func formatCount(n int64) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
+}
+
+// formatBytes writes a size for people, in the units of check: 12.3 MiB.
+func formatBytes(n int64) string {
+	const kib = 1024
+	switch {
+	case n < kib:
+		return fmt.Sprintf("%d B", n)
+	case n < kib*kib:
+		return fmt.Sprintf("%.1f KiB", float64(n)/kib)
+	case n < kib*kib*kib:
+		return fmt.Sprintf("%.1f MiB", float64(n)/kib/kib)
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/kib/kib/kib)
+}
+
+// shareOf is a part of a whole in percent.
+func shareOf(part, whole int64) string {
+	if whole <= 0 {
+		return "0 %"
+	}
+	return fmt.Sprintf("%d %%", 100*part/whole)
 }
 
 // formatDuration writes a duration for people, to two units: 2 d 3 h, 4 min 10 s.

@@ -9,6 +9,8 @@ import (
 
 // Verified is the result of a verification.
 type Verified struct {
+	// Full is set where every byte was read, and not only names and sizes.
+	Full bool
 	At   time.Time
 	Took time.Duration
 	// Result is one word: whole is good.
@@ -17,6 +19,14 @@ type Verified struct {
 	Damaged []string
 	// Error is why the warehouse could not be checked.
 	Error string
+}
+
+// depth is Full as a label of metrics.
+func (v Verified) depth() string {
+	if v.Full {
+		return depthFull
+	}
+	return depthStructure
 }
 
 // Whole is the Result of a warehouse without damage.
@@ -28,6 +38,7 @@ func (s *scheduler) scheduleVerify(now time.Time) {
 	if set := s.d.settings(); set.Verify != nil && !set.VerifySchedule.IsNever() {
 		s.verify = set.VerifySchedule.Next(now)
 	}
+	s.d.board.update(func(b *board) { b.verify = s.verify })
 }
 
 // startVerify starts a verification if it is due and none runs. It waits by itself for
@@ -46,8 +57,9 @@ func (s *scheduler) startVerify(ctx context.Context, now time.Time) {
 	go func() { s.verified <- verify(ctx) }()
 }
 
-func (s *scheduler) endVerify(v Verified) {
+func (s *scheduler) endVerify(ctx context.Context, v Verified) {
 	s.verifying = false
+	s.startInspect(ctx)
 	log := s.d.cfg.Log.Info
 	if v.Result != Whole && v.Result != string(ledger.Interrupted) {
 		log = s.d.cfg.Log.Error

@@ -25,19 +25,23 @@ func TestDamageIsLookedForBySchedule(t *testing.T) {
 		h.set.Verify = func(context.Context) daemon.Verified {
 			mu.Lock()
 			defer mu.Unlock()
-			last = daemon.Verified{At: time.Now(), Took: time.Second, Result: daemon.Whole}
+			last = daemon.Verified{Full: true, At: time.Now(), Took: time.Second, Result: daemon.Whole}
 			if looks = append(looks, time.Now().UTC().Format("01-02 15:04")); len(looks) == 2 {
 				last.Result, last.Damaged = "rebuildable", []string{"latest", "parquet/orders/x"}
 			}
 			return last
 		}
-		h.cfg.Verified = func() (daemon.Verified, bool) {
+		h.set.Inspect = func(context.Context) daemon.Inspection {
 			mu.Lock()
 			defer mu.Unlock()
-			return last, !last.At.IsZero()
+			found := daemon.Inspection{At: time.Now()}
+			if !last.At.IsZero() {
+				found.Verified = []daemon.Verified{last}
+			}
+			return found
 		}
 		h.run()
-		if text := h.get("/").Body.String(); !strings.Contains(text, "<dt>Verified</dt><dd>not yet") || h.metric("last_verify_timestamp_seconds") != "0" {
+		if text := h.get("/").Body.String(); !strings.Contains(text, "<dt>Verified</dt><dd>not yet") || h.metric(`last_verify_timestamp_seconds{depth="full"}`) != "0" {
 			t.Error("what was never verified passes for it")
 		}
 		time.Sleep(9*24*time.Hour + 7*time.Hour)
@@ -45,10 +49,10 @@ func TestDamageIsLookedForBySchedule(t *testing.T) {
 		if want := []string{"01-02 05:00", "01-09 05:00"}; !slices.Equal(looks, want) {
 			t.Errorf("looked at %v, want %v", looks, want)
 		}
-		if text := h.get("/").Body.String(); !strings.Contains(text, "rebuildable<small>1 d 2 h ago, latest, parquet/orders/x</small>") {
+		if text := h.get("/").Body.String(); !strings.Contains(text, "rebuildable<small>every byte, 1 d 2 h ago, latest, parquet/orders/x</small><small>next in 5 d 22 h</small>") {
 			t.Errorf("the page does not tell of damage:\n%s", text)
 		}
-		if n := h.metric("last_verify_damaged_files"); n != "2" {
+		if n := h.metric(`last_verify_damaged_files{depth="full"}`); n != "2" {
 			t.Errorf("%s damaged files in the metrics", n)
 		}
 		if !strings.Contains(h.log.String(), "level=ERROR msg=\"verify ended\" result=rebuildable damaged=2") {

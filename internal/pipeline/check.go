@@ -3,9 +3,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"time"
 
@@ -83,16 +80,8 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	if p.FreeBytes, err = wh.Folder.FreeBytes(); err != nil {
 		return p, err
 	}
-	if p.Latest != "" {
-		files, err := os.ReadDir(wh.Folder.VersionPath(p.Latest))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // Examine reports a missing version
-			return p, fmt.Errorf("measure the newest version: %w", err)
-		}
-		for _, f := range files {
-			if info, err := f.Info(); err == nil { // else it was pruned just now
-				p.NeedBytes += 2 * info.Size()
-			}
-		}
+	if p.NeedBytes, err = wh.Versions.MeasureNext(); err != nil {
+		return p, err
 	}
 	if err := wh.Folder.Held(); err != nil && !errors.As(err, &p.Held) {
 		return p, err

@@ -2,7 +2,12 @@
 
 package warehouse
 
-import "golang.org/x/sys/unix"
+import (
+	"io/fs"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // freeBytes is the room that an unprivileged user has on the disk of path.
 func freeBytes(path string) (int64, error) {
@@ -11,4 +16,17 @@ func freeBytes(path string) (int64, error) {
 		return 0, err
 	}
 	return int64(fs.Bavail) * int64(fs.Bsize), nil
+}
+
+// fileID tells whether two names are of one file.
+type fileID struct{ device, inode uint64 }
+
+// diskUse is what a file takes of the disk, which is counted in blocks of 512 bytes; shared
+// reports whether it may have other names.
+func diskUse(info fs.FileInfo) (id fileID, bytes int64, shared bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return id, info.Size(), false
+	}
+	return fileID{uint64(st.Dev), uint64(st.Ino)}, int64(st.Blocks) * 512, st.Nlink > 1
 }

@@ -1,31 +1,43 @@
 package warehouse
 
-import (
-	"errors"
-	"time"
-)
+import "time"
 
-// Verified is the result of the last verify.
+// Verified is the result of a verify.
 type Verified struct {
-	At      time.Time `json:"at"`
-	Seconds float64   `json:"seconds"`
-	Result  string    `json:"result"`
+	At time.Time `json:"at"`
+	// ReadData is set where every byte was read, and not only names and sizes.
+	ReadData bool    `json:"read_data"`
+	Seconds  float64 `json:"seconds"`
+	Result   string  `json:"result"`
 	// Damaged are the damaged files, Error why verify failed.
 	Damaged []string `json:"damaged"`
 	Error   string   `json:"error,omitempty"`
 }
 
-func (x *Examiner) verifiedFile() StateFile { return x.folder.StateFile("verified.json") }
-
-// SaveVerified records the result of a verify.
-func (x *Examiner) SaveVerified(v Verified) error { return x.verifiedFile().Write(v) }
-
-// LastVerified returns the recorded result; ok is false when there is none that is
-// intact.
-func (x *Examiner) LastVerified() (v Verified, ok bool, err error) {
-	ok, err = x.verifiedFile().Read(&v)
-	if errors.As(err, new(*DamagedError)) {
-		return Verified{}, false, nil
+// verifiedFile has the last result of one depth: that structure and sizes are whole says
+// nothing of the bytes.
+func (x *Examiner) verifiedFile(readData bool) StateFile {
+	if readData {
+		return x.folder.StateFile("verified.json")
 	}
+	return x.folder.StateFile("verified-structure.json")
+}
+
+// SaveVerified records the result of a verify. One that read every byte looked at names and
+// sizes too.
+func (x *Examiner) SaveVerified(v Verified) error {
+	err := x.verifiedFile(v.ReadData).Write(v)
+	if err == nil && v.ReadData {
+		v.ReadData = false
+		err = x.verifiedFile(false).Write(v)
+	}
+	return err
+}
+
+// LastVerified returns the recorded result of the last verify that read every byte, or of
+// the last one that did not; ok is false when there was none. The error is a
+// *DamagedError when the record is not what was written.
+func (x *Examiner) LastVerified(readData bool) (v Verified, ok bool, err error) {
+	ok, err = x.verifiedFile(readData).Read(&v)
 	return v, ok, err
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // ErrRefused is in the error of Config.Send when the receiver answered, and does not want
@@ -18,6 +19,7 @@ var ErrRefused = errors.New("refused")
 // do not wait for it.
 type delivery struct {
 	send   func(ctx context.Context, channel string, m Message) error
+	now    func() time.Time
 	failed map[string]error
 }
 
@@ -32,6 +34,7 @@ func (d delivery) sendWaiting(ctx context.Context, to State, name string, s *sta
 			}
 			if s.settle(owed.Message.ID, channel) {
 				res.Messages = append(res.Messages, owed.Message)
+				s.Sent = d.now().UTC()
 			}
 			if err := to.Write(name, s); err != nil {
 				return fmt.Errorf("record that %s was sent to %s: %w: it is sent once more", name, channel, err)

@@ -33,6 +33,39 @@ type state struct {
 	Unread bool `json:"unread"`
 	// Waiting are the messages that are not delivered yet.
 	Waiting []waiting `json:"waiting"`
+	// Sent is when a message last reached all its channels.
+	Sent time.Time `json:"sent_at,omitzero"`
+}
+
+// Status is what is remembered of a watch.
+type Status struct {
+	Watch string
+	// Looked is the snapshot of its last look; zero: there was none.
+	Looked Snapshot
+	// Found counts the findings of that look, Waiting the messages that are not delivered
+	// yet.
+	Found, Waiting int
+	// Sent is when a message last reached all its channels; zero: none has.
+	Sent time.Time
+}
+
+// ReadStatus reads what is remembered of a watch. It takes no lock: states appear whole.
+func ReadStatus(from State, name string) (Status, error) {
+	s, err := readState(from, Watch{Name: name})
+	if err != nil {
+		return Status{}, err
+	}
+	status := Status{Watch: name, Waiting: len(s.Waiting), Sent: s.Sent}
+	if n := len(s.Looked); n > 0 {
+		last := s.Looked[n-1]
+		status.Looked = last.Snapshot
+		for _, f := range s.Findings {
+			if f.Last == last.Number {
+				status.Found++
+			}
+		}
+	}
+	return status, nil
 }
 
 // look is a look at a snapshot.

@@ -100,6 +100,8 @@ type Config struct {
 	DryRun bool
 	// Timeout bounds the query of one watch. Defaults to 2 minutes.
 	Timeout time.Duration
+	// Now is the time that is remembered of a delivery. Defaults to time.Now.
+	Now func() time.Time
 }
 
 // Result is what became of a watch. Nothing was looked for where Sources has unread ones.
@@ -129,6 +131,9 @@ func Run(ctx context.Context, cfg Config, watches []Watch) ([]Result, error) {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 2 * time.Minute
 	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
 	line, err := cfg.Catalog.Snapshots(ctx)
 	if err != nil {
 		return nil, err
@@ -136,7 +141,7 @@ func Run(ctx context.Context, cfg Config, watches []Watch) ([]Result, error) {
 	if len(line) == 0 {
 		return nil, errors.New("look for findings: the catalog has no snapshot: start a night with placementsync run")
 	}
-	d := delivery{send: cfg.Send, failed: map[string]error{}}
+	d := delivery{send: cfg.Send, now: cfg.Now, failed: map[string]error{}}
 	results := make([]Result, len(watches))
 	for i, w := range watches {
 		results[i] = runWatch(ctx, cfg, d, w, line)

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"placementsync/internal/daemon"
+)
+
+// TestAnInspectionIsWhatTheWarehouseHas compares what the metrics are made of with what
+// queries and the command answer, and then takes away one part after the other.
+func TestAnInspectionIsWhatTheWarehouseHas(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	d := newDrill(t)
+	wh, cfg, err := d.g.openWarehouse()
+	fatal(t, err)
+	_, err = wh.Folder.MakeInbox()
+	fatal(t, err)
+	fatal(t, os.WriteFile(filepath.Join(wh.Folder.InboxPath(), "1.log"), make([]byte, 12_345), 0o600))
+	inspect, err := (&service{g: d.g, first: cfg}).newInspector(cfg)
+	fatal(t, err)
+	found := inspect(t.Context())
+	if len(found.Errors) > 0 || found.InboxBytes != 12_345 || found.Free <= 0 || found.Needed <= 0 || len(found.Verified) > 0 || len(found.Watches) > 0 {
+		t.Errorf("found %+v", found)
+	}
+	if len(found.Tables) < 20 {
+		t.Errorf("only %d tables are counted", len(found.Tables))
+	}
+	for _, table := range found.Tables {
+		text := mustRun(t, "query", "--config", d.g.Config, "--quiet", "--format", "csv", "SELECT count(*) FROM "+table.Table)
+		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+		fatal(t, err)
+		if want := rows[1][0]; strconv.FormatInt(table.Rows, 10) != want {
+			t.Errorf("%s has %d rows in the metrics and %s in a query", table.Table, table.Rows, want)
+		}
+	}
+	// What verify finds by hand is found by the next look.
+	mustRun(t, "verify", "--config", d.g.Config)
+	mustRun(t, "verify", "--config", d.g.Config, "--read-data")
+	if found = inspect(t.Context()); len(found.Verified) != 2 || found.Verified[0].Full || !found.Verified[1].Full ||
+		found.Verified[0].Result != daemon.Whole || found.Verified[1].Result != daemon.Whole {
+		t.Errorf("verified %+v", found.Verified)
+	}
+
+	state := filepath.Join(wh.Folder.Dir(), "state")
+	for _, loss := range []struct {
+		do   func() error
+		lost string
+	}{
+		{func() error { return os.WriteFile(filepath.Join(state, "verified.json"), []byte("{"), 0o600) }, daemon.ReadVerified},
+		{func() error { return os.Remove(filepath.Join(wh.Folder.Dir(), "latest")) }, daemon.ReadVersion},
+		{func() error { return os.RemoveAll(wh.Folder.InboxPath()) }, daemon.ReadInbox},
+	} {
+		fatal(t, loss.do())
+		if found = inspect(t.Context()); found.Errors[loss.lost] == nil {
+			t.Errorf("the loss of %s is not noticed: %+v", loss.lost, found)
+		}
+	}
+	fatal(t, os.Rename(wh.Folder.Dir(), wh.Folder.Dir()+".away"))
+	fatal(t, os.Mkdir(wh.Folder.Dir(), 0o700)) // what is there without its disk
+	found = inspect(t.Context())
+	for _, name := range []string{daemon.ReadVersion, daemon.ReadFree, daemon.ReadUsage, daemon.ReadInbox, daemon.ReadVerified, daemon.ReadWatches} {
+		if found.Errors[name] == nil {
+			t.Errorf("%s is read from a disk that is gone: %+v", name, found)
+		}
+	}
+	if entries, err := readEntries(wh)(); err == nil {
+		t.Errorf("the ledger has %d entries on a disk that is gone", len(entries))
+	}
+}

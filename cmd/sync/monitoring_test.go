@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"placementsync/internal/config"
+	"placementsync/internal/daemon"
+)
+
+// metricLabels are the labels of each metric of the daemon, without what describes any
+// process.
+func metricLabels(t *testing.T) map[string][]string {
+	t.Helper()
+	cfg := config.Default()
+	g := &globals{process: process{stderr: &bytes.Buffer{}, lookupEnv: os.LookupEnv}}
+	s := &service{g: g, first: cfg, log: g.newLogger()}
+	registry := prometheus.NewRegistry()
+	daemon.New(daemon.Config{Metrics: registry, Log: s.log, Progress: s.watch.Progress, Streams: []string{"orders"}, Now: g.now,
+		HookResults: func() map[string]uint64 { return map[string]uint64{"stored": 0} }}, daemon.Settings{})
+	described := make(chan *prometheus.Desc, 1000)
+	registry.Describe(described)
+	close(described)
+	pattern := regexp.MustCompile(`fqName: "(placementsync_[a-z_]+)".* constLabels: \{(\w*).*\}, variableLabels: \{([^}]*)\}`)
+	labels := map[string][]string{}
+	for d := range described {
+		if m := pattern.FindStringSubmatch(d.String()); m != nil {
+			labels[m[1]] = append(strings.FieldsFunc(m[3], func(r rune) bool { return r == ',' || r == ' ' }), m[2])
+		}
+	}
+	return labels
+}
+
+var (
+	selector   = regexp.MustCompile(`(placementsync_[a-z_]+)(?:\{([^}]*)\})?`)
+	matcher    = regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)\s*"`)
+	grouping   = regexp.MustCompile(`\b(?:by|on|ignoring|without) ?\(([^)]*)\)`)
+	labelShown = regexp.MustCompile(`\$labels\.(\w+)|\{\{(\w+)\}\}`)
+)
+
+// checkExpression holds that all metrics and labels of an expression exist, and returns the
+// names of the metrics. Beside the expression stand texts that show labels.
+func checkExpression(t *testing.T, where, expr string, known map[string][]string, shown ...string) (used []string) {
+	t.Helper()
+	allowed := []string{"instance", "job"}
+	for _, m := range selector.FindAllStringSubmatch(expr, -1) {
+		labels, ok := known[m[1]]
+		if !ok {
+			t.Errorf("%s: there is no metric %s", where, m[1])
+		}
+		used = append(used, m[1])
+		allowed = append(allowed, labels...)
+		for _, label := range matcher.FindAllStringSubmatch(m[2], -1) {
+			if !slices.Contains(append([]string{"instance", "job"}, labels...), label[1]) {
+				t.Errorf("%s: %s has no label %s", where, m[1], label[1])
+			}
+		}
+	}
+	var named []string
+	for _, m := range grouping.FindAllStringSubmatch(expr, -1) {
+		named = append(named, strings.FieldsFunc(m[1], func(r rune) bool { return r == ',' || r == ' ' })...)
+	}
+	for _, text := range shown {
+		for _, m := range labelShown.FindAllStringSubmatch(text, -1) {
+			named = append(named, m[1]+m[2])
+		}
+	}
+	for _, label := range named {
+		if !slices.Contains(allowed, label) {
+			t.Errorf("%s: no metric in %q has the label %s", where, expr, label)
+		}
+	}
+	return used
+}
+
+// dashboardPanel is what of a panel can be wrong.
+type dashboardPanel struct {
+	Title, Description, Type string
+	Targets                  []struct{ Expr, LegendFormat string }
+	Datasource               struct{ Type, UID string }
+	FieldConfig              struct{ Defaults struct{ Unit string } }
+	GridPos                  struct{ X, Y, W, H int }
+}
+
+// TestTheDashboardShowsEveryMetric compares the dashboard with the metrics that there are.
+func TestTheDashboardShowsEveryMetric(t *testing.T) {
+	t.Parallel()
+	var dashboard struct{ Panels []dashboardPanel }
+	fatal(t, json.Unmarshal([]byte(read(t, "../../deploy/grafana/placementsync.json")), &dashboard))
+	known := metricLabels(t)
+	left := map[string]bool{}
+	for name := range known {
+		left[name] = true
+	}
+	taken := map[[2]int]string{}
+	for _, p := range dashboard.Panels {
+		for x := range p.GridPos.W {
+			for y := range p.GridPos.H {
+				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
+				if other, ok := taken[at]; ok || at[0] >= 24 {
+					t.Fatalf("the panel %q covers %q, or leaves the page", p.Title, other)
+				}
+				taken[at] = p.Title
+			}
+		}
+		if p.Type == "row" {
+			continue
+		}
+		if p.Description == "" || p.FieldConfig.Defaults.Unit == "" || p.Datasource.UID != "${datasource}" || len(p.Targets) == 0 {
+			t.Errorf("the panel %q lacks a description, a unit, a query or the data source: %+v", p.Title, p)
+		}
+		for _, target := range p.Targets {
+			for _, name := range checkExpression(t, "the panel "+p.Title, target.Expr, known, target.LegendFormat) {
+				delete(left, name)
+			}
+		}
+	}
+	for name := range left {
+		t.Errorf("no panel of deploy/grafana/placementsync.json shows %s", name)
+	}
+}
+
+// alarm is a rule of deploy/prometheus/rules.yaml.
+type alarm struct{ name, text, expr string }
+
+// alarms reads the rules as they are laid out, and promtool reads them as what they are.
+func alarms(t *testing.T) []alarm {
+	t.Helper()
+	var all []alarm
+	for _, text := range strings.Split(read(t, "../../deploy/prometheus/rules.yaml"), "\n      - alert: ")[1:] {
+		name, rest, _ := strings.Cut(text, "\n")
+		expr, _, _ := strings.Cut(after(rest, "expr: "), "labels: ")
+		all = append(all, alarm{name, rest, expr})
+	}
+	return all
+}
+
+// TestAlarmsAreExplained compares the rules with the metrics, with the section of
+// docs/operations.md that explains each of them, and with their tests.
+func TestAlarmsAreExplained(t *testing.T) {
+	t.Parallel()
+	known, tests := metricLabels(t), read(t, "../../deploy/prometheus/rules_test.yaml")+read(t, "../../deploy/prometheus/rules_days_test.yaml")
+	page := after(read(t, "../../docs/operations.md"), "\n## What to watch\n")
+	page, _, _ = strings.Cut(page, "\n## ")
+	var names, explained []string
+	for _, m := range regexp.MustCompile("(?m)^#### (.+)$").FindAllStringSubmatch(page, -1) {
+		explained = append(explained, m[1])
+	}
+	for _, a := range alarms(t) {
+		names = append(names, a.name)
+		if len(checkExpression(t, "the alert "+a.name, a.expr, known, a.text)) == 0 && a.name != "PlacementsyncDown" {
+			t.Errorf("the alert %s is about no metric", a.name)
+		}
+		for _, want := range []string{"labels: {severity: ", "summary: ", "description: ", "runbook_url: docs/operations.md#" + strings.ToLower(a.name) + "\n"} {
+			if !strings.Contains(a.text, want) {
+				t.Errorf("the alert %s lacks %q", a.name, want)
+			}
+		}
+		if !strings.Contains(tests, `alertname="`+a.name+`", alertstate="firing"`) {
+			t.Errorf("no test of deploy/prometheus lets %s fire", a.name)
+		}
+	}
+	same(t, "alarms", names, explained)
+	if len(names) < 20 {
+		t.Errorf("only %d alerts were read", len(names))
+	}
+}
+
+// TestAlarmsFire has promtool check the rules and run their tests, where it is there.
+func TestAlarmsFire(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("promtool was not found: apt-get install prometheus, and this test lets each alert fire")
+	}
+	for _, args := range [][]string{{"check", "rules", "--lint=all", "--lint-fatal", "rules.yaml"}, {"check", "config", "prometheus.yml"},
+		{"test", "rules", "rules_test.yaml", "rules_days_test.yaml"}} {
+		cmd := exec.CommandContext(t.Context(), promtool, args...)
+		cmd.Dir = filepath.Join("..", "..", "deploy", "prometheus")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package daemon
+
+import (
+	"context"
+	"time"
+)
+
+// Names of what is read for the metrics, as their errors are counted. All but the ledger
+// are read by an inspection.
+const (
+	ReadLedger   = "ledger"
+	ReadFree     = "free"
+	ReadUsage    = "usage"
+	ReadVersion  = "version"
+	ReadInbox    = "inbox"
+	ReadVerified = "verified"
+	ReadWatches  = "watches"
+)
+
+func readNames() []string {
+	return []string{ReadLedger, ReadFree, ReadUsage, ReadVersion, ReadInbox, ReadVerified, ReadWatches}
+}
+
+// describeRead says for people what a name stands for.
+func describeRead(name string) string {
+	return map[string]string{ReadLedger: "the ledger", ReadFree: "the room on the disk", ReadUsage: "what the warehouse takes of the disk",
+		ReadVersion: "the version that readers see", ReadInbox: "the inbox of webhooks", ReadVerified: "the last verification",
+		ReadWatches: "what watches have sent"}[name]
+}
+
+// inspectionAge is how long an inspection is shown. One begins every checkEvery, so that
+// an older one means that the disk does not answer.
+const inspectionAge = 15 * time.Minute
+
+// Inspection is what a look at the warehouse found. What could not be read has an error
+// and no value: a zero would pass for one.
+type Inspection struct {
+	At time.Time
+	// Errors are why something could not be read, by its name.
+	Errors map[string]error
+	// Free is the room on the disk in bytes, Needed what the next night may take of it;
+	// -1: the system does not say.
+	Free, Needed int64
+	// Usage is what the parts of the warehouse took of the disk at UsageAt.
+	Usage   []Usage
+	UsageAt time.Time
+	// Tables are the rows of the version that readers see; none before the first.
+	Tables []TableRows
+	// InboxBytes wait for the next night; InboxLimit is how many may, 0: any number.
+	InboxBytes, InboxLimit int64
+	// InboxFullSince is when the first delivery was refused for want of room; zero: there
+	// is room.
+	InboxFullSince time.Time
+	// Verified are the last results of verify, one for each depth that there was.
+	Verified []Verified
+	Watches  []WatchStatus
+}
+
+// Usage is what one part of the warehouse takes of the disk.
+type Usage struct {
+	Part  string
+	Bytes int64
+}
+
+// TableRows is the number of rows of a table.
+type TableRows struct {
+	Table string
+	Rows  int64
+}
+
+// WatchStatus is how far a watch has come.
+type WatchStatus struct {
+	Name string
+	// Looked is the snapshot of its last look; zero: there was none.
+	Looked time.Time
+	// Found counts the findings of that look, Waiting the messages that no receiver took
+	// yet.
+	Found, Waiting int64
+	// Sent is when a message last reached all its receivers; zero: none has.
+	Sent time.Time
+}
+
+// Has reports whether an inspection read something.
+func (i Inspection) Has(name string) bool { return !i.At.IsZero() && i.Errors[name] == nil }
+
+// lastVerified returns the last result of one depth.
+func (i Inspection) lastVerified(full bool) (v Verified, ok bool) {
+	for _, v = range i.Verified {
+		if v.Full == full {
+			return v, true
+		}
+	}
+	return Verified{}, false
+}
+
+// TotalUsage is what all parts take.
+func (i Inspection) TotalUsage() (sum int64) {
+	for _, part := range i.Usage {
+		sum += part.Bytes
+	}
+	return sum
+}
+
+// startInspect looks at the warehouse, unless a look is at work: scrapes and pages are
+// answered from the last one, however slow the disk is.
+func (s *scheduler) startInspect(ctx context.Context) {
+	inspect := s.d.settings().Inspect
+	if inspect == nil || s.inspecting || ctx.Err() != nil {
+		return
+	}
+	s.inspecting = true
+	go func() { s.inspected <- inspect(ctx) }()
+}
+
+// endInspect keeps what was found, unless the end of ctx cut the look short, and logs
+// what can no longer be read.
+func (s *scheduler) endInspect(ctx context.Context, found Inspection) {
+	s.inspecting = false
+	if ctx.Err() != nil {
+		return
+	}
+	s.d.board.update(func(b *board) {
+		for _, name := range readNames() {
+			if err := found.Errors[name]; err != nil {
+				b.tally.readErrors[name]++
+				if b.inspection.Errors[name] == nil {
+					s.d.cfg.Log.Warn("metrics are missing, a part of the warehouse cannot be read", "error", err)
+				}
+			}
+		}
+		b.inspection = found
+	})
+}

@@ -1,0 +1,181 @@
+package daemon
+
+import (
+	"strings"
+	"time"
+
+	"placementsync/internal/ledger"
+)
+
+// runReadings count runs, and what their streams cost.
+func runReadings() []reading {
+	ofStreams := func(value func(streamTally) float64) func(scrape, emitter) {
+		return func(s scrape, emit emitter) {
+			for name, sum := range s.tally.streams {
+				emit(value(sum), name)
+			}
+		}
+	}
+	stream := []string{"stream"}
+	return []reading{
+		{"runs_total", "Nights that ended since the start of the process, those of other processes too.", []string{"outcome"}, true,
+			func(s scrape, emit emitter) {
+				for outcome, n := range s.tally.runs {
+					emit(float64(n), string(outcome))
+				}
+			}},
+		{"refreshes_total", "Refreshes after webhooks that ended since the start of the process.", []string{"outcome"}, true,
+			func(s scrape, emit emitter) {
+				for outcome, n := range s.tally.refreshes {
+					emit(float64(n), string(outcome))
+				}
+			}},
+		{"stream_requests_total", "Requests sent.", stream, true, ofStreams(func(t streamTally) float64 { return float64(t.requests) })},
+		{"stream_retries_total", "Requests that repeated another one.", stream, true, ofStreams(func(t streamTally) float64 { return float64(t.retries) })},
+		{"stream_throttled_seconds_total", "Time spent waiting for Retry-After and before retries, summed over all workers.", stream, true,
+			ofStreams(func(t streamTally) float64 { return t.throttledSeconds })},
+		{"stream_rejects_total", "Values and records that did not fit the schema and were kept raw.", stream, true,
+			ofStreams(func(t streamTally) float64 { return float64(t.rejects) })},
+		{"read_errors_total", "How often something that metrics are made of could not be read; those metrics are missing meanwhile.", []string{"source"}, true,
+			func(s scrape, emit emitter) {
+				for name, n := range s.tally.readErrors {
+					emit(float64(n), name)
+				}
+			}},
+	}
+}
+
+// nightReadings are of the last nights in the ledger.
+func nightReadings() []reading {
+	ofLast := func(value func(ledger.Run) float64) func(scrape, emitter) {
+		return whenRead(ReadLedger, func(s scrape, emit emitter) {
+			if night, ok := s.lastNight(); ok {
+				emit(value(night))
+			}
+		})
+	}
+	ofPublished := func(value func(ledger.Run) float64) func(scrape, emitter) {
+		return whenRead(ReadLedger, func(s scrape, emit emitter) {
+			if night, ok := s.lastPublished(); ok {
+				emit(value(night))
+			}
+		})
+	}
+	return []reading{
+		{"last_run_outcome", "1 for the outcome of the last night, 0 for the others.", []string{"outcome"}, false,
+			whenRead(ReadLedger, func(s scrape, emit emitter) {
+				if night, ok := s.lastNight(); ok {
+					emitOutcomes(emit, night.Outcome)
+				}
+			})},
+		{"last_run_duration_seconds", "How long the last night took.", nil, false, ofLast(func(r ledger.Run) float64 { return max(0, r.Took().Seconds()) })},
+		{"last_run_new_rows", "Rows that the last published night added.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.New) })},
+		{"last_run_changed_rows", "Rows that the last published night changed.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.Changed) })},
+		{"last_run_gone_rows", "Rows that the last published night closed.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.Gone) })},
+		{"last_success_timestamp_seconds", "When the last night that published a snapshot ended; 0: never.", nil, false,
+			whenRead(ReadLedger, func(s scrape, emit emitter) {
+				night, _ := s.lastPublished()
+				emit(unixSeconds(night.EndedAt))
+			})},
+		{"snapshot_timestamp_seconds", "The time of the snapshot that readers see, be it that of a night or of a refresh; 0: there is none.", nil, false,
+			whenRead(ReadLedger, func(s scrape, emit emitter) {
+				run, _ := s.currentRun()
+				emit(unixSeconds(run.SnapshotAt))
+			})},
+	}
+}
+
+// streamReadings are of the streams of the last published night.
+func streamReadings() []reading {
+	ofStreams := func(collect func(ledger.Stream, emitter)) func(scrape, emitter) {
+		return whenRead(ReadLedger, func(s scrape, emit emitter) {
+			night, _ := s.lastPublished()
+			for _, stream := range night.Streams {
+				collect(stream, emit)
+			}
+		})
+	}
+	return []reading{
+		{"stream_rows", "Rows of a stream in the last published night.", []string{"stream"}, false,
+			ofStreams(func(s ledger.Stream, emit emitter) { emit(float64(s.Rows), s.Stream) })},
+		{"stream_grade", "1 for the grade that the last published night gave to a stream, 0 for the others. Streams of webhooks have none.", []string{"stream", "grade"}, false,
+			ofStreams(func(s ledger.Stream, emit emitter) {
+				for _, grade := range ledger.Grades() {
+					if !s.Events {
+						emit(boolValue(grade == s.Grade), s.Stream, grade)
+					}
+				}
+			})},
+		{"streams", "Streams of the last published night by what their grade means, without those of webhooks.", []string{"standing"}, false,
+			whenRead(ReadLedger, func(s scrape, emit emitter) {
+				night, ok := s.lastPublished()
+				counts := map[ledger.Standing]int{}
+				for _, stream := range night.Streams {
+					if !stream.Events {
+						counts[ledger.StandingOf(stream.Grade)]++
+					}
+				}
+				for _, standing := range []ledger.Standing{ledger.Proven, ledger.NotProven, ledger.Carried, ledger.NotRead} {
+					if ok {
+						emit(float64(counts[standing]), strings.ReplaceAll(string(standing), " ", "_"))
+					}
+				}
+			})},
+		{"table_rows", "Rows of a table in the version that readers see.", []string{"table"}, false,
+			whenRead(ReadVersion, func(s scrape, emit emitter) {
+				for _, t := range s.Inspection.Tables {
+					emit(float64(t.Rows), t.Table)
+				}
+			})},
+	}
+}
+
+// refreshReadings are of the last refreshes in the ledger.
+func refreshReadings() []reading {
+	return []reading{
+		{"last_refresh_timestamp_seconds", "When the last refresh ended; 0: there was none.", nil, false,
+			whenRead(ReadLedger, func(s scrape, emit emitter) { emit(unixSeconds(s.LastRefresh.EndedAt)) })},
+		{"last_refresh_duration_seconds", "How long the last refresh took.", nil, false,
+			whenRead(ReadLedger, func(s scrape, emit emitter) {
+				if s.LastRefresh.ID != "" {
+					emit(max(0, s.LastRefresh.Took().Seconds()))
+				}
+			})},
+		{"refresh_failures", "How often a refresh failed since one last succeeded.", nil, false,
+			whenRead(ReadLedger, func(s scrape, emit emitter) { emit(float64(s.RefreshFailures)) })},
+	}
+}
+
+// scheduleReadings are of this process.
+func scheduleReadings() []reading {
+	interval := func(of func(*Settings) Schedule) func(scrape, emitter) {
+		return func(s scrape, emit emitter) {
+			if schedule := of(s.d.settings()); !schedule.IsNever() {
+				emit(schedule.Interval(s.At).Seconds())
+			}
+		}
+	}
+	timestamp := func(of func(scrape) time.Time) func(scrape, emitter) {
+		return func(s scrape, emit emitter) {
+			if at := of(s); !at.IsZero() {
+				emit(unixSeconds(at))
+			}
+		}
+	}
+	return []reading{
+		{"next_run_timestamp_seconds", "When the next night is due.", nil, false, timestamp(func(s scrape) time.Time { return s.Next })},
+		{"schedule_interval_seconds", "The time from one night to the next by the schedule.", nil, false, interval(func(set *Settings) Schedule { return set.Schedule })},
+		{"next_verify_timestamp_seconds", "When the next verification is due; absent without a schedule of them.", nil, false, timestamp(func(s scrape) time.Time { return s.NextVerify })},
+		{"verify_interval_seconds", "The time from one verification to the next by its schedule.", nil, false, interval(func(set *Settings) Schedule { return set.VerifySchedule })},
+		{"ready", "1 if /readyz answers 200.", nil, false, func(s scrape, emit emitter) { emit(boolValue(len(s.d.unreadyReasons()) == 0)) }},
+		{"run_active", "1 while a night runs.", nil, false, func(s scrape, emit emitter) { emit(boolValue(!s.Running.IsZero())) }},
+		{"run_requests", "Requests of the night that runs; 0: none runs.", nil, false, func(s scrape, emit emitter) {
+			p, _ := s.d.cfg.Progress()
+			emit(float64(p.Requests))
+		}},
+		{"run_requests_per_second", "Rate of requests of the night that runs; 0: none runs.", nil, false, func(s scrape, emit emitter) {
+			p, _ := s.d.cfg.Progress()
+			emit(p.PerSecond)
+		}},
+	}
+}

@@ -1,0 +1,138 @@
+package warehouse_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"placementsync/internal/warehouse"
+)
+
+// usageOf measures a warehouse and returns the parts by name, and their sum.
+func usageOf(t *testing.T, w *warehouse.Warehouse, others ...warehouse.Measured) (parts map[string]int64, sum int64) {
+	t.Helper()
+	all, err := warehouse.MeasureParts(t.Context(), w.Folder, others...)
+	must(t, err)
+	parts = map[string]int64{}
+	for _, u := range all {
+		parts[u.Part] = u.Bytes
+		sum += u.Bytes
+	}
+	return parts, sum
+}
+
+// TestPartsAddUpToWhatDuSays compares with a tool that knows nothing of parts, over hard
+// links, a file and a folder that belong to no part, and a lake inside.
+func TestPartsAddUpToWhatDuSays(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	publish(t, w, "20261101T020000Z", "a")
+	publish(t, w, "20261102T020000Z", "b")
+	dir := w.Folder.Dir()
+	write := func(size int, name ...string) {
+		t.Helper()
+		path := filepath.Join(append([]string{dir}, name...)...)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, make([]byte, size), 0o600))
+	}
+	write(100_000, "raw", "20261101T020000Z", "000.raw")
+	write(200_000, "state", "inbox", "1.log")
+	write(300_000, "report.html")
+	write(400_000, "lake", "data", "1.parquet")
+	must(t, os.Link(filepath.Join(dir, "state", "inbox", "1.log"), filepath.Join(dir, "raw", "20261101T020000Z", "1.log")))
+	lake := warehouse.Measured{Part: "lake", Dir: filepath.Join(dir, "lake")}
+	parts, sum := usageOf(t, w, lake)
+	for part, least := range map[string]int64{"lake": 400_000, "parquet": 1, "versions": 100_000, "inbox": 200_000, "raw": 100_000, "state": 1, "other": 300_000} {
+		if parts[part] < least {
+			t.Errorf("%s takes %d bytes, want at least %d: %v", part, parts[part], least, parts)
+		}
+	}
+	if parts["raw"] >= 300_000 || parts["other"] >= 700_000 {
+		t.Errorf("a file counts twice: %v", parts)
+	}
+	du, err := exec.LookPath("du")
+	if err != nil {
+		t.Skip("there is no du")
+	}
+	out, err := exec.CommandContext(t.Context(), du, "-s", "-B1", dir).Output()
+	must(t, err)
+	if want := strings.Fields(string(out))[0]; want != strconv.FormatInt(sum, 10) {
+		t.Errorf("the parts add up to %d, and du says %s: %v", sum, want, parts)
+	}
+}
+
+// TestWhatCannotBeMeasuredIsNoZero measures a folder that is gone, and one in a look that
+// was cut short.
+func TestWhatCannotBeMeasuredIsNoZero(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if all, err := warehouse.MeasureParts(ended, w.Folder); !errors.Is(err, context.Canceled) || all != nil {
+		t.Errorf("measured %v with %v, want it cut short", all, err)
+	}
+	must(t, os.RemoveAll(w.Folder.Dir()))
+	if all, err := warehouse.MeasureParts(t.Context(), w.Folder); !errors.Is(err, fs.ErrNotExist) || all != nil {
+		t.Errorf("measured %v with %v, want that it is gone", all, err)
+	}
+	if n, err := warehouse.MeasureInbox(w.Folder); !errors.Is(err, fs.ErrNotExist) || n != 0 {
+		t.Errorf("the inbox has %d bytes with %v, want that it is gone", n, err)
+	}
+}
+
+func TestReadLatestTellsNoneFromLost(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	if _, ok, err := w.Versions.ReadLatest(); ok || err != nil {
+		t.Errorf("before the first publish: %v, %v", ok, err)
+	}
+	if n, err := w.Versions.MeasureNext(); n != 0 || err != nil {
+		t.Errorf("before the first publish a night needs %d: %v", n, err)
+	}
+	publish(t, w, "20261101T020000Z", "a")
+	m, ok, err := w.Versions.ReadLatest()
+	if err != nil || !ok || m.RunID != "20261101T020000Z" || len(m.Tables) != 1 || m.Tables[0].Rows != 1 {
+		t.Errorf("read %+v, %v, %v", m, ok, err)
+	}
+	var size int64
+	files, err := os.ReadDir(w.Folder.VersionPath(m.RunID))
+	must(t, err)
+	for _, f := range files {
+		info, err := f.Info()
+		must(t, err)
+		size += info.Size()
+	}
+	if n, err := w.Versions.MeasureNext(); n != 2*size || err != nil {
+		t.Errorf("a night needs %d (%v), want %d", n, err, 2*size)
+	}
+	var damaged *warehouse.DamagedError
+	must(t, os.Remove(filepath.Join(w.Folder.Dir(), "latest")))
+	if _, ok, err := w.Versions.ReadLatest(); ok || !errors.As(err, &damaged) {
+		t.Errorf("without the link: %v, %v", ok, err)
+	}
+}
+
+// TestResultsOfVerifyAreKeptByDepth holds that a look at names and sizes hides nothing that
+// was found in the bytes, and that a damaged record is no record of none.
+func TestResultsOfVerifyAreKeptByDepth(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	full := warehouse.Verified{At: night, ReadData: true, Result: "damaged", Damaged: []string{"a"}}
+	must(t, w.Examiner.SaveVerified(full))
+	must(t, w.Examiner.SaveVerified(warehouse.Verified{At: night.AddDate(0, 0, 1), Result: "whole"}))
+	for readData, want := range map[bool]string{true: "damaged", false: "whole"} {
+		if v, ok, err := w.Examiner.LastVerified(readData); !ok || err != nil || v.Result != want || v.ReadData != readData {
+			t.Errorf("read %+v, %v, %v; want %s", v, ok, err, want)
+		}
+	}
+	must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", "verified.json"), []byte("{"), 0o600))
+	if _, ok, err := w.Examiner.LastVerified(true); ok || err == nil {
+		t.Errorf("a damaged record is read as %v, %v", ok, err)
+	}
+}
