@@ -64,7 +64,7 @@ func importTable() []row {
 		}, "has no code but tests; it measures the binary, and the stages where it looks into a night"},
 		{"internal/enginetest", []string{"internal/dialect"}, "has no code but tests; they ask engines and DuckDB the same"},
 		{"internal/command", []string{
-			"internal/config", "internal/ledger", "internal/stream", "internal/warehouse", "internal/object", "internal/query", "internal/notify",
+			"internal/nearest", "internal/config", "internal/ledger", "internal/stream", "internal/warehouse", "internal/object", "internal/query", "internal/notify",
 		}, "what the programs below cmd have in common, and no command: the core must not import the lake to share it"},
 		{"cmd/lake", []string{everything}, "the wiring of the lake, a program of its own: its tests run nights, and none of its code does"},
 		{"cmd/sync", []string{everything}, "the wiring; the only place for arguments, environment, standard streams and exit codes"},
