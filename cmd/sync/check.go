@@ -43,7 +43,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	if doubt := config.TokenDoubt(cfg.API.Token); doubt != "" {
 		fmt.Fprintf(g.stdout, "token          %s\n", doubt)
 	}
-	if err := checkWatches(g, cfg); err != nil || offline {
+	if err := checkWatches(ctx, g, cfg); err != nil || offline {
 		return err
 	}
 	plan, err := pipeline.Check(ctx, night)
