@@ -91,6 +91,7 @@ RELEASE ?= $(shell sed -n 's/^## \([0-9][0-9.]*\) - .*/\1/p' CHANGELOG.md | head
 # Once for each release: how it left a warehouse is what later ones are tried with.
 .PHONY: fixture
 fixture: ## write the fixture warehouse of the newest release in CHANGELOG.md (RELEASE=1.0.0)
+	@test -n '$(RELEASE)' || { echo "CHANGELOG.md has no release yet: give its newest heading a number and a date"; exit 1; }
 	go test -count=1 -tags $(TAGS) -ldflags '-X placementsync/cmd/sync.version=$(RELEASE)' \
 		-run '^TestWriteFixture$$' ./cmd/sync -args -release '$(RELEASE)'
 
