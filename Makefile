@@ -85,6 +85,16 @@ vuln: ## look for known vulnerabilities in what is called (asks the Go vulnerabi
 docs: ## write the generated pages under docs/ again
 	go test -tags $(TAGS) ./internal/houserules -run TestDocs -update
 
+# The newest release of the changelog.
+RELEASE ?= $(shell sed -n 's/^## \([0-9][0-9.]*\) - .*/\1/p' CHANGELOG.md | head -n 1)
+
+# Once for each release: how it left a warehouse is what later ones are tried with.
+.PHONY: fixture
+fixture: ## write the fixture warehouse of the newest release in CHANGELOG.md (RELEASE=1.0.0)
+	@test -n '$(RELEASE)' || { echo "CHANGELOG.md has no release yet: give its newest heading a number and a date"; exit 1; }
+	go test -count=1 -tags $(TAGS) -ldflags '-X placementsync/cmd/sync.version=$(RELEASE)' \
+		-run '^TestWriteFixture$$' ./cmd/sync -args -release '$(RELEASE)'
+
 .PHONY: bench
 bench: build ## measure, and write docs/performance.md (SECTIONS=nights,wire,passes,large,peers,limited,tiny,demo,lake,explore,decode,stages,year; lake needs make lake)
 	@if [ '$(SECTIONS)' = all ]; then go test -tags $(TAGS) -run '^$$' -bench . -benchmem -timeout 60m ./... ; fi

@@ -11,8 +11,12 @@ import (
 	"placementsync/internal/command"
 )
 
-// version is set by the build.
-var version = "dev"
+// version and commit are set by the build. A commit is only needed where the source has no
+// repository, such as that of a tarball.
+var (
+	version = "dev"
+	commit  = ""
+)
 
 func main() {
 	const kept = "placementsync-lake: stopped in the middle of its work: the lake shows all of a night or nothing of it, run again to continue"

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -35,7 +34,8 @@ func newRoot(g *globals) *cobra.Command {
 	}
 	g.AddTo(root)
 	root.AddCommand(publishCommand(g), statusCommand(g), verifyCommand(g), expireCommand(g), checkCommand(g),
-		viewsCommand(g), versionCommand(g))
+		viewsCommand(g))
+	command.AddVersion(root, version, commit)
 	return root
 }
 
@@ -46,13 +46,6 @@ func (g *globals) checkCaller() error {
 		return command.UsageErr("placementsync-lake is version %s, and placementsync version %s: install both of one version", version, caller)
 	}
 	return nil
-}
-
-func versionCommand(g *globals) *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
-		_, err := fmt.Fprintln(g.stdout, version)
-		return err
-	}}
 }
 
 // result is what a command found, for programs and for people.

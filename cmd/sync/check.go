@@ -51,7 +51,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	if token, err := cfg.API.ReadToken(os.ReadFile); err == nil && config.TokenDoubt(token) != "" {
 		fmt.Fprintf(g.stdout, "token          %s\n", config.TokenDoubt(token))
 	}
-	if err := checkWatches(g, cfg); err != nil || offline {
+	if err := checkWatches(ctx, g, cfg); err != nil || offline {
 		return err
 	}
 	// Somebody waits: what cannot be reached is said at once, and what is repeated before it is.

@@ -11,8 +11,12 @@ import (
 	"placementsync/internal/command"
 )
 
-// version is set by the build.
-var version = "dev"
+// version and commit are set by the build. A commit is only needed where the source has no
+// repository, such as that of a tarball.
+var (
+	version = "dev"
+	commit  = ""
+)
 
 // kept is what a command that is abandoned says last.
 const kept = "placementsync: stopped in the middle of its work: the stored answers and the last snapshot are kept, run again to resume"

@@ -191,11 +191,15 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	return db, nil
 }
 
-// checkPublished returns an error where readers have nothing to open, with what to do.
+// checkPublished returns an error where readers have nothing to open that this program
+// understands, with what to do.
 func checkPublished(wh *warehouse.Warehouse) error {
 	_, published, err := wh.Versions.Latest()
-	if err != nil || published {
+	if err != nil {
 		return err
+	}
+	if published {
+		return wh.Versions.CheckFormat()
 	}
 	if lost := (*warehouse.LostError)(nil); errors.As(wh.Identity.Check(), &lost) {
 		return lost

@@ -149,6 +149,8 @@ var masks = []struct {
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:<port>"},
 	{regexp.MustCompile(`\b\d{8}T(?:0[013-9]|[12]\d|02(?:0[1-9]|[1-5]\d))\d*Z`), "<run>"},
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d[T ](?:0[013-9]|[12]\d|02:(?:0[1-9]|[1-5]\d)):[\d:.]*Z?`), "<time>"},
+	{regexp.MustCompile(`^placementsync (?:dev|\d+\.\d+\.\d+)$`), "placementsync <version>"},
+	{regexp.MustCompile(`^(commit|duckdb|arrow|go|platform|schema) {2,}.+$`), "$1 <build>"},
 	{regexp.MustCompile(`─+`), "─"},
 	{regexp.MustCompile(`[ \t]+`), " "},
 }
@@ -254,6 +256,12 @@ func TestSamplesAreCompared(t *testing.T) {
 	line := masked(t, "/tmp/x", []string{"run 20261122T040047Z of 2026-11-22T04:00:47.1Z:  12.0 KiB in 1.5s at http://127.0.0.1:4711 into /tmp/x/demo ────"})
 	if want := "run <run> of <time>: <size> in <duration> at http://127.0.0.1:<port> into demo ─"; line[0] != want {
 		t.Errorf("masked %q, want %q", line[0], want)
+	}
+	for from, want := range map[string]string{"placementsync 1.0.0": "placementsync <version>", "commit    unknown": "commit <build>",
+		"go        1.26.0": "go <build>", "format    1": "format 1", "go ahead": "go ahead"} {
+		if line := masked(t, "/tmp/x", []string{from}); line[0] != want {
+			t.Errorf("masked %q, want %q", line[0], want)
+		}
 	}
 	stays := "20261104T020000Z-2 of 2026-11-04T02:00:00Z has 400 rows"
 	if line := masked(t, "/tmp/x", []string{stays}); line[0] != stays {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
+	"placementsync/internal/nearest"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -23,9 +24,10 @@ type dictionaryTable struct {
 	Key   []string `json:"key"`
 	Grain string   `json:"grain,omitempty"`
 	// Streams fill a table of main; Reads are the tables behind a view.
-	Streams []string           `json:"streams"`
-	Reads   []string           `json:"reads,omitempty"`
-	Columns []dictionaryColumn `json:"columns"`
+	Streams []string `json:"streams"`
+	Reads   []string `json:"reads,omitempty"`
+	// Columns are left out of a list of tables.
+	Columns []dictionaryColumn `json:"columns,omitempty"`
 }
 
 type dictionaryColumn struct {
@@ -38,35 +40,56 @@ type dictionaryColumn struct {
 	Source string `json:"source,omitempty"`
 }
 
+// schemaOptions are the flags of schema.
+type schemaOptions struct {
+	all    bool
+	format string
+}
+
 func schemaCommand(g *globals) *cobra.Command {
-	var format string
+	var o schemaOptions
 	cmd := &cobra.Command{
 		Use:   "schema [TABLE ...]",
 		Short: "Print the data dictionary: tables, columns, types, keys, meaning, source",
-		Long: "Print the data dictionary: the tables of main and meta and the views of mart with their\n" +
-			"columns, types, keys, meaning, and source in the specification of the service. Names may\n" +
-			"contain *; those of meta and mart start with meta. or mart.",
-		RunE: command.MarkWork(func(_ *cobra.Command, args []string) error { return runSchema(g, format, args) }),
+		Long: "Print the data dictionary: the tables of main and meta and the views of mart. Without a name it\n" +
+			"lists them; with names or --all it has their columns, types, keys, meaning, and source in the\n" +
+			"specification of the service. Names may contain *; those of meta and mart start with meta. or\n" +
+			"mart.",
+		RunE: command.MarkWork(func(_ *cobra.Command, args []string) error { return runSchema(g, o, args) }),
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "text, markdown or json")
+	cmd.Flags().BoolVar(&o.all, "all", false, "print all tables with their columns")
+	command.AddFormat(cmd, &o.format, "text", "markdown", "json")
 	cmd.ValidArgsFunction = completeTable
 	return cmd
 }
 
-func runSchema(g *globals, format string, names []string) error {
+func runSchema(g *globals, o schemaOptions, names []string) error {
+	if o.all && len(names) > 0 {
+		return command.UsageErr("--all is for no table: name some, or print all")
+	}
 	tables, err := readDictionary(names)
 	if err != nil {
 		return err
 	}
-	switch format {
-	case "text":
-		return schemaText(g.stdout, tables)
-	case "markdown":
-		return schemaMarkdown(g.stdout, tables)
-	case "json":
-		return writeJSON(g.stdout, tables)
+	list := len(names) == 0 && !o.all
+	if list {
+		for i := range tables {
+			tables[i].Columns = nil
+		}
 	}
-	return command.UsageErr("--format is %q: use text, markdown or json", format)
+	switch {
+	case o.format == "json":
+		return writeJSON(g.stdout, tables)
+	case o.format == "markdown" && list:
+		return listMarkdown(g.stdout, tables)
+	case o.format == "markdown":
+		return schemaMarkdown(g.stdout, tables)
+	case o.format == "text" && list:
+		return listTables(g.stdout, tables, g.width)
+	case o.format == "text":
+		return schemaText(g.stdout, tables)
+	}
+	return command.UsageErr("--format is %q: use text, markdown or json", o.format)
 }
 
 // readDictionary joins what schema/ says of columns with what the stream literals
@@ -92,15 +115,36 @@ func readDictionary(names []string) ([]dictionaryTable, error) {
 	for _, def := range metas {
 		tables = append(tables, dictionaryTable{Schema: "meta", Table: def.Name, About: def.Comment, Key: def.Key, Columns: describeColumns(def.Columns)})
 	}
-	tables = slices.DeleteFunc(tables, func(d dictionaryTable) bool { return len(names) > 0 && !fitsPattern(d.sqlName(), names) })
-	if len(tables) == 0 {
-		return nil, command.UsageErr("no table is called %s: placementsync schema lists all", strings.Join(names, " or "))
+	for _, name := range names {
+		if !slices.ContainsFunc(tables, func(d dictionaryTable) bool { return fitsPattern(d.sqlName(), []string{name}) }) {
+			return nil, unknownTableErr(tables, name)
+		}
 	}
-	return tables, nil
+	return slices.DeleteFunc(tables, func(d dictionaryTable) bool { return len(names) > 0 && !fitsPattern(d.sqlName(), names) }), nil
+}
+
+// unknownTableErr says that there is no such table, and which may be meant: one in another
+// schema, or one that is spelt alike.
+func unknownTableErr(tables []dictionaryTable, name string) error {
+	var known, meant []string
+	for _, d := range tables {
+		known = append(known, d.sqlName())
+		if d.Table == name[strings.LastIndex(name, ".")+1:] {
+			meant = append(meant, d.sqlName())
+		}
+	}
+	if len(meant) == 0 {
+		meant = nearest.FindMeant(known, name)
+	}
+	if len(meant) == 0 {
+		return command.UsageErr("no table is called %s: placementsync schema lists all", name)
+	}
+	return command.UsageErr("no table is called %s: did you mean %s? placementsync schema lists all", name, strings.Join(meant, " or "))
 }
 
 func describeTable(t stream.Table, def stream.Definition, all []stream.Stream) dictionaryTable {
-	d := dictionaryTable{Schema: "main", Table: t.Name, About: def.Comment, Key: t.Key, Columns: describeColumns(def.Columns)}
+	d := dictionaryTable{Schema: "main", Table: t.Name, About: def.Comment, Key: t.Key,
+		Columns: describeColumns(slices.Concat(def.Columns, stream.SystemColumns()))}
 	for _, name := range stream.Feeding(all, t.Name) {
 		s, _ := stream.Find(all, name)
 		if s.IsEvents() {
@@ -172,6 +216,41 @@ func (c dictionaryColumn) fullMeaning() string {
 	return c.About + " " + c.Source + "."
 }
 
+// summary is the first sentence of what a table is about.
+func (d dictionaryTable) summary() string {
+	first, _, _ := strings.Cut(d.About, ". ")
+	return strings.TrimSuffix(first, ".")
+}
+
+// listTables writes one line a table, which fits a terminal of this width; 0: it is none.
+func listTables(w io.Writer, tables []dictionaryTable, width int) error {
+	var b strings.Builder
+	longest := 0
+	for _, d := range tables {
+		longest = max(longest, len(d.sqlName()))
+	}
+	for _, d := range tables {
+		line := fmt.Sprintf("%-*s  %s", longest, d.sqlName(), d.summary())
+		if letters := []rune(line); width > 0 && len(letters) > width {
+			line = string(letters[:width-1]) + "…"
+		}
+		b.WriteString(line + "\n")
+	}
+	b.WriteString("\nschema TABLE explains one with its columns, schema --all explains all\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func listMarkdown(w io.Writer, tables []dictionaryTable) error {
+	var b strings.Builder
+	b.WriteString("| table | about |\n|---|---|\n")
+	for _, d := range tables {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", d.sqlName(), strings.ReplaceAll(d.summary(), "|", `\|`))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
 func schemaText(w io.Writer, tables []dictionaryTable) error {
 	var b strings.Builder
 	for _, d := range tables {
@@ -192,8 +271,8 @@ func schemaText(w io.Writer, tables []dictionaryTable) error {
 
 func schemaMarkdown(w io.Writer, tables []dictionaryTable) error {
 	const head = "# Tables\n\nEvery table of `main` and `meta` and every view of `mart`, generated by `make docs` from `schema/` and `internal/stream`.\n" +
-		"`main` adds `valid_from` (time of the snapshot that first showed this version of the row) and\n" +
-		"`row_hash` (its fingerprint); `past` adds `valid_to` and `run_id`; `history` unites both.\n" +
+		"`past` has the columns of `main` and `valid_to`, the time of the snapshot that no longer showed this version\n" +
+		"of the row (exclusive), and `run_id`, the run that closed it; `history` unites both.\n" +
 		"`Spec 2.1` is a section of the description of the service, docs/service.md.\n"
 	var b strings.Builder
 	b.WriteString(head)

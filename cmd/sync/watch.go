@@ -153,6 +153,11 @@ func (w watcher) lookForAll(ctx context.Context, cfg config.Config, dryRun bool)
 	} else if err != nil {
 		return nil, err
 	}
+	for i, w := range watches {
+		if q, err := findQuery(queries, w.Query); err == nil && q.File != "" {
+			watches[i].Text = q.SQL
+		}
+	}
 	db, err := query.Open(ctx, wh.Folder.CatalogPath(), query.Options{MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads})
 	if err != nil {
 		return nil, wh.Examiner.ExplainErr(err)
@@ -316,8 +321,10 @@ func (r *watchedRows) Row(row query.Row) error {
 // End implements query.Writer.
 func (*watchedRows) End() error { return nil }
 
-// checkWatches says how many own queries can be asked, and of each watch which query it asks.
-func checkWatches(g *globals, cfg config.Config) error {
+// checkWatches says how many own queries can be asked, and of each watch which query it
+// asks. A snapshot shows whether the query can be asked, and has the columns that the watch
+// names.
+func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error) {
 	if len(cfg.Watch) == 0 && cfg.Queries.Dir == "" {
 		return nil
 	}
@@ -328,19 +335,74 @@ func checkWatches(g *globals, cfg config.Config) error {
 	if own := slices.DeleteFunc(queries.List(), func(q query.Query) bool { return !q.IsOwn() }); cfg.Queries.Dir != "" {
 		fmt.Fprintf(g.stdout, "queries        %d of your own in %s\n", len(own), cfg.Queries.Dir)
 	}
-	for _, one := range cfg.Watch {
-		q, err := findQuery(queries, one.Query)
+	watches, err := newWatches(cfg.Watch)
+	if err != nil || len(watches) == 0 {
+		return err
+	}
+	db, err := g.openPublished(ctx)
+	if err != nil {
+		return err
+	}
+	if db != nil {
+		defer func() { err = errors.Join(err, db.Close()) }()
+	}
+	for _, w := range watches {
+		q, err := findQuery(queries, w.Query)
+		if err == nil && db != nil {
+			err = checkColumns(ctx, db, q, w)
+		}
 		if err != nil {
-			return fmt.Errorf("check the watch %s: %w", one.Name, err)
+			return command.UsageErr("check the watch %s: %w", w.Name, err)
 		}
 		asked := "SQL"
 		if q.Name != "" {
 			asked = "query " + q.Name
 		}
-		fmt.Fprintf(g.stdout, "watch          %s asks %s and sends to %s\n", one.Name, asked, strings.Join(one.Send, ", "))
+		fmt.Fprintf(g.stdout, "watch          %s asks %s and sends to %s\n", w.Name, asked, strings.Join(w.Channels, ", "))
+	}
+	if db == nil {
+		fmt.Fprintln(g.stdout, "watch          nothing is published yet: what the queries answer was not checked")
 	}
 	return nil
 }
+
+// openPublished opens the newest snapshot; nil: there is none yet.
+func (g *globals) openPublished(ctx context.Context) (*query.DB, error) {
+	wh, _, err := g.openWarehouse()
+	if err != nil {
+		return nil, err
+	}
+	if _, published, err := wh.Versions.Latest(); err != nil || !published {
+		return nil, err
+	}
+	return openCatalog(ctx, g, query.Options{})
+}
+
+// checkColumns plans the query of a watch, and looks at the columns of its answer.
+func checkColumns(ctx context.Context, db *query.DB, q query.Query, w watch.Watch) error {
+	if _, err := db.Sources(ctx, q, w.Params); err != nil && !errors.Is(err, query.ErrNoPlan) {
+		return err
+	}
+	seen := &columnCheck{watch: w}
+	// A text that cannot be described is looked at when it is asked.
+	_ = db.Describe(ctx, q, w.Params, &watchedRows{to: seen})
+	return seen.problem
+}
+
+// columnCheck is the Rows of a watch of which only the columns are looked at.
+type columnCheck struct {
+	watch   watch.Watch
+	problem error
+}
+
+// Begin implements watch.Rows.
+func (c *columnCheck) Begin(columns []watch.Column) error {
+	c.problem = c.watch.CheckColumns(columns)
+	return nil
+}
+
+// Add implements watch.Rows.
+func (*columnCheck) Add([]watch.Value) error { return nil }
 
 // showWatches prints what became of each watch.
 func showWatches(w io.Writer, watches []config.Watch, results []watch.Result, dryRun bool) {

@@ -135,7 +135,7 @@ func TestWatchesOfTheExample(t *testing.T) {
 	}
 	var out bytes.Buffer
 	d.g.stdout = &out
-	fatal(t, checkWatches(d.g, mustLoad(t, d.g)))
+	fatal(t, checkWatches(t.Context(), d.g, mustLoad(t, d.g)))
 	fatal(t, runWatch(t.Context(), d.g, nil, false))
 	fatal(t, runWatch(t.Context(), d.g, nil, false)) // and nothing twice
 

@@ -68,7 +68,8 @@ func (f *Flags) Execute(ctx context.Context, root *cobra.Command, args []string,
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	explainUnknown(root)
+	err := joinSuggestions(root.ExecuteContext(ctx))
 	code := OutcomeOf(ctx, err).ExitCode()
 	isWork := errors.As(err, new(*workError))
 	switch {

@@ -23,6 +23,14 @@ func TestErrorsOfAProgram(t *testing.T) {
 		"work, as JSON":    {[]string{"work", "--log-format", "json"}, 1, []string{`"msg":"command failed","command":"work","exit_code":1,"error":"it answered \u001b]0;`}},
 		"a wrong use":      {[]string{"misuse"}, 2, []string{"program: name a table\n"}},
 		"an unknown flag":  {[]string{"work", "--\x1b[2J"}, 2, []string{"program: unknown flag: ", "\nsee program --help\n"}},
+		"a misspelt flag":  {[]string{"work", "--quit"}, 2, []string{"program: unknown flag: --quit: did you mean --quiet?\nsee"}},
+		"part of a flag":   {[]string{"work", "--log"}, 2, []string{"program: unknown flag: --log: did you mean --log-format?\nsee"}},
+		"a letter":         {[]string{"work", "-x"}, 2, []string{"program: unknown shorthand flag: 'x' in -x\nsee"}},
+		"a command":        {[]string{"misuze"}, 2, []string{`program: unknown command "misuze" for "program": did you mean misuse?` + "\nsee"}},
+		"help on it":       {[]string{"help", "misuze"}, 2, []string{`program: unknown command "misuze" for "program": did you mean misuse?` + "\nsee"}},
+		"help on no other": {[]string{"help", "nosuch"}, 2, []string{`program: unknown command "nosuch" for "program"` + "\nsee"}},
+		"help too far":     {[]string{"help", "version", "nosuch"}, 2, []string{`program: unknown command "nosuch" for "program version"` + "\nsee"}},
+		"a version as xml": {[]string{"version", "--format", "xml"}, 2, []string{`program: --format is "xml": use text or json` + "\n"}},
 		"a silent outcome": {[]string{"silent"}, 3, nil},
 		"a wrong format":   {[]string{"work", "--log-format", "xml"}, 2, []string{`program: --log-format is "xml": use text or json` + "\nsee program --help\n"}},
 	} {
@@ -30,6 +38,7 @@ func TestErrorsOfAProgram(t *testing.T) {
 			var f command.Flags
 			root := &cobra.Command{Use: "program", PersistentPreRunE: func(*cobra.Command, []string) error { return f.Check() }}
 			f.AddTo(root)
+			command.AddVersion(root, "1.0.0", "")
 			for name, err := range map[string]error{"work": errors.New("it answered \x1b]0;title\x07\n\u202etxt.exe"),
 				"misuse": command.UsageErr("name a %s", "table"), "silent": command.EndWith("partial", nil)} {
 				root.AddCommand(&cobra.Command{Use: name, RunE: command.MarkWork(func(*cobra.Command, []string) error { return err })})

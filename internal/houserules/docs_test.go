@@ -19,7 +19,7 @@ type page struct {
 
 func pages() []page {
 	return []page{
-		{"docs/tables.md", []string{"schema", "--format", "markdown"}},
+		{"docs/tables.md", []string{"schema", "--all", "--format", "markdown"}},
 		{"docs/cli.md", []string{"docs", "cli"}},
 	}
 }

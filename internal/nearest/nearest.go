@@ -2,7 +2,10 @@
 // may have meant. It must not know what the words stand for.
 package nearest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // CountEdits counts the bytes to insert, remove or replace to turn a misspelt word, in lower
 // case, into a known one. near reports that these are few enough to suggest the known
@@ -21,6 +24,15 @@ func FindAlike(known []string, misspelt string) (alike []string) {
 		}
 	}
 	return alike
+}
+
+// FindMeant picks the known words that a misspelt one is near to or, where there is none,
+// those that it is the beginning of. One letter says nothing.
+func FindMeant(known []string, misspelt string) []string {
+	if alike := FindAlike(known, misspelt); len(alike) > 0 || len(misspelt) < 2 {
+		return alike
+	}
+	return slices.DeleteFunc(slices.Clone(known), func(word string) bool { return !strings.HasPrefix(word, strings.ToLower(misspelt)) })
 }
 
 // editDistance is that of Levenshtein.

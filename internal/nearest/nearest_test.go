@@ -1,10 +1,23 @@
 package nearest_test
 
 import (
+	"slices"
 	"testing"
 
 	"placementsync/internal/nearest"
 )
+
+// TestMeantWords are near to a misspelt one or, where none is, begin with it.
+func TestMeantWords(t *testing.T) {
+	known := []string{"full", "fresh", "allow-mass-delete", "outlets", "outlet_listings"}
+	for misspelt, want := range map[string][]string{
+		"ful": {"full"}, "Allow": {"allow-mass-delete"}, "outlet": {"outlets"}, "out": {"outlets", "outlet_listings"}, "f": nil, "nosuch": {}, "": nil,
+	} {
+		if got := nearest.FindMeant(known, misspelt); !slices.Equal(got, want) {
+			t.Errorf("by %q are meant %q, want %q", misspelt, got, want)
+		}
+	}
+}
 
 func TestEdits(t *testing.T) {
 	cases := []struct {

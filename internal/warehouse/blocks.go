@@ -36,7 +36,7 @@ func (d *Draft) writeCatalog(ctx context.Context, changed bool) error {
 	}
 	write := "CHECKPOINT"
 	if size != 0 {
-		write = string(instanceSQL.Render("move_catalog", Values{"file": moved, "size": size}))
+		write = string(instanceSQL.Render("move_catalog", Values{"file": moved, "size": size, "storage": StorageVersion}))
 	}
 	err = d.Exec(ctx, write)
 	if err == nil {

@@ -18,6 +18,23 @@ import (
 	"placementsync/internal/durable"
 )
 
+// StorageVersion is the form of the catalogs that are written, by the name that DuckDB has
+// for it: every DuckDB since that version opens them.
+const StorageVersion = "v1.1.0"
+
+// EngineVersion is the version of the DuckDB that is linked in.
+func EngineVersion(ctx context.Context) (version string, err error) {
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		return "", fmt.Errorf("ask DuckDB for its version: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := db.QueryRowContext(ctx, "SELECT version()").Scan(&version); err != nil {
+		return "", fmt.Errorf("ask DuckDB for its version: %w", err)
+	}
+	return version, nil
+}
+
 // engine opens DuckDB with the limits of the configuration.
 type engine struct {
 	memoryLimit string
@@ -67,7 +84,7 @@ func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, err
 	// Times without a zone are UTC wherever the job runs.
 	setUp := "SET TimeZone = 'UTC';"
 	if path != "" {
-		setUp += string(instanceSQL.Render("attach_draft", Values{"catalog": path}))
+		setUp += string(instanceSQL.Render("attach_draft", Values{"catalog": path, "storage": StorageVersion}))
 	}
 	connector, err := duckdb.NewConnector("", func(exec driver.ExecerContext) error {
 		// Per connection. The clean-up after an interruption may need a new one.

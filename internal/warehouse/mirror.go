@@ -31,6 +31,10 @@ type Mirror struct {
 // to the warehouse, with slashes. A file of the series has the checksum of its manifest,
 // also when it is gone, and that manifest the checksum that it had then; another one has none.
 func (m *Mirror) Files() ([]ManifestFileSum, error) {
+	// What a newer program wrote may lie where this one does not look.
+	if err := m.versions.CheckFormat(); err != nil {
+		return nil, err
+	}
 	state, err := m.listFiles(stateDir)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,9 @@ func (d *Draft) Snapshots(ctx context.Context) ([]Snapshot, []Damage, error) {
 	byRun := map[string]Snapshot{}
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		m, err := d.w.Series.dayManifest(day, days[day])
+		if err == nil && m.Format > Format {
+			return nil, nil, &NewerError{m.RunID, m.Program, m.Format}
+		}
 		if err == nil {
 			found = append(found, d.w.Series.enterDay(byRun, known, m)...)
 			continue

@@ -38,6 +38,10 @@ type collector struct {
 	noNumber int
 }
 
+// CheckColumns returns an error for an answer that lacks a column which the watch names,
+// or has no numbers to be compared in it.
+func (w Watch) CheckColumns(columns []Column) error { return (&collector{watch: w}).Begin(columns) }
+
 // Begin implements Rows.
 func (c *collector) Begin(columns []Column) error {
 	c.columns = columns

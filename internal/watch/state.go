@@ -112,7 +112,7 @@ func (w Watch) digest() string {
 		limit = w.When.number.RatString()
 	}
 	// Texts, a bool and a map, whose keys are sorted, always become JSON.
-	text, _ := json.Marshal([]any{w.Query, w.Params, w.When.Column, w.When.over, limit, w.Key})
+	text, _ := json.Marshal([]any{w.Query, w.Params, w.When.Column, w.When.over, limit, w.Key, w.Text})
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }

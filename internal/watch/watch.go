@@ -18,6 +18,9 @@ type Watch struct {
 	// Query and Params are for Catalog.
 	Query  string
 	Params map[string]string
+	// Text is the SQL of Query where that names one that a user may edit; empty: it is
+	// not one. With another text the findings of before cannot be compared.
+	Text string
 	// When says which rows are findings.
 	When Condition
 	// Key lists the columns by which a finding is known again; empty: all. Rows with the

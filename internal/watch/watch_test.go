@@ -422,6 +422,10 @@ func TestAWatchThatIsChangedLooksAnew(t *testing.T) {
 	if _, got := h.look(t, w); ids(got) != "chat(a*)" {
 		t.Errorf("another query: arrived %s", ids(got))
 	}
+	w.Text = "SELECT 1"
+	if _, got := h.look(t, w); ids(got) != "chat(a*)" {
+		t.Errorf("another text of the query: arrived %s", ids(got))
+	}
 }
 
 // TestAWatchThatIsChangedSaysWhatIsNotRead: what was said was said of another question.

@@ -33,7 +33,7 @@ SET GLOBAL threads = {threads};
 -- Only ATTACH can choose how a file is written: so that every DuckDB since 1.1 opens it.
 -- For one since 1.0, statistics alone take 3 KB for each of 1,500 columns. A draft needs
 -- no log, because a run that ends early discards it.
-ATTACH IF NOT EXISTS {catalog} AS catalog (STORAGE_VERSION 'v1.1.0', RECOVERY_MODE NO_WAL_WRITES);
+ATTACH IF NOT EXISTS {catalog} AS catalog (STORAGE_VERSION {storage}, RECOVERY_MODE NO_WAL_WRITES);
 USE catalog;
 
 -- name: count_all_rows
@@ -42,7 +42,7 @@ SELECT coalesce(sum(estimated_size), 0)::BIGINT FROM duckdb_tables() WHERE datab
 
 -- name: move_catalog
 -- With comments, views and macros.
-ATTACH {file} AS moved (STORAGE_VERSION 'v1.1.0', BLOCK_SIZE {size}, RECOVERY_MODE NO_WAL_WRITES);
+ATTACH {file} AS moved (STORAGE_VERSION {storage}, BLOCK_SIZE {size}, RECOVERY_MODE NO_WAL_WRITES);
 COPY FROM DATABASE catalog TO moved;
 CHECKPOINT moved;
 

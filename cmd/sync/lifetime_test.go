@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"placementsync/internal/command"
+	"placementsync/internal/query"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+	"placementsync/internal/webhook"
+)
+
+// fixtureNights are the nights that the warehouse of a fixture has published. The one
+// behind them was cut off.
+const fixtureNights = 3
+
+// lifetime is a warehouse that lives through nights of a demo service, whose world is a
+// function of its day. Commands run with its configuration, on its clock.
+type lifetime struct {
+	*testing.T
+	service *sim.Service
+	// asked counts the requests; cut, if set, is called by the first for records of a
+	// campaign.
+	asked atomic.Int64
+	cut   atomic.Pointer[context.CancelFunc]
+
+	base, config string
+	now          time.Time
+}
+
+// newLifetime opens the warehouse in a folder, or a new one.
+func newLifetime(t *testing.T, dir string) *lifetime {
+	t.Helper()
+	l := &lifetime{T: t, config: filepath.Join(t.TempDir(), "config.yaml")}
+	l.service = sim.New(sim.Options{Seed: 21, Token: demoToken, Outlets: 5, Listings: 16, Profiles: 3, Campaigns: 5, Orders: 12,
+		Files: 6, Folders: 2, ListingTurnover: 0.1, SilentChange: 0.2, Encodings: []string{"zstd"}, FaultFunc: l.countRequest})
+	var stop func() error
+	var err error
+	l.base, stop, err = l.service.Serve(t.Context(), "")
+	fatal(t, err)
+	t.Cleanup(func() { fatal(t, stop()) })
+	text := fmt.Sprintf("api: {base_url: '%s', token: '${PLACEMENTSYNC_TOKEN}', requests_per_second: 0}\n"+
+		"warehouse: {dir: '%s', keep_versions: 9, threads: 1}\n", l.base, dir)
+	fatal(t, os.WriteFile(l.config, []byte(text), 0o600))
+	return l
+}
+
+func (l *lifetime) countRequest(r *http.Request, _ int) *sim.Fault {
+	l.asked.Add(1)
+	if cut := l.cut.Load(); cut != nil && strings.HasPrefix(r.URL.Path, "/campaigns/") {
+		(*cut)()
+	}
+	return nil
+}
+
+// execute runs a command with these variables in the environment.
+func (l *lifetime) execute(ctx context.Context, env map[string]string, stdout io.Writer, args ...string) (code int, problems string) {
+	l.Helper()
+	var stderr bytes.Buffer
+	p := process{stdin: strings.NewReader(""), stdout: stdout, stderr: &stderr, now: func() time.Time { return l.now },
+		lookupEnv: func(name string) (string, bool) {
+			value, ok := env[name]
+			return value, ok
+		}}
+	code = executeArgs(ctx, append([]string{"--config", l.config, "--quiet"}, args...), p)
+	return code, stderr.String()
+}
+
+// mustRun runs a command that has the token, or one that needs none, to a good end.
+func (l *lifetime) mustRun(hasToken bool, args ...string) string {
+	l.Helper()
+	env := map[string]string{}
+	if hasToken {
+		env["PLACEMENTSYNC_TOKEN"] = demoToken
+	}
+	var out bytes.Buffer
+	before := l.asked.Load()
+	if code, problems := l.execute(l.Context(), env, &out, args...); code != 0 {
+		l.Fatalf("%q ended with %d:\n%s%s", args, code, &out, problems)
+	}
+	if !hasToken && l.asked.Load() > before {
+		l.Errorf("%q asked the service %d times", args, l.asked.Load()-before)
+	}
+	return out.String()
+}
+
+// advance lets days pass, up to the hour of the night.
+func (l *lifetime) advance(days int) {
+	l.service.Advance(days)
+	l.now = l.service.Now().Add(2 * time.Hour)
+}
+
+// night lives through a day and runs the night at its end.
+func (l *lifetime) night() {
+	l.Helper()
+	l.advance(1)
+	l.mustRun(true, "run")
+}
+
+// beginLife lives through the nights of a fixture, and gets webhook events after them.
+func (l *lifetime) beginLife() {
+	l.Helper()
+	for range fixtureNights {
+		l.night()
+	}
+	article := strings.TrimSpace(l.mustRun(false, "query", "--format", "jsonl", "SELECT min(article_id) AS id FROM article_comments WHERE parent_comment_id IS NULL"))
+	var row struct{ ID string }
+	fatal(l.T, json.Unmarshal([]byte(article), &row))
+	status, err := l.service.StatusChange(row.ID)
+	comment, commentErr := l.service.CommentChange("comment.created", row.ID, 0)
+	fatal(l.T, errors.Join(err, commentErr))
+	l.deliver(status, comment)
+}
+
+// deliver has webhook events accepted. They wait in the inbox for the next night.
+func (l *lifetime) deliver(events ...sim.Delivery) {
+	l.Helper()
+	const secret = "whsec-of-the-lifetime"
+	inbox, err := l.open().Folder.MakeInbox()
+	fatal(l.T, err)
+	receiver, err := webhook.New(webhook.Config{Dir: inbox, Secrets: []string{secret}}, slog.New(slog.DiscardHandler), func() time.Time { return l.now })
+	fatal(l.T, err)
+	ctx, stop := context.WithCancel(l.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- receiver.Run(ctx) }()
+	<-receiver.Ready()
+	server := httptest.NewServer(receiver)
+	for _, event := range events {
+		if status, err := sim.Deliver(ctx, server.Client(), server.URL, event, secret); err != nil || status != http.StatusNoContent {
+			l.Errorf("event %s was answered %d (%v)", event.ID, status, err)
+		}
+	}
+	server.Close()
+	stop()
+	fatal(l.T, <-ended)
+}
+
+// cutNight lives through a day, and cuts the night at its end off in the middle of its
+// records.
+func (l *lifetime) cutNight() {
+	l.Helper()
+	l.advance(1)
+	ctx, cut := context.WithCancel(l.Context())
+	defer cut()
+	l.cut.Store(&cut)
+	defer l.cut.Store(nil)
+	if code, problems := l.execute(ctx, map[string]string{"PLACEMENTSYNC_TOKEN": demoToken}, io.Discard, "run"); code != 130 {
+		l.Fatalf("the night was not cut off, it ended with %d:\n%s", code, problems)
+	}
+}
+
+// open opens the warehouse as the program does.
+func (l *lifetime) open() *warehouse.Warehouse {
+	l.Helper()
+	g := &globals{process: hostProcess(), Flags: command.Flags{Config: l.config}}
+	wh, _, err := g.openWarehouse()
+	fatal(l.T, err)
+	return wh
+}
+
+// adoptNote lets the run that waits to be resumed be one of this service, whose address
+// is another, and returns its id.
+func (l *lifetime) adoptNote() string {
+	l.Helper()
+	wh := l.open()
+	note, ok, err := wh.Ledger.Unfinished()
+	if err != nil || !ok {
+		l.Fatalf("no run waits to be resumed: %v", err)
+	}
+	note.Source = l.base
+	lock, err := wh.Lock(note.Run, l.now)
+	fatal(l.T, err)
+	fatal(l.T, errors.Join(wh.Ledger.Start(note), lock.Release()))
+	return note.Run
+}
+
+// readHistory reads all rows of all tables, current and closed ones, as lines of JSON.
+func (l *lifetime) readHistory() map[string]string {
+	l.Helper()
+	g := &globals{process: hostProcess(), Flags: command.Flags{Config: l.config, Quiet: true}}
+	db, err := openCatalog(l.Context(), g, query.Options{})
+	fatal(l.T, err)
+	defer db.Close()
+	tables := map[string]string{}
+	for _, t := range stream.Tables(stream.Known()) {
+		q, err := query.Resolve("SELECT * FROM history." + t.Name)
+		fatal(l.T, err)
+		var text bytes.Buffer
+		w, err := query.NewWriter(query.JSONL, &text, query.Screen{})
+		fatal(l.T, err)
+		_, err = db.Run(l.Context(), q, nil, w)
+		fatal(l.T, err)
+		tables[t.Name] = text.String()
+	}
+	return tables
+}
+
+// row is a line of readHistory: the texts of its values by column.
+type row map[string]json.RawMessage
+
+func readRows(t *testing.T, lines string) []row {
+	t.Helper()
+	var rows []row
+	for line := range strings.Lines(lines) {
+		var r row
+		fatal(t, json.Unmarshal([]byte(line), &r))
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// isCurrent reports whether the row is not closed.
+func (r row) isCurrent() bool { return string(r["valid_to"]) == "null" }
+
+// textOf is the row with these columns alone, which compares.
+func (r row) textOf(t *testing.T, columns []string) string {
+	t.Helper()
+	some := row{}
+	for _, column := range columns {
+		some[column] = r[column]
+	}
+	text, err := json.Marshal(some)
+	fatal(t, err)
+	return string(text)
+}
+
+// textsOf are the texts of rows, sorted.
+func textsOf(t *testing.T, rows []row, columns []string) []string {
+	t.Helper()
+	texts := make([]string, len(rows))
+	for i, r := range rows {
+		texts[i] = r.textOf(t, columns)
+	}
+	slices.Sort(texts)
+	return texts
+}

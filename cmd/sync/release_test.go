@@ -1,0 +1,403 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+
+	"placementsync/internal/warehouse"
+)
+
+// A fixture is the warehouse of a release, as its program left it: nights, webhook events
+// that no night has used, and a run that waits to be resumed. Beside it are the answers
+// of then: all rows of all tables, and the ledger.
+
+var fixtureRelease = flag.String("release", "", "write the fixture warehouse of this release, made by this program")
+
+const (
+	releasesDir = "testdata/releases"
+	fixtureEnd  = ".tar.zst"
+	ledgerFile  = "runs.json"
+)
+
+// TestWriteFixture makes the fixture of a release; make fixture calls it.
+func TestWriteFixture(t *testing.T) {
+	if *fixtureRelease == "" {
+		t.Skip("writes the fixture of a release: make fixture")
+	}
+	if version != *fixtureRelease {
+		t.Fatalf("this program is version %s and not %s: run make fixture", version, *fixtureRelease)
+	}
+	root := t.TempDir()
+	l := newLifetime(t, filepath.Join(root, "warehouse"))
+	l.beginLife()
+	l.cutNight()
+	answers := l.readHistory()
+	answers[ledgerFile] = l.mustRun(false, "runs", "--format", "json")
+	fatal(t, os.Mkdir(filepath.Join(root, "answers"), 0o755))
+	for name, text := range answers {
+		fatal(t, os.WriteFile(filepath.Join(root, "answers", name), []byte(text), 0o644))
+	}
+	file := filepath.Join(releasesDir, version+fixtureEnd)
+	fatal(t, packFolder(root, file))
+	info, err := os.Stat(file)
+	fatal(t, err)
+	const most = 2 << 20
+	if info.Size() > most {
+		t.Errorf("%s has %d bytes, over %d", file, info.Size(), most)
+	}
+}
+
+// packFolder writes a folder into an archive, with its links. Equal files cost it nothing.
+func packFolder(root, archive string) error {
+	var packed bytes.Buffer
+	z, err := zstd.NewWriter(&packed, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(32<<20))
+	if err != nil {
+		return err
+	}
+	out := tar.NewWriter(z)
+	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == root {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		link := ""
+		if info.Mode().Type() == fs.ModeSymlink {
+			if link, err = os.Readlink(path); err != nil {
+				return err
+			}
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if err := out.WriteHeader(&tar.Header{Typeflag: typeOf(info), Name: name, Linkname: link, Mode: int64(info.Mode().Perm()), Size: sizeOf(info)}); err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err == nil {
+			_, err = out.Write(content)
+		}
+		return err
+	})
+	if err := errors.Join(err, out.Close(), z.Close()); err != nil {
+		return err
+	}
+	return os.WriteFile(archive, packed.Bytes(), 0o644)
+}
+
+func typeOf(info fs.FileInfo) byte {
+	switch info.Mode().Type() {
+	case fs.ModeDir:
+		return tar.TypeDir
+	case fs.ModeSymlink:
+		return tar.TypeSymlink
+	}
+	return tar.TypeReg
+}
+
+func sizeOf(info fs.FileInfo) int64 {
+	if info.Mode().IsRegular() {
+		return info.Size()
+	}
+	return 0
+}
+
+// unpackFolder is the way back.
+func unpackFolder(archive, root string) (err error) {
+	file, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	z, err := zstd.NewReader(file)
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	for in := tar.NewReader(z); ; {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(root, filepath.FromSlash(h.Name))
+		switch h.Typeflag {
+		case tar.TypeDir:
+			err = os.Mkdir(path, h.FileInfo().Mode().Perm())
+		case tar.TypeSymlink:
+			err = os.Symlink(h.Linkname, path)
+		default:
+			content := make([]byte, h.Size)
+			if _, err = io.ReadFull(in, content); err == nil {
+				err = os.WriteFile(path, content, h.FileInfo().Mode().Perm())
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// releases lists the fixtures.
+func releases(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(releasesDir, "*"+fixtureEnd))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there is no fixture of a release (%v)", err)
+	}
+	for i, file := range files {
+		files[i] = strings.TrimSuffix(filepath.Base(file), fixtureEnd)
+	}
+	return files
+}
+
+// fixture is the warehouse of a release, with what it answered then.
+type fixture struct {
+	*lifetime
+	dir     string
+	history map[string]string
+	ledger  string
+}
+
+func openFixture(t *testing.T, release string) fixture {
+	t.Helper()
+	root := t.TempDir()
+	fatal(t, unpackFolder(filepath.Join(releasesDir, release+fixtureEnd), root))
+	f := fixture{dir: filepath.Join(root, "warehouse"), history: map[string]string{}}
+	answers, err := os.ReadDir(filepath.Join(root, "answers"))
+	fatal(t, err)
+	for _, a := range answers {
+		f.history[a.Name()] = read(t, filepath.Join(root, "answers", a.Name()))
+	}
+	f.ledger = f.history[ledgerFile]
+	delete(f.history, ledgerFile)
+	f.lifetime = newLifetime(t, f.dir)
+	f.advance(fixtureNights + 1)
+	return f
+}
+
+// latest is the manifest of the newest version.
+func (f fixture) latest() warehouse.Manifest {
+	f.Helper()
+	wh := f.open()
+	run, _, err := wh.Versions.Latest()
+	fatal(f.T, err)
+	m, err := wh.Versions.ReadManifest(run)
+	fatal(f.T, err)
+	return m
+}
+
+// columnsOf are the columns that a table of the release has; none: it had no row.
+func (f fixture) columnsOf(table string) []string {
+	f.Helper()
+	rows := readRows(f.T, f.history[table])
+	if len(rows) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(rows[0]))
+}
+
+// requireHistory compares two histories in the columns that the release has.
+func (f fixture) requireHistory(when string, want, got map[string]string) {
+	f.Helper()
+	for table := range f.history {
+		columns := f.columnsOf(table)
+		if diff := cmp.Diff(textsOf(f.T, readRows(f.T, want[table]), columns), textsOf(f.T, readRows(f.T, got[table]), columns)); diff != "" {
+			f.Errorf("%s: the history of %s differs (-want +got):\n%s", when, table, diff)
+		}
+	}
+}
+
+// requireKept holds that no row of the release is lost: it is as it was, or is closed now
+// if it was not.
+func (f fixture) requireKept(when string, got map[string]string) {
+	f.Helper()
+	for table := range f.history {
+		columns := f.columnsOf(table)
+		open := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return c == "valid_to" })
+		now := readRows(f.T, got[table])
+		all, begun := textsOf(f.T, now, columns), textsOf(f.T, now, open)
+		for _, r := range readRows(f.T, f.history[table]) {
+			found := slices.Contains(all, r.textOf(f.T, columns))
+			if r.isCurrent() {
+				found = slices.Contains(begun, r.textOf(f.T, open))
+			}
+			if !found {
+				f.Errorf("%s: %s has no longer %s", when, table, r.textOf(f.T, columns))
+			}
+		}
+	}
+}
+
+// TestWarehousesOfReleasesAreRead holds that this program reads what each release wrote,
+// and that what only reads needs neither token nor service.
+func TestWarehousesOfReleasesAreRead(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	for _, release := range releases(t) {
+		t.Run(release, func(t *testing.T) {
+			t.Parallel()
+			f := openFixture(t, release)
+			f.requireHistory("opened", f.history, f.readHistory())
+			var want, got []shownRun
+			fatal(t, errors.Join(json.Unmarshal([]byte(f.ledger), &want), json.Unmarshal([]byte(f.mustRun(false, "runs", "--format", "json")), &got)))
+			if diff := cmp.Diff(want, got); diff != "" || len(got) != fixtureNights+1 {
+				t.Errorf("the ledger differs (-want +got):\n%s", diff)
+			}
+			watching := filepath.Join(t.TempDir(), "config.yaml")
+			fatal(t, os.WriteFile(watching, []byte(read(t, f.config)+"notify: {channels: [{name: chat, type: webhook, url: 'http://127.0.0.1:1/'}]}\n"+
+				"watch: [{name: orders, query: SELECT id FROM orders, send: [chat]}]\n"), 0o600))
+			for _, args := range [][]string{
+				{"watch", "--dry-run", "--config", watching}, {"query", "SELECT count(*) FROM orders"}, {"query", "--as-of", got[0].ID, "headline"}, {"query", "--list"},
+				{"verify"}, {"verify", "--read-data"}, {"diff"}, {"schema", "orders"}, {"runs"}, {"version"}, {"prune", "--dry-run"},
+				{"raw"}, {"raw", got[0].ID, "--stream", "orders", "--pass", "1", "--page", "1"}, {"mcp"},
+				{"export", "--to", filepath.Join(t.TempDir(), "out"), "orders"},
+			} {
+				f.mustRun(false, args...)
+			}
+			f.mustExplore()
+			if code, problems := f.execute(t.Context(), nil, io.Discard, "backup"); code != 2 || !strings.Contains(problems, "there is no bucket") {
+				t.Errorf("backup ended with %d: %s", code, problems)
+			}
+		})
+	}
+}
+
+// mustExplore serves the pages until their address is printed.
+func (l *lifetime) mustExplore() {
+	l.Helper()
+	ctx, stop := context.WithCancel(l.Context())
+	defer stop()
+	if code, problems := l.execute(ctx, nil, writerFunc(func(p []byte) (int, error) {
+		stop()
+		return len(p), nil
+	}), "explore", "--listen", "127.0.0.1:0"); code != 0 {
+		l.Errorf("explore ended with %d: %s", code, problems)
+	}
+}
+
+// writerFunc is a function as a writer.
+type writerFunc func(p []byte) (int, error)
+
+// Write implements io.Writer.
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// TestWarehousesOfReleasesGoOn resumes the night that was cut off, and lives on: history
+// continues as in a warehouse in which this program had all nights. Only a night needs the
+// token.
+func TestWarehousesOfReleasesGoOn(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	for _, release := range releases(t) {
+		t.Run(release, func(t *testing.T) {
+			t.Parallel()
+			f := openFixture(t, release)
+			last := f.latest()
+			// With other columns, rows that get a value in them are closed on the way.
+			same := last.Schema == warehouse.SchemaVersion()
+			always := newLifetime(t, filepath.Join(t.TempDir(), "warehouse"))
+			always.beginLife()
+			var want map[string]string
+			compare := func(when string) {
+				t.Helper()
+				got := f.readHistory()
+				f.requireKept(when, got)
+				if same {
+					f.requireHistory(when, want, got)
+				}
+			}
+			if same {
+				f.requireHistory("the same nights by this program", f.history, always.readHistory())
+			}
+			always.night()
+			want = always.readHistory()
+
+			run := f.adoptNote()
+			f.now = f.now.Add(time.Hour)
+			f.mustRun(true, "run")
+			if got := f.latest().RunID; got != run {
+				t.Errorf("version %s is published, want the resumed %s", got, run)
+			}
+			compare("resumed")
+			f.mustRun(false, "replay", run)
+			compare("replayed")
+			always.night()
+			want = always.readHistory()
+			f.night()
+			compare("the next night")
+			f.mustRun(false, "rebuild")
+			compare("rebuilt")
+			f.mustRun(false, "report", "-o", filepath.Join(t.TempDir(), "report.html"))
+			f.mustRun(false, "verify", "--read-data")
+			f.mustRun(false, "rollback", last.RunID)
+			f.requireHistory("rolled back", f.history, f.readHistory())
+			f.mustRun(false, "prune")
+		})
+	}
+}
+
+// TestWarehouseOfANewerProgramIsRefused: in a format of a later release, files may mean
+// what this program does not know, so that it neither writes nor answers.
+func TestWarehouseOfANewerProgramIsRefused(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	all := releases(t)
+	f := openFixture(t, all[len(all)-1])
+	m := f.latest()
+	day := filepath.Join(f.dir, "parquet", ".manifests", "snapshot_date="+m.SnapshotAt.Format(time.DateOnly)+".json")
+	for _, file := range []string{filepath.Join(f.dir, "versions", m.RunID, warehouse.ManifestFile), day} {
+		var other map[string]any
+		fatal(t, json.Unmarshal([]byte(read(t, file)), &other))
+		delete(other, "seal")
+		other["format"], other["program_version"] = warehouse.Format+1, "9.1.0"
+		text, err := json.Marshal(other)
+		fatal(t, errors.Join(err, os.Remove(file))) // it may have a second name
+		fatal(t, os.WriteFile(file, text, 0o600))
+	}
+	f.now = f.now.Add(24 * time.Hour)
+	refuses := func(args ...string) {
+		t.Helper()
+		var out bytes.Buffer
+		code, problems := f.execute(t.Context(), map[string]string{"PLACEMENTSYNC_TOKEN": demoToken}, &out, args...)
+		if code != 1 || !strings.Contains(problems, "was written by placementsync 9.1.0 in format 2 and this program knows 1; nothing was changed: use that program or a newer one") {
+			t.Errorf("%q ended with %d: %s%s", args, code, &out, problems)
+		}
+	}
+	for _, args := range [][]string{
+		{"run"}, {"check"}, {"query", "SELECT 1"}, {"report", "-o", filepath.Join(t.TempDir(), "report.html")}, {"diff"},
+		{"export", "--to", filepath.Join(t.TempDir(), "out")}, {"explore", "--listen", "127.0.0.1:0"}, {"rollback"}, {"prune"},
+		{"replay", m.RunID}, {"rebuild"}, {"rebuild", "--series"}, {"verify"},
+	} {
+		refuses(args...)
+	}
+	if n := f.asked.Load(); n > 1 { // check asks who it is before it looks at the warehouse
+		t.Errorf("the service was asked %d times", n)
+	}
+	// What a backup brings back has the series alone.
+	for _, name := range []string{"latest", "versions", "catalog.duckdb", "raw"} {
+		fatal(t, os.RemoveAll(filepath.Join(f.dir, name)))
+	}
+	refuses("rebuild")
+	refuses("rebuild", "--skip-damaged")
+}

@@ -1,0 +1,123 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/warehouse"
+)
+
+// Build says what a program was built of, and which files it reads and writes.
+type Build struct {
+	Program string `json:"program"`
+	Version string `json:"version"`
+	// Commit ends with +dirty where files were changed beyond it; empty: unknown.
+	Commit   string `json:"commit"`
+	DuckDB   string `json:"duckdb"`
+	Arrow    string `json:"arrow"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	// Storage is the form of the DuckDB files that it writes, Format that of the
+	// warehouse around them, and Schema that of the tables in them.
+	Storage string `json:"storage"`
+	Format  int    `json:"format"`
+	Schema  string `json:"schema"`
+}
+
+// AddVersion adds the command version and the flag --version to a program. A build from a
+// source without its repository states the commit.
+func AddVersion(root *cobra.Command, version, commit string) {
+	commit = cmp.Or(commit, readCommit())
+	root.Version = version
+	if commit != "" {
+		root.Version += " (" + commit + ")"
+	}
+	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
+	root.Flags().Bool("version", false, "print version and commit in one line")
+	var format string
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of the program, and what it was built of",
+		Long: "Print the version of the program and the commit that it was built from; the versions of\n" +
+			"DuckDB, Arrow and Go in it; and which files it writes: the storage version of DuckDB, which\n" +
+			"every later DuckDB opens, the format of the warehouse, and the schema of the tables.",
+		Args: cobra.NoArgs,
+		RunE: MarkWork(func(cmd *cobra.Command, _ []string) error {
+			if format != "text" && format != "json" {
+				return UsageErr("--format is %q: use text or json", format)
+			}
+			build, err := readBuild(cmd.Context(), root.Name(), version, commit)
+			if err != nil {
+				return err
+			}
+			return build.write(cmd.OutOrStdout(), format)
+		}),
+	}
+	AddFormat(cmd, &format, "text", "json")
+	root.AddCommand(cmd)
+}
+
+// AddFormat adds the flag --format with its values, which the shell completes. The first
+// is the default.
+func AddFormat(cmd *cobra.Command, format *string, values ...string) {
+	last := len(values) - 1
+	cmd.Flags().StringVar(format, "format", values[0], strings.Join(values[:last], ", ")+" or "+values[last])
+	// It fails only for a flag that is not there.
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// readCommit is the commit that the program was built from, as Go recorded it.
+func readCommit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	commit, changed := "", ""
+	for _, setting := range info.Settings {
+		switch {
+		case setting.Key == "vcs.revision":
+			commit = setting.Value
+		case setting.Key == "vcs.modified" && setting.Value == "true":
+			changed = "+dirty"
+		}
+	}
+	if commit == "" {
+		return ""
+	}
+	return commit + changed
+}
+
+func readBuild(ctx context.Context, program, version, commit string) (Build, error) {
+	engine, err := warehouse.EngineVersion(ctx)
+	return Build{Program: program, Version: version, Commit: commit,
+		DuckDB: strings.TrimPrefix(engine, "v"), Arrow: arrow.PkgVersion, Go: strings.TrimPrefix(runtime.Version(), "go"),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Storage:  warehouse.StorageVersion, Format: warehouse.Format, Schema: warehouse.SchemaVersion()}, err
+}
+
+func (b Build) write(w io.Writer, format string) error {
+	if format == "json" {
+		out := json.NewEncoder(w)
+		out.SetIndent("", "  ")
+		return out.Encode(b)
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s\n", b.Program, b.Version)
+	for _, line := range [][2]string{
+		{"commit", cmp.Or(b.Commit, "unknown")}, {"duckdb", b.DuckDB}, {"arrow", b.Arrow}, {"go", b.Go}, {"platform", b.Platform},
+		{"storage", b.Storage}, {"format", fmt.Sprint(b.Format)}, {"schema", b.Schema},
+	} {
+		fmt.Fprintf(&text, "%-8s  %s\n", line[0], line[1])
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}

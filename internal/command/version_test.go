@@ -1,0 +1,53 @@
+package command_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/command"
+	"placementsync/internal/warehouse"
+)
+
+// TestVersionOfAProgram holds the forms in which a program says what it is.
+func TestVersionOfAProgram(t *testing.T) {
+	run := func(args ...string) string {
+		var f command.Flags
+		var out, problems bytes.Buffer
+		root := &cobra.Command{Use: "program"}
+		f.AddTo(root)
+		command.AddVersion(root, "1.0.0", "0123456789ab")
+		if code := f.Execute(t.Context(), root, args, &out, &problems); code != 0 {
+			t.Fatalf("%q ended with %d: %s", args, code, &problems)
+		}
+		return out.String()
+	}
+	if got := run("--version"); got != "program 1.0.0 (0123456789ab)\n" {
+		t.Errorf("--version prints %q", got)
+	}
+	var build command.Build
+	if err := json.Unmarshal([]byte(run("version", "--format", "json")), &build); err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`^[1-9]+\.\d+\.\d+$`).MatchString(build.DuckDB) {
+		t.Errorf("DuckDB is %q", build.DuckDB)
+	}
+	want := command.Build{Program: "program", Version: "1.0.0", Commit: "0123456789ab", DuckDB: build.DuckDB, Arrow: arrow.PkgVersion,
+		Go: strings.TrimPrefix(runtime.Version(), "go"), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Storage: warehouse.StorageVersion, Format: warehouse.Format, Schema: warehouse.SchemaVersion()}
+	if build != want {
+		t.Errorf("got %+v, want %+v", build, want)
+	}
+	text := fmt.Sprintf("program 1.0.0\ncommit    %s\nduckdb    %s\narrow     %s\ngo        %s\nplatform  %s\nstorage   %s\nformat    %d\nschema    %s\n",
+		want.Commit, want.DuckDB, want.Arrow, want.Go, want.Platform, want.Storage, want.Format, want.Schema)
+	if got := run("version"); got != text {
+		t.Errorf("got\n%swant\n%s", got, text)
+	}
+}
