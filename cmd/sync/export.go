@@ -9,6 +9,7 @@ import (
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
 )
 
@@ -125,6 +126,6 @@ func showExport(g *globals, dir string, m query.ExportManifest) error {
 		}
 	}
 	alignRight(t, 2, 3)
-	_, err := fmt.Fprintf(g.stdout, "%s\n\nsnapshot %s in %s: %d files and manifest.json\n", t.Render(), m.RunID, dir, len(m.Files))
+	_, err := fmt.Fprintf(g.stdout, "%s\n\nsnapshot %s in %s: %s and manifest.json\n", t.Render(), m.RunID, dir, plural.Count(len(m.Files), "file"))
 	return err
 }
