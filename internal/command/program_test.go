@@ -24,6 +24,7 @@ func TestErrorsOfAProgram(t *testing.T) {
 		"a wrong use":      {[]string{"misuse"}, 2, []string{"program: name a table\n"}},
 		"an unknown flag":  {[]string{"work", "--\x1b[2J"}, 2, []string{"program: unknown flag: ", "\nsee program --help\n"}},
 		"a silent outcome": {[]string{"silent"}, 3, nil},
+		"two ways to log":  {[]string{"work", "--quiet", "--verbose"}, 2, []string{"program: --quiet and --verbose exclude each other\n"}},
 		"a wrong format":   {[]string{"work", "--log-format", "xml"}, 2, []string{`program: --log-format is "xml": use text or json` + "\nsee program --help\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -183,7 +183,7 @@ func (s *scheduler) startNight(ctx context.Context, why string) {
 	now := s.d.cfg.Now()
 	s.working = true
 	s.d.board.update(func(b *board) { b.running = now })
-	s.d.cfg.Log.Info("night started", "reason", why)
+	s.d.cfg.Log.Debug("night started", "reason", why)
 	night := s.d.settings().Night
 	go func() {
 		n, err := night(ctx)
@@ -202,6 +202,7 @@ func (s *scheduler) endNight(e ending) {
 		s.d.cfg.Log.Warn("night waits for another run", "until", s.retry, "error", e.err)
 	}
 	s.d.metrics.countNight(e.night)
-	s.d.cfg.Log.Info("night ended", "run", e.night.ID, "outcome", e.night.Outcome, "took", e.night.Took(),
-		"next", s.next)
+	if e.night.Outcome != ledger.Held {
+		e.night.LogEnd(s.d.cfg.Log)
+	}
 }

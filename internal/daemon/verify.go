@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"placementsync/internal/ledger"
@@ -41,16 +42,16 @@ func (s *scheduler) startVerify(ctx context.Context, now time.Time) {
 		return
 	}
 	s.verifying = true
-	s.d.cfg.Log.Info("verify started")
+	s.d.cfg.Log.Debug("verify started")
 	verify := s.d.settings().Verify
 	go func() { s.verified <- verify(ctx) }()
 }
 
 func (s *scheduler) endVerify(v Verified) {
 	s.verifying = false
-	log := s.d.cfg.Log.Info
+	level := slog.LevelInfo
 	if v.Result != Whole && v.Result != string(ledger.Interrupted) {
-		log = s.d.cfg.Log.Error
+		level = slog.LevelError
 	}
-	log("verify ended", "result", v.Result, "damaged", len(v.Damaged), "took", v.Took, "error", v.Error, "next", s.verify)
+	s.d.cfg.Log.Log(context.Background(), level, "verify ended", "result", v.Result, "damaged", len(v.Damaged), "took", v.Took, "error", v.Error, "next", s.verify)
 }
