@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/lake"
+	"placementsync/internal/plural"
 	"placementsync/internal/warehouse"
 )
 
@@ -40,7 +41,7 @@ func describeExpired(e lake.Expired, dryRun bool) string {
 	if dryRun {
 		verb = "would remove"
 	}
-	fmt.Fprintf(&b, "%s %d nights with %d snapshots, and %d files (%d bytes), %d of them orphans\n",
-		verb, len(e.Nights), e.Snapshots, e.Files, e.Bytes, e.Orphans)
+	fmt.Fprintf(&b, "%s %s with %s, and %s (%s), %d of them orphans\n",
+		verb, plural.Count(len(e.Nights), "night"), plural.Count(e.Snapshots, "snapshot"), plural.Count(e.Files, "file"), plural.Count(e.Bytes, "byte"), e.Orphans)
 	return b.String()
 }

@@ -15,12 +15,15 @@ type process struct {
 	stdout, stderr io.Writer
 	lookupEnv      func(string) (string, bool)
 	now            func() time.Time
+	// journal says that stderr leads to journald.
+	journal bool
 	// step is called around each change of what is stored; nil: none.
 	step func(name string) error
 }
 
 func hostProcess() process {
-	return process{stdout: os.Stdout, stderr: os.Stderr, lookupEnv: os.LookupEnv, now: time.Now}
+	return process{stdout: os.Stdout, stderr: os.Stderr, lookupEnv: os.LookupEnv, now: time.Now,
+		journal: command.FeedsJournal(os.Stderr, os.LookupEnv)}
 }
 
 // globals are the flags of every command.

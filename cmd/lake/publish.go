@@ -15,6 +15,7 @@ import (
 	"placementsync/internal/lake"
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
+	"placementsync/internal/plural"
 	"placementsync/internal/warehouse"
 )
 
@@ -168,8 +169,8 @@ func describePublished(done []lake.Published) string {
 			fmt.Fprintf(&b, "night %s of %s: the lake shows it already\n", p.Run, p.SnapshotAt.Format(time.RFC3339))
 			continue
 		}
-		fmt.Fprintf(&b, "night %s of %s: %d tables in one commit, %d replaced, %d extended, %d unchanged; %d rows written in %.1f s\n",
-			p.Run, p.SnapshotAt.Format(time.RFC3339), p.Tables, p.Replaced, p.Appended, p.Tables-p.Replaced-p.Appended, p.Rows, p.Seconds)
+		fmt.Fprintf(&b, "night %s of %s: %s in one commit, %d replaced, %d extended, %d unchanged; %s written in %.1f s\n",
+			p.Run, p.SnapshotAt.Format(time.RFC3339), plural.Count(p.Tables, "table"), p.Replaced, p.Appended, p.Tables-p.Replaced-p.Appended, plural.Count(p.Rows, "row"), p.Seconds)
 		if p.TagsDropped {
 			b.WriteString("note: the catalog does not keep tags: readers see the newest night, and cannot ask for an earlier one\n")
 		}

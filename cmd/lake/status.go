@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/lake"
+	"placementsync/internal/plural"
 	"placementsync/internal/warehouse"
 )
 
@@ -33,8 +34,8 @@ func readStatus(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, _ []
 	}
 	text := s.Warehouse + ": no night yet\n"
 	if s.Run != "" {
-		text = fmt.Sprintf("%s: night %s of %s in %d tables, %d rows; %d nights by tag\n", s.Warehouse, s.Run,
-			s.SnapshotAt.Format(time.RFC3339), len(s.Tables), s.Rows, len(s.Nights))
+		text = fmt.Sprintf("%s: night %s of %s in %s, %s; %s by tag\n", s.Warehouse, s.Run,
+			s.SnapshotAt.Format(time.RFC3339), plural.Count(len(s.Tables), "table"), plural.Count(s.Rows, "row"), plural.Count(len(s.Nights), "night"))
 	}
 	switch {
 	case s.Behind && s.Run == latest:

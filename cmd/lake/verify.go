@@ -11,6 +11,7 @@ import (
 	"placementsync/internal/command"
 	"placementsync/internal/lake"
 	"placementsync/internal/ledger"
+	"placementsync/internal/plural"
 	"placementsync/internal/warehouse"
 )
 
@@ -63,6 +64,6 @@ func describeVerified(v lake.Verified) string {
 	if n := len(v.Differences); n > 0 {
 		verdict = fmt.Sprintf("%d differ", n)
 	}
-	fmt.Fprintf(&b, "night %s: %d tables, %d files, %d rows: %s (%.1f s)\n", v.Run, v.Tables, v.Files, v.Rows, verdict, v.Seconds)
+	fmt.Fprintf(&b, "night %s: %s, %s, %s: %s (%.1f s)\n", v.Run, plural.Count(v.Tables, "table"), plural.Count(v.Files, "file"), plural.Count(v.Rows, "row"), verdict, v.Seconds)
 	return b.String()
 }

@@ -17,6 +17,8 @@ type answerOptions struct {
 	rows     int
 	// withGrades is a flag of query alone.
 	withGrades bool
+	// first are the columns that a narrow terminal shows first.
+	first []string
 }
 
 func (o *answerOptions) addFlags(cmd *cobra.Command) {
@@ -54,7 +56,7 @@ func (o answerOptions) writeAnswer(ctx context.Context, g *globals, db *query.DB
 	if o.out != "" {
 		return db.Save(ctx, q, values, format, o.out)
 	}
-	w, err := query.NewWriter(format, g.stdout, query.Screen{Terminal: g.width > 0, Width: g.width, Rows: o.rows})
+	w, err := query.NewWriter(format, g.stdout, query.Screen{Terminal: g.width > 0, Width: g.width, Rows: o.rows, First: o.first})
 	if err != nil {
 		return 0, err
 	}

@@ -12,6 +12,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/object"
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
@@ -109,12 +110,12 @@ func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, er
 	entry = entry.EndFollow(ctx, g.now(), nil)
 	if len(res.LeftOut) > 0 {
 		one := res.LeftOut[0]
-		err = fmt.Errorf("back up to %s: %d files are damaged here and left out, such as %s: %s: placementsync verify --read-data names the repair",
-			cfg.Backup, len(res.LeftOut), one.File, one.Problem)
+		err = fmt.Errorf("back up to %s: %s damaged here and left out, such as %s: %s: placementsync verify --read-data names the repair",
+			cfg.Backup, plural.Count(len(res.LeftOut), "file"), one.File, one.Problem)
 		entry.Outcome, entry.ExitCode, entry.Error = ledger.Partial, ledger.Partial.ExitCode(), err.Error()
 		return entry, err
 	}
-	c.Log.Info("backed up", "run", res.Run, "objects", res.Sent, "bytes", res.SentBytes, "removed", res.Removed)
+	c.Log.Debug("backed up", "run", res.Run, "objects", res.Sent, "bytes", res.SentBytes, "removed", res.Removed)
 	return entry, nil
 }
 
@@ -142,7 +143,7 @@ func verifyBackup(ctx context.Context, g *globals, cfg config.Config, o backupOp
 	if len(v.Damaged) > 0 {
 		verdict = "damaged"
 	}
-	fmt.Fprintf(g.stdout, "%s: %s of %s (%d files, %s)\n", verdict, query.OnScreen(v.Run), v.At.Format("2006-01-02 15:04:05"), len(v.Files), read)
+	fmt.Fprintf(g.stdout, "%s: %s of %s (%s, %s)\n", verdict, query.OnScreen(v.Run), v.At.Format("2006-01-02 15:04:05"), plural.Count(len(v.Files), "file"), read)
 	if len(v.Damaged) > 0 {
 		return command.EndWith(ledger.Failed, nil)
 	}

@@ -17,6 +17,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
 )
 
@@ -95,7 +96,7 @@ func checkBucket(ctx context.Context, g *globals, cfg config.Config) error {
 
 func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	fmt.Fprintf(w, "service        %s answered in %s\n", cfg.API.BaseURL, p.Took.Round(time.Millisecond))
-	fmt.Fprintf(w, "token          type %s, team %s, %d scopes\n", orNone(p.Token.Type), orNone(p.Token.TeamID), len(p.Token.Scopes))
+	fmt.Fprintf(w, "token          type %s, team %s, %s\n", orNone(p.Token.Type), orNone(p.Token.TeamID), plural.Count(len(p.Token.Scopes), "scope"))
 	fmt.Fprintf(w, "warehouse      %s, newest snapshot %s\n", cfg.Warehouse.Dir, orNone(p.Latest))
 	free, need := sizeText(p.FreeBytes), sizeText(p.NeedBytes)
 	room := fmt.Sprintf("%s free, a night may need %s", free, need)
@@ -147,25 +148,18 @@ func hindranceErr(p pipeline.Plan) error {
 	case p.TooFull():
 		return fmt.Errorf("check the disk: %s free is too little for a night: free some space, or run placementsync prune", sizeText(p.FreeBytes))
 	case len(p.Damage) > 0:
-		return fmt.Errorf("check the warehouse: %d files are damaged: placementsync verify --read-data shows what is affected", len(p.Damage))
+		return fmt.Errorf("check the warehouse: damage in %s: placementsync verify --read-data shows what is affected", plural.Count(len(p.Damage), "file"))
 	}
 	return nil
 }
 
 // unreadText says what a night had no time to read.
 func unreadText(ids int64, streams int, nights int64) string {
-	text := fmt.Sprintf("%d ids in %d %s", ids, streams, pluralOf(streams, "stream"))
+	text := plural.Count(ids, "id") + " in " + plural.Count(streams, "stream")
 	if nights > 0 {
-		text += fmt.Sprintf(", about %d more %s", nights, pluralOf(int(nights), "night"))
+		text += ", about " + plural.Count(nights, "more night")
 	}
 	return text
-}
-
-func pluralOf(n int, noun string) string {
-	if n == 1 {
-		return noun
-	}
-	return noun + "s"
 }
 
 // expectedCost sums the plan up, as far as the last nights allow.
@@ -173,12 +167,12 @@ func expectedCost(p pipeline.Plan, perSecond float64) string {
 	if p.Requests == 0 {
 		return "requests and time are known after the first night"
 	}
-	text := fmt.Sprintf("about %d requests", p.Requests)
+	text := "about " + plural.Count(p.Requests, "request")
 	if perSecond > 0 {
 		text += fmt.Sprintf(", %s at %g a second", leastTime(p.Requests, perSecond), perSecond)
 	}
 	if p.Unknown > 0 {
-		text += fmt.Sprintf("; more requests for %d streams that were not read yet", p.Unknown)
+		text += fmt.Sprintf("; more requests for %s not read yet", plural.Count(p.Unknown, "stream"))
 	}
 	return text
 }

@@ -19,6 +19,7 @@ import (
 	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
 	"placementsync/internal/sim"
 )
@@ -70,7 +71,7 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(g.stdout, "demo service at %s, %d nights into %s\n\n", base, o.nights, cfg.Warehouse.Dir)
+	fmt.Fprintf(g.stdout, "demo service at %s, %s into %s\n\n", base, plural.Count(o.nights, "night"), cfg.Warehouse.Dir)
 	last, err := demoNights(ctx, g, o, service, cfg)
 	if err != nil {
 		return err

@@ -40,6 +40,7 @@ func diffCommand(g *globals) *cobra.Command {
 }
 
 func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) error {
+	o.answer.first = []string{"table", "field", "new", "old", "key", "kind"}
 	format, err := o.answer.parseFormat()
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 		return err
 	}
 	if !g.Quiet {
-		fmt.Fprintf(g.stderr, "from snapshot %s\nto snapshot %s\n", d.From, d.To)
+		fmt.Fprintln(g.stderr, query.WrapLines(fmt.Sprintf("from snapshot %s\nto snapshot %s", d.From, d.To), g.stderrWidth))
 	}
 	if err := o.showCounts(ctx, g, db, d, format); err != nil || o.summary {
 		return suspectDamage(g, err)

@@ -10,6 +10,7 @@ import (
 	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/durable"
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
 )
 
@@ -129,6 +130,6 @@ func showExport(g *globals, dir string, m query.ExportManifest) error {
 		}
 	}
 	alignRight(t, 2, 3)
-	_, err := fmt.Fprintf(g.stdout, "%s\n\nsnapshot %s in %s: %d files and manifest.json\n", t.Render(), m.RunID, dir, len(m.Files))
+	_, err := fmt.Fprintf(g.stdout, "%s\n\nsnapshot %s in %s: %s and manifest.json\n", t.Render(), m.RunID, dir, plural.Count(len(m.Files), "file"))
 	return err
 }

@@ -65,7 +65,7 @@ func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
 		case err != nil:
 			log.Error("work after the night failed, the next night tries again", "work", entry.Kind, "error", err)
 		default:
-			log.Info("work after the night is done", "work", entry.Kind, "run", entry.Version, "took", entry.EndedAt.Sub(entry.StartedAt))
+			log.Info("work after the night is done", "work", entry.Kind, "run", entry.Version, "bytes", entry.Bytes, "took", entry.Took())
 		}
 		if err := command.RecordFollow(ctx, wh, sender, entry, notify.Behind, notify.Recovered); err != nil {
 			log.Warn("entry of the ledger not written", "work", entry.Kind, "error", err)
@@ -110,6 +110,6 @@ func (s *service) followOfNight(cfg config.Config) func(ctx context.Context) {
 				s.log.Warn("nights of the lake not expired, the next night tries again", "error", expired)
 			}
 		}
-		s.log.Info("work after the night ended", "took", time.Since(began))
+		s.log.Debug("work after the night ended", "took", time.Since(began))
 	}
 }

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -97,6 +99,9 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	if g.Quiet {
 		flags = append(flags, "--quiet")
 	}
+	if g.Verbose {
+		flags = append(flags, "--verbose")
+	}
 	bound := g.lakeBound
 	if bound == 0 {
 		bound = lakeBound
@@ -108,7 +113,7 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = lakePatience
 	var out bytes.Buffer
-	log := &lakeLog{to: g.stderr}
+	log := &lakeLog{to: g.stderr, journal: g.Journal}
 	cmd.Stdout, cmd.Stderr = &out, log
 	err = cmd.Run()
 	problem := log.end()
@@ -130,7 +135,9 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 // lakeLog passes the log of the program on and holds its last words back: they are the
 // error, which is reported once.
 type lakeLog struct {
-	to      io.Writer
+	to io.Writer
+	// journal says that the lines go on to journald.
+	journal bool
 	rest    []byte // a line that has begun
 	problem strings.Builder
 	crashed bool
@@ -150,8 +157,12 @@ func (l *lakeLog) Write(p []byte) (int, error) {
 }
 
 func (l *lakeLog) addLine(line []byte) {
-	var logged struct{ Msg, Error string }
-	_ = json.Unmarshal(line, &logged)
+	var logged struct{ Level, Msg, Error string }
+	if json.Unmarshal(line, &logged) != nil { // it is text
+		if found := loggedLevel.FindSubmatch(line); found != nil {
+			logged.Level = string(found[1])
+		}
+	}
 	switch {
 	case logged.Msg == "command failed" && logged.Error != "": // with --log-format json
 		l.problem.WriteString(logged.Error)
@@ -163,9 +174,16 @@ func (l *lakeLog) addLine(line []byte) {
 	case l.problem.Len() > 0, bytes.HasPrefix(line, []byte(lakeProgram+": ")):
 		l.problem.Write(line)
 	default:
+		if l.journal {
+			var level slog.Level
+			_ = level.UnmarshalText([]byte(logged.Level)) // without a level it is information
+			line = []byte(command.PrefixLines(level, string(line)))
+		}
 		_, _ = l.to.Write(line) // a log that cannot be written stops no work
 	}
 }
+
+var loggedLevel = regexp.MustCompile(`^time=\S+ level=(\w+) `)
 
 // end returns the error of the program; empty: it named none.
 func (l *lakeLog) end() string {

@@ -34,3 +34,14 @@ func TestTheLastWordsOfTheLakeAreItsError(t *testing.T) {
 		}
 	}
 }
+
+// TestTheLogOfTheLakeHasPriorities where it goes on to journald.
+func TestTheLogOfTheLakeHasPriorities(t *testing.T) {
+	var out bytes.Buffer
+	l := &lakeLog{to: &out, journal: true}
+	fmt.Fprint(l, "time=x level=WARN msg=slow\n{\"level\":\"ERROR\",\"msg\":\"no\"}\nplain\n")
+	const want = "<4>time=x level=WARN msg=slow\n<3>{\"level\":\"ERROR\",\"msg\":\"no\"}\n<6>plain\n"
+	if got := out.String(); got != want {
+		t.Errorf("passed on %q, want %q", got, want)
+	}
+}

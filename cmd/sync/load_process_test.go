@@ -164,7 +164,7 @@ func startServe(t *testing.T, service string) *served {
 	config := fmt.Sprintf("api: {base_url: %q, token: %s, requests_per_second: 0}\nschedule: {cron: '@every 1s'}\n"+
 		"serve: {listen: '127.0.0.1:0', webhook_secrets: [%s]}\n", service, demoToken, loadSecret)
 	must(t, os.WriteFile(filepath.Join(p.dir, "config.yaml"), []byte(config), 0o600))
-	p.cmd = p.command(t, "serve")
+	p.cmd = p.command(t, "serve", "--verbose")
 	p.cmd.Stderr = &p.stderr
 	must(t, p.cmd.Start())
 	go func() {

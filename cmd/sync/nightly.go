@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
@@ -24,7 +25,11 @@ func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pip
 	// A night that finished its commit after a stop is reported too.
 	ctx = context.WithoutCancel(ctx)
 	if event := eventOf(res.Run, err); event != "" {
-		sender.Alert(ctx, newAlert(event, res.Run, err))
+		var past []ledger.Run // without them the alert says less
+		if wh, err := warehouse.Open(night.Warehouse); err == nil {
+			past, _ = wh.Ledger.Runs()
+		}
+		sender.Alert(ctx, newAlert(event, res.Run, err, past, g.now()))
 	} else if res.Run.Outcome == ledger.Complete {
 		sender.Heartbeat(ctx)
 	}
@@ -47,13 +52,23 @@ func eventOf(r ledger.Run, err error) string {
 	return ""
 }
 
-func newAlert(event string, r ledger.Run, err error) notify.Alert {
-	a := notify.Alert{Event: event, Run: r.ID, ExitCode: r.ExitCode, StartedAt: r.StartedAt, EndedAt: r.EndedAt, Program: version}
+// newAlert fills an alert: with the cause in a few words, since when nights end like this
+// one, and what readers have. The log and the ledger have the whole cause.
+func newAlert(event string, r ledger.Run, err error, past []ledger.Run, now time.Time) notify.Alert {
+	a := notify.Alert{Event: event, Run: r.ID, ExitCode: r.ExitCode, StartedAt: r.StartedAt, EndedAt: r.EndedAt, Program: version,
+		SnapshotAt: ledger.SnapshotOf(past)}
+	if r.ID == "" { // it could not start
+		r.Outcome, r.StartedAt, a.StartedAt, a.EndedAt = ledger.Failed, now, now, now
+	}
+	a.Times, a.Since = r.Streak(past)
 	if err != nil {
-		a.Error, a.ExitCode = err.Error(), cmp.Or(r.ExitCode, ledger.Failed.ExitCode())
+		a.Error, a.ExitCode = ledger.ShortenError(err.Error()), cmp.Or(r.ExitCode, ledger.Failed.ExitCode())
+	}
+	if errors.As(err, new(*warehouse.VerifyError)) {
+		a.Advice = "check the disk, then run placementsync replay " + r.ID + ", which builds the version again from the stored answers."
 	}
 	for _, s := range r.Lacks() {
-		a.Streams = append(a.Streams, notify.Stream{Stream: s.Stream, Grade: s.Grade, Standing: string(ledger.StandingOf(s.Grade)), Reason: s.Reason})
+		a.Streams = append(a.Streams, notify.Stream{Stream: s.Stream, Grade: s.Grade, Standing: string(ledger.StandingOf(s.Grade)), Reason: ledger.ShortenError(s.Reason)})
 	}
 	return a
 }

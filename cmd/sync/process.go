@@ -20,6 +20,8 @@ type process struct {
 	// width is that of the terminal on stdout, stderrWidth that on stderr; 0: it is
 	// not a terminal.
 	width, stderrWidth int
+	// journal says that stderr leads to journald.
+	journal bool
 	// lakeBound is how long the program of the lake may take; 0: the constant.
 	lakeBound time.Duration
 	// step is called around each change of the disk; nil: none.
@@ -33,6 +35,7 @@ type process struct {
 
 func hostProcess() process {
 	p := process{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookupEnv: os.LookupEnv, now: time.Now}
+	p.journal = command.FeedsJournal(os.Stderr, p.lookupEnv)
 	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		p.width = w
 	}

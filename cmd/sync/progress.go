@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,20 +14,29 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/plural"
 )
 
-// How often progress is shown: on a terminal, and in a log.
-const (
-	redraw    = 200 * time.Millisecond
-	logsEvery = time.Minute
-)
+// redraw is how often progress is shown on a terminal.
+const redraw = 200 * time.Millisecond
+
+// progressPause is how often progress is logged: most nights are over before.
+func (g *globals) progressPause() time.Duration {
+	if g.Verbose {
+		return time.Minute
+	}
+	return 15 * time.Minute
+}
+
+// showsBars reports whether a night is shown on a terminal while it runs.
+func (g *globals) showsBars() bool { return g.stderrWidth > 0 && !g.Quiet && !g.Verbose }
 
 // followNight shows the progress of the watched night until stop is called: as bars
-// on a terminal, else as a log line a minute. The night logs to log.
+// on a terminal, else as a line of the log from time to time. The night logs to log.
 func (g *globals) followNight(watch *pipeline.Watch) (log *slog.Logger, stop func()) {
-	if g.stderrWidth == 0 || g.Quiet {
+	if !g.showsBars() {
 		log = g.newLogger()
-		return log, callEvery(logsEvery, func() { logProgress(log, watch) })
+		return log, callEvery(g.progressPause(), func() { logProgress(log, watch) })
 	}
 	b := newBars(g.stderr, g.stderrWidth)
 	stopDrawing := callEvery(redraw, func() { b.drawProgress(watch) })
@@ -84,6 +95,7 @@ func currentStream(p ledger.Progress) (one ledger.StreamProgress, read int) {
 // below one line for each stream that has been read.
 type bars struct {
 	out           io.Writer
+	width         int
 	progress      *mpb.Progress
 	stream, total *mpb.Bar
 
@@ -95,12 +107,12 @@ type bars struct {
 
 func newBars(out io.Writer, width int) *bars {
 	const widest = 120 // more makes long bars, and tells no more
-	b := &bars{out: out, printed: map[string]bool{}}
-	b.progress = mpb.New(mpb.WithOutput(out), mpb.WithWidth(min(width, widest)), mpb.WithAutoRefresh(), mpb.WithRefreshRate(redraw))
+	b := &bars{out: out, width: min(width, widest), printed: map[string]bool{}}
+	b.progress = mpb.New(mpb.WithOutput(out), mpb.WithWidth(b.width), mpb.WithAutoRefresh(), mpb.WithRefreshRate(redraw))
 	style := mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]")
 	line := func(name, facts func() string) *mpb.Bar {
 		return b.progress.New(0, style,
-			mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return name() }, decor.WC{W: 24, C: decor.DindentRight})),
+			mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return name() }, decor.WC{W: nameWidth, C: decor.DindentRight})),
 			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + facts() })))
 	}
 	b.stream = line(b.streamName, b.streamFacts)
@@ -130,7 +142,7 @@ func (b *bars) drawProgress(watch *pipeline.Watch) {
 	for _, s := range p.Streams {
 		if s.State == ledger.Read && !b.printed[s.Name] {
 			b.printed[s.Name] = true
-			_, _ = fmt.Fprintf(b, "%-24s %-15s %9d rows %7d requests %s\n", s.Name, s.Grade, s.Rows, s.Requests, retriesText(s.Retries))
+			_, _ = fmt.Fprintln(b, b.describeStream(s))
 		}
 	}
 }
@@ -154,39 +166,72 @@ func (b *bars) streamFacts() string {
 	if one.Name == "" {
 		return ""
 	}
-	of := ""
-	if one.Total > 0 {
-		of = fmt.Sprintf("/%d", one.Total)
-	}
-	return fmt.Sprintf("%d%s, %d rows%s%s", one.Done, of, one.Rows, retriesText(one.Retries), timeLeft(one.Left))
+	return b.joinFacts(outOf(one.Done, one.Total), plural.Count(one.Rows, "row"), timeLeft(one.Left), retriesText(one.Retries))
 }
 
 func (b *bars) totalFacts() string {
 	p := b.lastProgress()
 	_, read := currentStream(p)
-	of, allowed := "", ""
-	if p.Expected > 0 {
-		of = fmt.Sprintf("/%d", p.Expected)
-	}
+	rate := fmt.Sprintf("%.1f a second", p.PerSecond)
 	if p.Allowed > 0 {
-		allowed = fmt.Sprintf("/%g", p.Allowed)
+		rate = fmt.Sprintf("%.1f/%g a second", p.PerSecond, p.Allowed)
 	}
-	return fmt.Sprintf("%d/%d streams, %d%s requests, %.1f%s a second%s%s", read, len(p.Streams), p.Requests, of,
-		p.PerSecond, allowed, retriesText(p.Retries), timeLeft(p.Left))
+	requests := outOf(p.Requests, p.Expected) + " " + plural.Noun(max(p.Requests, p.Expected), "request")
+	return b.joinFacts(fmt.Sprintf("%d/%d streams", read, len(p.Streams)), requests, timeLeft(p.Left), rate, retriesText(p.Retries))
+}
+
+// Columns of a line of progress: the name of a stream, and the least of a bar.
+const (
+	nameWidth = 24
+	barWidth  = 12
+)
+
+// joinFacts joins what is known, most wanted first, as far as it fits beside name and bar.
+func (b *bars) joinFacts(facts ...string) string {
+	return joinFitting(b.width-nameWidth-barWidth-1, ", ", facts)
+}
+
+func joinFitting(width int, between string, facts []string) string {
+	text := ""
+	for _, fact := range facts {
+		if text != "" && fact != "" {
+			fact = between + fact
+		}
+		if len(text)+len(fact) > width {
+			break
+		}
+		text += fact
+	}
+	return text
+}
+
+// describeStream is the line of a stream that has been read.
+func (b *bars) describeStream(s ledger.StreamProgress) string {
+	return joinFitting(b.width, "", []string{fmt.Sprintf("%-*s%-10s", nameWidth, s.Name, ledger.StandingOf(s.Grade)),
+		fmt.Sprintf("%15s", plural.Count(s.Rows, "row")), fmt.Sprintf("%18s", plural.Count(s.Requests, "request")),
+		strings.TrimSuffix(", "+retriesText(s.Retries), ", ")})
+}
+
+// outOf is a number of a total; 0: of one that is not known.
+func outOf(n, total int64) string {
+	if total == 0 {
+		return strconv.FormatInt(n, 10)
+	}
+	return fmt.Sprintf("%d/%d", n, total)
 }
 
 func retriesText(n int64) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d retries", n)
+	return plural.Count(n, "retry")
 }
 
 func timeLeft(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %s left", d.Round(time.Second))
+	return d.Round(time.Second).String() + " left"
 }
 
 // Write puts lines above the bars, and after their end where they were.

@@ -12,6 +12,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
 )
@@ -107,14 +108,14 @@ func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuild
 	for _, p := range res.LeftOut {
 		fmt.Fprintf(g.stdout, "not in the backup: %s: %s\n", query.OnScreen(p.File), query.OnScreen(p.Problem))
 	}
-	_, err = fmt.Fprintf(g.stdout, "restored %s of %s: %d files, %d of them fetched, %s\n", query.OnScreen(res.Run), res.At.Format(time.DateTime),
-		len(res.Files), res.Fetched, sizeText(res.Bytes))
+	_, err = fmt.Fprintf(g.stdout, "restored %s of %s: %s, %d of them fetched, %s\n", query.OnScreen(res.Run), res.At.Format(time.DateTime),
+		plural.Count(len(res.Files), "file"), res.Fetched, sizeText(res.Bytes))
 	return err
 }
 
 // showRebuilt says what was built, and what cannot be as it was.
 func showRebuilt(g *globals, r pipeline.Rebuilt) error {
-	fmt.Fprintf(g.stdout, "published %s from %d snapshots of %s to %s\n", r.Manifest.RunID, r.Snapshots,
+	fmt.Fprintf(g.stdout, "published %s from %s of %s to %s\n", r.Manifest.RunID, plural.Count(r.Snapshots, "snapshot"),
 		r.First.Format(time.DateOnly), r.Last.Format(time.DateOnly))
 	if r.Between > 0 {
 		fmt.Fprintf(g.stdout, "%d more snapshots of that time are not in the series: a row that began and ended between two kept days is not in history\n", r.Between)

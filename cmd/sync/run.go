@@ -66,6 +66,11 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	night.Log = log
 	res, err := g.runAndNotify(ctx, cfg, night)
 	stop()
+	if res.Run.ID != "" && !g.showsBars() { // the summary says it on a terminal
+		ended := res.Run
+		ended.Error = "" // the last line of the command has it
+		ended.LogEnd(log)
+	}
 	err = g.endNight(res, err, o.dryRun)
 	if o.dryRun || !res.Run.IsPublished() {
 		return err

@@ -11,9 +11,7 @@ import (
 
 	"placementsync/internal/command"
 	"placementsync/internal/ledger"
-	"placementsync/internal/query"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 )
 
@@ -52,7 +50,12 @@ func runRuns(g *globals, format string) error {
 		}
 		return writeJSON(g.stdout, all)
 	}
-	return runsTable(g.stdout, runs, seen)
+	if len(runs) == 0 {
+		_, err := fmt.Fprintln(g.stderr, "no run yet: start one with placementsync run")
+		return err
+	}
+	_, err = fmt.Fprintln(g.stdout, listRuns(runs, seen).render(g.width))
+	return err
 }
 
 // shownRun is a run as JSON has it.
@@ -62,19 +65,19 @@ type shownRun struct {
 	Seen bool `json:"seen"`
 }
 
-func runsTable(w io.Writer, runs []ledger.Run, seen string) error {
-	if len(runs) == 0 {
-		_, err := fmt.Fprintln(w, "no run yet: start one with placementsync run")
-		return err
-	}
-	t := newTable("run", "kind", "readers", "started", "took", "attempts", "outcome", "exit", "requests", "received", "retries", "rows", "new", "changed", "gone", "grades", "why")
+// listRuns is the table of the ledger. What a narrow terminal leaves out stands in the id,
+// or is looked for when something is wrong.
+func listRuns(runs []ledger.Run, seen string) *listing {
+	l := &listing{columns: []column{{name: "run"}, {name: "kind", drop: 6}, {name: "readers", drop: 2}, {name: "started", drop: 9},
+		{name: "took", isNumber: true, drop: 3}, {name: "attempts", isNumber: true, drop: 12}, {name: "outcome"}, {name: "exit", isNumber: true, drop: 10},
+		{name: "requests", isNumber: true, drop: 7}, {name: "received", isNumber: true, drop: 11}, {name: "retries", isNumber: true, drop: 13},
+		{name: "rows", isNumber: true, drop: 5}, {name: "new", isNumber: true, drop: 4}, {name: "changed", isNumber: true, drop: 4},
+		{name: "gone", isNumber: true, drop: 4}, {name: "streams", drop: 8}, {name: "why", drop: 1, least: 24}}}
 	for _, r := range runs {
-		t.AppendRow(table.Row{r.ID, cmp.Or(r.Kind, ledger.Night), readersMark(r, seen), r.StartedAt.Format(time.DateTime), durationText(r),
-			r.Attempts, r.Outcome, exitCodeText(r), r.Requests, sizeText(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, countGrades(r), query.OnScreen(r.Why())})
+		l.addRow(r.ID, cmp.Or(r.Kind, ledger.Night), readersMark(r, seen), r.StartedAt.Format(time.DateTime), durationText(r),
+			r.Attempts, r.Outcome, exitCodeText(r), r.Requests, sizeText(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, countStandings(r), r.Why())
 	}
-	alignRight(t, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15)
-	_, err := fmt.Fprintln(w, t.Render())
-	return err
+	return l
 }
 
 // readersMark marks the version that readers see, and says where a rollback led, and what a
@@ -106,20 +109,19 @@ func exitCodeText(r ledger.Run) string {
 	return strconv.Itoa(r.ExitCode)
 }
 
-// countGrades sums up the streams of a run, the worst first: "1 skipped, 8 exact".
-func countGrades(r ledger.Run) string {
-	counts := map[string]int{}
-	var order []string
-	for _, s := range r.WorstFirst() {
-		if counts[s.Grade] == 0 {
-			order = append(order, s.Grade)
+// countStandings sums up the streams of a run, the worst first: "1 not read, 8 proven".
+func countStandings(r ledger.Run) string {
+	counts := map[ledger.Standing]int{}
+	for _, s := range r.Streams {
+		counts[ledger.StandingOf(s.Grade)]++
+	}
+	var parts []string
+	for _, standing := range []ledger.Standing{ledger.NotRead, ledger.Carried, ledger.NotProven, ledger.Proven} {
+		if n := counts[standing]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, standing))
 		}
-		counts[s.Grade]++
 	}
-	for i, g := range order {
-		order[i] = fmt.Sprintf("%d %s", counts[g], g)
-	}
-	return strings.Join(order, ", ")
+	return strings.Join(parts, ", ")
 }
 
 func writeJSON(w io.Writer, value any) error {

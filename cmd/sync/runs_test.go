@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -9,14 +8,10 @@ import (
 )
 
 func TestRunsTellsNightsFromRefreshes(t *testing.T) {
-	var out bytes.Buffer
-	err := runsTable(&out, []ledger.Run{{ID: "of old"}, {ID: "by schedule", Kind: ledger.Night}, {ID: "after events", Kind: ledger.Refresh}}, "by schedule")
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := listRuns([]ledger.Run{{ID: "of old"}, {ID: "by schedule", Kind: ledger.Night}, {ID: "after events", Kind: ledger.Refresh}}, "by schedule").render(0)
 	for _, want := range []string{"of old        night ", "by schedule   night    see this ", "after events  refresh "} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("there is no %q in\n%s", want, &out)
+		if !strings.Contains(out, want) {
+			t.Errorf("there is no %q in\n%s", want, out)
 		}
 	}
 }

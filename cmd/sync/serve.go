@@ -88,7 +88,7 @@ func runServe(ctx context.Context, g *globals) error {
 		return fmt.Errorf("serve on %s (serve.listen): %w", cfg.Serve.Listen, err)
 	}
 	defer listener.Close() // when an error comes before the daemon takes it
-	defer callEvery(logsEvery, func() { logProgress(s.log, &s.watch) })()
+	defer callEvery(g.progressPause(), func() { logProgress(s.log, &s.watch) })()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
@@ -193,7 +193,7 @@ func (s *service) pruneNow(cfg config.Config) {
 	for _, p := range gone {
 		bytes += p.Bytes
 	}
-	s.log.Info("pruned", "removed", len(gone), "bytes", bytes)
+	s.log.Debug("pruned", "removed", len(gone), "bytes", bytes)
 }
 
 // writeReport makes the page that /report serves, unless serve is about to end.
@@ -210,14 +210,14 @@ func (s *service) writeReport(ctx context.Context, cfg config.Config) {
 	case err != nil:
 		s.log.Warn("report not written, the last report stays", "error", err)
 	default:
-		s.log.Info("report written")
+		s.log.Debug("report written")
 	}
 }
 
 // reportFile is the path of the report of the newest night.
 func reportFile(dir string) string { return filepath.Join(dir, "report.html") }
 
-// endNight logs how a night ended and returns it as the daemon shows it.
+// endNight returns how a night ended as the daemon shows and logs it.
 func (s *service) endNight(res pipeline.Result, err error) (ledger.Run, error) {
 	night := res.Run
 	switch {
@@ -227,15 +227,11 @@ func (s *service) endNight(res pipeline.Result, err error) (ledger.Run, error) {
 	default:
 		night.Outcome = ledger.Failed
 	}
-	held, ok := errors.AsType[*warehouse.HeldError](err)
-	switch {
-	case ok:
+	if held, ok := errors.AsType[*warehouse.HeldError](err); ok {
 		return night, fmt.Errorf("%w: %w", daemon.ErrHeld, held)
-	case err == nil:
-	case night.Outcome == ledger.Interrupted:
-		s.log.Info("night interrupted, the next one resumes it", "run", night.ID, "error", err)
-	default:
-		s.log.Error("night failed", "run", night.ID, "outcome", night.Outcome, "error", err)
+	}
+	if err != nil {
+		night.Error = err.Error()
 	}
 	return night, err
 }

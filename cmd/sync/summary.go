@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -12,43 +11,44 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
 )
 
-// showNight prints the result of a night: a line a stream with grade and cost, then
-// what changed.
+// showNight prints the result of a night: a line a stream with what is known of its rows
+// and what it cost, then what changed.
 func showNight(g *globals, res pipeline.Result, dryRun bool) error {
-	t := newTable("stream", "grade", "rows", "requests", "passes", "why")
+	t := listing{columns: []column{{name: "stream"}, {name: "rows are"}, {name: "rows", isNumber: true}, {name: "requests", isNumber: true, drop: 1},
+		{name: "passes", isNumber: true, drop: 3}, {name: "why", drop: 2, least: 24}}}
 	for _, s := range res.Run.Streams {
-		t.AppendRow(table.Row{s.Stream, s.Grade, s.Rows, s.Requests, s.Passes, firstLine(s.Reason)})
+		t.addRow(s.Stream, ledger.StandingOf(s.Grade), s.Rows, s.Requests, s.Passes, firstLine(s.Reason))
 	}
-	alignRight(t, 3, 4, 5)
-	if _, err := fmt.Fprintln(g.stdout, t.Render()); err != nil {
+	if _, err := fmt.Fprintln(g.stdout, t.render(g.width)); err != nil {
 		return err
 	}
-	if err := showChanges(g.stdout, res.Changes); err != nil {
+	if err := showChanges(g, res.Changes); err != nil {
 		return err
 	}
-	return showOutcome(g.stdout, res, dryRun)
+	return showOutcome(g, res, dryRun)
 }
 
 // showChanges prints the tables in which anything moved.
-func showChanges(w io.Writer, changes []load.Change) error {
-	t := newTable("table", "rows", "new", "changed", "gone")
+func showChanges(g *globals, changes []load.Change) error {
+	t := listing{columns: []column{{name: "table", least: 20}, {name: "rows", isNumber: true, drop: 1}, {name: "new", isNumber: true},
+		{name: "changed", isNumber: true}, {name: "gone", isNumber: true}}}
 	for _, c := range changes {
 		if c.New+c.Changed+c.Gone > 0 {
-			t.AppendRow(table.Row{c.Table, c.After, c.New, c.Changed, c.Gone})
+			t.addRow(c.Table, c.After, c.New, c.Changed, c.Gone)
 		}
 	}
-	if t.Length() == 0 {
+	if len(t.rows) == 0 {
 		return nil
 	}
-	alignRight(t, 2, 3, 4, 5)
-	_, err := fmt.Fprintf(w, "\n%s\n", t.Render())
+	_, err := fmt.Fprintf(g.stdout, "\n%s\n", t.render(g.width))
 	return err
 }
 
-func showOutcome(w io.Writer, res pipeline.Result, dryRun bool) error {
+func showOutcome(g *globals, res pipeline.Result, dryRun bool) error {
 	r := res.Run
 	verdict := "published"
 	switch {
@@ -59,12 +59,13 @@ func showOutcome(w io.Writer, res pipeline.Result, dryRun bool) error {
 	case r.Outcome != ledger.Complete:
 		verdict = "nothing published, the last snapshot stays"
 	}
-	_, err := fmt.Fprintf(w, "\nrun %s: %s\n%d rows, %d new, %d changed, %d gone; %d requests, %s, %d retries, %s\n",
-		r.ID, verdict, r.Rows, r.New, r.Changed, r.Gone, r.Requests, sizeText(r.Bytes), r.Retries,
-		r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
-	if ids, streams := r.Unread(); err == nil && ids > 0 {
-		_, err = fmt.Fprintf(w, "not read within run.max_duration: %s\n", unreadText(ids, streams, r.NightsLeft))
+	text := fmt.Sprintf("run %s: %s\n%s, %d new, %d changed, %d gone; %s, %s, %s, %s",
+		r.ID, verdict, plural.Count(r.Rows, "row"), r.New, r.Changed, r.Gone, plural.Count(r.Requests, "request"), sizeText(r.Bytes),
+		plural.Count(r.Retries, "retry"), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
+	if ids, streams := r.Unread(); ids > 0 {
+		text += "\nnot read within run.max_duration: " + unreadText(ids, streams, r.NightsLeft)
 	}
+	_, err := fmt.Fprintf(g.stdout, "\n%s\n", query.WrapLines(text, g.width))
 	return err
 }
 

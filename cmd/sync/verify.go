@@ -11,6 +11,7 @@ import (
 	"placementsync/internal/command"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -96,7 +97,7 @@ func showVerified(w io.Writer, v pipeline.Verified) error {
 	if v.ReadData {
 		read = sizeText(v.Bytes) + " read"
 	}
-	_, err := fmt.Fprintf(w, "%s (%d files, %s, %s)\n", verdict, v.Files, read, v.Took.Round(time.Millisecond))
+	_, err := fmt.Fprintf(w, "%s (%s, %s, %s)\n", verdict, plural.Count(v.Files, "file"), read, v.Took.Round(time.Millisecond))
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/plural"
 	"placementsync/internal/warehouse"
 )
 
@@ -61,7 +62,9 @@ func damageAlert(found warehouse.Verified) notify.Alert {
 	if found.Result == pipeline.Rebuildable {
 		a.ExitCode = ledger.Partial.ExitCode()
 	}
-	a.Error += strings.Join(found.Damaged, ", ")
+	if n := len(found.Damaged); n > 0 {
+		a.Error = strings.TrimPrefix(a.Error+"; "+plural.Count(n, "file")+": "+strings.Join(found.Damaged, ", "), "; ")
+	}
 	return a
 }
 

@@ -17,6 +17,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/watch"
@@ -412,7 +413,7 @@ func showWatches(w io.Writer, watches []config.Watch, results []watch.Result, dr
 			fmt.Fprintf(w, "  behind this: %s\n", query.OnScreen(r.Doubt))
 		}
 		if r.NoNumber > 0 {
-			fmt.Fprintf(w, "  not judged: %d rows without a number in the column of the condition\n", r.NoNumber)
+			fmt.Fprintf(w, "  not judged: %s without a number in the column of the condition\n", plural.Count(r.NoNumber, "row"))
 		}
 		for _, m := range r.Messages {
 			did := "sent"

@@ -13,15 +13,21 @@ import (
 // the alert that it needs if that is one of these events. It does not wait for the lock,
 // which a night may hold for hours: a line is one write.
 func RecordFollow(ctx context.Context, wh *warehouse.Warehouse, sender *notify.Notifier, entry ledger.Run, events ...string) error {
-	event := eventOfFollow(entry, LastFollows(wh))
+	var before ledger.Follow
+	for _, f := range LastFollows(wh) {
+		if f.Last.Kind == entry.Kind {
+			before = f
+		}
+	}
+	event := eventOfFollow(entry, before)
 	err := wh.Ledger.Record(entry)
 	if event == "" || !slices.Contains(events, event) {
 		return err
 	}
-	a := notify.Alert{Event: event, Work: entry.Kind, Run: entry.Version, Error: entry.Error,
-		StartedAt: entry.StartedAt, EndedAt: entry.EndedAt, Program: entry.Program}
+	a := notify.Alert{Event: event, Work: entry.Kind, Run: entry.Version, Error: ledger.ShortenError(entry.Error),
+		StartedAt: entry.StartedAt, EndedAt: entry.EndedAt, Since: before.Since, Program: entry.Program}
 	if event == notify.Behind {
-		a.ExitCode = ledger.Partial.ExitCode()
+		a.ExitCode, a.Times = ledger.Partial.ExitCode(), before.Failures+1
 	}
 	if night, ok, err := wh.Versions.Latest(); err == nil && ok {
 		a.Run = night // the one that readers see
@@ -31,18 +37,13 @@ func RecordFollow(ctx context.Context, wh *warehouse.Warehouse, sender *notify.N
 }
 
 // eventOfFollow is the kind of alert that an entry needs; empty: none.
-func eventOfFollow(entry ledger.Run, before []ledger.Follow) string {
-	switch entry.Outcome {
-	case ledger.Interrupted:
-		return ""
-	case ledger.Complete:
-	default:
+func eventOfFollow(entry ledger.Run, before ledger.Follow) string {
+	switch {
+	case entry.Outcome == ledger.Interrupted:
+	case entry.Outcome != ledger.Complete:
 		return notify.Behind
-	}
-	for _, f := range before {
-		if f.Last.Kind == entry.Kind && f.Failures > 0 {
-			return notify.Recovered
-		}
+	case before.Failures > 0:
+		return notify.Recovered
 	}
 	return ""
 }

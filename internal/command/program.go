@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,9 +23,12 @@ const DefaultConfig = "config.yaml"
 type Flags struct {
 	// Config is the configuration file.
 	Config string
-	// LogFormat is text or json; Quiet leaves only warnings and errors in the log.
-	LogFormat string
-	Quiet     bool
+	// LogFormat is text or json; Quiet leaves only warnings and errors in the log, Verbose
+	// adds what only matters when something is looked into.
+	LogFormat      string
+	Quiet, Verbose bool
+	// Journal says that stderr leads to journald, see FeedsJournal. It is no flag.
+	Journal bool
 }
 
 // AddTo adds the flags to a program.
@@ -33,6 +37,7 @@ func (f *Flags) AddTo(root *cobra.Command) {
 	flags.StringVar(&f.Config, "config", DefaultConfig, "configuration `file`")
 	flags.StringVar(&f.LogFormat, "log-format", "text", "format of the log on stderr: text or json")
 	flags.BoolVar(&f.Quiet, "quiet", false, "log warnings and errors only")
+	flags.BoolVar(&f.Verbose, "verbose", false, "log details too, such as each repeated request")
 }
 
 // Check refuses values that mean nothing.
@@ -40,24 +45,66 @@ func (f *Flags) Check() error {
 	if f.LogFormat != "text" && f.LogFormat != "json" {
 		return UsageErr("--log-format is %q: use text or json", f.LogFormat)
 	}
+	if f.Quiet && f.Verbose {
+		return UsageErr("--quiet and --verbose exclude each other")
+	}
 	return nil
 }
 
 // NewLogger returns a logger that writes structured lines: constant messages, typed keys.
 func (f *Flags) NewLogger(w io.Writer) *slog.Logger {
-	if f.Quiet {
+	switch {
+	case f.Quiet:
 		return f.NewLoggerOf(slog.LevelWarn, w)
+	case f.Verbose:
+		return f.NewLoggerOf(slog.LevelDebug, w)
 	}
 	return f.NewLoggerOf(slog.LevelInfo, w)
 }
 
 // NewLoggerOf is NewLogger with the least level of its lines.
 func (f *Flags) NewLoggerOf(least slog.Level, w io.Writer) *slog.Logger {
-	options := &slog.HandlerOptions{Level: least}
-	if f.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
+	line := &journalLine{to: w}
+	if f.Journal {
+		w = line
 	}
-	return slog.New(slog.NewTextHandler(w, options))
+	options := &slog.HandlerOptions{Level: least, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr { return f.shapeAttr(a) }}
+	var handler slog.Handler = slog.NewTextHandler(w, options)
+	if f.LogFormat == "json" {
+		handler = slog.NewJSONHandler(w, options)
+	}
+	if f.Journal {
+		handler = journalHandler{handler, line}
+	}
+	return slog.New(handler)
+}
+
+// shapeAttr leaves out what is empty, rounds durations to milliseconds, which are seconds
+// in JSON, and leaves the time of a text to journald.
+func (f *Flags) shapeAttr(a slog.Attr) slog.Attr {
+	none := slog.Attr{}
+	isJSON := f.LogFormat == "json"
+	switch a.Value.Kind() {
+	case slog.KindTime:
+		if a.Key == slog.TimeKey && f.Journal && !isJSON {
+			return none
+		}
+	case slog.KindString:
+		if a.Value.String() == "" {
+			return none
+		}
+	case slog.KindAny:
+		if a.Value.Any() == nil {
+			return none
+		}
+	case slog.KindDuration:
+		d := a.Value.Duration().Round(time.Millisecond)
+		if isJSON {
+			return slog.Float64(a.Key, float64(d.Milliseconds())/1000) // digits of a decimal, not of a sum
+		}
+		return slog.Duration(a.Key, d)
+	}
+	return a
 }
 
 // Execute runs one command of a program and returns the exit code: results go to stdout,
@@ -79,11 +126,17 @@ func (f *Flags) Execute(ctx context.Context, root *cobra.Command, args []string,
 		if cmd, _, err := root.Find(args); err == nil {
 			name = cmd.Name()
 		}
-		f.NewLogger(stderr).Error("command failed", "command", name, "exit_code", code, "error", err)
-	case isWork:
-		fmt.Fprintf(stderr, "%s: %s\n", root.Name(), query.OnScreen(err.Error()))
+		log := f.NewLogger(stderr)
+		log.Error("command failed", "command", name, "exit_code", code, "error", err)
 	default:
-		fmt.Fprintf(stderr, "%s: %s\nsee %[1]s --help\n", root.Name(), query.OnScreen(err.Error()))
+		text := fmt.Sprintf("%s: %s\n", root.Name(), query.OnScreen(err.Error()))
+		if !isWork {
+			text += fmt.Sprintf("see %s --help\n", root.Name())
+		}
+		if f.Journal {
+			text = PrefixLines(slog.LevelError, text)
+		}
+		_, _ = io.WriteString(stderr, text)
 	}
 	return code
 }

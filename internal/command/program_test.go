@@ -32,6 +32,7 @@ func TestErrorsOfAProgram(t *testing.T) {
 		"help too far":     {[]string{"help", "version", "nosuch"}, 2, []string{`program: unknown command "nosuch" for "program version"` + "\nsee"}},
 		"a version as xml": {[]string{"version", "--format", "xml"}, 2, []string{`program: --format is "xml": use text or json` + "\n"}},
 		"a silent outcome": {[]string{"silent"}, 3, nil},
+		"two ways to log":  {[]string{"work", "--quiet", "--verbose"}, 2, []string{"program: --quiet and --verbose exclude each other\n"}},
 		"a wrong format":   {[]string{"work", "--log-format", "xml"}, 2, []string{`program: --log-format is "xml": use text or json` + "\nsee program --help\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {

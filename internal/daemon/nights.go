@@ -195,7 +195,7 @@ func (s *scheduler) startNight(ctx context.Context, why string) {
 	now := s.d.cfg.Now()
 	s.working = true
 	s.d.board.update(func(b *board) { b.running = now })
-	s.d.cfg.Log.Info("night started", "reason", why)
+	s.d.cfg.Log.Debug("night started", "reason", why)
 	night := s.d.settings().Night
 	go func() {
 		n, err := night(ctx)
@@ -225,6 +225,7 @@ func (s *scheduler) endNight(e ending) {
 		b.tally.countRun(e.night)
 		b.running, b.readAt = time.Time{}, time.Time{}
 	})
-	s.d.cfg.Log.Info("night ended", "run", e.night.ID, "outcome", e.night.Outcome, "took", e.night.Took(),
-		"next", s.next)
+	if e.night.Outcome != ledger.Held {
+		e.night.LogEnd(s.d.cfg.Log)
+	}
 }

@@ -70,7 +70,7 @@ func TestPageShowsNightsStreamsAndProgress(t *testing.T) {
 		`<span class="grade not-proven">not proven</span> <small class="detail">best_effort</small>`,
 		`<span class="grade not-read">not read</span> <small class="detail">skipped</small>`, "(rows of 2026-11-19 02:00 UTC)",
 		// Why a night was partial, in the line of the night.
-		`<span class="state partial">partial</span>`, `<td class="why">orders is carried since 2026-11-17 02:00 UTC: fetch stream &#34;orders&#34;`,
+		`<span class="state partial">partial</span>`, `<td class="why">orders is carried since 2026-11-17 02:00 UTC: GET /orders answered 503 Service Unavailable after 6 attempts`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"placementsync/internal/ledger"
@@ -52,7 +53,7 @@ func (s *scheduler) startVerify(ctx context.Context, now time.Time) {
 		return
 	}
 	s.verifying = true
-	s.d.cfg.Log.Info("verify started")
+	s.d.cfg.Log.Debug("verify started")
 	verify := s.d.settings().Verify
 	go func() { s.verified <- verify(ctx) }()
 }
@@ -60,9 +61,9 @@ func (s *scheduler) startVerify(ctx context.Context, now time.Time) {
 func (s *scheduler) endVerify(ctx context.Context, v Verified) {
 	s.verifying = false
 	s.startInspect(ctx)
-	log := s.d.cfg.Log.Info
+	level := slog.LevelInfo
 	if v.Result != Whole && v.Result != string(ledger.Interrupted) {
-		log = s.d.cfg.Log.Error
+		level = slog.LevelError
 	}
-	log("verify ended", "result", v.Result, "damaged", len(v.Damaged), "took", v.Took, "error", v.Error, "next", s.verify)
+	s.d.cfg.Log.Log(context.Background(), level, "verify ended", "result", v.Result, "damaged", len(v.Damaged), "took", v.Took, "error", v.Error, "next", s.verify)
 }

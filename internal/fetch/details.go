@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"placementsync/internal/plural"
 	"placementsync/internal/stream"
 )
 
@@ -91,9 +92,9 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[str
 	case err != nil:
 		r.Grade, r.Reason = BestEffort, "the stream ended early"
 	case r.Failed > 0:
-		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%d of %d ids failed", r.Failed, r.Asked)
+		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%d of %s failed", r.Failed, plural.Count(r.Asked, "id"))
 	case r.Refused > 0:
-		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%d records of %d answers were refused (meta.rejects)", r.Refused, r.Found)
+		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%s of %s refused (meta.rejects)", plural.Count(r.Refused, "record"), plural.Count(r.Found, "answer"))
 	case r.Grade == "" || r.Grade == Exact:
 		r.Grade, r.Reason = Exact, "every id was answered whole"
 	}

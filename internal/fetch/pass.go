@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"placementsync/internal/plural"
 	"placementsync/internal/stream"
 )
 
@@ -388,9 +389,9 @@ func (p *pass) whyUnproven() string {
 	case p.moving:
 		return fmt.Sprintf("total_records changed from %d to %d", p.total, p.lastTotal)
 	case p.repeated > 0:
-		return fmt.Sprintf("%d ids were read more than once", p.repeated)
+		return fmt.Sprintf("%s read more than once", plural.Count(p.repeated, "id"))
 	case p.total >= 0 && int64(distinct) != p.total:
-		return fmt.Sprintf("total_records is %d and %d records came", p.total, distinct)
+		return fmt.Sprintf("total_records is %d and %s came", p.total, plural.Count(distinct, "record"))
 	case p.number == 1:
 		return "the list is not sorted newest first, so that one pass proves nothing"
 	}

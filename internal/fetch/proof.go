@@ -1,6 +1,10 @@
 package fetch
 
-import "slices"
+import (
+	"slices"
+
+	"placementsync/internal/plural"
+)
 
 // What proves that no record is missing that existed all the time, given that
 // an answer shows one state of the service, that a deleted id does not come
@@ -207,7 +211,7 @@ func (w *walk) gradeProven(refused int, reason string) {
 	w.evidence.Refused = refused
 	switch {
 	case refused > 0:
-		w.evidence.setGrade(BestEffort, "%d records were refused (meta.rejects); apart from them: %s", refused, reason)
+		w.evidence.setGrade(BestEffort, "%s refused (meta.rejects); apart from that: %s", plural.Count(refused, "record"), reason)
 	case w.moved:
 		w.evidence.setGrade(Repaired, "the list changed while it was read; %s", reason)
 	default:
@@ -217,5 +221,5 @@ func (w *walk) gradeProven(refused int, reason string) {
 
 // gradeUnproven grades a list that is not proven within the allowed passes.
 func (w *walk) gradeUnproven(p *pass) {
-	w.evidence.setGrade(BestEffort, "not proven within %d passes: %s", w.c.cfg.MaxPasses, p.whyUnproven())
+	w.evidence.setGrade(BestEffort, "not proven within %s: %s", plural.Count(w.c.cfg.MaxPasses, "pass"), p.whyUnproven())
 }

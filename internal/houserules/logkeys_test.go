@@ -21,7 +21,10 @@ func loggedKeys(s source, yield func(key string, pos token.Pos)) {
 			continue
 		}
 		method, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok || !strings.HasSuffix(strings.ToLower(lastName(method.X)), "log") {
+		if !ok {
+			continue
+		}
+		if of := strings.ToLower(lastName(method.X)); !strings.HasSuffix(of, "log") && !strings.HasSuffix(of, "logger") {
 			continue
 		}
 		first := firstKey(method.Sel.Name)
@@ -41,6 +44,8 @@ func firstKey(method string) int {
 	switch {
 	case method == "With":
 		return 0
+	case method == "Log":
+		return 3
 	case !slices.Contains([]string{"Debug", "Info", "Warn", "Error"}, short):
 		return -1
 	case withContext:
@@ -56,6 +61,8 @@ func lastName(x ast.Expr) string {
 		return x.Name
 	case *ast.SelectorExpr:
 		return x.Sel.Name
+	case *ast.CallExpr: // g.newLogger()
+		return lastName(x.Fun)
 	}
 	return ""
 }
@@ -111,6 +118,8 @@ func TestLogKeysAreListed(t *testing.T) {
 	mustCatch(t, logKeys("| `run` | id |\n| `stream` | name |\n"), []breach{
 		{"an unknown key", map[string]string{"a/a.go": "package a\nfunc f() { x.log.With(\"run\", 1).Info(\"m\", \"run\", 1); cfg.Log.WarnContext(ctx, \"m\", \"stream\", 1, \"err\", 2) }"},
 			[]string{"a/a.go:2: the log key \"err\" is not listed"}},
+		{"an unknown key behind a level, and of a logger that is made", map[string]string{"a/a.go": "package a\nfunc f() { x.log.Log(ctx, level, \"m\", \"run\", 1, \"err\", 2) }\nfunc g() { x.newLogger().Warn(\"m\", \"stream\", 1, \"no\", 2) }"},
+			[]string{"a/a.go:2: the log key \"err\" is not listed", "a/a.go:3: the log key \"no\" is not listed"}},
 		{"a key that nothing uses", map[string]string{"a/a.go": "package a\nfunc f() { log.Error(\"m\", \"run\", 1) }"},
 			[]string{"docs/operations.md:1: no line is logged with the key stream"}},
 	})

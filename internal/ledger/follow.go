@@ -33,8 +33,10 @@ type Follow struct {
 	Last Run
 	// Succeeded is when the newest one that left nothing out ended; zero: none has.
 	Succeeded time.Time
-	// Failures counts the attempts since then that failed or left something out.
+	// Failures counts the attempts since then that failed or left something out, Since is
+	// when the first of them began.
 	Failures int
+	Since    time.Time
 }
 
 // IsBehind reports whether the newest attempt failed or left something out.
@@ -54,10 +56,12 @@ func Follows(entries []Run) []Follow {
 		}
 		switch f.Last = r; r.Outcome {
 		case Complete:
-			f.Succeeded, f.Failures = r.EndedAt, 0
+			f.Succeeded, f.Failures, f.Since = r.EndedAt, 0, time.Time{}
 		case Interrupted:
 		default:
-			f.Failures++
+			if f.Failures++; f.Failures == 1 {
+				f.Since = r.StartedAt
+			}
 		}
 		byKind[r.Kind] = f
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"placementsync/internal/plural"
 )
 
 // Standing says in the words of people what a grade means for the rows of a stream. Every
@@ -99,10 +101,10 @@ func (p Problem) describe(names []string) string {
 }
 
 // shortenReason cuts a reason to its first line and to what a line of several has room
-// for: a reason may quote an answer.
+// for.
 func shortenReason(reason string) string {
 	const most = 160
-	reason, _, _ = strings.Cut(reason, "\n")
+	reason, _, _ = strings.Cut(ShortenError(reason), "\n")
 	if runes := []rune(reason); len(runes) > most {
 		return string(runes[:most]) + "\u2026"
 	}
@@ -164,17 +166,18 @@ func (r Run) Summary() string {
 			counts[StandingOf(s.Grade)]++
 		}
 	}
-	text, noun := string(r.Outcome), " stream"
+	text, named := string(r.Outcome), false
 	for _, standing := range []Standing{NotRead, Carried, NotProven} {
 		n := counts[standing]
-		if n == 0 {
+		switch {
+		case n == 0:
 			continue
+		case named:
+			text += fmt.Sprintf(", %d %s", n, standing)
+		default:
+			text += fmt.Sprintf(", %s %s", plural.Count(n, "stream"), standing)
 		}
-		if n > 1 && noun != "" {
-			noun += "s"
-		}
-		text += fmt.Sprintf(", %d%s %s", n, noun, standing)
-		noun = ""
+		named = true
 	}
 	return text
 }
@@ -182,7 +185,7 @@ func (r Run) Summary() string {
 // Why says in one line why the run did not complete; empty: it did.
 func (r Run) Why() string {
 	if r.Error != "" {
-		line, _, _ := strings.Cut(r.Error, "\n")
+		line, _, _ := strings.Cut(ShortenError(r.Error), "\n")
 		return line
 	}
 	var problems []Problem

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"placementsync/internal/plural"
 )
 
 // Outcome is how a run, or any other work of the program, ended.
@@ -141,10 +143,10 @@ func DescribeLosses(losses []Loss) string {
 		if l.Stream != "" {
 			of += " (" + l.Stream + ")"
 		}
-		parts = append(parts, fmt.Sprintf("%d of %d rows of %s", l.Gone, l.Before, of))
+		parts = append(parts, fmt.Sprintf("%d of %s of %s", l.Gone, plural.Count(l.Before, "row"), of))
 	}
 	if more := len(losses) - named; more > 0 {
-		parts = append(parts, fmt.Sprintf("much of %d more tables", more))
+		parts = append(parts, "much of "+plural.Count(more, "more table"))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -12,10 +12,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -53,6 +51,7 @@ type Config struct {
 // Alert is the JSON body of an alert. Receivers that are compatible with Slack show
 // Text and ignore the rest.
 type Alert struct {
+	// Text says in three lines what happened, since when, and what to do.
 	Text  string `json:"text"`
 	Event string `json:"event"`
 	Run   string `json:"run_id"`
@@ -62,6 +61,14 @@ type Alert struct {
 	Error     string    `json:"error,omitempty"`
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at"`
+	// Since is when what the alert is about began, and Times how many nights, or attempts,
+	// in a row ended like this one.
+	Since time.Time `json:"since"`
+	Times int       `json:"times"`
+	// SnapshotAt is the time of the snapshot that readers have; zero: none.
+	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
+	// Advice says what to do. Defaults to what the event needs.
+	Advice string `json:"advice"`
 	// Streams are those that should have been read, and were not, or not wholly.
 	Streams []Stream `json:"streams"`
 	Program string   `json:"program_version"`
@@ -98,80 +105,30 @@ func (n *Notifier) Alert(ctx context.Context, a Alert) {
 	if a.Streams == nil {
 		a.Streams = []Stream{}
 	}
-	a.Text = alertText(a)
+	if a.Since.IsZero() {
+		a.Since = a.StartedAt
+	}
+	a.Advice = cmp.Or(a.Advice, a.defaultAdvice())
+	a.Text = a.describe()
 	body, err := json.Marshal(a)
 	if err == nil {
 		err = n.request(ctx, request{method: http.MethodPost, address: n.cfg.FailureURL, body: body})
 	}
-	n.logResult(ctx, "alert sent", "alert not sent", err)
+	if err == nil {
+		n.log.InfoContext(ctx, "alert sent")
+		return
+	}
+	n.log.WarnContext(ctx, "alert not sent", "error", err)
 }
 
 // Heartbeat calls the heartbeat address, if there is one.
 func (n *Notifier) Heartbeat(ctx context.Context) {
-	if n.cfg.HeartbeatURL != "" {
-		n.logResult(ctx, "heartbeat sent", "heartbeat not sent", n.request(ctx, request{method: http.MethodGet, address: n.cfg.HeartbeatURL}))
-	}
-}
-
-func (n *Notifier) logResult(ctx context.Context, sent, notSent string, err error) {
-	if err != nil {
-		n.log.WarnContext(ctx, notSent, "error", err)
+	if n.cfg.HeartbeatURL == "" {
 		return
 	}
-	n.log.InfoContext(ctx, sent)
-}
-
-// alertText is the alert as a text for people.
-func alertText(a Alert) string {
-	var b strings.Builder
-	switch a.Event {
-	case Partial:
-		fmt.Fprintf(&b, "placementsync: night %s is published, but partial", a.Run)
-	case Damaged:
-		fmt.Fprintf(&b, "placementsync: the warehouse is damaged: run placementsync verify --read-data, which names the commands that repair it")
-	case Behind:
-		fmt.Fprintf(&b, "placementsync: the %s after night %s failed; readers see the night, and the next one tries again", a.Work, a.Run)
-	case Full:
-		return fmt.Sprintf("placementsync: the webhook inbox is full since %s: events are refused until a night succeeds: "+
-			"see placementsync runs for why none does, or raise serve.inbox_max", a.StartedAt.UTC().Format("2006-01-02 15:04 UTC"))
-	case Recovered:
-		if a.Work == Inbox {
-			return "placementsync: the webhook inbox has room again: events are accepted"
-		}
-		fmt.Fprintf(&b, "placementsync: the %s has caught up: it has night %s", a.Work, a.Run)
-		return b.String()
-	case Gate:
-		fmt.Fprintf(&b, "placementsync: night %s is not published, since a gate refused it; readers keep the last snapshot", a.Run)
-	default:
-		night := "night " + a.Run + " failed"
-		if a.Run == "" {
-			night = "a night could not start"
-		}
-		fmt.Fprintf(&b, "placementsync: %s; readers keep the last snapshot", night)
+	if err := n.request(ctx, request{method: http.MethodGet, address: n.cfg.HeartbeatURL}); err != nil {
+		n.log.WarnContext(ctx, "heartbeat not sent", "error", err)
+		return
 	}
-	fmt.Fprintf(&b, " (exit code %d)", a.ExitCode)
-	if a.Error != "" {
-		fmt.Fprintf(&b, "\n%s", shortenText(a.Error))
-	}
-	const shown = 10
-	for i, s := range a.Streams {
-		if i == shown {
-			fmt.Fprintf(&b, "\nand %d more streams", len(a.Streams)-shown)
-			break
-		}
-		fmt.Fprintf(&b, "\n%s is %s: %s", s.Stream, s.Standing, shortenText(s.Reason))
-	}
-	return b.String()
-}
-
-// shortenText cuts a message to its first line and to 300 characters, for a chat. An error
-// may quote what the service answered: nothing of it mentions anybody or is a link.
-func shortenText(s string) string {
-	const most = 300
-	s, _, _ = strings.Cut(s, "\n")
-	s = strings.NewReplacer("<", "\u2039", ">", "\u203a").Replace(breakMentions(s))
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most]) + "..."
-	}
-	return s
+	n.log.DebugContext(ctx, "heartbeat sent") // as every night
 }

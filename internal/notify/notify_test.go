@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -58,7 +59,7 @@ func TestAlertIsReadableByPeopleAndPrograms(t *testing.T) {
 	r := &receiver{statuses: []int{200}}
 	notifier, _ := notifierOf(t, r)
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
-	notifier.Alert(t.Context(), notify.Alert{Event: notify.Partial, Run: "20261120T020000Z", ExitCode: 3, StartedAt: at, EndedAt: at.Add(time.Minute),
+	notifier.Alert(t.Context(), notify.Alert{Event: notify.Partial, Run: "20261120T020000Z", ExitCode: 3, StartedAt: at, EndedAt: at.Add(time.Minute), Since: at.AddDate(0, 0, -2), Times: 3,
 		Streams: []notify.Stream{{Stream: "orders", Grade: "carried_forward", Standing: "carried", Reason: "GET /orders answered 503\nmore"}}, Program: "v1"})
 	if len(r.got) != 1 || r.kind != "application/json" {
 		t.Fatalf("the receiver got %q as %s", r.got, r.kind)
@@ -72,10 +73,12 @@ func TestAlertIsReadableByPeopleAndPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]any{
-		"text": "placementsync: night 20261120T020000Z is published, but partial (exit code 3)\n" +
-			"orders is carried: GET /orders answered 503",
+		"text": "placementsync: night 20261120T020000Z is published, but partial: orders is carried: GET /orders answered 503\n" +
+			"Since 2026-11-18 02:00 UTC, 3 nights in a row. Readers see tonight's rows of all other streams.\n" +
+			"To do: nothing, if the next night reads them; else placementsync check shows what the token may read and whether the service answers.",
 		"event": "partial", "run_id": "20261120T020000Z", "exit_code": 3.0, "program_version": "v1",
-		"started_at": "2026-11-20T02:00:00Z", "ended_at": "2026-11-20T02:01:00Z",
+		"started_at": "2026-11-20T02:00:00Z", "ended_at": "2026-11-20T02:01:00Z", "since": "2026-11-18T02:00:00Z", "times": 3.0,
+		"advice":  "nothing, if the next night reads them; else placementsync check shows what the token may read and whether the service answers.",
 		"streams": []any{map[string]any{"stream": "orders", "grade": "carried_forward", "standing": "carried", "reason": "GET /orders answered 503\nmore"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -83,26 +86,58 @@ func TestAlertIsReadableByPeopleAndPrograms(t *testing.T) {
 	}
 }
 
-func TestTextSaysWhatReadersHave(t *testing.T) {
+// TestAlertsAreShort: each kind says in three lines of at most 600 characters what happened,
+// since when and what to do, whatever the service answered and however much is wrong.
+func TestAlertsAreShort(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		alert notify.Alert
-		want  string
+	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	long := strings.Repeat(`it answered "{\"ä\":\"\\n\"}" `, 100) + "\nand more"
+	streams := make([]notify.Stream, 30)
+	for i := range streams {
+		streams[i] = notify.Stream{Stream: "campaign_status_counts", Standing: "not proven", Reason: long}
+	}
+	for name, c := range map[string]struct {
+		alert             notify.Alert
+		what, since, toDo string
 	}{
-		{notify.Alert{Event: notify.Failed, ExitCode: 1, Error: "no space left on device"}, "a night could not start; readers keep the last snapshot (exit code 1)\\nno space left"},
-		{notify.Alert{Event: notify.Gate, Run: "r1", ExitCode: 1}, "night r1 is not published, since a gate refused it; readers keep the last snapshot"},
-		{notify.Alert{Event: notify.Failed, Run: "r1", Error: strings.Repeat("ä", 1000)}, strings.Repeat("ä", 300) + "..."},
-		{notify.Alert{Event: notify.Partial, Streams: make([]notify.Stream, 13)}, "and 3 more streams"},
-		{notify.Alert{Event: notify.Failed, Run: "r1", Error: "answered 500: <!channel> <https://evil.example|log in> @all"},
-			"\\nanswered 500: \u2039!channel\u203a \u2039https://evil.example|log in\u203a @\u200ball"},
-		{notify.Alert{Event: notify.Partial, Streams: []notify.Stream{{Stream: "orders", Standing: "carried", Reason: "<!here>"}}}, "orders is carried: \u2039!here\u203a"},
+		"failed": {notify.Alert{Event: notify.Failed, Run: "r1", Error: "no space left on device", Since: at, SnapshotAt: at.AddDate(0, 0, -1)},
+			"night r1 failed: no space left on device", "Since 2026-11-20 02:00 UTC. Readers have the snapshot of 2026-11-19 02:00 UTC.", "repair the cause, then run placementsync run"},
+		"not begun": {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC. Readers have no snapshot yet.", "repair the cause"},
+		"long":      {notify.Alert{Event: notify.Failed, Run: "r1", Error: long, Since: at, Times: 1000, SnapshotAt: at}, `night r1 failed: it answered "{"ä":"\n"}"`, ", 1000 nights in a row. Readers have", "repair"},
+		"partial":   {notify.Alert{Event: notify.Partial, Run: "r1", Streams: streams, Since: at}, "night r1 is published, but partial: campaign_status_counts is not proven: it answered", "Readers see tonight's rows", "nothing, if"},
+		"two streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{Stream: "a", Standing: "carried"}, {Stream: "b", Standing: "not read", Reason: "403"}}},
+			"partial: a is carried; b is not read: 403", "Since ", "nothing, if"},
+		"four streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{}, {}, {}, {}}}, "and 1 more stream", "Since ", "nothing, if"},
+		"gate":         {notify.Alert{Event: notify.Gate, Run: "r1", Error: long, Since: at}, "night r1 is not published, a gate refused it: it answered", "Readers have", "look at the service. If the loss is true, run placementsync run --allow-mass-delete"},
+		"own advice":   {notify.Alert{Event: notify.Gate, Run: "r1", Advice: "check the disk."}, "a gate refused it", "Readers have", "check the disk."},
+		"damaged":      {notify.Alert{Event: notify.Damaged, Error: "2 files: a, b", StartedAt: at}, "the warehouse is damaged: 2 files: a, b", "Found on 2026-11-20 02:00 UTC.", "run placementsync verify --read-data"},
+		"behind":       {notify.Alert{Event: notify.Behind, Work: "backup", Run: "r1", Error: long, Since: at, Times: 2}, "the backup after night r1 failed: it answered", "2 attempts in a row. Readers see the night.", "repair the cause; the next night tries again, and placementsync backup at once."},
+		"lake":         {notify.Alert{Event: notify.Behind, Work: "lake", Run: "r1", Since: at}, "the lake after night r1 failed", "Since ", "repair the cause; the next night tries again, and placementsync lake publish --all at once."},
+		"recovered":    {notify.Alert{Event: notify.Recovered, Work: "watch", Run: "r1", Since: at}, "the watch has caught up: it has night r1", "It was behind since 2026-11-20 02:00 UTC.", "nothing."},
+		"a stranger's text": {notify.Alert{Event: notify.Failed, Run: "r1", Error: "answered 500: <!channel> <https://evil.example|log in> @all"},
+			"answered 500: \u2039!channel\u203a \u2039https://evil.example|log in\u203a @\u200ball", "Since ", "repair"},
+		"a stranger's reason": {notify.Alert{Event: notify.Partial, Streams: []notify.Stream{{Stream: "orders", Standing: "carried", Reason: "<!here>"}}}, "orders is carried: \u2039!here\u203a", "Since ", "nothing"},
 	} {
-		r := &receiver{statuses: []int{200}}
-		notifier, _ := notifierOf(t, r)
-		notifier.Alert(t.Context(), c.alert)
-		if len(r.got) != 1 || !strings.Contains(r.got[0], c.want) {
-			t.Errorf("the receiver got %q, want %q", r.got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &receiver{statuses: []int{200}}
+			notifier, _ := notifierOf(t, r)
+			notifier.Alert(t.Context(), c.alert)
+			if len(r.got) != 1 {
+				t.Fatalf("the receiver got %q", r.got)
+			}
+			var got notify.Alert
+			if err := json.Unmarshal([]byte(r.got[0][strings.Index(r.got[0], "{"):]), &got); err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(got.Text, "\n")
+			if n := utf8.RuneCountInString(got.Text); n > 600 || len(lines) != 3 || strings.Contains(got.Text, `\"`) || strings.Contains(got.Text, `\\`) {
+				t.Fatalf("it has %d characters in %d lines:\n%s", n, len(lines), got.Text)
+			}
+			if !strings.HasPrefix(lines[0], "placementsync: ") || !strings.Contains(lines[0], c.what) || !strings.Contains(lines[1], c.since) || !strings.HasPrefix(lines[2], "To do: "+c.toDo) {
+				t.Errorf("got\n%s\nwant %q, %q, %q", got.Text, c.what, c.since, c.toDo)
+			}
+		})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
+	"placementsync/internal/plural"
 	"placementsync/internal/stream"
 )
 
@@ -38,7 +39,7 @@ func (e *UnreadError) Error() string {
 	if e.Planned == 0 {
 		return "the list was not read " + when + ": it was not begun, its last rows stay"
 	}
-	return fmt.Sprintf("%s of %s ids were not read %s", groupDigits(e.Unread), groupDigits(e.Planned), when)
+	return fmt.Sprintf("%s of %s %s were not read %s", groupDigits(e.Unread), groupDigits(e.Planned), plural.Noun(e.Planned, "id"), when)
 }
 
 // formatDuration writes a time without its zeros: 6h, not 6h0m0s.
@@ -123,10 +124,7 @@ func (r *reader) forecastNights(ctx context.Context) error {
 		}
 		unread += one.unread
 		nights := (unread + pace - 1) / pace
-		one.evidence.Reason += "; about " + groupDigits(nights) + " more night"
-		if nights > 1 {
-			one.evidence.Reason += "s"
-		}
+		one.evidence.Reason += "; about " + groupDigits(nights) + " more " + plural.Noun(nights, "night")
 		r.night.run.NightsLeft = nights
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
+	"placementsync/internal/plural"
 	"placementsync/internal/stream"
 )
 
@@ -128,7 +129,7 @@ type PartError struct {
 }
 
 func (e *PartError) Error() string {
-	return fmt.Sprintf("read %s: %d of %d ids failed, their last rows stay; first: %v", e.Stream, e.Failed, e.Asked, e.First)
+	return fmt.Sprintf("read %s: %d of %s failed, their last rows stay; first: %v", e.Stream, e.Failed, plural.Count(e.Asked, "id"), e.First)
 }
 
 // Unwrap returns why the first id failed.

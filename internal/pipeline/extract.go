@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,7 +34,9 @@ type received struct {
 	sink *sink // nil: it was not asked for
 	// details adds up what became of the ids of a stream that is read in parts.
 	details fetch.Details
-	err     error
+	// took is how long reading and staging it have taken so far.
+	took time.Duration
+	err  error
 }
 
 func newReceived(s stream.Stream) *received {
@@ -106,7 +110,8 @@ func (r *reader) isWanted(one *streamResult) bool {
 // readStream asks one stream for all it has, details up to a turn. The error is one
 // that ends the night; any other stays with the stream.
 func (r *reader) readStream(ctx context.Context, one *received, last load.Turn) (err error) {
-	s := one.stream
+	s, began := one.stream, time.Now()
+	defer func() { one.took += time.Since(began) }()
 	r.night.cfg.Watch.setReading(s)
 	if one.sink = cmp.Or(one.sink, r.night.eventSinks[s.Name]); one.sink == nil {
 		if one.sink, err = r.night.newSink(s); err != nil {
@@ -192,6 +197,7 @@ func (f *finisher) finishStream(ctx context.Context, one received) error {
 	if err != nil {
 		return err
 	}
+	began := time.Now()
 	if one.sink == nil {
 		err = f.carryRows(ctx, r)
 		if err == nil && n.mode.leavesStream(r.stream) {
@@ -230,8 +236,34 @@ func (f *finisher) finishStream(ctx context.Context, one received) error {
 	if err := n.faultPoint("stream staged"); err != nil {
 		return err
 	}
-	n.cfg.Log.Info("stream read", "stream", r.stream.Name, "grade", r.evidence.Grade, "reason", r.evidence.Reason, "rows", r.rows)
+	one.took += time.Since(began)
+	f.logStream(ctx, one)
 	return nil
+}
+
+// logStream writes the line of a stream. What nobody chose or delivered is not worth one,
+// nor are those of a refresh, which is about a few records.
+func (f *finisher) logStream(ctx context.Context, one received) {
+	n, r, level, what := f.reader.night, one.streamResult, slog.LevelInfo, "stream read"
+	standing, reason := ledger.StandingOf(string(r.evidence.Grade)), r.evidence.Reason
+	switch standing {
+	case ledger.Proven:
+		reason = "" // it is evidence, which meta.streams has
+	case ledger.NotRead, ledger.Carried:
+		what = "stream not read"
+	}
+	wanted := slices.Contains(n.cfg.Chosen, r.stream.Name) || r.stream.IsEvents() && standing != ledger.NotRead
+	if n.mode.isRefresh() || !wanted {
+		level = slog.LevelDebug
+	}
+	var cost fetch.Telemetry
+	for _, t := range f.reader.client.Telemetry() {
+		if t.Stream == r.stream.Name {
+			cost = t
+		}
+	}
+	n.cfg.Log.Log(ctx, level, what, "stream", r.stream.Name, "rows", r.rows, "requests", cost.Requests, "retries", cost.Retries,
+		"standing", string(standing), "grade", string(r.evidence.Grade), "took", one.took, "reason", reason)
 }
 
 // judgeError decides what an error means for the night: an end for all, a skipped

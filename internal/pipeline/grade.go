@@ -9,6 +9,7 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
+	"placementsync/internal/plural"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -156,7 +157,7 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 		return
 	}
 	all := plan.Fetch + plan.Carried
-	r.evidence.Reason = fmt.Sprintf("%d of %d ids were answered whole", d.Found, all)
+	r.evidence.Reason = fmt.Sprintf("%d of %s were answered whole", d.Found, plural.Count(all, "id"))
 	if plan.Vouched > 0 {
 		r.evidence.Reason += fmt.Sprintf("; the rows of %d show that they did not change", plan.Vouched)
 	}
@@ -168,10 +169,10 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 		r.evidence.Reason += fmt.Sprintf("; %d settled ones are not read again (streams.recheck is 0)", open)
 	case plan.Nights > recheck:
 		r.evidence.Grade = fetch.BestEffort
-		r.evidence.Reason += fmt.Sprintf("; %d were last read up to %d nights ago (streams.recheck: %d)", open, plan.Nights, recheck)
+		r.evidence.Reason += fmt.Sprintf("; %d were last read up to %s ago (streams.recheck: %d)", open, plural.Count(plan.Nights, "night"), recheck)
 	default:
 		r.evidence.Grade = fetch.Bounded
-		r.evidence.Reason += fmt.Sprintf("; %d settled ones were last read at most %d nights ago", open, plan.Nights)
+		r.evidence.Reason += fmt.Sprintf("; %d settled ones were last read at most %s ago", open, plural.Count(plan.Nights, "night"))
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // are no two, or when they stand the wrong way round.
 func Between(all []Snapshot, names ...string) (from, to Snapshot, err error) {
 	if len(all) < 2 {
-		return from, to, &UsageError{Problem: fmt.Sprintf("a comparison needs two snapshots, the catalog has %d", len(all))}
+		return from, to, &UsageError{Problem: fmt.Sprintf("a comparison needs two snapshots, the catalog has %d: the next night adds one", len(all))}
 	}
 	chosen := []Snapshot{all[len(all)-2], all[len(all)-1]}
 	for i, name := range names[:min(len(names), len(chosen))] {

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -70,5 +71,55 @@ func TestCSVRecordsEndWithCRLF(t *testing.T) {
 	got, err := answer(t, open(t, ""), query.Text("SELECT 1 AS a"), nil, query.CSV, query.Screen{})
 	if want := "a\r\n1\r\n"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+// TestANarrowTerminalShowsWhatIsWanted: the columns that were asked for come first and are
+// cut short before one of them goes, and no line is wider than the terminal.
+func TestANarrowTerminalShowsWhatIsWanted(t *testing.T) {
+	t.Parallel()
+	db := open(t, "")
+	q := query.Text(`SELECT 'product_listings' AS "table", 'aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa' AS "key", 'changed' AS kind,
+		'domain_authority' AS field, repeat('old text ', 9) AS "old", repeat('new text ', 9) AS "new"`)
+	for width, want := range map[int][]string{
+		120: {"table", "key", "kind", "field", "old", "new"},
+		80:  {"table", "key", "kind", "field", "old", "new"},
+		60:  {"table", "field", "old", "new", "--vertical"},
+		30:  {"table"},
+	} {
+		text, err := answer(t, db, q, nil, query.Table, query.Screen{Terminal: true, Width: width, First: []string{"table", "field", "new", "old", "key", "kind"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range want {
+			if !strings.Contains(text, one) {
+				t.Errorf("at %d there is no %q:\n%s", width, one, text)
+			}
+		}
+		for line := range strings.SplitSeq(text, "\n") {
+			if n := utf8.RuneCountInString(line); n > width {
+				t.Errorf("a line has %d columns, over %d:\n%s", n, width, text)
+			}
+		}
+	}
+}
+
+func TestLinesAreBrokenBetweenWords(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"one two three", 0, "one two three"},
+		{"one two three", 13, "one two three"},
+		{"one two three", 12, "one two\nthree"},
+		{"one two three", 7, "one two\nthree"},
+		{"one\nabcdefgh i", 5, "one\nabcde\nfgh i"},
+		{"", 5, ""},
+	} {
+		if got := query.WrapLines(c.text, c.width); got != c.want {
+			t.Errorf("%q at %d: got %q, want %q", c.text, c.width, got, c.want)
+		}
 	}
 }

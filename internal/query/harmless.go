@@ -61,6 +61,31 @@ func OnScreen(text string) string {
 	return strings.Join(lines, "\n")
 }
 
+// WrapLines breaks the lines of a text between words, where they are wider than a screen;
+// a width of 0 breaks none.
+func WrapLines(text string, width int) string {
+	if width <= 0 {
+		return text
+	}
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		rest := []rune(line)
+		for len(rest) > width {
+			end, next := width, width // of a word that is wider than the screen
+			for at := width; at > 0; at-- {
+				if rest[at] == ' ' {
+					end, next = at, at+1
+					break
+				}
+			}
+			lines = append(lines, string(rest[:end]))
+			rest = rest[next:]
+		}
+		lines = append(lines, string(rest))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // screened writes to a terminal what was meant for a file or a pipe. Line ends
 // stay; other characters that act are shown as escapes.
 type screened struct {

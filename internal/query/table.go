@@ -8,6 +8,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"placementsync/internal/plural"
 )
 
 // Screen says where a table is shown.
@@ -20,6 +22,9 @@ type Screen struct {
 	// Rows is how many rows a terminal shows at most, and from how many rows
 	// plain text takes its column widths; 0: 10,000.
 	Rows int
+	// First are the columns that a narrow terminal shows before all others, most wanted
+	// first. They may be cut shorter than those of any answer.
+	First []string
 }
 
 // null is NULL on a screen and in a document.
@@ -157,7 +162,11 @@ func (w *tableWriter) fitColumns() (widths, shown []int) {
 	for i := range all {
 		all[i] = i
 	}
-	for _, most := range []int{80, 60, 40, 30, 20} {
+	limits := []int{80, 60, 40, 30, 20}
+	if len(w.screen.First) > 0 {
+		limits = append(limits, 16, 13, 10)
+	}
+	for _, most := range limits {
 		widths = w.columnWidths(most, true)
 		total := 1
 		for _, n := range widths {
@@ -186,6 +195,9 @@ func (w *tableWriter) rankColumns() []int {
 		named = slices.IndexFunc(w.columns, func(c Column) bool { return c.Type == "VARCHAR" && !isID(c.Name) })
 	}
 	rank := func(i int) int {
+		if first := slices.Index(w.screen.First, w.columns[i].Name); first >= 0 {
+			return first - len(w.screen.First)
+		}
 		switch c := w.columns[i]; {
 		case i == named || c.Name == "currency" || i == 0 && !isID(c.Name):
 			return 0
@@ -235,12 +247,12 @@ func (w *tableWriter) writeFramed() error {
 		}
 		t.AppendRow(cells)
 	}
-	notes := []string{countedNoun(w.rows, "row")}
+	notes := []string{plural.Count(w.rows, "row")}
 	if w.rows > len(w.cells) {
 		notes[0] = fmt.Sprintf("%d of %s shown", len(w.cells), notes[0])
 	}
 	if len(shown) < len(w.columns) {
-		notes = append(notes, fmt.Sprintf("%d of %s shown", len(shown), countedNoun(len(w.columns), "column")))
+		notes = append(notes, fmt.Sprintf("%d of %s shown", len(shown), plural.Count(len(w.columns), "column")))
 	}
 	if cut {
 		notes = append(notes, "long texts cut")
@@ -248,7 +260,7 @@ func (w *tableWriter) writeFramed() error {
 	if len(notes) > 1 || w.rows > len(w.cells) {
 		notes = append(notes, "--vertical or --format csv shows all")
 	}
-	_, err := fmt.Fprintf(w.out, "%s\n%s\n", t.Render(), strings.Join(notes, "; "))
+	_, err := fmt.Fprintf(w.out, "%s\n%s\n", t.Render(), WrapLines(strings.Join(notes, "; "), w.screen.Width))
 	return err
 }
 
@@ -257,11 +269,4 @@ func snipText(s string, most int) string {
 		return s
 	}
 	return text.Snip(s, most, "…")
-}
-
-func countedNoun(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

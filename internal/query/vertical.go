@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"strings"
+
+	"placementsync/internal/plural"
 )
 
 // verticalWriter writes one column a line, for rows that are wider than a screen.
@@ -46,7 +48,7 @@ func (w *verticalWriter) Row(r Row) error {
 
 func (w *verticalWriter) End() error {
 	if w.rows == 0 {
-		if _, err := w.out.WriteString(countedNoun(0, "row") + "\n"); err != nil {
+		if _, err := w.out.WriteString(plural.Count(0, "row") + "\n"); err != nil {
 			return err
 		}
 	}

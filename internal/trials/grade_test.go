@@ -175,8 +175,8 @@ func TestBoundedNeedsItsBound(t *testing.T) {
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.BestEffort, "streams.recheck is 0")
 	h.carrying(45, 2)
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Exact, "") // all were overdue
-	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "at most 1 nights ago")
-	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "at most 1 nights ago")
+	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "at most 1 night ago")
+	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "at most 1 night ago")
 	h.requireStream(h.goodNight().Run, "campaign_details", fetch.Exact, "show that they did not change")
 	// Details that failed wait for the next night, and make the oldest older.
 	h.service.SetFaults(sim.Fault{Route: "/campaigns/{id}/articles", Kind: sim.FaultStatus, Status: 500, Times: 1})

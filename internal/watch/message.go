@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"placementsync/internal/plural"
 )
 
 // Message is what a channel gets: an object for programs, with a text for people.
@@ -42,22 +44,25 @@ type Finding struct {
 	Values map[string]*string `json:"values"`
 }
 
+// mostLines is how many findings the text lists.
+const mostLines = 10
+
 // Bounds of a message, in characters.
 const (
 	mostValue     = 1000 // of a value
 	mostValueLine = 120  // of a value in the text
-	mostLine      = 500  // of a finding in the text
+	mostLine      = 200  // of a finding in the text
 )
 
 // newMessage writes the message about what a collector has found.
 func newMessage(program string, w Watch, now, base Snapshot, c *collector, doubt string) Message {
 	m := Message{ID: messageID(w, now, "found"), Watch: w.Name, Snapshot: now, Since: base.At, Found: len(c.found), New: c.fresh,
 		More: c.fresh - len(c.shown), Findings: c.shown, Unread: []string{}, Doubt: cutText(doubt, mostLine), Program: program}
-	what := countText(m.New, "new finding")
+	what := plural.Count(m.New, "new finding")
 	switch {
 	case !w.NewOnly:
 		m.More = m.Found - len(c.shown)
-		what = fmt.Sprintf("%s, %d new", countText(m.Found, "finding"), m.New)
+		what = fmt.Sprintf("%s, %d new", plural.Count(m.Found, "finding"), m.New)
 	case m.Found > m.New:
 		what += fmt.Sprintf(", %d in all", m.Found)
 	}
@@ -69,14 +74,15 @@ func newMessage(program string, w Watch, now, base Snapshot, c *collector, doubt
 	} else {
 		fmt.Fprintf(&b, "New is what the snapshot of %s did not have.\n", timeText(base.At))
 	}
-	for _, line := range c.lines {
+	listed := c.lines[:min(len(c.lines), mostLines)]
+	for _, line := range listed {
 		fmt.Fprintf(&b, "- %s\n", line)
 	}
-	if m.More > 0 {
-		fmt.Fprintf(&b, "and %d more\n", m.More)
+	if more := m.More + len(c.lines) - len(listed); more > 0 {
+		fmt.Fprintf(&b, "and %d more\n", more)
 	}
 	if c.noNumber > 0 {
-		fmt.Fprintf(&b, "Not judged: %s without a number in %s.\n", countText(c.noNumber, "row"), cleanText(w.When.Column))
+		fmt.Fprintf(&b, "Not judged: %s without a number in %s.\n", plural.Count(c.noNumber, "row"), cleanText(w.When.Column))
 	}
 	if doubt != "" {
 		fmt.Fprintf(&b, "Behind this: %s.\n", cleanText(m.Doubt))
@@ -92,8 +98,8 @@ func newUnreadMessage(program string, w Watch, now Snapshot, unread []string) Me
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: not read in the snapshot of %s, so nothing can be said\n", w.Name, timeText(now.At))
 	for i, line := range unread {
-		if i == mostShown {
-			fmt.Fprintf(&b, "and %d more\n", len(unread)-mostShown)
+		if i == mostLines {
+			fmt.Fprintf(&b, "and %d more\n", len(unread)-mostLines)
 			break
 		}
 		fmt.Fprintf(&b, "- %s\n", cleanText(cutText(line, mostLine)))
@@ -115,13 +121,6 @@ func messageID(w Watch, now Snapshot, kind string) string {
 	const size = 16
 	sum := sha256.Sum256([]byte(strings.Join([]string{w.Name, w.digest(), now.Run, now.At.UTC().Format(time.RFC3339Nano), kind}, "\n")))
 	return hex.EncodeToString(sum[:size])
-}
-
-func countText(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func timeText(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }

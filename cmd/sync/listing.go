@@ -1,0 +1,139 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"placementsync/internal/query"
+)
+
+// listing is a table for people, which fits their terminal: no line of it is wrapped.
+type listing struct {
+	columns []column
+	rows    [][]string
+}
+
+// column is one of a listing.
+type column struct {
+	name string
+	// isNumber aligns its cells to the right.
+	isNumber bool
+	// drop orders the columns that a narrow terminal leaves out, the highest first and
+	// equal ones together; 0: never. One that is empty goes before all of them.
+	drop int
+	// least is the number of characters to which its texts may be cut; 0: they are not.
+	least int
+}
+
+// addRow adds a row. Its cells may quote the service: they are made fit for a terminal.
+func (l *listing) addRow(cells ...any) {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		row[i] = query.OnScreen(fmt.Sprint(cell))
+	}
+	l.rows = append(l.rows, row)
+}
+
+// render returns the lines of the listing for a terminal of a width; 0: for a pipe, where
+// nothing is left out or cut.
+func (l *listing) render(width int) string {
+	shown, widths := l.fitColumns(width)
+	header := make([]string, len(l.columns))
+	for i, c := range l.columns {
+		header[i] = c.name
+	}
+	lines := make([]string, 0, len(l.rows)+1)
+	for _, row := range slices.Concat([][]string{header}, l.rows) {
+		var line strings.Builder
+		for _, i := range shown {
+			align := text.AlignLeft
+			if l.columns[i].isNumber {
+				align = text.AlignRight
+			}
+			line.WriteString(align.Apply(cutCell(row[i], widths[i]), widths[i]) + columnGap)
+		}
+		lines = append(lines, strings.TrimRight(line.String(), " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+const columnGap = "  "
+
+// fitColumns chooses the columns that fit, those that matter most first, and how wide each
+// is.
+func (l *listing) fitColumns(width int) (shown, widths []int) {
+	byOrder := map[int][]int{}
+	for i, c := range l.columns {
+		shown = append(shown, i)
+		widths = append(widths, cellWidth(c.name))
+		for _, row := range l.rows {
+			widths[i] = max(widths[i], cellWidth(row[i]))
+		}
+		byOrder[l.dropOrder(i)] = append(byOrder[l.dropOrder(i)], i)
+	}
+	if width == 0 {
+		return shown, widths
+	}
+	shown = nil
+	for _, order := range slices.Sorted(maps.Keys(byOrder)) {
+		more := slices.Concat(shown, byOrder[order])
+		if order == 0 || l.totalWidth(more, widths)-l.spareWidth(more, widths) <= width {
+			shown = more
+		}
+	}
+	slices.Sort(shown)
+	l.narrowCells(shown, widths, l.totalWidth(shown, widths)-width)
+	return shown, widths
+}
+
+func (l *listing) totalWidth(shown, widths []int) int {
+	total := -len(columnGap)
+	for _, i := range shown {
+		total += widths[i] + len(columnGap)
+	}
+	return total
+}
+
+// dropOrder is the column's drop, or more for an empty one.
+func (l *listing) dropOrder(i int) int {
+	isEmpty := !slices.ContainsFunc(l.rows, func(row []string) bool { return row[i] != "" })
+	if isEmpty && l.columns[i].drop > 0 {
+		return len(l.columns) + l.columns[i].drop
+	}
+	return l.columns[i].drop
+}
+
+// spareWidth is by how much the cells of columns may be cut.
+func (l *listing) spareWidth(shown, widths []int) int {
+	spare := 0
+	for _, i := range shown {
+		if least := l.columns[i].least; least > 0 {
+			spare += max(0, widths[i]-max(least, cellWidth(l.columns[i].name)))
+		}
+	}
+	return spare
+}
+
+// narrowCells takes so many characters from the columns that can spare most.
+func (l *listing) narrowCells(shown, widths []int, excess int) {
+	for ; excess > 0 && l.spareWidth(shown, widths) > 0; excess-- {
+		widest := slices.MaxFunc(shown, func(a, b int) int {
+			return cmp.Compare(l.spareWidth([]int{a}, widths), l.spareWidth([]int{b}, widths))
+		})
+		widths[widest]--
+	}
+}
+
+func cellWidth(s string) int { return text.StringWidthWithoutEscSequences(s) }
+
+func cutCell(s string, most int) string {
+	if cellWidth(s) <= most {
+		return s
+	}
+	return text.Snip(s, most, "\u2026")
+}

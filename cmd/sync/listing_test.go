@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/ledger"
+)
+
+// TestTheLedgerFitsItsTerminal: no line is wider than the terminal, what matters most
+// stays, and a pipe gets everything.
+func TestTheLedgerFitsItsTerminal(t *testing.T) {
+	const why = "orders is carried since 2026-11-17 02:00 UTC: GET /orders answered 503 Service Unavailable after 6 attempts, and a \u6f22\u5b57 text"
+	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	good := ledger.Run{ID: "20261120T020000Z", StartedAt: at, EndedAt: at.Add(155 * time.Second), Outcome: ledger.Complete, Attempts: 1,
+		Requests: 15_180, Bytes: 17_000_000, Retries: 12, Rows: 136_180, New: 1_361, Changed: 2_552, Gone: 54, Streams: []ledger.Stream{{Grade: "exact"}, {Grade: "skipped"}, {Grade: "bounded"}}}
+	bad := good
+	bad.ID, bad.Outcome, bad.ExitCode, bad.Error = "20261121T020000Z", ledger.Failed, 1, why
+	backup := ledger.Run{ID: "20261120T020312Z-backup", Kind: ledger.Backup, Version: good.ID, StartedAt: at, EndedAt: at, Outcome: ledger.Complete}
+	for width, want := range map[int][]string{
+		0:   {"attempts", "1 not read, 2 proven", why, "of 20261120T020000Z", "16.2 MiB"},
+		60:  {"outcome", "20261121T020000Z", "failed", "orders is carried "},
+		80:  {"outcome", "readers", "see this", "orders is carried "},
+		120: {"outcome", "readers", "took", "1361", "2552", "orders is carried "},
+		200: {"requests", "1 not read, 2 proven", "orders is carried since 2026"},
+	} {
+		runs := []ledger.Run{good, bad}
+		if width == 0 {
+			runs = append(runs, backup)
+		}
+		text := listRuns(runs, good.ID).render(width)
+		if width > 0 {
+			checkWidths(t, fmt.Sprintf("runs at %d", width), text, width)
+		}
+		for _, one := range want {
+			if !strings.Contains(text, one) {
+				t.Errorf("at %d there is no %q in\n%s", width, one, text)
+			}
+		}
+	}
+	// Empty columns go first: a ledger of good nights shows what they changed.
+	if text := listRuns([]ledger.Run{good, good}, good.ID).render(80); !strings.Contains(text, "changed") || strings.Contains(text, "why") {
+		t.Errorf("good nights are shown as\n%s", text)
+	}
+}
+
+// checkWidths holds that no line of a text is wider than a terminal.
+func checkWidths(t *testing.T, what, text string, width int) {
+	t.Helper()
+	for line := range strings.SplitSeq(text, "\n") {
+		if n := cellWidth(line); n > width {
+			t.Errorf("%s: a line has %d columns, over %d: %s", what, n, width, line)
+		}
+	}
+}

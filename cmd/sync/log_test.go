@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"placementsync/internal/command"
+	"placementsync/internal/ledger"
+	"placementsync/internal/notify"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+)
+
+// loggingGlobals is the program with a log in JSON, before a small service that fails to
+// list orders, and with more lines in its configuration.
+func loggingGlobals(t *testing.T, stdout, stderr io.Writer, more string) *globals {
+	t.Helper()
+	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken,
+		Faults: []sim.Fault{{Kind: sim.FaultStatus, Status: http.StatusServiceUnavailable, Route: "/orders"}}})
+	base, stop, err := service.Serve(context.WithoutCancel(t.Context()), "")
+	fatal(t, err)
+	t.Cleanup(func() { _ = stop() })
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0, retry: {max_retries: 1, base: 1ms, max: 1ms}}\nwarehouse: {dir: ./warehouse, threads: 1}\n", base, demoToken)
+	fatal(t, os.WriteFile(file, []byte(text+more), 0o644)) // open to others, which is a warning
+	return &globals{process: process{stdout: stdout, stderr: stderr, now: time.Now, lookupEnv: func(string) (string, bool) { return "", false }},
+		Flags: command.Flags{Config: file, LogFormat: "json"}}
+}
+
+// logLines reads a log: each line is one JSON object with a time, a level, a message and
+// keys that docs/operations.md explains.
+func logLines(t *testing.T, text string) (lines []map[string]any) {
+	t.Helper()
+	_, section, _ := strings.Cut(read(t, "../../docs/operations.md"), "\n### Log keys\n")
+	section, _, _ = strings.Cut(section, "\n#")
+	listed := []string{"time", "level", "msg"}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(section, -1) {
+		listed = append(listed, row[1])
+	}
+	for line := range strings.Lines(text) {
+		var one map[string]any
+		if err := json.Unmarshal([]byte(line), &one); err != nil || !strings.HasSuffix(line, "}\n") {
+			t.Errorf("the line is no JSON object (%v): %s", err, line)
+			continue
+		}
+		if at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(one["time"])); err != nil || time.Since(at).Abs() > time.Hour {
+			t.Errorf("its time is %v: %s", one["time"], line)
+		}
+		if level := fmt.Sprint(one["level"]); one["msg"] == nil || !slices.Contains([]string{"DEBUG", "INFO", "WARN", "ERROR"}, level) {
+			t.Errorf("it has no level or no message: %s", line)
+		}
+		for key, value := range one {
+			if !slices.Contains(listed, key) || value == "" || value == nil {
+				t.Errorf("the key %q is not listed, or is empty: %s", key, line)
+			}
+		}
+		lines = append(lines, one)
+	}
+	return lines
+}
+
+// linesOf are those with a message.
+func linesOf(lines []map[string]any, message string) []map[string]any {
+	return slices.DeleteFunc(slices.Clone(lines), func(one map[string]any) bool { return one["msg"] != message })
+}
+
+// TestLogHasALineAStreamAndANight runs a partial night: its log in JSON has each stream
+// once and the night once, warns of what somebody should look at, and the alert is short.
+func TestLogHasALineAStreamAndANight(t *testing.T) {
+	t.Parallel()
+	alerts := make(chan []byte, 1)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		alerts <- body
+	}))
+	defer receiver.Close()
+	var shown, log bytes.Buffer
+	g := loggingGlobals(t, &shown, &log, "notify: {failure_url: '"+receiver.URL+"'}\n")
+	if err := runNight(t.Context(), g, runOptions{}); command.OutcomeOf(t.Context(), err) != ledger.Partial {
+		t.Fatalf("the night ended with %v", err)
+	}
+	lines := logLines(t, log.String())
+	notRead := linesOf(lines, "stream not read")
+	if n := len(linesOf(lines, "stream read")) + len(notRead); n != len(stream.All()) {
+		t.Errorf("%d lines for %d streams:\n%s", n, len(stream.All()), &log)
+	}
+	orders := slices.IndexFunc(notRead, func(one map[string]any) bool { return one["stream"] == "orders" })
+	if orders < 0 || notRead[orders]["requests"] != 2.0 || notRead[orders]["retries"] != 1.0 || notRead[orders]["standing"] != "not read" ||
+		!strings.Contains(fmt.Sprint(notRead[orders]["reason"]), `body begins "{\"error\":`) {
+		t.Errorf("of orders the log says %v", notRead)
+	}
+	night := linesOf(lines, "night ended")
+	if len(night) != 1 || night[0]["level"] != "WARN" || night[0]["outcome"] != "partial" || night[0]["version"] != night[0]["run"] ||
+		!strings.Contains(fmt.Sprint(night[0]["reason"]), "orders was not read: GET /orders answered 503 Service Unavailable after 2 attempts: it says an injected fault") {
+		t.Errorf("of the night the log says %v", night)
+	}
+	if took, isNumber := night[0]["took"].(float64); !isNumber || took <= 0 || took > 600 {
+		t.Errorf("the night took %v seconds", night[0]["took"])
+	}
+	if n := len(lines) - len(stream.All()); n != 3 || len(linesOf(lines, "a secret is open to others")) != 1 || len(linesOf(lines, "alert sent")) != 1 {
+		t.Errorf("there are %d lines besides those of the streams:\n%s", n, &log)
+	}
+	checkAlert(t, <-alerts)
+	// The ledger has all of the reason.
+	shown.Reset()
+	fatal(t, runRuns(g, "json"))
+	if !strings.Contains(shown.String(), "body begins") {
+		t.Errorf("the ledger says\n%s", &shown)
+	}
+}
+
+// checkAlert reads an alert of a night without orders as a program does.
+func checkAlert(t *testing.T, body []byte) {
+	t.Helper()
+	var a notify.Alert
+	fatal(t, json.Unmarshal(body, &a))
+	if !strings.Contains(a.Text, "is published, but partial: orders is not read: GET /orders answered 503 Service Unavailable after 2 attempts: it says an ") ||
+		strings.Count(a.Text, "\n") != 2 || utf8.RuneCountInString(a.Text) > 600 {
+		t.Errorf("the alert says\n%s", a.Text)
+	}
+	for _, text := range []string{a.Text, a.Error, a.Advice, a.Streams[0].Reason} {
+		if strings.ContainsRune(text, '\\') {
+			t.Errorf("it is escaped twice: %s", text)
+		}
+	}
+	if a.Since.IsZero() || a.Times != 1 || a.SnapshotAt.IsZero() {
+		t.Errorf("since %s, %d times, readers have %s", a.Since, a.Times, a.SnapshotAt)
+	}
+}
+
+// TestLogOfServeIsJSON from its start over nights and a refused request to its end.
+func TestLogOfServeIsJSON(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	log := &output{more: make(chan struct{}, 1)}
+	g := loggingGlobals(t, io.Discard, log, "schedule: {cron: '@every 1s'}\nserve: {listen: '127.0.0.1:0'}\n")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- runServe(ctx, g) }()
+	for asked := false; strings.Count(log.String(), `"night ended"`) < 2; {
+		select {
+		case <-log.more:
+		case err := <-ended:
+			t.Fatalf("serve ended with %v:\n%s", err, log)
+		}
+		if at := regexp.MustCompile(`"address":"([^"]+)"`).FindStringSubmatch(log.String()); at != nil && !asked {
+			asked = true
+			request, err := http.NewRequest(http.MethodGet, "http://"+at[1]+"/healthz", nil)
+			fatal(t, err)
+			request.Host = "evil.example.com"
+			response, err := http.DefaultClient.Do(request)
+			fatal(t, err)
+			fatal(t, response.Body.Close())
+		}
+	}
+	stop()
+	fatal(t, <-ended)
+	lines := logLines(t, log.String())
+	for message, level := range map[string]string{"serving": "INFO", "stopped": "INFO", "night ended": "WARN", "stream read": "INFO",
+		"request refused, its host is neither an IP address nor in serve.hosts": "WARN"} {
+		found := linesOf(lines, message)
+		if len(found) == 0 || found[0]["level"] != level {
+			t.Errorf("there is no %q of level %s:\n%s", message, level, log)
+		}
+	}
+	if n := len(linesOf(lines, "night started")); n > 0 {
+		t.Errorf("%d lines say that a night started", n)
+	}
+}

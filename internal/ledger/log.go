@@ -1,0 +1,50 @@
+package ledger
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+)
+
+// LogEnd writes the line of a run that has ended: an error if it failed, a warning if it
+// is partial.
+func (r Run) LogEnd(log *slog.Logger) {
+	level, reason := slog.LevelInfo, ""
+	switch r.Outcome {
+	case Failed:
+		level = slog.LevelError
+	case Partial:
+		level, reason = slog.LevelWarn, r.Why()
+	}
+	log.Log(context.Background(), level, "night ended", "run", r.ID, "outcome", string(r.Outcome), "version", r.VisibleVersion(),
+		"rows", r.Rows, "new", r.New, "changed", r.Changed, "gone", r.Gone, "requests", r.Requests, "retries", r.Retries,
+		"took", r.Took(), "reason", reason, "error", r.Error)
+}
+
+// Streak counts the nights in a row that ended as r did, up to it, and returns when the
+// first of them began. Nights that were stopped neither count nor end it. past may contain r.
+func (r Run) Streak(past []Run) (nights int, since time.Time) {
+	nights, since = 1, r.StartedAt
+	for _, n := range slices.Backward(past) {
+		switch {
+		case n.ID == r.ID, !n.IsNight(), n.Outcome == Interrupted, n.Outcome == Killed:
+		case n.Outcome != r.Outcome:
+			return nights, since
+		default:
+			nights, since = nights+1, n.StartedAt
+		}
+	}
+	return nights, since
+}
+
+// SnapshotOf is the time of the snapshot that readers had after the newest of some runs;
+// zero: none.
+func SnapshotOf(runs []Run) time.Time {
+	for _, r := range slices.Backward(runs) {
+		if r.IsPublished() {
+			return r.SnapshotAt
+		}
+	}
+	return time.Time{}
+}

@@ -1,0 +1,25 @@
+// Package plural writes counts for people: 1 request, 2 requests, 3 retries. It must not
+// know what is counted.
+package plural
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Count is a number with its noun, which is given in the singular.
+func Count[N ~int | ~int64](n N, noun string) string { return fmt.Sprintf("%d %s", n, Noun(n, noun)) }
+
+// Noun is the form that a noun has behind a number. Of several words the last one changes.
+func Noun[N ~int | ~int64](n N, noun string) string {
+	stem, isY := strings.CutSuffix(noun, "y")
+	switch {
+	case n == 1:
+		return noun
+	case isY && stem != "" && !strings.ContainsAny(stem[len(stem)-1:], "aeiou"):
+		return stem + "ies"
+	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "x"), strings.HasSuffix(noun, "ch"), strings.HasSuffix(noun, "sh"):
+		return noun + "es"
+	}
+	return noun + "s"
+}
