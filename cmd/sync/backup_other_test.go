@@ -69,6 +69,7 @@ func TestNewestManifestThatCannotBeRead(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDepot(t)
+	d.readFew(t)
 	fatal(t, d.night(t))
 	older := d.shownRun(t)
 	fatal(t, d.night(t))
@@ -179,6 +180,7 @@ func TestBackupAfterAClockThatWasAhead(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDepot(t)
+	d.readFew(t)
 	fatal(t, d.night(t))
 	right := d.g.now
 	d.g.now = func() time.Time { return right().AddDate(1, 0, 0) }
