@@ -159,7 +159,7 @@ func TestTwoMachinesAtOnePrefix(t *testing.T) {
 	before := manifestsIn(a.store.Objects("store"))
 	meanwhile = func() {
 		a.store.Change("store", func(objects map[string][]byte) {
-			maps.DeleteFunc(objects, func(name string, _ []byte) bool { return strings.HasPrefix(name, "night/data/a") })
+			maps.DeleteFunc(objects, func(name string, _ []byte) bool { return strings.HasPrefix(name, "night/data/") })
 		})
 	}
 	if err := runBackup(t.Context(), b.g, backupOptions{}); err == nil || !strings.Contains(err.Error(), "was there and is gone") {
