@@ -50,16 +50,25 @@ demo: build ## build, then run the main job on the embedded demo service
 # names of the tests and scripts that skip themselves without PLACEMENTSYNC_TRIALS: all
 # others have run. make lint has vetted the tests.
 UNRACED := lake houserules sim transform queries watch
+# What takes longest begins first: begun last, it would end alone.
+LONGEST := ./cmd/sync ./internal/trials ./internal/load ./internal/warehouse ./internal/explore
+# Nights sync each file, and most of what tests wait for is the disk: where 8 GB of memory
+# can be had as a file system from which programs run, the folders of tests are in it.
+MEMORY = $(shell awk '$$2 == "/dev/shm" && $$4 !~ /noexec/ { print $$2 }' /proc/mounts 2>/dev/null | \
+	xargs -r df -Pk | awk 'NR == 2 && $$4 > 8000000 { print $$6 }')
+# At its end a program with the race detector waits a second for races of goroutines that it
+# leaves behind: a twentieth will do.
+TEST = env $(if $(TMPDIR),,$(if $(MEMORY),TMPDIR=$(MEMORY))) GORACE=atexit_sleep_ms=50 go test
 SPACE := $(subst ,, )
-QUICKLY := -vet=off -ldflags=-w -timeout 15m -tags $(TAGS)
+QUICKLY := -vet=off -ldflags='-s -w' -timeout 15m -tags $(TAGS)
 .PHONY: test
 test: ## run all tests: those of seconds with the race detector, the others without it
-	go test -race $(QUICKLY) $$(go list -tags $(TAGS) ./... | grep -v '/\($(subst $(SPACE),\|,$(UNRACED))\)$$')
-	PLACEMENTSYNC_TRIALS=1 go test $(QUICKLY) $$(go list -tags $(TAGS) ./... | grep '/\($(subst $(SPACE),\|,$(UNRACED))\)$$')
-	files=$$(grep -rl '\brequireTrials(t)' --include='*_test.go' .); \
+	$(TEST) -race $(QUICKLY) $(LONGEST) $$(go list -tags $(TAGS) ./... | grep -v '/\($(subst $(SPACE),\|,$(UNRACED))\)$$')
+	PLACEMENTSYNC_TRIALS=1 $(TEST) $(QUICKLY) $$(go list -tags $(TAGS) ./... | grep '/\($(subst $(SPACE),\|,$(UNRACED))\)$$')
+	files=$$(grep -rl '^[[:space:]]requireTrials(t)' --include='*_test.go' .); \
 	tests=$$(awk '/^func Test/ { split($$2, name, "(") } /\trequireTrials\(t\)/ { print name[1] }' $$files | sort -u | paste -sd '|'); \
 	scripts=$$(cd cmd/sync/testdata/script && grep -l '^\[!trials\] skip' *.txtar | sed 's/\.txtar$$//' | paste -sd '|'); \
-	PLACEMENTSYNC_TRIALS=1 go test $(QUICKLY) \
+	PLACEMENTSYNC_TRIALS=1 $(TEST) $(QUICKLY) \
 		-run "^($$tests)\$$|^TestScripts\$$/^($$scripts)\$$" $$(dirname $$files | sort -u)
 
 .PHONY: lint

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/json"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,18 +13,41 @@ import (
 // TestPyIcebergReadsEveryNight compares all columns of all tables of three nights with
 // the published Parquet files, by another implementation of Iceberg.
 func TestPyIcebergReadsEveryNight(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err == nil {
-		err = exec.CommandContext(t.Context(), python, "-c", "import pyiceberg.catalog.sql, sqlalchemy, pyarrow").Run()
-	}
-	if err != nil {
-		t.Skip("python3 with pyiceberg[sql-sqlite,pyarrow] is not here: pip install it to run this")
+	python := findPyIceberg(t)
+	if python == "" {
+		t.Skip(noPyIceberg)
 	}
 	h := newHouse(t, 3)
 	published := h.publish("--all")
-	out, err := exec.CommandContext(t.Context(), python, "testdata/compare.py", h.path("lake"), h.path("warehouse/versions")).CombinedOutput()
+	h.comparedByPyIceberg(python, 3*len(published), map[string]string{"uri": "sqlite:///" + h.path("lake/catalog.db"), "warehouse": "file://" + h.path("lake")})
+}
+
+const noPyIceberg = "left out: no python3 with pyiceberg[sql-sqlite,pyarrow] is in the PATH, nor was one installed by make lake-test"
+
+// findPyIceberg returns a Python that has PyIceberg; empty: none is here.
+func findPyIceberg(t *testing.T) string {
+	t.Helper()
+	candidates := []string{"python3"}
+	if caches, err := os.UserCacheDir(); err == nil {
+		candidates = append(candidates, filepath.Join(caches, "placementsync-engines", "venv", "bin", "python"))
+	}
+	for _, python := range candidates {
+		if exec.CommandContext(t.Context(), python, "-c", "import pyiceberg.catalog.sql, sqlalchemy, pyarrow").Run() == nil {
+			return python
+		}
+	}
+	return ""
+}
+
+// comparedByPyIceberg requires that PyIceberg reads every table of every kept night as its
+// Parquet files have it, and at least so many, from a catalog of these properties.
+func (h *house) comparedByPyIceberg(python string, least int, properties map[string]string) {
+	h.Helper()
+	text, err := json.Marshal(properties)
+	h.must(err)
+	out, err := exec.CommandContext(h.Context(), python, "testdata/compare.py", h.path("warehouse/versions"), string(text)).CombinedOutput()
 	compared, _ := strconv.Atoi(strings.TrimSpace(string(out)))
-	if err != nil || compared < 3*len(published) {
-		t.Errorf("compared %d tables: %v\n%s", compared, err, out)
+	if err != nil || compared < least {
+		h.Errorf("compared %d tables, want %d: %v\n%s", compared, least, err, out)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,11 +16,17 @@ func (h *house) inBucket(server *s3sim.Server) {
 	h.Helper()
 	web := httptest.NewServer(server)
 	h.Cleanup(web.Close)
+	h.atEndpoint(web.URL, 1)
+}
+
+// atEndpoint moves the lake of a house to a server that has the bucket nights.
+func (h *house) atEndpoint(address string, keepNights int) {
+	h.Helper()
 	h.write("access", s3sim.AccessKey)
 	h.write("secret", s3sim.SecretKey)
-	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\n"+
-		"lake: {catalog: 'sqlite:catalog.db', warehouse: s3://nights/lake, keep_nights: 1}\n"+
-		"s3: {endpoint: "+web.URL+", region: us-east-1, path_style: true, access_key_file: access, secret_key_file: secret}\n")
+	h.write("config.yaml", fmt.Sprintf("warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\n"+
+		"lake: {catalog: 'sqlite:catalog.db', warehouse: s3://nights/lake, keep_nights: %d}\n"+
+		"s3: {endpoint: %s, region: %s, path_style: true, access_key_file: access, secret_key_file: secret}\n", keepNights, address, s3sim.Region))
 }
 
 // TestObjectStorage publishes, verifies and expires nights in a bucket.

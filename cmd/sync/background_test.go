@@ -54,7 +54,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	more := make(chan struct{}, 1)
 	b := &background{cmd: exec.Command(path, args[1:]...), stdout: output{more: more}, stderr: output{more: more}, done: make(chan struct{})}
 	b.cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "SIM_URL", "RECEIVER_URL", "PLACEMENTSYNC_TOKEN",
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "GORACE", "SIM_URL", "RECEIVER_URL", "PLACEMENTSYNC_TOKEN",
 		"PLACEMENTSYNC_HASH_KEY_FILE", "STATUS_TOKEN_FILE", "WEBHOOK_SECRET_FILE", "CHAT_KEY"} {
 		b.cmd.Env = append(b.cmd.Env, name+"="+ts.Getenv(name))
 	}

@@ -69,6 +69,7 @@ func TestNewestManifestThatCannotBeRead(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDepot(t)
+	d.readFew(t)
 	fatal(t, d.night(t))
 	older := d.shownRun(t)
 	fatal(t, d.night(t))
@@ -158,7 +159,7 @@ func TestTwoMachinesAtOnePrefix(t *testing.T) {
 	before := manifestsIn(a.store.Objects("store"))
 	meanwhile = func() {
 		a.store.Change("store", func(objects map[string][]byte) {
-			maps.DeleteFunc(objects, func(name string, _ []byte) bool { return strings.HasPrefix(name, "night/data/a") })
+			maps.DeleteFunc(objects, func(name string, _ []byte) bool { return strings.HasPrefix(name, "night/data/") })
 		})
 	}
 	if err := runBackup(t.Context(), b.g, backupOptions{}); err == nil || !strings.Contains(err.Error(), "was there and is gone") {
@@ -179,6 +180,7 @@ func TestBackupAfterAClockThatWasAhead(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDepot(t)
+	d.readFew(t)
 	fatal(t, d.night(t))
 	right := d.g.now
 	d.g.now = func() time.Time { return right().AddDate(1, 0, 0) }

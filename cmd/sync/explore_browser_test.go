@@ -59,9 +59,7 @@ type demoSite struct {
 
 func exploreDemo(t *testing.T) demoSite {
 	t.Helper()
-	dir := t.TempDir()
-	mustRun(t, "demo", "--nights", "2", "--dir", dir)
-	site := demoSite{config: filepath.Join(dir, "config.yaml")}
+	site := demoSite{config: demoOfThreeNights(t)}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	fatal(t, err)
 	site.url = "http://" + listener.Addr().String()

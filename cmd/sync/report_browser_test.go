@@ -48,10 +48,8 @@ func demoReport(t *testing.T) string {
 	if file := os.Getenv("PLACEMENTSYNC_REPORT"); file != "" {
 		return file
 	}
-	dir := t.TempDir()
-	page := filepath.Join(dir, "report.html")
-	mustRun(t, "demo", "--nights", "3", "--dir", dir)
-	mustRun(t, "report", "--config", filepath.Join(dir, "config.yaml"), "-o", page)
+	page := filepath.Join(t.TempDir(), "report.html")
+	mustRun(t, "report", "--config", demoOfThreeNights(t), "-o", page)
 	return page
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,9 +13,7 @@ import (
 // which shares nothing with the named queries, says of the same warehouse.
 func TestReportSaysWhatSQLSays(t *testing.T) {
 	requireTrials(t)
-	dir := t.TempDir()
-	config := filepath.Join(dir, "config.yaml")
-	mustRun(t, "demo", "--nights", "2", "--dir", dir)
+	config := demoOfThreeNights(t)
 	page := mustRun(t, "report", "--config", config, "-o", "-")
 	tiles := map[string]string{}
 	tile := regexp.MustCompile(`<h3>([^<]*)</h3>\s*<p class="value">([^<]*)`)

@@ -22,7 +22,7 @@ import (
 // TestMain lets this test binary be the program: scripts run it as a process of
 // its own, with its exit code, signals and lock.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tests{m}, map[string]func(){
 		"placementsync": main,
 		// The demo service in a process of its own.
 		"placementsync-service": mainService,
@@ -79,6 +79,7 @@ func mainHeldBy(hold func(ctx context.Context)) {
 //	sim-advance DAYS            let its world live on
 //	sim-count PATH VAR [DAY]    set VAR to the number of records of a list; with DAY that of the demo
 //	install-lake                build the program of the lake and put it into PATH
+//	copy-demo DIR               leave what a demo of three nights does
 //	sim-await PATH              wait until that path has been asked for
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -86,13 +87,16 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Values[stageKey{}] = &stage{seen: map[string]chan struct{}{}}
 			env.Setenv("STREAMS", strconv.Itoa(len(stream.All())))
+			// Else each program with the race detector waits a second at its end, for
+			// races of goroutines that it leaves behind: these leave none.
+			env.Setenv("GORACE", "atexit_sleep_ms=50")
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "start": start, "await": await, "interrupt": signalling(os.Interrupt), "terminate": signalling(syscall.SIGTERM), "ended": ended,
 			"hold-lock": holdLock, "sim-serve": simServe, "sim-fault": simFault,
 			"get": get, "hangup": hangup, "deliver": deliver, "receive": receive, "received": received,
-			"leaves-no": leavesNo, "sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait, "install-lake": lakeInstaller(t),
+			"leaves-no": leavesNo, "sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait, "install-lake": installLake, "copy-demo": copyDemo,
 		},
 		Condition: func(name string) (bool, error) {
 			if name != "trials" {

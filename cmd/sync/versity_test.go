@@ -4,16 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,86 +16,14 @@ import (
 	"placementsync/internal/s3sim"
 )
 
-// versityGateway is the server of these trials, which checks signatures and checksums.
-const versityGateway = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
-
-// gate is a proxy in front of a server that can fail.
-type gate struct {
-	mu   sync.Mutex
-	fail func(w http.ResponseWriter, r *http.Request) bool
-	// requests counts by method.
-	requests map[string]int
-}
-
-func (g *gate) set(fail func(w http.ResponseWriter, r *http.Request) bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.fail, g.requests = fail, map[string]int{}
-}
-
-func (g *gate) handler(to http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.fails(w, r) {
-			to.ServeHTTP(w, r)
-		}
-	})
-}
-
-func (g *gate) fails(w http.ResponseWriter, r *http.Request) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock() // also when fail panics, which resets the connection
-	g.requests[r.Method]++
-	return g.fail != nil && g.fail(w, r)
-}
-
-// startVersity starts a gateway on a loopback port, with a bucket, behind a gate.
-func startVersity(t *testing.T) (address string, g *gate, files string) {
+// startGateway starts a real server of S3 with the bucket of a depot.
+func startGateway(t *testing.T) *s3sim.Gateway {
 	t.Helper()
-	program, err := exec.LookPath("versitygw")
-	if err != nil && os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
-		t.Skipf("versitygw is not in PATH (go install %s); make torture builds it, which takes minutes", versityGateway)
-	}
+	program, err := shared.gateway()
 	if err != nil {
-		bin := t.TempDir()
-		build := exec.Command("go", "install", versityGateway)
-		build.Env = append(os.Environ(), "GOBIN="+bin, "GOFLAGS=-mod=mod")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Skipf("versitygw is neither in PATH nor to be built: %v: %s", err, out[max(0, len(out)-300):])
-		}
-		program = filepath.Join(bin, "versitygw")
+		t.Skipf("left out: there is no versitygw: %v", err)
 	}
-	probe, err := net.Listen("tcp", "127.0.0.1:0")
-	fatal(t, err)
-	port := probe.Addr().String()
-	fatal(t, probe.Close())
-	files = t.TempDir()
-	fatal(t, os.Mkdir(filepath.Join(files, "store"), 0o755))
-	server := exec.Command(program, "--port", port, "--region", "eu-test-1", "--access", s3sim.AccessKey, "--secret", s3sim.SecretKey, "--quiet", "posix", "--sidecar", t.TempDir(), files)
-	server.Stdout, server.Stderr = io.Discard, io.Discard
-	fatal(t, server.Start())
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait() // it was killed
-	})
-	target := &url.URL{Scheme: "http", Host: port}
-	for deadline := time.Now().Add(20 * time.Second); ; {
-		conn, err := net.DialTimeout("tcp", port, time.Second)
-		if err == nil {
-			fatal(t, conn.Close())
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("versitygw does not answer: %v", err)
-		}
-	}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(target)
-		r.Out.Host = r.In.Host // it is signed
-	}, ErrorLog: nil}
-	g = &gate{requests: map[string]int{}}
-	front := httptest.NewServer(g.handler(proxy))
-	t.Cleanup(front.Close)
-	return front.URL, g, files
+	return s3sim.StartGateway(t, program, "store")
 }
 
 // moveTo lets the warehouse use another server.
@@ -113,22 +36,29 @@ func (d *depot) moveTo(t *testing.T, address string) {
 	fatal(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), old, address, 1)), 0o600))
 }
 
-// TestTortureBackupOnAServer runs backups against a server of its own process, which checks
+// readFew has the nights of a warehouse read a few streams: the others have empty tables.
+func (d *depot) readFew(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile(d.g.Config)
+	fatal(t, err)
+	fatal(t, os.WriteFile(d.g.Config, append(text, "streams: {include: [product_listings, orders, order_details]}\n"...), 0o600))
+}
+
+// TestBackupOnAServer runs backups against a server of its own process, which checks
 // signatures and checksums as that of a provider does.
-func TestTortureBackupOnAServer(t *testing.T) {
+func TestBackupOnAServer(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	address, gate, files := startVersity(t)
+	gate := startGateway(t)
 	d := newDepot(t)
-	d.moveTo(t, address)
+	d.moveTo(t, gate.URL)
+	d.readFew(t)
 
-	began := time.Now()
 	fatal(t, d.night(t))
-	t.Logf("first night with its backup: %s, requests %v", time.Since(began).Round(time.Millisecond), gate.requests)
 	fatal(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 
 	slow := 5
-	gate.set(func(w http.ResponseWriter, r *http.Request) bool {
+	gate.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && slow > 0 {
 			slow--
 			s3sim.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
@@ -137,10 +67,12 @@ func TestTortureBackupOnAServer(t *testing.T) {
 		return false
 	})
 	fatal(t, d.night(t))
-	t.Logf("a night with five times SlowDown: requests %v", gate.requests)
+	if slow > 0 {
+		t.Errorf("the night was told only %d times to slow down", 5-slow)
+	}
 
 	resets := 0
-	gate.set(func(_ http.ResponseWriter, r *http.Request) bool {
+	gate.SetFailure(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && resets < 3 {
 			resets++
 			_, _ = io.CopyN(io.Discard, r.Body, 100)
@@ -149,9 +81,12 @@ func TestTortureBackupOnAServer(t *testing.T) {
 		return false
 	})
 	fatal(t, d.night(t))
+	if resets < 3 {
+		t.Errorf("only %d connections were reset", resets)
+	}
 	fatal(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 
-	d.backUpRefused(t, gate, files)
+	d.backUpRefused(t, gate)
 	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
 
 	prices := d.prices(t)
@@ -159,7 +94,7 @@ func TestTortureBackupOnAServer(t *testing.T) {
 	later := d.g.now().Add(time.Hour)
 	d.g.now = func() time.Time { return later }
 	cut := 3
-	gate.set(func(w http.ResponseWriter, r *http.Request) bool {
+	gate.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") && cut > 0 {
 			cut--
 			w.Header().Set("Content-Length", "100000")
@@ -173,8 +108,8 @@ func TestTortureBackupOnAServer(t *testing.T) {
 		t.Errorf("what was restored answers\n%s\nwant\n%s", got, prices)
 	}
 	fatal(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
-	gate.set(nil)
-	fatal(t, runExport(t.Context(), d.g, exportOptions{to: "s3://store/export", format: "parquet"}, []string{"outlets"}))
+	gate.SetFailure(nil)
+	fatal(t, runExport(t.Context(), d.g, exportOptions{to: "s3://store/export", format: "parquet"}, []string{"product_listings"}))
 	if strings.Contains(d.out.String(), s3sim.SecretKey) || strings.Contains(d.out.String(), "another-secret") {
 		t.Error("the output contains a key")
 	}
@@ -182,26 +117,26 @@ func TestTortureBackupOnAServer(t *testing.T) {
 
 // backUpRefused runs nights whose backups a server refuses: with wrong keys, and without
 // the bucket.
-func (d *depot) backUpRefused(t *testing.T, gate *gate, files string) {
+func (d *depot) backUpRefused(t *testing.T, gate *s3sim.Gateway) {
 	t.Helper()
 	secret := filepath.Join(d.root, "secret")
 	fatal(t, os.WriteFile(secret, []byte("another-secret"), 0o600))
-	gate.set(nil)
+	gate.SetFailure(nil)
 	err := d.night(t)
 	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") || strings.Contains(err.Error(), "another-secret") {
 		t.Errorf("the night ended with %d: %v", code(t, err), err)
 	}
-	if n := gate.requests[http.MethodGet]; n > 2 {
+	if n := gate.CountRequests(http.MethodGet); n > 2 {
 		t.Errorf("wrong keys were tried %d times", n)
 	}
 	fatal(t, os.WriteFile(secret, []byte(s3sim.SecretKey), 0o600))
 
-	fatal(t, os.Rename(filepath.Join(files, "store"), filepath.Join(files, "gone")))
+	fatal(t, os.Rename(filepath.Join(gate.Files, "store"), filepath.Join(gate.Files, "gone")))
 	err = d.night(t)
 	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "the bucket does not exist") {
 		t.Errorf("the night ended with %d: %v", code(t, err), err)
 	}
-	fatal(t, os.Rename(filepath.Join(files, "gone"), filepath.Join(files, "store")))
+	fatal(t, os.Rename(filepath.Join(gate.Files, "gone"), filepath.Join(gate.Files, "store")))
 }
 
 // TestKilledBackupContinues kills the program while it sends, and runs it again.

@@ -88,7 +88,7 @@ func (e equipment) installJars(t *testing.T) string {
 		if strings.HasSuffix(pins, ".xml") {
 			e.install(t, "mvn", "--quiet", "--batch-mode", "-f", pins, "dependency:copy-dependencies", "-DoutputDirectory="+e.path("jars", "rest"))
 		} else {
-			for _, artifact := range pinned(t, pins) {
+			for _, artifact := range readPins(t, pins) {
 				e.install(t, "mvn", "--quiet", "--batch-mode", "dependency:copy", "-Dartifact="+artifact, "-DoutputDirectory="+e.path("jars"))
 			}
 		}
@@ -104,7 +104,7 @@ func (e equipment) installJars(t *testing.T) string {
 	return files[0]
 }
 
-func pinned(t *testing.T, file string) (lines []string) {
+func readPins(t *testing.T, file string) (lines []string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	must(t, err)

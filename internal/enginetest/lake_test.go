@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"placementsync/internal/s3sim"
 )
 
 const (
@@ -58,14 +60,14 @@ func (d demo) readOverPostgres(t *testing.T, e equipment) {
 
 func (d demo) readFromS3(t *testing.T, e equipment) {
 	server := startS3(t)
-	for name, text := range map[string]string{"access": server.access, "secret": server.secret} {
+	for name, text := range map[string]string{"access": s3sim.AccessKey, "secret": s3sim.SecretKey} {
 		must(t, os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600))
 	}
-	d.publish(t, e, "s3", fmt.Sprintf("lake: {catalog: 'sqlite:bucket.db', warehouse: s3://%s/lake, name: %s, namespace: %s}\n", server.bucket, catalogName, namespaces)+
-		fmt.Sprintf("s3: {endpoint: %q, region: %s, path_style: true, access_key_file: access, secret_key_file: secret}\n", server.endpoint, server.region))
+	d.publish(t, e, "s3", fmt.Sprintf("lake: {catalog: 'sqlite:bucket.db', warehouse: s3://nights/lake, name: %s, namespace: %s}\n", catalogName, namespaces)+
+		fmt.Sprintf("s3: {endpoint: %q, region: %s, path_style: true, access_key_file: access, secret_key_file: secret}\n", server.URL, s3sim.Region))
 	j := d.job("S3", catalogName)
-	j.PyIceberg = map[string]string{"type": "sql", "uri": "sqlite:///" + filepath.Join(d.dir, "bucket.db"), "warehouse": "s3://" + server.bucket + "/lake",
-		"s3.endpoint": server.endpoint, "s3.region": server.region, "s3.access-key-id": server.access, "s3.secret-access-key": server.secret}
+	j.PyIceberg = map[string]string{"type": "sql", "uri": "sqlite:///" + filepath.Join(d.dir, "bucket.db"), "warehouse": "s3://nights/lake",
+		"s3.endpoint": server.URL, "s3.region": s3sim.Region, "s3.access-key-id": s3sim.AccessKey, "s3.secret-access-key": s3sim.SecretKey}
 	e.run(t, "read_lake.py", j)
 }
 

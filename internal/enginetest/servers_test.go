@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"placementsync/internal/pinned"
+	"placementsync/internal/s3sim"
 )
 
 // start starts a server, which the test's end stops by a signal.
@@ -115,27 +118,12 @@ func ownUser(t *testing.T, paths ...string) []string {
 	return []string{"setpriv", "--reuid=" + account.Uid, "--regid=" + account.Gid, "--clear-groups"}
 }
 
-type s3Server struct{ endpoint, region, bucket, access, secret string }
-
-// versityGateway serves a folder as buckets, and checks signatures and checksums.
-const versityGateway = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
-
-func startS3(t *testing.T) s3Server {
+// startS3 starts a real server with the bucket nights.
+func startS3(t *testing.T) *s3sim.Gateway {
 	t.Helper()
-	program, err := exec.LookPath("versitygw")
+	program, err := pinned.FindGo(t.Context(), t.TempDir(), s3sim.GatewayProgram)
 	if err != nil {
-		t.Skipf("left out: there is no program versitygw in PATH: go install %s", versityGateway)
+		t.Skipf("left out: there is no versitygw: %v", err)
 	}
-	s := s3Server{region: "eu-test-1", bucket: "nights", access: "access-of-the-test", secret: "secret-of-the-test"}
-	files := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(files, s.bucket), 0o755))
-	address := net.JoinHostPort("127.0.0.1", freePort(t))
-	start(t, exec.CommandContext(t.Context(), program, "--port", address, "--region", s.region, "--access", s.access, "--secret", s.secret,
-		"--quiet", "posix", "--sidecar", t.TempDir(), files), os.Kill)
-	await(t, "versitygw", func(ctx context.Context) bool {
-		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		return err == nil && connection.Close() == nil
-	})
-	s.endpoint = "http://" + address
-	return s
+	return s3sim.StartGateway(t, program, "nights")
 }

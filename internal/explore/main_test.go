@@ -33,9 +33,29 @@ var night = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 
 const run = "20261101T020000Z"
 
-// newCatalog makes a DuckDB file as the warehouse does, with every table and view. The
-// rows are those of files of testdata; one without valid_from begins at night.
+// made are the files of newCatalog, by their fixtures: each is made once for all tests.
+var made = struct {
+	sync.Mutex // guards files
+	files      map[string][]byte
+}{files: map[string][]byte{}}
+
+// newCatalog copies a DuckDB file with the rows of files of testdata.
 func newCatalog(t testing.TB, fixtures ...string) string {
+	t.Helper()
+	made.Lock()
+	defer made.Unlock()
+	name := strings.Join(fixtures, " ")
+	if made.files[name] == nil {
+		made.files[name] = makeCatalog(t, fixtures...)
+	}
+	path := filepath.Join(t.TempDir(), "catalog.duckdb")
+	fatal(t, os.WriteFile(path, made.files[name], 0o600))
+	return path
+}
+
+// makeCatalog makes a DuckDB file as the warehouse does, with every table and view. The
+// rows are those of files of testdata; one without valid_from begins at night.
+func makeCatalog(t testing.TB, fixtures ...string) []byte {
 	t.Helper()
 	tables := stream.Tables(stream.All())
 	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "512MB", Threads: 1, Tables: tables})
@@ -62,9 +82,7 @@ func newCatalog(t testing.TB, fixtures ...string) string {
 	fatal(t, d.Exec(t.Context(), "CHECKPOINT"))
 	data, err := os.ReadFile(filepath.Join(d.Dir, warehouse.CatalogFile))
 	fatal(t, err)
-	path := filepath.Join(t.TempDir(), "catalog.duckdb")
-	fatal(t, os.WriteFile(path, data, 0o600))
-	return path
+	return data
 }
 
 func fatal(t testing.TB, err error) {

@@ -309,7 +309,7 @@ func TestPackedRefusalsAreShown(t *testing.T) {
 			t.Errorf("a packed 404 gives %v", err)
 		}
 	}
-	huge := gzipped(strings.Repeat("x", 100<<20), "")
+	huge := bytes.Repeat(gzipped(strings.Repeat("x", 1<<20), ""), 100)
 	checkError(t, one(t, client(t, served(t, codedStatus(400, huge, "gzip")), nil)), `body begins "xxxx`)
 	for _, lie := range []string{"gzip", "zstd", "br"} {
 		err := one(t, client(t, served(t, codedStatus(400, []byte("\x00plain "+token), lie)), nil))

@@ -1,9 +1,17 @@
 package fetch_test
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"placementsync/internal/torture"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func requireTrials(t *testing.T) {
+	t.Helper()
+	torture.RequireTrials(t, os.Getenv)
+}

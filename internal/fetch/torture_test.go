@@ -147,14 +147,29 @@ func keep(t *testing.T, begun time.Time, name string, grades map[fetch.Grade]int
 	}
 }
 
+func TestMovingListsAreNeverGradedTooHigh(t *testing.T) { walkMoving(t, 4, 1, 3, 8, 20, 50) }
+
+// TestTrialMovingListsAreNeverGradedTooHigh walks more worlds: with the race detector a walk
+// takes ten times as long.
+func TestTrialMovingListsAreNeverGradedTooHigh(t *testing.T) {
+	requireTrials(t)
+	walkMoving(t, 24, 1, 3, 8, 20, 50)
+}
+
 func TestTortureMovingListsAreNeverGradedTooHigh(t *testing.T) {
-	seeds, everies := uint64(24), []int{1, 3, 8, 20, 50}
-	if os.Getenv("PLACEMENTSYNC_TORTURE") != "" {
-		seeds, everies = 400, nil
-		for every := range 50 {
-			everies = append(everies, every+1)
-		}
+	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
+		t.Skip("set PLACEMENTSYNC_TORTURE to run it")
 	}
+	var everies []int
+	for every := range 50 {
+		everies = append(everies, every+1)
+	}
+	walkMoving(t, 400, everies...)
+}
+
+// walkMoving walks lists of so many worlds, in each of which a record enters and one leaves
+// for every so many requests.
+func walkMoving(t *testing.T, seeds uint64, everies ...int) {
 	worlds := map[string]struct{ unordered, untotaled bool }{
 		"newest first":            {},
 		"unordered":               {unordered: true},

@@ -21,9 +21,23 @@ func TestWhatIsLackingIsSaid(t *testing.T) {
 		t.Errorf("a package that is not there: %v", err)
 	}
 	t.Setenv("PATH", t.TempDir())
-	for program, err := range map[string]error{"python3": pinned.InstallPython(t.Context(), at, list), "npm": pinned.InstallNode(t.Context(), at)} {
+	_, goErr := pinned.FindGo(t.Context(), t.TempDir(), "example.com/m/cmd/p@v1.2.3")
+	for program, err := range map[string]error{"go": goErr, "python3": pinned.InstallPython(t.Context(), at, list), "npm": pinned.InstallNode(t.Context(), at)} {
 		if !errors.Is(err, pinned.ErrLacking) || !strings.Contains(err.Error(), program+" is not on the PATH") {
 			t.Errorf("without %s: %v", program, err)
 		}
+	}
+}
+
+// TestAProgramInThePathIsNotBuilt holds that its name is that of the last folder.
+func TestAProgramInThePathIsNotBuilt(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "p")
+	if err := os.WriteFile(program, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	if found, err := pinned.FindGo(t.Context(), t.TempDir(), "example.com/m/cmd/p@v1.2.3"); err != nil || found != program {
+		t.Errorf("found %q: %v", found, err)
 	}
 }

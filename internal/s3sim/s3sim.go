@@ -2,7 +2,8 @@
 // list page by page, compare checksums, keep unfinished uploads, and fail on request.
 //
 // It must not share code with internal/object: it is a second reading of S3, and tests
-// nothing otherwise. It does not check signatures; trials use a real server for that.
+// nothing otherwise. It does not check signatures; trials use a real server for that, the
+// [Gateway].
 package s3sim
 
 import (

@@ -291,7 +291,7 @@ func TestSettledDetailsThatMissedTheirTurnAreDue(t *testing.T) {
 func TestOtherRunsKeepTheirTime(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, richWorld())
+	m := newMailbox(t, richWorld(), talk()...)
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 45, 7
 	m.goodNight()
 	article := m.someArticle()

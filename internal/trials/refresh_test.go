@@ -82,7 +82,7 @@ func TestARefreshReadsItsTargetsAndCarriesTheRest(t *testing.T) {
 func TestAStoppedRefreshSaysHowItGoesOn(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, smallWorld())
+	m := newMailbox(t, smallWorld(), talk()...)
 	m.goodNight()
 	article := m.someArticle()
 	ctx, stop := context.WithCancel(t.Context())
@@ -101,7 +101,7 @@ func TestAStoppedRefreshSaysHowItGoesOn(t *testing.T) {
 func TestARefreshIsNoNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, smallWorld())
+	m := newMailbox(t, smallWorld(), talk()...)
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck, m.cfg.Warehouse.KeepVersions = "changed", 1, 3, 2
 	if _, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{"x"}}); !errors.Is(err, pipeline.ErrPending) {
 		t.Fatalf("before the first night a refresh ends with %v", err)
@@ -134,7 +134,7 @@ func TestARefreshIsNoNight(t *testing.T) {
 func TestARefreshThatFailsLeavesTheSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, smallWorld())
+	m := newMailbox(t, smallWorld(), talk()...)
 	m.goodNight()
 	before := m.latest()
 	article := m.lines("SELECT min(id) FROM articles")
@@ -157,7 +157,7 @@ func TestARefreshThatFailsLeavesTheSnapshot(t *testing.T) {
 func TestEventsOfAnInboxThatWasNotEmptiedJoinOnce(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, smallWorld())
+	m := newMailbox(t, smallWorld(), talk()...)
 	m.goodNight()
 	targets := pipeline.Targets{Articles: m.lines("SELECT min(id) FROM articles")}
 	m.deliver(raw("a", "article.status_changed", `{"article_id":"1"}`))

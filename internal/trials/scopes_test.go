@@ -56,6 +56,7 @@ func reachable(streams []stream.Stream, held []string) []stream.Stream {
 }
 
 func TestCustomTokenReadsWhatItMay(t *testing.T) {
+	requireTrials(t)
 	for name, held := range map[string]string{
 		"catalog and lists":           "outlets.lists outlets.read orders.lists campaigns.lists",
 		"campaigns and products":      "campaigns.lists campaigns.read articles.read products.read",

@@ -1,14 +1,16 @@
 # Compares every table of every night in a lake with the Parquet files of its version, all
-# columns, by PyIceberg: compare.py LAKE VERSIONS. Prints how many it compared.
+# columns, by PyIceberg: compare.py VERSIONS PROPERTIES, those of the catalog as JSON. Prints
+# how many it compared.
 import glob
+import json
 import os
 import sys
 
 import pyarrow.parquet as pq
 from pyiceberg.catalog.sql import SqlCatalog
 
-lake, versions = sys.argv[1:]
-catalog = SqlCatalog("placementsync", uri=f"sqlite:///{lake}/catalog.db", warehouse=f"file://{lake}")
+versions, properties = sys.argv[1:]
+catalog = SqlCatalog("placementsync", **json.loads(properties))
 compared = 0
 for run in sorted(os.listdir(versions)):
     for file in sorted(glob.glob(f"{versions}/{run}/*.parquet")):

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"placementsync/internal/pinned"
+	"placementsync/internal/s3sim"
+	"placementsync/internal/torture"
+)
+
+// TestLakeOnAServer publishes nights into a bucket of a server of its own process, which
+// checks signatures and checksums as that of a provider does, and reads them back.
+func TestLakeOnAServer(t *testing.T) {
+	torture.RequireTrials(t, os.Getenv) // the first time the server is compiled for minutes
+	program, err := pinned.FindGo(t.Context(), t.TempDir(), s3sim.GatewayProgram)
+	if err != nil {
+		t.Skipf("left out: there is no versitygw: %v", err)
+	}
+	h := newHouse(t, 1)
+	server := s3sim.StartGateway(t, program, "nights")
+	h.atEndpoint(server.URL, 9)
+	if got := h.run("check"); got.code != 0 {
+		t.Fatalf("check: %+v", got)
+	}
+	first := h.publish()[0]
+	h.same(first.Run)
+
+	slow := 5
+	server.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut && slow > 0 {
+			slow--
+			s3sim.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
+			return true
+		}
+		return false
+	})
+	second := h.night()
+	h.publish()
+	h.same(second)
+	if slow > 0 {
+		t.Errorf("the publish was told only %d times to slow down", 5-slow)
+	}
+
+	server.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPut {
+			return false
+		}
+		s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
+		return true
+	})
+	third := h.night()
+	if got := h.run("publish"); got.code != 1 || !strings.Contains(got.stderr, "AccessDenied") || strings.Contains(got.stdout+got.stderr, s3sim.SecretKey) {
+		t.Errorf("publish: %+v", got)
+	}
+	server.SetFailure(nil)
+	if run := h.whole(); run != second {
+		t.Errorf("after a publish that was refused the lake shows %s, want %s", run, second)
+	}
+	h.publish("--all")
+	for _, run := range []string{first.Run, second, third} {
+		h.same(run)
+	}
+	if s := h.status(); !slices.Equal(s.Nights, []string{first.Run, second, third}) {
+		t.Errorf("status names %v", s.Nights)
+	}
+	python := findPyIceberg(t)
+	if python == "" {
+		t.Log(noPyIceberg)
+		return
+	}
+	h.comparedByPyIceberg(python, 3*11, map[string]string{"uri": "sqlite:///" + h.path("catalog.db"), "warehouse": "s3://nights/lake",
+		"s3.endpoint": server.URL, "s3.region": s3sim.Region, "s3.access-key-id": s3sim.AccessKey, "s3.secret-access-key": s3sim.SecretKey})
+}

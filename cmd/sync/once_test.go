@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"placementsync/internal/pinned"
+	"placementsync/internal/s3sim"
+)
+
+// madeOnce is what several tests need: the first that asks makes it for all of them.
+type madeOnce struct {
+	// demo makes a demo of three nights and returns its folder, which nobody may change.
+	demo func() (string, error)
+	// lake builds the program of the lake and returns its folder.
+	lake func() (string, error)
+	// gateway returns the path of a real server of S3.
+	gateway func() (string, error)
+}
+
+var shared madeOnce
+
+// tests are those of this package, with a folder for what they have in common.
+type tests struct{ *testing.M }
+
+// Run implements testscript.TestingM.
+func (m tests) Run() int {
+	dir, err := os.MkdirTemp("", "placementsync-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir) // in a folder that is emptied
+	shared = madeOnce{
+		demo: sync.OnceValues(func() (string, error) {
+			demo := filepath.Join(dir, "demo")
+			var problems bytes.Buffer
+			p := process{stdout: io.Discard, stderr: &problems, lookupEnv: func(string) (string, bool) { return "", false }, now: time.Now}
+			if code := executeArgs(context.Background(), []string{"demo", "--nights", "3", "--dir", demo}, p); code != 0 {
+				return "", fmt.Errorf("the demo ended with %d: %s", code, &problems)
+			}
+			return demo, nil
+		}),
+		lake: sync.OnceValues(func() (string, error) {
+			programs := filepath.Join(dir, "lake")
+			return programs, errors.Join(os.Mkdir(programs, 0o755), buildLake(programs))
+		}),
+		gateway: sync.OnceValues(func() (string, error) {
+			return pinned.FindGo(context.Background(), dir, s3sim.GatewayProgram)
+		}),
+	}
+	return m.M.Run()
+}
+
+// copyDemo leaves a demo of three nights in a folder of a script.
+func copyDemo(ts *testscript.TestScript, neg bool, args []string) {
+	demand(ts, !neg && len(args) == 1, "copy-demo DIR")
+	demo, err := shared.demo()
+	ts.Check(err)
+	ts.Check(copyTree(demo, ts.MkAbs(args[0])))
+}
+
+// demoOfThreeNights leaves a demo in a folder of a test and returns its configuration.
+func demoOfThreeNights(t *testing.T) (config string) {
+	t.Helper()
+	demo, err := shared.demo()
+	fatal(t, err)
+	dir := filepath.Join(t.TempDir(), "demo")
+	fatal(t, copyTree(demo, dir))
+	return filepath.Join(dir, "config.yaml")
+}
+
+// copyTree copies a folder with its links. Files that are one under two names stay so.
+func copyTree(from, to string) error {
+	type copied struct {
+		info fs.FileInfo
+		path string
+	}
+	made := map[string][]copied{} // by the last part of the name, which both names have
+	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		name, relErr := filepath.Rel(from, path)
+		if err := errors.Join(err, relErr); err != nil {
+			return err
+		}
+		info, err := e.Info()
+		target := filepath.Join(to, name)
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir():
+			return os.MkdirAll(target, info.Mode().Perm())
+		case e.Type() == fs.ModeSymlink:
+			leads, err := os.Readlink(path)
+			return errors.Join(err, os.Symlink(leads, target))
+		}
+		for _, c := range made[e.Name()] {
+			if os.SameFile(c.info, info) {
+				return os.Link(c.path, target)
+			}
+		}
+		made[e.Name()] = append(made[e.Name()], copied{info, target})
+		data, err := os.ReadFile(path)
+		return errors.Join(err, os.WriteFile(target, data, info.Mode().Perm()))
+	})
+}
