@@ -35,7 +35,7 @@ func newRoot(g *globals) *cobra.Command {
 	}
 	g.AddTo(root)
 	root.AddCommand(publishCommand(g), statusCommand(g), verifyCommand(g), expireCommand(g), checkCommand(g),
-		viewsCommand(g), versionCommand(g))
+		viewsCommand(g), versionCommand(g), docsCommand(g))
 	return root
 }
 
