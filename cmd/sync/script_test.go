@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
@@ -84,7 +85,9 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Values[stageKey{}] = &stage{seen: map[string]chan struct{}{}}
 			env.Setenv("STREAMS", strconv.Itoa(len(stream.All())))
-			return nil
+			root, err := filepath.Abs("../..")
+			env.Setenv("ROOT", root)
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "start": start, "await": await, "interrupt": signalling(os.Interrupt), "terminate": signalling(syscall.SIGTERM), "ended": ended,
