@@ -66,7 +66,7 @@ func projectTree(t *testing.T) tree {
 			return fs.SkipDir
 		case entry.IsDir():
 			return nil
-		case !slices.Contains([]string{".go", ".sql", ".md"}, path.Ext(name)):
+		case !slices.Contains([]string{".go", ".sql", ".md"}, path.Ext(name)), isTool(name):
 			others = append(others, name)
 			return nil
 		}
@@ -87,6 +87,10 @@ func isOurs(dir string) bool {
 	made := dir == "bin" || dir == "demo" || dir == "warehouse"
 	return !made && (dir == "." || !strings.HasPrefix(path.Base(dir), "."))
 }
+
+// isTool tells programs that pack this one from those of the module: they have modules
+// of their own below deploy/.
+func isTool(file string) bool { return path.Ext(file) == ".go" && strings.HasPrefix(file, "deploy/") }
 
 // parseTree makes a tree of files by path.
 func parseTree(t *testing.T, files map[string]string) tree {
