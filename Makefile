@@ -170,7 +170,7 @@ packages: build lake licenses ## write .deb, .rpm, .tar.gz, an SBOM and checksum
 
 .PHONY: ship
 ship: ## build packages and image, and try all of it: needs root and Debian tools, and says what is missing
-	deploy/ship.sh
+	VERSION='$(VERSION)' deploy/ship.sh
 
 .PHONY: clean
 clean: ## remove what the targets above have written

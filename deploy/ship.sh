@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 tried=() missing=()
 # Of now: a trial writes into this folder, which makes another version of it.
 stamp=("COMMIT=$(deploy/version.sh commit)" "SOURCE_DATE_EPOCH=$(deploy/version.sh time)")
-version=$(deploy/version.sh)
+version=${VERSION:-$(deploy/version.sh)}
 step() { printf '\n== %s\n' "$*"; }
 
 # tools NAME TOOL...: whether all tools of a trial are there.
@@ -75,5 +75,6 @@ for trial in deploy/kubernetes/try.sh deploy/grafana/try.sh deploy/prometheus/tr
 	tried+=("what $trial tries, as far as its lines above say")
 done
 
-printf '\ntried: %s\n' "${tried[@]}"
+echo
+printf 'tried: %s\n' "${tried[@]}"
 [ ${#missing[@]} = 0 ] || printf 'not tried: %s\n' "${missing[@]}"

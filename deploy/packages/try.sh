@@ -144,7 +144,7 @@ printf '```\n' >> "$work/transcript"
 # The .rpm, with this machine's rpm and what Debian's root has instead of its dependencies.
 if command -v rpm > /dev/null; then
 	force=() # Debian's rpm has doubts about installing what Debian does not know
-	! rpm --help | grep -q force-debian || force=(--force-debian)
+	! rpm --force-debian --version > /dev/null 2>&1 || force=(--force-debian)
 	rpm_in() { rpm "${force[@]}" --root "$root" --dbpath /var/lib/rpm --nodeps --noverify "$@"; }
 	rpm_in --initdb 2> /dev/null || true
 	rpm --checksig --nosignature "$new"/*.rpm > /dev/null
