@@ -155,7 +155,8 @@ install-files:
 	for unit in $(UNITS); do \
 		sed 's|/usr/local/bin|$(PREFIX)/bin|' deploy/$$unit | put 0644 /dev/stdin lib/systemd/system/$$unit; \
 	done; \
-	for document in $(DOCUMENTS); do put 0644 $$document $(DOCDIR)/$${document##*/}; done
+	for document in $(DOCUMENTS); do put 0644 $$document $(DOCDIR)/$${document##*/}; done; \
+	sed 's|/usr/local/bin|$(PREFIX)/bin|' deploy/crontab | put 0644 /dev/stdin $(DOCDIR)/crontab
 
 # Folders that others use too stay, and so do configuration and warehouse.
 .PHONY: uninstall
