@@ -6,9 +6,13 @@ SHELL := /bin/bash
 
 # duckdb_arrow: without the tag the driver has no Arrow interface.
 TAGS := duckdb_arrow
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION := $(shell deploy/version.sh)
+COMMIT := $(shell deploy/version.sh commit)
+SOURCE_DATE_EPOCH ?= $(shell deploy/version.sh time)
 BINARY := bin/placementsync
 LAKE := bin/placementsync-lake
+LICENSES := bin/THIRD-PARTY-LICENSES
+DIST := dist
 PREFIX ?= /usr/local
 SECTIONS ?= all
 TRIALS ?= Torture
@@ -25,6 +29,15 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # it knows is a matter of the database and not of its version.
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
+# Writes packages. v2.46.0 to v2.48.0 need go.digitalxero.dev/go-msix, which the module
+# proxy refused (403) when this was pinned: try the newest again when the pin is moved.
+NFPM := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
+
+# Two builds of one source are the same bytes, wherever they are made: no paths, nothing
+# of the repository but what is stated here, no symbols for debuggers (103 to 94 MB).
+GO_BUILD = go build -trimpath -buildvcs=false -tags $(TAGS) \
+	-ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)'
+
 export CGO_ENABLED := 1
 
 .PHONY: help
@@ -33,12 +46,12 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/placementsync
-	go build -trimpath -tags $(TAGS) -ldflags '-X main.version=$(VERSION)' -o $(BINARY) ./cmd/sync
+	$(GO_BUILD) -o $(BINARY) ./cmd/sync
 
 # A target of its own: Iceberg takes minutes to compile, and most warehouses have no lake.
 .PHONY: lake
 lake: ## build bin/placementsync-lake, which publishes to Apache Iceberg
-	go build -trimpath -tags $(TAGS) -ldflags '-X main.version=$(VERSION)' -o $(LAKE) ./cmd/lake
+	$(GO_BUILD) -o $(LAKE) ./cmd/lake
 
 .PHONY: demo
 demo: build ## build, then run the main job on the embedded demo service
@@ -136,7 +149,6 @@ fuzz: ## run each fuzz target for FUZZTIME (10m), one after the other, and note 
 # the program. The lake is a program of its own, and not in the image.
 STATIC := bin/placementsync-static
 IMAGE = dist/placementsync-$(VERSION)-oci.tar
-SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
 .PHONY: image
 image: ## write the container image, dist/placementsync-VERSION-oci.tar (deploy/image/try.sh tries it)
@@ -146,24 +158,54 @@ image: ## write the container image, dist/placementsync-VERSION-oci.tar (deploy/
 	go run -C deploy/image . -binary '$(abspath $(STATIC))' -o '$(abspath $(IMAGE))' \
 		-version '$(VERSION)' -revision '$(COMMIT)' -created '$(SOURCE_DATE_EPOCH)'
 
-# Names of folders below PREFIX, as packagers know them.
-BINDIR = $(DESTDIR)$(PREFIX)/bin
-SHAREDIR = $(DESTDIR)$(PREFIX)/share
-UNITDIR = $(DESTDIR)$(PREFIX)/lib/systemd/system
+# What make install puts below PREFIX, and make uninstall removes.
+PROGRAMS := placementsync placementsync-lake
+UNITS := placementsync.service placementsync-run.service placementsync-run.timer
+DOCUMENTS = config.example.yaml LICENSE NOTICE README.md CHANGELOG.md deploy/crontab $(LICENSES)
+DOCDIR := share/doc/placementsync
+INSTALLED = $(foreach p,$(PROGRAMS),bin/$p share/man/man1/$p.1 share/bash-completion/completions/$p \
+	share/zsh/site-functions/_$p share/fish/vendor_completions.d/$p.fish) \
+	$(addprefix lib/systemd/system/,$(UNITS)) $(addprefix $(DOCDIR)/,$(notdir $(DOCUMENTS)))
+
+.PHONY: licenses
+licenses:
+	deploy/packages/licenses.sh $(TAGS) > $(LICENSES)
 
 .PHONY: install
-install: build lake ## install both programs, completion, man page and units to PREFIX (/usr/local)
-	install -d '$(BINDIR)' '$(UNITDIR)' '$(SHAREDIR)/man/man1' '$(SHAREDIR)/bash-completion/completions' \
-		'$(SHAREDIR)/zsh/site-functions' '$(SHAREDIR)/fish/vendor_completions.d'
-	install -m 0755 $(BINARY) '$(BINDIR)/placementsync'
-	install -m 0755 $(LAKE) '$(BINDIR)/placementsync-lake'
-	$(BINARY) docs man > '$(SHAREDIR)/man/man1/placementsync.1'
-	$(BINARY) completion bash > '$(SHAREDIR)/bash-completion/completions/placementsync'
-	$(BINARY) completion zsh > '$(SHAREDIR)/zsh/site-functions/_placementsync'
-	$(BINARY) completion fish > '$(SHAREDIR)/fish/vendor_completions.d/placementsync.fish'
-	@for unit in deploy/*.service deploy/*.timer; do \
-		sed 's|/usr/local/bin|$(PREFIX)/bin|' "$$unit" > '$(UNITDIR)'/"$${unit##*/}" || exit 1; done
+install: build lake licenses install-files ## install both programs with completion, man pages, units and documents to PREFIX (/usr/local)
+
+.PHONY: install-files
+install-files:
+	@set -eo pipefail; put() { install -D -m "$$1" "$$2" '$(DESTDIR)$(PREFIX)'/"$$3"; }; \
+	for pair in placementsync:$(BINARY) placementsync-lake:$(LAKE); do \
+		name=$${pair%%:*}; program=$${pair#*:}; \
+		put 0755 "$$program" bin/$$name; \
+		"$$program" docs man | put 0644 /dev/stdin share/man/man1/$$name.1; \
+		"$$program" completion bash | put 0644 /dev/stdin share/bash-completion/completions/$$name; \
+		"$$program" completion zsh | put 0644 /dev/stdin share/zsh/site-functions/_$$name; \
+		"$$program" completion fish | put 0644 /dev/stdin share/fish/vendor_completions.d/$$name.fish; \
+	done; \
+	for unit in $(UNITS); do \
+		sed 's|/usr/local/bin|$(PREFIX)/bin|' deploy/$$unit | put 0644 /dev/stdin lib/systemd/system/$$unit; \
+	done; \
+	for document in $(DOCUMENTS); do put 0644 $$document $(DOCDIR)/$${document##*/}; done; \
+	sed 's|/usr/local/bin|$(PREFIX)/bin|' deploy/crontab | put 0644 /dev/stdin $(DOCDIR)/crontab
+
+# Folders that others use too stay, and so do configuration and warehouse.
+.PHONY: uninstall
+uninstall: ## remove what make install has put below PREFIX, and nothing else
+	rm -f $(foreach file,$(INSTALLED),'$(DESTDIR)$(PREFIX)/$(file)')
+	@[ ! -d '$(DESTDIR)$(PREFIX)/$(DOCDIR)' ] || rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(PREFIX)/$(DOCDIR)'
+
+.PHONY: packages
+packages: build lake licenses ## write .deb, .rpm, .tar.gz, an SBOM and checksums of all to dist
+	VERSION='$(VERSION)' SOURCE_DATE_EPOCH='$(SOURCE_DATE_EPOCH)' NFPM='$(NFPM)' DIST='$(DIST)' \
+		BINARY='$(BINARY)' LAKE='$(LAKE)' LICENSES='$(LICENSES)' deploy/packages/build.sh
+
+.PHONY: ship
+ship: ## build packages and image, and try all of it: needs root and Debian tools, and says what is missing
+	VERSION='$(VERSION)' deploy/ship.sh
 
 .PHONY: clean
 clean: ## remove what the targets above have written
-	rm -rf bin demo coverage* trace* *.out *.prof *.pprof *.test
+	rm -rf bin dist demo coverage* trace* *.out *.prof *.pprof *.test

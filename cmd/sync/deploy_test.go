@@ -131,3 +131,25 @@ func same(t *testing.T, what string, code, page []string) {
 func mentioned(text string) []string {
 	return regexp.MustCompile(`placementsync_[a-z_]+`).FindAllString(text, -1)
 }
+
+// TestTranscriptIsOfTheScript holds that docs/install.md shows what deploy/packages/try.sh
+// types, in that order: make ship writes both what is typed and what is answered.
+func TestTranscriptIsOfTheScript(t *testing.T) {
+	t.Parallel()
+	const optional = 1 // without init, its place is taken by sed
+	_, transcript, _ := strings.Cut(read(t, "../../docs/install.md"), "<!-- transcript: ")
+	shown := regexp.MustCompile(`(?m)^# (.*)$`).FindAllStringSubmatch(transcript, -1)
+	typed := regexp.MustCompile(`(?m)^\t?show '(.*)'`).FindAllStringSubmatch(read(t, "../../deploy/packages/try.sh"), -1)
+	if len(shown) < 10 || len(shown) != len(typed)-optional {
+		t.Errorf("the page shows %d commands, and the script types %d: run make ship", len(shown), len(typed)-optional)
+	}
+	at := 0
+	for _, command := range shown {
+		for at < len(typed) && strings.NewReplacer(`"$URL"`, "http://127.0.0.1:8000", "$URL", "http://127.0.0.1:8000").Replace(typed[at][1]) != command[1] {
+			at++
+		}
+		if at++; at > len(typed) {
+			t.Fatalf("the page shows %q here, which the script does not type: run make ship", command[1])
+		}
+	}
+}

@@ -21,12 +21,7 @@ func docsCommand(g *globals) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  command.MarkWork(func(cmd *cobra.Command, _ []string) error { return cliMarkdown(g.stdout, cmd.Root()) }),
 	})
-	docs.AddCommand(&cobra.Command{
-		Use:   "man",
-		Short: "Write the manual page",
-		Args:  cobra.NoArgs,
-		RunE:  command.MarkWork(func(cmd *cobra.Command, _ []string) error { return manPage(g.stdout, cmd.Root()) }),
-	})
+	docs.AddCommand(command.ManualCommand(g.stdout, manual()))
 	return docs
 }
 

@@ -1,78 +1,38 @@
 package main
 
 import (
-	"fmt"
-	"io"
-	"slices"
-	"strings"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"placementsync/internal/command"
+	"placementsync/internal/config"
+	"placementsync/internal/warehouse"
 )
 
-// manPage writes one manual page about all commands: an operator looks for the
-// program and not for its parts.
-func manPage(w io.Writer, root *cobra.Command) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, ".TH PLACEMENTSYNC 1 \"\" \"placementsync %s\" \"User Commands\"\n", escapeRoff(version))
-	fmt.Fprintf(&b, ".SH NAME\nplacementsync \\- %s\n", escapeRoff(strings.ToLower(root.Short[:1])+root.Short[1:]))
-	b.WriteString(".SH SYNOPSIS\n.B placementsync\n.I command\n[flags]\n")
-	intro, codes, _ := strings.Cut(root.Long, "\n\nExit codes:\n")
-	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", escapeRoff(intro))
-	b.WriteString(".SH OPTIONS OF EVERY COMMAND\n")
-	manFlags(&b, root.PersistentFlags())
-	b.WriteString(".SH COMMANDS\n")
-	for _, cmd := range root.Commands() {
-		if cmd.IsAvailableCommand() {
-			manCommand(&b, cmd)
-		}
+// manual is what the manual page says besides the help of the commands; tests hold it
+// to the code.
+func manual() command.Manual {
+	return command.Manual{
+		Version: version,
+		Examples: []command.Fact{
+			{Name: "placementsync init --base-url https://api.example.com --token-file token", Meaning: "Write a configuration here, and check it."},
+			{Name: "placementsync check --config /etc/placementsync/config.yaml", Meaning: "Say who the token is, what a night would do, and whether there is room."},
+			{Name: "runuser -u placementsync -- placementsync run --config /etc/placementsync/config.yaml", Meaning: "One night by hand, as the user of a package."},
+			{Name: "placementsync query --list", Meaning: "The named queries."},
+			{Name: "placementsync query headline", Meaning: "Ask one of them about the newest snapshot."},
+			{Name: "placementsync demo", Meaning: "Sync several nights of a demo service, without an account."},
+		},
+		Environment: append(command.Environment(),
+			command.Fact{Name: config.HashKeyVar, Meaning: "The key of the hashes of privacy.hash."},
+			command.Fact{Name: "NOTIFY_SOCKET, WATCHDOG_USEC", Meaning: "Set by systemd; serve says when it is ready, and that it is alive."}),
+		Files: []command.Fact{
+			{Name: command.DefaultConfig, Meaning: "The configuration, unless --config names another one."},
+			{Name: "/etc/placementsync/config.yaml", Meaning: "The configuration of a package and of the units of systemd."},
+			{Name: "/etc/placementsync/token", Meaning: "The token of a package; its user may read it."},
+			{Name: "/var/lib/placementsync/warehouse", Meaning: "The warehouse of a package. The names below are those within warehouse.dir."},
+			{Name: warehouse.CatalogFile, Meaning: "The newest snapshot, for DuckDB: current rows, history and evidence."},
+			{Name: "latest/", Meaning: "The same as one Parquet file for each table, with manifest.json."},
+			{Name: "parquet/", Meaning: "One Parquet file for each table and day."},
+			{Name: "versions/", Meaning: "The kept snapshots, one of which latest shows."},
+			{Name: "raw/", Meaning: "The answers of the service as they came; closed to other users."},
+			{Name: "state/", Meaning: "The ledger, the lock and the webhook inbox; closed to other users."},
+		},
 	}
-	b.WriteString(".SH EXIT STATUS\n")
-	for line := range strings.Lines(codes) {
-		code, meaning, _ := strings.Cut(strings.TrimSpace(line), " ")
-		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", code, escapeRoff(strings.TrimSpace(meaning)))
-	}
-	b.WriteString(".SH FILES\n.TP\n.I config.yaml\nThe configuration, unless \\-\\-config names another one.\n")
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func manCommand(b *strings.Builder, cmd *cobra.Command) {
-	use := strings.TrimPrefix(cmd.UseLine(), "placementsync ")
-	text, _, _ := strings.Cut(helpText(cmd), "\n\nExit codes:\n")
-	fmt.Fprintf(b, ".SS %s\n%s\n", escapeRoff(use), escapeRoff(text))
-	manFlags(b, cmd.LocalNonPersistentFlags())
-}
-
-func manFlags(b *strings.Builder, flags *pflag.FlagSet) {
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Name == "help" {
-			return
-		}
-		kind, usage := pflag.UnquoteUsage(f)
-		fmt.Fprintf(b, ".TP\n.B \\-\\-%s", escapeRoff(f.Name))
-		if kind != "" {
-			fmt.Fprintf(b, " \\fI%s\\fR", escapeRoff(kind))
-		}
-		fmt.Fprintf(b, "\n%s", escapeRoff(usage))
-		if f.DefValue != "" && !slices.Contains([]string{"false", "0", "[]"}, f.DefValue) {
-			fmt.Fprintf(b, " (default %s)", escapeRoff(f.DefValue))
-		}
-		b.WriteString("\n")
-	})
-}
-
-// escapeRoff escapes the control characters of troff and separates paragraphs.
-func escapeRoff(s string) string {
-	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
-	lines := strings.Split(s, "\n")
-	for i, line := range lines {
-		switch {
-		case line == "":
-			lines[i] = ".PP"
-		case strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'"):
-			lines[i] = `\&` + line
-		}
-	}
-	return strings.Join(lines, "\n")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
@@ -90,7 +91,9 @@ func TestScripts(t *testing.T) {
 			// Else each program with the race detector waits a second at its end, for
 			// races of goroutines that it leaves behind: these leave none.
 			env.Setenv("GORACE", "atexit_sleep_ms=50")
-			return nil
+			root, err := filepath.Abs("../..")
+			env.Setenv("ROOT", root)
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "start": start, "await": await, "interrupt": signalling(os.Interrupt), "terminate": signalling(syscall.SIGTERM), "ended": ended,

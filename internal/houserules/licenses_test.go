@@ -39,7 +39,7 @@ func TestDocsLicenses(t *testing.T) {
 
 const licensesHead = `# Licenses
 
-What placementsync is made of, for linux on amd64; on other systems the DuckDB library of that system takes the place of this one. Written by ` + "`make docs`" + ` from the module cache; a test compares it. The texts lie beside the modules' sources, which ` + "`go mod vendor`" + ` brings together. placementsync itself is under the terms of [LICENSE](../LICENSE).
+What placementsync is made of, for linux on amd64; on other systems the DuckDB library of that system takes the place of this one. Written by ` + "`make docs`" + ` from the module cache; a test compares it. The texts are in THIRD-PARTY-LICENSES, which ` + "`make install`" + ` and packages bring. placementsync itself is under the terms of [LICENSE](../LICENSE).
 
 ## In the program
 

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/command"
+)
+
+// docsCommand writes the manual page, for make install.
+func docsCommand(g *globals) *cobra.Command {
+	docs := &cobra.Command{Use: "docs", Short: "Write the manual page", Hidden: true, Args: cobra.NoArgs}
+	docs.AddCommand(command.ManualCommand(g.stdout, command.Manual{
+		Version: version,
+		Examples: []command.Fact{
+			{Name: "placementsync-lake status", Meaning: "What the lake shows, and whether it is behind the warehouse."},
+			{Name: "placementsync-lake publish --all", Meaning: "Commit each kept night that the lake lacks, as run and serve do after each night."},
+		},
+		Environment: append(command.Environment(),
+			command.Fact{Name: "PGPASSWORD", Meaning: "The password of a catalog in Postgres, where lake.postgres_password_file names no file."},
+			command.Fact{Name: "PLACEMENTSYNC_VERSION", Meaning: "Set by placementsync, whose version must be the same."}),
+		Files: []command.Fact{{Name: command.DefaultConfig, Meaning: "The configuration, unless --config names another one."}},
+	}))
+	return docs
+}

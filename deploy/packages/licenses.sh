@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Prints the terms of everything that both programs are made of, from the sources that
+# they are built from. A text that several share is printed once.
+#
+#   deploy/packages/licenses.sh TAGS
+set -euo pipefail
+shopt -s nullglob nocaseglob
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+export LC_ALL=C
+
+declare -A printed
+
+# print_terms NAME FILE...
+print_terms() {
+	local name=$1 file sum
+	shift
+	[ $# -gt 0 ] || { echo "licenses: $name has no file with its terms: look for them" >&2; exit 1; }
+	printf '\n%s\n%s\n' "$(printf '=%.0s' {1..80})" "$name"
+	for file; do
+		sum=$(sha256sum < "$file")
+		if [ -n "${printed[$sum]:-}" ]; then
+			printf '\n%s: the text is that of %s, above\n' "${file##*/}" "${printed[$sum]}"
+			continue
+		fi
+		printed[$sum]=$name
+		printf '\n%s:\n\n' "${file##*/}"
+		cat "$file"
+	done
+}
+
+cat <<'EOF'
+What placementsync and placementsync-lake are made of besides their own code, and the
+terms of each. DuckDB is within github.com/duckdb/duckdb-go-bindings; the libraries that
+its source holds, and their terms, are listed in the folder third_party of that source.
+EOF
+print_terms "Go, runtime and standard library" "$(go env GOROOT)"/LICENSE
+print_terms "Apache ECharts, within the report" internal/report/assets/NOTICE
+print_terms "htmx, within the pages of explore" internal/explore/assets/NOTICE
+modules=$(go list -deps -tags "${1:?usage: licenses.sh TAGS}" \
+	-f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/sync ./cmd/lake | sort -u)
+while read -r path version dir; do
+	print_terms "$path $version" "$dir"/{licen[cs]e,[u]nlicense,[c]opying,[n]otice}{,[-_]*,.txt,.md}
+done <<< "$modules"

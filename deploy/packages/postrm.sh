@@ -1,0 +1,24 @@
+#!/bin/sh
+# After files are removed. A purge takes the configuration: the token and secrets.env too,
+# and the links of enabled units. The warehouse stays, and with it the user, so that its
+# files never become those of another user.
+# dpkg calls it with remove or purge, rpm with 0.
+set -e
+case "$1" in
+remove | 0)
+	if [ -d /run/systemd/system ]; then
+		systemctl daemon-reload || true
+	fi
+	;;
+purge)
+	rm -f /etc/placementsync/token /etc/placementsync/secrets.env \
+		/etc/systemd/system/multi-user.target.wants/placementsync.service \
+		/etc/systemd/system/timers.target.wants/placementsync-run.timer
+	if [ -d /etc/placementsync ]; then
+		rmdir --ignore-fail-on-non-empty /etc/placementsync
+	fi
+	if [ -e /var/lib/placementsync/warehouse ]; then
+		echo "the warehouse stays in /var/lib/placementsync; remove it by hand"
+	fi
+	;;
+esac

@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# Tries the packages as an operator uses them, in a fresh Debian: the ones before, a first
+# night against the demo service, the new ones, and away with them. It writes what was
+# typed and answered into docs/install.md. The .rpm follows in the same place, without its
+# dependencies. make ship calls it, as root, in mounts of its own:
+#
+#   unshare --mount --propagation private deploy/packages/try.sh BEFORE NEW
+#
+# BEFORE and NEW are folders with packages. The root is made by debootstrap from the mirror
+# that this machine uses; a copy is left in PLACEMENTSYNC_ROOTS, if that names a folder.
+# shellcheck disable=SC2016 # what is in single quotes is for the shell in the root
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+before=${1:?usage: try.sh BEFORE NEW}
+new=${2:?usage: try.sh BEFORE NEW}
+suite=bookworm
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/placementsync-packages.XXXXXX")
+root=$work/root
+service=
+shown=http://127.0.0.1:8000 # instead of the address of the service, which is another each time
+finish() {
+	status=$?
+	[ -z "$service" ] || kill "$service" 2> /dev/null || true
+	! mountpoint -q "$root/proc" || umount "$root/proc"
+	[ "$status" = 0 ] || tail -n 40 "$work/transcript" "$work/service.log" >&2 || true
+	rm -rf "$work"
+	exit "$status"
+}
+trap finish EXIT
+: > "$work/transcript"
+fail() {
+	echo "packages: FAILED: $*" >&2
+	exit 1
+}
+
+# A fresh Debian.
+kept=${PLACEMENTSYNC_ROOTS:-$work}/$suite.tar
+if [ ! -e "$kept" ]; then
+	mirror=$(apt-get indextargets --format '$(RELEASE) $(SITE)' 'Created-By: Packages' |
+		awk -v suite="$suite" '$1 == suite { print $2; exit }')
+	echo "packages: debootstrap of $suite, which takes a minute or two"
+	debootstrap --variant=minbase "$suite" "$work/fresh" "$mirror" > "$work/debootstrap.log" 2>&1 ||
+		{ tail -n 5 "$work/debootstrap.log" >&2; fail "debootstrap"; }
+	tar --create --numeric-owner --directory "$work/fresh" --file "$kept" .
+	rm -rf "$work/fresh"
+fi
+mkdir "$root"
+tar --extract --numeric-owner --same-permissions --directory "$root" --file "$kept"
+mount -t proc proc "$root/proc"
+echo placements > "$root/etc/hostname"
+printf '127.0.0.1 localhost placements\n' > "$root/etc/hosts"
+install -m 0644 "$before"/*.deb "$root/srv/before.deb"
+install -m 0644 "$new"/*.deb "$root/srv/placementsync.deb"
+
+# The service stands outside, on a loopback address that the root shares.
+bin/placementsync demo --nights 1 --keep-serving --dir "$work/service" > "$work/service.log" 2>&1 &
+service=$!
+for _ in $(seq 600); do
+	url=$(sed -n 's/.*keeps running at \(http:[^ ]*\).*/\1/p' "$work/service.log")
+	[ -z "$url" ] || break
+	kill -0 "$service" || fail "the demo service"
+	sleep 0.2
+done
+[ -n "$url" ] || fail "the demo service did not begin"
+
+# inside COMMAND: what an operator would type, as root.
+inside() {
+	chroot "$root" /usr/bin/env -i HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+		DEBIAN_FRONTEND=noninteractive URL="$url" /bin/bash -c "$1" 2>&1
+}
+
+# show COMMAND [HEAD TAIL]: types it, and notes what it answers, of long answers the
+# first and the last lines.
+show() {
+	local out status=0 lines head=${2:-12} tail=${3:-8}
+	out=$(inside "$1") || status=$?
+	[ "$status" = 0 ] || { printf '%s\n' "$out" >&2; fail "$1 ended with $status"; }
+	lines=$(wc -l <<< "$out")
+	{
+		printf '# %s\n' "$1"
+		if [ "$lines" -gt $((head + tail + 1)) ]; then
+			head -n "$head" <<< "$out"
+			echo ...
+			tail -n "$tail" <<< "$out"
+		elif [ -n "$out" ]; then
+			printf '%s\n' "$out"
+		fi
+	} | sed -e "s|$url|$shown|g" -e "s|\"\$URL\"|$shown|g; s|\$URL|$shown|g" -e 's/ *$//' >> "$work/transcript"
+}
+
+# part TITLE: begins a part of the transcript.
+part() {
+	[ ! -s "$work/transcript" ] || printf '```\n\n' >> "$work/transcript"
+	printf '### %s\n\n```text\n' "$1" >> "$work/transcript"
+}
+
+# expect WHAT TEXT: WHAT must hold TEXT.
+expect() { grep -qF -- "$2" <<< "$1" || fail "expected $2 in: $1"; }
+
+part "Installing the release before"
+show 'apt-get install --yes --no-install-recommends /srv/before.deb' 6 4
+show 'placementsync version'
+show 'ls -ld /etc/placementsync /etc/placementsync/* /var/lib/placementsync'
+show 'id placementsync'
+
+part "The first night"
+show 'echo pc_demo | install -m 0640 -g placementsync /dev/stdin /etc/placementsync/token'
+if inside 'placementsync help' | grep -q '^  init '; then
+	show 'placementsync init --base-url "$URL" --config /etc/placementsync/config.yaml' 8 12
+else
+	show 'sed -i "s|https://api.example.com|$URL|" /etc/placementsync/config.yaml'
+fi
+show 'sed -i "s|requests_per_second: 10 |requests_per_second: 0 |" /etc/placementsync/config.yaml'
+show 'runuser -u placementsync -- placementsync check --config /etc/placementsync/config.yaml' 10 6
+show 'runuser -u placementsync -- placementsync run --quiet --config /etc/placementsync/config.yaml' 6 6
+show 'runuser -u placementsync -- placementsync query --config /etc/placementsync/config.yaml headline'
+
+part "Upgrading"
+inside 'sha256sum /etc/placementsync/*' > "$work/configuration"
+inside 'readlink /var/lib/placementsync/warehouse/latest' > "$work/latest"
+show 'apt-get install --yes --no-install-recommends /srv/placementsync.deb' 6 4
+diff "$work/configuration" <(inside 'sha256sum /etc/placementsync/*') || fail "the upgrade changed the configuration"
+diff "$work/latest" <(inside 'readlink /var/lib/placementsync/warehouse/latest') || fail "the upgrade changed the warehouse"
+show 'placementsync version'
+show 'runuser -u placementsync -- placementsync run --quiet --config /etc/placementsync/config.yaml' 6 6
+show 'runuser -u placementsync -- placementsync verify --read-data --config /etc/placementsync/config.yaml'
+show 'RUN=$(ls /var/lib/placementsync/warehouse/raw | tail -n 1); runuser -u placementsync -- placementsync replay "$RUN" --quiet --config /etc/placementsync/config.yaml' 4 4
+show 'runuser -u placementsync -- placementsync runs --config /etc/placementsync/config.yaml'
+strangers=$(inside 'find /var/lib/placementsync /etc/placementsync ! -user placementsync ! -user root -o -perm -o+w ! -type l')
+[ -z "$strangers" ] || fail "files of others, or open to all: $strangers"
+
+part "Removing"
+show 'apt-get remove --yes placementsync' 2 2
+expect "$(inside 'ls -d /etc/placementsync/config.yaml /var/lib/placementsync/warehouse/latest/catalog.duckdb')" catalog.duckdb
+[ -z "$(inside 'find /usr -name "*placementsync*"')" ] || fail "removing left files in /usr"
+show 'ls /etc/placementsync /var/lib/placementsync'
+show 'dpkg --purge placementsync'
+show 'ls /var/lib/placementsync /etc/placementsync || true'
+expect "$(inside 'ls -d /var/lib/placementsync/warehouse/latest/catalog.duckdb')" catalog.duckdb
+[ ! -e "$root/etc/placementsync" ] || fail "the purge left the configuration"
+printf '```\n' >> "$work/transcript"
+
+# The .rpm, with this machine's rpm and what Debian's root has instead of its dependencies.
+if command -v rpm > /dev/null; then
+	force=() # Debian's rpm has doubts about installing what Debian does not know
+	! rpm --force-debian --version > /dev/null 2>&1 || force=(--force-debian)
+	rpm_in() { rpm "${force[@]}" --root "$root" --dbpath /var/lib/rpm --nodeps --noverify "$@"; }
+	rpm_in --initdb 2> /dev/null || true
+	rpm --checksig --nosignature "$new"/*.rpm > /dev/null
+	rpm_in --install "$before"/*.rpm
+	[ "$(stat -c '%a %U' "$root/etc/placementsync/config.yaml")" = "640 root" ] || fail ".rpm: the mode of the configuration"
+	[ "$(inside 'stat -c %G:%U /var/lib/placementsync')" = placementsync:placementsync ] || fail ".rpm: the owner of /var/lib/placementsync"
+	echo '# changed' >> "$root/etc/placementsync/config.yaml"
+	rpm_in --upgrade "$new"/*.rpm
+	expect "$(cat "$root/etc/placementsync/config.yaml")" '# changed'
+	expect "$(inside 'placementsync version')" "$(bin/placementsync version | head -n 1)"
+	rpm_in --erase placementsync
+	expect "$(cat "$root/etc/placementsync/config.yaml.rpmsave")" '# changed'
+	expect "$(inside 'ls -d /var/lib/placementsync/warehouse/latest/catalog.duckdb')" catalog.duckdb
+	[ -z "$(inside 'find /usr -name "*placementsync*"')" ] || fail "erasing the .rpm left files in /usr"
+	echo "packages: the .rpm was installed, upgraded and erased; configuration and warehouse stayed"
+fi
+
+awk -v transcript="$work/transcript" '
+	/^<!-- end of the transcript -->$/ { inside = 0 }
+	!inside { print }
+	/^<!-- transcript: / { inside = 1; print ""; while ((getline line < transcript) > 0) print line; print "" }
+' docs/install.md > "$work/install.md"
+cat "$work/install.md" > docs/install.md
+echo "packages: the transcript is in docs/install.md"

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Builds everything that is shipped, and tries it: packages, image, and what goes with
+# them. Where a tool is missing, a line says what was not tried, and the rest goes on; a
+# trial that fails ends it. make ship calls it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/placementsync-ship.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+tried=() missing=()
+# Of now: a trial writes into this folder, which makes another version of it.
+stamp=("COMMIT=$(deploy/version.sh commit)" "SOURCE_DATE_EPOCH=$(deploy/version.sh time)")
+version=${VERSION:-$(deploy/version.sh)}
+step() { printf '\n== %s\n' "$*"; }
+
+# tools NAME TOOL...: whether all tools of a trial are there.
+tools() {
+	local name=$1 tool lack=
+	shift
+	for tool; do
+		[ "$tool" != root ] || { [ "$(id -u)" = 0 ] || lack+=" root"; continue; }
+		command -v "$tool" > /dev/null || lack+=" $tool"
+	done
+	[ -z "$lack" ] && return
+	missing+=("$name, which needs:$lack")
+	return 1
+}
+
+if tools "the scripts" shellcheck; then
+	step shellcheck
+	find deploy -name '*.sh' -exec shellcheck {} +
+	tried+=("the scripts, by shellcheck")
+fi
+
+step packages of the release before, stamped 0.9.0
+make packages VERSION=0.9.0 DIST="$work/before" "${stamp[@]}"
+step packages
+make packages VERSION="$version" "${stamp[@]}"
+
+step packages of a copy of this source, in another folder
+mkdir "$work/copy"
+git ls-files -z | tar --create --null --files-from=- | tar --extract --directory "$work/copy"
+make -C "$work/copy" packages VERSION="$version" "${stamp[@]}"
+diff dist/SHA256SUMS "$work/copy/dist/SHA256SUMS"
+rm -r "$work/copy"
+tried+=("two builds in two folders: the same bytes")
+
+if tools "the .deb by lintian" lintian; then
+	step lintian
+	lintian --fail-on error --suppress-tags-from-file deploy/packages/lintian.txt dist/*.deb
+	tried+=("the .deb, by lintian")
+fi
+
+if tools "installation, upgrade and removal" root debootstrap dpkg unshare chroot setpriv; then
+	step packages in a fresh Debian
+	unshare --mount --propagation private deploy/packages/try.sh "$work/before" dist
+	tried+=("installation, first night, upgrade and removal of the .deb in a fresh Debian")
+	if command -v rpm > /dev/null; then
+		tried+=("installation, upgrade and removal of the .rpm there, without its dependencies")
+	else
+		missing+=("the .rpm, which needs: rpm")
+	fi
+fi
+
+if [ -x deploy/image/try.sh ]; then
+	step image
+	make image VERSION="$version" "${stamp[@]}"
+	deploy/image/try.sh "dist/placementsync-$version-oci.tar" bin/placementsync
+	tried+=("the image, as far as its lines above say")
+fi
+for trial in deploy/kubernetes/try.sh deploy/grafana/try.sh deploy/prometheus/try.sh; do
+	[ -x "$trial" ] || continue
+	step "$trial"
+	PLACEMENTSYNC=$PWD/bin/placementsync "$trial"
+	tried+=("what $trial tries, as far as its lines above say")
+done
+
+echo
+printf 'tried: %s\n' "${tried[@]}"
+[ ${#missing[@]} = 0 ] || printf 'not tried: %s\n' "${missing[@]}"

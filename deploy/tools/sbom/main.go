@@ -1,0 +1,140 @@
+// Command sbom writes what programs are made of as CycloneDX 1.6: each module with the
+// version that the Go linker noted in the program and the licence of docs/licenses.md, and
+// what is within modules without being one. The same programs give the same bytes.
+//
+//	sbom LICENSES VERSION PROGRAM...
+package main
+
+import (
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+)
+
+func main() {
+	if len(os.Args) < 4 {
+		fmt.Fprintln(os.Stderr, "usage: sbom LICENSES VERSION PROGRAM...")
+		os.Exit(2)
+	}
+	if err := writeBOM(os.Stdout, os.Args[1], os.Args[2], os.Args[3:]); err != nil {
+		fmt.Fprintln(os.Stderr, "sbom:", err)
+		os.Exit(1)
+	}
+}
+
+func writeBOM(w io.Writer, licensesFile, version string, programs []string) error {
+	known, err := readLicenses(licensesFile)
+	if err != nil {
+		return err
+	}
+	product := cdx.Component{Type: cdx.ComponentTypeApplication, BOMRef: "placementsync", Name: "placementsync", Version: version, Licenses: named("Apache-2.0")}
+	parts := map[string]cdx.Component{}
+	needs := map[string][]string{}
+	for _, program := range programs {
+		c, modules, err := readProgram(program, version, known)
+		if err != nil {
+			return err
+		}
+		parts[c.BOMRef] = c
+		needs[product.BOMRef] = append(needs[product.BOMRef], c.BOMRef)
+		for _, m := range modules {
+			parts[m.BOMRef] = m
+			needs[c.BOMRef] = append(needs[c.BOMRef], m.BOMRef)
+		}
+	}
+	bom := cdx.NewBOM()
+	bom.Metadata = &cdx.Metadata{Component: &product}
+	var components []cdx.Component
+	var dependencies []cdx.Dependency
+	for _, c := range parts {
+		components = append(components, c)
+	}
+	for ref, on := range needs {
+		slices.Sort(on)
+		dependencies = append(dependencies, cdx.Dependency{Ref: ref, Dependencies: &on})
+	}
+	slices.SortFunc(components, func(a, b cdx.Component) int { return strings.Compare(a.BOMRef, b.BOMRef) })
+	slices.SortFunc(dependencies, func(a, b cdx.Dependency) int { return strings.Compare(a.Ref, b.Ref) })
+	bom.Components, bom.Dependencies = &components, &dependencies
+	return cdx.NewBOMEncoder(w, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6)
+}
+
+// licenses has names of terms by the names of what has them.
+type licenses struct {
+	terms map[string]string
+	// within are the rows of what is no module: name, version, terms.
+	within [][3]string
+}
+
+// licenseRow is a row of docs/licenses.md: a module, or a link with what holds it.
+var licenseRow = regexp.MustCompile(`(?m)^\| (?:\[([^\]]+)\]\([^)]*\)[^|]*|([^ |]+)) \| ([^|]+) \| ([^|]+) \|`)
+
+func readLicenses(file string) (l licenses, err error) {
+	page, err := os.ReadFile(file)
+	if err != nil {
+		return l, err
+	}
+	l.terms = map[string]string{}
+	for _, row := range licenseRow.FindAllStringSubmatch(string(page), -1) {
+		if terms := strings.TrimSpace(row[4]); row[1] != "" {
+			l.within = append(l.within, [3]string{row[1], strings.TrimSpace(row[3]), terms})
+		} else {
+			l.terms[row[2]] = terms
+		}
+	}
+	if len(l.terms) < 50 || len(l.within) == 0 {
+		return l, fmt.Errorf("read %s: it has %d modules and %d other parts, which cannot be all", file, len(l.terms), len(l.within))
+	}
+	return l, nil
+}
+
+func named(terms string) *cdx.Licenses {
+	if terms == "" {
+		return nil
+	}
+	var all cdx.Licenses
+	for one := range strings.SplitSeq(terms, ", ") {
+		all = append(all, cdx.LicenseChoice{License: &cdx.License{ID: one}})
+	}
+	return &all
+}
+
+// readProgram describes a program and what it is made of.
+func readProgram(file, version string, known licenses) (program cdx.Component, parts []cdx.Component, err error) {
+	info, err := buildinfo.ReadFile(file)
+	if err != nil {
+		return program, nil, err
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return program, nil, err
+	}
+	sum := sha256.Sum256(data)
+	name := filepath.Base(file)
+	program = cdx.Component{Type: cdx.ComponentTypeFile, BOMRef: "program:" + name, Name: name, Version: version, Licenses: named("Apache-2.0"),
+		Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}}}
+	parts = append(parts, library("std", strings.TrimPrefix(info.GoVersion, "go"), "pkg:golang/std@", "BSD-3-Clause"))
+	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		parts = append(parts, library(m.Path, m.Version, "pkg:golang/"+m.Path+"@", known.terms[m.Path]))
+	}
+	for _, part := range known.within {
+		parts = append(parts, library(part[0], part[1], "pkg:generic/"+strings.ToLower(strings.ReplaceAll(part[0], " ", "-"))+"@", part[2]))
+	}
+	return program, parts, nil
+}
+
+func library(name, version, url, terms string) cdx.Component {
+	return cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: url + version, Name: name, Version: version, PackageURL: url + version, Licenses: named(terms)}
+}
