@@ -61,10 +61,11 @@ func TestAnAlertOfAFullInbox(t *testing.T) {
 		text  string
 	}{
 		{room, "", ""},
-		{full, notify.Full, "placementsync: the webhook inbox is full since 2026-11-20 14:05 UTC: events are refused until a night succeeds: see placementsync runs for why none does, or raise serve.inbox_max"},
+		{full, notify.Full, "placementsync: the webhook inbox is full: events are refused\nSince 2026-11-20 14:05 UTC. What was accepted is kept, and the service sends the rest again.\n" +
+			"To do: see placementsync runs for why no night succeeds, since a night empties it, or raise serve.inbox_max."},
 		{full, "", ""},
 		{webhook.InboxState{FullSince: since.Add(time.Minute)}, "", ""},
-		{room, notify.Recovered, "placementsync: the webhook inbox has room again: events are accepted"},
+		{room, notify.Recovered, "placementsync: the webhook inbox has room again: events are accepted\nIt was full since 2026-11-20 14:05 UTC.\nTo do: nothing."},
 		{room, "", ""},
 		{full, notify.Full, ""},
 	} {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -375,9 +376,9 @@ func TestWhatCannotBeReadIsMissing(t *testing.T) {
 func TestADiskThatHangsHidesNothingAndShowsNothingOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil)
-		looks := 0
+		var looks atomic.Int64
 		h.set.Inspect = func(ctx context.Context) daemon.Inspection {
-			if looks++; looks > 1 {
+			if looks.Add(1) > 1 {
 				<-ctx.Done()
 			}
 			return look()
@@ -388,8 +389,8 @@ func TestADiskThatHangsHidesNothingAndShowsNothingOld(t *testing.T) {
 		h.wantMetrics(map[string]string{`table_rows{table="orders"}`: "60", `ready`: "0"})
 		time.Sleep(10 * time.Minute)
 		h.wantMetrics(map[string]string{`table_rows{table="orders"}`: "", `disk_free_bytes`: "", `ready`: "0"})
-		if looks != 2 {
-			t.Errorf("%d looks began, want 2: one that hangs is enough", looks)
+		if n := looks.Load(); n != 2 {
+			t.Errorf("%d looks began, want 2: one that hangs is enough", n)
 		}
 	})
 }
