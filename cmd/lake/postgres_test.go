@@ -49,7 +49,7 @@ func TestPostgresCatalog(t *testing.T) {
 	if p := h.publish(); !p[0].Already {
 		t.Errorf("then published %+v", p)
 	}
-	if got := h.run("expire"); got.code != 0 || !strings.Contains(got.stdout, "removed 1 nights") {
+	if got := h.run("expire"); got.code != 0 || !strings.Contains(got.stdout, "removed 1 night") {
 		t.Errorf("expire: %+v", got)
 	}
 	h.same(h.whole())

@@ -44,7 +44,7 @@ func TestObjectStorage(t *testing.T) {
 	h.same(first)
 	h.same(second)
 	before := len(server.Objects("nights"))
-	if got := h.run("expire"); got.code != 0 || !strings.Contains(got.stdout, "removed 1 nights") {
+	if got := h.run("expire"); got.code != 0 || !strings.Contains(got.stdout, "removed 1 night") {
 		t.Errorf("expire: %+v", got)
 	}
 	if after := len(server.Objects("nights")); after >= before {
