@@ -1,5 +1,5 @@
-# make alone lists the targets. Needed: Go, a C compiler (DuckDB is linked in), and
-# the Go module proxy on the first run.
+# make alone lists the targets. Needed: Go, a C and C++ compiler (Debian: g++; DuckDB is
+# linked in), and the Go module proxy on the first run.
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
@@ -35,7 +35,7 @@ NFPM := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
 
 # Two builds of one source are the same bytes, wherever they are made: no paths, nothing
 # of the repository but what is stated here, no symbols for debuggers (103 to 94 MB).
-GO_BUILD = go build -trimpath -buildvcs=false -tags $(TAGS) \
+GO_BUILD = $(if $(VERSION),,$(error which version this is, deploy/version.sh could not say))go build -trimpath -buildvcs=false -tags $(TAGS) \
 	-ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)'
 
 export CGO_ENABLED := 1

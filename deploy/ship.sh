@@ -32,8 +32,9 @@ if tools "the scripts" shellcheck; then
 	tried+=("the scripts, by shellcheck")
 fi
 
-step packages of the release before, stamped 0.9.0
-make packages VERSION=0.9.0 DIST="$work/before" "${stamp[@]}"
+step packages of the release before, stamped 0.9.0, with another example
+sed '1s/^# placementsync: /# placementsync 0.9.0: /' config.example.yaml > "$work/example.yaml"
+EXAMPLE=$work/example.yaml make packages VERSION=0.9.0 DIST="$work/before" "${stamp[@]}"
 step packages
 make packages VERSION="$version" "${stamp[@]}"
 
@@ -51,7 +52,7 @@ if tools "the .deb by lintian" lintian; then
 	tried+=("the .deb, by lintian")
 fi
 
-if tools "installation, upgrade and removal" root debootstrap dpkg unshare chroot setpriv; then
+if tools "installation, upgrade and removal" root debootstrap apt-get dpkg unshare mountpoint chroot; then
 	step packages in a fresh Debian
 	unshare --mount --propagation private deploy/packages/try.sh "$work/before" dist
 	tried+=("installation, first night, upgrade and removal of the .deb in a fresh Debian")

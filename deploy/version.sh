@@ -6,7 +6,8 @@
 #   deploy/version.sh commit   the commit; nothing without a repository
 #   deploy/version.sh time     when the source was last changed, in seconds
 #
-# It needs neither tags nor a repository. All of it is valid as a version of dpkg and rpm.
+# It needs neither tags nor a repository. All of it is valid as a version of dpkg and rpm. A
+# shallow clone without the tag knows no number: 1.0.0+gabcdef012.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -15,13 +16,20 @@ release=${heading%% *}
 [ -n "$release" ] || release=0.0.0
 commit=
 # A source that was unpacked within another repository is none of it.
-if [ -e .git ]; then
+if [ -e .git ] && command -v git > /dev/null; then
+	# Such as one of another owner, which git does not read.
+	if ! git rev-parse --git-dir > /dev/null; then
+		echo "version: git does not read this repository: correct what it says above, or remove .git" >&2
+		exit 1
+	fi
 	commit=$(git rev-parse --verify --quiet HEAD || true)
 fi
 
-# The commit that the tag names or, without it, the one that brought the heading.
+# The commit that the tag names or, without it, the one that brought the heading. In a
+# shallow clone that would be its oldest commit, whatever it brought.
 released() {
 	git rev-parse --verify --quiet "refs/tags/v$release^{commit}" ||
+		[ "$(git rev-parse --is-shallow-repository)" = true ] ||
 		git log --first-parent -S"## $release - " -n 1 --format=%H -- CHANGELOG.md
 }
 

@@ -48,6 +48,7 @@ type manifest struct {
 
 type pod struct {
 	Spec struct {
+		Shared   bool `yaml:"shareProcessNamespace"`
 		Security struct {
 			User    int  `yaml:"runAsUser"`
 			Group   int  `yaml:"runAsGroup"`
@@ -294,6 +295,9 @@ func (p kubernetesPod) check() string {
 	if version := newestRelease(t); version != "" && !strings.HasSuffix(p.container.Image, "placementsync:"+version) {
 		t.Errorf("%s runs %s, and the newest release is %s", p.file, p.container.Image, version)
 	}
+	if !p.pod.Spec.Shared {
+		t.Errorf("%s runs as process 1, where a crash ends with 2: set shareProcessNamespace", p.file)
+	}
 	name, configFile := readCommand(t, p.file, p.container.Args)
 	text, ok := p.readMounted(configFile)
 	if !ok {
@@ -382,6 +386,7 @@ func (p kubernetesPod) readMounted(file string) (text string, ok bool) {
 func TestComposeRunsWhatExists(t *testing.T) {
 	t.Parallel()
 	type service struct {
+		Init        bool
 		Environment map[string]string
 		Secrets     []string
 		Volumes     []string
@@ -396,6 +401,9 @@ func TestComposeRunsWhatExists(t *testing.T) {
 	s, ok := file.Services["serve"]
 	if !ok || len(file.Services) != 1 {
 		t.Fatalf("the services are %v", file.Services)
+	}
+	if !s.Init {
+		t.Error("the program runs as process 1, where a crash ends with 2: set init")
 	}
 	env := map[string]string{"PLACEMENTSYNC_BASE_URL": "https://api.example.com"}
 	if len(s.Environment) != 1 || s.Environment["PLACEMENTSYNC_BASE_URL"] == "" {

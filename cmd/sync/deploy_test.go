@@ -132,16 +132,44 @@ func mentioned(text string) []string {
 	return regexp.MustCompile(`placementsync_[a-z_]+`).FindAllString(text, -1)
 }
 
+// TestVersionOfAShallowClone holds that deploy/version.sh blames no commit that a clone
+// has last, and is silent about no repository that git refuses.
+func TestVersionOfAShallowClone(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git")
+	}
+	const script = `set -e
+mkdir -p source/deploy && cp "$1" source/deploy/ && cd source
+printf '# Changelog\n\n## 1.0.0 - 2026-11-22\n' > CHANGELOG.md
+git init -q . && git add . && git -c user.name=n -c user.email=e commit -q -m one
+deploy/version.sh
+git -c user.name=n -c user.email=e commit -q --allow-empty -m two
+git clone -q --depth 1 "file://$PWD" ../shallow
+../shallow/deploy/version.sh
+echo broken > ../shallow/.git/HEAD
+! ../shallow/deploy/version.sh 2> /dev/null`
+	file, err := filepath.Abs("../../deploy/version.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", script, "sh", file)
+	cmd.Dir = t.TempDir()
+	out, err := cmd.CombinedOutput()
+	if err != nil || !regexp.MustCompile(`^1\.0\.0\n1\.0\.0\+g[0-9a-f]{9}\n$`).Match(out) {
+		t.Errorf("the versions are %q, %v", out, err)
+	}
+}
+
 // TestTranscriptIsOfTheScript holds that docs/install.md shows what deploy/packages/try.sh
 // types, in that order: make ship writes both what is typed and what is answered.
 func TestTranscriptIsOfTheScript(t *testing.T) {
 	t.Parallel()
-	const optional = 1 // without init, its place is taken by sed
 	_, transcript, _ := strings.Cut(read(t, "../../docs/install.md"), "<!-- transcript: ")
 	shown := regexp.MustCompile(`(?m)^# (.*)$`).FindAllStringSubmatch(transcript, -1)
 	typed := regexp.MustCompile(`(?m)^\t?show '(.*)'`).FindAllStringSubmatch(read(t, "../../deploy/packages/try.sh"), -1)
-	if len(shown) < 10 || len(shown) != len(typed)-optional {
-		t.Errorf("the page shows %d commands, and the script types %d: run make ship", len(shown), len(typed)-optional)
+	if len(shown) < 10 || len(shown) != len(typed) {
+		t.Errorf("the page shows %d commands, and the script types %d: run make ship", len(shown), len(typed))
 	}
 	at := 0
 	for _, command := range shown {

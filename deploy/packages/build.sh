@@ -18,7 +18,11 @@ rm -f "$DIST"/placementsync[-_]*.{deb,rpm,tar.gz,cdx.json} "$DIST/SHA256SUMS"
 # The oldest libraries that both programs run with, and the release of Debian's
 # libstdc++6 that brought them.
 symbols=$(objdump -T "$BINARY" "$LAKE")
-newest() { grep -o "$1_[0-9.]*" <<< "$symbols" | sed "s/$1_//" | sort -Vu | tail -n 1; }
+# newest PREFIX
+newest() {
+	grep -o "$1_[0-9.]*" <<< "$symbols" | sed "s/$1_//" | sort -Vu | tail -n 1 ||
+		{ echo "packages: $BINARY and $LAKE want no symbol of $1: are they linked dynamically?" >&2; return 1; }
+}
 GLIBC=$(newest GLIBC)
 GLIBCXX=$(newest GLIBCXX)
 case $GLIBCXX in
@@ -60,15 +64,19 @@ gzip -9n "$documents/changelog"
 	printf '\nThe Apache License, Version 2.0, is in LICENSE beside this file; on Debian it is in\n/usr/share/common-licenses/Apache-2.0 too.\n'
 } > "$documents/copyright"
 
-# The configuration of a package: the example, with the places of a package in it.
-mkdir -p "$STAGE/etc/placementsync"
+# The configuration of a package: the example, with the places of a package in it, which
+# postinst copies to /etc. Not a file of the package there: init fills it in, so dpkg would
+# ask at each upgrade in which the example has changed.
+example=${EXAMPLE:-config.example.yaml}
+packaged=$STAGE/usr/share/placementsync/config.yaml
+mkdir -p "${packaged%/*}"
 # shellcheck disable=SC2016
 sed -e 's|^  token: \${PLACEMENTSYNC_TOKEN}|  token: ""                    |' \
 	-e 's|^  token_file: ""                    # instead|  token_file: /etc/placementsync/token # instead|' \
 	-e 's|^  dir: ./warehouse$|  dir: /var/lib/placementsync/warehouse|' \
-	config.example.yaml > "$STAGE/etc/placementsync/config.yaml"
-if [ "$(diff config.example.yaml "$STAGE/etc/placementsync/config.yaml" | grep -c '^>')" != 3 ]; then
-	echo "packages: config.example.yaml has changed: mend what $0 sets in it" >&2
+	"$example" > "$packaged"
+if [ "$(diff "$example" "$packaged" | grep -c '^>')" != 3 ]; then
+	echo "packages: $example has changed: mend what $0 sets in it" >&2
 	exit 1
 fi
 find "$STAGE" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +

@@ -1,5 +1,5 @@
 #!/bin/sh
-# After files are removed. A purge takes the configuration: the token and secrets.env too,
+# After files are removed. A purge takes config.yaml, the token and secrets.env,
 # and the links of enabled units. The warehouse stays, and with it the user, so that its
 # files never become those of another user.
 # dpkg calls it with remove or purge, rpm with 0.
@@ -11,7 +11,8 @@ remove | 0)
 	fi
 	;;
 purge)
-	rm -f /etc/placementsync/token /etc/placementsync/secrets.env \
+	rm -f /etc/placementsync/config.yaml /etc/placementsync/config.yaml.new \
+		/etc/placementsync/token /etc/placementsync/secrets.env \
 		/etc/systemd/system/multi-user.target.wants/placementsync.service \
 		/etc/systemd/system/timers.target.wants/placementsync-run.timer
 	if [ -d /etc/placementsync ]; then

@@ -21,10 +21,17 @@ service=
 shown=http://127.0.0.1:8000 # instead of the address of the service, which is another each time
 finish() {
 	status=$?
-	[ -z "$service" ] || kill "$service" 2> /dev/null || true
-	! mountpoint -q "$root/proc" || umount "$root/proc"
-	[ "$status" = 0 ] || tail -n 40 "$work/transcript" "$work/service.log" >&2 || true
-	rm -rf "$work"
+	set +e
+	if [ -n "$service" ]; then
+		kill "$service" 2> /dev/null
+		wait "$service" 2> /dev/null
+	fi
+	# What debootstrap mounts stays when it is interrupted.
+	for place in "$root/proc" "$work/fresh/proc" "$work/fresh/sys"; do
+		! mountpoint -q "$place" || umount "$place"
+	done
+	[ "$status" = 0 ] || tail -n 40 "$work/transcript" "$work/service.log" >&2
+	rm -rf --one-file-system "$work"
 	exit "$status"
 }
 trap finish EXIT
@@ -34,15 +41,16 @@ fail() {
 	exit 1
 }
 
-# A fresh Debian.
-kept=${PLACEMENTSYNC_ROOTS:-$work}/$suite.tar
+# A fresh Debian, with what the .deb depends on: the root reaches no mirror.
+kept=${PLACEMENTSYNC_ROOTS:-$work}/$suite-with-certificates.tar
 if [ ! -e "$kept" ]; then
 	mirror=$(apt-get indextargets --format '$(RELEASE) $(SITE)' 'Created-By: Packages' |
-		awk -v suite="$suite" '$1 == suite { print $2; exit }')
+		awk -v suite="$suite" '$1 == suite && !found { print $2; found = 1 }')
 	echo "packages: debootstrap of $suite, which takes a minute or two"
-	debootstrap --variant=minbase "$suite" "$work/fresh" "$mirror" > "$work/debootstrap.log" 2>&1 ||
+	debootstrap --variant=minbase --include=ca-certificates "$suite" "$work/fresh" "$mirror" > "$work/debootstrap.log" 2>&1 ||
 		{ tail -n 5 "$work/debootstrap.log" >&2; fail "debootstrap"; }
-	tar --create --numeric-owner --directory "$work/fresh" --file "$kept" .
+	tar --create --numeric-owner --directory "$work/fresh" --file "$kept.part" .
+	mv "$kept.part" "$kept"
 	rm -rf "$work/fresh"
 fi
 mkdir "$root"
@@ -67,7 +75,7 @@ done
 # inside COMMAND: what an operator would type, as root.
 inside() {
 	chroot "$root" /usr/bin/env -i HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-		DEBIAN_FRONTEND=noninteractive URL="$url" /bin/bash -c "$1" 2>&1
+		DEBIAN_FRONTEND=noninteractive URL="$url" /bin/bash -c "$1" < /dev/null 2>&1
 }
 
 # show COMMAND [HEAD TAIL]: types it, and notes what it answers, of long answers the
@@ -106,11 +114,7 @@ show 'id placementsync'
 
 part "The first night"
 show 'echo pc_demo | install -m 0640 -g placementsync /dev/stdin /etc/placementsync/token'
-if inside 'placementsync help' | grep -q '^  init '; then
-	show 'placementsync init --base-url "$URL" --config /etc/placementsync/config.yaml' 8 12
-else
-	show 'sed -i "s|https://api.example.com|$URL|" /etc/placementsync/config.yaml'
-fi
+show 'placementsync init --base-url "$URL" --config /etc/placementsync/config.yaml' 8 12
 show 'sed -i "s|requests_per_second: 10 |requests_per_second: 0 |" /etc/placementsync/config.yaml'
 show 'runuser -u placementsync -- placementsync check --config /etc/placementsync/config.yaml' 10 6
 show 'runuser -u placementsync -- placementsync run --quiet --config /etc/placementsync/config.yaml' 6 6
@@ -118,9 +122,12 @@ show 'runuser -u placementsync -- placementsync query --config /etc/placementsyn
 
 part "Upgrading"
 inside 'sha256sum /etc/placementsync/*' > "$work/configuration"
+inside 'stat -c "%n %a %U:%G" /etc/placementsync/*' >> "$work/configuration"
+cp "$root/usr/share/placementsync/config.yaml" "$work/example"
 inside 'readlink /var/lib/placementsync/warehouse/latest' > "$work/latest"
 show 'apt-get install --yes --no-install-recommends /srv/placementsync.deb' 6 4
-diff "$work/configuration" <(inside 'sha256sum /etc/placementsync/*') || fail "the upgrade changed the configuration"
+diff "$work/configuration" <(inside 'sha256sum /etc/placementsync/*; stat -c "%n %a %U:%G" /etc/placementsync/*') || fail "the upgrade changed the configuration"
+! cmp -s "$work/example" "$root/usr/share/placementsync/config.yaml" || fail "both releases have the same example: the upgrade was to meet a changed one"
 diff "$work/latest" <(inside 'readlink /var/lib/placementsync/warehouse/latest') || fail "the upgrade changed the warehouse"
 show 'placementsync version'
 show 'runuser -u placementsync -- placementsync run --quiet --config /etc/placementsync/config.yaml' 6 6
@@ -132,12 +139,12 @@ strangers=$(inside 'find /var/lib/placementsync /etc/placementsync ! -user place
 
 part "Removing"
 show 'apt-get remove --yes placementsync' 2 2
-expect "$(inside 'ls -d /etc/placementsync/config.yaml /var/lib/placementsync/warehouse/latest/catalog.duckdb')" catalog.duckdb
+inside 'test -f /etc/placementsync/config.yaml -a -f /var/lib/placementsync/warehouse/latest/catalog.duckdb' || fail "removing took the configuration or the warehouse"
 [ -z "$(inside 'find /usr -name "*placementsync*"')" ] || fail "removing left files in /usr"
 show 'ls /etc/placementsync /var/lib/placementsync'
 show 'dpkg --purge placementsync'
 show 'ls /var/lib/placementsync /etc/placementsync || true'
-expect "$(inside 'ls -d /var/lib/placementsync/warehouse/latest/catalog.duckdb')" catalog.duckdb
+inside 'test -f /var/lib/placementsync/warehouse/latest/catalog.duckdb' || fail "the purge took the warehouse"
 [ ! -e "$root/etc/placementsync" ] || fail "the purge left the configuration"
 printf '```\n' >> "$work/transcript"
 
@@ -149,15 +156,15 @@ if command -v rpm > /dev/null; then
 	rpm_in --initdb 2> /dev/null || true
 	rpm --checksig --nosignature "$new"/*.rpm > /dev/null
 	rpm_in --install "$before"/*.rpm
-	[ "$(stat -c '%a %U' "$root/etc/placementsync/config.yaml")" = "640 root" ] || fail ".rpm: the mode of the configuration"
+	[ "$(inside 'stat -c "%a %U:%G" /etc/placementsync/config.yaml')" = "640 root:placementsync" ] || fail ".rpm: owner or mode of the configuration"
 	[ "$(inside 'stat -c %G:%U /var/lib/placementsync')" = placementsync:placementsync ] || fail ".rpm: the owner of /var/lib/placementsync"
 	echo '# changed' >> "$root/etc/placementsync/config.yaml"
 	rpm_in --upgrade "$new"/*.rpm
 	expect "$(cat "$root/etc/placementsync/config.yaml")" '# changed'
 	expect "$(inside 'placementsync version')" "$(bin/placementsync version | head -n 1)"
 	rpm_in --erase placementsync
-	expect "$(cat "$root/etc/placementsync/config.yaml.rpmsave")" '# changed'
-	expect "$(inside 'ls -d /var/lib/placementsync/warehouse/latest/catalog.duckdb')" catalog.duckdb
+	expect "$(cat "$root/etc/placementsync/config.yaml")" '# changed'
+	inside 'test -f /var/lib/placementsync/warehouse/latest/catalog.duckdb' || fail "erasing the .rpm took the warehouse"
 	[ -z "$(inside 'find /usr -name "*placementsync*"')" ] || fail "erasing the .rpm left files in /usr"
 	echo "packages: the .rpm was installed, upgraded and erased; configuration and warehouse stayed"
 fi

@@ -92,7 +92,7 @@ done
 
 # What is empty on a warehouse without refreshes, without a limit of the inbox, whose only
 # follower has never succeeded, and whose daemon has not run a night.
-may_be_empty='last_refresh_|inbox_full_since|inbox_limit_bytes|follow_last_success|watch_sent|stream_requests_total'
+may_be_empty='last_refresh_duration|inbox_limit_bytes|follow_last_success|watch_sent|stream_requests_total'
 asked=0 empty=0
 while IFS=$'\t' read -r title expression; do
 	question=${expression//\$instance/.*}

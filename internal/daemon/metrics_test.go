@@ -145,6 +145,56 @@ func TestNightsAreMeasured(t *testing.T) {
 	})
 }
 
+// TestIntervalsBeginWithTheLastSuccess looks on a Saturday, with a schedule of weekdays: the
+// night of Friday is followed by that of Monday.
+func TestIntervalsBeginWithTheLastSuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		friday, found := time.Now().Add(-22*time.Hour), look()
+		found.Verified = []daemon.Verified{{Full: true, At: friday.Add(3 * time.Hour), Result: daemon.Whole}}
+		h := newHouse(t, nil)
+		h.set.Schedule, h.set.VerifySchedule = schedule(t, "0 2 * * 1-5", "UTC"), schedule(t, "0 5 * * 1-5", "UTC")
+		h.set.Verify = func(context.Context) daemon.Verified { return daemon.Verified{} }
+		h.set.Inspect = func(context.Context) daemon.Inspection { found := found; found.At = time.Now(); return found }
+		h.record(ledger.Run{ID: "friday", Outcome: ledger.Complete, StartedAt: friday, EndedAt: friday.Add(time.Minute), SnapshotAt: friday})
+		h.run()
+		defer h.end()
+		time.Sleep(36 * time.Hour)
+		h.wantMetrics(map[string]string{`schedule_interval_seconds`: "259200", `verify_interval_seconds`: "259200", `ready`: "1"})
+	})
+}
+
+// TestAKilledNightHasNoLength has a night and a refresh whose ends nobody knows.
+func TestAKilledNightHasNoLength(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		began := time.Now().Add(-time.Hour)
+		h.record(ledger.Run{ID: "night", Outcome: ledger.Killed, StartedAt: began})
+		h.record(ledger.Run{ID: "refresh", Kind: ledger.Refresh, Outcome: ledger.Killed, StartedAt: began})
+		h.run()
+		defer h.end()
+		h.wantMetrics(map[string]string{`last_run_outcome{outcome="killed"}`: "1", `last_run_duration_seconds`: "",
+			`last_refresh_timestamp_seconds`: "9.466812e+08", `last_refresh_duration_seconds`: ""})
+	})
+}
+
+// TestWhatIsLeftOutIsNoCarriedStream has streams that the configuration leaves out, and one
+// for which the token lost a scope.
+func TestWhatIsLeftOutIsNoCarriedStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		began := time.Now().Add(-time.Hour)
+		h.record(ledger.Run{ID: "night", Outcome: ledger.Complete, StartedAt: began, EndedAt: began, SnapshotAt: began, Streams: []ledger.Stream{
+			{Stream: "orders", Grade: "carried_forward", Reason: ledger.ReasonNotChosen},
+			{Stream: "order", Grade: "skipped", Reason: ledger.ReasonNoDetails},
+			{Stream: "outlets", Grade: "carried_forward", Reason: "missing scope outlets"},
+		}})
+		h.run()
+		defer h.end()
+		h.wantMetrics(map[string]string{`stream_left_out{stream="orders"}`: "1", `stream_left_out{stream="order"}`: "1", `stream_left_out{stream="outlets"}`: "0",
+			`streams{standing="carried"}`: "1", `streams{standing="not_read"}`: "0"})
+	})
+}
+
 // TestARestartRemembersTheLastNight wants what the ledger knows, and no counts.
 func TestARestartRemembersTheLastNight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

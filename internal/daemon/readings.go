@@ -47,13 +47,6 @@ func runReadings() []reading {
 
 // nightReadings are of the last nights in the ledger.
 func nightReadings() []reading {
-	ofLast := func(value func(ledger.Run) float64) func(scrape, emitter) {
-		return whenRead(ReadLedger, func(s scrape, emit emitter) {
-			if night, ok := s.lastNight(); ok {
-				emit(value(night))
-			}
-		})
-	}
 	ofPublished := func(value func(ledger.Run) float64) func(scrape, emitter) {
 		return whenRead(ReadLedger, func(s scrape, emit emitter) {
 			if night, ok := s.lastPublished(); ok {
@@ -68,7 +61,12 @@ func nightReadings() []reading {
 					emitOutcomes(emit, night.Outcome)
 				}
 			})},
-		{"last_run_duration_seconds", "How long the last night took.", nil, false, ofLast(func(r ledger.Run) float64 { return max(0, r.Took().Seconds()) })},
+		{"last_run_duration_seconds", "How long the last night took; absent if it was killed.", nil, false,
+			whenRead(ReadLedger, func(s scrape, emit emitter) {
+				if night, _ := s.lastNight(); !night.EndedAt.IsZero() {
+					emit(max(0, night.Took().Seconds()))
+				}
+			})},
 		{"last_run_new_rows", "Rows that the last published night added.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.New) })},
 		{"last_run_changed_rows", "Rows that the last published night changed.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.Changed) })},
 		{"last_run_gone_rows", "Rows that the last published night closed.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.Gone) })},
@@ -106,12 +104,14 @@ func streamReadings() []reading {
 					}
 				}
 			})},
-		{"streams", "Streams of the last published night by what their grade means, without those of webhooks.", []string{"standing"}, false,
+		{"stream_left_out", "1 for a stream that the configuration left out of the last published night, 0 for the others.", []string{"stream"}, false,
+			ofStreams(func(s ledger.Stream, emit emitter) { emit(boolValue(s.IsLeftOut()), s.Stream) })},
+		{"streams", "Streams of the last published night by what their grade means, without those of webhooks and those that the configuration leaves out.", []string{"standing"}, false,
 			whenRead(ReadLedger, func(s scrape, emit emitter) {
 				night, ok := s.lastPublished()
 				counts := map[ledger.Standing]int{}
 				for _, stream := range night.Streams {
-					if !stream.Events {
+					if !stream.Events && !stream.IsLeftOut() {
 						counts[ledger.StandingOf(stream.Grade)]++
 					}
 				}
@@ -133,11 +133,17 @@ func streamReadings() []reading {
 // refreshReadings are of the last refreshes in the ledger.
 func refreshReadings() []reading {
 	return []reading{
-		{"last_refresh_timestamp_seconds", "When the last refresh ended; 0: there was none.", nil, false,
-			whenRead(ReadLedger, func(s scrape, emit emitter) { emit(unixSeconds(s.LastRefresh.EndedAt)) })},
-		{"last_refresh_duration_seconds", "How long the last refresh took.", nil, false,
+		{"last_refresh_timestamp_seconds", "When the last refresh ended, or began if it was killed; 0: there was none.", nil, false,
 			whenRead(ReadLedger, func(s scrape, emit emitter) {
-				if s.LastRefresh.ID != "" {
+				at := s.LastRefresh.EndedAt
+				if at.IsZero() {
+					at = s.LastRefresh.StartedAt
+				}
+				emit(unixSeconds(at))
+			})},
+		{"last_refresh_duration_seconds", "How long the last refresh took; absent if it was killed.", nil, false,
+			whenRead(ReadLedger, func(s scrape, emit emitter) {
+				if !s.LastRefresh.EndedAt.IsZero() {
 					emit(max(0, s.LastRefresh.Took().Seconds()))
 				}
 			})},
@@ -148,11 +154,11 @@ func refreshReadings() []reading {
 
 // scheduleReadings are of this process.
 func scheduleReadings() []reading {
-	interval := func(of func(*Settings) Schedule) func(scrape, emitter) {
-		return func(s scrape, emit emitter) {
-			if schedule := of(s.d.settings()); !schedule.IsNever() {
-				emit(schedule.Interval(s.At).Seconds())
-			}
+	// An interval is that after the last success: the one around now is too short on a
+	// Sunday without slots.
+	interval := func(schedule Schedule, after time.Time, emit emitter) {
+		if !schedule.IsNever() {
+			emit(schedule.Interval(after).Seconds())
 		}
 	}
 	timestamp := func(of func(scrape) time.Time) func(scrape, emitter) {
@@ -164,16 +170,28 @@ func scheduleReadings() []reading {
 	}
 	return []reading{
 		{"next_run_timestamp_seconds", "When the next night is due.", nil, false, timestamp(func(s scrape) time.Time { return s.Next })},
-		{"schedule_interval_seconds", "The time from one night to the next by the schedule.", nil, false, interval(func(set *Settings) Schedule { return set.Schedule })},
+		{"schedule_interval_seconds", "The time from the last published night to the next one by the schedule.", nil, false, func(s scrape, emit emitter) {
+			after := s.At
+			if good, ok := s.lastPublished(); ok {
+				after = good.StartedAt
+			}
+			interval(s.d.settings().Schedule, after, emit)
+		}},
 		{"next_verify_timestamp_seconds", "When the next verification is due; absent without a schedule of them.", nil, false, timestamp(func(s scrape) time.Time { return s.NextVerify })},
-		{"verify_interval_seconds", "The time from one verification to the next by its schedule.", nil, false, interval(func(set *Settings) Schedule { return set.VerifySchedule })},
+		{"verify_interval_seconds", "The time from the last full verification to the next one by its schedule.", nil, false, func(s scrape, emit emitter) {
+			after := s.At
+			if v, ok := s.Inspection.lastVerified(true); ok && !v.At.IsZero() {
+				after = v.At
+			}
+			interval(s.d.settings().VerifySchedule, after, emit)
+		}},
 		{"ready", "1 if /readyz answers 200.", nil, false, func(s scrape, emit emitter) { emit(boolValue(len(s.d.unreadyReasons()) == 0)) }},
-		{"run_active", "1 while a night runs.", nil, false, func(s scrape, emit emitter) { emit(boolValue(!s.Running.IsZero())) }},
-		{"run_requests", "Requests of the night that runs; 0: none runs.", nil, false, func(s scrape, emit emitter) {
+		{"run_active", "1 while a night of this process runs; those of other processes are not seen.", nil, false, func(s scrape, emit emitter) { emit(boolValue(!s.Running.IsZero())) }},
+		{"run_requests", "Requests of the night that this process runs; 0: none runs.", nil, false, func(s scrape, emit emitter) {
 			p, _ := s.d.cfg.Progress()
 			emit(float64(p.Requests))
 		}},
-		{"run_requests_per_second", "Rate of requests of the night that runs; 0: none runs.", nil, false, func(s scrape, emit emitter) {
+		{"run_requests_per_second", "Rate of requests of the night that this process runs; 0: none runs.", nil, false, func(s scrape, emit emitter) {
 			p, _ := s.d.cfg.Progress()
 			emit(p.PerSecond)
 		}},

@@ -124,6 +124,18 @@ func joinNames(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
+// Reasons of streams that the configuration leaves out.
+const (
+	ReasonNotChosen = "not chosen"
+	ReasonNoDetails = "streams.details is none"
+)
+
+// IsLeftOut reports whether the configuration left the stream out, so that it was not to
+// be read: nothing is wrong with it, and no night will change its grade.
+func (s Stream) IsLeftOut() bool {
+	return !WasRead(s.Grade) && (strings.HasPrefix(s.Reason, ReasonNotChosen) || strings.HasPrefix(s.Reason, ReasonNoDetails))
+}
+
 // Problem is what is to be said of the stream's rows.
 func (s Stream) Problem() Problem {
 	return Problem{Name: s.Stream, Standing: StandingOf(s.Grade), Reason: s.Reason, Since: s.AgeSince}

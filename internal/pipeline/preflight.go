@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/stream"
 )
 
@@ -92,9 +93,9 @@ func (c Config) skipReason(t Token, s stream.Stream) string {
 	case s.IsEvents():
 		return "" // they cost no request, and wait nowhere else
 	case !slices.Contains(c.Chosen, s.Name):
-		return "not chosen"
+		return ledger.ReasonNotChosen
 	case s.IsDetail() && c.Details == NoDetails:
-		return "streams.details is none"
+		return ledger.ReasonNoDetails
 	case len(missing) > 0:
 		return "missing scope " + strings.Join(missing, ", ")
 	case strings.Contains(s.Path, "{team_id}") && t.TeamID == "":
