@@ -71,7 +71,8 @@ func quoteScalar(text string) string {
 // scalarAt returns the text of the value at a path, and the line of its key; 0: there is
 // none.
 func scalarAt(data []byte, path string) (text string, line int) {
-	file, err := parser.ParseBytes(data, 0)
+	// The parser counts lines that end with \r\n twice.
+	file, err := parser.ParseBytes(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), 0)
 	if err != nil || len(file.Docs) != 1 {
 		return "", 0
 	}
