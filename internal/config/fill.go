@@ -20,7 +20,7 @@ func Fill(data []byte, values map[string]string) ([]byte, error) {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	for _, path := range slices.Sorted(maps.Keys(values)) {
 		_, line := scalarAt(data, path)
-		if line == 0 {
+		if line == 0 || line > len(lines) { // other ends of lines than \n and \r\n
 			return nil, fillErr(path)
 		}
 		text := lines[line-1]
