@@ -273,6 +273,26 @@ func (d *draft) useFile(ctx context.Context, file string) error {
 	return err
 }
 
+// pathInFile writes a path of the command line as the configuration has it: from its own
+// folder on if it lies there, else from the root.
+func (d *draft) pathInFile(path string) (string, error) {
+	if path == "~" || strings.HasPrefix(path, "~/") {
+		return "", command.UsageErr("%q begins with ~, which means a home only to a shell: write the path without it", path)
+	}
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	dir, err := filepath.Abs(filepath.Dir(d.g.Config))
+	if err != nil {
+		return "", err
+	}
+	if below, err := filepath.Rel(dir, whole); err == nil && filepath.IsLocal(below) {
+		whole = below
+	}
+	return config.EscapeValue(whole), nil
+}
+
 // checkNewToken refuses a file that a token cannot be written to, before anybody types one.
 func (d *draft) checkNewToken(file string) error {
 	if config.TokenDoubt(config.Secret(filepath.Base(file))) == "" {
@@ -315,26 +335,6 @@ func checkFolder(dir string) error {
 		return fmt.Errorf("no file can be made in %q: %w", dir, err)
 	}
 	return nil
-}
-
-// pathInFile writes a path of the command line as the configuration has it: from its own
-// folder on if it lies there, else from the root.
-func (d *draft) pathInFile(path string) (string, error) {
-	if path == "~" || strings.HasPrefix(path, "~/") {
-		return "", command.UsageErr("%q begins with ~, which means a home only to a shell: write the path without it", path)
-	}
-	whole, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	dir, err := filepath.Abs(filepath.Dir(d.g.Config))
-	if err != nil {
-		return "", err
-	}
-	if below, err := filepath.Rel(dir, whole); err == nil && filepath.IsLocal(below) {
-		whole = below
-	}
-	return config.EscapeValue(whole), nil
 }
 
 // write writes the token that was typed, and then the configuration.
