@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -39,6 +41,8 @@ func initCommand(g *globals) *cobra.Command {
 			"type is not shown; it goes into a file that others cannot read, and not into the\n" +
 			"configuration. A configuration that is there is left alone, unless it is the example as it\n" +
 			"came with a package: that one is filled in.\n\n" +
+			"The check may end with 2 after the configuration is written, as where the environment\n" +
+			"variable of --token-env is not set.\n\n" +
 			command.Meanings{Complete: "written, and a night can start", Failed: "not written; or written, and the check found what hinders a night",
 				Held: "written; a run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
@@ -56,9 +60,15 @@ func initCommand(g *globals) *cobra.Command {
 }
 
 func runInit(ctx context.Context, g *globals, o initOptions) error {
+	if g.Config == "" {
+		return command.UsageErr("--config is empty: give the path of the file to write")
+	}
 	d := draft{g: g, o: o, values: map[string]string{}}
 	if err := d.readOld(); err != nil {
 		return err
+	}
+	if err := checkFolder(filepath.Dir(d.target)); err != nil {
+		return fmt.Errorf("%w: name another file with --config; nothing was written", err)
 	}
 	if err := d.chooseService(ctx); err != nil {
 		return err
@@ -70,7 +80,7 @@ func runInit(ctx context.Context, g *globals, o initOptions) error {
 		return fmt.Errorf("%w: the configuration is as it was", err)
 	}
 	if err := runCheck(ctx, g, false); err != nil {
-		return d.keptErr(err)
+		return d.keptErr(ctx, err)
 	}
 	_, err := fmt.Fprintf(g.stdout, "\nnext: %s\n", g.commandLine("run"))
 	return err
@@ -85,6 +95,10 @@ type draft struct {
 	text []byte
 	info fs.FileInfo
 	old  config.Config
+	// target is the file to be written, where the one that is there is a link to it.
+	target string
+	// inline is a token that stands in the file as it is.
+	inline config.Secret
 	// values are those to fill in, by path.
 	values map[string]string
 	// typed is a token to be written to tokenFile; empty: none.
@@ -96,6 +110,7 @@ type draft struct {
 // somebody's work.
 func (d *draft) readOld() error {
 	data, err := os.ReadFile(d.g.Config)
+	d.target = d.g.Config
 	if errors.Is(err, fs.ErrNotExist) {
 		d.text = placementsync.ExampleConfig
 		return nil
@@ -103,16 +118,29 @@ func (d *draft) readOld() error {
 	if err == nil {
 		d.info, err = os.Stat(d.g.Config)
 	}
+	if err == nil {
+		d.target, err = filepath.EvalSymlinks(d.g.Config)
+	}
 	if err != nil {
 		return command.UsageErr("%w: name another file with --config", err)
 	}
+	if strings.HasPrefix(string(data), "\ufeff") {
+		return command.UsageErr("%s begins with a byte order mark: nothing was changed; save it as UTF-8 without one", d.g.Config)
+	}
 	example, _ := config.Parse("", placementsync.ExampleConfig, d.g.lookupEnv)
 	d.text = data
-	if d.old, _ = config.Parse(d.g.Config, data, d.g.lookupEnv); d.old.API.BaseURL != example.API.BaseURL {
+	asItIs, _ := config.Parse(d.g.Config, data, nil) // in which no variable has a value
+	d.inline = asItIs.API.Token
+	d.old, _ = config.Parse(d.g.Config, data, d.g.lookupEnv)
+	switch d.old.API.BaseURL {
+	case example.API.BaseURL:
+		return nil
+	case "":
+		return command.UsageErr("%s exists, and is not the example: nothing was changed; move it away, or name another file with --config", d.g.Config)
+	default:
 		return command.UsageErr("%s exists, and somebody has filled it in: nothing was changed; check it with %s, or move it away to begin anew",
 			d.g.Config, d.g.commandLine("check"))
 	}
-	return nil
 }
 
 func (d *draft) chooseService(ctx context.Context) error {
@@ -164,12 +192,19 @@ func (d *draft) askFor(ctx context.Context, question string, secret bool, check 
 	}
 }
 
-// chooseToken finds where the token is: where a flag says, where the file of a package
+// chooseToken finds where the token is: where a flag says, where the file that is there
 // says, in the usual variable, or with the person at the terminal.
 func (d *draft) chooseToken(ctx context.Context) error {
 	file, env := d.o.tokenFile, d.o.tokenEnv
 	if file != "" && env != "" {
 		return command.UsageErr("--token-file and --token-env are both given: keep one of the two")
+	}
+	flagged := file != "" || env != ""
+	if _, err := (config.API{Token: d.inline}).ReadToken(nil); err == nil && flagged {
+		return command.UsageErr("%s has a token in api.token: nothing was changed; leave out --token-file and --token-env, or remove that token first", d.g.Config)
+	}
+	if _, err := (config.API{Token: d.old.API.Token}).ReadToken(nil); err == nil && !flagged && d.old.API.TokenFile == "" {
+		return nil
 	}
 	if file == "" && env == "" {
 		file = d.old.API.TokenFile
@@ -209,6 +244,11 @@ func (d *draft) useVariable(name string) error {
 // useFile names the file of the token, and asks for a token if there is no such file.
 func (d *draft) useFile(ctx context.Context, file string) error {
 	_, err := config.API{TokenFile: file}.ReadToken(os.ReadFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := d.checkNewToken(file); err != nil {
+			return err
+		}
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && d.g.ask == nil:
 		return command.UsageErr("%s does not exist: write the token into it so that others cannot read it (umask 077), or run init on a terminal, where it asks", file)
@@ -236,6 +276,9 @@ func (d *draft) useFile(ctx context.Context, file string) error {
 // pathInFile writes a path of the command line as the configuration has it: from its own
 // folder on if it lies there, else from the root.
 func (d *draft) pathInFile(path string) (string, error) {
+	if path == "~" || strings.HasPrefix(path, "~/") {
+		return "", command.UsageErr("%q begins with ~, which means a home only to a shell: write the path without it", path)
+	}
 	whole, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
@@ -250,6 +293,50 @@ func (d *draft) pathInFile(path string) (string, error) {
 	return config.EscapeValue(whole), nil
 }
 
+// checkNewToken refuses a file that a token cannot be written to, before anybody types one.
+func (d *draft) checkNewToken(file string) error {
+	if config.TokenDoubt(config.Secret(filepath.Base(file))) == "" {
+		return command.UsageErr("--token-file is not the name of a file, but looks like a token: write the token into a file, and give its name; the token that was given there has to be renewed, since every user of this machine could see it")
+	}
+	dir := filepath.Dir(file)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && filepath.Clean(dir) != filepath.Dir(d.g.Config) {
+		return command.UsageErr("the folder %q for the token does not exist: make it, or name another file with --token-file", dir)
+	}
+	if d.g.ask == nil {
+		return nil // nothing is written there
+	}
+	if err := checkFolder(dir); err != nil {
+		return fmt.Errorf("%w: name another file for the token with --token-file; nothing was written", err)
+	}
+	return nil
+}
+
+// checkFolder says why no file can be made in a folder, or in the one above in which it
+// would be made.
+func checkFolder(dir string) error {
+	info, err := os.Stat(dir)
+	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		info, err = os.Stat(dir)
+	}
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is no folder")
+	}
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(dir, ".init-*"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		err = inner.Err // the name of the attempt says nothing
+	}
+	if err != nil {
+		return fmt.Errorf("no file can be made in %q: %w", dir, err)
+	}
+	return nil
+}
+
 // write writes the token that was typed, and then the configuration.
 func (d *draft) write() error {
 	const folder, closed, shared, others = 0o755, 0o600, 0o640, 0o007
@@ -261,18 +348,19 @@ func (d *draft) write() error {
 		return err
 	}
 	var disk durable.Disk
+	access := d.findAccess(filled, shared)
 	if d.typed != "" {
 		mode := fs.FileMode(closed)
-		if d.info != nil && d.info.Mode()&others == 0 {
-			mode = shared // with the group that may read the configuration of a package
+		if access != nil && access.Mode&others == 0 {
+			mode = shared // with the group that may read the configuration
 		}
-		if err := disk.CreateFile(d.tokenFile, []byte(d.typed.Reveal()+"\n"), mode, d.info); err != nil {
+		if err := disk.CreateFile(d.tokenFile, []byte(d.typed.Reveal()+"\n"), mode, access); err != nil {
 			return err
 		}
 		fmt.Fprintf(d.g.stdout, "token          %s is written, and closed to others\n", d.tokenFile)
 	}
 	if d.info == nil {
-		err = disk.CreateFile(d.g.Config, filled, shared, nil)
+		err = disk.CreateFile(d.g.Config, filled, shared, access)
 	} else {
 		err = disk.RewriteFile(d.g.Config, filled)
 	}
@@ -286,17 +374,40 @@ func (d *draft) write() error {
 	return nil
 }
 
+// findAccess is whom a new file is for: whom the one that is there is for, or, where root
+// writes it, the group of whom root is told to run as; nil: whoever writes it.
+func (d *draft) findAccess(filled []byte, mode fs.FileMode) *durable.Access {
+	if d.info != nil {
+		access := durable.AccessOf(d.info)
+		return &access
+	}
+	cfg, _ := config.Parse(d.g.Config, filled, d.g.lookupEnv)
+	owner, err := user.Lookup(ownerOf(cfg.Warehouse.Dir))
+	if err != nil || os.Geteuid() != 0 || owner.Username == "root" {
+		return nil
+	}
+	gid, err := strconv.Atoi(owner.Gid)
+	if err != nil {
+		return nil
+	}
+	return &durable.Access{UID: 0, GID: gid, Mode: mode}
+}
+
 // keptErr says after a check that failed that the configuration stays, what to change,
 // and how to go on.
-func (d *draft) keptErr(err error) error {
+func (d *draft) keptErr(ctx context.Context, err error) error {
 	advice := "mend that"
-	switch place := d.tokenFile; {
+	status, answered := errors.AsType[*fetch.StatusError](err)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w\n%s is written and stays; its check was interrupted: run %s", err, d.g.Config, d.g.commandLine("check"))
 	case errors.As(err, new(*fetch.AuthError)):
-		if place == "" {
-			place = strings.Trim(d.values["api.token"], "${}")
+		place := cmp.Or(strings.Trim(d.values["api.token"], "${}"), "what api.token in it says")
+		if d.tokenFile != "" {
+			place = strconv.Quote(d.tokenFile)
 		}
 		advice = "put a valid token into " + place
-	case errors.Is(err, fetch.ErrUnreachable):
+	case errors.Is(err, fetch.ErrUnreachable), answered && status.Code == http.StatusNotFound:
 		advice = "correct api.base_url in it if that is wrong"
 	}
 	return fmt.Errorf("%w\n%s is written and stays: %s, then run %s", err, d.g.Config, advice, d.g.commandLine("check"))

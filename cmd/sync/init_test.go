@@ -163,6 +163,101 @@ func TestInitFillsInTheExampleOfAPackage(t *testing.T) {
 	}
 }
 
+// TestRootWritesForWhomItNames: whoever root is told to run as can read the configuration
+// and the token, whatever the umask.
+func TestRootWritesForWhomItNames(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a folder away")
+	}
+	const daemon = 1
+	base, dir := smallService(t), t.TempDir()
+	state := filepath.Join(dir, "state")
+	fatal(t, os.Mkdir(state, 0o700))
+	fatal(t, os.Chown(state, daemon, daemon))
+	file := filepath.Join(dir, "config.yaml")
+	run := initWith(t, "pc_demo\r", "--config", file, "--base-url", base, "--dir", filepath.Join(state, "warehouse"))
+	if run.code != 0 || !strings.Contains(run.stdout.String(), "next: runuser -u daemon -- placementsync run") {
+		t.Fatalf("ended with %d:\n%s%s", run.code, &run.stdout, &run.stderr)
+	}
+	for _, name := range []string{file, filepath.Join(dir, "token")} {
+		info, err := os.Stat(name)
+		fatal(t, err)
+		if uid, gid, _ := durable.Owner(info); info.Mode() != 0o640 || uid != 0 || gid != daemon {
+			t.Errorf("%s has the rights %v, the owner %d and the group %d", name, info.Mode(), uid, gid)
+		}
+	}
+}
+
+// TestInitKeepsAnInlineToken holds that a token in the example stays there.
+func TestInitKeepsAnInlineToken(t *testing.T) {
+	t.Parallel()
+	base, dir := smallService(t), t.TempDir()
+	file, other := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "other")
+	text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "pc_demo"})
+	fatal(t, err)
+	fatal(t, os.WriteFile(file, text, 0o600))
+	fatal(t, os.WriteFile(other, []byte("pc_other"), 0o600))
+	for _, flag := range []string{"--token-file=" + other, "--token-env=OTHER"} {
+		run := initWith(t, "", "--config", file, "--base-url", base, flag)
+		if run.code != 2 || !strings.Contains(run.stderr.String(), "has a token in api.token") || read(t, file) != string(text) {
+			t.Errorf("%s: ended with %d: %s", flag, run.code, &run.stderr)
+		}
+	}
+	if run := initWith(t, "", "--config", file, "--base-url", base); run.code != 0 {
+		t.Fatalf("ended with %d:\n%s", run.code, &run.stderr)
+	}
+	if diff := cmp.Diff([]string{"base_url: " + base, `token: "pc_demo"`}, changedLines(t, file)); diff != "" {
+		t.Errorf("the configuration (-want +got):\n%s", diff)
+	}
+}
+
+// TestInitAsksNothingInVain: what cannot be written is said before a token is typed.
+func TestInitAsksNothingInVain(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs a folder in which root, too, makes no file")
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config.yaml")
+	const address = "--base-url=https://api.example.com"
+	for want, args := range map[string][]string{
+		"for the token does not exist": {"--config", file, address, "--token-file", filepath.Join(dir, "none", "token")},
+		"no file can be made in":       {"--config", "/proc/none/config.yaml", address},
+	} {
+		run := initWith(t, "pc_demo\r", args...)
+		if run.code == 0 || !strings.Contains(run.stderr.String(), want) || run.screen.Len() > 0 {
+			t.Errorf("ended with %d: %s\non the screen: %s", run.code, &run.stderr, &run.screen)
+		}
+	}
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("something was written (%v)", err)
+	}
+}
+
+// TestInitReadsOtherEditors fills in an example with other ends of lines, and refuses a
+// byte order mark.
+func TestInitReadsOtherEditors(t *testing.T) {
+	t.Parallel()
+	base, dir := smallService(t), t.TempDir()
+	file := filepath.Join(dir, "config.yaml")
+	marked := "\ufeff" + string(placementsync.ExampleConfig)
+	fatal(t, os.WriteFile(file, []byte(marked), 0o600))
+	run := initWith(t, "pc_demo\r", "--config", file, "--base-url", base)
+	if run.code != 2 || !strings.Contains(run.stderr.String(), "begins with a byte order mark") || read(t, file) != marked {
+		t.Errorf("with a mark: ended with %d: %s", run.code, &run.stderr)
+	}
+	fatal(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(placementsync.ExampleConfig), "\n", "\r\n")), 0o600))
+	if run := initWith(t, "pc_demo\r", "--config", file, "--base-url", base); run.code != 0 {
+		t.Fatalf("with \\r\\n: ended with %d:\n%s", run.code, &run.stderr)
+	}
+	text := read(t, file)
+	fatal(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, "\r\n", "\n")), 0o600))
+	if diff := cmp.Diff([]string{"base_url: " + base, `token: ""`, `token_file: "token"`}, changedLines(t, file)); diff != "" {
+		t.Errorf("the configuration (-want +got):\n%s", diff)
+	}
+}
+
 // TestRootIsToldWhoRuns: a run of root would leave files that the user of the service
 // cannot write.
 func TestRootIsToldWhoRuns(t *testing.T) {

@@ -20,7 +20,7 @@ func Fill(data []byte, values map[string]string) ([]byte, error) {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	for _, path := range slices.Sorted(maps.Keys(values)) {
 		_, line := scalarAt(data, path)
-		if line == 0 {
+		if line == 0 || line > len(lines) { // other ends of lines than \n and \r\n
 			return nil, fillErr(path)
 		}
 		text := lines[line-1]
@@ -71,7 +71,8 @@ func quoteScalar(text string) string {
 // scalarAt returns the text of the value at a path, and the line of its key; 0: there is
 // none.
 func scalarAt(data []byte, path string) (text string, line int) {
-	file, err := parser.ParseBytes(data, 0)
+	// The parser counts lines that end with \r\n twice.
+	file, err := parser.ParseBytes(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), 0)
 	if err != nil || len(file.Docs) != 1 {
 		return "", 0
 	}

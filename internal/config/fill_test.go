@@ -70,8 +70,10 @@ func TestFillKeepsFormsOfLines(t *testing.T) {
 	for text, want := range map[string]string{
 		"api:\n    base_url: 'x'":                         "api:\n    base_url: https://b.example.com",
 		"api:\r\n  base_url: x\t# c\r\n  timeout: 1s\r\n": "api:\r\n  base_url: https://b.example.com # c\r\n  timeout: 1s\r\n",
+		"# c\r\n\r\n# d\r\napi:\r\n  base_url: x\r\n":     "# c\r\n\r\n# d\r\napi:\r\n  base_url: https://b.example.com\r\n",
 		"lake:\n  base_url: y\napi:\n  base_url: x # é\n": "lake:\n  base_url: y\napi:\n  base_url: https://b.example.com # é\n",
 		"api: {base_url: x}\n":                            "",
+		"# c\rapi:\r  base_url: x\r":                      "",
 		"api:\n  base_url: two words\n":                   "",
 		"api:\n  base_url:\n":                             "",
 		"api:\n  base_url: |\n    x\n":                    "",

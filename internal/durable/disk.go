@@ -146,19 +146,19 @@ func (d Disk) RewriteFile(path string, data []byte) error {
 	}
 	const private = 0o600
 	return d.WriteAtomically(path, private, func(f *os.File) error {
-		return errors.Join(d.write(f, path, data), copyRights(f, info, info.Mode().Perm()))
+		return errors.Join(d.write(f, path, data), AccessOf(info).apply(f))
 	})
 }
 
 // CreateFile writes a new file atomically. Where its name is taken, if only by a link to
-// nowhere, it fails with fs.ErrExist. Of mode the umask is taken away; with like, the
-// file gets the owner and group of that one, and of its rights those that are in mode.
-func (d Disk) CreateFile(path string, data []byte, mode fs.FileMode, like fs.FileInfo) error {
+// nowhere, it fails with fs.ErrExist. Of mode the umask is taken away; with access, the
+// file gets its owner and group, and of its rights those that are in mode.
+func (d Disk) CreateFile(path string, data []byte, mode fs.FileMode, access *Access) error {
 	return d.writeThrough(path, mode, d.linkNew, func(f *os.File) error {
-		if err := d.write(f, path, data); err != nil || like == nil {
+		if err := d.write(f, path, data); err != nil || access == nil {
 			return err
 		}
-		return copyRights(f, like, like.Mode().Perm()&mode)
+		return Access{access.UID, access.GID, access.Mode & mode}.apply(f)
 	})
 }
 
@@ -174,14 +174,29 @@ func (d Disk) linkNew(from, to string) error {
 	return errors.Join(os.Remove(from), d.Do("fsync beside", to, func() error { return syncPath(filepath.Dir(to)) }))
 }
 
-// copyRights gives a file the owner and group of another one, and a mode.
-func copyRights(f *os.File, like fs.FileInfo, mode fs.FileMode) error {
-	if uid, gid, ok := Owner(like); ok {
-		if err := f.Chown(uid, gid); err != nil {
+// Access is who may do what with a file: its owner and group, by number, -1 where they stay
+// as they are, and its rights.
+type Access struct {
+	UID, GID int
+	Mode     fs.FileMode
+}
+
+// AccessOf is the access that a file has.
+func AccessOf(info fs.FileInfo) Access {
+	access := Access{-1, -1, info.Mode().Perm()}
+	if uid, gid, ok := Owner(info); ok {
+		access.UID, access.GID = uid, gid
+	}
+	return access
+}
+
+func (a Access) apply(f *os.File) error {
+	if a.UID >= 0 || a.GID >= 0 {
+		if err := f.Chown(a.UID, a.GID); err != nil {
 			return err
 		}
 	}
-	return f.Chmod(mode)
+	return f.Chmod(a.Mode)
 }
 
 // WriteAtomically lets fill write a temporary file, syncs it and renames it to

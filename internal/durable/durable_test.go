@@ -158,8 +158,9 @@ func TestRightsOfFiles(t *testing.T) {
 	if to, err := os.Readlink(link); to != "origin" || content(t, origin) != "new" {
 		t.Errorf("the link leads to %q (%v), and the file has %q", to, err, content(t, origin))
 	}
-	for name, like := range map[string]fs.FileInfo{"alone": nil, "alike": like} {
-		must(t, durable.Disk{}.CreateFile(filepath.Join(dir, name), nil, 0o640, like))
+	access := durable.AccessOf(like)
+	for name, access := range map[string]*durable.Access{"alone": nil, "alike": &access} {
+		must(t, durable.Disk{}.CreateFile(filepath.Join(dir, name), nil, 0o640, access))
 	}
 	for name, want := range map[string]fs.FileMode{"origin": 0o664, "alike": 0o640} {
 		info, err := os.Stat(filepath.Join(dir, name))
