@@ -43,8 +43,9 @@ type scheduler struct {
 	following, owed bool
 	followed        chan struct{}
 	// inspecting is set while somebody looks at the warehouse.
-	inspecting bool
-	inspected  chan Inspection
+	inspecting   bool
+	inspectSince time.Time
+	inspected    chan Inspection
 }
 
 // runNights starts a night at each slot until ctx ends, never two at once, and

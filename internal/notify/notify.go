@@ -25,8 +25,8 @@ const (
 	Damaged = "damaged" // a verification found damage
 	// Unverified says that a verification failed: it found out nothing.
 	Unverified = "unverified"
-	Behind  = "behind"  // published, but what follows a publish failed, such as a backup
-	Full    = "full"    // the inbox of webhooks takes no more events
+	Behind     = "behind" // published, but what follows a publish failed, such as a backup
+	Full       = "full"   // the inbox of webhooks takes no more events
 	// Recovered says that what was behind has caught up.
 	Recovered = "recovered"
 )
