@@ -25,7 +25,7 @@ func TestOneCauseIsOneLine(t *testing.T) {
 			return found
 		}
 		h.run()
-		if text := h.get("/").Body.String(); !strings.Contains(text, "Cannot be read, see the log: the room on the disk, the inbox of webhooks.") {
+		if text := h.get("/").Body.String(); !strings.Contains(text, "Not known, since it cannot be read, see the log: the room on the disk, the inbox of webhooks.") {
 			t.Errorf("the page does not list them:\n%s", text)
 		}
 		time.Sleep(time.Hour)

@@ -103,7 +103,7 @@ func TestAlertsAreShort(t *testing.T) {
 		"failed": {notify.Alert{Event: notify.Failed, Run: "r1", Error: "no space left on device", Since: at, SnapshotAt: at.AddDate(0, 0, -1)},
 			"night r1 failed: no space left on device", "Since 2026-11-20 02:00 UTC. Readers have the snapshot of 2026-11-19 02:00 UTC.", "repair the cause, then run placementsync run"},
 		"not begun":  {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC. Readers have no snapshot yet.", "repair the cause"},
-		"unknown":    {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at, SnapshotUnknown: true}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC.\n", "repair the cause"},
+		"unknown":    {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at, SnapshotUnknown: true}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC.", "repair the cause"},
 		"unverified": {notify.Alert{Event: notify.Unverified, Error: "no disk", StartedAt: at}, "the verification of the warehouse failed: no disk", "Since 2026-11-20 02:00 UTC. What an earlier one found stays true.", "repair the cause"},
 		"long":       {notify.Alert{Event: notify.Failed, Run: "r1", Error: long, Since: at, Times: 1000, SnapshotAt: at}, `night r1 failed: it answered "{"ä":"\n"}"`, ", 1000 nights in a row. Readers have", "repair"},
 		"partial":    {notify.Alert{Event: notify.Partial, Run: "r1", Streams: streams, Since: at}, "night r1 is published, but partial: campaign_status_counts is not proven: it answered", "Readers see tonight's rows", "nothing, if"},
