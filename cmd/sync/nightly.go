@@ -19,19 +19,19 @@ import (
 func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pipeline.Config) (pipeline.Result, error) {
 	res, err := pipeline.Run(ctx, night)
 	if !night.DryRun {
-		g.notifyOfNight(ctx, cfg, night, res.Run, err)
+		notifyOfNight(ctx, cfg, night, res.Run, g.now(), err)
 	}
 	return res, err
 }
 
 // notifyOfNight sends the alert or the heartbeat of a night that has ended.
-func (g *globals) notifyOfNight(ctx context.Context, cfg config.Config, night pipeline.Config, r ledger.Run, err error) {
+func notifyOfNight(ctx context.Context, cfg config.Config, night pipeline.Config, r ledger.Run, now time.Time, err error) {
 	sender := command.NewNotifier(cfg.Notify, version, night.Log)
 	// A night that finished its commit after a stop is reported too.
 	ctx = context.WithoutCancel(ctx)
 	if event := eventOf(r, err); event != "" {
 		past, unknown := pastRuns(night.Warehouse) // without them the alert says less
-		a := newAlert(event, r, err, past, g.now())
+		a := newAlert(event, r, err, past, now)
 		a.SnapshotUnknown = unknown != nil
 		sender.Alert(ctx, a)
 	} else if r.Outcome == ledger.Complete {

@@ -169,7 +169,7 @@ func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 			var res pipeline.Result
 			err := s.hooks.inTurn(ctx, func() (err error) {
 				if err = s.hooks.requireWarehouse(); err != nil {
-					s.g.notifyOfNight(ctx, cfg, night, res.Run, err)
+					notifyOfNight(ctx, cfg, night, res.Run, s.g.now(), err)
 					return err
 				}
 				if res, err = s.g.runAndNotify(ctx, cfg, night); err == nil {

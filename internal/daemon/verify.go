@@ -77,16 +77,16 @@ func (s *scheduler) endVerify(ctx context.Context, v Verified) {
 		return
 	}
 	s.startInspect(ctx)
-	level, keys := slog.LevelInfo, []any{"result", v.Result}
+	level, log := slog.LevelInfo, s.d.cfg.Log.With("result", v.Result)
 	switch v.Result {
 	case Whole, string(ledger.Interrupted):
 	default:
 		level = slog.LevelError
 	}
 	if v.FailedAt.IsZero() && v.Result != string(ledger.Interrupted) { // else it found out nothing
-		keys = append(keys, "damaged", len(v.Damaged), "files", firstFiles(v.Damaged), "took", v.Took)
+		log = log.With("damaged", len(v.Damaged), "files", firstFiles(v.Damaged), "took", v.Took)
 	}
-	s.d.cfg.Log.Log(context.Background(), level, "verify ended", append(keys, "error", v.Error, "next", s.verify)...)
+	log.Log(context.Background(), level, "verify ended", "error", v.Error, "next", s.verify)
 }
 
 // firstFiles names the first of some files.

@@ -17,12 +17,11 @@ func (r Run) LogEnd(log *slog.Logger) {
 	case Partial:
 		level, reason = slog.LevelWarn, r.Why()
 	}
-	keys := []any{"run", r.ID, "outcome", string(r.Outcome), "version", r.VisibleVersion()}
+	log = log.With("run", r.ID, "outcome", string(r.Outcome), "version", r.VisibleVersion())
 	if r.IsPublished() { // else a zero would pass for a number of rows
-		keys = append(keys, "rows", r.Rows, "new", r.New, "changed", r.Changed, "gone", r.Gone)
+		log = log.With("rows", r.Rows, "new", r.New, "changed", r.Changed, "gone", r.Gone)
 	}
-	keys = append(keys, "requests", r.Requests, "retries", r.Retries, "took", r.Took(), "reason", reason, "error", r.Error)
-	log.Log(context.Background(), level, "night ended", keys...)
+	log.Log(context.Background(), level, "night ended", "requests", r.Requests, "retries", r.Retries, "took", r.Took(), "reason", reason, "error", r.Error)
 }
 
 // Streak counts the nights in a row that ended as r did, up to it, and returns when the
