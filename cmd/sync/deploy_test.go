@@ -88,7 +88,7 @@ func TestOperationsAreCurrent(t *testing.T) {
 		codes = append(codes, row[1])
 	}
 	same(t, "exit codes", codes, headings(`Exit code (\d+)`))
-	same(t, "alerts", []string{notify.Failed, notify.Partial, notify.Gate, notify.Damaged, notify.Behind, notify.Full, notify.Recovered}, headings("Alert `([a-z]+)`"))
+	same(t, "alerts", []string{notify.Failed, notify.Partial, notify.Gate, notify.Damaged, notify.Unverified, notify.Behind, notify.Full, notify.Recovered}, headings("Alert `([a-z]+)`"))
 	same(t, "metrics", slices.Collect(maps.Keys(metricLabels(t))), mentioned(text))
 
 	for gate, err := range map[string]error{

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -31,6 +32,8 @@ type hooks struct {
 	// night is that of the configuration in force; nil: no refreshes.
 	night atomic.Pointer[pipeline.Config]
 	inbox *inbox
+	// exists is an error when the warehouse is not there.
+	exists func() error
 }
 
 func (s *service) newHooks(wh *warehouse.Warehouse) (*hooks, error) {
@@ -40,6 +43,7 @@ func (s *service) newHooks(wh *warehouse.Warehouse) (*hooks, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.exists = wh.Folder.Exists
 	h.inbox = &inbox{freeBytes: wh.Folder.FreeBytes, now: s.g.now}
 	h.receiver, err = webhook.New(webhook.Config{Dir: dir, Stored: h.queueRefresh, MaxInbox: h.inbox.limit}, s.log, s.g.now)
 	return h, err
@@ -86,6 +90,9 @@ func (h *hooks) refreshTargets(ctx context.Context, t pipeline.Targets) error {
 		return nil // switched off meanwhile
 	}
 	return h.inTurn(ctx, func() error {
+		if err := h.requireWarehouse(); err != nil {
+			return err
+		}
 		res, err := pipeline.Refresh(ctx, *night, t)
 		if err == nil {
 			h.log.Info("refreshed", "run", res.Run.ID, "outcome", res.Run.Outcome, "articles", len(t.Articles),
@@ -93,6 +100,15 @@ func (h *hooks) refreshTargets(ctx context.Context, t pipeline.Targets) error {
 		}
 		return err
 	})
+}
+
+// requireWarehouse returns an error when the warehouse is gone: serve has made its folders
+// at its start, and what is made now would be below the mount of its disk.
+func (h *hooks) requireWarehouse() error {
+	if err := h.exists(); err != nil {
+		return fmt.Errorf("the warehouse is gone: is its disk mounted? %w", err)
+	}
+	return nil
 }
 
 // inTurn waits until no night or refresh runs, then runs this one, unless ctx has

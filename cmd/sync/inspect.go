@@ -19,13 +19,13 @@ import (
 const usageAge = 10 * time.Minute
 
 // readEntries returns how the daemon reads the ledger, which is empty before the first
-// night and never because the disk is gone.
+// night and never because the disk is gone. Killed runs are in it from their end on.
 func readEntries(wh *warehouse.Warehouse) func() ([]ledger.Run, error) {
 	return func() ([]ledger.Run, error) {
 		if err := wh.Folder.Exists(); err != nil {
 			return nil, err
 		}
-		return wh.Ledger.Entries()
+		return wh.Ledger.AllRuns()
 	}
 }
 
@@ -52,7 +52,7 @@ func (s *service) newInspector(cfg config.Config) (func(context.Context) daemon.
 
 // inspect reads each part by itself: one that cannot be read hides no other.
 func (i *inspector) inspect(ctx context.Context) daemon.Inspection {
-	found := daemon.Inspection{At: i.now().UTC(), Errors: map[string]error{}}
+	found := daemon.Inspection{Errors: map[string]error{}}
 	// In the place of a disk that is gone there is an empty folder, and nothing in it.
 	gone := i.wh.Folder.Exists()
 	for _, part := range []struct {
@@ -61,10 +61,10 @@ func (i *inspector) inspect(ctx context.Context) daemon.Inspection {
 	}{
 		{daemon.ReadVersion, i.readVersion},
 		{daemon.ReadFree, i.readFree},
-		{daemon.ReadUsage, i.readUsage},
 		{daemon.ReadInbox, i.readInbox},
 		{daemon.ReadVerified, i.readVerified},
 		{daemon.ReadWatches, i.readWatches},
+		{daemon.ReadUsage, i.readUsage}, // last, for it walks the folder
 	} {
 		err := gone
 		if err == nil {
@@ -74,6 +74,7 @@ func (i *inspector) inspect(ctx context.Context) daemon.Inspection {
 			found.Errors[part.name] = err
 		}
 	}
+	found.At = i.now().UTC() // at its end: a slow disk makes a look no older
 	return found
 }
 

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"placementsync/internal/command"
 	"placementsync/internal/daemon"
+	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
 )
 
 // TestAnInspectionIsWhatTheWarehouseHas compares what the metrics are made of with what
@@ -72,5 +75,65 @@ func TestAnInspectionIsWhatTheWarehouseHas(t *testing.T) {
 	}
 	if entries, err := readEntries(wh)(); err == nil {
 		t.Errorf("the ledger has %d entries on a disk that is gone", len(entries))
+	}
+	checkNothingIsMade(t, d.g, wh)
+}
+
+// checkNothingIsMade lets a slot and a verification come while the disk of a warehouse is
+// gone.
+func checkNothingIsMade(t *testing.T, g *globals, wh *warehouse.Warehouse) {
+	t.Helper()
+	cfg, err := g.loadConfig()
+	fatal(t, err)
+	s := &service{g: g, first: cfg, log: g.newLogger()}
+	fatal(t, os.Rename(wh.Folder.Dir(), wh.Folder.Dir()+".empty"))
+	fatal(t, os.Rename(wh.Folder.Dir()+".away", wh.Folder.Dir()))
+	s.hooks, err = s.newHooks(wh)
+	fatal(t, err)
+	set, err := s.newSettings(cfg)
+	fatal(t, err)
+	fatal(t, os.Rename(wh.Folder.Dir(), wh.Folder.Dir()+".away"))
+	fatal(t, os.Rename(wh.Folder.Dir()+".empty", wh.Folder.Dir()))
+	if r, err := set.Night(t.Context()); err == nil || !strings.Contains(err.Error(), "is its disk mounted") || r.Outcome != ledger.Failed {
+		t.Errorf("the night on a disk that is gone ended with %v: %+v", err, r)
+	}
+	if v := set.Verify(t.Context()); v.Result != string(ledger.Failed) {
+		t.Errorf("verified a disk that is gone: %+v", v)
+	}
+	if _, unknown := pastRuns(command.WarehouseConfig(cfg, version)); unknown == nil {
+		t.Error("the snapshot of a warehouse that is gone is known")
+	}
+	if made, err := os.ReadDir(wh.Folder.Dir()); err != nil || len(made) > 0 {
+		t.Errorf("made in the place of a disk that is gone: %v, %v", made, err)
+	}
+}
+
+// TestAHeldVerifyHidesNoDamage finds damage, then another run at work, then fails.
+func TestAHeldVerifyHidesNoDamage(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	d := newDrill(t)
+	cfg, err := d.g.loadConfig()
+	fatal(t, err)
+	wh, _, err := d.g.openWarehouse()
+	fatal(t, err)
+	s := &service{g: d.g, first: cfg, log: d.g.newLogger()}
+	s.hooks, err = s.newHooks(wh)
+	fatal(t, err)
+	set, err := s.newSettings(cfg)
+	fatal(t, err)
+	fatal(t, saveVerified(command.WarehouseConfig(cfg, version), warehouse.Verified{At: d.g.now(), ReadData: true, Result: "damaged", Damaged: []string{"a"}}))
+	lock, err := wh.LockExisting("other", d.g.now())
+	fatal(t, err)
+	if v := set.Verify(t.Context()); v.Result != string(ledger.Held) {
+		t.Errorf("beside another run it ended as %+v", v)
+	}
+	fatal(t, lock.Release())
+	v := s.recordFailure(t.Context(), cfg, command.WarehouseConfig(cfg, version), warehouse.Verified{At: d.g.now(), ReadData: true}, os.ErrPermission)
+	if v.Result != string(ledger.Failed) || v.Found != "damaged" || len(v.Damaged) != 1 {
+		t.Errorf("a failure hides damage: %+v", v)
+	}
+	if v, _, err := wh.Examiner.LastVerified(false); err != nil || v.Result != "damaged" || v.Error != "" {
+		t.Errorf("the record of names and sizes is %+v, %v", v, err)
 	}
 }

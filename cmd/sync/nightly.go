@@ -18,22 +18,37 @@ import (
 // runAndNotify runs one night and sends its alert or heartbeat, for run and serve.
 func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pipeline.Config) (pipeline.Result, error) {
 	res, err := pipeline.Run(ctx, night)
-	if night.DryRun {
-		return res, err
+	if !night.DryRun {
+		notifyOfNight(ctx, cfg, night, res.Run, g.now(), err)
 	}
+	return res, err
+}
+
+// notifyOfNight sends the alert or the heartbeat of a night that has ended.
+func notifyOfNight(ctx context.Context, cfg config.Config, night pipeline.Config, r ledger.Run, now time.Time, err error) {
 	sender := command.NewNotifier(cfg.Notify, version, night.Log)
 	// A night that finished its commit after a stop is reported too.
 	ctx = context.WithoutCancel(ctx)
-	if event := eventOf(res.Run, err); event != "" {
-		var past []ledger.Run // without them the alert says less
-		if wh, err := warehouse.Open(night.Warehouse); err == nil {
-			past, _ = wh.Ledger.Runs()
-		}
-		sender.Alert(ctx, newAlert(event, res.Run, err, past, g.now()))
-	} else if res.Run.Outcome == ledger.Complete {
+	if event := eventOf(r, err); event != "" {
+		past, unknown := pastRuns(night.Warehouse) // without them the alert says less
+		a := newAlert(event, r, err, past, now)
+		a.SnapshotUnknown = unknown != nil
+		sender.Alert(ctx, a)
+	} else if r.Outcome == ledger.Complete {
 		sender.Heartbeat(ctx)
 	}
-	return res, err
+}
+
+// pastRuns reads the ledger of a warehouse that is there.
+func pastRuns(place warehouse.Config) ([]ledger.Run, error) {
+	wh, err := warehouse.Open(place)
+	if err == nil {
+		err = wh.Folder.Exists()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return wh.Ledger.Runs()
 }
 
 // eventOf is the kind of alert that a night needs; "": none. A held lock and a stop

@@ -164,10 +164,14 @@ func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 		Inspect: inspect, VerifySchedule: verifying, Verify: func(ctx context.Context) daemon.Verified { return s.verifyInTurn(ctx, cfg, night) },
 		Schedule: schedule, CatchUp: cfg.Schedule.CatchUp, AuthToken: cfg.Serve.AuthToken.Reveal(),
 		Hosts: hosts.New(cfg.Serve.Listen, cfg.Serve.Hosts),
-		Hooks: s.hooks.httpHandler(cfg), Follow: s.followOfNight(cfg),
+		Hooks: s.hooks.httpHandler(cfg), Follow: s.followOfNight(cfg), Follows: followKinds(cfg),
 		Night: func(ctx context.Context) (ledger.Run, error) {
 			var res pipeline.Result
 			err := s.hooks.inTurn(ctx, func() (err error) {
+				if err = s.hooks.requireWarehouse(); err != nil {
+					notifyOfNight(ctx, cfg, night, res.Run, s.g.now(), err)
+					return err
+				}
 				if res, err = s.g.runAndNotify(ctx, cfg, night); err == nil {
 					s.pruneNow(cfg) // a refresh would hold the lock
 				}
@@ -260,6 +264,17 @@ func (s *service) reloadConfig() (daemon.Settings, error) {
 		return daemon.Settings{}, err
 	}
 	return s.newSettings(cfg)
+}
+
+// followKinds are the kinds of work after nights that the configuration asks for.
+func followKinds(cfg config.Config) []string {
+	kinds := []string{}
+	for kind, isSet := range map[string]bool{ledger.Watch: len(cfg.Watch) > 0, ledger.Lake: cfg.Lake.Catalog != "", ledger.Backup: cfg.Backup != ""} {
+		if isSet {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 func streamsOf(all []stream.Stream) []string {

@@ -18,8 +18,8 @@ import (
 // showNight prints the result of a night: a line a stream with what is known of its rows
 // and what it cost, then what changed.
 func showNight(g *globals, res pipeline.Result, dryRun bool) error {
-	t := listing{columns: []column{{name: "stream"}, {name: "rows are"}, {name: "rows", isNumber: true}, {name: "requests", isNumber: true, drop: 1},
-		{name: "passes", isNumber: true, drop: 3}, {name: "why", drop: 2, least: 24}}}
+	t := listing{columns: []column{{name: "stream"}, {name: "rows are"}, {name: "rows", isNumber: true}, {name: "requests", isNumber: true, drop: 2},
+		{name: "passes", isNumber: true, drop: 3}, {name: "why", drop: 1, least: 24}}}
 	for _, s := range res.Run.Streams {
 		t.addRow(s.Stream, ledger.StandingOf(s.Grade), s.Rows, s.Requests, s.Passes, firstLine(s.Reason))
 	}

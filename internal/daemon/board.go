@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -16,6 +17,9 @@ const ledgerAge = 30 * time.Second
 type board struct {
 	now    func() time.Time
 	ledger func() ([]ledger.Run, error)
+	log    *slog.Logger
+	// follows are the kinds of work after nights that are shown; nil: all.
+	follows func() []string
 
 	mu       sync.Mutex
 	next     time.Time // the next slot
@@ -28,9 +32,11 @@ type board struct {
 	// own is the last night that this process ran: a full disk has no room for its line.
 	own        ledger.Run
 	inspection Inspection
-	entries    entries
-	readAt     time.Time
-	readErr    error
+	// deaf is since when a look at the warehouse gets no answer; zero: it gets one.
+	deaf    time.Time
+	entries entries
+	readAt  time.Time
+	readErr error
 }
 
 // entries is what the board keeps of a reading of the ledger.
@@ -84,6 +90,7 @@ type snapshot struct {
 	entries
 	// Inspection is the last look at the warehouse; zero: there is none of late.
 	Inspection Inspection
+	Deaf       time.Time
 	LedgerErr  error
 	tally      tally
 }
@@ -91,18 +98,36 @@ type snapshot struct {
 // readSnapshot copies the board. It reads the ledger if the last reading is older than
 // ledgerAge.
 func (b *board) readSnapshot() snapshot {
+	s, tell := b.copyBoard()
+	tell() // the log may be slow
+	return s
+}
+
+// copyBoard is readSnapshot but for the line of the log, which tell writes.
+func (b *board) copyBoard() (s snapshot, tell func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := b.now()
+	now, before := b.now(), b.readErr
 	if b.readAt.IsZero() || now.Sub(b.readAt) >= ledgerAge || now.Before(b.readAt) {
 		b.readLedger(now)
 	}
-	s := snapshot{At: now, Next: b.next, Running: b.running, NextVerify: b.verify, Stopping: b.stopping, Beat: b.beat,
-		Missed: maps.Clone(b.missed), entries: b.entries, LedgerErr: b.readErr, tally: b.tally.clone()}
+	s = snapshot{At: now, Next: b.next, Running: b.running, NextVerify: b.verify, Stopping: b.stopping, Beat: b.beat,
+		Missed: maps.Clone(b.missed), entries: b.entries, LedgerErr: b.readErr, tally: b.tally.clone(), Deaf: b.deaf}
 	if now.Sub(b.inspection.At) < inspectionAge {
 		s.Inspection = b.inspection
 	}
-	return s
+	if kinds := b.follows(); kinds != nil {
+		s.Follows = slices.DeleteFunc(slices.Clone(s.Follows), func(f ledger.Follow) bool { return !slices.Contains(kinds, f.Last.Kind) })
+	}
+	after := b.readErr
+	return s, func() {
+		switch {
+		case before == nil && after != nil:
+			b.log.Warn("the ledger cannot be read", "error", after)
+		case before != nil && after == nil:
+			b.log.Info("the ledger can be read again")
+		}
+	}
 }
 
 // readLedger reads the ledger and counts what is new. The last reading stays when it
@@ -114,6 +139,7 @@ func (b *board) readLedger(now time.Time) {
 		return
 	}
 	if b.tally.since.IsZero() {
+		b.tally.skipKilled(all)
 		b.tally.since = now
 	}
 	for _, r := range all {

@@ -78,6 +78,9 @@ type Settings struct {
 	// Follow runs what follows a published night; nil: nothing does. The next night
 	// does not wait for it. When ctx ends it stops, and the next night continues it.
 	Follow func(ctx context.Context)
+	// Follows are the kinds of that work, for what is shown of the ledger; nil: all that it
+	// has.
+	Follows []string
 	// VerifySchedule is when Verify checks for damage; a zero Schedule: never.
 	VerifySchedule Schedule
 	Verify         func(ctx context.Context) Verified
@@ -108,6 +111,8 @@ func New(cfg Config, set Settings) *Daemon {
 		cfg.Notify = func(string) error { return nil }
 	}
 	d := &Daemon{cfg: cfg, board: &board{now: cfg.Now, ledger: cfg.Ledger, missed: map[string]int{}, tally: newTally(cfg.Streams)}}
+	d.board.log = cfg.Log
+	d.board.follows = func() []string { return d.settings().Follows }
 	d.set.Store(&set)
 	d.metrics = newMetrics(cfg, d)
 	d.server = NewServer(d.Handler(), cfg.Log)

@@ -64,3 +64,15 @@ func TestNightsDoNotWaitForWhatFollows(t *testing.T) {
 		}
 	})
 }
+
+// TestWorkThatIsNotConfiguredIsNotShown removes a backup that failed from the configuration.
+func TestWorkThatIsNotConfiguredIsNotShown(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	now := time.Now()
+	h.record(ledger.Run{ID: "b", Kind: ledger.Backup, Outcome: ledger.Failed, StartedAt: now, EndedAt: now})
+	h.set.Follows = []string{ledger.Lake}
+	if text := h.get("/").Body.String(); strings.Contains(text, "Last backup") || h.findMetric(`follow_behind{kind="backup"}`) != "" {
+		t.Errorf("a backup that nobody wants is behind:\n%s", text)
+	}
+}

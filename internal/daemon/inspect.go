@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -105,10 +106,17 @@ func (i Inspection) TotalUsage() (sum int64) {
 // answered from the last one, however slow the disk is.
 func (s *scheduler) startInspect(ctx context.Context) {
 	inspect := s.d.settings().Inspect
-	if inspect == nil || s.inspecting || ctx.Err() != nil {
+	now := s.d.cfg.Now()
+	switch {
+	case inspect == nil || ctx.Err() != nil:
+		return
+	case s.inspecting:
+		if now.Sub(s.inspectSince) >= inspectionAge {
+			s.countDeaf()
+		}
 		return
 	}
-	s.inspecting = true
+	s.inspecting, s.inspectSince = true, now
 	go func() { s.inspected <- inspect(ctx) }()
 }
 
@@ -119,15 +127,53 @@ func (s *scheduler) endInspect(ctx context.Context, found Inspection) {
 	if ctx.Err() != nil {
 		return
 	}
+	var before Inspection
 	s.d.board.update(func(b *board) {
+		for name := range found.Errors {
+			b.tally.readErrors[name]++
+		}
+		before, b.inspection, b.deaf = b.inspection, found, time.Time{}
+	})
+	s.logChanges(before.Errors, found.Errors)
+}
+
+// logChanges says once what can no longer be read, a line for each cause, and once what
+// can be read again.
+func (s *scheduler) logChanges(before, now map[string]error) {
+	lost, causes := map[string][]string{}, []string(nil)
+	var again []string
+	for _, name := range readNames() {
+		switch err := now[name]; {
+		case err != nil && before[name] == nil:
+			if lost[err.Error()] == nil {
+				causes = append(causes, err.Error())
+			}
+			lost[err.Error()] = append(lost[err.Error()], name)
+		case err == nil && before[name] != nil:
+			again = append(again, name)
+		}
+	}
+	for _, cause := range causes {
+		s.d.cfg.Log.Warn("metrics are missing, parts of the warehouse cannot be read", "sources", strings.Join(lost[cause], ", "), "error", cause)
+	}
+	if len(again) > 0 {
+		s.d.cfg.Log.Info("parts of the warehouse can be read again", "sources", strings.Join(again, ", "))
+	}
+}
+
+// countDeaf counts and shows that the look at work gets no answer: what the last one found
+// is too old to be shown.
+func (s *scheduler) countDeaf() {
+	isNew := false
+	s.d.board.update(func(b *board) {
+		isNew, b.deaf = b.deaf.IsZero(), s.inspectSince
 		for _, name := range readNames() {
-			if err := found.Errors[name]; err != nil {
+			if name != ReadLedger {
 				b.tally.readErrors[name]++
-				if b.inspection.Errors[name] == nil {
-					s.d.cfg.Log.Warn("metrics are missing, a part of the warehouse cannot be read", "error", err)
-				}
 			}
 		}
-		b.inspection = found
 	})
+	if isNew {
+		s.d.cfg.Log.Warn("metrics are missing, the disk of the warehouse does not answer", "started", s.inspectSince)
+	}
 }

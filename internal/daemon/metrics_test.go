@@ -409,7 +409,7 @@ func TestWhatCannotBeReadIsMissing(t *testing.T) {
 			`read_errors_total{source="version"}`:         "2",
 		})
 		h.wantPage(`class="tight"><dt>Disk</dt><dd>1.0 MiB free<small>the next night may need 50.0 MiB: too little</small>`,
-			"Not known: what the warehouse takes of the disk cannot be read", "Not known: what watches have sent cannot be read", "<dt>Verified</dt><dd>not known")
+			"cannot be read, see the log: what the warehouse takes of the disk, ", "what watches have sent.", "<dt>Verified</dt><dd>not known")
 		for _, never := range []string{"<h2>Watches", "<h2>Disk", "Webhook inbox"} {
 			if strings.Contains(h.get("/").Body.String(), never) {
 				t.Errorf("the page has %q, which nobody could read", never)

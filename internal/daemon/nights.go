@@ -33,17 +33,19 @@ type scheduler struct {
 	next, retry time.Time
 	working     bool
 	ended       chan ending
-	// verify is when the next verification starts; zero: never.
-	verify    time.Time
-	verifying bool
-	verified  chan Verified
+	// verify is when the next verification starts; zero: never. verifyRetry is when one
+	// tries again that found the lock held; zero: none waits.
+	verify, verifyRetry time.Time
+	verifying           bool
+	verified            chan Verified
 	// following is set while the work after a night runs; owed while a night waits for
 	// its turn.
 	following, owed bool
 	followed        chan struct{}
 	// inspecting is set while somebody looks at the warehouse.
-	inspecting bool
-	inspected  chan Inspection
+	inspecting   bool
+	inspectSince time.Time
+	inspected    chan Inspection
 }
 
 // runNights starts a night at each slot until ctx ends, never two at once, and
@@ -112,6 +114,9 @@ func (s *scheduler) untilDue() time.Duration {
 	}
 	if !s.verify.IsZero() {
 		left = min(left, s.verify.Sub(now))
+	}
+	if !s.verifyRetry.IsZero() && !s.verifying {
+		left = min(left, s.verifyRetry.Sub(now))
 	}
 	if w := s.d.cfg.Watchdog; w > 0 {
 		left = min(left, w/2) // half, so that a late message is still in time

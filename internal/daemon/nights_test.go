@@ -214,11 +214,47 @@ func TestServiceManagerIsTold(t *testing.T) {
 func TestALedgerThatIsUnreadableIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil)
-		h.cfg.Ledger = func() ([]ledger.Run, error) { return nil, errors.New("read /secret/path: broken") }
+		broken := errors.New("read /secret/path: broken")
+		h.cfg.Ledger = func() ([]ledger.Run, error) { return nil, broken }
 		h.run()
 		defer h.end()
+		time.Sleep(time.Minute)
+		h.get("/")
+		if n := strings.Count(h.log.String(), `level=WARN msg="the ledger cannot be read" error="read /secret/path: broken"`); n != 1 {
+			t.Errorf("the log says it %d times:\n%s", n, &h.log)
+		}
+		defer func() {
+			broken = nil
+			time.Sleep(time.Minute)
+			h.get("/")
+			if !strings.Contains(h.log.String(), "the ledger can be read again") {
+				t.Errorf("the log does not say that it can be read again:\n%s", &h.log)
+			}
+		}()
 		if w := h.get("/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "ledger") || strings.Contains(w.Body.String(), "/secret") {
 			t.Errorf("/readyz answers %d %q", w.Code, w.Body)
+		}
+	})
+}
+
+// TestAKilledNightCountsWhenItIsSeen: one that began before this process ended with it.
+func TestAKilledNightCountsWhenItIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		h.set.CatchUp = false
+		h.record(ledger.Run{ID: "old", Outcome: ledger.Killed, StartedAt: time.Now().Add(-time.Hour)})
+		h.run()
+		defer h.end()
+		if n := h.metric(`runs_total{outcome="killed"}`); n != "0" {
+			t.Errorf("%s killed nights are counted at the start", n)
+		}
+		h.record(ledger.Run{ID: "new", Outcome: ledger.Killed, StartedAt: time.Now().Add(-time.Minute)})
+		time.Sleep(time.Hour)
+		if n := h.metric(`runs_total{outcome="killed"}`); n != "1" {
+			t.Errorf("%s killed nights are counted, want 1", n)
+		}
+		if text := h.get("/").Body.String(); strings.Contains(text, "0 s</td>") {
+			t.Errorf("a killed night took 0 s:\n%s", text)
 		}
 	})
 }

@@ -40,8 +40,8 @@ type page struct {
 	// Full is the last verification of every byte, Structure one of names and sizes since
 	// then; nil: there was none, or it cannot be read.
 	Full, Structure *Verified
-	// Missing says what cannot be read, for people.
-	Missing []string
+	// Missing lists what cannot be read, for people.
+	Missing string
 }
 
 // serveStatus renders the page. It needs no script: the browser loads it again, more
@@ -78,11 +78,13 @@ func (d *Daemon) newPage() page {
 	if v, ok := p.Inspection.lastVerified(false); ok && (p.Full == nil || v.At.After(p.Full.At)) {
 		p.Structure = &v
 	}
+	var missing []string
 	for _, name := range readNames() {
 		if p.Inspection.Errors[name] != nil {
-			p.Missing = append(p.Missing, describeRead(name))
+			missing = append(missing, describeRead(name))
 		}
 	}
+	p.Missing = strings.Join(missing, ", ")
 	_, err := os.Stat(d.cfg.Report())
 	p.Report, p.Explore = err == nil, d.cfg.Explore != nil
 	return p

@@ -55,14 +55,20 @@ func (t tally) clone() tally {
 // endKey tells the ends of runs apart: one that is resumed ends more than once.
 func endKey(r ledger.Run) string { return r.ID + " " + r.EndedAt.UTC().Format(time.RFC3339Nano) }
 
+// skipKilled leaves out the runs that were killed before this process began. When they
+// ended is not known: later ones count when they are first seen.
+func (t tally) skipKilled(runs []ledger.Run) {
+	for _, r := range runs {
+		if r.EndedAt.IsZero() {
+			t.seen[endKey(r)] = true
+		}
+	}
+}
+
 // countRun adds a run that ended in the time of this process, unless it is counted. One
 // without an id is in no ledger.
 func (t tally) countRun(r ledger.Run) {
-	ended := r.EndedAt
-	if ended.IsZero() {
-		ended = r.StartedAt // it was killed
-	}
-	if ended.Before(t.since) {
+	if !r.EndedAt.IsZero() && r.EndedAt.Before(t.since) {
 		return
 	}
 	key := endKey(r)

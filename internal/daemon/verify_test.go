@@ -65,6 +65,42 @@ func TestDamageIsLookedForBySchedule(t *testing.T) {
 	})
 }
 
+// TestAHeldVerifyIsTriedAgain finds another run at work twice, and fails once after that,
+// which hides no damage.
+func TestAHeldVerifyIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		var looks []string
+		at := time.Now()
+		failed := daemon.Verified{Full: true, At: at, Result: string(ledger.Failed), Found: "damaged", Damaged: []string{"a"}, Error: "no disk", FailedAt: at.Add(time.Hour)}
+		h.set.VerifySchedule = schedule(t, "0 1 * * 0", "UTC")
+		h.set.Verify = func(context.Context) daemon.Verified {
+			if looks = append(looks, time.Now().UTC().Format("01-02 15:04")); len(looks) < 3 {
+				return daemon.Verified{Full: true, Result: string(ledger.Held), Error: "run x is at work"}
+			}
+			return failed
+		}
+		h.set.Inspect = func(context.Context) daemon.Inspection {
+			return daemon.Inspection{At: time.Now(), Verified: []daemon.Verified{failed}}
+		}
+		h.run()
+		time.Sleep(30 * time.Hour)
+		h.end()
+		if want := []string{"01-02 01:00", "01-02 01:05", "01-02 01:10"}; !slices.Equal(looks, want) {
+			t.Errorf("looked at %v, want %v", looks, want)
+		}
+		if n := h.metric(`last_verify_damaged_files{depth="full"}`); n != "1" {
+			t.Errorf("%s damaged files after a failure", n)
+		}
+		if text := h.get("/").Body.String(); !strings.Contains(text, "no disk</small><small>damaged: every byte, 1 d 6 h ago, a</small>") {
+			t.Errorf("the page hides damage:\n%s", text)
+		}
+		if log := h.log.String(); !strings.Contains(log, "verify waits for another run") || !strings.Contains(log, `msg="verify ended" result=failed error="no disk"`) {
+			t.Errorf("the log is\n%s", log)
+		}
+	})
+}
+
 // TestVerifyEndsWithTheDaemon stops the daemon in the midst of one.
 func TestVerifyEndsWithTheDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

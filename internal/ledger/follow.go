@@ -39,8 +39,9 @@ type Follow struct {
 	Since    time.Time
 }
 
-// IsBehind reports whether the newest attempt failed or left something out.
-func (f Follow) IsBehind() bool { return f.Last.Outcome != Complete }
+// IsBehind reports whether an attempt failed or left something out since one last did not.
+// One that was interrupted is continued, and says nothing.
+func (f Follow) IsBehind() bool { return f.Failures > 0 }
 
 // Follows sums up the entries of a ledger by kind, in the order of the names.
 func Follows(entries []Run) []Follow {

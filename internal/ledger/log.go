@@ -17,9 +17,11 @@ func (r Run) LogEnd(log *slog.Logger) {
 	case Partial:
 		level, reason = slog.LevelWarn, r.Why()
 	}
-	log.Log(context.Background(), level, "night ended", "run", r.ID, "outcome", string(r.Outcome), "version", r.VisibleVersion(),
-		"rows", r.Rows, "new", r.New, "changed", r.Changed, "gone", r.Gone, "requests", r.Requests, "retries", r.Retries,
-		"took", r.Took(), "reason", reason, "error", r.Error)
+	log = log.With("run", r.ID, "outcome", string(r.Outcome), "version", r.VisibleVersion())
+	if r.IsPublished() { // else a zero would pass for a number of rows
+		log = log.With("rows", r.Rows, "new", r.New, "changed", r.Changed, "gone", r.Gone)
+	}
+	log.Log(context.Background(), level, "night ended", "requests", r.Requests, "retries", r.Retries, "took", r.Took(), "reason", reason, "error", r.Error)
 }
 
 // Streak counts the nights in a row that ended as r did, up to it, and returns when the

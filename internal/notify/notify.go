@@ -23,8 +23,10 @@ const (
 	Partial = "partial" // published, but some streams have earlier rows or none
 	Gate    = "gate"    // a gate refused to publish what was read
 	Damaged = "damaged" // a verification found damage
-	Behind  = "behind"  // published, but what follows a publish failed, such as a backup
-	Full    = "full"    // the inbox of webhooks takes no more events
+	// Unverified says that a verification failed: it found out nothing.
+	Unverified = "unverified"
+	Behind     = "behind" // published, but what follows a publish failed, such as a backup
+	Full       = "full"   // the inbox of webhooks takes no more events
 	// Recovered says that what was behind has caught up.
 	Recovered = "recovered"
 )
@@ -67,6 +69,8 @@ type Alert struct {
 	Times int       `json:"times"`
 	// SnapshotAt is the time of the snapshot that readers have; zero: none.
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
+	// SnapshotUnknown is set where nobody could look which one they have.
+	SnapshotUnknown bool `json:"-"`
 	// Advice says what to do. Defaults to what the event needs.
 	Advice string `json:"advice"`
 	// Streams are those that should have been read, and were not, or not wholly.
@@ -108,6 +112,7 @@ func (n *Notifier) Alert(ctx context.Context, a Alert) {
 	if a.Since.IsZero() {
 		a.Since = a.StartedAt
 	}
+	a.Times = max(1, a.Times)
 	a.Advice = cmp.Or(a.Advice, a.defaultAdvice())
 	a.Text = a.describe()
 	body, err := json.Marshal(a)
@@ -115,10 +120,10 @@ func (n *Notifier) Alert(ctx context.Context, a Alert) {
 		err = n.request(ctx, request{method: http.MethodPost, address: n.cfg.FailureURL, body: body})
 	}
 	if err == nil {
-		n.log.InfoContext(ctx, "alert sent")
+		n.log.InfoContext(ctx, "alert sent", "event", a.Event, "run", a.Run)
 		return
 	}
-	n.log.WarnContext(ctx, "alert not sent", "error", err)
+	n.log.WarnContext(ctx, "alert not sent", "event", a.Event, "run", a.Run, "error", err)
 }
 
 // Heartbeat calls the heartbeat address, if there is one.

@@ -31,6 +31,8 @@ func (a Alert) describeEvent() string {
 		return fmt.Sprintf("night %s is published, but partial: %s", a.Run, a.describeStreams())
 	case Damaged:
 		text = "the warehouse is damaged"
+	case Unverified:
+		text = "the verification of the warehouse failed"
 	case Behind:
 		text = fmt.Sprintf("the %s after night %s failed", a.Work, a.Run)
 	case Gate:
@@ -82,10 +84,15 @@ func (a Alert) describeSince() string {
 		return "It was behind since " + formatTime(a.Since) + "."
 	case Damaged:
 		return "Found on " + formatTime(a.Since) + ". What is whole can be read."
+	case Unverified:
+		return since + ". What an earlier one found stays true."
 	case Behind:
 		return since + ". Readers see the night."
 	case Partial:
 		return since + ". Readers see tonight's rows of all other streams."
+	}
+	if a.SnapshotUnknown {
+		return since + "."
 	}
 	if a.SnapshotAt.IsZero() {
 		return since + ". Readers have no snapshot yet."
@@ -104,6 +111,8 @@ func (a Alert) defaultAdvice() string {
 		return "nothing, if the next night reads them; else placementsync check shows what the token may read and whether the service answers."
 	case Damaged:
 		return "run placementsync verify --read-data, which names the commands that repair it."
+	case Unverified:
+		return "repair the cause, then run placementsync verify --read-data, or leave it to the next verification."
 	case Behind:
 		command := "placementsync " + a.Work
 		if a.Work == "lake" {

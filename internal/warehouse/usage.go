@@ -28,17 +28,27 @@ type Measured struct{ Part, Dir string }
 // MeasureParts adds up what each part of the folder takes of the disk, as du does: others
 // first, then the series, versions, the inbox, landed answers, state, and what is in none
 // of them. A file with several names counts once, for the first part that has it: most
-// files of a version are the series' own. It walks the folder; ctx ends it.
+// files of a version are the series' own. One of others that is not there is left out. It walks the folder; ctx ends it.
 func MeasureParts(ctx context.Context, f *Folder, others ...Measured) ([]Usage, error) {
 	if _, err := os.Stat(f.dir); err != nil {
 		return nil, fmt.Errorf("measure the warehouse: %w", err)
 	}
 	m := measure{ctx: ctx, counted: map[fileID]bool{}}
 	var all []Usage
-	for _, part := range append(slices.Clone(others),
+	for i, part := range append(slices.Clone(others),
 		Measured{seriesDir, f.path(seriesDir)}, Measured{versionsDir, f.path(versionsDir)}, Measured{inboxPart, f.InboxPath()},
 		Measured{rawDir, f.path(rawDir)}, Measured{stateDir, f.path(stateDir)}, Measured{otherPart, f.dir}) {
-		bytes, err := m.addFolder(filepath.Clean(part.Dir))
+		root, err := filepath.EvalSymlinks(part.Dir)
+		isAbsent := errors.Is(err, fs.ErrNotExist)
+		if isAbsent && i < len(others) {
+			continue // its disk may be gone
+		}
+		var bytes int64
+		if isAbsent {
+			err = nil
+		} else if err == nil {
+			bytes, err = m.addFolder(root)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("measure %s: %w", part.Part, err)
 		}

@@ -77,6 +77,10 @@ func TestWhatCannotBeMeasuredIsNoZero(t *testing.T) {
 	if all, err := warehouse.MeasureParts(ended, w.Folder); !errors.Is(err, context.Canceled) || all != nil {
 		t.Errorf("measured %v with %v, want it cut short", all, err)
 	}
+	lake := warehouse.Measured{Part: "lake", Dir: filepath.Join(t.TempDir(), "away")}
+	if parts, _ := usageOf(t, w, lake); len(parts) != 6 {
+		t.Errorf("measured %v with a lake that is gone", parts)
+	}
 	must(t, os.RemoveAll(w.Folder.Dir()))
 	if all, err := warehouse.MeasureParts(t.Context(), w.Folder); !errors.Is(err, fs.ErrNotExist) || all != nil {
 		t.Errorf("measured %v with %v, want that it is gone", all, err)
@@ -130,6 +134,15 @@ func TestResultsOfVerifyAreKeptByDepth(t *testing.T) {
 		if v, ok, err := w.Examiner.LastVerified(readData); !ok || err != nil || v.Result != want || v.ReadData != readData {
 			t.Errorf("read %+v, %v, %v; want %s", v, ok, err, want)
 		}
+	}
+	failed, err := w.Examiner.SaveFailure(true, night.AddDate(0, 0, 2), errors.New("no disk"))
+	must(t, err)
+	if v, ok, err := w.Examiner.LastVerified(true); !ok || err != nil || !v.At.Equal(night) || v.Result != "damaged" || len(v.Damaged) != 1 ||
+		v.Error != "no disk" || !v.FailedAt.Equal(failed.FailedAt) {
+		t.Errorf("after a failure: %+v, %v, %v; what was found is forgotten", v, ok, err)
+	}
+	if v, _, err := w.Examiner.LastVerified(false); err != nil || v.Result != "whole" || v.Error != "" {
+		t.Errorf("a failure is of both depths: %+v, %v", v, err)
 	}
 	must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", "verified.json"), []byte("{"), 0o600))
 	if _, ok, err := w.Examiner.LastVerified(true); ok || err == nil {

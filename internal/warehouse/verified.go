@@ -9,9 +9,12 @@ type Verified struct {
 	ReadData bool    `json:"read_data"`
 	Seconds  float64 `json:"seconds"`
 	Result   string  `json:"result"`
-	// Damaged are the damaged files, Error why verify failed.
+	// Damaged are the damaged files.
 	Damaged []string `json:"damaged"`
-	Error   string   `json:"error,omitempty"`
+	// Error is why a later verify failed, at FailedAt: it found out nothing, so that all
+	// else stands.
+	Error    string    `json:"error,omitempty"`
+	FailedAt time.Time `json:"failed_at,omitzero"`
 }
 
 // verifiedFile has the last result of one depth: that structure and sizes are whole says
@@ -32,6 +35,20 @@ func (x *Examiner) SaveVerified(v Verified) error {
 		err = x.verifiedFile(false).Write(v)
 	}
 	return err
+}
+
+// SaveFailure records that a verify failed, beside the result of the last one that did
+// not, and returns both.
+func (x *Examiner) SaveFailure(readData bool, at time.Time, cause error) (Verified, error) {
+	v, _, err := x.LastVerified(readData)
+	v.ReadData, v.FailedAt, v.Error = readData, at, cause.Error()
+	if err == nil {
+		err = x.folder.Exists() // a record would make a warehouse where there is none
+	}
+	if err == nil {
+		err = x.verifiedFile(readData).Write(v)
+	}
+	return v, err
 }
 
 // LastVerified returns the recorded result of the last verify that read every byte, or of
