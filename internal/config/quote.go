@@ -9,7 +9,9 @@ import (
 // QuoteWord writes a word of a command line, such as a path, as a shell takes it.
 func QuoteWord(word string) string {
 	const plain = "._-+:,@%=/" + string(filepath.Separator)
-	needs := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(plain, r) }
+	needs := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(plain, r)
+	}
 	if word != "" && !strings.ContainsFunc(word, needs) {
 		return word
 	}
