@@ -45,7 +45,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 		return err
 	}
 	fmt.Fprintf(g.stdout, "configuration  %s is valid\n", g.Config)
-	if closed := g.closedTokenWarning(cfg); closed != "" {
+	if closed := closedTokenWarning(g.Config, cfg); closed != "" {
 		exposed = append(exposed, closed)
 	}
 	for _, warning := range exposed {

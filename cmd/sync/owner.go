@@ -58,8 +58,8 @@ func groupName(gid string) string {
 }
 
 // closedTokenWarning says, to root, that the user whom the warehouse belongs to cannot read
-// the file of the token, though root can; empty: that user can, or it is not known.
-func (g *globals) closedTokenWarning(cfg config.Config) string {
+// the file of the token beside a configuration file, though root can; empty: that user can, or it is not known.
+func closedTokenWarning(file string, cfg config.Config) string {
 	owner := ownerOf(cfg.Warehouse.Dir)
 	if os.Geteuid() != 0 || owner == nil || owner.Uid == "0" || cfg.API.TokenFile == "" {
 		return ""
@@ -69,12 +69,11 @@ func (g *globals) closedTokenWarning(cfg config.Config) string {
 		return ""
 	}
 	group := groupName(owner.Gid)
-	if of, err := os.Stat(g.Config); err == nil && sharedGroup(of) != "" {
+	if of, err := os.Stat(file); err == nil && sharedGroup(of) != "" {
 		group = sharedGroup(of)
 	}
-	file := config.QuoteWord(cfg.API.TokenFile)
 	return fmt.Sprintf("api.token_file %q cannot be read by %s, whom the warehouse belongs to: chgrp %s %s && chmod 640 %[4]s",
-		cfg.API.TokenFile, owner.Username, group, file)
+		cfg.API.TokenFile, owner.Username, group, config.QuoteWord(cfg.API.TokenFile))
 }
 
 // mayRead reports whether the rights of a file let a user read it.
