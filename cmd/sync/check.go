@@ -45,6 +45,9 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 		return err
 	}
 	fmt.Fprintf(g.stdout, "configuration  %s is valid\n", g.Config)
+	if closed := closedTokenWarning(g.Config, cfg); closed != "" {
+		exposed = append(exposed, closed)
+	}
 	for _, warning := range exposed {
 		fmt.Fprintf(g.stdout, "warning        %s\n", warning)
 	}

@@ -198,6 +198,6 @@ or, with a demo service that stays, from another terminal:
 Any DuckDB reads %[2]s, any Parquet tool %[3]s.
 `
 	dir := filepath.Join(filepath.Dir(g.Config), "warehouse")
-	_, err := fmt.Fprintf(g.stdout, text, g.Config, filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "latest", "*.parquet"))
+	_, err := fmt.Fprintf(g.stdout, text, config.QuoteWord(g.Config), filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "latest", "*.parquet"))
 	return err
 }

@@ -70,7 +70,7 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 func newExplorer(g *globals, wh *warehouse.Warehouse, cfg config.Config, queries func() string) (*explore.Explorer, error) {
 	program := "placementsync query"
 	if g.Config != command.DefaultConfig {
-		program += " --config " + g.Config
+		program += " --config " + config.QuoteWord(g.Config)
 	}
 	return explore.New(explore.Config{
 		Newest: func() (explore.Version, error) {

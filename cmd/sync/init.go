@@ -8,9 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -251,7 +249,7 @@ func (d *draft) useFile(ctx context.Context, file string) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && d.g.ask == nil:
-		return command.UsageErr("%s does not exist: write the token into it so that others cannot read it (umask 077), or run init on a terminal, where it asks", file)
+		return command.UsageErr("%s does not exist: write the token into it so that others cannot read it (%s), or run init on a terminal, where it asks", file, d.closedWriting(file))
 	case errors.Is(err, fs.ErrNotExist):
 		answer, err := d.askFor(ctx, "token (is not shown, and goes into a file of its own): ", true, func(answer string) error {
 			_, err := config.API{Token: config.Secret(answer)}.ReadToken(nil)
@@ -271,6 +269,14 @@ func (d *draft) useFile(ctx context.Context, file string) error {
 	path, err := d.pathInFile(file)
 	d.values["api.token"], d.values["api.token_file"] = "", path
 	return err
+}
+
+// closedWriting is how to write a token for those who may read the configuration.
+func (d *draft) closedWriting(file string) string {
+	if group := sharedGroup(d.info); group != "" {
+		return "install -m 0640 -g " + group + " /dev/stdin " + config.QuoteWord(file)
+	}
+	return "umask 077"
 }
 
 // pathInFile writes a path of the command line as the configuration has it: from its own
@@ -418,29 +424,11 @@ func (d *draft) keptErr(ctx context.Context, err error) error {
 func (g *globals) commandLine(name string) string {
 	line := "placementsync " + name
 	if g.Config != command.DefaultConfig {
-		line += " --config " + g.Config
+		line += " --config " + config.QuoteWord(g.Config)
 	}
 	cfg, _ := config.Load(g.Config, g.lookupEnv)
-	if owner := ownerOf(cfg.Warehouse.Dir); os.Geteuid() == 0 && owner != "" && owner != "root" {
-		line = "runuser -u " + owner + " -- " + line
+	if owner := ownerOf(cfg.Warehouse.Dir); os.Geteuid() == 0 && owner != nil && owner.Uid != "0" {
+		line = "runuser -u " + owner.Username + " -- " + line
 	}
 	return line
-}
-
-// ownerOf is the user whom a folder, or the nearest one above it that exists, belongs to;
-// empty: unknown.
-func ownerOf(dir string) string {
-	info, err := os.Stat(dir)
-	for err != nil && dir != filepath.Dir(dir) {
-		dir = filepath.Dir(dir)
-		info, err = os.Stat(dir)
-	}
-	if err != nil {
-		return ""
-	}
-	uid, _, _ := durable.Owner(info)
-	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
-		return u.Username
-	}
-	return ""
 }

@@ -273,10 +273,56 @@ func TestRootIsToldWhoRuns(t *testing.T) {
 	if got, want := g.commandLine("run"), "placementsync run --config "+file; got != want {
 		t.Errorf("in a folder of root: got %s, want %s", got, want)
 	}
+	g.Config = "no such place/config.yaml"
+	if got, want := g.commandLine("run"), "placementsync run --config 'no such place/config.yaml'"; got != want {
+		t.Errorf("with a blank: got %s, want %s", got, want)
+	}
+	g.Config = file
 	const daemon = 1 // on every system of this kind
 	fatal(t, os.Mkdir(filepath.Join(dir, "a"), 0o700))
 	fatal(t, os.Chown(filepath.Join(dir, "a"), daemon, daemon))
 	if got, want := g.commandLine("run"), "runuser -u daemon -- placementsync run --config "+file; got != want {
 		t.Errorf("in a folder of another user: got %s, want %s", got, want)
+	}
+}
+
+// TestRootIsToldOfATokenThatTheServiceCannotRead writes the token as root does, beside a
+// configuration for the group of the service.
+func TestRootIsToldOfATokenThatTheServiceCannotRead(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a folder away")
+	}
+	const daemon = 1 // on every system of this kind
+	dir := t.TempDir()
+	file, token := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "the token")
+	text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "", "api.token_file": token})
+	fatal(t, err)
+	fatal(t, os.WriteFile(file, text, 0o640))
+	fatal(t, os.Chmod(file, 0o640))
+	fatal(t, os.Chown(file, 0, daemon))
+	fatal(t, os.Mkdir(filepath.Join(dir, "warehouse"), 0o700))
+	fatal(t, os.Chown(filepath.Join(dir, "warehouse"), daemon, daemon))
+
+	var out, problems bytes.Buffer
+	p := process{stdout: &out, stderr: &problems, now: time.Now, lookupEnv: func(string) (string, bool) { return "", false }}
+	executeArgs(t.Context(), []string{"init", "--config", file, "--base-url", "https://api.example.com"}, p)
+	if want := "(install -m 0640 -g daemon /dev/stdin '" + token + "')"; !strings.Contains(problems.String(), want) {
+		t.Errorf("init says %s, want %s", &problems, want)
+	}
+	fatal(t, os.WriteFile(token, []byte("pc_demo"), 0o600))
+	const warning = "cannot be read by daemon, whom the warehouse belongs to: chgrp daemon '"
+	for _, c := range []struct {
+		mode  fs.FileMode
+		group int
+		warns bool
+	}{{0o600, 0, true}, {0o640, 0, true}, {0o640, daemon, false}} {
+		fatal(t, os.Chown(token, 0, c.group))
+		fatal(t, os.Chmod(token, c.mode))
+		out.Reset()
+		executeArgs(t.Context(), []string{"check", "--offline", "--config", file}, p)
+		if got := strings.Contains(out.String(), "warning        ") && strings.Contains(out.String(), warning); got != c.warns {
+			t.Errorf("%o of the group %d: check says %s", c.mode, c.group, &out)
+		}
 	}
 }

@@ -73,4 +73,12 @@ func TestManualIsFormatted(t *testing.T) {
 			t.Errorf("the page has no section %s", title)
 		}
 	}
+	if strings.Contains(shown.String(), "‐\n") {
+		t.Error("the page has words that are hyphenated")
+	}
+	for _, whole := range []string{"placementsync init --base-url https://api.example.com --token-file\n", "  3      damaged, and all of it can be rebuilt\n"} {
+		if !strings.Contains(shown.String(), whole) {
+			t.Errorf("the page does not show %q", whole)
+		}
+	}
 }

@@ -16,10 +16,21 @@ func replayCommand(g *globals) *cobra.Command {
 		Long: "Build the tables of a run again from its stored answers, and publish them. It asks nobody, and\n" +
 			"needs no token. Use it for a run that did not publish, or for the newest run after an update of the\n" +
 			"program that reads something better. To replay an older run, first roll back to it.\n\n" + exitCodes(),
-		Args:              cobra.ExactArgs(1),
+		Args:              needRun,
 		ValidArgsFunction: completer{g}.completeRun(landedRuns),
 		RunE:              command.MarkWork(func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), g, args[0]) }),
 	}
+}
+
+// needRun refuses a replay of no run and of several.
+func needRun(cmd *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return command.UsageErr("%s needs a RUN: placementsync runs lists them", cmd.Name())
+	case 1:
+		return nil
+	}
+	return command.UsageErr("%s takes one RUN and got %d", cmd.Name(), len(args))
 }
 
 func runReplay(ctx context.Context, g *globals, run string) error {

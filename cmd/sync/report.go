@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
+	"placementsync/internal/config"
 	"placementsync/internal/durable"
 	"placementsync/internal/query"
 	"placementsync/internal/report"
@@ -40,7 +41,7 @@ func runReport(ctx context.Context, g *globals, out, questions string) (err erro
 	defer func() { err = suspectDamage(&silent, errors.Join(err, a.close())) }()
 	opts := report.Options{Program: "placementsync query", Questions: questions}
 	if g.Config != command.DefaultConfig {
-		opts.Program += " --config " + g.Config
+		opts.Program += " --config " + config.QuoteWord(g.Config)
 	}
 	if out == "-" {
 		return report.Write(ctx, g.stdout, a.askQuestion, opts)

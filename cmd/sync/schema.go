@@ -115,6 +115,10 @@ func readDictionary(names []string) ([]dictionaryTable, error) {
 	for _, def := range metas {
 		tables = append(tables, dictionaryTable{Schema: "meta", Table: def.Name, About: def.Comment, Key: def.Key, Columns: describeColumns(def.Columns)})
 	}
+	names = slices.Clone(names)
+	for i, name := range names {
+		names[i] = strings.ToLower(name) // as SQL does
+	}
 	for _, name := range names {
 		if !slices.ContainsFunc(tables, func(d dictionaryTable) bool { return fitsPattern(d.sqlName(), []string{name}) }) {
 			return nil, unknownTableErr(tables, name)
@@ -128,6 +132,9 @@ func readDictionary(names []string) ([]dictionaryTable, error) {
 func unknownTableErr(tables []dictionaryTable, name string) error {
 	var known, meant []string
 	for _, d := range tables {
+		if whole := name + ".*"; d.Schema == name && fitsPattern(d.sqlName(), []string{whole}) {
+			return command.UsageErr("no table is called %s: did you mean '%s'? placementsync schema lists all", name, whole)
+		}
 		known = append(known, d.sqlName())
 		if d.Table == name[strings.LastIndex(name, ".")+1:] {
 			meant = append(meant, d.sqlName())

@@ -47,7 +47,7 @@ func serveCommand(g *globals) *cobra.Command {
 			return runServe(cmd.Context(), g)
 		}),
 	}
-	cmd.Flags().StringVar(&probe, "probe", "", "ask the daemon that runs with this configuration for its `health` or ready (what /healthz and /readyz say), and end with 0 or 1")
+	cmd.Flags().StringVar(&probe, "probe", "", "ask the daemon that runs with this configuration for its `health|ready` (what /healthz and /readyz say), and end with 0 or 1")
 	completeFlag(cmd, "probe", cobra.FixedCompletions([]cobra.Completion{daemon.ProbeHealth, daemon.ProbeReady}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -34,13 +34,13 @@ func (g *globals) openWarehouse() (*warehouse.Warehouse, config.Config, error) {
 	return wh, cfg, err
 }
 
-func fetchConfig(c config.Config) fetch.Config {
+func fetchConfig(c config.Config, lookupEnv func(string) (string, bool)) fetch.Config {
 	a := c.API
 	agent := a.UserAgent
 	if agent == "" {
 		agent = "placementsync/" + version
 	}
-	return fetch.Config{BaseURL: a.BaseURL, UserAgent: agent,
+	return fetch.Config{BaseURL: a.BaseURL, UserAgent: agent, Proxy: command.ChooseProxy(lookupEnv),
 		Token: func(context.Context) (string, error) {
 			token, err := a.ReadToken(os.ReadFile)
 			return token.Reveal(), err
@@ -64,7 +64,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	folder := command.WarehouseConfig(c, version)
 	folder.Step = g.step
 	return pipeline.Config{
-		Warehouse: folder, Build: nameBuild(), Fetch: fetchConfig(c), Streams: stream.Known(), Chosen: streams,
+		Warehouse: folder, Build: nameBuild(), Fetch: fetchConfig(c, g.lookupEnv), Streams: stream.Known(), Chosen: streams,
 		TeamID:  c.API.TeamID,
 		Privacy: private, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,
 		Details: pipeline.Details(c.Streams.Details), LiveDays: c.Streams.LiveDays, Recheck: c.Streams.Recheck,

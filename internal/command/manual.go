@@ -26,6 +26,7 @@ func Environment() []Fact {
 		{"NAME", "The value of ${NAME} in the configuration, such as PLACEMENTSYNC_TOKEN."},
 		{"NAME_FILE", "A file that holds this value, where NAME is not set: users who see the environment of a process do not see its files."},
 		{"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_PROFILE", "Object storage, where the section s3 of the configuration does not say."},
+		{"HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "The proxy for requests to the service and for alerts, and the hosts that are asked without one; this machine itself always is."},
 		{"TMPDIR", "The folder for scratch files, by default /tmp."},
 	}
 }
@@ -45,6 +46,7 @@ func (m Manual) write(w io.Writer, root *cobra.Command) error {
 	var b strings.Builder
 	name := escapeRoff(root.Name())
 	fmt.Fprintf(&b, ".TH %s 1 \"\" \"%s %s\" \"User Commands\"\n", strings.ToUpper(name), name, escapeRoff(m.Version))
+	b.WriteString(".nh\n.ad l\n") // a command is copied: no hyphen and no blank may come in
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", name, escapeRoff(strings.ToLower(root.Short[:1])+root.Short[1:]))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n.I command\n[flags]\n", name)
 	intro, codes, _ := strings.Cut(root.Long, "\n\nExit codes:\n")
@@ -54,15 +56,10 @@ func (m Manual) write(w io.Writer, root *cobra.Command) error {
 	b.WriteString(".SH COMMANDS\n")
 	for _, cmd := range root.Commands() {
 		if cmd.IsAvailableCommand() {
-			manCommand(&b, cmd)
+			manCommand(&b, cmd, readCodes(codes))
 		}
 	}
-	var statuses []Fact
-	for line := range strings.Lines(codes) {
-		code, meaning, _ := strings.Cut(strings.TrimSpace(line), " ")
-		statuses = append(statuses, Fact{code, strings.TrimSpace(meaning)})
-	}
-	manFacts(&b, "EXIT STATUS", "B", statuses)
+	manFacts(&b, "EXIT STATUS", "B", readCodes(codes))
 	manFacts(&b, "ENVIRONMENT", "B", m.Environment)
 	manFacts(&b, "FILES", "I", m.Files)
 	manFacts(&b, "EXAMPLES", "B", m.Examples)
@@ -70,19 +67,39 @@ func (m Manual) write(w io.Writer, root *cobra.Command) error {
 	return err
 }
 
+// readCodes reads the lines of a table of exit codes, see [Meanings.Table].
+func readCodes(lines string) (codes []Fact) {
+	for line := range strings.Lines(lines) {
+		code, meaning, _ := strings.Cut(strings.TrimSpace(line), " ")
+		codes = append(codes, Fact{code, strings.TrimSpace(meaning)})
+	}
+	return codes
+}
+
 // manFacts writes a section of names in a font, and what they mean.
 func manFacts(b *strings.Builder, title, font string, facts []Fact) {
 	fmt.Fprintf(b, ".SH %s\n", title)
+	manList(b, font, facts)
+}
+
+func manList(b *strings.Builder, font string, facts []Fact) {
 	for _, f := range facts {
 		fmt.Fprintf(b, ".TP\n.%s %s\n%s\n", font, strings.ReplaceAll(escapeRoff(f.Name), `"`, `\(dq`), escapeRoff(f.Meaning))
 	}
 }
 
-func manCommand(b *strings.Builder, cmd *cobra.Command) {
+// manCommand writes what a command does, its flags, and the exit codes that mean something
+// else for it than the general ones.
+func manCommand(b *strings.Builder, cmd *cobra.Command, general []Fact) {
 	use := strings.TrimPrefix(cmd.UseLine(), cmd.Root().Name()+" ")
-	text, _, _ := strings.Cut(cmp.Or(cmd.Long, cmd.Short), "\n\nExit codes:\n")
+	text, codes, _ := strings.Cut(cmp.Or(cmd.Long, cmd.Short), "\n\nExit codes:\n")
 	fmt.Fprintf(b, ".SS %s\n%s\n", escapeRoff(use), escapeRoff(text))
 	manFlags(b, cmd.LocalNonPersistentFlags())
+	own := slices.DeleteFunc(readCodes(codes), func(f Fact) bool { return slices.Contains(general, f) })
+	if len(own) > 0 {
+		b.WriteString(".PP\nExit codes that mean something else here than below EXIT STATUS:\n")
+		manList(b, "B", own)
+	}
 }
 
 func manFlags(b *strings.Builder, flags *pflag.FlagSet) {

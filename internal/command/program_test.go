@@ -3,6 +3,7 @@ package command_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -31,6 +32,10 @@ func TestErrorsOfAProgram(t *testing.T) {
 		"help on no other": {[]string{"help", "nosuch"}, 2, []string{`program: unknown command "nosuch" for "program"` + "\nsee"}},
 		"help too far":     {[]string{"help", "version", "nosuch"}, 2, []string{`program: unknown command "nosuch" for "program version"` + "\nsee"}},
 		"a version as xml": {[]string{"version", "--format", "xml"}, 2, []string{`program: --format is "xml": use text or json` + "\n"}},
+		"a shell":          {[]string{"completion", "bahs"}, 2, []string{`program: unknown command "bahs" for "program completion": did you mean bash?` + "\nsee"}},
+		"another shell":    {[]string{"completion", "tcsh"}, 2, []string{`program: unknown command "tcsh" for "program completion": did you mean bash or fish or zsh?` + "\nsee"}},
+		"no shell at all":  {[]string{"completion", "nosuch"}, 2, []string{`program: unknown command "nosuch" for "program completion": use one of bash, fish, powershell, zsh` + "\nsee"}},
+		"a page":           {[]string{"docs", "mann"}, 2, []string{`program: unknown command "mann" for "program docs": did you mean man?` + "\nsee"}},
 		"a silent outcome": {[]string{"silent"}, 3, nil},
 		"two ways to log":  {[]string{"work", "--quiet", "--verbose"}, 2, []string{"program: --quiet and --verbose exclude each other\n"}},
 		"a wrong format":   {[]string{"work", "--log-format", "xml"}, 2, []string{`program: --log-format is "xml": use text or json` + "\nsee program --help\n"}},
@@ -40,6 +45,9 @@ func TestErrorsOfAProgram(t *testing.T) {
 			root := &cobra.Command{Use: "program", PersistentPreRunE: func(*cobra.Command, []string) error { return f.Check() }}
 			f.AddTo(root)
 			command.AddVersion(root, "1.0.0", "")
+			docs := &cobra.Command{Use: "docs", Hidden: true}
+			docs.AddCommand(command.ManualCommand(io.Discard, command.Manual{}))
+			root.AddCommand(docs)
 			for name, err := range map[string]error{"work": errors.New("it answered \x1b]0;title\x07\n\u202etxt.exe"),
 				"misuse": command.UsageErr("name a %s", "table"), "silent": command.EndWith("partial", nil)} {
 				root.AddCommand(&cobra.Command{Use: name, RunE: command.MarkWork(func(*cobra.Command, []string) error { return err })})

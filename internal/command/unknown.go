@@ -21,6 +21,35 @@ func explainUnknown(root *cobra.Command) {
 	if i := slices.IndexFunc(all, func(cmd *cobra.Command) bool { return cmd.Name() == "help" }); i >= 0 {
 		all[i].Args = refuseTopic
 	}
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.HasSubCommands() && !cmd.Runnable() {
+			cmd.Args, cmd.RunE = refuseWord, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+		if cmd.Name() == "completion" && cmd.HasSubCommands() {
+			cmd.Use, cmd.DisableFlagsInUseLine = "completion bash|zsh|fish|powershell", true
+		}
+	}
+}
+
+// refuseWord refuses what is no command below a command; cobra would show the help and
+// succeed.
+func refuseWord(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var known []string
+	for _, below := range cmd.Commands() {
+		if below.IsAvailableCommand() {
+			known = append(known, below.Name())
+		}
+	}
+	hint := "use one of " + strings.Join(known, ", ")
+	cmd.SuggestionsMinimumDistance = 2 // as cobra sets it for the commands of a program
+	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
+		hint = "did you mean " + strings.Join(meant, " or ") + "?"
+	}
+	return fmt.Errorf("unknown command %q for %q: %s", args[0], cmd.CommandPath(), hint)
 }
 
 // refuseTopic refuses what is no command.

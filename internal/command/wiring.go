@@ -4,7 +4,12 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"os"
+	"strings"
+
+	"golang.org/x/net/http/httpproxy"
 
 	"placementsync/internal/config"
 	"placementsync/internal/notify"
@@ -39,8 +44,23 @@ func BucketConfig(s3 config.S3) (object.Config, error) {
 		AccessKey: access.Reveal(), SecretKey: secret.Reveal()}, err
 }
 
-// NewNotifier sends alerts and heartbeats to whom the configuration names.
+// ChooseProxy finds the proxy for a request as the environment says, in the variables that
+// most programs read; nil: there is none for it.
+func ChooseProxy(lookupEnv func(string) (string, bool)) func(*http.Request) (*url.URL, error) {
+	read := func(name string) string {
+		value, _ := lookupEnv(name)
+		if value == "" {
+			value, _ = lookupEnv(strings.ToLower(name))
+		}
+		return value
+	}
+	choose := (&httpproxy.Config{HTTPProxy: read("HTTP_PROXY"), HTTPSProxy: read("HTTPS_PROXY"), NoProxy: read("NO_PROXY")}).ProxyFunc()
+	return func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
+}
+
+// NewNotifier sends alerts and heartbeats to whom the configuration names, through the
+// proxies of the process.
 func NewNotifier(c config.Notify, version string, log *slog.Logger) *notify.Notifier {
 	return notify.New(notify.Config{FailureURL: c.FailureURL.Reveal(), HeartbeatURL: c.HeartbeatURL.Reveal(),
-		UserAgent: "placementsync/" + version}, log)
+		UserAgent: "placementsync/" + version, Proxy: http.ProxyFromEnvironment}, log)
 }

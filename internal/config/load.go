@@ -29,7 +29,7 @@ func Load(path string, lookupEnv func(string) (string, bool), rules ...Rule) (Co
 	}
 	message := fmt.Sprintf("cannot be read: %v: give the path of a readable file", errors.Unwrap(err))
 	if errors.Is(err, fs.ErrNotExist) {
-		message = "does not exist: write it with placementsync init --config " + path
+		message = "does not exist: write it with placementsync init --config " + QuoteWord(path)
 	}
 	return Default(), &Error{File: path, Problems: []Problem{{Message: message}}, cause: err}
 }

@@ -40,18 +40,19 @@ func (b *binder) checkFile(file string, c *Config) {
 	case mode&othersWrite != 0:
 		b.addProblem(0, "", "can be written by every user of this machine, who could send the token elsewhere: chmod o-w it")
 	case mode&othersRead != 0 && len(b.secrets) > 0:
-		c.Warnings = append(c.Warnings, fmt.Sprintf("%s can be read by every user of this machine, and %s is in it: chmod 600 it, or write ${NAME} for the value", file, b.secrets[0]))
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s can be read by every user of this machine, and %s is in it: chmod o-rwx it, or write ${NAME} for the value", file, b.secrets[0]))
 	}
 }
 
-// checkSecretFiles does the same for the files that hold a secret each.
+// checkSecretFiles does the same for the files that hold a secret each. A group keeps the
+// right to read: it may be that of the user whom the service runs as.
 func (b *binder) checkSecretFiles(c *Config) {
 	for _, f := range slices.DeleteFunc(c.secretFiles(), func(f secretFile) bool { return *f.path == "" }) {
 		switch mode := modeOf(*f.path); {
 		case mode&othersWrite != 0:
-			b.addProblem(b.lines[f.key], f.key, "%q can be written by every user of this machine: chmod 600 it, and renew what is in it", *f.path)
+			b.addProblem(b.lines[f.key], f.key, "%q can be written by every user of this machine: chmod g-w,o-rwx it, and renew what is in it", *f.path)
 		case mode&(othersRead|groupWrites) != 0:
-			c.Warnings = append(c.Warnings, fmt.Sprintf("%s %q can be read by every user of this machine or written by its group: chmod 600 it", f.key, *f.path))
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s %q can be read by every user of this machine or written by its group: chmod g-w,o-rwx it", f.key, *f.path))
 		}
 	}
 }

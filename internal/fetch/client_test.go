@@ -207,6 +207,29 @@ func TestAnUnreadableTokenSourceIsAnAuthError(t *testing.T) {
 	}
 }
 
+// TestATokenThatCannotBeReadIsNoRefusal: whoever has the wrong rights on a file would look
+// for another token.
+func TestATokenThatCannotBeReadIsNoRefusal(t *testing.T) {
+	cfg := quick(status(401))
+	reads := 0
+	for name, readable := range map[string]int{"at once": 0, "after a refusal": 1} {
+		reads = 0
+		cfg.Token = func(context.Context) (string, error) {
+			if reads++; reads > readable {
+				return "", errors.New("open token: permission denied")
+			}
+			return "pc_old", nil
+		}
+		err := one(t, client(t, cfg, nil))
+		if !is[*fetch.AuthError](err) || !strings.Contains(err.Error(), "read the token: open token: permission denied") || !strings.Contains(err.Error(), "; without a token") {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if answered := strings.Contains(err.Error(), "answered 401"); answered != (readable > 0) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
 func TestRedirects(t *testing.T) {
 	elsewhere := play(body(`{"id":"stolen"}`))
 	other := httptest.NewServer(elsewhere)

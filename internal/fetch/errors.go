@@ -21,6 +21,8 @@ var (
 	// ErrUnreachable says that no host has the name of the base URL, or that nothing
 	// listens there.
 	ErrUnreachable = errors.New("nothing answers there")
+	// errTokenUnread says that the source of the token could not be read.
+	errTokenUnread = errors.New("read the token")
 	// errTimeout is the cause of an attempt that exceeds Config.Timeout.
 	errTimeout = errors.New("the attempt ran out of time")
 )
@@ -88,16 +90,20 @@ func (e *StatusError) isTransient() bool {
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
 	case 0:
-		return !errors.Is(e.Err, ErrTooLarge) && !errors.Is(e.Err, ErrNotLanded)
+		return !errors.Is(e.Err, ErrTooLarge) && !errors.Is(e.Err, ErrNotLanded) && !errors.Is(e.Err, errTokenUnread)
 	}
 	return errors.Is(e.Err, ErrMalformed)
 }
 
-// AuthError is a 401 although the token was read again. No stream can go on.
+// AuthError is a 401 although the token was read again, or a token that cannot be read: its
+// Code is 0 where no request was sent. No stream can go on.
 type AuthError struct{ StatusError }
 
 // Error says what to do about the token.
 func (e *AuthError) Error() string {
+	if errors.Is(e.Err, errTokenUnread) {
+		return e.describe("without a token nothing can be asked: let the user of this process read a valid one")
+	}
 	return e.describe("the token was read again and is not accepted: issue or configure a valid one")
 }
 

@@ -210,7 +210,7 @@ func sameOrigin(r *http.Request, via []*http.Request) error {
 func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	token, _, err := s.tokens.currentToken(ctx)
 	if err != nil {
-		return &AuthError{*s.requestErr(q, http.StatusUnauthorized, nil, err)}
+		return &AuthError{*s.unsentErr(q, err)}
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, errTimeout)
 	defer cancel()
@@ -324,13 +324,20 @@ func (s *sender) requestErr(q *call, code int, body []byte, err error) *StatusEr
 	}
 }
 
+// unsentErr is the error of a request that was not sent.
+func (s *sender) unsentErr(q *call, err error) *StatusError {
+	unsent := s.requestErr(q, 0, nil, err)
+	unsent.Attempts = 0
+	return unsent
+}
+
 // retryWithNewToken repeats a call that was answered 401 once, with the token that
 // its source holds by now. The same token is not tried twice.
 func (s *sender) retryWithNewToken(next step) step {
 	return func(ctx context.Context, q *call) error {
 		_, generation, err := s.tokens.currentToken(ctx)
 		if err != nil {
-			return &AuthError{*s.requestErr(q, http.StatusUnauthorized, nil, err)}
+			return &AuthError{*s.unsentErr(q, err)}
 		}
 		err = next(ctx, q)
 		refused, ok := ownErr[*AuthError](err)

@@ -58,11 +58,11 @@ func (t *tokens) renewToken(ctx context.Context, generation int) (bool, error) {
 func (t *tokens) readToken(ctx context.Context) (bool, error) {
 	token, err := t.read(ctx)
 	if err != nil {
-		return false, fmt.Errorf("read the token: %w", err)
+		return false, fmt.Errorf("%w: %w", errTokenUnread, err)
 	}
 	token = strings.TrimSpace(token)
 	if token == "" {
-		return false, errors.New("read the token: its source is empty; configure a token")
+		return false, fmt.Errorf("%w: its source is empty; configure a token", errTokenUnread)
 	}
 	if len(t.known) > 0 && t.known[len(t.known)-1] == token {
 		return false, nil
@@ -175,7 +175,7 @@ func (e *scrubbedError) Is(target error) bool { return e.cause == target }
 // decisions can be made, the sentinel that the error wraps or stands for: a wrapped cause
 // could print the token.
 func (t *tokens) scrubErr(err error) error {
-	for _, sentinel := range []error{ErrMalformed, ErrTooLarge, errTimeout} {
+	for _, sentinel := range []error{ErrMalformed, ErrTooLarge, errTokenUnread, errTimeout} {
 		if errors.Is(err, sentinel) {
 			return &scrubbedError{t.scrubText(err.Error()), sentinel}
 		}

@@ -24,10 +24,10 @@ type request struct {
 }
 
 // newClient makes the client of all deliveries by HTTP.
-func newClient(timeout time.Duration) *http.Client {
+func newClient(cfg Config) *http.Client {
 	return &http.Client{
-		Transport: &http.Transport{DisableKeepAlives: true, TLSHandshakeTimeout: timeout},
-		Timeout:   timeout,
+		Transport: &http.Transport{DisableKeepAlives: true, TLSHandshakeTimeout: cfg.Timeout, Proxy: cfg.Proxy},
+		Timeout:   cfg.Timeout,
 		// A redirect is a mistake in the configuration: following it would turn a
 		// POST into a GET and show the secret to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

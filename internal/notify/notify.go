@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -48,6 +49,8 @@ type Config struct {
 	// Backoff is the time before the second of three attempts; before the third it
 	// is four times that. Defaults to 2 seconds.
 	Backoff time.Duration
+	// Proxy chooses a proxy for a request by HTTP; nil: none.
+	Proxy func(*http.Request) (*url.URL, error)
 }
 
 // Alert is the JSON body of an alert. Receivers that are compatible with Slack show
@@ -98,7 +101,7 @@ type Notifier struct {
 func New(cfg Config, log *slog.Logger) *Notifier {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 10*time.Second)
 	cfg.Backoff = cmp.Or(cfg.Backoff, 2*time.Second)
-	return &Notifier{cfg: cfg, log: log, http: newClient(cfg.Timeout)}
+	return &Notifier{cfg: cfg, log: log, http: newClient(cfg)}
 }
 
 // Alert posts a to the failure address, if there is one.

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"placementsync/internal/config"
+	"placementsync/internal/durable"
+)
+
+// ownerOf is the user whom a folder, or the nearest one above it that exists, belongs to;
+// nil: unknown.
+func ownerOf(dir string) *user.User {
+	info, err := os.Stat(dir)
+	for err != nil && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		info, err = os.Stat(dir)
+	}
+	if err != nil {
+		return nil
+	}
+	uid, _, known := durable.Owner(info)
+	if !known {
+		return nil
+	}
+	owner, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil {
+		return nil
+	}
+	return owner
+}
+
+// sharedGroup is the group that may read a file beside its owner, where it is another one
+// than the owner's and root's; empty: none, or info is nil.
+func sharedGroup(info fs.FileInfo) string {
+	const groupReads = 0o040
+	if info == nil || info.Mode()&groupReads == 0 {
+		return ""
+	}
+	uid, gid, known := durable.Owner(info)
+	owner, err := user.LookupId(strconv.Itoa(uid))
+	if !known || gid == 0 || err == nil && owner.Gid == strconv.Itoa(gid) {
+		return ""
+	}
+	return groupName(strconv.Itoa(gid))
+}
+
+func groupName(gid string) string {
+	if group, err := user.LookupGroupId(gid); err == nil {
+		return group.Name
+	}
+	return gid
+}
+
+// closedTokenWarning says, to root, that the user whom the warehouse belongs to cannot read
+// the file of the token beside a configuration file, though root can; empty: that user can, or it is not known.
+func closedTokenWarning(file string, cfg config.Config) string {
+	owner := ownerOf(cfg.Warehouse.Dir)
+	if os.Geteuid() != 0 || owner == nil || owner.Uid == "0" || cfg.API.TokenFile == "" {
+		return ""
+	}
+	info, err := os.Stat(cfg.API.TokenFile)
+	if err != nil || mayRead(owner, info) {
+		return ""
+	}
+	group := groupName(owner.Gid)
+	if of, err := os.Stat(file); err == nil && sharedGroup(of) != "" {
+		group = sharedGroup(of)
+	}
+	return fmt.Sprintf("api.token_file %q cannot be read by %s, whom the warehouse belongs to: chgrp %s %s && chmod 640 %[4]s",
+		cfg.API.TokenFile, owner.Username, group, config.QuoteWord(cfg.API.TokenFile))
+}
+
+// mayRead reports whether the rights of a file let a user read it.
+func mayRead(u *user.User, info fs.FileInfo) bool {
+	const ownerReads, groupReads, othersRead = 0o400, 0o040, 0o004
+	uid, gid, known := durable.Owner(info)
+	groups, err := u.GroupIds()
+	if err != nil {
+		groups = []string{u.Gid}
+	}
+	mode := info.Mode()
+	switch {
+	case !known:
+		return true
+	case strconv.Itoa(uid) == u.Uid:
+		return mode&ownerReads != 0
+	case slices.Contains(groups, strconv.Itoa(gid)):
+		return mode&groupReads != 0
+	}
+	return mode&othersRead != 0
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTheServiceIsAskedThroughAProxy that the environment names.
+func TestTheServiceIsAskedThroughAProxy(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 100)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- r.URL.Host:
+		default:
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	t.Cleanup(proxy.Close)
+	var out, problems bytes.Buffer
+	env := map[string]string{"HTTP_PROXY": proxy.URL, usualTokenEnv: "pc_demo"}
+	p := process{stdout: &out, stderr: &problems, now: time.Now, lookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+	code := executeArgs(t.Context(), []string{"init", "--config", filepath.Join(t.TempDir(), "config.yaml"), "--base-url", "http://api.example.invalid", "--allow-insecure"}, p)
+	if code != 1 || !strings.Contains(problems.String(), "answered 401") {
+		t.Errorf("ended with %d: %s", code, &problems)
+	}
+	if len(asked) == 0 || <-asked != "api.example.invalid" {
+		t.Error("the proxy was not asked for the service")
+	}
+}

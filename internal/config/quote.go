@@ -1,0 +1,19 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+// QuoteWord writes a word of a command line, such as a path, as a shell takes it.
+func QuoteWord(word string) string {
+	const plain = "._-+:,@%=/" + string(filepath.Separator)
+	needs := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(plain, r)
+	}
+	if word != "" && !strings.ContainsFunc(word, needs) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
