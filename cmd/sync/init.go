@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -388,8 +389,8 @@ func (d *draft) findAccess(filled []byte, mode fs.FileMode) *durable.Access {
 		return &access
 	}
 	cfg, _ := config.Parse(d.g.Config, filled, d.g.lookupEnv)
-	owner, err := user.Lookup(ownerOf(cfg.Warehouse.Dir))
-	if err != nil || os.Geteuid() != 0 || owner.Username == "root" {
+	owner := ownerOf(cfg.Warehouse.Dir)
+	if owner == nil || os.Geteuid() != 0 || owner.Uid == "0" {
 		return nil
 	}
 	gid, err := strconv.Atoi(owner.Gid)
