@@ -25,7 +25,10 @@ func TestAnInspectionIsWhatTheWarehouseHas(t *testing.T) {
 	_, err = wh.Folder.MakeInbox()
 	fatal(t, err)
 	fatal(t, os.WriteFile(filepath.Join(wh.Folder.InboxPath(), "1.log"), make([]byte, 12_345), 0o600))
-	inspect, err := (&service{g: d.g, first: cfg}).newInspector(cfg)
+	s := &service{g: d.g, first: cfg, log: d.g.newLogger()}
+	s.hooks, err = s.newHooks(wh)
+	fatal(t, err)
+	inspect, err := s.newInspector(cfg)
 	fatal(t, err)
 	found := inspect(t.Context())
 	if len(found.Errors) > 0 || found.InboxBytes != 12_345 || found.Free <= 0 || found.Needed <= 0 || len(found.Verified) > 0 || len(found.Watches) > 0 {
