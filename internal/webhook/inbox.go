@@ -81,7 +81,7 @@ func (b *Batch) copyWhole(from, to string) error {
 // Empty removes the closed segments that were landed. Call it after the publish. A
 // segment that was still written to is landed once more, and its events are
 // recognized by their ids. The marks of the others stay, for a receiver that starts
-// later. A disk without room for them keeps no segment.
+// later. When they cannot be written, the segments are removed all the same.
 func (b Batch) Empty() error {
 	if len(b.done) == 0 {
 		return nil
