@@ -17,6 +17,8 @@ const (
 	inboxShare = 10
 	// inboxAlertsEvery is how often serve looks whether the inbox is full.
 	inboxAlertsEvery = 10 * time.Second
+	// alertAgainAfter is how long an alert waits that could not be sent.
+	alertAgainAfter = 5 * time.Minute
 )
 
 // inbox bounds what waits for a night, and reports when that is too much.
@@ -29,6 +31,8 @@ type inbox struct {
 	sender atomic.Pointer[notify.Notifier]
 	// reported is since when the inbox was full in the last alert; zero: it had room.
 	reported time.Time
+	// again is when an alert may be sent after one that was not.
+	again time.Time
 }
 
 // limit is how many bytes the inbox may have, of which it has so many.
@@ -43,7 +47,8 @@ func (i *inbox) limit(bytes int64) int64 {
 	return max(1, min(mostInbox, (free+bytes)/inboxShare))
 }
 
-// sendAlert reports once that the inbox is full, and once that it has room again.
+// sendAlert reports once that the inbox is full, and once that it has room again. What
+// could not be sent is sent later, if it is still so.
 func (i *inbox) sendAlert(ctx context.Context, now webhook.InboxState) {
 	alert := notify.Alert{Work: notify.Inbox, EndedAt: i.now(), Program: version}
 	switch {
@@ -54,6 +59,12 @@ func (i *inbox) sendAlert(ctx context.Context, now webhook.InboxState) {
 	default:
 		return
 	}
+	if alert.EndedAt.Before(i.again) {
+		return
+	}
+	if !i.sender.Load().Alert(ctx, alert) {
+		i.again = i.now().Add(alertAgainAfter)
+		return
+	}
 	i.reported = now.FullSince
-	i.sender.Load().Alert(ctx, alert)
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +35,52 @@ func TestTheInboxMayHaveAPartOfTheDisk(t *testing.T) {
 		i.most.Store(c.most)
 		if got := i.limit(c.bytes); got != c.want {
 			t.Errorf("%s: got %d bytes, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestAnAlertThatDoesNotArriveIsSentAgain after some minutes, and what was never reported
+// has not recovered.
+func TestAnAlertThatDoesNotArriveIsSentAgain(t *testing.T) {
+	t.Parallel()
+	status := http.StatusNotFound // is not tried again at once
+	var events []string
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var a notify.Alert
+		if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
+			t.Error(err)
+		}
+		events = append(events, a.Event)
+		w.WriteHeader(status)
+	}))
+	defer receiver.Close()
+	now := time.Date(2026, time.November, 20, 14, 5, 0, 0, time.UTC)
+	i := &inbox{now: func() time.Time { return now }}
+	i.sender.Store(command.NewNotifier(config.Notify{FailureURL: config.Secret(receiver.URL)}, "test", slog.New(slog.DiscardHandler)))
+	full, room := webhook.InboxState{FullSince: now}, webhook.InboxState{}
+	for n, step := range []struct {
+		wait  time.Duration
+		state webhook.InboxState
+		works bool
+		want  string
+	}{
+		{0, full, false, notify.Full},
+		{time.Minute, full, true, ""},
+		{time.Minute, room, true, ""},
+		{3 * time.Minute, full, false, notify.Full},
+		{5 * time.Minute, full, true, notify.Full},
+		{time.Minute, room, false, notify.Recovered},
+		{time.Minute, room, true, ""},
+		{4 * time.Minute, room, true, notify.Recovered},
+		{time.Hour, room, true, ""},
+	} {
+		now, events = now.Add(step.wait), nil
+		if status = http.StatusNotFound; step.works {
+			status = http.StatusNoContent
+		}
+		i.sendAlert(t.Context(), step.state)
+		if got := strings.Join(events, " "); got != step.want {
+			t.Errorf("step %d sent %q, want %q", n, got, step.want)
 		}
 	}
 }

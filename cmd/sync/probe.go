@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"placementsync/internal/command"
+	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 )
 
@@ -15,18 +17,33 @@ func probeDaemon(ctx context.Context, g *globals, question string) error {
 	if known := []string{daemon.ProbeHealth, daemon.ProbeReady}; !slices.Contains(known, question) {
 		return command.UsageErr("--probe is %q: use health or ready", question)
 	}
-	cfg, err := g.loadConfig("serve")
+	listen, token, err := findDaemon(g, question)
 	if err != nil {
 		return err
 	}
-	token := ""
-	if question == daemon.ProbeReady { // health is told to everybody
-		token = cfg.Serve.AuthToken.Reveal()
-	}
-	answer, err := daemon.Probe(ctx, cfg.Serve.Listen, question, token)
+	answer, err := daemon.Probe(ctx, listen, question, token)
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(g.stdout, answer)
 	return err
+}
+
+// findDaemon reads where the daemon listens, and its token if the question needs one.
+// Health is told to everybody, and a daemon may be well that began with an earlier text of
+// the configuration: only what hides its address is a problem then, and none of usage.
+func findDaemon(g *globals, question string) (listen, token string, err error) {
+	cfg, err := g.loadConfig("serve")
+	if question == daemon.ProbeReady {
+		return cfg.Serve.Listen, cfg.Serve.AuthToken.Reveal(), err
+	}
+	if bad, ok := errors.AsType[*config.Error](err); ok {
+		for _, p := range bad.Problems {
+			if slices.Contains([]string{"", "serve", "serve.listen"}, p.Path) {
+				return "", "", fmt.Errorf("find the address of the daemon: %s", bad.Error())
+			}
+		}
+		err = nil
+	}
+	return cfg.Serve.Listen, "", err
 }

@@ -59,7 +59,7 @@ func asOfFlag(cmd *cobra.Command, g *globals, asOf *string) {
 	completeFlag(cmd, "as-of", completer{g}.completeRun(publishedRuns))
 }
 
-func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) (err error) {
+func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) error {
 	switch {
 	case o.list && o.sql:
 		return command.UsageErr("--list and --sql exclude each other: explain a query, or print it")
@@ -88,7 +88,7 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) (e
 	}
 	defer func() {
 		// Close would wait for a query that DuckDB cannot stop; the process ends it.
-		if !errors.As(err, new(*query.TimeoutError)) {
+		if db.Abandoned() == nil {
 			_ = db.Close()
 		}
 	}()

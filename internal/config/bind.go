@@ -26,6 +26,7 @@ type binder struct {
 	broken    map[string]bool   // paths whose value could not be bound
 	written   map[string]string // text in the file of each value that was expanded, by path
 	secrets   []string          // paths of the secrets that stand in the file as they are
+	files     []variableFile    // files that variables named
 }
 
 func (b *binder) addProblem(line int, path, format string, args ...any) {
@@ -182,7 +183,10 @@ func (b *binder) bindScalar(node ast.Node, path string, v reflect.Value) {
 		b.addProblem(lineOf(node), path, "is %s, not %s: write %s", shapeName(node), want, example)
 		return
 	}
-	expanded, messages := expandVariables(text, b.lookupEnv)
+	isSecret := v.Type() == reflect.TypeFor[Secret]()
+	expanded, messages := expandVariables(text, b.lookupEnv, func(file string) {
+		b.files = append(b.files, variableFile{lineOf(node), path, file, isSecret})
+	})
 	for _, message := range messages {
 		b.addProblem(lineOf(node), path, "%s", message)
 	}
@@ -196,7 +200,7 @@ func (b *binder) bindScalar(node ast.Node, path string, v reflect.Value) {
 		shown, plain = text, true // ${N} may stand for a number
 		b.written[path] = text
 	}
-	if v.Type() == reflect.TypeFor[Secret]() && expanded == text && text != "" {
+	if isSecret && expanded == text && text != "" {
 		b.secrets = append(b.secrets, path)
 	}
 	if !setValue(v, expanded, plain) {

@@ -14,8 +14,9 @@ var (
 
 // expandVariables replaces ${VAR} and $$ in text, and returns a message for each
 // reference that cannot be replaced. Values from the environment are not expanded
-// again; any other dollar sign stands for itself.
-func expandVariables(text string, lookupEnv func(string) (string, bool)) (string, []string) {
+// again; any other dollar sign stands for itself. It calls opened with each file that it
+// reads.
+func expandVariables(text string, lookupEnv func(string) (string, bool), opened func(file string)) (string, []string) {
 	var messages []string
 	replace := func(match string) string {
 		if match == "$$" {
@@ -27,7 +28,7 @@ func expandVariables(text string, lookupEnv func(string) (string, bool)) (string
 			messages = append(messages, "contains ${ without the name of a variable: write ${NAME}, or $$ for a dollar sign")
 			return ""
 		}
-		value, ok, message := readVariable(name, lookupEnv)
+		value, ok, message := readVariable(name, lookupEnv, opened)
 		if !ok && message == "" {
 			message = fmt.Sprintf("the environment variable %s is not set: set it, or write the value here", name)
 		}
@@ -45,8 +46,9 @@ func expandVariables(text string, lookupEnv func(string) (string, bool)) (string
 const fileSuffix = "_FILE"
 
 // readVariable reads NAME, or the file that NAME_FILE names, without white space
-// around its text. The message says why it failed, without the content of the file.
-func readVariable(name string, lookupEnv func(string) (string, bool)) (value string, ok bool, message string) {
+// around its text, and calls opened with that file. The message says why it failed,
+// without the content of the file.
+func readVariable(name string, lookupEnv func(string) (string, bool), opened func(file string)) (value string, ok bool, message string) {
 	value, ok = lookupEnv(name)
 	path, named := lookupEnv(name + fileSuffix)
 	if !named || path == "" || strings.HasSuffix(name, fileSuffix) {
@@ -55,6 +57,7 @@ func readVariable(name string, lookupEnv func(string) (string, bool)) (value str
 	if ok {
 		return "", false, fmt.Sprintf("the environment has both %s and %s%s: keep one of the two", name, name, fileSuffix)
 	}
+	opened(path)
 	data, err := os.ReadFile(path)
 	switch text := strings.TrimSpace(string(data)); {
 	case err != nil:

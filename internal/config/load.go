@@ -54,7 +54,9 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 	if !b.bindDocument(data, &cfg) {
 		return Default(), newError(name, b.problems)
 	}
-	key, ok, message := readVariable(HashKeyVar, lookupEnv)
+	key, ok, message := readVariable(HashKeyVar, lookupEnv, func(file string) {
+		b.files = append(b.files, variableFile{0, "privacy.hash", file, true})
+	})
 	if message != "" {
 		b.addProblem(0, "privacy.hash", "%s", message)
 	}

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
-	"slices"
 )
 
 // What others than the owner of a file may do with it.
@@ -19,6 +18,13 @@ const (
 type secretFile struct {
 	key  string
 	path *string
+}
+
+// variableFile is a file that NAME_FILE named for a key.
+type variableFile struct {
+	line      int
+	key, path string
+	isSecret  bool
 }
 
 func (c *Config) secretFiles() []secretFile {
@@ -44,15 +50,22 @@ func (b *binder) checkFile(file string, c *Config) {
 	}
 }
 
-// checkSecretFiles does the same for the files that hold a secret each. A group keeps the
-// right to read: it may be that of the user whom the service runs as.
+// checkSecretFiles does the same for the files that hold a secret each, and for those that
+// variables named: whoever may write an address can have the token sent there. A group
+// keeps the right to read: it may be that of the user whom the service runs as.
 func (b *binder) checkSecretFiles(c *Config) {
-	for _, f := range slices.DeleteFunc(c.secretFiles(), func(f secretFile) bool { return *f.path == "" }) {
-		switch mode := modeOf(*f.path); {
+	files := b.files
+	for _, f := range c.secretFiles() {
+		if *f.path != "" {
+			files = append(files, variableFile{b.lines[f.key], f.key, *f.path, true})
+		}
+	}
+	for _, f := range files {
+		switch mode := modeOf(f.path); {
 		case mode&othersWrite != 0:
-			b.addProblem(b.lines[f.key], f.key, "%q can be written by every user of this machine: chmod g-w,o-rwx it, and renew what is in it", *f.path)
-		case mode&(othersRead|groupWrites) != 0:
-			c.Warnings = append(c.Warnings, fmt.Sprintf("%s %q can be read by every user of this machine or written by its group: chmod g-w,o-rwx it", f.key, *f.path))
+			b.addProblem(f.line, f.key, "%q can be written by every user of this machine: chmod g-w,o-rwx it, and renew what is in it", f.path)
+		case f.isSecret && mode&(othersRead|groupWrites) != 0:
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s %q can be read by every user of this machine or written by its group: chmod g-w,o-rwx it", f.key, f.path))
 		}
 	}
 }

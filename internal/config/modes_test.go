@@ -17,6 +17,7 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 		t.Skip("modes say nothing about others there")
 	}
 	const plain, named = "api: {base_url: https://api.example.com, token: pc_hunter2}\n", "api: {base_url: https://api.example.com, token_file: token}\n"
+	const variable = "api:\n  base_url: https://api.example.com\n  token: ${TOKEN}\n"
 	const mail = "api: {base_url: https://api.example.com, token: pc_hunter2}\nnotify: {channels: [{name: mail, type: email, to: [a@example.com], from: b@example.com,\n  smtp: {host: smtp.example.com, user: u, password_file: token}}]}\n"
 	for name, c := range map[string]struct {
 		text             string
@@ -35,6 +36,9 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 		"a password of a mail server":     {mail, 0o600, 0o604, "", "notify.channels[0].smtp.password_file"},
 		"a password that all may write":   {mail, 0o600, 0o602, "config.yaml:3: notify.channels[0].smtp.password_file: ", ""},
 		"a token that all may write":      {named, 0o600, 0o602, "config.yaml:1: api.token_file: ", ""},
+		"a token of a variable":           {variable, 0o600, 0o600, "", ""},
+		"one that all may read":           {variable, 0o600, 0o604, "", "api.token \""},
+		"one that all may write":          {variable, 0o600, 0o602, "config.yaml:3: api.token: ", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -42,7 +46,12 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 			if err := errors.Join(os.WriteFile(file, []byte(c.text), 0o600), os.WriteFile(token, []byte("pc_hunter2"), 0o600), os.Chmod(file, c.config), os.Chmod(token, c.token)); err != nil {
 				t.Fatal(err)
 			}
-			got, err := config.Load(file, env)
+			got, err := config.Load(file, func(name string) (string, bool) {
+				if name == "TOKEN_FILE" {
+					return token, true
+				}
+				return "", false
+			})
 			switch warnings := strings.Join(got.Warnings, "\n"); {
 			case c.problem == "" && err != nil, c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)):
 				t.Errorf("got %v, want %q", err, c.problem)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -43,10 +44,10 @@ func Probe(ctx context.Context, listen, question, token string) (string, error) 
 		return "", errors.New("probe the daemon: serve.listen has port 0, so its port is known from its log only: name a port")
 	}
 	// Whoever listens on all addresses is dialled on loopback.
-	url := "http://" + net.JoinHostPort(cmp.Or(host, "0.0.0.0"), port) + path
+	address := url.URL{Scheme: "http", Host: net.JoinHostPort(cmp.Or(host, "0.0.0.0"), port), Path: path}
 	ctx, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return "", fmt.Errorf("probe the daemon: %w", err)
 	}
@@ -55,12 +56,14 @@ func Probe(ctx context.Context, listen, question, token string) (string, error) 
 	}
 	status, answer, err := askOnce(r)
 	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "", fmt.Errorf("probe the daemon: %s: no answer within %s", &address, probeWithin)
 	case err != nil:
 		return "", fmt.Errorf("probe the daemon: %w", err)
 	case status != http.StatusOK:
-		return "", fmt.Errorf("probe the daemon: %s answers %d: %s", url, status, answer)
+		return "", fmt.Errorf("probe the daemon: %s answers %d: %s", &address, status, answer)
 	case answer != want:
-		return "", fmt.Errorf("probe the daemon: %s answers %q, so another program listens there", url, answer)
+		return "", fmt.Errorf("probe the daemon: %s answers %q, so another program listens there", &address, answer)
 	}
 	return answer, nil
 }

@@ -66,3 +66,20 @@ func TestProbesDistrustOtherPrograms(t *testing.T) {
 		}
 	}
 }
+
+// TestAProbeSaysThatNobodyAnswers: one hangs, and the address of another has a zone.
+func TestAProbeSaysThatNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	ended := make(chan struct{})
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-ended }))
+	defer other.Close()
+	defer close(ended)
+	for listen, want := range map[string]string{
+		other.Listener.Addr().String(): "/healthz: no answer within 4s",
+		"[::1%none0]:1":                "dial tcp",
+	} {
+		if _, err := daemon.Probe(t.Context(), listen, daemon.ProbeHealth, ""); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "parse") {
+			t.Errorf("%s: got %v, want %q", listen, err, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package explore_test
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -54,6 +55,24 @@ func TestQueriesThatCannotBeStoppedAreFew(t *testing.T) {
 	}
 	pages.Wait()
 	wantTexts(t, s.get(t, "/snapshot", http.StatusServiceUnavailable), "4 queries that took too long cannot be stopped and are still at work")
+	for explorer.Stuck() > 0 {
+		_, _, err := s.fetch(t.Context(), "/snapshot")
+		fatal(t, err)
+	}
+	s.get(t, "/snapshot", http.StatusOK)
+}
+
+// TestASecondConnectionThatCannotBeStoppedHoldsNobody: its query is counted, and the request
+// ends.
+func TestASecondConnectionThatCannotBeStoppedHoldsNobody(t *testing.T) {
+	t.Parallel()
+	s, explorer := newOwnSite(t, 3*time.Second, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	err := explorer.AskSecond(ctx, "SELECT levenshtein(repeat('a', 40000), repeat('b', 40000)) AS n")
+	if stuck := explorer.Stuck(); err == nil || stuck != 1 {
+		t.Errorf("%d queries are stuck after %v, want 1", stuck, err)
+	}
 	for explorer.Stuck() > 0 {
 		_, _, err := s.fetch(t.Context(), "/snapshot")
 		fatal(t, err)

@@ -119,21 +119,14 @@ func showCatalog(v *visit) (reply, error) {
 // countAndRead counts what the address finds and reads its page, both at once where
 // another connection is free.
 func (s *state) countAndRead(v *visit, ix *index) (c counts, rows []record, err error) {
-	var other *query.DB
-	select {
-	case other = <-v.snapshot.idle:
-		defer func() {
-			if ended := other.Abandoned(); ended != nil {
-				<-ended
-			}
-			v.snapshot.idle <- other
-		}()
-	default:
+	other := v.snapshot.borrowIdle()
+	if other == nil {
 		if c, err = countListings(v, ix, s); err == nil {
 			rows, err = s.readRows(v, ix)
 		}
 		return c, rows, err
 	}
+	defer v.pool.releaseIdle(v.snapshot, other)
 	var reading errgroup.Group
 	reading.Go(func() (err error) {
 		second := *v

@@ -177,7 +177,7 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 
 // begin borrows the snapshot that the request is about.
 func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visit, error) {
-	v := &visit{Request: req.WithContext(ctx), route: r, program: e.cfg.Program, library: e.cfg.Library}
+	v := &visit{Request: req.WithContext(ctx), route: r, pool: e.pool, program: e.cfg.Program, library: e.cfg.Library}
 	var err error
 	if v.asked, err = url.ParseQuery(req.URL.RawQuery); err != nil {
 		return v, usageErr(fmt.Sprintf("read the address: %v", err), "Write % and ; in it as %25 and %3B.")

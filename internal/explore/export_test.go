@@ -14,3 +14,16 @@ func (e *Explorer) DeriveNow(ctx context.Context, statements ...string) error {
 
 // Stuck counts the queries that could not be stopped and are still at work.
 func (e *Explorer) Stuck() int { return int(e.pool.stuck.Load()) }
+
+// AskSecond asks on the second connection of a request.
+func (e *Explorer) AskSecond(ctx context.Context, text string) error {
+	s, db, err := e.pool.borrow(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer e.pool.release(s, db)
+	other := s.borrowIdle()
+	defer e.pool.releaseIdle(s, other)
+	_, err = collect(ctx, other, query.Text(text), nil)
+	return err
+}

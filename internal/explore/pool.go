@@ -239,6 +239,29 @@ func (p *pool) release(s *snapshot, db *query.DB) {
 	}()
 }
 
+// borrowIdle lends a second handle to a request that has the snapshot, if one is free now;
+// nil: none is. It goes back by releaseIdle.
+func (s *snapshot) borrowIdle() *query.DB {
+	select {
+	case db := <-s.idle:
+		return db
+	default:
+		return nil
+	}
+}
+
+// releaseIdle is release for the second handle of a request.
+func (p *pool) releaseIdle(s *snapshot, db *query.DB) {
+	if db.Abandoned() == nil {
+		s.idle <- db
+		return
+	}
+	p.turn <- struct{}{}
+	s.borrowed++ // until its query has ended, also when the request has
+	p.unlock()
+	p.release(s, db)
+}
+
 func (p *pool) giveBack(s *snapshot, db *query.DB) {
 	if db != nil {
 		s.idle <- db

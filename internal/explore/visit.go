@@ -22,6 +22,7 @@ type visit struct {
 	route route
 	// asked are the keys of the address.
 	asked    url.Values
+	pool     *pool
 	snapshot *snapshot
 	db       *query.DB
 	program  string

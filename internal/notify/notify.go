@@ -104,10 +104,11 @@ func New(cfg Config, log *slog.Logger) *Notifier {
 	return &Notifier{cfg: cfg, log: log, http: newClient(cfg)}
 }
 
-// Alert posts a to the failure address, if there is one.
-func (n *Notifier) Alert(ctx context.Context, a Alert) {
+// Alert posts a to the failure address, if there is one. It reports whether nothing is
+// left to send.
+func (n *Notifier) Alert(ctx context.Context, a Alert) bool {
 	if n.cfg.FailureURL == "" {
-		return
+		return true
 	}
 	if a.Streams == nil {
 		a.Streams = []Stream{}
@@ -124,9 +125,10 @@ func (n *Notifier) Alert(ctx context.Context, a Alert) {
 	}
 	if err == nil {
 		n.log.InfoContext(ctx, "alert sent", "event", a.Event, "run", a.Run)
-		return
+		return true
 	}
 	n.log.WarnContext(ctx, "alert not sent", "event", a.Event, "run", a.Run, "error", err)
+	return false
 }
 
 // Heartbeat calls the heartbeat address, if there is one.

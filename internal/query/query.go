@@ -7,6 +7,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -225,8 +226,7 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 func (db *DB) readAnswer(ctx context.Context, q Query, values map[string]string, use func(array.RecordReader) error) error {
 	ctx, cancel, explain := withTimeout(ctx, db.opts.Timeout)
 	defer cancel()
-	var err error
-	db.abandoned, err = waitFor(ctx, db.opts.Timeout, func() error {
+	abandoned, err := waitFor(ctx, db.opts.Timeout, func() error {
 		return db.conn.Raw(func(raw any) error {
 			conn, ok := raw.(*duckdb.Conn)
 			if !ok {
@@ -251,7 +251,30 @@ func (db *DB) readAnswer(ctx context.Context, q Query, values map[string]string,
 			return readArrow(ctx, conn, q, args, use)
 		})
 	})
+	db.leaveBehind(abandoned)
 	return explain(err)
+}
+
+// leaveBehind notes work that was left at its time limit; nil: none was. What was left
+// before may be at work still.
+func (db *DB) leaveBehind(work <-chan struct{}) {
+	before := db.abandoned
+	select {
+	case <-before:
+		before = nil
+	default: // also where there is none
+	}
+	if before == nil || work == nil {
+		db.abandoned = cmp.Or(work, before)
+		return
+	}
+	both := make(chan struct{})
+	go func() {
+		<-before
+		<-work
+		close(both)
+	}()
+	db.abandoned = both
 }
 
 // Abandoned is closed when the work has ended that the last query left behind at its time

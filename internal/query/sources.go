@@ -53,9 +53,11 @@ type Source struct {
 var ErrNoPlan = errors.New("the tables behind several statements, or a PIVOT without IN, are not known")
 
 // Sources finds the tables behind the answer of a query, the least sure first. It runs
-// nothing of it. Errors are those of Run, and ErrNoPlan.
+// nothing of it. Errors are those of Run, and ErrNoPlan; what it leaves behind at its time
+// limit is that of Abandoned.
 func (db *DB) Sources(ctx context.Context, q Query, values map[string]string) ([]Source, error) {
-	tables, err := db.planner.findTables(ctx, q, values)
+	tables, abandoned, err := db.planner.findTables(ctx, q, values)
+	db.leaveBehind(abandoned)
 	if err != nil || len(tables) == 0 {
 		return nil, err
 	}
@@ -112,7 +114,7 @@ func openPlanner(ctx context.Context, db *DB) (*planner, error) {
 }
 
 // findTables are the names of the tables of main and past that a query reads, sorted.
-func (p *planner) findTables(ctx context.Context, q Query, values map[string]string) (tables []string, err error) {
+func (p *planner) findTables(ctx context.Context, q Query, values map[string]string) (tables []string, abandoned <-chan struct{}, err error) {
 	ctx, cancel, explain := withTimeout(ctx, p.db.opts.Timeout)
 	defer cancel()
 	use := func(raw any) error {
@@ -146,12 +148,11 @@ func (p *planner) findTables(ctx context.Context, q Query, values map[string]str
 		return nil
 	}
 	// What binds a query may work for long, too.
-	_, err = waitFor(ctx, p.db.opts.Timeout, func() error { return p.conn.Raw(use) })
-	err = explain(err)
-	if err != nil {
-		return nil, err
+	abandoned, err = waitFor(ctx, p.db.opts.Timeout, func() error { return p.conn.Raw(use) })
+	if err = explain(err); err != nil {
+		return nil, abandoned, err // tables may be written to still
 	}
-	return tables, nil
+	return tables, nil, nil
 }
 
 // planStep is a step of a plan in JSON.

@@ -69,9 +69,9 @@ const (
 	measureEvery = 10 * time.Second
 )
 
-// openCommitter locks the inbox, seals what a killed process left, and reads the ids
-// of the events in it.
-func openCommitter(cfg Config, now func() time.Time, state *atomic.Pointer[InboxState]) (*committer, error) {
+// openCommitter locks the inbox, seals what a killed process left, and remembers the
+// events of the window: those in the inbox, and those that nights have taken from it.
+func openCommitter(cfg Config, window time.Duration, now func() time.Time, state *atomic.Pointer[InboxState]) (*committer, error) {
 	if err := os.MkdirAll(cfg.Dir, privateDir); err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
 	}
@@ -87,12 +87,7 @@ func openCommitter(cfg Config, now func() time.Time, state *atomic.Pointer[Inbox
 	}
 	err = sealAll(cfg.Disk, cfg.Dir)
 	if err == nil {
-		for e, readErr := range Read(cfg.Dir) {
-			if err = readErr; err != nil {
-				break
-			}
-			c.memory.addEvent(markOf(e), windowOf(cfg.MaxAge))
-		}
+		err = c.memory.restore(cfg.Dir, window)
 	}
 	if err == nil {
 		err = c.inbox.measure()
@@ -168,6 +163,7 @@ func (c *committer) addToBatch(d *delivery) {
 			return
 		}
 		if !c.inbox.hasRoom(int64(len(lines)), d.event.Received) {
+			c.sealOpen() // so that the next night can remove it
 			d.done <- answer{result: Full}
 			return
 		}
@@ -181,7 +177,8 @@ func (c *committer) addToBatch(d *delivery) {
 }
 
 // writeLines writes the lines to the segment and syncs them. After a failed write the
-// segment is sealed: it may end in a torn line, and nothing may follow that.
+// segment is sealed: it may end in a torn line, and nothing may follow that. One without
+// an acknowledged line is removed: a full disk would leave one for each batch.
 func (c *committer) writeLines() error {
 	now := c.now()
 	if c.open != nil && c.open.size >= c.cfg.SegmentBytes {
@@ -194,9 +191,14 @@ func (c *committer) writeLines() error {
 		}
 		c.open = next
 	}
+	empty := c.open.size == 0
 	c.open.size += int64(len(c.lines))
 	c.inbox.grow(int64(len(c.lines)))
 	if err := c.cfg.Disk.Append(c.open.file, c.lines); err != nil {
+		if empty && c.open.discard() == nil {
+			c.inbox.grow(-int64(len(c.lines)))
+			c.open = nil
+		}
 		c.sealOpen()
 		return fmt.Errorf("write to the inbox: %w", err)
 	}

@@ -80,12 +80,17 @@ func (b *Batch) copyWhole(from, to string) error {
 
 // Empty removes the closed segments that were landed. Call it after the publish. A
 // segment that was still written to is landed once more, and its events are
-// recognized by their ids.
+// recognized by their ids. The marks of the others stay, for a receiver that starts
+// later. When they cannot be written, the segments are removed all the same.
 func (b Batch) Empty() error {
+	if len(b.done) == 0 {
+		return nil
+	}
+	problem := b.keepMarks()
 	for _, name := range b.done {
 		if err := b.disk.Remove(filepath.Join(b.inbox, name)); err != nil {
-			return fmt.Errorf("empty the inbox: %w", err)
+			return fmt.Errorf("empty the inbox: %w", errors.Join(problem, err))
 		}
 	}
-	return nil
+	return problem
 }

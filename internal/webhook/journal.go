@@ -196,7 +196,7 @@ func newSegment(disk durable.Disk, dir string, now time.Time) (*segment, error) 
 			return nil, fmt.Errorf("begin a segment of the inbox: %w", err)
 		}
 		if err := disk.Sync(dir); err != nil {
-			return nil, errors.Join(fmt.Errorf("begin a segment of the inbox: %w", err), f.Close())
+			return nil, errors.Join(fmt.Errorf("begin a segment of the inbox: %w", err), f.Close(), os.Remove(path))
 		}
 		return &segment{disk: disk, file: f}, nil
 	}
@@ -208,6 +208,15 @@ func (s *segment) seal() error {
 		return err
 	}
 	return s.disk.Rename(s.file.Name(), sealedPath(s.file.Name()))
+}
+
+// discard removes a segment in which nothing was acknowledged.
+func (s *segment) discard() error {
+	if err := s.disk.Remove(s.file.Name()); err != nil {
+		return err
+	}
+	_ = s.file.Close() // what it says is of no file any more
+	return nil
 }
 
 func sealedPath(path string) string {

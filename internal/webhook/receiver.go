@@ -175,7 +175,7 @@ func (r *Receiver) Inbox() InboxState {
 // the server: without it deliveries get 503. It returns a *BusyError when another
 // process has the inbox.
 func (r *Receiver) Run(ctx context.Context) error {
-	c, err := openCommitter(r.cfg, r.now, &r.inbox)
+	c, err := openCommitter(r.cfg, windowOf(r.policy.Load().maxAge), r.now, &r.inbox)
 	if err != nil {
 		return err
 	}

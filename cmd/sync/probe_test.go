@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"placementsync/internal/command"
+	"placementsync/internal/daemon"
+)
+
+// TestAProbeOfHealthNeedsTheAddressAlone: the daemon may have begun before the text of its
+// configuration became wrong.
+func TestAProbeOfHealthNeedsTheAddressAlone(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ text, question, listen, problem string }{
+		"another value":          {"serve: {listen: '127.0.0.1:99', auth_token: '${NOTSET}'}\nfoo: 1\n", daemon.ProbeHealth, "127.0.0.1:99", ""},
+		"no address":             {"serve: {listen: '${NOTSET}'}\n", daemon.ProbeHealth, "", "NOTSET"},
+		"no YAML":                {"serve: [\n", daemon.ProbeHealth, "", "find the address of the daemon"},
+		"readiness needs it all": {"serve: {listen: '127.0.0.1:99', auth_token: '${NOTSET}'}\n", daemon.ProbeReady, "127.0.0.1:99", "NOTSET"},
+	} {
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		fatal(t, os.WriteFile(file, []byte(c.text), 0o600))
+		g := &globals{process: process{lookupEnv: func(string) (string, bool) { return "", false }}, Flags: command.Flags{Config: file}}
+		listen, _, err := findDaemon(g, c.question)
+		if listen != c.listen || (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
+			t.Errorf("%s: found %q, %v; want %q, %q", name, listen, err, c.listen, c.problem)
+		}
+	}
+}

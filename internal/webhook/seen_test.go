@@ -1,0 +1,107 @@
+package webhook_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/durable"
+	"placementsync/internal/webhook"
+)
+
+// emptyInbox does what a night does that publishes.
+func emptyInbox(t *testing.T, dir string) {
+	t.Helper()
+	batch, err := webhook.Land(durable.Disk{}, dir, filepath.Join(t.TempDir(), "webhooks"))
+	must(t, err)
+	must(t, batch.Empty())
+}
+
+// TestAPublishedEventIsKnownAfterARestart: a night has emptied the inbox between the two
+// receivers, and the timestamps may be old.
+func TestAPublishedEventIsKnownAfterARestart(t *testing.T) {
+	first := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	one := delivery{id: "e1", topic: "x", body: `{"n":1}`}
+	first.send(one)
+	first.stop()
+	emptyInbox(t, first.dir)
+	if left, _ := filepath.Glob(filepath.Join(first.dir, "*.log")); len(left) > 0 {
+		t.Fatalf("the inbox has %v", left)
+	}
+	for _, c := range []struct {
+		id            string
+		after, maxAge time.Duration
+		want          string
+	}{
+		{"again", time.Minute, 5 * time.Minute, webhook.Repeated},
+		{"later, in a longer window", 2 * time.Hour, 6 * time.Hour, webhook.Repeated},
+		{"later", 2 * time.Hour, 5 * time.Minute, webhook.Stored},
+		{"e1", 2 * time.Hour, 5 * time.Minute, webhook.Replayed},
+	} {
+		next := newDesk(t, webhook.Config{Dir: first.dir, Secrets: []string{secret}})
+		next.now = next.now.Add(c.after)
+		next.openStrict(c.maxAge)
+		before := next.receiver.Counts()[c.want]
+		one.id, one.timestamp = c.id, next.now.Format(time.RFC3339)
+		next.send(one)
+		if next.receiver.Counts()[c.want] != before+1 {
+			t.Errorf("%s: %v, want one more that is %s", c.id, next.receiver.Counts(), c.want)
+		}
+		next.stop()
+	}
+}
+
+// TestAFullInboxHasRoomAfterANight: the segment that was written to goes with the others.
+func TestAFullInboxHasRoomAfterANight(t *testing.T) {
+	d := newDesk(t, webhook.Config{Secrets: []string{secret}, MaxInbox: func(int64) int64 { return 2000 }}).open()
+	large := func(id string) delivery { return delivery{id: id, body: `"` + id + strings.Repeat("x", 500) + `"`} }
+	answered := 0
+	for id := 'a'; id <= 'z' && answered != http.StatusServiceUnavailable; id++ {
+		answered = d.send(large(string(id)))
+	}
+	emptyInbox(t, d.dir)
+	got := 0
+	for began := time.Now(); got != http.StatusNoContent && time.Since(began) < 5*time.Second; { // not every refusal measures
+		got = d.send(large("again"))
+	}
+	if answered != http.StatusServiceUnavailable || got != http.StatusNoContent {
+		t.Errorf("answered %d, and %d after a night", answered, got)
+	}
+}
+
+// TestAFullDiskLeavesNoSegments of what it refused.
+func TestAFullDiskLeavesNoSegments(t *testing.T) {
+	full := false
+	disk := durable.Disk{Step: func(name string) error {
+		if full && strings.HasPrefix(name, "mid write") {
+			return syscall.ENOSPC
+		}
+		return nil
+	}}
+	d := newDesk(t, webhook.Config{Secrets: []string{secret}, Disk: disk}).open()
+	full = true
+	for _, id := range []string{"a", "b", "c", "d"} {
+		if got := d.send(eventOf(id)); got != http.StatusServiceUnavailable {
+			t.Errorf("answered %d", got)
+		}
+	}
+	full = false
+	d.send(eventOf("e"))
+	d.stop()
+	var sizes []bool
+	segments, _ := filepath.Glob(filepath.Join(d.dir, "*.log"))
+	for _, path := range segments {
+		info, err := os.Stat(path)
+		must(t, err)
+		sizes = append(sizes, info.Size() > 0)
+	}
+	if diff := cmp.Diff([]bool{true, true}, sizes); diff != "" {
+		t.Errorf("segments that have something (-want +got):\n%s", diff)
+	}
+}
