@@ -62,6 +62,14 @@ func verifyReadings() []reading {
 			}
 		})
 	}
+	// What failed before it could look found nothing out, and has no value.
+	lookedInto := func(value func(v Verified) float64) func(scrape, emitter) {
+		return known(func(v Verified, depth string, emit emitter) {
+			if !v.At.IsZero() {
+				emit(value(v), depth)
+			}
+		})
+	}
 	return []reading{
 		{"last_verify_timestamp_seconds", "When names and sizes (structure), or every byte (full), were last verified; 0: never.", depth, false,
 			whenRead(ReadVerified, func(s scrape, emit emitter) {
@@ -71,9 +79,9 @@ func verifyReadings() []reading {
 				}
 			})},
 		{"last_verify_duration_seconds", "How long the last verification took.", depth, false,
-			known(func(v Verified, depth string, emit emitter) { emit(v.Took.Seconds(), depth) })},
+			lookedInto(func(v Verified) float64 { return v.Took.Seconds() })},
 		{"last_verify_damaged_files", "Damaged files that the last verification found.", depth, false,
-			known(func(v Verified, depth string, emit emitter) { emit(float64(len(v.Damaged)), depth) })},
+			lookedInto(func(v Verified) float64 { return float64(len(v.Damaged)) })},
 		{"last_verify_result", "1 for the result of the last verification, 0 for the others; failed: it could not look.", []string{"depth", "result"}, false,
 			known(func(v Verified, depth string, emit emitter) {
 				for _, result := range []string{Whole, "rebuildable", "damaged", string(ledger.Failed)} {
