@@ -284,6 +284,9 @@ func errorsBesideStop(err, cause error) (others []string) {
 		return nil // says only where the other one was met
 	}
 	if !errors.Is(err, cause) && !errors.Is(err, context.Canceled) {
+		if warehouse.IsInterrupted(err) {
+			return nil
+		}
 		return []string{err.Error()}
 	}
 	switch e := err.(type) {

@@ -203,3 +203,10 @@ func (in *Instance) Close() error {
 	}
 	return err
 }
+
+// IsInterrupted reports whether DuckDB says that it was stopped, which follows from a
+// context that ended.
+func IsInterrupted(err error) bool {
+	e, ok := errors.AsType[*duckdb.Error](err)
+	return ok && e.Type == duckdb.ErrorTypeInterrupt
+}

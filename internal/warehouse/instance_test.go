@@ -1,0 +1,31 @@
+package warehouse_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"placementsync/internal/warehouse"
+)
+
+func TestAStoppedStatementIsKnown(t *testing.T) {
+	t.Parallel()
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	var n int64
+	err = db.QueryRowContext(ctx, "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = -1").Scan(&n)
+	if !warehouse.IsInterrupted(err) {
+		t.Errorf("a statement whose time is over ended with %v", err)
+	}
+	err = db.QueryRowContext(t.Context(), "SELECT nothing").Scan(&n)
+	if err == nil || warehouse.IsInterrupted(err) || warehouse.IsInterrupted(errors.New("INTERRUPT Error: Interrupted!")) {
+		t.Errorf("%v passes for a stop", err)
+	}
+}
