@@ -63,7 +63,7 @@ func runBackup(ctx context.Context, g *globals, o backupOptions) error {
 		err = errors.Join(err, g.recordFollow(ctx, cfg, entry))
 	}
 	if err == nil || entry.Outcome == ledger.Partial {
-		fmt.Fprintf(g.stdout, "%s is in %s: %s sent\n", entry.Version, cfg.Backup, sizeText(entry.Bytes))
+		fmt.Fprintf(g.stdout, "%s is in %s: %s sent\n", entry.Version, cfg.Backup, plural.FormatBytes(entry.Bytes))
 	}
 	if entry.Outcome == ledger.Partial {
 		return command.EndWith(ledger.Partial, err)
@@ -137,7 +137,7 @@ func verifyBackup(ctx context.Context, g *globals, cfg config.Config, o backupOp
 	}
 	read := "names and sizes; --read-data reads every byte"
 	if o.readData {
-		read = sizeText(v.Bytes) + " read"
+		read = plural.FormatBytes(v.Bytes) + " read"
 	}
 	verdict := "whole"
 	if len(v.Damaged) > 0 {

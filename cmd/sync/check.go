@@ -101,7 +101,7 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	fmt.Fprintf(w, "service        %s answered in %s\n", cfg.API.BaseURL, p.Took.Round(time.Millisecond))
 	fmt.Fprintf(w, "token          type %s, team %s, %s\n", orNone(p.Token.Type), orNone(p.Token.TeamID), plural.Count(len(p.Token.Scopes), "scope"))
 	fmt.Fprintf(w, "warehouse      %s, newest snapshot %s\n", cfg.Warehouse.Dir, orNone(p.Latest))
-	free, need := sizeText(p.FreeBytes), sizeText(p.NeedBytes)
+	free, need := plural.FormatBytes(p.FreeBytes), plural.FormatBytes(p.NeedBytes)
 	room := fmt.Sprintf("%s free, a night may need %s", free, need)
 	switch {
 	case p.FreeBytes < 0:
@@ -149,7 +149,7 @@ func hindranceErr(p pipeline.Plan) error {
 	case p.Held != nil:
 		return p.Held
 	case p.TooFull():
-		return fmt.Errorf("check the disk: %s free is too little for a night: free some space, or run placementsync prune", sizeText(p.FreeBytes))
+		return fmt.Errorf("check the disk: %s free is too little for a night: free some space, or run placementsync prune", plural.FormatBytes(p.FreeBytes))
 	case len(p.Damage) > 0:
 		return fmt.Errorf("check the warehouse: damage in %s: placementsync verify --read-data shows what is affected", plural.Count(len(p.Damage), "file"))
 	}

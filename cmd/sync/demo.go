@@ -130,7 +130,7 @@ func demoNights(ctx context.Context, g *globals, o demoOptions, service *sim.Ser
 		}
 		r := last.Run
 		t.AppendRow(table.Row{r.StartedAt.Format("2006-01-02 15:04"), r.Outcome, r.Rows, r.New, r.Changed, r.Gone,
-			r.Requests, sizeText(r.Bytes), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)})
+			r.Requests, plural.FormatBytes(r.Bytes), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)})
 	}
 	_, err = fmt.Fprintln(g.stdout, t.Render())
 	return last, err

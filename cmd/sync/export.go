@@ -126,7 +126,7 @@ func showExport(g *globals, dir string, m query.ExportManifest) error {
 	for _, f := range m.Files {
 		if !seen[f.Source] {
 			seen[f.Source] = true
-			t.AppendRow([]any{f.Source, f.Rows, sizeText(bytes[f.Source])})
+			t.AppendRow([]any{f.Source, f.Rows, plural.FormatBytes(bytes[f.Source])})
 		}
 	}
 	alignRight(t, 2, 3)

@@ -9,6 +9,7 @@ import (
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
+	"placementsync/internal/plural"
 	"placementsync/internal/warehouse"
 )
 
@@ -84,11 +85,11 @@ func (g *globals) showPruned(gone []warehouse.Pruned, dryRun bool) error {
 	t := newTable(did, "size")
 	var sum int64
 	for _, p := range gone {
-		t.AppendRow(table.Row{p.Path, sizeText(p.Bytes)})
+		t.AppendRow(table.Row{p.Path, plural.FormatBytes(p.Bytes)})
 		sum += p.Bytes
 	}
 	alignRight(t, 2)
-	_, err := fmt.Fprintf(g.stdout, "%s\n\n%d in total, %s\n", t.Render(), len(gone), sizeText(sum))
+	_, err := fmt.Fprintf(g.stdout, "%s\n\n%d in total, %s\n", t.Render(), len(gone), plural.FormatBytes(sum))
 	return err
 }
 

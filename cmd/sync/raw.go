@@ -18,6 +18,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/fetch"
 	"placementsync/internal/nearest"
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
 )
@@ -271,7 +272,7 @@ func rawTable(w io.Writer, all []fetch.Answer) error {
 			notes = append(notes, "replaced by a later answer")
 		}
 		t.AppendRow(table.Row{a.Seq, a.Stream, a.Param, numberOrNone(orNull(a.Page)), numberOrNone(orNull(a.Pass)), a.Status, a.Encoding,
-			sizeText(a.Stored), sizeText(a.Size), a.At.Format(time.DateTime), a.Took.Round(100 * time.Microsecond), strings.Join(notes, ", ")})
+			plural.FormatBytes(a.Stored), plural.FormatBytes(a.Size), a.At.Format(time.DateTime), a.Took.Round(100 * time.Microsecond), strings.Join(notes, ", ")})
 	}
 	alignRight(t, 1, 4, 5, 6, 8, 9, 11)
 	_, err := fmt.Fprintln(w, t.Render())

@@ -109,7 +109,7 @@ func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuild
 		fmt.Fprintf(g.stdout, "not in the backup: %s: %s\n", query.OnScreen(p.File), query.OnScreen(p.Problem))
 	}
 	_, err = fmt.Fprintf(g.stdout, "restored %s of %s: %s, %d of them fetched, %s\n", query.OnScreen(res.Run), res.At.Format(time.DateTime),
-		plural.Count(len(res.Files), "file"), res.Fetched, sizeText(res.Bytes))
+		plural.Count(len(res.Files), "file"), res.Fetched, plural.FormatBytes(res.Bytes))
 	return err
 }
 

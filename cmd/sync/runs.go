@@ -11,6 +11,7 @@ import (
 
 	"placementsync/internal/command"
 	"placementsync/internal/ledger"
+	"placementsync/internal/plural"
 
 	"github.com/spf13/cobra"
 )
@@ -75,7 +76,7 @@ func listRuns(runs []ledger.Run, seen string) *listing {
 		{name: "gone", isNumber: true, drop: 4}, {name: "streams", drop: 8}, {name: "why", drop: 1, least: 24}}}
 	for _, r := range runs {
 		l.addRow(r.ID, cmp.Or(r.Kind, ledger.Night), readersMark(r, seen), r.StartedAt.Format(time.DateTime), durationText(r),
-			r.Attempts, r.Outcome, exitCodeText(r), r.Requests, sizeText(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, countStandings(r), r.Why())
+			r.Attempts, r.Outcome, exitCodeText(r), r.Requests, plural.FormatBytes(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, countStandings(r), r.Why())
 	}
 	return l
 }

@@ -60,7 +60,7 @@ func showOutcome(g *globals, res pipeline.Result, dryRun bool) error {
 		verdict = "nothing published, the last snapshot stays"
 	}
 	text := fmt.Sprintf("run %s: %s\n%s, %d new, %d changed, %d gone; %s, %s, %s, %s",
-		r.ID, verdict, plural.Count(r.Rows, "row"), r.New, r.Changed, r.Gone, plural.Count(r.Requests, "request"), sizeText(r.Bytes),
+		r.ID, verdict, plural.Count(r.Rows, "row"), r.New, r.Changed, r.Gone, plural.Count(r.Requests, "request"), plural.FormatBytes(r.Bytes),
 		plural.Count(r.Retries, "retry"), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
 	if ids, streams := r.Unread(); ids > 0 {
 		text += "\nnot read within run.max_duration: " + unreadText(ids, streams, r.NightsLeft)
@@ -98,18 +98,4 @@ func alignRight(t table.Writer, columns ...int) {
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return query.OnScreen(line)
-}
-
-// sizeText writes bytes for people.
-func sizeText(n int64) string {
-	const kib = 1024
-	switch {
-	case n < kib:
-		return fmt.Sprintf("%d B", n)
-	case n < kib*kib:
-		return fmt.Sprintf("%.1f KiB", float64(n)/kib)
-	case n < kib*kib*kib:
-		return fmt.Sprintf("%.1f MiB", float64(n)/kib/kib)
-	}
-	return fmt.Sprintf("%.1f GiB", float64(n)/kib/kib/kib)
 }

@@ -95,7 +95,7 @@ func showVerified(w io.Writer, v pipeline.Verified) error {
 		pipeline.Damaged: "damaged: some data is lost"}[v.Result()]
 	read := "names and sizes; --read-data reads every byte"
 	if v.ReadData {
-		read = sizeText(v.Bytes) + " read"
+		read = plural.FormatBytes(v.Bytes) + " read"
 	}
 	_, err := fmt.Fprintf(w, "%s (%s, %s, %s)\n", verdict, plural.Count(v.Files, "file"), read, v.Took.Round(time.Millisecond))
 	return err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/plural"
 )
 
 //go:embed page.html
@@ -108,7 +109,7 @@ func (p page) State() string {
 }
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"count": formatCount, "bytes": formatBytes, "share": shareOf, "standing": ledger.StandingOf, "span": formatDuration, "line": firstLine, "class": cssClass,
+	"count": formatCount, "bytes": plural.FormatBytes, "share": shareOf, "standing": ledger.StandingOf, "span": formatDuration, "line": firstLine, "class": cssClass,
 	"stamp": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") },
 	"ago":   func(from, to time.Time) string { return formatDuration(to.Sub(from)) },
 	"rate":  func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
@@ -126,20 +127,6 @@ func formatCount(n int64) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
-}
-
-// formatBytes writes a size for people, in the units of check: 12.3 MiB.
-func formatBytes(n int64) string {
-	const kib = 1024
-	switch {
-	case n < kib:
-		return fmt.Sprintf("%d B", n)
-	case n < kib*kib:
-		return fmt.Sprintf("%.1f KiB", float64(n)/kib)
-	case n < kib*kib*kib:
-		return fmt.Sprintf("%.1f MiB", float64(n)/kib/kib)
-	}
-	return fmt.Sprintf("%.1f GiB", float64(n)/kib/kib/kib)
 }
 
 // shareOf is a part of a whole in percent.

@@ -27,7 +27,7 @@ func importTable() []row {
 	return []row{
 		{"internal/stream", nil, "an endpoint is data; every package may depend on it because it depends on none"},
 		{"internal/nearest", nil, "compares a misspelled word with known ones, whatever they stand for"},
-		{"internal/plural", nil, "writes counts for people, whatever is counted"},
+		{"internal/plural", nil, "writes counts and sizes for people, whatever is counted"},
 		{"internal/config", []string{"internal/nearest"}, "components have config structs of their own; `cmd/sync` maps one to the other"},
 		{"internal/durable", nil, "renames, syncs and removes files, whatever they hold; trials let its steps fail"},
 		{"internal/hosts", nil, "compares the host of a request with a list, whatever is served"},
@@ -56,7 +56,7 @@ func importTable() []row {
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
 			"internal/webhook", "internal/ledger", "internal/plural",
 		}, "one night; it gets its configuration and does not know who started it"},
-		{"internal/daemon", []string{"internal/hosts", "internal/ledger"}, "schedule, status page, metrics; it gets the night as a function, so that tests can pass in any"},
+		{"internal/daemon", []string{"internal/hosts", "internal/ledger", "internal/plural"}, "schedule, status page, metrics; it gets the night as a function, so that tests can pass in any"},
 		{"internal/notify", []string{"internal/plural"}, "sends alerts and heartbeats; it gets what to say"},
 		{"internal/watch", []string{"internal/plural"}, "asks, remembers and sends through what `cmd/sync` passes in; it knows neither the configuration nor how a night goes"},
 		{"internal/houserules", nil, "has no code but tests"},

@@ -1,5 +1,5 @@
-// Package plural writes counts for people: 1 request, 2 requests, 3 retries. It must not
-// know what is counted.
+// Package plural writes counts and sizes for people: 1 request, 3 retries, 12.3 MiB. It
+// must not know what is counted.
 package plural
 
 import (
@@ -22,4 +22,18 @@ func Noun[N ~int | ~int64](n N, noun string) string {
 		return noun + "es"
 	}
 	return noun + "s"
+}
+
+// FormatBytes is a size in the units of memory: 12.3 MiB.
+func FormatBytes(n int64) string {
+	const kib = 1024
+	switch {
+	case n < kib:
+		return fmt.Sprintf("%d B", n)
+	case n < kib*kib:
+		return fmt.Sprintf("%.1f KiB", float64(n)/kib)
+	case n < kib*kib*kib:
+		return fmt.Sprintf("%.1f MiB", float64(n)/kib/kib)
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/kib/kib/kib)
 }
