@@ -1,0 +1,109 @@
+package houserules_test
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	pageLink     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	anchorJunk   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	codeSpan     = regexp.MustCompile("`[^`]*`")
+	namedPath    = regexp.MustCompile("`((?:internal|cmd|docs|schema|queries|deploy)/[\\w./-]*\\w)`")
+	linkInAnchor = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+)
+
+// links holds that a link of a page leads to a file of the repository and, after a
+// #, to a heading of it, and that a path in backquotes exists.
+func links(t tree) []finding {
+	anchors := map[string]map[string]bool{}
+	for _, file := range t.texts {
+		if path.Ext(file.path) == ".md" {
+			anchors[file.path] = headingAnchors(file.content)
+		}
+	}
+	var found []finding
+	for _, file := range t.texts {
+		if path.Ext(file.path) != ".md" || strings.HasSuffix(file.path, ".tmpl.md") {
+			continue // a template becomes a page elsewhere
+		}
+		number, inCode := 0, false
+		for line := range strings.Lines(file.content) {
+			number++
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				inCode = !inCode
+			}
+			if inCode {
+				continue
+			}
+			for _, named := range namedPath.FindAllStringSubmatch(line, -1) {
+				if !t.has(named[1]) {
+					found = append(found, finding{file.path, number, named[1] + " is not in the repository", "correct the path"})
+				}
+			}
+			for _, link := range pageLink.FindAllStringSubmatch(codeSpan.ReplaceAllString(line, ""), -1) {
+				if what := deadLink(t, anchors, file.path, link[1]); what != "" {
+					found = append(found, finding{file.path, number, what, "correct the link"})
+				}
+			}
+		}
+	}
+	return found
+}
+
+// deadLink says what a link lacks; empty: nothing, or it leads out of the repository.
+func deadLink(t tree, anchors map[string]map[string]bool, from, link string) string {
+	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
+		return ""
+	}
+	target, anchor, _ := strings.Cut(link, "#")
+	to := from
+	if target != "" {
+		to = path.Join(path.Dir(from), target)
+	}
+	switch {
+	case !t.has(to):
+		return link + " leads to no file"
+	case anchor != "" && anchors[to] != nil && !anchors[to][anchor]:
+		return link + " leads to no heading"
+	}
+	return ""
+}
+
+// has reports whether there is a file or a folder of a name.
+func (t tree) has(name string) bool {
+	return slices.ContainsFunc(t.names, func(other string) bool { return other == name || strings.HasPrefix(other, name+"/") })
+}
+
+// headingAnchors are the names under which headings of a page can be linked.
+func headingAnchors(page string) map[string]bool {
+	names := map[string]bool{}
+	inCode := false
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "```") {
+			inCode = !inCode
+		}
+		if title := strings.TrimLeft(line, "#"); title != line && !inCode {
+			title = linkInAnchor.ReplaceAllString(strings.TrimSpace(title), "$1")
+			names[strings.ReplaceAll(anchorJunk.ReplaceAllString(strings.ToLower(title), ""), " ", "-")] = true
+		}
+	}
+	return names
+}
+
+func TestDeadLinksAreFound(t *testing.T) {
+	mustCatch(t, links, []breach{
+		{"links", map[string]string{
+			"README.md": "[a](docs/a.md) [b](docs/a.md#one-two-c) [c](#here) [d](docs) [e](https://example.com/x.md)\n## Here\n`[f](nowhere)`\n```\n[g](nowhere)\n```\n[h](docs/b.md)\n[i](docs/a.md#three)\n[j](#there)\n`docs/a.md` `docs/*.md` `docs/c.md`",
+			"docs/a.md": "## One, two: `c`\n[up](../README.md#here)",
+		}, []string{
+			"README.md:10: docs/c.md is not in the repository",
+			"README.md:7: docs/b.md leads to no file",
+			"README.md:8: docs/a.md#three leads to no heading",
+			"README.md:9: #there leads to no heading",
+		}},
+	})
+}
