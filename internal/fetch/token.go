@@ -3,6 +3,7 @@ package fetch
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -23,10 +24,8 @@ type tokens struct {
 
 	mu    sync.Mutex
 	known []string
-	// spelt are the known tokens as a text may hold them.
-	spelt []string
-	// finder finds them in bodies.
-	finder *finder
+	// forms are the known tokens as a text may contain them.
+	forms []string
 	// generation counts the reads that brought another token.
 	generation int
 }
@@ -68,18 +67,27 @@ func (t *tokens) readToken(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	t.known = append(slices.DeleteFunc(t.known, func(k string) bool { return k == token }), token)
-	t.spelt = append(t.spelt, spellToken(token)...)
-	t.finder = newFinder(t.spelt)
+	t.forms = append(t.forms, tokenForms(token)...)
 	t.generation++
 	return true, nil
+}
+
+// tokenForms lists a token as it is, escaped in JSON and escaped in a URL. Some encoders
+// escape slashes in JSON, and encoding/json does not.
+func tokenForms(token string) []string {
+	quoted, _ := json.Marshal(token) // a string can always be encoded
+	inJSON := strings.ReplaceAll(string(quoted[1:len(quoted)-1]), "/", `\/`)
+	forms := []string{token, inJSON, url.QueryEscape(token)}
+	slices.Sort(forms)
+	return slices.Compact(forms)
 }
 
 // scrubText replaces every token known so far.
 func (t *tokens) scrubText(text string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, token := range t.spelt {
-		text = strings.ReplaceAll(text, token, secretMark)
+	for _, form := range t.forms {
+		text = strings.ReplaceAll(text, form, secretMark)
 	}
 	return text
 }
@@ -88,19 +96,18 @@ func (t *tokens) scrubText(text string) string {
 // shorter one, which no service issues, could be a part of any word.
 const minScrubbed = 8
 
-// scrubBody takes tokens out of an answer: a service that echoes what it is sent
-// would have them landed and published. It reports whether there were any.
+// scrubBody removes tokens from an answer: those that a service echoes would be landed and
+// published. It reports whether there were any.
 func (t *tokens) scrubBody(body []byte) (scrubbed []byte, found bool) {
 	t.mu.Lock()
-	finder := t.finder
+	forms := t.forms
 	t.mu.Unlock()
-	if finder == nil || !finder.isIn(body) {
-		return body, false
+	for _, form := range forms {
+		if len(form) >= minScrubbed && bytes.Contains(body, []byte(form)) {
+			body, found = bytes.ReplaceAll(body, []byte(form), []byte(secretMark)), true
+		}
 	}
-	for _, text := range finder.texts {
-		body = bytes.ReplaceAll(body, text, []byte(secretMark))
-	}
-	return body, true
+	return body, found
 }
 
 // secretMark stands where a secret was.

@@ -1,0 +1,67 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"testing"
+)
+
+// TestTheTokenAndItsEscapedFormsAreScrubbed states which forms of a token are recognized,
+// and which are not: docs/security.md promises the same.
+func TestTheTokenAndItsEscapedFormsAreScrubbed(t *testing.T) {
+	t.Parallel()
+	var known tokens
+	known.read = func(context.Context) (string, error) { return `pc_Ab9+/"xYz=0123`, nil }
+	if _, _, err := known.currentToken(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		echoed   string
+		scrubbed bool
+	}{
+		"as it is":                {`pc_Ab9+/"xYz=0123`, true},
+		"in JSON":                 {`pc_Ab9+\/\"xYz=0123`, true},
+		"in a URL":                {`pc_Ab9%2B%2F%22xYz%3D0123`, true},
+		"a part of it":            {`c_Ab9+/"xYz=0123`, false},
+		"in capitals":             {`PC_AB9+/"XYZ=0123`, false},
+		"in base64":               {`cGNfQWI5Ky8ieFl6PTAxMjM=`, false},
+		"in a URL, small letters": {`pc_Ab9%2b%2f%22xYz%3d0123`, false},
+	} {
+		body, want := []byte(`{"echo":"`+c.echoed+`","id":"p1"}`), `{"echo":"`+c.echoed+`","id":"p1"}`
+		if c.scrubbed {
+			want = `{"echo":"<secret>","id":"p1"}`
+		}
+		got, found := known.scrubBody(bytes.Clone(body))
+		if string(got) != want || found != c.scrubbed {
+			t.Errorf("%s: body %s becomes %s (found %v), want %s", name, body, got, found, want)
+		}
+		if text := known.scrubText(string(body)); text != want {
+			t.Errorf("%s: text %s becomes %s, want %s", name, body, text, want)
+		}
+	}
+}
+
+func TestAShortTokenIsNotSearchedInBodies(t *testing.T) {
+	t.Parallel()
+	var known tokens
+	known.read = func(context.Context) (string, error) { return "price", nil }
+	if _, _, err := known.currentToken(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, found := known.scrubBody([]byte(`{"price":1}`)); found {
+		t.Errorf("a word of five letters is taken for the token: %s", got)
+	}
+	if got := known.scrubText("the token is price"); got != "the token is <secret>" {
+		t.Errorf("an error text is %q", got)
+	}
+}
+
+// BenchmarkScrubBody searches a page of the size that the service sends.
+func BenchmarkScrubBody(b *testing.B) {
+	known := tokens{forms: tokenForms("pc_Ab9+/xYz0123456789_abcdefghijKLMNOP")}
+	body := bytes.Repeat([]byte(`{"id":"6650f1c2ab1f","name":"Placement in a Magazine","website_url":"https://www.example.com"},`), 700)
+	b.SetBytes(int64(len(body)))
+	for b.Loop() {
+		known.scrubBody(body)
+	}
+}
