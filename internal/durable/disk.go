@@ -214,10 +214,11 @@ func (d Disk) writeThrough(path string, mode fs.FileMode, finish func(from, to s
 	if err = fill(f); err == nil {
 		err = d.Do("fsync", path, f.Sync)
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err == nil {
 		err = finish(f.Name(), path)
 	}
-	if err != nil {
+	// Closed it is no longer locked, and another process may remove it.
+	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
 	}
 	return nil

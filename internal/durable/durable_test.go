@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"placementsync/internal/durable"
 )
 
@@ -252,23 +254,56 @@ func TestRemoveUpStopsAtWhatIsNotEmpty(t *testing.T) {
 // deadProcess is a number that no process has.
 const deadProcess = 1<<31 - 2
 
-// TestFilesOfKilledProcessesAreRemoved writes a file and a folder beside what two
-// processes have left: one that was killed, and one that is at work.
+// TestFilesOfKilledProcessesAreRemoved writes a file and a folder beside those of other
+// processes. A lock tells those that are being written, whatever the number of the process.
 func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
-	dead := func(name string) string { return fmt.Sprintf("%s.%d.7", name, deadProcess) }
-	names := map[string]bool{dead(".r.html"): false, dead(".exp"): false, fmt.Sprintf(".r.html.%d.7", os.Getpid()): true,
-		".r.html.next": true, dead(".other"): true, "r.html." + fmt.Sprint(deadProcess): true}
-	for name := range names {
+	of := func(name string, pid, n int) string { return fmt.Sprintf("%s.%d.%d", name, pid, n) }
+	stays := map[string]bool{
+		of(".r.html", deadProcess, 7): false, of(".exp", deadProcess, 7): false, of(".exp", deadProcess, 8): true,
+		of(".r.html", os.Getpid(), 7): false, of(".exp", os.Getpid(), 7): false, of(".exp", os.Getpid(), 8): true,
+		".r.html.next": true, of(".other", deadProcess, 7): true, "r.html." + fmt.Sprint(deadProcess): true,
+	}
+	for name := range stays {
 		must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 		must(t, os.WriteFile(filepath.Join(dir, name, "half"), []byte("x"), 0o600))
+		if strings.HasSuffix(name, ".8") {
+			lock := flock.New(filepath.Join(dir, name), flock.SetFlag(os.O_RDONLY))
+			if ok, err := lock.TryLock(); err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			t.Cleanup(func() { _ = lock.Unlock() })
+		}
 	}
 	must(t, durable.Disk{}.WriteAtomically(filepath.Join(dir, "r.html"), 0o600, func(*os.File) error { return nil }))
 	must(t, durable.WriteFolder(filepath.Join(dir, "exp"), func(string) error { return nil }))
-	for name, stays := range names {
-		if _, err := os.Lstat(filepath.Join(dir, name)); (err == nil) != stays {
-			t.Errorf("%s: got %v, want it to stay: %t", name, err, stays)
+	for name, want := range stays {
+		if _, err := os.Lstat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s: got %v, want it to stay: %t", name, err, want)
 		}
+	}
+}
+
+// TestWritersOfOnePathLeaveEachOtherAlone has each writer look for the files of killed
+// processes while another one writes.
+func TestWritersOfOnePathLeaveEachOtherAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.html")
+	failed := make(chan error)
+	const writers, rounds = 4, 25
+	for range writers {
+		go func() {
+			var err error
+			for range rounds {
+				err = errors.Join(err, durable.Disk{}.WriteFile(path, []byte("whole"), 0o600))
+			}
+			failed <- err
+		}()
+	}
+	for range writers {
+		must(t, <-failed)
+	}
+	if got := content(t, path); got != "whole" {
+		t.Errorf("the file has %q", got)
 	}
 }
 

@@ -14,14 +14,17 @@ import (
 // is as it was. Who may read it is what the umask says.
 func WriteFolder(path string, fill func(dir string) error) (err error) {
 	const public = 0o755
-	var next string
-	err = nameTemp(path, func(name string) error {
-		next = name
-		return os.Mkdir(name, public)
+	temp, err := newTemp(path, func(name string) (*os.File, error) {
+		if err := os.Mkdir(name, public); err != nil {
+			return nil, err
+		}
+		return os.Open(name)
 	})
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
+	defer func() { err = errors.Join(err, temp.Close()) }() // releases the lock
+	next := temp.Name()
 	if err = fill(next); err == nil {
 		err = syncTree(next)
 	}

@@ -13,15 +13,17 @@ import (
 	"syscall"
 )
 
-// Temporary files and folders have the number of their process in their name, so
-// that the next process can remove what a killed one left.
+// A temporary file or folder is beside the path whose name it will get. Its process locks
+// it, so that the next process can remove those of killed ones and leaves those that are
+// being written. Process numbers do not tell the two apart: a container gives each process
+// the number of the one before it, and two containers may share a volume.
 
 // processPrefix is a prefix followed by the number of this process.
 func processPrefix(prefix string) string { return prefix + strconv.Itoa(os.Getpid()) + "." }
 
-// removeDead removes from a folder what begins with a prefix and the number of a
-// process that no longer exists, see processPrefix. What cannot be removed, since
-// it is another user's, stays.
+// removeDead removes the temporary files and folders of killed processes from a folder:
+// those whose name is the prefix, a process number and more. It ignores those that it
+// cannot remove, which belong to another user.
 func removeDead(dir, prefix string) {
 	entries, err := os.ReadDir(cmp.Or(dir, "."))
 	if err != nil {
@@ -30,9 +32,25 @@ func removeDead(dir, prefix string) {
 	for _, e := range entries {
 		rest, ours := strings.CutPrefix(e.Name(), prefix)
 		number, _, named := strings.Cut(rest, ".")
-		if pid, err := strconv.Atoi(number); ours && named && err == nil && !IsAlive(pid) {
-			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		pid, err := strconv.Atoi(number)
+		if !ours || !named || err != nil || !e.IsDir() && !e.Type().IsRegular() {
+			continue
 		}
+		removeUnlocked(filepath.Join(dir, e.Name()), pid)
+	}
+}
+
+// removeUnlocked removes a file or folder unless a process has locked it. Where files
+// cannot be locked it asks whether the process of that number exists.
+func removeUnlocked(path string, pid int) {
+	f, err := os.Open(path)
+	if err != nil {
+		return
+	}
+	defer func() { _ = f.Close() }() // releases the lock
+	locked, err := tryLock(f)
+	if locked || err != nil && !IsAlive(pid) {
+		_ = os.RemoveAll(path)
 	}
 }
 
@@ -83,26 +101,45 @@ func CheckTemp() error {
 }
 
 // CreateTemp makes a new file in the folder of path, with the rights that the umask
-// leaves of mode; os.CreateTemp knows one mode only.
-func CreateTemp(path string, mode fs.FileMode) (f *os.File, err error) {
-	err = nameTemp(path, func(name string) error {
-		f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
-		return err
+// leaves of mode; os.CreateTemp knows one mode only. Until the file is closed no other
+// process removes it.
+func CreateTemp(path string, mode fs.FileMode) (*os.File, error) {
+	return newTemp(path, func(name string) (*os.File, error) {
+		return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	})
-	return f, err
 }
 
-// nameTemp tries names in the folder of path until create finds one free. What
-// killed processes left of the same path is removed.
-func nameTemp(path string, create func(name string) error) error {
+// newTemp tries names in the folder of path until create finds one free, and locks the
+// new file or folder. It first removes those of the same path that killed processes left.
+func newTemp(path string, create func(name string) (*os.File, error)) (*os.File, error) {
 	dir, prefix := filepath.Dir(path), "."+filepath.Base(path)+"."
 	removeDead(dir, prefix)
 	for {
-		name := processPrefix(prefix) + strconv.FormatUint(uint64(rand.Uint32()), 10)
-		if err := create(filepath.Join(dir, name)); !errors.Is(err, fs.ErrExist) {
-			return err
+		name := filepath.Join(dir, processPrefix(prefix)+strconv.FormatUint(uint64(rand.Uint32()), 10))
+		f, err := create(name)
+		if errors.Is(err, fs.ErrExist) {
+			continue
 		}
+		if err != nil {
+			return nil, err
+		}
+		// Another process may have found it before it was locked, and removed it.
+		if locked, err := tryLock(f); err != nil || locked && isStillAt(f, name) {
+			return f, nil
+		}
+		_ = f.Close()
+		_ = os.RemoveAll(name)
 	}
+}
+
+// isStillAt reports whether an open file or folder has this name.
+func isStillAt(f *os.File, name string) bool {
+	opened, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Lstat(name)
+	return err == nil && os.SameFile(opened, named)
 }
 
 // RemoveTemps removes all temporary files of path, of whatever process. Nobody else

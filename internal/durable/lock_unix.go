@@ -1,0 +1,26 @@
+//go:build unix && !aix && !solaris
+
+package durable
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// tryLock locks an open file or folder until it is closed. It returns false when another
+// process, or another open file of this one, has locked it, and an error when the file
+// system knows no locks.
+func tryLock(f *os.File) (bool, error) {
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return false, nil
+		case !errors.Is(err, syscall.EINTR):
+			return false, err
+		}
+	}
+}
