@@ -14,7 +14,8 @@ WITH measured AS (
 statuses AS (
     SELECT
         status_prefix,
-        arg_max(status_name, (began_at, status_name)) AS status_name,
+        CASE WHEN status_prefix IS NULL THEN '(not stated)'
+            ELSE arg_max(status_name, (began_at, status_name)) END AS status_name,
         count(DISTINCT article_id)         AS articles,
         count(micros)                      AS finished_stays,
         count(*) FILTER (is_open)          AS open_articles,

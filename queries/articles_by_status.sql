@@ -12,7 +12,8 @@ WITH standing AS (
 )
 SELECT
     status_prefix,
-    arg_max(status_name, (coalesce(status_since, TIMESTAMPTZ '-infinity'), status_name)) AS status_name,
+    CASE WHEN status_prefix IS NULL THEN '(not stated)'
+        ELSE arg_max(status_name, (coalesce(status_since, TIMESTAMPTZ '-infinity'), status_name)) END AS status_name,
     count(*)                                                        AS articles,
     CAST(quantile_disc(micros, 0.5) / 86400e6 AS DECIMAL(18, 2))    AS p50_days_in_status,
     CAST(max(micros) / 86400e6 AS DECIMAL(18, 2))                   AS oldest_days

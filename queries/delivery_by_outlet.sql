@@ -32,7 +32,8 @@ known AS (
 counted AS (
     SELECT
         outlet_id,
-        arg_max(outlet_name, (coalesce(started_at, TIMESTAMPTZ '-infinity'), outlet_name)) AS outlet_name,
+        CASE WHEN outlet_id IS NULL THEN '(not stated)'
+            ELSE arg_max(outlet_name, (coalesce(started_at, TIMESTAMPTZ '-infinity'), outlet_name)) END AS outlet_name,
         count(*)                                                     AS articles,
         count(*) FILTER (is_open)                                    AS open_articles,
         count(*) FILTER (is_open AND is_past)                        AS open_late,

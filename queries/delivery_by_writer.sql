@@ -32,7 +32,8 @@ known AS (
 counted AS (
     SELECT
         writer_id,
-        arg_max(writer_name, (coalesce(started_at, TIMESTAMPTZ '-infinity'), writer_name)) AS writer_name,
+        CASE WHEN writer_id IS NULL THEN '(not stated)'
+            ELSE arg_max(writer_name, (coalesce(started_at, TIMESTAMPTZ '-infinity'), writer_name)) END AS writer_name,
         count(*)                                                     AS articles,
         count(*) FILTER (is_open)                                    AS open_articles,
         count(*) FILTER (is_open AND is_past)                        AS open_late,

@@ -1,6 +1,6 @@
 -- subject: prices
 -- title: List price against price paid
--- grain: one row per product that was sold
+-- grain: one row per product that was sold, and one for items without
 -- about: What the catalog asked for each item when it was sold, times the pieces on the order, against what it was sold for; the largest discount first. Items that lack one of the two prices are counted and left out of the sums; refunded and deleted items are left out. last_list and last_paid are those of the last sale, for one piece; list_now is the lowest present price of the listing, where those that fit have one currency. The spec gives items no currency: the sums hold, and list_now can be compared, only if the team settles in one. Sums are exact, rounded to 2 places at the end; percent of the list to 1.
 -- param: since DATE NULL -- only items whose order was paid on or after this date, UTC
 -- param: outlet VARCHAR NULL -- only of the outlet with this id or name
@@ -21,8 +21,10 @@ WITH items AS (
 products AS (
     SELECT
         product_id,
-        arg_max(product_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), product_name)) AS product_name,
-        arg_max(outlet_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), outlet_name))   AS outlet_name,
+        CASE WHEN product_id IS NULL THEN '(not stated)'
+            ELSE arg_max(product_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), product_name)) END AS product_name,
+        CASE WHEN product_id IS NULL THEN '(not stated)'
+            ELSE arg_max(outlet_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), outlet_name)) END AS outlet_name,
         count(*)                                       AS items,
         count(*) FILTER (NOT is_known)                 AS lacking,
         coalesce(sum(list) FILTER (is_known), 0)       AS list,

@@ -1,13 +1,14 @@
 -- subject: margins
 -- title: Margin by outlet
--- grain: one row per outlet
+-- grain: one row per outlet, and one for items without
 -- about: What is left of the sales, largest first, and what share of the sales went to commissions. The sale price less vendor cost, internal cost, reseller price and commission, each summed and stated; those that are not known count as nothing. Items without a sale price are counted and left out of all sums, and so are refunded items unless asked for. The spec gives items no currency: the sums hold only if the team settles in one. Sums are exact, rounded to 2 places at the end; percent of the sales to 1.
 -- param: since DATE NULL -- only items whose order was paid on or after this date, UTC
 -- param: include_refunded BOOLEAN false -- count refunded items too
 WITH sums AS (
     SELECT
         outlet_id,
-        arg_max(outlet_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), outlet_name)) AS outlet_name,
+        CASE WHEN outlet_id IS NULL THEN '(not stated)'
+            ELSE arg_max(outlet_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), outlet_name)) END AS outlet_name,
         count(*)                                                  AS items,
         count(*) FILTER (sale_price IS NULL)                      AS items_without_sale_price,
         count(*) FILTER (vendor_cost IS NULL)                     AS items_without_vendor_cost,

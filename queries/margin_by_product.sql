@@ -1,14 +1,16 @@
 -- subject: margins
 -- title: Margin by product
--- grain: one row per product
+-- grain: one row per product, and one for items without
 -- about: What is left of the sales, largest first. The sale price less vendor cost, internal cost, reseller price and commission, each summed and stated; those that are not known count as nothing. Items without a sale price are counted and left out of all sums, and so are refunded items unless asked for. The spec gives items no currency: the sums hold only if the team settles in one. Sums are exact, rounded to 2 places at the end; percent of the sales to 1.
 -- param: since DATE NULL -- only items whose order was paid on or after this date, UTC
 -- param: include_refunded BOOLEAN false -- count refunded items too
 WITH sums AS (
     SELECT
         product_id,
-        arg_max(product_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), product_name)) AS product_name,
-        arg_max(product_type, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), product_type)) AS product_type,
+        CASE WHEN product_id IS NULL THEN '(not stated)'
+            ELSE arg_max(product_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), product_name)) END AS product_name,
+        CASE WHEN product_id IS NULL THEN '(not stated)'
+            ELSE arg_max(product_type, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), product_type)) END AS product_type,
         count(*)                                                  AS items,
         count(*) FILTER (sale_price IS NULL)                      AS items_without_sale_price,
         count(*) FILTER (vendor_cost IS NULL)                     AS items_without_vendor_cost,

@@ -7,7 +7,8 @@
 WITH sums AS (
     SELECT
         s.profile_id,
-        max(s.profile_name)                                       AS profile_name,
+        CASE WHEN s.profile_id IS NULL THEN '(not stated)'
+            ELSE max(s.profile_name) END AS profile_name,
         count(DISTINCT m.order_id)                                AS orders,
         count(*)                                                  AS items,
         count(*) FILTER (m.sale_price IS NULL)                    AS items_without_sale_price,

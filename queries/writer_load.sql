@@ -26,7 +26,8 @@ known AS (
 )
 SELECT
     writer_id,
-    arg_max(writer_name, (coalesce(started_at, TIMESTAMPTZ '-infinity'), writer_name))        AS writer_name,
+    CASE WHEN writer_id IS NULL THEN '(not stated)'
+        ELSE arg_max(writer_name, (coalesce(started_at, TIMESTAMPTZ '-infinity'), writer_name)) END AS writer_name,
     count(*)                                                                                  AS articles,
     count(*) FILTER (is_open)                                                                 AS open_articles,
     count(*) FILTER (is_open AND list_contains(string_split($revision, ','), status_prefix)) AS in_revision,

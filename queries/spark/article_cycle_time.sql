@@ -17,7 +17,9 @@ measured AS (
 statuses AS (
     SELECT
         status_prefix,
-        max_by(status_name, struct(began_at, status_name)) FILTER (WHERE status_name IS NOT NULL) AS status_name,
+        CASE WHEN status_prefix IS NULL THEN '(not stated)'
+            ELSE max_by(status_name, struct(began_at, status_name))
+                FILTER (WHERE status_name IS NOT NULL) END AS status_name,
         count(DISTINCT article_id)            AS articles,
         count(micros)                         AS finished_stays,
         count(*) FILTER (WHERE is_open)       AS open_articles,

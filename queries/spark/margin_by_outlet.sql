@@ -7,8 +7,9 @@ WITH params AS (
 sums AS (
     SELECT
         m.outlet_id,
-        max_by(m.outlet_name, struct(coalesce(m.paid_at, TIMESTAMP '0001-01-01 00:00:00Z'), m.outlet_name))
-            FILTER (WHERE m.outlet_name IS NOT NULL)                          AS outlet_name,
+        CASE WHEN m.outlet_id IS NULL THEN '(not stated)'
+            ELSE max_by(m.outlet_name, struct(coalesce(m.paid_at, TIMESTAMP '0001-01-01 00:00:00Z'), m.outlet_name))
+                FILTER (WHERE m.outlet_name IS NOT NULL) END AS outlet_name,
         count(*)                                                              AS items,
         count(*) FILTER (WHERE m.sale_price IS NULL)                          AS items_without_sale_price,
         count(*) FILTER (WHERE m.vendor_cost IS NULL)                         AS items_without_vendor_cost,

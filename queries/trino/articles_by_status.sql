@@ -11,8 +11,9 @@ WITH standing AS (
 statuses AS (
     SELECT
         status_prefix,
-        max_by(status_name, ROW(coalesce(status_since, TIMESTAMP '0001-01-01 00:00:00 UTC'), status_name))
-            FILTER (WHERE status_name IS NOT NULL) AS status_name,
+        CASE WHEN status_prefix IS NULL THEN '(not stated)'
+            ELSE max_by(status_name, ROW(coalesce(status_since, TIMESTAMP '0001-01-01 00:00:00 UTC'), status_name))
+                FILTER (WHERE status_name IS NOT NULL) END AS status_name,
         count(*)                                   AS articles,
         array_sort(array_agg(micros) FILTER (WHERE micros IS NOT NULL))           AS sorted,
         max(micros)                                AS oldest

@@ -7,10 +7,12 @@ WITH params AS (
 sums AS (
     SELECT
         m.product_id,
-        max_by(m.product_name, ROW(coalesce(m.paid_at, TIMESTAMP '0001-01-01 00:00:00 UTC'), m.product_name))
-            FILTER (WHERE m.product_name IS NOT NULL)                         AS product_name,
-        max_by(m.product_type, ROW(coalesce(m.paid_at, TIMESTAMP '0001-01-01 00:00:00 UTC'), m.product_type))
-            FILTER (WHERE m.product_type IS NOT NULL)                         AS product_type,
+        CASE WHEN m.product_id IS NULL THEN '(not stated)'
+            ELSE max_by(m.product_name, ROW(coalesce(m.paid_at, TIMESTAMP '0001-01-01 00:00:00 UTC'), m.product_name))
+                FILTER (WHERE m.product_name IS NOT NULL) END AS product_name,
+        CASE WHEN m.product_id IS NULL THEN '(not stated)'
+            ELSE max_by(m.product_type, ROW(coalesce(m.paid_at, TIMESTAMP '0001-01-01 00:00:00 UTC'), m.product_type))
+                FILTER (WHERE m.product_type IS NOT NULL) END AS product_type,
         count(*)                                                              AS items,
         count(*) FILTER (WHERE m.sale_price IS NULL)                          AS items_without_sale_price,
         count(*) FILTER (WHERE m.vendor_cost IS NULL)                         AS items_without_vendor_cost,

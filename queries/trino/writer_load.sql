@@ -31,8 +31,9 @@ known AS (
 writers AS (
     SELECT
         writer_id,
-        max_by(writer_name, ROW(coalesce(started_at, TIMESTAMP '0001-01-01 00:00:00 UTC'), writer_name))
-            FILTER (WHERE writer_name IS NOT NULL)                         AS writer_name,
+        CASE WHEN writer_id IS NULL THEN '(not stated)'
+            ELSE max_by(writer_name, ROW(coalesce(started_at, TIMESTAMP '0001-01-01 00:00:00 UTC'), writer_name))
+                FILTER (WHERE writer_name IS NOT NULL) END AS writer_name,
         count(*)                                                           AS articles,
         count(*) FILTER (WHERE is_open)                                    AS open_articles,
         count(*) FILTER (WHERE is_open AND in_revision)                    AS in_revision,

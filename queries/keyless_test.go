@@ -1,0 +1,105 @@
+package queries_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/query"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// plantedName begins every text of the fixture that is not part of a key.
+const plantedName = "Planted"
+
+// nameless fills every table with two rows that have their own keys and names, and no id
+// of another record.
+func nameless(t *testing.T) string {
+	t.Helper()
+	defs, _, err := warehouse.Definitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	text.WriteString("INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('r1', '2026-11-01 02:00:00+00');\n")
+	for _, table := range stream.Tables(stream.All()) {
+		var names []string
+		rows := make([][]string, 2)
+		for _, c := range defs[table.Name].Columns {
+			isKey := slices.Contains(table.Key, c.Name)
+			if !isKey && (c.Type != stream.Text || strings.HasSuffix(c.Name, "_id") || strings.HasSuffix(c.Name, "prefix")) {
+				continue
+			}
+			names = append(names, warehouse.Quote(c.Name))
+			for i := range rows {
+				value := fmt.Sprintf("'%s %s %d'", plantedName, c.Name, i)
+				switch {
+				case isKey && c.Type == stream.Text:
+					value = fmt.Sprintf("'k%d'", i)
+				case isKey:
+					value = fmt.Sprint(i)
+				}
+				rows[i] = append(rows[i], value)
+			}
+		}
+		fmt.Fprintf(&text, "INSERT INTO main.%s (%s) VALUES (%s), (%s);\n", warehouse.Quote(table.Name),
+			strings.Join(names, ", "), strings.Join(rows[0], ", "), strings.Join(rows[1], ", "))
+	}
+	// Stays begin at a time, and an article has its outlet from its order item.
+	text.WriteString("UPDATE article_statuses SET effective_at = TIMESTAMPTZ '2026-10-01 00:00:00+00';\n" +
+		"UPDATE order_items SET article_id = id;\n")
+	return text.String()
+}
+
+// TestNoGroupWithoutAKeyHasAName runs every query over rows that have names and no ids. A
+// row whose key is NULL stands for many records, so that the name of one of them is wrong.
+func TestNoGroupWithoutAKeyHasAName(t *testing.T) {
+	all, err := query.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, nameless(t), catalog(t))
+	var grouped []string
+	for _, q := range all {
+		values := map[string]string{}
+		for _, p := range q.Params {
+			if p.Default == "" {
+				values[p.Name] = "k0"
+			}
+		}
+		rows, err := csv.NewReader(strings.NewReader(answer(t, db, q, values))).ReadAll()
+		if err != nil {
+			t.Fatalf("%s: %v", q.Name, err)
+		}
+		head := rows[0]
+		if !strings.HasSuffix(head[0], "_id") && !strings.HasSuffix(head[0], "_prefix") {
+			continue
+		}
+		for _, row := range rows[1:] {
+			if row[0] != "" {
+				continue
+			}
+			grouped = append(grouped, q.Name)
+			for i, cell := range row {
+				if strings.Contains(cell, plantedName) {
+					t.Errorf("%s: %s is not stated, and %s is %q", q.Name, head[0], head[i], cell)
+				}
+				if strings.HasSuffix(head[i], "_name") && cell != "(not stated)" {
+					t.Errorf("%s: %s is not stated, and %s is %q, want (not stated)", q.Name, head[0], head[i], cell)
+				}
+			}
+		}
+	}
+	want := []string{
+		"article_cycle_time", "articles_by_status", "delivery_by_outlet", "delivery_by_writer", "list_vs_paid", "margin_by_outlet",
+		"margin_by_product", "margin_by_profile", "margin_by_referrer", "writer_load",
+	}
+	if diff := cmp.Diff(want, grouped); diff != "" {
+		t.Errorf("queries with a group without key (-want +got):\n%s", diff)
+	}
+}
