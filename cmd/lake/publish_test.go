@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -122,6 +126,75 @@ func (h *house) forgetRun(run string) {
 	h.must(os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600))
 }
 
+// TestTheUpgradeFrom1_0_0RewritesNoTable: that release recorded another checksum of a file,
+// in the summary of the snapshot alone, and the first night after it writes all files anew.
+func TestTheUpgradeFrom1_0_0RewritesNoTable(t *testing.T) {
+	h := newHouse(t, 1)
+	first := h.publish()[0].Run
+	before := map[string]any{}
+	for _, table := range h.tablesOf(first) {
+		if table.Rows > 0 {
+			before[table.Name] = h.asReleased(table.Name, h.beforeFooter(first, table.File))
+		}
+	}
+	h.cfg.Warehouse.Program = "newer"
+	second := h.runNight()
+	h.publish()
+	h.same(second)
+	kept := 0
+	for _, table := range h.tablesOf(second) {
+		if before[table.Name] == nil || h.beforeFooter(first, table.File) != h.beforeFooter(second, table.File) {
+			continue
+		}
+		kept++
+		now := h.readMetadata(h.metadataFile("placements_current", table.Name))
+		if now["current-snapshot-id"] != before[table.Name] {
+			t.Errorf("%s was written again", table.Name)
+		}
+		if got := now["properties"].(map[string]any)["placementsync.content"]; got != table.SHA256 {
+			t.Errorf("%s has the checksum %v, and its file %s", table.Name, got, table.SHA256)
+		}
+	}
+	if kept == 0 {
+		t.Fatal("every table changed: nothing was compared")
+	}
+	third := h.runNight()
+	h.publish()
+	h.same(third)
+}
+
+func (h *house) tablesOf(run string) []warehouse.ManifestTable {
+	h.Helper()
+	data, err := os.ReadFile(h.path("warehouse/versions/" + run + "/manifest.json"))
+	h.must(err)
+	var m warehouse.Manifest
+	h.must(json.Unmarshal(data, &m))
+	return m.Tables
+}
+
+// beforeFooter is the checksum of a Parquet file without its footer.
+func (h *house) beforeFooter(run, file string) string {
+	h.Helper()
+	data, err := os.ReadFile(h.path("warehouse/versions/" + run + "/" + file))
+	h.must(err)
+	footer := int(binary.LittleEndian.Uint32(data[len(data)-8:]))
+	return fmt.Sprintf("%x", sha256.Sum256(data[:len(data)-8-footer]))
+}
+
+// asReleased makes the metadata of a table those that release 1.0.0 wrote, and returns the id
+// of its snapshot.
+func (h *house) asReleased(table, content string) any {
+	h.Helper()
+	m := h.readMetadata(h.metadataFile("placements_current", table))
+	delete(m["properties"].(map[string]any), "placementsync.content")
+	snapshots := m["snapshots"].([]any)
+	snapshots[len(snapshots)-1].(map[string]any)["summary"].(map[string]any)["placementsync.content"] = content
+	data, err := json.Marshal(m)
+	h.must(err)
+	h.must(os.WriteFile(h.metadataFile("placements_current", table), data, 0o600))
+	return m["current-snapshot-id"]
+}
+
 // TestADamagedFileIsRefused before anything of its night is visible.
 func TestADamagedFileIsRefused(t *testing.T) {
 	h := newHouse(t, 1)
@@ -218,7 +291,9 @@ func (h *house) readMetadata(path string) (m map[string]any) {
 	h.Helper()
 	data, err := os.ReadFile(path)
 	h.must(err)
-	h.must(json.Unmarshal(data, &m))
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber() // ids of snapshots have more digits than a float
+	h.must(d.Decode(&m))
 	return m
 }
 

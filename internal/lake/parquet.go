@@ -6,76 +6,62 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/apache/arrow-go/v18/parquet/file"
 
 	"placementsync/internal/warehouse"
 )
 
-// checkFile reads a published file and compares it with its manifest. The content that
-// it returns is a checksum of all before the footer, which names the run: it is the same
-// in every night in which the table did not change. hasIDs reports whether all columns
-// have field ids.
-func checkFile(dir string, want warehouse.ManifestFileSum) (path, content string, hasIDs bool, err error) {
-	path = filepath.Join(dir, want.File)
+// checkFile compares a published file with its manifest, and reports whether all of its
+// columns have field ids.
+func checkFile(path string, want warehouse.ManifestFileSum) (hasIDs bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return path, "", false, &DamagedError{path, "it cannot be read: " + err.Error()}
+		return false, &DamagedError{path, "it cannot be read: " + err.Error()}
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	content, err = sumFile(f, want)
-	if err != nil {
-		return path, "", false, &DamagedError{path, err.Error()}
+	h := sha256.New()
+	switch n, err := io.Copy(h, f); {
+	case err != nil:
+		return false, &DamagedError{path, err.Error()}
+	case n != want.Bytes:
+		return false, &DamagedError{path, fmt.Sprintf("it has %d bytes, and %d in the manifest", n, want.Bytes)}
+	case hex.EncodeToString(h.Sum(nil)) != want.SHA256:
+		return false, &DamagedError{path, "its checksum is not the one of its manifest"}
 	}
 	r, err := file.NewParquetReader(f)
 	if err != nil {
-		return path, "", false, &DamagedError{path, err.Error()}
+		return false, &DamagedError{path, err.Error()}
 	}
 	columns := r.MetaData().Schema
 	hasIDs = true
 	for i := range columns.NumColumns() {
 		hasIDs = hasIDs && columns.Column(i).SchemaNode().FieldID() >= 0
 	}
-	return path, content, hasIDs, nil
+	return hasIDs, nil
 }
 
-// sumFile compares the size and the checksum of a file, and returns the checksum of what
-// stands before its footer.
-func sumFile(f *os.File, want warehouse.ManifestFileSum) (string, error) {
+// sumBeforeFooter is the checksum by which release 1.0.0 compared files. Their footers named
+// the run, so it left them out. A table that 1.0.0 published is compared by it until the
+// table's property has the checksum of the whole file.
+func sumBeforeFooter(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return "", err
 	}
-	if info.Size() != want.Bytes {
-		return "", fmt.Errorf("it has %d bytes, and %d in the manifest", info.Size(), want.Bytes)
-	}
-	// The footer is followed by its length in four bytes, and by PAR1.
-	const tail = 8
-	end := make([]byte, tail)
-	if _, err := f.ReadAt(end, max(0, want.Bytes-tail)); err != nil {
+	const tail = 8 // the length of the footer in four bytes, and PAR1
+	ending := make([]byte, tail)
+	if _, err := f.ReadAt(ending, max(0, info.Size()-tail)); err != nil {
 		return "", err
-	}
-	body := want.Bytes - tail - int64(binary.LittleEndian.Uint32(end))
-	if body < 0 {
-		return "", errors.New("it is no Parquet file")
 	}
 	h := sha256.New()
-	if _, err := io.Copy(h, io.NewSectionReader(f, 0, body)); err != nil {
-		return "", err
-	}
-	before, err := h.(hash.Cloner).Clone()
-	if err != nil {
-		return "", err
-	}
-	if _, err := io.Copy(h, io.NewSectionReader(f, body, want.Bytes-body)); err != nil {
-		return "", err
-	}
-	if sum := hex.EncodeToString(h.Sum(nil)); sum != want.SHA256 {
-		return "", errors.New("its checksum is not the one of its manifest")
-	}
-	return hex.EncodeToString(before.Sum(nil)), nil
+	_, err = io.CopyN(h, f, info.Size()-tail-int64(binary.LittleEndian.Uint32(ending)))
+	return hex.EncodeToString(h.Sum(nil)), err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -159,21 +160,30 @@ func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]shown) ([
 	return plan, nil
 }
 
-// planCurrent replaces a table whose published file has other rows than the one before.
+// planCurrent replaces a table whose published file is another one than the lake has.
 func (v *Version) planCurrent(ctx context.Context, s source, now shown) (action, error) {
 	a := action{source: s, rows: s.file.Rows, replace: true, content: "empty"}
 	if a.rows == 0 {
 		a.replace = now.content != a.content
 		return a, nil
 	}
-	var hasIDs bool
-	var err error
-	a.file, a.content, hasIDs, err = checkFile(v.Dir, s.file.ManifestFileSum)
+	a.content = s.file.SHA256
+	if now.content == a.content {
+		return action{source: s, content: a.content}, nil
+	}
+	a.file = filepath.Join(v.Dir, s.file.File)
+	hasIDs, err := checkFile(a.file, s.file.ManifestFileSum)
 	if err != nil {
 		return a, err
 	}
-	if a.content == now.content {
-		return action{source: s, content: a.content}, nil
+	if now.oldContent {
+		before, err := sumBeforeFooter(a.file)
+		if err != nil {
+			return a, &DamagedError{a.file, err.Error()}
+		}
+		if before == now.content {
+			return action{source: s, content: a.content}, nil
+		}
 	}
 	if !hasIDs { // an earlier program wrote it
 		a.file, err = v.writeFile(ctx, s, "true")

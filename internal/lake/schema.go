@@ -24,6 +24,8 @@ const (
 	commentProperty = "comment"
 	runProperty     = "placementsync.run-id"
 	timeProperty    = "placementsync.snapshot-at"
+	// contentProperty is the checksum of the published rows; release 1.0.0 wrote it into
+	// the summaries of snapshots alone.
 	contentProperty = "placementsync.content"
 	programProperty = "placementsync.program"
 	// snapshotProperty is the snapshot that readers saw when the night was published.

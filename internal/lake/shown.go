@@ -15,10 +15,11 @@ type shown struct {
 	run string
 	at  time.Time
 	// content is empty when another program wrote the snapshot, so that the next night
-	// replaces it.
-	content string
-	files   int
-	rows    int64
+	// replaces it. With oldContent release 1.0.0 recorded it: see sumBeforeFooter.
+	content    string
+	oldContent bool
+	files      int
+	rows       int64
 	// onMain says that readers see the snapshot that the night was published as, and no
 	// other that a program has put in its place.
 	onMain bool
@@ -44,7 +45,10 @@ func readShown(n tableName, t *table.Table) (shown, error) {
 	s.onMain = cmp.Or(properties[snapshotProperty], main) == main // earlier programs did not write it
 	if snapshot := t.CurrentSnapshot(); snapshot != nil && snapshot.Summary != nil {
 		summary := snapshot.Summary.Properties
-		s.content = summary[contentProperty]
+		s.content, s.oldContent = properties[contentProperty], false
+		if s.content == "" || !s.onMain {
+			s.content, s.oldContent = summary[contentProperty], true
+		}
 		s.files, _ = strconv.Atoi(summary["total-data-files"])
 		s.rows, _ = strconv.ParseInt(summary["total-records"], 10, 64)
 	}

@@ -46,7 +46,7 @@ func (l *Lake) stage(ctx context.Context, v *Version, base *table.Table, a actio
 	}
 	c.updates = append(append(evolution, c.updates...),
 		table.NewSetSnapshotRefUpdate(tagOf(v.Run), snapshot.SnapshotID, table.TagRef, 0, 0, 0),
-		table.NewSetPropertiesUpdate(iceberg.Properties{commentProperty: a.source.design.comment,
+		table.NewSetPropertiesUpdate(iceberg.Properties{commentProperty: a.source.design.comment, contentProperty: a.content,
 			runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano),
 			snapshotProperty: strconv.FormatInt(snapshot.SnapshotID, 10)}))
 	return c, written, nil

@@ -396,7 +396,7 @@ func TestParquetNamesItsRun(t *testing.T) {
 	must(t, err)
 	file := warehouse.Literal(h.w.Folder.VersionPath("20261101T020000Z") + "/product_listings.parquet")
 	h.want("SELECT id FROM read_parquet("+file+") ORDER BY id", "a", "b", "c")
-	h.want("SELECT value::VARCHAR FROM parquet_kv_metadata("+file+") WHERE key = 'run_id'", "20261101T020000Z")
+	h.want("SELECT value::VARCHAR FROM parquet_kv_metadata("+file+") WHERE key = 'changed_run'", "20261101T020000Z")
 }
 
 // TestRegisteredViewIsReadAsItStands holds the driver to the one form of

@@ -48,9 +48,9 @@ const (
 // WriteParquet writes every table of main into the draft's folder and names the files for
 // the manifest. Rows stand in the order of the catalog, as far as several threads keep it:
 // nothing may rely on it. Besides the columns of schema/ a file has valid_from and
-// row_hash, so that history can be rebuilt from files alone, and its metadata name the
-// fields, the run and the time. A table in which the changes, if they are known, count none keeps the file
-// that it had.
+// row_hash, so that history can be rebuilt from files alone. Its metadata name the fields
+// and the run in which the content last changed: a table without changes, if they are known,
+// keeps the file that it had.
 func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table, changes []Change) ([]warehouse.ManifestTable, error) {
 	written := make([]warehouse.ManifestTable, len(tables))
 	unchanged := map[string]bool{}

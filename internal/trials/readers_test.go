@@ -2,7 +2,9 @@ package trials_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -147,14 +149,7 @@ func (r *reader) lookAtParquet(ctx context.Context) (run string, err error) {
 		return "", err
 	}
 	run = filepath.Base(folder)
-	files := filepath.Join(r.Dir, folder, "*.parquet")
-	var first, last string
-	err = r.db.QueryRowContext(ctx, `SELECT min(decode(value)), max(decode(value)) FROM parquet_kv_metadata(?)
-		WHERE decode(key) = 'run_id'`, files).Scan(&first, &last)
-	if err == nil && (first != run || last != run) {
-		return run, fmt.Errorf("mixed: latest is %s, its files are of %s to %s", run, first, last)
-	}
-	if err != nil {
+	if err := r.compareWithManifest(filepath.Join(r.Dir, folder), run); err != nil {
 		return run, err
 	}
 	var inner int64
@@ -164,6 +159,34 @@ func (r *reader) lookAtParquet(ctx context.Context) (run string, err error) {
 		err = fmt.Errorf("mixed: no price of %s belongs to a listing", run)
 	}
 	return run, err
+}
+
+// compareWithManifest compares the files of a version with the checksums of its manifest.
+func (r *reader) compareWithManifest(dir, run string) error {
+	data, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+	if err != nil {
+		return err
+	}
+	var m struct {
+		Run    string `json:"run_id"`
+		Tables []struct{ File, SHA256 string }
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		return err
+	}
+	if m.Run != run || len(m.Tables) == 0 {
+		return fmt.Errorf("mixed: latest is %s, its manifest of %s with %d tables", run, m.Run, len(m.Tables))
+	}
+	for _, t := range m.Tables {
+		data, err := os.ReadFile(filepath.Join(dir, t.File))
+		if err != nil {
+			return err
+		}
+		if sum := fmt.Sprintf("%x", sha256.Sum256(data)); sum != t.SHA256 {
+			return fmt.Errorf("mixed: %s of %s is not the file of its manifest", t.File, run)
+		}
+	}
+	return nil
 }
 
 // TestReadersDuringPublishes is the short form of

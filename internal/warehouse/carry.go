@@ -1,10 +1,6 @@
 package warehouse
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +12,19 @@ import (
 // Label is an entry of the metadata of a Parquet file.
 type Label struct{ Key, Value string }
 
-func fileLabels(run string, at time.Time) []Label {
-	return []Label{{"run_id", run}, {"snapshot_at", at.Format(time.RFC3339Nano)}, {"schema_version", SchemaVersion()}}
+// Keys of the metadata of a Parquet file. Releases up to 1.0.0 wrote run_id and
+// snapshot_at instead of the first two, and rewrote them every night.
+const (
+	changedRunLabel = "changed_run"
+	changedAtLabel  = "changed_at"
+	schemaLabel     = "schema_version"
+)
+
+// Labels are the metadata of the Parquet files that the draft writes: the snapshot in which
+// their content changed, and the schema that they were written for. The manifest says which
+// later snapshots have the same file.
+func (d *Draft) Labels() []Label {
+	return []Label{{changedRunLabel, d.Run}, {changedAtLabel, d.At.Format(time.RFC3339Nano)}, {schemaLabel, SchemaVersion()}}
 }
 
 // Carrier copies Parquet files from the version that a draft was built on.
@@ -26,128 +33,72 @@ type Carrier struct {
 	from  Manifest
 }
 
-// Carry copies the file of an unchanged table into the draft, with the draft's run and
-// time in its metadata. It returns false when the file must be written anew: it cannot be
-// read, or its checksum is not that of its manifest, so that damage is not copied from
-// night to night.
+// NewCarrier makes a Carrier. It carries nothing when the earlier version was written by
+// another program or schema: its files may have another layout.
+func (d *Draft) NewCarrier() *Carrier {
+	m := d.w.Versions.manifestOrNone(d.Previous)
+	if m.Program != d.w.cfg.Program || m.Schema != SchemaVersion() {
+		m.Tables = nil
+	}
+	return &Carrier{d, m}
+}
+
+// Carry copies the file of an unchanged table into the draft, byte for byte, so that its
+// checksum stays. It is a copy and no link: two files can be damaged independently, and
+// repairs rely on that. Carry returns false when the file must be written anew, because it
+// cannot be read or its checksum is not the one in its manifest.
 func (c *Carrier) Carry(table string) (bool, error) {
-	was := c.from.tableNamed(table)
-	sum := was.ManifestFileSum
-	if sum.File == "" {
+	entry := c.from.tableNamed(table)
+	if entry.File == "" {
 		return false, nil
 	}
-	from, err := os.Open(filepath.Join(c.draft.w.Folder.VersionPath(c.from.RunID), sum.File))
+	from, err := os.Open(filepath.Join(c.draft.w.Folder.VersionPath(c.from.RunID), entry.File))
 	if err != nil {
 		return false, nil
 	}
-	to, whole := filepath.Join(c.draft.Dir, sum.File), false
-	err = c.draft.w.Folder.disk.Do("copy", to, func() (err error) {
-		whole, err = c.copyRelabeled(from, to, sum)
+	defer from.Close()
+	to := filepath.Join(c.draft.Dir, entry.File)
+	disk, whole := c.draft.w.Folder.disk, false
+	err = disk.Do("copy", to, func() (err error) {
+		whole, err = copyWhole(from, to, entry.ManifestFileSum)
 		return err
 	})
-	err = errors.Join(err, from.Close())
 	if err == nil && !whole {
-		err = c.draft.w.Folder.disk.Remove(to)
+		err = disk.Remove(to)
 	}
 	if err != nil {
-		return false, fmt.Errorf("carry %s: %w", sum.File, err)
+		return false, fmt.Errorf("copy the unchanged %s: %w", entry.File, err)
 	}
 	if whole {
-		c.draft.carried[table] = was
+		c.draft.carried[table] = entry
 	}
 	return whole, nil
 }
 
-// copyRelabeled copies a file with the labels of the draft. It returns false when what
-// it read is not what the manifest says.
-func (c *Carrier) copyRelabeled(from *os.File, to string, sum ManifestFileSum) (whole bool, err error) {
-	old, ok := readFooter(from, sum.Bytes)
-	if !ok {
-		return false, nil
-	}
-	// A value may change its length: no offset in a footer depends on it.
-	next, labels := old, c.draft.Labels()
-	for i, label := range fileLabels(c.from.RunID, c.from.SnapshotAt) {
-		was := label.thriftBytes()
-		if bytes.Count(next, was) != 1 {
-			return false, nil
-		}
-		next = bytes.Replace(next, was, labels[i].thriftBytes(), 1)
-	}
+// copyWhole copies a file and reports whether its bytes are those of the checksum. An error
+// is one of writing.
+func copyWhole(from *os.File, to string, want ManifestFileSum) (whole bool, err error) {
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, publicFile)
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	seen, end := sha256.New(), footerEnding(old)
-	body := &watchedReader{Reader: io.NewSectionReader(from, 0, sum.Bytes-int64(len(end)))}
-	if _, err := io.Copy(io.MultiWriter(out, seen), body); body.failed {
-		return false, nil
-	} else if err != nil {
-		return false, err
-	}
-	seen.Write(end) // never fails
-	if hex.EncodeToString(seen.Sum(nil)) != sum.SHA256 {
+	source := &failingReader{Reader: from}
+	sum, err := copyAndSum(out, source)
+	if source.failed {
 		return false, nil
 	}
-	_, err = out.Write(footerEnding(next))
-	return err == nil, err
+	return sum == want.SHA256, err
 }
 
-// watchedReader records that reading failed, and not writing.
-type watchedReader struct {
+// failingReader records that reading failed, to tell it from an error of writing.
+type failingReader struct {
 	io.Reader
 	failed bool
 }
 
-func (r *watchedReader) Read(p []byte) (int, error) {
+func (r *failingReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	r.failed = err != nil && err != io.EOF
 	return n, err
-}
-
-// A Parquet file ends with its footer, the length of the footer in four bytes, and
-// four bytes "PAR1".
-const (
-	parquetMagic = "PAR1"
-	footerTail   = 4 + len(parquetMagic)
-)
-
-// footerEnding is a footer with the bytes that follow it.
-func footerEnding(footer []byte) []byte {
-	end := binary.LittleEndian.AppendUint32(bytes.Clone(footer), uint32(len(footer)))
-	return append(end, parquetMagic...)
-}
-
-// readFooter returns false when the file is not a Parquet file of that size, or cannot be
-// read.
-func readFooter(f *os.File, size int64) (footer []byte, ok bool) {
-	info, err := f.Stat()
-	if err != nil || info.Size() != size || size < int64(footerTail) {
-		return nil, false
-	}
-	tail := make([]byte, footerTail)
-	if _, err := f.ReadAt(tail, size-int64(footerTail)); err != nil || string(tail[4:]) != parquetMagic {
-		return nil, false
-	}
-	start := size - int64(footerTail) - int64(binary.LittleEndian.Uint32(tail))
-	if start < 0 {
-		return nil, false
-	}
-	footer = make([]byte, binary.LittleEndian.Uint32(tail))
-	_, err = f.ReadAt(footer, start)
-	return footer, err == nil
-}
-
-// thriftBytes is the label as a footer holds it: a struct of two texts in Thrift's
-// compact protocol (parquet.thrift, KeyValue), each a field with the next number and the
-// type "binary", a length and the bytes; then a zero.
-func (l Label) thriftBytes() []byte {
-	const nextBinary = 1<<4 | 8
-	var b []byte
-	for _, text := range []string{l.Key, l.Value} {
-		b = binary.AppendUvarint(append(b, nextBinary), uint64(len(text)))
-		b = append(b, text...)
-	}
-	return append(b, 0)
 }

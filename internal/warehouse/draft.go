@@ -211,19 +211,6 @@ func (d *Draft) WriteEntry(r ledger.Run) error {
 	return d.w.Folder.disk.WriteFile(filepath.Join(d.Dir, runFile), append(data, '\n'), privateFile)
 }
 
-// Labels are the metadata of the draft's Parquet files.
-func (d *Draft) Labels() []Label { return fileLabels(d.Run, d.At) }
-
-// NewCarrier makes a Carrier. It carries nothing when the earlier version was written by
-// another program or schema: its files may have another layout.
-func (d *Draft) NewCarrier() *Carrier {
-	m := d.w.Versions.manifestOrNone(d.Previous)
-	if m.Program != d.w.cfg.Program || m.Schema != SchemaVersion() {
-		m.Tables = nil
-	}
-	return &Carrier{d, m}
-}
-
 // finishKilledRuns removes what killed runs left and completes a publish that was cut
 // short after its switch.
 func (w *Warehouse) finishKilledRuns() error {
