@@ -2,8 +2,6 @@ package warehouse
 
 import (
 	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,46 +40,63 @@ type Series struct {
 // are copies, so that damage of one leaves the other; Parquet files are too large for
 // that and are linked.
 func (s *Series) extendSeries(line ...Manifest) error {
-	disk := s.folder.disk
+	var damaged []error
+	place := func(m Manifest, want ManifestFileSum, to string, place func(from, to string) error) error {
+		err := s.placeFile(m, want, to, place)
+		if errors.As(err, new(*DamagedError)) {
+			damaged = append(damaged, err)
+			return nil
+		}
+		return err
+	}
+	placeManifest := func(m Manifest, to string) error {
+		_, own, err := s.versions.readManifestSum(filepath.Join(s.folder.VersionPath(m.RunID), ManifestFile), m.RunID)
+		if err != nil {
+			return err
+		}
+		return place(m, own, to, s.folder.disk.Copy)
+	}
 	for _, m := range line {
 		if m.Meta == nil {
 			continue
 		}
-		if err := s.placeFile(m, m.Meta.File, s.folder.metaPath(m.RunID, metaSuffix), disk.Copy); err != nil {
+		if err := place(m, m.Meta.ManifestFileSum, s.folder.metaPath(m.RunID, metaSuffix), s.folder.disk.Copy); err != nil {
 			return err
 		}
-		if err := s.placeFile(m, ManifestFile, s.folder.metaPath(m.RunID, manifestSuffix), disk.Copy); err != nil {
+		if err := placeManifest(m, s.folder.metaPath(m.RunID, manifestSuffix)); err != nil {
 			return err
 		}
 	}
 	days := lastOfDay(line)
 	for _, m := range days {
 		for _, t := range m.Tables {
-			if err := s.placeFile(m, t.File, s.filePath(t, m.SnapshotAt), disk.Link); err != nil {
+			if err := place(m, t.ManifestFileSum, s.filePath(t, m.SnapshotAt), s.folder.disk.Link); err != nil {
 				return err
 			}
 		}
 		// The manifest comes last: it names all other files of the day.
-		if err := s.placeFile(m, ManifestFile, s.folder.dayManifestPath(dayOf(m.SnapshotAt)), disk.Copy); err != nil {
+		if err := placeManifest(m, s.folder.dayManifestPath(dayOf(m.SnapshotAt))); err != nil {
 			return err
 		}
 	}
-	return s.changeIndex(func(known map[string]string) {
+	err := s.changeIndex(func(known map[string]string) {
 		for _, m := range days {
 			known[dayOf(m.SnapshotAt)] = m.RunID
 		}
 	})
+	return errors.Join(append(damaged, err)...)
 }
 
 // placeFile links or copies a file of a version to its place in the series, unless it is
-// there.
-func (s *Series) placeFile(m Manifest, name, to string, place func(from, to string) error) error {
-	from := filepath.Join(s.folder.VersionPath(m.RunID), name)
+// there. It compares the file with its checksum first: a warehouse that was copied file by
+// file has no links, and a damaged file of the version must not replace an intact one.
+func (s *Series) placeFile(m Manifest, want ManifestFileSum, to string, place func(from, to string) error) error {
+	from := filepath.Join(s.folder.VersionPath(m.RunID), filepath.Base(want.File))
 	if durable.SameFile(from, to) {
 		return nil
 	}
-	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
-		return s.folder.damagedErr(from, "it is gone", err)
+	if problem := newSumCache().compareFile(from, want, true); problem != "" {
+		return s.folder.damagedErr(from, problem, nil)
 	}
 	err := s.folder.disk.Do("folder for", to, func() error { return s.folder.makePublicAbove(to) })
 	if err != nil {
