@@ -1,6 +1,7 @@
 package houserules_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -222,4 +223,66 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBeyondNamesTheTablesThatListsDoNotShowWhole derives from the schema files and from
+// the records of a list which tables have a column that the list never shows. A column
+// without a field of the specification, such as extra, can hold anything of the detail.
+func TestBeyondNamesTheTablesThatListsDoNotShowWhole(t *testing.T) {
+	t.Parallel()
+	service := sim.New(sim.Options{HiddenDetail: true})
+	project := places{schema: schema.FS}
+	compared := 0
+	for _, s := range stream.All() {
+		list, _ := stream.Find(stream.All(), s.Over)
+		var records []any
+		for _, raw := range service.Records(list.Path) {
+			var record any
+			if err := json.Unmarshal(raw, &record); err != nil {
+				t.Fatal(err)
+			}
+			records = append(records, record)
+		}
+		for _, table := range s.Tables {
+			var hidden []string
+			for _, name := range slices.Sorted(maps.Keys(project.columns(table.Name))) {
+				c := project.columns(table.Name)[name]
+				if slices.Contains(table.Key, name) || slices.Contains(table.Parents, name) || s.Over == "" {
+					continue
+				}
+				compared++
+				if c.Path() == "" || !isShown(records, strings.TrimPrefix(table.At+"."+c.Path(), ".")) {
+					hidden = append(hidden, name)
+				}
+			}
+			if beyond := slices.Contains(s.Beyond, table.Name); beyond != (len(hidden) > 0) {
+				t.Errorf("stream %s: Beyond has table %s: %v; columns that %q does not show: %q", s.Name, table.Name, beyond, s.Over, hidden)
+			}
+			if s.Over == "orders" && table.Name == "orders" && !slices.Equal(hidden, []string{"email", "extra", "name"}) {
+				t.Errorf("columns of orders that its list does not show: %q", hidden)
+			}
+		}
+	}
+	if compared < 60 {
+		t.Errorf("%d columns were compared", compared)
+	}
+}
+
+// isShown reports whether some record has a value at a dotted path through objects and
+// lists.
+func isShown(values []any, path string) bool {
+	if path == "" {
+		return slices.ContainsFunc(values, func(v any) bool { return v != nil && v != "" })
+	}
+	name, rest, _ := strings.Cut(path, ".")
+	var inner []any
+	for _, v := range values {
+		object, _ := v.(map[string]any)
+		if items, ok := object[name].([]any); ok {
+			inner = append(inner, items...)
+		} else if value, ok := object[name]; ok {
+			inner = append(inner, value)
+		}
+	}
+	return isShown(inner, rest)
 }

@@ -154,13 +154,7 @@ func (p *Details) countHeld(index int, st stream.Stream, c Coverage) sqlText {
 	switch {
 	case st.IsEvents():
 	case st.IsDetail():
-		// The ids that were read on an earlier night, and not proven tonight by their row
-		// in a list.
-		of, unproven := values{"stream": st.Name, "now": p.stage.draft.At}, "earlier_ids"
-		if c != Carried {
-			of["plan"], unproven = planTable(st.Name), "unproven_ids"
-		}
-		ids := heldSQL.Render(unproven, of)
+		ids := heldSQL.Render("earlier_ids", values{"stream": st.Name, "now": p.stage.draft.At})
 		old = heldSQL.Render("held_of_ids", values{"main": main, "rows": rows, "param": warehouse.Name(st.Param), "ids": ids})
 		since = heldSQL.Render("oldest_of_ids", values{"ids": ids})
 	case c == Carried:

@@ -170,7 +170,7 @@ func TestHeldRowsAreCountedByWhatWasRead(t *testing.T) {
 		must(t, err)
 		for name, want := range map[string]string{
 			"orders":        "3 rows, 0 old, none",
-			"order_details": "3 rows, 1 old, 2026-11-01",
+			"order_details": "3 rows, 2 old, 2026-11-01",
 			"countries":     "2 rows, 1 old, none",
 			"cities":        "1 rows, 1 old, none",
 		} {

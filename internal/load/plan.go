@@ -81,12 +81,10 @@ const (
 // Plan counts what a night does about the details of a stream.
 type Plan struct {
 	// Fetch counts the ids to ask for, Recheck those of them that are settled and only
-	// read again, Carried those that keep their rows, Vouched those of the latter whose own
-	// row in a list shows tonight that they did not change, and Unread those that the night
-	// had no time for, which Fetch and Recheck then leave out.
-	Fetch, Recheck, Carried, Vouched, Unread int64
-	// Nights is how many nights ago the oldest was read of those that are carried and not
-	// vouched for; 0: there are none.
+	// read again, Carried those that keep their rows, and Unread those that the night had
+	// no time for, which Fetch and Recheck then leave out.
+	Fetch, Recheck, Carried, Unread int64
+	// Nights is how many nights ago the oldest of the carried was read, 0 without any.
 	Nights int64
 }
 
@@ -124,7 +122,7 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, prove
 		turns["changed"], turn = int(TurnChanged), "turn_by_row"
 	}
 	return p.storePlan(ctx, st, planSQL.Render("create_plan", values{"plan": planTable(st.Name), "why": p.reasonFor(st, r, proven),
-		"turn": planSQL.Render(turn, turns), "completes_list": st.Over != "", "live": live, "due": due, "overdue": overdue,
+		"turn": planSQL.Render(turn, turns), "live": live, "due": due, "overdue": overdue,
 		"named_ids": p.namedIDs(st), "fingerprints": p.fingerprints(st), "touched": p.touchedIDs(st.Life, known.events), "stream": st.Name}))
 }
 
@@ -169,12 +167,12 @@ func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error)
 	known, err := p.readEarlier(ctx)
 	if err == nil {
 		err = queryRow(ctx, p.stage.draft, planSQL.Render("count_plan", values{"plan": planTable(st.Name)})).
-			Scan(&c.Fetch, &c.Recheck, &c.Carried, &c.Vouched, &c.Unread, &oldest)
+			Scan(&c.Fetch, &c.Recheck, &c.Carried, &c.Unread, &oldest)
 	}
 	if err != nil {
 		return Plan{}, fmt.Errorf("count the plan of %s: %w", st.Name, err)
 	}
-	if c.Carried > c.Vouched {
+	if c.Carried > 0 {
 		c.Nights = 1
 		for _, night := range known.nights {
 			if oldest.Valid && night.After(oldest.Time) {

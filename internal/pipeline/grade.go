@@ -78,7 +78,8 @@ func (done results) requireAny(tokenOnly bool) error {
 	return &NothingError{reasons}
 }
 
-// tableGrade is the worst grade of the streams that fill a table. Where the token
+// tableGrade is the worst grade of the streams that fill a table. A carried detail makes
+// old only the tables of Stream.Beyond: the list shows all of the others. Where the token
 // may read a list and not its details, the list grades its own table, with a note
 // of what it lacks; what stands inside the records may be left out of a list, so
 // that nothing is proven about it.
@@ -87,6 +88,7 @@ func (done results) tableGrade(table string) (grade fetch.Grade, note string) {
 		s := r.stream
 		switch {
 		case !slices.ContainsFunc(s.Tables, func(t stream.Table) bool { return t.Name == table }):
+		case s.Over != "" && r.evidence.Grade == fetch.Bounded && !slices.Contains(s.Beyond, table):
 		case s.Over == "" || r.evidence.Grade != fetch.Skipped || !done.wasRead(s.Over):
 			grade = grade.Worse(r.evidence.Grade)
 		default:
@@ -149,30 +151,25 @@ func (done results) gradeDetails(r *streamResult, d fetch.Details) {
 	}
 }
 
-// gradeCarried lowers a stream of whose ids some were not read in this run. What their
-// own row in a list vouches for is proven; of the others it is known how long ago
-// they were read. recheck is Config.Recheck.
+// gradeCarried lowers a stream of whose ids some were not read in this run. That their
+// row in a list did not change proves nothing of the columns that the row does not show.
+// recheck is Config.Recheck.
 func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int64) {
 	if plan.Carried == 0 || r.evidence.Grade.Worse(fetch.Bounded) != fetch.Bounded {
 		return
 	}
 	all := plan.Fetch + plan.Carried
 	r.evidence.Reason = fmt.Sprintf("%d of %s were answered whole", d.Found, plural.Count(all, "id"))
-	if plan.Vouched > 0 {
-		r.evidence.Reason += fmt.Sprintf("; the rows of %d show that they did not change", plan.Vouched)
-	}
-	open := plan.Carried - plan.Vouched
 	switch {
-	case open == 0:
 	case recheck == 0:
 		r.evidence.Grade = fetch.BestEffort
-		r.evidence.Reason += fmt.Sprintf("; %d settled ones are not read again (streams.recheck is 0)", open)
+		r.evidence.Reason += fmt.Sprintf("; %d settled ones are not read again (streams.recheck is 0)", plan.Carried)
 	case plan.Nights > recheck:
 		r.evidence.Grade = fetch.BestEffort
-		r.evidence.Reason += fmt.Sprintf("; %d were last read up to %s ago (streams.recheck: %d)", open, plural.Count(plan.Nights, "night"), recheck)
+		r.evidence.Reason += fmt.Sprintf("; %d were last read up to %s ago (streams.recheck: %d)", plan.Carried, plural.Count(plan.Nights, "night"), recheck)
 	default:
 		r.evidence.Grade = fetch.Bounded
-		r.evidence.Reason += fmt.Sprintf("; %d settled ones were last read at most %s ago", open, plural.Count(plan.Nights, "night"))
+		r.evidence.Reason += fmt.Sprintf("; %d settled ones were last read at most %s ago", plan.Carried, plural.Count(plan.Nights, "night"))
 	}
 }
 

@@ -236,6 +236,9 @@ func gradeTable(table string, graded map[string]Source) (worst Source, ok bool) 
 		}
 		fed = true
 		s, known := graded[st.Name]
+		if st.Over != "" && s.Grade == "bounded" && !slices.Contains(st.Beyond, table) {
+			continue // the list shows all of it
+		}
 		if st.Over != "" && s.Grade == "skipped" && ledger.WasRead(graded[st.Over].Grade) {
 			if table == st.Root().Name {
 				continue

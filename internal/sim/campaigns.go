@@ -41,6 +41,7 @@ type campaigns struct {
 	list      list       // GET /campaigns
 	byProfile [][]uint32 // campaigns of each profile, oldest first
 	open      []uint32   // those that are not completed
+	hidden    bool       // whether the lists leave out the articles
 }
 
 // newCampaign starts a campaign for some profile, at or after an instant. Three
@@ -120,6 +121,9 @@ func campaignName(s seed, n, profile uint32) string {
 func (s *campaigns) renderRow(e *enc, n uint32) {
 	e.begin(kindCampaign, n)
 	s.writeFields(e, &s.all[n])
+	if !s.hidden {
+		s.writeArticles(e, &s.all[n])
+	}
 	if oneIn(e.record, 2) {
 		e.null("questionnaire")
 	}
@@ -133,6 +137,7 @@ func (s *campaigns) renderDetail(e *enc, n uint32) {
 	c := &s.all[n]
 	e.begin(kindCampaign, n)
 	s.writeFields(e, c)
+	s.writeArticles(e, c)
 	if c.file < 0 {
 		e.null("questionnaire")
 	} else {
@@ -158,8 +163,7 @@ func (s *campaigns) renderDetail(e *enc, n uint32) {
 	e.end()
 }
 
-// writeFields writes what the list and the detail have in common, which is
-// all but the questionnaire.
+// writeFields writes what the list and the detail always have in common.
 func (s *campaigns) writeFields(e *enc, c *campaign) {
 	e.id("id", kindCampaign, c.n)
 	e.str("name", campaignName(e.s, c.n, c.profile))
@@ -194,6 +198,10 @@ func (s *campaigns) writeFields(e *enc, c *campaign) {
 	}
 	e.num("total_articles", int64(len(c.articles)))
 	writeProfileRef(e, c.profile)
+}
+
+// writeArticles writes the short forms of a campaign's articles.
+func (s *campaigns) writeArticles(e *enc, c *campaign) {
 	e.arr("articles")
 	for _, n := range c.articles {
 		s.articles.writeRef(e, &s.articles.all[n])

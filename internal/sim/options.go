@@ -72,6 +72,10 @@ type Options struct {
 	// SilentChange is the share of outlets and of published articles whose
 	// detail changes a day without any trace on a list. Defaults to 0.002.
 	SilentChange float64
+	// HiddenDetail makes details show what their list rows do not: campaign rows leave
+	// out articles, and the outlet of an order's line has the field revision, which
+	// SilentChange raises. False: list rows show both as far as the details do.
+	HiddenDetail bool
 
 	// Token is the accepted token. One that does not begin with pc_ is never
 	// accepted (spec section 5). Defaults to pc_demo.

@@ -52,6 +52,7 @@ type orders struct {
 	list      list       // GET /orders
 	byProfile [][]uint32 // orders of each profile, oldest first
 	open      []uint32   // those with an event to come
+	hidden    bool       // whether the detail shows the revision of its outlets
 }
 
 // newOrder makes the next order at or after an instant.
@@ -248,7 +249,11 @@ func (s *orders) writeLines(e *enc, o *order, lean bool) {
 		e.str("product_type_name", kind.name)
 		e.id("type_id", kindProductType, uint32(t.kind))
 		e.str("product_type_prefix", kind.prefix)
-		s.outlets.writeRef(e, t.outlet, lean)
+		if s.hidden && !lean {
+			s.outlets.writeRevisedRef(e, t.outlet)
+		} else {
+			s.outlets.writeRef(e, t.outlet, lean)
+		}
 		s.products.writeIncludes(e, t.roll)
 		e.when("created_at", o.created)
 		e.when("updated_at", max(o.created, o.paid))

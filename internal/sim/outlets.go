@@ -194,8 +194,21 @@ func writeDisclaimer(e *enc, n uint32) {
 
 // writeRef writes the embedded reference to an outlet; lean is id and name.
 func (s *outlets) writeRef(e *enc, n uint32, lean bool) {
-	o := &s.all[n]
 	e.obj("outlet")
+	s.writeRefFields(e, n, lean)
+	e.end()
+}
+
+// writeRevisedRef adds how often the outlet was edited, which no list shows.
+func (s *outlets) writeRevisedRef(e *enc, n uint32) {
+	e.obj("outlet")
+	s.writeRefFields(e, n, false)
+	e.num("revision", int64(s.all[n].edits))
+	e.end()
+}
+
+func (s *outlets) writeRefFields(e *enc, n uint32, lean bool) {
+	o := &s.all[n]
 	e.id("id", kindOutlet, n)
 	e.str("name", o.name)
 	if !lean {
@@ -204,7 +217,6 @@ func (s *outlets) writeRef(e *enc, n uint32, lean bool) {
 		o.writeSite(e)
 		e.record = outer
 	}
-	e.end()
 }
 
 // renderDetail writes GET /outlets/{outlet_id}.

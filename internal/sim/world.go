@@ -30,7 +30,7 @@ func newWorld(opts Options) *world {
 	w.profiles = newProfiles(w.calendar, w.seed, opts)
 	w.orders = &orders{
 		calendar: w.calendar, seed: w.seed, outlets: w.outlets, products: w.products, listings: w.listings,
-		expected: opts.Orders, byProfile: make([][]uint32, opts.Profiles),
+		expected: opts.Orders, byProfile: make([][]uint32, opts.Profiles), hidden: opts.HiddenDetail,
 	}
 	w.items = &items{
 		calendar: w.calendar, seed: w.seed, outlets: w.outlets, products: w.products, orders: w.orders,
@@ -42,7 +42,7 @@ func newWorld(opts Options) *world {
 	}
 	w.campaigns = &campaigns{
 		calendar: w.calendar, seed: w.seed, files: w.files, items: w.items, articles: w.articles,
-		expected: opts.Campaigns, byProfile: make([][]uint32, opts.Profiles),
+		expected: opts.Campaigns, byProfile: make([][]uint32, opts.Profiles), hidden: opts.HiddenDetail,
 	}
 	for w.calendar.day < 0 {
 		w.stepDay()

@@ -8,7 +8,7 @@ func campaignDetails() []Stream {
 			Name: "campaign_details", Path: "/campaigns/{id}", Spec: "2.5 Campaign, Questionnaire, 4.2, 5",
 			Scopes: []string{"campaigns.read"}, Envelope: Object,
 			Parents: []Ref{{Table: "campaigns", Column: "id", Vouches: true}}, Param: "id", Rule: ByRow, Life: AsCampaign,
-			Over: "campaigns", Tables: campaignTables(),
+			Over: "campaigns", Beyond: []string{"campaigns", "questionnaires"}, Tables: campaignTables(),
 			Shows: campaignShows(),
 		},
 		{
@@ -60,7 +60,7 @@ func orderDetails() []Stream {
 			Name: "order_details", Path: "/orders/{order_id}", Query: "include_outlets_data=true",
 			Spec: "2.4 Order, LineItem, 4.2, 5, 9", Scopes: []string{"orders.read"}, Envelope: Object,
 			Parents: []Ref{{Table: "orders", Column: "id", Vouches: true}, {Table: "order_items", Column: "order_id"}}, Param: "id", Rule: ByRow,
-			Over: "orders", Tables: orderTables(),
+			Over: "orders", Beyond: []string{"orders", "order_line_items", "order_line_item_includes"}, Tables: orderTables(),
 			Shows: orderShows(),
 		},
 		{

@@ -50,9 +50,9 @@ type Ref struct {
 	// Table and Column name it, as in main.
 	Table  string
 	Column string
-	// Vouches says that a row of the table changes whenever the detail that it names
-	// does: while the row stays the same, the detail need not be fetched. False: the
-	// row shows nothing of it.
+	// Vouches says that the row shows columns of the detail that it names: the detail
+	// is fetched when the row is new or changed. A row that stays the same proves only
+	// the columns that it shows. False: it shows none.
 	Vouches bool
 	// Known names a table of main that holds the id of a row whose Column is empty:
 	// its column KnownKey has the row's key, its own Column the id. Empty: none.
@@ -146,6 +146,11 @@ type Stream struct {
 	// Over names the stream whose rows this one completes: both fill the same first
 	// table, and neither overwrites a value of the other with NULL. Empty: none.
 	Over string
+	// Beyond names the tables with a column that the list of Over does not show, such as
+	// the unknown fields of the detail. While a detail is carried, its rows in these
+	// tables are as old as the last reading, whatever the list shows. Nil where Over is
+	// empty.
+	Beyond []string
 	// Topics are the webhook topics whose bodies are the records (spec 6.1). Nil: the
 	// stream has a path.
 	Topics []string

@@ -14,6 +14,7 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/plural"
 )
 
 // slow lets every answer take a time on the clock of the bubble.
@@ -274,7 +275,7 @@ func TestSettledDetailsThatMissedTheirTurnAreDue(t *testing.T) {
 			t.Errorf("night %d: %+v, want %d of %d unread", night, s, left, all)
 		}
 		if !due {
-			a.requireStream(res.Run, "order_details", fetch.Exact, "")
+			a.requireStream(res.Run, "order_details", fetch.Bounded, "last read at most "+plural.Count(int64(night-1), "night")+" ago")
 		}
 	}
 	res := a.published(0)

@@ -3,6 +3,7 @@ package trials_test
 import (
 	"testing"
 
+	"placementsync/internal/fetch"
 	"placementsync/internal/sim"
 )
 
@@ -31,4 +32,42 @@ func TestChangedRowWakesItsCampaign(t *testing.T) {
 	if after := streamOf(t, h.sameDay().Run, "campaign_articles").Fetched; after != before+1 {
 		t.Errorf("%d campaigns were asked for their articles, the night before %d, want one more", after, before)
 	}
+}
+
+// TestDetailsBehindUnchangedRowsAreBounded changes what only the details of orders and
+// campaigns show, while their rows in the lists stay the same. No table with such a value
+// is graded as if all of it had been read, its age is true, and each detail is read again
+// within the nights of streams.recheck.
+func TestDetailsBehindUnchangedRowsAreBounded(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	const recheck = 4
+	world := richWorld()
+	world.SilentChange, world.ListingTurnover, world.ListingChange, world.HiddenDetail = 0.4, -1, -1, true
+	world.Campaigns = 40
+	h := newHouse(t, world, "orders", "campaigns", "order_details", "campaign_details", "campaign_articles")
+	h.cfg.Fetch.PageSize = 100
+	h.carrying(1, recheck)
+	ref := newReference(t, h.service, h.cfg.Streams)
+	seen, tried := readings{}, map[string]int{}
+	for night := range 5 {
+		res := h.goodNight()
+		seen.note(h, res.Run.SnapshotAt)
+		h.requireTrueStreams(res, seen)
+		stale := h.stale(ref)
+		h.service.ResetRequests()
+		for _, table := range res.Manifest.Tables {
+			tried[table.Name] += stale[table.Name]
+			if stale[table.Name] > 0 && (table.Grade == string(fetch.Exact) || table.Grade == string(fetch.Repaired)) {
+				t.Errorf("night %d: %s is %s and %d rows are not as the service has them", night, table.Name, table.Grade, stale[table.Name])
+			}
+		}
+	}
+	if tried["order_line_items"] == 0 || tried["campaigns"] == 0 {
+		t.Errorf("rows that changed behind their lists: %v, so that not all was tried", tried)
+	}
+	for range recheck - 1 {
+		h.sameDay()
+	}
+	h.requireValues(ref)
 }

@@ -7,8 +7,7 @@ SELECT snapshot_at FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DIST
 -- name: create_plan
 CREATE OR REPLACE TABLE {plan} AS
 SELECT id, fingerprint, {why} AS why, {turn} AS turn, read_at, named, overdue, FALSE AS unread,
-    fingerprint IS NULL OR known IS NOT DISTINCT FROM fingerprint AS stays,
-    fingerprint IS NOT NULL AND {completes_list} AS vouched
+    fingerprint IS NULL OR known IS NOT DISTINCT FROM fingerprint AS stays
 FROM (
     SELECT i.id, i.named, v.fingerprint, d.fingerprint AS known, d.read_at,
         d.id IS NULL OR d.failed_at IS NOT NULL AS new,
@@ -81,7 +80,7 @@ CASE WHEN event THEN {event} WHEN live AND (new OR known IS DISTINCT FROM finger
 -- fingerprint stays that of the night that read the lists.
 CREATE OR REPLACE TABLE {plan} AS
 SELECT i.id, d.fingerprint, CASE WHEN i.id IN ({targets}) THEN 'event' ELSE 'carried' END AS why,
-    0 AS turn, d.read_at, NULL::TIMESTAMPTZ AS named, FALSE AS overdue, FALSE AS unread, TRUE AS stays, FALSE AS vouched
+    0 AS turn, d.read_at, NULL::TIMESTAMPTZ AS named, FALSE AS overdue, FALSE AS unread, TRUE AS stays
 FROM (SELECT id FROM ({named_ids}) UNION SELECT unnest([{targets}])) i
 LEFT JOIN meta.details d ON d.stream = {stream} AND d.id = i.id
 
@@ -91,8 +90,7 @@ SELECT EXISTS (SELECT 1 FROM ({named_ids}) ANTI JOIN {plan} USING (id))
 
 -- name: count_plan
 SELECT count(*) FILTER (why <> 'carried' AND NOT unread), count(*) FILTER (why = 'recheck' AND NOT unread),
-    count(*) FILTER (why = 'carried'), count(*) FILTER (why = 'carried' AND vouched),
-    count(*) FILTER (unread), min(read_at) FILTER (why = 'carried' AND NOT vouched)
+    count(*) FILTER (why = 'carried'), count(*) FILTER (unread), min(read_at) FILTER (why = 'carried')
 FROM {plan}
 
 -- name: ids_to_ask

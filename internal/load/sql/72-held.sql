@@ -19,7 +19,3 @@ SELECT {index}, (SELECT count(*) FROM {main} m WHERE {rows}), {old}, {since}
 -- name: earlier_ids
 -- Ids of a stream of details that were read on an earlier night.
 SELECT id, read_at FROM meta.details WHERE stream = {stream} AND read_at < {now}
-
--- name: unproven_ids
--- Those without the ids that their row in a list proves.
-SELECT id, read_at FROM meta.details WHERE stream = {stream} AND read_at < {now} AND id NOT IN (SELECT id FROM {plan} WHERE vouched AND why = 'carried')
