@@ -231,13 +231,17 @@ func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot t
 		return nil, fmt.Errorf("begin a run: details to read are %q: use changed, all or none", mode.details)
 	}
 	cfg.Fetch.Offline = !mode.asksService()
-	id, err := wh.Folder.NewRunID(snapshot)
-	if err != nil {
-		return nil, err
-	}
-	lock, err := wh.Lock(id, now)
+	lock, err := wh.Lock(mode.kind, now)
 	if err != nil {
 		return nil, wh.Folder.FullErr(err)
+	}
+	// Under the lock, or another run of this second may take the same id.
+	id, err := wh.Ledger.NewRunID(snapshot)
+	if err == nil {
+		err = lock.Name(id, now)
+	}
+	if err != nil {
+		return nil, wh.Folder.FullErr(errors.Join(err, lock.Release()))
 	}
 	n := &night{cfg: cfg, mode: mode, wh: wh, drift: newDrift()}
 	n.run = ledger.Run{ID: id, Kind: mode.kind, StartedAt: now, SnapshotAt: snapshot, Program: cfg.Warehouse.Program}

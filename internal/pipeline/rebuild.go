@@ -82,11 +82,17 @@ func beginRepair(cfg Config) (r repair, err error) {
 		return r, err
 	}
 	r.at = snapshotTime(cfg)
-	if r.id, err = r.wh.Folder.NewRunID(r.at); err != nil {
+	if r.lock, err = r.wh.LockExisting(ledger.Rebuild, r.at); err != nil {
 		return r, err
 	}
-	r.lock, err = r.wh.LockExisting(r.id, r.at)
-	return r, err
+	// Under the lock, or another run of this second may take the same id.
+	if r.id, err = r.wh.Ledger.NewRunID(r.at); err == nil {
+		err = r.lock.Name(r.id, r.at)
+	}
+	if err != nil {
+		return r, errors.Join(err, r.lock.Release())
+	}
+	return r, nil
 }
 
 // rebuild is the state of one Rebuild.

@@ -38,7 +38,7 @@ func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error)
 	}
 	n := r.night
 	n.cfg.Log.Warn("run not resumed", "run", n.run.ID, "error", other)
-	if n.run.ID, err = n.wh.Folder.NewRunID(now); err != nil {
+	if n.run.ID, err = n.wh.Ledger.NewRunID(now); err != nil {
 		return Result{}, err
 	}
 	n.mode.resumed, n.run.StartedAt, n.run.SnapshotAt = nil, now, now

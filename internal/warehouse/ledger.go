@@ -183,16 +183,37 @@ func (l *Ledger) rollbackEntry(id, version string, at time.Time) ledger.Run {
 	return r
 }
 
-// newEntryID is a new id for an entry without a folder.
-func (l *Ledger) newEntryID(now time.Time) (string, error) {
+// NewRunID is the time of a run in UTC, followed by a number when another run of the same
+// second is in the ledger, is named by a note, or has a folder. It returns a *PlaceError
+// when it cannot look. It needs the Lock, or another process may take the same id.
+func (l *Ledger) NewRunID(at time.Time) (string, error) {
 	runs, err := l.Runs()
 	if err != nil {
 		return "", err
 	}
-	for at := now; ; at = at.Add(time.Second) {
-		id, err := l.folder.NewRunID(at)
-		if err != nil || entryOf(runs, id).ID == "" {
-			return id, err
+	for _, note := range []string{l.unfinishedPath(), l.asidePath()} {
+		u, ok, err := readNote(note)
+		if err != nil {
+			return "", err
 		}
+		if ok {
+			runs = append(runs, ledger.Run{ID: u.Run})
+		}
+	}
+	base := at.UTC().Format("20060102T150405Z")
+	id := base
+	for i := 2; ; i++ {
+		taken := entryOf(runs, id).ID != ""
+		for _, path := range []string{l.folder.RawPath(id), l.folder.VersionPath(id)} {
+			_, err := os.Lstat(path)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return "", &PlaceError{l.folder.dir, err}
+			}
+			taken = taken || err == nil
+		}
+		if !taken {
+			return id, nil
+		}
+		id = fmt.Sprintf("%s-%d", base, i)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"placementsync/internal/durable"
 )
@@ -101,26 +100,6 @@ func (f *Folder) nearestExisting() string {
 			return dir
 		}
 		dir = filepath.Dir(dir)
-	}
-}
-
-// NewRunID is the time of a run in UTC, followed by a number when another run of the
-// same second has left anything. It returns a *PlaceError when it cannot look.
-func (f *Folder) NewRunID(at time.Time) (string, error) {
-	base := at.UTC().Format("20060102T150405Z")
-	id := base
-	for i := 2; ; i++ {
-		_, err := os.Lstat(f.RawPath(id))
-		if errors.Is(err, fs.ErrNotExist) {
-			_, err = os.Lstat(f.VersionPath(id))
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return id, nil
-		}
-		if err != nil {
-			return "", &PlaceError{f.dir, err}
-		}
-		id = fmt.Sprintf("%s-%d", base, i)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
 
@@ -17,9 +18,8 @@ func TestNewRunIDEndsWhereNothingCanBeTold(t *testing.T) {
 		spoil func(dir string) error
 		says  string
 	}{
-		"a file in the place of the warehouse": {func(dir string) error { return errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)) }, "is a file, not a folder"},
-		"a file in the place of raw":           {func(dir string) error { return os.WriteFile(filepath.Join(dir, "raw"), nil, 0o600) }, "is a file, not a folder"},
-		"raw that may not be entered":          {func(dir string) error { return os.Mkdir(filepath.Join(dir, "raw"), 0) }, "work as the user"},
+		"a file in the place of raw":  {func(dir string) error { return os.WriteFile(filepath.Join(dir, "raw"), nil, 0o600) }, "is a file, not a folder"},
+		"raw that may not be entered": {func(dir string) error { return os.Mkdir(filepath.Join(dir, "raw"), 0) }, "work as the user"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
@@ -27,7 +27,7 @@ func TestNewRunIDEndsWhereNothingCanBeTold(t *testing.T) {
 			if _, err := os.Lstat(w.Folder.RawPath("x")); errors.Is(err, fs.ErrNotExist) {
 				t.Skip("this user may enter what is closed to others")
 			}
-			_, err := w.Folder.NewRunID(night)
+			_, err := w.Ledger.NewRunID(night)
 			var place *warehouse.PlaceError
 			if !errors.As(err, &place) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), w.Folder.Dir()) {
 				t.Errorf("got %v, want a PlaceError that says %q", err, c.says)
@@ -36,13 +36,26 @@ func TestNewRunIDEndsWhereNothingCanBeTold(t *testing.T) {
 	}
 }
 
-func TestNewRunIDIsUnique(t *testing.T) {
+// TestRunsOfOneSecondGetDifferentIDs has runs that left a folder, a line in the ledger, as
+// a rollback does, or nothing but the note of their start.
+func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	w := open(t)
+	want := func(want string) {
+		t.Helper()
+		if id, err := w.Ledger.NewRunID(night.In(time.FixedZone("", 3600))); err != nil || id != want {
+			t.Errorf("got %q (%v), want %q", id, err, want)
+		}
+	}
 	must(t, os.MkdirAll(w.Folder.RawPath("20261101T020000Z"), 0o700))
 	must(t, os.MkdirAll(w.Folder.VersionPath("20261101T020000Z-2"), 0o700))
-	if id, err := w.Folder.NewRunID(night.In(time.FixedZone("", 3600))); err != nil || id != "20261101T020000Z-3" {
-		t.Errorf("got %q (%v)", id, err)
-	}
+	want("20261101T020000Z-3")
+	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
+	must(t, w.Ledger.Record(ledger.Run{ID: "20261101T020000Z-3", Kind: ledger.Rollback, StartedAt: night}))
+	want("20261101T020000Z-4")
+	must(t, w.Ledger.Start(warehouse.Unfinished{Run: "20261101T020000Z-4", StartedAt: night}))
+	want("20261101T020000Z-5")
+	must(t, w.Ledger.StartAside(warehouse.Unfinished{Run: "20261101T020000Z-5", StartedAt: night}))
+	want("20261101T020000Z-6")
 }
 
 func TestLockExistingMakesNothingWhereNoWarehouseIs(t *testing.T) {

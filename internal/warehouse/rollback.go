@@ -32,7 +32,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 		return m, fmt.Errorf("roll back: %w", w.Examiner.WithRemedy(err, target))
 	}
 	// Recover enters the rollback in the ledger from its note if the process is killed.
-	id, err := w.Ledger.newEntryID(now)
+	id, err := w.Ledger.NewRunID(now)
 	if err != nil {
 		return m, err
 	}

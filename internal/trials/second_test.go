@@ -1,0 +1,32 @@
+package trials_test
+
+import (
+	"slices"
+	"testing"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/warehouse"
+)
+
+// TestRunsOfOneSecondAreAllInMeta has a night, a rollback over it, and the next night begin
+// in one second, as scripts do.
+func TestRunsOfOneSecondAreAllInMeta(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), "tags", "token")
+	h.goodNight()
+	second := h.goodNight()
+	wh, err := warehouse.Open(h.cfg.Warehouse)
+	must(t, err)
+	_, err = wh.Rollback("", h.at)
+	must(t, err)
+	third := h.complete(pipeline.Run(t.Context(), h.cfg))
+	rows := query(t, h.catalog(), "SELECT run_id, kind FROM meta.runs WHERE started_at = ? ORDER BY run_id", h.at)
+	var got []string
+	for _, row := range rows {
+		got = append(got, row[0].String+" "+row[1].String)
+	}
+	want := []string{second.Run.ID + " night", second.Run.ID + "-2 rollback", second.Run.ID + "-3 night"}
+	if !slices.Equal(got, want) || third.Run.ID != second.Run.ID+"-3" {
+		t.Errorf("meta.runs has %q, want %q", got, want)
+	}
+}
