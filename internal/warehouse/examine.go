@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"placementsync/internal/ledger"
 )
 
 // The commands that Examine suggests.
@@ -270,14 +272,24 @@ func (e *examination) examineNotes() {
 		if err == nil {
 			err = unsealObject(data, &u)
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			e.addDamage(Damage{File: e.x.folder.relativePath(path), Problem: err.Error(), Cost: "an interrupted run cannot be resumed: the next run asks again", Repair: byRun})
+		case u.Kind == ledger.Rollback && !e.x.isLockedByOther():
+			e.addDamage(Damage{File: e.x.folder.relativePath(path), Problem: "the rollback to " + u.Version + " was killed and is not finished",
+				Cost: "days of the Parquet series", Repair: byRun})
 		}
 	}
 	left, _ := filepath.Glob(e.x.folder.path(versionsDir, ".*"))
 	for _, path := range left {
 		e.Notes = append(e.Notes, e.x.folder.relativePath(path)+" is left over from a killed run: the next run removes it")
 	}
+}
+
+// isLockedByOther reports whether another process holds the lock now.
+func (x *Examiner) isLockedByOther() bool {
+	var held *HeldError
+	return errors.As(x.folder.Held(), &held) && held.PID != os.Getpid()
 }
 
 // chooseRepairs decides at the end what can be repaired from what is intact: the catalog

@@ -175,6 +175,81 @@ func TestRollbackWithoutALineIsEnteredByTheNextRun(t *testing.T) {
 	must(t, w.Identity.Check())
 }
 
+// TestNextLockFinishesAKilledRollback kills a rollback over two days at each of its steps.
+// After the next command the series is that of the version that readers see, and the
+// ledger has the rollback.
+func TestNextLockFinishesAKilledRollback(t *testing.T) {
+	const third = "20261103T020000Z"
+	all := []string{"2026-11-01", "2026-11-02", "2026-11-03"}
+	w := openKeeping(t, 3)
+	nights(t, w, "one", "two", "three")
+	note := filepath.Join(w.Folder.Dir(), "state", "aside.json")
+	for n := 1; ; n++ {
+		before, err := w.Ledger.Runs()
+		must(t, err)
+		steps, entries, last := 0, 0, ""
+		dying := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name string) error {
+			if name == "after rename aside.json" {
+				entries = 1
+			}
+			if steps++; steps >= n {
+				return fmt.Errorf("killed at %s: %w", name, syscall.EIO)
+			}
+			last = name
+			return nil
+		}})
+		_, rollbackErr := dying.Rollback(firstNight, night.AddDate(0, 1, 0))
+		must(t, locked(t, w, "prune", func() error { return nil }))
+		if _, err := os.Stat(note); err == nil {
+			t.Errorf("killed after %q: the note of the rollback stays", last)
+		}
+		latest, _, err := w.Versions.Latest()
+		must(t, err)
+		want, outcome := all, ledger.Killed
+		if latest == firstNight {
+			want, outcome = all[:1], ledger.Complete
+		}
+		if got := days(t, w); !slices.Equal(got, want) || latest != firstNight && latest != third {
+			t.Errorf("killed after %q: readers see %s, the series has %v, want %v", last, latest, got, want)
+		}
+		if found, err := w.Examiner.Examine(t.Context(), true); err != nil || len(found.Damage) > 0 {
+			t.Errorf("killed after %q: %+v (%v)", last, found.Damage, err)
+		}
+		runs, err := w.Ledger.Runs()
+		must(t, err)
+		if added := runs[len(before):]; len(added) != entries || entries > 0 && (added[0].Kind != ledger.Rollback || added[0].Outcome != outcome || added[0].Attempts != 1) {
+			t.Errorf("killed after %q: the ledger has %+v, want %d that is %s", last, added, entries, outcome)
+		}
+		if rollbackErr == nil {
+			return
+		}
+		if latest == firstNight {
+			rollback(t, w, third)
+		}
+	}
+}
+
+// TestVerifyNamesAnUnfinishedRollback looks at a warehouse in which it is not finished, as
+// one that may only be read.
+func TestVerifyNamesAnUnfinishedRollback(t *testing.T) {
+	w := openKeeping(t, 3)
+	nights(t, w, "one", "two")
+	if _, err := failingAt(t, w, "before link latest").Rollback(firstNight, night.AddDate(0, 1, 0)); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("got %v", err)
+	}
+	found, err := w.Examiner.Examine(t.Context(), false)
+	if err != nil || len(found.Damage) != 1 || found.Damage[0].File != "state/aside.json" || !strings.Contains(found.Damage[0].Problem, "rollback to "+firstNight) {
+		t.Errorf("got %+v (%v)", found.Damage, err)
+	}
+	stuck := failingAt(t, w, "before rename product_listing_tags.parquet")
+	lock, err := stuck.Lock("prune", night)
+	must(t, err)
+	must(t, lock.Release())
+	if found, err = w.Examiner.Examine(t.Context(), false); err != nil || len(found.Damage) == 0 {
+		t.Errorf("a disk that refuses files of the series: got %+v (%v)", found.Damage, err)
+	}
+}
+
 // TestMendDoesNotPlaceWhatIsNotSynced lets the fsync of a file that was written
 // again fail: the file of the series stays as it was.
 func TestMendDoesNotPlaceWhatIsNotSynced(t *testing.T) {

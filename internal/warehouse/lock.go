@@ -34,7 +34,8 @@ type Lock struct {
 	file *flock.Flock
 }
 
-// Lock locks the warehouse for a run and creates the folder if needed. It returns a
+// Lock locks the warehouse for a run and creates the folder if needed. It finishes a
+// rollback that was killed, if it can. It returns a
 // *HeldError when another run holds the lock, and a *NewerError when a newer program
 // wrote the warehouse.
 func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
@@ -57,6 +58,8 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Release())
 	}
+	// If this fails, verify names the rollback, and prune can still make room on the disk.
+	_ = w.finishKilledRollback()
 	return l, nil
 }
 

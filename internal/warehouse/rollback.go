@@ -17,8 +17,7 @@ import (
 //
 // Files of the series that are of versions which the target does not build on are
 // removed before the switch, and those of kept versions that it builds on are added
-// after it. If the process ends in between, days are missing until the rollback is
-// repeated, but no day is of a version that readers do not see.
+// after it. If the process is killed in between, the next Lock adds them.
 func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	target, err := w.rollbackTarget(run)
 	if err != nil {
@@ -31,7 +30,10 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if err != nil {
 		return m, fmt.Errorf("roll back: %w", w.Examiner.WithRemedy(err, target))
 	}
-	// Recover enters the rollback in the ledger from its note if the process is killed.
+	if err := w.recordKilledRuns(); err != nil {
+		return m, err
+	}
+	// The next Lock finishes the rollback by this note if the process is killed.
 	id, err := w.Ledger.NewRunID(now)
 	if err != nil {
 		return m, err
@@ -86,19 +88,52 @@ func (w *Warehouse) Recover() error {
 	if err := w.Identity.Check(); err != nil {
 		return err
 	}
-	err := w.Ledger.removeDamagedLines()
-	if err != nil {
+	if err := w.finishKilledRollback(); err != nil {
+		return err
+	}
+	if err := w.recordKilledRuns(); err != nil {
+		return err
+	}
+	return errors.Join(w.Ledger.finishPublished(), w.Pruner.DiscardSpent())
+}
+
+// recordKilledRuns enters killed runs in the ledger, and removes the note of one that is
+// never resumed.
+func (w *Warehouse) recordKilledRuns() error {
+	if err := w.Ledger.removeDamagedLines(); err != nil {
 		return err
 	}
 	missing, err := w.Ledger.missingRuns()
 	for _, r := range missing {
 		err = errors.Join(err, w.Ledger.Record(r))
 	}
-	if err == nil {
-		err = w.Ledger.FinishAside()
-	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.Ledger.finishPublished(), w.Pruner.DiscardSpent())
+	return w.Ledger.FinishAside()
+}
+
+// finishKilledRollback completes a rollback that was killed after its switch, and undoes
+// one that was killed before it: in both cases the series lacks days of the version that
+// readers see.
+func (w *Warehouse) finishKilledRollback() error {
+	note, ok, err := readNote(w.Ledger.asidePath())
+	if err != nil || !ok || note.Kind != ledger.Rollback {
+		return err
+	}
+	latest, ok, err := w.Versions.Latest()
+	if err != nil || !ok {
+		return err // without the link it is unknown which days these are
+	}
+	line, _ := w.Versions.Lineage(latest) // a damaged one ends it
+	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(line...))
+	if err != nil && !errors.As(err, new(*DamagedError)) { // verify names damage
+		return fmt.Errorf("finish the rollback %s: %w", note.Run, err)
+	}
+	if latest == note.Version {
+		if err := w.Ledger.Finish(); err != nil {
+			return err
+		}
+	}
+	return w.recordKilledRuns()
 }
