@@ -92,11 +92,12 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	kept := slices.Contains(versions, run)
 	switch {
-	case !slices.Contains(versions, run) && run > latest:
+	case !kept && run > latest:
 		return latest, nil
 	case run != latest:
-		return "", fmt.Errorf("replay %s: later nights build on it: roll back to it first, or use placementsync rebuild", run)
+		return "", refuseReplay(wh, run, latest, versions)
 	}
 	m, err := wh.Versions.ReadManifest(run)
 	if err != nil {
@@ -106,4 +107,21 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 		return "", fmt.Errorf("replay %s: the version %s that it built on is no longer kept: use placementsync rebuild", run, m.Previous)
 	}
 	return m.Previous, nil
+}
+
+// refuseReplay says why a run that readers do not see is not replayed, and what to do first.
+func refuseReplay(wh *warehouse.Warehouse, run, latest string, versions []string) error {
+	const orRebuild = "or use placementsync rebuild; nothing was changed"
+	line, _ := wh.Versions.Lineage(latest) // a damaged one ends it
+	builtOn := slices.ContainsFunc(line, func(m warehouse.Manifest) bool { return m.RunID == run })
+	at, kept := slices.BinarySearch(versions, run)
+	switch {
+	case builtOn:
+		return fmt.Errorf("replay %s: later nights build on it: run placementsync rollback %[1]s first, %s", run, orRebuild)
+	case kept:
+		return fmt.Errorf("replay %s: readers see %s, which does not build on it: run placementsync rollback %[1]s first, %s", run, latest, orRebuild)
+	case at > 0:
+		return fmt.Errorf("replay %s: readers see %s, which is later: run placementsync rollback %s first, %s", run, latest, versions[at-1], orRebuild)
+	}
+	return fmt.Errorf("replay %s: readers see %s, which is later, and no version from before this run is kept: use placementsync rebuild; nothing was changed", run, latest)
 }

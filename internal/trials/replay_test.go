@@ -67,26 +67,62 @@ func TestReplayPublishesARunThatWasStoppedByAGate(t *testing.T) {
 func TestReplayRefusesWhatItCannotBuild(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
-	first := h.goodNight()
-	h.goodNight()
-	for run, want := range map[string]string{
-		first.Run.ID:       "later nights build on it",
-		"20200101T000000Z": "nothing has landed under this run",
-		"../state":         "nothing has landed under this run",
-	} {
+	refused := func(run, want string) {
+		t.Helper()
 		_, err := pipeline.Replay(t.Context(), h.cfg, run)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("replay of %q: got %v, want %q", run, err, want)
 		}
 	}
+	first := h.goodNight()
+	second := h.goodNight()
+	refused(first.Run.ID, "later nights build on it: run placementsync rollback "+first.Run.ID+" first")
+	refused("20200101T000000Z", "nothing has landed under this run")
+	refused("../state", "nothing has landed under this run")
 	if h.cfg.Fetch.Offline {
 		t.Error("the caller's configuration was changed")
 	}
+
+	wh, err := warehouse.Open(h.cfg.Warehouse)
+	must(t, err)
+	rollback := func(run string) {
+		t.Helper()
+		_, err := wh.Rollback(run, h.at)
+		must(t, err)
+	}
+	rollback(first.Run.ID)
+	refused(second.Run.ID, "readers see "+first.Run.ID+", which does not build on it: run placementsync rollback "+second.Run.ID+" first")
+	third := h.goodNight()
+	refused(second.Run.ID, "readers see "+third.Run.ID+", which does not build on it: run placementsync rollback "+second.Run.ID+" first")
+	must(t, wh.Versions.Drop(second.Run.ID))
+	refused(second.Run.ID, "readers see "+third.Run.ID+", which is later: run placementsync rollback "+first.Run.ID+" first")
+	must(t, wh.Versions.Drop(first.Run.ID))
+	refused(second.Run.ID, "no version from before this run is kept: use placementsync rebuild")
 }
 
-// TestReplayLeavesTheNoteOfAnotherRun replays beside the note of a rollback that was
-// killed before its line in the ledger: the note is all that says what readers see.
-func TestReplayLeavesTheNoteOfAnotherRun(t *testing.T) {
+// TestReplayFollowsItsOwnAdvice rolls back to a run as a refusal says, and replays it.
+func TestReplayFollowsItsOwnAdvice(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.goodNight()
+	second := h.goodNight()
+	wh, err := warehouse.Open(h.cfg.Warehouse)
+	must(t, err)
+	for _, run := range []string{"", second.Run.ID} {
+		_, err = wh.Rollback(run, h.at)
+		must(t, err)
+	}
+	h.at = h.at.Add(time.Hour)
+	replayed, err := pipeline.Replay(t.Context(), h.cfg, second.Run.ID)
+	if err != nil || h.latest() != replayed.Run.ID {
+		t.Errorf("readers see %s after the replay %s: %v", h.latest(), replayed.Run.ID, err)
+	}
+}
+
+// TestReplayAfterAKilledRollback has a rollback that was killed before its line in the
+// ledger: its note was all that said what readers see.
+func TestReplayAfterAKilledRollback(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	first := h.goodNight()
