@@ -19,7 +19,7 @@ func rollbackCommand(g *globals) *cobra.Command {
 			"What later versions added to the Parquet series is removed from it. The later versions\n" +
 			"stay until keep_versions drops them, so that another rollback can undo this one. The\n" +
 			"next night builds on the version that readers see then.",
-		Args:              cobra.MaximumNArgs(1),
+		Args:              maybeRun,
 		ValidArgsFunction: completer{g}.completeRun(keptVersions),
 		RunE: command.MarkWork(func(_ *cobra.Command, args []string) error {
 			run := "" // the version before the newest
@@ -29,6 +29,18 @@ func rollbackCommand(g *globals) *cobra.Command {
 			return runRollback(g, run)
 		}),
 	}
+}
+
+// maybeRun accepts one RUN or none. An empty one is a mistake, such as a variable of a script
+// that is not set.
+func maybeRun(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 1:
+		return command.UsageErr("%s takes one RUN and got %d", cmd.Name(), len(args))
+	case len(args) == 1 && args[0] == "":
+		return command.UsageErr("%s got an empty RUN: name one, or leave it out for the version before the newest; nothing was changed", cmd.Name())
+	}
+	return nil
 }
 
 func runRollback(g *globals, run string) error {
