@@ -163,7 +163,7 @@ PROGRAMS := placementsync placementsync-lake
 UNITS := placementsync.service placementsync-run.service placementsync-run.timer
 DOCUMENTS = config.example.yaml LICENSE NOTICE README.md CHANGELOG.md deploy/crontab $(LICENSES)
 DOCDIR := share/doc/placementsync
-INSTALLED = $(foreach p,$(PROGRAMS),bin/$p share/man/man1/$p.1 share/bash-completion/completions/$p \
+INSTALLED = $(foreach p,$(PROGRAMS),bin/$p share/bash-completion/completions/$p \
 	share/zsh/site-functions/_$p share/fish/vendor_completions.d/$p.fish) \
 	$(addprefix lib/systemd/system/,$(UNITS)) $(addprefix $(DOCDIR)/,$(notdir $(DOCUMENTS)))
 
@@ -180,7 +180,8 @@ install-files:
 	for pair in placementsync:$(BINARY) placementsync-lake:$(LAKE); do \
 		name=$${pair%%:*}; program=$${pair#*:}; \
 		put 0755 "$$program" bin/$$name; \
-		"$$program" docs man | put 0644 /dev/stdin share/man/man1/$$name.1; \
+		pages=$$(mktemp -d); SOURCE_DATE_EPOCH='$(SOURCE_DATE_EPOCH)' "$$program" docs man "$$pages"; \
+		for page in "$$pages"/*.1; do put 0644 "$$page" share/man/man1/$${page##*/}; done; rm -r "$$pages"; \
 		"$$program" completion bash | put 0644 /dev/stdin share/bash-completion/completions/$$name; \
 		"$$program" completion zsh | put 0644 /dev/stdin share/zsh/site-functions/_$$name; \
 		"$$program" completion fish | put 0644 /dev/stdin share/fish/vendor_completions.d/$$name.fish; \
@@ -194,7 +195,7 @@ install-files:
 # Folders that others use too stay, and so do configuration and warehouse.
 .PHONY: uninstall
 uninstall: ## remove what make install has put below PREFIX, and nothing else
-	rm -f $(foreach file,$(INSTALLED),'$(DESTDIR)$(PREFIX)/$(file)')
+	rm -f $(foreach file,$(INSTALLED),'$(DESTDIR)$(PREFIX)/$(file)') '$(DESTDIR)$(PREFIX)'/share/man/man1/placementsync{,-*}.1
 	@[ ! -d '$(DESTDIR)$(PREFIX)/$(DOCDIR)' ] || rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(PREFIX)/$(DOCDIR)'
 
 .PHONY: packages

@@ -6,10 +6,10 @@ import (
 	"placementsync/internal/command"
 )
 
-// docsCommand writes the manual page, for make install.
-func docsCommand(g *globals) *cobra.Command {
-	docs := &cobra.Command{Use: "docs", Short: "Write the manual page", Hidden: true, Args: cobra.NoArgs}
-	docs.AddCommand(command.ManualCommand(g.stdout, command.Manual{
+// docsCommand writes the manual pages, for make install.
+func docsCommand() *cobra.Command {
+	docs := &cobra.Command{Use: "docs", Short: "Write the manual pages", Hidden: true, Args: cobra.NoArgs}
+	docs.AddCommand(command.ManualCommand(command.Manual{
 		Version: version,
 		Examples: []command.Fact{
 			{Name: "placementsync-lake status", Meaning: "What the lake shows, and whether it is behind the warehouse."},

@@ -34,7 +34,7 @@ func newRoot(g *globals) *cobra.Command {
 	}
 	g.AddTo(root)
 	root.AddCommand(publishCommand(g), statusCommand(g), verifyCommand(g), expireCommand(g), checkCommand(g),
-		viewsCommand(g), docsCommand(g))
+		viewsCommand(g), docsCommand())
 	command.AddVersion(root, version, commit)
 	return root
 }

@@ -21,7 +21,7 @@ func docsCommand(g *globals) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  command.MarkWork(func(cmd *cobra.Command, _ []string) error { return cliMarkdown(g.stdout, cmd.Root()) }),
 	})
-	docs.AddCommand(command.ManualCommand(g.stdout, manual()))
+	docs.AddCommand(command.ManualCommand(manual()))
 	return docs
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestManualIsCurrent holds what the manual page says by itself to the code: variables,
+// TestManualIsCurrent compares the facts of the manual pages with the code: variables,
 // folders of the warehouse, and commands with their flags.
 func TestManualIsCurrent(t *testing.T) {
 	t.Parallel()
@@ -49,36 +49,43 @@ func TestManualIsCurrent(t *testing.T) {
 	}
 }
 
-// TestManualIsFormatted has man read the page, where it is there.
+// TestManualIsFormatted has man read every page.
 func TestManualIsFormatted(t *testing.T) {
 	t.Parallel()
 	man, err := exec.LookPath("man")
 	if err != nil {
 		t.Skip("there is no man")
 	}
-	var page, shown, warnings bytes.Buffer
-	g := &globals{process: process{stdout: &page}}
-	root := newRoot(g)
-	root.SetArgs([]string{"docs", "man"})
+	dir := t.TempDir()
+	root := newRoot(&globals{})
+	root.SetArgs([]string{"docs", "man", dir})
 	fatal(t, root.ExecuteContext(t.Context()))
-	cmd := exec.CommandContext(t.Context(), man, "--warnings", "-E", "UTF-8", "-l", "-")
-	cmd.Env = append(cmd.Environ(), "LC_ALL=C.UTF-8", "MANWIDTH=80")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = &page, &shown, &warnings
-	fatal(t, cmd.Run())
-	if warnings.Len() > 0 {
-		t.Errorf("man warns:\n%s", &warnings)
-	}
-	for _, title := range []string{"NAME", "SYNOPSIS", "EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES"} {
-		if !strings.Contains(shown.String(), "\n"+title+"\n") {
-			t.Errorf("the page has no section %s", title)
+	shown := map[string]string{}
+	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
+	fatal(t, err)
+	for _, page := range pages {
+		var text, warnings bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), man, "--warnings", "-E", "UTF-8", "-l", page)
+		cmd.Env = append(cmd.Environ(), "LC_ALL=C.UTF-8", "MANWIDTH=80")
+		cmd.Stdout, cmd.Stderr = &text, &warnings
+		fatal(t, cmd.Run())
+		if warnings.Len() > 0 {
+			t.Errorf("man warns of %s:\n%s", filepath.Base(page), &warnings)
 		}
+		if strings.Contains(text.String(), "‐\n") {
+			t.Errorf("%s has words that are hyphenated", filepath.Base(page))
+		}
+		shown[filepath.Base(page)] = text.String()
 	}
-	if strings.Contains(shown.String(), "‐\n") {
-		t.Error("the page has words that are hyphenated")
-	}
-	for _, whole := range []string{"placementsync init --base-url https://api.example.com --token-file\n", "  3      damaged, and all of it can be rebuilt\n"} {
-		if !strings.Contains(shown.String(), whole) {
-			t.Errorf("the page does not show %q", whole)
+	for page, parts := range map[string][]string{
+		"placementsync.1": {"\nNAME\n", "\nSYNOPSIS\n", "\nEXIT STATUS\n", "\nENVIRONMENT\n", "\nFILES\n", "\nEXAMPLES\n",
+			"placementsync init --base-url https://api.example.com --token-file", "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY", "${NAME}"},
+		"placementsync-verify.1": {"\nEXIT STATUS\n", "  3    damaged, and all of it can be rebuilt\n", "--read-data"},
+	} {
+		for _, part := range parts {
+			if !strings.Contains(shown[page], part) {
+				t.Errorf("%s does not show %q:\n%s", page, part, shown[page])
+			}
 		}
 	}
 }

@@ -1,17 +1,19 @@
 package command
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
-	"io"
-	"slices"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra/doc"
 )
 
-// Manual is what the manual page of a program says besides the help of its commands.
+// Manual is the content of the manual pages of a program besides the help of its commands.
 type Manual struct {
 	Version                      string
 	Examples, Environment, Files []Fact
@@ -20,7 +22,7 @@ type Manual struct {
 // Fact is a name and what it means: a command line, a variable, a file.
 type Fact struct{ Name, Meaning string }
 
-// Environment is what both programs read of the environment.
+// Environment lists the variables that both programs read.
 func Environment() []Fact {
 	return []Fact{
 		{"NAME", "The value of ${NAME} in the configuration, such as PLACEMENTSYNC_TOKEN."},
@@ -31,106 +33,84 @@ func Environment() []Fact {
 	}
 }
 
-// ManualCommand writes the manual page of a program. One page is about all commands: an
-// operator looks for the program and not for its parts.
-func ManualCommand(stdout io.Writer, m Manual) *cobra.Command {
+// ManualCommand writes the manual pages of a program, one for each command.
+func ManualCommand(m Manual) *cobra.Command {
 	return &cobra.Command{
-		Use:   "man",
-		Short: "Write the manual page",
-		Args:  cobra.NoArgs,
-		RunE:  MarkWork(func(cmd *cobra.Command, _ []string) error { return m.write(stdout, cmd.Root()) }),
+		Use:   "man FOLDER",
+		Short: "Write the manual pages into a folder",
+		Args:  cobra.ExactArgs(1),
+		RunE: MarkWork(func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			root.DisableAutoGenTag = true // it would write the day of the build into each page
+			if completion, _, err := root.Find([]string{"completion"}); err == nil && completion != root {
+				root.RemoveCommand(completion) // its help is about shells, not about this program
+			}
+			helpAsMarkdown(root)
+			root.Long += factsAsMarkdown("ENVIRONMENT", m.Environment) + factsAsMarkdown("FILES", m.Files) + factsAsMarkdown("EXAMPLES", m.Examples)
+			header := &doc.GenManHeader{Source: root.Name() + " " + m.Version, Manual: "User Commands"}
+			if err := doc.GenManTree(root, header, args[0]); err != nil {
+				return err
+			}
+			return dontHyphenate(args[0])
+		}),
 	}
 }
 
-func (m Manual) write(w io.Writer, root *cobra.Command) error {
-	var b strings.Builder
-	name := escapeRoff(root.Name())
-	fmt.Fprintf(&b, ".TH %s 1 \"\" \"%s %s\" \"User Commands\"\n", strings.ToUpper(name), name, escapeRoff(m.Version))
-	b.WriteString(".nh\n.ad l\n") // a command is copied: no hyphen and no blank may come in
-	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", name, escapeRoff(strings.ToLower(root.Short[:1])+root.Short[1:]))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n.I command\n[flags]\n", name)
-	intro, codes, _ := strings.Cut(root.Long, "\n\nExit codes:\n")
-	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", escapeRoff(intro))
-	b.WriteString(".SH OPTIONS OF EVERY COMMAND\n")
-	manFlags(&b, root.PersistentFlags())
-	b.WriteString(".SH COMMANDS\n")
-	for _, cmd := range root.Commands() {
-		if cmd.IsAvailableCommand() {
-			manCommand(&b, cmd, readCodes(codes))
+// dontHyphenate keeps commands and paths in one piece, so that they can be copied. The .nh of
+// cobra/doc holds only until the next paragraph.
+func dontHyphenate(dir string) error {
+	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
+	for _, page := range pages {
+		text, readErr := os.ReadFile(page)
+		if readErr == nil {
+			readErr = os.WriteFile(page, bytes.Replace(text, []byte("\n.SH NAME\n"), []byte(".nr HY 0\n.nh\n.ad l\n.SH NAME\n"), 1), 0o644)
 		}
+		err = errors.Join(err, readErr)
 	}
-	manFacts(&b, "EXIT STATUS", "B", readCodes(codes))
-	manFacts(&b, "ENVIRONMENT", "B", m.Environment)
-	manFacts(&b, "FILES", "I", m.Files)
-	manFacts(&b, "EXAMPLES", "B", m.Examples)
-	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// readCodes reads the lines of a table of exit codes, see [Meanings.Table].
-func readCodes(lines string) (codes []Fact) {
-	for line := range strings.Lines(lines) {
-		code, meaning, _ := strings.Cut(strings.TrimSpace(line), " ")
-		codes = append(codes, Fact{code, strings.TrimSpace(meaning)})
+// helpAsMarkdown turns the help of all commands into the markdown that cobra/doc reads.
+func helpAsMarkdown(cmd *cobra.Command) {
+	text, codes, found := strings.Cut(cmp.Or(cmd.Long, cmd.Short), "\n\nExit codes:\n")
+	cmd.Long = asMarkdown(text)
+	if found {
+		cmd.Long += "\n\n# EXIT STATUS\n\n" + asMarkdown(codes)
 	}
-	return codes
+	for _, child := range cmd.Commands() {
+		helpAsMarkdown(child)
+	}
 }
 
-// manFacts writes a section of names in a font, and what they mean.
-func manFacts(b *strings.Builder, title, font string, facts []Fact) {
-	fmt.Fprintf(b, ".SH %s\n", title)
-	manList(b, font, facts)
+// asMarkdown keeps the lines of what is indented: tables and commands.
+func asMarkdown(help string) string {
+	var b strings.Builder
+	code := false
+	for line := range strings.Lines(help + "\n") {
+		if indented := strings.HasPrefix(line, "  "); indented != code {
+			b.WriteString("\n```\n")
+			code = indented
+		}
+		if !code {
+			line = escapeMarkdown(line)
+		}
+		b.WriteString(line)
+	}
+	if code {
+		b.WriteString("```\n")
+	}
+	return b.String()
 }
 
-func manList(b *strings.Builder, font string, facts []Fact) {
+func factsAsMarkdown(title string, facts []Fact) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n\n# %s\n\n", title)
 	for _, f := range facts {
-		fmt.Fprintf(b, ".TP\n.%s %s\n%s\n", font, strings.ReplaceAll(escapeRoff(f.Name), `"`, `\(dq`), escapeRoff(f.Meaning))
+		fmt.Fprintf(&b, "**%s**\n\t%s\n\n", escapeMarkdown(f.Name), escapeMarkdown(f.Meaning))
 	}
+	return b.String()
 }
 
-// manCommand writes what a command does, its flags, and the exit codes that mean something
-// else for it than the general ones.
-func manCommand(b *strings.Builder, cmd *cobra.Command, general []Fact) {
-	use := strings.TrimPrefix(cmd.UseLine(), cmd.Root().Name()+" ")
-	text, codes, _ := strings.Cut(cmp.Or(cmd.Long, cmd.Short), "\n\nExit codes:\n")
-	fmt.Fprintf(b, ".SS %s\n%s\n", escapeRoff(use), escapeRoff(text))
-	manFlags(b, cmd.LocalNonPersistentFlags())
-	own := slices.DeleteFunc(readCodes(codes), func(f Fact) bool { return slices.Contains(general, f) })
-	if len(own) > 0 {
-		b.WriteString(".PP\nExit codes that mean something else here than below EXIT STATUS:\n")
-		manList(b, "B", own)
-	}
-}
-
-func manFlags(b *strings.Builder, flags *pflag.FlagSet) {
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Name == "help" {
-			return
-		}
-		kind, usage := pflag.UnquoteUsage(f)
-		fmt.Fprintf(b, ".TP\n.B \\-\\-%s", escapeRoff(f.Name))
-		if kind != "" {
-			fmt.Fprintf(b, " \\fI%s\\fR", escapeRoff(kind))
-		}
-		fmt.Fprintf(b, "\n%s", escapeRoff(usage))
-		if f.DefValue != "" && !slices.Contains([]string{"false", "0", "[]"}, f.DefValue) {
-			fmt.Fprintf(b, " (default %s)", escapeRoff(f.DefValue))
-		}
-		b.WriteString("\n")
-	})
-}
-
-// escapeRoff escapes the control characters of troff and separates paragraphs.
-func escapeRoff(s string) string {
-	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
-	lines := strings.Split(s, "\n")
-	for i, line := range lines {
-		switch {
-		case line == "":
-			lines[i] = ".PP"
-		case strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'"):
-			lines[i] = `\&` + line
-		}
-	}
-	return strings.Join(lines, "\n")
+func escapeMarkdown(s string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "<", `\<`, "[", `\[`).Replace(s)
 }

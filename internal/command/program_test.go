@@ -3,7 +3,6 @@ package command_test
 import (
 	"bytes"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 
@@ -46,7 +45,7 @@ func TestErrorsOfAProgram(t *testing.T) {
 			f.AddTo(root)
 			command.AddVersion(root, "1.0.0", "")
 			docs := &cobra.Command{Use: "docs", Hidden: true}
-			docs.AddCommand(command.ManualCommand(io.Discard, command.Manual{}))
+			docs.AddCommand(command.ManualCommand(command.Manual{}))
 			root.AddCommand(docs)
 			for name, err := range map[string]error{"work": errors.New("it answered \x1b]0;title\x07\n\u202etxt.exe"),
 				"misuse": command.UsageErr("name a %s", "table"), "silent": command.EndWith("partial", nil)} {

@@ -120,7 +120,7 @@ func licenseOf(t *testing.T, d builtModule) (license, notice string) {
 // recognised names the terms by words that only they have, more than one where
 // parts have their own; "": they are none that this project knows to fit.
 func recognised(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "\n>", "\n")), " ") // some quote the text
 	var names []string
 	for _, known := range [][2]string{
 		{"Apache-2.0", "Apache License Version 2.0"},
