@@ -36,7 +36,7 @@ type Answers struct {
 
 // OpenAnswers opens the landing in dir, which is there.
 func OpenAnswers(dir string) (_ *Answers, err error) {
-	a := &Answers{landing: &Landing{dir: dir, unpacker: newUnpacker(), index: map[xxh3.Uint128]entry{}}}
+	a := &Answers{landing: &Landing{dir: dir, unpacker: newUnpacker(maxLanded), index: map[xxh3.Uint128]entry{}}}
 	l := a.landing
 	defer func() {
 		if err != nil {

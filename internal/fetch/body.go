@@ -1,7 +1,7 @@
 package fetch
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -9,9 +9,13 @@ import (
 	"slices"
 )
 
-// readBody reads the whole body into q, up to the limit, and unpacks it. A body shorter
+// largeBody is the size in bytes beyond which one body is received or decoded at a time, so
+// that several huge ones do not fill the memory before they are refused.
+const largeBody = 8 << 20
+
+// readBody reads the whole body into q and decodes it, both up to the limit. A body shorter
 // than its Content-Length is an error of the transport.
-func (s *sender) readBody(ctx context.Context, q *call, response *http.Response) (err error) {
+func (s *sender) readBody(q *call, response *http.Response) (err error) {
 	if response.ContentLength > s.cfg.MaxBody {
 		return fmt.Errorf("%w: %d bytes are announced, %d allowed", ErrTooLarge, response.ContentLength, s.cfg.MaxBody)
 	}
@@ -19,88 +23,74 @@ func (s *sender) readBody(ctx context.Context, q *call, response *http.Response)
 		return err
 	}
 	if q.coding == plain {
-		q.body, err = s.receiveBody(ctx, q, response, q.body)
+		q.body, err = s.receiveBody(q, response, q.body)
 		return err
 	}
-	if q.packed, err = s.receiveBody(ctx, q, response, q.packed); err != nil {
+	if q.packed, err = s.receiveBody(q, response, q.packed); err != nil {
 		return err
 	}
-	return s.unpackBody(ctx, q)
-}
-
-// receiveBody reads what comes into a buffer. Whether it is packed or not, the limit is
-// the same.
-func (s *sender) receiveBody(ctx context.Context, q *call, response *http.Response, b []byte) ([]byte, error) {
-	announced := response.ContentLength
-	b = slices.Grow(b, int(min(max(announced, 0), wideBody))+512)
-	for {
-		if len(b) == cap(b) {
-			size := 2 * int64(len(b))
-			if size > wideBody {
-				size = max(size, announced+512)
-			}
-			// One byte more than is allowed shows that the body is too long.
-			size = min(size, s.cfg.MaxBody+1)
-			var err error
-			if b, err = s.memory.growBuffer(ctx, q, b, size); err != nil {
-				return b, err
-			}
-		}
-		n, err := response.Body.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		q.received = int64(len(b))
-		switch {
-		case int64(len(b)) > s.cfg.MaxBody:
-			return b, fmt.Errorf("%w: more than %d bytes came", ErrTooLarge, s.cfg.MaxBody)
-		case err == io.EOF:
-			return b, nil
-		case err != nil:
-			return b, err
-		}
+	if len(q.packed) == 0 {
+		return fmt.Errorf("%w as %s: %w", errPacked, q.coding, io.ErrUnexpectedEOF)
 	}
-}
-
-// unpackBody decodes the packed body of q, up to the limit. What it says of its own size
-// is no more than a guess, which costs a second try when it is too low.
-func (s *sender) unpackBody(ctx context.Context, q *call) error {
-	limit := s.cfg.MaxBody
-	largest := limit + zstdBlock // a smaller buffer does not tell damage from length
-	for size := guessSize(q.coding, q.packed); ; size = 2 * max(int64(cap(q.body)), 512) {
-		if size = min(size, largest); int64(cap(q.body)) < size {
-			var err error
-			if q.body, err = s.memory.growBuffer(ctx, q, q.body[:0], size); err != nil {
-				return err
-			}
-		}
-		body, aside, err := s.unpacker.unpack(q.coding, q.packed, q.body)
-		switch full := errors.Is(err, errFull); {
-		case full && size == largest, err == nil && int64(len(body)) > limit:
-			return fmt.Errorf("%w: %d bytes of %s hold more than %d", ErrTooLarge, len(q.packed), q.coding, limit)
-		case err == nil:
-			q.body, q.aside = body, aside
-			return nil
-		case !full:
-			return fmt.Errorf("%w as %s: %w", errPacked, q.coding, err)
-		}
+	q.body, err = s.unpacker.unpack(q.coding, q.packed, q.body)
+	if errors.Is(err, errFull) && s.cfg.MaxBody > largeBody {
+		s.large.Lock()
+		defer s.large.Unlock()
+		// Growing step by step would leave more garbage than the body has bytes.
+		q.body = slices.Grow(q.body[:0], int(min(s.cfg.MaxBody, 8*largeBody))+bytes.MinRead)
+		q.body, err = s.largeUnpacker.unpack(q.coding, q.packed, q.body)
 	}
+	switch {
+	case errors.Is(err, errFull):
+		q.body = nil
+		return fmt.Errorf("%w: %d bytes of %s hold more than %d", ErrTooLarge, len(q.packed), q.coding, s.cfg.MaxBody)
+	case err != nil:
+		return fmt.Errorf("%w as %s: %w", errPacked, q.coding, err)
+	}
+	return nil
 }
 
-// scrubAnswer takes tokens out of an answer. The bytes that came then cannot land, nor
-// where they hold what the body does not: nobody looks for a token or for private values
-// in a comment of gzip or in a frame that is skipped.
+// receiveBody reads the bytes of the wire into a buffer. The limit is the same for packed
+// and plain ones.
+func (s *sender) receiveBody(q *call, response *http.Response, b []byte) ([]byte, error) {
+	// A Content-Length alone does not make the client allocate more than a mebibyte.
+	b = slices.Grow(b[:0], int(min(max(response.ContentLength, 0), 1<<20))+bytes.MinRead)
+	b, err := readUpTo(response.Body, b, min(largeBody, s.cfg.MaxBody))
+	if err == nil && len(b) > largeBody {
+		s.large.Lock()
+		defer s.large.Unlock()
+		b, err = readUpTo(response.Body, b, s.cfg.MaxBody)
+	}
+	q.received = int64(len(b))
+	if err == nil && q.received > s.cfg.MaxBody {
+		err = fmt.Errorf("%w: more than %d bytes came", ErrTooLarge, s.cfg.MaxBody)
+	}
+	return b, err
+}
+
+// readUpTo appends r to b, to its end or until b has one byte more than the limit.
+func readUpTo(r io.Reader, b []byte, limit int64) ([]byte, error) {
+	buffer := bytes.NewBuffer(b)
+	_, err := buffer.ReadFrom(io.LimitReader(r, limit+1-int64(len(b))))
+	return buffer.Bytes(), err
+}
+
+// scrubAnswer removes tokens from an answer, which is then stored decoded. So is one whose
+// packed bytes show a token, as a comment of gzip could.
 func (s *sender) scrubAnswer(q *call) {
-	body, found := s.tokens.scrubBody(q.body)
-	if q.body = body; q.coding == plain {
-		return
+	var inBody, inPacked bool
+	q.body, inBody = s.tokens.scrubBody(q.body)
+	if q.coding != plain {
+		_, inPacked = s.tokens.scrubBody(q.packed)
 	}
-	if _, hidden := s.tokens.scrubBody(q.packed); found || hidden || q.aside {
+	if inBody || inPacked {
 		q.coding = plain
 	}
 }
 
-// readRefusal returns the beginning of the body of an answer that is a refusal, unpacked,
-// or nothing. A body that is read whole lets the connection be used again; a longer one is
-// not worth it.
+// readRefusal returns the beginning of the body of an answer that is a refusal, decoded as
+// far as possible. A body that is read whole lets the connection be used again; a longer one
+// is not worth it.
 func (s *sender) readRefusal(q *call, response *http.Response) []byte {
 	head, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	q.received = int64(len(head))
@@ -111,6 +101,6 @@ func (s *sender) readRefusal(q *call, response *http.Response) []byte {
 	case c == plain:
 		return head
 	}
-	text, _, _ := s.unpacker.unpack(c, head, make([]byte, 0, 64<<10))
+	text, _ := s.unpacker.unpack(c, head, nil)
 	return text
 }

@@ -119,7 +119,7 @@ func (c Config) validate() error {
 	refuse(c.PageSize < 1, "page size is %d: at least 1 is needed", c.PageSize)
 	refuse(c.MaxPasses < 1 || c.MaxPasses > 250, "passes are bounded by %d: use 1 to 250", c.MaxPasses)
 	refuse(c.MaxPages < 1, "pages are bounded by %d: at least 1 is needed", c.MaxPages)
-	refuse(c.MaxBody < 1 || c.MaxBody > 2<<30, "body limit is %d: use 1 byte to 2 GiB", c.MaxBody)
+	refuse(c.MaxBody < 1 || c.MaxBody > maxLanded, "body limit is %d: use 1 byte to 2 GiB", c.MaxBody)
 	refuse(c.Timeout < 0, "timeout is %v: it cannot be negative", c.Timeout)
 	r := c.Retry
 	refuse(r.MaxRetries < 0 || r.Base < 0 || r.Max < 0 || r.Jitter < 0 || r.Jitter > 1,

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ type entry struct {
 // OpenLanding opens the landing in dir, or creates it. Torn ends of an interrupted run
 // are removed: those answers are fetched again.
 func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
-	l := &Landing{dir: dir, options: options.withDefaults(), unpacker: newUnpacker(),
+	l := &Landing{dir: dir, options: options.withDefaults(), unpacker: newUnpacker(maxLanded),
 		index: make(map[xxh3.Uint128]entry), bodies: make(map[xxh3.Uint128]entry)}
 	defer func() {
 		if err != nil {
@@ -164,6 +165,9 @@ func (l *Landing) addSegment() error {
 	l.offset = 0
 	return nil
 }
+
+// maxLanded is the size of the largest body that can have been landed.
+const maxLanded = 2 << 30
 
 // checksumOf sums bodies: it is computed in hardware.
 func checksumOf(body []byte) uint32 {
@@ -307,7 +311,8 @@ func (l *Landing) loadBody(e entry, buffer []byte) ([]byte, error) {
 	if e.coding != codedOlder && checksumOf(packed) != e.storedSum {
 		return buffer, errOtherBody
 	}
-	body, _, err := l.unpacker.unpack(e.coding, packed, slices.Grow(buffer[:0], int(e.size)))
+	// Room for another read lets gzip find its end in the same buffer.
+	body, err := l.unpacker.unpack(e.coding, packed, slices.Grow(buffer[:0], int(e.size)+bytes.MinRead))
 	if err != nil {
 		return buffer, err
 	}

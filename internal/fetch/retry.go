@@ -58,6 +58,7 @@ func (r Retry) parseRetryAfter(retryAfter string) (time.Duration, bool) {
 func (s *sender) retryFailures(next step) step {
 	return func(ctx context.Context, q *call) error {
 		for attempt := 0; ; attempt++ {
+			q.attempt = attempt
 			err := next(ctx, q)
 			failed, ok := ownErr[*StatusError](err)
 			if !ok {

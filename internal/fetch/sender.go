@@ -29,15 +29,10 @@ type call struct {
 	packed   []byte
 	coding   coding
 	received int64
-	// aside is set when packed has bytes outside of the body.
-	aside bool
-	sent  time.Time
-	took  time.Duration
-	// wide is set while the body may be larger than the constant of that name.
-	wide bool
-	// distrust is set once a packed answer could not be read: all later attempts ask for a
-	// plain one.
-	distrust bool
+	sent     time.Time
+	took     time.Duration
+	// attempt counts the requests that failed before.
+	attempt int
 	// page is set by the reader.
 	page stream.Page
 }
@@ -51,9 +46,13 @@ type sender struct {
 	http     *http.Client
 	tokens   *tokens
 	governor *governor
-	memory   *memory
-	unpacker *unpacker
-	ask      step
+	// unpacker decodes bodies up to largeBody, largeUnpacker those that are larger.
+	unpacker, largeUnpacker *unpacker
+	large                   sync.Mutex
+	// slots has room for each answer in flight.
+	slots   chan struct{}
+	buffers bufferPool
+	ask     step
 	// doubted are the streams whose landed answers are not used.
 	doubted sync.Map
 }
@@ -61,8 +60,8 @@ type sender struct {
 func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *sender {
 	s := &sender{
 		cfg: cfg, base: base, log: log, landing: landing, http: newHTTPClient(cfg), tokens: &tokens{read: cfg.Token},
-		governor: cfg.Allowance.governor, unpacker: newUnpacker(),
-		memory: &memory{slots: make(chan struct{}, cfg.Concurrency), wide: make(chan struct{}, 1)},
+		governor: cfg.Allowance.governor, slots: make(chan struct{}, cfg.Concurrency),
+		unpacker: newUnpacker(min(largeBody, cfg.MaxBody)), largeUnpacker: newUnpacker(cfg.MaxBody),
 	}
 	// The order of the concerns, outermost first: nothing that landed is asked again; a
 	// failure is repeated; a rotated token is picked up; no more than Concurrency answers
@@ -99,17 +98,12 @@ func (s *sender) answerFromLanding(next step) step {
 // read, because the reader refuses it or the disk lost it, is no hit: it is
 // asked for again.
 func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) {
-	if err := s.memory.acquireSlot(ctx, q); err != nil {
+	if err := s.acquireSlot(ctx, q); err != nil {
 		return true, err
 	}
-	defer s.memory.releaseSlot()
-	stored, _ := s.landing.find(q.Request)
-	if err := s.memory.holdWide(ctx, q, int64(max(stored.size, stored.stored))); err != nil {
-		return true, stoppedErr(ctx, q.Stream)
-	}
-	defer s.memory.releaseWide(q)
-	buffer := s.memory.buffers.get()
-	defer s.memory.buffers.put(buffer)
+	defer s.releaseSlot()
+	buffer := s.buffers.get()
+	defer s.buffers.put(buffer)
 	r, found := s.landing.Lookup(q.Request, *buffer)
 	if !found {
 		return false, nil
@@ -126,14 +120,13 @@ func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) 
 // landAndRead lands what the attempt brought and hands it to the reader.
 func (s *sender) landAndRead(next step) step {
 	return func(ctx context.Context, q *call) error {
-		if err := s.memory.acquireSlot(ctx, q); err != nil {
+		if err := s.acquireSlot(ctx, q); err != nil {
 			return err
 		}
-		defer s.memory.releaseSlot()
-		buffer, packed := s.memory.buffers.get(), s.memory.buffers.get()
-		defer s.memory.buffers.put(buffer)
-		defer s.memory.buffers.put(packed)
-		defer s.memory.releaseWide(q)
+		defer s.releaseSlot()
+		buffer, packed := s.buffers.get(), s.buffers.get()
+		defer s.buffers.put(buffer)
+		defer s.buffers.put(packed)
 		q.body, q.packed = *buffer, *packed
 		err := next(ctx, q)
 		*buffer, *packed = q.body, q.packed
@@ -152,6 +145,22 @@ func (s *sender) landAndRead(next step) step {
 		return s.readAnswer(ctx, q, r)
 	}
 }
+
+// acquireSlot waits until fewer than Concurrency answers are held.
+func (s *sender) acquireSlot(ctx context.Context, q *call) error {
+	// The context is asked first, since select chooses at random when both are ready.
+	if ctx.Err() != nil {
+		return stoppedErr(ctx, q.Stream)
+	}
+	select {
+	case s.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return stoppedErr(ctx, q.Stream)
+	}
+}
+
+func (s *sender) releaseSlot() { <-s.slots }
 
 // readAnswer hands a landed response to the reader, or turns it into an error that
 // decides what follows.
@@ -221,7 +230,8 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("Accept-Encoding", acceptedCodings)
-	if q.distrust {
+	// The packing may be what failed before.
+	if q.attempt > 0 {
 		request.Header.Set("Accept-Encoding", "identity")
 	}
 	request.Header.Set("User-Agent", s.cfg.UserAgent)
@@ -240,7 +250,7 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 }
 
 func (s *sender) exchangeOnce(request *http.Request, q *call) error {
-	q.status, q.body, q.packed, q.coding, q.received, q.aside = 0, q.body[:0], q.packed[:0], plain, 0, false
+	q.status, q.body, q.packed, q.coding, q.received = 0, q.body[:0], q.packed[:0], plain, 0
 	response, err := s.http.Do(request)
 	if err != nil && wasAborted(request) {
 		return stoppedErr(request.Context(), q.Stream)
@@ -257,12 +267,11 @@ func (s *sender) exchangeOnce(request *http.Request, q *call) error {
 	if !isAnswer(q.status) {
 		return s.refusalErr(q, response)
 	}
-	err = s.readBody(request.Context(), q, response)
+	err = s.readBody(q, response)
 	if err != nil && wasAborted(request) {
 		return stoppedErr(request.Context(), q.Stream)
 	}
 	if err != nil {
-		q.distrust = q.distrust || errors.Is(err, errPacked)
 		return s.requestErr(q, 0, q.body, fmt.Errorf("read the body: %w", err))
 	}
 	s.scrubAnswer(q)

@@ -112,7 +112,7 @@ func bounds() []bound {
 		{"api.retry.max_retries", "how often a request is repeated after 429, 500, 502, 503, 504, an error of the network or an answer that cannot be read; nothing else is repeated"},
 		{"api.retry.max", "the delay before a repeat (`api.retry.jitter` of it may be added), and a Retry-After of whatever length; also the pause of all requests after a 429"},
 		{"api.requests_per_second", "the wait for a turn; after a 429 the rate falls by three tenths a second at most, and comes back by a tenth of the full one a second"},
-		{"api.max_body", "one answer, unpacked: a bomb, an endless body, a huge record; bodies beyond 8 MiB are held one at a time"},
+		{"api.max_body", "one answer, unpacked: a bomb, an endless body, a huge record; bodies beyond 8 MiB are decoded one at a time"},
 		{"streams.max_passes", "how often a list that changes while it is read is read again"},
 		{"streams.max_pages", "a chain of pages, whatever total the service states; a chain with a total ends earlier, at twice the pages that it makes and 16"},
 		{"run.resume_max_age", "how long a run that did not publish is taken up again"},

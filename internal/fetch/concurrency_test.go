@@ -1,0 +1,56 @@
+package fetch_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/stream"
+)
+
+// crowd asks for n bodies at once and returns how many of them were held at the same time,
+// after all were read.
+func crowd(t *testing.T, kept *fetch.Landing, n, concurrency int) (most int32) {
+	t.Helper()
+	cfg := quick(body(`{"id":"a"}`))
+	cfg.Concurrency = concurrency
+	c := client(t, cfg, kept)
+	var held, all atomic.Int32
+	released := make(chan struct{})
+	read := func(context.Context, fetch.Response) (stream.Page, error) {
+		held.Add(1)
+		<-released
+		all.Add(1)
+		return stream.Page{}, nil
+	}
+	var asking sync.WaitGroup
+	for i := range n {
+		asking.Go(func() {
+			if _, err := c.Get(t.Context(), fetch.Request{Stream: "list", Path: "/list", Page: i + 1}, read); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	synctest.Wait()
+	most = held.Load()
+	close(released)
+	asking.Wait()
+	if int(all.Load()) != n {
+		t.Errorf("%d bodies of %d were read", all.Load(), n)
+	}
+	return most
+}
+
+func TestNoMoreAnswersAreHeldThanConcurrencyAllows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := landing(t, t.TempDir())
+		for _, source := range []string{"the service", "the landing"} {
+			if most := crowd(t, kept, 5, 2); most != 2 {
+				t.Errorf("%d of 5 bodies from %s were held at once, want 2", most, source)
+			}
+		}
+	})
+}
