@@ -28,7 +28,8 @@ import (
 // empty: those that were never read.
 
 // Source is a table behind an answer, and how sure its rows are. Tables of meta have no
-// grade and are none.
+// grade and are none, but for meta.tables: it counts the rows of all tables, so that all
+// of them are behind an answer from it.
 type Source struct {
 	// Table is its name in main; rows of past and history are graded like those.
 	Table string `json:"table"`
@@ -182,8 +183,14 @@ func readPlan(ctx context.Context, conn *duckdb.Conn, text string, args []any) (
 // attached, under two names at most; no name in it has a dot.
 func (p planStep) collectTables(found map[string]bool) {
 	if name, ok := p.Extra["Table"].(string); ok {
+		name = strings.ReplaceAll(name, `"`, "") // DuckDB quotes its own words, such as tables
 		parts := strings.Split(name, ".")
-		if len(parts) == 1 || !slices.Contains([]string{"meta", "temp"}, parts[len(parts)-2]) {
+		switch {
+		case strings.HasSuffix(name, "meta.tables"):
+			for _, table := range stream.Tables(stream.All()) {
+				found[table.Name] = true
+			}
+		case len(parts) == 1 || !slices.Contains([]string{"meta", "temp"}, parts[len(parts)-2]):
 			found[parts[len(parts)-1]] = true
 		}
 	}

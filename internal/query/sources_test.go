@@ -126,6 +126,31 @@ func TestSourcesAreTheTablesBehindAnAnswer(t *testing.T) {
 	}
 }
 
+// TestCountsOfAllTablesHaveTheGradesOfAll asks for row counts, which are no surer than the
+// tables that were counted.
+func TestCountsOfAllTablesHaveTheGradesOfAll(t *testing.T) {
+	db := openAt(t, wholeCatalog(t, poorNights))
+	headline, err := query.Resolve("headline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []query.Query{headline, query.Text("SELECT sum(rows) FROM meta.tables")} {
+		sources, err := db.Sources(t.Context(), q, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := ", " + tablesBehind(sources) + ","
+		for _, want := range []string{"orders not read", "outlet_listings carried", "campaigns not proven", "product_listings proven"} {
+			if !strings.Contains(found, ", "+want+",") {
+				t.Errorf("%s: %q is not in %s", q.Name, want, found)
+			}
+		}
+		if len(sources) != len(stream.Tables(stream.All())) {
+			t.Errorf("%s: %d tables have a grade, want all %d", q.Name, len(sources), len(stream.Tables(stream.All())))
+		}
+	}
+}
+
 func TestSourcesRunNothing(t *testing.T) {
 	db := openAt(t, wholeCatalog(t, poorNights))
 	if _, err := db.Sources(t.Context(), query.Text("PIVOT product_listings ON name USING count(*)"), nil); !errors.Is(err, query.ErrNoPlan) {
