@@ -49,8 +49,18 @@ func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
 			return openCatalog(ctx, &quiet, opts)
 		},
 		Queries: g.loadQueries, Tables: mcpTables, Explain: func(err error) error { return suspectDamage(g, err) },
-		Timeout: timeout, Version: version, Now: g.now, Log: g.NewLoggerOf(slog.LevelWarn, g.stderr),
+		Timeout: timeout, Drain: drainTime(timeout), Version: version, Now: g.now, Log: g.NewLoggerOf(slog.LevelWarn, g.stderr),
 	}, io.NopCloser(g.stdin), unclosed{g.stdout})
+}
+
+// drainTime is how long calls may run after the end of the input: as long as a query may
+// take, and 30 seconds where queries have no limit.
+func drainTime(timeout time.Duration) time.Duration {
+	const grace = 5 * time.Second // for a stopped query to end
+	if timeout == 0 {
+		return 30 * time.Second
+	}
+	return timeout + grace
 }
 
 // unclosed is a writer that outlives the one who writes to it.

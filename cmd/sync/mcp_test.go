@@ -83,6 +83,9 @@ func (a assisted) areShownTheWay(t *testing.T) {
 			if got.IsError || !strings.Contains(text, `["listings",10,`) {
 				t.Errorf("headline: %s", text)
 			}
+			if !strings.Contains(text, `"grades":[{"table":`) || !strings.Contains(text, `{"table":"campaigns","standing":"proven",`) {
+				t.Errorf("headline without the grades of the tables that it counts: %s", text)
+			}
 			if err := session.Close(); err != nil {
 				t.Errorf("its input ended, and it ends with %v", err)
 			}
@@ -154,10 +157,11 @@ func (a assisted) areRefusedClearly(t *testing.T) {
 	fatal(t, session.Close())
 }
 
-// endItWithItsInput has a query at work that would run until it is stopped. Standard
-// output has nothing but messages of the protocol, one a line.
+// endItWithItsInput sends a query that would run until it is stopped, and ends the input:
+// the call is answered first. Standard output has nothing but messages of the protocol, one
+// a line, also behind a line that is none.
 func (a assisted) endItWithItsInput(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), a.program, "mcp", "--timeout", "0", "--config", a.config)
+	cmd := exec.CommandContext(t.Context(), a.program, "mcp", "--timeout", "1s", "--config", a.config)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	fatal(t, err)
@@ -194,15 +198,22 @@ func (a assisted) endItWithItsInput(t *testing.T) {
 	if got := receive(); !strings.Contains(got, `price_by_segment`) {
 		t.Errorf("list_queries: %s", got)
 	}
+	send(`{"jsonrpc":"2.0","id":9,`)
+	if got := receive(); !strings.Contains(got, `"id":null,"error":{"code":-32700,`) {
+		t.Errorf("a line that is no JSON: %s", got)
+	}
 	send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"sql","arguments":{"sql":"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"}}}`)
 	began := time.Now()
 	fatal(t, in.Close())
+	if got := receive(); !strings.Contains(got, "stopped after 1s") {
+		t.Errorf("the last call: %s", got)
+	}
 	for lines.Scan() {
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("it ends with %v", err)
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 7*time.Second {
 		t.Errorf("it ended after %s", took)
 	}
 }

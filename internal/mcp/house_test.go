@@ -64,7 +64,7 @@ func config(path string) mcp.Config {
 			return []mcp.Table{{Name: "orders", About: "Orders.", Row: "key: id", From: []string{"GET /orders"}, Columns: columns}}, nil
 		},
 		Explain: func(err error) error { return err },
-		Timeout: 30 * time.Second, Version: "v1.2.3", Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError + 1})),
+		Timeout: 30 * time.Second, Drain: 35 * time.Second, Version: "v1.2.3", Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError + 1})),
 		Now: func() time.Time { return time.Date(2026, time.November, 2, 8, 15, 0, 0, time.UTC) },
 	}
 }

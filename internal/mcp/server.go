@@ -33,6 +33,8 @@ type Config struct {
 	Explain func(error) error
 	// Timeout bounds each query; 0: nothing does.
 	Timeout time.Duration
+	// Drain bounds how long calls that were received may run after the input ended.
+	Drain   time.Duration
 	Version string
 	Now     func() time.Time
 	Log     *slog.Logger
@@ -68,9 +70,10 @@ type server struct {
 	turn chan struct{}
 }
 
-// Run serves the client that writes to in and reads from out, until in ends or ctx does.
+// Run serves the client that writes to in and reads from out, until in ends and its calls
+// are answered, or ctx ends.
 func Run(ctx context.Context, cfg Config, in io.ReadCloser, out io.WriteCloser) error {
-	return Serve(ctx, cfg, &sdk.IOTransport{Reader: in, Writer: out})
+	return Serve(ctx, cfg, &lineTransport{in: in, out: out, drain: cfg.Drain})
 }
 
 // Serve is Run over any transport.

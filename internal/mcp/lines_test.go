@@ -1,0 +1,131 @@
+package mcp_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/mcp"
+)
+
+const (
+	initialize  = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+	ping        = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
+	endlessCall = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"sql","arguments":{"sql":"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"}}}`
+)
+
+// nopWriter is a writer with a Close that does nothing.
+type nopWriter struct{ io.Writer }
+
+func (nopWriter) Close() error { return nil }
+
+// exchange sends an input that ends at once, and returns the lines of the output.
+func exchange(t *testing.T, cfg mcp.Config, input string) []string {
+	t.Helper()
+	var out strings.Builder
+	if err := mcp.Run(t.Context(), cfg, io.NopCloser(strings.NewReader(input)), nopWriter{&out}); err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+}
+
+// described shortens an answer to its id and the code of its error.
+func described(t *testing.T, line string) string {
+	t.Helper()
+	var answer struct {
+		ID     any             `json:"id"`
+		Result json.RawMessage `json:"result"`
+		Error  *struct {
+			Code    int
+			Message string
+		}
+	}
+	if err := json.Unmarshal([]byte(line), &answer); err != nil {
+		t.Fatalf("%v: %q", err, line)
+	}
+	if answer.Error != nil {
+		if answer.Error.Message == "" {
+			t.Errorf("an error without a text: %s", line)
+		}
+		return fmt.Sprint(answer.ID, " ", answer.Error.Code)
+	}
+	return fmt.Sprint(answer.ID, " answered")
+}
+
+// TestABadLineIsAnsweredAndTheSessionGoesOn puts a line that is no message between two calls.
+func TestABadLineIsAnsweredAndTheSessionGoesOn(t *testing.T) {
+	for name, c := range map[string]struct{ line, want string }{
+		"no JSON":             {"hello", "<nil> -32700"},
+		"JSON cut off":        {`{"jsonrpc":"2.0","id":9,`, "<nil> -32700"},
+		"two values":          {`{} {}`, "<nil> -32700"},
+		"bytes that are none": {"\x00\xff", "<nil> -32700"},
+		"nested without end":  {strings.Repeat("[", 100_000), "<nil> -32700"},
+		"no message":          {`{"a":1}`, "<nil> -32600"},
+		"a text":              {`"ping"`, "<nil> -32600"},
+		"an empty batch":      {`[]`, "<nil> -32600"},
+		"another version":     {`{"jsonrpc":"1.0","id":9,"method":"ping"}`, "<nil> -32600"},
+		"longer than 16 MB":   {`{"jsonrpc":"2.0","id":9,"method":"` + strings.Repeat("x", 17<<20) + `"}`, "<nil> -32600"},
+		"an unknown method":   {`{"jsonrpc":"2.0","id":9,"method":"nosuch"}`, "9 -32601"},
+		"space around a call": {"  " + `{"jsonrpc":"2.0","id":9,"method":"ping"}` + " \r", "9 answered"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := exchange(t, config(""), initialize+"\n"+c.line+"\n"+ping+"\n\n")
+			var got []string
+			for _, line := range lines {
+				got = append(got, described(t, line))
+			}
+			all := strings.Join(got, ", ")
+			if len(got) != 3 || !strings.Contains(all, "1 answered") || !strings.Contains(all, "2 answered") || !strings.Contains(all, c.want) {
+				t.Errorf("got %s, want %s between two answers", all, c.want)
+			}
+		})
+	}
+}
+
+// TestCallsAreAnsweredBeforeTheEnd ends the input behind the last call, with and without a
+// line end.
+func TestCallsAreAnsweredBeforeTheEnd(t *testing.T) {
+	cfg := config(catalog(t, twoNights))
+	cfg.Timeout = time.Second
+	for name, input := range map[string]string{"with a line end": endlessCall + "\n", "without": endlessCall} {
+		t.Run(name, func(t *testing.T) {
+			lines := exchange(t, cfg, initialize+"\n"+ping+"\n"+input)
+			if len(lines) != 3 || !strings.Contains(strings.Join(lines, "\n"), "stopped after 1s") {
+				t.Errorf("got %q", lines)
+			}
+		})
+	}
+}
+
+// TestAnEndlessCallDoesNotOutliveTheInput has a query without a time limit.
+func TestAnEndlessCallDoesNotOutliveTheInput(t *testing.T) {
+	cfg := config(catalog(t, twoNights))
+	cfg.Timeout, cfg.Drain = 0, time.Second
+	if lines := exchange(t, cfg, initialize+"\n"+endlessCall+"\n"); described(t, lines[0]) != "1 answered" || len(lines) > 2 {
+		t.Errorf("got %q", lines)
+	}
+}
+
+// TestABrokenInputEndsTheSession reads from a pipe that breaks.
+func TestABrokenInputEndsTheSession(t *testing.T) {
+	in, feed := io.Pipe()
+	answers, out := io.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- mcp.Run(t.Context(), config(""), in, out) }()
+	if _, err := io.WriteString(feed, initialize+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	if line := bufio.NewScanner(answers); !line.Scan() {
+		t.Fatal(line.Err())
+	}
+	if err := feed.CloseWithError(io.ErrClosedPipe); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err == nil || !strings.Contains(err.Error(), io.ErrClosedPipe.Error()) {
+		t.Errorf("ended with %v, want the error of the input", err)
+	}
+}
