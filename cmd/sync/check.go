@@ -35,6 +35,12 @@ func checkCommand(g *globals) *cobra.Command {
 
 func runCheck(ctx context.Context, g *globals, offline bool) error {
 	cfg, err := g.loadConfig()
+	if invalid := (*config.Error)(nil); errors.As(err, &invalid) && invalid.Within("queries", "warehouse", "retention") == nil {
+		// Queries are checked too, so that one call names all problems.
+		silent := *g
+		silent.stdout = io.Discard
+		return errors.Join(err, checkWatches(ctx, &silent, cfg))
+	}
 	if err != nil {
 		return err
 	}

@@ -323,22 +323,12 @@ func (r *watchedRows) Row(row query.Row) error {
 func (*watchedRows) End() error { return nil }
 
 // checkWatches says how many own queries can be asked, and of each watch which query it
-// asks. A snapshot shows whether the query can be asked, and has the columns that the watch
-// names.
+// asks. A snapshot shows whether a query can be asked, and has the columns that a watch
+// names. The error has all problems; those of channels and conditions are in the error of
+// the configuration.
 func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error) {
 	if len(cfg.Watch) == 0 && cfg.Queries.Dir == "" {
 		return nil
-	}
-	queries, err := g.loadQueries()
-	if err != nil {
-		return err
-	}
-	if own := slices.DeleteFunc(queries.List(), func(q query.Query) bool { return !q.IsOwn() }); cfg.Queries.Dir != "" {
-		fmt.Fprintf(g.stdout, "queries        %d of your own in %s\n", len(own), cfg.Queries.Dir)
-	}
-	watches, err := newWatches(cfg.Watch)
-	if err != nil || len(watches) == 0 {
-		return err
 	}
 	db, err := g.openPublished(ctx)
 	if err != nil {
@@ -347,24 +337,55 @@ func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error
 	if db != nil {
 		defer func() { err = errors.Join(err, db.Close()) }()
 	}
-	for _, w := range watches {
-		q, err := findQuery(queries, w.Query)
+	queries, problems := loadChecked(ctx, cfg.Queries.Dir, db)
+	if own := slices.DeleteFunc(queries.List(), func(q query.Query) bool { return !q.IsOwn() }); cfg.Queries.Dir != "" && problems == nil {
+		fmt.Fprintf(g.stdout, "queries        %d of your own in %s\n", len(own), cfg.Queries.Dir)
+	}
+	for _, c := range cfg.Watch {
+		watches, err := newWatches([]config.Watch{c})
+		if err != nil || c.Query == "" {
+			problems = errors.Join(problems, err)
+			continue
+		}
+		q, err := findQuery(queries, c.Query)
 		if err == nil && db != nil {
-			err = checkColumns(ctx, db, q, w)
+			err = checkColumns(ctx, db, q, watches[0])
 		}
 		if err != nil {
-			return command.UsageErr("check the watch %s: %w", w.Name, err)
+			problems = errors.Join(problems, command.UsageErr("check the watch %s: %w", c.Name, err))
+			continue
 		}
 		asked := "SQL"
 		if q.Name != "" {
 			asked = "query " + q.Name
 		}
-		fmt.Fprintf(g.stdout, "watch          %s asks %s and sends to %s\n", w.Name, asked, strings.Join(w.Channels, ", "))
+		fmt.Fprintf(g.stdout, "watch          %s asks %s and sends to %s\n", c.Name, asked, strings.Join(c.Send, ", "))
 	}
-	if db == nil {
+	if db == nil && len(cfg.Watch) > 0 {
 		fmt.Fprintln(g.stdout, "watch          nothing is published yet: what the queries answer was not checked")
 	}
-	return nil
+	return problems
+}
+
+// loadChecked loads the queries. The error names all own ones that cannot be asked.
+func loadChecked(ctx context.Context, dir string, db *query.DB) (query.Library, error) {
+	queries, err := query.Load(dir)
+	var faulty *query.FilesError
+	var problems []string
+	for _, err := range []error{err, queries.CheckOwn(ctx, db)} {
+		if errors.As(err, &faulty) {
+			problems = append(problems, faulty.Problems...)
+		} else if err != nil {
+			return queries, err
+		}
+	}
+	if len(problems) == 0 {
+		return queries, nil
+	}
+	for i, p := range problems {
+		problems[i] = query.OnScreen(p)
+	}
+	return queries, command.UsageErr("check your own queries: %s cannot be asked:\n  %s", plural.Count(len(problems), "file"), strings.Join(problems, "\n  "))
 }
 
 // openPublished opens the newest snapshot; nil: there is none yet.

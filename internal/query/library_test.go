@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -262,5 +263,61 @@ func TestAWordThatNamesATableIsSaid(t *testing.T) {
 	}
 	if _, err := query.Resolve("history.nosuch"); err == nil || !strings.Contains(err.Error(), `no query is named "history.nosuch"; queries: `) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestOwnQueriesAreCheckedBeforeTheyAreAsked has one file for each mistake, with the place
+// that the problem names.
+func TestOwnQueriesAreCheckedBeforeTheyAreAsked(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string]string{
+		"good":    "-- title: Good\nFROM orders SELECT count(*) WHERE id = $id",
+		"typo":    "-- title: Typo\nSELECT id\n  FORM orders WHERE id = 'ü'",
+		"ends":    "-- title: Ends\nSELECT (1",
+		"quote":   "-- title: Quote\nSELECT 'ü', 'x",
+		"insert":  "-- title: Insert\nINSERT INTO orders VALUE (1)",
+		"deletes": "-- title: Deletes\nDELETE FROM orders",
+		"two":     "-- title: Two\nSELECT 1; SELECT 2",
+		"pivot":   "-- title: Pivot\nPIVOT orders ON status USING count(*)",
+		"column":  "-- title: Column\nSELECT\n  nosuch FROM orders",
+		"values":  "-- title: Values\n-- param: id VARCHAR NULL -- id\n-- values: SELEC id FROM orders\nSELECT $id",
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := query.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := []string{
+		`ends.sql:2:10: syntax error at end of input`,
+		`insert.sql:2:20: syntax error at or near "VALUE"`,
+		`quote.sql:2:13: unterminated quoted string at or near "'x"`,
+		`two.sql: refuse to run several statements: a query is one statement; run one query for each`,
+		`typo.sql:3:8: syntax error at or near "orders"`,
+		`values.sql: the values of parameter id:1:1: syntax error at or near "SELEC"`,
+	}
+	with := append(slices.Clone(without), `column.sql:3: Binder Error: Referenced column "nosuch" not found in FROM clause!`,
+		`deletes.sql: refuse to write: query opens the catalog read only`)
+	slices.Sort(with)
+	for name, c := range map[string]struct {
+		db   *query.DB
+		want []string
+	}{"without a catalog": {nil, without}, "with one": {openAt(t, wholeCatalog(t, poorNights)), with}} {
+		t.Run(name, func(t *testing.T) {
+			faulty, ok := errors.AsType[*query.FilesError](l.CheckOwn(t.Context(), c.db))
+			if !ok {
+				t.Fatal("no problem is found")
+			}
+			got := make([]string, len(faulty.Problems))
+			for i, p := range faulty.Problems {
+				got[i] = strings.TrimPrefix(p, dir+string(filepath.Separator))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
