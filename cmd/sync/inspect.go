@@ -122,7 +122,7 @@ func (i *inspector) readUsage(ctx context.Context, found *daemon.Inspection) err
 func (i *inspector) readInbox(_ context.Context, found *daemon.Inspection) (err error) {
 	state := i.inbox()
 	found.InboxLimit, found.InboxFullSince = state.Limit, state.FullSince
-	found.InboxBytes, err = warehouse.MeasureInbox(i.wh.Folder)
+	found.InboxBytes, err = webhook.WaitingBytes(i.wh.Folder.InboxPath())
 	return err
 }
 

@@ -33,7 +33,7 @@ func hookReadings() []reading {
 				emit(float64(n), result)
 			}
 		}},
-		{"inbox_bytes", "Webhook events that wait for the next night.", nil, false,
+		{"inbox_bytes", "Webhook events that no night has published yet.", nil, false,
 			whenRead(ReadInbox, func(s scrape, emit emitter) { emit(float64(s.Inspection.InboxBytes)) })},
 		{"inbox_limit_bytes", "How much may wait in the inbox; absent without a limit.", nil, false,
 			whenRead(ReadInbox, func(s scrape, emit emitter) {

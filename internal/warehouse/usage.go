@@ -94,26 +94,6 @@ func (m *measure) addFolder(dir string) (sum int64, err error) {
 	})
 }
 
-// MeasureInbox adds up the sizes of the files of the inbox, which are few.
-func MeasureInbox(f *Folder) (int64, error) {
-	entries, err := os.ReadDir(f.InboxPath())
-	if err != nil {
-		return 0, fmt.Errorf("measure the inbox: %w", err)
-	}
-	var sum int64
-	for _, e := range entries {
-		info, err := e.Info()
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // a night has emptied it
-		case err != nil:
-			return 0, fmt.Errorf("measure the inbox: %w", err)
-		case info.Mode().IsRegular():
-			sum += info.Size()
-		}
-	}
-	return sum, nil
-}
-
 // MeasureNext is what the next night may take of the disk: what the newest version takes,
 // and as much again for the draft that becomes the next one; 0 before the first.
 func (v *Versions) MeasureNext() (int64, error) {

@@ -85,9 +85,6 @@ func TestWhatCannotBeMeasuredIsNoZero(t *testing.T) {
 	if all, err := warehouse.MeasureParts(t.Context(), w.Folder); !errors.Is(err, fs.ErrNotExist) || all != nil {
 		t.Errorf("measured %v with %v, want that it is gone", all, err)
 	}
-	if n, err := warehouse.MeasureInbox(w.Folder); !errors.Is(err, fs.ErrNotExist) || n != 0 {
-		t.Errorf("the inbox has %d bytes with %v, want that it is gone", n, err)
-	}
 }
 
 func TestReadLatestTellsNoneFromLost(t *testing.T) {

@@ -44,7 +44,7 @@ type gauge struct {
 // so that a series of deliveries of all lengths does not end the state again and again.
 func (g *gauge) measure() error {
 	began := time.Now()
-	bytes, err := inboxBytes(g.dir)
+	bytes, err := sumSegments(g.dir, func(_ string, size int64) int64 { return size })
 	g.again = time.Now().Add(measureShare * time.Since(began))
 	if err != nil {
 		return err
@@ -81,8 +81,8 @@ func (g *gauge) publish() {
 	g.state.Store(&state)
 }
 
-// inboxBytes adds the lengths of all segments.
-func inboxBytes(dir string) (int64, error) {
+// sumSegments adds up what counts of each segment.
+func sumSegments(dir string, count func(name string, size int64) int64) (int64, error) {
 	names, err := listSegments(dir)
 	if err != nil {
 		return 0, err
@@ -95,7 +95,7 @@ func inboxBytes(dir string) (int64, error) {
 		case err != nil:
 			return 0, fmt.Errorf("measure the inbox: %w", err)
 		default:
-			sum += info.Size()
+			sum += count(name, info.Size())
 		}
 	}
 	return sum, nil

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,9 @@ type Batch struct {
 	disk          durable.Disk
 	inbox, folder string
 	done          []string
+	// read are the bytes of whole lines that were landed of segments which are still
+	// written to, by the name of the sealed segment.
+	read map[string]int64
 }
 
 // Land links or copies everything acknowledged so far into a folder. A receiver, in
@@ -45,7 +49,7 @@ func Land(disk durable.Disk, inbox, folder string) (Batch, error) {
 }
 
 func (b *Batch) landSegments(names []string) error {
-	b.done = nil
+	b.done, b.read = nil, map[string]int64{}
 	for _, name := range names {
 		from, to := filepath.Join(b.inbox, name), sealedPath(filepath.Join(b.folder, name))
 		if filepath.Ext(name) == openSuffix {
@@ -67,14 +71,17 @@ func (b *Batch) landSegments(names []string) error {
 // copyWhole copies the intact whole lines of a segment that is still written to.
 func (b *Batch) copyWhole(from, to string) error {
 	var whole bytes.Buffer
+	var read int64
 	for line, err := range segmentLines(from) {
 		if err != nil {
 			return err
 		}
+		read += int64(len(line.text))
 		if line.ok {
 			whole.Write(line.text)
 		}
 	}
+	b.read[filepath.Base(to)] = read
 	return b.disk.WriteFile(to, whole.Bytes(), privateFile)
 }
 
@@ -83,14 +90,52 @@ func (b *Batch) copyWhole(from, to string) error {
 // recognized by their ids. The marks of the others stay, for a receiver that starts
 // later. When they cannot be written, the segments are removed all the same.
 func (b Batch) Empty() error {
+	problem := b.notePublished()
 	if len(b.done) == 0 {
-		return nil
+		return problem
 	}
-	problem := b.keepMarks()
+	problem = errors.Join(problem, b.keepMarks())
 	for _, name := range b.done {
 		if err := b.disk.Remove(filepath.Join(b.inbox, name)); err != nil {
 			return fmt.Errorf("empty the inbox: %w", errors.Join(problem, err))
 		}
 	}
 	return problem
+}
+
+// publishedFile says how much of the segments that were still written to the last night has
+// published.
+const publishedFile = "published.json"
+
+func (b Batch) notePublished() error {
+	path := filepath.Join(b.inbox, publishedFile)
+	if _, err := os.Lstat(path); len(b.read) == 0 && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	text, err := json.Marshal(b.read)
+	if err == nil {
+		err = b.disk.WriteFile(path, text, privateFile)
+	}
+	if err != nil {
+		return fmt.Errorf("note what was published of the inbox: %w", err)
+	}
+	return nil
+}
+
+// WaitingBytes are the bytes of an inbox that no night has published. They are less than
+// those of its files: a segment that is written to stays until it is sealed, and the next
+// night removes it.
+func WaitingBytes(inbox string) (int64, error) {
+	if _, err := os.Stat(inbox); err != nil {
+		return 0, fmt.Errorf("measure the inbox: %w", err)
+	}
+	var published map[string]int64
+	text, err := os.ReadFile(filepath.Join(inbox, publishedFile))
+	if err == nil {
+		err = json.Unmarshal(text, &published)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("measure the inbox: %w", err)
+	}
+	return sumSegments(inbox, func(name string, size int64) int64 { return size - min(size, published[sealedPath(name)]) })
 }

@@ -2,7 +2,9 @@ package webhook_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -103,6 +105,9 @@ func TestANightTakesWhatIsThereAndRemovesWhatIsClosed(t *testing.T) {
 	if got := boundedHeader(t, d.dir); !cmp.Equal(got, []string{"b", "c"}) {
 		t.Errorf("left are %v, want b, which was in the open segment, and c", got)
 	}
+	if waiting, all := waitingIn(t, d.dir); waiting*2 != all {
+		t.Errorf("%d of %d bytes wait, want those of c alone", waiting, all)
+	}
 	if batch, err = webhook.Land(durable.Disk{}, d.dir, folder); err != nil {
 		t.Fatal(err)
 	}
@@ -110,6 +115,43 @@ func TestANightTakesWhatIsThereAndRemovesWhatIsClosed(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b", "c"}, boundedHeader(t, folder)); diff != "" {
 		t.Errorf("landed the second time (-want +got):\n%s", diff)
 	}
+	if waiting, all := waitingIn(t, d.dir); waiting != 0 || all == 0 {
+		t.Errorf("%d of %d bytes wait, want none: all events were published", waiting, all)
+	}
+	d.send(eventOf("d"))
+	if waiting, all := waitingIn(t, d.dir); waiting*2 != all {
+		t.Errorf("%d of %d bytes wait, want those of d alone", waiting, all)
+	}
+	if batch, err = webhook.Land(durable.Disk{}, d.dir, folder); err != nil {
+		t.Fatal(err)
+	}
+	if waiting, all := waitingIn(t, d.dir); waiting*2 != all {
+		t.Errorf("%d of %d bytes wait, want those of d until the night has published", waiting, all)
+	}
+}
+
+// TestAnInboxThatIsGoneHasNoNumber removes it.
+func TestAnInboxThatIsGoneHasNoNumber(t *testing.T) {
+	if n, err := webhook.WaitingBytes(filepath.Join(t.TempDir(), "gone")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%d bytes with %v, want that it is gone", n, err)
+	}
+}
+
+// waitingIn returns how many bytes wait, and how many the segments have.
+func waitingIn(t *testing.T, dir string) (waiting, all int64) {
+	t.Helper()
+	waiting, err := webhook.WaitingBytes(dir)
+	must(t, err)
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); ext == ".log" || ext == ".open" {
+			info, err := e.Info()
+			must(t, err)
+			all += info.Size()
+		}
+	}
+	return waiting, all
 }
 
 func TestANightWithoutAnInboxTakesNothing(t *testing.T) {
