@@ -30,11 +30,12 @@ func rebuildCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rebuild",
 		Short: "Build the catalog with its history again from the Parquet series",
-		Long: "Build the catalog with its history again from the Parquet series, and publish it: current\n" +
-			"and closed rows, and meta. Use it when the catalog is lost, or when this program refuses a\n" +
-			"catalog that another version wrote. Every file is compared with its checksum. A damaged or\n" +
-			"missing file ends the command; --skip-damaged leaves it out, moves it to damaged/ and\n" +
-			"records it in meta.runs.\n\n" +
+		Long: "Build the catalog again from parquet/ and publish it: current rows from the newest day, closed\n" +
+			"rows and meta from the changes that each run recorded. Where an earlier program recorded no\n" +
+			"closed rows, history is found by comparing the days. Use it when the catalog is lost, or when\n" +
+			"this program refuses a catalog that another version wrote. Every file is compared with its\n" +
+			"checksum. A damaged or missing file that is needed ends the command; --skip-damaged leaves it\n" +
+			"out, moves it to damaged/ and records it in meta.runs.\n\n" +
 			"--series works the other way round: it writes damaged or missing files of the series again,\n" +
 			"from copies or from the history in the catalog that readers see.\n\n" +
 			"--from s3://bucket/prefix first brings back parquet/ and state/ from a backup, into a folder\n" +
@@ -115,13 +116,21 @@ func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuild
 
 // showRebuilt says what was built, and what cannot be as it was.
 func showRebuilt(g *globals, r pipeline.Rebuilt) error {
-	fmt.Fprintf(g.stdout, "published %s from %s of %s to %s\n", r.Manifest.RunID, plural.Count(r.Snapshots, "snapshot"),
-		r.First.Format(time.DateOnly), r.Last.Format(time.DateOnly))
+	if r.Runs > 0 {
+		fmt.Fprintf(g.stdout, "published %s from the snapshot of %s and the changes that %s recorded\n", r.Manifest.RunID,
+			r.Last.Format(time.DateTime), plural.Count(r.Runs, "run"))
+	} else {
+		fmt.Fprintf(g.stdout, "published %s from %s of %s to %s\n", r.Manifest.RunID, plural.Count(r.Snapshots, "snapshot"),
+			r.First.Format(time.DateOnly), r.Last.Format(time.DateOnly))
+	}
 	if r.Between > 0 {
 		fmt.Fprintf(g.stdout, "%d more snapshots of that time are not in the series: a row that began and ended between two kept days is not in history\n", r.Between)
 	}
 	if !r.Meta {
 		fmt.Fprintln(g.stdout, "meta is empty: the program that wrote the series did not store it")
+	}
+	for _, d := range r.Unused {
+		fmt.Fprintf(g.stdout, "not needed, and still damaged: %s: %s; placementsync rebuild --series writes it again\n", query.OnScreen(d.File), query.OnScreen(d.Problem))
 	}
 	for _, d := range r.Passed {
 		fmt.Fprintf(g.stdout, "left out %s: %s; lost with it: %s\n", query.OnScreen(d.File), query.OnScreen(d.Problem), d.Cost)

@@ -6,37 +6,54 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
-// What a version changed in the tables of meta stands in one file beside it: the rows that
-// it added and those that it removed, all values as text, so that the file says the same
-// to every program that has these columns. The meta of a version is what all files of its
-// line added, less what they removed.
+// What a version changed in meta and past is one file beside it: the rows that it added to
+// the tables of meta and those that it removed, and the rows that it added to the tables of
+// past. All values are texts, which every program with these columns reads alike. The meta
+// of a version is what all files of its chain added, less what they removed; its past is
+// what they added.
 
-// WriteMeta writes into the draft's folder what differs between its meta and that of the
-// version that it started from. It knows the tables by their definitions alone.
-func WriteMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definition) error {
-	base := d.MetaBase()
-	if err := writeMetaFile(ctx, d, base, metas); err != nil {
-		return fmt.Errorf("write what changed in meta: %w", err)
+// pastPrefix marks the rows of past in the column meta_table.
+const pastPrefix = "past."
+
+// WriteMeta writes into the draft's folder what differs between its meta and past and those
+// of the version that it started from, or all of both where the file begins a chain.
+func WriteMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definition, tables []stream.Table) error {
+	base, err := writeMetaFile(ctx, d, d.MetaBase(), metas, tables)
+	if err != nil {
+		return fmt.Errorf("write what changed in meta and past: %w", err)
 	}
 	d.SetMetaBase(base)
 	return nil
 }
 
-func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas []stream.Definition) (failed error) {
+// writeMetaFile returns the base that the file is relative to. It is empty also when past
+// has lost rows of the base: a chain has no way to say so.
+func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas []stream.Definition, tables []stream.Table) (_ string, failed error) {
 	before := map[string][]string{}
 	if base != "" {
 		detach, err := attachCatalog(ctx, d, "before", d.Catalog(base))
 		if err != nil {
-			return err
+			return "", err
 		}
 		defer func() { failed = errors.Join(failed, detach()) }()
-		if before, err = columnsBefore(ctx, d, metas); err != nil {
-			return err
+		if before, err = columnsBefore(ctx, d, metas, tables); err != nil {
+			return "", err
+		}
+	}
+	added, grown, err := countPast(ctx, d, tables, before)
+	if err != nil {
+		return "", err
+	}
+	if base != "" && !grown {
+		base, before = "", nil
+		if added, _, err = countPast(ctx, d, tables, nil); err != nil {
+			return "", err
 		}
 	}
 	var parts []sqlText
@@ -44,33 +61,86 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 		// A table without columns in the base is new.
 		columns, table := allColumns(def), metaTable(def.Name)
 		rows := []sqlText{metaFileSQL.Render("counted_rows", values{"columns": columns, "side": 1, "table": table})}
-		if old := before[def.Name]; len(old) > 0 {
+		if old := before[string(table)]; len(old) > 0 {
 			rows = append(rows, metaFileSQL.Render("counted_rows",
 				values{"columns": columnsOrNull(def, old), "side": -1, "table": "before." + table}))
 		}
 		parts = append(parts, metaFileSQL.Render("changed_rows", values{"name": def.Name, "texts": columnEach(def, ", ", valueAsText),
 			"columns": columns, "rows": unionAll(rows)}))
 	}
-	return execute(ctx, d, metaFileSQL.Render("write_meta_file",
+	for i, t := range tables {
+		if added[i] == 0 {
+			continue
+		}
+		which := sqlText("TRUE")
+		if base != "" {
+			which = metaFileSQL.Render("closed_by_run", values{"run": d.Run})
+		}
+		def := pastDefinition(d, t)
+		parts = append(parts, metaFileSQL.Render("past_rows", values{"name": pastPrefix + t.Name, "past": pastTable(t.Name), "which": which,
+			"names": columnEach(def, ", ", func(c stream.Column) sqlText { return sqlText(warehouse.Literal(c.Name)) }),
+			"values": columnEach(def, ", ", func(c stream.Column) sqlText {
+				return metaFileSQL.Render("text", values{"column": warehouse.Name(c.Name)})
+			})}))
+	}
+	return base, execute(ctx, d, metaFileSQL.Render("write_meta_file",
 		values{"rows": joinSQL(parts, " UNION ALL BY NAME "), "file": filepath.Join(d.Dir, warehouse.MetaFile)}))
 }
 
-// columnsBefore are the columns of the tables of meta in the version that the draft
-// started from.
-func columnsBefore(ctx context.Context, d *warehouse.Draft, metas []stream.Definition) (map[string][]string, error) {
+// countPast counts the rows that the draft added to each table of past, by the run that
+// closed them, or all rows where before has no tables. grown reports whether each has these
+// and the rows of before, and no others.
+func countPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, before map[string][]string) (added []int64, grown bool, err error) {
+	added, grown = make([]int64, len(tables)), true
+	var counts []sqlText
+	for i, t := range tables {
+		past, earlier := pastTable(t.Name), sqlText("0")
+		which := metaFileSQL.Render("closed_by_run", values{"run": d.Run})
+		if len(before) == 0 {
+			which = "TRUE"
+		}
+		if len(before[string(past)]) > 0 {
+			earlier = metaFileSQL.Render("count_rows", values{"table": "before." + past})
+		}
+		counts = append(counts, metaFileSQL.Render("count_past", values{"index": i, "past": past, "which": which, "earlier": earlier}))
+	}
+	return added, grown, eachRow(ctx, d, counts, func(scan func(...any) error) error {
+		var i int
+		var n, all, earlier int64
+		err := scan(&i, &n, &all, &earlier)
+		added[i] = n
+		grown = grown && all == earlier+n
+		return err
+	})
+}
+
+// pastDefinition is a table of main with all columns that it has in past.
+func pastDefinition(d *warehouse.Draft, t stream.Table) stream.Definition {
+	def := d.Definition(t.Name)
+	def.Columns = slices.Concat(def.Columns, stream.SystemColumns(), stream.ClosedColumns())
+	return def
+}
+
+// columnsBefore are the columns of the tables of meta and past in the version that the
+// draft started from.
+func columnsBefore(ctx context.Context, d *warehouse.Draft, metas []stream.Definition, tables []stream.Table) (map[string][]string, error) {
 	before := map[string][]string{}
 	if d.HasTablesOfBase() {
 		for _, def := range metas {
 			for _, c := range def.Columns {
-				before[def.Name] = append(before[def.Name], c.Name)
+				before[string(metaTable(def.Name))] = append(before[string(metaTable(def.Name))], c.Name)
 			}
+		}
+		for _, t := range tables {
+			before[string(pastTable(t.Name))] = t.Key
 		}
 		return before, nil
 	}
-	return before, eachRow(ctx, d, []sqlText{metaFileSQL.Render("meta_columns", nil)}, func(scan func(...any) error) error {
-		var table, column string
-		err := scan(&table, &column)
-		before[table] = append(before[table], column)
+	return before, eachRow(ctx, d, []sqlText{metaFileSQL.Render("columns_before", nil)}, func(scan func(...any) error) error {
+		var schema, table, column string
+		err := scan(&schema, &table, &column)
+		name := schema + "." + warehouse.Quote(table)
+		before[name] = append(before[name], column)
 		return err
 	})
 }
@@ -122,6 +192,81 @@ func RestoreMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definit
 	return nil
 }
 
+// RestorePast fills the tables of past from what a whole chain of versions added to them. A
+// table whose rows of main are those of an earlier snapshot, by until, gets the rows that
+// ended by then: the others are in main.
+func RestorePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time) error {
+	return eachPast(ctx, d, tables, files, until, func(_ stream.Table, insert sqlText) []sqlText { return []sqlText{insert} })
+}
+
+// MergePast adds to past, which was found by comparing snapshots, what is left of a chain.
+// A row of the chain takes the place of the same version, since snapshots show it as valid
+// until the next one, and no version ends after the next one of its key begins.
+func MergePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time) error {
+	return eachPast(ctx, d, tables, files, until, func(t stream.Table, insert sqlText) []sqlText {
+		past, version := pastTable(t.Name), append([]string{stream.ValidFrom}, t.Key...)
+		return []sqlText{
+			rebuildSQL.Render("drop_known_past", values{"past": past, "same_version": joinOn("p.", "r.", version)}),
+			insert,
+			rebuildSQL.Render("end_at_next", values{"past": past, "main": mainTable(t.Name), "key": columnList("", t.Key), "same_version": joinOn("p.", "n.", version)}),
+		}
+	})
+}
+
+// eachPast reads what files have of each table of past, and runs the statements around the
+// one that inserts it.
+func eachPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time,
+	around func(t stream.Table, insert sqlText) []sqlText) error {
+	if len(files) == 0 {
+		return nil
+	}
+	source := rebuildSQL.Render("meta_files", values{"files": files})
+	found, err := queryTextSet(ctx, d, rebuildSQL.Render("past_tables", values{"files": source, "prefix": pastPrefix}))
+	if err != nil {
+		return fmt.Errorf("restore past: %w", err)
+	}
+	for _, t := range tables {
+		if !found[pastPrefix+t.Name] {
+			continue
+		}
+		def := pastDefinition(d, t)
+		typed := columnEach(def, ", ", func(c stream.Column) sqlText {
+			return rebuildSQL.Render("past_value", values{"column": c.Name, "type": sqlText(c.Type), "name": warehouse.Name(c.Name)})
+		})
+		statements := []sqlText{rebuildSQL.Render("read_past", values{"values": typed, "files": source, "name": pastPrefix + t.Name, "until": until[t.Name]})}
+		statements = append(statements, around(t, rebuildSQL.Render("insert_past", values{"past": pastTable(t.Name), "columns": allColumns(def)}))...)
+		if err := executeAll(ctx, d, append(statements, rebuildSQL.Render("drop_read_past", nil))); err != nil {
+			return fmt.Errorf("restore past of %s: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+// AdoptPast copies the closed rows of another catalog, of each table those that ended by the
+// time in until. A column that the other one lacks is NULL. After an error past is as it was.
+func AdoptPast(ctx context.Context, d *warehouse.Draft, catalog string, tables []stream.Table, until map[string]time.Time) (err error) {
+	detach, err := attachCatalog(ctx, d, "other", catalog)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, detach()) }()
+	var statements []sqlText
+	for _, t := range tables {
+		common, err := queryTexts(ctx, d, rebuildSQL.Render("common_columns", values{"schema": "past", "table": t.Name}))
+		if err != nil {
+			return fmt.Errorf("adopt past.%s: %w", t.Name, err)
+		}
+		if len(common) > 0 {
+			statements = append(statements, rebuildSQL.Render("adopt_past", values{"table": pastTable(t.Name), "columns": columnList("", common),
+				"other": "other." + pastTable(t.Name), "until": until[t.Name]}))
+		}
+	}
+	if err := executeAll(ctx, d, statements); err != nil {
+		return fmt.Errorf("adopt past: %w", err)
+	}
+	return nil
+}
+
 // AdoptMeta copies what another catalog has in meta: its runs, grades, findings and what
 // is known of details. A table or column that one of the two lacks is left out.
 func AdoptMeta(ctx context.Context, d *warehouse.Draft, catalog string, metas []stream.Definition) (err error) {
@@ -131,7 +276,7 @@ func AdoptMeta(ctx context.Context, d *warehouse.Draft, catalog string, metas []
 	}
 	defer func() { err = errors.Join(err, detach()) }()
 	for _, def := range metas {
-		common, err := queryTexts(ctx, d, rebuildSQL.Render("common_columns", values{"table": def.Name}))
+		common, err := queryTexts(ctx, d, rebuildSQL.Render("common_columns", values{"schema": "meta", "table": def.Name}))
 		if err == nil && len(common) > 0 {
 			err = execute(ctx, d, rebuildSQL.Render("adopt_meta", values{"table": metaTable(def.Name),
 				"columns": columnList("", common), "other": "other." + metaTable(def.Name)}))

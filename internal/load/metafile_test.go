@@ -40,13 +40,13 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 			must(t, d.Exec(t.Context(), strings.Split(change, "; ")...))
 		}
 		want = metaRows(t, d, wh.Catalog.MetaDefinitions())
-		must(t, load.WriteMeta(t.Context(), d, wh.Catalog.MetaDefinitions()))
+		must(t, load.WriteMeta(t.Context(), d, wh.Catalog.MetaDefinitions(), tables))
 		files, err := load.WriteParquet(t.Context(), d, wh.Catalog.Definitions(), tables, nil)
 		must(t, err)
 		_, err = d.Publish(t.Context(), files)
 		must(t, err)
-		told, damaged := wh.MetaLog.Files(run)
-		if len(told) != i+1 || len(damaged) > 0 {
+		told, past, damaged := wh.MetaLog.Files(run)
+		if len(told) != i+1 || !past || len(damaged) > 0 {
 			t.Fatalf("meta of %s is told by %v, damaged %v", run, told, damaged)
 		}
 		again, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
@@ -76,4 +76,154 @@ func metaRows(t *testing.T, d *warehouse.Draft, metas []stream.Definition) (all 
 	}
 	slices.Sort(all)
 	return all
+}
+
+// pastOfHouse is a warehouse with the tables whose columns have the most types.
+func pastOfHouse(t *testing.T) (*warehouse.Warehouse, []stream.Table) {
+	t.Helper()
+	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool {
+		return !slices.Contains([]string{"orders", "order_line_items", "product_listings"}, x.Name)
+	})
+	wh, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 9, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
+	must(t, err)
+	return wh, tables
+}
+
+// publishPast publishes a version with one more change of past, and returns all of past.
+func publishPast(t *testing.T, wh *warehouse.Warehouse, tables []stream.Table, at time.Time, change string) (run string, past []string) {
+	t.Helper()
+	run = at.Format("20060102T150405Z")
+	d, err := wh.Begin(t.Context(), run, at)
+	must(t, err)
+	defer func() { must(t, d.Discard()) }()
+	must(t, d.Exec(t.Context(), strings.ReplaceAll(change, "$run", run)))
+	past = pastRows(t, d, tables)
+	must(t, load.WriteMeta(t.Context(), d, wh.Catalog.MetaDefinitions(), tables))
+	files, err := load.WriteParquet(t.Context(), d, wh.Catalog.Definitions(), tables, nil)
+	must(t, err)
+	_, err = d.Publish(t.Context(), files)
+	must(t, err)
+	return run, past
+}
+
+// pastRows are all rows of past, each with all of its values.
+func pastRows(t *testing.T, d *warehouse.Draft, tables []stream.Table) (all []string) {
+	t.Helper()
+	for _, table := range tables {
+		must(t, d.EachRow(t.Context(), []string{fmt.Sprintf("SELECT '%s ' || x::VARCHAR FROM past.%[1]s x", table.Name)}, func(scan func(...any) error) error {
+			var row string
+			err := scan(&row)
+			all = append(all, row)
+			return err
+		}))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// everyValue closes one row of each table: with every column filled by the largest value of
+// its type or an awkward text, or with none but the key.
+func everyValue(d []stream.Definition, filled bool) string {
+	var statements []string
+	for _, def := range d {
+		var names, values []string
+		for _, c := range slices.Concat(def.Columns, stream.SystemColumns(), stream.ClosedColumns()) {
+			if !filled && !c.NotNull {
+				continue
+			}
+			value, base := "", strings.ToUpper(string(c.Type))
+			switch {
+			case c.Name == "run_id":
+				value = "'$run'"
+			case strings.HasPrefix(base, "DECIMAL"):
+				value = "'-123456789012.123456'"
+			case base == "TIMESTAMPTZ":
+				value = "TIMESTAMPTZ '2026-11-01 02:00:00.123456+00'"
+			case base == "DATE":
+				value = "DATE '2026-11-01'"
+			case base == "DOUBLE":
+				value = "0.1::DOUBLE + 0.2::DOUBLE"
+			case base == "UBIGINT":
+				value = "18446744073709551615"
+			case base == "BIGINT":
+				value = "-9223372036854775807"
+			case base == "INTEGER":
+				value = "-2147483647"
+			case base == "BOOLEAN":
+				value = "false"
+			case base == "VARCHAR", base == "JSON":
+				value = `'{"a": [1.50, null, "\"", "ü", "it''s"],' || chr(10) || chr(9) || ' "=": ""}'`
+			default:
+				value = "'no value is known of " + base + "'"
+			}
+			names, values = append(names, warehouse.Quote(c.Name)), append(values, value)
+		}
+		statements = append(statements, fmt.Sprintf("INSERT INTO past.%s (%s) VALUES (%s)", warehouse.Quote(def.Name), strings.Join(names, ", "), strings.Join(values, ", ")))
+	}
+	return strings.Join(statements, ";\n")
+}
+
+// TestPastIsTheSumOfItsChanges publishes versions that close rows, and restores the past of
+// each from the files alone: every type of column, NULLs, rows that are alike, and runs that
+// closed nothing.
+func TestPastIsTheSumOfItsChanges(t *testing.T) {
+	t.Parallel()
+	wh, tables := pastOfHouse(t)
+	var defs []stream.Definition
+	for _, table := range tables {
+		defs = append(defs, wh.Catalog.Definitions()[table.Name])
+	}
+	begun := time.Date(2026, 11, 1, 2, 0, 0, 123456000, time.UTC)
+	empty := "INSERT INTO past.orders (id, valid_from, row_hash, valid_to, run_id) VALUES "
+	for i, change := range []string{
+		"SELECT 1",
+		everyValue(defs, true),
+		everyValue(defs, false) + ";" + everyValue(defs, false),
+		"SELECT 1",
+		empty + `('', TIMESTAMPTZ '2026-11-01 02:00:00+00', 0, TIMESTAMPTZ '2026-11-02 02:00:00+00', '$run'), ('NULL', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1, TIMESTAMPTZ '2026-11-02 02:00:00.000001+00', '$run')`,
+	} {
+		at := begun.Add(time.Duration(i) * time.Hour) // all of one day
+		run, want := publishPast(t, wh, tables, at, change)
+		files, past, damaged := wh.MetaLog.Files(run)
+		if len(files) != i+1 || !past || len(damaged) > 0 {
+			t.Fatalf("past of %s is in %v (%v), damaged %v", run, files, past, damaged)
+		}
+		again, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
+		must(t, err)
+		until := map[string]time.Time{}
+		for _, table := range tables {
+			until[table.Name] = at.AddDate(1, 0, 0)
+		}
+		must(t, load.RestorePast(t.Context(), again, tables, files, until))
+		if diff := cmp.Diff(want, pastRows(t, again, tables)); diff != "" {
+			t.Errorf("after change %d past is restored otherwise (-want +got):\n%s", i, diff)
+		}
+		must(t, again.Discard())
+		if i == 4 && len(want) != 11 {
+			t.Errorf("past has %d rows in the end: %v", len(want), want)
+		}
+	}
+}
+
+// TestAChainBeginsAnewWhenPastLostRows: a file can only say what a version added.
+func TestAChainBeginsAnewWhenPastLostRows(t *testing.T) {
+	t.Parallel()
+	wh, tables := pastOfHouse(t)
+	begun := time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
+	const row = `INSERT INTO past.orders (id, valid_from, row_hash, valid_to, run_id) VALUES ('%s', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1, TIMESTAMPTZ '2026-11-01 03:00:00+00', '$run')`
+	for i, change := range []string{fmt.Sprintf(row, "a"), fmt.Sprintf(row, "b"), "DELETE FROM past.orders WHERE id = 'a'", fmt.Sprintf(row, "c")} {
+		at := begun.Add(time.Duration(i) * time.Hour)
+		run, want := publishPast(t, wh, tables, at, change)
+		files, past, damaged := wh.MetaLog.Files(run)
+		if n := []int{1, 2, 1, 2}[i]; len(files) != n || !past || len(damaged) > 0 {
+			t.Errorf("past of version %d is in %d files, want %d (%v, damaged %v)", i, len(files), n, past, damaged)
+		}
+		again, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
+		must(t, err)
+		must(t, load.RestorePast(t.Context(), again, tables, files, map[string]time.Time{"orders": at.AddDate(1, 0, 0)}))
+		if diff := cmp.Diff(want, pastRows(t, again, tables)); diff != "" {
+			t.Errorf("after change %d past is restored otherwise (-want +got):\n%s", i, diff)
+		}
+		must(t, again.Discard())
+	}
 }

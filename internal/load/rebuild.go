@@ -52,13 +52,23 @@ func columnsOf(ctx context.Context, d *warehouse.Draft, source sqlText) ([]strin
 }
 
 // NameClosing writes into past which runs closed its rows, by the times of the snapshots
-// in meta: of nights between two days of the series, too.
+// in meta: of nights between two days of the series, too. Rows that Replay closed need it.
 func NameClosing(ctx context.Context, d *warehouse.Draft, tables []stream.Table) error {
 	var statements []sqlText
 	for _, t := range tables {
 		statements = append(statements, rebuildSQL.Render("name_closing_run", values{"past": pastTable(t.Name)}))
 	}
 	return executeAll(ctx, d, statements)
+}
+
+// CarryStreams lowers in meta the grade of streams in a run to carried forward: a rebuild has
+// older rows of them.
+func CarryStreams(ctx context.Context, d *warehouse.Draft, run string, streams []string, since time.Time, reason string) error {
+	err := execute(ctx, d, rebuildSQL.Render("carry_streams", values{"run": run, "streams": streams, "since": since, "reason": reason}))
+	if err != nil {
+		return fmt.Errorf("lower the grades of %v: %w", streams, err)
+	}
+	return nil
 }
 
 // WriteDay writes the Parquet file of a table again as it was in an earlier snapshot, from

@@ -203,7 +203,7 @@ func writeEverything(t *testing.T, h *house, s *load.Stage, d *warehouse.Draft, 
 	cover["products"] = load.Carried
 	_, err = s.CountHeld(ctx, cover)
 	must(t, err)
-	must(t, load.WriteMeta(ctx, d, h.w.Catalog.MetaDefinitions()))
+	must(t, load.WriteMeta(ctx, d, h.w.Catalog.MetaDefinitions(), h.w.Catalog.Tables()))
 }
 
 // rebuildEverything replays, restores and mends.
@@ -212,7 +212,7 @@ func rebuildEverything(t *testing.T, h *house) {
 	ctx := t.Context()
 	run, _, err := h.w.Versions.Latest()
 	must(t, err)
-	metas, damaged := h.w.MetaLog.Files(run)
+	metas, _, damaged := h.w.MetaLog.Files(run)
 	if len(metas) == 0 || len(damaged) > 0 {
 		t.Fatalf("meta of %s: %v, damaged %v", run, metas, damaged)
 	}
@@ -228,6 +228,10 @@ func rebuildEverything(t *testing.T, h *house) {
 	snapshot := warehouse.Snapshot{Run: run, At: at, Files: map[string]string{"product_listings": old}}
 	must(t, load.Replay(ctx, d, h.w.Catalog.Tables(), snapshot))
 	must(t, load.NameClosing(ctx, d, h.w.Catalog.Tables()))
+	must(t, load.CarryStreams(ctx, d, run, []string{"product_listings"}, at, "its file is lost"))
+	until := map[string]time.Time{"product_listings": d.At}
+	must(t, load.MergePast(ctx, d, h.w.Catalog.Tables(), metas, until))
+	must(t, load.AdoptPast(ctx, d, h.w.Folder.VersionCatalog(run), h.w.Catalog.Tables(), until))
 	_, err = load.WriteParquet(ctx, d, h.w.Catalog.Definitions(), h.w.Catalog.Tables(), nil)
 	must(t, err)
 	table, _ := stream.Find(h.streams, "countries")

@@ -115,7 +115,9 @@ func (r *runner) writeFiles(ctx context.Context, cover map[string]load.Coverage,
 		return inOrder(
 			func() error { return r.writeEvidence(ctx, cover, changes) },
 			func() error { return n.stage.Close(ctx) },
-			func() error { return load.WriteMeta(ctx, n.draft, n.wh.Catalog.MetaDefinitions()) })
+			func() error {
+				return load.WriteMeta(ctx, n.draft, n.wh.Catalog.MetaDefinitions(), n.wh.Catalog.Tables())
+			})
 	})
 	writing.Go(func() (err error) {
 		files, err = load.WriteParquet(ctx, n.draft, n.wh.Catalog.Definitions(), n.wh.Catalog.Tables(), changes)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
@@ -24,11 +25,16 @@ type Rebuilt struct {
 	Manifest  warehouse.Manifest
 	// Passed is what was damaged or missing, and skipped.
 	Passed []warehouse.Damage
+	// Unused is what is damaged or missing in the series and was not needed.
+	Unused []warehouse.Damage
 	// Between counts the snapshots from First to Last that meta knows and the
 	// series has no day of: history is coarser there.
 	Between int
 	// Meta is set where the tables of meta were restored.
 	Meta bool
+	// Runs is how many runs recorded the rows that they closed; these make up all of
+	// history. Zero means that history was found by comparing the snapshots.
+	Runs int
 }
 
 // SeriesError says that the series or the copies of meta are damaged.
@@ -51,10 +57,11 @@ func (e *SeriesError) Error() string {
 	return b.String()
 }
 
-// Rebuild builds the catalog from the retained Parquet series and the copies of meta
-// beside it, history included, and publishes it. Its history is as fine as the
-// series: one version a day. Every file is compared with the checksum in the
-// manifest of its day; what is damaged or missing is a *SeriesError, or skipped with
+// Rebuild builds the catalog from the retained Parquet series and the changes of meta and
+// past beside it, and publishes it: current rows from the newest day, closed rows and meta
+// from the changes of all runs. Where the runs of an earlier program recorded no closed rows,
+// history is as fine as the series, one version a day. Every file is compared with the
+// checksum in its manifest; damaged and missing ones are a *SeriesError, or skipped with
 // skipDamaged.
 func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (Rebuilt, error) {
 	r, err := beginRepair(cfg)
@@ -103,8 +110,28 @@ type rebuild struct {
 	draft *warehouse.Draft
 	skip  bool
 	run   ledger.Run
+	// knownPast is set when history did not have to be found by comparing snapshots.
+	knownPast bool
 	// last is the newest snapshot of the series.
 	last warehouse.Snapshot
+	// until is the time of the snapshot that each table has its rows from.
+	until map[string]time.Time
+}
+
+// olderTables are the tables with the rows of an earlier snapshot than the others, since
+// their file of the newest one is damaged, by the time of theirs.
+func (b *rebuild) olderTables() map[string]time.Time {
+	older := map[string]time.Time{}
+	for table, at := range b.until {
+		if at.Before(b.last.At) {
+			older[table] = at
+		}
+	}
+	return older
+}
+
+func olderNote(at time.Time) string {
+	return "its newer file is damaged or missing; the rows are those of " + at.UTC().Format(time.RFC3339)
 }
 
 func (b *rebuild) publish(ctx context.Context) (err error) {
@@ -122,7 +149,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 			files, err = b.writeParquet(ctx)
 			return err
 		},
-		func() error { return load.WriteMeta(ctx, d, b.wh.Catalog.MetaDefinitions()) },
+		func() error { return load.WriteMeta(ctx, d, b.wh.Catalog.MetaDefinitions(), b.wh.Catalog.Tables()) },
 		func() error { return d.WriteEntry(b.run) })
 	if err != nil {
 		return err
@@ -146,22 +173,77 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(damaged) > 0 && !b.skip {
-		return &SeriesError{damaged, b.isCatalogWhole()}
-	}
 	if len(snapshots) == 0 {
+		if len(damaged) > 0 {
+			return &SeriesError{damaged, b.isCatalogWhole()}
+		}
 		return errors.New("rebuild: there is no Parquet snapshot to build from; nothing was changed")
 	}
-	for _, snap := range snapshots {
-		if err := load.Replay(ctx, b.draft, b.wh.Catalog.Tables(), snap); err != nil {
-			return err
-		}
-		b.cfg.Log.Info("snapshot replayed", "run", snap.Run, "tables", len(snap.Files))
-	}
-	b.Passed = damaged
 	b.last = snapshots[len(snapshots)-1]
 	b.Snapshots, b.First, b.Last = len(snapshots), snapshots[0].At, b.last.At
-	return nil
+	until := map[string]time.Time{}
+	for _, t := range b.wh.Catalog.Tables() {
+		until[t.Name] = b.last.At
+		for _, snap := range snapshots {
+			if snap.Files[t.Name] != "" {
+				until[t.Name] = snap.At
+			}
+		}
+	}
+	b.until = until
+	if b.knownPast, err = b.restorePast(ctx, until); err != nil {
+		return err
+	}
+	for _, d := range damaged {
+		if b.knownPast && d.Day != "" && d.Day < b.last.At.Format(time.DateOnly) && len(b.olderTables()) == 0 {
+			b.Unused = append(b.Unused, d)
+		} else {
+			b.Passed = append(b.Passed, d)
+		}
+	}
+	if len(b.Passed) > 0 && !b.skip {
+		return &SeriesError{b.Passed, b.isCatalogWhole()}
+	}
+	for _, snap := range snapshots {
+		tables := b.wh.Catalog.Tables()
+		if b.knownPast {
+			tables = slices.DeleteFunc(slices.Clone(tables), func(t stream.Table) bool { return !until[t.Name].Equal(snap.At) })
+		}
+		if err := load.Replay(ctx, b.draft, tables, snap); err != nil {
+			return err
+		}
+		b.cfg.Log.Info("snapshot read", "run", snap.Run, "tables", len(tables))
+	}
+	if b.knownPast {
+		return nil
+	}
+	files, _, _ := b.wh.MetaLog.Files(b.last.Version)
+	return load.MergePast(ctx, b.draft, b.wh.Catalog.Tables(), files, until)
+}
+
+// restorePast fills past from the closed rows that the runs recorded or, where these are
+// damaged or an earlier program recorded none, from the catalog that readers see. It returns
+// false when only the snapshots are left to find history by.
+func (b *rebuild) restorePast(ctx context.Context, until map[string]time.Time) (known bool, err error) {
+	files, hasPast, damaged := b.wh.MetaLog.Files(b.last.Version)
+	if hasPast && len(damaged) == 0 {
+		b.Runs = len(files)
+		return true, load.RestorePast(ctx, b.draft, b.wh.Catalog.Tables(), files, until)
+	}
+	latest, _, err := b.wh.Versions.Latest()
+	if err != nil {
+		return false, err
+	}
+	if m, err := b.wh.Versions.ReadManifest(latest); err == nil && !m.SnapshotAt.Before(b.last.At) && b.isCatalogWhole() {
+		if err = load.AdoptPast(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Catalog.Tables(), until); err == nil {
+			return true, nil
+		}
+		b.cfg.Log.Warn("closed rows not copied from the catalog", "run", latest, "error", err)
+	}
+	if b.wh.MetaLog.HasChanges() && len(damaged) > 0 && !b.skip {
+		return false, &SeriesError{damaged, false}
+	}
+	return false, nil
 }
 
 // isCatalogWhole reports whether readers see a catalog that is what its manifest says.
@@ -185,7 +267,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 		b.cfg.Log.Warn("meta not restored: an older program wrote the versions and kept no copy of meta")
 		return nil
 	}
-	files, damaged := b.wh.MetaLog.Files(b.last.Version)
+	files, _, damaged := b.wh.MetaLog.Files(b.last.Version)
 	if len(damaged) > 0 && !b.skip {
 		return &SeriesError{damaged, false}
 	}
@@ -196,8 +278,11 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 	return b.countMissingDays(ctx)
 }
 
-// countMissingDays counts the snapshots that meta knows and the series does not have.
+// countMissingDays counts the snapshots that meta knows and that history was not built from.
 func (b *rebuild) countMissingDays(ctx context.Context) error {
+	if b.knownPast {
+		return nil
+	}
 	if err := load.NameClosing(ctx, b.draft, b.wh.Catalog.Tables()); err != nil {
 		return err
 	}
@@ -219,6 +304,11 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 	var lost []string
 	for _, d := range b.Passed {
 		lost = append(lost, d.Cost+" ("+d.File+": "+d.Problem+")")
+	}
+	for table, at := range b.olderTables() {
+		if err := load.CarryStreams(ctx, b.draft, b.last.Run, stream.Feeding(b.cfg.Streams, table), at, olderNote(at)); err != nil {
+			return err
+		}
 	}
 	r.Error = "skipped what is damaged or missing: " + strings.Join(lost, "; ")
 	note := *r
@@ -251,6 +341,9 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 	}
 	for _, file := range written {
 		file.Grade = b.last.Tables[file.Name].Grade
+		if at, older := b.olderTables()[file.Name]; older {
+			file.Grade, file.Note = string(fetch.CarriedForward), olderNote(at)
+		}
 		files = append(files, file)
 	}
 	place := func(table string) int {

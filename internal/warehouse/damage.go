@@ -23,6 +23,8 @@ type Damage struct {
 	// content back, and Repair ends the report.
 	Repair string `json:"repair"`
 	Lost   bool   `json:"lost"`
+	// Day is the day of the series that the file belongs to, if any.
+	Day string `json:"-"`
 	// copied is set when there is an intact copy elsewhere.
 	copied bool
 }

@@ -24,7 +24,7 @@ const (
 	metaSuffix     = ".changes"
 )
 
-// MetaFile is the file of a version with what it changed in meta.
+// MetaFile is the file of a version with what it changed in meta and past.
 const MetaFile = "meta.changes"
 
 // dayIn returns the day in the name of a file or folder of the series.

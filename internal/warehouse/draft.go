@@ -52,21 +52,23 @@ type Draft struct {
 	sameTables bool
 }
 
-// MetaBase is the version that the draft's changes of meta are relative to: the one that
-// it started from, when the changes of that one are kept; else "", and the draft writes
-// all of meta.
+// MetaBase is the version that the draft's changes of meta and past are relative to: the one
+// that it started from, when the changes of that one are kept. It is empty when the draft must
+// write all of meta and past: on a first night, and the first after a program that did not
+// record what it added to past.
 func (d *Draft) MetaBase() string {
 	if _, err := os.Stat(d.w.Folder.metaPath(d.Previous, metaSuffix)); d.Previous == "" || err != nil {
 		return ""
 	}
-	if _, err := d.w.Versions.readManifest(d.w.Folder.metaPath(d.Previous, manifestSuffix), d.Previous); err != nil {
+	m, err := d.w.Versions.readManifest(d.w.Folder.metaPath(d.Previous, manifestSuffix), d.Previous)
+	if err != nil || m.Meta == nil || !m.Meta.Past {
 		return ""
 	}
 	return d.Previous
 }
 
-// SetMetaBase records that MetaFile holds what differs from the meta of base.
-func (d *Draft) SetMetaBase(base string) { d.meta = &ManifestMeta{Base: base} }
+// SetMetaBase records that MetaFile holds what differs from the meta and past of base.
+func (d *Draft) SetMetaBase(base string) { d.meta = &ManifestMeta{Base: base, Past: true} }
 
 // Catalog is the DuckDB file of a published version, for comparison.
 func (d *Draft) Catalog(run string) string { return d.w.Folder.VersionCatalog(run) }

@@ -67,8 +67,8 @@ type Manifest struct {
 	// stay.
 	Night   string          `json:"night,omitempty"`
 	Catalog ManifestFileSum `json:"catalog"`
-	// Entry is the run's line of the ledger, Meta what it changed in the schema
-	// meta; nil: the version has none.
+	// Entry is the run's line of the ledger, Meta what it changed in the schemas
+	// meta and past. Nil means that the version has none.
 	Entry  *ManifestFileSum `json:"entry,omitempty"`
 	Meta   *ManifestMeta    `json:"meta,omitempty"`
 	Tables []ManifestTable  `json:"tables"`
@@ -100,9 +100,12 @@ type ManifestTable struct {
 }
 
 // ManifestMeta is the file with the rows that a version added to and removed from the
-// tables of meta, relative to the version Base; with an empty Base it has all rows.
+// tables of meta, relative to the version Base; with an empty Base it has all rows. Where
+// Past is set it has the rows that the version added to the tables of past, too; programs up
+// to 1.0.0 did not write them.
 type ManifestMeta struct {
 	Base string `json:"base,omitempty"`
+	Past bool   `json:"past,omitempty"`
 	ManifestFileSum
 }
 

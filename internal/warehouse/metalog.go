@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// MetaLog holds what every version changed in the schema meta, beside the series. A
-// rebuild puts meta together from it.
+// MetaLog holds what every version changed in the schemas meta and past, beside the series.
+// A rebuild puts both together from it.
 type MetaLog struct {
 	folder   *Folder
 	versions *Versions
@@ -43,10 +43,11 @@ func (g *MetaLog) manifestChain(run string) (chain []Manifest, err error) {
 }
 
 // Files returns the files that make up the meta of a version, each compared with its
-// checksum, and what is missing or damaged.
-func (g *MetaLog) Files(run string) (files []string, found []Damage) {
-	const cost = "what meta alone has of run %s: its grades, rejects, deletions, events and what is known of details"
+// checksum, and what is missing or damaged. past is set when they make up its past, too.
+func (g *MetaLog) Files(run string) (files []string, past bool, found []Damage) {
+	const cost = "what meta alone has of run %s: its grades, rejects, deletions, events and what is known of details; and the rows that it closed"
 	chain, err := g.manifestChain(run)
+	past = len(chain) > 0 && !slices.ContainsFunc(chain, func(m Manifest) bool { return !m.Meta.Past })
 	var broken *DamagedError
 	if errors.As(err, &broken) {
 		lost := strings.TrimSuffix(filepath.Base(broken.File), manifestSuffix)
@@ -67,7 +68,7 @@ func (g *MetaLog) Files(run string) (files []string, found []Damage) {
 			found = append(found, Damage{File: g.folder.relativePath(file), Problem: problem, Cost: fmt.Sprintf(cost, m.RunID)})
 		}
 	}
-	return files, found
+	return files, past, found
 }
 
 // HasChanges reports whether any version has recorded its changes of meta. Versions of

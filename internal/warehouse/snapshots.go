@@ -30,7 +30,7 @@ func (d *Draft) Snapshots(ctx context.Context) ([]Snapshot, []Damage, error) {
 		files := d.w.Series.filesOfDay(day)
 		if days[day] != "" {
 			lost := Damage{File: d.w.Folder.relativePath(d.w.Folder.dayManifestPath(day)),
-				Problem: describeProblem(err), Cost: "all tables of " + day}
+				Problem: describeProblem(err), Cost: "all tables of " + day, Day: day}
 			if len(files) == 0 {
 				lost.Problem = "the whole day is gone"
 			}
@@ -39,7 +39,7 @@ func (d *Draft) Snapshots(ctx context.Context) ([]Snapshot, []Damage, error) {
 		}
 		for table, file := range files {
 			if err := d.enterFile(ctx, byRun, table, file); err != nil {
-				found = append(found, Damage{File: d.w.Folder.relativePath(file), Problem: err.Error(), Cost: costOf(table, day)})
+				found = append(found, Damage{File: d.w.Folder.relativePath(file), Problem: err.Error(), Cost: costOf(table, day), Day: day})
 			}
 		}
 	}
@@ -79,7 +79,7 @@ func (s *Series) enterDay(byRun map[string]Snapshot, known *sumCache, m Manifest
 			case ok:
 				of = other
 			default:
-				found = append(found, Damage{File: s.folder.relativePath(file), Problem: problem, Cost: costOf(t.Name, dayOf(m.SnapshotAt))})
+				found = append(found, Damage{File: s.folder.relativePath(file), Problem: problem, Cost: costOf(t.Name, dayOf(m.SnapshotAt)), Day: dayOf(m.SnapshotAt)})
 				continue
 			}
 		}

@@ -41,13 +41,37 @@ SELECT {columns}, valid_from, row_hash FROM {newest} WHERE valid_from <= {at}
 UNION ALL SELECT {columns}, valid_from, row_hash FROM {past} WHERE valid_from <= {at} AND valid_to > {at}
 
 -- name: meta_files
--- Meta is what all files of a line of versions added, less what they removed.
+-- Meta is what all files of a chain of versions added, less what they removed.
 read_parquet([{files}], union_by_name = true, hive_partitioning = false)
 
 -- name: restore_meta
 INSERT INTO {table} ({columns})
 SELECT {values} FROM {files} WHERE meta_table = {name} AND NOT meta_gone
 EXCEPT ALL SELECT {values} FROM {files} WHERE meta_table = {name} AND meta_gone
+
+-- name: past_tables
+SELECT DISTINCT meta_table FROM {files} WHERE starts_with(meta_table, {prefix})
+
+-- name: read_past
+CREATE TEMP TABLE read_past AS SELECT * FROM (SELECT {values} FROM {files} WHERE meta_table = {name}) WHERE valid_to <= {until}
+
+-- name: past_value
+CAST(past_row[{column}] AS {type}) AS {name}
+
+-- name: insert_past
+INSERT INTO {past} ({columns}) SELECT {columns} FROM read_past
+
+-- name: drop_known_past
+DELETE FROM {past} p USING read_past r WHERE {same_version}
+
+-- name: end_at_next
+UPDATE {past} p SET valid_to = n.next_from FROM (
+    SELECT {key}, valid_from, lead(valid_from) OVER (PARTITION BY {key} ORDER BY valid_from) AS next_from
+    FROM (SELECT {key}, valid_from FROM {past} UNION ALL SELECT {key}, valid_from FROM {main})) n
+WHERE {same_version} AND p.valid_to > n.next_from
+
+-- name: drop_read_past
+DROP TABLE read_past
 
 -- name: typed_value
 CAST({column} AS {type})
@@ -56,7 +80,14 @@ CAST({column} AS {type})
 -- Where the files are not whole: what the newest catalog has in meta.
 SELECT a.column_name
 FROM duckdb_columns() a JOIN duckdb_columns() b USING (schema_name, table_name, column_name)
-WHERE a.schema_name = 'meta' AND a.table_name = {table} AND a.database_name = current_database() AND b.database_name = 'other'
+WHERE a.schema_name = {schema} AND a.table_name = {table} AND a.database_name = current_database() AND b.database_name = 'other'
 
 -- name: adopt_meta
 INSERT INTO {table} ({columns}) SELECT {columns} FROM {other}
+
+-- name: adopt_past
+INSERT INTO {table} ({columns}) SELECT {columns} FROM {other} WHERE valid_to <= {until}
+
+-- name: carry_streams
+UPDATE meta.streams SET grade = 'carried_forward', reason = {reason}, rows_old = rows, age_since = least(age_since, {since})
+WHERE run_id = {run} AND stream IN ({streams})

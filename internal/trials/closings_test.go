@@ -1,0 +1,165 @@
+package trials_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/warehouse"
+)
+
+// nightAt lives through a day of the world and runs a complete night at a time.
+func (h *house) nightAt(at time.Time) pipeline.Result {
+	h.t.Helper()
+	h.service.Advance(1)
+	h.at = at
+	return h.complete(pipeline.Run(h.t.Context(), h.cfg))
+}
+
+// rebuildFromSeries loses all but parquet/ and state/ and builds the rest again.
+func (h *house) rebuildFromSeries() pipeline.Rebuilt {
+	h.t.Helper()
+	for _, name := range []string{"versions", "raw", "latest", "catalog.duckdb"} {
+		must(h.t, os.RemoveAll(h.path(name)))
+	}
+	h.at = h.at.Add(time.Hour)
+	r, err := pipeline.Rebuild(h.t.Context(), h.cfg, false)
+	must(h.t, err)
+	return r
+}
+
+// storedRows are the rows of all tables of main and past.
+func storedRows(t *testing.T, file string) map[string][]string {
+	t.Helper()
+	rows := contents(t, file)
+	for name := range rows {
+		if !strings.HasPrefix(name, "main.") && !strings.HasPrefix(name, "past.") {
+			delete(rows, name)
+		}
+	}
+	return rows
+}
+
+// TestRestoreHasTheClosedRowsOfEveryRun runs three nights of one calendar day, with one of
+// them rolled back, and nights of other days that are pruned: after the loss of all but
+// parquet/ and state/, every closed row is as it was, and again after another loss.
+func TestRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	h := newHouse(t, trialWorld(4), some()...)
+	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
+	for _, at := range []time.Duration{0, 24, 48, 72, 75} {
+		h.nightAt(first.Add(at * time.Hour))
+	}
+	h.nightAt(first.Add(78 * time.Hour))
+	wh, err := warehouse.Open(h.cfg.Warehouse)
+	must(t, err)
+	_, err = wh.Rollback("", first.Add(79*time.Hour))
+	must(t, err)
+	h.nightAt(first.Add(80 * time.Hour))
+	h.nightAt(first.Add(104 * time.Hour))
+	gone, err := wh.Pruner.Prune(warehouse.Retention{Daily: 2}, h.at, false)
+	must(t, err)
+	if len(gone) == 0 {
+		t.Error("no day was pruned")
+	}
+	before := storedRows(t, h.path("catalog.duckdb"))
+	for range 2 {
+		r := h.rebuildFromSeries()
+		if r.Runs == 0 || r.Between != 0 {
+			t.Errorf("rebuilt as %+v", r)
+		}
+		requireContents(t, before, storedRows(t, h.path("catalog.duckdb")))
+	}
+	h.nightAt(first.Add(130 * time.Hour))
+	before = storedRows(t, h.path("catalog.duckdb"))
+	closed := 0
+	for name, rows := range before {
+		if strings.HasPrefix(name, "past.") {
+			closed += len(rows)
+		}
+	}
+	if closed < 50 {
+		t.Errorf("only %d rows were closed: the trial shows little", closed)
+	}
+	h.rebuildFromSeries()
+	if diff := cmp.Diff(before, storedRows(t, h.path("catalog.duckdb"))); diff != "" {
+		t.Errorf("after another night it is restored otherwise (-before +after):\n%s", diff)
+	}
+}
+
+// TestALostFileOfChangesCostsItsOwnRows damages the changes of one run. With the catalog,
+// history is as it was. Without it, the closed rows of all other runs are, and no version of
+// a row is valid at the same time as another.
+func TestALostFileOfChangesCostsItsOwnRows(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	h := newHouse(t, trialWorld(4), some()...)
+	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
+	var damaged string
+	for i, at := range []time.Duration{0, 3, 24, 27, 30} {
+		res := h.nightAt(first.Add(at * time.Hour))
+		if i == 3 {
+			damaged = res.Run.ID
+		}
+	}
+	before := storedRows(t, h.path("catalog.duckdb"))
+	file := h.path("parquet", ".meta", damaged+".changes")
+	must(t, os.WriteFile(file, []byte("PAR1"), 0o600))
+	h.at = h.at.Add(time.Hour)
+	_, err := pipeline.Rebuild(t.Context(), h.cfg, false)
+	must(t, err)
+	requireContents(t, before, storedRows(t, h.path("catalog.duckdb")))
+
+	// The rebuilt version begins another chain, so its loss is tried on the night after it.
+	damaged = h.nightAt(first.Add(54 * time.Hour)).Run.ID
+	h.nightAt(first.Add(57 * time.Hour))
+	before = storedRows(t, h.path("catalog.duckdb"))
+	must(t, os.WriteFile(h.path("parquet", ".meta", damaged+".changes"), []byte("PAR1"), 0o600))
+	for _, name := range []string{"versions", "latest"} {
+		must(t, os.RemoveAll(h.path(name)))
+	}
+	h.at = h.at.Add(time.Hour)
+	if _, err := pipeline.Rebuild(t.Context(), h.cfg, false); !errors.As(err, new(*pipeline.SeriesError)) {
+		t.Fatalf("a rebuild without the changes of %s: %v", damaged, err)
+	}
+	r, err := pipeline.Rebuild(t.Context(), h.cfg, true)
+	must(t, err)
+	if len(r.Passed) != 1 || r.Runs != 0 {
+		t.Errorf("rebuilt as %+v", r)
+	}
+	after := storedRows(t, h.path("catalog.duckdb"))
+	kept := 0
+	for name, rows := range before {
+		if strings.HasPrefix(name, "main.") {
+			requireContents(t, map[string][]string{name: rows}, map[string][]string{name: after[name]})
+			continue
+		}
+		have := map[string]bool{}
+		for _, row := range after[name] {
+			have[row] = true
+		}
+		for _, row := range rows {
+			if strings.Contains(row, damaged) {
+				continue
+			}
+			if kept++; !have[row] {
+				t.Errorf("%s has lost %s", name, row)
+			}
+		}
+	}
+	if kept < 20 {
+		t.Errorf("only %d rows were closed by other runs", kept)
+	}
+	for _, table := range h.cfg.Warehouse.Tables {
+		key := strings.Join(table.Key, ", ")
+		if n := h.one("SELECT count(*)::VARCHAR FROM (SELECT valid_to, lead(valid_from) OVER (PARTITION BY " + key + " ORDER BY valid_from) AS next_from FROM history." + table.Name + ") WHERE valid_to > next_from"); n != "0" {
+			t.Errorf("%s versions of %s are valid at the same time as the next", n, table.Name)
+		}
+	}
+}
