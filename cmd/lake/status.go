@@ -38,6 +38,8 @@ func readStatus(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, _ []
 			s.SnapshotAt.Format(time.RFC3339), plural.Count(len(s.Tables), "table"), plural.Count(s.Rows, "row"), plural.Count(len(s.Nights), "night"))
 	}
 	switch {
+	case s.Kept:
+		text += fmt.Sprintf("the warehouse shows %s, which is not later, as after a rollback or a rebuild: the lake keeps its night, and the next night replaces what differs: placementsync run\n", latest)
 	case s.Behind && s.Run == latest:
 		text += "readers do not see that night in every table: placementsync lake publish\n"
 	case s.Behind:

@@ -93,10 +93,15 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 // checkOrder refuses to publish a night over a later one, or over another one of the same
 // time.
 func checkOrder(v *Version, last shown) error {
-	if last.run == "" || last.run == v.Run || last.at.Before(v.At) {
+	if !isNotLater(v.Run, v.At, last.run, last.at) {
 		return nil
 	}
 	return &OlderError{v.Run, last.run, v.At, last.at}
+}
+
+// isNotLater reports whether a night is another one than the lake shows and not later.
+func isNotLater(run string, at time.Time, shownRun string, shownAt time.Time) bool {
+	return shownRun != "" && shownRun != run && !shownAt.Before(at)
 }
 
 // checkHistory refuses a version of another warehouse: a new one in place of a lost one

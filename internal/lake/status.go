@@ -26,8 +26,11 @@ type Status struct {
 	Rows   int64         `json:"rows"`
 	Tables []StatusTable `json:"tables"`
 	// Latest is what the warehouse shows, Behind whether any table of the lake lacks it.
+	// Kept says that the lake will never show it, since it is not later than Run, as after
+	// a rollback or a rebuild: the lake keeps its night until the next one.
 	Latest string `json:"latest"`
 	Behind bool   `json:"behind"`
+	Kept   bool   `json:"kept"`
 }
 
 // StatusTable is what the lake shows of one table.
@@ -103,6 +106,7 @@ func (s *Status) Compare(wh *warehouse.Warehouse, run string) error {
 		return err
 	}
 	s.Latest, s.Behind = run, s.Run != run
+	s.Kept = isNotLater(run, m.SnapshotAt, s.Run, s.SnapshotAt)
 	shows := map[string]bool{}
 	for _, t := range s.Tables {
 		shows[t.Table] = t.Run == run && t.OnMain

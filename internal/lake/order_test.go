@@ -1,0 +1,32 @@
+package lake
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// TestOnlyALaterNightIsPublished over the one that the lake shows: another one of the same
+// time, such as a rebuild, would replace what readers see by rows that only look the same.
+func TestOnlyALaterNightIsPublished(t *testing.T) {
+	t.Parallel()
+	const night, other = "20261120T020000Z", "20261121T090000Z"
+	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		run     string
+		at      time.Time
+		last    shown
+		refused bool
+	}{
+		"an empty lake":                {night, at, shown{}, false},
+		"the same night again":         {night, at, shown{run: night, at: at}, false},
+		"a later night":                {night, at, shown{run: other, at: at.Add(-time.Microsecond)}, false},
+		"an earlier night":             {night, at, shown{run: other, at: at.Add(time.Microsecond)}, true},
+		"another run of the same time": {night, at, shown{run: other, at: at}, true},
+	} {
+		var older *OlderError
+		if err := checkOrder(&Version{Run: c.run, At: c.at}, c.last); errors.As(err, &older) != c.refused {
+			t.Errorf("%s: got %v, want it refused: %t", name, err, c.refused)
+		}
+	}
+}
