@@ -4,9 +4,11 @@ import (
 	"encoding/csv"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"placementsync/internal/command"
 	"placementsync/internal/daemon"
@@ -105,6 +107,16 @@ func checkNothingIsMade(t *testing.T, g *globals, wh *warehouse.Warehouse) {
 	}
 	if made, err := os.ReadDir(wh.Folder.Dir()); err != nil || len(made) > 0 {
 		t.Errorf("made in the place of a disk that is gone: %v, %v", made, err)
+	}
+}
+
+// TestDamageThatANightMetReachesTheDaemon as it is recorded.
+func TestDamageThatANightMetReachesTheDaemon(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	v := shownVerified(warehouse.Verified{Result: warehouse.Rebuildable, Met: &warehouse.MetDamage{Run: "b", At: at, Files: []string{"x"}}})
+	if v.Result != "rebuildable" || v.MetBy != "b" || !v.MetAt.Equal(at) || !slices.Equal(v.Met, []string{"x"}) {
+		t.Errorf("the daemon shows %+v", v)
 	}
 }
 

@@ -32,7 +32,7 @@ func verifyCommand(g *globals) *cobra.Command {
 			"in seconds. --read-data reads every byte: versions, Parquet series, stored answers, webhook\n" +
 			"events, and the catalog against its Parquet files. For each damaged file it prints what is\n" +
 			"affected and the command that repairs it. It changes nothing but the record of its result,\n" +
-			"which the metrics and the status page of serve show.\n\n" +
+			"which the metrics and the status page of serve show; a rollback that was killed it finishes.\n\n" +
 			command.Meanings{Complete: "whole", Failed: "damaged, and some data is lost",
 				Partial: "damaged, and all of it can be rebuilt", Held: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
@@ -72,9 +72,9 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 		return err
 	}
 	switch v.Result() {
-	case pipeline.Rebuildable:
+	case warehouse.Rebuildable:
 		return command.EndWith(ledger.Partial, nil)
-	case pipeline.Damaged:
+	case warehouse.Damaged:
 		return command.EndWith(ledger.Failed, nil)
 	}
 	return nil
@@ -91,8 +91,8 @@ func showVerified(w io.Writer, v pipeline.Verified) error {
 	for _, n := range v.Notes {
 		fmt.Fprintf(w, "note: %s\n", query.OnScreen(n))
 	}
-	verdict := map[string]string{pipeline.Whole: "whole", pipeline.Rebuildable: "damaged: all of it can be rebuilt",
-		pipeline.Damaged: "damaged: some data is lost"}[v.Result()]
+	verdict := map[string]string{warehouse.Whole: "whole", warehouse.Rebuildable: "damaged: all of it can be rebuilt",
+		warehouse.Damaged: "damaged: some data is lost"}[v.Result()]
 	read := "names and sizes; --read-data reads every byte"
 	if v.ReadData {
 		read = plural.FormatBytes(v.Bytes) + " read"

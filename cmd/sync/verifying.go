@@ -38,7 +38,7 @@ func (s *service) verifyInTurn(ctx context.Context, cfg config.Config, night pip
 	if err := saveVerified(place, found); err != nil {
 		s.log.Warn("result of verify not stored", "error", err)
 	}
-	if found.Result != pipeline.Whole {
+	if found.Result != warehouse.Whole {
 		command.NewNotifier(cfg.Notify, version, s.log).Alert(context.WithoutCancel(ctx), damageAlert(found))
 	}
 	return shownVerified(found)
@@ -85,7 +85,7 @@ func addResult(to *warehouse.Verified, v pipeline.Verified) {
 func damageAlert(found warehouse.Verified) notify.Alert {
 	a := notify.Alert{Event: notify.Damaged, ExitCode: ledger.Failed.ExitCode(), Error: found.Error, StartedAt: found.At,
 		EndedAt: found.At.Add(time.Duration(found.Seconds * float64(time.Second))), Program: version}
-	if found.Result == pipeline.Rebuildable {
+	if found.Result == warehouse.Rebuildable {
 		a.ExitCode = ledger.Partial.ExitCode()
 	}
 	if n := len(found.Damaged); n > 0 {
@@ -98,6 +98,9 @@ func damageAlert(found warehouse.Verified) notify.Alert {
 // found that looked.
 func shownVerified(v warehouse.Verified) daemon.Verified {
 	shown := daemon.Verified{Full: v.ReadData, At: v.At, Took: time.Duration(v.Seconds * float64(time.Second)), Result: v.Result, Damaged: v.Damaged, Error: v.Error, FailedAt: v.FailedAt}
+	if v.Met != nil {
+		shown.Met, shown.MetBy, shown.MetAt = v.Met.Files, v.Met.Run, v.Met.At
+	}
 	if !v.FailedAt.IsZero() {
 		shown.Found, shown.Result = v.Result, string(ledger.Failed)
 	}

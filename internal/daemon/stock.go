@@ -80,8 +80,12 @@ func verifyReadings() []reading {
 			})},
 		{"last_verify_duration_seconds", "How long the last verification took.", depth, false,
 			lookedInto(func(v Verified) float64 { return v.Took.Seconds() })},
-		{"last_verify_damaged_files", "Damaged files that the last verification found.", depth, false,
-			lookedInto(func(v Verified) float64 { return float64(len(v.Damaged)) })},
+		{"last_verify_damaged_files", "Damaged files that the last verification, and nights since, found.", depth, false,
+			known(func(v Verified, depth string, emit emitter) {
+				if !v.At.IsZero() || len(v.Met) > 0 { // a night may have met damage before the first verify
+					emit(float64(len(v.Damaged)+len(v.Met)), depth)
+				}
+			})},
 		{"last_verify_result", "1 for the result of the last verification, 0 for the others; failed: it could not look.", []string{"depth", "result"}, false,
 			known(func(v Verified, depth string, emit emitter) {
 				for _, result := range []string{Whole, "rebuildable", "damaged", string(ledger.Failed)} {

@@ -26,6 +26,10 @@ type Verified struct {
 	// Error is why the warehouse could not be checked, at FailedAt.
 	Error    string
 	FailedAt time.Time
+	// Met are the damaged files that the run MetBy found since, at MetAt.
+	Met   []string
+	MetBy string
+	MetAt time.Time
 }
 
 // depth is Full as a label of metrics.

@@ -101,6 +101,27 @@ func TestAHeldVerifyIsTriedAgain(t *testing.T) {
 	})
 }
 
+// TestDamageThatANightMetIsShown beside what the last verify found.
+func TestDamageThatANightMetIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		at := time.Now()
+		met := daemon.Verified{Full: true, At: at, Result: "rebuildable", Met: []string{"versions/a/orders.parquet"}, MetBy: "b", MetAt: at.Add(time.Hour)}
+		h.set.Inspect = func(context.Context) daemon.Inspection {
+			return daemon.Inspection{At: time.Now(), Verified: []daemon.Verified{met}}
+		}
+		h.run()
+		time.Sleep(3 * time.Hour)
+		h.end()
+		if text := h.get("/").Body.String(); !strings.Contains(text, "rebuildable<small>every byte, 3 h 0 min ago</small><small>run b found damage 2 h 0 min ago, versions/a/orders.parquet</small>") {
+			t.Errorf("the page hides damage:\n%s", text)
+		}
+		if n := h.metric(`last_verify_damaged_files{depth="full"}`); n != "1" {
+			t.Errorf("%s damaged files in the metrics", n)
+		}
+	})
+}
+
 // TestVerifyEndsWithTheDaemon stops the daemon in the midst of one.
 func TestVerifyEndsWithTheDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

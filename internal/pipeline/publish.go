@@ -93,6 +93,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	if err := n.faultPoint("parquet written"); err != nil {
 		return Result{}, err
 	}
+	n.reportDamage()
 	for i := range files {
 		grade, note := done.tableGrade(files[i].Name)
 		files[i].Grade, files[i].Note = string(grade), note
@@ -124,6 +125,21 @@ func (r *runner) writeFiles(ctx context.Context, cover map[string]load.Coverage,
 		return err
 	})
 	return files, writing.Wait()
+}
+
+// reportDamage logs and records the damaged files of the version before, in whose place the
+// draft has new ones.
+func (n *night) reportDamage() {
+	found := n.draft.DamagedFiles()
+	if len(found) == 0 {
+		return
+	}
+	for _, d := range found {
+		n.cfg.Log.Warn("a published file is damaged; this run writes it anew, and placementsync verify --read-data finds what else is", "files", d.File, "error", d.Problem)
+	}
+	if err := n.wh.Examiner.SaveMet(n.run.ID, n.cfg.Now(), found); err != nil {
+		n.cfg.Log.Warn("result of verify not stored", "error", err)
+	}
 }
 
 // writeEvidence writes into meta what the night saw besides its rows. Runs that are in

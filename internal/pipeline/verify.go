@@ -23,29 +23,21 @@ type Verified struct {
 	warehouse.Examined
 }
 
-// Results of a Verify.
-const (
-	Whole = "whole"
-	// Rebuildable: everything damaged can be restored from undamaged copies.
-	Rebuildable = "rebuildable"
-	Damaged     = "damaged"
-)
-
-// Result sums up what was found.
+// Result sums up what was found, as warehouse.Verified has it.
 func (v Verified) Result() string {
 	switch {
 	case len(v.Damage) == 0:
-		return Whole
+		return warehouse.Whole
 	case slices.ContainsFunc(v.Damage, func(d warehouse.Damage) bool { return d.Lost }):
-		return Damaged
+		return warehouse.Damaged
 	}
-	return Rebuildable
+	return warehouse.Rebuildable
 }
 
 // Verify looks for damage in the whole warehouse: links, ledger, manifests and sizes,
 // and with readData every byte: versions, series, landed answers, the inbox, and the
 // catalog against its Parquet files. It takes the lock, so that nothing changes
-// meanwhile, and changes nothing itself.
+// meanwhile, and changes nothing itself but what the lock does.
 func Verify(ctx context.Context, cfg Config, readData bool) (v Verified, err error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {

@@ -313,7 +313,7 @@ func (r *rot) verified(t *testing.T, cfg pipeline.Config, kind, did string) {
 			t.Errorf("%s: it is not told what it costs and what to do: %+v", did, d)
 		}
 	}
-	if v.Result() == pipeline.Damaged {
+	if v.Result() == warehouse.Damaged {
 		r.count(kind, func(f *figures) *int { return &f.told })
 		return
 	}

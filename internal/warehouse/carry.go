@@ -45,60 +45,77 @@ func (d *Draft) NewCarrier() *Carrier {
 
 // Carry copies the file of an unchanged table into the draft, byte for byte, so that its
 // checksum stays. It is a copy and no link: two files can be damaged independently, and
-// repairs rely on that. Carry returns false when the file must be written anew, because it
-// cannot be read or its checksum is not the one in its manifest.
+// repairs rely on that. Carry returns false when the file must be written anew: it is of
+// another layout, or it is damaged, which DamagedFiles then names.
 func (c *Carrier) Carry(table string) (bool, error) {
 	entry := c.from.tableNamed(table)
 	if entry.File == "" {
 		return false, nil
 	}
-	from, err := os.Open(filepath.Join(c.draft.w.Folder.VersionPath(c.from.RunID), entry.File))
+	path := filepath.Join(c.draft.w.Folder.VersionPath(c.from.RunID), entry.File)
+	from, err := os.Open(path)
 	if err != nil {
+		c.draft.addDamagedFile(path, describeProblem(err))
 		return false, nil
 	}
 	defer from.Close()
 	to := filepath.Join(c.draft.Dir, entry.File)
-	disk, whole := c.draft.w.Folder.disk, false
+	disk, problem := c.draft.w.Folder.disk, ""
 	err = disk.Do("copy", to, func() (err error) {
-		whole, err = copyWhole(from, to, entry.ManifestFileSum)
+		problem, err = copyWhole(from, to, entry.ManifestFileSum)
 		return err
 	})
-	if err == nil && !whole {
+	if err == nil && problem != "" {
+		c.draft.addDamagedFile(path, problem)
 		err = disk.Remove(to)
 	}
 	if err != nil {
 		return false, fmt.Errorf("copy the unchanged %s: %w", entry.File, err)
 	}
-	if whole {
-		c.draft.carried[table] = entry
+	if problem != "" {
+		return false, nil
 	}
-	return whole, nil
+	c.draft.carried[table] = entry
+	return true, nil
 }
 
-// copyWhole copies a file and reports whether its bytes are those of the checksum. An error
-// is one of writing.
-func copyWhole(from *os.File, to string, want ManifestFileSum) (whole bool, err error) {
+func (d *Draft) addDamagedFile(path, problem string) {
+	d.damaged = append(d.damaged, Damage{File: d.w.Folder.relativePath(path), Problem: problem})
+}
+
+// DamagedFiles are the files of the version before that should have been copied and are
+// damaged. The draft has files of its own in their place.
+func (d *Draft) DamagedFiles() []Damage { return d.damaged }
+
+// copyWhole copies a file and says what is wrong with it; "" means that its bytes are those
+// of the checksum. An error is one of writing.
+func copyWhole(from *os.File, to string, want ManifestFileSum) (problem string, err error) {
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, publicFile)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	source := &failingReader{Reader: from}
 	sum, err := copyAndSum(out, source)
-	if source.failed {
-		return false, nil
+	switch {
+	case source.err != nil:
+		return source.err.Error(), nil
+	case err == nil && sum != want.SHA256:
+		return "its checksum is not the one of its manifest", nil
 	}
-	return sum == want.SHA256, err
+	return "", err
 }
 
-// failingReader records that reading failed, to tell it from an error of writing.
+// failingReader keeps the error of reading, to tell it from an error of writing.
 type failingReader struct {
 	io.Reader
-	failed bool
+	err error
 }
 
 func (r *failingReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	r.failed = err != nil && err != io.EOF
+	if err != nil && err != io.EOF {
+		r.err = err
+	}
 	return n, err
 }

@@ -42,6 +42,8 @@ type Draft struct {
 	base fileSize
 	// carried are the tables that did not change, as the manifest of Previous has them.
 	carried map[string]ManifestTable
+	// damaged is for DamagedFiles.
+	damaged []Damage
 	sealing sealing
 	// alone is set by EndAlone.
 	alone bool

@@ -1,6 +1,17 @@
 package warehouse
 
-import "time"
+import (
+	"slices"
+	"time"
+)
+
+// Results of a verify.
+const (
+	Whole = "whole"
+	// Rebuildable: everything damaged can be restored from undamaged copies.
+	Rebuildable = "rebuildable"
+	Damaged     = "damaged"
+)
 
 // Verified is the result of a verify.
 type Verified struct {
@@ -15,6 +26,15 @@ type Verified struct {
 	// else stands.
 	Error    string    `json:"error,omitempty"`
 	FailedAt time.Time `json:"failed_at,omitzero"`
+	// Met is damage that a night found since.
+	Met *MetDamage `json:"met,omitempty"`
+}
+
+// MetDamage is damage that a night found and repaired in its own version.
+type MetDamage struct {
+	Run   string    `json:"run_id"`
+	At    time.Time `json:"at"`
+	Files []string  `json:"files"`
 }
 
 // verifiedFile has the last result of one depth: that structure and sizes are whole says
@@ -35,6 +55,37 @@ func (x *Examiner) SaveVerified(v Verified) error {
 		err = x.verifiedFile(false).Write(v)
 	}
 	return err
+}
+
+// SaveMet adds damage that a night found to the results of the last verifies: they no
+// longer say that the warehouse is whole.
+func (x *Examiner) SaveMet(run string, at time.Time, found []Damage) error {
+	for _, readData := range []bool{true, false} {
+		v, ok, err := x.LastVerified(readData)
+		if err != nil {
+			return err
+		}
+		if !ok && !readData {
+			continue // the other record says it
+		}
+		if v.ReadData = readData; v.Result != Damaged {
+			v.Result = Rebuildable
+		}
+		met := &MetDamage{Run: run, At: at.UTC()}
+		if v.Met != nil {
+			met.Files = v.Met.Files
+		}
+		for _, d := range found {
+			if !slices.Contains(met.Files, d.File) {
+				met.Files = append(met.Files, d.File)
+			}
+		}
+		v.Met = met
+		if err := x.verifiedFile(readData).Write(v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // SaveFailure records that a verify failed, beside the result of the last one that did

@@ -1,0 +1,85 @@
+package trials_test
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/warehouse"
+)
+
+// TestANightReportsTheDamageThatItMeets spoils files of tables that do not change, after a
+// verify found the warehouse whole. The night writes them anew, and it is a finding.
+func TestANightReportsTheDamageThatItMeets(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		harm    func(path string) error
+		problem string
+	}{
+		"a flipped byte": {func(path string) error {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			data[len(data)/2] ^= 1
+			return os.WriteFile(path, data, 0o600)
+		}, "its checksum is not the one of its manifest"},
+		"a lost file": {os.Remove, "it is gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, smallWorld(), "tags", "token")
+			var log bytes.Buffer
+			h.cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+			first := h.goodNight()
+			wh, err := warehouse.Open(h.cfg.Warehouse)
+			must(t, err)
+			must(t, wh.Examiner.SaveVerified(warehouse.Verified{At: h.at, ReadData: true, Result: warehouse.Whole}))
+			before := h.count("tags", "true")
+			damaged := "versions/" + first.Run.ID + "/tags.parquet"
+			must(t, c.harm(h.path(damaged)))
+
+			second := h.sameDay()
+			if h.count("tags", "true") != before || h.count("read_parquet('"+h.path("latest", "tags.parquet")+"')", "true") != before {
+				t.Error("the night has other rows")
+			}
+			if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "files="+damaged) || !strings.Contains(text, c.problem) {
+				t.Errorf("the log is\n%s", text)
+			}
+			for _, readData := range []bool{true, false} {
+				v, _, err := wh.Examiner.LastVerified(readData)
+				must(t, err)
+				if v.Result != warehouse.Rebuildable || v.Met == nil || v.Met.Run != second.Run.ID || !slices.Equal(v.Met.Files, []string{damaged}) || !v.Met.At.Equal(h.at) {
+					t.Errorf("the record of the last verify (every byte: %v) is %+v", readData, v)
+				}
+			}
+			h.sameDay()
+			if v, _, err := wh.Examiner.LastVerified(true); err != nil || v.Met.Run != second.Run.ID {
+				t.Errorf("a later night that met nothing is in the record: %+v (%v)", v.Met, err)
+			}
+			found, err := pipeline.Verify(t.Context(), h.cfg, true)
+			must(t, err)
+			if len(found.Damage) == 0 || found.Result() != warehouse.Rebuildable {
+				t.Errorf("verify finds %+v", found.Damage)
+			}
+		})
+	}
+}
+
+// TestDamageWithoutAVerifyIsRecorded has a night meet damage before anybody has verified.
+func TestDamageWithoutAVerifyIsRecorded(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), "tags", "token")
+	first := h.goodNight()
+	must(t, os.Remove(h.path("versions", first.Run.ID, "tags.parquet")))
+	h.sameDay()
+	wh, err := warehouse.Open(h.cfg.Warehouse)
+	must(t, err)
+	if v, ok, err := wh.Examiner.LastVerified(true); err != nil || !ok || !v.At.IsZero() || v.Met == nil || v.Result != warehouse.Rebuildable {
+		t.Errorf("the record is %+v (%v)", v, err)
+	}
+}
