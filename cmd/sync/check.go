@@ -125,8 +125,8 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 		fmt.Fprintf(w, "lock           %v\n", p.Held)
 	}
 	if p.Stopped != nil {
-		fmt.Fprintf(w, "gate           stopped run %s: %s would be deleted; the next run starts from the beginning; "+
-			"if the service really deleted them, use --allow-mass-delete\n", p.Stopped.ID, ledger.DescribeLosses(p.Stopped.Losses))
+		fmt.Fprintf(w, "gate           stopped run %s: %s; the next run starts from the beginning; "+
+			"if that is true of the service, use --allow-mass-delete\n", p.Stopped.ID, ledger.DescribeLosses(p.Stopped.Losses))
 	}
 	t := newTable("stream", "plan", "requests last time", "at the configured rate")
 	for _, s := range p.Streams {

@@ -96,9 +96,24 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[str
 	case r.Refused > 0:
 		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%s of %s refused (meta.rejects)", plural.Count(r.Refused, "record"), plural.Count(r.Found, "answer"))
 	case r.Grade == "" || r.Grade == Exact:
-		r.Grade, r.Reason = Exact, "every id was answered whole"
+		r.Grade = Exact
+		r.Reason = r.DescribeAnswers(r.Asked)
 	}
 	return r, err
+}
+
+// DescribeAnswers counts what became of so many ids, those asked for among them.
+func (d Details) DescribeAnswers(all int) string {
+	text := fmt.Sprintf("%d of %s were answered whole", d.Found, plural.Count(all, "id"))
+	switch {
+	case all == 0:
+		return "there was no id to ask for"
+	case d.Found == all:
+		return "every id was answered whole"
+	case len(d.Gone) > 0:
+		text += fmt.Sprintf("; %d were answered 404", len(d.Gone))
+	}
+	return text
 }
 
 // detailWalk collects the outcomes.

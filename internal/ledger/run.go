@@ -5,6 +5,7 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,11 +132,28 @@ type Loss struct {
 	Stream string `json:"stream,omitempty"`
 	Gone   int64  `json:"gone"`
 	Before int64  `json:"before"`
+	// NotFound says that these are ids that a list names and that were answered 404; their
+	// rows would stay.
+	NotFound bool `json:"not_found,omitempty"`
 }
 
-// DescribeLosses says for people what would be lost: the first tables by name, the
+// DescribeLosses says for people what a gate stopped: the first tables by name, the
 // others by their number.
 func DescribeLosses(losses []Loss) string {
+	var parts []string
+	for _, l := range losses {
+		if l.NotFound {
+			parts = append(parts, fmt.Sprintf("%d of %s of %s that a list names are answered 404", l.Gone, plural.Count(l.Before, "id"), l.Table))
+		}
+	}
+	losses = slices.DeleteFunc(slices.Clone(losses), func(l Loss) bool { return l.NotFound })
+	if len(losses) > 0 {
+		parts = append(parts, describeVanishing(losses)+" would vanish in one night")
+	}
+	return strings.Join(parts, "; ")
+}
+
+func describeVanishing(losses []Loss) string {
 	named := min(len(losses), 3)
 	var parts []string
 	for _, l := range losses[:named] {

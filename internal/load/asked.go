@@ -80,6 +80,42 @@ func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error
 	return p.countPlan(ctx, st)
 }
 
+// KeepNamed turns answers of 404 into missed ones where a list names the id, and returns
+// how many: the record exists by its list, so that its rows stay until the list no longer
+// names it. A list that was not read in this run names what main has of it.
+func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (n int64, err error) {
+	if err := p.stage.settle(ctx); err != nil {
+		return 0, err
+	}
+	var named []sqlText
+	for _, ref := range st.Parents {
+		for _, name := range stream.Feeding(p.stage.streams, ref.Table) {
+			if name == st.Name || !ref.Lists() {
+				continue
+			}
+			list, _ := stream.Find(p.stage.streams, name)
+			column, main := warehouse.Name(ref.Column), mainTable(ref.Table)
+			named = append(named, planSQL.Render("listed_ids", values{"column": column, "table": stagedTable(name, ref.Table)}))
+			switch {
+			case list.Over != "":
+			case !list.IsDetail() && !wasRead(name):
+				named = append(named, planSQL.Render("listed_ids", values{"column": column, "table": main}))
+			case list.IsDetail():
+				named = append(named, planSQL.Render("listed_ids_of_carried", values{"column": column, "main": main,
+					"param": warehouse.Name(list.Param), "asked": askedTable(name)}))
+			}
+		}
+	}
+	if len(named) == 0 {
+		return 0, nil
+	}
+	kept, err := queryTexts(ctx, p.stage.draft, planSQL.Render("keep_named", values{"asked": askedTable(st.Name), "named": unionAll(named)}))
+	if err != nil {
+		return 0, fmt.Errorf("compare the answers of 404 for %s with the lists: %w", st.Name, err)
+	}
+	return int64(len(kept)), nil
+}
+
 // CountCaughtUp counts the details that were read tonight and need not be read again
 // tomorrow: the next night can read as many of those that are left.
 func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {

@@ -24,8 +24,8 @@ type Limits struct {
 // is a mass deletion, however few they are against Limits.Rows.
 const allOfRows = 10
 
-// areExceeded reports whether losing gone of before rows is a mass deletion.
-func (l Limits) areExceeded(gone, before int64) bool {
+// AreExceeded reports whether losing gone of before rows is a mass deletion.
+func (l Limits) AreExceeded(gone, before int64) bool {
 	if gone == before && before >= allOfRows {
 		return true
 	}
@@ -46,8 +46,7 @@ func (e *MassDeleteError) Error() string {
 	if e.Reread {
 		advice = "the lists were read a second time and still show it: if that is true of the service, run with --allow-mass-delete"
 	}
-	return fmt.Sprintf("merge: %s would vanish in one night; nothing was published, the last snapshot stays; %s",
-		ledger.DescribeLosses(e.Losses), advice)
+	return fmt.Sprintf("merge: %s; nothing was published, the last snapshot stays; %s", ledger.DescribeLosses(e.Losses), advice)
 }
 
 // checkLosses compares what would vanish from each table with the limits.
@@ -58,7 +57,7 @@ func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
 			continue
 		}
 		all := ledger.Loss{Table: t.Name, Gone: changes[i].Gone, Before: changes[i].Before}
-		if m.limits.areExceeded(all.Gone, all.Before) {
+		if m.limits.AreExceeded(all.Gone, all.Before) {
 			losses = append(losses, all)
 			continue
 		}
@@ -67,7 +66,7 @@ func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
 			return fmt.Errorf("count what would vanish from %s: %w", t.Name, err)
 		}
 		for _, part := range parts {
-			if m.limits.areExceeded(part.Gone, part.Before) {
+			if m.limits.AreExceeded(part.Gone, part.Before) {
 				losses = append(losses, part)
 			}
 		}

@@ -43,17 +43,12 @@ func (r *reader) readDetails(ctx context.Context, one *received, last load.Turn)
 	one.details = d
 	one.evidence = fetch.Evidence{Stream: s.Name, Grade: d.Grade, Reason: d.Reason, Requests: d.Requests,
 		Distinct: d.Found, Repeated: d.Repeated, TotalFirst: -1, TotalLast: -1}
-	one.asked, one.missed, one.gone = int64(d.Asked), int64(d.Failed), int64(len(d.Gone))
+	one.asked, one.found, one.missed = int64(d.Asked), int64(d.Found), int64(d.Failed)
 	one.distinct = int64(d.Distinct)
 	one.carried, one.rechecked = plan.Carried, plan.Recheck
 	if err != nil {
 		return err
 	}
-	if !r.night.mode.isRefresh() { // it carries the grade of the last night
-		one.gradeCarried(d, plan, int64(r.night.cfg.Recheck))
-	}
-	r.done.gradeDetails(&one.streamResult, d)
-	one.cover = load.ByID
 	other := map[string]bool{}
 	for _, id := range slices.Concat(part.Unproven, part.Gone) {
 		other[id] = true
@@ -62,10 +57,25 @@ func (r *reader) readDetails(ctx context.Context, one *received, last load.Turn)
 	err = inOrder(
 		func() error { return stage.Details.AddAsked(ctx, s.Name, answered, load.Answered) },
 		func() error { return stage.Details.AddAsked(ctx, s.Name, part.Gone, load.Gone) },
-		func() error { return stage.Details.AddAsked(ctx, s.Name, part.Unproven, load.Missed) })
-	if err == nil && last == load.TurnSettled && one.asked < plan.Fetch {
+		func() error { return stage.Details.AddAsked(ctx, s.Name, part.Unproven, load.Missed) },
+		func() (err error) {
+			if last == load.TurnSettled { // now all lists that may name an id have been read
+				one.kept, err = stage.Details.KeepNamed(ctx, s, r.done.wasRead)
+			}
+			return err
+		})
+	if err != nil {
+		return stageErr(err)
+	}
+	one.cover, one.ids = load.ByID, plan.Fetch+plan.Carried+plan.Unread
+	if !r.night.mode.isRefresh() { // it carries the grade of the last night
+		one.gradeCarried(d, plan, int64(r.night.cfg.Recheck))
+	}
+	r.done.gradeDetails(&one.streamResult, d)
+	if last == load.TurnSettled && one.asked < plan.Fetch {
 		err = r.gradeUnread(ctx, &one.streamResult)
 	}
+	one.gradeKept()
 	return stageErr(err)
 }
 
@@ -117,6 +127,9 @@ func addDetails(a, b fetch.Details) fetch.Details {
 	b.Gone = append(a.Gone, b.Gone...)
 	b.Failures = append(a.Failures, b.Failures...)
 	b.Unproven = append(a.Unproven, b.Unproven...)
+	if b.Grade == fetch.Exact {
+		b.Reason = b.DescribeAnswers(b.Asked)
+	}
 	return b
 }
 
@@ -134,3 +147,14 @@ func (e *PartError) Error() string {
 
 // Unwrap returns why the first id failed.
 func (e *PartError) Unwrap() error { return e.First }
+
+// NotFoundError says that more ids were answered 404 than records can have been deleted
+// between a list and its details: the list names them, so that their rows stay.
+type NotFoundError struct {
+	Stream      string
+	Kept, Asked int64
+}
+
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("read %s: %d of %s that a list names were answered 404, and their rows stay", e.Stream, e.Kept, plural.Count(e.Asked, "id"))
+}

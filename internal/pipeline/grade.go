@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -19,8 +20,11 @@ type streamResult struct {
 	stream   stream.Stream
 	cover    load.Coverage
 	evidence fetch.Evidence
-	// asked, missed and gone count the ids of a stream of details.
-	asked, missed, gone int64
+	// ids counts all that a stream of details could be asked for; asked, found and missed
+	// those that were asked for, that were answered with a record and that failed.
+	ids, asked, found, missed int64
+	// kept counts the ids that were answered 404 although a list names them.
+	kept int64
 	// carried counts the ids whose rows the plan leaves as they are, rechecked those
 	// that were read again although settled.
 	carried, rechecked int64
@@ -159,7 +163,7 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 		return
 	}
 	all := plan.Fetch + plan.Carried
-	r.evidence.Reason = fmt.Sprintf("%d of %s were answered whole", d.Found, plural.Count(all, "id"))
+	r.evidence.Reason = d.DescribeAnswers(int(all))
 	switch {
 	case recheck == 0:
 		r.evidence.Grade = fetch.BestEffort
@@ -171,6 +175,42 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 		r.evidence.Grade = fetch.Bounded
 		r.evidence.Reason += fmt.Sprintf("; %d settled ones were last read at most %s ago", plan.Carried, plural.Count(plan.Nights, "night"))
 	}
+}
+
+// ordinaryNotFound is how many ids of a list may always be answered 404, and ordinaryShare
+// which part of those asked for, in percent: so many can have been deleted since the list
+// was read.
+const ordinaryNotFound, ordinaryShare = 3, 1
+
+// gradeKept lowers a stream of which ids were answered 404 that a list names.
+func (r *streamResult) gradeKept() {
+	if r.kept == 0 {
+		return
+	}
+	notFound := &NotFoundError{r.stream.Name, r.kept, r.asked}
+	_, counted, _ := strings.Cut(notFound.Error(), ": ")
+	r.evidence.Reason += "; " + counted
+	if r.kept <= ordinaryNotFound || r.kept*100 <= r.asked*ordinaryShare {
+		r.evidence.Grade = r.evidence.Grade.Worse(fetch.Repaired)
+		return
+	}
+	r.evidence.Grade = r.evidence.Grade.Worse(fetch.BestEffort)
+	r.missed += r.kept
+	if r.failed == nil {
+		r.failed = notFound
+	}
+}
+
+// lossesByNotFound are the streams of which more ids that a list names were answered 404
+// than a night may delete.
+func (done results) lossesByNotFound(limits load.Limits) (losses []ledger.Loss) {
+	for _, r := range done {
+		table := r.stream.Root().Name
+		if r.kept > 0 && limits.AreExceeded(r.kept, r.ids) && !limits.Believe(table) {
+			losses = append(losses, ledger.Loss{Table: table, Gone: r.kept, Before: r.ids, NotFound: true})
+		}
+	}
+	return losses
 }
 
 // capGrade grades a stream of which a refresh read a part: no better than it was,

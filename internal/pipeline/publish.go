@@ -31,6 +31,9 @@ func (r *runner) readUntilBelieved(ctx context.Context) (Result, error) {
 		var again []string
 		for _, l := range loss.Losses {
 			doubted := r.streamsReadOnce(l.Table)
+			if l.NotFound && len(doubted) > 0 {
+				doubted = append(doubted, r.listsOf(l.Table)...)
+			}
 			if len(doubted) == 0 { // reading others would not change the verdict on this table
 				again = nil
 				break
@@ -59,6 +62,20 @@ func (r *runner) streamsReadOnce(table string) []string {
 	})
 }
 
+// listsOf are the streams that were read in this run and name ids for the details of a
+// table.
+func (r *runner) listsOf(table string) (names []string) {
+	for _, name := range stream.Feeding(r.night.cfg.Streams, table) {
+		s, _ := stream.Find(r.night.cfg.Streams, name)
+		for _, ref := range s.Parents {
+			if ref.Lists() && ref.Table != table {
+				names = append(names, r.streamsReadOnce(ref.Table)...)
+			}
+		}
+	}
+	return names
+}
+
 // publish takes the staged rows through the gates into a version and makes it
 // visible. A dry run stops behind the gates.
 func (r *runner) publish(ctx context.Context) (Result, error) {
@@ -67,6 +84,9 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	limits := n.cfg.Limits
 	limits.Believe = func(table string) bool {
 		return n.cfg.AllowMassDelete && (!n.mode.asksService() || len(r.streamsReadOnce(table)) == 0)
+	}
+	if losses := done.lossesByNotFound(limits); len(losses) > 0 {
+		return Result{}, &load.MassDeleteError{Losses: losses}
 	}
 	cover := done.coverage()
 	changes, err := n.stage.Merge(ctx, cover, limits)
@@ -166,7 +186,7 @@ func (r streamResult) ledgerRow(t fetch.Telemetry, allowed float64) ledger.Strea
 	row := ledger.Stream{
 		Stream: r.stream.Name, Grade: string(e.Grade), Reason: e.Reason, Pages: int64(e.Pages), Requests: t.Requests,
 		Passes: int64(e.Passes), TotalFirst: e.TotalFirst, TotalLast: e.TotalLast, Distinct: int64(e.Distinct),
-		Repeated: int64(e.Repeated), Rows: r.held.Rows, RowsOld: r.held.Old, Rejects: r.rejects, Fetched: r.asked - r.missed, Carried: r.carried,
+		Repeated: int64(e.Repeated), Rows: r.held.Rows, RowsOld: r.held.Old, Rejects: r.rejects, Fetched: r.found, Carried: r.carried,
 		Rechecked: r.rechecked, Failed: r.missed, Unread: r.unread, AgeSince: r.held.Since, Lacking: r.failed != nil, Events: r.stream.IsEvents(),
 		Bytes: t.Bytes, Retries: t.Retries, RateLimited: t.TooMany, Landed: t.Hits,
 		LatencyP50: t.P50.Seconds() * 1e3, LatencyP95: t.P95.Seconds() * 1e3, LatencyMax: t.Max.Seconds() * 1e3,

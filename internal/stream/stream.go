@@ -59,6 +59,11 @@ type Ref struct {
 	Known, KnownKey string
 }
 
+// Lists reports whether a row of the table is, or shows, the record that its column
+// names, and does not just refer to it: while the service answers such a row, the record
+// exists.
+func (r Ref) Lists() bool { return r.Vouches || r.Column == "id" }
+
 // Life says how long a detail of a WhileLive stream is fetched every night.
 type Life int
 

@@ -117,3 +117,14 @@ SELECT sum(n)::BIGINT FROM ({counts})
 -- name: known_params
 -- The ids of a stream that have entries, by rows of main or of another table.
 SELECT DISTINCT {param} FROM ({rows}) WHERE {param} IS NOT NULL
+
+-- name: keep_named
+-- An answer of 404 proves nothing of an id that a list names.
+UPDATE {asked} SET outcome = 'missed' WHERE outcome = '404' AND id IN ({named}) RETURNING id
+
+-- name: listed_ids
+SELECT {column} FROM {table}
+
+-- name: listed_ids_of_carried
+-- Rows that a stream of details was not asked for tonight.
+SELECT {column} FROM {main} WHERE {param} NOT IN (SELECT id FROM {asked} WHERE outcome IN ('answered', '404'))

@@ -1,0 +1,178 @@
+package trials_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/load"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+)
+
+// notFound answers 404 for single records of an endpoint.
+func notFound(prefix string, ids ...string) (faults []sim.Fault) {
+	for _, id := range ids {
+		faults = append(faults, sim.Fault{Path: prefix + id, Kind: sim.FaultStatus, Status: http.StatusNotFound})
+	}
+	return faults
+}
+
+// articleStreams name articles by their campaigns and read them.
+func articleStreams() []string {
+	return []string{"order_items", "campaigns", "campaign_details", "campaign_articles", "articles", "article_comments"}
+}
+
+// newArticles is a house of many articles, whose nights read what changed.
+func newArticles(t *testing.T, recheck int) *house {
+	t.Helper()
+	world := richWorld()
+	world.Campaigns, world.Orders, world.SilentChange = 30, 200, -1
+	h := newHouse(t, world, articleStreams()...)
+	h.cfg.Fetch.PageSize = 100
+	h.carrying(45, recheck)
+	return h
+}
+
+// listedArticles are the ids of all articles that campaigns name.
+func (h *house) listedArticles() (ids []string) {
+	for id := range h.statuses() {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// TestAnEndpointOf404sPublishesNoEmptyTable lets every article answer 404 on a
+// first night, while its campaign names it: the gate stops the night.
+func TestAnEndpointOf404sPublishesNoEmptyTable(t *testing.T) {
+	t.Parallel()
+	h := newArticles(t, 7)
+	h.service.SetFaults(sim.Fault{Route: "/articles/{id}", Kind: sim.FaultStatus, Status: http.StatusNotFound})
+	res, err := h.night()
+	mass, stopped := errors.AsType[*load.MassDeleteError](err)
+	if !stopped || !mass.Reread || res.Run.ExitCode != 1 || h.latest() != "" {
+		t.Fatalf("the night ended with %d and published %q: %v", res.Run.ExitCode, h.latest(), err)
+	}
+	if want := "ids of articles that a list names are answered 404"; !strings.Contains(err.Error(), want) {
+		t.Errorf("%q lacks %q", err, want)
+	}
+	// One who believes it gets a partial night, and no exact table.
+	h.cfg.AllowMassDelete = true
+	partial := h.partialNight()
+	h.requireStream(partial.Run, "articles", fetch.BestEffort, "answered 404")
+	if s := streamOf(t, partial.Run, "articles"); s.Fetched != 0 || !s.Lacking {
+		t.Errorf("articles: %+v", s)
+	}
+}
+
+// TestArticlesThatAListNamesAreKept lets a share of the articles answer 404, on a first
+// and on a later night. Few are ordinary; more make the night partial; none is deleted
+// before its campaign no longer names it.
+func TestArticlesThatAListNamesAreKept(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	for _, c := range []struct {
+		gone    int
+		partial bool
+	}{{1, false}, {3, false}, {4, true}, {16, true}} {
+		for _, first := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%d on the first night %v", c.gone, first), func(t *testing.T) {
+				t.Parallel()
+				h := newArticles(t, 1)
+				if !first {
+					h.goodNight()
+				} else {
+					h.service.Advance(1)
+				}
+				all := h.listedArticles()
+				if len(all) < 100 || len(all) >= 300 {
+					t.Fatalf("%d articles, so that the wrong limit was tried", len(all))
+				}
+				lost := all[:c.gone]
+				if !first {
+					for i, row := range query(t, h.catalog(), "SELECT id FROM articles ORDER BY id LIMIT ?", c.gone) {
+						lost[i] = row[0].String
+					}
+				}
+				before := 0
+				if !first {
+					before = c.gone
+				}
+				h.service.SetFaults(notFound("/articles/", lost...)...)
+				res, err := h.night()
+				must(t, err)
+				want := map[bool]int{false: 0, true: 3}[c.partial]
+				if res.Run.ExitCode != want {
+					t.Errorf("the night ended with %d, want %d", res.Run.ExitCode, want)
+				}
+				grade := map[bool]fetch.Grade{false: fetch.Repaired, true: fetch.BestEffort}[c.partial]
+				h.requireStream(res.Run, "articles", grade, fmt.Sprintf("%d of ", c.gone))
+				h.requireStream(res.Run, "articles", grade, "that a list names were answered 404, and their rows stay")
+				s := streamOf(t, res.Run, "articles")
+				if int(s.Fetched) != h.count("articles", "TRUE")-before || s.Lacking != c.partial {
+					t.Errorf("fetched %d of %d rows, lacking %v", s.Fetched, h.count("articles", "TRUE"), s.Lacking)
+				}
+				for _, id := range lost {
+					if n := h.count("articles", "id = ?", id); (n == 1) != !first {
+						t.Errorf("article %s has %d rows", id, n)
+					}
+					if n := h.count("meta.deletions", "key LIKE ?", "%"+id+"%"); n != 0 {
+						t.Errorf("article %s is noted as deleted", id)
+					}
+				}
+				// The next night asks again.
+				h.service.SetFaults()
+				res = h.goodNight()
+				h.requireStream(res.Run, "articles", fetch.Exact, "")
+				for _, id := range lost {
+					if h.count("articles", "id = ?", id) != 1 {
+						t.Errorf("article %s was not read again", id)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestAnOrderIsDeletedWhenNoListNamesIt keeps an order of which only the detail answers
+// 404, and closes it when the list leaves it out.
+func TestAnOrderIsDeletedWhenNoListNamesIt(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, smallWorld(), "orders", "order_items", "order_details")
+	h.cfg.Details, h.cfg.Fetch.PageSize = pipeline.AllDetails, 100
+	h.goodNight()
+	id := h.one("SELECT min(order_id) FROM order_items")
+	faults := forget(id)
+	h.service.SetFaults(faults[0])
+	res := h.sameDay()
+	h.requireStream(res.Run, "order_details", fetch.Repaired, "1 of ")
+	if h.count("orders", "id = ?", id) != 1 || h.count("meta.deletions", "TRUE") != 0 {
+		t.Errorf("order %s was deleted while its list names it", id)
+	}
+	h.service.SetFaults(faults...)
+	h.requireDeletion(h.sameDay(), "orders", id, "404 from /orders/{order_id}")
+}
+
+// TestASettledArticleIsKeptByTheRowsOfItsCampaign asks for settled articles whose
+// campaigns are carried: the rows of the campaign, as the snapshot has them, name them.
+func TestASettledArticleIsKeptByTheRowsOfItsCampaign(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	world := settledWorld(20)
+	h := newHouse(t, world, articleStreams()...)
+	h.cfg.Fetch.PageSize = 100
+	h.carrying(1, 5)
+	h.goodNight()
+	before := h.count("articles", "TRUE")
+	h.service.SetFaults(sim.Fault{Route: "/articles/{id}", Kind: sim.FaultStatus, Status: http.StatusNotFound})
+	res := h.partialNight()
+	if s := streamOf(t, res.Run, "articles"); s.Carried == 0 || s.Fetched != 0 {
+		t.Errorf("articles: %+v, want some carried and none answered", s)
+	}
+	if after := h.count("articles", "TRUE"); after != before || before == 0 {
+		t.Errorf("%d articles are left of %d", after, before)
+	}
+}
