@@ -168,6 +168,8 @@ func useEverything(t *testing.T, h *house, s *load.Stage, d *warehouse.Draft) {
 		_, err = s.Details.Plan(ctx, find(name), h.reread, proven)
 		must(t, err)
 	}
+	_, err = s.Details.KeepNamed(ctx, find("articles"), proven)
+	must(t, err)
 	_, err = s.Details.CountCaughtUp(ctx)
 	must(t, err)
 	_, err = s.Details.KnownParams(ctx, find("campaign_status_counts"))

@@ -3,9 +3,14 @@ package load_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"placementsync/internal/load"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
 )
 
 // TestUnreadDetailLosesNothing leaves details unread for want of time. What their
@@ -93,5 +98,65 @@ func TestDetailsAreAskedForInTheOrderOfTheirUse(t *testing.T) {
 		if !slices.Equal(h.asks, one.want) {
 			t.Errorf("asked for %v, want %v", h.asks, one.want)
 		}
+	}
+}
+
+// TestA404OfAnIDThatAListNamesIsMissed tells which answers of 404 prove nothing: those
+// about ids that a list shows tonight, or that it shows in rows which are carried. A row
+// that refers to a record is no list of it.
+func TestA404OfAnIDThatAListNamesIsMissed(t *testing.T) {
+	campaign := func(id string) string { return record(1, 1, "id", quoted(id)) }
+	article := func(id, campaign string) string {
+		return record(1, 1, "id", quoted(id), "campaign_id", quoted(campaign))
+	}
+	sold := record(1, 1, "id", quoted("item"), "article_id", quoted("sold"))
+	asked := func(d *warehouse.Draft, st string) (found []string) {
+		must(t, d.EachRow(t.Context(), []string{"SELECT id || ' ' || outcome FROM stage." + warehouse.Quote(st) + `."$asked" ORDER BY ALL`}, func(scan func(...any) error) error {
+			var text string
+			err := scan(&text)
+			found = append(found, text)
+			return err
+		}))
+		return found
+	}
+	for _, wasRead := range []bool{true, false} {
+		h := newHouse(t, "campaigns", "order_items", "campaign_details", "campaign_articles", "articles")
+		h.plans = true
+		first := map[string]showing{
+			"campaigns":   {cover: load.Whole, rows: rows{"campaigns": campaign("read") + "," + campaign("carried") + "," + campaign("gone")}},
+			"order_items": {cover: load.Whole, rows: rows{"order_items": sold}},
+			"campaign_articles": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"read", "carried"}},
+				rows: rows{"campaign_articles": article("listed", "read") + "," + article("dropped", "read") + "," + article("kept", "carried")}},
+		}
+		_, err := h.run(first, load.Limits{})
+		must(t, err)
+		second := map[string]showing{
+			"campaign_details": {cover: load.ByID, asked: map[load.Outcome][]string{load.Gone: {"read", "gone"}}},
+			"campaign_articles": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"read"}},
+				rows: rows{"campaign_articles": article("listed", "read")}},
+			"articles": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"other"}, load.Gone: {"listed", "dropped", "kept", "sold"}}},
+		}
+		campaigns := []string{"gone missed", "read missed"}
+		if wasRead {
+			second["campaigns"] = showing{cover: load.Whole, rows: rows{"campaigns": campaign("read") + "," + campaign("carried")}}
+			second["order_items"] = first["order_items"]
+			campaigns[0] = "gone 404"
+		}
+		h.staged = func(s *load.Stage, d *warehouse.Draft) {
+			for st, want := range map[string][]string{
+				"campaign_details": campaigns,
+				"articles":         {"dropped 404", "kept missed", "listed missed", "other answered", "sold 404"},
+			} {
+				def, _ := stream.Find(h.streams, st)
+				n, err := s.Details.KeepNamed(t.Context(), def, func(string) bool { return wasRead })
+				must(t, err)
+				missed := strings.Count(strings.Join(want, ","), " missed")
+				if diff := cmp.Diff(want, asked(d, st)); diff != "" || int(n) != missed {
+					t.Errorf("lists read %v: %s: %d were kept (-want +got):\n%s", wasRead, st, n, diff)
+				}
+			}
+		}
+		_, err = h.run(second, load.Limits{Rows: 10})
+		must(t, err)
 	}
 }
