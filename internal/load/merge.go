@@ -62,11 +62,15 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 // findClosing compares fingerprints and reads no other column. An empty table needs no
 // comparison: all of it is new.
 func (m *merge) findClosing(t stream.Table, empty bool) sqlText {
-	if empty {
-		return compareSQL.Render("compare_empty", values{"closing": closingTable(t.Name), "key": columnList("", t.Key), "main": mainTable(t.Name)})
+	columns := t.Key
+	if st := m.answering(t); st.Name != "" && !slices.Contains(t.Key, st.Param) {
+		columns = append(slices.Clone(t.Key), st.Param) // for the evidence of a deletion
 	}
-	keys := make([]sqlText, len(t.Key))
-	for i, k := range t.Key {
+	if empty {
+		return compareSQL.Render("compare_empty", values{"closing": closingTable(t.Name), "key": columnList("", columns), "main": mainTable(t.Name)})
+	}
+	keys := make([]sqlText, len(columns))
+	for i, k := range columns {
 		keys[i] = compareSQL.Render("compared_key", values{"column": warehouse.Name(k)})
 	}
 	stored, seen := m.rows.compared(t)
@@ -185,13 +189,22 @@ func (m *merge) evidence(t stream.Table, sources []stream.Stream) sqlText {
 	if len(cases) > 0 {
 		absent = mergeSQL.Render("evidence_by_list", values{"cases": joinSQL(cases, " "), "absent": absent})
 	}
-	for _, st := range sources {
-		if st.Name != "" && st.IsDetail() && m.cover[st.Name] == ByID && slices.Contains(t.Key, st.Param) {
-			return mergeSQL.Render("evidence_of_answers", values{"param": warehouse.Name(st.Param), "asked": askedTable(st.Name),
-				"answer": "404 from " + st.Path, "absent": absent})
-		}
+	if st := m.answering(t); st.Name != "" {
+		return mergeSQL.Render("evidence_of_answers", values{"param": warehouse.Name(st.Param), "asked": askedTable(st.Name),
+			"answer": "404 from " + st.Path, "absent": absent})
 	}
 	return absent
+}
+
+// answering is the stream of details that was asked tonight for the records of a table, or
+// for the record that they belong to; its name is empty where there is none.
+func (m *merge) answering(t stream.Table) stream.Stream {
+	for _, st := range m.staging.streams {
+		if st.IsDetail() && m.cover[st.Name] == ByID && st.Root().Name == t.Name {
+			return st
+		}
+	}
+	return stream.Stream{}
 }
 
 // inTransaction runs do in one transaction, which it ends.

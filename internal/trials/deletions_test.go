@@ -2,6 +2,7 @@ package trials_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,10 +38,13 @@ func (h *house) requireClosed(res pipeline.Result, table, column, key string) {
 
 // forget takes an order off its list and answers 404 for it. Order items go on
 // naming it.
-func forget(id string) []sim.Fault {
+func forget(id string) []sim.Fault { return forgetFrom("/orders", id) }
+
+// forgetFrom takes a record off a list and answers 404 for it.
+func forgetFrom(route, id string) []sim.Fault {
 	return []sim.Fault{
-		{Path: "/orders/" + id, Kind: sim.FaultStatus, Status: http.StatusNotFound},
-		{Route: "/orders", Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
+		{Path: route + "/" + id, Kind: sim.FaultStatus, Status: http.StatusNotFound},
+		{Route: route, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
 			envelope, _ := decode(string(body)).(map[string]any)
 			records, _ := envelope["records"].([]any)
 			var left []any
@@ -82,6 +86,34 @@ func TestDeletedOrderIsClosedWithItsChildren(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestArticlesOfADeletedCampaign are closed by the answer about their campaign, which is
+// what meta.deletions says.
+func TestArticlesOfADeletedCampaign(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, richWorld(), "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts")
+	h.cfg.Fetch.PageSize = 100
+	h.goodNight()
+	id := h.one("SELECT min(campaign_id) FROM campaign_articles")
+	articles := query(t, h.catalog(), "SELECT id FROM campaign_articles WHERE campaign_id = ?", id)
+	h.service.SetFaults(append(forgetFrom("/campaigns", id),
+		notFound("/campaigns/", id+"/articles", id+"/articles/status-count")...)...)
+	res := h.sameDay()
+	h.requireDeletion(res, "campaigns", id, "404 from /campaigns/{id}")
+	for _, row := range articles {
+		h.requireDeletion(res, "campaign_articles", row[0].String, "404 from /campaigns/{id}/articles")
+	}
+	if n := h.count("meta.deletions", "table_name = 'campaign_articles'"); n != len(articles) || n == 0 {
+		t.Errorf("%d articles are noted as deleted, want %d", n, len(articles))
+	}
+	// One that its campaign no longer lists is absent.
+	campaign := h.one("SELECT min(campaign_id) FROM campaign_articles")
+	article := h.one("SELECT min(id) FROM campaign_articles WHERE campaign_id = ?", campaign)
+	h.service.SetFaults(sim.Fault{Path: "/campaigns/" + campaign + "/articles", Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
+		return []byte(strings.ReplaceAll(string(body), article, "other"))
+	}})
+	h.requireDeletion(h.sameDay(), "campaign_articles", article, "absent from a proven walk of campaign_articles")
 }
 
 // TestWithdrawnProduct lets products leave the lists: their listings are
