@@ -26,62 +26,37 @@ const (
 	EventUnknown  = "unknown_topic"
 )
 
-const (
-	eventIDTable sqlText = "stage.event_ids"
-	eventTable   sqlText = "stage.events"
-)
+const eventTable sqlText = "stage.events"
 
-// eventIDColumns and eventColumns are those of eventIDTable and eventTable.
-var (
-	eventIDColumns = []column[stream.Event]{
-		textColumn("event_id", func(e stream.Event) string { return e.ID }),
-		intColumn("received_at", func(e stream.Event) int64 { return e.Received.UnixMicro() }),
-		uintColumn(stream.Seq, func(e stream.Event) uint64 { return e.Seq }),
-	}
-	eventColumns = []column[EventRow]{
-		textColumn("event_id", func(e EventRow) string { return e.ID }),
-		textOrNull("topic", func(e EventRow) string { return e.Topic }),
-		textOrNull("source", func(e EventRow) string { return e.Source }),
-		textOrNull("sent_at", func(e EventRow) string { return e.Sent }),
-		intColumn("received_at", func(e EventRow) int64 { return e.Received.UnixMicro() }),
-		textColumn("outcome", func(e EventRow) string { return e.Outcome }),
-		orNull(textColumn("body", func(e EventRow) string { return string(e.Body) }), func(e EventRow) bool { return e.Withheld }),
-		textColumn("body_sha256", func(e EventRow) string { return e.BodySum }),
-		uintColumn(stream.Seq, func(e EventRow) uint64 { return e.Seq }),
-	}
-)
+// eventColumns are those of eventTable.
+var eventColumns = []column[EventRow]{
+	textColumn("event_id", func(e EventRow) string { return e.ID }),
+	textOrNull("topic", func(e EventRow) string { return e.Topic }),
+	textOrNull("source", func(e EventRow) string { return e.Source }),
+	textOrNull("sent_at", func(e EventRow) string { return e.Sent }),
+	intColumn("received_at", func(e EventRow) int64 { return e.Received.UnixMicro() }),
+	textColumn("outcome", func(e EventRow) string { return e.Outcome }),
+	orNull(textColumn("body", func(e EventRow) string { return string(e.Body) }), func(e EventRow) bool { return e.Withheld }),
+	textColumn("body_sha256", func(e EventRow) string { return e.BodySum }),
+	uintColumn(stream.Seq, func(e EventRow) uint64 { return e.Seq }),
+}
 
 // Events stages webhook events.
 type Events struct{ stage *staging }
 
-// AddIDs stages the ids of events as the inbox has them, known ones too.
-func (e *Events) AddIDs(ctx context.Context, events []stream.Event) error {
-	return insertRows(ctx, e.stage, eventIDTable, eventIDColumns, events)
-}
-
-// EventPlace is where an event stands in the inbox.
-type EventPlace struct {
-	Seq uint64
-	ID  string
-}
-
-// FindNew lists the places in the inbox, ascending, of the events that no earlier night
-// has: of several deliveries of one event the first.
-func (e *Events) FindNew(ctx context.Context) ([]EventPlace, error) {
+// Known returns which of the ids meta.webhook_events has, or will have with what is staged.
+func (e *Events) Known(ctx context.Context, ids []string) (map[string]bool, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
 	if err := e.stage.settle(ctx); err != nil {
 		return nil, err
 	}
-	var places []EventPlace
-	err := eachRow(ctx, e.stage.draft, []sqlText{eventsSQL.Render("new_events", nil)}, func(scan func(...any) error) error {
-		var place EventPlace
-		err := scan(&place.Seq, &place.ID)
-		places = append(places, place)
-		return err
-	})
+	known, err := queryTextSet(ctx, e.stage.draft, eventsSQL.Render("known_events", values{"ids": ids}))
 	if err != nil {
-		return nil, fmt.Errorf("find the new events: %w", err)
+		return nil, fmt.Errorf("look up known events: %w", err)
 	}
-	return places, nil
+	return known, nil
 }
 
 // Add stages new events for meta.webhook_events.

@@ -1,7 +1,9 @@
 package load_test
 
 import (
-	"cmp"
+	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -12,89 +14,56 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestEventsAreToldApartByTheirIDs stages the ids of events in the order of an inbox, and
-// wants the places of those that are new.
-func TestEventsAreToldApartByTheirIDs(t *testing.T) {
-	at := func(seconds int) time.Time { return night.Add(time.Duration(seconds) * time.Second) }
-	type arrival struct {
-		id      string
-		seconds int
-	}
-	for name, c := range map[string]struct {
-		stored []string // by an earlier night
-		inbox  []arrival
-		want   []uint64
-	}{
-		"all are new, in the order of the inbox": {nil, []arrival{{"b", 1}, {"a", 2}, {"c", 0}}, []uint64{1, 2, 3}},
-		"known ones":                             {[]string{"a", "c"}, []arrival{{"a", 1}, {"b", 2}, {"c", 3}}, []uint64{2}},
-		"one came twice":                         {nil, []arrival{{"a", 1}, {"b", 2}, {"a", 3}}, []uint64{1, 2}},
-		"the second was received first":          {nil, []arrival{{"a", 5}, {"b", 2}, {"a", 3}}, []uint64{2, 3}},
-		"both at once":                           {nil, []arrival{{"a", 5}, {"a", 5}, {"b", 5}}, []uint64{1, 3}},
-		"a known one came twice":                 {[]string{"a"}, []arrival{{"a", 1}, {"a", 0}}, nil},
-		"nothing waits":                          {[]string{"a"}, nil, nil},
-		"ids that SQL could misread":             {[]string{"'"}, []arrival{{"'", 1}, {`"`, 1}, {"", 1}}, []uint64{2, 3}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, "article_status_events")
-			var stored []load.EventRow
-			for i, id := range c.stored {
-				stored = append(stored, load.EventRow{Event: stream.Event{ID: id, Received: night, Seq: uint64(i + 1)}, Outcome: load.EventUnknown})
-			}
-			h.merged = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-				must(t, s.Events.Add(t.Context(), stored))
-				must(t, s.Events.Write(t.Context()))
-			}
-			_, err := h.run(nil, load.Limits{})
-			must(t, err)
-			h.merged = nil
-			h.staged = func(s *load.Stage, _ *warehouse.Draft) {
-				for i, one := range c.inbox { // one batch each
-					must(t, s.Events.AddIDs(t.Context(), []stream.Event{{ID: one.id, Received: at(one.seconds), Seq: uint64(i + 1)}}))
-				}
-				places, err := s.Events.FindNew(t.Context())
-				must(t, err)
-				var got []uint64
-				for _, place := range places {
-					if got = append(got, place.Seq); place.ID != c.inbox[place.Seq-1].id {
-						t.Errorf("event %q stands at %d, where %q is", place.ID, place.Seq, c.inbox[place.Seq-1].id)
-					}
-				}
-				if !slices.Equal(got, c.want) {
-					t.Errorf("new are %v, want %v", got, c.want)
-				}
-			}
-			_, err = h.run(nil, load.Limits{})
-			must(t, err)
-		})
-	}
-}
-
-// TestManyEventIDsFitIntoTheMemory stages 200,000 ids, each of which came twice.
-func TestManyEventIDsFitIntoTheMemory(t *testing.T) {
-	requireTrials(t)
-	const each, batches = 2_000, 100
+// TestEventsAreKnownByTheirIDs looks up ids of events that an earlier night stored and of
+// events that tonight has staged.
+func TestEventsAreKnownByTheirIDs(t *testing.T) {
 	h := newHouse(t, "article_status_events")
-	h.staged = func(s *load.Stage, _ *warehouse.Draft) {
-		seq := uint64(0)
-		for range 2 {
-			for i := range batches {
-				events := make([]stream.Event, each)
-				for n := range events {
-					seq++
-					events[n] = stream.Event{ID: "event-with-a-long-id-" + time.Duration(i*each+n).String(), Received: night, Seq: seq}
-				}
-				must(t, s.Events.AddIDs(t.Context(), events))
-			}
+	add := func(s *load.Stage, ids ...string) {
+		var rows []load.EventRow
+		for i, id := range ids {
+			rows = append(rows, load.EventRow{Event: stream.Event{ID: id, Received: night, Seq: uint64(i + 1)}, Outcome: load.EventUnknown})
 		}
-		places, err := s.Events.FindNew(t.Context())
-		must(t, err)
-		if len(places) != each*batches || places[0].Seq != 1 || places[len(places)-1].Seq != each*batches ||
-			!slices.IsSortedFunc(places, func(a, b load.EventPlace) int { return cmp.Compare(a.Seq, b.Seq) }) {
-			t.Errorf("%d places from %v to %v", len(places), places[0], places[len(places)-1])
-		}
+		must(t, s.Events.Add(t.Context(), rows))
+	}
+	h.merged = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
+		add(s, "stored", "'")
+		must(t, s.Events.Write(t.Context()))
 	}
 	_, err := h.run(nil, load.Limits{})
 	must(t, err)
+	h.merged = nil
+	h.staged = func(s *load.Stage, _ *warehouse.Draft) {
+		for _, ids := range [][]string{{"staged", `"`}, {"staged later"}} {
+			add(s, ids...)
+		}
+		for name, c := range map[string]struct{ ask, want []string }{
+			"of an earlier night":         {[]string{"stored", "another"}, []string{"stored"}},
+			"of tonight":                  {[]string{"staged later", "Staged", "staged"}, []string{"staged", "staged later"}},
+			"one id twice":                {[]string{"stored", "stored"}, []string{"stored"}},
+			"ids that SQL could misread":  {[]string{"'", `"`, "", "''", "{ids}"}, []string{`"`, "'"}},
+			"none":                        {nil, nil},
+			"more than a batch, all new":  {slices.Collect(numbered(5000)), nil},
+			"more than a batch and a old": {append(slices.Collect(numbered(5000)), "stored"), []string{"stored"}},
+		} {
+			known, err := s.Events.Known(t.Context(), c.ask)
+			must(t, err)
+			if got := slices.Sorted(maps.Keys(known)); !slices.Equal(got, c.want) {
+				t.Errorf("%s: known are %q, want %q", name, got, c.want)
+			}
+		}
+	}
+	_, err = h.run(nil, load.Limits{})
+	must(t, err)
+}
+
+func numbered(n int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range n {
+			if !yield(fmt.Sprintf("event-with-a-long-id-%d", i)) {
+				return
+			}
+		}
+	}
 }
 
 // TestEventsAreWrittenWithWhatBecameOfThem compares every column of meta.webhook_events.

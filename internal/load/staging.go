@@ -78,7 +78,7 @@ func (s *staging) create(ctx context.Context) error {
 		return err
 	}
 	statements := []sqlText{createSchema(freshSchema), createSchema(closingSchema),
-		createTable(rejectTable, rejectColumns), createTable(eventIDTable, eventIDColumns), createTable(eventTable, eventColumns),
+		createTable(rejectTable, rejectColumns), createTable(eventTable, eventColumns),
 		createTable(driftTable, driftColumns), createTable(driftSetTable, driftSetColumns), createTable(driftCarrierTable, driftCarrierColumns)}
 	for _, st := range s.streams {
 		statements = append(statements, createSchema(st.Name))

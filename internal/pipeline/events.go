@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -22,11 +21,10 @@ import (
 
 // Webhook events are read after the lists and before the details, which they can make
 // live. They are landed like answers, so that a run can be resumed or replayed with them,
-// and are removed from the inbox when the run has published. meta.webhook_events has the
-// ids of all that were read: whatever comes twice, from the service, from the inbox or
-// from the landing of another run, is read once.
+// and are removed from the inbox when the run has published. An id that meta.webhook_events
+// has is not read again, whether the service repeated the event or it is landed in two runs.
 
-// What is staged at once is bounded in events and in bytes.
+// Events are staged in batches that are bounded in number and in bytes.
 const (
 	eventBatch      = 1000
 	eventBatchBytes = 8 << 20
@@ -36,58 +34,47 @@ const (
 // values.
 const withheldBody = `"(withheld: the event may hold private columns)"`
 
-// takeEvents lands the inbox and reads what is new in it, once a night. The ids of all
-// events are staged first, so that the body of one that an earlier night has is not
-// decoded. first is the sink of the stream that is read first.
-func (n *night) takeEvents(ctx context.Context, first *sink) error {
-	if n.eventSinks != nil {
-		return nil
-	}
+// takeEvents lands the inbox, opens the sinks of the streams of events and stages the events
+// that no earlier night has.
+func (n *night) takeEvents(ctx context.Context) error {
 	folders, err := n.landEvents(ctx)
 	if err != nil {
 		return err
 	}
-	routes, err := n.newEventRoutes(first)
+	routes, err := n.newEventRoutes()
 	if err != nil {
 		return err
 	}
 	var batch []stream.Event
+	size := 0
 	for e, err := range readInbox(folders) {
 		if err != nil {
 			return err
 		}
-		e.Body = nil
-		if batch = append(batch, e); len(batch) < eventBatch {
+		batch = append(batch, e)
+		if size += len(e.Body); len(batch) < eventBatch && size < eventBatchBytes {
 			continue
 		}
-		if err := n.stage.Events.AddIDs(ctx, batch); err != nil {
+		if err := n.stageEvents(ctx, batch, routes); err != nil {
 			return err
 		}
-		batch = batch[:0]
+		batch, size = batch[:0], 0
 	}
-	if err := n.stage.Events.AddIDs(ctx, batch); err != nil {
-		return err
-	}
-	places, err := n.stage.Events.FindNew(ctx)
-	if err != nil || len(places) == 0 {
-		return err
-	}
-	return n.decodeEvents(ctx, folders, places, routes)
+	return n.stageEvents(ctx, batch, routes)
 }
 
-// eventRoute is where the events of a topic go. Without a sink they stand in
-// meta.webhook_events alone.
+// eventRoute is where the events of a topic go: without a sink, to meta.webhook_events alone.
 type eventRoute struct {
 	sink *sink
 	// private says that the bodies may hold private values.
 	private bool
 }
 
-// newEventRoutes opens the sinks of the streams of events and gives the routes by
-// topic. The empty topic stands for all that no stream has: those may be about
+// newEventRoutes opens the sinks of the streams of events and returns the routes by
+// topic. The empty topic stands for all topics without a stream: their events may be about
 // anything that is private.
-func (n *night) newEventRoutes(first *sink) (map[string]eventRoute, error) {
-	n.eventSinks = map[string]*sink{first.stream.Name: first}
+func (n *night) newEventRoutes() (map[string]eventRoute, error) {
+	n.eventSinks = map[string]*sink{}
 	routes := map[string]eventRoute{}
 	var unknown eventRoute
 	for _, s := range n.cfg.Streams {
@@ -96,14 +83,11 @@ func (n *night) newEventRoutes(first *sink) (map[string]eventRoute, error) {
 		}
 		private := len(n.privateColumns(s, slices.Concat(n.cfg.Privacy.Drop, n.cfg.Privacy.Hash))) > 0
 		unknown.private = unknown.private || private
-		sink := n.eventSinks[s.Name]
-		if sink == nil {
-			var err error
-			if sink, err = n.newSink(s); err != nil {
-				return nil, err
-			}
-			n.eventSinks[s.Name] = sink
+		sink, err := n.newSink(s)
+		if err != nil {
+			return nil, err
 		}
+		n.eventSinks[s.Name] = sink
 		for _, topic := range s.Topics {
 			routes[topic] = eventRoute{sink, private}
 		}
@@ -112,50 +96,41 @@ func (n *night) newEventRoutes(first *sink) (map[string]eventRoute, error) {
 	return routes, nil
 }
 
-// decodeEvents reads the inbox again and turns the events at some places into rows of
-// their streams and of meta.webhook_events.
-func (n *night) decodeEvents(ctx context.Context, folders []string, places []load.EventPlace, routes map[string]eventRoute) error {
-	var batch []load.EventRow
-	size := 0
-	for e, err := range readInbox(folders) {
-		if err != nil {
-			return err
-		}
-		if len(places) == 0 {
-			break
-		}
-		if e.Seq != places[0].Seq {
+// stageEvents turns the new events of a batch into rows of their streams and of
+// meta.webhook_events. Of several deliveries of one event the first counts.
+func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes map[string]eventRoute) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	ids := make([]string, len(batch))
+	for i, e := range batch {
+		ids[i] = e.ID
+	}
+	known, err := n.stage.Events.Known(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var rows []load.EventRow
+	for _, e := range batch {
+		if known[e.ID] {
 			continue
 		}
-		if e.ID != places[0].ID {
-			break // a line before it can no longer be read
-		}
-		places = places[1:]
-		route, known := routes[e.Topic]
-		if !known {
+		known[e.ID] = true
+		route, found := routes[e.Topic]
+		if !found {
 			route = routes[""]
 		}
 		sum := sha256.Sum256(e.Body)
 		e.Body = bytes.ToValidUTF8(e.Body, []byte("\uFFFD"))
-		one := load.EventRow{Event: e, BodySum: hex.EncodeToString(sum[:]), Outcome: load.EventUnknown, Withheld: route.private}
+		row := load.EventRow{Event: e, BodySum: hex.EncodeToString(sum[:]), Outcome: load.EventUnknown, Withheld: route.private}
 		if route.sink != nil {
-			if one.Outcome, err = route.sink.stageEvent(ctx, e, route.private); err != nil {
+			if row.Outcome, err = route.sink.stageEvent(ctx, e, route.private); err != nil {
 				return err
 			}
 		}
-		batch = append(batch, one)
-		if size += len(e.Body); len(batch) < eventBatch && size < eventBatchBytes {
-			continue
-		}
-		if err := n.stage.Events.Add(ctx, batch); err != nil {
-			return err
-		}
-		batch, size = batch[:0], 0
+		rows = append(rows, row)
 	}
-	if len(places) > 0 {
-		return fmt.Errorf("read the landed events again: %d of them are not where they were before; nothing was published: look at the disk, then run again", len(places))
-	}
-	return n.stage.Events.Add(ctx, batch)
+	return n.stage.Events.Add(ctx, rows)
 }
 
 // readInbox numbers the events of several folders. Times are as exact as the
@@ -207,20 +182,17 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	return append(folders, folder), nil
 }
 
-// readEvents turns the new events of a stream's topics into its rows. That a
-// delivery never came cannot be seen, so that nothing is proven about them.
-func (n *night) readEvents(ctx context.Context, s stream.Stream, sink *sink, r *streamResult) error {
-	if err := n.takeEvents(ctx, sink); err != nil {
-		return stageErr(err)
-	}
-	some, err := n.stage.Events.HasRows(ctx, s.Root().Name)
+// gradeEvents grades a stream of events. Nothing is proven about it, since a delivery that
+// never came cannot be detected.
+func (n *night) gradeEvents(ctx context.Context, one *received) error {
+	some, err := n.stage.Events.HasRows(ctx, one.stream.Root().Name)
 	if err != nil {
 		return stageErr(err)
 	}
-	r.cover = load.Unproven
-	r.evidence.Grade, r.evidence.Reason = fetch.BestEffort, "built from the deliveries that were received; missed ones cannot be detected"
-	if !some && sink.count.Load() == 0 {
-		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "no webhook delivery was received yet"
+	one.cover = load.Unproven
+	one.evidence.Grade, one.evidence.Reason = fetch.BestEffort, "built from the deliveries that were received; missed ones cannot be detected"
+	if !some && one.sink.count.Load() == 0 {
+		one.evidence.Grade, one.evidence.Reason = fetch.Skipped, "no webhook delivery was received yet"
 	}
 	return nil
 }

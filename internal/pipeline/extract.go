@@ -70,6 +70,11 @@ func (r *reader) readStreams(ctx context.Context, behind *finisher) error {
 				return err
 			}
 		}
+		if s.IsEvents() && n.eventSinks == nil {
+			if err := n.takeEvents(ctx); err != nil {
+				return stageErr(err)
+			}
+		}
 		if s.IsDetail() && begun == nil {
 			var err error
 			if begun, err = r.readAhead(ctx); err != nil {
@@ -120,7 +125,7 @@ func (r *reader) readStream(ctx context.Context, one *received, last load.Turn) 
 	}
 	switch {
 	case s.IsEvents():
-		one.err = r.night.readEvents(ctx, s, one.sink, &one.streamResult)
+		one.err = r.night.gradeEvents(ctx, one)
 	case s.IsDetail():
 		one.err = r.readDetails(ctx, one, last)
 	default:

@@ -119,7 +119,7 @@ type night struct {
 	drift *drift
 	// inbox holds the webhook events of this run.
 	inbox webhook.Batch
-	// eventSinks are the sinks of the streams of events; nil: the inbox is not read yet.
+	// eventSinks are the sinks of the streams of events. It is nil until the inbox was read.
 	eventSinks map[string]*sink
 }
 

@@ -272,6 +272,40 @@ func TestPrivateColumnsStayOutOfEvents(t *testing.T) {
 	}
 }
 
+// TestTheFirstDeliveryOfAnEventCounts puts two deliveries of one id into the inbox, as the
+// door lets them in when it no longer remembers the first. Which stream of events is read
+// first makes no difference.
+func TestTheFirstDeliveryOfAnEventCounts(t *testing.T) {
+	t.Parallel()
+	for _, reversed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("reversed %v", reversed), func(t *testing.T) {
+			t.Parallel()
+			later := newMailbox(t, smallWorld(), talk()...)
+			later.deliver(raw("a", webhook.StatusChanged, `{"article_id":"2"}`))
+			later.deliver(raw("b", webhook.StatusChanged, `{"article_id":"4"}`)) // seals the segment of a
+
+			m := newMailbox(t, smallWorld(), talk()...)
+			if reversed {
+				slices.Reverse(m.cfg.Streams[slices.IndexFunc(m.cfg.Streams, stream.Stream.IsEvents):][:len(stream.Events())])
+			}
+			m.deliver(raw("a", webhook.StatusChanged, `{"article_id":"1"}`))
+			m.deliver(raw("c", webhook.CommentCreated, `{"id":"c1"}`))
+			segments, err := filepath.Glob(later.path("state", "inbox", "2*.log"))
+			must(t, err)
+			if len(segments) != 1 {
+				t.Fatalf("%d segments are sealed, want that of the second delivery", len(segments))
+			}
+			text, err := os.ReadFile(segments[0])
+			must(t, err)
+			must(t, os.WriteFile(m.path("state", "inbox", "29990101T000000.000000000Z.log"), text, 0o600))
+			m.goodNight()
+			m.requireLines("SELECT event_id || ' ' || article_id FROM article_status_events", "a 1")
+			m.requireLines("SELECT event_id || ' ' || comment_id FROM article_comment_events", "c c1")
+			m.requireLines("SELECT event_id || ' ' || body FROM meta.webhook_events ORDER BY 1", `a {"article_id":"1"}`, `c {"id":"c1"}`)
+		})
+	}
+}
+
 // TestTheInboxIsEmptiedByItsNight holds that closed segments go when their
 // night has published, and not before.
 func TestTheInboxIsEmptiedByItsNight(t *testing.T) {

@@ -3,11 +3,9 @@
 -- name: lineage
 SELECT run_id FROM meta.runs WHERE snapshot_at IS NOT NULL
 
--- name: new_events
--- Of several deliveries of one event, the first counts.
-SELECT seq, event_id FROM stage.event_ids ANTI JOIN meta.webhook_events USING (event_id)
-QUALIFY row_number() OVER (PARTITION BY event_id ORDER BY received_at, seq) = 1
-ORDER BY seq
+-- name: known_events
+SELECT event_id FROM (SELECT event_id FROM meta.webhook_events UNION ALL SELECT event_id FROM stage.events)
+WHERE event_id IN ({ids})
 
 -- name: write_events
 -- After the merge, with what became of each.
