@@ -83,6 +83,11 @@ func (i *inspector) readVersion(_ context.Context, found *daemon.Inspection) err
 	for _, t := range m.Tables {
 		found.Tables = append(found.Tables, daemon.TableRows{Table: t.Name, Rows: t.Rows})
 	}
+	if err != nil {
+		return err
+	}
+	missing, err := i.wh.Series.MissingDays()
+	found.SeriesMissing = len(missing)
 	return err
 }
 

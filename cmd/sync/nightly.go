@@ -79,6 +79,9 @@ func newAlert(event string, r ledger.Run, err error, past []ledger.Run, now time
 	if err != nil {
 		a.Error, a.ExitCode = ledger.ShortenError(err.Error()), cmp.Or(r.ExitCode, ledger.Failed.ExitCode())
 	}
+	if event == notify.Partial {
+		a.Error = ledger.ShortenError(r.Error)
+	}
 	if errors.As(err, new(*warehouse.VerifyError)) {
 		a.Advice = "check the disk, then run placementsync replay " + r.ID + ", which builds the version again from the stored answers."
 	}

@@ -47,6 +47,9 @@ type Inspection struct {
 	UsageAt time.Time
 	// Tables are the rows of the version that readers see; none before the first.
 	Tables []TableRows
+	// SeriesMissing is how many days the Parquet series lacks, since a run could not write
+	// them.
+	SeriesMissing int
 	// InboxBytes wait for the next night; InboxLimit is how many may, 0: any number.
 	InboxBytes, InboxLimit int64
 	// InboxFullSince is when the first delivery was refused for want of room; zero: there

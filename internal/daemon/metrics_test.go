@@ -306,7 +306,7 @@ func look() daemon.Inspection {
 	now := time.Now()
 	return daemon.Inspection{At: now, Free: 1 << 30, Needed: 50 << 20,
 		Usage: []daemon.Usage{{Part: "parquet", Bytes: 3 << 20}, {Part: "versions", Bytes: 1 << 20}}, UsageAt: now.Add(-2 * time.Minute),
-		Tables:     []daemon.TableRows{{Table: "orders", Rows: 60}, {Table: "tags", Rows: 0}},
+		Tables: []daemon.TableRows{{Table: "orders", Rows: 60}, {Table: "tags", Rows: 0}}, SeriesMissing: 2,
 		InboxBytes: 5 << 20, InboxLimit: 20 << 20, InboxFullSince: now.Add(-130 * time.Minute),
 		Verified: []daemon.Verified{
 			{At: now.Add(-time.Hour), Took: 2 * time.Second, Result: daemon.Whole},
@@ -355,6 +355,7 @@ func TestTheWarehouseIsMeasured(t *testing.T) {
 			`disk_measured_timestamp_seconds`:                      "9.4668468e+08",
 			`table_rows{table="orders"}`:                           "60",
 			`table_rows{table="tags"}`:                             "0",
+			`series_missing`:                                       "2",
 			`inbox_bytes`:                                          "5.24288e+06",
 			`inbox_limit_bytes`:                                    "2.097152e+07",
 			`inbox_full_since_timestamp_seconds`:                   "9.46677e+08",

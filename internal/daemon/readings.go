@@ -127,6 +127,8 @@ func streamReadings() []reading {
 					emit(float64(t.Rows), t.Table)
 				}
 			})},
+		{"series_missing", "Days of published snapshots that the Parquet series lacks, since a run could not write them.", nil, false,
+			whenRead(ReadVersion, func(s scrape, emit emitter) { emit(float64(s.Inspection.SeriesMissing)) })},
 	}
 }
 

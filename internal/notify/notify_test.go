@@ -107,6 +107,8 @@ func TestAlertsAreShort(t *testing.T) {
 		"unverified": {notify.Alert{Event: notify.Unverified, Error: "no disk", StartedAt: at}, "the verification of the warehouse failed: no disk", "Since 2026-11-20 02:00 UTC. What an earlier one found stays true.", "repair the cause"},
 		"long":       {notify.Alert{Event: notify.Failed, Run: "r1", Error: long, Since: at, Times: 1000, SnapshotAt: at}, `night r1 failed: it answered "{"ä":"\n"}"`, ", 1000 nights in a row. Readers have", "repair"},
 		"partial":    {notify.Alert{Event: notify.Partial, Run: "r1", Streams: streams, Since: at}, "night r1 is published, but partial: campaign_status_counts is not proven: it answered", "Readers see tonight's rows", "nothing, if"},
+		"a step behind the publish": {notify.Alert{Event: notify.Partial, Run: "r1", Error: "extend the Parquet series by 2026-11-20: it is a file", Since: at},
+			"night r1 is published, but partial: extend the Parquet series by 2026-11-20: it is a file", "Readers of the catalog see tonight's rows.", "repair the cause; the next night completes it."},
 		"two streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{Stream: "a", Standing: "carried"}, {Stream: "b", Standing: "not read", Reason: "403"}}},
 			"partial: a is carried; b is not read: 403", "Since ", "nothing, if"},
 		"four streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{}, {}, {}, {}}}, "and 1 more stream", "Since ", "nothing, if"},

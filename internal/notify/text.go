@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -28,7 +29,7 @@ func (a Alert) describeEvent() string {
 		}
 		return fmt.Sprintf("the %s has caught up: it has night %s", a.Work, a.Run)
 	case Partial:
-		return fmt.Sprintf("night %s is published, but partial: %s", a.Run, a.describeStreams())
+		return fmt.Sprintf("night %s is published, but partial: %s", a.Run, cmp.Or(a.Error, a.describeStreams()))
 	case Damaged:
 		text = "the warehouse is damaged"
 	case Unverified:
@@ -89,6 +90,9 @@ func (a Alert) describeSince() string {
 	case Behind:
 		return since + ". Readers see the night."
 	case Partial:
+		if a.Error != "" {
+			return since + ". Readers of the catalog see tonight's rows."
+		}
 		return since + ". Readers see tonight's rows of all other streams."
 	}
 	if a.SnapshotUnknown {
@@ -108,6 +112,9 @@ func (a Alert) defaultAdvice() string {
 	case Recovered:
 		return "nothing."
 	case Partial:
+		if a.Error != "" {
+			return "repair the cause; the next night completes it. placementsync verify names what is missing."
+		}
 		return "nothing, if the next night reads them; else placementsync check shows what the token may read and whether the service answers."
 	case Damaged:
 		return "run placementsync verify --read-data, which names the commands that repair it."

@@ -251,11 +251,20 @@ func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot t
 // finishRun enters a run in the ledger and releases the lock.
 func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, error) {
 	wh := r.night.wh
+	var after *warehouse.AfterSwitchError
+	if r.published {
+		errors.As(err, &after)
+	}
 	err = wh.Folder.FullErr(r.ignoreOncePublished(err))
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = &stoppedError{cause, err, r.night.mode.afterStop()}
 	}
 	res.Run = r.closeEntry(ctx, err)
+	if after != nil {
+		r.night.run.Outcome, r.night.run.Error = ledger.Partial, after.Error()
+		r.night.run.ExitCode = ledger.Partial.ExitCode()
+		res.Run = r.night.run
+	}
 	recorded := wh.Ledger.Record(res.Run)
 	if recorded == nil && r.night.mode.kind != ledger.Replay {
 		// A replay writes no note and recovers none: one that is there is of another run.
@@ -310,8 +319,9 @@ func errorsBesideStop(err, cause error) (others []string) {
 // Unwrap returns why the run was stopped, and what it met then.
 func (e *stoppedError) Unwrap() []error { return []error{e.cause, e.err} }
 
-// ignoreOncePublished turns an error behind the publish into a line of the log: the
-// run is what it published, and the next one completes what is left.
+// ignoreOncePublished turns an error behind the publish into a line of the log: the run is
+// what it published, partial where a step of the publish itself failed, and the next one
+// completes what is left.
 func (r *runner) ignoreOncePublished(err error) error {
 	if err == nil || !r.published {
 		return err

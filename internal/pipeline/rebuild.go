@@ -364,7 +364,14 @@ func MendSeries(ctx context.Context, cfg Config) (mended []string, err error) {
 	}
 	wh := r.wh
 	defer func() { err = errors.Join(err, r.lock.Release()) }()
+	completed, err := wh.Series.Complete()
+	if err != nil {
+		return nil, err
+	}
 	mended, damaged, err := wh.Mender.MendCopies()
+	for _, day := range completed {
+		mended = append(mended, "the files of "+day)
+	}
 	if err != nil || len(damaged) == 0 {
 		return mended, err
 	}

@@ -237,8 +237,11 @@ func (w *Warehouse) finishKilledRuns() error {
 		return nil // checkBase refuses to build on it
 	}
 	err = w.finishPublish(run)
-	if errors.As(err, new(*DamagedError)) {
-		return nil // opening the draft reports it; rollback and rebuild do not need it
+	if errors.As(err, new(*DamagedError)) || errors.As(err, new(*ExtendError)) {
+		// Opening the draft reports damage, which rollback and rebuild do not need to know. A
+		// series that cannot be extended must not stop the nights: the publish tries again, and
+		// reports it.
+		return nil
 	}
 	return err
 }
@@ -295,9 +298,15 @@ func (w *Warehouse) finishPublish(run string) error {
 	if err != nil {
 		return err
 	}
-	// Only the newest version: days that prune removed must not come back.
-	if err := w.Series.extendSeries(m); err != nil {
-		return fmt.Errorf("extend the Parquet series: %w", err)
+	missing, err := w.Series.missingVersions(run)
+	if err != nil {
+		return err
+	}
+	if len(missing) == 0 {
+		missing = []Manifest{m} // the series has it, but may have lost some of its files since
+	}
+	if err := w.Series.extendSeries(missing...); err != nil {
+		return &ExtendError{daysOf(missing), err}
 	}
 	if err := w.Seen().removeUnnamed(m.Seen); err != nil {
 		return err

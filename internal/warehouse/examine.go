@@ -171,8 +171,12 @@ func (e *examination) examineSeries() {
 		d.Repair, d.copied = bySeries, true
 		e.addDamage(d)
 	}
+	missing := e.examineMissingDays()
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		run := days[day]
+		if missing[day] {
+			continue
+		}
 		m, err := e.x.series.dayManifest(day, run)
 		e.Files += 1 + len(m.Tables)
 		if own, ownErr := e.x.versions.readManifest(e.x.folder.dayManifestPath(day), run); run != "" && (ownErr != nil || dayOf(own.SnapshotAt) != day) {
@@ -194,6 +198,31 @@ func (e *examination) examineSeries() {
 			e.Notes = append(e.Notes, fmt.Sprintf("tables of %s that were damaged and are lost: %s", day, strings.Join(m.Lost, ", ")))
 		}
 	}
+}
+
+// examineMissingDays reports the days of versions that could not be added to the series.
+func (e *examination) examineMissingDays() map[string]bool {
+	days := map[string]bool{}
+	if note, ok, err := readNote(e.x.ledger.asidePath()); err == nil && ok && note.Kind == ledger.Rollback {
+		return days // examineNotes reports a killed rollback, which has removed days
+	}
+	missing, err := e.x.series.missing()
+	if err != nil {
+		e.addDamage(Damage{File: seriesDir, Problem: err.Error(), Cost: "it is unknown which days it lacks", Repair: bySeries, copied: true})
+	}
+	for _, m := range lastOfDay(missing) {
+		day, lacking := dayOf(m.SnapshotAt), 0
+		for _, t := range m.Tables {
+			if e.known.compareFile(e.x.series.filePath(t, m.SnapshotAt), t.ManifestFileSum, e.deep) != "" {
+				lacking++
+			}
+		}
+		days[day] = true
+		e.addDamage(Damage{File: e.x.folder.relativePath(e.x.folder.dayManifestPath(day)), copied: true, Repair: bySeries,
+			Problem: fmt.Sprintf("run %s has not completed its day: %d of %d tables are missing; the next run completes it too", m.RunID, lacking, len(m.Tables)),
+			Cost:    day + " in the Parquet series; the catalog has it"})
+	}
+	return days
 }
 
 // dayManifestDamage describes a damaged manifest of a day. anyErr is set when no copy of it

@@ -25,7 +25,7 @@ type AfterSwitchError struct {
 }
 
 func (e *AfterSwitchError) Error() string {
-	return fmt.Sprintf("finish version %s: %v: it is published, but a later step failed; the next run completes it", e.Run, e.Err)
+	return fmt.Sprintf("version %s is published, but a later step failed: %v", e.Run, e.Err)
 }
 
 func (e *AfterSwitchError) Unwrap() error { return e.Err }

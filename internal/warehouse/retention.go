@@ -44,7 +44,7 @@ func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error
 	for _, find := range []func() ([]string, error){
 		func() ([]string, error) { return p.oldRaw(r, now) },
 		func() ([]string, error) { return p.series.oldDays(r) },
-		p.versions.oldPaths, p.metaLog.oldPaths,
+		p.oldVersions, p.metaLog.oldPaths,
 	} {
 		paths, err := find()
 		if err != nil {
@@ -74,6 +74,19 @@ func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error
 		gone = append(gone, Pruned{name, size})
 	}
 	return gone, nil
+}
+
+// oldVersions finds the versions that are not kept. Those that the series does not have yet
+// are: there is no other copy of their days.
+func (p *Pruner) oldVersions() ([]string, error) {
+	old, err := p.versions.oldPaths()
+	if err != nil {
+		return nil, err
+	}
+	missing, err := p.series.missing()
+	return slices.DeleteFunc(old, func(path string) bool {
+		return slices.ContainsFunc(missing, func(m Manifest) bool { return m.RunID == filepath.Base(path) })
+	}), err
 }
 
 // oldRaw finds the landed answers of runs that are too old. Those of the newest run, and

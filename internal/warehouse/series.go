@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,6 +86,79 @@ func (s *Series) extendSeries(line ...Manifest) error {
 		}
 	})
 	return errors.Join(append(damaged, err)...)
+}
+
+// ExtendError says that published versions are not in the Parquet series, or not whole. Their
+// catalogs are whole.
+type ExtendError struct {
+	// Days are those that the series lacks or that may be incomplete.
+	Days []string
+	Err  error
+}
+
+func (e *ExtendError) Error() string {
+	return fmt.Sprintf("extend the Parquet series by %s: %v; the catalog has the data, and the next run or placementsync rebuild --series tries again",
+		strings.Join(e.Days, ", "), e.Err)
+}
+
+func (e *ExtendError) Unwrap() error { return e.Err }
+
+func daysOf(line []Manifest) []string {
+	var days []string
+	for _, m := range line {
+		days = append(days, dayOf(m.SnapshotAt))
+	}
+	return slices.Compact(days)
+}
+
+// missingVersions are a version and those that led to it, oldest first, as far as they are
+// newer than the newest one in the series. Older versions whose days prune removed are not
+// among them.
+func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
+	i, err := s.readIndex()
+	if err != nil {
+		if i.Days, err = s.manifestDays(); err != nil {
+			return nil, err
+		}
+	}
+	for run != "" {
+		m, err := s.versions.ReadManifest(run)
+		if err != nil || i.Days[dayOf(m.SnapshotAt)] == run || m.Previous >= run {
+			break // the series has it, or it is no longer kept
+		}
+		missing = append(missing, m)
+		run = m.Previous
+	}
+	slices.Reverse(missing)
+	return missing, nil
+}
+
+// missing are the versions that led to the one that readers see and that could not be added
+// to the series when they were published.
+func (s *Series) missing() ([]Manifest, error) {
+	latest, ok, err := s.versions.Latest()
+	if err != nil || !ok {
+		return nil, err
+	}
+	return s.missingVersions(latest)
+}
+
+// MissingDays are the days of versions that could not be added to the series.
+func (s *Series) MissingDays() ([]string, error) {
+	missing, err := s.missing()
+	return daysOf(missing), err
+}
+
+// Complete adds the missing versions to the series, and returns their days. It needs the Lock.
+func (s *Series) Complete() (days []string, err error) {
+	missing, err := s.missing()
+	if err != nil || len(missing) == 0 {
+		return nil, err
+	}
+	if err := s.extendSeries(missing...); err != nil {
+		return nil, &ExtendError{daysOf(missing), err}
+	}
+	return daysOf(missing), nil
 }
 
 // placeFile links or copies a file of a version to its place in the series, unless it is

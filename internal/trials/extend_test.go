@@ -1,0 +1,109 @@
+package trials_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/warehouse"
+)
+
+// blockSeries puts a file in the place of a folder of the series, so that no user can write
+// below it, until the function that it returns is called.
+func (h *house) blockSeries(table string) (unblock func()) {
+	h.t.Helper()
+	folder, aside := h.path("parquet", table), h.path("..", filepath.Base(h.path(""))+"-aside")
+	must(h.t, os.Rename(folder, aside))
+	must(h.t, os.WriteFile(folder, nil, 0o600))
+	return func() {
+		must(h.t, os.Remove(folder))
+		must(h.t, os.Rename(aside, folder))
+	}
+}
+
+// TestASeriesThatCannotBeExtended ends nights with exit code 3 and the reason. What verify
+// says of their days is true, no retention removes their versions, and the next night that
+// can completes them, as does rebuild --series.
+func TestASeriesThatCannotBeExtended(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	repairs := map[string]func(h *house){
+		"the next night": func(h *house) { h.goodNight() },
+		"rebuild --series": func(h *house) {
+			_, err := pipeline.MendSeries(h.t.Context(), h.cfg)
+			must(h.t, err)
+		},
+	}
+	for name, repair := range repairs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, smallWorld(), few()...)
+			h.cfg.Warehouse.KeepVersions = 1
+			h.goodNight()
+			unblock := h.blockSeries("orders")
+			var days []string
+			for range 2 {
+				res := h.partialNight()
+				days = append(days, h.at.UTC().Format(time.DateOnly))
+				if want := "extend the Parquet series by " + strings.Join(days, ", ") + ": "; !strings.Contains(res.Run.Error, want) || !strings.Contains(res.Run.Error, "orders") {
+					t.Errorf("the night says %q, want %q", res.Run.Error, want)
+				}
+			}
+			wh, err := warehouse.Open(h.cfg.Warehouse)
+			must(t, err)
+			if _, err := wh.Pruner.Prune(warehouse.Retention{Daily: 9}, h.at, false); err != nil {
+				t.Error(err)
+			}
+			if runs := runs(t, h); runs[len(runs)-1].Outcome != ledger.Partial {
+				t.Errorf("the ledger says %+v", runs[len(runs)-1])
+			}
+			missing, err := wh.Series.MissingDays()
+			must(t, err)
+			if diff := cmp.Diff(days, missing); diff != "" {
+				t.Errorf("missing days (-want +got):\n%s", diff)
+			}
+			v, err := pipeline.Verify(t.Context(), h.cfg, true)
+			must(t, err)
+			for _, day := range days {
+				if !slices.ContainsFunc(v.Damage, func(d warehouse.Damage) bool {
+					return strings.Contains(d.File, day) && !d.Lost && d.Repair == "placementsync rebuild --series"
+				}) {
+					t.Errorf("verify does not name %s: %+v", day, v.Damage)
+				}
+			}
+			for _, note := range v.Notes {
+				if strings.Contains(note, "earlier program") {
+					t.Errorf("verify says %q", note)
+				}
+			}
+			unblock()
+			repair(h)
+			if v, err := pipeline.Verify(t.Context(), h.cfg, true); err != nil || v.Result() != warehouse.Whole {
+				t.Errorf("after the repair: %+v, %v", v.Damage, err)
+			}
+			for _, day := range days {
+				for _, table := range h.cfg.Warehouse.Tables {
+					if _, err := os.Stat(h.path("parquet", table.Name, "snapshot_date="+day, table.Name+".parquet")); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			before := contents(t, h.path("catalog.duckdb"))
+			h.rebuildFromSeries()
+			requireContents(t, before, contents(t, h.path("catalog.duckdb")))
+			// The kept versions are those of before: nothing waits for the series any more.
+			h.goodNight()
+			if kept, err := fs.Glob(os.DirFS(h.path("versions")), "2*"); err != nil || len(kept) != 1 {
+				t.Errorf("kept are %v, %v", kept, err)
+			}
+		})
+	}
+}
