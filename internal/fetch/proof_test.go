@@ -78,6 +78,7 @@ func TestEachSignOfMovementKeepsAListFromBeingExact(t *testing.T) {
 		"page 1 has another id at the end":          {append(ten(), told{"~ z", 20}), false},
 		"page 1 lacks an id at the end":             {append(ten(), told{"z", 20}), false},
 		"a record that is newer than the one above": {append(ten().with(9, told{"h ~", 20}), first), false},
+		"a page that is newer than the one above":   {append(ten().with(9, told{"~ }", 20}), first), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := quick(&c.answers)

@@ -6,21 +6,21 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestLeftOutRecordsKeepTheirRows reads a list in which two records are as they
-// were and are left out: one of them had shown another state before, the other
-// shows one afterwards. The last copy counts.
+// TestLeftOutRecordsKeepTheirRows reads a list in which some records are as they
+// were and are left out: one had shown another state before, one shows one afterwards,
+// and one did so in between. The last copy counts.
 func TestLeftOutRecordsKeepTheirRows(t *testing.T) {
 	h := newHouse(t, "product_listings")
-	first := listing("a", "a1", 1, 1) + "," + listing("b", "b1", 2, 2) + "," + listing("c", "c1", 3, 3) + "," + listing("d", "d1", 4, 4)
+	first := listing("a", "a1", 1, 1) + "," + listing("b", "b1", 2, 2) + "," + listing("c", "c1", 3, 3) + "," + listing("d", "d1", 4, 4) + "," + listing("f", "f1", 5, 5)
 	_, err := h.run(whole(first, price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)+","+price("c", 1, "3", 7, 3)), load.Limits{})
 	must(t, err)
-	h.leaves = `{"id":"a","seq":9},{"id":"b","seq":1},{"id":"c","seq":3},{"id":"c","seq":4}`
-	changes, err := h.run(whole(listing("a", "a2", 11, 2)+","+listing("b", "b2", 12, 8)+","+listing("e", "e1", 13, 7),
+	h.leaves = `{"id":"a","seq":9},{"id":"b","seq":1},{"id":"c","seq":3},{"id":"c","seq":4},{"id":"f","seq":5},{"id":"f","seq":10}`
+	changes, err := h.run(whole(listing("a", "a2", 11, 2)+","+listing("b", "b2", 12, 8)+","+listing("e", "e1", 13, 7)+","+listing("f", "f2", 16, 6),
 		price("a", 1, "9", 14, 2)+","+price("b", 1, "8", 15, 8)), load.Limits{Rows: 10})
 	must(t, err)
-	h.want("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2", "c c1", "e e1")
+	h.want("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2", "c c1", "e e1", "f f1")
 	h.want("SELECT product_listing_id, unit_amount::INTEGER FROM product_listing_prices ORDER BY ALL", "a 1", "b 8", "c 3")
-	if c := changes["product_listings"]; c.New != 1 || c.Changed != 1 || c.Gone != 1 || c.After != 4 {
+	if c := changes["product_listings"]; c.New != 1 || c.Changed != 1 || c.Gone != 1 || c.After != 5 {
 		t.Errorf("the night counts %+v, want 1 new, 1 changed, 1 gone", c)
 	}
 	h.want("SELECT id FROM past.product_listings ORDER BY id", "b", "d")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -183,6 +184,46 @@ func TestDetailsWithoutATraceAreReadWhileLive(t *testing.T) {
 			must(t, err)
 		})
 	}
+}
+
+// TestTheFirstMomentOfLiveDaysIsLive changes a campaign, an order and a profile as long ago
+// as live_days says, and others a moment before that.
+func TestTheFirstMomentOfLiveDaysIsLive(t *testing.T) {
+	const days = 30
+	at := func(before time.Duration) string {
+		secondNight := night.AddDate(0, 0, 1)
+		return quoted(secondNight.AddDate(0, 0, -days).Add(-before).Format("2006-01-02T15:04:05.000000Z"))
+	}
+	first, earlier, old := at(0), at(time.Microsecond), quoted("2026-01-01T00:00:00Z")
+	dated := func(id, profile, changed string) string {
+		return record(1, 1, "id", quoted(id), "profile_id", quoted(profile), "created_at", old, "updated_at", changed)
+	}
+	profile := func(id, changed string) string {
+		return record(1, 1, "id", quoted(id), "created_at", old, "updated_at", changed)
+	}
+	h := newHouse(t, "campaigns", "campaign_status_counts", "profiles", "profile_orders", "orders")
+	h.plans = true
+	_, err := h.run(map[string]showing{
+		"campaigns":              {cover: load.Whole, rows: rows{"campaigns": dated("first", "by campaign", first) + "," + dated("earlier", "none", earlier)}},
+		"orders":                 {cover: load.Whole, rows: rows{"orders": dated("first", "by order", first) + "," + dated("earlier", "none", earlier)}},
+		"profiles":               {cover: load.Whole, rows: rows{"profiles": profile("itself", first) + "," + profile("by campaign", old) + "," + profile("by order", old) + "," + profile("none", earlier)}},
+		"campaign_status_counts": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"first", "earlier"}}},
+		"profile_orders":         {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"by campaign", "by order", "itself", "none"}}},
+	}, load.Limits{})
+	must(t, err)
+	h.plans = false
+	h.staged = func(s *load.Stage, d *warehouse.Draft) {
+		for name, want := range map[string][]string{"campaign_status_counts": {"first"}, "profile_orders": {"by campaign", "by order", "itself"}} {
+			st, _ := stream.Find(h.streams, name)
+			_, err := s.Details.Plan(t.Context(), st, load.Rereading{LiveDays: days}, func(string) bool { return true })
+			must(t, err)
+			if got := h.planned(d, name)["live"]; !slices.Equal(got, want) {
+				t.Errorf("%s: live are %v, want %v", name, got, want)
+			}
+		}
+	}
+	_, err = h.run(map[string]showing{}, load.Limits{})
+	must(t, err)
 }
 
 // TestOldDetailsAreReadAgainInTurn lets nights pass: each settled detail is read once

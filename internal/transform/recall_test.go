@@ -177,6 +177,8 @@ func TestRecalledRecordsHaveTheirTime(t *testing.T) {
 		"another one before it":   list(`{"id":"a","x":{"created_at":"2020-01-01T00:00:00Z"},"created_at":"2026-01-02T00:00:00Z"}`),
 		"another one behind it":   list(`{"id":"a","created_at":"2026-01-02T00:00:00Z","x":{"created_at":"2020-01-01T00:00:00Z"}}`),
 		"one within a text":       list(`{"id":"a","name":"\"created_at\":\"2020-01-01T00:00:00Z\"","created_at":"2026-01-02T00:00:00Z"}`),
+		"two of one record":       list(`{"id":"a","created_at":"2026-01-02T00:00:00Z","created_at":"2026-01-01T00:00:00Z"}`),
+		"two, the second bad":     list(`{"id":"a","created_at":"2026-01-02T00:00:00Z","created_at":null}`),
 		"one of another record":   list(`{"id":"a"}`, `{"id":"b","created_at":"2026-01-02T00:00:00Z"}`),
 		"without a zone, rounded": list(`{"id":"a","created_at":"2026-01-02T00:00:00.1234567"}`),
 	} {

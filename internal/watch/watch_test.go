@@ -256,6 +256,48 @@ func TestAMessageThatIsRefusedHoldsUpNoOther(t *testing.T) {
 	}
 }
 
+// TestAChangedDefinitionLooksAnew at a snapshot that the watch has looked at: what it found
+// by the old definition says nothing of the new one.
+func TestAChangedDefinitionLooksAnew(t *testing.T) {
+	t.Parallel()
+	condition := func(column string, over bool, limit string) func(*watch.Watch) {
+		return func(w *watch.Watch) {
+			c, err := watch.NewCondition(column, over, limit)
+			must(t, err)
+			w.When = c
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*watch.Watch)
+		anew   bool
+	}{
+		"nothing":         {func(*watch.Watch) {}, false},
+		"other channels":  {func(w *watch.Watch) { w.Channels = []string{"chat", "mail"} }, false},
+		"other advice":    {func(w *watch.Watch) { w.Advice = "Pay." }, false},
+		"the same number": {condition("amount", true, "0.0"), false},
+		"another key":     {func(w *watch.Watch) { w.Key = []string{"id", "amount"} }, true},
+		"no key":          {func(w *watch.Watch) { w.Key = nil }, true},
+		"another query":   {func(w *watch.Watch) { w.Query = "r" }, true},
+		"another text":    {func(w *watch.Watch) { w.Text = "SELECT 1" }, true},
+		"another value":   {func(w *watch.Watch) { w.Params = map[string]string{"p": "1"} }, true},
+		"another column":  {condition("other", true, "0"), true},
+		"under":           {condition("amount", false, "0"), true},
+		"another number":  {condition("amount", true, "-1"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, w := newHouse(t), bills()
+			condition("amount", true, "0")(&w)
+			h.night("a|1")
+			h.look(t, w)
+			c.change(&w)
+			if res, _ := h.look(t, w); res.SeenBefore == c.anew {
+				t.Errorf("the snapshot counts as looked at: %v", res.SeenBefore)
+			}
+		})
+	}
+}
+
 func TestAChannelThatIsTakenOutIsOwedNothing(t *testing.T) {
 	t.Parallel()
 	h, w := newHouse(t), bills()

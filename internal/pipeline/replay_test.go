@@ -1,0 +1,78 @@
+package pipeline_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/load"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/warehouse"
+)
+
+// tagService answers with its tags and a token that may read all.
+type tagService struct {
+	tags  []string
+	asked int
+}
+
+func (s *tagService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.asked++
+	w.Header().Set("Content-Type", "application/json")
+	if strings.HasSuffix(r.URL.Path, "/auth/token") {
+		_, _ = io.WriteString(w, `{"source":"partner","team_id":"team-1","token_type":"full_access"}`)
+		return
+	}
+	var records []string
+	for _, tag := range s.tags {
+		records = append(records, fmt.Sprintf(`{"name":%q}`, tag))
+	}
+	fmt.Fprintf(w, `{"records":[%s],"total_records":%d,"total_pages":1,"current_page":1,"next_page":null}`, strings.Join(records, ","), len(records))
+}
+
+// TestAReplayClaimsNoSecondReading has the gate stop a night in which all tags vanish, which
+// reads the list a second time, and then a replay of it, which cannot.
+func TestAReplayClaimsNoSecondReading(t *testing.T) {
+	t.Parallel()
+	service := &tagService{}
+	server := httptest.NewServer(service)
+	defer server.Close()
+	for i := range 12 {
+		service.tags = append(service.tags, fmt.Sprintf("tag %d", i))
+	}
+	cfg := idleConfig(t, pipeline.ChangedDetails)
+	cfg.Chosen, cfg.Fetch.BaseURL = []string{"token", "tags"}, server.URL
+	cfg.Limits = load.Limits{Share: 0.2, Rows: 50}
+	now := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	cfg.Now = func() time.Time { return now }
+	if _, err := pipeline.Run(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+
+	service.tags = nil
+	now = now.AddDate(0, 0, 1)
+	stopped, err := pipeline.Run(t.Context(), cfg)
+	loss, ok := errors.AsType[*load.MassDeleteError](err)
+	if !ok || !loss.Reread || !strings.Contains(err.Error(), "run with --allow-mass-delete") {
+		t.Fatalf("the night ended with %v, want it stopped after a second reading", err)
+	}
+	asked := service.asked
+	now = now.Add(time.Hour)
+	_, err = pipeline.Replay(t.Context(), cfg, stopped.Run.ID)
+	loss, ok = errors.AsType[*load.MassDeleteError](err)
+	if !ok || loss.Reread || !strings.Contains(err.Error(), "begin a new run") || service.asked != asked {
+		t.Errorf("the replay ended with %v after %d requests, want that nothing was read again", err, service.asked-asked)
+	}
+	wh, err := warehouse.Open(cfg.Warehouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if latest, _, err := wh.Versions.Latest(); err != nil || latest != "20261120T020000Z" {
+		t.Errorf("readers see %s (%v)", latest, err)
+	}
+}

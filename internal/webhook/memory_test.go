@@ -1,0 +1,26 @@
+package webhook
+
+import (
+	"testing"
+	"time"
+)
+
+// TestARepeatIsAsNearBeforeAsAfter: the clock of the machine may be set back, so that an event
+// comes "before" the one that it follows. Beyond the window it is news in both directions.
+func TestARepeatIsAsNearBeforeAsAfter(t *testing.T) {
+	t.Parallel()
+	const window = time.Hour
+	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	stored := mark{id: fingerprintOf([]byte("1")), topic: fingerprintOf([]byte("t")), body: fingerprintOf([]byte("b")), at: at}
+	var m memory
+	m.addEvent(stored, window)
+	for after, want := range map[time.Duration]string{
+		-48 * time.Hour: Stored, -window: Stored, -window + 1: Repeated, 0: Repeated, window - 1: Repeated, window: Stored, 48 * time.Hour: Stored,
+	} {
+		next := stored
+		next.id, next.at = fingerprintOf([]byte("2")), at.Add(after)
+		if got := m.judge(next, false, window); got != want {
+			t.Errorf("%v after the first: got %q, want %q", after, got, want)
+		}
+	}
+}
