@@ -16,12 +16,22 @@ import (
 )
 
 // showNight prints the result of a night: a line a stream with what is known of its rows
-// and what it cost, then what changed.
+// and what it cost, then what changed. A night that published nothing has no rows; of it,
+// the lines count the records that it read.
 func showNight(g *globals, res pipeline.Result, dryRun bool) error {
-	t := listing{columns: []column{{name: "stream"}, {name: "rows are"}, {name: "rows", isNumber: true}, {name: "requests", isNumber: true, drop: 2},
+	unmerged := res.Run.Outcome != ledger.Complete && res.Run.Outcome != ledger.Partial
+	rows, are := "rows", "rows are"
+	if unmerged {
+		rows, are = "records", "records are"
+	}
+	t := listing{columns: []column{{name: "stream"}, {name: are}, {name: rows, isNumber: true}, {name: "requests", isNumber: true, drop: 2},
 		{name: "passes", isNumber: true, drop: 3}, {name: "why", drop: 1, least: 24}}}
 	for _, s := range res.Run.Streams {
-		t.addRow(s.Stream, ledger.StandingOf(s.Grade), s.Rows, s.Requests, s.Passes, firstLine(s.Reason))
+		standing := ledger.StandingOf(s.Grade)
+		if unmerged && standing == ledger.Carried {
+			standing = ledger.NotRead // there is no snapshot that it would be carried into
+		}
+		t.addRow(s.Stream, standing, s.Rows, s.Requests, s.Passes, firstLine(s.Reason))
 	}
 	if _, err := fmt.Fprintln(g.stdout, t.render(g.width)); err != nil {
 		return err

@@ -22,7 +22,7 @@ func testPagesAreFramed(t *testing.T, s *site) {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	wantTexts(t, body, "Snapshot of 2026-11-01 02:00 UTC , run 20261101T020000Z , complete", "1 not read , 1 proven", "missing scope")
+	wantTexts(t, body, "Snapshot of 2026-11-01 02:00 UTC , run 20261101T020000Z , complete", "1 not read , 1 proven", "missing scope", "proven (exact)", "not read (skipped)")
 	if res, _, err = s.fetch(t.Context(), "/"); err != nil || res.StatusCode != http.StatusSeeOther {
 		t.Errorf("the start answered %v, %v", res.Status, err)
 	}

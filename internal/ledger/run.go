@@ -194,7 +194,8 @@ type Stream struct {
 	Distinct   int64  `json:"distinct_ids"`
 	Repeated   int64  `json:"repeated_ids"`
 	// Rows are those of the first table in the snapshot, RowsOld those of them that
-	// were neither read nor proven in this run.
+	// were neither read nor proven in this run. Of a run that ended before its rows were
+	// merged, Rows counts the records that it read.
 	Rows      int64 `json:"rows"`
 	RowsOld   int64 `json:"rows_old"`
 	Rejects   int64 `json:"rejects"`

@@ -38,8 +38,9 @@ type streamResult struct {
 	failed error
 	// since is when the rows of a carried stream were last proven.
 	since time.Time
-	// held is what the snapshot holds of the stream; known after the merge.
-	held load.Held
+	// held is what the snapshot holds of the stream, and is known once merged is set.
+	held   load.Held
+	merged bool
 }
 
 // results are what the streams came to, in the order in which they were finished.
@@ -114,7 +115,7 @@ func (done results) findAges(ctx context.Context, n *night) error {
 	}
 	for i := range done {
 		r := &done[i]
-		r.held = held[r.stream.Name]
+		r.held, r.merged = held[r.stream.Name], true
 		if r.held.Old == 0 && r.cover != load.Carried || !r.held.Since.IsZero() {
 			continue
 		}

@@ -192,6 +192,9 @@ func (r streamResult) ledgerRow(t fetch.Telemetry, allowed float64) ledger.Strea
 		LatencyP50: t.P50.Seconds() * 1e3, LatencyP95: t.P95.Seconds() * 1e3, LatencyMax: t.Max.Seconds() * 1e3,
 		RateWaitSeconds: t.RateWait.Seconds(), RetryAfterSeconds: t.RetryWait.Seconds(),
 	}
+	if !r.merged {
+		row.Rows = r.rows
+	}
 	// The first request of the span came from the burst.
 	if span := t.Last.Sub(t.First).Seconds(); allowed > 0 && span > 0 {
 		row.RateUsed = float64(t.Requests-1) / (span * allowed)

@@ -150,7 +150,7 @@ func TestAPanelShowsItsTable(t *testing.T) {
 	p := panel{id: "p", title: "Prices", about: "All.", query: "prices", params: []Param{{"top", "2"}, {"name", "it's"}}, read: 3, shown: 2, wide: true, empty: "None.",
 		plot: &plot{kind: "bar", stacked: true, choice: "Tier", split: []string{"tier"}, variant: seriesByMeasure(byColumns("name"), 9, measure{column: "price", name: "price"})},
 		fields: []field{{column: "name", label: "Name", sub: "tier"}, {column: "price", label: "Price", as: asNumber, unit: "currency", about: "Net"},
-			{column: "grade", label: "Grade", as: asTag}, {column: "at", label: "At", as: asMoment}}}
+			{column: "grade", label: "Grade", as: asTag}, {column: "grade", label: "Rows are", as: asGrade}, {column: "at", label: "At", as: asMoment}}}
 	const text = "name|tier|price|currency|grade|at\n" +
 		"A|pro|1000.50|USD|best_effort|2026-11-09T02:00:00Z\nB|pro||EUR|exact|\nC|basic|3||odd_word|2026-11-09T02:00:00Z\nD|basic|4|USD|exact|"
 	b := newBuilder(map[string]string{"prices": text})
@@ -161,10 +161,10 @@ func TestAPanelShowsItsTable(t *testing.T) {
 	want := Panel{ID: "p", Title: "Prices", About: "All.", Wide: true, HasChart: true, Choice: "Tier", Choices: []Choice{{"pro", "USD"}, {"basic", "(no currency)"}},
 		Source: Source{Command: `ps query prices --param top=2 --param 'name=it'\''s'`},
 		Table: &Table{Caption: "Prices", Folded: true, More: "2 of 4 rows. The query below returns all.",
-			Heads: []Head{{Label: "Name"}, {Label: "Price", About: "Net", Numeric: true}, {Label: "Grade"}, {Label: "At"}},
+			Heads: []Head{{Label: "Name"}, {Label: "Price", About: "Net", Numeric: true}, {Label: "Grade"}, {Label: "Rows are"}, {Label: "At"}},
 			Rows: []TableRow{
-				{Currency: "USD", Cells: []Datum{{Text: "A", Sub: "pro", Class: "w"}, {Text: "1,000.50" + thin + "USD", Sort: "1000.50", Class: "n"}, {Text: "best effort", Tag: "none"}, {Text: "2026-11-09 02:00", Sort: "2026-11-09T02:00:00Z", Class: "t"}}},
-				{Currency: "EUR", Cells: []Datum{{Text: "B", Sub: "pro", Class: "w"}, {Text: "–", Class: "n"}, {Text: "exact", Tag: "good"}, {Text: "–", Class: "t"}}},
+				{Currency: "USD", Cells: []Datum{{Text: "A", Sub: "pro", Class: "w"}, {Text: "1,000.50" + thin + "USD", Sort: "1000.50", Class: "n"}, {Text: "best effort", Tag: "none"}, {Text: "not proven", Tag: "none", Sub: "best_effort"}, {Text: "2026-11-09 02:00", Sort: "2026-11-09T02:00:00Z", Class: "t"}}},
+				{Currency: "EUR", Cells: []Datum{{Text: "B", Sub: "pro", Class: "w"}, {Text: "–", Class: "n"}, {Text: "exact", Tag: "good"}, {Text: "proven", Tag: "good", Sub: "exact"}, {Text: "–", Class: "t"}}},
 			}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("panel (-want +got):\n%s", diff)

@@ -2,6 +2,8 @@ package report
 
 import (
 	"strings"
+
+	"placementsync/internal/ledger"
 )
 
 // shape is how the values of a column are written.
@@ -16,6 +18,8 @@ const (
 	asMoment
 	asMonth
 	asTag
+	// asGrade writes what a grade means, and the grade itself below.
+	asGrade
 	asYes
 )
 
@@ -38,8 +42,11 @@ func (f field) isNumeric() bool {
 func (f field) tableCell(a Answer, row []Cell) Datum {
 	c := a.valueOf(row, f.column)
 	d := Datum{Text: clipText(f.formatCell(c))}
-	if f.as == asTag {
+	switch {
+	case f.as == asTag:
 		d.Tag, d.Text = tagOf(c.Text), strings.ReplaceAll(d.Text, "_", " ")
+	case f.as == asGrade:
+		d.Tag, d.Text, d.Sub = tagOf(c.Text), string(ledger.StandingOf(c.Text)), clipText(c.Text)
 	}
 	if f.sub != "" {
 		d.Sub = clipText(a.textOf(row, f.sub))

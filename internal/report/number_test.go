@@ -83,6 +83,7 @@ func TestCellsAreWrittenByShape(t *testing.T) {
 		"no":             {asYes, Cell{Text: "false"}, "no"},
 		"neither":        {asYes, Cell{Null: true}, "–"},
 		"tag":            {asTag, Cell{Text: "best_effort"}, "best_effort"},
+		"grade":          {asGrade, Cell{Text: "best_effort"}, "best_effort"},
 		"text of digits": {asText, Cell{Text: "0012"}, "0012"},
 	} {
 		if got := narrow((field{as: c.as}).formatCell(c.cell)); got != c.want {

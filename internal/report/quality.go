@@ -6,10 +6,10 @@ var qualitySection = section{
 	panels: []panel{
 		{
 			id: "grades", title: "Grades of the streams", wide: true,
-			about: "Exact: everything was read or proven this night. Repaired: the same, although the list changed while it was read. Bounded: settled records were read some nights ago. Best effort: no proof. Carried forward: rows of an earlier night. Skipped: never read.",
+			about: "Proven: exact, everything was read or proven this night; repaired, the same, although the service changed meanwhile; bounded, settled records were read some nights ago. Not proven: rows may be missing. Carried: rows of an earlier night. Not read: no rows.",
 			query: "stream_grades", shown: 60,
 			fields: []field{
-				{column: "stream", label: "Stream"}, {column: "grade", label: "Grade", as: asTag}, {column: "rows", label: "Rows", as: asNumber},
+				{column: "stream", label: "Stream"}, {column: "grade", label: "Rows are", as: asGrade}, {column: "rows", label: "Rows", as: asNumber},
 				{column: "fetched", label: "Fetched", as: asNumber}, {column: "carried", label: "Carried", as: asNumber},
 				{column: "failed", label: "Failed", as: asNumber}, {column: "rows_old", label: "Older", as: asNumber},
 				{column: "oldest_days", label: "Oldest", as: asDays}, {column: "reason", label: "Evidence"},

@@ -200,6 +200,35 @@ func (a *allotted) cutOff(n int, bound time.Duration) pipeline.Result {
 	return res
 }
 
+// TestAnInterruptedRunCountsWhatItRead cuts a night among its details: its lists were read,
+// and are not said to have no rows.
+func TestAnInterruptedRunCountsWhatItRead(t *testing.T) {
+	t.Parallel()
+	a := newAllotted(t, smallWorld(), few()...)
+	whole := a.published(0)
+	lists := 1
+	for _, s := range whole.Run.Streams {
+		if s.Fetched == 0 {
+			lists += int(s.Requests)
+		}
+	}
+	cut := a.beside().cutOff(lists+2, 0)
+	counted := 0
+	for _, s := range cut.Run.Streams {
+		was := streamOf(t, whole.Run, s.Stream)
+		if was.Fetched > 0 {
+			continue
+		}
+		counted++
+		if s.Rows != was.Rows || s.Rows == 0 {
+			t.Errorf("%s: %d rows, %s; a whole night has %d", s.Stream, s.Rows, s.Grade, was.Rows)
+		}
+	}
+	if counted == 0 {
+		t.Errorf("no list was read before the cut:\n%s", reasons(cut.Run))
+	}
+}
+
 // TestTrialReplayOfABoundedNightGivesTheSame builds the tables of nights that left
 // something unread again, and goes on from there.
 func TestTrialReplayOfABoundedNightGivesTheSame(t *testing.T) {
