@@ -117,6 +117,10 @@ fixture: ## write the fixture warehouse of the newest release in CHANGELOG.md (R
 	go test -count=1 -tags $(TAGS) -ldflags '-X placementsync/cmd/sync.version=$(RELEASE)' \
 		-run '^TestWriteFixture$$' ./cmd/sync -args -release '$(RELEASE)'
 
+.PHONY: figures
+figures: ## print lines, functions, terms and words, to compare two states of the project
+	@go test -tags $(TAGS) -count=1 -v -run '^TestFigures$$' ./internal/houserules
+
 .PHONY: bench
 bench: build ## measure, and write docs/performance.md (SECTIONS=nights,wire,passes,large,peers,limited,tiny,demo,lake,explore,decode,stages,year; lake needs make lake)
 	@if [ '$(SECTIONS)' = all ]; then go test -tags $(TAGS) -run '^$$' -bench . -benchmem -timeout 60m ./... ; fi

@@ -1,0 +1,133 @@
+package houserules_test
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// figures are what is counted in one package.
+type figures struct {
+	code, comments, tests int // lines; comments are a part of code
+	functions, usedOnce   int // usedOnce are unexported and named in one other place
+	funcFields            int // fields of structs that are functions
+}
+
+// TestFigures prints figures of the project, to compare two states of it: make figures. It
+// holds nothing.
+func TestFigures(t *testing.T) {
+	if !testing.Verbose() {
+		t.Skip("make figures prints them")
+	}
+	project := projectTree(t)
+	out := t.Output()
+	line := func(name string, f figures) {
+		fmt.Fprintf(out, "%-22s %7d %9d %7d %11d %10d %12d\n", name, f.code, f.comments, f.tests, f.functions, f.usedOnce, f.funcFields)
+	}
+	byPackage := countFigures(project)
+	var all figures
+	fmt.Fprintf(out, "%-22s %7s %9s %7s %11s %10s %12s\n", "package", "product", "comments", "tests", "functions", "used once", "func fields")
+	for _, dir := range slices.Sorted(maps.Keys(byPackage)) {
+		f := byPackage[dir]
+		line(dir, *f)
+		all.add(*f)
+	}
+	line("all", all)
+	fmt.Fprintf(out, "functions that are unexported and used once: %d %%\n", 100*all.usedOnce/max(1, all.functions))
+	fmt.Fprintf(out, "terms of the glossary in docs/ARCHITECTURE.md: %d\n", countGlossary(project))
+	fmt.Fprintf(out, "words of documentation written by hand: %d\n", countWords(project))
+}
+
+func (f *figures) add(o figures) {
+	f.code += o.code
+	f.comments += o.comments
+	f.tests += o.tests
+	f.functions += o.functions
+	f.usedOnce += o.usedOnce
+	f.funcFields += o.funcFields
+}
+
+func countFigures(project tree) map[string]*figures {
+	byPackage, uses := map[string]*figures{}, map[string]map[string]int{}
+	for s := range project.code() {
+		if uses[s.dir()] == nil {
+			uses[s.dir()] = map[string]int{}
+		}
+		for node := range ast.Preorder(s.file) {
+			if id, ok := node.(*ast.Ident); ok {
+				uses[s.dir()][id.Name]++
+			}
+		}
+	}
+	for _, s := range project.sources {
+		f := byPackage[s.dir()]
+		if f == nil {
+			f = &figures{}
+			byPackage[s.dir()] = f
+		}
+		if s.isTest() {
+			f.tests += s.lines()
+			continue
+		}
+		f.code += s.lines()
+		for _, group := range s.file.Comments {
+			f.comments += s.line(group.End()) - s.line(group.Pos()) + 1
+		}
+		for _, decl := range s.file.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			f.functions++
+			if !fn.Name.IsExported() && uses[s.dir()][fn.Name.Name] == 2 { // its declaration and one use
+				f.usedOnce++
+			}
+		}
+		for node := range ast.Preorder(s.file) {
+			fields, ok := node.(*ast.StructType)
+			if !ok {
+				continue
+			}
+			for _, field := range fields.Fields.List {
+				if _, ok := field.Type.(*ast.FuncType); ok {
+					f.funcFields += max(1, len(field.Names))
+				}
+			}
+		}
+	}
+	return byPackage
+}
+
+// countGlossary counts the rows of the tables in the section Glossary.
+func countGlossary(project tree) (terms int) {
+	for _, text := range project.texts {
+		if text.path != "docs/ARCHITECTURE.md" {
+			continue
+		}
+		_, section, _ := strings.Cut(text.content, "\n## Glossary\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		for row := range strings.Lines(section) {
+			if strings.HasPrefix(row, "| ") && !strings.HasPrefix(row, "| word ") {
+				terms++
+			}
+		}
+	}
+	return terms
+}
+
+// countWords counts the words of the README, docs and guide without the pages that commands
+// and measurements write.
+func countWords(project tree) (words int) {
+	written := []string{"docs/cli.md", "docs/tables.md", "docs/licenses.md", "docs/performance.md", "docs/reliability.md"}
+	for _, text := range project.texts {
+		isDoc := text.path == "README.md" || slices.Contains([]string{"docs", "docs/guide"}, path.Dir(text.path))
+		if isDoc && path.Ext(text.path) == ".md" && !slices.Contains(written, text.path) {
+			words += len(strings.Fields(text.content))
+		}
+	}
+	return words
+}
