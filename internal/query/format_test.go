@@ -104,6 +104,34 @@ func TestANarrowTerminalShowsWhatIsWanted(t *testing.T) {
 	}
 }
 
+// TestANarrowTerminalTellsRowsApart has one listing with three prices, which differ in the
+// tier. No number is cut, and the columns that are hidden are named.
+func TestANarrowTerminalTellsRowsApart(t *testing.T) {
+	t.Parallel()
+	q := query.Text(`SELECT 1::BIGINT AS rank, tier AS pricing_tier, 'USD' AS currency, price, 5::BIGINT AS domain_authority, true AS is_do_follow,
+		'Q&A interview in Toronto Daily Insider' AS listing_name, 'Canada' AS country, 'aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa' AS listing_id
+		FROM (VALUES ('enterprise', 104.86::DECIMAL(18, 2)), ('standard', 121.77), ('pro', 135.30)) AS t(tier, price)`)
+	for width, want := range map[int][]string{
+		60: {"enterprise", "standard", "pro", "104.86", "121.77", "135.30", "hidden: rank, domain_authority, is_do_follow,"},
+		45: {"enterprise", "standard", "pro", "hidden: rank, price,"},
+	} {
+		text, err := answer(t, open(t, ""), q, nil, query.Table, query.Screen{Terminal: true, Width: width})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range want {
+			if !strings.Contains(strings.ReplaceAll(text, "\n", " "), one) {
+				t.Errorf("at %d there is no %q:\n%s", width, one, text)
+			}
+		}
+	}
+	long := query.Text("SELECT 'a long name of a row' AS name, 123456789012345678901234567890123456::HUGEINT AS n, 'text' AS a, 'text' AS b, 'text' AS c")
+	text, err := answer(t, open(t, ""), long, nil, query.Table, query.Screen{Terminal: true, Width: 60})
+	if err != nil || !strings.Contains(text, "123456789012345678901234567890123456") {
+		t.Errorf("the number is cut (%v):\n%s", err, text)
+	}
+}
+
 func TestLinesAreBrokenBetweenWords(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

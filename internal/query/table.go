@@ -97,7 +97,8 @@ func (w *tableWriter) cellTexts(r Row) []string {
 	return cells
 }
 
-// columnWidths finds the widths of the columns, none above most.
+// columnWidths finds the widths of the columns. Names and texts are cut to most, numbers
+// are not: a part of a number is another number.
 func (w *tableWriter) columnWidths(most int, withTypes bool) []int {
 	widths := make([]int, len(w.columns))
 	for i, c := range w.columns {
@@ -105,14 +106,16 @@ func (w *tableWriter) columnWidths(most int, withTypes bool) []int {
 		if withTypes {
 			widths[i] = max(widths[i], textWidth(c.Type))
 		}
+		widths[i] = min(widths[i], most)
 	}
 	for _, row := range w.cells {
 		for i, cell := range row {
-			widths[i] = max(widths[i], textWidth(cell))
+			n := textWidth(cell)
+			if !w.columns[i].Numeric {
+				n = min(n, most)
+			}
+			widths[i] = max(widths[i], n)
 		}
-	}
-	for i := range widths {
-		widths[i] = min(widths[i], most)
 	}
 	return widths
 }
@@ -153,18 +156,19 @@ func (w *tableWriter) plainLine(cells []string) error {
 	return err
 }
 
-// fitColumns chooses the widest limit on cells at which all columns fit, or else, at
-// the narrowest, the columns that answer most. It returns the width of each column and the
-// indexes of those that are shown.
+// fitColumns chooses the widest limit on texts at which all columns fit. Where they do not
+// fit it hides columns, the most telling ones last, and cuts texts shorter before it hides a
+// column that tells rows apart, or the first amount. It returns the width of each column and
+// the indexes of those that are shown.
 func (w *tableWriter) fitColumns() (widths, shown []int) {
 	const gutter = 3 // what a rule and two spaces add to a column
 	all := make([]int, len(w.columns))
 	for i := range all {
 		all[i] = i
 	}
-	limits := []int{80, 60, 40, 30, 20}
+	limits, narrow := []int{80, 60, 40, 30, 20}, []int{20, 16, 13, 10}
 	if len(w.screen.First) > 0 {
-		limits = append(limits, 16, 13, 10)
+		limits, narrow = append(limits, 16, 13, 10), []int{10}
 	}
 	for _, most := range limits {
 		widths = w.columnWidths(most, true)
@@ -176,39 +180,97 @@ func (w *tableWriter) fitColumns() (widths, shown []int) {
 			return widths, all
 		}
 	}
-	total := 1
-	for _, i := range w.rankColumns() {
-		if n := widths[i] + gutter; len(shown) == 0 || total+n <= w.screen.Width {
-			total += n
-			shown = append(shown, i)
+	needed := w.findKeys()
+	order := w.rankColumns(needed)
+	if i := slices.IndexFunc(order, func(i int) bool { return w.columns[i].Numeric }); i >= 0 {
+		needed = append(needed, order[i])
+	}
+	for _, most := range narrow {
+		widths, shown = w.columnWidths(most, true), nil
+		total := 1
+		for _, i := range order {
+			if n := widths[i] + gutter; len(shown) == 0 || total+n <= w.screen.Width {
+				total += n
+				shown = append(shown, i)
+			}
+		}
+		lacks := func(i int) bool { return !slices.Contains(shown, i) }
+		if !slices.ContainsFunc(needed, lacks) {
+			break
 		}
 	}
 	slices.Sort(shown)
 	return widths, shown
 }
 
-// rankColumns orders the columns by what they tell a reader: what names the row and its
-// currency, then numbers, times and switches, then other texts, and ids last.
-func (w *tableWriter) rankColumns() []int {
+// findKeys returns the columns that tell the rows apart: the one that names a row and the
+// currency, then texts, times and switches as long as one more makes more rows differ. Ids
+// are the last resort, since people do not read them.
+func (w *tableWriter) findKeys() []int {
+	var keys []int
 	named := slices.IndexFunc(w.columns, func(c Column) bool { return strings.HasSuffix(c.Name, "_name") })
 	if named < 0 {
 		named = slices.IndexFunc(w.columns, func(c Column) bool { return c.Type == "VARCHAR" && !isID(c.Name) })
 	}
+	for i, c := range w.columns {
+		if i == named || c.Name == "currency" || i == 0 && !isID(c.Name) && !c.Numeric {
+			keys = append(keys, i)
+		}
+	}
+	for _, ids := range []bool{false, true} {
+		for {
+			most, best := w.countDistinct(keys), -1
+			for i, c := range w.columns {
+				if c.Numeric || isID(c.Name) != ids || slices.Contains(keys, i) || most == len(w.cells) {
+					continue
+				}
+				if n := w.countDistinct(append(slices.Clone(keys), i)); n > most {
+					most, best = n, i
+				}
+			}
+			if best < 0 {
+				break
+			}
+			keys = append(keys, best)
+		}
+	}
+	return keys
+}
+
+// countDistinct counts the rows that differ in some columns.
+func (w *tableWriter) countDistinct(columns []int) int {
+	seen := map[string]bool{}
+	for _, row := range w.cells {
+		var key strings.Builder
+		for _, i := range columns {
+			key.WriteString(row[i])
+			key.WriteByte(0)
+		}
+		seen[key.String()] = true
+	}
+	return len(seen)
+}
+
+// rankColumns orders the columns by what they tell a reader: those that were asked for,
+// the keys, then amounts, counts, times and switches, other texts, and ids last.
+func (w *tableWriter) rankColumns(keys []int) []int {
 	rank := func(i int) int {
 		if first := slices.Index(w.screen.First, w.columns[i].Name); first >= 0 {
 			return first - len(w.screen.First)
 		}
 		switch c := w.columns[i]; {
-		case i == named || c.Name == "currency" || i == 0 && !isID(c.Name):
+		case slices.Contains(keys, i):
 			return 0
-		case c.Numeric:
+		case c.Numeric && strings.HasPrefix(c.Type, "DECIMAL"):
 			return 1
-		case c.Type == "BOOLEAN" || strings.HasPrefix(c.Type, "DATE") || strings.HasPrefix(c.Type, "TIME"):
+		case c.Numeric:
 			return 2
-		case !isID(c.Name):
+		case c.Type == "BOOLEAN" || strings.HasPrefix(c.Type, "DATE") || strings.HasPrefix(c.Type, "TIME"):
 			return 3
+		case !isID(c.Name):
+			return 4
 		}
-		return 4
+		return 5
 	}
 	order := make([]int, len(w.columns))
 	for i := range order {
@@ -252,7 +314,13 @@ func (w *tableWriter) writeFramed() error {
 		notes[0] = fmt.Sprintf("%d of %s shown", len(w.cells), notes[0])
 	}
 	if len(shown) < len(w.columns) {
-		notes = append(notes, fmt.Sprintf("%d of %s shown", len(shown), plural.Count(len(w.columns), "column")))
+		var hidden []string
+		for i, c := range w.columns {
+			if !slices.Contains(shown, i) {
+				hidden = append(hidden, escapeForScreen(c.Name))
+			}
+		}
+		notes = append(notes, fmt.Sprintf("%d of %s hidden: %s", len(hidden), plural.Count(len(w.columns), "column"), strings.Join(hidden, ", ")))
 	}
 	if cut {
 		notes = append(notes, "long texts cut")
