@@ -61,8 +61,7 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 		return fmt.Errorf("serve on %s (--listen): %w", listen, err)
 	}
 	fmt.Fprintf(g.stdout, "http://%s/explore/\n", listener.Addr())
-	allowed := hosts.New(listener.Addr().String(), nil)
-	return servePages(ctx, g.newLogger(), listener, hosts.Guard(pages.Handler(), func() hosts.List { return allowed }, g.newLogger()))
+	return servePages(ctx, g.newLogger(), listener, pages.Handler())
 }
 
 // newExplorer makes the pages of a warehouse, with the user's queries of a folder, which may
@@ -84,12 +83,14 @@ func newExplorer(g *globals, wh *warehouse.Warehouse, cfg config.Config, queries
 	})
 }
 
-// servePages serves until ctx ends. Requests in progress then have some seconds.
+// servePages serves until ctx ends. Requests in progress then have some seconds. The host of
+// a request is checked before the mux, which redirects on its own.
 func servePages(ctx context.Context, log *slog.Logger, listener net.Listener, pages http.Handler) error {
 	mux := http.NewServeMux()
 	mux.Handle("/explore/", pages)
 	mux.Handle("GET /{$}", http.RedirectHandler("/explore/", http.StatusSeeOther))
-	server := daemon.NewServer(mux, log)
+	allowed := hosts.New(listener.Addr().String(), nil)
+	server := daemon.NewServer(hosts.Guard(mux, func() hosts.List { return allowed }, log), log)
 	broken := make(chan error, 1)
 	go func() { broken <- server.Serve(listener) }()
 	select {

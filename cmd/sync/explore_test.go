@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestExploreChecksTheHostFirst sends requests that name a foreign host, as a page of that
+// host makes a browser do: none is answered, and none is redirected.
+func TestExploreChecksTheHostFirst(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	fatal(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	pages := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a page") })
+	go func() { done <- servePages(ctx, slog.New(slog.DiscardHandler), listener, pages) }()
+	t.Cleanup(func() {
+		stop()
+		fatal(t, <-done)
+	})
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	defer client.CloseIdleConnections()
+	ask := func(host, path string) (status int, body string) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listener.Addr().String()+path, nil)
+		fatal(t, err)
+		req.Host = host
+		got, err := client.Do(req)
+		fatal(t, err)
+		defer got.Body.Close()
+		text, err := io.ReadAll(got.Body)
+		fatal(t, err)
+		return got.StatusCode, string(text)
+	}
+	for _, path := range []string{"/explore", "/explore/", "/", "//explore", "/nosuch"} {
+		if status, body := ask("evil.example.com", path); status != http.StatusMisdirectedRequest || strings.Contains(body, "a page") {
+			t.Errorf("%s for a foreign host: %d %s", path, status, body)
+		}
+	}
+	for path, want := range map[string]int{"/explore": http.StatusTemporaryRedirect, "/explore/": http.StatusOK, "/": http.StatusSeeOther} {
+		if status, body := ask("localhost", path); status != want {
+			t.Errorf("%s: %d %s, want %d", path, status, body, want)
+		}
+	}
+}
