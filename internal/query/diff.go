@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"placementsync/internal/warehouse"
 )
@@ -18,12 +19,19 @@ func Between(all []Snapshot, names ...string) (from, to Snapshot, err error) {
 		return from, to, &UsageError{Problem: fmt.Sprintf("a comparison needs two snapshots, the catalog has %d: the next night adds one", len(all))}
 	}
 	chosen := []Snapshot{all[len(all)-2], all[len(all)-1]}
+	newest := all[len(all)-1]
 	for i, name := range names[:min(len(names), len(chosen))] {
+		if at, ok := parseMoment(name); ok && at.UTC().Format(time.DateOnly) > newest.At.UTC().Format(time.DateOnly) {
+			return from, to, &UsageError{Problem: fmt.Sprintf("no snapshot is as late as %q: the newest is %s", name, newest)}
+		}
 		if chosen[i], err = Find(all, name); err != nil {
 			return from, to, err
 		}
 	}
 	from, to = chosen[0], chosen[1]
+	if from.Run == to.Run {
+		return from, to, &UsageError{Problem: fmt.Sprintf("both names stand for the same snapshot, %s: name an earlier one first", from)}
+	}
 	if !from.At.Before(to.At) {
 		return from, to, &UsageError{Problem: fmt.Sprintf("compare an earlier snapshot with a later one, not %s with %s", from, to)}
 	}

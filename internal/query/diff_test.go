@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -124,5 +125,34 @@ func TestDiffRefusesWhatCannotBeCompared(t *testing.T) {
 	d := query.Diff{From: all[0], To: all[1], Tables: []string{"nosuch"}}
 	if _, err := db.Changes(t.Context(), d, true); !errors.As(err, &misuse) {
 		t.Errorf("unknown table: got %v, want a usage error", err)
+	}
+}
+
+// TestBetweenRefusesWhatIsNoComparison names snapshots that are too late, or the same.
+func TestBetweenRefusesWhatIsNoComparison(t *testing.T) {
+	db := openAt(t, nights(t))
+	all, err := db.Snapshots(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := all[len(all)-1]
+	for _, c := range []struct {
+		names []string
+		want  string
+	}{
+		{[]string{"2030-01-01"}, `no snapshot is as late as "2030-01-01": the newest is ` + newest.String()},
+		{[]string{"2026-11-01", "2026-11-04"}, `no snapshot is as late as "2026-11-04": the newest is ` + newest.String()},
+		{[]string{"2026-11-04T00:00:00Z"}, `no snapshot is as late as "2026-11-04T00:00:00Z"`},
+		{[]string{"2026-11-03"}, "both names stand for the same snapshot, " + newest.String()},
+		{[]string{newest.Run}, "both names stand for the same snapshot, "},
+		{[]string{"2026-11-03", "2026-11-01"}, "compare an earlier snapshot with a later one"},
+	} {
+		_, _, err := query.Between(all, c.names...)
+		if !errors.As(err, new(*query.UsageError)) || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%v: got %v, want %s", c.names, err, c.want)
+		}
+	}
+	if from, to, err := query.Between(all, "2026-11-01", "2026-11-03T23:59:59Z"); err != nil || from.Run != all[0].Run || to.Run != newest.Run {
+		t.Errorf("a time of the newest day: %v, %v, %v", from, to, err)
 	}
 }
