@@ -2,6 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -34,8 +38,14 @@ func (o *answerOptions) addFlags(cmd *cobra.Command) {
 	completeFlag(cmd, "format", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// parseFormat reads the format that the flags choose.
+// parseFormat reads the format that the flags choose, and refuses flags that cannot be met.
 func (o answerOptions) parseFormat() (query.Format, error) {
+	if o.rows < 0 {
+		return "", command.UsageErr("--rows is %d: use 0 or more", o.rows)
+	}
+	if err := refuseMissingFolder(o.out); err != nil {
+		return "", err
+	}
 	format, err := query.ParseFormat(o.format)
 	if !o.vertical || err != nil {
 		return format, err
@@ -61,4 +71,21 @@ func (o answerOptions) writeAnswer(ctx context.Context, g *globals, db *query.DB
 		return 0, err
 	}
 	return db.Run(ctx, q, values, w)
+}
+
+// refuseMissingFolder returns an error for the file of -o when its folder does not exist;
+// an empty name is stdout.
+func refuseMissingFolder(file string) error {
+	if file == "" {
+		return nil
+	}
+	dir := filepath.Dir(file)
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return command.UsageErr("write %s: the folder %s does not exist: create it, or name another with -o", file, dir)
+	case err == nil && !info.IsDir():
+		return command.UsageErr("write %s: %s is not a folder: name another with -o", file, dir)
+	}
+	return nil // another error is one of the writing
 }

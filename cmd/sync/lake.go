@@ -68,8 +68,8 @@ func findLake() (string, error) {
 	}
 	path, err := exec.LookPath(lakeProgram)
 	if err != nil {
-		return "", command.UsageErr("find %s: it is neither in %s nor in PATH: \"make lake\" builds it; put it beside placementsync, "+
-			"or remove lake.catalog from the configuration", lakeProgram, filepath.Dir(self))
+		return "", command.UsageErr("find %s: it is neither in %s nor in PATH: \"make lake\" builds it; put it beside placementsync",
+			lakeProgram, filepath.Dir(self))
 	}
 	return path, nil
 }
@@ -90,7 +90,7 @@ const versionVar = "PLACEMENTSYNC_VERSION"
 func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	path, err := findLake()
 	if err != nil {
-		return nil, err
+		return nil, command.UsageErr("%w, or remove lake.catalog from the configuration", err)
 	}
 	flags := []string{"--config", g.Config}
 	if g.LogFormat != "" {

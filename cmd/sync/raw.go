@@ -17,6 +17,7 @@ import (
 	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/nearest"
 	"placementsync/internal/plural"
 	"placementsync/internal/query"
@@ -50,6 +51,12 @@ func rawCommand(g *globals) *cobra.Command {
 			o.list = cmd.Flags().Changed("format")
 			if cmd.Flags().Changed("seq") && o.seq == 0 {
 				return command.UsageErr("--seq is 0: answers are counted from 1")
+			}
+			if cmd.Flags().Changed("page") && o.page < 1 {
+				return command.UsageErr("--page is %d: pages are counted from 1", o.page)
+			}
+			if cmd.Flags().Changed("pass") && o.pass < 1 {
+				return command.UsageErr("--pass is %d: passes over a list are counted from 1", o.pass)
 			}
 			return runRaw(g, o, args)
 		}),
@@ -165,7 +172,7 @@ func openRaw(g *globals, args []string) (string, *fetch.Answers, error) {
 	}
 	switch {
 	case len(args) > 0 && !slices.Contains(runs, args[0]):
-		return "", nil, fmt.Errorf("open the answers of run %q: it has none; %s; runs that have: %s", args[0], kept, orNone(strings.Join(runs, ", ")))
+		return "", nil, &ledger.UnknownRunError{Problem: fmt.Sprintf("open the answers of run %q: it has none; %s; runs that have: %s", args[0], kept, orNone(strings.Join(runs, ", ")))}
 	case len(args) > 0:
 		runs = args
 	case len(runs) == 0:

@@ -46,6 +46,9 @@ func runReport(ctx context.Context, g *globals, out, questions string) (err erro
 	if out == "-" {
 		return report.Write(ctx, g.stdout, a.askQuestion, opts)
 	}
+	if err := refuseMissingFolder(out); err != nil {
+		return err
+	}
 	if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() {
 		return command.UsageErr("%q is not a regular file: use -o - to write to the terminal or a pipe", out)
 	}

@@ -31,7 +31,7 @@ func (m Meanings) Table() string {
 	}{
 		{ledger.Complete, m.Complete},
 		{ledger.Failed, m.Failed},
-		{ledger.Misused, "usage or configuration"},
+		{ledger.Misused, "usage or configuration, or a name that does not exist"},
 		{ledger.Partial, m.Partial},
 		{ledger.Held, m.Held},
 		{ledger.Interrupted, "interrupted"},
@@ -110,7 +110,8 @@ func OutcomeOf(ctx context.Context, err error) ledger.Outcome {
 		return ledger.Complete
 	case errors.As(err, &known):
 		return known.outcome
-	case errors.As(err, new(*usageError)), errors.As(err, new(*config.Error)), errors.As(err, new(*query.UsageError)), namesWrongTemp(err),
+	case errors.As(err, new(*usageError)), errors.As(err, new(*config.Error)), errors.As(err, new(*query.UsageError)),
+		errors.As(err, new(*ledger.UnknownRunError)), namesWrongTemp(err),
 		!errors.As(err, new(*workError)):
 		return ledger.Misused
 	case errors.As(err, new(*warehouse.HeldError)):

@@ -32,6 +32,7 @@ func TestErrorsBecomeOutcomes(t *testing.T) {
 		"a wrong use":          {t.Context(), &workError{UsageErr("--nights is 0")}, ledger.Misused},
 		"the configuration":    {t.Context(), &workError{&config.Error{}}, ledger.Misused},
 		"a wrong query":        {t.Context(), &workError{fmt.Errorf("query: %w", &query.UsageError{})}, ledger.Misused},
+		"an unknown run":       {t.Context(), &workError{fmt.Errorf("roll back: %w", &ledger.UnknownRunError{})}, ledger.Misused},
 		"a wrong TMPDIR":       {t.Context(), &workError{fmt.Errorf("report: %w", &durable.TempError{Dir: "/none", Err: fs.ErrNotExist})}, ledger.Misused},
 		"a full TMPDIR":        {t.Context(), &workError{&durable.TempError{Dir: "/tmp", Err: syscall.ENOSPC}}, ledger.Failed},
 		"a refused query":      {t.Context(), &workError{&query.RefusedError{}}, ledger.Failed},

@@ -116,7 +116,7 @@ func (f *Flags) Execute(ctx context.Context, root *cobra.Command, args []string,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	explainUnknown(root)
-	err := joinSuggestions(root.ExecuteContext(ctx))
+	err := advise(joinSuggestions(root.ExecuteContext(ctx)))
 	code := OutcomeOf(ctx, err).ExitCode()
 	isWork := errors.As(err, new(*workError))
 	switch {

@@ -208,6 +208,10 @@ func (d Disk) WriteAtomically(path string, mode fs.FileMode, fill func(f *os.Fil
 // writeThrough lets fill write a temporary file, syncs it and lets finish give it its name.
 func (d Disk) writeThrough(path string, mode fs.FileMode, finish func(from, to string) error, fill func(f *os.File) error) error {
 	f, err := CreateTemp(path, mode)
+	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
+		// The user knows the folder, and not the name of the temporary file.
+		return fmt.Errorf("write %s: %w", path, &fs.PathError{Op: "create a file in", Path: filepath.Dir(path), Err: wrong.Err})
+	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}

@@ -73,7 +73,7 @@ func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err erro
 		return at, fmt.Errorf("replay %s: what it landed is not kept: privacy.raw discards it when a night is published, "+
 			"retention.raw_days when it is old; placementsync rebuild builds from the Parquet snapshots", run)
 	case missing != nil || !ok:
-		return at, fmt.Errorf("replay %q: nothing has landed under this run: placementsync runs lists them", run)
+		return at, &ledger.UnknownRunError{Problem: fmt.Sprintf("replay %q: nothing has landed under this run: placementsync runs lists them", run)}
 	case i < 0:
 		return at, nil
 	case !runs[i].IsNight():

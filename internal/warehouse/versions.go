@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"placementsync/internal/ledger"
 )
 
 // Versions are the published versions with their manifests, and the link "latest"
@@ -126,7 +128,7 @@ func (v *Versions) Drop(run string) error {
 	case run == latest:
 		return fmt.Errorf("remove version %s: readers see it: roll back or rebuild first; nothing was changed", run)
 	case !slices.Contains(versions, run):
-		return fmt.Errorf("remove version %q: there are %v; nothing was changed", run, versions)
+		return &ledger.UnknownRunError{Problem: fmt.Sprintf("remove version %q: there are %v; nothing was changed", run, versions)}
 	}
 	return v.folder.disk.Discard(v.folder.VersionPath(run))
 }
