@@ -122,7 +122,7 @@ func TestANightTakesWhatIsThereAndRemovesWhatIsClosed(t *testing.T) {
 	if waiting, all := waitingIn(t, d.dir); waiting*2 != all {
 		t.Errorf("%d of %d bytes wait, want those of d alone", waiting, all)
 	}
-	if batch, err = webhook.Land(durable.Disk{}, d.dir, folder); err != nil {
+	if _, err = webhook.Land(durable.Disk{}, d.dir, folder); err != nil {
 		t.Fatal(err)
 	}
 	if waiting, all := waitingIn(t, d.dir); waiting*2 != all {
