@@ -48,10 +48,17 @@ func interactions() []interaction {
 	return []interaction{search, facet, price, sort, page}
 }
 
-// measureExplore serves the catalog of one night and uses it, one request after another.
+// measureExplore uses the catalog at a tenth of the listings and at all of them.
 func measureExplore(t *testing.T, s settings) findings {
 	t.Helper()
-	service := serve(t, world{Listings: s.listings, Catalog: true})
+	tenth, all := measureCatalog(t, s, s.listings/10, small), measureCatalog(t, s, s.listings, large)
+	return findings{Figures: append(tenth.Figures, all.Figures...), Numbers: append(tenth.Numbers, all.Numbers...)}
+}
+
+// measureCatalog serves the catalog of one night and uses it, one request after another.
+func measureCatalog(t *testing.T, s settings, listings int, size string) findings {
+	t.Helper()
+	service := serve(t, world{Listings: listings, Catalog: true})
 	defer service.stop(t)
 	dir, remove := scratch(t)
 	defer remove()
@@ -75,8 +82,8 @@ func measureExplore(t *testing.T, s settings) findings {
 	seconds := time.Since(prepared).Seconds()
 	before := residentBytes(t, cmd.Process.Pid)
 	found := findings{Numbers: []figure{
-		{What: "explore, catalog prepared after", Unit: "s", Runs: []float64{seconds}},
-		{What: "explore, resident memory when prepared", Unit: "MiB", Runs: []float64{before / mebibyte}},
+		{What: "explore, catalog prepared after, " + size, Unit: "s", Runs: []float64{seconds}},
+		{What: "explore, resident memory when prepared, " + size, Unit: "MiB", Runs: []float64{before / mebibyte}},
 	}}
 	var all []float64
 	for _, one := range interactions() {
@@ -89,16 +96,22 @@ func measureExplore(t *testing.T, s settings) findings {
 			took = append(took, 1000*time.Since(begun).Seconds())
 		}
 		all = append(all, took...)
-		found.Numbers = append(found.Numbers, figure{What: "explore, " + one.kind + ", 95 of 100 within", Unit: "ms", Runs: []float64{within95(took)}})
+		found.Numbers = append(found.Numbers, figure{What: "explore, " + one.kind + ", 95 of 100 within, " + size, Unit: "ms", Runs: []float64{within95(took)}})
 	}
 	found.Figures = []figure{
-		{What: exploreInteraction, Unit: "ms", Runs: []float64{within95(all)}},
-		{What: "explore, resident memory after all interactions against before", Unit: "x", Runs: []float64{residentBytes(t, cmd.Process.Pid) / before}},
+		{What: exploreInteraction(size), Unit: "ms", Runs: []float64{within95(all)}},
+		{What: exploreMemory(size), Unit: "x", Runs: []float64{residentBytes(t, cmd.Process.Pid) / before}},
 	}
 	return found
 }
 
-const exploreInteraction = "explore, interaction with the catalog, 95 of 100 within"
+func exploreInteraction(size string) string {
+	return "explore, interaction with the catalog, 95 of 100 within, " + size
+}
+
+func exploreMemory(size string) string {
+	return "explore, resident memory after all interactions against before, " + size
+}
 
 // within95 is the 95th percentile.
 func within95(took []float64) float64 {

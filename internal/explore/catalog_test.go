@@ -147,31 +147,6 @@ func testFilesHaveThePricesOfThePage(t *testing.T, s *site) {
 	wantTexts(t, s.get(t, "/catalog?col=price&q=guest&tier=standard", http.StatusOK), "90.00 EUR 100.00 USD")
 }
 
-// testCountsIgnoreTheirOwnFacet counts each value of each facet by asking for it alone,
-// with all other choices.
-func testCountsIgnoreTheirOwnFacet(t *testing.T, s *site) {
-	choices := regexp.MustCompile(`<input type="checkbox" name="(\w+)" value="([^"]*)"( checked)?> <bdi>[^<]*</bdi> <span class="count">(\d+)</span>`)
-	for _, address := range []string{"", "q=news", "country=United+States&tag=news", "currency=USD&price_min=90", "currency=USD&tier=pro&dofollow=true", "tier=standard&country=(none)"} {
-		counted := 0
-		for _, m := range choices.FindAllStringSubmatch(s.get(t, "/catalog?"+address, http.StatusOK), -1) {
-			counted++
-			values, err := url.ParseQuery(address)
-			fatal(t, err)
-			values[m[1]] = []string{html.UnescapeString(m[2])}
-			got := "0"
-			if found := total.FindStringSubmatch(textOf(s.get(t, "/catalog?"+values.Encode(), http.StatusOK))); found != nil {
-				got = found[1]
-			}
-			if got != m[4] {
-				t.Errorf("%q: %s=%s is counted %s, and finds %s", address, m[1], m[2], m[4], got)
-			}
-		}
-		if counted < 4 {
-			t.Errorf("%q: only %d counts were compared", address, counted)
-		}
-	}
-}
-
 // TestAChosenValueIsCounted chooses the rarest of more values than a facet shows.
 func TestAChosenValueIsCounted(t *testing.T) {
 	t.Parallel()
@@ -179,16 +154,6 @@ func TestAChosenValueIsCounted(t *testing.T) {
 	wantTexts(t, s.get(t, "/catalog?state=S149", http.StatusOK), "State S149 1 S1 2", "1 listings, 1 to 1")
 	wantTexts(t, s.get(t, "/catalog?state=(none)", http.StatusOK), "State not stated 1 S1 2", "1 listings, 1 to 1")
 	wantTexts(t, s.get(t, "/catalog?state=Nowhere", http.StatusOK), "State Nowhere 0 S1 2", "No listing was found.")
-}
-
-// TestTooManyOffersAreSaid: the file is not damaged, and its rows can be had.
-func TestTooManyOffersAreSaid(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "states.sql", "offers.sql")
-	wantTexts(t, s.get(t, "/catalog", http.StatusNotImplemented), "its prices have more than 62 combinations of currency and tier", "/explore/catalog.csv")
-	if rows := len(s.csv(t, "/catalog.csv?tier=T63")); rows != 2 {
-		t.Errorf("the CSV has %d lines, want 2", rows)
-	}
 }
 
 // testWhatCannotBeAskedIsRefused holds that no part of an address is left out in silence.

@@ -1,13 +1,11 @@
 package explore
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -36,8 +34,7 @@ type catalogView struct {
 	Clear              string
 	SQL, Program       string
 	// Order is the sort of the address, which a form would lose.
-	Order  string
-	Source []record
+	Order string
 }
 
 // facetView is a facet with its counts.
@@ -112,7 +109,7 @@ func showCatalog(v *visit) (reply, error) {
 		return nil, err
 	}
 	view.Sources = query.DescribeSources(sources)
-	view.fill(c, ix, rows)
+	view.fill(c, rows)
 	return page{Title: "Catalog", Template: "catalog", Data: view}, nil
 }
 
@@ -122,7 +119,7 @@ func (s *state) countAndRead(v *visit, ix *index) (c counts, rows []record, err 
 	other := v.snapshot.borrowIdle()
 	if other == nil {
 		if c, err = countListings(v, ix, s); err == nil {
-			rows, err = s.readRows(v, ix)
+			rows, err = s.readRows(v)
 		}
 		return c, rows, err
 	}
@@ -131,7 +128,7 @@ func (s *state) countAndRead(v *visit, ix *index) (c counts, rows []record, err 
 	reading.Go(func() (err error) {
 		second := *v
 		second.db = other
-		rows, err = s.readRows(&second, ix)
+		rows, err = s.readRows(&second)
 		return err
 	})
 	c, err = countListings(v, ix, s)
@@ -149,7 +146,7 @@ func (s *state) findOutlets(v *visit) ([]field, error) {
 	for _, word := range s.words() {
 		where = append(where, "contains(lower(concat_ws(chr(10), name, website_url)), lower("+b.text(word)+"))")
 	}
-	found, err := v.run(fastQuery(fmt.Sprintf("SELECT id, coalesce(name, id) AS name FROM main.outlets%s ORDER BY name, id LIMIT %d", whereAll(where), most), b), b.values)
+	found, err := v.run(b.query(fmt.Sprintf("SELECT id, coalesce(name, id) AS name FROM main.outlets%s ORDER BY name, id LIMIT %d", whereAll(where), most)), b.values)
 	var outlets []field
 	for _, r := range found.Records {
 		outlets = append(outlets, field{Text: r["name"].Text, Link: outletLink(r["id"].Text)})
@@ -197,7 +194,7 @@ func sendCatalog(f query.Format) func(v *visit) (reply, error) {
 	}
 }
 
-func (view *catalogView) fill(c counts, ix *index, rows []record) {
+func (view *catalogView) fill(c counts, rows []record) {
 	s := view.State
 	view.Total = c.Total
 	view.Facets, view.Spans, view.Choosers = facetViewsOf(s, c), spanViewsOf(s), choosersOf(s)
@@ -207,7 +204,7 @@ func (view *catalogView) fill(c counts, ix *index, rows []record) {
 	for _, r := range rows {
 		var fields []field
 		for _, col := range s.shownColumns() {
-			fields = append(fields, s.field(col, r, ix))
+			fields = append(fields, s.field(col, r))
 		}
 		view.Rows = append(view.Rows, fields)
 	}
@@ -231,57 +228,76 @@ func (view *catalogView) fill(c counts, ix *index, rows []record) {
 
 func (s *state) link() string { return base + "/catalog?" + s.encode() }
 
-// readRows reads the listings of a page, in its order.
-func (s *state) readRows(v *visit, ix *index) ([]record, error) {
+// readRows reads the listings of a page, in its order: the index finds them, main has
+// their columns.
+func (s *state) readRows(v *visit) ([]record, error) {
 	b := &binder{values: map[string]string{}}
-	places, err := v.run(fastQuery(s.pageStatement(ix, b), b), b.values)
-	if err != nil || len(places.Records) == 0 {
+	text := s.statement(derivedTables(), b, []string{"l.id AS rank", "l.source"}) + fmt.Sprintf(" LIMIT %d OFFSET %d", pageRows, (s.Page-1)*pageRows)
+	found, err := v.run(b.query(text), b.values)
+	if err != nil || len(found.Records) == 0 {
 		return nil, err
 	}
-	var sources []string
-	for _, r := range places.Records {
-		sources = append(sources, r["source"].Text)
-	}
-	names := []string{"l.rowid AS source"}
+	columns, sources, ids := []string{"l.rowid AS source"}, []string{}, []string{}
 	for _, c := range s.shownColumns() {
 		for _, name := range c.plain {
-			if name != "price" && name != "tags" { // those are in the index
-				names = append(names, s.plainColumn(name, nil))
+			if name != "price" && name != "tags" {
+				columns = append(columns, "l."+name)
 			}
 		}
 	}
+	for _, r := range found.Records {
+		sources, ids = append(sources, r["source"].Text), append(ids, r["rank"].Text)
+	}
 	// A subquery lets DuckDB skip the blocks that hold none of the rows; a list does not.
-	picked := " IN (SELECT unnest([" + strings.Join(sources, ", ") + "]))"
-	found, err := v.run(query.Query{Name: "catalog", SQL: "SELECT " + strings.Join(names, ", ") + " FROM main.product_listings AS l WHERE l.rowid" + picked}, nil)
+	full, err := v.run(query.Query{Name: "catalog", SQL: "SELECT " + strings.Join(columns, ", ") + " FROM main.product_listings AS l WHERE l.rowid IN (SELECT unnest([" +
+		strings.Join(sources, ", ") + "]))"}, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.addDerived(v, ix, found.Records, picked); err != nil {
-		return nil, err
+	bySource := map[string]record{}
+	for _, r := range full.Records {
+		bySource[r["source"].Text] = r
 	}
-	slices.SortFunc(found.Records, func(a, b record) int {
-		return slices.Index(sources, a["source"].Text) - slices.Index(sources, b["source"].Text)
-	})
-	return found.Records, nil
+	byRank := map[string]record{}
+	for _, r := range found.Records {
+		maps.Copy(r, bySource[r["source"].Text])
+		byRank[r["rank"].Text] = r
+	}
+	return found.Records, s.addLists(v, byRank, "product_listing_id IN (SELECT unnest(["+strings.Join(ids, ", ")+"]))")
 }
 
-// addDerived sets tags and the lowest price in each currency beside what was read of a
-// listing.
-func (s *state) addDerived(v *visit, ix *index, rows []record, picked string) error {
-	names := []string{"d.source", "(SELECT s.tags FROM derived.tag_sets AS s WHERE s.code = d.tag) AS tags"}
-	for i, c := range ix.currencies() {
-		names = append(names, ix.price([]choice{c}, s.Chosen["tier"])+" AS from_"+strconv.Itoa(i))
+// addLists adds the tags and the lowest price in each currency to the listings of a page.
+func (s *state) addLists(v *visit, byRank map[string]record, picked string) error {
+	b := &binder{values: map[string]string{}}
+	t := derivedTables()
+	where := append(s.offered(t, b, "currency"), picked)
+	if chosen := s.Chosen["currency"]; len(chosen) > 0 {
+		where = append(where, b.anyOf("currency", chosen))
 	}
-	prices, err := v.run(query.Query{Name: "catalog", SQL: "SELECT " + strings.Join(names, ", ") + " FROM derived.listings AS d WHERE d.source" + picked}, nil)
+	prices, err := v.runWhole(b.query("SELECT product_listing_id AS rank, currency, min(unit_amount) AS price FROM "+t.prices+whereAll(where)+
+		" GROUP BY rank, currency ORDER BY currency NULLS LAST"), b.values)
 	if err != nil {
 		return err
 	}
-	bySource := map[string]record{}
-	for _, r := range prices.Records {
-		bySource[r["source"].Text] = r
+	tags, err := v.runWhole(query.Query{Name: "catalog", SQL: "SELECT product_listing_id AS rank, name FROM " + t.tags + " WHERE " + picked + " ORDER BY name"}, nil)
+	if err != nil {
+		return err
 	}
-	for _, r := range rows {
-		maps.Copy(r, bySource[r["source"].Text])
+	add := func(rank, key, separator, text string) {
+		if before, ok := byRank[rank][key]; ok {
+			text = before.Text + separator + text
+		}
+		byRank[rank][key] = cell{Text: text}
+	}
+	for _, r := range prices.Records {
+		currency := r["currency"].Text
+		if r["currency"].Null {
+			currency = "(no currency)"
+		}
+		add(r["rank"].Text, "price", "\n", formatAmount(r["price"].Text)+" "+currency)
+	}
+	for _, r := range tags.Records {
+		add(r["rank"].Text, "tags", ", ", r["name"].Text)
 	}
 	return nil
 }
@@ -372,9 +388,9 @@ func (s *state) head(c column) head {
 }
 
 // field is a cell of the table.
-func (s *state) field(c column, r record, ix *index) field {
-	value := r[c.plain[len(c.plain)-1]]
-	f := field{Kind: "text", Text: value.Text, Null: value.Null}
+func (s *state) field(c column, r record) field {
+	value, ok := r[c.plain[len(c.plain)-1]]
+	f := field{Kind: "text", Text: value.Text, Null: value.Null || !ok}
 	switch c.key {
 	case "name":
 		f.Kind, f.Link = "link", listingLink(r["id"].Text)
@@ -394,8 +410,6 @@ func (s *state) field(c column, r record, ix *index) field {
 		f.Kind, f.Text = "number", groupDigits(value)
 	case "created":
 		f.Kind, f.Text = "moment", formatMoment(value)
-	case "tags":
-		f.Text = joinTexts(value.Text)
 	case "dofollow":
 		f.Text = map[string]string{"true": "yes", "false": "no"}[value.Text]
 	case "days":
@@ -404,32 +418,7 @@ func (s *state) field(c column, r record, ix *index) field {
 			f.Text, f.Null = shortest.String()+"–"+value.String(), false
 		}
 	case "price":
-		f.Kind, f.Text = "number", ix.pricesOf(s, r)
-		f.Null = f.Text == ""
+		f.Kind = "number"
 	}
 	return f
-}
-
-// pricesOf are the lowest ones of a listing, a line for each currency that is asked for.
-func (ix *index) pricesOf(s *state, r record) string {
-	var all []string
-	for i, c := range ix.currencies() {
-		if amount := r["from_"+strconv.Itoa(i)]; !amount.Null && fits(s.Chosen["currency"], c) {
-			name := c.Text
-			if c.Null {
-				name = "(no currency)"
-			}
-			all = append(all, formatAmount(amount.Text)+" "+name)
-		}
-	}
-	return strings.Join(all, "\n")
-}
-
-// joinTexts writes a list of texts, which a cell has as JSON, with commas.
-func joinTexts(list string) string {
-	var texts []string
-	if json.Unmarshal([]byte(list), &texts) != nil {
-		return list
-	}
-	return strings.Join(texts, ", ")
 }

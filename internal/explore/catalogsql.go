@@ -2,15 +2,33 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
 
-// A filter of the catalog is written twice: plain, over the tables that everybody can
-// read, for the statement that a page shows and a download runs; and fast, over the
-// derived tables of catalogindex.go, for the page itself. A test compares the two.
+// tables are the relations that a statement of the catalog reads: those of main for
+// downloads and for the statement that a page shows, or the narrow ones of the index for
+// the page itself. Their columns have the same names, so that each filter is written once.
+type tables struct {
+	listings, prices, tags string
+	// search is the text of a listing l that words are looked for in.
+	search string
+	// isDerived says that prices has one row for a listing, currency and tier, and others
+	// for any_currency and any_tier.
+	isDerived bool
+}
+
+func mainTables() tables {
+	return tables{"main.product_listings", "main.product_listing_prices", "main.product_listing_tags",
+		"lower(concat_ws(chr(10), l.name, l.outlet_name, l.website_url))", false}
+}
+
+func derivedTables() tables {
+	return tables{"derived.product_listings", "derived.product_listing_prices", "derived.product_listing_tags", "l.search", true}
+}
 
 // binder puts values into a statement: as parameters, or as literals where the statement
 // is shown to be copied.
@@ -26,6 +44,15 @@ func (b *binder) text(value string) string {
 	name := fmt.Sprintf("p%d", len(b.values))
 	b.values[name] = value
 	return "$" + name
+}
+
+// query is a statement with the parameters that were bound in it.
+func (b *binder) query(text string) query.Query {
+	q := query.Query{Name: "catalog", SQL: text}
+	for i := range len(b.values) {
+		q.Params = append(q.Params, query.Param{Name: fmt.Sprintf("p%d", i), Type: "VARCHAR"})
+	}
+	return q
 }
 
 // anyOf compares an expression with choices.
@@ -47,120 +74,73 @@ func (b *binder) anyOf(expression string, chosen []choice) string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// plainStatement is the answer of an address over the tables of main: all rows, in the
-// order of the page.
-func (s *state) plainStatement(b *binder) string {
-	var names []string
-	for _, c := range s.shownColumns() {
-		for _, name := range c.plain {
-			names = append(names, s.plainColumn(name, b))
-		}
-	}
-	text := "SELECT " + strings.Join(names, ", ") + "\nFROM main.product_listings AS l"
-	if _, ok := s.currency(); ok && s.needsPrice() {
-		text += "\nLEFT JOIN (\n    SELECT product_listing_id, min(unit_amount) AS price\n    FROM main.product_listing_prices\n    WHERE " +
-			strings.Join(s.offered(b), " AND ") + "\n    GROUP BY product_listing_id\n) AS p ON p.product_listing_id = l.id"
-	}
-	if where := s.plainConditions(b); len(where) > 0 {
-		text += "\nWHERE " + strings.Join(where, "\n    AND ")
-	}
-	direction := ""
-	if s.Down {
-		direction = " DESC"
-	}
-	by, _ := columnOf(s.Sort)
-	return text + "\nORDER BY " + plainPlace(by.sort) + direction + " NULLS LAST, l.id"
-}
+// condition is one filter of an address. facet is the key of the facet that it belongs to,
+// priceFacet for currency, tier and a range of prices together, empty for the others.
+type condition struct{ facet, text string }
 
-func plainPlace(name string) string {
-	if name == "price" {
-		return "p.price"
-	}
-	return "l." + name
-}
+const priceFacet = "price"
 
-func (s *state) needsPrice() bool {
-	for _, c := range s.shownColumns() {
-		if c.key == "price" {
-			return true
-		}
-	}
-	_, ranged := s.Ranges["price"]
-	return ranged || s.Sort == "price"
-}
-
-// plainColumn is one column of the answer.
-func (s *state) plainColumn(name string, b *binder) string {
-	switch name {
-	case "tags":
-		return "(SELECT list(t.name ORDER BY t.position) FROM main.product_listing_tags AS t WHERE t.product_listing_id = l.id) AS tags"
-	case "price":
-		if c, ok := s.currency(); ok {
-			if c.Null {
-				return "p.price, NULL::VARCHAR AS currency"
-			}
-			return "p.price, " + b.text(c.Text) + "::VARCHAR AS currency"
-		}
-		return "(SELECT list({'currency': currency, 'price': price} ORDER BY currency NULLS LAST) FROM (SELECT currency, min(unit_amount) AS price " +
-			"FROM main.product_listing_prices WHERE product_listing_id = l.id AND " + strings.Join(s.offered(b), " AND ") + " GROUP BY currency)) AS prices"
-	}
-	return "l." + name
-}
-
-// offered are the conditions of a price that the address asks for, all of one price.
-func (s *state) offered(b *binder) []string {
-	all := []string{"unit_amount IS NOT NULL"}
-	if chosen := s.Chosen["currency"]; len(chosen) > 0 {
-		all = append(all, b.anyOf("currency", chosen))
-	}
-	if chosen := s.Chosen["tier"]; len(chosen) > 0 {
-		all = append(all, b.anyOf("pricing_tier", chosen))
-	}
-	return all
-}
-
-func (s *state) plainConditions(b *binder) []string {
-	var all []string
+// conditions are the filters of an address, over the listings l.
+func (s *state) conditions(t tables, b *binder) []condition {
+	var all []condition
 	for _, word := range s.words() {
-		all = append(all, "contains(lower(concat_ws(chr(10), l.name, l.outlet_name, l.website_url)), lower("+b.text(word)+"))")
+		all = append(all, condition{"", "contains(" + t.search + ", lower(" + b.text(word) + "))"})
 	}
 	for _, f := range facets() {
 		if chosen := s.Chosen[f.key]; len(chosen) > 0 && f.column != "" {
-			all = append(all, b.anyOf("CAST(l."+f.column+" AS VARCHAR)", chosen))
+			all = append(all, condition{f.key, b.anyOf("CAST(l."+f.column+" AS VARCHAR)", chosen)})
 		}
 	}
 	if chosen := s.Chosen["tag"]; len(chosen) > 0 {
-		all = append(all, plainTags(b, chosen))
+		all = append(all, condition{"tag", hasTag(t, b, chosen)})
 	}
-	if where := s.offered(b); len(where) > 1 {
-		all = append(all, "l.id IN (SELECT product_listing_id FROM main.product_listing_prices WHERE "+strings.Join(where, " AND ")+")")
+	if len(s.Chosen["currency"])+len(s.Chosen["tier"]) > 0 {
+		found := "SELECT product_listing_id FROM " + t.prices + " WHERE " + strings.Join(s.offered(t, b, ""), " AND ")
+		if bounds := s.Ranges["price"].on("min(unit_amount)"); len(bounds) > 0 {
+			found += " GROUP BY product_listing_id HAVING " + strings.Join(bounds, " AND ")
+		}
+		all = append(all, condition{priceFacet, "l.id IN (" + found + ")"})
 	}
 	for _, r := range spans() {
-		name := "l." + r.column
-		if r.key == "price" {
-			name = "p.price"
+		if r.column != "" {
+			for _, text := range s.Ranges[r.key].on("l." + r.column) {
+				all = append(all, condition{"", text})
+			}
 		}
-		all = append(all, s.Ranges[r.key].on(name)...)
 	}
 	return all
 }
 
-// plainTags finds listings with one of the tags, or with none.
-func plainTags(b *binder, chosen []choice) string {
-	const tagged = "SELECT product_listing_id FROM main.product_listing_tags WHERE "
+// hasTag finds listings with one of the tags, or with none.
+func hasTag(t tables, b *binder, chosen []choice) string {
+	tagged := "SELECT product_listing_id FROM " + t.tags + " WHERE "
 	var parts []string
-	var texts []choice
-	for _, c := range chosen {
-		if c.Null {
-			parts = append(parts, "l.id NOT IN ("+tagged+"name IS NOT NULL)")
-		} else {
-			texts = append(texts, c)
-		}
+	named := slices.DeleteFunc(slices.Clone(chosen), func(c choice) bool { return c.Null })
+	if len(named) < len(chosen) {
+		parts = append(parts, "l.id NOT IN ("+tagged+"name IS NOT NULL)")
 	}
-	if len(texts) > 0 {
-		parts = append(parts, "l.id IN ("+tagged+b.anyOf("name", texts)+")")
+	if len(named) > 0 {
+		parts = append(parts, "l.id IN ("+tagged+b.anyOf("name", named)+")")
 	}
 	return "(" + strings.Join(parts, " OR ") + ")"
+}
+
+// offered are the conditions of a price that the address asks for, all of one price. One
+// of the facets currency and tier can be counted: its values are then kept apart, and its
+// choice is left out.
+func (s *state) offered(t tables, b *binder, counted string) []string {
+	currencies, tiers := s.Chosen["currency"], s.Chosen["tier"]
+	all := []string{"unit_amount IS NOT NULL"}
+	if t.isDerived {
+		all = []string{fmt.Sprintf("any_currency = %t AND any_tier = %t", len(currencies) == 0 && counted != "currency", len(tiers) == 0 && counted != "tier")}
+	}
+	if len(currencies) > 0 && counted != "currency" {
+		all = append(all, b.anyOf("currency", currencies))
+	}
+	if len(tiers) > 0 && counted != "tier" {
+		all = append(all, b.anyOf("pricing_tier", tiers))
+	}
+	return all
 }
 
 // on compares an expression with the bounds, whose digits were checked.
@@ -173,6 +153,71 @@ func (l limits) on(expression string) []string {
 		all = append(all, expression+" <= "+l.Max)
 	}
 	return all
+}
+
+// statement selects columns of the listings l that the address finds, in its order. p is
+// the lowest price where one currency is chosen.
+func (s *state) statement(t tables, b *binder, columns []string) string {
+	text := "SELECT " + strings.Join(columns, ", ") + "\nFROM " + t.listings + " AS l"
+	if _, ok := s.currency(); ok && (s.Sort == "price" || slices.Contains(columns, "p.price")) {
+		text += "\nLEFT JOIN (\n    SELECT product_listing_id, min(unit_amount) AS price\n    FROM " + t.prices + "\n    WHERE " +
+			strings.Join(s.offered(t, b, ""), " AND ") + "\n    GROUP BY product_listing_id\n) AS p ON p.product_listing_id = l.id"
+	}
+	var where []string
+	for _, c := range s.conditions(t, b) {
+		where = append(where, c.text)
+	}
+	if len(where) > 0 {
+		text += "\nWHERE " + strings.Join(where, "\n    AND ")
+	}
+	by, _ := columnOf(s.Sort)
+	key, direction := "l."+by.sort, ""
+	if by.key == "price" {
+		key = "p.price"
+	}
+	if s.Down {
+		direction = " DESC"
+	}
+	return text + "\nORDER BY " + key + direction + " NULLS LAST, l.id"
+}
+
+// plainStatement is the answer of an address over the tables of main: all rows with the
+// columns that are shown.
+func (s *state) plainStatement(b *binder) string {
+	var columns []string
+	for _, c := range s.shownColumns() {
+		for _, name := range c.plain {
+			columns = append(columns, s.plainColumns(name, b)...)
+		}
+	}
+	return s.statement(mainTables(), b, columns)
+}
+
+// plainColumns are the columns of the answer behind one name.
+func (s *state) plainColumns(name string, b *binder) []string {
+	switch name {
+	case "tags":
+		return []string{"(SELECT list(t.name ORDER BY t.position) FROM main.product_listing_tags AS t WHERE t.product_listing_id = l.id) AS tags"}
+	case "price":
+		if c, ok := s.currency(); ok {
+			currency := "NULL"
+			if !c.Null {
+				currency = b.text(c.Text)
+			}
+			return []string{"p.price", currency + "::VARCHAR AS currency"}
+		}
+		return []string{"(SELECT list({'currency': currency, 'price': price} ORDER BY currency NULLS LAST) FROM (SELECT currency, min(unit_amount) AS price " +
+			"FROM main.product_listing_prices WHERE product_listing_id = l.id AND " + strings.Join(s.offered(mainTables(), b, ""), " AND ") + " GROUP BY currency)) AS prices"}
+	}
+	return []string{"l." + name}
+}
+
+// whereAll joins conditions. Without any, all rows are meant.
+func whereAll(conditions []string) string {
+	if len(conditions) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(conditions, " AND ")
 }
 
 // plainQuery is the query of a download.

@@ -83,24 +83,24 @@ func testEarlierSnapshotsAreFew(t *testing.T, s *site) {
 	}
 	defer slow.Wait()
 	defer stop()
-	wantTexts(t, s.askUntil(t, "/snapshot?as_of=2026-11-03", http.StatusServiceUnavailable),
-		"open another snapshot: requests of 2 earlier ones are in progress", "Try again in a moment.")
+	wantTexts(t, s.askUntil(t, "/snapshot?as_of=2026-11-03", http.StatusServiceUnavailable, "open another snapshot: requests of 2 earlier ones are in progress"),
+		"Try again in a moment.")
 	s.get(t, "/snapshot", http.StatusOK)
 	stop()
 	slow.Wait()
-	s.askUntil(t, "/snapshot?as_of=2026-11-03", http.StatusOK)
+	s.askUntil(t, "/snapshot?as_of=2026-11-03", http.StatusOK, "")
 }
 
-// askUntil asks for a page again and again until it has a status.
-func (s *site) askUntil(t *testing.T, path string, status int) string {
+// askUntil asks for a page again and again until it has a status and says a text.
+func (s *site) askUntil(t *testing.T, path string, status int, text string) string {
 	t.Helper()
-	for begun := time.Now(); time.Since(begun) < 10*time.Second; {
+	for begun := time.Now(); time.Since(begun) < time.Minute; {
 		res, body, err := s.fetch(t.Context(), path)
 		fatal(t, err)
-		if res.StatusCode == status {
+		if res.StatusCode == status && strings.Contains(textOf(body), text) {
 			return body
 		}
 	}
-	t.Fatalf("%s never answered %d", path, status)
+	t.Fatalf("%s never answered %d with %q", path, status, text)
 	return ""
 }

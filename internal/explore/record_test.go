@@ -40,7 +40,6 @@ func TestPages(t *testing.T) {
 			"filters find what SQL finds":           testFiltersFindWhatSQLFinds,
 			"every sort is that of SQL":             testEverySortIsThatOfSQL,
 			"files have the prices of the page":     testFilesHaveThePricesOfThePage,
-			"counts ignore their own facet":         testCountsIgnoreTheirOwnFacet,
 			"what cannot be asked is refused":       testWhatCannotBeAskedIsRefused,
 			"hostile names stay text":               testHostileNamesStayText,
 		}},

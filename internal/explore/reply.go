@@ -230,11 +230,8 @@ func parseTemplates() (templates, error) {
 // templateFuncs are what templates can call.
 func templateFuncs() template.FuncMap {
 	return template.FuncMap{
-		"num": groupDigits, "moment": formatMoment, "clock": formatClock, "web": webLink, "domain": domainOf,
-		"listingLink": listingLink, "outletLink": outletLink, "orderLink": orderLink, "campaignLink": campaignLink,
-		"articleLink": articleLink, "profileLink": profileLink, "questionLink": questionLink,
-		"pair": func(key string, value any) map[string]any { return map[string]any{"Key": key, "Value": value} },
-		"tone": toneOf, "label": labelOf,
+		"num": groupDigits, "clock": formatClock, "tone": toneOf,
+		"pair":  func(key string, value any) map[string]any { return map[string]any{"Key": key, "Value": value} },
 		"asset": func(name string) string { return base + "/assets/" + name },
 	}
 }

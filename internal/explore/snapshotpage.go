@@ -1,10 +1,6 @@
 package explore
 
-import (
-	"maps"
-
-	"placementsync/internal/ledger"
-)
+import "placementsync/internal/ledger"
 
 // showSnapshot says what the pages are read from, and how sure it is that all is there.
 func showSnapshot(v *visit) (reply, error) {
@@ -12,14 +8,11 @@ func showSnapshot(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	said := make([]record, len(grades.Records))
-	for i, r := range grades.Records {
-		said[i] = maps.Clone(r)
+	for _, r := range grades.Records {
 		if grade := r["grade"]; !grade.Null {
 			grade.Text = string(ledger.StandingOf(grade.Text)) + " (" + grade.Text + ")"
-			said[i]["grade"] = grade
+			r["grade"] = grade
 		}
 	}
-	grades.Records = said
-	return page{Title: "Snapshot", Template: "snapshot", Data: grades}, nil
+	return page{Title: "Snapshot", Template: "snapshot", Data: buildTable("Streams", grades, v.links(), false)}, nil
 }

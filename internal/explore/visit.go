@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 
@@ -35,8 +36,6 @@ type answer struct {
 	Columns []query.Column
 	Records []record
 	Total   int64
-	// Caption names the table for those who do not see it.
-	Caption string
 }
 
 // record is one row by the names of its columns.
@@ -46,8 +45,6 @@ type record map[string]cell
 type cell struct {
 	Text string
 	Null bool
-	// Numeric values stand right, a Moment is a time.
-	Numeric, Moment bool
 }
 
 // String is the value for people: a dash for NULL.
@@ -73,6 +70,11 @@ func (v *visit) askNamed(name string, values map[string]string) (answer, error) 
 // run runs a query and collects its answer.
 func (v *visit) run(q query.Query, values map[string]string) (answer, error) {
 	return collect(v.Context(), v.db, q, values)
+}
+
+// runWhole is run without a bound on the records, for statements that have one.
+func (v *visit) runWhole(q query.Query, values map[string]string) (answer, error) {
+	return collectUpTo(v.Context(), v.db, q, values, math.MaxInt)
 }
 
 func collect(ctx context.Context, db *query.DB, q query.Query, values map[string]string) (answer, error) {
@@ -109,7 +111,7 @@ func (c *collector) Row(r query.Row) error {
 	}
 	one := make(record, len(c.Columns))
 	for i, column := range c.Columns {
-		one[column.Name] = cell{Text: string(r.AppendText(nil, i)), Null: r.IsNull(i), Numeric: column.Numeric, Moment: column.Type == "TIMESTAMPTZ"}
+		one[column.Name] = cell{Text: string(r.AppendText(nil, i)), Null: r.IsNull(i)}
 	}
 	c.Records = append(c.Records, one)
 	return nil

@@ -1,0 +1,114 @@
+package explore
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// counts are how many listings a filter finds, and how many it would find with each value
+// of a facet in place of what is chosen of that facet.
+type counts struct {
+	Total  int64
+	Facets map[string][]count
+}
+
+// count is a value of a facet and its listings.
+type count struct {
+	choice
+	N int64
+}
+
+// mostValues is how many values of a facet are counted: the chosen ones, then the most
+// frequent ones.
+const mostValues = 100
+
+// countStatement counts the listings and the values of every facet. Search and ranges
+// choose the rows of found once; each chosen facet is a column of it, which the counts of
+// that facet itself leave out.
+func (s *state) countStatement(b *binder) string {
+	t := derivedTables()
+	columns := []string{"l.id"}
+	for _, f := range facets() {
+		if f.column != "" {
+			columns = append(columns, "l."+f.column)
+		}
+	}
+	var always []string
+	var chosen []condition
+	for _, c := range s.conditions(t, b) {
+		if c.facet == "" {
+			always = append(always, c.text)
+		} else {
+			chosen = append(chosen, c)
+			columns = append(columns, "("+c.text+") AS in_"+c.facet)
+		}
+	}
+	foundWithout := func(facet string) string {
+		var others []string
+		for _, c := range chosen {
+			if c.facet != facet {
+				others = append(others, "f.in_"+c.facet)
+			}
+		}
+		return whereAll(others)
+	}
+	parts := []string{"SELECT 'total' AS facet, NULL AS value, count(*) AS n FROM found AS f" + foundWithout("")}
+	for _, f := range facets() {
+		var values string // a row for each listing and value
+		switch f.key {
+		case "tag":
+			values = "SELECT t.name AS value FROM found AS f LEFT JOIN " + t.tags + " AS t ON t.product_listing_id = f.id" + foundWithout("tag")
+		case "currency", "tier":
+			other := map[string]string{"currency": "tier", "tier": "currency"}[f.key]
+			where := append(s.offered(t, b, f.key), "product_listing_id IN (SELECT f.id FROM found AS f"+foundWithout(priceFacet)+")")
+			bounds := s.Ranges["price"]
+			values = "SELECT " + map[string]string{"currency": "currency", "tier": "pricing_tier"}[f.key] + " AS value FROM " + t.prices
+			if len(s.Chosen[other]) > 1 { // then a listing can have several rows of a value
+				values += whereAll(where) + " GROUP BY product_listing_id, value"
+				if having := bounds.on("min(unit_amount)"); len(having) > 0 {
+					values += " HAVING " + strings.Join(having, " AND ")
+				}
+			} else {
+				values += whereAll(append(where, bounds.on("unit_amount")...))
+			}
+		default:
+			values = "SELECT CAST(f." + f.column + " AS VARCHAR) AS value FROM found AS f" + foundWithout(f.key)
+		}
+		first := ""
+		if all := s.Chosen[f.key]; len(all) > 0 {
+			first = "coalesce(" + b.anyOf("value", all) + ", false) DESC, "
+		}
+		parts = append(parts, fmt.Sprintf("(SELECT '%s', value, count(*) AS n FROM (%s) GROUP BY value ORDER BY %sn DESC, value LIMIT %d)",
+			f.key, values, first, max(mostValues, len(s.Chosen[f.key]))))
+	}
+	return "WITH found AS MATERIALIZED (SELECT " + strings.Join(columns, ", ") + " FROM " + t.listings + " AS l" + whereAll(always) + ")\n" +
+		strings.Join(parts, "\nUNION ALL ")
+}
+
+// countListings counts what the address finds, unless that was counted lately.
+func countListings(v *visit, ix *index, s *state) (counts, error) {
+	filter := s.filters().Encode()
+	if known, ok := ix.remembered(filter); ok {
+		return known, nil
+	}
+	b := &binder{values: map[string]string{}}
+	rows, err := v.runWhole(b.query(s.countStatement(b)), b.values)
+	if err != nil {
+		return counts{}, err
+	}
+	c := counts{Facets: map[string][]count{}}
+	for _, r := range rows.Records {
+		n, err := strconv.ParseInt(r["n"].Text, 10, 64)
+		if err != nil {
+			return counts{}, fmt.Errorf("count listings: %w", err)
+		}
+		if key := r["facet"].Text; key == "total" {
+			c.Total = n
+		} else {
+			c.Facets[key] = append(c.Facets[key], count{choice{r["value"].Text, r["value"].Null}, n})
+		}
+	}
+	ix.remember(filter, c)
+	return c, nil
+}

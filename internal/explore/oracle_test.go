@@ -1,0 +1,299 @@
+package explore_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"html"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/query"
+)
+
+// flat is the catalog as the second queries read it: a row for each listing, with lists of
+// its prices and tags. No derived table and no statement of the program is part of it.
+const flat = `WITH flat AS (SELECT l.*,
+	coalesce((SELECT list(DISTINCT t.name ORDER BY t.name) FROM main.product_listing_tags AS t WHERE t.product_listing_id = l.id AND t.name IS NOT NULL), []) AS tags,
+	coalesce((SELECT list({'amount': p.unit_amount, 'currency': p.currency, 'tier': p.pricing_tier}) FROM main.product_listing_prices AS p
+		WHERE p.product_listing_id = l.id AND p.unit_amount IS NOT NULL), []) AS prices
+	FROM main.product_listings AS l) `
+
+// asked is what an address of the catalog asks for. In a facet, nil stands for no value.
+type asked struct {
+	words  []string
+	facets map[string][]*string
+	ranges map[string][2]string
+	sort   string
+	page   int
+}
+
+// facetColumns are the facets with a column of their own.
+var facetColumns = map[string]string{"country": "country", "state": "state", "channel": "channel_type", "placement": "placement_type", "dofollow": "is_do_follow", "disclaimer": "disclaimer"}
+
+var rangeColumns = map[string]string{"authority": "domain_authority", "ranking": "domain_ranking", "days": "max_delivery_days"}
+
+func (a asked) address() url.Values {
+	v := url.Values{"q": {strings.Join(a.words, " ")}, "sort": {a.sort}, "page": {strconv.Itoa(a.page)}, "col": {"price", "tags"}}
+	for key, values := range a.facets {
+		for _, value := range values {
+			switch {
+			case value == nil:
+				v.Add(key, "(none)")
+			case *value == "":
+				v.Add(key, "(empty)")
+			case strings.HasPrefix(*value, "("):
+				v.Add(key, "("+*value)
+			default:
+				v.Add(key, *value)
+			}
+		}
+	}
+	for key, ends := range a.ranges {
+		v.Set(key+"_min", ends[0])
+		v.Set(key+"_max", ends[1])
+	}
+	return v
+}
+
+func literal(text *string) string {
+	if text == nil {
+		return "NULL"
+	}
+	return "'" + strings.ReplaceAll(*text, "'", "''") + "'"
+}
+
+// oneOf compares value by value, so that NULL is a value.
+func oneOf(expression string, values []*string) string {
+	var parts []string
+	for _, v := range values {
+		parts = append(parts, expression+" IS NOT DISTINCT FROM "+literal(v))
+	}
+	return "(" + strings.Join(parts, " OR ") + ")"
+}
+
+// lowest is the lowest price of the chosen currencies and tiers.
+func (a asked) lowest() string {
+	kept := "true"
+	if c := a.facets["currency"]; len(c) > 0 {
+		kept += " AND " + oneOf("x.currency", c)
+	}
+	if c := a.facets["tier"]; len(c) > 0 {
+		kept += " AND " + oneOf("x.tier", c)
+	}
+	return "list_min([x.amount FOR x IN prices IF " + kept + "])"
+}
+
+// where is the whole filter over flat.
+func (a asked) where() string {
+	all := []string{"true"}
+	for _, w := range a.words {
+		w = strings.ReplaceAll(w, "'", "''")
+		all = append(all, fmt.Sprintf("(strpos(lower(coalesce(name, '')), lower('%[1]s')) > 0 OR strpos(lower(coalesce(outlet_name, '')), lower('%[1]s')) > 0 OR strpos(lower(coalesce(website_url, '')), lower('%[1]s')) > 0)", w))
+	}
+	for key, values := range a.facets {
+		if name := facetColumns[key]; name != "" && len(values) > 0 {
+			all = append(all, oneOf("CAST("+name+" AS VARCHAR)", values))
+		}
+	}
+	if values := a.facets["tag"]; len(values) > 0 {
+		var parts []string
+		for _, v := range values {
+			if v == nil {
+				parts = append(parts, "len(tags) = 0")
+			} else {
+				parts = append(parts, "list_contains(tags, "+literal(v)+")")
+			}
+		}
+		all = append(all, "("+strings.Join(parts, " OR ")+")")
+	}
+	if len(a.facets["currency"])+len(a.facets["tier"]) > 0 {
+		all = append(all, a.lowest()+" IS NOT NULL")
+	}
+	for key, ends := range a.ranges {
+		name := rangeColumns[key]
+		if key == "price" {
+			name = a.lowest()
+		}
+		all = append(all, fmt.Sprintf("%s BETWEEN %s AND %s", name, ends[0], ends[1]))
+	}
+	return "coalesce(" + strings.Join(all, " AND ") + ", false)"
+}
+
+// with replaces what is chosen of a facet by one value.
+func (a asked) with(facet string, value *string) asked {
+	b := a
+	b.facets = map[string][]*string{}
+	for key, values := range a.facets {
+		b.facets[key] = values
+	}
+	b.facets[facet] = []*string{value}
+	return b
+}
+
+// order is the sort as SQL, over flat.
+func (a asked) order() string {
+	key, down := strings.CutPrefix(a.sort, "-")
+	name := map[string]string{"name": "name", "outlet": "outlet_name", "authority": "domain_authority", "ranking": "domain_ranking",
+		"days": "max_delivery_days", "created": "created_at", "price": a.lowest()}[key]
+	if down {
+		return name + " IS NULL, " + name + " DESC, id"
+	}
+	return name + " IS NULL, " + name + ", id"
+}
+
+// choose makes an address by chance: any facet, range, sort and page.
+func choose(r *rand.Rand, values map[string][]*string) asked {
+	a := asked{facets: map[string][]*string{}, ranges: map[string][2]string{}, page: 1 + r.IntN(3)}
+	for _, w := range []string{"NEWS", "zürich", "_", "%", "it's", "site1", "1"} {
+		if r.IntN(12) == 0 {
+			a.words = append(a.words, w)
+		}
+	}
+	for _, key := range slices.Sorted(func(yield func(string) bool) {
+		for key := range values {
+			if !yield(key) {
+				return
+			}
+		}
+	}) {
+		for range max(0, r.IntN(8)-5) {
+			if v := values[key][r.IntN(len(values[key]))]; !slices.Contains(a.facets[key], v) {
+				a.facets[key] = append(a.facets[key], v)
+			}
+		}
+	}
+	for key, most := range map[string]int{"authority": 30, "ranking": 200, "days": 12} {
+		if r.IntN(8) == 0 {
+			a.ranges[key] = [2]string{strconv.Itoa(r.IntN(most / 2)), strconv.Itoa(most/2 + r.IntN(most/2))}
+		}
+	}
+	sorts := []string{"name", "outlet", "authority", "ranking", "days", "created"}
+	if len(a.facets["currency"]) == 1 {
+		sorts = append(sorts, "price", "price")
+		if r.IntN(2) == 0 {
+			a.ranges["price"] = [2]string{"50.5", "700"}
+		}
+	}
+	a.sort = []string{"", "-"}[r.IntN(2)] + sorts[r.IntN(len(sorts))]
+	return a
+}
+
+var (
+	countedChoice = regexp.MustCompile(`<input type="checkbox" name="(\w+)" value="([^"]*)"(?: checked)?> <bdi>[^<]*</bdi> <span class="count">(\d+)</span>`)
+	listingRow    = regexp.MustCompile(`(?s)<tr><td><a href="/explore/listings/([^"]*)"><bdi>[^<]*</bdi></a></td><td class="n">(.*?)</td><td>(.*?)</td></tr>`)
+)
+
+// TestTheCatalogAnswersAsASecondQuery asks addresses made by chance, and compares total,
+// facet counts, order, page, prices and tags with queries over main that share no text with
+// the program's. The catalog has more combinations of currency and tier than a mask of bits
+// could hold.
+func TestTheCatalogAnswersAsASecondQuery(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "combinations.sql")
+	db, err := query.Open(t.Context(), s.version.Catalog, query.Options{MemoryLimit: "512MB", Threads: 1})
+	fatal(t, err)
+	defer db.Close()
+	ask := func(text string) [][]string {
+		t.Helper()
+		var out strings.Builder
+		_, err := db.Run(t.Context(), query.Text(text), nil, query.NewSpreadsheetWriter(&out))
+		fatal(t, err)
+		records, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
+		fatal(t, err)
+		return records[1:]
+	}
+	if n := len(ask("SELECT DISTINCT currency, pricing_tier FROM main.product_listing_prices WHERE unit_amount IS NOT NULL")); n <= 62 {
+		t.Fatalf("the fixture has %d combinations of currency and tier, want more than 62", n)
+	}
+	values := map[string][]*string{}
+	sources := map[string]string{"tag": "SELECT DISTINCT unnest(tags) AS value FROM flat UNION ALL SELECT NULL",
+		"currency": "SELECT DISTINCT unnest(prices).currency AS value FROM flat", "tier": "SELECT DISTINCT unnest(prices).tier AS value FROM flat"}
+	for key, name := range facetColumns {
+		sources[key] = "SELECT DISTINCT CAST(" + name + " AS VARCHAR) AS value FROM flat"
+	}
+	for key, text := range sources {
+		for _, r := range ask(flat + "SELECT value IS NULL, 'x' || coalesce(value, '') FROM (" + text + ") ORDER BY ALL") {
+			if text := strings.TrimPrefix(r[1], "x"); r[0] == "true" {
+				values[key] = append(values[key], nil)
+			} else {
+				values[key] = append(values[key], &text)
+			}
+		}
+	}
+	chance, pages, found := rand.New(rand.NewPCG(1, 2)), 0, 0
+	for range 30 {
+		a := choose(chance, values)
+		address := a.address().Encode()
+		body := s.get(t, "/catalog?"+address, http.StatusOK)
+
+		// Every count in one row: the total, then each value of each facet.
+		names, counts := []string{"total"}, []string{"count(*) FILTER (WHERE " + a.where() + ")"}
+		for key, all := range values {
+			for _, v := range all {
+				single := asked{facets: map[string][]*string{key: {v}}}.address()
+				names = append(names, key+"="+single.Get(key))
+				counts = append(counts, "count(*) FILTER (WHERE "+a.with(key, v).where()+")")
+			}
+		}
+		want, got := map[string]string{}, map[string]string{"total": "0"}
+		for i, n := range ask(flat + "SELECT " + strings.Join(counts, ", ") + " FROM flat")[0] {
+			if n != "0" || i == 0 {
+				want[names[i]] = n
+			}
+		}
+		if m := total.FindStringSubmatch(textOf(body)); m != nil {
+			got["total"] = m[1]
+		}
+		for _, m := range countedChoice.FindAllStringSubmatch(body, -1) {
+			if m[3] != "0" {
+				got[m[1]+"="+html.UnescapeString(m[2])] = m[3]
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: other counts (-second query +page):\n%s", address, diff)
+		}
+
+		rows, shown := [][]string{}, [][]string{}
+		kept := "true"
+		if c := a.facets["currency"]; len(c) > 0 {
+			kept = oneOf("x.currency", c)
+		}
+		if c := a.facets["tier"]; len(c) > 0 {
+			kept += " AND " + oneOf("x.tier", c)
+		}
+		for _, r := range ask(flat + "SELECT id, (SELECT string_agg(text, ' ' ORDER BY currency NULLS LAST) FROM (SELECT u.x.currency AS currency, printf('%.2f', min(u.x.amount)::DOUBLE) || ' ' || coalesce(u.x.currency, '(no currency)') AS text " +
+			"FROM (SELECT unnest([x FOR x IN prices IF " + kept + "]) AS x) AS u GROUP BY u.x.currency)) AS prices, list_aggregate(tags, 'string_agg', ', ') AS tags FROM flat WHERE " + a.where() +
+			" ORDER BY " + a.order() + fmt.Sprintf(" LIMIT 50 OFFSET %d", 50*(a.page-1))) {
+			rows = append(rows, []string{r[0], orDash(r[1]), orDash(r[2])})
+		}
+		for _, m := range listingRow.FindAllStringSubmatch(body, -1) {
+			shown = append(shown, []string{m[1], orDash(textOf(m[2])), orDash(textOf(m[3]))})
+		}
+		if diff := cmp.Diff(rows, shown); diff != "" {
+			t.Errorf("%s: other rows (-second query +page):\n%s", address, diff)
+		}
+		if len(rows) > 0 {
+			pages++
+			found += len(rows)
+		}
+	}
+	if pages < 10 {
+		t.Errorf("only %d pages with %d rows were compared", pages, found)
+	}
+}
+
+// orDash is a cell as a page shows it: blanks are one, and nothing is a dash.
+func orDash(text string) string {
+	if text = strings.Join(strings.Fields(strings.TrimPrefix(text, "'")), " "); text == "" {
+		return "–"
+	}
+	return text
+}

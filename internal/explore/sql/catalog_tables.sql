@@ -1,0 +1,52 @@
+-- The narrow tables of the catalog page, in memory. They have the names and columns of the
+-- tables of main that filters use, so that a filter is the same text over both. The id of a
+-- listing is its rank among the ids of main: joins and sorts compare integers.
+CREATE OR REPLACE TABLE derived.ranks AS
+SELECT id AS listing_id, rowid AS source, CAST(row_number() OVER (ORDER BY id) AS INTEGER) AS id
+FROM main.product_listings;
+
+CREATE OR REPLACE TABLE derived.product_listings AS
+SELECT
+    r.id,
+    r.source,
+    lower(concat_ws(chr(10), l.name, l.outlet_name, l.website_url)) AS search,
+    l.name,
+    l.outlet_name,
+    l.country,
+    l.state,
+    l.channel_type,
+    l.placement_type,
+    l.is_do_follow,
+    l.disclaimer,
+    l.domain_authority,
+    l.domain_ranking,
+    l.max_delivery_days,
+    l.created_at
+FROM main.product_listings AS l
+JOIN derived.ranks AS r ON r.source = l.rowid;
+
+-- The lowest price of a listing for a currency and a tier, for a currency in any tier, and
+-- for a tier in any currency.
+CREATE OR REPLACE TABLE derived.product_listing_prices AS
+SELECT
+    r.id AS product_listing_id,
+    p.currency,
+    p.pricing_tier,
+    min(p.unit_amount) AS unit_amount,
+    grouping(p.currency) = 1 AS any_currency,
+    grouping(p.pricing_tier) = 1 AS any_tier
+FROM main.product_listing_prices AS p
+JOIN derived.ranks AS r ON r.listing_id = p.product_listing_id
+WHERE p.unit_amount IS NOT NULL
+GROUP BY GROUPING SETS ((r.id, p.currency, p.pricing_tier), (r.id, p.currency), (r.id, p.pricing_tier));
+
+CREATE OR REPLACE TABLE derived.product_listing_tags AS
+SELECT DISTINCT r.id AS product_listing_id, t.name
+FROM main.product_listing_tags AS t
+JOIN derived.ranks AS r ON r.listing_id = t.product_listing_id
+WHERE t.name IS NOT NULL;
+
+DROP TABLE derived.ranks;
+
+-- Tables in memory are compressed by a checkpoint only.
+CHECKPOINT derived;
