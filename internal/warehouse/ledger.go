@@ -23,8 +23,20 @@ type Ledger struct {
 	program  string // as in Config.Program
 }
 
-// Record adds a run to the ledger.
+// Record adds a run to the ledger, or work that followed one. A run with the id of an earlier
+// entry is the same run, which was resumed. Such work never is: two of one second get ids of
+// their own.
 func (l *Ledger) Record(r ledger.Run) error {
+	if r.IsFollow() {
+		entries, err := l.Entries()
+		if err != nil {
+			return fmt.Errorf("record %s: %w", r.ID, err)
+		}
+		base := r.ID
+		for i := 2; entryOf(entries, r.ID).ID != ""; i++ {
+			r.ID = fmt.Sprintf("%s-%d", base, i)
+		}
+	}
 	line, err := sealLine(r)
 	if err != nil {
 		return fmt.Errorf("record run %s: %w", r.ID, err)

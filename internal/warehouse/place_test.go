@@ -58,6 +58,20 @@ func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	want("20261101T020000Z-6")
 }
 
+// TestWorkOfOneSecondKeepsItsEntries records two backups that began in the same second.
+func TestWorkOfOneSecondKeepsItsEntries(t *testing.T) {
+	w := open(t)
+	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
+	for i := range 2 {
+		entry := ledger.BeginFollow(ledger.Backup, "test", night.Add(time.Duration(i)*time.Millisecond))
+		must(t, w.Ledger.Record(entry.EndFollow(t.Context(), night.Add(time.Second), nil)))
+	}
+	entries, err := w.Ledger.Entries()
+	if err != nil || len(entries) != 2 || entries[0].ID != "20261101T020000Z-backup" || entries[1].ID != "20261101T020000Z-backup-2" || entries[1].Attempts != 1 {
+		t.Errorf("the ledger has %+v (%v)", entries, err)
+	}
+}
+
 func TestLockExistingMakesNothingWhereNoWarehouseIs(t *testing.T) {
 	w := openWith(t, warehouse.Config{Dir: filepath.Join(t.TempDir(), "mistyped")})
 	_, err := w.LockExisting("rollback", night)
