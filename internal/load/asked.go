@@ -43,12 +43,22 @@ func (p *Details) AddAsked(ctx context.Context, st string, ids []string, outcome
 	return insertRows(ctx, p.stage, askedTable(st), askedColumns, rows)
 }
 
-// IDsToAsk gives the ids that the plan of a stream asks for up to a turn and that were not
-// asked for yet.
+// IDsToAsk gives the ids that the plan of a stream asks for up to a turn, or all of them
+// with OldestFirst, and that were not asked for yet.
 func (p *Details) IDsToAsk(ctx context.Context, st stream.Stream, last Turn) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		rows, err := p.stage.draft.DB.QueryContext(ctx, string(planSQL.Render("ids_to_ask",
-			values{"plan": planTable(st.Name), "last": int(last), "asked": askedTable(st.Name)})))
+		of := values{"plan": planTable(st.Name), "asked": askedTable(st.Name)}
+		statement := "ids_to_ask"
+		switch last {
+		case NeverRead:
+			statement, of["which"] = "oldest_ids_to_ask", planSQL.Render("never_read", nil)
+		case OldestFirst:
+			statement, of["which"] = "oldest_ids_to_ask", sqlText("TRUE")
+		default:
+			of["last"] = int(last)
+		}
+		query := planSQL.Render(statement, of)
+		rows, err := p.stage.draft.DB.QueryContext(ctx, string(query))
 		if err != nil {
 			yield("", fmt.Errorf("list the ids for %s: %w", st.Name, err))
 			return

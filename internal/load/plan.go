@@ -78,6 +78,13 @@ const (
 	TurnSettled
 )
 
+// OldestFirst stands for all turns, in the order of the last reading, and NeverRead for
+// those of them that no night has read.
+const (
+	NeverRead   Turn = -2
+	OldestFirst Turn = -1
+)
+
 // Plan counts what a night does about the details of a stream.
 type Plan struct {
 	// Fetch counts the ids to ask for, Recheck those of them that are settled and only

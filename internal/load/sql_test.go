@@ -169,6 +169,9 @@ func useEverything(t *testing.T, h *house, s *load.Stage, d *warehouse.Draft) {
 		_, err = s.Details.Plan(ctx, find(name), h.reread, proven)
 		must(t, err)
 	}
+	for id, err := range s.Details.IDsToAsk(ctx, find("articles"), load.NeverRead) {
+		t.Logf("never read: %s: %v", id, err)
+	}
 	_, err = s.Details.KeepNamed(ctx, find("articles"), proven)
 	must(t, err)
 	_, err = s.Details.CountCaughtUp(ctx)

@@ -99,6 +99,28 @@ func TestDetailsAreAskedForInTheOrderOfTheirUse(t *testing.T) {
 			t.Errorf("asked for %v, want %v", h.asks, one.want)
 		}
 	}
+	// A night that has too little time for what changed asks in the order of the last
+	// reading, whatever the reason.
+	h.staged = func(s *load.Stage, _ *warehouse.Draft) {
+		products, _ := stream.Find(h.streams, "products")
+		for last, want := range map[load.Turn][]string{
+			load.NeverRead:   {"new", "undated"},
+			load.OldestFirst: {"new", "undated", "changes", "early", "again", "newer"},
+		} {
+			var got []string
+			for id, err := range s.Details.IDsToAsk(t.Context(), products, last) {
+				must(t, err)
+				got = append(got, id)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("turn %d: asked for %v, want %v", last, got, want)
+			}
+		}
+	}
+	night := whole(changed+","+late, "")
+	night["products"] = showing{cover: load.ByID}
+	_, err := h.run(night, load.Limits{Rows: 10})
+	must(t, err)
 }
 
 // TestA404OfAnIDThatAListNamesIsMissed tells which answers of 404 prove nothing: those

@@ -63,17 +63,72 @@ func groupDigits(n int64) string {
 	return digits
 }
 
-// isOver reports whether the time to read is over. Without the network there
-// never was any.
-func (r *reader) isOver() bool {
-	bound := r.night.cfg.MaxDuration
-	return !r.night.mode.asksService() || bound > 0 && time.Since(r.began) >= bound
+// detailShare is the part of the time that is reserved for details when the night before
+// left some unread: a quarter. Lists alone would leave the same ids unread each night.
+const detailShare = 4
+
+// timeLeft is how long a night may go on to begin lists, or details. hasEnd is false where
+// it may go on for ever. listsEnded is when the last list was read, and 0 before.
+func timeLeft(bound, elapsed, listsEnded time.Duration, detail, reserve bool) (left time.Duration, hasEnd bool) {
+	share := bound / detailShare
+	switch {
+	case bound == 0:
+		return 0, false
+	case reserve && !detail:
+		bound -= share
+	case reserve && listsEnded > bound-share:
+		bound = listsEnded + share // a list that was begun in time ended late
+	}
+	return bound - elapsed, true
+}
+
+// isOver reports whether the time to begin lists, or details, is over. A replay has none.
+func (r *reader) isOver(detail bool) bool {
+	elapsed := time.Since(r.began)
+	left, hasEnd := timeLeft(r.night.cfg.MaxDuration, elapsed, r.listsEnded, detail, r.isShort)
+	return !r.night.mode.asksService() || hasEnd && left <= 0 || detail && r.until > 0 && elapsed >= r.until
 }
 
 // mayRead reports whether the night may read a list, or one id of a stream.
 // What has landed in an earlier attempt costs no time, and is read at any time.
 func (r *reader) mayRead(s stream.Stream, param string) bool {
-	return !r.isOver() || r.client.HasLanded(s, param)
+	return !r.isOver(s.IsDetail()) || r.client.HasLanded(s, param)
+}
+
+// lookBack finds out whether time was short for the last night, so that this one reserves
+// some for details and begins with the lists that were left.
+func (r *reader) lookBack() error {
+	if r.night.cfg.MaxDuration == 0 || r.night.mode.kind != ledger.Night {
+		return nil
+	}
+	runs, err := r.night.wh.Ledger.Runs()
+	if err != nil {
+		return err
+	}
+	r.last, r.hasLast = lastSnapshot(runs)
+	unread, _ := r.last.Unread()
+	r.isShort = unread > 0
+	return nil
+}
+
+// listsFirst orders streams: the lists that a run could not read, the other lists, and then
+// the rest as it was.
+func listsFirst(streams []stream.Stream, last ledger.Run) []stream.Stream {
+	rank := func(s stream.Stream) int {
+		left := slices.ContainsFunc(last.Streams, func(was ledger.Stream) bool {
+			return was.Stream == s.Name && was.Lacking && !ledger.WasRead(was.Grade)
+		})
+		switch {
+		case s.IsEvents() || s.IsDetail():
+			return 2
+		case left:
+			return 0
+		}
+		return 1
+	}
+	ordered := slices.Clone(streams)
+	slices.SortStableFunc(ordered, func(a, b stream.Stream) int { return rank(a) - rank(b) })
+	return ordered
 }
 
 // unreadErr is why the night leaves ids of a stream, or a list, for a later one.
@@ -113,45 +168,56 @@ func (r *reader) forecastNights(ctx context.Context) error {
 		return nil
 	}
 	pace, err := r.night.stage.Details.CountCaughtUp(ctx)
-	if err != nil || pace == 0 {
+	if err != nil {
 		return err
 	}
-	unread := int64(0)
-	for i := range r.done {
-		one := &r.done[i]
-		if one.unread == 0 {
-			continue
-		}
-		unread += one.unread
-		nights := (unread + pace - 1) / pace
-		one.evidence.Reason += "; about " + groupDigits(nights) + " more " + plural.Noun(nights, "night")
-		r.night.run.NightsLeft = nights
-	}
+	r.night.run.NightsLeft = r.done.forecast(pace)
 	return nil
 }
 
-// readAhead reads what may not wait until all streams before it have been read:
-// while time may be short, what is being worked on comes before all else, and
-// what was never read comes before what is only read again. Time may be short when
-// it was for the last night, or no night has shown yet that it is enough; otherwise a
-// night need not plan every stream three times. The streams that it returns were begun,
-// and are read to their end in their turn.
+// forecast enters how many more nights each stream takes, at so many ids a night, and
+// returns the highest number. The streams are read one after the other.
+func (done results) forecast(pace int64) (nights int64) {
+	unread := int64(0)
+	for i := range done {
+		one := &done[i]
+		if one.unread == 0 || pace == 0 {
+			continue
+		}
+		unread += one.unread
+		nights = (unread + pace - 1) / pace
+		one.evidence.Reason += "; about " + groupDigits(nights) + " more " + plural.Noun(nights, "night")
+	}
+	return nights
+}
+
+// turnsAhead are the turns whose details are read, of all streams, before any stream is read
+// to its end. Time may be short when it was for the last night, or no night has shown yet
+// that it is enough: then what is being worked on comes before all else, and what was never
+// read before what is only read again. A night that could not read anything else is
+// followed by one that begins with what was never read, and then reads the oldest first.
+func turnsAhead(last ledger.Run, hasLast bool, details Details) []load.Turn {
+	unread, _ := last.Unread()
+	switch {
+	case hasLast && unread == 0 && details != AllDetails:
+		return nil // a night need not plan every stream three times
+	case unread > 0 && last.NightsLeft == 0:
+		return []load.Turn{load.NeverRead, load.OldestFirst, load.TurnChanged, load.TurnNew}
+	}
+	return []load.Turn{load.TurnChanged, load.TurnNew}
+}
+
+// readAhead reads the turns ahead. With NeverRead and OldestFirst each stream has an equal
+// share of the time that is left. The streams that it returns were begun, and are read to their end in
+// their turn.
 func (r *reader) readAhead(ctx context.Context) (map[string]*received, error) {
 	n, begun := r.night, map[string]*received{}
 	if n.cfg.MaxDuration == 0 || n.mode.kind != ledger.Night {
 		return begun, nil
 	}
-	runs, err := n.wh.Ledger.Runs()
-	if err != nil {
-		return nil, err
-	}
-	newest, ok := lastSnapshot(runs)
-	if unread, _ := newest.Unread(); ok && unread == 0 && n.mode.details != AllDetails {
-		return begun, nil
-	}
-	for _, last := range []load.Turn{load.TurnChanged, load.TurnNew} {
-		for _, s := range n.cfg.Streams {
-			if r.isOver() || !s.IsDetail() || last == load.TurnChanged && s.Life == 0 {
+	for _, last := range turnsAhead(r.last, r.hasLast, n.mode.details) {
+		for i, s := range n.cfg.Streams {
+			if r.isOver(true) || !s.IsDetail() || last == load.TurnChanged && s.Life == 0 {
 				continue
 			}
 			if begun[s.Name] == nil {
@@ -161,7 +227,14 @@ func (r *reader) readAhead(ctx context.Context) (map[string]*received, error) {
 			if one.err != nil || !r.isWanted(&one.streamResult) {
 				continue
 			}
-			if err := r.readStream(ctx, one, last); err != nil {
+			if last == load.NeverRead || last == load.OldestFirst {
+				elapsed := time.Since(r.began)
+				left, _ := timeLeft(n.cfg.MaxDuration, elapsed, r.listsEnded, true, r.isShort)
+				r.until = elapsed + left/time.Duration(len(n.cfg.Streams)-i)
+			}
+			err := r.readStream(ctx, one, last)
+			r.until = 0
+			if err != nil {
 				return nil, err
 			}
 			if one.err != nil {

@@ -21,8 +21,14 @@ type reader struct {
 	night  *night
 	client *fetch.Client
 	token  Token
-	// began is when this attempt at the run did, on the real clock.
-	began time.Time
+	// began is when this attempt at the run did, on the real clock. listsEnded is how long
+	// after it the last list was read, and until how long after it details of the stream
+	// that is being read are begun; 0 of both: not yet, and no such bound.
+	began             time.Time
+	listsEnded, until time.Duration
+	// last is the last night with a snapshot, and isShort whether its time was short.
+	last             ledger.Run
+	hasLast, isShort bool
 	// done is added to by the finisher, and may be read after its waitFinished.
 	done results
 }
@@ -62,8 +68,11 @@ func (r *reader) extract(parent context.Context) error {
 
 func (r *reader) readStreams(ctx context.Context, behind *finisher) error {
 	n := r.night
+	if err := r.lookBack(); err != nil {
+		return err
+	}
 	var begun map[string]*received
-	for _, s := range n.cfg.Streams {
+	for _, s := range listsFirst(n.cfg.Streams, r.last) {
 		// What details are asked for is known when the lists are finished.
 		if s.IsEvents() || s.IsDetail() || n.mode.isRefresh() {
 			if err := cmp.Or(behind.waitFinished(), n.waitOpened(ctx)); err != nil {
@@ -77,6 +86,7 @@ func (r *reader) readStreams(ctx context.Context, behind *finisher) error {
 		}
 		if s.IsDetail() && begun == nil {
 			var err error
+			r.listsEnded = time.Since(r.began)
 			if begun, err = r.readAhead(ctx); err != nil {
 				return err
 			}

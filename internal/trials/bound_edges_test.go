@@ -297,7 +297,7 @@ func TestSettledDetailsThatMissedTheirTurnAreDue(t *testing.T) {
 			lists += s.Requests
 		}
 	}
-	for night := 2; night <= recheck+2; night++ {
+	for night := 2; night <= recheck+1; night++ {
 		res := a.published(time.Duration(lists) * time.Second)
 		s, due := streamOf(t, res.Run, "order_details"), night > recheck
 		if left := map[bool]int64{true: all}[due]; s.Unread != left || s.Carried != all-left || s.Fetched+s.Rechecked+s.Failed != 0 {

@@ -267,3 +267,52 @@ func (a *allotted) requireWorkedOn(ref *reference) {
 		a.t.Error("no article was being worked on, so that nothing was tried")
 	}
 }
+
+// TestTrialListsThatUseUpTheTimeLeaveSomeToDetails bounds nights by what their lists take
+// alone. A quarter of the time goes to details, also where what is alive would take more
+// than that: every id is read within some nights, and no list stays unread.
+func TestTrialListsThatUseUpTheTimeLeaveSomeToDetails(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	a := newAllotted(t, settledWorld(160))
+	a.cfg.Fetch.PageSize = 3
+	free := a.beside()
+	free.published(0)
+	wanted := free.details()
+	lists := free.sent
+	for _, n := range wanted {
+		lists -= n
+	}
+	ref := newReference(t, a.service, a.cfg.Streams)
+	read, carried := map[string]bool{}, map[string]int{}
+	most := 2*(4*len(wanted)/lists) + 3 // every second night may be spent on what is alive
+	for night := 1; len(read) < len(wanted); night++ {
+		if night > most {
+			t.Fatalf("after %d nights %d of %d ids were read", night-1, len(read), len(wanted))
+		}
+		res, err := a.read(requests(lists))
+		must(t, err)
+		before := len(read)
+		for path := range a.details() {
+			read[path] = true
+		}
+		for _, s := range res.Run.Streams {
+			if def, _ := stream.Find(a.cfg.Streams, s.Stream); !def.IsDetail() {
+				carried[s.Stream]++
+				if ledger.WasRead(s.Grade) {
+					carried[s.Stream] = 0
+				}
+				if carried[s.Stream] > 1 {
+					t.Errorf("night %d: the list %s was not read for %d nights", night, s.Stream, carried[s.Stream])
+				}
+			}
+		}
+		left, _ := res.Run.Unread()
+		t.Logf("night %d: %d requests in %v, %d ids for the first time, %d left", night, a.sent, a.took, len(read)-before, left)
+		if limit := requests(lists) * 3 / 2; a.took > limit {
+			t.Errorf("night %d took %v, want at most %v", night, a.took, limit)
+		}
+	}
+	a.published(0)
+	a.requireValues(ref)
+}

@@ -99,6 +99,15 @@ FROM {plan}
 SELECT id FROM {plan} WHERE why <> 'carried' AND turn <= {last} AND id NOT IN (SELECT id FROM {asked})
 ORDER BY turn, read_at NULLS FIRST, named DESC NULLS LAST, id
 
+-- name: oldest_ids_to_ask
+-- Of all turns, those that were never read come first, and then those that were read
+-- longest ago.
+SELECT id FROM {plan} WHERE why <> 'carried' AND id NOT IN (SELECT id FROM {asked}) AND {which}
+ORDER BY read_at NULLS FIRST, turn, named DESC NULLS LAST, id
+
+-- name: never_read
+read_at IS NULL
+
 -- name: carry_rechecks
 -- When the time of the night is over: what was only to be read before its time is
 -- carried, and all else is unread.

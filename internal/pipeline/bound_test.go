@@ -1,0 +1,176 @@
+package pipeline
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
+	"placementsync/internal/load"
+	"placementsync/internal/stream"
+)
+
+// TestTimeLeft holds how long lists and details may be begun, to the nanosecond.
+func TestTimeLeft(t *testing.T) {
+	const bound, hour = 8 * time.Hour, time.Hour
+	for name, c := range map[string]struct {
+		bound, elapsed, listsEnded time.Duration
+		detail, reserve            bool
+		want                       time.Duration
+		hasEnd                     bool
+	}{
+		"without a bound":                     {elapsed: 99 * hour, reserve: true},
+		"a list":                              {bound: bound, elapsed: hour, want: 7 * hour, hasEnd: true},
+		"a list at the end":                   {bound: bound, elapsed: bound, want: 0, hasEnd: true},
+		"a detail":                            {bound: bound, elapsed: 7 * hour, listsEnded: 7 * hour, detail: true, want: hour, hasEnd: true},
+		"a detail behind late lists":          {bound: bound, elapsed: 9 * hour, listsEnded: 9 * hour, detail: true, want: -hour, hasEnd: true},
+		"a list with a reserve":               {bound: bound, elapsed: 5 * hour, reserve: true, want: hour, hasEnd: true},
+		"a list at the reserve":               {bound: bound, elapsed: 6 * hour, reserve: true, want: 0, hasEnd: true},
+		"a detail in the reserve":             {bound: bound, elapsed: 6 * hour, listsEnded: 6 * hour, detail: true, reserve: true, want: 2 * hour, hasEnd: true},
+		"a detail behind a list that is late": {bound: bound, elapsed: 9 * hour, listsEnded: 9 * hour, detail: true, reserve: true, want: 2 * hour, hasEnd: true},
+		"a detail behind early lists":         {bound: bound, elapsed: 2 * hour, listsEnded: hour, detail: true, reserve: true, want: 6 * hour, hasEnd: true},
+	} {
+		left, hasEnd := timeLeft(c.bound, c.elapsed, c.listsEnded, c.detail, c.reserve)
+		if left != c.want || hasEnd != c.hasEnd {
+			t.Errorf("%s: %v left, has an end %v, want %v, %v", name, left, hasEnd, c.want, c.hasEnd)
+		}
+	}
+}
+
+func TestTheTimeIsOverAtItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, c := range map[string]struct {
+			kind         string
+			bound, until time.Duration
+			detail       bool
+			// over is after how long the time is over, -1: never.
+			over time.Duration
+		}{
+			"a night":             {ledger.Night, 3 * time.Second, 0, true, 3 * time.Second},
+			"no bound":            {ledger.Night, 0, 0, true, -1},
+			"a replay":            {ledger.Replay, 0, 0, true, 0},
+			"a replay with time":  {ledger.Replay, time.Hour, 0, false, 0},
+			"a share":             {ledger.Night, 3 * time.Second, 2 * time.Second, true, 2 * time.Second},
+			"a share of no list":  {ledger.Night, 3 * time.Second, 2 * time.Second, false, 3 * time.Second},
+			"a share of no bound": {ledger.Night, 0, 2 * time.Second, true, 2 * time.Second},
+		} {
+			r := &reader{night: &night{cfg: Config{MaxDuration: c.bound}, mode: runMode{kind: c.kind}}, began: time.Now(), until: c.until}
+			for elapsed := time.Duration(0); elapsed <= 4*time.Second; elapsed += time.Second / 2 {
+				if want := c.over >= 0 && elapsed >= c.over; r.isOver(c.detail) != want {
+					t.Errorf("%s: over after %v: %v, want %v", name, elapsed, !want, want)
+				}
+				time.Sleep(time.Second / 2)
+			}
+		}
+	})
+}
+
+func TestTurnsAhead(t *testing.T) {
+	run := func(unread, nights int64) ledger.Run {
+		return ledger.Run{NightsLeft: nights, Streams: []ledger.Stream{{Stream: "a"}, {Stream: "b", Unread: unread}}}
+	}
+	usual := []load.Turn{load.TurnChanged, load.TurnNew}
+	starved := []load.Turn{load.NeverRead, load.OldestFirst, load.TurnChanged, load.TurnNew}
+	for name, c := range map[string]struct {
+		last    ledger.Run
+		hasLast bool
+		details Details
+		want    []load.Turn
+	}{
+		"the first night":                   {ledger.Run{}, false, ChangedDetails, usual},
+		"the last night read all":           {run(0, 0), true, ChangedDetails, nil},
+		"all details are wanted":            {run(0, 0), true, AllDetails, usual},
+		"one id was left":                   {run(1, 1), true, ChangedDetails, usual},
+		"one id was left, without progress": {run(1, 0), true, ChangedDetails, starved},
+		"all, without progress":             {run(9, 0), true, AllDetails, starved},
+	} {
+		if got := turnsAhead(c.last, c.hasLast, c.details); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestListsThatWereLeftComeFirst(t *testing.T) {
+	last := ledger.Run{Streams: []ledger.Stream{
+		{Stream: "orders", Grade: "exact", Lacking: false},
+		{Stream: "files", Grade: "carried_forward", Lacking: true},
+		{Stream: "folders", Grade: "skipped", Lacking: true},
+		{Stream: "tags", Grade: "skipped"}, // not chosen
+		{Stream: "profiles", Grade: "best_effort", Lacking: true},
+		{Stream: "articles", Grade: "carried_forward", Lacking: true},
+	}}
+	names := func(streams []stream.Stream) (all []string) {
+		for _, s := range streams {
+			all = append(all, s.Name)
+		}
+		return all
+	}
+	known := stream.Known()
+	if got, want := names(listsFirst(known, ledger.Run{})), names(known); !slices.Equal(got, want) {
+		t.Errorf("after no night: %v, want %v", got, want)
+	}
+	got := names(listsFirst(known, last))
+	want := append([]string{"files", "folders"}, slices.DeleteFunc(names(known), func(n string) bool { return n == "files" || n == "folders" })...)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if !slices.Equal(names(known), names(stream.Known())) {
+		t.Error("the streams of the configuration were reordered")
+	}
+}
+
+func TestForecast(t *testing.T) {
+	for name, c := range map[string]struct {
+		unread []int64
+		pace   int64
+		want   []int64 // nights of each stream; 0: nothing is said
+	}{
+		"nothing is left":            {[]int64{0, 0}, 5, []int64{0, 0}},
+		"no pace":                    {[]int64{7}, 0, []int64{0}},
+		"one id":                     {[]int64{1}, 5, []int64{1}},
+		"just one night":             {[]int64{5}, 5, []int64{1}},
+		"one id more than one night": {[]int64{6}, 5, []int64{2}},
+		"streams wait for others":    {[]int64{5, 0, 5, 1}, 5, []int64{1, 0, 2, 3}},
+	} {
+		done := results{}
+		for _, n := range c.unread {
+			done = append(done, streamResult{unread: n, evidence: fetch.Evidence{Reason: "why"}})
+		}
+		last := done.forecast(c.pace)
+		for i, want := range c.want {
+			reason := map[int64]string{0: "why", 1: "why; about 1 more night", 2: "why; about 2 more nights", 3: "why; about 3 more nights"}[want]
+			if done[i].evidence.Reason != reason {
+				t.Errorf("%s: stream %d: %q, want %q", name, i, done[i].evidence.Reason, reason)
+			}
+		}
+		if want := slices.Max(c.want); last != want {
+			t.Errorf("%s: the run takes %d nights more, want %d", name, last, want)
+		}
+	}
+}
+
+func TestDurationsAndNumbersArePlain(t *testing.T) {
+	for d, want := range map[time.Duration]string{6 * time.Hour: "6h", 90 * time.Minute: "1h30m", time.Second: "1s", 1500 * time.Millisecond: "1.5s",
+		10 * time.Minute: "10m", time.Hour + time.Second: "1h0m1s", 0: "0s", 100 * time.Hour: "100h"} {
+		if got := formatDuration(d); got != want {
+			t.Errorf("%d is %q, want %q", d, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 999_999: "999,999", 1_000_000: "1,000,000"} {
+		if got := groupDigits(n); got != want {
+			t.Errorf("%d is %q, want %q", n, got, want)
+		}
+	}
+	for e, want := range map[UnreadError]string{
+		{Bound: time.Hour}: "the list was not read within run.max_duration (1h): it was not begun, its last rows stay",
+		{}:                 "the list was not read by the run that is replayed: it was not begun, its last rows stay",
+		{Unread: 1, Planned: 1, Bound: time.Hour}: "1 of 1 id were not read within run.max_duration (1h)",
+		{Unread: 1200, Planned: 1300, Bound: 0}:   "1,200 of 1,300 ids were not read by the run that is replayed",
+	} {
+		if got := e.Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
