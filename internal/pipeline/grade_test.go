@@ -1,0 +1,274 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
+	"placementsync/internal/load"
+	"placementsync/internal/stream"
+)
+
+// resultOf is what a stream of the catalog came to.
+func resultOf(t *testing.T, name string, grade fetch.Grade, cover load.Coverage) streamResult {
+	t.Helper()
+	s, ok := stream.Find(stream.Known(), name)
+	if !ok {
+		t.Fatalf("no stream %s", name)
+	}
+	return streamResult{stream: s, cover: cover, evidence: fetch.Evidence{Grade: grade, Reason: "why " + name}}
+}
+
+// TestCarriedDetailsAreAsOldAsTheirBound holds the border between bounded and best_effort,
+// night by night.
+func TestCarriedDetailsAreAsOldAsTheirBound(t *testing.T) {
+	for name, c := range map[string]struct {
+		was     fetch.Grade
+		plan    load.Plan
+		recheck int64
+		want    fetch.Grade
+		reason  string
+	}{
+		"nothing is carried":             {fetch.Exact, load.Plan{Fetch: 3}, 7, fetch.Exact, "was"},
+		"carried since the last night":   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were answered whole; 2 settled ones were last read at most 1 night ago"},
+		"in the last night of the bound": {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 7}, 7, fetch.Bounded, "3 of 5 ids were answered whole; 2 settled ones were last read at most 7 nights ago"},
+		"one night later":                {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 8}, 7, fetch.BestEffort, "3 of 5 ids were answered whole; 2 were last read up to 8 nights ago (streams.recheck: 7)"},
+		"never read again":               {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 0, fetch.BestEffort, "3 of 5 ids were answered whole; 2 settled ones are not read again (streams.recheck is 0)"},
+		"each night":                     {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 1, fetch.Bounded, "3 of 5 ids were answered whole; 2 settled ones were last read at most 1 night ago"},
+		"repaired becomes bounded":       {fetch.Repaired, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were answered whole; 2 settled ones were last read at most 1 night ago"},
+		"what failed stays":              {fetch.BestEffort, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.BestEffort, "was"},
+	} {
+		r := streamResult{evidence: fetch.Evidence{Grade: c.was, Reason: "was"}}
+		r.gradeCarried(fetch.Details{Asked: 3, Found: 3}, c.plan, c.recheck)
+		if r.evidence.Grade != c.want || r.evidence.Reason != c.reason {
+			t.Errorf("%s: %s: %s\nwant %s: %s", name, r.evidence.Grade, r.evidence.Reason, c.want, c.reason)
+		}
+	}
+}
+
+// TestAnswersOf404ThatAListContradicts holds which number of them is ordinary.
+func TestAnswersOf404ThatAListContradicts(t *testing.T) {
+	for _, c := range []struct {
+		was         fetch.Grade
+		kept, asked int64
+		want        fetch.Grade
+		lacking     bool
+	}{
+		{fetch.Exact, 0, 9, fetch.Exact, false},
+		{fetch.Exact, 1, 1, fetch.Repaired, false},
+		{fetch.Exact, 3, 3, fetch.Repaired, false},
+		{fetch.Exact, 4, 4, fetch.BestEffort, true},
+		{fetch.Exact, 4, 399, fetch.BestEffort, true},
+		{fetch.Exact, 4, 400, fetch.Repaired, false},
+		{fetch.Exact, 5, 400, fetch.BestEffort, true},
+		{fetch.Exact, 12, 1200, fetch.Repaired, false},
+		{fetch.Exact, 13, 1299, fetch.BestEffort, true},
+		{fetch.Bounded, 2, 9, fetch.Bounded, false},
+		{fetch.Bounded, 9, 9, fetch.BestEffort, true},
+		{fetch.BestEffort, 2, 9, fetch.BestEffort, false},
+	} {
+		r := resultOf(t, "articles", c.was, load.ByID)
+		r.kept, r.asked, r.missed = c.kept, c.asked, 1
+		r.gradeKept()
+		missed := int64(1)
+		if c.lacking {
+			missed += c.kept
+		}
+		if r.evidence.Grade != c.want || (r.failed != nil) != c.lacking || r.missed != missed {
+			t.Errorf("%d of %d: %s, lacking %v, missed %d, want %s, %v, %d", c.kept, c.asked, r.evidence.Grade, r.failed, r.missed, c.want, c.lacking, missed)
+		}
+		if counted := fmt.Sprintf("why articles; %d of ", c.kept); c.kept > 0 != strings.HasPrefix(r.evidence.Reason, counted) {
+			t.Errorf("%d of %d: the reason is %q", c.kept, c.asked, r.evidence.Reason)
+		}
+	}
+	first := errors.New("first")
+	r := resultOf(t, "articles", fetch.BestEffort, load.ByID)
+	r.kept, r.asked, r.failed = 9, 9, first
+	if r.gradeKept(); r.failed != first {
+		t.Errorf("the first failure was lost: %v", r.failed)
+	}
+}
+
+// TestTheGateCountsAnswersOf404 compares them with all ids of the stream, asked or not.
+func TestTheGateCountsAnswersOf404(t *testing.T) {
+	limits := load.Limits{Share: 0.2, Rows: 50, Believe: func(table string) bool { return table == "outlets" }}
+	for _, c := range []struct {
+		stream    string
+		kept, ids int64
+		stops     bool
+	}{
+		{"articles", 0, 0, false}, {"articles", 9, 9, false}, {"articles", 10, 10, true}, {"articles", 10, 11, false},
+		{"articles", 50, 100, false}, {"articles", 51, 100, true}, {"articles", 51, 255, false}, {"articles", 52, 255, true}, {"outlets", 90, 90, false},
+	} {
+		r := resultOf(t, c.stream, fetch.BestEffort, load.ByID)
+		r.kept, r.ids = c.kept, c.ids
+		var want []ledger.Loss
+		if c.stops {
+			want = []ledger.Loss{{Table: c.stream, Gone: c.kept, Before: c.ids, NotFound: true}}
+		}
+		if diff := cmp.Diff(want, results{r}.lossesByNotFound(limits)); diff != "" {
+			t.Errorf("%d of %d ids of %s (-want +got):\n%s", c.kept, c.ids, c.stream, diff)
+		}
+	}
+}
+
+// TestDetailsAreNoBetterThanTheListsThatNamedThem holds the grade and the reason of streams
+// of details for every grade of a list that names their ids.
+func TestDetailsAreNoBetterThanTheListsThatNamedThem(t *testing.T) {
+	for from, want := range map[fetch.Grade]fetch.Grade{
+		fetch.Exact: fetch.Exact, fetch.Repaired: fetch.Repaired, fetch.Bounded: fetch.Bounded, fetch.BestEffort: fetch.BestEffort,
+		fetch.CarriedForward: fetch.BestEffort, fetch.Skipped: fetch.BestEffort,
+	} {
+		r := resultOf(t, "order_details", fetch.Exact, load.ByID)
+		done := results{resultOf(t, "orders", fetch.Exact, load.Whole), resultOf(t, "order_items", from, load.Whole), resultOf(t, "files", fetch.BestEffort, load.Unproven)}
+		done.gradeDetails(&r, fetch.Details{Asked: 1, Found: 1})
+		reason := "why order_details"
+		if from != fetch.Exact {
+			reason = "ids come from order_items, which is " + string(ledger.StandingOf(string(from)))
+		}
+		if r.evidence.Grade != want || r.evidence.Reason != reason || r.failed != nil {
+			t.Errorf("from %s: %s: %s, %v", from, r.evidence.Grade, r.evidence.Reason, r.failed)
+		}
+	}
+	unread := results{resultOf(t, "orders", fetch.Skipped, load.Carried)}
+	for name, c := range map[string]struct {
+		asked   int
+		carried int64
+		want    fetch.Grade
+	}{"no id": {0, 0, fetch.Skipped}, "an id was asked for": {1, 0, fetch.BestEffort}, "an id is carried": {0, 1, fetch.BestEffort}} {
+		r := resultOf(t, "order_details", fetch.Exact, load.ByID)
+		r.carried = c.carried
+		if unread.gradeDetails(&r, fetch.Details{Asked: c.asked}); r.evidence.Grade != c.want {
+			t.Errorf("%s: %s, want %s", name, r.evidence.Grade, c.want)
+		}
+	}
+	r := resultOf(t, "order_details", fetch.BestEffort, load.ByID)
+	results{}.gradeDetails(&r, fetch.Details{Asked: 9, Failed: 2, Failures: []fetch.Failure{{ID: "a", Err: errors.New("broken")}}})
+	part, ok := errors.AsType[*PartError](r.failed)
+	if !ok || part.Failed != 2 || part.Asked != 9 || r.evidence.Reason != "read order_details: 2 of 9 ids failed, their last rows stay; first: broken" {
+		t.Errorf("a stream of which ids failed: %v: %s", r.failed, r.evidence.Reason)
+	}
+}
+
+// TestTheGradeOfATable is the worst of the streams that fill it.
+func TestTheGradeOfATable(t *testing.T) {
+	for name, c := range map[string]struct {
+		list, detail fetch.Grade
+		beyond       []string // as the literal has it: nil
+		table        string
+		want         fetch.Grade
+		note         string
+	}{
+		"both were read":              {fetch.Exact, fetch.Exact, nil, "orders", fetch.Exact, ""},
+		"the list was repaired":       {fetch.Repaired, fetch.Exact, nil, "orders", fetch.Repaired, ""},
+		"the list is worse":           {fetch.BestEffort, fetch.Bounded, nil, "orders", fetch.BestEffort, ""},
+		"details are carried":         {fetch.Exact, fetch.Bounded, nil, "orders", fetch.Bounded, ""},
+		"items of carried details":    {fetch.Exact, fetch.Bounded, nil, "order_line_item_includes", fetch.Bounded, ""},
+		"a table that is shown whole": {fetch.Exact, fetch.Bounded, []string{"orders"}, "order_line_items", fetch.Exact, ""},
+		"a table that is not":         {fetch.Exact, fetch.Bounded, []string{"orders"}, "orders", fetch.Bounded, ""},
+		"shown whole, but unproven":   {fetch.Exact, fetch.BestEffort, []string{"orders"}, "order_line_items", fetch.BestEffort, ""},
+		"details may not be read":     {fetch.Exact, fetch.Skipped, nil, "orders", fetch.Exact, "without what order_details would add: why order_details"},
+		"items of such details":       {fetch.Exact, fetch.Skipped, nil, "order_line_items", fetch.BestEffort, "without what order_details would add: why order_details"},
+		"neither was read":            {fetch.Skipped, fetch.Skipped, nil, "orders", fetch.Skipped, ""},
+		"another table":               {fetch.Exact, fetch.Exact, nil, "files", "", ""},
+	} {
+		list, detail := resultOf(t, "orders", c.list, load.Whole), resultOf(t, "order_details", c.detail, load.ByID)
+		if c.list == fetch.Skipped {
+			list.cover = load.Carried
+		}
+		if c.beyond != nil {
+			detail.stream.Beyond = c.beyond
+		}
+		grade, note := results{list, detail}.tableGrade(c.table)
+		if grade != c.want || note != c.note {
+			t.Errorf("%s: %q, %q, want %q, %q", name, grade, note, c.want, c.note)
+		}
+	}
+}
+
+func TestTheOutcomeOfResults(t *testing.T) {
+	whole, failed := resultOf(t, "orders", fetch.Exact, load.Whole), resultOf(t, "files", fetch.CarriedForward, load.Carried)
+	failed.failed = errors.New("503")
+	skipped := resultOf(t, "tags", fetch.Skipped, load.Carried)
+	for _, c := range []struct {
+		done results
+		want ledger.Outcome
+	}{{nil, ledger.Complete}, {results{whole, skipped}, ledger.Complete}, {results{whole, failed}, ledger.Partial}, {results{failed, whole}, ledger.Partial}} {
+		if got := c.done.outcome(); got != c.want {
+			t.Errorf("%d results are %s, want %s", len(c.done), got, c.want)
+		}
+	}
+	done := results{whole, failed}
+	if !done.wasRead("orders") || done.wasRead("files") || done.wasRead("articles") {
+		t.Error("what was read is not what was read")
+	}
+	if diff := cmp.Diff(map[string]load.Coverage{"orders": load.Whole, "files": load.Carried}, done.coverage()); diff != "" {
+		t.Errorf("coverage (-want +got):\n%s", diff)
+	}
+}
+
+// TestANightNeedsSomethingThatWasRead: the token, webhook events and details of which none
+// was asked for are no data of the service.
+func TestANightNeedsSomethingThatWasRead(t *testing.T) {
+	token := resultOf(t, "token", fetch.Exact, load.Whole)
+	asked := resultOf(t, "order_details", fetch.Exact, load.ByID)
+	asked.asked = 1
+	for name, c := range map[string]struct {
+		done      results
+		tokenOnly bool
+		enough    bool
+	}{
+		"nothing":                {nil, false, false},
+		"the token":              {results{token}, false, false},
+		"the token is all":       {results{token}, true, true},
+		"a list":                 {results{resultOf(t, "orders", fetch.BestEffort, load.Unproven)}, false, true},
+		"a list that is carried": {results{resultOf(t, "orders", fetch.CarriedForward, load.Carried)}, false, false},
+		"events":                 {results{resultOf(t, "article_status_events", fetch.BestEffort, load.Unproven)}, false, false},
+		"details":                {results{asked}, false, true},
+		"no detail":              {results{resultOf(t, "order_details", fetch.Exact, load.ByID)}, false, false},
+	} {
+		err := c.done.requireAny(c.tokenOnly)
+		nothing, ok := errors.AsType[*NothingError](err)
+		if ok == c.enough || ok && len(nothing.Reasons) != len(c.done) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestWhatDetailsAddUpTo unites the answers of two parts of a night.
+func TestWhatDetailsAddUpTo(t *testing.T) {
+	a := fetch.Details{Stream: "s", Asked: 3, Found: 1, Gone: []string{"a"}, Failed: 1, Failures: []fetch.Failure{{ID: "b"}}, Unproven: []string{"b"},
+		Distinct: 1, Requests: 4, Repeated: 1, Refused: 1, Grade: fetch.BestEffort, Reason: "first"}
+	b := fetch.Details{Stream: "s", Asked: 5, Found: 4, Gone: []string{"c"}, Unproven: []string{"d"}, Distinct: 4, Requests: 5, Repeated: 2, Refused: 2, Grade: fetch.Exact, Reason: "second"}
+	want := fetch.Details{Stream: "s", Asked: 8, Found: 5, Gone: []string{"a", "c"}, Failed: 1, Failures: []fetch.Failure{{ID: "b"}}, Unproven: []string{"b", "d"},
+		Distinct: 5, Requests: 9, Repeated: 3, Refused: 3, Grade: fetch.BestEffort, Reason: "first"}
+	if diff := cmp.Diff(want, addDetails(a, b)); diff != "" {
+		t.Errorf("the first is worse (-want +got):\n%s", diff)
+	}
+	if got := addDetails(b, a); got.Grade != fetch.BestEffort || got.Reason != "first" {
+		t.Errorf("the second is worse: %s: %s", got.Grade, got.Reason)
+	}
+	exact := fetch.Details{Asked: 2, Found: 1, Gone: []string{"x"}, Grade: fetch.Exact, Reason: "parts"}
+	if got := addDetails(exact, exact); got.Reason != "2 of 4 ids were answered whole; 2 were answered 404" {
+		t.Errorf("both are exact: %s", got.Reason)
+	}
+	for _, c := range []struct {
+		d    fetch.Details
+		all  int
+		want string
+	}{
+		{fetch.Details{}, 0, "there was no id to ask for"},
+		{fetch.Details{Found: 2}, 2, "every id was answered whole"},
+		{fetch.Details{Found: 2}, 3, "2 of 3 ids were answered whole"},
+		{fetch.Details{Found: 0, Gone: []string{"a"}}, 1, "0 of 1 id were answered whole; 1 were answered 404"},
+	} {
+		if got := c.d.DescribeAnswers(c.all); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package pipeline
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
+	"placementsync/internal/stream"
+	"placementsync/internal/transform"
+	"placementsync/internal/warehouse"
+)
+
+// TestWhatTheKindsOfRunsDoDifferently holds every decision that depends on the kind.
+func TestWhatTheKindsOfRunsDoDifferently(t *testing.T) {
+	const resumes, next, again = "what has landed is kept, run again to resume", "the last snapshot stays, and the next night reads the records of this refresh", "the last snapshot stays: begin again"
+	for _, c := range []struct {
+		mode                                 runMode
+		asks, resumable, refresh, leavesList bool
+		afterStop                            string
+	}{
+		{runMode{kind: ledger.Night}, true, true, false, false, resumes},
+		{runMode{kind: ledger.Night, dryRun: true}, true, false, false, false, again},
+		{runMode{kind: ledger.Refresh}, true, false, true, true, next},
+		{runMode{kind: ledger.Replay}, false, false, false, false, again},
+	} {
+		m, lists, events := c.mode, stream.All()[0], stream.Events()[0]
+		if m.asksService() != c.asks || m.isResumable() != c.resumable || m.isRefresh() != c.refresh || m.leavesStream(lists) != c.leavesList || m.leavesStream(events) || m.afterStop() != c.afterStop {
+			t.Errorf("%+v: asks the service %v, is resumable %v, is a refresh %v, leaves lists %v and events %v, after a stop: %s",
+				m, m.asksService(), m.isResumable(), m.isRefresh(), m.leavesStream(lists), m.leavesStream(events), m.afterStop())
+		}
+	}
+}
+
+func TestARefreshAsksForItsTargets(t *testing.T) {
+	m := runMode{kind: ledger.Refresh, targets: Targets{Articles: []string{"a"}, Campaigns: []string{"c"}}}
+	got := map[string]string{}
+	for _, s := range stream.Known() {
+		for _, id := range m.targetIDs(s) {
+			got[s.Name] += id
+		}
+	}
+	want := map[string]string{"articles": "a", "article_comments": "a", "campaign_details": "c", "campaign_articles": "c", "campaign_status_counts": "c"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("targets (-want +got):\n%s", diff)
+	}
+}
+
+// newRunner is a run in an empty warehouse.
+func newRunner(t *testing.T, cfg Config, mode runMode, now time.Time) *runner {
+	t.Helper()
+	cfg.Warehouse = warehouse.Config{Dir: t.TempDir(), KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: stream.Tables(stream.Known())}
+	cfg.Log, cfg.Streams = slog.New(slog.DiscardHandler), stream.Known()
+	wh, err := warehouse.Open(cfg.Warehouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mode.details == "" {
+		mode.details = ChangedDetails
+	}
+	r, err := startRun(cfg, wh, mode, now, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.lock.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// TestWhichRunsAreResumed holds the age to the nanosecond, and what else a run has to be.
+func TestWhichRunsAreResumed(t *testing.T) {
+	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		age     time.Duration
+		fresh   bool
+		source  string
+		landed  bool
+		resumed bool
+	}{
+		"young":                    {time.Hour, false, "http://a", true, true},
+		"of the last moment":       {6 * time.Hour, false, "http://a", true, true},
+		"too old":                  {6*time.Hour + 1, false, "http://a", true, false},
+		"a fresh one is wanted":    {time.Hour, true, "http://a", true, false},
+		"of another service":       {time.Hour, false, "http://b", true, false},
+		"nothing of it has landed": {time.Hour, false, "http://a", false, false},
+	} {
+		cfg := Config{Fresh: c.fresh, ResumeMaxAge: 6 * time.Hour, Fetch: fetch.Config{BaseURL: "http://a"}}
+		r := newRunner(t, cfg, runMode{kind: ledger.Night}, now)
+		last := warehouse.Unfinished{Run: "20261119T200000Z", StartedAt: now.Add(-c.age), Source: c.source, Attempt: 2, Access: "x"}
+		if err := r.night.wh.Ledger.Start(last); err != nil {
+			t.Fatal(err)
+		}
+		if c.landed {
+			if err := os.MkdirAll(r.night.wh.Folder.RawPath(last.Run), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		own := r.night.run.ID
+		if err := r.resumeLast(now); err != nil {
+			t.Fatal(err)
+		}
+		n := r.night
+		want, at := own, now
+		if c.resumed {
+			want, at = last.Run, last.StartedAt
+		}
+		if (n.mode.resumed != nil) != c.resumed || n.run.ID != want || !n.run.StartedAt.Equal(at) || !n.run.SnapshotAt.Equal(at) {
+			t.Errorf("%s: resumed %v as %s of %v, want %s of %v", name, n.mode.resumed, n.run.ID, n.run.SnapshotAt, want, at)
+		}
+		u := r.unfinished("")
+		if c.resumed && (u.Attempt != 3 || u.Access != "x") || !c.resumed && (u.Attempt != 1 || u.Access != "") {
+			t.Errorf("%s: the note is %+v", name, u)
+		}
+		if u := r.unfinished("y"); u.Access != "y" || u.Source != "http://a" || u.Run != want {
+			t.Errorf("%s: the note with an access is %+v", name, u)
+		}
+		// No night has published, so that a refresh waits in any case.
+		if err := r.checkRefreshable(now); !errors.Is(err, ErrPending) {
+			t.Errorf("%s: a refresh before the first night: %v", name, err)
+		}
+	}
+}
+
+// TestATokenThatReadsOtherThings begins a new run, and one that was never noted does not.
+func TestATokenThatReadsOtherThings(t *testing.T) {
+	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		mode           runMode
+		before, access string
+		other          bool
+		noted          string
+	}{
+		"a new run":               {runMode{kind: ledger.Night}, "-", "a", false, "a"},
+		"the same":                {runMode{kind: ledger.Night}, "a", "a", false, "a"},
+		"another":                 {runMode{kind: ledger.Night}, "a", "b", true, ""},
+		"the token was not noted": {runMode{kind: ledger.Night}, "", "b", false, "b"},
+		"a dry run notes nothing": {runMode{kind: ledger.Night, dryRun: true}, "-", "a", false, ""},
+		"a refresh notes nothing": {runMode{kind: ledger.Refresh}, "-", "a", false, ""},
+	} {
+		r := newRunner(t, Config{Fetch: fetch.Config{BaseURL: "http://a"}}, c.mode, now)
+		if c.before != "-" {
+			r.night.mode.resumed = &warehouse.Unfinished{Run: r.night.run.ID, Attempt: 1, Access: c.before}
+		}
+		err := r.admitToken(c.access)
+		if _, other := errors.AsType[*otherAccessError](err); other != c.other || !other && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := os.MkdirAll(r.night.wh.Folder.RawPath(r.night.run.ID), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		u, _, err := r.night.wh.Ledger.Unfinished()
+		if err != nil || u.Access != c.noted {
+			t.Errorf("%s: the note says %q, want %q: %v", name, u.Access, c.noted, err)
+		}
+	}
+}
+
+// TestPrivateColumnsOfEvents derives what a rule about one table withholds of the events
+// that are about the same things.
+func TestPrivateColumnsOfEvents(t *testing.T) {
+	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
+	r := newRunner(t, Config{}, runMode{kind: ledger.Night}, now)
+	statuses, _ := stream.Find(stream.Known(), "article_status_events")
+	comments, _ := stream.Find(stream.Known(), "article_comment_events")
+	for _, c := range []struct {
+		stream stream.Stream
+		rules  []string
+		want   []string
+	}{
+		{statuses, nil, nil},
+		{statuses, []string{"articles.live_url"}, []string{"extra"}},
+		{statuses, []string{"campaign_articles.campaign_id", "orders.total"}, []string{"campaign_id"}},
+		{statuses, []string{"article_status_events.campaign_id", "articles.campaign_id"}, []string{"campaign_id"}},
+		{statuses, []string{"article_comments.content"}, nil},
+		{comments, []string{"article_comments.content"}, []string{"content", "content_text"}},
+		{comments, []string{"article_comment_events.content_text"}, []string{"content", "content_text"}},
+	} {
+		if got := r.night.privateColumns(c.stream, c.rules); !slices.Equal(got, c.want) {
+			t.Errorf("%s, rules %q: private are %q, want %q", c.stream.Name, c.rules, got, c.want)
+		}
+	}
+	r.night.cfg.Privacy = transform.Privacy{Key: []byte("k"), Drop: []string{"articles.campaign_id"}, Hash: []string{"articles.id", "articles.campaign_id", "articles.updated_at"}}
+	lists, _ := stream.Find(stream.Known(), "articles")
+	if diff := cmp.Diff(r.night.cfg.Privacy, r.night.privacyOf(lists)); diff != "" {
+		t.Errorf("rules of a list (-want +got):\n%s", diff)
+	}
+	want := transform.Privacy{Key: []byte("k"), Hash: []string{"article_status_events.article_id"},
+		Drop: []string{"article_status_events.campaign_id", "article_status_events.extra", "article_status_events.received_at"}}
+	r.night.cfg.Privacy.Hash = append(r.night.cfg.Privacy.Hash, "article_status_events.article_id", "article_status_events.received_at")
+	got := r.night.privacyOf(statuses)
+	slices.Sort(got.Drop)
+	got.Drop = slices.Compact(got.Drop)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rules of events (-want +got):\n%s", diff)
+	}
+}
