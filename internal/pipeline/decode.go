@@ -52,7 +52,7 @@ type sink struct {
 	broken   error
 	binding  *transform.Binding
 	recalled sync.Once
-	seen     seen
+	recall   recall
 }
 
 // decoder knows how many bytes of bodies it holds the rows of.
@@ -154,7 +154,7 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 		if err == nil {
 			err = k.stageFindings(ctx, d.Findings())
 		}
-		k.seen.add(d.Entries())
+		k.recall.add(d.Entries())
 		for _, b := range d.Flush() {
 			if rows[b.Table] == nil {
 				tables = append(tables, b.Table)

@@ -243,8 +243,8 @@ func (f *finisher) finishStream(ctx context.Context, one received) error {
 	if err != nil {
 		return err
 	}
-	if one.sink != nil {
-		one.sink.sealSeen(r.cover == load.Whole || r.cover == load.Unproven)
+	if one.sink != nil && (r.cover == load.Whole || r.cover == load.Unproven) {
+		one.sink.writeEntries()
 	}
 	f.reader.done = append(f.reader.done, *r)
 	n.cfg.Watch.setRead(*r)

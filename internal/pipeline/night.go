@@ -156,6 +156,9 @@ func (n *night) openBehind(parent context.Context) (ctx context.Context, closeAl
 			n.draft, o.err = n.wh.BeginFrom(parent, n.run.ID, n.run.SnapshotAt, n.mode.base)
 		}
 		if o.err == nil {
+			o.err = n.removeEntries(n.draft.Previous)
+		}
+		if o.err == nil {
 			n.draft.Kind = n.run.Kind
 			n.stage, o.err = load.Open(parent, n.draft, n.wh.Catalog.Definitions(), n.cfg.Streams)
 		}

@@ -121,7 +121,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	if err := n.draft.WriteEntry(r.closeEntry(ctx, nil)); err != nil {
 		return Result{}, err
 	}
-	n.carrySeen(cover)
+	n.carryEntries(cover)
 	m, err := n.draft.Publish(ctx, files)
 	r.published = err == nil || errors.As(err, new(*warehouse.AfterSwitchError))
 	return Result{Changes: changes, Manifest: m}, err

@@ -1,6 +1,7 @@
 package transform_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -63,6 +64,33 @@ func TestKnownRecordsAreNamedAndLeftOut(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestARecordWithTwoEntriesIsNotLeftOut reads a list that showed a record in two states: which
+// of them was stored is not known to the entries. A record that came twice alike is left out.
+func TestARecordWithTwoEntriesIsNotLeftOut(t *testing.T) {
+	b := compile(t, streamNamed(t, "things"))
+	stored, known := b.NewDecoder(), transform.NewKnown(6)
+	stored.Remember(transform.NewMemory(1, nil))
+	for _, label := range []string{"old", "new", "old"} {
+		decode(t, stored, `[{"id":"moved","label":"`+label+`"},{"id":"still","label":"x"}]`)
+	}
+	known.Add(stored.Entries())
+	for _, label := range []string{"old", "new"} {
+		d := b.NewDecoder()
+		d.Remember(transform.NewMemory(1, known))
+		decode(t, d, `[{"id":"moved","label":"`+label+`"},{"id":"still","label":"x"}]`)
+		seen := map[string]string{}
+		for _, batch := range d.Flush() {
+			for i := range int(batch.Record.NumRows()) {
+				seen[batch.Record.Column(0).(*array.String).Value(i)] = batch.Table
+			}
+			batch.Record.Release()
+		}
+		if want := map[string]string{"moved": "things", "still": stream.SameTable}; !maps.Equal(seen, want) {
+			t.Errorf("%s: records are in %v, want %v", label, seen, want)
+		}
 	}
 }
 

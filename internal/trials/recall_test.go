@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,10 +17,14 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// seenFiles are the files with what the last night saw.
+// seenFiles are the files with the entries of the newest version.
 func seenFiles(t *testing.T, dir string) []string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "state", "seen", "*"))
+	wh, err := warehouse.Open(warehouse.Config{Dir: dir})
+	must(t, err)
+	run, _, err := wh.Versions.Latest()
+	must(t, err)
+	names, err := filepath.Glob(filepath.Join(dir, "state", "seen", "*."+run))
 	must(t, err)
 	return names
 }
@@ -119,12 +124,42 @@ func recallWithAccidents(t *testing.T, order sim.ListOrder) {
 	night()
 }
 
-// TestAStoppedNightLeavesNoFileOfWhatItSaw stops a night in the middle of a list.
-func TestAStoppedNightLeavesNoFileOfWhatItSaw(t *testing.T) {
+// TestANewRuleOfPrivacyReachesUnchangedRecords changes the rules, and not the key, between
+// two nights in which no record changes.
+func TestANewRuleOfPrivacyReachesUnchangedRecords(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, trialWorld(3), "product_listings", "token")
+	h.cfg.Privacy = transform.Privacy{Key: []byte("key"), Hash: []string{"product_listings.outlet_name"}}
+	h.goodNight()
+	if len(seenFiles(t, h.cfg.Warehouse.Dir)) == 0 {
+		t.Fatal("no entries were written")
+	}
+	before := h.one("SELECT min(website_url) FROM product_listings")
+	for _, privacy := range []transform.Privacy{
+		{Key: []byte("key"), Hash: []string{"product_listings.outlet_name"}, Drop: []string{"product_listings.website_url"}},
+		{Key: []byte("key"), Hash: []string{"product_listings.outlet_name", "product_listings.website_url"}},
+	} {
+		h.cfg.Privacy = privacy
+		h.sameDay()
+		if got := h.count("product_listings", "website_url = ?", before); got != 0 {
+			t.Errorf("%d rows have the private value after %+v", got, privacy)
+		}
+		if got, dropped := h.count("product_listings", "website_url IS NOT NULL"), len(privacy.Drop) > 0; (got == 0) != dropped {
+			t.Errorf("%d rows have a value after %+v", got, privacy)
+		}
+	}
+}
+
+// TestAStoppedNightLeavesNoEntries stops a night in the middle of a list. The next one removes
+// what others left: 1.0.0, and an attempt at a run that did not publish.
+func TestAStoppedNightLeavesNoEntries(t *testing.T) {
 	h := newHouse(t, trialWorld(3), "product_listings", "token")
 	h.cfg.BatchRows = 1
 	h.cfg.Fetch.Concurrency = 1
 	h.goodNight()
+	for _, name := range []string{"20260101T000000Z.product_listings", "product_listings.20260101T000000Z"} {
+		must(t, os.WriteFile(h.path("state", "seen", name), []byte("entries"), 0o600))
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	n := 0
@@ -138,13 +173,9 @@ func TestAStoppedNightLeavesNoFileOfWhatItSaw(t *testing.T) {
 	if _, err := h.nightWithin(ctx); err == nil {
 		t.Fatal("the night was not stopped")
 	}
-	fds, _ := os.ReadDir("/proc/self/fd")
-	for _, f := range fds {
-		if to, _ := os.Readlink("/proc/self/fd/" + f.Name()); strings.Contains(to, "/state/seen/") {
-			t.Errorf("still open: %s", to)
-		}
-	}
-	if left, err := os.ReadDir(h.path("state", "seen")); len(left) != 1 || err != nil {
-		t.Errorf("the folder holds %v, want one file: %v", left, err)
+	left, err := filepath.Glob(h.path("state", "seen", "*"))
+	must(t, err)
+	if want := seenFiles(t, h.cfg.Warehouse.Dir); len(want) != 1 || !slices.Equal(left, want) {
+		t.Errorf("the folder has %v, want the entries of the base %v", left, want)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"placementsync/internal/ledger"
@@ -33,8 +32,6 @@ type Draft struct {
 	Previous string
 	// Source is the run whose snapshot a rebuilt version shows.
 	Source string
-	// Seen is what the manifest names by that name.
-	Seen map[string]SeenFile
 
 	w    *Warehouse
 	meta *ManifestMeta
@@ -48,8 +45,6 @@ type Draft struct {
 	// alone is set by EndAlone.
 	alone bool
 
-	seenMu      sync.Mutex // guards seenWriters
-	seenWriters []*SeenWriter
 	// sameTables is for HasTablesOfBase.
 	sameTables bool
 }
@@ -195,9 +190,6 @@ func (d *Draft) Definition(table string) stream.Definition { return d.w.Catalog.
 // Discard removes the draft. Published versions stay as they are.
 func (d *Draft) Discard() error {
 	d.sealing.discard()
-	for _, w := range d.seenWriters {
-		w.Discard()
-	}
 	var err error
 	if d.Instance != nil {
 		err = d.Instance.Close()
@@ -307,9 +299,6 @@ func (w *Warehouse) finishPublish(run string) error {
 	}
 	if err := w.Series.extendSeries(missing...); err != nil {
 		return &ExtendError{daysOf(missing), err}
-	}
-	if err := w.Seen().removeUnnamed(m.Seen); err != nil {
-		return err
 	}
 	old, err := w.Versions.oldPaths()
 	if err != nil {

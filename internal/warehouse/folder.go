@@ -49,6 +49,9 @@ func (f *Folder) EventsPath(run string) string { return f.path(rawDir, run, "web
 // InboxPath is the folder in which webhook deliveries wait for the next night.
 func (f *Folder) InboxPath() string { return f.path(stateDir, "inbox") }
 
+// SeenPath is the folder of what a night remembers of lists. It is a cache.
+func (f *Folder) SeenPath() string { return f.path(stateDir, seenDir) }
+
 // MakeInbox makes the folder of InboxPath and returns it.
 func (f *Folder) MakeInbox() (string, error) {
 	if err := f.makeFolders(); err != nil {

@@ -72,8 +72,6 @@ type Manifest struct {
 	Entry  *ManifestFileSum `json:"entry,omitempty"`
 	Meta   *ManifestMeta    `json:"meta,omitempty"`
 	Tables []ManifestTable  `json:"tables"`
-	// Seen names, by stream, the files with what the night saw of lists.
-	Seen map[string]SeenFile `json:"seen,omitempty"`
 	// Lost are tables that the manifest of a day no longer names, since their
 	// files were damaged.
 	Lost []string `json:"lost,omitempty"`

@@ -40,7 +40,7 @@ func (m *Mirror) Files() ([]ManifestFileSum, error) {
 		return nil, err
 	}
 	state = slices.DeleteFunc(state, func(file string) bool {
-		// What a list looked like the last time is a cache of versions.
+		// What nights remember of lists is a cache.
 		return isLockFile(file) || strings.HasPrefix(file, stateDir+"/"+seenDir+"/")
 	})
 	sums, err := m.knownSums()

@@ -39,7 +39,7 @@ func (e *AfterSwitchError) Unwrap() error { return e.Err }
 // other error nothing is.
 func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
 	m := Manifest{RunID: d.Run, Kind: d.Kind, Night: cmp.Or(d.Source, d.w.Versions.nightBefore(d.Previous)), SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: SchemaVersion(), Format: Format,
-		Previous: d.Previous, Tables: tables, Seen: d.Seen}
+		Previous: d.Previous, Tables: tables}
 	if err := d.sealAndVerify(ctx, &m); err != nil {
 		return m, err
 	}
