@@ -215,18 +215,38 @@ func (d *depot) rotBeforeBackup(t *testing.T) {
 		t.Fatalf("the night ended with %v", err)
 	}
 	d.store.Fail = nil
-	days, err := filepath.Glob(filepath.Join(d.dir(), "parquet/outlets/*/outlets.parquet"))
+	// A table that the night changed: the bucket has the file of any other.
+	last, good := "", []byte(nil)
+	tables, err := filepath.Glob(filepath.Join(d.dir(), "parquet/[a-z]*"))
 	fatal(t, err)
-	last := days[len(days)-1]
-	good, err := os.ReadFile(last)
+	for _, table := range tables {
+		days, err := filepath.Glob(filepath.Join(table, "*/*.parquet"))
+		fatal(t, err)
+		before, err := os.ReadFile(days[len(days)-2])
+		fatal(t, err)
+		last = days[len(days)-1]
+		if good, err = os.ReadFile(last); err != nil || !bytes.Equal(good, before) {
+			fatal(t, err)
+			break
+		}
+	}
+	// The version has the file under another name, from which the backup could be made.
+	versions, err := filepath.Glob(filepath.Join(d.dir(), "versions/*", filepath.Base(last)))
 	fatal(t, err)
-	fatal(t, os.Remove(last))
-	fatal(t, os.WriteFile(last, good[:len(good)/2], 0o600))
+	whole := map[string][]byte{}
+	for _, file := range append(versions, last) {
+		whole[file], err = os.ReadFile(file)
+		fatal(t, err)
+		fatal(t, os.Remove(file))
+		fatal(t, os.WriteFile(file, good[:len(good)/2], 0o600))
+	}
 	err = runBackup(t.Context(), d.g, backupOptions{})
-	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "outlets.parquet") {
+	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), filepath.Base(last)) {
 		t.Errorf("the backup ended with %d: %v", code(t, err), err)
 	}
-	fatal(t, os.WriteFile(last, good, 0o600))
+	for file, data := range whole {
+		fatal(t, os.WriteFile(file, data, 0o600))
+	}
 	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
 }
 

@@ -89,7 +89,7 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 	if err := showRebuilt(g, r); err != nil {
 		return err
 	}
-	if len(r.Passed) > 0 {
+	if len(r.Passed) > 0 || r.Lost != "" {
 		return command.EndWith(ledger.Partial, nil)
 	}
 	return nil
@@ -128,6 +128,12 @@ func showRebuilt(g *globals, r pipeline.Rebuilt) error {
 	}
 	if !r.Meta {
 		fmt.Fprintln(g.stdout, "meta is empty: the program that wrote the series did not store it")
+	}
+	for _, d := range r.Unfinished {
+		fmt.Fprintf(g.stdout, "not used: the day %s: %s; its files are in damaged/%s of the warehouse\n", d.Day, query.OnScreen(d.Problem), r.Manifest.RunID)
+	}
+	if r.Lost != "" {
+		fmt.Fprintf(g.stdout, "lost: run %s, which the ledger names as published: the series has no complete day of it\n", query.OnScreen(r.Lost))
 	}
 	for _, d := range r.Unused {
 		fmt.Fprintf(g.stdout, "not needed, and still damaged: %s: %s; placementsync rebuild --series writes it again\n", query.OnScreen(d.File), query.OnScreen(d.Problem))

@@ -10,6 +10,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -183,31 +184,52 @@ func (r *run) checkStored(ctx context.Context, manifest string) error {
 	return nil
 }
 
-// sendFiles sends what the bucket lacks. What looks damaged is looked at again: a prune
-// or a publish may have been at work.
+// sendFiles sends what the bucket lacks. A night may extend the series meanwhile: the files
+// that manifests name are listed before and after, and must be the same, so that a backup
+// holds one state of them. What looks damaged is looked at again.
 func (r *run) sendFiles(ctx context.Context) error {
-	const looks = 2
-	for range looks {
+	const looks = 5
+	isSettled := false
+	for look := range looks {
 		files, err := r.Warehouse.Mirror.Files()
 		if err != nil {
 			return err
 		}
 		r.files, r.result.LeftOut = nil, nil
-		group, ctx := errgroup.WithContext(ctx)
+		group, sending := errgroup.WithContext(ctx)
 		group.SetLimit(parallel)
 		for _, f := range files {
-			group.Go(func() error { return r.sendFile(ctx, f) })
+			group.Go(func() error { return r.sendFile(sending, f) })
 		}
 		if err := group.Wait(); err != nil {
 			return err
 		}
-		if len(r.result.LeftOut) == 0 {
+		again, err := r.Warehouse.Mirror.Files()
+		if err != nil {
+			return err
+		}
+		isSettled = slices.Equal(namedFiles(files), namedFiles(again))
+		if isSettled && (len(r.result.LeftOut) == 0 || look > 0) {
 			break
 		}
+		if !isSettled {
+			r.Log.Info("the Parquet series changed during the backup, which begins again", "attempt", look+1)
+		}
+	}
+	if !isSettled {
+		return fmt.Errorf("back up to %s: the Parquet series changed during each of %d attempts; the backup before stays the newest, and what was sent is not sent again: "+
+			"run placementsync backup when no night is at work", r.Bucket.Address(""), looks)
 	}
 	slices.SortFunc(r.files, func(x, y File) int { return compareText(x.File, y.File) })
 	slices.SortFunc(r.result.LeftOut, func(x, y Problem) int { return compareText(x.File, y.File) })
 	return nil
+}
+
+// namedFiles are those that manifests name, with the manifests.
+func namedFiles(files []warehouse.ManifestFileSum) []warehouse.ManifestFileSum {
+	all := slices.DeleteFunc(slices.Clone(files), func(f warehouse.ManifestFileSum) bool { return f.SHA256 == "" })
+	slices.SortFunc(all, func(x, y warehouse.ManifestFileSum) int { return compareText(x.File, y.File) })
+	return all
 }
 
 // sendFile sends a file unless the bucket has it. One that the bucket has is not read: a
@@ -222,32 +244,46 @@ func (r *run) sendFile(ctx context.Context, want warehouse.ManifestFileSum) erro
 	if err != nil {
 		return err
 	}
+	problem := ""
+	for _, path := range append([]string{path}, r.Warehouse.Mirror.Twins(want.File)...) {
+		found, err := r.sendFrom(ctx, path, want)
+		if err != nil || found == "" {
+			return err
+		}
+		problem = cmp.Or(problem, found)
+	}
+	if want.SHA256 != "" {
+		r.leaveOut(want.File, problem)
+	}
+	return nil // a file of state may end at any time
+}
+
+// sendFrom sends the file at a path, if it is the one that is wanted. Else it says what is
+// wrong with it.
+func (r *run) sendFrom(ctx context.Context, path string, want warehouse.ManifestFileSum) (problem string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if want.SHA256 != "" {
-			r.leaveOut(want.File, "it is gone")
-		}
-		return nil // a file of state may end at any time
+		return "it is gone", nil
 	}
 	if err != nil {
-		return fmt.Errorf("back up %s: %w", want.File, err)
+		return "", fmt.Errorf("back up %s: %w", want.File, err)
 	}
 	defer f.Close()
-	if sum, err = sumFile(ctx, f); err != nil {
-		return fmt.Errorf("back up %s: %w", want.File, err)
+	sum, err := sumFile(ctx, f)
+	if err != nil {
+		return "", fmt.Errorf("back up %s: %w", want.File, err)
 	}
 	if want.SHA256 != "" && sum.SHA256 != want.SHA256 {
-		r.leaveOut(want.File, "its bytes are not those of its manifest")
-		return nil
+		return "its bytes are not those of its manifest", nil
 	}
 	isNew := !r.isStored(sum)
 	if isNew {
 		if err := r.Bucket.Put(ctx, dataName(sum), f, sum); err != nil {
-			return err
+			return "", err
 		}
 	}
 	r.addFile(want.File, sum, isNew)
-	return nil
+	return "", nil
 }
 
 func (r *run) isStored(sum object.Sum) bool {

@@ -27,6 +27,10 @@ type Rebuilt struct {
 	Passed []warehouse.Damage
 	// Unused is what is damaged or missing in the series and was not needed.
 	Unused []warehouse.Damage
+	// Unfinished are days that were being written when the warehouse was copied.
+	Unfinished []warehouse.Damage
+	// Lost is the newest run in the ledger, where the series has no complete day of it.
+	Lost string
 	// Between counts the snapshots from First to Last that meta knows and the
 	// series has no day of: history is coarser there.
 	Between int
@@ -163,8 +167,11 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	for _, d := range b.Unfinished {
+		err = errors.Join(err, b.wh.Mender.SetDayAside(b.run.ID, d.Day))
+	}
 	// Readers see the version: the ledger must name it, whatever else fails.
-	return errors.Join(b.wh.Mender.SetAside(b.run.ID, b.Passed), b.wh.Ledger.Record(b.run))
+	return errors.Join(err, b.wh.Mender.SetAside(b.run.ID, b.Passed), b.wh.Ledger.Record(b.run))
 }
 
 // replaySeries brings main and past to what the series holds.
@@ -191,10 +198,17 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 		}
 	}
 	b.until = until
+	if err := b.findLost(); err != nil {
+		return err
+	}
 	if b.knownPast, err = b.restorePast(ctx, until); err != nil {
 		return err
 	}
 	for _, d := range damaged {
+		if d.Unfinished {
+			b.Unfinished = append(b.Unfinished, d)
+			continue
+		}
 		if b.knownPast && d.Day != "" && d.Day < b.last.At.Format(time.DateOnly) && len(b.olderTables()) == 0 {
 			b.Unused = append(b.Unused, d)
 		} else {
@@ -219,6 +233,24 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 	}
 	files, _, _ := b.wh.MetaLog.Files(b.last.Version)
 	return load.MergePast(ctx, b.draft, b.wh.Catalog.Tables(), files, until)
+}
+
+// findLost compares the newest snapshot with the ledger, of which a copy may be newer than
+// that of the series.
+func (b *rebuild) findLost() error {
+	runs, err := b.wh.Ledger.Runs()
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if r.VisibleVersion() != "" {
+			b.Lost = ""
+			if r.IsPublished() && r.SnapshotAt.After(b.last.At) {
+				b.Lost = r.ID
+			}
+		}
+	}
+	return nil
 }
 
 // restorePast fills past from the closed rows that the runs recorded or, where these are
@@ -297,11 +329,14 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 	r := &b.run
 	r.EndedAt = r.StartedAt.Add(max(0, b.cfg.Now().Sub(r.StartedAt)))
 	r.SnapshotAt, r.Outcome = b.Last, ledger.Complete
-	if len(b.Passed) == 0 {
+	if len(b.Passed) == 0 && b.Lost == "" {
 		return nil
 	}
 	r.Outcome, r.ExitCode = ledger.Partial, ledger.Partial.ExitCode()
 	var lost []string
+	if b.Lost != "" {
+		lost = append(lost, "run "+b.Lost+" (the series has no complete day of it)")
+	}
 	for _, d := range b.Passed {
 		lost = append(lost, d.Cost+" ("+d.File+": "+d.Problem+")")
 	}

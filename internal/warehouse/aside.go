@@ -40,6 +40,15 @@ func (r *Mender) SetAside(run string, found []Damage) error {
 	return nil
 }
 
+// SetDayAside moves all files of a day that no manifest accounts for into the folder of the
+// run that did not use them. It needs the Lock.
+func (r *Mender) SetDayAside(run, day string) error {
+	if err := r.forgetDay(run, day); err != nil {
+		return err
+	}
+	return r.moveAside(run, r.folder.relativePath(r.folder.dayManifestPath(day)))
+}
+
 // moveAside moves a file, if it exists, to the same path below damagedDir.
 func (r *Mender) moveAside(run, file string) error {
 	from, to := r.folder.path(file), r.folder.path(damagedDir, run, file)
@@ -62,7 +71,8 @@ func (r *Mender) forgetDay(run, day string) error {
 		if err := r.moveAside(run, r.folder.relativePath(file)); err != nil {
 			return err
 		}
-		_ = os.Remove(filepath.Dir(file)) // fails when it is not empty
+		_ = os.Remove(filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".next")) // of a killed run
+		_ = os.Remove(filepath.Dir(file))                                                 // fails when it is not empty
 	}
 	return r.series.changeIndex(func(days map[string]string) {
 		if days[day] != run {

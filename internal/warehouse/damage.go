@@ -25,6 +25,9 @@ type Damage struct {
 	Lost   bool   `json:"lost"`
 	// Day is the day of the series that the file belongs to, if any.
 	Day string `json:"-"`
+	// Unfinished is set for a day that was being written when it was copied: no run is lost
+	// that was published before.
+	Unfinished bool `json:"-"`
 	// copied is set when there is an intact copy elsewhere.
 	copied bool
 }

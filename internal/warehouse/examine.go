@@ -183,7 +183,12 @@ func (e *examination) examineSeries() {
 			e.addDamage(e.dayManifestDamage(day, ownErr, err))
 		}
 		if err != nil {
-			if run == "" {
+			switch {
+			case run != "":
+			case !e.x.series.mayBeOfEarlierProgram(day):
+				e.addDamage(Damage{File: e.x.folder.relativePath(e.x.folder.dayManifestPath(day)), Problem: "it is gone, and the index does not name the day",
+					Cost: "the files of " + day + " in Parquet, which cannot be checked; the catalog does not need them", Repair: byRebuild, copied: true})
+			default:
 				e.Notes = append(e.Notes, "the files of "+day+" have no manifest: an earlier program wrote them, and they cannot be checked")
 			}
 			continue

@@ -29,7 +29,9 @@ type Mirror struct {
 // Files lists what a backup holds: state before parquet, as in every backup, since the
 // ledger may name less than the series has, and never more. The File of each is relative
 // to the warehouse, with slashes. A file of the series has the checksum of its manifest,
-// also when it is gone, and that manifest the checksum that it had then; another one has none.
+// also when it is gone, and manifests and index the checksum that they had then; another one
+// has none. A day that a night is writing for the first time is not listed: no manifest names
+// its files yet.
 func (m *Mirror) Files() ([]ManifestFileSum, error) {
 	// What a newer program wrote may lie where this one does not look.
 	if err := m.versions.CheckFormat(); err != nil {
@@ -51,6 +53,18 @@ func (m *Mirror) Files() ([]ManifestFileSum, error) {
 	if err != nil {
 		return nil, err
 	}
+	series = slices.DeleteFunc(series, func(file string) bool {
+		parts := strings.Split(file, "/")
+		switch _, known := sums[file]; {
+		case known:
+			return false
+		case len(parts) > 2 && (parts[1] == replacedDir || parts[1] == metaDir && path.Ext(file) == metaSuffix):
+			return true
+		case len(parts) == 4 && strings.HasPrefix(parts[2], seriesDay):
+			return !m.series.mayBeOfEarlierProgram(dayIn(parts[2]))
+		}
+		return false
+	})
 	var all []ManifestFileSum
 	for _, file := range append(state, series...) {
 		all = append(all, ManifestFileSum{File: file, Bytes: sums[file].Bytes, SHA256: sums[file].SHA256})
@@ -108,6 +122,10 @@ func (m *Mirror) knownSums() (map[string]ManifestFileSum, error) {
 			}
 		}
 	}
+	if data, err := os.ReadFile(m.series.indexPath()); err == nil {
+		file := m.folder.relativePath(m.series.indexPath())
+		sums[file] = ManifestFileSum{file, int64(len(data)), sha256Hex(data)}
+	}
 	changes, err := filepath.Glob(m.folder.metaPath("*", manifestSuffix))
 	if err != nil {
 		return nil, err
@@ -119,6 +137,23 @@ func (m *Mirror) knownSums() (map[string]ManifestFileSum, error) {
 		}
 	}
 	return sums, nil
+}
+
+// Twins are other places where a file of the series may be intact: a night that replaces the
+// files of a day keeps the earlier ones until it is complete.
+func (m *Mirror) Twins(file string) []string {
+	parts := strings.Split(file, "/")
+	if len(parts) != 4 || parts[0] != seriesDir || !strings.HasPrefix(parts[2], seriesDay) {
+		return nil
+	}
+	var twins []string
+	for _, pattern := range []string{m.folder.path(seriesDir, replacedDir, "*", parts[3]), m.folder.path(versionsDir, "*", parts[3])} {
+		found, err := filepath.Glob(pattern)
+		if err == nil {
+			twins = append(twins, found...)
+		}
+	}
+	return twins
 }
 
 // Path is where a file of a backup is. It refuses a lock, and a name that leads out of

@@ -3,6 +3,7 @@ package warehouse
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,6 +71,9 @@ func (s *Series) extendSeries(line ...Manifest) error {
 	}
 	days := lastOfDay(line)
 	for _, m := range days {
+		if err := s.keepReplaced(m); err != nil {
+			return err
+		}
 		for _, t := range m.Tables {
 			if err := place(m, t.ManifestFileSum, s.filePath(t, m.SnapshotAt), s.folder.disk.Link); err != nil {
 				return err
@@ -85,7 +89,56 @@ func (s *Series) extendSeries(line ...Manifest) error {
 			known[dayOf(m.SnapshotAt)] = m.RunID
 		}
 	})
+	if _, statErr := os.Lstat(s.folder.path(seriesDir, replacedDir)); statErr == nil && err == nil && len(damaged) == 0 {
+		err = s.folder.disk.RemoveAll(s.folder.path(seriesDir, replacedDir))
+	}
 	return errors.Join(append(damaged, err)...)
+}
+
+// replacedDir holds, by run, the files of the run whose day another one is about to replace.
+const replacedDir = ".replaced"
+
+func (s *Series) replacedPath(run string, t ManifestTable) string {
+	return s.folder.path(seriesDir, replacedDir, run, t.File)
+}
+
+// keepReplaced links the files of an earlier run of the day that this one replaces, until it
+// is complete: a copy of parquet/ that is made meanwhile then has either of the two runs.
+func (s *Series) keepReplaced(m Manifest) error {
+	before, err := s.versions.readManifest(s.folder.dayManifestPath(dayOf(m.SnapshotAt)), "")
+	if err != nil || before.RunID == m.RunID {
+		return nil // a day without an intact manifest has no run that could be kept
+	}
+	known := newSumCache()
+	for _, t := range before.Tables {
+		kept := s.replacedPath(before.RunID, t)
+		if t.SHA256 == m.tableNamed(t.Name).SHA256 || known.compareFile(kept, t.ManifestFileSum, true) == "" {
+			continue
+		}
+		from := s.intactFile(known, before, t)
+		if from == "" {
+			continue
+		}
+		err := s.folder.disk.Do("folder for", kept, func() error { return s.folder.makePublicAbove(kept) })
+		if err == nil {
+			err = s.folder.disk.Link(from, kept)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// intactFile finds the file of a table with the checksum of its manifest: in its place, among
+// those that are being replaced, or in its version. It returns "" when none is intact.
+func (s *Series) intactFile(known *sumCache, m Manifest, t ManifestTable) string {
+	for _, path := range []string{s.filePath(t, m.SnapshotAt), s.replacedPath(m.RunID, t), filepath.Join(s.folder.VersionPath(m.RunID), t.File)} {
+		if known.compareFile(path, t.ManifestFileSum, true) == "" {
+			return path
+		}
+	}
+	return ""
 }
 
 // ExtendError says that published versions are not in the Parquet series, or not whole. Their
@@ -260,13 +313,20 @@ func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 
 // listDays lists the days of the series that have a file of any table, oldest first.
 func (s *Series) listDays() []string {
-	found, err := filepath.Glob(s.folder.path(seriesDir, "*", seriesDay+"*"))
-	if err != nil {
+	files, err := filepath.Glob(s.folder.path(seriesDir, "*", seriesDay+"*", "*.parquet"))
+	manifests, otherErr := filepath.Glob(s.folder.dayManifestPath("*"))
+	if err != nil || otherErr != nil {
 		return nil
 	}
 	var days []string
-	for _, path := range found {
-		day := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), seriesDay), ".json")
+	for _, path := range append(files, manifests...) {
+		if strings.HasPrefix(filepath.Base(path), ".") {
+			continue // a killed run left it
+		}
+		if filepath.Ext(path) == ".parquet" {
+			path = filepath.Dir(path)
+		}
+		day := dayIn(path)
 		if _, err := time.Parse(time.DateOnly, day); err == nil {
 			days = append(days, day)
 		}

@@ -1,50 +1,165 @@
 package warehouse
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"database/sql"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
 // Snapshots lists the days of the series, oldest first, with the files whose checksum is
-// that of the manifest, and what is missing or damaged. The files of a day of an earlier
-// program without a manifest are trusted, by the run and time in their metadata.
+// that of the manifest, and what is missing or damaged. A day of which several runs have
+// files is that of one run. A day that was being written when the warehouse was copied, so
+// that no run of it is complete, is left out and returned as Unfinished.
+//
+// The files of a day of an earlier program without a manifest are trusted, by the run and
+// time in their metadata.
 func (d *Draft) Snapshots(ctx context.Context) ([]Snapshot, []Damage, error) {
 	days, found := d.w.Series.expectedDays()
-	known := newSumCache()
-	byRun := map[string]Snapshot{}
+	missing, err := d.w.Series.missing()
+	if err != nil {
+		return nil, nil, err
+	}
+	runs, err := d.w.Ledger.Runs()
+	if err != nil {
+		return nil, nil, err
+	}
+	newer := map[string]Manifest{}
+	for _, m := range lastOfDay(missing) {
+		newer[dayOf(m.SnapshotAt)], days[dayOf(m.SnapshotAt)] = m, cmp.Or(days[dayOf(m.SnapshotAt)], m.RunID)
+	}
+	known, byRun := newSumCache(), map[string]Snapshot{}
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		m, err := d.w.Series.dayManifest(day, days[day])
 		if err == nil && m.Format > Format {
 			return nil, nil, &NewerError{m.RunID, m.Program, m.Format}
 		}
-		if err == nil {
-			found = append(found, d.w.Series.enterDay(byRun, known, m)...)
+		isComplete := func(m Manifest) bool { return len(d.w.Series.damagedTables(known, m)) == 0 }
+		if n, ok := newer[day]; ok && isComplete(n) {
+			d.w.Series.enterDay(byRun, known, n)
 			continue
 		}
-		files := d.w.Series.filesOfDay(day)
-		if days[day] != "" {
+		if err == nil && isComplete(m) {
+			d.w.Series.enterDay(byRun, known, m)
+			continue
+		}
+		others := d.w.Series.otherManifests(day, m.RunID)
+		complete := slices.IndexFunc(others, isComplete)
+		switch {
+		case complete >= 0:
+			d.w.Series.enterDay(byRun, known, others[complete])
+		case err == nil && d.w.Series.isUnfinished(known, runs, m, others):
+			found = append(found, unfinishedDay(day, m.RunID))
+		case err == nil:
+			found = append(found, d.w.Series.enterDay(byRun, known, m)...)
+		case days[day] != "":
 			lost := Damage{File: d.w.Folder.relativePath(d.w.Folder.dayManifestPath(day)),
 				Problem: describeProblem(err), Cost: "all tables of " + day, Day: day}
-			if len(files) == 0 {
+			if len(d.w.Series.filesOfDay(day)) == 0 {
 				lost.Problem = "the whole day is gone"
 			}
 			found = append(found, lost)
-			continue
-		}
-		for table, file := range files {
-			if err := d.enterFile(ctx, byRun, table, file); err != nil {
-				found = append(found, Damage{File: d.w.Folder.relativePath(file), Problem: err.Error(), Cost: costOf(table, day), Day: day})
+		case !d.w.Series.mayBeOfEarlierProgram(day):
+			found = append(found, unfinishedDay(day, ""))
+		default:
+			lost, err := d.enterEarlierDay(ctx, byRun, day)
+			if err != nil {
+				return nil, nil, err
 			}
+			found = append(found, lost...)
 		}
 	}
 	all := slices.SortedFunc(maps.Values(byRun), func(a, b Snapshot) int { return a.At.Compare(b.At) })
 	return all, found, ctx.Err()
+}
+
+func unfinishedDay(day, run string) Damage {
+	d := Damage{File: seriesDir + "/*/" + seriesDay + day, Problem: "it is not complete: it has files and no manifest",
+		Cost: "nothing that was published before it", Day: day, Unfinished: true}
+	if run != "" {
+		d.Problem = "it is not complete: run " + run + " was writing it"
+	}
+	return d
+}
+
+// isUnfinished reports whether a day that is not complete was being written when it was
+// copied, and is not damaged: its run had not been entered in the ledger, which is written
+// last, or each of its other files is one of another run of the day.
+func (s *Series) isUnfinished(known *sumCache, runs []ledger.Run, m Manifest, others []Manifest) bool {
+	newest := ""
+	for _, r := range runs {
+		newest = max(newest, r.VisibleVersion())
+	}
+	if newest != "" && m.RunID > newest {
+		return true
+	}
+	for _, t := range s.damagedTables(known, m) {
+		place := s.filePath(t, m.SnapshotAt)
+		if !slices.ContainsFunc(others, func(other Manifest) bool {
+			return known.compareFile(place, other.tableNamed(t.Name).ManifestFileSum, true) == ""
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// damagedTables are those of a day without an intact file.
+func (s *Series) damagedTables(known *sumCache, m Manifest) (damaged []ManifestTable) {
+	for _, t := range m.Tables {
+		if s.intactFile(known, m, t) == "" {
+			damaged = append(damaged, t)
+		}
+	}
+	return damaged
+}
+
+// otherManifests are those of other runs of a day, newest first.
+func (s *Series) otherManifests(day, run string) (others []Manifest) {
+	found, err := filepath.Glob(s.folder.metaPath("*", manifestSuffix))
+	if err != nil {
+		return nil
+	}
+	for _, path := range found {
+		other := strings.TrimSuffix(filepath.Base(path), manifestSuffix)
+		at, ok := RunTime(other)
+		if !ok || other == run || dayOf(at) < day {
+			continue // a rebuilt version has a later id than its day
+		}
+		if m, err := s.versions.readManifest(path, other); err == nil && dayOf(m.SnapshotAt) == day {
+			others = append(others, m)
+		}
+	}
+	slices.Reverse(others)
+	return others
+}
+
+// mayBeOfEarlierProgram reports whether a day without a manifest is older than all days with
+// one: only programs before the first manifests wrote such days.
+func (s *Series) mayBeOfEarlierProgram(day string) bool {
+	i, _ := s.readIndex()
+	known, err := s.manifestDays()
+	if err != nil {
+		return false
+	}
+	maps.Copy(known, i.Days)
+	for other := range known {
+		if other <= day {
+			return false
+		}
+	}
+	found, err := filepath.Glob(s.folder.metaPath("*", manifestSuffix))
+	return err == nil && !slices.ContainsFunc(found, func(path string) bool {
+		at, ok := RunTime(strings.TrimSuffix(filepath.Base(path), manifestSuffix))
+		return ok && dayOf(at) <= day
+	})
 }
 
 // expectedDays are the days that exist and those that the index names, each with its
@@ -66,25 +181,18 @@ func (s *Series) expectedDays() (map[string]string, []Damage) {
 	return days, found
 }
 
-// enterDay adds the files of a day that are intact, or their intact copies.
+// enterDay adds the files of a day that are intact, and returns the others.
 func (s *Series) enterDay(byRun map[string]Snapshot, known *sumCache, m Manifest) (found []Damage) {
 	for _, t := range m.Tables {
-		file, of := s.filePath(t, m.SnapshotAt), m
-		if problem := known.compareFile(file, t.ManifestFileSum, true); problem != "" {
-			twin := filepath.Join(s.folder.VersionPath(m.RunID), t.File)
-			other, ok := s.otherOfDay(known, m, t.Name)
-			switch {
-			case known.compareFile(twin, t.ManifestFileSum, true) == "":
-				file = twin
-			case ok:
-				of = other
-			default:
-				found = append(found, Damage{File: s.folder.relativePath(file), Problem: problem, Cost: costOf(t.Name, dayOf(m.SnapshotAt)), Day: dayOf(m.SnapshotAt)})
-				continue
-			}
+		file := s.intactFile(known, m, t)
+		if file == "" {
+			place := s.filePath(t, m.SnapshotAt)
+			found = append(found, Damage{File: s.folder.relativePath(place), Problem: known.compareFile(place, t.ManifestFileSum, true),
+				Cost: costOf(t.Name, dayOf(m.SnapshotAt)), Day: dayOf(m.SnapshotAt)})
+			continue
 		}
-		snapshot := snapshotOf(byRun, of)
-		snapshot.Files[t.Name], snapshot.Tables[t.Name] = file, of.tableNamed(t.Name)
+		snapshot := snapshotOf(byRun, m)
+		snapshot.Files[t.Name], snapshot.Tables[t.Name] = file, t
 	}
 	return found
 }
@@ -97,26 +205,6 @@ func snapshotOf(byRun map[string]Snapshot, m Manifest) Snapshot {
 		byRun[m.RunID] = s
 	}
 	return s
-}
-
-// otherOfDay finds another run of the day that a file is of: a backup taken while a
-// second run of the day was published has files of both.
-func (s *Series) otherOfDay(known *sumCache, m Manifest, table string) (Manifest, bool) {
-	found, err := filepath.Glob(s.folder.metaPath("*", manifestSuffix))
-	if err != nil {
-		return m, false
-	}
-	for _, path := range found {
-		run := strings.TrimSuffix(filepath.Base(path), manifestSuffix)
-		other, err := s.versions.readManifest(path, run)
-		if err != nil || run == m.RunID || dayOf(other.SnapshotAt) != dayOf(m.SnapshotAt) {
-			continue
-		}
-		if t := other.tableNamed(table); t.File != "" && known.compareFile(s.filePath(t, m.SnapshotAt), t.ManifestFileSum, true) == "" {
-			return other, true
-		}
-	}
-	return m, false
 }
 
 func (m Manifest) tableNamed(name string) ManifestTable {
@@ -136,17 +224,31 @@ func (s *Series) filesOfDay(day string) map[string]string {
 
 func costOf(table, day string) string { return "table " + table + " of " + day }
 
-// enterFile adds a file without a manifest, by the run in its metadata.
-func (d *Draft) enterFile(ctx context.Context, byRun map[string]Snapshot, table, file string) error {
-	var run, at string
-	err := d.DB.QueryRowContext(ctx, string(catalogSQL.Render("run_of_parquet_file", nil)), file).Scan(&run, &at)
-	if err != nil {
-		return fmt.Errorf("read its metadata: %w", err)
+// enterEarlierDay adds the files of a day without a manifest, if one run of a program up to
+// 1.0.0 wrote them all: those programs wrote the run into each file.
+func (d *Draft) enterEarlierDay(ctx context.Context, byRun map[string]Snapshot, day string) (found []Damage, err error) {
+	var snapshot Snapshot
+	files := d.w.Series.filesOfDay(day)
+	for table, file := range files {
+		var run, at sql.NullString
+		if err := d.DB.QueryRowContext(ctx, string(catalogSQL.Render("run_of_parquet_file", nil)), file).Scan(&run, &at); err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			found = append(found, Damage{File: d.w.Folder.relativePath(file), Problem: "read its metadata: " + err.Error(), Cost: costOf(table, day), Day: day})
+			continue
+		}
+		when, err := time.Parse(time.RFC3339Nano, at.String)
+		if err != nil || snapshot.Run != "" && snapshot.Run != run.String {
+			return []Damage{unfinishedDay(day, "")}, nil
+		}
+		if snapshot.Run == "" {
+			snapshot = snapshotOf(map[string]Snapshot{}, Manifest{RunID: run.String, SnapshotAt: when})
+		}
+		snapshot.Files[table] = file
 	}
-	when, err := time.Parse(time.RFC3339Nano, at)
-	if err != nil {
-		return err
+	if snapshot.Run != "" {
+		byRun[snapshot.Run] = snapshot
 	}
-	snapshotOf(byRun, Manifest{RunID: run, SnapshotAt: when}).Files[table] = file
-	return nil
+	return found, nil
 }

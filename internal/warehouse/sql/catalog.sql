@@ -40,7 +40,6 @@ FROM meta.streams s JOIN meta.runs r USING (run_id)
 WHERE s.stream = ? AND s.grade IN ('exact', 'repaired', 'bounded', 'best_effort');
 
 -- name: run_of_parquet_file
--- The run in which the content of a Parquet file last changed, from its own metadata. Files
--- of 1.0.0 name the run that wrote them.
-SELECT max(value::VARCHAR) FILTER (key IN ('changed_run', 'run_id')), max(value::VARCHAR) FILTER (key IN ('changed_at', 'snapshot_at'))
+-- The run of a Parquet file, from its own metadata. Programs after 1.0.0 do not write it.
+SELECT max(value::VARCHAR) FILTER (key = 'run_id'), max(value::VARCHAR) FILTER (key = 'snapshot_at')
 FROM parquet_kv_metadata(?);

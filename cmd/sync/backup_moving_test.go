@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/command"
+	"placementsync/internal/torture"
+)
+
+// TestABackupHoldsOneNight lets nights of the same day, and of another one, run in the middle
+// of a backup: when it has sent its first file. What is restored from it is one of the nights
+// in all closed and current rows, and verify finds it whole.
+func TestABackupHoldsOneNight(t *testing.T) {
+	torture.RequireTrials(t, os.Getenv)
+	t.Parallel()
+	for name, later := range map[string]time.Duration{"of the same day": 3 * time.Hour, "of the next day": 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDepot(t)
+			text, err := os.ReadFile(d.g.Config)
+			fatal(t, err)
+			alone := &globals{process: hostProcess(), Flags: command.Flags{Config: filepath.Join(d.root, "alone.yaml")}}
+			alone.stdout, alone.stderr = &bytes.Buffer{}, &bytes.Buffer{}
+			fatal(t, os.WriteFile(alone.Config, bytes.ReplaceAll(text, []byte("backup: s3://store/night\n"), nil), 0o600))
+			at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
+			runAt := func(after time.Duration) string {
+				d.service.Advance(1)
+				at = at.Add(after)
+				now := at
+				alone.now = func() time.Time { return now }
+				d.g.now = alone.now
+				fatal(t, runNight(t.Context(), alone, runOptions{}))
+				return d.history(t)
+			}
+			states := []string{runAt(0), runAt(later), runAt(later)}
+			moved := 0
+			d.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
+				if moved < 2 && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/data/") {
+					moved++
+					states = append(states, runAt(later))
+				}
+				return false
+			}
+			fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+			d.store.Fail = nil
+			if moved != 2 {
+				t.Fatalf("%d nights ran during the backup", moved)
+			}
+			fatal(t, os.RemoveAll(d.dir()))
+			fatal(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
+			got, is := d.history(t), -1
+			for i, state := range states {
+				if got == state {
+					is = i
+				}
+			}
+			if is < 2 {
+				t.Errorf("what was restored is state %d of %d", is, len(states))
+			}
+			fatal(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
+		})
+	}
+}
+
+// history sums up all current and closed rows of the tables with the most changes.
+func (d *depot) history(t *testing.T) string {
+	t.Helper()
+	var parts []string
+	for _, table := range []string{"product_listings", "product_listing_prices", "orders", "order_line_items", "campaigns", "articles"} {
+		parts = append(parts, fmt.Sprintf("select '%s', count(*), sum(hash(x::varchar)::hugeint) from history.%[1]s x", table))
+	}
+	return d.answer(t, strings.Join(parts, " union all ")+" order by 1")
+}

@@ -1,0 +1,223 @@
+package trials_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/pipeline"
+)
+
+// copyBackup copies parquet/ and state/ of a warehouse, as a plain copy does. Files of
+// parquet/ are linked, since the program replaces them and never writes into them.
+func copyBackup(t *testing.T, from, to string) {
+	t.Helper()
+	for _, top := range []string{"state", "parquet"} {
+		must(t, filepath.WalkDir(filepath.Join(from, top), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			name, err := filepath.Rel(from, path)
+			if err != nil || entry.IsDir() {
+				return errors.Join(err, os.MkdirAll(filepath.Join(to, name), 0o700))
+			}
+			if top == "parquet" {
+				return os.Link(path, filepath.Join(to, name))
+			}
+			data, err := os.ReadFile(path)
+			return errors.Join(err, os.WriteFile(filepath.Join(to, name), data, 0o600))
+		}))
+	}
+}
+
+// fingerprintCopy tells copies with the same files apart from others.
+func fingerprintCopy(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		name, _ := filepath.Rel(dir, path)
+		fmt.Fprintln(&b, name, info.Size(), info.ModTime().UnixNano())
+		return err
+	}))
+	return b.String()
+}
+
+// copyEveryStep runs a night and copies the warehouse at each change of the disk from its
+// switch on; it returns the copies that differ, in their order.
+func (h *house) copyEveryStep(at time.Time) (copies []string) {
+	h.t.Helper()
+	switched, dir, last := false, h.t.TempDir(), ""
+	h.cfg.Warehouse.Step = func(name string) error {
+		switched = switched || name == "after rename latest"
+		if !switched || !strings.HasPrefix(name, "after ") {
+			return nil
+		}
+		to := filepath.Join(dir, fmt.Sprintf("%03d", len(copies)))
+		copyBackup(h.t, h.path(""), to)
+		if print := fingerprintCopy(h.t, to); print != last {
+			last, copies = print, append(copies, to)
+			return nil
+		}
+		return os.RemoveAll(to)
+	}
+	h.nightAt(at)
+	h.cfg.Warehouse.Step = nil
+	return copies
+}
+
+// restoreCopy builds a catalog from a copy.
+func (h *house) restoreCopy(copied string, skip bool) (dir string, r pipeline.Rebuilt, err error) {
+	h.t.Helper()
+	dir = h.t.TempDir()
+	copyBackup(h.t, copied, dir)
+	cfg := h.cfg
+	cfg.Warehouse.Dir = dir
+	h.at = h.at.Add(time.Hour)
+	r, err = pipeline.Rebuild(h.t.Context(), cfg, skip)
+	return dir, r, err
+}
+
+// TestCopiesOfTheSeriesAreOneNight copies parquet/ and state/ at every step in which a night
+// extends the series: a first night of a day, and a second one. Each copy is restored to the
+// night before or to this one, in all values, and what was not used is named.
+func TestCopiesOfTheSeriesAreOneNight(t *testing.T) {
+	requireTrials(t)
+	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
+	for name, times := range map[string][]time.Duration{"a first night of a day": {0, 24, 48}, "a second night of a day": {0, 24, 27}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, trialWorld(5), "orders")
+			var copies []string
+			var nights []map[string][]string
+			moments := map[time.Time]map[string][]string{}
+			for i, at := range times {
+				if i < len(times)-1 {
+					h.nightAt(first.Add(at * time.Hour))
+				} else {
+					copies = h.copyEveryStep(first.Add(at * time.Hour))
+				}
+				nights = append(nights, contents(t, h.path("catalog.duckdb")))
+				moments[first.Add(at*time.Hour)] = nights[i]
+			}
+			before, after := nights[len(nights)-2], nights[len(nights)-1]
+			if cmp.Equal(before, after) {
+				t.Fatal("the night changed nothing")
+			}
+			used := map[time.Time]int{}
+			for i, copied := range copies {
+				dir, r, err := h.restoreCopy(copied, false)
+				if err != nil {
+					t.Errorf("copy %d of %d: %v", i, len(copies), err)
+					continue
+				}
+				used[r.Last]++
+				want := after
+				if r.Last.Equal(first.Add(times[len(times)-2] * time.Hour)) {
+					want = before
+				}
+				got := contents(t, filepath.Join(dir, "catalog.duckdb"))
+				for table, rows := range want {
+					// A rebuild that cannot have the newest run says so in meta.runs.
+					if !cmp.Equal(rows, got[table]) && (table != "meta.runs" || r.Lost == "") {
+						t.Errorf("copy %d of %d, of %s: %s is of neither night", i, len(copies), r.Last, table)
+					}
+				}
+				if i%8 != 0 {
+					must(t, os.RemoveAll(dir))
+					continue
+				}
+				v, err := pipeline.Verify(t.Context(), func() pipeline.Config { c := h.cfg; c.Warehouse.Dir = dir; return c }(), true)
+				if err != nil || v.Result() != "whole" {
+					t.Errorf("copy %d of %d, of %s: verify finds %+v, %v", i, len(copies), r.Last, v.Damage, err)
+				}
+				must(t, os.RemoveAll(dir))
+			}
+			t.Logf("copies: %d, restored to %v", len(copies), used)
+			if len(used) != 2 || len(copies) < 15 {
+				t.Errorf("%d copies were restored to the nights %v", len(copies), used)
+			}
+			h.restoreTorn(copies, moments)
+		})
+	}
+}
+
+// restoreTorn restores copies whose files are of two moments, as a copy is that takes its
+// time: the rebuild refuses, or gives one of the two nights. With --skip-damaged, a table
+// that is older than the others is graded so.
+func (h *house) restoreTorn(copies []string, nights map[time.Time]map[string][]string) {
+	h.t.Helper()
+	const tries = 16
+	newest := slices.MaxFunc(slices.Collect(maps.Keys(nights)), time.Time.Compare)
+	random := rand.New(rand.NewPCG(1, 2))
+	refused := 0
+	for range tries {
+		from := random.IntN(len(copies) - 1)
+		to := from + 1 + random.IntN(len(copies)-1-from)
+		torn := h.t.TempDir()
+		early := map[string]bool{}
+		for _, copied := range []string{copies[from], copies[to]} {
+			must(h.t, filepath.WalkDir(copied, func(path string, entry fs.DirEntry, err error) error {
+				name, _ := filepath.Rel(copied, path)
+				parts := strings.Split(name, string(filepath.Separator))
+				if err != nil || entry.IsDir() {
+					return err
+				}
+				folder := parts[0]
+				if len(parts) > 1 && folder == "parquet" {
+					folder = filepath.Join(parts[:2]...)
+				}
+				if _, chosen := early[folder]; !chosen {
+					early[folder] = folder == "state" || random.IntN(2) == 0
+				}
+				if early[folder] != (copied == copies[from]) {
+					return nil
+				}
+				return errors.Join(os.MkdirAll(filepath.Join(torn, filepath.Dir(name)), 0o700), os.Link(path, filepath.Join(torn, name)))
+			}))
+		}
+		_, _, err := h.restoreCopy(torn, false)
+		skip := err != nil
+		if skip {
+			refused++
+			if !errors.As(err, new(*pipeline.SeriesError)) {
+				h.t.Errorf("steps %d and %d: %v", from, to, err)
+				continue
+			}
+		}
+		dir, r, err := h.restoreCopy(torn, skip)
+		must(h.t, err)
+		got := contents(h.t, filepath.Join(dir, "catalog.duckdb"))
+		night, known := nights[r.Last]
+		if !known {
+			h.t.Errorf("steps %d and %d: restored to %s", from, to, r.Last)
+			continue
+		}
+		// A ledger that names a later night than could be restored is not passed over.
+		ledger, err := os.ReadFile(filepath.Join(copies[from], "state", "runs.jsonl"))
+		must(h.t, err)
+		if hasNewest := strings.Contains(string(ledger), newest.Format("20060102T150405Z")); hasNewest && r.Last.Before(newest) && r.Lost == "" {
+			h.t.Errorf("steps %d and %d: restored to %s, and the loss of the night of %s is not named", from, to, r.Last, newest)
+		}
+		for _, m := range r.Manifest.Tables {
+			if table := "main." + m.Name; !cmp.Equal(got[table], night[table]) && (!skip || m.Grade != "carried_forward") {
+				h.t.Errorf("steps %d and %d: %s is not that of %s, and graded %s", from, to, m.Name, r.Last, m.Grade)
+			}
+		}
+		must(h.t, os.RemoveAll(dir))
+	}
+	h.t.Logf("torn copies: %d, refused without --skip-damaged: %d", tries, refused)
+}
