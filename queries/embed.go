@@ -1,7 +1,6 @@
 // Package queries holds the named queries as SQL, one file a query, with a
-// header that says what it answers and which parameters it takes. The folders spark and
-// trino hold those that other engines answer over a lake, and the views of mart below
-// mart, in the SQL of the engine.
+// header that says what it answers and which parameters it takes. The folder engines holds
+// those that other engines answer over a lake, and the views of mart below mart.
 //
 // It must not know who runs them: it imports nothing of this project.
 package queries
@@ -13,11 +12,12 @@ import "embed"
 //go:embed *.sql
 var FS embed.FS
 
-// Engines holds <engine>/<name>.sql for named queries and <engine>/mart/<view>.sql for
-// every view of mart. A file is one SELECT. Its tables are named ${current}.<table>,
-// ${past}.<table>, ${meta}.<table> and ${mart}.<view>, where whoever installs it fills
-// in the namespaces of the lake. The parameters of a query are the columns of a common
-// table expression params at its top, one a line, with their defaults.
+// Engines holds engines/<name>.sql for named queries and engines/mart/<view>.sql for every
+// view of mart. A file is one SELECT, as a text/template: the parts that engines write
+// differently are functions of internal/dialect. Its tables are named ${current}.<table>,
+// ${past}.<table>, ${meta}.<table> and ${mart}.<view>, for the namespaces of a lake. The
+// parameters of a query are the columns of a common table expression params at its top, one
+// a line, with their defaults.
 //
-//go:embed spark trino
+//go:embed engines
 var Engines embed.FS

@@ -10,6 +10,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"text/template"
 
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
@@ -19,7 +20,7 @@ import (
 
 // Engine is an engine with SQL of its own.
 type Engine struct {
-	// Name is that of its folder under queries, and the dialect of a view in Iceberg.
+	// Name is also the dialect of a view in Iceberg.
 	Name string
 
 	quote   string
@@ -133,13 +134,18 @@ func (e Engine) Views(n Names) ([]View, error) {
 	return views, nil
 }
 
-// read reads a file of the engine.
+// read reads a file in the words of the engine.
 func (e Engine) read(name string) (string, error) {
-	text, err := queries.Engines.ReadFile(path.Join(e.Name, name+".sql"))
+	file := path.Join("engines", name+".sql")
+	parsed, err := template.New(path.Base(file)).Funcs(e.functions()).ParseFS(queries.Engines, file)
+	var text strings.Builder
+	if err == nil {
+		err = parsed.Execute(&text, nil)
+	}
 	if err != nil {
 		return "", fmt.Errorf("read the SQL of %s for %s: %w", e.Name, name, err)
 	}
-	return string(text), nil
+	return text.String(), nil
 }
 
 // Statements create the namespace of the views and the views, or replace them, with
@@ -188,7 +194,7 @@ func (e Engine) Queries(n Names) ([]Query, error) {
 	}
 	var found []Query
 	for _, o := range originals {
-		if _, err := fs.Stat(queries.Engines, path.Join(e.Name, o.Name+".sql")); err != nil {
+		if _, err := fs.Stat(queries.Engines, path.Join("engines", o.Name+".sql")); err != nil {
 			continue // It is not among those of the engine.
 		}
 		text, err := e.read(o.Name)

@@ -1,0 +1,42 @@
+-- Comments and revisions by article
+WITH params AS (
+    SELECT
+        CAST('revision_requested' AS {{text}}) AS revision,
+        CAST(false AS BOOLEAN) AS open_only,
+        CAST('published,live' AS {{text}}) AS published,
+        CAST('cancelled,canceled,rejected,archived' AS {{text}}) AS ended
+),
+talk AS (
+    SELECT
+        article_id,
+        count(*) FILTER (WHERE parent_comment_id IS NULL)     AS comments,
+        count(*) FILTER (WHERE parent_comment_id IS NOT NULL) AS replies,
+        count(DISTINCT coalesce(author_email, author_name))   AS commenters,
+        max(created_at)                                       AS last_comment_at
+    FROM ${current}.article_comments
+    GROUP BY article_id
+),
+rounds AS (
+    SELECT s.article_id, count(*) AS revision_rounds
+    FROM ${current}.article_statuses AS s
+    CROSS JOIN params
+    WHERE {{has "split(params.revision, ',')" "s.prefix"}}
+    GROUP BY s.article_id
+)
+SELECT
+    p.article_id,
+    p.article_name,
+    p.writer_name,
+    p.status_prefix,
+    coalesce(t.comments, 0)        AS comments,
+    coalesce(t.replies, 0)         AS replies,
+    coalesce(t.commenters, 0)      AS commenters,
+    coalesce(r.revision_rounds, 0) AS revision_rounds,
+    t.last_comment_at
+FROM ${mart}.article_progress AS p
+CROSS JOIN params
+LEFT JOIN talk AS t ON t.article_id = p.article_id
+LEFT JOIN rounds AS r ON r.article_id = p.article_id
+WHERE NOT params.open_only
+   OR (p.live_url IS NULL AND NOT coalesce({{has "split(params.published || ',' || params.ended, ',')" "p.status_prefix"}}, false))
+ORDER BY coalesce(r.revision_rounds, 0) DESC, coalesce(t.comments, 0) + coalesce(t.replies, 0) DESC, p.article_id

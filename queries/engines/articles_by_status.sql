@@ -1,0 +1,30 @@
+-- Articles by present status
+WITH standing AS (
+    SELECT
+        p.status_prefix,
+        p.status_name,
+        p.status_since,
+        {{micros "n.snapshot_at"}} - {{micros "p.status_since"}} AS micros
+    FROM ${mart}.article_progress AS p
+    CROSS JOIN ${mart}.snapshot AS n
+),
+statuses AS (
+    SELECT
+        status_prefix,
+        CASE WHEN status_prefix IS NULL THEN '(not stated)'
+            ELSE max_by(status_name, {{tuple}}(coalesce(status_since, {{utc "0001-01-01"}}), status_name))
+                FILTER (WHERE status_name IS NOT NULL) END AS status_name,
+        count(*)                                   AS articles,
+        {{sorted "micros"}}           AS sorted,
+        max(micros)                                AS oldest
+    FROM standing
+    GROUP BY status_prefix
+)
+SELECT
+    status_prefix,
+    status_name,
+    articles,
+    CAST(round({{nth "sorted" "0.5" (size "sorted")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_in_status,
+    CAST(round(oldest / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS oldest_days
+FROM statuses
+ORDER BY articles DESC, status_prefix NULLS LAST

@@ -1,0 +1,77 @@
+-- Campaign funnel
+WITH params AS (
+    SELECT
+        CAST('published,live' AS {{text}}) AS published,
+        CAST('cancelled,canceled,rejected,archived' AS {{text}}) AS ended
+),
+reached AS (
+    SELECT
+        p.campaign_id,
+        p.brief_doc_url,
+        p.draft_doc_url,
+        p.live_url IS NOT NULL OR coalesce({{has "split(params.published, ',')" "p.status_prefix"}}, false) AS is_published,
+        coalesce({{has "split(params.ended, ',')" "p.status_prefix"}}, false)                               AS is_ended
+    FROM ${mart}.article_progress AS p
+    CROSS JOIN params
+),
+steps AS (
+    SELECT
+        campaign_id,
+        count(*)                                                 AS articles,
+        count(brief_doc_url)                                     AS with_brief,
+        count(draft_doc_url)                                     AS with_draft,
+        count(*) FILTER (WHERE is_published)                     AS published,
+        count(*) FILTER (WHERE is_ended AND NOT is_published)    AS ended
+    FROM reached
+    GROUP BY campaign_id
+),
+assigned AS (
+    SELECT campaign_id, count(*) AS order_items FROM ${current}.profile_order_items GROUP BY campaign_id
+),
+known AS (
+    SELECT
+        c.id                              AS campaign_id,
+        c.name                            AS campaign_name,
+        coalesce(p.name, c.profile_name)  AS profile_name,
+        c.status                          AS campaign_status,
+        c.target_date,
+        c.total_articles                  AS planned_articles,
+        coalesce(a.order_items, 0)        AS order_items,
+        coalesce(s.articles, 0)           AS articles,
+        coalesce(s.with_brief, 0)         AS with_brief,
+        coalesce(s.with_draft, 0)         AS with_draft,
+        coalesce(s.published, 0)          AS published,
+        coalesce(s.ended, 0)              AS ended,
+        coalesce(c.target_date < n.snapshot_at, false) AS is_past,
+        coalesce(s.published, 0) < greatest(coalesce(c.total_articles, 0), coalesce(s.articles, 0)) - coalesce(s.ended, 0) AS is_open
+    FROM ${current}.campaigns AS c
+    CROSS JOIN ${mart}.snapshot AS n
+    LEFT JOIN steps AS s ON s.campaign_id = c.id
+    LEFT JOIN assigned AS a ON a.campaign_id = c.id
+    LEFT JOIN ${current}.profiles AS p ON p.id = c.profile_id
+    WHERE c.deleted_at IS NULL
+),
+placed AS (
+    SELECT
+        *,
+        is_past AND is_open AS is_late,
+        CASE WHEN is_past AND is_open THEN 1 WHEN is_open OR articles = 0 THEN 2 ELSE 3 END AS place
+    FROM known
+)
+SELECT
+    campaign_id,
+    campaign_name,
+    profile_name,
+    campaign_status,
+    target_date,
+    is_late,
+    planned_articles,
+    order_items,
+    articles,
+    with_brief,
+    with_draft,
+    published,
+    ended,
+    CAST(round(CAST(100 * published AS DOUBLE) / nullif(articles, 0) * 10) / 10 AS DECIMAL(38, 1)) AS published_percent
+FROM placed
+ORDER BY place, CASE WHEN place < 3 THEN target_date END NULLS LAST, target_date DESC NULLS LAST, campaign_id

@@ -1,0 +1,55 @@
+-- New and withdrawn listings
+WITH params AS (
+    SELECT
+        {{days_ago "30"}} AS since,
+        CAST('UTC' AS {{text}}) AS timezone
+),
+bound AS (
+    SELECT
+        timezone,
+        {{midnight "since" "timezone"}} AS since
+    FROM params
+),
+days AS (
+    SELECT DISTINCT {{local_date "r.snapshot_at" "b.timezone"}} AS day
+    FROM ${meta}.runs AS r
+    CROSS JOIN bound AS b
+    WHERE r.snapshot_at IS NOT NULL AND (b.since IS NULL OR r.snapshot_at >= b.since)
+),
+happened AS (
+    SELECT
+        {{local_date "e.happened_at" "b.timezone"}} AS day,
+        e.event
+    FROM ${mart}.listing_events AS e
+    CROSS JOIN bound AS b
+    WHERE b.since IS NULL OR e.happened_at >= b.since
+),
+events AS (
+    SELECT
+        day,
+        count(*) FILTER (WHERE event = 'new')       AS arrived,
+        count(*) FILTER (WHERE event = 'returned')  AS returned,
+        count(*) FILTER (WHERE event = 'withdrawn') AS withdrawn
+    FROM happened
+    GROUP BY day
+),
+counted AS (
+    SELECT
+        d.day,
+        coalesce(e.arrived, 0)   AS arrived,
+        coalesce(e.returned, 0)  AS returned,
+        coalesce(e.withdrawn, 0) AS withdrawn,
+        coalesce(e.arrived + e.returned - e.withdrawn, 0) AS net
+    FROM days AS d
+    LEFT JOIN events AS e ON e.day = d.day
+)
+SELECT
+    c.day,
+    c.arrived   AS new_listings,
+    c.returned  AS returned_listings,
+    c.withdrawn AS withdrawn_listings,
+    c.net,
+    l.listings + c.net - sum(c.net) OVER (ORDER BY c.day DESC) AS listings_at_end
+FROM counted AS c
+CROSS JOIN (SELECT count(*) AS listings FROM ${current}.product_listings) AS l
+ORDER BY c.day

@@ -1,0 +1,132 @@
+-- What a trait of a placement costs more or less.
+WITH traits AS (
+    SELECT
+        t.trait,
+        CASE t.trait WHEN 'channel_type' THEN p.channel_type WHEN 'placement_type' THEN p.placement_type
+            ELSE CAST(p.is_do_follow AS {{text}}) END                     AS value,
+        p.pricing_tier,
+        p.currency,
+        p.unit_amount,
+        p.country,
+        p.authority_band,
+        CASE WHEN t.trait <> 'channel_type' THEN p.channel_type END     AS other_channel,
+        CASE WHEN t.trait <> 'placement_type' THEN p.placement_type END AS other_placement,
+        CASE WHEN t.trait <> 'is_do_follow' THEN p.is_do_follow END     AS other_link
+    FROM ${mart}.listing_prices AS p
+    CROSS JOIN (VALUES ('channel_type'), ('placement_type'), ('is_do_follow')) AS t (trait)
+),
+segments AS (
+    SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link,
+        count(*) AS own, {{sorted "unit_amount"}} AS amounts
+    FROM traits
+    GROUP BY trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link
+),
+priced AS (
+    SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link, own,
+        {{nth "amounts" "0.5" (size "amounts")}} AS median
+    FROM segments
+),
+-- The entries of a segment are the values of the trait in it, each with its median.
+gathered AS (
+    SELECT
+        trait,
+        value,
+        pricing_tier,
+        currency,
+        own,
+        median,
+        {{collect}}({{tuple}}(value, median)) OVER (
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) AS entries,
+        sum(CASE WHEN median > 0 THEN 1 ELSE 0 END) OVER (
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link)
+            - CASE WHEN median > 0 THEN 1 ELSE 0 END AS others
+    FROM priced
+),
+{{- if spark}}
+paired AS (
+    SELECT trait, value, pricing_tier, currency, own, median, explode(entries) AS other
+    FROM gathered
+    WHERE others > 0
+),
+{{- end}}
+-- Divided as DuckDB divides: in binary.
+ratios AS (
+{{- if spark}}
+    SELECT trait, value, pricing_tier, currency, own, CAST(median AS DOUBLE) / CAST(other.median AS DOUBLE) AS ratio
+    FROM paired
+    WHERE other.median > 0 AND NOT (other.value <=> value)
+{{- else}}
+    SELECT g.trait, g.value, g.pricing_tier, g.currency, g.own, CAST(g.median AS DOUBLE) / CAST(o.other_median AS DOUBLE) AS ratio
+    FROM gathered AS g
+    CROSS JOIN UNNEST(g.entries) AS o (other_value, other_median)
+    WHERE g.others > 0 AND o.other_median > 0 AND o.other_value IS DISTINCT FROM g.value
+{{- end}}
+),
+-- A price counts once for each other value of its segment.
+weighed AS (
+    SELECT
+        *,
+        sum(own) OVER (PARTITION BY trait, value, pricing_tier, currency ORDER BY ratio ROWS UNBOUNDED PRECEDING) AS upto,
+        sum(own) OVER (PARTITION BY trait, value, pricing_tier, currency) AS total
+    FROM ratios
+),
+middles AS (
+    SELECT trait, value, pricing_tier, currency, min(ratio) FILTER (WHERE 2 * upto >= total) AS ratio
+    FROM weighed
+    GROUP BY trait, value, pricing_tier, currency
+),
+compared AS (
+    SELECT trait, value, pricing_tier, currency, count(*) AS like_segments, CAST(sum(own) AS BIGINT) AS like_prices
+    FROM gathered
+    WHERE others > 0
+    GROUP BY trait, value, pricing_tier, currency
+),
+alike AS (
+    SELECT c.trait, c.value, c.pricing_tier, c.currency, c.like_segments, c.like_prices, 100 * (m.ratio - 1) AS like_premium
+    FROM compared AS c
+    JOIN middles AS m ON m.trait = c.trait
+        AND m.value IS NOT DISTINCT FROM c.value
+        AND m.pricing_tier IS NOT DISTINCT FROM c.pricing_tier
+        AND m.currency IS NOT DISTINCT FROM c.currency
+),
+medians AS (
+    SELECT trait, value, pricing_tier, currency, {{sorted "unit_amount"}} AS amounts
+    FROM traits
+    GROUP BY trait, value, pricing_tier, currency
+),
+totals AS (
+    SELECT pricing_tier, currency, {{sorted "unit_amount"}} AS amounts
+    FROM ${mart}.listing_prices
+    GROUP BY pricing_tier, currency
+),
+found AS (
+    SELECT
+        m.pricing_tier,
+        m.currency,
+        m.trait,
+        m.value,
+        {{size "m.amounts"}}                                                     AS prices,
+        {{nth "m.amounts" "0.5" (size "m.amounts")}}        AS median,
+        {{nth "t.amounts" "0.5" (size "t.amounts")}}        AS median_all,
+        {{size "t.amounts"}}                                                     AS market_prices
+    FROM medians AS m
+    JOIN totals AS t ON t.pricing_tier IS NOT DISTINCT FROM m.pricing_tier AND t.currency IS NOT DISTINCT FROM m.currency
+)
+SELECT
+    f.pricing_tier,
+    f.currency,
+    f.trait,
+    f.value,
+    CAST(f.prices AS BIGINT)                          AS prices,
+    f.median                                          AS median_price,
+    f.median_all,
+    CAST(100 * (f.median - f.median_all) AS DOUBLE) / CAST(nullif(f.median_all, 0) AS DOUBLE) AS premium_percent,
+    coalesce(a.like_segments, 0)                      AS like_segments,
+    coalesce(a.like_prices, 0)                        AS like_prices,
+    a.like_premium                                    AS like_premium_percent,
+    CAST(f.market_prices AS BIGINT)                   AS market_prices
+FROM found AS f
+LEFT JOIN alike AS a ON a.trait = f.trait
+    AND a.value IS NOT DISTINCT FROM f.value
+    AND a.pricing_tier IS NOT DISTINCT FROM f.pricing_tier
+    AND a.currency IS NOT DISTINCT FROM f.currency

@@ -1,0 +1,57 @@
+-- Orders paid without a commission
+WITH params AS (
+    SELECT
+        CAST(NULL AS DATE) AS since,
+        CAST(false AS BOOLEAN) AS partial
+),
+items AS (
+    SELECT
+        order_id,
+        sale_price,
+        NOT coalesce(is_refunded, false) AND refund_date IS NULL AS counts,
+        coalesce(commission_amount, 0) <> 0                      AS paying
+    FROM ${current}.order_items
+    WHERE deleted_at IS NULL
+),
+sold AS (
+    SELECT
+        order_id,
+        count(*)                                                             AS all_items,
+        count(*) FILTER (WHERE counts)                                       AS items,
+        count(*) FILTER (WHERE counts AND NOT paying)                        AS lacking,
+        coalesce(sum(sale_price) FILTER (WHERE counts AND NOT paying), 0)    AS sales
+    FROM items
+    GROUP BY order_id
+),
+paid AS (
+    SELECT
+        o.id, o.reference_number, o.status, o.date_paid, o.total,
+        coalesce(s.all_items, 0) AS all_items,
+        coalesce(s.items, 0)     AS items,
+        coalesce(s.lacking, 0)   AS lacking,
+        coalesce(s.sales, 0)     AS sales,
+        params.partial
+    FROM ${current}.orders AS o
+    CROSS JOIN params
+    LEFT JOIN sold AS s ON s.order_id = o.id
+    WHERE o.deleted_at IS NULL AND o.date_paid IS NOT NULL
+      AND (params.since IS NULL
+        OR o.date_paid >= {{midnight "params.since" "'UTC'"}})
+)
+SELECT
+    id        AS order_id,
+    reference_number,
+    status    AS order_status,
+    date_paid AS paid_at,
+    CAST(total AS DECIMAL(18, 2)) AS order_total,
+    items,
+    lacking   AS items_without_commission,
+    CAST(sales AS DECIMAL(18, 2)) AS sale_without_commission,
+    CASE
+        WHEN all_items = 0 THEN 'no items'
+        WHEN lacking = items THEN 'no commission on any item'
+        ELSE 'no commission on some items'
+    END AS reason
+FROM paid
+WHERE all_items = 0 OR (lacking > 0 AND (partial OR lacking = items))
+ORDER BY date_paid DESC, id

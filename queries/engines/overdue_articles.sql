@@ -1,0 +1,29 @@
+-- Overdue articles
+WITH params AS (
+    SELECT
+        CAST('published,live' AS {{text}}) AS published,
+        CAST('cancelled,canceled,rejected,archived' AS {{text}}) AS ended
+),
+late AS (
+    SELECT p.*, {{micros "n.snapshot_at"}} - {{micros "p.expected_at"}} AS micros
+    FROM ${mart}.article_progress AS p
+    CROSS JOIN ${mart}.snapshot AS n
+    CROSS JOIN params
+    WHERE p.live_url IS NULL
+      AND NOT coalesce({{has "split(params.published || ',' || params.ended, ',')" "p.status_prefix"}}, false)
+)
+SELECT
+    article_id,
+    article_name,
+    campaign_name,
+    profile_name,
+    writer_name,
+    outlet_name,
+    status_prefix,
+    status_name,
+    expected_at,
+    expected_for,
+    CAST(round(micros / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS days_overdue
+FROM late
+WHERE micros > 0
+ORDER BY expected_at, article_id

@@ -1,0 +1,50 @@
+-- From order paid to live
+WITH params AS (
+    SELECT
+        CAST('UTC' AS {{text}}) AS timezone,
+        CAST(NULL AS DATE) AS since,
+        CAST('published,live' AS {{text}}) AS published
+),
+live AS (
+    SELECT s.article_id, min(s.began_at) AS published_at
+    FROM ${mart}.article_stays AS s
+    CROSS JOIN params
+    WHERE {{has "split(params.published, ',')" "s.status_prefix"}}
+    GROUP BY s.article_id
+),
+spans AS (
+    SELECT
+        {{month (local_date "l.published_at" "params.timezone")}} AS month,
+        p.order_paid_at IS NULL          AS unpaid,
+        l.published_at < p.order_paid_at AS early,
+        CASE WHEN l.published_at >= p.order_paid_at THEN {{micros "l.published_at"}} - {{micros "p.order_paid_at"}} END AS micros,
+        CASE WHEN l.published_at >= p.order_paid_at THEN {{micros "p.started_at"}} - {{micros "p.order_paid_at"}} END   AS start_micros,
+        params.since
+    FROM live AS l
+    JOIN ${mart}.article_progress AS p ON p.article_id = l.article_id
+    CROSS JOIN params
+),
+months AS (
+    SELECT
+        month,
+        count(*)                               AS articles,
+        count(*) FILTER (WHERE unpaid)         AS unpaid,
+        count(*) FILTER (WHERE early)          AS early,
+        {{sorted "micros"}}       AS sorted,
+        sum(micros)                            AS total,
+        {{sorted "start_micros"}} AS starts
+    FROM spans
+    WHERE since IS NULL OR month >= {{month "since"}}
+    GROUP BY month
+)
+SELECT
+    month,
+    articles,
+    unpaid AS articles_without_payment,
+    early  AS articles_live_before_payment,
+    CAST(round({{nth "sorted" "0.5" (size "sorted")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
+    CAST(round({{nth "sorted" "0.9" (size "sorted")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
+    CAST(round(total / nullif(CAST({{size "sorted"}} AS DOUBLE), 0) / 86400e6 * 100) / 100 AS DECIMAL(18, 2))         AS mean_days,
+    CAST(round({{nth "starts" "0.5" (size "starts")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_start
+FROM months
+ORDER BY month NULLS LAST

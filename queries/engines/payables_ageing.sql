@@ -1,0 +1,47 @@
+-- Ageing of what is owed
+WITH owed AS (
+    SELECT
+        p.kind,
+        p.amount,
+        ({{micros "n.snapshot_at"}} - {{micros "p.order_paid_at"}}) {{div}} 86400000000 AS days
+    FROM ${mart}.payables AS p
+    CROSS JOIN ${mart}.snapshot AS n
+    WHERE NOT p.is_settled
+),
+banded AS (
+    SELECT
+        *,
+        CASE
+            WHEN days IS NULL THEN 5
+            WHEN days <= 30 THEN 1
+            WHEN days <= 60 THEN 2
+            WHEN days <= 90 THEN 3
+            ELSE 4
+        END AS band
+    FROM owed
+),
+frame AS (
+    SELECT k.kind, b.band, b.age_band
+    FROM (VALUES ('commission'), ('publisher'), ('reseller')) AS k (kind)
+    CROSS JOIN (VALUES (1, '0-30 days'), (2, '31-60 days'), (3, '61-90 days'), (4, 'over 90 days'), (5, 'unknown')) AS b (band, age_band)
+),
+sums AS (
+    SELECT
+        f.kind,
+        f.band,
+        f.age_band,
+        count(b.amount)                                     AS items,
+        CAST(coalesce(sum(b.amount), 0) AS DECIMAL(18, 2))  AS amount,
+        max(b.days)                                         AS oldest_days
+    FROM frame AS f
+    LEFT JOIN banded AS b ON b.kind = f.kind AND b.band = f.band
+    GROUP BY f.kind, f.band, f.age_band
+)
+SELECT
+    kind,
+    age_band,
+    items,
+    amount,
+    oldest_days
+FROM sums
+ORDER BY kind, band

@@ -1,0 +1,43 @@
+-- Price moves by day
+WITH params AS (
+    SELECT
+        {{days_ago "30"}} AS since,
+        CAST('UTC' AS {{text}}) AS timezone
+),
+changes AS (
+    SELECT
+        {{local_date "c.changed_at" "params.timezone"}} AS day,
+        c.pricing_tier,
+        c.currency,
+        c.old_amount,
+        c.new_amount,
+        CAST(100 * (c.new_amount - c.old_amount) AS DOUBLE) / CAST(nullif(c.old_amount, 0) AS DOUBLE) AS percent
+    FROM ${mart}.price_changes AS c
+    CROSS JOIN params
+    WHERE params.since IS NULL
+       OR c.changed_at >= {{midnight "params.since" "params.timezone"}}
+),
+days AS (
+    SELECT
+        day,
+        pricing_tier,
+        currency,
+        count(*)                                         AS changes,
+        count(*) FILTER (WHERE new_amount > old_amount)  AS rises,
+        count(*) FILTER (WHERE new_amount < old_amount)  AS falls,
+        {{sorted "percent"}} AS sorted
+    FROM changes
+    GROUP BY day, pricing_tier, currency
+)
+SELECT
+    day,
+    pricing_tier,
+    currency,
+    changes,
+    rises,
+    falls,
+    CAST(round({{nth "sorted" "0.25" (size "sorted")}} * 10) / 10 AS DECIMAL(38, 1)) AS p25_percent,
+    CAST(round({{nth "sorted" "0.5" (size "sorted")}} * 10) / 10 AS DECIMAL(38, 1))  AS median_percent,
+    CAST(round({{nth "sorted" "0.75" (size "sorted")}} * 10) / 10 AS DECIMAL(38, 1)) AS p75_percent
+FROM days
+ORDER BY day, pricing_tier NULLS LAST, currency NULLS LAST

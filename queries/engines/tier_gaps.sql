@@ -1,0 +1,65 @@
+-- Gaps between tiers
+WITH params AS (
+    SELECT
+        CAST(NULL AS {{text}}) AS currency
+),
+lowest AS (
+    SELECT p.product_listing_id, p.currency, p.pricing_tier, min(p.unit_amount) AS amount
+    FROM ${current}.product_listing_prices AS p
+    CROSS JOIN params
+    WHERE p.unit_amount IS NOT NULL AND p.pricing_tier IS NOT NULL
+      AND (params.currency IS NULL OR p.currency = params.currency)
+    GROUP BY p.product_listing_id, p.currency, p.pricing_tier
+),
+tiers AS (
+    SELECT currency, pricing_tier, count(*) AS tier_listings
+    FROM lowest
+    GROUP BY currency, pricing_tier
+),
+ranked AS (
+    SELECT l.product_listing_id, l.currency, l.pricing_tier, l.amount, t.tier_listings
+    FROM lowest AS l
+    JOIN tiers AS t ON t.pricing_tier = l.pricing_tier AND t.currency IS NOT DISTINCT FROM l.currency
+),
+pairs AS (
+    SELECT
+        a.currency,
+        a.pricing_tier AS tier,
+        b.pricing_tier AS compared_tier,
+        a.amount,
+        b.amount            AS compared,
+        b.amount - a.amount AS gap,
+        CAST(100 * (b.amount - a.amount) AS DOUBLE) / CAST(nullif(a.amount, 0) AS DOUBLE) AS percent
+    FROM ranked AS a
+    JOIN ranked AS b ON b.product_listing_id = a.product_listing_id
+        AND b.currency IS NOT DISTINCT FROM a.currency
+        AND (b.tier_listings < a.tier_listings OR b.tier_listings = a.tier_listings AND b.pricing_tier > a.pricing_tier)
+),
+gaps AS (
+    SELECT
+        currency,
+        tier,
+        compared_tier,
+        count(*)                            AS listings,
+        {{sorted "amount"}}    AS amounts,
+        {{sorted "compared"}}  AS compared_amounts,
+        {{sorted "gap"}}       AS sorted,
+        {{sorted "percent"}} AS percents,
+        count(*) FILTER (WHERE gap < 0)     AS compared_cheaper
+    FROM pairs
+    GROUP BY currency, tier, compared_tier
+)
+SELECT
+    currency,
+    tier,
+    compared_tier,
+    listings,
+    CAST({{nth "amounts" "0.5" "listings"}} AS DECIMAL(18, 2))          AS median_price,
+    CAST({{nth "compared_amounts" "0.5" "listings"}} AS DECIMAL(18, 2)) AS compared_median_price,
+    CAST({{nth "sorted" "0.25" "listings"}} AS DECIMAL(18, 2))          AS p25_gap,
+    CAST({{nth "sorted" "0.5" "listings"}} AS DECIMAL(18, 2))           AS median_gap,
+    CAST({{nth "sorted" "0.75" "listings"}} AS DECIMAL(18, 2))          AS p75_gap,
+    CAST(round({{nth "percents" "0.5" (size "percents")}} * 10) / 10 AS DECIMAL(38, 1))   AS median_gap_percent,
+    compared_cheaper
+FROM gaps
+ORDER BY listings DESC, currency NULLS LAST, tier, compared_tier

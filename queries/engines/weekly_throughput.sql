@@ -1,0 +1,98 @@
+-- Articles by week
+WITH params AS (
+    SELECT
+        CAST(12 AS BIGINT) AS weeks,
+        CAST('UTC' AS {{text}}) AS timezone,
+        CAST('published,live' AS {{text}}) AS published,
+        CAST('cancelled,canceled,rejected,archived' AS {{text}}) AS ended
+),
+mondays AS (
+    SELECT
+        n.snapshot_at,
+        params.timezone,
+{{- if spark}}
+        date_sub(trunc(CAST(convert_timezone(current_timezone(), params.timezone, CAST(n.snapshot_at AS TIMESTAMP_NTZ)) AS DATE), 'WEEK'),
+            CAST(7 * a.ago AS INT)) AS week
+{{- else}}
+        date_add('day', -7 * a.ago, date_trunc('week', CAST(at_timezone(n.snapshot_at, params.timezone) AS DATE))) AS week
+{{- end}}
+    FROM ${mart}.snapshot AS n
+    CROSS JOIN params
+{{- if spark}}
+    CROSS JOIN (SELECT explode(sequence(0, greatest(weeks, 1) - 1)) AS ago FROM params) AS a
+{{- else}}
+    CROSS JOIN UNNEST(sequence(0, greatest(params.weeks, 1) - 1)) AS a (ago)
+{{- end}}
+    WHERE a.ago < params.weeks
+),
+calendar AS (
+    SELECT
+        week,
+        {{midnight "week" "timezone"}}              AS began_at,
+        {{midnight_after "week" "7" "timezone"}} AS ended_at,
+        {{midnight_after "week" "7" "timezone"}} <= snapshot_at AS is_complete
+    FROM mondays
+),
+ends AS (
+    SELECT
+        s.article_id,
+        min(s.began_at) FILTER (WHERE {{has "split(params.published, ',')" "s.status_prefix"}}) AS published_at,
+        min(s.began_at) FILTER (WHERE {{has "split(params.ended, ',')" "s.status_prefix"}})     AS ended_at
+    FROM ${mart}.article_stays AS s
+    CROSS JOIN params
+    GROUP BY s.article_id
+),
+articles_known AS (
+    SELECT
+        p.started_at,
+        e.published_at,
+        CASE WHEN e.published_at IS NULL THEN e.ended_at END AS ended_at,
+        coalesce(e.published_at, e.ended_at)                 AS done_at,
+        e.published_at IS NULL AND e.ended_at IS NULL AND (p.live_url IS NOT NULL
+            OR coalesce({{has "split(params.published || ',' || params.ended, ',')" "p.status_prefix"}}, false)) AS is_done
+    FROM ${mart}.article_progress AS p
+    CROSS JOIN params
+    LEFT JOIN ends AS e ON e.article_id = p.article_id
+),
+article_counts AS (
+    SELECT
+        c.week,
+        count(*) FILTER (WHERE a.started_at >= c.began_at)   AS started,
+        count(*) FILTER (WHERE a.published_at >= c.began_at AND a.published_at < c.ended_at) AS published,
+        count(*) FILTER (WHERE a.ended_at >= c.began_at AND a.ended_at < c.ended_at)         AS ended,
+        count(*) FILTER (WHERE NOT a.is_done AND (a.done_at IS NULL OR a.done_at >= c.ended_at)) AS in_progress
+    FROM calendar AS c
+    JOIN articles_known AS a ON a.started_at < c.ended_at
+    GROUP BY c.week
+),
+begun AS (
+    SELECT order_item_id, min(started_at) AS started_at
+    FROM ${mart}.article_progress
+    WHERE order_item_id IS NOT NULL
+    GROUP BY order_item_id
+),
+waiting AS (
+    SELECT i.date_paid AS paid_at, b.started_at
+    FROM ${current}.order_items AS i
+    LEFT JOIN begun AS b ON b.order_item_id = i.id
+    WHERE i.deleted_at IS NULL AND NOT coalesce(i.is_refunded, false) AND i.refund_date IS NULL
+      AND (b.started_at IS NOT NULL OR (b.order_item_id IS NULL AND i.article_id IS NULL))
+),
+item_counts AS (
+    SELECT c.week, count(*) AS backlog
+    FROM calendar AS c
+    JOIN waiting AS w ON w.paid_at < c.ended_at AND (w.started_at IS NULL OR w.started_at >= c.ended_at)
+    GROUP BY c.week
+)
+SELECT
+    c.week,
+    c.is_complete,
+    coalesce(a.started, 0)     AS started,
+    coalesce(a.published, 0)   AS published,
+    coalesce(a.ended, 0)       AS ended,
+    coalesce(a.in_progress, 0) AS in_progress_at_end,
+    coalesce(i.backlog, 0)     AS backlog_at_end
+FROM calendar AS c
+LEFT JOIN article_counts AS a ON a.week = c.week
+LEFT JOIN item_counts AS i ON i.week = c.week
+ORDER BY c.week

@@ -1,0 +1,56 @@
+-- Load of writers
+WITH params AS (
+    SELECT
+        CAST(30 AS BIGINT) AS days,
+        CAST('published,live' AS {{text}}) AS published,
+        CAST('cancelled,canceled,rejected,archived' AS {{text}}) AS ended,
+        CAST('revision_requested' AS {{text}}) AS revision
+),
+live AS (
+    SELECT s.article_id, min(s.began_at) AS published_at
+    FROM ${mart}.article_stays AS s
+    CROSS JOIN params
+    WHERE {{has "split(params.published, ',')" "s.status_prefix"}}
+    GROUP BY s.article_id
+),
+known AS (
+    SELECT
+        p.*,
+        p.live_url IS NULL
+            AND NOT coalesce({{has "split(params.published || ',' || params.ended, ',')" "p.status_prefix"}}, false) AS is_open,
+        {{micros "l.published_at"}} > {{micros "n.snapshot_at"}} - params.days * 86400000000
+            AND l.published_at <= n.snapshot_at                   AS is_recent,
+        {{micros "l.published_at"}} - {{micros "p.started_at"}}   AS micros,
+        {{has "split(params.revision, ',')" "p.status_prefix"}} AS in_revision,
+        n.snapshot_at
+    FROM ${mart}.article_progress AS p
+    CROSS JOIN ${mart}.snapshot AS n
+    CROSS JOIN params
+    LEFT JOIN live AS l ON l.article_id = p.article_id
+),
+writers AS (
+    SELECT
+        writer_id,
+        CASE WHEN writer_id IS NULL THEN '(not stated)'
+            ELSE max_by(writer_name, {{tuple}}(coalesce(started_at, {{utc "0001-01-01"}}), writer_name))
+                FILTER (WHERE writer_name IS NOT NULL) END AS writer_name,
+        count(*)                                                           AS articles,
+        count(*) FILTER (WHERE is_open)                                    AS open_articles,
+        count(*) FILTER (WHERE is_open AND in_revision)                    AS in_revision,
+        count(*) FILTER (WHERE is_open AND expected_at < snapshot_at)      AS overdue,
+        count(*) FILTER (WHERE is_recent)                                  AS published_recently,
+        {{sorted_where "micros" "is_recent AND micros >= 0"}} AS sorted
+    FROM known
+    GROUP BY writer_id
+)
+SELECT
+    writer_id,
+    writer_name,
+    articles,
+    open_articles,
+    in_revision,
+    overdue,
+    published_recently,
+    CAST(round({{nth "sorted" "0.5" (size "sorted")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_publish
+FROM writers
+ORDER BY open_articles DESC, writer_id NULLS LAST

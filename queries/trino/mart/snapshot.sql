@@ -1,6 +1,0 @@
--- The newest snapshot: what every query takes as now.
-SELECT
-    max_by(run_id, snapshot_at) AS run_id,
-    max(snapshot_at)            AS snapshot_at
-FROM ${meta}.runs
-WHERE snapshot_at IS NOT NULL
