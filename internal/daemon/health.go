@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"placementsync/internal/page"
 )
 
 // stalledAfter is how long the schedule may go unchecked: three checks.
@@ -48,7 +50,7 @@ func (d *Daemon) unreadyReasons() []string {
 	limit := 2 * d.settings().Schedule.Interval(good.StartedAt)
 	if age := seen.At.Sub(good.EndedAt); age > limit {
 		why = append(why, fmt.Sprintf("the last success %s ended %s ago, more than twice the interval of the schedule (%s)",
-			good.ID, formatDuration(age), formatDuration(limit/2)))
+			good.ID, page.Duration(age), page.Duration(limit/2)))
 	}
 	return why
 }

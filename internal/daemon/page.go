@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/page"
 	"placementsync/internal/plural"
 )
 
@@ -22,8 +23,8 @@ var pageText string
 // shownNights are the lines of the table of nights.
 const shownNights = 14
 
-// page is the data of the status page.
-type page struct {
+// statusPage is the data of the status page.
+type statusPage struct {
 	snapshot
 	Version  string
 	Schedule string
@@ -58,9 +59,9 @@ func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(text.Bytes()) // an error means that the client has gone
 }
 
-func (d *Daemon) newPage() page {
+func (d *Daemon) newPage() statusPage {
 	set := d.settings()
-	p := page{snapshot: d.board.readSnapshot(), Version: d.cfg.Version, Schedule: set.Schedule.String(), Refresh: 60,
+	p := statusPage{snapshot: d.board.readSnapshot(), Version: d.cfg.Version, Schedule: set.Schedule.String(), Refresh: 60,
 		Unready: d.unreadyReasons(), Hooks: set.Hooks != nil}
 	if good, ok := p.lastPublished(); ok {
 		p.Good = &good
@@ -92,12 +93,12 @@ func (d *Daemon) newPage() page {
 }
 
 // IsTight reports whether the next night may need more room than there is.
-func (p page) IsTight() bool {
+func (p statusPage) IsTight() bool {
 	return p.Inspection.Has(ReadFree) && p.Inspection.Free >= 0 && p.Inspection.Free < p.Inspection.Needed
 }
 
 // State is the state of the daemon in one word, which also selects the color.
-func (p page) State() string {
+func (p statusPage) State() string {
 	last, ok := p.lastNight()
 	switch {
 	case len(p.Unready) > 0:
@@ -109,48 +110,15 @@ func (p page) State() string {
 }
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"count": formatCount, "bytes": plural.FormatBytes, "share": shareOf, "standing": ledger.StandingOf, "span": formatDuration, "line": firstLine, "class": cssClass,
+	"count": plural.Number[int64], "bytes": plural.FormatBytes, "share": page.Share, "standing": ledger.StandingOf, "span": page.Duration, "line": firstLine, "class": cssClass,
 	"stamp": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") },
-	"ago":   func(from, to time.Time) string { return formatDuration(to.Sub(from)) },
+	"ago":   func(from, to time.Time) string { return page.Duration(to.Sub(from)) },
 	"rate":  func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
 }).Parse(pageText))
 
 // cssClass makes the name of a CSS class from a state or grade.
 func cssClass(word any) string {
 	return strings.NewReplacer("_", "-", " ", "-").Replace(fmt.Sprint(word))
-}
-
-// formatCount writes a number with separators: 1,234,567.
-func formatCount(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
-
-// shareOf is a part of a whole in percent.
-func shareOf(part, whole int64) string {
-	if whole <= 0 {
-		return "0 %"
-	}
-	return fmt.Sprintf("%d %%", 100*part/whole)
-}
-
-// formatDuration writes a duration for people, to two units: 2 d 3 h, 4 min 10 s.
-func formatDuration(d time.Duration) string {
-	d = max(d, 0)
-	switch {
-	case d >= 24*time.Hour:
-		return fmt.Sprintf("%d d %d h", d/(24*time.Hour), d/time.Hour%24)
-	case d >= time.Hour:
-		return fmt.Sprintf("%d h %d min", d/time.Hour, d/time.Minute%60)
-	case d >= time.Minute:
-		return fmt.Sprintf("%d min %d s", d/time.Minute, d/time.Second%60)
-	case d >= 10*time.Second || d%time.Second == 0:
-		return fmt.Sprintf("%d s", d/time.Second)
-	}
-	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
 // firstLine cuts a text to its first line, for tables.

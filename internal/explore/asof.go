@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 
+	"placementsync/internal/page"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
@@ -35,11 +36,11 @@ func (v *visit) listSnapshots() (asOfView, error) {
 	view := asOfView{Options: []option{{"", "newest", !v.snapshot.Earlier}}}
 	for i, r := range a.Records {
 		if i == 0 {
-			view.Options[0].Label = "newest, " + formatMoment(r["snapshot_at"])
+			view.Options[0].Label = "newest, " + page.Moment(r["snapshot_at"].Text)
 			continue
 		}
 		run := r["run_id"].Text
-		view.Options = append(view.Options, option{run, formatMoment(r["snapshot_at"]), v.snapshot.Earlier && run == v.snapshot.Run})
+		view.Options = append(view.Options, option{run, page.Moment(r["snapshot_at"].Text), v.snapshot.Earlier && run == v.snapshot.Run})
 	}
 	view.Others = othersOf(v.asked)
 	return view, nil

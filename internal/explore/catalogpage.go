@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"placementsync/internal/page"
 	"placementsync/internal/query"
 )
 
@@ -92,7 +93,7 @@ func showCatalog(v *visit) (reply, error) {
 	if errors.Is(err, errNotReady) {
 		view.Problem, view.Advice = "The catalog of this snapshot is being prepared.", "The page loads again by itself."
 		view.Facets, view.Spans, view.Choosers = facetViewsOf(&s, counts{}), spanViewsOf(&s), choosersOf(&s)
-		return page{Title: "Catalog", Template: "catalog", Data: view, Status: http.StatusServiceUnavailable, Refresh: 2}, nil
+		return htmlPage{Title: "Catalog", Template: "catalog", Data: view, Status: http.StatusServiceUnavailable, Refresh: 2}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -110,7 +111,7 @@ func showCatalog(v *visit) (reply, error) {
 	}
 	view.Sources = query.DescribeSources(sources)
 	view.fill(c, rows)
-	return page{Title: "Catalog", Template: "catalog", Data: view}, nil
+	return htmlPage{Title: "Catalog", Template: "catalog", Data: view}, nil
 }
 
 // countAndRead counts what the address finds and reads its page, both at once where
@@ -179,7 +180,7 @@ func (view *catalogView) refuse(v *visit, err error) (reply, error) {
 		r := &view.Spans[i]
 		r.Min, r.Max = v.asked.Get(r.Key+"_min"), v.asked.Get(r.Key+"_max")
 	}
-	return page{Title: "Catalog", Template: "catalog", Data: *view, Status: wrong.status}, nil
+	return htmlPage{Title: "Catalog", Template: "catalog", Data: *view, Status: wrong.status}, nil
 }
 
 // sendCatalog answers with all rows of an address as a file.
@@ -294,7 +295,7 @@ func (s *state) addLists(v *visit, byRank map[string]record, picked string) erro
 		if r["currency"].Null {
 			currency = "(no currency)"
 		}
-		add(r["rank"].Text, "price", "\n", formatAmount(r["price"].Text)+" "+currency)
+		add(r["rank"].Text, "price", "\n", page.Amount(r["price"].Text)+" "+currency)
 	}
 	for _, r := range tags.Records {
 		add(r["rank"].Text, "tags", ", ", r["name"].Text)
@@ -407,9 +408,9 @@ func (s *state) field(c column, r record) field {
 			f.Text = domain
 		}
 	case "authority", "ranking":
-		f.Kind, f.Text = "number", groupDigits(value)
+		f.Kind, f.Text = "number", page.Decimal(value.String())
 	case "created":
-		f.Kind, f.Text = "moment", formatMoment(value)
+		f.Kind, f.Text = "moment", page.Moment(value.String())
 	case "dofollow":
 		f.Text = map[string]string{"true": "yes", "false": "no"}[value.Text]
 	case "days":

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 
+	"placementsync/internal/page"
 	"placementsync/internal/query"
 )
 
@@ -34,21 +35,21 @@ const (
 func buildDatum(c query.Column, v cell) datum {
 	switch {
 	case v.Null && c.Numeric:
-		return datum{Text: unknown, Class: "n none"}
+		return datum{Text: page.Unknown, Class: "n none"}
 	case v.Null:
-		return datum{Text: unknown, Class: "none"}
+		return datum{Text: page.Unknown, Class: "none"}
 	case c.Type == "BOOLEAN":
 		return datum{Text: map[string]string{"true": "yes", "false": "no"}[v.Text]}
 	case c.Type == "TIMESTAMPTZ":
-		return datum{Text: formatMoment(v), Class: "t", Exact: v.Text}
+		return datum{Text: page.Moment(v.Text), Class: "t", Exact: v.Text}
 	case c.Type == "DATE":
 		return datum{Text: v.Text, Class: "t"}
 	case strings.HasPrefix(c.Type, "DECIMAL"):
-		return datum{Text: formatAmount(v.Text), Class: "n"}
+		return datum{Text: page.Amount(v.Text), Class: "n"}
 	case c.Numeric:
-		return datum{Text: groupDigits(v), Class: "n"}
+		return datum{Text: page.Decimal(v.Text), Class: "n"}
 	}
-	d := datum{Text: clipText(v.Text, longText), Class: "s"}
+	d := datum{Text: page.Clip(v.Text, longText), Class: "s"}
 	if d.Text != v.Text {
 		d.Exact = v.Text
 	}
@@ -59,27 +60,6 @@ func buildDatum(c query.Column, v cell) datum {
 		d.Address = webLink(v.Text)
 	}
 	return d
-}
-
-// formatAmount writes a decimal with thousands separators and all its digits; of the
-// zeros at its end, two places stay, so that amounts stand below one another.
-func formatAmount(digits string) string {
-	const least = 2
-	whole, fraction, ok := strings.Cut(digits, ".")
-	if !ok {
-		return groupDigits(digits)
-	}
-	short := strings.TrimRight(fraction, "0")
-	return groupDigits(whole) + "." + fraction[:max(min(least, len(fraction)), len(short))]
-}
-
-// clipText shortens a text, and shows that it did.
-func clipText(text string, most int) string {
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
-	}
-	return string(runes[:most]) + "…"
 }
 
 func isAddressColumn(name string) bool {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"placementsync/internal/page"
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
@@ -104,10 +106,10 @@ func (b *recordBuilder) buildFields(t fieldTable, all answer, versions []record,
 	v.Title = t.title
 	earlier := ""
 	if len(all.Records) == mostRecords {
-		earlier, v.More = orEarlier, "Only the newest "+groupDigits(mostRecords)+" versions were read: what was before them is not shown."
+		earlier, v.More = orEarlier, "Only the newest "+plural.Number(mostRecords)+" versions were read: what was before them is not shown."
 	}
 	if t.name != "" {
-		v.Title += ": " + clipText(versions[len(versions)-1][t.name].String(), longText)
+		v.Title += ": " + page.Clip(versions[len(versions)-1][t.name].String(), longText)
 	}
 	presence = staysOf(versions, "")
 	v.Gone = clockOf(presence[len(presence)-1].to)
@@ -145,7 +147,7 @@ func (r columnRole) showField(v cell, l links) datum {
 	const most = 5000
 	d := buildDatum(r.Column, v)
 	if d.Class == "w" {
-		d.Text = clipText(v.Text, most)
+		d.Text = page.Clip(v.Text, most)
 	}
 	if r.id == r.Name && !v.Null {
 		d.Link = l.linkRecord(r.kind, v.Text)

@@ -2,6 +2,8 @@ package explore
 
 import (
 	"time"
+
+	"placementsync/internal/page"
 )
 
 // stay is a time during which a field had one value. Both ends are those of snapshots;
@@ -67,5 +69,5 @@ func clockOf(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return formatClock(at)
+	return page.Clock(at)
 }

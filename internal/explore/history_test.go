@@ -39,17 +39,6 @@ func TestSpansAreRunsOfEqualValues(t *testing.T) {
 	}
 }
 
-// TestAmountsKeepTheirDigits: nothing is rounded for the eye.
-func TestAmountsKeepTheirDigits(t *testing.T) {
-	for text, want := range map[string]string{
-		"149.990000": "149.99", "239.867840": "239.86784", "1234567.000000": "1,234,567.00", "-0.500000": "−0.50", "7": "7", "12.5": "12.5", "0.000001": "0.000001",
-	} {
-		if got := formatAmount(text); got != want {
-			t.Errorf("%s is shown as %s, want %s", text, got, want)
-		}
-	}
-}
-
 // TestScalesHoldTheirValues: round steps around any values.
 func TestScalesHoldTheirValues(t *testing.T) {
 	for _, values := range [][]float64{{100, 149.99}, {0.001, 0.0021}, {5, 5}, {-3, 8}, {0}, {1e9, 1e9 + 1}, nil, {99999999999}} {

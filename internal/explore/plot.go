@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"placementsync/internal/page"
 )
 
 // plot is a chart as a page draws it: in SVG, made here. Places along the width are in
@@ -111,7 +113,7 @@ func (s scale) ticks() []tick {
 		if v > s.high+s.step/2 {
 			break
 		}
-		ticks = append(ticks, tick{pixels(s.y(v)), formatAmount(strconv.FormatFloat(v, 'f', digits, 64))})
+		ticks = append(ticks, tick{pixels(s.y(v)), page.Amount(strconv.FormatFloat(v, 'f', digits, 64))})
 	}
 	return ticks
 }
@@ -175,6 +177,6 @@ func (p *plot) addSteps(name string, colour int, spans []stay, t timeAxis, s sca
 				p.Lines = append(p.Lines, line{x, pixels(s.y(before)), x, y, colour})
 			}
 		}
-		p.Dots = append(p.Dots, dot{x, y, fmt.Sprintf("%s: %s from %s", name, format(one.value), formatClock(one.from)), colour})
+		p.Dots = append(p.Dots, dot{x, y, fmt.Sprintf("%s: %s from %s", name, format(one.value), page.Clock(one.from)), colour})
 	}
 }

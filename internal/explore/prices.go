@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"placementsync/internal/page"
 )
 
 // priceView is the prices of a listing in one currency: a chart, and the same values as a
@@ -67,9 +69,9 @@ func nameTier(r record) string {
 
 func newPriceRow(tier string, colour int, currency string, spans []stay) priceRow {
 	show := func(s stay) stayView {
-		d := datum{Text: unknown, Class: "none"}
+		d := datum{Text: page.Unknown, Class: "none"}
 		if !s.value.Null {
-			d = datum{Text: formatAmount(s.value.Text), Unit: currency, Class: "n"}
+			d = datum{Text: page.Amount(s.value.Text), Unit: currency, Class: "n"}
 		}
 		return stayView{d, clockOf(s.from), clockOf(s.to)}
 	}
@@ -103,7 +105,7 @@ func plotPrices(tiers []string, series [][]stay, currency string, end time.Time)
 	p := &plot{Label: "Prices in " + currency + " from snapshot to snapshot. The table below has the same values.",
 		Height: plotHeight, Ticks: s.ticks(), Marks: axis.marks()}
 	for i, spans := range series {
-		p.addSteps(tiers[i], i, spans, axis, s, func(c cell) string { return formatAmount(c.Text) + " " + currency })
+		p.addSteps(tiers[i], i, spans, axis, s, func(c cell) string { return page.Amount(c.Text) + " " + currency })
 	}
 	return p
 }

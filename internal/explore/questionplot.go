@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/page"
 	"placementsync/internal/query"
 )
 
@@ -156,7 +157,7 @@ func splitSeries(a answer, column query.Column) (names []string, series [][]poin
 			at, ok := dateOf(when)
 			n, isNumber := numberOf(r[column.Name])
 			if ok && isNumber {
-				points = append(points, point{at, n, formatMoment(when), strings.TrimSpace(name + " " + formatMoment(when) + ": " + formatAmount(r[column.Name].Text))})
+				points = append(points, point{at, n, page.Moment(when.Text), strings.TrimSpace(name + " " + page.Moment(when.Text) + ": " + page.Amount(r[column.Name].Text))})
 			}
 		}
 		slices.SortStableFunc(points, func(a, b point) int { return a.at.Compare(b.at) })

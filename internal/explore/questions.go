@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/page"
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
 )
 
@@ -53,7 +55,7 @@ func showQuestions(v *visit) (reply, error) {
 	if faulty, ok := errors.AsType[*query.FilesError](err); ok {
 		view.Problems, err = faulty.Problems, nil
 	}
-	return page{Title: "Questions", Template: "questions", Data: view}, err
+	return htmlPage{Title: "Questions", Template: "questions", Data: view}, err
 }
 
 func firstSentence(text string) string {
@@ -123,7 +125,7 @@ func showQuestion(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return page{Title: q.query.Title, Template: "question", Data: q.view, Status: status}, nil
+	return htmlPage{Title: q.query.Title, Template: "question", Data: q.view, Status: status}, nil
 }
 
 // sendAnswer is the whole answer as a file.
@@ -209,14 +211,14 @@ func (q *question) addAnswer(a answer) error {
 		}
 		names[c.Name] = true
 	}
-	q.view.Total = groupDigits(a.Total) + " rows"
+	q.view.Total = plural.Number(a.Total) + " rows"
 	if a.Total == 1 {
 		q.view.Total = "1 row"
 	}
 	q.view.Table = buildTable(q.query.Title, a, q.links(), false)
 	if q.view.Table.More != "" {
 		q.view.Table.More = ""
-		q.view.Total += "; the table has the first " + groupDigits(len(a.Records)) + ", CSV and Parquet have all"
+		q.view.Total += "; the table has the first " + plural.Number(len(a.Records)) + ", CSV and Parquet have all"
 	}
 	sources, err := q.db.Sources(q.Context(), q.query, q.values)
 	if err != nil && !errors.Is(err, query.ErrNoPlan) {
@@ -267,22 +269,13 @@ func (q *question) downloadLink(format query.Format) string {
 func (q *question) commandLine() string {
 	words := []string{q.program}
 	if asOf := q.links().asOf; asOf != "" {
-		words = append(words, "--as-of "+quoteWord(asOf))
+		words = append(words, "--as-of "+page.ShellWord(asOf))
 	}
-	words = append(words, quoteWord(q.query.Name))
+	words = append(words, page.ShellWord(q.query.Name))
 	for _, p := range q.query.Params {
 		if value, given := q.values[p.Name]; given {
-			words = append(words, "--param "+quoteWord(p.Name+"="+value))
+			words = append(words, "--param "+page.ShellWord(p.Name+"="+value))
 		}
 	}
 	return strings.Join(words, " ")
-}
-
-// quoteWord quotes what a shell would take apart.
-func quoteWord(word string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,:/=+@%"
-	if strings.Trim(word, plain) == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -45,6 +45,6 @@ func showRecords(kind recordKind, about string) func(v *visit) (reply, error) {
 		if view.AsOf, err = v.listSnapshots(); err != nil {
 			return nil, err
 		}
-		return page{Title: view.Title, Template: "records", Data: view}, nil
+		return htmlPage{Title: view.Title, Template: "records", Data: view}, nil
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/page"
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
@@ -107,7 +109,7 @@ func showRecord(kind recordKind) func(v *visit) (reply, error) {
 		if err != nil {
 			return nil, err
 		}
-		return page{Title: view.Title, Template: "record", Data: view}, nil
+		return htmlPage{Title: view.Title, Template: "record", Data: view}, nil
 	}
 }
 
@@ -169,7 +171,7 @@ func factsOf(head answer, l links) []fact {
 	var facts []fact
 	for _, r := range rolesOf(head.Columns, true) {
 		d := r.showValue(head.Records[0], l, true)
-		if r.Name != "title" && !r.hidden && d.Text != unknown && d.Text != "" {
+		if r.Name != "title" && !r.hidden && d.Text != page.Unknown && d.Text != "" {
 			facts = append(facts, fact{labelOf(r.Name), d})
 		}
 	}
@@ -204,7 +206,7 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 		return v, nil
 	}
 	if n := len(a.Records); s.form != asTable && a.Total > int64(n) {
-		v.More = fmt.Sprintf("Only %s of %s versions were read: a page holds no more.", groupDigits(n), groupDigits(a.Total))
+		v.More = fmt.Sprintf("Only %s of %s versions were read: a page holds no more.", plural.Number(n), plural.Number(a.Total))
 	}
 	switch s.form {
 	case asStays:

@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/page"
 	"placementsync/internal/query"
 )
 
@@ -23,8 +23,8 @@ type reply interface {
 	send(e *Explorer, w http.ResponseWriter, v *visit) error
 }
 
-// page is an answer in the frame of all pages: assets/<Template>.html with Data.
-type page struct {
+// htmlPage is an answer in the frame of all pages: assets/<Template>.html with Data.
+type htmlPage struct {
 	Title, Template string
 	Data            any
 	// Status is that of HTTP. Defaults to 200.
@@ -109,7 +109,7 @@ func (b *begunWriter) end() (hasBegun bool) {
 
 // frame is the data of layout.html.
 type frame struct {
-	page
+	htmlPage
 	Tab  string
 	Tabs []tab
 	// Snapshot is what the page was read from; nil: nothing could be read.
@@ -134,12 +134,12 @@ func (f frame) Link(to string) string {
 	return to + separator + url.Values{asOfKey: {f.AsOf}}.Encode()
 }
 
-func (p page) send(e *Explorer, w http.ResponseWriter, v *visit) error {
+func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	t := e.templates[p.Template]
 	if t == nil {
 		return fmt.Errorf("show the page: there is no template %q", p.Template)
 	}
-	f := frame{page: p, Tabs: tabs(), Tab: v.route.tab, Snapshot: v.snapshot, AsOf: v.asked.Get(asOfKey), Newest: v.newestAddress()}
+	f := frame{htmlPage: p, Tabs: tabs(), Tab: v.route.tab, Snapshot: v.snapshot, AsOf: v.asked.Get(asOfKey), Newest: v.newestAddress()}
 	var text bytes.Buffer
 	if err := t.ExecuteTemplate(&text, "layout.html", f); err != nil {
 		return fmt.Errorf("show the page: %w", err)
@@ -186,7 +186,7 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 	if shown.status >= http.StatusInternalServerError {
 		e.cfg.Log.Error("page not shown", "url", v.URL.Path, "error", err)
 	}
-	p := page{Title: "Error", Template: "error", Status: shown.status,
+	p := htmlPage{Title: "Error", Template: "error", Status: shown.status,
 		Data: map[string]any{"Heading": headingOf(shown.status), "Problem": query.OnScreen(shown.problem), "Advice": shown.advice}}
 	if err := p.send(e, w, v); err != nil {
 		e.cfg.Log.Error("error page not shown", "url", v.URL.Path, "error", err)
@@ -230,49 +230,12 @@ func parseTemplates() (templates, error) {
 // templateFuncs are what templates can call.
 func templateFuncs() template.FuncMap {
 	return template.FuncMap{
-		"num": groupDigits, "clock": formatClock, "tone": toneOf,
+		"num":   func(n any) string { return page.Decimal(fmt.Sprint(n)) },
+		"clock": page.Clock, "tone": toneOf,
 		"pair":  func(key string, value any) map[string]any { return map[string]any{"Key": key, "Value": value} },
 		"asset": func(name string) string { return base + "/assets/" + name },
 	}
 }
-
-// groupDigits writes a number with thousands separators: digits as they are, none added,
-// none rounded away. Zeros that end a fraction go; NULL is a dash.
-func groupDigits(value any) string {
-	digits := fmt.Sprint(value)
-	sign := ""
-	if rest, ok := strings.CutPrefix(digits, "-"); ok {
-		sign, digits = "−", rest
-	}
-	whole, fraction, _ := strings.Cut(digits, ".")
-	if whole == "" || strings.Trim(whole+fraction, "0123456789") != "" {
-		return sign + digits
-	}
-	var b strings.Builder
-	b.WriteString(sign)
-	for i, d := range whole {
-		if i > 0 && (len(whole)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	if fraction = strings.TrimRight(fraction, "0"); fraction != "" {
-		b.WriteString("." + fraction + strings.Repeat("0", max(0, 2-len(fraction))))
-	}
-	return b.String()
-}
-
-// formatMoment writes an RFC 3339 time as people read it, UTC; other texts stay.
-func formatMoment(value any) string {
-	text := fmt.Sprint(value)
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return text
-	}
-	return formatClock(t)
-}
-
-func formatClock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
 // toneOf is the class of the tag of an outcome or a standing.
 func toneOf(word any) string {

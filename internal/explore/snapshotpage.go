@@ -14,5 +14,5 @@ func showSnapshot(v *visit) (reply, error) {
 			r["grade"] = grade
 		}
 	}
-	return page{Title: "Snapshot", Template: "snapshot", Data: buildTable("Streams", grades, v.links(), false)}, nil
+	return htmlPage{Title: "Snapshot", Template: "snapshot", Data: buildTable("Streams", grades, v.links(), false)}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
 )
 
@@ -103,7 +104,7 @@ func buildTable(caption string, a answer, l links, fold bool) *tableView {
 		t.Rows = append(t.Rows, row)
 	}
 	if n := int64(len(a.Records)); a.Total > n {
-		t.More = fmt.Sprintf("The first %s of %s rows.", groupDigits(n), groupDigits(a.Total))
+		t.More = fmt.Sprintf("The first %s of %s rows.", plural.Number(n), plural.Number(a.Total))
 	}
 	return t
 }

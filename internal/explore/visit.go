@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"placementsync/internal/page"
 	"placementsync/internal/query"
 )
 
@@ -50,13 +51,10 @@ type cell struct {
 // String is the value for people: a dash for NULL.
 func (c cell) String() string {
 	if c.Null {
-		return unknown
+		return page.Unknown
 	}
 	return c.Text
 }
-
-// unknown stands for a missing value.
-const unknown = "–"
 
 // askNamed runs a query of the folder queries.
 func (v *visit) askNamed(name string, values map[string]string) (answer, error) {

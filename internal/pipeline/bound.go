@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -39,7 +38,7 @@ func (e *UnreadError) Error() string {
 	if e.Planned == 0 {
 		return "the list was not read " + when + ": it was not begun, its last rows stay"
 	}
-	return fmt.Sprintf("%s of %s %s were not read %s", groupDigits(e.Unread), groupDigits(e.Planned), plural.Noun(e.Planned, "id"), when)
+	return fmt.Sprintf("%s of %s %s were not read %s", plural.Number(e.Unread), plural.Number(e.Planned), plural.Noun(e.Planned, "id"), when)
 }
 
 // formatDuration writes a time without its zeros: 6h, not 6h0m0s.
@@ -52,15 +51,6 @@ func formatDuration(d time.Duration) string {
 		text = before + "h"
 	}
 	return text
-}
-
-// groupDigits writes a count with commas: 1,234.
-func groupDigits(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for at := len(digits) - 3; at > 0; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return digits
 }
 
 // detailShare is the part of the time that is reserved for details when the night before
@@ -186,7 +176,7 @@ func (done results) forecast(pace int64) (nights int64) {
 		}
 		unread += one.unread
 		nights = (unread + pace - 1) / pace
-		one.evidence.Reason += "; about " + groupDigits(nights) + " more " + plural.Noun(nights, "night")
+		one.evidence.Reason += "; about " + plural.Number(nights) + " more " + plural.Noun(nights, "night")
 	}
 	return nights
 }

@@ -1,9 +1,10 @@
-// Package plural writes counts and sizes for people: 1 request, 3 retries, 12.3 MiB. It
-// must not know what is counted.
+// Package plural writes counts, numbers and sizes for people: 1 request, 1,234 rows,
+// 12.3 MiB. It must not know what is counted.
 package plural
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -36,4 +37,27 @@ func FormatBytes(n int64) string {
 		return fmt.Sprintf("%.1f MiB", float64(n)/kib/kib)
 	}
 	return fmt.Sprintf("%.1f GiB", float64(n)/kib/kib/kib)
+}
+
+// Number is an integer with thousands separators: 1,234,567.
+func Number[N ~int | ~int64](n N) string { return GroupDigits(strconv.FormatInt(int64(n), 10)) }
+
+// GroupDigits puts thousands separators into a decimal text: 1,234.50. Its digits stay as
+// they are, and so does any other text.
+func GroupDigits(decimal string) string {
+	whole, fraction, hasFraction := strings.Cut(decimal, ".")
+	sign := ""
+	if strings.HasPrefix(whole, "-") || strings.HasPrefix(whole, "+") {
+		sign, whole = whole[:1], whole[1:]
+	}
+	if strings.Trim(whole, "0123456789") != "" {
+		return decimal
+	}
+	for at := len(whole) - 3; at > 0; at -= 3 {
+		whole = whole[:at] + "," + whole[at:]
+	}
+	if hasFraction {
+		return sign + whole + "." + fraction
+	}
+	return sign + whole
 }

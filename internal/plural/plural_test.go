@@ -18,6 +18,11 @@ func TestCountsAreInTheFormOfTheirNoun(t *testing.T) {
 		"2 patches":      plural.Count(2, "patch"),
 		"2 new findings": plural.Count(2, "new finding"),
 		"streams":        plural.Noun(0, "stream"),
+		"0":              plural.Number(0),
+		"999":            plural.Number(999),
+		"1,000":          plural.Number(int64(1000)),
+		"-999,999":       plural.Number(-999_999),
+		"1,234,567":      plural.Number(1_234_567),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

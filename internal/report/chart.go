@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"placementsync/internal/page"
 )
 
 // plot says how to draw an answer: which chart, and how rows become series.
@@ -163,7 +165,7 @@ func boxByRow(category func(a Answer, row []Cell) string, most int, five [5]stri
 			for i, column := range five {
 				c := a.valueOf(row, column)
 				n, ok := c.Number()
-				box[i], texts[i], whole = n, groupDigits(c.Text), whole && ok
+				box[i], texts[i], whole = n, page.Decimal(c.Text), whole && ok
 			}
 			if !whole {
 				continue

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/page"
 )
 
 func requireVariants(t *testing.T, want, got []Variant) {
@@ -28,7 +30,7 @@ func TestEachMeasureIsASeries(t *testing.T) {
 		Categories: []string{"W1", "W2", "W4"}, // W3 has neither
 		Series: []Series{
 			{Name: "started", Colour: 5, Values: []any{12.0, 1234.0, 0.0}, Texts: []string{"12", "1,234", "0"}},
-			{Name: "published", Colour: 2, Values: []any{-3.0, nil, -7.5}, Texts: []string{"3" + thin + "d", "–", "7.50" + thin + "d"}},
+			{Name: "published", Colour: 2, Values: []any{-3.0, nil, -7.5}, Texts: []string{"3" + page.Thin + "d", "–", "7.50" + page.Thin + "d"}},
 		},
 	}}, plot{variant: draw}.drawVariants(a))
 }

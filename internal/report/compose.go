@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/page"
 )
 
 // buildPage asks for everything, in the order in which it is shown.
@@ -14,7 +15,7 @@ func (b *builder) buildPage() (Page, error) {
 		return Page{}, err
 	}
 	p := Page{
-		Snapshot: formatClock(b.now.at), Run: b.now.run, Outcome: b.now.outcome, Tone: tagOf(b.now.outcome),
+		Snapshot: page.Clock(b.now.at), Run: b.now.run, Outcome: b.now.outcome, Tone: tagOf(b.now.outcome),
 		Later: b.now.at.UTC().Format(momentLayout), Since: b.now.comparedSnapshots(),
 	}
 	if p.Notices, err = b.buildNotices(); err != nil {

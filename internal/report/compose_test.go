@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/page"
 	"placementsync/queries"
 )
 
@@ -163,7 +164,7 @@ func TestAPanelShowsItsTable(t *testing.T) {
 		Table: &Table{Caption: "Prices", Folded: true, More: "2 of 4 rows. The query below returns all.",
 			Heads: []Head{{Label: "Name"}, {Label: "Price", About: "Net", Numeric: true}, {Label: "Grade"}, {Label: "Rows are"}, {Label: "At"}},
 			Rows: []TableRow{
-				{Currency: "USD", Cells: []Datum{{Text: "A", Sub: "pro", Class: "w"}, {Text: "1,000.50" + thin + "USD", Sort: "1000.50", Class: "n"}, {Text: "best effort", Tag: "none"}, {Text: "not proven", Tag: "none", Sub: "best_effort"}, {Text: "2026-11-09 02:00", Sort: "2026-11-09T02:00:00Z", Class: "t"}}},
+				{Currency: "USD", Cells: []Datum{{Text: "A", Sub: "pro", Class: "w"}, {Text: "1,000.50" + page.Thin + "USD", Sort: "1000.50", Class: "n"}, {Text: "best effort", Tag: "none"}, {Text: "not proven", Tag: "none", Sub: "best_effort"}, {Text: "2026-11-09 02:00", Sort: "2026-11-09T02:00:00Z", Class: "t"}}},
 				{Currency: "EUR", Cells: []Datum{{Text: "B", Sub: "pro", Class: "w"}, {Text: "–", Class: "n"}, {Text: "exact", Tag: "good"}, {Text: "proven", Tag: "good", Sub: "exact"}, {Text: "–", Class: "t"}}},
 			}}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -320,12 +321,6 @@ func TestSectionsAskWhatQueriesDeclare(t *testing.T) {
 			t.Errorf("isShownStream(%s) = %t", stream, !want)
 		}
 	}
-}
-
-func TestWordsAreQuotedForAShell(t *testing.T) {
-	compareTexts(t, "shellWord", shellWord, map[string]string{
-		"top=25": "top=25", "since=2026-11-01T02:00:00Z": "since=2026-11-01T02:00:00Z", "a b": "'a b'", "it's": `'it'\''s'`, "$HOME": "'$HOME'", "": "", "x;rm": "'x;rm'",
-	})
 }
 
 func TestThePolicyAllowsTheseTextsAlone(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/page"
 )
 
 // shape is how the values of a column are written.
@@ -52,7 +53,7 @@ func (f field) tableCell(a Answer, row []Cell) Datum {
 		d.Sub = clipText(a.textOf(row, f.sub))
 	}
 	if f.unit != "" && !c.Null {
-		d.Text += thin + clipText(unitName(a.valueOf(row, f.unit)))
+		d.Text += page.Thin + clipText(unitName(a.valueOf(row, f.unit)))
 	}
 	const wide = 24
 	switch {
@@ -69,19 +70,19 @@ func (f field) tableCell(a Answer, row []Cell) Datum {
 // formatCell is the value for people. Numbers keep every digit of the answer.
 func (f field) formatCell(c Cell) string {
 	if c.Null {
-		return unknown
+		return page.Unknown
 	}
 	switch f.as {
 	case asNumber:
-		return groupDigits(c.Text)
+		return page.Decimal(c.Text)
 	case asPercent:
-		return groupDigits(c.Text) + thin + "%"
+		return page.Decimal(c.Text) + page.Thin + "%"
 	case asChange:
-		return formatSigned(c.Text) + thin + "%"
+		return formatSigned(c.Text) + page.Thin + "%"
 	case asDays:
-		return groupDigits(c.Text) + thin + "d"
+		return page.Decimal(c.Text) + page.Thin + "d"
 	case asMoment:
-		return formatMoment(c.Text)
+		return page.Moment(c.Text)
 	case asMonth:
 		return formatMonth(c.Text)
 	case asYes:
@@ -93,9 +94,9 @@ func (f field) formatCell(c Cell) string {
 // formatSigned writes a plus before what is above zero.
 func formatSigned(digits string) string {
 	if strings.HasPrefix(digits, "-") || strings.Trim(digits, "0.") == "" {
-		return groupDigits(digits)
+		return page.Decimal(digits)
 	}
-	return "+" + groupDigits(digits)
+	return "+" + page.Decimal(digits)
 }
 
 // formatMonth is the date of a month's first day without the day.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/page"
 )
 
 // earlierFigures are the headline numbers of an earlier snapshot.
@@ -99,7 +100,7 @@ func compareFigures(now, then Cell, unit, since string) Change {
 	c.Text = arrow + figureText(Cell{Text: signedDecimal(difference, cents)}, unit)
 	if t.Sign() != 0 {
 		share := new(big.Rat).Quo(difference, new(big.Rat).Abs(t))
-		c.Text += " (" + groupDigits(signedDecimal(share.Mul(share, big.NewRat(100, 1)), tenths)) + thin + "%)"
+		c.Text += " (" + page.Decimal(signedDecimal(share.Mul(share, big.NewRat(100, 1)), tenths)) + page.Thin + "%)"
 	}
 	return c
 }

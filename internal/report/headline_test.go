@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/page"
 )
 
 func TestFiguresAreComparedExactly(t *testing.T) {
@@ -40,7 +42,7 @@ func TestFiguresAreComparedExactly(t *testing.T) {
 func narrow(text string) string {
 	out := ""
 	for _, r := range text {
-		if string(r) == thin {
+		if string(r) == page.Thin {
 			r = ' '
 		}
 		out += string(r)

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"time"
+
+	"placementsync/internal/page"
 )
 
 // moments are the snapshots that the page is about.
@@ -52,10 +54,10 @@ func (b *builder) readMoments() (moments, error) {
 func (m moments) comparedSnapshots() []Earlier {
 	var list []Earlier
 	if !m.previous.IsZero() {
-		list = append(list, Earlier{"the last snapshot", formatClock(m.previous)})
+		list = append(list, Earlier{"the last snapshot", page.Clock(m.previous)})
 	}
 	if !m.week.IsZero() {
-		list = append(list, Earlier{"last week", formatClock(m.week)})
+		list = append(list, Earlier{"last week", page.Clock(m.week)})
 	}
 	return list
 }

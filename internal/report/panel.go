@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/page"
+	"placementsync/internal/plural"
 )
 
 // section states one subject of the page as data.
@@ -135,7 +137,7 @@ func (p panel) buildTable(a Answer, folded bool) *Table {
 		t.Rows = append(t.Rows, TableRow{cells, a.currencyOf(row)})
 	}
 	if shown := int64(len(t.Rows)); a.Total > shown {
-		t.More = fmt.Sprintf("%d of %s rows. The query below returns all.", shown, groupDigits(fmt.Sprint(a.Total)))
+		t.More = fmt.Sprintf("%d of %s rows. The query below returns all.", shown, plural.Number(a.Total))
 	}
 	return t
 }
@@ -151,7 +153,7 @@ func (b *builder) sourceOf(q Question) Source {
 	}
 	command += " " + q.Query
 	for _, p := range q.Params {
-		command += " --param " + shellWord(p.Name+"="+p.Value)
+		command += " --param " + page.ShellWord(p.Name+"="+p.Value)
 		keys.Set("p."+p.Name, p.Value)
 	}
 	if b.opts.Questions == "" {
@@ -162,12 +164,3 @@ func (b *builder) sourceOf(q Question) Source {
 
 // momentLayout is exact to the microsecond, as history is.
 const momentLayout = "2006-01-02T15:04:05.999999Z07:00"
-
-// shellWord quotes what a shell would take apart.
-func shellWord(s string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,:/=+@%"
-	if strings.Trim(s, plain) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
