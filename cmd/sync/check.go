@@ -119,7 +119,7 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	}
 	fmt.Fprintf(w, "disk           %s\n", room)
 	for _, d := range p.Damage {
-		fmt.Fprintf(w, "damaged        %s: %s: %s\n", query.OnScreen(d.File), query.OnScreen(d.Problem), d.Repair)
+		fmt.Fprintf(w, "damaged        %s: %s: %s\n", query.OnScreen(d.File), query.OnScreen(d.Problem), d.Repair.Command())
 	}
 	if p.Held != nil {
 		fmt.Fprintf(w, "lock           %v\n", p.Held)

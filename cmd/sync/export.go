@@ -91,7 +91,7 @@ func checkNewest(g *globals) error {
 	if err != nil || !ok {
 		return err
 	}
-	return wh.Examiner.WithRemedy(wh.Versions.CheckCatalog(latest), latest)
+	return wh.Checker.WithRemedy(wh.Versions.CheckCatalog(latest), latest)
 }
 
 func (o exportOptions) newExport(g *globals, tables []string) (query.Export, error) {

@@ -133,7 +133,7 @@ func (i *inspector) readInbox(_ context.Context, found *daemon.Inspection) (err 
 
 func (i *inspector) readVerified(_ context.Context, found *daemon.Inspection) error {
 	for _, readData := range []bool{false, true} {
-		v, ok, err := i.wh.Examiner.LastVerified(readData)
+		v, ok, err := i.wh.Checker.LastVerified(readData)
 		if err != nil {
 			return err
 		}

@@ -145,7 +145,7 @@ func TestAHeldVerifyHidesNoDamage(t *testing.T) {
 	if v.Result != string(ledger.Failed) || v.Found != "damaged" || len(v.Damaged) != 1 {
 		t.Errorf("a failure hides damage: %+v", v)
 	}
-	if v, _, err := wh.Examiner.LastVerified(false); err != nil || v.Result != "damaged" || v.Error != "" {
+	if v, _, err := wh.Checker.LastVerified(false); err != nil || v.Result != "damaged" || v.Error != "" {
 		t.Errorf("the record of names and sizes is %+v, %v", v, err)
 	}
 }

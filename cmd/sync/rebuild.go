@@ -20,6 +20,7 @@ import (
 // rebuildOptions are the flags of rebuild.
 type rebuildOptions struct {
 	skipDamaged bool
+	acceptLoss  bool
 	series      bool
 	from        string
 	older       bool
@@ -36,8 +37,11 @@ func rebuildCommand(g *globals) *cobra.Command {
 			"this program refuses a catalog that another version wrote. Every file is compared with its\n" +
 			"checksum. A damaged or missing file that is needed ends the command; --skip-damaged leaves it\n" +
 			"out, moves it to damaged/ and records it in meta.runs.\n\n" +
-			"--series works the other way round: it writes damaged or missing files of the series again,\n" +
-			"from copies or from the history in the catalog that readers see.\n\n" +
+			"Before it publishes, it compares days, runs and closed rows with the catalog that readers\n" +
+			"see, and refuses to publish less; --accept-loss publishes it all the same.\n\n" +
+			"--series works the other way round: it writes damaged or missing files of the series and of\n" +
+			"versions again, from copies or from the history in the newest intact catalog. If the whole\n" +
+			"series is lost, it writes the days that retention keeps.\n\n" +
 			"--from s3://bucket/prefix first brings back parquet/ and state/ from a backup, into a folder\n" +
 			"without a warehouse. Every file is compared with its checksum before it appears; an\n" +
 			"interrupted restore continues. When the newest backup cannot be read, it fails; --older takes\n" +
@@ -46,10 +50,12 @@ func rebuildCommand(g *globals) *cobra.Command {
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runRebuild(cmd.Context(), g, o) }),
 	}
 	cmd.Flags().BoolVar(&o.skipDamaged, "skip-damaged", false, "leave out damaged files, and list them")
+	cmd.Flags().BoolVar(&o.acceptLoss, "accept-loss", false, "publish even less than what readers have")
 	cmd.Flags().BoolVar(&o.series, "series", false, "write damaged files of the Parquet series again from the catalog; publish nothing")
 	cmd.Flags().StringVar(&o.from, "from", "", "restore the backup at this `address` first, such as s3://bucket/prefix")
 	cmd.Flags().BoolVar(&o.older, "older", false, "with --from: take an older backup when the newest one cannot be read")
 	cmd.MarkFlagsMutuallyExclusive("skip-damaged", "series")
+	cmd.MarkFlagsMutuallyExclusive("accept-loss", "series")
 	cmd.MarkFlagsMutuallyExclusive("from", "series")
 	return cmd
 }
@@ -71,9 +77,10 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 			return err
 		}
 	}
-	night := pipeline.Config{Warehouse: command.WarehouseConfig(cfg, version), Streams: stream.Known(), Now: g.now, Log: g.newLogger()}
+	night := pipeline.Config{Warehouse: command.WarehouseConfig(cfg, version), Streams: stream.Known(), Now: g.now, Log: g.newLogger(),
+		AcceptLoss: o.acceptLoss}
 	if o.series {
-		mended, err := pipeline.MendSeries(ctx, night)
+		mended, err := pipeline.MendSeries(ctx, night, retentionOf(cfg))
 		for _, one := range mended {
 			fmt.Fprintln(g.stdout, "restored", one)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,7 +66,7 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	if o.format == "json" {
 		show = func(w io.Writer, v pipeline.Verified) error {
 			return writeJSON(w, verified{v.Result(), v.ReadData, v.Files, v.Bytes, v.Took.Seconds(),
-				append([]warehouse.Damage{}, v.Damage...), append([]string{}, v.Notes...)})
+				append([]warehouse.Damage{}, v.Damage...), append([]warehouse.Repair{}, warehouse.PlanRepairs(v.Damage)...), append([]string{}, v.Notes...)})
 		}
 	}
 	if err := show(g.stdout, v); err != nil {
@@ -86,7 +87,14 @@ func showVerified(w io.Writer, v pipeline.Verified) error {
 		if d.Lost {
 			lost = " (what is lost cannot be restored)"
 		}
-		fmt.Fprintf(w, "%s: %s\n  affects  %s\n  repair   %s%s\n", query.OnScreen(d.File), query.OnScreen(firstLine(d.Problem)), d.Cost, d.Repair, lost)
+		fmt.Fprintf(w, "%s: %s\n  affects  %s\n  repair   %s%s\n", query.OnScreen(d.File), query.OnScreen(firstLine(d.Problem)), d.Cost, d.Repair.Command(), lost)
+	}
+	var commands []string
+	for _, r := range warehouse.PlanRepairs(v.Damage) {
+		commands = append(commands, r.Command())
+	}
+	if len(commands) > 1 {
+		fmt.Fprintf(w, "run these in this order, then verify again: %s\n", strings.Join(commands, "; "))
 	}
 	for _, n := range v.Notes {
 		fmt.Fprintf(w, "note: %s\n", query.OnScreen(n))
@@ -109,5 +117,6 @@ type verified struct {
 	Bytes    int64              `json:"bytes"`
 	Seconds  float64            `json:"seconds"`
 	Damage   []warehouse.Damage `json:"damage"`
+	Repairs  []warehouse.Repair `json:"repairs"`
 	Notes    []string           `json:"notes"`
 }

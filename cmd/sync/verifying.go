@@ -50,7 +50,7 @@ func (s *service) recordFailure(ctx context.Context, cfg config.Config, place wa
 	kept := warehouse.Verified{ReadData: true, FailedAt: found.At, Error: cause.Error()}
 	wh, err := warehouse.Open(place)
 	if err == nil {
-		kept, err = wh.Examiner.SaveFailure(true, found.At, cause)
+		kept, err = wh.Checker.SaveFailure(true, found.At, cause)
 	}
 	if err != nil {
 		s.log.Warn("result of verify not stored", "error", err)
@@ -71,7 +71,7 @@ func saveVerified(place warehouse.Config, found warehouse.Verified) error {
 	if err != nil {
 		return err
 	}
-	return wh.Examiner.SaveVerified(found)
+	return wh.Checker.SaveVerified(found)
 }
 
 // addResult fills the record of a verify.

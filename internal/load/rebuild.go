@@ -90,9 +90,36 @@ func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, one wareh
 	if err != nil {
 		return err
 	}
-	if int64(rows) != one.Table.Rows {
+	if one.Table.Rows >= 0 && int64(rows) != one.Table.Rows {
 		return fmt.Errorf("write %s of %s again: history has %d rows of it, the manifest %d", t.Name, one.Day.SnapshotAt.Format(time.DateOnly), rows, one.Table.Rows)
 	}
 	d.Run, d.At = one.Day.SourceRun(), one.Day.SnapshotAt
 	return writeTables(ctx, d, map[string]stream.Definition{t.Name: def}, []stream.Table{t}, func(string) {})
+}
+
+// DropClosed removes from main the versions that past has, of these tables.
+func DropClosed(ctx context.Context, d *warehouse.Draft, tables map[string]time.Time) error {
+	var statements []sqlText
+	for _, t := range d.Tables() {
+		if _, ok := tables[t.Name]; ok {
+			statements = append(statements, rebuildSQL.Render("drop_closed", values{"main": mainTable(t.Name), "past": pastTable(t.Name),
+				"same_version": joinOn("m.", "p.", append([]string{stream.ValidFrom}, t.Key...))}))
+		}
+	}
+	return executeAll(ctx, d, statements)
+}
+
+// SnapshotsInMeta selects run and time of the last snapshot of each day until a time.
+func SnapshotsInMeta(until time.Time) string {
+	return string(rebuildSQL.Render("snapshots_in_meta", values{"until": until}))
+}
+
+// TablesInMeta selects how many rows each table had in the snapshot of a run.
+func TablesInMeta(run string) string {
+	return string(rebuildSQL.Render("tables_in_meta", values{"run": run}))
+}
+
+// GradesInMeta selects the grades of the streams of a run.
+func GradesInMeta(run string) string {
+	return string(rebuildSQL.Render("grades_in_meta", values{"run": run}))
 }

@@ -88,7 +88,7 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	}
 	p.Unwritable = wh.Folder.CheckWritable()
 	if p.Held == nil {
-		found, err := wh.Examiner.Examine(ctx, false)
+		found, err := wh.Checker.Check(ctx, false)
 		if err != nil && !errors.As(err, new(*warehouse.NoneError)) {
 			return p, err
 		}

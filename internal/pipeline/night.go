@@ -58,6 +58,8 @@ type Config struct {
 	// second reading of the lists confirms.
 	Limits          load.Limits
 	AllowMassDelete bool
+	// AcceptLoss lets Rebuild publish less than readers have.
+	AcceptLoss bool
 	// DryRun extracts and gates, and publishes nothing.
 	DryRun bool
 	// FinishCommit completes a merge and a publish that have begun when ctx ends;

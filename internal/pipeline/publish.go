@@ -157,7 +157,7 @@ func (n *night) reportDamage() {
 	for _, d := range found {
 		n.cfg.Log.Warn("a published file is damaged; this run writes it anew, and placementsync verify --read-data finds what else is", "files", d.File, "error", d.Problem)
 	}
-	if err := n.wh.Examiner.SaveMet(n.run.ID, n.cfg.Now(), found); err != nil {
+	if err := n.wh.Checker.SaveMet(n.run.ID, n.cfg.Now(), found); err != nil {
 		n.cfg.Log.Warn("result of verify not stored", "error", err)
 	}
 }

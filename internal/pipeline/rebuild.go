@@ -50,7 +50,7 @@ type SeriesError struct {
 
 func (e *SeriesError) Error() string {
 	var b strings.Builder
-	b.WriteString("rebuild: the Parquet series is damaged; nothing was changed")
+	b.WriteString("rebuild: the Parquet series is damaged; nothing was published")
 	for _, d := range e.Found {
 		fmt.Fprintf(&b, "\n  %s: %s; lost with it: %s", d.File, d.Problem, d.Cost)
 	}
@@ -148,6 +148,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	err = inOrder(
 		func() error { return b.replaySeries(ctx) },
 		func() error { return b.restoreMeta(ctx) },
+		func() error { return b.refuseLoss(ctx) },
 		func() error { return b.closeEntry(ctx) },
 		func() (err error) {
 			files, err = b.writeParquet(ctx)
@@ -184,7 +185,7 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 		if len(damaged) > 0 {
 			return &SeriesError{damaged, b.isCatalogWhole()}
 		}
-		return errors.New("rebuild: there is no Parquet snapshot to build from; nothing was changed")
+		return errors.New("rebuild: there is no Parquet snapshot to build from; nothing was published")
 	}
 	b.last = snapshots[len(snapshots)-1]
 	b.Snapshots, b.First, b.Last = len(snapshots), snapshots[0].At, b.last.At
@@ -201,7 +202,11 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 	if err := b.findLost(); err != nil {
 		return err
 	}
-	if b.knownPast, err = b.restorePast(ctx, until); err != nil {
+	whole := map[string]time.Time{}
+	for table := range until {
+		whole[table] = b.last.At
+	}
+	if b.knownPast, err = b.restorePast(ctx, whole); err != nil {
 		return err
 	}
 	for _, d := range damaged {
@@ -228,8 +233,8 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 		}
 		b.cfg.Log.Info("snapshot read", "run", snap.Run, "tables", len(tables))
 	}
-	if b.knownPast {
-		return nil
+	if b.knownPast { // a table with rows of an earlier day has some that were closed since
+		return load.DropClosed(ctx, b.draft, b.olderTables())
 	}
 	files, _, _ := b.wh.MetaLog.Files(b.last.Version)
 	return load.MergePast(ctx, b.draft, b.wh.Catalog.Tables(), files, until)
@@ -266,7 +271,7 @@ func (b *rebuild) restorePast(ctx context.Context, until map[string]time.Time) (
 	if err != nil {
 		return false, err
 	}
-	if m, err := b.wh.Versions.ReadManifest(latest); err == nil && !m.SnapshotAt.Before(b.last.At) && b.isCatalogWhole() {
+	if b.isCatalogNewest(latest) {
 		if err = load.AdoptPast(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Catalog.Tables(), until); err == nil {
 			return true, nil
 		}
@@ -284,11 +289,21 @@ func (b *rebuild) isCatalogWhole() bool {
 	return err == nil && ok && b.wh.Versions.CheckCatalog(latest) == nil
 }
 
-// restoreMeta copies meta from the catalog that readers see, if that is whole, and
-// else adds up the changes that each version recorded.
+// isCatalogNewest reports whether the catalog that readers see is intact and not older than
+// the newest snapshot of the series.
+func (b *rebuild) isCatalogNewest(latest string) bool {
+	m, err := b.wh.Versions.ReadManifest(latest)
+	return err == nil && !m.SnapshotAt.Before(b.last.At) && b.isCatalogWhole()
+}
+
+// restoreMeta copies meta from the catalog that readers see, if that is intact and of the
+// newest snapshot, and else adds up the changes that each version recorded.
 func (b *rebuild) restoreMeta(ctx context.Context) error {
 	latest, _, err := b.wh.Versions.Latest()
-	if err == nil && b.isCatalogWhole() {
+	if err != nil {
+		return err
+	}
+	if b.isCatalogNewest(latest) {
 		if err = load.AdoptMeta(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Catalog.MetaDefinitions()); err == nil {
 			b.Meta = true
 			return b.countMissingDays(ctx)
@@ -386,58 +401,4 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 	}
 	slices.SortFunc(files, func(x, y warehouse.ManifestTable) int { return cmp.Compare(place(x.Name), place(y.Name)) })
 	return files, nil
-}
-
-// MendSeries restores the files of the Parquet series that are damaged or missing:
-// from copies where there are any, and else from the history in the catalog that
-// readers see, which has to be undamaged. It returns what it restored. The error names
-// what it could not restore; those files are left as they are.
-func MendSeries(ctx context.Context, cfg Config) (mended []string, err error) {
-	r, err := beginRepair(cfg)
-	if err != nil {
-		return nil, err
-	}
-	wh := r.wh
-	defer func() { err = errors.Join(err, r.lock.Release()) }()
-	completed, err := wh.Series.Complete()
-	if err != nil {
-		return nil, err
-	}
-	mended, damaged, err := wh.Mender.MendCopies()
-	for _, day := range completed {
-		mended = append(mended, "the files of "+day)
-	}
-	if err != nil || len(damaged) == 0 {
-		return mended, err
-	}
-	latest, ok, err := wh.Versions.Latest()
-	if err != nil {
-		return mended, err
-	}
-	if !ok {
-		return mended, wh.Identity.Check()
-	}
-	d, err := wh.BeginFrom(ctx, r.id, r.at, latest)
-	if err != nil {
-		return mended, err
-	}
-	defer func() { err = errors.Join(err, d.Discard()) }()
-	var problems []error
-	for _, one := range damaged {
-		i := slices.IndexFunc(wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == one.Table.Name })
-		if i < 0 {
-			problems = append(problems, fmt.Errorf("mend table %s: this program does not know it", one.Table.Name))
-			continue
-		}
-		err := load.WriteDay(ctx, d, wh.Catalog.Tables()[i], one)
-		if err == nil {
-			err = wh.Mender.Replace(one, filepath.Join(d.Dir, one.Table.File))
-		}
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		mended = append(mended, fmt.Sprintf("table %s of %s", one.Table.Name, one.Day.SnapshotAt.Format(time.DateOnly)))
-	}
-	return mended, errors.Join(problems...)
 }

@@ -20,7 +20,7 @@ type Verified struct {
 	// ReadData is set where every byte was read.
 	ReadData bool
 	Took     time.Duration
-	warehouse.Examined
+	warehouse.Report
 }
 
 // Result sums up what was found, as warehouse.Verified has it.
@@ -53,7 +53,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v Verified, err err
 		defer func() { err = errors.Join(err, lock.Release()) }()
 	}
 	v.ReadData = readData
-	if v.Examined, err = wh.Examiner.Examine(ctx, readData); err != nil {
+	if v.Report, err = wh.Checker.Check(ctx, readData); err != nil {
 		return v, err
 	}
 	runs, err := wh.Folder.LandedRuns()
@@ -64,18 +64,18 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v Verified, err err
 		if err := ctx.Err(); err != nil {
 			return v, err
 		}
-		v.examineRun(wh, run)
-		v.examineEvents(wh, wh.Folder.EventsPath(run), "webhook events of run "+run)
+		v.checkRun(wh, run)
+		v.checkEvents(wh, wh.Folder.EventsPath(run), "webhook events of run "+run)
 	}
-	v.examineEvents(wh, wh.Folder.InboxPath(), "webhook events that no night has read yet")
+	v.checkEvents(wh, wh.Folder.InboxPath(), "webhook events that no night has read yet")
 	v.Took = time.Since(begun)
 	return v, nil
 }
 
-func (v *Verified) examineRun(wh *warehouse.Warehouse, run string) {
+func (v *Verified) checkRun(wh *warehouse.Warehouse, run string) {
 	name := filepath.ToSlash(filepath.Join("raw", run))
-	damage := warehouse.Damage{File: name, Cost: "answers of run " + run + ", which a replay of it would lack",
-		Repair: "placementsync prune, when it is older than retention.raw_days", Lost: true}
+	damage := warehouse.Damage{File: name, Cost: "answers of run " + run + ", which a replay of it would lack; prune removes it after retention.raw_days",
+		Repair: warehouse.Repair{Kind: warehouse.PruneLanded}, Lost: true}
 	if !v.ReadData {
 		v.Files++
 		segments, _ := filepath.Glob(filepath.Join(wh.Folder.RawPath(run), "[0-9]*"))
@@ -101,7 +101,7 @@ func (v *Verified) examineRun(wh *warehouse.Warehouse, run string) {
 	v.Damage = append(v.Damage, damage)
 }
 
-func (v *Verified) examineEvents(wh *warehouse.Warehouse, folder, what string) {
+func (v *Verified) checkEvents(wh *warehouse.Warehouse, folder, what string) {
 	if !v.ReadData {
 		return
 	}
@@ -115,7 +115,7 @@ func (v *Verified) examineEvents(wh *warehouse.Warehouse, folder, what string) {
 		name = folder
 	}
 	damage := warehouse.Damage{File: filepath.ToSlash(name), Cost: what + "; the records that they name are read again within streams.recheck nights",
-		Problem: fmt.Sprintf("%d events are damaged", damaged), Repair: "placementsync run", Lost: true}
+		Problem: fmt.Sprintf("%d events are damaged", damaged), Repair: warehouse.Repair{Kind: warehouse.RunNight}, Lost: true}
 	if err != nil {
 		damage.Problem = err.Error()
 	}

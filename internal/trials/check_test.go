@@ -97,7 +97,7 @@ func TestCheckSeesWhatANightWouldMeet(t *testing.T) {
 		"a lost link":     {func() error { return os.Remove(h.path("latest")) }, "latest", "placementsync rollback "},
 		"a lost manifest": {func() error { return os.Remove(h.path("latest", "manifest.json")) }, "/manifest.json", "placementsync rebuild"},
 		"half a catalog":  {func() error { return os.Truncate(h.path("latest", "catalog.duckdb"), 99) }, "/catalog.duckdb", "placementsync rebuild"},
-		"a version gone":  {func() error { return os.RemoveAll(h.path("versions", h.latest())) }, "latest", "placementsync rollback "},
+		"a version gone":  {func() error { return os.RemoveAll(h.path("versions", h.latest())) }, "latest", "placementsync rebuild"},
 		"a file of a day": {func() error {
 			return os.Remove(h.path("parquet", "orders", "snapshot_date=2026-11-02", "orders.parquet"))
 		}, "/orders.parquet", "placementsync rebuild --series"},
@@ -116,7 +116,7 @@ func TestCheckSeesWhatANightWouldMeet(t *testing.T) {
 			}
 			continue
 		}
-		if len(plan.Damage) == 0 || !strings.HasSuffix(plan.Damage[0].File, c.file) || !strings.HasPrefix(plan.Damage[0].Repair, c.repair) {
+		if len(plan.Damage) == 0 || !strings.HasSuffix(plan.Damage[0].File, c.file) || !strings.HasPrefix(plan.Damage[0].Repair.Command(), c.repair) {
 			t.Errorf("%s: the plan says %+v, want %s and %s", name, plan.Damage, c.file, c.repair)
 		}
 	}

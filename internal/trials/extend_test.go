@@ -38,7 +38,7 @@ func TestASeriesThatCannotBeExtended(t *testing.T) {
 	repairs := map[string]func(h *house){
 		"the next night": func(h *house) { h.goodNight() },
 		"rebuild --series": func(h *house) {
-			_, err := pipeline.MendSeries(h.t.Context(), h.cfg)
+			_, err := pipeline.MendSeries(h.t.Context(), h.cfg, warehouse.Retention{Daily: 30})
 			must(h.t, err)
 		},
 	}
@@ -74,7 +74,7 @@ func TestASeriesThatCannotBeExtended(t *testing.T) {
 			must(t, err)
 			for _, day := range days {
 				if !slices.ContainsFunc(v.Damage, func(d warehouse.Damage) bool {
-					return strings.Contains(d.File, day) && !d.Lost && d.Repair == "placementsync rebuild --series"
+					return strings.Contains(d.File, day) && !d.Lost && d.Repair.Kind == warehouse.MendSeries
 				}) {
 					t.Errorf("verify does not name %s: %+v", day, v.Damage)
 				}

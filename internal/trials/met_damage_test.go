@@ -38,7 +38,7 @@ func TestANightReportsTheDamageThatItMeets(t *testing.T) {
 			first := h.goodNight()
 			wh, err := warehouse.Open(h.cfg.Warehouse)
 			must(t, err)
-			must(t, wh.Examiner.SaveVerified(warehouse.Verified{At: h.at, ReadData: true, Result: warehouse.Whole}))
+			must(t, wh.Checker.SaveVerified(warehouse.Verified{At: h.at, ReadData: true, Result: warehouse.Whole}))
 			before := h.count("tags", "true")
 			damaged := "versions/" + first.Run.ID + "/tags.parquet"
 			must(t, c.harm(h.path(damaged)))
@@ -51,14 +51,14 @@ func TestANightReportsTheDamageThatItMeets(t *testing.T) {
 				t.Errorf("the log is\n%s", text)
 			}
 			for _, readData := range []bool{true, false} {
-				v, _, err := wh.Examiner.LastVerified(readData)
+				v, _, err := wh.Checker.LastVerified(readData)
 				must(t, err)
 				if v.Result != warehouse.Rebuildable || v.Met == nil || v.Met.Run != second.Run.ID || !slices.Equal(v.Met.Files, []string{damaged}) || !v.Met.At.Equal(h.at) {
 					t.Errorf("the record of the last verify (every byte: %v) is %+v", readData, v)
 				}
 			}
 			h.sameDay()
-			if v, _, err := wh.Examiner.LastVerified(true); err != nil || v.Met.Run != second.Run.ID {
+			if v, _, err := wh.Checker.LastVerified(true); err != nil || v.Met.Run != second.Run.ID {
 				t.Errorf("a later night that met nothing is in the record: %+v (%v)", v.Met, err)
 			}
 			found, err := pipeline.Verify(t.Context(), h.cfg, true)
@@ -79,7 +79,7 @@ func TestDamageWithoutAVerifyIsRecorded(t *testing.T) {
 	h.sameDay()
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	must(t, err)
-	if v, ok, err := wh.Examiner.LastVerified(true); err != nil || !ok || !v.At.IsZero() || v.Met == nil || v.Result != warehouse.Rebuildable {
+	if v, ok, err := wh.Checker.LastVerified(true); err != nil || !ok || !v.At.IsZero() || v.Met == nil || v.Result != warehouse.Rebuildable {
 		t.Errorf("the record is %+v (%v)", v, err)
 	}
 }

@@ -309,7 +309,7 @@ func (r *rot) verified(t *testing.T, cfg pipeline.Config, kind, did string) {
 	}
 	r.count(kind, func(f *figures) *int { return &f.found })
 	for _, d := range v.Damage {
-		if d.Problem == "" || d.Cost == "" || !strings.HasPrefix(d.Repair, "placementsync ") {
+		if d.Problem == "" || d.Cost == "" || !strings.HasPrefix(d.Repair.Command(), "placementsync ") {
 			t.Errorf("%s: it is not told what it costs and what to do: %+v", did, d)
 		}
 	}
@@ -323,11 +323,12 @@ func (r *rot) verified(t *testing.T, cfg pipeline.Config, kind, did string) {
 			t.Errorf("%s: after %d commands it is still damaged: %+v", did, round, v.Damage)
 			return
 		}
-		command := v.Damage[0].Repair
-		ran = ran || command == "placementsync run"
-		if err := r.repair(t.Context(), cfg, command); err != nil {
-			t.Errorf("%s: %s: %v", did, command, err)
-			return
+		for _, repair := range warehouse.PlanRepairs(v.Damage) {
+			ran = ran || repair.Kind == warehouse.RunNight
+			if err := runRepair(t.Context(), cfg, repair, r.at); err != nil {
+				t.Errorf("%s: %s: %v", did, repair.Command(), err)
+				return
+			}
 		}
 		v, err = pipeline.Verify(t.Context(), cfg, true)
 		must(t, err)
@@ -372,36 +373,27 @@ func sumOf(t *testing.T, dir string) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-func (r *rot) repair(ctx context.Context, cfg pipeline.Config, commands string) error {
-	for command := range strings.SplitSeq(commands, ", then ") {
-		if err := r.run(ctx, cfg, strings.Fields(strings.TrimPrefix(command, "placementsync "))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *rot) run(ctx context.Context, cfg pipeline.Config, args []string) error {
+// runRepair does what the command of a repair does.
+func runRepair(ctx context.Context, cfg pipeline.Config, repair warehouse.Repair, now time.Time) error {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
 		return err
 	}
-	switch strings.Join(args[:min(2, len(args))], " ") {
-	case "run":
-		_, err = pipeline.Run(ctx, cfg)
-	case "rebuild":
+	switch repair.Kind {
+	case warehouse.MendSeries:
+		_, err = pipeline.MendSeries(ctx, cfg, warehouse.Retention{Daily: 30})
+	case warehouse.RebuildCatalog:
 		_, err = pipeline.Rebuild(ctx, cfg, false)
-	case "rebuild --skip-damaged":
+	case warehouse.RebuildFromRest:
 		_, err = pipeline.Rebuild(ctx, cfg, true)
-	case "rebuild --series":
-		_, err = pipeline.MendSeries(ctx, cfg)
-	case "prune --version":
-		err = wh.Versions.Drop(args[2])
+	case warehouse.RollBack:
+		_, err = wh.Rollback(repair.Version, now)
+	case warehouse.RunNight:
+		_, err = pipeline.Run(ctx, cfg)
+	case warehouse.DropVersion:
+		err = wh.Versions.Drop(repair.Version)
 	default:
-		if len(args) != 2 || args[0] != "rollback" {
-			return fmt.Errorf("nobody knows the command %q", args)
-		}
-		_, err = wh.Rollback(args[1], r.at)
+		err = fmt.Errorf("no copy is left: %s", repair.Command())
 	}
 	return err
 }

@@ -109,7 +109,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	if got := blockSize(t, w); got != 256<<10 {
 		t.Errorf("the night after it has blocks of %d bytes", got)
 	}
-	if found, err := w.Examiner.Examine(t.Context(), true); err != nil || len(found.Damage) > 0 {
+	if found, err := w.Checker.Check(t.Context(), true); err != nil || len(found.Damage) > 0 {
 		t.Errorf("verify found %+v (%v)", found.Damage, err)
 	}
 }

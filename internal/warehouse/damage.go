@@ -19,17 +19,15 @@ type Damage struct {
 	// tables.
 	Problem string `json:"problem"`
 	Cost    string `json:"cost"`
-	// Repair is the command that repairs it. Where Lost is set, nothing brings the
-	// content back, and Repair ends the report.
-	Repair string `json:"repair"`
+	// Repair is the command that repairs it. Where Lost is set, no copy of the content is
+	// left, and Repair ends the report.
+	Repair Repair `json:"repair"`
 	Lost   bool   `json:"lost"`
 	// Day is the day of the series that the file belongs to, if any.
 	Day string `json:"-"`
 	// Unfinished is set for a day that was being written when it was copied: no run is lost
 	// that was published before.
 	Unfinished bool `json:"-"`
-	// copied is set when there is an intact copy elsewhere.
-	copied bool
 }
 
 // DamagedError says that a file that must be read is not what was written.
@@ -54,17 +52,17 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 
 // WithRemedy adds to a *DamagedError in err what is intact besides the version broken,
 // and the commands that use it. It returns any other error as it is.
-func (x *Examiner) WithRemedy(err error, broken string) error {
+func (c *Checker) WithRemedy(err error, broken string) error {
 	var met *DamagedError
 	if !errors.As(err, &met) || met.Remedy != "" {
 		return err
 	}
 	var ways []string
-	if days := x.series.listDays(); len(days) > 0 {
+	if days := c.series.listDays(); len(days) > 0 {
 		ways = append(ways, fmt.Sprintf("the Parquet series is there (%s to %s, days: %d): placementsync rebuild builds the catalog from it",
 			days[0], days[len(days)-1], len(days)))
 	}
-	if versions := x.versions.wholeVersions(broken); len(versions) > 0 {
+	if versions := c.versions.wholeVersions(broken); len(versions) > 0 {
 		ways = append(ways, fmt.Sprintf("intact versions are %s: placementsync rollback %s switches to the newest of them",
 			strings.Join(versions, ", "), versions[len(versions)-1]))
 	}
@@ -153,7 +151,7 @@ func (s *sumCache) compareFile(path string, want ManifestFileSum, deep bool) str
 
 func (s *sumCache) sumOf(path string, info fs.FileInfo) (string, error) {
 	for _, known := range s.bySize[info.Size()] {
-		if os.SameFile(known.info, info) {
+		if os.SameFile(known.info, info) && known.info.ModTime().Equal(info.ModTime()) {
 			return known.sum, nil
 		}
 	}
@@ -169,23 +167,23 @@ func (s *sumCache) sumOf(path string, info fs.FileInfo) (string, error) {
 // ExplainErr checks, after an error of reading the catalog that readers see, whether its
 // file is damaged. If so the error says it with the remedies; else it is returned as it
 // is.
-func (x *Examiner) ExplainErr(err error) error {
+func (c *Checker) ExplainErr(err error) error {
 	var met *DamagedError
 	if err == nil || errors.As(err, &met) {
 		return err
 	}
-	latest, ok, linkErr := x.versions.Latest()
+	latest, ok, linkErr := c.versions.Latest()
 	if linkErr != nil || !ok {
 		return err
 	}
-	m, manifestErr := x.versions.ReadManifest(latest)
-	problem := cmp.Or(describeProblem(manifestErr), newSumCache().compareFile(x.folder.VersionCatalog(latest), m.Catalog, true))
+	m, manifestErr := c.versions.ReadManifest(latest)
+	problem := cmp.Or(describeProblem(manifestErr), newSumCache().compareFile(c.folder.VersionCatalog(latest), m.Catalog, true))
 	if problem == "" {
 		return err
 	}
-	path := x.folder.VersionCatalog(latest)
+	path := c.folder.VersionCatalog(latest)
 	if manifestErr != nil {
-		path = filepath.Join(x.folder.VersionPath(latest), ManifestFile)
+		path = filepath.Join(c.folder.VersionPath(latest), ManifestFile)
 	}
-	return x.WithRemedy(x.folder.damagedErr(path, problem, err), latest)
+	return c.WithRemedy(c.folder.damagedErr(path, problem, err), latest)
 }

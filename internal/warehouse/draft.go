@@ -90,12 +90,12 @@ func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, bas
 		return nil, err
 	}
 	if err := w.checkBase(base, at); err != nil {
-		return nil, fmt.Errorf("begin version %s: %w", run, w.Examiner.WithRemedy(err, base))
+		return nil, fmt.Errorf("begin version %s: %w", run, w.Checker.WithRemedy(err, base))
 	}
 	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: base, w: w,
 		Dir: w.Folder.path(versionsDir, "."+run+draftSuffix), carried: map[string]ManifestTable{}}
 	if err := d.openCatalog(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("begin version %s: %w", run, w.Examiner.WithRemedy(err, base)), d.Discard())
+		return nil, errors.Join(fmt.Errorf("begin version %s: %w", run, w.Checker.WithRemedy(err, base)), d.Discard())
 	}
 	return d, nil
 }
@@ -183,6 +183,9 @@ func (d *Draft) EndAlone(staged int64) bool {
 	d.alone = d.base.bytes <= compactSize && staged < smallNight
 	return d.alone
 }
+
+// Tables are the tables of main.
+func (d *Draft) Tables() []stream.Table { return d.w.Catalog.tables }
 
 // Definition gives the columns of a table of main.
 func (d *Draft) Definition(table string) stream.Definition { return d.w.Catalog.defs[table] }

@@ -212,7 +212,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 		if got := days(t, w); !slices.Equal(got, want) || latest != firstNight && latest != third {
 			t.Errorf("killed after %q: readers see %s, the series has %v, want %v", last, latest, got, want)
 		}
-		if found, err := w.Examiner.Examine(t.Context(), true); err != nil || len(found.Damage) > 0 {
+		if found, err := w.Checker.Check(t.Context(), true); err != nil || len(found.Damage) > 0 {
 			t.Errorf("killed after %q: %+v (%v)", last, found.Damage, err)
 		}
 		runs, err := w.Ledger.Runs()
@@ -237,7 +237,7 @@ func TestVerifyNamesAnUnfinishedRollback(t *testing.T) {
 	if _, err := failingAt(t, w, "before link latest").Rollback(firstNight, night.AddDate(0, 1, 0)); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v", err)
 	}
-	found, err := w.Examiner.Examine(t.Context(), false)
+	found, err := w.Checker.Check(t.Context(), false)
 	if err != nil || len(found.Damage) != 1 || found.Damage[0].File != "state/aside.json" || !strings.Contains(found.Damage[0].Problem, "rollback to "+firstNight) {
 		t.Errorf("got %+v (%v)", found.Damage, err)
 	}
@@ -245,7 +245,7 @@ func TestVerifyNamesAnUnfinishedRollback(t *testing.T) {
 	lock, err := stuck.Lock("prune", night)
 	must(t, err)
 	must(t, lock.Release())
-	if found, err = w.Examiner.Examine(t.Context(), false); err != nil || len(found.Damage) == 0 {
+	if found, err = w.Checker.Check(t.Context(), false); err != nil || len(found.Damage) == 0 {
 		t.Errorf("a disk that refuses files of the series: got %+v (%v)", found.Damage, err)
 	}
 }
@@ -260,7 +260,7 @@ func TestMendDoesNotPlaceWhatIsNotSynced(t *testing.T) {
 	must(t, err)
 	again := filepath.Join(t.TempDir(), "again.parquet")
 	must(t, os.WriteFile(again, []byte("other bytes"), 0o600))
-	err = failingAt(t, w, "before fsync again.parquet").Mender.Replace(warehouse.Mending{Day: m, Table: m.Tables[0]}, again)
+	_, err = failingAt(t, w, "before fsync again.parquet").Mender.Replace(warehouse.Mending{Day: m, Table: m.Tables[0]}, again)
 	if !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v", err)
 	}
@@ -278,13 +278,14 @@ func TestMendedFileHasOtherBytes(t *testing.T) {
 		version := filepath.Join(w.Folder.VersionPath(firstNight), m.Tables[0].File)
 		must(t, os.WriteFile(version, []byte("damaged under both names"), 0o600))
 		mend := func(w *warehouse.Warehouse) error {
-			_, again, err := w.Mender.MendCopies()
-			if err != nil || len(again) != 1 {
-				t.Fatalf("%s: to be written again: %v, %v", step, again, err)
+			done, err := w.Mender.MendCopies(t.Context())
+			if err != nil || len(done.Left) != 1 {
+				t.Fatalf("%s: to be written again: %v, %v", step, done.Left, err)
 			}
 			file := filepath.Join(t.TempDir(), m.Tables[0].File)
 			must(t, os.WriteFile(file, []byte("the same rows in another order"), 0o600))
-			return w.Mender.Replace(again[0], file)
+			_, err = w.Mender.Replace(done.Left[0], file)
+			return err
 		}
 		if step != "" {
 			if err := mend(failingAt(t, w, step)); !errors.Is(err, syscall.EIO) {
@@ -292,9 +293,9 @@ func TestMendedFileHasOtherBytes(t *testing.T) {
 			}
 		}
 		must(t, mend(w))
-		mended, again, err := w.Mender.MendCopies()
-		if err != nil || len(mended)+len(again) > 0 {
-			t.Errorf("%s: still to be mended: %v, %v, %v", step, mended, again, err)
+		done, err := w.Mender.MendCopies(t.Context())
+		if err != nil || len(done.Files)+len(done.Left) > 0 {
+			t.Errorf("%s: still to be mended: %v, %v, %v", step, done.Files, done.Left, err)
 		}
 		of, err := w.Versions.ReadManifest(firstNight)
 		must(t, err)

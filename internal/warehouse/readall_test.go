@@ -30,7 +30,7 @@ func TestFingerprintsInParquetAreCompared(t *testing.T) {
 			m, err := d.Publish(t.Context(), slices.Clone(files))
 			must(t, err)
 			must(t, w.Ledger.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
-			found, err := w.Examiner.Examine(t.Context(), true)
+			found, err := w.Checker.Check(t.Context(), true)
 			if err != nil || len(found.Damage) != c.damage {
 				t.Errorf("verify found %+v (%v)", found.Damage, err)
 			}
@@ -54,7 +54,7 @@ func TestVerificationSpills(t *testing.T) {
 	m, err := d.Publish(t.Context(), slices.Clone(files))
 	must(t, err)
 	must(t, w.Ledger.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
-	found, err := w.Examiner.Examine(t.Context(), true)
+	found, err := w.Checker.Check(t.Context(), true)
 	if err != nil || len(found.Damage) > 0 {
 		t.Errorf("verify found %+v (%v)", found.Damage, err)
 	}

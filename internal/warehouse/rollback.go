@@ -28,7 +28,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 		err = w.Versions.CheckCatalog(target)
 	}
 	if err != nil {
-		return m, fmt.Errorf("roll back: %w", w.Examiner.WithRemedy(err, target))
+		return m, fmt.Errorf("roll back: %w", w.Checker.WithRemedy(err, target))
 	}
 	if err := w.recordKilledRuns(); err != nil {
 		return m, err

@@ -34,7 +34,7 @@ func (w *Warehouse) OpenSealed(ctx context.Context, run string) (_ *SealedVersio
 		return nil, &NewerError{run, m.Program, m.Format}
 	}
 	if err := w.Versions.CheckCatalog(run); err != nil {
-		return nil, w.Examiner.WithRemedy(err, run)
+		return nil, w.Checker.WithRemedy(err, run)
 	}
 	in, err := w.engine.openMemory(ctx, w.Folder)
 	if err != nil {

@@ -84,6 +84,11 @@ func (s *Series) extendSeries(line ...Manifest) error {
 			return err
 		}
 	}
+	// A lost index is not begun anew: it would name this day alone, and nothing would tell
+	// that the days before are lost. The repair of the series writes it.
+	if _, err := s.readIndex(); err != nil && slices.ContainsFunc(line, func(m Manifest) bool { return m.Previous != "" && m.Meta != nil }) {
+		return errors.Join(damaged...)
+	}
 	err := s.changeIndex(func(known map[string]string) {
 		for _, m := range days {
 			known[dayOf(m.SnapshotAt)] = m.RunID
@@ -244,8 +249,8 @@ func lastOfDay(line []Manifest) []Manifest {
 	return last
 }
 
-// withdrawAllBut removes the files of versions that the target does not build on from
-// the series. It compares the files themselves, so it needs no manifest.
+// withdrawAllBut removes the days of kept versions that the target does not build on from
+// the series. A day whose version is lost stays: readers can get it back by a rebuild.
 func (s *Series) withdrawAllBut(target string) error {
 	versions, err := s.versions.List()
 	if err != nil {
@@ -262,43 +267,33 @@ func (s *Series) withdrawAllBut(target string) error {
 	return nil
 }
 
+// withdrawVersion removes the days of a version from the series. Days of other versions stay,
+// even where two versions share a file.
 func (s *Series) withdrawVersion(run string) error {
-	files, err := filepath.Glob(filepath.Join(s.folder.VersionPath(run), "*.parquet"))
+	i, err := s.readIndex()
 	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		name := filepath.Base(file)
-		if _, err := s.withdrawFile(file, s.folder.path(seriesDir, strings.TrimSuffix(name, ".parquet"), seriesDay+"*", name)); err != nil {
+		if i.Days, err = s.manifestDays(); err != nil {
 			return err
 		}
 	}
-	taken, err := s.withdrawFile(filepath.Join(s.folder.VersionPath(run), ManifestFile), s.folder.dayManifestPath("*"))
-	if err != nil || len(taken) == 0 {
-		return err
-	}
-	return s.changeIndex(func(days map[string]string) {
-		for _, path := range taken {
-			delete(days, dayIn(path))
-		}
-	})
-}
-
-func (s *Series) withdrawFile(file, places string) (taken []string, err error) {
-	found, err := filepath.Glob(places)
-	if err != nil {
-		return nil, err
-	}
-	for _, placed := range found {
-		if !durable.SameFile(file, placed) {
+	for day, of := range i.Days {
+		if of != run {
 			continue
 		}
-		if err := durable.RemoveUp(placed, s.folder.path(seriesDir)); err != nil {
-			return taken, err
+		files, err := filepath.Glob(s.folder.path(seriesDir, "*", seriesDay+day, "*.parquet"))
+		if err != nil {
+			return err
 		}
-		taken = append(taken, placed)
+		for _, path := range append(files, s.folder.dayManifestPath(day)) {
+			if err := durable.RemoveUp(path, s.folder.path(seriesDir)); err != nil {
+				return err
+			}
+		}
+		if err := s.changeIndex(func(days map[string]string) { delete(days, day) }); err != nil {
+			return err
+		}
 	}
-	return taken, nil
+	return nil
 }
 
 func (s *Series) filePath(t ManifestTable, at time.Time) string {
@@ -310,6 +305,9 @@ func (s *Series) filePath(t ManifestTable, at time.Time) string {
 const seriesDay = "snapshot_date="
 
 func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
+
+// Days lists the days of which the series has a file, oldest first.
+func (s *Series) Days() []string { return s.listDays() }
 
 // listDays lists the days of the series that have a file of any table, oldest first.
 func (s *Series) listDays() []string {

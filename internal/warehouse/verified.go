@@ -39,29 +39,29 @@ type MetDamage struct {
 
 // verifiedFile has the last result of one depth: that structure and sizes are whole says
 // nothing of the bytes.
-func (x *Examiner) verifiedFile(readData bool) StateFile {
+func (c *Checker) verifiedFile(readData bool) StateFile {
 	if readData {
-		return x.folder.StateFile("verified.json")
+		return c.folder.StateFile("verified.json")
 	}
-	return x.folder.StateFile("verified-structure.json")
+	return c.folder.StateFile("verified-structure.json")
 }
 
 // SaveVerified records the result of a verify. One that read every byte looked at names and
 // sizes too.
-func (x *Examiner) SaveVerified(v Verified) error {
-	err := x.verifiedFile(v.ReadData).Write(v)
+func (c *Checker) SaveVerified(v Verified) error {
+	err := c.verifiedFile(v.ReadData).Write(v)
 	if err == nil && v.ReadData {
 		v.ReadData = false
-		err = x.verifiedFile(false).Write(v)
+		err = c.verifiedFile(false).Write(v)
 	}
 	return err
 }
 
 // SaveMet adds damage that a night found to the results of the last verifies: they no
 // longer say that the warehouse is whole.
-func (x *Examiner) SaveMet(run string, at time.Time, found []Damage) error {
+func (c *Checker) SaveMet(run string, at time.Time, found []Damage) error {
 	for _, readData := range []bool{true, false} {
-		v, ok, err := x.LastVerified(readData)
+		v, ok, err := c.LastVerified(readData)
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (x *Examiner) SaveMet(run string, at time.Time, found []Damage) error {
 			}
 		}
 		v.Met = met
-		if err := x.verifiedFile(readData).Write(v); err != nil {
+		if err := c.verifiedFile(readData).Write(v); err != nil {
 			return err
 		}
 	}
@@ -90,14 +90,14 @@ func (x *Examiner) SaveMet(run string, at time.Time, found []Damage) error {
 
 // SaveFailure records that a verify failed, beside the result of the last one that did
 // not, and returns both.
-func (x *Examiner) SaveFailure(readData bool, at time.Time, cause error) (Verified, error) {
-	v, _, err := x.LastVerified(readData)
+func (c *Checker) SaveFailure(readData bool, at time.Time, cause error) (Verified, error) {
+	v, _, err := c.LastVerified(readData)
 	v.ReadData, v.FailedAt, v.Error = readData, at, cause.Error()
 	if err == nil {
-		err = x.folder.Exists() // a record would make a warehouse where there is none
+		err = c.folder.Exists() // a record would make a warehouse where there is none
 	}
 	if err == nil {
-		err = x.verifiedFile(readData).Write(v)
+		err = c.verifiedFile(readData).Write(v)
 	}
 	return v, err
 }
@@ -105,7 +105,7 @@ func (x *Examiner) SaveFailure(readData bool, at time.Time, cause error) (Verifi
 // LastVerified returns the recorded result of the last verify that read every byte, or of
 // the last one that did not; ok is false when there was none. The error is a
 // *DamagedError when the record is not what was written.
-func (x *Examiner) LastVerified(readData bool) (v Verified, ok bool, err error) {
-	ok, err = x.verifiedFile(readData).Read(&v)
+func (c *Checker) LastVerified(readData bool) (v Verified, ok bool, err error) {
+	ok, err = c.verifiedFile(readData).Read(&v)
 	return v, ok, err
 }

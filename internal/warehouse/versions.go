@@ -42,18 +42,28 @@ func (v *Versions) List() ([]string, error) {
 }
 
 // Lineage returns the manifests of a version and of the kept versions that it was
-// built on, oldest first. An error says that one of them cannot be read: those after it
-// are returned.
+// built on, oldest first. It reads the copies beside meta of manifests that are damaged or
+// whose version is gone. An error says that a manifest cannot be read anywhere: those after
+// it are returned.
 func (v *Versions) Lineage(run string) (line []Manifest, err error) {
-	for run != "" {
-		var m Manifest
-		if m, err = v.ReadManifest(run); err != nil {
-			if len(line) > 0 && errors.Is(err, fs.ErrNotExist) {
-				err = nil // no longer kept
+	kept, err := v.List()
+	if err != nil || len(kept) == 0 {
+		return nil, err
+	}
+	for run >= kept[0] {
+		m, readErr := v.ReadManifest(run)
+		if readErr != nil {
+			var copyErr error
+			if m, copyErr = v.readManifest(v.folder.metaPath(run, manifestSuffix), run); copyErr != nil {
+				if len(line) == 0 || !errors.Is(readErr, fs.ErrNotExist) {
+					err = readErr
+				}
+				break
 			}
-			break
 		}
-		line = append(line, m)
+		if slices.Contains(kept, run) {
+			line = append(line, m)
+		}
 		if m.baseRun() >= run {
 			break // a rebuild of the same second, or a manifest that lies
 		}

@@ -76,7 +76,7 @@ type Warehouse struct {
 	Series   *Series
 	MetaLog  *MetaLog
 	Identity *Identity
-	Examiner *Examiner
+	Checker  *Checker
 	Mender   *Mender
 	Pruner   *Pruner
 	Mirror   *Mirror
@@ -110,8 +110,8 @@ func Open(cfg Config) (*Warehouse, error) {
 	w.Series = &Series{w.Folder, w.Versions, cfg.Tables}
 	w.MetaLog = &MetaLog{w.Folder, w.Versions}
 	w.Identity = &Identity{w.Folder, w.Versions, w.Ledger, w.Series}
-	w.Examiner = &Examiner{w.Folder, w.Versions, w.Ledger, w.Series, w.MetaLog, w.Identity, w.verifier}
-	w.Mender = &Mender{w.Folder, w.Versions, w.Series}
+	w.Checker = &Checker{w.Folder, w.Versions, w.Ledger, w.Series, w.MetaLog, w.Identity, w.verifier}
+	w.Mender = &Mender{w.Folder, w.Versions, w.Series, w.Ledger, w.MetaLog}
 	w.Pruner = &Pruner{w.Folder, w.Versions, w.Ledger, w.Series, w.MetaLog, cfg.DiscardRaw}
 	w.Mirror = &Mirror{w.Folder, w.Versions, w.Ledger, w.Series}
 	return w, nil

@@ -302,7 +302,7 @@ func TestOnlyATornLastLineOfTheLedgerIsNoDamage(t *testing.T) {
 		"two, the last one is not ended":   {flipped + strings.TrimSuffix(line, "\n"), "damaged lines: 1"},
 	} {
 		must(t, os.WriteFile(path, []byte(c.text), 0o600))
-		found, err := w.Examiner.Examine(t.Context(), false)
+		found, err := w.Checker.Check(t.Context(), false)
 		must(t, err)
 		var got string
 		for _, d := range found.Damage {

@@ -91,3 +91,18 @@ INSERT INTO {table} ({columns}) SELECT {columns} FROM {other} WHERE valid_to <= 
 -- name: carry_streams
 UPDATE meta.streams SET grade = 'carried_forward', reason = {reason}, rows_old = rows, age_since = least(age_since, {since})
 WHERE run_id = {run} AND stream IN ({streams})
+
+-- name: drop_closed
+DELETE FROM {main} m USING {past} p WHERE {same_version}
+
+-- name: snapshots_in_meta
+-- meta.runs also has the runs of the ledger that a rollback left; these have no tables.
+SELECT run_id, snapshot_at FROM meta.runs SEMI JOIN meta.tables USING (run_id)
+WHERE outcome IN ('complete', 'partial') AND snapshot_at <= {until} AND coalesce(kind, 'night') NOT IN ('rollback', 'rebuild')
+QUALIFY row_number() OVER (PARTITION BY snapshot_at::DATE ORDER BY snapshot_at DESC, run_id DESC) = 1
+
+-- name: tables_in_meta
+SELECT table_name, rows FROM meta.tables WHERE run_id = {run} AND rows IS NOT NULL
+
+-- name: grades_in_meta
+SELECT stream, grade FROM meta.streams WHERE run_id = {run} AND grade IS NOT NULL

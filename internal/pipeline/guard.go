@@ -1,0 +1,55 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"placementsync/internal/warehouse"
+)
+
+// LossError says that a rebuild would publish less than readers have.
+type LossError struct {
+	// Version is the one that readers see.
+	Version string
+	Losses  []warehouse.HoldingLoss
+}
+
+func (e *LossError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "rebuild: it would publish less than readers have in version %s; nothing was published", e.Version)
+	for _, l := range e.Losses {
+		fmt.Fprintf(&b, "\n  %s: %s now, %s after the rebuild", l.Name, l.Now, l.After)
+	}
+	b.WriteString("\nplacementsync verify names the commands that restore more; placementsync rebuild --accept-loss publishes it all the same")
+	return b.String()
+}
+
+// refuseLoss compares what was built with the catalog that readers see, if that can be read:
+// snapshots, runs and closed rows and, when both show the same snapshot, current rows. A
+// damaged catalog counts as far as it can be read, because readers read it, too.
+func (b *rebuild) refuseLoss(ctx context.Context) error {
+	latest, ok, err := b.wh.Versions.Latest()
+	if err != nil || !ok || b.cfg.AcceptLoss {
+		return nil //nolint:nilerr // readers see no version
+	}
+	now, err := b.wh.CountHoldings(ctx, latest)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !b.isCatalogWhole() {
+			b.cfg.Log.Warn("the catalog that readers see cannot be read: what is rebuilt is not compared with it", "run", latest, "error", err)
+			return nil
+		}
+		return fmt.Errorf("rebuild: compare with version %s: %w; nothing was published", latest, err)
+	}
+	after, err := b.draft.CountHoldings(ctx)
+	if err != nil {
+		return fmt.Errorf("rebuild: count the rebuilt rows: %w; nothing was published", err)
+	}
+	if losses := now.Losses(after); len(losses) > 0 {
+		return &LossError{latest, losses}
+	}
+	return nil
+}

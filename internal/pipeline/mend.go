@@ -1,0 +1,227 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/load"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// mending is the state of one MendSeries.
+type mending struct {
+	repair
+	cfg  Config
+	done warehouse.Mended
+	// draft is a copy of the newest intact catalog.
+	draft *warehouse.Draft
+}
+
+// MendSeries restores what is damaged or missing in the Parquet series, in the changes of
+// meta and past beside it, and in the files of versions other than the catalog: from copies
+// where there are any, and else from the history in the newest intact catalog. When the index
+// of the series is lost, it restores the days that retention keeps. It returns the restored
+// files. The error names those that it could not restore, which are left as they are.
+func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (files []string, err error) {
+	r, err := beginRepair(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(r.wh.Folder.FullErr(err), r.lock.Release()) }()
+	m := &mending{repair: r, cfg: cfg}
+	completed, err := r.wh.Series.Complete()
+	if err != nil && !errors.As(err, new(*warehouse.DamagedError)) {
+		return nil, err
+	}
+	m.done, err = r.wh.Mender.MendCopies(ctx)
+	for _, day := range completed {
+		m.done.Files = append(m.done.Files, "the files of "+day)
+	}
+	if err != nil {
+		return m.done.Files, err
+	}
+	if len(m.done.Left)+len(m.done.Days) == 0 && !m.done.AllDays && !m.done.Meta {
+		return m.done.Files, nil
+	}
+	if m.done.Source == "" && len(m.done.Left)+len(m.done.Days) == 0 && !m.done.Meta {
+		return m.done.Files, nil
+	}
+	if m.done.Source == "" {
+		return m.done.Files, errors.Join(errors.New("mend the series: no catalog is intact to restore from"), m.leftErr(m.done.Left))
+	}
+	if m.draft, err = r.wh.BeginFrom(ctx, r.id, r.at, m.done.Source); err != nil {
+		return m.done.Files, err
+	}
+	defer func() { err = errors.Join(err, m.draft.Discard()) }()
+	if m.done.Meta {
+		if err := m.writeMeta(ctx); err != nil {
+			return m.done.Files, err
+		}
+	}
+	var lost []warehouse.Mending
+	for _, one := range m.done.Left {
+		if one.Day.SnapshotAt.After(m.done.At) {
+			lost = append(lost, one)
+			continue
+		}
+		if _, writeErr := m.writeFile(ctx, one); writeErr != nil {
+			err = errors.Join(err, writeErr)
+		}
+	}
+	return m.done.Files, errors.Join(err, m.leftErr(lost), m.addDays(ctx, keep))
+}
+
+// leftErr names files that have no copy, and that no intact catalog has the rows of.
+func (m *mending) leftErr(lost []warehouse.Mending) error {
+	var all []error
+	for _, one := range lost {
+		all = append(all, fmt.Errorf("mend table %s of %s: no copy is intact, and no intact catalog has its rows", one.Table.Name, one.Day.SnapshotAt.Format(time.DateOnly)))
+	}
+	return errors.Join(all...)
+}
+
+// writeMeta writes all of meta and past of the catalog beside the series, so that the chain
+// of changes begins there.
+func (m *mending) writeMeta(ctx context.Context) error {
+	m.draft.Previous = "" // what the file has is relative to nothing
+	if err := load.WriteMeta(ctx, m.draft, m.wh.Catalog.MetaDefinitions(), m.wh.Catalog.Tables()); err != nil {
+		return err
+	}
+	file, err := m.wh.Mender.ReplaceMeta(m.draft, m.done.Source)
+	if err == nil {
+		m.done.Files = append(m.done.Files, file)
+	}
+	return err
+}
+
+// writeFile writes a file of a day from history.
+func (m *mending) writeFile(ctx context.Context, one warehouse.Mending) (sum warehouse.ManifestFileSum, err error) {
+	i := slices.IndexFunc(m.wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == one.Table.Name })
+	if i < 0 {
+		return sum, fmt.Errorf("mend table %s: this program does not know it", one.Table.Name)
+	}
+	if err := load.WriteDay(ctx, m.draft, m.wh.Catalog.Tables()[i], one); err != nil {
+		return sum, err
+	}
+	sum, err = m.wh.Mender.Replace(one, filepath.Join(m.draft.Dir, one.Table.File))
+	if err == nil {
+		m.done.Files = append(m.done.Files, fmt.Sprintf("table %s of %s", one.Table.Name, one.Day.SnapshotAt.Format(time.DateOnly)))
+	}
+	return sum, err
+}
+
+// daySnapshot is the last snapshot of a day, by meta.runs.
+type daySnapshot struct {
+	run string
+	at  time.Time
+}
+
+// addDays writes the days of which no manifest is left from history, with the runs, rows and
+// grades that meta has of them.
+func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
+	if len(m.done.Days) == 0 && !m.done.AllDays {
+		return nil
+	}
+	snapshots := map[string]daySnapshot{}
+	err := m.draft.EachRow(ctx, []string{load.SnapshotsInMeta(m.done.At)}, func(scan func(...any) error) error {
+		var s daySnapshot
+		err := scan(&s.run, &s.at)
+		s.at = s.at.UTC()
+		snapshots[s.at.Format(time.DateOnly)] = s
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, day := range m.done.Days {
+		wanted[day] = true
+	}
+	if m.done.AllDays {
+		known := map[string]bool{}
+		for _, day := range m.wh.Series.Days() {
+			known[day] = true
+		}
+		var days []time.Time
+		for day := range snapshots {
+			at, _ := time.Parse(time.DateOnly, day)
+			days = append(days, at)
+		}
+		for at := range keep.KeptDays(days) {
+			if day := at.Format(time.DateOnly); !known[day] {
+				wanted[day] = true
+			}
+		}
+	}
+	for _, day := range slices.Sorted(maps.Keys(wanted)) {
+		s, ok := snapshots[day]
+		if !ok {
+			err = errors.Join(err, fmt.Errorf("mend %s: meta.runs has no snapshot of it", day))
+			continue
+		}
+		err = errors.Join(err, m.addDay(ctx, s))
+	}
+	return err
+}
+
+// addDay writes a day from the manifest of its run, if one is left, or from history alone.
+func (m *mending) addDay(ctx context.Context, s daySnapshot) error {
+	done, ok, err := m.wh.Mender.MendDay(ctx, s.run)
+	m.done.Files = append(m.done.Files, done.Files...)
+	if err != nil || ok {
+		for _, one := range done.Left {
+			_, writeErr := m.writeFile(ctx, one)
+			err = errors.Join(err, writeErr)
+		}
+		return err
+	}
+	day := warehouse.Manifest{RunID: s.run, SnapshotAt: s.at, Program: m.cfg.Warehouse.Program, Schema: warehouse.SchemaVersion(), Format: warehouse.Format}
+	rows, grades := map[string]int64{}, map[string]fetch.Grade{}
+	err = m.draft.EachRow(ctx, []string{load.TablesInMeta(s.run)}, func(scan func(...any) error) error {
+		var table string
+		var n int64
+		err := scan(&table, &n)
+		rows[table] = n
+		return err
+	})
+	if err == nil {
+		err = m.draft.EachRow(ctx, []string{load.GradesInMeta(s.run)}, func(scan func(...any) error) error {
+			var name, grade string
+			err := scan(&name, &grade)
+			grades[name] = fetch.Grade(grade)
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	for _, t := range m.wh.Catalog.Tables() {
+		n, counted := rows[t.Name]
+		if !counted {
+			n = -1
+		}
+		one := warehouse.Mending{Day: day, Table: warehouse.ManifestTable{Name: t.Name, Rows: n, ManifestFileSum: warehouse.ManifestFileSum{File: t.Name + ".parquet"}}}
+		var grade fetch.Grade
+		for _, s := range m.cfg.Streams {
+			if slices.ContainsFunc(s.Tables, func(of stream.Table) bool { return of.Name == t.Name }) && (s.Over == "" || grades[s.Name] != fetch.Skipped) {
+				grade = grade.Worse(grades[s.Name])
+			}
+		}
+		one.Table.Grade = string(grade)
+		if one.Table.ManifestFileSum, err = m.writeFile(ctx, one); err != nil {
+			return err
+		}
+		one.Table.Rows = max(n, 0)
+		day.Tables = append(day.Tables, one.Table)
+	}
+	file, err := m.wh.Mender.AddDay(day)
+	m.done.Files = append(m.done.Files, file)
+	return err
+}
