@@ -1,50 +1,15 @@
 package trials_test
 
 import (
-	"errors"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 )
-
-// TestNightIsCompleteThoughItsSeriesIsNot puts, right after the switch, a file
-// where a folder of the Parquet series should be: readers see the night, so it did not fail, and the
-// next one brings the series up to date.
-func TestNightIsCompleteThoughItsSeriesIsNot(t *testing.T) {
-	requireTrials(t)
-	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
-	h.goodNight()
-	series := h.path("parquet", "orders")
-	h.cfg.Warehouse.Step = func(name string) error {
-		if name != "after rename latest" {
-			return nil
-		}
-		return errors.Join(os.RemoveAll(series), os.WriteFile(series, nil, 0o600))
-	}
-	res := h.goodNight()
-	h.cfg.Warehouse.Step = nil
-	if h.latest() != res.Run.ID {
-		t.Errorf("latest is %s, want %s", h.latest(), res.Run.ID)
-	}
-	must(t, os.Remove(series))
-	h.goodNight()
-	days, err := os.ReadDir(series)
-	if err != nil || len(days) != 2 {
-		t.Errorf("the series has %v (error %v), want the cut day and the last", days, err)
-	}
-	for _, r := range runs(t, h) {
-		if r.Outcome != ledger.Complete {
-			t.Errorf("run %s is %s in the ledger", r.ID, r.Outcome)
-		}
-	}
-}
 
 // TestRunOfAnotherTokenIsNotTakenUp changes between the cut and the next run
 // what the token may read.
