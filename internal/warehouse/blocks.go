@@ -2,7 +2,6 @@ package warehouse
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -49,45 +48,19 @@ func (d *Draft) writeCatalog(ctx context.Context, changed bool) error {
 	return err
 }
 
-// findBlockSize returns the size of blocks that the catalog is to be written anew with; 0:
-// what changed is written to the file that it has.
+// findBlockSize returns the size of blocks that the catalog is to be written anew with. 0
+// means that the changes are written to the file that it has.
 func (d *Draft) findBlockSize(ctx context.Context, changed bool) (int, error) {
-	isSmall := d.base.block == smallBlock
-	if isSmall && !changed {
-		return 0, nil
-	}
-	var rows int64
-	err := d.DB.QueryRowContext(ctx, string(instanceSQL.Render("count_all_rows", nil))).Scan(&rows)
+	var block, rows int64
+	err := d.DB.QueryRowContext(ctx, string(instanceSQL.Render("measure_catalog", nil))).Scan(&block, &rows)
+	isSmall := block == smallBlock
 	switch {
+	case isSmall && !changed:
+		return 0, err
 	case rows > manyRows && isSmall:
 		return largeBlock, err
-	case rows < fewRows && (!isSmall || d.base.bytes <= compactSize):
+	case rows < fewRows && (!isSmall || d.baseBytes <= compactSize):
 		return smallBlock, err
 	}
 	return 0, err
-}
-
-// fileSize is the size of a DuckDB file and of its blocks.
-type fileSize struct{ bytes, block int64 }
-
-// readFileSize reads both. Nobody may have the file open: to close a second handle would
-// drop the lock that DuckDB has on it.
-func readFileSize(path string) (size fileSize, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return size, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	if err != nil {
-		return size, err
-	}
-	// Behind the main header of 4 KiB are two others that agree in this: a checksum, the
-	// iteration, two positions and the number of blocks come before the size of a block.
-	const place = 4<<10 + 5*8
-	field := make([]byte, 8)
-	if _, err := f.ReadAt(field, place); err != nil {
-		return size, fmt.Errorf("read the header of %s: %w", path, err)
-	}
-	return fileSize{info.Size(), int64(binary.LittleEndian.Uint64(field))}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,8 +36,8 @@ type Draft struct {
 
 	w    *Warehouse
 	meta *ManifestMeta
-	// base is the size of the catalog that the draft started from.
-	base fileSize
+	// baseBytes is the size of the catalog that the draft started from.
+	baseBytes int64
 	// carried are the tables that did not change, as the manifest of Previous has them.
 	carried map[string]ManifestTable
 	// damaged is for DamagedFiles.
@@ -132,7 +133,6 @@ func (d *Draft) HasTablesOfBase() bool { return d.sameTables }
 // copyPrevious copies the catalog that the draft starts from; without one DuckDB makes it.
 func (d *Draft) copyPrevious(path string) error {
 	if d.Previous == "" {
-		d.base = fileSize{block: largeBlock}
 		return nil
 	}
 	m, err := d.w.Versions.ReadManifest(d.Previous)
@@ -143,7 +143,9 @@ func (d *Draft) copyPrevious(path string) error {
 	// The copy is hashed on the way, which saves a second reading.
 	var sum string
 	err = d.w.Folder.disk.CopyWith(from, path, func(dst, src *os.File) (err error) {
-		sum, err = copyAndSum(dst, src)
+		if sum, err = copyAndSum(dst, src); err == nil {
+			d.baseBytes, err = dst.Seek(0, io.SeekEnd)
+		}
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,9 +153,6 @@ func (d *Draft) copyPrevious(path string) error {
 	}
 	if err == nil && sum != m.Catalog.SHA256 {
 		err = d.w.Folder.damagedErr(from, "its checksum is not the one of its manifest", nil)
-	}
-	if err == nil {
-		d.base, err = readFileSize(path)
 	}
 	return err
 }
@@ -180,7 +179,7 @@ const smallNight = 50_000
 // EndAlone lets one thread of DuckDB do all that is left, if it is little: few staged rows,
 // and a small catalog or none to start from. It reports whether it does.
 func (d *Draft) EndAlone(staged int64) bool {
-	d.alone = d.base.bytes <= compactSize && staged < smallNight
+	d.alone = d.baseBytes <= compactSize && staged < smallNight
 	return d.alone
 }
 

@@ -36,9 +36,11 @@ SET GLOBAL threads = {threads};
 ATTACH IF NOT EXISTS {catalog} AS catalog (STORAGE_VERSION {storage}, RECOVERY_MODE NO_WAL_WRITES);
 USE catalog;
 
--- name: count_all_rows
--- About how many rows the draft has, in all schemas.
-SELECT coalesce(sum(estimated_size), 0)::BIGINT FROM duckdb_tables() WHERE database_name = 'catalog';
+-- name: measure_catalog
+-- The size of its blocks, and about how many rows the draft has in all schemas.
+SELECT (SELECT block_size FROM pragma_database_size() WHERE database_name = 'catalog'),
+    coalesce(sum(estimated_size), 0)::BIGINT
+FROM duckdb_tables() WHERE database_name = 'catalog';
 
 -- name: move_catalog
 -- With comments, views and macros.
