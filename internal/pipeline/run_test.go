@@ -203,3 +203,42 @@ func TestPrivateColumnsOfEvents(t *testing.T) {
 		t.Errorf("rules of events (-want +got):\n%s", diff)
 	}
 }
+
+// TestANightLooksBackAtTheLastSnapshot: only a bounded night does, and only at nights that
+// published.
+func TestANightLooksBackAtTheLastSnapshot(t *testing.T) {
+	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
+	run := func(id, kind string, published bool, unread int64) ledger.Run {
+		r := ledger.Run{ID: id, Kind: kind, StartedAt: now, Streams: []ledger.Stream{{Stream: "orders", Unread: unread}}}
+		if published {
+			r.SnapshotAt = now
+		}
+		return r
+	}
+	for name, c := range map[string]struct {
+		kind    string
+		bound   time.Duration
+		runs    []ledger.Run
+		hasLast bool
+		isShort bool
+	}{
+		"the first night":      {ledger.Night, time.Hour, nil, false, false},
+		"ids were left":        {ledger.Night, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, true, true},
+		"no id was left":       {ledger.Night, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 0)}, true, false},
+		"without a bound":      {ledger.Night, 0, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, false, false},
+		"a refresh":            {ledger.Refresh, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, false, false},
+		"the last one failed":  {ledger.Night, time.Hour, []ledger.Run{run("20261117T020000Z", ledger.Night, true, 1), run("20261118T020000Z", ledger.Night, false, 0)}, true, true},
+		"a refresh came after": {ledger.Night, time.Hour, []ledger.Run{run("20261117T020000Z", ledger.Night, true, 1), run("20261118T020000Z", ledger.Refresh, true, 0)}, true, true},
+	} {
+		r := newRunner(t, Config{MaxDuration: c.bound}, runMode{kind: c.kind}, now)
+		for _, one := range c.runs {
+			if err := r.night.wh.Ledger.Record(one); err != nil {
+				t.Fatal(err)
+			}
+		}
+		reader := &reader{night: r.night}
+		if err := reader.lookBack(); err != nil || reader.hasLast != c.hasLast || reader.isShort != c.isShort {
+			t.Errorf("%s: has a last night %v, was short %v, want %v, %v: %v", name, reader.hasLast, reader.isShort, c.hasLast, c.isShort, err)
+		}
+	}
+}
