@@ -1,0 +1,102 @@
+package trials_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/warehouse"
+)
+
+// TestSeriesIsWrittenFromTheCatalog removes parts of the series, and all of it, while the
+// catalog is intact: verify names one command, which restores it.
+func TestSeriesIsWrittenFromTheCatalog(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.cfg.Warehouse.KeepVersions = 2
+	for range 4 {
+		h.goodNight()
+	}
+	before, whole := h.histories(), h.cfg.Warehouse.Dir
+	for name, lost := range map[string][]string{
+		"both manifests of a day":  {"parquet/.manifests/snapshot_date=2026-11-02.json", "parquet/.meta/20261102T020000Z.json"},
+		"the manifests":            {"parquet/.manifests"},
+		"the changes":              {"parquet/.meta"},
+		"a day and its manifest":   {"parquet/orders/snapshot_date=2026-11-02", "parquet/.manifests/snapshot_date=2026-11-02.json"},
+		"the whole series":         {"parquet"},
+		"the series and a version": {"parquet", "versions/20261104T020000Z"},
+	} {
+		h.cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "w")
+		copyTree(t, whole, h.cfg.Warehouse.Dir)
+		for _, path := range lost {
+			must(t, os.RemoveAll(h.path(path)))
+		}
+		h.at = h.at.Add(time.Minute)
+		v, err := pipeline.Verify(t.Context(), h.cfg, true)
+		must(t, err)
+		if diff := cmp.Diff([]warehouse.Repair{{Kind: warehouse.MendSeries}}, warehouse.PlanRepairs(v.Damage)); diff != "" || v.Result() != warehouse.Rebuildable {
+			t.Errorf("%s: verify says %s (-want +got):\n%s", name, v.Result(), diff)
+		}
+		_, err = pipeline.MendSeries(t.Context(), h.cfg, warehouse.Retention{Daily: 30})
+		must(t, err)
+		if v, err = pipeline.Verify(t.Context(), h.cfg, true); err != nil || len(v.Damage) > 0 {
+			t.Errorf("%s: after the repair verify says %+v (%v)", name, v.Damage, err)
+		}
+		days, err := os.ReadDir(h.path("parquet", "orders"))
+		if err != nil || len(days) != 4 {
+			t.Errorf("%s: the series has %d days of orders, want 4 (%v)", name, len(days), err)
+		}
+		must(t, errors.Join(os.RemoveAll(h.path("versions")), os.RemoveAll(h.path("latest"))))
+		h.at = h.at.Add(time.Minute)
+		_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
+		must(t, err)
+		if diff := cmp.Diff(before, h.histories()); diff != "" {
+			t.Errorf("%s: a rebuild from the restored series differs (-before +after):\n%s", name, diff)
+		}
+	}
+}
+
+// TestRebuildRefusesToPublishLess lets the series forget its newest day.
+func TestRebuildRefusesToPublishLess(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	h := newHouse(t, smallWorld(), few()...)
+	h.goodNight()
+	first := h.path("parquet", ".manifests", "index.json")
+	index, err := os.ReadFile(first)
+	must(t, err)
+	h.goodNight()
+	latest := h.latest()
+	must(t, os.WriteFile(first, index, 0o600))
+	must(t, os.Remove(h.path("parquet", ".manifests", "snapshot_date=2026-11-03.json")))
+	days, err := filepath.Glob(h.path("parquet", "*", "snapshot_date=2026-11-03"))
+	must(t, err)
+	for _, day := range days {
+		must(t, os.RemoveAll(day))
+	}
+	// Nothing completes the series from the version when it is damaged.
+	files, err := filepath.Glob(h.path("versions", latest, "*.parquet"))
+	must(t, err)
+	for _, file := range append(files, h.path("versions", latest, "manifest.json")) {
+		must(t, os.Remove(file))
+	}
+	h.at = h.at.Add(time.Minute)
+	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
+	if loss, ok := errors.AsType[*pipeline.LossError](err); !ok || loss.Version != latest || !strings.Contains(err.Error(), "runs in meta.runs: 2 now, 1 after the rebuild") ||
+		!strings.Contains(err.Error(), "--accept-loss") || h.latest() != latest {
+		t.Fatalf("the rebuild ended with %v, readers see %s", err, h.latest())
+	}
+	h.cfg.AcceptLoss = true
+	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
+	must(t, err)
+	if h.latest() == latest {
+		t.Error("the loss was accepted, and nothing was published")
+	}
+}
