@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"net/http"
 	"path"
+
+	"placementsync/internal/page"
 )
 
 //go:embed assets
@@ -24,6 +26,9 @@ func readAssets() (map[string]asset, error) {
 		text, err := assetFiles.ReadFile("assets/" + name)
 		if err != nil {
 			return nil, err
+		}
+		if name == "page.css" {
+			text = append([]byte(page.BaseStyle()), text...)
 		}
 		sum := sha256.Sum256(text)
 		kind := "text/plain; charset=utf-8"

@@ -1,16 +1,23 @@
 // Package page writes values for the people who read the pages of this program: the
-// report, the workbench and the status page. It must not know where a value comes from or
+// report, the workbench and the status page. It also has the base style of the first two. It must not know where a value comes from or
 // which page shows it. Counts and sizes that also appear in logs and messages are written
 // by internal/plural, which this package uses.
 package page
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 	"time"
 
 	"placementsync/internal/plural"
 )
+
+//go:embed base.css
+var baseStyle string
+
+// BaseStyle has the colors and base styles, which come before the style of a page.
+func BaseStyle() string { return baseStyle }
 
 const (
 	// Unknown is shown in place of a missing value.

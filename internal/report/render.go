@@ -8,6 +8,8 @@ import (
 	"html/template"
 	"io"
 	"strings"
+
+	"placementsync/internal/page"
 )
 
 //go:embed assets
@@ -16,7 +18,7 @@ var files embed.FS
 // renderPage writes the page. All that came from the service passes html/template,
 // which escapes it for the place where it stands: text, attribute, or JSON in
 // a script element.
-func renderPage(w io.Writer, page Page) error {
+func renderPage(w io.Writer, content Page) error {
 	fixed, err := readAssets()
 	if err != nil {
 		return err
@@ -28,7 +30,7 @@ func renderPage(w io.Writer, page Page) error {
 	return t.Execute(w, struct {
 		Page
 		Assets assets
-	}{page, fixed})
+	}{content, fixed})
 }
 
 func readAssets() (assets, error) {
@@ -40,6 +42,7 @@ func readAssets() (assets, error) {
 		}
 		texts[name] = strings.TrimSpace(string(text))
 	}
+	texts["page.css"] = page.BaseStyle() + texts["page.css"]
 	own := texts["draw.js"] + "\n" + texts["page.js"]
 	return assets{
 		Style:  template.CSS(texts["page.css"]),
