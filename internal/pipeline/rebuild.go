@@ -228,6 +228,9 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 		if b.knownPast {
 			tables = slices.DeleteFunc(slices.Clone(tables), func(t stream.Table) bool { return !until[t.Name].Equal(snap.At) })
 		}
+		if len(tables) == 0 {
+			continue // the chain of closed rows has what this day shows
+		}
 		if err := load.Replay(ctx, b.draft, tables, snap); err != nil {
 			return err
 		}

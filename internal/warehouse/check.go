@@ -218,7 +218,7 @@ func (k *check) checkSeries() {
 	days := inv.expectedDays()
 	k.Files++
 	if problem := k.indexProblem(days); problem != "" {
-		k.addDamage(Damage{File: k.c.folder.relativePath(k.c.series.indexPath()), Problem: problem, Cost: "a day that is missing could not be noticed", Repair: Repair{Kind: MendSeries}})
+		k.addDamage(Damage{File: k.c.folder.relativePath(k.c.series.indexPath()), Problem: problem, Cost: "the list of days: a lost day would not be noticed", Repair: Repair{Kind: MendSeries}})
 	}
 	missing := k.checkMissingDays()
 	for _, day := range slices.Sorted(maps.Keys(days)) {

@@ -169,7 +169,7 @@ func (s *Series) expectedDays() (map[string]string, []Damage) {
 	var found []Damage
 	if problem := describeProblem(err); problem != "" && len(s.listDays()) > 0 {
 		if _, statErr := os.Stat(s.folder.path(seriesDir, manifestsDir)); statErr == nil {
-			found = append(found, Damage{File: s.folder.relativePath(s.indexPath()), Problem: problem, Cost: "a day that is missing could not be noticed"})
+			found = append(found, Damage{File: s.folder.relativePath(s.indexPath()), Problem: problem, Cost: "the list of days: a lost day would not be noticed"})
 		}
 	}
 	days := i.Days
