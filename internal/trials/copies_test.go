@@ -100,7 +100,7 @@ func TestCopiesOfTheSeriesAreOneNight(t *testing.T) {
 	for name, times := range map[string][]time.Duration{"a first night of a day": {0, 24, 48}, "a second night of a day": {0, 24, 27}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, trialWorld(5), "orders")
+			h := newHouse(t, trialWorld(5), "product_listings", "orders")
 			var copies []string
 			var nights []map[string][]string
 			moments := map[time.Time]map[string][]string{}
@@ -114,11 +114,20 @@ func TestCopiesOfTheSeriesAreOneNight(t *testing.T) {
 				moments[first.Add(at*time.Hour)] = nights[i]
 			}
 			before, after := nights[len(nights)-2], nights[len(nights)-1]
-			if cmp.Equal(before, after) {
-				t.Fatal("the night changed nothing")
+			changed := 0
+			for table := range after {
+				if strings.HasPrefix(table, "main.") && !cmp.Equal(before[table], after[table]) {
+					changed++
+				}
+			}
+			if changed < 3 {
+				t.Fatalf("the night changed %d tables: too few for a mixture", changed)
 			}
 			used := map[time.Time]int{}
 			for i, copied := range copies {
+				if i%3 != 0 && i != len(copies)-1 {
+					continue // most steps differ by a temporary name
+				}
 				dir, r, err := h.restoreCopy(copied, false)
 				if err != nil {
 					t.Errorf("copy %d of %d: %v", i, len(copies), err)
@@ -136,7 +145,7 @@ func TestCopiesOfTheSeriesAreOneNight(t *testing.T) {
 						t.Errorf("copy %d of %d, of %s: %s is of neither night", i, len(copies), r.Last, table)
 					}
 				}
-				if i%8 != 0 {
+				if i%9 != 0 {
 					must(t, os.RemoveAll(dir))
 					continue
 				}
@@ -160,7 +169,7 @@ func TestCopiesOfTheSeriesAreOneNight(t *testing.T) {
 // that is older than the others is graded so.
 func (h *house) restoreTorn(copies []string, nights map[time.Time]map[string][]string) {
 	h.t.Helper()
-	const tries = 16
+	const tries = 8
 	newest := slices.MaxFunc(slices.Collect(maps.Keys(nights)), time.Time.Compare)
 	random := rand.New(rand.NewPCG(1, 2))
 	refused := 0
