@@ -7,12 +7,8 @@ import (
 
 // Links to the pages of one record. An id is any text of the service.
 
-func listingLink(id string) string  { return linkTo("listings", id) }
-func outletLink(id string) string   { return linkTo("outlets", id) }
-func orderLink(id string) string    { return linkTo("orders", id) }
-func campaignLink(id string) string { return linkTo("campaigns", id) }
-func articleLink(id string) string  { return linkTo("articles", id) }
-func profileLink(id string) string  { return linkTo("profiles", id) }
+func listingLink(id string) string { return linkTo("listings", id) }
+func outletLink(id string) string  { return linkTo("outlets", id) }
 
 // questionLink is the page of a named query.
 func questionLink(name string) string { return linkTo("questions", name) }

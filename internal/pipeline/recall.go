@@ -124,6 +124,9 @@ func (c *recall) write(f *os.File) error {
 	return err
 }
 
+// digestSize is the size of the checksum at the end of a file of entries, in bytes.
+const digestSize = 16
+
 func (n *night) entriesPath(stream, run string) string {
 	return filepath.Join(n.wh.Folder.SeenPath(), stream+"."+run)
 }
@@ -134,8 +137,8 @@ func (n *night) readEntries(stream, run string) (*transform.Known, error) {
 	if err != nil {
 		return nil, err
 	}
-	end := len(text) - len(xxh3.Uint128{}.Bytes())
-	if end < 0 || end%transform.EntrySize != 0 || xxh3.Hash128(text[:end]).Bytes() != [16]byte(text[end:]) {
+	end := len(text) - digestSize
+	if end < 0 || end%transform.EntrySize != 0 || xxh3.Hash128(text[:end]).Bytes() != [digestSize]byte(text[end:]) {
 		return nil, fmt.Errorf("read %s: it does not have its checksum", path)
 	}
 	known := transform.NewKnown(end / transform.EntrySize)
