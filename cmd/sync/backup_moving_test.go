@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/command"
 	"placementsync/internal/torture"
@@ -66,6 +69,51 @@ func TestABackupHoldsOneNight(t *testing.T) {
 			}
 			fatal(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
 		})
+	}
+}
+
+// TestABackupOfASeriesThatNeverRestsFails changes the manifests of the series each time that
+// the backup sends a file. The backup before stays the newest.
+func TestABackupOfASeriesThatNeverRestsFails(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	fatal(t, d.night(t))
+	before := manifestsIn(d.store.Objects("store"))
+	if len(before) != 1 {
+		t.Fatalf("the bucket has %d backups after a night, want 1", len(before))
+	}
+	found, err := filepath.Glob(filepath.Join(d.dir(), "parquet", ".meta", "*.json"))
+	fatal(t, err)
+	manifest, err := os.ReadFile(found[0])
+	fatal(t, err)
+	note := func(n int) string { return filepath.Join(d.dir(), "state", fmt.Sprintf("note%d.json", n)) }
+	twin := func(n int) string {
+		return filepath.Join(d.dir(), "parquet", ".meta", fmt.Sprintf("20300101T00000%dZ.json", n))
+	}
+	changes := 0
+	fatal(t, os.WriteFile(note(changes), []byte("0"), 0o600)) // a file to send
+	d.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/data/") {
+			changes++
+			fatal(t, os.WriteFile(twin(changes), manifest, 0o600))
+			fatal(t, os.WriteFile(note(changes), []byte(fmt.Sprint(changes)), 0o600))
+		}
+		return false
+	}
+	err = runBackup(t.Context(), d.g, backupOptions{})
+	d.store.Fail = nil
+	if err == nil || !strings.Contains(err.Error(), "changed during each of 5 attempts") {
+		t.Fatalf("the backup ended with %v after %d changes", err, changes)
+	}
+	if diff := cmp.Diff(before, manifestsIn(d.store.Objects("store"))); diff != "" {
+		t.Errorf("the backups in the bucket changed (-before +after):\n%s", diff)
+	}
+	for n := range changes {
+		fatal(t, errors.Join(os.Remove(twin(n+1)), os.Remove(note(n+1))))
+	}
+	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+	if after := manifestsIn(d.store.Objects("store")); len(after) != 2 {
+		t.Errorf("the bucket has %d backups after a quiet one, want 2", len(after))
 	}
 }
 

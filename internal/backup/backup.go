@@ -217,8 +217,8 @@ func (r *run) sendFiles(ctx context.Context) error {
 		}
 	}
 	if !isSettled {
-		return fmt.Errorf("back up to %s: the Parquet series changed during each of %d attempts; the backup before stays the newest, and what was sent is not sent again: "+
-			"run placementsync backup when no night is at work", r.Bucket.Address(""), looks)
+		return fmt.Errorf("back up to %s: the Parquet series changed during each of %d attempts; the last backup stays the newest, and files that were sent are kept: "+
+			"run placementsync backup while no night is running", r.Bucket.Address(""), looks)
 	}
 	slices.SortFunc(r.files, func(x, y File) int { return compareText(x.File, y.File) })
 	slices.SortFunc(r.result.LeftOut, func(x, y Problem) int { return compareText(x.File, y.File) })
