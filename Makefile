@@ -22,7 +22,7 @@ TARGETS ?= .
 # 0.8.2 is the newest release, and one that reads Go 1.26 code; pinned, so that a new
 # check is met when the pin is moved and not when the lint is needed. Not
 # golangci-lint: it takes minutes to build on two cores, and what else it would be
-# used for, the import rules, are tests in internal/houserules.
+# used for, the import rules, are tests in internal/testing/houserules.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # The newest release whose own dependencies were all to be had; which vulnerabilities
@@ -64,7 +64,7 @@ demo: build ## build, then run the main job on the embedded demo service
 # others have run. make lint has vetted the tests.
 UNRACED := lake houserules sim transform queries watch
 # What takes longest begins first: begun last, it would end alone.
-LONGEST := ./cmd/sync ./internal/trials ./internal/load ./internal/warehouse ./internal/explore
+LONGEST := ./cmd/sync ./internal/testing/trials ./internal/load ./internal/warehouse ./internal/explore
 # Nights sync each file, and most of what tests wait for is the disk: where 8 GB of memory
 # can be had as a file system from which programs run, the folders of tests are in it.
 MEMORY = $(shell awk '$$2 == "/dev/shm" && $$4 !~ /noexec/ { print $$2 }' /proc/mounts 2>/dev/null | \
@@ -105,7 +105,7 @@ vuln: ## look for known vulnerabilities in what is called (asks the Go vulnerabi
 
 .PHONY: docs
 docs: ## write the generated pages under docs/ again
-	go test -tags $(TAGS) ./internal/houserules -run TestDocs -update
+	go test -tags $(TAGS) ./internal/testing/houserules -run TestDocs -update
 
 # The newest release of the changelog.
 RELEASE ?= $(shell sed -n 's/^## \([0-9][0-9.]*\) - .*/\1/p' CHANGELOG.md | head -n 1)
@@ -119,13 +119,13 @@ fixture: ## write the fixture warehouse of the newest release in CHANGELOG.md (R
 
 .PHONY: figures
 figures: ## print lines, functions, terms and words, to compare two states of the project
-	@go test -tags $(TAGS) -count=1 -v -run '^TestFigures$$' ./internal/houserules
+	@go test -tags $(TAGS) -count=1 -v -run '^TestFigures$$' ./internal/testing/houserules
 
 .PHONY: bench
 bench: build ## measure, and write docs/performance.md (SECTIONS=nights,wire,passes,large,peers,limited,tiny,demo,lake,explore,decode,stages,year; lake needs make lake)
 	@if [ '$(SECTIONS)' = all ]; then go test -tags $(TAGS) -run '^$$' -bench . -benchmem -timeout 60m ./... ; fi
 	PLACEMENTSYNC_BENCH=$(SECTIONS) PLACEMENTSYNC_BENCH_DOCS=$(CURDIR)/docs \
-		go test -tags $(TAGS) -run TestPerformance -v -parallel 8 -timeout 6h ./internal/bench
+		go test -tags $(TAGS) -run TestPerformance -v -parallel 8 -timeout 6h ./internal/testing/bench
 	@if [ '$(SECTIONS)' = all ]; then PLACEMENTSYNC_BENCH=paint PLACEMENTSYNC_TRIALS=1 \
 		go test -tags $(TAGS) -run TestReportInChromium/paint -v ./cmd/sync; fi
 
@@ -133,20 +133,20 @@ bench: build ## measure, and write docs/performance.md (SECTIONS=nights,wire,pas
 torture: ## run the long fault trials (up to two hours), and write docs/reliability.md (TRIALS=TortureFaultMatrix/gzip)
 	PLACEMENTSYNC_TORTURE=1 PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs \
 		go test -tags $(TAGS) -run '$(TRIALS)' -timeout 120m ./... ; \
-	status=$$?; go test -tags $(TAGS) -run TestReliabilityPage ./internal/torture -update && exit $$status
+	status=$$?; go test -tags $(TAGS) -run TestReliabilityPage ./internal/testing/torture -update && exit $$status
 
 # Where make lake-test installs the engines, to find them there the next time.
 ENGINES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/placementsync-engines
 
 .PHONY: lake-test
 lake-test: ## compare Spark, Trino and other engines with DuckDB (up to an hour, 4 GB of downloads into ENGINES)
-	PLACEMENTSYNC_ENGINES='$(ENGINES)' go test -tags $(TAGS) -v -timeout 60m ./internal/enginetest
+	PLACEMENTSYNC_ENGINES='$(ENGINES)' go test -tags $(TAGS) -v -timeout 60m ./internal/testing/enginetest
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (10m), one after the other, and note it (TARGETS=FuzzBody)
 	PLACEMENTSYNC_FUZZTIME=$(FUZZTIME) PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs \
-		go test -run 'TestFuzzTargets/$(TARGETS)' -v -timeout 0 ./internal/torture ; \
-	status=$$?; go test -run TestReliabilityPage ./internal/torture -update && exit $$status
+		go test -run 'TestFuzzTargets/$(TARGETS)' -v -timeout 0 ./internal/testing/torture ; \
+	status=$$?; go test -run TestReliabilityPage ./internal/testing/torture -update && exit $$status
 
 # Linked statically with the C and C++ libraries of the compiler (Debian: libc6-dev), for
 # an image that has no others. Names are looked up by Go alone, and time zones are within

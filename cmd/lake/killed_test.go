@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"placementsync/internal/torture"
+	"placementsync/internal/testing/torture"
 )
 
 // strike is a command that ends at one of its steps by SIGKILL.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/pinned"
-	"placementsync/internal/s3sim"
-	"placementsync/internal/torture"
+	"placementsync/internal/testing/pinned"
+	"placementsync/internal/testing/s3sim"
+	"placementsync/internal/testing/torture"
 )
 
 // TestLakeOnAServer publishes nights into a bucket of a server of its own process, which

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"placementsync/internal/s3sim"
+	"placementsync/internal/testing/s3sim"
 )
 
 // inBucket moves the lake of a house into object storage.

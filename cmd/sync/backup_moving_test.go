@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/command"
-	"placementsync/internal/torture"
+	"placementsync/internal/testing/torture"
 )
 
 // TestABackupHoldsOneNight lets nights of the same day, and of another one, run in the middle

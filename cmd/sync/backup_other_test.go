@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/s3sim"
+	"placementsync/internal/testing/s3sim"
 )
 
 // TestBackupLeavesUploadsOfOthers holds that a backup removes parts of uploads of its own

@@ -21,8 +21,8 @@ import (
 	"placementsync/internal/command"
 	"placementsync/internal/ledger"
 	"placementsync/internal/object"
-	"placementsync/internal/s3sim"
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/s3sim"
 	"placementsync/internal/warehouse"
 )
 

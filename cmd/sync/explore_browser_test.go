@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/command"
-	"placementsync/internal/pinned"
+	"placementsync/internal/testing/pinned"
 )
 
 // TestExploreInChromium uses the catalog of a demo as a person would: types, chooses,

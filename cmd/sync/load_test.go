@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/torture"
+	"placementsync/internal/testing/torture"
 )
 
 // burden is what a trial puts on serve at once, beside one night after the other.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"placementsync/internal/pinned"
-	"placementsync/internal/s3sim"
+	"placementsync/internal/testing/pinned"
+	"placementsync/internal/testing/s3sim"
 )
 
 // madeOnce is what several tests need: the first that asks makes it for all of them.

@@ -16,7 +16,7 @@ import (
 
 	"placementsync/internal/command"
 	"placementsync/internal/stream"
-	"placementsync/internal/torture"
+	"placementsync/internal/testing/torture"
 	"placementsync/internal/warehouse"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
-	"placementsync/internal/torture"
+	"placementsync/internal/testing/torture"
 )
 
 // openTerminal opens both ends of a pseudo terminal.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"placementsync/internal/ledger"
-	"placementsync/internal/s3sim"
+	"placementsync/internal/testing/s3sim"
 )
 
 // startGateway starts a real server of S3 with the bucket of a depot.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"placementsync/internal/object"
-	"placementsync/internal/s3sim"
+	"placementsync/internal/testing/s3sim"
 )
 
 // TestManifestsThatCannotBeRead holds that what a bucket says is refused with its reason, and

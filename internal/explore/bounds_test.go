@@ -13,7 +13,7 @@ import (
 
 	"placementsync/internal/explore"
 	"placementsync/internal/query"
-	"placementsync/internal/torture"
+	"placementsync/internal/testing/torture"
 )
 
 // newOwnSite serves the pages of a catalog with queries of the user, by their names.

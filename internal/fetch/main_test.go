@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"placementsync/internal/torture"
+	"placementsync/internal/testing/torture"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
-	"placementsync/internal/torture"
+	"placementsync/internal/testing/torture"
 )
 
 // movingList inserts and deletes one record per every requests, at phases of

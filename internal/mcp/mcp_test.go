@@ -15,7 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"placementsync/internal/query"
-	"placementsync/internal/torture"
+	"placementsync/internal/testing/torture"
 )
 
 func TestToolsOnlyRead(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"placementsync/internal/object"
-	"placementsync/internal/s3sim"
+	"placementsync/internal/testing/s3sim"
 )
 
 // open returns a bucket of a new server.

@@ -1,0 +1,103 @@
+package bench_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"placementsync/internal/sim"
+	"placementsync/internal/testing/pinned"
+)
+
+// TestPeerScriptsParse has each script read by its own language.
+func TestPeerScriptsParse(t *testing.T) {
+	for _, p := range peers() {
+		t.Run(p.name, func(t *testing.T) {
+			args := []string{"python3", "-c", "import ast, sys; ast.parse(open(sys.argv[1]).read())"}
+			if p.command[0] == "bash" {
+				args = []string{"bash", "-n"}
+			}
+			if _, err := exec.LookPath(args[0]); err != nil {
+				t.Skipf("there is no %s", args[0])
+			}
+			args = append(args, filepath.Join("peers", p.command[1]))
+			if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}
+
+// TestPeersArePinned holds every line of the requirements to one version, so that who
+// measures later measures the same.
+func TestPeersArePinned(t *testing.T) {
+	for _, p := range peers() {
+		if p.version(t) == "" {
+			t.Errorf("%s: no version of it is pinned", p.name)
+		}
+		data, err := scripts.ReadFile("peers/" + p.file + "_requirements.txt")
+		must(t, err)
+		for line := range strings.Lines(string(data)) {
+			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") && strings.Count(line, "==") != 1 {
+				t.Errorf("%s: %q pins nothing", p.name, line)
+			}
+		}
+	}
+}
+
+// TestScriptLoadsAllRecords runs the statements of the script on two pages, and counts
+// what they have loaded.
+func TestScriptLoadsAllRecords(t *testing.T) {
+	service := sim.New(world{Listings: 200, Catalog: true}.options())
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "pages"), 0o755))
+	for i, body := range pagesOf(t, service, 2) {
+		must(t, os.WriteFile(filepath.Join(dir, "pages", fmt.Sprintf("%d.json", i+1)), body, 0o644))
+	}
+	statements, err := scripts.ReadFile("peers/listings.sql")
+	must(t, err)
+	t.Chdir(dir)
+	db, err := sql.Open("duckdb", "peer.duckdb")
+	must(t, err)
+	_, err = db.ExecContext(t.Context(), string(statements))
+	must(t, err)
+	must(t, db.Close())
+	if bytesIn(t, filepath.Join(dir, "product_listings.parquet")) == 0 {
+		t.Error("the Parquet file is empty")
+	}
+
+	var want items
+	for _, record := range service.Records("/products/listings") {
+		var lists struct {
+			Prices, Tags, Includes []json.RawMessage
+			Links                  []json.RawMessage `json:"example_links"`
+		}
+		must(t, json.Unmarshal(record, &lists))
+		want.Listings++
+		want.Prices, want.Tags = want.Prices+int64(len(lists.Prices)), want.Tags+int64(len(lists.Tags))
+		want.Links, want.Includes = want.Links+int64(len(lists.Links)), want.Includes+int64(len(lists.Includes))
+	}
+	if got := count(t, filepath.Join(dir, "peer.duckdb"), "listings"); got.items != want || got.Rows != 200 {
+		t.Errorf("%d rows with %+v are loaded, want 200 with %+v", got.Rows, got.items, want)
+	}
+	if truth := truthOf(t, 200); truth != want {
+		t.Errorf("the service's truth is %+v, want %+v", truth, want)
+	}
+}
+
+// TestPeersSayWhatIsMissing looks for the peers' programs on an empty PATH.
+func TestPeersSayWhatIsMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for _, p := range peers() {
+		err := p.install(t.Context(), t.TempDir())
+		if !errors.Is(err, pinned.ErrLacking) || !strings.Contains(err.Error(), p.name) || !strings.Contains(err.Error(), "is not on the PATH") {
+			t.Errorf("%s: got the error %v, want what it lacks", p.name, err)
+		}
+	}
+}

@@ -1,0 +1,308 @@
+package enginetest_test
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/duckdb/duckdb-go/v2"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"placementsync/internal/dialect"
+	"placementsync/internal/query"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// job is what a script is asked to do.
+type job struct {
+	// Scratch is a folder for whatever the engine writes.
+	Scratch string `json:"scratch"`
+	// Timezone is that of the session: answers must not depend on it.
+	Timezone string            `json:"timezone,omitempty"`
+	Spark    map[string]string `json:"spark,omitempty"`
+	Cases    []sqlCase         `json:"cases"`
+
+	// What follows is of a lake: the name of the engine with its catalog, of the catalog
+	// and of the namespaces, the nights, and how Trino and PyIceberg reach the catalog.
+	Engine    string            `json:"engine,omitempty"`
+	Catalog   string            `json:"catalog,omitempty"`
+	Prefix    string            `json:"prefix,omitempty"`
+	Nights    []version         `json:"nights,omitempty"`
+	Trino     string            `json:"trino,omitempty"`
+	PyIceberg map[string]string `json:"pyiceberg,omitempty"`
+}
+
+// version is a night with its catalog of DuckDB.
+type version struct {
+	Run     string `json:"run"`
+	Catalog string `json:"catalog"`
+}
+
+// sqlCase is a catalog of DuckDB, and what of it an engine is asked.
+type sqlCase struct {
+	Name string `json:"name"`
+	// Prefix begins the names of the engine's namespaces, Mart is that of the views.
+	Prefix  string      `json:"prefix"`
+	Mart    string      `json:"mart"`
+	Catalog string      `json:"catalog"`
+	Tables  []tableFile `json:"tables"`
+	// Views are the statements that install the views.
+	Views   []string `json:"views"`
+	Marts   []mart   `json:"marts,omitempty"`
+	Queries []asked  `json:"queries"`
+}
+
+// tableFile is a table as Parquet.
+type tableFile struct {
+	Part string `json:"part"`
+	Name string `json:"name"`
+	Path string `json:"path"`
+}
+
+// mart is a view to compare. Nearly are columns of binary fractions whose last digits
+// depend on the order in which an engine adds.
+type mart struct {
+	Name   string   `json:"name"`
+	Nearly []string `json:"nearly,omitempty"`
+}
+
+// asked is a query with its parameters, and the answer of DuckDB as Parquet.
+type asked struct {
+	Name   string  `json:"name"`
+	SQL    string  `json:"sql"`
+	Params []value `json:"params"`
+	Want   string  `json:"want"`
+}
+
+type value struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	Text string `json:"value"`
+}
+
+// queriesDir is where the named queries have their tests.
+const queriesDir = "../../../queries"
+
+// night is the time of the only snapshot of most fixtures.
+func night() time.Time { return time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC) }
+
+// emptyCatalog is the bytes of a catalog as the warehouse makes it, without rows. Rows
+// that a fixture gives no valid_from begin at its night.
+func emptyCatalog(t *testing.T) []byte {
+	t.Helper()
+	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Tables: stream.Tables(stream.All())})
+	must(t, err)
+	d, err := w.Begin(t.Context(), "fixture", night())
+	must(t, err)
+	var statements []string
+	for _, table := range stream.Tables(stream.All()) {
+		for _, schema := range []string{"main", "past"} {
+			name := schema + "." + warehouse.Quote(table.Name)
+			statements = append(statements,
+				fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT %s", name, warehouse.Literal(d.At.Format(time.RFC3339Nano))),
+				fmt.Sprintf("ALTER TABLE %s ALTER row_hash SET DEFAULT 0", name))
+		}
+		statements = append(statements, fmt.Sprintf("ALTER TABLE past.%s ALTER run_id SET DEFAULT 'fixture'", warehouse.Quote(table.Name)))
+	}
+	must(t, d.Atomically(t.Context(), statements))
+	must(t, d.Exec(t.Context(), "CHECKPOINT"))
+	data, err := os.ReadFile(filepath.Join(d.Dir, warehouse.CatalogFile))
+	must(t, err)
+	must(t, d.Discard())
+	return data
+}
+
+// fixtureCases makes a case of every test of the named queries that the engine answers.
+func fixtureCases(t *testing.T, e dialect.Engine, catalog, dir string) []sqlCase {
+	t.Helper()
+	empty := emptyCatalog(t)
+	var cases []sqlCase
+	for _, q := range engineQueries(t, e, dialect.Names{}) {
+		tests, err := filepath.Glob(filepath.Join(queriesDir, "testdata", q.Name, "*.test"))
+		must(t, err)
+		for _, file := range tests {
+			archive, err := txtar.ParseFile(file)
+			must(t, err)
+			texts := map[string]string{}
+			for _, f := range archive.Files {
+				texts[f.Name] = string(f.Data)
+			}
+			name := q.Name + "_" + strings.TrimSuffix(filepath.Base(file), ".test")
+			folder := filepath.Join(dir, name)
+			must(t, os.MkdirAll(folder, 0o755))
+			path := filepath.Join(folder, warehouse.CatalogFile)
+			must(t, os.WriteFile(path, empty, 0o644))
+			execute(t, path, "SET TimeZone = 'UTC';"+texts["fixture.sql"])
+			cases = append(cases, newCase(t, e, catalog, caseOf{name: name, catalog: path, query: q.Name, params: texts["params"]}))
+		}
+	}
+	return cases
+}
+
+// caseOf says what a case is made of.
+type caseOf struct {
+	name, catalog string
+	// query is the only one to ask, with params, one name=value a line; empty: all, and
+	// all views.
+	query, params string
+	// lake is the prefix of the namespaces in a lake, whose tables are there.
+	lake string
+}
+
+// newCase exports the tables that are read, and has DuckDB answer.
+func newCase(t *testing.T, e dialect.Engine, catalog string, of caseOf) sqlCase {
+	t.Helper()
+	names := dialect.Names{Catalog: catalog, Prefix: of.name}
+	if of.lake != "" {
+		names.Prefix = of.lake
+	}
+	c := sqlCase{Name: of.name, Prefix: of.name, Mart: e.Place(names, dialect.Mart), Catalog: of.catalog}
+	texts := c.ask(t, engineQueries(t, e, names), of)
+	views, err := e.Views(names)
+	must(t, err)
+	if of.query == "" {
+		for _, v := range views {
+			m := mart{Name: v.Name}
+			if v.Name == "price_premiums" {
+				m.Nearly = []string{"like_premium_percent"}
+			}
+			c.Marts = append(c.Marts, m)
+			texts = append(texts, v.Select, "_"+dialect.Mart+"."+v.Name)
+		}
+	}
+	c.Tables, c.Views = needed(t, e, names, texts, of)
+	return c
+}
+
+// ask has DuckDB answer the queries, into files beside a folder of the case, and returns
+// their SQL.
+func (c *sqlCase) ask(t *testing.T, all []dialect.Query, of caseOf) (texts []string) {
+	t.Helper()
+	db, err := query.Open(t.Context(), of.catalog, query.Options{})
+	must(t, err)
+	defer db.Close()
+	values := map[string]string{}
+	for line := range strings.Lines(of.params) {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), "=")
+		values[name] = text
+	}
+	wants := t.TempDir()
+	for _, q := range all {
+		if of.query != "" && q.Name != of.query {
+			continue
+		}
+		a := asked{Name: q.Name, Params: []value{}, Want: filepath.Join(wants, q.Name+".parquet")}
+		var marked []string
+		for _, p := range q.Params {
+			if text, given := values[p.Name]; given {
+				a.Params = append(a.Params, value{p.Name, p.Type, text})
+				marked = append(marked, p.Name)
+			}
+		}
+		a.SQL = strings.TrimSpace(q.Marked(marked...))
+		_, err := db.Save(t.Context(), q.Query, values, query.Parquet, a.Want)
+		must(t, err)
+		c.Queries = append(c.Queries, a)
+		texts = append(texts, a.SQL)
+	}
+	return texts
+}
+
+// placed finds the tables and views that a text reads.
+var placed = regexp.MustCompile(`_(current|past|meta|mart)\.(\w+)`)
+
+// needed exports the tables that the texts read, themselves or by views, and lists the
+// statements of those views.
+func needed(t *testing.T, e dialect.Engine, names dialect.Names, texts []string, of caseOf) ([]tableFile, []string) {
+	t.Helper()
+	views, err := e.Views(names)
+	must(t, err)
+	statements, err := e.Statements(names)
+	must(t, err)
+	found := map[[2]string]bool{}
+	for len(texts) > 0 {
+		text := texts[0]
+		texts = texts[1:]
+		for _, m := range placed.FindAllStringSubmatch(text, -1) {
+			key := [2]string{m[1], m[2]}
+			i := slices.IndexFunc(views, func(v dialect.View) bool { return m[1] == dialect.Mart && v.Name == m[2] })
+			if i >= 0 && !found[key] {
+				texts = append(texts, views[i].Select)
+			}
+			found[key] = true
+		}
+	}
+	if of.lake != "" {
+		return nil, statements
+	}
+	var files []tableFile
+	var copies []string
+	for key := range found {
+		if key[0] == dialect.Mart {
+			continue
+		}
+		f := tableFile{Part: key[0], Name: key[1], Path: filepath.Join(filepath.Dir(of.catalog), key[0]+"."+key[1], "data.parquet")}
+		must(t, os.MkdirAll(filepath.Dir(f.Path), 0o755))
+		schema := map[string]string{"current": "main"}[f.Part]
+		if schema == "" {
+			schema = f.Part
+		}
+		columns := "* EXCLUDE (row_hash)"
+		if f.Part == "meta" {
+			columns = "*"
+		}
+		copies = append(copies, fmt.Sprintf("COPY (SELECT %s FROM %s.%s) TO %s (FORMAT parquet)", columns, schema, warehouse.Quote(f.Name), warehouse.Literal(f.Path)))
+		files = append(files, f)
+	}
+	execute(t, of.catalog, "SET TimeZone = 'UTC';"+strings.Join(copies, ";"))
+	wanted := []string{statements[0]}
+	for _, s := range statements[1:] {
+		m := placed.FindStringSubmatch(s)
+		if m != nil && found[[2]string{m[1], m[2]}] {
+			wanted = append(wanted, s)
+		}
+	}
+	return files, wanted
+}
+
+func engineQueries(t *testing.T, e dialect.Engine, names dialect.Names) []dialect.Query {
+	t.Helper()
+	all, err := e.Queries(names)
+	must(t, err)
+	return all
+}
+
+// benchCase fills a catalog with what the benchmark of the named queries makes up.
+func benchCase(t *testing.T, e dialect.Engine, catalog, dir string, listings int) sqlCase {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(queriesDir, "testdata", "bench.sql"))
+	must(t, err)
+	must(t, os.MkdirAll(dir, 0o755))
+	path := filepath.Join(dir, warehouse.CatalogFile)
+	must(t, os.WriteFile(path, emptyCatalog(t), 0o644))
+	execute(t, path, fmt.Sprintf("SET TimeZone = 'UTC'; SET VARIABLE listings = %d; %s; CHECKPOINT", listings, text))
+	return newCase(t, e, catalog, caseOf{name: "bench", catalog: path})
+}
+
+func execute(t *testing.T, path, text string) {
+	t.Helper()
+	db, err := sql.Open("duckdb", path)
+	must(t, err)
+	_, err = db.ExecContext(t.Context(), text)
+	must(t, err)
+	must(t, db.Close())
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

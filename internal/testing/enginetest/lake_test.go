@@ -1,0 +1,193 @@
+package enginetest_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"placementsync/internal/testing/s3sim"
+)
+
+const (
+	namespaces  = "placements"
+	catalogName = "placementsync"
+)
+
+// TestEnginesReadALake publishes the nights of the demo into one catalog after the other,
+// and reads every table of every night back. What a catalog or an engine needs and this
+// machine has not is left out by name.
+func TestEnginesReadALake(t *testing.T) {
+	e := equip(t)
+	d := makeDemo(t, e)
+	t.Run("SQLite", func(t *testing.T) { d.readOverSQLite(t, e) })
+	t.Run("Postgres", func(t *testing.T) { d.readOverPostgres(t, e) })
+	t.Run("S3", func(t *testing.T) { d.readFromS3(t, e) })
+	t.Run("REST", func(t *testing.T) { d.readOverREST(t, e) })
+}
+
+func (d demo) readOverSQLite(t *testing.T, e equipment) {
+	folder := filepath.Join(d.dir, "lake")
+	d.publish(t, e, "sqlite", fmt.Sprintf("lake: {catalog: sqlite, warehouse: ./lake, name: %s, namespace: %s}\n", catalogName, namespaces))
+	j := d.job("SQLite", catalogName)
+	j.PyIceberg = map[string]string{"type": "sql", "uri": "sqlite:///" + filepath.Join(folder, "catalog.db"), "warehouse": "file://" + folder}
+	e.run(t, "read_lake.py", j)
+	t.Run("spark", func(t *testing.T) {
+		require(t, "java", "mvn")
+		j := d.job("SQLite", catalogName)
+		j.Spark = sparkCatalog(t, e, e.installJars(t), catalogName, map[string]string{
+			"catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog", "uri": "jdbc:sqlite:" + filepath.Join(folder, "catalog.db"),
+			"jdbc.schema-version": "V1", "warehouse": "file://" + folder})
+		e.run(t, "spark_lake.py", j)
+	})
+}
+
+func (d demo) readOverPostgres(t *testing.T, e equipment) {
+	server := startPostgres(t)
+	must(t, os.WriteFile(filepath.Join(d.dir, "password"), []byte(server.password), 0o600))
+	d.publish(t, e, "postgres", fmt.Sprintf("lake: {catalog: %q, postgres_password_file: password, warehouse: ./lake-postgres, name: %s, namespace: %s}\n",
+		"postgres://"+server.user+"@"+server.address+"/postgres", catalogName, namespaces))
+	j := d.job("Postgres", catalogName)
+	j.PyIceberg = map[string]string{"type": "sql", "uri": "postgresql+psycopg2://" + server.user + ":" + server.password + "@" + server.address + "/postgres",
+		"warehouse": "file://" + filepath.Join(d.dir, "lake-postgres")}
+	e.run(t, "read_lake.py", j)
+}
+
+func (d demo) readFromS3(t *testing.T, e equipment) {
+	server := startS3(t)
+	for name, text := range map[string]string{"access": s3sim.AccessKey, "secret": s3sim.SecretKey} {
+		must(t, os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600))
+	}
+	d.publish(t, e, "s3", fmt.Sprintf("lake: {catalog: 'sqlite:bucket.db', warehouse: s3://nights/lake, name: %s, namespace: %s}\n", catalogName, namespaces)+
+		fmt.Sprintf("s3: {endpoint: %q, region: %s, path_style: true, access_key_file: access, secret_key_file: secret}\n", server.URL, s3sim.Region))
+	j := d.job("S3", catalogName)
+	j.PyIceberg = map[string]string{"type": "sql", "uri": "sqlite:///" + filepath.Join(d.dir, "bucket.db"), "warehouse": "s3://nights/lake",
+		"s3.endpoint": server.URL, "s3.region": s3sim.Region, "s3.access-key-id": s3sim.AccessKey, "s3.secret-access-key": s3sim.SecretKey}
+	e.run(t, "read_lake.py", j)
+}
+
+// readOverREST has Spark and Trino read the tables, the views that are published with
+// them, and those that they install themselves.
+func (d demo) readOverREST(t *testing.T, e equipment) {
+	require(t, "java", "mvn")
+	runtime := e.installJars(t)
+	const catalog = "lake"
+	address := serveREST(t, e, filepath.Join(d.dir, "rest"))
+	publish := func() {
+		d.publish(t, e, "rest", fmt.Sprintf("lake: {catalog: rest, name: %s, namespace: %s, rest: {uri: %q}}\n", catalog, namespaces, address), "--views")
+	}
+	publish()
+	t.Run("spark", func(t *testing.T) {
+		j := d.job("REST", catalog)
+		j.Spark = sparkCatalog(t, e, runtime, catalog, map[string]string{"type": "rest", "uri": address})
+		j.Cases = d.cases(t, "spark", catalog)
+		e.run(t, "spark_lake.py", j)
+	})
+	publish() // Spark has removed the views.
+	t.Run("trino", func(t *testing.T) {
+		j := d.job("REST", catalog)
+		j.Trino = "connector.name=iceberg\niceberg.catalog.type=rest\niceberg.rest-catalog.uri=" + address + "\nfs.hadoop.enabled=true\n"
+		j.Cases = d.cases(t, "trino", catalog)
+		e.run(t, "trino_lake.py", j)
+	})
+}
+
+// cases are the views as published, then views and queries as the engine's statements
+// make them.
+func (d demo) cases(t *testing.T, engine, catalog string) []sqlCase {
+	t.Helper()
+	own := newCase(t, mustFind(t, engine), catalog, caseOf{name: "lake", catalog: d.nights[len(d.nights)-1].Catalog, lake: namespaces})
+	shown := own
+	shown.Name, shown.Views, shown.Queries = "published views", []string{}, []asked{}
+	return []sqlCase{shown, own}
+}
+
+// sparkCatalog is the configuration of a catalog in Spark.
+func sparkCatalog(t *testing.T, e equipment, runtime, name string, properties map[string]string) map[string]string {
+	t.Helper()
+	drivers, err := filepath.Glob(e.path("jars", "rest", "sqlite-jdbc-*.jar"))
+	must(t, err)
+	c := map[string]string{
+		"spark.jars":                  runtime + "," + drivers[0],
+		"spark.driver.extraClassPath": drivers[0],
+		"spark.sql.extensions":        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+		"spark.sql.catalog." + name:   "org.apache.iceberg.spark.SparkCatalog",
+	}
+	for key, value := range properties {
+		c["spark.sql.catalog."+name+"."+key] = value
+	}
+	return c
+}
+
+// demo is the warehouse of the demo, with the nights that it still has.
+type demo struct {
+	dir    string
+	nights []version
+}
+
+// makeDemo builds the programs, and has the demo make its warehouse.
+func makeDemo(t *testing.T, e equipment) demo {
+	t.Helper()
+	d := demo{dir: t.TempDir()}
+	for _, name := range []string{"sync", "lake"} {
+		runIn(t, "../../..", "go", "build", "-trimpath", "-tags", "duckdb_arrow", "-o", e.path("bin", name), "./cmd/"+name)
+	}
+	runIn(t, d.dir, e.path("bin", "sync"), "--quiet", "demo", "--dir", d.dir)
+	catalogs, err := filepath.Glob(filepath.Join(d.dir, "warehouse", "versions", "*", "catalog.duckdb"))
+	must(t, err)
+	slices.Sort(catalogs)
+	for _, c := range catalogs {
+		d.nights = append(d.nights, version{filepath.Base(filepath.Dir(c)), c})
+	}
+	return d
+}
+
+// publish publishes all nights into the lake of a section of the configuration.
+func (d demo) publish(t *testing.T, e equipment, name, section string, args ...string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(d.dir, "config.yaml"))
+	must(t, err)
+	file := filepath.Join(d.dir, name+".yaml")
+	must(t, os.WriteFile(file, append(text, section...), 0o600))
+	runIn(t, d.dir, e.path("bin", "lake"), append([]string{"publish", "--all", "--config", file}, args...)...)
+}
+
+// job asks an engine for all nights.
+func (d demo) job(engine, catalog string) job {
+	return job{Engine: engine, Catalog: catalog, Prefix: namespaces, Nights: d.nights, Scratch: d.dir, Cases: []sqlCase{}}
+}
+
+// serveREST starts the REST catalog of the Iceberg project's tests, until the test ends.
+func serveREST(t *testing.T, e equipment, dir string) string {
+	t.Helper()
+	must(t, os.MkdirAll(dir, 0o755))
+	port := freePort(t)
+	cmd := exec.CommandContext(t.Context(), "java", "-cp", e.path("jars", "rest")+"/*", e.path("RestCatalog.java"), port, dir)
+	cmd.Stderr = t.Output()
+	start(t, cmd, os.Kill)
+	address := "http://127.0.0.1:" + port
+	await(t, "the REST catalog", func(ctx context.Context) bool {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/v1/config", nil)
+		must(t, err)
+		answer, err := http.DefaultClient.Do(request)
+		return err == nil && answer.Body.Close() == nil
+	})
+	return address
+}
+
+func runIn(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	begun := time.Now()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+	}
+	t.Logf("%s %v: %.1f s", filepath.Base(name), args, time.Since(begun).Seconds())
+}

@@ -1,0 +1,129 @@
+package enginetest_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"placementsync/internal/testing/pinned"
+	"placementsync/internal/testing/s3sim"
+)
+
+// start starts a server, which the test's end stops by a signal.
+func start(t *testing.T, cmd *exec.Cmd, stop os.Signal) {
+	t.Helper()
+	cmd.Cancel = func() error { return cmd.Process.Signal(stop) }
+	must(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(stop) // It may have ended with the test's context.
+		_ = cmd.Wait()
+	})
+}
+
+// await waits until a server answers.
+func await(t *testing.T, what string, answers func(context.Context) bool) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	for !answers(ctx) {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s does not answer within a minute", what)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// freePort is a port of loopback that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	must(t, listener.Close())
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	must(t, err)
+	return port
+}
+
+type postgresServer struct{ address, user, password string }
+
+// startPostgres makes a database in a folder of its own, which asks for a password, and
+// serves it on loopback. Debian has the programs outside of PATH.
+func startPostgres(t *testing.T) postgresServer {
+	t.Helper()
+	s := postgresServer{user: "placementsync", password: "of-the-test"}
+	folders, err := filepath.Glob("/usr/lib/postgresql/*/bin")
+	must(t, err)
+	if program, err := exec.LookPath("initdb"); err == nil {
+		program, err = filepath.EvalSymlinks(program)
+		must(t, err)
+		folders = append(folders, filepath.Dir(program))
+	}
+	if len(folders) == 0 {
+		t.Skip("left out: there is no Postgres: initdb is neither in PATH nor below /usr/lib/postgresql, where Debian's package postgresql has it")
+	}
+	bin := folders[len(folders)-1]
+	dir, err := os.MkdirTemp("", "placementsync-postgres-") // The folders of a test are closed to other users.
+	must(t, err)
+	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	password := filepath.Join(dir, "password")
+	must(t, os.WriteFile(password, []byte(s.password), 0o600))
+	as := ownUser(t, dir, password)
+	command := func(name string, args ...string) *exec.Cmd {
+		all := append(slices.Clone(as), append([]string{filepath.Join(bin, name)}, args...)...)
+		cmd := exec.CommandContext(t.Context(), all[0], all[1:]...)
+		cmd.Dir = dir
+		return cmd
+	}
+	data, port := filepath.Join(dir, "data"), freePort(t)
+	if out, err := command("initdb", "-D", data, "-U", s.user, "--auth=scram-sha-256", "--pwfile="+password, "--no-sync").CombinedOutput(); err != nil {
+		t.Fatalf("make a database: %v\n%s", err, out)
+	}
+	server := command("postgres", "-D", data, "-h", "127.0.0.1", "-p", port, "-k", dir, "-c", "fsync=off", "-c", "log_min_messages=fatal")
+	server.Stderr = t.Output()
+	start(t, server, os.Interrupt) // Connections do not keep it from stopping.
+	await(t, "Postgres", func(ctx context.Context) bool {
+		return exec.CommandContext(ctx, filepath.Join(bin, "pg_isready"), "-h", "127.0.0.1", "-p", port).Run() == nil
+	})
+	s.address = net.JoinHostPort("127.0.0.1", port)
+	return s
+}
+
+// ownUser is the beginning of a command that runs as the user postgres, to whom it gives
+// the paths, since Postgres refuses to run as root. For others it is empty.
+func ownUser(t *testing.T, paths ...string) []string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	require(t, "setpriv")
+	account, err := user.Lookup("postgres")
+	if err != nil {
+		t.Skipf("left out: Postgres does not run as root: %v", err)
+	}
+	uid, err := strconv.Atoi(account.Uid)
+	must(t, err)
+	gid, err := strconv.Atoi(account.Gid)
+	must(t, err)
+	for _, path := range paths {
+		must(t, os.Chown(path, uid, gid))
+	}
+	return []string{"setpriv", "--reuid=" + account.Uid, "--regid=" + account.Gid, "--clear-groups"}
+}
+
+// startS3 starts a real server with the bucket nights.
+func startS3(t *testing.T) *s3sim.Gateway {
+	t.Helper()
+	program, err := pinned.FindGo(t.Context(), t.TempDir(), s3sim.GatewayProgram)
+	if err != nil {
+		t.Skipf("left out: there is no versitygw: %v", err)
+	}
+	return s3sim.StartGateway(t, program, "nights")
+}

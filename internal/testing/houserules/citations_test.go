@@ -1,0 +1,256 @@
+package houserules_test
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"placementsync/internal/stream"
+)
+
+// servicePage describes the service. "spec 4.1" anywhere in the tree means its
+// section 4.1.
+const servicePage = "docs/service.md"
+
+// citations holds that every section, type and field of the service that is cited
+// stands on its page, and that no text names a page that is not in the repository.
+func citations(t tree) []finding {
+	service := readServicePage(t)
+	var found []finding
+	for _, cited := range citingPlaces(t) {
+		for _, what := range service.missing(cited.content) {
+			found = append(found, finding{cited.path, cited.line, what, "correct the citation, or " + servicePage})
+		}
+		for _, match := range bareSection.FindAllStringSubmatch(cited.content, -1) {
+			if !strings.HasSuffix(strings.ToLower(match[1]), "spec") {
+				found = append(found, finding{cited.path, cited.line, fmt.Sprintf("%q does not say of what", match[2]),
+					"write spec before the number, or say the thing itself"})
+			}
+		}
+		for _, name := range pageName.FindAllString(cited.content, -1) {
+			if !strings.Contains(name, "*") && !slices.ContainsFunc(t.names, func(has string) bool { return strings.HasSuffix("/"+has, "/"+path.Clean(name)) }) {
+				found = append(found, finding{cited.path, cited.line, name + " is not in the repository", "say the thing itself, or name a page that exists"})
+			}
+		}
+	}
+	return found
+}
+
+var (
+	serviceHeading = regexp.MustCompile(`^#{2,3} (\d+(?:\.\d+)?) `)
+	bareSection    = regexp.MustCompile(`(\w*),? ?\b(sections? \d+(?:\.\d+)?)\b`)
+	pageName       = regexp.MustCompile(`[\w*][\w./*-]*\.md\b`)
+	quotedField    = regexp.MustCompile("`([a-z_0-9.]+)`")
+
+	// citation is a section, and what of it is meant: "spec 4.1", "Spec 2.4
+	// Order.client_id", "spec sections 2.1 and 5", "Spec 6.3 article_id".
+	citation      = regexp.MustCompile(`\b([Ss])pec(?:ification)?,? (?:sections? )?(\d+(?:\.\d+)?)\b((?:(?:,| and) \d+(?:\.\d+)?\b)*)(?: ([^'|(]*))?`)
+	citedNumber   = regexp.MustCompile(`\d+(?:\.\d+)?`)
+	citedField    = regexp.MustCompile(`^([A-Z][A-Za-z]+(?: info)?)((?:\.[a-z_0-9]+)*)`)
+	citedVerbatim = regexp.MustCompile(`^((?:GET |x-)?[a-z_/][\w./{}-]*[\w}])`)
+)
+
+// section is a part of the page of the service, with the records described there.
+type section struct {
+	text  string
+	types []string
+}
+
+// servicePageText is the page of the service by section number, and the fields of
+// each record with their types.
+type servicePageText struct {
+	sections map[string]*section
+	fields   map[string]map[string]string
+}
+
+func readServicePage(t tree) servicePageText {
+	page := servicePageText{map[string]*section{}, map[string]map[string]string{}}
+	at := slices.IndexFunc(t.texts, func(f text) bool { return f.path == servicePage })
+	if at < 0 {
+		return page
+	}
+	current, record := &section{}, ""
+	for line := range strings.Lines(t.texts[at].content) {
+		if number := serviceHeading.FindStringSubmatch(line); number != nil {
+			current, record = &section{}, ""
+			page.sections[number[1]] = current
+		}
+		if name, ok := strings.CutPrefix(line, "#### "); ok {
+			record = strings.TrimSpace(name)
+			current.types = append(current.types, record)
+			page.fields[record] = map[string]string{}
+		}
+		current.text += line
+		cells := strings.Split(line, "|")
+		if record == "" || len(cells) < 4 {
+			continue
+		}
+		for _, field := range quotedField.FindAllStringSubmatch(cells[1], -1) {
+			page.fields[record][field[1]] = cells[2]
+		}
+	}
+	return page
+}
+
+// missing says what of the citations in a text is not on the page.
+func (p servicePageText) missing(cited string) []string {
+	var found []string
+	for _, match := range citation.FindAllStringSubmatch(cited, -1) {
+		for _, number := range append([]string{match[2]}, citedNumber.FindAllString(match[3], -1)...) {
+			if p.sections[number] == nil {
+				found = append(found, "there is no section "+number+" of the service")
+			}
+		}
+		within, rest := p.sections[match[2]], match[4]
+		if within == nil || match[3] != "" {
+			continue
+		}
+		field, verbatim := citedField.FindStringSubmatch(rest), citedVerbatim.FindString(rest)
+		switch {
+		case field != nil && field[1] != "GET":
+			if !slices.Contains(within.types, field[1]) || !p.hasField(field[1], strings.TrimPrefix(field[2], ".")) {
+				found = append(found, fmt.Sprintf("section %s of the service does not name %s", match[2], field[0]))
+			}
+		case verbatim != "" && match[1] == "S" && !strings.Contains(within.text, "`"+verbatim):
+			found = append(found, fmt.Sprintf("section %s of the service does not name %s", match[2], verbatim))
+		}
+	}
+	return found
+}
+
+// hasField follows a dotted path from a record through the records that it holds.
+func (p servicePageText) hasField(record, dotted string) bool {
+	fields := p.fields[record]
+	if _, ok := fields[dotted]; ok || dotted == "" {
+		return true
+	}
+	first, rest, nested := strings.Cut(dotted, ".")
+	if !nested {
+		return false
+	}
+	return slices.ContainsFunc(slices.Collect(maps.Keys(p.fields)), func(other string) bool {
+		return regexp.MustCompile(`\b`+other+`\b`).MatchString(fields[first]) && p.hasField(other, rest)
+	})
+}
+
+// citingPlace is a comment, or a line of a text, that may cite.
+type citingPlace struct {
+	text
+	line int
+}
+
+// citingPlaces are the comments of Go files, each as one line, and the lines of all
+// other texts. The page of the service and the breaches in this package are none.
+func citingPlaces(t tree) []citingPlace {
+	var places []citingPlace
+	for _, s := range t.sources {
+		if within(s.dir(), []string{"internal/testing/houserules"}) {
+			continue
+		}
+		for _, group := range s.file.Comments {
+			words := strings.Join(strings.Fields(group.Text()), " ")
+			places = append(places, citingPlace{text{s.path, words}, s.line(group.Pos())})
+		}
+		places = append(places, specLiterals(s)...)
+	}
+	for _, file := range t.texts {
+		if path.Ext(file.path) == ".go" || file.path == servicePage {
+			continue
+		}
+		number := 0
+		for line := range strings.Lines(file.content) {
+			number++
+			places = append(places, citingPlace{text{file.path, line}, number})
+		}
+	}
+	return places
+}
+
+// specLiterals are the values of the fields Spec in Go code, in the form of the
+// other citations: "2.4 Order, LineItem, 9" is "Spec 2.4 Order", "Spec 2.4
+// LineItem" and "Spec 9".
+func specLiterals(s source) []citingPlace {
+	var places []citingPlace
+	for node := range ast.Preorder(s.file) {
+		pair, ok := node.(*ast.KeyValueExpr)
+		if !ok {
+			continue
+		}
+		key, isName := pair.Key.(*ast.Ident)
+		value, isText := pair.Value.(*ast.BasicLit)
+		if isName && isText && key.Name == "Spec" {
+			for _, cited := range spellOut(strings.Trim(value.Value, "`\"")) {
+				places = append(places, citingPlace{text{s.path, cited}, s.line(pair.Pos())})
+			}
+		}
+	}
+	return places
+}
+
+func spellOut(list string) []string {
+	var all []string
+	number := ""
+	for item := range strings.SplitSeq(list, ", ") {
+		if first := citedNumber.FindString(item); first != "" && strings.HasPrefix(item, first) {
+			number, item = first, strings.TrimSpace(strings.TrimPrefix(item, first))
+		}
+		all = append(all, strings.TrimSpace("Spec "+number+" "+item))
+	}
+	return all
+}
+
+// TestStreamsCiteTheService holds the literals of all streams, whatever file they
+// stand in.
+func TestStreamsCiteTheService(t *testing.T) {
+	service := readServicePage(projectTree(t))
+	for _, s := range stream.Known() {
+		for _, cited := range spellOut(s.Spec) {
+			for _, what := range service.missing(cited) {
+				t.Errorf("stream %s: %s: correct its Spec, or %s", s.Name, what, servicePage)
+			}
+		}
+	}
+}
+
+func TestCitationsAreHeld(t *testing.T) {
+	const page = "## 1 Purpose\n## 2 Records\n### 2.1 Shops\n#### Shop\n| `id`, `name` | text | |\n| `owner` | Person | |\n" +
+		"| `place` | object | |\n| `place.town` | text | |\n### 2.2 People\n#### Person\n| `age` | int | |\n#### Token info\n" +
+		"### 2.3 Calls\n| `GET /shops/{id}` | `x-shop-id` |\n"
+	mustCatch(t, citations, []breach{
+		{"what stands on the page", map[string]string{
+			servicePage: page,
+			"a/a.go":    "// Package a is made of spec 2.1, as spec\n// section 2.3 and spec sections 2.1 and 2.2 say.\npackage a\nvar s = stream{Spec: \"2.1 Shop, 2.2 Person, Token info, 2.3\"}",
+			"s.sql":     "'A. Spec 2.1 Shop.owner.age.' 'B. Spec 2.1 Shop.place.town.' 'C. Spec 2.3 x-shop-id.'\n'Spec 2.3 GET /shops/{id}.' 'Spec 2 (conventions).'",
+			"README.md": "see [the service](docs/service.md), *.md and service.md",
+		}, nil},
+		{"what does not", map[string]string{
+			servicePage: page,
+			"a/a.go":    "// Package a is made of spec\n// section 2.9.\npackage a\nvar s = stream{Spec: \"2.1 Person, 3\"}",
+			"s.sql":     "Spec 2.1 Shop.age.'\nSpec 2.1 Shop.owner.name.'\nSpec 2.3 x-shop-name.'\nspec 2.2 and 7.1\nSpec 2.4 Shop.id.'",
+		}, []string{
+			"a/a.go:1: there is no section 2.9 of the service",
+			"a/a.go:4: section 2.1 of the service does not name Person",
+			"a/a.go:4: there is no section 3 of the service",
+			"s.sql:1: section 2.1 of the service does not name Shop.age",
+			"s.sql:2: section 2.1 of the service does not name Shop.owner.name",
+			"s.sql:3: section 2.3 of the service does not name x-shop-name",
+			"s.sql:4: there is no section 7.1 of the service",
+			"s.sql:5: there is no section 2.4 of the service",
+		}},
+		{"other papers", map[string]string{
+			servicePage: page,
+			"a/a.go":    "// Package a follows design section 4.\n// It is in line with section 2.1.\npackage a\n// b is in design.md.\nvar b int",
+			"README.md": "more in docs/plan.md",
+		}, []string{
+			"README.md:1: docs/plan.md is not in the repository",
+			`a/a.go:1: "section 2.1" does not say of what`,
+			`a/a.go:1: "section 4" does not say of what`,
+			"a/a.go:4: design.md is not in the repository",
+		}},
+	})
+}

@@ -1,0 +1,57 @@
+package houserules_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the generated pages instead of comparing them")
+
+// page is a file of docs that the binary writes itself.
+type page struct {
+	file string
+	args []string
+}
+
+func pages() []page {
+	return []page{
+		{"docs/tables.md", []string{"schema", "--all", "--format", "markdown"}},
+		{"docs/cli.md", []string{"docs", "cli"}},
+	}
+}
+
+// TestDocs compares the generated pages with what the binary says today.
+func TestDocs(t *testing.T) {
+	if _, err := os.Stat("../../../cmd/sync"); err != nil {
+		t.Skip("there is no cmd/sync")
+	}
+	binary := filepath.Join(t.TempDir(), "placementsync")
+	run(t, "go", "build", "-tags", "duckdb_arrow", "-o", binary, module+"/cmd/sync")
+	for _, p := range pages() {
+		want := run(t, binary, p.args...)
+		file := filepath.Join("..", "..", "..", filepath.FromSlash(p.file))
+		if *update {
+			if err := os.WriteFile(file, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s:1: it is not what the binary writes (%v): run make docs", p.file, err)
+		}
+	}
+}
+
+func run(t *testing.T, name string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Stderr = t.Output()
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("run %s: %v", filepath.Base(name), err)
+	}
+	return out
+}

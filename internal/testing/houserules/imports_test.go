@@ -1,0 +1,368 @@
+package houserules_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// row states what of this project a package may import, and why no more.
+type row struct {
+	dir string
+	may []string
+	why string
+}
+
+// everything stands for all packages of the project.
+const everything = "*"
+
+// importTable is the architecture: a package missing here may not exist, an arrow
+// missing here may not be drawn.
+func importTable() []row {
+	return []row{
+		{"internal/stream", nil, "an endpoint is data; every package may depend on it because it depends on none"},
+		{"internal/nearest", nil, "compares a misspelled word with known ones, whatever they stand for"},
+		{"internal/plural", nil, "writes counts and sizes for people, whatever is counted"},
+		{"internal/page", []string{"internal/plural"}, "writes values for the people who read pages, whichever page shows them"},
+		{"internal/config", []string{"internal/nearest"}, "components have config structs of their own; `cmd/sync` maps one to the other"},
+		{"internal/durable", nil, "renames, syncs and removes files, whatever they hold; trials let its steps fail"},
+		{"internal/hosts", nil, "compares the host of a request with a list, whatever is served"},
+		{"internal/ledger", []string{"internal/plural"}, "what is said of a run and of a grade, so that the daemon can show runs without a database"},
+		{"internal/sim", nil, "the demo service is a second reading of the service's description; it tests nothing if it shares code with the first"},
+		{"internal/testing/s3sim", nil, "a second reading of S3, for tests; it tests nothing if it shares code with the first"},
+		{"internal/object", nil, "objects are names and bytes to it; a backup, an export and a lake use it alike"},
+		{"internal/testing/torture", nil, "keeps what the long trials of any package found; only tests import it"},
+		{"internal/testing/pinned", nil, "installs tools that tests hold this program against, whatever they do with them; only tests import it"},
+		{".", nil, "the example of the configuration and the file that embeds it"},
+		{"schema", nil, "SQL and the file that embeds it"},
+		{"queries", nil, "SQL and the file that embeds it"},
+		{"internal/fetch", []string{"internal/stream", "internal/durable", "internal/plural"}, "answers are bytes to it; the stages meet in `internal/pipeline` alone"},
+		{"internal/transform", []string{"internal/stream"}, "bytes in, records out: no I/O, no clock, no cgo, so that its tests are pairs of files"},
+		{"internal/warehouse", []string{"schema", "internal/stream", "internal/durable", "internal/ledger"}, "owns the folder and the DuckDB files, whoever fills them"},
+		{"internal/load", []string{"internal/stream", "internal/ledger", "internal/warehouse"}, "knows which rows of a stream it staged and what their absence proves; the stages meet in `internal/pipeline` alone"},
+		{"internal/lake", []string{"internal/stream", "internal/durable", "internal/warehouse", "internal/object"}, "reads published versions and writes tables of Iceberg; it knows neither the service nor how a night goes"},
+		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder and what events say; it knows no table and no night"},
+		{"internal/query", []string{"internal/stream", "internal/ledger", "internal/warehouse", "internal/durable", "internal/nearest", "internal/plural", "queries"}, "reads what is published, however it came there"},
+		{"internal/mcp", []string{"internal/query"}, "answers assistants; it gets functions that open the snapshot and describe the tables, and knows no configuration"},
+		{"internal/dialect", []string{"queries", "internal/stream", "internal/warehouse", "internal/query"}, "writes SQL for the engines of a lake; it knows neither a lake nor an engine"},
+		{"internal/backup", []string{"internal/warehouse", "internal/object"}, "mirrors what the warehouse names into a bucket and back; it knows no night and no configuration"},
+		{"internal/explore", []string{"internal/ledger", "internal/warehouse", "internal/query", "internal/page", "internal/plural"}, "pages of a published snapshot; it gets the newest one as a function, and knows neither the configuration nor the folder"},
+		{"internal/report", []string{"internal/ledger", "internal/page", "internal/plural"}, "asks named queries through a function that `cmd/sync` passes in; it knows neither DuckDB nor the folder"},
+		{"internal/pipeline", []string{
+			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
+			"internal/webhook", "internal/ledger", "internal/plural",
+		}, "one night; it gets its configuration and does not know who started it"},
+		{"internal/daemon", []string{"internal/hosts", "internal/ledger", "internal/page", "internal/plural"}, "schedule, status page, metrics; it gets the night as a function, so that tests can pass in any"},
+		{"internal/notify", []string{"internal/plural"}, "sends alerts and heartbeats; it gets what to say"},
+		{"internal/watch", []string{"internal/plural"}, "asks, remembers and sends through what `cmd/sync` passes in; it knows neither the configuration nor how a night goes"},
+		{"internal/testing/houserules", nil, "has no code but tests"},
+		{"internal/testing/trials", []string{everything}, "has no code but tests; they drive whole nights and read what came of them"},
+		{"internal/testing/bench", []string{
+			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",
+		}, "has no code but tests; it measures the binary, and the stages where it looks into a night"},
+		{"internal/testing/enginetest", []string{"internal/dialect"}, "has no code but tests; they ask engines and DuckDB the same"},
+		{"internal/command", []string{
+			"internal/nearest", "internal/config", "internal/durable", "internal/ledger", "internal/stream", "internal/warehouse", "internal/object", "internal/query", "internal/notify",
+		}, "what the programs below cmd have in common, and no command: the core must not import the lake to share it"},
+		{"cmd/lake", []string{everything}, "the wiring of the lake, a program of its own: its tests run nights, and none of its code does"},
+		{"cmd/sync", []string{everything}, "the wiring; the only place for arguments, environment, standard streams and exit codes"},
+	}
+}
+
+// TestDocsImports compares the import table of the architecture with the one above.
+func TestDocsImports(t *testing.T) {
+	const file, begin, end = "../../../docs/ARCHITECTURE.md", "<!-- imports: written by make docs -->\n", "<!-- end of imports -->"
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, opened := strings.Cut(string(content), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !opened || !closed {
+		t.Fatalf("%s has no marks for the import table: %q and %q", file, begin, end)
+	}
+	want := before + begin + importRows() + end + after
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(content) != want {
+		t.Errorf("%s:1: its import table is not that of %s: run make docs", file, importsFile)
+	}
+}
+
+// importRows is the import table as Markdown.
+func importRows() string {
+	var b strings.Builder
+	b.WriteString("| package | may import | why no more |\n|---|---|---|\n")
+	for _, r := range importTable() {
+		may := "nothing"
+		switch {
+		case slices.Contains(r.may, everything):
+			may = "all"
+		case len(r.may) > 0:
+			may = "`" + strings.ReplaceAll(strings.Join(r.may, "`, `"), "internal/", "") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.dir, may, r.why)
+	}
+	return b.String()
+}
+
+// testImports may be imported by every package's tests besides its own row:
+// the fake, the book of the long trials, tools of other makers, what is only data, and the catalog and
+// the reader through which a query is tested.
+func testImports() []string {
+	return []string{"internal/sim", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned", "schema", "queries", "internal/config", "internal/stream", "internal/warehouse", "internal/query"}
+}
+
+// ourImports holds the import table.
+func ourImports(t tree) []finding {
+	var found []finding
+	table := importTable()
+	for _, s := range t.sources {
+		at := slices.IndexFunc(table, func(r row) bool { return r.dir == s.dir() })
+		if at < 0 {
+			found = append(found, s.find(s.file.Package,
+				"give it a row with a reason in internal/testing/houserules/imports_test.go, or move its code",
+				"package %s is not in the import table", s.dir()))
+			continue
+		}
+		found = append(found, table[at].breaches(s)...)
+	}
+	return found
+}
+
+// ourFolder is the folder of a package of this project.
+func ourFolder(importPath string) (dir string, ok bool) {
+	if importPath == module {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, module+"/")
+}
+
+func (r row) breaches(s source) []finding {
+	may := r.may
+	if s.isTest() {
+		may = slices.Concat(may, testImports(), []string{r.dir})
+	}
+	var found []finding
+	for importPath, pos := range s.imports() {
+		ours, ok := ourFolder(importPath)
+		if ok && !slices.Contains(may, ours) && !slices.Contains(may, everything) {
+			found = append(found, s.find(pos, "move the code to the package that may, or pass it in from above",
+				"%s must not import %s (%s)", r.dir, ours, r.why))
+		}
+	}
+	return found
+}
+
+// unusedImports finds permissions that nobody uses: an arrow that is not drawn is
+// not part of the architecture.
+func unusedImports(t tree) []finding {
+	drawn, needed := map[[2]string]bool{}, map[string]bool{}
+	table := importTable()
+	for _, s := range t.sources {
+		at := slices.IndexFunc(table, func(r row) bool { return r.dir == s.dir() })
+		for importPath := range s.imports() {
+			ours, ok := ourFolder(importPath)
+			if !ok || at < 0 {
+				continue
+			}
+			allowed := slices.Contains(table[at].may, ours)
+			drawn[[2]string{s.dir(), ours}] = drawn[[2]string{s.dir(), ours}] || !s.isTest() || !hasCode(t, s.dir())
+			needed[ours] = needed[ours] || s.isTest() && !allowed && ours != s.dir()
+		}
+	}
+	var found []finding
+	for at, r := range table {
+		for _, may := range r.may {
+			above := slices.ContainsFunc(table[:at], func(other row) bool { return other.dir == may })
+			if may != everything && !above {
+				found = append(found, finding{importsFile, 1, r.dir + " may import " + may + ", which does not stand above it", "put it there, or take the arrow out"})
+			}
+			if may != everything && !drawn[[2]string{r.dir, may}] {
+				found = append(found, finding{importsFile, 1, r.dir + " may import " + may + ", and does not", "take it out of the table"})
+			}
+		}
+	}
+	for _, may := range testImports() {
+		if !needed[may] {
+			found = append(found, finding{importsFile, 1, "tests may import " + may + ", and do not", "take it out of testImports"})
+		}
+	}
+	return found
+}
+
+const importsFile = "internal/testing/houserules/imports_test.go"
+
+// hasCode reports whether a folder has Go files besides tests and its package comment.
+func hasCode(t tree, dir string) bool {
+	return slices.ContainsFunc(t.sources, func(s source) bool {
+		return s.dir() == dir && !s.isTest() && len(s.file.Decls) > 0
+	})
+}
+
+// TestUnusedImportsAreFound holds that in a tree without any import each permission is
+// unused, and that a drawn arrow is not.
+func TestUnusedImportsAreFound(t *testing.T) {
+	const arrow = "internal/config may import internal/nearest, and does not"
+	is := func(f finding) bool { return f.what == arrow }
+	if !slices.ContainsFunc(unusedImports(parseTree(t, nil)), is) {
+		t.Errorf("nothing is imported, and %q is not found", arrow)
+	}
+	drawn := parseTree(t, map[string]string{"internal/config/a.go": "package config\nimport _ \"placementsync/internal/nearest\""})
+	if slices.ContainsFunc(unusedImports(drawn), is) {
+		t.Errorf("an import is drawn, and %q is found", arrow)
+	}
+	tested := parseTree(t, map[string]string{
+		"internal/config/a.go":      "package config\nvar a int",
+		"internal/config/a_test.go": "package config\nimport _ \"placementsync/internal/nearest\"",
+	})
+	if !slices.ContainsFunc(unusedImports(tested), is) {
+		t.Errorf("only a test imports it, and %q is not found", arrow)
+	}
+}
+
+// dependency states who may import a package that is not ours.
+type dependency struct {
+	path  string // it and everything below
+	code  []string
+	tests []string // besides code; everything: all tests
+	why   string
+}
+
+func dependencies() []dependency {
+	all := []string{everything}
+	return []dependency{
+		{"github.com/duckdb", []string{"internal/warehouse", "internal/load", "internal/query"},
+			[]string{"internal/testing/trials", "internal/testing/bench", "internal/testing/enginetest", "cmd/sync"}, "the driver needs cgo, and its locks one owner"},
+		{"github.com/robfig/cron", []string{"internal/daemon", "internal/config"}, nil, "schedules are the daemon's"},
+		{"github.com/prometheus", []string{"internal/daemon", "cmd/sync"}, nil, "metrics are the daemon's, and their registry is handed in"},
+		{"github.com/vbauerster/mpb", []string{"cmd/sync"}, nil, "terminals are known to the command alone"},
+		{"github.com/modelcontextprotocol", []string{"internal/mcp"}, []string{"cmd/sync"}, "the protocol is known in one place"},
+		{"github.com/goccy/go-yaml", []string{"internal/config"}, []string{"cmd/sync"}, "no component knows the file format"},
+		{"github.com/spf13", []string{"internal/command", "cmd/sync", "cmd/lake"}, nil, "commands are parsed in one place"},
+		{module + "/internal/lake", []string{"cmd/lake"}, nil, "the core must stay small and quick to build: it starts placementsync-lake"},
+		{"github.com/apache/iceberg-go", []string{"internal/lake"}, []string{"cmd/lake"}, "it takes minutes to compile, which only the lake may cost"},
+		{"github.com/jackc", []string{"internal/lake"}, nil, "Postgres is a catalog of the lake"},
+		{"modernc.org", []string{"internal/lake"}, []string{"cmd/lake"}, "sqlite is a catalog of the lake"},
+		{"log", nil, nil, "it is global: take a *slog.Logger"},
+		{"github.com/google/go-cmp", nil, all, "it panics, as only a test may"},
+		{"github.com/google/jsonschema-go", nil, []string{"cmd/sync"}, "schemas are those of files for others, which only a test reads"},
+		{"go.uber.org/goleak", nil, all, "it is for tests"},
+		{"github.com/rogpeppe/go-internal", nil, all, "it is for tests"},
+		{"github.com/stretchr/testify", nil, nil, "tests use the standard library and go-cmp"},
+	}
+}
+
+// foreignImports holds the table of dependencies, and the purity of the transform.
+func foreignImports(t tree) []finding {
+	var found []finding
+	for _, s := range t.sources {
+		for importPath, pos := range s.imports() {
+			for _, d := range dependencies() {
+				if within(importPath, []string{d.path}) && importPath != "log/slog" && !d.allows(s) {
+					found = append(found, s.find(pos, "move the code to a package that may",
+						"%s must not import %s (%s)", s.dir(), importPath, d.why))
+				}
+			}
+			if s.dir() == "internal/transform" && !s.isTest() && within(importPath, impure()) {
+				found = append(found, s.find(pos, "take the bytes or the value as an argument",
+					"internal/transform must not import %s (it is pure: no I/O)", importPath))
+			}
+		}
+	}
+	return found
+}
+
+func (d dependency) allows(s source) bool {
+	if slices.Contains(d.code, s.dir()) {
+		return true
+	}
+	return s.isTest() && (slices.Contains(d.tests, s.dir()) || slices.Contains(d.tests, everything))
+}
+
+func impure() []string {
+	return []string{"os", "net", "io/fs", "syscall", "database", "path/filepath", "log/slog", "embed"}
+}
+
+func TestOurImportsAreHeld(t *testing.T) {
+	mustCatch(t, ourImports, []breach{
+		{"a stage imports another", map[string]string{
+			"internal/fetch/a.go": "package fetch\nimport (\n\t\"fmt\"\n\t\"placementsync/internal/stream\"\n\t\"placementsync/internal/load\"\n)",
+		}, []string{"internal/fetch/a.go:5: internal/fetch must not import internal/load (answers are bytes to it; the stages meet"}},
+		{"a test of a stage imports another", map[string]string{
+			"internal/fetch/a_test.go": "package fetch_test\nimport _ \"placementsync/internal/fetch\"\nimport _ \"placementsync/internal/sim\"\nimport _ \"placementsync/internal/transform\"",
+		}, []string{"internal/fetch/a_test.go:4: internal/fetch must not import internal/transform"}},
+		{"the night knows its configuration file", map[string]string{
+			"internal/pipeline/a.go": "package pipeline\nimport \"placementsync/internal/config\"",
+		}, []string{"internal/pipeline/a.go:2: internal/pipeline must not import internal/config"}},
+		{"the example outside of the wiring", map[string]string{
+			"internal/config/a.go": "package config\nimport \"placementsync\"",
+		}, []string{"internal/config/a.go:2: internal/config must not import . ("}},
+		{"a package without a row", map[string]string{"internal/extra/a.go": "package extra"},
+			[]string{"internal/extra/a.go:1: package internal/extra is not in the import table"}},
+		{"the command wires everything", map[string]string{
+			"cmd/sync/a.go": "package main\nimport \"placementsync/internal/config\"",
+		}, nil},
+	})
+}
+
+func TestForeignImportsAreHeld(t *testing.T) {
+	mustCatch(t, foreignImports, []breach{
+		{"the driver in the wrong place", map[string]string{
+			"internal/fetch/a.go":               "package fetch\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/load/a.go":                "package load\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/testing/trials/a_test.go": "package trials\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+			"internal/pipeline/b.go":            "package pipeline\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
+		}, []string{"internal/fetch/a.go:2: internal/fetch must not import", "internal/pipeline/b.go:2: internal/pipeline must not import"}},
+		{"log is refused, log/slog is not", map[string]string{
+			"internal/fetch/a.go": "package fetch\nimport \"log\"\nimport \"log/slog\"",
+		}, []string{"internal/fetch/a.go:2: internal/fetch must not import log (it is global: take a *slog.Logger)"}},
+		{"a test library in code", map[string]string{
+			"internal/fetch/a.go":      "package fetch\nimport \"github.com/google/go-cmp/cmp\"",
+			"internal/fetch/a_test.go": "package fetch\nimport \"github.com/google/go-cmp/cmp\"",
+		}, []string{"internal/fetch/a.go:2: internal/fetch must not import github.com/google/go-cmp/cmp (it panics, as only a test may)"}},
+		{"a transform that reads files", map[string]string{
+			"internal/transform/a.go":      "package transform\nimport \"os\"",
+			"internal/transform/a_test.go": "package transform\nimport \"os\"",
+		}, []string{"internal/transform/a.go:2: internal/transform must not import os (it is pure: no I/O)"}},
+	})
+}
+
+// TestTransformNeedsNoCgo looks at what transform imports, near and far: its tests
+// are to run on a machine without a C compiler.
+func TestTransformNeedsNoCgo(t *testing.T) {
+	if sources, _ := filepath.Glob("../../transform/*.go"); len(sources) == 0 {
+		t.Skip("there is no internal/transform")
+	}
+	if found := cgoPackages(t, module+"/internal/transform"); len(found) > 0 {
+		t.Errorf("internal/transform: it reaches cgo through %s: remove that import (go list -deps shows the way)",
+			strings.Join(found, ", "))
+	}
+	if found := cgoPackages(t, "github.com/duckdb/duckdb-go/v2"); len(found) == 0 {
+		t.Error("the DuckDB driver passes for free of cgo: this test sees nothing")
+	}
+}
+
+// cgoPackages lists the packages below importPath that hold C code. The standard
+// library's are not counted, since each has a form without.
+func cgoPackages(t *testing.T, importPath string) []string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", "duckdb_arrow",
+		"-f", "{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}", importPath)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	cmd.Stderr = t.Output()
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("list the imports of %s: %v", path.Base(importPath), err)
+	}
+	return strings.Fields(string(out))
+}

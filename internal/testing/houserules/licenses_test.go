@@ -1,0 +1,176 @@
+package houserules_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestDocsLicenses writes docs/licenses.md of what the module cache holds, so that no
+// dependency comes in without its terms being seen. It asks no network.
+func TestDocsLicenses(t *testing.T) {
+	if runtime.GOOS+runtime.GOARCH != "linuxamd64" {
+		t.Skip("the page lists what is built for linux on amd64")
+	}
+	without := func(all, others []builtModule) []builtModule {
+		return slices.DeleteFunc(all, func(d builtModule) bool { return slices.Contains(others, d) })
+	}
+	built := builtModules(t, "./cmd/sync")
+	lake := without(builtModules(t, "./cmd/lake"), built)
+	tried := without(builtModules(t, "-test", "./..."), slices.Concat(built, lake))
+	var b bytes.Buffer
+	fmt.Fprintf(&b, licensesHead, licenseRows(t, built), licenseRows(t, lake), licenseRows(t, tried))
+	file := filepath.Join("..", "..", "..", "docs", "licenses.md")
+	if *update {
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, b.Bytes()) {
+		t.Errorf("docs/licenses.md:1: it does not list what go.mod names (%v): run make docs", err)
+	}
+}
+
+const licensesHead = `# Licenses
+
+What placementsync is made of, for linux on amd64; on other systems the DuckDB library of that system takes the place of this one. Written by ` + "`make docs`" + ` from the module cache; a test compares it. The texts are in THIRD-PARTY-LICENSES, which ` + "`make install`" + ` and packages bring. placementsync itself is under the terms of [LICENSE](../LICENSE).
+
+## In the program
+
+| module | version | licence | also |
+|---|---|---|---|
+%s| Go's runtime and standard library | that of go.mod | BSD-3-Clause | |
+| [DuckDB](https://duckdb.org), within duckdb-go-bindings/lib | 1.5.5 | MIT | with the third-party libraries that DuckDB's source lists |
+| [Apache ECharts](https://echarts.apache.org), within the report | 6.1.0 | Apache-2.0 | d3 and ZRender: BSD-3-Clause; tslib: 0BSD; the texts are in internal/report/assets/NOTICE and in each report |
+| [htmx](https://htmx.org), within the pages of explore | 4.0.1 | 0BSD | the text is in internal/explore/assets/NOTICE and at /explore/assets/NOTICE |
+
+## In placementsync-lake besides
+
+| module | version | licence | also |
+|---|---|---|---|
+%s
+## In its tests alone
+
+| module | version | licence | also |
+|---|---|---|---|
+%s`
+
+// builtModule is a module that code of ours is built with.
+type builtModule struct{ path, version, dir string }
+
+func builtModules(t *testing.T, args ...string) []builtModule {
+	t.Helper()
+	const format = `{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}`
+	t.Chdir(filepath.Join("..", "..", ".."))
+	defer t.Chdir(filepath.Join("internal", "testing", "houserules"))
+	out := run(t, "go", append([]string{"list", "-deps", "-tags", "duckdb_arrow", "-f", format}, args...)...)
+	var all []builtModule
+	for line := range strings.Lines(string(out)) {
+		if words := strings.Fields(line); len(words) == 3 {
+			all = append(all, builtModule{words[0], words[1], words[2]})
+		}
+	}
+	slices.SortFunc(all, func(a, b builtModule) int { return strings.Compare(a.path, b.path) })
+	return slices.Compact(all)
+}
+
+func licenseRows(t *testing.T, all []builtModule) string {
+	t.Helper()
+	var b strings.Builder
+	for _, d := range all {
+		license, notice := licenseOf(t, d)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", d.path, d.version, license, notice)
+	}
+	return b.String()
+}
+
+// licenseFile matches what modules call the text of their terms.
+var licenseFile = regexp.MustCompile(`(?i)^(un)?licen[sc]e(_apache|_mit)?(\.txt|\.md)?$|^copying$`)
+
+func licenseOf(t *testing.T, d builtModule) (license, notice string) {
+	t.Helper()
+	entries, err := os.ReadDir(d.dir)
+	if err != nil {
+		t.Fatalf("read module %s: %v", d.path, err)
+	}
+	for _, e := range entries {
+		switch {
+		case licenseFile.MatchString(e.Name()):
+			text, err := os.ReadFile(filepath.Join(d.dir, e.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			license = strings.TrimPrefix(license+", "+recognised(string(text)), ", ")
+		case strings.HasPrefix(e.Name(), "NOTICE"):
+			notice = e.Name()
+		}
+	}
+	if license == "" {
+		t.Errorf("module %s %s: its terms are not known here: read them, and have recognised know them", d.path, d.version)
+	}
+	return license, notice
+}
+
+// recognised names the terms by words that only they have, more than one where
+// parts have their own; "": they are none that this project knows to fit.
+func recognised(text string) string {
+	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "\n>", "\n")), " ") // some quote the text
+	var names []string
+	for _, known := range [][2]string{
+		{"Apache-2.0", "Apache License Version 2.0"},
+		{"BSD-3-Clause", "may be used to endorse or promote products derived from this software"},
+		{"BSD-2-Clause", "Redistributions in binary form must reproduce the above copyright notice"},
+		{"MIT", "Permission is hereby granted, free of charge, to any person obtaining a copy"},
+		{"MPL-2.0", "Mozilla Public License, version 2.0"}, // binds changes of its own files alone
+		{"Unlicense", "This is free and unencumbered software released into the public domain"},
+	} {
+		// The text of the longer BSD terms holds that of the shorter ones.
+		if strings.Contains(text, known[1]) && !(known[0] == "BSD-2-Clause" && slices.Contains(names, "BSD-3-Clause")) {
+			names = append(names, known[0])
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func TestTermsAreRecognised(t *testing.T) {
+	for text, want := range map[string]string{
+		"Apache License\n   Version 2.0, January 2004":                                            "Apache-2.0",
+		"GNU GENERAL PUBLIC LICENSE Version 3":                                                    "",
+		"Neither the name may be used to endorse or promote\nproducts derived from this software": "BSD-3-Clause",
+	} {
+		if got := recognised(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestDependenciesAreExplained holds that each direct dependency has its row in
+// docs/dependencies.md, with what it is for.
+func TestDependenciesAreExplained(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/dependencies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gomod, err := os.ReadFile("../../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := regexp.MustCompile(`(?m)^\s+(\S+\.\S+/\S+) v[^/\n]*$`).FindAllStringSubmatch(string(gomod), -1)
+	if len(direct) < 10 {
+		t.Fatalf("found %d direct dependencies in go.mod", len(direct))
+	}
+	for _, m := range direct {
+		if !strings.Contains(string(page), "| `"+m[1]+"` | ") {
+			t.Errorf("docs/dependencies.md:1: %s has no row: say what it is for", m[1])
+		}
+	}
+	if rows := strings.Count(string(page), "\n| `"); rows != len(direct) {
+		t.Errorf("docs/dependencies.md:1: it has %d rows for %d direct dependencies: take out what is gone", rows, len(direct))
+	}
+}

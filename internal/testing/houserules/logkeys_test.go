@@ -1,0 +1,126 @@
+package houserules_test
+
+import (
+	"go/ast"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// loggedKeys calls yield for each key that a file gives to a logger: the arguments
+// behind the message of log.Info("…", "key", value), and those of log.With.
+func loggedKeys(s source, yield func(key string, pos token.Pos)) {
+	for node := range ast.Preorder(s.file) {
+		call, ok := node.(*ast.CallExpr)
+		if !ok {
+			continue
+		}
+		method, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok {
+			continue
+		}
+		if of := strings.ToLower(lastName(method.X)); !strings.HasSuffix(of, "log") && !strings.HasSuffix(of, "logger") {
+			continue
+		}
+		first := firstKey(method.Sel.Name)
+		for i := first; first >= 0 && i < len(call.Args); i += 2 {
+			if lit, ok := call.Args[i].(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				key, _ := strconv.Unquote(lit.Value)
+				yield(key, lit.Pos())
+			}
+		}
+	}
+}
+
+// firstKey is the index of the first key in the arguments of a logger's method; -1: the
+// method takes none.
+func firstKey(method string) int {
+	short, withContext := strings.CutSuffix(method, "Context")
+	switch {
+	case method == "With":
+		return 0
+	case method == "Log":
+		return 3
+	case !slices.Contains([]string{"Debug", "Info", "Warn", "Error"}, short):
+		return -1
+	case withContext:
+		return 2
+	}
+	return 1
+}
+
+// lastName is the last identifier of an expression such as n.cfg.Log.
+func lastName(x ast.Expr) string {
+	switch x := x.(type) {
+	case *ast.Ident:
+		return x.Name
+	case *ast.SelectorExpr:
+		return x.Sel.Name
+	case *ast.CallExpr: // g.newLogger()
+		return lastName(x.Fun)
+	}
+	return ""
+}
+
+var keyRow = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|")
+
+// logKeys holds that every key of a log line is explained, and that nothing is that
+// no line has.
+func logKeys(documented string) func(tree) []finding {
+	return func(t tree) []finding {
+		const page = "docs/operations.md"
+		listed := map[string]bool{}
+		for _, m := range keyRow.FindAllStringSubmatch(documented, -1) {
+			listed[m[1]] = false
+		}
+		var found []finding
+		for s := range t.code() {
+			loggedKeys(s, func(key string, pos token.Pos) {
+				if _, ok := listed[key]; !ok {
+					found = append(found, s.find(pos, "use one that is listed, or explain it in "+page, "the log key %q is not listed", key))
+				}
+				listed[key] = true
+			})
+		}
+		for key, used := range listed {
+			if !used {
+				found = append(found, finding{page, 1, "no line is logged with the key " + key, "take it out"})
+			}
+		}
+		return found
+	}
+}
+
+// logKeySection is the part of the operator's page that lists the keys.
+func logKeySection(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, ok := strings.Cut(string(page), "\n### Log keys\n")
+	if !ok {
+		t.Fatal("docs/operations.md has no section \"### Log keys\"")
+	}
+	section, _, _ = strings.Cut(section, "\n#")
+	return section
+}
+
+func TestLogKeysAreListed(t *testing.T) {
+	for _, f := range logKeys(logKeySection(t))(projectTree(t)) {
+		t.Error(f)
+	}
+	mustCatch(t, logKeys("| `run` | id |\n| `stream` | name |\n"), []breach{
+		{"an unknown key", map[string]string{"a/a.go": "package a\nfunc f() { x.log.With(\"run\", 1).Info(\"m\", \"run\", 1); cfg.Log.WarnContext(ctx, \"m\", \"stream\", 1, \"err\", 2) }"},
+			[]string{"a/a.go:2: the log key \"err\" is not listed"}},
+		{"an unknown key behind a level, and of a logger that is made", map[string]string{"a/a.go": "package a\nfunc f() { x.log.Log(ctx, level, \"m\", \"run\", 1, \"err\", 2) }\nfunc g() { x.newLogger().Warn(\"m\", \"stream\", 1, \"no\", 2) }"},
+			[]string{"a/a.go:2: the log key \"err\" is not listed", "a/a.go:3: the log key \"no\" is not listed"}},
+		{"a key that nothing uses", map[string]string{"a/a.go": "package a\nfunc f() { log.Error(\"m\", \"run\", 1) }"},
+			[]string{"docs/operations.md:1: no line is logged with the key stream"}},
+	})
+}

@@ -1,0 +1,41 @@
+package houserules_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var pathRow = regexp.MustCompile("(?m)^\\| [^|]+ \\| `([^`]+)` \\| `([^`]+)` \\|$")
+
+// TestThePathOfAValueIsTrue holds the table of the architecture to the code: each file
+// declares what its row names, and a reader opens no more than mostFiles of them.
+func TestThePathOfAValueIsTrue(t *testing.T) {
+	const mostFiles = 18
+	root := filepath.Join("..", "..", "..")
+	page, err := os.ReadFile(filepath.Join(root, "docs", "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## The path of a value\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	files := map[string]bool{}
+	for _, row := range pathRow.FindAllStringSubmatch(section, -1) {
+		file, name := row[1], regexp.QuoteMeta(row[2])
+		files[file] = true
+		content, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		declared := regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + name + `\(|^-- name: ` + name + `$|^ +` + name + ` |Name: "` + name + `"`)
+		if !declared.Match(content) {
+			t.Errorf("docs/ARCHITECTURE.md: %s does not declare %s: correct the row", file, row[2])
+		}
+	}
+	if len(files) == 0 || len(files) > mostFiles {
+		t.Errorf("docs/ARCHITECTURE.md: the path of a value leads through %d files, want 1 to %d", len(files), mostFiles)
+	}
+}

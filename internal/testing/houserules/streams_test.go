@@ -1,0 +1,288 @@
+package houserules_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+	"placementsync/schema"
+)
+
+// places are the four in which an endpoint is stated. A stream that lacks one of
+// them is fetched into nothing, or is never tried by a test.
+type places struct {
+	streams []stream.Stream
+	schema  fs.FS    // <table>.sql
+	routes  []string // of the demo service
+	cases   fs.FS    // <stream>/<case>.json beside <case>.want
+	code    fs.FS    // the project, to name lines in internal/stream and internal/sim
+}
+
+const (
+	literals = "internal/stream/all.go"
+	routes   = "internal/sim/routes.go"
+)
+
+// lineWith is where a text first stands in the files of a pattern; the first line of
+// otherwise if it stands nowhere.
+func lineWith(files fs.FS, pattern, text, otherwise string) (file string, line int) {
+	paths, _ := fs.Glob(files, pattern)
+	for _, file := range paths {
+		content, _ := fs.ReadFile(files, file)
+		if before, _, ok := strings.Cut(string(content), text); ok {
+			return file, 1 + strings.Count(before, "\n")
+		}
+	}
+	return otherwise, 1
+}
+
+// literalOf is where the literal of a stream stands.
+func (p places) literalOf(s stream.Stream) (file string, line int) {
+	text := fmt.Sprintf("Name: %q, Path: ", s.Name)
+	if s.Path == "" {
+		text = fmt.Sprintf("Name: %q, Topics: ", s.Name)
+	}
+	return lineWith(p.code, "internal/stream/*.go", text, literals)
+}
+
+// missing names, for every stream, the place that it lacks or that contradicts
+// another one.
+func (p places) missing() []finding {
+	var found []finding
+	for _, s := range p.streams {
+		found = append(found, p.literal(s)...)
+		for _, t := range s.Tables {
+			found = append(found, p.table(s, t)...)
+		}
+		if !s.IsEvents() && !slices.Contains(p.routes, s.Path) {
+			file, line := lineWith(p.code, routes, ") routes() []route {", routes)
+			found = append(found, finding{file, line, fmt.Sprintf("no route answers %s of stream %q", s.Path, s.Name),
+				"add a route with its scopes to one of the functions that are listed here, and a handler that answers as the specification says"})
+		}
+		if !p.hasCase(s.Name) {
+			found = append(found, finding{path.Join("internal/transform/testdata", s.Name, s.Name+".json"), 1, fmt.Sprintf("stream %q has no case", s.Name),
+				"add an answer in this file, and its rows beside it in a .want file: go test ./internal/transform -run TestBodies -update"})
+		}
+	}
+	return found
+}
+
+// literal looks at what the stream says of itself.
+func (p places) literal(s stream.Stream) []finding {
+	var found []finding
+	file, line := p.literalOf(s)
+	refuse := func(bad bool, do, what string, args ...any) {
+		if bad {
+			found = append(found, finding{file, line, fmt.Sprintf("stream %q ", s.Name) + fmt.Sprintf(what, args...), do})
+		}
+	}
+	namesakes := 0
+	for _, o := range p.streams {
+		if o.Name == s.Name {
+			namesakes++
+		}
+	}
+	_, known := stream.Find(p.streams, s.Over)
+	refuse(s.Name == "" || strings.HasPrefix(s.Path, "/") == s.IsEvents() || s.Spec == "", "fill the field in", "lacks name, path or spec")
+	refuse(len(s.Tables) == 0, "name the table that its records fill", "has no table")
+	refuse(namesakes > 1, "rename one", "is stated twice")
+	refuse(s.IsDetail() && (s.Param == "" || !strings.Contains(s.Path, "{")), "say where the id goes in the path and in the table", "has parents, but no parameter")
+	refuse(s.Over != "" && !known, "name the stream whose rows it completes", "lies over %q, which is none", s.Over)
+	for _, ref := range s.Parents {
+		_, named := p.columns(ref.Table)[ref.Column]
+		refuse(!named, "name a column of a table that a stream fills", "takes its ids from %s.%s, which is no column", ref.Table, ref.Column)
+	}
+	return found
+}
+
+// table looks at the schema file of a table and at the columns that the literal
+// counts on.
+func (p places) table(s stream.Stream, t stream.Table) []finding {
+	file := "schema/" + t.Name + ".sql"
+	columns := p.columns(t.Name)
+	if columns == nil {
+		return []finding{{file, 1, fmt.Sprintf("table %q of stream %q has no readable file", t.Name, s.Name), "write it: CREATE TABLE, and a COMMENT for the table and each column"}}
+	}
+	literalFile, literalLine := p.literalOf(s)
+	needed := slices.Concat(t.Key, t.Parents, slices.Sorted(maps.Keys(t.Const)))
+	if t.Value != "" {
+		needed = append(needed, t.Value)
+	}
+	if t.Name == s.Root().Name && s.Param != "" {
+		needed = append(needed, s.Param)
+	}
+	var found []finding
+	slices.Sort(needed)
+	for _, name := range slices.Compact(needed) {
+		if _, ok := columns[name]; !ok {
+			_, line := lineWith(p.schema, t.Name+".sql", ");\n", file)
+			found = append(found, finding{file, line, fmt.Sprintf("column %q, which stream %q needs, is missing", name, s.Name),
+				fmt.Sprintf("add it, or correct the literal at %s:%d", literalFile, literalLine)})
+		}
+	}
+	if len(t.Key) == 0 {
+		found = append(found, finding{literalFile, literalLine, fmt.Sprintf("table %q of stream %q has no key", t.Name, s.Name), "name the columns that identify a row"})
+	}
+	return found
+}
+
+// columns are those of a table's schema file; nil when there is none that can be read.
+func (p places) columns(table string) map[string]stream.Column {
+	sql, err := fs.ReadFile(p.schema, table+".sql")
+	if err != nil {
+		return nil
+	}
+	def, err := stream.ParseDefinition(table+".sql", string(sql))
+	if err != nil || def.Name != table {
+		return nil
+	}
+	columns := map[string]stream.Column{}
+	for _, c := range def.Columns {
+		columns[c.Name] = c
+	}
+	return columns
+}
+
+func (p places) hasCase(name string) bool {
+	bodies, err := fs.Glob(p.cases, path.Join(name, "*.json"))
+	return err == nil && slices.ContainsFunc(bodies, func(body string) bool {
+		_, err := fs.Stat(p.cases, strings.TrimSuffix(body, ".json")+".want")
+		return err == nil
+	})
+}
+
+// TestStreamsAreComplete holds that adding an endpoint is adding it in all of its
+// four places: the literal, the schema files, the demo service, a case of the decoder.
+func TestStreamsAreComplete(t *testing.T) {
+	project := places{
+		streams: stream.Known(), schema: schema.FS, routes: sim.New(sim.Options{}).Routes(),
+		cases: os.DirFS(filepath.Join("..", "..", "transform", "testdata")), code: os.DirFS(filepath.Join("..", "..", "..")),
+	}
+	for _, f := range project.missing() {
+		t.Error(f)
+	}
+}
+
+func TestIncompleteStreamsAreFound(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	whole := func() places {
+		return places{
+			streams: []stream.Stream{{
+				Name: "pets", Path: "/pets", Spec: "2", Tables: []stream.Table{{Name: "pets", Key: []string{"id"}}},
+			}},
+			schema: fstest.MapFS{"pets.sql": file("CREATE TABLE pets (\n    id VARCHAR NOT NULL -- field 1\n);\n" +
+				"COMMENT ON TABLE pets IS 'Pets.';\nCOMMENT ON COLUMN pets.id IS 'Id.';\n")},
+			routes: []string{"/pets"},
+			cases:  fstest.MapFS{"pets/record.json": file("{}"), "pets/record.want": file("")},
+			code: fstest.MapFS{
+				literals: file("package stream\n\nvar all = []Stream{\n\t{Name: \"pets\", Path: \"/pets\"},\n}\n"),
+				routes:   file("package sim\n\nfunc (w *world) routes() []route {\n"),
+			},
+		}
+	}
+	cases := []struct {
+		name  string
+		spoil func(*places)
+		want  string // the beginning of the one finding; empty: none
+	}{
+		{"complete", func(*places) {}, ""},
+		{"no schema file", func(p *places) { p.schema = fstest.MapFS{} }, `schema/pets.sql:1: table "pets" of stream "pets" has no readable file`},
+		{"no key column", func(p *places) { p.streams[0].Tables[0].Key = []string{"name"} }, `schema/pets.sql:3: column "name", which stream "pets" needs, is missing`},
+		{"no value column", func(p *places) { p.streams[0].Tables[0].Value = "name" }, `schema/pets.sql:3: column "name"`},
+		{"no parent column", func(p *places) { p.streams[0].Tables[0].Parents = []string{"owner_id"} }, `schema/pets.sql:3: column "owner_id"`},
+		{"no fixed column", func(p *places) { p.streams[0].Tables[0].Const = map[string]string{"kind": "cat"} }, `schema/pets.sql:3: column "kind"`},
+		{"no key", func(p *places) { p.streams[0].Tables[0].Key = nil }, `internal/stream/all.go:4: table "pets" of stream "pets" has no key`},
+		{"no route", func(p *places) { p.routes = nil }, `internal/sim/routes.go:3: no route answers /pets of stream "pets"`},
+		{"no case", func(p *places) { p.cases = fstest.MapFS{} }, `internal/transform/testdata/pets/pets.json:1: stream "pets" has no case`},
+		{"a body without rows", func(p *places) { p.cases = fstest.MapFS{"pets/a.json": file("{}")} }, `internal/transform/testdata/pets/pets.json:1: stream "pets" has no case`},
+		{"no section of the spec", func(p *places) { p.streams[0].Spec = "" }, `internal/stream/all.go:4: stream "pets" lacks name, path or spec`},
+		{"events have no route", func(p *places) { p.streams[0].Path, p.streams[0].Topics, p.routes = "", []string{"pet.born"}, nil }, ""},
+		{"events with a path", func(p *places) { p.streams[0].Topics = []string{"pet.born"} }, `internal/stream/all.go:4: stream "pets" lacks name, path or spec`},
+		{"no such list", func(p *places) { p.streams[0].Over = "dogs" }, `internal/stream/all.go:4: stream "pets" lies over "dogs"`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			p := whole()
+			c.spoil(&p)
+			found := p.missing()
+			switch {
+			case c.want == "" && len(found) > 0:
+				t.Errorf("got %v, want nothing", found)
+			case c.want != "" && (len(found) != 1 || !strings.HasPrefix(found[0].String(), c.want)):
+				t.Errorf("got %v, want one: %s", found, c.want)
+			}
+		})
+	}
+}
+
+// TestBeyondNamesTheTablesThatListsDoNotShowWhole derives from the schema files and from
+// the records of a list which tables have a column that the list never shows. A column
+// without a field of the specification, such as extra, can hold anything of the detail.
+func TestBeyondNamesTheTablesThatListsDoNotShowWhole(t *testing.T) {
+	t.Parallel()
+	service := sim.New(sim.Options{HiddenDetail: true})
+	project := places{schema: schema.FS}
+	compared := 0
+	for _, s := range stream.All() {
+		list, _ := stream.Find(stream.All(), s.Over)
+		var records []any
+		for _, raw := range service.Records(list.Path) {
+			var record any
+			if err := json.Unmarshal(raw, &record); err != nil {
+				t.Fatal(err)
+			}
+			records = append(records, record)
+		}
+		for _, table := range s.Tables {
+			var hidden []string
+			for _, name := range slices.Sorted(maps.Keys(project.columns(table.Name))) {
+				c := project.columns(table.Name)[name]
+				if slices.Contains(table.Key, name) || slices.Contains(table.Parents, name) || s.Over == "" {
+					continue
+				}
+				compared++
+				if c.Path() == "" || !isShown(records, strings.TrimPrefix(table.At+"."+c.Path(), ".")) {
+					hidden = append(hidden, name)
+				}
+			}
+			if beyond := slices.Contains(s.Beyond, table.Name); beyond != (len(hidden) > 0) {
+				t.Errorf("stream %s: Beyond has table %s: %v; columns that %q does not show: %q", s.Name, table.Name, beyond, s.Over, hidden)
+			}
+			if s.Over == "orders" && table.Name == "orders" && !slices.Equal(hidden, []string{"email", "extra", "name"}) {
+				t.Errorf("columns of orders that its list does not show: %q", hidden)
+			}
+		}
+	}
+	if compared < 60 {
+		t.Errorf("%d columns were compared", compared)
+	}
+}
+
+// isShown reports whether some record has a value at a dotted path through objects and
+// lists.
+func isShown(values []any, path string) bool {
+	if path == "" {
+		return slices.ContainsFunc(values, func(v any) bool { return v != nil && v != "" })
+	}
+	name, rest, _ := strings.Cut(path, ".")
+	var inner []any
+	for _, v := range values {
+		object, _ := v.(map[string]any)
+		if items, ok := object[name].([]any); ok {
+			inner = append(inner, items...)
+		} else if value, ok := object[name]; ok {
+			inner = append(inner, value)
+		}
+	}
+	return isShown(inner, rest)
+}

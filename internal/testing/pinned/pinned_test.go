@@ -1,0 +1,43 @@
+package pinned_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"placementsync/internal/testing/pinned"
+)
+
+// TestWhatIsLackingIsSaid installs without any program, and what no registry has.
+func TestWhatIsLackingIsSaid(t *testing.T) {
+	at, list := filepath.Join(t.TempDir(), "environment"), filepath.Join(t.TempDir(), "requirements.txt")
+	if err := os.WriteFile(list, []byte("./there-is-no-such-package\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := pinned.InstallPython(t.Context(), at, list)
+	if !errors.Is(err, pinned.ErrLacking) || !strings.Contains(err.Error(), "python3") && !strings.Contains(err.Error(), "there-is-no-such-package") {
+		t.Errorf("a package that is not there: %v", err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	_, goErr := pinned.FindGo(t.Context(), t.TempDir(), "example.com/m/cmd/p@v1.2.3")
+	for program, err := range map[string]error{"go": goErr, "python3": pinned.InstallPython(t.Context(), at, list), "npm": pinned.InstallNode(t.Context(), at)} {
+		if !errors.Is(err, pinned.ErrLacking) || !strings.Contains(err.Error(), program+" is not on the PATH") {
+			t.Errorf("without %s: %v", program, err)
+		}
+	}
+}
+
+// TestAProgramInThePathIsNotBuilt holds that its name is that of the last folder.
+func TestAProgramInThePathIsNotBuilt(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "p")
+	if err := os.WriteFile(program, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	if found, err := pinned.FindGo(t.Context(), t.TempDir(), "example.com/m/cmd/p@v1.2.3"); err != nil || found != program {
+		t.Errorf("found %q: %v", found, err)
+	}
+}

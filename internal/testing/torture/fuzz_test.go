@@ -1,0 +1,99 @@
+package torture_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/testing/torture"
+)
+
+// fuzzTime is the environment variable with the time for each target; "make
+// fuzz" sets it.
+const fuzzTime = "PLACEMENTSYNC_FUZZTIME"
+
+// target is a fuzz target and the folder of its package, from the root.
+type target struct{ name, folder string }
+
+// TestFuzzTargets feeds every fuzz target of the repository for the time that the
+// environment gives, each in a process of its own.
+func TestFuzzTargets(t *testing.T) {
+	lasts := os.Getenv(fuzzTime)
+	if lasts == "" {
+		t.Skip("run by make fuzz")
+	}
+	for _, one := range targets(t) {
+		t.Run(one.name, func(t *testing.T) {
+			begun := time.Now()
+			out, err := one.run(t, lasts)
+			inputs, ok := executions(out)
+			if err != nil || !ok {
+				t.Errorf("%s in %s: %v\n%s", one.name, one.folder, err, out)
+			}
+			must(t, torture.Open(os.Getenv).EndTrial(begun, t.Failed(), torture.Trial{
+				Name: "fuzz " + one.name, Fault: "inputs bred from the corpus in " + one.folder + " for " + lasts, Runs: inputs,
+				Outcome: "no input broke what the target holds"}))
+		})
+	}
+}
+
+func (one target) run(t *testing.T, lasts string) (out []byte, err error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-tags", "duckdb_arrow", "-run", "^$", "-fuzz", "^"+one.name+"$",
+		"-fuzztime", lasts, "-timeout", "0", "./"+one.folder)
+	cmd.Dir = filepath.Join("..", "..", "..")
+	return cmd.CombinedOutput()
+}
+
+// executions is how many inputs a run has tried, by its last word on it.
+func executions(out []byte) (n int, ok bool) {
+	said := regexp.MustCompile(`execs: (\d+)`).FindAllSubmatch(out, -1)
+	if len(said) == 0 {
+		return 0, false
+	}
+	n, err := strconv.Atoi(string(said[len(said)-1][1]))
+	return n, err == nil
+}
+
+// targets finds the fuzz targets in the sources.
+func targets(t *testing.T) (all []target) {
+	t.Helper()
+	root, begins := filepath.Join("..", "..", ".."), regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
+	for _, top := range []string{"cmd", "internal"} {
+		must(t, filepath.WalkDir(filepath.Join(root, top), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			folder, relErr := filepath.Rel(root, filepath.Dir(path))
+			for _, found := range begins.FindAllSubmatch(text, -1) {
+				all = append(all, target{string(found[1]), filepath.ToSlash(folder)})
+			}
+			return errors.Join(err, relErr)
+		}))
+	}
+	return all
+}
+
+// TestFuzzTargetsAreFound compares what is found with a target that is known, and
+// what a run says with what is read of it.
+func TestFuzzTargetsAreFound(t *testing.T) {
+	names := fmt.Sprint(targets(t))
+	for _, want := range []string{"{FuzzRecords internal/transform}", "{FuzzReceiver internal/webhook}", "{FuzzParse internal/config}"} {
+		if !strings.Contains(names, want) {
+			t.Errorf("%s is not among the targets: %s", want, names)
+		}
+	}
+	const said = "fuzz: elapsed: 3s, execs: 12 (4/sec)\nfuzz: elapsed: 6s, execs: 250 (79/sec)\nPASS\n"
+	if n, ok := executions([]byte(said)); n != 250 || !ok {
+		t.Errorf("read %d inputs, want 250", n)
+	}
+}

@@ -1,0 +1,44 @@
+package torture_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/testing/torture"
+)
+
+func today() time.Time { return time.Date(2026, time.November, 1, 12, 0, 0, 0, time.UTC) }
+
+func TestARowReplacesTheOneOfItsName(t *testing.T) {
+	book := torture.Book{Docs: t.TempDir(), Now: today}
+	a := torture.Row{Fault: "500", Rate: "1 %", Runs: 1, Date: "2026-11-01"}
+	b := torture.Row{Fault: "500", Rate: "5 %", Place: 1, Runs: 2, Date: "2026-11-01"}
+	must(t, book.KeepRows(b, a))
+	a.Runs = 3
+	must(t, book.KeepRows(a))
+	got, err := book.Rows()
+	must(t, err)
+	if diff := cmp.Diff([]torture.Row{a, b}, got); diff != "" {
+		t.Errorf("the rows differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestATrialReplacesTheOneOfItsName(t *testing.T) {
+	book := torture.Book{Docs: t.TempDir(), Now: today}
+	for _, one := range []torture.Trial{{Name: "Full disk", Runs: 1}, {Name: "Storm/all streams"}, {Name: "Full disk", Runs: 2}} {
+		must(t, book.KeepTrial(one))
+	}
+	got, err := book.Trials()
+	must(t, err)
+	want := []torture.Trial{{Name: "Full disk", Runs: 2, Date: "2026-11-01"}, {Name: "Storm/all streams", Date: "2026-11-01"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the trials differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestABookWithoutAFolderKeepsNothing(t *testing.T) {
+	must(t, torture.Book{}.KeepRows(torture.Row{Fault: "500"}))
+	must(t, torture.Book{}.KeepTrial(torture.Trial{Name: "Storm"}))
+}

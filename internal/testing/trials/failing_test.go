@@ -1,0 +1,135 @@
+package trials_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/testing/torture"
+	"placementsync/internal/warehouse"
+)
+
+// TestNightMeetsAFailingDisk is the short form of TestTortureFailingDisk.
+func TestNightMeetsAFailingDisk(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	c := newTrial(t, 9, few()...)
+	c.failAll(t, []strike{{Step: "mid write of a body", Nth: 4}, {Step: "before fsync of the draft"}, {Step: "before fsync beside latest"}})
+	c.publishInPeace(t)
+}
+
+// TestTortureFailingDisk has every step on the disk fail, before it is done, in
+// the midst of it or after it, on the first night and on a later one. The run
+// says so, what is published stays whole, and the next run comes to the
+// warehouse that a night in peace comes to, without asking twice.
+func TestTortureFailingDisk(t *testing.T) {
+	requireTorture(t)
+	for name, peaceful := range map[string]int{"first night": 0, "later night": 4} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var all []strike
+			var failed, late int
+			defer keep(t, time.Now(), func() torture.Trial {
+				return torture.Trial{Name: "failing disk, " + name, Fault: "each write, fsync, rename, link and removal fails once: before, in the midst of or after it",
+					Runs: len(all), Outcome: fmt.Sprintf("%d ended the night, which said so, %d came when readers saw it; the next run comes to the warehouse that was spared", failed, late)}
+			})
+			c := newTrial(t, 10, some()...)
+			for range peaceful {
+				c.publishInPeace(t)
+			}
+			c.begin(t)
+			all = linkFirst(slices.DeleteFunc(strikes(c.steps), func(s strike) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
+			failed, late = c.failAll(t, all)
+			c.finish(t)
+		})
+	}
+}
+
+// linkFirst has the steps of the link at the top first: once it is there it is
+// not made again.
+func linkFirst(all []strike) []strike {
+	isLink := func(s strike) bool {
+		return strings.HasSuffix(s.Step, " catalog.duckdb")
+	}
+	others := slices.DeleteFunc(slices.Clone(all), isLink)
+	return append(slices.DeleteFunc(all, func(s strike) bool { return !isLink(s) }), others...)
+}
+
+// failAll has one run after the other meet a failure, each at its step.
+func (c *trial) failAll(t *testing.T, all []strike) (failed, late int) {
+	t.Helper()
+	for i, s := range all {
+		cause := []syscall.Errno{syscall.EIO, syscall.ENOSPC}[i%2]
+		if c.failOnce(t, s, cause) {
+			late++
+		} else {
+			failed++
+		}
+		if t.Failed() {
+			t.Fatalf("the warehouse did not stand the failure %v", s)
+		}
+	}
+	return failed, late
+}
+
+// failOnce runs the night in this process, where one step meets an error. A
+// night that is not published says why, and that it failed.
+func (c *trial) failOnce(t *testing.T, s strike, cause syscall.Errno) (published bool) {
+	t.Helper()
+	if c.night == "" {
+		c.begin(t)
+	}
+	night, met := c.night, false
+	var end ended
+	published = c.runOnce(t, 0, func(told job, _ <-chan struct{}) {
+		cfg := told.config()
+		cfg.Warehouse.Step = s.hook(func() error { met = true; return fmt.Errorf("strike at %s: %w", s, cause) })
+		end = run(t, cfg)
+	})
+	t.Logf("%v: met %t, run %s ended %s with %d, published %t", s, met, night, end.Outcome, end.Code, published)
+	switch {
+	case !met && strings.HasSuffix(s.Step, " catalog.duckdb"):
+		// The link at the top is made once and then found.
+	case !met:
+		t.Errorf("%v: the step was not reached", s)
+	case published:
+		c.requirePublished(t, s, night, end)
+	case end.Code != 1 || end.Outcome != ledger.Failed || !strings.Contains(end.Error, cause.Error()):
+		t.Errorf("%v: nothing was published, and the run ended %s with %d: %s", s, end.Outcome, end.Code, end.Error)
+	default:
+		c.requireNoSuccess(t, night)
+	}
+	return published
+}
+
+// requirePublished looks at a night that readers see although a step failed: one
+// behind the switch, which the next run does, or one whose failure is hidden by
+// another way to the same end. Where the switch itself may not last, the run
+// must not call itself a success; what it published is what the next one finds.
+func (c *trial) requirePublished(t *testing.T, s strike, night string, end ended) {
+	t.Helper()
+	lasting := !strings.HasSuffix(s.Step, "rename latest") && !strings.HasSuffix(s.Step, "fsync beside latest")
+	warned := end.Code == 1 && strings.Contains(end.Error, "readers see it")
+	complete := end.Code == 0 && end.Outcome == ledger.Complete
+	partial := end.Code == 3 && end.Outcome == ledger.Partial && strings.Contains(end.Error, "strike at")
+	if lasting && !complete && !partial || !lasting && !warned {
+		t.Errorf("%v: run %s was published and ended %s with %d: %s", s, night, end.Outcome, end.Code, end.Error)
+	}
+}
+
+// requireNoSuccess demands that the ledger does not call the night a success.
+func (c *trial) requireNoSuccess(t *testing.T, night string) {
+	t.Helper()
+	wh, err := warehouse.Open(c.job(struck, c.dir).config().Warehouse)
+	must(t, err)
+	told, err := wh.Ledger.AllRuns()
+	must(t, err)
+	i := slices.IndexFunc(told, func(r ledger.Run) bool { return r.ID == night })
+	if i >= 0 && told[i].Outcome != ledger.Failed && told[i].Outcome != ledger.Killed {
+		t.Errorf("the ledger says of %s, which published nothing: %s", night, told[i].Outcome)
+	}
+}

@@ -1,0 +1,278 @@
+package trials_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+	"placementsync/internal/testing/torture"
+	"placementsync/internal/transform"
+	"placementsync/internal/warehouse"
+)
+
+// moving are the lists that change while they are walked.
+func moving() []string {
+	return []string{"outlet_listings", "product_listings", "orders", "order_items", "campaigns", "files", "folders"}
+}
+
+// everies are after how many requests for a list one record enters it and
+// another one leaves it.
+func everies() []int { return []int{1, 2, 3, 5, 8, 13, 21, 34, 50} }
+
+func orders() map[string]sim.ListOrder {
+	return map[string]sim.ListOrder{"newest first": sim.NewestFirst, "unordered": sim.Unordered}
+}
+
+func movingWorld(seed uint64, every int, order sim.ListOrder) sim.Options {
+	return sim.Options{Seed: seed, Token: token, HistoryDays: 10, Outlets: 20, Listings: 50 + int(seed%40), Profiles: 3, Campaigns: 30,
+		Orders: 40, Files: 25, Folders: 15, PageCap: 1000, ChurnEvery: every, Order: order}
+}
+
+// watched is a service that notes every state in which it showed one list.
+type watched struct {
+	service *sim.Service
+	path    string
+
+	mu      sync.Mutex
+	changes [2]int
+	states  map[uint64]bool
+}
+
+// watch begins with the present state.
+func watch(service *sim.Service, path string) *watched {
+	w := &watched{service: service, path: path, states: map[uint64]bool{}}
+	w.note()
+	service.MarkStart()
+	return w
+}
+
+// note adds a state: a sum over the ids, whatever their order.
+func (w *watched) note() {
+	var state uint64
+	for _, raw := range w.service.Records(w.path) {
+		// The demo service writes a record's own id first.
+		_, rest, _ := bytes.Cut(raw, []byte(`"id":"`))
+		id, _, _ := bytes.Cut(rest, []byte(`"`))
+		state += idHash(string(id))
+	}
+	w.states[state] = true
+}
+
+func idHash(id string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(id))
+	return h.Sum64()
+}
+
+// RoundTrip answers one request at a time, so that no state passes unseen.
+func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rec := httptest.NewRecorder()
+	w.service.ServeHTTP(rec, r)
+	inserted, deleted := w.service.Churned(w.path)
+	if now := [2]int{inserted, deleted}; now != w.changes {
+		w.changes = now
+		w.note()
+	}
+	return rec.Result(), r.Context().Err()
+}
+
+// walker reads lists as a night does: with the client and the decoder.
+type walker struct {
+	t        *testing.T
+	bindings map[string]*transform.Binding
+	streams  []stream.Stream
+}
+
+func newWalker(t *testing.T) walker {
+	t.Helper()
+	defs, _, err := warehouse.Definitions()
+	must(t, err)
+	w := walker{t, map[string]*transform.Binding{}, nil}
+	for _, name := range moving() {
+		s, _ := stream.Find(stream.All(), name)
+		w.streams = append(w.streams, s)
+		w.bindings[name], err = transform.Compile(s, defs)
+		must(t, err)
+	}
+	return w
+}
+
+// walk reads a list once and gives the ids of the rows that came of it.
+func (w walker) walk(s stream.Stream, cfg fetch.Config) (fetch.Evidence, map[string]bool) {
+	w.t.Helper()
+	cfg.BaseURL, cfg.Token = "http://service.test", func(context.Context) (string, error) { return token, nil }
+	client, err := fetch.New(cfg, nil, slog.New(slog.DiscardHandler))
+	must(w.t, err)
+	defer client.Close()
+	var mu sync.Mutex
+	rows := map[string]bool{}
+	evidence, err := client.Walk(w.t.Context(), s, "", func(_ context.Context, r fetch.Response) (stream.Page, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return w.read(s, r, rows)
+	})
+	must(w.t, err)
+	return evidence, rows
+}
+
+func (w walker) read(s stream.Stream, r fetch.Response, rows map[string]bool) (stream.Page, error) {
+	d := w.bindings[s.Name].NewDecoder()
+	page, err := d.Decode(r.Body, transform.Origin{Seq: r.Seq})
+	if err != nil {
+		return stream.Page{}, err
+	}
+	for _, b := range d.Flush() {
+		if b.Table == s.Root().Name {
+			column := b.Record.Column(b.Record.Schema().FieldIndices("id")[0]).(*array.String)
+			for i := range column.Len() {
+				rows[column.Value(i)] = true
+			}
+		}
+		b.Record.Release()
+	}
+	return stream.Page{Records: page.Records, IDs: page.IDs, Total: page.Total, TotalPages: page.TotalPages, Next: page.Next,
+		Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls}, nil
+}
+
+// judge walks a list of a moving world and holds what its grade promises.
+func (w walker) judge(service *sim.Service, s stream.Stream, pageSize int) fetch.Grade {
+	w.t.Helper()
+	seen := watch(service, s.Path)
+	evidence, rows := w.walk(s, fetch.Config{Transport: seen, PageSize: pageSize})
+	var read uint64
+	for id := range rows {
+		read += idHash(id)
+	}
+	if evidence.Grade == fetch.Exact && !seen.states[read] {
+		w.t.Errorf("%s is graded exact, and its rows are no state of the list: %+v", s.Name, evidence)
+	}
+	for _, id := range service.Survivors(s.Path) {
+		if !rows[id] && evidence.Grade != fetch.BestEffort {
+			w.t.Errorf("%s %s was there all the time and is missing: %+v", s.Name, id, evidence)
+		}
+	}
+	return evidence.Grade
+}
+
+// TestMovingListsAreNeverGradedTooHigh is the short form of TestTortureMovingLists.
+func TestMovingListsAreNeverGradedTooHigh(t *testing.T) {
+	requireTrials(t)
+	walkMoving(t, 2)
+}
+
+func TestTortureMovingLists(t *testing.T) {
+	requireTorture(t)
+	walkMoving(t, 200)
+}
+
+// walkMoving walks every list of so many worlds and tells the shares of grades.
+func walkMoving(t *testing.T, seeds uint64) {
+	for name, order := range orders() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWalker(t)
+			walks, sum := 0, map[fetch.Grade]int{}
+			defer keep(t, time.Now(), func() torture.Trial {
+				return torture.Trial{Name: "lists that move, " + name, Runs: walks,
+					Fault: "a record enters and one leaves a list for every 1 to 50 requests, while client and decoder read it",
+					Outcome: fmt.Sprintf("exact %.1f %%, repaired %.1f %%, best_effort %.1f %%; none graded too high",
+						percent(sum[fetch.Exact], walks), percent(sum[fetch.Repaired], walks), percent(sum[fetch.BestEffort], walks))}
+			})
+			for _, every := range everies() {
+				grades, all := map[fetch.Grade]int{}, 0
+				for seed := range seeds {
+					service := sim.New(movingWorld(seed, every, order))
+					for _, s := range w.streams {
+						grade := w.judge(service, s, 4+int(seed%9))
+						grades[grade]++
+						sum[grade]++
+						all++
+						walks++
+					}
+				}
+				t.Logf("one insert and one delete per %2d requests: exact %5.1f %%, repaired %5.1f %%, best_effort %5.1f %% of %d walks",
+					every, percent(grades[fetch.Exact], all), percent(grades[fetch.Repaired], all), percent(grades[fetch.BestEffort], all), all)
+			}
+		})
+	}
+}
+
+func percent(n, all int) float64 { return 100 * float64(n) / float64(all) }
+
+// TestMovingListsArriveWhole is the same for whole nights: what a table lacks
+// although it was there all the time must not be graded exact or repaired.
+func TestMovingListsArriveWhole(t *testing.T) {
+	for name, order := range orders() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, movingWorld(3, 13, order), moving()...)
+			h.cfg.AllowMassDelete = true
+			h.at = h.service.Now()
+			for range 2 {
+				h.service.MarkStart()
+				res := h.sameDay()
+				for _, s := range h.cfg.Streams {
+					h.requireSurvivors(fetch.Grade(streamOf(t, res.Run, s.Name).Grade), s)
+				}
+			}
+		})
+	}
+}
+
+func (h *house) requireSurvivors(grade fetch.Grade, s stream.Stream) {
+	h.t.Helper()
+	rows := map[string]bool{}
+	for _, r := range query(h.t, h.catalog(), "SELECT id FROM "+s.Root().Name) {
+		rows[r[0].String] = true
+	}
+	for _, id := range h.service.Survivors(s.Path) {
+		if !rows[id] && grade != fetch.BestEffort {
+			h.t.Errorf("%s is %s and lacks %s, which was there all the time", s.Name, grade, id)
+		}
+	}
+}
+
+// TestProofCostsLittleInAQuietCollection counts requests: one more than there
+// are pages when the newest come first, one pass more in any other order.
+func TestProofCostsLittleInAQuietCollection(t *testing.T) {
+	for name, order := range orders() {
+		t.Run(name, func(t *testing.T) {
+			w := newWalker(t)
+			world := movingWorld(1, 0, order)
+			world.Envelope = sim.EnvelopePaginated
+			service := sim.New(world)
+			for _, s := range w.streams {
+				records := len(service.Records(s.Path))
+				for _, limit := range []int{4, 7, records} {
+					service.ResetRequests()
+					evidence, _ := w.walk(s, fetch.Config{Transport: watch(service, s.Path), PageSize: limit})
+					pages := (records + limit - 1) / limit
+					want := 2 * pages
+					switch {
+					case pages == 1:
+						want = 1
+					case order == sim.NewestFirst:
+						want = pages + 1
+					}
+					if got := service.Stats().Total; got != want || evidence.Requests != want || evidence.Grade != fetch.Exact {
+						t.Errorf("%s: %d requests for %d pages, want %d: %+v", s.Name, got, pages, want, evidence)
+					}
+				}
+			}
+		})
+	}
+}

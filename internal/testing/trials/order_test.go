@@ -1,0 +1,168 @@
+package trials_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/testing/torture"
+)
+
+// disorder answers for the service in an order of its own: each answer takes a
+// random time on the clock of the bubble, and some come at the second attempt; each
+// comes in a coding of its own.
+type disorder struct {
+	service http.Handler
+	mu      sync.Mutex
+	// random is nil where answers come at once.
+	random *rand.Rand
+	// left is how many requests come until the run is cut; below 0: it is not.
+	left int
+	cut  context.CancelFunc
+}
+
+func (d *disorder) RoundTrip(r *http.Request) (*http.Response, error) {
+	takes, busy, coding := d.next()
+	timer := time.NewTimer(takes)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.Context().Done():
+		return nil, context.Cause(r.Context())
+	}
+	w := httptest.NewRecorder()
+	if busy {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	} else {
+		coded := r.Clone(r.Context())
+		coded.Header.Set("Accept-Encoding", coding)
+		d.service.ServeHTTP(w, coded)
+	}
+	return w.Result(), nil
+}
+
+func (d *disorder) next() (takes time.Duration, busy bool, coding string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.left--; d.left == 0 {
+		d.cut()
+	}
+	if d.random == nil {
+		return 0, false, "identity"
+	}
+	return time.Duration(d.random.IntN(1000)) * time.Millisecond, d.random.IntN(20) == 0, []string{"identity", "gzip", "zstd"}[d.random.IntN(3)]
+}
+
+// straight is a night as it comes: one request after the other.
+func straight(t *testing.T, service *sim.Service, dir string, at time.Time, streams []string) pipeline.Config {
+	t.Helper()
+	cfg := job{Dir: dir, URL: "http://127.0.0.1/", Agent: spared, Streams: streams, At: at}.config()
+	cfg.Fetch.Concurrency = 1
+	cfg.KnownRecords = math.MaxInt
+	cfg.Fetch.Transport = &disorder{service: service}
+	return cfg
+}
+
+// shuffled is the night in another way: other pages, batches and numbers of
+// workers and threads, answers in any order, and what did not change left out.
+func shuffled(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
+	cfg.Fetch.PageSize = 1 + random.IntN(30)
+	cfg.Fetch.Concurrency = 1 + random.IntN(16)
+	cfg.Fetch.Retry = fetch.Retry{MaxRetries: 8, Base: time.Millisecond, Max: time.Second}
+	cfg.Warehouse.Threads = 1 + random.IntN(2)
+	cfg.BatchRows = 1 + random.IntN(40)
+	cfg.KnownRecords = 1
+	return cfg
+}
+
+// sameInAnyOrder lives through two days. Each night is run as it comes for one
+// warehouse; for the other in another way, cut at random requests and taken up,
+// in yet another way. They must not differ in any value.
+func sameInAnyOrder(t *testing.T, seed uint64, streams []string) (cuts int) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 3))
+	world := trialWorld(seed)
+	world.Encodings = []string{"zstd", "gzip"}
+	service := sim.New(world)
+	calm, stirred := t.TempDir(), t.TempDir()
+	for range 2 {
+		service.Advance(1)
+		at := service.Now().Add(2 * time.Hour)
+		asked := &disorder{service: service, random: random}
+		synctest.Test(t, func(t *testing.T) {
+			requireCode(t, t.Context(), straight(t, service, calm, at, streams), 0)
+		})
+		for tries, code := 0, 130; code != 0; tries++ {
+			cfg := shuffled(straight(t, service, stirred, at.Add(time.Duration(tries)*time.Minute), streams), random)
+			cfg.Fetch.Transport = asked
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cut := context.WithCancel(t.Context())
+				defer cut()
+				asked.cut, asked.left = cut, 1+random.IntN(80>>tries)
+				if tries == 3 {
+					asked.left = -1
+				}
+				code = requireCode(t, ctx, cfg, 0, 130)
+			})
+			if code != 0 {
+				cuts++
+			}
+		}
+		requireSame(t, calm, stirred)
+	}
+	return cuts
+}
+
+// requireCode runs a night that must end with one of these exit codes.
+func requireCode(t *testing.T, ctx context.Context, cfg pipeline.Config, codes ...int) int {
+	t.Helper()
+	res, err := pipeline.Run(ctx, cfg)
+	for _, code := range codes {
+		if res.Run.ExitCode == code && (code != 0 || res.Run.Outcome == ledger.Complete) {
+			return code
+		}
+	}
+	t.Fatalf("the night ended %s with %d: %v\n%s", res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
+	return -1
+}
+
+// TestAnyOrderGivesTheSameWarehouse is the short form of
+// TestTortureAnyOrderGivesTheSameWarehouse.
+func TestAnyOrderGivesTheSameWarehouse(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	sameInAnyOrder(t, 1, few())
+}
+
+// TestTortureAnyOrderGivesTheSameWarehouse has pages, batches, workers, threads,
+// the order of answers and the cuts from a seed.
+func TestTortureAnyOrderGivesTheSameWarehouse(t *testing.T) {
+	requireTorture(t)
+	const seeds = 50
+	cuts := 0
+	defer keep(t, time.Now(), func() torture.Trial {
+		return torture.Trial{Name: "any order", Fault: "size of pages and batches, workers, threads, the order of answers, and the places where a night is cut and taken up come from a seed",
+			Runs: seeds, Outcome: fmt.Sprintf("the same warehouse in every cell, %d cuts", cuts)}
+	})
+	for seed := range uint64(seeds) {
+		streams := few()
+		switch seed % 10 {
+		case 0:
+			streams = nil // all
+		case 3, 7:
+			streams = some()
+		}
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { cuts += sameInAnyOrder(t, seed, streams) })
+	}
+}

@@ -1,0 +1,302 @@
+package trials_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/testing/torture"
+)
+
+// vigil is what a reader does for the length of a trial, in a process of its
+// own as a BI tool is one.
+type vigil struct {
+	Dir, Report string
+	// Parquet reads the files of latest/ instead of catalog.duckdb.
+	Parquet bool
+	// Keep holds one connection open all the time; otherwise every round makes
+	// a new one.
+	Keep bool
+	// Pause is how long it rests between two rounds.
+	Pause time.Duration
+}
+
+func (v vigil) String() string {
+	source, way := "catalog", "reconnecting"
+	if v.Parquet {
+		source = "Parquet"
+	}
+	if v.Keep {
+		way = "keeping a connection"
+	}
+	return source + ", " + way
+}
+
+// sights is what a reader saw.
+type sights struct {
+	Rounds int
+	// Last is when the last round began that showed a run.
+	Last map[string]time.Time
+	// Problems are the first few errors and mixtures, Bad is how many.
+	Problems []string
+	Bad      int
+}
+
+// TestReaderChild reads without pause until it is told to stop.
+func TestReaderChild(t *testing.T) {
+	var v vigil
+	assigned(t, &v)
+	told := untilTold()
+	r := &reader{vigil: v, seen: sights{Last: map[string]time.Time{}}}
+	for {
+		select {
+		case <-told:
+			must(t, r.close())
+			leave(t, v.Report, r.seen)
+			return
+		case <-time.After(v.Pause):
+			r.round(t.Context())
+		}
+	}
+}
+
+// reader is the state of a vigil.
+type reader struct {
+	vigil
+	db   *sql.DB
+	seen sights
+}
+
+// round connects if need be, asks for two halves of the snapshot and notes
+// whether they are of one run.
+func (r *reader) round(ctx context.Context) {
+	began := time.Now()
+	run, err := r.look(ctx)
+	if !r.Keep || err != nil {
+		err = errors.Join(err, r.close())
+	}
+	r.seen.Rounds++
+	if err == nil {
+		r.seen.Last[run] = began
+		return
+	}
+	if r.seen.Bad++; r.seen.Bad <= 5 {
+		r.seen.Problems = append(r.seen.Problems, err.Error())
+	}
+}
+
+func (r *reader) look(ctx context.Context) (run string, err error) {
+	if r.Parquet {
+		return r.lookAtParquet(ctx)
+	}
+	return r.lookAtCatalog(ctx)
+}
+
+func (r *reader) open(dsn string) (err error) {
+	if r.db == nil {
+		r.db, err = sql.Open("duckdb", dsn)
+	}
+	return err
+}
+
+func (r *reader) close() error {
+	if r.db == nil {
+		return nil
+	}
+	db := r.db
+	r.db = nil
+	return db.Close()
+}
+
+// lookAtCatalog compares what meta says of the newest run with the tables.
+func (r *reader) lookAtCatalog(ctx context.Context) (run string, err error) {
+	if err := r.open(filepath.Join(r.Dir, "catalog.duckdb") + "?access_mode=read_only&threads=1"); err != nil {
+		return "", err
+	}
+	var noted string
+	var listings, orders int64
+	var newest bool
+	err = r.db.QueryRowContext(ctx, `WITH newest AS (SELECT run_id, snapshot_at FROM meta.runs ORDER BY run_id DESC LIMIT 1),
+		noted AS (SELECT t.* FROM meta.tables t SEMI JOIN newest USING (run_id))
+		SELECT run_id, (SELECT max(run_id) FROM meta.tables),
+			(SELECT count(*) FROM main.product_listings) - (SELECT max(rows) FROM noted WHERE table_name = 'product_listings'),
+			(SELECT count(*) FROM main.orders) - (SELECT max(rows) FROM noted WHERE table_name = 'orders'),
+			(SELECT max(valid_from) FROM main.product_listings) = snapshot_at
+		FROM newest`).Scan(&run, &noted, &listings, &orders, &newest)
+	if err == nil && (run != noted || listings != 0 || orders != 0 || !newest) {
+		err = fmt.Errorf("mixed: newest run %s, tables of %s, listings off by %d, orders by %d, listings are the newest: %t",
+			run, noted, listings, orders, newest)
+	}
+	return run, err
+}
+
+// lookAtParquet resolves latest once, as a reader of several files has to: the
+// name may point elsewhere a moment later, the folder behind it never changes.
+func (r *reader) lookAtParquet(ctx context.Context) (run string, err error) {
+	if err := r.open(""); err != nil {
+		return "", err
+	}
+	folder, err := os.Readlink(filepath.Join(r.Dir, "latest"))
+	if err != nil {
+		return "", err
+	}
+	run = filepath.Base(folder)
+	if err := r.compareWithManifest(filepath.Join(r.Dir, folder), run); err != nil {
+		return run, err
+	}
+	var inner int64
+	err = r.db.QueryRowContext(ctx, fmt.Sprintf("SELECT count(*) FROM '%[1]s/product_listing_prices.parquet' p JOIN '%[1]s/product_listings.parquet' l "+
+		"ON l.id = p.product_listing_id", filepath.Join(r.Dir, folder))).Scan(&inner)
+	if err == nil && inner == 0 {
+		err = fmt.Errorf("mixed: no price of %s belongs to a listing", run)
+	}
+	return run, err
+}
+
+// compareWithManifest compares the files of a version with the checksums of its manifest.
+func (r *reader) compareWithManifest(dir, run string) error {
+	data, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+	if err != nil {
+		return err
+	}
+	var m struct {
+		Run    string `json:"run_id"`
+		Tables []struct{ File, SHA256 string }
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		return err
+	}
+	if m.Run != run || len(m.Tables) == 0 {
+		return fmt.Errorf("mixed: latest is %s, its manifest of %s with %d tables", run, m.Run, len(m.Tables))
+	}
+	for _, t := range m.Tables {
+		data, err := os.ReadFile(filepath.Join(dir, t.File))
+		if err != nil {
+			return err
+		}
+		if sum := fmt.Sprintf("%x", sha256.Sum256(data)); sum != t.SHA256 {
+			return fmt.Errorf("mixed: %s of %s is not the file of its manifest", t.File, run)
+		}
+	}
+	return nil
+}
+
+// TestReadersDuringPublishes is the short form of
+// TestTortureReadersDuringPublishes.
+func TestReadersDuringPublishes(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	readDuringPublishes(t, 4, 4)
+}
+
+// TestTortureReadersDuringPublishes reads in eight processes while nights are
+// published.
+func TestTortureReadersDuringPublishes(t *testing.T) {
+	requireTorture(t)
+	t.Parallel()
+	rounds := 0
+	defer keep(t, time.Now(), func() torture.Trial {
+		return torture.Trial{Name: "readers during publishes", Fault: "eight processes read with DuckDB and Parquet while 20 nights are published", Runs: 20,
+			Outcome: fmt.Sprintf("%d readings: no error, no mixture of two nights, no night that was replaced before", rounds)}
+	})
+	rounds = readDuringPublishes(t, 8, 20)
+}
+
+func readDuringPublishes(t *testing.T, processes, nights int) (readings int) {
+	t.Helper()
+	h := newHouse(t, trialWorld(5), few()...)
+	published := []publication{h.publication()}
+	readers := h.startReaders(processes)
+	for range nights {
+		published = append(published, h.publication())
+	}
+	for _, p := range readers {
+		must(t, p.input.Close())
+	}
+	rounds := map[string]int{}
+	for v, p := range readers {
+		var seen sights
+		p.read(t, &seen)
+		rounds[v.String()] += seen.Rounds
+		readings += seen.Rounds
+		requireConsistent(t, v.vigil, seen, published)
+	}
+	t.Logf("%d nights, rounds: %v", nights, rounds)
+	return readings
+}
+
+// publication is a run and when its publish returned.
+type publication struct {
+	run string
+	at  time.Time
+}
+
+// publication runs a night; whoever connects after it sees it.
+func (h *house) publication() publication {
+	h.t.Helper()
+	h.service.Advance(1)
+	j := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: few(), At: h.service.Now().Add(2 * time.Hour)}
+	p := publication{run: h.complete(pipeline.Run(h.t.Context(), j.config())).Run.ID, at: time.Now()}
+	db := opened(h.t, h.path("catalog.duckdb")+"?access_mode=read_only&threads=1")
+	defer db.Close()
+	if got := query(h.t, db, "SELECT max(run_id) FROM meta.runs")[0][0].String; got != p.run {
+		h.t.Errorf("a connection made after the publish of %s sees %s", p.run, got)
+	}
+	return p
+}
+
+// post is a numbered reader.
+type post struct {
+	vigil
+	number int
+}
+
+// startReaders starts readers, as many of each kind, and returns when all read.
+func (h *house) startReaders(processes int) map[post]*child {
+	h.t.Helper()
+	readers := map[post]*child{}
+	for i := range processes {
+		v := vigil{Dir: h.cfg.Warehouse.Dir, Parquet: i%2 == 1, Keep: i/2%2 == 1, Report: filepath.Join(h.t.TempDir(), "report.json")}
+		readers[post{v, i}] = spawn(h.t, "TestReaderChild", v.Report, v)
+	}
+	for v, p := range readers {
+		select {
+		case <-p.said.ready:
+		case <-p.exited:
+			h.t.Fatalf("reader %s ended at once:\n%s", v, p.said)
+		}
+	}
+	return readers
+}
+
+// requireConsistent holds a reader to no error, no mixture and, if it looks
+// anew every round, no run that was replaced before the round began.
+func requireConsistent(t *testing.T, v vigil, seen sights, published []publication) {
+	t.Helper()
+	if seen.Rounds == 0 || seen.Bad > 0 {
+		t.Errorf("%s: %d of %d rounds went wrong: %q", v, seen.Bad, seen.Rounds, seen.Problems)
+	}
+	if v.Keep && !v.Parquet {
+		if len(seen.Last) != 1 {
+			t.Errorf("%s: one connection saw %d runs: %v", v, len(seen.Last), seen.Last)
+		}
+		return
+	}
+	if len(seen.Last) < 2 {
+		t.Errorf("%s: saw no new run: %v", v, seen.Last)
+	}
+	for i, p := range published[:len(published)-1] {
+		next := published[i+1]
+		if last, ok := seen.Last[p.run]; ok && last.After(next.at) {
+			t.Errorf("%s: a round saw %s that began %v after the publish of %s", v, p.run, last.Sub(next.at), next.run)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package trials_test
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/testing/pinned"
+	"placementsync/internal/testing/torture"
+)
+
+// recipe is a section of docs/bi.md with code that can be run.
+type recipe struct {
+	heading, language string
+	// versions are the packages and versions that the heading must name.
+	versions string
+	// check is appended to the code and prints one line, which want gives in SQL on the
+	// catalog and the series.
+	check, want string
+}
+
+// series is the dated series of listings, for the SQL of recipes.
+const series = "read_parquet('SERIES/product_listings/*/*.parquet', hive_partitioning = true)"
+
+func recipes() []recipe {
+	const days = "(SELECT count(*) || ' ' || count(DISTINCT snapshot_date) FROM " + series + ")"
+	return []recipe{
+		{"Python: duckdb", "python", "2.0.0, and 1.1.0",
+			"total = sum(row[2] for row in prices if row[2] is not None)\nprint(total, len(prices), len(frame))",
+			"SELECT concat_ws(' ', sum(unit_amount), count(*), count(*)) FROM product_listing_prices"},
+		{"Python: pandas", "python", "3.1.1",
+			"print(now['unit_amount'].sum(), len(days), days['snapshot_date'].nunique(), pd.to_datetime(days['snapshot_date'].astype(str)).max().date())",
+			"SELECT concat_ws(' ', sum(unit_amount), " + days + ", (SELECT max(snapshot_date) FROM " + series + ")) FROM product_listing_prices"},
+		{"Python: polars", "python", "2.1.0",
+			"print(len(now), days['len'].sum(), len(days), segments['n'].sum())",
+			"SELECT concat_ws(' ', count(*), " + days + ", count(*)) FROM product_listings"},
+		{"Python: pyarrow", "python", "26.0.1",
+			"print(now.num_rows, days.num_rows, len(set(days['snapshot_date'].to_pylist())), run.decode(), days.schema.field('snapshot_date').type)",
+			"SELECT concat_ws(' ', count(*), " + days + ", (SELECT max(run_id) FROM meta.runs), 'date32[day]') FROM product_listings"},
+		{"JavaScript: DuckDB's Node API", "js", "1.5.6-r.1", "",
+			"SELECT string_agg(coalesce(currency, 'null') || ' ' || total, chr(10)) FROM (SELECT currency, sum(unit_amount) AS total FROM product_listing_prices GROUP BY ALL ORDER BY ALL)"},
+		{"JavaScript: parquet-wasm", "js", "0.8.0, with apache-arrow 21.2.0", "",
+			"SELECT (sum(unit_amount) * 1000000)::BIGINT || 'n' FROM product_listing_prices"},
+	}
+}
+
+// TestTortureRecipesOfBITools runs the recipes of docs/bi.md as they stand there, and
+// compares what they find with the catalog.
+func TestTortureRecipesOfBITools(t *testing.T) {
+	requireTorture(t)
+	run := 0
+	defer keep(t, time.Now(), func() torture.Trial {
+		return torture.Trial{Name: "recipes of the page on BI tools", Fault: "none: each recipe for Python and JavaScript is run as docs/bi.md has it", Runs: run,
+			Outcome: "each finds what the catalog has, with every digit"}
+	})
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "bi.md"))
+	must(t, err)
+	h := newHouse(t, trialWorld(5), few()...)
+	h.goodNight()
+	h.goodNight()
+	folder := t.TempDir()
+	must(t, os.Symlink(h.cfg.Warehouse.Dir, filepath.Join(folder, "warehouse")))
+	for language, install := range map[string]func(t *testing.T) string{
+		"python": func(t *testing.T) string { return python(t, "recipes") },
+		"js":     func(t *testing.T) string { return node(t, folder) },
+	} {
+		t.Run(language, func(t *testing.T) {
+			program := install(t)
+			for _, r := range recipes() {
+				if r.language != language {
+					continue
+				}
+				want := query(t, h.catalog(), strings.ReplaceAll(r.want, "SERIES", h.path("parquet")))[0][0].String
+				if got := r.run(t, string(page), folder, program); got != want {
+					t.Errorf("%s: it found %q, the catalog has %q", r.heading, got, want)
+				}
+				run++
+			}
+		})
+	}
+}
+
+// run runs the first code of the section, and gives what it prints.
+func (r recipe) run(t *testing.T, page, folder, program string) string {
+	t.Helper()
+	section := regexp.MustCompile("(?s)\n### " + regexp.QuoteMeta(r.heading+" ("+r.versions) + ".*?\n```" + r.language + "\n(.*?)```").FindStringSubmatch(page)
+	if section == nil {
+		t.Fatalf("docs/bi.md has no section %q for %s with code in %s", r.heading, r.versions, r.language)
+	}
+	file := filepath.Join(folder, map[string]string{"python": "recipe.py", "js": "recipe.js"}[r.language])
+	must(t, os.WriteFile(file, []byte(section[1]+r.check+"\n"), 0o600))
+	cmd := exec.CommandContext(t.Context(), program, file)
+	cmd.Dir = folder
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, cmp.Or(stderr.String(), string(out)))
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// node installs the packages of the recipes in JavaScript into a folder, and returns the
+// program that runs them.
+func node(t *testing.T, folder string) string {
+	t.Helper()
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		data, err := os.ReadFile(readerFile(t, name))
+		must(t, errors.Join(err, os.WriteFile(filepath.Join(folder, name), data, 0o600)))
+	}
+	err := pinned.InstallNode(t.Context(), folder)
+	if errors.Is(err, pinned.ErrLacking) {
+		t.Skipf("not tried: %v", err)
+	}
+	must(t, err)
+	return "node"
+}

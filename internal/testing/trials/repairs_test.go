@@ -1,0 +1,678 @@
+package trials_test
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/stream"
+	"placementsync/internal/testing/torture"
+	"placementsync/internal/warehouse"
+)
+
+// TestRepairsLoseNothing is a seeded sample of TestTortureRepairs.
+func TestRepairsLoseNothing(t *testing.T) {
+	t.Parallel()
+	const sample, workers = 40, 2
+	r := newRepairs(t)
+	r.runAll(t, workers, sample, func(repairOutcome) {})
+	t.Log(r.counts)
+}
+
+// TestTortureRepairs damages one or two places of a warehouse and runs the commands that
+// verify names, in its order. No row, closed row or run may be missing afterwards that an
+// intact file still held, unless the commands refuse. It notes each combination that held in
+// a file, and goes on with the others after an interruption.
+func TestTortureRepairs(t *testing.T) {
+	requireTorture(t)
+	const combinations, workers = 1000, 3
+	begun := time.Now()
+	r := newRepairs(t)
+	progress := filepath.Join(os.TempDir(), "placementsync-repairs.jsonl")
+	r.resume(t, progress)
+	notes, err := os.OpenFile(progress, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	must(t, err)
+	defer notes.Close()
+	r.runAll(t, workers, combinations, func(o repairOutcome) {
+		if slices.Contains([]string{outLost, outFalse, outChanged}, o.Result) {
+			return
+		}
+		line, err := json.Marshal(o)
+		must(t, err)
+		_, err = notes.Write(append(line, '\n'))
+		must(t, err)
+	})
+	keep(t, begun, func() torture.Trial {
+		return torture.Trial{Name: "repairs", Runs: r.counts.total(),
+			Fault:   "one or two places of a warehouse are damaged: a file is lost, cut, changed in one bit, swapped with another or replaced by that of another run; a folder or a link is lost",
+			Outcome: r.counts.String()}
+	})
+	if !t.Failed() {
+		must(t, os.Remove(progress))
+	}
+}
+
+// repairs is a warehouse that is copied, damaged and repaired again and again.
+type repairs struct {
+	*house
+	// files are the SHA-256 of all files, links the targets of links.
+	files, links map[string]string
+	// facts are what each file says, by path: of Parquet files, catalogs and changes.
+	facts map[string]facts
+	// whole is what readers have, content the checksums of their tables.
+	whole   facts
+	content map[string]string
+	// runs are the runs that the newest version builds on, newest first, each with the
+	// paths of its manifests.
+	line []string
+	// rows are the values of each row, by its identity.
+	targets []target
+
+	mu     sync.Mutex
+	done   map[int]bool
+	counts repairCounts
+}
+
+// facts are sentences that a file states: of a row, a closed row or a run.
+type facts map[string]bool
+
+// repairOutcome is what one combination came to.
+type repairOutcome struct {
+	Number int
+	Damage string
+	Result string
+}
+
+// Results of a combination.
+const (
+	outHarmless = "harmless"
+	outWhole    = "whole"
+	outTold     = "told"
+	outRefused  = "refused"
+	outLost     = "lost"
+	outFalse    = "false whole"
+	outChanged  = "false nothing was changed"
+)
+
+type repairCounts map[string]int
+
+func (c repairCounts) total() (n int) {
+	for _, one := range c {
+		n += one
+	}
+	return n
+}
+
+func (c repairCounts) String() string {
+	return fmt.Sprintf("%d harmless, %d repaired whole, %d with a loss that verify named and no intact file could mend, %d refused with everything kept; "+
+		"losses %d, false \"whole\" %d, false \"nothing was changed\" %d",
+		c[outHarmless], c[outWhole], c[outTold], c[outRefused], c[outLost], c[outFalse], c[outChanged])
+}
+
+// newRepairs builds a warehouse of six nights: two of one day, one that was rolled back, and
+// a refresh at the end.
+func newRepairs(t *testing.T) *repairs {
+	t.Helper()
+	h := newHouse(t, trialWorld(31), few()...)
+	h.cfg.Warehouse.KeepVersions = 3
+	h.goodNight()
+	h.goodNight()
+	h.service.Advance(1)
+	h.sameDay()
+	back := h.latest()
+	h.goodNight()
+	wh, err := warehouse.Open(h.cfg.Warehouse)
+	must(t, err)
+	h.at = h.at.Add(time.Minute)
+	lock, err := wh.Lock("test", h.at)
+	must(t, err)
+	_, err = wh.Rollback(back, h.at)
+	must(t, errors.Join(err, lock.Release()))
+	h.goodNight()
+	h.goodNight()
+	must(t, os.RemoveAll(h.path("raw")))
+	r := &repairs{house: h, facts: map[string]facts{}, done: map[int]bool{}, counts: repairCounts{}}
+	r.files, r.links = readTree(t, h.cfg.Warehouse.Dir)
+	m, err := wh.Versions.ReadManifest(h.latest())
+	must(t, err)
+	for run := m.RunID; run != ""; {
+		r.line = append(r.line, run)
+		data, err := os.ReadFile(h.path("parquet", ".meta", run+".json"))
+		must(t, err)
+		var one struct{ Previous string }
+		must(t, json.Unmarshal(data, &one))
+		run = one.Previous
+	}
+	db := open(t, "?threads=1")
+	for path := range r.files {
+		r.facts[path] = r.readFacts(t, db, filepath.Join(h.cfg.Warehouse.Dir, path), path)
+	}
+	r.whole = r.facts[filepath.Join("versions", h.latest(), "catalog.duckdb")]
+	r.content = prints(t, h.path("catalog.duckdb"), false)
+	delete(r.content, "meta.tables")
+	r.targets = r.listTargets()
+	if len(r.whole) < 100 || len(r.line) != 5 {
+		t.Fatalf("%d facts of %d runs", len(r.whole), len(r.line))
+	}
+	return r
+}
+
+// readTree reads the checksums of the files below a folder and the targets of its links.
+func readTree(t *testing.T, dir string) (files, links map[string]string) {
+	t.Helper()
+	files, links = map[string]string{}, map[string]string{}
+	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		name, relErr := filepath.Rel(dir, path)
+		switch {
+		case err != nil || relErr != nil || e.IsDir():
+			return errors.Join(err, relErr)
+		case e.Type()&fs.ModeSymlink != 0:
+			links[name], err = os.Readlink(path)
+			return err
+		case name == "state/lock" || strings.HasPrefix(name, "state/verified") || strings.HasPrefix(name, "state/seen"):
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		sum := sha256.Sum256(data)
+		files[name] = hex.EncodeToString(sum[:])
+		return err
+	}))
+	return files, links
+}
+
+// readFacts reads what a file says: of each row its table, key, fingerprint and time of
+// validity; of each closed row its end, too; of each run its id.
+func (r *repairs) readFacts(t *testing.T, db *sql.DB, path, name string) facts {
+	t.Helper()
+	said := facts{}
+	collect := func(text string) {
+		for _, row := range query(t, db, text) {
+			said[row[0].String] = true
+		}
+	}
+	switch base := filepath.Base(name); {
+	case strings.HasSuffix(base, ".parquet"):
+		collect(rowFacts(tableOf(r, strings.TrimSuffix(base, ".parquet")), "read_parquet('"+path+"', hive_partitioning = false)", ""))
+	case base == "catalog.duckdb":
+		must(t, execute(db, "ATTACH '"+path+"' AS held (READ_ONLY)"))
+		for _, table := range r.cfg.Warehouse.Tables {
+			collect(rowFacts(table, "held.main."+table.Name, ""))
+			collect(rowFacts(table, "held.past."+table.Name, ""))
+			collect(rowFacts(table, "held.past."+table.Name, " || ' until ' || epoch_us(valid_to)"))
+		}
+		collect("SELECT 'run ' || run_id FROM held.meta.runs WHERE kind <> 'rebuild' AND kind <> 'rollback'")
+		must(t, execute(db, "DETACH held"))
+	case strings.HasSuffix(base, ".changes"):
+		source := "read_parquet('" + path + "', hive_partitioning = false)"
+		collect("SELECT 'run ' || run_id FROM " + source + " WHERE meta_table = 'runs' AND NOT meta_gone AND kind <> 'rebuild' AND kind <> 'rollback'")
+		if columns := query(t, db, "SELECT column_name FROM (DESCRIBE SELECT * FROM "+source+") WHERE column_name = 'past_row'"); len(columns) == 0 {
+			break
+		}
+		for _, table := range r.cfg.Warehouse.Tables {
+			var columns []string
+			for _, key := range table.Key {
+				columns = append(columns, "past_row['"+key+"'] AS "+key)
+			}
+			rows := "(SELECT " + strings.Join(columns, ", ") + ", past_row['valid_from']::TIMESTAMPTZ AS valid_from, past_row['valid_to']::TIMESTAMPTZ AS valid_to, past_row['row_hash']::UBIGINT AS row_hash FROM " +
+				source + " WHERE meta_table = 'past." + table.Name + "')"
+			collect(rowFacts(table, rows, ""))
+			collect(rowFacts(table, rows, " || ' until ' || epoch_us(valid_to)"))
+		}
+	}
+	return said
+}
+
+func tableOf(r *repairs, name string) stream.Table {
+	return r.cfg.Warehouse.Tables[slices.IndexFunc(r.cfg.Warehouse.Tables, func(t stream.Table) bool { return t.Name == name })]
+}
+
+// rowFacts selects a sentence for each row. Parquet has the fingerprint as signed number.
+func rowFacts(table stream.Table, source, more string) string {
+	key := "concat_ws('/', " + strings.Join(table.Key, ", ") + ")"
+	return "SELECT '" + table.Name + " ' || " + key + " || ' ' || row_hash::HUGEINT::VARCHAR || ' since ' || epoch_us(valid_from)" + more +
+		" FROM (SELECT * REPLACE (CASE WHEN row_hash < 0 THEN row_hash::HUGEINT + 18446744073709551616 ELSE row_hash::HUGEINT END AS row_hash) FROM " + source + ")"
+}
+
+func execute(db *sql.DB, text string) error {
+	_, err := db.Exec(text)
+	return err
+}
+
+// target is a kind of place, with the places of it.
+type target struct {
+	kind  string
+	paths []string
+	// is folder or link, else a file.
+	folder, link bool
+}
+
+func (r *repairs) listTargets() []target {
+	latest := r.latest()
+	kinds := map[string]*target{}
+	add := func(kind, path string, folder, link bool) {
+		if kinds[kind] == nil {
+			kinds[kind] = &target{kind: kind, folder: folder, link: link}
+		}
+		if !slices.Contains(kinds[kind].paths, path) {
+			kinds[kind].paths = append(kinds[kind].paths, path)
+		}
+	}
+	for path := range r.files {
+		parts := strings.Split(path, "/")
+		switch {
+		case parts[0] == "versions":
+			where := "older"
+			if parts[1] == latest {
+				where = "newest"
+			}
+			base := parts[2]
+			if strings.HasSuffix(base, ".parquet") {
+				base = "parquet"
+			}
+			add(where+" "+base, path, false, false)
+			add("version", "versions/"+parts[1], true, false)
+			if where == "newest" {
+				add("newest version", "versions/"+parts[1], true, false)
+			}
+		case parts[0] == "parquet" && strings.HasPrefix(parts[1], "."):
+			kind := parts[1] + filepath.Ext(path)
+			if parts[2] == "index.json" {
+				kind = "index"
+			}
+			add(kind, path, false, false)
+			add("folder "+parts[1], "parquet/"+parts[1], true, false)
+		case parts[0] == "parquet":
+			add("series", path, false, false)
+			add("folder of a table", "parquet/"+parts[1], true, false)
+			add("folder of a day", filepath.Dir(path), true, false)
+		case path == "state/runs.jsonl":
+			add("ledger", path, false, false)
+		}
+	}
+	for _, folder := range []string{"versions", "parquet", "state"} {
+		add("all of "+folder, folder, true, false)
+	}
+	add("latest", "latest", false, true)
+	add("catalog link", "catalog.duckdb", false, true)
+	var all []target
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		slices.Sort(kinds[kind].paths)
+		all = append(all, *kinds[kind])
+	}
+	return all
+}
+
+func (r *repairs) resume(t *testing.T, progress string) {
+	t.Helper()
+	f, err := os.Open(progress)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	must(t, err)
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var o repairOutcome
+		if json.Unmarshal(lines.Bytes(), &o) == nil && !r.done[o.Number] {
+			r.done[o.Number] = true
+			r.counts[o.Result]++
+		}
+	}
+}
+
+func (r *repairs) runAll(t *testing.T, workers, combinations int, note func(repairOutcome)) {
+	t.Helper()
+	t.Run("all", func(t *testing.T) {
+		for first := range workers {
+			t.Run(fmt.Sprint(first), func(t *testing.T) {
+				t.Parallel()
+				db := open(t, "?threads=1")
+				for i := first; i < combinations; i += workers {
+					if r.done[i] {
+						continue
+					}
+					o := r.try(t, db, i)
+					r.mu.Lock()
+					r.counts[o.Result]++
+					note(o)
+					r.mu.Unlock()
+				}
+			})
+		}
+	})
+	for _, bad := range []string{outLost, outFalse, outChanged} {
+		if r.counts[bad] > 0 {
+			t.Errorf("%s: %d", bad, r.counts[bad])
+		}
+	}
+}
+
+// try damages a copy in one or two places, repairs it and compares it.
+func (r *repairs) try(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
+	t.Helper()
+	dice := rand.New(rand.NewPCG(uint64(number), 7))
+	cfg := r.cfg
+	cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "w")
+	at := r.at.Add(time.Hour)
+	cfg.Now = func() time.Time { at = at.Add(time.Second); return at }
+	copyTree(t, r.cfg.Warehouse.Dir, cfg.Warehouse.Dir)
+	defer func() { must(t, os.RemoveAll(cfg.Warehouse.Dir)) }()
+	o.Number = number
+	o.Damage = r.damage(t, dice, cfg.Warehouse.Dir)
+	for range dice.IntN(3) { // one place in three of them, else two
+		if strings.Count(o.Damage, ";") == 0 {
+			o.Damage += "; " + r.damage(t, dice, cfg.Warehouse.Dir)
+		}
+	}
+	held := r.heldFacts(t, cfg.Warehouse.Dir)
+	missing := lacking(held, r.whole)
+	e := r.repairAll(t, cfg)
+	defer func() {
+		if t.Failed() {
+			t.Logf("combination %d: %s: %s: %s\n%s", number, o.Damage, o.Result, e.problem, e.said)
+		}
+	}()
+	fail := func(result, format string, args ...any) repairOutcome {
+		o.Result, e.problem = result, fmt.Sprintf(format, args...)
+		t.Fail()
+		return o
+	}
+	if e.result != "" {
+		return fail(e.result, "%s", e.problem)
+	}
+	got := facts{}
+	if _, err := os.Stat(filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb")); err == nil {
+		got = r.readFacts(t, db, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), "catalog.duckdb")
+	}
+	if e.refused {
+		maps.Copy(got, r.heldFacts(t, cfg.Warehouse.Dir))
+	}
+	switch lost := lacking(got, held); {
+	case len(lost) > 0:
+		return fail(outLost, "%d of %d facts that intact files held are gone: %v", len(lost), len(held), lost[:min(4, len(lost))])
+	case e.refused && len(missing) == 0:
+		return fail(outLost, "intact files hold everything, and the repair is refused")
+	case e.refused:
+		o.Result = outRefused
+	case len(missing) == 0 && !r.sameContent(t, cfg.Warehouse.Dir):
+		return fail(outLost, "the values differ from those before the damage")
+	case e.commands == 0:
+		o.Result = outHarmless
+	case len(missing) == 0:
+		o.Result = outWhole
+	case !e.told:
+		return fail(outFalse, "%d facts are lost and verify named no loss: %v", len(missing), missing[:min(4, len(missing))])
+	default:
+		o.Result = outTold
+	}
+	return o
+}
+
+// repairEffect is what the commands that verify named did.
+type repairEffect struct {
+	// told is set when verify named a loss, refused when a command failed or verify still
+	// names a repair that changes nothing.
+	told, refused bool
+	commands      int
+	// result is set when verify or a command said what is not so; problem says what.
+	result, problem string
+	// said is what verify and the commands said.
+	said string
+}
+
+// repairAll runs the commands that verify names, in its order, until it names none.
+func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) {
+	t.Helper()
+	const rounds = 6
+	files, links := readTree(t, cfg.Warehouse.Dir)
+	damaged := r.isDamage(files) || !maps.Equal(links, r.links)
+	for round := range rounds {
+		v, err := pipeline.Verify(t.Context(), cfg, true)
+		if err != nil {
+			e.result, e.problem = outLost, "verify: "+err.Error()
+			return e
+		}
+		for _, d := range v.Damage {
+			e.said += fmt.Sprintf("  %d: %s: %s: %s (lost %v)\n", round, d.File, d.Problem, d.Repair.Command(), d.Lost)
+		}
+		e.told = e.told || v.Result() == warehouse.Damaged
+		if round == 0 && damaged && len(v.Damage) == 0 {
+			e.result, e.problem = outFalse, "verify found nothing"
+			return e
+		}
+		plan := warehouse.PlanRepairs(v.Damage)
+		if len(plan) == 0 {
+			return e
+		}
+		first, firstLinks := readTree(t, cfg.Warehouse.Dir)
+		for _, repair := range plan {
+			before, beforeLinks := readTree(t, cfg.Warehouse.Dir)
+			err := r.run(t, cfg, repair)
+			e.commands++
+			e.said += fmt.Sprintf("  %d: %s: %v\n", round, repair.Command(), err)
+			if err == nil {
+				continue
+			}
+			e.refused = true
+			if after, afterLinks := readTree(t, cfg.Warehouse.Dir); strings.Contains(err.Error(), "nothing was changed") && !(maps.Equal(before, after) && maps.Equal(beforeLinks, afterLinks)) {
+				e.result, e.problem = outChanged, repair.Command()+": "+err.Error()
+			}
+			return e
+		}
+		if last, lastLinks := readTree(t, cfg.Warehouse.Dir); maps.Equal(first, last) && maps.Equal(firstLinks, lastLinks) {
+			// A night that asks the service adds its line to the ledger.
+			e.refused = slices.ContainsFunc(plan, func(repair warehouse.Repair) bool { return repair.Kind != warehouse.RunNight })
+			return e
+		}
+	}
+	e.refused = true
+	return e
+}
+
+// run does what the command of a repair does, on its lock.
+func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair warehouse.Repair) error {
+	t.Helper()
+	wh, err := warehouse.Open(cfg.Warehouse)
+	must(t, err)
+	now := cfg.Now()
+	locked := func(work func() error) error {
+		lock, err := wh.LockExisting("test", now)
+		if err != nil {
+			return err
+		}
+		return errors.Join(work(), lock.Release())
+	}
+	switch repair.Kind {
+	case warehouse.RunNight: // what a night does before it asks the service
+		return locked(wh.Recover)
+	case warehouse.RollBack, warehouse.DropVersion:
+		return locked(func() error { return runRepair(t.Context(), cfg, repair, now) })
+	}
+	return runRepair(t.Context(), cfg, repair, now)
+}
+
+// isDamage reports whether verify must find how the files differ. It compares only the ledger
+// in state/, cannot know that an earlier version was kept, and needs nothing of runs that were
+// rolled back.
+func (r *repairs) isDamage(got map[string]string) bool {
+	for path, sum := range r.files {
+		parts := strings.Split(path, "/")
+		switch {
+		case got[path] == sum:
+		case parts[0] == "state" && path != "state/runs.jsonl":
+		case parts[0] == "parquet" && parts[1] == ".meta" && !slices.Contains(r.line, strings.TrimSuffix(parts[2], filepath.Ext(path))):
+		case parts[0] == "versions" && parts[1] != r.line[0] && !slices.ContainsFunc(slices.Collect(maps.Keys(got)), func(other string) bool {
+			return strings.HasPrefix(other, "versions/"+parts[1]+"/")
+		}):
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+func (r *repairs) sameContent(t *testing.T, dir string) bool {
+	t.Helper()
+	got := prints(t, filepath.Join(dir, "catalog.duckdb"), false)
+	for table, sum := range r.content {
+		if got[table] != sum {
+			t.Logf("%s differs: %s, %s before", table, got[table], sum)
+			return false
+		}
+	}
+	return true
+}
+
+// heldFacts are those of the files that are as they were, and that an intact manifest names.
+func (r *repairs) heldFacts(t *testing.T, dir string) facts {
+	t.Helper()
+	now, _ := readTree(t, dir)
+	intact := func(path string) bool { return now[path] != "" && now[path] == r.files[path] }
+	vouched, chained := map[string]bool{}, map[string]bool{}
+	chain := true
+	for _, run := range r.line {
+		day, err := time.Parse("20060102T150405Z", run)
+		must(t, err)
+		ofDay := filepath.Join("parquet", ".manifests", "snapshot_date="+day.Format(time.DateOnly)+".json")
+		vouched[run] = intact(filepath.Join("versions", run, "manifest.json")) || intact(filepath.Join("parquet", ".meta", run+".json")) ||
+			intact(ofDay) && r.isDayOf(t, ofDay, run)
+		chain = chain && vouched[run]
+		chained[run] = chain
+	}
+	held := facts{}
+	for path, said := range r.facts {
+		if !intact(path) {
+			continue
+		}
+		parts := strings.Split(path, "/")
+		ok := false
+		switch {
+		case parts[0] == "versions" && parts[2] == "meta.changes":
+			ok = chained[parts[1]]
+		case parts[0] == "versions":
+			ok = vouched[parts[1]]
+		case parts[0] == "parquet" && parts[1] == ".meta":
+			ok = chained[strings.TrimSuffix(parts[2], ".changes")]
+		case parts[0] == "parquet" && len(parts) == 4:
+			day := strings.TrimPrefix(parts[2], "snapshot_date=")
+			ok = slices.ContainsFunc(r.line, func(run string) bool {
+				return vouched[run] && r.isDayOf(t, filepath.Join("parquet", ".manifests", "snapshot_date="+day+".json"), run)
+			})
+		}
+		for fact := range said {
+			if ok {
+				held[fact] = true
+			}
+		}
+	}
+	return held
+}
+
+// isDayOf reports whether the manifest of a day was of a run, before the damage.
+func (r *repairs) isDayOf(t *testing.T, path, run string) bool {
+	t.Helper()
+	data, err := os.ReadFile(r.path(path))
+	if err != nil {
+		return false
+	}
+	var m struct {
+		RunID string `json:"run_id"`
+	}
+	must(t, json.Unmarshal(data, &m))
+	return m.RunID == run
+}
+
+// lacking lists the facts of want that got does not have.
+func lacking(got, want facts) []string {
+	var lost []string
+	for fact := range want {
+		if !got[fact] {
+			lost = append(lost, fact)
+		}
+	}
+	slices.Sort(lost)
+	return lost
+}
+
+// copyTree copies a folder byte for byte, with the times of files: links between files are
+// lost, since damage of one file must not reach another.
+func copyTree(t *testing.T, from, to string) {
+	t.Helper()
+	must(t, filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		name, relErr := filepath.Rel(from, path)
+		dst := filepath.Join(to, name)
+		switch {
+		case err != nil || relErr != nil:
+			return errors.Join(err, relErr)
+		case e.IsDir():
+			return os.MkdirAll(dst, 0o755)
+		case e.Type()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			return errors.Join(err, os.Symlink(target, dst))
+		}
+		info, err := e.Info()
+		if err == nil {
+			err = copyFile(path, dst)
+		}
+		if err == nil {
+			err = os.Chtimes(dst, info.ModTime(), info.ModTime())
+		}
+		return err
+	}))
+}
+
+// damage spoils one place.
+func (r *repairs) damage(t *testing.T, dice *rand.Rand, dir string) string {
+	t.Helper()
+	of := r.targets[dice.IntN(len(r.targets))]
+	name := of.paths[dice.IntN(len(of.paths))]
+	path := filepath.Join(dir, name)
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return name + " was lost already"
+	}
+	must(t, err)
+	if of.folder || of.link {
+		must(t, os.RemoveAll(path))
+		return name + " lost"
+	}
+	keepTime := func() { must(t, os.Chtimes(path, info.ModTime(), info.ModTime())) }
+	other := filepath.Join(dir, of.paths[dice.IntN(len(of.paths))])
+	if _, err := os.Lstat(other); err != nil {
+		other = path
+	}
+	switch kind := dice.IntN(5); {
+	case kind == 0 && info.Size() > 0:
+		must(t, os.Truncate(path, dice.Int64N(info.Size())))
+		return name + " cut"
+	case kind == 1 && info.Size() > 0:
+		bit := dice.Int64N(info.Size() * 8)
+		flipBit(t, path, bit)
+		if dice.IntN(2) == 0 {
+			keepTime()
+		}
+		return fmt.Sprintf("%s: bit %d flipped", name, bit)
+	case kind == 2 && other != path:
+		must(t, errors.Join(os.Rename(path, path+"~"), os.Rename(other, path), os.Rename(path+"~", other)))
+		return name + " swapped with " + strings.TrimPrefix(other, dir)
+	case kind == 3 && other != path:
+		must(t, copyFile(other, path))
+		return name + " replaced by " + strings.TrimPrefix(other, dir)
+	}
+	must(t, os.Remove(path))
+	return name + " lost"
+}

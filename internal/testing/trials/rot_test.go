@@ -1,0 +1,427 @@
+package trials_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/testing/torture"
+	"placementsync/internal/warehouse"
+)
+
+// TestTrialRotIsFound is the short form of TestTortureRot.
+func TestTrialRotIsFound(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	r := newRot(t, 4)
+	for i := range len(r.kinds()) {
+		r.strike(t, uint64(i), i)
+	}
+	t.Log(r.all)
+}
+
+// TestTortureRot damages one file of a warehouse of ten nights after the other: bits
+// flip, files are cut, lost, or change places, of every kind that there is. Each is
+// harmless, which is proven by comparing all values, or found by verify; the next
+// night refuses it or publishes what a night on a whole warehouse publishes; and the
+// command that verify names brings back what was lost, or the loss is told.
+func TestTortureRot(t *testing.T) {
+	requireTorture(t)
+	r := newRot(t, 10)
+	const strikes, workers = 540, 6
+	begun := time.Now()
+	defer func() {
+		for name, kind := range map[string]*figures{"": &r.all} {
+			keepRot(t, begun, name, kind)
+		}
+		for name, kind := range r.byKind {
+			keepRot(t, begun, name, kind)
+		}
+	}()
+	t.Run("all", func(t *testing.T) {
+		for first := range workers {
+			t.Run(fmt.Sprint(first), func(t *testing.T) {
+				t.Parallel()
+				for i := first; i < strikes; i += workers {
+					r.strike(t, uint64(i), i)
+				}
+			})
+		}
+	})
+}
+
+// keepRot keeps what strikes at one kind of files came to, or at all.
+func keepRot(t *testing.T, begun time.Time, kind string, f *figures) {
+	t.Helper()
+	name, what := "rot", "a bit flips in a file of a warehouse of 10 nights, or a file is cut, lost or changes places with another of its kind"
+	if kind != "" {
+		name, what = "rot in "+kind, "the same, of these files alone"
+	}
+	keep(t, begun, func() torture.Trial {
+		return torture.Trial{Name: name, Fault: what, Runs: f.struck, Outcome: f.String()}
+	})
+}
+
+// rot is a warehouse that is copied and damaged again and again.
+type rot struct {
+	*house
+	dir string
+	// whole is what readers see of it, next what they see after one more night.
+	whole, next map[string]string
+
+	mu     sync.Mutex
+	all    figures
+	byKind map[string]*figures
+}
+
+// figures count what strikes came to.
+type figures struct{ struck, harmless, found, refused, published, repaired, told, wrong int }
+
+func (f figures) String() string {
+	return fmt.Sprintf("%d harmless, all values equal; %d found by verify, of which the command that it names repaired %d and %d are told to be lost; "+
+		"of as many nights upon the damage %d were refused with the command that helps, %d published what they would have; silently wrong: %d",
+		f.harmless, f.found, f.repaired, f.told, f.refused, f.published, f.wrong)
+}
+
+// count adds one to a figure, for a kind and for all.
+func (r *rot) count(kind string, which func(f *figures) *int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byKind[kind] == nil {
+		r.byKind[kind] = &figures{}
+	}
+	*which(&r.all)++
+	*which(r.byKind[kind])++
+}
+
+func newRot(t *testing.T, nights int) *rot {
+	t.Helper()
+	h := newHouse(t, trialWorld(21), few()...)
+	h.cfg.Warehouse.KeepVersions = 3
+	for range nights {
+		h.goodNight()
+	}
+	stopped, stop := context.WithCancelCause(t.Context())
+	stop(errors.New("told to stop"))
+	h.badNight(stopped, 130)
+	r := &rot{house: h, dir: h.cfg.Warehouse.Dir, byKind: map[string]*figures{}}
+	r.whole = prints(t, h.path("catalog.duckdb"), true)
+	h.service.Advance(1)
+	h.at = h.service.Now().Add(2 * time.Hour)
+	twin := r.copy(t)
+	_, err := pipeline.Run(t.Context(), twin)
+	must(t, err)
+	r.next = prints(t, filepath.Join(twin.Warehouse.Dir, "catalog.duckdb"), false)
+	return r
+}
+
+// prints are checksums of the rows of every table: with all of meta, or of it only what
+// does not tell how long things took.
+func prints(t *testing.T, file string, meta bool) map[string]string {
+	t.Helper()
+	db := opened(t, file+"?access_mode=read_only&threads=1")
+	defer db.Close()
+	all := map[string]string{}
+	var parts []string
+	for _, row := range query(t, db, "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal") {
+		name := row[0].String
+		if meta || !strings.HasPrefix(name, "meta.") || name == "meta.deletions" || name == "meta.details" || name == "meta.tables" {
+			parts = append(parts, fmt.Sprintf("SELECT '%s', count(*) || ' ' || coalesce(sum(hash(to_json(x)::VARCHAR)::HUGEINT), 0) FROM %[1]s x", name))
+		}
+	}
+	for _, row := range query(t, db, strings.Join(parts, " UNION ALL ")) {
+		all[row[0].String] = row[1].String
+	}
+	return all
+}
+
+// copy is the warehouse once more: what is never written in place by hard links.
+func (r *rot) copy(t *testing.T) pipeline.Config {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, filepath.WalkDir(r.dir, func(path string, e fs.DirEntry, err error) error {
+		rel, relErr := filepath.Rel(r.dir, path)
+		to := filepath.Join(dir, rel)
+		switch {
+		case err != nil || relErr != nil || rel == ".":
+			return errors.Join(err, relErr)
+		case e.IsDir():
+			return os.Mkdir(to, 0o755)
+		case e.Type()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			return errors.Join(err, os.Symlink(target, to))
+		case strings.HasPrefix(rel, "state") || strings.HasPrefix(rel, "raw"):
+			return copyFile(path, to)
+		}
+		return os.Link(path, to)
+	}))
+	cfg := r.cfg
+	cfg.Warehouse.Dir = dir
+	return cfg
+}
+
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	return errors.Join(err, os.WriteFile(to, data, 0o644))
+}
+
+// kinds are the kinds of files, each with a pattern of its files.
+func (r *rot) kinds() []string {
+	return []string{"latest/catalog.duckdb", "versions/*/catalog.duckdb", "versions/*/manifest.json", "versions/*/run.json", "versions/*/meta.changes",
+		"latest/*.parquet", "parquet/*/*/*.parquet", "parquet/.manifests/*", "parquet/.meta/*.changes", "parquet/.meta/*.json",
+		"raw/*/journal.jsonl", "raw/*/*.bodies", "state/runs.jsonl", "state/unfinished.json", "state/lock", "latest", "catalog.duckdb"}
+}
+
+// strike damages two copies of the warehouse in one way: of one, all is verified and
+// repaired; upon the other a night is to build.
+func (r *rot) strike(t *testing.T, seed uint64, i int) {
+	t.Helper()
+	kinds := r.kinds()
+	kind := kinds[i%len(kinds)]
+	first, second := r.copy(t), r.copy(t)
+	did := r.damage(t, rand.New(rand.NewPCG(seed, 99)), first.Warehouse.Dir, kind)
+	r.damage(t, rand.New(rand.NewPCG(seed, 99)), second.Warehouse.Dir, kind)
+	r.count(kind, func(f *figures) *int { return &f.struck })
+	defer func() {
+		if t.Failed() {
+			t.Logf("strike %d: %s: %s", i, kind, did)
+		}
+	}()
+	r.verified(t, first, kind, did)
+	r.built(t, second, kind, did)
+	must(t, errors.Join(os.RemoveAll(first.Warehouse.Dir), os.RemoveAll(second.Warehouse.Dir)))
+}
+
+// damage spoils one file of a kind, under all of its names where its bytes change.
+func (r *rot) damage(t *testing.T, dice *rand.Rand, dir, kind string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, kind))
+	must(t, err)
+	for i, file := range files {
+		if real, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
+			files[i] = filepath.Join(real, filepath.Base(file))
+		}
+	}
+	slices.Sort(files)
+	file := files[dice.IntN(len(files))]
+	name, _ := filepath.Rel(dir, file)
+	if kind == "latest" || kind == "catalog.duckdb" {
+		return name + " " + spoilLink(t, dice, dir, file)
+	}
+	size := private(t, dir, file)
+	switch what := dice.IntN(8); {
+	case what < 4 && size > 0:
+		at := dice.Int64N(size * 8)
+		flipBit(t, file, at)
+		return fmt.Sprintf("%s: bit %d flipped", name, at)
+	case what < 5 && size > 0:
+		to := dice.Int64N(size)
+		must(t, os.Truncate(file, to))
+		return fmt.Sprintf("%s: cut to %d bytes", name, to)
+	case what < 7 && len(files) > 1:
+		other := files[dice.IntN(len(files))]
+		if other == file {
+			other = files[(slices.Index(files, file)+1)%len(files)]
+		}
+		must(t, errors.Join(os.Rename(file, file+"~"), os.Rename(other, file), os.Rename(file+"~", other)))
+		return name + " changed places with " + strings.TrimPrefix(other, dir)
+	}
+	must(t, os.Remove(file))
+	return name + " removed"
+}
+
+func spoilLink(t *testing.T, dice *rand.Rand, dir, file string) string {
+	t.Helper()
+	must(t, os.Remove(file))
+	versions, err := filepath.Glob(filepath.Join(dir, "versions", "2*"))
+	must(t, err)
+	switch target := filepath.Join("versions", filepath.Base(versions[dice.IntN(len(versions)-1)])); dice.IntN(3) {
+	case 0:
+		must(t, os.Symlink(target, file))
+		return "leads to " + target
+	case 1:
+		must(t, os.Symlink("versions/20200101T000000Z", file))
+		return "leads nowhere"
+	}
+	return "removed"
+}
+
+// private gives a file bytes of its own, under all of the names that it has here.
+func private(t *testing.T, dir, file string) int64 {
+	t.Helper()
+	was, err := os.Stat(file)
+	must(t, err)
+	must(t, copyFile(file, file+"~"))
+	must(t, os.Chtimes(file+"~", time.Time{}, was.ModTime()))
+	for _, folder := range []string{"versions", "parquet"} {
+		must(t, filepath.WalkDir(filepath.Join(dir, folder), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			if info, err := e.Info(); err != nil || !os.SameFile(info, was) {
+				return err
+			}
+			return errors.Join(os.Remove(path), os.Link(file+"~", path))
+		}))
+	}
+	if info, err := os.Stat(file); err == nil && os.SameFile(info, was) { // it is in state or raw
+		must(t, os.Rename(file+"~", file))
+	} else {
+		must(t, os.Remove(file+"~"))
+	}
+	return was.Size()
+}
+
+func flipBit(t *testing.T, file string, bit int64) {
+	t.Helper()
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	must(t, err)
+	b := make([]byte, 1)
+	_, err = f.ReadAt(b, bit/8)
+	must(t, err)
+	b[0] ^= 1 << (bit % 8)
+	_, err = f.WriteAt(b, bit/8)
+	must(t, errors.Join(err, f.Close()))
+}
+
+// verified looks whether damage is found; what is not has to be harmless, and what is
+// has to be repaired by the command that is named, or told to be lost.
+func (r *rot) verified(t *testing.T, cfg pipeline.Config, kind, did string) {
+	t.Helper()
+	v, err := pipeline.Verify(t.Context(), cfg, true)
+	must(t, err)
+	if len(v.Damage) == 0 {
+		r.count(kind, func(f *figures) *int { return &f.harmless })
+		r.requireWhole(t, cfg, did)
+		return
+	}
+	r.count(kind, func(f *figures) *int { return &f.found })
+	for _, d := range v.Damage {
+		if d.Problem == "" || d.Cost == "" || !strings.HasPrefix(d.Repair.Command(), "placementsync ") {
+			t.Errorf("%s: it is not told what it costs and what to do: %+v", did, d)
+		}
+	}
+	if v.Result() == warehouse.Damaged {
+		r.count(kind, func(f *figures) *int { return &f.told })
+		return
+	}
+	ran := false
+	for round := 0; len(v.Damage) > 0; round++ {
+		if round == 4 {
+			t.Errorf("%s: after %d commands it is still damaged: %+v", did, round, v.Damage)
+			return
+		}
+		for _, repair := range warehouse.PlanRepairs(v.Damage) {
+			ran = ran || repair.Kind == warehouse.RunNight
+			if err := runRepair(t.Context(), cfg, repair, r.at); err != nil {
+				t.Errorf("%s: %s: %v", did, repair.Command(), err)
+				return
+			}
+		}
+		v, err = pipeline.Verify(t.Context(), cfg, true)
+		must(t, err)
+	}
+	want := r.whole
+	if ran {
+		want = r.next
+	}
+	got := prints(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), !ran)
+	if !maps.Equal(want, got) {
+		t.Errorf("%s: what was repaired differs in %v", did, differing(want, got))
+		return
+	}
+	r.count(kind, func(f *figures) *int { return &f.repaired })
+}
+
+// requireWhole compares what is read of a warehouse: the catalog, and the rows of every
+// file of the series.
+func (r *rot) requireWhole(t *testing.T, cfg pipeline.Config, did string) {
+	t.Helper()
+	if got := prints(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), true); !maps.Equal(r.whole, got) {
+		t.Errorf("%s was not found, and differs in %v", did, differing(r.whole, got))
+	}
+	if sumOf(t, r.dir) != sumOf(t, cfg.Warehouse.Dir) {
+		t.Errorf("%s was not found, and the files of the series or of a version differ", did)
+	}
+}
+
+// sumOf sums the Parquet files and catalogs below a warehouse.
+func sumOf(t *testing.T, dir string) string {
+	t.Helper()
+	h := sha256.New()
+	for _, pattern := range []string{"parquet/*/*/*.parquet", "versions/*/*.parquet", "versions/*/*.duckdb", "parquet/.meta/*.changes"} {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		must(t, err)
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			must(t, err)
+			fmt.Fprintf(h, "%s %x\n", strings.TrimPrefix(file, dir), sha256.Sum256(data))
+		}
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// runRepair does what the command of a repair does.
+func runRepair(ctx context.Context, cfg pipeline.Config, repair warehouse.Repair, now time.Time) error {
+	wh, err := warehouse.Open(cfg.Warehouse)
+	if err != nil {
+		return err
+	}
+	switch repair.Kind {
+	case warehouse.MendSeries:
+		_, err = pipeline.MendSeries(ctx, cfg, warehouse.Retention{Daily: 30})
+	case warehouse.RebuildCatalog:
+		_, err = pipeline.Rebuild(ctx, cfg, false)
+	case warehouse.RebuildFromRest:
+		_, err = pipeline.Rebuild(ctx, cfg, true)
+	case warehouse.RollBack:
+		_, err = wh.Rollback(repair.Version, now)
+	case warehouse.RunNight:
+		_, err = pipeline.Run(ctx, cfg)
+	case warehouse.DropVersion:
+		err = wh.Versions.Drop(repair.Version)
+	default:
+		err = fmt.Errorf("no copy is left: %s", repair.Command())
+	}
+	return err
+}
+
+// built runs the next night upon the damage: it is refused, or publishes what a night
+// upon a whole warehouse does.
+func (r *rot) built(t *testing.T, cfg pipeline.Config, kind, did string) {
+	t.Helper()
+	_, err := pipeline.Run(t.Context(), cfg)
+	if err != nil {
+		r.count(kind, func(f *figures) *int { return &f.refused })
+		if !strings.Contains(err.Error(), "placementsync ") {
+			t.Errorf("%s: the night is refused, and no command is named: %v", did, err)
+		}
+		return
+	}
+	r.count(kind, func(f *figures) *int { return &f.published })
+	if got := prints(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), false); !maps.Equal(r.next, got) {
+		r.count(kind, func(f *figures) *int { return &f.wrong })
+		t.Errorf("%s: the night published other rows in %v", did, differing(r.next, got))
+	}
+}
+
+func differing(want, got map[string]string) (names []string) {
+	for name, sum := range want {
+		if got[name] != sum {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,282 @@
+package trials_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/testing/torture"
+	"placementsync/internal/warehouse"
+)
+
+// strikes has every step that a night tells of, in their order, so that each
+// strikes a run that was taken up after the one before. A step that comes often
+// is struck the first time and in the midst.
+func strikes(steps []string) []strike {
+	var all []strike
+	count := map[string]int{}
+	for _, step := range steps {
+		count[step]++
+	}
+	seen := map[string]bool{}
+	published := slices.Index(steps, "after rename latest")
+	for i, step := range steps {
+		// One table's file stands for those of all.
+		if seen[step] || strings.HasSuffix(step, ".parquet") && !strings.HasSuffix(step, " orders.parquet") {
+			continue
+		}
+		seen[step] = true
+		all = append(all, strike{Step: step})
+		// Of what lands, a run that was taken up has too little left for the midst.
+		if count[step] > 1 && !strings.HasPrefix(step, "mid write of a ") {
+			all = append(all, strike{Step: step, Nth: 1 + count[step]/2})
+		}
+		if i > published && published >= 0 {
+			// The first time may be for the night before; this is for its own.
+			all = append(all, strike{Step: step, After: "after rename latest"})
+		}
+	}
+	return all
+}
+
+// decisive are the steps between which everything hangs in the balance.
+func decisive() []strike {
+	return []strike{{Step: "answer landed", Nth: 9}, {Step: "mid stage", Nth: 4}, {Step: "mid merge", Nth: 2},
+		{Step: "before fsync of the draft"}, {Step: "after rename of the version"}, {Step: "after rename latest"},
+		{Step: "before rename orders.parquet", After: "after rename latest"}}
+}
+
+// TestKilledAtTheDecisiveSteps is the short form of TestTortureKilledAtEveryStep.
+func TestKilledAtTheDecisiveSteps(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	c := newTrial(t, 3, few()...)
+	c.strikeAll(t, decisive())
+	c.finish(t)
+}
+
+// TestTortureKilledAtEveryStep kills a run at every step that changes what is on
+// the disk, on the first night and on a later one. Whatever is published then can
+// be read, the next run takes the night up without asking twice, and the
+// warehouse ends as one that was never struck.
+func TestTortureKilledAtEveryStep(t *testing.T) {
+	requireTorture(t)
+	for name, peaceful := range map[string]int{"first night": 0, "later night": 4} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newTrial(t, 3, some()...)
+			defer keep(t, time.Now(), func() torture.Trial {
+				return torture.Trial{Name: "killed at every step, " + name, Fault: "SIGKILL at each step of the run that changes the disk, then taken up again",
+					Runs: c.kills(), Outcome: "nothing asked twice; warehouse, ledger and Parquet equal those of a twin that was spared"}
+			})
+			for range peaceful {
+				c.publishInPeace(t)
+			}
+			c.begin(t)
+			// The link at the top is made once and then found: what follows
+			// it is not reached a second time.
+			all := linkFirst(slices.DeleteFunc(strikes(c.steps), func(s strike) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
+			c.strikeAll(t, all)
+			c.finish(t)
+			t.Logf("%d strikes: %v", len(all), all)
+		})
+	}
+}
+
+// strikeAll strikes one run after the other, each at its step.
+func (c *trial) strikeAll(t *testing.T, all []strike) {
+	t.Helper()
+	for _, s := range all {
+		if killed, _ := c.try(t, s, 0, inPeace); !killed {
+			t.Errorf("%v: the run came to its end: the step was not reached", s)
+		}
+		if t.Failed() {
+			t.Fatalf("the warehouse did not stand %v", s)
+		}
+	}
+}
+
+// TestKilledRunIsInTheLedger kills a run that nobody takes up: the ledger and,
+// from the next publish on, meta.runs tell of it.
+func TestKilledRunIsInTheLedger(t *testing.T) {
+	t.Parallel()
+	c := newTrial(t, 5, few()...)
+	c.try(t, strike{Step: "merged"}, 0, inPeace)
+	wh, err := warehouse.Open(c.job(struck, c.dir).config().Warehouse)
+	must(t, err)
+	must(t, wh.Folder.Held())
+	requireKilled(t, wh.Ledger.AllRuns, c.night)
+	j := c.job(struck, c.dir)
+	j.At = c.at.Add(7 * time.Hour)
+	res := c.complete(pipeline.Run(t.Context(), j.config()))
+	if res.Run.ID == c.night {
+		t.Errorf("run %s was taken up after 7 hours", c.night)
+	}
+	requireKilled(t, wh.Ledger.Runs, c.night)
+	db := opened(t, filepath.Join(c.dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
+	defer db.Close()
+	got := query(t, db, `SELECT started_at = ?::TIMESTAMPTZ AND ended_at IS NULL AND snapshot_at IS NULL AND exit_code IS NULL
+		AND error LIKE '%killed%' FROM meta.runs WHERE run_id = ? AND outcome = 'killed'`, c.at.Format(time.RFC3339), c.night)
+	if len(got) != 1 || got[0][0].String != "true" {
+		t.Errorf("meta.runs says of the killed run: %v", got)
+	}
+}
+
+// TestKilledDryRunIsInTheLedger kills a run that is not taken up while another one
+// waits: the ledger tells of both, and the one that waits is taken up.
+func TestKilledDryRunIsInTheLedger(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	c := newTrial(t, 6, few()...)
+	c.try(t, strike{Step: "merged"}, 0, inPeace)
+	dry := c.job(struck, c.dir)
+	dry.At, dry.Dry, dry.Strike = c.at.Add(time.Minute), true, strike{Step: "mid merge"}
+	if p := dry.start(t); !p.killed() {
+		t.Fatalf("the dry run was not killed:\n%s", p.said)
+	}
+	wh, err := warehouse.Open(dry.config().Warehouse)
+	must(t, err)
+	killed := dry.At.UTC().Format("20060102T150405Z")
+	requireKilled(t, wh.Ledger.AllRuns, c.night)
+	requireKilled(t, wh.Ledger.AllRuns, killed)
+	j := c.job(struck, c.dir)
+	j.At = c.at.Add(2 * time.Minute)
+	if res := c.complete(pipeline.Run(t.Context(), j.config())); res.Run.ID != c.night {
+		t.Errorf("run %s was begun, and %s is not taken up", res.Run.ID, c.night)
+	}
+	requireKilled(t, wh.Ledger.Runs, killed)
+	dry.At, dry.Strike = c.at.Add(time.Hour), strike{}
+	c.complete(pipeline.Run(t.Context(), dry.config()))
+	runs, err := wh.Ledger.AllRuns()
+	must(t, err)
+	if last := runs[len(runs)-1]; last.Outcome != ledger.Complete || !last.SnapshotAt.IsZero() || len(runs) != 3 {
+		t.Errorf("after a dry run in peace the ledger says %+v", runs)
+	}
+}
+
+func requireKilled(t *testing.T, readRuns func() ([]ledger.Run, error), run string) {
+	t.Helper()
+	runs, err := readRuns()
+	must(t, err)
+	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == run })
+	if i < 0 || runs[i].Outcome != ledger.Killed || runs[i].Attempts != 1 {
+		t.Errorf("the ledger says of the killed run %s: %+v", run, runs)
+	}
+}
+
+// kills is how many runs met their end.
+func (c *trial) kills() (n int) {
+	for _, reached := range c.reached {
+		n += reached
+	}
+	return n
+}
+
+// score counts what a storm did.
+type score struct{ nights, kills, published, late int }
+
+// storm strikes every night up to three times, the last try is in peace.
+func (c *trial) storm(t *testing.T, random *rand.Rand, nights int) score {
+	t.Helper()
+	var s score
+	for s.nights < nights && !t.Failed() {
+		s.nights++
+		published := false
+		for range 1 + random.IntN(3) {
+			var killed bool
+			if killed, published = c.strikeOnce(t, random); killed {
+				s.kills++
+			} else {
+				s.late++
+			}
+			if published {
+				s.published++
+				break
+			}
+		}
+		if !published {
+			c.try(t, strike{}, 0, inPeace)
+		}
+	}
+	return s
+}
+
+// strikeOnce strikes by the clock or at a step.
+func (c *trial) strikeOnce(t *testing.T, random *rand.Rand) (killed, published bool) {
+	t.Helper()
+	if c.night == "" {
+		c.begin(t)
+	}
+	if random.IntN(2) == 0 {
+		steps := strikes(c.steps)
+		return c.try(t, steps[random.IntN(len(steps))], 0, inPeace)
+	}
+	// A run that is taken up asks for little.
+	n := random.IntN(max(1, len(c.peace)>>(2*c.tries)))
+	moment := time.Duration(random.Int64N(int64(cmp.Or(c.took, time.Second))))
+	return c.try(t, strike{}, n, after(moment))
+}
+
+// TestTortureCrash goes on for as many nights as the promise names, while two
+// readers look on.
+func TestTortureCrash(t *testing.T) {
+	requireTorture(t)
+	for name, storm := range map[string]struct {
+		seed    uint64
+		nights  int
+		streams []string
+	}{"all streams": {1, 60, nil}, "some streams": {2, 140, some()}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			start := time.Now()
+			c := newTrial(t, storm.seed, storm.streams...)
+			var s score
+			var rounds int
+			defer keep(t, start, func() torture.Trial {
+				return torture.Trial{Name: "storm, " + name, Fault: fmt.Sprintf("SIGKILL at random steps and moments, %d times, while two readers look on", s.kills),
+					Runs: s.nights, Outcome: fmt.Sprintf("every value, ledger and file equals a twin that was spared; %d readings, none torn", rounds)}
+			})
+			c.publishInPeace(t)
+			stop := c.watched(t)
+			s = c.storm(t, rand.New(rand.NewPCG(storm.seed, 1)), storm.nights)
+			rounds = stop()
+			c.finish(t)
+			t.Logf("%d nights, %d kills, %d strikes that came too late, %d nights published by a run that was struck or spared by chance, %d readings, in %v",
+				s.nights, s.kills, s.late, s.published, rounds, time.Since(start).Round(time.Second))
+			for _, step := range slices.Sorted(maps.Keys(c.reached)) {
+				t.Logf("%4d killed %s", c.reached[step], cmp.Or(step, "by the clock"))
+			}
+		})
+	}
+}
+
+// watched has the struck warehouse read all the time, by DuckDB and by Parquet,
+// until stop, which returns how often that was.
+func (c *trial) watched(t *testing.T) (stop func() int) {
+	t.Helper()
+	var readers []*child
+	for _, parquet := range []bool{false, true} {
+		v := vigil{Dir: c.dir, Parquet: parquet, Pause: 50 * time.Millisecond, Report: filepath.Join(t.TempDir(), "report.json")}
+		readers = append(readers, spawn(t, "TestReaderChild", v.Report, v))
+	}
+	return func() (rounds int) {
+		for _, p := range readers {
+			must(t, p.input.Close())
+			var seen sights
+			p.read(t, &seen)
+			rounds += seen.Rounds
+			if seen.Bad > 0 || seen.Rounds == 0 {
+				t.Errorf("%d of %d readings went wrong: %q", seen.Bad, seen.Rounds, seen.Problems)
+			}
+		}
+		return rounds
+	}
+}
