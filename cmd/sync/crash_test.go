@@ -93,7 +93,10 @@ func TestACrashIsNotExitCode2(t *testing.T) {
 				t.Fatal("it did not crash")
 			}
 			status := ended.Sys().(syscall.WaitStatus)
-			if !status.Signaled() || status.Signal() != syscall.SIGABRT || status.CoreDump() {
+			// Go asks its other threads for their stacks by SIGQUIT. A thread of DuckDB that
+			// gets it first ends the process with that signal instead.
+			expected := status.Signal() == syscall.SIGABRT || how == "abort in C" && status.Signal() == syscall.SIGQUIT
+			if !status.Signaled() || !expected || status.CoreDump() {
 				t.Errorf("it ended with %v, want SIGABRT without a core", ended)
 			}
 			if !strings.Contains(stderr.String(), says) {

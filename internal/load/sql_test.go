@@ -237,6 +237,13 @@ func rebuildEverything(t *testing.T, h *house) {
 	until := map[string]time.Time{"product_listings": d.At}
 	must(t, load.MergePast(ctx, d, h.w.Catalog.Tables(), metas, until))
 	must(t, load.AdoptPast(ctx, d, h.w.Folder.VersionCatalog(run), h.w.Catalog.Tables(), until))
+	must(t, load.DropClosed(ctx, d, until))
+	for _, query := range []string{load.SnapshotsInMeta(d.At), load.TablesInMeta(run), load.GradesInMeta(run)} {
+		must(t, d.EachRow(ctx, []string{query}, func(scan func(...any) error) error {
+			var key, value any
+			return scan(&key, &value)
+		}))
+	}
 	_, err = load.WriteParquet(ctx, d, h.w.Catalog.Definitions(), h.w.Catalog.Tables(), nil)
 	must(t, err)
 	table, _ := stream.Find(h.streams, "countries")
