@@ -20,7 +20,7 @@ if [ ${#check[@]} -gt 0 ]; then
 	"${check[@]}" -strict -summary -schema-location 'schemas/{{ .ResourceKind }}.json' kubernetes/*.yaml
 fi
 
-export PLACEMENTSYNC_VERSION=1.0.0 PLACEMENTSYNC_BASE_URL=https://api.example.com
+export PLACEMENTSYNC_VERSION=1.0.1 PLACEMENTSYNC_BASE_URL=https://api.example.com
 if docker compose version > /dev/null 2>&1; then
 	docker compose --file compose.yaml config --quiet
 	echo "compose: docker compose reads it"
