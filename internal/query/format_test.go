@@ -105,7 +105,8 @@ func TestANarrowTerminalShowsWhatIsWanted(t *testing.T) {
 }
 
 // TestANarrowTerminalTellsRowsApart has one listing with three prices, which differ in the
-// tier. No number is cut, and the columns that are hidden are named.
+// tier. No number is cut, and the columns that are hidden are named. Where the tier and the
+// price do not fit, each column gets a line.
 func TestANarrowTerminalTellsRowsApart(t *testing.T) {
 	t.Parallel()
 	q := query.Text(`SELECT 1::BIGINT AS rank, tier AS pricing_tier, 'USD' AS currency, price, 5::BIGINT AS domain_authority, true AS is_do_follow,
@@ -113,7 +114,7 @@ func TestANarrowTerminalTellsRowsApart(t *testing.T) {
 		FROM (VALUES ('enterprise', 104.86::DECIMAL(18, 2)), ('standard', 121.77), ('pro', 135.30)) AS t(tier, price)`)
 	for width, want := range map[int][]string{
 		60: {"enterprise", "standard", "pro", "104.86", "121.77", "135.30", "hidden: rank, domain_authority, is_do_follow,"},
-		45: {"enterprise", "standard", "pro", "hidden: rank, price,"},
+		45: {"pricing_tier     | enterprise", "price            | 104.86", "-[ row 3 ]", "domain_authority | 5", "3 rows"},
 	} {
 		text, err := answer(t, open(t, ""), q, nil, query.Table, query.Screen{Terminal: true, Width: width})
 		if err != nil {

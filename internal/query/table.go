@@ -159,8 +159,8 @@ func (w *tableWriter) plainLine(cells []string) error {
 // fitColumns chooses the widest limit on texts at which all columns fit. Where they do not
 // fit it hides columns, the most telling ones last, and cuts texts shorter before it hides a
 // column that tells rows apart, or the first amount. It returns the width of each column and
-// the indexes of those that are shown.
-func (w *tableWriter) fitColumns() (widths, shown []int) {
+// the indexes of those that are shown; ok is false when one of these does not fit.
+func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
 	const gutter = 3 // what a rule and two spaces add to a column
 	all := make([]int, len(w.columns))
 	for i := range all {
@@ -177,7 +177,7 @@ func (w *tableWriter) fitColumns() (widths, shown []int) {
 			total += n + gutter
 		}
 		if w.screen.Width == 0 || total <= w.screen.Width {
-			return widths, all
+			return widths, all, true
 		}
 	}
 	needed := w.findKeys()
@@ -195,12 +195,12 @@ func (w *tableWriter) fitColumns() (widths, shown []int) {
 			}
 		}
 		lacks := func(i int) bool { return !slices.Contains(shown, i) }
-		if !slices.ContainsFunc(needed, lacks) {
+		if ok = !slices.ContainsFunc(needed, lacks); ok {
 			break
 		}
 	}
 	slices.Sort(shown)
-	return widths, shown
+	return widths, shown, ok || len(w.screen.First) > 0
 }
 
 // findKeys returns the columns that tell the rows apart: the one that names a row and the
@@ -283,7 +283,10 @@ func (w *tableWriter) rankColumns(keys []int) []int {
 func isID(column string) bool { return column == "id" || strings.HasSuffix(column, "_id") }
 
 func (w *tableWriter) writeFramed() error {
-	widths, shown := w.fitColumns()
+	widths, shown, ok := w.fitColumns()
+	if !ok {
+		return w.writeVertical()
+	}
 	t := table.NewWriter()
 	style := table.StyleLight
 	style.Format.Header = text.FormatDefault
@@ -329,6 +332,26 @@ func (w *tableWriter) writeFramed() error {
 		notes = append(notes, "--vertical or --format csv shows all")
 	}
 	_, err := fmt.Fprintf(w.out, "%s\n%s\n", t.Render(), WrapLines(strings.Join(notes, "; "), w.screen.Width))
+	return err
+}
+
+// writeVertical writes one column a line, where the terminal is too narrow for the columns
+// that a row needs to be understood.
+func (w *tableWriter) writeVertical() error {
+	v := &verticalWriter{out: w.out}
+	if err := v.Begin(w.columns); err != nil {
+		return err
+	}
+	for _, row := range w.cells {
+		if err := v.write(func(i int) string { return row[i] }); err != nil {
+			return err
+		}
+	}
+	note := plural.Count(w.rows, "row")
+	if w.rows > len(w.cells) {
+		note = fmt.Sprintf("%d of %s shown; --format csv shows all", len(w.cells), note)
+	}
+	_, err := w.out.WriteString(note + "\n")
 	return err
 }
 

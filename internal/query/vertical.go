@@ -31,16 +31,22 @@ func (w *verticalWriter) Begin(columns []Column) error {
 }
 
 func (w *verticalWriter) Row(r Row) error {
+	return w.write(func(i int) string {
+		if r.IsNull(i) {
+			return null
+		}
+		return escapeForScreen(string(r.AppendText(nil, i)))
+	})
+}
+
+// write writes a row by the texts of its columns.
+func (w *verticalWriter) write(cell func(i int) string) error {
 	const ruled = 40 // how long the line above a row is
 	w.rows++
 	head := fmt.Sprintf("-[ row %d ]", w.rows)
 	w.scratch = append(w.scratch[:0], head+strings.Repeat("-", max(0, ruled-len(head)))+"\n"...)
 	for i, name := range w.names {
-		value := null
-		if !r.IsNull(i) {
-			value = escapeForScreen(string(r.AppendText(nil, i)))
-		}
-		w.scratch = append(w.scratch, strings.TrimRight(name+" | "+value, " ")+"\n"...)
+		w.scratch = append(w.scratch, strings.TrimRight(name+" | "+cell(i), " ")+"\n"...)
 	}
 	_, err := w.out.Write(w.scratch)
 	return err
