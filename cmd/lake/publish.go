@@ -139,6 +139,13 @@ func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, a
 	}
 	var runs []string
 	line, unread := wh.Versions.Lineage(latest)
+	// A night is published by the manifest beside its files; the lineage also reads copies.
+	for i := len(line) - 1; i >= 0; i-- {
+		if _, err := wh.Versions.ReadManifest(line[i].RunID); err != nil {
+			unread, line = err, line[i+1:]
+			break
+		}
+	}
 	for i, m := range line {
 		isLater := m.SnapshotAt.After(shown.SnapshotAt)
 		if i == 0 && !isLater {
